@@ -135,7 +135,7 @@ static bool start(runner *r, const char *dir, mt_precision precision, int way, s
     const mt_open_wish wish = {.text_only = true};
     *r = (runner){.pages = (tokens + MT_PAGE_TOKENS - 1) / MT_PAGE_TOKENS};
     const size_t all[MT_KV_GROUPS] = {r->pages, r->pages, r->pages, r->pages};
-    if (!mt_opened_open_as(&r->o, dir, &device, &wish, err))
+    if (!mt_opened_open(&r->o, dir, &device, &wish, err))
         return false;
     real = r->o.dev->k;
     current = way;

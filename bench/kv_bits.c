@@ -118,7 +118,7 @@ static bool measure(measured *d, const arguments *a, const prompt *p, mt_kv_bits
     const size_t count = a->depth / MT_PAGE_TOKENS + 1, all[MT_KV_GROUPS] = {count, count, count, count};
     mt_opened o = {0};
     mt_model *m = NULL;
-    bool ok = mt_opened_open(&o, a->dir, &device, err) &&
+    bool ok = mt_opened_open(&o, a->dir, &device, &(mt_open_wish){0}, err) &&
               (m = mt_model_new(o.dev, &o.spec, &o.weights, &params, err)) && mt_model_reserve(m, all, 1, err);
     uint32_t *pages = mt_alloc_array(count, sizeof *pages);
     for (uint32_t i = 0; i < count; i++)

@@ -12,7 +12,4 @@ bool mt_anthropic_read(mt_ask *ask, mt_failure *why);
    the answer has to look like is given. */
 bool mt_anthropic_prefill(mt_ask *ask, bool formatted, mt_failure *why) MT_NODISCARD;
 
-/* Appends {"type":"error","error":{...}}. */
-void mt_anthropic_error(mt_buf *out, const mt_failure *why);
-
 #endif

@@ -173,7 +173,8 @@ static void whole(mt_answer *a, mt_buf *out)
     mt_json_write(out, "}");
 }
 
-void mt_anthropic_error(mt_buf *out, const mt_failure *why)
+/* Appends {"type":"error","error":{...}}. */
+static void write_error(mt_buf *out, const mt_failure *why)
 {
     static const struct {
         int status;
@@ -196,7 +197,7 @@ static void fail(mt_answer *a, const mt_failure *why, mt_buf *out)
 {
     (void)a;
     mt_buf_puts(out, "event: error\ndata: ");
-    mt_anthropic_error(out, why);
+    write_error(out, why);
     mt_buf_puts(out, "\n\n");
 }
 
@@ -208,7 +209,7 @@ const mt_dialect mt_anthropic_messages = {.name = "messages",
                                           .end = end,
                                           .whole = whole,
                                           .fail = fail,
-                                          .error = mt_anthropic_error,
+                                          .error = write_error,
                                           .idle = "event: ping\ndata: {\"type\":\"ping\"}\n\n"};
 
 static void count(mt_buf *out, size_t tokens)
@@ -217,4 +218,4 @@ static void count(mt_buf *out, size_t tokens)
 }
 
 const mt_dialect mt_anthropic_count_tokens = {
-    .name = "count_tokens", .prefix = "count_", .read = mt_anthropic_read, .error = mt_anthropic_error, .count = count};
+    .name = "count_tokens", .prefix = "count_", .read = mt_anthropic_read, .error = write_error, .count = count};

@@ -30,9 +30,6 @@ bool mt_ollama_rename(mt_failure *why);
 /* {"error":"..."} */
 void mt_ollama_error(mt_buf *out, const mt_failure *why);
 
-/* {"model":..,"created_at":.. without the closing brace; model: where the client named none. */
-void mt_ollama_head(mt_buf *out, const json_t *extra, const char *model);
-
 /* ,"total_duration":..,"load_duration":..: nanoseconds, to this moment. */
 void mt_ollama_durations(mt_buf *out, const mt_answer *answer);
 

@@ -15,7 +15,7 @@ void mt_ollama_error(mt_buf *out, const mt_failure *why)
 }
 
 /* Each line of a stream has its own time. */
-void mt_ollama_head(mt_buf *out, const json_t *extra, const char *model)
+static void add_head(mt_buf *out, const json_t *extra, const char *model)
 {
     const char *named = mt_body_text(extra, "model");
     char text[MT_CLOCK_TEXT];
@@ -116,7 +116,7 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
     if (!mt_speech_news_of(&c->speech, MT_SPEECH_TEXT) && !mt_speech_news_of(&c->speech, MT_SPEECH_REASONING) &&
         !calls_end(&c->speech) && (a->logprobs < 0 || c->said.count == 0))
         return;
-    mt_ollama_head(out, a->extra, a->model);
+    add_head(out, a->extra, a->model);
     add_said(out, a, c, true);
     mt_json_write(out, "'done':false");
     add_logprobs(out, a, &c->said);
@@ -126,7 +126,7 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 /* Says nothing more: all was written before. */
 static void end(mt_answer *a, mt_buf *out)
 {
-    mt_ollama_head(out, a->extra, a->model);
+    add_head(out, a->extra, a->model);
     add_silence(out, a->dialect == &mt_ollama_chat);
     add_end(out, a, &a->choices[0]);
     mt_json_write(out, "}\n");
@@ -136,7 +136,7 @@ static void whole(mt_answer *a, mt_buf *out)
 {
     const mt_choice *c = &a->choices[0];
 
-    mt_ollama_head(out, a->extra, a->model);
+    add_head(out, a->extra, a->model);
     add_said(out, a, c, false);
     add_end(out, a, c);
     add_logprobs(out, a, &c->said);
@@ -152,7 +152,7 @@ static void fail(mt_answer *a, const mt_failure *why, mt_buf *out)
 
 static void say_nothing(mt_buf *out, const mt_ask *ask, const char *model, bool chat)
 {
-    mt_ollama_head(out, ask->extra, model);
+    add_head(out, ask->extra, model);
     add_silence(out, chat);
     mt_json_write(out, "'done':true,'done_reason':%s}", ask->nothing);
 }

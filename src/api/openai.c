@@ -19,7 +19,7 @@ void mt_openai_open(mt_buf *out, const mt_answer *answer, const char *object)
     mt_openai_head(out, answer, object);
 }
 
-void mt_openai_close(mt_buf *out)
+static void close_event(mt_buf *out)
 {
     mt_buf_puts(out, "}\n\n");
 }
@@ -33,7 +33,7 @@ void mt_openai_close_chunk(mt_buf *out, const mt_answer *answer, const mt_choice
                       prompt + choice->tokens, choice->tokens);
     else if (answer->include_usage)
         mt_json_write(out, "'usage':null");
-    mt_openai_close(out);
+    close_event(out);
 }
 
 void mt_openai_end(mt_buf *out, const mt_answer *answer, const char *object)
@@ -43,7 +43,7 @@ void mt_openai_end(mt_buf *out, const mt_answer *answer, const char *object)
         mt_json_write(out, "'choices':[]");
         mt_write_usage(out, answer);
         mt_write_timings(out, answer);
-        mt_openai_close(out);
+        close_event(out);
     }
     mt_buf_puts(out, done);
 }

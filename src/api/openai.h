@@ -9,7 +9,6 @@ void mt_openai_head(mt_buf *out, const mt_answer *answer, const char *object);
 
 /* The same as the start of a server-sent event, and what ends one. */
 void mt_openai_open(mt_buf *out, const mt_answer *answer, const char *object);
-void mt_openai_close(mt_buf *out);
 
 /* Ends a chunk that tells of a choice, with what has been used until then where that is wanted. */
 void mt_openai_close_chunk(mt_buf *out, const mt_answer *answer, const mt_choice *choice);

@@ -37,6 +37,10 @@
 #define MT_SUB_OVERFLOWS(a, b, out) __builtin_sub_overflow(a, b, out)
 #define MT_MUL_OVERFLOWS(a, b, out) __builtin_mul_overflow(a, b, out)
 
+/* One of the arguments is evaluated twice. */
+#define MT_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MT_MAX(a, b) ((a) > (b) ? (a) : (b))
+
 #define MT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #endif

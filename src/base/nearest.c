@@ -1,13 +1,10 @@
 #include "base/nearest.h"
 
+#include "base/compiler.h"
+
 #include <string.h>
 
 enum { LONGEST = 63 }; /* letters compared; names are shorter */
-
-static size_t min(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Letters inserted, left out, replaced or exchanged with their neighbour to come from a to b. */
 static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
@@ -21,9 +18,9 @@ static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 
         now[0] = i;
         for (size_t j = 1; j <= b_len; j++) {
-            now[j] = min(min(above[j], now[j - 1]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            now[j] = MT_MIN(MT_MIN(above[j], now[j - 1]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                now[j] = min(now[j], above2[j - 2] + 1);
+                now[j] = MT_MIN(now[j], above2[j - 2] + 1);
         }
     }
     return rows[a_len % 3][b_len];

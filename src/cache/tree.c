@@ -263,19 +263,9 @@ size_t mt_tree_nodes(const mt_tree *t)
     return t->count;
 }
 
-size_t mt_tree_gone(const mt_tree *t)
-{
-    return t->gone.count;
-}
-
 uint64_t mt_tree_evictions(const mt_tree *t)
 {
     return t->evictions;
-}
-
-uint64_t mt_tree_probes(const mt_tree *t)
-{
-    return t->probes;
 }
 
 void mt_tree_clear(mt_tree *t)

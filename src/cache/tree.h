@@ -119,9 +119,7 @@ void mt_tree_release(mt_tree *tree, size_t group, uint32_t page, bool soon);
 size_t mt_tree_available(const mt_tree *tree, size_t group);
 size_t mt_tree_total(const mt_tree *tree, size_t group);
 size_t mt_tree_nodes(const mt_tree *tree); /* whose pages are here */
-size_t mt_tree_gone(const mt_tree *tree);  /* whose pages are not */
 uint64_t mt_tree_evictions(const mt_tree *tree);
-uint64_t mt_tree_probes(const mt_tree *tree); /* nodes that were looked at to find others by hash */
 
 /* Forgets everything that no sequence holds. */
 void mt_tree_clear(mt_tree *tree);

@@ -40,7 +40,6 @@ typedef struct mt_dice {
 } mt_dice;
 
 uint64_t mt_dice_roll(mt_dice *d);
-double mt_dice_share(mt_dice *d);            /* in (0, 1] */
 double mt_dice_gap(mt_dice *d, double rate); /* seconds to the next of events that come `rate` times a second */
 
 /* ---- charts ---- */

@@ -57,7 +57,7 @@ static bool open_shape(mt_model_bench *b, const mt_device_params *params, const 
         model.layers = (size_t)opt->bench_layers;
     if (!mt_synth_draw(&drawn, &model, &layout, opt->bench_seed ? (uint64_t)opt->bench_seed : 1, err))
         return false;
-    const bool ok = mt_opened_open_as(&b->o, drawn.dir, params, wish, err);
+    const bool ok = mt_opened_open(&b->o, drawn.dir, params, wish, err);
     mt_synth_vanish(&drawn);
     return ok;
 }
@@ -68,7 +68,7 @@ static bool open_model(mt_model_bench *b, mt_error *err)
     const mt_open_wish wish = {.family = b->opt->family, .text_only = b->opt->text_only};
     if (b->opt->bench_shape)
         return open_shape(b, &params, &wish, err);
-    return mt_opened_open_as(&b->o, b->opt->dir, &params, &wish, err);
+    return mt_opened_open(&b->o, b->opt->dir, &params, &wish, err);
 }
 
 static void introduce(mt_model_bench *b)

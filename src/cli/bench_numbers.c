@@ -77,14 +77,15 @@ uint64_t mt_dice_roll(mt_dice *d)
     return x ^ (x >> 31);
 }
 
-double mt_dice_share(mt_dice *d)
+/* in (0, 1] */
+static double share_of(mt_dice *d)
 {
     return (double)((mt_dice_roll(d) >> 11) + 1) * 0x1p-53;
 }
 
 double mt_dice_gap(mt_dice *d, double rate)
 {
-    return -log(mt_dice_share(d)) / rate;
+    return -log(share_of(d)) / rate;
 }
 
 uint64_t mt_bench_hash(uint64_t hash, const float *x, size_t count)

@@ -79,7 +79,8 @@ static bool learn(mt_server_bench *b, size_t i, mt_error *err)
 
 /* ---- loads ---- */
 
-double mt_cell_metric(const mt_load_result *r, size_t from, size_t gaps, double seconds, mt_metric metric)
+/* Numbers of some records: from the first of `from` on. */
+static double cell_metric(const mt_load_result *r, size_t from, size_t gaps, double seconds, mt_metric metric)
 {
     mt_series s = {0};
     double tokens = 0;
@@ -134,7 +135,7 @@ static bool put_load(mt_server_bench *b, size_t server, size_t number, size_t ro
     if (!mt_load_run(&l, &cell->result, err))
         return false;
     for (mt_metric m = 0; m < MT_METRICS; m++)
-        mt_series_add(&cell->round[m], mt_cell_metric(&cell->result, known, gaps, cell->result.seconds - seconds, m));
+        mt_series_add(&cell->round[m], cell_metric(&cell->result, known, gaps, cell->result.seconds - seconds, m));
     return !cell->result.interrupted || mt_fail(err, MT_E_IO, "interrupted");
 }
 

@@ -31,9 +31,6 @@ typedef struct mt_server_bench {
     mt_cell cell[MT_BENCH_SERVERS][MT_BENCH_LIST];
 } mt_server_bench;
 
-/* Numbers of some records: from the first of `from` on. */
-double mt_cell_metric(const mt_load_result *r, size_t from, size_t gaps, double seconds, mt_metric metric);
-
 void mt_bench_load_tables(mt_server_bench *b); /* of each server, with charts */
 void mt_bench_ratio_table(mt_server_bench *b); /* of the first to the second */
 bool mt_bench_csv(const mt_server_bench *b, mt_error *err) MT_NODISCARD;

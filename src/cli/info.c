@@ -183,7 +183,7 @@ static void print_text(const mt_info *info)
         printf("%-14s%s\n", i ? "" : "unusual", info->remark[i]);
 }
 
-void mt_info_print(const mt_info *info, const mt_info_device *device)
+static void print_info(const mt_info *info, const mt_info_device *device)
 {
     print_text(info);
     print_device(device);
@@ -227,7 +227,7 @@ int mt_cmd_info(const mt_options *opt)
         if (opt->json)
             mt_info_print_json(&info, &device, opt->served_name);
         else
-            mt_info_print(&info, &device);
+            print_info(&info, &device);
         err = info.problem;
         ok = err.code == MT_OK;
     }

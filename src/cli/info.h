@@ -12,7 +12,6 @@ typedef struct mt_info_device {
     mt_error problem;      /* why there is none, or MT_OK */
 } mt_info_device;
 
-void mt_info_print(const mt_info *info, const mt_info_device *device);
 /* name: by which it was found; NULL: by its folder */
 void mt_info_print_json(const mt_info *info, const mt_info_device *device, const char *name);
 

@@ -255,7 +255,7 @@ int mt_cmd_run(const mt_options *opt)
         return mt_run_message(opt);
     char *draft = opt->draft ? mt_hub_find(opt->draft, opt->models_dir, getenv, &err) : NULL;
     const mt_open_wish wish = {.family = opt->family, .text_only = opt->text_only, .draft = draft};
-    bool ok = (draft || !opt->draft) && mt_opened_open_as(&o, opt->dir, &params, &wish, &err);
+    bool ok = (draft || !opt->draft) && mt_opened_open(&o, opt->dir, &params, &wish, &err);
     mt_free(draft);
     if (ok) {
         ok = read_prompt(&a, opt, &o, &err) && generate(&o, opt, &a, &err);

@@ -75,7 +75,7 @@ static bool open_folder(following *f, const uint32_t *words, size_t count, mt_er
     const mt_open_wish wish = {.family = text[1], .text_only = true, .draft = text[2]};
     folder *opened = mt_alloc(sizeof *opened);
     opened->serial = w.serial;
-    if (!text[0] || !mt_opened_open_as(&opened->o, text[0], &params, &wish, err)) {
+    if (!text[0] || !mt_opened_open(&opened->o, text[0], &params, &wish, err)) {
         mt_free(opened);
         return false;
     }

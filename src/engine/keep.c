@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "engine/keep_inside.h"
 #include "media/digest.h"
 
@@ -112,11 +113,6 @@ static size_t feature_bytes(const mt_engine *e)
     return e->tower.cursor ? MT_KEEP_ROWS * e->tower.width * sizeof(float) : 0;
 }
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Room of an errand: for copies of what is stored; for what comes back. */
 static size_t room_bytes(const mt_engine *e, size_t number)
 {
@@ -124,9 +120,9 @@ static size_t room_bytes(const mt_engine *e, size_t number)
     for (size_t g = 0; g < e->spec->group_count; g++)
         pages += page_bytes(e, g);
     if (number < MT_KEEP_STORES)
-        return larger(state_bytes(e) ? pages : 0, feature_bytes(e));
+        return MT_MAX(state_bytes(e) ? pages : 0, feature_bytes(e));
     if (number < MT_KEEP_STORES + MT_KEEP_FETCHES)
-        return larger(pages, feature_bytes(e));
+        return MT_MAX(pages, feature_bytes(e));
     return state_bytes(e) && number < MT_KEEP_ASK_FIRST ? pages + state_bytes(e) : 0;
 }
 

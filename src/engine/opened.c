@@ -49,8 +49,8 @@ static bool open_draft(mt_opened *o, const char *dir, mt_error *err)
     return true;
 }
 
-bool mt_opened_open_as(mt_opened *o, const char *dir, const mt_device_params *params, const mt_open_wish *wish,
-                       mt_error *err)
+bool mt_opened_open(mt_opened *o, const char *dir, const mt_device_params *params, const mt_open_wish *wish,
+                    mt_error *err)
 {
     mt_device_params device = *params;
     memset(o, 0, sizeof *o);
@@ -76,11 +76,6 @@ bool mt_opened_open_as(mt_opened *o, const char *dir, const mt_device_params *pa
     }
     mt_opened_close(o);
     return false;
-}
-
-bool mt_opened_open(mt_opened *o, const char *dir, const mt_device_params *params, mt_error *err)
-{
-    return mt_opened_open_as(o, dir, params, &(mt_open_wish){0}, err);
 }
 
 void mt_opened_close(mt_opened *o)

@@ -31,9 +31,8 @@ typedef struct mt_open_wish {
 } mt_open_wish;
 
 /* False with a sentence; then nothing is left open. Close with mt_opened_close, after every model made from it. */
-bool mt_opened_open(mt_opened *o, const char *dir, const mt_device_params *params, mt_error *err) MT_NODISCARD;
-bool mt_opened_open_as(mt_opened *o, const char *dir, const mt_device_params *params, const mt_open_wish *wish,
-                       mt_error *err) MT_NODISCARD;
+bool mt_opened_open(mt_opened *o, const char *dir, const mt_device_params *params, const mt_open_wish *wish,
+                    mt_error *err) MT_NODISCARD;
 void mt_opened_close(mt_opened *o);
 
 #endif

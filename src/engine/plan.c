@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/log.h"
 
 #define UNNOTICED 0.005 /* seconds that nobody minds waiting */
@@ -339,11 +340,6 @@ static void make_room(mt_engine *e, mt_sequence *s)
     }
 }
 
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 static mt_budget budget_of(const mt_engine *e, uint64_t now)
 {
     const double least = mt_cost_predict(&e->past.cost, 1, 0), given = e->params.step_ms * 1e-3;
@@ -354,7 +350,7 @@ static mt_budget budget_of(const mt_engine *e, uint64_t now)
                    .slice = mt_device_apart(e->dev) ? mt_device_rows(e->dev) / SLICES : 0,
                    .others = e->params.rota ? mt_rota_wanting(e->params.rota) : 0,
                    .draft_all = e->params.draft_all,
-                   .alone = company ? TOGETHER * larger(least, UNNOTICED) : larger(ALONE * least, ALONE_SECONDS)};
+                   .alone = company ? TOGETHER * MT_MAX(least, UNNOTICED) : MT_MAX(ALONE * least, ALONE_SECONDS)};
     if (given > 0 && b.alone > given)
         b.alone = given;
     return b;

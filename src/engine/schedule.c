@@ -1,5 +1,7 @@
 #include "engine/schedule.h"
 
+#include "base/compiler.h"
+
 #define OLDEST_SHARE 0.25
 #define LEAST_WORK 1e-6 /* of a candidate's work, where something has to be given */
 
@@ -39,21 +41,6 @@ static void sort(mt_candidate *const *candidates, size_t count, const mt_cost *c
     }
 }
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
-static double smaller(double a, double b)
-{
-    return a < b ? a : b;
-}
-
 /* What is left of a step. */
 typedef struct rest {
     const mt_cost *cost;
@@ -78,7 +65,7 @@ static size_t rows_within(const rest *r, size_t depth, double seconds, size_t mo
 /* A job's work needs no place; what is given of it, be it ever so little, is a slice. */
 static void give_work(mt_candidate *c, rest *r, double seconds, bool any)
 {
-    const double left = c->work - c->worked, fits = larger(seconds, 0);
+    const double left = c->work - c->worked, fits = MT_MAX(seconds, 0);
     double now = fits < left ? fits : left;
     if (now <= 0 && any && c->worked <= 0)
         now = c->work * LEAST_WORK;
@@ -110,7 +97,7 @@ static void give(mt_candidate *c, rest *r, double seconds, bool any)
 {
     const size_t depth = c->depth + c->rows;
     const bool begins = !c->running && c->rows == 0;
-    const size_t most = uncut(c, least(least(c->left, c->most) - c->rows, r->rows));
+    const size_t most = uncut(c, MT_MIN(MT_MIN(c->left, c->most) - c->rows, r->rows));
     if (c->work > 0) {
         give_work(c, r, seconds, any);
         return;
@@ -133,9 +120,9 @@ static void give(mt_candidate *c, rest *r, double seconds, bool any)
 static void give_share(mt_candidate *c, rest *r)
 {
     const double before = r->seconds;
-    c->owed += OLDEST_SHARE * larger(r->seconds, 0);
+    c->owed += OLDEST_SHARE * MT_MAX(r->seconds, 0);
     give(c, r, c->owed, false);
-    c->owed = larger(c->owed - (before - r->seconds), 0);
+    c->owed = MT_MAX(c->owed - (before - r->seconds), 0);
 }
 
 /* The one of the highest priority that came first and can go on. */
@@ -196,7 +183,7 @@ static double stretched(const mt_candidate *c, const mt_cost *cost, double taken
 /* What a step may take whose answers, which have so many rows, need so long alone. */
 static double beside_answers(const mt_cost *cost, double needed, size_t rows)
 {
-    return larger(smaller(needed * MT_STEP_TIMES, larger(needed * MT_STEP_HALF, MT_STEP_SMOOTH)),
+    return MT_MAX(MT_MIN(needed * MT_STEP_TIMES, MT_MAX(needed * MT_STEP_HALF, MT_STEP_SMOOTH)),
                   MT_STEP_SECONDS + mt_cost_row(cost, rows, 0) * MT_COST_BLOCK / 2);
 }
 
@@ -204,7 +191,7 @@ static double beside_answers(const mt_cost *cost, double needed, size_t rows)
    does that is alone, but for what each needs at least and half as much again. */
 static double shared(const mt_cost *cost, double needed, double limit, size_t engines)
 {
-    return larger(smaller(limit, beside_answers(cost, needed, 0)) / (double)engines, needed * 1.5);
+    return MT_MAX(MT_MIN(limit, beside_answers(cost, needed, 0)) / (double)engines, needed * 1.5);
 }
 
 /* Seconds of a slice of the prompt that is soonest done, and of a block more, for it may be given in two parts; 0 where
@@ -213,7 +200,7 @@ static double slice_of(mt_candidate *const *order, size_t begin, size_t count, c
 {
     for (size_t i = begin; slice > 0 && i < count; i++)
         if (!order[i]->answering && order[i]->work <= 0)
-            return cost_of(r->cost, r->used, order[i]->depth, least(slice, order[i]->left) + MT_COST_BLOCK);
+            return cost_of(r->cost, r->used, order[i]->depth, MT_MIN(slice, order[i]->left) + MT_COST_BLOCK);
     return 0;
 }
 
@@ -240,7 +227,7 @@ double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost 
         limit = shared(cost, answers ? taken : mt_cost_predict(cost, 1, 0), limit, budget->others + 1);
     else if (answers == 0 && budget->seconds <= 0 && count > 0)
         limit = stretched(order[0], cost, taken, limit);
-    limit = larger(limit, taken + slice_of(order, answers, count, &r, budget->slice));
+    limit = MT_MAX(limit, taken + slice_of(order, answers, count, &r, budget->slice));
     r.seconds = limit - taken;
     mt_candidate *first = oldest(order, answers, count, r.places);
     if (first)

@@ -39,7 +39,8 @@ void mt_step_free(mt_step *step)
         mt_free(arrays[i]);
 }
 
-size_t mt_part_guesses(const mt_part *p)
+/* Rows that are guesses. */
+static size_t guesses_of(const mt_part *p)
 {
     const size_t end = p->s->seq.done + p->rows;
     return end > p->s->seq.known ? end - p->s->seq.known : 0;
@@ -86,13 +87,13 @@ static void add_rows(mt_engine *e, mt_step *step, mt_part *p)
     mt_sequence *s = p->s;
     mt_batch *b = &step->batch;
     mt_span *span = &step->spans[b->spans++];
-    assert(mt_part_guesses(p) <= s->draft.count);
+    assert(guesses_of(p) <= s->draft.count);
     p->row = (uint32_t)b->rows;
     *span = (mt_span){.row = p->row, .rows = (uint32_t)p->rows, .position = (uint32_t)s->seq.done};
     for (size_t g = 0; g < s->seq.groups; g++)
         span->pages[g] = s->seq.page[g];
     if (e->spec->state.layers)
-        mt_seq_cut(&s->seq, p->rows, mt_part_guesses(p), span);
+        mt_seq_cut(&s->seq, p->rows, guesses_of(p), span);
     span->memo = s->place;
     for (size_t i = 0; i < p->rows; i++) {
         const size_t at = s->seq.done + i;
@@ -146,7 +147,7 @@ static void allow(mt_engine *e, mt_part *p, bool after_guesses)
     }
     mt_run ahead;
     mt_run_copy(&ahead, &s->run);
-    for (size_t i = 0; i < mt_part_guesses(p) && c->allowed_count == i + 1 && mt_masks_room(e->masks); i++) {
+    for (size_t i = 0; i < guesses_of(p) && c->allowed_count == i + 1 && mt_masks_room(e->masks); i++) {
         if (!mt_run_token(&ahead, s->draft.token[i]) || ahead.over)
             break;
         c->allowed[i + 1] = mt_masks_get(e->masks, &ahead);
@@ -169,7 +170,7 @@ static void ask(mt_part *p)
 {
     const mt_sequence *s = p->s;
     mt_chain *c = &p->chain;
-    c->guessed = mt_part_guesses(p);
+    c->guessed = guesses_of(p);
     c->first = p->wanted + p->wanted_count - 1 - c->guessed;
     c->settings = &s->request->sampling;
     c->counts = s->counts;
@@ -183,7 +184,7 @@ static void ask(mt_part *p)
 /* A row whose numbers are not finite gives no token, nor do those behind it. */
 static void cut_unsound(mt_engine *e, mt_part *p)
 {
-    const uint32_t first = p->row + (uint32_t)(p->rows - 1 - mt_part_guesses(p));
+    const uint32_t first = p->row + (uint32_t)(p->rows - 1 - guesses_of(p));
     size_t sound = 1;
     while (sound < p->chain.sampled_count && mt_model_sound(e->model, first + sound))
         sound++;
@@ -267,7 +268,7 @@ static void tell_prompt(mt_engine *e, const mt_step *step, const mt_part *p)
 
 static bool sound(const mt_engine *e, const mt_part *p)
 {
-    for (size_t i = 0; i < p->rows - mt_part_guesses(p); i++)
+    for (size_t i = 0; i < p->rows - guesses_of(p); i++)
         if (!mt_model_sound(e->model, p->row + i))
             return false;
     return !p->samples || p->chain.status != MT_SAMPLE_NOT_FINITE;
@@ -377,7 +378,7 @@ static void settle(mt_engine *e, mt_step *step, mt_part *p)
         mt_engine_end(e, s, MT_FINISH_ERROR, &err);
         return;
     }
-    const size_t sure = p->rows - mt_part_guesses(p);
+    const size_t sure = p->rows - guesses_of(p);
     const size_t taken = p->samples && p->chain.sampled_count > 0 ? p->chain.sampled_count - 1 : 0; /* right guesses */
     tell_prompt(e, step, p);
     mt_seq_commit(&s->seq, sure);

@@ -64,7 +64,4 @@ static inline size_t mt_step_most_wanted(size_t sequences)
 void mt_step_init(mt_step *step, mt_set *set, size_t rows, size_t sequences, size_t listed, size_t vocab);
 void mt_step_free(mt_step *step);
 
-/* Rows that are guesses. */
-size_t mt_part_guesses(const mt_part *part);
-
 #endif

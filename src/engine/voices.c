@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/limits.h"
 
 #define SHARE 256         /* of the memory, one part of so many */
@@ -303,15 +304,10 @@ static uint64_t oldest(uint64_t count, size_t room)
     return count > room ? count - room : 0;
 }
 
-static size_t least(uint64_t a, size_t b)
-{
-    return a < b ? (size_t)a : b;
-}
-
 /* Items number `from` and the next of a ring. */
 static void copy(void *out, const void *ring, size_t room, size_t size, uint64_t from, size_t count)
 {
-    const size_t at = (size_t)(from % room), first = least(room - at, count);
+    const size_t at = (size_t)(from % room), first = MT_MIN(room - at, count);
     if (count == 0)
         return;
     memcpy(out, (const char *)ring + at * size, first * size);
@@ -325,7 +321,7 @@ static bool read_on(uint64_t *mark, size_t *count, uint64_t all, size_t room)
     const bool whole = *mark >= from;
     if (!whole)
         *mark = from;
-    *count = least(all - *mark, *count);
+    *count = MT_MIN(all - *mark, *count);
     *mark += *count;
     return whole;
 }
@@ -334,7 +330,7 @@ static bool read_on(uint64_t *mark, size_t *count, uint64_t all, size_t room)
 static void read_back(uint64_t *mark, size_t *count, uint64_t all, size_t room)
 {
     const uint64_t from = oldest(all, room);
-    *count = *mark > from ? least(*mark - from, *count) : 0;
+    *count = *mark > from ? MT_MIN(*mark - from, *count) : 0;
     *mark -= *count;
 }
 

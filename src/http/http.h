@@ -236,7 +236,4 @@ bool mt_http_fail(mt_http_server *server, mt_http_handle handle, const char *pat
 /* Ends a begun answer so that the client sees it is not whole: the connection closes without the end mark. */
 bool mt_http_abort(mt_http_server *server, mt_http_handle handle);
 
-/* A server-sent event; name may be NULL. Each line of data becomes a data line. */
-bool mt_http_sse_format(mt_buf *out, const char *name, const char *data, size_t len);
-
 #endif

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/compiler.h"
 
 #define NO_TOKEN UINT32_MAX /* of a view's summary: its square is the last one, and its row the first of that */
 #define TABLE_SIDE 64       /* squared, MT_TABLE_PLACES */
@@ -71,11 +72,6 @@ bool mt_vision_layout_fits(const mt_vision_layout *l, const mt_picture *const *p
     return count <= MT_VISION_PICTURES && rows <= l->max_rows && pages <= l->max_pages;
 }
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Squares of a view in the order of its windows, which go from left to right and from the top down, and so do the
    squares in a window. Those at the border are smaller. */
 static void order_by_window(mt_vision_layout *l, const mt_picture *p, size_t square, uint32_t token)
@@ -84,7 +80,7 @@ static void order_by_window(mt_vision_layout *l, const mt_picture *p, size_t squ
     const size_t side = l->spec->window / l->spec->merge, begin = square;
     for (size_t top = 0; top < height; top += side) {
         for (size_t left = 0; left < width; left += side) {
-            const size_t bottom = least(top + side, height), right = least(left + side, width), first = square;
+            const size_t bottom = MT_MIN(top + side, height), right = MT_MIN(left + side, width), first = square;
             for (size_t y = top; y < bottom; y++)
                 for (size_t x = left; x < right; x++)
                     l->token[square++] = token + (uint32_t)(y * width + x);
@@ -321,7 +317,7 @@ void mt_vision_layout_batch(mt_vision_layout *l, size_t first, size_t rows, size
     for (size_t row = first; row < first + rows;) {
         const mt_vision_item *item = item_of(l, row * l->shrink);
         const size_t view_rows = item->view_rows / l->shrink, at = (row - item->row / l->shrink) % view_rows;
-        const size_t count = least(view_rows - at, first + rows - row);
+        const size_t count = MT_MIN(view_rows - at, first + rows - row);
         add_span(l, item, first, row, count, batch);
         for (size_t j = 0; j < count; j++, row++) {
             uint32_t y, x;

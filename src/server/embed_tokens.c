@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/limits.h"
 
 /* Tokens of a text among those around it. */
@@ -71,11 +72,6 @@ static void keep(const mt_embed_text *e, mt_ids *ids, content *c, size_t count)
     c->count -= gone;
 }
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static size_t less(size_t a, size_t b)
 {
     return a > b ? a - b : 0;
@@ -91,16 +87,16 @@ bool mt_embed_tokens(const mt_embed_text *e, mt_ids *ids, mt_failure *why)
         for (size_t i = 0; i < from->count; i++)
             mt_ids_add(ids, from->ids[i]);
         c.count = ids->count;
-        keep(e, ids, &c, least(limit, most));
+        keep(e, ids, &c, MT_MIN(limit, most));
         return true;
     }
     if (!encode(e, from->text, e->ask->add_special_tokens, ids, why))
         return false;
-    if (ids->count <= least(limit, most))
+    if (ids->count <= MT_MIN(limit, most))
         return true;
     if (!find_content(e, from->text, ids, &c, why))
         return false;
-    keep(e, ids, &c, least(less(limit, ids->count - c.count), most));
+    keep(e, ids, &c, MT_MIN(less(limit, ids->count - c.count), most));
     return true;
 }
 
@@ -121,8 +117,8 @@ static void share(size_t room, size_t *a, size_t *b)
 static void cut_pair(const mt_embed_text *e, mt_ids *ids, content *query, content *text, size_t *second)
 {
     const size_t before = query->count, max_query = (size_t)e->ask->max_query;
-    size_t kept[2] = {max_query ? least(query->count, max_query) : query->count,
-                      e->most ? least(text->count, e->most) : text->count};
+    size_t kept[2] = {max_query ? MT_MIN(query->count, max_query) : query->count,
+                      e->most ? MT_MIN(text->count, e->most) : text->count};
 
     share(less(limit_of(e), ids->count - query->count - text->count), &kept[0], &kept[1]);
     keep(e, ids, text, kept[1]); /* stands behind the query, which so does not move before it is cut */

@@ -6,6 +6,7 @@
    Where the device has memory of its own, --memory is that, and all of it is for models; what is no model's is in the
    host's, and the rest of that goes to models as --memory does. */
 #include "base/alloc.h"
+#include "base/compiler.h"
 #include "base/limits.h"
 #include "server/fleet_inside.h"
 #include "server/pulse.h"
@@ -13,16 +14,6 @@
 #define REQUESTS (640u << 20)      /* bytes for requests: enough for one of 64 MiB */
 #define REQUESTS_LEAST (32u << 20) /* but at least so many, if that is no more than an eighth */
 #define ASIDE (4u << 20)           /* bytes for small ones that are being read and answered */
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* Voices that live at a time: as many as an engine has places, for itself and for its encoders; of several models, as
    two engines have. */
@@ -38,7 +29,7 @@ static size_t voices_of(const mt_fleet *f)
 /* Of several models. The only one says itself what is left for requests. */
 static bool set_apart(mt_fleet *f, bool apart, mt_error *err)
 {
-    f->requests = least(REQUESTS, most(f->host_memory / 16, least(f->host_memory / 8, REQUESTS_LEAST)));
+    f->requests = MT_MIN(REQUESTS, MT_MAX(f->host_memory / 16, MT_MIN(f->host_memory / 8, REQUESTS_LEAST)));
     f->apart = mt_resident_bytes(NULL) + f->recorded + f->requests + ASIDE;
     f->for_all = apart ? 0 : f->apart;
     return f->apart < f->host_memory ||
@@ -93,7 +84,7 @@ uint64_t mt_fleet_free(const mt_fleet *f)
 
 uint64_t mt_fleet_need(const mt_fleet *f, const mt_member *m)
 {
-    return m->measured ? m->need : least(m->need, f->memory - f->for_all);
+    return m->measured ? m->need : MT_MIN(m->need, f->memory - f->for_all);
 }
 
 bool mt_fleet_fits(const mt_fleet *f, const mt_member *m, mt_error *err)
@@ -168,7 +159,7 @@ mt_member *mt_fleet_make_way(mt_fleet *f, const mt_member *m, uint64_t now, uint
         bytes += go->grant;
         go->yields = now >= go->since + go->loading;
         if (!go->yields)
-            *next = least(*next, go->since + go->loading);
+            *next = MT_MIN(*next, go->since + go->loading);
         if (!idle && go->references == 0)
             idle = go;
     }

@@ -115,7 +115,9 @@ uint64_t mt_pulse_first(const mt_pulse *p)
     return p->count > p->room ? p->count - p->room : 0;
 }
 
-double mt_pulse_quantile(const uint32_t *now, const uint32_t *before, double part)
+/* Of times that were counted between two moments, the one that so many (0 to 1) are not above, in milliseconds; NAN
+   where there were none. */
+static double quantile(const uint32_t *now, const uint32_t *before, double part)
 {
     uint64_t count = 0, below = 0;
 
@@ -208,8 +210,8 @@ void mt_pulse_beat(mt_pulse *p, mt_server *server)
     for (size_t i = 0; i < COLUMNS; i++)
         row->value[i] = (float)(columns[i].counted ? v[i] - p->before[i] : v[i]);
     for (size_t i = 0; i < 3; i++) {
-        row->value[FIRST + i] = (float)mt_pulse_quantile(tempo.first, p->tempo.first, parts[i]);
-        row->value[BETWEEN + i] = (float)mt_pulse_quantile(tempo.between, p->tempo.between, parts[i]);
+        row->value[FIRST + i] = (float)quantile(tempo.first, p->tempo.first, parts[i]);
+        row->value[BETWEEN + i] = (float)quantile(tempo.between, p->tempo.between, parts[i]);
     }
     memcpy(p->before, v, sizeof(v));
     p->tempo = tempo;

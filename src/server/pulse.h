@@ -49,8 +49,4 @@ uint64_t mt_pulse_first(const mt_pulse *pulse);
 void mt_pulse_names(mt_buf *out);
 void mt_pulse_write(const mt_pulse *pulse, uint64_t n, bool apart, mt_buf *out);
 
-/* Of times that were counted between two moments, the one that so many (0 to 1) are not above, in milliseconds; NAN
-   where there were none. */
-double mt_pulse_quantile(const uint32_t *now, const uint32_t *before, double part);
-
 #endif

@@ -280,7 +280,7 @@ static bool open_model(mt_served *s, const mt_served_params *p, mt_error *err)
         if (!draft)
             return false;
     }
-    opened = mt_opened_open_as(&s->opened, p->dir, &p->device, &wish, err);
+    opened = mt_opened_open(&s->opened, p->dir, &p->device, &wish, err);
     mt_free(draft);
     if (!opened || !open_text(s, p, err) ||
         !mt_generation_read(&s->generation, p->dir, mt_checkpoint_config(s->opened.checkpoint), s->tokenizer, err))

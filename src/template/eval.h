@@ -39,6 +39,5 @@ bool mt_tpl_apply_filters(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_
 /* node is a CALL; extra, where it is not NULL, is passed as the argument `caller`. */
 bool mt_tpl_eval_call(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, const mt_tpl_value *caller,
                       mt_tpl_value *out);
-bool mt_tpl_call(mt_tpl_run *run, mt_tpl_value callee, const mt_tpl_args *args, mt_tpl_value *out);
 
 #endif

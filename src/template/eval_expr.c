@@ -294,7 +294,7 @@ static bool call_block(mt_tpl_run *run, const mt_tpl_node *block, const mt_tpl_a
     return run->above->exec_block(run, block, &text) && mt_tpl_set_str(out, mt_tpl_build_end(&text));
 }
 
-bool mt_tpl_call(mt_tpl_run *run, mt_tpl_value callee, const mt_tpl_args *args, mt_tpl_value *out)
+static bool call_value(mt_tpl_run *run, mt_tpl_value callee, const mt_tpl_args *args, mt_tpl_value *out)
 {
     switch (callee.kind) {
     case MT_TPL_METHOD: return mt_tpl_call_builtin(run, callee.as.method->call, callee.as.method->self, args, out);
@@ -314,7 +314,7 @@ bool mt_tpl_eval_call(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node
     mt_tpl_value callee, few[FEW_ARGS];
     mt_tpl_args args;
     bool ok = mt_tpl_eval(run, act, node->left, &callee) && eval_args(run, act, node->args, caller, few, &args) &&
-              mt_tpl_call(run, callee, &args, out);
+              call_value(run, callee, &args, out);
 
     if (!ok)
         mt_tpl_locate(run, node->line, node->column);

@@ -184,6 +184,28 @@ mt_tpl_str *mt_tpl_repr(mt_tpl_run *run, mt_tpl_value v)
     return mt_tpl_build_end(&b);
 }
 
+/* "str object", as messages about undefined have it */
+static const char *type_long(mt_tpl_value v, char out[64])
+{
+    const char *module = "";
+
+    if (v.kind == MT_TPL_NONE) {
+        snprintf(out, 64, "None");
+        return out;
+    }
+    if (v.kind == MT_TPL_STR && v.as.str->markup)
+        module = "markupsafe.";
+    else if (v.kind == MT_TPL_TUPLE && v.as.list->group)
+        module = "jinja2.filters.";
+    else if (v.kind == MT_TPL_NAMESPACE || v.kind == MT_TPL_CYCLER || v.kind == MT_TPL_JOINER)
+        module = "jinja2.utils.";
+    else if (v.kind == MT_TPL_MACRO || v.kind == MT_TPL_LOOP || v.kind == MT_TPL_UNDEFINED || v.kind == MT_TPL_SELF ||
+             v.kind == MT_TPL_BLOCK)
+        module = "jinja2.runtime.";
+    snprintf(out, 64, "%s%s object", module, mt_tpl_type(v));
+    return out;
+}
+
 bool mt_tpl_fail_undefined(mt_tpl_run *run, mt_tpl_value v)
 {
     const mt_tpl_undefined *why = v.as.undefined;
@@ -197,7 +219,7 @@ bool mt_tpl_fail_undefined(mt_tpl_run *run, mt_tpl_value v)
         return false;
     if (why->object.kind == MT_TPL_MISSING)
         return mt_tpl_fail(run, "%.*s is undefined", (int)name->len, name->data);
-    mt_tpl_type_long(why->object, type);
+    type_long(why->object, type);
     if (why->name.kind != MT_TPL_STR)
         return mt_tpl_fail(run, "%s has no element %.*s", type, (int)name->len, name->data);
     return mt_tpl_fail(run, "'%s' has no attribute %.*s", type, (int)name->len, name->data);

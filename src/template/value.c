@@ -131,27 +131,6 @@ const char *mt_tpl_type(mt_tpl_value v)
     return "object";
 }
 
-const char *mt_tpl_type_long(mt_tpl_value v, char out[64])
-{
-    const char *module = "";
-
-    if (v.kind == MT_TPL_NONE) {
-        snprintf(out, 64, "None");
-        return out;
-    }
-    if (v.kind == MT_TPL_STR && v.as.str->markup)
-        module = "markupsafe.";
-    else if (v.kind == MT_TPL_TUPLE && v.as.list->group)
-        module = "jinja2.filters.";
-    else if (v.kind == MT_TPL_NAMESPACE || v.kind == MT_TPL_CYCLER || v.kind == MT_TPL_JOINER)
-        module = "jinja2.utils.";
-    else if (v.kind == MT_TPL_MACRO || v.kind == MT_TPL_LOOP || v.kind == MT_TPL_UNDEFINED || v.kind == MT_TPL_SELF ||
-             v.kind == MT_TPL_BLOCK)
-        module = "jinja2.runtime.";
-    snprintf(out, 64, "%s%s object", module, mt_tpl_type(v));
-    return out;
-}
-
 bool mt_tpl_length(mt_tpl_value v, size_t *out)
 {
     switch (v.kind) {

@@ -153,8 +153,7 @@ bool mt_tpl_set_tuple2(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_value first, m
 bool mt_tpl_fail_undefined(mt_tpl_run *run, mt_tpl_value v);
 
 bool mt_tpl_truth(mt_tpl_value v);
-const char *mt_tpl_type(mt_tpl_value v);                    /* Python's type(v).__name__ */
-const char *mt_tpl_type_long(mt_tpl_value v, char out[64]); /* "str object", as messages about undefined have it */
+const char *mt_tpl_type(mt_tpl_value v); /* Python's type(v).__name__ */
 
 /* The number of items; false when Python has no len() of it. */
 bool mt_tpl_length(mt_tpl_value v, size_t *out);

@@ -215,12 +215,6 @@ static mt_tok_found find(const pcre2_code *code, mt_tok_matcher *matcher, const 
     return MT_TOK_FOUND;
 }
 
-mt_tok_found mt_tok_regex_find(const mt_tok_regex *regex, mt_tok_matcher *matcher, const char *text, size_t len,
-                               size_t from, mt_range *found, mt_error *err)
-{
-    return find(regex->newer ? regex->newer : regex->code, matcher, text, len, from, found, err);
-}
-
 /* Those from U+0340 to U+037F are the only ones with fewer than three bytes; none is from U+4000 to U+9FFF or from
    U+B000 to U+FFFF. */
 static bool has_new(const char *text, size_t len)

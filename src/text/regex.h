@@ -31,10 +31,6 @@ typedef enum mt_tok_found {
 /* False with an error once it has been told to stop. */
 bool mt_tok_matcher_goes_on(const mt_tok_matcher *matcher, mt_error *err) MT_NODISCARD;
 
-/* The first match in text[0, len) that begins at `from` or behind it. Text must be valid UTF-8. */
-mt_tok_found mt_tok_regex_find(const mt_tok_regex *regex, mt_tok_matcher *matcher, const char *text, size_t len,
-                               size_t from, mt_range *found, mt_error *err) MT_NODISCARD;
-
 /* All matches in a text, from its start. Zero what is not named in the initialiser. */
 typedef struct mt_tok_finder {
     const mt_tok_regex *regex;

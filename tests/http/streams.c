@@ -59,7 +59,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
         bool sent;
 
         mt_buf_init(&event, SIZE_MAX / 4);
-        mt_http_sse_format(&event, NULL, s->data, (size_t)s->size);
+        mt_buf_printf(&event, "data: %.*s\n\n", (int)s->size, s->data);
         sent = mt_http_write(s->server, s->handle, event.data, event.len);
         mt_buf_free(&event);
         if (sent && !s->paused)

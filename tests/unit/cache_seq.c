@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "cache/seq.h"
+#include "cache/tree_inside.h"
 
 #define PAGES 80
 #define WINDOW_PAGES 34 /* windows have fewer pages than the first group, as in use */
@@ -616,7 +617,7 @@ static size_t live(mt_tree *t, uint64_t seed)
         } else {
             mt_seq_free(&s[i]);
         }
-        assert_true(mt_tree_nodes(t) + mt_tree_gone(t) <= MT_TREE_NODES * mt_tree_total(t, 0) + 16);
+        assert_true(mt_tree_nodes(t) + t->gone.count <= MT_TREE_NODES * mt_tree_total(t, 0) + 16);
     }
     for (size_t i = 0; i < SEQUENCES; i++)
         mt_seq_free(&s[i]);
@@ -625,7 +626,7 @@ static size_t live(mt_tree *t, uint64_t seed)
     assert_int_equal(mt_anchors_available(mt_tree_anchors(t)), states);
     mt_tree_clear(t);
     assert_int_equal(mt_tree_anchors(t)->slots.free, states);
-    assert_int_equal(mt_tree_nodes(t) + mt_tree_gone(t), 0);
+    assert_int_equal(mt_tree_nodes(t) + t->gone.count, 0);
     mt_tree_free(t);
     return hits;
 }

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "cache/seq.h"
+#include "cache/tree_inside.h"
 
 #define SEQUENCES 4
 static const uint8_t no_salt[32];
@@ -69,20 +70,20 @@ static void what_is_computed_again_comes_back_to_its_node(void **state)
     (void)state;
     nodes_of(t, 1000, 97, before, 3);
     assert_int_equal(mt_tree_nodes(t), 4);
-    assert_int_equal(mt_tree_gone(t), 0);
+    assert_int_equal(t->gone.count, 0);
     ask(t, no_salt, 2000, 97);
     assert_int_equal(mt_tree_nodes(t), 4);
-    assert_int_equal(mt_tree_gone(t), 3); /* the beginning of a fourth page is forgotten */
+    assert_int_equal(t->gone.count, 3); /* the beginning of a fourth page is forgotten */
     const mt_hit hit = look(t, 1000, 97);
     assert_int_equal(hit.positions, 0);
     assert_int_equal(hit.miss, MT_MISS_EVICTED);
     nodes_of(t, 1000, 97, after, 3);
     assert_memory_equal(before, after, sizeof before);
     assert_int_equal(mt_tree_nodes(t), 4);
-    assert_int_equal(mt_tree_gone(t), 3); /* the other prompt's */
+    assert_int_equal(t->gone.count, 3); /* the other prompt's */
     assert_int_equal(look(t, 1000, 97).positions, 96);
     mt_tree_clear(t);
-    assert_int_equal(mt_tree_nodes(t) + mt_tree_gone(t), 0);
+    assert_int_equal(mt_tree_nodes(t) + t->gone.count, 0);
     assert_int_equal(look(t, 1000, 97).miss, MT_MISS_FIRST_SIGHT);
     mt_tree_free(t);
 }
@@ -111,7 +112,7 @@ static void nodes_are_bounded_and_the_longest_gone_go_first(void **state)
     for (mt_key i = 0; i < PROMPTS; i++) {
         ask(t, no_salt, 1000 + i, EACH * MT_PAGE_TOKENS);
         assert_true(mt_tree_nodes(t) <= PAGES);
-        assert_true(mt_tree_nodes(t) + mt_tree_gone(t) < MT_TREE_NODES * PAGES + SEQUENCES);
+        assert_true(mt_tree_nodes(t) + t->gone.count < MT_TREE_NODES * PAGES + SEQUENCES);
     }
     for (mt_key i = PROMPTS; i-- > 0;) {
         const mt_miss miss = look(t, 1000 + i, EACH * MT_PAGE_TOKENS + 1).miss;
@@ -158,7 +159,7 @@ static void salts_are_found_by_hash(void **state)
         mt_tree_root_release(t, root[i]);
         mt_tree_root_release(t, root[i]);
     }
-    assert_true(mt_tree_probes(t) < 8 * SALTS);
+    assert_true(t->probes < 8 * SALTS);
     test_free(root);
     mt_tree_free(t);
 }
@@ -172,10 +173,10 @@ static void roots_are_bounded(void **state)
     for (size_t i = 0; i < 2000; i++) {
         salt_of(salt, i);
         ask(t, salt, 1000, MT_PAGE_TOKENS);
-        assert_true(2 * (mt_tree_nodes(t) + mt_tree_gone(t)) <= MT_TREE_NODES * 8 + SEQUENCES);
+        assert_true(2 * (mt_tree_nodes(t) + t->gone.count) <= MT_TREE_NODES * 8 + SEQUENCES);
     }
     mt_tree_clear(t);
-    assert_int_equal(mt_tree_nodes(t) + mt_tree_gone(t), 0);
+    assert_int_equal(mt_tree_nodes(t) + t->gone.count, 0);
     mt_tree_free(t);
 }
 

@@ -133,7 +133,7 @@ static bool life_begin_with(life *l, const char *dir, const shared *with)
     l->list[0] = &l->encoder;
     l->d.params.encoders = l->list;
     l->d.params.encoder_count = 1;
-    if (mt_opened_open(&l->d.o, dir, &device, &l->err)) {
+    if (mt_opened_open(&l->d.o, dir, &device, &(mt_open_wish){0}, &l->err)) {
         l->d.engine = mt_engine_start(&l->d.o, NULL, &l->d.params, &l->err);
         if (l->d.engine)
             return true;

@@ -138,7 +138,7 @@ static inline void driver_open_with(driver *d, const char *dir, const char *draf
                                      .kv_bits = driver_kv_bits()};
     mt_error err = {0};
     driver_init(d);
-    if (!mt_opened_open_as(&d->o, dir, &device, &(mt_open_wish){.draft = draft, .alone = driver_alone}, &err))
+    if (!mt_opened_open(&d->o, dir, &device, &(mt_open_wish){.draft = draft, .alone = driver_alone}, &err))
         fail_msg("%s: %s", dir, err.text);
 }
 

@@ -200,9 +200,9 @@ static void what_ranks_cannot_open(void **state)
     mt_error err = {0};
     mt_opened o;
     (void)state;
-    assert_false(mt_opened_open(&o, "tests/oracle/no-such-folder", &device, &err));
-    assert_false(mt_opened_open_as(&o, "tests/oracle/checkpoints/llama-bf16", &device,
-                                   &(mt_open_wish){.family = "nonsense"}, &err));
+    assert_false(mt_opened_open(&o, "tests/oracle/no-such-folder", &device, &(mt_open_wish){0}, &err));
+    assert_false(mt_opened_open(&o, "tests/oracle/checkpoints/llama-bf16", &device,
+                                &(mt_open_wish){.family = "nonsense"}, &err));
     precision = MT_PRECISION_FAST;
     check_text("tests/oracle/checkpoints/llama-bf16");
 }

@@ -88,7 +88,7 @@ static void open_shared(band *b, const char *dir, mt_host *host, mt_rota *rota, 
     mt_error err = {0};
     draw dice = {number + 1};
     driver_init(&b->d);
-    if (!mt_opened_open(&b->d.o, dir, &device, &err))
+    if (!mt_opened_open(&b->d.o, dir, &device, &(mt_open_wish){0}, &err))
         fail_msg("%s: %s", dir, err.text);
     b->d.params.cache = 4096;
     b->d.params.rota = rota;

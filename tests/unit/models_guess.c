@@ -82,7 +82,7 @@ static void check(const char *top, const char *name, const char *dir, const char
     static recorded r;
     mt_error err = {0};
     mt_opened o;
-    if (!mt_opened_open_as(&o, dir, &device, &(mt_open_wish){.draft = draft}, &err))
+    if (!mt_opened_open(&o, dir, &device, &(mt_open_wish){.draft = draft}, &err))
         fail_msg("%s: %s", name, err.text);
     assert_true(draft ? o.spec.drafter == &o.drafter : o.spec.mtp);
     mt_model *m = mt_model_new(o.dev, &o.spec, &o.weights, &params, &err);
@@ -153,7 +153,7 @@ static void drafts_that_do_not_fit(void **state)
     for (size_t i = 0; i < MT_COUNT(cases); i++) {
         mt_opened o;
         mt_error err = {0};
-        assert_false(mt_opened_open_as(&o, cases[i].dir, &device, &(mt_open_wish){.draft = cases[i].draft}, &err));
+        assert_false(mt_opened_open(&o, cases[i].dir, &device, &(mt_open_wish){.draft = cases[i].draft}, &err));
         if (!strstr(err.text, cases[i].why))
             fail_msg("case %zu: %s", i, err.text);
     }

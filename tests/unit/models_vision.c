@@ -42,7 +42,7 @@ static void open_tower(tower *t, const char *folder, size_t threads, mt_precisio
         .name = unit_device(), .host = {.threads = threads, .cpu_mask = ~0u}, .precision = precision};
     const mt_vision_params params = {.patches = 2048, .rows = rows};
     mt_error err = {0};
-    assert_true(mt_opened_open(&t->o, folder, &device, &err));
+    assert_true(mt_opened_open(&t->o, folder, &device, &(mt_open_wish){0}, &err));
     t->vision = mt_vision_new(t->o.dev, t->o.spec.vision, t->o.weights.vision, &params, &err);
     assert_non_null(t->vision);
     t->tower = mt_vision_tower(t->vision);

@@ -99,6 +99,7 @@ static void long_texts_get_a_longer_stack(void **state)
     char *text = mt_alloc(len + 1);
     mt_tok_matcher *matcher = mt_tok_matcher_new(NULL);
     mt_tok_regex *regex;
+    mt_tok_finder finder;
     mt_range found;
     mt_error err;
 
@@ -106,9 +107,11 @@ static void long_texts_get_a_longer_stack(void **state)
     memset(text, 'a', len);
     regex = mt_tok_regex_new(pattern, strlen(pattern), &err);
     assert_non_null(regex);
-    assert_int_equal(mt_tok_regex_find(regex, matcher, text, len, len - 2, &found, &err), MT_TOK_FOUND_NOTHING);
+    finder = (mt_tok_finder){.regex = regex, .matcher = matcher, .text = text + len - 2, .len = 2};
+    assert_false(mt_tok_finder_next(&finder, &found, &err) || finder.failed);
     text[len - 1] = 'x';
-    assert_int_equal(mt_tok_regex_find(regex, matcher, text, len, 0, &found, &err), MT_TOK_FOUND);
+    finder = (mt_tok_finder){.regex = regex, .matcher = matcher, .text = text, .len = len};
+    assert_true(mt_tok_finder_next(&finder, &found, &err));
     assert_int_equal(found.end, len);
     mt_tok_regex_free(regex);
     mt_tok_matcher_free(matcher);
@@ -123,11 +126,14 @@ static void a_stack_has_an_end(void **state)
     mt_tok_matcher *matcher = mt_tok_matcher_new(NULL);
     mt_error err;
     mt_tok_regex *regex = mt_tok_regex_new(pattern, strlen(pattern), &err);
+    mt_tok_finder finder;
     mt_range found;
 
     (void)state;
     memset(text, 'a', len);
-    assert_int_equal(mt_tok_regex_find(regex, matcher, text, len, 0, &found, &err), MT_TOK_FOUND_ERROR);
+    finder = (mt_tok_finder){.regex = regex, .matcher = matcher, .text = text, .len = len};
+    assert_false(mt_tok_finder_next(&finder, &found, &err));
+    assert_true(finder.failed);
     assert_string_equal(err.text, "the text is too long for the tokenizer's regular expression; send it in parts");
     mt_tok_regex_free(regex);
     mt_tok_matcher_free(matcher);

@@ -56,7 +56,8 @@ static void free_event(void *object)
     mt_cuda_ok(o->dev, o->dev->cu.event_free(o->event), "free an event");
 }
 
-CUevent mt_cuda_event(mt_set *set)
+/* lives as long as the set */
+static CUevent event_of(mt_set *set)
 {
     owned *o = mt_cuda_host(set, sizeof *o);
     *o = (owned){.dev = set->head.dev};
@@ -80,7 +81,7 @@ static bool is_over(mt_device *dev, CUevent event)
 mt_reading *mt_cuda_reading_aside(mt_set *set, size_t bytes)
 {
     mt_reading *r = mt_cuda_reading_new(set, bytes);
-    r->aside = mt_cuda_event(set);
+    r->aside = event_of(set);
     return r;
 }
 
@@ -94,7 +95,7 @@ bool mt_cuda_reading_come(mt_device *dev, mt_reading *r)
 mt_sending *mt_cuda_sending_new(mt_set *set, size_t bytes)
 {
     mt_sending *s = mt_cuda_host(set, sizeof *s);
-    *s = (mt_sending){.host = mt_cuda_pinned(set, bytes), .bytes = bytes, .gone = mt_cuda_event(set)};
+    *s = (mt_sending){.host = mt_cuda_pinned(set, bytes), .bytes = bytes, .gone = event_of(set)};
     return s;
 }
 

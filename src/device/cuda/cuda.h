@@ -241,7 +241,6 @@ bool mt_cuda_aside_open(mt_device *dev, mt_error *err) MT_NODISCARD;
 void mt_cuda_aside_close(mt_device *dev); /* after what was started is done */
 void mt_cuda_aside_wait(mt_device *dev);
 CUstream mt_cuda_aside(mt_device *dev);
-CUevent mt_cuda_event(mt_set *set); /* lives as long as the set */
 void mt_cuda_send_aside(mt_device *dev, CUdeviceptr to, mt_sending *s, size_t at, size_t bytes);
 
 /* Enqueues a kernel with one parameter, which is copied. */
@@ -254,9 +253,6 @@ void mt_cuda_list(mt_device *dev, mt_cuda_kernel kernel, size_t x, size_t y, siz
    elsewhere. Drops that kernel. */
 void *mt_cuda_last(mt_device *dev, mt_cuda_kernel first, mt_cuda_kernel last);
 void mt_cuda_drop(mt_device *dev);
-
-/* A weight laid out for the kernels; its memory lives as long as the set. */
-void mt_cuda_weight_init(mt_set *set, mt_weight *w, const mt_mat *mat, const float *bias, bool exact);
 
 /* Rows of x as a weight wants them, where index says which. */
 void mt_cuda_pack_rows(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdeviceptr index, size_t m);

@@ -1,4 +1,5 @@
 /* How products of few bf16 rows are cut for product_bf16.cu. */
+#include "base/compiler.h"
 #include "device/cuda/cuda.h"
 
 #define CHUNK_BYTES (26u << 10) /* about, of few rows and what they meet */
@@ -15,11 +16,6 @@ bool mt_cuda_halves_can(const mt_device *dev, const mt_weight *a, const mt_weigh
            a->d.kind == b->d.kind && b->d.kind != MT_CUDA_PLAIN && a->d.k == b->d.k;
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
 void mt_cuda_halves_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m)
 {
     static const mt_cuda_kernel kernels[2][3] = {{MT_K_few_halves_1, MT_K_few_halves_2, MT_K_few_halves_4},
@@ -34,9 +30,9 @@ void mt_cuda_halves_launch(mt_device *dev, mt_tensor *const *y, const mt_weight 
     const uint32_t rounds = (each + MT_CUDA_HALF_TILES - 1) / MT_CUDA_HALF_TILES;
     p.together = (each + rounds - 1) / rounds;
     const uint32_t step = (uint32_t)(p.together * tile_bytes(&p.w[0]) + m * 128), many = CHUNK_BYTES / step;
-    p.chunk = least(many ? many : 1, CHUNK_STEPS);
-    p.stages = least(MT_CUDA_SHARED / (p.chunk * step), MT_CUDA_FEW_HALF_STAGES);
-    const uint32_t blocks = least((tiles + p.together - 1) / p.together, (uint32_t)dev->processors);
+    p.chunk = MT_MIN(many ? many : 1, CHUNK_STEPS);
+    p.stages = MT_MIN(MT_CUDA_SHARED / (p.chunk * step), MT_CUDA_FEW_HALF_STAGES);
+    const uint32_t blocks = MT_MIN((tiles + p.together - 1) / p.together, (uint32_t)dev->processors);
     const size_t shares = m > 32 ? 2 : 1;
     mt_cuda_launch(dev,
                    kernels[p.w[0].kind == MT_CUDA_BYTES][m <= 8    ? 0

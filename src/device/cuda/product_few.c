@@ -1,4 +1,5 @@
 /* How products of few rows are cut for product_few.cu. */
+#include "base/compiler.h"
 #include "device/cuda/cuda.h"
 
 #define OWN (18u << 10) /* of shared memory, that the kernels have besides */
@@ -10,11 +11,6 @@ bool mt_cuda_few_can(const mt_device *dev, const mt_weight *a, const mt_weight *
            (q->group == 32 || q->group == 64 || q->group == 128) && a->class == b->class && p->kind == q->kind &&
            p->group == q->group && p->pairs == q->pairs && p->biased == q->biased && p->format == q->format &&
            p->k == q->k && a->mat.bits == b->mat.bits;
-}
-
-static uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
 }
 
 /* Chunks and rings that fit; false where none do. Every tile side by side has slots of its own, and at least as many as
@@ -30,10 +26,10 @@ static bool share_out(const mt_device *dev, mt_cuda_few *p, uint32_t *shared)
         p->split = 1; /* for who takes turns makes a chunk at once */
     }
     const uint32_t slot = p->chunk * (code + each * 16 * pair), rows = p->chunk * p->m * (144 + each * 4);
-    p->row_stages = least(all * 2 / 5 / rows, MT_CUDA_FEW_ROW_STAGES);
-    p->stages = least((all - p->row_stages * rows) / slot, MT_CUDA_FEW_STAGES);
+    p->row_stages = MT_MIN(all * 2 / 5 / rows, MT_CUDA_FEW_ROW_STAGES);
+    p->stages = MT_MIN((all - p->row_stages * rows) / slot, MT_CUDA_FEW_STAGES);
     const uint32_t depth = p->stages / p->together;
-    p->split = least(least(p->split, depth), p->row_stages);
+    p->split = MT_MIN(MT_MIN(p->split, depth), p->row_stages);
     *shared = p->stages * slot + p->row_stages * rows;
     return p->row_stages >= 2 && depth >= 1;
 }
@@ -49,7 +45,7 @@ bool mt_cuda_few_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *co
     }
     if (mt_cuda_row_launch(dev, &p))
         return true;
-    const uint32_t tiles = p.first[count], blocks = least(tiles, (uint32_t)dev->processors);
+    const uint32_t tiles = p.first[count], blocks = MT_MIN(tiles, (uint32_t)dev->processors);
     const uint32_t each = (tiles + blocks - 1) / blocks, warps = MT_CUDA_FEW_WARPS - (m > 32 ? 2 : 0), most = warps / 2;
     const uint32_t rounds = (each + most - 1) / most;
     p.together = (each + rounds - 1) / rounds;

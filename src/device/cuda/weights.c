@@ -204,7 +204,8 @@ static void make_plain(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
     send_block_scales(set, mat, d);
 }
 
-void mt_cuda_weight_init(mt_set *set, mt_weight *w, const mt_mat *mat, const float *bias, bool exact)
+/* A weight laid out for the kernels; its memory lives as long as the set. */
+static void weight_init(mt_set *set, mt_weight *w, const mt_mat *mat, const float *bias, bool exact)
 {
     w->mat = *mat;
     w->class = mt_rules_class(set->head.dev->head.precision, mat, exact);
@@ -220,7 +221,7 @@ void mt_cuda_weight_init(mt_set *set, mt_weight *w, const mt_mat *mat, const flo
 mt_weight *mt_cuda_weight_new(mt_set *set, const mt_mat *mat, const float *bias, bool exact)
 {
     mt_weight *w = mt_cuda_host(set, sizeof *w);
-    mt_cuda_weight_init(set, w, mat, bias, exact);
+    weight_init(set, w, mat, bias, exact);
     return w;
 }
 
@@ -257,8 +258,7 @@ mt_experts *mt_cuda_experts_new(mt_set *set, const mt_experts_params *p)
         e->part[i] = mt_cuda_host(set, p->count * sizeof *e->part[i]);
         e->device[i] = mt_cuda_memory(set, p->count * sizeof(mt_cuda_weight));
         for (size_t j = 0; j < p->count; j++) {
-            mt_cuda_weight_init(set, &e->part[i][j], &mats[i][j], biases[i] ? biases[i] + j * mats[i][j].n : NULL,
-                                false);
+            weight_init(set, &e->part[i][j], &mats[i][j], biases[i] ? biases[i] + j * mats[i][j].n : NULL, false);
             mt_cuda_send(set->head.dev, e->device[i] + j * sizeof(mt_cuda_weight), &e->part[i][j].d,
                          sizeof(mt_cuda_weight));
         }

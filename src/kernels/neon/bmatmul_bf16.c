@@ -1,6 +1,7 @@
 /* R5 with BFMMLA. Every output is one chain over fours of k, whatever the number of rows: few rows read BF16 weights in
    place, more of them share panels of weights packed into scratch. Packed rows are panels of up to MT_ROW_TILE rows
    (btile.h), k padded with zeros to PAD. */
+#include "base/compiler.h"
 #include "kernels/levels.h"
 #include "kernels/neon/bone.h"
 #include "kernels/neon/bpack.h"
@@ -20,11 +21,6 @@ static size_t padded(size_t k)
     return (k + PAD - 1) / PAD * PAD;
 }
 
-static size_t min(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 size_t mt_b_rows_bytes_bf16(size_t m, size_t k)
 {
     return (m + 1) / 2 * 2 * padded(k) * sizeof(mt_bf16);
@@ -32,7 +28,7 @@ size_t mt_b_rows_bytes_bf16(size_t m, size_t k)
 
 size_t mt_b_scratch_bytes_bf16(size_t k)
 {
-    return 2 * COL_PAIRS * min(padded(k), DEPTH) * sizeof(mt_bf16);
+    return 2 * COL_PAIRS * MT_MIN(padded(k), DEPTH) * sizeof(mt_bf16);
 }
 
 /* Four k of one row at every 16 * pairs bytes; x is NULL for an empty row. */
@@ -51,7 +47,7 @@ static void pack_row(uint8_t *out, const float *x, size_t k, size_t pairs)
 void mt_b_pack_bf16(mt_rows *rows, const float *x, size_t ldx, const uint32_t *index, size_t i0, size_t i1)
 {
     for (size_t t = i0; t < i1; t += MT_ROW_TILE) {
-        size_t pairs = (min(rows->m - t, MT_ROW_TILE) + 1) / 2;
+        size_t pairs = (MT_MIN(rows->m - t, MT_ROW_TILE) + 1) / 2;
         uint8_t *panel = rows->data + t * padded(rows->k) * sizeof(mt_bf16);
         for (size_t i = 0; i < 2 * pairs; i++) {
             const float *row = t + i < rows->m ? x + (index ? index[t + i] : t + i) * ldx : NULL;
@@ -106,7 +102,7 @@ static void matmul_in_place(float *y, size_t ldy, const mt_mat *w, size_t n0, si
     float out[MT_ROW_TILE * 2 * IN_PLACE];
     for (size_t j = n0; j < n0 + part && j < n1; j += 2) {
         for (size_t c = 0; c < 2 * IN_PLACE; c++) {
-            row[c] = w->w + min(j + c / 2 * part + c % 2, n1 - 1) * w->stride;
+            row[c] = w->w + MT_MIN(j + c / 2 * part + c % 2, n1 - 1) * w->stride;
             memcpy(tail[c], row[c] + whole * sizeof(mt_bf16), (w->k - whole) * sizeof(mt_bf16));
         }
         switch ((rows->m + 1) / 2) {
@@ -143,8 +139,8 @@ static void run_tile(float *y, size_t ldy, const tile *t)
 /* The scales of block k / 128 for COL_PAIRS pairs of columns from j on; columns beyond the matrix take the last. */
 static void block_scales(float *scale, const mt_mat *w, size_t j, size_t k)
 {
-    size_t first = j / FP8_BLOCK, split = min((first + 1) * FP8_BLOCK - j, 2 * COL_PAIRS),
-           last = min(first + 1, (w->n - 1) / FP8_BLOCK);
+    size_t first = j / FP8_BLOCK, split = MT_MIN((first + 1) * FP8_BLOCK - j, 2 * COL_PAIRS),
+           last = MT_MIN(first + 1, (w->n - 1) / FP8_BLOCK);
     float a = mt_scale_f32(w->scales + first * w->scale_stride, w->scale_type, k / FP8_BLOCK);
     float b =
         split == 2 * COL_PAIRS ? a : mt_scale_f32(w->scales + last * w->scale_stride, w->scale_type, k / FP8_BLOCK);
@@ -164,7 +160,7 @@ static void run_fp8(float *y, size_t ldy, const tile *t, const mt_mat *w, size_t
     for (size_t s = 0; s < t->steps; s += FP8_BLOCK / 4) {
         part.x = t->x + s * 16 * t->row_pairs;
         part.w = t->w + s * 16 * t->col_pairs;
-        part.steps = min(t->steps - s, FP8_BLOCK / 4);
+        part.steps = MT_MIN(t->steps - s, FP8_BLOCK / 4);
         run_tile(block[0], 2 * COL_PAIRS, &part);
         block_scales(scale, w, j, k + 4 * s);
         for (size_t r = 0; r < rows; r++)
@@ -204,13 +200,13 @@ static void matmul_packed(float *y, size_t ldy, const mt_mat *w, size_t n0, size
 {
     size_t width = padded(w->k);
     for (size_t k = 0; k < width; k += DEPTH) {
-        size_t end = min(width, k + DEPTH);
+        size_t end = MT_MIN(width, k + DEPTH);
         for (size_t j = n0, count; j < n1; j += count) {
             tile t = {.w = panel, .steps = (end - k) / 4, .col_pairs = panel_pairs(n1 - j), .more = k > 0};
-            count = min(n1 - j, 2 * t.col_pairs);
+            count = MT_MIN(n1 - j, 2 * t.col_pairs);
             mt_panel(panel, w, j, count, t.col_pairs, k, end);
             for (size_t i = 0; i < rows->m; i += MT_ROW_TILE) {
-                size_t m = min(rows->m - i, MT_ROW_TILE);
+                size_t m = MT_MIN(rows->m - i, MT_ROW_TILE);
                 t.row_pairs = (m + 1) / 2;
                 t.x = rows->data + (i * width + k * 2 * t.row_pairs) * sizeof(mt_bf16);
                 place_tile(y + i * ldy + j, ldy, m, count, &t, w, j, k);

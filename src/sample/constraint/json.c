@@ -71,7 +71,7 @@ static mt_expr word(mt_json *j, const char *json, const char *python)
     return text(j, j->notation == MT_NOTATION_PYTHON ? python : json);
 }
 
-mt_expr mt_json_boolean(mt_json *j)
+static mt_expr boolean(mt_json *j)
 {
     return mt_grammar_or(j->g, word(j, "true", "True"), word(j, "false", "False"));
 }
@@ -267,7 +267,7 @@ mt_expr mt_json_object(mt_json *j)
     return mt_grammar_call(j->g, j->object);
 }
 
-mt_expr mt_json_array(mt_json *j)
+static mt_expr array_of_any(mt_json *j)
 {
     if (!j->has_array) {
         j->has_array = true;
@@ -284,7 +284,7 @@ mt_expr mt_json_value(mt_json *j)
         j->value = mt_grammar_rule(j->g);
         mt_grammar_define(j->g, j->value,
                           ANY(j, mt_json_string(j, 0, MT_GRAMMAR_UNLIMITED), mt_json_number(j), mt_json_object(j),
-                              mt_json_array(j), mt_json_boolean(j), mt_json_null(j)));
+                              array_of_any(j), boolean(j), mt_json_null(j)));
     }
     return mt_grammar_call(j->g, j->value);
 }

@@ -30,11 +30,9 @@ typedef struct mt_json {
 
 mt_expr mt_json_value(mt_json *j); /* any */
 mt_expr mt_json_object(mt_json *j);
-mt_expr mt_json_array(mt_json *j);
 mt_expr mt_json_string(mt_json *j, uint32_t least, uint32_t most); /* so many characters */
 mt_expr mt_json_number(mt_json *j);
 mt_expr mt_json_integer(mt_json *j);
-mt_expr mt_json_boolean(mt_json *j);
 mt_expr mt_json_null(mt_json *j);
 mt_expr mt_json_constant(mt_json *j, const json_t *value);
 mt_expr mt_json_key(mt_json *j, const char *name);
