@@ -379,9 +379,10 @@ static bool check_ranks(const mt_server *server, mt_error *err)
 {
     if (!mt_ranks_all())
         return true;
-    if (server->opt->cache_dir)
+    if (server->opt->cache_dir || server->opt->cache_remote)
         return mt_fail(err, MT_E_UNSUPPORTED,
-                       "several ranks keep nothing on disk: leave \"--cache-dir\" out, or start one process");
+                       "several ranks keep nothing but in memory: leave \"%s\" out, or start one process",
+                       server->opt->cache_dir ? "--cache-dir" : "--cache-remote");
     return server->fleet.alone ||
            mt_fail(err, MT_E_UNSUPPORTED, "several ranks serve one model: name one, or start one process");
 }

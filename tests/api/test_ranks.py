@@ -122,8 +122,10 @@ def a_rank_that_hangs():
 def what_ranks_do_not_do():
     """Said before anything is opened, by one sentence."""
     served.need(SUITE.program, "mpi")
+    memory = "several ranks keep nothing but in memory: leave "
     with tempfile.TemporaryDirectory() as cache:
-        for options, sentence in ((["--cache-dir", cache], "several ranks keep nothing on disk"),
+        for options, sentence in ((["--cache-dir", cache], memory + '"--cache-dir"'),
+                                  (["--cache-remote", "redis://127.0.0.1:1"], memory + '"--cache-remote"'),
                                   (["--model", "other=" + SUITE.folder], "several ranks serve one model")):
             done = subprocess.run(["mpirun", *FEW, "-n", "2", SUITE.program, "serve", SUITE.folder, "--port", "0",
                                    *options], capture_output=True, text=True, check=False, timeout=served.PATIENCE)

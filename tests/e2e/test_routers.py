@@ -10,6 +10,7 @@ import concurrent.futures
 import contextlib
 import hashlib
 import http.client
+import http.server
 import json
 import os
 import re
@@ -249,6 +250,46 @@ def behind_haproxy():
 @test
 def behind_nginx():
     survive(nginx, named=True)
+
+
+class Refusing(http.server.BaseHTTPRequestHandler):
+    """A replica that has just been told to end, or has just started: /ready was well a moment ago."""
+    asked = 0
+
+    def do_GET(self):
+        self.say(200, b"{}")
+
+    def do_POST(self):
+        Refusing.asked += 1
+        self.rfile.read(int(self.headers["content-length"]))
+        self.say(503, b'{"error":{"message":"the model is being loaded"}}')
+
+    def say(self, status, body):
+        self.send_response(status)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@test
+def a_refusal_goes_to_another_replica():
+    """One replica says 503 to whatever it is asked: everybody is answered by the other two."""
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(served.Server(ARGUMENTS.motet, FOLDER)) for _ in range(2)]
+        stub = stack.enter_context(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing))
+        threading.Thread(target=stub.serve_forever, daemon=True).start()
+        stack.callback(stub.shutdown)
+        for router in (haproxy, nginx):
+            port, Refusing.asked = free_port(), 0
+            with tempfile.TemporaryDirectory() as folder, router(
+                    [servers[0].port, stub.server_port, servers[1].port], port, folder):
+                for i in range(12):
+                    body = {"messages": [{"role": "user", "content": str(i)}], "stream": True, "max_tokens": 1}
+                    assert stream(port, body, {"x-motet-prefix": hashlib.sha256(str(i).encode()).hexdigest()}).whole
+            assert Refusing.asked > 0
 
 
 @test
