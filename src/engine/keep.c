@@ -171,7 +171,14 @@ static void tell_dropped(void *ctx, const uint8_t key[MT_TIER_KEY], uint32_t kin
 {
     const mt_engine *e = ctx;
     if (kind == MT_KEEP_PAGE)
-        mt_kv_events_dropped(e->params.events, mt_tree_block_hash(key));
+        mt_kv_events_dropped(e->params.events, mt_tree_block_hash(key), MT_KV_FILES);
+}
+
+static void tell_gone(void *ctx, const uint8_t key[MT_TIER_KEY], uint32_t kind)
+{
+    const mt_engine *e = ctx;
+    if (kind == MT_KEEP_PAGE)
+        mt_kv_events_dropped(e->params.events, mt_tree_block_hash(key), MT_KV_HOST);
 }
 
 mt_keep *mt_keep_new(mt_engine *e, const mt_tiers *tiers, const uint8_t identity[32], void (*wake)(mt_engine *e),
@@ -200,6 +207,8 @@ mt_keep *mt_keep_new(mt_engine *e, const mt_tiers *tiers, const uint8_t identity
     make_errands(k, e);
     if (e->params.events && k->tiers.disk)
         mt_disk_watch(k->tiers.disk, tell_dropped, k->told = e);
+    if (e->params.events && k->tiers.shelf)
+        mt_shelf_watch(k->tiers.shelf, tell_gone, e);
     pthread_mutex_init(&k->lock, NULL);
     pthread_cond_init(&k->given, NULL);
     if (mt_errands_start(k, err))

@@ -217,17 +217,24 @@ bool mt_keep_shed(mt_engine *e)
     return held;
 }
 
-/* A page was written, or not. It may go from the files while this is told: then that comes after it. */
+/* A page was written, or not. It may go while this is told: then that comes after it. */
 static void tell_stored(mt_engine *e, const mt_errand *x)
 {
+    mt_kv_events *events = e->params.events;
+    const mt_tiers *t = &e->keep->tiers;
     mt_tree_block block;
-    mt_disk *disk = e->keep->tiers.disk;
-    if (x->kind != MT_KEEP_PAGE || !e->params.events || !x->news || !mt_disk_has(disk, x->key) ||
-        !mt_tree_block_of(e->tree, x->held.page[0], &block))
+    if (x->kind != MT_KEEP_PAGE || !events || !mt_tree_block_of(e->tree, x->held.page[0], &block))
         return;
-    mt_kv_events_kept(e->params.events, &block);
-    if (!mt_disk_has(disk, x->key))
-        mt_kv_events_dropped(e->params.events, block.hash);
+    if (t->shelf && mt_shelf_is_new(t->shelf, x->key)) {
+        mt_kv_events_kept(events, &block, MT_KV_HOST);
+        if (!mt_shelf_mark(t->shelf, x->key))
+            mt_kv_events_dropped(events, block.hash, MT_KV_HOST);
+    }
+    if (x->news && mt_disk_has(t->disk, x->key)) {
+        mt_kv_events_kept(events, &block, MT_KV_FILES);
+        if (!mt_disk_has(t->disk, x->key))
+            mt_kv_events_dropped(events, block.hash, MT_KV_FILES);
+    }
 }
 
 bool mt_keep_end_stores(mt_engine *e, bool *under_way)

@@ -4,7 +4,7 @@
    hash is only a page's name, by which it is removed and by which others name it as their parent.
 
    The medium of what can be used at once is "GPU" whatever computes, as vLLM has it on CPUs, too: it is what readers
-   count as nearest. What is kept in files is "STORAGE". */
+   count as nearest. What the host's memory keeps of a device's pages is "CPU", what is kept in files "STORAGE". */
 #include "events/kv_events.h"
 
 #include <pthread.h>
@@ -17,7 +17,8 @@
 #include "base/msgpack.h"
 
 #define NEAR "GPU"
-#define FILES "STORAGE"
+
+static const char *const medium_of[] = {[MT_KV_HOST] = "CPU", [MT_KV_FILES] = "STORAGE"};
 
 struct mt_kv_events {
     mt_publisher *publisher;
@@ -176,21 +177,21 @@ void mt_kv_events_tell(void *events, const mt_tree_block *b, bool here)
     pthread_mutex_unlock(&e->lock);
 }
 
-void mt_kv_events_kept(mt_kv_events *e, const mt_tree_block *b)
+void mt_kv_events_kept(mt_kv_events *e, const mt_tree_block *b, mt_kv_place place)
 {
     if (!e)
         return;
     pthread_mutex_lock(&e->lock);
-    stored(e, b, FILES);
+    stored(e, b, medium_of[place]);
     pthread_mutex_unlock(&e->lock);
 }
 
-void mt_kv_events_dropped(mt_kv_events *e, uint64_t hash)
+void mt_kv_events_dropped(mt_kv_events *e, uint64_t hash, mt_kv_place place)
 {
     if (!e)
         return;
     pthread_mutex_lock(&e->lock);
-    removed(e, hash, FILES);
+    removed(e, hash, medium_of[place]);
     pthread_mutex_unlock(&e->lock);
 }
 

@@ -22,9 +22,11 @@ char *mt_kv_events_topic(const char *given, const char *host, const char *model)
 /* A page is in the tree, or is there no more: what mt_tree_tell is given. */
 void mt_kv_events_tell(void *events, const mt_tree_block *block, bool here);
 
-/* A page is kept in files; a page, by its hash, is not kept there any more. */
-void mt_kv_events_kept(mt_kv_events *events, const mt_tree_block *block);
-void mt_kv_events_dropped(mt_kv_events *events, uint64_t hash);
+/* A page is kept in the host's memory or in files; a page, by its hash, is not kept there any more. */
+typedef enum mt_kv_place { MT_KV_HOST, MT_KV_FILES } mt_kv_place;
+
+void mt_kv_events_kept(mt_kv_events *events, const mt_tree_block *block, mt_kv_place place);
+void mt_kv_events_dropped(mt_kv_events *events, uint64_t hash, mt_kv_place place);
 
 /* Nothing is there any more. */
 void mt_kv_events_clear(mt_kv_events *events);

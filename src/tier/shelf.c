@@ -26,6 +26,7 @@ typedef struct record {
     uint32_t chain;         /* next of the same bucket, or of those that are free */
     uint32_t before, after; /* by use */
     uint32_t readers;       /* it is in the list where there are none */
+    bool marked;            /* somebody is told when it goes */
 } record;
 
 struct mt_shelf {
@@ -40,6 +41,8 @@ struct mt_shelf {
     uint32_t *bucket;
     size_t buckets; /* a power of two */
     uint32_t oldest, newest;
+    mt_shelf_listener *tell; /* NULL: nobody is told */
+    void *ctx;
     mt_shelf_stats stats;
 };
 
@@ -88,6 +91,8 @@ static void drop_oldest(mt_shelf *s)
         s->freed = g;
         s->free_grains++;
     }
+    if (r->marked)
+        s->tell(s->ctx, r->key, r->kind);
     r->chain = s->unused;
     s->unused = i;
     s->stats.records--;
@@ -192,6 +197,31 @@ bool mt_shelf_has(mt_shelf *s, const uint8_t key[MT_TIER_KEY])
     const bool there = find(s, key) != NONE;
     pthread_mutex_unlock(&s->lock);
     return there;
+}
+
+void mt_shelf_watch(mt_shelf *s, mt_shelf_listener *tell, void *ctx)
+{
+    s->tell = tell;
+    s->ctx = ctx;
+}
+
+bool mt_shelf_is_new(mt_shelf *s, const uint8_t key[MT_TIER_KEY])
+{
+    pthread_mutex_lock(&s->lock);
+    const uint32_t i = find(s, key);
+    const bool is_new = i != NONE && !s->records[i].marked;
+    pthread_mutex_unlock(&s->lock);
+    return is_new;
+}
+
+bool mt_shelf_mark(mt_shelf *s, const uint8_t key[MT_TIER_KEY])
+{
+    pthread_mutex_lock(&s->lock);
+    const uint32_t i = find(s, key);
+    if (i != NONE)
+        s->records[i].marked = true;
+    pthread_mutex_unlock(&s->lock);
+    return i != NONE;
 }
 
 bool mt_shelf_read(mt_shelf *s, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[], size_t parts)

@@ -23,6 +23,16 @@ bool mt_shelf_read(mt_shelf *shelf, const uint8_t key[MT_TIER_KEY], uint32_t kin
 void mt_shelf_write(mt_shelf *shelf, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
                     size_t parts);
 
+/* Who is told of records that go, of those that were marked; before anything is written. It is called with the shelf's
+   lock held. */
+typedef void mt_shelf_listener(void *ctx, const uint8_t key[MT_TIER_KEY], uint32_t kind);
+
+void mt_shelf_watch(mt_shelf *shelf, mt_shelf_listener *tell, void *ctx);
+
+/* Whether there is a record that is not marked. Marking it: false where it has gone. */
+bool mt_shelf_is_new(mt_shelf *shelf, const uint8_t key[MT_TIER_KEY]);
+bool mt_shelf_mark(mt_shelf *shelf, const uint8_t key[MT_TIER_KEY]);
+
 typedef struct mt_shelf_stats {
     uint64_t bytes, limit; /* of records */
     uint64_t records, written, read, evicted;

@@ -297,5 +297,29 @@ def what_is_kept_in_files_is_storage():
             assert {e["type"] for _, e in reader.events} == {"AllBlocksCleared", "BlockStored"}
 
 
+@test
+def what_host_memory_keeps_is_cpu():
+    """A GPU, on a driver of our own: its pages are in the host's memory, too, until there is no room there; what a reader
+    knows of both is what the server has."""
+    need()
+    driver = os.path.join(os.path.dirname(os.path.abspath(SUITE.program)), "tests", "cuda")
+    if not os.path.exists(os.path.join(driver, "libcuda.so.1")):
+        raise served.Skip("there is no driver")
+    with SUITE.start(*EVENTS, "--host-memory", "128M", "--context", "1024", "--max-sequences", "2",
+                     env={"MOTET_DEVICE": "cuda", "LD_LIBRARY_PATH": driver}) as server, Reader(server) as reader:
+        def told():
+            """Pages that went from there, and how many a reader has heard of."""
+            reader.catch_up()
+            gone = sum(e["type"] == "BlockRemoved" and e["medium"] == "CPU" for _, e in reader.events)
+            return server.metrics()["motet_host_cache_evicted_total"], gone
+        dice, sent = random.Random(3), 0
+        while sent < 400 and told()[0] == 0:
+            cached(server, [dice.randrange(10, 250) for _ in range(1000)])
+            sent += 1
+        assert eventually(lambda: told()[0] == told()[1] > 0), told()
+        media = [m for _, _, _, m in reader.known["tiny"].values()]
+        assert sum("CPU" in m for m in media) > 100 and any("GPU" in m for m in media), len(media)
+
+
 if __name__ == "__main__":
     SUITE.main()

@@ -283,9 +283,9 @@ def a_refusal_goes_to_another_replica():
         threading.Thread(target=stub.serve_forever, daemon=True).start()
         stack.callback(stub.shutdown)
         for router in (haproxy, nginx):
-            port, Refusing.asked = free_port(), 0
-            with tempfile.TemporaryDirectory() as folder, router(
-                    [servers[0].port, stub.server_port, servers[1].port], port, folder):
+            Refusing.asked = 0
+            with tempfile.TemporaryDirectory() as folder, running(
+                    router, [servers[0].port, stub.server_port, servers[1].port], folder) as port:
                 for i in range(12):
                     body = {"messages": [{"role": "user", "content": str(i)}], "stream": True, "max_tokens": 1}
                     assert stream(port, body, {"x-motet-prefix": hashlib.sha256(str(i).encode()).hexdigest()}).whole

@@ -83,6 +83,49 @@ static void the_least_lately_used_go(void **state)
     mt_shelf_free(s);
 }
 
+enum { MARKED = 300 };
+
+typedef struct notes {
+    bool gone[MARKED];
+} notes;
+
+static void note_gone(void *ctx, const uint8_t key[MT_TIER_KEY], uint32_t kind)
+{
+    notes *n = ctx;
+    uint32_t number;
+    memcpy(&number, key, sizeof number);
+    assert_int_equal(kind, 1);
+    assert_true(number < MARKED && !n->gone[number]);
+    n->gone[number] = true;
+}
+
+/* Of those that were marked each is told once, when it goes; of the others none is. */
+static void who_watches_is_told(void **state)
+{
+    mt_shelf *s = mt_shelf_new(2 << 20, SIZE);
+    static notes n;
+    uint8_t key[MT_TIER_KEY];
+    (void)state;
+    mt_shelf_watch(s, note_gone, &n);
+    make_key(key, 0);
+    assert_false(mt_shelf_is_new(s, key));
+    assert_false(mt_shelf_mark(s, key));
+    for (uint32_t i = 0; i < MARKED; i++) {
+        make_key(key, i);
+        write_one(s, i);
+        assert_true(mt_shelf_is_new(s, key));
+        if (i % 2 == 0)
+            assert_true(mt_shelf_mark(s, key));
+        assert_int_equal(mt_shelf_is_new(s, key), i % 2);
+    }
+    for (uint32_t i = 0; i < MARKED; i++)
+        assert_int_equal(n.gone[i], i % 2 == 0 && !read_one(s, i));
+    write_one(s, 0); /* it is another one */
+    make_key(key, 0);
+    assert_true(n.gone[0] && mt_shelf_is_new(s, key));
+    mt_shelf_free(s);
+}
+
 static void too_little_is_none(void **state)
 {
     (void)state;
@@ -113,7 +156,7 @@ static void several_at_once(void **state)
     mt_shelf_free(s);
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_written_is_read),
-                                          cmocka_unit_test(the_least_lately_used_go),
-                                          cmocka_unit_test(too_little_is_none), cmocka_unit_test(several_at_once)};
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_was_written_is_read), cmocka_unit_test(the_least_lately_used_go),
+    cmocka_unit_test(who_watches_is_told), cmocka_unit_test(too_little_is_none), cmocka_unit_test(several_at_once)};
 UNIT_MAIN(tests)
