@@ -115,7 +115,8 @@ async def flood(server, seconds, times, tokens):
     before = await load.closed(2 * SEATS, min(10, seconds))
     each = (server.cpu() - used) / max(len(load.waits), 1)
     load.waits, used = [], server.cpu()
-    sent, rate, rates, drained = await load.open(before * times, seconds)
+    # However slow it is, more come than there are places and answers.
+    sent, rate, rates, drained = await load.open(max(before * times, 4 * (SEATS + QUEUE) / min(1, seconds)), seconds)
     spent = server.cpu() - used
     waits = sorted(load.waits) or [0]
     begin = time.monotonic()

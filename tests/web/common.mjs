@@ -9,7 +9,7 @@ export const settings = JSON.parse(process.argv[2]);
 const require = createRequire(path.join(settings.packages, "x.js"));
 const {chromium} = require("playwright-core");
 const AXE = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf-8");
-const PATIENCE = 60000; // milliseconds for what must happen; only a test that fails waits so long
+const PATIENCE = 240000; // milliseconds for what must happen; only a test that fails waits so long
 
 const tests = [];
 let browser = null;

@@ -6,7 +6,7 @@ import path from "node:path";
 import {accessible, main, settings, shot, test, until, visit} from "./common.mjs";
 
 const {box_url: BOX, replay_url: REPLAY, keyed_url: KEYED} = settings;
-const PATIENCE = 60000;
+const PATIENCE = 240000;
 const PHONE = {viewport: {width: 390, height: 780}, hasTouch: true, isMobile: true};
 const SHAPES = `data:image/png;base64,${fs.readFileSync(path.join(settings.root, "examples", "shapes.png"), "base64")}`;
 

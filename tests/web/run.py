@@ -28,6 +28,8 @@ import served  # pylint: disable=wrong-import-position
 
 SKIP = 77
 PACKAGES = {"playwright-core": "1.65.0", "axe-core": "4.14.0"}
+# An answer without an end is for a page to follow, however slow that is: nothing is guessed ahead.
+UNHURRIED = ("--speculate", "off", "--threads", "1")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -62,7 +64,7 @@ def servers(program, model):
     """Their addresses by name. Each program has its own: the dashboard shows all that a server has done."""
     box = os.path.join(ROOT, "models", "box")
     with served.Server(program, box, "--precision", "fast") as in_box, \
-            served.Server(program, model, "--served-name", "replay <b>model</b>") as said, \
+            served.Server(program, model, "--served-name", "replay <b>model</b>", *UNHURRIED) as said, \
             served.Server(program, model, "--api-key", "secret") as keyed:
         yield {name + "_url": "http://127.0.0.1:{}/".format(server.port)
                for name, server in (("box", in_box), ("replay", said), ("keyed", keyed))}
