@@ -149,12 +149,13 @@ develop:
 # sanitizers, fuzzed, and the proof that clang has no warning. Only the first compiles kernels for GPUs, where nvcc is,
 # each of them once and without optimizing, for the kind of card that needs the most of them (-Dcuda=enabled compiles for
 # all kinds, to run); the others have the host's part of that device, which needs none. And only the first has MPI, where
-# that is (tools/setup.sh ranks).
+# that is (tools/setup.sh ranks). A compiler that is named here would do without ccache, which Meson finds for others.
+CCACHE := $(shell command -v ccache)
 build-gcc/build.ninja: CONFIGURE = -Dwerror=true -Dgpu_archs=90a -Dgpu_speed=false -Dmpi=auto
-build-gcc/build.ninja: export CC = gcc
+build-gcc/build.ninja: export CC = $(CCACHE) gcc
 build-asan/build.ninja: CONFIGURE = -Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all \
                                     -Dfuzz=true -Dwerror=true -Dgpu_archs=
-build-asan/build.ninja: export CC = clang
+build-asan/build.ninja: export CC = $(CCACHE) clang
 build-asan/build.ninja: | develop
 build-ubsan/build.ninja: CONFIGURE = -Db_sanitize=undefined -Dc_args=-fno-sanitize-recover=all -Dgpu_archs=
 build-tsan/build.ninja: CONFIGURE = -Db_sanitize=thread -Dgpu_archs=

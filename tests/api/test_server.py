@@ -189,6 +189,8 @@ def bodies_of_all_shapes_get_an_answer():
 
 @test
 def a_body_of_many_small_values_is_refused_not_swallowed():
+    if "MOTET_TEST_RACES" in os.environ:
+        raise served.Skip("one thread reads it, as it reads any large body")
     with start() as server:
         before = server.memory()
         got = server.post("/v1/completions", b'{"prompt":[' + b"1," * 14_000_000 + b"1]}")
