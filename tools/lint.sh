@@ -166,6 +166,17 @@ documents() {
     fi
 }
 
+# A bug that is tried on purpose still finds its line.
+mutants() {
+    local patch status=0
+    for patch in tests/mutants/*.patch; do
+        git apply --check "$patch" 2>/dev/null && continue
+        echo "$patch:1: does not fit the code any more: write it anew"
+        status=1
+    done
+    return $status
+}
+
 # Headers are tried by as many of this program as there are cores.
 if [ "${1:-}" = --headers ]; then
     try_headers "${@:2}"
@@ -188,5 +199,6 @@ check "kernels" kernels_listed
 check "symbols" symbols
 check "circles" circles
 check "documents" documents
+check "mutants" mutants
 [ $failed = 0 ] && echo "lint: ok"
 exit $failed
