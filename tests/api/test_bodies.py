@@ -84,7 +84,8 @@ def bodies_count_while_they_are_received():
 
 @test
 def prompts_that_wait_count():
-    with start("--memory", LITTLE, "--max-sequences", "1", "--batch-tokens", "1", "--threads", "1") as server:
+    with start("--memory", LITTLE, "--max-sequences", "1", "--batch-tokens", "1", "--threads", "1", "--max-queue",
+               "8192") as server:
         with contextlib.ExitStack() as clients:
             most, answer = room(server), None
             body = {"prompt": ["a b " * 450] * 100, "max_tokens": 2000, "ignore_eos": True}
