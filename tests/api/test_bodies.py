@@ -94,8 +94,9 @@ def prompts_that_wait_count():
                 s = clients.enter_context(send(server, "/v1/completions", body))
                 assert eventually(lambda: preparing(server) == 0 and held(server) != before or readable(s))
                 answer = readable(s) and s.recv(65536).decode()
-            assert answer.startswith("HTTP/1.1 429 ") and "retry-after" in answer, answer
-            assert "take as much memory as they may" in answer, answer
+            # there is no room for what the last one becomes, or already none to read it
+            assert answer.startswith(("HTTP/1.1 429 ", "HTTP/1.1 503 ")) and "retry-after" in answer, answer
+            assert "take as much memory as they may" in answer or "too many large requests" in answer, answer
             assert held(server) > most / 2
         assert eventually(lambda: held(server) == 0)
 
