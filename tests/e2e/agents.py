@@ -45,14 +45,12 @@ REPLICAS = 3
 Turn = collections.namedtuple("Turn", "said first prompt cached")
 
 
-class Late:
+class Late(test_remote.Proxy):
     """Between replicas and the store: whatever it says is handed on later, and no slower."""
 
     def __init__(self, port, seconds):
-        self.to, self.seconds = port, seconds
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.port = self.socket.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.seconds = seconds
+        super().__init__(port)
 
     def accept(self):
         while True:
