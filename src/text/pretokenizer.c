@@ -6,7 +6,6 @@
 #include "text/bytelevel.h"
 #include "text/chars.h"
 
-#define GPT2_PATTERN "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 #define WHITESPACE_PATTERN "[\\w\\x{200c}\\x{200d}]+|[^\\w\\s\\x{200c}\\x{200d}]+"
 
 enum { MOST_FIXED = 65535 }; /* PCRE2 counts no further */
@@ -79,7 +78,7 @@ static bool add_byte_level(mt_tok_pretokenizer *pre, const mt_tok_part *part)
         return false;
     if (prefix && !add_cutter(pre, MT_TOK_PREFIX_SPACE, part->err))
         return false;
-    if (regex && !add_pattern(pre, GPT2_PATTERN, MT_TOK_ISOLATED, false, part->err))
+    if (regex && !add_pattern(pre, MT_TOK_GPT2_PATTERN, MT_TOK_ISOLATED, false, part->err))
         return false;
     return add_cutter(pre, MT_TOK_TO_BYTE_CHARS, part->err) != NULL;
 }

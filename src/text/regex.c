@@ -22,8 +22,9 @@
 enum { FIRST_STACK = 32 * 1024, MOST_SHOWN = 200 };
 
 struct mt_tok_regex {
-    pcre2_code *code;  /* for texts of which PCRE2's tables know every character */
-    pcre2_code *newer; /* for others; NULL where that is the same */
+    const mt_tok_known *known; /* NULL for most */
+    pcre2_code *code;          /* for texts of which PCRE2's tables know every character */
+    pcre2_code *newer;         /* for others; NULL where that is the same */
 };
 
 struct mt_tok_matcher {
@@ -93,11 +94,11 @@ static pcre2_code *build(const char *pattern, size_t len, const char *shown, siz
 }
 
 /* Takes the codes; NULL, and frees them, when there is no first one. */
-static mt_tok_regex *make(pcre2_code *code, pcre2_code *newer)
+static mt_tok_regex *make(pcre2_code *code, pcre2_code *newer, const mt_tok_known *known)
 {
     mt_tok_regex *regex = mt_alloc(sizeof(*regex));
 
-    *regex = (mt_tok_regex){.code = code, .newer = newer};
+    *regex = (mt_tok_regex){.known = known, .code = code, .newer = newer};
     if (code)
         return regex;
     mt_tok_regex_free(regex);
@@ -130,12 +131,12 @@ mt_tok_regex *mt_tok_regex_new(const char *pattern, size_t len, mt_error *err)
         mt_buf_free(&other);
     }
     mt_buf_free(&native);
-    return make(code, newer);
+    return make(code, newer, mt_tok_known_find(pattern, len));
 }
 
 mt_tok_regex *mt_tok_regex_native(const char *pattern, size_t len, mt_error *err)
 {
-    return make(build(pattern, len, pattern, len, err), NULL);
+    return make(build(pattern, len, pattern, len, err), NULL, NULL);
 }
 
 void mt_tok_regex_free(mt_tok_regex *regex)
@@ -193,28 +194,6 @@ static bool grow_stack(mt_tok_matcher *matcher)
     return matcher->stack != NULL;
 }
 
-static mt_tok_found find(const pcre2_code *code, mt_tok_matcher *matcher, const char *text, size_t len, size_t from,
-                         mt_range *found, mt_error *err)
-{
-    const PCRE2_SIZE *bounds;
-    int result;
-
-    if (!mt_tok_matcher_goes_on(matcher, err))
-        return MT_TOK_FOUND_ERROR;
-    result = run(code, matcher, text, len, from);
-    if (result == PCRE2_ERROR_JIT_STACKLIMIT && grow_stack(matcher))
-        result = run(code, matcher, text, len, from);
-    if (result == PCRE2_ERROR_NOMATCH)
-        return MT_TOK_FOUND_NOTHING;
-    if (result < 0) {
-        mt_fail(err, MT_E_TOO_LARGE, "the text is too long for the tokenizer's regular expression; send it in parts");
-        return MT_TOK_FOUND_ERROR;
-    }
-    bounds = pcre2_get_ovector_pointer(matcher->data);
-    *found = (mt_range){bounds[0], bounds[1]};
-    return MT_TOK_FOUND;
-}
-
 /* Those from U+0340 to U+037F are the only ones with fewer than three bytes; none is from U+4000 to U+9FFF or from
    U+B000 to U+FFFF. */
 static bool has_new(const char *text, size_t len)
@@ -237,11 +216,40 @@ static const pcre2_code *code_for(mt_tok_finder *finder)
     return finder->plain ? finder->regex->code : finder->regex->newer;
 }
 
+static mt_tok_found find(mt_tok_finder *finder, mt_range *found, mt_error *err)
+{
+    mt_tok_matcher *matcher = finder->matcher;
+    const pcre2_code *code;
+    const PCRE2_SIZE *bounds;
+    size_t end;
+    int result;
+
+    if (!mt_tok_matcher_goes_on(matcher, err))
+        return MT_TOK_FOUND_ERROR;
+    end = finder->regex->known ? mt_tok_known_match(finder->regex->known, finder->text, finder->len, finder->at) : 0;
+    if (end > 0) {
+        *found = (mt_range){finder->at, end};
+        return MT_TOK_FOUND;
+    }
+    code = code_for(finder);
+    result = run(code, matcher, finder->text, finder->len, finder->at);
+    if (result == PCRE2_ERROR_JIT_STACKLIMIT && grow_stack(matcher))
+        result = run(code, matcher, finder->text, finder->len, finder->at);
+    if (result == PCRE2_ERROR_NOMATCH)
+        return MT_TOK_FOUND_NOTHING;
+    if (result < 0) {
+        mt_fail(err, MT_E_TOO_LARGE, "the text is too long for the tokenizer's regular expression; send it in parts");
+        return MT_TOK_FOUND_ERROR;
+    }
+    bounds = pcre2_get_ovector_pointer(matcher->data);
+    *found = (mt_range){bounds[0], bounds[1]};
+    return MT_TOK_FOUND;
+}
+
 bool mt_tok_finder_next(mt_tok_finder *finder, mt_range *found, mt_error *err)
 {
     while (finder->at <= finder->len) {
-        mt_tok_found result =
-            find(code_for(finder), finder->matcher, finder->text, finder->len, finder->at, found, err);
+        mt_tok_found result = find(finder, found, err);
 
         finder->failed = result == MT_TOK_FOUND_ERROR;
         if (result != MT_TOK_FOUND)

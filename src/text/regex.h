@@ -49,6 +49,16 @@ typedef struct mt_tok_finder {
    before. */
 bool mt_tok_finder_next(mt_tok_finder *finder, mt_range *found, mt_error *err) MT_NODISCARD;
 
+/* A pattern that can be matched without PCRE2 as long as a text is ASCII; in regex_known.c. */
+typedef struct mt_tok_known mt_tok_known;
+
+#define MT_TOK_GPT2_PATTERN "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+
+const mt_tok_known *mt_tok_known_find(const char *pattern, size_t len); /* NULL: it is none of them */
+
+/* Where the match that begins at `from` ends; 0 where PCRE2 is to say. */
+size_t mt_tok_known_match(const mt_tok_known *known, const char *text, size_t len, size_t from);
+
 /* A character of one script and all that follow of the same one; in scripts.c. */
 mt_tok_regex *mt_tok_regex_of_scripts(mt_error *err) MT_NODISCARD;
 

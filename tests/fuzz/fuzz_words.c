@@ -1,13 +1,18 @@
 /* One line that somebody wrote, of a kind that the first byte picks: a model's name, a time, a list of proxies with a
-   forwarded header behind it, the URL of a picture, base64. */
+   forwarded header behind it, the URL of a picture, base64, what a known pattern of tokenizers is to cut. */
 #include <string.h>
 
+#include "../text/patterns.h"
+#include "base/buf.h"
+#include "base/compiler.h"
 #include "base/duration.h"
 #include "http/head.h"
 #include "http/proxies.h"
 #include "hub/names.h"
 #include "media/source.h"
 #include "scratch.h"
+#include "text/chars.h"
+#include "text/regex.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -76,6 +81,43 @@ static void base64(const char *text, size_t len)
     mt_buf_free(&out);
 }
 
+/* With the pattern as it is, or in brackets, in which PCRE2 alone matches it. */
+static mt_tok_regex *pattern_of(size_t which, bool bracketed)
+{
+    static mt_tok_regex *made[MT_COUNT(known_patterns)][2];
+    mt_error err;
+    mt_buf pattern;
+
+    if (!made[which][bracketed]) {
+        mt_buf_init(&pattern, 4096);
+        mt_buf_printf(&pattern, bracketed ? "(?:%s)" : "%s", known_patterns[which]);
+        made[which][bracketed] = mt_tok_regex_new(pattern.data, pattern.len, &err);
+        mt_buf_free(&pattern);
+    }
+    assert(made[which][bracketed]);
+    return made[which][bracketed];
+}
+
+static void cut(const char *text, size_t len)
+{
+    mt_tok_matcher *matcher = mt_tok_matcher_new(NULL);
+    mt_error err;
+
+    for (size_t i = 0; i < MT_COUNT(known_patterns) && mt_tok_valid(text, len) == len; i++) {
+        mt_tok_finder a = {.regex = pattern_of(i, false), .matcher = matcher, .text = text, .len = len};
+        mt_tok_finder b = {.regex = pattern_of(i, true), .matcher = matcher, .text = text, .len = len};
+        mt_range one = {0}, other = {0};
+        bool more;
+
+        do {
+            more = mt_tok_finder_next(&a, &one, &err);
+            assert(more == mt_tok_finder_next(&b, &other, &err));
+            assert(one.begin == other.begin && one.end == other.end);
+        } while (more);
+    }
+    mt_tok_matcher_free(matcher);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     double seconds = 0;
@@ -86,7 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text = malloc(size);
     memcpy(text, data + 1, size - 1);
     text[size - 1] = '\0';
-    switch (data[0] % 5) {
+    switch (data[0] % 6) {
     case 0: name(text); break;
     case 1:
         if (mt_duration_parse(text, &seconds))
@@ -94,7 +136,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 2: proxies(text); break;
     case 3: url(text, size - 1); break;
-    default: base64(text, size - 1);
+    case 4: base64(text, size - 1); break;
+    default: cut(text, size - 1);
     }
     free(text);
     return 0;

@@ -1,5 +1,6 @@
 #include "unit.h"
 
+#include "../text/patterns.h"
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "base/limits.h"
@@ -199,7 +200,92 @@ static void properties_are_those_of_unicode_16(void **state)
     check("\\p{L}?-", LETTER "-", "|" LETTER "-|");
 }
 
+/* A pattern that is matched without PCRE2 where a text is ASCII, and the same in brackets, which PCRE2 matches. */
+typedef struct twins {
+    mt_tok_regex *known, *plain;
+    mt_tok_matcher *matcher;
+} twins;
+
+static twins make_twins(const char *pattern)
+{
+    twins t = {.matcher = mt_tok_matcher_new(NULL)};
+    mt_error err;
+    mt_buf other;
+
+    assert_non_null(mt_tok_known_find(pattern, strlen(pattern)));
+    mt_buf_init(&other, MT_LIMIT_REGEX);
+    mt_buf_printf(&other, "(?:%s)", pattern);
+    assert_null(mt_tok_known_find(other.data, other.len));
+    t.known = mt_tok_regex_new(pattern, strlen(pattern), &err);
+    t.plain = mt_tok_regex_new(other.data, other.len, &err);
+    assert_true(t.known && t.plain);
+    mt_buf_free(&other);
+    return t;
+}
+
+static void free_twins(twins *t)
+{
+    mt_tok_regex_free(t->known);
+    mt_tok_regex_free(t->plain);
+    mt_tok_matcher_free(t->matcher);
+}
+
+static void check_twins(const twins *t, const char *text, size_t len)
+{
+    mt_tok_finder a = {.regex = t->known, .matcher = t->matcher, .text = text, .len = len};
+    mt_tok_finder b = {.regex = t->plain, .matcher = t->matcher, .text = text, .len = len};
+    mt_range one = {0}, other = {0};
+    mt_error err;
+    bool more;
+
+    do {
+        more = mt_tok_finder_next(&a, &one, &err);
+        if (more != mt_tok_finder_next(&b, &other, &err) || one.begin != other.begin || one.end != other.end)
+            fail_msg("\"%.*s\" matches at %zu to %zu, not to %zu", (int)len, text, other.begin, other.end, one.end);
+    } while (more);
+}
+
+/* Every text of up to that many of the letters. */
+static void check_all(const twins *t, const char *const *letters, size_t count, size_t most)
+{
+    size_t digits[8] = {0}, used = 1;
+
+    while (used <= most) {
+        char text[64];
+        size_t len = 0, at = 0;
+
+        for (size_t i = 0; i < used; i++)
+            for (const char *c = letters[digits[i]]; *c; c++)
+                text[len++] = *c;
+        check_twins(t, text, len);
+        while (at < used && ++digits[at] == count)
+            digits[at++] = 0;
+        if (at == used)
+            used++;
+    }
+}
+
+static void known_patterns_match_as_pcre2_does(void **state)
+{
+    static const char *const kinds[] = {" ", "\n", "\r", "\t",     "a",      "B",     "7",
+                                        ".", "/",  "'",  "\u00e9", "\u00a0", "\u0301"};
+    static const char *const contracted[] = {"'", "s", "R", "e", "v", "L", "l", "D", "\u017f", "\u00e9", " "};
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(known_patterns); i++) {
+        twins t = make_twins(known_patterns[i]);
+
+        check_all(&t, kinds, MT_COUNT(kinds), 4);
+        check_all(&t, contracted, MT_COUNT(contracted), 4);
+        for (unsigned c = 0; c < 128 * 128; c++)
+            check_twins(&t, (const char[]){(char)(c & 127), (char)(c >> 7), 'x'}, 3);
+        check_twins(&t, "1234567 12 \u0663456", 16);
+        free_twins(&t);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(known_patterns_match_as_pcre2_does),
     cmocka_unit_test(properties_are_those_of_unicode_16),
     cmocka_unit_test(patterns_are_translated),
     cmocka_unit_test(matches_are_those_of_oniguruma),
