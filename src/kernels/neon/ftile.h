@@ -2,6 +2,7 @@
 #ifndef MT_KERNELS_NEON_FTILE_H
 #define MT_KERNELS_NEON_FTILE_H
 
+#include "kernels/convert.h"
 #include "kernels/levels.h"
 #include "kernels/neon/lanes.h"
 
@@ -60,20 +61,59 @@ MT_INLINE void mt_ftile_fixed(mt_ftile *out, const float *const *w, const float 
     }
 }
 
-/* row_f32, with the format that matters most in vectors */
-static inline void mt_ftile_row(float *y, const mt_mat *w, size_t j)
+MT_INLINE void mt_ftile_put(float *y, uint8x16_t q, float32x4_t s, float32x4_t b)
+{
+    const uint16x8_t low = vmovl_u8(vget_low_u8(q)), high = vmovl_u8(vget_high_u8(q));
+    vst1q_f32(y, vfmaq_f32(b, s, vcvtq_f32_u32(vmovl_u16(vget_low_u16(low)))));
+    vst1q_f32(y + 4, vfmaq_f32(b, s, vcvtq_f32_u32(vmovl_u16(vget_high_u16(low)))));
+    vst1q_f32(y + 8, vfmaq_f32(b, s, vcvtq_f32_u32(vmovl_u16(vget_low_u16(high)))));
+    vst1q_f32(y + 12, vfmaq_f32(b, s, vcvtq_f32_u32(vmovl_u16(vget_high_u16(high)))));
+}
+
+/* AFFINE weights of 4 and 8 bits; every group they come in is a multiple of 32 */
+MT_INLINE void mt_ftile_codes(float *y, const mt_mat *w, size_t j)
 {
     const uint8_t *p = w->w + j * w->stride;
-    if (w->format != MT_FORMAT_BF16 || w->k < 8) {
-        mt_row_f32_portable(y, w, j);
-        return;
+    const uint8_t *scales = w->scales + j * w->scale_stride, *biases = w->biases + j * w->scale_stride;
+    for (size_t i = 0; i < w->k; i += 32) {
+        const float32x4_t s = vdupq_n_f32(mt_scale_f32(scales, w->scale_type, i / w->group));
+        const float32x4_t b = vdupq_n_f32(mt_scale_f32(biases, w->scale_type, i / w->group));
+        uint8x16_t q[2];
+        if (w->bits == 8) {
+            q[0] = vld1q_u8(p + i);
+            q[1] = vld1q_u8(p + i + 16);
+        } else {
+            const uint8x16_t both = vld1q_u8(p + i / 2);
+            const uint8x16_t even = vandq_u8(both, vdupq_n_u8(15)), odd = vshrq_n_u8(both, 4);
+            q[0] = vzip1q_u8(even, odd);
+            q[1] = vzip2q_u8(even, odd);
+        }
+        mt_ftile_put(y + i, q[0], s, b);
+        mt_ftile_put(y + i + 16, q[1], s, b);
     }
+}
+
+MT_INLINE void mt_ftile_bf16(float *y, const mt_mat *w, size_t j)
+{
+    const uint8_t *p = w->w + j * w->stride;
     for (size_t i = 0, at = 0; i < w->k; i += 8) {
         at = i + 8 <= w->k ? i : w->k - 8; /* the last vector overlaps */
         uint16x8_t h = vreinterpretq_u16_u8(vld1q_u8(p + at * sizeof(mt_bf16)));
         vst1q_f32(y + at, vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(h), 16)));
         vst1q_f32(y + at + 4, vreinterpretq_f32_u32(vshll_n_u16(vget_high_u16(h), 16)));
     }
+}
+
+/* row_f32, with the formats that matter most in vectors: routers have them */
+static inline void mt_ftile_row(float *y, const mt_mat *w, size_t j)
+{
+    const bool codes = w->format == MT_FORMAT_AFFINE && (w->bits == 8 || w->bits == 4) && w->group % 32 == 0;
+    if (w->format == MT_FORMAT_BF16 && w->k >= 8)
+        mt_ftile_bf16(y, w, j);
+    else if (codes && w->biases && w->k % w->group == 0)
+        mt_ftile_codes(y, w, j);
+    else
+        mt_row_f32_portable(y, w, j);
 }
 
 static inline void mt_ftile_dot(mt_ftile *out, const float *const *w, const float *const *x, size_t k, size_t nr,
