@@ -90,10 +90,18 @@ static double prefill(bench *b, size_t tokens, size_t first, size_t each)
     return seconds;
 }
 
-/* Of a matrix of which a token reads one row. */
-static double table_bytes(const mt_mat *m)
+/* Bytes of weights that a step of one token for each sequence reads, by the operations of one more. */
+static double weights_of_step(bench *b, size_t sequences, size_t position, size_t each)
 {
-    return (double)m->n * (double)(m->stride + (m->biases ? 2 : 1) * m->scale_stride);
+    mt_timings timings = {.at = mt_alloc_array(TIMINGS, sizeof *timings.at), .capacity = TIMINGS};
+    double bytes = 0;
+    mt_timed *timed = mt_timed_begin(b->b->o.dev, &timings);
+    step(b, sequences, 1, position, 0, each);
+    mt_timed_end(timed);
+    for (size_t i = 0; i < timings.count; i++)
+        bytes += timings.at[i].work.weights;
+    mt_free(timings.at);
+    return bytes;
 }
 
 static const mt_bench_column step_columns[] = {
@@ -105,17 +113,17 @@ static const mt_bench_column step_columns[] = {
 static void measure_steps(bench *b, mt_chart *chart)
 {
     mt_model_bench *m = b->b;
-    const double bytes = (double)mt_checkpoint_bytes(m->o.checkpoint) - table_bytes(&m->o.weights.aside);
     mt_bench_section *s =
         mt_report_section(m->report, "steps", "Prompts, then answers", step_columns, MT_COUNT(step_columns));
-    snprintf(s->note, sizeof s->note,
-             "Each prompt by itself, in chunks of %zu; then %zu tokens of all answers side by side. What stands last "
-             "is equal where all logits are.",
-             m->rows, m->tokens);
+    snprintf(
+        s->note, sizeof s->note,
+        "Each prompt by itself, in chunks of %zu; then %zu tokens of all answers side by side. Of experts, weights "
+        "are those that rows of equal chances choose. What stands last is equal where all logits are.",
+        m->rows, m->tokens);
     for (size_t j = 0; j < m->batches.count; j++) {
         const size_t batch = (size_t)m->batches.at[j];
         for (size_t i = 0; i < m->prompts.count; i++) {
-            const size_t prompt = (size_t)m->prompts.at[i], each = pages_for(m->prompts.at[i] + (double)m->tokens);
+            const size_t prompt = (size_t)m->prompts.at[i], each = pages_for(m->prompts.at[i] + (double)m->tokens + 1);
             double read = 0, answer = 0;
             char hash[32];
             mt_log_passing("bench.steps", "prompts of %zu tokens, %zu side by side", prompt, batch);
@@ -124,11 +132,13 @@ static void measure_steps(bench *b, mt_chart *chart)
                 read += prefill(b, prompt, k * each, each);
             for (size_t t = 0; t < m->tokens; t++)
                 answer += step(b, batch, 1, prompt + t, 0, each);
-            const double steps = (double)m->tokens, rate = bytes * steps / answer;
             snprintf(hash, sizeof hash, "hash %016llx", (unsigned long long)b->hash);
             json_t *row = json_pack("{s:I, s:I, s:f, s:s}", "prompt", (json_int_t)prompt, "batch", (json_int_t)batch,
                                     "prompt_rate", (double)(prompt * batch) / read, "hash", hash);
             if (m->tokens) {
+                const double steps = (double)m->tokens, bytes = weights_of_step(b, batch, prompt + m->tokens, each);
+                const double rate = bytes * steps / answer;
+                json_object_set_new(row, "weights_bytes", json_real(bytes));
                 json_object_set_new(row, "answer_rate", json_real((double)batch * steps / answer));
                 json_object_set_new(row, "step_ms", json_real(1e3 * answer / steps));
                 json_object_set_new(row, "weights_rate", json_real(rate * 1e-9));

@@ -86,12 +86,12 @@ static void counted_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight 
                            const mt_tensor *x, size_t m)
 {
     mt_work work = {.arithmetic = mt_weight_arithmetic(dev, w[0]), .m = m, .k = mt_weight_mat(dev, w[0])->k};
-    work.bytes = 4.0 * (double)m * (double)work.k;
     for (size_t i = 0; i < count; i++) {
         const mt_mat *mat = mt_weight_mat(dev, w[i]);
         work.n += mat->n;
-        work.bytes += mt_work_mat_bytes(mat) + 4.0 * (double)m * (double)mat->n;
+        work.weights += mt_work_mat_bytes(mat);
     }
+    work.bytes = work.weights + 4.0 * (double)m * (double)(work.k + work.n);
     work.ops = 2.0 * (double)m * (double)work.n * (double)work.k;
     of(dev)->next = work;
     timed_op_matmul(dev, y, w, count, x, m);
@@ -106,9 +106,11 @@ static void counted_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, mt_ten
     mt_work work = {.arithmetic = mt_weight_arithmetic(dev, mt_experts_weight(dev, experts, 0, 0)), .m = m};
     for (size_t part = 0; part < 3; part++) {
         const mt_mat *mat = mt_weight_mat(dev, mt_experts_weight(dev, experts, 0, part));
-        work.bytes += hit * mt_work_mat_bytes(mat) + 4 * (double)m * top * (double)(mat->n + mat->k);
+        work.weights += hit * mt_work_mat_bytes(mat);
+        work.bytes += 4 * (double)m * top * (double)(mat->n + mat->k);
         work.ops += 2 * (double)m * top * (double)mat->n * (double)mat->k;
     }
+    work.bytes += work.weights;
     of(dev)->next = work;
     timed_op_moe(dev, y, x, router, m, experts);
 }

@@ -8,8 +8,9 @@
 
 /* What an operation cannot do without. */
 typedef struct mt_work {
-    double bytes; /* read and written once: weights, cached keys and values, states, and rows going in and out */
-    double ops;   /* a multiply-add is two */
+    double bytes;   /* read and written once: weights, cached keys and values, states, and rows going in and out */
+    double weights; /* of these, the matrices of products; of experts those that are chosen */
+    double ops;     /* a multiply-add is two */
     mt_arithmetic arithmetic;
     size_t m, n, k; /* of a product: rows, columns of all weights, width; else rows */
 } mt_work;

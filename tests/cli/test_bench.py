@@ -92,6 +92,31 @@ def the_hash_is_of_the_logits_alone(motet, tiny):
 
 
 @test
+def the_weights_of_a_step_are_those_that_it_reads(motet, _):
+    """Of experts those that are chosen, and of embeddings nothing."""
+    folder = os.path.join(os.path.dirname(SIGHTED), "checkpoints", "gptoss-bf16")
+    if not os.path.exists(folder):
+        return
+    with open(os.path.join(folder, "config.json"), encoding="utf-8") as f:
+        config = json.load(f)
+    every, experts = 0, 0
+    with open(os.path.join(folder, "model.safetensors"), "rb") as f:
+        header = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+    for name, tensor in header.items():
+        size = tensor["data_offsets"][1] - tensor["data_offsets"][0] if "shape" in tensor else 0
+        if "experts" in name:
+            experts += size if len(tensor["shape"]) == 3 else 0
+        elif size and len(tensor["shape"]) == 2 and "embed" not in name:
+            every += size
+    chance = config["num_experts_per_tok"] / config["num_local_experts"]
+    rows = measured(motet, folder, "--only", "steps", *STEPS, "--batch", "1,3")["steps"]
+    for row in rows:
+        wanted = every + experts * (1 - (1 - chance) ** row["batch"])
+        assert abs(row["weights_bytes"] - wanted) < 1, (row, every, experts)
+        assert abs(row["weights_rate"] - 1e-6 * wanted / row["step_ms"]) < 1e-3 * row["weights_rate"], row
+
+
+@test
 def people_get_tables_and_a_page(motet, tiny):
     with tempfile.TemporaryDirectory() as folder:
         page = os.path.join(folder, "page.html")
