@@ -43,6 +43,13 @@ static size_t allowed(const mt_places *p, const mt_client *client, size_t has)
     return part > has ? (part - has) / (times + 1) : 0;
 }
 
+static void fail(mt_error *err, size_t taken, size_t has)
+{
+    mt_fail(err, MT_E_BUSY,
+            "%zu requests wait or run already, %zu of them yours, and no more of yours may; try again later", taken,
+            has);
+}
+
 size_t mt_places_take(mt_places *p, const mt_client *client, size_t least, size_t most, mt_error *err)
 {
     assert(least > 0 && least <= most);
@@ -60,10 +67,19 @@ size_t mt_places_take(mt_places *p, const mt_client *client, size_t least, size_
     }
     pthread_mutex_unlock(&p->lock);
     if (got == 0)
-        mt_fail(err, MT_E_BUSY,
-                "%zu requests wait or run already, %zu of them yours, and no more of yours may; try again later", taken,
-                has);
+        fail(err, taken, has);
     return got;
+}
+
+bool mt_places_full(mt_places *p, const mt_client *client, mt_error *err)
+{
+    pthread_mutex_lock(&p->lock);
+    const size_t at = find(p, client->id), has = at < p->count ? p->of[at].taken : 0, taken = p->taken;
+    const bool full = allowed(p, client, has) == 0 && (has > 0 || taken == p->all);
+    pthread_mutex_unlock(&p->lock);
+    if (full)
+        fail(err, taken, has);
+    return full;
 }
 
 void mt_places_give(mt_places *p, const mt_client *client, size_t count)

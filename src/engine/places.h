@@ -35,6 +35,9 @@ void mt_places_free(mt_places *places);
 /* As many as the client may have, between `least` (1 or more) and `most`; 0 with MT_E_BUSY when those are fewer. */
 size_t mt_places_take(mt_places *places, const mt_client *client, size_t least, size_t most,
                       mt_error *err) MT_NODISCARD;
+
+/* Whether the client may have not even one: then MT_E_BUSY, as mt_places_take says it. A moment later it may. */
+bool mt_places_full(mt_places *places, const mt_client *client, mt_error *err) MT_NODISCARD;
 void mt_places_give(mt_places *places, const mt_client *client, size_t count);
 
 #endif

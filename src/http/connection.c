@@ -10,7 +10,8 @@
       while the loop runs: whatever happens inside a handler or an answering function only dooms. Callbacks of
       bufferevents are deferred for the same reason: a write never calls back into us.
    5. Closing: answer out, our side shut, the client's end awaited for linger_ms. A close with unread bytes would send a
-      reset, which may overtake the answer. */
+      reset, which may overtake the answer. So while the rest of a body comes it is thrown away, for as long as a body
+      may take. */
 #include "http/connection.h"
 
 #include <poll.h>
@@ -86,6 +87,16 @@ static void end_exchange(mt_http_connection *c)
     c->exchange = (mt_http_exchange){0};
 }
 
+/* What comes while a connection lingers is nothing to us, but that somebody sends it. */
+static void discard(mt_http_connection *c)
+{
+    struct evbuffer *input = bufferevent_get_input(c->bev);
+
+    evbuffer_drain(input, evbuffer_get_length(input));
+    if (mt_clock_ns() < c->patience)
+        set_timer(c, c->server->limits.linger_ms);
+}
+
 /* Our side is shut when everything is out. */
 static void linger(mt_http_connection *c)
 {
@@ -96,8 +107,8 @@ static void linger(mt_http_connection *c)
     }
     mt_http_tls_shut(c->bev);
     shutdown(bufferevent_getfd(c->bev), SHUT_WR);
-    evbuffer_drain(bufferevent_get_input(c->bev), evbuffer_get_length(bufferevent_get_input(c->bev)));
-    set_timer(c, c->server->limits.linger_ms);
+    c->patience = mt_clock_ns() + (uint64_t)c->server->limits.body_ms * 1000000;
+    discard(c);
 }
 
 void mt_http_connection_close(mt_http_connection *c)
@@ -251,7 +262,7 @@ static void on_readable(struct bufferevent *bev, void *arg)
     if (c->doomed)
         return;
     if (c->phase == MT_HTTP_LINGERING) {
-        evbuffer_drain(input, evbuffer_get_length(input));
+        discard(c);
     } else if (c->phase == MT_HTTP_ANSWERING && evbuffer_get_length(input) >= c->server->limits.pipeline_bytes) {
         mt_log_warn("http.pipeline", "client %s sent too much ahead of its answer and is cut off", c->peer);
         mt_http_connection_doom(c);
@@ -314,11 +325,20 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
     }
 }
 
+/* A loop that was held up sees the timeout before what came meanwhile. */
+static void on_linger_timeout(mt_http_connection *c)
+{
+    if (mt_clock_ns() < c->patience && evbuffer_get_length(bufferevent_get_input(c->bev)) > 0)
+        discard(c);
+    else
+        mt_http_connection_doom(c);
+}
+
 static void on_alarm(mt_http_connection *c)
 {
     c->alarm = MT_HTTP_ALARM_NONE;
     if (c->phase == MT_HTTP_LINGERING) {
-        mt_http_connection_doom(c);
+        on_linger_timeout(c);
     } else if (!mt_http_parser_idle(&c->parser)) {
         mt_http_count_add(&c->server->count.timed_out, 1);
         c->server->up->fault(c, 408, "the request did not arrive in time");

@@ -51,6 +51,7 @@ struct mt_http_connection {
     bool spare;         /* there was no room for it: see crowd.c */
     mt_http_peer *from; /* whose it is */
     uint64_t quiet;     /* mt_clock_ns when it came, or its last answer was complete */
+    uint64_t patience;  /* mt_clock_ns: lingering ends then */
     char peer[64];
 
     mt_http_parser parser;

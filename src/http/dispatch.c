@@ -14,13 +14,19 @@
 #include "http/request.h"
 #include "http/response.h"
 
-/* Answers a request whose head was read. */
-static bool refuse(mt_http_connection *c, int status, const char *sentence, const mt_http_header *headers, size_t count)
+static bool refuse_as(mt_http_connection *c, int status, const char *code, const char *sentence,
+                      const mt_http_header *headers, size_t count)
 {
-    mt_http_response_error(c, c->request ? c->request->path : NULL, status, sentence, headers, count);
+    mt_http_response_error(c, c->request ? c->request->path : NULL, status, code, sentence, headers, count);
     mt_http_connection_drop_request(c);
     mt_http_connection_finish(c);
     return false;
+}
+
+/* Answers a request whose head was read. */
+static bool refuse(mt_http_connection *c, int status, const char *sentence, const mt_http_header *headers, size_t count)
+{
+    return refuse_as(c, status, NULL, sentence, headers, count);
 }
 
 void mt_http_dispatch_fault(mt_http_connection *c, int status, const char *sentence)
@@ -109,7 +115,8 @@ static bool admit(mt_http_connection *c)
         snprintf(seconds, sizeof(seconds), "%d", refusal.retry_after);
         header = (mt_http_header){"retry-after", seconds};
     }
-    return refuse(c, refusal.status, refusal.text, &header, refusal.status == 401 || refusal.retry_after);
+    return refuse_as(c, refusal.status, refusal.code, refusal.text, &header,
+                     refusal.status == 401 || refusal.retry_after);
 }
 
 static bool read_coding(mt_http_connection *c)

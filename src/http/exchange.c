@@ -44,7 +44,7 @@ bool mt_http_fail(mt_http_server *server, mt_http_handle handle, const char *pat
 
     if (!c)
         return false;
-    mt_http_response_error(c, path, status, sentence, NULL, 0);
+    mt_http_response_error(c, path, status, NULL, sentence, NULL, 0);
     mt_http_connection_finish(c);
     return true;
 }

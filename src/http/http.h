@@ -60,6 +60,7 @@ typedef struct mt_http_request {
     void *who;                         /* whose it is, as hooks.admit says; NULL: nobody's in particular */
     char *body; /* NUL-terminated; "" when there is none. Who sets it to NULL owns it and frees it with mt_free */
     size_t body_len;
+    uint64_t announced;    /* bytes that the head says the body has; UINT64_MAX: it comes in chunks, of any length */
     mt_http_coding coding; /* of the body */
     size_t charged;        /* bytes of config.room that the body has: who takes the body gives them back */
 } mt_http_request;
@@ -121,8 +122,9 @@ typedef struct mt_http_limits {
 mt_http_limits mt_http_limits_default(void);
 
 typedef struct mt_http_refusal {
-    int status;      /* 401 brings "www-authenticate: Bearer" along */
-    int retry_after; /* seconds until it is worth another try; 0: that is not known */
+    int status;       /* 401 brings "www-authenticate: Bearer" along */
+    int retry_after;  /* seconds until it is worth another try; 0: that is not known */
+    const char *code; /* for hooks.error_body; NULL: the status says it all */
     char text[MT_LIMIT_ERROR_TEXT];
 } mt_http_refusal;
 
@@ -143,8 +145,9 @@ typedef struct mt_http_hooks {
     bool (*admit)(void *user, mt_http_request *request, mt_http_refusal *refusal);
     /* Says what else stands in the head of an answer to somebody; see mt_http_extra. May be NULL. */
     void (*headers)(void *user, const void *who, mt_http_extra *extra);
-    /* Writes the body of an error. path is NULL when the request could not be read. NULL: the sentence as text. */
-    void (*error_body)(void *user, const char *path, int status, const char *sentence, mt_buf *body);
+    /* Writes the body of an error. path is NULL when the request could not be read, code where the refusal has none.
+       NULL: the sentence as text. */
+    void (*error_body)(void *user, const char *path, int status, const char *code, const char *sentence, mt_buf *body);
     const char *error_type; /* content type of what error_body writes; NULL: "application/json" */
 } mt_http_hooks;
 

@@ -51,6 +51,7 @@ mt_http_request *mt_http_request_new(mt_http_head *head, const char *peer, const
     made->seen.header_count = made->head.header_count;
     made->seen.params = made->params;
     made->seen.body = mt_strdup("");
+    made->seen.announced = made->head.chunked ? UINT64_MAX : made->head.length;
     strncpy(made->peer, peer, sizeof(made->peer) - 1);
     made->seen.peer = made->peer;
     mt_http_client(proxies, peer, made->seen.headers, made->seen.header_count, made->client);

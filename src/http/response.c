@@ -203,7 +203,7 @@ void mt_http_response_end(mt_http_connection *c)
         evbuffer_add(mt_http_connection_output(c), "0\r\n\r\n", 5);
 }
 
-void mt_http_response_error(mt_http_connection *c, const char *path, int status, const char *sentence,
+void mt_http_response_error(mt_http_connection *c, const char *path, int status, const char *code, const char *sentence,
                             const mt_http_header *headers, size_t count)
 {
     const mt_http_hooks *hooks = &c->server->config.hooks;
@@ -213,7 +213,7 @@ void mt_http_response_error(mt_http_connection *c, const char *path, int status,
     mt_buf_init(&body, MT_LIMIT_HTTP_ERROR_BYTES);
     if (hooks->error_body) {
         response.type = hooks->error_type ? hooks->error_type : "application/json";
-        hooks->error_body(hooks->user, path, status, sentence, &body);
+        hooks->error_body(hooks->user, path, status, code, sentence, &body);
     } else {
         response.type = "text/plain; charset=utf-8";
         mt_buf_printf(&body, "%s\n", sentence);

@@ -12,9 +12,9 @@ void mt_http_response_begin(mt_http_connection *connection, const mt_http_respon
 bool mt_http_response_write(mt_http_connection *connection, const void *data, size_t len);
 void mt_http_response_end(mt_http_connection *connection);
 
-/* path: NULL when it is not known. */
-void mt_http_response_error(mt_http_connection *connection, const char *path, int status, const char *sentence,
-                            const mt_http_header *headers, size_t count);
+/* path, code: NULL when it is not known. */
+void mt_http_response_error(mt_http_connection *connection, const char *path, int status, const char *code,
+                            const char *sentence, const mt_http_header *headers, size_t count);
 
 /* Tells the follower when a paused client has caught up. */
 void mt_http_response_resume(mt_http_connection *connection);

@@ -361,18 +361,14 @@ static bool has_memory(mt_server *server)
     return !mt_alloc_scarce();
 }
 
-static void refuse(mt_server *server, mt_http_request *request, const mt_dialect *dialect)
+static void explain(const mt_server *server, mt_failure *why)
 {
-    mt_failure why;
-
-    server->refused_total++;
     if (mt_alloc_scarce())
-        mt_failure_starved(&why);
+        mt_failure_starved(why);
     else if (server->ready)
-        mt_failure_set(&why, 429, "queue_full", NULL, "too many requests are waiting: try again in a moment");
+        mt_failure_set(why, 429, "queue_full", NULL, "too many requests are waiting: try again in a moment");
     else
-        mt_failure_set(&why, 503, "loading", NULL, "the model is being loaded: try again in a moment");
-    mt_server_fail(server, request->handle, dialect, &why);
+        mt_failure_set(why, 503, "loading", NULL, "the model is being loaded: try again in a moment");
 }
 
 /* Whether one more may wait in a lane that one client may fill up to `most`: a third more are for others, as in
@@ -390,16 +386,42 @@ static bool may_wait(const mt_server *server, mt_workers *lane, size_t most, con
     return waiting < all && (own == 0 || own < 3 * (all - waiting));
 }
 
+/* Where all places are taken, reading a body, and what it takes to find out what is asked, would be in vain. */
+bool mt_call_may_start(mt_server *server, const mt_http_request *request, mt_failure *why)
+{
+    const mt_client client = mt_client_of(request->who, request);
+    const char *name = mt_http_request_name(request);
+    mt_error err;
+
+    if (!(request->route->flags & MT_SERVER_WRITES) || !mt_fleet_full(&server->fleet, &client, &err))
+        return true;
+    mt_failure_from(why, &err, NULL);
+    server->refused_total++;
+    mt_dashboard_fault(server, request->who, name ? name : "", why->status, why->text);
+    return false;
+}
+
+static bool may_start(mt_server *server, const mt_http_request *request, mt_workers *lane, size_t most, mt_failure *why)
+{
+    if (!mt_call_may_start(server, request, why))
+        return false;
+    /* Where others put calls in, too, the lane is wider than what may wait: there is still room afterwards. */
+    if (server->ready && has_memory(server) && may_wait(server, lane, most, request))
+        return true;
+    server->refused_total++;
+    explain(server, why);
+    return false;
+}
+
 void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)
 {
     const bool large = request->body_len > MT_LIMIT_SMALL_BODY;
     mt_workers *lane = server->lanes[large ? MT_LANE_LARGE : MT_LANE_SMALL];
+    mt_failure why;
     mt_call *call;
 
-    /* Where others put calls in, too, the lane is wider than what may wait: there is still room afterwards. */
-    if (!server->ready || !has_memory(server) ||
-        !may_wait(server, lane, large ? MT_LIMIT_PREPARING_LARGE : MT_LIMIT_PREPARING, request)) {
-        refuse(server, request, dialect);
+    if (!may_start(server, request, lane, large ? MT_LIMIT_PREPARING_LARGE : MT_LIMIT_PREPARING, &why)) {
+        mt_server_fail(server, request->handle, dialect, &why);
         mt_http_request_free(request);
         return;
     }

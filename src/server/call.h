@@ -130,6 +130,10 @@ static inline bool mt_call_answers(const mt_call *call)
 void mt_call_change(mt_call *call, mt_call_state to);
 void mt_call_end(mt_call *call);
 
+/* Io thread: whether there may be a place for what a request asks, of which the body need not be known. False, and
+   it is counted as refused: *why. */
+bool mt_call_may_start(mt_server *server, const mt_http_request *request, mt_failure *why) MT_NODISCARD;
+
 /* Io thread. Takes request. */
 void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task);
 

@@ -67,6 +67,19 @@ uint64_t mt_fleet_changes(mt_fleet *f)
     return changes;
 }
 
+bool mt_fleet_full(mt_fleet *f, const mt_client *client, mt_error *err)
+{
+    bool full = false;
+
+    if (!f->alone) /* which one it is stands in the body */
+        return false;
+    pthread_mutex_lock(&f->lock);
+    if (f->members[0]->open && f->members[0]->served.opened.checkpoint)
+        full = mt_places_full(mt_engine_places(f->members[0]->served.engine, 0), client, err);
+    pthread_mutex_unlock(&f->lock);
+    return full;
+}
+
 bool mt_fleet_lost(mt_fleet *f)
 {
     bool lost = false;

@@ -191,6 +191,9 @@ const char *mt_member_state_name(mt_member_state state);
 /* What a member has counted, ever. */
 void mt_member_count(mt_member *member, mt_member_past *out);
 
+/* Whether no call for text may wait now, whatever it asks: that is known of one model alone. Then MT_E_BUSY. */
+bool mt_fleet_full(mt_fleet *fleet, const mt_client *client, mt_error *err);
+
 /* Whether what one computes with has failed and could not be opened anew. */
 bool mt_fleet_lost(mt_fleet *fleet);
 

@@ -67,7 +67,10 @@ bool mt_server_json(mt_server *server, mt_http_handle handle, const mt_buf *body
 /* Io thread: writes an answer from what the server knows, or says why not. */
 typedef bool mt_teller(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why);
 
-enum { MT_SERVER_METERED = MT_HTTP_FLAGS_FREE }; /* a route whose calls count against the rates of a key */
+enum {
+    MT_SERVER_METERED = MT_HTTP_FLAGS_FREE,   /* a route whose calls count against the rates of a key */
+    MT_SERVER_WRITES = MT_HTTP_FLAGS_FREE * 2 /* whose calls all want text of a model, and a place to wait for it */
+};
 
 /* The table of routes, whose user is the server. Free with mt_free. */
 mt_http_route *mt_server_routes(mt_server *server, size_t *count);

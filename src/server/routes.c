@@ -225,6 +225,12 @@ const mt_dialect *mt_server_dialect(const char *path)
     return nearest ? nearest : &mt_openai_chat;
 }
 
+/* Calls that want a number, vectors, or perhaps nothing but that a model be loaded, have other queues or none. */
+static bool writes(const mt_dialect *d)
+{
+    return d && !d->count && !d->vectors && !d->nothing;
+}
+
 mt_http_route *mt_server_routes(mt_server *server, size_t *count)
 {
     mt_http_route *made = mt_alloc_array(MT_COUNT(routes), sizeof(*made));
@@ -233,16 +239,18 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count)
     for (size_t i = 0; i < MT_COUNT(routes); i++) {
         const entry *r = &routes[i];
         const bool asks = r->method == MT_HTTP_POST && !r->handler && !r->tell;
+        const bool text = asks && !r->task && writes(r->dialect);
 
         if (r->page && server->opt->web != MT_WEB_ON)
             continue;
-        made[(*count)++] = (mt_http_route){.method = r->method,
-                                           .pattern = r->pattern,
-                                           .handler = serve,
-                                           .user = server,
-                                           .about = r,
-                                           .flags = r->flags | (asks ? MT_SERVER_METERED : 0),
-                                           .body_bytes = r->body_bytes};
+        made[(*count)++] =
+            (mt_http_route){.method = r->method,
+                            .pattern = r->pattern,
+                            .handler = serve,
+                            .user = server,
+                            .about = r,
+                            .flags = r->flags | (asks ? MT_SERVER_METERED : 0) | (text ? MT_SERVER_WRITES : 0),
+                            .body_bytes = r->body_bytes};
     }
     return made;
 }

@@ -31,13 +31,11 @@
 
 enum { SECOND = 1000 };
 
-static bool admit(void *user, mt_http_request *request, mt_http_refusal *refusal)
+/* Whoever has a key may ask, at the rates of his account. */
+static bool admit_account(mt_server *server, mt_http_request *request, mt_http_refusal *refusal)
 {
-    mt_server *server = user;
     mt_account *account = mt_keys_find(&server->keys, mt_http_request_key(request));
 
-    if (server->keys.count == 0)
-        return mt_guard_admit(&server->guard, request, refusal);
     if (!account) {
         refusal->status = 401;
         snprintf(refusal->text, sizeof(refusal->text),
@@ -51,6 +49,29 @@ static bool admit(void *user, mt_http_request *request, mt_http_refusal *refusal
            mt_account_ask(account, mt_clock_ns(), refusal->text, &refusal->retry_after);
 }
 
+/* A large body is not read in vain. A small one is, by mt_call_start's leave: its connection can go on. */
+static bool admit_large(mt_server *server, const mt_http_request *request, mt_http_refusal *refusal)
+{
+    mt_failure why;
+
+    if (request->announced <= MT_LIMIT_SMALL_BODY || mt_call_may_start(server, request, &why))
+        return true;
+    refusal->status = why.status;
+    refusal->code = why.code;
+    refusal->retry_after = 1;
+    snprintf(refusal->text, sizeof(refusal->text), "%s", why.text);
+    return false;
+}
+
+static bool admit(void *user, mt_http_request *request, mt_http_refusal *refusal)
+{
+    mt_server *server = user;
+
+    return (server->keys.count == 0 ? mt_guard_admit(&server->guard, request, refusal)
+                                    : admit_account(server, request, refusal)) &&
+           admit_large(server, request, refusal);
+}
+
 static void add_headers(void *user, const void *who, mt_http_extra *extra)
 {
     (void)user;
@@ -58,7 +79,7 @@ static void add_headers(void *user, const void *who, mt_http_extra *extra)
 }
 
 /* What http refuses by itself. */
-static void error_body(void *user, const char *path, int status, const char *sentence, mt_buf *body)
+static void error_body(void *user, const char *path, int status, const char *code, const char *sentence, mt_buf *body)
 {
     static const struct {
         int status;
@@ -67,11 +88,10 @@ static void error_body(void *user, const char *path, int status, const char *sen
                  {405, "method_not_allowed"},     {408, "request_timeout"},   {413, "request_too_large"},
                  {415, "unsupported_media_type"}, {414, "request_too_large"}, {431, "request_too_large"},
                  {429, "rate_limit_exceeded"},    {503, "overloaded"}};
-    const char *code = NULL;
     mt_failure why;
 
     (void)user;
-    for (size_t i = 0; i < MT_COUNT(codes); i++)
+    for (size_t i = 0; i < MT_COUNT(codes) && !code; i++)
         if (codes[i].status == status)
             code = codes[i].code;
     mt_failure_set(&why, status, code, NULL, "%s", sentence);

@@ -2,20 +2,26 @@
 """A server is asked for ten times as much as it can do, and held by thousands of connections that want nothing, send
 slowly, read nothing or are half open.
 
-usage: tests/api/overload.py --motet PROGRAM [--seconds 600] [--times 10] [--connections 10000]
+usage: tests/api/overload.py --motet PROGRAM [--seconds 600] [--times 10] [--connections 10000] [--fresh]
 
-First it is found out how many answers a second there are at best, with as many clients as there are seats. Then requests
-come so many times as often, whether or not earlier ones were answered, for so many seconds. What is let in must be nearly
-as much as before, what is not gets a 429 that says when to come again, memory stays within --memory, and when it is over the
-server is idle within seconds. Then the connections, and a client that is answered beside them all."""
+First it is found out how many answers a second there are at best, with twice as many clients as there are seats. Then
+requests come so many times as often, whether or not earlier ones were answered, for so many seconds. All clients are one
+thread that yields to the server and opens a connection only where none is free (--fresh: for every request); what it
+takes of the cores is told beside what the server takes. What is let in must be nearly as much as before, what is not gets
+a 429 that says when to come again, memory stays within --memory, and when it is over the server is idle within seconds.
+Then the connections, and a client that is answered beside them all."""
 
 import argparse
 import asyncio
 import collections
+import concurrent.futures
 import json
 import os
 import resource
+import select
+import socket
 import tempfile
+import threading
 import time
 
 import fixture
@@ -23,17 +29,18 @@ import served
 
 SEATS, QUEUE, MEMORY = 16, 64, 512 << 20
 PART = 2.0  # seconds over which answers are counted
+PROMPTS = 300
 
 
-def request(number, tokens, path="/v1/completions"):
+def request(number, tokens, path="/v1/completions", connection="close"):
     body = json.dumps({"prompt": [0] + [5 + (number * 7 + i * 3) % 300 for i in range(100)], "max_tokens": tokens,
                        "temperature": 0, "ignore_eos": True}).encode()
-    head = "POST {} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n"
-    return head.format(path, len(body)).encode() + body
+    head = "POST {} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: {}\r\ncontent-length: {}\r\n\r\n"
+    return head.format(path, connection, len(body)).encode() + body
 
 
 async def exchange(port, data):
-    """The status of an answer, its headers, and whether all of it came."""
+    """The status of an answer, its headers, and its body."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 20)
     try:
         writer.write(data)
@@ -45,92 +52,183 @@ async def exchange(port, data):
         writer.close()
 
 
+class Exchange:
+    """A request that was sent, and what has come of its answer."""
+
+    def __init__(self, connection):
+        self.connection, self.begin, self.got, self.end = connection, time.monotonic(), b"", None
+
+    def read(self):
+        """Whether the answer is whole; OSError where it will never be."""
+        try:
+            data = self.connection.recv(1 << 18)
+        except BlockingIOError:
+            return False
+        if not data:
+            raise ConnectionResetError("the server closed")
+        self.got += data
+        if self.end is None:
+            at = self.got.find(b"\r\n\r\n")
+            if at < 0:
+                return False
+            self.end = at + 4 + int(self.header(b"content-length", b"0"))
+        return len(self.got) >= self.end
+
+    def header(self, name, otherwise=None):
+        at = self.got.find(b"\r\n" + name + b": ", 0, self.got.find(b"\r\n\r\n") + 2)
+        return self.got[at + len(name) + 4:self.got.index(b"\r\n", at + 2)] if at >= 0 else otherwise
+
+
 class Overload:
-    def __init__(self, server, tokens):
-        self.server, self.tokens = server, tokens
+    """Clients of a server, all on one thread: what they take of the machine is little, and is told."""
+
+    def __init__(self, server, tokens, fresh):
+        self.server, self.tokens, self.fresh = server, tokens, fresh
+        self.requests = [request(i, tokens, connection="close" if fresh else "keep-alive") for i in range(PROMPTS)]
         self.number = 0
+        self.poll, self.running, self.idle = select.epoll(), {}, []
         self.done = []  # when answers came
         self.waits = []
-        self.refused = self.flight = self.peak = 0
+        self.refused = self.peak = 0
         self.wrong = collections.Counter()
 
-    async def one(self):
+    def send(self):
+        """One more request, on a connection that is there already unless each is to have its own."""
         self.number += 1
-        begin = time.monotonic()
-        self.flight += 1
+        data = self.requests[self.number % PROMPTS]
+        if self.idle:
+            connection = self.idle.pop()
+        else:
+            connection = socket.create_connection(("127.0.0.1", self.server.port))
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setblocking(False)
+            self.poll.register(connection, select.EPOLLIN)
+        self.running[connection.fileno()] = Exchange(connection)
         try:
-            status, headers, body = await exchange(self.server.port, request(self.number, self.tokens))
-        except (OSError, asyncio.IncompleteReadError) as why:
-            self.wrong[repr(why)[:60]] += 1
-            return False
-        finally:
-            self.flight -= 1
-        if status == 200 and body["usage"]["completion_tokens"] == self.tokens:
+            assert connection.send(data) == len(data)
+        except OSError as why:
+            self.finish(self.running[connection.fileno()], repr(why)[:60])
+
+    def finish(self, e, wrong=None):
+        """An exchange is over: counted, and its connection kept for another."""
+        del self.running[e.connection.fileno()]
+        status = int(e.got[9:12]) if not wrong else 0
+        if wrong:
+            self.wrong[wrong] += 1
+        elif status == 200 and b'"completion_tokens":%d' % self.tokens in e.got.replace(b" ", b""):
             self.done.append(time.monotonic())
-            self.waits.append(time.monotonic() - begin)
-        elif status == 429 and int(headers.get("retry-after", 0)) > 0:
+            self.waits.append(time.monotonic() - e.begin)
+        elif status == 429 and int(e.header(b"retry-after", b"0")) > 0 and b'"queue_full"' in e.got:
             self.refused += 1
         else:
-            self.wrong["{} {}".format(status, headers.get("retry-after"))] += 1
-        return status == 200
+            self.wrong["{} {}".format(status, e.got[-200:])] += 1
+        if wrong or self.fresh or e.header(b"connection", b"") == b"close":
+            self.poll.unregister(e.connection)
+            e.connection.close()
+        else:
+            self.idle.append(e.connection)
 
-    async def closed(self, clients, seconds):
+    def look(self, seconds):
+        """Takes what comes within that time."""
+        for number, _ in self.poll.poll(max(0, seconds)):
+            e = self.running.get(number)
+            if not e:  # closed by the server while it was idle
+                self.idle = [c for c in self.idle if c.fileno() != number]
+                self.poll.unregister(number)
+                continue
+            try:
+                if e.read():
+                    self.finish(e)
+            except OSError as why:
+                self.finish(e, repr(why)[:60])
+
+    def drain(self):
+        begin = time.monotonic()
+        while self.running:
+            self.look(0.1)
+        return time.monotonic() - begin
+
+    def closed(self, clients, seconds):
         """As many clients, each of which asks anew when it was answered. Answers a second."""
-        end = time.monotonic() + seconds
-
-        async def client():
-            while time.monotonic() < end:
-                await self.one()
         begin, before = time.monotonic(), len(self.done)
-        await asyncio.gather(*(client() for _ in range(clients)))
-        return (len(self.done) - before) / (time.monotonic() - begin)
+        while time.monotonic() < begin + seconds:
+            while len(self.running) < clients:
+                self.send()
+            self.look(0.1)
+        rate = (len(self.done) - before) / (time.monotonic() - begin)
+        self.drain()
+        return rate
 
-    async def open(self, rate, seconds):
+    def open(self, rate, seconds):
         """Requests at a rate, whatever becomes of them. Answers a second, in parts."""
-        running, begin = set(), time.monotonic()
-        sent = 0
+        begin, sent, looked = time.monotonic(), 0, 0
         while (now := time.monotonic() - begin) < seconds:
             while sent < now * rate:
-                task = asyncio.create_task(self.one())
-                running.add(task)
-                task.add_done_callback(running.discard)
+                self.send()
                 sent += 1
-            self.peak = max(self.peak, self.server.memory())
-            await asyncio.sleep(0.02)
+            if now > looked + 0.1:
+                self.peak, looked = max(self.peak, self.server.memory()), now
+            self.look(0.01)  # a few at a time cost less
         done = [t - begin for t in self.done if begin <= t < begin + seconds]
         first = done[0] if done else 0  # until then all were waited for
         rates = [sum(at <= t < at + PART for t in done) / PART for at in
                  (PART * i for i in range(int(seconds / PART)))]
-        idle = time.monotonic()
-        while running:
-            await asyncio.sleep(0.01)
-        return sent, len(done) / (seconds - first), rates, time.monotonic() - idle
+        return sent, len(done) / (seconds - first), rates, self.drain()
 
 
-async def flood(server, seconds, times, tokens):
+class Clock:
+    """Processor time of the server, and of the thread that plays its clients."""
+
+    def __init__(self, server):
+        self.server, self.begin = server, (time.monotonic(), server.cpu(), time.thread_time())
+
+    def taken(self):
+        """What both took of all cores since."""
+        now = time.monotonic(), self.server.cpu(), time.thread_time()
+        return [(now[i] - self.begin[i]) for i in (1, 2)]
+
+    def shares(self):
+        wall = (time.monotonic() - self.begin[0]) * (os.cpu_count() or 1)
+        return ["{:.1f} %".format(100 * t / wall) for t in self.taken()]
+
+
+def flood(server, seconds, times, tokens, fresh=False):
     """What came of it, as a dictionary."""
-    load = Overload(server, tokens)
-    await load.closed(SEATS, min(2, seconds))  # warm
-    load.waits, used = [], server.cpu()
-    before = await load.closed(2 * SEATS, min(10, seconds))
-    each = (server.cpu() - used) / max(len(load.waits), 1)
-    load.waits, used = [], server.cpu()
+    load = Overload(server, tokens, fresh)
+    load.closed(SEATS, min(2, seconds))  # warm
+    load.waits, clock = [], Clock(server)
+    before = load.closed(2 * SEATS, min(10, seconds))
+    each, shares_before = clock.taken()[0] / max(len(load.waits), 1), clock.shares()
+    load.waits, clock = [], Clock(server)
     # However slow it is, more come than there are places and answers.
-    sent, rate, rates, drained = await load.open(max(before * times, 4 * (SEATS + QUEUE) / min(1, seconds)), seconds)
-    spent = server.cpu() - used
+    sent, rate, rates, drained = load.open(max(before * times, 4 * (SEATS + QUEUE) / min(1, seconds)), seconds)
+    spent, shares = clock.taken()[0], clock.shares()
     waits = sorted(load.waits) or [0]
     begin = time.monotonic()
-    await load.one()
+    load.send()
+    load.drain()
     alone = time.monotonic() - begin
-    after = await load.closed(2 * SEATS, min(10, seconds))
-    return {"answers a second at best": round(max(before, after), 1), "asked a second": round(sent / seconds, 1),
+    after = load.closed(2 * SEATS, min(10, seconds))
+    return {"answers a second before, after": [round(before, 1), round(after, 1)],
+            "answers a second at best": round(max(before, after), 1), "asked a second": round(sent / seconds, 1),
             "answers a second meanwhile": round(rate, 1), "the least in {:g} s".format(PART): min(rates, default=0),
             "part of the best": round(rate / max(before, after), 3),
+            "server's, clients' part of the cores": [shares_before, shares],
             "processor time of an answer, ms": [round(1000 * each, 2), round(1000 * spent / max(len(load.waits), 1), 2)],
             "429 with retry-after": load.refused, "anything else": dict(load.wrong),
             "first and last wait, s": [round(waits[0], 2), round(waits[-1], 2)],
             "most memory, MiB": load.peak >> 20, "idle again after, s": round(drained, 2),
             "an answer alone then, ms": round(1000 * alone, 1)}
+
+
+def aside(nice, work, *arguments):
+    """What a thread returns that others come before, the server above all."""
+    def run():
+        if nice:
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), nice)
+        return work(*arguments)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        return pool.submit(run).result()
 
 
 # --- connections ---------------------------------------------------------------------------------------------------------
@@ -182,13 +280,13 @@ async def hold(server, count):
     return result
 
 
-def measure(program, folder, seconds, times, connections, tokens):
+def measure(program, folder, seconds, times, connections, tokens, nice=0, fresh=False):
     files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files[1], files[1]))
     # Room for all connections there may be: where they run short, those make way that have sent nothing yet.
     with served.Server(program, folder, "--max-sequences", str(SEATS), "--max-queue", str(QUEUE), "--memory", str(MEMORY),
                        "--max-connections", "16384") as server:
-        flooded = asyncio.run(flood(server, seconds, times, tokens))
+        flooded = aside(nice, flood, server, seconds, times, tokens, fresh)
         server.wait_idle()
     with served.Server(program, folder, "--memory", str(MEMORY), "--max-connections", str(connections)) as server:
         held = asyncio.run(hold(server, connections))
@@ -214,11 +312,13 @@ def main():
     parser.add_argument("--times", type=float, default=10)
     parser.add_argument("--connections", type=int, default=10000)
     parser.add_argument("--tokens", type=int, default=500)
+    parser.add_argument("--nice", type=int, default=10, help="of the thread that plays the clients")
+    parser.add_argument("--fresh", action="store_true", help="a connection for every request")
     parser.add_argument("--share", type=float, default=0.9, help="what must be left of the best")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         found = measure(os.path.abspath(arguments.motet), fixture.write(os.path.join(folder, "tiny")), arguments.seconds,
-                        arguments.times, arguments.connections, arguments.tokens)
+                        arguments.times, arguments.connections, arguments.tokens, arguments.nice, arguments.fresh)
     for each in found:
         for name, value in each.items():
             print("{:36} {}".format(name, dict(value) if isinstance(value, collections.Counter) else value))

@@ -427,6 +427,32 @@ def two_hundred_clients_stream_while_a_third_vanishes():
 # ---- limits and keys
 
 
+FULL_PATHS = ("/v1/completions", "/v1/chat/completions", "/v1/responses", "/v1/messages")
+
+
+def full_of_small_and_large(server):
+    """Where no place is free bodies are not looked at: of small ones the connection goes on, large ones are not read."""
+    connection = server.connect()
+    for path in FULL_PATHS:
+        connection.request("POST", path, b"{no JSON")
+        answer = connection.getresponse()
+        assert answer.status == 429 and answer.getheader("retry-after") == "1", path
+        assert "wait or run already" in json.loads(answer.read())["error"]["message"], path
+        assert answer.getheader("connection") != "close", path
+    kept = connection.sock
+    connection.request("POST", "/v1/messages/count_tokens", json.dumps(
+        {"model": "tiny", "messages": [{"role": "user", "content": "hi"}]}))  # which needs none
+    answer = connection.getresponse()
+    assert answer.status == 200 and connection.sock is kept, answer.read()
+    connection.close()
+    for length in ("content-length: 5000000", "transfer-encoding: chunked"):
+        with server.socket() as s:
+            s.sendall("POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\n{}\r\n\r\n".format(length).encode())
+            answer = read_all(s)  # the body is not waited for
+            assert answer.startswith(b"HTTP/1.1 429") and b"retry-after: 1" in answer, answer
+            assert b"connection: close" in answer and b'"queue_full"' in answer, answer
+
+
 @test
 def a_full_queue_is_a_429_with_retry_after():
     with start("--max-queue", "2", *OCCUPIED) as server:
@@ -438,8 +464,9 @@ def a_full_queue_is_a_429_with_retry_after():
                     refused = server.complete(prompt=[0, 5], max_tokens=4)
                     assert refused.status == 429 and refused.headers["retry-after"] == "1", refused.body
                     assert refused.json()["error"]["code"] == "queue_full"
+                full_of_small_and_large(server)
             assert [a.result().status for a in answers] == [200] * 2
-        assert eventually(lambda: server.metrics()["motet_calls_refused_total"] == 3)
+        assert eventually(lambda: server.metrics()["motet_calls_refused_total"] == 3 + len(FULL_PATHS) + 2)
 
 
 def vectors(server, texts, **more):

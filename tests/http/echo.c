@@ -152,9 +152,9 @@ static bool admit(void *user, mt_http_request *request, mt_http_refusal *refusal
     return false;
 }
 
-static void error_body(void *user, const char *path, int status, const char *sentence, mt_buf *body)
+static void error_body(void *user, const char *path, int status, const char *code, const char *sentence, mt_buf *body)
 {
-    (void)user;
+    (void)user, (void)code;
     mt_buf_printf(body, "{\"status\": %d, \"path\": ", status);
     mt_buf_json_string(body, path ? path : "", path ? strlen(path) : 0);
     mt_buf_puts(body, ", \"error\": ");

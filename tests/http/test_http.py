@@ -423,6 +423,33 @@ class Limits(unittest.TestCase):
                 pass  # it need not take it all
             self.assertEqual(client.response().status, 413)
 
+    def test_what_still_comes_of_a_refused_body_is_waited_for(self):
+        server = self.serve("body_bytes=100", "linger_ms=200", "body_ms=800")
+
+        def send(client, seconds):
+            """The longest pause, and whether a byte now and then was taken for so long."""
+            begin = last = time.monotonic()
+            pause = 0
+            while last < begin + seconds:
+                time.sleep(0.01)
+                pause, last = max(pause, time.monotonic() - last), time.monotonic()
+                try:
+                    client.send("x")
+                except OSError:
+                    return pause, False
+            return pause, True
+        for _ in range(50):  # as often as the machine lets us sleep for too long
+            with server.connect() as client:
+                client.send(POST.format("/echo", 5000000, ""))
+                self.assertEqual(client.response().status, 413)
+                pause, taken = send(client, 0.4)
+                if not taken and pause > 0.1:
+                    continue
+                self.assertTrue(taken)
+                self.assertFalse(send(client, PATIENCE)[1])  # and not for ever
+                return
+        self.skipTest("this machine is too busy")
+
     def trickle(self, client, text):
         """Sends a byte every 20 ms; false when the server would not hear the end of it."""
         client.sock.settimeout(0.02)

@@ -446,7 +446,12 @@ static void places_that_are_kept_are_nobody_elses(void **state)
     driver_start(&d);
     mt_places *places = mt_engine_places(d.engine, 0);
     const mt_client me = {.share = 1};
+    const mt_client stranger = {.id = 1, .share = 1};
+    assert_false(mt_places_full(places, &me, &err));
     assert_int_equal(mt_places_take(places, &me, 1, 5, &err), 2);
+    assert_true(mt_places_full(places, &me, &err));
+    assert_int_equal(err.code, MT_E_BUSY);
+    assert_false(mt_places_full(places, &stranger, &err));
     mt_request *other = driver_request(&d, prompt, 20, 4, &a[2]);
     for (size_t i = 0; i < 2; i++) {
         mt_request *r = driver_request(&d, prompt, 20, 4, &a[i]);
