@@ -65,14 +65,15 @@ static const char *const architectures[] = {
     [MT_SYNTH_GPT_OSS] = "GptOssForCausalLM",
     [MT_SYNTH_MINISTRAL3] = "Mistral3ForConditionalGeneration",
     [MT_SYNTH_GLM] = "Glm4vForConditionalGeneration",
+    [MT_SYNTH_GLM_MOE] = "Glm4vMoeForConditionalGeneration",
     [MT_SYNTH_GEMMA4] = "Gemma4ForCausalLM",
 };
 
 static const char *const model_types[] = {
-    [MT_SYNTH_LLAMA] = "llama",        [MT_SYNTH_QWEN3] = "qwen3",         [MT_SYNTH_QWEN3_MOE] = "qwen3_moe",
-    [MT_SYNTH_QWEN3_VL] = "qwen3_vl",  [MT_SYNTH_QWEN3_5] = "qwen3_5",     [MT_SYNTH_GEMMA3] = "gemma3_text",
-    [MT_SYNTH_GPT_OSS] = "gpt_oss",    [MT_SYNTH_MINISTRAL3] = "mistral3", [MT_SYNTH_GLM] = "glm4v",
-    [MT_SYNTH_GEMMA4] = "gemma4_text",
+    [MT_SYNTH_LLAMA] = "llama",       [MT_SYNTH_QWEN3] = "qwen3",         [MT_SYNTH_QWEN3_MOE] = "qwen3_moe",
+    [MT_SYNTH_QWEN3_VL] = "qwen3_vl", [MT_SYNTH_QWEN3_5] = "qwen3_5",     [MT_SYNTH_GEMMA3] = "gemma3_text",
+    [MT_SYNTH_GPT_OSS] = "gpt_oss",   [MT_SYNTH_MINISTRAL3] = "mistral3", [MT_SYNTH_GLM] = "glm4v",
+    [MT_SYNTH_GLM_MOE] = "glm4v_moe", [MT_SYNTH_GEMMA4] = "gemma4_text",
 };
 
 static void put_llama(object *o)
@@ -156,6 +157,20 @@ static void put_glm(object *o, const mt_synth_model *m)
                   half * 3 / 8, half * 3 / 8);
 }
 
+static void put_glm_moe(object *o, const mt_synth_model *m)
+{
+    put_glm(o, m);
+    put_size(o, "n_routed_experts", m->experts);
+    put_size(o, "num_experts_per_tok", m->experts_per_token);
+    put_size(o, "moe_intermediate_size", m->moe_inter);
+    put_size(o, "n_shared_experts", 1);
+    put_size(o, "first_k_dense_replace", 1);
+    put_size(o, "n_group", 1);
+    put_size(o, "topk_group", 1);
+    put_bool(o, "norm_topk_prob", true);
+    put_real(o, "routed_scaling_factor", 1);
+}
+
 static void put_layer_types(object *o, const mt_synth_model *m)
 {
     key(o, "layer_types");
@@ -194,7 +209,7 @@ static void put_text(object *o, const mt_synth_model *m)
     put_size(o, "vocab_size", m->vocab);
     put_size(o, "max_position_embeddings", m->context);
     put_real(o, "rms_norm_eps", mt_synth_has_head_norms(m) ? 1e-6 : 1e-5);
-    put_bool(o, "attention_bias", m->family == MT_SYNTH_GPT_OSS);
+    put_bool(o, "attention_bias", m->family == MT_SYNTH_GPT_OSS || m->family == MT_SYNTH_GLM_MOE);
     put_bool(o, "tie_word_embeddings", m->tied);
     if (m->family != MT_SYNTH_QWEN3_5 && m->family != MT_SYNTH_MINISTRAL3 && m->family != MT_SYNTH_GEMMA4)
         put_real(o, "rope_theta", m->theta);
@@ -209,6 +224,7 @@ static void put_text(object *o, const mt_synth_model *m)
     case MT_SYNTH_GPT_OSS: put_gpt_oss(o, m); break;
     case MT_SYNTH_MINISTRAL3: put_ministral(o); break;
     case MT_SYNTH_GLM: put_glm(o, m); break;
+    case MT_SYNTH_GLM_MOE: put_glm_moe(o, m); break;
     case MT_SYNTH_QWEN3_VL:
         put_raw(o, "rope_scaling",
                 "{\"mrope_interleaved\": true, \"mrope_section\": [24, 20, 20], \"rope_type\": \"default\"}");
@@ -309,7 +325,7 @@ static void put_quantization(object *o, const char *name, const mt_synth_model *
     put_size(&inner, "group_size", layout->group);
     put_size(&inner, "bits", layout->bits);
     put_string(&inner, "mode", "affine");
-    for (size_t i = 0; m->experts && i < m->layers; i++) {
+    for (size_t i = 0; m->experts && m->family != MT_SYNTH_GLM_MOE && i < m->layers; i++) {
         mt_buf_printf(o->out, ",\n%*s\"model.layers.%zu.mlp.%s\": {\"group_size\": %zu, \"bits\": %d}",
                       (int)(2 * inner.depth), "", i, m->family == MT_SYNTH_GPT_OSS ? "router" : "gate", layout->group,
                       MT_SYNTH_ROUTER_BITS);

@@ -178,6 +178,21 @@ static const mt_synth_model models[] = {
      .vocab = 151552,
      .context = 65536,
      .theta = 1e4},
+    {.name = "glm-4.5v",
+     .about = "128 experts, 8 per token, beside one that every token gets; the first layer dense; without its tower",
+     .family = MT_SYNTH_GLM_MOE,
+     .hidden = 4096,
+     .inter = 10944,
+     .layers = 46,
+     .heads = 96,
+     .kv_heads = 8,
+     .head_dim = 128,
+     .vocab = 151552,
+     .context = 65536,
+     .theta = 1e4,
+     .experts = 128,
+     .experts_per_token = 8,
+     .moe_inter = 1408},
     {.name = "gemma-4-e2b",
      .about = "windows of 512 on 4 of 5 layers, shared keys, an embedding for each layer; text alone",
      .family = MT_SYNTH_GEMMA4,
@@ -260,6 +275,21 @@ static const mt_synth_model models[] = {
      .vocab = 1009,
      .context = 40960,
      .theta = 1e4},
+    {.name = "wide-company",
+     .about = "the same with GLM's experts and one that every token gets",
+     .family = MT_SYNTH_GLM_MOE,
+     .hidden = 320,
+     .inter = 448,
+     .layers = 3,
+     .heads = 8,
+     .kv_heads = 2,
+     .head_dim = 80,
+     .vocab = 1009,
+     .context = 40960,
+     .theta = 1e4,
+     .experts = 10,
+     .experts_per_token = 3,
+     .moe_inter = 192},
     {.name = "wide-hybrid",
      .about = "the same with three recurrent layers before one of attention",
      .family = MT_SYNTH_QWEN3_5,
@@ -297,6 +327,11 @@ bool mt_synth_is_recurrent(const mt_synth_model *model, size_t layer)
     return model->family == MT_SYNTH_QWEN3_5 && (layer + 1) % MT_SYNTH_FULL_EVERY != 0;
 }
 
+bool mt_synth_is_sparse(const mt_synth_model *model, size_t layer)
+{
+    return model->experts && (layer > 0 || model->family != MT_SYNTH_GLM_MOE);
+}
+
 bool mt_synth_is_full(const mt_synth_model *model, size_t layer)
 {
     return (layer + 1) % MT_SYNTH_GEMMA4_EVERY == 0 || layer + 1 == model->layers;
@@ -313,5 +348,5 @@ size_t mt_synth_shared(const mt_synth_model *model)
 bool mt_synth_has_head_norms(const mt_synth_model *model)
 {
     return model->family != MT_SYNTH_LLAMA && model->family != MT_SYNTH_GPT_OSS &&
-           model->family != MT_SYNTH_MINISTRAL3 && model->family != MT_SYNTH_GLM;
+           model->family != MT_SYNTH_MINISTRAL3 && model->family != MT_SYNTH_GLM && model->family != MT_SYNTH_GLM_MOE;
 }

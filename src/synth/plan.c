@@ -179,6 +179,14 @@ static void separate_experts(planner *p)
     }
 }
 
+static void experts(planner *p)
+{
+    if (is_mlx(p))
+        stacked_experts(p);
+    else
+        separate_experts(p);
+}
+
 /* All experts' matrices [n, k] as E2M1 codes with an exponent for every 32. */
 static void microscaled(planner *p, const char *name, size_t n, size_t k, double spread)
 {
@@ -235,10 +243,25 @@ static void mixture(planner *p)
     size_t router[2] = {m->experts, m->hidden};
 
     matrix(p, "mlp.gate", 2, router, 1.5 / sqrt((double)m->hidden), is_mlx(p) ? MT_SYNTH_ROUTER_BITS : 0);
-    if (is_mlx(p))
-        stacked_experts(p);
-    else
-        separate_experts(p);
+    experts(p);
+}
+
+/* GLM: conversions leave the router as it is, and every token gets an expert besides. */
+static void glm_mixture(planner *p)
+{
+    const mt_synth_model *m = p->model;
+    mt_synth_tensor *t;
+
+    dense(p, "mlp.gate", 2, (size_t[]){m->experts, m->hidden}, 1.5 / sqrt((double)m->hidden));
+    t = add(p, "mlp.gate.e_score_correction_bias", "");
+    set_dims(t, 1, (size_t[]){m->experts});
+    t->dtype = "F32";
+    t->element_size = 4;
+    t->spread = 0.05f;
+    experts(p);
+    linear(p, "mlp.shared_experts.gate_proj", m->moe_inter, m->hidden, 1);
+    linear(p, "mlp.shared_experts.up_proj", m->moe_inter, m->hidden, 1);
+    linear(p, "mlp.shared_experts.down_proj", m->hidden, m->moe_inter, residual_gain(p));
 }
 
 static void attention(planner *p)
@@ -254,7 +277,7 @@ static void attention(planner *p)
         norm(p, "self_attn.q_norm.weight", m->head_dim);
         norm(p, "self_attn.k_norm.weight", m->head_dim);
     }
-    if (m->family == MT_SYNTH_GPT_OSS || m->family == MT_SYNTH_GLM) {
+    if (m->family == MT_SYNTH_GPT_OSS || m->family == MT_SYNTH_GLM || m->family == MT_SYNTH_GLM_MOE) {
         vector(p, "self_attn.q_proj.bias", q, 0, 0.1);
         vector(p, "self_attn.k_proj.bias", kv, 0, 0.1);
         vector(p, "self_attn.v_proj.bias", kv, 0, 0.1);
@@ -288,7 +311,7 @@ static void recurrent(planner *p)
     t->spread = 1;
 }
 
-static void layer(planner *p, bool is_recurrent)
+static void layer(planner *p, bool is_recurrent, bool is_sparse)
 {
     const mt_synth_model *m = p->model;
 
@@ -306,12 +329,14 @@ static void layer(planner *p, bool is_recurrent)
         recurrent(p);
     else
         attention(p);
-    if (m->family == MT_SYNTH_GPT_OSS)
-        gpt_oss_mixture(p);
-    else if (m->experts)
-        mixture(p);
-    else
+    if (!is_sparse)
         mlp(p, m->inter);
+    else if (m->family == MT_SYNTH_GPT_OSS)
+        gpt_oss_mixture(p);
+    else if (m->family == MT_SYNTH_GLM_MOE)
+        glm_mixture(p);
+    else
+        mixture(p);
 }
 
 /* Where layers share keys, only the first of them have any, and the others a wider MLP. */
@@ -461,7 +486,7 @@ static void draft_head(planner *p)
     if (p->model->echo)
         p->plan->tensors[fc].kind = MT_SYNTH_ONES;
     enter(p, "mtp.layers.0");
-    layer(p, false);
+    layer(p, false, p->model->experts > 0);
     p->plain = false;
 }
 
@@ -485,7 +510,7 @@ void mt_synth_plan_init(mt_synth_plan *plan, const mt_synth_model *model, const 
         if (model->family == MT_SYNTH_GEMMA4)
             gemma4_layer(&p, i);
         else
-            layer(&p, mt_synth_is_recurrent(model, i));
+            layer(&p, mt_synth_is_recurrent(model, i), mt_synth_is_sparse(model, i));
     }
     enter(&p, "%s", text);
     norm(&p, "norm.weight", model->hidden);

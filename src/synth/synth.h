@@ -22,6 +22,7 @@ typedef enum mt_synth_family {
     MT_SYNTH_GPT_OSS,
     MT_SYNTH_MINISTRAL3,
     MT_SYNTH_GLM,
+    MT_SYNTH_GLM_MOE,
     MT_SYNTH_GEMMA4
 } mt_synth_family;
 
@@ -36,7 +37,7 @@ typedef struct mt_synth_model {
     size_t hidden, inter, layers, heads, kv_heads, head_dim, vocab, context;
     bool tied;
     double theta;
-    size_t experts, experts_per_token, moe_inter; /* qwen3_moe and gpt_oss */
+    size_t experts, experts_per_token, moe_inter; /* qwen3_moe, gpt_oss and glm_moe */
     size_t wide_dim;                              /* gemma4: of heads that see everything */
     size_t aside;                                 /* gemma4: of the embedding that each layer has besides */
     size_t value_heads;                           /* qwen3_5's recurrent layers; 0: as many as for keys */
@@ -71,9 +72,10 @@ const mt_synth_model *mt_synth_model_at(size_t index);
 const mt_synth_model *mt_synth_model_named(const char *name);
 size_t mt_synth_value_heads(const mt_synth_model *model);
 bool mt_synth_is_recurrent(const mt_synth_model *model, size_t layer);
-bool mt_synth_is_full(const mt_synth_model *model, size_t layer); /* of gemma4: sees everything */
-size_t mt_synth_shared(const mt_synth_model *model);              /* of gemma4: last layers that read earlier keys */
-bool mt_synth_has_head_norms(const mt_synth_model *model);        /* of queries and keys */
+bool mt_synth_is_sparse(const mt_synth_model *model, size_t layer); /* has experts */
+bool mt_synth_is_full(const mt_synth_model *model, size_t layer);   /* of gemma4: sees everything */
+size_t mt_synth_shared(const mt_synth_model *model);                /* of gemma4: last layers that read earlier keys */
+bool mt_synth_has_head_norms(const mt_synth_model *model);          /* of queries and keys */
 
 /* Appends config.json, complete enough for transformers. */
 void mt_synth_config(mt_buf *out, const mt_synth_model *model, const mt_synth_layout *layout);

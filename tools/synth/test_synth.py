@@ -91,6 +91,17 @@ class Synth(unittest.TestCase):
         self.assertEqual(tensors["model.layers.1.mlp.experts.up_proj.weight"]["shape"], [10, 192, 320 // 8])
         self.assertEqual(tensors["model.layers.1.mlp.experts.up_proj.scales"]["shape"], [10, 192, 320 // 32])
 
+    def test_experts_beside_one_for_every_token(self):
+        """The first layer is dense, and routers stay as they are published."""
+        for layout in "bf16", "mlx-4bit":
+            tensors = self.tensors(self.synth(layout, "wide-company", "--layout", layout))
+            self.assertNotIn("model.layers.0.mlp.gate.weight", tensors)
+            self.assertNotIn("model.layers.1.mlp.down_proj.weight", tensors)
+            self.assertIn("model.layers.0.mlp.down_proj.weight", tensors)
+            self.assertEqual(tensors["model.layers.1.mlp.gate.weight"]["shape"], [10, 320])
+            self.assertEqual(tensors["model.layers.2.mlp.gate.e_score_correction_bias"]["dtype"], "F32")
+            self.assertIn("model.layers.2.mlp.shared_experts.down_proj.weight", tensors)
+
     def test_same_arguments_same_bytes(self):
         folders = [self.synth(name, "wide", "--seed", seed) for name, seed in (("a", "7"), ("b", "7"), ("c", "8"))]
         a, b, c = ((folder / "model.safetensors").read_bytes() for folder in folders)
@@ -125,7 +136,7 @@ class Synth(unittest.TestCase):
         if not MOTET:
             self.skipTest("no motet given")
         for layout in ("bf16", "mlx-4bit", "mlx-8bit"):
-            for model in ("wide", "wide-moe", "wide-sinks", "wide-eyes", "wide-pairs"):
+            for model in ("wide", "wide-moe", "wide-sinks", "wide-eyes", "wide-pairs", "wide-company"):
                 folder = self.synth(f"{model}-{layout}", model, "--layout", layout)
                 done = subprocess.run([MOTET, "info", folder], capture_output=True, text=True)
                 self.assertEqual(done.returncode, 0, done.stderr)
