@@ -43,7 +43,7 @@ unpack() {
         ln -sf "$root$(readlink "$link")" "$link"
     done
     # The linker takes an archive where it finds no shared library of that name.
-    for file in event_core event_openssl jansson jpeg pcre2-8 png png16 sqlite3 utf8proc webp webpdemux z zstd; do
+    for file in event_core event_openssl hiredis jansson jpeg pcre2-8 png png16 sqlite3 utf8proc webp webpdemux z zstd; do
         [ ! -e "$libraries/lib$file.a" ] || rm -f "$libraries/lib$file.so"
     done
 }
