@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "models/vision.h"
+#include "models/vision_family.h"
 
 #define THOUSAND 1024 /* tokens of "1k" */
 
@@ -185,10 +185,32 @@ static void remark_spec(mt_info *info)
         remark(info, "neighbouring elements of a head are turned, not its halves");
 }
 
+/* How a tower knows where its patches are, where that is not by turning queries and keys alone. */
+static void remark_places(mt_info *info, const mt_vision_spec *v)
+{
+    static const char *const how[] = {
+        [MT_SPREAD_ENDS] = NULL,
+        [MT_SPREAD_STEPS] = "looked up by a patch's share of the side",
+        [MT_SPREAD_SHARES] = "looked up by a patch's share of the side",
+        [MT_SPREAD_CUBIC] = "weighed between sixteen neighbours",
+        [MT_SPREAD_SMOOTH] = "resized as a picture is",
+    };
+    if (v->table && how[v->spread])
+        remark(info, "learned positions of the tower are %s", how[v->spread]);
+    if (v->table && v->theta > 0)
+        remark(info, "the tower has learned positions, and turns queries and keys besides");
+}
+
 /* What few towers have. */
 static void remark_tower(mt_info *info)
 {
     const mt_vision_spec *v = info->spec.vision;
+    if (v && v->family->image)
+        remark(info, "large images may be seen in several views, with tokens for each");
+    if (v)
+        remark_places(info, v);
+    if (v && v->merge_kind == MT_MERGE_WOVEN)
+        remark(info, "patches of a token become as wide as one of them before the text model's width");
     if (v && v->summary)
         remark(info, "the tower has a row for each view besides its patches, of which no token is made");
     if (v && v->row_eps > 0)

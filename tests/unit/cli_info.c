@@ -263,6 +263,25 @@ static void what_new_families_have_is_told(void **state)
     assert_non_null(strstr(out, "fp8 with one scale a matrix"));
 }
 
+static void what_towers_have_is_told(void **state)
+{
+    static const char views[] = "large images may be seen in several views, with tokens for each\n";
+    (void)state;
+    assert_int_equal(run("tests/oracle/sighted/smolvlm-bf16", false), 0);
+    assert_non_null(strstr(out, views));
+    assert_non_null(strstr(out, "learned positions of the tower are looked up by a patch's share of the side\n"));
+    assert_int_equal(run("tests/oracle/sighted/lfm2vl-bf16", false), 0);
+    assert_non_null(strstr(out, views));
+    assert_non_null(strstr(out, "learned positions of the tower are resized as a picture is\n"));
+    assert_int_equal(run("tests/oracle/sighted/paddleocrvl-bf16", false), 0);
+    assert_null(strstr(out, views));
+    assert_non_null(strstr(out, "the tower has learned positions, and turns queries and keys besides\n"));
+    assert_int_equal(run("tests/oracle/sighted/mistral3-bf16", false), 0);
+    assert_non_null(strstr(out, "patches of a token become as wide as one of them before the text model's width\n"));
+    assert_int_equal(run("tests/oracle/sighted/qwen2vl-bf16", false), 0);
+    assert_null(strstr(out, "unusual"));
+}
+
 static const struct CMUnitTest tests[] = {
     IN_FOLDER(a_checkpoint_is_described),
     IN_FOLDER(what_is_unusual_is_told),
@@ -273,5 +292,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(encoders_are_described_too),
     cmocka_unit_test(convolutions_are_described_too),
     cmocka_unit_test(what_new_families_have_is_told),
+    cmocka_unit_test(what_towers_have_is_told),
 };
 UNIT_MAIN(tests)
