@@ -90,7 +90,7 @@ static void measure_all(const mt_kernels *k, const float *logits, size_t vocab)
     void *memory = mt_alloc(mt_counts_bytes(PROMPT, OUTPUT, vocab, 0));
     for (uint32_t i = 0; i < PROMPT; i++)
         prompt[i] = (uint32_t)(uniform(i) * (double)(vocab - 1));
-    mt_counts *counts = mt_counts_place(memory, prompt, PROMPT, OUTPUT, vocab, 0);
+    mt_counts *counts = mt_counts_make(memory, prompt, PROMPT, OUTPUT, vocab, 0);
     for (uint32_t i = 0; i < OUTPUT; i++)
         mt_counts_push(counts, (uint32_t)(uniform(i) * 1000));
     measure_reading(k, logits, vocab);

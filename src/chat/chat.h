@@ -88,8 +88,8 @@ void mt_chat_put(mt_chat *chat, const mt_chat_message *message);
 /* Whether there are as many messages as there may be, and was memory for all of them. An error is about "messages". */
 bool mt_chat_end(const mt_chat *chat, mt_error *err) MT_NODISCARD;
 
-bool mt_chat_shows(const mt_chat *chat);       /* whether some message has images or videos */
-bool mt_chat_shows_video(const mt_chat *chat); /* the same of videos alone */
+bool mt_chat_has_media(const mt_chat *chat); /* whether some message has images or videos */
+bool mt_chat_has_video(const mt_chat *chat); /* the same of videos alone */
 
 /* Reads a request in the shape of OpenAI's chat completions: messages, tools, and what mt_chat_read_settings reads.
    Other fields are not looked at. An error is a sentence for a 400: it says which message is wrong, and why. chat
@@ -105,6 +105,6 @@ bool mt_chat_read_tools(mt_chat *chat, const json_t *tools, mt_error *err) MT_NO
 bool mt_chat_read_settings(mt_chat *chat, const json_t *request, mt_error *err) MT_NODISCARD;
 
 /* Whether some message of a request in that shape, which need not be right otherwise, has images or videos. */
-bool mt_chat_request_shows(const json_t *request);
+bool mt_chat_request_has_media(const json_t *request);
 
 #endif

@@ -124,7 +124,7 @@ bool mt_chat_end(const mt_chat *chat, mt_error *err)
     return mt_fail_about(err, "messages");
 }
 
-static bool shows(const mt_chat *chat, bool images)
+static bool has_part(const mt_chat *chat, bool images)
 {
     for (size_t i = 0; i < chat->count; i++)
         for (size_t k = 0; k < chat->messages[i].part_count; k++) {
@@ -136,14 +136,14 @@ static bool shows(const mt_chat *chat, bool images)
     return false;
 }
 
-bool mt_chat_shows(const mt_chat *chat)
+bool mt_chat_has_media(const mt_chat *chat)
 {
-    return shows(chat, true);
+    return has_part(chat, true);
 }
 
-bool mt_chat_shows_video(const mt_chat *chat)
+bool mt_chat_has_video(const mt_chat *chat)
 {
-    return shows(chat, false);
+    return has_part(chat, false);
 }
 
 const char *mt_chat_role_name(mt_chat_role role)

@@ -95,7 +95,7 @@ static size_t find_type(const json_t *type)
     return t;
 }
 
-bool mt_chat_request_shows(const json_t *request)
+bool mt_chat_request_has_media(const json_t *request)
 {
     const json_t *messages = json_object_get(request, "messages");
 

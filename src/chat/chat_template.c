@@ -95,7 +95,7 @@ static bool compile_field(mt_chat_templates *set, const json_t *json, const char
 }
 
 /* Special tokens are strings, or objects whose content is the string. */
-static void take_tokens(json_t *tokens, const json_t *config)
+static void read_tokens(json_t *tokens, const json_t *config)
 {
     static const char *const names[] = {"bos_token", "eos_token", "unk_token", "pad_token",
                                         "sep_token", "cls_token", "mask_token"};
@@ -151,7 +151,7 @@ static bool open_json(mt_chat_templates *set, const char *dir, const char *name,
         return mt_file_absent(path); /* then err says what is wrong with it */
     ok = set->plain.tpl || compile_field(set, json, path, err);
     if (tokens)
-        take_tokens(set->tokens, json);
+        read_tokens(set->tokens, json);
     json_decref(json);
     return ok;
 }

@@ -16,7 +16,7 @@ static bool has(const char *source, size_t len, const char *word)
 }
 
 /* A template writes the calls and the reasoning of earlier turns the way the model does. */
-static bool shows(const mt_format *f, const char *source, size_t len)
+static bool writes(const mt_format *f, const char *source, size_t len)
 {
     for (size_t i = 0; i < MT_COUNT(f->signs) && f->signs[i][0]; i++)
         if (has(source, len, f->signs[i][0]) && has(source, len, f->signs[i][1]))
@@ -29,10 +29,10 @@ mt_parse_formats mt_parse_detect(const char *source, size_t len)
     mt_parse_formats found = {.tools = "none", .reasoning = "none"};
 
     for (size_t i = MT_COUNT(tools); i-- > 0;)
-        if (shows(tools[i], source, len))
+        if (writes(tools[i], source, len))
             found.tools = tools[i]->name;
     for (size_t i = mt_format_reasoning_count; i-- > 0;)
-        if (shows(&mt_format_reasoning[i], source, len))
+        if (writes(&mt_format_reasoning[i], source, len))
             found.reasoning = mt_format_reasoning[i].name;
     return found;
 }

@@ -26,7 +26,7 @@ static bool next_is(reader *r, char b)
     return r->at < r->end && *r->at == b;
 }
 
-static bool take(reader *r, char b)
+static bool accept(reader *r, char b)
 {
     bool there = next_is(r, b);
 
@@ -114,7 +114,7 @@ static bool items(reader *r, char close, bool pairs)
 {
     bool first = true;
 
-    while (!take(r, close)) {
+    while (!accept(r, close)) {
         if (!first)
             mt_buf_puts(r->out, ", ");
         first = false;
@@ -123,11 +123,11 @@ static bool items(reader *r, char close, bool pairs)
             return false;
         if (!value(r))
             return false;
-        if (pairs && !take(r, ':'))
+        if (pairs && !accept(r, ':'))
             return false;
         if (pairs && (mt_buf_puts(r->out, ": "), !value(r)))
             return false;
-        if (!take(r, ',') && !next_is(r, close))
+        if (!accept(r, ',') && !next_is(r, close))
             return false;
     }
     return true;

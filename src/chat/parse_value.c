@@ -120,7 +120,7 @@ void mt_parse_value_begin(mt_parser *p, bool string)
         stream_begin(p);
 }
 
-static void take(mt_parser *p, char b)
+static void put(mt_parser *p, char b)
 {
     if (!p->streaming && !mt_buf_add(&p->held, &b, 1)) {
         stream_begin(p); /* too long for anything but a string */
@@ -139,10 +139,10 @@ void mt_parse_value_byte(mt_parser *p, char b, bool lines)
     if (lines && first && b == '\n')
         return;
     if (p->line)
-        take(p, '\n');
+        put(p, '\n');
     p->line = lines && b == '\n';
     if (!p->line)
-        take(p, b);
+        put(p, b);
 }
 
 /* The text as it stands where it is JSON of a type that is allowed: 3.0 stays 3.0. */
@@ -204,7 +204,7 @@ void mt_parse_value_end(mt_parser *p, bool lines)
 
     p->gap_len = 0;
     if (p->line && !lines)
-        take(p, '\n');
+        put(p, '\n');
     p->line = false;
     if (p->streaming) {
         mt_parse_call_arguments(p, "\"", 1);

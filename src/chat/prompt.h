@@ -20,8 +20,8 @@ typedef struct mt_prompt_model {
 
     /* Says what replaces the marker of each of the media in the prompt: texts as trusted as the template, in the chat's
        arena or outliving the prompt. An error is the client's. NULL: markers stay. */
-    bool (*show)(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err);
-    void *show_ctx;
+    bool (*describe)(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err);
+    void *describe_ctx;
     const atomic_bool *stop; /* as in mt_encode_options, and while the template is rendered */
     size_t memory;           /* bytes that rendering may take; 0: as limits.h has it */
     size_t most;             /* tokens of the text, as in mt_encode_options; 0: any number */
@@ -49,7 +49,8 @@ typedef struct mt_prompt {
 bool mt_prompt_make(mt_prompt *out, mt_chat *chat, const mt_prompt_model *model, mt_error *err) MT_NODISCARD;
 
 /* Finds the places of the media in a rendered text, and replaces their markers. Part of mt_prompt_make. */
-bool mt_prompt_show(mt_prompt *out, const mt_chat *chat, const mt_prompt_model *model, mt_error *err) MT_NODISCARD;
+bool mt_prompt_fill_media(mt_prompt *out, const mt_chat *chat, const mt_prompt_model *model,
+                          mt_error *err) MT_NODISCARD;
 
 /* The same without tokens: ids and cuts stay empty, and model needs no tokenizer. */
 bool mt_prompt_render(mt_prompt *out, mt_chat *chat, const mt_prompt_model *model, mt_error *err) MT_NODISCARD;

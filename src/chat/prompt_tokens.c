@@ -81,7 +81,7 @@ static bool encode(mt_prompt *out, const mt_prompt_model *model, mt_error *err)
 
 bool mt_prompt_make(mt_prompt *out, mt_chat *chat, const mt_prompt_model *model, mt_error *err)
 {
-    if (!mt_prompt_render(out, chat, model, err) || !mt_prompt_show(out, chat, model, err))
+    if (!mt_prompt_render(out, chat, model, err) || !mt_prompt_fill_media(out, chat, model, err))
         return false;
     out->cuts = mt_alloc_array(out->text_cut_count + 1, sizeof(*out->cuts));
     out->cut_count = out->text_cut_count;

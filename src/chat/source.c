@@ -70,13 +70,13 @@ static bool read_crops(bool *out, const json_t *object, const char *what, mt_err
            mt_fail(err, MT_E_INVALID, "\"do_pan_and_scan\" of %s is neither true nor false; send one of them", what);
 }
 
-bool mt_chat_look_read(mt_chat_look *look, const json_t *object, const char *what, mt_error *err)
+bool mt_chat_media_options_read(mt_chat_media_options *options, const json_t *object, const char *what, mt_error *err)
 {
-    return read_detail(&look->detail, object, what, err) &&
-           read_count(&look->min_pixels, object, "min_pixels", what, err) &&
-           read_count(&look->max_pixels, object, "max_pixels", what, err) &&
-           read_count(&look->num_frames, object, "num_frames", what, err) && read_fps(&look->fps, object, what, err) &&
-           read_crops(&look->crops, object, what, err);
+    return read_detail(&options->detail, object, what, err) &&
+           read_count(&options->min_pixels, object, "min_pixels", what, err) &&
+           read_count(&options->max_pixels, object, "max_pixels", what, err) &&
+           read_count(&options->num_frames, object, "num_frames", what, err) &&
+           read_fps(&options->fps, object, what, err) && read_crops(&options->crops, object, what, err);
 }
 
 static bool add_url(reader *r, const json_t *url)
@@ -159,16 +159,16 @@ static const json_t *find_value(const reader *r)
     return NULL;
 }
 
-bool mt_chat_source_read(mt_chat_source *out, mt_arena *arena, const mt_chat_media *media, const mt_chat_look *all,
-                         mt_error *err)
+bool mt_chat_source_read(mt_chat_source *out, mt_arena *arena, const mt_chat_media *media,
+                         const mt_chat_media_options *all, mt_error *err)
 {
     reader r = {.arena = arena, .media = media, .out = out, .err = err};
     const json_t *value = find_value(&r);
 
     snprintf(r.name, sizeof(r.name), "messages[%zu].content[%zu]", media->message, media->part);
-    *out = (mt_chat_source){.look = *all};
-    if (!mt_chat_look_read(&out->look, media->source, r.name, err) ||
-        (json_is_object(value) && !mt_chat_look_read(&out->look, value, r.name, err)))
+    *out = (mt_chat_source){.options = *all};
+    if (!mt_chat_media_options_read(&out->options, media->source, r.name, err) ||
+        (json_is_object(value) && !mt_chat_media_options_read(&out->options, value, r.name, err)))
         return false;
     if (json_is_array(value) && media->type == MT_CHAT_VIDEO)
         return add_frames(&r, value);

@@ -23,28 +23,29 @@ typedef enum mt_chat_detail {
 } mt_chat_detail;
 
 /* How a picture or a video is to be looked at. What is 0 was not said. */
-typedef struct mt_chat_look {
+typedef struct mt_chat_media_options {
     mt_chat_detail detail;
     int64_t min_pixels, max_pixels;
     double fps;         /* frames of a video taken in a second of it; of a list of frames, what it was taken with */
     int64_t num_frames; /* frames taken of a video */
     bool crops;         /* long pictures are shown in pieces, too ("do_pan_and_scan"), where the model can */
-} mt_chat_look;
+} mt_chat_media_options;
 
 typedef struct mt_chat_source {
     mt_chat_text *urls; /* one, or the frames of a video */
     size_t count;
     bool frames; /* a list of pictures that make a video */
-    mt_chat_look look;
+    mt_chat_media_options options;
 } mt_chat_source;
 
 /* all: what the request says for all of its media. An error is a sentence for a 400 that names message and part. Lives
    in the arena or is borrowed from the part. */
-bool mt_chat_source_read(mt_chat_source *out, mt_arena *arena, const mt_chat_media *media, const mt_chat_look *all,
-                         mt_error *err) MT_NODISCARD;
+bool mt_chat_source_read(mt_chat_source *out, mt_arena *arena, const mt_chat_media *media,
+                         const mt_chat_media_options *all, mt_error *err) MT_NODISCARD;
 
 /* Reads detail, min_pixels, max_pixels, fps, num_frames and do_pan_and_scan of an object, where they are there. what:
    names the object in sentences. */
-bool mt_chat_look_read(mt_chat_look *look, const json_t *object, const char *what, mt_error *err) MT_NODISCARD;
+bool mt_chat_media_options_read(mt_chat_media_options *options, const json_t *object, const char *what,
+                                mt_error *err) MT_NODISCARD;
 
 #endif

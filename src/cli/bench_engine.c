@@ -174,7 +174,7 @@ static bool make_picture(bench *b, size_t side, uint64_t seed, mt_arena *arena, 
 }
 
 /* A request with a picture between some words. */
-static bool show(bench *b, asked *a, size_t side, uint64_t picture, uint64_t words, size_t tokens)
+static bool ask_about_picture(bench *b, asked *a, size_t side, uint64_t picture, uint64_t words, size_t tokens)
 {
     const mt_processor *processor = b->b->o.processor;
     mt_request *r = mt_request_new();
@@ -208,12 +208,12 @@ static bool measure_picture(bench *b, mt_bench_section *s, size_t side)
     asked cold = {0}, warm = {.measured = true}, moved = {0};
     char what[64];
     mt_log_passing("bench.first", "first token after a picture of %zu pixels, cold and cached", side);
-    if (!show(b, &cold, side, 1, 1, 2) || !wait_for(b, &cold))
+    if (!ask_about_picture(b, &cold, side, 1, 1, 2) || !wait_for(b, &cold))
         return false;
     clear(b);
-    if (!show(b, &warm, side, 1, 1, WARM_TOKENS) || !wait_for(b, &warm))
+    if (!ask_about_picture(b, &warm, side, 1, 1, WARM_TOKENS) || !wait_for(b, &warm))
         return false;
-    if (!show(b, &moved, side, 1, 2, 2) || !wait_for(b, &moved))
+    if (!ask_about_picture(b, &moved, side, 1, 2, 2) || !wait_for(b, &moved))
         return false;
     snprintf(what, sizeof what, "picture of %zu x %zu", side, side);
     report_first(b, s, what, &cold, &warm);
@@ -324,7 +324,7 @@ static bool streams(bench *b, size_t side)
     while (ok && side && !is_done(b, &stream[0])) {
         if (is_done(b, &picture)) {
             picture = (asked){0};
-            ok = show(b, &picture, side, 100 + pictures++, 3, 1);
+            ok = ask_about_picture(b, &picture, side, 100 + pictures++, 3, 1);
             picture.done |= !ok; /* nobody else would say so */
         }
         pthread_mutex_lock(&b->lock);

@@ -45,7 +45,7 @@ static size_t receive(char *data, size_t size, size_t count, void *user)
     curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &r->status);
     if (!r->events.answer || r->status != 200)
         return mt_buf_add(&r->body, data, len) ? len : 0;
-    return mt_chat_events_take(&r->events, data, len) ? len : 0;
+    return mt_chat_events_feed(&r->events, data, len) ? len : 0;
 }
 
 static int look_up(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)

@@ -128,7 +128,7 @@ static bool take_line(mt_chat_events *e)
     return ok;
 }
 
-bool mt_chat_events_take(mt_chat_events *e, const char *data, size_t len)
+bool mt_chat_events_feed(mt_chat_events *e, const char *data, size_t len)
 {
     const char *const end = data + len;
 

@@ -43,6 +43,6 @@ void mt_chat_events_init(mt_chat_events *events, mt_chat_answer *answer);
 void mt_chat_events_free(mt_chat_events *events);
 
 /* The next bytes. False where nothing more is taken. */
-bool mt_chat_events_take(mt_chat_events *events, const char *data, size_t len) MT_NODISCARD;
+bool mt_chat_events_feed(mt_chat_events *events, const char *data, size_t len) MT_NODISCARD;
 
 #endif

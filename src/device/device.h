@@ -364,7 +364,7 @@ typedef struct mt_peaks {
       (dev, states, slot, s, at))                                                                                      \
     /* Until all that it has begun is gone. */                                                                         \
     X(void, sending_wait, (mt_device *dev, mt_sending *s), (dev, s))                                                   \
-    X(void, tensor_look,                                                                                               \
+    X(void, tensor_aim,                                                                                               \
       (mt_device *dev, mt_tensor *view, const mt_tensor *t, size_t row, size_t rows),                                  \
       (dev, view, t, row, rows))                                                                                       \
     /* For debugging: makes a page, or a slot, NaN all over. */                                                        \

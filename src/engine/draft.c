@@ -75,7 +75,7 @@ bool mt_draft_follow(mt_draft *d, const mt_key *key, size_t known, size_t most)
     return true;
 }
 
-void mt_draft_look_up(mt_draft *d, const mt_key *key, size_t known, size_t most)
+void mt_draft_guess(mt_draft *d, const mt_key *key, size_t known, size_t most)
 {
     if (mt_draft_follow(d, key, known, most) || most == 0 || known < SHORTEST + 1)
         return;

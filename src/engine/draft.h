@@ -30,7 +30,7 @@ void mt_draft_init(mt_draft *d, const uint32_t *expected, size_t expected_count)
 
 /* Guesses at most `most` tokens after key[0..known), from what is expected or from what stands before. Media are never
    guessed. */
-void mt_draft_look_up(mt_draft *d, const mt_key *key, size_t known, size_t most);
+void mt_draft_guess(mt_draft *d, const mt_key *key, size_t known, size_t most);
 
 /* The first half of that: false when the answer is not on the way of what is expected. */
 bool mt_draft_follow(mt_draft *d, const mt_key *key, size_t known, size_t most);

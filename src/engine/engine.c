@@ -273,7 +273,7 @@ static mt_phase phase_of(const mt_sequence *s, bool running)
     return !running ? MT_PHASE_WAITING : s->generated ? MT_PHASE_DECODE : MT_PHASE_PREFILL;
 }
 
-static void show_media(mt_engine *e)
+static void publish_media(mt_engine *e)
 {
     const mt_gallery_stats media = e->gallery ? mt_gallery_look(e->gallery) : (mt_gallery_stats){0};
     const size_t width = e->tower.width * sizeof(float);
@@ -285,7 +285,7 @@ static void show_media(mt_engine *e)
     e->stats.encode_work = e->job.work;
 }
 
-static void show_cache(const mt_engine *e, mt_stats *st)
+static void publish_cache(const mt_engine *e, mt_stats *st)
 {
     for (size_t g = 0; g < e->spec->group_count; g++) {
         st->pages_total[g] = mt_tree_total(e->tree, g);
@@ -303,15 +303,15 @@ static void show_cache(const mt_engine *e, mt_stats *st)
 }
 
 /* Copies what others may see. */
-static void show(mt_engine *e)
+static void publish(mt_engine *e)
 {
     const uint64_t now = mt_clock_ns();
     e->stats.running = e->running_count;
     e->stats.waiting = e->waiting_count;
     e->stats.device_lost = e->lost.code != MT_OK;
     if (e->model)
-        show_cache(e, &e->stats);
-    show_media(e);
+        publish_cache(e, &e->stats);
+    publish_media(e);
     pthread_mutex_lock(&e->lock);
     e->shown = e->stats;
     for (size_t i = 0; i < e->desk_count; i++) {
@@ -327,7 +327,7 @@ static void show(mt_engine *e)
 }
 
 /* What is about to run, so that others can tell if it does not come back. */
-static void show_batch(mt_engine *e)
+static void publish_batch(mt_engine *e)
 {
     mt_engine_batch *b = &e->batch;
     pthread_mutex_lock(&e->lock);
@@ -394,7 +394,7 @@ static void take_turn(mt_engine *e)
         mt_rota_begin(e->params.rota, &e->place);
     if (e->params.turn)
         e->params.turn(e->params.turn_ctx, true);
-    show_batch(e);
+    publish_batch(e);
     mt_engine_run(e, &e->step);
     look_back(e);
     if (mt_device_well(e->dev, NULL))
@@ -422,7 +422,7 @@ static void *run(void *ctx)
         sweep(e, e->waiting, &e->waiting_count, stopping);
         for (mt_sequence *back; (back = mt_keep_turn(e));)
             mt_engine_preempt(e, back);
-        mt_texts_look(e, stopping);
+        mt_texts_advance(e, stopping);
         idle = stopping || e->lost.code || !mt_engine_plan(e, &e->step);
         if (!idle)
             take_turn(e);
@@ -431,7 +431,7 @@ static void *run(void *ctx)
         if (!e->lost.code && !mt_device_well(e->dev, &fault))
             start_over(e, &fault);
         mt_kv_events_flush(e->params.events, e->tree);
-        show(e);
+        publish(e);
         if (stopping && mt_queue_len(e->inbox) == 0)
             return NULL;
     }
@@ -483,7 +483,7 @@ static bool start(mt_engine *e, mt_error *err)
     if (!e->inbox)
         return mt_fail(err, MT_E_IO, "no file descriptor is left; raise the limit (ulimit -n)");
     allot(e);
-    show(e);
+    publish(e);
     return pthread_create(&e->thread, NULL, run, e) == 0 ||
            mt_fail(err, MT_E_IO, "the engine's thread could not be started; raise the limit (ulimit -u)");
 }

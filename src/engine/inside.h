@@ -184,7 +184,7 @@ void mt_texts_unload(mt_engine *e);
 void mt_texts_end(mt_engine *e, mt_finish finish, const mt_error *err);
 
 /* Ends those that are cancelled, or all when it is stopping; then each desk where texts wait has a job. */
-void mt_texts_look(mt_engine *e, bool stopping);
+void mt_texts_advance(mt_engine *e, bool stopping);
 
 /* ---- lists: roster.c ---- */
 
@@ -205,7 +205,7 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
 
 /* Says how many of the free seats each client may take. Where there is none, who would make way for the client whose
    turn it is, which has one place then; NULL: nobody. */
-mt_sequence *mt_engine_share_places(mt_engine *e, uint64_t now);
+mt_sequence *mt_engine_share_seats(mt_engine *e, uint64_t now);
 
 /* Who makes way when the pool is dry: the youngest of the lowest priority of the client with the most seats. */
 mt_sequence *mt_engine_victim(const mt_engine *e);

@@ -28,7 +28,7 @@ static mt_sequence *take_all(mt_engine *e)
     mt_keep *k = e->keep;
     for (mt_errand *x; (x = mt_errand_first(k, MT_ERRAND_SENDING)) && mt_sending_gone(e->dev, x->sending);) {
         mt_sequence *s = x->s;
-        if (!mt_keep_taken(e, x))
+        if (!mt_keep_received(e, x))
             return s;
     }
     for (mt_errand *x; (x = mt_errand_first(k, MT_ERRAND_DONE));) {
@@ -38,10 +38,10 @@ static mt_sequence *take_all(mt_engine *e)
         else if (x->kind == MT_KEEP_NOTHING)
             continue;
         else if (x->view)
-            mt_keep_take_view(e, x);
+            mt_keep_receive_view(e, x);
         else if (!s)
             mt_errand_end(e, x);
-        else if (!mt_keep_take(e, x))
+        else if (!mt_keep_receive(e, x))
             return s;
     }
     return NULL;

@@ -245,7 +245,7 @@ static void put_state(mt_engine *e, mt_sequence *s, mt_errand *x)
 static bool await(mt_engine *e, mt_errand *x)
 {
     mt_errand_set(e->keep, x, MT_ERRAND_SENDING);
-    return !mt_sending_gone(e->dev, x->sending) || mt_keep_taken(e, x);
+    return !mt_sending_gone(e->dev, x->sending) || mt_keep_received(e, x);
 }
 
 /* All pages are there; the state's errand is the one that is left. */
@@ -260,7 +260,7 @@ static bool finish(mt_engine *e, mt_sequence *s)
     return true;
 }
 
-bool mt_keep_take(mt_engine *e, mt_errand *x)
+bool mt_keep_receive(mt_engine *e, mt_errand *x)
 {
     mt_sequence *s = x->s;
     mt_keep_learn(e->keep, x);
@@ -273,7 +273,7 @@ bool mt_keep_take(mt_engine *e, mt_errand *x)
     return send_page(e, s, (x->at + 1) * MT_PAGE_TOKENS, x->sending, 0) ? await(e, x) : !lose(e, s);
 }
 
-bool mt_keep_taken(mt_engine *e, mt_errand *x)
+bool mt_keep_received(mt_engine *e, mt_errand *x)
 {
     mt_sequence *s = x->s;
     if (x->kind == MT_KEEP_STATE) {

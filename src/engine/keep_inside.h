@@ -160,8 +160,8 @@ void mt_keep_fetch(mt_engine *e, mt_sequence *s);
 void mt_keep_end_fetch(mt_engine *e, mt_sequence *s); /* nothing more comes for it */
 
 /* An errand has brought something, or nothing, or the device has taken it. False where s must go back to the queue. */
-bool mt_keep_take(mt_engine *e, mt_errand *x);
-bool mt_keep_taken(mt_engine *e, mt_errand *x);
+bool mt_keep_receive(mt_engine *e, mt_errand *x);
+bool mt_keep_received(mt_engine *e, mt_errand *x);
 
 /* Asks what a store on the network has of the pages and states of s; whether s waits for the answer. When that has
    come: whether pages are to be looked for again, of who asked. keep_ask.c */
@@ -169,7 +169,7 @@ bool mt_keep_ask_pages(mt_engine *e, mt_sequence *s);
 bool mt_keep_heard(mt_engine *e, mt_errand *x);
 
 void mt_keep_fetch_views(mt_engine *e);
-void mt_keep_take_view(mt_engine *e, mt_errand *x);
+void mt_keep_receive_view(mt_engine *e, mt_errand *x);
 void mt_keep_end_view(mt_engine *e, mt_view *v, bool whole);
 
 #endif

@@ -115,7 +115,7 @@ void mt_keep_end_view(mt_engine *e, mt_view *v, bool whole)
     v->medium = NULL;
 }
 
-void mt_keep_take_view(mt_engine *e, mt_errand *x)
+void mt_keep_receive_view(mt_engine *e, mt_errand *x)
 {
     mt_keep *k = e->keep;
     mt_view *v = x->view;

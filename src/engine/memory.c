@@ -154,7 +154,7 @@ static bool reserve_features(mt_engine *e, mt_error *err)
     f->sound = mt_tensor_new(e->set, MT_FEATURES_LOOKED_AT, 1);
     f->which = mt_index_new(e->set, MT_FEATURES_LOOKED_AT);
     f->reading = mt_reading_new(e->set, MT_FEATURES_LOOKED_AT * sizeof(float));
-    mt_model_show(e->model, f->rows);
+    mt_model_set_features(e->model, f->rows);
     return f->rows != NULL;
 }
 

@@ -46,7 +46,7 @@ static size_t drafts_of(mt_engine *e, mt_sequence *s)
     if (e->spec->state.layers && most > MT_LIMIT_MEMO_ROWS)
         most = MT_LIMIT_MEMO_ROWS;
     if (!mt_model_guesses(e->spec)) /* which has guessed already */
-        mt_draft_look_up(&s->draft, s->seq.text.key, s->seq.known, most);
+        mt_draft_guess(&s->draft, s->seq.text.key, s->seq.known, most);
     return s->draft.count < most ? s->draft.count : most;
 }
 
@@ -190,7 +190,7 @@ static size_t list_running(mt_engine *e, uint64_t now)
 
 static size_t list_waiting(mt_engine *e, size_t count, uint64_t now)
 {
-    mt_sequence *yields = mt_engine_share_places(e, now);
+    mt_sequence *yields = mt_engine_share_seats(e, now);
     const size_t running = count;
     for (size_t i = 0; i < e->waiting_count; i++) {
         mt_sequence *s = e->waiting[i];

@@ -11,8 +11,8 @@ static mt_counts *counts_of(const mt_request *r, size_t max_tokens, size_t vocab
         return NULL;
     const size_t prompt = mt_sample_settings_penalise_prompt(&r->sampling) ? r->prompt_len : 0;
     const size_t window = r->sampling.penalty_window;
-    return mt_counts_place(mt_alloc(mt_counts_bytes(prompt, max_tokens, vocab, window)), r->prompt, prompt, max_tokens,
-                           vocab, window);
+    return mt_counts_make(mt_alloc(mt_counts_bytes(prompt, max_tokens, vocab, window)), r->prompt, prompt, max_tokens,
+                          vocab, window);
 }
 
 mt_sequence *mt_sequences_new(mt_request *r, size_t groups, size_t context, size_t vocab, const mt_tokenizer *tokenizer)

@@ -61,7 +61,7 @@ static size_t wants(const mt_sequence *s, size_t rows)
 }
 
 /* What row `row` of the batch has in place of its token's embedding, and how far it sees: position `at` of s. */
-static void show_row(mt_engine *e, mt_step *step, const mt_sequence *s, size_t row, size_t at)
+static void point_at_features(mt_engine *e, mt_step *step, const mt_sequence *s, size_t row, size_t at)
 {
     const mt_request *r = s->request;
     const mt_media_span *span = r->span_count ? mt_media_span_at(r->spans, r->span_count, at) : NULL;
@@ -100,7 +100,7 @@ static void add_rows(mt_engine *e, mt_step *step, mt_part *p)
         step->tokens[b->rows + i] =
             at < s->seq.known ? mt_key_token(s->seq.text.key[at]) : s->draft.token[at - s->seq.known];
         step->positions[b->rows + i] = mt_media_position(s->request->spans, s->request->span_count, at);
-        show_row(e, step, s, b->rows + i, at);
+        point_at_features(e, step, s, b->rows + i, at);
     }
     b->rows += p->rows;
     p->samples = !s->request->pool && s->seq.done + p->rows >= s->seq.known;

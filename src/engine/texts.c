@@ -164,7 +164,7 @@ void mt_texts_end(mt_engine *e, mt_finish finish, const mt_error *err)
     }
 }
 
-void mt_texts_look(mt_engine *e, bool stopping)
+void mt_texts_advance(mt_engine *e, bool stopping)
 {
     if (stopping)
         mt_texts_end(e, MT_FINISH_CANCELLED, NULL);

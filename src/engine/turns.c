@@ -103,7 +103,7 @@ static void share_looks(mt_engine *e)
     }
 }
 
-mt_sequence *mt_engine_share_places(mt_engine *e, uint64_t now)
+mt_sequence *mt_engine_share_seats(mt_engine *e, uint64_t now)
 {
     size_t places = e->params.sequences - e->running_count;
     mt_sequence *yields = NULL;

@@ -70,7 +70,7 @@ static void fail_memory(desk *d)
 }
 
 /* Says what there is, and is given room for what comes of it. False: it is not wanted, or there is none. */
-static bool show(desk *d, size_t room)
+static bool announce(desk *d, size_t room)
 {
     int file;
 
@@ -101,7 +101,7 @@ static void image(desk *d)
         fail(d, &err);
         return;
     }
-    if (!show(d, (size_t)d->out.image.width * d->out.image.height * 3))
+    if (!announce(d, (size_t)d->out.image.width * d->out.image.height * 3))
         return;
     if (mt_image_decode_to(d->to, &d->out.image, d->data, d->size, &limits, &d->watch, &err))
         tell(d, MT_DARK_DONE);
@@ -146,7 +146,7 @@ static void video(desk *d)
     d->out.video = mt_video_about(d->video);
     const size_t picture = (size_t)d->out.video.width * d->out.video.height * 3;
     const size_t times = (size_t)d->out.video.frames * sizeof(double);
-    if (show(d, picture > times ? picture : times)) {
+    if (announce(d, picture > times ? picture : times)) {
         double *to = (double *)(void *)d->to;
         for (int64_t i = 0; i < d->out.video.frames; i++)
             to[i] = mt_video_time(d->video, i);

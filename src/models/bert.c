@@ -288,7 +288,7 @@ static void run_slice(mt_cursor *c, size_t n)
     mt_bert *b = (mt_bert *)c;
     const mt_batch batch = describe(b, n);
     mt_step_begin(b->dev, &batch);
-    mt_tensor_look(b->dev, b->view, b->x, c->row, n);
+    mt_tensor_aim(b->dev, b->view, b->x, c->row, n);
     if (c->pass == PASS_EMBED)
         embed(b, n);
     else
@@ -308,7 +308,7 @@ const float *mt_bert_hidden(mt_bert *b, size_t text, size_t row)
 float mt_bert_score(mt_bert *b, size_t text)
 {
     assert(!b->cursor.busy && b->spec->scores && text < b->texts);
-    mt_tensor_look(b->dev, b->view, b->x, b->first[text], 1);
+    mt_tensor_aim(b->dev, b->view, b->x, b->first[text], 1);
     multiply(b, b->middle, b->dense, b->view, 1);
     mt_op_softcap(b->dev, b->middle, 1, 1);
     multiply(b, b->score, b->out, b->middle, 1);

@@ -158,10 +158,10 @@ bool mt_model_poisoned(mt_model *m, size_t group, uint32_t page)
                                  : mt_kv_poisoned(m->dev, m->kv[group], page);
 }
 
-void mt_model_show(mt_model *m, const mt_tensor *features)
+void mt_model_set_features(mt_model *m, const mt_tensor *features)
 {
     m->features = features;
-    mt_relay_show(&m->relay, m->set, m->dev, features);
+    mt_relay_set_features(&m->relay, m->set, m->dev, features);
 }
 
 bool mt_model_sound(mt_model *m, size_t row)

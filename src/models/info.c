@@ -223,7 +223,7 @@ static void take_census(mt_info *info, const mt_quant *quant)
 {
     mt_buf text;
     mt_buf_init(&text, sizeof info->quantisation - 1);
-    mt_census_take(&info->census, info->checkpoint, quant);
+    mt_census_make(&info->census, info->checkpoint, quant);
     mt_census_summary(&info->census, &text);
     snprintf(info->quantisation, sizeof info->quantisation, "%s", text.data ? text.data : "");
     mt_buf_free(&text);

@@ -113,7 +113,7 @@ void mt_model_poison(mt_model *model, size_t group, uint32_t page);
 bool mt_model_poisoned(mt_model *model, size_t group, uint32_t page);
 
 /* The tensor whose rows a batch's features are; borrowed. NULL: there are none. */
-void mt_model_show(mt_model *model, const mt_tensor *features);
+void mt_model_set_features(mt_model *model, const mt_tensor *features);
 
 /* Whether the final hidden state of a row of the last step is finite (R10). Waits for it. */
 bool mt_model_sound(mt_model *model, size_t row);

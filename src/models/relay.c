@@ -91,9 +91,9 @@ void mt_relay_reserve(mt_relay *r, const size_t pages[MT_KV_GROUPS], size_t stat
     r->awaited = true;
 }
 
-void mt_relay_show(mt_relay *r, mt_set *set, mt_device *dev, const mt_tensor *features)
+void mt_relay_set_features(mt_relay *r, mt_set *set, mt_device *dev, const mt_tensor *features)
 {
-    if (!features || !begin(r, MT_TOLD_SHOW))
+    if (!features || !begin(r, MT_TOLD_FEATURES))
         return;
     r->features = features;
     r->width = mt_tensor_cols(dev, features);

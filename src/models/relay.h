@@ -14,7 +14,7 @@ typedef enum mt_told {
     MT_TOLD_NEW, /* of models */
     MT_TOLD_FREE,
     MT_TOLD_RESERVE,
-    MT_TOLD_SHOW,
+    MT_TOLD_FEATURES,
     MT_TOLD_STEP,
     MT_TOLD_GUESS,
     MT_TOLD_COPY,
@@ -43,7 +43,7 @@ bool mt_relay_agree(mt_relay *r, mt_error *err) MT_NODISCARD;
 void mt_relay_free(mt_relay *r);
 
 void mt_relay_reserve(mt_relay *r, const size_t pages[MT_KV_GROUPS], size_t states);
-void mt_relay_show(mt_relay *r, mt_set *set, mt_device *dev, const mt_tensor *features);
+void mt_relay_set_features(mt_relay *r, mt_set *set, mt_device *dev, const mt_tensor *features);
 void mt_relay_copy(mt_relay *r, const uint32_t to[MT_KV_GROUPS], const uint32_t from[MT_KV_GROUPS]);
 void mt_relay_carry(mt_relay *r, size_t place, uint32_t row);
 void mt_relay_poison(mt_relay *r, size_t group, uint32_t page);

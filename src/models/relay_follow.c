@@ -184,11 +184,11 @@ static bool follow_reserve(mt_follower *f, words *w, mt_error *err)
     return mt_model_reserve(f->model, pages, get(w), err);
 }
 
-static bool follow_show(mt_follower *f, words *w)
+static bool follow_set_features(mt_follower *f, words *w)
 {
     f->width = get(w);
     f->features = mt_tensor_new(f->set, f->params.rows, f->width);
-    mt_model_show(f->model, f->features);
+    mt_model_set_features(f->model, f->features);
     return true;
 }
 
@@ -225,7 +225,7 @@ bool mt_follower_do(mt_follower *f, const uint32_t *told, size_t count, mt_error
     take(&w, 1);
     switch (what) {
     case MT_TOLD_RESERVE: return follow_reserve(f, &w, err);
-    case MT_TOLD_SHOW: ok = follow_show(f, &w); break;
+    case MT_TOLD_FEATURES: ok = follow_set_features(f, &w); break;
     case MT_TOLD_STEP: ok = follow_step(f, &w); break;
     case MT_TOLD_GUESS: ok = follow_guess(f, &w); break;
     case MT_TOLD_COPY: ok = follow_copy(f, &w); break;

@@ -361,7 +361,7 @@ static void run_slice(mt_cursor *c, size_t n)
     mt_batch batch;
     const bool near = c->pass == PASS_NEAR_KEYS || c->pass == PASS_NEAR;
     const mt_tower_layer *l = near ? &v->near : &v->layers[c->layer];
-    mt_tensor_look(v->dev, v->view, v->x, c->row, n);
+    mt_tensor_aim(v->dev, v->view, v->x, c->row, n);
     if (near || c->pass == PASS_KEYS || c->pass == PASS_REST) {
         v->layout.shrink = shrink(v);
         v->layout.near = near;

@@ -88,8 +88,8 @@ static uint32_t crop_count(uint32_t lengthwise, uint32_t across)
 }
 
 /* Pan and scan: an image that is long in one direction is also shown in pieces. */
-static bool show(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
-                 mt_error *err)
+static bool make_views(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
+                       mt_error *err)
 {
     const bool wide = image->width >= image->height;
     const uint32_t lengthwise = wide ? image->width : image->height, across = wide ? image->height : image->width;
@@ -131,6 +131,6 @@ const mt_vision_family mt_vision_gemma3 = {.read_tower = read_tower,
                                            .bind = bind,
                                            .read_processor = read_processor,
                                            .image_id = 262144,
-                                           .image = show,
+                                           .image = make_views,
                                            .text = text,
                                            .run = mt_picture_view_tokens};

@@ -184,8 +184,8 @@ static bool fit(const mt_processor *p, const mt_picture_wish *wish, uint32_t hei
 }
 
 /* A request that wishes for few pixels has so many tiles, or the whole alone. */
-static bool show(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
-                 mt_error *err)
+static bool make_views(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
+                       mt_error *err)
 {
     const mt_pixel_size tile = {p->tiles.side, p->tiles.side};
     mt_tile_rules tiles = p->tiles;
@@ -253,7 +253,7 @@ const mt_vision_family mt_vision_internvl = {.types = {"internvl_vision"},
                                              .read_processor = read_processor,
                                              .image_id = 151667,
                                              .size = fit,
-                                             .image = show,
+                                             .image = make_views,
                                              .choose = choose,
                                              .text = text,
                                              .run = run,

@@ -144,8 +144,8 @@ static bool too_large(const mt_processor *p, const mt_picture_wish *wish, double
     return p->tiles.most > 1 && !wish->low && height * width > most * p->tiles.tolerance;
 }
 
-static bool show(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
-                 mt_error *err)
+static bool make_views(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
+                       mt_error *err)
 {
     const double h = image->height, w = image->width;
     const mt_pixel_size tile = {p->tiles.side, p->tiles.side};
@@ -182,6 +182,6 @@ const mt_vision_family mt_vision_lfm2 = {.types = {"siglip2_vision_model"},
                                          .bind = bind,
                                          .read_processor = read_processor,
                                          .image_id = 396,
-                                         .image = show,
+                                         .image = make_views,
                                          .text = text,
                                          .run = mt_picture_view_tokens};

@@ -199,8 +199,8 @@ static bool choose_grid(const mt_tile_rules *t, double h, double w, uint32_t *ac
     return slices > 1;
 }
 
-static bool show_by(const mt_processor *p, const mt_pixel_rules *rules, mt_tile_rules tiles, const mt_image *image,
-                    const mt_picture_order *order, mt_picture *out, mt_error *err)
+static bool make_views_by(const mt_processor *p, const mt_pixel_rules *rules, mt_tile_rules tiles,
+                          const mt_image *image, const mt_picture_order *order, mt_picture *out, mt_error *err)
 {
     const double h = image->height, w = image->width, side = tiles.side;
     const uint64_t room = order->wish.max_pixels / ((uint64_t)tiles.side * tiles.side);
@@ -217,16 +217,16 @@ static bool show_by(const mt_processor *p, const mt_pixel_rules *rules, mt_tile_
     return !cut || mt_picture_tiles(p, rules, image, slice, across, down, order, out + 1, err);
 }
 
-static bool show(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
-                 mt_error *err)
-{
-    return show_by(p, &p->image, p->tiles, image, order, out, err);
-}
-
-static bool show_frame(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
+static bool make_views(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
                        mt_error *err)
 {
-    return show_by(p, &p->video, p->video_tiles, image, order, out, err);
+    return make_views_by(p, &p->image, p->tiles, image, order, out, err);
+}
+
+static bool make_frame(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
+                       mt_error *err)
+{
+    return make_views_by(p, &p->video, p->video_tiles, image, order, out, err);
 }
 
 /* So many a second from the first on; of a video that has too many of them, as many as there may be, of tenths of
@@ -267,8 +267,8 @@ const mt_vision_family mt_vision_minicpm = {.read_tower = read_tower,
                                             .read_processor = read_processor,
                                             .image_id = 248056,
                                             .video_id = 248057,
-                                            .image = show,
-                                            .frame = show_frame,
+                                            .image = make_views,
+                                            .frame = make_frame,
                                             .choose = choose,
                                             .text = text,
                                             .run = mt_picture_view_tokens};

@@ -162,8 +162,8 @@ static bool cut(const mt_processor *p, const mt_image *image, const mt_picture_o
 }
 
 /* A request that wishes for few pixels sees the whole alone. */
-static bool show(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
-                 mt_error *err)
+static bool make_views(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
+                       mt_error *err)
 {
     const mt_picture_wish *wish = &order->wish;
     const mt_pixel_size tile = {p->tiles.side, p->tiles.side};
@@ -292,7 +292,7 @@ const mt_vision_family mt_vision_smolvlm = {.read_tower = read_tower,
                                             .read_processor = read_processor,
                                             .image_id = 128257,
                                             .size = fit,
-                                            .image = show,
+                                            .image = make_views,
                                             .choose = choose,
                                             .before = lengthen_frame,
                                             .video_template = VIDEO_TEMPLATE,

@@ -219,7 +219,7 @@ void mt_ranks_leave(mt_ranks *r)
     pthread_mutex_unlock(&r->turn);
 }
 
-void mt_ranks_look(mt_ranks *r)
+void mt_ranks_check(mt_ranks *r)
 {
     if (!r || pthread_mutex_trylock(&r->turn) != 0)
         return;

@@ -42,7 +42,7 @@ bool mt_ranks_well(const mt_ranks *ranks, mt_error *err)
     return true;
 }
 
-void mt_ranks_look(mt_ranks *ranks)
+void mt_ranks_check(mt_ranks *ranks)
 {
     (void)ranks;
 }

@@ -42,7 +42,7 @@ bool mt_ranks_well(const mt_ranks *ranks, mt_error *err); /* NULL is fine */
 
 /* From any thread: looks whether processes on this machine are still there, while nobody exchanges anything. Others are
    missed when they are needed. NULL is fine. */
-void mt_ranks_look(mt_ranks *ranks);
+void mt_ranks_check(mt_ranks *ranks);
 
 /* The first of `slices` slices that a rank has; it has those up to the next rank's first. Ranks with lower numbers have
    more, where they cannot all have as many. */

@@ -81,8 +81,8 @@ static mt_count *find_or_add(mt_counts *c, uint32_t id)
     return &c->list[*slot - 1];
 }
 
-mt_counts *mt_counts_place(void *memory, const uint32_t *prompt, size_t prompt_count, size_t max_output, size_t vocab,
-                           size_t window)
+mt_counts *mt_counts_make(void *memory, const uint32_t *prompt, size_t prompt_count, size_t max_output, size_t vocab,
+                          size_t window)
 {
     const size_t count = within(prompt_count, window), skipped = prompt_count - count;
     const size_t entries = entries_for(count, max_output, vocab), slots = slots_for(entries);

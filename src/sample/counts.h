@@ -21,8 +21,8 @@ size_t mt_counts_bytes(size_t prompt_count, size_t max_output, size_t vocab, siz
 
 /* Counts in `memory` (mt_counts_bytes of it, aligned as for any type), which lives as long as they do; there is
    nothing to free. Ids of the prompt from vocab on are left out: no logit has them. `prompt` is not kept. */
-mt_counts *mt_counts_place(void *memory, const uint32_t *prompt, size_t prompt_count, size_t max_output, size_t vocab,
-                           size_t window);
+mt_counts *mt_counts_make(void *memory, const uint32_t *prompt, size_t prompt_count, size_t max_output, size_t vocab,
+                          size_t window);
 
 /* One more generated token, below vocab; at most max_output. Neither this nor the next allocates. */
 void mt_counts_push(mt_counts *c, uint32_t id);

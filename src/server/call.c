@@ -430,7 +430,7 @@ void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect
     call->followed = mt_http_follow(server->http, call->handle, &follower, call);
     if (!call->followed)
         give_up(call);
-    if (!mt_workers_take(lane, call)) /* it is being stopped */
+    if (!mt_workers_add(lane, call)) /* it is being stopped */
         mt_mailbox_post(server->mailbox, &call->prepared_letter);
     mt_http_request_free(request);
 }

@@ -28,7 +28,7 @@ static void end(mt_call *call, double seconds)
         call->answer->failed = true; /* that it is cancelled now is no other end */
 }
 
-void mt_timeouts_look(mt_server *server)
+void mt_timeouts_check(mt_server *server)
 {
     const uint64_t now = mt_clock_ns();
 

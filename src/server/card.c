@@ -101,7 +101,7 @@ static void read_weights(mt_card *card, const mt_checkpoint *c)
     mt_error err;
 
     (void)!mt_quant_read(&quant, mt_checkpoint_config(c), &err); /* where it fails, the tensors tell */
-    mt_census_take(&census, c, &quant);
+    mt_census_make(&census, c, &quant);
     card->bytes = mt_checkpoint_bytes(c);
     card->parameters = census.parameters;
     if (census.count == 0)

@@ -18,14 +18,14 @@
 #include "server/guard.h"
 #include "server/keys.h"
 
-typedef bool looker(const mt_options *opt, mt_error *err);
+typedef bool checker(const mt_options *opt, mt_error *err);
 
-static bool look_at_models(const mt_options *opt, mt_error *err)
+static bool check_models(const mt_options *opt, mt_error *err)
 {
     return mt_fleet_check(opt, err);
 }
 
-static bool look_at_formats(const mt_options *opt, mt_error *err)
+static bool check_formats(const mt_options *opt, mt_error *err)
 {
     const mt_parse_formats formats = {.tools = opt->tool_format, .reasoning = opt->reasoning_format};
     mt_parser *parser = mt_parser_new(&(mt_parse_settings){.formats = formats}, err);
@@ -39,7 +39,7 @@ static bool look_at_formats(const mt_options *opt, mt_error *err)
     return templates != NULL;
 }
 
-static bool look_at_folder(const char *option, const char *path, int mode, mt_error *err)
+static bool check_folder(const char *option, const char *path, int mode, mt_error *err)
 {
     struct stat info;
 
@@ -49,7 +49,7 @@ static bool look_at_folder(const char *option, const char *path, int mode, mt_er
 }
 
 /* The file or folder itself, or where it would be made. */
-static bool look_at_path(const char *option, const char *path, mt_error *err)
+static bool check_path(const char *option, const char *path, mt_error *err)
 {
     char *folder;
     bool ok;
@@ -60,19 +60,19 @@ static bool look_at_path(const char *option, const char *path, mt_error *err)
         return mt_fail(err, MT_E_IO, "\"--%s\" cannot use \"%s\": %s", option, path, strerror(errno));
     folder = mt_strdup(path);
     *(strrchr(folder, '/') ? strrchr(folder, '/') + 1 : folder) = '\0';
-    ok = look_at_folder(option, *folder ? folder : ".", W_OK | X_OK, err);
+    ok = check_folder(option, *folder ? folder : ".", W_OK | X_OK, err);
     mt_free(folder);
     return ok;
 }
 
-static bool look_at_files(const mt_options *opt, mt_error *err)
+static bool check_files(const mt_options *opt, mt_error *err)
 {
-    return (!opt->store || look_at_path("store", opt->store, err)) &&
-           (!opt->cache_dir || look_at_path("cache-dir", opt->cache_dir, err)) && mt_server_remote_check(opt, err) &&
-           (!opt->media_root || look_at_folder("media-root", opt->media_root, R_OK | X_OK, err));
+    return (!opt->store || check_path("store", opt->store, err)) &&
+           (!opt->cache_dir || check_path("cache-dir", opt->cache_dir, err)) && mt_server_remote_check(opt, err) &&
+           (!opt->media_root || check_folder("media-root", opt->media_root, R_OK | X_OK, err));
 }
 
-static bool look_at_keys(const mt_options *opt, mt_error *err)
+static bool check_keys(const mt_options *opt, mt_error *err)
 {
     mt_keys keys = {0};
     mt_guard guard;
@@ -83,7 +83,7 @@ static bool look_at_keys(const mt_options *opt, mt_error *err)
     return ok;
 }
 
-static bool look_at_proxies(const mt_options *opt, mt_error *err)
+static bool check_proxies(const mt_options *opt, mt_error *err)
 {
     mt_http_proxies proxies = {0};
 
@@ -93,7 +93,7 @@ static bool look_at_proxies(const mt_options *opt, mt_error *err)
     return true;
 }
 
-static bool look_at_tls(const mt_options *opt, mt_error *err)
+static bool check_tls(const mt_options *opt, mt_error *err)
 {
     mt_http_tls *tls;
 
@@ -106,7 +106,7 @@ static bool look_at_tls(const mt_options *opt, mt_error *err)
     return tls != NULL;
 }
 
-static bool look_at_address(const mt_options *opt, mt_error *err)
+static bool check_address(const mt_options *opt, mt_error *err)
 {
     mt_http_sockets sockets = {0};
     const bool ok = mt_http_sockets_open(&sockets, opt->host ? opt->host : "127.0.0.1", (int)opt->port, err);
@@ -119,18 +119,18 @@ bool mt_serve_check(const mt_options *opt, mt_buf *out)
 {
     static const struct {
         const char *name;
-        looker *look;
-    } parts[] = {{"model and memory", look_at_models}, {"chat template and formats", look_at_formats},
-                 {"store and folders", look_at_files}, {"keys and names", look_at_keys},
-                 {"proxies", look_at_proxies},         {"certificate", look_at_tls},
-                 {"address and port", look_at_address}};
+        checker *check;
+    } parts[] = {{"model and memory", check_models}, {"chat template and formats", check_formats},
+                 {"store and folders", check_files}, {"keys and names", check_keys},
+                 {"proxies", check_proxies},         {"certificate", check_tls},
+                 {"address and port", check_address}};
     bool all = true;
 
     for (size_t i = 0; i < opt->read.count; i++)
         mt_buf_printf(out, "ok      %s\n", opt->read.at[i]); /* else nobody had come here */
     for (size_t i = 0; i < MT_COUNT(parts); i++) {
         mt_error err = {0};
-        const bool ok = parts[i].look(opt, &err);
+        const bool ok = parts[i].check(opt, &err);
 
         mt_buf_printf(out, "%s%s%s%s\n", ok ? "ok      " : "FAILED  ", parts[i].name, ok ? "" : ": ",
                       ok ? "" : err.text);

@@ -253,8 +253,8 @@ static void count_compiled(mt_constraints *c, uint64_t begin, bool made, bool la
 }
 
 /* The digest of a shape; *known when it has one. */
-static mt_constraint *look_up(mt_constraints *c, const uint8_t *owner, const mt_shape *shape,
-                              uint8_t digest[MT_DIGEST_BYTES], bool *known)
+static mt_constraint *find_known(mt_constraints *c, const uint8_t *owner, const mt_shape *shape,
+                                 uint8_t digest[MT_DIGEST_BYTES], bool *known)
 {
     mt_constraint *there;
 
@@ -271,7 +271,7 @@ mt_constraint *mt_constraints_find(mt_constraints *c, const uint8_t *owner, cons
     uint8_t digest[MT_DIGEST_BYTES];
     bool known;
 
-    return look_up(c, owner, shape, digest, &known);
+    return find_known(c, owner, shape, digest, &known);
 }
 
 mt_constraint *mt_constraints_get(mt_constraints *c, const uint8_t *owner, const mt_shape *shape,
@@ -280,7 +280,7 @@ mt_constraint *mt_constraints_get(mt_constraints *c, const uint8_t *owner, const
     const uint64_t begin = mt_clock_ns();
     uint8_t digest[MT_DIGEST_BYTES];
     bool known;
-    mt_constraint *made = look_up(c, owner, shape, digest, &known);
+    mt_constraint *made = find_known(c, owner, shape, digest, &known);
 
     if (made)
         return made;

@@ -529,7 +529,7 @@ static bool act(mt_fleet *f, uint64_t *next)
             return true;
         goes = goes ? goes : expired(f, now, next);
         if (!goes)
-            return mt_fleet_look_at_one(f);
+            return mt_fleet_read_one(f);
         unload(f, goes);
     }
     return true;

@@ -13,7 +13,7 @@ bool mt_fleet_name(mt_fleet *fleet, mt_error *err) MT_NODISCARD;
 bool mt_fleet_unknown(mt_fleet *fleet, const char *name, mt_failure *why);
 
 /* Looks at the folder of a member that was found, which gives the lock away. False: all are known. */
-bool mt_fleet_look_at_one(mt_fleet *fleet);
+bool mt_fleet_read_one(mt_fleet *fleet);
 
 /* ---- what routers are told: fleet_events.c ---- */
 

@@ -128,7 +128,7 @@ static uint64_t guess_need(const mt_member *m)
     return m->facts.bytes + m->facts.bytes / 16 + 4 * file_bytes(m->dir, "tokenizer.json") + WORKING;
 }
 
-bool mt_fleet_look_at_one(mt_fleet *f)
+bool mt_fleet_read_one(mt_fleet *f)
 {
     mt_member_facts facts;
     mt_member *m = NULL;

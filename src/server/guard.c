@@ -176,7 +176,7 @@ bool mt_guard_init(mt_guard *guard, const mt_options *opt, bool keys, mt_error *
 }
 
 /* Who listens on the loopback address alone is not found by the machine's full name. */
-void mt_guard_look_up(mt_guard *guard)
+void mt_guard_resolve(mt_guard *guard)
 {
     const struct addrinfo hints = {.ai_flags = AI_CANONNAME, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;

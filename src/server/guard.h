@@ -21,7 +21,7 @@ typedef struct mt_guard {
 bool mt_guard_init(mt_guard *guard, const mt_options *opt, bool keys, mt_error *err) MT_NODISCARD;
 
 /* Asks the system for the machine's full name, which may take it some seconds; any thread, once. */
-void mt_guard_look_up(mt_guard *guard);
+void mt_guard_resolve(mt_guard *guard);
 
 /* Whether a call may go on; else *refusal says why not. */
 bool mt_guard_admit(const mt_guard *guard, const mt_http_request *request, mt_http_refusal *refusal);

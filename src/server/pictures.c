@@ -178,8 +178,8 @@ bool mt_pictures_init(mt_pictures *p, const json_t *body, mt_error *err)
     p->arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
     if (more && !json_is_null(more) && !json_is_object(more))
         return mt_fail(err, MT_E_INVALID, "\"mm_processor_kwargs\" is no object; send one, or leave it out");
-    return mt_chat_look_read(&p->look, body, "the request", err) &&
-           mt_chat_look_read(&p->look, more, "\"mm_processor_kwargs\"", err);
+    return mt_chat_media_options_read(&p->options, body, "the request", err) &&
+           mt_chat_media_options_read(&p->options, more, "\"mm_processor_kwargs\"", err);
 }
 
 void mt_pictures_free(mt_pictures *p)
@@ -189,14 +189,14 @@ void mt_pictures_free(mt_pictures *p)
     *p = (mt_pictures){0};
 }
 
-static mt_picture_order order_of(const mt_pictures *p, const mt_chat_look *look)
+static mt_picture_order order_of(const mt_pictures *p, const mt_chat_media_options *options)
 {
-    return (mt_picture_order){.wish = {.min_pixels = (uint64_t)look->min_pixels,
-                                       .max_pixels = (uint64_t)look->max_pixels,
-                                       .fps = look->fps,
-                                       .frames = (uint32_t)look->num_frames,
-                                       .low = look->detail == MT_CHAT_DETAIL_LOW,
-                                       .crops = look->crops},
+    return (mt_picture_order){.wish = {.min_pixels = (uint64_t)options->min_pixels,
+                                       .max_pixels = (uint64_t)options->max_pixels,
+                                       .fps = options->fps,
+                                       .frames = (uint32_t)options->num_frames,
+                                       .low = options->detail == MT_CHAT_DETAIL_LOW,
+                                       .crops = options->crops},
                               .watch = &p->watch,
                               .arena = p->arena};
 }
@@ -254,7 +254,7 @@ static bool decode(mt_pictures *p, mt_chat_text url, mt_image *image, mt_error *
 
 static bool load_image(mt_pictures *p, const mt_chat_source *source, mt_picture **out, mt_error *err)
 {
-    const mt_picture_order order = order_of(p, &source->look);
+    const mt_picture_order order = order_of(p, &source->options);
     mt_image image = {0};
     bool ok;
 
@@ -267,7 +267,7 @@ static bool load_image(mt_pictures *p, const mt_chat_source *source, mt_picture 
 
 static bool load_video(mt_pictures *p, const mt_chat_source *source, mt_picture **out, mt_error *err)
 {
-    const mt_picture_order order = order_of(p, &source->look);
+    const mt_picture_order order = order_of(p, &source->options);
     mt_video *video = NULL;
     mt_buf bytes;
     bool ok;
@@ -300,7 +300,7 @@ static bool next_frame(void *ctx, size_t index, mt_image *image, mt_error *err)
 
 static bool load_frames(mt_pictures *p, const mt_chat_source *source, mt_picture **out, mt_error *err)
 {
-    const mt_picture_order order = order_of(p, &source->look);
+    const mt_picture_order order = order_of(p, &source->options);
     frames from = {.p = p, .source = source};
 
     return mt_processor_frames(p->processor, &(mt_frame_list){.count = source->count, .next = next_frame, .ctx = &from},
@@ -311,7 +311,7 @@ static bool load_part(mt_pictures *p, const mt_chat_media *media, mt_picture **o
 {
     mt_chat_source source;
 
-    if (!mt_chat_source_read(&source, p->scratch, media, &p->look, err)) /* says where by itself */
+    if (!mt_chat_source_read(&source, p->scratch, media, &p->options, err)) /* says where by itself */
         return false;
     begin_picture(p);
     if (media->type == MT_CHAT_IMAGE ? load_image(p, &source, out, err)
@@ -384,7 +384,7 @@ static void note(const mt_pictures *p, size_t count, uint64_t begin)
     pthread_mutex_unlock(&p->room->lock);
 }
 
-static bool show(mt_pictures *p, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err)
+static bool describe(mt_pictures *p, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err)
 {
     size_t numbers[2] = {0};
 
@@ -400,7 +400,7 @@ static bool show(mt_pictures *p, const mt_chat_media *media, size_t count, mt_ch
     return true;
 }
 
-bool mt_pictures_show(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err)
+bool mt_pictures_describe(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err)
 {
     const uint64_t begin = mt_clock_ns();
     mt_pictures *p = ctx;
@@ -409,7 +409,7 @@ bool mt_pictures_show(void *ctx, const mt_chat_media *media, size_t count, mt_ch
     if (count > MT_LIMIT_MEDIA_PARTS)
         return mt_fail(err, MT_E_TOO_LARGE, "%zu pictures; send at most %d", count, MT_LIMIT_MEDIA_PARTS);
     p->watch = (mt_media_watch){.stop = p->stop, .take = take, .ctx = p};
-    ok = show(p, media, count, texts, err);
+    ok = describe(p, media, count, texts, err);
     end_developing(p);
     if (ok)
         note(p, count, begin);

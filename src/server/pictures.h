@@ -34,8 +34,8 @@ typedef struct mt_pictures {
     const mt_processor *processor;
     const mt_media_limits *limits;
     mt_picture_room *room;
-    const atomic_bool *stop; /* may be NULL: nobody waits any more */
-    mt_chat_look look;       /* what the request says for all */
+    const atomic_bool *stop;       /* may be NULL: nobody waits any more */
+    mt_chat_media_options options; /* what the request says for all */
     mt_media_watch watch;
     mt_developer *developer; /* who decodes them; NULL: not begun, or this thread does */
     bool developing;         /* it was begun */
@@ -54,8 +54,8 @@ typedef struct mt_pictures {
 bool mt_pictures_init(mt_pictures *p, const json_t *body, mt_error *err) MT_NODISCARD;
 void mt_pictures_free(mt_pictures *p);
 
-/* For mt_prompt_model.show, whose ctx is the pictures: fetches and decodes all, and says what stands for each. */
-bool mt_pictures_show(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err);
+/* For mt_prompt_model.describe, whose ctx is the pictures: fetches and decodes all, and says what stands for each. */
+bool mt_pictures_describe(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err);
 
 /* The prompt with as many tokens for each picture as it has; into p->prompt. */
 bool mt_pictures_expand(mt_pictures *p, const uint32_t *ids, size_t count, mt_error *err) MT_NODISCARD;

@@ -481,7 +481,7 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
         call->dialect->nothing(&call->text, ask, served->name);
         return true;
     }
-    if (ask->is_chat && takes_long(call, ask->body, mt_chat_shows(&ask->chat)))
+    if (ask->is_chat && takes_long(call, ask->body, mt_chat_has_media(&ask->chat)))
         return true;
     if (ask->stream && ask->prompt_logprobs >= 0)
         return mt_failure_set(why, 400, "invalid_value", "prompt_logprobs",
@@ -525,7 +525,7 @@ static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
 
 static bool prepare_task(mt_call *call, const json_t *body, mt_failure *why)
 {
-    return takes_long(call, body, mt_chat_request_shows(body)) || call->task(call, body, &call->text, why);
+    return takes_long(call, body, mt_chat_request_has_media(body)) || call->task(call, body, &call->text, why);
 }
 
 /* A call goes on in the lane that it has now. False when as much waits there as may. */
@@ -539,7 +539,7 @@ static bool change_lane(mt_call *call, json_t *body, mt_failure *why)
                       mt_workers_waiting(call->server->lanes[MT_LANE_LARGE]) < MT_LIMIT_PREPARING_LARGE;
 
     call->json = body;
-    if (fits && mt_workers_take(call->server->lanes[call->lane], call))
+    if (fits && mt_workers_add(call->server->lanes[call->lane], call))
         return true; /* it may be gone */
     call->json = NULL;
     return mt_failure_set(why, 429, "queue_full", NULL, "too many requests%s are waiting: try again in a moment",
@@ -610,7 +610,7 @@ void mt_call_resume(mt_call *call, const mt_failure *why)
     mt_failure full = {.status = 0};
 
     call->loading = mt_clock_ns() - call->waiter.since;
-    if (!why && mt_workers_take(call->server->lanes[call->lane], call))
+    if (!why && mt_workers_add(call->server->lanes[call->lane], call))
         return; /* it may be gone */
     if (!why)
         mt_failure_set(&full, 429, "queue_full", NULL, "too many requests are waiting: try again in a moment");

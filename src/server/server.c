@@ -134,7 +134,7 @@ static void look_at_time(evutil_socket_t fd, short what, void *user)
 
     (void)fd;
     (void)what;
-    mt_timeouts_look(server);
+    mt_timeouts_check(server);
     if (server->calls)
         mt_timeouts_watch(server);
 }
@@ -144,7 +144,7 @@ static void look_at_ranks(mt_server *server)
 {
     mt_error why = {0};
 
-    mt_ranks_look(mt_ranks_all());
+    mt_ranks_check(mt_ranks_all());
     if (server->load_error.code != MT_OK || mt_ranks_well(mt_ranks_all(), &why))
         return;
     server->load_error = why;
@@ -162,7 +162,7 @@ static void look_at_waiters(evutil_socket_t fd, short what, void *user)
     (void)what;
     look_at_ranks(server);
     mt_fleet_tick(&server->fleet);
-    mt_state_look_at_steps(server);
+    mt_state_check_steps(server);
 }
 
 /* The io thread is alive where this runs; the engines are asked. */
@@ -299,7 +299,7 @@ static void begun(void *ctx)
 {
     mt_server *server = ctx;
 
-    mt_guard_look_up(&server->guard);
+    mt_guard_resolve(&server->guard);
 }
 
 static void loaded(void *ctx, const mt_error *err)

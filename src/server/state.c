@@ -148,7 +148,7 @@ static void look_at(mt_member *m, double slow, uint64_t now)
                 (double)(now - b.began) * 1e-9, who);
 }
 
-void mt_state_look_at_steps(mt_server *server)
+void mt_state_check_steps(mt_server *server)
 {
     const double slow = mt_served_slow_seconds(server->opt);
 

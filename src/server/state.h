@@ -8,6 +8,6 @@
 void mt_state_dump(mt_server *server);
 
 /* Io thread, once a second: names steps that have run for longer than --slow-step, each once. */
-void mt_state_look_at_steps(mt_server *server);
+void mt_state_check_steps(mt_server *server);
 
 #endif

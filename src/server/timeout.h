@@ -25,6 +25,6 @@ void mt_timeouts_watch(mt_server *server);
 bool mt_timeout_read(mt_call *call, const json_t *body, mt_failure *why) MT_NODISCARD;
 
 /* Io thread, every MT_LIMIT_TIMEOUT_MS while there are calls: ends those whose time is over. */
-void mt_timeouts_look(mt_server *server);
+void mt_timeouts_check(mt_server *server);
 
 #endif

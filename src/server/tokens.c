@@ -85,7 +85,7 @@ static const mt_chat_templates *templates_of(const mt_served *served, const mt_c
                            "the model \"%s\" has no chat template: use /v1/completions, or start the server with "
                            "--chat-template",
                            served->name);
-        return served->video_templates && mt_chat_shows_video(chat) ? served->video_templates : served->templates;
+        return served->video_templates && mt_chat_has_video(chat) ? served->video_templates : served->templates;
     }
     if (!json_is_string(given))
         mt_failure_set(why, 400, "invalid_type", "chat_template", "\"chat_template\" is %s: send a string",
@@ -110,15 +110,15 @@ static bool make_prompt(const mt_served *served, mt_chat *chat, mt_pictures *pic
     mt_prompt_model model = {.templates = templates,
                              .tokenizer = served->tokenizer,
                              .allow_special = served->allow_special,
-                             .show = mt_pictures_show,
-                             .show_ctx = pictures,
+                             .describe = mt_pictures_describe,
+                             .describe_ctx = pictures,
                              .stop = pictures->stop,
                              .memory = served->work < MT_LIMIT_TEMPLATE_MEMORY ? served->work : 0,
                              .most = most};
     const bool own = templates != served->templates && templates != served->video_templates;
     mt_error err;
 
-    if (!served->opened.processor && mt_chat_shows(chat))
+    if (!served->opened.processor && mt_chat_has_media(chat))
         return mt_failure_set(why, 400, "unsupported_value", "messages", "this model takes no pictures: send text");
     if (served->opened.processor)
         model.marks = marks_of(served->opened.processor);

@@ -53,7 +53,7 @@ void mt_workers_stop(mt_workers *w)
     mt_free(w);
 }
 
-bool mt_workers_take(mt_workers *w, mt_call *call)
+bool mt_workers_add(mt_workers *w, mt_call *call)
 {
     return mt_queue_push(w->queue, call);
 }

@@ -15,7 +15,7 @@ mt_workers *mt_workers_start(size_t threads, size_t capacity, void (*prepare)(mt
 void mt_workers_stop(mt_workers *workers);
 
 /* False when as many calls wait as may. */
-bool mt_workers_take(mt_workers *workers, mt_call *call) MT_NODISCARD;
+bool mt_workers_add(mt_workers *workers, mt_call *call) MT_NODISCARD;
 size_t mt_workers_waiting(mt_workers *workers);
 
 #endif

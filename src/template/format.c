@@ -61,7 +61,7 @@ static char peek(const formatter *f)
 }
 
 /* The next argument of %. */
-static bool take(formatter *f, mt_tpl_value *out)
+static bool next_argument(formatter *f, mt_tpl_value *out)
 {
     bool many = f->value.kind == MT_TPL_TUPLE && !f->single;
 
@@ -73,7 +73,7 @@ static bool take(formatter *f, mt_tpl_value *out)
 }
 
 /* %(key)s: the item of the dict is the only argument from now on. */
-static bool take_key(formatter *f)
+static bool read_key(formatter *f)
 {
     size_t begin = ++f->at, depth = 1;
     mt_tpl_value key;
@@ -95,14 +95,15 @@ static bool take_key(formatter *f)
 }
 
 /* A width or precision: digits, or * for an argument. */
-static bool take_count(formatter *f, int64_t *out)
+static bool read_count(formatter *f, int64_t *out)
 {
     mt_tpl_value v;
     int64_t value = 0;
 
     if (peek(f) == '*') {
         f->at++;
-        return take(f, &v) && (MT_TPL_IS_INT(v) ? mt_tpl_arg_int(f->run, v, out) : mt_tpl_fail(f->run, "* wants int"));
+        return next_argument(f, &v) &&
+               (MT_TPL_IS_INT(v) ? mt_tpl_arg_int(f->run, v, out) : mt_tpl_fail(f->run, "* wants int"));
     }
     for (; isdigit((unsigned char)peek(f)); f->at++)
         if (value < INT64_MAX / 100)
@@ -186,7 +187,7 @@ static bool percent_field(formatter *f)
         mt_tpl_build_lit(&f->out, "%");
         return true;
     }
-    if (peek(f) == '(' && !take_key(f))
+    if (peek(f) == '(' && !read_key(f))
         return false;
     for (; peek(f) && strchr("#0- +", peek(f)); f->at++) {
         left = left || peek(f) == '-';
@@ -195,7 +196,7 @@ static bool percent_field(formatter *f)
         if (peek(f) == '+' || (peek(f) == ' ' && !spec.sign))
             spec.sign = peek(f);
     }
-    if (!take_count(f, &spec.width))
+    if (!read_count(f, &spec.width))
         return false;
     if (spec.width < 0) {
         left = true;
@@ -203,7 +204,7 @@ static bool percent_field(formatter *f)
     }
     if (peek(f) == '.') {
         f->at++;
-        if (!take_count(f, &spec.precision))
+        if (!read_count(f, &spec.precision))
             return false;
         spec.precision = spec.precision < 0 ? 0 : spec.precision;
     }
@@ -219,7 +220,7 @@ static bool percent_field(formatter *f)
     }
     if (left)
         spec.align = '<';
-    return take(f, &v) && percent_value(f, v, &spec);
+    return next_argument(f, &v) && percent_value(f, v, &spec);
 }
 
 static bool finish(formatter *f, mt_tpl_value *out)

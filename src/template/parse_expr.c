@@ -10,9 +10,9 @@ static mt_tpl_node *parse_unary(mt_tpl_parser *p, bool with_filter)
 
     if (!mt_tpl_parse_enter(p))
         return NULL;
-    if (mt_tpl_take(p, MT_TPL_T_SUB))
+    if (mt_tpl_accept(p, MT_TPL_T_SUB))
         node = mt_tpl_node_unary(p, MT_TPL_N_NEG, at, parse_unary(p, false));
-    else if (mt_tpl_take(p, MT_TPL_T_ADD))
+    else if (mt_tpl_accept(p, MT_TPL_T_ADD))
         node = mt_tpl_node_unary(p, MT_TPL_N_POS, at, parse_unary(p, false));
     else
         node = mt_tpl_parse_primary(p);
@@ -69,7 +69,7 @@ static mt_tpl_node *parse_concat(mt_tpl_parser *p)
     concat = mt_tpl_node_new(p, MT_TPL_N_CONCAT, at);
     if (!concat || !mt_tpl_nodes_add(p, &concat->list, first))
         return NULL;
-    while (mt_tpl_take(p, MT_TPL_T_TILDE))
+    while (mt_tpl_accept(p, MT_TPL_T_TILDE))
         if (!mt_tpl_nodes_add(p, &concat->list, parse_product(p)))
             return NULL;
     return mt_tpl_node_checked(p, concat);
@@ -88,7 +88,7 @@ static mt_tpl_node *parse_sum(mt_tpl_parser *p)
 }
 
 /* Takes a comparison operator, which may be two words. */
-static bool take_compare_op(mt_tpl_parser *p, mt_tpl_compare_op *op)
+static bool accept_compare_op(mt_tpl_parser *p, mt_tpl_compare_op *op)
 {
     switch (p->token->type) {
     case MT_TPL_T_EQ: *op = MT_TPL_OP_EQ; break;
@@ -116,7 +116,7 @@ static mt_tpl_node *parse_compare(mt_tpl_parser *p)
     mt_tpl_node *first = parse_sum(p), *node = NULL;
     mt_tpl_compare_op op, *ops;
 
-    while (first && take_compare_op(p, &op)) {
+    while (first && accept_compare_op(p, &op)) {
         if (!node) {
             node = mt_tpl_node_new(p, MT_TPL_N_COMPARE, at);
             if (!node)
@@ -141,7 +141,7 @@ static mt_tpl_node *parse_not(mt_tpl_parser *p)
     const mt_tpl_token *at = p->token;
     mt_tpl_node *node;
 
-    if (!mt_tpl_take_word(p, "not"))
+    if (!mt_tpl_accept_word(p, "not"))
         return parse_compare(p);
     if (!mt_tpl_parse_enter(p))
         return NULL;
@@ -155,7 +155,7 @@ static mt_tpl_node *parse_and(mt_tpl_parser *p)
     mt_tpl_node *left = parse_not(p);
     const mt_tpl_token *at;
 
-    while (left && (at = p->token, mt_tpl_take_word(p, "and")))
+    while (left && (at = p->token, mt_tpl_accept_word(p, "and")))
         left = mt_tpl_node_binary(p, MT_TPL_N_AND, at, left, parse_not(p));
     return left;
 }
@@ -165,7 +165,7 @@ mt_tpl_node *mt_tpl_parse_no_condition(mt_tpl_parser *p)
     mt_tpl_node *left = parse_and(p);
     const mt_tpl_token *at;
 
-    while (left && (at = p->token, mt_tpl_take_word(p, "or")))
+    while (left && (at = p->token, mt_tpl_accept_word(p, "or")))
         left = mt_tpl_node_binary(p, MT_TPL_N_OR, at, left, parse_and(p));
     return left;
 }
@@ -178,10 +178,10 @@ mt_tpl_node *mt_tpl_parse_expression(mt_tpl_parser *p)
     if (!mt_tpl_parse_enter(p))
         return NULL;
     then = mt_tpl_parse_no_condition(p);
-    while (then && (at = p->token, mt_tpl_take_word(p, "if"))) {
+    while (then && (at = p->token, mt_tpl_accept_word(p, "if"))) {
         mt_tpl_node *node = mt_tpl_node_binary(p, MT_TPL_N_CONDITION, at, then, mt_tpl_parse_no_condition(p));
 
-        if (node && mt_tpl_take_word(p, "else")) {
+        if (node && mt_tpl_accept_word(p, "else")) {
             node->third = mt_tpl_parse_expression(p);
             node = node->third ? mt_tpl_node_checked(p, node) : NULL;
         }

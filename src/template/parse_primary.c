@@ -24,7 +24,7 @@ mt_tpl_node *mt_tpl_parse_tuple(mt_tpl_parser *p, mt_tpl_node *(*item)(mt_tpl_pa
            p->token->type != MT_TPL_T_RPAREN) {
         if (!mt_tpl_nodes_add(p, &tuple->list, item(p)))
             return NULL;
-        if (!mt_tpl_take(p, MT_TPL_T_COMMA))
+        if (!mt_tpl_accept(p, MT_TPL_T_COMMA))
             break;
         comma = true;
     }
@@ -95,7 +95,7 @@ static mt_tpl_node *parse_list(mt_tpl_parser *p)
     while (p->token->type != MT_TPL_T_RBRACKET) {
         if (!mt_tpl_nodes_add(p, &list->list, p->expression(p)))
             return NULL;
-        if (!mt_tpl_take(p, MT_TPL_T_COMMA))
+        if (!mt_tpl_accept(p, MT_TPL_T_COMMA))
             break;
     }
     return mt_tpl_expect(p, MT_TPL_T_RBRACKET) ? mt_tpl_node_checked(p, list) : NULL;
@@ -111,7 +111,7 @@ static mt_tpl_node *parse_dict(mt_tpl_parser *p)
         if (!mt_tpl_nodes_add(p, &dict->list, p->expression(p)) || !mt_tpl_expect(p, MT_TPL_T_COLON) ||
             !mt_tpl_nodes_add(p, &dict->list, p->expression(p)))
             return NULL;
-        if (!mt_tpl_take(p, MT_TPL_T_COMMA))
+        if (!mt_tpl_accept(p, MT_TPL_T_COMMA))
             break;
     }
     return mt_tpl_expect(p, MT_TPL_T_RBRACE) ? mt_tpl_node_checked(p, dict) : NULL;
@@ -168,7 +168,7 @@ static mt_tpl_node *parse_subscribed(mt_tpl_parser *p)
         if (!slice->right)
             return NULL;
     }
-    if (mt_tpl_take(p, MT_TPL_T_COLON) && !ends_subscript(p)) {
+    if (mt_tpl_accept(p, MT_TPL_T_COLON) && !ends_subscript(p)) {
         slice->third = p->expression(p);
         if (!slice->third)
             return NULL;
@@ -324,7 +324,7 @@ static bool parse_builtin(mt_tpl_parser *p, mt_tpl_node *node)
     if (p->token->type == MT_TPL_T_DOT) {
         mt_tpl_build_init(&name, p->run);
         mt_tpl_build_str(&name, token->str);
-        while (mt_tpl_take(p, MT_TPL_T_DOT)) {
+        while (mt_tpl_accept(p, MT_TPL_T_DOT)) {
             mt_tpl_build_lit(&name, ".");
             if (p->token->type == MT_TPL_T_NAME)
                 mt_tpl_build_str(&name, p->token->str);
@@ -377,7 +377,7 @@ static bool starts_test_argument(const mt_tpl_parser *p)
 static mt_tpl_node *parse_test(mt_tpl_parser *p, mt_tpl_node *node)
 {
     const mt_tpl_token *at = p->token++;
-    bool negated = mt_tpl_take_word(p, "not");
+    bool negated = mt_tpl_accept_word(p, "not");
     mt_tpl_node *test = mt_tpl_node_new(p, MT_TPL_N_TEST, at);
 
     if (!test || !parse_builtin(p, test))

@@ -58,7 +58,7 @@ bool mt_tpl_token_is(const mt_tpl_token *token, const char *word)
     return token->type == MT_TPL_T_NAME && mt_tpl_str_is(token->str, word);
 }
 
-bool mt_tpl_take(mt_tpl_parser *p, mt_tpl_token_type type)
+bool mt_tpl_accept(mt_tpl_parser *p, mt_tpl_token_type type)
 {
     if (p->token->type != type)
         return false;
@@ -66,7 +66,7 @@ bool mt_tpl_take(mt_tpl_parser *p, mt_tpl_token_type type)
     return true;
 }
 
-bool mt_tpl_take_word(mt_tpl_parser *p, const char *word)
+bool mt_tpl_accept_word(mt_tpl_parser *p, const char *word)
 {
     if (!mt_tpl_token_is(p->token, word))
         return false;
@@ -86,10 +86,10 @@ static bool fail_expected(mt_tpl_parser *p, const char *wanted)
 
 bool mt_tpl_expect(mt_tpl_parser *p, mt_tpl_token_type type)
 {
-    return mt_tpl_take(p, type) || fail_expected(p, mt_tpl_token_text(type));
+    return mt_tpl_accept(p, type) || fail_expected(p, mt_tpl_token_text(type));
 }
 
 bool mt_tpl_expect_word(mt_tpl_parser *p, const char *word)
 {
-    return mt_tpl_take_word(p, word) || fail_expected(p, word);
+    return mt_tpl_accept_word(p, word) || fail_expected(p, word);
 }

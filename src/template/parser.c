@@ -97,7 +97,7 @@ static const char *const end_block[] = {"endblock", NULL};
 /* A body, and the word that ends it. */
 static bool parse_until(mt_tpl_parser *p, const char *const *end_words, mt_tpl_nodes *out)
 {
-    mt_tpl_take(p, MT_TPL_T_COLON);
+    mt_tpl_accept(p, MT_TPL_T_COLON);
     return mt_tpl_expect(p, MT_TPL_T_BLOCK_END) && parse_body(p, end_words, out);
 }
 
@@ -109,16 +109,16 @@ static bool parse_for(mt_tpl_parser *p, mt_tpl_node *node)
     node->right = mt_tpl_parse_tuple(p, mt_tpl_parse_no_condition, false);
     if (!node->right)
         return false;
-    if (mt_tpl_take_word(p, "if")) {
+    if (mt_tpl_accept_word(p, "if")) {
         node->third = mt_tpl_parse_expression(p);
         node->test_target = copy_target(p, node->left);
         if (!node->third || !node->test_target)
             return false;
     }
-    node->recursive = mt_tpl_take_word(p, "recursive");
+    node->recursive = mt_tpl_accept_word(p, "recursive");
     if (!parse_until(p, end_for, &node->body))
         return false;
-    if (mt_tpl_take_word(p, "endfor"))
+    if (mt_tpl_accept_word(p, "endfor"))
         return true;
     p->token++;
     return parse_until(p, end_for_else, &node->orelse) && mt_tpl_expect_word(p, "endfor");
@@ -149,7 +149,7 @@ static bool parse_if(mt_tpl_parser *p, mt_tpl_node *node)
             return false;
         node = next;
     }
-    if (mt_tpl_take_word(p, "else") && !parse_until(p, end_if_else, &node->orelse))
+    if (mt_tpl_accept_word(p, "else") && !parse_until(p, end_if_else, &node->orelse))
         return false;
     while (count-- > 1)
         if (!mt_tpl_node_check(p, branches[count]))
@@ -162,7 +162,7 @@ static bool parse_set(mt_tpl_parser *p, mt_tpl_node *node)
     node->left = mt_tpl_parse_tuple(p, parse_set_item, false);
     if (!make_target(p, node->left))
         return false;
-    if (mt_tpl_take(p, MT_TPL_T_ASSIGN)) {
+    if (mt_tpl_accept(p, MT_TPL_T_ASSIGN)) {
         node->right = mt_tpl_parse_tuple(p, mt_tpl_parse_expression, false);
         return node->right != NULL;
     }
@@ -191,7 +191,7 @@ static bool parse_signature(mt_tpl_parser *p, mt_tpl_params *params)
                                          (int)name->name->len, name->name->data);
         if (!mt_tpl_nodes_add(p, &params->names, name))
             return false;
-        if (mt_tpl_take(p, MT_TPL_T_ASSIGN)) {
+        if (mt_tpl_accept(p, MT_TPL_T_ASSIGN)) {
             if (!mt_tpl_nodes_add(p, &params->defaults, mt_tpl_parse_expression(p)))
                 return false;
         } else if (params->defaults.count > 0)
@@ -287,8 +287,8 @@ static bool parse_block(mt_tpl_parser *p, mt_tpl_node *node)
     node->name = p->token->str;
     if (!mt_tpl_expect(p, MT_TPL_T_NAME))
         return false;
-    node->scoped = mt_tpl_take_word(p, "scoped");
-    node->required = mt_tpl_take_word(p, "required");
+    node->scoped = mt_tpl_accept_word(p, "scoped");
+    node->required = mt_tpl_accept_word(p, "required");
     if (!parse_until(p, end_block, &node->body) || !mt_tpl_expect_word(p, "endblock"))
         return false;
     if (node->required && !is_blank(&node->body))
@@ -429,7 +429,7 @@ static bool parse_rest(mt_tpl_parser *p, const char *const *end_words, mt_tpl_no
         if (p->token->type == MT_TPL_T_DATA) {
             if (!add_data(p, out, &output))
                 return false;
-        } else if (mt_tpl_take(p, MT_TPL_T_VARIABLE_BEGIN)) {
+        } else if (mt_tpl_accept(p, MT_TPL_T_VARIABLE_BEGIN)) {
             if (!add_output(p, out, &output, mt_tpl_parse_tuple(p, mt_tpl_parse_expression, false)) ||
                 !mt_tpl_expect(p, MT_TPL_T_VARIABLE_END))
                 return false;

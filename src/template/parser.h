@@ -33,8 +33,8 @@ bool mt_tpl_parse_fail(mt_tpl_parser *p, const mt_tpl_token *at, const char *fmt
 bool mt_tpl_parse_unexpected(mt_tpl_parser *p); /* the token at hand cannot begin an expression */
 bool mt_tpl_token_is(const mt_tpl_token *token, const char *word);
 const char *mt_tpl_token_describe(const mt_tpl_token *token, char out[64]); /* for people; returns out */
-bool mt_tpl_take(mt_tpl_parser *p, mt_tpl_token_type type);
-bool mt_tpl_take_word(mt_tpl_parser *p, const char *word);
+bool mt_tpl_accept(mt_tpl_parser *p, mt_tpl_token_type type);
+bool mt_tpl_accept_word(mt_tpl_parser *p, const char *word);
 bool mt_tpl_expect(mt_tpl_parser *p, mt_tpl_token_type type);
 bool mt_tpl_expect_word(mt_tpl_parser *p, const char *word);
 bool mt_tpl_parse_enter(mt_tpl_parser *p);

@@ -431,7 +431,7 @@ const mt_tpl_node *mt_tpl_block_find(const mt_tpl_blocks *all, const mt_tpl_str 
 }
 
 /* What a block that is `scoped` sees: everything that is set around it, by the name's innermost variable. */
-static bool show_outer(resolver *r, const frame *f, mt_tpl_node *node)
+static bool bind_outer(resolver *r, const frame *f, mt_tpl_node *node)
 {
     for (const frame *at = f; at; at = at->parent)
         for (size_t i = 0; i < at->scope->count; i++) {
@@ -453,7 +453,7 @@ static bool resolve_block(resolver *r, const frame *f, mt_tpl_node *node)
     resolver saved = *r;
     bool ok;
 
-    if (!add_block(r, node) || (node->scoped && !show_outer(r, f, node)))
+    if (!add_block(r, node) || (node->scoped && !bind_outer(r, f, node)))
         return false;
     r->soft = r->loop = false;
     ok = collect_list(r, &inner, &node->body) && resolve_list(r, &inner, &node->body);

@@ -53,7 +53,7 @@ static uint64_t pop(mt_tok_bpe_work *w)
 }
 
 /* Looks up the merge of a symbol with its next; returns whether there is one. */
-static bool look_up(const mt_tok_merges *merges, mt_tok_symbol *symbols, uint32_t at)
+static bool find_merge(const mt_tok_merges *merges, mt_tok_symbol *symbols, uint32_t at)
 {
     mt_tok_symbol *s = &symbols[at];
 
@@ -77,7 +77,7 @@ static void fill_heap(const mt_tok_merges *merges, mt_tok_bpe_work *w)
     }
     w->heap_count = 0;
     for (uint32_t i = 0; i < w->count; i++)
-        if (look_up(merges, w->symbols, i))
+        if (find_merge(merges, w->symbols, i))
             w->heap[w->heap_count++] = key_of(w->symbols, i);
     for (size_t i = w->heap_count / BRANCHES + 1; i-- > 0;)
         if (i < w->heap_count)
@@ -109,9 +109,9 @@ void mt_tok_bpe_merge(const mt_tok_merges *merges, mt_tok_bpe_work *w)
         symbols[gone].merge.rank = MT_MERGE_NONE;
         if (s->after != MT_MERGE_NONE)
             symbols[s->after].before = at;
-        if (s->before != MT_MERGE_NONE && look_up(merges, symbols, s->before))
+        if (s->before != MT_MERGE_NONE && find_merge(merges, symbols, s->before))
             push(w, key_of(symbols, s->before));
-        if (look_up(merges, symbols, at))
+        if (find_merge(merges, symbols, at))
             push(w, key_of(symbols, at));
     }
 }

@@ -8,7 +8,7 @@ enum { FIRST_CAP = 1024 };
    ones, which is what it holds. */
 static mt_tok_merge_slot *find_slot(const mt_tok_merges *merges, uint64_t pair)
 {
-    size_t at = mt_tok_merge_place(merges, pair);
+    size_t at = mt_tok_merge_hash(merges, pair);
 
     while (merges->slots[at].pair != pair && merges->slots[at].merge.rank != MT_MERGE_NONE)
         at = (at + 1) & merges->mask;

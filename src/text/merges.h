@@ -25,7 +25,7 @@ typedef struct mt_tok_merges {
 void mt_tok_merges_add(mt_tok_merges *merges, uint32_t left, uint32_t right, mt_tok_merge merge); /* or replaces */
 void mt_tok_merges_free(mt_tok_merges *merges);
 
-static inline size_t mt_tok_merge_place(const mt_tok_merges *merges, uint64_t pair)
+static inline size_t mt_tok_merge_hash(const mt_tok_merges *merges, uint64_t pair)
 {
     return (size_t)((pair * 0x9E3779B97F4A7C15u) >> 32) & merges->mask;
 }
@@ -36,7 +36,7 @@ static inline mt_tok_merge mt_tok_merges_find(const mt_tok_merges *merges, uint3
 
     if (!merges->slots)
         return (mt_tok_merge){MT_MERGE_NONE, 0};
-    for (size_t at = mt_tok_merge_place(merges, pair);; at = (at + 1) & merges->mask) {
+    for (size_t at = mt_tok_merge_hash(merges, pair);; at = (at + 1) & merges->mask) {
         const mt_tok_merge_slot *slot = &merges->slots[at];
 
         if (slot->pair == pair || slot->merge.rank == MT_MERGE_NONE)

@@ -59,7 +59,7 @@ const mt_tensor_info *mt_binder_find(const mt_binder *b, const char *name, const
     return len > 0 && (size_t)len < sizeof full ? mt_checkpoint_find(b->c, full) : NULL;
 }
 
-const mt_tensor_info *mt_binder_take(mt_binder *b, const char *name, const char *suffix)
+const mt_tensor_info *mt_binder_use(mt_binder *b, const char *name, const char *suffix)
 {
     const mt_tensor_info *t = mt_binder_find(b, name, suffix);
     if (!t)
@@ -225,9 +225,9 @@ static const float *bind_floats(mt_binder *b, const char *path, const uint64_t *
     char name[MT_BIND_NAME], wanted[MT_SHAPE_TEXT], found[MT_SHAPE_TEXT];
     mt_binder_name(b, path, name);
     mt_shape_text(wanted, shape, dims);
-    const mt_tensor_info *t = mt_binder_take(b, name, ".weight");
+    const mt_tensor_info *t = mt_binder_use(b, name, ".weight");
     if (!t)
-        t = mt_binder_take(b, name, "");
+        t = mt_binder_use(b, name, "");
     if (!t) {
         mt_binder_miss(b, name, wanted, "absent");
         return NULL;
@@ -249,7 +249,7 @@ float mt_bind_number(mt_binder *b, const char *path)
 {
     char name[MT_BIND_NAME], found[MT_SHAPE_TEXT];
     mt_binder_name(b, path, name);
-    const mt_tensor_info *t = mt_binder_take(b, name, "");
+    const mt_tensor_info *t = mt_binder_use(b, name, "");
     if (!t) {
         mt_binder_miss(b, name, "one number", "absent");
         return 0;
@@ -276,7 +276,7 @@ const uint32_t *mt_bind_numbers(mt_binder *b, const char *path, size_t count, si
     char name[MT_BIND_NAME], wanted[MT_SHAPE_TEXT], found[MT_SHAPE_TEXT];
     mt_binder_name(b, path, name);
     mt_shape_text(wanted, (const uint64_t[]){count}, 1);
-    const mt_tensor_info *t = mt_binder_take(b, name, "");
+    const mt_tensor_info *t = mt_binder_use(b, name, "");
     if (!t) {
         mt_binder_miss(b, name, wanted, "absent");
         return NULL;
@@ -322,7 +322,7 @@ const float *mt_bind_conv(mt_binder *b, const char *path, size_t channels, size_
     char name[MT_BIND_NAME], wanted[MT_SHAPE_TEXT], found[MT_SHAPE_TEXT];
     mt_binder_name(b, path, name);
     mt_shape_text(wanted, (const uint64_t[]){channels, 1, taps}, 3);
-    const mt_tensor_info *t = mt_binder_take(b, name, ".weight");
+    const mt_tensor_info *t = mt_binder_use(b, name, ".weight");
     if (!t) {
         mt_binder_miss(b, name, wanted, "absent");
         return NULL;

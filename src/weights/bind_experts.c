@@ -90,9 +90,9 @@ static bool repack(const layer *l, const char *part, size_t n, size_t k, size_t 
 {
     char name[MT_BIND_NAME];
     member(l, part, name);
-    const mt_tensor_info *t = mt_binder_take(l->b, name, ".weight");
+    const mt_tensor_info *t = mt_binder_use(l->b, name, ".weight");
     if (!t)
-        t = mt_binder_take(l->b, name, "");
+        t = mt_binder_use(l->b, name, "");
     mt_binder_copied(l->b, t);
     size_t size = mt_dtype_size(t->dtype), bytes = n * k * size;
     if (l->b->headers_only) {

@@ -40,7 +40,7 @@ void mt_binder_name(const mt_binder *b, const char *path, char *out);
 /* The tensor of that full name with a suffix, or NULL. _take also notes that it is used where it is, _copied that a
    copy is used instead. */
 const mt_tensor_info *mt_binder_find(const mt_binder *b, const char *name, const char *suffix);
-const mt_tensor_info *mt_binder_take(mt_binder *b, const char *name, const char *suffix);
+const mt_tensor_info *mt_binder_use(mt_binder *b, const char *name, const char *suffix);
 void mt_binder_copied(mt_binder *b, const mt_tensor_info *t);
 
 /* Any tensor whose full name begins so. */

@@ -100,10 +100,10 @@ static const uint8_t *spread_scale(const wish *w, const mt_tensor_info *scale, s
 /* activation_scale is for who rounds activations to FP8 too; they keep more of themselves here. */
 static bool bind_fp8(const wish *w, const mt_tensor_info *t, mt_mat *out)
 {
-    const mt_tensor_info *scales = mt_binder_take(w->b, w->name, ".weight_scale_inv");
+    const mt_tensor_info *scales = mt_binder_use(w->b, w->name, ".weight_scale_inv");
     if (!scales)
-        scales = mt_binder_take(w->b, w->name, "_scale_inv");
-    (void)mt_binder_take(w->b, w->name, ".activation_scale");
+        scales = mt_binder_use(w->b, w->name, "_scale_inv");
+    (void)mt_binder_use(w->b, w->name, ".activation_scale");
     if (!has_shape(w, t, w->n, w->k))
         return miss(w, "", t, NULL);
     if (!scales)
@@ -129,7 +129,7 @@ static bool bind_fp8(const wish *w, const mt_tensor_info *t, mt_mat *out)
 /* As gpt-oss is published: bytes [.., k / 32, 16] and their exponents [.., k / 32]. */
 static bool bind_blocks(const wish *w, const mt_tensor_info *t, mt_mat *out)
 {
-    const mt_tensor_info *scales = mt_binder_take(w->b, w->name, "_scales");
+    const mt_tensor_info *scales = mt_binder_use(w->b, w->name, "_scales");
     const size_t groups = w->k / MT_MXFP4_GROUP, bytes = MT_MXFP4_GROUP / 2;
     const unsigned lead = w->stack > 0;
     if (!scales)
@@ -165,8 +165,8 @@ static mt_scale_type packed_scale_type(mt_format format, mt_dtype dtype)
 
 static bool bind_packed(const wish *w, const mt_tensor_info *t, mt_mat *out)
 {
-    const mt_tensor_info *scales = mt_binder_take(w->b, w->name, ".scales");
-    const mt_tensor_info *biases = mt_binder_take(w->b, w->name, ".biases");
+    const mt_tensor_info *scales = mt_binder_use(w->b, w->name, ".scales");
+    const mt_tensor_info *biases = mt_binder_use(w->b, w->name, ".biases");
     mt_quant_params p;
     if (!scales)
         return miss(w, " without scales", t, NULL);
@@ -199,10 +199,10 @@ bool mt_bind_module(mt_binder *b, const char *name, size_t stack, size_t n, size
 {
     wish w = {.b = b, .name = name, .stack = stack, .n = n, .k = k};
     memset(out, 0, sizeof *out);
-    const mt_tensor_info *t = mt_binder_take(b, name, ".weight");
+    const mt_tensor_info *t = mt_binder_use(b, name, ".weight");
     if (!t)
-        t = mt_binder_take(b, name, "");
-    const mt_tensor_info *blocks = t ? NULL : mt_binder_take(b, name, "_blocks");
+        t = mt_binder_use(b, name, "");
+    const mt_tensor_info *blocks = t ? NULL : mt_binder_use(b, name, "_blocks");
     if (blocks)
         return bind_blocks(&w, blocks, out);
     if (!t)

@@ -78,8 +78,8 @@ static bool miss(mt_binder *b, const char *name, const uint64_t *shape, unsigned
 static const mt_tensor_info *find(mt_binder *b, const char *path, char *name)
 {
     mt_binder_name(b, path, name);
-    const mt_tensor_info *t = mt_binder_take(b, name, ".weight");
-    return t ? t : mt_binder_take(b, name, "");
+    const mt_tensor_info *t = mt_binder_use(b, name, ".weight");
+    return t ? t : mt_binder_use(b, name, "");
 }
 
 bool mt_bind_patches(mt_binder *b, const char *path, size_t n, size_t channels, size_t frames, size_t side, mt_mat *out)

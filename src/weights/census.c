@@ -133,7 +133,7 @@ static int by_weight(const void *a, const void *b)
     return strcmp(x->label, y->label);
 }
 
-void mt_census_take(mt_census *out, const mt_checkpoint *c, const mt_quant *q)
+void mt_census_make(mt_census *out, const mt_checkpoint *c, const mt_quant *q)
 {
     memset(out, 0, sizeof *out);
     for (size_t i = 0; i < mt_checkpoint_count(c); i++) {

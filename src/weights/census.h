@@ -28,7 +28,7 @@ typedef struct mt_census {
     char unread_dtype[40];                /* of one of them */
 } mt_census;
 
-void mt_census_take(mt_census *out, const mt_checkpoint *c, const mt_quant *q);
+void mt_census_make(mt_census *out, const mt_checkpoint *c, const mt_quant *q);
 
 /* "affine 4-bit group 64; 37 tensors affine 8-bit group 64; embeddings bf16", or "none (bf16)". */
 void mt_census_summary(const mt_census *census, mt_buf *out);

@@ -22,7 +22,7 @@ static void hear(mt_chat_answer *a, mt_chat_events *e, const char *data, size_t 
     *a = (mt_chat_answer){.piece = show};
     mt_chat_events_init(e, a);
     for (size_t at = 0; at < size; at += piece)
-        if (!mt_chat_events_take(e, data + at, piece < size - at ? piece : size - at))
+        if (!mt_chat_events_feed(e, data + at, piece < size - at ? piece : size - at))
             break;
 }
 

@@ -50,7 +50,7 @@ static json_t *parse(const char *text)
 }
 
 static bool read_part(mt_chat_source *out, mt_arena *arena, mt_chat_part_type type, const json_t *part,
-                      const mt_chat_look *all, mt_error *err)
+                      const mt_chat_media_options *all, mt_error *err)
 {
     const mt_chat_media media = {.type = type, .source = part, .message = 3, .part = 1};
     return mt_chat_source_read(out, arena, &media, all, err);
@@ -64,7 +64,7 @@ static void every_shape_is_read_or_refused_with_its_place(void **state)
         json_t *part = parse(rows[i].part);
         mt_chat_source s;
         mt_error err = {0};
-        const bool ok = read_part(&s, arena, rows[i].type, part, &(mt_chat_look){0}, &err);
+        const bool ok = read_part(&s, arena, rows[i].type, part, &(mt_chat_media_options){0}, &err);
         if (ok != (rows[i].url != NULL))
             fail_msg("%s: %s", rows[i].part, err.text);
         if (ok && (s.count != 1 || s.urls[0].len != strlen(rows[i].url) ||
@@ -79,17 +79,17 @@ static void every_shape_is_read_or_refused_with_its_place(void **state)
 
 static void what_the_part_says_comes_before_what_the_request_says(void **state)
 {
-    const mt_chat_look all = {.min_pixels = 10, .max_pixels = 20, .fps = 1};
+    const mt_chat_media_options all = {.min_pixels = 10, .max_pixels = 20, .fps = 1};
     mt_arena *arena = mt_arena_new(0);
     json_t *part = parse("{'type':'image_url','max_pixels':30,'image_url':{'url':'data:x','detail':'high','fps':4}}");
     mt_chat_source s;
     mt_error err = {0};
     (void)state;
     assert_true(read_part(&s, arena, MT_CHAT_IMAGE, part, &all, &err));
-    assert_int_equal(s.look.min_pixels, 10);
-    assert_int_equal(s.look.max_pixels, 30);
-    assert_int_equal(s.look.detail, MT_CHAT_DETAIL_HIGH);
-    assert_true(s.look.fps == 4);
+    assert_int_equal(s.options.min_pixels, 10);
+    assert_int_equal(s.options.max_pixels, 30);
+    assert_int_equal(s.options.detail, MT_CHAT_DETAIL_HIGH);
+    assert_true(s.options.fps == 4);
     json_decref(part);
     mt_arena_free(arena);
 }
@@ -102,7 +102,7 @@ static void a_video_may_be_a_list_of_frames(void **state)
     mt_chat_source s;
     mt_error err = {0};
     (void)state;
-    assert_true(read_part(&s, arena, MT_CHAT_VIDEO, part, &(mt_chat_look){0}, &err));
+    assert_true(read_part(&s, arena, MT_CHAT_VIDEO, part, &(mt_chat_media_options){0}, &err));
     assert_true(s.frames);
     assert_int_equal(s.count, 3);
     for (size_t i = 0; i < 3; i++)

@@ -128,7 +128,7 @@ static void cuts_are_tokens(void **state)
 }
 
 /* One text is shorter than its marker and one is longer. */
-static bool show(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err)
+static bool describe(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err)
 {
     (void)ctx, (void)err;
     for (size_t i = 0; i < count; i++)
@@ -140,7 +140,7 @@ static void texts_replace_markers(void **state)
 {
     mt_prompt_model model = WITH_MEDIA;
     (void)state;
-    model.show = show;
+    model.describe = describe;
     assert_string_equal(
         tokens_with(TURNS,
                     MESSAGES("{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"<image>\"},"

@@ -31,7 +31,7 @@ static void end(heard *h)
 
 static bool say(heard *h, const char *text)
 {
-    return mt_chat_events_take(&h->events, text, strlen(text));
+    return mt_chat_events_feed(&h->events, text, strlen(text));
 }
 
 static const char *argument_of(const heard *h, size_t call, const char *key)
@@ -61,7 +61,7 @@ static void it_may_come_in_any_pieces(void **state)
         begin(&h);
         for (size_t at = 0; at < sizeof whole - 1; at += piece) {
             const size_t left = sizeof whole - 1 - at;
-            assert_true(mt_chat_events_take(&h.events, whole + at, piece < left ? piece : left));
+            assert_true(mt_chat_events_feed(&h.events, whole + at, piece < left ? piece : left));
         }
         assert_string_equal(h.answer.text.data, "h\xC3\xA9llo world");
         assert_string_equal(h.answer.reasoning.data, "let me see");
@@ -86,7 +86,7 @@ static void what_is_no_event_is_passed_over(void **state)
     assert_true(say(&h, "\n\ndata:\ndata: {\ndata: 3\ndata: [[[[\ndata: {\"choices\": 4}\ndata: {\"choices\": [5]}\n"));
     assert_true(say(&h, "data: {\"choices\": [{\"delta\": {\"content\": 7, \"tool_calls\": [8, {\"index\": -1}, "
                         "{\"index\": 3, \"id\": \"far\"}]}, \"finish_reason\": {}}], \"usage\": []}\n"));
-    assert_true(mt_chat_events_take(&h.events, "data: {\"choices\"\0: []}\n", 23));
+    assert_true(mt_chat_events_feed(&h.events, "data: {\"choices\"\0: []}\n", 23));
     assert_true(say(&h, "data: {\"choices\": [{\"delta\": {\"content\": \"never ended\"}}]}"));
     assert_int_equal(h.answer.text.len + h.answer.reasoning.len + h.events.error.len + shown, 0);
     assert_int_equal(json_array_size(h.answer.calls), 1); /* 8 has no number, which is the first */

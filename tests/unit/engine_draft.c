@@ -13,17 +13,17 @@ static void the_last_tokens_are_looked_for_in_what_stands_before(void **state)
     mt_draft d;
     (void)state;
     mt_draft_init(&d, NULL, 0);
-    mt_draft_look_up(&d, key, 15, 4); /* 1 2 3 was followed by 4, though 2 3 stands later too */
+    mt_draft_guess(&d, key, 15, 4); /* 1 2 3 was followed by 4, though 2 3 stands later too */
     assert_int_equal(d.count, 4);
     assert_int_equal(d.token[0], 4);
     assert_int_equal(d.token[3], 9);
-    mt_draft_look_up(&d, key, 9, 8); /* 2 3 */
+    mt_draft_guess(&d, key, 9, 8); /* 2 3 */
     assert_int_equal(d.count, 8);
     assert_int_equal(d.token[0], 4);
     assert_int_equal(d.token[6], 4); /* and so on in a circle */
-    mt_draft_look_up(&d, key, 7, 8); /* 9 9 stands there once */
+    mt_draft_guess(&d, key, 7, 8);   /* 9 9 stands there once */
     assert_int_equal(d.count, 0);
-    mt_draft_look_up(&d, key, 15, 0);
+    mt_draft_guess(&d, key, 15, 0);
     assert_int_equal(d.count, 0);
 }
 
@@ -33,7 +33,7 @@ static void media_are_not_guessed(void **state)
     mt_draft d;
     (void)state;
     mt_draft_init(&d, NULL, 0);
-    mt_draft_look_up(&d, key, 7, 8);
+    mt_draft_guess(&d, key, 7, 8);
     assert_int_equal(d.count, 1);
     assert_int_equal(d.token[0], 3);
 }
@@ -45,17 +45,17 @@ static void what_is_expected_is_followed(void **state)
     mt_draft d;
     (void)state;
     mt_draft_init(&d, expected, 10);
-    mt_draft_look_up(&d, key, 3, 2);
+    mt_draft_guess(&d, key, 3, 2);
     assert_int_equal(d.count, 2);
     assert_int_equal(d.token[0], 21);
-    mt_draft_look_up(&d, key, 5, 3);
+    mt_draft_guess(&d, key, 5, 3);
     assert_int_equal(d.token[0], 23);
-    mt_draft_look_up(&d, key, 6, 3); /* it has left the way */
+    mt_draft_guess(&d, key, 6, 3); /* it has left the way */
     assert_int_equal(d.count, 0);
-    mt_draft_look_up(&d, key, 8, 8); /* and come back */
+    mt_draft_guess(&d, key, 8, 8); /* and come back */
     assert_int_equal(d.count, 2);
     assert_int_equal(d.token[0], 28);
-    mt_draft_look_up(&d, key, 10, 8);
+    mt_draft_guess(&d, key, 10, 8);
     assert_int_equal(d.count, 0);
 }
 

@@ -29,7 +29,7 @@ static void tokens_are_counted_and_the_prompt_is_only_seen(void **state)
 {
     static const uint32_t prompt[] = {7, 7, 3, VOCAB};
     void *memory = mt_alloc(mt_counts_bytes(4, 4, VOCAB, 0));
-    mt_counts *c = mt_counts_place(memory, prompt, 4, 4, VOCAB, 0);
+    mt_counts *c = mt_counts_make(memory, prompt, 4, 4, VOCAB, 0);
     bool seen;
     size_t n;
     (void)state;
@@ -54,7 +54,7 @@ static void any_tokens_are_counted_right(void **state)
     (void)state;
     for (uint32_t i = 0; i < PROMPT; i++)
         in_prompt[prompt[i] = draw(i, VOCAB)] = true;
-    mt_counts *c = mt_counts_place(memory, prompt, PROMPT, OUTPUT, VOCAB, 0);
+    mt_counts *c = mt_counts_make(memory, prompt, PROMPT, OUTPUT, VOCAB, 0);
     for (uint32_t i = 0; i < OUTPUT; i++) {
         uint32_t id = draw(1000 + i, VOCAB / 4);
         mt_counts_push(c, id);
@@ -76,7 +76,7 @@ static void rolling_back_restores_every_byte(void **state)
     (void)state;
     for (uint32_t i = 0; i < PROMPT; i++)
         prompt[i] = draw(i, VOCAB);
-    mt_counts *c = mt_counts_place(memory, prompt, PROMPT, OUTPUT, VOCAB, 0);
+    mt_counts *c = mt_counts_make(memory, prompt, PROMPT, OUTPUT, VOCAB, 0);
     memcpy(snapshots, memory, bytes);
     mt_alloc_forbid();
     for (uint32_t step = 0; step < 3000; step++) {
@@ -111,7 +111,7 @@ static void a_window_forgets_what_it_has_left(void **state)
     for (size_t w = 0; w < MT_COUNT(windows); w++) {
         const size_t bytes = mt_counts_bytes(PROMPT, OUTPUT, VOCAB, windows[w]);
         uint8_t *memory = mt_alloc(bytes), *first = mt_alloc(bytes);
-        mt_counts *c = mt_counts_place(memory, text, PROMPT, OUTPUT, VOCAB, windows[w]);
+        mt_counts *c = mt_counts_make(memory, text, PROMPT, OUTPUT, VOCAB, windows[w]);
         memcpy(first, memory, bytes);
         for (size_t length = PROMPT; length < PROMPT + OUTPUT; length++) {
             uint32_t places[VOCAB + 1] = {0}, count[VOCAB + 1] = {0};
@@ -146,7 +146,7 @@ static void a_small_vocabulary_bounds_the_table(void **state)
 {
     enum { FEW = 16 };
     void *memory = mt_alloc(mt_counts_bytes(0, OUTPUT, FEW, 0));
-    mt_counts *c = mt_counts_place(memory, NULL, 0, OUTPUT, FEW, 0);
+    mt_counts *c = mt_counts_make(memory, NULL, 0, OUTPUT, FEW, 0);
     size_t n;
     (void)state;
     for (uint32_t i = 0; i < OUTPUT; i++)

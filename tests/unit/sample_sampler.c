@@ -80,7 +80,7 @@ static mt_sampled sample_with(fixture *f, const ref_input *in, const mt_kernels 
     row.index = (uint32_t)in->output_count;
     if (mt_sample_settings_penalise(s)) {
         size_t prompt_count = mt_sample_settings_penalise_prompt(s) ? in->prompt_count : 0;
-        mt_counts *counts = mt_counts_place(f->memory, in->prompt, prompt_count, OUTPUT, in->vocab, 0);
+        mt_counts *counts = mt_counts_make(f->memory, in->prompt, prompt_count, OUTPUT, in->vocab, 0);
         for (size_t i = 0; i < in->output_count; i++)
             mt_counts_push(counts, in->output[i]);
         row.counts = counts;
@@ -369,7 +369,7 @@ static void a_penalty_that_overflows_is_reported(void **state)
 {
     fixture *f = *state;
     mt_sample_settings s = defaults();
-    mt_counts *counts = mt_counts_place(f->memory, f->prompt, PROMPT, OUTPUT, VOCAB, 0);
+    mt_counts *counts = mt_counts_make(f->memory, f->prompt, PROMPT, OUTPUT, VOCAB, 0);
     mt_sample_row row = {.logits = f->logits, .vocab = VOCAB, .settings = &s, .counts = counts};
     s.repetition_penalty = 0.01f;
     f->logits[f->prompt[0]] = FLT_MAX;

@@ -16,7 +16,7 @@ static void take(const char *config)
     c = mt_checkpoint_open(folder, &err);
     assert_string_equal(err.text, "");
     assert_true(mt_quant_read(&q, mt_checkpoint_config(c), &err));
-    mt_census_take(&census, c, &q);
+    mt_census_make(&census, c, &q);
     mt_buf_init(&text, sizeof(summary) - 1);
     mt_census_summary(&census, &text);
     snprintf(summary, sizeof(summary), "%s", text.data ? text.data : "");

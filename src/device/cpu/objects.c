@@ -46,7 +46,7 @@ mt_tensor *mt_cpu_tensor_view(mt_set *set)
     return mt_cpu_alloc(set, sizeof(mt_tensor));
 }
 
-void mt_cpu_tensor_look(mt_device *dev, mt_tensor *view, const mt_tensor *t, size_t row, size_t rows)
+void mt_cpu_tensor_aim(mt_device *dev, mt_tensor *view, const mt_tensor *t, size_t row, size_t rows)
 {
     (void)dev;
     assert(row + rows <= t->rows);

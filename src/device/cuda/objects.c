@@ -46,7 +46,7 @@ mt_tensor *mt_cuda_tensor_view(mt_set *set)
     return mt_cuda_host(set, sizeof(mt_tensor));
 }
 
-void mt_cuda_tensor_look(mt_device *dev, mt_tensor *view, const mt_tensor *t, size_t row, size_t rows)
+void mt_cuda_tensor_aim(mt_device *dev, mt_tensor *view, const mt_tensor *t, size_t row, size_t rows)
 {
     (void)dev;
     view->m = t->m;

@@ -51,15 +51,15 @@ static mt_regex *make_look(mt_regex_reader *r, mt_regex *inside, bool inverted)
 /* (?<name>, (?P<name>, (?:, (?= and (?!; *ahead: 1 or, for (?!, -1. */
 static bool read_prefix(mt_regex_reader *r, int *ahead)
 {
-    *ahead = mt_regex_take(r, '=') ? 1 : mt_regex_take(r, '!') ? -1 : 0;
-    if (*ahead || mt_regex_take(r, ':'))
+    *ahead = mt_regex_accept(r, '=') ? 1 : mt_regex_accept(r, '!') ? -1 : 0;
+    if (*ahead || mt_regex_accept(r, ':'))
         return true;
-    if (mt_regex_take(r, 'P') || mt_regex_at(r, '<')) {
-        const bool named = mt_regex_take(r, '<') && !mt_regex_at(r, '=') && !mt_regex_at(r, '!');
+    if (mt_regex_accept(r, 'P') || mt_regex_at(r, '<')) {
+        const bool named = mt_regex_accept(r, '<') && !mt_regex_at(r, '=') && !mt_regex_at(r, '!');
 
         while (named && r->at < r->len && !mt_regex_at(r, '>'))
             r->at++;
-        if (named && mt_regex_take(r, '>'))
+        if (named && mt_regex_accept(r, '>'))
             return true;
         return mt_regex_fail(r, "looks behind or names a group in an unknown way, which is not supported") != NULL;
     }
@@ -72,13 +72,13 @@ static mt_regex *read_group(mt_regex_reader *r)
     mt_regex *inside;
     int ahead = 0;
 
-    if (mt_regex_take(r, '?') && !read_prefix(r, &ahead))
+    if (mt_regex_accept(r, '?') && !read_prefix(r, &ahead))
         return NULL;
     if (++r->depth > MT_LIMIT_GRAMMAR_NESTING)
         return mt_regex_fail(r, "has too many groups within one another");
     inside = read_any(r);
     r->depth--;
-    if (inside && !mt_regex_take(r, ')'))
+    if (inside && !mt_regex_accept(r, ')'))
         return mt_regex_fail(r, "has a \"(\" without its \")\"");
     return inside && ahead ? make_look(r, inside, ahead < 0) : inside;
 }
@@ -105,11 +105,11 @@ static mt_regex *read_atom(mt_regex_reader *r)
 
     if (border)
         return border;
-    if (mt_regex_take(r, '('))
+    if (mt_regex_accept(r, '('))
         return read_group(r);
-    if (mt_regex_take(r, '^'))
+    if (mt_regex_accept(r, '^'))
         return make(r, MT_REGEX_BEGIN, 0);
-    if (mt_regex_take(r, '$'))
+    if (mt_regex_accept(r, '$'))
         return make(r, MT_REGEX_END, 0);
     if (mt_regex_at(r, '*') || mt_regex_at(r, '+') || mt_regex_at(r, '?'))
         return mt_regex_fail(r, "repeats nothing");
@@ -135,13 +135,13 @@ static bool read_bounds(mt_regex_reader *r, uint32_t *least, uint32_t *most)
 {
     const size_t begin = r->at;
 
-    if (!mt_regex_take(r, '{'))
+    if (!mt_regex_accept(r, '{'))
         return false;
     if (read_count(r, least)) {
         *most = *least;
-        if (mt_regex_take(r, ',') && !read_count(r, most))
+        if (mt_regex_accept(r, ',') && !read_count(r, most))
             *most = MT_GRAMMAR_UNLIMITED;
-        if (mt_regex_take(r, '}'))
+        if (mt_regex_accept(r, '}'))
             return true;
     }
     r->at = begin;
@@ -152,13 +152,13 @@ static bool read_quantifier(mt_regex_reader *r, uint32_t *least, uint32_t *most)
 {
     *least = 0;
     *most = MT_GRAMMAR_UNLIMITED;
-    if (mt_regex_take(r, '*'))
+    if (mt_regex_accept(r, '*'))
         return true;
-    if (mt_regex_take(r, '+')) {
+    if (mt_regex_accept(r, '+')) {
         *least = 1;
         return true;
     }
-    if (mt_regex_take(r, '?')) {
+    if (mt_regex_accept(r, '?')) {
         *most = 1;
         return true;
     }
@@ -176,7 +176,7 @@ static mt_regex *read_repeat(mt_regex_reader *r)
         if (least > most || (most != MT_GRAMMAR_UNLIMITED && most >= MT_LIMIT_GRAMMAR_NODES) ||
             least >= MT_LIMIT_GRAMMAR_NODES)
             return mt_regex_fail(r, "has bounds that are too large, or in the wrong order");
-        mt_regex_take(r, '?'); /* lazy: the same texts */
+        mt_regex_accept(r, '?'); /* lazy: the same texts */
         if (++r->parts > MT_LIMIT_GRAMMAR_NODES)
             return mt_regex_fail(r, "is too long");
         repeat = make(r, MT_REGEX_REPEAT, 1);
@@ -219,7 +219,7 @@ static mt_regex *read_any(mt_regex_reader *r)
     mt_regex *first = read_parts(r, MT_REGEX_LIST), *any = first, *more;
     size_t cap = 1;
 
-    while (any && mt_regex_take(r, '|')) {
+    while (any && mt_regex_accept(r, '|')) {
         more = read_parts(r, MT_REGEX_LIST);
         if (!more)
             return NULL;

@@ -37,7 +37,7 @@ static bool read_hex(mt_regex_reader *r, size_t count, uint32_t *out)
     for (*out = 0; r->at < r->len && mt_hex_digit(r->text[r->at]) >= 0 && (count == 0 || i < count); i++, r->at++)
         if (*out <= MT_CHAR_MAX)
             *out = *out << 4 | (uint32_t)mt_hex_digit(r->text[r->at]);
-    if (i == 0 || (count && i < count) || (count == 0 && !mt_regex_take(r, '}')) || *out > MT_CHAR_MAX)
+    if (i == 0 || (count && i < count) || (count == 0 && !mt_regex_accept(r, '}')) || *out > MT_CHAR_MAX)
         return fail(r, "has an escape whose number is no character");
     return true;
 }
@@ -48,12 +48,12 @@ static bool read_unicode(mt_regex_reader *r, uint32_t *out)
     uint32_t second;
     size_t begin;
 
-    if (mt_regex_take(r, '{'))
+    if (mt_regex_accept(r, '{'))
         return read_hex(r, 0, out);
     if (!read_hex(r, 4, out))
         return false;
     begin = r->at;
-    if (*out >= 0xd800 && *out < 0xdc00 && mt_regex_take(r, '\\') && mt_regex_take(r, 'u')) {
+    if (*out >= 0xd800 && *out < 0xdc00 && mt_regex_accept(r, '\\') && mt_regex_accept(r, 'u')) {
         if (!read_hex(r, 4, &second))
             return false;
         if (second >= 0xdc00 && second < 0xe000) {
@@ -88,7 +88,7 @@ static bool read_category(mt_regex_reader *r, mt_charset *set)
 {
     const char *begin, *end, *equals;
 
-    if (!mt_regex_take(r, '{'))
+    if (!mt_regex_accept(r, '{'))
         return fail(r, "has \\p without a category in braces");
     begin = r->text + r->at;
     end = memchr(begin, '}', r->len - r->at);
@@ -146,15 +146,15 @@ static bool read_escape(mt_regex_reader *r, mt_charset *set, uint32_t *code, boo
         *code = (unsigned char)values[name - names];
         return true;
     }
-    if (mt_regex_take(r, 'x'))
+    if (mt_regex_accept(r, 'x'))
         return read_hex(r, 2, code);
-    if (mt_regex_take(r, 'u'))
+    if (mt_regex_accept(r, 'u'))
         return read_unicode(r, code);
-    if (mt_regex_take(r, '0')) {
+    if (mt_regex_accept(r, '0')) {
         *code = 0;
         return true;
     }
-    if (mt_regex_take(r, 'c')) {
+    if (mt_regex_accept(r, 'c')) {
         *code = r->at < r->len ? (uint32_t)(unsigned char)r->text[r->at++] % 32 : 0;
         return true;
     }
@@ -172,16 +172,16 @@ static bool read_member(mt_regex_reader *r, mt_charset *set, uint32_t *code, boo
         *code = 8;
         return true;
     }
-    return mt_regex_take(r, '\\') ? read_escape(r, set, code, single) : read_char(r, code);
+    return mt_regex_accept(r, '\\') ? read_escape(r, set, code, single) : read_char(r, code);
 }
 
 /* Behind "[". */
 static bool read_bracket(mt_regex_reader *r, mt_charset *set)
 {
-    const bool inverted = mt_regex_take(r, '^');
+    const bool inverted = mt_regex_accept(r, '^');
     bool single, other;
 
-    while (!mt_regex_take(r, ']')) {
+    while (!mt_regex_accept(r, ']')) {
         uint32_t low = 0, high = 0;
 
         if (r->at == r->len)
@@ -215,16 +215,16 @@ bool mt_regex_read_class(mt_regex_reader *r, mt_charset *set)
     uint32_t code = 0;
     bool single = true;
 
-    if (mt_regex_take(r, '['))
+    if (mt_regex_accept(r, '['))
         return read_bracket(r, set);
-    if (mt_regex_take(r, '.')) {
+    if (mt_regex_accept(r, '.')) {
         mt_charset_add(set, '\n', '\n');
         mt_charset_add(set, '\r', '\r');
         mt_charset_add(set, 0x2028, 0x2029);
         mt_charset_invert(set);
         return true;
     }
-    if (mt_regex_take(r, '\\')) {
+    if (mt_regex_accept(r, '\\')) {
         if (!read_escape(r, set, &code, &single))
             return false;
     } else if (!read_char(r, &code)) {

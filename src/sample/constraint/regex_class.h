@@ -23,7 +23,7 @@ static inline bool mt_regex_at(const mt_regex_reader *r, char c)
     return r->at < r->len && r->text[r->at] == c;
 }
 
-static inline bool mt_regex_take(mt_regex_reader *r, char c)
+static inline bool mt_regex_accept(mt_regex_reader *r, char c)
 {
     const bool there = mt_regex_at(r, c);
 

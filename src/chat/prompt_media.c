@@ -5,21 +5,21 @@
 
 #include "chat/prompt.h"
 
-typedef struct shower {
+typedef struct filler {
     mt_prompt *out;
     const mt_prompt_model *model;
     mt_chat_text *texts; /* that replace the markers */
     mt_error *err;
-} shower;
+} filler;
 
-static bool fail_media(const shower *s, const mt_chat_media *media, const char *why)
+static bool fail_media(const filler *s, const mt_chat_media *media, const char *why)
 {
     return mt_fail(s->err, MT_E_INVALID, "messages[%zu] has %s, but %s; send text only", media->message,
                    mt_chat_media_name(media->type), why);
 }
 
 /* Whether all bytes of a range are the template's own. *range moves on: ranges are asked for in ascending order. */
-static bool trusted(const shower *s, size_t begin, size_t end, size_t *range)
+static bool trusted(const filler *s, size_t begin, size_t end, size_t *range)
 {
     const mt_prompt *p = s->out;
 
@@ -31,7 +31,7 @@ static bool trusted(const shower *s, size_t begin, size_t end, size_t *range)
 }
 
 /* The next marker from *at on, which moves behind it; false when there is none. */
-static bool find_marker(const shower *s, const char *marker, size_t *at, size_t *range)
+static bool find_marker(const filler *s, const char *marker, size_t *at, size_t *range)
 {
     const mt_buf *text = &s->out->text;
     const size_t len = strlen(marker);
@@ -50,7 +50,7 @@ static bool find_marker(const shower *s, const char *marker, size_t *at, size_t 
 
 /* A marker more or less means that the template did not show a medium, or that a client wrote one and that is
    allowed. */
-static bool find_places(const shower *s, mt_chat_part_type type)
+static bool find_places(const filler *s, mt_chat_part_type type)
 {
     const char *marker = s->model->marks.of[type].token, *name = mt_chat_media_name(type);
     size_t at = 0, range = 0;
@@ -73,7 +73,7 @@ static bool find_places(const shower *s, mt_chat_part_type type)
 }
 
 /* Media stand in the prompt in the order of the messages, whatever their types. */
-static bool check_order(const shower *s)
+static bool check_order(const filler *s)
 {
     for (size_t i = 1; i < s->out->media_count; i++)
         if (s->out->media[i].place.begin < s->out->media[i - 1].place.end)
@@ -83,7 +83,7 @@ static bool check_order(const shower *s)
 
 /* Where a byte of the old text is in the new one. Ascending offsets, one walk for each list of them. */
 typedef struct mapper {
-    const shower *s;
+    const filler *s;
     size_t next; /* medium whose place lies behind */
     size_t grown, shrunk;
 } mapper;
@@ -99,7 +99,7 @@ static size_t map(mapper *m, size_t offset)
     return offset + m->grown - m->shrunk;
 }
 
-static void map_offsets(const shower *s)
+static void map_offsets(const filler *s)
 {
     mt_prompt *p = s->out;
     mapper cuts = {.s = s}, ranges = {.s = s}, generation = {.s = s};
@@ -113,7 +113,7 @@ static void map_offsets(const shower *s)
     p->generation = map(&generation, p->generation);
 }
 
-static bool replace(const shower *s)
+static bool replace(const filler *s)
 {
     mt_prompt *p = s->out;
     size_t at = 0;
@@ -139,16 +139,16 @@ static bool replace(const shower *s)
     return true;
 }
 
-bool mt_prompt_show(mt_prompt *out, const mt_chat *chat, const mt_prompt_model *model, mt_error *err)
+bool mt_prompt_fill_media(mt_prompt *out, const mt_chat *chat, const mt_prompt_model *model, mt_error *err)
 {
-    shower s = {.out = out, .model = model, .err = err};
+    filler s = {.out = out, .model = model, .err = err};
 
     if (!find_places(&s, MT_CHAT_IMAGE) || !find_places(&s, MT_CHAT_VIDEO) || !check_order(&s))
         return false;
-    if (out->media_count == 0 || !model->show)
+    if (out->media_count == 0 || !model->describe)
         return true;
     s.texts = mt_arena_alloc(chat->arena, out->media_count * sizeof(*s.texts));
     if (!s.texts)
         return mt_fail(err, MT_E_TOO_LARGE, "the messages need more memory than a request may have; send fewer images");
-    return model->show(model->show_ctx, out->media, out->media_count, s.texts, err) && replace(&s);
+    return model->describe(model->describe_ctx, out->media, out->media_count, s.texts, err) && replace(&s);
 }
