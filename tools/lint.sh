@@ -166,6 +166,32 @@ documents() {
     fi
 }
 
+# Every limit is used, and either a test names it or tests/limits.txt says where it is met, or why nowhere.
+limits() {
+    local used tested known name where words status=0
+    used=$(grep -rohw --exclude=limits.h 'MT_LIMIT_[A-Z0-9_]*' src | sort -u)
+    tested=$(grep -rohw --include='*.[ch]' 'MT_LIMIT_[A-Z0-9_]*' tests | sort -u)
+    known=$(sed -n 's/^#define \(MT_LIMIT_[A-Z0-9_]*\) .*/\1/p' src/base/limits.h | sort)
+    for name in $(echo "$known" | comm -23 - <(echo "$used")); do
+        echo "src/base/limits.h:1: $name is not used: remove it"
+        status=1
+    done
+    for name in $(echo "$known" | comm -23 - <({ echo "$tested"; grep -o '^MT_LIMIT[^ ]*' tests/limits.txt; } | sort -u)); do
+        echo "src/base/limits.h:1: no test names $name: write one, or say in tests/limits.txt where it is met or why not"
+        status=1
+    done
+    while read -r name where words; do
+        if ! echo "$known" | comm -23 - <(echo "$tested") | grep -qx "$name"; then
+            echo "tests/limits.txt:1: $name is no limit, or a test names it: remove the line"
+            status=1
+        elif [ "$where" != - ] && ! grep -qF -e "$words" "$where"; then
+            echo "tests/limits.txt:1: $where has not \"$words\" for $name: say where that is met"
+            status=1
+        fi
+    done < <(grep '^MT_' tests/limits.txt)
+    return $status
+}
+
 # A bug that is tried on purpose still finds its line.
 mutants() {
     local patch status=0
@@ -199,6 +225,7 @@ check "kernels" kernels_listed
 check "symbols" symbols
 check "circles" circles
 check "documents" documents
+check "limits" limits
 check "mutants" mutants
 [ $failed = 0 ] && echo "lint: ok"
 exit $failed

@@ -1,4 +1,5 @@
-/* Every limit of the program, together. Each is enforced where it is named and tested in tests/unit. */
+/* Every limit of the program, together. Each is enforced where it is named. A test that meets it names it, too, or
+   tests/limits.txt says which one does, or why none: `make lint` looks. */
 #ifndef MT_BASE_LIMITS_H
 #define MT_BASE_LIMITS_H
 
@@ -99,7 +100,6 @@
 #define MT_LIMIT_HTTP_NAME 128               /* bytes of what a client calls a request */
 #define MT_LIMIT_HTTP_PARAMS 4               /* of a path pattern */
 #define MT_LIMIT_HTTP_TURN 32                /* requests of one client before others have their turn */
-#define MT_LIMIT_HTTP_LETTERS_TURN 256       /* letters opened before clients have their turn */
 #define MT_LIMIT_HTTP_ERROR_BYTES 65536      /* body of an error */
 #define MT_LIMIT_HTTP_SOCKETS 8              /* addresses of a host that are listened at */
 #define MT_LIMIT_HTTP_PROXIES 64             /* addresses and networks of proxies that are trusted */

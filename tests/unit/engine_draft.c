@@ -21,7 +21,9 @@ static void the_last_tokens_are_looked_for_in_what_stands_before(void **state)
     assert_int_equal(d.count, 8);
     assert_int_equal(d.token[0], 4);
     assert_int_equal(d.token[6], 4); /* and so on in a circle */
-    mt_draft_guess(&d, key, 7, 8);   /* 9 9 stands there once */
+    mt_draft_guess(&d, key, 9, 100);
+    assert_int_equal(d.count, MT_LIMIT_DRAFT);
+    mt_draft_guess(&d, key, 7, 8); /* 9 9 stands there once */
     assert_int_equal(d.count, 0);
     mt_draft_guess(&d, key, 15, 0);
     assert_int_equal(d.count, 0);

@@ -1,6 +1,7 @@
 /* Config files: their lines, who counts more, and that what is generated from the table can be read back. */
 #include "folder.h"
 
+#include "base/limits.h"
 #include "server/options.h"
 #include "server/options_table.h"
 
@@ -268,6 +269,15 @@ static void odd_files(void **state)
     assert_false(parse(&opt, "motet serve d", &err));
     assert_non_null(strstr(err.text, "holds a byte of value 0"));
     mt_options_free(&opt);
+    for (int more = 0; more <= 1; more++) {
+        f = fopen(path_of("a.conf"), "w");
+        assert_non_null(f);
+        fprintf(f, "#%*s", (int)MT_LIMIT_OPTION_FILE - 1 + more, "");
+        fclose(f);
+        assert_int_equal(parse(&opt, "motet serve d", &err), !more);
+        assert_true(!more || strstr(err.text, "is it a config file?"));
+        mt_options_free(&opt);
+    }
     named = folder;
     assert_false(parse(&opt, "motet serve d", &err));
     mt_options_free(&opt);

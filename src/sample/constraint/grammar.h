@@ -93,9 +93,8 @@ mt_expr mt_grammar_repeat_plain(mt_grammar *g, mt_expr a, uint32_t least, uint32
 mt_expr mt_grammar_loose(mt_grammar *g, mt_expr a);
 
 /* grammar_search.c: any text up to and with the first of some markers, which has none of the others, nor that one
-   before; any text that has none of them. Markers
-   have 1 to MT_LIMIT_GRAMMAR_MARKER bytes, and all together at most
-   MT_LIMIT_GRAMMAR_SEARCH; else the grammar is full. */
+   before; any text that has none of them. Markers are not empty, and have fewer than MT_LIMIT_GRAMMAR_SEARCH bytes
+   together; else the grammar is full. */
 mt_expr mt_grammar_until(mt_grammar *g, const char *const *markers, size_t count);
 mt_expr mt_grammar_without(mt_grammar *g, const char *const *markers, size_t count);
 mt_expr mt_grammar_anything(mt_grammar *g);
