@@ -236,7 +236,7 @@ static bool media_list(size_t count, mt_error *err)
     const mt_chat_media media = {.type = MT_CHAT_VIDEO, .source = part};
     mt_arena *arena = mt_arena_new(0);
     mt_chat_source out;
-    const bool ok = mt_chat_source_read(&out, arena, &media, &(mt_chat_look){0}, err);
+    const bool ok = mt_chat_source_read(&out, arena, &media, &(mt_chat_media_options){0}, err);
 
     mt_arena_free(arena);
     json_decref(part);
@@ -250,7 +250,7 @@ static bool media_fps(size_t count, mt_error *err)
     const mt_chat_media media = {.type = MT_CHAT_VIDEO, .source = part};
     mt_arena *arena = mt_arena_new(0);
     mt_chat_source out;
-    const bool ok = mt_chat_source_read(&out, arena, &media, &(mt_chat_look){0}, err);
+    const bool ok = mt_chat_source_read(&out, arena, &media, &(mt_chat_media_options){0}, err);
 
     mt_arena_free(arena);
     json_decref(part);
