@@ -187,6 +187,33 @@ static void who_may_not_come_in_is_told(void **state)
     store_end(&s);
     assert_non_null(strstr(s.heard, "AUTH\r\n$2\r\nme\r\n$4\r\nword\r\n"));
     assert_non_null(strstr(s.heard, "SELECT\r\n$1\r\n3\r\n"));
+    for (size_t i = 0; i < 2; i++) { /* a wrong password, alone and with a name */
+        store strict = {0};
+        say_text(&strict, "-ERR wrong\r\n");
+        store_begin(&strict);
+        a = (mt_wire_address){.host = "127.0.0.1", .port = strict.port, .password = "word"};
+        snprintf(a.user, sizeof a.user, "%s", i ? "me" : "");
+        assert_null(mt_wire_open(&a, SOON, &err));
+        assert_non_null(strstr(err.text, "refuses: ERR wrong"));
+        store_end(&strict);
+    }
+}
+
+static void where_nobody_listens_there_is_no_store(void **state)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    mt_error err = {0};
+    const int taken = socket(AF_INET, SOCK_STREAM, 0); /* so that nobody else gets the port */
+    (void)state;
+    assert_true(taken >= 0 && bind(taken, (struct sockaddr *)&at, sizeof at) == 0);
+    assert_int_equal(getsockname(taken, (struct sockaddr *)&at, &size), 0);
+    const mt_wire_address a = {.host = "127.0.0.1", .port = ntohs(at.sin_port)};
+    assert_null(mt_wire_open(&a, SOON, &err));
+    assert_non_null(strstr(err.text, "cannot be reached"));
+    close(taken);
+    assert_null(mt_depot_open(&(mt_depot_params){.url = "http://127.0.0.1"}, &err));
+    assert_non_null(strstr(err.text, "redis://"));
 }
 
 static void addresses_are_read_or_refused(void **state)
@@ -381,11 +408,14 @@ static void what_is_written_is_signed_and_counted(void **state)
     sample x;
     (void)state;
     make(&x, 1, true);
-    store takes = {0}, full = {0}, gone = {0}, small = {0};
+    store takes = {0}, has = {0}, full = {0}, gone = {0}, small = {0};
     say_text(&takes, ":0\r\n+OK\r\n");
     mt_depot_stats stats = written_to(&takes, &x, LARGEST);
     assert_true(stats.failures > 0 || (stats.written == 1 && stats.sent == x.len)); /* or the machine was too busy */
     assert_true(stats.failures > 0 || memmem(takes.heard, takes.heard_len, x.value, x.len));
+    say_text(&has, ":1\r\n"); /* another server was faster */
+    stats = written_to(&has, &x, LARGEST);
+    assert_true(stats.failures > 0 || (stats.written == 0 && stats.sent == 0 && stats.dropped == 0));
     say_text(&full, ":0\r\n-OOM\r\n");
     stats = written_to(&full, &x, LARGEST);
     assert_true(stats.written == 0 && stats.refused + stats.failures == 1);
@@ -402,6 +432,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_that_never_stops_is_left),
     cmocka_unit_test(one_that_stops_in_the_middle_is_left),
     cmocka_unit_test(who_may_not_come_in_is_told),
+    cmocka_unit_test(where_nobody_listens_there_is_no_store),
     cmocka_unit_test(addresses_are_read_or_refused),
     cmocka_unit_test(a_record_counts_when_all_of_it_is_right),
     cmocka_unit_test(a_forged_record_does_not_count_where_there_is_a_secret),
