@@ -177,19 +177,19 @@ class Overload:
 
 
 class Clock:
-    """Processor time of the server, and of the thread that plays its clients."""
+    """Processor time: of the server, of its thread that talks to clients, and of the thread that plays them."""
 
     def __init__(self, server):
-        self.server, self.begin = server, (time.monotonic(), server.cpu(), time.thread_time())
+        self.server, self.begin = server, self.now(server)
+
+    @staticmethod
+    def now(server):
+        return time.monotonic(), server.cpu(), server.cpu("/task/{}".format(server.process.pid)), time.thread_time()
 
     def taken(self):
-        """What both took of all cores since."""
-        now = time.monotonic(), self.server.cpu(), time.thread_time()
-        return [(now[i] - self.begin[i]) for i in (1, 2)]
-
-    def shares(self):
-        wall = (time.monotonic() - self.begin[0]) * (os.cpu_count() or 1)
-        return ["{:.1f} %".format(100 * t / wall) for t in self.taken()]
+        """Seconds of the three since, and what part of all cores that was."""
+        wall, *taken = (b - a for a, b in zip(self.begin, self.now(self.server)))
+        return taken, ["{:.1f} %".format(100 * t / wall / (os.cpu_count() or 1)) for t in taken]
 
 
 def flood(server, seconds, times, tokens, fresh=False):
@@ -198,12 +198,13 @@ def flood(server, seconds, times, tokens, fresh=False):
     load.closed(SEATS, min(2, seconds))  # warm
     load.waits, clock = [], Clock(server)
     before = load.closed(2 * SEATS, min(10, seconds))
-    each, shares_before = clock.taken()[0] / max(len(load.waits), 1), clock.shares()
+    (spent_before, talked_before, _), shares_before = clock.taken()
+    given_before = max(len(load.waits), 1)
     load.waits, clock = [], Clock(server)
     # However slow it is, more come than there are places and answers.
     sent, rate, rates, drained = load.open(max(before * times, 4 * (SEATS + QUEUE) / min(1, seconds)), seconds)
-    spent, shares = clock.taken()[0], clock.shares()
-    waits = sorted(load.waits) or [0]
+    (spent, talked, _), shares = clock.taken()
+    waits, given, refused = sorted(load.waits) or [0], max(len(load.waits), 1), max(load.refused, 1)
     begin = time.monotonic()
     load.send()
     load.drain()
@@ -213,8 +214,10 @@ def flood(server, seconds, times, tokens, fresh=False):
             "answers a second at best": round(max(before, after), 1), "asked a second": round(sent / seconds, 1),
             "answers a second meanwhile": round(rate, 1), "the least in {:g} s".format(PART): min(rates, default=0),
             "part of the best": round(rate / max(before, after), 3),
-            "server's, clients' part of the cores": [shares_before, shares],
-            "processor time of an answer, ms": [round(1000 * each, 2), round(1000 * spent / max(len(load.waits), 1), 2)],
+            "server's, its io's, clients' cores": [shares_before, shares],
+            "processor time of an answer, ms": [round(1000 * spent_before / given_before, 2), round(1000 * spent / given, 2)],
+            "of a refusal, by the io thread, ms": round(
+                1000 * (talked - talked_before / given_before * given) / refused, 3),
             "429 with retry-after": load.refused, "anything else": dict(load.wrong),
             "first and last wait, s": [round(waits[0], 2), round(waits[-1], 2)],
             "most memory, MiB": load.peak >> 20, "idle again after, s": round(drained, 2),
