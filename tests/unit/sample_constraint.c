@@ -17,6 +17,11 @@ static const row rows[] = {
     {MT_SOURCE_REGEX, "'[a-c]{2,3}|\\\\d+'", {"ab", "cca", "7", "123"}, {"", "a", "abca", "1a"}},
     {MT_SOURCE_REGEX, "'^(?:x|yé)*?$'", {"", "xx", "yé", "xyéx"}, {"y", "é"}},
     {MT_SOURCE_REGEX, "'[^a-y]\\\\p{Lu}.'", {"zAa", "日Ä語"}, {"aAa", "zaa", "zA\n"}},
+    {MT_SOURCE_REGEX,
+     "'.{2}.{0,3}'",
+     {"ab", "hello"},
+     {"a", "helloo"}}, /* tokens reach over the end of the first dots */
+    {MT_SOURCE_REGEX, "'(.{0,3}+-){2}'", {"hello-call-", "--"}, {"hello-call"}},
     {MT_SOURCE_GBNF,
      "'root ::= expr # a sum\\nexpr ::= term (\\'+\\' term)*\\nterm ::= [0-9]{1,2} | \\'(\\' expr \\')\\''",
      {"1", "1+22", "(1+(2))"},

@@ -11,6 +11,8 @@
 
 static uint32_t compile(mt_compiler *c, mt_expr e, uint32_t next);
 
+enum { PLAIN_FORKS = 2 }; /* forks within forks that are looked into for what may follow */
+
 /* A loop without a counter. Where the body comes at least once, it is where the loop is entered. */
 static uint32_t compile_loop(mt_compiler *c, const mt_expr_node *n, uint32_t next)
 {
@@ -44,21 +46,42 @@ static void mark_first(mt_program *p, uint32_t at)
         mark_first(p, p->targets[in->a + i]);
 }
 
+/* Whether a plain character may come first there. What a rule returns to, and what calls and repeats, may. */
+static bool begins_plain(const mt_program *p, uint32_t at, unsigned depth)
+{
+    const mt_instruction *in = mt_program_at(p, at);
+
+    if (in && in->op == MT_OP_FORK && depth > 0) {
+        for (uint32_t i = 0; i < in->b; i++)
+            if (begins_plain(p, p->targets[in->a + i], depth - 1))
+                return true;
+        return false;
+    }
+    if (in && in->op != MT_OP_BYTE && in->op != MT_OP_TEXT)
+        return true;
+    for (unsigned byte = 0; byte < 256; byte++)
+        if (mt_plain_byte((unsigned char)byte) && mt_program_reads(p, at, (uint8_t)byte))
+            return true;
+    return false;
+}
+
+/* Of a plain repetition with a bound the automaton says how many plain characters may follow, and not one more: only
+   where none can follow the last. */
 static uint32_t compile_repeat(mt_compiler *c, const mt_expr_node *n, uint32_t next)
 {
+    const bool plain = n->plain && (n->c == MT_GRAMMAR_UNLIMITED || !begins_plain(c->p, next, PLAIN_FORKS));
     uint32_t at, body;
 
     if (n->c == MT_GRAMMAR_UNLIMITED && n->b <= 1)
         return compile_loop(c, n, next);
-    if (n->b == 0 && n->c == 1 && !n->plain)
+    if (n->b == 0 && n->c == 1 && !plain)
         return compile_maybe(c, n, next);
-    at =
-        mt_program_emit(c, (mt_instruction){.op = MT_OP_REPEAT, .plain = n->plain, .b = n->b, .c = n->c, .next = next});
+    at = mt_program_emit(c, (mt_instruction){.op = MT_OP_REPEAT, .plain = plain, .b = n->b, .c = n->c, .next = next});
     body = compile(c, n->a, 0);
     if (c->full)
         return 0;
     c->p->code[at].a = body;
-    if (n->plain)
+    if (plain)
         mark_first(c->p, body);
     return at;
 }
