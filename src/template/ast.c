@@ -6,8 +6,6 @@
 #include "base/limits.h"
 #include "template/parser.h"
 
-enum { NODES_FIRST = 4 };
-
 mt_tpl_node *mt_tpl_node_new(mt_tpl_parser *p, mt_tpl_node_type type, const mt_tpl_token *at)
 {
     mt_tpl_node *node = mt_tpl_alloc(p->run, sizeof(*node));
@@ -23,19 +21,11 @@ mt_tpl_node *mt_tpl_node_new(mt_tpl_parser *p, mt_tpl_node_type type, const mt_t
 
 bool mt_tpl_nodes_add(mt_tpl_parser *p, mt_tpl_nodes *list, mt_tpl_node *node)
 {
-    if (!node)
-        return false;
-    if (list->count == list->cap) {
-        size_t cap = list->cap ? list->cap * 2 : NODES_FIRST;
-        mt_tpl_node **at = mt_tpl_alloc_array(p->run, cap, sizeof(*at));
+    mt_tpl_node **at = node ? mt_tpl_grow(p->run, list->at, list->count, 1, &list->cap, sizeof(*at)) : NULL;
 
-        if (!at)
-            return false;
-        if (list->count)
-            memcpy(at, list->at, list->count * sizeof(*at));
-        list->at = at;
-        list->cap = cap;
-    }
+    if (!at)
+        return false;
+    list->at = at;
     list->at[list->count++] = node;
     return true;
 }

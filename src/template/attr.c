@@ -304,10 +304,7 @@ static bool slice_text(mt_tpl_run *run, mt_tpl_str *s, bounds3 by, mt_tpl_value 
         for (int64_t n = by.step; n < 0 && i + 1 < by.count; n++)
             at = mt_utf8_before(s->data, at);
     }
-    if (!mt_tpl_set_str(out, mt_tpl_build_end(&b)))
-        return false;
-    out->as.str->markup = s->markup;
-    return true;
+    return mt_tpl_set_str(out, mt_tpl_build_end_like(&b, s));
 }
 
 static bool slice_list(mt_tpl_run *run, mt_tpl_value list, bounds3 by, mt_tpl_value *out)

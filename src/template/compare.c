@@ -433,6 +433,7 @@ static bool find(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, uint64
 
 bool mt_tpl_dict_set(mt_tpl_run *run, mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value value)
 {
+    mt_tpl_entry *entries;
     uint64_t hash;
     size_t at;
 
@@ -442,15 +443,10 @@ bool mt_tpl_dict_set(mt_tpl_run *run, mt_tpl_dict *d, mt_tpl_value key, mt_tpl_v
         d->at[at].value = value;
         return true;
     }
-    if (d->count == d->cap) {
-        mt_tpl_entry *entries = mt_tpl_alloc_array(run, d->cap * 2, sizeof(*entries));
-
-        if (!entries)
-            return false;
-        memcpy(entries, d->at, d->count * sizeof(*entries));
-        d->at = entries;
-        d->cap *= 2;
-    }
+    entries = mt_tpl_grow(run, d->at, d->count, 1, &d->cap, sizeof(*entries));
+    if (!entries)
+        return false;
+    d->at = entries;
     d->at[d->count++] = (mt_tpl_entry){.key = key, .value = value, .hash = hash};
     if (d->index && d->count * 2 <= d->slots)
         index_add(d, d->count - 1);

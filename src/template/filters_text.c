@@ -169,10 +169,7 @@ MT_TPL_BODY(indent)
             mt_tpl_build_str(&b, by);
         mt_tpl_build_str(&b, lines.at[i].as.str);
     }
-    if (!mt_tpl_set_str(out, mt_tpl_build_end(&b)))
-        return false;
-    out->as.str->markup = self.as.str->markup;
-    return true;
+    return mt_tpl_set_str(out, mt_tpl_build_end_like(&b, self.as.str));
 }
 
 MT_TPL_BODY(truncate)

@@ -131,20 +131,12 @@ static bool percent_int(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
 
 static bool percent_char(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
 {
-    mt_tpl_build c;
-    mt_tpl_str *text;
-
     spec->precision = -1; /* is for longer texts */
     if (v.kind == MT_TPL_STR && mt_tpl_str_chars(v.as.str) == 1)
         return mt_tpl_format_text(&f->out, v.as.str, spec);
     if (!MT_TPL_IS_INT(v))
         return mt_tpl_fail(f->run, "%%c requires int or char");
-    if (mt_tpl_as_int(v) < 0 || mt_tpl_as_int(v) > 0x10FFFF || (mt_tpl_as_int(v) & ~0x7FF) == 0xD800)
-        return mt_tpl_fail(f->run, "%%c arg not in range(0x110000)");
-    mt_tpl_build_init(&c, f->run);
-    mt_tpl_build_char(&c, (uint32_t)mt_tpl_as_int(v), true);
-    text = mt_tpl_build_end(&c);
-    return text && mt_tpl_format_text(&f->out, text, spec);
+    return mt_tpl_format_char(&f->out, mt_tpl_as_int(v), spec);
 }
 
 static bool percent_value(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
@@ -223,14 +215,6 @@ static bool percent_field(formatter *f)
     return next_argument(f, &v) && percent_value(f, v, &spec);
 }
 
-static bool finish(formatter *f, mt_tpl_value *out)
-{
-    if (!mt_tpl_set_str(out, mt_tpl_build_end(&f->out)))
-        return false;
-    out->as.str->markup = f->format->markup;
-    return true;
-}
-
 bool mt_tpl_format_percent(mt_tpl_run *run, const mt_tpl_str *format, mt_tpl_value value, mt_tpl_value *out)
 {
     formatter f = {.run = run, .format = format, .value = value, .mapping = value};
@@ -250,7 +234,7 @@ bool mt_tpl_format_percent(mt_tpl_run *run, const mt_tpl_str *format, mt_tpl_val
     }
     if (f.next < given && !mapping)
         return mt_tpl_fail(run, "not all arguments converted during string formatting");
-    return finish(&f, out);
+    return mt_tpl_set_str(out, mt_tpl_build_end_like(&f.out, format));
 }
 
 /* A word of a field's name that is all digits is a number, any other is -1. */
@@ -452,7 +436,7 @@ bool mt_tpl_format_braces(mt_tpl_run *run, const mt_tpl_str *format, const mt_tp
         else if (!brace_field(&f))
             return false;
     }
-    return finish(&f, out);
+    return mt_tpl_set_str(out, mt_tpl_build_end_like(&f.out, format));
 }
 
 bool mt_tpl_percent(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out)

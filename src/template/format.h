@@ -29,8 +29,9 @@ bool mt_tpl_format_value(mt_tpl_build *b, mt_tpl_value value, const mt_tpl_str *
 bool mt_tpl_format_int(mt_tpl_build *b, int64_t value, const mt_tpl_spec *spec);
 bool mt_tpl_format_float(mt_tpl_build *b, double value, const mt_tpl_spec *spec);
 
-/* Text within spec's width. */
+/* Text within spec's width, and the character of a code point. */
 bool mt_tpl_format_text(mt_tpl_build *b, mt_tpl_str *text, const mt_tpl_spec *spec);
+bool mt_tpl_format_char(mt_tpl_build *b, int64_t code, const mt_tpl_spec *spec);
 
 /* The operator %: of a string, or of numbers. */
 bool mt_tpl_percent(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out);

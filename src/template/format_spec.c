@@ -117,6 +117,19 @@ bool mt_tpl_format_text(mt_tpl_build *b, mt_tpl_str *text, const mt_tpl_spec *sp
     return aligned(b, text, 0, spec, spec->align ? spec->align : '<');
 }
 
+bool mt_tpl_format_char(mt_tpl_build *b, int64_t code, const mt_tpl_spec *spec)
+{
+    mt_tpl_build c;
+    mt_tpl_str *text;
+
+    if (code < 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
+        return mt_tpl_fail(b->run, "%%c arg not in range(0x110000)");
+    mt_tpl_build_init(&c, b->run);
+    mt_tpl_build_char(&c, (uint32_t)code, true);
+    text = mt_tpl_build_end(&c);
+    return text && mt_tpl_format_text(b, text, spec);
+}
+
 /* Separators between groups of digits. With '0' filling, Python groups the filling as well: zeros are put in front. */
 static size_t group_digits(const char *digits, size_t count, size_t size, char separator, size_t least, char *out)
 {
@@ -239,17 +252,8 @@ static bool format_number(mt_tpl_build *b, mt_tpl_value value, mt_tpl_spec *spec
         return mt_tpl_fail(b->run, "Unknown format code '%c' for object of type 'int'", spec->type);
     if (spec->precision >= 0)
         return mt_tpl_fail(b->run, "Precision not allowed in integer format specifier");
-    if (spec->type == 'c') {
-        mt_tpl_build c;
-        int64_t code = mt_tpl_as_int(value);
-
-        if (code < 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
-            return mt_tpl_fail(b->run, "%%c arg not in range(0x110000)");
-        mt_tpl_build_init(&c, b->run);
-        mt_tpl_build_char(&c, (uint32_t)code, true);
-        mt_tpl_str *text = mt_tpl_build_end(&c);
-        return text && aligned(b, text, 0, spec, spec->align ? spec->align : '<');
-    }
+    if (spec->type == 'c')
+        return mt_tpl_format_char(b, mt_tpl_as_int(value), spec);
     return mt_tpl_format_int(b, mt_tpl_as_int(value), spec);
 }
 

@@ -9,7 +9,7 @@
 #include "template/number.h"
 #include "template/unicode.h"
 
-enum { TOKENS_FIRST = 64, NUMBER_MAX = 400 };
+enum { NUMBER_MAX = 400 };
 
 typedef struct lexer {
     mt_tpl_run *run;
@@ -80,19 +80,11 @@ static bool located(lexer *lx, size_t at)
 
 static mt_tpl_token *add(lexer *lx, mt_tpl_token_type type, size_t at)
 {
-    mt_tpl_token *token;
+    mt_tpl_token *tokens = mt_tpl_grow(lx->run, lx->tokens, lx->count, 1, &lx->cap, sizeof(*tokens)), *token;
 
-    if (lx->count == lx->cap) {
-        size_t cap = lx->cap ? lx->cap * 2 : TOKENS_FIRST;
-        mt_tpl_token *tokens = mt_tpl_alloc_array(lx->run, cap, sizeof(*tokens));
-
-        if (!tokens)
-            return NULL;
-        if (lx->count)
-            memcpy(tokens, lx->tokens, lx->count * sizeof(*tokens));
-        lx->tokens = tokens;
-        lx->cap = cap;
-    }
+    if (!tokens)
+        return NULL;
+    lx->tokens = tokens;
     token = &lx->tokens[lx->count++];
     place(lx, at);
     *token = (mt_tpl_token){.type = type, .line = lx->line, .column = lx->column};

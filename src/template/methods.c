@@ -1,7 +1,5 @@
 /* The methods of everything but str. What would change a list or dict is refused where attributes are looked up, so it
    is not here. */
-#include "template/methods.h"
-
 #include "template/builtin.h"
 #include "template/compare.h"
 #include "template/iter.h"

@@ -2,7 +2,6 @@
 
 #include "base/utf8.h"
 #include "template/builtin.h"
-#include "template/methods.h"
 #include "template/text.h"
 #include "template/unicode.h"
 
@@ -52,20 +51,6 @@ MT_TPL_BODY(str_isidentifier)
     if (s->len && !mt_tpl_is_name_start(mt_utf8_at(s->data)))
         *out = mt_tpl_bool(false);
     return true;
-}
-
-bool mt_tpl_is_all_case(const mt_tpl_str *s, bool upper)
-{
-    bool cased = false;
-
-    for (size_t at = 0; at < s->len; at += mt_utf8_size(s->data[at])) {
-        uint32_t c = mt_utf8_at(s->data + at);
-
-        if (mt_tpl_is_title(c) || (upper ? mt_tpl_is_lower(c) : mt_tpl_is_upper(c)))
-            return false;
-        cased = cased || (upper ? mt_tpl_is_upper(c) : mt_tpl_is_lower(c));
-    }
-    return cased;
 }
 
 MT_TPL_BODY(str_iscase)
@@ -142,10 +127,7 @@ MT_TPL_BODY(str_expandtabs)
         mt_tpl_build_sub(&b, s, at, at + n);
         column = s->data[at] == '\n' || s->data[at] == '\r' ? 0 : column + 1;
     }
-    if (!mt_tpl_set_str(out, mt_tpl_build_end(&b)))
-        return false;
-    out->as.str->markup = s->markup;
-    return true;
+    return mt_tpl_set_str(out, mt_tpl_build_end_like(&b, s));
 }
 
 MT_TPL_BODY(str_unsupported)

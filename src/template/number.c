@@ -125,10 +125,7 @@ static bool repeat(mt_tpl_run *run, mt_tpl_value v, mt_tpl_value times, mt_tpl_v
     if (v.kind == MT_TPL_STR) {
         mt_tpl_build_init(&b, run);
         mt_tpl_build_fill(&b, v.as.str, (size_t)count);
-        if (!mt_tpl_set_str(out, mt_tpl_build_end(&b)))
-            return false;
-        out->as.str->markup = v.as.str->markup;
-        return true;
+        return mt_tpl_set_str(out, mt_tpl_build_end_like(&b, v.as.str));
     }
     for (int64_t n = 0; v.as.list->count && n < count; n++) {
         if (!mt_tpl_charge(run, v.as.list->count))

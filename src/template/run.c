@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 
-enum { BYTES_PER_STEP = 16 };
+enum { BYTES_PER_STEP = 16, LIST_FIRST = 4 };
 
 /* An error's text is cut at its limit, never inside a character. */
 static void trim_text(char *text)
@@ -84,6 +84,23 @@ void *mt_tpl_alloc(mt_tpl_run *run, size_t size)
 void *mt_tpl_alloc_array(mt_tpl_run *run, size_t count, size_t size)
 {
     return mt_tpl_alloc(run, count > SIZE_MAX / size ? SIZE_MAX : count * size);
+}
+
+void *mt_tpl_grow(mt_tpl_run *run, void *list, size_t count, size_t more, size_t *cap, size_t size)
+{
+    size_t room = *cap ? *cap : LIST_FIRST;
+    void *larger;
+
+    if (more <= *cap - count)
+        return list;
+    while (room - count < more)
+        room *= 2;
+    larger = mt_tpl_alloc_array(run, room, size);
+    if (larger && count)
+        memcpy(larger, list, count * size);
+    if (larger)
+        *cap = room;
+    return larger;
 }
 
 bool mt_tpl_charge(mt_tpl_run *run, uint64_t steps)

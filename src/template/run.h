@@ -52,6 +52,10 @@ void mt_tpl_locate(mt_tpl_run *run, uint32_t line, uint32_t column);
 void *mt_tpl_alloc(mt_tpl_run *run, size_t size) MT_NODISCARD;
 void *mt_tpl_alloc_array(mt_tpl_run *run, size_t count, size_t size) MT_NODISCARD;
 
+/* A list of `count` items of `size` bytes with room for one or `more` behind them: the list itself, or a copy with a
+   larger *cap. */
+void *mt_tpl_grow(mt_tpl_run *run, void *list, size_t count, size_t more, size_t *cap, size_t size) MT_NODISCARD;
+
 /* Pays for work; false when the template has used up its steps. mt_tpl_charge_bytes pays for a pass over text. */
 bool mt_tpl_charge(mt_tpl_run *run, uint64_t steps) MT_NODISCARD;
 bool mt_tpl_charge_bytes(mt_tpl_run *run, size_t bytes) MT_NODISCARD;

@@ -19,8 +19,6 @@
 
 #include "base/limits.h"
 
-enum { LOADS_FIRST = 8 };
-
 typedef struct function {
     uint32_t depth, slots;
 } function;
@@ -67,17 +65,11 @@ static bool find(const frame *f, const mt_tpl_str *name, mt_tpl_ref *out)
 
 static mt_tpl_load *add_load(resolver *r, mt_tpl_scope *scope, mt_tpl_load load)
 {
-    if (scope->count == scope->cap) {
-        size_t cap = scope->cap ? scope->cap * 2 : LOADS_FIRST;
-        mt_tpl_load *at = mt_tpl_alloc_array(r->run, cap, sizeof(*at));
+    mt_tpl_load *at = mt_tpl_grow(r->run, scope->at, scope->count, 1, &scope->cap, sizeof(*at));
 
-        if (!at)
-            return NULL;
-        if (scope->count)
-            memcpy(at, scope->at, scope->count * sizeof(*at));
-        scope->at = at;
-        scope->cap = cap;
-    }
+    if (!at)
+        return NULL;
+    scope->at = at;
     scope->at[scope->count] = load;
     return &scope->at[scope->count++];
 }

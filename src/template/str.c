@@ -6,7 +6,7 @@
 
 #include "base/utf8.h"
 
-enum { CAP_FIRST = 32, SPANS_FIRST = 4 };
+enum { CAP_FIRST = 32 };
 
 mt_tpl_str *mt_tpl_str_new(mt_tpl_run *run, const char *data, size_t len, bool untrusted)
 {
@@ -228,21 +228,16 @@ static bool reserve(mt_tpl_build *b, size_t len)
 
 static void mark(mt_tpl_build *b, size_t begin, size_t end)
 {
+    mt_range *spans;
+
     if (b->span_count && b->spans[b->span_count - 1].end >= begin) {
         b->spans[b->span_count - 1].end = end;
         return;
     }
-    if (b->span_count == b->span_cap) {
-        size_t cap = b->span_cap ? b->span_cap * 2 : SPANS_FIRST;
-        mt_range *spans = mt_tpl_alloc_array(b->run, cap, sizeof(*spans));
-
-        if (!spans)
-            return;
-        if (b->span_count)
-            memcpy(spans, b->spans, b->span_count * sizeof(*spans));
-        b->spans = spans;
-        b->span_cap = cap;
-    }
+    spans = mt_tpl_grow(b->run, b->spans, b->span_count, 1, &b->span_cap, sizeof(*spans));
+    if (!spans)
+        return;
+    b->spans = spans;
     b->spans[b->span_count++] = (mt_range){begin, end};
 }
 
@@ -339,4 +334,13 @@ mt_tpl_str *mt_tpl_build_end(mt_tpl_build *b)
         s->span_count = b->span_count;
     }
     return s;
+}
+
+mt_tpl_str *mt_tpl_build_end_like(mt_tpl_build *b, const mt_tpl_str *s)
+{
+    mt_tpl_str *made = mt_tpl_build_end(b);
+
+    if (made)
+        made->markup = s->markup;
+    return made;
 }

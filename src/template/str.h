@@ -56,5 +56,6 @@ void mt_tpl_build_str(mt_tpl_build *b, const mt_tpl_str *s);
 void mt_tpl_build_sub(mt_tpl_build *b, const mt_tpl_str *s, size_t begin, size_t end);
 void mt_tpl_build_printf(mt_tpl_build *b, const char *fmt, ...) MT_PRINTF(2, 3); /* trusted; short */
 mt_tpl_str *mt_tpl_build_end(mt_tpl_build *b) MT_NODISCARD;
+mt_tpl_str *mt_tpl_build_end_like(mt_tpl_build *b, const mt_tpl_str *s) MT_NODISCARD; /* markup where s is */
 
 #endif

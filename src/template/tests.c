@@ -4,7 +4,6 @@
 #include "template/compare.h"
 #include "template/format.h"
 #include "template/iter.h"
-#include "template/methods.h"
 #include "template/number.h"
 #include "template/repr.h"
 #include "template/text.h"

@@ -6,19 +6,11 @@
 #include "template/repr.h"
 #include "template/unicode.h"
 
-/* A part of markup, or what is made of it, is markup. */
-static mt_tpl_str *like(const mt_tpl_str *s, mt_tpl_str *made)
-{
-    if (made)
-        made->markup = s->markup;
-    return made;
-}
-
 static bool add_part(mt_tpl_run *run, const mt_tpl_str *s, size_t begin, size_t end, mt_tpl_items *out)
 {
     mt_tpl_value part;
 
-    return mt_tpl_charge(run, 1) && mt_tpl_set_str(&part, like(s, mt_tpl_str_sub(run, s, begin, end))) &&
+    return mt_tpl_charge(run, 1) && mt_tpl_set_str(&part, mt_tpl_str_sub(run, s, begin, end)) &&
            mt_tpl_items_add(run, out, part);
 }
 
@@ -52,7 +44,7 @@ mt_tpl_str *mt_tpl_strip(mt_tpl_run *run, mt_tpl_str *s, const mt_tpl_str *chars
         if (!mt_tpl_charge(run, cost))
             return NULL;
     }
-    return begin == 0 && end == s->len ? s : like(s, mt_tpl_str_sub(run, s, begin, end));
+    return begin == 0 && end == s->len ? s : mt_tpl_str_sub(run, s, begin, end);
 }
 
 size_t mt_tpl_find(const mt_tpl_str *s, const mt_tpl_str *what, size_t begin, size_t end)
@@ -101,7 +93,7 @@ static mt_tpl_str *interleave(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl
             break;
     }
     mt_tpl_build_sub(&b, s, at, s->len);
-    return mt_tpl_build_end(&b);
+    return mt_tpl_build_end_like(&b, s);
 }
 
 mt_tpl_str *mt_tpl_replace(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_str *from, const mt_tpl_str *to,
@@ -113,7 +105,7 @@ mt_tpl_str *mt_tpl_replace(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_st
     if (!mt_tpl_charge_bytes(run, s->len))
         return NULL;
     if (from->len == 0)
-        return like(s, interleave(run, s, to, count));
+        return interleave(run, s, to, count);
     mt_tpl_build_init(&b, run);
     while (count != 0 && !run->failed) {
         size_t found = mt_tpl_find(s, from, at, s->len);
@@ -126,7 +118,7 @@ mt_tpl_str *mt_tpl_replace(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_st
         count -= count > 0;
     }
     mt_tpl_build_sub(&b, s, at, s->len);
-    return like(s, mt_tpl_build_end(&b));
+    return mt_tpl_build_end_like(&b, s);
 }
 
 /* A capital sigma is lower-cased to its final form after a letter and before none; other characters are in between. */
@@ -152,6 +144,20 @@ static bool is_final_sigma(const mt_tpl_str *s, size_t at)
             break;
     }
     return true;
+}
+
+bool mt_tpl_is_all_case(const mt_tpl_str *s, bool upper)
+{
+    bool cased = false;
+
+    for (size_t at = 0; at < s->len; at += mt_utf8_size(s->data[at])) {
+        uint32_t c = mt_utf8_at(s->data + at);
+
+        if (mt_tpl_is_title(c) || (upper ? mt_tpl_is_lower(c) : mt_tpl_is_upper(c)))
+            return false;
+        cased = cased || (upper ? mt_tpl_is_upper(c) : mt_tpl_is_lower(c));
+    }
+    return cased;
 }
 
 static size_t map_char(const mt_tpl_str *s, size_t at, mt_tpl_case to, bool first, uint32_t out[MT_TPL_CASE_MAX])
@@ -200,7 +206,7 @@ mt_tpl_str *mt_tpl_change_case(mt_tpl_run *run, const mt_tpl_str *s, mt_tpl_case
             mt_tpl_build_char(&b, mapped[i], mt_tpl_str_untrusted(s, at, at + n));
         first = to == MT_TPL_TITLE && !mt_tpl_is_cased(mt_utf8_at(s->data + at));
     }
-    return like(s, mt_tpl_build_end(&b));
+    return mt_tpl_build_end_like(&b, s);
 }
 
 mt_tpl_str *mt_tpl_pad(mt_tpl_run *run, mt_tpl_str *s, int64_t width, const mt_tpl_str *fill, mt_tpl_sides text_at)
@@ -220,7 +226,7 @@ mt_tpl_str *mt_tpl_pad(mt_tpl_run *run, mt_tpl_str *s, int64_t width, const mt_t
     mt_tpl_build_fill(&b, fill, left);
     mt_tpl_build_str(&b, s);
     mt_tpl_build_fill(&b, fill, missing - left);
-    return like(s, mt_tpl_build_end(&b));
+    return mt_tpl_build_end_like(&b, s);
 }
 
 mt_tpl_str *mt_tpl_join(mt_tpl_run *run, const mt_tpl_str *separator, const mt_tpl_value *items, size_t count)
@@ -247,7 +253,7 @@ mt_tpl_str *mt_tpl_reverse_text(mt_tpl_run *run, const mt_tpl_str *s)
         mt_tpl_build_sub(&b, s, begin, end);
         end = begin;
     }
-    return like(s, mt_tpl_build_end(&b));
+    return mt_tpl_build_end_like(&b, s);
 }
 
 static size_t skip_space(const mt_tpl_str *s, size_t at)

@@ -20,6 +20,7 @@ mt_tpl_str *mt_tpl_strip(mt_tpl_run *run, mt_tpl_str *s, const mt_tpl_str *chars
 mt_tpl_str *mt_tpl_replace(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_str *from, const mt_tpl_str *to,
                            int64_t count); /* < 0: all */
 mt_tpl_str *mt_tpl_change_case(mt_tpl_run *run, const mt_tpl_str *s, mt_tpl_case to);
+bool mt_tpl_is_all_case(const mt_tpl_str *s, bool upper); /* str.isupper, str.islower */
 mt_tpl_str *mt_tpl_pad(mt_tpl_run *run, mt_tpl_str *s, int64_t width, const mt_tpl_str *fill, mt_tpl_sides text_at);
 mt_tpl_str *mt_tpl_join(mt_tpl_run *run, const mt_tpl_str *separator, const mt_tpl_value *items, size_t count);
 mt_tpl_str *mt_tpl_reverse_text(mt_tpl_run *run, const mt_tpl_str *s);

@@ -7,8 +7,6 @@
 #include "template/iter.h"
 #include "template/repr.h"
 
-enum { ITEMS_FIRST = 4 };
-
 mt_tpl_value mt_tpl_none(void)
 {
     return (mt_tpl_value){.kind = MT_TPL_NONE};
@@ -147,21 +145,10 @@ bool mt_tpl_length(mt_tpl_value v, size_t *out)
 
 static bool items_reserve(mt_tpl_run *run, mt_tpl_items *items, size_t more)
 {
-    size_t cap = items->cap ? items->cap : ITEMS_FIRST;
-    mt_tpl_value *at;
+    mt_tpl_value *at = mt_tpl_grow(run, items->at, items->count, more, &items->cap, sizeof(*at));
 
-    if (more <= items->cap - items->count)
-        return true;
-    while (cap - items->count < more)
-        cap *= 2;
-    at = mt_tpl_alloc_array(run, cap, sizeof(*at));
-    if (!at)
-        return false;
-    if (items->count)
-        memcpy(at, items->at, items->count * sizeof(*at));
-    items->at = at;
-    items->cap = cap;
-    return true;
+    items->at = at ? at : items->at;
+    return at || more == 0;
 }
 
 bool mt_tpl_items_add(mt_tpl_run *run, mt_tpl_items *items, mt_tpl_value v)

@@ -1,9 +1,5 @@
 #include "template/watch.h"
 
-#include <string.h>
-
-enum { MARKS_FIRST = 16 };
-
 void mt_tpl_watch_list(mt_tpl_value list)
 {
     for (size_t i = 0; list.kind == MT_TPL_LIST && i < list.as.list->count; i++)
@@ -13,19 +9,14 @@ void mt_tpl_watch_list(mt_tpl_value list)
 
 size_t mt_tpl_watch_begin(mt_tpl_run *run, mt_tpl_watch *watch, mt_tpl_value item, const mt_tpl_build *out)
 {
+    mt_mark *marks;
+
     if (!watch || watch->out != out || item.kind != MT_TPL_DICT || item.as.dict->watched == 0)
         return MT_TPL_UNCOUNTED;
-    if (watch->count == watch->cap) {
-        size_t cap = watch->cap ? watch->cap * 2 : MARKS_FIRST;
-        mt_mark *marks = mt_tpl_alloc_array(run, cap, sizeof(*marks));
-
-        if (!marks)
-            return MT_TPL_UNCOUNTED;
-        if (watch->count)
-            memcpy(marks, watch->marks, watch->count * sizeof(*marks));
-        watch->marks = marks;
-        watch->cap = cap;
-    }
+    marks = mt_tpl_grow(run, watch->marks, watch->count, 1, &watch->cap, sizeof(*marks));
+    if (!marks)
+        return MT_TPL_UNCOUNTED;
+    watch->marks = marks;
     watch->marks[watch->count] =
         (mt_mark){.item = item.as.dict->watched - 1, .bytes = {.begin = out->len, .end = out->len}};
     return watch->count++;
