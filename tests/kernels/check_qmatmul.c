@@ -127,6 +127,22 @@ static void large_sums(check *c, mt_mat shape, float part)
     check_release(c);
 }
 
+/* Rows whose elements are nearly too small to be told from 0, or too large for numbers. */
+static void far_from_one(check *c, mt_mat shape, int power)
+{
+    problem p;
+    setup(c, &p, shape, 1, CHECK_NORMAL);
+    float *row = p.x + (p.index ? p.index[0] : 0) * p.ldx;
+    for (size_t i = 0; i < shape.k; i++)
+        row[i] = ldexpf(row[i], power);
+    float *y = outputs(c, &p);
+    p.want = outputs(c, &p);
+    run(c, c->ref, &p, p.want, 0, shape.n);
+    run(c, c->k, &p, y, 0, shape.n);
+    compare(c, &p, y, 0, shape.n, "far from one");
+    check_release(c);
+}
+
 static const mt_mat shapes[] = {
 #define AFFINE(b, g, s)                                                               \
     {                                                                                 \
@@ -172,6 +188,8 @@ void check_qmatmul(check *c)
                                       1.0f, 3.0f,  1e3f,  1e6f,  -0.1f, -1.0f};
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
             large_sums(c, sized(s, 5, 4), parts[i]);
+        for (int power = -148; power <= 124; power += 4)
+            far_from_one(c, sized(s, 8, 4 + check_below(c, 5)), power);
         column_ranges(c, sized(s, 19, 3), 1 + check_below(c, 3));
         column_ranges(c, sized(s, 19, 3), 4 + check_below(c, 12));
     }

@@ -10,7 +10,7 @@
 
    v0-3 and v4-7 sums of even and odd quads, v8-9 and v10-11 x of these, v14 folded and v28 turned sums, v15 scales of a
    group, v16-23 low and v24-27 high nibbles, v29 mul of four blocks, v30 15, v31 the numbers that nibbles stand for;
-   v12 and v13 are left for a and a half. */
+   v12 is left for a. */
 #include "kernels/neon/qmx.h"
 
 #include "kernels/neon/qload.h"
@@ -30,7 +30,7 @@ enum { TURN = 4 /* groups */ };
 #define PAIRS(to, a, b) "addp v" #to ".4s, v" #a ".4s, v" #b ".4s\n"
 #define NEXT_ADD "ldr q28, [%[turn]], #16\n"
 #define NEXT_MUL "ldr q29, [%[turn]], #16\n"
-#define NEXT_SCALE "ldr d15, [%[s]], #8\n shll v15.4s, v15.4h, #16\n fmul v15.4s, v15.4s, %[half].4s\n"
+#define NEXT_SCALE "ldr d15, [%[s]], #8\n shll v15.4s, v15.4h, #16\n"
 #define TURN_SUM(b) "fmla v28.4s, v14.4s, v29.s[" #b "]\n"
 #define ADD "fmla %[a].4s, v28.4s, v15.4s\n"
 
@@ -66,22 +66,22 @@ enum { TURN = 4 /* groups */ };
     "add %[x], %[x], #128\n subs %[turns], %[turns], #1\n b.ne 1b\n"
 /* clang-format on */
 
-/* `turns` > 0 turns of four columns. scales: eight zeros, then [group][4] bf16, doubled */
+/* `turns` > 0 turns of four columns. scales: eight zeros, then [group][4] bf16; stream: as mt_nibble_stream writes it,
+   halved */
 MT_INLINE float32x4_t turns_of(const mt_nibble_row *row, const uint8_t *const p[4], const uint16_t *scales,
-                               size_t turns)
+                               const float *stream, size_t turns)
 {
     static const int32_t start[4] = {MT_DOT_BITS, 0, 0, 0};
     const uint8_t *w0 = p[0], *w1 = p[1], *w2 = p[2], *w3 = p[3];
     const int8_t *x = row->x;
-    const float *turn = row->stream;
+    const float *turn = stream;
     const uint16_t *s = scales;
-    const float32x4_t half = vdupq_n_f32(0.5f);
     float32x4_t a = vdupq_n_f32(0.0f);
     register uint8x16_t numbers __asm__("v31") = mt_coder_of(MT_CODE_E2M1).bytes[0];
     __asm__ volatile(BEGIN LOOP END
                      : [a] "+w"(a), [w0] "+r"(w0), [w1] "+r"(w1), [w2] "+r"(w2), [w3] "+r"(w3), [x] "+r"(x),
                        [turn] "+r"(turn), [s] "+r"(s), [turns] "+r"(turns)
-                     : [start] "r"(start), [half] "w"(half), "w"(numbers)
+                     : [start] "r"(start), "w"(numbers)
                      : "memory", "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v14",
                        "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28",
                        "v29", "v30");
@@ -116,36 +116,42 @@ MT_INLINE void widen(uint16_t *out, uint8x16_t e)
     vst1q_u16(out + 8, vmaxq_u16(vshll_high_n_u8(e, 7), vdupq_n_u16(0x40)));
 }
 
-/* Exponents of four columns, turned and widened */
+MT_INLINE void write_sixteen(uint16_t *out, const uint8_t *const s[4], size_t g)
+{
+    const uint8x16_t a = vld1q_u8(s[0] + g), b = vld1q_u8(s[1] + g), c = vld1q_u8(s[2] + g), d = vld1q_u8(s[3] + g);
+    const uint8x16_t ac = vzip1q_u8(a, c), bd = vzip1q_u8(b, d), ac2 = vzip2q_u8(a, c), bd2 = vzip2q_u8(b, d);
+    widen(out + 4 * g, vzip1q_u8(ac, bd));
+    widen(out + 4 * g + 16, vzip2q_u8(ac, bd));
+    widen(out + 4 * g + 32, vzip1q_u8(ac2, bd2));
+    widen(out + 4 * g + 48, vzip2q_u8(ac2, bd2));
+}
+
+/* Exponents of four columns, turned and widened; the last sixteen groups may overlap those before them */
 MT_INLINE void write_scales(uint16_t *out, const uint8_t *const s[4], size_t groups)
 {
-    static const uint8_t turned[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
-    size_t g = 0;
-    for (; g + 16 <= groups; g += 16, out += 64) {
-        const uint8x16_t a = vld1q_u8(s[0] + g), b = vld1q_u8(s[1] + g), c = vld1q_u8(s[2] + g), d = vld1q_u8(s[3] + g);
-        const uint8x16_t ac = vzip1q_u8(a, c), bd = vzip1q_u8(b, d), ac2 = vzip2q_u8(a, c), bd2 = vzip2q_u8(b, d);
-        widen(out, vzip1q_u8(ac, bd));
-        widen(out + 16, vzip2q_u8(ac, bd));
-        widen(out + 32, vzip1q_u8(ac2, bd2));
-        widen(out + 48, vzip2q_u8(ac2, bd2));
-    }
-    for (; g + 4 <= groups; g += 4, out += 16) {
-        uint8_t four[16];
-        MT_UNROLL
+    for (size_t g = 0; groups >= 16 && g < groups; g += 16)
+        write_sixteen(out, s, g + 16 <= groups ? g : groups - 16);
+    for (size_t g = 0; groups < 16 && g < groups; g++)
         for (size_t c = 0; c < 4; c++)
-            memcpy(four + 4 * c, s[c] + g, 4);
-        widen(out, vqtbl1q_u8(vld1q_u8(four), vld1q_u8(turned)));
-    }
-    for (; g < groups; g++, out += 4)
-        for (size_t c = 0; c < 4; c++)
-            out[c] = s[c][g] ? (uint16_t)(s[c][g] << 7) : 0x40;
+            out[4 * g + c] = s[c][g] ? (uint16_t)(s[c][g] << 7) : 0x40;
+}
+
+/* Codes stand for twice the weights: the loop has sums turned to their halves instead of halving each scale. That is
+   the same to the last bit: a scale of activations has its two last bits cleared, so that half of a sum has all of its
+   bits, however small it is; and one too large for a number is so already by its `add` (block.h). */
+static void write_halves(float *out, const mt_nibble_row *row)
+{
+    for (size_t i = 0; i < mt_nibble_floats(row->groups); i += 4)
+        vst1q_f32(out + i, vmulq_n_f32(vld1q_f32(row->stream + i), 0.5f));
 }
 
 void mt_q_mx_dotprod(float *y, size_t n0, size_t step, const mt_nibble_row *row, uint8_t *scratch)
 {
     const mt_mat *w = row->w;
-    uint16_t *scales = (uint16_t *)(void *)scratch;
+    float *stream = (float *)(void *)scratch;
+    uint16_t *scales = (uint16_t *)(void *)(stream + mt_nibble_floats(row->groups));
     const size_t turns = row->groups / TURN;
+    write_halves(stream, row);
     memset(scales, 0, 8 * sizeof *scales);
     for (size_t j = n0; j < n0 + step; j++) {
         const uint8_t *p[4], *s[4];
@@ -154,7 +160,7 @@ void mt_q_mx_dotprod(float *y, size_t n0, size_t step, const mt_nibble_row *row,
             s[c] = w->scales + (j + c * step) * w->scale_stride;
         }
         write_scales(scales + 8, s, row->groups);
-        float32x4_t a = turns ? turns_of(row, p, scales, turns) : vdupq_n_f32(0.0f);
+        float32x4_t a = turns ? turns_of(row, p, scales, stream, turns) : vdupq_n_f32(0.0f);
         a = rest(a, row, p, scales, turns * TURN);
         vst1q_lane_f32(y + j, a, 0);
         vst1q_lane_f32(y + j + step, a, 1);
