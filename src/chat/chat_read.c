@@ -174,7 +174,7 @@ static bool read_call(mt_chat *chat, mt_chat_message *m, const json_t *call, mt_
     return true;
 }
 
-/* The old form: one call without an id, so that it gets one. */
+/* "function_call", OpenAI's old form: one call without an id, so that it gets one. */
 static bool read_function_call(mt_chat *chat, const json_t *call, mt_chat_message *out, mt_error *err)
 {
     const char *id = mt_arena_printf(chat->arena, "call_%zu", out->index);
@@ -187,7 +187,7 @@ static bool read_function_call(mt_chat *chat, const json_t *call, mt_chat_messag
     return true;
 }
 
-/* What answers a call of the old form answers the last one. */
+/* The id of the last call, which a message of the old role "function" answers. */
 static mt_chat_text last_id(const mt_chat *chat)
 {
     for (size_t i = chat->count; i-- > 0;)

@@ -170,7 +170,8 @@ static bool broken_arguments(maker *m, const json_t *given, mt_tpl_value *out)
     return m->profile->broken_as_text || mt_tpl_set_name(m->run, dict, MT_CHAT_BROKEN, text);
 }
 
-/* An object, where it is one or a string that holds one; or its JSON, where the template wants that. */
+/* The arguments of a call as an object, where they are one or a string that holds one; or as JSON text, where the
+   template wants that. */
 static bool arguments_of(maker *m, const json_t *given, mt_tpl_value *out)
 {
     json_t *parsed;

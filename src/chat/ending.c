@@ -91,7 +91,8 @@ bool mt_chat_ending_mark(mt_chat *chat, mt_error *err)
     return tag_text(chat, text, err);
 }
 
-/* Where the tag begins; the length of the text when it is not there. Last, as messages may have it, too. */
+/* Where the tag begins that tag_text put behind the last message; the length of the text when it is not there. The
+   last one is meant, as messages may have the same words. */
 static size_t find_tag(const mt_buf *text)
 {
     for (size_t at = text->len; at >= TRIMMED; at--)

@@ -4,7 +4,7 @@
 
 #include "chat/format_words.h"
 
-/* Sets name, without "functions." before it. */
+/* Makes the name of the call of a recipient, which may have "functions." before it. */
 static void recipient(mt_parser *p, const char *text, size_t len)
 {
     static const char prefix[] = "functions.";
@@ -128,7 +128,7 @@ const mt_format mt_format_functionary_v31 = {.name = "functionary_v31",
                                              .read = &functionary_table,
                                              .write = functionary_v31_calls};
 
-/* functions.NAME:INDEX is the id, and has to come back as it is. */
+/* Kimi writes functions.NAME:INDEX, which is also the id and has to come back as it is. */
 static void kimi_named(mt_parser *p)
 {
     const mt_parse_word whole = p->name;

@@ -36,7 +36,7 @@ static const mt_parse_state granite_think_states[] = {
 static const mt_parse_table granite_think = {
     .states = granite_think_states, .start = START, .opened = OPENED, .answer = ANSWER};
 
-/* Its markers are tokens that text does not have, and may come anywhere. */
+/* Gemma's markers are tokens that text does not have, and reasoning may come anywhere. */
 static const mt_parse_state gemma_think_states[] = {
     [ANSWER] = CONTENT({"<|channel>thought", THOUGHT, 0}, {"<channel|>", ANSWER, 0}),
     [OPENED] = SKIP(THOUGHT, {"<|channel>thought", THOUGHT, 0}, {"<channel|>", ANSWER, 0}),

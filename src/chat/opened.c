@@ -22,7 +22,7 @@ static const struct {
     {"Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"},
 };
 
-/* One more than where the word is found last, not in or over a range; 0 when it is not there. */
+/* One more than where the word is found last, not in or over an untrusted range; 0 when it is not there. */
 static size_t find_last(const char *text, size_t len, size_t begin, const char *word, const mt_range *untrusted,
                         size_t count)
 {

@@ -52,7 +52,7 @@ static match scan(const mt_parser *p, const mt_parse_machine *m, mt_parse_rule *
     return best;
 }
 
-/* Whether markers mean nothing here. */
+/* Whether the text is within a string, in which markers mean nothing. */
 static bool within_string(const mt_parser *p, mt_parse_does does)
 {
     if (does == MT_DOES_CALLS || does == MT_DOES_ARGUMENTS)
@@ -72,7 +72,7 @@ static void content(mt_parser *p, mt_parse_machine *m, const char *text, size_t 
         mt_parse_byte(p, next, text[i]);
 }
 
-/* Where a header leads. */
+/* The state that a whole header leads to. */
 static uint8_t route(mt_parser *p, mt_parse_machine *m, const mt_parse_state *state, const char *marker)
 {
     mt_parse_route to = m->table->route(p, p->held.len ? p->held.data : "", state);
@@ -166,7 +166,7 @@ static void fire(mt_parser *p, mt_parse_machine *m, const mt_parse_rule *rule)
         mt_parse_quoted(p, true);
 }
 
-/* A value goes on: what looked like its end was a part of it. */
+/* The value of an argument goes on: what looked like its end was a part of it. */
 static void reopen(mt_parser *p, mt_parse_machine *m, const mt_parse_state *state)
 {
     const mt_parse_state *value = &m->table->states[state->other];

@@ -154,7 +154,7 @@ static void argument_byte(mt_parser *p, char b)
         mt_buf_add(&p->held, &b, 1);
 }
 
-/* It was no call. The bracket that says so may begin one. */
+/* What was collected is no list of calls, and b said so; where b is a bracket, a list may begin there. */
 static void give_up(mt_parser *p, mt_parse_machine *m, char b)
 {
     const bool again = b == '[' && uncertain(p, m);

@@ -5,7 +5,7 @@
 #include "base/json_tree.h"
 #include "chat/parse_core.h"
 
-/* Types a schema allows; of a value, the one that it has. */
+/* The types that a schema allows, a bit each; of a value, the bit of the type that it has. */
 enum { T_STRING = 1, T_NUMBER = 2, T_BOOLEAN = 4, T_NULL = 8, T_OBJECT = 16, T_ARRAY = 32, T_ANY = 63 };
 
 static unsigned type_named(const char *name)

@@ -64,7 +64,7 @@ bool mt_probe_in_order(const char *text, const char *const *words, size_t count)
     return text != NULL;
 }
 
-/* As clients make them, or as Mistral's templates want them. */
+/* The id of a call as clients make ids, or as Mistral's templates want them. */
 static const char *call_id(const mt_probe *p)
 {
     return p->profile->short_ids ? "call7prob" : "call_probe7";

@@ -52,7 +52,7 @@ bool mt_prompt_make(mt_prompt *out, mt_chat *chat, const mt_prompt_model *model,
 bool mt_prompt_fill_media(mt_prompt *out, const mt_chat *chat, const mt_prompt_model *model,
                           mt_error *err) MT_NODISCARD;
 
-/* The same without tokens: ids and cuts stay empty, and model needs no tokenizer. */
+/* mt_prompt_make without tokens: ids and cuts stay empty, and model needs no tokenizer. */
 bool mt_prompt_render(mt_prompt *out, mt_chat *chat, const mt_prompt_model *model, mt_error *err) MT_NODISCARD;
 void mt_prompt_free(mt_prompt *prompt);
 

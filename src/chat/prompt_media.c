@@ -81,7 +81,8 @@ static bool check_order(const filler *s)
     return true;
 }
 
-/* Where a byte of the old text is in the new one. Ascending offsets, one walk for each list of them. */
+/* Finds where a byte of the rendered text is once markers are replaced. Offsets are asked for in ascending order: one
+   mapper walks one list of them. */
 typedef struct mapper {
     const filler *s;
     size_t next; /* medium whose place lies behind */

@@ -5,9 +5,6 @@
 #include "base/limits.h"
 #include "chat/shape_inside.h"
 
-#define LIST(w, ...) \
-    mt_grammar_list((w)->g, (const mt_expr[]){__VA_ARGS__}, sizeof((const mt_expr[]){__VA_ARGS__}) / sizeof(mt_expr))
-
 static bool strict(const mt_shape *s)
 {
     for (size_t i = 0; i < json_array_size(s->tools); i++) {
@@ -56,14 +53,14 @@ static mt_expr free_calls(mt_shape_writer *w, const mt_shape_call_exprs *c)
     mt_expr call;
 
     if (*c->trigger == '\0')
-        return LIST(w, mt_grammar_repeat(w->g, mt_grammar_bytes(w->g, &blank), 0, MT_GRAMMAR_UNLIMITED),
-                    mt_grammar_any(w->g,
-                                   (mt_expr[]){calls, mt_grammar_empty(w->g),
-                                               mt_grammar_seq(w->g, mt_grammar_chars(w->g, others, 6), text)},
-                                   3));
+        return MT_SHAPE_LIST(w, mt_grammar_repeat(w->g, mt_grammar_bytes(w->g, &blank), 0, MT_GRAMMAR_UNLIMITED),
+                             mt_grammar_any(w->g,
+                                            (mt_expr[]){calls, mt_grammar_empty(w->g),
+                                                        mt_grammar_seq(w->g, mt_grammar_chars(w->g, others, 6), text)},
+                                            3));
     if (w->shape->one || c->last)
         return mt_grammar_or(w->g, text, mt_grammar_seq(w->g, text, calls));
-    call = LIST(w, text, mt_shape_markup(w, c->trigger), c->after);
+    call = MT_SHAPE_LIST(w, text, mt_shape_markup(w, c->trigger), c->after);
     return mt_grammar_seq(w->g, mt_grammar_repeat(w->g, call, 0, MT_GRAMMAR_UNLIMITED), text);
 }
 
@@ -78,8 +75,8 @@ static bool write_content(mt_shape_writer *w, mt_expr *out)
         if (!mt_source_expr(&w->shape->source, &w->j, out, w->err))
             return false;
         mt_shape_frame(w, &open, &close);
-        *out = LIST(w, mt_grammar_maybe(w->g, mt_shape_markup(w, open)), *out,
-                    mt_grammar_maybe(w->g, mt_shape_markup(w, close)));
+        *out = MT_SHAPE_LIST(w, mt_grammar_maybe(w->g, mt_shape_markup(w, open)), *out,
+                             mt_grammar_maybe(w->g, mt_shape_markup(w, close)));
     }
     *out = mt_grammar_seq(w->g, mt_shape_markup(w, mt_shape_head(w->shape)), *out);
     return true;
@@ -108,8 +105,8 @@ static bool write_answer(mt_shape_writer *w, mt_expr *out)
         return false;
     if (s->source.kind == MT_SOURCE_NONE && calls.between)
         content = mt_grammar_or(w->g, content,
-                                LIST(w, mt_shape_markup(w, mt_shape_head(s)), mt_shape_talk_until(w, calls.between),
-                                     only_calls(w, &calls)));
+                                MT_SHAPE_LIST(w, mt_shape_markup(w, mt_shape_head(s)),
+                                              mt_shape_talk_until(w, calls.between), only_calls(w, &calls)));
     *out = mt_grammar_or(w->g, content, only_calls(w, &calls));
     return true;
 }
@@ -135,10 +132,10 @@ static mt_expr write_reasoning(mt_shape_writer *w)
     mt_expr rest;
 
     if (mt_shape_harmony(s)) {
-        rest = LIST(w, mt_shape_thought(w, "<|end|>"), mt_shape_markup(w, "<|start|>assistant"));
+        rest = MT_SHAPE_LIST(w, mt_shape_thought(w, "<|end|>"), mt_shape_markup(w, "<|start|>assistant"));
         if (s->opened == MT_CHAT_OPENED_REASONING)
             return rest;
-        return mt_grammar_maybe(w->g, LIST(w, mt_shape_markup(w, "<|channel|>analysis<|message|>"), rest));
+        return mt_grammar_maybe(w->g, MT_SHAPE_LIST(w, mt_shape_markup(w, "<|channel|>analysis<|message|>"), rest));
     }
     if (s->opened == MT_CHAT_OPENED_ANSWER || !find_markers(s->formats.reasoning, &open, &close))
         return mt_grammar_empty(w->g);

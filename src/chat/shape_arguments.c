@@ -85,8 +85,7 @@ static bool tagged(mt_shape_writer *w, const json_t *schema, const json_t *root,
         (json_object_get(schema, "pattern") || json_object_get(schema, "format"))) {
         if (!patterned(w, schema, root, &json))
             return false;
-        *out =
-            mt_grammar_list(w->g, (mt_expr[]){mt_shape_markup(w, t->string), json, mt_grammar_text(w->g, t->close)}, 3);
+        *out = MT_SHAPE_LIST(w, mt_shape_markup(w, t->string), json, mt_grammar_text(w->g, t->close));
         return true;
     }
     if (!is_json(schema)) {
@@ -95,7 +94,7 @@ static bool tagged(mt_shape_writer *w, const json_t *schema, const json_t *root,
     }
     if (!value(w, schema, root, strict, &json))
         return false;
-    *out = mt_grammar_list(w->g, (mt_expr[]){mt_shape_markup(w, t->other), json, mt_shape_markup(w, t->close)}, 3);
+    *out = MT_SHAPE_LIST(w, mt_shape_markup(w, t->other), json, mt_shape_markup(w, t->close));
     return true;
 }
 
@@ -137,10 +136,8 @@ bool mt_shape_tagged(mt_shape_writer *w, const json_t *schema, bool strict, cons
         ok = ok && tagged(w, own, schema, strict, t, &one);
         if (!ok)
             break;
-        one = mt_grammar_list(
-            w->g,
-            (mt_expr[]){mt_shape_markup(w, t->open), mt_grammar_text(w->g, key), mt_shape_markup(w, t->opened), one},
-            4);
+        one = MT_SHAPE_LIST(w, mt_shape_markup(w, t->open), mt_grammar_text(w->g, key), mt_shape_markup(w, t->opened),
+                            one);
         parts[count++] = required(schema, key) ? one : mt_grammar_maybe(w->g, one);
     }
     *out = mt_grammar_list(w->g, parts, count);
@@ -189,8 +186,7 @@ static bool keyword(mt_shape_writer *w, const char *key, const json_t *schema, c
     if (!value(w, schema, root, strict, &one))
         return false;
     rule = mt_grammar_rule(w->g); /* is written at two places */
-    mt_grammar_define(
-        w->g, rule, mt_grammar_list(w->g, (mt_expr[]){mt_grammar_text(w->g, key), mt_grammar_text(w->g, "="), one}, 3));
+    mt_grammar_define(w->g, rule, MT_SHAPE_LIST(w, mt_grammar_text(w->g, key), mt_grammar_text(w->g, "="), one));
     prepend(w, tail, mt_grammar_call(w->g, rule), needed);
     return true;
 }

@@ -151,7 +151,6 @@ bool mt_shape_write_calls(mt_shape_writer *w, mt_shape_call_exprs *out)
                ? mt_grammar_empty(w->g)
                : mt_grammar_repeat(w->g, mt_grammar_seq(w->g, mt_shape_markup(w, l->between), any), 0,
                                    MT_LIMIT_SHAPE_CALLS - 1);
-    out->after =
-        mt_grammar_list(w->g, (mt_expr[]){mt_shape_markup(w, l->open), any, more, mt_shape_markup(w, l->close)}, 4);
+    out->after = MT_SHAPE_LIST(w, mt_shape_markup(w, l->open), any, more, mt_shape_markup(w, l->close));
     return true;
 }

@@ -14,6 +14,10 @@ typedef struct mt_shape_writer {
     mt_error *err;
 } mt_shape_writer;
 
+/* Expressions one behind the other. */
+#define MT_SHAPE_LIST(w, ...) \
+    mt_grammar_list((w)->g, (const mt_expr[]){__VA_ARGS__}, sizeof((const mt_expr[]){__VA_ARGS__}) / sizeof(mt_expr))
+
 /* shape_markup.c: text of a format, in which special tokens stand for themselves; NULL for none. */
 mt_expr mt_shape_markup(mt_shape_writer *w, const char *text);
 

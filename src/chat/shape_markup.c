@@ -33,8 +33,7 @@ mt_expr mt_shape_markup(mt_shape_writer *w, const char *text)
             at++;
             continue;
         }
-        all = mt_grammar_list(
-            w->g, (mt_expr[]){all, mt_grammar_literal(w->g, text + begin, at - begin), mt_grammar_token(w->g, id)}, 3);
+        all = MT_SHAPE_LIST(w, all, mt_grammar_literal(w->g, text + begin, at - begin), mt_grammar_token(w->g, id));
         begin = at += len;
     }
     return begin == at ? all : mt_grammar_seq(w->g, all, mt_grammar_literal(w->g, text + begin, at - begin));

@@ -129,7 +129,7 @@ mt_expr mt_shape_talk(mt_shape_writer *w)
                                             MT_GRAMMAR_UNLIMITED));
 }
 
-/* Whether it ends as it begins, so that it may begin within the text before it. */
+/* Whether the trigger ends as it begins, so that it may begin within the text before it. */
 static bool overlaps(const char *trigger)
 {
     for (const char *end = trigger + 1; *trigger && *end; end++)

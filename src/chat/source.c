@@ -143,7 +143,7 @@ static bool add_frames(reader *r, const json_t *list)
     return true;
 }
 
-/* What the part says, under any of the names it may have. */
+/* The URL or data of a part, which may stand under any of these names. */
 static const json_t *find_value(const reader *r)
 {
     static const char *const image[] = {"image_url", "image", "url", "source"};

@@ -16,7 +16,7 @@ static bool read_array(mt_tpl_run *run, const json_t *json, bool trusted, mt_tpl
     return mt_tpl_items_end(run, &items, MT_TPL_LIST, out);
 }
 
-/* names: whether the names of members are trusted, and values what they stand for. */
+/* Sets the members of a JSON object. names, values: whether they are trusted. */
 static bool set_members(mt_tpl_run *run, mt_tpl_dict *to, const json_t *json, bool names, bool values)
 {
     json_t *object = (json_t *)(uintptr_t)json, *item; /* the macro wants it writable */

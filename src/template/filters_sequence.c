@@ -335,7 +335,7 @@ MT_TPL_BODY(defer)
     return mt_tpl_generator(run, self, next_deferred, d, out);
 }
 
-/* Items come as they are found to be new. */
+/* The filter unique: items are handed on as soon as they are found to be new. */
 typedef struct uniqueness {
     mt_tpl_value attribute;
     bool any_case;

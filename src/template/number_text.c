@@ -28,7 +28,7 @@ double mt_tpl_round(double d, int64_t digits)
     return nearbyint(d / unit) * unit;
 }
 
-/* Those between digits; false when there is one elsewhere. */
+/* Takes out the underscores between digits; false when one stands elsewhere. */
 static bool drop_underscores(char *text)
 {
     char *to = text, before = '\0';

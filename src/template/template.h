@@ -71,7 +71,7 @@ typedef bool mt_template_fill(const void *ctx, struct mt_tpl_run *run, struct mt
 bool mt_template_render(const mt_template *tpl, mt_template_fill *fill, const void *ctx,
                         const mt_template_options *options, mt_rendering *out, mt_error *err) MT_NODISCARD;
 
-/* The same with a JSON object for the variables. All strings in it are untrusted. */
+/* Renders with a JSON object for the variables. All strings in it are untrusted. */
 bool mt_template_render_json(const mt_template *tpl, const json_t *context, const mt_template_options *options,
                              mt_rendering *out, mt_error *err) MT_NODISCARD;
 void mt_rendering_free(mt_rendering *out);

@@ -130,7 +130,7 @@ bool mt_tpl_is_decimal(uint32_t c)
     return category(c) == UTF8PROC_CATEGORY_ND;
 }
 
-/* They come in tens, from 0 to 9; more than one ten may follow another. */
+/* Unicode has decimal digits in tens, from 0 to 9; more than one ten may follow another. */
 int mt_tpl_decimal_value(uint32_t c)
 {
     uint32_t first = c;

@@ -141,7 +141,8 @@ mt_tpl_value mt_tpl_int(int64_t i);
 mt_tpl_value mt_tpl_float(double d);
 int64_t mt_tpl_as_int(mt_tpl_value v); /* of an INT or BOOL */
 
-/* These fail only together with the run; *out is set when they succeed. mt_tpl_set_str takes NULL for a failure. */
+/* Functions named mt_tpl_set_... fail only together with the run; *out is set when they succeed. mt_tpl_set_str takes
+   NULL for a failure. */
 bool mt_tpl_set_str(mt_tpl_value *out, mt_tpl_str *s);
 bool mt_tpl_set_lit(mt_tpl_run *run, mt_tpl_value *out, const char *text);
 bool mt_tpl_set_undefined(mt_tpl_run *run, mt_tpl_value *out, const char *hint);

@@ -68,7 +68,7 @@ static bool add_charsmap(mt_tok_normalizer *normalizer, const mt_tok_part *part)
     return s->charsmap != NULL;
 }
 
-/* Those without settings. */
+/* A normalizer without settings. */
 static bool add_plain(mt_tok_normalizer *normalizer, const mt_tok_part *part)
 {
     static const struct {
