@@ -134,7 +134,7 @@ FILENAME ~ /^src\// && /[!=]= *&mt_(family|vision)_|strcmp\([a-z_.>-]*family,/ {
 
 # What uses a library that a build may lack is left out of it: nothing else may.
 /^#include <(curl\/|histedit|libav|libsw|webp\/)/ &&
-        FILENAME !~ /^src\/(cli\/(bench_(load|server)|chat(_ask|_line)?|run_message)|hub\/line|media\/(demux|fetch|image_webp|video))\.[ch]$/ {
+        FILENAME !~ /^src\/(cli\/(bench_(load|server)|chat(_ask|_line)?|run_message)|hub\/line|media\/(demux|fetch|image_webp|transfer|video))\.[ch]$/ {
     report("uses a library that a build may lack: see meson_options.txt, and *_absent.c")
 }
 

@@ -108,7 +108,7 @@ static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
     if (c->begun)
         return;
     c->begun = true;
-    if (a->stream)
+    if (a->stream && a->dialect->begin)
         a->dialect->begin(a, c, out);
 }
 

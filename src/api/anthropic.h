@@ -8,8 +8,4 @@
 /* Fills the ask's chat, and reads what else the body says. */
 bool mt_anthropic_read(mt_ask *ask, mt_failure *why);
 
-/* Of a chat whose messages are read: an answer to a last message of the assistant's goes on with it. formatted: what
-   the answer has to look like is given. */
-bool mt_anthropic_prefill(mt_ask *ask, bool formatted, mt_failure *why) MT_NODISCARD;
-
 #endif

@@ -1,6 +1,7 @@
 /* Anthropic's messages as a chat: blocks become parts, calls and tool results. */
 #include "api/anthropic.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -8,6 +9,7 @@
 #include "api/fields.h"
 #include "api/json_body.h"
 #include "api/openai_tools.h"
+#include "base/json_tree.h"
 #include "chat/chat.h"
 
 typedef struct reader {
@@ -372,6 +374,54 @@ static bool read_output(mt_ask *ask, mt_failure *why)
                                       json_object_get(format, "schema"), true, why));
 }
 
+static bool refuse_prefill(mt_failure *why, const char *sentence)
+{
+    return mt_failure_set(why, 400, "invalid_value", "messages", "messages: %s", sentence);
+}
+
+/* The text at the end of a message; data is NULL where there is nothing, or something else, which is told. */
+static mt_chat_text last_text(const mt_chat_message *message, bool *other)
+{
+    const mt_chat_part *part = message->part_count ? &message->parts[message->part_count - 1] : NULL;
+
+    *other = message->sent && !(part && part->type == MT_CHAT_TEXT && part->index + 1 == message->sent);
+    return part && !*other ? part->text : (mt_chat_text){.data = NULL};
+}
+
+/* A last message of the assistant's is the beginning of the answer, which goes on with it. What Anthropic's API refuses
+   there is refused here: whoever sends it would be surprised by what comes of it. formatted: what the answer has to
+   look like is given. */
+static bool read_prefill(mt_ask *ask, bool formatted, mt_failure *why)
+{
+    const json_t *sent = json_object_get(ask->body, "messages");
+    mt_chat *chat = &ask->chat;
+    const mt_chat_message *message;
+    mt_chat_text text;
+    bool other;
+
+    if (chat->count == 0 ||
+        strcmp(mt_body_text(json_array_get(sent, json_array_size(sent) - 1), "role"), "assistant") != 0)
+        return true;
+    message = &chat->messages[chat->count - 1];
+    if (message->call_count)
+        return refuse_prefill(why, "the last one calls tools: send what they answered behind it");
+    text = last_text(message, &other);
+    if (other)
+        return refuse_prefill(why,
+                              "the last one ends with thinking or a picture: send text behind it, or leave it out");
+    if (text.len == 0) { /* the answer begins with nothing */
+        chat->count--;
+        return true;
+    }
+    if (isspace((unsigned char)text.data[text.len - 1]))
+        return refuse_prefill(why, "the last one ends with white space, which no answer goes on from: trim it");
+    if (formatted)
+        return refuse_prefill(
+            why, "the answer cannot both go on with the last one and have a format: leave one of them out");
+    chat->continues = true;
+    return true;
+}
+
 static bool read_body(mt_ask *ask, mt_failure *why)
 {
     static const char *const own[] = {"anthropic_beta",
@@ -402,9 +452,9 @@ static bool read_body(mt_ask *ask, mt_failure *why)
     if (json_array_size(json_object_get(body, "mcp_servers")))
         mt_ask_ignore(ask, "mcp_servers");
     return refuse_thread(body, why) && read_messages(ask, why) &&
-           mt_anthropic_prefill(ask, format_of(body) || mt_body_get(body, "response_format"), why) &&
-           read_tools(ask, why) && mt_body_fields(ask, own, why) && read_tool_choice(ask, why) &&
-           read_thinking(ask, why) && read_stops(ask, why) && read_output(ask, why) && mt_body_end(ask, why);
+           read_prefill(ask, format_of(body) || mt_body_get(body, "response_format"), why) && read_tools(ask, why) &&
+           mt_body_fields(ask, own, why) && read_tool_choice(ask, why) && read_thinking(ask, why) &&
+           read_stops(ask, why) && read_output(ask, why) && mt_body_end(ask, why);
 }
 
 bool mt_anthropic_read(mt_ask *ask, mt_failure *why)

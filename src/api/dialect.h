@@ -11,15 +11,17 @@ typedef struct mt_answer mt_answer;
 typedef struct mt_choice mt_choice;
 
 typedef struct mt_dialect {
-    const char *name;        /* in logs */
-    const char *prefix;      /* of ids: "chatcmpl-" */
-    const char *stream_type; /* content type of a stream; NULL: server-sent events */
+    const char *name;         /* in logs */
+    const char *prefix;       /* of ids: "chatcmpl-" */
+    const char *stream_type;  /* content type of a stream; NULL: server-sent events */
+    const char *object;       /* what answers in OpenAI's shapes call themselves; NULL in others */
+    const char *chunk_object; /* and the parts of a stream */
 
     /* Reads ask->body into ask. On a preparation thread. */
     bool (*read)(mt_ask *ask, mt_failure *why);
 
     /* On the io thread. Each appends bytes for the client. Streamed answers get begin once a choice, chunk whenever a
-       choice has something to say (and once when it is done), and end; others get whole. */
+       choice has something to say (and once when it is done), and end; others get whole. begin may be NULL. */
     void (*begin)(mt_answer *answer, mt_choice *choice, mt_buf *out);
     void (*chunk)(mt_answer *answer, mt_choice *choice, mt_buf *out);
     void (*end)(mt_answer *answer, mt_buf *out);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_tree.h"
 #include "base/json_write.h"
 
 static const char *type_of(int status)
@@ -35,6 +36,11 @@ bool mt_failure_set(mt_failure *why, int status, const char *code, const char *p
     vsnprintf(why->text, sizeof(why->text), fmt, args);
     va_end(args);
     return false;
+}
+
+bool mt_failure_type(mt_failure *why, const char *name, const json_t *value, const char *wanted)
+{
+    return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send %s", name, mt_json_kind(value), wanted);
 }
 
 /* What clients retry by themselves are 429 and the 5xx: what cannot be done at all must be neither. */

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include <jansson.h>
+
 #include "base/buf.h"
 #include "base/error.h"
 
@@ -20,6 +22,8 @@ typedef struct mt_failure {
 /* Set *why and return false. code and param may be NULL. */
 bool mt_failure_set(mt_failure *why, int status, const char *code, const char *param, const char *fmt, ...)
     MT_PRINTF(5, 6);
+/* A field that is of another type than wanted ("a string"). value: what it is; NULL: it is missing. */
+bool mt_failure_type(mt_failure *why, const char *name, const json_t *value, const char *wanted);
 /* param: of what is about no field by itself. */
 bool mt_failure_from(mt_failure *why, const mt_error *err, const char *param);
 bool mt_failure_memory(mt_failure *why, const char *param); /* the request takes more than one may have */

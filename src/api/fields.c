@@ -7,29 +7,6 @@
 
 enum { NOTED = 16 }; /* fields that nobody knows; a body may have millions */
 
-const char *mt_json_kind(const json_t *value)
-{
-    if (!value)
-        return "missing";
-    switch (json_typeof(value)) {
-    case JSON_OBJECT: return "an object";
-    case JSON_ARRAY: return "a list";
-    case JSON_STRING: return "a string";
-    case JSON_INTEGER: return "an integer";
-    case JSON_REAL: return mt_json_wide(value) ? "a number that is too large" : "a number with a fraction";
-    case JSON_TRUE:
-    case JSON_FALSE: return "a boolean";
-    case JSON_NULL: return "null";
-    }
-    return "unknown";
-}
-
-static bool wrong_type(const mt_field *f, const json_t *value, const char *wanted, mt_failure *why)
-{
-    return mt_failure_set(why, 400, "invalid_type", f->name, "\"%s\" is %s: send %s", f->name, mt_json_kind(value),
-                          wanted);
-}
-
 static bool out_of_range(const mt_field *f, const char *given, mt_failure *why)
 {
     return mt_failure_set(why, 400, "invalid_value", f->name, "\"%s\" is %s: send a value from %.15g to %.15g", f->name,
@@ -44,7 +21,7 @@ static bool read_int(const mt_field *f, const json_t *value, void *out, mt_failu
     char given[40];
 
     if (!json_is_number(value) || (json_is_real(value) && number != floor(number)))
-        return wrong_type(f, value, "an integer", why);
+        return mt_failure_type(why, f->name, value, "an integer");
     snprintf(given, sizeof(given), "%.17g", number);
     if (!(number >= f->least && number <= f->most))
         return out_of_range(f, given, why);
@@ -62,7 +39,7 @@ static bool read_float(const mt_field *f, const json_t *value, float *out, mt_fa
     char given[40];
 
     if (!json_is_number(value))
-        return wrong_type(f, value, "a number", why);
+        return mt_failure_type(why, f->name, value, "a number");
     snprintf(given, sizeof(given), "%.9g", number);
     if (!(number >= f->least && number <= f->most))
         return out_of_range(f, given, why);
@@ -74,7 +51,7 @@ static bool read_float(const mt_field *f, const json_t *value, float *out, mt_fa
 static bool read_string(const mt_field *f, const json_t *value, const char **out, mt_failure *why)
 {
     if (!json_is_string(value))
-        return wrong_type(f, value, "a string", why);
+        return mt_failure_type(why, f->name, value, "a string");
     if (strlen(json_string_value(value)) != json_string_length(value))
         return mt_failure_set(why, 400, "invalid_value", f->name, "\"%s\" has a NUL character in it: leave it out",
                               f->name);
@@ -103,7 +80,7 @@ static bool read_field(mt_ask *ask, const mt_field *f, const json_t *value, mt_f
     switch (f->kind) {
     case MT_FIELD_BOOL:
         if (!json_is_boolean(value))
-            return wrong_type(f, value, "true or false", why);
+            return mt_failure_type(why, f->name, value, "true or false");
         *(bool *)member = json_is_true(value);
         return true;
     case MT_FIELD_INT: return read_int(f, value, member, why);

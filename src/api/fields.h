@@ -43,9 +43,6 @@ bool mt_fields_read(mt_ask *ask, const mt_field_table *tables, size_t count, con
 /* The same of one table, and nothing is noted. */
 bool mt_fields_read_table(mt_ask *ask, const mt_field_table *table, mt_failure *why) MT_NODISCARD;
 
-/* "a string", "missing": what a value is, for sentences. */
-const char *mt_json_kind(const json_t *value);
-
 #define MT_FIELD_BOOL_ROW(field, member)                                                          \
     {                                                                                             \
         field, MT_FIELD_BOOL, offsetof(mt_ask, member), sizeof(((mt_ask *)0)->member), 0, 0, NULL \

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "api/fields.h"
+#include "base/json_tree.h"
 #include "base/limits.h"
 
 static bool read_seed(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (!json_is_integer(value))
-        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send an integer", name,
-                              mt_json_kind(value));
+        return mt_failure_type(why, name, value, "an integer");
     ask->seeded = true;
     ask->sampling.seed = (uint64_t)json_integer_value(value);
     return true;
@@ -55,8 +55,7 @@ static bool read_ids(mt_ask *ask, const char *name, const json_t *value, size_t 
     const size_t count = json_array_size(value);
 
     if (!json_is_array(value))
-        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send a list of token ids", name,
-                              mt_json_kind(value));
+        return mt_failure_type(why, name, value, "a list of token ids");
     if (count > most)
         return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has %zu ids: send at most %zu", name, count,
                               most);
@@ -95,8 +94,7 @@ static bool read_allowed_ids(mt_ask *ask, const char *name, const json_t *value,
 static bool read_bad_words(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (!json_is_array(value))
-        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send a list of strings", name,
-                              mt_json_kind(value));
+        return mt_failure_type(why, name, value, "a list of strings");
     if (json_array_size(value) > MT_LIMIT_BAD_WORDS)
         return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has %zu words: send at most %d", name,
                               json_array_size(value), MT_LIMIT_BAD_WORDS);
@@ -117,8 +115,7 @@ bool mt_read_max_tokens(mt_ask *ask, const char *name, const json_t *value, mt_f
     const double number = json_number_value(value);
 
     if (!json_is_number(value) || number != floor(number))
-        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send an integer", name,
-                              mt_json_kind(value));
+        return mt_failure_type(why, name, value, "an integer");
     if (!(number >= -1 && number <= MT_LIMIT_CONTEXT))
         return mt_failure_set(why, 400, "invalid_value", name,
                               "\"%s\" is %.17g: send a value from 0 to %d, or -1 for all that fits", name, number,
@@ -132,8 +129,7 @@ bool mt_read_truncate(mt_ask *ask, const char *name, const json_t *value, mt_fai
     const json_int_t count = json_integer_value(value);
 
     if (!json_is_integer(value))
-        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send an integer", name,
-                              mt_json_kind(value));
+        return mt_failure_type(why, name, value, "an integer");
     if (count < MT_TRUNCATE_FIT || count == 0 || count > MT_LIMIT_CONTEXT)
         return mt_failure_set(why, 400, "invalid_value", name,
                               "\"%s\" is %" JSON_INTEGER_FORMAT ": send a value from 1 to %d, or -1 for what fits",
@@ -180,8 +176,7 @@ static bool read_bias(mt_ask *ask, const char *name, const json_t *value, mt_fai
     mt_logit_bias *bias;
 
     if (!json_is_object(value))
-        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send an object from token ids to numbers",
-                              name, mt_json_kind(value));
+        return mt_failure_type(why, name, value, "an object from token ids to numbers");
     if (count > MT_LIMIT_LOGIT_BIAS)
         return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has %zu entries: send at most %d", name, count,
                               MT_LIMIT_LOGIT_BIAS);
@@ -245,8 +240,7 @@ static bool read_stream_options(mt_ask *ask, const char *name, const json_t *val
     bool continuous;
 
     if (!json_is_object(value))
-        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send an object", name,
-                              mt_json_kind(value));
+        return mt_failure_type(why, name, value, "an object");
     if (!read_stream_option(value, "include_usage", &ask->include_usage, why) ||
         !read_stream_option(value, "continuous_usage_stats", &continuous, why))
         return false;

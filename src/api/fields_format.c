@@ -12,13 +12,11 @@ static bool set(mt_ask *ask, const char *name, mt_source_kind kind, const json_t
         return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" and \"%s\" are both given: send one of them",
                               name, ask->source_field);
     if (text && !json_is_string(value))
-        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send a string", name, mt_json_kind(value));
+        return mt_failure_type(why, name, value, "a string");
     if (kind == MT_SOURCE_CHOICE && !json_is_array(value))
-        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send a list of strings", name,
-                              mt_json_kind(value));
+        return mt_failure_type(why, name, value, "a list of strings");
     if (kind == MT_SOURCE_SCHEMA && !json_is_object(value) && !json_is_boolean(value))
-        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send a JSON schema", name,
-                              mt_json_kind(value));
+        return mt_failure_type(why, name, value, "a JSON schema");
     ask->source = (mt_source){.kind = kind, .value = value};
     ask->source_field = name;
     return true;
@@ -109,8 +107,7 @@ bool mt_read_structured(mt_ask *ask, const char *name, const json_t *value, mt_f
     json_t *own;
 
     if (!json_is_object(value))
-        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send an object", name,
-                              mt_json_kind(value));
+        return mt_failure_type(why, name, value, "an object");
     json_object_foreach((json_t *)value, kind,
                         own) if (!json_is_null(own) && !read_kind(ask, name, kind, own, why)) return false;
     return true;

@@ -28,8 +28,7 @@ static bool read_truncate(mt_ask *ask, const char *name, const json_t *value, mt
 static bool read_activation(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (!json_is_boolean(value))
-        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send true or false", name,
-                              mt_json_kind(value));
+        return mt_failure_type(why, name, value, "true or false");
     ask->scaling = json_is_true(value) ? MT_SCALING_ON : MT_SCALING_OFF;
     return true;
 }

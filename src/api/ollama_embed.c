@@ -55,8 +55,7 @@ static bool read_old(mt_ask *ask, mt_failure *why)
 
     ask->scaling = MT_SCALING_OFF;
     if (prompt && !json_is_string(prompt))
-        return mt_failure_set(why, 400, "invalid_type", "prompt", "\"prompt\" is %s: send a string",
-                              mt_json_kind(prompt));
+        return mt_failure_type(why, "prompt", prompt, "a string");
     return read_input(ask, "prompt", why);
 }
 

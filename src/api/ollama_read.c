@@ -11,6 +11,7 @@
 #include "api/json_body.h"
 #include "api/ollama.h"
 #include "api/openai_prompt.h"
+#include "base/json_tree.h"
 
 /* Messages on their way. Results may not say whose they are, so calls that have none yet are known: those of one
    message, of which the taken have no name any more. */
@@ -53,9 +54,7 @@ static bool add_content(mt_ask *ask, mt_chat_message *to, const json_t *images, 
 
 static bool are_images(const json_t *images, const char *place, mt_failure *why)
 {
-    return !images || json_is_array(images) ||
-           mt_failure_set(why, 400, "invalid_type", place, "\"%s\" is %s: send a list of pictures", place,
-                          mt_json_kind(images));
+    return !images || json_is_array(images) || mt_failure_type(why, place, images, "a list of pictures");
 }
 
 static bool add_images(reader *r, mt_chat_message *to, const json_t *message)
@@ -173,9 +172,7 @@ static bool read_truncate(mt_ask *ask, mt_failure *why)
     const json_t *truncate = mt_body_get(ask->body, "truncate");
 
     ask->forgets = !json_is_false(truncate);
-    return !truncate || json_is_boolean(truncate) ||
-           mt_failure_set(why, 400, "invalid_type", "truncate", "\"truncate\" is %s: send true or false",
-                          mt_json_kind(truncate));
+    return !truncate || json_is_boolean(truncate) || mt_failure_type(why, "truncate", truncate, "true or false");
 }
 
 /* Reads the settings by the tables of a dialect of OpenAI's. They are the ask's body from then on, as whatever else is
@@ -283,8 +280,7 @@ static bool read_prompt(mt_ask *ask, mt_failure *why)
     if (!read_settings(ask, true, why))
         return false;
     if (system && !json_is_string(system))
-        return mt_failure_set(why, 400, "invalid_type", "system", "\"system\" is %s: send a string",
-                              mt_json_kind(system));
+        return mt_failure_type(why, "system", system, "a string");
     if (!are_images(images, "images", why) ||
         (json_array_size(images) && !add_content(ask, &second, images, prompt, "images", why)))
         return false;
@@ -307,10 +303,9 @@ bool mt_ollama_read_generate(mt_ask *ask, mt_failure *why)
 
     mt_ollama_begin(ask, names, MT_COUNT(names));
     if (prompt && !json_is_string(prompt))
-        return mt_failure_set(why, 400, "invalid_type", "prompt", "\"prompt\" is %s: send a string",
-                              mt_json_kind(prompt));
+        return mt_failure_type(why, "prompt", prompt, "a string");
     if (raw && !json_is_boolean(raw))
-        return mt_failure_set(why, 400, "invalid_type", "raw", "\"raw\" is %s: send true or false", mt_json_kind(raw));
+        return mt_failure_type(why, "raw", raw, "true or false");
     if (json_string_length(prompt) == 0)
         return set_nothing(ask, why);
     if (!refuse_others(ask->body, why))

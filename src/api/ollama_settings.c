@@ -76,8 +76,7 @@ bool mt_ollama_options_check(mt_ask *ask, mt_failure *why)
     size_t noted = 0;
 
     if (given && !json_is_object(given))
-        return mt_failure_set(why, 400, "invalid_type", "options", "\"options\" is %s: send an object",
-                              mt_json_kind(given));
+        return mt_failure_type(why, "options", given, "an object");
     for (void *at = json_object_iter(given); at && noted < NOTED; at = json_object_iter_next(given, at)) {
         if (json_is_null(json_object_iter_value(at)) || is_option(json_object_iter_key(at)))
             continue;

@@ -104,13 +104,6 @@ static void add_end(mt_buf *out, const mt_answer *a, const mt_choice *c)
         mt_answer_prompt_tokens(a), c->waited > a->loading ? c->waited - a->loading : 0, c->tokens, c->spoke);
 }
 
-static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
-{
-    (void)a;
-    (void)c;
-    (void)out;
-}
-
 static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 {
     if (!mt_speech_news_of(&c->speech, MT_SPEECH_TEXT) && !mt_speech_news_of(&c->speech, MT_SPEECH_REASONING) &&
@@ -182,7 +175,6 @@ const mt_dialect mt_ollama_chat = {.name = "ollama-chat",
                                    .prefix = "ollama-",
                                    .stream_type = "application/x-ndjson",
                                    .read = mt_ollama_read_chat,
-                                   .begin = begin,
                                    .chunk = chunk,
                                    .end = end,
                                    .whole = whole,
@@ -196,7 +188,6 @@ const mt_dialect mt_ollama_generate = {.name = "ollama-generate",
                                        .prefix = "ollama-",
                                        .stream_type = "application/x-ndjson",
                                        .read = mt_ollama_read_generate,
-                                       .begin = begin,
                                        .chunk = chunk,
                                        .end = end,
                                        .whole = whole,

@@ -7,16 +7,21 @@
 
 static const char done[] = "data: [DONE]\n\n";
 
-void mt_openai_head(mt_buf *out, const mt_answer *answer, const char *object)
+static void add_head(mt_buf *out, const mt_answer *answer, const char *object)
 {
     mt_json_write(out, "{'id':%s,'object':%s,'created':%" PRId64 ",'model':%s", answer->id, object, answer->created,
                   answer->model);
 }
 
-void mt_openai_open(mt_buf *out, const mt_answer *answer, const char *object)
+void mt_openai_head(mt_buf *out, const mt_answer *answer)
+{
+    add_head(out, answer, answer->dialect->object);
+}
+
+void mt_openai_open(mt_buf *out, const mt_answer *answer)
 {
     mt_buf_puts(out, "data: ");
-    mt_openai_head(out, answer, object);
+    add_head(out, answer, answer->dialect->chunk_object);
 }
 
 static void close_event(mt_buf *out)
@@ -36,10 +41,10 @@ void mt_openai_close_chunk(mt_buf *out, const mt_answer *answer, const mt_choice
     close_event(out);
 }
 
-void mt_openai_end(mt_buf *out, const mt_answer *answer, const char *object)
+void mt_openai_end(mt_answer *answer, mt_buf *out)
 {
     if (answer->include_usage) {
-        mt_openai_open(out, answer, object);
+        mt_openai_open(out, answer);
         mt_json_write(out, "'choices':[]");
         mt_write_usage(out, answer);
         mt_write_timings(out, answer);

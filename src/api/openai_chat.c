@@ -10,14 +10,10 @@
 #include "base/json_write.h"
 #include "base/limits.h"
 
-static const char whole_object[] = "chat.completion", chunk_object[] = "chat.completion.chunk";
-
 static bool read_logprobs(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (!json_is_boolean(value))
-        return mt_failure_set(why, 400, "invalid_type", name,
-                              "\"%s\" is %s: send true or false, and how many in \"top_logprobs\"", name,
-                              mt_json_kind(value));
+        return mt_failure_type(why, name, value, "true or false, and how many in \"top_logprobs\"");
     ask->sampling.logprobs = json_is_true(value) ? 0 : -1;
     return true;
 }
@@ -28,8 +24,7 @@ bool mt_read_top_logprobs(mt_ask *ask, const char *name, const json_t *value, mt
     const json_int_t count = json_integer_value(value);
 
     if (!json_is_integer(value))
-        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send an integer", name,
-                              mt_json_kind(value));
+        return mt_failure_type(why, name, value, "an integer");
     if (count < 0 || count > MT_LIMIT_TOP_LOGPROBS)
         return mt_failure_set(why, 400, "invalid_value", name,
                               "\"%s\" is %" JSON_INTEGER_FORMAT ": send a value from 0 to %d", name, count,
@@ -180,7 +175,7 @@ static void close_choice(mt_buf *out, const mt_answer *a, const mt_choice *c)
 
 static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
 {
-    mt_openai_open(out, a, chunk_object);
+    mt_openai_open(out, a);
     mt_json_write(out,
                   "'choices':[{'index':%zu,'delta':{'role':'assistant','content':''},'logprobs':null,"
                   "'finish_reason':null}]",
@@ -250,7 +245,7 @@ static void add_function_call(mt_buf *out, const mt_choice *c, bool whole)
 
 static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 {
-    mt_openai_open(out, a, chunk_object);
+    mt_openai_open(out, a);
     mt_json_write(out, "'choices':[{'index':%zu,'delta':{", c->index);
     if (mt_speech_news_of(&c->speech, MT_SPEECH_REASONING))
         add_reasoning(out, c, true);
@@ -262,11 +257,6 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
     close_choice(out, a, c);
     mt_json_write(out, "]");
     mt_openai_close_chunk(out, a, c);
-}
-
-static void end(mt_answer *a, mt_buf *out)
-{
-    mt_openai_end(out, a, chunk_object);
 }
 
 static void add_whole_choice(mt_buf *out, const mt_answer *a, const mt_choice *c)
@@ -287,7 +277,7 @@ static void add_whole_choice(mt_buf *out, const mt_answer *a, const mt_choice *c
 
 static void whole(mt_answer *a, mt_buf *out)
 {
-    mt_openai_head(out, a, whole_object);
+    mt_openai_head(out, a);
     mt_json_write(out, "'choices':[");
     for (size_t i = 0; i < a->choice_count; i++)
         add_whole_choice(out, a, &a->choices[i]);
@@ -303,11 +293,7 @@ static void whole(mt_answer *a, mt_buf *out)
 
 const mt_dialect mt_openai_chat = {.name = "chat",
                                    .prefix = "chatcmpl-",
-                                   .read = read,
+                                   .object = "chat.completion",
+                                   .chunk_object = "chat.completion.chunk",
                                    .begin = begin,
-                                   .chunk = chunk,
-                                   .end = end,
-                                   .whole = whole,
-                                   .fail = mt_openai_fail,
-                                   .error = mt_failure_write,
-                                   .idle = MT_OPENAI_IDLE};
+                                   MT_OPENAI_DIALECT};

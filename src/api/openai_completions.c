@@ -8,8 +8,6 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 
-static const char object[] = "text_completion";
-
 static const mt_field fields[] = {
     MT_FIELD_INT_ROW("logprobs", sampling.logprobs, 0, MT_LIMIT_TOP_LOGPROBS),
     MT_FIELD_BOOL_ROW("echo", echo),
@@ -184,18 +182,11 @@ static void add_prompt_ids(mt_buf *out, const mt_answer *a, const mt_choice *c)
     mt_write_ids(out, "prompt_token_ids", a->prompts[c->prompt].ids, a->prompts[c->prompt].count);
 }
 
-static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
-{
-    (void)a;
-    (void)c;
-    (void)out;
-}
-
 static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 {
     const bool first = !c->echoed;
 
-    mt_openai_open(out, a, object);
+    mt_openai_open(out, a);
     mt_json_write(out, "'choices':[");
     add_choice(out, a, c);
     if (a->return_token_ids && first)
@@ -206,14 +197,9 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
     mt_openai_close_chunk(out, a, c);
 }
 
-static void end(mt_answer *a, mt_buf *out)
-{
-    mt_openai_end(out, a, object);
-}
-
 static void whole(mt_answer *a, mt_buf *out)
 {
-    mt_openai_head(out, a, object);
+    mt_openai_head(out, a);
     mt_json_write(out, "'choices':[");
     for (size_t i = 0; i < a->choice_count; i++) {
         mt_choice *c = &a->choices[i];
@@ -235,11 +221,6 @@ static void whole(mt_answer *a, mt_buf *out)
 
 const mt_dialect mt_openai_completions = {.name = "completions",
                                           .prefix = "cmpl-",
-                                          .read = read,
-                                          .begin = begin,
-                                          .chunk = chunk,
-                                          .end = end,
-                                          .whole = whole,
-                                          .fail = mt_openai_fail,
-                                          .error = mt_failure_write,
-                                          .idle = MT_OPENAI_IDLE};
+                                          .object = "text_completion",
+                                          .chunk_object = "text_completion",
+                                          MT_OPENAI_DIALECT};

@@ -1,6 +1,7 @@
 #include "api/openai_prompt.h"
 
 #include "api/fields.h"
+#include "base/json_tree.h"
 #include "base/limits.h"
 
 bool mt_openai_ids_read(mt_arena *arena, const char *name, const json_t *list, mt_ask_prompt *out, mt_failure *why)
@@ -46,9 +47,7 @@ bool mt_openai_prompts_read(mt_ask *ask, const char *field, const json_t *prompt
     const size_t count = many ? json_array_size(prompt) : 1;
 
     if (!json_is_string(prompt) && !json_is_array(prompt))
-        return mt_failure_set(why, 400, "invalid_type", field,
-                              "\"%s\" is %s: send a string, token ids, or a list of either", field,
-                              mt_json_kind(prompt));
+        return mt_failure_type(why, field, prompt, "a string, token ids, or a list of either");
     if (json_is_array(prompt) && json_array_size(prompt) == 0)
         return mt_failure_set(why, 400, "invalid_value", field, "\"%s\" is an empty list: send a %s", field,
                               ask->vectors ? "text" : "prompt");

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "api/fields.h"
+#include "base/json_tree.h"
 #include "base/limits.h"
 
 /* The text of one of those that are sent, or of the only one; NULL: it has none. */

@@ -26,8 +26,7 @@ static bool read_top(mt_ask *ask, const char *name, const json_t *value, mt_fail
 static bool read_return(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (!json_is_boolean(value))
-        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send true or false", name,
-                              mt_json_kind(value));
+        return mt_failure_type(why, name, value, "true or false");
     json_object_set_new(ask->extra, "returned", json_boolean(json_is_true(value)));
     return true;
 }
@@ -74,8 +73,7 @@ static bool read_query(const mt_ask *ask, mt_failure *why)
 
     if (!query || json_is_null(query))
         return mt_failure_set(why, 400, "missing_required_parameter", "query", "\"query\" is missing: send a string");
-    return json_is_string(query) ||
-           mt_failure_set(why, 400, "invalid_type", "query", "\"query\" is %s: send a string", mt_json_kind(query));
+    return json_is_string(query) || mt_failure_type(why, "query", query, "a string");
 }
 
 static bool read(mt_ask *ask, mt_failure *why)

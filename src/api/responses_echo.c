@@ -53,8 +53,7 @@ static bool check(const json_t *value, const char *name, wanted kind, mt_failure
     static const char *const words[] = {
         [BOOLEAN] = "true or false", [INTEGER] = "an integer", [STRING] = "a string", [OBJECT] = "an object"};
 
-    return fits(value, kind) || mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send %s", name,
-                                               mt_json_kind(value), words[kind]);
+    return fits(value, kind) || mt_failure_type(why, name, value, words[kind]);
 }
 
 /* A copy in which members that may be left out when one is sent are null: clients count on them. */

@@ -9,6 +9,7 @@
 #include "api/fields.h"
 #include "api/store.h"
 #include "base/buf.h"
+#include "base/json_tree.h"
 #include "base/limits.h"
 
 typedef struct reader {
@@ -287,8 +288,7 @@ static bool read_input(reader *r, const json_t *input)
     if (json_is_string(input))
         return add_other(r, (mt_chat_message){.role = MT_CHAT_USER}, input);
     if (!json_is_array(input))
-        return mt_failure_set(r->why, 400, "invalid_type", "input", "\"input\" is %s: send a string or a list of items",
-                              mt_json_kind(input));
+        return mt_failure_type(r->why, "input", input, "a string or a list of items");
     return add_items(r, input);
 }
 

@@ -202,8 +202,7 @@ static bool read_format(reader *r)
     const json_t *text = mt_body_get(r->body, "text"), *format = mt_body_get(text, "format");
 
     if (text && !json_is_object(text))
-        return mt_failure_set(r->why, 400, "invalid_type", "text", "\"text\" is %s: send an object",
-                              mt_json_kind(text));
+        return mt_failure_type(r->why, "text", text, "an object");
     if (!format)
         return true;
     if (!json_is_string(json_object_get(format, "type")))
@@ -217,8 +216,7 @@ static bool read_reasoning(reader *r)
     const json_t *reasoning = mt_body_get(r->body, "reasoning"), *effort = mt_body_get(reasoning, "effort");
 
     if (reasoning && !json_is_object(reasoning))
-        return mt_failure_set(r->why, 400, "invalid_type", "reasoning", "\"reasoning\" is %s: send an object",
-                              mt_json_kind(reasoning));
+        return mt_failure_type(r->why, "reasoning", reasoning, "an object");
     if (effort && !mt_read_effort(r->ask, "reasoning_effort", effort, r->why))
         return false;
     r->ask->chat.effort = effort;
@@ -233,8 +231,7 @@ static bool read_logprobs(reader *r)
     const json_t *include = mt_body_get(r->body, "include"), *top = mt_body_get(r->body, "top_logprobs");
 
     if (include && !json_is_array(include))
-        return mt_failure_set(r->why, 400, "invalid_type", "include", "\"include\" is %s: send a list",
-                              mt_json_kind(include));
+        return mt_failure_type(r->why, "include", include, "a list");
     for (size_t i = 0; i < json_array_size(include); i++) {
         const char *what = json_string_value(json_array_get(include, i));
 
@@ -279,11 +276,9 @@ static bool read_store(reader *r)
     const json_t *store = mt_body_get(r->body, "store"), *previous = mt_body_get(r->body, "previous_response_id");
 
     if (store && !json_is_boolean(store))
-        return mt_failure_set(r->why, 400, "invalid_type", "store", "\"store\" is %s: send true or false",
-                              mt_json_kind(store));
+        return mt_failure_type(r->why, "store", store, "true or false");
     if (previous && !json_is_string(previous))
-        return mt_failure_set(r->why, 400, "invalid_type", "previous_response_id",
-                              "\"previous_response_id\" is %s: send a string", mt_json_kind(previous));
+        return mt_failure_type(r->why, "previous_response_id", previous, "a string");
     r->ask->background = json_is_true(json_object_get(r->body, "background"));
     if (json_is_false(store) && r->ask->background)
         return mt_failure_set(r->why, 400, "invalid_value", "background",
@@ -302,8 +297,7 @@ static bool read_messages(reader *r)
     mt_chat_message system = {.role = MT_CHAT_SYSTEM};
 
     if (instructions && !json_is_string(instructions))
-        return mt_failure_set(r->why, 400, "invalid_type", "instructions", "\"instructions\" is %s: send a string",
-                              mt_json_kind(instructions));
+        return mt_failure_type(r->why, "instructions", instructions, "a string");
     if (instructions) {
         mt_chat_add_text(&r->ask->chat, &system, mt_chat_text_of(instructions));
         mt_chat_put(&r->ask->chat, &system);

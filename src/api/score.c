@@ -33,7 +33,7 @@ static void whole(mt_answer *a, mt_buf *out)
 {
     const size_t tokens = mt_answer_prompt_tokens(a);
 
-    mt_openai_head(out, a, "list");
+    mt_openai_head(out, a);
     mt_json_write(out, "'data':[");
     for (size_t i = 0; i < mt_pairs_count(a); i++)
         mt_json_write(out, "{'index':%zu,'object':'score','score':%.9g}", i, mt_pairs_score(a, i));
@@ -43,5 +43,10 @@ static void whole(mt_answer *a, mt_buf *out)
                   tokens, tokens);
 }
 
-const mt_dialect mt_score = {
-    .name = "score", .prefix = "score-", .vectors = true, .read = read, .whole = whole, .error = mt_failure_write};
+const mt_dialect mt_score = {.name = "score",
+                             .prefix = "score-",
+                             .object = "list",
+                             .vectors = true,
+                             .read = read,
+                             .whole = whole,
+                             .error = mt_failure_write};

@@ -230,3 +230,20 @@ size_t mt_json_tree_memory(const json_t *value)
     }
     return value ? sum : 0;
 }
+
+const char *mt_json_kind(const json_t *value)
+{
+    if (!value)
+        return "missing";
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: return "an object";
+    case JSON_ARRAY: return "a list";
+    case JSON_STRING: return "a string";
+    case JSON_INTEGER: return "an integer";
+    case JSON_REAL: return mt_json_wide(value) ? "a number that is too large" : "a number with a fraction";
+    case JSON_TRUE:
+    case JSON_FALSE: return "a boolean";
+    case JSON_NULL: return "null";
+    }
+    return "unknown";
+}

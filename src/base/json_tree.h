@@ -26,6 +26,9 @@ bool mt_json_wide_is_int(const char *text); /* of that text: an integer, and not
    when it does not fit. */
 bool mt_json_tree_write(mt_buf *out, const json_t *value);
 
+/* "an object", "a list", ...: what a value is, in sentences; "missing" of NULL. */
+const char *mt_json_kind(const json_t *value);
+
 /* Bytes that a value takes, about; NULL takes none. */
 size_t mt_json_tree_memory(const json_t *value);
 

@@ -2,25 +2,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/json_tree.h"
 #include "base/limits.h"
 #include "chat/chat.h"
 #include "chat/ending.h"
 
 const char *mt_chat_kind(const json_t *value)
 {
-    if (!value)
-        return "missing";
-    switch (json_typeof(value)) {
-    case JSON_OBJECT: return "an object";
-    case JSON_ARRAY: return "a list";
-    case JSON_STRING: return "a string";
-    case JSON_INTEGER:
-    case JSON_REAL: return "a number";
-    case JSON_TRUE:
-    case JSON_FALSE: return "a boolean";
-    case JSON_NULL: return "null";
-    }
-    return "unknown";
+    return json_is_number(value) ? "a number" : mt_json_kind(value);
 }
 
 /* A value that is there and not null, or NULL. */

@@ -74,13 +74,12 @@ static mt_http_event gather(mt_http_parser *parser, const char *data, size_t len
     return MT_HTTP_NEED;
 }
 
-/* Hands the gathered text over; the next lines begin with an empty one. */
-static char *take_text(mt_http_parser *parser, size_t *len)
+/* Hands the gathered text over, to be freed; the next lines begin with an empty one. */
+static mt_buf take_text(mt_http_parser *parser)
 {
-    char *text = parser->text.data;
+    const mt_buf text = parser->text;
 
-    *len = parser->text.len;
-    mt_buf_init(&parser->text, parser->text.limit);
+    mt_buf_init(&parser->text, text.limit);
     parser->lines = 0;
     return text;
 }
@@ -88,9 +87,8 @@ static char *take_text(mt_http_parser *parser, size_t *len)
 static mt_http_event read_head(mt_http_parser *parser, const char *data, size_t len, size_t *used)
 {
     bool whole;
-    mt_http_event event = gather(parser, data, len, used, &whole);
-    size_t text_len;
-    char *text;
+    const mt_http_event event = gather(parser, data, len, used, &whole);
+    mt_buf text;
 
     if (!whole)
         return event;
@@ -102,8 +100,8 @@ static mt_http_event read_head(mt_http_parser *parser, const char *data, size_t 
         mt_buf_free(&parser->text);
         return MT_HTTP_NEED;
     }
-    text = take_text(parser, &text_len);
-    if (!mt_http_head_parse(&parser->head, text, text_len, parser->limits->headers, &parser->fault))
+    text = take_text(parser);
+    if (!mt_http_head_parse(&parser->head, text.data, text.len, parser->limits->headers, &parser->fault))
         return bad(parser, parser->fault.status, parser->fault.sentence);
     parser->skipped_line = false;
     parser->chunked = parser->head.chunked;
@@ -203,17 +201,15 @@ static mt_http_event read_trailers(mt_http_parser *parser, const char *data, siz
 {
     bool whole;
     mt_http_event event = gather(parser, data, len, used, &whole);
-    size_t text_len;
-    char *text;
 
     if (!whole)
         return event;
-    text = take_text(parser, &text_len);
-    if (mt_http_trailers_check(text, text_len, parser->limits->headers, &parser->fault))
+    mt_buf text = take_text(parser);
+    if (mt_http_trailers_check(text.data, text.len, parser->limits->headers, &parser->fault))
         parser->state = MT_HTTP_AT_END;
     else
         event = bad(parser, parser->fault.status, parser->fault.sentence);
-    mt_free(text);
+    mt_buf_free(&text);
     return event;
 }
 

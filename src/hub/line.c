@@ -12,12 +12,11 @@
 #include <strings.h>
 #include <time.h>
 
-#include <curl/curl.h>
-
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "hub/pull.h"
+#include "media/transfer.h"
 
 #define MS UINT64_C(1000000)
 #define LONGEST 30000 /* milliseconds of a pause that the hub has not asked for */
@@ -79,19 +78,6 @@ static bool refuse(mt_line *line)
 {
     line->refused = true;
     return false;
-}
-
-static long status_of(const mt_line *line)
-{
-    long status = 0;
-
-    curl_easy_getinfo(line->curl, CURLINFO_RESPONSE_CODE, &status);
-    return status;
-}
-
-static bool is_redirect(long status)
-{
-    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
 static int64_t read_number(const char *text)
@@ -166,9 +152,10 @@ static void take_header(mt_line *line, const char *name, const char *value)
         a->size = read_number(value);
     else if (strcasecmp(name, "x-linked-etag") == 0)
         take_digest(a, value, true);
-    else if (strcasecmp(name, "etag") == 0 && !is_redirect(status_of(line))) /* whose own it would be */
+    else if (strcasecmp(name, "etag") == 0 &&
+             !mt_transfer_is_redirect(mt_transfer_status(line->curl))) /* whose own it would be */
         take_digest(a, value, false);
-    else if (strcasecmp(name, "content-length") == 0 && a->size < 0 && status_of(line) == 200)
+    else if (strcasecmp(name, "content-length") == 0 && a->size < 0 && mt_transfer_status(line->curl) == 200)
         a->size = read_number(value);
 }
 
@@ -214,7 +201,7 @@ static bool hand_over(mt_line *line, const char *data, size_t len)
 static size_t on_body(char *data, size_t size, size_t count, void *arg)
 {
     mt_line *line = arg;
-    const long status = status_of(line);
+    const long status = mt_transfer_status(line->curl);
 
     size *= count;
     if (status != 200 && status != 206) /* what an error or a redirect says besides is of no interest */
@@ -398,8 +385,8 @@ mt_line_end mt_line_ask(mt_line *line, const mt_line_request *request, mt_line_a
         const CURLcode code = perform(line);
         if (code != CURLE_OK && !line->enough)
             return explain(line, code);
-        answer->status = status_of(line);
-        if (!is_redirect(answer->status))
+        answer->status = mt_transfer_status(line->curl);
+        if (!mt_transfer_is_redirect(answer->status))
             return judge(line);
         curl_easy_getinfo(line->curl, CURLINFO_REDIRECT_URL, &next);
         if (!next || snprintf(line->url, sizeof(line->url), "%s", next) >= (int)sizeof(line->url))

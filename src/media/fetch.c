@@ -12,9 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include <curl/curl.h>
-
 #include "base/clock.h"
+#include "media/transfer.h"
 
 enum { SHOWN = 200 }; /* bytes of a URL in a sentence */
 
@@ -74,27 +73,14 @@ static bool is_media_type(const char *type)
     return type && (strncasecmp(type, "image/", 6) == 0 || strncasecmp(type, "video/", 6) == 0);
 }
 
-static long status_of(const transfer *t)
-{
-    long status = 0;
-
-    curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
-    return status;
-}
-
-static bool is_redirect(long status)
-{
-    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
-}
-
 /* What is not wanted is not read either: a status or type that is wrong ends the transfer at its first byte. */
 static bool check_head(transfer *t)
 {
     const char *type = NULL;
     char why[160];
 
-    if (status_of(t) != 200) {
-        snprintf(why, sizeof(why), "answered with status %ld", status_of(t));
+    if (mt_transfer_status(t->curl) != 200) {
+        snprintf(why, sizeof(why), "answered with status %ld", mt_transfer_status(t->curl));
         return refuse(t, why, "check that everyone may read it");
     }
     curl_easy_getinfo(t->curl, CURLINFO_CONTENT_TYPE, &type);
@@ -136,7 +122,7 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
     transfer *t = arg;
 
     size *= count;
-    if (is_redirect(status_of(t))) /* what it says besides where to is of no interest */
+    if (mt_transfer_is_redirect(mt_transfer_status(t->curl))) /* what it says besides where to is of no interest */
         return size;
     if (!t->wanted && !check_head(t))
         return 0;
@@ -240,7 +226,7 @@ static bool ask(transfer *t, const char *url, long ms, const char **next)
     curl_slist_free_all(headers);
     if (code != CURLE_OK)
         return explain(t, code);
-    if (!is_redirect(status_of(t)))
+    if (!mt_transfer_is_redirect(mt_transfer_status(t->curl)))
         return t->wanted || (check_head(t) && refuse(t, "is empty", "name a file that is not"));
     curl_easy_getinfo(t->curl, CURLINFO_REDIRECT_URL, next);
     return *next || refuse(t, "is moved, but does not say where to", "check it");

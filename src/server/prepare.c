@@ -562,7 +562,7 @@ static bool find_model(mt_call *call, json_t *body, mt_failure *why)
     if (call->waiter.has || needs_none(call))
         return true;
     if (model && !json_is_null(model) && !json_is_string(model))
-        return mt_failure_set(why, 400, "invalid_type", "model", "\"model\" is %s: send a string", mt_json_kind(model));
+        return mt_failure_type(why, "model", model, "a string");
     call->json = body; /* for whoever goes on with it */
     switch (mt_fleet_take(&call->server->fleet, &call->waiter, json_string_value(model), vectors, why)) {
     case MT_FLEET_HAS: call->json = NULL; return true;

@@ -5,9 +5,9 @@
    began with. What comes from options is as it was, since the engine, the caches and the threads are made by them. */
 #include "server/reload.h"
 
-#include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/hex.h"
 #include "base/log.h"
 #include "server/inside.h"
 
@@ -21,8 +21,7 @@ void mt_reload_share(mt_server *server)
 
         if (a->store)
             continue;
-        for (size_t k = 0; k < 16; k++)
-            snprintf(owner + 2 * k, 3, "%02x", a->owner[k]);
+        mt_hex_text(a->owner, 16, owner);
         a->store = mt_store_view(server->store, owner);
     }
     if (server->opt->isolate == MT_ISOLATE_ON || (server->opt->isolate == MT_ISOLATE_AUTO && keys->account_count > 1))

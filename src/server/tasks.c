@@ -15,8 +15,7 @@ static bool read_flag(const json_t *body, const char *name, bool *value, mt_fail
     if (!given || json_is_null(given))
         return true;
     *value = json_is_true(given);
-    return json_is_boolean(given) || mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send true or false",
-                                                    name, mt_json_kind(given));
+    return json_is_boolean(given) || mt_failure_type(why, name, given, "true or false");
 }
 
 static void add_spellings(const mt_served *served, const mt_token_prompt *p, mt_buf *out)
@@ -39,8 +38,7 @@ static bool read_tokens(mt_call *call, mt_arena *arena, const json_t *body, mt_t
     bool add_special = true;
 
     if (!text.data && !json_object_get(body, "messages"))
-        return mt_failure_set(why, 400, "invalid_type", "prompt", "\"prompt\" is %s: send a string, or \"messages\"",
-                              mt_json_kind(prompt));
+        return mt_failure_type(why, "prompt", prompt, "a string, or \"messages\"");
     if (!read_flag(body, "add_special_tokens", &add_special, why))
         return false;
     if (text.data)
@@ -108,8 +106,7 @@ bool mt_task_detokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failu
     mt_ask_prompt ids;
 
     if (ok && !json_is_array(tokens))
-        ok = mt_failure_set(why, 400, "invalid_type", "tokens", "\"tokens\" is %s: send a list of token ids",
-                            mt_json_kind(tokens));
+        ok = mt_failure_type(why, "tokens", tokens, "a list of token ids");
     ok = ok && read_flag(body, "skip_special_tokens", &skip_special, why) &&
          mt_openai_ids_read(arena, "tokens", tokens, &ids, why) && decode(call->served, &ids, skip_special, out, why);
     mt_arena_free(arena);

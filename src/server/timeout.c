@@ -48,8 +48,7 @@ bool mt_timeout_read(mt_call *call, const json_t *body, mt_failure *why)
     if (!value || json_is_null(value))
         return true;
     if (!json_is_number(value))
-        return mt_failure_set(why, 400, "invalid_type", "timeout", "\"timeout\" is %s: send a number of seconds",
-                              mt_json_kind(value));
+        return mt_failure_type(why, "timeout", value, "a number of seconds");
     if (!(seconds > 0 && seconds <= MT_LIMIT_TIMEOUT_SECONDS))
         return mt_failure_set(why, 400, "invalid_value", "timeout",
                               "\"timeout\" is %g: send a number of seconds above 0 and up to %d", seconds,

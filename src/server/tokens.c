@@ -88,8 +88,7 @@ static const mt_chat_templates *templates_of(const mt_served *served, const mt_c
         return served->video_templates && mt_chat_has_video(chat) ? served->video_templates : served->templates;
     }
     if (!json_is_string(given))
-        mt_failure_set(why, 400, "invalid_type", "chat_template", "\"chat_template\" is %s: send a string",
-                       mt_json_kind(given));
+        mt_failure_type(why, "chat_template", given, "a string");
     else if (!served->own_templates)
         mt_failure_set(why, 400, "unsupported_value", "chat_template",
                        "\"chat_template\" is given, and this server takes none from its clients: leave it out, or "

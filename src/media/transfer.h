@@ -1,0 +1,23 @@
+/* What a transfer of libcurl's says of its end. */
+#ifndef MT_MEDIA_TRANSFER_H
+#define MT_MEDIA_TRANSFER_H
+
+#include <stdbool.h>
+
+#include <curl/curl.h>
+
+/* Of the answer that came last; 0: none came. */
+static inline long mt_transfer_status(CURL *curl)
+{
+    long status = 0;
+
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    return status;
+}
+
+static inline bool mt_transfer_is_redirect(long status)
+{
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+#endif
