@@ -108,7 +108,8 @@ bool mt_read_structured(mt_ask *ask, const char *name, const json_t *value, mt_f
 
     if (!json_is_object(value))
         return mt_failure_type(why, name, value, "an object");
-    json_object_foreach((json_t *)value, kind,
-                        own) if (!json_is_null(own) && !read_kind(ask, name, kind, own, why)) return false;
+    json_object_foreach((json_t *)value, kind, own)
+        if (!json_is_null(own) && !read_kind(ask, name, kind, own, why))
+            return false;
     return true;
 }

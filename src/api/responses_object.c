@@ -167,8 +167,7 @@ static void add_echo(mt_buf *out, const mt_answer *a)
     json_t *echo = json_object_get(a->extra, "echo"), *value;
     const char *key;
 
-    json_object_foreach(echo, key, value)
-    {
+    json_object_foreach(echo, key, value) {
         mt_json_write(out, "%s:", key);
         mt_json_tree_write(out, value);
     }

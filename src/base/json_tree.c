@@ -188,8 +188,7 @@ static void write_object(mt_buf *out, const json_t *value)
     json_t *item;
 
     mt_json_write(out, "{");
-    json_object_foreach((json_t *)(uintptr_t)value, key, item)
-    {
+    json_object_foreach((json_t *)(uintptr_t)value, key, item) {
         mt_json_write(out, "%s:", key);
         mt_json_tree_write(out, item);
     }
@@ -224,8 +223,7 @@ size_t mt_json_tree_memory(const json_t *value)
         sum += PLACE + mt_json_tree_memory(json_array_get(value, i));
     if (json_is_object(value))
         sum += TABLE;
-    json_object_foreach((json_t *)(uintptr_t)value, key, item)
-    {
+    json_object_foreach((json_t *)(uintptr_t)value, key, item) {
         sum += ENTRY + strlen(key) + mt_json_tree_memory(item);
     }
     return value ? sum : 0;

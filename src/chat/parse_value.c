@@ -43,7 +43,8 @@ static unsigned types_in(const json_t *list, unsigned (*of)(const json_t *item))
     size_t i;
     json_t *item;
 
-    json_array_foreach(list, i, item) types |= of(item);
+    json_array_foreach(list, i, item)
+        types |= of(item);
     return types ? types : T_ANY;
 }
 

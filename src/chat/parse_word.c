@@ -30,8 +30,7 @@ const json_t *mt_parse_tool(const mt_parser *p, const char *name)
     size_t i;
     json_t *tool;
 
-    json_array_foreach(p->tools, i, tool)
-    {
+    json_array_foreach(p->tools, i, tool) {
         const json_t *function = json_object_get(tool, "function");
         const char *own = json_string_value(json_object_get(function ? function : tool, "name"));
 

@@ -131,8 +131,7 @@ bool mt_shape_tagged(mt_shape_writer *w, const json_t *schema, bool strict, cons
     size_t count = 0;
     bool ok = check_top(w, schema, strict);
 
-    json_object_foreach(properties, key, own)
-    {
+    json_object_foreach(properties, key, own) {
         ok = ok && tagged(w, own, schema, strict, t, &one);
         if (!ok)
             break;
@@ -200,7 +199,8 @@ bool mt_shape_keywords(mt_shape_writer *w, const json_t *schema, bool strict, mt
     bool ok = check_top(w, schema, strict);
     size_t i = 0;
 
-    json_object_foreach(properties, key, own) keys[i++] = key;
+    json_object_foreach(properties, key, own)
+        keys[i++] = key;
     for (i = count; ok && i-- > 0;)
         ok = keyword(w, keys[i], json_object_get(properties, keys[i]), schema, strict, tail);
     mt_free(keys);

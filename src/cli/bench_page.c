@@ -41,8 +41,7 @@ static void add_table(mt_buf *out, const mt_bench_section *s)
         mt_buf_puts(out, "</th>");
     }
     mt_buf_puts(out, "</tr>\n");
-    json_array_foreach(s->rows, i, row)
-    {
+    json_array_foreach(s->rows, i, row) {
         mt_buf_puts(out, "<tr>");
         for (size_t c = 0; c < s->column_count; c++) {
             mt_buf_puts(out, s->columns[c].digits == MT_BENCH_TEXT ? "<td class=\"t\">" : "<td>");
@@ -58,8 +57,7 @@ static void add_facts(mt_buf *out, const json_t *facts)
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)facts, key, value)
-    {
+    json_object_foreach((json_t *)facts, key, value) {
         if (!json_is_string(value))
             continue;
         mt_buf_puts(out, "<p>");

@@ -87,8 +87,7 @@ void mt_report_show(mt_report *r, const mt_bench_section *s)
     mt_log_passed();
     for (size_t c = 0; c < s->column_count; c++) {
         width[c] = width_of(s->columns[c].label);
-        json_array_foreach(s->rows, i, row)
-        {
+        json_array_foreach(s->rows, i, row) {
             const size_t own = width_of(mt_report_cell(row, &s->columns[c], cell));
             width[c] = own > width[c] ? own : width[c];
         }
@@ -101,8 +100,7 @@ void mt_report_show(mt_report *r, const mt_bench_section *s)
         print_cell(s->columns[c].label, width[c], s->columns[c].digits == MT_BENCH_TEXT);
     }
     printf("\n");
-    json_array_foreach(s->rows, i, row)
-    {
+    json_array_foreach(s->rows, i, row) {
         for (size_t c = 0; c < s->column_count; c++) {
             printf("  ");
             print_cell(mt_report_cell(row, &s->columns[c], cell), width[c], s->columns[c].digits == MT_BENCH_TEXT);

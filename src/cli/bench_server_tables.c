@@ -99,11 +99,12 @@ static void chart_of(mt_server_bench *b, const mt_bench_section *s, const char *
             mt_chart_line *line = mt_chart_add(c, label, b->loads.count);
             line->colour = k;
             line->dashed = j > 0;
-            json_array_foreach(s->rows, i, row) if ((size_t)json_integer_value(json_object_get(row, "server")) == k + 1)
-                mt_chart_point(line, json_number_value(json_object_get(row, load_name(b))),
-                               json_is_number(json_object_get(row, keys[j]))
-                                   ? json_number_value(json_object_get(row, keys[j]))
-                                   : NAN);
+            json_array_foreach(s->rows, i, row)
+                if ((size_t)json_integer_value(json_object_get(row, "server")) == k + 1)
+                    mt_chart_point(line, json_number_value(json_object_get(row, load_name(b))),
+                                   json_is_number(json_object_get(row, keys[j]))
+                                       ? json_number_value(json_object_get(row, keys[j]))
+                                       : NAN);
         }
 }
 

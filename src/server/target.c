@@ -45,8 +45,8 @@ static void read_pooling(mt_target *t, const char *dir, const char *folder)
     size_t set = 0;
     bool known = false;
 
-    json_object_foreach(config, flag, value) set +=
-        strncmp(flag, "pooling_mode_", strlen("pooling_mode_")) == 0 && json_is_true(value);
+    json_object_foreach(config, flag, value)
+        set += strncmp(flag, "pooling_mode_", strlen("pooling_mode_")) == 0 && json_is_true(value);
     for (size_t i = 0; i < MT_COUNT(modes); i++)
         if (named ? strcmp(named, modes[i].name) == 0
                   : set == 1 && json_is_true(json_object_get(config, modes[i].flag))) {

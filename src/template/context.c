@@ -22,8 +22,7 @@ static bool set_members(mt_tpl_run *run, mt_tpl_dict *to, const json_t *json, bo
     json_t *object = (json_t *)(uintptr_t)json, *item; /* the macro wants it writable */
     const char *name;
 
-    json_object_foreach(object, name, item)
-    {
+    json_object_foreach(object, name, item) {
         mt_tpl_value key, value;
 
         if (!mt_tpl_set_str(&key, mt_tpl_str_new(run, name, strlen(name), !names)) ||

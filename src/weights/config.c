@@ -50,8 +50,7 @@ static bool check_depth(const json_t *value, unsigned depth, mt_error *err)
     }
     const char *key;
     json_t *item;
-    json_object_foreach((json_t *)(uintptr_t)value, key, item)
-    { /* the macro wants it writable */
+    json_object_foreach((json_t *)(uintptr_t)value, key, item) { /* the macro wants it writable */
         if (!check_depth(item, depth + 1, err))
             return false;
     }
@@ -65,12 +64,12 @@ static void wrap(mt_config *c, mt_arena *arena)
     const char *key;
     json_t *value;
     size_t objects = 0;
-    json_object_foreach(object, key, value) objects += json_is_object(value) ? 1 : 0;
+    json_object_foreach(object, key, value)
+        objects += json_is_object(value) ? 1 : 0;
     if (objects == 0)
         return;
     c->children = mt_arena_alloc(arena, objects * sizeof *c->children);
-    json_object_foreach(object, key, value)
-    {
+    json_object_foreach(object, key, value) {
         if (!json_is_object(value))
             continue;
         mt_config *sub = mt_arena_alloc(arena, sizeof *sub);

@@ -41,8 +41,7 @@ static inline void mutate_object(json_t *object, size_t at, const json_texts *od
     const char *key;
     json_t *item;
 
-    json_object_foreach(object, key, item)
-    {
+    json_object_foreach(object, key, item) {
         if (at-- > 0)
             continue;
         if ((json_is_object(item) || json_is_array(item)) && seed % 5)

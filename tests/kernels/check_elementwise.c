@@ -44,8 +44,7 @@ static void same(check *c, const float *want, const float *got, size_t n, check_
 typedef void map_fn(float *y, const float *x, size_t n);
 static void check_map(check *c, map_fn *ref, map_fn *k)
 {
-    EACH_CASE(n, kind)
-    {
+    EACH_CASE(n, kind) {
         const float *x = filled(c, n, kind);
         float *want = copied(c, x, n), *got = copied(c, x, n), *inside = copied(c, x, n);
         ref(want, x, n);
@@ -59,8 +58,7 @@ static void check_map(check *c, map_fn *ref, map_fn *k)
 typedef void map2_fn(float *y, const float *g, const float *u, size_t n);
 static void check_map2(check *c, map2_fn *ref, map2_fn *k)
 {
-    EACH_CASE(n, kind)
-    {
+    EACH_CASE(n, kind) {
         const float *g = filled(c, n, kind), *u = filled(c, n, kind);
         float *want = copied(c, g, n), *got = copied(c, g, n);
         ref(want, g, u, n);
@@ -112,8 +110,7 @@ static void rope_(const mt_kernels *k, float *y, const float *x, float a, size_t
 typedef void update_fn(const mt_kernels *k, float *y, const float *x, float a, size_t n);
 static void check_update(check *c, update_fn *f)
 {
-    EACH_CASE(n, kind)
-    {
+    EACH_CASE(n, kind) {
         const float *x = filled(c, n, kind);
         float *want = filled(c, n, kind), *got = copied(c, want, n), a = check_float(c, kind);
         f(c->ref, want, x, a, n);
@@ -147,8 +144,7 @@ static float sum_exp_(const mt_kernels *k, const float *x, const float *y, size_
 typedef float reduce_fn(const mt_kernels *k, const float *x, const float *y, size_t n);
 static void check_reduce(check *c, reduce_fn *f)
 {
-    EACH_CASE(n, kind)
-    {
+    EACH_CASE(n, kind) {
         const float *x = filled(c, n, kind), *y = filled(c, n, kind);
         float want = f(c->ref, x, y, n), got = f(c->k, x, y, n);
         check_f32(c, &want, &got, 1, 1, 1, "n=%zu data=%s", n, check_data_name(kind));
@@ -158,8 +154,7 @@ static void check_reduce(check *c, reduce_fn *f)
 
 static void check_to_bf16(check *c)
 {
-    EACH_CASE(n, kind)
-    {
+    EACH_CASE(n, kind) {
         const float *x = filled(c, n, kind);
         mt_bf16 *want = check_alloc(c, n * sizeof *want, 2), *got = check_alloc(c, n * sizeof *got, 2);
         c->ref->to_bf16(want, x, n);
@@ -235,8 +230,7 @@ static void check_sincos(check *c)
             return;
         }
     }
-    EACH_CASE(n, kind)
-    {
+    EACH_CASE(n, kind) {
         const float *x = filled(c, n, kind);
         float *s = copied(c, x, n), *o = copied(c, x, n), *s2 = copied(c, x, n), *o2 = copied(c, x, n);
         c->ref->sincos(s, o, x, n);

@@ -123,8 +123,7 @@ static record record_of(const json_t *events)
     record r;
 
     record_init(&r);
-    json_array_foreach(events, i, event)
-    {
+    json_array_foreach(events, i, event) {
         const char *call = json_string_value(json_object_get(event, "call"));
         const json_t *text = json_object_get(event, "content");
         mt_parse_kind kind = text ? MT_PARSE_CONTENT : MT_PARSE_REASONING;
@@ -207,8 +206,7 @@ static void texts_mean_what_their_cases_say_however_they_are_cut(void **state)
         json_t *file = load(files.gl_pathv[i]), *test;
         size_t at;
 
-        json_array_foreach(json_object_get(file, "cases"), at, test)
-        {
+        json_array_foreach(json_object_get(file, "cases"), at, test) {
             failed += !check_case(files.gl_pathv[i], file, test, tools);
             count++;
         }

@@ -19,8 +19,7 @@ static bool valid_object(const json_t *schema, const json_t *value)
     const json_t *required = json_object_get(schema, "required");
     const char *key;
 
-    json_object_foreach((json_t *)value, key, own)
-    {
+    json_object_foreach((json_t *)value, key, own) {
         if (!json_object_get(properties, key) || !valid(json_object_get(properties, key), own))
             return false;
     }

@@ -83,7 +83,8 @@ static void check_file(tally *t, const char *name)
     file = json_load_file(path, JSON_ALLOW_NUL, &why);
     if (!file)
         fail_msg("%s: %s", path, why.text);
-    json_array_foreach(json_object_get(file, "cases"), i, item) check_case(t, item, json_object_get(file, "context"));
+    json_array_foreach(json_object_get(file, "cases"), i, item)
+        check_case(t, item, json_object_get(file, "context"));
     json_decref(file);
 }
 

@@ -372,8 +372,7 @@ mt_expr mt_json_constant(mt_json *j, const json_t *value)
                                       mt_json_constant(j, json_array_get(value, i)));
         all = constant_list(j, "[", items, count, "]");
     } else {
-        json_object_foreach((json_t *)value, key, item)
-        {
+        json_object_foreach((json_t *)value, key, item) {
             items[i] = LIST(j, i ? mt_json_comma(j) : mt_json_space(j), mt_json_key(j, key), mt_json_colon(j),
                             mt_json_constant(j, item));
             i++;

@@ -57,15 +57,15 @@ static bool split_outside(mt_schema_reader *r, const mt_schema_place *place, siz
             if (json_is_string(json_array_get(required, k)))
                 json_object_set_new(seen, json_string_value(json_array_get(required, k)), json_null());
     }
-    json_object_foreach(seen, key, value) if (!json_object_get(names, key))
-    {
-        json_t *one = mt_schema_new("object"), *properties = json_object();
+    json_object_foreach(seen, key, value)
+        if (!json_object_get(names, key)) {
+            json_t *one = mt_schema_new("object"), *properties = json_object();
 
-        json_object_set(properties, key, (json_t *)schema);
-        json_object_set_new(one, "properties", properties);
-        json_object_set_new(one, "required", json_pack("[s]", key));
-        json_array_append_new(list, one);
-    }
+            json_object_set(properties, key, (json_t *)schema);
+            json_object_set_new(one, "properties", properties);
+            json_object_set_new(one, "required", json_pack("[s]", key));
+            json_array_append_new(list, one);
+        }
     json_decref(seen);
     ok = split(r, place, at, mt_schema_keep(r, NULL, 0, list), MT_SCHEMA_OUTSIDE, out);
     return ok;

@@ -118,8 +118,7 @@ static bool objects_apart(mt_schema_reader *r, const json_t *a, const json_t *b,
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)mine, key, value)
-    {
+    json_object_foreach((json_t *)mine, key, value) {
         if (tired(r, 1 + names))
             return true;
         other = json_object_get(json_object_get(b, "properties"), key);
@@ -248,8 +247,7 @@ static bool implies(mt_schema_reader *r, const json_t *a, const json_t *b)
         return true;
     if (!json_is_object(a) || !json_is_object(b) || ++r->compared > MT_LIMIT_SCHEMA_COMPARED)
         return false;
-    json_object_foreach((json_t *)b, key, value)
-    {
+    json_object_foreach((json_t *)b, key, value) {
         const json_t *own = json_object_get(a, key);
 
         if (says_nothing(key) || (own && json_equal((json_t *)own, value)))

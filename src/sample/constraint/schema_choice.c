@@ -171,8 +171,7 @@ static void add_dependencies(const json_t *list, json_t *all)
     const char *key;
     json_t *wanted;
 
-    json_object_foreach((json_t *)list, key, wanted)
-    {
+    json_object_foreach((json_t *)list, key, wanted) {
         json_t *without = mt_schema_new(NULL), *with = mt_schema_new(NULL), *one = mt_schema_new(NULL);
         json_t *required = json_pack("[s]", key), *properties = json_object();
 

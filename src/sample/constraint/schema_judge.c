@@ -198,8 +198,7 @@ static mt_judged judge_member(judge *j, const json_t *schema, const char *key, c
     const char *pattern;
     bool matched = own != NULL;
 
-    json_object_foreach(patterns, pattern, rule)
-    {
+    json_object_foreach(patterns, pattern, rule) {
         fits = judge_regex(j, pattern, name);
         matched |= fits != NO;
         if (fits != NO)
@@ -219,8 +218,7 @@ static mt_judged judge_dependencies(judge *j, const json_t *list, const json_t *
     const char *key;
     json_t *wanted;
 
-    json_object_foreach((json_t *)list, key, wanted)
-    {
+    json_object_foreach((json_t *)list, key, wanted) {
         if (!json_object_get(value, key))
             continue;
         if (!json_is_array(wanted))
@@ -239,8 +237,9 @@ static mt_judged judge_outside(judge *j, const json_t *outside, const json_t *va
     json_t *own;
     mt_judged none = YES;
 
-    json_object_foreach((json_t *)value, key, own) if (!json_object_get(json_object_get(outside, "names"), key)) none =
-        both(none, not(judge_value(j, json_object_get(outside, "schema"), own)));
+    json_object_foreach((json_t *)value, key, own)
+        if (!json_object_get(json_object_get(outside, "names"), key))
+            none = both(none, not(judge_value(j, json_object_get(outside, "schema"), own)));
     return not(none);
 }
 
@@ -254,7 +253,8 @@ static mt_judged judge_object(judge *j, const json_t *schema, const json_t *valu
     for (size_t i = 0; i < json_array_size(required); i++)
         if (!json_object_get(value, json_string_value(json_array_get(required, i))))
             return NO;
-    json_object_foreach((json_t *)value, key, own) all = both(all, judge_member(j, schema, key, own));
+    json_object_foreach((json_t *)value, key, own)
+        all = both(all, judge_member(j, schema, key, own));
     all = both(all, judge_dependencies(j, json_object_get(schema, "dependentRequired"), value));
     all = both(all, judge_dependencies(j, json_object_get(schema, "dependentSchemas"), value));
     all = both(all, judge_dependencies(j, json_object_get(schema, "dependencies"), value));

@@ -201,9 +201,9 @@ static void invert_properties(inverter *v, const json_t *value)
     const char *key;
     json_t *schema;
 
-    json_object_foreach((json_t *)value, key,
-                        schema) if (!json_is_true(schema) && !(json_is_object(schema) && json_object_size(schema) == 0))
-        add_property(v, key, json_is_false(schema) ? json_true() : opposite(v, schema));
+    json_object_foreach((json_t *)value, key, schema)
+        if (!json_is_true(schema) && !(json_is_object(schema) && json_object_size(schema) == 0))
+            add_property(v, key, json_is_false(schema) ? json_true() : opposite(v, schema));
 }
 
 /* An object without that property; NULL name: nothing. */
@@ -327,8 +327,7 @@ static void invert_dependencies(inverter *v, const json_t *value)
     const char *key;
     json_t *wanted;
 
-    json_object_foreach((json_t *)value, key, wanted)
-    {
+    json_object_foreach((json_t *)value, key, wanted) {
         for (size_t i = 0; i < json_array_size(wanted); i++) {
             json_t *made = without(json_string_value(json_array_get(wanted, i)));
 

@@ -71,7 +71,8 @@ static bool read_names(mt_schema_reader *r, mt_schema_object_reader *o)
         const char *key;
         json_t *value;
 
-        json_object_foreach(json_object_get(o->place->part[i].schema, "properties"), key, value) add_name(o, key);
+        json_object_foreach(json_object_get(o->place->part[i].schema, "properties"), key, value)
+            add_name(o, key);
     }
     for (size_t k = 0; k < json_array_size(o->listed); k++)
         if (json_is_string(json_array_get(o->listed, k)))
@@ -98,8 +99,7 @@ static bool read_patterns(mt_schema_reader *r, mt_schema_object_reader *o)
         json_t *patterns = json_object_get(part->schema, "patternProperties"), *schema;
         const char *pattern;
 
-        json_object_foreach(patterns, pattern, schema)
-        {
+        json_object_foreach(patterns, pattern, schema) {
             mt_schema_pattern *own = &o->patterns[o->pattern_count];
 
             if (o->pattern_count == MT_LIMIT_SCHEMA_KEY_PATTERNS)

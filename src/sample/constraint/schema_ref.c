@@ -85,8 +85,11 @@ static void look_for(search *s, const json_t *at, size_t depth)
     }
     if (depth == DEPTH)
         return;
-    json_array_foreach((json_t *)at, i, value) look_for(s, value, depth + 1);
-    json_object_foreach((json_t *)at, key, value) if (!holds_values(key)) look_for(s, value, depth + 1);
+    json_array_foreach((json_t *)at, i, value)
+        look_for(s, value, depth + 1);
+    json_object_foreach((json_t *)at, key, value)
+        if (!holds_values(key))
+            look_for(s, value, depth + 1);
 }
 
 /* The only place with that keyword. */

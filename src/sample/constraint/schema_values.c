@@ -48,8 +48,7 @@ static bool alone(const mt_schema_place *place, size_t at)
 
     if (place->count > 1)
         return false;
-    json_object_foreach((json_t *)place->part[at].schema, key, value)
-    {
+    json_object_foreach((json_t *)place->part[at].schema, key, value) {
         bool known = false;
 
         for (size_t i = 0; i < sizeof(harmless) / sizeof(*harmless); i++)

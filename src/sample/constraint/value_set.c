@@ -67,8 +67,8 @@ static uint64_t hash_of(uint64_t seed, const json_t *value)
             hash = mix(hash, hash_of(seed, json_array_get(value, i)));
         return hash;
     case JSON_OBJECT: /* in any order */
-        json_object_foreach((json_t *)value, key, item) hash +=
-            mix(hash_text(seed, key, strlen(key)), hash_of(seed, item));
+        json_object_foreach((json_t *)value, key, item)
+            hash += mix(hash_text(seed, key, strlen(key)), hash_of(seed, item));
         return hash;
     default: return hash;
     }
