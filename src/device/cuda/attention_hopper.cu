@@ -1,4 +1,5 @@
-/* Attention over bf16 pages (R8) on Hopper: tensor cores of a warpgroup, keys and values through shared memory.
+/* Attention over bf16 pages (R8) on Hopper for many rows: tensor cores of a warpgroup, keys and values through shared
+   memory.
 
    A block goes from item to item: a tile of query rows, a key head and the segments it sees, or some of them. One
    warpgroup copies keys and values into a ring of stages, half a segment each, as far ahead as the ring reaches, over
@@ -7,8 +8,7 @@
    without leaving them.
 
    What a row gets depends on itself alone: not on the other rows of its tile, nor on whether one block takes all
-   segments or several do. Few rows (answers) are spread over the warps, eight each, so that they share the work of exp;
-   it is the same sequence of instructions for a row.
+   segments or several do, nor on whether it comes here or to attention_few.cu.
 
    exp is R7's, with one thing left out: below -88 it gives less than 2^-126, which rounds to 0 as bf16 or counts for
    nothing. */
@@ -17,9 +17,9 @@
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #include "device/cuda/attention_hopper.cuh"
 
-enum { HALF = MT_SEGMENT / 2, RING = 6 };
+enum { HALF = MT_SEGMENT / 2, RING = 6, GROUPS = 2, COMPUTING = GROUPS * 128 }; /* GROUPS: warpgroups that compute */
 
-template <int HD, int GROUPS> struct hopper_room {
+template <int HD> struct hopper_room {
     static const int blocks = (HD + 63) / 64; /* of 64 columns */
     uint8_t q[GROUPS][blocks][64][128];
     uint8_t stage[RING][blocks][HALF][128];
@@ -29,16 +29,16 @@ template <int HD, int GROUPS> struct hopper_room {
 };
 
 /* The queries of 64 rows as bf16; zeros where there are none. */
-template <int HD, int GROUPS, bool FEW>
-static __device__ inline void load_queries(const mt_cuda_attention &p, hopper_room<HD, GROUPS> &room, const item &it)
+template <int HD>
+static __device__ inline void load_queries(const mt_cuda_attention &p, hopper_room<HD> &room, const item &it)
 {
     const uint32_t thread = threadIdx.x - PRODUCERS, who = thread / 128, group = p.heads / p.kv.heads;
     const uint32_t rows = it.at.tokens * group, hd = p.kv.head_dim;
     for (uint32_t i = thread % 128; i < 64 * (HD / 8); i += 128) {
         const uint32_t r = i / (HD / 8), chunk = i % (HD / 8);
-        const uint32_t row = FEW ? r / 16 * 8 + r % 16 : (it.apart ? 0 : who * 64) + r;
+        const uint32_t row = (it.apart ? 0 : who * 64) + r;
         uint32_t word[4] = {0, 0, 0, 0};
-        if (row < rows && (!FEW || r % 16 < 8)) {
+        if (row < rows) {
             const float *x =
                 row_of(p.x, it.at.span.row + it.at.token + row / group) + (it.kv_head * group + row % group) * hd;
 #pragma unroll
@@ -56,8 +56,7 @@ static __device__ inline void load_queries(const mt_cuda_attention &p, hopper_ro
 }
 
 /* Scores of 64 rows and 128 keys. */
-template <int HD, int GROUPS>
-static __device__ inline void score_half(float (&s)[64], hopper_room<HD, GROUPS> &room, const ring &r)
+template <int HD> static __device__ inline void score_half(float (&s)[64], hopper_room<HD> &room, const ring &r)
 {
     const uint32_t who = (threadIdx.x - PRODUCERS) / 128;
     const uint32_t q = shared_address(room.q[who]), k = shared_address(room.stage[r.stage]);
@@ -86,37 +85,28 @@ static __device__ inline float most_of(const float (&s0)[64], const float (&s1)[
 }
 
 /* p of K times 16 keys as operands of products of 16 of them; `l` gets their sum. */
-template <bool FEW, int K>
+template <int K>
 static __device__ inline void weigh(uint32_t (&p)[K][4], const float (&s)[8 * K], const float (&m)[2], float scale,
                                     float (&l)[2][2])
 {
-    constexpr int ROWS = FEW ? 1 : 2, TILES = 8 / (2 * ROWS); /* of eight keys, for eight numbers */
 #pragma unroll
-    for (int j = 0; j < 2 * K; j += TILES) {
+    for (int k = 0; k < K; k++) {
         float x[8];
 #pragma unroll
-        for (int i = 0; i < 8; i++) {
-            const int tile = i / (2 * ROWS), h = i / 2 % ROWS;
-            x[i] = fmaf(s[(j + tile) * 4 + h * 2 + i % 2], scale, -m[h]);
-        }
+        for (int i = 0; i < 8; i++)
+            x[i] = fmaf(s[k * 8 + i], scale, -m[i / 2 % 2]);
         exp_weights(x);
 #pragma unroll
-        for (int tile = 0; tile < TILES; tile++)
-#pragma unroll
-            for (int h = 0; h < 2; h++) {
-                uint32_t &to = p[(j + tile) / 2][(j + tile) % 2 * 2 + h];
-                to = 0;
-                if (FEW && h)
-                    continue;
-                to = two_halves(x[tile * 2 * ROWS + h * 2], x[tile * 2 * ROWS + h * 2 + 1]);
-                l[h][0] += mt_f32_from_bits(to << 16);
-                l[h][1] += mt_f32_from_bits(to & 0xffff0000u);
-            }
+        for (int i = 0; i < 4; i++) {
+            p[k][i] = two_halves(x[i * 2], x[i * 2 + 1]);
+            l[i % 2][0] += mt_f32_from_bits(p[k][i] << 16);
+            l[i % 2][1] += mt_f32_from_bits(p[k][i] & 0xffff0000u);
+        }
     }
 }
 
-template <int HD, int GROUPS>
-static __device__ inline void value_half(float (&o)[HD / 2], const uint32_t (&p)[8][4], hopper_room<HD, GROUPS> &room,
+template <int HD>
+static __device__ inline void value_half(float (&o)[HD / 2], const uint32_t (&p)[8][4], hopper_room<HD> &room,
                                          const ring &r, bool add)
 {
     const uint32_t v = shared_address(room.stage[r.stage]);
@@ -130,7 +120,7 @@ static __device__ inline void value_half(float (&o)[HD / 2], const uint32_t (&p)
 }
 
 /* A segment that this warpgroup has no rows for: its stages go by as they come, so that none is freed too early. */
-template <int HD, int GROUPS> static __device__ inline void pass_segment(hopper_room<HD, GROUPS> &room, ring &r)
+template <int HD> static __device__ inline void pass_segment(hopper_room<HD> &room, ring &r)
 {
     for (int i = 0; i < 2 * MT_SEGMENT / HALF; i++) {
         barrier_wait(&room.full[r.stage], r.parity);
@@ -146,20 +136,19 @@ template <int HD> struct progress {
 };
 
 /* Takes a segment's result in, or leaves it as a part. */
-template <int HD, bool FEW>
+template <int HD>
 static __device__ inline void take_segment(const mt_cuda_attention &p, const item &it, uint32_t seg, progress<HD> &so,
                                            const float (&o)[HD / 2], const float (&m)[2], const float (&l)[2][2])
 {
-    constexpr int H = FEW ? 1 : 2;
     float sum[2], old[2], now[2];
     bool takes[2];
 #pragma unroll
-    for (int h = 0; h < H; h++)
+    for (int h = 0; h < 2; h++)
         sum[h] = quad_sum(l[h][0] + l[h][1]);
     if (it.parts) {
-        const own_rows own = find_rows<FEW>(p, it, slab_of(it));
+        const own_rows own = find_rows<false>(p, it, slab_of(it));
 #pragma unroll
-        for (int h = 0; h < H; h++)
+        for (int h = 0; h < 2; h++)
             if (own.there[h]) {
                 float *part = part_at(p, it.at, it.kv_head, seg, own.row[h], HD);
                 if (threadIdx.x % 4 == 0)
@@ -169,22 +158,22 @@ static __device__ inline void take_segment(const mt_cuda_attention &p, const ite
         return;
     }
 #pragma unroll
-    for (int h = 0; h < H; h++)
+    for (int h = 0; h < 2; h++)
         takes[h] = take_part(so.w[h], m[h], sum[h], old[h], now[h]);
 #pragma unroll
     for (int i = 0; i < HD / 2; i++)
-        if (i % 4 / 2 < H && takes[i % 4 / 2])
+        if (takes[i % 4 / 2])
             so.acc[i] = fmaf(so.acc[i], old[i % 4 / 2], o[i] * now[i % 4 / 2]);
 }
 
 /* A row of an item is done. */
-template <int HD, bool FEW>
+template <int HD>
 static __device__ inline void finish_rows(const mt_cuda_attention &p, const item &it, progress<HD> &so)
 {
     const uint32_t group = p.heads / p.kv.heads;
-    const own_rows own = find_rows<FEW>(p, it, slab_of(it));
+    const own_rows own = find_rows<false>(p, it, slab_of(it));
 #pragma unroll
-    for (int h = 0; h < (FEW ? 1 : 2); h++) {
+    for (int h = 0; h < 2; h++) {
         if (!own.there[h])
             continue;
         const uint32_t head = it.kv_head * group + own.row[h] % group;
@@ -198,95 +187,85 @@ static __device__ inline void finish_rows(const mt_cuda_attention &p, const item
     }
 }
 
-/* Frees the two stages before the next one. */
-template <int HD, int GROUPS> static __device__ inline void release_two(hopper_room<HD, GROUPS> &room, uint32_t next)
-{
-    release(&room.empty[next < 2 ? next + RING - 2 : next - 2]);
-    release(&room.empty[next < 1 ? next + RING - 1 : next - 1]);
-}
-
 /* Scores of a segment. */
-template <int HD, int GROUPS>
-static __device__ inline void score_segment(float (&s0)[64], float (&s1)[64], hopper_room<HD, GROUPS> &room, ring &r)
+template <int HD>
+static __device__ inline void score_segment(float (&s0)[64], float (&s1)[64], hopper_room<HD> &room, ring &r)
 {
-    score_half<HD, GROUPS>(s0, room, r);
+    score_half<HD>(s0, room, r);
     step_ring<RING>(r);
-    score_half<HD, GROUPS>(s1, room, r);
+    score_half<HD>(s1, room, r);
     step_ring<RING>(r);
     products_wait();
     settle(s0);
     settle(s1);
-    release_two<HD, GROUPS>(room, r.stage);
+    release_two(room.empty, r.stage);
 }
 
 /* A segment whose scores are there, and the scores of the next one, if there is MORE. Products that are begun in a
    branch would wait for each other, so both cases are compiled. */
-template <int HD, int GROUPS, bool FEW, bool MORE>
-static __device__ inline void compute_segment(const mt_cuda_attention &p, hopper_room<HD, GROUPS> &room, const item &it,
+template <int HD, bool MORE>
+static __device__ inline void compute_segment(const mt_cuda_attention &p, hopper_room<HD> &room, const item &it,
                                               ring &r, uint32_t seg, float (&s0)[64], float (&s1)[64], progress<HD> &so)
 {
-    constexpr int H = FEW ? 1 : 2;
     const uint32_t first = seg * MT_SEGMENT;
     const float scale = p.scale;
     if (first < it.seen.all.lo || first + MT_SEGMENT > it.seen.all.hi) {
-        const own_rows own = find_rows<FEW>(p, it, slab_of(it));
-        mask_scores<FEW, HALF>(s0, own, first);
-        mask_scores<FEW, HALF>(s1, own, first + HALF);
+        const own_rows own = find_rows<false>(p, it, slab_of(it));
+        mask_scores<false, HALF>(s0, own, first);
+        mask_scores<false, HALF>(s1, own, first + HALF);
     }
     uint32_t weights[2][8][4];
     float m[2], l[2][2] = {{0, 0}, {0, 0}}, o[HD / 2];
     float used[2] = {0, 0}; /* what is subtracted: a row that sees nothing here has p = 0 all the same */
 #pragma unroll
-    for (int h = 0; h < H; h++) {
+    for (int h = 0; h < 2; h++) {
         const float most = most_of(s0, s1, h);
         m[h] = most * scale;
         used[h] = most == -INFINITY ? 0.0f : m[h];
     }
-    weigh<FEW>(weights[0], s0, used, scale, l);
+    weigh(weights[0], s0, used, scale, l);
     settle(weights[0]);
-    value_half<HD, GROUPS>(o, weights[0], room, r, false);
+    value_half<HD>(o, weights[0], room, r, false);
     step_ring<RING>(r);
     /* the scale is read once more, lest the other half's weights be made before this product is begun */
-    weigh<FEW>(weights[1], s1, used, *(volatile float *)&room.scale, l);
+    weigh(weights[1], s1, used, *(volatile float *)&room.scale, l);
     settle(weights[1]);
-    value_half<HD, GROUPS>(o, weights[1], room, r, true);
+    value_half<HD>(o, weights[1], room, r, true);
     step_ring<RING>(r);
     products_wait();
     settle(o);
     settle(weights[0]);
     settle(weights[1]);
-    release_two<HD, GROUPS>(room, r.stage);
-    take_segment<HD, FEW>(p, it, seg, so, o, m, l);
+    release_two(room.empty, r.stage);
+    take_segment<HD>(p, it, seg, so, o, m, l);
     if (MORE && it.apart)
-        pass_segment<HD, GROUPS>(room, r);
+        pass_segment<HD>(room, r);
     if constexpr (MORE)
-        score_segment<HD, GROUPS>(s0, s1, room, r);
+        score_segment<HD>(s0, s1, room, r);
 }
 
 /* All segments of an item. Where warpgroups are apart, one passes by what the other computes. */
-template <int HD, int GROUPS, bool FEW>
-static __device__ inline void compute_item(const mt_cuda_attention &p, hopper_room<HD, GROUPS> &room, const item &it,
-                                           ring &r)
+template <int HD>
+static __device__ inline void compute_item(const mt_cuda_attention &p, hopper_room<HD> &room, const item &it, ring &r)
 {
     const bool second = threadIdx.x >= PRODUCERS + 128;
     progress<HD> so;
     float s0[64], s1[64];
-    load_queries<HD, GROUPS, FEW>(p, room, it);
+    load_queries<HD>(p, room, it);
     if (it.apart && second)
-        pass_segment<HD, GROUPS>(room, r);
-    score_segment<HD, GROUPS>(s0, s1, room, r);
+        pass_segment<HD>(room, r);
+    score_segment<HD>(s0, s1, room, r);
     uint32_t seg = it.seg0;
     for (; seg + 1 < it.seg1; seg++)
-        compute_segment<HD, GROUPS, FEW, true>(p, room, it, r, seg, s0, s1, so);
-    compute_segment<HD, GROUPS, FEW, false>(p, room, it, r, seg, s0, s1, so);
+        compute_segment<HD, true>(p, room, it, r, seg, s0, s1, so);
+    compute_segment<HD, false>(p, room, it, r, seg, s0, s1, so);
     if (it.apart && !second)
-        pass_segment<HD, GROUPS>(room, r);
+        pass_segment<HD>(room, r);
     if (!it.parts)
-        finish_rows<HD, FEW>(p, it, so);
+        finish_rows<HD>(p, it, so);
 }
 
-template <int HD, int GROUPS, bool FEW>
-static __device__ inline void compute_all(const mt_cuda_attention &p, hopper_room<HD, GROUPS> &room)
+template <int HD> static __device__ inline void compute_all(const mt_cuda_attention &p, hopper_room<HD> &room)
 {
     const uint32_t who = (threadIdx.x - PRODUCERS) / 128, group = p.heads / p.kv.heads;
     ring r = {0, 0};
@@ -302,58 +281,42 @@ static __device__ inline void compute_all(const mt_cuda_attention &p, hopper_roo
                 it = next;
             named_barrier(1 + who, 128);
         }
-        if (GROUPS > 1 && !it.apart && who * 64 >= it.at.tokens * group) {
+        if (!it.apart && who * 64 >= it.at.tokens * group) {
             for (uint32_t seg = it.seg0; seg < it.seg1; seg++)
-                pass_segment<HD, GROUPS>(room, r);
+                pass_segment<HD>(room, r);
         } else if (it.seg0 < it.seg1) {
-            compute_item<HD, GROUPS, FEW>(p, room, it, r);
+            compute_item<HD>(p, room, it, r);
         }
-        if (it.parts && last_of_all<GROUPS * 128>(p, it))
+        if (it.parts && last_of_all<COMPUTING>(p, it))
             for (uint32_t row = (threadIdx.x - PRODUCERS) / 32; row < it.at.tokens * group; row += GROUPS * 4)
-                merge_row<HD, FEW ? 8 : 2>(p, it, row);
+                merge_row<HD, 2>(p, it, row);
     }
 }
 
-template <int HD, int GROUPS, bool FEW> static __device__ inline void attend_hopper(const mt_cuda_attention &p)
+template <int HD> static __device__ inline void attend_hopper(const mt_cuda_attention &p)
 {
     extern __shared__ uint8_t raw[];
-    hopper_room<HD, GROUPS> &room = *(hopper_room<HD, GROUPS> *)(((uintptr_t)raw + 1023) / 1024 * 1024);
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < RING; i++) {
-            barrier_init(&room.full[i], PRODUCERS);
-            barrier_init(&room.empty[i], GROUPS * 4);
-        }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    hopper_room<HD> &room = *(hopper_room<HD> *)(((uintptr_t)raw + 1023) / 1024 * 1024);
+    if (threadIdx.x == 0)
         room.scale = p.scale;
-    }
-    __syncthreads();
-    start_next();
+    start_barriers<RING>(room, COMPUTING / 32);
     if (threadIdx.x < PRODUCERS) {
-        if (GROUPS == 2)
-            fewer_registers<24>();
+        fewer_registers<24>();
         copy_all<HD, HALF, RING>(p, room);
     } else {
-        if (GROUPS == 2)
-            more_registers<240>();
+        more_registers<240>();
         wait_for_last();
-        compute_all<HD, GROUPS, FEW>(p, room);
+        compute_all<HD>(p, room);
     }
 }
 
 #define HOPPER(hd)                                                                                    \
-    extern "C" __global__ void __launch_bounds__(256, 1) mtk_attention_few_##hd(mt_cuda_attention p)  \
-    {                                                                                                 \
-        attend_hopper<hd, 1, true>(p);                                                                \
-    }                                                                                                 \
     extern "C" __global__ void __launch_bounds__(384, 1) mtk_attention_many_##hd(mt_cuda_attention p) \
     {                                                                                                 \
-        attend_hopper<hd, 2, false>(p);                                                               \
+        attend_hopper<hd>(p);                                                                         \
     }
 #else
 #define HOPPER(hd)                                   \
-    KERNEL(attention_few_##hd)(mt_cuda_attention p)  \
-    {                                                \
-    }                                                \
     KERNEL(attention_many_##hd)(mt_cuda_attention p) \
     {                                                \
     }

@@ -1,5 +1,5 @@
 /* What the kernels of attention on Hopper share: items of work, the ring of stages that one warpgroup fills and others
-   use, exp, masks, parts. attention_hopper.cu says how it goes together. */
+   use, exp, masks, parts. attention_hopper.cu and attention_few.cu say how it goes together. */
 #ifndef MT_DEVICE_CUDA_ATTENTION_HOPPER_CUH
 #define MT_DEVICE_CUDA_ATTENTION_HOPPER_CUH
 
@@ -66,33 +66,56 @@ static __device__ inline void release(uint64_t *empty)
         barrier_arrive(empty);
 }
 
-/* The pages of a segment, one a lane: to look each up when it is copied would take longer than to copy it. */
-static __device__ inline uint32_t find_pages(const mt_cuda_attention &p, const item &it, uint32_t seg)
+/* Frees the two stages before `next`. */
+template <int STAGES> static __device__ inline void release_two(uint64_t (&empty)[STAGES], uint32_t next)
+{
+    release(&empty[next < 2 ? next + STAGES - 2 : next - 2]);
+    release(&empty[next < 1 ? next + STAGES - 1 : next - 1]);
+}
+
+/* The first thing of all; `users`: warps that free a stage. */
+template <int STAGES, typename room_type> static __device__ inline void start_barriers(room_type &room, unsigned users)
+{
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            barrier_init(&room.full[i], PRODUCERS);
+            barrier_init(&room.empty[i], users);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+    start_next();
+}
+
+/* The layer's blocks in the pages of a segment, a page a lane: to look each up when it is copied would take longer than
+   to copy it. Any memory that is there where nothing is seen. */
+static __device__ inline unsigned long long find_pages(const mt_cuda_attention &p, const item &it, uint32_t seg)
 {
     const uint32_t tokens = p.kv.page_tokens, count = MT_SEGMENT / tokens, page = seg * count + threadIdx.x % 32;
     const bool there =
         threadIdx.x % 32 < count && page * tokens < it.seen.any.hi && (page + 1) * tokens > it.seen.any.lo;
-    return there ? p.step.pages[it.at.span.pages + page] : 0;
+    const uint64_t at = there ? p.step.pages[it.at.span.pages + page] : 0;
+    return (unsigned long long)(p.kv.data + at * p.kv.page_bytes + (uint64_t)p.layer * 2 * p.kv.heads * p.kv.block);
 }
 
 /* Positions [first, first + N) of a segment into a stage; zeros where the tile sees nothing. For whole warps. */
 template <int HD, int N>
-static __device__ inline void copy_stage(const mt_cuda_attention &p, void *stage, const item &it, uint32_t pages,
-                                         uint32_t segment, uint32_t first, uint32_t head, bool value)
+static __device__ inline void copy_stage(const mt_cuda_attention &p, void *stage, const item &it,
+                                         unsigned long long pages, uint32_t segment, uint32_t first, uint32_t block)
 {
     constexpr uint32_t chunks = HD / 8, rows = PRODUCERS / chunks, used = rows * chunks; /* of 16 bytes; at a time */
-    const mt_cuda_kv &kv = p.kv;
-    const uint32_t thread = threadIdx.x % PRODUCERS, chunk = thread % chunks, shift = 31 - __clz((int)kv.page_tokens);
-    const uint8_t *block = kv.data + (((uint64_t)p.layer * 2 + value) * kv.heads + head) * kv.block + chunk * 16;
-    const uint32_t to = shared_address(stage) + chunk / 8 * (N * 128);
+    const uint32_t thread = threadIdx.x % PRODUCERS, chunk = thread % chunks, within = p.kv.page_tokens - 1;
+    const uint32_t to = shared_address(stage) + chunk / 8 * (N * 128), shift = __popc(within);
+    const uint32_t unseen = it.seen.any.lo - segment, seen = it.seen.any.hi - it.seen.any.lo;
+    pages += block * p.kv.block;
 #pragma unroll 4
     for (uint32_t i = 0; i < (N + rows - 1) / rows; i++) {
-        const uint32_t key = thread / chunks + i * rows, slot = first + key, at = segment + slot;
-        const uint64_t page = __shfl_sync(0xffffffffu, pages, slot >> shift);
-        const bool there = at >= it.seen.any.lo && at < it.seen.any.hi;
-        const uint8_t *from = block + page * kv.page_bytes + (slot & (kv.page_tokens - 1)) * (HD * 2);
+        const uint32_t key = thread / chunks + i * rows, slot = first + key;
+        const uint32_t turn = rows % 8 ? key % 8 : thread / chunks % 8; /* key % 8, which a compiler may not see */
+        const uint8_t *page = (const uint8_t *)__shfl_sync(0xffffffffu, pages, slot >> shift);
         if (key < N && thread < used)
-            copy16(to + key * 128 + ((chunk % 8) ^ (key % 8)) * 16, there ? from : kv.data, there);
+            copy16(to + key * 128 + ((chunk % 8) ^ turn) * 16, page + ((slot & within) * (HD * 2) + chunk * 16),
+                   slot - unseen < seen);
     }
 }
 
@@ -107,19 +130,19 @@ static __device__ inline void copy_all(const mt_cuda_attention &p, room_type &ro
     for (uint32_t round = 0; round * gridDim.x < p.items; round++) {
         if (!find_item(p, item_of(p, round), it))
             continue;
-        uint32_t next = find_pages(p, it, it.seg0);
+        unsigned long long next = find_pages(p, it, it.seg0);
         for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
-            const uint32_t pages = next;
+            const unsigned long long pages = next;
             if (seg + 1 < it.seg1)
                 next = find_pages(p, it, seg + 1);
             /* where the step says what is seen, as in towers, kernels shortly before have written it */
             if (p.step.seen || min((seg + 1) * MT_SEGMENT, it.seen.any.hi) > it.at.span.position)
                 wait_for_last();
             for (uint32_t part = 0; part < (it.apart ? 2 : 1) * EACH; part++) {
-                const bool value = part % EACH >= MT_SEGMENT / N;
+                const uint32_t value = part % EACH >= MT_SEGMENT / N;
                 barrier_wait(&room.empty[r.stage], r.parity);
                 copy_stage<HD, N>(p, room.stage[r.stage], it, pages, seg * MT_SEGMENT, part % (MT_SEGMENT / N) * N,
-                                  it.kv_head + part / EACH, value);
+                                  value * p.kv.heads + it.kv_head + part / EACH);
                 barrier_copied(&room.full[r.stage]);
                 step_ring<STAGES>(r);
             }

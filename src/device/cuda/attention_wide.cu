@@ -223,15 +223,8 @@ template <bool FEW> static __device__ inline void attend_wide(const mt_cuda_atte
 {
     extern __shared__ uint8_t raw[];
     wide_room &room = *(wide_room *)(((uintptr_t)raw + 1023) / 1024 * 1024);
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; i++) {
-            barrier_init(&room.full[i], PRODUCERS);
-            barrier_init(&room.empty[i], COMPUTING / 32);
-        }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    }
-    __syncthreads();
-    follow_last();
+    start_barriers<STAGES>(room, COMPUTING / 32);
+    wait_for_last();
     if (threadIdx.x < PRODUCERS) {
         fewer_registers<40>();
         copy_all<WIDTH, KEYS, STAGES>(p, room);
