@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "api/random.h"
+#include "api/write.h"
 #include "base/alloc.h"
+#include "base/json_write.h"
+#include "base/limits.h"
 #include "cli/cli.h"
 #include "engine/engine.h"
 #include "engine/opened.h"
@@ -56,6 +59,7 @@ static bool read_prompt(asked *a, const mt_options *opt, const mt_opened *o, mt_
 /* Prints tokens as they come, or as one JSON object. Written by the engine's thread until done. */
 typedef struct printer {
     bool json, text;
+    mt_buf out; /* that object, as far as it is known */
     size_t tokens;
     uint32_t *ids;
     mt_finish finish;
@@ -65,12 +69,12 @@ typedef struct printer {
     bool done;
 } printer;
 
-static void print_step_json(const mt_event *ev)
+static void add_step(mt_buf *out, const mt_event *ev)
 {
-    printf("{\"id\":%u,\"logprob\":%.9g,\"top\":[", ev->token, (double)ev->logprob);
+    mt_json_write(out, "{'id':%u,'logprob':%.9g,'top':[", ev->token, (double)ev->logprob);
     for (size_t i = 0; i < ev->top_count; i++)
-        printf("%s[%u,%.9g]", i ? "," : "", ev->top[i].id, (double)ev->top[i].logprob);
-    printf("]}");
+        mt_json_write(out, "[%u,%.9g]", ev->top[i].id, (double)ev->top[i].logprob);
+    mt_json_write(out, "]}");
 }
 
 static void print_step(const mt_event *ev)
@@ -80,14 +84,6 @@ static void print_step(const mt_event *ev)
         printf("%s%u:%.6f", i ? " " : "   ", ev->top[i].id, (double)ev->top[i].logprob);
     printf("\n");
     fflush(stdout);
-}
-
-static void print_ids(const char *key, const uint32_t *ids, size_t count)
-{
-    printf("\"%s\":[", key);
-    for (size_t i = 0; i < count; i++)
-        printf("%s%u", i ? "," : "", ids[i]);
-    printf("]");
 }
 
 static void end(printer *p, const mt_event *ev)
@@ -116,14 +112,11 @@ static void print_event(void *ctx, const mt_event *ev)
     if (p->text) {
         fwrite(ev->text, 1, ev->text_len, stdout);
         fflush(stdout);
-        return;
-    }
-    if (!p->json) {
+    } else if (p->json) {
+        add_step(&p->out, ev);
+    } else {
         print_step(ev);
-        return;
     }
-    printf("%s", p->tokens > 1 ? "," : "");
-    print_step_json(ev);
 }
 
 static size_t most_tokens(const mt_options *opt)
@@ -194,18 +187,21 @@ static bool generate(mt_opened *o, const mt_options *opt, asked *a, mt_error *er
                  .ids = mt_alloc(max_tokens * sizeof *p.ids)};
     pthread_mutex_init(&p.lock, NULL);
     pthread_cond_init(&p.ended, NULL);
-    if (p.json) {
-        printf("{");
-        print_ids("prompt_token_ids", prompt->data, prompt->count);
-        printf(",\"steps\":[");
-    }
-    const bool ok = answer(engine, request_of(opt, a, &p), &p, err);
+    mt_buf_init(&p.out, MT_LIMIT_RESPONSE_BYTES);
+    mt_json_write(&p.out, "{");
+    mt_write_ids(&p.out, "prompt_token_ids", prompt->data, prompt->count);
+    mt_json_write(&p.out, "'steps':[");
+    bool ok = answer(engine, request_of(opt, a, &p), &p, err);
     mt_engine_stop(engine);
-    if (p.json) {
-        printf("],");
-        print_ids("token_ids", p.ids, p.tokens);
-        printf(",\"finish_reason\":\"%s\"}\n", ok ? mt_finish_name(p.finish) : "error");
-    }
+    mt_json_write(&p.out, "]");
+    mt_write_ids(&p.out, "token_ids", p.ids, p.tokens);
+    mt_json_write(&p.out, "'finish_reason':%s}", ok ? mt_finish_name(p.finish) : "error");
+    if (p.json && p.out.full)
+        ok = mt_fail(err, MT_E_TOO_LARGE, "the answer has more than %u bytes: ask for fewer tokens or logprobs",
+                     MT_LIMIT_RESPONSE_BYTES);
+    else if (p.json)
+        printf("%s\n", p.out.data);
+    mt_buf_free(&p.out);
     pthread_cond_destroy(&p.ended);
     pthread_mutex_destroy(&p.lock);
     mt_free(p.ids);

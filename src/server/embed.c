@@ -1,5 +1,4 @@
-#include "server/embed.h"
-
+/* Calls for vectors: embeddings and scores. On preparation threads. */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -84,6 +84,20 @@ void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
 /* The running and waiting requests of an account, or of all, as JSON. */
 void mt_status_write(mt_server *server, const mt_account *account, mt_buf *out);
 
+/* What SIGHUP reads again; what cannot be read leaves what there is, with a line in the log. And, at the start, too: opens
+   what accounts keep, of those that have none yet, and says whether accounts are kept apart. Io thread: see reload.c. */
+void mt_reload(mt_server *server);
+void mt_reload_share(mt_server *server);
+
+/* SIGQUIT: writes what the server is at to standard error, as one line of JSON, whole. And, once a second: names steps
+   that have run for longer than --slow-step, each once. Io thread: see state.c. */
+void mt_state_dump(mt_server *server);
+void mt_state_check_steps(mt_server *server);
+
+/* Of a call for vectors: makes its answer in the ask's arena, and one request for each text, which are handed over. On
+   preparation threads: see embed.c. */
+bool mt_embed_prepare(mt_call *call, mt_ask *ask, mt_failure *why) MT_NODISCARD;
+
 /* Streams that had nothing to say since the last time are told so. */
 void mt_server_keep_alive(mt_server *server);
 

@@ -11,7 +11,6 @@
 #include "base/limits.h"
 #include "base/patience.h"
 #include "server/client.h"
-#include "server/embed.h"
 #include "server/inside.h"
 #include "server/tokens.h"
 

@@ -3,8 +3,6 @@
 
    Requests that run are not touched: an account outlives its last key, and a connection keeps the certificate that it
    began with. What comes from options is as it was, since the engine, the caches and the threads are made by them. */
-#include "server/reload.h"
-
 #include <sys/stat.h>
 
 #include "base/hex.h"

@@ -26,8 +26,6 @@
 #include "ranks/ranks.h"
 #include "server/inside.h"
 #include "server/lockdown.h"
-#include "server/reload.h"
-#include "server/state.h"
 
 enum { SECOND = 1000 };
 

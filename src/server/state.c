@@ -1,7 +1,5 @@
 /* What the server is at. Everything here is read from copies that engines make between their steps, so it can be told
    while one of them hangs; what does not answer then is seen by how long its step has run. */
-#include "server/state.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
