@@ -18,6 +18,14 @@
 #define MT_RELAX() ((void)0)
 #endif
 
+/* Adds a word, a uint64_t, to a CRC32C, one too, of which the upper half is 0. Not every machine can: see crc32c.c. */
+#if defined(__aarch64__) && !defined(__ARM_BIG_ENDIAN)
+#define MT_CRC32C_WORD(sum, word) __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(sum) : "r"(word))
+#elif defined(__x86_64__)
+#define MT_CRC32C_WORD(sum, word) __asm__("crc32q %1, %0" : "+r"(sum) : "rm"(word))
+#define MT_CRC32C_CAN() (__builtin_cpu_supports("sse4.2") != 0)
+#endif
+
 /* Whether a sanitizer looks for mistakes, which has handlers of its own for crashes. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MT_SANITIZED 1

@@ -29,5 +29,20 @@ static void pieces_come_to_the_same(void **state)
         assert_int_equal(mt_crc32c(mt_crc32c(0, data, cut), data + cut, sizeof data - cut), whole);
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(known_sums), cmocka_unit_test(pieces_come_to_the_same)};
+/* Of any length, wherever it begins. */
+static void an_instruction_and_tables_come_to_the_same(void **state)
+{
+    uint8_t data[200];
+    (void)state;
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)(i * i * 11 + 3 * i);
+    for (size_t begin = 0; begin < 9; begin++)
+        for (size_t size = 0; begin + size <= sizeof data; size++)
+            assert_int_equal(mt_crc32c((uint32_t)size, data + begin, size),
+                             mt_crc32c_by_table((uint32_t)size, data + begin, size));
+    assert_int_equal(mt_crc32c_by_table(0, "123456789", 9), 0xe3069283u);
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(known_sums), cmocka_unit_test(pieces_come_to_the_same),
+                                          cmocka_unit_test(an_instruction_and_tables_come_to_the_same)};
 UNIT_MAIN(tests)
