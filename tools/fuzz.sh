@@ -19,6 +19,8 @@ if [ -z "$name" ]; then
     exit
 fi
 
+# An input that leaks is found as it is run. The search at the end would find no other, and takes 3 s a process on ARM.
+export ASAN_OPTIONS="leak_check_at_exit=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 mkdir -p "$build/corpus/$name"
 if ! "$build/tests/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=4096 \
     -artifact_prefix="$build/$name-" "$build/corpus/$name" "tests/fuzz/corpus/$name" >"$build/$name.log" 2>&1; then
