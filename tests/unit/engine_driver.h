@@ -331,6 +331,13 @@ static inline bool fixture_is_rewritten(const char *dir)
     return false;
 }
 
+/* Whether there is another of the same shape whose weights are not quantised: for what the engine does with whatever
+   its kernels give. That these give the same bits in any company is checked of each (engine_exact). */
+static inline bool fixture_is_quantised(const char *dir)
+{
+    return fixture_is_rewritten(dir) || (!unit_quick() && strstr(dir, "-mlx-"));
+}
+
 /* Calls check with every folder of `where`, all of which are checkpoints that have recorded answers. */
 static inline void for_each_folder(const char *where, void (*check)(const char *dir))
 {

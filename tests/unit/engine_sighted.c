@@ -103,8 +103,9 @@ static void check_preempted(const char *dir)
 static void check_exact(const char *dir)
 {
     check_ways(dir, MT_PRECISION_FAST);
-    if (!fixture_is_rewritten(dir))
-        check_ways(dir, MT_PRECISION_REFERENCE);
+    if (fixture_is_quantised(dir))
+        return;
+    check_ways(dir, MT_PRECISION_REFERENCE);
     check_preempted(dir);
 }
 
@@ -160,8 +161,7 @@ static void check_isolation(const char *dir)
 {
     static answer alone[PICTURES];
     size_t positions;
-    if (fixture_is_rewritten(dir) ||
-        (strstr(dir, "-mlx-") && !unit_quick())) /* the engine's doing, whatever the layout */
+    if (fixture_is_quantised(dir))
         return;
     const size_t bytes = bytes_of_one(dir, &positions);
     for (unsigned i = 0; i < PICTURES; i++)
