@@ -16,6 +16,7 @@ Needs nothing beyond Python's standard library.
 import argparse
 import json
 import math
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -157,6 +158,9 @@ def compare_all(options, compare_one):
         return 1
     precisions = ["reference", "fast"] if options.precision == "both" else [options.precision]
     jobs = [(folder, precision) for folder in folders for precision in precisions]
+    if "MOTET_TEST_QUICK" in os.environ:  # sanitizers see every checkpoint, and both precisions, not all of both
+        turn = {folder: ("reference", "fast")[i % 2] for i, folder in enumerate(folders)}
+        jobs = [(folder, precision) for folder, precision in jobs if turn[folder] == precision] or jobs
     failed = 0
     with ThreadPoolExecutor(options.jobs) as pool:
         for job, result in zip(jobs, pool.map(lambda job: compare_one(options, *job), jobs)):
