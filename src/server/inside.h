@@ -84,8 +84,9 @@ void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
 /* The running and waiting requests of an account, or of all, as JSON. */
 void mt_status_write(mt_server *server, const mt_account *account, mt_buf *out);
 
-/* What SIGHUP reads again; what cannot be read leaves what there is, with a line in the log. And, at the start, too: opens
-   what accounts keep, of those that have none yet, and says whether accounts are kept apart. Io thread: see reload.c. */
+/* What SIGHUP reads again; what cannot be read leaves what there is, with a line in the log. And, at the start, too:
+   opens what accounts keep, of those that have none yet, and says whether accounts are kept apart. Io thread: see
+   reload.c. */
 void mt_reload(mt_server *server);
 void mt_reload_share(mt_server *server);
 

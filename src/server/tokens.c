@@ -4,7 +4,6 @@
 
 #include "api/fields.h"
 #include "base/alloc.h"
-#include "server/forget.h"
 #include "server/own_templates.h"
 
 size_t mt_tokens_most(const mt_served *served)
@@ -188,8 +187,11 @@ static bool expand(mt_arena *arena, mt_token_prompt *p, mt_failure *why)
     return true;
 }
 
-bool mt_tokens_chat(mt_served *served, mt_chat *chat, const json_t *body, const atomic_bool *stop, size_t most,
-                    mt_token_prompt *out, mt_chat_text *text, mt_failure *why)
+/* A chat, which is changed, as a prompt with as many tokens for pictures as they have. body: says how those are looked
+   at, and may bring a template. text: that the tokens were made of, a copy in the arena; NULL where nobody wants it.
+   out->pictures are to be freed in any case. */
+static bool make_chat(mt_served *served, mt_chat *chat, const json_t *body, const atomic_bool *stop, size_t most,
+                      mt_token_prompt *out, mt_chat_text *text, mt_failure *why)
 {
     mt_pictures pictures = {
         .processor = served->opened.processor, .limits = &served->media, .room = &served->room, .stop = stop};
@@ -208,6 +210,108 @@ bool mt_tokens_chat(mt_served *served, mt_chat *chat, const json_t *body, const 
     return ok && (pictures.count == 0 || expand(chat->arena, out, why));
 }
 
+/* Tokens that a prompt may have: an answer needs room, too, as much as it may have or an eighth of the context. */
+static size_t room_of(const mt_served *served, const mt_ask *ask)
+{
+    const size_t wanted = ask->max_tokens >= 0 ? (size_t)ask->max_tokens : served->context / 8;
+    const size_t most = served->context / 2;
+
+    return served->context - (wanted < 1 ? 1 : wanted < most ? wanted : most);
+}
+
+/* Where what is left in may begin: with a user's message, or with the last. Returns how many such places there are. */
+static size_t find_starts(const mt_chat *chat, size_t *starts)
+{
+    size_t count = 0;
+
+    for (size_t i = 1; i < chat->count; i++)
+        if (i + 1 == chat->count || chat->messages[i].role == MT_CHAT_USER)
+            starts[count++] = i;
+    return count;
+}
+
+/* A copy, which may be changed, of what the system says and the messages from one on. */
+static mt_chat chat_from(const mt_chat *chat, size_t from)
+{
+    mt_chat kept = *chat;
+
+    kept.messages = NULL;
+    kept.count = 0;
+    for (size_t i = 0; i < chat->count; i++) {
+        mt_chat_message copy = chat->messages[i];
+
+        if (i < from && copy.role != MT_CHAT_SYSTEM)
+            continue;
+        copy.parts = mt_arena_alloc(kept.arena, copy.part_count * sizeof(*copy.parts) + 1);
+        kept.starved = kept.starved || !copy.parts;
+        if (copy.parts && copy.part_count)
+            memcpy(copy.parts, chat->messages[i].parts, copy.part_count * sizeof(*copy.parts));
+        copy.part_count = copy.parts ? copy.part_count : 0;
+        mt_chat_put(&kept, &copy);
+    }
+    return kept;
+}
+
+typedef enum outcome { FITS, TOO_LONG, FAILED } outcome;
+
+typedef struct attempt {
+    mt_served *served;
+    const mt_ask *ask;
+    const atomic_bool *stop;
+    size_t most;
+    mt_token_prompt *out;
+    mt_failure *why;
+} attempt;
+
+/* What an earlier one has left is freed. */
+static outcome try_from(const attempt *a, size_t from)
+{
+    mt_chat chat = chat_from(&a->ask->chat, from);
+
+    mt_pictures_free(&a->out->pictures);
+    *a->out = (mt_token_prompt){.count = 0};
+    a->why->code = NULL;
+    if (chat.starved) {
+        mt_failure_memory(a->why, "messages");
+        return FAILED;
+    }
+    const size_t forgotten = a->ask->chat.count - chat.count;
+    const bool made = make_chat(a->served, &chat, a->ask->body, a->stop, a->most, a->out, NULL, a->why);
+    a->out->forgotten = forgotten;
+    if (made)
+        return a->out->count <= room_of(a->served, a->ask) ? FITS : TOO_LONG;
+    return a->why->code && strcmp(a->why->code, "context_length_exceeded") == 0 ? TOO_LONG : FAILED;
+}
+
+/* The ask's chat, which stays as it is. Where that leaves too little room for an answer, turns are left out from the
+   first on, up to a message of the user's, as few as will do; what the system says and the last message stay. */
+static bool make_shorter(mt_served *served, const mt_ask *ask, const atomic_bool *stop, size_t most,
+                         mt_token_prompt *out, mt_failure *why)
+{
+    const attempt a = {served, ask, stop, most, out, why};
+    outcome found = try_from(&a, 0);
+    size_t *starts, count, low, high;
+
+    if (found != TOO_LONG)
+        return found == FITS;
+    starts = mt_arena_alloc(ask->arena, (ask->chat.count + 1) * sizeof(*starts));
+    if (!starts)
+        return mt_failure_memory(why, "messages");
+    count = find_starts(&ask->chat, starts);
+    for (low = 0, high = count; low < high && found != FAILED;) { /* the later one begins, the shorter it is */
+        const size_t middle = low + (high - low) / 2;
+
+        found = try_from(&a, starts[middle]);
+        if (found == FITS)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    if (found != FAILED && count > 0)
+        found = try_from(&a, starts[high < count ? high : count - 1]);
+    return found == FITS || (found == TOO_LONG && out->count > 0); /* what still does not fit is refused as any other */
+}
+
 bool mt_tokens_request(mt_served *served, mt_arena *arena, const json_t *body, const atomic_bool *stop,
                        mt_token_prompt *out, mt_chat_text *text, mt_failure *why)
 {
@@ -215,7 +319,7 @@ bool mt_tokens_request(mt_served *served, mt_arena *arena, const json_t *body, c
     mt_chat chat;
 
     return mt_chat_read(&chat, arena, body, &err)
-               ? mt_tokens_chat(served, &chat, body, stop, mt_tokens_most(served), out, text, why)
+               ? make_chat(served, &chat, body, stop, mt_tokens_most(served), out, text, why)
                : mt_failure_from(why, &err, "messages");
 }
 
@@ -276,16 +380,10 @@ bool mt_tokens_make(mt_served *served, mt_ask *ask, const atomic_bool *stop, siz
         return mt_failure_memory(why, NULL);
     if (ask->truncate != MT_TRUNCATE_NONE)
         most = 0; /* a text that is too long is cut, not refused */
-    if (ask->is_chat && ask->forgets) {
-        size_t forgotten;
-
-        if (!mt_forget_make(mt_tokens_chat, served, ask, stop, most, *out, &forgotten, why))
-            return false;
-        (*out)->forgotten = forgotten;
-        return true;
-    }
+    if (ask->is_chat && ask->forgets)
+        return make_shorter(served, ask, stop, most, *out, why);
     if (ask->is_chat)
-        return mt_tokens_chat(served, &ask->chat, ask->body, stop, most, *out, NULL, why) &&
+        return make_chat(served, &ask->chat, ask->body, stop, most, *out, NULL, why) &&
                truncate(served, ask, *out, why);
     for (size_t i = 0; i < *count; i++)
         if (!make_one(served, ask, &ask->prompts[i], stop, most, *out + i, why) ||

@@ -31,15 +31,9 @@ size_t mt_tokens_most(const mt_served *served);
 bool mt_tokens_make(mt_served *served, mt_ask *ask, const atomic_bool *stop, size_t most, mt_token_prompt **out,
                     size_t *count, mt_failure *why) MT_NODISCARD;
 
-/* A chat, which is changed, as a prompt with as many tokens for pictures as they have. body: says how those are looked
-   at, and may bring a template. text: that the tokens were made of, a copy in the arena; NULL where nobody wants it.
-   out->pictures are to be freed in any case. */
-typedef bool mt_tokens_chat_fn(mt_served *served, mt_chat *chat, const json_t *body, const atomic_bool *stop,
-                               size_t most, mt_token_prompt *out, mt_chat_text *text, mt_failure *why);
-bool mt_tokens_chat(mt_served *served, mt_chat *chat, const json_t *body, const atomic_bool *stop, size_t most,
-                    mt_token_prompt *out, mt_chat_text *text, mt_failure *why) MT_NODISCARD;
-
-/* The same of a request in the shape of OpenAI's chat completions, for somebody who wants nothing but its tokens. */
+/* The prompt of a request in the shape of OpenAI's chat completions, for somebody who wants nothing but its tokens.
+   text: that they were made of, a copy in the arena; NULL where nobody wants it. out->pictures are to be freed in any
+   case. */
 bool mt_tokens_request(mt_served *served, mt_arena *arena, const json_t *body, const atomic_bool *stop,
                        mt_token_prompt *out, mt_chat_text *text, mt_failure *why) MT_NODISCARD;
 
