@@ -78,6 +78,30 @@ static void few_rows(run *r)
     give(r, y, 1, n);
 }
 
+/* As many rows as answers side by side may be, against codes that most models have, and columns from few to many: how
+   a device shares out the work depends on both. */
+static void some_rows(run *r)
+{
+    static const size_t columns[] = {20, 20, 150, 5000, 17000};
+    const size_t n = pick(r, columns, MT_COUNT(columns)) + below(r, 100), every = (n + 149) / 150;
+    const size_t k = 128 * (n < 5000 ? 1 + below(r, 12) : below(r, 12) ? 1 : 10);
+    const mt_mat shape = {
+        .format = MT_FORMAT_AFFINE, .bits = 4, .group = 64, .scale_type = MT_SCALE_BF16, .n = n, .k = k};
+    mt_mat mat;
+    check_matrix(r->memory, &mat, &shape, CHECK_NORMAL);
+    mt_tensor *x = unit_rows(r, 1, k), *y = mt_tensor_new(r->set, r->units, n);
+    const mt_weight *w = mt_weight_new(r->set, &mat, NULL, false);
+    mt_reading *reading = mt_reading_new(r->set, n * sizeof(float));
+    say(r, "%s, %zu to %zu", check_matrix_name(&mat), k, n);
+    plan(r, 64);
+    mt_op_matmul(r->dev, &y, &w, 1, x, r->units);
+    for (size_t i = 0; i < r->units; i++) { /* of many columns every so manyth */
+        mt_read_rows(r->dev, reading, y, i, 1);
+        for (size_t c = 0; c < n; c += every)
+            give_floats(r, mt_reading_row(r->dev, reading, 0) + c, 1);
+    }
+}
+
 /* ---- what others meet by chance: every kind of weight, with all rows at once and in parts ---- */
 
 typedef struct kind {
@@ -308,6 +332,7 @@ static void moe(run *r)
 const device_check product_checks[] = {{.name = "op_matmul", .fn = matmul, .units = MOST_UNITS},
                                        {.name = "a row", .fn = few_rows, .units = 1},
                                        {.name = "few rows", .fn = few_rows, .units = 8},
+                                       {.name = "some rows", .fn = some_rows, .units = 64},
                                        {.name = "op_matmul", .fn = matmul_integers},
                                        {.name = "op_matmul", .fn = matmul_halves},
                                        {.name = "op_embed", .fn = embed},

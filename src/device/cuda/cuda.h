@@ -9,12 +9,12 @@
 #include "device/rules.h"
 
 /* clang-format off */
-/* X(name): products of few rows, mtk_few_<bits>_<rows at most>_<group; 0: any>, in the order of product_few.c, and of
-   one row */
+/* X(name): products of few rows, mtk_few_<bits>_<rows at most>_<group; 0: any>, in the order of product_few.c, those of
+   product_some.c, and of one row */
 #define MT_CUDA_FEW_KERNELS(X)                                                                                         \
-    X(few_4_8_64) X(few_4_16_64) X(few_4_32_64) X(few_4_64_64) X(few_8_8_64) X(few_8_16_64) X(few_8_32_64)             \
-    X(few_8_64_64) X(few_4_8_0) X(few_4_16_0) X(few_4_32_0) X(few_4_64_0) X(few_8_8_0) X(few_8_16_0) X(few_8_32_0)     \
-    X(few_8_64_0) X(row_4_1) X(row_4_8) X(row_8_1) X(row_8_8)
+    X(few_4_8_64) X(few_8_8_64) X(few_8_16_64) X(few_8_32_64) X(few_8_64_64)                                           \
+    X(few_4_8_0) X(few_4_16_0) X(few_4_32_0) X(few_4_64_0) X(few_8_8_0) X(few_8_16_0) X(few_8_32_0) X(few_8_64_0)      \
+    X(some_1_2) X(some_3_2) X(some_2_4) X(turns_1_2) X(turns_2_2) X(row_4_1) X(row_4_8) X(row_8_1) X(row_8_8)
 
 /* X(name): every kernel of the images, mtk_<name>, by file */
 #define MT_CUDA_KERNELS(X)                                                                                             \
@@ -281,6 +281,8 @@ void mt_cuda_run_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_ma
 bool mt_cuda_few_can(const mt_device *dev, const mt_weight *a, const mt_weight *b, size_t m);
 /* y = w x for rows that are packed; false, and nothing done, where there is no room for them. */
 bool mt_cuda_few_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m);
+/* The same for more than 8 rows and weights it knows. */
+bool mt_cuda_some_launch(mt_device *dev, mt_cuda_few *p);
 /* Has the last kernel, if it made these keys, take them and the values to their pages, too. */
 bool mt_cuda_heads_keep(mt_device *dev, const mt_kv *kv, size_t layer, mt_cuda_mat k, mt_cuda_mat v);
 /* The same for up to 8 rows that are packed and weights it knows; and for a row that it packs itself, and norms where

@@ -224,6 +224,12 @@ typedef struct mt_cuda_few {
     uint32_t act, unused;
 } mt_cuda_few;
 
+/* The same with codes of 4 bits in groups of 64 (product_some.cu): slots of its ring at most, warps of a block of those
+   that take turns, bytes of a slot. Rows up to a multiple of 16 are read: of sums, which come last, there is room. */
+#define MT_CUDA_SOME_STAGES 16
+#define MT_CUDA_SOME_TURNING 12
+#define MT_CUDA_SOME_SLOT(m, tiles, chunk) (((chunk) * ((m)*152 + (tiles)*1152) + 120 + 127) / 128 * 128)
+
 /* Up to 8 rows against codes with groups of 64 (product_row.cu). */
 #define MT_CUDA_ROW_ROWS 8
 #define MT_CUDA_ROW_WARPS 8 /* of a block */

@@ -3,6 +3,7 @@
 #include "device/cuda/cuda.h"
 
 #define OWN (18u << 10) /* of shared memory, that the kernels have besides */
+#define ROW_CROWD 6 /* so many rows at most are product_row.cu's where it has few columns: more leave it less room */
 
 bool mt_cuda_few_can(const mt_device *dev, const mt_weight *a, const mt_weight *b, size_t m)
 {
@@ -43,9 +44,10 @@ bool mt_cuda_few_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *co
         p.y[i] = y[i]->m;
         p.first[i + 1] = p.first[i] + (w[i]->d.n + 15) / 16;
     }
-    if (mt_cuda_row_launch(dev, &p))
-        return true;
     const uint32_t tiles = p.first[count], blocks = MT_MIN(tiles, (uint32_t)dev->processors);
+    const bool codes8 = p.w[0].kind == MT_CUDA_CODES8, crowded = m > ROW_CROWD && !codes8 && tiles <= 3 * blocks;
+    if ((!crowded && mt_cuda_row_launch(dev, &p)) || mt_cuda_some_launch(dev, &p))
+        return true;
     const uint32_t each = (tiles + blocks - 1) / blocks, warps = MT_CUDA_FEW_WARPS - (m > 32 ? 2 : 0), most = warps / 2;
     const uint32_t rounds = (each + most - 1) / most;
     p.together = (each + rounds - 1) / rounds;
@@ -53,11 +55,10 @@ bool mt_cuda_few_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *co
     if (!share_out(dev, &p, &shared))
         return false;
     const bool plain = p.w[0].group == 64 && p.w[0].k % 128 == 0 && p.w[0].pairs == MT_SCALE_BF16;
-    const int kernel = MT_K_few_4_8_64 + (plain ? 0 : 8) + (p.w[0].kind == MT_CUDA_CODES8 ? 4 : 0) +
-                       (m <= 8    ? 0
-                        : m <= 16 ? 1
-                        : m <= 32 ? 2
-                                  : 3);
+    const int size = m <= 8 ? 0 : m <= 16 ? 1 : m <= 32 ? 2 : 3;
+    const int kernel = plain && codes8   ? MT_K_few_8_8_64 + size
+                       : plain && m <= 8 ? MT_K_few_4_8_64
+                                         : MT_K_few_4_8_0 + (codes8 ? 4 : 0) + size;
     mt_cuda_launch(dev, (mt_cuda_kernel)kernel, blocks, 1, 1, 32 * (2 * p.together * p.split + 2), shared, &p);
     return true;
 }

@@ -463,9 +463,6 @@ template <int BITS, int ROWS, int GROUP> static __device__ void few(const mt_cud
         few<bits, rows, group>(p);                                                                 \
     }
 FEW(4, 8, 64)
-FEW(4, 16, 64)
-FEW(4, 32, 64)
-FEW(4, 64, 64)
 FEW(8, 8, 64)
 FEW(8, 16, 64)
 FEW(8, 32, 64)

@@ -1,0 +1,62 @@
+/* How products of 9 to 64 rows with codes of 4 bits in groups of 64 are cut for product_some.cu. */
+#include "base/compiler.h"
+#include "device/cuda/cuda.h"
+
+#define OWN 1024u /* of shared memory, that the kernels have besides */
+#define LEAST 3u  /* slots, or so many more than warps take turns: one that is fetched, one that some still have */
+
+/* What a warp has: rows times 16, cols times 8; and how many warps a block has at most. */
+typedef struct form {
+    mt_cuda_kernel kernel;
+    uint32_t rows, cols, chunk, warps;
+    bool turns;
+} form;
+
+static const form some_1_2 = {.kernel = MT_K_some_1_2, .rows = 1, .cols = 2, .chunk = 4, .warps = 16};
+static const form some_3_2 = {.kernel = MT_K_some_3_2, .rows = 3, .cols = 2, .chunk = 2, .warps = 12};
+static const form some_2_4 = {.kernel = MT_K_some_2_4, .rows = 2, .cols = 4, .chunk = 2, .warps = 12};
+static const form turns_1_2 = {
+    .kernel = MT_K_turns_1_2, .rows = 1, .cols = 2, .chunk = 4, .warps = MT_CUDA_SOME_TURNING, .turns = true};
+static const form turns_2_2 = {
+    .kernel = MT_K_turns_2_2, .rows = 2, .cols = 2, .chunk = 2, .warps = MT_CUDA_SOME_TURNING, .turns = true};
+
+/* As large as leaves a block a dozen warps, for which large ones want columns; measured on an H200. each: tiles of a
+   block. */
+static const form *choose(uint32_t m, uint32_t each)
+{
+    if (m <= 16)
+        return &turns_1_2;
+    if (m <= 32)
+        return each < 6 ? &turns_1_2 : &some_1_2;
+    if (each > 8)
+        return m <= 48 ? &some_3_2 : &some_2_4;
+    if (each > 2)
+        return &some_1_2;
+    return m <= 48 ? &turns_1_2 : &turns_2_2;
+}
+
+bool mt_cuda_some_launch(mt_device *dev, mt_cuda_few *p)
+{
+    const mt_cuda_weight *w = &p->w[0];
+    if (p->m <= MT_CUDA_ROW_ROWS || w->kind != MT_CUDA_CODES4 || w->group != 64 || w->k % MT_CUDA_STEP ||
+        w->pairs != MT_SCALE_BF16)
+        return false;
+    const uint32_t tiles = p->first[p->count], blocks = MT_MIN(tiles, (uint32_t)dev->processors);
+    const uint32_t each = (tiles + blocks - 1) / blocks;
+    const form *f = choose(p->m, each);
+    const uint32_t parts = (p->m + f->rows * 16 - 1) / (f->rows * 16); /* warps with the same columns and other rows */
+    const uint32_t most = f->warps / (f->turns ? 2 : 1) / parts * f->cols / 2, rounds = (each + most - 1) / most;
+    p->together = (each + rounds - 1) / rounds;
+    if (f->cols == 4)
+        p->together = (p->together + 1) / 2 * 2;
+    const uint32_t chains = p->together * 2 / f->cols * parts;
+    const uint32_t handed = f->turns ? chains * f->rows * f->cols * 1024 : 0;
+    const uint32_t slot = MT_CUDA_SOME_SLOT(p->m, p->together, f->chunk), all = (uint32_t)dev->shared - OWN;
+    p->stages = all > handed ? MT_MIN((all - handed) / slot, MT_CUDA_SOME_STAGES) : 0;
+    if (p->stages < LEAST + (f->turns ? 1 : 0))
+        return false;
+    p->chunk = f->chunk;
+    p->split = f->turns ? MT_MIN(MT_MIN(f->warps / chains, chains > 1 ? 4 : 6), p->stages - LEAST) : 1;
+    mt_cuda_launch(dev, f->kernel, blocks, 1, 1, 32 * chains * p->split, p->stages * slot + handed, p);
+    return true;
+}

@@ -1,0 +1,441 @@
+/* Products of 9 to 64 rows with codes of 4 bits in groups of 64. What limits them is not the memory but how many
+   instructions R4 takes, so little is done besides.
+
+   Blocks stay and take tiles of 16 columns, p.together of them side by side, chunk after chunk of k. What a chunk needs
+   of the rows and of all these tiles lies in one slot of a ring and comes with one barrier. Nobody fetches for others
+   all the time: the slot of a chunk that all have had is filled again by one warp of those that come to a later chunk,
+   by each in its turn.
+
+   A warp has ROWS times 16 rows and COLS times 8 columns: what is made of rows (factors) serves all its columns, what
+   is made of columns (codes, scales) all its rows. Rows beyond p.m are whatever lies behind: a row depends on itself
+   alone, and they are not put. Rows are the left operand (16 x 32), columns the right one (32 x 8).
+
+   Where columns are many, a warp has its own from the first group to the last, and sums stay in registers. Where they
+   are few, p.split warps have the same and take turns (TURNS): each makes xs * dot of all links of its chunk, takes the
+   sums from the one before, folds its own in, in R4's order, and hands them on.
+
+   Every lane says for itself that it is done with a slot or has handed sums on, as in product_few.cu. */
+#include "device/cuda/barrier.cuh"
+#include "device/cuda/common.cuh"
+
+#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
+
+#define TILE_BYTES(chunk) ((chunk) * (1024 + 128)) /* of a tile, in a slot */
+
+/* y[16 rows][8 columns] = from + q (16 x 32) times codes (32 x 8) */
+static __device__ inline void multiply_rows(int y[4], const unsigned x[4], const unsigned w[2], const int from[4])
+{
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%12,%13};"
+        : "=r"(y[0]), "=r"(y[1]), "=r"(y[2]), "=r"(y[3])
+        : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(w[0]), "r"(w[1]), "r"(from[0]), "r"(from[1]), "r"(from[2]),
+          "r"(from[3]));
+}
+
+/* Four blocks of 8 rows of 16 bytes; lane l says where row l % 8 of block l / 8 lies, and gets 4 bytes of each. */
+static __device__ inline void load_blocks(unsigned x[4], unsigned at)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3},[%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"(at));
+}
+
+typedef struct some_room {
+    uint64_t full[MT_CUDA_SOME_STAGES], empty[MT_CUDA_SOME_STAGES];
+    uint64_t turn[MT_CUDA_SOME_TURNING]; /* it is the warp's */
+} some_room;
+
+/* Where things lie, in bytes: of a slot q, tiles, turns and sums. */
+typedef struct some_plan {
+    uint32_t steps, chunks, mine, rounds;
+    uint32_t tiles, turns, sums, slot;
+} some_plan;
+
+static __device__ inline some_plan some_plan_of(const mt_cuda_few &p, uint32_t chunk)
+{
+    some_plan f;
+    const uint32_t tiles = p.first[p.count];
+    f.steps = p.from.padded / 128;
+    f.chunks = (f.steps + chunk - 1) / chunk;
+    f.mine = blockIdx.x < tiles ? (tiles - blockIdx.x + gridDim.x - 1) / gridDim.x : 0;
+    f.rounds = (f.mine + p.together - 1) / p.together;
+    f.tiles = chunk * p.m * 128;
+    f.turns = f.tiles + p.together * TILE_BYTES(chunk);
+    f.sums = f.turns + chunk * p.m * 16;
+    f.slot = MT_CUDA_SOME_SLOT(p.m, p.together, chunk);
+    return f;
+}
+
+/* Which weight a tile is of; the tile becomes one of its own. */
+static __device__ inline uint32_t some_weight(const mt_cuda_few &p, uint32_t *tile)
+{
+    uint32_t i = 0;
+    while (i + 1 < p.count && *tile >= p.first[i + 1])
+        i++;
+    *tile -= p.first[i];
+    return i;
+}
+
+/* A chunk of the tiles of a round, lane j those of tile j, and how much there will be of all. */
+static __device__ inline void fetch_tiles(const mt_cuda_few &p, const some_plan &f, uint32_t most, uint8_t *slot,
+                                          uint64_t *full, uint32_t round, uint32_t chunk)
+{
+    const uint32_t j = threadIdx.x % 32, first = chunk * most, size = min(most, f.steps - first);
+    const uint32_t here = min(p.together, f.mine - round * p.together);
+    if (j == 0)
+        barrier_expect(full, size * (here * 1152 + p.m * 144) + (size * p.m * 8 + 15) / 16 * 16);
+    __syncwarp();
+    if (j < here) {
+        uint32_t tile = blockIdx.x + (round * p.together + j) * gridDim.x;
+        const mt_cuda_weight &w = p.w[some_weight(p, &tile)];
+        uint8_t *to = slot + f.tiles + j * TILE_BYTES(most);
+        const uint64_t step = (uint64_t)tile * f.steps + first;
+        fetch(to, w.w + step * 1024, size * 1024, full);
+        fetch(to + most * 1024, w.scales + step * 128, size * 128, full);
+    }
+    __syncwarp();
+}
+
+/* The same of the rows, by three lanes. Copies are counted in 16 bytes. */
+static __device__ inline void fetch_rows(const mt_cuda_few &p, const some_plan &f, uint32_t most, uint8_t *slot,
+                                         uint64_t *full, uint32_t chunk)
+{
+    const uint32_t lane = threadIdx.x % 32, size = min(most, f.steps - chunk * most);
+    const uint64_t at = (uint64_t)chunk * most * p.m;
+    if (lane == 0)
+        fetch(slot, p.from.q + at * 128, size * p.m * 128, full);
+    if (lane == 1)
+        fetch(slot + f.turns, p.from.turns + at * 4, size * p.m * 16, full);
+    if (lane == 2)
+        fetch(slot + f.sums, p.from.sums + at * 2, (size * p.m * 8 + 15) / 16 * 16, full);
+    __syncwarp();
+}
+
+template <int ROWS, int COLS> struct some_sums {
+    float a[ROWS][COLS][4], b[ROWS][COLS][4];
+};
+
+/* Where a lane finds its own in a slot, at a step: pieces of rows (of each block of 32 of k), factors and sums of rows,
+   codes and scales of columns. */
+typedef struct some_place {
+    const uint8_t *pieces[4], *turns, *sums, *codes, *scales;
+} some_place;
+
+/* xs * dot of a group's link with 16 rows; w: codes of its two blocks of 32. */
+template <int COLS>
+static __device__ inline void some_links(float link[COLS][4], const some_place &at, const unsigned w[COLS][2][2], int g,
+                                         int t, const int start[4])
+{
+    unsigned x[2][4];
+    load_blocks(x[0], shared_address(at.pieces[g * 2] + t * 2048));
+    load_blocks(x[1], shared_address(at.pieces[g * 2 + 1] + t * 2048));
+    float on[2], on_add[2], end[2], end_add[2]; /* of rows lane / 4 and + 8 */
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        const float2 mul = *(const float2 *)(at.turns + t * 256 + h * 128 + g * 8);
+        on[h] = mul.x, on_add[h] = turn_on_add(mul.x);
+        end[h] = mul.y, end_add[h] = turn_end_add(mul.y);
+    }
+    int dot[COLS][4];
+#pragma unroll
+    for (int c = 0; c < COLS; c++)
+        multiply_rows(dot[c], x[0], w[c][0], start);
+#pragma unroll
+    for (int c = 0; c < COLS; c++) {
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            dot[c][e] = __float_as_int(fmaf(on[e / 2], __int_as_float(dot[c][e]), on_add[e / 2]));
+        multiply_rows(dot[c], x[1], w[c][1], dot[c]);
+    }
+#pragma unroll
+    for (int c = 0; c < COLS; c++)
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            link[c][e] = fmaf(end[e / 2], __int_as_float(dot[c][e]), end_add[e / 2]);
+}
+
+/* Codes of a group, of which a step has two. */
+template <int COLS> static __device__ inline void some_codes(unsigned w[COLS][2][2], const uint4 codes[COLS], int g)
+{
+#pragma unroll
+    for (int c = 0; c < COLS; c++) {
+        const unsigned word[2] = {g ? codes[c].z : codes[c].x, g ? codes[c].w : codes[c].y};
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            w[c][i][0] = word[i] & 0x0f0f0f0fu;
+            w[c][i][1] = word[i] >> 4 & 0x0f0f0f0fu;
+        }
+    }
+}
+
+template <int COLS, int CHUNK> static __device__ inline void some_load(uint4 codes[COLS], const some_place &at)
+{
+#pragma unroll
+    for (int c = 0; c < COLS; c++)
+        codes[c] = *(const uint4 *)(at.codes + c / 2 * TILE_BYTES(CHUNK) + c % 2 * 512);
+}
+
+/* Scales and biases of a group's columns. */
+template <int COLS, int CHUNK>
+static __device__ inline void some_scales(float2 pair[COLS][2], const some_place &at, int g)
+{
+#pragma unroll
+    for (int c = 0; c < COLS; c++) {
+        const uint2 both = *(const uint2 *)(at.scales + c / 2 * TILE_BYTES(CHUNK) + c % 2 * 32 + g * 64);
+        pair[c][0] = make_float2(__uint_as_float(both.x << 16), __uint_as_float(both.x & 0xffff0000u));
+        pair[c][1] = make_float2(__uint_as_float(both.y << 16), __uint_as_float(both.y & 0xffff0000u));
+    }
+}
+
+/* Folds a group's links with 16 rows into sums. */
+template <int ROWS, int COLS>
+static __device__ inline void some_fold(some_sums<ROWS, COLS> *y, const float link[COLS][4], const some_place &at,
+                                        const float2 pair[COLS][2], int g, int t)
+{
+    float sx[2];
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+        sx[h] = *(const float *)(at.sums + t * 128 + h * 64 + g * 4);
+#pragma unroll
+    for (int c = 0; c < COLS; c++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            y->a[t][c][e] = fmaf(pair[c][e % 2].x, link[c][e], y->a[t][c][e]);
+            y->b[t][c][e] = fmaf(pair[c][e % 2].y, sx[e / 2], y->b[t][c][e]);
+        }
+}
+
+static __device__ inline some_place some_next(some_place at, uint32_t m)
+{
+#pragma unroll
+    for (int ks = 0; ks < 4; ks++)
+        at.pieces[ks] += m * 128;
+    at.turns += m * 16, at.sums += m * 8;
+    at.codes += 1024, at.scales += 128;
+    return at;
+}
+
+/* A chunk of who has its columns by itself. */
+template <int ROWS, int COLS, int CHUNK>
+static __device__ inline void some_chunk(some_sums<ROWS, COLS> *sums, some_place at, uint32_t m, uint32_t size,
+                                         const int start[4])
+{
+#pragma unroll(ROWS *COLS <= 2 ? 2 : 1)
+    for (uint32_t step = 0; step < size; step++) {
+        uint4 codes[COLS];
+        some_load<COLS, CHUNK>(codes, at);
+#pragma unroll
+        for (int g = 0; g < 2; g++) {
+            unsigned w[COLS][2][2];
+            float2 pair[COLS][2];
+            some_codes<COLS>(w, codes, g);
+            some_scales<COLS, CHUNK>(pair, at, g);
+#pragma unroll
+            for (int t = 0; t < ROWS; t++) {
+                float link[COLS][4];
+                some_links<COLS>(link, at, w, g, t, start);
+                some_fold<ROWS, COLS>(sums, link, at, pair, g, t);
+            }
+        }
+        at = some_next(at, m);
+    }
+}
+
+/* The same of one that takes turns with others: it makes all links, takes the sums from the one before, folds its own
+   in, and hands them on. handed: the lane's, of the chain. */
+template <int ROWS, int COLS, int CHUNK>
+static __device__ inline void some_turn(some_sums<ROWS, COLS> *sums, const some_place &first, uint32_t m, uint32_t size,
+                                        const int start[4], float4 *handed, uint64_t *turn, uint32_t phase,
+                                        uint64_t *next, bool begins, bool ends)
+{
+    constexpr int SUMS = sizeof *sums / sizeof(float4);
+    float *all = (float *)sums;
+    float link[CHUNK][2][ROWS][COLS][4];
+    some_place at = first;
+#pragma unroll
+    for (uint32_t step = 0; step < CHUNK; step++) {
+        if (step < size) {
+            uint4 codes[COLS];
+            some_load<COLS, CHUNK>(codes, at);
+#pragma unroll
+            for (int g = 0; g < 2; g++) {
+                unsigned w[COLS][2][2];
+                some_codes<COLS>(w, codes, g);
+#pragma unroll
+                for (int t = 0; t < ROWS; t++)
+                    some_links<COLS>(link[step][g][t], at, w, g, t, start);
+            }
+        }
+        at = some_next(at, m);
+    }
+    if (turn)
+        barrier_wait(turn, phase);
+    if (begins) {
+        *sums = {};
+    } else {
+#pragma unroll
+        for (int i = 0; i < SUMS; i++) {
+            const float4 four = handed[i * 32];
+            all[i * 4] = four.x, all[i * 4 + 1] = four.y, all[i * 4 + 2] = four.z, all[i * 4 + 3] = four.w;
+        }
+    }
+    at = first;
+#pragma unroll
+    for (uint32_t step = 0; step < CHUNK; step++) {
+        if (step < size) {
+#pragma unroll
+            for (int g = 0; g < 2; g++) {
+                float2 pair[COLS][2];
+                some_scales<COLS, CHUNK>(pair, at, g);
+#pragma unroll
+                for (int t = 0; t < ROWS; t++)
+                    some_fold<ROWS, COLS>(sums, link[step][g][t], at, pair, g, t);
+            }
+        }
+        at = some_next(at, m);
+    }
+#pragma unroll
+    for (int i = 0; !ends && i < SUMS; i++)
+        handed[i * 32] = make_float4(all[i * 4], all[i * 4 + 1], all[i * 4 + 2], all[i * 4 + 3]);
+    if (next)
+        barrier_arrive(next);
+}
+
+/* Sums of a tile, or of two, into y, and onto the residual stream where it is told. row, column: the lane's first. */
+template <int ROWS, int COLS>
+static __device__ inline void some_put(const mt_cuda_few &p, const some_sums<ROWS, COLS> &sums, uint32_t tile,
+                                       uint32_t row, uint32_t column)
+{
+#pragma unroll
+    for (int c = 0; c < COLS; c++) {
+        uint32_t own = tile + c / 2 * gridDim.x;
+        if (own >= p.first[p.count])
+            break;
+        const uint32_t which = some_weight(p, &own);
+        const mt_cuda_weight &w = p.w[which];
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+            const uint32_t n = own * 16 + column + c % 2 * 8 + e;
+            if (n >= w.n)
+                continue;
+            const float bias = w.bias ? w.bias[n] : 0.0f;
+#pragma unroll
+            for (int i = 0; i < ROWS * 2; i++) {
+                const float a = sums.a[i / 2][c][i % 2 * 2 + e], b = sums.b[i / 2][c][i % 2 * 2 + e];
+                if (row + i * 8 >= p.m)
+                    continue;
+                float y = w.biased ? a + b : a;
+                y = w.bias ? y + bias : y;
+                row_of(p.y[which], row + i * 8)[n] = y;
+                if (p.add.data)
+                    row_of(p.add, row + i * 8)[n] += y;
+            }
+        }
+    }
+}
+
+template <int ROWS, int COLS, int CHUNK, bool TURNS> static __device__ void some(const mt_cuda_few &p)
+{
+    extern __shared__ __align__(128) uint8_t raw[];
+    __shared__ some_room room;
+    const some_plan f = some_plan_of(p, CHUNK);
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, turns = TURNS ? p.split : 1;
+    const uint32_t chains = blockDim.x / 32 / turns, turn = TURNS ? warp / chains : 0, chain = warp - turn * chains;
+    const uint32_t total = f.rounds * f.chunks, lag = TURNS ? turns + 1 : p.stages > 3 ? 2 : 1;
+    if (threadIdx.x == 0) {
+        for (uint32_t s = 0; s < p.stages; s++) {
+            barrier_init(&room.full[s], 1);
+            barrier_init(&room.empty[s], chains * 32);
+        }
+        for (uint32_t w = 0; TURNS && w < chains * turns; w++)
+            barrier_init(&room.turn[w], 32);
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+    start_next();
+    const uint32_t begin = min(p.stages, total);
+#pragma unroll 1
+    for (uint32_t i = warp; i < begin; i += chains * turns)
+        fetch_tiles(p, f, CHUNK, raw + i * f.slot, &room.full[i], i / f.chunks, i % f.chunks);
+    wait_for_last(); /* what it wrote can be read and overwritten by this thread from now on */
+#pragma unroll 1
+    for (uint32_t i = warp; i < begin; i += chains * turns)
+        fetch_rows(p, f, CHUNK, raw + i * f.slot, &room.full[i], i % f.chunks);
+    const uint32_t parts = (p.m + ROWS * 16 - 1) / (ROWS * 16), unit = chain / parts, part = chain % parts;
+    const uint32_t j = COLS == 1 ? unit / 2 : unit * (COLS / 2), col0 = COLS == 1 ? unit % 2 * 8 : 0;
+    const uint32_t row0 = part * (ROWS * 16), row = row0 + lane % 16;
+    float4 *handed = (float4 *)(raw + p.stages * f.slot) + chain * (ROWS * COLS * 2 * 32) + lane;
+    uint64_t *next_turn = &room.turn[(turn + 1 == turns ? 0 : turn + 1) * chains + chain];
+    some_place own;
+#pragma unroll
+    for (int ks = 0; ks < 4; ks++)
+        own.pieces[ks] = raw + row * 128 + ((ks * 2 + lane / 16) ^ row % 8) * 16;
+    own.turns = raw + f.turns + (row0 + lane / 4) * 16;
+    own.sums = raw + f.sums + (row0 + lane / 4) * 8;
+    own.codes = raw + f.tiles + j * TILE_BYTES(CHUNK) + col0 * 64 + lane * 16;
+    own.scales = raw + f.tiles + j * TILE_BYTES(CHUNK) + CHUNK * 1024 + col0 * 4 + lane % 4 * 8;
+    int start[4]; /* made where nobody sees, or it is made again for each product */
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        asm volatile("mov.b32 %0,%1;" : "=r"(start[e]) : "n"(MT_DOT_BITS));
+    some_sums<ROWS, COLS> sums = {};
+    uint32_t s = turn, phase = 0, r = turn / f.chunks, c = turn % f.chunks, turn_phase = 0;
+    uint32_t mine = turn + chain * turns; /* when this warp fills a slot again */
+    for (uint32_t i = turn; i < total; i += turns) {
+        if (i == mine) {
+            mine += chains * turns;
+            const uint32_t next = i - lag + p.stages, at = next % p.stages;
+            if (i >= lag && next < total) {
+                uint8_t *slot = raw + at * f.slot;
+                barrier_wait(&room.empty[at], next / p.stages - 1 & 1);
+                fetch_tiles(p, f, CHUNK, slot, &room.full[at], next / f.chunks, next % f.chunks);
+                fetch_rows(p, f, CHUNK, slot, &room.full[at], next % f.chunks);
+            }
+        }
+        const uint32_t size = min((uint32_t)CHUNK, f.steps - c * CHUNK), slot = s * f.slot;
+        some_place at;
+#pragma unroll
+        for (int ks = 0; ks < 4; ks++)
+            at.pieces[ks] = own.pieces[ks] + slot;
+        at.turns = own.turns + slot, at.sums = own.sums + slot;
+        at.codes = own.codes + slot, at.scales = own.scales + slot;
+        barrier_wait(&room.full[s], phase);
+        if (TURNS) {
+            some_turn<ROWS, COLS, CHUNK>(&sums, at, p.m, size, start, handed, i ? &room.turn[warp] : NULL, turn_phase,
+                                         i + 1 < total ? next_turn : NULL, c == 0, c + 1 == f.chunks);
+            turn_phase ^= i > 0;
+        } else {
+            some_chunk<ROWS, COLS, CHUNK>(&sums, at, p.m, size, start);
+        }
+        barrier_arrive(&room.empty[s]);
+        if ((s += turns) >= p.stages) {
+            s -= p.stages;
+            phase ^= 1;
+        }
+        if (c + 1 == f.chunks) {
+            if (r * p.together + j < f.mine)
+                some_put<ROWS, COLS>(p, sums, blockIdx.x + (r * p.together + j) * gridDim.x, row0 + lane / 4,
+                                     col0 + lane % 4 * 2);
+            sums = {};
+        }
+        for (c += turns; c >= f.chunks; c -= f.chunks)
+            r++;
+    }
+}
+
+#else
+template <int ROWS, int COLS, int CHUNK, bool TURNS> static __device__ void some(const mt_cuda_few &p)
+{
+}
+#endif
+
+#define SOME(name, rows, cols, chunk, turns, warps)                         \
+    extern "C" __global__ void __launch_bounds__(32 * (warps))              \
+        mtk_##name##_##rows##_##cols(const __grid_constant__ mt_cuda_few p) \
+    {                                                                       \
+        some<rows, cols, chunk, turns>(p);                                  \
+    }
+SOME(some, 1, 2, 4, false, 16)
+SOME(some, 3, 2, 2, false, 12)
+SOME(some, 2, 4, 2, false, 12)
+SOME(turns, 1, 2, 4, true, MT_CUDA_SOME_TURNING)
+SOME(turns, 2, 2, 2, true, MT_CUDA_SOME_TURNING)
