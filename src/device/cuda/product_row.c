@@ -4,8 +4,8 @@
 
 #include "device/cuda/cuda.h"
 
-#define BLOCKS 2                                             /* on a multiprocessor */
-#define OWN(m) ((m) > 1 ? 16384u + 1024 : 8192u + 1024 + 16) /* shared memory of a block besides its rows */
+#define BLOCKS 2                                              /* on a multiprocessor */
+#define OWN(m) ((m) > 1 ? 16384u + 1024 : 2048u + 1024 + 512) /* shared memory of a block besides its rows */
 
 static bool can(const mt_device *dev, const mt_cuda_few *p)
 {

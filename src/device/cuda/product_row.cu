@@ -52,11 +52,15 @@ static __device__ inline void copy_piece(unsigned to, const void *from)
 /* Which weight a tile of 16 columns is of; the tile becomes one of its own. */
 static __device__ inline uint32_t row_weight(const mt_cuda_few &p, uint32_t *tile)
 {
-    uint32_t i = 0;
-    while (i + 1 < p.count && *tile >= p.first[i + 1])
-        i++;
-    *tile -= p.first[i];
-    return i;
+    uint32_t which = 0, first = 0;
+#pragma unroll
+    for (uint32_t i = 1; i < MT_CUDA_TOGETHER; i++)
+        if (i < p.count && *tile >= p.first[i]) {
+            which = i;
+            first = p.first[i];
+        }
+    *tile -= first;
+    return which;
 }
 
 /* Steps of a chunk: as many as leave registers for what is folded. */
@@ -78,7 +82,7 @@ static __device__ inline void load_chunk(row_chunk<BITS> *c, const mt_cuda_few &
     const uint32_t lane = threadIdx.x % 32, first = chunk * PER, left = steps - first;
     const mt_cuda_weight &w = p.w[row_weight(p, &tile)];
     const uint4 *codes = (const uint4 *)(w.w + ((uint64_t)tile * steps + first) * (BITS * 256)) + lane * WORDS;
-    const unsigned *pairs = (const unsigned *)w.scales + ((uint64_t)tile * w.groups + first * 2) * 16 + lane;
+    const unsigned *pairs = (const unsigned *)w.scales + ((uint64_t)tile * steps + first) * 32 + lane;
 #pragma unroll
     for (uint32_t i = 0; i < PER; i++)
         if (i < left) {
@@ -192,12 +196,21 @@ template <int BITS> static __device__ inline void make_row(const mt_cuda_few &p,
     __syncthreads();
 }
 
-/* xs * dot of the two links of a step: columns lane / 4 and + 8, rows lane % 4 * 2 and + 1 (VALUES 2: row 0 alone). */
+/* What of a step waits until its turn comes to be folded: of both links xs * dot, and pairs.
+   VALUES 4: of columns lane / 4 and + 8 for rows lane % 4 * 2 and + 1.
+   VALUES 1: of the only row each column is four lanes', which would all do the same. So even lanes have column lane / 4,
+   odd ones + 8, the lower two of four xs * dot and scales, the upper two sums of groups and biases. */
+template <int VALUES> struct row_step {
+    static constexpr int COLUMNS = VALUES == 1 ? 1 : 2;
+    float t[2][VALUES];
+    unsigned pair[2][COLUMNS];
+};
+
 template <int BITS, int VALUES>
 static __device__ inline void step_links(float t[2][VALUES], const uint4 code[2][row_form<BITS>::WORDS],
                                          const row_room &room, uint32_t step, uint32_t m, bool is_signed)
 {
-    constexpr int ROWS = VALUES / 2;
+    constexpr int ROWS = VALUES == 1 ? 1 : 2;
     const uint32_t lane = threadIdx.x % 32, row = min(lane % 8, m - 1);
     const unsigned at = shared_address(room.q + (step * m + row) * 128);
     unsigned x[2][4];
@@ -229,51 +242,78 @@ static __device__ inline void step_links(float t[2][VALUES], const uint4 code[2]
             }
             int from[4] = {sum[0], sum[1], sum[2], sum[3]};
             multiply_columns(sum, w, x[link][second * 2], x[link][second * 2 + 1], from, BITS == 4 || is_signed);
+            if (VALUES == 1 && second)
+                sum[0] = lane % 2 ? sum[2] : sum[0];
 #pragma unroll
-            for (int v = 0; v < VALUES; v++) {
-                const int e = VALUES == 4 ? v : v * 2, r = VALUES == 4 ? v % 2 : 0;
+            for (int e = 0; e < 4; e += VALUES == 1 ? 2 : 1) {
+                const int r = e % ROWS;
                 const float by = link ? second ? mul[r].w : mul[r].z : second ? mul[r].y : mul[r].x;
-                if (second)
-                    t[link][v] = fmaf(by, __int_as_float(sum[e]), turn_end_add(by));
-                else
+                if (!second)
                     sum[e] = __float_as_int(fmaf(by, __int_as_float(sum[e]), turn_on_add(by)));
+                else if (e < VALUES)
+                    t[link][e] = fmaf(by, __int_as_float(sum[e]), turn_end_add(by));
             }
         }
     }
 }
 
-/* Sums of a tile on their way from warp to warp: scales times links, biases times sums of groups. */
-template <int VALUES> struct row_sums {
-    float a[VALUES], b[VALUES];
-};
-
-/* The pairs of a step that a lane folds with, which it gets before it waits for its turn: of both links those of
-   columns lane / 4 and + 8. */
-static __device__ inline void share_pairs(unsigned pair[2][2], unsigned pairs)
+/* The sums of both groups of a step, of a row that a lane has. */
+static __device__ inline float2 step_sums(const row_room &room, uint32_t step, uint32_t m, uint32_t row)
 {
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        pair[i / 2][i % 2] = __shfl_sync(0xffffffffu, pairs, i * 8 + threadIdx.x % 32 / 4);
+    return ((const float2 *)room.sums)[step * m + min(row, m - 1)];
 }
 
-template <int VALUES>
-static __device__ inline void fold_step(row_sums<VALUES> *y, const float t[2][VALUES], const unsigned pair[2][2],
-                                        const row_room &room, uint32_t step, uint32_t m)
+template <int BITS, int VALUES>
+static __device__ inline void make_step(row_step<VALUES> *s, const uint4 code[2][row_form<BITS>::WORDS], unsigned pairs,
+                                        const row_room &room, uint32_t step, uint32_t m, bool is_signed)
 {
-    constexpr int ROWS = VALUES / 2;
     const uint32_t lane = threadIdx.x % 32;
-    float2 sx[ROWS];
-#pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++)
-        sx[r] = ((const float2 *)room.sums)[step * m + min(lane % 4 * 2 + r, m - 1)];
+    step_links<BITS, VALUES>(s->t, code, room, step, m, is_signed);
 #pragma unroll
     for (int link = 0; link < 2; link++)
 #pragma unroll
-        for (int v = 0; v < VALUES; v++) {
-            const unsigned both = pair[link][v / ROWS];
-            y->a[v] = fmaf(__uint_as_float(both << 16), t[link][v], y->a[v]);
-            y->b[v] = fmaf(__uint_as_float(both & 0xffff0000u), link ? sx[v % ROWS].y : sx[v % ROWS].x, y->b[v]);
+        for (int c = 0; c < row_step<VALUES>::COLUMNS; c++)
+            s->pair[link][c] = __shfl_sync(0xffffffffu, pairs, link * 16 + (VALUES == 1 ? lane % 2 : c) * 8 + lane / 4);
+    if (VALUES == 1) {
+        const float2 sx = step_sums(room, step, m, 0);
+        const bool biases = lane % 4 >= 2;
+#pragma unroll
+        for (int link = 0; link < 2; link++) {
+            s->pair[link][0] = __byte_perm(s->pair[link][0], 0, biases ? 0x3244 : 0x1044);
+            s->t[link][0] = !biases ? s->t[link][0] : link ? sx.y : sx.x;
         }
+    }
+}
+
+/* Sums of a tile on their way from warp to warp: scales times links, then biases times sums of groups. */
+template <int VALUES> struct row_sums {
+    static constexpr int COUNT = VALUES == 1 ? 1 : 2 * VALUES;
+    float sum[COUNT];
+};
+
+template <int VALUES>
+static __device__ inline void fold_step(row_sums<VALUES> *y, const row_step<VALUES> &s, const row_room &room,
+                                        uint32_t step, uint32_t m)
+{
+    if constexpr (VALUES == 1) {
+#pragma unroll
+        for (int link = 0; link < 2; link++)
+            y->sum[0] = fmaf(__uint_as_float(s.pair[link][0]), s.t[link][0], y->sum[0]);
+    } else {
+        float2 sx[2];
+#pragma unroll
+        for (uint32_t r = 0; r < 2; r++)
+            sx[r] = step_sums(room, step, m, threadIdx.x % 4 * 2 + r);
+#pragma unroll
+        for (int link = 0; link < 2; link++)
+#pragma unroll
+            for (int v = 0; v < VALUES; v++) {
+                const unsigned both = s.pair[link][v / 2];
+                float &a = y->sum[v], &b = y->sum[VALUES + v];
+                a = fmaf(__uint_as_float(both << 16), s.t[link][v], a);
+                b = fmaf(__uint_as_float(both & 0xffff0000u), link ? sx[v % 2].y : sx[v % 2].x, b);
+            }
+    }
 }
 
 /* What became of a tile, into y; what is gated waits in `gate` for what it is gated with. */
@@ -281,15 +321,17 @@ template <int VALUES>
 static __device__ inline void put_tile(const mt_cuda_few &p, const row_sums<VALUES> &y, uint32_t tile,
                                        float gate[VALUES])
 {
-    constexpr int ROWS = VALUES / 2;
     const uint32_t lane = threadIdx.x % 32, which = row_weight(p, &tile);
     const mt_cuda_weight &w = p.w[which];
+    const float above = VALUES == 1 ? __shfl_xor_sync(0xffffffffu, y.sum[0], 2) : 0;
 #pragma unroll
     for (int v = 0; v < VALUES; v++) {
-        const uint32_t row = lane % 4 * 2 + v % ROWS, n = tile * 16 + v / ROWS * 8 + lane / 4;
+        const uint32_t row = VALUES == 1 ? lane % 4 / 2 : lane % 4 * 2 + v % 2;
+        const uint32_t n = tile * 16 + (VALUES == 1 ? lane % 2 : v / 2) * 8 + lane / 4;
         if (row >= p.m || n >= w.n)
             continue;
-        float sum = w.biased ? y.a[v] + y.b[v] : y.a[v];
+        const float b = VALUES == 1 ? above : y.sum[(VALUES + v) % row_sums<VALUES>::COUNT];
+        float sum = w.biased ? y.sum[v] + b : y.sum[v];
         sum = w.bias ? sum + w.bias[n] : sum;
         if (p.glu.data && which == 1)
             row_of(p.glu, row)[n] = glu_of(p.act, p.glu_limit, p.glu_offset, gate[v], sum);
@@ -304,7 +346,7 @@ static __device__ inline void put_tile(const mt_cuda_few &p, const row_sums<VALU
 /* What a warp hands to the next one, lane by lane, in two places in turns. Every lane speaks for itself: what is there,
    and that it may be written over. */
 template <int VALUES> struct row_handing {
-    float sum[2][2 * VALUES][32];
+    float sum[2][row_sums<VALUES>::COUNT][32];
     uint64_t full[2], empty[2];
 };
 
@@ -315,10 +357,8 @@ static __device__ inline void take_sums(row_sums<VALUES> *y, row_handing<VALUES>
     const uint32_t lane = threadIdx.x % 32, place = number % 2;
     barrier_wait(&from->full[place], number / 2 % 2);
 #pragma unroll
-    for (int v = 0; v < VALUES; v++) {
-        y->a[v] = from->sum[place][v][lane];
-        y->b[v] = from->sum[place][VALUES + v][lane];
-    }
+    for (int i = 0; i < row_sums<VALUES>::COUNT; i++)
+        y->sum[i] = from->sum[place][i][lane];
     barrier_arrive(&from->empty[place]);
 }
 
@@ -328,10 +368,8 @@ static __device__ inline void hand_sums(const row_sums<VALUES> &y, row_handing<V
 {
     const uint32_t lane = threadIdx.x % 32, place = number % 2;
 #pragma unroll
-    for (int v = 0; v < VALUES; v++) {
-        to->sum[place][v][lane] = y.a[v];
-        to->sum[place][VALUES + v][lane] = y.b[v];
-    }
+    for (int i = 0; i < row_sums<VALUES>::COUNT; i++)
+        to->sum[place][i][lane] = y.sum[i];
     barrier_arrive(&to->full[place]);
 }
 
@@ -356,10 +394,10 @@ template <int BITS, int VALUES> static __device__ inline void row_product(const 
             barrier_init(&handing[warp].empty[i], 32);
         }
     __syncthreads();
-    if (VALUES == 2 && p.made == MT_CUDA_NORMED)
+    if (VALUES == 1 && p.made == MT_CUDA_NORMED)
         take_factors(p, factor);
     wait_for_last();
-    if (VALUES == 2 && p.made != MT_CUDA_PACKED) {
+    if (VALUES == 1 && p.made != MT_CUDA_PACKED) {
         take_row(p, row, factor, &shared_r);
         make_row<BITS>(p, room, row);
     } else {
@@ -372,14 +410,11 @@ template <int BITS, int VALUES> static __device__ inline void row_product(const 
     float gate[VALUES] = {};
     while (tile < tiles) {
         const uint32_t now = tile, at = c, first = c * PER, left = steps - first;
-        float t[PER][2][VALUES];
-        unsigned pairs[PER][2][2];
+        row_step<VALUES> step[PER];
 #pragma unroll
         for (uint32_t i = 0; i < PER; i++)
-            if (i < left) {
-                step_links<BITS, VALUES>(t[i], chunk.code[i], room, first + i, p.m, is_signed);
-                share_pairs(pairs[i], chunk.pair[i]);
-            }
+            if (i < left)
+                make_step<BITS, VALUES>(&step[i], chunk.code[i], chunk.pair[i], room, first + i, p.m, is_signed);
         c += ROW_WARPS;
         if (c >= chunks) {
             c = warp;
@@ -395,7 +430,7 @@ template <int BITS, int VALUES> static __device__ inline void row_product(const 
 #pragma unroll
         for (uint32_t i = 0; i < PER; i++)
             if (i < left)
-                fold_step<VALUES>(&y, t[i], pairs[i], room, first + i, p.m);
+                fold_step<VALUES>(&y, step[i], room, first + i, p.m);
         if (at + 1 < chunks)
             hand_sums<VALUES>(y, &handing[warp], given++);
         else
@@ -415,7 +450,7 @@ template <int BITS, int VALUES> static __device__ inline void row_product(const 
     {                                                                            \
         row_product<bits, values>(p);                                            \
     }
-ROW(row_4_1, 4, 2, 2)
+ROW(row_4_1, 4, 1, 2)
 ROW(row_4_8, 4, 4, 2)
-ROW(row_8_1, 8, 2, 2)
+ROW(row_8_1, 8, 1, 2)
 ROW(row_8_8, 8, 4, 2)
