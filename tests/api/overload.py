@@ -55,8 +55,9 @@ async def exchange(port, data):
 class Exchange:
     """A request that was sent, and what has come of its answer."""
 
-    def __init__(self, connection):
-        self.connection, self.begin, self.got, self.end = connection, time.monotonic(), b"", None
+    def __init__(self, connection, kept):
+        self.connection, self.kept = connection, kept
+        self.begin, self.got, self.end = time.monotonic(), b"", None
 
     def read(self):
         """Whether the answer is whole; OSError where it will never be."""
@@ -96,18 +97,32 @@ class Overload:
         """One more request, on a connection that is there already unless each is to have its own."""
         self.number += 1
         data = self.requests[self.number % PROMPTS]
-        if self.idle:
+        kept = bool(self.idle)
+        if kept:
             connection = self.idle.pop()
         else:
             connection = socket.create_connection(("127.0.0.1", self.server.port))
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.setblocking(False)
             self.poll.register(connection, select.EPOLLIN)
-        self.running[connection.fileno()] = Exchange(connection)
+        e = self.running[connection.fileno()] = Exchange(connection, kept)
         try:
             assert connection.send(data) == len(data)
         except OSError as why:
-            self.finish(self.running[connection.fileno()], repr(why)[:60])
+            self.fail(e, why)
+
+    def drop(self, connection):
+        self.poll.unregister(connection)
+        connection.close()
+
+    def fail(self, e, why):
+        """Who keeps connections finds some that the server has closed for being idle, and asks again on another."""
+        if e.kept and not e.got:
+            del self.running[e.connection.fileno()]
+            self.drop(e.connection)
+            self.send()
+        else:
+            self.finish(e, repr(why)[:60])
 
     def finish(self, e, wrong=None):
         """An exchange is over: counted, and its connection kept for another."""
@@ -123,8 +138,7 @@ class Overload:
         else:
             self.wrong["{} {}".format(status, e.got[-200:])] += 1
         if wrong or self.fresh or e.header(b"connection", b"") == b"close":
-            self.poll.unregister(e.connection)
-            e.connection.close()
+            self.drop(e.connection)
         else:
             self.idle.append(e.connection)
 
@@ -133,14 +147,15 @@ class Overload:
         for number, _ in self.poll.poll(max(0, seconds)):
             e = self.running.get(number)
             if not e:  # closed by the server while it was idle
-                self.idle = [c for c in self.idle if c.fileno() != number]
-                self.poll.unregister(number)
+                for connection in [c for c in self.idle if c.fileno() == number]:
+                    self.idle.remove(connection)
+                    self.drop(connection)
                 continue
             try:
                 if e.read():
                     self.finish(e)
             except OSError as why:
-                self.finish(e, repr(why)[:60])
+                self.fail(e, why)
 
     def drain(self):
         begin = time.monotonic()
