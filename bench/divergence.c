@@ -41,7 +41,7 @@ static bool parse_way(arguments *a, const char *text)
     int way = (int)strtol(text, NULL, 10);
     if (a->ways == MAX_WAYS)
         return false;
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (!strcmp(known[i].name, text))
             way = known[i].way;
     a->name[a->ways] = text;
@@ -76,7 +76,7 @@ static void round_bf16(float *y, const float *x, size_t n)
         mt_bf16 half;
         real.to_bf16(&half, x + i, 1);
         const uint32_t bits = (uint32_t)half << 16;
-        memcpy(&y[i], &bits, sizeof bits);
+        memcpy(&y[i], &bits, sizeof(bits));
     }
 }
 
@@ -84,7 +84,7 @@ static void round_row(float *y, const float *x, size_t k, size_t group)
 {
     const size_t block = current > 0 ? (size_t)current : current == Q8_0 || group < 32 ? 32 : group;
     if (current == F32)
-        memcpy(y, x, k * sizeof *y);
+        memcpy(y, x, k * sizeof(*y));
     else if (current == BF16)
         round_bf16(y, x, k);
     else
@@ -101,7 +101,7 @@ static size_t rows_bytes(size_t m, size_t k, size_t group)
 static void pack(mt_rows *rows, const float *x, size_t ldx, const uint32_t *index, size_t i0, size_t i1)
 {
     for (size_t i = i0; i < i1; i++)
-        memcpy((float *)(void *)rows->data + i * rows->k, x + (index ? index[i] : i) * ldx, rows->k * sizeof *x);
+        memcpy((float *)(void *)rows->data + i * rows->k, x + (index ? index[i] : i) * ldx, rows->k * sizeof(*x));
 }
 
 /* What f_matmul needs, then rounded rows */
@@ -151,8 +151,8 @@ static bool start(runner *r, const char *dir, mt_precision precision, int way, s
         return false;
     r->set = mt_set_new(r->o.dev);
     r->reading = mt_reading_new(r->set, tokens * r->o.spec.vocab * sizeof(float));
-    r->page = mt_alloc(r->pages * sizeof *r->page);
-    r->wanted = mt_alloc(tokens * sizeof *r->wanted);
+    r->page = mt_alloc(r->pages * sizeof(*r->page));
+    r->wanted = mt_alloc(tokens * sizeof(*r->wanted));
     for (size_t i = 0; i < r->pages; i++)
         r->page[i] = (uint32_t)i;
     for (size_t i = 0; i < tokens; i++)
@@ -172,8 +172,8 @@ static void stop(runner *r)
 /* The logits of every position into out [count][vocab] */
 static void run(runner *r, const uint32_t *tokens, size_t count, float *out)
 {
-    mt_position *positions = mt_alloc(count * sizeof *positions);
-    uint32_t *copy = mt_alloc(count * sizeof *copy);
+    mt_position *positions = mt_alloc(count * sizeof(*positions));
+    uint32_t *copy = mt_alloc(count * sizeof(*copy));
     for (size_t i = 0; i < count; i++) {
         const uint32_t at = (uint32_t)i;
         positions[i] = (mt_position){{at, at, at}};
@@ -189,7 +189,7 @@ static void run(runner *r, const uint32_t *tokens, size_t count, float *out)
     const mt_tensor *logits = mt_model_step(r->model, &batch, r->wanted, count);
     mt_read_rows(r->o.dev, r->reading, logits, 0, count);
     for (size_t i = 0; i < count; i++)
-        memcpy(out + i * r->o.spec.vocab, mt_reading_row(r->o.dev, r->reading, i), r->o.spec.vocab * sizeof *out);
+        memcpy(out + i * r->o.spec.vocab, mt_reading_row(r->o.dev, r->reading, i), r->o.spec.vocab * sizeof(*out));
     mt_free(positions);
     mt_free(copy);
 }
@@ -207,7 +207,7 @@ typedef struct score {
 
 static void add(list *l, double v)
 {
-    l->v = mt_grow(l->v, &l->room, l->count + 1, sizeof *l->v);
+    l->v = mt_grow(l->v, &l->room, l->count + 1, sizeof(*l->v));
     l->v[l->count++] = v;
 }
 
@@ -221,7 +221,7 @@ static double quantile(list *l, double q)
 {
     if (!l->count)
         return 0;
-    qsort(l->v, l->count, sizeof *l->v, by_value);
+    qsort(l->v, l->count, sizeof(*l->v), by_value);
     const size_t at = (size_t)ceil(q * (double)l->count);
     return l->v[at > 0 ? at - 1 : 0];
 }
@@ -279,7 +279,7 @@ static void compare(score *s, const float *truth, const float *x, size_t vocab)
 static uint32_t *tokens_of(const arguments *a, size_t vocab)
 {
     const size_t count = a->prompts * a->tokens;
-    uint32_t *tokens = mt_alloc(count * sizeof *tokens);
+    uint32_t *tokens = mt_alloc(count * sizeof(*tokens));
     uint64_t state = a->seed * 0x9e3779b97f4a7c15u + 1;
     for (size_t i = 0; i < count; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
@@ -310,7 +310,7 @@ static bool one_folder(const arguments *a, const char *dir, score *all, mt_error
         return false;
     const size_t vocab = truth.o.spec.vocab, each = a->tokens * vocab;
     uint32_t *tokens = tokens_of(a, vocab);
-    float *wanted = mt_alloc(a->prompts * each * sizeof *wanted), *found = mt_alloc(each * sizeof *found);
+    float *wanted = mt_alloc(a->prompts * each * sizeof(*wanted)), *found = mt_alloc(each * sizeof(*found));
     for (size_t p = 0; p < a->prompts; p++)
         run(&truth, tokens + p * a->tokens, a->tokens, wanted + p * each);
     stop(&truth);
@@ -352,13 +352,13 @@ static bool parse(arguments *a, int argc, char **argv)
             a->ids = argv[++i];
         else if (value && !strcmp(argv[i], "--way") && parse_way(a, argv[++i]))
             continue;
-        else if (argv[i][0] != '-' && a->dir_count < sizeof a->dirs / sizeof a->dirs[0])
+        else if (argv[i][0] != '-' && a->dir_count < sizeof(a->dirs) / sizeof(a->dirs[0]))
             a->dirs[a->dir_count++] = argv[i];
         else
             return false;
     }
     static const char *const usual[] = {"fast", "group", "32", "q8_0", "bf16"};
-    for (size_t i = 0, asked = a->ways; !asked && i < sizeof usual / sizeof usual[0]; i++)
+    for (size_t i = 0, asked = a->ways; !asked && i < sizeof(usual) / sizeof(usual[0]); i++)
         (void)parse_way(a, usual[i]);
     return a->dir_count && a->prompts && a->tokens && a->tokens <= ROWS;
 }

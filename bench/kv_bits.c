@@ -63,7 +63,7 @@ static bool read_ids(prompt *p, const char *path)
     for (size_t room = 0; f && fscanf(f, "%lu%*[ ,\n]", &id) == 1;) {
         if (p->count == room) {
             const size_t more = 2 * room + 1024;
-            p->tokens = mt_realloc(p->tokens, room * sizeof *p->tokens, more * sizeof *p->tokens);
+            p->tokens = mt_realloc(p->tokens, room * sizeof(*p->tokens), more * sizeof(*p->tokens));
             room = more;
         }
         p->tokens[p->count++] = (uint32_t)id;
@@ -120,7 +120,7 @@ static bool measure(measured *d, const arguments *a, const prompt *p, mt_kv_bits
     mt_model *m = NULL;
     bool ok = mt_opened_open(&o, a->dir, &device, &(mt_open_wish){0}, err) &&
               (m = mt_model_new(o.dev, &o.spec, &o.weights, &params, err)) && mt_model_reserve(m, all, 1, err);
-    uint32_t *pages = mt_alloc_array(count, sizeof *pages);
+    uint32_t *pages = mt_alloc_array(count, sizeof(*pages));
     for (uint32_t i = 0; i < count; i++)
         pages[i] = i;
     d->vocab = ok ? o.spec.vocab : 0;

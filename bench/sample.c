@@ -86,7 +86,7 @@ static const struct {
 static void measure_all(const mt_kernels *k, const float *logits, size_t vocab)
 {
     void *scratch = mt_alloc_aligned(64, mt_sample_scratch_bytes(vocab));
-    uint32_t *prompt = mt_alloc_array(PROMPT, sizeof *prompt);
+    uint32_t *prompt = mt_alloc_array(PROMPT, sizeof(*prompt));
     void *memory = mt_alloc(mt_counts_bytes(PROMPT, OUTPUT, vocab, 0));
     for (uint32_t i = 0; i < PROMPT; i++)
         prompt[i] = (uint32_t)(uniform(i) * (double)(vocab - 1));
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_sample [VOCAB]\n");
         return 2;
     }
-    float *logits = mt_alloc_array((size_t)vocab, sizeof *logits);
+    float *logits = mt_alloc_array((size_t)vocab, sizeof(*logits));
     mt_kernels_init(&k, mt_cpu_detect());
     printf("%ld logits, scratch %.1f MB; a peaked row\n", vocab, (double)mt_sample_scratch_bytes((size_t)vocab) / 1e6);
     make_row(logits, (size_t)vocab, 2.5, 24);

@@ -143,7 +143,10 @@ FILENAME ~ /^src\// && /[!=]= *&mt_(family|vision)_|strcmp\([a-z_.>-]*family,/ {
 }
 
 {
-    check_calls(code_of($0))
+    code = code_of($0)
+    check_calls(code)
+    if (code ~ /(^|[^A-Za-z0-9_])sizeof [*&A-Za-z_]/)
+        report("sizeof without brackets: write sizeof(x)")
 }
 
 END {

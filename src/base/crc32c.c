@@ -71,7 +71,7 @@ uint32_t mt_crc32c(uint32_t sum, const void *data, size_t size)
     if (!has_instruction)
         return mt_crc32c_by_table(sum, data, size);
     for (; size >= 8; size -= 8, p += 8) {
-        memcpy(&word, p, sizeof word);
+        memcpy(&word, p, sizeof(word));
         MT_CRC32C_WORD(all, word);
     }
     return add_bytes((uint32_t)all, p, size);

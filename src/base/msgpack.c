@@ -34,7 +34,7 @@ void mt_msgpack_uint(mt_buf *out, uint64_t value)
 void mt_msgpack_double(mt_buf *out, double value)
 {
     uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    memcpy(&bits, &value, sizeof(bits));
     put(out, 0xcb, bits, 8);
 }
 

@@ -20,14 +20,14 @@ void mt_anchors_init(mt_anchors *a, size_t slots)
 {
     *a = (mt_anchors){0};
     mt_pages_init(&a->slots, slots);
-    a->of = mt_alloc_array(slots, sizeof *a->of);
+    a->of = mt_alloc_array(slots, sizeof(*a->of));
 }
 
 void mt_anchors_free(mt_anchors *a)
 {
     mt_pages_free(&a->slots);
     mt_free(a->of);
-    memset(a, 0, sizeof *a);
+    memset(a, 0, sizeof(*a));
 }
 
 /* ---- lists ---- */

@@ -32,9 +32,9 @@ struct mt_gallery {
 
 mt_gallery *mt_gallery_new(size_t rows)
 {
-    mt_gallery *g = mt_alloc(sizeof *g);
+    mt_gallery *g = mt_alloc(sizeof(*g));
     g->total = rows;
-    g->free = mt_alloc_array(rows, sizeof *g->free);
+    g->free = mt_alloc_array(rows, sizeof(*g->free));
     for (size_t i = 0; i < rows; i++)
         g->free[i] = (uint32_t)(rows - 1 - i); /* the first ones first */
     for (g->buckets = 64; g->buckets < rows / 16;)
@@ -61,8 +61,8 @@ static void take_out(mt_gallery *g, mt_medium *e)
 static mt_medium **bucket_of(const mt_gallery *g, const uint8_t digest[32], const uint8_t salt[32])
 {
     uint64_t a, b;
-    memcpy(&a, digest, sizeof a);
-    memcpy(&b, salt, sizeof b);
+    memcpy(&a, digest, sizeof(a));
+    memcpy(&b, salt, sizeof(b));
     return &g->bucket[(a ^ b) & (g->buckets - 1)];
 }
 
@@ -114,9 +114,9 @@ void mt_gallery_free(mt_gallery *g)
 
 static mt_medium *new_medium(mt_gallery *g, const uint8_t digest[32], const uint8_t salt[32])
 {
-    mt_medium *e = mt_alloc(sizeof *e), **at = bucket_of(g, digest, salt);
-    memcpy(e->digest, digest, sizeof e->digest);
-    memcpy(e->salt, salt, sizeof e->salt);
+    mt_medium *e = mt_alloc(sizeof(*e)), **at = bucket_of(g, digest, salt);
+    memcpy(e->digest, digest, sizeof(e->digest));
+    memcpy(e->salt, salt, sizeof(e->salt));
     e->chain = *at;
     *at = e;
     g->known++;
@@ -126,7 +126,7 @@ static mt_medium *new_medium(mt_gallery *g, const uint8_t digest[32], const uint
 mt_medium *mt_gallery_hold(mt_gallery *g, const uint8_t digest[32], const uint8_t salt[32])
 {
     mt_medium *e = *bucket_of(g, digest, salt);
-    while (e && (memcmp(e->digest, digest, sizeof e->digest) != 0 || memcmp(e->salt, salt, sizeof e->salt) != 0))
+    while (e && (memcmp(e->digest, digest, sizeof(e->digest)) != 0 || memcmp(e->salt, salt, sizeof(e->salt)) != 0))
         e = e->chain;
     if (!e)
         e = new_medium(g, digest, salt);
@@ -166,7 +166,7 @@ const uint32_t *mt_gallery_fill(mt_gallery *g, mt_medium *e, size_t rows)
         evict(g);
     if (g->total - g->rows < rows)
         return NULL;
-    e->features = mt_alloc_array(rows, sizeof *e->features);
+    e->features = mt_alloc_array(rows, sizeof(*e->features));
     while (e->rows < rows)
         e->features[e->rows++] = g->free[g->total - ++g->rows];
     e->pinned = 1;

@@ -9,8 +9,8 @@ void mt_pages_init(mt_pages *pages, size_t total)
 {
     assert(total < MT_NO_PAGE);
     *pages = (mt_pages){.total = total, .free = total};
-    pages->stack = mt_alloc_array(total, sizeof *pages->stack);
-    pages->refs = mt_alloc_array(total, sizeof *pages->refs);
+    pages->stack = mt_alloc_array(total, sizeof(*pages->stack));
+    pages->refs = mt_alloc_array(total, sizeof(*pages->refs));
     for (size_t i = 0; i < total; i++)
         pages->stack[i] = (uint32_t)(total - 1 - i); /* the lowest is handed out first */
 }
@@ -19,7 +19,7 @@ void mt_pages_free(mt_pages *pages)
 {
     mt_free(pages->stack);
     mt_free(pages->refs);
-    memset(pages, 0, sizeof *pages);
+    memset(pages, 0, sizeof(*pages));
 }
 
 uint32_t mt_pages_take(mt_pages *pages)

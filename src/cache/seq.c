@@ -16,10 +16,10 @@ static size_t pages_for(size_t positions)
 void mt_seq_init(mt_seq *seq, size_t groups, size_t limit)
 {
     *seq = (mt_seq){.groups = groups, .limit = limit, .state = {.slot = MT_NO_PAGE, .next = MT_NO_PAGE}};
-    seq->text.key = mt_alloc_array(limit, sizeof *seq->text.key);
-    seq->text.hash = mt_alloc_array(pages_for(limit), sizeof *seq->text.hash);
+    seq->text.key = mt_alloc_array(limit, sizeof(*seq->text.key));
+    seq->text.hash = mt_alloc_array(pages_for(limit), sizeof(*seq->text.hash));
     for (size_t g = 0; g < groups; g++)
-        seq->page[g] = mt_alloc_array(pages_for(limit), sizeof *seq->page[g]);
+        seq->page[g] = mt_alloc_array(pages_for(limit), sizeof(*seq->page[g]));
 }
 
 static bool has_state(const mt_seq *seq)
@@ -45,13 +45,13 @@ void mt_seq_free(mt_seq *seq)
         mt_free(seq->page[g]);
     mt_free(seq->text.key);
     mt_free(seq->text.hash);
-    memset(seq, 0, sizeof *seq);
+    memset(seq, 0, sizeof(*seq));
 }
 
 void mt_seq_prompt(mt_seq *seq, const uint32_t *tokens, size_t count, const mt_figure *figure, size_t figures)
 {
     assert(seq->known == 0 && count <= seq->limit);
-    memcpy(seq->text.key, tokens, count * sizeof *tokens);
+    memcpy(seq->text.key, tokens, count * sizeof(*tokens));
     seq->text.figure = figure;
     seq->text.figures = figures;
     for (size_t i = 0; i < figures; i++)

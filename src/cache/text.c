@@ -43,7 +43,7 @@ void mt_text_hash(mt_text *text, size_t page)
     for (size_t i = 0; i < MT_PAGE_TOKENS; i++)
         hash = mix(hash, p.key[i]);
     for (size_t i = 0, at; (at = begins(&p, i, MT_PAGE_TOKENS)) < MT_PAGE_TOKENS; i++) {
-        memcpy(&digest, p.figure[i].digest, sizeof digest);
+        memcpy(&digest, p.figure[i].digest, sizeof(digest));
         hash = mix(mix(hash, at), digest);
     }
     text->hash[page] = hash;
@@ -52,14 +52,14 @@ void mt_text_hash(mt_text *text, size_t page)
 void mt_passage_digest(const mt_passage *p, size_t count, const uint8_t before[32], uint8_t out[32])
 {
     uint8_t last[32];
-    mt_digest(last, (mt_digest_part[]){{before, 32}, {p->key, count * sizeof *p->key}}, 2);
+    mt_digest(last, (mt_digest_part[]){{before, 32}, {p->key, count * sizeof(*p->key)}}, 2);
     for (size_t i = 0; begins(p, i, count) < count; i++) {
         const uint64_t at = begins(p, i, count);
         uint8_t next[32];
-        mt_digest(next, (mt_digest_part[]){{last, 32}, {&at, sizeof at}, {p->figure[i].digest, 32}}, 3);
-        memcpy(last, next, sizeof last);
+        mt_digest(next, (mt_digest_part[]){{last, 32}, {&at, sizeof(at)}, {p->figure[i].digest, 32}}, 3);
+        memcpy(last, next, sizeof(last));
     }
-    memcpy(out, last, sizeof last);
+    memcpy(out, last, sizeof(last));
 }
 
 size_t mt_passage_common(const mt_passage *a, const mt_passage *b, size_t most)
@@ -72,7 +72,7 @@ size_t mt_passage_common(const mt_passage *a, const mt_passage *b, size_t most)
         const size_t in_a = begins(a, i, same), in_b = begins(b, i, same);
         if (in_a != in_b)
             return in_a < in_b ? in_a : in_b;
-        if (in_a == same || memcmp(a->figure[i].digest, b->figure[i].digest, sizeof a->figure[i].digest) != 0)
+        if (in_a == same || memcmp(a->figure[i].digest, b->figure[i].digest, sizeof(a->figure[i].digest)) != 0)
             return in_a;
     }
 }

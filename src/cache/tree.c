@@ -32,7 +32,7 @@
 
 mt_tree *mt_tree_new(const mt_cache_groups *groups, const size_t pages[], size_t sequences)
 {
-    mt_tree *t = mt_alloc(sizeof *t);
+    mt_tree *t = mt_alloc(sizeof(*t));
     assert(!groups->states || groups->count == 1); /* no model has windows and recurrent layers */
     t->groups = *groups;
     for (size_t g = 0; g < groups->count; g++) {
@@ -41,7 +41,7 @@ mt_tree *mt_tree_new(const mt_cache_groups *groups, const size_t pages[], size_t
     }
     mt_anchors_init(&t->anchors, groups->states);
     t->total = MT_TREE_NODES * pages[0] + sequences;
-    t->nodes = mt_alloc_array(t->total, sizeof *t->nodes);
+    t->nodes = mt_alloc_array(t->total, sizeof(*t->nodes));
     for (size_t i = t->total; i-- > 0;) {
         t->nodes[i].chain = t->unused;
         t->unused = &t->nodes[i];
@@ -200,7 +200,7 @@ static mt_node *new_node(mt_tree *t, mt_node *parent)
         remove_leaf(t, t->gone.oldest);
     mt_node *n = t->unused;
     t->unused = n->chain;
-    memset(n, 0, sizeof *n);
+    memset(n, 0, sizeof(*n));
     for (size_t g = 0; g < MT_KV_GROUPS; g++)
         n->page[g] = MT_NO_PAGE;
     n->anchors = MT_NO_PAGE;
@@ -213,13 +213,13 @@ static mt_node *new_node(mt_tree *t, mt_node *parent)
 mt_node *mt_tree_root(mt_tree *t, const uint8_t salt[32])
 {
     uint64_t hash; /* a salt is as random as a hash can be, or zeros */
-    memcpy(&hash, salt, sizeof hash);
+    memcpy(&hash, salt, sizeof(hash));
     mt_node *n = *mt_tree_bucket(t, hash);
-    for (; n && (n->parent || memcmp(n->salt, salt, sizeof n->salt) != 0); n = n->chain)
+    for (; n && (n->parent || memcmp(n->salt, salt, sizeof(n->salt)) != 0); n = n->chain)
         t->probes++;
     if (!n) {
         n = new_node(t, NULL);
-        memcpy(n->salt, salt, sizeof n->salt);
+        memcpy(n->salt, salt, sizeof(n->salt));
         put_by_hash(t, n, hash);
     }
     n->users++;
@@ -369,12 +369,12 @@ static void merge(mt_tree *t, mt_node *known, uint32_t page[MT_KV_GROUPS])
 static void learn(mt_node *n, const mt_passage *p, size_t count)
 {
     size_t figures = n->figures;
-    memcpy(n->key + n->count, p->key + n->count, (count - n->count) * sizeof *n->key);
+    memcpy(n->key + n->count, p->key + n->count, (count - n->count) * sizeof(*n->key));
     n->count = (uint32_t)count;
     while (figures < p->figures && p->figure[figures].first < p->first + count)
         figures++;
     if (figures > n->figures)
-        n->figure = mt_realloc(n->figure, n->figures * sizeof *n->figure, figures * sizeof *n->figure);
+        n->figure = mt_realloc(n->figure, n->figures * sizeof(*n->figure), figures * sizeof(*n->figure));
     for (; n->figures < figures; n->figures++) {
         mt_figure *m = &n->figure[n->figures];
         *m = p->figure[n->figures];

@@ -11,9 +11,9 @@ void mt_tree_tell(mt_tree *t, const uint8_t seed[32], mt_tree_listener *tell, vo
 {
     t->tell = tell;
     t->told = ctx;
-    memcpy(t->seed, seed, sizeof t->seed);
+    memcpy(t->seed, seed, sizeof(t->seed));
     if (!t->digest)
-        t->digest = mt_alloc_array(t->total, sizeof *t->digest);
+        t->digest = mt_alloc_array(t->total, sizeof(*t->digest));
 }
 
 uint64_t mt_tree_block_hash(const uint8_t digest[32])
@@ -38,7 +38,7 @@ static uint8_t *digest_of(const mt_tree *t, const mt_node *n)
 static mt_tree_block describe(const mt_tree *t, const mt_node *n)
 {
     static const uint8_t none[32];
-    const bool first = !n->parent->parent, salted = first && memcmp(n->parent->salt, none, sizeof none) != 0;
+    const bool first = !n->parent->parent, salted = first && memcmp(n->parent->salt, none, sizeof(none)) != 0;
     return (mt_tree_block){.hash = mt_tree_block_hash(digest_of(t, n)),
                            .parent = first ? 0 : mt_tree_block_hash(digest_of(t, n->parent)),
                            .first = first,
@@ -56,7 +56,7 @@ void mt_tree_tell_here(mt_tree *t, mt_node *n)
     if (!t->tell)
         return;
     if (!n->parent->parent)
-        mt_digest(root, (mt_digest_part[]){{t->seed, sizeof t->seed}, {n->parent->salt, sizeof n->parent->salt}}, 2);
+        mt_digest(root, (mt_digest_part[]){{t->seed, sizeof(t->seed)}, {n->parent->salt, sizeof(n->parent->salt)}}, 2);
     mt_passage_digest(&p, MT_PAGE_TOKENS, n->parent->parent ? digest_of(t, n->parent) : root, digest_of(t, n));
     n->told = true;
     const mt_tree_block b = describe(t, n);

@@ -23,9 +23,9 @@ mt_chart_line *mt_chart_add(mt_chart *c, const char *label, size_t capacity)
         return NULL;
     mt_chart_line *line = &c->line[c->lines];
     line->colour = c->lines++;
-    snprintf(line->label, sizeof line->label, "%s", label);
-    line->x = mt_alloc_array(capacity ? capacity : 1, sizeof *line->x);
-    line->y = mt_alloc_array(capacity ? capacity : 1, sizeof *line->y);
+    snprintf(line->label, sizeof(line->label), "%s", label);
+    line->x = mt_alloc_array(capacity ? capacity : 1, sizeof(*line->x));
+    line->y = mt_alloc_array(capacity ? capacity : 1, sizeof(*line->y));
     return line;
 }
 
@@ -102,7 +102,7 @@ static void tick(mt_buf *out, const axis *a, double value, bool vertical)
 {
     const double at = place(a, value);
     char text[32];
-    mt_svg_number(text, sizeof text, value);
+    mt_svg_number(text, sizeof(text), value);
     if (vertical)
         mt_buf_printf(out,
                       "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text class=\"tick\" x=\"%d\" "

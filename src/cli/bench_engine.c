@@ -114,7 +114,7 @@ static bool ask(bench *b, asked *a, const uint32_t *prompt, size_t len, size_t t
 
 static uint32_t *random_prompt(bench *b, size_t len)
 {
-    uint32_t *prompt = mt_alloc_array(len, sizeof *prompt);
+    uint32_t *prompt = mt_alloc_array(len, sizeof(*prompt));
     for (size_t i = 0; i < len; i++)
         prompt[i] = draw(b);
     return prompt;
@@ -152,7 +152,7 @@ static bool measure_prompt(bench *b, mt_bench_section *s, size_t len)
     uint32_t *prompt = random_prompt(b, len);
     mt_log_passing("bench.first", "first token of %zu, cold and cached", len);
     const bool ok = ask(b, &cold, prompt, len, 2) && (clear(b), true) && ask(b, &warm, prompt, len, WARM_TOKENS);
-    snprintf(what, sizeof what, "%zu tokens", len);
+    snprintf(what, sizeof(what), "%zu tokens", len);
     if (ok)
         report_first(b, s, what, &cold, &warm);
     mt_free(prompt);
@@ -178,7 +178,7 @@ static bool ask_about_picture(bench *b, asked *a, size_t side, uint64_t picture,
 {
     const mt_processor *processor = b->b->o.processor;
     mt_request *r = mt_request_new();
-    mt_picture *p = mt_arena_alloc(r->arena, MT_PICTURE_SIZES * sizeof *p);
+    mt_picture *p = mt_arena_alloc(r->arena, MT_PICTURE_SIZES * sizeof(*p));
     mt_dice dice = {words};
     mt_expanded to;
     bool ok = make_picture(b, side, picture, r->arena, p);
@@ -187,7 +187,7 @@ static bool ask_about_picture(bench *b, asked *a, size_t side, uint64_t picture,
     for (size_t i = 0; ok && i < pictures; i++)
         runs += mt_processor_runs(processor, &p[i]);
     const size_t count = 2 * SHORT_PROMPT + runs;
-    uint32_t *ids = mt_arena_alloc(r->arena, count * sizeof *ids);
+    uint32_t *ids = mt_arena_alloc(r->arena, count * sizeof(*ids));
     for (size_t i = 0; ids && i < count; i++)
         ids[i] = i >= SHORT_PROMPT && i < SHORT_PROMPT + runs ? mt_processor_pad(processor)
                                                               : (uint32_t)(mt_dice_roll(&dice) % PLAIN);
@@ -215,7 +215,7 @@ static bool measure_picture(bench *b, mt_bench_section *s, size_t side)
         return false;
     if (!ask_about_picture(b, &moved, side, 1, 2, 2) || !wait_for(b, &moved))
         return false;
-    snprintf(what, sizeof what, "picture of %zu x %zu", side, side);
+    snprintf(what, sizeof(what), "picture of %zu x %zu", side, side);
     report_first(b, s, what, &cold, &warm);
     json_object_set_new(json_array_get(s->rows, json_array_size(s->rows) - 1), "moved_ms",
                         json_real(1e3 * moved.first));
@@ -227,7 +227,7 @@ static bool measure_first(bench *b)
     mt_bench_section *s =
         mt_report_section(b->b->report, "first", "Time to the first token", first_columns, MT_COUNT(first_columns));
     snprintf(
-        s->note, sizeof s->note,
+        s->note, sizeof(s->note),
         "Through the engine, alone: a prompt for the first time, and the same one again. What was seen before should "
         "cost little more than one step.");
     for (size_t i = 0; i < b->b->prompts.count; i++) /* those that the model has room for */
@@ -297,7 +297,7 @@ static bool measure_prompts(bench *b, mt_bench_section *s)
     uint32_t *prompt = random_prompt(b, len);
     mt_log_passing("bench.company", "short requests beside a prompt of %zu tokens", len);
     bool ok = submit(b, &along, mt_request_new(), prompt, len, 1) && short_requests(b, &along);
-    snprintf(what, sizeof what, "beside a prompt of %zu tokens", len);
+    snprintf(what, sizeof(what), "beside a prompt of %zu tokens", len);
     if (ok)
         report_company(b, s, what);
     if (along.b) /* it borrows the prompt */
@@ -346,12 +346,12 @@ static bool measure_pictures(bench *b, mt_bench_section *s)
     mt_log_passing("bench.company", "%d streams alone", STREAMS);
     if (!streams(b, 0))
         return false;
-    snprintf(what, sizeof what, "%d streams alone", STREAMS);
+    snprintf(what, sizeof(what), "%d streams alone", STREAMS);
     report_company(b, s, what);
     mt_log_passing("bench.company", "%d streams beside pictures", STREAMS);
     if (!streams(b, side))
         return false;
-    snprintf(what, sizeof what, "%d streams beside pictures of %zu x %zu", STREAMS, side, side);
+    snprintf(what, sizeof(what), "%d streams beside pictures of %zu x %zu", STREAMS, side, side);
     report_company(b, s, what);
     return true;
 }
@@ -360,7 +360,7 @@ static bool measure_company(bench *b)
 {
     mt_bench_section *s =
         mt_report_section(b->b->report, "company", "In company", company_columns, MT_COUNT(company_columns));
-    snprintf(s->note, sizeof s->note, "What requests feel of others: the same ones alone and beside larger work.");
+    snprintf(s->note, sizeof(s->note), "What requests feel of others: the same ones alone and beside larger work.");
     const bool ok = measure_prompts(b, s) && (!b->b->o.processor || measure_pictures(b, s));
     mt_report_show(b->b->report, s);
     return ok;

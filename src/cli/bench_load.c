@@ -87,7 +87,7 @@ static void keep(mt_load_result *result, const mt_load_record *record)
 {
     if (result->count == result->capacity) {
         const size_t grown = result->capacity ? 2 * result->capacity : 64;
-        result->record = mt_realloc(result->record, result->capacity * sizeof *record, grown * sizeof *record);
+        result->record = mt_realloc(result->record, result->capacity * sizeof(*record), grown * sizeof(*record));
         result->capacity = grown;
     }
     result->record[result->count++] = *record;
@@ -120,7 +120,7 @@ static bool land(run *r, flight *f, CURLcode code, mt_error *err)
                                                            : own.text;
     const bool interrupted = f->answer.interrupted;
     if (fault)
-        snprintf(record->error, sizeof record->error, "%.159s", fault);
+        snprintf(record->error, sizeof(record->error), "%.159s", fault);
     if (!interrupted)
         keep(r->result, record);
     const bool more = !fault && !interrupted && record->turn + 1 < r->load->work->turns;
@@ -220,7 +220,7 @@ bool mt_load_run(const mt_load *load, mt_load_result *result, mt_error *err)
 {
     run r = {.load = load, .result = result, .multi = curl_multi_init(), .start = mt_clock_ns()};
     r.places = load->clients ? load->clients : MOST_FLIGHTS;
-    r.flights = mt_alloc_array(r.places, sizeof *r.flights);
+    r.flights = mt_alloc_array(r.places, sizeof(*r.flights));
     r.dice.state = load->work->seed + load->number;
     const size_t known = result->count;
     const bool ok = drive(&r, err);

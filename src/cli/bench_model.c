@@ -37,8 +37,8 @@ static bool read_options(mt_model_bench *b, mt_error *err)
 static bool fail_shape(const char *name, mt_error *err)
 {
     char list[512] = "";
-    for (size_t i = 0, len = 0; mt_synth_model_at(i) && len < sizeof list; i++)
-        len += (size_t)snprintf(list + len, sizeof list - len, "%s%s", i ? ", " : "", mt_synth_model_at(i)->name);
+    for (size_t i = 0, len = 0; mt_synth_model_at(i) && len < sizeof(list); i++)
+        len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", i ? ", " : "", mt_synth_model_at(i)->name);
     return mt_fail(err, MT_E_NOT_FOUND, "\"%.40s\" is no shape; there are %s", name, list);
 }
 
@@ -78,16 +78,16 @@ static void introduce(mt_model_bench *b)
     char model[256], peaks[256];
     const double bytes = (double)mt_checkpoint_bytes(b->o.checkpoint);
     if (b->opt->bench_shape)
-        snprintf(model, sizeof model, "random weights of %s in %s, %.2f GB", b->opt->bench_shape,
+        snprintf(model, sizeof(model), "random weights of %s in %s, %.2f GB", b->opt->bench_shape,
                  b->opt->bench_bits == 16  ? "bf16"
                  : b->opt->bench_bits == 8 ? "8 bits"
                                            : "4 bits",
                  bytes * 1e-9);
     else
-        snprintf(model, sizeof model, "%s, %s, %.2f GB", b->opt->dir, b->o.spec.family, bytes * 1e-9);
-    snprintf(peaks, sizeof peaks, "memory %.1f GB/s, int8 %.0f GOP/s, bf16 %.0f GFLOP/s, fp32 %.0f GFLOP/s",
+        snprintf(model, sizeof(model), "%s, %s, %.2f GB", b->opt->dir, b->o.spec.family, bytes * 1e-9);
+    snprintf(peaks, sizeof(peaks), "memory %.1f GB/s, int8 %.0f GOP/s, bf16 %.0f GFLOP/s, fp32 %.0f GFLOP/s",
              p->bandwidth * 1e-9, p->int8 * 1e-9, p->bf16 * 1e-9, p->fp32 * 1e-9);
-    snprintf(r->title, sizeof r->title, "motet bench: %s", b->opt->bench_shape ? b->opt->bench_shape : b->opt->dir);
+    snprintf(r->title, sizeof(r->title), "motet bench: %s", b->opt->bench_shape ? b->opt->bench_shape : b->opt->dir);
     json_object_set_new(r->facts, "model", json_string(model));
     json_object_set_new(r->facts, "machine", json_string(mt_device_name(b->o.dev)));
     json_object_set_new(r->facts, "precision",

@@ -30,7 +30,7 @@ void mt_series_add(mt_series *s, double value)
 {
     if (s->count == s->capacity) {
         const size_t grown = s->capacity ? 2 * s->capacity : 256;
-        s->at = mt_realloc(s->at, s->capacity * sizeof *s->at, grown * sizeof *s->at);
+        s->at = mt_realloc(s->at, s->capacity * sizeof(*s->at), grown * sizeof(*s->at));
         s->capacity = grown;
     }
     s->at[s->count++] = value;
@@ -48,7 +48,7 @@ double mt_series_quantile(mt_series *s, double q)
     if (s->count == 0)
         return NAN;
     if (!s->sorted)
-        qsort(s->at, s->count, sizeof *s->at, ascending);
+        qsort(s->at, s->count, sizeof(*s->at), ascending);
     s->sorted = true;
     const double place = q * (double)(s->count - 1);
     const size_t below = (size_t)place, above = below + 1 < s->count ? below + 1 : below;
@@ -92,7 +92,7 @@ uint64_t mt_bench_hash(uint64_t hash, const float *x, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t bits;
-        memcpy(&bits, &x[i], sizeof bits);
+        memcpy(&bits, &x[i], sizeof(bits));
         hash = (hash ^ bits) * 0x100000001b3u;
     }
     return hash;

@@ -40,11 +40,11 @@ static void label_kind(const tally *y, kind *k, const mt_timing *t)
 {
     const char *name = plain_name(t->name);
     if (t->work.n && t->work.n == y->b->o.spec.vocab)
-        snprintf(k->label, sizeof k->label, "%s of the output, %zu to %zu", name, t->work.k, t->work.n);
+        snprintf(k->label, sizeof(k->label), "%s of the output, %zu to %zu", name, t->work.k, t->work.n);
     else if (t->work.n)
-        snprintf(k->label, sizeof k->label, "%s %zu to %zu", name, t->work.k, t->work.n);
+        snprintf(k->label, sizeof(k->label), "%s %zu to %zu", name, t->work.k, t->work.n);
     else
-        snprintf(k->label, sizeof k->label, "%s", name);
+        snprintf(k->label, sizeof(k->label), "%s", name);
 }
 
 static kind *kind_of(tally *y, const mt_timing *t)
@@ -88,7 +88,7 @@ static void fold(tally *y)
     if (y->kinds - first < 2)
         return;
     kind *rest = &y->kind[first];
-    snprintf(rest->label, sizeof rest->label, "%zu kinds of others", y->kinds - first);
+    snprintf(rest->label, sizeof(rest->label), "%zu kinds of others", y->kinds - first);
     rest->work = (mt_work){0};
     rest->name = "others";
     for (size_t i = first + 1; i < y->kinds; i++) {
@@ -112,7 +112,7 @@ static void add_up(tally *y)
         add_host(&y->host, &t->host);
         y->in_calls += t->end - t->begin;
     }
-    qsort(y->kind, y->kinds, sizeof *y->kind, longest_first);
+    qsort(y->kind, y->kinds, sizeof(*y->kind), longest_first);
     fold(y);
     for (size_t i = 0; i < y->kinds; i++)
         y->kind[i].colour = i < COLOURS - 1 ? i : COLOURS - 1;
@@ -180,7 +180,7 @@ static void report_operations(const tally *y)
     mt_bench_section *s =
         section(y->b->report, "operations", "Operations of a step", operation_columns, MT_COUNT(operation_columns));
     snprintf(
-        s->note, sizeof s->note,
+        s->note, sizeof(s->note),
         "Bytes and operations that each cannot do without, over the machine's peaks: near 100 %% of either, it is as "
         "fast as the machine. %% of threads: how much of the threads' time was work.");
     for (size_t i = 0; i < y->kinds; i++)
@@ -212,7 +212,7 @@ static void report_losses(const tally *y)
     };
     mt_bench_section *s =
         section(y->b->report, "losses", "What is lost around the work", loss_columns, MT_COUNT(loss_columns));
-    snprintf(s->note, sizeof s->note,
+    snprintf(s->note, sizeof(s->note),
              "A step's time by what its threads do, which adds up to the step; all but the first line could be less.");
     for (size_t i = 0; i < MT_COUNT(rows); i++)
         mt_report_row(s, json_pack("{s:s, s:s, s:f, s:f}", "step", y->t->name, "what", rows[i].what, "ms",
@@ -276,7 +276,7 @@ static void add_roof(mt_chart *c, const char *name, double peak, double bandwidt
     char label[64];
     if (peak <= 0)
         return;
-    snprintf(label, sizeof label, "%s: %.0f GOP/s", name, peak * 1e-9);
+    snprintf(label, sizeof(label), "%s: %.0f GOP/s", name, peak * 1e-9);
     mt_chart_line *line = mt_chart_add(c, label, 3);
     if (!line)
         return;
@@ -291,17 +291,17 @@ static void draw_roofs(const tally *y)
     const mt_peaks *p = &y->b->peaks;
     char title[96];
     double low = INFINITY, high = 0;
-    snprintf(title, sizeof title, "Roofline: %s", y->t->about);
+    snprintf(title, sizeof(title), "Roofline: %s", y->t->about);
     mt_chart *c = mt_report_chart(y->b->report, title, "operations for each byte", "GOP/s");
     c->log_x = c->log_y = true;
     mt_chart_line *dots = mt_chart_add(c, "operations that take 1 % of the step and more", KINDS);
     dots->dots = true;
-    dots->name = mt_alloc_array(KINDS, sizeof *dots->name);
+    dots->name = mt_alloc_array(KINDS, sizeof(*dots->name));
     for (size_t i = 0; i < y->kinds; i++) {
         const kind *k = &y->kind[i];
         if (k->work.ops <= 0 || k->work.bytes <= 0 || (double)k->ns < 0.01 * (double)y->t->wall)
             continue;
-        snprintf(dots->name[dots->count], sizeof dots->name[0], "%s", k->label);
+        snprintf(dots->name[dots->count], sizeof(dots->name[0]), "%s", k->label);
         mt_chart_point(dots, k->work.ops / k->work.bytes, k->work.ops / (double)k->ns);
         low = fmin(low, k->work.ops / k->work.bytes);
         high = fmax(high, k->work.ops / k->work.bytes);
@@ -319,7 +319,7 @@ static void draw_roofs(const tally *y)
 
 void mt_bench_operations(mt_model_bench *b, const mt_step_times *t)
 {
-    tally *y = mt_alloc(sizeof *y);
+    tally *y = mt_alloc(sizeof(*y));
     y->b = b;
     y->t = t;
     add_up(y);

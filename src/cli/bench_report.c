@@ -15,7 +15,7 @@ enum { CELL = 64, MOST_COLUMNS = 16 };
 
 void mt_report_init(mt_report *r, bool json)
 {
-    memset(r, 0, sizeof *r);
+    memset(r, 0, sizeof(*r));
     r->json = json;
     r->facts = json_object();
     mt_buf_init(&r->drawings, PAGE_BYTES);
@@ -51,9 +51,9 @@ mt_bench_section *mt_report_find(mt_report *r, const char *name)
 mt_chart *mt_report_chart(mt_report *r, const char *title, const char *x, const char *y)
 {
     mt_chart *c = &r->chart[r->charts < MT_BENCH_CHARTS ? r->charts++ : MT_BENCH_CHARTS - 1];
-    snprintf(c->title, sizeof c->title, "%s", title);
-    snprintf(c->x, sizeof c->x, "%s", x);
-    snprintf(c->y, sizeof c->y, "%s", y);
+    snprintf(c->title, sizeof(c->title), "%s", title);
+    snprintf(c->x, sizeof(c->x), "%s", x);
+    snprintf(c->y, sizeof(c->y), "%s", y);
     return c;
 }
 

@@ -120,9 +120,9 @@ static bool put_load(mt_server_bench *b, size_t server, size_t number, size_t ro
     char label[160];
     const char *who = b->servers > 1 ? b->server[server].url : "the server";
     if (b->open)
-        snprintf(label, sizeof label, "%.100s, %g requests/s", who, load);
+        snprintf(label, sizeof(label), "%.100s, %g requests/s", who, load);
     else
-        snprintf(label, sizeof label, "%.100s, %.0f client%s", who, load, load > 1 ? "s" : "");
+        snprintf(label, sizeof(label), "%.100s, %.0f client%s", who, load, load > 1 ? "s" : "");
     /* Every load has prompts of its own, which are the same for both servers. */
     const mt_load l = {.server = &b->server[server],
                        .work = &b->work[server],
@@ -169,7 +169,7 @@ static bool read_options(mt_server_bench *b, mt_error *err)
         return mt_fail(err, MT_E_INVALID, "\"--tokens\" has to be 1 or more for a server");
     uint64_t seed = (uint64_t)o->bench_seed;
     if (!seed)
-        mt_random(&seed, sizeof seed);
+        mt_random(&seed, sizeof(seed));
     seed &= INT64_MAX;
     json_object_set_new(b->report->facts, "seed", json_integer((json_int_t)seed));
     for (size_t i = 0; i < MT_BENCH_SERVERS; i++)
@@ -190,7 +190,7 @@ static bool reach(mt_server_bench *b, const char *url, mt_error *err)
     if (!mt_chat_server_reach(s, url, err))
         return false;
     if (b->opt->bench_model)
-        snprintf(s->model, sizeof s->model, "%s", b->opt->bench_model);
+        snprintf(s->model, sizeof(s->model), "%s", b->opt->bench_model);
     return learn(b, b->servers - 1, err);
 }
 
@@ -199,20 +199,20 @@ static void introduce(mt_server_bench *b)
     const mt_workload *w = &b->work[0];
     char work[384], picture[96] = "", talk[96] = "", prefix[96] = "";
     if (w->side)
-        snprintf(picture, sizeof picture, ", a picture of %zu x %zu pixels", w->side, w->side);
+        snprintf(picture, sizeof(picture), ", a picture of %zu x %zu pixels", w->side, w->side);
     if (w->turns > 1)
-        snprintf(talk, sizeof talk, ", %zu turns of a conversation", w->turns);
+        snprintf(talk, sizeof(talk), ", %zu turns of a conversation", w->turns);
     if (w->prefix > 0)
-        snprintf(prefix, sizeof prefix, " behind %.0f that all share", w->prefix);
-    snprintf(work, sizeof work, "prompts of about %.0f tokens%s%s, answers of %zu%s", w->prompt, prefix, picture,
+        snprintf(prefix, sizeof(prefix), " behind %.0f that all share", w->prefix);
+    snprintf(work, sizeof(work), "prompts of about %.0f tokens%s%s, answers of %zu%s", w->prompt, prefix, picture,
              w->tokens, talk);
-    snprintf(b->report->title, sizeof b->report->title, "motet bench: %.100s%s%.100s", b->server[0].url,
+    snprintf(b->report->title, sizeof(b->report->title), "motet bench: %.100s%s%.100s", b->server[0].url,
              b->servers > 1 ? " and " : "", b->servers > 1 ? b->server[1].url : "");
     json_object_set_new(b->report->facts, "requests", json_string(work));
     for (size_t i = 0; i < b->servers; i++) {
         char key[16], text[1024];
-        snprintf(key, sizeof key, b->servers > 1 ? "server %zu" : "server", i + 1);
-        snprintf(text, sizeof text, "%s, model %s", b->server[i].url, b->server[i].model);
+        snprintf(key, sizeof(key), b->servers > 1 ? "server %zu" : "server", i + 1);
+        snprintf(text, sizeof(text), "%s, model %s", b->server[i].url, b->server[i].model);
         json_object_set_new(b->report->facts, key, json_string(text));
         mt_report_say(b->report, "%-9s %s", key, text);
     }
@@ -256,7 +256,7 @@ static bool measure(mt_server_bench *b, mt_error *err)
 bool mt_bench_server(const mt_options *opt, mt_report *report, mt_error *err)
 {
     static mt_server_bench b; /* large */
-    memset(&b, 0, sizeof b);
+    memset(&b, 0, sizeof(b));
     b.opt = opt;
     b.report = report;
     curl_global_init(CURL_GLOBAL_DEFAULT);

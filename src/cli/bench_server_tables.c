@@ -93,9 +93,9 @@ static void chart_of(mt_server_bench *b, const mt_bench_section *s, const char *
             json_t *row;
             size_t i;
             if (b->servers > 1)
-                snprintf(label, sizeof label, "server %zu%s%s", k + 1, names[j][0] ? ", " : "", names[j]);
+                snprintf(label, sizeof(label), "server %zu%s%s", k + 1, names[j][0] ? ", " : "", names[j]);
             else
-                snprintf(label, sizeof label, "%s", names[j][0] ? names[j] : "tokens of all answers");
+                snprintf(label, sizeof(label), "%s", names[j][0] ? names[j] : "tokens of all answers");
             mt_chart_line *line = mt_chart_add(c, label, b->loads.count);
             line->colour = k;
             line->dashed = j > 0;
@@ -149,7 +149,7 @@ static void turn_table(mt_server_bench *b)
 {
     mt_bench_section *s =
         mt_report_section(b->report, "turns", "Turns of conversations", turn_columns, MT_COUNT(turn_columns));
-    snprintf(s->note, sizeof s->note, "Each turn sends all that was said before it.");
+    snprintf(s->note, sizeof(s->note), "Each turn sends all that was said before it.");
     for (size_t k = 0; k < b->servers; k++)
         for (size_t i = 0; i < b->loads.count; i++)
             for (size_t turn = 0; turn < b->work[k].turns; turn++) {
@@ -189,7 +189,7 @@ void mt_bench_load_tables(mt_server_bench *b)
         s->column_count--;
     }
     snprintf(
-        s->note, sizeof s->note,
+        s->note, sizeof(s->note),
         "tokens/s: of all answers together. First token: from sending a request to the first word. p90: nine of ten "
         "were at most so long.");
     for (size_t i = 0; i < b->loads.count; i++)
@@ -223,8 +223,8 @@ static void say_ratio(mt_server_bench *b, size_t number, mt_series *ratio)
     const double r = mt_series_quantile(ratio, 0.5);
     if (!isfinite(r))
         return;
-    snprintf(key, sizeof key, "with %s", load_text(b, number, load));
-    snprintf(text, sizeof text, "server 1 gives %.2f times the tokens/s of server 2 (%.2f to %.2f in %zu rounds)", r,
+    snprintf(key, sizeof(key), "with %s", load_text(b, number, load));
+    snprintf(text, sizeof(text), "server 1 gives %.2f times the tokens/s of server 2 (%.2f to %.2f in %zu rounds)", r,
              mt_series_quantile(ratio, 0), mt_series_quantile(ratio, 1), ratio->count);
     json_object_set_new(b->report->facts, key, json_string(text));
 }
@@ -239,7 +239,7 @@ void mt_bench_ratio_table(mt_server_bench *b)
                                   b->open ? "requests a second" : "clients at a time", "ratio 1 : 2");
     mt_chart_line *dots = mt_chart_add(c, "one round", b->loads.count * (size_t)b->opt->bench_rounds);
     dots->dots = true;
-    snprintf(s->note, sizeof s->note,
+    snprintf(s->note, sizeof(s->note),
              "Medians of %lld rounds in which both were asked the same by turns; least and most: the ratio of single "
              "rounds. Of tokens/s more is better, of times less.",
              (long long)b->opt->bench_rounds);
@@ -268,7 +268,7 @@ void mt_bench_ratio_table(mt_server_bench *b)
     mt_report_show(b->report, s);
     for (size_t i = 0; i < b->loads.count; i++) {
         char load[32], key[64];
-        snprintf(key, sizeof key, "with %s", load_text(b, i, load));
+        snprintf(key, sizeof(key), "with %s", load_text(b, i, load));
         if (json_object_get(b->report->facts, key))
             mt_report_say(b->report, "%s%s, %s.", i ? "" : "\n", key,
                           json_string_value(json_object_get(b->report->facts, key)));

@@ -93,7 +93,7 @@ static double prefill(bench *b, size_t tokens, size_t first, size_t each)
 /* Bytes of weights that a step of one token for each sequence reads, by the operations of one more. */
 static double weights_of_step(bench *b, size_t sequences, size_t position, size_t each)
 {
-    mt_timings timings = {.at = mt_alloc_array(TIMINGS, sizeof *timings.at), .capacity = TIMINGS};
+    mt_timings timings = {.at = mt_alloc_array(TIMINGS, sizeof(*timings.at)), .capacity = TIMINGS};
     double bytes = 0;
     mt_timed *timed = mt_timed_begin(b->b->o.dev, &timings);
     step(b, sequences, 1, position, 0, each);
@@ -116,7 +116,7 @@ static void measure_steps(bench *b, mt_chart *chart)
     mt_bench_section *s =
         mt_report_section(m->report, "steps", "Prompts, then answers", step_columns, MT_COUNT(step_columns));
     snprintf(
-        s->note, sizeof s->note,
+        s->note, sizeof(s->note),
         "Each prompt by itself, in chunks of %zu; then %zu tokens of all answers side by side. Of experts, weights "
         "are those that rows of equal chances choose. What stands last is equal where all logits are.",
         m->rows, m->tokens);
@@ -132,7 +132,7 @@ static void measure_steps(bench *b, mt_chart *chart)
                 read += prefill(b, prompt, k * each, each);
             for (size_t t = 0; t < m->tokens; t++)
                 answer += step(b, batch, 1, prompt + t, 0, each);
-            snprintf(hash, sizeof hash, "hash %016llx", (unsigned long long)b->hash);
+            snprintf(hash, sizeof(hash), "hash %016llx", (unsigned long long)b->hash);
             json_t *row = json_pack("{s:I, s:I, s:f, s:s}", "prompt", (json_int_t)prompt, "batch", (json_int_t)batch,
                                     "prompt_rate", (double)(prompt * batch) / read, "hash", hash);
             if (m->tokens) {
@@ -194,7 +194,7 @@ static void measure_depths(bench *b, mt_chart *chart)
     mt_model_bench *m = b->b;
     mt_bench_section *s =
         mt_report_section(m->report, "depths", "Answers by depth", depth_columns, MT_COUNT(depth_columns));
-    snprintf(s->note, sizeof s->note,
+    snprintf(s->note, sizeof(s->note),
              "Steps of one token an answer, behind a cache of copies of a prompt's. What is left out does not fit.");
     const size_t chunk = pages_for((double)m->rows), known = chunk < b->pages ? chunk : b->pages;
     prefill(b, known * MT_PAGE_TOKENS, 0, known);
@@ -202,7 +202,7 @@ static void measure_depths(bench *b, mt_chart *chart)
     for (size_t j = 0; j < m->depth_batches.count; j++) {
         char label[32];
         const size_t batch = (size_t)m->depth_batches.at[j];
-        snprintf(label, sizeof label, "%zu side by side", batch);
+        snprintf(label, sizeof(label), "%zu side by side", batch);
         mt_chart_line *line = mt_chart_add(chart, label, m->depths.count);
         for (size_t i = 0; i < m->depths.count; i++) {
             const double depth = m->depths.at[i];
@@ -230,14 +230,14 @@ static void time_step(bench *b, const char *name, size_t sequences, size_t rows,
 {
     mt_model_bench *m = b->b;
     const size_t at = rows > 1 ? 0 : (size_t)m->prompts.at[0], each = pages_for((double)(at + rows + tries));
-    mt_timing *room = mt_alloc_array(2 * TIMINGS, sizeof *room), *kept = room + TIMINGS;
+    mt_timing *room = mt_alloc_array(2 * TIMINGS, sizeof(*room)), *kept = room + TIMINGS;
     mt_timings timings = {.at = room, .capacity = TIMINGS};
     char about[96];
     mt_step_times best = {.name = name, .about = about, .wall = UINT64_MAX};
     if (rows > 1)
-        snprintf(about, sizeof about, "%zu tokens of a prompt", rows);
+        snprintf(about, sizeof(about), "%zu tokens of a prompt", rows);
     else
-        snprintf(about, sizeof about, "%zu answer%s, %zu tokens before", sequences, sequences > 1 ? "s" : "", at);
+        snprintf(about, sizeof(about), "%zu answer%s, %zu tokens before", sequences, sequences > 1 ? "s" : "", at);
     mt_log_passing("bench.operations", "operations of %s", about);
     mt_timed *timed = mt_timed_begin(m->o.dev, &timings);
     for (size_t i = 0; i < tries; i++) {
@@ -289,12 +289,12 @@ static bool start(bench *b, mt_error *err)
         return false;
     b->set = mt_set_new(m->o.dev);
     b->reading = mt_reading_new(b->set, batch * m->o.spec.vocab * sizeof(float));
-    b->tokens = mt_alloc_array(rows, sizeof *b->tokens);
-    b->positions = mt_alloc_array(rows, sizeof *b->positions);
-    b->wanted = mt_alloc_array(batch, sizeof *b->wanted);
-    b->spans = mt_alloc_array(batch, sizeof *b->spans);
-    b->pieces = mt_alloc_array(batch, sizeof *b->pieces);
-    b->page = mt_alloc_array(b->pages, sizeof *b->page);
+    b->tokens = mt_alloc_array(rows, sizeof(*b->tokens));
+    b->positions = mt_alloc_array(rows, sizeof(*b->positions));
+    b->wanted = mt_alloc_array(batch, sizeof(*b->wanted));
+    b->spans = mt_alloc_array(batch, sizeof(*b->spans));
+    b->pieces = mt_alloc_array(batch, sizeof(*b->pieces));
+    b->page = mt_alloc_array(b->pages, sizeof(*b->page));
     for (size_t i = 0; i < b->pages; i++)
         b->page[i] = (uint32_t)i;
     return true;

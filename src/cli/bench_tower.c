@@ -61,7 +61,7 @@ static void measure(mt_model_bench *b, mt_vision *v, mt_bench_section *section, 
     mt_set *set = mt_set_new(dev);
     mt_tensor *features = mt_tensor_new(set, picture.tokens, width);
     mt_reading *reading = mt_reading_new(set, picture.tokens * width * sizeof(float));
-    uint32_t *rows = mt_alloc_array(picture.tokens, sizeof *rows);
+    uint32_t *rows = mt_alloc_array(picture.tokens, sizeof(*rows));
     for (uint32_t i = 0; i < picture.tokens; i++)
         rows[i] = i;
     double ops = 0, seconds = INFINITY, peak = b->opt->precision == MT_PRECISION_FAST ? b->peaks.bf16 : b->peaks.fp32;
@@ -71,7 +71,7 @@ static void measure(mt_model_bench *b, mt_vision *v, mt_bench_section *section, 
     mt_read_rows(dev, reading, features, 0, picture.tokens);
     for (size_t i = 0; i < picture.tokens; i++)
         hash = mt_bench_hash(hash, mt_reading_row(dev, reading, i), width);
-    snprintf(text, sizeof text, "hash %016llx", (unsigned long long)hash);
+    snprintf(text, sizeof(text), "hash %016llx", (unsigned long long)hash);
     json_t *row = json_pack("{s:I, s:I, s:I, s:f, s:f, s:s}", "side", (json_int_t)side, "patches",
                             (json_int_t)mt_picture_patches(&picture), "tokens", (json_int_t)picture.tokens, "seconds",
                             seconds, "rate", ops / seconds * 1e-9, "hash", text);
@@ -100,7 +100,7 @@ bool mt_bench_tower(mt_model_bench *b, mt_error *err)
         mt_chart *chart = mt_report_chart(b->report, "Pictures through the tower", "side in pixels", "seconds");
         mt_chart_line *line = mt_chart_add(chart, "one picture", b->sides.count);
         snprintf(
-            section->note, sizeof section->note,
+            section->note, sizeof(section->note),
             "Square pictures from pixels to what the text model reads; a picture that was seen before costs none of "
             "this.");
         for (size_t i = 0; i < b->sides.count; i++) {

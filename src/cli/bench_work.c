@@ -56,10 +56,10 @@ static char *picture_url(size_t side, uint64_t seed)
     for (size_t i = 0; i < 3 * side * side; i++)
         pixels[i] = (uint8_t)(128 + mt_dice_roll(&dice) % 64); /* a quarter of noise, so that it packs somewhat */
     if (png_image_write_to_memory(&image, file, &size, 0, pixels, 0, NULL)) {
-        const size_t room = sizeof head + 4 * (size / 3 + 1);
+        const size_t room = sizeof(head) + 4 * (size / 3 + 1);
         url = mt_alloc(room);
-        memcpy(url, head, sizeof head);
-        EVP_EncodeBlock((unsigned char *)url + sizeof head - 1, file, (int)size);
+        memcpy(url, head, sizeof(head));
+        EVP_EncodeBlock((unsigned char *)url + sizeof(head) - 1, file, (int)size);
     }
     mt_free(pixels);
     mt_free(file);

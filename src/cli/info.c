@@ -210,7 +210,7 @@ static void look_at_device(mt_info_device *d, const char *name)
         return;
     d->apart = mt_device_apart(dev);
     d->memory = mt_device_memory(dev);
-    snprintf(d->name, sizeof d->name, "%s", d->apart ? mt_device_name(dev) : "cpu");
+    snprintf(d->name, sizeof(d->name), "%s", d->apart ? mt_device_name(dev) : "cpu");
     mt_device_close(dev);
 }
 

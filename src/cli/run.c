@@ -136,7 +136,7 @@ static mt_request *request_of(const mt_options *opt, const asked *a, printer *p)
     r->repeat_limit = (uint32_t)opt->repeat_limit;
     r->sampling.temperature = isnan(opt->temperature) ? 0 : (float)opt->temperature;
     if (opt->seed < 0)
-        mt_random(&r->sampling.seed, sizeof r->sampling.seed);
+        mt_random(&r->sampling.seed, sizeof(r->sampling.seed));
     else
         r->sampling.seed = (uint64_t)opt->seed;
     r->sampling.logprobs = (int32_t)opt->logprobs;
@@ -184,7 +184,7 @@ static bool generate(mt_opened *o, const mt_options *opt, asked *a, mt_error *er
         return false;
     printer p = {.json = opt->json,
                  .text = a->tokenizer && !opt->json && !opt->logprobs,
-                 .ids = mt_alloc(max_tokens * sizeof *p.ids)};
+                 .ids = mt_alloc(max_tokens * sizeof(*p.ids))};
     pthread_mutex_init(&p.lock, NULL);
     pthread_cond_init(&p.ended, NULL);
     mt_buf_init(&p.out, MT_LIMIT_RESPONSE_BYTES);

@@ -27,7 +27,7 @@ mt_host *mt_host_open(const mt_host_params *params, mt_error *err)
     mt_pool *pool = mt_pool_new(params->threads, err);
     if (!pool)
         return NULL;
-    mt_host *host = mt_alloc(sizeof *host);
+    mt_host *host = mt_alloc(sizeof(*host));
     host->pool = pool;
     pthread_mutex_init(&host->lock, NULL);
     mt_kernels_init(&host->kernels, mt_cpu_detect() & params->cpu_mask);
@@ -63,7 +63,7 @@ void mt_host_measure(mt_host *host, mt_host_work *work)
 {
     host->work = work;
     if (work && !host->stays)
-        host->stays = mt_alloc_aligned(MT_CACHE_LINE, mt_host_threads(host) * sizeof *host->stays);
+        host->stays = mt_alloc_aligned(MT_CACHE_LINE, mt_host_threads(host) * sizeof(*host->stays));
 }
 
 typedef struct measured {

@@ -251,7 +251,7 @@ static void noted_begin(mt_device *dev, const mt_batch *batch)
 mt_timed *mt_timed_begin(mt_device *dev, mt_timings *timings)
 {
     mt_device_head *head = (mt_device_head *)dev;
-    mt_timed *t = mt_alloc(sizeof *t);
+    mt_timed *t = mt_alloc(sizeof(*t));
     *t = (mt_timed){.table = *head->backend, .real = head->backend, .dev = dev, .timings = timings};
 #define FIELD(result, name, parameters, arguments) t->table.name = timed_##name;
     MT_DEVICE_CALLS(FIELD)

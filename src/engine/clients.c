@@ -11,7 +11,7 @@
 void mt_clients_init(mt_clients *c, size_t here)
 {
     *c = (mt_clients){.most = MT_CLIENTS + here};
-    c->guest = mt_alloc_array(c->most, sizeof *c->guest);
+    c->guest = mt_alloc_array(c->most, sizeof(*c->guest));
 }
 
 void mt_clients_free(mt_clients *c)

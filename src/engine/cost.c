@@ -28,7 +28,7 @@ static void solve(mt_cost *c)
 {
     double a[MT_COST_TERMS][MT_COST_TERMS + 1];
     for (size_t i = 0; i < MT_COST_TERMS; i++) {
-        memcpy(a[i], c->xx[i], sizeof c->xx[i]);
+        memcpy(a[i], c->xx[i], sizeof(c->xx[i]));
         a[i][MT_COST_TERMS] = c->xy[i];
     }
     for (size_t i = 0; i < MT_COST_TERMS; i++) {
@@ -68,12 +68,12 @@ static void stay(mt_cost *c, double strength)
 
 void mt_cost_init(mt_cost *c, double weight_bytes, double row_products)
 {
-    memset(c, 0, sizeof *c);
+    memset(c, 0, sizeof(*c));
     c->term[0] = 20e-6 + weight_bytes / GUESS_BANDWIDTH;
     c->term[1] = 1e-6 + row_products / GUESS_RATE;
     c->term[2] = c->term[1];
     c->term[3] = 0.2 * c->term[1];
-    memcpy(c->guess, c->term, sizeof c->guess);
+    memcpy(c->guess, c->term, sizeof(c->guess));
     stay(c, GUESS_WEIGHT);
 }
 

@@ -99,7 +99,7 @@ static bool submit(mt_engine *e, mt_request *r, mt_error *err)
         mt_sequences_new(r, e->spec->group_count, e->context, e->spec->vocab, e->tokenizer);
     if (r->pool) {
         r->vector_len = !r->encoder ? e->spec->hidden : mt_bert_width(&e->desks[r->encoder - 1].encoder->spec);
-        r->vector = mt_arena_alloc(r->arena, r->vector_len * sizeof *r->vector);
+        r->vector = mt_arena_alloc(r->arena, r->vector_len * sizeof(*r->vector));
     }
     r->order = atomic_fetch_add(&e->order_next, 1);
     if (mt_queue_push(e->inbox, r))
@@ -160,7 +160,7 @@ void mt_engine_look(mt_engine *e, mt_engine_batch *out, size_t most)
     pthread_mutex_lock(&e->lock);
     *out = e->batch;
     if (out->began)
-        memcpy(part, e->batch.part, (out->parts < most ? out->parts : most) * sizeof *part);
+        memcpy(part, e->batch.part, (out->parts < most ? out->parts : most) * sizeof(*part));
     pthread_mutex_unlock(&e->lock);
     out->part = part;
 }
@@ -262,7 +262,7 @@ static mt_engine_row describe(const mt_sequence *s, mt_phase phase, uint64_t now
                          .computed = s->seq.done,
                          .tokens = s->generated,
                          .seconds = (double)(now - s->request->received) * 1e-9};
-    snprintf(row.name, sizeof row.name, "%s", s->request->name);
+    snprintf(row.name, sizeof(row.name), "%s", s->request->name);
     return row;
 }
 
@@ -336,7 +336,7 @@ static void publish_batch(mt_engine *e)
         const mt_part *p = &e->step.part[i];
         mt_engine_part *to = &b->part[b->parts++];
         *to = (mt_engine_part){.choice = p->s->choice, .rows = p->rows, .computed = p->s->seq.done};
-        snprintf(to->name, sizeof to->name, "%s", p->s->request->name ? p->s->request->name : "");
+        snprintf(to->name, sizeof(to->name), "%s", p->s->request->name ? p->s->request->name : "");
         b->rows += p->rows;
     }
     for (size_t i = 0; i < e->job_count; i++)
@@ -355,7 +355,7 @@ static void look_back(mt_engine *e)
         return;
     char who[MT_LIMIT_STEP_NAMED * 96];
     e->stats.slow_steps++;
-    mt_engine_batch_name(&e->batch, who, sizeof who);
+    mt_engine_batch_name(&e->batch, who, sizeof(who));
     mt_log_warn("engine.slow_step", "a step took %.1f s: %s", seconds, who);
 }
 
@@ -444,8 +444,8 @@ static void allot(mt_engine *e)
     const size_t sequences = e->params.sequences, all = e->places.all;
     e->running = mt_alloc_array(sequences, sizeof(mt_sequence *));
     e->waiting = mt_alloc_array(all, sizeof(mt_sequence *));
-    e->rows = mt_alloc_array(all, sizeof *e->rows);
-    e->batch.part = mt_alloc_array(sequences, sizeof *e->batch.part);
+    e->rows = mt_alloc_array(all, sizeof(*e->rows));
+    e->batch.part = mt_alloc_array(sequences, sizeof(*e->batch.part));
     mt_clients_init(&e->clients, all + e->text_places);
     e->voices = e->params.voices ? e->params.voices
                                  : mt_voices_new(mt_engine_host_memory(&e->params, e->dev), all + e->text_places);
@@ -490,7 +490,7 @@ static bool start(mt_engine *e, mt_error *err)
 
 mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt_engine_params *params, mt_error *err)
 {
-    mt_engine *e = mt_alloc(sizeof *e);
+    mt_engine *e = mt_alloc(sizeof(*e));
     e->dev = o->dev;
     e->opened = o;
     e->spec = &o->spec;

@@ -37,7 +37,7 @@ typedef struct following {
 /* The text in so many words, which ends with a zero; NULL: there is none. */
 static const char *text_in(const uint32_t *words, size_t count, const uint32_t *end)
 {
-    return count <= (size_t)(end - words) && memchr(words, 0, count * sizeof *words) ? (const char *)words : NULL;
+    return count <= (size_t)(end - words) && memchr(words, 0, count * sizeof(*words)) ? (const char *)words : NULL;
 }
 
 static bool check(const mt_opened *o, const mt_lead_words *w, mt_error *err)
@@ -59,10 +59,10 @@ static bool check(const mt_opened *o, const mt_lead_words *w, mt_error *err)
 static bool open_folder(following *f, const uint32_t *words, size_t count, mt_error *err)
 {
     mt_lead_words w;
-    const size_t first = sizeof w / sizeof *words;
+    const size_t first = sizeof(w) / sizeof(*words);
     if (count < first)
         return mt_fail(err, MT_E_INTERNAL, "rank 0 has named no folder");
-    memcpy(&w, words, sizeof w);
+    memcpy(&w, words, sizeof(w));
     const char *text[3] = {NULL};
     const uint32_t *const given[] = {&w.dir, &w.family, &w.draft}, *at = words + first;
     for (size_t i = 0; i < MT_COUNT(given); at += *given[i++])
@@ -73,7 +73,7 @@ static bool open_folder(following *f, const uint32_t *words, size_t count, mt_er
     params.precision = (mt_precision)w.precision;
     params.kv_bits = (mt_kv_bits)w.kv_bits;
     const mt_open_wish wish = {.family = text[1], .text_only = true, .draft = text[2]};
-    folder *opened = mt_alloc(sizeof *opened);
+    folder *opened = mt_alloc(sizeof(*opened));
     opened->serial = w.serial;
     if (!text[0] || !mt_opened_open(&opened->o, text[0], &params, &wish, err)) {
         mt_free(opened);
@@ -111,7 +111,7 @@ static bool new_model(following *f, const uint32_t *words, size_t count, mt_erro
     folder *at = count > 2 ? find_folder(f, words[2]) : NULL;
     if (!at)
         return mt_fail(err, MT_E_INTERNAL, "rank 0 has made a model of a folder that was not opened");
-    model *m = mt_alloc(sizeof *m);
+    model *m = mt_alloc(sizeof(*m));
     m->number = words[1];
     m->f = mt_follower_new(at->o.dev, &at->o.spec, &at->o.weights, words, count, err);
     if (!m->f) {

@@ -144,7 +144,7 @@ static void make_errands(mt_keep *k, mt_engine *e)
         const size_t room = room_bytes(e, i);
         mt_held_init(&x->held);
         if (i >= MT_KEEP_ASK_FIRST && k->tiers.remote)
-            x->keys = mt_alloc_array(MT_DEPOT_ASKED, sizeof *x->keys);
+            x->keys = mt_alloc_array(MT_DEPOT_ASKED, sizeof(*x->keys));
         if (room && i < MT_KEEP_STORES)
             x->room = mt_alloc_aligned(64, room);
         if (room && i >= MT_KEEP_STORES) {
@@ -186,7 +186,7 @@ mt_keep *mt_keep_new(mt_engine *e, const mt_tiers *tiers, const uint8_t identity
 {
     static const char what[] = "motet cache 1";
     const uint32_t fingerprint = mt_device_fingerprint(e->dev);
-    mt_keep *k = mt_alloc(sizeof *k);
+    mt_keep *k = mt_alloc(sizeof(*k));
     k->tiers = *tiers;
     k->engine = e;
     k->wake = wake;
@@ -199,11 +199,11 @@ mt_keep *mt_keep_new(mt_engine *e, const mt_tiers *tiers, const uint8_t identity
                               k->groups > 1 ? k->page_bytes[1] : 0};
     mt_digest(k->root,
               (mt_digest_part[]){
-                  {what, sizeof what}, {identity, 32}, {&fingerprint, sizeof fingerprint}, {sizes, sizeof sizes}},
+                  {what, sizeof(what)}, {identity, 32}, {&fingerprint, sizeof(fingerprint)}, {sizes, sizeof(sizes)}},
               4);
     const size_t half = mt_tree_total(e->tree, 0) / 2 + 1;
     k->backlog_most = half < MT_KEEP_BACKLOG ? half : MT_KEEP_BACKLOG;
-    k->backlog = mt_alloc_array(k->backlog_most, sizeof *k->backlog);
+    k->backlog = mt_alloc_array(k->backlog_most, sizeof(*k->backlog));
     make_errands(k, e);
     if (e->params.events && k->tiers.disk)
         mt_disk_watch(k->tiers.disk, tell_dropped, k->told = e);

@@ -142,7 +142,7 @@ static bool fetch_one(mt_engine *e, mt_sequence *s, bool state)
     } else {
         x->kind = MT_KEEP_PAGE;
         x->at = s->kept.next;
-        memcpy(x->key, s->kept.digest[x->at], sizeof x->key);
+        memcpy(x->key, s->kept.digest[x->at], sizeof(x->key));
     }
     for (size_t g = 0; g < k->groups && (!state || s->kept.state % MT_PAGE_TOKENS); at += k->page_bytes[g++])
         x->part[x->parts++] = (mt_tier_part){at, k->page_bytes[g]};

@@ -20,7 +20,7 @@ static void page_key(const mt_keep *k, const mt_request *r, const mt_text *text,
 void mt_keep_seal(const mt_keep *k, mt_sequence *s, size_t pages)
 {
     mt_kept *kept = &s->kept;
-    kept->digest = mt_grow(kept->digest, &kept->digest_cap, pages, sizeof *kept->digest);
+    kept->digest = mt_grow(kept->digest, &kept->digest_cap, pages, sizeof(*kept->digest));
     for (; kept->digests < pages; kept->digests++) {
         const size_t i = kept->digests;
         page_key(k, s->request, &s->seq.text, i, i ? kept->digest[i - 1] : NULL, MT_PAGE_TOKENS, kept->digest[i]);
@@ -37,8 +37,8 @@ void mt_keep_state_key(const mt_keep *k, mt_sequence *s, size_t position, uint8_
     if (tail)
         page_key(k, s->request, &s->seq.text, pages, pages ? s->kept.digest[pages - 1] : NULL, tail, end);
     else
-        memcpy(end, s->kept.digest[pages - 1], sizeof end);
-    mt_digest(out, (mt_digest_part[]){{kind, sizeof kind}, {end, sizeof end}}, 2);
+        memcpy(end, s->kept.digest[pages - 1], sizeof(end));
+    mt_digest(out, (mt_digest_part[]){{kind, sizeof(kind)}, {end, sizeof(end)}}, 2);
 }
 
 void mt_keep_features_key(const mt_keep *k, const uint8_t digest[32], const uint8_t salt[32], size_t piece,
@@ -48,7 +48,8 @@ void mt_keep_features_key(const mt_keep *k, const uint8_t digest[32], const uint
     const uint64_t numbers[] = {piece, k->feature_bytes, MT_KEEP_ROWS};
     mt_digest(
         out,
-        (mt_digest_part[]){{kind, sizeof kind}, {k->root, 32}, {salt, 32}, {digest, 32}, {numbers, sizeof numbers}}, 5);
+        (mt_digest_part[]){{kind, sizeof(kind)}, {k->root, 32}, {salt, 32}, {digest, 32}, {numbers, sizeof(numbers)}},
+        5);
 }
 
 void mt_kept_free(mt_kept *kept)

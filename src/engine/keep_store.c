@@ -18,7 +18,7 @@ static mt_pending *join_line(mt_keep *k, const uint8_t key[MT_TIER_KEY])
         return NULL;
     }
     mt_pending *p = pending_at(k, k->backlog_count++);
-    memcpy(p->key, key, sizeof p->key);
+    memcpy(p->key, key, sizeof(p->key));
     mt_held_init(&p->held);
     return p;
 }
@@ -66,7 +66,7 @@ static bool prepare(mt_engine *e, mt_errand *x, const mt_pending *p)
     x->store = true;
     x->held = p->held;
     x->kind = p->held.medium ? MT_KEEP_FEATURES : p->held.slot == MT_NO_PAGE ? MT_KEEP_PAGE : MT_KEEP_STATE;
-    memcpy(x->key, p->key, sizeof x->key);
+    memcpy(x->key, p->key, sizeof(x->key));
     if (x->kind != MT_KEEP_FEATURES)
         return read_pages(e, x);
     read_features(e, x);

@@ -29,7 +29,7 @@ static bool is_there(const mt_engine *e, const mt_request *r, const mt_sight *si
     for (size_t piece = 0; piece < pieces_of(sight->picture.tokens); piece++) {
         mt_keep_features_key(k, sight->picture.digest, r->salt, piece, key);
         for (size_t i = 0; piece == 0 && i < MT_KEEP_LOST; i++)
-            if (memcmp(k->lost[i], key, sizeof key) == 0)
+            if (memcmp(k->lost[i], key, sizeof(key)) == 0)
                 return false;
         const mt_tier tier = mt_tiers_find(&k->tiers, key);
         if (tier == MT_TIER_COUNT)
@@ -75,8 +75,8 @@ bool mt_keep_view(mt_engine *e, const mt_request *r, const mt_sight *sight)
         return true;
     }
     mt_medium_hold(v->medium);
-    memcpy(v->digest, sight->picture.digest, sizeof v->digest);
-    memcpy(v->salt, r->salt, sizeof v->salt);
+    memcpy(v->digest, sight->picture.digest, sizeof(v->digest));
+    memcpy(v->salt, r->salt, sizeof(v->salt));
     mt_keep_fetch_views(e);
     return true;
 }

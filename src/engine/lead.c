@@ -37,9 +37,9 @@ bool mt_lead_open(mt_device *dev, const mt_checkpoint *checkpoint, const mt_open
                                 .dir = (uint32_t)words_of(dir),
                                 .family = (uint32_t)words_of(wish->family),
                                 .draft = (uint32_t)words_of(draft)};
-    const size_t first = sizeof head / sizeof(uint32_t), count = first + head.dir + head.family + head.draft;
-    uint32_t *words = mt_alloc_array(count, sizeof *words);
-    memcpy(words, &head, sizeof head);
+    const size_t first = sizeof(head) / sizeof(uint32_t), count = first + head.dir + head.family + head.draft;
+    uint32_t *words = mt_alloc_array(count, sizeof(*words));
+    memcpy(words, &head, sizeof(head));
     memcpy(words + first, dir, strlen(dir));
     if (wish->family)
         memcpy(words + first + head.dir, wish->family, strlen(wish->family));

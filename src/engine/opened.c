@@ -53,7 +53,7 @@ bool mt_opened_open(mt_opened *o, const char *dir, const mt_device_params *param
                     mt_error *err)
 {
     mt_device_params device = *params;
-    memset(o, 0, sizeof *o);
+    memset(o, 0, sizeof(*o));
     o->arena = mt_arena_new(0);
     device.ranks = wish->alone ? NULL : mt_ranks_all();
     o->checkpoint = mt_checkpoint_open(dir, err);
@@ -86,5 +86,5 @@ void mt_opened_close(mt_opened *o)
     mt_checkpoint_close(o->checkpoint);
     mt_checkpoint_close(o->draft);
     mt_arena_free(o->arena);
-    memset(o, 0, sizeof *o);
+    memset(o, 0, sizeof(*o));
 }

@@ -14,7 +14,7 @@ size_t mt_places_all(size_t most)
 void mt_places_init(mt_places *p, size_t most)
 {
     *p = (mt_places){.all = mt_places_all(most)};
-    p->of = mt_alloc_array(p->all, sizeof *p->of);
+    p->of = mt_alloc_array(p->all, sizeof(*p->of));
     pthread_mutex_init(&p->lock, NULL);
 }
 

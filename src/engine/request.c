@@ -5,7 +5,7 @@
 mt_request *mt_request_new(void)
 {
     mt_arena *arena = mt_arena_new(0);
-    mt_request *r = mt_arena_alloc(arena, sizeof *r);
+    mt_request *r = mt_arena_alloc(arena, sizeof(*r));
     r->arena = arena;
     r->choices = 1;
     r->client.share = 1;

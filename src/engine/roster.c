@@ -12,7 +12,7 @@ void mt_engine_leave(mt_sequence **list, size_t *count, const mt_sequence *s)
     while (at < *count && list[at] != s)
         at++;
     assert(at < *count);
-    memmove(list + at, list + at + 1, (*count - at - 1) * sizeof *list);
+    memmove(list + at, list + at + 1, (*count - at - 1) * sizeof(*list));
     --*count;
 }
 

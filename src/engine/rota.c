@@ -22,7 +22,7 @@ struct mt_rota {
 
 mt_rota *mt_rota_new(void)
 {
-    mt_rota *r = mt_alloc(sizeof *r);
+    mt_rota *r = mt_alloc(sizeof(*r));
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->ended, NULL);
     return r;

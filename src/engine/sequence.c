@@ -17,7 +17,7 @@ static mt_counts *counts_of(const mt_request *r, size_t max_tokens, size_t vocab
 
 mt_sequence *mt_sequences_new(mt_request *r, size_t groups, size_t context, size_t vocab, const mt_tokenizer *tokenizer)
 {
-    mt_sequence *all = mt_arena_alloc(r->arena, r->choices * sizeof *all);
+    mt_sequence *all = mt_arena_alloc(r->arena, r->choices * sizeof(*all));
     const size_t most = context - r->prompt_len, max_tokens = r->max_tokens < most ? r->max_tokens : most;
     for (uint32_t c = 0; c < r->choices; c++) {
         mt_sequence *s = &all[c];

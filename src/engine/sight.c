@@ -23,7 +23,8 @@ static mt_picture cut(const mt_picture *p, uint32_t begin, uint32_t views)
     if (views < p->views)
         mt_digest(
             part.digest,
-            (const mt_digest_part[]){{p->digest, sizeof p->digest}, {&begin, sizeof begin}, {&views, sizeof views}}, 3);
+            (const mt_digest_part[]){{p->digest, sizeof(p->digest)}, {&begin, sizeof(begin)}, {&views, sizeof(views)}},
+            3);
     return part;
 }
 
@@ -80,7 +81,7 @@ static void make_figures(mt_request *r)
     for (size_t i = 0; i < r->span_count; i++) {
         mt_figure *figure = &r->figures[i];
         *figure = (mt_figure){.first = r->spans[i].first, .count = r->spans[i].count};
-        memcpy(figure->digest, r->pictures[r->spans[i].picture].digest, sizeof figure->digest);
+        memcpy(figure->digest, r->pictures[r->spans[i].picture].digest, sizeof(figure->digest));
     }
     r->figure_count = r->span_count;
 }
@@ -91,8 +92,8 @@ bool mt_sights_make(mt_request *r, size_t rows, mt_error *err)
         return true;
     if (!spans_fit(r))
         return mt_fail(err, MT_E_INTERNAL, "the places of the pictures do not fit the prompt");
-    r->sights = mt_arena_alloc(r->arena, count_parts(r) * sizeof *r->sights);
-    r->figures = mt_arena_alloc(r->arena, r->span_count * sizeof *r->figures);
+    r->sights = mt_arena_alloc(r->arena, count_parts(r) * sizeof(*r->sights));
+    r->figures = mt_arena_alloc(r->arena, r->span_count * sizeof(*r->figures));
     if (!r->sights || !r->figures)
         return mt_fail(err, MT_E_TOO_LARGE, "the pictures need more memory than a request may have; send fewer");
     make_figures(r);

@@ -13,17 +13,17 @@ void mt_step_init(mt_step *step, mt_set *set, size_t rows, size_t sequences, siz
     step->max_wanted = mt_step_most_wanted(sequences);
     step->candidates = mt_alloc_array(listed, sizeof(mt_candidate *));
     step->order = mt_alloc_array(listed, sizeof(mt_candidate *));
-    step->part = mt_alloc_array(sequences, sizeof *step->part);
-    step->tokens = mt_alloc_array(rows, sizeof *step->tokens);
-    step->positions = mt_alloc_array(rows, sizeof *step->positions);
-    step->spans = mt_alloc_array(sequences, sizeof *step->spans);
-    step->feature_of = mt_alloc_array(rows, sizeof *step->feature_of);
-    step->seen = mt_alloc_array(rows, sizeof *step->seen);
-    step->pooled = mt_alloc_array(rows, sizeof *step->pooled);
-    step->wanted = mt_alloc_array(step->max_wanted, sizeof *step->wanted);
+    step->part = mt_alloc_array(sequences, sizeof(*step->part));
+    step->tokens = mt_alloc_array(rows, sizeof(*step->tokens));
+    step->positions = mt_alloc_array(rows, sizeof(*step->positions));
+    step->spans = mt_alloc_array(sequences, sizeof(*step->spans));
+    step->feature_of = mt_alloc_array(rows, sizeof(*step->feature_of));
+    step->seen = mt_alloc_array(rows, sizeof(*step->seen));
+    step->pooled = mt_alloc_array(rows, sizeof(*step->pooled));
+    step->wanted = mt_alloc_array(step->max_wanted, sizeof(*step->wanted));
     step->chains = mt_alloc_array(sequences, sizeof(mt_chain *));
     step->guessers = mt_alloc_array(step->max_wanted, sizeof(mt_sequence *));
-    step->guessed = mt_alloc_array(step->max_wanted, sizeof *step->guessed);
+    step->guessed = mt_alloc_array(step->max_wanted, sizeof(*step->guessed));
     if (vocab == 0)
         return;
     step->chooser = mt_chooser_new(set, vocab);
@@ -346,7 +346,7 @@ static void pool(mt_engine *e, mt_step *step)
 static void take_vector(mt_engine *e, const mt_sequence *s)
 {
     mt_request *r = s->request;
-    memcpy(r->vector, mt_model_pooled(e->model, s->place), r->vector_len * sizeof *r->vector);
+    memcpy(r->vector, mt_model_pooled(e->model, s->place), r->vector_len * sizeof(*r->vector));
     for (size_t k = 0; r->pool == MT_POOL_MEAN && k < r->vector_len; k++)
         r->vector[k] /= (float)r->prompt_len;
 }

@@ -62,7 +62,7 @@ static mt_request *take(mt_desk *d)
         d->job.whole + (double)d->waiting[first]->prompt_len > (double)d->rows)
         return NULL;
     mt_request *r = d->waiting[first];
-    memmove(d->waiting + first, d->waiting + first + 1, (--d->waiting_count - first) * sizeof *d->waiting);
+    memmove(d->waiting + first, d->waiting + first + 1, (--d->waiting_count - first) * sizeof(*d->waiting));
     return r;
 }
 
@@ -213,7 +213,7 @@ void mt_texts_unload(mt_engine *e)
 void mt_texts_open(mt_engine *e)
 {
     e->desk_count = e->params.encoder_count;
-    e->desks = mt_alloc_array(e->desk_count, sizeof *e->desks);
+    e->desks = mt_alloc_array(e->desk_count, sizeof(*e->desks));
     e->jobs = mt_alloc_array(1 + e->desk_count, sizeof(mt_job *));
     e->jobs[e->job_count++] = &e->job;
     for (size_t i = 0; i < e->desk_count; i++) {

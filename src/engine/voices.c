@@ -86,14 +86,14 @@ size_t mt_voices_bytes(uint64_t memory, size_t live)
 mt_voices *mt_voices_new(uint64_t memory, size_t live)
 {
     const size_t of = parts(memory);
-    mt_voices *v = mt_alloc(sizeof *v);
+    mt_voices *v = mt_alloc(sizeof(*v));
     v->origin = mt_clock_ns();
     v->note_room = MT_LIMIT_SCORE_NOTES / of;
     v->ended_room = MT_LIMIT_SCORE_VOICES / of;
     v->live_room = v->free_count = live;
-    v->notes = mt_alloc_array(v->note_room, sizeof *v->notes);
-    v->ended = mt_alloc_array(v->ended_room, sizeof *v->ended);
-    v->live = mt_alloc_array(live, sizeof *v->live);
+    v->notes = mt_alloc_array(v->note_room, sizeof(*v->notes));
+    v->ended = mt_alloc_array(v->ended_room, sizeof(*v->ended));
+    v->live = mt_alloc_array(live, sizeof(*v->live));
     v->free = mt_alloc_array(live, sizeof(mt_voice *));
     for (size_t i = 0; i < live; i++)
         v->free[i] = &v->live[live - 1 - i];
@@ -189,7 +189,7 @@ mt_voice *mt_voices_enter(mt_voices *v, const mt_request *r, size_t model, uint3
                         .pictures = (uint32_t)r->picture_count,
                         .prompt = (uint32_t)r->prompt_len,
                         .constrained = r->constraint != NULL};
-    snprintf(voice->name, sizeof voice->name, "%s", r->name);
+    snprintf(voice->name, sizeof(voice->name), "%s", r->name);
     pass(v, voice->entered);
     v->waiting++;
     write_at(v, voice, MT_NOTE_PREPARED, voice->received, voice->entered, 0);
@@ -336,8 +336,8 @@ static void read_back(uint64_t *mark, size_t *count, uint64_t all, size_t room)
 
 static void copy_page(const mt_voices *v, mt_voices_page *page, uint64_t notes, uint64_t ended)
 {
-    copy(page->notes, v->notes, v->note_room, sizeof *v->notes, notes, page->notes_count);
-    copy(page->ended, v->ended, v->ended_room, sizeof *v->ended, ended, page->ended_count);
+    copy(page->notes, v->notes, v->note_room, sizeof(*v->notes), notes, page->notes_count);
+    copy(page->ended, v->ended, v->ended_room, sizeof(*v->ended), ended, page->ended_count);
 }
 
 mt_voices_mark mt_voices_now(mt_voices *v)

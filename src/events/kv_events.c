@@ -32,7 +32,7 @@ struct mt_kv_events {
 
 mt_kv_events *mt_kv_events_new(mt_publisher *publisher, const char *topic, mt_kv_events_form form)
 {
-    mt_kv_events *e = mt_alloc(sizeof *e);
+    mt_kv_events *e = mt_alloc(sizeof(*e));
     e->publisher = publisher;
     e->topic = mt_strdup(topic);
     e->map = form == MT_KV_EVENTS_MAP;
@@ -111,7 +111,7 @@ static void add_extra_keys(mt_buf *out, const mt_tree_block *b)
     mt_msgpack_array(out, 1);
     mt_msgpack_array(out, b->figures + (b->salt != NULL));
     for (size_t i = 0; i < b->figures; i++) {
-        mt_hex_text(b->figure[i].digest, sizeof b->figure[i].digest, hex);
+        mt_hex_text(b->figure[i].digest, sizeof(b->figure[i].digest), hex);
         text(out, hex);
     }
     if (b->salt && !b->salt_name)

@@ -57,7 +57,7 @@ static bool send_message(void *socket, const char *topic, size_t topic_len, uint
     uint8_t frame[8];
     number_bytes(number, frame);
     return zmq_send(socket, topic, topic_len, ZMQ_DONTWAIT | ZMQ_SNDMORE) >= 0 &&
-           zmq_send(socket, frame, sizeof frame, ZMQ_DONTWAIT | ZMQ_SNDMORE) >= 0 &&
+           zmq_send(socket, frame, sizeof(frame), ZMQ_DONTWAIT | ZMQ_SNDMORE) >= 0 &&
            zmq_send(socket, data, size, ZMQ_DONTWAIT) >= 0;
 }
 
@@ -116,7 +116,7 @@ static void send_again(mt_publisher *p, const uint8_t *who, size_t len, uint64_t
 static int receive(void *socket, void *out, size_t room, bool *more)
 {
     int is_more = 0;
-    size_t size = sizeof is_more;
+    size_t size = sizeof(is_more);
     const int len = zmq_recv(socket, out, room, ZMQ_DONTWAIT);
     *more = len >= 0 && zmq_getsockopt(socket, ZMQ_RCVMORE, &is_more, &size) == 0 && is_more;
     return len;
@@ -128,14 +128,14 @@ static bool serve_replay(mt_publisher *p)
     uint8_t who[256], empty[1], number[8], rest[1];
     bool more;
     uint64_t first = 0;
-    const int len = receive(p->replay, who, sizeof who, &more);
+    const int len = receive(p->replay, who, sizeof(who), &more);
     if (len < 0)
         return false;
-    const bool good = len <= (int)sizeof who && more && receive(p->replay, empty, sizeof empty, &more) == 0 && more &&
-                      receive(p->replay, number, sizeof number, &more) == sizeof number && !more;
+    const bool good = len <= (int)sizeof(who) && more && receive(p->replay, empty, sizeof(empty), &more) == 0 && more &&
+                      receive(p->replay, number, sizeof(number), &more) == sizeof(number) && !more;
     while (more)
-        (void)receive(p->replay, rest, sizeof rest, &more);
-    for (size_t i = 0; good && i < sizeof number; i++)
+        (void)receive(p->replay, rest, sizeof(rest), &more);
+    for (size_t i = 0; good && i < sizeof(number); i++)
         first = first << 8 | number[i];
     if (good) {
         send_again(p, who, (size_t)len, first);
@@ -167,7 +167,7 @@ static void *run(void *arg)
 bool mt_publisher_send(mt_publisher *p, const char *topic, const void *data, size_t size)
 {
     const size_t len = strlen(topic);
-    message *m = mt_alloc(sizeof *m + len + size);
+    message *m = mt_alloc(sizeof(*m) + len + size);
     m->topic = len;
     m->size = size;
     memcpy(m->bytes, topic, len);
@@ -211,9 +211,9 @@ static void *listen_at(mt_publisher *p, int type, const char *address, int most,
     const int linger = LINGER_MS, ipv6 = 1;
     size_t size = ADDRESS;
     void *socket = zmq_socket(p->context, type);
-    if (socket && zmq_setsockopt(socket, ZMQ_SNDHWM, &most, sizeof most) == 0 &&
-        zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger) == 0 &&
-        zmq_setsockopt(socket, ZMQ_IPV6, &ipv6, sizeof ipv6) == 0 && zmq_bind(socket, address) == 0 &&
+    if (socket && zmq_setsockopt(socket, ZMQ_SNDHWM, &most, sizeof(most)) == 0 &&
+        zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof(linger)) == 0 &&
+        zmq_setsockopt(socket, ZMQ_IPV6, &ipv6, sizeof(ipv6)) == 0 && zmq_bind(socket, address) == 0 &&
         zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, out, &size) == 0)
         return socket;
     mt_fail(err, MT_E_IO, "\"%.200s\" cannot be listened at for KV events: %s; give one like tcp://*:5557", address,
@@ -258,7 +258,7 @@ static bool start(mt_publisher *p, const mt_publisher_params *params, mt_error *
 
 mt_publisher *mt_publisher_open(const mt_publisher_params *params, mt_error *err)
 {
-    mt_publisher *p = mt_alloc(sizeof *p);
+    mt_publisher *p = mt_alloc(sizeof(*p));
     p->waiting_bytes = params->waiting_bytes ? params->waiting_bytes : MT_LIMIT_EVENT_BYTES;
     p->kept_bytes_most = params->kept_bytes ? params->kept_bytes : MT_LIMIT_EVENT_BYTES;
     p->kept_most = params->kept ? params->kept : MT_LIMIT_EVENT_BATCHES;

@@ -17,14 +17,14 @@
 MT_LEAF float mt_f32_from_bits(uint32_t bits)
 {
     float x;
-    memcpy(&x, &bits, sizeof x);
+    memcpy(&x, &bits, sizeof(x));
     return x;
 }
 
 MT_LEAF uint32_t mt_f32_bits(float x)
 {
     uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
+    memcpy(&bits, &x, sizeof(bits));
     return bits;
 }
 

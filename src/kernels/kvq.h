@@ -69,7 +69,7 @@ MT_LEAF size_t mt_kvq_value_at(size_t tokens, unsigned bits, size_t slot, size_t
 MT_LEAF float mt_kvq_scale(const uint8_t *block, size_t slot)
 {
     mt_bf16 d;
-    memcpy(&d, block + slot * sizeof d, sizeof d);
+    memcpy(&d, block + slot * sizeof(d), sizeof(d));
     return mt_f32_from_bf16(d);
 }
 

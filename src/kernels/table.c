@@ -27,7 +27,7 @@ static const struct {
     {"avx512", MT_CPU_AVX512, MT_CPU_AVX2},
     {"avx512vnni", MT_CPU_AVX512VNNI, MT_CPU_AVX512},
 };
-enum { FEATURES = sizeof features / sizeof features[0] };
+enum { FEATURES = sizeof(features) / sizeof(features[0]) };
 
 #if defined(__aarch64__) && defined(__linux__)
 
@@ -51,7 +51,7 @@ unsigned mt_cpu_detect(void)
 static unsigned if_set(const char *name, unsigned bit)
 {
     int value = 0;
-    size_t size = sizeof value;
+    size_t size = sizeof(value);
     return sysctlbyname(name, &value, &size, NULL, 0) == 0 && value ? bit : 0;
 }
 

@@ -101,11 +101,11 @@ static void new_tensors(mt_bert *b)
 
 static void new_arrays(mt_bert *b)
 {
-    b->pages = mt_alloc_array(b->max_pages, sizeof *b->pages);
-    b->tokens = mt_alloc_array(b->cursor.most, sizeof *b->tokens);
-    b->place = mt_alloc_array(b->cursor.most, sizeof *b->place);
-    b->type = mt_alloc_array(b->cursor.most, sizeof *b->type);
-    b->seen = mt_alloc_array(b->cursor.most, sizeof *b->seen);
+    b->pages = mt_alloc_array(b->max_pages, sizeof(*b->pages));
+    b->tokens = mt_alloc_array(b->cursor.most, sizeof(*b->tokens));
+    b->place = mt_alloc_array(b->cursor.most, sizeof(*b->place));
+    b->type = mt_alloc_array(b->cursor.most, sizeof(*b->type));
+    b->seen = mt_alloc_array(b->cursor.most, sizeof(*b->seen));
     for (size_t i = 0; i < b->max_pages; i++)
         b->pages[i] = (uint32_t)i;
 }
@@ -113,14 +113,14 @@ static void new_arrays(mt_bert *b)
 mt_bert *mt_bert_new(mt_device *dev, const mt_bert_spec *spec, const mt_bert_weights *weights,
                      const mt_bert_params *params, mt_error *err)
 {
-    mt_bert *b = mt_alloc(sizeof *b);
+    mt_bert *b = mt_alloc(sizeof(*b));
     b->dev = dev;
     b->set = mt_set_new(dev);
     b->spec = spec;
     b->max_rows = params->rows;
     b->cursor = (mt_cursor){.kind = &passes, .whole = 1, .most = params->slice};
     b->max_pages = params->rows / MT_PAGE_TOKENS + MT_BERT_TEXTS;
-    b->layers = mt_alloc_array(spec->layers, sizeof *b->layers);
+    b->layers = mt_alloc_array(spec->layers, sizeof(*b->layers));
     assert(params->rows >= spec->context && params->slice > 0);
     new_arrays(b);
     const mt_kv_shape shape = {.layers = 1,

@@ -40,7 +40,7 @@ static size_t count_labels(const mt_config *c)
     if (!labels)
         return 2; /* transformers' default */
     do
-        snprintf(key, sizeof key, "%zu", count);
+        snprintf(key, sizeof(key), "%zu", count);
     while (mt_config_has(labels, key) && ++count < 1000);
     return count;
 }
@@ -105,7 +105,7 @@ typedef struct names {
 
 static const char *path(names *n, const char *name, const char *suffix)
 {
-    snprintf(n->path, sizeof n->path, "/%s%s%s", n->prefix, name, suffix);
+    snprintf(n->path, sizeof(n->path), "/%s%s%s", n->prefix, name, suffix);
     return n->path;
 }
 
@@ -151,7 +151,7 @@ static const char *find_prefix(mt_binder *b)
     static const char *const prefixes[] = {"", "bert.", "roberta.", "model."};
     char name[MT_LIMIT_TENSOR_NAME];
     for (size_t i = 0; i < MT_COUNT(prefixes); i++) {
-        snprintf(name, sizeof name, "/%sembeddings.word_embeddings", prefixes[i]);
+        snprintf(name, sizeof(name), "/%sembeddings.word_embeddings", prefixes[i]);
         if (mt_bind_has(b, name))
             return prefixes[i];
     }
@@ -161,22 +161,22 @@ static const char *find_prefix(mt_binder *b)
 bool mt_bert_bind(mt_bert_weights *w, const mt_bert_spec *s, const mt_checkpoint *checkpoint, mt_arena *arena,
                   mt_error *err)
 {
-    memset(w, 0, sizeof *w);
-    w->layer = mt_arena_alloc(arena, s->layers * sizeof *w->layer);
+    memset(w, 0, sizeof(*w));
+    w->layer = mt_arena_alloc(arena, s->layers * sizeof(*w->layer));
     if (!w->layer)
         return mt_fail(err, MT_E_MEMORY, "no memory for %u layers", s->layers);
     names n = {.b = mt_binder_new(checkpoint, arena)};
     const char *prefix = find_prefix(n.b);
-    snprintf(n.prefix, sizeof n.prefix, "%sembeddings.", prefix);
+    snprintf(n.prefix, sizeof(n.prefix), "%sembeddings.", prefix);
     mt_bind_matrix(n.b, path(&n, "word_embeddings", ""), s->vocab, s->hidden, &w->words);
     mt_bind_matrix(n.b, path(&n, "position_embeddings", ""), s->positions, s->hidden, &w->places);
     mt_bind_matrix(n.b, path(&n, "token_type_embeddings", ""), s->types, s->hidden, &w->types);
     norm(&n, "LayerNorm", s->hidden, &w->norm);
     for (size_t l = 0; l < s->layers; l++) {
-        snprintf(n.prefix, sizeof n.prefix, "%sencoder.layer.%zu.", prefix, l);
+        snprintf(n.prefix, sizeof(n.prefix), "%sencoder.layer.%zu.", prefix, l);
         bind_layer(&n, s, &w->layer[l]);
     }
-    snprintf(n.prefix, sizeof n.prefix, "%s", prefix);
+    snprintf(n.prefix, sizeof(n.prefix), "%s", prefix);
     if (s->scores)
         bind_head(&n, s, w);
     return mt_binder_finish(n.b, &w->cost, err);

@@ -92,10 +92,10 @@ static const float *pick(const cutter *c, const float *from, size_t rows, size_t
         return NULL;
     for (size_t i = 0; i < count; i++)
         cols += r[i].count;
-    float *to = take(c, rows * cols * sizeof *to);
+    float *to = take(c, rows * cols * sizeof(*to));
     for (size_t row = 0; row < rows; row++)
         for (size_t i = 0; i < count; i++) {
-            memcpy(to + at, from + row * n + r[i].first, r[i].count * sizeof *to);
+            memcpy(to + at, from + row * n + r[i].first, r[i].count * sizeof(*to));
             at += r[i].count;
         }
     return to;
@@ -129,7 +129,7 @@ static void cut_dense(cutter *c, const mt_model_spec *spec, mt_mlp_spec *mlp, mt
 
 static mt_mat *cut_each(cutter *c, const mt_mat *m, size_t count, uint32_t slices)
 {
-    mt_mat *out = take(c, count * sizeof *out);
+    mt_mat *out = take(c, count * sizeof(*out));
     for (size_t i = 0; i < count; i++) {
         out[i] = m[i];
         cut_rows(c, &out[i], slices);
@@ -288,10 +288,10 @@ static void cut_head(cutter *c, mt_model_spec *spec, mt_model_weights *w, mt_lay
 /* Its queries are those of the key/value heads that the rank has of the model; its widths are cut as the model's. */
 static void cut_drafter(cutter *c, mt_model_spec *spec, mt_model_weights *w)
 {
-    mt_drafter_spec *d = take(c, sizeof *d);
+    mt_drafter_spec *d = take(c, sizeof(*d));
     *d = *spec->drafter;
-    d->layer = take(c, d->model.layers * sizeof *d->layer);
-    memcpy(d->layer, d->model.layer, d->model.layers * sizeof *d->layer);
+    d->layer = take(c, d->model.layers * sizeof(*d->layer));
+    memcpy(d->layer, d->model.layer, d->model.layers * sizeof(*d->layer));
     d->model.layer = d->layer;
     d->model.hidden_slices = columns(c, d->model.hidden);
     for (size_t i = 0; i < d->model.layers; i++)
@@ -324,8 +324,8 @@ static bool guess_has_fp8(const mt_model_spec *spec, const mt_guess_weights *g)
 uint64_t mt_model_cut(mt_model_spec *spec, mt_model_weights *w, size_t rank, size_t ranks, mt_arena *arena)
 {
     cutter c = {.rank = rank, .ranks = ranks, .arena = arena};
-    mt_layer_spec guess = mt_model_guess_layer(spec), *layer = take(&c, spec->layers * sizeof *layer);
-    memcpy(layer, spec->layer, spec->layers * sizeof *layer);
+    mt_layer_spec guess = mt_model_guess_layer(spec), *layer = take(&c, spec->layers * sizeof(*layer));
+    memcpy(layer, spec->layer, spec->layers * sizeof(*layer));
     for (size_t i = 0; i < spec->layers; i++)
         c.fp8 |= has_fp8(&w->layer[i]);
     c.fp8 |= is_fp8(&w->head) || is_fp8(&w->aside_projection) || guess_has_fp8(spec, &w->guess);

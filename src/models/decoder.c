@@ -29,9 +29,9 @@ static float embed_scale(const mt_device *dev, float scale, const mt_mat *embed)
         return scale;
     uint32_t bits;
     float rounded;
-    memcpy(&bits, &scale, sizeof bits);
+    memcpy(&bits, &scale, sizeof(bits));
     bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
-    memcpy(&rounded, &bits, sizeof rounded);
+    memcpy(&rounded, &bits, sizeof(rounded));
     return rounded;
 }
 
@@ -40,7 +40,7 @@ static void load_aside(mt_model *m, const mt_model_weights *w)
 {
     const size_t width = m->spec->aside, all = m->spec->layers * width;
     const float share = sqrtf(0.5f);
-    float *norm = mt_alloc_array(width, sizeof *norm);
+    float *norm = mt_alloc_array(width, sizeof(*norm));
     for (size_t i = 0; i < width; i++)
         norm[i] = w->aside_norm[i] * share;
     m->aside_norm = mt_tensor_of(m->set, norm, 1, width);
@@ -74,7 +74,7 @@ static void new_tensors(mt_model *m, size_t rows, size_t logits)
 mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model_weights *weights,
                        const mt_model_params *params, mt_error *err)
 {
-    mt_model *m = mt_alloc(sizeof *m);
+    mt_model *m = mt_alloc(sizeof(*m));
     m->dev = dev;
     m->set = mt_set_new(dev);
     m->spec = spec;
@@ -83,9 +83,9 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
     m->max_rows = params->rows;
     m->max_logits = params->logits;
     m->max_places = params->places;
-    m->layers = mt_alloc(spec->layers * sizeof *m->layers);
-    m->work = mt_alloc_array((spec->layers + 1) * MT_ROLES, sizeof *m->work);
-    m->ropes = mt_alloc_array(spec->rope_count, sizeof *m->ropes);
+    m->layers = mt_alloc(spec->layers * sizeof(*m->layers));
+    m->work = mt_alloc_array((spec->layers + 1) * MT_ROLES, sizeof(*m->work));
+    m->ropes = mt_alloc_array(spec->rope_count, sizeof(*m->ropes));
     for (size_t g = 0; g < spec->group_count; g++) {
         const mt_kv_shape shape = mt_model_kv_shape(spec, g, mt_kv_cached_type(dev));
         if (shape.heads == 0) /* other ranks have them */
@@ -108,7 +108,7 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
         m->guess = mt_guess_new(m, weights, params);
     new_tensors(m, params->rows, params->logits);
     if (spec->blank.count)
-        m->tokens = mt_alloc_array(params->rows, sizeof *m->tokens);
+        m->tokens = mt_alloc_array(params->rows, sizeof(*m->tokens));
     if (mt_device_plan(dev, params->rows, err) && mt_relay_agree(&m->relay, err))
         return m;
 fail:

@@ -26,7 +26,7 @@ static void make_work(mt_model *m, mt_decoder_layer *l, mt_role role, size_t col
 /* A norm without weights is one whose weights come to 1. */
 static mt_tensor *plain_norm(mt_model *m, size_t n)
 {
-    float *w = mt_alloc_array(n, sizeof *w);
+    float *w = mt_alloc_array(n, sizeof(*w));
     for (size_t i = 0; i < n; i++)
         w[i] = 1 - m->spec->norm_offset;
     mt_tensor *t = mt_tensor_of(m->set, w, 1, n);
@@ -152,7 +152,7 @@ void mt_decoder_ropes_load(mt_model *m, size_t rows)
     const mt_model_spec *s = m->spec;
     for (size_t i = 0; i < s->rope_count; i++) {
         const mt_rope *r = &s->ropes[i];
-        uint32_t *axis = r->axis ? mt_alloc_array(r->half, sizeof *axis) : NULL;
+        uint32_t *axis = r->axis ? mt_alloc_array(r->half, sizeof(*axis)) : NULL;
         for (size_t f = 0; axis && f < r->half; f++)
             axis[f] = r->axis[f];
         m->ropes[i] = (mt_rope_table){.inv_freq = mt_tensor_of(m->set, r->inv_freq, 1, r->half),

@@ -8,7 +8,7 @@ enum { ROPE_GLOBAL, ROPE_LOCAL };
 static bool read_ropes(mt_model_spec *s, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     double theta, local_theta;
-    mt_rope *rope = mt_arena_alloc(arena, 2 * sizeof *rope);
+    mt_rope *rope = mt_arena_alloc(arena, 2 * sizeof(*rope));
     if (!rope)
         return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embeddings");
     if (!mt_config_float(c, "rope_theta", 1e6, 1, 1e12, &theta, err) ||

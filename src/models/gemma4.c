@@ -34,7 +34,7 @@ static bool read_shape(mt_attn_spec *a, const mt_config *c, size_t i, mt_error *
     const uint32_t heads = a->kv_heads;
     for (int digits = 1; each && !own && digits <= 4; digits++) { /* where there are ten layers, the first is "00" */
         char number[16];
-        snprintf(number, sizeof number, "%0*zu", digits, i);
+        snprintf(number, sizeof(number), "%0*zu", digits, i);
         own = mt_config_object(each, number);
     }
     if (own)
@@ -92,7 +92,7 @@ static bool read_ropes(mt_model_spec *s, const mt_layer_spec *layer, const mt_co
         const char *name;
         double theta;
     } kinds[] = {[ROPE_FULL] = {"full_attention", 1e6}, [ROPE_WINDOW] = {"sliding_attention", 1e4}};
-    mt_rope *rope = mt_arena_alloc(arena, MT_COUNT(kinds) * sizeof *rope);
+    mt_rope *rope = mt_arena_alloc(arena, MT_COUNT(kinds) * sizeof(*rope));
     const mt_config *parameters = mt_config_object(c, "rope_parameters");
     if (!rope)
         return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embeddings");

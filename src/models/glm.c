@@ -20,7 +20,7 @@ static const mt_tensor_names names = {.norm = "norm",
 static bool read_rope(mt_model_spec *s, const mt_config *c, double part, bool pairs, mt_arena *arena, mt_error *err)
 {
     static const uint32_t sections[3] = {8, 12, 12};
-    mt_rope *rope = mt_arena_alloc(arena, sizeof *rope);
+    mt_rope *rope = mt_arena_alloc(arena, sizeof(*rope));
     if (!rope)
         return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
     if (!mt_rope_read_first(s, c, 10000, part, arena, err) || !mt_rope_axes_read(s, c, sections, false, arena, err))

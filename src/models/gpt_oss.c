@@ -52,7 +52,7 @@ static bool read_rope(mt_model_spec *s, const mt_config *c, mt_arena *arena, mt_
     if (mt_rope_parameters(c))
         return mt_rope_read_one(s, c, THETA, arena, err);
     mt_config *own = mt_config_parse(published, strlen(published), err);
-    mt_rope *rope = own ? mt_arena_alloc(arena, sizeof *rope) : NULL;
+    mt_rope *rope = own ? mt_arena_alloc(arena, sizeof(*rope)) : NULL;
     bool ok = rope && mt_config_float(c, "rope_theta", THETA, 1, 1e12, &theta, err) &&
               mt_rope_read(rope, c, own, theta, s->layer[0].attn.head_dim, s->context, arena, err);
     mt_config_free(own);

@@ -23,7 +23,7 @@ static mt_shortlist *new_shortlist(mt_model *m, const mt_guess_weights *w, size_
     const mt_drafter_spec *d = m->spec->drafter;
     if (!d || d->clusters == 0)
         return NULL;
-    mt_shortlist *s = mt_alloc(sizeof *s);
+    mt_shortlist *s = mt_alloc(sizeof(*s));
     *s = (mt_shortlist){.centroids = mt_weight_new(m->set, &w->centroids, NULL, false),
                         .scores = mt_tensor_new(m->set, rows, d->clusters),
                         .read_scores = mt_reading_new(m->set, rows * d->clusters * sizeof(float)),
@@ -32,21 +32,21 @@ static mt_shortlist *new_shortlist(mt_model *m, const mt_guess_weights *w, size_
                         .clusters = d->clusters,
                         .top = d->top_clusters,
                         .each = d->model.vocab / d->clusters,
-                        .best = mt_alloc_array(d->top_clusters, sizeof *s->best)};
+                        .best = mt_alloc_array(d->top_clusters, sizeof(*s->best))};
     return s;
 }
 
 /* A model as far as its layers need one: it has the other's device and pages. */
 static mt_model *new_drafter(mt_model *m, size_t rows)
 {
-    mt_model *d = mt_alloc(sizeof *d);
+    mt_model *d = mt_alloc(sizeof(*d));
     d->spec = &m->spec->drafter->model;
     d->dev = m->dev;
     d->set = m->set;
     d->max_rows = rows;
-    memcpy(d->kv, m->kv, sizeof d->kv);
-    d->work = mt_alloc_array(d->spec->layers * MT_ROLES, sizeof *d->work);
-    d->ropes = mt_alloc_array(d->spec->rope_count, sizeof *d->ropes);
+    memcpy(d->kv, m->kv, sizeof(d->kv));
+    d->work = mt_alloc_array(d->spec->layers * MT_ROLES, sizeof(*d->work));
+    d->ropes = mt_alloc_array(d->spec->rope_count, sizeof(*d->ropes));
     mt_decoder_streams_new(d, rows);
     mt_decoder_ropes_load(d, rows);
     return d;
@@ -60,7 +60,7 @@ static void load_layers(mt_model *m, mt_guess *g, const mt_guess_weights *w, siz
     g->by = drafter ? new_drafter(m, rows) : m;
     g->spec = drafter ? drafter->model.layer : &g->own;
     g->layers = drafter ? drafter->model.layers : 1;
-    g->layer = mt_alloc_array(g->layers, sizeof *g->layer);
+    g->layer = mt_alloc_array(g->layers, sizeof(*g->layer));
     for (size_t i = 0; i < g->layers; i++)
         mt_decoder_layer_load(g->by, &g->layer[i], &w->layer[i], &g->spec[i]);
 }
@@ -83,15 +83,15 @@ static void new_tensors(mt_model *m, mt_guess *g, const mt_model_params *params)
     g->both = mt_tensor_new(set, rows, 2 * hidden);
     g->left = mt_tensor_part(set, g->both, 0, rows, 0, hidden);
     g->right = mt_tensor_part(set, g->both, 0, rows, hidden, hidden);
-    g->before = mt_alloc_array(rows, sizeof *g->before);
-    g->from = mt_alloc_array(params->memos, sizeof *g->from);
-    g->seen = mt_alloc_array(params->memos, sizeof *g->seen);
+    g->before = mt_alloc_array(rows, sizeof(*g->before));
+    g->from = mt_alloc_array(params->memos, sizeof(*g->from));
+    g->seen = mt_alloc_array(params->memos, sizeof(*g->seen));
 }
 
 mt_guess *mt_guess_new(mt_model *m, const mt_model_weights *weights, const mt_model_params *params)
 {
     const mt_guess_weights *w = &weights->guess;
-    mt_guess *g = mt_alloc(sizeof *g);
+    mt_guess *g = mt_alloc(sizeof(*g));
     g->count = mt_model_guessed(m->spec);
     load_layers(m, g, w, params->memos);
     g->fc = mt_weight_new(m->set, &w->fc, NULL, false);
@@ -222,7 +222,7 @@ static void choose(mt_model *m, const mt_guess *g, uint32_t *tokens, size_t n)
     }
     mt_op_argmax(m->dev, g->tokens, g->logits.all, n);
     mt_read_index(m->dev, g->reading, g->tokens, n);
-    memcpy(tokens, mt_reading_data(m->dev, g->reading), n * sizeof *tokens);
+    memcpy(tokens, mt_reading_data(m->dev, g->reading), n * sizeof(*tokens));
 }
 
 /* Nothing stands before the first token of all, and a head was never trained with its entry: it is not looked at. A

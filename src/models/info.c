@@ -14,7 +14,7 @@ MT_PRINTF(2, 3) static void remark(mt_info *info, const char *fmt, ...)
     char text[512];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
     const char *kept = info->remarks < MT_INFO_REMARKS ? mt_arena_strdup(info->arena, text) : NULL;
     if (kept)
@@ -70,7 +70,7 @@ static void add_share(const mt_info *info, const char *prefix, share *sum)
     static const char *const leads[] = {"", "model.", "language_model."};
     for (size_t l = 0; l < MT_COUNT(leads); l++) {
         char full[64];
-        snprintf(full, sizeof full, "%s%s", leads[l], prefix);
+        snprintf(full, sizeof(full), "%s%s", leads[l], prefix);
         for (size_t i = mt_checkpoint_lower(info->checkpoint, full); i < mt_checkpoint_count(info->checkpoint); i++) {
             const mt_tensor_info *t = mt_checkpoint_at(info->checkpoint, i);
             if (strncmp(t->name, full, strlen(full)) != 0)
@@ -222,10 +222,10 @@ static void remark_tower(mt_info *info)
 static void take_census(mt_info *info, const mt_quant *quant)
 {
     mt_buf text;
-    mt_buf_init(&text, sizeof info->quantisation - 1);
+    mt_buf_init(&text, sizeof(info->quantisation) - 1);
     mt_census_make(&info->census, info->checkpoint, quant);
     mt_census_summary(&info->census, &text);
-    snprintf(info->quantisation, sizeof info->quantisation, "%s", text.data ? text.data : "");
+    snprintf(info->quantisation, sizeof(info->quantisation), "%s", text.data ? text.data : "");
     mt_buf_free(&text);
 }
 
@@ -267,7 +267,7 @@ static bool gather_drafter(mt_info *info, const mt_config *config, mt_error *err
 
 bool mt_info_gather(mt_info *info, const char *dir, mt_error *err)
 {
-    memset(info, 0, sizeof *info);
+    memset(info, 0, sizeof(*info));
     info->arena = mt_arena_new(0);
     info->checkpoint = mt_checkpoint_inspect(dir, err);
     if (!info->checkpoint)

@@ -32,7 +32,7 @@ static bool read_stretch(mt_model_spec *s, const mt_config *rope, mt_arena *aren
         !mt_config_int(rope, "original_max_position_embeddings", s->context, 1, MT_LIMIT_CONTEXT, &every, err))
         return false;
     const uint32_t count = beta > 0 ? (s->context - 1) / (uint32_t)every + 1 : 0;
-    float *factor = mt_arena_alloc(arena, (count + 1) * sizeof *factor);
+    float *factor = mt_arena_alloc(arena, (count + 1) * sizeof(*factor));
     if (!factor)
         return mt_fail(err, MT_E_MEMORY, "no memory for the factors of queries");
     for (uint32_t i = 0; i < count; i++)

@@ -101,7 +101,7 @@ static void new_thirds(mt_mixer *m, size_t rows)
 mt_mixer *mt_mixer_new(mt_set *set, mt_device *dev, const mt_model_spec *spec, const mt_layer_weights *layers,
                        const mt_model_params *params)
 {
-    mt_mixer *m = mt_alloc(sizeof *m);
+    mt_mixer *m = mt_alloc(sizeof(*m));
     const mt_state_shape *s = &spec->state;
     const mt_layer_weights *w = layers;
     for (size_t i = 0; spec->layer[i].kind != MT_LAYER_RECURRENT; i++)
@@ -110,7 +110,7 @@ mt_mixer *mt_mixer_new(mt_set *set, mt_device *dev, const mt_model_spec *spec, c
     m->set = set;
     m->shape = *s;
     m->eps = spec->eps;
-    m->layers = mt_alloc_array(s->layers, sizeof *m->layers);
+    m->layers = mt_alloc_array(s->layers, sizeof(*m->layers));
     m->idle = s->value_heads * s->value_dim == 0;
     m->y = mt_shared_new(set, dev, NULL, params->rows, w->mix_out.k, spec->state_slices);
     if (m->idle)
@@ -135,7 +135,7 @@ void mt_mixer_free(mt_mixer *m)
 /* The config's A_log, as the rate it stands for. */
 static mt_tensor *rate(mt_mixer *m, const float *log_rate, size_t n)
 {
-    float *rates = mt_alloc_array(n, sizeof *rates);
+    float *rates = mt_alloc_array(n, sizeof(*rates));
     mt_host_kernels(mt_device_host(m->dev))->exp(rates, log_rate, n);
     mt_tensor *t = mt_tensor_of(m->set, rates, 1, n);
     mt_free(rates);

@@ -16,9 +16,9 @@ static void free_config(void *config)
 bool mt_settings_file(const mt_settings *s, const char *name, const mt_config **out)
 {
     char path[MT_LIMIT_PATH];
-    const int len = snprintf(path, sizeof path, "%s/%s", s->dir, name);
+    const int len = snprintf(path, sizeof(path), "%s/%s", s->dir, name);
     *out = NULL;
-    if (len < 0 || (size_t)len >= sizeof path || mt_file_absent(path))
+    if (len < 0 || (size_t)len >= sizeof(path) || mt_file_absent(path))
         return true;
     mt_config *config = mt_config_read(path, s->err);
     if (!config)
@@ -153,7 +153,7 @@ mt_processor *mt_processor_read(const char *dir, const mt_config *config, const 
                                 mt_error *err)
 {
     const mt_vision_spec *v = spec->vision;
-    mt_processor *p = mt_arena_alloc(arena, sizeof *p);
+    mt_processor *p = mt_arena_alloc(arena, sizeof(*p));
     if (!p) {
         mt_fail(err, MT_E_MEMORY, "no memory for the processor");
         return NULL;

@@ -133,8 +133,8 @@ void mt_picture_sign(const mt_processor *p, mt_picture *out)
 {
     const uint32_t numbers[] = {out->video, out->views, out->height, out->width, out->frames,
                                 out->step,  p->patch,   p->merge,    p->frames};
-    const mt_digest_part parts[] = {{numbers, sizeof numbers},
-                                    {out->levels, sizeof p->image.levels},
+    const mt_digest_part parts[] = {{numbers, sizeof(numbers)},
+                                    {out->levels, sizeof(p->image.levels)},
                                     {out->patches, mt_picture_patches(out) * out->patch_bytes}};
     mt_digest(out->digest, parts, MT_COUNT(parts));
 }

@@ -87,9 +87,9 @@ static bool reserve(const walk *w, const uint32_t *ids, size_t count, mt_arena *
         runs += is_pad(w->p, ids[i]);
     if (tokens - runs > MT_LIMIT_CONTEXT)
         return mt_fail(err, MT_E_TOO_LARGE, "a prompt of %zu tokens is longer than any context", tokens - runs);
-    *out = (mt_expanded){.ids = mt_arena_alloc(arena, tokens * sizeof *out->ids),
-                         .origin = mt_arena_alloc(arena, tokens * sizeof *out->origin),
-                         .spans = mt_arena_alloc(arena, (runs + 1) * sizeof *out->spans)};
+    *out = (mt_expanded){.ids = mt_arena_alloc(arena, tokens * sizeof(*out->ids)),
+                         .origin = mt_arena_alloc(arena, tokens * sizeof(*out->origin)),
+                         .spans = mt_arena_alloc(arena, (runs + 1) * sizeof(*out->spans))};
     return (out->ids && out->origin && out->spans) ||
            mt_fail(err, MT_E_TOO_LARGE, "the prompt takes more memory than a request may");
 }

@@ -16,7 +16,7 @@ static bool choose(mt_frame_choice *c, const mt_picture_wish *wish, mt_arena *ar
     const uint32_t fixed = wish->frames ? wish->frames : wish->fps > 0 ? 0 : p->video_frames;
     const double seconds = (double)c->total / c->fps, fps = wish->fps > 0 ? wish->fps : p->fps;
     const bool all = !p->sample && wish->frames == 0 && !(wish->fps > 0) && c->total <= p->max_frames;
-    c->index = mt_arena_alloc(arena, (p->max_frames + 2) * sizeof *c->index);
+    c->index = mt_arena_alloc(arena, (p->max_frames + 2) * sizeof(*c->index));
     if (!c->index)
         return mt_fail(err, MT_E_TOO_LARGE, "the pictures of the request take more memory than a request may");
     if (all)
@@ -30,7 +30,7 @@ static bool choose(mt_frame_choice *c, const mt_picture_wish *wish, mt_arena *ar
 static bool tell_times(const mt_frame_choice *c, mt_arena *arena, mt_picture *out, mt_error *err)
 {
     const uint32_t frames = c->p->frames;
-    double *times = mt_arena_alloc(arena, out->views * sizeof *times);
+    double *times = mt_arena_alloc(arena, out->views * sizeof(*times));
     if (!times)
         return mt_fail(err, MT_E_TOO_LARGE, "the pictures of the request take more memory than a request may");
     for (uint32_t v = 0; v < out->views; v++) {
@@ -155,7 +155,7 @@ static bool make(const mt_frame_choice *c, frames *from, mt_pixel_size given, co
                  mt_picture **out, mt_error *err)
 {
     const bool each = c->p->family->frame != NULL;
-    *out = mt_arena_alloc(order->arena, (each ? (size_t)c->count * MT_PICTURE_SIZES : 1) * sizeof **out);
+    *out = mt_arena_alloc(order->arena, (each ? (size_t)c->count * MT_PICTURE_SIZES : 1) * sizeof(**out));
     if (!*out)
         return mt_fail(err, MT_E_TOO_LARGE, "the pictures of the request take more memory than a request may");
     return each ? make_each(c, from, order, *out, err) : make_views(c, from, given, order, *out, err);
@@ -185,7 +185,7 @@ bool mt_processor_frames(const mt_processor *p, const mt_frame_list *list, const
         return false;
     if (list->count == 0)
         return mt_fail(err, MT_E_INVALID, "a list of no frames; send at least one");
-    c.index = mt_arena_alloc(order->arena, list->count * sizeof *c.index);
+    c.index = mt_arena_alloc(order->arena, list->count * sizeof(*c.index));
     if (!c.index)
         return mt_fail(err, MT_E_TOO_LARGE, "the pictures of the request take more memory than a request may");
     choose_all(&c);

@@ -8,9 +8,9 @@
 
 static void add(mt_relay *r, const void *words, size_t count)
 {
-    r->words = mt_grow(r->words, &r->cap, r->count + count, sizeof *r->words);
+    r->words = mt_grow(r->words, &r->cap, r->count + count, sizeof(*r->words));
     if (count)
-        memcpy(r->words + r->count, words, count * sizeof *r->words);
+        memcpy(r->words + r->count, words, count * sizeof(*r->words));
     r->count += count;
 }
 
@@ -176,7 +176,7 @@ static void add_batch(mt_relay *r, const mt_batch *b)
     put(r, b->spans);
     put(r, (b->features ? 1u : 0) | (b->seen_from ? 2u : 0) | (b->seen ? 4u : 0));
     add(r, b->tokens, b->rows);
-    add(r, b->positions, b->rows * sizeof *b->positions / sizeof(uint32_t));
+    add(r, b->positions, b->rows * sizeof(*b->positions) / sizeof(uint32_t));
     for (size_t i = 0; i < b->spans; i++)
         add_span(r, b, &b->span[i]);
     if (b->seen_from)

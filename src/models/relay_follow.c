@@ -54,15 +54,15 @@ mt_follower *mt_follower_new(mt_device *dev, mt_model_spec *spec, const mt_model
     spec->mtp = get(&w);
     if (!get(&w))
         spec->drafter = NULL;
-    mt_follower *f = mt_alloc(sizeof *f);
+    mt_follower *f = mt_alloc(sizeof(*f));
     *f = (mt_follower){.dev = dev, .spec = spec};
     f->params.rows = get(&w);
     f->params.logits = get(&w);
     f->params.places = get(&w);
     f->params.memos = get(&w);
     f->set = mt_set_new(dev);
-    f->which = mt_alloc_array(f->params.rows, sizeof *f->which);
-    f->guessed = mt_alloc_array(f->params.memos + 1, sizeof *f->guessed);
+    f->which = mt_alloc_array(f->params.rows, sizeof(*f->which));
+    f->guessed = mt_alloc_array(f->params.memos + 1, sizeof(*f->guessed));
     if (w.short_of)
         mt_fail(err, MT_E_INTERNAL, "rank 0 has sent less than it should have");
     else
@@ -102,7 +102,7 @@ static void get_span(mt_follower *f, words *w, mt_span *s)
     const size_t pages = get(w);
     if (s->pieces > w->left / 2)
         s->pieces = 0;
-    f->pieces = mt_grow(f->pieces, &f->piece_cap, f->piece_count + s->pieces, sizeof *f->pieces);
+    f->pieces = mt_grow(f->pieces, &f->piece_cap, f->piece_count + s->pieces, sizeof(*f->pieces));
     for (size_t i = 0; i < s->pieces; i++) {
         const uint32_t rows = get(w);
         f->pieces[f->piece_count++] = (mt_piece){.rows = rows, .slot = get(w)};
@@ -136,8 +136,8 @@ static bool get_batch(mt_follower *f, words *w, mt_batch *b)
     if (b->rows > f->params.rows || b->spans > b->rows || w->left < b->rows)
         return false;
     b->tokens = take(w, b->rows);
-    b->positions = (const mt_position *)(const void *)take(w, b->rows * sizeof *b->positions / sizeof(uint32_t));
-    f->spans = mt_grow(f->spans, &f->span_cap, b->spans, sizeof *f->spans);
+    b->positions = (const mt_position *)(const void *)take(w, b->rows * sizeof(*b->positions) / sizeof(uint32_t));
+    f->spans = mt_grow(f->spans, &f->span_cap, b->spans, sizeof(*f->spans));
     b->span = f->spans;
     f->piece_count = 0;
     for (size_t i = 0; i < b->spans; i++)

@@ -144,7 +144,7 @@ static void begin(mt_rope *rope, const char *type, double theta, uint32_t dim, d
 
 static bool finish(mt_rope *rope, const double *f, mt_arena *arena, mt_error *err)
 {
-    float *inv_freq = mt_arena_alloc(arena, rope->half * sizeof *inv_freq);
+    float *inv_freq = mt_arena_alloc(arena, rope->half * sizeof(*inv_freq));
     if (!inv_freq)
         return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
     for (size_t i = 0; i < rope->half; i++)
@@ -184,7 +184,7 @@ const mt_config *mt_rope_parameters(const mt_config *c)
 bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_theta, mt_arena *arena, mt_error *err)
 {
     double theta;
-    mt_rope *rope = mt_arena_alloc(arena, sizeof *rope);
+    mt_rope *rope = mt_arena_alloc(arena, sizeof(*rope));
     if (!rope)
         return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
     if (!mt_config_float(c, "rope_theta", default_theta, 1, 1e12, &theta, err))
@@ -199,7 +199,7 @@ bool mt_rope_read_first(mt_model_spec *spec, const mt_config *c, double default_
 {
     double theta, part;
     const mt_config *parameters = mt_rope_parameters(c);
-    mt_rope *rope = mt_arena_alloc(arena, sizeof *rope);
+    mt_rope *rope = mt_arena_alloc(arena, sizeof(*rope));
     if (!rope)
         return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
     const mt_config *from = parameters && mt_config_has(parameters, "partial_rotary_factor") ? parameters : c;
@@ -235,7 +235,7 @@ static bool in_sections(uint8_t *axis, size_t half, const int64_t section[3], mt
 bool mt_rope_axes_read(mt_model_spec *spec, const mt_config *c, const uint32_t fallback[3], bool interleaved,
                        mt_arena *arena, mt_error *err)
 {
-    mt_rope *rope = mt_arena_alloc(arena, sizeof *rope);
+    mt_rope *rope = mt_arena_alloc(arena, sizeof(*rope));
     uint8_t *axis = mt_arena_alloc(arena, spec->ropes[0].half);
     int64_t section[3];
     if (!rope || !axis)

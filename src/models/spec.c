@@ -213,7 +213,7 @@ static bool read_vision(mt_model_spec *spec, const mt_family *f, const mt_config
 {
     if (!f->vision || !mt_config_object(config, "vision_config"))
         return true;
-    mt_vision_spec *vision = mt_arena_alloc(arena, sizeof *vision);
+    mt_vision_spec *vision = mt_arena_alloc(arena, sizeof(*vision));
     if (!vision)
         return mt_fail(err, MT_E_MEMORY, "no memory for the tower");
     if (!check_tower(f, mt_config_object(config, "vision_config"), err) ||
@@ -257,7 +257,7 @@ static const mt_family *find_beneath(const mt_family *f, const mt_config *text, 
     for (size_t i = 0; i < count; i++) {
         if (!inner || strcmp(f->beneath[i]->name, type) == 0)
             return f->beneath[i];
-        len += (size_t)snprintf(known + len, sizeof known - len, "%s%s",
+        len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s",
                                 i == 0          ? ""
                                 : i + 1 < count ? ", "
                                                 : " and ",
@@ -272,7 +272,7 @@ static const mt_family *find_beneath(const mt_family *f, const mt_config *text, 
 static bool read_text(mt_model_spec *spec, const mt_family *f, const mt_config *config, const mt_config *text,
                       mt_layer_spec **layer, mt_arena *arena, mt_error *err)
 {
-    memset(spec, 0, sizeof *spec);
+    memset(spec, 0, sizeof(*spec));
     const mt_family *beneath = find_beneath(f, text, text != config, err);
     if (!beneath)
         return false;
@@ -285,7 +285,7 @@ static bool read_text(mt_model_spec *spec, const mt_family *f, const mt_config *
         return false;
     if (text != config && mt_config_has(config, "tie_word_embeddings"))
         spec->tied = mt_config_bool(config, "tie_word_embeddings", spec->tied);
-    *layer = mt_arena_alloc(arena, spec->layers * sizeof **layer);
+    *layer = mt_arena_alloc(arena, spec->layers * sizeof(**layer));
     if (!*layer)
         return mt_fail(err, MT_E_MEMORY, "no memory for the layers of the model");
     spec->layer = *layer;
@@ -365,7 +365,7 @@ bool mt_drafter_spec_read(mt_drafter_spec *d, const mt_config *config, mt_arena 
 {
     const char *type = mt_config_string(config, "model_type", "");
     const mt_config *text = mt_config_object(config, "text_config");
-    memset(d, 0, sizeof *d);
+    memset(d, 0, sizeof(*d));
     if (!mt_drafter_known(config) || !text)
         return mt_fail(err, MT_E_UNSUPPORTED,
                        "model type \"%.64s\" is none that guesses for another; --draft takes a gemma4_assistant", type);

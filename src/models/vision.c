@@ -48,7 +48,7 @@ static void load_layer(mt_vision *v, mt_tower_layer *l, const mt_vision_layer_we
     l->product[MT_TOWER_GATE] = mt_tower_weight(set, &w->gate, w->gate_bias);
     l->product[MT_TOWER_UP] = mt_tower_weight(set, &w->up, w->up_bias);
     l->product[MT_TOWER_DOWN] = mt_tower_weight(set, &w->down, w->down_bias);
-    memcpy(l->clip, w->clip, sizeof l->clip);
+    memcpy(l->clip, w->clip, sizeof(l->clip));
 }
 
 static void load(mt_vision *v, const mt_vision_weights *w)
@@ -122,8 +122,8 @@ static void new_frequencies(mt_vision *v)
     const size_t half = v->spec->head_dim / 2, quarter = half / 2;
     if (v->spec->theta <= 0)
         return;
-    float *inv_freq = mt_alloc_array(half, sizeof *inv_freq);
-    uint32_t *axis = mt_alloc_array(half, sizeof *axis);
+    float *inv_freq = mt_alloc_array(half, sizeof(*inv_freq));
+    uint32_t *axis = mt_alloc_array(half, sizeof(*axis));
     for (size_t i = 0; i < half; i++) {
         const double step = (double)(i % quarter) + (v->spec->by_turns && i >= quarter ? 0.5 : 0);
         inv_freq[i] = (float)pow(v->spec->theta, -2.0 * step / (double)half);
@@ -146,14 +146,14 @@ static size_t rows_of(const mt_vision_spec *s, size_t patches)
 mt_vision *mt_vision_new(mt_device *dev, const mt_vision_spec *spec, const mt_vision_weights *weights,
                          const mt_vision_params *params, mt_error *err)
 {
-    mt_vision *v = mt_alloc(sizeof *v);
+    mt_vision *v = mt_alloc(sizeof(*v));
     v->dev = dev;
     v->set = mt_set_new(dev);
     v->spec = spec;
     v->cell = (size_t)spec->merge * spec->merge;
     v->joint = spec->squeezed ? v->cell / MT_SQUEEZED : v->cell;
     v->cursor = (mt_cursor){.kind = &passes, .whole = v->cell, .most = params->rows / v->cell * v->cell};
-    v->layers = mt_alloc_array(spec->layers, sizeof *v->layers);
+    v->layers = mt_alloc_array(spec->layers, sizeof(*v->layers));
     new_frequencies(v);
     const size_t patches = rows_of(spec, params->patches);
     const size_t more = patches / v->cell < MORE_PAGES ? patches / v->cell : MORE_PAGES;

@@ -16,26 +16,26 @@ void mt_vision_layout_init(mt_vision_layout *l, const mt_vision_spec *spec, size
     l->shrink = 1;
     l->max_rows = rows;
     l->max_pages = pages;
-    l->token = mt_alloc_array(rows / l->cell, sizeof *l->token);
+    l->token = mt_alloc_array(rows / l->cell, sizeof(*l->token));
     if (spec->window) {
-        l->window_from = mt_alloc_array(rows / l->cell, sizeof *l->window_from);
-        l->window_to = mt_alloc_array(rows / l->cell, sizeof *l->window_to);
+        l->window_from = mt_alloc_array(rows / l->cell, sizeof(*l->window_from));
+        l->window_to = mt_alloc_array(rows / l->cell, sizeof(*l->window_to));
     }
-    l->pages = mt_alloc_array(pages, sizeof *l->pages);
+    l->pages = mt_alloc_array(pages, sizeof(*l->pages));
     for (size_t i = 0; i < pages; i++)
         l->pages[i] = (uint32_t)i;
-    l->pixels = mt_alloc_array(slice_rows, sizeof *l->pixels);
-    l->positions = mt_alloc_array(slice_rows, sizeof *l->positions);
-    l->spans = mt_alloc_array(slice_rows, sizeof *l->spans);
-    l->seen_from = mt_alloc_array(slice_rows, sizeof *l->seen_from);
-    l->seen = mt_alloc_array(slice_rows, sizeof *l->seen);
+    l->pixels = mt_alloc_array(slice_rows, sizeof(*l->pixels));
+    l->positions = mt_alloc_array(slice_rows, sizeof(*l->positions));
+    l->spans = mt_alloc_array(slice_rows, sizeof(*l->spans));
+    l->seen_from = mt_alloc_array(slice_rows, sizeof(*l->seen_from));
+    l->seen = mt_alloc_array(slice_rows, sizeof(*l->seen));
     l->taps = spec->places                       ? 2
               : spec->spread == MT_SPREAD_SMOOTH ? (size_t)spec->table * spec->table
               : spec->spread == MT_SPREAD_CUBIC  ? 16
                                                  : 4;
-    l->table_index = mt_alloc_array(l->taps * slice_rows, sizeof *l->table_index);
-    l->table_factor = mt_alloc_array(l->taps * slice_rows, sizeof *l->table_factor);
-    l->to = mt_alloc_array(slice_rows / (spec->squeezed ? MT_SQUEEZED : l->cell) + 1, sizeof *l->to);
+    l->table_index = mt_alloc_array(l->taps * slice_rows, sizeof(*l->table_index));
+    l->table_factor = mt_alloc_array(l->taps * slice_rows, sizeof(*l->table_factor));
+    l->to = mt_alloc_array(slice_rows / (spec->squeezed ? MT_SQUEEZED : l->cell) + 1, sizeof(*l->to));
 }
 
 void mt_vision_layout_free(mt_vision_layout *l)

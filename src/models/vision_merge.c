@@ -12,7 +12,7 @@ mt_weight *mt_tower_weight(mt_set *set, const mt_mat *mat, const float *bias)
 
 mt_tensor *mt_tower_plain_norm(mt_set *set, size_t n)
 {
-    float *ones = mt_alloc_array(n, sizeof *ones);
+    float *ones = mt_alloc_array(n, sizeof(*ones));
     for (size_t i = 0; i < n; i++)
         ones[i] = 1;
     mt_tensor *t = mt_tensor_of(set, ones, 1, n);

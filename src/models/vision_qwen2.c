@@ -17,7 +17,7 @@ static bool read_windows(mt_vision_spec *v, const mt_config *c, mt_arena *arena,
 {
     static const char key[] = "fullatt_block_indexes";
     uint32_t pixels;
-    bool *full = mt_arena_alloc(arena, v->layers * sizeof *full);
+    bool *full = mt_arena_alloc(arena, v->layers * sizeof(*full));
     if (!full)
         return mt_fail(err, MT_E_MEMORY, "no memory for the layers of the tower");
     if (!mt_size_read(c, "window_size", 112, 1 << 20, &pixels, err))

@@ -62,7 +62,7 @@ static void bind(mt_tower_binder *t, mt_vision_weights *w)
     mt_qwen_merger_bind(t, "vision.merger.", names, false, &w->merger);
     for (size_t i = 0; i < t->spec->tap_count; i++) {
         char prefix[64];
-        snprintf(prefix, sizeof prefix, "vision.deepstack_merger_list.%zu.", i);
+        snprintf(prefix, sizeof(prefix), "vision.deepstack_merger_list.%zu.", i);
         mt_qwen_merger_bind(t, prefix, names, true, &w->tap[i]);
     }
 }

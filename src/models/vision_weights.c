@@ -64,7 +64,7 @@ bool mt_tower_activation_read(const mt_config *c, const char *key, const char *f
 
 static const char *path(mt_tower_binder *t, const char *name, const char *suffix)
 {
-    snprintf(t->path, sizeof t->path, "%s%s%s", t->prefix, name, suffix);
+    snprintf(t->path, sizeof(t->path), "%s%s%s", t->prefix, name, suffix);
     return t->path;
 }
 
@@ -124,7 +124,7 @@ static const float *turned_norm(mt_tower_binder *t, const char *name, mt_arena *
 {
     const uint32_t n = t->spec->head_dim;
     const float *w = mt_bind_vector(t->b, path(t, name, ""), n);
-    float *out = w && t->spec->halves ? mt_arena_alloc(arena, n * sizeof *out) : NULL;
+    float *out = w && t->spec->halves ? mt_arena_alloc(arena, n * sizeof(*out)) : NULL;
     for (uint32_t i = 0; out && i < n; i++)
         out[i] = w[turned(i, n)];
     return t->spec->halves ? out : w;
@@ -135,7 +135,7 @@ static void turned_matrix(mt_tower_binder *t, const char *name, uint32_t n, mt_m
                           mt_arena *arena)
 {
     const mt_vision_spec *s = t->spec;
-    uint32_t *order = s->halves ? mt_arena_alloc(arena, n * sizeof *order) : NULL;
+    uint32_t *order = s->halves ? mt_arena_alloc(arena, n * sizeof(*order)) : NULL;
     if (!order) {
         mt_tower_matrix(t, name, n, s->hidden, out, bias);
         return;
@@ -209,8 +209,8 @@ bool mt_vision_bind(mt_vision_weights *w, const mt_vision_spec *s, mt_binder *b,
     const mt_tower_names *names = &s->family->names;
     mt_tower_binder t = {.b = b, .spec = s, .prefix = ""};
     char prefix[MT_LIMIT_TENSOR_NAME / 2];
-    memset(w, 0, sizeof *w);
-    w->layer = mt_arena_alloc(arena, s->layers * sizeof *w->layer);
+    memset(w, 0, sizeof(*w));
+    w->layer = mt_arena_alloc(arena, s->layers * sizeof(*w->layer));
     if (!w->layer)
         return mt_fail(err, MT_E_MEMORY, "no memory for %u layers", s->layers);
     if (s->pixels_last)
@@ -221,7 +221,7 @@ bool mt_vision_bind(mt_vision_weights *w, const mt_vision_spec *s, mt_binder *b,
         w->patch_bias = mt_bind_vector(b, path(&t, names->patch, ".bias"), s->hidden);
     t.prefix = prefix;
     for (size_t l = 0; l < s->layers; l++) {
-        snprintf(prefix, sizeof prefix, "%s%zu.", names->layer, l);
+        snprintf(prefix, sizeof(prefix), "%s%zu.", names->layer, l);
         bind_layer(&t, names, &w->layer[l], arena);
     }
     if (s->places)

@@ -40,7 +40,7 @@ static mt_tensor_names names_of(const mt_model_spec *spec, const mt_layer_spec *
 
 static const char *layer_path(layer_binder *lb, const char *name)
 {
-    snprintf(lb->path, sizeof lb->path, "%s%s", lb->prefix, name);
+    snprintf(lb->path, sizeof(lb->path), "%s%s", lb->prefix, name);
     return lb->path;
 }
 
@@ -56,7 +56,7 @@ static void matrix(layer_binder *lb, const char *name, size_t n, size_t k, mt_ma
     if (!has_bias)
         return;
     char path[MT_LIMIT_TENSOR_NAME];
-    snprintf(path, sizeof path, "%s%s.bias", lb->prefix, name);
+    snprintf(path, sizeof(path), "%s%s.bias", lb->prefix, name);
     *bias = mt_bind_vector(lb->b, path, n);
 }
 
@@ -209,7 +209,7 @@ static const float *router_norm(layer_binder *lb, mt_arena *arena)
 {
     const size_t hidden = lb->spec->hidden;
     const float *scale = vector(lb, "router.scale", hidden);
-    float *w = scale ? mt_arena_alloc(arena, hidden * sizeof *w) : NULL;
+    float *w = scale ? mt_arena_alloc(arena, hidden * sizeof(*w)) : NULL;
     for (size_t i = 0; w && i < hidden; i++)
         w[i] = scale[i] / sqrtf((float)hidden);
     return w;
@@ -226,7 +226,7 @@ static const char *router_name(layer_binder *lb)
 
 static const float *expert_bias(layer_binder *lb, const char *at, const char *name, size_t n)
 {
-    snprintf(lb->path, sizeof lb->path, "%s.experts.%s", at, name);
+    snprintf(lb->path, sizeof(lb->path), "%s.experts.%s", at, name);
     return mt_bind_vectors(lb->b, lb->path, lb->layer->moe.experts, n);
 }
 
@@ -236,7 +236,7 @@ static bool split_biases(const mt_moe_spec *moe, const float *both, mt_layer_wei
     const size_t n = moe->ffn, step = moe->woven ? 2 : 1, up = moe->woven ? 1 : n;
     if (!both)
         return true;
-    float *apart = mt_arena_alloc(arena, 2 * moe->experts * n * sizeof *apart);
+    float *apart = mt_arena_alloc(arena, 2 * moe->experts * n * sizeof(*apart));
     if (!apart)
         return mt_fail(err, MT_E_MEMORY, "no memory for the biases of %u experts", moe->experts);
     w->expert_gate_bias = apart;
@@ -252,7 +252,7 @@ static bool split_biases(const mt_moe_spec *moe, const float *both, mt_layer_wei
 static bool bind_expert_biases(layer_binder *lb, const char *at, mt_layer_weights *w, mt_arena *arena, mt_error *err)
 {
     const mt_moe_spec *moe = &lb->layer->moe;
-    snprintf(lb->path, sizeof lb->path, "%s.experts.gate_up_proj_bias", at);
+    snprintf(lb->path, sizeof(lb->path), "%s.experts.gate_up_proj_bias", at);
     if (mt_bind_has(lb->b, lb->path)) {
         w->expert_down_bias = expert_bias(lb, at, "down_proj_bias", lb->spec->hidden);
         return split_biases(moe, expert_bias(lb, at, "gate_up_proj_bias", 2 * (size_t)moe->ffn), w, arena, err);
@@ -268,7 +268,7 @@ static void bind_router(layer_binder *lb, mt_layer_weights *w, mt_arena *arena)
     const mt_tensor_names names = names_of(lb->spec, lb->layer);
     const mt_moe_spec *moe = &lb->layer->moe;
     char name[64];
-    snprintf(name, sizeof name, "%s.bias", router_name(lb));
+    snprintf(name, sizeof(name), "%s.bias", router_name(lb));
     if (moe->router_bias)
         w->router_bias = vector(lb, name, moe->experts);
     if (moe->router_norm)
@@ -285,14 +285,14 @@ static bool bind_sparse(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, 
     const mt_moe_spec *moe = &lb->layer->moe;
     const size_t experts = moe->experts, hidden = lb->spec->hidden;
     const char *mlp = names_of(lb->spec, lb->layer).mlp;
-    char at[sizeof lb->prefix + 32]; /* beside a dense MLP, the experts do not lie within it */
-    snprintf(at, sizeof at, "%s%s", lb->prefix, lb->layer->beside ? "" : mlp ? mlp : "mlp");
+    char at[sizeof(lb->prefix) + 32]; /* beside a dense MLP, the experts do not lie within it */
+    snprintf(at, sizeof(at), "%s%s", lb->prefix, lb->layer->beside ? "" : mlp ? mlp : "mlp");
     if (lb->layer->beside)
         at[strlen(at) - 1] = '\0';
     /* The router first: where it has another size, no memory is taken for as many experts as the config says. */
     if (!mt_bind_matrix(lb->b, layer_path(lb, router_name(lb)), experts, hidden, &w->router))
         return true;
-    mt_mat *mats = mt_arena_alloc(arena, 3 * experts * sizeof *mats);
+    mt_mat *mats = mt_arena_alloc(arena, 3 * experts * sizeof(*mats));
     if (!mats)
         return mt_fail(err, MT_E_MEMORY, "no memory for %zu experts", experts);
     w->expert_gate = mats;
@@ -382,7 +382,7 @@ static bool bind_vision(mt_binder *b, mt_model_spec *spec, mt_model_weights *w, 
         spec->vision = NULL;
     if (!spec->vision)
         return true;
-    w->vision = mt_arena_alloc(arena, sizeof *w->vision);
+    w->vision = mt_arena_alloc(arena, sizeof(*w->vision));
     if (!w->vision)
         return mt_fail(err, MT_E_MEMORY, "no memory for the tower");
     return mt_vision_bind(w->vision, spec->vision, b, arena, err);
@@ -410,7 +410,7 @@ static bool bind_guess(layer_binder *lb, mt_model_spec *spec, mt_model_weights *
     spec->mtp = spec->state.layers && mt_bind_has(lb->b, "mtp.fc");
     if (!spec->mtp)
         return true;
-    g->layer = mt_arena_alloc(arena, sizeof *g->layer);
+    g->layer = mt_arena_alloc(arena, sizeof(*g->layer));
     if (!g->layer)
         return mt_fail(err, MT_E_MEMORY, "no memory for a head that guesses ahead");
     mt_bind_matrix(lb->b, "mtp.fc", spec->hidden, 2 * (size_t)spec->hidden, &g->fc);
@@ -419,7 +419,7 @@ static bool bind_guess(layer_binder *lb, mt_model_spec *spec, mt_model_weights *
     g->hidden_norm = mt_bind_vector(lb->b, "mtp.pre_fc_norm_hidden", spec->hidden);
     g->norm = mt_bind_vector(lb->b, "mtp.norm", spec->hidden);
     lb->layer = &layer;
-    snprintf(lb->prefix, sizeof lb->prefix, "mtp.layers.0.");
+    snprintf(lb->prefix, sizeof(lb->prefix), "mtp.layers.0.");
     return bind_layer(lb, g->layer, arena, err);
 }
 
@@ -437,8 +437,8 @@ bool mt_drafter_bind(mt_guess_weights *w, const mt_drafter_spec *drafter, const 
                      mt_bind_cost *cost, mt_arena *arena, mt_error *err)
 {
     const mt_model_spec *spec = &drafter->model;
-    memset(w, 0, sizeof *w);
-    w->layer = mt_arena_alloc(arena, spec->layers * sizeof *w->layer);
+    memset(w, 0, sizeof(*w));
+    w->layer = mt_arena_alloc(arena, spec->layers * sizeof(*w->layer));
     if (!w->layer)
         return mt_fail(err, MT_E_MEMORY, "no memory for %u layers", spec->layers);
     layer_binder lb = {.b = mt_binder_new(checkpoint, arena), .spec = spec};
@@ -455,7 +455,7 @@ bool mt_drafter_bind(mt_guess_weights *w, const mt_drafter_spec *drafter, const 
     }
     for (size_t i = 0; ok && i < spec->layers; i++) {
         lb.layer = &spec->layer[i];
-        snprintf(lb.prefix, sizeof lb.prefix, "layers.%zu.", i);
+        snprintf(lb.prefix, sizeof(lb.prefix), "layers.%zu.", i);
         ok = bind_layer(&lb, &w->layer[i], arena, err);
     }
     return finish(lb.b, ok, cost, err);
@@ -464,8 +464,8 @@ bool mt_drafter_bind(mt_guess_weights *w, const mt_drafter_spec *drafter, const 
 bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_checkpoint *checkpoint, mt_arena *arena,
                    mt_error *err)
 {
-    memset(weights, 0, sizeof *weights);
-    weights->layer = mt_arena_alloc(arena, spec->layers * sizeof *weights->layer);
+    memset(weights, 0, sizeof(*weights));
+    weights->layer = mt_arena_alloc(arena, spec->layers * sizeof(*weights->layer));
     if (!weights->layer)
         return mt_fail(err, MT_E_MEMORY, "no memory for %u layers", spec->layers);
     layer_binder lb = {.b = mt_binder_new(checkpoint, arena), .spec = spec};
@@ -473,7 +473,7 @@ bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_chec
     bind_ends(lb.b, spec, weights);
     for (size_t i = 0; ok && i < spec->layers; i++) {
         lb.layer = &spec->layer[i];
-        snprintf(lb.prefix, sizeof lb.prefix, "layers.%zu.", i);
+        snprintf(lb.prefix, sizeof(lb.prefix), "layers.%zu.", i);
         ok = bind_layer(&lb, &weights->layer[i], arena, err);
     }
     ok = ok && bind_guess(&lb, spec, weights, arena, err);

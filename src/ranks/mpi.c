@@ -130,7 +130,7 @@ static void failed(mt_ranks *r, int code, size_t rank)
     char text[MPI_MAX_ERROR_STRING] = "", what[MPI_MAX_ERROR_STRING + 32];
     int len = 0;
     (void)MPI_Error_string(code, text, &len);
-    snprintf(what, sizeof what, "cannot be reached: %s", text);
+    snprintf(what, sizeof(what), "cannot be reached: %s", text);
     lose(r, what, rank);
 }
 
@@ -192,7 +192,7 @@ static void finish(mt_ranks *r, double seconds)
                 lose(r, "has ended", rank);
         }
         if ((double)(now - begun) * 1e-9 > seconds) {
-            snprintf(what, sizeof what, "has not answered for %.0f s", seconds);
+            snprintf(what, sizeof(what), "has not answered for %.0f s", seconds);
             lose(r, what, rank);
         }
         rest(now - begun);
@@ -236,7 +236,7 @@ void mt_ranks_reserve(mt_ranks *r, size_t floats)
     if (floats <= r->room_floats)
         return;
     mt_free(r->room);
-    r->room = mt_alloc_array(floats, sizeof *r->room);
+    r->room = mt_alloc_array(floats, sizeof(*r->room));
     r->room_floats = floats;
 }
 
@@ -258,16 +258,16 @@ void mt_ranks_share(mt_ranks *r, float *data, size_t stride, size_t cols, size_t
     const piece own = piece_of(r, data, cols, slices, m, r->own);
     assert(slices > 0 && cols % slices == 0 && (m == 1 || m * cols <= r->room_floats));
     for (size_t i = 0; m > 1 && i < m; i++)
-        memcpy(own.at + i * own.cols, data + i * stride + own.first, own.cols * sizeof *data);
+        memcpy(own.at + i * own.cols, data + i * stride + own.first, own.cols * sizeof(*data));
     begin(r);
     for (size_t rank = 0; rank < r->count; rank++) {
         const piece p = piece_of(r, data, cols, slices, m, rank);
         if (rank == r->own)
             continue;
         if (p.cols && (all || r->own == 0))
-            receive_from(r, rank, TAG_SHARE, p.at, m * p.cols * sizeof *data);
+            receive_from(r, rank, TAG_SHARE, p.at, m * p.cols * sizeof(*data));
         if (own.cols && (all || rank == 0))
-            send_to(r, rank, TAG_SHARE, own.at, m * own.cols * sizeof *data);
+            send_to(r, rank, TAG_SHARE, own.at, m * own.cols * sizeof(*data));
     }
     finish(r, r->own ? OTHERS * r->seconds : r->seconds);
     if (m == 1 || (!all && r->own > 0))
@@ -275,7 +275,7 @@ void mt_ranks_share(mt_ranks *r, float *data, size_t stride, size_t cols, size_t
     for (size_t rank = 0; rank < r->count; rank++) {
         const piece p = piece_of(r, data, cols, slices, m, rank);
         for (size_t i = 0; rank != r->own && i < m; i++)
-            memcpy(data + i * stride + p.first, p.at + i * p.cols, p.cols * sizeof *data);
+            memcpy(data + i * stride + p.first, p.at + i * p.cols, p.cols * sizeof(*data));
     }
 }
 
@@ -286,7 +286,7 @@ void mt_ranks_tell(mt_ranks *r, const uint32_t *words, size_t count)
     assert(r->own == 0);
     begin(r);
     for (size_t rank = 1; rank < r->count; rank++)
-        send_to(r, rank, TAG_TELL, words, count * sizeof *words);
+        send_to(r, rank, TAG_TELL, words, count * sizeof(*words));
     finish(r, r->seconds);
 }
 
@@ -310,11 +310,11 @@ const uint32_t *mt_ranks_hear(mt_ranks *r, size_t *count)
             rest(now - begun);
     }
     MPI_Get_count(&status, MPI_BYTE, &bytes);
-    *count = (size_t)bytes / sizeof *r->heard;
+    *count = (size_t)bytes / sizeof(*r->heard);
     if (*count > r->heard_words) {
         mt_free(r->heard);
         r->heard_words = *count + *count / 2;
-        r->heard = mt_alloc_array(r->heard_words, sizeof *r->heard);
+        r->heard = mt_alloc_array(r->heard_words, sizeof(*r->heard));
     }
     begin(r);
     receive_from(r, 0, TAG_TELL, r->heard, (size_t)bytes);
@@ -325,17 +325,17 @@ const uint32_t *mt_ranks_hear(mt_ranks *r, size_t *count)
 void mt_ranks_answer(mt_ranks *r, const mt_error *err)
 {
     begin(r);
-    send_to(r, 0, TAG_ANSWER, err, sizeof *err);
+    send_to(r, 0, TAG_ANSWER, err, sizeof(*err));
     finish(r, OTHERS * r->seconds);
 }
 
 bool mt_ranks_agree(mt_ranks *r, mt_error *err)
 {
-    mt_error *answer = mt_alloc_array(r->count, sizeof *answer);
+    mt_error *answer = mt_alloc_array(r->count, sizeof(*answer));
     bool ok = true;
     begin(r);
     for (size_t rank = 1; rank < r->count; rank++)
-        receive_from(r, rank, TAG_ANSWER, &answer[rank], sizeof *answer);
+        receive_from(r, rank, TAG_ANSWER, &answer[rank], sizeof(*answer));
     finish(r, LOAD_SECONDS);
     ok = mt_ranks_well(r, err);
     for (size_t rank = 1; ok && rank < r->count; rank++)
@@ -354,14 +354,14 @@ static void introduce(mt_ranks *r)
 {
     who *own = &r->who[r->own];
     own->pid = getpid();
-    if (gethostname(own->host, sizeof own->host - 1))
-        snprintf(own->host, sizeof own->host, "unknown");
+    if (gethostname(own->host, sizeof(own->host) - 1))
+        snprintf(own->host, sizeof(own->host), "unknown");
     begin(r);
     for (size_t rank = 0; rank < r->count; rank++) {
         if (rank == r->own)
             continue;
-        receive_from(r, rank, TAG_SHARE, &r->who[rank], sizeof *r->who);
-        send_to(r, rank, TAG_SHARE, own, sizeof *own);
+        receive_from(r, rank, TAG_SHARE, &r->who[rank], sizeof(*r->who));
+        send_to(r, rank, TAG_SHARE, own, sizeof(*own));
     }
     finish(r, LOAD_SECONDS);
     for (size_t rank = 0; r->own == 0 && rank < r->count; rank++)
@@ -379,12 +379,12 @@ bool mt_ranks_join(double seconds, mt_error *err)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &own);
     MPI_Comm_size(MPI_COMM_WORLD, &count);
-    mt_ranks *r = mt_alloc(sizeof *r);
+    mt_ranks *r = mt_alloc(sizeof(*r));
     *r = (mt_ranks){.own = (size_t)own, .count = (size_t)count, .seconds = seconds};
     pthread_mutex_init(&r->turn, NULL);
-    r->who = mt_alloc_array(r->count, sizeof *r->who);
-    r->request = mt_alloc_array(2 * r->count, sizeof *r->request);
-    r->peer = mt_alloc_array(2 * r->count, sizeof *r->peer);
+    r->who = mt_alloc_array(r->count, sizeof(*r->who));
+    r->request = mt_alloc_array(2 * r->count, sizeof(*r->request));
+    r->peer = mt_alloc_array(2 * r->count, sizeof(*r->peer));
     world = r;
     introduce(r);
     return mt_ranks_well(r, err);

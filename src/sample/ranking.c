@@ -134,7 +134,7 @@ static void sort_many(uint64_t *keys, uint64_t *spare, size_t n)
         to = swap;
     }
     if (from != keys)
-        memcpy(keys, from, n * sizeof *keys);
+        memcpy(keys, from, n * sizeof(*keys));
 }
 
 /* Of a constant number of logits and without a branch: compilers make vectors of it. */

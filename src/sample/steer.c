@@ -23,7 +23,7 @@ static void copy_allowed(float *y, const float *x, const uint32_t *allowed, size
         uint32_t bits = allowed[i / WORD_BITS];
         size_t count = n - i < WORD_BITS ? n - i : WORD_BITS;
         if (bits == UINT32_MAX) {
-            memmove(y + i, x + i, count * sizeof *y); /* y may be x */
+            memmove(y + i, x + i, count * sizeof(*y)); /* y may be x */
             continue;
         }
         for (size_t j = 0; j < count; j++)
@@ -71,7 +71,7 @@ void mt_steer(float *y, const mt_sample_row *row)
     if (row->allowed)
         copy_allowed(y, row->logits, row->allowed, row->vocab);
     else
-        memcpy(y, row->logits, row->vocab * sizeof *y);
+        memcpy(y, row->logits, row->vocab * sizeof(*y));
     if (s->only)
         copy_allowed(y, y, s->only, row->vocab);
     mask_bad(y, row);

@@ -38,7 +38,7 @@ static uint16_t to_bf16(float x)
 {
     uint32_t bits;
 
-    memcpy(&bits, &x, sizeof bits);
+    memcpy(&bits, &x, sizeof(bits));
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
@@ -47,7 +47,7 @@ static float from_bf16(uint16_t x)
     uint32_t bits = (uint32_t)x << 16;
     float value;
 
-    memcpy(&value, &bits, sizeof value);
+    memcpy(&value, &bits, sizeof(value));
     return value;
 }
 
@@ -68,7 +68,7 @@ static double normal_quantile(double p)
 
 mt_synth_filler *mt_synth_filler_new(uint64_t seed)
 {
-    mt_synth_filler *f = mt_alloc(sizeof *f);
+    mt_synth_filler *f = mt_alloc(sizeof(*f));
 
     f->seed = seed;
     for (size_t i = 0; i < QUANTILES / 2; i++) {
@@ -131,7 +131,7 @@ static void fill_codes(const mt_synth_filler *f, const mt_synth_tensor *t, uint6
 
     for (size_t i = 0; i < whole; i += 2) {
         random = word(stream, (begin + i) / 2);
-        memcpy(out + i, &random, sizeof random);
+        memcpy(out + i, &random, sizeof(random));
     }
     if (whole < count)
         out[whole] = (uint32_t)word(stream, (begin + whole) / 2);

@@ -27,7 +27,7 @@ static int nameless(void)
 #else
     char path[64];
 
-    snprintf(path, sizeof path, "%s/motet-XXXXXX", temporary());
+    snprintf(path, sizeof(path), "%s/motet-XXXXXX", temporary());
     const int fd = mkstemp(path);
     if (fd >= 0)
         unlink(path);
@@ -63,14 +63,14 @@ static bool make_folder(mt_synth_drawn *drawn, const mt_buf *config, mt_error *e
 {
     char path[128], target[32];
 
-    snprintf(drawn->dir, sizeof drawn->dir, "%s/motet-shape-XXXXXX", temporary());
+    snprintf(drawn->dir, sizeof(drawn->dir), "%s/motet-shape-XXXXXX", temporary());
     hold_signals(drawn);
     if (!mkdtemp(drawn->dir)) {
         drawn->dir[0] = '\0';
         return mt_fail(err, MT_E_IO, "no folder can be made in \"%s\": %s", temporary(), strerror(errno));
     }
-    snprintf(path, sizeof path, "%s/%s", drawn->dir, names[1]);
-    snprintf(target, sizeof target, "/dev/fd/%d", drawn->fd);
+    snprintf(path, sizeof(path), "%s/%s", drawn->dir, names[1]);
+    snprintf(target, sizeof(target), "/dev/fd/%d", drawn->fd);
     if (symlink(target, path))
         return mt_fail(err, MT_E_IO, "\"%s\" cannot be made: %s", path, strerror(errno));
     return mt_synth_write_file(drawn->dir, names[0], config, err);
@@ -104,7 +104,7 @@ void mt_synth_vanish(mt_synth_drawn *drawn)
     char path[128];
 
     for (size_t i = 0; drawn->dir[0] && i < MT_COUNT(names); i++) {
-        snprintf(path, sizeof path, "%s/%s", drawn->dir, names[i]);
+        snprintf(path, sizeof(path), "%s/%s", drawn->dir, names[i]);
         unlink(path);
     }
     if (drawn->dir[0])

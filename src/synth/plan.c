@@ -26,7 +26,7 @@ static void enter(planner *p, const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    vsnprintf(p->at, sizeof p->at, fmt, args);
+    vsnprintf(p->at, sizeof(p->at), fmt, args);
     va_end(args);
 }
 
@@ -47,11 +47,11 @@ static mt_synth_tensor *add(planner *p, const char *name, const char *suffix)
 
     if (plan->count == plan->capacity) {
         size_t grown = plan->capacity ? 2 * plan->capacity : 512;
-        plan->tensors = mt_realloc(plan->tensors, plan->capacity * sizeof *t, grown * sizeof *t);
+        plan->tensors = mt_realloc(plan->tensors, plan->capacity * sizeof(*t), grown * sizeof(*t));
         plan->capacity = grown;
     }
     t = &plan->tensors[plan->count++];
-    snprintf(t->name, sizeof t->name, "%s%s%s%s", p->at, *p->at ? "." : "", name, suffix);
+    snprintf(t->name, sizeof(t->name), "%s%s%s%s", p->at, *p->at ? "." : "", name, suffix);
     t->dtype = "BF16";
     t->element_size = 2;
     t->kind = MT_SYNTH_NORMAL;
@@ -62,7 +62,7 @@ static mt_synth_tensor *add(planner *p, const char *name, const char *suffix)
 static void set_dims(mt_synth_tensor *t, size_t ndim, const size_t *dims)
 {
     t->ndim = ndim;
-    memcpy(t->dims, dims, ndim * sizeof *dims);
+    memcpy(t->dims, dims, ndim * sizeof(*dims));
 }
 
 static void vector(planner *p, const char *name, size_t size, double mean, double spread)
@@ -96,8 +96,8 @@ static void quantised(planner *p, const char *name, size_t ndim, const size_t *d
     mt_synth_tensor *t = add(p, name, ".weight");
     uint64_t stream;
 
-    memcpy(packed, dims, ndim * sizeof *dims);
-    memcpy(groups, dims, ndim * sizeof *dims);
+    memcpy(packed, dims, ndim * sizeof(*dims));
+    memcpy(groups, dims, ndim * sizeof(*dims));
     packed[last] = dims[last] * bits / 32;
     groups[last] = dims[last] / p->layout->group;
     set_dims(t, ndim, packed);
@@ -170,9 +170,9 @@ static void separate_experts(planner *p)
 
     for (size_t i = 0; i < m->experts; i++) {
         char name[3][48];
-        snprintf(name[0], sizeof name[0], "mlp.experts.%zu.gate_proj", i);
-        snprintf(name[1], sizeof name[1], "mlp.experts.%zu.up_proj", i);
-        snprintf(name[2], sizeof name[2], "mlp.experts.%zu.down_proj", i);
+        snprintf(name[0], sizeof(name[0]), "mlp.experts.%zu.gate_proj", i);
+        snprintf(name[1], sizeof(name[1]), "mlp.experts.%zu.up_proj", i);
+        snprintf(name[2], sizeof(name[2]), "mlp.experts.%zu.down_proj", i);
         linear(p, name[0], m->moe_inter, m->hidden, 1);
         linear(p, name[1], m->moe_inter, m->hidden, 1);
         linear(p, name[2], m->hidden, m->moe_inter, residual_gain(p));
@@ -378,7 +378,7 @@ static void biased(planner *p, const char *name, size_t out, size_t in)
 {
     char bias[64];
 
-    snprintf(bias, sizeof bias, "%s.bias", name);
+    snprintf(bias, sizeof(bias), "%s.bias", name);
     dense(p, name, 2, (size_t[]){out, in}, 1 / sqrt((double)in)); /* towers are never quantised */
     vector(p, bias, out, 0, 0.02);
 }
@@ -387,9 +387,9 @@ static void layer_norm(planner *p, const char *name, size_t size)
 {
     char part[64];
 
-    snprintf(part, sizeof part, "%s.weight", name);
+    snprintf(part, sizeof(part), "%s.weight", name);
     vector(p, part, size, 1, 0.1);
-    snprintf(part, sizeof part, "%s.bias", name);
+    snprintf(part, sizeof(part), "%s.bias", name);
     vector(p, part, size, 0, 0.02);
 }
 

@@ -111,12 +111,12 @@ static bool put_header(writer *w, const shard *s)
     ok = each_tensor(w, s, visit_header, &h) && mt_buf_puts(&h.text, "}");
     while (ok && h.text.len % 8)
         ok = mt_buf_puts(&h.text, " ");
-    for (unsigned i = 0; i < sizeof length; i++)
+    for (unsigned i = 0; i < sizeof(length); i++)
         length[i] = (unsigned char)((uint64_t)h.text.len >> 8 * i);
     if (!ok)
         mt_fail(w->err, MT_E_TOO_LARGE, "the header of '%s' is too large: use smaller shards", s->path);
     else
-        ok = put(w, s, length, sizeof length) && put(w, s, h.text.data, h.text.len);
+        ok = put(w, s, length, sizeof(length)) && put(w, s, h.text.data, h.text.len);
     mt_buf_free(&h.text);
     return ok;
 }
@@ -194,9 +194,9 @@ static bool write_shards(writer *w, uint64_t shard_bytes)
     for (size_t begin = 0; ok && begin < w->plan->count;) {
         shard s = {.begin = begin, .end = shard_end(w->plan, begin, shard_bytes)};
         if (w->shards == 1)
-            snprintf(s.name, sizeof s.name, "model.safetensors");
+            snprintf(s.name, sizeof(s.name), "model.safetensors");
         else
-            snprintf(s.name, sizeof s.name, "model-%05zu-of-%05zu.safetensors", ++number, w->shards);
+            snprintf(s.name, sizeof(s.name), "model-%05zu-of-%05zu.safetensors", ++number, w->shards);
         ok = write_shard(w, &s);
         index_shard(&index, w, &s);
         begin = s.end;

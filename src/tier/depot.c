@@ -38,7 +38,7 @@
 #define LOG_NS (60000 * MS)
 #define SLOTS (1u << 18) /* of the table; 16 bytes each */
 #define PREFIX "motet:"
-enum { TAG = 32, NAME = sizeof PREFIX - 1 + 2 * MT_TIER_KEY, SENT_TOGETHER = 8 };
+enum { TAG = 32, NAME = sizeof(PREFIX) - 1 + 2 * MT_TIER_KEY, SENT_TOGETHER = 8 };
 
 typedef struct item {
     struct item *next;
@@ -74,7 +74,7 @@ struct mt_depot {
 static uint64_t *slot_of(mt_depot *r, const uint8_t key[MT_TIER_KEY])
 {
     uint64_t hash;
-    memcpy(&hash, key + 16, sizeof hash);
+    memcpy(&hash, key + 16, sizeof(hash));
     return r->known[hash & (SLOTS - 1)];
 }
 
@@ -176,8 +176,8 @@ static bool connect_to(mt_depot *r, mt_wire **wire, uint64_t until, mt_error *er
 
 static void name_of(const uint8_t key[MT_TIER_KEY], char name[NAME + 1])
 {
-    memcpy(name, PREFIX, sizeof PREFIX - 1);
-    mt_hex_text(key, MT_TIER_KEY, name + sizeof PREFIX - 1);
+    memcpy(name, PREFIX, sizeof(PREFIX) - 1);
+    mt_hex_text(key, MT_TIER_KEY, name + sizeof(PREFIX) - 1);
 }
 
 static bool add(mt_wire *w, const char *command, const uint8_t key[MT_TIER_KEY], const void *value, size_t size,
@@ -195,7 +195,7 @@ static bool add_get(mt_wire *w, const uint8_t key[MT_TIER_KEY], size_t size, mt_
 {
     char name[NAME + 1], end[24];
     name_of(key, name);
-    const size_t len = (size_t)snprintf(end, sizeof end, "%zu", size);
+    const size_t len = (size_t)snprintf(end, sizeof(end), "%zu", size);
     return mt_wire_add(w, 4, (const char *[]){"GETRANGE", name, "0", end}, (const size_t[]){8, NAME, 1, len}) ||
            mt_fail(err, MT_E_MEMORY, "there is no memory for a command");
 }
@@ -227,8 +227,8 @@ static bool exist(mt_wire *w, const uint8_t *const key[], size_t count, bool the
 
 void mt_depot_ask(mt_depot *r, const uint8_t (*key)[MT_TIER_KEY], size_t count)
 {
-    const uint8_t **unknown = mt_alloc_array(count + 1, sizeof *unknown);
-    bool *there = mt_alloc_array(count + 1, sizeof *there);
+    const uint8_t **unknown = mt_alloc_array(count + 1, sizeof(*unknown));
+    bool *there = mt_alloc_array(count + 1, sizeof(*there));
     const uint64_t until = mt_clock_ns() + ASK_NS;
     mt_error err = {0};
     size_t left = 0;
@@ -369,7 +369,7 @@ void mt_depot_write(mt_depot *r, const uint8_t key[MT_TIER_KEY], uint32_t kind, 
     pthread_mutex_unlock(&r->lock);
     if (!fits)
         return;
-    item *x = mt_alloc(sizeof *x + size);
+    item *x = mt_alloc(sizeof(*x) + size);
     memcpy(x->key, key, MT_TIER_KEY);
     x->size = size;
     mt_record_write(x->data, key, kind, part, parts, 0);
@@ -502,7 +502,7 @@ static void *write_all(void *arg)
 
 mt_depot *mt_depot_open(const mt_depot_params *params, mt_error *err)
 {
-    mt_depot *r = mt_alloc(sizeof *r);
+    mt_depot *r = mt_alloc(sizeof(*r));
     if (!mt_wire_address_read(&r->address, params->url, err)) {
         mt_free(r);
         return NULL;
@@ -510,7 +510,7 @@ mt_depot *mt_depot_open(const mt_depot_params *params, mt_error *err)
     r->queue_most = params->queue;
     r->rate = params->rate;
     r->last = &r->first;
-    r->known = mt_alloc_array(SLOTS, sizeof *r->known);
+    r->known = mt_alloc_array(SLOTS, sizeof(*r->known));
     if (params->secret) {
         r->secret = mt_alloc(params->secret_len + 1);
         memcpy(r->secret, params->secret, params->secret_len);

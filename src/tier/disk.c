@@ -100,7 +100,7 @@ static void tell_gone(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind)
 
 static void half(const uint8_t key[MT_TIER_KEY], uint64_t out[2])
 {
-    memcpy(out, key, 2 * sizeof *out);
+    memcpy(out, key, 2 * sizeof(*out));
 }
 
 static size_t home(const mt_disk *d, const uint64_t key[2])
@@ -168,7 +168,7 @@ static void name_of(uint64_t number, char name[NAME_LENGTH + 1])
 
 static file *add_file(mt_disk *d, const mt_segment *segment)
 {
-    file *f = mt_alloc(sizeof *f);
+    file *f = mt_alloc(sizeof(*f));
     f->segment = *segment;
     d->files = mt_grow(d->files, &d->file_cap, d->file_count + 1, sizeof(file *));
     d->files[d->file_count++] = f;
@@ -524,7 +524,7 @@ static bool open_folder(mt_disk *d, const char *folder, mt_error *err)
 
 mt_disk *mt_disk_open(const mt_disk_params *params, mt_error *err)
 {
-    mt_disk *d = mt_alloc(sizeof *d);
+    mt_disk *d = mt_alloc(sizeof(*d));
     d->folder = d->lock_file = -1;
     pthread_mutex_init(&d->writing, NULL);
     pthread_mutex_init(&d->lock, NULL);
@@ -537,7 +537,7 @@ mt_disk *mt_disk_open(const mt_disk_params *params, mt_error *err)
         d->most = params->entries;
         for (d->slots = 64; d->slots < d->most + d->most / 4;)
             d->slots *= 2;
-        d->table = mt_alloc_array(d->slots, sizeof *d->table);
+        d->table = mt_alloc_array(d->slots, sizeof(*d->table));
         return d;
     }
     mt_disk_close(d);

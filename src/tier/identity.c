@@ -84,7 +84,7 @@ static bool read_file(const char *path, uint8_t digest[32], mt_error *err)
     for (size_t at = 0; at < file.size; at += PIECE) {
         const size_t size = file.size - at < PIECE ? file.size - at : PIECE;
         mt_digest(next, (mt_digest_part[]){{digest, 32}, {file.data + at, size}}, 2);
-        memcpy(digest, next, sizeof next);
+        memcpy(digest, next, sizeof(next));
         mt_progress_add(&progress, size);
     }
     mt_progress_end();
@@ -113,7 +113,7 @@ static bool add_file(const char *dir, const char *name, const char *memo_path, u
     if (!known && *memo_path)
         remember(memo_path, file, digest, none.code == MT_E_TOO_LARGE);
     mt_digest(next, (mt_digest_part[]){{sum, 32}, {name, strlen(name)}, {digest, 32}}, 3);
-    memcpy(sum, next, sizeof next);
+    memcpy(sum, next, sizeof(next));
     return true;
 }
 
@@ -123,7 +123,7 @@ bool mt_identity(const char *dir, const char *memos, uint8_t out[32], mt_error *
     char path[MT_LIMIT_PATH] = "";
     mt_arena *arena = mt_arena_new(0);
     mt_shards shards;
-    mt_digest(out, (mt_digest_part[]){{what, sizeof what}}, 1);
+    mt_digest(out, (mt_digest_part[]){{what, sizeof(what)}}, 1);
     bool ok = (!memos || mt_shards_path(path, memos, "weights", err)) && mt_shards_find(&shards, dir, arena, err) &&
               add_file(dir, "config.json", path, out, err);
     for (size_t i = 0; ok && i < shards.count; i++)

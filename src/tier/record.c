@@ -39,7 +39,7 @@ void mt_record_write(uint8_t header[MT_RECORD_HEADER], const uint8_t key[MT_TIER
 {
     assert(parts > 0 && parts <= MT_TIER_PARTS);
     memset(header, 0, MT_RECORD_HEADER);
-    memcpy(header, magic, sizeof magic);
+    memcpy(header, magic, sizeof(magic));
     mt_put32(header + AT_VERSION, VERSION);
     mt_put32(header + AT_KIND, kind);
     mt_put32(header + AT_PARTS, (uint32_t)parts);
@@ -54,7 +54,7 @@ void mt_record_write(uint8_t header[MT_RECORD_HEADER], const uint8_t key[MT_TIER
 bool mt_record_read(mt_record *r, const uint8_t header[MT_RECORD_HEADER], uint64_t nonce, uint64_t most)
 {
     uint64_t size = 0;
-    if (memcmp(header, magic, sizeof magic) != 0 || mt_get32(header + AT_VERSION) != VERSION ||
+    if (memcmp(header, magic, sizeof(magic)) != 0 || mt_get32(header + AT_VERSION) != VERSION ||
         mt_get64(header + AT_NONCE) != nonce || mt_get32(header + AT_OWN) != mt_crc32c(0, header, AT_OWN))
         return false;
     *r = (mt_record){

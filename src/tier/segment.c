@@ -74,16 +74,16 @@ static bool transfer_one(int fd, bool writes, void *data, size_t size, uint64_t 
 static bool create(mt_segment *s, uint64_t number)
 {
     uint8_t header[FILE_HEADER] = {0};
-    if (getrandom(&s->nonce, sizeof s->nonce, 0) != (ssize_t)sizeof s->nonce)
+    if (getrandom(&s->nonce, sizeof(s->nonce), 0) != (ssize_t)sizeof(s->nonce))
         return false;
-    memcpy(header, file_magic, sizeof file_magic);
+    memcpy(header, file_magic, sizeof(file_magic));
     mt_put32(header + FILE_VERSION, VERSION);
     mt_put64(header + FILE_NUMBER, number);
     mt_put64(header + FILE_NONCE, s->nonce);
     mt_put32(header + FILE_SUM, mt_crc32c(0, header, FILE_SUM));
     s->number = number;
     s->end = GRAIN;
-    return transfer_one(s->fd, true, header, sizeof header, 0);
+    return transfer_one(s->fd, true, header, sizeof(header), 0);
 }
 
 bool mt_segment_create(mt_segment *s, int folder, const char *name, uint64_t number, mt_error *err)
@@ -101,11 +101,11 @@ bool mt_segment_create(mt_segment *s, int folder, const char *name, uint64_t num
 static bool read_header(mt_segment *s)
 {
     uint8_t header[FILE_HEADER];
-    if (s->end < GRAIN || !transfer_one(s->fd, false, header, sizeof header, 0))
+    if (s->end < GRAIN || !transfer_one(s->fd, false, header, sizeof(header), 0))
         return false;
     s->number = mt_get64(header + FILE_NUMBER);
     s->nonce = mt_get64(header + FILE_NONCE);
-    return memcmp(header, file_magic, sizeof file_magic) == 0 && mt_get32(header + FILE_VERSION) == VERSION &&
+    return memcmp(header, file_magic, sizeof(file_magic)) == 0 && mt_get32(header + FILE_VERSION) == VERSION &&
            mt_get32(header + FILE_SUM) == mt_crc32c(0, header, FILE_SUM);
 }
 
@@ -136,7 +136,7 @@ bool mt_segment_append(mt_segment *s, const uint8_t key[MT_TIER_KEY], uint32_t k
                        size_t parts, uint64_t *at, mt_error *err)
 {
     uint8_t header[RECORD_HEADER], zeros[GRAIN] = {0};
-    struct iovec piece[MT_TIER_PARTS + 2] = {{.iov_base = header, .iov_len = sizeof header}};
+    struct iovec piece[MT_TIER_PARTS + 2] = {{.iov_base = header, .iov_len = sizeof(header)}};
     uint64_t size = 0;
     mt_record_write(header, key, kind, part, parts, s->nonce);
     for (size_t i = 0; i < parts; i++) {
@@ -164,8 +164,8 @@ static bool understand(const mt_segment *s, const uint8_t header[RECORD_HEADER],
 bool mt_segment_next(const mt_segment *s, uint64_t *at, mt_record *record)
 {
     uint8_t header[RECORD_HEADER];
-    for (; *at + sizeof header <= s->end; *at += GRAIN) {
-        if (!transfer_one(s->fd, false, header, sizeof header, *at))
+    for (; *at + sizeof(header) <= s->end; *at += GRAIN) {
+        if (!transfer_one(s->fd, false, header, sizeof(header), *at))
             return false;
         if (understand(s, header, *at, record)) {
             *at += record->bytes;
@@ -182,7 +182,7 @@ mt_segment_result mt_segment_read(const mt_segment *s, uint64_t at, const uint8_
     struct iovec piece[MT_TIER_PARTS];
     mt_record record;
     assert(parts <= MT_TIER_PARTS);
-    if (!transfer_one(s->fd, false, header, sizeof header, at))
+    if (!transfer_one(s->fd, false, header, sizeof(header), at))
         return errno == ENODATA ? MT_SEGMENT_BROKEN : MT_SEGMENT_FAILED;
     if (!understand(s, header, at, &record))
         return MT_SEGMENT_BROKEN;

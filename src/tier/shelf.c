@@ -49,7 +49,7 @@ struct mt_shelf {
 static uint32_t *bucket_of(mt_shelf *s, const uint8_t key[MT_TIER_KEY])
 {
     uint64_t hash; /* a key is as random as a hash can be */
-    memcpy(&hash, key, sizeof hash);
+    memcpy(&hash, key, sizeof(hash));
     return &s->bucket[hash & (s->buckets - 1)];
 }
 
@@ -248,12 +248,12 @@ bool mt_shelf_read(mt_shelf *s, const uint8_t key[MT_TIER_KEY], uint32_t kind, c
 
 static void fill(mt_shelf *s)
 {
-    s->next = mt_alloc_array(s->grains, sizeof *s->next);
-    s->records = mt_alloc_array(s->most, sizeof *s->records);
+    s->next = mt_alloc_array(s->grains, sizeof(*s->next));
+    s->records = mt_alloc_array(s->most, sizeof(*s->records));
     for (s->buckets = 64; s->buckets < s->most;)
         s->buckets *= 2;
-    s->bucket = mt_alloc_array(s->buckets, sizeof *s->bucket);
-    memset(s->bucket, 0xff, s->buckets * sizeof *s->bucket);
+    s->bucket = mt_alloc_array(s->buckets, sizeof(*s->bucket));
+    memset(s->bucket, 0xff, s->buckets * sizeof(*s->bucket));
     s->free_grains = s->grains;
     s->oldest = s->newest = s->freed = s->unused = NONE;
 }
@@ -272,7 +272,7 @@ mt_shelf *mt_shelf_new(uint64_t bytes, size_t usual)
         mmap(NULL, grains * grain, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
-    mt_shelf *s = mt_alloc(sizeof *s);
+    mt_shelf *s = mt_alloc(sizeof(*s));
     s->memory = memory;
     s->grain = grain;
     s->grains = (size_t)grains;

@@ -55,7 +55,7 @@ static bool read_who(mt_wire_address *a, const char *at, size_t len)
 {
     const char *colon = memchr(at, ':', len);
     const size_t user = colon ? (size_t)(colon - at) : 0, skip = colon ? user + 1 : 0;
-    return copy(a->user, sizeof a->user, at, user) && copy(a->password, sizeof a->password, at + skip, len - skip) &&
+    return copy(a->user, sizeof(a->user), at, user) && copy(a->password, sizeof(a->password), at + skip, len - skip) &&
            decode(a->user) && decode(a->password);
 }
 
@@ -74,7 +74,7 @@ static bool read_place(mt_wire_address *a, const char *at)
 {
     const bool bracket = *at == '[';
     const size_t host = bracket ? strcspn(at, "]") : strcspn(at, ":/");
-    if (!copy(a->host, sizeof a->host, at + bracket, host - bracket) || a->host[0] == '\0' ||
+    if (!copy(a->host, sizeof(a->host), at + bracket, host - bracket) || a->host[0] == '\0' ||
         (bracket && at[host] != ']'))
         return false;
     at += host + bracket;
@@ -94,8 +94,8 @@ bool mt_wire_address_read(mt_wire_address *a, const char *url, mt_error *err)
     if (strncmp(url, "rediss://", 9) == 0)
         return mt_fail(err, MT_E_UNSUPPORTED,
                        "TLS is not spoken to a store: use redis:// to an stunnel on this machine instead of rediss://");
-    const bool ours = strncmp(url, scheme, sizeof scheme - 1) == 0;
-    const char *at = ours ? url + sizeof scheme - 1 : NULL, *sign = ours ? strrchr(at, '@') : NULL;
+    const bool ours = strncmp(url, scheme, sizeof(scheme) - 1) == 0;
+    const char *at = ours ? url + sizeof(scheme) - 1 : NULL, *sign = ours ? strrchr(at, '@') : NULL;
     if (ours && (!sign || read_who(a, at, (size_t)(sign - at))) && read_place(a, sign ? sign + 1 : at))
         return true;
     return mt_fail(err, MT_E_INVALID, "the address of a store is redis://[[user]:password@]host[:port][/database]");
@@ -203,7 +203,7 @@ static bool begin(mt_wire *w, const mt_wire_address *a, uint64_t until, mt_error
 {
     char number[16];
     int why = 0;
-    socklen_t size = sizeof why;
+    socklen_t size = sizeof(why);
     if (!w->redis || w->redis->err)
         return mt_fail(err, MT_E_IO, "the store cannot be reached: %.120s",
                        w->redis ? w->redis->errstr : "there is no memory");
@@ -212,7 +212,7 @@ static bool begin(mt_wire *w, const mt_wire_address *a, uint64_t until, mt_error
     if (getsockopt(w->redis->fd, SOL_SOCKET, SO_ERROR, &why, &size) || why)
         return mt_fail(err, MT_E_IO, "the store cannot be reached: %s", strerror(why));
     w->redis->flags |= REDIS_CONNECTED;
-    snprintf(number, sizeof number, "%d", a->database);
+    snprintf(number, sizeof(number), "%d", a->database);
     if (a->user[0] && !say(w, 3, (const char *[]){"AUTH", a->user, a->password}, until, err))
         return false;
     if (!a->user[0] && a->password[0] && !say(w, 2, (const char *[]){"AUTH", a->password}, until, err))
@@ -222,7 +222,7 @@ static bool begin(mt_wire *w, const mt_wire_address *a, uint64_t until, mt_error
 
 mt_wire *mt_wire_open(const mt_wire_address *a, uint64_t until, mt_error *err)
 {
-    mt_wire *w = mt_alloc(sizeof *w);
+    mt_wire *w = mt_alloc(sizeof(*w));
     w->redis = redisConnectNonBlock(a->host, a->port);
     if (begin(w, a, until, err))
         return w;

@@ -55,8 +55,8 @@ static const char *const guesses[] = {"mtp.", "language_model.mtp.", "model.mtp.
 const mt_tensor_info *mt_binder_find(const mt_binder *b, const char *name, const char *suffix)
 {
     char full[MT_BIND_NAME + 32];
-    int len = snprintf(full, sizeof full, "%s%s", name, suffix);
-    return len > 0 && (size_t)len < sizeof full ? mt_checkpoint_find(b->c, full) : NULL;
+    int len = snprintf(full, sizeof(full), "%s%s", name, suffix);
+    return len > 0 && (size_t)len < sizeof(full) ? mt_checkpoint_find(b->c, full) : NULL;
 }
 
 const mt_tensor_info *mt_binder_use(mt_binder *b, const char *name, const char *suffix)
@@ -77,7 +77,7 @@ void mt_binder_copied(mt_binder *b, const mt_tensor_info *t)
 bool mt_binder_any(const mt_binder *b, const char *name, const char *suffix)
 {
     char full[MT_BIND_NAME + 32];
-    snprintf(full, sizeof full, "%s%s", name, suffix);
+    snprintf(full, sizeof(full), "%s%s", name, suffix);
     size_t i = mt_checkpoint_lower(b->c, full);
     return i < mt_checkpoint_count(b->c) && strncmp(mt_checkpoint_at(b->c, i)->name, full, strlen(full)) == 0;
 }
@@ -142,14 +142,14 @@ static const char *head_name(const mt_binder *b)
 void mt_binder_name(const mt_binder *b, const char *path, char *out)
 {
     static const char head[] = "lm_head", vision[] = "vision.", projector[] = "projector.", guess[] = "mtp.";
-    if (strncmp(path, head, sizeof head - 1) == 0)
-        snprintf(out, MT_BIND_NAME, "%s%s", head_name(b), path + sizeof head - 1);
-    else if (strncmp(path, vision, sizeof vision - 1) == 0)
-        snprintf(out, MT_BIND_NAME, "%s%s", b->vision, path + sizeof vision - 1);
-    else if (strncmp(path, guess, sizeof guess - 1) == 0)
-        snprintf(out, MT_BIND_NAME, "%s%s", b->guess, path + sizeof guess - 1);
-    else if (strncmp(path, projector, sizeof projector - 1) == 0)
-        snprintf(out, MT_BIND_NAME, "%s%s", b->projector, path + sizeof projector - 1);
+    if (strncmp(path, head, sizeof(head) - 1) == 0)
+        snprintf(out, MT_BIND_NAME, "%s%s", head_name(b), path + sizeof(head) - 1);
+    else if (strncmp(path, vision, sizeof(vision) - 1) == 0)
+        snprintf(out, MT_BIND_NAME, "%s%s", b->vision, path + sizeof(vision) - 1);
+    else if (strncmp(path, guess, sizeof(guess) - 1) == 0)
+        snprintf(out, MT_BIND_NAME, "%s%s", b->guess, path + sizeof(guess) - 1);
+    else if (strncmp(path, projector, sizeof(projector) - 1) == 0)
+        snprintf(out, MT_BIND_NAME, "%s%s", b->projector, path + sizeof(projector) - 1);
     else if (path[0] == '/')
         snprintf(out, MT_BIND_NAME, "%s", path + 1);
     else
@@ -176,9 +176,9 @@ bool mt_binder_miss(mt_binder *b, const char *name, const char *wanted, const ch
     char why[400], line[800];
     va_list args;
     va_start(args, found);
-    vsnprintf(why, sizeof why, found, args);
+    vsnprintf(why, sizeof(why), found, args);
     va_end(args);
-    int len = snprintf(line, sizeof line, "\"%.160s\" wanted %s, %s", name, wanted, why);
+    int len = snprintf(line, sizeof(line), "\"%.160s\" wanted %s, %s", name, wanted, why);
     mt_log_debug("weights.missing", "%s", line);
     b->problems++;
     bool room = b->shown + 1 == b->problems && b->report.len + (size_t)len + 2 <= b->report.limit;
@@ -202,10 +202,10 @@ static float element(const mt_tensor_info *t, size_t i)
     uint16_t half;
     float value;
     if (t->dtype == MT_DTYPE_F32) {
-        memcpy(&value, t->data + 4 * i, sizeof value);
+        memcpy(&value, t->data + 4 * i, sizeof(value));
         return value;
     }
-    memcpy(&half, t->data + 2 * i, sizeof half);
+    memcpy(&half, t->data + 2 * i, sizeof(half));
     return t->dtype == MT_DTYPE_F16 ? mt_f32_from_f16(half) : mt_f32_from_bf16(half);
 }
 
@@ -232,7 +232,7 @@ static const float *bind_floats(mt_binder *b, const char *path, const uint64_t *
         mt_binder_miss(b, name, wanted, "absent");
         return NULL;
     }
-    if (t->dims != dims || memcmp(t->shape, shape, dims * sizeof *shape) != 0 || mt_dtype_size(t->dtype) == 0) {
+    if (t->dims != dims || memcmp(t->shape, shape, dims * sizeof(*shape)) != 0 || mt_dtype_size(t->dtype) == 0) {
         mt_shape_text(found, t->shape, t->dims);
         mt_binder_miss(b, t->name, wanted, "found %s %s", t->dtype_name, found);
         return NULL;
@@ -288,7 +288,7 @@ const uint32_t *mt_bind_numbers(mt_binder *b, const char *path, size_t count, si
         mt_binder_miss(b, t->name, wanted, "found %s %s", t->dtype_name, found);
         return NULL;
     }
-    uint32_t *out = mt_binder_copy(b, count * sizeof *out);
+    uint32_t *out = mt_binder_copy(b, count * sizeof(*out));
     for (size_t i = 0; i < count && out && !b->headers_only; i++) {
         const uint64_t value = whole(t, i, wide ? 8 : 4);
         if (value >= limit) {
@@ -309,7 +309,7 @@ const float *mt_bind_vectors(mt_binder *b, const char *path, size_t count, size_
 static const float *convert_conv(mt_binder *b, const mt_tensor_info *t, size_t channels, size_t taps)
 {
     const uint64_t start = mt_clock_ns();
-    float *out = mt_binder_copy(b, channels * taps * sizeof *out);
+    float *out = mt_binder_copy(b, channels * taps * sizeof(*out));
     for (size_t i = 0; i < channels * taps && out && !b->headers_only; i++)
         out[i % taps * channels + i / taps] = element(t, i);
     mt_binder_copied(b, t);
@@ -400,7 +400,7 @@ static bool tell(const mt_binder *b, mt_error *err)
         return true;
     char more[48] = "";
     if (b->problems > b->shown)
-        snprintf(more, sizeof more, "%sand %zu more", b->shown ? "; " : "", b->problems - b->shown);
+        snprintf(more, sizeof(more), "%sand %zu more", b->shown ? "; " : "", b->problems - b->shown);
     return mt_fail(
         err, MT_E_INVALID,
         "\"%.150s\" does not hold the %zu tensor%s its config.json calls for: %s%s; download it again, or check that "

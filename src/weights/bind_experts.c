@@ -196,7 +196,7 @@ static bool bind_each(const layer *l)
                      {plain ? "w2" : "down_proj", l->hidden, l->inner, &l->down[e]}};
         for (size_t p = 0; p < MT_COUNT(parts); p++) {
             char name[MT_BIND_NAME];
-            snprintf(name, sizeof name, "%.*s.%zu.%s", (int)(MT_BIND_NAME - 64), l->name, e, parts[p].part);
+            snprintf(name, sizeof(name), "%.*s.%zu.%s", (int)(MT_BIND_NAME - 64), l->name, e, parts[p].part);
             ok = mt_bind_module(l->b, name, 0, parts[p].n, parts[p].k, parts[p].out) && ok;
         }
     }
@@ -209,7 +209,7 @@ static bool bind_layout(layer *l, const char *path)
     char base[MT_BIND_NAME];
     mt_binder_name(l->b, path, base);
     for (size_t s = 0; s < MT_COUNT(stems); s++) {
-        snprintf(l->name, sizeof l->name, "%.*s.%s", (int)(MT_BIND_NAME - 64), base, stems[s]);
+        snprintf(l->name, sizeof(l->name), "%.*s.%s", (int)(MT_BIND_NAME - 64), base, stems[s]);
         if (mt_binder_any(l->b, l->name, ".0."))
             return bind_each(l);
         if (mt_binder_any(l->b, l->name, ".gate_up_proj"))
@@ -218,8 +218,8 @@ static bool bind_layout(layer *l, const char *path)
             return bind_stacked(l);
     }
     char wanted[MT_SHAPE_TEXT];
-    snprintf(wanted, sizeof wanted, "%zu experts of [%zu, %zu]", l->experts, l->inner, l->hidden);
-    snprintf(l->name, sizeof l->name, "%.*s.experts", (int)(MT_BIND_NAME - 64), base);
+    snprintf(wanted, sizeof(wanted), "%zu experts of [%zu, %zu]", l->experts, l->inner, l->hidden);
+    snprintf(l->name, sizeof(l->name), "%.*s.experts", (int)(MT_BIND_NAME - 64), base);
     return mt_binder_miss(l->b, l->name, wanted, "absent");
 }
 
@@ -234,8 +234,8 @@ bool mt_bind_experts(mt_binder *b, const char *path, size_t experts, size_t hidd
                .gate = gate,
                .up = up,
                .down = down};
-    memset(gate, 0, experts * sizeof *gate);
-    memset(up, 0, experts * sizeof *up);
-    memset(down, 0, experts * sizeof *down);
+    memset(gate, 0, experts * sizeof(*gate));
+    memset(up, 0, experts * sizeof(*up));
+    memset(down, 0, experts * sizeof(*down));
     return bind_layout(&l, path);
 }

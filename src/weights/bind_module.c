@@ -198,7 +198,7 @@ static bool bind_packed(const wish *w, const mt_tensor_info *t, mt_mat *out)
 bool mt_bind_module(mt_binder *b, const char *name, size_t stack, size_t n, size_t k, mt_mat *out)
 {
     wish w = {.b = b, .name = name, .stack = stack, .n = n, .k = k};
-    memset(out, 0, sizeof *out);
+    memset(out, 0, sizeof(*out));
     const mt_tensor_info *t = mt_binder_use(b, name, ".weight");
     if (!t)
         t = mt_binder_use(b, name, "");

@@ -49,7 +49,7 @@ static bool unpack(mt_binder *b, const char *name, const reorder *r, mt_mat *out
         *out = mt_mat_plain(MT_DTYPE_F32, packed.w, r->n, r->k);
         return true;
     }
-    float *to = mt_binder_copy(b, r->n * r->k * sizeof *to), *row = mt_alloc_array(r->k, sizeof *row);
+    float *to = mt_binder_copy(b, r->n * r->k * sizeof(*to)), *row = mt_alloc_array(r->k, sizeof(*row));
     for (size_t i = 0; to && i < r->n; i++) {
         mt_row_f32_portable(row, &packed, i);
         for (size_t j = 0; j < r->k; j++)
@@ -62,7 +62,7 @@ static bool unpack(mt_binder *b, const char *name, const reorder *r, mt_mat *out
 
 static bool has_shape(const mt_tensor_info *t, const uint64_t *shape, unsigned dims)
 {
-    return t->dims == dims && memcmp(t->shape, shape, dims * sizeof *shape) == 0;
+    return t->dims == dims && memcmp(t->shape, shape, dims * sizeof(*shape)) == 0;
 }
 
 static bool miss(mt_binder *b, const char *name, const uint64_t *shape, unsigned dims, const mt_tensor_info *t)
@@ -90,7 +90,7 @@ bool mt_bind_patches(mt_binder *b, const char *path, size_t n, size_t channels, 
                    flat[] = {n, channels * frames * side * side};
     const mt_tensor_info *t = find(b, path, name);
     const size_t k = channels * frames * side * side;
-    memset(out, 0, sizeof *out);
+    memset(out, 0, sizeof(*out));
     if (mt_binder_find(b, name, ".scales"))
         return unpack(b, name, &(reorder){.n = n, .k = k, .channels = channels, .inner = k / channels}, out);
     if (!t || mt_dtype_size(t->dtype) == 0)
@@ -109,7 +109,7 @@ bool mt_bind_planes(mt_binder *b, const char *path, size_t first, size_t second,
     char name[MT_BIND_NAME];
     const uint64_t shape[] = {first, second, k};
     const mt_tensor_info *t = find(b, path, name);
-    memset(out, 0, sizeof *out);
+    memset(out, 0, sizeof(*out));
     if (!t || mt_dtype_size(t->dtype) == 0 || !has_shape(t, shape, 3))
         return miss(b, name, shape, 3, t);
     *out = mt_mat_plain(t->dtype, t->data, first * second, k);
@@ -119,7 +119,7 @@ bool mt_bind_planes(mt_binder *b, const char *path, size_t first, size_t second,
 const float *mt_bind_first_rows(mt_binder *b, const mt_mat *one, const mt_mat *other)
 {
     const size_t n = one->k;
-    float *sum = mt_binder_copy(b, n * sizeof *sum), *row = mt_alloc_array(n, sizeof *row);
+    float *sum = mt_binder_copy(b, n * sizeof(*sum)), *row = mt_alloc_array(n, sizeof(*row));
     for (size_t m = 0; sum && !b->headers_only && m < 2; m++) {
         const mt_mat *from = m ? other : one;
         if (from->n == 0)
@@ -137,7 +137,7 @@ bool mt_bind_transposed(mt_binder *b, const char *path, size_t n, size_t k, mt_m
     char name[MT_BIND_NAME];
     const uint64_t shape[] = {k, n};
     const mt_tensor_info *t = find(b, path, name);
-    memset(out, 0, sizeof *out);
+    memset(out, 0, sizeof(*out));
     if (!t || mt_dtype_size(t->dtype) == 0 || !has_shape(t, shape, 2))
         return miss(b, name, shape, 2, t);
     return copy(b, t, &(reorder){.n = n, .k = k, .transposed = true}, out);

@@ -14,7 +14,7 @@ static bool ends_with(const char *s, size_t len, const char *suffix)
 static const mt_tensor_info *sibling(const mt_checkpoint *c, const char *name, size_t stem, const char *suffix)
 {
     char full[MT_LIMIT_TENSOR_NAME + 32];
-    snprintf(full, sizeof full, "%.*s%s", (int)stem, name, suffix);
+    snprintf(full, sizeof(full), "%.*s%s", (int)stem, name, suffix);
     return mt_checkpoint_find(c, full);
 }
 
@@ -49,7 +49,7 @@ static uint64_t packed_columns(const mt_checkpoint *c, const mt_quant *q, const 
     size_t len = strlen(t->name), stem = ends_with(t->name, len, ".weight") ? len - strlen(".weight") : len;
     const mt_tensor_info *scales = t->dtype == MT_DTYPE_U32 ? sibling(c, t->name, stem, ".scales") : NULL;
     char path[MT_LIMIT_TENSOR_NAME + 1];
-    snprintf(path, sizeof path, "%.*s", (int)stem, t->name);
+    snprintf(path, sizeof(path), "%.*s", (int)stem, t->name);
     if (!scales || !mt_quant_resolve(q, path, t, scales, 0, p))
         return 0;
     return scales->shape[scales->dims - 1] * p->group;
@@ -75,16 +75,16 @@ static void label_plain(const mt_checkpoint *c, const mt_tensor_info *t, mt_cens
     kind->quantised = t->dtype == MT_DTYPE_F8_E4M3;
     if (kind->quantised)
         label = has_one_scale(c, t) ? "fp8 with one scale a matrix" : "fp8 in 128 x 128 blocks";
-    snprintf(kind->label, sizeof kind->label, "%s", label);
+    snprintf(kind->label, sizeof(kind->label), "%s", label);
 }
 
 static void label_packed(mt_quant_params p, mt_census_kind *kind)
 {
     kind->quantised = true;
     if (p.format == MT_FORMAT_AFFINE)
-        snprintf(kind->label, sizeof kind->label, "affine %u-bit group %u", p.bits, p.group);
+        snprintf(kind->label, sizeof(kind->label), "affine %u-bit group %u", p.bits, p.group);
     else
-        snprintf(kind->label, sizeof kind->label, "%s", mt_format_name(p.format));
+        snprintf(kind->label, sizeof(kind->label), "%s", mt_format_name(p.format));
 }
 
 /* The kind of one tensor, with its own counts. */
@@ -113,7 +113,7 @@ static void add_kind(mt_census *out, const mt_census_kind *kind)
         i++;
     if (i == MT_CENSUS_KINDS) {
         i--;
-        snprintf(out->kind[i].label, sizeof out->kind[i].label, "of other kinds");
+        snprintf(out->kind[i].label, sizeof(out->kind[i].label), "of other kinds");
     } else if (i == out->count) {
         out->kind[out->count++] = *kind;
         return;
@@ -135,7 +135,7 @@ static int by_weight(const void *a, const void *b)
 
 void mt_census_make(mt_census *out, const mt_checkpoint *c, const mt_quant *q)
 {
-    memset(out, 0, sizeof *out);
+    memset(out, 0, sizeof(*out));
     for (size_t i = 0; i < mt_checkpoint_count(c); i++) {
         const mt_tensor_info *t = mt_checkpoint_at(c, i);
         if (is_companion(c, t))
@@ -144,14 +144,14 @@ void mt_census_make(mt_census *out, const mt_checkpoint *c, const mt_quant *q)
         out->parameters += kind.parameters;
         if (t->dtype == MT_DTYPE_OTHER) {
             out->unread++;
-            snprintf(out->unread_dtype, sizeof out->unread_dtype, "%s", t->dtype_name);
+            snprintf(out->unread_dtype, sizeof(out->unread_dtype), "%s", t->dtype_name);
         }
         if (t->dims >= 2)
             add_kind(out, &kind);
         if (ends_with(t->name, strlen(t->name), "embed_tokens.weight"))
-            snprintf(out->embedding, sizeof out->embedding, "%s", kind.label);
+            snprintf(out->embedding, sizeof(out->embedding), "%s", kind.label);
     }
-    qsort(out->kind, out->count, sizeof *out->kind, by_weight);
+    qsort(out->kind, out->count, sizeof(*out->kind), by_weight);
 }
 
 void mt_census_summary(const mt_census *census, mt_buf *out)

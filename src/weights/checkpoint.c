@@ -195,7 +195,7 @@ const mt_config *mt_checkpoint_config(const mt_checkpoint *c)
 const mt_tensor_info *mt_checkpoint_find(const mt_checkpoint *c, const char *name)
 {
     mt_tensor_info key = {.name = name};
-    return bsearch(&key, c->tensors, c->count, sizeof key, by_name);
+    return bsearch(&key, c->tensors, c->count, sizeof(key), by_name);
 }
 
 size_t mt_checkpoint_lower(const mt_checkpoint *c, const char *name)

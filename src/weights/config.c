@@ -68,16 +68,16 @@ static void wrap(mt_config *c, mt_arena *arena)
         objects += json_is_object(value) ? 1 : 0;
     if (objects == 0)
         return;
-    c->children = mt_arena_alloc(arena, objects * sizeof *c->children);
+    c->children = mt_arena_alloc(arena, objects * sizeof(*c->children));
     json_object_foreach(object, key, value) {
         if (!json_is_object(value))
             continue;
-        mt_config *sub = mt_arena_alloc(arena, sizeof *sub);
+        mt_config *sub = mt_arena_alloc(arena, sizeof(*sub));
         *sub = (mt_config){.object = value, .parent = c, .key = key};
         c->children[c->count++] = (child){.key = key, .config = sub};
         wrap(sub, arena);
     }
-    qsort(c->children, c->count, sizeof *c->children, by_key);
+    qsort(c->children, c->count, sizeof(*c->children), by_key);
 }
 
 /* Python writes NaN and Infinity where jansson stops. */
@@ -112,7 +112,7 @@ mt_config *mt_config_parse(const char *text, size_t len, mt_error *err)
     json_t *root = load(text, len, err);
     if (!root)
         return NULL;
-    mt_config *c = mt_alloc(sizeof *c);
+    mt_config *c = mt_alloc(sizeof(*c));
     c->root = root;
     c->object = root;
     c->arena = mt_arena_new(0);
@@ -157,7 +157,7 @@ static const json_t *get(const mt_config *c, const char *key)
 const mt_config *mt_config_object(const mt_config *c, const char *key)
 {
     child wanted = {.key = key};
-    const child *found = c->count ? bsearch(&wanted, c->children, c->count, sizeof wanted, by_key) : NULL;
+    const child *found = c->count ? bsearch(&wanted, c->children, c->count, sizeof(wanted), by_key) : NULL;
     return found ? found->config : NULL;
 }
 
@@ -224,11 +224,11 @@ static bool fail_range(const mt_config *c, const char *key, const json_t *value,
                        double max, mt_error *err)
 {
     char path[256] = "", found[80], range[80];
-    path_of(c, path, sizeof path);
-    say_range(range, sizeof range, kind, min, max);
+    path_of(c, path, sizeof(path));
+    say_range(range, sizeof(range), kind, min, max);
     if (!value)
         return mt_fail(err, MT_E_INVALID, "the config has no \"%s%s\"; it must be %s", path, key, range);
-    quote(value, found, sizeof found);
+    quote(value, found, sizeof(found));
     return mt_fail(err, MT_E_INVALID, "the config's \"%s%s\" is %s; it must be %s", path, key, found, range);
 }
 

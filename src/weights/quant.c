@@ -137,12 +137,12 @@ static const mt_config *find_override(const mt_config *table, const char *path)
 {
     static const char lead[] = "language_model.";
     const mt_config *found = mt_config_object(table, path);
-    if (!found && strncmp(path, lead, sizeof lead - 1) == 0)
-        return mt_config_object(table, path + sizeof lead - 1);
+    if (!found && strncmp(path, lead, sizeof(lead) - 1) == 0)
+        return mt_config_object(table, path + sizeof(lead) - 1);
     if (!found) {
-        char longer[MT_LIMIT_TENSOR_NAME + sizeof lead];
-        int len = snprintf(longer, sizeof longer, "%s%s", lead, path);
-        found = len > 0 && (size_t)len < sizeof longer ? mt_config_object(table, longer) : NULL;
+        char longer[MT_LIMIT_TENSOR_NAME + sizeof(lead)];
+        int len = snprintf(longer, sizeof(longer), "%s%s", lead, path);
+        found = len > 0 && (size_t)len < sizeof(longer) ? mt_config_object(table, longer) : NULL;
     }
     return found;
 }

@@ -235,7 +235,7 @@ static bool append(header *h, const mt_tensor_info *t)
     mt_safetensors *f = h->file;
     if (f->count == MT_LIMIT_TENSORS)
         return mt_fail(h->err, MT_E_TOO_LARGE, "the header names more than %d tensors", MT_LIMIT_TENSORS);
-    f->tensors = mt_grow(f->tensors, &f->cap, f->count + 1, sizeof *f->tensors);
+    f->tensors = mt_grow(f->tensors, &f->cap, f->count + 1, sizeof(*f->tensors));
     f->tensors[f->count++] = *t;
     return true;
 }
@@ -325,13 +325,13 @@ static bool check_unique(header *h)
 /* Two names for the same bytes are refused as well: no writer makes them, and a header that does is not trusted. */
 static bool check_apart(header *h)
 {
-    const mt_tensor_info **order = mt_alloc((h->file->count + 1) * sizeof *order);
+    const mt_tensor_info **order = mt_alloc((h->file->count + 1) * sizeof(*order));
     size_t count = 0;
     for (size_t i = 0; i < h->file->count; i++) {
         if (h->file->tensors[i].bytes > 0)
             order[count++] = &h->file->tensors[i];
     }
-    qsort(order, count, sizeof *order, by_place);
+    qsort(order, count, sizeof(*order), by_place);
     bool ok = true;
     for (size_t i = 1; i < count && ok; i++) {
         const mt_tensor_info *a = order[i - 1], *b = order[i];
@@ -354,7 +354,7 @@ static uint64_t little_endian(const uint8_t *p)
 static bool header_length(const uint8_t *data, size_t size, uint64_t *length, mt_error *err)
 {
     static const char pointer[] = "version https://git-lfs";
-    if (size >= sizeof pointer && memcmp(data, pointer, sizeof pointer - 1) == 0)
+    if (size >= sizeof(pointer) && memcmp(data, pointer, sizeof(pointer) - 1) == 0)
         return mt_fail(err, MT_E_INVALID, "the file is a git-lfs pointer, not the weights; run \"git lfs pull\"");
     if (size < 8)
         return mt_fail(err, MT_E_INVALID, "the file is truncated: it has %zu bytes, fewer than a header; " DOWNLOAD,
@@ -383,13 +383,13 @@ static bool parse(mt_safetensors *file, const uint8_t *data, size_t size, mt_err
     if (!ok)
         return false;
     if (file->count > 1)
-        qsort(file->tensors, file->count, sizeof *file->tensors, by_name);
+        qsort(file->tensors, file->count, sizeof(*file->tensors), by_name);
     return check_unique(&h) && check_apart(&h);
 }
 
 static mt_safetensors *file_new(void)
 {
-    mt_safetensors *file = mt_alloc(sizeof *file);
+    mt_safetensors *file = mt_alloc(sizeof(*file));
     file->strings = mt_arena_new(0);
     return file;
 }
@@ -442,5 +442,5 @@ const mt_tensor_info *mt_safetensors_at(const mt_safetensors *file, size_t i)
 const mt_tensor_info *mt_safetensors_find(const mt_safetensors *file, const char *name)
 {
     mt_tensor_info key = {.name = name};
-    return file->count ? bsearch(&key, file->tensors, file->count, sizeof key, by_name) : NULL;
+    return file->count ? bsearch(&key, file->tensors, file->count, sizeof(key), by_name) : NULL;
 }

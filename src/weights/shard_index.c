@@ -61,7 +61,7 @@ static bool read_pair(index_reader *r)
         return mt_fail(r->err, MT_E_INVALID, "it has a tensor name that no safetensors file can hold");
     if (r->count == MT_LIMIT_TENSORS)
         return mt_fail(r->err, MT_E_TOO_LARGE, "it names more than %d tensors", MT_LIMIT_TENSORS);
-    r->entries = mt_grow(r->entries, &r->cap, r->count + 1, sizeof *r->entries);
+    r->entries = mt_grow(r->entries, &r->cap, r->count + 1, sizeof(*r->entries));
     entry *e = &r->entries[r->count++];
     e->tensor = keep(r);
     if (mt_json_next(&r->json) != MT_JSON_STRING)
@@ -106,11 +106,11 @@ static bool read_index(index_reader *r)
 /* The files of the entries, each once, and the entries with numbers instead of names. */
 static bool resolve_index(index_reader *r, mt_shards *out)
 {
-    const char **names = mt_alloc(r->count * sizeof *names);
+    const char **names = mt_alloc(r->count * sizeof(*names));
     size_t count = 0;
     for (size_t i = 0; i < r->count; i++)
         names[i] = r->entries[i].file;
-    qsort(names, r->count, sizeof *names, by_string);
+    qsort(names, r->count, sizeof(*names), by_string);
     for (size_t i = 0; i < r->count; i++) {
         if (count == 0 || strcmp(names[count - 1], names[i]) != 0)
             names[count++] = names[i];
@@ -119,11 +119,11 @@ static bool resolve_index(index_reader *r, mt_shards *out)
               mt_fail(r->err, MT_E_TOO_LARGE, "it names %zu shards; at most %d are read", count, MT_LIMIT_SHARDS);
     if (ok) {
         out->count = count;
-        out->names = mt_arena_alloc(r->arena, count * sizeof *names);
-        memcpy(out->names, names, count * sizeof *names);
-        mt_shard_entry *entries = mt_arena_alloc(r->arena, r->count * sizeof *entries);
+        out->names = mt_arena_alloc(r->arena, count * sizeof(*names));
+        memcpy(out->names, names, count * sizeof(*names));
+        mt_shard_entry *entries = mt_arena_alloc(r->arena, r->count * sizeof(*entries));
         for (size_t i = 0; i < r->count; i++) {
-            const char **found = bsearch(&r->entries[i].file, names, count, sizeof *names, by_string);
+            const char **found = bsearch(&r->entries[i].file, names, count, sizeof(*names), by_string);
             entries[i] = (mt_shard_entry){.tensor = r->entries[i].tensor, .shard = (size_t)(found - names)};
         }
         out->entries = entries;

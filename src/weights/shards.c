@@ -47,9 +47,9 @@ static bool list_folder(mt_shards *out, const char *dir, const char *suffix, mt_
     closedir(d);
     if (!ok || count == 0)
         return ok;
-    qsort(names, count, sizeof *names, by_string);
-    out->names = mt_arena_alloc(arena, count * sizeof *names);
-    memcpy(out->names, names, count * sizeof *names);
+    qsort(names, count, sizeof(*names), by_string);
+    out->names = mt_arena_alloc(arena, count * sizeof(*names));
+    memcpy(out->names, names, count * sizeof(*names));
     out->count = count;
     return true;
 }
@@ -58,15 +58,15 @@ static bool list_folder(mt_shards *out, const char *dir, const char *suffix, mt_
 static bool numbered(const char *name, size_t *stem, unsigned *total)
 {
     static const char pattern[] = "-00001-of-00001" SUFFIX;
-    char again[sizeof pattern];
+    char again[sizeof(pattern)];
     unsigned number = 0;
     size_t len = strlen(name);
-    if (len < sizeof pattern)
+    if (len < sizeof(pattern))
         return false;
-    *stem = len - (sizeof pattern - 1);
+    *stem = len - (sizeof(pattern) - 1);
     if (sscanf(name + *stem, "-%5u-of-%5u", &number, total) != 2 || number > 99999 || *total > 99999)
         return false;
-    snprintf(again, sizeof again, "-%05u-of-%05u" SUFFIX, number % 100000, *total % 100000);
+    snprintf(again, sizeof(again), "-%05u-of-%05u" SUFFIX, number % 100000, *total % 100000);
     return strcmp(again, name + *stem) == 0;
 }
 
@@ -92,8 +92,8 @@ static bool expect_siblings(mt_shards *s, mt_arena *arena, mt_error *err)
             names[count++] = s->names[i];
         }
     }
-    s->names = mt_arena_alloc(arena, count * sizeof *names);
-    memcpy(s->names, names, count * sizeof *names);
+    s->names = mt_arena_alloc(arena, count * sizeof(*names));
+    memcpy(s->names, names, count * sizeof(*names));
     s->count = count;
     return true;
 }
@@ -136,7 +136,7 @@ static bool check_present(const mt_shards *s, const char *dir, mt_error *err)
     }
     char more[40] = "";
     if (missing > shown)
-        snprintf(more, sizeof more, " and %zu more", missing - shown);
+        snprintf(more, sizeof(more), " and %zu more", missing - shown);
     if (missing > 0)
         mt_fail(err, MT_E_NOT_FOUND, "\"%.300s\" lacks %zu of its %zu shards: %s%s; download them too", dir, missing,
                 s->count, list.data ? list.data : "", more);
@@ -163,8 +163,8 @@ static void add_side_file(mt_shards *s, const char *dir, mt_arena *arena)
             listed |= strcmp(s->names[i], sides[k]) == 0;
         if (listed || !exists(dir, sides[k]))
             continue;
-        const char **names = mt_arena_alloc(arena, (s->count + 1) * sizeof *names);
-        memcpy(names, s->names, s->count * sizeof *names);
+        const char **names = mt_arena_alloc(arena, (s->count + 1) * sizeof(*names));
+        memcpy(names, s->names, s->count * sizeof(*names));
         names[s->count++] = sides[k];
         s->names = names;
         return;
@@ -184,7 +184,7 @@ static bool find(mt_shards *out, const char *dir, mt_arena *arena, mt_error *err
     }
     if (single) {
         static const char *only = SINGLE;
-        *out = (mt_shards){.names = mt_arena_alloc(arena, sizeof only), .count = 1};
+        *out = (mt_shards){.names = mt_arena_alloc(arena, sizeof(only)), .count = 1};
         out->names[0] = only;
         return true;
     }

@@ -72,7 +72,7 @@ void fake_cuda_set(const char *settings)
     configured = true;
     for (size_t i = 0; i < MT_COUNT(counters); i++)
         counters[i].calls = 0;
-    snprintf(words, sizeof words, "%s", settings ? settings : "");
+    snprintf(words, sizeof(words), "%s", settings ? settings : "");
     for (char *word = strtok_r(words, ",", &save); word; word = strtok_r(NULL, ",", &save))
         set_one(word);
 }
@@ -108,12 +108,12 @@ void fake_noted(const char *what, const char *kernel)
     size_t i = 0;
     if (!launches[0])
         return;
-    snprintf(line, sizeof line, "%s %s", what, kernel);
+    snprintf(line, sizeof(line), "%s %s", what, kernel);
     while (i < MT_COUNT(known) && known[i][0] && strcmp(known[i], line) != 0)
         i++;
     if (i == MT_COUNT(known) || known[i][0])
         return;
-    snprintf(known[i], sizeof known[i], "%s", line);
+    snprintf(known[i], sizeof(known[i]), "%s", line);
     FILE *f = fopen(launches, "a");
     if (!f)
         fake_broken("MOTET_FAKE_CUDA", "%s cannot be written", launches);
@@ -255,7 +255,7 @@ FAKE_API CUresult cuGetErrorString(CUresult code, const char **text)
 {
     static char said[40];
     FAKE_CALL(false);
-    snprintf(said, sizeof said, "fault %d on purpose", code);
+    snprintf(said, sizeof(said), "fault %d on purpose", code);
     *text = error ? NULL : said;
     return error;
 }

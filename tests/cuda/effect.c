@@ -30,7 +30,7 @@ static void one_token(const mt_cuda_short *p, uint32_t rows)
         fake_memory_written(at);
         list[0] = 1;
         list[2] = 40 + i % 8;
-        memcpy(&list[3], &logit, sizeof logit);
+        memcpy(&list[3], &logit, sizeof(logit));
     }
 }
 
@@ -38,12 +38,12 @@ void fake_effect(const fake_launch *launch)
 {
     if (strcmp(launch->kernel, "mtk_shortlist") == 0 && launch->size == sizeof(mt_cuda_short)) {
         mt_cuda_short p;
-        memcpy(&p, launch->parameter, sizeof p);
+        memcpy(&p, launch->parameter, sizeof(p));
         one_token(&p, launch->grid[0]);
     }
     if (strcmp(launch->kernel, "mtk_finite") == 0 && launch->size == sizeof(mt_cuda_rows)) {
         mt_cuda_rows p;
-        memcpy(&p, launch->parameter, sizeof p);
+        memcpy(&p, launch->parameter, sizeof(p));
         all_finite(&p);
     }
 }

@@ -35,7 +35,7 @@ static void add(pieces *list, uint64_t at, size_t bytes)
 {
     if (list->count == list->room) {
         list->room = list->room ? 2 * list->room : 64;
-        list->piece = realloc(list->piece, list->room * sizeof *list->piece);
+        list->piece = realloc(list->piece, list->room * sizeof(*list->piece));
     }
     list->piece[list->count++] = (piece){at, bytes, true, fake_context()};
 }

@@ -79,7 +79,7 @@ static void add(works *list, const work *w)
 {
     if (list->count == list->room) {
         list->room = list->room ? 2 * list->room : 64;
-        list->work = realloc(list->work, list->room * sizeof *list->work);
+        list->work = realloc(list->work, list->room * sizeof(*list->work));
     }
     work *to = &list->work[list->count++];
     *to = *w;
@@ -102,7 +102,7 @@ static void check_parameters(const char *call, const work *w)
 {
     for (size_t at = 0; at + sizeof(uint64_t) <= w->size; at += sizeof(uint64_t)) {
         uint64_t word;
-        memcpy(&word, (const char *)w->parameter + at, sizeof word);
+        memcpy(&word, (const char *)w->parameter + at, sizeof(word));
         if (fake_memory_ours(word) && !fake_memory_has(word, 0))
             fake_broken(call, "%s is given %#llx (at byte %zu), which is not allocated any more", w->function->name,
                         (unsigned long long)word, at);
@@ -161,7 +161,7 @@ static void run_to(CUstream stream, uint64_t pieces)
         free(w->work[done].parameter);
     }
     if (done)
-        memmove(w->work, w->work + done, (w->count - done) * sizeof *w->work);
+        memmove(w->work, w->work + done, (w->count - done) * sizeof(*w->work));
     w->count -= done;
     if (w->count == 0)
         clear(w);
@@ -463,7 +463,7 @@ FAKE_API CUresult cuModuleLoadData(CUmodule *module, const void *image)
         return error;
     if (!image)
         fake_broken(__func__, "there is no image");
-    *module = calloc(1, sizeof **module);
+    *module = calloc(1, sizeof(**module));
     (*module)->context = fake_context();
     (*module)->next = modules;
     modules = *module;
@@ -501,10 +501,10 @@ FAKE_API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, con
     find_module(__func__, module);
     if (error)
         return error;
-    if (strncmp(name, "mtk_", 4) != 0 || strlen(name) >= sizeof module->functions->name)
+    if (strncmp(name, "mtk_", 4) != 0 || strlen(name) >= sizeof(module->functions->name))
         return NOT_FOUND;
     fake_noted("has", name);
-    *function = calloc(1, sizeof **function);
+    *function = calloc(1, sizeof(**function));
     strncpy((*function)->name, name, sizeof(*function)->name - 1);
     (*function)->module = module;
     (*function)->shared = 48 << 10;
@@ -556,8 +556,8 @@ FAKE_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function,
     work w = {.kind = LAUNCH, .function = function, .parameter = extra[1], .size = *(size_t *)extra[3]};
     if (w.size > PARAMETER)
         fake_broken(__func__, "%s has %zu bytes of parameters", function->name, w.size);
-    memcpy(w.grid, c->grid, sizeof w.grid);
-    memcpy(w.block, c->block, sizeof w.block);
+    memcpy(w.grid, c->grid, sizeof(w.grid));
+    memcpy(w.block, c->block, sizeof(w.block));
     check_parameters(__func__, &w);
     fake_noted("ran", function->name);
     if (!error)
@@ -575,7 +575,7 @@ FAKE_API CUresult cuStreamBeginCapture_v2(CUstream stream, int mode)
     if (stream->capture)
         fake_broken(__func__, "the stream is captured already");
     if (!error)
-        stream->capture = calloc(1, sizeof *stream->capture);
+        stream->capture = calloc(1, sizeof(*stream->capture));
     return error;
 }
 
@@ -612,7 +612,7 @@ FAKE_API CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, 
     (void)flags;
     if (error)
         return error;
-    *exec = calloc(1, sizeof **exec);
+    *exec = calloc(1, sizeof(**exec));
     for (size_t i = 0; i < graph->works.count; i++)
         add(&(*exec)->works, &graph->works.work[i]);
     count_graph(true);

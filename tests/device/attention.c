@@ -54,7 +54,7 @@ static void draw_sequences(run *r, sequence *s, const sizes *m)
 static void write_positions(run *r, mt_tensor *t, size_t at, unsigned thing, uint32_t unit, size_t from, size_t rows,
                             size_t cols)
 {
-    float *x = mt_alloc_array(cols, sizeof *x);
+    float *x = mt_alloc_array(cols, sizeof(*x));
     for (size_t i = 0; i < rows; i++) {
         fill(r, thing, 1 + unit * 1000 + from + i, x, cols);
         mt_tensor_write(r->dev, t, at + i, 1, x);
@@ -124,7 +124,7 @@ static void ask(run *r, mt_kv *kv, size_t layer, const sequence *s, const sizes 
     mt_step_begin(r->dev, &batch);
     mt_op_attention(r->dev, y, q, kv, layer, how);
     mt_reading *reading = mt_reading_new(r->set, cols * sizeof(float));
-    float *none = mt_alloc_array(cols, sizeof *none);
+    float *none = mt_alloc_array(cols, sizeof(*none));
     for (size_t i = 0; i < r->units; i++)
         for (size_t row = 0; row < m->queries; row++) {
             mt_read_rows(r->dev, reading, y, row < spans[i].rows ? spans[i].row + row : 0, 1);

@@ -11,10 +11,10 @@ static bool gathers(mt_device *dev, uint32_t row)
     float got[2];
     mt_set *set = mt_set_new(dev);
     mt_tensor *x = mt_tensor_of(set, want, 2, 1), *y = mt_tensor_new(set, 1, 1);
-    mt_reading *reading = mt_reading_new(set, sizeof got);
+    mt_reading *reading = mt_reading_new(set, sizeof(got));
     mt_op_gather(dev, y, x, mt_index_of(set, &row, 1), 1);
     mt_read_rows(dev, reading, y, 0, 1);
-    memcpy(got, mt_reading_row(dev, reading, 0), sizeof *got);
+    memcpy(got, mt_reading_row(dev, reading, 0), sizeof(*got));
     const bool well = mt_device_well(dev, NULL);
     mt_set_free(set);
     return well && row < 2 && got[0] == want[row];

@@ -57,7 +57,7 @@ void fill(const run *r, unsigned thing, uint64_t number, float *x, size_t n)
 mt_tensor *unit_rows(run *r, unsigned thing, size_t cols)
 {
     mt_tensor *t = mt_tensor_new(r->set, r->units, cols);
-    float *x = mt_alloc_array(cols, sizeof *x);
+    float *x = mt_alloc_array(cols, sizeof(*x));
     for (size_t i = 0; i < r->units; i++) {
         fill(r, thing, 1 + r->unit[i], x, cols);
         mt_tensor_write(r->dev, t, i, 1, x);
@@ -69,7 +69,7 @@ mt_tensor *unit_rows(run *r, unsigned thing, size_t cols)
 mt_tensor *row_of(run *r, unsigned thing, size_t cols)
 {
     mt_tensor *t = mt_tensor_new(r->set, 1, cols);
-    float *x = mt_alloc_array(cols, sizeof *x);
+    float *x = mt_alloc_array(cols, sizeof(*x));
     fill(r, thing, 0, x, cols);
     mt_tensor_write(r->dev, t, 0, 1, x);
     mt_free(x);
@@ -101,7 +101,7 @@ mt_mat matrix(run *r, mt_format format, size_t n, size_t k)
     shape.n = n;
     shape.k = k;
     if (format == MT_FORMAT_AFFINE) {
-        shape.bits = affine[below(r, sizeof affine)];
+        shape.bits = affine[below(r, sizeof(affine))];
         shape.group = (uint16_t)(32u << below(r, k % 128 == 0 ? 3 : k % 64 == 0 ? 2 : 1));
         shape.scale_type = below(r, 2) ? MT_SCALE_BF16 : MT_SCALE_F16;
     }
@@ -136,7 +136,7 @@ void give_floats(run *r, const float *x, size_t n)
 {
     if (r->filled + n > MOST_FLOATS)
         abort();
-    memcpy(r->out + r->filled, x, n * sizeof *x);
+    memcpy(r->out + r->filled, x, n * sizeof(*x));
     r->filled += n;
 }
 
@@ -152,7 +152,7 @@ void say(run *r, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(r->shape, sizeof r->shape, format, args);
+    vsnprintf(r->shape, sizeof(r->shape), format, args);
     va_end(args);
 }
 
@@ -177,7 +177,7 @@ static void start(harness *h, run *r, mt_device *dev, uint64_t seed, check *memo
     (void)h;
     mt_device_enter(dev);
     *r = (run){.dev = dev, .set = mt_set_new(dev), .seed = seed, .rng = seed, .memory = memory};
-    r->out = mt_alloc_array(MOST_FLOATS, sizeof *r->out);
+    r->out = mt_alloc_array(MOST_FLOATS, sizeof(*r->out));
     memory->rng = seed;
 }
 
@@ -197,7 +197,7 @@ static void go(const device_check *c, run *r)
 
 static bool same(float a, float b)
 {
-    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+    return memcmp(&a, &b, sizeof(a)) == 0 || (isnan(a) && isnan(b));
 }
 
 static bool near(float a, float b, float most)
@@ -253,7 +253,7 @@ static bool try(harness *h, const device_check *c, uint64_t seed)
     go(c, &defined);
     start(h, &tested, h->tested, seed, &memory);
     tested.units = defined.units;
-    memcpy(tested.unit, defined.unit, sizeof tested.unit);
+    memcpy(tested.unit, defined.unit, sizeof(tested.unit));
     go(c, &tested);
     for (size_t i = 0; ok && i < tested.units; i++)
         if (!agree(&tested, defined.out + i * tested.each, tested.out + i * tested.each, tested.rule, &at))

@@ -34,7 +34,7 @@ static void states(run *r)
 static bool rows_together(run *r, size_t cols)
 {
     enum { ROWS = 5 };
-    float *x = mt_alloc_array(ROWS * cols, sizeof *x);
+    float *x = mt_alloc_array(ROWS * cols, sizeof(*x));
     mt_tensor *whole = mt_tensor_new(r->set, ROWS + 2, cols + 2),
               *some = mt_tensor_part(r->set, whole, 1, ROWS, 1, cols);
     mt_reading *reading = mt_reading_new(r->set, (ROWS + 2) * (cols + 2) * sizeof(float));
@@ -61,7 +61,7 @@ static void features(run *r)
     mt_error err;
     mt_tensor *all = mt_tensor_reserve(r->set, 2 * ROWS, cols, &err);
     mt_reading *reading = mt_reading_new(r->set, cols * sizeof(float));
-    float(*x)[300] = mt_alloc_array(ROWS, sizeof *x), *copy = mt_alloc_array(cols, sizeof *copy);
+    float(*x)[300] = mt_alloc_array(ROWS, sizeof(*x)), *copy = mt_alloc_array(cols, sizeof(*copy));
     bool same = all != NULL;
     say(r, "%zu columns", cols);
     for (size_t i = 0; same && i < ROWS; i++) {
@@ -71,13 +71,13 @@ static void features(run *r)
     same = same && rows_together(r, cols);
     for (size_t i = 0; same && i < ROWS; i++) {
         mt_read_rows(r->dev, reading, all, i * 7 % ROWS, 1);
-        memcpy(copy, mt_reading_row(r->dev, reading, 0), cols * sizeof *copy);
+        memcpy(copy, mt_reading_row(r->dev, reading, 0), cols * sizeof(*copy));
         mt_tensor_write(r->dev, all, ROWS + i, 1, copy);
         mt_op_clear(r->dev, all, i * 7 % ROWS, 1);
     }
     for (size_t i = 0; same && i < ROWS; i++) {
         mt_read_rows(r->dev, reading, all, ROWS + i, 1);
-        same = memcmp(x[i], mt_reading_row(r->dev, reading, 0), cols * sizeof *copy) == 0;
+        same = memcmp(x[i], mt_reading_row(r->dev, reading, 0), cols * sizeof(*copy)) == 0;
     }
     for (size_t i = 0; i < r->units; i++)
         give_floats(r, &(float){same ? 1.0f : (float)(intptr_t)r->dev}, 1);
@@ -92,11 +92,11 @@ static void choices(run *r)
     const size_t vocab = large ? 17000 + below(r, 4000) : 40 + below(r, 400);
     mt_tensor *logits = mt_tensor_new(r->set, 3 * r->units, vocab);
     mt_chooser *chooser = mt_chooser_new(r->set, vocab);
-    mt_chain *chains = mt_alloc_array(r->units, sizeof *chains), **list = mt_alloc_array(r->units, sizeof(mt_chain *));
-    mt_sample_settings *settings = mt_alloc_array(r->units, sizeof *settings);
-    uint32_t(*guesses)[2] = mt_alloc_array(r->units, sizeof *guesses), (*masks)[16];
-    float *row = mt_alloc_array(vocab, sizeof *row);
-    masks = mt_alloc_array(r->units, sizeof *masks);
+    mt_chain *chains = mt_alloc_array(r->units, sizeof(*chains)), **list = mt_alloc_array(r->units, sizeof(mt_chain *));
+    mt_sample_settings *settings = mt_alloc_array(r->units, sizeof(*settings));
+    uint32_t(*guesses)[2] = mt_alloc_array(r->units, sizeof(*guesses)), (*masks)[16];
+    float *row = mt_alloc_array(vocab, sizeof(*row));
+    masks = mt_alloc_array(r->units, sizeof(*masks));
     say(r, "%zu tokens", vocab);
     for (size_t i = 0; i < r->units; i++) {
         run own = *r;

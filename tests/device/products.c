@@ -32,13 +32,13 @@ static void matmul(run *r)
     for (size_t j = 0; j < count; j++) {
         n[j] = draw_columns(r);
         const mt_mat mat = matrix(r, draw_format(r, k), n[j], k);
-        float *kept = below(r, 2) ? check_alloc(r->memory, n[j] * sizeof *kept, 4) : NULL;
+        float *kept = below(r, 2) ? check_alloc(r->memory, n[j] * sizeof(*kept), 4) : NULL;
         if (kept)
             fill(r, 5 + (unsigned)j, 0, kept, n[j]);
         const bool exact = below(r, 5) == 0, spoiled = spoil(r, &mat);
         w[j] = mt_weight_new(r->set, &mat, kept, exact);
         y[j] = mt_tensor_new(r->set, r->units, n[j]);
-        snprintf(names + strlen(names), sizeof names - strlen(names), " [%s %zu%s%s%s]", check_matrix_name(&mat), n[j],
+        snprintf(names + strlen(names), sizeof(names) - strlen(names), " [%s %zu%s%s%s]", check_matrix_name(&mat), n[j],
                  kept ? " bias" : "", exact ? " exact" : "", spoiled ? " with a NaN" : "");
     }
     say(r, "k %zu,%s", k, names);
@@ -158,7 +158,7 @@ static void multiply_kinds(run *r, const kind *kinds, size_t count)
     static const size_t sizes[EACH_PARTS] = {MOST_UNITS, 64, 16, 8, 1};
     const mt_weight *w[MT_COUNT(integers)];
     const size_t stride = count * EACH_PARTS * EACH_COLUMNS;
-    float *all = mt_alloc_array(r->units * stride, sizeof *all);
+    float *all = mt_alloc_array(r->units * stride, sizeof(*all));
     part parts[EACH_PARTS];
     for (size_t c = 0; c < count; c++) {
         const mt_mat mat = matrix_of(r, kinds[c], EACH_COLUMNS, EACH_DEPTH);
@@ -264,7 +264,7 @@ static void add_rows(run *r)
 /* Floats that live as long as the trial. */
 static const float *vector(run *r, unsigned thing, size_t n)
 {
-    float *x = check_alloc(r->memory, n * sizeof *x, 4);
+    float *x = check_alloc(r->memory, n * sizeof(*x), 4);
     fill(r, thing, 0, x, n);
     return x;
 }
@@ -290,7 +290,7 @@ static void moe(run *r)
     static const size_t hiddens[] = {32, 64, 128, 192}, inners[] = {32, 64, 96};
     const size_t hidden = pick(r, hiddens, MT_COUNT(hiddens)), inner = pick(r, inners, MT_COUNT(inners));
     const size_t experts = 2 + below(r, 15), top_k = 1 + below(r, experts < 8 ? experts : 8);
-    mt_mat *mats = mt_alloc_array(3 * experts, sizeof *mats);
+    mt_mat *mats = mt_alloc_array(3 * experts, sizeof(*mats));
     const mt_format format = draw_format(r, 32);
     const uint64_t before = r->rng;
     for (size_t e = 0; e < 3 * experts; e++) { /* all of one format, bits and group */

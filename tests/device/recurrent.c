@@ -34,7 +34,7 @@ static void draw_sequence(const run *r, size_t i, sequence *s)
 static void write_rows(run *r, mt_tensor *t, size_t at, unsigned thing, uint32_t unit, size_t from, size_t n,
                        size_t cols)
 {
-    float *x = mt_alloc_array(cols, sizeof *x);
+    float *x = mt_alloc_array(cols, sizeof(*x));
     for (size_t i = 0; i < n; i++) {
         fill(r, thing, 1 + unit * 100 + from + i, x, cols);
         mt_tensor_write(r->dev, t, at + i, 1, x);
@@ -84,7 +84,7 @@ static void step(run *r, layer *l, const mt_span *spans, const size_t *from)
         run_delta(r, l, qkv, x, y, gates, a, b, z, batch.rows);
     }
     mt_reading *reading = mt_reading_new(r->set, l->values * sizeof(float));
-    float *none = mt_alloc_array(l->values, sizeof *none);
+    float *none = mt_alloc_array(l->values, sizeof(*none));
     for (size_t i = 0; i < r->units; i++)
         for (size_t row = 0; row < ROWS; row++) {
             mt_read_rows(r->dev, reading, y, row < spans[i].rows ? spans[i].row + row : 0, 1);
@@ -116,7 +116,7 @@ static void open_layer(run *r, layer *l)
     (void)held;
     l->conv = mt_tensor_new(r->set, l->shape.taps, l->columns);
     write_rows(r, l->conv, 0, 9, 1000, 0, l->shape.taps, l->columns);
-    float *rate = mt_alloc_array(l->shape.value_heads, sizeof *rate);
+    float *rate = mt_alloc_array(l->shape.value_heads, sizeof(*rate));
     fill(r, 10, 0, rate, l->shape.value_heads);
     for (size_t i = 0; i < l->shape.value_heads; i++)
         rate[i] = rate[i] < 0 ? -rate[i] : rate[i];

@@ -308,7 +308,7 @@ static void pixels(run *r)
     mt_pixels patch[MOST_UNITS];
     fill(r, 1, 0, &levels[0][0][0], 2 * 3 * 256);
     for (size_t i = 0; i < r->units; i++) {
-        for (size_t k = 0; k < sizeof bytes[i]; k++)
+        for (size_t k = 0; k < sizeof(bytes[i]); k++)
             bytes[i][k] = (uint8_t)((r->unit[i] + 1) * 2654435761u * (k + 1) >> 13);
         patch[i] = (mt_pixels){.bytes = bytes[i],
                                .levels = (const float(*)[256])levels[r->unit[i] % 3 == 0],

@@ -84,7 +84,7 @@ static void tower_mlp(run *r)
 static mt_tensor *pairs(run *r, unsigned thing, size_t cols)
 {
     mt_tensor *t = mt_tensor_new(r->set, ROWS * r->units, cols);
-    float *x = mt_alloc_array(cols, sizeof *x);
+    float *x = mt_alloc_array(cols, sizeof(*x));
     for (size_t i = 0; i < ROWS * r->units; i++) {
         fill(r, thing, 1 + r->unit[i / ROWS] * ROWS + i % ROWS, x, cols);
         mt_tensor_write(r->dev, t, i, 1, x);

@@ -39,7 +39,7 @@ static void bytes_of(uint8_t part[PART], size_t number)
 
 static void add(answer *a, const void *data, size_t len)
 {
-    assert(a->len + len <= sizeof a->said);
+    assert(a->len + len <= sizeof(a->said));
     memcpy(a->said + a->len, data, len);
     a->len += len;
 }
@@ -59,8 +59,8 @@ static void say_truth(answer *a, bool sealed)
         bytes_of(part, i);
         mt_record_write(value, key, (uint32_t)i, &(mt_tier_part){part, PART}, 1, 0);
         memcpy(value + MT_RECORD_HEADER, part, PART);
-        HMAC(EVP_sha256(), secret, sizeof secret - 1, value, own, value + own, NULL);
-        add(a, head, (size_t)snprintf(head, sizeof head, "$%zu\r\n", own + (sealed ? TAG : 0)));
+        HMAC(EVP_sha256(), secret, sizeof(secret) - 1, value, own, value + own, NULL);
+        add(a, head, (size_t)snprintf(head, sizeof(head), "$%zu\r\n", own + (sealed ? TAG : 0)));
         add(a, value, own + (sealed ? TAG : 0));
         add(a, "\r\n", 2);
     }
@@ -78,9 +78,9 @@ static void make_right(answer *a, size_t at, bool parts)
             continue;
         const uint32_t sum = mt_crc32c(0, record + MT_RECORD_HEADER, PART);
         if (parts)
-            memcpy(record + SUM, &sum, sizeof sum);
+            memcpy(record + SUM, &sum, sizeof(sum));
         const uint32_t own = mt_crc32c(0, record, OWN_SUM);
-        memcpy(record + OWN_SUM, &own, sizeof own);
+        memcpy(record + OWN_SUM, &own, sizeof(own));
         return;
     }
 }
@@ -124,7 +124,7 @@ static void *speak(void *arg)
     const int peer = store_say(a->said, a->len);
     char heard[4096];
 
-    while (read(peer, heard, sizeof heard) > 0)
+    while (read(peer, heard, sizeof(heard)) > 0)
         ;
     store_hang_up(peer);
     return NULL;
@@ -168,9 +168,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         add(&a, data + 2, size - 2);
     } else
         spoil(&a, data + 2, (size - 2) / 5 < 64 ? (size - 2) / 5 : 64);
-    snprintf(url, sizeof url, "redis://127.0.0.1:%d", store_open());
+    snprintf(url, sizeof(url), "redis://127.0.0.1:%d", store_open());
     const mt_depot_params params = {
-        .url = url, .secret = sealed ? secret : NULL, .secret_len = sizeof secret - 1, .queue = 1 << 20};
+        .url = url, .secret = sealed ? secret : NULL, .secret_len = sizeof(secret) - 1, .queue = 1 << 20};
     mt_depot *d = mt_depot_open(&params, &err);
     assert(d && pthread_create(&thread, NULL, speak, &a) == 0);
     ask_for_all(d, sealed);

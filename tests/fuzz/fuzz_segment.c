@@ -19,11 +19,11 @@ typedef struct written {
 
 static void make(written *w, unsigned number)
 {
-    memset(w->key, (int)number + 1, sizeof w->key);
-    for (size_t i = 0; i < sizeof w->bytes; i++)
+    memset(w->key, (int)number + 1, sizeof(w->key));
+    for (size_t i = 0; i < sizeof(w->bytes); i++)
         w->bytes[i] = (uint8_t)(i * 7 + number * 31);
     w->size[0] = 100 * number;
-    w->size[1] = sizeof w->bytes - w->size[0];
+    w->size[1] = sizeof(w->bytes) - w->size[0];
 }
 
 /* The bytes of a file with all of them. */
@@ -74,7 +74,7 @@ static size_t spoil(uint8_t *file, size_t size, const uint8_t *data, size_t orde
             if (record + HEADER <= size) {
                 const uint32_t sum = mt_crc32c(0, file + record, OWN_SUM);
 
-                memcpy(file + record + OWN_SUM, &sum, sizeof sum);
+                memcpy(file + record + OWN_SUM, &sum, sizeof(sum));
             }
         }
     }

@@ -14,7 +14,7 @@ static void check_address(const uint8_t *data, size_t size)
     mt_wire_address a;
     mt_error err = {0};
 
-    if (size >= sizeof url)
+    if (size >= sizeof(url))
         return;
     memcpy(url, data, size);
     url[size] = '\0';
@@ -22,8 +22,8 @@ static void check_address(const uint8_t *data, size_t size)
         assert(err.text[0]);
         return;
     }
-    assert(a.host[0] && memchr(a.host, '\0', sizeof a.host) && memchr(a.user, '\0', sizeof a.user));
-    assert(memchr(a.password, '\0', sizeof a.password));
+    assert(a.host[0] && memchr(a.host, '\0', sizeof(a.host)) && memchr(a.user, '\0', sizeof(a.user)));
+    assert(memchr(a.password, '\0', sizeof(a.password)));
     assert(a.port >= 0 && a.port <= 65535 && a.database >= 0 && a.database <= 1 << 20);
 }
 

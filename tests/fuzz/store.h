@@ -16,11 +16,11 @@ static inline int store_open(void)
 {
     static int port;
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
+    socklen_t size = sizeof(at);
 
     if (store_socket < 0) {
         store_socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        assert(store_socket >= 0 && bind(store_socket, (struct sockaddr *)&at, sizeof at) == 0);
+        assert(store_socket >= 0 && bind(store_socket, (struct sockaddr *)&at, sizeof(at)) == 0);
         assert(listen(store_socket, 16) == 0 && getsockname(store_socket, (struct sockaddr *)&at, &size) == 0);
         port = ntohs(at.sin_port);
     }
@@ -41,7 +41,7 @@ static inline void store_hang_up(int peer)
 {
     const struct linger at_once = {.l_onoff = 1}; /* so that no ports wait */
 
-    setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     close(peer);
 }
 

@@ -31,7 +31,7 @@ static void pin(size_t index)
 {
 #if defined(__linux__)
     cpu_set_t all, one;
-    if (sched_getaffinity(0, sizeof all, &all) != 0)
+    if (sched_getaffinity(0, sizeof(all), &all) != 0)
         return;
     size_t left = index % (size_t)CPU_COUNT(&all);
     for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
@@ -39,7 +39,7 @@ static void pin(size_t index)
             continue;
         CPU_ZERO(&one);
         CPU_SET(cpu, &one);
-        pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+        pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
         return;
     }
 #else

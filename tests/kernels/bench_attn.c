@@ -59,7 +59,7 @@ static void fill_blocks(uint8_t *memory, size_t blocks, size_t stride, unsigned 
 static void one(const bench *b, job *j, unsigned bits, size_t stride, size_t rows, size_t heads, const char *what)
 {
     char name[64];
-    snprintf(name, sizeof name, "attn_%s%s %s head=%zu rows=%zu", bits == 16 ? "bf" : "q",
+    snprintf(name, sizeof(name), "attn_%s%s %s head=%zu rows=%zu", bits == 16 ? "bf" : "q",
              bits == 16  ? "16"
              : bits == 8 ? "8"
                          : "4",
@@ -109,11 +109,11 @@ void bench_attn(bench *b)
     static const size_t strides[] = {64, 128, 256}, few[] = {1, 2, 4, 7, 8, 16}, many[] = {32, 64, 128};
     if (!bench_wants(b, "attn"))
         return;
-    job *j = calloc(1, sizeof *j);
+    job *j = calloc(1, sizeof(*j));
     if (!j)
         abort();
     j->k = b->k;
-    j->pages = bench_alloc((size_t)2048 * POSITIONS / PAGE * sizeof *j->pages);
+    j->pages = bench_alloc((size_t)2048 * POSITIONS / PAGE * sizeof(*j->pages));
     for (size_t i = 0; i < b->threads; i++) {
         j->o[i] = bench_alloc((size_t)MAX_ROWS * MAX_STRIDE * sizeof(float));
         const size_t bytes = b->k->attn_scratch_bytes(MAX_ROWS, MAX_STRIDE),
@@ -121,11 +121,11 @@ void bench_attn(bench *b)
         j->scratch[i] = bench_alloc(bytes > more ? bytes : more);
     }
     for (size_t s = 0; s < 3; s++) {
-        for (size_t i = 0; i < sizeof few / sizeof few[0]; i++)
+        for (size_t i = 0; i < sizeof(few) / sizeof(few[0]); i++)
             for (unsigned bits = 16; bits >= 4; bits /= 2)
                 one(b, j, bits, strides[s], few[i], ((size_t)128 << 20) / (POSITIONS * strides[s] / 8 * bits),
                     "decode");
-        for (size_t i = 0; i < sizeof many / sizeof many[0]; i++)
+        for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++)
             for (unsigned bits = 16; bits >= 4; bits /= 2)
                 one(b, j, bits, strides[s], many[i], 16, "prefill");
     }

@@ -44,7 +44,7 @@ static void pack(void *arg, size_t thread, size_t threads)
 static void one_size(const bench *b, job *j, const char *format, size_t m)
 {
     char what[64];
-    snprintf(what, sizeof what, "%c_matmul %s m=%zu", j->fp32 ? 'f' : 'b', format, m);
+    snprintf(what, sizeof(what), "%c_matmul %s m=%zu", j->fp32 ? 'f' : 'b', format, m);
     if (!bench_picks(b, what))
         return;
     j->rows = (mt_rows){.m = m, .k = K};
@@ -55,7 +55,7 @@ static void one_size(const bench *b, job *j, const char *format, size_t m)
     bench_report(b, what, bench_time(b, multiply, j), m < 16 ? bytes : 0, 2.0 * part * K * (double)m,
                  j->fp32 ? b->fp32 : b->bf16);
     if (m == MAX_M && !j->fp32) {
-        snprintf(what, sizeof what, "b_pack m=%zu", m);
+        snprintf(what, sizeof(what), "b_pack m=%zu", m);
         bench_report(b, what, packing, (double)m * K * 6, 0, 0);
     }
     free(j->rows.data);

@@ -44,7 +44,7 @@ static void one(const bench *b, job *j, size_t tokens)
     char name[64];
     j->tokens = tokens;
     const double seconds = bench_time(b, recur, j), elements = (double)HEADS * DIM * DIM;
-    snprintf(name, sizeof name, "delta 16 heads of 128x128, tokens=%zu", tokens);
+    snprintf(name, sizeof(name), "delta 16 heads of 128x128, tokens=%zu", tokens);
     bench_report(b, name, seconds, tokens == 1 ? 8 * elements : 0, 7 * elements * (double)tokens, b->fp32);
 }
 
@@ -52,7 +52,7 @@ void bench_delta(bench *b)
 {
     if (!bench_wants(b, "delta"))
         return;
-    job *j = calloc(1, sizeof *j);
+    job *j = calloc(1, sizeof(*j));
     if (!j)
         abort();
     j->k = b->k;

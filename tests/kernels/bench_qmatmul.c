@@ -40,7 +40,7 @@ static void pack(void *arg, size_t thread, size_t threads)
 static void one_size(const bench *b, job *j, const char *format, size_t m)
 {
     char what[64];
-    snprintf(what, sizeof what, "q_matmul %s m=%zu", format, m);
+    snprintf(what, sizeof(what), "q_matmul %s m=%zu", format, m);
     if (!bench_picks(b, what))
         return;
     j->rows = (mt_rows){.m = m, .k = K, .group = j->w.group, .wide = j->w.bits == 8};
@@ -50,7 +50,7 @@ static void one_size(const bench *b, job *j, const char *format, size_t m)
     double part = (double)N / (double)j->slices, bytes = part * (double)(j->w.stride + 2 * j->w.scale_stride);
     bench_report(b, what, bench_time(b, multiply, j), m < 16 ? bytes : 0, 2.0 * part * K * (double)m, b->int8);
     if (m == MAX_M) {
-        snprintf(what, sizeof what, "q_pack %s m=%zu", format, m);
+        snprintf(what, sizeof(what), "q_pack %s m=%zu", format, m);
         bench_report(b, what, packing, (double)m * K * 5, 0, 0);
     }
     free(j->rows.data);
@@ -70,7 +70,7 @@ static void one_format(const bench *b, job *j, const char *format, uint8_t bits,
     j->w.w = codes;
     j->w.scales = (const uint8_t *)scales;
     j->w.biases = j->w.scales + N * j->w.scale_stride;
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         one_size(b, j, format, sizes[i]);
     free(scales);
     free(codes);

@@ -8,7 +8,7 @@
 static const unsigned level_bits[] = {
     0, MT_CPU_NEON, MT_CPU_DOTPROD, MT_CPU_I8MM, MT_CPU_BF16, MT_CPU_AVX2, MT_CPU_AVX512, MT_CPU_AVX512VNNI,
 };
-enum { LEVELS = sizeof level_bits / sizeof level_bits[0] };
+enum { LEVELS = sizeof(level_bits) / sizeof(level_bits[0]) };
 
 #define DECLARE_CHECK(group) void check_##group(check *c);
 #define DECLARE_BENCH(group) void bench_##group(bench *b);
@@ -72,7 +72,7 @@ static int run_checks(const options *o)
         mask |= level_bits[i];
         mt_kernels_init(&table[i], mask);
         c.k = &table[i];
-        c.level = mt_cpu_names(level_bits[i], name, sizeof name);
+        c.level = mt_cpu_names(level_bits[i], name, sizeof(name));
         if (!o->level || strcmp(o->level, c.level) == 0)
             check_level(&c, o);
         c.lower = c.k;
@@ -91,7 +91,7 @@ static int run_benches(const options *o)
         for (size_t i = 0; i < LEVELS; i++) {
             char name[64];
             mask |= level_bits[i];
-            if (strcmp(o->level, mt_cpu_names(level_bits[i], name, sizeof name)) == 0)
+            if (strcmp(o->level, mt_cpu_names(level_bits[i], name, sizeof(name))) == 0)
                 break;
         }
     }
@@ -99,7 +99,7 @@ static int run_benches(const options *o)
     mt_kernels_init(&k, mt_cpu_detect() & mask);
     bench b = {.k = &k, .filter = o->filter, .threads = o->threads};
     char names[128];
-    printf("level %s, %zu threads\n", mt_cpu_names(k.cpu, names, sizeof names), b.threads);
+    printf("level %s, %zu threads\n", mt_cpu_names(k.cpu, names, sizeof(names)), b.threads);
     bench_peaks(&b);
 #define RUN(group) bench_##group(&b);
     CHECK_BENCHES(RUN)

@@ -43,7 +43,7 @@ typedef struct check {
 /* One kernel:
        if (check_begin(c, CHECK_NEW(c, dot), "dot")) {
            for (...) {
-               float *x = check_alloc(c, n * sizeof *x, 4);
+               float *x = check_alloc(c, n * sizeof(*x), 4);
                ...
                check_f32(c, want, got, 1, n, n, "n=%zu data=%s", n, check_data_name(d));
                check_release(c);

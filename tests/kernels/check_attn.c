@@ -49,7 +49,7 @@ static void put(const problem *p, const mt_kernels *k, uint8_t *memory, size_t p
     if (p->element == 2)
         k->kv_put_bf16(block, slot, a->head_stride, x, p->head_dim, value);
     else
-        memcpy(block + slot * a->head_stride * sizeof *x, x, a->head_stride * sizeof *x);
+        memcpy(block + slot * a->head_stride * sizeof(*x), x, a->head_stride * sizeof(*x));
 }
 
 /* Windows: causal, sliding, ranges within the segment, nothing at all. */
@@ -116,8 +116,8 @@ static void setup(check *c, problem *p, size_t rows, size_t stride, size_t token
     p->k = check_alloc(c, MT_SEGMENT * stride * sizeof(float), 4);
     p->v = check_alloc(c, MT_SEGMENT * stride * sizeof(float), 4);
     uint8_t *q = check_alloc(c, rows * stride * element, element);
-    float *x = check_alloc(c, stride * sizeof *x, 4);
-    uint32_t *lo = check_alloc(c, rows * sizeof *lo, 4), *hi = check_alloc(c, rows * sizeof *hi, 4);
+    float *x = check_alloc(c, stride * sizeof(*x), 4);
+    uint32_t *lo = check_alloc(c, rows * sizeof(*lo), 4), *hi = check_alloc(c, rows * sizeof(*hi), 4);
     a->lo = lo;
     a->hi = hi;
     choose_rows(c, p, lo, hi, mixed);
@@ -133,7 +133,7 @@ static void setup(check *c, problem *p, size_t rows, size_t stride, size_t token
         memset(q + check_below(c, rows) * stride * element, 0xff, stride * element); /* one row of NaN */
     a->q = q;
     p->o = check_alloc(c, rows * stride * sizeof(float), 4);
-    p->part = check_alloc(c, rows * sizeof *p->part, 4);
+    p->part = check_alloc(c, rows * sizeof(*p->part), 4);
 }
 
 static void run(check *c, const mt_kernels *k, const problem *p, float *o, mt_attn_part *part, size_t r0, size_t n)
@@ -215,8 +215,8 @@ static void one(check *c, size_t rows, size_t stride, size_t tokens, size_t elem
     problem p;
     setup(c, &p, rows, stride, tokens, element, kind, mixed);
     run(c, c->k, &p, p.o, p.part, 0, rows);
-    float *o = check_alloc(c, rows * stride * sizeof *o, 4);
-    mt_attn_part *part = check_alloc(c, rows * sizeof *part, 4);
+    float *o = check_alloc(c, rows * stride * sizeof(*o), 4);
+    mt_attn_part *part = check_alloc(c, rows * sizeof(*part), 4);
     if (element == 4 || mt_kernels_r5_level(c->k) == 0) {
         run(c, c->ref, &p, o, part, 0, rows);
         same(c, &p, 0, rows, o, part, "all");
@@ -251,8 +251,8 @@ static void check_merge(check *c)
 {
     for (check_data kind = 0; kind < CHECK_DATA_KINDS; kind++) {
         for (size_t n = 0; n <= 40; n++) {
-            float *o = check_alloc(c, n * sizeof *o, 4), *want = check_alloc(c, n * sizeof *want, 4),
-                  *got = check_alloc(c, n * sizeof *got, 4);
+            float *o = check_alloc(c, n * sizeof(*o), 4), *want = check_alloc(c, n * sizeof(*want), 4),
+                  *got = check_alloc(c, n * sizeof(*got), 4);
             mt_attn_part a = {-INFINITY, 0.0f}, b = a;
             for (size_t i = 0; i < 4; i++) {
                 mt_attn_part part = {check_float(c, kind), check_float(c, kind)};

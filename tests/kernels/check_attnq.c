@@ -52,8 +52,8 @@ static void put_one(check *c, size_t stride, size_t tokens, unsigned bits, check
     const size_t n = stride - check_below(c, 32), slot = check_below(c, tokens);
     const size_t bytes = mt_kvq_block_bytes(tokens, stride, bits);
     uint8_t *want = check_alloc(c, bytes, 2), *got = check_alloc(c, bytes, 2);
-    float *x = check_alloc(c, n * sizeof *x, 4), *y = check_alloc(c, stride * sizeof *y, 4),
-          *z = check_alloc(c, stride * sizeof *z, 4);
+    float *x = check_alloc(c, n * sizeof(*x), 4), *y = check_alloc(c, stride * sizeof(*y), 4),
+          *z = check_alloc(c, stride * sizeof(*z), 4);
     fill(c, x, n, kind);
     memset(want, 0xff, bytes);
     memset(got, 0xff, bytes);
@@ -77,12 +77,12 @@ static void check_turn(check *c)
 {
     for (size_t stride = 32; stride <= 1024; stride += stride < 256 ? 32 : 256)
         for (check_data kind = 0; kind < CHECK_DATA_KINDS; kind++) {
-            float *x = check_alloc(c, stride * sizeof *x, 4), *want = check_alloc(c, stride * sizeof *x, 4),
-                  *got = check_alloc(c, stride * sizeof *x, 4);
+            float *x = check_alloc(c, stride * sizeof(*x), 4), *want = check_alloc(c, stride * sizeof(*x), 4),
+                  *got = check_alloc(c, stride * sizeof(*x), 4);
             bool ok = true;
             fill(c, x, stride, kind);
-            memcpy(want, x, stride * sizeof *x);
-            memcpy(got, x, stride * sizeof *x);
+            memcpy(want, x, stride * sizeof(*x));
+            memcpy(got, x, stride * sizeof(*x));
             for (size_t back = 0; back < 2; back++) {
                 c->ref->kv_turn(want, stride, back);
                 c->k->kv_turn(got, stride, back);
@@ -111,7 +111,7 @@ static void check_query(check *c)
         for (check_data kind = 0; kind < CHECK_DATA_KINDS; kind++)
             for (size_t i = 0; i < 4; i++) {
                 const size_t n = stride - check_below(c, 32), bytes = mt_kvq_query_bytes(stride);
-                float *x = check_alloc(c, n * sizeof *x, 4);
+                float *x = check_alloc(c, n * sizeof(*x), 4);
                 uint8_t *want = check_alloc(c, bytes, 4), *got = check_alloc(c, bytes, 4);
                 fill(c, x, n, kind);
                 c->ref->kv_query(want, x, n, stride);
@@ -147,7 +147,7 @@ static void write_pages(check *c, problem *p)
 {
     const mt_attn *a = &p->a;
     const size_t first = p->seg * MT_SEGMENT, tokens = a->page_tokens;
-    float *x = check_alloc(c, p->head_dim * sizeof *x, 4);
+    float *x = check_alloc(c, p->head_dim * sizeof(*x), 4);
     memset(p->memory, 0xff, p->pages_held * a->page_stride);
     for (size_t i = 0; i < MAX_POSITIONS / 16; i++)
         p->pages[i] = 0xfffffff0u;
@@ -183,9 +183,9 @@ static void setup(check *c, problem *p, size_t rows, size_t stride, size_t token
     p->head_dim = stride - check_below(c, 32);
     p->memory = check_alloc(c, p->pages_held * a->page_stride, 2);
     a->base = p->memory;
-    uint32_t *lo = check_alloc(c, rows * sizeof *lo, 4), *hi = check_alloc(c, rows * sizeof *hi, 4);
+    uint32_t *lo = check_alloc(c, rows * sizeof(*lo), 4), *hi = check_alloc(c, rows * sizeof(*hi), 4);
     uint8_t *q = check_alloc(c, rows * query, 4);
-    float *x = check_alloc(c, p->head_dim * sizeof *x, 4);
+    float *x = check_alloc(c, p->head_dim * sizeof(*x), 4);
     a->lo = lo;
     a->hi = hi;
     a->q = q;
@@ -196,7 +196,7 @@ static void setup(check *c, problem *p, size_t rows, size_t stride, size_t token
         c->ref->kv_query(q + r * query, x, p->head_dim, stride);
     }
     p->o = check_alloc(c, rows * stride * sizeof(float), 4);
-    p->part = check_alloc(c, rows * sizeof *p->part, 4);
+    p->part = check_alloc(c, rows * sizeof(*p->part), 4);
 }
 
 static void run(check *c, const mt_kernels *k, const problem *p, float *o, mt_attn_part *part, size_t r0, size_t n)
@@ -244,7 +244,7 @@ static void near(check *c, const problem *p, size_t r)
     const uint8_t *q = (const uint8_t *)a->q + r * mt_kvq_query_bytes(a->head_stride);
     double s[MT_SEGMENT], x[MT_KVQ_STRIDE], o[MT_KVQ_STRIDE] = {0}, m = -INFINITY, l = 0, top = 0;
     float qd;
-    memcpy(&qd, q + a->head_stride, sizeof qd);
+    memcpy(&qd, q + a->head_stride, sizeof(qd));
     for (size_t t = lo; t < hi; t++) {
         double sum = 0;
         held(p, t, false, x);
@@ -278,8 +278,8 @@ static void one(check *c, size_t rows, size_t stride, size_t tokens, unsigned bi
     problem p;
     setup(c, &p, rows, stride, tokens, bits, kind, mixed);
     run(c, c->k, &p, p.o, p.part, 0, rows);
-    float *o = check_alloc(c, rows * stride * sizeof *o, 4);
-    mt_attn_part *part = check_alloc(c, rows * sizeof *part, 4);
+    float *o = check_alloc(c, rows * stride * sizeof(*o), 4);
+    mt_attn_part *part = check_alloc(c, rows * sizeof(*part), 4);
     run(c, c->ref, &p, o, part, 0, rows);
     same(c, &p, 0, rows, o, part, "all");
     for (size_t r = 0; r < rows && kind == CHECK_NORMAL && c->lower == NULL; r += 1 + rows / 4)

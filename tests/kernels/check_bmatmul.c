@@ -37,7 +37,7 @@ static void run(check *c, const mt_kernels *k, const problem *p, float *y, size_
 
 static float *outputs(check *c, const problem *p)
 {
-    float *y = check_alloc(c, p->m * p->ldy * sizeof *y, 4);
+    float *y = check_alloc(c, p->m * p->ldy * sizeof(*y), 4);
     for (size_t i = 0; i < p->m * p->ldy; i++)
         y[i] = mt_f32_from_bits(UNTOUCHED);
     return y;
@@ -69,7 +69,7 @@ static void setup(check *c, problem *p, mt_mat shape, size_t m, check_data kind,
     p->x = check_alloc(c, ((source - 1) * p->ldx + shape.k) * sizeof(float), 4);
     check_fill_f32(c, p->x, (source - 1) * p->ldx + shape.k, kind);
     if (check_below(c, 2)) {
-        p->index = check_alloc(c, m * sizeof *p->index, 4);
+        p->index = check_alloc(c, m * sizeof(*p->index), 4);
         for (size_t i = 0; i < m; i++)
             p->index[i] = (uint32_t)check_below(c, source);
     }
@@ -90,8 +90,8 @@ static void same(check *c, const problem *p, const float *y, size_t n0, size_t n
 /* Each of the k / 2 additions of BFMMLA errs by less than 2^-23 of what it adds, FP8's scales by 2^-23 again. */
 static void near(check *c, const problem *p, const float *y)
 {
-    mt_bf16 *rounded = check_alloc(c, p->w.k * sizeof *rounded, 2);
-    float *row = check_alloc(c, p->w.k * sizeof *row, 4);
+    mt_bf16 *rounded = check_alloc(c, p->w.k * sizeof(*rounded), 2);
+    float *row = check_alloc(c, p->w.k * sizeof(*row), 4);
     for (size_t j = 0; j < p->w.n; j++) {
         c->ref->row_f32(row, &p->w, j);
         for (size_t i = 0; i < p->m; i++) {
@@ -194,7 +194,7 @@ static void one_shape(check *c, mt_mat w, bool fp32)
     every_row(c, sized(w, 140, 300), 9, CHECK_NORMAL, fp32);
     every_row(c, sized(w, 14, 8192 + 1000), 1 + check_below(c, 30), CHECK_NORMAL, fp32);
     static const size_t many[] = {295, 296, 871};
-    for (size_t i = 0; i < sizeof many / sizeof many[0]; i++)
+    for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++)
         every_row(c, sized(w, 17 + check_below(c, 16), 65 + check_below(c, 100)), many[i], CHECK_NORMAL, fp32);
     column_ranges(c, sized(w, 27, 50), 1 + check_below(c, 4), fp32);
     column_ranges(c, sized(w, 27, 50), 9 + check_below(c, 12), fp32);
@@ -203,12 +203,12 @@ static void one_shape(check *c, mt_mat w, bool fp32)
 void check_bmatmul(check *c)
 {
     if (check_begin(c, CHECK_NEW(c, b_matmul) || CHECK_NEW(c, b_pack), "b_matmul")) {
-        for (size_t s = 0; s < sizeof b_shapes / sizeof b_shapes[0]; s++)
+        for (size_t s = 0; s < sizeof(b_shapes) / sizeof(b_shapes[0]); s++)
             one_shape(c, b_shapes[s], false);
         check_end(c);
     }
     if (check_begin(c, CHECK_NEW(c, f_matmul), "f_matmul")) {
-        for (size_t s = 0; s < sizeof f_shapes / sizeof f_shapes[0]; s++)
+        for (size_t s = 0; s < sizeof(f_shapes) / sizeof(f_shapes[0]); s++)
             one_shape(c, f_shapes[s], true);
         check_end(c);
     }

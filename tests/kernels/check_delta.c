@@ -9,7 +9,7 @@ enum { COLUMNS = MT_DELTA_COLUMNS };
 
 static float *filled(check *c, size_t n, check_data kind)
 {
-    float *x = check_alloc(c, n * sizeof *x, sizeof *x);
+    float *x = check_alloc(c, n * sizeof(*x), sizeof(*x));
     check_fill_f32(c, x, n, kind);
     return x;
 }
@@ -38,7 +38,8 @@ static void check_conv(check *c)
 static mt_delta delta_data(check *c, size_t tokens, size_t dk, size_t n, check_data kind)
 {
     const size_t stride = 2 * dk + n + 3;
-    float *rows = filled(c, tokens * stride, kind), *gates = check_alloc(c, 2 * tokens * sizeof *gates, sizeof *gates);
+    float *rows = filled(c, tokens * stride, kind),
+          *gates = check_alloc(c, 2 * tokens * sizeof(*gates), sizeof(*gates));
     for (size_t i = 0; i < 2 * tokens; i++)
         gates[i] = (float)check_below(c, 1025) / 1024;
     for (size_t t = 0; t < tokens; t++)
@@ -74,15 +75,15 @@ static void delta_case(check *c, size_t tokens, size_t dk, size_t n, check_data 
     const size_t size = dk * COLUMNS, out = tokens * (n + 1), cut = check_below(c, tokens + 1);
     mt_delta d = delta_data(c, tokens, dk, n, kind);
     float *from = filled(c, size, kind), *want = filled(c, size, kind), *got = filled(c, size, kind);
-    float *want_o = check_alloc(c, out * sizeof *want_o, 4), *got_o = check_alloc(c, out * sizeof *got_o, 4);
+    float *want_o = check_alloc(c, out * sizeof(*want_o), 4), *got_o = check_alloc(c, out * sizeof(*got_o), 4);
     for (size_t i = 0; i < dk; i++)
-        memset(from + i * COLUMNS + n, 0, (COLUMNS - n) * sizeof *from);
+        memset(from + i * COLUMNS + n, 0, (COLUMNS - n) * sizeof(*from));
     d.o = want_o;
     c->ref->delta(want, from_zeros ? NULL : from, &d);
     d.o = got_o;
     mt_delta first = d, second = rest(&d, cut);
     first.tokens = cut;
-    memcpy(got, from, size * sizeof *got);
+    memcpy(got, from, size * sizeof(*got));
     if (from_zeros || cut > 0)
         c->k->delta(got, from_zeros ? NULL : got, &first);
     c->k->delta(got, got, &second);
@@ -97,9 +98,9 @@ static void check_recurrence(check *c)
 {
     static const size_t keys[] = {1, 3, 8, 24, 64, 128}, columns[] = {1, 8, 31, 32, 32}, tokens[] = {1, 2, 3, 9};
     for (check_data kind = 0; kind < CHECK_DATA_KINDS; kind++)
-        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-            for (size_t n = 0; n < sizeof columns / sizeof *columns; n++)
-                for (size_t t = 0; t < sizeof tokens / sizeof *tokens; t++)
+        for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
+            for (size_t n = 0; n < sizeof(columns) / sizeof(*columns); n++)
+                for (size_t t = 0; t < sizeof(tokens) / sizeof(*tokens); t++)
                     delta_case(c, tokens[t], keys[k], columns[n], kind, (n + t) % 3 == 0);
 }
 

@@ -21,16 +21,16 @@ static size_t next_size(size_t n)
 
 static float *filled(check *c, size_t n, check_data kind)
 {
-    float *x = check_alloc(c, n * sizeof *x, sizeof *x);
+    float *x = check_alloc(c, n * sizeof(*x), sizeof(*x));
     check_fill_f32(c, x, n, kind);
     return x;
 }
 
 static float *copied(check *c, const float *x, size_t n)
 {
-    float *y = check_alloc(c, n * sizeof *y, sizeof *y);
+    float *y = check_alloc(c, n * sizeof(*y), sizeof(*y));
     if (n > 0)
-        memcpy(y, x, n * sizeof *y);
+        memcpy(y, x, n * sizeof(*y));
     return y;
 }
 
@@ -156,17 +156,17 @@ static void check_to_bf16(check *c)
 {
     EACH_CASE(n, kind) {
         const float *x = filled(c, n, kind);
-        mt_bf16 *want = check_alloc(c, n * sizeof *want, 2), *got = check_alloc(c, n * sizeof *got, 2);
+        mt_bf16 *want = check_alloc(c, n * sizeof(*want), 2), *got = check_alloc(c, n * sizeof(*got), 2);
         c->ref->to_bf16(want, x, n);
         c->k->to_bf16(got, x, n);
-        check_bytes(c, want, got, n * sizeof *want, "n=%zu data=%s", n, check_data_name(kind));
+        check_bytes(c, want, got, n * sizeof(*want), "n=%zu data=%s", n, check_data_name(kind));
         check_release(c);
     }
     static const float x[] = {1.0f, 0x1.01p0f, 0x1.03p0f, 0x1.010002p0f, 3.4e38f, -0x1p-149f, 0x1.8p-134f};
     static const mt_bf16 want[] = {0x3f80, 0x3f80, 0x3f82, 0x3f81, 0x7f80, 0x8000, 0x0001};
     mt_bf16 got[7];
     c->k->to_bf16(got, x, 7);
-    check_bytes(c, want, got, sizeof want, "known values");
+    check_bytes(c, want, got, sizeof(want), "known values");
 }
 
 /* ---- R7 against double ---- */
@@ -179,7 +179,7 @@ static double sigmoid_double(double x)
 static float from_bits(uint32_t bits)
 {
     float x;
-    memcpy(&x, &bits, sizeof x);
+    memcpy(&x, &bits, sizeof(x));
     return x;
 }
 
@@ -205,7 +205,7 @@ static void check_accuracy(check *c, map_fn *f, double (*exact)(double), double 
         static const float edges[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN,     0x1p-149f,
                                       1.0f, -1.0f, -88.0f,   -103.97f,  88.7229f};
         if (bits == 0)
-            memcpy(x, edges, sizeof edges);
+            memcpy(x, edges, sizeof(edges));
         f(y, x, CHUNK);
         for (size_t i = 0; i < CHUNK; i++)
             if (!(ulps(y[i], exact((double)x[i])) <= bound)) {

@@ -43,7 +43,7 @@ static void compare(check *c, const problem *p, const float *y, size_t n0, size_
 
 static float *outputs(check *c, const problem *p)
 {
-    float *y = check_alloc(c, p->m * p->ldy * sizeof *y, 4);
+    float *y = check_alloc(c, p->m * p->ldy * sizeof(*y), 4);
     for (size_t i = 0; i < p->m * p->ldy; i++)
         y[i] = mt_f32_from_bits(UNTOUCHED);
     return y;
@@ -61,7 +61,7 @@ static void setup(check *c, problem *p, mt_mat shape, size_t m, check_data kind)
     p->x = check_alloc(c, ((source - 1) * p->ldx + shape.k) * sizeof(float), 4);
     check_fill_f32(c, p->x, (source - 1) * p->ldx + shape.k, kind);
     if (check_below(c, 2)) {
-        p->index = check_alloc(c, m * sizeof *p->index, 4);
+        p->index = check_alloc(c, m * sizeof(*p->index), 4);
         for (size_t i = 0; i < m; i++)
             p->index[i] = (uint32_t)check_below(c, source);
     }
@@ -109,7 +109,7 @@ static void large_sums(check *c, mt_mat shape, float part)
     problem p;
     setup(c, &p, shape, 1, CHECK_NORMAL);
     memset((uint8_t *)(uintptr_t)p.w.w, 0xff, shape.n * p.w.stride);
-    float *row = p.x + (p.index ? p.index[0] : 0) * p.ldx, *w = check_alloc(c, shape.k * sizeof *w, 4);
+    float *row = p.x + (p.index ? p.index[0] : 0) * p.ldx, *w = check_alloc(c, shape.k * sizeof(*w), 4);
     for (size_t i = 0; i < shape.k; i++)
         row[i] = i / 32 % 2 ? part : 1.0f;
     float *y = outputs(c, &p);
@@ -159,7 +159,7 @@ static const mt_mat shapes[] = {
     {.format = MT_FORMAT_NVFP4, .bits = 4, .group = 16, .scale_type = MT_SCALE_E4M3},
     {.format = MT_FORMAT_NVFP4, .bits = 4, .group = 16, .scale_type = MT_SCALE_E4M3, .global = 0.3f},
 };
-enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
 static mt_mat sized(size_t s, size_t n, size_t groups)
 {
@@ -186,7 +186,7 @@ void check_qmatmul(check *c)
         every_row(c, sized(s, 24, 8192u / shapes[s].group + 1), 70 + check_below(c, 30), CHECK_NORMAL);
         static const float parts[] = {0.0f, 1e-6f, 0.01f, 0.06f, 0.07f, 0.3f, 0.34f,
                                       1.0f, 3.0f,  1e3f,  1e6f,  -0.1f, -1.0f};
-        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
             large_sums(c, sized(s, 5, 4), parts[i]);
         for (int power = -148; power <= 124; power += 4)
             far_from_one(c, sized(s, 8, 4 + check_below(c, 5)), power);
@@ -197,7 +197,7 @@ void check_qmatmul(check *c)
     for (size_t m = 287; m <= 300; m++) /* around the end of a block of rows */
         every_row(c, sized(0, 16, 16), m, CHECK_NORMAL);
     static const size_t many[] = {295, 296, 871};
-    for (size_t i = 0; i < sizeof many / sizeof many[0]; i++)
+    for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++)
         for (size_t s = 0; s < SHAPES; s++)
             every_row(c, sized(s, 17 + check_below(c, 32), 1 + check_below(c, 6)), many[i], CHECK_NORMAL);
     check_end(c);

@@ -25,7 +25,7 @@ static void one(check *c, mt_mat shape, check_data kind)
     mt_mat w;
     shape.n = shape.format == MT_FORMAT_FP8 ? 130 : 3;
     check_matrix(c, &w, &shape, kind);
-    float *want = check_alloc(c, w.k * sizeof *want, 4), *got = check_alloc(c, w.k * sizeof *got, 4);
+    float *want = check_alloc(c, w.k * sizeof(*want), 4), *got = check_alloc(c, w.k * sizeof(*got), 4);
     for (size_t r = 0; r < w.n; r += w.n < 10 ? 1 : 43) {
         c->ref->row_f32(want, &w, r);
         c->k->row_f32(got, &w, r);
@@ -39,7 +39,7 @@ static void affine(check *c, check_data kind)
 {
     static const uint8_t bits[] = {2, 3, 4, 5, 6, 8};
     static const mt_scale_type types[] = {MT_SCALE_F32, MT_SCALE_F16, MT_SCALE_BF16};
-    for (size_t b = 0; b < sizeof bits; b++)
+    for (size_t b = 0; b < sizeof(bits); b++)
         for (size_t t = 0; t < 3; t++)
             for (uint16_t group = 32; group <= 128; group = (uint16_t)(group * 2))
                 for (size_t groups = 1; groups <= 5; groups++)
@@ -108,7 +108,7 @@ void check_row(check *c)
                 shape.k = k;
                 one(c, shape, kind);
             }
-        for (size_t f = 0; f < sizeof floats / sizeof floats[0]; f++)
+        for (size_t f = 0; f < sizeof(floats) / sizeof(floats[0]); f++)
             for (size_t groups = 1; groups <= 5; groups++) {
                 mt_mat shape = floats[f];
                 shape.k = groups * shape.group;

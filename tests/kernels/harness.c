@@ -28,7 +28,7 @@ static void die(const char *what)
 void *check_alloc(check *c, size_t bytes, size_t align)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    check_block *b = calloc(1, sizeof *b);
+    check_block *b = calloc(1, sizeof(*b));
     if (!b)
         die("calloc");
     b->mapped = (bytes + GUARD + align + page - 1) / page * page + page;
@@ -118,7 +118,7 @@ bool check_that(check *c, bool ok, const char *format, ...)
 
 static bool same(float a, float b)
 {
-    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+    return memcmp(&a, &b, sizeof(a)) == 0 || (isnan(a) && isnan(b));
 }
 
 bool check_f32(check *c, const float *want, const float *got, size_t rows, size_t cols, size_t ld, const char *format,
@@ -183,7 +183,7 @@ const char *check_data_name(check_data kind)
 static float from_bits(uint32_t bits)
 {
     float x;
-    memcpy(&x, &bits, sizeof x);
+    memcpy(&x, &bits, sizeof(x));
     return x;
 }
 
@@ -191,7 +191,7 @@ static float special(check *c)
 {
     static const uint32_t values[] = {0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffc12345u,
                                       0x7f800001u, 0x80000000u, 0x7f7fffffu};
-    return from_bits(values[check_below(c, sizeof values / sizeof values[0])]);
+    return from_bits(values[check_below(c, sizeof(values) / sizeof(values[0]))]);
 }
 
 float check_float(check *c, check_data kind)

@@ -76,6 +76,6 @@ const char *check_matrix_name(const mt_mat *w)
     static const char *const formats[] = {"f32", "f16", "bf16", "fp8", "affine", "mxfp4", "nvfp4", "mxfp8"};
     static const char *const scales[] = {"none", "f32", "f16", "bf16", "e8m0", "e4m3"};
     static char name[64];
-    snprintf(name, sizeof name, "%s %u-bit g%u %s", formats[w->format], w->bits, w->group, scales[w->scale_type]);
+    snprintf(name, sizeof(name), "%s %u-bit g%u %s", formats[w->format], w->bits, w->group, scales[w->scale_type]);
     return name;
 }

@@ -35,7 +35,7 @@ static double rate(const bench *b, mt_peak peak)
 
 void bench_peaks(bench *b)
 {
-    stream *s = calloc(1, sizeof *s);
+    stream *s = calloc(1, sizeof(*s));
     uint8_t *data = bench_alloc(STREAM_BYTES);
     if (!s)
         abort();

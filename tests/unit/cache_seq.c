@@ -77,7 +77,7 @@ static void copy_page(memory *m, const mt_page_copy *copy, size_t groups)
 {
     for (size_t g = 0; copy->needed && g < groups; g++)
         if (copy->to[g] != MT_NO_PAGE && copy->from[g] != MT_NO_PAGE)
-            memcpy(m->written[g][copy->to[g]], m->written[g][copy->from[g]], sizeof m->written[g][0]);
+            memcpy(m->written[g][copy->to[g]], m->written[g][copy->from[g]], sizeof(m->written[g][0]));
 }
 
 /* Everything the next row would read is there, and is this sequence's own story. */

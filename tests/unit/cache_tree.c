@@ -78,7 +78,7 @@ static void what_is_computed_again_comes_back_to_its_node(void **state)
     assert_int_equal(hit.positions, 0);
     assert_int_equal(hit.miss, MT_MISS_EVICTED);
     nodes_of(t, 1000, 97, after, 3);
-    assert_memory_equal(before, after, sizeof before);
+    assert_memory_equal(before, after, sizeof(before));
     assert_int_equal(mt_tree_nodes(t), 4);
     assert_int_equal(t->gone.count, 3); /* the other prompt's */
     assert_int_equal(look(t, 1000, 97).positions, 96);
@@ -132,7 +132,7 @@ static void salt_of(uint8_t salt[32], uint64_t n)
     for (size_t i = 0; i < 4; i++) {
         n = n * 6364136223846793005u + 1442695040888963407u;
         const uint64_t word = n ^ n >> 31;
-        memcpy(salt + 8 * i, &word, sizeof word);
+        memcpy(salt + 8 * i, &word, sizeof(word));
     }
 }
 
@@ -142,7 +142,7 @@ static void salts_are_found_by_hash(void **state)
     enum { SALTS = 100000 };
     const mt_cache_groups g = {.count = 1};
     mt_tree *t = mt_tree_new(&g, &(size_t){2}, SALTS);
-    mt_node **root = test_malloc(SALTS * sizeof *root);
+    mt_node **root = test_malloc(SALTS * sizeof(*root));
     uint8_t salt[32];
     (void)state;
     for (size_t i = 0; i < SALTS; i++) {

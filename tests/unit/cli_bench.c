@@ -119,7 +119,7 @@ static void numbers_on_axes_are_short(void **state)
     char text[32];
     (void)state;
     for (size_t i = 0; i < MT_COUNT(cases); i++) {
-        mt_svg_number(text, sizeof text, cases[i].value);
+        mt_svg_number(text, sizeof(text), cases[i].value);
         assert_string_equal(text, cases[i].text);
     }
 }

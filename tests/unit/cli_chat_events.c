@@ -56,11 +56,11 @@ static const char whole[] =
 static void it_may_come_in_any_pieces(void **state)
 {
     (void)state;
-    for (size_t piece = 1; piece < sizeof whole; piece += piece < 9 ? 1 : 37) {
+    for (size_t piece = 1; piece < sizeof(whole); piece += piece < 9 ? 1 : 37) {
         heard h;
         begin(&h);
-        for (size_t at = 0; at < sizeof whole - 1; at += piece) {
-            const size_t left = sizeof whole - 1 - at;
+        for (size_t at = 0; at < sizeof(whole) - 1; at += piece) {
+            const size_t left = sizeof(whole) - 1 - at;
             assert_true(mt_chat_events_feed(&h.events, whole + at, piece < left ? piece : left));
         }
         assert_string_equal(h.answer.text.data, "h\xC3\xA9llo world");
@@ -126,7 +126,7 @@ static void nothing_grows_for_ever(void **state)
 
     begin(&h); /* calls */
     for (int i = 0; i < MT_CHAT_CALLS; i++) {
-        snprintf(event, sizeof event, "data: {\"choices\": [{\"delta\": {\"tool_calls\": [{\"index\": %d}]}}]}\n", i);
+        snprintf(event, sizeof(event), "data: {\"choices\": [{\"delta\": {\"tool_calls\": [{\"index\": %d}]}}]}\n", i);
         assert_true(say(&h, event));
     }
     assert_false(say(&h, "data: {\"choices\": [{\"delta\": {\"tool_calls\": [{\"index\": 256}]}}]}\n"));
@@ -134,7 +134,7 @@ static void nothing_grows_for_ever(void **state)
     end(&h);
 
     begin(&h); /* what a call is called with */
-    const int head = snprintf(event, sizeof event,
+    const int head = snprintf(event, sizeof(event),
                               "data: {\"choices\": [{\"delta\": {\"tool_calls\": [{\"function\": "
                               "{\"arguments\": \"");
     memset(event + head, 'x', 1 << 18);
@@ -146,7 +146,7 @@ static void nothing_grows_for_ever(void **state)
     begin(&h); /* what it says */
     assert_int_equal(h.answer.text.limit, MT_CHAT_ANSWER_BYTES);
     h.answer.text.limit = 3 << 20; /* so that it is soon there */
-    const int start = snprintf(event, sizeof event, "data: {\"choices\": [{\"delta\": {\"content\": \"");
+    const int start = snprintf(event, sizeof(event), "data: {\"choices\": [{\"delta\": {\"content\": \"");
     memset(event + start, 'x', 1 << 20);
     snprintf(event + start + (1 << 20), 16, "\"}}]}\n");
     assert_int_equal(repeat(&h, event, 100), 3);

@@ -116,7 +116,7 @@ typedef struct shared {
 static bool life_begin_with(life *l, const char *dir, const shared *with)
 {
     const mt_device_params device = {.name = "cuda", .host = {.threads = 1, .cpu_mask = ~0u}, .shared = with->host};
-    memset(l, 0, sizeof *l);
+    memset(l, 0, sizeof(*l));
     driver_init(&l->d);
     l->d.params.rota = with->rota;
     l->d.params.disk = with->disk;
@@ -308,7 +308,7 @@ static void models_live_and_leave_nothing(void **state)
             char settings[40];
             mt_error why;
             life l;
-            snprintf(settings, sizeof settings, "code=%d", code);
+            snprintf(settings, sizeof(settings), "code=%d", code);
             fake_set(settings);
             if (!life_begin(&l, models[i]))
                 fail_msg("%s: %s", models[i], l.err.text);
@@ -361,7 +361,7 @@ static void too_little_memory_is_told(void **state)
     for (size_t mib = 16; !enough; mib += 8) {
         char settings[40];
         life l;
-        snprintf(settings, sizeof settings, "memory=%zu", mib);
+        snprintf(settings, sizeof(settings), "memory=%zu", mib);
         fake_set(settings);
         enough = life_begin(&l, models[0]);
         if (enough)
@@ -381,7 +381,7 @@ static uint64_t fail_once(const char *dir, const char *name, size_t n, int code)
     char settings[120];
     mt_error why = {0};
     life l;
-    snprintf(settings, sizeof settings, "fail=%s:%zu:%d", name, n, code);
+    snprintf(settings, sizeof(settings), "fail=%s:%zu:%d", name, n, code);
     fake_set(settings);
     if (!life_begin(&l, dir)) {
         if (strlen(l.err.text) < 10 || l.err.code == MT_OK)
@@ -435,7 +435,8 @@ static void a_card_may_fall_off_the_bus(void **state)
     (void)state;
     fake_set("");
     assert_true(life_begin(&l, models[0]));
-    snprintf(settings, sizeof settings, "lost,fail=cuStreamSynchronize:%zu:999", fake_calls("cuStreamSynchronize") + 9);
+    snprintf(settings, sizeof(settings), "lost,fail=cuStreamSynchronize:%zu:999",
+             fake_calls("cuStreamSynchronize") + 9);
     life_end(&l);
     fake_set(settings);
     assert_true(life_begin(&l, models[0]));
@@ -485,7 +486,7 @@ static void a_fault_is_of_one_engine(void **state)
         life_end(&l[i]);
     for (size_t at = loaded + 1; at < loaded + 40; at += 7) {
         size_t failed[2], faults = 0;
-        snprintf(settings, sizeof settings, "fail=cuStreamSynchronize:%zu:719", at);
+        snprintf(settings, sizeof(settings), "fail=cuStreamSynchronize:%zu:719", at);
         fake_set(settings);
         for (size_t i = 0; i < 2; i++)
             assert_true(life_begin_with(&l[i], models[i], &with));
@@ -523,11 +524,11 @@ static size_t unread(void)
     char path[128];
     static uint8_t bytes[1 << 20];
     size_t most = 0, now = 0;
-    snprintf(path, sizeof path, "%s/%016x.motet", folder, 0);
+    snprintf(path, sizeof(path), "%s/%016x.motet", folder, 0);
     const int fd = open(path, O_RDONLY);
     if (fd < 0)
         return 0;
-    for (ssize_t n; (n = read(fd, bytes, sizeof bytes)) > 0;)
+    for (ssize_t n; (n = read(fd, bytes, sizeof(bytes))) > 0;)
         for (ssize_t i = 0; i < n; i++) {
             now = bytes[i] == 0xcd ? now + 1 : 0;
             most = now > most ? now : most;
@@ -559,7 +560,7 @@ static size_t live_with_disk(const char *dir, const char *settings, uint64_t *wr
 static void wipe(void)
 {
     char command[128];
-    snprintf(command, sizeof command, "rm -f '%s'/*", folder);
+    snprintf(command, sizeof(command), "rm -f '%s'/*", folder);
     assert_int_equal(system(command), 0);
 }
 
@@ -578,7 +579,7 @@ static void what_is_kept_was_read(void **state)
         for (size_t n = 1; n <= reads; n += unit_quick() ? 5 : 1) {
             char settings[80];
             wipe();
-            snprintf(settings, sizeof settings, "fail=cuMemcpyDtoHAsync_v2:%zu:719", n);
+            snprintf(settings, sizeof(settings), "fail=cuMemcpyDtoHAsync_v2:%zu:719", n);
             live_with_disk(models[i], settings, &written);
             assert_true(unread() < 64);
         }

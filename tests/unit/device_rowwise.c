@@ -55,7 +55,7 @@ static void what_is_adjusted_is_cut_off_last(void **state)
     assert_non_null(dev);
     mt_set *set = mt_set_new(dev);
     mt_tensor *x = mt_tensor_of(set, given, 1, 6);
-    mt_reading *reading = mt_reading_new(set, sizeof given);
+    mt_reading *reading = mt_reading_new(set, sizeof(given));
     assert_true(mt_device_plan(dev, 1, &err));
     mt_op_adjust(dev, x, 1, mt_tensor_of(set, bias, 1, 6), mt_tensor_of(set, w, 1, 6), -8, 7);
     mt_op_adjust(dev, x, 1, NULL, NULL, -INFINITY, INFINITY); /* changes nothing */

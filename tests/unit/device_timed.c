@@ -18,7 +18,7 @@ typedef struct fixture {
 static fixture *make(void)
 {
     const mt_device_params params = {.name = unit_device(), .host = {.threads = THREADS, .cpu_mask = ~0u}};
-    fixture *f = mt_alloc(sizeof *f);
+    fixture *f = mt_alloc(sizeof(*f));
     mt_error err = {0};
     float row[WIDTH];
     for (size_t i = 0; i < COLUMNS * WIDTH; i++)
@@ -68,7 +68,7 @@ static void what_is_timed_computes_the_same_and_is_counted(void **state)
     mt_timed *t = mt_timed_begin(f->dev, &list);
     multiply(f, timed);
     mt_timed_end(t);
-    assert_memory_equal(plain, timed, sizeof plain);
+    assert_memory_equal(plain, timed, sizeof(plain));
     assert_int_equal(list.count, 2); /* the product and the reading */
     assert_string_equal(at[0].name, "op_matmul");
     assert_true(at[0].work.ops == 2.0 * ROWS * COLUMNS * WIDTH);

@@ -78,7 +78,7 @@ static void expect_crowd(const char *what)
 {
     char text[256];
     for (size_t i = 0; i < neighbours(); i++) {
-        snprintf(text, sizeof text, "%s, request %zu", what, i);
+        snprintf(text, sizeof(text), "%s, request %zu", what, i);
         expect_same(text, &all.alone[i], &all.together[i]);
     }
 }
@@ -161,7 +161,7 @@ static void check_choices(const char *dir)
     for (int round = 0; round < 2; round++) {
         answer *to = round ? second : first;
         mt_request *r = driver_request(&d, prompt, 100, TOKENS, to);
-        memset(to, 0, sizeof first);
+        memset(to, 0, sizeof(first));
         r->choices = CHOICES;
         r->sampling.temperature = 1;
         r->sampling.seed = 42;
@@ -201,7 +201,7 @@ static void check_common_beginning(const char *dir)
     driver_start(&d);
     draw_tokens(&random, prompt[0], LEN, d.o.spec.vocab);
     for (size_t i = 1; i < CLIENTS; i++) {
-        memcpy(prompt[i], prompt[0], sizeof prompt[0]);
+        memcpy(prompt[i], prompt[0], sizeof(prompt[0]));
         draw_tokens(&random, prompt[i] + COMMON, 8, d.o.spec.vocab);
     }
     for (size_t i = 0; i < CLIENTS; i++)

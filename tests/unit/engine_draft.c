@@ -90,8 +90,8 @@ static void ask_expecting(driver *d, const uint32_t *prompt, size_t kind, const 
         expected[i] = how.wrong && i % how.wrong == how.wrong - 1 ? 3 : known->chosen[i].id;
     mt_request *r = driver_request(d, prompt, LEN, TOKENS, to);
     driver_vary(r, kind);
-    uint32_t *copy = mt_arena_alloc(r->arena, sizeof expected);
-    memcpy(copy, expected, sizeof expected);
+    uint32_t *copy = mt_arena_alloc(r->arena, sizeof(expected));
+    memcpy(copy, expected, sizeof(expected));
     r->expected = copy;
     r->expected_count = TOKENS;
     driver_send(d, r);
@@ -129,7 +129,7 @@ static void check_drafts(const char *dir)
         assert_true(stats.draft_accepted > 0);
         driver_close(&d);
         for (size_t k = 0; k < KINDS; k++) {
-            snprintf(what, sizeof what, "%s, depth %zu, every %zu wrong, kind %zu", dir, settings[i].depth,
+            snprintf(what, sizeof(what), "%s, depth %zu, every %zu wrong, kind %zu", dir, settings[i].depth,
                      settings[i].wrong, k);
             expect_same(what, &plain[k], &guessed[k]);
         }

@@ -64,7 +64,7 @@ static inline void driver_event(void *ctx, const mt_event *ev)
             to->first_at = d->events;
         to->chosen[to->count] = (mt_logprob){.id = ev->token, .logprob = ev->logprob};
         if (ev->top_count)
-            memcpy(to->top[to->count], ev->top, ev->top_count * sizeof *ev->top);
+            memcpy(to->top[to->count], ev->top, ev->top_count * sizeof(*ev->top));
         to->count++;
         break;
     case MT_EVENT_DONE:
@@ -109,7 +109,7 @@ static inline void driver_join(void)
 static inline void driver_init(driver *d)
 {
     driver_join();
-    memset(d, 0, sizeof *d);
+    memset(d, 0, sizeof(*d));
     mt_engine_params_init(&d->params);
     d->params.canary = true;
     pthread_mutex_init(&d->lock, NULL);
@@ -201,11 +201,11 @@ static inline void driver_close(driver *d)
 static inline mt_request *driver_request(driver *d, const uint32_t *prompt, size_t len, size_t tokens, answer *answers)
 {
     mt_request *r = mt_request_new();
-    asked *a = mt_arena_alloc(r->arena, sizeof *a);
-    uint32_t *copy = mt_arena_alloc(r->arena, len * sizeof *copy);
+    asked *a = mt_arena_alloc(r->arena, sizeof(*a));
+    uint32_t *copy = mt_arena_alloc(r->arena, len * sizeof(*copy));
     *a = (asked){.d = d, .answers = answers};
-    memcpy(copy, prompt, len * sizeof *copy);
-    memset(answers, 0, sizeof *answers);
+    memcpy(copy, prompt, len * sizeof(*copy));
+    memset(answers, 0, sizeof(*answers));
     r->prompt = copy;
     r->prompt_len = len;
     r->max_tokens = tokens;
@@ -277,11 +277,11 @@ static inline void expect_same(const char *what, const answer *want, const answe
     if (want->count != got->count)
         fail_msg("%s: %zu tokens, wanted %zu", what, got->count, want->count);
     for (size_t t = 0; t < want->count; t++) {
-        if (memcmp(&want->chosen[t], &got->chosen[t], sizeof want->chosen[t]) != 0)
+        if (memcmp(&want->chosen[t], &got->chosen[t], sizeof(want->chosen[t])) != 0)
             fail_msg("%s: token %zu is %u %.9g, wanted %u %.9g", what, t, got->chosen[t].id,
                      (double)got->chosen[t].logprob, want->chosen[t].id, (double)want->chosen[t].logprob);
         for (size_t k = 0; k < MT_LIMIT_TOP_LOGPROBS; k++)
-            if (memcmp(&want->top[t][k], &got->top[t][k], sizeof want->top[t][k]) != 0)
+            if (memcmp(&want->top[t][k], &got->top[t][k], sizeof(want->top[t][k])) != 0)
                 fail_msg("%s: token %zu, rank %zu is %u %.9g, wanted %u %.9g", what, t, k, got->top[t][k].id,
                          (double)got->top[t][k].logprob, want->top[t][k].id, (double)want->top[t][k].logprob);
     }
@@ -349,7 +349,7 @@ static inline void for_each_folder(const char *where, void (*check)(const char *
         char dir[512];
         if (!fixture_chosen(entry->d_name))
             continue;
-        snprintf(dir, sizeof dir, "%s/%s", where, entry->d_name);
+        snprintf(dir, sizeof(dir), "%s/%s", where, entry->d_name);
         check(dir);
         seen++;
     }

@@ -31,7 +31,7 @@ static inline void text_event(void *ctx, const mt_event *ev)
         t->ended_at = d->events;
         t->finish = ev->finish;
         if (ev->vector)
-            memcpy(t->vector, ev->vector, ev->vector_len * sizeof *ev->vector);
+            memcpy(t->vector, ev->vector, ev->vector_len * sizeof(*ev->vector));
         if (ev->error)
             t->error = *ev->error;
         d->open--;
@@ -44,7 +44,7 @@ static inline void text_event(void *ctx, const mt_event *ev)
 static inline mt_request *text_request(driver *d, size_t encoder, mt_pool pool, uint32_t seed, size_t len, sent_text *t)
 {
     mt_request *r = mt_request_new();
-    uint32_t *tokens = mt_arena_alloc(r->arena, len * sizeof *tokens);
+    uint32_t *tokens = mt_arena_alloc(r->arena, len * sizeof(*tokens));
     for (size_t i = 0; i < len; i++)
         tokens[i] = (uint32_t)(i * (seed + 1) + seed) % 50 + 9;
     *t = (sent_text){.d = d};

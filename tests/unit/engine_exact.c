@@ -68,12 +68,12 @@ static void check_folder(const char *dir, mt_precision precision, const size_t *
         run(dir, &(setting){precision, 1, whole}, &p, i, 1, &alone[i]);
     for (size_t t = 0; t < MT_COUNT(threads); t++) {
         run(dir, &(setting){precision, threads[t], whole}, &p, 0, 1, other);
-        snprintf(what, sizeof what, "%s, %zu threads", dir, threads[t]);
+        snprintf(what, sizeof(what), "%s, %zu threads", dir, threads[t]);
         expect_same(what, &alone[0], &other[0]);
     }
     for (size_t c = 0; c < ways; c++) {
         run(dir, &(setting){precision, 2, chunks[c]}, &p, 0, count, other);
-        snprintf(what, sizeof what, "%s, %zu side by side in chunks of %zu", dir, count, chunks[c]);
+        snprintf(what, sizeof(what), "%s, %zu side by side in chunks of %zu", dir, count, chunks[c]);
         for (size_t i = 0; i < count; i++)
             expect_same(what, &alone[i], &other[i]);
     }
@@ -155,10 +155,10 @@ static void check_wide(const char *model, const char *layout)
     if (unit_quick() || !synth)
         UNIT_SKIP("only in full runs, with MOTET_SYNTH naming the synth program");
     assert_non_null(mkdtemp(dir));
-    snprintf(command, sizeof command, "%s %s %s --layout %s 2>/dev/null", synth, model, dir, layout);
+    snprintf(command, sizeof(command), "%s %s %s --layout %s 2>/dev/null", synth, model, dir, layout);
     assert_int_equal(system(command), 0);
     check_folder(dir, MT_PRECISION_FAST, wide, MT_COUNT(wide), vocab_of(dir), 1616);
-    snprintf(command, sizeof command, "rm -rf %s", dir);
+    snprintf(command, sizeof(command), "rm -rf %s", dir);
     assert_int_equal(system(command), 0);
 }
 

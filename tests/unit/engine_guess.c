@@ -91,7 +91,7 @@ static void sleeper_event(void *ctx, const mt_event *ev)
 
 static void fall_asleep(mt_request *r, size_t number)
 {
-    sleeper *s = mt_arena_alloc(r->arena, sizeof *s);
+    sleeper *s = mt_arena_alloc(r->arena, sizeof(*s));
     *s = (sleeper){.awake = r->ctx, .request = r, .number = number};
     r->ctx = s;
     r->event = sleeper_event;
@@ -118,7 +118,7 @@ static bool wake_all(driver *d)
 /* Greedy and seeded, with penalties and biases; each third follows a schema, each fourth has two answers. */
 static void ask(driver *d, size_t i, const guessing *how, answer *to)
 {
-    memset(to, 0, CHOICES * sizeof *to);
+    memset(to, 0, CHOICES * sizeof(*to));
     mt_request *r = driver_request(d, now.prompt[i], LEN, TOKENS, to);
     driver_vary(r, i % KINDS);
     if (i % 3 == 2)
@@ -128,7 +128,7 @@ static void ask(driver *d, size_t i, const guessing *how, answer *to)
         fall_asleep(r, i);
     if (how->wrong) {
         const answer *known = now.plain[i];
-        uint32_t *expected = mt_arena_alloc(r->arena, (known->count + 1) * sizeof *expected);
+        uint32_t *expected = mt_arena_alloc(r->arena, (known->count + 1) * sizeof(*expected));
         for (size_t t = 0; t < known->count; t++)
             expected[t] = t % how->wrong == how->wrong - 1 ? 3 : known->chosen[t].id;
         r->expected = expected;
@@ -142,7 +142,7 @@ static void compare(const char *name, const guessing *how, size_t again)
     char what[160];
     for (size_t i = 0; i < ASKED; i++)
         for (size_t c = 0; c < CHOICES; c++) {
-            snprintf(what, sizeof what, "%s, depth %zu, every %zu wrong, time %zu, request %zu, choice %zu", name,
+            snprintf(what, sizeof(what), "%s, depth %zu, every %zu wrong, time %zu, request %zu, choice %zu", name,
                      how->depth, how->wrong, again, i, c);
             expect_same(what, &now.plain[i][c], &now.guessed[i][c]);
             assert_int_equal(now.guessed[i][c].finish, now.plain[i][c].finish);
@@ -221,7 +221,7 @@ static void check_draft(const char *dir)
     char command[512];
     if (!strstr("gemma4-aside-bf16 gemma4-bf16", name))
         return;
-    snprintf(command, sizeof command, "rm -rf '%s'/* && cp " FIXTURES "/%s/* '%s'", folder, name, folder);
+    snprintf(command, sizeof(command), "rm -rf '%s'/* && cp " FIXTURES "/%s/* '%s'", folder, name, folder);
     assert_int_equal(system(command), 0);
     now.draft = dir;
     check(name, 2);

@@ -38,7 +38,7 @@ static void close_kept(driver *d, mt_disk *disk)
 static void wipe(void)
 {
     char command[128];
-    snprintf(command, sizeof command, "rm -f '%s'/*", folder);
+    snprintf(command, sizeof(command), "rm -f '%s'/*", folder);
     assert_int_equal(system(command), 0);
 }
 
@@ -113,7 +113,7 @@ static void damage(draw *random, int bytes)
 {
     char path[128];
     struct stat info;
-    snprintf(path, sizeof path, "%s/%016x.motet", folder, 0);
+    snprintf(path, sizeof(path), "%s/%016x.motet", folder, 0);
     const int fd = open(path, O_RDWR);
     assert_int_equal(fstat(fd, &info), 0);
     for (int i = 0; i < bytes; i++) {
@@ -179,7 +179,7 @@ static void a_crowd_after_a_restart(void **state)
                 for (size_t i = 0; i < MANY; i++) {
                     draw_tokens(&random, prompt[i], LEN, d.o.spec.vocab);
                     if (i % 3)
-                        memcpy(prompt[i], prompt[0], LEN / 2 * sizeof **prompt);
+                        memcpy(prompt[i], prompt[0], LEN / 2 * sizeof(**prompt));
                 }
             for (size_t i = 0; i < MANY; i++) {
                 mt_request *r = driver_request(&d, prompt[i], LEN, TOKENS, &to[i]);
@@ -321,7 +321,7 @@ static void *end_in_order(void *arg)
 
 static void two_that_end_together_are_taken_in_order(void **state)
 {
-    mt_keep *k = mt_alloc(sizeof *k);
+    mt_keep *k = mt_alloc(sizeof(*k));
     mt_errand *x;
     pthread_t thread;
     (void)state;

@@ -56,8 +56,8 @@ static void begin(mt_cursor *c, mt_tensor *features, const mt_picture *const *pi
 {
     stand_in *s = (stand_in *)c;
     assert_true(count > 0 && count <= 64 && fits(c, pictures, count));
-    memcpy(s->picture, pictures, count * sizeof *pictures);
-    memcpy(s->to, to, count * sizeof *to);
+    memcpy(s->picture, pictures, count * sizeof(*pictures));
+    memcpy(s->to, to, count * sizeof(*to));
     s->features = features;
     s->count = count;
     s->jobs++;
@@ -102,7 +102,7 @@ static const mt_cursor_kind kind = {.slice = slice, .cost = cost, .next = next};
 static void stand_in_init(stand_in *s, size_t width)
 {
     assert_true(width <= WIDTH_MOST);
-    memset(s, 0, sizeof *s);
+    memset(s, 0, sizeof(*s));
     s->most = 100000;
     s->cursor = (mt_cursor){.kind = &kind, .most = 4, .whole = 1};
     s->tower = (mt_tower){.cursor = &s->cursor, .width = width, .fits = fits, .begin = begin};
@@ -120,7 +120,7 @@ typedef struct shown {
 static void shown_open(shown *w, const char *name)
 {
     char dir[512];
-    snprintf(dir, sizeof dir, FIXTURES "/%s", name);
+    snprintf(dir, sizeof(dir), FIXTURES "/%s", name);
     driver_open(&w->d, dir, MT_PRECISION_FAST, 2);
     stand_in_init(&w->encoder, w->d.o.spec.hidden);
     w->encoder.dev = w->d.o.dev;
@@ -161,8 +161,8 @@ static mt_request *show(shown *w, unsigned which, uint64_t seed, size_t before, 
         prompt[before + i] = PLACEHOLDER;
     draw_tokens(&random, prompt + before + TOKENS, BEHIND, w->d.o.spec.vocab);
     mt_request *r = driver_request(&w->d, prompt, len, NEW_TOKENS, a);
-    mt_picture *p = mt_arena_alloc(r->arena, sizeof *p);
-    mt_media_span *span = mt_arena_alloc(r->arena, sizeof *span);
+    mt_picture *p = mt_arena_alloc(r->arena, sizeof(*p));
+    mt_media_span *span = mt_arena_alloc(r->arena, sizeof(*span));
     make_picture(p, r->arena, which, 1);
     *span = (mt_media_span){.first = (uint32_t)before,
                             .count = TOKENS,
@@ -232,7 +232,7 @@ static void crowd(const char *name, const answer *alone, size_t positions, size_
     if (features < PICTURES)
         assert_true(stats.media_evictions > 0 && stats.evictions > 0);
     for (size_t i = 0; i < REQUESTS; i++) {
-        snprintf(what, sizeof what, "%s, request %zu of picture %u in a crowd", name, i, which[i]);
+        snprintf(what, sizeof(what), "%s, request %zu of picture %u in a crowd", name, i, which[i]);
         expect_same(what, &alone[which[i]], &answers[i]);
     }
     driver_close(&w.d);
@@ -245,7 +245,7 @@ static void every_answer_is_that_of_its_picture_alone(void **state)
     for (size_t m = 0; m < MT_COUNT(models); m++) {
         for (unsigned i = 0; i < PICTURES; i++)
             ask_alone(models[m], false, i, &alone[i]);
-        assert_memory_not_equal(&alone[0].top, &alone[1].top, sizeof alone[0].top);
+        assert_memory_not_equal(&alone[0].top, &alone[1].top, sizeof(alone[0].top));
         crowd(models[m], alone, 8192, PICTURES);
         crowd(models[m], alone, 700, 2); /* both caches too small for all */
     }
@@ -336,7 +336,7 @@ static void chunks_change_nothing(void **state)
                 ask(&w, 5, 1, &other); /* up to the picture it is the same */
                 ask(&w, 4, 1, &a);
                 ask(&w, 4, 1, &again);
-                snprintf(what, sizeof what, "%s in chunks of %zu%s", models[m], chunks[c], block ? ", a block" : "");
+                snprintf(what, sizeof(what), "%s in chunks of %zu%s", models[m], chunks[c], block ? ", a block" : "");
                 expect_same(what, &alone, &a);
                 expect_same(what, &alone, &again);
                 driver_close(&w.d);
@@ -351,7 +351,7 @@ static void a_block_sees_ahead(void **state)
     (void)state;
     ask_alone(models[0], true, 4, &block);
     ask_alone(models[0], false, 4, &plain);
-    assert_memory_not_equal(&block.top, &plain.top, sizeof block.top);
+    assert_memory_not_equal(&block.top, &plain.top, sizeof(block.top));
 }
 
 static void an_encoder_that_breaks_ends_one_request(void **state)
@@ -462,7 +462,7 @@ static void an_encoder_goes_on_beside_the_tower(void **state)
     driver_send(&w.d, driver_request(&w.d, prompt, 20, NEW_TOKENS, &answered));
     driver_wait(&w.d, 1);
     assert_int_equal(answered.count, NEW_TOKENS);
-    assert_memory_equal(before.vector, beside.vector, sizeof before.vector);
+    assert_memory_equal(before.vector, beside.vector, sizeof(before.vector));
     assert_int_equal(seen.count, 0);
     w.encoder.hold = false;
     driver_wait(&w.d, 0);
@@ -578,7 +578,7 @@ static void kept_close(shown *w, mt_disk *disk)
 static void damage(void)
 {
     char path[128];
-    snprintf(path, sizeof path, "%s/%016x.motet", folder, 0);
+    snprintf(path, sizeof(path), "%s/%016x.motet", folder, 0);
     FILE *file = fopen(path, "r+b");
     assert_non_null(file);
     fseek(file, 128 + 128 + 1000, SEEK_SET);

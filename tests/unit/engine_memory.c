@@ -84,19 +84,19 @@ static void send_fickle(driver *d, draw *random, const uint32_t *words, const an
     const bool same = draw_below(random, 2);
     const size_t shared = same ? LEN : draw_below(random, LEN);
     const size_t len = same ? LEN : shared + 1 + draw_below(random, (uint32_t)(LEN - shared));
-    memcpy(prompt, words, shared * sizeof *prompt);
+    memcpy(prompt, words, shared * sizeof(*prompt));
     draw_tokens(random, prompt + shared, len - shared, d->o.spec.vocab);
     for (size_t i = 0; i < ANSWER_TOKENS; i++)
         expected[i] = draw_below(random, 5) ? known->chosen[i].id : 3;
     mt_request *r = driver_request(d, prompt, len, 1 + draw_below(random, 24), &ignored);
-    fickle *f = mt_arena_alloc(r->arena, sizeof *f);
+    fickle *f = mt_arena_alloc(r->arena, sizeof(*f));
     *f = (fickle){.d = d, .request = r, .left = draw_below(random, 20)};
     r->choices = 1 + (draw_below(random, 8) == 0);
     r->event = fickle_event;
     r->ctx = f;
     if (same) {
-        uint32_t *copy = mt_arena_alloc(r->arena, sizeof expected);
-        memcpy(copy, expected, sizeof expected);
+        uint32_t *copy = mt_arena_alloc(r->arena, sizeof(expected));
+        memcpy(copy, expected, sizeof(expected));
         r->expected = copy;
         r->expected_count = ANSWER_TOKENS;
     }

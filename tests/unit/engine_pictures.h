@@ -55,7 +55,7 @@ static inline mt_request *show_for(sighted *w, unsigned which, size_t pictures, 
     mt_expanded to;
     mt_error err = {0};
     mt_arena *arena = mt_arena_new(0);
-    mt_picture *p = mt_arena_alloc(arena, pictures * MT_PICTURE_SIZES * sizeof *p);
+    mt_picture *p = mt_arena_alloc(arena, pictures * MT_PICTURE_SIZES * sizeof(*p));
     for (size_t i = 0; i < pictures; i++) {
         mt_image image;
         draw_image(&image, which + (unsigned)i, s);

@@ -21,7 +21,7 @@ static void on_event(void *ctx, const mt_event *ev)
         p->len = ev->vector_len;
         assert_true(ev->vector_len <= WIDTH);
         if (ev->vector)
-            memcpy(p->vector, ev->vector, ev->vector_len * sizeof *ev->vector);
+            memcpy(p->vector, ev->vector, ev->vector_len * sizeof(*ev->vector));
         p->d->open--;
         pthread_cond_broadcast(&p->d->ended);
     }
@@ -43,7 +43,7 @@ static void expect_vector(const char *what, const pooled *want, const pooled *go
 {
     assert_int_equal(got->finish, MT_FINISH_STOP);
     assert_true(got->len > 0 && got->len == want->len);
-    if (memcmp(want->vector, got->vector, want->len * sizeof *want->vector) != 0)
+    if (memcmp(want->vector, got->vector, want->len * sizeof(*want->vector)) != 0)
         fail_msg("%s: the vectors differ", what);
 }
 

@@ -93,7 +93,7 @@ static void every_head_that_guesses(void **state)
 static void check_draft(const char *draft)
 {
     char dir[512];
-    snprintf(dir, sizeof dir, FIXTURES "/%s", strrchr(draft, '/') + 1);
+    snprintf(dir, sizeof(dir), FIXTURES "/%s", strrchr(draft, '/') + 1);
     check_with(dir, draft);
 }
 

@@ -26,7 +26,7 @@ static void check_every_cut(const char *dir)
         if (cut > 0)
             driver_ask(&d, prompt, cut, 1, &warm);
         driver_ask(&d, prompt, LEN, TOKENS, cut ? &warm : &cold);
-        snprintf(what, sizeof what, "%s, cut at %zu", dir, cut);
+        snprintf(what, sizeof(what), "%s, cut at %zu", dir, cut);
         if (cut > 0) {
             expect_same(what, &cold, &warm);
             if (warm.cached != cut)
@@ -155,12 +155,12 @@ static void damage(const char *from, char *dir, uint32_t token, size_t width)
     char command[600], path[600], *header, *at;
     uint64_t size, offset;
     assert_non_null(mkdtemp(dir));
-    snprintf(command, sizeof command, "cp %s/* %s/ && chmod u+w %s/*", from, dir, dir);
+    snprintf(command, sizeof(command), "cp %s/* %s/ && chmod u+w %s/*", from, dir, dir);
     assert_int_equal(system(command), 0);
-    snprintf(path, sizeof path, "%s/model.safetensors", dir);
+    snprintf(path, sizeof(path), "%s/model.safetensors", dir);
     FILE *f = fopen(path, "r+b");
     assert_non_null(f);
-    assert_int_equal(fread(&size, sizeof size, 1, f), 1);
+    assert_int_equal(fread(&size, sizeof(size), 1, f), 1);
     header = calloc(1, size + 1);
     assert_int_equal(fread(header, 1, size, f), size);
     at = strstr(header, "embed_tokens.weight");
@@ -212,7 +212,7 @@ static void a_broken_number_ends_one_request(void **state)
     }
     for (size_t i = 0; i < OTHERS; i++)
         expect_same("beside a broken one", &alone[i], &good[i]);
-    snprintf(command, sizeof command, "rm -rf %s", dir);
+    snprintf(command, sizeof(command), "rm -rf %s", dir);
     assert_int_equal(system(command), 0);
 }
 

@@ -106,9 +106,9 @@ static void two_engines_answer_as_each_alone(void **state)
     mt_host *host = mt_host_open(&(mt_host_params){.threads = 2, .cpu_mask = ~0u}, &err);
     mt_rota *rota = mt_rota_new();
     mt_voices *voices = mt_voices_new(0, 64);
-    band *bands = mt_alloc_array(2, sizeof *bands);
-    mt_voice *ended = mt_alloc_array(64, sizeof *ended);
-    mt_note *notes = mt_alloc_array(4096, sizeof *notes);
+    band *bands = mt_alloc_array(2, sizeof(*bands));
+    mt_voice *ended = mt_alloc_array(64, sizeof(*ended));
+    mt_note *notes = mt_alloc_array(4096, sizeof(*notes));
     mt_voices_page page = {.ended = ended, .ended_count = 64, .notes = notes, .notes_count = 4096};
     mt_voices_mark mark = {0};
     size_t of[2] = {0};

@@ -117,7 +117,7 @@ static void show(talk *t, mt_arena *arena, mt_picture *pictures, mt_expanded *to
             at++;
         t->cut[i] = (uint32_t)at;
     }
-    memcpy(t->token, to->ids, to->count * sizeof *to->ids);
+    memcpy(t->token, to->ids, to->count * sizeof(*to->ids));
     t->len = to->count;
 }
 
@@ -135,9 +135,9 @@ static void send(const talk *t, mt_arena *arena, mt_picture *pictures, const mt_
 {
     mt_logit_bias none[SPECIAL];
     mt_request *r = driver_request(&now.d, t->token, t->len, ANSWER, a);
-    uint32_t *cuts = mt_arena_alloc(r->arena, t->cuts * sizeof *cuts);
+    uint32_t *cuts = mt_arena_alloc(r->arena, t->cuts * sizeof(*cuts));
     assert_true(mt_arena_defer(r->arena, (void (*)(void *))mt_arena_free, arena));
-    memcpy(cuts, t->cut, t->cuts * sizeof *cuts);
+    memcpy(cuts, t->cut, t->cuts * sizeof(*cuts));
     r->cuts = cuts;
     r->cut_count = t->cuts;
     r->pictures = pictures;
@@ -157,7 +157,7 @@ static void send(const talk *t, mt_arena *arena, mt_picture *pictures, const mt_
 static void ask(talk *t, answer *a)
 {
     mt_arena *arena = mt_arena_new(0);
-    mt_picture *pictures = mt_arena_alloc(arena, SHOWN * sizeof *pictures);
+    mt_picture *pictures = mt_arena_alloc(arena, SHOWN * sizeof(*pictures));
     mt_expanded shown = {0};
     assert_true(now.count < EARLIER);
     open_turn(t, ASSISTANT);

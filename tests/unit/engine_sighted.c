@@ -54,7 +54,7 @@ static void check_ways(const char *dir, mt_precision precision)
         }
         for (size_t i = 0; i < MT_COUNT(sizes); i++) {
             ask(&w, (unsigned)i, 1 + i % 2, sizes[i], 1, &again[i]);
-            snprintf(what, sizeof what, "%s, size %zu in chunks of %zu", dir, i, chunks[c]);
+            snprintf(what, sizeof(what), "%s, size %zu in chunks of %zu", dir, i, chunks[c]);
             expect_same(what, &alone[i], &other[i]);
             expect_same(what, &alone[i], &again[i]);
             assert_true(again[i].cached > WORDS);
@@ -94,7 +94,7 @@ static void check_preempted(const char *dir)
     driver_wait(&w.d, 0);
     driver_stats(&w.d, &stats);
     driver_close(&w.d);
-    snprintf(what, sizeof what, "%s, preempted %d times", dir, (int)stats.preemptions);
+    snprintf(what, sizeof(what), "%s, preempted %d times", dir, (int)stats.preemptions);
     preempted += stats.preemptions;
     for (unsigned i = 0; i < TOGETHER; i++)
         expect_same(what, &alone[i], &other[i]);
@@ -135,7 +135,7 @@ static void crowd(const char *dir, const answer *alone, size_t positions, size_t
     if (features < 64 << 20)
         assert_true(stats.media_evictions > 0 && stats.evictions > 0);
     for (size_t i = 0; i < requests; i++) {
-        snprintf(what, sizeof what, "%s, request %zu of picture %u in a crowd", dir, i, which[i]);
+        snprintf(what, sizeof(what), "%s, request %zu of picture %u in a crowd", dir, i, which[i]);
         expect_same(what, &alone[which[i]], &answers[i]);
     }
     driver_close(&w.d);
@@ -166,7 +166,7 @@ static void check_isolation(const char *dir)
     const size_t bytes = bytes_of_one(dir, &positions);
     for (unsigned i = 0; i < PICTURES; i++)
         ask_alone(dir, MT_PRECISION_FAST, i, 1, one_size, &alone[i]);
-    assert_memory_not_equal(&alone[0].top, &alone[1].top, sizeof alone[0].top);
+    assert_memory_not_equal(&alone[0].top, &alone[1].top, sizeof(alone[0].top));
     crowd(dir, alone, 16384, 64 << 20);
     crowd(dir, alone, 5 * (positions + MT_PAGE_TOKENS), 2 * bytes);
 }

@@ -26,7 +26,7 @@ static void check_chunks(const char *dir)
         if (chunk == 0)
             draw_tokens(&random, prompt, LEN, d.o.spec.vocab);
         driver_ask(&d, prompt, LEN, TOKENS, chunk ? &cut : &whole);
-        snprintf(what, sizeof what, "%s in chunks of %zu", dir, chunk);
+        snprintf(what, sizeof(what), "%s in chunks of %zu", dir, chunk);
         if (chunk > 0)
             expect_same(what, &whole, &cut);
         driver_close(&d);
@@ -64,7 +64,7 @@ static void check_checkpoints(const char *dir)
     draw random = {32};
     draw_tokens(&random, prompt, LEN, d.o.spec.vocab);
     for (size_t i = 0; i < 3; i++) {
-        memcpy(other[i], prompt, sizeof prompt);
+        memcpy(other[i], prompt, sizeof(prompt));
         draw_tokens(&random, other[i] + cuts[i], LEN - cuts[i], d.o.spec.vocab);
         other[i][cuts[i]] = (prompt[cuts[i]] + 1) % d.o.spec.vocab;
     }
@@ -79,7 +79,7 @@ static void check_checkpoints(const char *dir)
             ask_with_cuts(&d, other[k], cuts, 3, i < 3 ? &cold[k] : &warm);
             if (i < 3)
                 continue;
-            snprintf(what, sizeof what, "%s from %u", dir, cuts[k]);
+            snprintf(what, sizeof(what), "%s from %u", dir, cuts[k]);
             expect_same(what, &cold[k], &warm);
             assert_int_equal(warm.cached, cuts[k]);
         }
@@ -131,7 +131,7 @@ static void scarce_slots_change_nothing(void **state)
         driver_close(&d);
     }
     for (size_t i = 0; i < CROWD; i++) {
-        snprintf(what, sizeof what, "request %zu", i);
+        snprintf(what, sizeof(what), "request %zu", i);
         expect_same(what, &alone[i], &together[i]);
     }
 }

@@ -161,8 +161,8 @@ static void one_may_go_in_the_middle_of_a_job(void **state)
     text_send(&a.d, text_request(&a.d, 1, MT_POOL_MEAN, 2, TEXT, &after));
     driver_wait(&a.d, 0);
     assert_int_equal(gone.finish, MT_FINISH_CANCELLED);
-    assert_memory_equal(first.vector, kept.vector, sizeof first.vector);
-    assert_memory_equal(first.vector, after.vector, sizeof first.vector);
+    assert_memory_equal(first.vector, kept.vector, sizeof(first.vector));
+    assert_memory_equal(first.vector, after.vector, sizeof(first.vector));
     alone_close(&a);
 }
 
@@ -285,14 +285,14 @@ static void break_token(size_t token)
     static char file[1 << 20];
     char path[512], command[512];
     uint64_t header, from;
-    snprintf(command, sizeof command, "cp -r " VECTORS "bert-mean-f32/* %s", folder);
+    snprintf(command, sizeof(command), "cp -r " VECTORS "bert-mean-f32/* %s", folder);
     assert_int_equal(system(command), 0);
-    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    snprintf(path, sizeof(path), "%s/model.safetensors", folder);
     FILE *f = fopen(path, "r+b");
     assert_non_null(f);
-    const size_t len = fread(file, 1, sizeof file - 1, f);
-    memcpy(&header, file, sizeof header);
-    assert_true(len > header && len < sizeof file - 1);
+    const size_t len = fread(file, 1, sizeof(file) - 1, f);
+    memcpy(&header, file, sizeof(header));
+    assert_true(len > header && len < sizeof(file) - 1);
     const char *name = strstr(file + 8, "word_embeddings.weight"),
                *at = name ? strstr(name, "\"data_offsets\":[") : NULL;
     assert_non_null(at);
@@ -328,7 +328,7 @@ static void numbers_that_are_not_finite_end_one_text(void **state)
     assert_int_equal(other[1].finish, MT_FINISH_ERROR);
     assert_non_null(strstr(other[1].error.text, "not finite"));
     for (size_t i = 0; i < 3; i += 2)
-        assert_memory_equal(whole[i].vector, other[i].vector, sizeof whole[i].vector);
+        assert_memory_equal(whole[i].vector, other[i].vector, sizeof(whole[i].vector));
 }
 
 /* Two encoders and a model: texts get the vectors they get alone, and the answer its tokens at its pace. */
@@ -369,7 +369,7 @@ static void texts_are_computed_beside_answers(void **state)
     driver_wait(&d, 0);
     expect_same("beside encoders", &before, &beside);
     for (size_t i = 0; i < 2 * MANY; i++) {
-        assert_memory_equal(want[i % 2][i / 2].vector, got[i % 2][i / 2].vector, sizeof want[0][0].vector);
+        assert_memory_equal(want[i % 2][i / 2].vector, got[i % 2][i / 2].vector, sizeof(want[0][0].vector));
         later += got[i % 2][i / 2].ended_at > beside.ended_at;
     }
     assert_true(later > 0); /* short steps do not keep it from having a row of each */

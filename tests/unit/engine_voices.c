@@ -47,7 +47,7 @@ static const mt_note *find(const reader *r, mt_note_kind kind, size_t from)
 static void steps_become_notes(void **state)
 {
     mt_voices *v = mt_voices_new(0, LIVE);
-    reader *r = mt_alloc(sizeof *r);
+    reader *r = mt_alloc(sizeof(*r));
     const uint64_t now = mt_clock_ns() + 1000 * MS;
     const mt_request request = {.name = "chatcmpl-1", .client.id = 7, .received = now - 20 * MS, .prompt_len = 30};
     mt_voice *voice = mt_voices_enter(v, &request, 0, 0, now);
@@ -116,7 +116,7 @@ static void rings_wrap(void **state)
     const size_t notes = MT_LIMIT_SCORE_NOTES / 64,
                  voices = MT_LIMIT_SCORE_VOICES / 64; /* with no memory to speak of */
     mt_voices *v = mt_voices_new(0, LIVE);
-    reader *r = mt_alloc(sizeof *r);
+    reader *r = mt_alloc(sizeof(*r));
     const uint64_t now = mt_clock_ns();
     const mt_request lasting = {.name = "lasting", .received = now};
     mt_voice *old = mt_voices_enter(v, &lasting, 0, 0, now);
@@ -186,7 +186,7 @@ typedef struct looker {
 static void *look_on(void *ctx)
 {
     looker *l = ctx;
-    reader *r = mt_alloc(sizeof *r);
+    reader *r = mt_alloc(sizeof(*r));
     mt_tempo tempo;
     for (bool last = false; !last;) {
         last = atomic_load(&l->over); /* what was written before is read below */
@@ -250,7 +250,7 @@ static void an_engine_records_all_it_does(void **state)
     driver d;
     uint32_t prompt[PROMPT];
     answer first = {0}, again[2] = {0};
-    reader *r = mt_alloc(sizeof *r);
+    reader *r = mt_alloc(sizeof(*r));
     draw random = {5};
 
     (void)state;

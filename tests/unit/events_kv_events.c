@@ -214,7 +214,7 @@ static void take_batch(index_of *x, const uint8_t *data, size_t size)
             take_removed(&c, x);
         } else {
             assert_true(is(type, "AllBlocksCleared"));
-            memset(x->at, 0, sizeof x->at);
+            memset(x->at, 0, sizeof(x->at));
             x->count = x->stored = 0;
             x->cleared++;
         }
@@ -240,7 +240,7 @@ static size_t receive(void *socket, uint8_t *out, size_t room)
 static uint64_t receive_number(void *socket)
 {
     uint8_t frame[8];
-    assert_int_equal(receive(socket, frame, sizeof frame), 8);
+    assert_int_equal(receive(socket, frame, sizeof(frame)), 8);
     cursor c = {frame, frame + 8};
     return big(&c, 8);
 }
@@ -264,10 +264,10 @@ static void ask_again(ear *e, index_of *x)
     assert_true(zmq_send(e->dealer, "", 0, ZMQ_SNDMORE) == 0 && zmq_send(e->dealer, frame, 8, 0) == 8);
     x->replays++;
     for (;;) {
-        assert_int_equal(receive(e->dealer, topic, sizeof topic), 0);
-        const size_t len = receive(e->dealer, topic, sizeof topic);
+        assert_int_equal(receive(e->dealer, topic, sizeof(topic)), 0);
+        const size_t len = receive(e->dealer, topic, sizeof(topic));
         const uint64_t number = receive_number(e->dealer);
-        const size_t size = receive(e->dealer, data, sizeof data);
+        const size_t size = receive(e->dealer, data, sizeof(data));
         if (number == UINT64_MAX) {
             assert_int_equal(size, 0);
             return;
@@ -288,9 +288,9 @@ static void listen_until(ear *e, index_of *x, uint64_t end)
             ask_again(e, x);
             continue;
         }
-        receive(e->sub, topic, sizeof topic);
+        receive(e->sub, topic, sizeof(topic));
         const uint64_t number = receive_number(e->sub);
-        const size_t size = receive(e->sub, data, sizeof data);
+        const size_t size = receive(e->sub, data, sizeof(data));
         if (e->random >> 60 == 0)
             continue;
         if (number > x->next)
@@ -306,10 +306,10 @@ static ear hear(const mt_publisher *p)
     ear e = {.context = zmq_ctx_new(), .random = 1};
     e.sub = zmq_socket(e.context, ZMQ_SUB);
     e.dealer = zmq_socket(e.context, ZMQ_DEALER);
-    assert_true(zmq_setsockopt(e.sub, ZMQ_RCVHWM, &most, sizeof most) == 0);
-    assert_true(zmq_setsockopt(e.sub, ZMQ_LINGER, &linger, sizeof linger) == 0);
-    assert_true(zmq_setsockopt(e.dealer, ZMQ_LINGER, &linger, sizeof linger) == 0);
-    assert_true(zmq_setsockopt(e.dealer, ZMQ_RCVHWM, &most, sizeof most) == 0);
+    assert_true(zmq_setsockopt(e.sub, ZMQ_RCVHWM, &most, sizeof(most)) == 0);
+    assert_true(zmq_setsockopt(e.sub, ZMQ_LINGER, &linger, sizeof(linger)) == 0);
+    assert_true(zmq_setsockopt(e.dealer, ZMQ_LINGER, &linger, sizeof(linger)) == 0);
+    assert_true(zmq_setsockopt(e.dealer, ZMQ_RCVHWM, &most, sizeof(most)) == 0);
     assert_true(zmq_setsockopt(e.sub, ZMQ_SUBSCRIBE, "kv@", 3) == 0);
     assert_true(zmq_connect(e.sub, mt_publisher_address(p)) == 0);
     assert_true(zmq_connect(e.dealer, mt_publisher_replay_address(p)) == 0);
@@ -409,7 +409,7 @@ static void live(bool array, size_t requests)
     assert_non_null(p);
     mt_kv_events *events = mt_kv_events_new(p, "kv@a@b", array ? MT_KV_EVENTS_ARRAY : MT_KV_EVENTS_MAP);
     life l = {.tree = mt_tree_new(&groups, (const size_t[]){PAGES}, 4), .random = 5};
-    index_of *x = mt_alloc(sizeof *x);
+    index_of *x = mt_alloc(sizeof(*x));
     x->array = array;
     ear e = hear(p);
     mt_tree_tell(l.tree, seed, mt_kv_events_tell, events);
@@ -458,7 +458,7 @@ static void what_was_dropped_is_told_anew(void **state)
     mt_publisher *p = mt_publisher_open(&params, &err);
     mt_kv_events *events = mt_kv_events_new(p, "kv@a@b", MT_KV_EVENTS_MAP);
     life l = {.tree = mt_tree_new(&groups, (const size_t[]){PAGES}, 4), .random = 5};
-    index_of *x = mt_alloc(sizeof *x);
+    index_of *x = mt_alloc(sizeof(*x));
     ear e = hear(p);
     (void)state;
     mt_tree_tell(l.tree, seed, mt_kv_events_tell, events);
@@ -560,7 +560,7 @@ static void numbers_are_as_short_as_they_can_be(void **state)
     mt_buf out;
     (void)state;
     mt_buf_init(&out, 1u << 20);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         out.len = 0;
         mt_msgpack_uint(&out, rows[i].value);
         assert_int_equal(out.len, rows[i].bytes);
@@ -569,7 +569,7 @@ static void numbers_are_as_short_as_they_can_be(void **state)
     }
     for (size_t len = 0; len < 300; len++) {
         char text[300];
-        memset(text, 'x', sizeof text);
+        memset(text, 'x', sizeof(text));
         out.len = 0;
         mt_msgpack_text(&out, text, len);
         assert_int_equal(out.len, len + (len < 32 ? 1 : len < 256 ? 2 : 3));

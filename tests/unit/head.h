@@ -11,7 +11,7 @@
 static inline void put_head(const char *name)
 {
     char command[512];
-    snprintf(command, sizeof command, "rm -rf '%s'/* && cp tests/oracle/checkpoints/%s/* " HEADS "/%s/* '%s'", folder,
+    snprintf(command, sizeof(command), "rm -rf '%s'/* && cp tests/oracle/checkpoints/%s/* " HEADS "/%s/* '%s'", folder,
              name, name, folder);
     assert_int_equal(system(command), 0);
 }

@@ -110,7 +110,7 @@ static void run(opened *o, const mt_bert_text *texts, size_t count, double budge
         spent += mt_cursor_run(cursor, budget);
     assert_true(fabs(spent - promised) <= 1e-9 * promised);
     for (size_t i = 0; i < texts[last].count; i++)
-        memcpy(out + i * width, mt_bert_hidden(o->bert, last, i), width * sizeof *out);
+        memcpy(out + i * width, mt_bert_hidden(o->bert, last, i), width * sizeof(*out));
 }
 
 static void slices_threads_and_company_change_no_bit(void **state)
@@ -135,9 +135,9 @@ static void slices_threads_and_company_change_no_bit(void **state)
             open_bert(&o, folders[f], slices[s], 1 + s % 2);
             run(&o, &text, 1, budgets[s], s == 0 ? first : other);
             if (s > 0)
-                assert_memory_equal(first, other, sizeof first);
+                assert_memory_equal(first, other, sizeof(first));
             run(&o, company, MT_COUNT(company), budgets[s], other);
-            assert_memory_equal(first, other, sizeof first);
+            assert_memory_equal(first, other, sizeof(first));
             close_bert(&o);
         }
 }
@@ -146,7 +146,7 @@ static void slices_threads_and_company_change_no_bit(void **state)
 static void rename_norms(void)
 {
     char command[512];
-    snprintf(command, sizeof command,
+    snprintf(command, sizeof(command),
              "cp " FOLDER "bert-cls-bf16/config.json %s && sed 's/LayerNorm.weight\"/LayerNorm.gamma\" /g; "
              "s/LayerNorm.bias\"/LayerNorm.beta\"/g' " FOLDER "bert-cls-bf16/model.safetensors > %s/model.safetensors",
              folder, folder);
@@ -168,7 +168,7 @@ static void norms_may_have_their_old_names(void **state)
         run(&o, &text, 1, INFINITY, i ? other : first);
         close_bert(&o);
     }
-    assert_memory_equal(first, other, sizeof first);
+    assert_memory_equal(first, other, sizeof(first));
 }
 
 /* A job that is dropped in the middle leaves nothing behind. */
@@ -190,7 +190,7 @@ static void a_job_may_be_dropped(void **state)
     mt_cursor_drop(cursor);
     assert_true(mt_cursor_left(cursor) == 0 && mt_cursor_run(cursor, 1e9) == 0);
     run(&o, &text, 1, INFINITY, other);
-    assert_memory_equal(first, other, sizeof first);
+    assert_memory_equal(first, other, sizeof(first));
     close_bert(&o);
 }
 

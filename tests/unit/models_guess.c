@@ -34,10 +34,10 @@ static void read_recorded(const char *top, const char *name, recorded *r)
 {
     static char text[1 << 14];
     char path[512];
-    snprintf(path, sizeof path, "%s/%s/guesses.json", top, name);
+    snprintf(path, sizeof(path), "%s/%s/guesses.json", top, name);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
     fclose(file);
     read_numbers(text, "\"token_ids\":", r->token, TOKENS);
     read_numbers(text, "\"guesses\":", r->guess, (TOKENS - 1) * DEPTH);
@@ -103,8 +103,8 @@ static void check_head(const char *name)
 static void check_draft(const char *name)
 {
     char dir[512], draft[512];
-    snprintf(dir, sizeof dir, "tests/oracle/checkpoints/%s", name);
-    snprintf(draft, sizeof draft, DRAFTS "/%s", name);
+    snprintf(dir, sizeof(dir), "tests/oracle/checkpoints/%s", name);
+    snprintf(draft, sizeof(draft), DRAFTS "/%s", name);
     check(DRAFTS, name, dir, draft);
 }
 

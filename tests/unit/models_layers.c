@@ -38,7 +38,7 @@ static float draw(toy *t)
 static void add(toy *t, const char *name, size_t layer, const char *shape, size_t n, float middle, float spread)
 {
     char *full = mt_arena_alloc(t->arena, 128), *text = mt_arena_alloc(t->arena, 64);
-    float *data = mt_arena_alloc(t->arena, n * sizeof *data);
+    float *data = mt_arena_alloc(t->arena, n * sizeof(*data));
     if (layer == LAYERS)
         snprintf(full, 128, "model.%s", name);
     else
@@ -48,23 +48,23 @@ static void add(toy *t, const char *name, size_t layer, const char *shape, size_
         data[i] = middle + spread * draw(t);
     assert_true(t->count < TENSORS);
     t->tensors[t->count++] =
-        (tensor_row){.name = full, .dtype = "F32", .shape = text, .bytes = n * sizeof *data, .data = data};
+        (tensor_row){.name = full, .dtype = "F32", .shape = text, .bytes = n * sizeof(*data), .data = data};
 }
 
 static void add_vector(toy *t, const char *name, size_t layer, size_t n, float middle)
 {
     char shape[32];
-    snprintf(shape, sizeof shape, "%zu", n);
+    snprintf(shape, sizeof(shape), "%zu", n);
     add(t, name, layer, shape, n, middle, 0.5f);
 }
 
 static void add_matrix(toy *t, const char *name, size_t layer, size_t n, size_t k, bool bias)
 {
     char shape[64], with[96];
-    snprintf(shape, sizeof shape, "%zu, %zu", n, k);
-    snprintf(with, sizeof with, "%s.weight", name);
+    snprintf(shape, sizeof(shape), "%zu, %zu", n, k);
+    snprintf(with, sizeof(with), "%s.weight", name);
     add(t, with, layer, shape, n * k, 0, 1.7f / sqrtf((float)k));
-    snprintf(with, sizeof with, "%s.bias", name);
+    snprintf(with, sizeof(with), "%s.bias", name);
     if (bias)
         add_vector(t, with, layer, n, 0);
 }
@@ -72,11 +72,11 @@ static void add_matrix(toy *t, const char *name, size_t layer, size_t n, size_t 
 static void add_stack(toy *t, const char *name, size_t layer, size_t n, size_t k, bool bias)
 {
     char shape[64], with[96];
-    snprintf(shape, sizeof shape, "%d, %zu, %zu", EXPERTS, n, k);
-    snprintf(with, sizeof with, "%s.weight", name);
+    snprintf(shape, sizeof(shape), "%d, %zu, %zu", EXPERTS, n, k);
+    snprintf(with, sizeof(with), "%s.weight", name);
     add(t, with, layer, shape, EXPERTS * n * k, 0, 1.7f / sqrtf((float)k));
-    snprintf(shape, sizeof shape, "%d, %zu", EXPERTS, n);
-    snprintf(with, sizeof with, "%s.bias", name);
+    snprintf(shape, sizeof(shape), "%d, %zu", EXPERTS, n);
+    snprintf(with, sizeof(with), "%s.bias", name);
     if (bias)
         add(t, with, layer, shape, EXPERTS * n, 0, 0.5f);
 }
@@ -105,7 +105,7 @@ static void add_dense(toy *t, const char *at, size_t i, size_t ffn, bool bias)
     static const char *const parts[] = {"gate_proj", "up_proj", "down_proj"};
     for (size_t p = 0; p < 3; p++) {
         char name[64];
-        snprintf(name, sizeof name, "%s.%s", at, parts[p]);
+        snprintf(name, sizeof(name), "%s.%s", at, parts[p]);
         add_matrix(t, name, i, p < 2 ? ffn : HIDDEN, p < 2 ? HIDDEN : ffn, bias);
     }
 }
@@ -116,11 +116,11 @@ static void add_experts(toy *t, size_t i, const mt_layer_spec *l)
     const char *at = l->beside ? "experts" : "mlp.experts";
     char name[64];
     add_matrix(t, l->beside ? "router.proj" : "mlp.gate", i, EXPERTS, HIDDEN, m->router_bias);
-    snprintf(name, sizeof name, "%s.gate_proj", at);
+    snprintf(name, sizeof(name), "%s.gate_proj", at);
     add_stack(t, name, i, INNER, HIDDEN, m->bias);
-    snprintf(name, sizeof name, "%s.up_proj", at);
+    snprintf(name, sizeof(name), "%s.up_proj", at);
     add_stack(t, name, i, INNER, HIDDEN, m->bias);
-    snprintf(name, sizeof name, "%s.down_proj", at);
+    snprintf(name, sizeof(name), "%s.down_proj", at);
     add_stack(t, name, i, HIDDEN, INNER, m->bias);
     if (m->router_norm)
         add_vector(t, "router.scale", i, HIDDEN, 4);
@@ -189,7 +189,7 @@ static void bind(toy *t)
 static float element(const void *data, size_t i)
 {
     float x;
-    memcpy(&x, (const char *)data + i * sizeof x, sizeof x);
+    memcpy(&x, (const char *)data + i * sizeof(x), sizeof(x));
     return x;
 }
 
@@ -323,11 +323,11 @@ static void experts(const toy *t, const mt_layer_spec *l, const mt_layer_weights
                     double *y)
 {
     double input[HIDDEN], logits[EXPERTS], share[EXPERTS], gate = 0;
-    memcpy(input, h, sizeof input);
+    memcpy(input, h, sizeof(input));
     if (l->moe.router_norm) {
         const tensor_row *scale = t->tensors;
         char name[64];
-        snprintf(name, sizeof name, "model.layers.%d.router.scale", (int)(l - t->layer));
+        snprintf(name, sizeof(name), "model.layers.%d.router.scale", (int)(l - t->layer));
         while (strcmp(scale->name, name) != 0)
             scale++;
         rms(t, input, x, NULL, HIDDEN);
@@ -370,7 +370,7 @@ static void remember(const toy *t, const mt_attn_spec *a, const mt_layer_weights
 {
     product(&w->k, w->k_bias, h, k);
     if (a->keys == MT_KEYS_VALUES)
-        memcpy(v, k, a->kv_heads * a->head_dim * sizeof *v);
+        memcpy(v, k, a->kv_heads * a->head_dim * sizeof(*v));
     else
         product(&w->v, w->v_bias, h, v);
     for (size_t i = 0; a->v_norm != MT_V_NORM_NONE && i < a->kv_heads; i++)
@@ -499,9 +499,9 @@ static uint32_t embedded(const toy *t, uint32_t token)
 
 static void forward(const toy *t, const uint32_t *tokens, double (*logits)[VOCAB])
 {
-    memory *past = mt_alloc(sizeof *past);
-    double(*x)[HIDDEN] = mt_alloc(LENGTH * sizeof *x), h[HIDDEN], y[HIDDEN];
-    double(*aside)[LAYERS * ASIDE] = mt_alloc(LENGTH * sizeof *aside);
+    memory *past = mt_alloc(sizeof(*past));
+    double(*x)[HIDDEN] = mt_alloc(LENGTH * sizeof(*x)), h[HIDDEN], y[HIDDEN];
+    double(*aside)[LAYERS * ASIDE] = mt_alloc(LENGTH * sizeof(*aside));
     for (size_t p = 0; p < LENGTH; p++) {
         const uint32_t token = embedded(t, tokens[p]);
         for (size_t i = 0; i < HIDDEN; i++)
@@ -629,7 +629,7 @@ static void step(const driver *d, const toy *t, sequence *s, size_t rows, sequen
         wanted[r] = (uint32_t)(others + r);
     mt_read_rows(d->dev, d->reading, mt_model_step(d->model, &batch, wanted, rows), 0, rows);
     for (size_t r = 0; r < rows; r++)
-        memcpy(logits[s->done - rows + r], mt_reading_row(d->dev, d->reading, r), sizeof logits[0]);
+        memcpy(logits[s->done - rows + r], mt_reading_row(d->dev, d->reading, r), sizeof(logits[0]));
 }
 
 typedef float rows_of_logits[LENGTH][VOCAB];
@@ -653,7 +653,7 @@ static void run_in_company(const toy *t, mt_precision precision, rows_of_logits 
     start(&d, t, precision);
     make_sequence(&s, 0, LENGTH);
     make_sequence(&other, 1, OTHER);
-    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+    for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
         const size_t left = other.length - other.done, others = left < 17 ? left : 17;
         step(&d, t, &s, pieces[i], &other, others, logits);
     }
@@ -677,7 +677,7 @@ static void expect_near(const double (*wanted)[VOCAB], const float (*got)[VOCAB]
 static void check(toy *t)
 {
     static const mt_precision precisions[] = {MT_PRECISION_REFERENCE, MT_PRECISION_FAST};
-    double(*wanted)[VOCAB] = mt_alloc(LENGTH * sizeof *wanted);
+    double(*wanted)[VOCAB] = mt_alloc(LENGTH * sizeof(*wanted));
     float(*whole)[VOCAB] = mt_alloc(sizeof(rows_of_logits)), (*pieces)[VOCAB] = mt_alloc(sizeof(rows_of_logits));
     sequence s;
     bind(t);

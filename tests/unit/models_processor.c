@@ -11,7 +11,7 @@ static const mt_picture_wish none;
 
 static mt_processor *qwen3(void)
 {
-    mt_processor *p = mt_arena_alloc(arena, sizeof *p);
+    mt_processor *p = mt_arena_alloc(arena, sizeof(*p));
     *p = (mt_processor){.family = &mt_vision_qwen3,
                         .patch = 16,
                         .frames = 2,
@@ -180,7 +180,7 @@ static void patches_of_a_token_lie_together(void **state)
     mt_picture other;
     image.pixels[0] ^= 1;
     assert_true(mt_processor_image(p, &image, &(mt_picture_order){.arena = arena}, &other, &err));
-    assert_memory_not_equal(out.digest, other.digest, sizeof out.digest);
+    assert_memory_not_equal(out.digest, other.digest, sizeof(out.digest));
     mt_image_free(&image);
 }
 
@@ -198,7 +198,7 @@ static void placeholders_become_runs_with_positions(void **state)
     assert_true(mt_processor_expand(p, ids, 8, pictures, 2, arena, &out, &err));
     static const uint32_t wanted[] = {1, 7, 7, 7, 7, 7, 7, 2, 3, 8, 4, 8, 5};
     assert_int_equal(out.count, 13);
-    assert_memory_equal(out.ids, wanted, sizeof wanted);
+    assert_memory_equal(out.ids, wanted, sizeof(wanted));
     assert_int_equal(out.span_count, 3);
     assert_int_equal(out.spans[2].picture, 1);
     assert_int_equal(out.spans[2].row, 1);
@@ -206,7 +206,7 @@ static void placeholders_become_runs_with_positions(void **state)
                                        {4, 4, 4}, {5, 5, 5}, {6, 6, 6}, {7, 7, 7}, {8, 8, 8}, {9, 9, 9}, {10, 10, 10}};
     for (size_t i = 0; i < MT_COUNT(axes); i++) {
         const mt_position at = mt_media_position(out.spans, out.span_count, i);
-        assert_memory_equal(at.axis, axes[i], sizeof at.axis);
+        assert_memory_equal(at.axis, axes[i], sizeof(at.axis));
     }
     mt_buf text;
     mt_buf_init(&text, 1024);
@@ -355,7 +355,7 @@ static void a_new_family_is_a_table(void **state)
     mt_buf_free(&text);
     assert_true(mt_processor_expand(&p, ids, 6, &picture, 1, arena, &out, &err));
     assert_int_equal(out.count, MT_COUNT(wanted));
-    assert_memory_equal(out.ids, wanted, sizeof wanted);
+    assert_memory_equal(out.ids, wanted, sizeof(wanted));
     assert_int_equal(out.span_count, 2);
     assert_int_equal(out.spans[1].row, 3);
     assert_int_equal(out.spans[1].first, 5);
@@ -398,18 +398,18 @@ static void views_may_have_two_sizes(void **state)
     mt_image_new(&image, 16, 8);
     assert_true(mt_processor_image(&p, &image, &(mt_picture_order){.arena = arena}, pictures, &err));
     mt_image_free(&image);
-    assert_memory_not_equal(pictures[1].digest, unsigned_digest, sizeof unsigned_digest);
-    assert_memory_not_equal(pictures[1].digest, pictures[0].digest, sizeof unsigned_digest);
+    assert_memory_not_equal(pictures[1].digest, unsigned_digest, sizeof(unsigned_digest));
+    assert_memory_not_equal(pictures[1].digest, pictures[0].digest, sizeof(unsigned_digest));
     assert_true(mt_processor_expand(&p, ids, 4, pictures, 1 + pictures->more, arena, &out, &err));
     assert_int_equal(out.count, MT_COUNT(wanted));
-    assert_memory_equal(out.ids, wanted, sizeof wanted);
+    assert_memory_equal(out.ids, wanted, sizeof(wanted));
     assert_int_equal(out.spans[1].picture, 1);
     assert_int_equal(out.spans[1].row, 0);
 }
 
 static mt_processor *pixtral(void)
 {
-    mt_processor *p = mt_arena_alloc(arena, sizeof *p);
+    mt_processor *p = mt_arena_alloc(arena, sizeof(*p));
     *p = (mt_processor){.family = &mt_vision_pixtral,
                         .patch = 14,
                         .frames = 1,
@@ -461,7 +461,7 @@ static void rows_of_a_picture_end_with_breaks(void **state)
     mt_buf_free(&text);
     assert_true(mt_processor_expand(p, ids, 5, &picture, 1, arena, &out, &err));
     assert_int_equal(out.count, MT_COUNT(wanted));
-    assert_memory_equal(out.ids, wanted, sizeof wanted);
+    assert_memory_equal(out.ids, wanted, sizeof(wanted));
 }
 
 /* The processor's file has the tokens' texts; where it cuts patches otherwise than the tower, it is another model's. */
@@ -492,7 +492,7 @@ static void pixtral_reads_its_processor(void **state)
 
 static mt_processor *lfm2(void)
 {
-    mt_processor *p = mt_arena_alloc(arena, sizeof *p);
+    mt_processor *p = mt_arena_alloc(arena, sizeof(*p));
     *p = (mt_processor){.family = &mt_vision_lfm2,
                         .patch = 8,
                         .frames = 1,
@@ -563,7 +563,7 @@ static void tiles_are_told_by_row_and_column(void **state)
 
 static mt_processor *gemma4(void)
 {
-    mt_processor *p = mt_arena_alloc(arena, sizeof *p);
+    mt_processor *p = mt_arena_alloc(arena, sizeof(*p));
     *p = (mt_processor){.family = &mt_vision_gemma4,
                         .patch = 16,
                         .frames = 1,
@@ -635,7 +635,7 @@ static void frames_stand_behind_minutes_and_seconds(void **state)
     mt_buf_free(&text);
     p->family->choose(&c, 3, true);
     assert_int_equal(c.count, 3);
-    assert_memory_equal(index, wanted, sizeof wanted);
+    assert_memory_equal(index, wanted, sizeof(wanted));
     p->family->choose(&c, 32, true); /* no more than there are, and than may be */
     assert_int_equal(c.count, 8);
 }
@@ -761,7 +761,7 @@ static void smolvlm_tells_of_videos(void **state)
         mt_buf text;
         mt_buf_init(&text, 1 << 20);
         assert_true(mt_processor_text(&p, &video, 0, &text));
-        snprintf(begin, sizeof begin,
+        snprintf(begin, sizeof(begin),
                  "You are provided the following series of %s [H:MM:SS] video.\n\nFrame from 01:01:<f><g><image><f>",
                  cases[i].words);
         assert_memory_equal(text.data, begin, strlen(begin));

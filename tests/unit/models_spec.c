@@ -305,10 +305,10 @@ static void gpt_oss_without_scaling_has_the_published_one(void **state)
     for (size_t i = 0; i < MT_COUNT(configs); i++) {
         assert_string_equal(read_spec("{\"model_type\":\"gpt_oss\",\"rope_scaling\":" YARN "}", &said), "");
         float inv_freq[32];
-        memcpy(inv_freq, said.ropes[0].inv_freq, sizeof inv_freq);
+        memcpy(inv_freq, said.ropes[0].inv_freq, sizeof(inv_freq));
         const float scale = said.ropes[0].scale;
         assert_string_equal(read_spec(configs[i], &s), "");
-        assert_memory_equal(s.ropes[0].inv_freq, inv_freq, sizeof inv_freq);
+        assert_memory_equal(s.ropes[0].inv_freq, inv_freq, sizeof(inv_freq));
         assert_true(s.ropes[0].scale == scale && s.ropes[0].theta == 150000);
         assert_string_equal(s.ropes[0].type, "yarn");
     }
@@ -531,7 +531,7 @@ static void internvl_has_one_of_several_text_models(void **state)
     char config[256];
     (void)state;
     for (size_t i = 0; i < MT_COUNT(types); i++) {
-        snprintf(config, sizeof config,
+        snprintf(config, sizeof(config),
                  "{\"model_type\":\"internvl\",\"text_config\":{\"model_type\":\"%s\"},\"vision_config\":{}}",
                  types[i]);
         assert_string_equal(read_spec(config, &s), "");

@@ -107,7 +107,7 @@ static void encode(tower *t, const mt_picture *const *pictures, float *const *fe
 
 static void assert_same(const tower *t, const mt_picture *p, const float *a, const float *b)
 {
-    assert_memory_equal(a, b, p->tokens * mt_vision_width(t->o.spec.vision) * sizeof *a);
+    assert_memory_equal(a, b, p->tokens * mt_vision_width(t->o.spec.vision) * sizeof(*a));
 }
 
 /* The features of one picture, alone and at once on one thread; the caller's to free. */

@@ -19,7 +19,7 @@ typedef struct fixture {
 
 static int setup(void **state)
 {
-    fixture *f = mt_alloc(sizeof *f);
+    fixture *f = mt_alloc(sizeof(*f));
     f->room = mt_alloc_aligned(64, mt_ranking_room_bytes(VOCAB));
     mt_kernels_init(&f->k, mt_cpu_detect());
     *state = f;

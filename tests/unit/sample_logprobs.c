@@ -78,7 +78,7 @@ static void the_top_is_that_of_sorting_everything(void **state)
             order[i] = i;
         }
         sorted_by = logits;
-        qsort(order, n, sizeof *order, by_logit_then_id);
+        qsort(order, n, sizeof(*order), by_logit_then_id);
         for (size_t k = 1; k <= 20; k += 19) {
             size_t count = mt_logprobs_top(logits, n, 0, k, top);
             assert_int_equal(count, k < n ? k : n);

@@ -19,7 +19,7 @@ static void the_published_answers_come_out(void **state)
     for (size_t i = 0; i < MT_COUNT(known); i++) {
         uint32_t out[4];
         mt_philox(known[i].counter, known[i].key, out);
-        assert_memory_equal(out, known[i].out, sizeof out);
+        assert_memory_equal(out, known[i].out, sizeof(out));
     }
 }
 

@@ -24,7 +24,7 @@ static void check_order(const float *x, size_t n, size_t wanted, size_t look)
     mt_kernels k;
     mt_kernels_init(&k, mt_cpu_detect());
     void *room = mt_alloc_aligned(64, mt_ranking_room_bytes(n));
-    uint32_t *order = mt_alloc_array(n, sizeof *order);
+    uint32_t *order = mt_alloc_array(n, sizeof(*order));
     size_t finite = 0;
     mt_ranking r;
     float highest = mt_ranking_start(&r, &k, x, n, room);
@@ -33,7 +33,7 @@ static void check_order(const float *x, size_t n, size_t wanted, size_t look)
         finite += x[i] > -INFINITY;
     }
     sorted_by = x;
-    qsort(order, n, sizeof *order, by_logit_then_id);
+    qsort(order, n, sizeof(*order), by_logit_then_id);
     assert_true(highest == x[order[0]]);
     if (finite > 0)
         assert_int_equal(mt_ranking_best(&r), order[0]);
@@ -119,7 +119,7 @@ static float (*const shapes[])(uint32_t) = {
 static void the_order_is_that_of_sorting_everything(void **state)
 {
     static const size_t sizes[] = {1, 2, 31, 33, 255, 256, 257, 1000, 5003, 40000};
-    float *x = mt_alloc_array(40000, sizeof *x);
+    float *x = mt_alloc_array(40000, sizeof(*x));
     (void)state;
     for (size_t shape = 0; shape < MT_COUNT(shapes); shape++) {
         for (uint32_t i = 0; i < 40000; i++)
@@ -134,7 +134,7 @@ static void the_order_is_that_of_sorting_everything(void **state)
 static void little_is_sorted_for_those_who_look_at_little(void **state)
 {
     enum { N = 150000 };
-    float *x = mt_alloc_array(N, sizeof *x);
+    float *x = mt_alloc_array(N, sizeof(*x));
     void *room = mt_alloc_aligned(64, mt_ranking_room_bytes(N));
     mt_kernels k;
     mt_ranking r;

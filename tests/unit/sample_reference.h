@@ -131,9 +131,9 @@ static inline size_t ref_typical(ref_candidate *c, size_t n, float share)
         n--;
     for (size_t i = 0; i < n; i++)
         c[i].distance = (float)fabs((double)log_total - (double)c[i].scaled - entropy);
-    qsort(c, n, sizeof *c, ref_by_distance);
+    qsort(c, n, sizeof(*c), ref_by_distance);
     n = ref_front(c, n, share);
-    qsort(c, n, sizeof *c, ref_by_rank);
+    qsort(c, n, sizeof(*c), ref_by_rank);
     return n;
 }
 
@@ -162,7 +162,7 @@ static inline size_t ref_weigh(const ref_input *in, ref_candidate *c)
         if (x > -INFINITY)
             c[n++] = (ref_candidate){.id = id, .logit = x};
     }
-    qsort(c, n, sizeof *c, ref_by_logit);
+    qsort(c, n, sizeof(*c), ref_by_logit);
     for (size_t i = 0; i < n; i++) {
         c[i].rank = (uint32_t)i;
         c[i].scaled = (c[i].logit - c[0].logit) * inverse;
@@ -204,7 +204,7 @@ static inline uint32_t ref_pick(const ref_input *in, const ref_candidate *c, siz
 
 static inline uint32_t ref_sample(const ref_input *in)
 {
-    ref_candidate *c = calloc(in->vocab, sizeof *c);
+    ref_candidate *c = calloc(in->vocab, sizeof(*c));
     uint32_t token = ref_pick(in, c, ref_candidates(in, c));
     free(c);
     return token;

@@ -37,7 +37,7 @@ static void fill_logits(fixture *f, float spread)
 
 static int setup(void **state)
 {
-    fixture *f = mt_alloc(sizeof *f);
+    fixture *f = mt_alloc(sizeof(*f));
     mt_kernels_init(&f->k, mt_cpu_detect());
     f->scratch = mt_alloc_aligned(64, mt_sample_scratch_bytes(VOCAB));
     f->memory = mt_alloc(mt_counts_bytes(PROMPT, OUTPUT, VOCAB, 0));
@@ -114,7 +114,7 @@ static void agrees_after(fixture *f, const mt_sample_settings *s, bool masked, s
 static void agrees(fixture *f, const mt_sample_settings *s, bool masked)
 {
     static const float spreads[] = {0.25f, 6, 40};
-    ref_candidate *c = calloc(VOCAB, sizeof *c);
+    ref_candidate *c = calloc(VOCAB, sizeof(*c));
     for (size_t r = 0; r < MT_COUNT(spreads); r++) {
         fill_logits(f, spreads[r]);
         agrees_after(f, s, masked, 9, c);
@@ -397,7 +397,7 @@ static void logprobs_are_of_the_raw_logits(void **state)
     mt_sampled steered = sample_with(f, &in, &f->k);
     assert_int_equal(plain.top_count, 20);
     assert_int_equal(plain.chosen.id, plain.top[0].id);
-    assert_memory_equal(plain.top, steered.top, sizeof plain.top);
+    assert_memory_equal(plain.top, steered.top, sizeof(plain.top));
     assert_int_equal(steered.chosen.id, 5);
     assert_true(fabs((double)steered.chosen.logprob - ((double)f->logits[5] - log(sum))) < 1e-5);
     for (size_t i = 0; i < 20; i++)
@@ -424,8 +424,8 @@ static void every_level_gives_the_same_bits(void **state)
         for (uint32_t i = 0; i < 20; i++) {
             ref_input in = {.logits = f->logits, .vocab = VOCAB - i % 3, .settings = &s, .choice = i};
             mt_sampled want = sample_with(f, &in, ref_kernels()), got = sample_with(f, &in, &level);
-            assert_memory_equal(&want.chosen, &got.chosen, sizeof want.chosen);
-            assert_memory_equal(want.top, got.top, sizeof want.top);
+            assert_memory_equal(&want.chosen, &got.chosen, sizeof(want.chosen));
+            assert_memory_equal(want.top, got.top, sizeof(want.top));
         }
     }
 }
@@ -449,7 +449,7 @@ static void sample_item(void *ctx, size_t item, size_t worker)
 
 static void rows_on_many_threads_do_not_notice_each_other(void **state)
 {
-    shared_rows *w = mt_alloc(sizeof *w);
+    shared_rows *w = mt_alloc(sizeof(*w));
     mt_error err;
     mt_pool *pool = mt_pool_new(THREADS, &err);
     assert_non_null(pool);

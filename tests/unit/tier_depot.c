@@ -41,7 +41,7 @@ static void *answer(void *arg)
         told = send(peer, s->said, s->len, MSG_NOSIGNAL) > 0;
     if (!s->open)
         shutdown(peer, SHUT_WR);
-    for (ssize_t n; (n = read(peer, s->heard + s->heard_len, sizeof s->heard - 1 - s->heard_len)) > 0;)
+    for (ssize_t n; (n = read(peer, s->heard + s->heard_len, sizeof(s->heard) - 1 - s->heard_len)) > 0;)
         s->heard_len += (size_t)n;
     s->heard[s->heard_len] = '\0';
     close(peer);
@@ -51,9 +51,9 @@ static void *answer(void *arg)
 static void store_begin(store *s)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
+    socklen_t size = sizeof(at);
     s->listens = socket(AF_INET, SOCK_STREAM, 0);
-    assert_true(s->listens >= 0 && bind(s->listens, (struct sockaddr *)&at, sizeof at) == 0);
+    assert_true(s->listens >= 0 && bind(s->listens, (struct sockaddr *)&at, sizeof(at)) == 0);
     assert_true(listen(s->listens, 4) == 0 && getsockname(s->listens, (struct sockaddr *)&at, &size) == 0);
     s->port = ntohs(at.sin_port);
     assert_int_equal(pthread_create(&s->thread, NULL, answer, s), 0);
@@ -67,7 +67,7 @@ static void store_end(store *s)
 
 static void say(store *s, const void *data, size_t len)
 {
-    assert_true(s->len + len <= sizeof s->said);
+    assert_true(s->len + len <= sizeof(s->said));
     memcpy(s->said + s->len, data, len);
     s->len += len;
 }
@@ -135,17 +135,17 @@ static void what_is_no_reply_is_refused(void **state)
     static const char *const broken[] = {":\r\n", ":1x\r\n", "$x\r\n", "$-5\r\n", ":99999999999999999999999\r\n"};
     static const char *const cut[] = {"", "$10\r\nabc", ":1", "+OK\r", "$"};
     (void)state;
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) {
         store s = {0};
         say_text(&s, arrays[i]);
         expect_refusal(&s, "nobody asked");
     }
-    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+    for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++) {
         store s = {0};
         say_text(&s, broken[i]);
         expect_refusal(&s, "the store");
     }
-    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
+    for (size_t i = 0; i < sizeof(cut) / sizeof(*cut); i++) {
         store s = {0};
         say_text(&s, cut[i]);
         expect_refusal(&s, "closed");
@@ -192,7 +192,7 @@ static void who_may_not_come_in_is_told(void **state)
         say_text(&strict, "-ERR wrong\r\n");
         store_begin(&strict);
         a = (mt_wire_address){.host = "127.0.0.1", .port = strict.port, .password = "word"};
-        snprintf(a.user, sizeof a.user, "%s", i ? "me" : "");
+        snprintf(a.user, sizeof(a.user), "%s", i ? "me" : "");
         assert_null(mt_wire_open(&a, SOON, &err));
         assert_non_null(strstr(err.text, "refuses: ERR wrong"));
         store_end(&strict);
@@ -202,11 +202,11 @@ static void who_may_not_come_in_is_told(void **state)
 static void where_nobody_listens_there_is_no_store(void **state)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
+    socklen_t size = sizeof(at);
     mt_error err = {0};
     const int taken = socket(AF_INET, SOCK_STREAM, 0); /* so that nobody else gets the port */
     (void)state;
-    assert_true(taken >= 0 && bind(taken, (struct sockaddr *)&at, sizeof at) == 0);
+    assert_true(taken >= 0 && bind(taken, (struct sockaddr *)&at, sizeof(at)) == 0);
     assert_int_equal(getsockname(taken, (struct sockaddr *)&at, &size), 0);
     const mt_wire_address a = {.host = "127.0.0.1", .port = ntohs(at.sin_port)};
     assert_null(mt_wire_open(&a, SOON, &err));
@@ -244,12 +244,12 @@ static void addresses_are_read_or_refused(void **state)
     assert_true(mt_wire_address_read(&a, "redis://word@host/", &err));
     assert_string_equal(a.password, "word");
     assert_true(a.user[0] == '\0' && a.port == 6379 && a.database == 0);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         assert_false(mt_wire_address_read(&a, bad[i], &err));
     for (size_t i = 0; i < 3; i++) { /* a host, a user, a password that are too long */
-        memset(longer, 'x', sizeof longer);
+        memset(longer, 'x', sizeof(longer));
         memcpy(longer, "redis://", 8);
-        snprintf(longer + 500, sizeof longer - 500, "%s", i == 0 ? "" : i == 1 ? ":p@a" : "@a");
+        snprintf(longer + 500, sizeof(longer) - 500, "%s", i == 0 ? "" : i == 1 ? ":p@a" : "@a");
         assert_false(mt_wire_address_read(&a, longer, &err));
     }
 }
@@ -263,21 +263,21 @@ typedef struct sample {
 
 static void make(sample *x, uint8_t seed, bool sealed)
 {
-    memset(x, seed, sizeof *x);
-    const mt_tier_part part[] = {{x->a, sizeof x->a}, {x->b, sizeof x->b}};
+    memset(x, seed, sizeof(*x));
+    const mt_tier_part part[] = {{x->a, sizeof(x->a)}, {x->b, sizeof(x->b)}};
     mt_record_write(x->value, x->key, 5, part, 2, 0);
-    memcpy(x->value + MT_RECORD_HEADER, x->a, sizeof x->a);
-    memcpy(x->value + MT_RECORD_HEADER + sizeof x->a, x->b, sizeof x->b);
-    x->len = sizeof x->value - TAG;
+    memcpy(x->value + MT_RECORD_HEADER, x->a, sizeof(x->a));
+    memcpy(x->value + MT_RECORD_HEADER + sizeof(x->a), x->b, sizeof(x->b));
+    x->len = sizeof(x->value) - TAG;
     if (sealed)
-        HMAC(EVP_sha256(), SECRET, sizeof SECRET - 1, x->value, x->len, x->value + x->len, NULL);
+        HMAC(EVP_sha256(), SECRET, sizeof(SECRET) - 1, x->value, x->len, x->value + x->len, NULL);
     x->len += sealed ? TAG : 0;
 }
 
 static void say_value(store *s, const void *data, size_t len)
 {
     char head[32];
-    snprintf(head, sizeof head, "$%zu\r\n", len);
+    snprintf(head, sizeof(head), "$%zu\r\n", len);
     say_text(s, head);
     say(s, data, len);
     say_text(s, "\r\n");
@@ -289,19 +289,19 @@ static bool taken(store *s, const sample *x, bool sealed, mt_depot_stats *stats)
     char url[64];
     uint8_t a[PART] = {0}, b[7] = {0};
     mt_error err = {0};
-    mt_tier_part part[] = {{a, sizeof a}, {b, sizeof b}};
+    mt_tier_part part[] = {{a, sizeof(a)}, {b, sizeof(b)}};
     mt_depot_want want = {.key = x->key, .kind = 5, .part = part, .parts = 2};
     store_begin(s);
-    snprintf(url, sizeof url, "redis://127.0.0.1:%d", s->port);
+    snprintf(url, sizeof(url), "redis://127.0.0.1:%d", s->port);
     const mt_depot_params params = {
-        .url = url, .secret = sealed ? SECRET : NULL, .secret_len = sizeof SECRET - 1, .queue = LARGEST};
+        .url = url, .secret = sealed ? SECRET : NULL, .secret_len = sizeof(SECRET) - 1, .queue = LARGEST};
     mt_depot *d = mt_depot_open(&params, &err);
     assert_non_null(d);
     mt_depot_read(d, &want, 1);
     *stats = mt_depot_look(d);
     mt_depot_close(d);
     store_end(s);
-    assert_true(!want.ok || (memcmp(a, x->a, sizeof a) == 0 && memcmp(b, x->b, sizeof b) == 0));
+    assert_true(!want.ok || (memcmp(a, x->a, sizeof(a)) == 0 && memcmp(b, x->b, sizeof(b)) == 0));
     assert_true(stats->read == want.ok && stats->missed + stats->failures >= !want.ok);
     return want.ok;
 }
@@ -329,7 +329,7 @@ static void a_record_counts_when_all_of_it_is_right(void **state)
     (void)state;
     for (int sealed = 0; sealed < 2; sealed++) {
         sample x, other;
-        uint8_t value[sizeof x.value + 1] = {0};
+        uint8_t value[sizeof(x.value) + 1] = {0};
         make(&x, 1, sealed);
         make(&other, 2, sealed);
         assert_true(taken_as(&x, sealed, x.value, x.len));
@@ -354,10 +354,10 @@ static void a_forged_record_does_not_count_where_there_is_a_secret(void **state)
     (void)state;
     make(&x, 1, false);
     make(&forged, 1, true);
-    memset(forged.a, 9, sizeof forged.a);
-    const mt_tier_part part[] = {{forged.a, sizeof forged.a}, {forged.b, sizeof forged.b}};
+    memset(forged.a, 9, sizeof(forged.a));
+    const mt_tier_part part[] = {{forged.a, sizeof(forged.a)}, {forged.b, sizeof(forged.b)}};
     mt_record_write(forged.value, forged.key, 5, part, 2, 0);
-    memcpy(forged.value + MT_RECORD_HEADER, forged.a, sizeof forged.a);
+    memcpy(forged.value + MT_RECORD_HEADER, forged.a, sizeof(forged.a));
     assert_false(taken_as(&forged, true, forged.value, forged.len));
     assert_true(taken_as(&forged, false, forged.value, forged.len - TAG));
     assert_false(taken_as(&x, true, x.value, x.len)); /* and one without a signature is none */
@@ -367,7 +367,7 @@ static void a_store_that_says_anything_else_is_left(void **state)
 {
     static const char *const said[] = {"*3\r\n", "$99999\r\nabc", "-ERR\r\n", "junk", "$3\r\nabc", ""};
     (void)state;
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+    for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++) {
         store s = {0};
         sample x;
         mt_depot_stats stats;
@@ -384,11 +384,11 @@ static mt_depot_stats written_to(store *s, const sample *x, uint64_t queue)
 {
     char url[64];
     mt_error err = {0};
-    const mt_tier_part part[] = {{(void *)x->a, sizeof x->a}, {(void *)x->b, sizeof x->b}};
+    const mt_tier_part part[] = {{(void *)x->a, sizeof(x->a)}, {(void *)x->b, sizeof(x->b)}};
     store_begin(s);
-    snprintf(url, sizeof url, "redis://127.0.0.1:%d", s->port);
+    snprintf(url, sizeof(url), "redis://127.0.0.1:%d", s->port);
     const mt_depot_params params = {
-        .url = url, .secret = SECRET, .secret_len = sizeof SECRET - 1, .queue = queue, .rate = LARGEST};
+        .url = url, .secret = SECRET, .secret_len = sizeof(SECRET) - 1, .queue = queue, .rate = LARGEST};
     mt_depot *d = mt_depot_open(&params, &err);
     assert_non_null(d);
     mt_depot_write(d, x->key, 5, part, 2);

@@ -136,7 +136,7 @@ static void the_index_has_a_bound(void **state)
     (void)state;
     for (unsigned i = 0; i < 400; i++) {
         key_of(i, key);
-        mt_disk_write(disk, key, 2, &(mt_tier_part){small, sizeof small}, 1);
+        mt_disk_write(disk, key, 2, &(mt_tier_part){small, sizeof(small)}, 1);
         assert_true(mt_disk_look(disk).records <= 50);
         assert_true(mt_disk_has(disk, key));
     }
@@ -176,7 +176,7 @@ static void damage(const char *name, off_t at)
 {
     char path[128];
     uint8_t byte;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
     const int fd = open(path, O_RDWR);
     assert_int_equal(pread(fd, &byte, 1, at), 1);
     byte ^= 4;
@@ -237,7 +237,7 @@ static void files_are_not_more_than_can_be_open(void **state)
     for (unsigned i = 0; i < MT_LIMIT_DISK_FILES + 20; i++) {
         mt_disk *disk = open_again(open_disk(MT_LIMIT_DISK_LEAST, MANY), MT_LIMIT_DISK_LEAST);
         key_of(i, key);
-        mt_disk_write(disk, key, 1, &(mt_tier_part){text, sizeof text}, 1);
+        mt_disk_write(disk, key, 1, &(mt_tier_part){text, sizeof(text)}, 1);
         assert_true(mt_disk_has(disk, key));
         mt_disk_close(disk);
     }
@@ -250,7 +250,7 @@ static void a_folder_that_cannot_be_used_is_told(void **state)
     mt_error err = {0};
     char path[128];
     (void)state;
-    snprintf(path, sizeof path, "%s/a/b", folder);
+    snprintf(path, sizeof(path), "%s/a/b", folder);
     assert_null(mt_disk_open(&(mt_disk_params){.folder = path, .bytes = MT_LIMIT_DISK_LEAST, .entries = 1}, &err));
     assert_int_equal(err.code, MT_E_IO);
     assert_null(mt_disk_open(&(mt_disk_params){.folder = folder, .bytes = 1, .entries = 1}, &err));

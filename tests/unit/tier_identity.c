@@ -9,7 +9,7 @@ static void find(uint8_t out[32])
 {
     char dir[128];
     mt_error err = {0};
-    snprintf(dir, sizeof dir, "%s/model", folder);
+    snprintf(dir, sizeof(dir), "%s/model", folder);
     if (!mt_identity(dir, folder, out, &err))
         fail_msg("%s", err.text);
 }
@@ -45,7 +45,7 @@ static void every_byte_counts(void **state)
 static void damage_memos(const char *text)
 {
     char path[128];
-    snprintf(path, sizeof path, "%s/weights", folder);
+    snprintf(path, sizeof(path), "%s/weights", folder);
     FILE *f = fopen(path, "r+");
     fseek(f, -20, SEEK_END);
     fputs(text, f);
@@ -76,31 +76,31 @@ static void a_file_that_was_not_touched_is_not_read(void **state)
     put("model/config.json", "{}");
     put("model/model.safetensors", "x");
     find(first);
-    snprintf(path, sizeof path, "%s/model/model.safetensors", folder);
-    snprintf(memos, sizeof memos, "%s/weights", folder);
+    snprintf(path, sizeof(path), "%s/model/model.safetensors", folder);
+    snprintf(memos, sizeof(memos), "%s/weights", folder);
     FILE *f = fopen(memos, "r");
-    const size_t lines = fread(text, 1, sizeof text, f);
+    const size_t lines = fread(text, 1, sizeof(text), f);
     fclose(f);
     assert_int_equal(chmod(path, 0000), 0); /* which touches it */
     if (geteuid() != 0) {
         mt_error err = {0};
         char dir[128];
-        snprintf(dir, sizeof dir, "%s/model", folder);
+        snprintf(dir, sizeof(dir), "%s/model", folder);
         assert_false(mt_identity(dir, folder, again, &err));
     }
     assert_int_equal(chmod(path, 0600), 0);
     find(again);
     assert_memory_equal(first, again, 32);
     f = fopen(memos, "r");
-    assert_true(fread(text, 1, sizeof text, f) > lines); /* it was read once more, and remembered */
+    assert_true(fread(text, 1, sizeof(text), f) > lines); /* it was read once more, and remembered */
     fclose(f);
     find(again);
     f = fopen(memos, "r");
-    const size_t now = fread(text, 1, sizeof text, f);
+    const size_t now = fread(text, 1, sizeof(text), f);
     fclose(f);
     find(again);
     f = fopen(memos, "r");
-    assert_int_equal(fread(text, 1, sizeof text, f), now); /* and then not */
+    assert_int_equal(fread(text, 1, sizeof(text), f), now); /* and then not */
     fclose(f);
 }
 

@@ -19,8 +19,8 @@ static int place = -1;
 
 static mt_tier_part *parts_of(sample *s, mt_tier_part part[2])
 {
-    part[0] = (mt_tier_part){s->a, sizeof s->a};
-    part[1] = (mt_tier_part){s->b, sizeof s->b};
+    part[0] = (mt_tier_part){s->a, sizeof(s->a)};
+    part[1] = (mt_tier_part){s->b, sizeof(s->b)};
     return part;
 }
 
@@ -28,7 +28,7 @@ static mt_tier_part *parts_of(sample *s, mt_tier_part part[2])
 static void fill(sample *s, unsigned seed)
 {
     uint8_t *at = (uint8_t *)s;
-    for (size_t i = 0; i < sizeof *s; i++)
+    for (size_t i = 0; i < sizeof(*s); i++)
         at[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
 }
 
@@ -64,8 +64,8 @@ static size_t sound(void)
         assert_true(r.kind < RECORDS && r.at == samples[r.kind].at);
         if (mt_segment_read(&s, r.at, samples[r.kind].key, r.kind, parts_of(&back, part), 2) != MT_SEGMENT_READ)
             continue;
-        assert_memory_equal(back.a, samples[r.kind].a, sizeof back.a);
-        assert_memory_equal(back.b, samples[r.kind].b, sizeof back.b);
+        assert_memory_equal(back.a, samples[r.kind].a, sizeof(back.a));
+        assert_memory_equal(back.b, samples[r.kind].b, sizeof(back.b));
         found++;
     }
     mt_segment_close(&s);
@@ -77,7 +77,7 @@ static void what_was_written_comes_back(void **state)
     mt_segment s;
     mt_error err = {0};
     sample back;
-    mt_tier_part part[2], one = {back.a, sizeof back.a};
+    mt_tier_part part[2], one = {back.a, sizeof(back.a)};
     (void)state;
     write_samples();
     assert_int_equal(sound(), RECORDS);
@@ -105,7 +105,7 @@ static void a_torn_file_has_what_was_whole(void **state)
         assert_int_equal(ftruncate(fd, size), 0);
         close(fd);
         for (size_t i = 0; i < RECORDS; i++)
-            whole += samples[i].at + mt_segment_room(sizeof samples[i].a + sizeof samples[i].b) <= (uint64_t)size;
+            whole += samples[i].at + mt_segment_room(sizeof(samples[i].a) + sizeof(samples[i].b)) <= (uint64_t)size;
         assert_int_equal(sound(), whole);
     }
 }
@@ -114,7 +114,7 @@ static void a_flipped_bit_costs_its_record(void **state)
 {
     (void)state;
     write_samples();
-    const uint64_t second = samples[1].at, size = sizeof samples[1].a + sizeof samples[1].b;
+    const uint64_t second = samples[1].at, size = sizeof(samples[1].a) + sizeof(samples[1].b);
     const int fd = openat(place, "x", O_RDWR);
     for (uint64_t at = second; at < second + HEADER + size; at++)
         for (int bit = 0; bit < 8; bit += 1 + 2 * (at > second + HEADER)) {
@@ -144,7 +144,7 @@ static void records_belong_to_their_file(void **state)
     (void)state;
     write_samples();
     int fd = openat(place, "x", O_RDWR);
-    const ssize_t size = read(fd, bytes, sizeof bytes);
+    const ssize_t size = read(fd, bytes, sizeof(bytes));
     close(fd);
     write_samples();
     fd = openat(place, "x", O_RDWR);

@@ -11,7 +11,7 @@
 static void make_key(uint8_t key[MT_TIER_KEY], uint32_t number)
 {
     memset(key, (int)(number % 251), MT_TIER_KEY);
-    memcpy(key, &number, sizeof number);
+    memcpy(key, &number, sizeof(number));
 }
 
 static void make_data(uint8_t *data, size_t size, uint32_t number)
@@ -93,7 +93,7 @@ static void note_gone(void *ctx, const uint8_t key[MT_TIER_KEY], uint32_t kind)
 {
     notes *n = ctx;
     uint32_t number;
-    memcpy(&number, key, sizeof number);
+    memcpy(&number, key, sizeof(number));
     assert_int_equal(kind, 1);
     assert_true(number < MARKED && !n->gone[number]);
     n->gone[number] = true;

@@ -84,7 +84,7 @@ static inline int unit_main(const char *file, const struct CMUnitTest *tests, si
     static char out[BUFSIZ]; /* not of the heap */
     const char *name = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
 
-    setvbuf(stdout, out, _IOLBF, sizeof out);
+    setvbuf(stdout, out, _IOLBF, sizeof(out));
     const size_t before = heap_bytes();
     const int failed = _cmocka_run_group_tests(name, tests, count, NULL, NULL);
     printf("%.*s: %d passed, %d failed, %d skipped\n", (int)strcspn(name, "."), name,

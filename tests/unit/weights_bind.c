@@ -221,7 +221,7 @@ static void fp8_with_one_scale_binds(void **state)
     assert_int_equal(mat.scale_type, MT_SCALE_F32);
     assert_int_equal(mat.scale_stride, 0);
     for (size_t i = 0; i < 3; i++)
-        assert_memory_equal(mat.scales + 4 * i, scale, sizeof scale);
+        assert_memory_equal(mat.scales + 4 * i, scale, sizeof(scale));
     assert_true(finish(&cost, &err));
     assert_int_equal(cost.unused_tensors, 0);
 }

@@ -17,14 +17,14 @@ static void put_holes(void)
 {
     char header[512], path[512];
     mt_buf image;
-    const int len = snprintf(header, sizeof header,
+    const int len = snprintf(header, sizeof(header),
                              "{\"" BOUND "\":{\"dtype\":\"F32\",\"shape\":[%d,1024],\"data_offsets\":[0,%zu]},\"" UNUSED
                              "\":{\"dtype\":\"F32\",\"shape\":[%d,1024],\"data_offsets\":[%zu,%zu]}}",
                              ROWS, BYTES, ROWS, BYTES, 2 * BYTES);
-    assert_true(len > 0 && (size_t)len < sizeof header);
+    assert_true(len > 0 && (size_t)len < sizeof(header));
     image = make_image(header, 0);
     put_bytes("model.safetensors", image.data, image.len);
-    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    snprintf(path, sizeof(path), "%s/model.safetensors", folder);
     assert_int_equal(truncate(path, (off_t)(image.len + 2 * BYTES)), 0);
     mt_buf_free(&image);
     put_text("config.json", "{}");

@@ -151,7 +151,7 @@ static void fused_experts_bind_either_way(void **state)
 static uint16_t *weave(const uint16_t *both, bool transposed)
 {
     const size_t n = 2 * inner, each = n * hidden;
-    uint16_t *out = mt_alloc_array(EXPERTS * each, sizeof *out);
+    uint16_t *out = mt_alloc_array(EXPERTS * each, sizeof(*out));
     for (size_t e = 0; e < EXPERTS; e++)
         for (size_t r = 0; r < n; r++)
             for (size_t c = 0; c < hidden; c++) {

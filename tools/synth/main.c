@@ -138,7 +138,7 @@ static bool make_folder(const char *dir, mt_error *err)
 
     if (mkdir(dir, 0755) && errno != EEXIST)
         return mt_fail(err, MT_E_IO, "cannot create '%s': %s", dir, strerror(errno));
-    snprintf(config, sizeof config, "%s/config.json", dir);
+    snprintf(config, sizeof(config), "%s/config.json", dir);
     if (!stat(config, &found))
         return mt_fail(err, MT_E_INVALID, "'%s' holds a checkpoint already: remove it or name another folder", dir);
     return true;

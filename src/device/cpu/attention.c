@@ -75,7 +75,7 @@ static void query_row(void *ctx, size_t i, size_t worker)
         if (kv->shape.type == MT_KV_BF16)
             op->dev->k.to_bf16((mt_bf16 *)(void *)to, q, op->head_dim);
         else
-            memcpy(to, q, op->head_dim * sizeof *q);
+            memcpy(to, q, op->head_dim * sizeof(*q));
     }
 }
 
@@ -154,7 +154,7 @@ static void widened_segment(const attention *op, float *o, mt_attn_part *part, c
         const uint8_t *page = from->base + from->pages[(first + p) / tokens] * from->page_stride;
         float *at = (float *)(void *)scratch + p * stride;
         k->kv_get_q(at, page + from->k_offset, tokens, p % tokens, stride, from->bits, false);
-        k->kv_get_q(at + half / sizeof *at, page + from->v_offset, tokens, p % tokens, stride, from->bits, true);
+        k->kv_get_q(at + half / sizeof(*at), page + from->v_offset, tokens, p % tokens, stride, from->bits, true);
     }
     mt_attn a = *from;
     a.base = scratch;
@@ -203,7 +203,7 @@ static void whole_item(void *ctx, size_t item, size_t worker)
     mt_attn_part acc[MT_CPU_ATTN_ROWS], part[MT_CPU_ATTN_ROWS];
     float *acc_o = (float *)(void *)mt_cpu_scratch(op->dev, worker), *o = acc_o + MT_CPU_ATTN_ROWS * stride;
     uint8_t *scratch = (uint8_t *)(o + MT_CPU_ATTN_ROWS * stride);
-    memset(acc_o, 0, t.a.rows * stride * sizeof *acc_o);
+    memset(acc_o, 0, t.a.rows * stride * sizeof(*acc_o));
     for (size_t i = 0; i < t.a.rows; i++)
         acc[i] = (mt_attn_part){.m = -INFINITY};
     for (size_t seg = t.seg0; seg < t.seg1; seg++) {
@@ -255,7 +255,7 @@ static void merge_item(void *ctx, size_t item, size_t worker)
     find_tile(op, item, &t);
     for (size_t i = 0; i < t.a.rows; i++) {
         mt_attn_part acc = {.m = -INFINITY};
-        memset(acc_o, 0, stride * sizeof *acc_o);
+        memset(acc_o, 0, stride * sizeof(*acc_o));
         for (size_t seg = t.seg0; seg < t.seg1; seg++) {
             const size_t at = part_row(op, item, seg) + i;
             op->dev->k.attn_merge(acc_o, &acc, part_values(op) + at * stride, part_heads(op) + at, stride);
@@ -324,9 +324,9 @@ static void write_vectors(const kv_write *op, const float *from, uint8_t *page, 
             op->dev->k.kv_put_bf16(to, slot, kv->head_stride, from, head_dim, value);
             continue;
         }
-        to += slot * kv->head_stride * sizeof *from;
-        memcpy(to, from, head_dim * sizeof *from);
-        memset(to + head_dim * sizeof *from, 0, (kv->head_stride - head_dim) * sizeof *from);
+        to += slot * kv->head_stride * sizeof(*from);
+        memcpy(to, from, head_dim * sizeof(*from));
+        memset(to + head_dim * sizeof(*from), 0, (kv->head_stride - head_dim) * sizeof(*from));
     }
 }
 

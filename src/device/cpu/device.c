@@ -16,7 +16,7 @@
 
 static mt_device *open_cpu(const mt_device_params *params, mt_host *host, mt_error *err)
 {
-    mt_device *dev = mt_alloc(sizeof *dev);
+    mt_device *dev = mt_alloc(sizeof(*dev));
     char features[96];
     (void)err;
     dev->head = (mt_device_head){.backend = &mt_backend_cpu,
@@ -25,10 +25,11 @@ static mt_device *open_cpu(const mt_device_params *params, mt_host *host, mt_err
                                  .kv_bits = params->kv_bits,
                                  .ranks = params->ranks};
     dev->k = *mt_host_kernels(host);
-    snprintf(dev->name, sizeof dev->name, "cpu (%s), %zu thread%s", mt_cpu_names(dev->k.cpu, features, sizeof features),
-             mt_host_threads(host), mt_host_threads(host) == 1 ? "" : "s");
+    snprintf(dev->name, sizeof(dev->name), "cpu (%s), %zu thread%s",
+             mt_cpu_names(dev->k.cpu, features, sizeof(features)), mt_host_threads(host),
+             mt_host_threads(host) == 1 ? "" : "s");
     if (params->ranks)
-        snprintf(dev->name + strlen(dev->name), sizeof dev->name - strlen(dev->name), ", rank %zu of %zu",
+        snprintf(dev->name + strlen(dev->name), sizeof(dev->name) - strlen(dev->name), ", rank %zu of %zu",
                  mt_ranks_own(params->ranks), mt_ranks_count(params->ranks));
     return dev;
 }

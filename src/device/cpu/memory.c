@@ -7,7 +7,7 @@
 
 mt_set *mt_cpu_set_new(mt_device *dev)
 {
-    mt_set *set = mt_alloc(sizeof *set);
+    mt_set *set = mt_alloc(sizeof(*set));
     set->head.dev = dev;
     set->arena = mt_arena_new(0);
     set->next = dev->sets;
@@ -71,7 +71,7 @@ void *mt_cpu_map(mt_set *set, size_t count, size_t bytes_each)
 #if defined(MADV_HUGEPAGE)
     (void)madvise(data, bytes, MADV_HUGEPAGE); /* a wish: nothing depends on it */
 #endif
-    mapping *m = mt_cpu_alloc(set, sizeof *m);
+    mapping *m = mt_cpu_alloc(set, sizeof(*m));
     *m = (mapping){.data = data, .bytes = bytes};
     keep(set, unmap, m, bytes);
     return data;

@@ -117,7 +117,7 @@ static void assign_slots(moe *op)
 {
     mt_moe_plan *plan = &op->dev->moe;
     const size_t pairs = op->m * op->top_k;
-    memset(plan->first, 0, (op->e->count + 1) * sizeof *plan->first);
+    memset(plan->first, 0, (op->e->count + 1) * sizeof(*plan->first));
     for (size_t i = 0; i < pairs; i++)
         plan->first[plan->expert[i] + 1]++;
     for (size_t j = 0; j < op->e->count; j++) {
@@ -240,7 +240,7 @@ static void combine_row(void *ctx, size_t i, size_t worker)
     const moe *op = ctx;
     const mt_moe_plan *plan = &op->dev->moe;
     float *y = op->y->data + i * op->y->stride;
-    memset(y, 0, op->y->cols * sizeof *y);
+    memset(y, 0, op->y->cols * sizeof(*y));
     for (size_t r = i * op->top_k; r < (i + 1) * op->top_k; r++)
         op->dev->k.axpy(y, plan->weight[r], plan->down + plan->slot[r] * op->hidden_stride, op->y->cols);
 }
@@ -254,7 +254,7 @@ static void cut_columns(moe *op, const mt_weight *w)
 static void run_inputs(moe *op, const projection *input, size_t count)
 {
     const size_t pairs = op->m * op->top_k;
-    memcpy(op->input, input, count * sizeof *input);
+    memcpy(op->input, input, count * sizeof(*input));
     op->inputs = count;
     mt_cpu_run(op->dev, pack_input_item, op, op->active, pairs * op->e->hidden);
     cut_columns(op, &input[0].w[0]);
@@ -314,15 +314,15 @@ void mt_cpu_plan_moe(mt_device *dev)
     mt_moe_plan *plan = &dev->moe;
     const size_t slots = dev->rows * dev->needs.top_k;
     const size_t active = slots < dev->needs.experts ? slots : dev->needs.experts;
-    plan->expert = mt_cpu_alloc(dev->plan, slots * sizeof *plan->expert);
-    plan->weight = mt_cpu_alloc(dev->plan, slots * sizeof *plan->weight);
-    plan->slot = mt_cpu_alloc(dev->plan, slots * sizeof *plan->slot);
-    plan->row = mt_cpu_alloc(dev->plan, slots * sizeof *plan->row);
-    plan->first = mt_cpu_alloc(dev->plan, (dev->needs.experts + 1) * sizeof *plan->first);
-    plan->active = mt_cpu_alloc(dev->plan, dev->needs.experts * sizeof *plan->active);
+    plan->expert = mt_cpu_alloc(dev->plan, slots * sizeof(*plan->expert));
+    plan->weight = mt_cpu_alloc(dev->plan, slots * sizeof(*plan->weight));
+    plan->slot = mt_cpu_alloc(dev->plan, slots * sizeof(*plan->slot));
+    plan->row = mt_cpu_alloc(dev->plan, slots * sizeof(*plan->row));
+    plan->first = mt_cpu_alloc(dev->plan, (dev->needs.experts + 1) * sizeof(*plan->first));
+    plan->active = mt_cpu_alloc(dev->plan, dev->needs.experts * sizeof(*plan->active));
     plan->packed_bytes = (slots / MT_ROW_TILE + active + 1) * tile_bytes(dev);
     plan->packed = mt_cpu_alloc(dev->plan, plan->packed_bytes);
-    plan->gate = mt_cpu_alloc(dev->plan, slots * mt_cpu_up(dev->needs.inner, MT_ROW_PAD) * sizeof *plan->gate);
-    plan->up = mt_cpu_alloc(dev->plan, slots * mt_cpu_up(dev->needs.inner, MT_ROW_PAD) * sizeof *plan->up);
-    plan->down = mt_cpu_alloc(dev->plan, slots * mt_cpu_up(dev->needs.hidden, MT_ROW_PAD) * sizeof *plan->down);
+    plan->gate = mt_cpu_alloc(dev->plan, slots * mt_cpu_up(dev->needs.inner, MT_ROW_PAD) * sizeof(*plan->gate));
+    plan->up = mt_cpu_alloc(dev->plan, slots * mt_cpu_up(dev->needs.inner, MT_ROW_PAD) * sizeof(*plan->up));
+    plan->down = mt_cpu_alloc(dev->plan, slots * mt_cpu_up(dev->needs.hidden, MT_ROW_PAD) * sizeof(*plan->down));
 }

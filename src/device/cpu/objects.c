@@ -10,31 +10,31 @@
 
 mt_tensor *mt_cpu_tensor_new(mt_set *set, size_t rows, size_t cols)
 {
-    mt_tensor *t = mt_cpu_alloc(set, sizeof *t);
+    mt_tensor *t = mt_cpu_alloc(set, sizeof(*t));
     t->rows = rows;
     t->cols = cols;
     t->stride = mt_cpu_up(cols, MT_ROW_PAD);
-    t->data = mt_cpu_alloc(set, rows * t->stride * sizeof *t->data);
+    t->data = mt_cpu_alloc(set, rows * t->stride * sizeof(*t->data));
     return t;
 }
 
 mt_tensor *mt_cpu_tensor_reserve(mt_set *set, size_t rows, size_t cols, mt_error *err)
 {
     const size_t stride = mt_cpu_up(cols, MT_ROW_PAD);
-    float *data = mt_cpu_map(set, rows, stride * sizeof *data);
+    float *data = mt_cpu_map(set, rows, stride * sizeof(*data));
     if (!data) {
         mt_fail(err, MT_E_MEMORY, "%zu rows of %zu numbers do not fit in memory; lower --memory or --media-cache", rows,
                 cols);
         return NULL;
     }
-    mt_tensor *t = mt_cpu_alloc(set, sizeof *t);
+    mt_tensor *t = mt_cpu_alloc(set, sizeof(*t));
     *t = (mt_tensor){.rows = rows, .cols = cols, .stride = stride, .data = data};
     return t;
 }
 
 mt_tensor *mt_cpu_tensor_part(mt_set *set, mt_tensor *whole, size_t row, size_t rows, size_t col, size_t cols)
 {
-    mt_tensor *t = mt_cpu_alloc(set, sizeof *t);
+    mt_tensor *t = mt_cpu_alloc(set, sizeof(*t));
     assert(row + rows <= whole->rows && col + cols <= whole->cols);
     *t = (mt_tensor){
         .rows = rows, .cols = cols, .stride = whole->stride, .data = whole->data + row * whole->stride + col};
@@ -58,14 +58,14 @@ void mt_cpu_tensor_write(mt_device *dev, mt_tensor *t, size_t row, size_t rows, 
     (void)dev;
     assert(row + rows <= t->rows);
     for (size_t i = 0; i < rows; i++)
-        memcpy(mt_cpu_row(t, row + i), data + i * t->cols, t->cols * sizeof *data);
+        memcpy(mt_cpu_row(t, row + i), data + i * t->cols, t->cols * sizeof(*data));
 }
 
 mt_index *mt_cpu_index_new(mt_set *set, size_t count)
 {
-    mt_index *index = mt_cpu_alloc(set, sizeof *index);
+    mt_index *index = mt_cpu_alloc(set, sizeof(*index));
     index->count = count;
-    index->data = mt_cpu_alloc(set, count * sizeof *index->data);
+    index->data = mt_cpu_alloc(set, count * sizeof(*index->data));
     return index;
 }
 
@@ -73,12 +73,12 @@ void mt_cpu_index_write(mt_device *dev, mt_index *index, const uint32_t *data, s
 {
     (void)dev;
     assert(count <= index->count);
-    memcpy(index->data, data, count * sizeof *data);
+    memcpy(index->data, data, count * sizeof(*data));
 }
 
 mt_patches *mt_cpu_patches_new(mt_set *set, size_t rows, size_t frames, size_t area)
 {
-    mt_patches *p = mt_cpu_alloc(set, sizeof *p);
+    mt_patches *p = mt_cpu_alloc(set, sizeof(*p));
     *p = (mt_patches){.rows = rows, .frames = frames, .area = area};
     return p;
 }
@@ -102,14 +102,14 @@ static void init_weight(mt_set *set, mt_weight *w, const mt_mat *mat, const floa
 
 mt_weight *mt_cpu_weight_new(mt_set *set, const mt_mat *mat, const float *bias, bool exact)
 {
-    mt_weight *w = mt_cpu_alloc(set, sizeof *w);
+    mt_weight *w = mt_cpu_alloc(set, sizeof(*w));
     init_weight(set, w, mat, bias, exact);
     return w;
 }
 
 static mt_weight *copy_weights(mt_set *set, size_t count, const mt_mat *mats, const float *bias)
 {
-    mt_weight *w = mt_cpu_alloc(set, count * sizeof *w);
+    mt_weight *w = mt_cpu_alloc(set, count * sizeof(*w));
     for (size_t i = 0; i < count; i++)
         init_weight(set, &w[i], &mats[i], bias ? bias + i * mats[i].n : NULL, false);
     return w;
@@ -117,7 +117,7 @@ static mt_weight *copy_weights(mt_set *set, size_t count, const mt_mat *mats, co
 
 mt_experts *mt_cpu_experts_new(mt_set *set, const mt_experts_params *p)
 {
-    mt_experts *e = mt_cpu_alloc(set, sizeof *e);
+    mt_experts *e = mt_cpu_alloc(set, sizeof(*e));
     assert(p->top_k <= p->count && p->routing.groups <= MT_LIMIT_EXPERT_GROUPS);
     *e = (mt_experts){.count = p->count,
                       .top_k = p->top_k,
@@ -159,7 +159,7 @@ mt_kv *mt_cpu_kv_new(mt_set *set, const mt_kv_shape *shape, mt_error *err)
                 shape->query_heads / shape->heads, MT_CPU_ATTN_ROWS);
         return NULL;
     }
-    mt_kv *kv = mt_cpu_alloc(set, sizeof *kv);
+    mt_kv *kv = mt_cpu_alloc(set, sizeof(*kv));
     kv->shape = *shape;
     kv->head_stride = mt_rules_kv_stride(shape);
     kv->bits = mt_rules_kv_bits(shape->type);
@@ -238,7 +238,7 @@ void mt_cpu_read_rows(mt_device *dev, mt_reading *r, const mt_tensor *t, size_t 
 {
     (void)dev;
     assert(row + rows <= t->rows);
-    *r = (mt_reading){.data = (const uint8_t *)mt_cpu_row(t, row), .stride = t->stride * sizeof *t->data};
+    *r = (mt_reading){.data = (const uint8_t *)mt_cpu_row(t, row), .stride = t->stride * sizeof(*t->data)};
 }
 
 void mt_cpu_read_index(mt_device *dev, mt_reading *r, const mt_index *index, size_t count)
@@ -281,7 +281,7 @@ bool mt_cpu_reading_come(mt_device *dev, mt_reading *r)
 
 mt_sending *mt_cpu_sending_new(mt_set *set, size_t bytes)
 {
-    mt_sending *s = mt_cpu_alloc(set, sizeof *s);
+    mt_sending *s = mt_cpu_alloc(set, sizeof(*s));
     s->data = mt_cpu_alloc(set, bytes);
     return s;
 }
@@ -307,7 +307,7 @@ void mt_cpu_sending_wait(mt_device *dev, mt_sending *s)
 
 mt_chooser *mt_cpu_chooser_new(mt_set *set, size_t vocab)
 {
-    mt_chooser *c = mt_cpu_alloc(set, sizeof *c);
+    mt_chooser *c = mt_cpu_alloc(set, sizeof(*c));
     c->vocab = vocab;
     c->scratch_bytes = mt_cpu_up(mt_sample_scratch_bytes(vocab), 64);
     c->scratch = mt_cpu_alloc(set, c->scratch_bytes * mt_host_threads(set->head.dev->head.host));

@@ -121,7 +121,7 @@ static void mean_row(void *ctx, size_t i, size_t worker)
     (void)worker;
     const patches *op = ctx;
     float *y = mt_cpu_row(op->y, i);
-    memcpy(y, mt_cpu_row(op->x, i * op->count), op->y->cols * sizeof *y);
+    memcpy(y, mt_cpu_row(op->x, i * op->count), op->y->cols * sizeof(*y));
     for (size_t j = 1; j < op->count; j++)
         op->dev->k.add(y, mt_cpu_row(op->x, i * op->count + j), op->y->cols);
     op->dev->k.scale(y, 1.0f / (float)op->count, y, op->y->cols);

@@ -54,7 +54,7 @@ mt_peaks mt_cpu_device_peaks(mt_device *dev)
     mt_host *host = dev->head.host;
     const unsigned cpu = mt_host_kernels(host)->cpu;
     const size_t items = PARTS * mt_host_threads(host);
-    job *j = mt_alloc(sizeof *j);
+    job *j = mt_alloc(sizeof(*j));
     uint8_t *data = mt_alloc_aligned(64, STREAM_BYTES);
     mt_peaks p;
     for (size_t i = 0; i < STREAM_BYTES; i += 64)

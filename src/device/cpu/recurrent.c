@@ -61,14 +61,14 @@ size_t mt_cpu_state_slot_bytes(const mt_device *dev, const mt_state_shape *shape
 
 mt_states *mt_cpu_state_new(mt_set *set, const mt_state_shape *shape, size_t memos)
 {
-    mt_states *st = mt_cpu_alloc(set, sizeof *st);
+    mt_states *st = mt_cpu_alloc(set, sizeof(*st));
     assert(shape->value_heads % shape->key_heads == 0 && shape->taps >= 2 && shape->taps <= MT_LIMIT_CONV_TAPS);
     measure(st, shape);
-    st->zeros = mt_cpu_alloc(set, st->columns * sizeof *st->zeros);
+    st->zeros = mt_cpu_alloc(set, st->columns * sizeof(*st->zeros));
     st->memo_row = mt_cpu_up(2 * st->columns + 2 * shape->value_heads, MT_LANES);
-    st->memo = mt_cpu_alloc(set, memos * shape->layers * MT_LIMIT_MEMO_ROWS * st->memo_row * sizeof *st->memo);
+    st->memo = mt_cpu_alloc(set, memos * shape->layers * MT_LIMIT_MEMO_ROWS * st->memo_row * sizeof(*st->memo));
     st->room_each = (shape->key_dim + 1) * MT_DELTA_COLUMNS;
-    st->room = mt_cpu_alloc(set, mt_host_threads(set->head.dev->head.host) * st->room_each * sizeof *st->room);
+    st->room = mt_cpu_alloc(set, mt_host_threads(set->head.dev->head.host) * st->room_each * sizeof(*st->room));
     return st;
 }
 
@@ -213,7 +213,7 @@ static void keep_inputs(const recurrent *op, const mt_span *span, size_t end, ui
             const section s = section_of(op->st, i);
             for (size_t g = 0; g < op->st->shape.key_heads; g++)
                 memmove(to + j * op->st->columns + s.first + g * s.width,
-                        input(op, span, (ptrdiff_t)(end + j) - (ptrdiff_t)kept, i, g), s.width * sizeof *to);
+                        input(op, span, (ptrdiff_t)(end + j) - (ptrdiff_t)kept, i, g), s.width * sizeof(*to));
         }
 }
 
@@ -373,10 +373,10 @@ static void remember_span(void *ctx, size_t item, size_t worker)
         for (size_t i = 0; i < 3; i++) {
             const section s = section_of(op->st, i);
             for (size_t g = 0; g < op->st->shape.key_heads; g++)
-                memcpy(to + s.first + g * s.width, columns_of(&op->in[i], row, g), s.width * sizeof *to);
+                memcpy(to + s.first + g * s.width, columns_of(&op->in[i], row, g), s.width * sizeof(*to));
         }
-        memcpy(to + op->st->columns, mt_cpu_row(op->x, row), op->st->columns * sizeof *to);
-        memcpy(to + 2 * op->st->columns, mt_cpu_row(op->gates, row), 2 * op->st->shape.value_heads * sizeof *to);
+        memcpy(to + op->st->columns, mt_cpu_row(op->x, row), op->st->columns * sizeof(*to));
+        memcpy(to + 2 * op->st->columns, mt_cpu_row(op->gates, row), 2 * op->st->shape.value_heads * sizeof(*to));
     }
 }
 

@@ -139,7 +139,7 @@ static void heads_row(void *ctx, size_t i, size_t worker)
         if (op->w)
             k->rmsnorm(y, from, op->w->data, op->head_dim, op->eps, op->offset);
         else if (y != from)
-            memcpy(y, from, op->head_dim * sizeof *y);
+            memcpy(y, from, op->head_dim * sizeof(*y));
         if (table)
             (op->pairs ? rotate_pairs : k->rope)(y, table, table + half, half);
     }
@@ -347,7 +347,7 @@ static void finite_row(void *ctx, size_t i, size_t worker)
     uint32_t bad = 0;
     for (size_t c = 0; c < op->x->cols; c++) {
         uint32_t bits;
-        memcpy(&bits, &p[c], sizeof bits);
+        memcpy(&bits, &p[c], sizeof(bits));
         bad |= (bits & 0x7f800000u) == 0x7f800000u;
     }
     *mt_cpu_row(op->y, i) = bad ? 0.0f : 1.0f;

@@ -59,7 +59,7 @@ static void free_event(void *object)
 /* lives as long as the set */
 static CUevent event_of(mt_set *set)
 {
-    owned *o = mt_cuda_host(set, sizeof *o);
+    owned *o = mt_cuda_host(set, sizeof(*o));
     *o = (owned){.dev = set->head.dev};
     if (!mt_cuda_do(o->dev, "make an event", event_new, &o->event, MT_CU_EVENT_WITHOUT_TIME))
         return NULL;
@@ -94,7 +94,7 @@ bool mt_cuda_reading_come(mt_device *dev, mt_reading *r)
 
 mt_sending *mt_cuda_sending_new(mt_set *set, size_t bytes)
 {
-    mt_sending *s = mt_cuda_host(set, sizeof *s);
+    mt_sending *s = mt_cuda_host(set, sizeof(*s));
     *s = (mt_sending){.host = mt_cuda_pinned(set, bytes), .bytes = bytes, .gone = event_of(set)};
     return s;
 }

@@ -11,14 +11,14 @@
 
 mt_chooser *mt_cuda_chooser_new(mt_set *set, size_t vocab)
 {
-    mt_chooser *c = mt_cuda_host(set, sizeof *c);
+    mt_chooser *c = mt_cuda_host(set, sizeof(*c));
     const size_t threads = mt_host_threads(set->head.dev->head.host);
     c->vocab = vocab;
     c->rows = CHOOSE_ROWS;
     c->scratch_bytes = mt_cuda_up(mt_sample_scratch_bytes(vocab), 64);
     c->scratch = mt_cuda_host(set, c->scratch_bytes * threads);
-    c->sparse = mt_cuda_host(set, threads * vocab * sizeof *c->sparse);
-    c->logits = mt_cuda_pinned(set, c->rows * vocab * sizeof *c->logits);
+    c->sparse = mt_cuda_host(set, threads * vocab * sizeof(*c->sparse));
+    c->logits = mt_cuda_pinned(set, c->rows * vocab * sizeof(*c->logits));
     c->lists = mt_cuda_memory(set, c->rows * MT_CUDA_SHORT_WORDS * sizeof(uint32_t));
     c->read = mt_cuda_pinned(set, c->rows * MT_CUDA_SHORT_WORDS * sizeof(uint32_t));
     for (size_t i = 0; i < threads * vocab; i++)

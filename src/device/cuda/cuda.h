@@ -247,7 +247,7 @@ void mt_cuda_send_aside(mt_device *dev, CUdeviceptr to, mt_sending *s, size_t at
 void mt_cuda_list(mt_device *dev, mt_cuda_kernel kernel, size_t x, size_t y, size_t z, size_t threads, size_t shared,
                   const void *parameter, size_t size);
 #define mt_cuda_launch(dev, kernel, x, y, z, threads, shared, parameter) \
-    mt_cuda_list(dev, kernel, x, y, z, threads, shared, parameter, sizeof *(parameter))
+    mt_cuda_list(dev, kernel, x, y, z, threads, shared, parameter, sizeof(*(parameter)))
 
 /* The parameter of the last kernel that is listed and not started, to be changed, where it is between these two; NULL
    elsewhere. Drops that kernel. */

@@ -13,7 +13,7 @@
 
 static mt_set *set_new(mt_device *dev)
 {
-    mt_set *set = mt_alloc(sizeof *set);
+    mt_set *set = mt_alloc(sizeof(*set));
     set->head.dev = dev;
     set->arena = mt_arena_new(0);
     set->next = dev->sets;
@@ -47,7 +47,7 @@ static mt_device *open_cuda(const mt_device_params *params, mt_host *host, mt_er
         mt_fail(err, MT_E_NOT_FOUND, "several ranks compute on the CPU only; give --device cpu, or start one process");
         return NULL;
     }
-    mt_device *dev = mt_alloc(sizeof *dev);
+    mt_device *dev = mt_alloc(sizeof(*dev));
     dev->head = (mt_device_head){
         .backend = &mt_backend_cuda, .host = host, .precision = params->precision, .kv_bits = params->kv_bits};
     dev->number = params->number;
@@ -228,7 +228,7 @@ static size_t lay_pages(uint32_t *pages, size_t count, const mt_batch *b, const 
         d->pages[g] = (uint32_t)count;
         if (!s->pages[g])
             continue;
-        memcpy(pages + count, s->pages[g], n * sizeof *pages);
+        memcpy(pages + count, s->pages[g], n * sizeof(*pages));
         count += n;
     }
     return count;
@@ -242,17 +242,17 @@ void mt_cuda_step_begin(mt_device *dev, const mt_batch *b)
     mt_cuda_step *step = &dev->step;
     dev->batch = b;
     *step = (mt_cuda_step){.rows = (uint32_t)b->rows, .spans = (uint32_t)b->spans};
-    step->tokens = lay(&out, b->tokens, b->rows * sizeof *b->tokens);
-    step->positions = lay(&out, b->positions, b->rows * sizeof *b->positions);
-    step->features = lay(&out, b->features, b->rows * sizeof *b->features);
-    step->seen_from = lay(&out, b->seen_from, b->rows * sizeof *b->seen_from);
-    step->seen = lay(&out, b->seen, b->rows * sizeof *b->seen);
+    step->tokens = lay(&out, b->tokens, b->rows * sizeof(*b->tokens));
+    step->positions = lay(&out, b->positions, b->rows * sizeof(*b->positions));
+    step->features = lay(&out, b->features, b->rows * sizeof(*b->features));
+    step->seen_from = lay(&out, b->seen_from, b->rows * sizeof(*b->seen_from));
+    step->seen = lay(&out, b->seen, b->rows * sizeof(*b->seen));
     uint32_t *span_of = (uint32_t *)(void *)(out.host + out.used);
     step->span_of = out.device + out.used;
-    out.used += mt_cuda_up(b->rows * sizeof *span_of, 16);
+    out.used += mt_cuda_up(b->rows * sizeof(*span_of), 16);
     mt_cuda_span *span = (mt_cuda_span *)(void *)(out.host + out.used);
     step->span = out.device + out.used;
-    out.used += mt_cuda_up(b->spans * sizeof *span, 16);
+    out.used += mt_cuda_up(b->spans * sizeof(*span), 16);
     mt_cuda_piece *piece = (mt_cuda_piece *)(void *)(out.host + out.used);
     step->piece = out.device + out.used;
     size_t pieces = 0, pages = 0;
@@ -272,7 +272,7 @@ void mt_cuda_step_begin(mt_device *dev, const mt_batch *b)
         for (size_t p = 0; p < s->pieces; p++)
             piece[pieces++] = (mt_cuda_piece){s->piece[p].rows, s->piece[p].slot};
     }
-    out.used += mt_cuda_up(pieces * sizeof *piece, 16);
+    out.used += mt_cuda_up(pieces * sizeof(*piece), 16);
     step->pages = out.device + out.used;
     for (size_t i = 0; i < b->spans; i++)
         pages = lay_pages((uint32_t *)(void *)(out.host + out.used), pages, b, &b->span[i], &span[i]);

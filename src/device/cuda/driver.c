@@ -47,7 +47,7 @@ static bool start(mt_cuda_driver *d, mt_error *err)
 
 bool mt_cuda_driver_open(mt_cuda_driver *d, mt_error *err)
 {
-    memset(d, 0, sizeof *d);
+    memset(d, 0, sizeof(*d));
     /* it stays in memory once it is there: drivers have threads of their own */
     d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!d->library)

@@ -91,7 +91,7 @@ static bool describe_card(mt_device *dev, mt_error *err)
     char name[80] = "";
     int major = 0, minor = 0;
     size_t total = 0;
-    if (dev->cu.device_get(&dev->device, dev->number) || dev->cu.device_name(name, sizeof name, dev->device) ||
+    if (dev->cu.device_get(&dev->device, dev->number) || dev->cu.device_name(name, sizeof(name), dev->device) ||
         dev->cu.device_memory(&total, dev->device) ||
         dev->cu.device_attribute(&major, MT_CU_ATTRIBUTE_MAJOR, dev->device) ||
         dev->cu.device_attribute(&minor, MT_CU_ATTRIBUTE_MINOR, dev->device) ||
@@ -99,7 +99,7 @@ static bool describe_card(mt_device *dev, mt_error *err)
         dev->cu.device_attribute(&dev->shared, MT_CU_ATTRIBUTE_SHARED_BYTES, dev->device))
         return mt_fail(err, MT_E_IO, "GPU %d does not answer; look at nvidia-smi", dev->number);
     dev->capability = major * 10 + minor;
-    snprintf(dev->name, sizeof dev->name, "cuda:%d (%s, sm_%d, %d multiprocessors, %.1f GiB)", dev->number, name,
+    snprintf(dev->name, sizeof(dev->name), "cuda:%d (%s, sm_%d, %d multiprocessors, %.1f GiB)", dev->number, name,
              dev->capability, dev->processors, (double)total / (1 << 30));
     return dev->capability >= OLDEST ||
            mt_fail(err, MT_E_UNSUPPORTED,
@@ -155,11 +155,11 @@ void mt_cuda_close_gpu(mt_device *dev)
 {
     const mt_device_head head = dev->head;
     const int number = dev->number;
-    char name[sizeof dev->name];
-    memcpy(name, dev->name, sizeof name);
+    char name[sizeof(dev->name)];
+    memcpy(name, dev->name, sizeof(name));
     if (dev->cu.library)
         leave(dev);
     *dev = (mt_device){.head = head, .number = number, .failed = true};
-    memcpy(dev->name, name, sizeof name);
+    memcpy(dev->name, name, sizeof(name));
     mt_fail(&dev->fault, MT_E_IO, "the GPU is not open");
 }

@@ -56,7 +56,7 @@ struct mt_cuda_launcher {
 
 bool mt_cuda_launcher_open(mt_device *dev, mt_error *err)
 {
-    mt_cuda_launcher *l = dev->launcher = mt_alloc(sizeof *l);
+    mt_cuda_launcher *l = dev->launcher = mt_alloc(sizeof(*l));
     const CUresult error = dev->cu.stream_new(&l->stream, MT_CU_STREAM_NON_BLOCKING);
     l->graphs = dev->ways.graphs;
     return !error || mt_fail(err, MT_E_IO, "%s cannot be used: %s", dev->name, mt_cuda_driver_text(&dev->cu, error));
@@ -114,7 +114,7 @@ static bool start_all(mt_device *dev, const call_list *list)
 
 static bool same(const call_list *a, const call_list *b)
 {
-    return a->count == b->count && a->used == b->used && memcmp(a->call, b->call, a->count * sizeof *a->call) == 0 &&
+    return a->count == b->count && a->used == b->used && memcmp(a->call, b->call, a->count * sizeof(*a->call)) == 0 &&
            memcmp(a->parameters, b->parameters, a->used) == 0;
 }
 
@@ -140,7 +140,7 @@ static void remember(mt_device *dev, seen *s, const call_list *list)
     s->graph = NULL;
     s->list.count = list->count;
     s->list.used = list->used;
-    memcpy(s->list.call, list->call, list->count * sizeof *list->call);
+    memcpy(s->list.call, list->call, list->count * sizeof(*list->call));
     memcpy(s->list.parameters, list->parameters, list->used);
 }
 

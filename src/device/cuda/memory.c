@@ -35,7 +35,7 @@ void mt_cuda_defer(mt_set *set, void (*end)(void *object), void *object)
 
 static void keep(mt_set *set, block b)
 {
-    block *kept = mt_cuda_host(set, sizeof *kept);
+    block *kept = mt_cuda_host(set, sizeof(*kept));
     *kept = b;
     mt_cuda_defer(set, free_block, kept);
 }
@@ -110,7 +110,7 @@ void mt_cuda_device_wait(mt_device *dev)
 
 mt_reading *mt_cuda_reading_new(mt_set *set, size_t bytes)
 {
-    mt_reading *r = mt_cuda_host(set, sizeof *r);
+    mt_reading *r = mt_cuda_host(set, sizeof(*r));
     bytes += bytes / 8 + 4096; /* rows are read with their padding */
     *r = (mt_reading){.host = mt_cuda_pinned(set, bytes), .bytes = bytes};
     return r;

@@ -10,7 +10,7 @@
 
 static mt_tensor *make_tensor(mt_set *set, CUdeviceptr data, size_t rows, size_t cols)
 {
-    mt_tensor *t = mt_cuda_host(set, sizeof *t);
+    mt_tensor *t = mt_cuda_host(set, sizeof(*t));
     t->m = (mt_cuda_mat){.data = data, .rows = (uint32_t)rows, .cols = (uint32_t)cols, .stride = mt_cuda_up(cols, 32)};
     return t;
 }
@@ -33,7 +33,7 @@ mt_tensor *mt_cuda_tensor_reserve(mt_set *set, size_t rows, size_t cols, mt_erro
 
 mt_tensor *mt_cuda_tensor_part(mt_set *set, mt_tensor *whole, size_t row, size_t rows, size_t col, size_t cols)
 {
-    mt_tensor *t = mt_cuda_host(set, sizeof *t);
+    mt_tensor *t = mt_cuda_host(set, sizeof(*t));
     t->m = (mt_cuda_mat){.data = whole->m.data + (row * whole->m.stride + col) * sizeof(float),
                          .rows = (uint32_t)rows,
                          .cols = (uint32_t)cols,
@@ -69,7 +69,7 @@ static CUdeviceptr row_at(const mt_tensor *t, size_t row)
 /* Rows by one copy, since each costs the host some microseconds. */
 void mt_cuda_tensor_write(mt_device *dev, mt_tensor *t, size_t row, size_t rows, const float *data)
 {
-    const size_t bytes = t->m.cols * sizeof *data, some = MT_CUDA_STAGING / 4 / bytes, most = some ? some : 1;
+    const size_t bytes = t->m.cols * sizeof(*data), some = MT_CUDA_STAGING / 4 / bytes, most = some ? some : 1;
     assert(row + rows <= t->m.rows);
     for (size_t at = 0; at < rows; at += most) {
         const size_t left = rows - at, n = left < most ? left : most;
@@ -84,7 +84,7 @@ void mt_cuda_tensor_write(mt_device *dev, mt_tensor *t, size_t row, size_t rows,
                                  .from_pitch = bytes,
                                  .to_type = MT_CU_MEMORY_DEVICE,
                                  .to = row_at(t, row + at),
-                                 .to_pitch = t->m.stride * sizeof *data,
+                                 .to_pitch = t->m.stride * sizeof(*data),
                                  .width = bytes,
                                  .height = n};
         mt_cuda_do(dev, "take data from the host", copy_rows, &copy, mt_cuda_stream(dev));
@@ -93,7 +93,7 @@ void mt_cuda_tensor_write(mt_device *dev, mt_tensor *t, size_t row, size_t rows,
 
 mt_index *mt_cuda_index_new(mt_set *set, size_t count)
 {
-    mt_index *index = mt_cuda_host(set, sizeof *index);
+    mt_index *index = mt_cuda_host(set, sizeof(*index));
     *index = (mt_index){.count = count, .data = mt_cuda_memory(set, count * sizeof(uint32_t))};
     return index;
 }
@@ -101,7 +101,7 @@ mt_index *mt_cuda_index_new(mt_set *set, size_t count)
 void mt_cuda_index_write(mt_device *dev, mt_index *index, const uint32_t *data, size_t count)
 {
     assert(count <= index->count);
-    mt_cuda_send(dev, index->data, data, count * sizeof *data);
+    mt_cuda_send(dev, index->data, data, count * sizeof(*data));
 }
 
 /* ---- patches ---- */
@@ -110,7 +110,7 @@ void mt_cuda_index_write(mt_device *dev, mt_index *index, const uint32_t *data, 
 
 mt_patches *mt_cuda_patches_new(mt_set *set, size_t rows, size_t frames, size_t area)
 {
-    mt_patches *p = mt_cuda_host(set, sizeof *p);
+    mt_patches *p = mt_cuda_host(set, sizeof(*p));
     *p = (mt_patches){.rows = rows,
                       .frames = frames,
                       .area = area,
@@ -163,8 +163,8 @@ void mt_cuda_patches_write(mt_device *dev, mt_patches *p, const mt_pixels *pixel
         }
         used += patch_bytes(p, &pixels[i]);
     }
-    mt_cuda_flush(dev, p->at, staged, m * sizeof *at);
-    mt_cuda_flush(dev, p->level, staged + m * sizeof *at, m * sizeof *level);
+    mt_cuda_flush(dev, p->at, staged, m * sizeof(*at));
+    mt_cuda_flush(dev, p->level, staged + m * sizeof(*at), m * sizeof(*level));
     for (size_t i = 0; i < levels; i++)
         mt_cuda_send(dev, p->levels + i * 3 * 256 * sizeof(float), known[i], 3 * 256 * sizeof(float));
     send_bytes(dev, p, pixels, m);
@@ -183,7 +183,7 @@ mt_kv *mt_cuda_kv_new(mt_set *set, const mt_kv_shape *s, mt_error *err)
     (void)err; /* every shape will do */
     assert(s->query_heads % s->heads == 0 && MT_KV_SEGMENT % s->page_tokens == 0 &&
            (s->page_tokens % MT_PAGE_TOKENS == 0 || !mt_rules_kv_bits(s->type)));
-    mt_kv *kv = mt_cuda_host(set, sizeof *kv);
+    mt_kv *kv = mt_cuda_host(set, sizeof(*kv));
     kv->shape = *s;
     kv->d = (mt_cuda_kv){.page_bytes = mt_cuda_kv_page_bytes(set->head.dev, s),
                          .block = mt_rules_kv_block(s),
@@ -291,7 +291,7 @@ size_t mt_cuda_state_slot_bytes(const mt_device *dev, const mt_state_shape *shap
 
 mt_states *mt_cuda_state_new(mt_set *set, const mt_state_shape *shape, size_t memos)
 {
-    mt_states *st = mt_cuda_host(set, sizeof *st);
+    mt_states *st = mt_cuda_host(set, sizeof(*st));
     measure(st, shape);
     st->d.memo = mt_cuda_memory(set, memos * shape->layers * MT_LIMIT_MEMO_ROWS * st->d.memo_row * sizeof(float));
     return st;

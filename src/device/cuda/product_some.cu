@@ -247,7 +247,7 @@ static __device__ inline void some_turn(some_sums<ROWS, COLS> *sums, const some_
                                         const int start[4], float4 *handed, uint64_t *turn, uint32_t phase,
                                         uint64_t *next, bool begins, bool ends)
 {
-    constexpr int SUMS = sizeof *sums / sizeof(float4);
+    constexpr int SUMS = sizeof(*sums) / sizeof(float4);
     float *all = (float *)sums;
     float link[CHUNK][2][ROWS][COLS][4];
     some_place at = first;

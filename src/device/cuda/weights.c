@@ -6,9 +6,9 @@
 
 static CUdeviceptr floats(mt_set *set, const float *x, size_t n)
 {
-    const CUdeviceptr at = x ? mt_cuda_memory(set, n * sizeof *x) : 0;
+    const CUdeviceptr at = x ? mt_cuda_memory(set, n * sizeof(*x)) : 0;
     if (at)
-        mt_cuda_send(set->head.dev, at, x, n * sizeof *x);
+        mt_cuda_send(set->head.dev, at, x, n * sizeof(*x));
     return at;
 }
 
@@ -96,7 +96,7 @@ static void put_pair(uint8_t *to, const mt_mat *mat, const mt_cuda_weight *d, si
         return;
     }
     const float pair[2] = {mt_weight_scale(mat, scales, g), mat->biases ? mt_scale_f32(biases, mat->scale_type, g) : 0};
-    memcpy(to, pair, sizeof pair);
+    memcpy(to, pair, sizeof(pair));
 }
 
 static void lay_scales(uint8_t *to, const mt_mat *mat, const mt_cuda_weight *d, size_t first)
@@ -220,7 +220,7 @@ static void weight_init(mt_set *set, mt_weight *w, const mt_mat *mat, const floa
 
 mt_weight *mt_cuda_weight_new(mt_set *set, const mt_mat *mat, const float *bias, bool exact)
 {
-    mt_weight *w = mt_cuda_host(set, sizeof *w);
+    mt_weight *w = mt_cuda_host(set, sizeof(*w));
     weight_init(set, w, mat, bias, exact);
     return w;
 }
@@ -243,7 +243,7 @@ mt_arithmetic mt_cuda_weight_arithmetic(const mt_device *dev, const mt_weight *w
 
 mt_experts *mt_cuda_experts_new(mt_set *set, const mt_experts_params *p)
 {
-    mt_experts *e = mt_cuda_host(set, sizeof *e);
+    mt_experts *e = mt_cuda_host(set, sizeof(*e));
     const mt_mat *mats[3] = {p->gate, p->up, p->down};
     const float *biases[3] = {p->gate_bias, p->up_bias, p->down_bias};
     *e = (mt_experts){.count = p->count,
@@ -255,7 +255,7 @@ mt_experts *mt_cuda_experts_new(mt_set *set, const mt_experts_params *p)
                       .correction = floats(set, p->correction, p->count),
                       .scale = floats(set, p->scale, p->count)};
     for (size_t i = 0; i < 3; i++) {
-        e->part[i] = mt_cuda_host(set, p->count * sizeof *e->part[i]);
+        e->part[i] = mt_cuda_host(set, p->count * sizeof(*e->part[i]));
         e->device[i] = mt_cuda_memory(set, p->count * sizeof(mt_cuda_weight));
         for (size_t j = 0; j < p->count; j++) {
             weight_init(set, &e->part[i][j], &mats[i][j], biases[i] ? biases[i] + j * mats[i][j].n : NULL, false);

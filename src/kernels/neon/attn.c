@@ -32,7 +32,7 @@ size_t mt_attn_scratch_bytes_neon(size_t rows, size_t head_stride)
 static void widen(float *y, const uint8_t *x, size_t n, bool bf16)
 {
     if (!bf16) {
-        memcpy(y, x, n * sizeof *y);
+        memcpy(y, x, n * sizeof(*y));
         return;
     }
     for (size_t i = 0; i < n; i += 8) {
@@ -49,7 +49,7 @@ static void gather(float *y, const mt_attn *a, size_t offset, size_t seg, mt_att
     for (size_t t = u.begin / MT_LANES * MT_LANES; t < u.end; t += MT_LANES) {
         size_t count = u.end - t < MT_LANES ? u.end - t : MT_LANES;
         widen(y + t * stride, mt_attn_at(a, offset, seg, t, element), count * stride, bf16);
-        memset(y + (t + count) * stride, 0, (MT_LANES - count) * stride * sizeof *y);
+        memset(y + (t + count) * stride, 0, (MT_LANES - count) * stride * sizeof(*y));
     }
 }
 
@@ -69,7 +69,7 @@ static void products(const work *w, size_t stride, mt_attn_range u, size_t nc)
         const float *k[MT_FTILE_W] = {w->k + t * stride, w->k + (t + 1) * stride};
         mt_ftile_dot(&out, k, q, stride, MT_FTILE_W, nc);
         for (size_t c = 0; c < nc; c++)
-            memcpy(w->p + c * MT_SEGMENT + t, out.v[c], sizeof out.v[c]);
+            memcpy(w->p + c * MT_SEGMENT + t, out.v[c], sizeof(out.v[c]));
     }
 }
 

@@ -74,7 +74,7 @@ static void put_value(uint8_t *panel, size_t slot, const float *x, size_t n, siz
         uint16_t h[4];
         vst1_u16(h, four(x, i, n));
         for (size_t l = 0; l < 4; l++)
-            memcpy(panel + i / 8 * 256 + i % 8 * 8 + 8 * l, &h[l], sizeof *h);
+            memcpy(panel + i / 8 * 256 + i % 8 * 8 + 8 * l, &h[l], sizeof(*h));
     }
 }
 

@@ -66,8 +66,8 @@ static float turned(float *y, const float *x, size_t n, size_t head_stride, floa
 {
     const size_t together = mt_kvq_turned(head_stride);
     float32x4_t most[4] = {vdupq_n_f32(0.0f), vdupq_n_f32(0.0f), vdupq_n_f32(0.0f), vdupq_n_f32(0.0f)};
-    memcpy(y, x, n * sizeof *y);
-    memset(y + n, 0, (head_stride - n) * sizeof *y);
+    memcpy(y, x, n * sizeof(*y));
+    memset(y + n, 0, (head_stride - n) * sizeof(*y));
     sign(y, y, head_stride, together, factor, true);
     turn(y, head_stride, together);
     for (size_t i = 0; i < head_stride; i += 16)
@@ -101,7 +101,7 @@ void mt_kv_query_neon(uint8_t *q, const float *x, size_t n, size_t head_stride)
     const float d = amax / 127.0f, factor = finite_or_zero(127.0f / amax);
     for (size_t i = 0; i < head_stride; i += 16)
         vst1q_u8(q + i, vreinterpretq_u8_s8(integers(y + i, factor, 127)));
-    memcpy(q + head_stride, &d, sizeof d);
+    memcpy(q + head_stride, &d, sizeof(d));
 }
 
 /* Sixteen bytes of a group, from its byte c on */
@@ -130,7 +130,7 @@ void mt_kv_put_q_neon(uint8_t *block, size_t tokens, size_t slot, size_t head_st
     mt_bf16 d;
     mt_to_bf16_neon(&d, &scale, 1);
     const float factor = finite_or_zero(1.0f / unit / mt_f32_from_bf16(d));
-    memcpy(block + slot * sizeof d, &d, sizeof d);
+    memcpy(block + slot * sizeof(d), &d, sizeof(d));
     for (size_t g = 0; g < head_stride / 32; g++) {
         const uint8x16_t a = vreinterpretq_u8_s8(integers(y + 32 * g, factor, most));
         const uint8x16_t b = vreinterpretq_u8_s8(integers(y + 32 * g + 16, factor, most));

@@ -140,7 +140,7 @@ static void pack(work *w, const mt_attn *a, size_t r0, size_t n)
         const uint8_t *q = (const uint8_t *)a->q + (r0 + (r < n ? r : n - 1)) * bytes;
         for (size_t i = 0; i < stride; i += 8)
             memcpy(w->q + i * 2 * pairs + r * 8, q + i, 8);
-        memcpy(&w->qd[r], q + stride, sizeof w->qd[r]);
+        memcpy(&w->qd[r], q + stride, sizeof(w->qd[r]));
     }
 }
 

@@ -39,7 +39,7 @@ static void fp8_tile(mt_ftile *out, const mt_mat *w, size_t j, const float *cons
 {
     const float *a[MT_FTILE_W], *b[MT_FTILE_X];
     mt_ftile part;
-    memset(out, 0, sizeof *out);
+    memset(out, 0, sizeof(*out));
     for (size_t k = 0; k < w->k; k += FP8_BLOCK) {
         for (size_t r = 0; r < nr; r++)
             a[r] = rows[r] + k;

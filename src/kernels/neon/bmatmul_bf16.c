@@ -156,7 +156,7 @@ static void run_fp8(float *y, size_t ldy, const tile *t, const mt_mat *w, size_t
     tile part = *t;
     part.more = false;
     for (size_t r = 0; t->more && r < rows; r++)
-        memcpy(sum[r], y + r * ldy, columns * sizeof *y);
+        memcpy(sum[r], y + r * ldy, columns * sizeof(*y));
     for (size_t s = 0; s < t->steps; s += FP8_BLOCK / 4) {
         part.x = t->x + s * 16 * t->row_pairs;
         part.w = t->w + s * 16 * t->col_pairs;
@@ -168,7 +168,7 @@ static void run_fp8(float *y, size_t ldy, const tile *t, const mt_mat *w, size_t
                 vst1q_f32(sum[r] + c, vfmaq_f32(vld1q_f32(sum[r] + c), vld1q_f32(scale + c), vld1q_f32(block[r] + c)));
     }
     for (size_t r = 0; r < rows; r++)
-        memcpy(y + r * ldy, sum[r], columns * sizeof *y);
+        memcpy(y + r * ldy, sum[r], columns * sizeof(*y));
 }
 
 /* Tiles that reach beyond the matrix are computed aside. */
@@ -179,13 +179,13 @@ static void place_tile(float *y, size_t ldy, size_t m, size_t n, const tile *t, 
     float *at = whole ? y : aside[0];
     size_t ld = whole ? ldy : 2 * COL_PAIRS;
     for (size_t i = 0; !whole && t->more && i < m; i++)
-        memcpy(aside[i], y + i * ldy, n * sizeof *y);
+        memcpy(aside[i], y + i * ldy, n * sizeof(*y));
     if (w->format == MT_FORMAT_FP8)
         run_fp8(at, ld, t, w, j, k);
     else
         run_tile(at, ld, t);
     for (size_t i = 0; !whole && i < m; i++)
-        memcpy(y + i * ldy, aside[i], n * sizeof *y);
+        memcpy(y + i * ldy, aside[i], n * sizeof(*y));
 }
 
 /* Panels of 6 pairs, and of 4 where that wastes less. */

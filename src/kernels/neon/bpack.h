@@ -116,7 +116,7 @@ MT_INLINE mt_pair_steps mt_weight_steps(mt_panel_row a, mt_panel_row b, size_t k
     const uint8_t *x = a.w + size * k, *y = b.w + size * k;
     uint8_t padded[2][32];
     if (left < 16) {
-        memset(padded, 0, sizeof padded);
+        memset(padded, 0, sizeof(padded));
         x = memcpy(padded[0], x, size * left);
         y = memcpy(padded[1], y, size * left);
     }

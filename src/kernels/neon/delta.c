@@ -106,6 +106,6 @@ void mt_delta_neon(float *to, const float *from, const mt_delta *d)
         return;
     }
     if (!from)
-        from = memset(to, 0, d->dk * COLUMNS * sizeof *to);
+        from = memset(to, 0, d->dk * COLUMNS * sizeof(*to));
     run(to, from, d);
 }

@@ -37,7 +37,7 @@ static inline mt_lanes4 mt_lanes4_load(const float *x)
 static inline mt_lanes4 mt_lanes4_load_part(const float *x, size_t n)
 {
     float padded[MT_LANES] = {0};
-    memcpy(padded, x, n * sizeof *x);
+    memcpy(padded, x, n * sizeof(*x));
     return mt_lanes4_load(padded);
 }
 
@@ -53,7 +53,7 @@ static inline void mt_lanes4_store_part(float *y, mt_lanes4 x, size_t n)
 {
     float padded[MT_LANES];
     mt_lanes4_store(padded, x);
-    memcpy(y, padded, n * sizeof *y);
+    memcpy(y, padded, n * sizeof(*y));
 }
 
 static inline mt_lanes4 mt_lanes4_mul(mt_lanes4 x, mt_lanes4 y)
@@ -91,7 +91,7 @@ static inline float mt_lanes4_fold(mt_lanes4 a)
 static inline float32x4_t mt_load_part(const float *x, size_t n, float fill)
 {
     float padded[4] = {fill, fill, fill, fill};
-    memcpy(padded, x, n * sizeof *x);
+    memcpy(padded, x, n * sizeof(*x));
     return vld1q_f32(padded);
 }
 
@@ -99,7 +99,7 @@ static inline void mt_store_part(float *y, float32x4_t v, size_t n)
 {
     float padded[4];
     vst1q_f32(padded, v);
-    memcpy(y, padded, n * sizeof *y);
+    memcpy(y, padded, n * sizeof(*y));
 }
 
 /* unaligned memory of any type */

@@ -194,8 +194,8 @@ static void turn_scales(uint16_t *out, const mt_small *p, size_t j)
     }
     for (; g < p->groups; g++, out += SCALES)
         for (size_t c = 0; c < 4; c++) {
-            memcpy(out + c, s + c * stride + 2 * g, sizeof *out);
-            memcpy(out + 4 + c, t + c * stride + 2 * g, sizeof *out);
+            memcpy(out + c, s + c * stride + 2 * g, sizeof(*out));
+            memcpy(out + 4 + c, t + c * stride + 2 * g, sizeof(*out));
         }
 }
 

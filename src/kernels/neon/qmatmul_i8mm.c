@@ -390,7 +390,7 @@ static void finish_block(const product *p, const block *b)
             }
             finish_tile(part[0], 2 * PANEL, e, pairs);
             for (size_t r = 0; r < m; r++)
-                memcpy(y + r * p->ldy, part[r], n * sizeof *y);
+                memcpy(y + r * p->ldy, part[r], n * sizeof(*y));
         }
     }
 }

@@ -152,7 +152,7 @@ void mt_q_mx_dotprod(float *y, size_t n0, size_t step, const mt_nibble_row *row,
     uint16_t *scales = (uint16_t *)(void *)(stream + mt_nibble_floats(row->groups));
     const size_t turns = row->groups / TURN;
     write_halves(stream, row);
-    memset(scales, 0, 8 * sizeof *scales);
+    memset(scales, 0, 8 * sizeof(*scales));
     for (size_t j = n0; j < n0 + step; j++) {
         const uint8_t *p[4], *s[4];
         for (size_t c = 0; c < 4; c++) {

@@ -24,7 +24,7 @@ static inline size_t mt_nibble_floats(size_t blocks)
 
 static inline void mt_nibble_stream(float *out, const float *mul, const float *add, size_t blocks)
 {
-    memset(out, 0, mt_nibble_floats(blocks) * sizeof *out);
+    memset(out, 0, mt_nibble_floats(blocks) * sizeof(*out));
     for (size_t b = 0; b < blocks; b++) {
         float *four = out + 8 + b / 4 * 20, *each = four + 4 + b % 4 * 4;
         four[b % 4] = mul[b];

@@ -138,7 +138,7 @@ MT_INLINE float32x4_t one_of_each(const uint8_t *p, size_t stride)
     uint16_t v[4];
     MT_UNROLL
     for (size_t c = 0; c < 4; c++)
-        memcpy(&v[c], p + c * stride, sizeof *v);
+        memcpy(&v[c], p + c * stride, sizeof(*v));
     return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(v), 16));
 }
 

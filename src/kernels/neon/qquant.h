@@ -94,7 +94,7 @@ MT_INLINE void mt_quantise_row(const float *x, size_t k, size_t group, const mt_
         float padded[MT_BLOCK] = {0};
         const float *from = x + i;
         if (k - i < MT_BLOCK)
-            from = memcpy(padded, from, 16 * sizeof *from);
+            from = memcpy(padded, from, 16 * sizeof(*from));
         const mt_quantised is = mt_quantise32(from, u % link ? mt_block_least(before, sums->wide) : 0.0f);
         const int8x16_t a = is.low, b = is.high;
         emit(q, stride, (mt_paired){vuzp1q_s8(a, b), vuzp2q_s8(a, b)});

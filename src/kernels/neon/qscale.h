@@ -13,7 +13,7 @@ MT_INLINE float32x4_t mt_scale_load4(const uint8_t *p, mt_scale_type type)
     if (type == MT_SCALE_F16)
         return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p)));
     uint32_t word;
-    memcpy(&word, p, sizeof word);
+    memcpy(&word, p, sizeof(word));
     uint32x4_t b = vmovl_u16(vget_low_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(word)))));
     if (type == MT_SCALE_E8M0)
         return vreinterpretq_f32_u32(vmaxq_u32(vshlq_n_u32(b, 23), vdupq_n_u32(0x00400000u)));

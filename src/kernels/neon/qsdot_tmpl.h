@@ -256,7 +256,7 @@ static void store(float *y, float32x4_t v, size_t n)
     }
     float part[4];
     vst1q_f32(part, v);
-    memcpy(y, part, n * sizeof *y);
+    memcpy(y, part, n * sizeof(*y));
 }
 
 static float32x4_t four_columns(const mt_mat *w, size_t j, size_t last, const qrow *x, size_t groups, float *scratch)

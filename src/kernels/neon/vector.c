@@ -21,7 +21,7 @@ void mt_to_bf16_neon(mt_bf16 *y, const float *x, size_t n)
     if (i < n) {
         uint16_t padded[4];
         vst1_u16(padded, round_bf16(mt_load_part(x + i, n - i, 0.0f)));
-        memcpy(y + i, padded, (n - i) * sizeof *y);
+        memcpy(y + i, padded, (n - i) * sizeof(*y));
     }
 }
 

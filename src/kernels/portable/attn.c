@@ -33,19 +33,19 @@ void mt_kv_put_bf16_portable(uint8_t *block, size_t slot, size_t head_stride, co
     uint8_t *at = block + slot * head_stride * sizeof(mt_bf16);
     for (size_t i = 0; i < head_stride; i++, at += sizeof(mt_bf16)) {
         mt_bf16 h = i < n ? mt_bf16_from_f32(x[i]) : 0;
-        memcpy(at, &h, sizeof h);
+        memcpy(at, &h, sizeof(h));
     }
 }
 
 static void widen(float *y, const void *x, size_t n, bool bf16)
 {
     if (!bf16) {
-        memcpy(y, x, n * sizeof *y);
+        memcpy(y, x, n * sizeof(*y));
         return;
     }
     for (size_t i = 0; i < n; i++) {
         mt_bf16 h;
-        memcpy(&h, (const uint8_t *)x + i * sizeof h, sizeof h);
+        memcpy(&h, (const uint8_t *)x + i * sizeof(h), sizeof(h));
         y[i] = mt_f32_from_bf16(h);
     }
 }
@@ -57,7 +57,7 @@ static void gather(float *y, const mt_attn *a, size_t offset, size_t seg, mt_att
     for (size_t t = u.begin / MT_LANES * MT_LANES; t < u.end; t++)
         widen(y + t * stride, mt_attn_at(a, offset, seg, t, element), stride, bf16);
     for (size_t t = u.end; t < mt_round_up(u.end, MT_LANES); t++)
-        memset(y + t * stride, 0, stride * sizeof *y);
+        memset(y + t * stride, 0, stride * sizeof(*y));
 }
 
 /* p[0..MT_SEGMENT) of one row; returns the row's m. */
@@ -79,7 +79,7 @@ static float softmax_row(const work *w, const mt_attn *a, mt_attn_range seen, bo
 /* o[d] = R6 sum over positions of p v. The last addition makes a zero positive, whatever unseen positions added. */
 static void weigh(float *o, const work *w, size_t stride, mt_attn_range seen)
 {
-    memset(w->lane, 0, MT_LANES * stride * sizeof *w->lane);
+    memset(w->lane, 0, MT_LANES * stride * sizeof(*w->lane));
     for (size_t t = seen.begin / MT_LANES * MT_LANES; t < mt_round_up(seen.end, MT_LANES); t++) {
         float *lane = w->lane + t % MT_LANES * stride;
         for (size_t d = 0; d < stride; d++)

@@ -52,7 +52,7 @@ void mt_kv_query_portable(uint8_t *q, const float *x, size_t n, size_t head_stri
     const float d = amax / 127.0f, factor = finite_or_zero(127.0f / amax);
     for (size_t i = 0; i < head_stride; i++)
         q[i] = (uint8_t)integer(y[i] * factor, 127.0f);
-    memcpy(q + head_stride, &d, sizeof d);
+    memcpy(q + head_stride, &d, sizeof(d));
 }
 
 void mt_kv_put_q_portable(uint8_t *block, size_t tokens, size_t slot, size_t head_stride, unsigned bits, const float *x,
@@ -62,7 +62,7 @@ void mt_kv_put_q_portable(uint8_t *block, size_t tokens, size_t slot, size_t hea
     float y[MT_KVQ_STRIDE];
     const mt_bf16 d = mt_bf16_from_f32(turned(y, x, n, head_stride, 1.0f) / (most * unit));
     const float factor = finite_or_zero(1.0f / unit / mt_f32_from_bf16(d));
-    memcpy(block + slot * sizeof d, &d, sizeof d);
+    memcpy(block + slot * sizeof(d), &d, sizeof(d));
     for (size_t g = 0; g < head_stride / 32; g++)
         for (size_t c = 0; c < 4 * bits; c++) {
             const float *from = y + 32 * g + c;
@@ -134,7 +134,7 @@ static mt_attn_part softmax_row(const work *w, const mt_attn *a, size_t r, mt_at
 {
     const uint8_t *q = (const uint8_t *)a->q + r * mt_kvq_query_bytes(a->head_stride);
     float m = -INFINITY, qd;
-    memcpy(&qd, q + a->head_stride, sizeof qd);
+    memcpy(&qd, q + a->head_stride, sizeof(qd));
     for (size_t t = seen.begin; t < seen.end; t++) {
         w->p[t] = product(w, a, (const int8_t *)q, qd * a->scale, t);
         m = mt_max1(m, w->p[t]);

@@ -32,13 +32,13 @@ static void step(float *to, const float *from, const mt_delta *d, size_t t)
             to[i * COLUMNS + c] = s;
             o[c] = fmaf(s, q[i], o[c]);
         }
-    memcpy(d->o + t * d->o_stride, o, d->n * sizeof *o);
+    memcpy(d->o + t * d->o_stride, o, d->n * sizeof(*o));
 }
 
 void mt_delta_portable(float *to, const float *from, const mt_delta *d)
 {
     if (!from)
-        from = memset(to, 0, d->dk * COLUMNS * sizeof *to);
+        from = memset(to, 0, d->dk * COLUMNS * sizeof(*to));
     for (size_t t = 0; t < d->tokens; t++, from = to)
         step(to, from, d, t);
 }

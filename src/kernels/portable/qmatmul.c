@@ -71,11 +71,11 @@ static void pack_row(uint8_t *row, const layout *l, const float *x, size_t k, bo
                           u % l->link ? mt_block_least(before, wide) : 0.0f);
         }
         const mt_turn end = mt_turn_end(xs), on = mt_turn_on(before, xs);
-        memcpy(row + l->turns + u * sizeof end, &end, sizeof end);
+        memcpy(row + l->turns + u * sizeof(end), &end, sizeof(end));
         if (u % l->link != 0)
-            memcpy(row + l->turns + (u - 1) * sizeof on, &on, sizeof on);
+            memcpy(row + l->turns + (u - 1) * sizeof(on), &on, sizeof(on));
         sx = fmaf(xs, sum_of(q + i, l->unit), u % l->each ? sx : 0.0f);
-        memcpy(row + l->sums + u / l->each * sizeof sx, &sx, sizeof sx);
+        memcpy(row + l->sums + u / l->each * sizeof(sx), &sx, sizeof(sx));
     }
 }
 
@@ -101,7 +101,7 @@ static float matmul_one(const mt_mat *w, size_t r, const int16_t *q, const uint8
         const size_t g = u / l->each;
         int32_t bits = (int32_t)mt_f32_bits(sum);
         mt_turn t;
-        memcpy(&t, row + l->turns + u * sizeof t, sizeof t);
+        memcpy(&t, row + l->turns + u * sizeof(t), sizeof(t));
         for (size_t i = u * l->unit; i < (u + 1) * l->unit; i++)
             bits += q[i] * x[i];
         sum = fmaf(t.mul, mt_f32_from_bits((uint32_t)bits), t.add);
@@ -111,7 +111,7 @@ static float matmul_one(const mt_mat *w, size_t r, const int16_t *q, const uint8
         sum = MT_DOT_START;
         if (!biases || (u + 1) % l->each != 0)
             continue;
-        memcpy(&sx, row + l->sums + g * sizeof sx, sizeof sx);
+        memcpy(&sx, row + l->sums + g * sizeof(sx), sizeof(sx));
         b = fmaf(mt_scale_f32(biases, w->scale_type, g), sx, b);
     }
     return biases ? a + b : a;

@@ -39,7 +39,7 @@ void mt_row_f32_portable(float *y, const mt_mat *w, size_t r)
 {
     const uint8_t *p = w->w + r * w->stride;
     switch (w->format) {
-    case MT_FORMAT_F32: memcpy(y, p, w->k * sizeof *y); return;
+    case MT_FORMAT_F32: memcpy(y, p, w->k * sizeof(*y)); return;
     case MT_FORMAT_F16: halves(y, p, w->k, MT_SCALE_F16); return;
     case MT_FORMAT_BF16: halves(y, p, w->k, MT_SCALE_BF16); return;
     case MT_FORMAT_FP8: bytes(y, w, p, w->scales + r / 128 * w->scale_stride); return;

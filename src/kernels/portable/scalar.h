@@ -128,7 +128,7 @@ MT_LEAF void mt_sincos1(float *s, float *c, float x)
     double z = (double)x * 0x1.45f306dc9c883p-1 + magic, n = z - magic;
     double r = fma(-n, pi_half_low, fma(-n, pi_half_high, (double)x));
     uint64_t quadrant;
-    memcpy(&quadrant, &z, sizeof quadrant);
+    memcpy(&quadrant, &z, sizeof(quadrant));
     float sine = (float)mt_sin_reduced(r), cosine = (float)mt_cos_reduced(r);
     float a = quadrant & 1 ? cosine : sine, b = quadrant & 1 ? sine : cosine;
     *s = quadrant & 2 ? -a : a;
@@ -143,7 +143,7 @@ MT_LEAF float mt_erfc_exponent1(float t)
                               0.09432142227888107f, -0.09025565534830093f, 0.06523264944553375f, 0.3803541362285614f,
                               0.9993481040000916f,  -1.2654823064804077f};
     float sum = f[0];
-    for (size_t i = 1; i < sizeof f / sizeof f[0]; i++)
+    for (size_t i = 1; i < sizeof(f) / sizeof(f[0]); i++)
         sum = fmaf(sum, t, f[i]);
     return sum;
 }

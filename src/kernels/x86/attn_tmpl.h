@@ -59,7 +59,7 @@ MT_INLINE void gather_v(const work *w, const mt_attn *a, size_t seg, mt_attn_ran
             if (t + l < u.end)
                 widen(to, from + l * stride * element, stride, bf16);
             else
-                memset(to, 0, stride * sizeof *to);
+                memset(to, 0, stride * sizeof(*to));
         }
     }
 }
@@ -88,7 +88,7 @@ static void products_at(const work *w, size_t stride, size_t t, size_t n)
             q[i] = w->q + (c + i) * stride;
         mt_tile_dot(out, w->k + t * stride, stride, q, stride, nc);
         for (size_t i = 0; i < nc; i++)
-            memcpy(w->p + (c + i) * MT_SEGMENT + t, out[i], sizeof out[i]);
+            memcpy(w->p + (c + i) * MT_SEGMENT + t, out[i], sizeof(out[i]));
     }
 }
 

@@ -33,10 +33,10 @@ MT_INLINE vi load_integers(const uint8_t *at, size_t apart, unsigned bits, bool 
     uint8_t bytes[VL];
     for (size_t i = 0; i < VL; i += 8, at += apart) {
         uint64_t x;
-        memcpy(&x, at, sizeof x);
+        memcpy(&x, at, sizeof(x));
         if (bits == 4)
             x = (upper ? x : x << 4) & 0xf0f0f0f0f0f0f0f0u;
-        memcpy(bytes + i, &x, sizeof x);
+        memcpy(bytes + i, &x, sizeof(x));
     }
     return vi_load_s8(bytes);
 }
@@ -141,7 +141,7 @@ static void span_q(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, c
         const uint8_t *q = (const uint8_t *)a->q + (r + c) * mt_kvq_query_bytes(stride);
         for (size_t i = 0; i < stride; i += VL)
             vf_store(s->w.q + c * stride + i, vi_to_f32(vi_load_s8(q + i)));
-        memcpy(&qd[c], q + stride, sizeof qd[c]);
+        memcpy(&qd[c], q + stride, sizeof(qd[c]));
     }
     products(&s->w, a, seg, mt_attn_seen_by(a, seg, r, r + n), n, false, 0);
     for (size_t c = 0; c < n; c++) {

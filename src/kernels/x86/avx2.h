@@ -106,14 +106,14 @@ MT_INLINE int vi_max_of(vi v)
 MT_INLINE vf vf_load_part(const float *p, size_t n, float fill)
 {
     float padded[VL] = {fill, fill, fill, fill, fill, fill, fill, fill};
-    memcpy(padded, p, n * sizeof *p);
+    memcpy(padded, p, n * sizeof(*p));
     return vf_load(padded);
 }
 
 MT_INLINE vi vi_load_part(const void *p, size_t n)
 {
     int32_t padded[VL] = {0};
-    memcpy(padded, p, n * sizeof *padded);
+    memcpy(padded, p, n * sizeof(*padded));
     return vi_load(padded);
 }
 
@@ -121,7 +121,7 @@ MT_INLINE void vf_store_part(float *p, size_t n, vf v)
 {
     float padded[VL];
     vf_store(padded, v);
-    memcpy(p, padded, n * sizeof *p);
+    memcpy(p, padded, n * sizeof(*p));
 }
 
 /* VL bytes of E4M3, divided by 2^8 */

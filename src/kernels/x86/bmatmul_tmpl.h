@@ -24,7 +24,7 @@ void MT_LEVEL(b_pack)(mt_rows *rows, const float *x, size_t ldx, const uint32_t 
         float *out = (float *)(void *)rows->data + i * stride;
         for (size_t c = 0; c < k; c += VL)
             vf_put(out, c, stride, vf_from_bits(vf_round_bf16(vf_get(row, c, k))));
-        memset(out + k, 0, (stride - k) * sizeof *out);
+        memset(out + k, 0, (stride - k) * sizeof(*out));
     }
 }
 
@@ -40,7 +40,7 @@ static void fp8_widen(float *wide, const mt_mat *w, size_t j, size_t count, size
     for (size_t r = 0; r < mt_round_up(count, TILE_W); r++) {
         const uint8_t *p = w->w + (j + (r < count ? r : count - 1)) * w->stride + k;
         mt_widen_bytes(wide + r * FP8_LDW, p, n, 1.0f, true);
-        memset(wide + r * FP8_LDW + n, 0, (mt_round_up(n, MT_LANES) - n) * sizeof *wide);
+        memset(wide + r * FP8_LDW + n, 0, (mt_round_up(n, MT_LANES) - n) * sizeof(*wide));
     }
 }
 
@@ -86,13 +86,13 @@ static void fp8_matmul(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t 
         const size_t i1 = rows->m - i0 < MT_F_ROWS ? rows->m : i0 + MT_F_ROWS;
         for (size_t j = n0; j < n1; j += FP8_COLUMNS) {
             const size_t count = n1 - j < FP8_COLUMNS ? n1 - j : FP8_COLUMNS;
-            memset(sums, 0, (i1 - i0) * FP8_COLUMNS * sizeof *sums);
+            memset(sums, 0, (i1 - i0) * FP8_COLUMNS * sizeof(*sums));
             for (size_t k = 0; k < w->k; k += FP8_BLOCK) {
                 fp8_widen(wide, w, j, count, k, w->k - k < FP8_BLOCK ? w->k - k : FP8_BLOCK);
                 fp8_block(sums, wide, w, x, stride, i0, i1, j, count, k);
             }
             for (size_t i = i0; i < i1; i++)
-                memcpy(y + i * ldy + j, sums + (i - i0) * FP8_COLUMNS, count * sizeof *y);
+                memcpy(y + i * ldy + j, sums + (i - i0) * FP8_COLUMNS, count * sizeof(*y));
         }
     }
 }

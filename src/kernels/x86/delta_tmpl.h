@@ -89,6 +89,6 @@ void MT_LEVEL(delta)(float *to, const float *from, const mt_delta *d)
         return;
     }
     if (!from)
-        from = memset(to, 0, d->dk * COLUMNS * sizeof *to);
+        from = memset(to, 0, d->dk * COLUMNS * sizeof(*to));
     run(to, from, d);
 }

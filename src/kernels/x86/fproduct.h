@@ -34,7 +34,7 @@ static inline void mt_fproduct_widen(const mt_fproduct *p, size_t j, size_t coun
     for (size_t r = 0; r < mt_round_up(count, TILE_W); r++) {
         float *row = p->wide + r * MT_F_LDW;
         mt_widen(row, p->w, j + (r < count ? r : count - 1), k0, k1);
-        memset(row + k1 - k0, 0, (mt_round_up(k1, MT_LANES) - k1) * sizeof *row);
+        memset(row + k1 - k0, 0, (mt_round_up(k1, MT_LANES) - k1) * sizeof(*row));
     }
 }
 
@@ -68,7 +68,7 @@ static inline void mt_fproduct_fold(float *y, const float *sums, size_t count)
         for (size_t l = 0; l < TILE_W * VREGS; l++)
             lanes[l / VREGS][l % VREGS] = vf_load(sums + r * MT_LANES + l * VL);
         _mm_storeu_ps(out, vlanes_fold_4(lanes));
-        memcpy(y + r, out, (count - r < TILE_W ? count - r : TILE_W) * sizeof *y);
+        memcpy(y + r, out, (count - r < TILE_W ? count - r : TILE_W) * sizeof(*y));
     }
 }
 
@@ -76,7 +76,7 @@ static inline void mt_fproduct_fold(float *y, const float *sums, size_t count)
 static inline void mt_fproduct_block(const mt_fproduct *p, size_t i0, size_t i1, size_t j, size_t count)
 {
     const size_t row = MT_F_COLUMNS * MT_LANES;
-    memset(p->sums, 0, (i1 - i0) * row * sizeof *p->sums);
+    memset(p->sums, 0, (i1 - i0) * row * sizeof(*p->sums));
     for (size_t k0 = 0; k0 < p->w->k; k0 += MT_F_CHUNK) {
         size_t k1 = p->w->k - k0 < MT_F_CHUNK ? p->w->k : k0 + MT_F_CHUNK;
         mt_fproduct_widen(p, j, count, k0, k1);

@@ -29,7 +29,7 @@ size_t MT_LEVEL(q_scratch_bytes)(size_t k)
 MT_INLINE vi four_of(const int8_t *p)
 {
     int32_t v;
-    memcpy(&v, p, sizeof v);
+    memcpy(&v, p, sizeof(v));
     return vi_set1(v);
 }
 
@@ -199,8 +199,8 @@ static void block(float *y, size_t ldy, mt_qpanel *p, size_t j, size_t n1, const
     c.planes = w->bits == 8 ? MT_Q_PLANES : 1;
     c.flush = steps_to_flush(w);
     c.lift = w->format != MT_FORMAT_AFFINE ? MT_Q_E2M1 : 0;
-    memset(s.a, 0, (i1 - i0) * MT_Q_COLUMNS * sizeof *s.a);
-    memset(s.b, 0, (i1 - i0) * MT_Q_COLUMNS * sizeof *s.b);
+    memset(s.a, 0, (i1 - i0) * MT_Q_COLUMNS * sizeof(*s.a));
+    memset(s.b, 0, (i1 - i0) * MT_Q_COLUMNS * sizeof(*s.b));
     for (size_t k = 0; k < w->k; k += MT_Q_CHUNK) {
         const size_t n = w->k - k < MT_Q_CHUNK ? w->k - k : MT_Q_CHUNK;
         mt_qpanel_chunk(p, j, n1, k);

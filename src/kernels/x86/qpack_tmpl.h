@@ -17,7 +17,7 @@ static float max_abs(const float *x, size_t n)
         m = vi_max(m, vi_and(vf_bits(vf_load(x + i)), vi_set1(0x7fffffff)));
     int32_t bits = vi_max_of(m);
     float amax;
-    memcpy(&amax, &bits, sizeof amax);
+    memcpy(&amax, &bits, sizeof(amax));
     return amax;
 }
 

@@ -10,7 +10,7 @@ void MT_LEVEL(to_bf16)(mt_bf16 *y, const float *x, size_t n)
     if (i < n) {
         mt_bf16 padded[VL];
         vi_store_u16(padded, vi_srl(vf_round_bf16(vf_load_part(x + i, n - i, 0.0f)), 16));
-        memcpy(y + i, padded, (n - i) * sizeof *y);
+        memcpy(y + i, padded, (n - i) * sizeof(*y));
     }
 }
 

@@ -87,7 +87,7 @@ static inline void mt_widen(float *y, const mt_mat *w, size_t r, size_t k0, size
 {
     const uint8_t *p = w->w + r * w->stride;
     switch (w->format) {
-    case MT_FORMAT_F32: memcpy(y, p + k0 * sizeof *y, (k1 - k0) * sizeof *y); return;
+    case MT_FORMAT_F32: memcpy(y, p + k0 * sizeof(*y), (k1 - k0) * sizeof(*y)); return;
     case MT_FORMAT_F16: mt_widen_halves(y, p + 2 * k0, k1 - k0, true); return;
     case MT_FORMAT_BF16: mt_widen_halves(y, p + 2 * k0, k1 - k0, false); return;
     case MT_FORMAT_FP8:
