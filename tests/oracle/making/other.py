@@ -5,11 +5,11 @@ import random
 from .layouts import Layout, Quantisation
 from .families import GEMMA4, HYBRIDS, MIXTURES
 from .specs import ROUTER, SHARED, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
-from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, ministral3, ministral3_rope, mistral
+from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, lfm2_moe, ministral3, ministral3_rope, mistral
 from .specs import qwen3_5, qwen3_5_moe, qwen3_next
 
 FAMILIES = ["llama", "qwen2", "qwen3", "qwen3_moe", "gemma3_text", "gemma2", *HYBRIDS, "gpt_oss", "mistral", "ministral3"]
-FAMILIES += ["gemma4_text", "gemma4_unified_text", "lfm2"]
+FAMILIES += ["gemma4_text", "gemma4_unified_text", "lfm2", "lfm2_moe"]
 
 
 def _rope(draw):
@@ -219,6 +219,21 @@ def _gemma4(draw, family, shape, moe_inter, layout):
     return gemma4(**{**shape, **more})
 
 
+def _lfm2(draw, family, shape, moe_inter, tied):
+    layers = shape["layers"]
+    attend = [draw.randrange(layers), *(i for i in range(layers) if draw.random() < 0.4)]
+    adjusted = {"block_ffn_dim_multiplier": draw.choice([1.0, 1.3, 0.7]), "block_multiple_of": 32}
+    more = {**draw.choice([adjusted, {"block_auto_adjust_ff_dim": False}]), "conv_bias": draw.random() < 0.3}
+    same = {"norm_eps": draw.choice([1e-5, 1e-3]), **rope(draw.choice([1e4, 1e6]))}
+    same |= {**shape, **tied, "attend": attend, "taps": draw.choice([2, 3, 3, 4, 5])}
+    if family == "lfm2":
+        return lfm2(**same, **more)
+    experts = draw.randint(3, 12)
+    routing = {"norm_topk_prob": draw.random() < 0.7, "use_expert_bias": draw.random() < 0.7}
+    top, dense = draw.randint(2, min(4, experts)), draw.randint(0, layers)
+    return lfm2_moe(experts=experts, top=top, moe_inter=moe_inter, dense=dense, **routing, **same)
+
+
 def _settings(draw, family, layout):
     hidden, inter, moe_inter = _widths(draw, layout)
     heads, kv = _heads(draw, hidden)
@@ -248,13 +263,8 @@ def _settings(draw, family, layout):
         return llama(**shape, **tied, **eps, **size, **biases, **_rope(draw))
     if family == "gpt_oss":
         return _gpt_oss(draw, shape, head_dim)
-    if family == "lfm2":
-        attend = [draw.randrange(layers), *(i for i in range(layers) if draw.random() < 0.4)]
-        adjusted = {"block_ffn_dim_multiplier": draw.choice([1.0, 1.3, 0.7]), "block_multiple_of": 32}
-        more = {**draw.choice([adjusted, {"block_auto_adjust_ff_dim": False}]), "conv_bias": draw.random() < 0.3}
-        eps = {"norm_eps": draw.choice([1e-5, 1e-3])}
-        theta = rope(draw.choice([1e4, 1e6]))
-        return lfm2(**shape, attend=attend, taps=draw.choice([2, 3, 3, 4, 5]), **tied, **eps, **more, **theta)
+    if family in ("lfm2", "lfm2_moe"):
+        return _lfm2(draw, family, shape, moe_inter, tied)
     if family in ("mistral", "ministral3"):
         more = {**tied, **eps, "head_dim": head_dim, "sliding_window": draw.choice([None, None, draw.randint(3, 70)])}
         if family == "mistral":
