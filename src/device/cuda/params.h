@@ -232,7 +232,8 @@ typedef struct mt_cuda_few {
 
 /* Up to 8 rows against codes with groups of 64 (product_row.cu). */
 #define MT_CUDA_ROW_ROWS 8
-#define MT_CUDA_ROW_WARPS 8 /* of a block */
+#define MT_CUDA_ROW_WARPS 8 /* of a team */
+#define MT_CUDA_ROW_TEAMS 2 /* of a block */
 
 /* Shares of at most 8 rows against codes, for one or two parts of each expert that have as many columns. */
 #define MT_CUDA_SHARE_STAGES 6 /* steps in shared memory, for each warp */

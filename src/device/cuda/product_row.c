@@ -4,8 +4,7 @@
 
 #include "device/cuda/cuda.h"
 
-#define BLOCKS 2                                              /* on a multiprocessor */
-#define OWN(m) ((m) > 1 ? 16384u + 1024 : 2048u + 1024 + 512) /* shared memory of a block besides its rows */
+#define OWN(m) ((m) > 1 ? 33280u : 4624u) /* shared memory of a block besides its rows */
 
 static bool can(const mt_device *dev, const mt_cuda_few *p)
 {
@@ -21,13 +20,14 @@ bool mt_cuda_row_launch(mt_device *dev, mt_cuda_few *p)
                         : p->made                 ? 1
                                                   : 0,
                  shared = rows + made * (k / 8 * 9) * sizeof(float);
-    const size_t most = ((size_t)dev->shared + 1024) / (shared + OWN(p->m));
-    if (!can(dev, p) || most == 0)
+    if (!can(dev, p) || shared + OWN(p->m) > (size_t)dev->shared)
         return false;
-    const size_t tiles = p->first[p->count], all = (most < BLOCKS ? most : BLOCKS) * (size_t)dev->processors;
+    const size_t tiles = p->first[p->count], most = (tiles + MT_CUDA_ROW_TEAMS - 1) / MT_CUDA_ROW_TEAMS;
+    const size_t all = (size_t)dev->processors;
     const int kernel = MT_K_row_4_1 + (p->w[0].kind == MT_CUDA_CODES8 ? 2 : 0) + (p->m > 1);
     p->from.padded = p->w[0].k;
-    mt_cuda_launch(dev, (mt_cuda_kernel)kernel, tiles < all ? tiles : all, 1, 1, 32 * MT_CUDA_ROW_WARPS, shared, p);
+    mt_cuda_launch(dev, (mt_cuda_kernel)kernel, most < all ? most : all, 1, 1,
+                   32 * MT_CUDA_ROW_TEAMS * MT_CUDA_ROW_WARPS, shared, p);
     return true;
 }
 

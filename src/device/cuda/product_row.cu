@@ -1,9 +1,9 @@
 /* Up to 8 rows against codes with groups of 64, at the memory's pace.
 
-   A block takes tile after tile of 16 columns. Its warps share k: chunks of some steps of 128 go round them, so that
-   warp i always meets the same part of the rows, which stands in shared memory from the start. Codes come from memory
-   straight to registers: those of the next chunk are on their way while this one's sums are folded, those of the first
-   while the kernel before still runs.
+   A block has the multiprocessor to itself, and two teams, which have the rows in common; each takes tile after tile of
+   16 columns. Its warps share k: chunks of some steps of 128 go round them. Codes come from memory straight to
+   registers: those of the next chunk are on their way while this one's sums are folded, those of the first while the
+   kernel before still runs.
 
    One row is made here, too (taken, or normed, and packed, R3), by every block for itself: less than a kernel of its
    own would take. And what is gated is gated as soon as both are there: tiles of the two weights take turns.
@@ -17,7 +17,7 @@
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 
-enum { ROW_WARPS = MT_CUDA_ROW_WARPS };
+enum { ROW_WARPS = MT_CUDA_ROW_WARPS, TEAMS = MT_CUDA_ROW_TEAMS };
 
 /* y[16 columns][8 rows] = from + codes (16 x 32) times q (32 x 8) */
 static __device__ inline void multiply_columns(int y[4], const unsigned w[4], unsigned x0, unsigned x1,
@@ -95,12 +95,13 @@ static __device__ inline void load_chunk(row_chunk<BITS> *c, const mt_cuda_few &
         }
 }
 
-/* Where a block's tile number n is: of two that are gated, tile after tile in turns. Beyond the last: tiles. */
-static __device__ inline uint32_t row_tile(const mt_cuda_few &p, uint32_t n)
+/* Where a team's tile number n is: of two that are gated, tile after tile in turns. Beyond the last: tiles. */
+static __device__ inline uint32_t row_tile(const mt_cuda_few &p, uint32_t team, uint32_t n)
 {
+    const uint32_t first = blockIdx.x + team * gridDim.x, all = TEAMS * gridDim.x;
     if (!p.glu.data)
-        return blockIdx.x + n * gridDim.x;
-    const uint32_t tile = blockIdx.x + n / 2 * gridDim.x;
+        return first + n * all;
+    const uint32_t tile = first + n / 2 * all;
     return tile < p.first[1] ? tile + n % 2 * p.first[1] : p.first[2];
 }
 
@@ -119,13 +120,12 @@ static __device__ inline row_room row_room_of(const mt_cuda_few &p, uint8_t *raw
     return room;
 }
 
-/* A warp takes its chunks of the rows. */
-template <int BITS>
-static __device__ inline void take_rows(const mt_cuda_few &p, const row_room &room, uint32_t steps, uint32_t warp)
+/* A warp takes some chunks of the rows. */
+template <int BITS> static __device__ inline void take_rows(const mt_cuda_few &p, const row_room &room, uint32_t steps)
 {
     constexpr uint32_t PER = row_form<BITS>::PER;
     const uint32_t lane = threadIdx.x % 32, m = p.m;
-    for (uint32_t first = warp * PER; first < steps; first += ROW_WARPS * PER) {
+    for (uint32_t first = threadIdx.x / 32 * PER; first < steps; first += TEAMS * ROW_WARPS * PER) {
         const uint32_t rows = (steps - first < PER ? steps - first : PER) * m, at = first * m;
         for (uint32_t i = lane; i < rows * 8; i += 32)
             copy_piece(shared_address(room.q + at * 128 + i * 16), p.from.q + (uint64_t)at * 128 + i * 16);
@@ -143,9 +143,18 @@ static __device__ inline void take_rows(const mt_cuda_few &p, const row_room &ro
    All of the block must come along. */
 static __device__ inline void take_factors(const mt_cuda_few &p, float *factor)
 {
-    for (uint32_t c = threadIdx.x * 4; c < p.w[0].k; c += blockDim.x * 4) {
-        const float4 w = *(const float4 *)(p.norm + c);
-        *(float4 *)(factor + apart(c)) = make_float4(p.offset + w.x, p.offset + w.y, p.offset + w.z, p.offset + w.w);
+    const uint32_t k = p.w[0].k, stride = blockDim.x * 4;
+    for (uint32_t first = threadIdx.x * 4; first < k; first += 4 * stride) {
+        float4 w[4]; /* all on their way before the first is there */
+#pragma unroll
+        for (uint32_t i = 0; i < 4; i++)
+            if (first + i * stride < k)
+                w[i] = *(const float4 *)(p.norm + first + i * stride);
+#pragma unroll
+        for (uint32_t i = 0; i < 4; i++)
+            if (first + i * stride < k)
+                *(float4 *)(factor + apart(first + i * stride)) =
+                    make_float4(p.offset + w[i].x, p.offset + w[i].y, p.offset + w[i].z, p.offset + w[i].w);
     }
 }
 
@@ -153,6 +162,7 @@ static __device__ inline void take_factors(const mt_cuda_few &p, float *factor)
 static __device__ inline void take_row(const mt_cuda_few &p, float *row, const float *factor, float *r)
 {
     const uint32_t k = p.w[0].k;
+#pragma unroll 4
     for (uint32_t c = threadIdx.x * 4; c < k; c += blockDim.x * 4)
         copy_piece(shared_address(row + apart(c)), p.x.data + c);
     asm volatile("cp.async.wait_all;" ::: "memory");
@@ -193,7 +203,6 @@ template <int BITS> static __device__ inline void make_row(const mt_cuda_few &p,
         load_apart(x, row, block);
         pack_block(pack, 0, block, x, first + threadIdx.x % 32 < p.w[0].k / 32);
     }
-    __syncthreads();
 }
 
 /* What of a step waits until its turn comes to be folded: of both links xs * dot, and pairs.
@@ -377,13 +386,15 @@ template <int BITS, int VALUES> static __device__ inline void row_product(const 
 {
     constexpr int PER = row_form<BITS>::PER;
     extern __shared__ __align__(16) uint8_t row_raw[];
-    __shared__ row_handing<VALUES> handing[ROW_WARPS];
+    __shared__ row_handing<VALUES> handings[TEAMS][ROW_WARPS];
     __shared__ float shared_r;
-    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, tiles = p.first[p.count];
+    const uint32_t team = threadIdx.x / 32 / ROW_WARPS, warp = threadIdx.x / 32 % ROW_WARPS, lane = threadIdx.x % 32;
+    const uint32_t tiles = p.first[p.count];
     const uint32_t steps = p.from.padded / 128, chunks = (steps + PER - 1) / PER;
     const row_room room = row_room_of(p, row_raw, steps);
     float *row = room.sums + (steps * p.m * 2 + 3) / 4 * 4, *factor = row + steps * 144;
-    uint32_t n = 0, c = warp, tile = warp < chunks ? row_tile(p, 0) : tiles;
+    row_handing<VALUES> *handing = handings[team];
+    uint32_t n = 0, c = warp, tile = warp < chunks ? row_tile(p, team, 0) : tiles;
     row_chunk<BITS> chunk;
     if (tile < tiles)
         load_chunk<BITS>(&chunk, p, tile, c, steps);
@@ -401,9 +412,9 @@ template <int BITS, int VALUES> static __device__ inline void row_product(const 
         take_row(p, row, factor, &shared_r);
         make_row<BITS>(p, room, row);
     } else {
-        take_rows<BITS>(p, room, steps, warp);
+        take_rows<BITS>(p, room, steps);
     }
-    __syncwarp();
+    __syncthreads();
     const bool is_signed = p.w[0].format != MT_FORMAT_AFFINE;
     row_handing<VALUES> *before = &handing[(warp + ROW_WARPS - 1) % ROW_WARPS];
     uint32_t taken = 0, given = 0;
@@ -418,7 +429,7 @@ template <int BITS, int VALUES> static __device__ inline void row_product(const 
         c += ROW_WARPS;
         if (c >= chunks) {
             c = warp;
-            tile = row_tile(p, ++n);
+            tile = row_tile(p, team, ++n);
         }
         if (tile < tiles)
             load_chunk<BITS>(&chunk, p, tile, c, steps);
@@ -444,13 +455,13 @@ template <int BITS, int VALUES> static __device__ inline void row_product(const 
 }
 #endif
 
-#define ROW(name, bits, values, blocks)                                          \
-    extern "C" __global__ void __launch_bounds__(32 * MT_CUDA_ROW_WARPS, blocks) \
-        mtk_##name(const __grid_constant__ mt_cuda_few p)                        \
-    {                                                                            \
-        row_product<bits, values>(p);                                            \
+#define ROW(name, bits, values)                                                                 \
+    extern "C" __global__ void __launch_bounds__(32 * MT_CUDA_ROW_TEAMS * MT_CUDA_ROW_WARPS, 1) \
+        mtk_##name(const __grid_constant__ mt_cuda_few p)                                       \
+    {                                                                                           \
+        row_product<bits, values>(p);                                                           \
     }
-ROW(row_4_1, 4, 1, 2)
-ROW(row_4_8, 4, 4, 2)
-ROW(row_8_1, 8, 1, 2)
-ROW(row_8_8, 8, 4, 2)
+ROW(row_4_1, 4, 1)
+ROW(row_4_8, 4, 4)
+ROW(row_8_1, 8, 1)
+ROW(row_8_8, 8, 4)
