@@ -207,8 +207,8 @@ template <int BITS> static __device__ inline void make_row(const mt_cuda_few &p,
 
 /* What of a step waits until its turn comes to be folded: of both links xs * dot, and pairs.
    VALUES 4: of columns lane / 4 and + 8 for rows lane % 4 * 2 and + 1.
-   VALUES 1: of the only row each column is four lanes', which would all do the same. So even lanes have column lane / 4,
-   odd ones + 8, the lower two of four xs * dot and scales, the upper two sums of groups and biases. */
+   VALUES 1: of the only row each column is four lanes', which would all do the same. So even lanes have column
+   lane / 4, odd ones + 8, the lower two of four xs * dot and scales, the upper two sums of groups and biases. */
 template <int VALUES> struct row_step {
     static constexpr int COLUMNS = VALUES == 1 ? 1 : 2;
     float t[2][VALUES];
