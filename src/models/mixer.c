@@ -176,6 +176,7 @@ void mt_mixer_load(mt_mixer *m, size_t index, const mt_layer_weights *w)
     else if (w->mix_conv_bias)
         l->conv_bias = mt_weight_new(m->set,
                                      &(mt_mat){.format = MT_FORMAT_F32,
+                                               .bits = 32,
                                                .n = 1,
                                                .k = columns,
                                                .w = (const uint8_t *)w->mix_conv_bias,

@@ -16,6 +16,7 @@ import asyncio
 import collections
 import concurrent.futures
 import json
+import math
 import os
 import resource
 import select
@@ -228,7 +229,7 @@ def flood(server, seconds, times, tokens, fresh=False):
     return {"answers a second before, after": [round(before, 1), round(after, 1)],
             "answers a second at best": round(max(before, after), 1), "asked a second": round(sent / seconds, 1),
             "answers a second meanwhile": round(rate, 1), "the least in {:g} s".format(PART): min(rates, default=0),
-            "part of the best": round(rate / max(before, after), 3),
+            "part of the best": round(rate / (max(before, after) or math.inf), 3),
             "server's, its io's, clients' cores": [shares_before, shares],
             "processor time of an answer, ms": [round(1000 * spent_before / given_before, 2), round(1000 * spent / given, 2)],
             "of a refusal, by the io thread, ms": round(

@@ -1,4 +1,5 @@
 /* Weights on their way to the device: laid out as the kernels read them. */
+#include <assert.h>
 #include <string.h>
 
 #include "device/cuda/cuda.h"
@@ -196,6 +197,7 @@ static void make_plain(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
 {
     mt_device *dev = set->head.dev;
     const size_t row = mat->k * mat->bits / 8;
+    assert(row > 0);
     d->kind = MT_CUDA_PLAIN;
     d->row_bytes = (uint32_t)mt_cuda_up(row, 16);
     d->w = mt_cuda_memory(set, mat->n * d->row_bytes);
