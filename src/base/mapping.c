@@ -1,14 +1,15 @@
-/* A table that a signal handler can read at any moment, on any thread.
+/* The table of mapped files, which the handler of SIGBUS can read at any moment, on any thread.
 
    Invariants:
-   1. A place is free while its data is 0. Who adds a mapping claims a place by its `taken`, writes size and path, and
-      then data; who removes one clears data first. So whatever a handler finds with data in it is whole.
+   1. A place is free while its `taken` is false. Who adds a mapping claims a place so, writes size and path, and then
+      data; who removes one clears data first. So whatever a handler finds with data in it is whole.
    2. The path of a place that was removed is freed when the place is used again, never at once: a handler may be
-      reading it.
-   3. The handler calls nothing but stat, write, pause and _exit, which POSIX allows there.
+      reading it, and would have to go on doing so until another file has been mapped.
+   3. The handler calls nothing but stat, write, pause, signal and _exit, which POSIX allows there, and the handler
+      that was there before.
 
-   A mapping is looked up by the address that could not be read. Refusing the requests that need it was rejected: every
-   request needs all weights. So was copying them: weights stay where they are. */
+   A mapping is looked up by the address that could not be read. Ending only the requests that need the file was
+   rejected: every request needs all weights. So was copying weights into memory: they stay where they are. */
 #include "base/mapping.h"
 
 #include <signal.h>
@@ -29,7 +30,7 @@ typedef struct place {
 } place;
 
 static place places[MT_LIMIT_MAPPINGS];
-static struct sigaction before; /* who else would hear of it */
+static struct sigaction before; /* the handler that was there: it gets what is no mapping's */
 static atomic_flag told = ATOMIC_FLAG_INIT;
 
 typedef struct line {
@@ -75,7 +76,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     if (before.sa_flags & SA_SIGINFO)
         before.sa_sigaction(number, info, context);
     else
-        signal(number, SIG_DFL); /* somebody else's: what is done again ends the program as ever */
+        signal(number, SIG_DFL); /* the access is tried again when this returns, and ends the program as without us */
 }
 
 void mt_mapping_guard(void)

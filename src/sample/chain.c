@@ -27,7 +27,8 @@ static mt_sample_status choose(mt_chain *c, const mt_kernels *k, const float *lo
     return mt_sample(k, &row, scratch, &c->sampled[ahead]);
 }
 
-/* Whether the guess that follows the token chosen last was this token, so that the row after it counts too. */
+/* Whether the token that was chosen last is the one that was guessed there: then the logits of the next row, which were
+   computed behind that guess, are the right ones. */
 static bool goes_on(const mt_chain *c)
 {
     const size_t ahead = c->sampled_count - 1;

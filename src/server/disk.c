@@ -8,9 +8,10 @@
 #include "base/log.h"
 #include "tier/wire.h"
 
-#define RECORD_LEAST (16ul << 10) /* bytes of a record, about: there are no more records than bytes over these */
-#define ENTRY_BYTES 64            /* of the index, at most */
-#define KNOWN_BYTES (4ul << 20)   /* of what is known of a store */
+#define RECORD_LEAST \
+    (16ul << 10)                /* bytes that a record has, about: a disk has room for as many as it has times these */
+#define ENTRY_BYTES 64          /* of memory that the index takes for a record, at most */
+#define KNOWN_BYTES (4ul << 20) /* of memory for which keys a shared store has */
 enum { SECRET_LEAST = 16 };
 
 static size_t entries_of(const mt_options *opt)

@@ -162,7 +162,6 @@ static bool declare_target(resolver *r, frame *f, const mt_tpl_node *target)
     return true;
 }
 
-/* Calls visit for what a node without scopes of its own consists of. */
 typedef bool visit_fn(resolver *r, frame *f, mt_tpl_node *node, void *context);
 
 static bool each_of(resolver *r, frame *f, const mt_tpl_nodes *list, visit_fn *visit, void *context)
@@ -225,12 +224,12 @@ static bool collect_node(resolver *r, frame *f, mt_tpl_node *node)
     return collect(r, f, node, &conditional);
 }
 
-/* Names of a function's body that are used before they are set; bits by position in `special`. */
+/* Names that a function has without declaring them; a bit each. */
 static const char *const special[] = {"caller", "varargs", "kwargs"};
 enum { CALLER = 1, VARARGS = 2, KWARGS = 4 };
 
 typedef struct mentioned {
-    unsigned used, set;
+    unsigned used, set; /* of `special`: used before they are set; set */
 } mentioned;
 
 static bool find_mentioned(resolver *r, frame *f, mt_tpl_node *node, void *context)

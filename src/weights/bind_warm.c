@@ -4,15 +4,16 @@
 #include "base/alloc.h"
 #include "weights/bind_internal.h"
 
-#define PIECE ((size_t)16 << 20) /* bytes read before the next word about it */
+#define PIECE ((size_t)16 << 20) /* bytes read between two steps of the progress bar */
 
-/* All of the pages are in memory. */
+/* Whether all of the system's pages there are in memory. True where nobody can tell: then they are read when they are
+   used. */
 static bool is_warm(char *start, size_t bytes, unsigned char *pages, size_t page)
 {
 #ifdef __linux__
     const size_t count = (bytes + page - 1) / page;
     if (mincore(start, bytes, pages))
-        return true; /* better late than for nothing */
+        return true;
     for (size_t i = 0; i < count; i++)
         if (!(pages[i] & 1))
             return false;
@@ -23,7 +24,7 @@ static bool is_warm(char *start, size_t bytes, unsigned char *pages, size_t page
 #endif
 }
 
-/* Wishes: nothing depends on them. What cannot be read is said when it is used. */
+/* Wishes: nothing depends on them. What cannot be read is told by base/mapping.c when it is used. */
 static void read_in(char *start, size_t bytes)
 {
     (void)madvise(start, bytes, MADV_WILLNEED);

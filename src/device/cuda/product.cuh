@@ -108,14 +108,6 @@ template <int BUT> static __device__ inline void copy_wait(void)
     asm volatile("cp.async.wait_group %0;" ::"n"(BUT) : "memory");
 }
 
-/* Four pieces of 8 rows by 16 bytes in shared memory, as a left or right operand has them. */
-static __device__ inline void load_rows(unsigned q[4], unsigned address)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3},[%4];"
-                 : "=r"(q[0]), "=r"(q[1]), "=r"(q[2]), "=r"(q[3])
-                 : "r"(address));
-}
-
 /* c[16 columns of w][8 rows] += codes (16 x 32) times q (32 x 8) */
 static __device__ inline void multiply_codes(int c[4], const unsigned a[4], const unsigned b[2], bool is_signed)
 {

@@ -37,14 +37,6 @@ static __device__ inline void multiply_rows(int y[4], const unsigned x[4], const
               "r"(from[2]), "r"(from[3]));
 }
 
-/* Four blocks of 8 rows of 16 bytes; lane l says where row l % 8 of block l / 8 lies, and gets 4 bytes of each. */
-static __device__ inline void load_blocks(unsigned x[4], unsigned at)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3},[%4];"
-                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-                 : "r"(at));
-}
-
 typedef struct few_room {
     uint64_t full[MT_CUDA_FEW_STAGES], empty[MT_CUDA_FEW_STAGES];
     uint64_t rows_full[MT_CUDA_FEW_ROW_STAGES], rows_empty[MT_CUDA_FEW_ROW_STAGES];
@@ -193,14 +185,14 @@ static __device__ inline void few_step(few_links<ROWS> *links, const mt_cuda_few
 #pragma unroll
         for (int ks = 0; ks < 4; ks += 2) {
             unsigned two[4];
-            load_blocks(two, pieces + ((ks * 2 + lane / 8) ^ row) * 16);
+            load_rows(two, pieces + ((ks * 2 + lane / 8) ^ row) * 16);
             x[ks][0] = two[0], x[ks][1] = 0, x[ks][2] = two[1], x[ks][3] = 0;
             x[ks + 1][0] = two[2], x[ks + 1][1] = 0, x[ks + 1][2] = two[3], x[ks + 1][3] = 0;
         }
     } else {
 #pragma unroll
         for (int ks = 0; ks < 4; ks++)
-            load_blocks(x[ks], pieces + ((ks * 2 + lane / 16) ^ row % 8) * 16);
+            load_rows(x[ks], pieces + ((ks * 2 + lane / 16) ^ row % 8) * 16);
     }
     /* of this lane's rows lane / 4 and, in the second half, + 8 */
 #pragma unroll

@@ -35,15 +35,6 @@ static __device__ inline void multiply_columns(int y[4], const unsigned w[4], un
               "r"(from[3]));
 }
 
-/* Four blocks of 8 rows of 16 bytes; lane l says where row l % 8 of block l / 8 lies, and gets 4 bytes of each. */
-static __device__ inline void load_blocks(unsigned x[4], unsigned at)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3},[%4];"
-                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-                 : "r"(at)
-                 : "memory");
-}
-
 static __device__ inline void copy_piece(unsigned to, const void *from)
 {
     asm volatile("cp.async.cg.shared.global [%0],[%1],16;" ::"r"(to), "l"(from) : "memory");
@@ -223,8 +214,8 @@ static __device__ inline void step_links(float t[2][VALUES], const uint4 code[2]
     const uint32_t lane = threadIdx.x % 32, row = min(lane % 8, m - 1);
     const unsigned at = shared_address(room.q + (step * m + row) * 128);
     unsigned x[2][4];
-    load_blocks(x[0], at + (lane / 8 ^ row) * 16);
-    load_blocks(x[1], at + ((4 + lane / 8) ^ row) * 16);
+    load_rows(x[0], at + (lane / 8 ^ row) * 16);
+    load_rows(x[1], at + ((4 + lane / 8) ^ row) * 16);
     float4 mul[ROWS];
 #pragma unroll
     for (uint32_t r = 0; r < ROWS; r++)

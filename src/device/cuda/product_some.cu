@@ -31,14 +31,6 @@ static __device__ inline void multiply_rows(int y[4], const unsigned x[4], const
           "r"(from[3]));
 }
 
-/* Four blocks of 8 rows of 16 bytes; lane l says where row l % 8 of block l / 8 lies, and gets 4 bytes of each. */
-static __device__ inline void load_blocks(unsigned x[4], unsigned at)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3},[%4];"
-                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-                 : "r"(at));
-}
-
 typedef struct some_room {
     uint64_t full[MT_CUDA_SOME_STAGES], empty[MT_CUDA_SOME_STAGES];
     uint64_t turn[MT_CUDA_SOME_TURNING]; /* it is the warp's */
@@ -126,8 +118,8 @@ static __device__ inline void some_links(float link[COLS][4], const some_place &
                                          int t, const int start[4])
 {
     unsigned x[2][4];
-    load_blocks(x[0], shared_address(at.pieces[g * 2] + t * 2048));
-    load_blocks(x[1], shared_address(at.pieces[g * 2 + 1] + t * 2048));
+    load_rows(x[0], shared_address(at.pieces[g * 2] + t * 2048));
+    load_rows(x[1], shared_address(at.pieces[g * 2 + 1] + t * 2048));
     float on[2], on_add[2], end[2], end_add[2]; /* of rows lane / 4 and + 8 */
 #pragma unroll
     for (int h = 0; h < 2; h++) {
