@@ -154,8 +154,8 @@ static __device__ inline uint64_t half_at(const mt_cuda_weight &w, uint32_t n, u
     return step * 1024 + n % 16 / 8 * 512 + lane * 16 + k % 64 / 16 * 4 + within;
 }
 
-/* Four pieces of 8 rows by 16 bytes in shared memory, as a left or right operand has them: lane l says where row l % 8 of
-   piece l / 8 lies, and gets 4 bytes of each. */
+/* Four pieces of 8 rows by 16 bytes in shared memory, as a left or right operand has them: lane l says where row l % 8
+   of piece l / 8 lies, and gets 4 bytes of each. */
 static __device__ inline void load_rows(unsigned q[4], unsigned address)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3},[%4];"
