@@ -1,5 +1,6 @@
-/* The canary: pages and states that are free are NaN all over. Who reads one ends with numbers that are not finite; who
-   has written one is found when it is taken again. Costs time and touches all of the cache's memory: for debugging. */
+/* The canary, for debugging: all numbers of free pages and states are NaN. Who reads a free page gets results that are
+   not finite; who writes one is found when the page is taken again. It costs time, and touches all memory of the
+   cache. */
 #include "base/log.h"
 #include "engine/inside.h"
 

@@ -1,3 +1,4 @@
+/* The engine's clients: the seats each has and its debt (clients.h). Used by turns.c, plan.c and step.c. */
 #include "engine/clients.h"
 
 #include <assert.h>
@@ -6,7 +7,7 @@
 
 #include "base/alloc.h"
 
-#define HALF_LIFE 5e9 /* nanoseconds */
+#define HALF_LIFE 5e9 /* nanoseconds in which a client's debt halves */
 
 void mt_clients_init(mt_clients *c, size_t here)
 {
@@ -31,7 +32,7 @@ void mt_guest_charge(mt_guest *g, double seconds, uint64_t now)
     g->when = now;
 }
 
-/* Of those that have nothing here any more. NULL: all have. */
+/* Of the clients without sequences, the one with the least debt; NULL: all have sequences. */
 static mt_guest *least_indebted(const mt_clients *c, uint64_t now)
 {
     mt_guest *best = NULL;

@@ -1,32 +1,33 @@
-/* Who the machine is shared by: what each client has of it now and has had lately, so that one with many requests does
-   not crowd out the others. Owned by the engine's thread. */
+/* Clients as the engine knows them: how many seats each has and how much time it has had lately, so that a client with
+   many requests does not crowd out the others. Used by the engine's thread alone. */
 #ifndef MT_ENGINE_CLIENTS_H
 #define MT_ENGINE_CLIENTS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define MT_CLIENTS 64 /* that are remembered, though they have no request any more; the least indebted gives way */
+/* clients without requests whose debt is remembered; the one with the least debt is forgotten first */
+#define MT_CLIENTS 64
 
-typedef struct mt_client {
+typedef struct mt_client { /* Whom a request belongs to, as the submitter says. */
     uint64_t id;
-    uint32_t share; /* of what there is, beside the others': who has 2 gets twice as much as who has 1; at least 1 */
+    uint32_t share; /* weight among the other clients: with 2 a client gets twice as much as with 1; at least 1 */
 } mt_client;
 
-/* A client as the engine knows it. */
+/* The engine's record of a client. */
 typedef struct mt_guest {
     mt_client client;
-    double seconds; /* of the machine, as of `when` */
-    uint64_t when;
-    size_t here;    /* its sequences that wait or run */
-    size_t running; /* those that run: the seats it has */
+    double seconds; /* seconds of the machine that it has had, decayed until `when` */
+    uint64_t when;  /* mt_clock_ns */
+    size_t here;    /* its sequences and texts that wait or run */
+    size_t running; /* its sequences that run: the seats it has */
 
-    /* of the step that is being planned */
-    double debt;   /* as of now */
-    size_t eager;  /* its sequences that wait and could go on */
-    size_t first;  /* where the first of them stands among all that wait */
-    size_t places; /* seats that it may take */
-    size_t looks;  /* of its sequences that may still be looked at */
+    /* valid while a step is planned */
+    double debt;   /* mt_guest_debt at this step */
+    size_t eager;  /* its waiting sequences that could go on */
+    size_t first;  /* index of the first of these among all waiting sequences */
+    size_t places; /* seats that it may take in this step */
+    size_t looks;  /* its waiting sequences that may still be considered */
 } mt_guest;
 
 typedef struct mt_clients {
@@ -34,23 +35,26 @@ typedef struct mt_clients {
     size_t count, most;
 } mt_clients;
 
-/* Room for so many clients with requests at a time. Free with mt_clients_free. */
+/* here: most clients that have requests at the same time. Free with mt_clients_free. */
 void mt_clients_init(mt_clients *clients, size_t here);
 void mt_clients_free(mt_clients *clients);
 
-/* The guest that a client is, with `count` sequences more; it stays where it is until the last of them has gone (who
-   takes one away counts `here` down). */
+/* Finds or makes the record of a client and adds `count` to its `here`. The record does not move while `here` is above
+   0; who ends a sequence counts `here` down. */
 mt_guest *mt_clients_enter(mt_clients *clients, const mt_client *client, size_t count, uint64_t now);
 
-/* Seconds of the machine, half as much for every five seconds that have passed, by its share. now: mt_clock_ns. */
+/* Debt: seconds of the machine the client has had, halved for every five seconds that have passed, divided by its
+   share. Charging adds to it. now: mt_clock_ns. */
 double mt_guest_debt(const mt_guest *guest, uint64_t now);
 void mt_guest_charge(mt_guest *guest, double seconds, uint64_t now);
 
-/* Which of the two has fewer seats, by their shares, with so many more (or less) than they have: below 0, a. */
+/* Compares the seats of two clients, divided by their shares, as if a had more_a and b more_b seats more (or fewer):
+   below 0: a has fewer. */
 int mt_guest_compare(const mt_guest *a, int more_a, const mt_guest *b, int more_b);
 
-/* The one whose turn it is: of those with eager sequences beyond their places, that with the fewest seats and places;
-   of equals, who has had the least lately; then who came first. NULL: nobody. */
+/* The client that gets the next free seat: of those with more eager sequences than places, the one with the fewest
+   seats and places; of equals, the one with the least debt; then the one whose sequence waits first. NULL: none wants a
+   seat. */
 mt_guest *mt_clients_next(const mt_clients *clients);
 
 #endif

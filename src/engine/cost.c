@@ -1,19 +1,22 @@
-/* Least squares over the past steps, each weighing KEEP times as much as the next. Steps are weighted by what they
-   took, so that relative errors count and long steps do not drown short ones. */
+/* Fits the cost model by least squares over the past steps; each step weighs KEEP times as much as the next one. Steps
+   are also weighted by the inverse square of their duration, so that relative errors count and long steps do not
+   outweigh short ones. */
 #include "engine/cost.h"
 
 #include <math.h>
 #include <string.h>
 
-#define KEEP 0.98
-#define GUESS_BANDWIDTH 20e9 /* bytes a second */
-#define GUESS_RATE 200e9     /* products a second */
-#define GUESS_WORK 20e-12    /* seconds of a product: rather too long than too short, for whoever is answering */
-#define GUESS_WEIGHT 0.05
-#define STAY_WEIGHT 1e-4
-#define DEPTH_UNIT 1024.0
-#define LEAST 1e-8 /* seconds: no term is free */
+#define KEEP 0.98            /* factor on the weight of all earlier steps when one is added */
+#define GUESS_BANDWIDTH 20e9 /* first guess of the memory's speed, in bytes a second */
+#define GUESS_RATE 200e9     /* first guess of the speed of products, in multiplications a second */
+/* first guess for jobs: seconds of a multiplication; too long rather than too short, so that answers do not wait */
+#define GUESS_WORK 20e-12
+#define GUESS_WEIGHT 0.05 /* how strongly the terms are pulled to the first guess, see stay */
+#define STAY_WEIGHT 1e-4  /* how strongly they are pulled to their present values */
+#define DEPTH_UNIT 1024.0 /* positions that the last term is for */
+#define LEAST 1e-8        /* seconds: the least value of a term */
 
+/* x[i] is what term i is multiplied by, in a step of `rows` rows. */
 static void features(double x[MT_COST_TERMS], size_t rows, double positions)
 {
     const size_t few = rows < MT_COST_FEW ? rows : MT_COST_FEW;
@@ -23,7 +26,7 @@ static void features(double x[MT_COST_TERMS], size_t rows, double positions)
     x[3] = positions / DEPTH_UNIT;
 }
 
-/* Solves the normal equations by elimination. */
+/* Sets the terms: solves the normal equations by Gaussian elimination. */
 static void solve(mt_cost *c)
 {
     double a[MT_COST_TERMS][MT_COST_TERMS + 1];
@@ -47,6 +50,7 @@ static void solve(mt_cost *c)
     }
 }
 
+/* Adds a measured step to the sums. */
 static void take(mt_cost *c, const double x[MT_COST_TERMS], double y, double weight)
 {
     for (size_t i = 0; i < MT_COST_TERMS; i++) {
@@ -56,7 +60,8 @@ static void take(mt_cost *c, const double x[MT_COST_TERMS], double y, double wei
     }
 }
 
-/* Pulls each term towards what it is: steps that are all alike must not let the terms drift. */
+/* Pulls each term towards its present value: where all steps are alike, several solutions fit, and the terms would
+   drift. */
 static void stay(mt_cost *c, double strength)
 {
     for (size_t i = 0; i < MT_COST_TERMS; i++) {

@@ -1,18 +1,20 @@
+/* Guesses tokens from the text itself (draft.h); a drafting head's guesses are made in guess.c. */
 #include "engine/draft.h"
 
-#define FIRST_CHANCE 0.5
-#define LEARNED 0.125 /* of what a guess shows */
-#define FORGOTTEN 0.01
-#define REACH 16384 /* positions that are looked at */
-#define LONGEST 4   /* tokens that have to stand there again, to be preferred over a later place with fewer */
-#define SHORTEST 2
+#define FIRST_CHANCE 0.5 /* of a new answer, that a guess is right */
+#define LEARNED 0.125    /* weight of the newest guess in the running average */
+#define FORGOTTEN 0.01   /* part of the way back to FIRST_CHANCE that an untried chance goes at each step */
+#define REACH 16384      /* positions before the end that are searched */
+#define LONGEST 4        /* a match of so many tokens is best; shorter ones are used where there is none */
+#define SHORTEST 2       /* tokens that must match at least */
 
 void mt_draft_init(mt_draft *d, const uint32_t *expected, size_t expected_count)
 {
     *d = (mt_draft){.chance = FIRST_CHANCE, .expected = expected, .expected_count = expected_count};
 }
 
-/* Whether the last tokens are those before position `at` of what is expected. One is enough at its beginning. */
+/* Whether the answer's last SHORTEST tokens equal those before position `at` of d->expected; fewer where `at` is
+   smaller. */
 static bool arrived(const mt_draft *d, const mt_key *key, size_t known, size_t at)
 {
     for (size_t i = 1; i <= SHORTEST && i <= at; i++)
@@ -21,7 +23,8 @@ static bool arrived(const mt_draft *d, const mt_key *key, size_t known, size_t a
     return at > 0;
 }
 
-/* Where the answer has come to in what is expected: near where it was, or anywhere. */
+/* Moves d->at to where the answer is in d->expected: first near where it was, then anywhere. False when it is
+   nowhere. */
 static bool follow(mt_draft *d, const mt_key *key, size_t known)
 {
     for (size_t at = d->at; at < d->expected_count && at <= d->at + MT_LIMIT_DRAFT + 1; at++)
@@ -37,7 +40,7 @@ static bool follow(mt_draft *d, const mt_key *key, size_t known)
     return false;
 }
 
-/* How many of the last tokens stand before position `at` too, at most LONGEST. */
+/* How many of the last tokens stand before position `at` as well, at most LONGEST. */
 static size_t agreeing(const mt_key *key, size_t known, size_t at)
 {
     size_t n = 0;
@@ -46,7 +49,7 @@ static size_t agreeing(const mt_key *key, size_t known, size_t at)
     return n;
 }
 
-/* The position after the latest place where the most of the last tokens stand; `known` when there is none. */
+/* The position behind the longest match of the last tokens, the latest of equals; `known` when there is none. */
 static size_t find(const mt_key *key, size_t known)
 {
     size_t best = known, length = SHORTEST - 1;
@@ -82,7 +85,7 @@ void mt_draft_guess(mt_draft *d, const mt_key *key, size_t known, size_t most)
     const size_t from = find(key, known);
     if (from == known)
         return;
-    /* what repeats itself goes on beyond the end of what is known */
+    /* where the text repeats itself, the guesses continue with guesses */
     for (size_t i = 0; i < most && i < MT_LIMIT_DRAFT; i++) {
         const mt_key next = from + i < known ? key[from + i] : d->token[from + i - known];
         if (next & MT_KEY_MEDIUM)

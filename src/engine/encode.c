@@ -1,17 +1,17 @@
-/* Pictures on their way to features. One job is under way at a time: some parts of pictures, each with room in the
-   gallery, which the encoder works at in slices between the rows of steps.
+/* The vision tower's job: pictures become features. One job is under way at a time; it has some parts of pictures, each
+   with room in the gallery for its features, and the tower works on it in slices between steps.
 
-   1. A sequence whose next position stands in a part without features is blind: it has no rows, and waits for a job.
-   2. The job's parts are filling in the gallery, pinned by the job. They borrow pictures of their requests, so a
-      request that goes takes the job with it.
-   3. Only sequences that run pin what is complete, from the position they have reached on. They can always go on, and
-      let go of it when they have passed it; so room is never waited for in a circle. */
+   1. A sequence whose next position belongs to a part without features is blind: it has no rows, and waits for a job.
+   2. The gallery entries of the job's parts are marked as filling and pinned by the job. The job reads pictures of
+      requests, so when a request ends, a job that reads its pictures is given up.
+   3. Only running sequences pin features that are complete, from the position they have reached on. They can always go
+      on, and unpin features that they have passed; so nobody waits for room in a circle. */
 #include <assert.h>
 
 #include "base/clock.h"
 #include "engine/inside.h"
 
-#define TOGETHER 1024 /* patches of a job of several pictures: more would only make the first of them wait */
+#define TOGETHER 1024 /* most patches of a job with several pictures: more would make the first of them wait */
 
 static bool in_job(const mt_engine *e, const mt_medium *medium)
 {
@@ -27,7 +27,7 @@ void mt_engine_unsee(mt_engine *e, mt_sequence *s)
         mt_gallery_unpin(e->gallery, s->request->sights[s->pinned].medium);
 }
 
-/* Pins what is complete from part `from` on, and nothing else. Returns the first part that is not. */
+/* Pins the complete parts from `from` on and unpins all others of s. Returns the first part that is not complete. */
 static size_t pin(mt_engine *e, mt_sequence *s, size_t from)
 {
     const mt_request *r = s->request;
@@ -74,7 +74,7 @@ bool mt_engine_expects(const mt_engine *e, const mt_sequence *s)
            (s->kept.glancing || mt_medium_filling(s->request->sights[s->missing].medium));
 }
 
-/* One more part of a request for the job. False when it does not fit in. */
+/* Adds a part of a request to the job. False when the job or the gallery is full. */
 static bool add(mt_engine *e, mt_request *r, mt_sight *sight)
 {
     mt_shown *p = &e->pictures;
@@ -97,7 +97,7 @@ static bool add(mt_engine *e, mt_request *r, mt_sight *sight)
     return true;
 }
 
-/* What a blind sequence misses from the position it has reached on, as far as that is encoded together. */
+/* Adds the parts that a blind sequence lacks from its position on, as far as they fit into one job. */
 static void add_all(mt_engine *e, mt_sequence *s)
 {
     mt_request *r = s->request;
@@ -110,7 +110,7 @@ static void add_all(mt_engine *e, mt_sequence *s)
     }
 }
 
-/* Asks for what a tier has of the parts that s needs next. What is not to be had there is not asked for again. */
+/* Begins to read from the tiers the features that s needs next. Parts that no tier has are not asked for again. */
 static void call_back(mt_engine *e, mt_sequence *s)
 {
     const mt_request *r = s->request;
@@ -166,7 +166,7 @@ void mt_engine_forget(mt_engine *e, mt_request *r)
         mt_sights_release(r, e->gallery);
 }
 
-/* Whether all numbers of some rows of features are finite. */
+/* Whether all numbers of these rows of features are finite. */
 static bool sound(mt_engine *e, const uint32_t *rows, size_t count)
 {
     const mt_features *f = &e->features;

@@ -1,3 +1,4 @@
+/* Opens an encoder's checkpoint folder (encoder.h). */
 #include "engine/encoder.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* The folder of an encoder (BERT, RoBERTa, XLM-R), opened for an engine to run. */
+/* An encoder checkpoint (BERT, RoBERTa, XLM-R) opened from its folder, for engines to run. The server opens encoders
+   and passes them in mt_engine_params. */
 #ifndef MT_ENGINE_ENCODER_H
 #define MT_ENGINE_ENCODER_H
 
@@ -11,21 +12,21 @@ typedef struct mt_encoder {
     mt_bert_weights weights;
 } mt_encoder;
 
-/* Whether the folder holds one. False with a sentence where its config.json is there and the system does not let it be
-   read; what else may be wrong with it is found by who opens it. */
+/* Sets *known to whether the folder holds an encoder. False with a sentence only where its config.json exists but the
+   system does not let it be read; other faults are found by mt_encoder_open. */
 bool mt_encoder_known(const char *dir, bool *known, mt_error *err) MT_NODISCARD;
 
 /* False with a sentence; then nothing is left open. Close with mt_encoder_close, after the engine has ended. */
 bool mt_encoder_open(mt_encoder *encoder, const char *dir, mt_error *err) MT_NODISCARD;
 void mt_encoder_close(mt_encoder *encoder); /* a zeroed one is fine */
 
-/* Bytes of its weights. */
+/* Bytes of the encoder's weights. */
 uint64_t mt_encoder_weights(const mt_encoder *encoder);
 
 typedef struct mt_encoder_stats {
     uint64_t texts, tokens; /* computed so far */
-    double seconds;         /* that took */
-    size_t waiting;
+    double seconds;         /* spent computing them */
+    size_t waiting;         /* texts that wait */
 } mt_encoder_stats;
 
 #endif

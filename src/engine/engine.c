@@ -1,9 +1,11 @@
-/* The engine's thread, and the doors to it.
+/* The engine's thread, and the functions by which other threads reach it.
 
-   Owns the model, the tree and every sequence from the moment it is taken from the inbox to its last event.
-   1. Requests come in through the inbox; each of their choices has a place until it ends, which bounds them.
-   2. Events go out on this thread, between steps; nothing is locked then.
-   3. What other threads may see (stats, the list of sequences) is a copy made after each step. */
+   The thread owns the model, the prefix tree and every sequence, from the moment a request is taken from the inbox to
+   its last event.
+   1. Requests come through the inbox. Each choice has a place (places.h) until it ends, which bounds the queue.
+   2. Events are sent on this thread, between steps, while no lock is held.
+   3. What other threads may see (counters, the list of sequences, the step under way) is a copy made around each
+   step. */
 #include "engine/engine.h"
 
 #include <assert.h>
@@ -29,7 +31,7 @@ void mt_engine_params_init(mt_engine_params *params)
 
 /* ---- requests ---- */
 
-/* What no job could take must not wait for one. */
+/* Refuses a part of a picture that is too large for any job: it would wait for ever. */
 static bool cut_pictures(const mt_engine *e, mt_request *r, mt_error *err)
 {
     if (!e->tower.cursor)
@@ -62,6 +64,7 @@ static bool check_pictures(const mt_engine *e, const mt_request *r, mt_error *er
     return true;
 }
 
+/* Refuses a request that could never be computed. */
 static bool check(const mt_engine *e, const mt_request *r, mt_error *err)
 {
     const size_t vocab = e->spec->vocab;
@@ -116,7 +119,7 @@ uint64_t mt_engine_turn(const mt_engine *e)
     return atomic_load_explicit(&e->turn, memory_order_relaxed);
 }
 
-/* Not while what a request is checked against is made anew. */
+/* Fails with MT_E_BUSY while the device is opened anew. */
 bool mt_engine_submit(mt_engine *e, mt_request *r, mt_error *err)
 {
     if (pthread_rwlock_tryrdlock(&e->door))
@@ -193,7 +196,8 @@ size_t mt_engine_list(mt_engine *e, const mt_client *client, mt_engine_row *rows
 
 /* ---- the thread ---- */
 
-/* Whoever asks something else about the same picture continues behind it: the last two. */
+/* Has a recurrent state kept behind the last two pictures: later requests with the same pictures and another question
+   can continue there. */
 static void stop_behind_pictures(mt_sequence *s)
 {
     const mt_media_span *spans = s->request->spans;
@@ -206,6 +210,7 @@ static void stop_behind_pictures(mt_sequence *s)
         }
 }
 
+/* A request from the inbox becomes the engine's: its sequences are queued, or its text waits at an encoder's desk. */
 static void take(mt_engine *e, mt_request *r)
 {
     if (r->constraint && !e->masks)
@@ -237,14 +242,16 @@ static void take(mt_engine *e, mt_request *r)
         mt_histogram_count(&e->stats.wanted_tokens, r->max_tokens);
 }
 
-/* Takes what is in the inbox; waits for something where there is nothing to do. */
+/* Takes all requests from the inbox; where there is nothing to compute (idle), waits for the first. */
 static void receive(mt_engine *e, bool idle)
 {
-    const int wait = e->running_count + e->waiting_count ? 1000 : -1; /* paused ones are looked at again */
+    /* milliseconds: paused sequences are looked at again */
+    const int wait = e->running_count + e->waiting_count ? 1000 : -1;
     for (mt_request *r = mt_inbox_next(e, idle ? wait : 0); r; r = mt_inbox_next(e, 0))
         take(e, r);
 }
 
+/* Ends the cancelled sequences of a list, or all. */
 static void sweep(mt_engine *e, mt_sequence **list, const size_t *count, bool all)
 {
     for (size_t i = *count; i-- > 0;)
@@ -302,7 +309,7 @@ static void publish_cache(const mt_engine *e, mt_stats *st)
         st->shelf = mt_shelf_look(e->shelf);
 }
 
-/* Copies what others may see. */
+/* Updates the copies for other threads. */
 static void publish(mt_engine *e)
 {
     const uint64_t now = mt_clock_ns();
@@ -326,7 +333,7 @@ static void publish(mt_engine *e)
     pthread_mutex_unlock(&e->lock);
 }
 
-/* What is about to run, so that others can tell if it does not come back. */
+/* Publishes the step that is about to run, so that other threads can name its requests if the device hangs. */
 static void publish_batch(mt_engine *e)
 {
     mt_engine_batch *b = &e->batch;
@@ -344,7 +351,7 @@ static void publish_batch(mt_engine *e)
     pthread_mutex_unlock(&e->lock);
 }
 
-/* It has come back. One that took too long is named, be it that nobody saw it hang. */
+/* The step has ended. Logs it where it took longer than slow_seconds. */
 static void look_back(mt_engine *e)
 {
     pthread_mutex_lock(&e->lock);
@@ -359,8 +366,8 @@ static void look_back(mt_engine *e)
     mt_log_warn("engine.slow_step", "a step took %.1f s: %s", seconds, who);
 }
 
-/* The device has failed: everybody who waits for something of it is told so, those at the door too, and it is opened
-   anew. Who comes meanwhile, or when that fails, is turned away. */
+/* The device has failed: ends all requests with this error, those in the inbox too, and opens the device anew. Requests
+   that come meanwhile, or after that failed, are refused. */
 static void start_over(mt_engine *e, const mt_error *fault)
 {
     pthread_rwlock_wrlock(&e->door);
@@ -378,7 +385,7 @@ static void start_over(mt_engine *e, const mt_error *fault)
     pthread_rwlock_unlock(&e->door);
 }
 
-/* A device that could not be opened anew is tried again when somebody asks for something. */
+/* Where the device could not be opened anew: tries again, at most every renew_ms. */
 static void try_again(mt_engine *e)
 {
     if (!e->lost.code || mt_clock_ns() < e->renewed + (uint64_t)(e->params.renew_ms * 1e6))
@@ -388,6 +395,7 @@ static void try_again(mt_engine *e)
     pthread_rwlock_unlock(&e->door);
 }
 
+/* One step, from its run to its settling. */
 static void take_turn(mt_engine *e)
 {
     if (e->params.rota)
@@ -469,7 +477,8 @@ static void free_engine(mt_engine *e)
     mt_free(e);
 }
 
-/* Every answer has its row, a block of an image fits beside all of them, and the tower has the patches of a token. */
+/* The least rows a step must be able to have: one for each answer and beside them a picture whose positions are
+   computed together, or the patches that make one token of the tower. */
 static size_t least_rows(const mt_engine *e)
 {
     const mt_vision_spec *v = e->spec->vision;
@@ -479,7 +488,7 @@ static size_t least_rows(const mt_engine *e)
 
 static bool start(mt_engine *e, mt_error *err)
 {
-    e->inbox = mt_queue_new(e->places.all + e->text_places + 1); /* one: see inbox.c */
+    e->inbox = mt_queue_new(e->places.all + e->text_places + 1); /* one more for the wake-up, see inbox.c */
     if (!e->inbox)
         return mt_fail(err, MT_E_IO, "no file descriptor is left; raise the limit (ulimit -n)");
     allot(e);
@@ -523,6 +532,6 @@ void mt_engine_stop(mt_engine *e)
     mt_engine_halt(e);
     if (!e)
         return;
-    mt_device_enter(e->dev); /* the thread that owned it has ended */
+    mt_device_enter(e->dev); /* its owner, the engine's thread, has ended */
     free_engine(e);
 }

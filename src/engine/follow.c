@@ -1,7 +1,8 @@
-/* Owns what rank 0 has opened, under the numbers it gave. One thread; nothing else happens in the process.
+/* A rank other than 0: opens and closes checkpoints and models as rank 0 tells it, under rank 0's numbers. One thread;
+   the process does nothing else.
 
-   What can go wrong for reasons that are this machine's (a folder that is not there, memory) is answered, and rank 0
-   says it and ends or goes on. What cannot be answered ends the process, and with it the job. */
+   A failure of this machine alone (a missing folder, too little memory) is answered to rank 0, which reports it and
+   goes on or ends. A failure that cannot be answered ends the process, and with it all ranks. */
 #include "engine/follow.h"
 
 #include <string.h>
@@ -13,12 +14,14 @@
 #include "engine/opened.h"
 #include "models/relay.h"
 
+/* An open checkpoint. */
 typedef struct folder {
     struct folder *next;
     uint32_t serial;
     mt_opened o;
 } folder;
 
+/* An open model; its calls come through models/relay_follow.c. */
 typedef struct model {
     struct model *next;
     uint32_t number;
@@ -34,12 +37,14 @@ typedef struct following {
 
 /* ---- checkpoints ---- */
 
-/* The text in so many words, which ends with a zero; NULL: there is none. */
+/* The text that is packed into `count` words and ends with a zero byte; NULL where there is no such text before
+   `end`. */
 static const char *text_in(const uint32_t *words, size_t count, const uint32_t *end)
 {
     return count <= (size_t)(end - words) && memchr(words, 0, count * sizeof(*words)) ? (const char *)words : NULL;
 }
 
+/* Whether what was opened here is what rank 0 has opened. */
 static bool check(const mt_opened *o, const mt_lead_words *w, mt_error *err)
 {
     const uint64_t bytes = w->bytes[0] | (uint64_t)w->bytes[1] << 32;
@@ -145,6 +150,7 @@ static void free_model(following *f, uint32_t number)
 
 /* ---- what is told ---- */
 
+/* Answers rank 0 whether the last message could be obeyed. */
 static void answer(following *f, bool ok, mt_error *err)
 {
     if (ok)
@@ -153,6 +159,7 @@ static void answer(following *f, bool ok, mt_error *err)
     mt_error_clear(err);
 }
 
+/* Does what one message says. False where the ranks cannot go on. */
 static bool obey(following *f, const uint32_t *words, size_t count, mt_error *err)
 {
     if (count < 2)

@@ -1,13 +1,13 @@
-/* Guesses by the model's own head or by a drafter, made after a step for the next one. All that guess do so together:
-   first the first guess of each, then the second, which takes the first for granted. */
+/* Guesses by the model's drafting head or by a drafter model, made after a step for the next one. All sequences are
+   guessed for together, in rounds: the first guess of each, then the second, which assumes that the first is right. */
 #include "engine/inside.h"
 
 #include "base/clock.h"
 
-#define LEARNED 0.1 /* of what a round shows */
+#define LEARNED 0.1 /* weight of the newest round in the average time of a round */
 
-/* Guesses that are worth making: each costs a row of the next step and a part of a round of the head, and saves one of
-   `answers` its part of a step when it and all before it are right. */
+/* How many guesses for s are worth making. A guess costs a row of the next step and a part of a round of the head; it
+   saves one of `answers` sequences its part of a step, if it and all guesses before it are right. */
 static size_t depth_of(const mt_engine *e, const mt_sequence *s, size_t answers)
 {
     const double step = mt_cost_predict(&e->past.cost, answers, 0);
@@ -23,7 +23,7 @@ static size_t depth_of(const mt_engine *e, const mt_sequence *s, size_t answers)
     return depth;
 }
 
-/* Whether it goes on with one known token, after a step that it took part in. */
+/* Whether the sequence took part in the step, has not ended, and goes on with exactly one known token. */
 static bool goes_on(const mt_part *p)
 {
     return p->s && p->s->generated > 0 && p->s->seq.known - p->s->seq.done == 1;
@@ -37,7 +37,8 @@ static size_t count_answers(const mt_step *step)
     return count;
 }
 
-/* Fills guessers, the deepest first. What the client expects comes before what the head would say. */
+/* Fills step->guessers, those with the most guesses first, and returns their number. A sequence that follows what its
+   client expects needs no guesses of the head. */
 static size_t list(mt_engine *e, mt_step *step)
 {
     const size_t answers = count_answers(step);
@@ -60,14 +61,15 @@ static size_t list(mt_engine *e, mt_step *step)
     return count;
 }
 
-/* Guess number `ahead` of the first `count`. */
+/* Round `ahead` (from 0 on) for the first `count` guessers. */
 static void guess_round(mt_engine *e, mt_step *step, size_t count, size_t ahead)
 {
     mt_batch b = {
         .rows = count, .tokens = step->tokens, .positions = step->positions, .spans = count, .span = step->spans};
     for (size_t i = 0; i < count; i++) {
         const mt_sequence *s = step->guessers[i];
-        const size_t at = s->seq.done + (e->spec->drafter ? 0 : ahead); /* a drafter stays where it begins */
+        /* a drafter model keeps the position it began at */
+        const size_t at = s->seq.done + (e->spec->drafter ? 0 : ahead);
         step->tokens[i] = ahead ? s->draft.token[ahead - 1] : mt_key_token(s->seq.text.key[at]);
         step->positions[i] = mt_media_position(s->request->spans, s->request->span_count, at);
         step->spans[i] = (mt_span){.row = (uint32_t)i, .rows = 1, .position = (uint32_t)at, .memo = s->place};

@@ -1,5 +1,5 @@
-/* The engine's insides, shared by the files of this folder. Everything here is the engine thread's alone, except what
-   is said to be otherwise. */
+/* The engine's state and the functions that the files of this folder call in each other. Everything belongs to the
+   engine's thread, except the fields that struct mt_engine marks as shared. */
 #ifndef MT_ENGINE_INSIDE_H
 #define MT_ENGINE_INSIDE_H
 
@@ -15,187 +15,203 @@
 #include "engine/step.h"
 #include "engine/voices.h"
 
-#define MT_JOB_PARTS 64          /* of a job: parts of pictures, texts */
-#define MT_FEATURES_LOOKED_AT 64 /* rows of features that are checked at a time */
+#define MT_JOB_PARTS 64          /* most parts of pictures, or texts, in one job */
+#define MT_FEATURES_LOOKED_AT 64 /* rows of features whose finiteness is checked by one reading from the device */
 
 typedef struct mt_job mt_job;
 
-/* What a cursor is at, and for whom. See job.c. */
+/* A job: work on the device that the engine runs in slices between steps, for one or several requests. See job.c. */
 struct mt_job {
-    mt_cursor *cursor;
-    void (*done)(mt_engine *e, mt_job *j); /* takes what has come out, and empties the job */
-    mt_rate rate;
-    mt_candidate candidate;
-    mt_request *request[MT_JOB_PARTS]; /* whose each part is */
-    double size[MT_JOB_PARTS], whole;  /* of each part beside the others, and of all */
-    size_t count;                      /* 0: there is none */
+    mt_cursor *cursor; /* does the work */
+    /* called when the cursor is at its end: hands out the results and clears the job */
+    void (*done)(mt_engine *e, mt_job *j);
+    mt_rate rate;                      /* predicts what a slice takes */
+    mt_candidate candidate;            /* how the scheduler sees the job */
+    mt_request *request[MT_JOB_PARTS]; /* the request that each part belongs to */
+    double size[MT_JOB_PARTS], whole;  /* weight of each part among the others, and the sum of the weights */
+    size_t count;                      /* parts in the job; 0: no job is under way */
+    /* mt_clock_ns when the first part was added */
     uint64_t began;
-    double seconds, work; /* of all jobs so far */
-    double sizes;         /* of all parts of those that were done */
+    double seconds, work; /* of all slices so far: seconds, and multiplications */
+    double sizes;         /* the sum of the weights of all finished parts */
 };
 
-/* What stands in the job of the tower, part by part. */
+/* The parts of pictures in the vision tower's job: element i of each array belongs to part i. */
 typedef struct mt_shown {
     mt_sight *sight[MT_JOB_PARTS];
     const mt_picture *picture[MT_JOB_PARTS];
-    const uint32_t *to[MT_JOB_PARTS];  /* rows of features */
-    mt_request *unsound[MT_JOB_PARTS]; /* of a job that has ended: who brought what has no finite features */
+    const uint32_t *to[MT_JOB_PARTS];  /* numbers of the rows of mt_features where the part's features go */
+    mt_request *unsound[MT_JOB_PARTS]; /* after a job: requests whose picture gave features that are not finite */
     size_t unsound_count;
 } mt_shown;
 
-/* An encoder, and the texts that wait for it. See texts.c. */
+/* An encoder, with the texts that wait for it and its job. See texts.c. */
 typedef struct mt_desk {
-    mt_job job; /* the first member */
+    mt_job job; /* must be the first member: the job's callback casts it to mt_desk */
     const mt_encoder *encoder;
     mt_bert *bert;
-    size_t rows; /* of a job */
+    size_t rows; /* most rows of a job */
+    /* bounds the texts that wait or are in the job */
     mt_places places;
     mt_request **waiting;
     size_t waiting_count;
-    mt_encoder_stats stats; /* under the engine's lock */
+    mt_encoder_stats stats; /* protected by mt_engine.lock */
 } mt_desk;
 
-/* Features of pictures on the device, and what looking at some of them needs. */
+/* Features of pictures, kept on the device, and the objects with which some of them are read back to be checked. */
 typedef struct mt_features {
-    size_t count;     /* rows */
-    mt_tensor *rows;  /* the gallery knows whose */
-    mt_tensor *some;  /* copies of a few */
-    mt_tensor *sound; /* whether each of these is finite */
-    mt_index *which;
-    mt_reading *reading;
+    size_t count;        /* rows */
+    mt_tensor *rows;     /* [count]; the gallery knows which picture each row belongs to */
+    mt_tensor *some;     /* [MT_FEATURES_LOOKED_AT]: copies of the rows that are being checked */
+    mt_tensor *sound;    /* for each row of `some`: whether all its numbers are finite */
+    mt_index *which;     /* the rows that are copied to `some` */
+    mt_reading *reading; /* reads `sound` */
 } mt_features;
 
 struct mt_engine {
     mt_device *dev;
-    mt_opened *opened; /* what is loaded; the caller's */
+    mt_opened *opened; /* the checkpoint that is loaded; owned by the caller */
     const mt_model_spec *spec;
     const mt_tokenizer *tokenizer;
     mt_engine_params params;
-    size_t context;  /* most positions of a sequence */
-    mt_model *model; /* NULL: there are encoders only */
-    size_t memos;    /* sequences with a recurrent state that may guess */
-    mt_tree *tree;
-    mt_shelf *shelf;     /* NULL: there is no other memory than the device's */
-    mt_keep *keep;       /* NULL: what is computed lives in the device's memory only */
-    mt_vision *vision;   /* the model's tower */
-    mt_tower tower;      /* this, or a test's; its cursor is NULL where the model takes no pictures */
-    mt_gallery *gallery; /* likewise */
-    mt_set *set;         /* what the engine has on the device besides the model */
+    size_t context;  /* most positions of a sequence, prompt and answer */
+    mt_model *model; /* NULL where the engine runs encoders only */
+    size_t memos;    /* how many running sequences have room for guesses beside their recurrent state */
+    mt_tree *tree;   /* the prefix cache */
+    /* a cache tier in the host's memory; NULL where the device's memory is the host's, or none was wanted */
+    mt_shelf *shelf;
+    mt_keep *keep;     /* moves cache entries to tiers and back; NULL where there is no tier */
+    mt_vision *vision; /* the model's vision tower; NULL: it has none */
+    /* how the engine runs the tower, or a test's substitute; its cursor is NULL where the model takes no pictures */
+    mt_tower tower;
+    mt_gallery *gallery; /* which picture each row of `features` belongs to; NULL where the model takes no pictures */
+    mt_set *set;         /* device objects of the engine besides the model's */
     mt_features features;
     mt_shown pictures;
-    mt_job job;                     /* of the tower */
-    mt_desk *desks;                 /* of the encoders */
-    size_t desk_count, text_places; /* of all desks */
-    mt_job **jobs;                  /* all of them, the tower's first */
+    mt_job job;                     /* of the vision tower */
+    mt_desk *desks;                 /* one for each encoder */
+    size_t desk_count, text_places; /* text_places: places of all desks together */
+    mt_job **jobs;                  /* every job there is, the tower's first */
     size_t job_count;
-    mt_past past;
-    mt_step step; /* the one that is being planned or run */
+    mt_past past; /* what was learned from earlier steps */
+    mt_step step; /* the step that is being planned, run or settled */
     mt_clients clients;
 
-    mt_sequence **running, **waiting; /* waiting: by arrival */
+    mt_sequence **running, **waiting; /* `waiting` is ordered by priority and arrival */
     size_t running_count, waiting_count;
     mt_stats stats;
-    mt_voices *voices;   /* has a lock of its own */
-    mt_rota_place place; /* where it shares the device */
+    mt_voices *voices;   /* the dashboard's recorder; locks itself */
+    mt_rota_place place; /* this engine's place in params.rota, where several engines share the device */
 
-    mt_masks *masks; /* NULL until an answer is constrained */
+    mt_masks *masks; /* token masks of constraints; NULL until a request has a constraint */
 
-    /* other threads' doors */
+    /* shared with other threads */
     pthread_t thread;
-    bool halted; /* the thread has ended */
-    mt_queue *inbox;
-    mt_places places;
-    atomic_bool stopping;
-    atomic_bool poked; /* a poke is in the inbox */
-    atomic_uint_fast64_t order_next;
-    atomic_uint_fast64_t turn; /* when it began; 0: there is none. Relaxed: nothing else is read by it */
-    pthread_rwlock_t door;     /* who submits reads what is loaded; taken for writing while that is made anew */
-    mt_error lost;             /* under it: why there is nothing loaded. MT_OK: there is */
-    bool measured;
-    uint64_t own;         /* memory that is neither weights nor cache, as it was at the start */
-    uint64_t renewed;     /* when that was tried last */
-    pthread_mutex_t lock; /* over what follows */
-    mt_stats shown;
-    mt_engine_row *rows;
+    bool halted;                     /* the thread has been joined */
+    mt_queue *inbox;                 /* submitted requests */
+    mt_places places;                /* places of the model's choices */
+    atomic_bool stopping;            /* mt_engine_halt was called */
+    atomic_bool poked;               /* a wake-up is in the inbox (inbox.c) */
+    atomic_uint_fast64_t order_next; /* the `order` of the next request */
+    /* mt_clock_ns when the current turn of the thread's loop began; 0: the thread waits. Relaxed: no other
+       data depends on it */
+    atomic_uint_fast64_t turn;
+    pthread_rwlock_t door; /* read-locked by mt_engine_submit, write-locked while the device is opened anew */
+    mt_error lost;         /* under `door`: why nothing is loaded; code MT_OK: all is loaded */
+    bool measured;         /* `own` has been measured */
+    uint64_t own;     /* bytes of this process that are neither weights nor cache, measured when the engine started */
+    uint64_t renewed; /* mt_clock_ns when the device was last opened anew */
+    pthread_mutex_t lock; /* protects the fields below, and mt_desk.stats */
+    mt_stats shown;       /* a copy of `stats` for other threads */
+    mt_engine_row *rows;  /* a list of all sequences for other threads */
     size_t row_count;
-    mt_engine_batch batch; /* with room for all that may run */
+    mt_engine_batch batch; /* the step under way, for other threads; part has room for all that may run */
 };
 
-/* The request that came next, NULL where there is none; waits for one or for a poke so many milliseconds, and for ever
-   where that is less than 0. */
+/* The next submitted request, or NULL. Waits up to `wait` milliseconds for a request or a poke; below 0: without a
+   limit. */
 mt_request *mt_inbox_next(mt_engine *e, int wait);
 
-/* Puts everything on the device, with room for the steps to come; takes it away, as far as it is there. See load.c. */
+/* Puts encoders, tower, model and cache on the device, sized for the largest step; and takes them off again, also after
+   loading failed halfway. See load.c. */
 bool mt_engine_load(mt_engine *e, mt_error *err) MT_NODISCARD;
 void mt_engine_unload(mt_engine *e);
 
-/* Opens the device anew and loads; where that fails, `lost` says why. Nobody runs or waits, and the door is shut. */
+/* Opens the device anew and loads; where that fails, e->lost says why. Call with no sequence running or waiting and
+   e->door write-locked. */
 void mt_engine_renew(mt_engine *e);
 
-/* Poisons all that is free, and from now on what becomes free. */
+/* Debugging: fills free pages and states with NaN, now and whenever one becomes free. See canary.c. */
 void mt_engine_canary(mt_engine *e);
 
-/* Chooses what the step does and gives it pages: fills its parts. False when there is nothing to do. */
+/* Chooses which sequences have how many rows in the step, and gives them pages: fills step->part. False when there is
+   nothing to compute. */
 bool mt_engine_plan(mt_engine *e, mt_step *step);
 
-/* Shares the memory there is among cache, states and features, and has the device hold them. weights: bytes of those
-   that are mapped, the encoders' among them. See memory.c. */
+/* Divides the memory among cache, recurrent states and features, and has the device allocate them. weights: bytes of
+   all mapped weights, the encoders' included. See memory.c. */
 bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err) MT_NODISCARD;
 
-/* Has the model's head guess what follows, for the next step. */
+/* Has the model's drafting head, or the drafter, guess tokens for the next step. See guess.c. */
 void mt_engine_guess(mt_engine *e, mt_step *step);
 
-/* Gives jobs their slices, has the device compute the step and choose tokens, and learns what that took. */
+/* Runs the slices of jobs, then the model over the step's rows; has tokens chosen; learns what the step took. */
 void mt_engine_run(mt_engine *e, mt_step *step);
 
-/* Hands out the tokens, and has the head guess. */
+/* Sends the step's tokens to their requests, ends sequences that are complete, then calls mt_engine_guess. */
 void mt_engine_settle(mt_engine *e, mt_step *step);
 
 /* ---- jobs: job.c ---- */
 
 void mt_job_init(mt_job *job, mt_cursor *cursor, void (*done)(mt_engine *e, mt_job *j));
 
-/* One part more, the first of which begins it; the cursor is started afterwards. size: beside other parts' */
+/* Adds a part; the first one begins the job. The caller starts the cursor afterwards. size: the weight of the part
+   among the others, by which the job's time is charged to clients. */
 void mt_job_add(mt_job *job, mt_request *request, double size);
 
-void mt_job_clear(mt_job *job); /* it is over */
+void mt_job_clear(mt_job *job); /* after the last slice, or to give the job up */
 
-/* What the scheduler is to give it; first: of the requests that wait for it, NULL: the one that began it. */
+/* Fills the job's candidate for the scheduler and returns it. first: the request whose priority and arrival the job
+   has; NULL: the request of its first part. */
 mt_candidate *mt_job_offer(mt_job *job, const mt_request *first, uint64_t now);
 
-static inline bool mt_job_planned(const mt_job *job) /* the scheduler gave it something */
+static inline bool mt_job_planned(const mt_job *job) /* whether the scheduler gave it a slice of this step */
 {
     return job->count > 0 && job->candidate.worked > 0;
 }
 
-/* A slice of each: what the scheduler gave. */
+/* Runs the slice that the scheduler gave to each job. */
 void mt_jobs_run(mt_engine *e);
 
 /* ---- encoders: texts.c ---- */
 
+/* Makes and frees the desks. */
 void mt_texts_open(mt_engine *e);
 void mt_texts_close(mt_engine *e);
 
-/* Puts encoders on the device, and takes them away again. */
+/* Puts the encoders on the device, and takes them off again. */
 bool mt_texts_load(mt_engine *e, mt_error *err) MT_NODISCARD;
 void mt_texts_unload(mt_engine *e);
 
-/* Ends all texts that wait or are worked on. */
+/* Ends all texts that wait or are in a job. */
 void mt_texts_end(mt_engine *e, mt_finish finish, const mt_error *err);
 
-/* Ends those that are cancelled, or all when it is stopping; then each desk where texts wait has a job. */
+/* Ends the texts that are cancelled, or all where `stopping`; then begins a job at each desk where texts wait and none
+   is under way. */
 void mt_texts_advance(mt_engine *e, bool stopping);
 
 /* ---- lists: roster.c ---- */
 
 /* Puts a sequence into the queue, by priority and arrival. */
 void mt_engine_queue(mt_engine *e, mt_sequence *s);
-void mt_engine_leave(mt_sequence **list, size_t *count, const mt_sequence *s); /* takes it out of a list it is in */
+/* removes s from a list that contains it */
+void mt_engine_leave(mt_sequence **list, size_t *count, const mt_sequence *s);
 
-/* Tells that a sequence begins: what of its prompt is cached is known. Once. */
+/* Sends BEGUN for a sequence, once, as soon as it is known how much of its prompt was cached. */
 void mt_engine_announce(mt_engine *e, mt_sequence *s);
 
-/* Back to the queue, where its arrival puts it. What it has computed stays in the tree as long as there is room. */
+/* Puts a running sequence back into the queue, at the place its arrival gives it. What it has computed stays in the
+   prefix tree as long as there is room. */
 void mt_engine_preempt(mt_engine *e, mt_sequence *s);
 
 /* Ends a sequence that waits or runs. */
@@ -203,42 +219,46 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
 
 /* ---- seats: turns.c ---- */
 
-/* Says how many of the free seats each client may take. Where there is none, who would make way for the client whose
-   turn it is, which has one place then; NULL: nobody. */
+/* Sets how many of the free seats each client may take (mt_guest.places). Where no seat is free, returns the sequence
+   that should leave its seat to the client whose turn it is, which may take one seat then; NULL: nobody should. */
 mt_sequence *mt_engine_share_seats(mt_engine *e, uint64_t now);
 
-/* Who makes way when the pool is dry: the youngest of the lowest priority of the client with the most seats. */
+/* The sequence that goes back to the queue when no page is free: the youngest of the lowest priority, of the client
+   with the most seats. */
 mt_sequence *mt_engine_victim(const mt_engine *e);
 
-/* Who makes way for one that has a seat but lacks so many pages, because its client has fewer seats; NULL: nobody, or
-   all of them together would not do. */
+/* The sequence that goes back to the queue because `to`, which has a seat, lacks `pages` pages and its client has fewer
+   seats; NULL: there is none, or all of them together would not free enough. */
 mt_sequence *mt_engine_yields_pages(const mt_engine *e, const mt_sequence *to, size_t pages);
 
 /* ---- pictures: encode.c ---- */
 
-/* Positions of s from `done` on that can be computed with the pictures there are; 0: it is blind. */
+/* How many positions of s, from `done` on, can be computed with the features that exist; 0: s is blind, it needs
+   features before it can go on. */
 size_t mt_engine_sees(mt_engine *e, mt_sequence *s, size_t done, bool running);
 
-/* Whether the job encodes what s is blind for. */
+/* Whether the tower's job encodes the part of a picture that s is blind for. */
 bool mt_engine_awaits(const mt_engine *e, const mt_sequence *s);
 
-/* Whether features that s is blind for are on their way from a tier. */
+/* Whether the features that s is blind for are being read from a tier. */
 bool mt_engine_expects(const mt_engine *e, const mt_sequence *s);
 
-/* Has what a tier has of the parts that others are blind for come back; features that nobody has pinned may go. */
+/* Begins to read from the tiers what they have of the features that sequences are blind for. May evict features that no
+   sequence has pinned. */
 void mt_engine_call_back(mt_engine *e);
 
-/* Starts a job for the viewer and others, where there is room for it; features that nobody has pinned may go. */
+/* Starts a job of the tower for `viewer`, and small pictures of others with it, where there is room for the features.
+   May evict features that no sequence has pinned. */
 void mt_engine_encode_begin(mt_engine *e, mt_sequence *viewer);
 
-/* The job is done: its features serve everybody. Who brought pictures whose features are not finite stands in
-   pictures.unsound. */
+/* The tower's job is done: its features become usable. Requests whose features are not finite are listed in
+   e->pictures.unsound. */
 void mt_engine_encoded(mt_engine *e, mt_job *job);
 
-/* s needs no features any more, or not now. */
+/* Unpins the features that s holds: it has ended or goes back to the queue. */
 void mt_engine_unsee(mt_engine *e, mt_sequence *s);
 
-/* A request goes. */
+/* A request ends: its parts leave the gallery, and a job that reads its pictures is given up. */
 void mt_engine_forget(mt_engine *e, mt_request *r);
 
 #endif

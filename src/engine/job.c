@@ -1,6 +1,6 @@
-/* Jobs: work of a cursor for some requests, which is done in slices between the rows of steps. A job has a candidate of
-   its own, so the scheduler gives it time as it gives it to prompts, and what it takes is charged to the clients whose
-   requests it is for. The tower has one job at a time, and each encoder. */
+/* Jobs: work of a cursor for some requests, done in slices between steps. A job is a candidate of the scheduler, like
+   the rows of a prompt, and its time is charged to the clients whose requests it works for. There is one job of the
+   tower at a time, and one of each encoder. */
 #include <assert.h>
 
 #include "base/clock.h"
@@ -43,8 +43,7 @@ mt_candidate *mt_job_offer(mt_job *j, const mt_request *first, uint64_t now)
     return &j->candidate;
 }
 
-/* A slice of the whole job, for all whose parts are in it. Texts and parts of pictures are counted when they are
-   done. */
+/* Records a slice with the voices of all requests in the job. Parts are counted in the slice that completes the job. */
 static void record(mt_engine *e, const mt_job *j, uint64_t begin, uint64_t end)
 {
     const bool done = mt_cursor_left(j->cursor) <= 0;
@@ -58,7 +57,7 @@ static void record(mt_engine *e, const mt_job *j, uint64_t begin, uint64_t end)
         if (r->encoder)
             mt_voices_play(e->voices, r->voice, &slice);
         for (uint32_t c = 0; !r->encoder && c < r->choices; c++)
-            if (r->sequences[c].voice) /* it has not ended */
+            if (r->sequences[c].voice) /* the choice has not ended */
                 mt_voices_play(e->voices, r->sequences[c].voice, &slice);
     }
 }

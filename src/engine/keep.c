@@ -1,13 +1,14 @@
-/* Pages, states and features on their way to a tier and back. Belongs to the engine's thread, but for errands: these
-   are run by a thread of their own (keep_errand.c).
+/* Cache tiers seen from the engine: pages, recurrent states and features of pictures are stored in tiers and read back.
+   Belongs to the engine's thread; transfers (errands) are performed by threads of their own (keep_errand.c).
 
-   1. A key is a digest of all that the bytes depend on: the weights, the device's fingerprint (R12), the shape of
-      pages, the salt, and every token and picture up to the end of the page or state, or the picture. So it is the same
-      in every process, and what is found under it is what would be computed (keep_key.c).
-   2. What is computed is stored once (keep_store.c). While its bytes are read, pages, slots and features are held as a
-      sequence holds them, so nothing is copied on a device whose memory is the host's.
-   3. What comes back is as if it had been computed (keep_fetch.c, keep_view.c).
-   4. Nothing here can fail a request. What does not come back is computed. */
+   1. A key is a digest of all that the bytes depend on: weights, the device's fingerprint (rule R12 of
+      docs/numerics.md), the shape of pages, the salt, and every token and picture up to the end of the page or state;
+      of features, the picture. So keys are the same in every process, and a record under a key is what would be
+      computed (keep_key.c).
+   2. Each page, state and picture is stored once (keep_store.c). While its bytes are read, its memory is held as by a
+      sequence; so nothing is copied on a device whose memory is the host's.
+   3. What was read back is used as if it had been computed (keep_fetch.c, keep_view.c).
+   4. No failure here fails a request: what cannot be read back is computed. */
 #include "engine/keep.h"
 
 #include <string.h>
@@ -18,11 +19,12 @@
 #include "engine/keep_inside.h"
 #include "media/digest.h"
 
-#define FINISH_NS UINT64_C(5000000000) /* that the end waits for what is yet to be stored */
+#define FINISH_NS UINT64_C(5000000000) /* how long mt_keep_free waits until the backlog is stored */
 
 /* ---- between steps ---- */
 
-/* Takes what has come back, and what the device has taken of it. Who must go back to the queue; NULL: nobody. */
+/* Handles all errands that have come and all transfers that the device has finished. Returns a sequence that must go
+   back to the queue; NULL: none. */
 static mt_sequence *take_all(mt_engine *e)
 {
     mt_keep *k = e->keep;
@@ -34,7 +36,7 @@ static mt_sequence *take_all(mt_engine *e)
     for (mt_errand *x; (x = mt_errand_first(k, MT_ERRAND_DONE));) {
         mt_sequence *s = x->s;
         if (x->asked && mt_keep_heard(e, x))
-            (void)mt_keep_begin(e, s); /* once more, with what is known now */
+            (void)mt_keep_begin(e, s); /* looks again, now that the depot's answer is known */
         else if (x->kind == MT_KEEP_NOTHING)
             continue;
         else if (x->view)
@@ -87,7 +89,7 @@ void mt_keep_leave(mt_engine *e, mt_sequence *s)
 {
     if (!e->keep)
         return;
-    const bool waited = mt_kept_waits(&s->kept); /* be it that nothing has come yet */
+    const bool waited = mt_kept_waits(&s->kept); /* even if nothing has come yet */
     mt_keep_end_fetch(e, s);
     if (waited || s->seq.done == 0)
         return;
@@ -113,7 +115,7 @@ static size_t feature_bytes(const mt_engine *e)
     return e->tower.cursor ? MT_KEEP_ROWS * e->tower.width * sizeof(float) : 0;
 }
 
-/* Room of an errand: for copies of what is stored; for what comes back. */
+/* Bytes of memory of errand number `number`: copies of what is stored, or what is fetched. */
 static size_t room_bytes(const mt_engine *e, size_t number)
 {
     size_t pages = 0;
@@ -129,7 +131,7 @@ static size_t room_bytes(const mt_engine *e, size_t number)
 uint64_t mt_keep_bytes(const mt_engine *e)
 {
     const bool apart = mt_device_apart(e->dev);
-    uint64_t bytes = 0, read = state_bytes(e) + feature_bytes(e); /* as copies */
+    uint64_t bytes = 0, read = state_bytes(e) + feature_bytes(e); /* copies on the host */
     for (size_t g = 0; g < e->spec->group_count; g++)
         read += page_bytes(e, g);
     for (size_t i = 0; i < MT_KEEP_ERRANDS; i++)
@@ -218,7 +220,7 @@ mt_keep *mt_keep_new(mt_engine *e, const mt_tiers *tiers, const uint8_t identity
     return NULL;
 }
 
-/* An orderly end stores what waits, as far as that is quick; not in memory, which goes too. */
+/* Stores the backlog before the end, for at most FINISH_NS. Not where the only tier is memory of this process. */
 static void finish_backlog(mt_keep *k)
 {
     const struct timespec moment = {.tv_nsec = 200000};

@@ -1,12 +1,13 @@
-/* What a store on the network has is asked for when somebody could use it, all of it at once: keys of pages and states
-   of a prompt, or of features of its pictures, as far as they are nowhere nearer. Who asks waits for the answer, which
-   is a round trip; nobody else does. Where all who may ask are under way, one goes on without. */
+/* Asks the depot what it has for a prompt, in one message: keys of pages and states, or of features of its pictures,
+   that no nearer tier has. The sequence that asks waits for the answer, about one round trip; no other does. Where all
+   errands that ask are in use, the sequence goes on without asking. */
 #include <string.h>
 
 #include "engine/keep_inside.h"
 
-#define RATE_WEIGHT 0.125 /* of the newest answer in what one is expected to take */
-#define DOUBT 0.97        /* of that is left each time when it is too long: it is tried again in the end */
+#define RATE_WEIGHT 0.125 /* weight of the newest answer in the expected time of an answer */
+/* an expected time that is too long is multiplied by this each time, so that it is tried again in the end */
+#define DOUBT 0.97
 
 static mt_errand *free_ask(mt_keep *k)
 {
@@ -15,6 +16,7 @@ static mt_errand *free_ask(mt_keep *k)
                : NULL;
 }
 
+/* Adds a key to the question, unless a nearer tier has it. */
 static void add(const mt_keep *k, mt_errand *x, const uint8_t key[MT_TIER_KEY])
 {
     if (x->asked < MT_DEPOT_ASKED && mt_tiers_find(&k->tiers, key) == MT_TIER_COUNT)
@@ -30,7 +32,7 @@ static void add_state(const mt_keep *k, mt_errand *x, mt_sequence *s, size_t pos
     add(k, x, key);
 }
 
-/* Nothing is asked where everything is known. */
+/* Sends the question; false where no key is left to ask for. */
 static bool ask(mt_keep *k, mt_errand *x, mt_sequence *s, bool features)
 {
     if (x->asked == 0)
@@ -45,7 +47,7 @@ static bool ask(mt_keep *k, mt_errand *x, mt_sequence *s, bool features)
     return true;
 }
 
-/* Whether the answer comes sooner than so many rows are computed. */
+/* Whether the answer is expected sooner than `rows` rows are computed. */
 static bool is_worth_it(mt_engine *e, size_t rows)
 {
     mt_keep *k = e->keep;
@@ -98,7 +100,7 @@ bool mt_keep_ask_features(mt_engine *e, mt_sequence *s)
     return ask(k, x, s, true);
 }
 
-/* Features are looked for when somebody plans. */
+/* An answer about features needs nothing more: planning looks for them. */
 bool mt_keep_heard(mt_engine *e, mt_errand *x)
 {
     mt_sequence *s = x->s;

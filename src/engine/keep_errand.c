@@ -1,11 +1,12 @@
-/* The threads that run errands, in the order in which they were given, those that bring something back first. One is
-   for what is near; where there is a store on the network, another waits for that, several records at a time. */
+/* The threads that perform errands, in the order in which they were given, but those that fetch before those that
+   store. One thread is for shelf and disk; where there is a depot, a second one waits for the network, several records
+   at a time. */
 #include <string.h>
 
 #include "base/clock.h"
 #include "engine/keep_inside.h"
 
-/* The first that was given, of those that bring something back if there is one; under the lock. */
+/* Call with the lock held. The errand that was given first; those that fetch come before those that store. */
 static mt_errand *next_errand(mt_keep *k, bool far)
 {
     mt_errand *best = NULL;
@@ -18,7 +19,7 @@ static mt_errand *next_errand(mt_keep *k, bool far)
     return best;
 }
 
-/* Runs one, or several of what is far; the lock is not held. */
+/* Performs one errand, or several of the depot's together; called without the lock. */
 static void go(mt_keep *k, mt_errand *const some[], size_t count)
 {
     mt_depot_want want[MT_KEEP_ERRANDS];
@@ -39,7 +40,7 @@ static void go(mt_keep *k, mt_errand *const some[], size_t count)
         some[i]->ok = want[i].ok;
 }
 
-/* Takes those that are to be run together; under the lock. */
+/* Call with the lock held. Picks the errands that are performed together, and marks them as under way. */
 static size_t take(mt_keep *k, bool far, mt_errand *some[])
 {
     size_t count = 0;
@@ -135,14 +136,15 @@ mt_errand *mt_errand_free(mt_keep *k, size_t first, size_t count)
     return NULL;
 }
 
-/* All are looked at at once: else two might end between two looks, and the second be seen without the first. */
+/* Looks at all under one lock: otherwise two could end between two looks, and the later be seen before the earlier. */
 mt_errand *mt_errand_first(mt_keep *k, mt_errand_state state)
 {
     mt_errand *first = NULL;
     pthread_mutex_lock(&k->lock);
     for (size_t i = MT_KEEP_STORES; i < MT_KEEP_ERRANDS; i++) {
         mt_errand *x = &k->errand[i];
-        const bool waits = x->kind == MT_KEEP_STATE && x->s && x->s->kept.brought; /* for its pages */
+        /* the state waits until its pages have come */
+        const bool waits = x->kind == MT_KEEP_STATE && x->s && x->s->kept.brought;
         if (x->state == state && !(state == MT_ERRAND_DONE && waits) && (!first || x->order < first->order))
             first = x;
     }
@@ -181,7 +183,7 @@ void mt_errand_set(mt_keep *k, mt_errand *x, mt_errand_state state)
 void mt_errand_end(mt_engine *e, mt_errand *x)
 {
     if (x->sending)
-        mt_sending_wait(e->dev, x->sending); /* its pages may become somebody else's */
+        mt_sending_wait(e->dev, x->sending); /* pages that the device still writes must not become another sequence's */
     mt_held_release(e, &x->held);
     x->s = NULL;
     x->view = NULL;

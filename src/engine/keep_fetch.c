@@ -1,15 +1,17 @@
-/* Pages and states on their way back. What comes becomes part of a running sequence, page by page, as if it had been
-   computed: so the tree learns of it, and others share it. The sequence has no rows meanwhile; nobody else waits. */
+/* Reads pages and recurrent states back from tiers. Each page becomes part of a running sequence as if it had been
+   computed: so the prefix tree learns of it, and others share it. The sequence has no rows meanwhile; nobody else
+   waits. */
 #include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "engine/keep_inside.h"
 
-#define LEAST_GAIN 64     /* positions that a fetch has to save */
-#define MOST_LOSSES 3     /* after which a sequence computes what is left */
-#define RATE_WEIGHT 0.125 /* of the newest errand in what a byte is expected to take */
-#define DOUBT 0.97        /* of that is left each time when it is too long: it is tried again in the end */
+#define LEAST_GAIN 64     /* least positions that reading back must save */
+#define MOST_LOSSES 3     /* after more losses than this a sequence computes what is left */
+#define RATE_WEIGHT 0.125 /* weight of the newest errand in the expected seconds of a byte */
+/* an expected time that is too long is multiplied by this each time, so that it is tried again in the end */
+#define DOUBT 0.97
 
 /* ---- what it takes ---- */
 
@@ -26,7 +28,7 @@ bool mt_keep_is_quicker(mt_keep *k, double back, double anew)
     return quicker;
 }
 
-/* What is lost is no measure. */
+/* An errand that brought nothing is not measured. */
 void mt_keep_learn(mt_keep *k, const mt_errand *x)
 {
     size_t bytes = 0;
@@ -41,7 +43,7 @@ void mt_keep_learn(mt_keep *k, const mt_errand *x)
 
 /* ---- what there is ---- */
 
-/* Where pages end that are there from `at` on. */
+/* The end of the run of pages, from page `at` on, that tiers have; at most `most`. */
 static size_t pages_there(mt_keep *k, mt_sequence *s, size_t at, size_t most)
 {
     size_t end = at;
@@ -51,6 +53,7 @@ static size_t pages_there(mt_keep *k, mt_sequence *s, size_t at, size_t most)
     return end;
 }
 
+/* `position` where it is better than `best`, at most `most`, and a tier has its state; else `best`. */
 static size_t better_state(mt_keep *k, mt_sequence *s, size_t position, size_t best, size_t most)
 {
     uint8_t key[32];
@@ -60,8 +63,8 @@ static size_t better_state(mt_keep *k, mt_sequence *s, size_t position, size_t b
     return mt_tiers_find(&k->tiers, key) < MT_TIER_COUNT ? position : best;
 }
 
-/* The last position up to `most` whose state the tier has: ends of pages, turns, and what this prompt's own states
-   would be. 0 where there is none behind what s has. */
+/* The last position up to `most` whose state a tier has, among those where states are kept: ends of pages, beginnings
+   of turns, and the places where this prompt's own states would be kept. 0: none that saves LEAST_GAIN positions. */
 static size_t find_state(mt_keep *k, mt_sequence *s, size_t most)
 {
     const size_t least = s->seq.done + LEAST_GAIN;
@@ -75,7 +78,7 @@ static size_t find_state(mt_keep *k, mt_sequence *s, size_t most)
     return best > least ? best : 0;
 }
 
-/* Whether pages [first, end), and the state after `state` positions, come back sooner than they are computed. */
+/* Whether reading pages [first, end), and the state after `state` positions, is quicker than computing them. */
 static bool is_quicker(mt_engine *e, mt_sequence *s, size_t first, size_t end, size_t state)
 {
     mt_keep *k = e->keep;
@@ -103,7 +106,7 @@ bool mt_keep_begin(mt_engine *e, mt_sequence *s)
     size_t most = s->seq.known - 1, end = pages_there(k, s, first, most / MT_PAGE_TOKENS), state = 0;
     if (k->state_bytes) {
         if (most >= (end + 1) * MT_PAGE_TOKENS)
-            most = (end + 1) * MT_PAGE_TOKENS - 1; /* a state may stand in a page of which the beginning is there */
+            most = (end + 1) * MT_PAGE_TOKENS - 1; /* a state's record has the beginning of the page that it ends in */
         state = find_state(k, s, most);
         end = state / MT_PAGE_TOKENS;
     }
@@ -115,13 +118,13 @@ bool mt_keep_begin(mt_engine *e, mt_sequence *s)
     s->kept.state = state;
     s->kept.asked = s->kept.brought = false;
     if (state)
-        mt_seq_drop_state(&s->seq); /* which is not that of the pages to come */
+        mt_seq_drop_state(&s->seq); /* its present state does not belong to the pages to come */
     return true;
 }
 
 /* ---- asking ---- */
 
-/* Room for what comes back: the state first, where there is one, then each page. */
+/* Starts the errand for the state, or for the next page. False where no errand is free. */
 static bool fetch_one(mt_engine *e, mt_sequence *s, bool state)
 {
     mt_keep *k = e->keep;
@@ -181,7 +184,8 @@ void mt_keep_end_fetch(mt_engine *e, mt_sequence *s)
 
 /* ---- taking ---- */
 
-/* It has not come. What was before it stays; but where there is a state, that is of no use without the rest. */
+/* What was expected did not come. Pages before it stay; but where a state was to come, they are of no use without it,
+   and the sequence goes back to the queue (true). */
 static bool lose(mt_engine *e, mt_sequence *s)
 {
     const bool state = s->kept.state;
@@ -193,15 +197,15 @@ static bool lose(mt_engine *e, mt_sequence *s)
 
 static void note(mt_engine *e, mt_sequence *s, size_t positions)
 {
-    if (s->generated > 0) /* it had computed them before */
+    if (s->generated > 0) /* it had computed them itself before */
         return;
     s->cached += positions;
     e->stats.cached_tokens += positions;
     mt_voices_cached(e->voices, s->voice, positions, mt_clock_ns());
 }
 
-/* Has the device take positions up to `end`, at most the rest of one page, from byte `at` of what has come on. False
-   when there is no page for them. */
+/* Has the device copy positions up to `end`, all of one page, from byte `at` of what has come. False when no page is
+   free. */
 static bool send_page(mt_engine *e, mt_sequence *s, size_t end, mt_sending *sending, size_t at)
 {
     const size_t page = (end - 1) / MT_PAGE_TOKENS;
@@ -212,7 +216,7 @@ static bool send_page(mt_engine *e, mt_sequence *s, size_t end, mt_sending *send
     return true;
 }
 
-/* The device has taken them. */
+/* The device has copied them: they count as computed. */
 static void put(mt_engine *e, mt_sequence *s, size_t end)
 {
     const size_t before = s->seq.done;
@@ -220,7 +224,7 @@ static void put(mt_engine *e, mt_sequence *s, size_t end)
     note(e, s, end - before);
 }
 
-/* The same of a state, with the beginning of a page that it stands in. */
+/* Has the device copy a state, and the beginning of the page that it ends in. False when there is no room. */
 static bool send_state(mt_engine *e, mt_sequence *s, mt_errand *x)
 {
     if (x->at % MT_PAGE_TOKENS && !send_page(e, s, x->at, x->sending, e->keep->state_bytes))
@@ -237,18 +241,18 @@ static void put_state(mt_engine *e, mt_sequence *s, mt_errand *x)
     if (x->at % MT_PAGE_TOKENS)
         put(e, s, x->at);
     mt_seq_restored_state(&s->seq, x->held.slot);
-    x->held.slot = MT_NO_PAGE; /* the sequence's now */
+    x->held.slot = MT_NO_PAGE; /* it belongs to the sequence now */
     e->keep->stats.restored_states++;
 }
 
-/* Goes on when the device has taken it; that may be at once. */
+/* Waits for the device's copy, without blocking; where it is done already, goes on at once. */
 static bool await(mt_engine *e, mt_errand *x)
 {
     mt_errand_set(e->keep, x, MT_ERRAND_SENDING);
     return !mt_sending_gone(e->dev, x->sending) || mt_keep_received(e, x);
 }
 
-/* All pages are there; the state's errand is the one that is left. */
+/* All pages have come: the state, which was kept until now, is copied to the device. */
 static bool finish(mt_engine *e, mt_sequence *s)
 {
     for (size_t i = MT_KEEP_STORES + MT_KEEP_FETCHES; i < MT_KEEP_ASK_FIRST && s->kept.state; i++) {

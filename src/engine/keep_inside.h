@@ -1,4 +1,5 @@
-/* What keep.c and the files beside it share: errands between the engine's thread and another one. */
+/* Shared by keep.c and the files keep_*.c. An errand is one transfer of a record to or from a tier: the engine's thread
+   prepares it, a thread of its own performs it, and the engine's thread takes the result. */
 #ifndef MT_ENGINE_KEEP_INSIDE_H
 #define MT_ENGINE_KEEP_INSIDE_H
 
@@ -7,68 +8,72 @@
 #include "engine/inside.h"
 #include "engine/keep.h"
 
+/* How many errands there are of each kind. In mt_keep.errand they stand in this order: those that store, that fetch
+   pages or features, that fetch a state, that ask the depot what it has. */
 enum { MT_KEEP_STORES = 4, MT_KEEP_FETCHES = 8, MT_KEEP_STATES = 1, MT_KEEP_ASKS = 2 };
 enum { MT_KEEP_ASK_FIRST = MT_KEEP_STORES + MT_KEEP_FETCHES + MT_KEEP_STATES };
 enum { MT_KEEP_ERRANDS = MT_KEEP_ASK_FIRST + MT_KEEP_ASKS };
+/* Parts of pictures that are read at the same time; features whose loss is remembered. */
 enum { MT_KEEP_VIEWS = 4, MT_KEEP_LOST = 8 };
-#define MT_KEEP_ROWS 64      /* of features that are one record */
-#define MT_KEEP_BACKLOG 4096 /* pages, states and pieces of features that wait to be stored, at most */
+#define MT_KEEP_ROWS 64      /* rows of features in one record */
+#define MT_KEEP_BACKLOG 4096 /* most pages, states and pieces of features that wait to be stored */
 
-/* Kinds of records. */
+/* Kinds of records; MT_KEEP_NOTHING: the errand brings no record. */
 enum { MT_KEEP_PAGE = 1, MT_KEEP_STATE = 2, MT_KEEP_FEATURES = 3, MT_KEEP_NOTHING = 0 };
 
 typedef enum mt_errand_state {
     MT_ERRAND_FREE,
-    MT_ERRAND_READING, /* the device gives what is to be stored */
-    MT_ERRAND_GIVEN,   /* the thread's from here on, */
-    MT_ERRAND_UNDER_WAY,
-    MT_ERRAND_DONE,   /* to here */
-    MT_ERRAND_SENDING /* the device takes what has come back */
+    MT_ERRAND_READING,   /* the device is copying what is to be stored */
+    MT_ERRAND_GIVEN,     /* waits for the errands' thread */
+    MT_ERRAND_UNDER_WAY, /* that thread performs it */
+    MT_ERRAND_DONE,      /* performed; the engine's thread takes the result */
+    MT_ERRAND_SENDING    /* the device is copying what was read into its memory */
 } mt_errand_state;
 
-/* Features of a part of a picture that come back. */
+/* Features of one part of a picture that are being read from a tier, as pieces of MT_KEEP_ROWS rows. */
 typedef struct mt_view {
-    mt_medium *medium; /* held, and being filled; NULL: there is none */
+    mt_medium *medium; /* the part's entry in the gallery: held, and being filled; NULL: this view is free */
     uint8_t digest[32], salt[32];
-    const uint32_t *to;     /* its rows */
-    size_t rows;            /* how many */
-    size_t next, come, end; /* pieces: to be asked for, that have come, all */
+    const uint32_t *to;     /* the rows of features where they go */
+    size_t rows;            /* number of these rows */
+    size_t next, come, end; /* pieces: the next to ask for; how many have come; how many there are */
 } mt_view;
 
-/* What is held until it is stored. */
+/* What a record that is to be stored keeps in the device's memory until it is written. */
 typedef struct mt_held {
-    uint32_t page[MT_KV_GROUPS], slot; /* MT_NO_PAGE: none */
-    mt_medium *medium;                 /* of features; pinned; NULL: none */
-    uint32_t first, rows;              /* of its rows */
+    uint32_t page[MT_KV_GROUPS], slot; /* pages of each group; slot of a recurrent state; MT_NO_PAGE: none */
+    mt_medium *medium;                 /* for features: their entry in the gallery, pinned; NULL: none */
+    uint32_t first, rows;              /* which rows of that entry */
 } mt_held;
 
 typedef struct mt_errand {
-    mt_errand_state state; /* under the lock */
+    mt_errand_state state; /* changed under mt_keep.lock */
+    /* whether it stores or fetches; whether that succeeded */
     bool store, ok;
-    bool news;            /* of a page that is stored: the disk had it not */
-    mt_tier tier;         /* where it comes from */
-    bool far;             /* from a store on the network, which another thread waits for */
-    uint64_t order, took; /* took: nanoseconds */
+    bool news;            /* of a page that was stored: the disk did not have it before */
+    mt_tier tier;         /* where the record is fetched from */
+    bool far;             /* it is fetched from the depot, which the second thread does */
+    uint64_t order, took; /* order: numbers errands as they are given; took: nanoseconds */
     uint8_t key[MT_TIER_KEY];
     uint32_t kind;
-    mt_tier_part part[MT_TIER_PARTS];
+    mt_tier_part part[MT_TIER_PARTS]; /* the pieces of memory that the record consists of */
     size_t parts;
 
-    /* the engine's */
-    uint8_t *room;                         /* for what comes back, and copies of what is stored */
-    mt_sending *sending;                   /* of those that bring something back: whose memory the room is */
-    mt_reading *reading[MT_KV_GROUPS + 1]; /* of those that store */
-    mt_reading *features;                  /* likewise: of these rows */
-    mt_tensor *rows;                       /* of those that carry features: copies of them */
+    /* used by the engine's thread alone */
+    uint8_t *room;       /* memory for what is fetched, and for copies of what is stored */
+    mt_sending *sending; /* of errands that fetch: copies `room` to the device, and owns that memory */
+    mt_reading *reading[MT_KV_GROUPS + 1]; /* of errands that store: copy pages and states from the device */
+    mt_reading *features;                  /* of errands that store: copies features from the device */
+    mt_tensor *rows;                       /* of errands that carry features: the rows side by side */
     mt_held held;
-    mt_sequence *s;               /* who waits for it; NULL: nobody any more */
-    mt_view *view;                /* likewise */
-    size_t at;                    /* the page, the state's position, or the piece of features */
-    uint8_t (*keys)[MT_TIER_KEY]; /* of those that ask: what for, */
-    size_t asked;                 /* and how many */
+    mt_sequence *s;               /* the sequence that waits for the record; NULL: none, or it has gone */
+    mt_view *view;                /* the view that waits for the record; NULL: none */
+    size_t at;                    /* which page, which state's position, or which piece of features the record is */
+    uint8_t (*keys)[MT_TIER_KEY]; /* of errands that ask: the keys that are asked for */
+    size_t asked;                 /* and how many they are */
 } mt_errand;
 
-/* Something that waits to be stored. */
+/* A record that waits to be stored. */
 typedef struct mt_pending {
     uint8_t key[MT_TIER_KEY];
     mt_held held;
@@ -76,36 +81,38 @@ typedef struct mt_pending {
 
 struct mt_keep {
     mt_tiers tiers;
-    mt_pending *backlog; /* a ring */
+    mt_pending *backlog; /* ring buffer of backlog_most elements */
     size_t backlog_first, backlog_count, backlog_most;
-    uint8_t root[32]; /* digest of all that is the same for every request */
+    uint8_t root[32]; /* digest of all that is the same for every request: weights, number formats, shape of pages */
+    /* of one record; all_bytes: of a page of every group */
     size_t page_bytes[MT_KV_GROUPS], groups, all_bytes, state_bytes;
-    size_t feature_bytes;       /* of MT_KEEP_ROWS rows; 0: the model sees nothing */
-    double asking;              /* seconds that a store takes to say what it has; 0: not known */
-    double pace[MT_TIER_COUNT]; /* seconds that a byte takes to come back; 0: not known */
+    size_t feature_bytes;       /* of MT_KEEP_ROWS rows; 0: the model takes no pictures */
+    double asking;              /* seconds that the depot takes to answer what it has; 0: not known yet */
+    double pace[MT_TIER_COUNT]; /* seconds a byte takes from each tier; 0: not known yet */
     mt_errand errand[MT_KEEP_ERRANDS];
     mt_view view[MT_KEEP_VIEWS];
-    uint8_t lost[MT_KEEP_LOST][32]; /* keys of features that did not come back: they are made anew */
-    size_t losses;
+    /* keys of features that did not come though a tier had them: they are encoded instead */
+    uint8_t lost[MT_KEEP_LOST][32];
+    size_t losses; /* counts entries of `lost`, which is a ring */
     mt_keep_stats stats;
     mt_engine *engine;
-    mt_engine *told; /* of what goes from the disk; NULL: nobody */
-    void (*wake)(mt_engine *e);
+    mt_engine *told;            /* the engine whose routers are told when the disk drops a record; NULL: none */
+    void (*wake)(mt_engine *e); /* called when an errand is done */
 
-    pthread_t thread[2]; /* the second is for what is far */
+    pthread_t thread[2]; /* the second is for the depot */
     size_t threads;
-    pthread_mutex_t lock;
-    pthread_cond_t given;
-    uint64_t order;
-    bool ending;
+    pthread_mutex_t lock; /* protects errand[].state, order and ending */
+    pthread_cond_t given; /* an errand was given, or the end has come */
+    uint64_t order;       /* of the next errand */
+    bool ending;          /* mt_errands_stop was called */
 };
 
 /* ---- keys: keep_key.c ---- */
 
-/* Digests of the first `pages` whole pages of s, into s->kept. */
+/* Computes the keys of the first `pages` whole pages of s, in s->kept. */
 void mt_keep_seal(const mt_keep *k, mt_sequence *s, size_t pages);
 
-/* Of the state after `position` positions, and of a piece of the features of a picture. */
+/* The keys of the state after `position` positions, and of a piece of a picture's features. */
 void mt_keep_state_key(const mt_keep *k, mt_sequence *s, size_t position, uint8_t out[MT_TIER_KEY]);
 void mt_keep_features_key(const mt_keep *k, const uint8_t digest[32], const uint8_t salt[32], size_t piece,
                           uint8_t out[MT_TIER_KEY]);
@@ -113,61 +120,65 @@ void mt_keep_features_key(const mt_keep *k, const uint8_t digest[32], const uint
 /* ---- errands: keep_errand.c ---- */
 
 bool mt_errands_start(mt_keep *k, mt_error *err) MT_NODISCARD;
-void mt_errands_stop(mt_keep *k); /* when all that were given are done */
+void mt_errands_stop(mt_keep *k); /* after all errands that were given are done */
 
-/* One that is free, of `count` from `first` on; NULL: none is. */
+/* A free errand of the `count` from number `first` on; NULL: none is free. */
 mt_errand *mt_errand_free(mt_keep *k, size_t first, size_t count);
+/* Hands an errand to its thread; reads and sets its state, under the lock. */
 void mt_errand_give(mt_keep *k, mt_errand *x);
 mt_errand_state mt_errand_look(mt_keep *k, const mt_errand *x);
 void mt_errand_set(mt_keep *k, mt_errand *x, mt_errand_state state);
 
-/* The one that was given first of those that bring something back and are in a state, less those that are done and wait
-   for others; NULL: none. */
+/* Of the errands that fetch and are in `state`, the one that was given first; NULL: none. Leaves out a state that has
+   come and waits for its pages. */
 mt_errand *mt_errand_first(mt_keep *k, mt_errand_state state);
 
-/* It is over, and lets go of what it held. */
+/* Frees the errand for the next use and releases what it held. */
 void mt_errand_end(mt_engine *e, mt_errand *x);
 void mt_held_init(mt_held *h);
 void mt_held_release(mt_engine *e, mt_held *h);
 
 /* ---- to the tier: keep_store.c ---- */
 
-/* What s has computed since, and what was encoded of a picture, wait to be stored. */
+/* Queues the pages and states that s has computed since the last call. */
 void mt_keep_store(mt_engine *e, mt_sequence *s);
 
-/* The next of those that wait are read from the device, and those that have been are given to the thread. */
+/* Has the device copy the next records of the backlog, and gives those that are copied to the errands' thread. */
 void mt_keep_work_off(mt_engine *e);
 
-/* Nothing waits any more; whether something did. */
+/* Empties the backlog without storing. Whether it held anything. */
 bool mt_keep_shed(mt_engine *e);
 
-/* Lets go of what has been stored; whether anything was. */
+/* Releases what has been stored; whether anything was. *under_way: whether errands that store are left. */
 bool mt_keep_end_stores(mt_engine *e, bool *under_way);
 
 /* ---- back: keep_fetch.c, keep_view.c ---- */
 
-/* What something takes to come back, by where it is: nothing where it is nowhere. */
+/* Seconds until a record of so many bytes comes from a tier; 0 where it is in none. */
 double mt_keep_time(const mt_keep *k, mt_tier tier, size_t bytes);
 
-/* Whether it comes back in `back` seconds, sooner than it is made in `anew`. */
+/* Whether reading, which takes `back` seconds, is quicker than computing, which takes `anew`. */
 bool mt_keep_is_quicker(mt_keep *k, double back, double anew);
 
-/* What an errand took to bring. */
+/* Learns from what a finished errand took. */
 void mt_keep_learn(mt_keep *k, const mt_errand *x);
 
-/* Asks for what s waits for, as far as there is room. */
+/* Starts errands for what s waits for, as many as are free. */
 void mt_keep_fetch(mt_engine *e, mt_sequence *s);
-void mt_keep_end_fetch(mt_engine *e, mt_sequence *s); /* nothing more comes for it */
+void mt_keep_end_fetch(mt_engine *e, mt_sequence *s); /* gives up what is still being read for s */
 
-/* An errand has brought something, or nothing, or the device has taken it. False where s must go back to the queue. */
+/* Handle an errand that has come: mt_keep_receive when its bytes are in the host's memory (or are not to be had),
+   mt_keep_received when the device has copied them. False where s must go back to the queue. */
 bool mt_keep_receive(mt_engine *e, mt_errand *x);
 bool mt_keep_received(mt_engine *e, mt_errand *x);
 
-/* Asks what a store on the network has of the pages and states of s; whether s waits for the answer. When that has
-   come: whether pages are to be looked for again, of who asked. keep_ask.c */
+/* Asks the depot which pages and states of s it has; whether s waits for the answer. mt_keep_heard takes the answer:
+   true where pages should be looked for again for the sequence that asked. See keep_ask.c. */
 bool mt_keep_ask_pages(mt_engine *e, mt_sequence *s);
 bool mt_keep_heard(mt_engine *e, mt_errand *x);
 
+/* The same for features: start errands for all views; handle one that has come; end a view, which is `whole` if all its
+   pieces have come. */
 void mt_keep_fetch_views(mt_engine *e);
 void mt_keep_receive_view(mt_engine *e, mt_errand *x);
 void mt_keep_end_view(mt_engine *e, mt_view *v, bool whole);

@@ -1,10 +1,11 @@
-/* Keys of what is kept: digests of all that the bytes depend on, the same in every process. */
+/* Keys of records in the tiers: digests of all that the bytes depend on, the same in every process. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "engine/keep_inside.h"
 #include "media/digest.h"
 
+/* A page's key covers the key of the page before it, so it covers all text up to its end. */
 static void page_key(const mt_keep *k, const mt_request *r, const mt_text *text, size_t page, const uint8_t *before,
                      size_t count, uint8_t out[32])
 {
@@ -27,7 +28,7 @@ void mt_keep_seal(const mt_keep *k, mt_sequence *s, size_t pages)
     }
 }
 
-/* It is that of another kind than a page. */
+/* The word "state" in the digest tells it from the key of a page. */
 void mt_keep_state_key(const mt_keep *k, mt_sequence *s, size_t position, uint8_t out[MT_TIER_KEY])
 {
     static const char kind[] = "state";

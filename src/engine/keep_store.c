@@ -1,6 +1,6 @@
-/* Pages, states and features on their way to a tier. A page is stored when it is whole, by whoever computed it, once; a
-   state when it becomes an anchor; features when they are known to be sound. What waits is held as a sequence holds it,
-   so that nothing is copied before its turn. */
+/* Stores pages, recurrent states and features in tiers. A page is stored once, when it is whole, by the sequence that
+   computed it; a state when it becomes an anchor; features when they are known to be finite. Records that wait are held
+   in the device's memory as a sequence holds them, and copied only when they are transferred. */
 #include <string.h>
 
 #include "engine/keep_inside.h"
@@ -10,7 +10,7 @@ static mt_pending *pending_at(mt_keep *k, size_t i)
     return &k->backlog[(k->backlog_first + i) % k->backlog_most];
 }
 
-/* A place at the end of the line; NULL where it is too long. */
+/* A new element at the end of the backlog; NULL where the backlog is full. */
 static mt_pending *join_line(mt_keep *k, const uint8_t key[MT_TIER_KEY])
 {
     if (k->backlog_count == k->backlog_most) {
@@ -23,7 +23,7 @@ static mt_pending *join_line(mt_keep *k, const uint8_t key[MT_TIER_KEY])
     return p;
 }
 
-/* Holds what a node has, and a state, until that is stored. */
+/* Adds a record to the backlog: the pages of a node and, where slot is not MT_NO_PAGE, a state. */
 static void wait_in_line(mt_engine *e, const uint8_t key[MT_TIER_KEY], mt_node *node, uint32_t slot)
 {
     mt_pending *p = join_line(e->keep, key);
@@ -36,7 +36,7 @@ static void wait_in_line(mt_engine *e, const uint8_t key[MT_TIER_KEY], mt_node *
     p->held.slot = slot;
 }
 
-/* Begins to read a page or a state. False where a page of a group is not here any more. */
+/* Begins to read a page or a state from the device. False where a page of some group has been evicted. */
 static bool read_pages(mt_engine *e, mt_errand *x)
 {
     const mt_held *h = &x->held;
@@ -50,7 +50,7 @@ static bool read_pages(mt_engine *e, mt_errand *x)
     return true;
 }
 
-/* Rows of features lie anywhere: they are gathered. */
+/* The rows of features of a picture lie anywhere: gathers them, then begins to read. */
 static void read_features(mt_engine *e, mt_errand *x)
 {
     const mt_held *h = &x->held;
@@ -60,7 +60,7 @@ static void read_features(mt_engine *e, mt_errand *x)
     mt_read_rows(e->dev, x->features, x->rows, 0, h->rows);
 }
 
-/* Has the device give what waits. False where it is not here any more. */
+/* Begins to read a record from the device. False where it has been evicted. */
 static bool prepare(mt_engine *e, mt_errand *x, const mt_pending *p)
 {
     x->store = true;
@@ -73,6 +73,7 @@ static bool prepare(mt_engine *e, mt_errand *x, const mt_pending *p)
     return true;
 }
 
+/* Whether the device has finished reading. */
 static bool has_come(mt_engine *e, mt_errand *x)
 {
     const mt_held *h = &x->held;
@@ -87,7 +88,8 @@ static void add_part(mt_engine *e, mt_errand *x, mt_reading *reading, size_t byt
     x->part[x->parts++] = (mt_tier_part){(void *)(uintptr_t)mt_reading_data(e->dev, reading), bytes};
 }
 
-/* The beginning of a page is copied where what is read is the page itself: who began it goes on writing there. */
+/* Where the host reads the page itself and not a copy, copies the page's beginning: its sequence goes on writing
+   there. */
 static void copy_pages(mt_errand *x)
 {
     uint8_t *to = x->room;
@@ -105,7 +107,7 @@ static void copy_features(mt_engine *e, mt_errand *x)
     x->part[x->parts++] = (mt_tier_part){x->room, x->held.rows * bytes};
 }
 
-/* Gives what was read to the thread; not what a device gave that has failed. */
+/* Gives what was read to the errands' thread; drops it where the device has failed. */
 static void hand_over(mt_engine *e, mt_errand *x)
 {
     mt_keep *k = e->keep;
@@ -152,7 +154,7 @@ void mt_keep_work_off(mt_engine *e)
     }
 }
 
-/* The node of page `at` of s, which is among those it has computed. */
+/* The node of page `at` of s, one of those that s has computed. */
 static mt_node *node_of(const mt_sequence *s, size_t at)
 {
     mt_node *n = s->seq.node;
@@ -168,11 +170,11 @@ static void store_page(mt_engine *e, mt_sequence *s, size_t at)
         wait_in_line(e, s->kept.digest[at], node_of(s, at), MT_NO_PAGE);
 }
 
-/* A state that others may continue from, with the beginning of a page that it stands in. */
+/* Queues a state that others may continue from, with the beginning of the page that it ends in. */
 static void store_state(mt_engine *e, mt_sequence *s, size_t position, uint32_t slot)
 {
     uint8_t key[32];
-    if (!mt_tree_anchors(e->tree)->of[slot].list) /* it has gone meanwhile */
+    if (!mt_tree_anchors(e->tree)->of[slot].list) /* it was evicted meanwhile */
         return;
     mt_keep_state_key(e->keep, s, position, key);
     if (mt_tiers_lack(&e->keep->tiers, key))
@@ -181,7 +183,7 @@ static void store_state(mt_engine *e, mt_sequence *s, size_t position, uint32_t 
 
 void mt_keep_store(mt_engine *e, mt_sequence *s)
 {
-    /* a head that guesses ahead writes its part of a position one step later */
+    /* the drafting head writes its part of a position one step later */
     const size_t done = s->seq.done - (e->spec->mtp && s->seq.done > 0);
     for (; s->kept.stored < done / MT_PAGE_TOKENS; s->kept.stored++)
         store_page(e, s, s->kept.stored);
@@ -217,7 +219,7 @@ bool mt_keep_shed(mt_engine *e)
     return held;
 }
 
-/* A page was written, or not. It may go while this is told: then that comes after it. */
+/* Tells routers that a page is on disk. The disk may drop the page meanwhile: that is told afterwards. */
 static void tell_stored(mt_engine *e, const mt_errand *x)
 {
     mt_kv_events *events = e->params.events;

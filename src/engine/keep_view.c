@@ -1,10 +1,11 @@
-/* Features of pictures on their way back, so that the encoder is not needed. A view is one part of a picture, whose
-   medium in the gallery is being filled, as a job of the encoder would: who needs it is blind until it is whole. It
-   belongs to nobody: whoever asked for it may go. */
+/* Reads features of pictures back from tiers, so that the tower need not encode them. A view is one part of a picture
+   whose entry in the gallery is being filled, as by a job of the tower: sequences that need it are blind until it is
+   whole. It belongs to no sequence: the one that asked for it may end. */
 #include <string.h>
 
 #include "engine/keep_inside.h"
 
+/* How many records the features of a part are, and how many rows one of them has. */
 static size_t pieces_of(size_t rows)
 {
     return (rows + MT_KEEP_ROWS - 1) / MT_KEEP_ROWS;
@@ -21,7 +22,7 @@ static size_t piece_bytes(const mt_engine *e, size_t rows, size_t piece)
     return rows_of(rows, piece) * e->tower.width * sizeof(float);
 }
 
-/* Whether tiers have all of it, and did not fail to give it lately. *back: what it will take. */
+/* Whether tiers have all features of a part, and did not fail to give them lately. *back: seconds until they come. */
 static bool is_there(const mt_engine *e, const mt_request *r, const mt_sight *sight, double *back)
 {
     const mt_keep *k = e->keep;
@@ -39,7 +40,8 @@ static bool is_there(const mt_engine *e, const mt_request *r, const mt_sight *si
     return true;
 }
 
-/* What encoding it would take, by what it took so far; nobody knows before the first one, which takes long. */
+/* Whether reading is quicker than encoding, judged by the jobs so far; before the first job it is assumed so, as
+   encoding takes long. */
 static bool is_quicker(mt_engine *e, const mt_sight *sight, double back)
 {
     const mt_job *j = &e->job;

@@ -1,3 +1,4 @@
+/* Rank 0 tells the other ranks which checkpoints it opens and closes (lead.h). */
 #include "engine/lead.h"
 
 #include <limits.h>

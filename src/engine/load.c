@@ -1,14 +1,17 @@
-/* What the engine has on the device: weights, working memory, pages. Made when it starts, and again after the device
-   has failed. */
+/* Puts on the device what the engine needs there: weights, working memory, pages. Done when the engine starts, and
+   again after the device has failed. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/inside.h"
 
-#define TOWER_PATCHES 16384 /* of a picture that a request may ask for, beyond what the checkpoint has */
-#define GPU_FASTER 100      /* than what mt_cost_init guesses of a CPU: until steps were measured */
-#define TOWER_SHARE 16      /* the tower's working memory is at most this part of all */
+/* patches of a picture that a request may ask for, even where the checkpoint's own limit is lower */
+#define TOWER_PATCHES 16384
+/* how many times faster than mt_cost_init's guess, which is for a CPU, a GPU is taken to be until steps were
+   measured */
+#define GPU_FASTER 100
+#define TOWER_SHARE 16 /* the tower's working memory is at most one part of so many of all */
 
-/* The model's tower, with room for the largest picture that takes no more than a share of the memory. */
+/* Makes the model's tower, with room for the largest picture that needs no more than its share of the memory. */
 static bool make_tower(mt_engine *e, const mt_opened *o, mt_error *err)
 {
     const mt_vision_spec *spec = o->spec.vision;
@@ -16,7 +19,7 @@ static bool make_tower(mt_engine *e, const mt_opened *o, mt_error *err)
         e->tower = *e->params.tower;
     if (e->params.tower || !spec || !o->processor)
         return true;
-    const uint64_t each = 8 * (uint64_t)spec->hidden; /* bytes of a patch: residual stream, key and value */
+    const uint64_t each = 8 * (uint64_t)spec->hidden; /* bytes that one patch needs: residual stream, key and value */
     const uint64_t most = mt_engine_memory(&e->params, e->dev) / TOWER_SHARE / each;
     const size_t given = mt_processor_patches(o->processor), patches = given > TOWER_PATCHES ? given : TOWER_PATCHES;
     const mt_vision_params params = {.patches = patches < most ? patches : (size_t)most, .rows = e->params.rows};
@@ -44,7 +47,7 @@ static bool make_model(mt_engine *e, mt_opened *o, mt_error *err)
     return e->model != NULL;
 }
 
-/* Bytes of the model's weights, as far as this rank has them. */
+/* Bytes of the model's weights that this rank has. */
 static uint64_t model_bytes(const mt_opened *o)
 {
     uint64_t all = o->checkpoint ? mt_checkpoint_bytes(o->checkpoint) + o->weights.cost.copied_bytes : 0;
@@ -53,7 +56,7 @@ static uint64_t model_bytes(const mt_opened *o)
     return all > o->elsewhere ? all - o->elsewhere : 0;
 }
 
-/* The same of all weights, the encoders' among them. */
+/* Bytes of all weights: the model's and the encoders'. */
 static uint64_t weights_of(const mt_engine *e)
 {
     uint64_t bytes = model_bytes(e->opened);
@@ -62,7 +65,7 @@ static uint64_t weights_of(const mt_engine *e)
     return bytes;
 }
 
-/* Encoders, the tower and the model, which plans the device for all of them. */
+/* Loads the encoders, the tower, and last the model, which plans the device's working memory for all of them. */
 static bool load(mt_engine *e, mt_opened *o, mt_error *err)
 {
     const uint64_t weights = model_bytes(o);
@@ -77,14 +80,14 @@ static bool load(mt_engine *e, mt_opened *o, mt_error *err)
     mt_step_init(&e->step, e->set, e->params.rows, e->params.sequences, e->places.all + e->job_count, e->spec->vocab);
     const mt_tiers tiers = {.shelf = e->shelf, .disk = e->params.disk, .remote = e->params.remote};
     const bool any = tiers.shelf || tiers.disk || tiers.remote;
-    if (any && mt_device_ranks(e->dev)) /* a page is a part of one, and others have the rest */
+    if (any && mt_device_ranks(e->dev)) /* a rank's page is only a part of a page */
         return mt_fail(err, MT_E_UNSUPPORTED, "several ranks keep nothing in a tier; start one process for that");
     if (any && e->model && !(e->keep = mt_keep_new(e, &tiers, e->params.identity, mt_engine_poke, err)))
         return false;
     if (e->params.events && e->model) {
         static const uint8_t none[32];
         mt_tree_tell(e->tree, e->keep ? mt_keep_root(e->keep) : none, mt_kv_events_tell, e->params.events);
-        mt_kv_events_clear(e->params.events); /* what another process has left with those who listen */
+        mt_kv_events_clear(e->params.events); /* listeners forget what an earlier process told them */
     }
     if (e->params.canary && e->model)
         mt_engine_canary(e);

@@ -1,23 +1,24 @@
-/* How the memory there is becomes weights, working memory, cache, states and features. The device says what it has and
-   what it holds. Where its memory is the host's, all share one budget. Where it has its own, weights, cache, states and
-   features are there, and requests, pictures and all else in the host's. */
+/* Divides the memory into weights, working memory, prefix cache, recurrent states and features. The device says what it
+   has and what it holds. Where the device uses the host's memory, all share one budget. Where it has memory of its own,
+   weights, cache, states and features are there, and requests, pixels and the rest are on the host. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "engine/inside.h"
 
-#define MEDIA_CACHE (1u << 30)     /* bytes of features, where nobody says how many */
-#define PICTURES (1u << 30)        /* bytes of pixels, the same */
-#define PICTURES_LEAST (96u << 20) /* but at least so many, if that is no more than a fourth: 12 million in a JPEG */
-#define ASIDE (4u << 20)           /* bytes for small requests that are being read and answered */
-#define REQUESTS (640u << 20)      /* bytes for large ones, where nobody says how many: enough for one of 64 MiB */
-#define REQUESTS_LEAST (32u << 20) /* but at least so many, if that is no more than a fourth */
-#define STATE_SHARE 8              /* states to continue from take one part of so many of what memory leaves */
-#define STATES_EACH 4              /* but no more of them for each sequence */
-#define STATES_LEAST 2             /* nor fewer than these: a step may read one and write another */
-#define SHELF_SHARE 8              /* of so many parts of what is left, one stays for what nobody has counted */
+#define MEDIA_CACHE (1u << 30) /* bytes of features, at most, where the parameters do not say */
+#define PICTURES (1u << 30)    /* bytes of pixels, at most, where the parameters do not say */
+/* but at least so many, unless that is more than a fourth: a JPEG of 12 megapixels */
+#define PICTURES_LEAST (96u << 20)
+#define ASIDE (4u << 20)      /* bytes for small requests that are being read and answered */
+#define REQUESTS (640u << 20) /* bytes for large requests, where the parameters do not say: enough for one of 64 MiB */
+#define REQUESTS_LEAST (32u << 20) /* but at least so many, unless that is more than a fourth */
+#define STATE_SHARE 8              /* kept states get one part of so many of what memory leaves */
+#define STATES_EACH 4              /* but at most so many states for each sequence */
+#define STATES_LEAST 2             /* and at least so many for each: a step may read one and write another */
+#define SHELF_SHARE 8 /* one part of so many of the host's rest is left unused, for what nobody has counted */
 
-/* Pages of each group, from the bytes there are. Windows need fewer: one sequence's for each that runs, and half as
-   many as the whole for tails that are kept. */
+/* How many pages each group gets of `bytes`. Groups with a window need fewer: the window of each running sequence, and
+   half as many as the first group for windows that are kept. */
 static void share_pages(const mt_engine *e, uint64_t bytes, size_t pages[MT_KV_GROUPS])
 {
     const mt_model_spec *spec = e->spec;
@@ -33,8 +34,9 @@ static void share_pages(const mt_engine *e, uint64_t bytes, size_t pages[MT_KV_G
     }
 }
 
-/* Slots for recurrent states: one for each sequence that runs, and some to continue from. Takes their bytes from what
-   there is, at most half of it; where that does not do, fewer sequences run. 0 where the model needs none. */
+/* How many slots for recurrent states there are: one for each running sequence, and some to continue from. Takes their
+   bytes from *bytes, at most half; where that is too little, fewer sequences run. 0 where the model has no such
+   layers. */
 static size_t share_states(mt_engine *e, uint64_t *bytes)
 {
     if (e->spec->state.layers == 0)
@@ -70,9 +72,9 @@ uint64_t mt_engine_host_memory(const mt_engine_params *params, const mt_device *
     return params->host_memory ? params->host_memory : mt_host_memory() / 4 * 3;
 }
 
-/* Memory that the process has besides mapped weights: tokenizer, templates, libraries, working memory. Of what files
-   back, as much is taken for weights as could be. 0 where the system does not tell. Where other engines are in the
-   process: what this thread has allocated for the model. */
+/* Bytes of the process besides mapped weights: tokenizer, templates, libraries, working memory. Of resident pages that
+   are backed by files, as many count as weights as there are weights. 0 where the system does not tell. Where other
+   engines run in the process: what this thread has allocated for its model. */
 static uint64_t measure_own(const mt_engine *e, uint64_t weights)
 {
     uint64_t files = 0;
@@ -82,8 +84,8 @@ static uint64_t measure_own(const mt_engine *e, uint64_t weights)
     return resident > mapped ? resident - mapped : 0;
 }
 
-/* Once: when a device is opened anew another thread would be measured, and what requests have besides; the model is to
-   have as much room as it had. */
+/* Measures once: when the device is opened anew, requests in memory would be counted too, and the model should get as
+   much room as it had. */
 static uint64_t own_memory(mt_engine *e, uint64_t weights)
 {
     if (!e->measured)
@@ -92,7 +94,7 @@ static uint64_t own_memory(mt_engine *e, uint64_t weights)
     return e->own;
 }
 
-/* What of the bytes is for pixels, which others decode: a part, but enough for a photograph where that is not much. */
+/* Bytes of `bytes` for pixels, which the server's threads decode: a part, but enough for a photograph. */
 static uint64_t share_pictures(mt_engine *e, uint64_t bytes)
 {
     uint64_t pixels = e->params.pictures;
@@ -106,7 +108,7 @@ static uint64_t share_pictures(mt_engine *e, uint64_t bytes)
     return e->stats.bytes_pictures;
 }
 
-/* What of the bytes is for requests, which others read and prepare. */
+/* Bytes of `bytes` for requests, which the server's threads read and prepare. */
 static uint64_t share_requests(mt_engine *e, uint64_t bytes)
 {
     uint64_t requests = e->params.requests;
@@ -118,7 +120,7 @@ static uint64_t share_requests(mt_engine *e, uint64_t bytes)
     return e->stats.bytes_requests;
 }
 
-/* What of the bytes is for features of pictures. */
+/* Bytes of `bytes` for features of pictures. */
 static uint64_t share_features(mt_engine *e, uint64_t bytes)
 {
     uint64_t media = e->params.media_cache;
@@ -131,7 +133,7 @@ static uint64_t share_features(mt_engine *e, uint64_t bytes)
     return media;
 }
 
-/* What is left of the host's memory takes what the device's cache has no room for. */
+/* Makes the shelf: what is left of the host's memory keeps what the device's cache has no room for. */
 static void reserve_shelf(mt_engine *e, uint64_t left)
 {
     const uint64_t wanted = e->params.host_cache;
@@ -158,7 +160,7 @@ static bool reserve_features(mt_engine *e, mt_error *err)
     return f->rows != NULL;
 }
 
-/* Encoders alone take what they take. */
+/* Encoders alone take a fixed amount: checks that it is within the limit. */
 static bool check_encoders(const mt_engine *e, uint64_t bytes, mt_error *err)
 {
     return e->params.memory == 0 || bytes <= e->params.memory ||
@@ -166,13 +168,14 @@ static bool check_encoders(const mt_engine *e, uint64_t bytes, mt_error *err)
                    (double)e->params.memory / (1 << 20), (double)bytes / (1 << 20));
 }
 
-/* What the budgets leave once everything is loaded. */
+/* Bytes that are left once weights and working memory are loaded. */
 typedef struct budget {
     bool apart;            /* the device has memory of its own */
-    uint64_t memory, host; /* of the device, of the host: the same where they are one */
+    uint64_t memory, host; /* limits of the device and of the host: equal where they are the same memory */
+    /* in use: working memory, and ASIDE */
     uint64_t working, aside;
-    uint64_t left, beside; /* beside: of the host's where the device has its own */
-    uint64_t *room;        /* for requests and pixels: one of the two */
+    uint64_t left, beside; /* left for the cache; beside: left on the host where the device has memory of its own */
+    uint64_t *room;        /* points to the one of these two that requests and pixels are taken from */
 } budget;
 
 static uint64_t less(uint64_t all, uint64_t taken)
@@ -196,12 +199,13 @@ static void measure(mt_engine *e, budget *b, uint64_t weights)
     b->room = b->apart ? &b->beside : &b->left;
 }
 
-/* Bytes of the cache that one sequence needs which is as long as people expect. */
+/* Bytes of cache that one sequence of the usual length needs. */
 static uint64_t least_cache(const mt_engine *e)
 {
     const size_t all = e->params.context ? e->params.context : e->spec->context;
     const size_t tokens = e->params.context || all < MT_LIMIT_USABLE_CONTEXT ? all : MT_LIMIT_USABLE_CONTEXT;
-    const bool shared = e->tower.cursor || e->spec->state.layers; /* pictures and states take less than half */
+    /* pictures and states get less than half of the memory */
+    const bool shared = e->tower.cursor || e->spec->state.layers;
     uint64_t bytes = 0;
     for (size_t g = 0; g < e->spec->group_count; g++) {
         const mt_kv_shape shape = mt_model_kv_shape(e->spec, g, mt_kv_cached_type(e->dev));
@@ -212,8 +216,8 @@ static uint64_t least_cache(const mt_engine *e)
     return shared ? 2 * bytes : bytes;
 }
 
-/* Where others are in the process: whether this is enough to be of use, and what would be. Constraints are given a part
-   of all, where they are in the same memory. */
+/* Where other engines run in the process: sets *params.need, and fails where the memory is too little to be of use.
+   Constraints count only where they are in the same memory. */
 static bool check_share(const mt_engine *e, const budget *b, uint64_t weights, mt_error *err)
 {
     const uint64_t given = b->apart ? 0 : e->params.constraints;
@@ -255,7 +259,7 @@ static void report(const mt_engine *e, uint64_t cache)
                     (double)(e->shelf ? mt_shelf_look(e->shelf).limit : 0) / mib);
 }
 
-/* The cache gets what the budget leaves, but no more than all sequences could use. */
+/* The cache gets what the budget leaves, but no more than all sequences together could use. */
 bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
 {
     const size_t context = e->params.context ? e->params.context : e->spec->context;
@@ -293,7 +297,7 @@ bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
     for (size_t g = 0; g < groups.count; g++)
         groups.window[g] = e->spec->groups[g].window ? e->spec->groups[g].window : UINT32_MAX;
     e->tree = mt_tree_new(&groups, pages, e->places.all + 1);
-    /* a page may be held for copying from */
+    /* one page may be held as the source of a copy */
     const size_t fits = (pages[0] - 1) * MT_PAGE_TOKENS;
     e->context = context < fits ? context : fits;
     e->stats.bytes_working = b.apart ? b.working : b.working - e->params.constraints;

@@ -1,3 +1,4 @@
+/* Opens a checkpoint folder and the device that runs it (opened.h). */
 #include "engine/opened.h"
 
 #include <string.h>
@@ -30,7 +31,7 @@ static bool open_model(mt_opened *o, const mt_open_wish *wish, mt_error *err)
     return o->processor != NULL;
 }
 
-/* What is mapped of it stays with the model; it is read as the model is. */
+/* The drafter's mapping stays open with the model's; its tensors are bound like the model's. */
 static bool open_draft(mt_opened *o, const char *dir, mt_error *err)
 {
     if (!dir)
@@ -59,13 +60,13 @@ bool mt_opened_open(mt_opened *o, const char *dir, const mt_device_params *param
     o->checkpoint = mt_checkpoint_open(dir, err);
     if (o->checkpoint)
         o->dev = mt_device_open(&device, err);
-    if (o->dev && (mt_device_apart(o->dev) || device.ranks)) /* a rank has what it needs of them read ahead */
+    if (o->dev && (mt_device_apart(o->dev) || device.ranks)) /* with ranks, each reads its own part ahead */
         mt_checkpoint_read_once(o->checkpoint);
     if (o->dev)
         o->told = mt_lead_open(o->dev, o->checkpoint, wish);
     const bool ok = o->dev && open_model(o, wish, err) && open_draft(o, wish->draft, err);
     mt_error theirs = {0};
-    if (o->told && !mt_lead_agree(o->dev, &theirs) && ok) /* they answer whatever became of it here */
+    if (o->told && !mt_lead_agree(o->dev, &theirs) && ok) /* the other ranks answer even where this one failed */
         mt_fail(err, theirs.code, "%s", theirs.text);
     if (ok && theirs.code == MT_OK) {
         if (device.ranks)

@@ -1,4 +1,5 @@
-/* A checkpoint folder opened for computing: mapped, understood, bound, with a device to run it on. */
+/* A checkpoint folder opened for computing: its files are mapped, its config is read, its tensors are found and
+   checked, and the device that runs it is open. */
 #ifndef MT_ENGINE_OPENED_H
 #define MT_ENGINE_OPENED_H
 
@@ -13,21 +14,21 @@ typedef struct mt_opened {
     mt_checkpoint *checkpoint;
     mt_model_spec spec;
     mt_model_weights weights;
-    const mt_processor *processor; /* NULL: the model takes no pictures, or none are wanted */
+    const mt_processor *processor; /* NULL: the model takes no pictures, or text_only was asked for */
     mt_device *dev;
-    mt_checkpoint *draft; /* of what guesses for it; NULL: none */
+    mt_checkpoint *draft; /* checkpoint of a small model that guesses ahead for this one; NULL: none */
     mt_drafter_spec drafter;
     mt_bind_cost draft_cost;
-    bool told;          /* the other ranks have it open, too */
-    uint64_t elsewhere; /* bytes of its weights that they have and this one has not */
+    bool told;          /* the other ranks have opened it, too */
+    uint64_t elsewhere; /* bytes of its weights that only other ranks have */
 } mt_opened;
 
-/* What of a checkpoint is opened. */
+/* Options of opening. */
 typedef struct mt_open_wish {
-    const char *family; /* to read it as; NULL: what its config says */
-    bool text_only;     /* leave the tower of a model that sees out */
-    const char *draft;  /* the folder of what guesses for it; NULL: none */
-    bool alone;         /* by this rank, be there others; for tests */
+    const char *family; /* read the checkpoint as this family; NULL: as its config.json says */
+    bool text_only;     /* leave out the vision tower */
+    const char *draft;  /* folder of the model that guesses ahead; NULL: none */
+    bool alone;         /* for tests: only this rank opens it, although there are others */
 } mt_open_wish;
 
 /* False with a sentence; then nothing is left open. Close with mt_opened_close, after every model made from it. */

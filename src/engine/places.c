@@ -1,10 +1,11 @@
+/* Permissions to wait or run, which bound the queue (places.h). */
 #include "engine/places.h"
 
 #include <assert.h>
 
 #include "base/alloc.h"
 
-#define TIMES 3 /* as many as are free */
+#define TIMES 3 /* a client may hold so many times the places that are free */
 
 size_t mt_places_all(size_t most)
 {
@@ -27,7 +28,7 @@ void mt_places_free(mt_places *p)
     *p = (mt_places){0};
 }
 
-/* Where the client is; where it would be, when it has none. */
+/* Index of the client in p->of; where it has no places, the index at which it would be added. */
 static size_t find(const mt_places *p, uint64_t client)
 {
     size_t at = 0;
@@ -36,7 +37,7 @@ static size_t find(const mt_places *p, uint64_t client)
     return at;
 }
 
-/* How many of the free ones a client may take that has some already. What it takes is no longer free. */
+/* How many more places a client may take that has `has` already. Each that it takes is no longer free. */
 static size_t allowed(const mt_places *p, const mt_client *client, size_t has)
 {
     const size_t times = TIMES * (size_t)client->share, part = times * (p->all - p->taken);

@@ -1,9 +1,10 @@
-/* How many choices may wait and run, of all clients and of each: whoever submits one has a place for it. Any thread.
+/* Places: permissions to wait or run, one a choice, which bound the engine's queue for all clients and for each.
+   Whoever submits a request has a place for each choice. Any thread may call.
 
-   One client alone may have `most` of them. What it must leave to others is a third part more: each may have at most
-   three times as many as are free, so one gets three quarters of all, two get three sevenths each, and there is always
-   something left for the next. Who has none gets the last ones. Nobody who was let in is put out again for another:
-   that would be an error in the middle of a stream, where this is a 429 before anything was said. */
+   A client alone gets at most `most` places. The total is a third more: a client may hold at most three times as many
+   as are free, so one alone gets three quarters of the total, two get three sevenths each, and a newcomer always finds
+   some. A client without any place may take the last ones. A place is never taken away for another client: that would
+   be an error in the middle of a stream, while a refusal here is a 429 before the answer began. */
 #ifndef MT_ENGINE_PLACES_H
 #define MT_ENGINE_PLACES_H
 
@@ -14,10 +15,11 @@
 #include "engine/clients.h"
 
 typedef struct mt_places {
-    size_t all; /* that there are; does not change */
+    size_t all; /* the total; does not change */
 
-    pthread_mutex_t lock; /* over what follows */
+    pthread_mutex_t lock; /* protects the fields below */
     size_t taken;
+    /* one element for each client that has places */
     struct mt_places_of {
         uint64_t client;
         size_t taken; /* at least 1 */
@@ -25,18 +27,20 @@ typedef struct mt_places {
     size_t count;
 } mt_places;
 
-/* How many there are for everybody, where one client may have so many. */
+/* The total number of places, where one client alone may have `most`. */
 size_t mt_places_all(size_t most);
 
 /* Free with mt_places_free. */
 void mt_places_init(mt_places *places, size_t most);
 void mt_places_free(mt_places *places);
 
-/* As many as the client may have, between `least` (1 or more) and `most`; 0 with MT_E_BUSY when those are fewer. */
+/* Takes as many as the client may have, up to `most`. 0 with MT_E_BUSY when that would be fewer than `least`, which is
+   at least 1. Give back with mt_places_give. */
 size_t mt_places_take(mt_places *places, const mt_client *client, size_t least, size_t most,
                       mt_error *err) MT_NODISCARD;
 
-/* Whether the client may have not even one: then MT_E_BUSY, as mt_places_take says it. A moment later it may. */
+/* Whether the client could take no place now; then sets the error that mt_places_take would. Others may take or give
+   places at any time. */
 bool mt_places_full(mt_places *places, const mt_client *client, mt_error *err) MT_NODISCARD;
 void mt_places_give(mt_places *places, const mt_client *client, size_t count);
 

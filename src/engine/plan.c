@@ -1,4 +1,5 @@
-/* From sequences to a step: who takes part, with how many rows, on which pages. */
+/* Plans a step: which sequences take part, with how many rows, on which pages. Calls the scheduler (schedule.h) with
+   all candidates, then seats the sequences that were given rows. */
 #include "engine/inside.h"
 
 #include <assert.h>
@@ -8,17 +9,21 @@
 #include "base/compiler.h"
 #include "base/log.h"
 
-#define UNNOTICED 0.005 /* seconds that nobody minds waiting */
-/* after this time a request comes before smaller ones that would fit, and an answer that is not read makes way */
+#define UNNOTICED 0.005 /* seconds: delays below this are not noticed */
+/* nanoseconds: after this time a waiting request comes before smaller ones that would fit, and a running answer whose
+   client does not read loses its seat to a waiting one */
 #define PATIENCE_NS 2000000000u
-#define COMPANY_NS 10000000000u /* requests that met within this time are expected to meet again */
-/* A step of prompts only takes at least so many times what a step of one row does, in company and alone: whoever
-   comes meanwhile waits for its end, and short chunks cost little (an eighth of the speed at four times). */
+/* nanoseconds: requests that were present together within this time are expected to be so again */
+#define COMPANY_NS 10000000000u
+/* A step of prompts alone takes TOGETHER times as long as a step of one row while requests meet, and ALONE times or
+   ALONE_SECONDS while they do not: whoever comes during the step waits for its end. Short steps cost little: at four
+   times, an eighth of the speed. */
 #define TOGETHER 4
-#define SLICES 4 /* parts of the rows that keep a GPU busy */
+#define SLICES 4 /* least rows of prompts in a step on a GPU: one part of so many of the rows that keep the GPU busy */
 #define ALONE 6
 #define ALONE_SECONDS 0.12
 
+/* Whether s has begun its answer and its next row gives a token. */
 static bool answering(const mt_sequence *s)
 {
     return s->generated > 0 && s->seq.known - s->seq.done == 1;
@@ -29,14 +34,14 @@ static mt_sequence *owner(mt_candidate *c)
     return (mt_sequence *)(void *)((char *)c - offsetof(mt_sequence, candidate));
 }
 
-/* Whether every position of the prompt has to be computed, whatever is known. */
+/* Whether every position of the prompt has to be computed, even if it is cached. */
 static bool needs_all(const mt_sequence *s)
 {
     const mt_pool pool = s->request->pool;
     return (s->request->prompt_logprobs && s->generated == 0) || pool == MT_POOL_MEAN || pool == MT_POOL_FIRST;
 }
 
-/* Guesses that could go with the next row of s. The last token of an answer needs none after it. */
+/* How many guesses could go with the next row of s. The last token of an answer needs none after it. */
 static size_t drafts_of(mt_engine *e, mt_sequence *s)
 {
     const size_t left = mt_sequence_left(s);
@@ -45,12 +50,13 @@ static size_t drafts_of(mt_engine *e, mt_sequence *s)
         return 0;
     if (e->spec->state.layers && most > MT_LIMIT_MEMO_ROWS)
         most = MT_LIMIT_MEMO_ROWS;
-    if (!mt_model_guesses(e->spec)) /* which has guessed already */
+    if (!mt_model_guesses(e->spec)) /* a drafting head has guessed after the last step */
         mt_draft_guess(&s->draft, s->seq.text.key, s->seq.known, most);
     return s->draft.count < most ? s->draft.count : most;
 }
 
-/* The next rows that belong together, and no chunk that ends inside of rows that do. */
+/* Sets the range of rows that must be computed in one step (a picture whose positions see each other), and the most
+   rows of the step so that it does not end inside the next such range. */
 static void keep_solid(mt_candidate *c, const mt_request *r)
 {
     if (c->answering)
@@ -59,7 +65,7 @@ static void keep_solid(mt_candidate *c, const mt_request *r)
         const size_t first = r->spans[i].first, end = first + r->spans[i].count;
         if (!r->spans[i].block || end <= c->depth)
             continue;
-        if (c->solid_end > 0) { /* the second */
+        if (c->solid_end > 0) { /* the second such range */
             c->most = first - c->depth < c->most ? first - c->depth : c->most;
             return;
         }
@@ -72,7 +78,7 @@ static void keep_solid(mt_candidate *c, const mt_request *r)
     }
 }
 
-/* Whether it can do something by itself. One that is blind cannot; it may become the viewer. */
+/* Fills the candidate of s. False where s is blind; then it may become the step's viewer. */
 static bool describe(mt_engine *e, mt_sequence *s, bool running, size_t done, uint64_t now)
 {
     const mt_request *r = s->request;
@@ -104,7 +110,7 @@ static bool describe(mt_engine *e, mt_sequence *s, bool running, size_t done, ui
     return !s->blind;
 }
 
-/* Takes what others have computed of the same prompt meanwhile. */
+/* Takes over pages that others have computed of the same text meanwhile. */
 static void advance(mt_engine *e, mt_sequence *s, uint64_t now)
 {
     if (needs_all(s) || s->seq.known - s->seq.done <= MT_PAGE_TOKENS)
@@ -117,7 +123,7 @@ static void advance(mt_engine *e, mt_sequence *s, uint64_t now)
     mt_voices_cached(e->voices, s->voice, got, now);
 }
 
-/* Whether the leader, which has `done` positions, is going to compute page `page` of s. */
+/* Whether `leader`, which has computed `done` positions, is going to compute page `page` of s. */
 static bool leads(const mt_sequence *leader, size_t done, const mt_sequence *s, size_t page)
 {
     const size_t end = (page + 1) * MT_PAGE_TOKENS;
@@ -125,8 +131,8 @@ static bool leads(const mt_sequence *leader, size_t done, const mt_sequence *s, 
            leader->seq.known >= end && leader->seq.text.hash[page] == s->seq.text.hash[page];
 }
 
-/* The same where a recurrent state is needed too: it has to be kept at some place of what both have in common, and
-   well beyond what is there already. */
+/* The same where the model has recurrent layers: the leader has to keep a state at the end of the text that both share,
+   more than a page beyond what is cached. If so, tells the leader to keep it. */
 static bool leads_to_state(mt_sequence *leader, size_t done, const mt_sequence *s, size_t positions)
 {
     if (leader->seq.root != s->seq.root || leader->candidate.priority > s->request->priority)
@@ -139,7 +145,7 @@ static bool leads_to_state(mt_sequence *leader, size_t done, const mt_sequence *
     return true;
 }
 
-/* Whether another, running or listed before, is about to compute what s needs next. */
+/* Whether another sequence, running or listed before s, is about to compute what s needs next: then s waits for it. */
 static bool follows(const mt_engine *e, size_t listed, const mt_sequence *s, const mt_hit *hit)
 {
     const bool state = e->spec->state.layers > 0;
@@ -154,7 +160,7 @@ static bool follows(const mt_engine *e, size_t listed, const mt_sequence *s, con
     return false;
 }
 
-/* s, which is listed, leaves its seat for another client. */
+/* s loses its seat to another client's sequence, and its place among the `count` candidates. */
 static size_t yield(mt_engine *e, mt_sequence *s, size_t count)
 {
     size_t kept = 0;
@@ -176,7 +182,7 @@ static size_t list_running(mt_engine *e, uint64_t now)
             mt_engine_unsee(e, s);
             continue;
         }
-        if (mt_kept_waits(&s->kept)) /* its pages are on their way */
+        if (mt_kept_waits(&s->kept)) /* its pages are being read from a tier */
             continue;
         mt_engine_announce(e, s);
         if (s->answering == 0 && answering(s))
@@ -206,7 +212,7 @@ static size_t list_waiting(mt_engine *e, size_t count, uint64_t now)
     return yields && count > running ? yield(e, yields, count) : count;
 }
 
-/* Pages that running sequences will need for what they know already. */
+/* Pages that running sequences still need for the tokens they know. */
 static size_t promised(const mt_engine *e)
 {
     size_t pages = 0;
@@ -219,7 +225,7 @@ static void note_lookup(mt_engine *e, mt_sequence *s, const mt_hit *hit, uint64_
 {
     e->stats.lookups++;
     e->stats.misses[hit->miss]++;
-    if (s->generated > 0) /* it was preempted: its own pages are no news */
+    if (s->generated > 0) /* it had a seat before: finding its own pages is no cache hit */
         return;
     s->cached = hit->positions;
     e->stats.cached_tokens += hit->positions;
@@ -228,7 +234,7 @@ static void note_lookup(mt_engine *e, mt_sequence *s, const mt_hit *hit, uint64_
                  mt_miss_name(hit->miss));
 }
 
-/* The lowest number that nobody who runs has. */
+/* The lowest number that no running sequence has. */
 static uint32_t free_place(const mt_engine *e)
 {
     bool taken[MT_LIMIT_SEQUENCES] = {0};
@@ -240,7 +246,8 @@ static uint32_t free_place(const mt_engine *e)
     return place;
 }
 
-/* Pages for what s knows, and one more, for the first token of the answer; at the cost of clients with more seats. */
+/* Makes sure that there are pages for the known tokens of s and one more for its first token; where there are not,
+   takes seats from clients that have more of them. False when s does not fit. */
 static bool find_pages(mt_engine *e, mt_sequence *s)
 {
     for (;;) {
@@ -256,14 +263,14 @@ static bool find_pages(mt_engine *e, mt_sequence *s)
     }
 }
 
-/* A waiting sequence gets its place. False when its prompt does not fit beside the others. */
+/* Gives a waiting sequence its seat. False when there are too few pages beside those of the others. */
 static bool admit(mt_engine *e, mt_sequence *s, uint64_t now)
 {
     mt_page_copy copy = {0};
     mt_hit hit = {0};
     if (!needs_all(s))
         mt_seq_resume(&s->seq, &copy, &hit);
-    if (copy.needed) /* the tree takes the copy for granted */
+    if (copy.needed) /* the tree already treats the copy as done */
         mt_model_copy_pages(e->model, copy.to, copy.from);
     if (!find_pages(e, s)) {
         mt_seq_suspend(&s->seq);
@@ -271,8 +278,9 @@ static bool admit(mt_engine *e, mt_sequence *s, uint64_t now)
     }
     mt_voices_seat(e->voices, s->voice, now);
     note_lookup(e, s, &hit, now);
-    /* Pages that were there may have gone for others who were let in, and who made way may have left some behind. With
-       pictures its rows are planned anew, for it may need some that it did not; else there may be fewer to compute. */
+    /* The cache may have changed since s was listed: pages were evicted for others, or sequences that lost their seats
+       left some. With pictures, s is planned anew in the next step, as it may need other features; else only its rows
+       are capped. */
     if (s->request->sight_count > 0 && s->seq.done != s->candidate.depth)
         s->candidate.rows = 0;
     if (s->candidate.rows > s->seq.known - s->seq.done)
@@ -294,7 +302,7 @@ static bool admit(mt_engine *e, mt_sequence *s, uint64_t now)
     return true;
 }
 
-/* Whether the first that waits and could go on has no place, or perhaps no pages. */
+/* Whether the first waiting sequence that could go on lacks a seat, or perhaps pages. */
 static bool crowded(const mt_engine *e)
 {
     size_t first = 0;
@@ -307,8 +315,8 @@ static bool crowded(const mt_engine *e)
            mt_seq_wants(seq, seq->known) + promised(e) + 1 > mt_tree_available(e->tree, 0);
 }
 
-/* Answers that nobody has read for long go back to the queue when others wait: readers that are slow, or stand still,
-   slow down nobody but themselves. */
+/* Where others wait, answers that their clients have not read for PATIENCE_NS go back to the queue: slow readers slow
+   down nobody but themselves. */
 static void make_way(mt_engine *e, uint64_t now)
 {
     if (!crowded(e))
@@ -318,7 +326,8 @@ static void make_way(mt_engine *e, uint64_t now)
             mt_engine_preempt(e, e->running[i]);
 }
 
-/* Room for the rows of s, at the cost of its guesses, of others or of itself. */
+/* Takes pages for the rows of s; where there are none, at the cost of its guesses, of other sequences' seats, or of its
+   own. */
 static void make_room(mt_engine *e, mt_sequence *s)
 {
     const size_t sure = s->seq.known - s->seq.done;
@@ -356,7 +365,7 @@ static mt_budget budget_of(const mt_engine *e, uint64_t now)
     return b;
 }
 
-/* The one that has waited longest of those that may begin now; NULL when nobody has waited too long. */
+/* The sequence that came first of those that may begin now, if it has waited longer than PATIENCE_NS; else NULL. */
 static mt_sequence *impatient(const mt_engine *e, size_t count, uint64_t now)
 {
     mt_sequence *first = NULL;
@@ -368,8 +377,8 @@ static mt_sequence *impatient(const mt_engine *e, size_t count, uint64_t now)
     return first && now - first->request->received > PATIENCE_NS ? first : NULL;
 }
 
-/* Of those that were given rows and have no place yet: one of the client with the fewest seats, `first` before others,
-   else who will be done soonest. */
+/* Of the sequences that were given rows and have no seat yet, one of the client with the fewest seats: `first`, or the
+   first in step->order, which puts those that will be done soonest in front. */
 static mt_sequence *next_in(const mt_engine *e, size_t count, const mt_sequence *first)
 {
     mt_sequence *next = NULL;
@@ -384,8 +393,8 @@ static mt_sequence *next_in(const mt_engine *e, size_t count, const mt_sequence 
     return next;
 }
 
-/* Gives them their places. Where one does not fit, nobody behind it is let in either, and one that has waited long is
-   asked first: small requests never keep a large one out for ever. */
+/* Seats the sequences that were given rows. Where one does not fit, none behind it is seated either, and one that has
+   waited too long is tried first: so small requests never keep a large one out for ever. */
 static void admit_all(mt_engine *e, size_t count, uint64_t now)
 {
     const mt_sequence *first = impatient(e, count, now);
@@ -398,7 +407,7 @@ static void admit_all(mt_engine *e, size_t count, uint64_t now)
     }
 }
 
-/* All that can do something. */
+/* Lists all sequences and jobs that can do something. */
 static size_t list(mt_engine *e, uint64_t now)
 {
     e->step.viewer = NULL;
@@ -410,7 +419,8 @@ static size_t list(mt_engine *e, uint64_t now)
     return count;
 }
 
-/* Who takes part in the step keeps the features it needs when a job makes room for others. */
+/* Starts reading features from tiers, and a job of the tower for the viewer. Sequences of this step pin the features
+   they need first, so that these are not evicted. */
 static void begin_job(mt_engine *e, mt_step *step)
 {
     if (!(step->viewer && e->job.count == 0) && !(e->keep && e->tower.cursor))
@@ -432,7 +442,7 @@ bool mt_engine_plan(mt_engine *e, mt_step *step)
     size_t count = list(e, now);
     if (e->running_count + e->waiting_count > 1)
         e->past.company = now;
-    if (count == 0) { /* all are blind, or there is nobody */
+    if (count == 0) { /* all are blind, or there are none */
         begin_job(e, step);
         count = list(e, now);
     }

@@ -1,3 +1,4 @@
+/* Detects answers that repeat themselves (repeat.h). Called by sequence.c for every token. */
 #include "engine/repeat.h"
 
 bool mt_repeat_add(mt_repeat *r, uint32_t token, uint32_t limit)

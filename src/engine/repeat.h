@@ -1,5 +1,5 @@
-/* Whether an answer goes in circles: the same few tokens again and again. Depends on its tokens alone, so an answer
-   ends at the same one whether it was computed alone or among others, guessed ahead or not. */
+/* Detects an answer that repeats the same few tokens over and over. Depends on the answer's tokens alone, so the answer
+   ends at the same token whether it was computed alone or with others, guessed ahead or not. */
 #ifndef MT_ENGINE_REPEAT_H
 #define MT_ENGINE_REPEAT_H
 
@@ -9,15 +9,17 @@
 
 #include "base/limits.h"
 
-/* Zeroed at first. */
+/* Zeroed at the start of an answer. */
 typedef struct mt_repeat {
     size_t count;                          /* tokens so far */
-    uint32_t last[MT_LIMIT_REPEAT_PERIOD]; /* of them, token i at i % MT_LIMIT_REPEAT_PERIOD */
-    uint32_t same[MT_LIMIT_REPEAT_PERIOD]; /* [p - 1]: how many in a row are the one that stood p before them */
+    uint32_t last[MT_LIMIT_REPEAT_PERIOD]; /* the last tokens: token i is at i % MT_LIMIT_REPEAT_PERIOD */
+    /* [p - 1]: length of the run of last tokens that each equal the token p before them */
+    uint32_t same[MT_LIMIT_REPEAT_PERIOD];
 } mt_repeat;
 
-/* Adds a token. True when the last ones, `limit` or more of them, all stand for the second time or more in a cycle of
-   at most MT_LIMIT_REPEAT_PERIOD tokens, which has come at least three times: a phrase that is said twice is none. */
+/* Adds a token. True when the answer's last tokens repeat a cycle of at most MT_LIMIT_REPEAT_PERIOD tokens: the cycle
+   occurred at least three times, and its repetitions make up `limit` tokens or more. A phrase that occurs twice is not
+   counted. */
 bool mt_repeat_add(mt_repeat *repeat, uint32_t token, uint32_t limit);
 
 #endif

@@ -1,3 +1,4 @@
+/* Makes and frees requests (request.h). */
 #include "engine/request.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Who runs and who waits: the lists, and the way out of them. */
+/* The lists of running and waiting sequences, and what happens when a sequence leaves them. */
 #include <assert.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ void mt_engine_queue(mt_engine *e, mt_sequence *s)
     e->waiting[at] = s;
 }
 
-/* What an answer took and came to. */
+/* Adds an answer that ended to the histograms. */
 static void note_answer(mt_stats *stats, const mt_sequence *s, uint64_t now)
 {
     const mt_request *r = s->request;
@@ -89,7 +89,8 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
     e->stats.repeated += s->repeated;
     note_answer(&e->stats, s, now);
     if (!r->placed)
-        mt_places_give(&e->places, &r->client, 1); /* before it is told: who hears of the end finds room */
+        /* before the last event: who hears of the end finds the place free */
+        mt_places_give(&e->places, &r->client, 1);
     for (size_t i = 0; i < e->step.parts; i++)
         if (e->step.part[i].s == s)
             e->step.part[i].s = NULL;

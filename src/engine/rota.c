@@ -1,8 +1,8 @@
-/* Fair by time and not by turns: who takes long steps has fewer of them. Each place counts the seconds that it had. One
-   that comes back after a pause begins with what the one had whose turn it was last, so that nobody saves up turns by
-   wanting none, and nobody pays for what it had when it was alone.
+/* Turns are fair by time, not by number: an engine with long steps has fewer of them. Each place counts the seconds it
+   had. An engine that returns after a pause starts with the count of the one that was let in last, so that nobody saves
+   up time by pausing, and nobody pays later for the time it had alone.
 
-   Each place sleeps on the one condition: there are as many as models that compute now, a few. */
+   All engines wait on one condition variable: there are only a few, one a model that computes now. */
 #include "engine/rota.h"
 
 #include <assert.h>
@@ -12,12 +12,12 @@
 #include "base/clock.h"
 
 struct mt_rota {
-    pthread_mutex_t lock; /* over the rest, and over the places */
-    pthread_cond_t ended;
+    pthread_mutex_t lock;   /* protects the other fields, and the places */
+    pthread_cond_t ended;   /* a turn has ended */
     mt_rota_place *waiting; /* in no order */
-    size_t wanting;         /* the one that has a turn among them */
-    bool taken;
-    double level; /* what the one had that was let in last */
+    size_t wanting;         /* engines that have a turn or wait for one */
+    bool taken;             /* one of them has a turn */
+    double level;           /* seconds that the place let in last had then */
 };
 
 mt_rota *mt_rota_new(void)

@@ -1,17 +1,19 @@
+/* The scheduler (schedule.h): a pure function that divides the time of a step among candidates. */
 #include "engine/schedule.h"
 
 #include "base/compiler.h"
 
+/* of the time for prompts: what belongs to the oldest candidate */
 #define OLDEST_SHARE 0.25
-#define LEAST_WORK 1e-6 /* of a candidate's work, where something has to be given */
+#define LEAST_WORK 1e-6 /* least part of a job's work that is given where something must be given */
 
-/* The sum over `rows` rows from `depth` on of the positions before each. */
+/* The sum, over `rows` rows that begin at position `depth`, of the positions before each. */
 static double positions_before(size_t depth, size_t rows)
 {
     return (double)rows * (double)depth + (double)rows * (double)(rows - (rows > 0)) / 2;
 }
 
-/* Seconds that rows add to a step of `before` rows. */
+/* Seconds that rows add to a step that has `before` rows. */
 static double cost_of(const mt_cost *cost, size_t before, size_t depth, size_t rows)
 {
     return mt_cost_predict(cost, before + rows, positions_before(depth, rows)) - mt_cost_predict(cost, before, 0);
@@ -28,7 +30,7 @@ static int compare(const mt_candidate *a, const mt_candidate *b)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* Insertion sort: the order hardly changes from one step to the next, and it needs no memory. */
+/* Insertion sort: the order hardly changes from one step to the next, and the sort needs no memory. */
 static void sort(mt_candidate *const *candidates, size_t count, const mt_cost *cost, mt_candidate **order)
 {
     for (size_t i = 0; i < count; i++) {
@@ -41,14 +43,14 @@ static void sort(mt_candidate *const *candidates, size_t count, const mt_cost *c
     }
 }
 
-/* What is left of a step. */
+/* What is left of the step to be given. */
 typedef struct rest {
     const mt_cost *cost;
-    size_t used, rows, places; /* used: rows that it has already */
+    size_t used, rows, places; /* used: rows that are given already; rows: that may still be given; places: seats */
     double seconds;
 } rest;
 
-/* Most rows from `depth` on that take no longer than `seconds`, at most `most`. */
+/* Most rows, from position `depth` on, that take no longer than `seconds`; at most `most`. */
 static size_t rows_within(const rest *r, size_t depth, double seconds, size_t most)
 {
     size_t low = 0, high = most;
@@ -62,7 +64,7 @@ static size_t rows_within(const rest *r, size_t depth, double seconds, size_t mo
     return low;
 }
 
-/* A job's work needs no place; what is given of it, be it ever so little, is a slice. */
+/* Gives a job as much work as `seconds` allow; where `any`, a little in any case. A job needs no seat. */
 static void give_work(mt_candidate *c, rest *r, double seconds, bool any)
 {
     const double left = c->work - c->worked, fits = MT_MAX(seconds, 0);
@@ -73,7 +75,7 @@ static void give_work(mt_candidate *c, rest *r, double seconds, bool any)
     r->seconds -= now;
 }
 
-/* How many of the next `rows` rows may be computed: what is solid is not cut. */
+/* How many of the next `rows` rows may be computed without cutting the range that must stay whole. */
 static size_t uncut(const mt_candidate *c, size_t rows)
 {
     const size_t end = c->rows + rows;
@@ -85,6 +87,7 @@ static bool may_begin(const mt_candidate *c, size_t places)
     return places > 0 && (!c->places || *c->places > 0);
 }
 
+/* Gives c so many rows, and counts them. */
 static void take(mt_candidate *c, rest *r, size_t rows)
 {
     c->rows += rows;
@@ -92,7 +95,7 @@ static void take(mt_candidate *c, rest *r, size_t rows)
     r->rows -= rows;
 }
 
-/* Gives c as much more as `seconds` of the rest allow, some rows in any case where `any` says so. */
+/* Gives c as many more rows, or as much more work, as `seconds` allow; where `any`, some in any case. */
 static void give(mt_candidate *c, rest *r, double seconds, bool any)
 {
     const size_t depth = c->depth + c->rows;
@@ -116,7 +119,7 @@ static void give(mt_candidate *c, rest *r, double seconds, bool any)
         --*c->places;
 }
 
-/* What it does not use now it may use later. */
+/* Gives c its share; what it cannot use yet it saves up in c->owed. */
 static void give_share(mt_candidate *c, rest *r)
 {
     const double before = r->seconds;
@@ -125,7 +128,7 @@ static void give_share(mt_candidate *c, rest *r)
     c->owed = MT_MAX(c->owed - (before - r->seconds), 0);
 }
 
-/* The one of the highest priority that came first and can go on. */
+/* The candidate of the highest priority that came first and can go on. */
 static mt_candidate *oldest(mt_candidate *const *order, size_t begin, size_t count, size_t places)
 {
     mt_candidate *first = NULL;
@@ -144,8 +147,8 @@ static bool gained(const mt_candidate *c)
     return c->rows > 0 || c->worked > 0;
 }
 
-/* Whether the next guess of an answer is worth a row: it saves one of `answers` its part of a step of `seconds`, when
-   it and all before it are right. */
+/* Whether the next guess of an answer is worth a row: if it and all guesses before it are right, it saves one of
+   `answers` sequences its part of a step of `seconds`. */
 static bool worth(const mt_candidate *c, const rest *r, double seconds, size_t answers)
 {
     double chance = 1;
@@ -154,7 +157,7 @@ static bool worth(const mt_candidate *c, const rest *r, double seconds, size_t a
     return chance * seconds / (double)answers > mt_cost_row(r->cost, r->used, c->depth + c->rows);
 }
 
-/* First the first guess of everybody, then the second. Returns the seconds they take. */
+/* Gives rows to guesses: the first guess of every answer, then the second. Returns the seconds they take. */
 static double give_drafts(mt_candidate **order, size_t answers, rest *r, double seconds, bool all)
 {
     double taken = 0;
@@ -172,30 +175,32 @@ static double give_drafts(mt_candidate **order, size_t answers, rest *r, double 
     return taken;
 }
 
-/* A step of prompts takes longer, up to twice as long, where the one that is soonest done is done with it: else it
-   would wait for a step more, and whoever comes meanwhile waits no longer for two short ones than for this. */
+/* The time limit of a step of prompts: up to twice `limit` where the prompt that is soonest complete is complete with
+   it. Otherwise that prompt would wait for another step, and for a newcomer two short steps are no better than one
+   long. */
 static double stretched(const mt_candidate *c, const mt_cost *cost, double taken, double limit)
 {
     const double wanted = taken + cost_of(cost, 0, c->depth, c->left) / (1 - OLDEST_SHARE);
     return c->left <= c->most && wanted > limit && wanted <= 2 * limit ? wanted : limit;
 }
 
-/* What a step may take whose answers, which have so many rows, need so long alone. */
+/* How long a step may take beside answers that have `rows` rows and need `needed` seconds alone. See
+   MT_STEP_SECONDS. */
 static double beside_answers(const mt_cost *cost, double needed, size_t rows)
 {
     return MT_MAX(MT_MIN(needed * MT_STEP_TIMES, MT_MAX(needed * MT_STEP_HALF, MT_STEP_SMOOTH)),
                   MT_STEP_SECONDS + mt_cost_row(cost, rows, 0) * MT_COST_BLOCK / 2);
 }
 
-/* Of a step when so many engines have one each in turn, whoever of them is answering: together they take as long as one
-   does that is alone, but for what each needs at least and half as much again. */
+/* The limit where `engines` engines share the device, each with a step in turn: together they take as long as one alone
+   would, but each gets at least one and a half times what its answers need. */
 static double shared(const mt_cost *cost, double needed, double limit, size_t engines)
 {
     return MT_MAX(MT_MIN(limit, beside_answers(cost, needed, 0)) / (double)engines, needed * 1.5);
 }
 
-/* Seconds of a slice of the prompt that is soonest done, and of a block more, for it may be given in two parts; 0 where
-   none waits. */
+/* Seconds that `slice` rows of the prompt that is soonest complete take, plus one block of rows, as the slice may be
+   given in two parts; 0 where no prompt waits. */
 static double slice_of(mt_candidate *const *order, size_t begin, size_t count, const rest *r, size_t slice)
 {
     for (size_t i = begin; slice > 0 && i < count; i++)

@@ -1,9 +1,10 @@
+/* One answer in the making (sequence.h): its text, its end, and the events it sends. */
 #include "engine/sequence.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
 
-#define PIECE_LIMIT (1u << 20) /* bytes of text one token may give */
+#define PIECE_LIMIT (1u << 20) /* most bytes of text that one token may give */
 
 static mt_counts *counts_of(const mt_request *r, size_t max_tokens, size_t vocab)
 {
@@ -74,7 +75,8 @@ void mt_sequence_prompt(mt_sequence *s, uint32_t token, const mt_logprob *chosen
                         .top_count = count});
 }
 
-/* What the token makes certain goes to s->text. Returns the stop string that is complete, or -1. */
+/* Puts the text that the token makes certain into s->text. Returns the index of the stop string that is complete, or
+   -1. */
 static int add_text(mt_sequence *s, uint32_t token)
 {
     const mt_request *r = s->request;
@@ -119,7 +121,7 @@ bool mt_sequence_token(mt_sequence *s, const mt_sampled *sampled, mt_finish *fin
     return stops || s->repeated || mt_sequence_left(s) == 0;
 }
 
-/* What was held back until the end. */
+/* Puts the text that was held back into s->text: the answer ends. */
 static void last_text(mt_sequence *s)
 {
     const mt_request *r = s->request;

@@ -1,10 +1,11 @@
+/* Cuts the pictures of a request into parts that are encoded separately (sight.h). */
 #include "engine/sight.h"
 
 #include <string.h>
 
 #include "engine/sequence.h"
 
-#define PART_TOKENS 4096 /* of a part of several views; one view is a part, however large */
+#define PART_TOKENS 4096 /* most tokens of a part that has several views; a single view is a part, however large */
 
 static uint32_t views_of_part(const mt_picture *p)
 {
@@ -12,7 +13,7 @@ static uint32_t views_of_part(const mt_picture *p)
     return views == 0 ? 1 : views < p->views ? views : p->views;
 }
 
-/* Views [begin, begin + views) of p. What is a part of a picture has a digest of its own. */
+/* Views [begin, begin + views) of p. A part that is not the whole picture has a digest of its own. */
 static mt_picture cut(const mt_picture *p, uint32_t begin, uint32_t views)
 {
     mt_picture part = *p;
@@ -28,7 +29,7 @@ static mt_picture cut(const mt_picture *p, uint32_t begin, uint32_t views)
     return part;
 }
 
-/* Which positions hold rows of the part. */
+/* Sets the positions of the prompt that hold rows of the part. */
 static void place(mt_sight *s, const mt_request *r, size_t picture)
 {
     for (size_t i = 0; i < r->span_count; i++) {
@@ -44,7 +45,7 @@ static void place(mt_sight *s, const mt_request *r, size_t picture)
     }
 }
 
-/* Spans ascend, lie in the prompt, and show the rows of the pictures one after the other. */
+/* Whether the spans ascend, lie in the prompt, and cover the rows of all pictures in order. */
 static bool spans_fit(const mt_request *r)
 {
     uint32_t picture = 0, row = 0;

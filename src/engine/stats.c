@@ -1,3 +1,4 @@
+/* Histograms, and the sums over several engines (stats.h). */
 #include "engine/stats.h"
 
 double mt_histogram_bound(size_t bucket)
@@ -9,7 +10,7 @@ double mt_histogram_bound(size_t bucket)
     return bound;
 }
 
-/* Bounds are compared in the value's own unit, as they are told: 10 ms is not above 0.01. */
+/* Bounds are compared in the value's own unit, as they are published: so 10 ms counts as at most 0.01. */
 static void add(mt_histogram *h, double value, double unit)
 {
     size_t i = 0;
@@ -21,7 +22,7 @@ static void add(mt_histogram *h, double value, double unit)
     h->sum += value;
 }
 
-/* Up to more than an hour. */
+/* The buckets reach beyond an hour. */
 void mt_histogram_add(mt_histogram *h, double seconds)
 {
     add(h, seconds, MT_HISTOGRAM_SECONDS);

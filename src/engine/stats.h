@@ -1,4 +1,4 @@
-/* What the engine counts. Written by its thread, read as a copy. */
+/* The engine's counters, for metrics and the dashboard. Written by the engine's thread; others get copies. */
 #ifndef MT_ENGINE_STATS_H
 #define MT_ENGINE_STATS_H
 
@@ -12,63 +12,71 @@
 
 #define MT_HISTOGRAM_BUCKETS 24
 
-/* Bucket i counts values up to mt_histogram_bound(i) units; what is larger is in count only. */
+/* Bucket i counts values in units up to mt_histogram_bound(i) and above the bucket before; values above the last bound
+   are only in `count`. */
 typedef struct mt_histogram {
     uint64_t bucket[MT_HISTOGRAM_BUCKETS]; /* not cumulative */
     uint64_t count;
     double sum;
 } mt_histogram;
 
-#define MT_HISTOGRAM_SECONDS 1e-4 /* the unit of times; that of counts is 1 */
+#define MT_HISTOGRAM_SECONDS 1e-4 /* one unit, where values are seconds; where values are counts, a unit is 1 */
 
 double mt_histogram_bound(size_t bucket); /* 1, 2, 5, 10, 20, 50 ... units */
-void mt_histogram_add(mt_histogram *h, double seconds);
-void mt_histogram_count(mt_histogram *h, uint64_t count); /* for histograms of counts */
 
-/* Adds what another has counted. */
+/* Adds a value: in seconds, or to a histogram of counts. */
+void mt_histogram_add(mt_histogram *h, double seconds);
+void mt_histogram_count(mt_histogram *h, uint64_t count);
+
+/* Adds the counts of another histogram. */
 void mt_histogram_join(mt_histogram *h, const mt_histogram *other);
 
 typedef struct mt_stats {
-    /* now */
+    /* the present state */
     size_t running, waiting;
-    size_t pages_total[MT_KV_GROUPS], pages_held[MT_KV_GROUPS]; /* held by sequences */
-    size_t pages_known;                                         /* nodes of the prefix tree */
-    size_t media_known, media_bytes, media_total; /* pictures with a number; bytes of features, and what they may be */
-    size_t states_total, states_held, states_known; /* held by sequences; anchors of the tree */
-    uint64_t repeated;                              /* answers that went in circles */
-    uint64_t bytes_memory;                          /* that there may be in all */
-    uint64_t device_bytes, device_memory;           /* of a device that has its own: taken, and what there was */
-    bool device_lost;                               /* it has failed and could not be opened anew */
+    /* of each group: all pages, and those that sequences hold */
+    size_t pages_total[MT_KV_GROUPS], pages_held[MT_KV_GROUPS];
+    size_t pages_known; /* nodes of the prefix tree */
+    /* pictures in the gallery; bytes of features, and the most they may be */
+    size_t media_known, media_bytes, media_total;
+    /* slots of recurrent states: all, held by sequences, held as anchors of the prefix tree */
+    size_t states_total, states_held, states_known;
+    uint64_t repeated;                    /* answers that repeat_limit ended */
+    uint64_t bytes_memory;                /* the limit on all memory */
+    uint64_t device_bytes, device_memory; /* where the device has memory of its own: bytes in use, and in all */
+    bool device_lost;                     /* the device failed and could not be opened anew */
     uint64_t bytes_weights, bytes_cache, bytes_working, bytes_constraints, bytes_pictures, bytes_requests;
 
-    /* so far */
+    /* sums since the engine started */
     uint64_t steps, step_rows;
-    uint64_t slow_steps; /* that took longer than they may, and are named in the log */
+    uint64_t slow_steps; /* steps that took longer than slow_seconds */
     double step_seconds;
     uint64_t prompt_tokens, cached_tokens, generated_tokens;
-    uint64_t lookups, misses[MT_MISS_COUNT]; /* by reason; those of MT_MISS_NONE found all they could */
-    uint64_t media_hits, media_misses;       /* parts of pictures whose features were there, or were encoded */
+    /* lookups in the prefix tree, by the reason why they found less than all; MT_MISS_NONE: found all */
+    uint64_t lookups, misses[MT_MISS_COUNT];
+    uint64_t media_hits, media_misses; /* parts of pictures whose features were in the gallery, or had to be encoded */
     uint64_t media_evictions;
-    double encode_seconds, encode_work; /* of the encoder, in seconds and in products */
+    double encode_seconds, encode_work; /* of the vision tower: seconds, and multiplications */
     uint64_t evictions, state_evictions, preemptions;
-    uint64_t yields;                               /* of the preemptions, those for another client's sake */
-    uint64_t drafts, draft_tokens, draft_accepted; /* steps of an answer with guesses; guesses; right ones */
-    uint64_t answer_steps;                         /* of all answers: each gave one token, or several */
-    uint64_t canary_faults;                        /* pages and states that were written while they were free */
-    mt_masks_stats masks;                          /* of constraints */
-    uint64_t finished[4];                          /* by mt_finish */
+    uint64_t yields;                               /* of the preemptions, those that gave a seat to another client */
+    uint64_t drafts, draft_tokens, draft_accepted; /* steps of an answer that had guesses; guesses; right guesses */
+    uint64_t answer_steps;                         /* over all answers: steps that gave one or more tokens */
+    uint64_t canary_faults;                        /* pages and states that were written while free (canary.c) */
+    mt_masks_stats masks;                          /* token masks of constraints */
+    uint64_t finished[4];                          /* answers by their mt_finish */
     uint64_t device_faults;                        /* how often the device failed and was opened anew */
     mt_histogram queue, prefill, first_token, inter_token, end_to_end, step, encode;
-    mt_histogram inference, decode; /* of an answer: from its place to its end, from its first token to its last */
-    mt_histogram token_pace;        /* of an answer: decode over its tokens but the first */
-    mt_histogram step_tokens;       /* counts, and so are all below */
-    mt_histogram answer_prompt, answer_computed, answer_tokens; /* tokens of an answer: prompt, not cached, generated */
-    mt_histogram wanted_choices, wanted_tokens;                 /* that requests asked for */
-    mt_keep_stats keep;                                         /* what went to a tier and came back */
-    mt_shelf_stats shelf;                                       /* in the host's memory */
+    mt_histogram inference, decode; /* of an answer: from its seat to its end; from its first token to its last */
+    mt_histogram token_pace;        /* of an answer: `decode` divided by the tokens after the first */
+    mt_histogram step_tokens;       /* this and the following are histograms of counts */
+    /* tokens of an answer: its prompt; of this not cached; generated */
+    mt_histogram answer_prompt, answer_computed, answer_tokens;
+    mt_histogram wanted_choices, wanted_tokens; /* choices and max_tokens that requests asked for */
+    mt_keep_stats keep;                         /* records to and from cache tiers */
+    mt_shelf_stats shelf;                       /* of the tier in the host's memory */
 } mt_stats;
 
-/* Adds what another has counted so far; what is now stays. */
+/* Adds the sums of another engine; the present state stays as it is. */
 void mt_stats_join(mt_stats *s, const mt_stats *other);
 
 #endif

@@ -1,4 +1,5 @@
-/* What a step does once it is planned: the batch, the model, the tokens, and what becomes of each sequence. */
+/* Runs a planned step: fills the batch, runs the model, has tokens chosen, and updates each sequence with the
+   result. */
 #include <assert.h>
 #include <string.h>
 
@@ -39,14 +40,14 @@ void mt_step_free(mt_step *step)
         mt_free(arrays[i]);
 }
 
-/* Rows that are guesses. */
+/* How many of a part's rows are guesses. */
 static size_t guesses_of(const mt_part *p)
 {
     const size_t end = p->s->seq.done + p->rows;
     return end > p->s->seq.known ? end - p->s->seq.known : 0;
 }
 
-/* Positions of s whose logits are wanted: for the next token, for those after right guesses, and for the prompt's
+/* How many rows' logits are wanted of s: for the next token, for the tokens after right guesses, and for the prompt's
    logprobs. */
 static size_t wants(const mt_sequence *s, size_t rows)
 {
@@ -60,7 +61,8 @@ static size_t wants(const mt_sequence *s, size_t rows)
     return rows;
 }
 
-/* What row `row` of the batch has in place of its token's embedding, and how far it sees: position `at` of s. */
+/* Sets which row of features replaces the embedding of row `row` of the batch, which is position `at` of s, and how far
+   that row sees. */
 static void point_at_features(mt_engine *e, mt_step *step, const mt_sequence *s, size_t row, size_t at)
 {
     const mt_request *r = s->request;
@@ -110,7 +112,7 @@ static void add_rows(mt_engine *e, mt_step *step, mt_part *p)
         step->wanted[step->wanted_count++] = p->row + (uint32_t)i;
 }
 
-/* Sequences that want many logits share what the others leave. */
+/* Builds the batch from the parts. Sequences that want many logits share what the others leave of step->wanted. */
 static void build(mt_engine *e, mt_step *step)
 {
     size_t kept = 0;
@@ -133,7 +135,8 @@ static void build(mt_engine *e, mt_step *step)
     step->parts = kept;
 }
 
-/* The mask for the first token of a part, or those after its guesses as far as they may follow and there is room. */
+/* Sets the token mask of a part's first token; or, where after_guesses, those of the tokens after its guesses, as far
+   as the constraint allows the guesses and there is room. */
 static void allow(mt_engine *e, mt_part *p, bool after_guesses)
 {
     mt_sequence *s = p->s;
@@ -156,7 +159,7 @@ static void allow(mt_engine *e, mt_part *p, bool after_guesses)
     mt_run_end(&ahead);
 }
 
-/* The last tokens of the answer, for settings that look at them. */
+/* Copies the last tokens of the answer, for sampling settings that depend on them. Returns how many. */
 static size_t copy_tail(const mt_sequence *s, uint32_t tail[MT_LIMIT_BAD_TOKENS])
 {
     const size_t said = s->generated, count = said < MT_LIMIT_BAD_TOKENS ? said : MT_LIMIT_BAD_TOKENS;
@@ -165,7 +168,7 @@ static size_t copy_tail(const mt_sequence *s, uint32_t tail[MT_LIMIT_BAD_TOKENS]
     return count;
 }
 
-/* What is to be chosen. */
+/* Fills the part's chain with what the sampler needs. */
 static void ask(mt_part *p)
 {
     const mt_sequence *s = p->s;
@@ -181,7 +184,7 @@ static void ask(mt_part *p)
     c->guess = s->draft.token;
 }
 
-/* A row whose numbers are not finite gives no token, nor do those behind it. */
+/* A row whose numbers are not finite gives no token, nor do the rows behind it: shortens the chain. */
 static void cut_unsound(mt_engine *e, mt_part *p)
 {
     const uint32_t first = p->row + (uint32_t)(p->rows - 1 - guesses_of(p));
@@ -192,7 +195,7 @@ static void cut_unsound(mt_engine *e, mt_part *p)
         p->chain.sampled_count = sound;
 }
 
-/* Has tokens chosen for all that give one. */
+/* Has tokens chosen for all parts that give one. */
 static void choose(mt_engine *e, mt_step *step)
 {
     size_t count = 0;
@@ -208,7 +211,7 @@ static void choose(mt_engine *e, mt_step *step)
             cut_unsound(e, &step->part[i]);
 }
 
-/* Masks are this thread's: choosing only reads them. */
+/* Sets all token masks. Done here because masks belong to this thread; choosing, on other threads, only reads them. */
 static void allow_all(mt_engine *e, mt_step *step)
 {
     if (!e->masks)
@@ -223,13 +226,13 @@ static void allow_all(mt_engine *e, mt_step *step)
     e->stats.masks = *mt_masks_stats_of(e->masks);
 }
 
-/* Whether logits of a part are told as they are, as logprobs of a prompt. */
+/* Whether logits of a part become logprobs of a prompt. */
 static bool tells_prompt(const mt_part *p)
 {
     return p->wanted_count > 0 && p->s->request->prompt_logprobs && p->s->generated == 0;
 }
 
-/* Logits that somebody looks at: on a device with memory of its own they are some megabytes. */
+/* Copies logits to the host where somebody needs them there: on a GPU they are some megabytes. */
 static void read_logits(mt_engine *e, const mt_step *step)
 {
     bool any = false;
@@ -239,7 +242,7 @@ static void read_logits(mt_engine *e, const mt_step *step)
         mt_read_rows(e->dev, step->logits_reading, step->logits, 0, step->wanted_count);
 }
 
-/* Logprobs of the prompt positions that this step's rows predict, each once. */
+/* Sends the logprobs of the prompt positions that this step's rows predict, each once. */
 static void tell_prompt(mt_engine *e, const mt_step *step, const mt_part *p)
 {
     const mt_kernels *k = mt_host_kernels(mt_device_host(e->dev));
@@ -266,6 +269,7 @@ static void tell_prompt(mt_engine *e, const mt_step *step, const mt_part *p)
     }
 }
 
+/* Whether all final hidden states of the part's rows are finite. */
 static bool sound(const mt_engine *e, const mt_part *p)
 {
     for (size_t i = 0; i < p->rows - guesses_of(p); i++)
@@ -274,7 +278,7 @@ static bool sound(const mt_engine *e, const mt_part *p)
     return !p->samples || p->chain.status != MT_SAMPLE_NOT_FINITE;
 }
 
-/* pace: nanoseconds for each token of the step, where it is not the first. */
+/* Counts a token. pace: nanoseconds for each token of the step; not used for an answer's first token. */
 static void note_token(mt_engine *e, mt_sequence *s, uint64_t pace)
 {
     const uint64_t now = mt_clock_ns();
@@ -303,7 +307,7 @@ static void note_drafts(mt_engine *e, mt_sequence *s, size_t tried, size_t taken
     s->draft.count = 0;
 }
 
-/* Hands out the tokens that were chosen. The row of a guess that was right is the token's own. */
+/* Sends the chosen tokens. The row of a right guess was computed for the token itself, and stays. */
 static void take_tokens(mt_engine *e, mt_sequence *s, const mt_chain *c)
 {
     mt_error err = {0};
@@ -325,7 +329,7 @@ static void take_tokens(mt_engine *e, mt_sequence *s, const mt_chain *c)
     }
 }
 
-/* Adds what this step's rows mean for the vectors that are wanted. */
+/* Adds the step's rows to the vectors of the requests that pool. */
 static void pool(mt_engine *e, mt_step *step)
 {
     bool any = false;
@@ -365,7 +369,7 @@ static void record(mt_engine *e, const mt_step *step, const mt_part *p)
                                   .taken = tokens > 1 ? tokens - 1 : 0});
 }
 
-/* What the step means for one sequence. It may be gone afterwards. */
+/* Updates one sequence with the step's result. The sequence may have ended, and be freed, afterwards. */
 static void settle(mt_engine *e, mt_step *step, mt_part *p)
 {
     mt_sequence *s = p->s;
@@ -398,14 +402,14 @@ static void settle(mt_engine *e, mt_step *step, mt_part *p)
         mt_engine_end(e, s, MT_FINISH_ERROR, &err);
         return;
     }
-    if (mt_sequence_left(s) == 0) { /* max_tokens is 0: only the prompt was wanted */
+    if (mt_sequence_left(s) == 0) { /* max_tokens is 0: only the prompt was to be computed */
         mt_engine_end(e, s, MT_FINISH_LENGTH, NULL);
         return;
     }
     take_tokens(e, s, &p->chain);
 }
 
-/* What it took is learned, and shared by those who took part. */
+/* Learns from the step's duration, and charges it to the clients that took part. */
 static void note_step(mt_engine *e, mt_step *step)
 {
     const uint64_t now = step->ended = mt_clock_ns();
@@ -422,8 +426,8 @@ static void note_step(mt_engine *e, mt_step *step)
     mt_histogram_count(&e->stats.step_tokens, step->batch.rows);
 }
 
-/* Jobs have their slices first: between two tokens of an answer lies what one plan gave, and no slice of the plan
-   before it. */
+/* Jobs run their slices first: so between two tokens of an answer lies what one plan gave, never slices of two
+   plans. */
 void mt_engine_run(mt_engine *e, mt_step *step)
 {
     mt_jobs_run(e);
@@ -448,7 +452,7 @@ static void end_unsound(mt_engine *e, const mt_request *r, mt_sequence **list, c
             mt_engine_end(e, list[i], MT_FINISH_ERROR, &err);
 }
 
-/* The end of those whose pictures came to nothing. */
+/* Ends the requests whose pictures gave features that are not finite. */
 static void end_blind(mt_engine *e, mt_shown *p)
 {
     for (; p->unsound_count > 0; p->unsound_count--) {
@@ -458,7 +462,7 @@ static void end_blind(mt_engine *e, mt_shown *p)
     }
 }
 
-/* Tokens go out before the head guesses. */
+/* Tokens are sent before the drafting head guesses, so that they do not wait for it. */
 void mt_engine_settle(mt_engine *e, mt_step *step)
 {
     for (size_t i = 0; i < step->parts; i++)

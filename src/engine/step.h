@@ -1,66 +1,68 @@
-/* A step: what was planned, the batch that it becomes, and what was chosen. It is planned, run and settled, in this
-   order, and holds all that lives no longer than that; what outlives it stands in sequences and in mt_past. Arrays have
-   room for the most a step may be. */
+/* A step: one pass of the model over rows of many sequences. mt_step holds what lives only from its planning (plan.c)
+   through its run to its settling (step.c); what a later step needs stands in the sequences and in mt_past. The arrays
+   are allocated once, for the largest step. */
 #ifndef MT_ENGINE_STEP_H
 #define MT_ENGINE_STEP_H
 
 #include "engine/cost.h"
 #include "engine/sequence.h"
 
-/* A sequence's part of the step. */
+/* What one sequence has in the step. */
 typedef struct mt_part {
-    mt_sequence *s;                /* NULL once it has ended */
-    size_t rows;                   /* of the batch */
-    uint32_t row;                  /* the first of them */
-    uint32_t wanted, wanted_count; /* which rows of the logits */
-    bool samples;                  /* the last of them gives a token, and those of right guesses before it */
-    mt_chain chain;                /* these tokens */
+    mt_sequence *s;                /* NULL once the sequence has ended */
+    size_t rows;                   /* how many rows of the batch are its */
+    uint32_t row;                  /* the number of the first of its rows */
+    uint32_t wanted, wanted_count; /* the first and the number of its rows among step->wanted */
+    bool samples;   /* its last row gives a token, and so do the rows before it whose guesses prove right */
+    mt_chain chain; /* how these tokens are chosen, and which were */
 } mt_part;
 
 typedef struct mt_step {
-    /* the plan: who could do something, in which order they are served, who takes part */
+    /* the plan: all that could do something; the same in the order in which they are served; the sequences that take
+       part */
     mt_candidate **candidates, **order;
     mt_part *part;
     size_t parts;
-    mt_sequence *viewer; /* the first of those that wait for the job's pictures, or for a job */
+    mt_sequence *viewer; /* the first sequence that waits for the tower's job, or for one to begin; NULL: none */
 
-    /* the batch */
+    /* the batch: arrays of one element a row, which batch points to */
     mt_batch batch;
     uint32_t *tokens;
     mt_position *positions;
     mt_span *spans;
-    uint32_t *feature_of; /* [rows]: a row of features */
-    uint32_t *seen;
-    uint32_t *pooled; /* places that rows are added to */
-    uint32_t *wanted; /* rows whose logits are */
+    uint32_t *feature_of; /* [rows]: the row of features that replaces the token's embedding */
+    uint32_t *seen;       /* [rows]: how many positions the row sees */
+    uint32_t *pooled;     /* where the request pools: which running sequence's vector the row is added to */
+    uint32_t *wanted;     /* rows whose logits are computed */
     size_t wanted_count, max_wanted;
-    double positions_before; /* of all rows, together */
+    double positions_before; /* the sum over all rows of the positions before each, for the cost model */
 
     /* what comes out */
-    uint64_t began, ended; /* mt_clock_ns */
-    const mt_tensor *logits;
-    mt_reading *logits_reading;
-    mt_chooser *chooser;
-    mt_chain **chains;
-    mt_sequence **guessers; /* that the model's head guesses for */
-    uint32_t *guessed;
+    uint64_t began, ended;      /* mt_clock_ns */
+    const mt_tensor *logits;    /* [wanted_count]; belongs to the model */
+    mt_reading *logits_reading; /* copies logits to the host, where somebody wants them there */
+    mt_chooser *chooser;        /* chooses tokens on the device */
+    mt_chain **chains;          /* the chains that it chooses for */
+    mt_sequence **guessers;     /* sequences for which the drafting head guesses */
+    uint32_t *guessed;          /* the tokens that the head guessed for them */
 } mt_step;
 
-/* What a plan needs of the steps before. */
+/* What planning needs to know of earlier steps. */
 typedef struct mt_past {
     mt_cost cost;
-    double guess_seconds; /* of the drafting head, for one guess */
-    uint64_t company;     /* mt_clock_ns when requests last met */
+    double guess_seconds; /* what one round of guesses of the drafting head takes */
+    uint64_t company;     /* mt_clock_ns when two or more requests were last present together */
 } mt_past;
 
-/* Rows of a step whose logits may be wanted. */
+/* Most rows of a step whose logits may be wanted: one for each sequence that runs, and some for guesses and prompt
+   logprobs. */
 static inline size_t mt_step_most_wanted(size_t sequences)
 {
     return sequences + 32;
 }
 
-/* sequences: that may run; listed: that may wait and run, and jobs. Its objects go into the set; vocab 0: there
-   is no model, which needs none. Free with mt_step_free. */
+/* rows: most rows of a step. sequences: most that run. listed: most candidates (sequences that run or wait, and jobs).
+   Device objects are made in `set`; vocab 0: there is no model, and none are made. Free with mt_step_free. */
 void mt_step_init(mt_step *step, mt_set *set, size_t rows, size_t sequences, size_t listed, size_t vocab);
 void mt_step_free(mt_step *step);
 

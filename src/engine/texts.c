@@ -1,11 +1,11 @@
-/* Texts for encoders (models/bert.h), which become vectors and scores. An encoder has no cache and its texts no
-   answers: each waits at the encoder's desk until a job takes it, and hears of its end when the job is done.
+/* Texts for encoders (models/bert.h), which become vectors or scores. An encoder has no cache, and its texts have no
+   answers: each text waits at its encoder's desk until a job takes it, and its request ends when the job is done.
 
-   1. A text is at a desk or in its job from the moment it is taken from the inbox to its last event.
-   2. A job takes texts of the client that has had the least of the machine lately, with what it has in this job; so one
-      with many of them does not crowd out the others.
-   3. Jobs borrow tokens of their texts: one that is cancelled ends with the job, and the job when none is wanted.
-   4. Memory is reserved at the start: a job has at most so many rows, whatever comes. */
+   1. A text is at a desk or in the desk's job from the moment it is taken from the inbox to its last event.
+   2. A job takes the next text of the client with the least debt, counting what the client has in this job already; so
+      a client with many texts does not crowd out the others.
+   3. A job reads tokens of its texts: a cancelled text ends with the job, and a job of which no text is wanted ends.
+   4. Memory is reserved at the start: a job has at most desk->rows rows. */
 #include <math.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "engine/inside.h"
 
-#define JOB_ROWS 2048  /* or the longest text */
-#define SLICE_ROWS 128 /* at most */
+#define JOB_ROWS 2048  /* most rows of a job, or the longest text where that is more */
+#define SLICE_ROWS 128 /* most rows of a slice */
 
 _Static_assert(MT_BERT_TEXTS <= MT_JOB_PARTS, "a job has a part for each text");
 
@@ -25,7 +25,8 @@ static void end(mt_engine *e, mt_desk *d, mt_request *r, mt_finish finish, const
     mt_voices_end(e->voices, r->voice, finish, mt_clock_ns());
     r->guest->here--;
     if (!r->placed)
-        mt_places_give(&d->places, &r->client, 1); /* before it is told: who hears of the end finds room */
+        /* before the last event: who hears of the end finds the place free */
+        mt_places_give(&d->places, &r->client, 1);
     r->event(r->ctx, &(mt_event){.kind = MT_EVENT_DONE,
                                  .finish = finish,
                                  .error = err,
@@ -39,7 +40,7 @@ static void end(mt_engine *e, mt_desk *d, mt_request *r, mt_finish finish, const
 
 static bool cancelled(const mt_request *r)
 {
-    return atomic_load_explicit(&r->cancelled, memory_order_relaxed); /* no data hangs on it */
+    return atomic_load_explicit(&r->cancelled, memory_order_relaxed); /* relaxed: no other data depends on it */
 }
 
 /* ---- into a job ---- */
@@ -51,7 +52,7 @@ static bool comes_before(const mt_request *a, const mt_request *b)
     return a->priority != b->priority ? a->priority < b->priority : a->order < b->order;
 }
 
-/* The text whose turn it is; NULL when there is none, or it does not fit into the job any more. */
+/* Takes the next text from the desk; NULL when there is none, or it does not fit into the job any more. */
 static mt_request *take(mt_desk *d)
 {
     size_t first = 0;
@@ -218,7 +219,8 @@ void mt_texts_open(mt_engine *e)
     e->jobs[e->job_count++] = &e->job;
     for (size_t i = 0; i < e->desk_count; i++) {
         mt_desk *d = &e->desks[i];
-        d->encoder = e->params.encoders[i]; /* a device that failed gets them again, when the list is long gone */
+        /* copied: a device that failed is loaded again when the caller's list may be gone */
+        d->encoder = e->params.encoders[i];
         e->jobs[e->job_count++] = &d->job;
         mt_places_init(&d->places, e->params.queue + MT_BERT_TEXTS);
         d->waiting = mt_alloc_array(d->places.all, sizeof(mt_request *));

@@ -1,19 +1,19 @@
-/* Whose turn it is: seats, of which there are as many as sequences may run side by side, are shared by client as the
-   machine's time is.
+/* Seats: as many sequences run side by side as there are seats, and clients share them.
 
-   1. A free seat belongs to the client with the fewest. Within a client, priority and arrival decide; between clients
-      priorities do not, or whoever gives itself the highest would have all seats.
-   2. Where none is free, a client that has at least two fewer than another takes one from it at once: afterwards it has
-      no more than the other, so nobody takes it back.
-   3. A seat that cannot be shared (66 clients want 64) goes round: who has had it for a turn leaves it to one who has
-      fewer and has had less of the machine lately. A turn lasts for seconds of answering, and for as long as it took
-      to begin: whoever computes its prompt anew because nothing was left of it gets on all the same.
-   4. Who leaves a seat goes back to the queue as one does when pages run dry: what it has computed stays in the tree,
-      its answer is the same to the last bit. One at a time, between steps. */
+   1. A free seat goes to the client with the fewest. Within a client, priority and arrival decide; between clients
+      priorities do not count, or a client that gives itself the highest would have all seats.
+   2. Where no seat is free, a client that has at least two fewer than another takes one from it at once: afterwards it
+      has no more than the other, so the other does not take it back.
+   3. A seat that cannot be divided (66 clients want 64) goes round: a sequence that has had it for a turn leaves it to
+      a client that has fewer seats and less debt. A turn is turn_ms of answering, and at least as long as the sequence
+      took to begin: so a sequence that must compute its prompt anew still gets on.
+   4. A sequence that loses its seat goes back to the queue, as when pages run out: what it has computed stays in the
+      prefix tree, and its answer is the same to the last bit. One seat changes hands at a time, between steps. */
 #include "engine/inside.h"
 
-#define LOOKED_AT 64 /* waiting sequences considered for a step */
+#define LOOKED_AT 64 /* most waiting sequences that are considered for a step */
 
+/* Counts each client's waiting sequences that could go on. */
 static void count_eager(mt_engine *e, uint64_t now)
 {
     for (size_t i = 0; i < e->clients.count; i++) {
@@ -36,7 +36,7 @@ static bool turn_is_over(const mt_engine *e, const mt_sequence *s, uint64_t now)
     return s->answering > 0 && now - s->answering > (begins > turn ? begins : turn);
 }
 
-/* Whether s makes way for a client: rule 2, and where there are turns rule 3. */
+/* Whether s leaves its seat to the client `to`: by rule 2, and where `turns`, by rule 3. */
 static bool may_yield(const mt_engine *e, const mt_sequence *s, const mt_guest *to, bool turns, uint64_t now)
 {
     const mt_guest *from = s->request->guest;
@@ -47,8 +47,8 @@ static bool may_yield(const mt_engine *e, const mt_sequence *s, const mt_guest *
     return turns && mt_guest_compare(to, 0, from, 0) < 0 && to->debt < from->debt && turn_is_over(e, s, now);
 }
 
-/* Whether a makes way rather than b: who has more seats; of equals, who has had more lately, where that counts; then
-   the youngest of the lowest priority. */
+/* Whether a rather than b loses its seat: the one whose client has more seats; of equals, where `debts`, the one whose
+   client has more debt; then the youngest of the lowest priority. */
 static bool yields_first(const mt_sequence *a, const mt_sequence *b, bool debts)
 {
     const mt_guest *x = a->request->guest, *y = b->request->guest;
@@ -90,7 +90,8 @@ mt_sequence *mt_engine_yields_pages(const mt_engine *e, const mt_sequence *to, s
     return gained >= pages ? who_yields(e, g, false, 0) : NULL;
 }
 
-/* So that a client with many that wait does not hide the others, and one alone is looked at as far as ever. */
+/* Sets how many waiting sequences of each client are considered: a client with many does not hide the others, and a
+   client alone has LOOKED_AT. */
 static void share_looks(mt_engine *e)
 {
     size_t guests = 0;

@@ -1,13 +1,14 @@
-/* The recorder: two rings, of notes and of voices that have ended, and a list of those that have not.
+/* The recorder: two ring buffers, of notes and of ended voices, and a list of live voices.
 
-   1. Engines' threads write, others read, all under one lock that nobody holds for longer than copying takes. A
-      step takes it a few times for each of its sequences, which is some tens of nanoseconds each.
-   2. All memory is taken at the start. What is oldest gives way, and readers learn that they missed it.
-   3. A note is written when it is complete; until then it stands with its voice and grows: steps that follow each other
-      become one note, so an hour of answers is thousands of notes and not millions.
-   4. A voice is written to its ring when it ends. So one that lives for long is not lost, however many come and go.
+   1. Engines' threads write and others read, under one lock that is held only while something is copied. A step takes
+      the lock a few times for each of its sequences, some tens of nanoseconds each.
+   2. All memory is allocated at the start. The oldest entries are overwritten, and readers are told that they missed
+      some.
+   3. A note is written to its ring when it is complete; until then it grows in its voice: consecutive steps become one
+      note, so an hour of answers is thousands of notes, not millions.
+   4. A voice is written to its ring when it ends. So a voice that lives long is not lost, however many come and go.
 
-   An event for each step was rejected: at a thousand steps a second an hour of them has no room anywhere. */
+   Rejected: an event for each step. At a thousand steps a second an hour of them would not fit. */
 #include "engine/voices.h"
 
 #include <pthread.h>
@@ -19,29 +20,29 @@
 #include "base/compiler.h"
 #include "base/limits.h"
 
-#define SHARE 256         /* of the memory, one part of so many */
-#define LEAST 64          /* of the limits, at least one part of so many */
-#define GAP_US 20000      /* between steps of one note */
-#define FIRST_EXPONENT 10 /* of the smallest time that is told from others: 1024 ns */
+#define SHARE 256         /* the recorder gets one part of so many of the engine's memory */
+#define LEAST 64          /* but never less than one part of so many of its limits */
+#define GAP_US 20000      /* microseconds: steps further apart than this are not one note */
+#define FIRST_EXPONENT 10 /* the smallest time that is told from others is 2 to this power: 1024 ns */
 
-/* A note of a kind becomes no longer than that: what comes in slices is seen as such. */
+/* Most microseconds of one note of each kind: so that slices can be seen as such. */
 static const uint32_t longest[MT_NOTE_KINDS] = {
     [MT_NOTE_PICTURES] = 100000, [MT_NOTE_PROMPT] = 50000, [MT_NOTE_ANSWER] = 1000000};
 
 struct mt_voices {
-    pthread_mutex_t lock; /* over all that follows but origin */
-    uint64_t origin;      /* mt_clock_ns; never written again */
+    pthread_mutex_t lock; /* protects all fields below but origin */
+    uint64_t origin;      /* mt_clock_ns when the recorder was made; does not change */
     mt_note *notes;
     size_t note_room;
     mt_voice *ended;
     size_t ended_room;
-    mt_voice *live; /* [live_room]; number 0: free */
-    mt_voice **free;
+    mt_voice *live;  /* [live_room]; number 0: free */
+    mt_voice **free; /* elements of `live` that are free */
     size_t live_room, free_count;
     uint64_t note_count, ended_count; /* written so far */
-    uint64_t number, changes;
-    size_t seated, waiting; /* of those that live */
-    uint64_t since;         /* since when it is so many */
+    uint64_t number, changes;         /* last numbers given: of a voice, of a change */
+    size_t seated, waiting;           /* live voices with a seat, and without */
+    uint64_t since;                   /* mt_clock_ns until which tempo.running and waiting are summed up */
     mt_tempo tempo;
 };
 
@@ -66,7 +67,7 @@ double mt_tempo_seconds(size_t bucket)
 
 /* ---- beginning and end ---- */
 
-/* One part of so many of the limits. */
+/* The recorder's room is one part of so many of its limits. */
 static size_t parts(uint64_t memory)
 {
     size_t of = 1;
@@ -141,7 +142,7 @@ static void write_note(mt_voices *v, const mt_note *note)
     v->notes[v->note_count++ % v->note_room] = *note;
 }
 
-/* A note that is complete at once. */
+/* Writes a note that is complete at once. */
 static void write_at(mt_voices *v, mt_voice *voice, mt_note_kind kind, uint64_t begin, uint64_t end, size_t count)
 {
     voice->changed = ++v->changes;
@@ -161,7 +162,7 @@ static void close_note(mt_voices *v, mt_voice *voice)
     voice->open.steps = 0;
 }
 
-/* Time goes on until now with as many voices as there are. */
+/* Sums up the time since the last call, with as many voices as there were. */
 static void pass(mt_voices *v, uint64_t now)
 {
     const uint64_t passed = now > v->since ? now - v->since : 0;
@@ -304,7 +305,7 @@ static uint64_t oldest(uint64_t count, size_t room)
     return count > room ? count - room : 0;
 }
 
-/* Items number `from` and the next of a ring. */
+/* Copies `count` items of a ring, from item number `from` on. */
 static void copy(void *out, const void *ring, size_t room, size_t size, uint64_t from, size_t count)
 {
     const size_t at = (size_t)(from % room), first = MT_MIN(room - at, count);
@@ -314,7 +315,8 @@ static void copy(void *out, const void *ring, size_t room, size_t size, uint64_t
     memcpy((char *)out + first * size, ring, (count - first) * size);
 }
 
-/* What follows *mark, which moves on. False: something of it is gone. */
+/* Sets *count to how many items follow *mark, at most as many as it was, and moves *mark on. False: some were
+   overwritten. */
 static bool read_on(uint64_t *mark, size_t *count, uint64_t all, size_t room)
 {
     const uint64_t from = oldest(all, room);
@@ -326,7 +328,7 @@ static bool read_on(uint64_t *mark, size_t *count, uint64_t all, size_t room)
     return whole;
 }
 
-/* What is before *mark, which moves back. */
+/* Sets *count to how many items are before *mark, at most as many as it was, and moves *mark back. */
 static void read_back(uint64_t *mark, size_t *count, uint64_t all, size_t room)
 {
     const uint64_t from = oldest(all, room);
