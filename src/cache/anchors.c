@@ -1,13 +1,14 @@
-/* Which recurrent states are kept. Owned by the engine's thread.
+/* Decides which recurrent states are kept. Used by the engine's thread.
 
-   A state is large and cannot be cut, so there are few: each is worth the positions it saves whoever continues there,
-   times how often that has happened. Its rank is that worth above the age at its last use; age is the rank of what had
-   to go last, so what is not used any more sinks. The lowest goes first. What a running sequence holds stays.
+   A state is large and serves only at its exact position, so few can be kept. An anchor's worth is the positions it
+   saves whoever continues there, times how often that has happened (mt_anchor.gain and uses). Its rank is its worth
+   plus `age` at its last use. `age` is the rank of the last anchor evicted and so only grows: anchors that are no
+   longer used sink in comparison. The lowest rank is evicted first; a slot that a running sequence refers to stays.
 
-   1. A slot that is in the tree is never written; a sequence writes only slots that it alone refers to.
-   2. The tree has one reference to each slot of its anchors, sequences have others.
+   1. The slot of an anchor is never written; a sequence writes only slots to which it has the only reference.
+   2. The tree has one reference to each anchor's slot; sequences have references of their own.
 
-   Rejected: the order of last use alone. One long prompt with many turns would sweep away all others. */
+   Rejected: evicting by last use alone. One long prompt with many turns would evict all others. */
 #include "cache/anchors.h"
 
 #include <assert.h>
@@ -47,7 +48,7 @@ static void link_in(mt_anchors *a, mt_anchor_list *list, uint32_t anchor)
     *list = anchor;
 }
 
-static void take_out(mt_anchors *a, uint32_t anchor)
+static void unlink_anchor(mt_anchors *a, uint32_t anchor)
 {
     mt_anchor_list *at = a->of[anchor].list;
     while (*at != anchor)
@@ -58,7 +59,7 @@ static void take_out(mt_anchors *a, uint32_t anchor)
 
 static void forget(mt_anchors *a, uint32_t anchor)
 {
-    take_out(a, anchor);
+    unlink_anchor(a, anchor);
     a->count--;
     mt_pages_unref(&a->slots, anchor);
 }
@@ -70,6 +71,7 @@ static bool may_go(const mt_anchors *a, size_t slot)
     return a->of[slot].list && a->slots.refs[slot] == 1;
 }
 
+/* Evicts the anchor of the lowest rank, unless its rank is above `below`. */
 static void evict_lowest(mt_anchors *a, double below)
 {
     size_t lowest = a->slots.total;
@@ -84,7 +86,7 @@ static void evict_lowest(mt_anchors *a, double below)
     forget(a, (uint32_t)lowest);
 }
 
-static uint32_t take(mt_anchors *a, double below)
+static uint32_t take_slot(mt_anchors *a, double below)
 {
     if (a->slots.free == 0)
         evict_lowest(a, below);
@@ -93,12 +95,12 @@ static uint32_t take(mt_anchors *a, double below)
 
 uint32_t mt_anchors_take(mt_anchors *a)
 {
-    return take(a, INFINITY);
+    return take_slot(a, INFINITY);
 }
 
 uint32_t mt_anchors_take_for(mt_anchors *a, size_t gain)
 {
-    return take(a, a->age + (double)gain);
+    return take_slot(a, a->age + (double)gain);
 }
 
 void mt_anchors_ref(mt_anchors *a, uint32_t slot)
@@ -171,7 +173,7 @@ void mt_anchors_move(mt_anchors *a, mt_anchor_list *from, mt_anchor_list *to)
             forget(a, anchor);
             continue;
         }
-        take_out(a, anchor);
+        unlink_anchor(a, anchor);
         link_in(a, to, anchor);
     }
 }

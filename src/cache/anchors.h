@@ -1,5 +1,6 @@
-/* Anchors: recurrent states kept at known places of prompts, so that others may continue there. A pool of slots for
-   states (the memory is the device's), and which of them the prefix tree has. See anchors.c. */
+/* Anchors: recurrent states kept at known positions of prompts, so that other requests may continue there. This is the
+   pool of slots for states (their memory is the device's), and which slots the nodes of the prefix tree (tree.h) have.
+   See anchors.c. */
 #ifndef MT_CACHE_ANCHORS_H
 #define MT_CACHE_ANCHORS_H
 
@@ -9,56 +10,58 @@
 
 #include "cache/pages.h"
 
-/* A list of anchors, as a node of the tree has it: the number of the first, or MT_NO_PAGE. It must not move. */
+/* The anchors of one node of the tree: the slot of the first, or MT_NO_PAGE. Anchors point to the list, so it must not
+   move in memory. */
 typedef uint32_t mt_anchor_list;
 
 typedef struct mt_anchor {
-    mt_anchor_list *list; /* NULL: not in the tree */
-    uint32_t next;
-    uint32_t offset; /* positions of the node's page that the state has behind it */
-    uint32_t gain;   /* positions that it saves over the anchor before it */
-    uint32_t uses;
-    double rank; /* the lowest goes first */
+    mt_anchor_list *list; /* the node's list that it is in; NULL: this slot is no anchor */
+    uint32_t next;        /* slot of the next anchor of the list, or MT_NO_PAGE */
+    uint32_t offset;      /* the state is that after so many positions of the node's page */
+    uint32_t gain;        /* positions that continuing here saves over continuing at the anchor before */
+    uint32_t uses;        /* how often a sequence has continued here */
+    double rank;          /* the anchor with the lowest rank is evicted first */
 } mt_anchor;
 
 typedef struct mt_anchors {
-    mt_pages slots;
-    mt_anchor *of; /* by slot */
-    double age;    /* rank of the last that had to go */
-    size_t count;  /* in the tree */
+    mt_pages slots; /* which slots are free, and how many references each has */
+    mt_anchor *of;  /* [slots] */
+    double age;     /* rank of the anchor that was evicted last */
+    size_t count;   /* anchors there are */
     uint64_t evictions;
 } mt_anchors;
 
 void mt_anchors_init(mt_anchors *a, size_t slots); /* free with mt_anchors_free */
 void mt_anchors_free(mt_anchors *a);
 
-/* A slot to be written, with one reference to it: a free one, or that of the lowest anchor that no sequence holds.
-   MT_NO_PAGE when all are held. */
+/* A slot for a sequence to write, with one reference: a free one, or that of the anchor with the lowest rank that no
+   sequence refers to. MT_NO_PAGE when sequences refer to all. */
 uint32_t mt_anchors_take(mt_anchors *a);
 
-/* The same for an anchor of that gain, where none that is worth more has to go for it. */
+/* The same for a state that would become an anchor with this gain: no anchor of a higher rank is evicted for it. */
 uint32_t mt_anchors_take_for(mt_anchors *a, size_t gain);
 
+/* Add and drop a reference of a sequence. */
 void mt_anchors_ref(mt_anchors *a, uint32_t slot);
 void mt_anchors_release(mt_anchors *a, uint32_t slot);
 
-/* Slots that mt_anchors_take could give. */
+/* How many slots mt_anchors_take could give. */
 size_t mt_anchors_available(const mt_anchors *a);
 
-/* Whether nobody but the caller refers to the slot, so that it may be written. */
+/* Whether the caller has the only reference and the slot is no anchor: then it may be written. */
 bool mt_anchors_own(const mt_anchors *a, uint32_t slot);
 
-/* The slot becomes an anchor, which nobody writes any more; the list has a reference of its own. Where there is one
-   at the same offset already, nothing happens. */
+/* Makes the slot an anchor of the list, which takes a reference of its own; nobody may write the slot any more. Does
+   nothing where the list has an anchor at that offset. */
 void mt_anchors_add(mt_anchors *a, mt_anchor_list *list, size_t offset, size_t gain, uint32_t slot);
 
-/* The one with the largest offset of at most `most`; MT_NO_PAGE for none. */
+/* The anchor with the largest offset up to `most`; MT_NO_PAGE: there is none. */
 uint32_t mt_anchors_find(const mt_anchors *a, const mt_anchor_list *list, size_t most);
 
-/* Somebody continues there. */
+/* Counts a use: a sequence continues at this anchor. */
 void mt_anchors_use(mt_anchors *a, uint32_t slot);
 
-/* Another list gets what this one has; nobody gets anything. */
+/* Moves the anchors of one list to another; drops all anchors of a list. */
 void mt_anchors_move(mt_anchors *a, mt_anchor_list *from, mt_anchor_list *to);
 void mt_anchors_drop(mt_anchors *a, mt_anchor_list *list);
 

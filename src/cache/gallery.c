@@ -1,8 +1,8 @@
-/* Which media are known, and what the encoder made of them. Owned by the engine's thread.
+/* Which pictures have features, and in which rows (gallery.h). Used by the engine's thread.
 
-   1. A medium is found by its whole digest and salt: the table's bucket only narrows the search.
-   2. Features that nobody has pinned lie in a list, least lately used first, and go when room is needed.
-   3. A medium is there as long as somebody holds it or it has features. */
+   1. A medium is found by its whole digest and salt; the hash bucket only narrows the search.
+   2. Features that are not pinned are in a list, least recently used first, and are evicted when rows are needed.
+   3. A medium exists as long as somebody holds it or it has features. */
 #include "cache/gallery.h"
 
 #include <assert.h>
@@ -12,21 +12,22 @@
 
 struct mt_medium {
     uint8_t digest[32], salt[32];
-    uint32_t held, pinned;
-    uint32_t *features; /* rows */
+    uint32_t held, pinned; /* how often it is held, and its features are pinned */
+    uint32_t *features;    /* numbers of its rows, in order; NULL: it has no features */
     size_t rows;
-    bool complete;
-    mt_medium *chain;
-    mt_medium *before, *after; /* in the list */
+    bool complete;             /* the rows are filled */
+    mt_medium *chain;          /* next in its hash bucket */
+    mt_medium *before, *after; /* in the list of features that are not pinned */
 };
 
 struct mt_gallery {
+    /* rows in all, and in use */
     size_t total, rows;
-    uint32_t *free;             /* [total - rows]: those that are nobody's */
-    mt_medium *oldest, *newest; /* of features that nobody has pinned */
+    uint32_t *free;             /* [total - rows]: the unused rows */
+    mt_medium *oldest, *newest; /* the list of features that are not pinned, by last use */
     mt_medium **bucket;
     size_t buckets; /* a power of two */
-    size_t known;
+    size_t known;   /* media there are */
     uint64_t evictions;
 };
 
@@ -36,7 +37,7 @@ mt_gallery *mt_gallery_new(size_t rows)
     g->total = rows;
     g->free = mt_alloc_array(rows, sizeof(*g->free));
     for (size_t i = 0; i < rows; i++)
-        g->free[i] = (uint32_t)(rows - 1 - i); /* the first ones first */
+        g->free[i] = (uint32_t)(rows - 1 - i); /* the lowest number is handed out first */
     for (g->buckets = 64; g->buckets < rows / 16;)
         g->buckets *= 2;
     g->bucket = mt_alloc_array(g->buckets, sizeof(mt_medium *));
@@ -51,13 +52,13 @@ static void add(mt_gallery *g, mt_medium *e)
     g->newest = e;
 }
 
-static void take_out(mt_gallery *g, mt_medium *e)
+static void unlink_medium(mt_gallery *g, mt_medium *e)
 {
     *(e->before ? &e->before->after : &g->oldest) = e->after;
     *(e->after ? &e->after->before : &g->newest) = e->before;
 }
 
-/* A digest is as random as a hash can be; a salt is one, or zeros. */
+/* Digests are as good as random, so their first bytes are the hash; a salt is a digest, or zeros. */
 static mt_medium **bucket_of(const mt_gallery *g, const uint8_t digest[32], const uint8_t salt[32])
 {
     uint64_t a, b;
@@ -80,7 +81,7 @@ static void forget_unused(mt_gallery *g, mt_medium *e)
 
 static void drop_features(mt_gallery *g, mt_medium *e)
 {
-    take_out(g, e);
+    unlink_medium(g, e);
     while (e->rows > 0)
         g->free[g->total - g->rows--] = e->features[--e->rows];
     mt_free(e->features);
@@ -153,7 +154,7 @@ const uint32_t *mt_gallery_features(mt_gallery *g, mt_medium *e)
     if (!e->complete)
         return NULL;
     if (e->pinned == 0) {
-        take_out(g, e);
+        unlink_medium(g, e);
         add(g, e);
     }
     return e->features;
@@ -191,7 +192,7 @@ void mt_gallery_pin(mt_gallery *g, mt_medium *e)
 {
     assert(e->held > 0 && e->complete);
     if (e->pinned++ == 0)
-        take_out(g, e);
+        unlink_medium(g, e);
 }
 
 void mt_gallery_unpin(mt_gallery *g, mt_medium *e)

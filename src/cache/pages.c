@@ -1,3 +1,4 @@
+/* Pools of pages and of slots for recurrent states (pages.h). */
 #include "cache/pages.h"
 
 #include <assert.h>
@@ -12,7 +13,7 @@ void mt_pages_init(mt_pages *pages, size_t total)
     pages->stack = mt_alloc_array(total, sizeof(*pages->stack));
     pages->refs = mt_alloc_array(total, sizeof(*pages->refs));
     for (size_t i = 0; i < total; i++)
-        pages->stack[i] = (uint32_t)(total - 1 - i); /* the lowest is handed out first */
+        pages->stack[i] = (uint32_t)(total - 1 - i); /* the lowest number is handed out first */
 }
 
 void mt_pages_free(mt_pages *pages)

@@ -1,5 +1,6 @@
-/* A sequence writes only pages that it took itself and has filled from the front; pages from the tree it only reads.
-   Its node is that of the page which position done - 1 lies in. Its recurrent state is seq_state.c's. */
+/* A sequence's page tables (seq.h). A sequence writes only pages that it took itself, from the front; pages that it got
+   from the tree it only reads. seq->node is the node of the page that contains position done - 1. The recurrent state
+   is in seq_state.c. */
 #include "cache/seq.h"
 
 #include <assert.h>
@@ -70,6 +71,7 @@ void mt_seq_add(mt_seq *seq, uint32_t token)
         mt_text_hash(&seq->text, seq->known / MT_PAGE_TOKENS - 1);
 }
 
+/* The last known position is always computed: its logits are needed. */
 static size_t reusable(const mt_seq *seq)
 {
     return seq->known ? seq->known - 1 : 0;
@@ -80,7 +82,7 @@ mt_hit mt_seq_look(mt_seq *seq)
     return mt_tree_find(seq->tree, seq->root, &seq->text, reusable(seq));
 }
 
-/* Puts the node's pages at index `at` of the tables. */
+/* Takes the node's pages as entry `at` of the page tables. */
 static void hold(mt_seq *seq, size_t at, mt_node *node)
 {
     uint32_t page[MT_KV_GROUPS];
@@ -96,7 +98,7 @@ static void let_go(mt_seq *seq, size_t g, size_t at, bool soon)
     seq->page[g][at] = MT_NO_PAGE;
 }
 
-/* Whether somebody may continue at a cut that needs this page of a window. */
+/* Whether a turn begins at a position from which a query's window reaches page `at`: others may continue there. */
 static bool before_cut(const mt_seq *seq, size_t g, size_t at)
 {
     for (size_t i = 0; i < seq->cut_count; i++)
@@ -105,7 +107,7 @@ static bool before_cut(const mt_seq *seq, size_t g, size_t at)
     return false;
 }
 
-/* Windows that end at position `done` have left some pages behind. */
+/* Releases the pages that windows have passed, now that `done` positions are computed. */
 static void slide(mt_seq *seq)
 {
     for (size_t g = 1; g < seq->groups; g++) {
@@ -130,7 +132,7 @@ static bool grow_pages(mt_seq *seq, size_t positions)
     return true;
 }
 
-/* The page of position done gets `count` positions more, which the tree learns of. */
+/* Adds `count` positions to the page that contains position `done`, and tells the tree. */
 static void fill(mt_seq *seq, size_t count)
 {
     const size_t at = seq->done / MT_PAGE_TOKENS, used = seq->done % MT_PAGE_TOKENS;
@@ -153,10 +155,11 @@ static void fill_up_to(mt_seq *seq, size_t end)
     }
 }
 
-/* Takes a page for the tail of `hit` and says what to copy there. Nothing happens when there is none to be had. */
+/* Takes a page for the tail of `hit` and says what to copy into it. Where no page is free, drops the tail from the
+   hit. */
 static void take_tail(mt_seq *seq, mt_page_copy *copy, mt_hit *hit)
 {
-    uint32_t from[MT_KV_GROUPS]; /* held while a page is taken, which may evict */
+    uint32_t from[MT_KV_GROUPS]; /* held meanwhile, since taking a page may evict them */
     mt_tree_ref(seq->tree, hit->partial, from);
     copy->needed = grow_pages(seq, hit->positions);
     for (size_t g = 0; copy->needed && g < seq->groups; g++) {
@@ -187,7 +190,7 @@ void mt_seq_resume(mt_seq *seq, mt_page_copy *copy, mt_hit *hit)
         take_tail(seq, copy, hit);
     slide(seq);
     const bool state = has_state(seq);
-    /* a state is of use at its very place only, and before the tail a window may begin at a page that is not there */
+    /* Without the tail, a state does not fit the position, and a window may begin in a page that was evicted. */
     if (hit->partial && !copy->needed && (state || seq->groups > 1)) {
         mt_seq_suspend(seq);
         *hit = (mt_hit){.node = seq->root,
@@ -259,7 +262,7 @@ void mt_seq_rest(mt_seq *seq)
 void mt_seq_suspend(mt_seq *seq)
 {
     mt_seq_rest(seq);
-    /* the deepest first, as the tree's idle lists want it */
+    /* the deepest page first, as invariant 4 of tree.c asks */
     while (seq->pages > 0) {
         seq->pages--;
         for (size_t g = 0; g < seq->groups; g++)

@@ -1,16 +1,16 @@
-/* The recurrent state of a sequence, and where it is left for others.
+/* The recurrent state of a sequence, and the positions at which it becomes an anchor.
 
-   A step reads one slot and writes one for each piece of its rows. A slot that became an anchor is only read from then
-   on; the next piece goes on in another. So states are never copied: not when they are kept, nor when somebody
-   continues from one, nor when a sequence stops running. */
+   A step reads one slot and writes one for each piece of its rows (mt_seq_cut). A slot that became an anchor is only
+   read from then on, and the next piece writes another. So states are never copied: not when one is kept, nor when
+   another sequence continues from one, nor when a sequence loses its seat. */
 #include "cache/seq_state.h"
 
 #include <assert.h>
 
-#define PLANNED 12  /* stops of a prompt; the rest are for what is learned later */
-#define SPACING 512 /* positions between stops that nothing but the length of a prompt asks for, at least */
-#define SPREAD 6    /* and at most so many of them */
-#define LEARNED 8   /* positions that a state where prompts part has to save */
+#define PLANNED 12  /* stops that are chosen for a prompt; the rest of MT_SEQ_STOPS are for later */
+#define SPACING 512 /* least positions between stops that are chosen by distance alone */
+#define SPREAD 6    /* so a prompt has at most about so many of these */
+#define LEARNED 8   /* least positions that a state saves at a position where prompts were seen to differ */
 
 static mt_anchors *anchors(const mt_seq *seq)
 {
@@ -32,7 +32,8 @@ void mt_seq_stop_at(mt_seq *seq, size_t position)
     st->stops++;
 }
 
-/* Between `last` and a place of its own, as far as they are apart. Returns the new last. */
+/* Adds stops between `last` and `place` that are `spacing` apart, and one at `place` itself. Returns the new last
+   stop. */
 static size_t plan_up_to(mt_seq *seq, size_t last, size_t place, size_t spacing)
 {
     for (; place - last >= 2 * spacing && seq->state.stops < PLANNED; last += spacing)
@@ -43,8 +44,8 @@ static size_t plan_up_to(mt_seq *seq, size_t last, size_t place, size_t spacing)
     return place;
 }
 
-/* The ends that are likely to be asked for again: of the prompt but for its last position, of the last two turns, of
-   the first one (which instructions stand in). Then what lies far from all others. */
+/* Chooses the positions where requests are likely to continue: the end of the prompt (but for its last position), the
+   beginnings of the last two turns and of the first (behind the instructions). Then positions far from all these. */
 void mt_seq_state_plan(mt_seq *seq)
 {
     if (seq->known < 2)
@@ -65,7 +66,8 @@ void mt_seq_state_plan(mt_seq *seq)
 size_t mt_seq_common(const mt_seq *a, const mt_seq *b)
 {
     const size_t most = a->known < b->known ? a->known : b->known;
-    size_t low = 0, high = most / MT_PAGE_TOKENS + 1; /* the first `low` pages are equal, the first `high` are not */
+    /* the first `low` pages are equal in both, the first `high` are not */
+    size_t low = 0, high = most / MT_PAGE_TOKENS + 1;
     while (high - low > 1) {
         const size_t middle = (low + high) / 2;
         *(a->text.hash[middle - 1] == b->text.hash[middle - 1] ? &low : &high) = middle;
@@ -84,7 +86,7 @@ void mt_seq_state_resume(mt_seq *seq, const mt_hit *hit)
         st->slot = hit->state;
     }
     st->anchored = hit->positions;
-    /* Two prompts part there. A third one will, perhaps. */
+    /* Two prompts differ from here on; a third may, too. */
     if (hit->shared >= hit->positions + LEARNED)
         mt_seq_stop_at(seq, hit->shared);
 }
@@ -122,13 +124,15 @@ void mt_seq_cut(mt_seq *seq, size_t all, size_t guesses, mt_span *span)
     span->replay = (uint32_t)st->behind;
 }
 
-/* The state after position `at` - 1, which lies in the page of position done - 1 or in the one before. */
+/* Makes the state after position `at` - 1 an anchor. The position is in the page of position done - 1, or in the one
+   before. */
 static void publish(mt_seq *seq, size_t at, uint32_t slot)
 {
     const bool before = (at - 1) / MT_PAGE_TOKENS != (seq->done - 1) / MT_PAGE_TOKENS;
     mt_tree_anchor(seq->tree, before ? mt_node_parent(seq->node) : seq->node, (at - 1) % MT_PAGE_TOKENS + 1,
                    at - seq->state.anchored, slot);
-    if (anchors(seq)->of[slot].list && seq->state.news < MT_COUNT(seq->state.published)) { /* it was not known before */
+    /* the tree had no anchor there */
+    if (anchors(seq)->of[slot].list && seq->state.news < MT_COUNT(seq->state.published)) {
         seq->state.published[seq->state.news].position = at;
         seq->state.published[seq->state.news++].slot = slot;
     }

@@ -1,5 +1,7 @@
-/* Rejected: one number a position that stands for the picture, too. A cut of its digest can be met by another picture
-   on purpose, and a number that is given to each digest means something else in the next process. */
+/* Compares and hashes texts with pictures (text.h).
+
+   Rejected: one number a position that also stands for the picture. A part of the picture's digest could be forged by
+   another picture, and a number given to each digest would mean something else in the next process. */
 #include "cache/text.h"
 
 #include <string.h>
@@ -9,7 +11,8 @@
 mt_passage mt_text_page(const mt_text *text, size_t page)
 {
     const size_t first = page * MT_PAGE_TOKENS;
-    size_t low = 0, high = text->figures; /* those before `low` do not reach beyond `first`, those from `high` on do */
+    /* figures before `low` end at or before `first`; those from `high` on end behind it */
+    size_t low = 0, high = text->figures;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         if (text->figure[middle].first + (size_t)text->figure[middle].count > first)
@@ -23,7 +26,7 @@ mt_passage mt_text_page(const mt_text *text, size_t page)
                         .figures = text->figures - low};
 }
 
-/* Where in the passage the picture of figure i begins, or goes on from before it; at most `most`. */
+/* Where in the passage figure i begins, 0 where it began before; at most `most`, also where there is no figure i. */
 static size_t begins(const mt_passage *p, size_t i, size_t most)
 {
     const size_t at = i == p->figures ? SIZE_MAX : p->figure[i].first > p->first ? p->figure[i].first - p->first : 0;
@@ -67,7 +70,7 @@ size_t mt_passage_common(const mt_passage *a, const mt_passage *b, size_t most)
     size_t same = 0;
     while (same < most && a->key[same] == b->key[same])
         same++;
-    /* the keys say where pictures stand; the figures, which */
+    /* equal keys say that pictures stand at the same positions; the digests say whether they are the same pictures */
     for (size_t i = 0;; i++) {
         const size_t in_a = begins(a, i, same), in_b = begins(b, i, same);
         if (in_a != in_b)

@@ -1,5 +1,5 @@
-/* What a sequence says, as the prefix tree tells one from another: the token at each position and, where that stands
-   for a picture, the whole digest of the picture. Nothing of it depends on the process or on what was seen before. */
+/* The text of a sequence as the prefix tree compares it: the token of each position and, where it stands for a picture,
+   the digest of the picture. It is the same in every process. */
 #ifndef MT_CACHE_TEXT_H
 #define MT_CACHE_TEXT_H
 
@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "device/device.h"
 
-/* A token, and whether it stands for a part of a picture or is just itself. */
+/* A token, with the flag MT_KEY_MEDIUM where it stands for a part of a picture. */
 typedef uint32_t mt_key;
 
 #define MT_KEY_MEDIUM (1u << 31)
@@ -21,8 +21,8 @@ static inline uint32_t mt_key_token(mt_key key)
     return key & ~MT_KEY_MEDIUM;
 }
 
-/* Positions [first, first + count) stand for the picture with this digest, for rows of it that follow from what stands
-   before them. */
+/* Positions [first, first + count) stand for the picture with this digest. Which rows of its features they stand for
+   follows from the positions before them. */
 typedef struct mt_figure {
     uint32_t first, count;
     uint8_t digest[32];
@@ -30,28 +30,28 @@ typedef struct mt_figure {
 
 typedef struct mt_text {
     mt_key *key;
-    uint64_t *hash;          /* of each whole page, with all before it */
-    const mt_figure *figure; /* ascending, apart from each other; borrowed */
+    uint64_t *hash;          /* one a whole page, of the page and all before it */
+    const mt_figure *figure; /* ascending, not overlapping; borrowed */
     size_t figures;
 } mt_text;
 
-/* A page's worth of a text, or less. */
+/* A page of a text, or the beginning of one. */
 typedef struct mt_passage {
     const mt_key *key;
-    size_t first;            /* the position that it begins at, as the figures count */
-    const mt_figure *figure; /* those that reach beyond it */
+    size_t first;            /* position of its first key, in the count that the figures use */
+    const mt_figure *figure; /* the figures that end behind `first` */
     size_t figures;
 } mt_passage;
 
 mt_passage mt_text_page(const mt_text *text, size_t page);
 
-/* Sets the hash of a whole page; that of the page before is known. */
+/* Sets the hash of a whole page; that of the page before must be set. */
 void mt_text_hash(mt_text *text, size_t page);
 
-/* A digest of the passage's first `count` positions, and of what `before` is the digest of. */
+/* out: digest of the passage's first `count` positions and of `before`, the digest of all text before it. */
 void mt_passage_digest(const mt_passage *p, size_t count, const uint8_t before[32], uint8_t out[32]);
 
-/* How many of the first `most` positions are the same. */
+/* How many of the first `most` positions are the same in both. */
 size_t mt_passage_common(const mt_passage *a, const mt_passage *b, size_t most);
 
 #endif

@@ -1,28 +1,28 @@
-/* Which pages are known by which text. Owned by the engine's thread.
+/* The prefix tree (tree.h): which pages belong to which text. Used by the engine's thread.
 
-   A node is one page: up to MT_PAGE_TOKENS positions below its parent's. A whole page is found by hash, and equality of
-   all its tokens, of the digests of its pictures and of its parent decides. A page that is not whole yet is filled by
-   the one sequence that began it; others take what is there of it by copying, so it may grow under them. Only whole
-   pages have children. Roots are found by hash, too, and equality of all bytes of their salts decides.
+   A node is one page: up to MT_PAGE_TOKENS positions that follow those of its parent. A whole page is found by hash,
+   and accepted only where its parent, all its tokens and the digests of its pictures are equal. A page that is not
+   whole is filled by the one sequence that began it; others use its positions by copying them, so it may grow
+   meanwhile. Only whole pages have children. Roots are found by hash, too, and all bytes of their salts are compared.
 
-   1. A node is here as long as it has a page of group 0. What is above one that is here is here. Lookups count pages
-      that are here, and no others.
-   2. The tree has one reference of its own to each page of a node; sequences have others.
-   3. A sequence that holds a node's page of group 0 holds those of all nodes above it. So a node that nobody holds
-      has no descendant that somebody holds.
-   4. A page of a node that only the tree refers to is in the group's list of idle pages, oldest use first. In that of
-      group 0 a node never comes before one of its descendants, so nothing below the first is here.
-   5. Evicting a page of group 0 takes the node's other pages and states along. A whole node stays, without: it
-      tells why a lookup failed and takes the pages of whoever computes it again. A beginning of a page goes. Evicting
-      a page of another group leaves a gap there.
-   6. Nodes that are not here are in the list of those that are gone, longest gone first; so none comes before one of
-      its descendants. There are MT_TREE_NODES nodes a page, and a root a sequence; where more are needed, the first of
-      that list goes. There is one: nodes that are here and their roots are two a page.
-   7. Where models have recurrent layers, a node has anchors (anchors.c), whose states go with its pages. A lookup ends
-      at one that is here.
+   1. A node is resident while it has a page of group 0. The parent of a resident node is resident. Lookups count
+      resident nodes only.
+   2. The tree has one reference of its own to each page of a node; sequences have references of their own.
+   3. A sequence that holds a node's page of group 0 holds those of all nodes above. So a node that no sequence holds
+      has no descendant that one holds.
+   4. A page of a node that only the tree refers to is in the group's idle list, least recently used first. In the list
+      of group 0 a node never stands before one of its descendants, so nothing below the first is resident.
+   5. Evicting a page of group 0 also drops the node's other pages and states. A whole node stays without them: it tells
+      why a lookup failed, and takes the pages of a sequence that computes it again. A node that is not whole is
+      removed. Evicting a page of another group only leaves a gap there.
+   6. Nodes that are not resident are in the list `gone`, longest gone first, so none stands before one of its
+      descendants. There are MT_TREE_NODES nodes a page and a root a sequence; where another is needed, the first of
+      `gone` is removed. `gone` is not empty then: resident nodes and their roots are at most two a page.
+   7. Where the model has recurrent layers, nodes have anchors (anchors.c), whose states are dropped with the node's
+      pages. A lookup ends at an anchor.
 
-   Rejected: nodes of variable length (radix). They save little here, since pages are small and many, and cost
-   splitting nodes under sequences that point at them. */
+   Rejected: nodes of variable length (a radix tree). They save little, since pages are small, and need splitting while
+   sequences point at them. */
 #include "cache/tree_inside.h"
 
 #include <assert.h>
@@ -33,7 +33,7 @@
 mt_tree *mt_tree_new(const mt_cache_groups *groups, const size_t pages[], size_t sequences)
 {
     mt_tree *t = mt_alloc(sizeof(*t));
-    assert(!groups->states || groups->count == 1); /* no model has windows and recurrent layers */
+    assert(!groups->states || groups->count == 1); /* no model has both windows and recurrent layers */
     t->groups = *groups;
     for (size_t g = 0; g < groups->count; g++) {
         mt_pages_init(&t->pages[g], pages[g]);
@@ -98,7 +98,7 @@ mt_node *mt_node_parent(const mt_node *n)
     return n->parent;
 }
 
-/* Becomes its parent's youngest child of its kind. */
+/* Makes n the youngest of its parent's children that are resident, or of those that are not. */
 static void add_child(mt_node *n)
 {
     mt_node **youngest = &n->parent->child[mt_node_is_here(n)];
@@ -136,7 +136,7 @@ static void forget_page(mt_tree *t, size_t g, mt_node *n)
     n->page[g] = MT_NO_PAGE;
 }
 
-/* Pages that nobody else holds become free. Nothing below the node is here. */
+/* Evicts a node's pages; those that no sequence holds become free. Nothing below the node is resident. */
 static void forget_pages(mt_tree *t, mt_node *n)
 {
     mt_tree_tell_gone(t, n);
@@ -212,7 +212,7 @@ static mt_node *new_node(mt_tree *t, mt_node *parent)
 
 mt_node *mt_tree_root(mt_tree *t, const uint8_t salt[32])
 {
-    uint64_t hash; /* a salt is as random as a hash can be, or zeros */
+    uint64_t hash; /* the first bytes of the salt, which is a digest or zeros */
     memcpy(&hash, salt, sizeof(hash));
     mt_node *n = *mt_tree_bucket(t, hash);
     for (; n && (n->parent || memcmp(n->salt, salt, sizeof(n->salt)) != 0); n = n->chain)
@@ -308,7 +308,7 @@ static void adopt(mt_tree *t, mt_node *n, size_t g, uint32_t page)
     mt_pages_ref(&t->pages[g], page);
 }
 
-/* The node, which was not, is here. */
+/* Makes a node resident that was not. */
 static void adopt_all(mt_tree *t, mt_node *n, const uint32_t page[MT_KV_GROUPS])
 {
     for (size_t g = 0; g < t->groups.count; g++)
@@ -325,7 +325,7 @@ mt_node *mt_tree_begin(mt_tree *t, mt_node *parent, const uint32_t page[MT_KV_GR
     return n;
 }
 
-/* Beginnings of a whole page that nobody holds are of no use any more. */
+/* Removes unheld nodes that are a beginning of a page that is whole now: they serve nobody any more. */
 static void drop_beginnings(mt_tree *t, mt_node *whole)
 {
     const mt_passage p = mt_node_passage(whole);
@@ -339,7 +339,7 @@ static void drop_beginnings(mt_tree *t, mt_node *whole)
     }
 }
 
-/* A sequence has computed again what the node has no page for. */
+/* A sequence has computed the pages of a node that was evicted. */
 static void come_back(mt_tree *t, mt_node *known, const uint32_t page[MT_KV_GROUPS])
 {
     mt_tree_leave(&t->gone, 0, known);
@@ -349,7 +349,8 @@ static void come_back(mt_tree *t, mt_node *known, const uint32_t page[MT_KV_GROU
     mt_tree_tell_here(t, known);
 }
 
-/* The sequence's pages give way to those of a node that is the same; where that has a gap, it takes them. */
+/* Replaces the sequence's pages by those of a node with the same text; where the node has none of a group, gives it the
+   sequence's. */
 static void merge(mt_tree *t, mt_node *known, uint32_t page[MT_KV_GROUPS])
 {
     for (size_t g = 0; g < t->groups.count; g++)
@@ -365,7 +366,7 @@ static void merge(mt_tree *t, mt_node *known, uint32_t page[MT_KV_GROUPS])
         }
 }
 
-/* Positions up to `count` of the node's are those of p. */
+/* Copies keys and figures of p to the node, which has `count` positions then. */
 static void learn(mt_node *n, const mt_passage *p, size_t count)
 {
     size_t figures = n->figures;

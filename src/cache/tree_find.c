@@ -1,4 +1,4 @@
-/* What the tree has of a text. */
+/* Lookups in the prefix tree: how much of a text it has. */
 #include "cache/tree_inside.h"
 
 const char *mt_miss_name(mt_miss miss)
@@ -38,7 +38,8 @@ mt_node *mt_tree_child(mt_tree *t, mt_node *parent, const mt_text *text, size_t 
     return n && !has_gap(t, n) ? n : NULL;
 }
 
-/* The child that shares most of p; *media when one differs first in what picture stands there. */
+/* The child that has the most positions in common with p. *media: set where a child has the same token with another
+   picture at the first difference. */
 static mt_node *find_longest(const mt_node *parent, const mt_passage *p, size_t count, size_t *longest, bool *media)
 {
     mt_node *best = NULL;
@@ -55,7 +56,7 @@ static mt_node *find_longest(const mt_node *parent, const mt_passage *p, size_t 
     return best;
 }
 
-/* Moves a node and all above it to the young end, the root's side youngest. */
+/* Marks a node and all above it as just used; those nearest to the root become the newest (invariant 4 of tree.c). */
 static void touch(mt_tree *t, mt_node *n)
 {
     for (; n->parent; n = n->parent)
@@ -66,7 +67,7 @@ static void touch(mt_tree *t, mt_node *n)
             }
 }
 
-/* Whether pages of every window's tail exist when the last node is `n` and the next position is `positions`. */
+/* Whether all pages exist that windows need, where the last node is `n` and the next position is `positions`. */
 static bool has_tails(const mt_tree *t, const mt_node *n, size_t positions)
 {
     for (size_t g = 1; g < t->groups.count; g++) {
@@ -79,7 +80,8 @@ static bool has_tails(const mt_tree *t, const mt_node *n, size_t positions)
     return true;
 }
 
-/* Goes back to where all that windows need is there. A long run of gaps is walked over once for each page of it. */
+/* Shortens the hit until all pages that windows need exist. Where many pages in a row are missing, each of them is
+   looked at again for each page given up. */
 static void retreat(const mt_tree *t, mt_hit *hit)
 {
     if (hit->partial && has_tails(t, hit->partial, hit->positions))
@@ -113,7 +115,7 @@ mt_node *mt_tree_find_anchor(const mt_tree *t, const mt_node *parent, const mt_p
     return best;
 }
 
-/* Goes back to the deepest anchor; to nothing where there is none. */
+/* Shortens the hit to the last anchor before its end; to nothing where there is none. */
 static void retreat_to_anchor(const mt_tree *t, mt_hit *hit, const mt_text *text, size_t count)
 {
     mt_node *n, *parent = hit->node;

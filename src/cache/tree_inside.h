@@ -1,10 +1,10 @@
-/* What a tree is made of; for tree.c and tree_find.c alone. */
+/* The tree's data structures, shared by the files tree*.c. The invariants are in tree.c. */
 #ifndef MT_CACHE_TREE_INSIDE_H
 #define MT_CACHE_TREE_INSIDE_H
 
 #include "cache/tree.h"
 
-#define MT_TREE_SCAN 1024 /* children looked at for the longest common beginning */
+#define MT_TREE_SCAN 1024 /* most children that are compared to find the longest common beginning */
 
 typedef struct mt_tree_link {
     struct mt_node *before, *after;
@@ -12,27 +12,29 @@ typedef struct mt_tree_link {
 
 struct mt_node {
     mt_node *parent;
-    mt_node *child[2];               /* the youngest of those that are here [1], and of those that are not [0] */
-    mt_node *younger, *older;        /* siblings of the same kind */
-    mt_node *chain;                  /* next of the same bucket, or of the free list */
-    uint64_t hash;                   /* of a whole page: with all before it; of a root: of its salt */
-    uint32_t page[MT_KV_GROUPS];     /* MT_NO_PAGE: it is not here */
-    mt_tree_link idle[MT_KV_GROUPS]; /* [0]: in the list of those that are gone, if it is not here */
+    mt_node *child[2]; /* the youngest child that is not resident [0], and the youngest that is [1]; roots included */
+    mt_node *younger, *older;    /* siblings in the same of these two lists */
+    mt_node *chain;              /* the next node in its hash bucket, or in the list of unused nodes */
+    uint64_t hash;               /* of a whole page: of its text and all before it; of a root: of its salt */
+    uint32_t page[MT_KV_GROUPS]; /* page of each group; MT_NO_PAGE: evicted */
+    /* links in mt_tree.idle[g]; [0] also in mt_tree.gone, for a node that is not resident */
+    mt_tree_link idle[MT_KV_GROUPS];
     union {
-        mt_figure *figure; /* its pictures; positions are counted from the page's first */
-        char *name;        /* of a root: what its salt is called; NULL: nobody said */
+        mt_figure *figure; /* the pictures in its page; positions count from the page's first */
+        char *name;        /* of a root: name of its salt; NULL: none */
     };
     mt_anchor_list anchors;
     uint32_t figures;
-    uint32_t count; /* keys */
-    uint32_t users; /* of a root */
-    bool told;      /* that it is here */
+    uint32_t count; /* positions it has; MT_PAGE_TOKENS: it is whole */
+    uint32_t users; /* of a root: sequences attached to it */
+    bool told;      /* the listener knows that it is resident */
     union {
         mt_key key[MT_PAGE_TOKENS];
         uint8_t salt[32]; /* of a root */
     };
 };
 
+/* A list of nodes in the order of their last use. */
 typedef struct mt_tree_list {
     mt_node *oldest, *newest;
     size_t count;
@@ -42,18 +44,19 @@ struct mt_tree {
     mt_cache_groups groups;
     mt_pages pages[MT_KV_GROUPS];
     mt_anchors anchors;
-    mt_node **owner[MT_KV_GROUPS]; /* of each page; NULL: not in the tree */
+    mt_node **owner[MT_KV_GROUPS]; /* [group][page]: the node that has the page; NULL: not in the tree */
+    /* idle: per group, nodes whose page no sequence holds; gone: nodes that are not resident */
     mt_tree_list idle[MT_KV_GROUPS], gone;
-    mt_node *nodes, *unused;
-    size_t total; /* of nodes */
-    mt_node **bucket;
-    size_t buckets; /* a power of two */
-    size_t count;   /* of nodes that are here */
-    uint64_t evictions, probes;
-    mt_tree_listener *tell; /* NULL: nobody is told */
-    void *told;
+    mt_node *nodes, *unused;    /* all nodes; the unused ones, linked by chain */
+    size_t total;               /* nodes in `nodes` */
+    mt_node **bucket;           /* hash table of whole pages and roots */
+    size_t buckets;             /* a power of two */
+    size_t count;               /* resident nodes */
+    uint64_t evictions, probes; /* probes: nodes compared in lookups */
+    mt_tree_listener *tell;     /* NULL: nobody listens */
+    void *told;                 /* the ctx of tell */
     uint8_t seed[32];
-    uint8_t (*digest)[32]; /* of each node that was told of */
+    uint8_t (*digest)[32]; /* [total]: digest of the text up to each node that was told */
 };
 
 static inline bool mt_node_has_page(const mt_node *n, size_t g)
@@ -86,26 +89,27 @@ static inline mt_passage mt_node_passage(const mt_node *n)
     return (mt_passage){.key = n->key, .figure = n->figure, .figures = n->figures};
 }
 
-/* How many positions of the node stand at the beginning of p, which has `count`. */
+/* How many positions the node and the first `count` positions of p have in common from the beginning. */
 static inline size_t mt_node_common(const mt_node *n, const mt_passage *p, size_t count)
 {
     const mt_passage own = mt_node_passage(n);
     return mt_passage_common(&own, p, count < n->count ? count : n->count);
 }
 
-/* The idle list of group g, or with g = 0 the list of those that are gone. */
+/* Take a node out of a list, or add it at the newest end (or at the oldest). l is idle[g], or with g = 0 `gone`. */
 void mt_tree_leave(mt_tree_list *l, size_t g, mt_node *n);
 void mt_tree_join(mt_tree_list *l, size_t g, mt_node *n, bool oldest);
 
-/* Tells that the node, a whole one, is here, or that it is here no more; see tree_tell.c. */
+/* Tell the listener that a whole node is resident, or no longer is. See tree_tell.c. */
 void mt_tree_tell_here(mt_tree *tree, mt_node *n);
 void mt_tree_tell_gone(mt_tree *tree, mt_node *n);
 
-/* The node of a whole page, be it here or not; NULL when there is none. Sets *salted when the page is here below
-   another parent with the same hash: under another salt. */
+/* The node of page `page` of the text, a whole page below `parent`, resident or not; NULL: there is none. Sets *salted
+   where a resident node has the same text under another salt. */
 mt_node *mt_tree_find_whole(mt_tree *tree, const mt_node *parent, const mt_text *text, size_t page, bool *salted);
 
-/* The child of `parent` with the deepest anchor whose page begins as p does, and the anchor's slot. */
+/* The child of `parent` that has the anchor with the largest offset at which its page agrees with the first `count`
+   positions of p; *slot: the anchor. NULL: there is none. */
 mt_node *mt_tree_find_anchor(const mt_tree *tree, const mt_node *parent, const mt_passage *p, size_t count,
                              uint32_t *slot);
 

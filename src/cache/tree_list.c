@@ -1,4 +1,4 @@
-/* Lists of nodes: those of a group that nobody uses, the oldest first, and those that are gone. */
+/* Doubly linked lists of nodes: of each group's idle pages, oldest use first, and of nodes that are not resident. */
 #include "cache/tree_inside.h"
 
 void mt_tree_leave(mt_tree_list *l, size_t g, mt_node *n)

@@ -1,6 +1,6 @@
-/* Others are told which whole pages are here. A node has a digest of all that leads to it once it was told of; the
-   first bytes of it are its hash. So the same text has the same hash in every process that has the same seed.
-   Beginnings of pages are not told: they change with every step. */
+/* Tells a listener (src/events) which whole pages are resident. A node that was told has a digest of all text up to its
+   end, whose first bytes are its hash: the same text has the same hash in every process with the same seed. Pages that
+   are not whole are not told, since they change with every step. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -81,7 +81,7 @@ bool mt_tree_block_of(const mt_tree *t, uint32_t page, mt_tree_block *out)
     return true;
 }
 
-/* The next node in the order of a walk through all that is here below a root; NULL at its end. */
+/* The next resident node in a walk through all that are below a root; NULL at the end. */
 static const mt_node *walk(const mt_node *n)
 {
     if (n->child[1])
