@@ -1,10 +1,12 @@
-/* A batch is what one turn of the engine changed: [time, [event, ...], nil], in MessagePack. An event is a map with
-   its "type", or, for older readers, an array that begins with it. Readers find a prompt by its tokens, and by the
-   extra keys of its pages: the digests of pictures in it as 64 hexadecimal digits and, of a first page, the salt. So a
-   hash is only a page's name, by which it is removed and by which others name it as their parent.
+/* Writes events about cached pages (kv_events.h) in MessagePack.
 
-   The medium of what can be used at once is "GPU" whatever computes, as vLLM has it on CPUs, too: it is what readers
-   count as nearest. What the host's memory keeps of a device's pages is "CPU", what is kept in files "STORAGE". */
+   A batch is what one turn of the engine changed: [time, [event, ...], nil]. An event is a map with its "type", or an
+   array that begins with it. Readers find a prompt by its tokens and by the extra keys of its pages: the digests of
+   pictures as 64 hexadecimal digits and, of a first page, the salt. So a hash is only a page's name, by which it is
+   removed and by which child pages name their parent.
+
+   The medium of pages in the device's memory is "GPU" even where a CPU computes, as in vLLM: readers count it as the
+   nearest. Pages on the shelf have the medium "CPU", pages in files "STORAGE". */
 #include "events/kv_events.h"
 
 #include <pthread.h>
@@ -24,10 +26,10 @@ struct mt_kv_events {
     mt_publisher *publisher;
     char *topic;
     bool map;
-    pthread_mutex_t lock; /* over what follows */
-    mt_buf events, batch; /* events: those of the next batch */
-    size_t count;
-    bool lost; /* something was not sent: what readers know is wrong */
+    pthread_mutex_t lock; /* protects the fields below */
+    mt_buf events, batch; /* events of the next batch; batch: the message made of them */
+    size_t count;         /* how many they are */
+    bool lost;            /* a message was not sent: what readers know is wrong */
 };
 
 mt_kv_events *mt_kv_events_new(mt_publisher *publisher, const char *topic, mt_kv_events_form form)
@@ -77,6 +79,7 @@ static void text(mt_buf *out, const char *s)
     mt_msgpack_text(out, s, strlen(s));
 }
 
+/* Begins an event with `fields` fields. */
 static void begin(mt_kv_events *e, const char *type, size_t fields)
 {
     (e->map ? mt_msgpack_map : mt_msgpack_array)(&e->events, 1 + fields);
@@ -100,7 +103,7 @@ static void name_blocks(mt_kv_events *e, uint64_t hash)
     mt_msgpack_uint(out, hash);
 }
 
-/* One entry a page: what besides its tokens tells it from others, or nothing. */
+/* The extra keys of a page: what tells it from others besides its tokens; nil where there is nothing. */
 static void add_extra_keys(mt_buf *out, const mt_tree_block *b)
 {
     char hex[2 * 32 + 1];
@@ -200,7 +203,7 @@ void mt_kv_events_clear(mt_kv_events *e)
     if (!e)
         return;
     pthread_mutex_lock(&e->lock);
-    e->events.len = e->count = 0; /* of what is not there any more */
+    e->events.len = e->count = 0; /* they tell of pages that are gone */
     e->events.full = e->lost = false;
     begin(e, "AllBlocksCleared", 0);
     send_batch(e);
@@ -210,7 +213,7 @@ void mt_kv_events_clear(mt_kv_events *e)
 static void tell_again(void *events, const mt_tree_block *b)
 {
     mt_kv_events *e = events;
-    if (e->lost) /* again: readers know a part, which is right, and learn the rest when it is used */
+    if (e->lost) /* a message was lost again: readers know a correct part, and learn the rest when it is used */
         return;
     stored(e, b, NEAR);
     if (e->events.len >= MT_LIMIT_EVENT_BATCH / 8)
@@ -233,6 +236,6 @@ void mt_kv_events_flush(mt_kv_events *e, const mt_tree *tree)
         send_batch(e);
         e->lost = false;
     } else
-        e->events.len = e->count = 0; /* it will be told with all the rest */
+        e->events.len = e->count = 0; /* dropped: all pages will be told anew */
     pthread_mutex_unlock(&e->lock);
 }

@@ -1,11 +1,12 @@
-/* A thread of its own owns both sockets and all that is kept. Others hand it messages through a queue.
+/* The publisher (publisher.h). A thread of its own owns both sockets and the kept messages; other threads pass messages
+   to it through a queue.
 
-   1. Who sends never waits: what does not fit the queue, by count or bytes, is dropped, counted, and leaves a gap in
-      the numbers, by which listeners know.
-   2. Numbers rise by one in the order of the queue, over all topics. So who listens to all topics sees every gap.
-   3. The last messages are kept, up to a count and to bytes, and sent again to who asks: [identity, "", first number]
-      is answered by [identity, "", topic, number, data] for each that is kept from there on, and an end without data
-      whose number is all ones. A listener that does not read loses what it was sent, and nothing else. */
+   1. Sending never waits: a message that does not fit into the queue, by number or bytes, is dropped and counted, and
+      leaves a gap in the numbers by which listeners notice.
+   2. Numbers rise by one in the order of the queue, over all topics. So a listener to all topics sees every gap.
+   3. The last messages are kept, up to a number and to bytes, and sent again on request: [identity, "", first number]
+      is answered by [identity, "", topic, number, data] for each kept message from there on, and a last one without
+      data whose number is all ones. A listener that does not read loses what it was sent, and nothing else. */
 #include "events/publisher.h"
 
 #include <pthread.h>
@@ -19,26 +20,27 @@
 
 const bool mt_publisher_present = true;
 
+/* messages that ZeroMQ queues for a listener; how long closing waits for listeners; bytes of an address */
 enum { HIGH_WATER = 100000, LINGER_MS = 500, ADDRESS = 256 };
 
 typedef struct message {
     uint64_t number;
-    size_t topic, size; /* bytes of each */
+    size_t topic, size; /* bytes of the topic, and of the data */
     char bytes[];       /* the topic, then the data */
 } message;
 
 struct mt_publisher {
-    void *context, *events, *replay; /* the thread's, once it runs; replay: NULL where there is none */
+    void *context, *events, *replay; /* used by the thread, once it runs; replay: NULL where there is none */
     char address[ADDRESS], replay_address[ADDRESS];
     size_t waiting_bytes;
     mt_queue *queue;
     pthread_t thread;
     atomic_bool ending;
 
-    message **kept; /* a ring; the thread's */
+    message **kept; /* ring buffer; used by the thread */
     size_t kept_first, kept_count, kept_most, kept_bytes, kept_bytes_most;
 
-    pthread_mutex_t lock; /* over what follows, and over numbering together with the queue */
+    pthread_mutex_t lock; /* protects stats, and keeps numbering and the queue in one order */
     mt_publisher_stats stats;
 };
 
@@ -50,7 +52,7 @@ static void number_bytes(uint64_t number, uint8_t out[8])
 
 /* ---- the thread ---- */
 
-/* Topic, number, data. A listener that is behind loses it, so nothing here waits. */
+/* Sends topic, number and data without waiting; a listener that is behind loses the message. */
 static bool send_message(void *socket, const char *topic, size_t topic_len, uint64_t number, const char *data,
                          size_t size)
 {
@@ -111,8 +113,8 @@ static void send_again(mt_publisher *p, const uint8_t *who, size_t len, uint64_t
         (void)send_message(p->replay, "", 0, UINT64_MAX, "", 0);
 }
 
-/* A frame of a request, cut to what there is room for. Its whole length, or -1 where there is none; *more: another
-   follows. */
+/* Reads a frame of a request, cut to `room` bytes. Returns its whole length, or -1 where there is none; *more: whether
+   another frame follows. */
 static int receive(void *socket, void *out, size_t room, bool *more)
 {
     int is_more = 0;
@@ -122,7 +124,7 @@ static int receive(void *socket, void *out, size_t room, bool *more)
     return len;
 }
 
-/* One request; what does not look like one is passed over. False: there was none. */
+/* Answers one request, and skips what is no valid request. False: there was none. */
 static bool serve_replay(mt_publisher *p)
 {
     uint8_t who[256], empty[1], number[8], rest[1];
@@ -152,8 +154,8 @@ static void *run(void *arg)
     zmq_pollitem_t items[] = {{.fd = mt_queue_fd(p->queue), .events = ZMQ_POLLIN},
                               {.socket = p->replay, .events = ZMQ_POLLIN}};
     for (bool ending = false; !ending;) {
-        (void)zmq_poll(items, p->replay ? 2 : 1, -1); /* where it is interrupted, it finds nothing to do */
-        ending = atomic_load(&p->ending);             /* nothing is sent from then on: all of it is in the queue */
+        (void)zmq_poll(items, p->replay ? 2 : 1, -1); /* where a signal interrupts it, nothing is found to do */
+        ending = atomic_load(&p->ending);             /* nothing is sent after this was set: the queue has all */
         for (message *m; (m = mt_queue_pop(p->queue));)
             publish(p, m);
         while (p->replay && serve_replay(p))
@@ -248,7 +250,7 @@ static bool start(mt_publisher *p, const mt_publisher_params *params, mt_error *
     if (!p->context || !p->queue)
         return mt_fail(err, MT_E_IO, "no file descriptor is left for KV events; raise the limit (ulimit -n)");
     p->events = listen_at(p, ZMQ_PUB, params->address, HIGH_WATER, p->address, err);
-    if (p->events && params->replay) /* all that is kept, and its end, go to one that asks without it reading between */
+    if (p->events && params->replay) /* room for all kept messages and the end */
         p->replay = listen_at(p, ZMQ_ROUTER, params->replay, (int)p->kept_most + 1, p->replay_address, err);
     if (!p->events || (params->replay && !p->replay))
         return false;

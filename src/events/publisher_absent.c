@@ -1,4 +1,4 @@
-/* A build without ZeroMQ. */
+/* Replaces publisher.c in a build without ZeroMQ: opening fails, and nothing is sent. */
 #include "events/publisher.h"
 
 const bool mt_publisher_present = false;

@@ -1,4 +1,4 @@
-/* Numbers as they are kept: little-endian. */
+/* Reads and writes numbers in little-endian order, as records and files of this folder have them. */
 #ifndef MT_TIER_BYTES_H
 #define MT_TIER_BYTES_H
 

@@ -1,14 +1,14 @@
-/* A value is a record as on disk: header, parts, and with a secret the HMAC-SHA256 of both. Its key is "motet:" and the
-   record's in hexadecimal digits, so that servers of the same weights, settings and arithmetic share it and others do
-   not meet.
+/* The depot (depot.h). A value in Redis is a record as on disk: header, parts and, with a secret, the HMAC-SHA256 of
+   both. Its key is "motet:" and the record's key in hexadecimal. Keys depend on weights, settings and arithmetic, so
+   only servers that agree in these share values.
 
-   1. What is there is found out by asking (mt_depot_ask) and remembered in a table that is overwritten as it fills:
-      what it has forgotten is asked for again.
-   2. Who reads and asks has a connection, one at a time; a thread that writes has another, and a queue of bounded bytes
-      before it. What does not fit is dropped.
-   3. After a failure nobody tries again before a time that doubles with each: until then there is nothing.
-   4. A record counts when all of it is right, whoever wrote it. One that is not is deleted, so that a good one can take
-      its place. */
+   1. What the depot has is found out by asking (mt_depot_ask) and remembered in a table whose entries overwrite each
+      other; a forgotten key is asked for again.
+   2. There is one connection for reading and asking, used by one thread at a time, and one for the writing thread, with
+      a queue of bounded bytes. What does not fit into the queue is dropped.
+   3. After a failure nothing is tried for a time that doubles with each further failure.
+   4. A record counts only when checksums and signature are right. One that is not right is deleted, so that a good one
+      can replace it. */
 #include "tier/depot.h"
 
 #include <inttypes.h>
@@ -27,24 +27,28 @@
 #include "base/log.h"
 #include "tier/wire.h"
 
-#define MS UINT64_C(1000000)
+#define MS UINT64_C(1000000) /* nanoseconds of a millisecond */
+/* limits on the time of each operation */
 #define ASK_NS (500 * MS)
 #define READ_NS (2000 * MS)
 #define WRITE_NS (5000 * MS)
+/* pause after a failure, doubled up to the most */
 #define BACK_OFF_NS (100 * MS)
 #define BACK_OFF_MOST (30000 * MS)
-#define PAUSE_NS (1000 * MS) /* after it would not take something */
-#define FINISH_NS (2000 * MS)
-#define LOG_NS (60000 * MS)
-#define SLOTS (1u << 18) /* of the table; 16 bytes each */
+#define PAUSE_NS (1000 * MS)  /* pause after the depot refused a record */
+#define FINISH_NS (2000 * MS) /* longest that closing waits for the queue */
+#define LOG_NS (60000 * MS)   /* at most one warning in this time */
+#define SLOTS (1u << 18)      /* entries of the table of known keys, 16 bytes each */
 #define PREFIX "motet:"
+/* bytes of a signature; bytes of a key's name; records that are sent together */
 enum { TAG = 32, NAME = sizeof(PREFIX) - 1 + 2 * MT_TIER_KEY, SENT_TOGETHER = 8 };
 
+/* A record in the queue. */
 typedef struct item {
     struct item *next;
     uint8_t key[MT_TIER_KEY];
     size_t size;
-    uint8_t data[]; /* header, parts, tag */
+    uint8_t data[]; /* header, parts, signature */
 } item;
 
 struct mt_depot {
@@ -53,20 +57,21 @@ struct mt_depot {
     size_t secret_len;
     uint64_t queue_most, rate;
 
-    pthread_mutex_t reading; /* before `lock`: who reads and asks */
+    pthread_mutex_t reading; /* one thread reads or asks at a time; locked before `lock` */
     mt_wire *reader;
 
-    pthread_mutex_t lock; /* what follows; never held while anybody is waited for */
-    pthread_cond_t given;
-    uint64_t (*known)[2]; /* [SLOTS]: halves of keys */
-    item *first, **last;
-    uint64_t back_off, again; /* how long, and until when nothing is tried */
+    pthread_mutex_t lock;     /* protects the fields below; never held while the network is waited for */
+    pthread_cond_t given;     /* the queue is not empty, or the end has come */
+    uint64_t (*known)[2];     /* [SLOTS]: the first 16 bytes of keys that the depot has */
+    item *first, **last;      /* the queue */
+    uint64_t back_off, again; /* length of the last pause, and mt_clock_ns when it ends */
+    /* mt_clock_ns: until when nothing is sent after a refusal; of the last warning */
     uint64_t refused_until, told;
     mt_depot_stats stats;
     bool ending;
 
     pthread_t thread;
-    mt_wire *writer; /* the thread's */
+    mt_wire *writer; /* used by the writing thread alone */
 };
 
 /* ---- what is known ---- */
@@ -124,7 +129,7 @@ bool mt_depot_lacks(mt_depot *r, const uint8_t key[MT_TIER_KEY])
 
 /* ---- failures ---- */
 
-/* Something that should be told, but not for each record. */
+/* Logs a warning, unless there was one within LOG_NS. */
 static void tell(mt_depot *r, const char *text)
 {
     const uint64_t now = mt_clock_ns();
@@ -190,7 +195,7 @@ static bool add(mt_wire *w, const char *command, const uint8_t key[MT_TIER_KEY],
            mt_fail(err, MT_E_MEMORY, "there is no memory for a command");
 }
 
-/* No more of a value than a record has, and one byte: what somebody else wrote there may be of any length. */
+/* Asks for at most one byte more than the record has: another program may have written a value of any length. */
 static bool add_get(mt_wire *w, const uint8_t key[MT_TIER_KEY], size_t size, mt_error *err)
 {
     char name[NAME + 1], end[24];
@@ -200,7 +205,7 @@ static bool add_get(mt_wire *w, const uint8_t key[MT_TIER_KEY], size_t size, mt_
            mt_fail(err, MT_E_MEMORY, "there is no memory for a command");
 }
 
-/* An answer that is not an error. */
+/* Reads a reply; false also where it is an error. */
 static bool next(mt_wire *w, mt_wire_reply *reply, size_t most, uint64_t until, mt_error *err)
 {
     if (!mt_wire_next(w, reply, most, until, err))
@@ -208,7 +213,7 @@ static bool next(mt_wire *w, mt_wire_reply *reply, size_t most, uint64_t until, 
     return reply->kind != MT_WIRE_ERROR || mt_fail(err, MT_E_IO, "the store refuses: %.120s", reply->data);
 }
 
-/* Whether it has each of so many. */
+/* Sets there[i] to whether the depot has key[i]. */
 static bool exist(mt_wire *w, const uint8_t *const key[], size_t count, bool there[], uint64_t until, mt_error *err)
 {
     mt_wire_reply reply;
@@ -275,8 +280,8 @@ static size_t size_of(const mt_depot *r, const mt_tier_part part[], size_t parts
 
 /* ---- reading ---- */
 
-/* Takes a value apart; false where it is not the record that is wanted. */
-static bool take(const mt_depot *r, const mt_depot_want *want, const uint8_t *data, size_t size)
+/* Takes a value apart into the parts of `want`; false where it is not the record that is wanted. */
+static bool read_value(const mt_depot *r, const mt_depot_want *want, const uint8_t *data, size_t size)
 {
     mt_record record;
     uint8_t tag[TAG];
@@ -296,7 +301,8 @@ static bool take(const mt_depot *r, const mt_depot_want *want, const uint8_t *da
 
 static void note_read(mt_depot *r, const mt_depot_want *want, const mt_wire_reply *reply)
 {
-    const bool broken = reply->kind == MT_WIRE_BYTES && reply->len > 0 && !want->ok; /* 0: it has gone meanwhile */
+    /* length 0: it was deleted meanwhile */
+    const bool broken = reply->kind == MT_WIRE_BYTES && reply->len > 0 && !want->ok;
     pthread_mutex_lock(&r->lock);
     r->stats.read += want->ok;
     r->stats.missed += !want->ok;
@@ -323,7 +329,7 @@ static bool read_all(mt_depot *r, mt_depot_want *want, size_t count, mt_error *e
     for (size_t i = 0; i < count; i++) {
         if (!next(r->reader, &reply, size_of(r, want[i].part, want[i].parts), until, err))
             return false;
-        want[i].ok = reply.kind == MT_WIRE_BYTES && take(r, &want[i], (const uint8_t *)reply.data, reply.len);
+        want[i].ok = reply.kind == MT_WIRE_BYTES && read_value(r, &want[i], (const uint8_t *)reply.data, reply.len);
         broken[i] = reply.kind == MT_WIRE_BYTES && !want[i].ok;
         note_read(r, &want[i], &reply);
     }
@@ -390,8 +396,8 @@ void mt_depot_write(mt_depot *r, const uint8_t key[MT_TIER_KEY], uint32_t kind, 
     pthread_mutex_unlock(&r->lock);
 }
 
-/* The next few of the queue; under the lock. */
-static size_t take_some(mt_depot *r, item *some[SENT_TOGETHER])
+/* Takes the next few records from the queue; call with the lock held. */
+static size_t next_items(mt_depot *r, item *some[SENT_TOGETHER])
 {
     size_t count = 0;
     for (; count < SENT_TOGETHER && r->first; count++) {
@@ -419,7 +425,7 @@ static void note_written(mt_depot *r, const item *x, const mt_wire_reply *reply)
         tell(r, reply->data);
 }
 
-/* What another server has sent meanwhile is not sent again. */
+/* Sends some records; what another server has sent meanwhile is not sent again. */
 static bool send_some(mt_depot *r, item *const some[], size_t count, mt_error *err)
 {
     const uint64_t until = mt_clock_ns() + WRITE_NS;
@@ -452,7 +458,7 @@ static void sleep_ns(uint64_t ns)
     nanosleep(&time, NULL);
 }
 
-/* Lets time pass so that no more than the rate is sent. */
+/* Sleeps so that no more bytes a second are sent than allowed. */
 static void keep_rate(const mt_depot *r, uint64_t bytes, uint64_t began)
 {
     const uint64_t took = mt_clock_ns() - began;
@@ -467,7 +473,7 @@ static void *write_all(void *arg)
     item *some[SENT_TOGETHER];
     pthread_mutex_lock(&r->lock);
     for (;;) {
-        const size_t count = take_some(r, some);
+        const size_t count = next_items(r, some);
         if (count == 0 && r->ending)
             break;
         if (count == 0) {
@@ -532,7 +538,7 @@ mt_depot *mt_depot_open(const mt_depot_params *params, mt_error *err)
     return NULL;
 }
 
-/* What waits longer than that is not sent. */
+/* Waits until the queue is empty, at most FINISH_NS; drops what is left. */
 static void drain(mt_depot *r)
 {
     const uint64_t until = mt_clock_ns() + FINISH_NS;

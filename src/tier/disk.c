@@ -1,14 +1,17 @@
-/* 1. Records are appended to one file, the newest; when it is full another is begun, and each process begins its own. A
-      file that is not the newest is never written.
-   2. The index is in memory and made from the files: it says where a record may be. Only what the record itself says
-      when it is read counts.
-   3. When there is no room, or there are too many files, the oldest file goes. What was read most of it since it was
-      written, or moved, is moved: appended anew. That is at most half of a file, so that each one that goes makes room.
-   4. A file that somebody reads stays open until he has done so, whether or not it has a name.
-   5. What cannot be written ends writing for good: a full, slow or failing disk costs hits and nothing else.
+/* The disk tier (disk.h).
 
-   Not a database: it would sync in an order that nothing here needs, and what it had half written when the process was
-   killed it would want to mend before it opens. */
+   1. Records are appended to one file, the newest; when it is full another is begun, and each process begins its own. A
+      file that is not the newest is never written.
+   2. The index is in memory and built from the files: it only says where a record may be. The record's own header and
+      checksum decide when it is read.
+   3. Where there is no room, or there are too many files, the oldest file is removed. Those of its records that were
+      read most since they were written or moved are moved, that is appended anew: at most half of the file, so that
+      each removal makes room.
+   4. A file that is being read stays open until the reader is done, even after it was removed.
+   5. A write that fails ends writing for good: a full, slow or failing disk costs cache hits and nothing else.
+
+   Rejected: a database. It would sync in an order that nothing here needs, and repair unfinished writes before it opens
+   after the process was killed. */
 #include "tier/disk.h"
 
 #include <assert.h>
@@ -29,37 +32,41 @@
 #include "base/log.h"
 
 #define NAME "%016" PRIx64 ".motet"
+/* files that the limit is divided into; a record's uses are counted up to USES_MOST; failed reads in a row after which
+   the disk counts as failed */
 enum { NAME_LENGTH = 22, SEGMENTS_WANTED = 16, USES_MOST = 3, FAILURES_MOST = 16 };
 
 typedef struct file {
     mt_segment segment;
-    size_t readers;
-    size_t entries; /* of the index */
-    bool scanned;   /* its records are in the index, as far as they are the newest of their key */
-    bool gone;      /* it has no name any more */
+    size_t readers; /* threads that read it now */
+    size_t entries; /* in the index */
+    bool scanned;   /* its records are in the index, unless a newer file has the same key */
+    bool gone;      /* removed from the folder */
 } file;
 
-/* Where a record is. Half a key is enough to look for it; the record has all of it. */
+/* Where a record is. Half of the key is enough to find it; the record has the whole key. */
 typedef struct entry {
     uint64_t key[2];
-    file *file; /* NULL: free */
+    file *file; /* NULL: the entry is free */
+    /* at: offset in the file; uses: how often it was read, at most USES_MOST */
     uint64_t at : 56, uses : 8;
 } entry;
 
 struct mt_disk {
     int folder, lock_file;
     uint64_t limit, segment_bytes;
-    pthread_mutex_t writing; /* before `lock`: one appends, makes room or scans a file at a time */
-    pthread_mutex_t lock;    /* what follows; never held while the disk is waited for */
-    file **files;            /* the oldest first; the last is being written, if `open` */
+    pthread_mutex_t writing; /* one thread at a time appends, makes room or scans a file; locked before `lock` */
+    pthread_mutex_t lock;    /* protects the fields below; never held while the disk is waited for */
+    file **files;            /* the oldest first; where `open`, the last is being written */
     size_t file_count, file_cap;
     bool open;
     uint64_t next_number;
+    /* the index: open addressing, without gaps between an entry and its home */
     entry *table;
-    size_t slots, known, most; /* slots: a power of two */
-    size_t failures;           /* to read, one after the other */
+    size_t slots, known, most; /* slots: size of the table, a power of two; known: entries in use; most: their limit */
+    size_t failures;           /* failed reads in a row */
     mt_disk_stats stats;
-    pthread_mutex_t watching; /* over those who are told, and while they are; `lock` is not held then */
+    pthread_mutex_t watching; /* protects the watchers, and is held while they are called; `lock` is not held then */
     struct {
         mt_disk_listener *tell;
         void *ctx;
@@ -108,7 +115,7 @@ static size_t home(const mt_disk *d, const uint64_t key[2])
     return (size_t)(key[0] ^ key[1]) & (d->slots - 1);
 }
 
-/* The entry of a key, or the free one where it would be. */
+/* The entry of a key, or the free entry where it would be added. */
 static entry *find(const mt_disk *d, const uint8_t key[MT_TIER_KEY])
 {
     uint64_t k[2];
@@ -119,7 +126,7 @@ static entry *find(const mt_disk *d, const uint8_t key[MT_TIER_KEY])
     return &d->table[i];
 }
 
-/* A file that has no name is there until nobody reads it and the index has nothing of it. */
+/* Closes a removed file that nobody reads, and frees it where the index has no entry of it. */
 static void free_unused(file *f)
 {
     if (!f->gone || f->readers > 0)
@@ -142,7 +149,7 @@ static void put(mt_disk *d, const uint8_t key[MT_TIER_KEY], file *f, uint64_t at
     half(key, e->key);
 }
 
-/* Those behind a gap move up, where they are nearer to home then. */
+/* Removes an entry; moves entries behind the gap up where that brings them nearer to their home. */
 static void drop(mt_disk *d, entry *e)
 {
     size_t gap = (size_t)(e - d->table);
@@ -186,7 +193,7 @@ static void fail(mt_disk *d, const char *why)
         mt_log_warn("cache.disk", "nothing more is kept on disk: %s", why);
 }
 
-/* Begins a file to write to; under `writing`. */
+/* Begins a file to write to; call with `writing` locked. */
 static bool begin_file(mt_disk *d)
 {
     char name[NAME_LENGTH + 1];
@@ -205,14 +212,14 @@ static bool begin_file(mt_disk *d)
     return true;
 }
 
-/* Appends to the newest file; under `writing`. */
+/* Appends a record to the newest file; call with `writing` locked. */
 static bool append(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[], size_t parts,
                    unsigned uses)
 {
     uint64_t at = 0;
     mt_error err = {0};
     file *f = d->files[d->file_count - 1];
-    mt_segment segment = f->segment; /* readers look at the other meanwhile */
+    mt_segment segment = f->segment; /* a copy: readers use the other one meanwhile */
     if (!mt_segment_append(&segment, key, kind, part, parts, &at, &err)) {
         fail(d, err.text);
         return false;
@@ -225,7 +232,7 @@ static bool append(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, co
     return true;
 }
 
-/* Moves a record of the oldest file to the newest; under `writing`. */
+/* Copies a record of the oldest file to the newest; call with `writing` locked. */
 static bool move(mt_disk *d, file *from, const mt_record *r, unsigned uses)
 {
     mt_tier_part part[MT_TIER_PARTS];
@@ -244,7 +251,7 @@ static bool move(mt_disk *d, file *from, const mt_record *r, unsigned uses)
     return ok;
 }
 
-/* How often a record of a file was read; -1 where the index has another one of that key, or none. */
+/* How often a record of file f was read; -1 where the index has no entry of it, or one in another file. */
 static int uses_of(mt_disk *d, const file *f, const mt_record *r)
 {
     pthread_mutex_lock(&d->lock);
@@ -254,7 +261,7 @@ static int uses_of(mt_disk *d, const file *f, const mt_record *r)
     return uses;
 }
 
-/* How often a record must have been read so that all of those are less than half of the file. */
+/* The least number of uses such that all records with so many uses are at most half of the file. */
 static int least_uses(mt_disk *d, const file *f)
 {
     uint64_t bytes[USES_MOST + 1] = {0};
@@ -270,7 +277,8 @@ static int least_uses(mt_disk *d, const file *f)
     return least;
 }
 
-/* What was read most goes on, the rest is forgotten. Under `writing`. */
+/* Moves the records of f that were read most, and removes all its records from the index; call with `writing`
+   locked. */
 static void empty(mt_disk *d, file *f, bool moves)
 {
     const int least = moves ? least_uses(d, f) : USES_MOST + 1;
@@ -291,7 +299,7 @@ static void empty(mt_disk *d, file *f, bool moves)
     }
 }
 
-/* The oldest file makes way; under `writing`. */
+/* Removes the oldest file; call with `writing` locked. */
 static void drop_oldest(mt_disk *d, bool moves)
 {
     char name[NAME_LENGTH + 1];
@@ -316,13 +324,13 @@ static bool is_crowded(mt_disk *d)
     return crowded;
 }
 
-/* Sees to it that so many bytes can be appended, and half a file more, which may have to be moved; under `writing`. */
+/* Makes room for `bytes` to be appended and for half a file that may have to be moved; call with `writing` locked. */
 static bool make_room(mt_disk *d, uint64_t bytes)
 {
     const bool crowded = is_crowded(d);
     file *newest = d->open ? d->files[d->file_count - 1] : NULL;
     if (!newest || crowded || newest->segment.end + bytes > d->segment_bytes) {
-        if (newest && fdatasync(newest->segment.fd)) { /* who pulls the plug loses one file at most */
+        if (newest && fdatasync(newest->segment.fd)) { /* so that a power failure loses at most one file */
             fail(d, strerror(errno));
             return false;
         }
@@ -361,7 +369,7 @@ bool mt_disk_has(mt_disk *d, const uint8_t key[MT_TIER_KEY])
     return there;
 }
 
-/* After a record was looked at; under `lock`. */
+/* Counts what came of reading a record, and removes a broken one from the index; call with the lock held. */
 static void note(mt_disk *d, const uint8_t key[MT_TIER_KEY], file *f, uint64_t at, mt_segment_result result)
 {
     entry *e = find(d, key);
@@ -383,7 +391,7 @@ bool mt_disk_read(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, con
     pthread_mutex_lock(&d->lock);
     entry *e = find(d, key);
     const bool lost = e->file && e->file->gone;
-    if (lost) { /* its header could not be read when the file went */
+    if (lost) { /* the file was removed while the record's header could not be read */
         drop(d, e);
         e = find(d, key);
     }
@@ -393,7 +401,7 @@ bool mt_disk_read(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, con
         f->readers++;
     else
         d->stats.missed++;
-    const mt_segment segment = f ? f->segment : (mt_segment){0}; /* the newest grows while it is read */
+    const mt_segment segment = f ? f->segment : (mt_segment){0}; /* a copy: the newest file grows while it is read */
     pthread_mutex_unlock(&d->lock);
     if (lost)
         tell_gone(d, key, kind);
@@ -413,7 +421,7 @@ bool mt_disk_read(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, con
 
 /* ---- the start ---- */
 
-/* Records of a file become known, where there is no newer one of their key; under `writing`. */
+/* Adds the records of a file to the index, unless a newer one has their key; call with `writing` locked. */
 static void scan_file(mt_disk *d, file *f)
 {
     mt_record r;
@@ -442,7 +450,8 @@ static file *newest_unknown(const mt_disk *d)
 void mt_disk_scan(mt_disk *d, const atomic_bool *stop)
 {
     bool more = true;
-    while (more && !(stop && atomic_load_explicit(stop, memory_order_relaxed))) { /* it will be seen in the end */
+    /* relaxed: it is enough to see it some time */
+    while (more && !(stop && atomic_load_explicit(stop, memory_order_relaxed))) {
         pthread_mutex_lock(&d->writing);
         file *f = newest_unknown(d);
         if (f)
@@ -470,8 +479,8 @@ static bool is_name(const char *name, uint64_t *number)
     return strcmp(name, again) == 0;
 }
 
-/* What is called like ours and is not goes: a cache of another version, or what a fault has left. */
-static void take_file(mt_disk *d, const char *name, uint64_t number)
+/* Adds a file of an earlier process. Deletes a file that has such a name and is no segment of this version. */
+static void add_earlier_file(mt_disk *d, const char *name, uint64_t number)
 {
     mt_segment segment;
     mt_error err = {0};
@@ -500,7 +509,7 @@ static bool list_files(mt_disk *d, mt_error *err)
     for (struct dirent *each; (each = readdir(list));) {
         uint64_t number;
         if (is_name(each->d_name, &number) && number < UINT64_MAX)
-            take_file(d, each->d_name, number);
+            add_earlier_file(d, each->d_name, number);
     }
     closedir(list);
     if (d->file_count > 0)
@@ -551,7 +560,7 @@ void mt_disk_close(mt_disk *d)
     for (size_t i = 0; i < d->file_count; i++) {
         assert(d->files[i]->readers == 0);
         d->files[i]->gone = true;
-        d->files[i]->entries++; /* until all others have gone */
+        d->files[i]->entries++; /* keeps free_unused from freeing the file below */
     }
     for (size_t i = 0; i < d->slots; i++)
         while (d->table[i].file)
@@ -563,7 +572,7 @@ void mt_disk_close(mt_disk *d)
     if (d->folder >= 0)
         close(d->folder);
     if (d->lock_file >= 0)
-        close(d->lock_file); /* and with it the lock */
+        close(d->lock_file); /* closing releases the lock */
     mt_free(d->files);
     mt_free(d->table);
     pthread_mutex_destroy(&d->lock);

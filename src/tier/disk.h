@@ -1,6 +1,5 @@
-/* A folder of segments as a store of bounded size that outlives the process: what was written is found by its key, as
-   long as there is room. See disk.c. All functions may be called from any thread; reading and writing wait for the
-   disk. */
+/* The disk tier: a folder of bounded size that outlives the process, in which records are found by key as long as there
+   is room. See disk.c. All functions may be called from any thread; reading and writing wait for the disk. */
 #ifndef MT_TIER_DISK_H
 #define MT_TIER_DISK_H
 
@@ -11,51 +10,53 @@
 typedef struct mt_disk mt_disk;
 
 typedef struct mt_disk_params {
-    const char *folder; /* made where it is not there; its parent is */
-    uint64_t bytes;     /* of all files together, at least MT_LIMIT_DISK_LEAST */
-    size_t entries;     /* most records that are known at a time; their index takes 32 to 64 bytes each */
+    const char *folder; /* made where it does not exist; its parent must exist */
+    uint64_t bytes;     /* limit for all files together, at least MT_LIMIT_DISK_LEAST */
+    size_t entries;     /* most records that the index knows; it takes 32 to 64 bytes of memory for each */
 } mt_disk_params;
 
-/* NULL with a sentence where the folder cannot be used; err->code is MT_E_BUSY where another process has it. What was
-   in it is not known before mt_disk_scan. Free with mt_disk_close. */
+/* NULL with a sentence where the folder cannot be used; err->code is MT_E_BUSY where another process uses it. Records
+   of earlier processes are not known before mt_disk_scan. Free with mt_disk_close. */
 mt_disk *mt_disk_open(const mt_disk_params *params, mt_error *err) MT_NODISCARD;
-void mt_disk_close(mt_disk *disk); /* when nobody is in a call any more; NULL is fine */
+void mt_disk_close(mt_disk *disk); /* when no call is under way any more; NULL is fine */
 
-/* Learns what earlier processes have left, the newest first; once, beside all other calls. Ends early when *stop is
-   set. */
+/* Adds the records of earlier processes to the index, the newest first. Call once; other calls may run meanwhile. Ends
+   early when *stop becomes true. */
 void mt_disk_scan(mt_disk *disk, const atomic_bool *stop);
 
-/* Whether there is a record of that key; to be found later, or not, when it is read. */
+/* Whether the index has a record with that key. Reading it may fail all the same. */
 bool mt_disk_has(mt_disk *disk, const uint8_t key[MT_TIER_KEY]);
 
-/* Reads a record into parts of the sizes it was written with. False where there is none, it is not of that kind and
-   those sizes, or it is not whole; then parts hold anything, and what is broken is forgotten. */
+/* Reads a record into parts of the sizes with which it was written. False where there is none, its kind or sizes
+   differ, or its checksum is wrong; then the parts hold anything, and a broken record is removed from the index. */
 bool mt_disk_read(mt_disk *disk, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
                   size_t parts) MT_NODISCARD;
 
-/* Keeps a record, at the cost of others. Does nothing where there is one of that key, or the disk has failed. */
+/* Stores a record; the oldest records make room. Does nothing where a record has that key, or writing has failed
+   before. */
 void mt_disk_write(mt_disk *disk, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
                    size_t parts);
 
-/* `tell` hears, on any thread, of every record that is not there any more, until mt_disk_unwatch for the same ctx
-   (NULL, and one that does not listen, are fine). There is no place for more than MT_DISK_WATCHERS, who hear nothing
-   then. */
+/* Calls `tell`, on any thread, for every record that is removed from the index, until mt_disk_unwatch with the same
+   ctx. At most MT_DISK_WATCHERS watch; further ones are ignored. mt_disk_unwatch ignores a ctx that does not watch, and
+   NULL. */
 #define MT_DISK_WATCHERS 64
 typedef void mt_disk_listener(void *ctx, const uint8_t key[MT_TIER_KEY], uint32_t kind);
 void mt_disk_watch(mt_disk *disk, mt_disk_listener *tell, void *ctx);
 void mt_disk_unwatch(mt_disk *disk, void *ctx);
 
 typedef struct mt_disk_stats {
-    uint64_t bytes, limit; /* of all files */
-    uint64_t records;      /* that are known */
+    uint64_t bytes, limit; /* size of all files, and its limit */
+    uint64_t records;      /* in the index */
+    /* records */
     uint64_t written, read, missed;
-    uint64_t broken;   /* that were not what was written */
-    uint64_t moved;    /* that were used, and so kept when their file went */
-    uint64_t dropped;  /* files that made way, */
-    uint64_t unusable; /* or were none of ours */
-    uint64_t lost;     /* bytes of earlier processes' files that are in no whole record */
-    bool scanned;      /* what was left is known */
-    bool failed;       /* nothing is kept any more; what is there is read as far as that works */
+    uint64_t broken;   /* records that were not as written */
+    uint64_t moved;    /* records that were read before and therefore copied when their file was removed */
+    uint64_t dropped;  /* files removed to make room */
+    uint64_t unusable; /* files removed since they were no segments of this version */
+    uint64_t lost;     /* bytes of earlier processes' files that belong to no whole record */
+    bool scanned;      /* mt_disk_scan is complete */
+    bool failed;       /* writing has failed: nothing is stored any more, reading goes on */
 } mt_disk_stats;
 
 mt_disk_stats mt_disk_look(mt_disk *disk);

@@ -1,6 +1,7 @@
-/* The file of memos has a line for each file that was read: where it is on the disk, how long, when it and its inode
-   were changed last, its digest, and the line's own checksum; so a torn or damaged line is none. A file that is changed
-   in place has another time, which only who sets the machine's clock can prevent. */
+/* The identity of a checkpoint (identity.h). The file of memos has a line for each file that was read: device and
+   inode, size, times of the last change of content and of inode, digest, and a checksum of the line, so that a torn or
+   damaged line is ignored. A file that is changed in place gets another time, unless somebody sets the machine's clock
+   back. */
 #include "tier/identity.h"
 
 #include <errno.h>
@@ -18,10 +19,10 @@
 #include "media/digest.h"
 #include "weights/shards.h"
 
-#define PIECE (64ul << 20) /* bytes between two words about how far it is */
+#define PIECE (64ul << 20) /* bytes between two reports of progress */
 enum { LINE = 512, MEMOS_BYTES = 1 << 20 };
 
-/* A file as the system tells it from all others, and from what it was. */
+/* Describes a file so that another file, or the same file after a change, is described differently. */
 static void describe(const struct stat *info, char out[LINE])
 {
     snprintf(out, LINE, "%ju %ju %jd %jd.%09ld %jd.%09ld", (uintmax_t)info->st_dev, (uintmax_t)info->st_ino,
@@ -37,7 +38,7 @@ static void write_line(const char *file, const uint8_t digest[32], char out[LINE
     snprintf(out + len, LINE - len, " %08" PRIx32 "\n", mt_crc32c(0, out, len));
 }
 
-/* The digest that a line has for the file; false where it is of another, or not whole. */
+/* The digest that a line has for this file; false where the line is of another file, or damaged. */
 static bool read_line(const char *line, size_t len, const char *file, uint8_t digest[32])
 {
     char again[LINE];
@@ -60,7 +61,7 @@ static bool remembered(const mt_buf *memos, const char *file, uint8_t digest[32]
     return false;
 }
 
-/* What cannot be written is found out again next time. */
+/* Adds a line. A failure is ignored: the file is read again next time. */
 static void remember(const char *path, const char *file, const uint8_t digest[32], bool anew)
 {
     char line[LINE];

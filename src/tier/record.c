@@ -1,5 +1,5 @@
-/* 128 bytes, all numbers little-endian: "MTRC", version, kind, number of parts, CRC32C of the parts, the file's nonce,
-   their lengths, the key, CRC32C of all of that. */
+/* The layout of a record's header (record.h): 128 bytes, all numbers little-endian. "MTRC", version, kind, number of
+   parts, CRC32C of the parts, nonce of the file, lengths of the parts, key, CRC32C of all of this. */
 #include "tier/record.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@ enum { VERSION = 1 };
 
 static const char magic[4] = "MTRC";
 
-/* offsets */
+/* byte offsets in the header */
 enum {
     AT_VERSION = 4,
     AT_KIND = 8,
@@ -64,7 +64,7 @@ bool mt_record_read(mt_record *r, const uint8_t header[MT_RECORD_HEADER], uint64
     memcpy(r->key, header + AT_KEY, MT_TIER_KEY);
     for (uint32_t i = 0; i < r->parts; i++) {
         r->size[i] = mt_get64(header + AT_SIZES + 8 * (size_t)i);
-        if (r->size[i] > most - size) /* so that sums cannot overflow */
+        if (r->size[i] > most - size) /* so that the sum cannot overflow */
             return false;
         size += r->size[i];
     }

@@ -1,12 +1,12 @@
-/* What is on the disk, all numbers little-endian:
+/* Segments (segment.h). The layout of a file, all numbers little-endian:
 
        file:    64 bytes: "motet seg\n", version, number, nonce, CRC32C of these
-       record:  128 bytes as record.c has them; then the parts, then zeros up to a multiple of 128
+       record:  128 bytes of header (record.c); then the parts, then zeros up to a multiple of 128
 
-   A record counts when its header's sum is right, it is of this file, and it ends within the file. Its parts count when
-   their sum is right, which is looked at whenever they are read: so it does not matter in which order the system brings
-   pages of a file to the disk, and nothing has to be synced before anything else. A torn or flipped header costs its
-   record: the search goes on at the next multiple of 128. */
+   A record counts when its header's checksum and nonce are right and it ends within the file. Its parts count when
+   their checksum is right, which is checked at every read: so it does not matter in which order the system writes pages
+   of the file to the disk, and nothing has to be synced. A damaged header costs only its record: the search goes on at
+   the next multiple of 128. */
 #include "tier/segment.h"
 
 #include <assert.h>
@@ -25,7 +25,7 @@ enum { VERSION = 1, GRAIN = 128, FILE_HEADER = 64, RECORD_HEADER = MT_RECORD_HEA
 
 static const char file_magic[12] = "motet seg\n";
 
-/* offsets */
+/* byte offsets in the file's header */
 enum { FILE_VERSION = 12, FILE_NUMBER = 16, FILE_NONCE = 24, FILE_SUM = 60 };
 static uint64_t up(uint64_t bytes)
 {
@@ -42,7 +42,7 @@ uint64_t mt_segment_room(uint64_t size)
     return RECORD_HEADER + up(size);
 }
 
-/* All of it, as often as the system has to be asked. Pieces are used up. */
+/* Reads or writes all pieces, in as many system calls as that takes. Modifies the array of pieces. */
 static bool transfer(int fd, bool writes, struct iovec *piece, int count, uint64_t at)
 {
     while (count > 0) {
@@ -50,7 +50,7 @@ static bool transfer(int fd, bool writes, struct iovec *piece, int count, uint64
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
-            errno = n == 0 ? ENODATA : errno; /* the file is shorter than it was */
+            errno = n == 0 ? ENODATA : errno; /* the file has become shorter */
             return false;
         }
         at += (uint64_t)n;
@@ -151,7 +151,7 @@ bool mt_segment_append(mt_segment *s, const uint8_t key[MT_TIER_KEY], uint32_t k
     return true;
 }
 
-/* What 128 bytes say, where they are the header of a record of this file. */
+/* Reads a record's header at `at`; false where these 128 bytes are no header of a record in this file. */
 static bool understand(const mt_segment *s, const uint8_t header[RECORD_HEADER], uint64_t at, mt_record *record)
 {
     if (!mt_record_read(record, header, s->nonce, s->end))

@@ -1,11 +1,11 @@
-/* One piece of memory is cut into grains; a record is a chain of them, so that records of all sizes share it and none
-   of it is lost between them.
+/* The shelf (shelf.h). One piece of memory is divided into grains of equal size. A record is a chain of grains, so that
+   records of all sizes share the memory without gaps.
 
-   1. Every grain is free or of one record. Those that were freed are chained, too; others were never used.
-   2. Records are in a table by key, and in a list by their last use. What is written takes the place of what was used
-      least lately.
-   3. Nothing is copied under the lock. A record that is being written is not in the table yet, and one that is being
-      read not in the list, so nobody takes its grains. */
+   1. Every grain is free or belongs to one record. Grains that were freed are chained; those from `fresh` on were never
+      used.
+   2. Records are in a hash table by key, and in a list by last use. A new record replaces the least recently used.
+   3. Nothing is copied while the lock is held. A record that is being written is not in the table yet, and one that is
+      being read is not in the list, so its grains cannot be evicted. */
 #include "tier/shelf.h"
 
 #include <pthread.h>
@@ -22,33 +22,33 @@ typedef struct record {
     uint8_t key[MT_TIER_KEY];
     uint32_t kind, parts;
     uint64_t size[MT_TIER_PARTS];
-    uint32_t first;         /* grain */
-    uint32_t chain;         /* next of the same bucket, or of those that are free */
-    uint32_t before, after; /* by use */
-    uint32_t readers;       /* it is in the list where there are none */
-    bool marked;            /* somebody is told when it goes */
+    uint32_t first;         /* its first grain */
+    uint32_t chain;         /* next record in the same hash bucket, or in the list of freed records */
+    uint32_t before, after; /* neighbours in the list by last use */
+    uint32_t readers;       /* threads that read it now; the record is in the list while this is 0 */
+    bool marked;            /* the listener is called when it is evicted */
 } record;
 
 struct mt_shelf {
     pthread_mutex_t lock;
     uint8_t *memory;
-    size_t grain, grains, free_grains;
-    uint32_t *next;        /* [grains]: of the same record, or of those that were freed */
-    uint32_t freed, fresh; /* the first that was; the first that was never used */
-    record *records;       /* [most] */
-    size_t most, fresh_record;
-    uint32_t unused; /* the first that was freed */
-    uint32_t *bucket;
-    size_t buckets; /* a power of two */
-    uint32_t oldest, newest;
-    mt_shelf_listener *tell; /* NULL: nobody is told */
+    size_t grain, grains, free_grains; /* bytes of a grain; number of grains; those that are free */
+    uint32_t *next;                    /* [grains]: the next grain of the same record, or of the list of freed grains */
+    uint32_t freed, fresh;             /* first freed grain; first grain that was never used */
+    record *records;                   /* [most] */
+    size_t most, fresh_record;         /* fresh_record: the first that was never used */
+    uint32_t unused;                   /* first freed record */
+    uint32_t *bucket;                  /* hash table */
+    size_t buckets;                    /* a power of two */
+    uint32_t oldest, newest;           /* ends of the list by last use */
+    mt_shelf_listener *tell;           /* called when a marked record is evicted; NULL: nobody */
     void *ctx;
     mt_shelf_stats stats;
 };
 
 static uint32_t *bucket_of(mt_shelf *s, const uint8_t key[MT_TIER_KEY])
 {
-    uint64_t hash; /* a key is as random as a hash can be */
+    uint64_t hash; /* keys are digests, so any bytes of one will do */
     memcpy(&hash, key, sizeof(hash));
     return &s->bucket[hash & (s->buckets - 1)];
 }
@@ -99,7 +99,7 @@ static void drop_oldest(mt_shelf *s)
     s->stats.evicted++;
 }
 
-/* Copies to a chain of grains or from it. */
+/* Copies parts to a chain of grains (writes) or from it. */
 static void transfer(mt_shelf *s, uint32_t grain, const mt_tier_part part[], size_t parts, bool writes)
 {
     size_t at = 0;
@@ -117,8 +117,8 @@ static void transfer(mt_shelf *s, uint32_t grain, const mt_tier_part part[], siz
         }
 }
 
-/* A chain of so many grains, which are free. */
-static uint32_t take(mt_shelf *s, size_t grains)
+/* Chains `grains` free grains to a record's chain, and returns its first. */
+static uint32_t take_grains(mt_shelf *s, size_t grains)
 {
     uint32_t chain = NONE;
     for (size_t i = 0; i < grains; i++) {
@@ -140,7 +140,7 @@ static uint32_t take_record(mt_shelf *s)
     return i;
 }
 
-/* Sees to it that there is a record, and so many grains; false where others are at all of them. */
+/* Evicts until there is a free record and `grains` free grains; false where threads are reading or writing too many. */
 static bool make_room(mt_shelf *s, size_t grains)
 {
     while ((s->free_grains < grains || (s->unused == NONE && s->fresh_record == s->most)) && s->oldest != NONE)
@@ -148,7 +148,8 @@ static bool make_room(mt_shelf *s, size_t grains)
     return s->free_grains >= grains && (s->unused != NONE || s->fresh_record < s->most);
 }
 
-/* The record becomes known, if there is none of its key by now; under the lock. */
+/* Adds a written record to the table, unless another thread has added one with the same key; call with the lock
+   held. */
 static void settle(mt_shelf *s, uint32_t i)
 {
     record *r = &s->records[i];
@@ -158,7 +159,7 @@ static void settle(mt_shelf *s, uint32_t i)
     join(s, i);
     s->stats.records++;
     s->stats.written++;
-    if (known) { /* somebody was quicker: the younger goes first */
+    if (known) { /* another thread was quicker: evict this one */
         leave(s, r);
         r->before = NONE;
         r->after = s->oldest;
@@ -179,7 +180,7 @@ void mt_shelf_write(mt_shelf *s, const uint8_t key[MT_TIER_KEY], uint32_t kind, 
     const uint32_t i = takes ? take_record(s) : NONE;
     if (takes) {
         record *r = &s->records[i];
-        *r = (record){.kind = kind, .parts = (uint32_t)parts, .first = take(s, grains)};
+        *r = (record){.kind = kind, .parts = (uint32_t)parts, .first = take_grains(s, grains)};
         memcpy(r->key, key, MT_TIER_KEY);
         for (size_t p = 0; p < parts; p++)
             r->size[p] = part[p].size;

@@ -1,3 +1,4 @@
+/* All tiers of an engine as one (tiers.h). */
 #include "tier/tiers.h"
 
 static bool has(const mt_tiers *t, mt_tier tier, const uint8_t key[MT_TIER_KEY])

@@ -1,6 +1,7 @@
-/* hiredis writes commands and understands replies. Sockets are waited for here: hiredis alone would wait for each piece
-   of a reply anew, so that one which comes byte by byte takes for ever, and would read on whatever length a server
-   claims. Only replies of the kinds that were asked for are read: an array may claim to have two billion parts. */
+/* The connection to Redis (wire.h). hiredis formats commands and parses replies; waiting for sockets is done here,
+   since hiredis would start its timeout anew for each piece of a reply, so that a reply sent byte by byte would never
+   time out, and would read any length that a server claims. Only replies of the expected kinds are parsed: an array
+   could claim two billion elements. */
 #include "tier/wire.h"
 
 #include <errno.h>
@@ -18,11 +19,11 @@
 
 const bool mt_wire_present = true;
 
-enum { PORT = 6379, BESIDE = 64 << 10 }; /* BESIDE: bytes that may lie behind a reply */
+enum { PORT = 6379, BESIDE = 64 << 10 }; /* BESIDE: bytes of the next replies that may be in the buffer */
 
 struct mt_wire {
     redisContext *redis;
-    redisReply *reply; /* the last one */
+    redisReply *reply; /* the last reply, freed with the next */
 };
 
 /* ---- addresses ---- */
@@ -36,7 +37,7 @@ static bool copy(char *to, size_t size, const char *from, size_t len)
     return true;
 }
 
-/* "%40" is "@" in a user's name and a password. */
+/* Decodes "%40" to "@" in a user name or password, in place. */
 static bool decode(char *text)
 {
     char *to = text;
@@ -45,7 +46,7 @@ static bool decode(char *text)
         if (coded && (mt_hex_digit(at[1]) < 0 || mt_hex_digit(at[2]) < 0))
             return false;
         *to = coded ? (char)(mt_hex_digit(at[1]) * 16 + mt_hex_digit(at[2])) : *at;
-        at += coded ? 2 : 0; /* what is written lies behind it, or is it */
+        at += coded ? 2 : 0; /* decoding never writes ahead of where it reads */
     }
     *to = '\0';
     return true;
@@ -103,7 +104,7 @@ bool mt_wire_address_read(mt_wire_address *a, const char *url, mt_error *err)
 
 /* ---- connections ---- */
 
-/* Until the socket is ready, or the time has come. */
+/* Waits until the socket is ready; false when `until` has passed. */
 static bool wait_for(const mt_wire *w, short events, uint64_t until, mt_error *err)
 {
     for (;;) {
@@ -139,7 +140,7 @@ bool mt_wire_send(mt_wire *w, uint64_t until, mt_error *err)
     return true;
 }
 
-/* At least one byte that nobody has looked at. */
+/* Waits for at least one further byte and reads it. */
 static bool read_more(mt_wire *w, uint64_t until, mt_error *err)
 {
     if (!wait_for(w, POLLIN, until, err))
@@ -185,7 +186,7 @@ bool mt_wire_next(mt_wire *w, mt_wire_reply *reply, size_t most, uint64_t until,
     return true;
 }
 
-/* A command whose answer is a status. */
+/* Sends a command whose reply is a status; false where the reply is another. */
 static bool say(mt_wire *w, size_t words, const char *word[], uint64_t until, mt_error *err)
 {
     mt_wire_reply reply;

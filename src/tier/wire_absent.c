@@ -1,4 +1,4 @@
-/* Stands in for wire.c in a build without hiredis. */
+/* Replaces wire.c in a build without hiredis: every call fails. */
 #include "tier/wire.h"
 
 const bool mt_wire_present = false;
