@@ -101,8 +101,8 @@ void mt_seq_cut(mt_seq *seq, size_t rows, size_t guesses, mt_span *span);
 void mt_seq_spoil(mt_seq *seq);
 
 /* Positions [done, done + count) were computed and are finite: the tree learns of them, and pages that windows have
-   passed are released. Of a model with recurrent layers, count first is mt_seq_cut's rows without the guesses; then one
-   call follows for the right guesses. */
+   passed are released. Of a model with recurrent layers, count first is mt_seq_cut's rows without the guesses; then a
+   call with count 1 follows for each right guess. */
 void mt_seq_commit(mt_seq *seq, size_t count);
 
 /* Positions up to `end` are in its pages since they were read from a tier: the tree learns of them. A model with

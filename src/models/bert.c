@@ -1,8 +1,9 @@
-/* A job is some texts one after the other, whose tokens are rows of one tensor. As in a tower (vision.c), a layer has
-   two passes over all rows: keys and values into pages, then everything else, which reads them.
+/* Runs texts through an encoder (bert.h). A job is some texts, whose tokens are the rows of one tensor, one text behind
+   the other. As in a vision tower (vision.c), a layer has two passes over all rows: keys and values into pages, then
+   everything else, which reads them.
 
-   Owned by the device's thread. No row depends on what other texts there are: each text has pages of its own, from
-   position 0 on, and sees nothing else. */
+   Used by the device's thread. A row does not depend on the other texts: each text has pages of its own, from position
+   0 on, and sees nothing else. */
 #include "models/bert.h"
 
 #include <assert.h>
@@ -30,17 +31,17 @@ struct mt_bert {
     norms norm;
     layer *layers;
     mt_kv *kv;
-    mt_tensor *x, *view;               /* all rows, and those of the slice */
-    mt_tensor *h, *q, *k, *v, *y, *up; /* a slice's values */
+    mt_tensor *x, *view;               /* all rows of the job, and those of the slice */
+    mt_tensor *h, *q, *k, *v, *y, *up; /* values of a slice */
     mt_tensor *middle, *score;         /* of the classifier */
-    mt_reading *reading;               /* of a row */
+    mt_reading *reading;               /* reads a row */
     size_t max_rows, max_pages;
     /* the job */
     mt_bert_text text[MT_BERT_TEXTS];
-    size_t first[MT_BERT_TEXTS + 1], page[MT_BERT_TEXTS]; /* rows and pages of each */
+    size_t first[MT_BERT_TEXTS + 1], page[MT_BERT_TEXTS]; /* first row and first page of each text */
     size_t texts;
-    uint32_t *pages; /* the numbers of all, in order */
-    /* the slice, [rows] */
+    uint32_t *pages; /* 0, 1, 2, ... as page table */
+    /* of the slice, [rows] */
     uint32_t *tokens, *place, *type, *seen;
     mt_index *place_index, *type_index;
     mt_span spans[MT_BERT_TEXTS];
@@ -173,7 +174,7 @@ mt_cursor *mt_bert_cursor(mt_bert *b)
     return &b->cursor;
 }
 
-/* RoBERTa counts positions from behind padding's, and padding tokens stay there: what came before decides. */
+/* RoBERTa counts positions from behind padding's; a padding token has padding's position and is not counted. */
 static uint32_t place_of(const mt_bert *b, const mt_bert_text *text, size_t at)
 {
     uint32_t place = b->spec->pad;
@@ -186,7 +187,7 @@ static uint32_t place_of(const mt_bert *b, const mt_bert_text *text, size_t at)
     return place;
 }
 
-/* What rows [first, first + rows) have of a text; none where the two are equal. */
+/* The part [*from, *to) of a text's tokens that is in rows [first, first + rows); equal: none is. */
 static void overlap(const mt_bert *b, size_t text, size_t first, size_t rows, size_t *from, size_t *to)
 {
     const size_t end = first + rows;
@@ -210,7 +211,7 @@ static double slice_cost(const mt_cursor *c, size_t first, size_t rows)
     return 2 * hidden * ((hidden + b->spec->ffn) * n + keys);
 }
 
-/* Describes rows [row, row + n). */
+/* Describes the slice's n rows. */
 static mt_batch describe(mt_bert *b, size_t n)
 {
     mt_batch batch = {.rows = n, .tokens = b->tokens, .span = b->spans, .seen = b->seen};
@@ -304,7 +305,7 @@ const float *mt_bert_hidden(mt_bert *b, size_t text, size_t row)
     return mt_reading_row(b->dev, b->reading, 0);
 }
 
-/* tanh is what a cap of 1 does. */
+/* tanh is computed as a softcap of 1. */
 float mt_bert_score(mt_bert *b, size_t text)
 {
     assert(!b->cursor.busy && b->spec->scores && text < b->texts);

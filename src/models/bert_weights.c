@@ -1,4 +1,4 @@
-/* The configs and tensors of BERT's family. */
+/* Reads the configs of BERT encoders and finds their tensors (bert.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static size_t count_labels(const mt_config *c)
     return count;
 }
 
-/* A classifier with other than one label is no scorer of pairs: there is nothing to do with it here. */
+/* Refuses a classifier with more than one label: it does not score pairs. */
 static bool read_head(mt_bert_spec *s, const mt_config *c, mt_error *err)
 {
     const char *architecture = mt_config_array_string(c, "architectures", 0);
@@ -74,7 +74,8 @@ static bool read_shape(mt_bert_spec *s, const mt_config *c, mt_error *err)
         !mt_config_float(c, "layer_norm_eps", 1e-12, 0, 1, &eps, err))
         return false;
     s->pad = (uint32_t)pad;
-    s->two_types = !s->roberta && s->types > 1; /* tokenizers of RoBERTa's kind know one type, however many there are */
+    /* RoBERTa's tokenizers use one token type, however many the config has */
+    s->two_types = !s->roberta && s->types > 1;
     s->eps = (float)eps;
     if (s->hidden % s->heads || s->hidden / s->heads > MT_LIMIT_HEAD_DIM)
         return mt_fail(err, MT_E_INVALID, "\"hidden_size\" is %u, which %u heads cannot share", s->hidden, s->heads);
@@ -115,7 +116,7 @@ static void dense(names *n, const char *name, size_t rows, size_t cols, mt_bert_
     out->bias = mt_bind_vector(n->b, path(n, name, ".bias"), rows);
 }
 
-/* The oldest checkpoints say gamma and beta. */
+/* The oldest checkpoints call a norm's weights gamma and beta. */
 static void norm(names *n, const char *name, size_t width, mt_bert_norm *out)
 {
     const bool old = mt_bind_has(n->b, path(n, name, ".gamma"));
@@ -135,7 +136,8 @@ static void bind_layer(names *n, const mt_bert_spec *s, mt_bert_layer_weights *w
     norm(n, "output.LayerNorm", s->hidden, &w->norm);
 }
 
-/* The classifier stands beside the encoder; BERT's reads what the encoder's own pooler made. */
+/* The classifier's tensors are outside the encoder's prefix; BERT's classifier reads the result of the encoder's
+   pooler. */
 static void bind_head(names *n, const mt_bert_spec *s, mt_bert_weights *w)
 {
     if (!s->roberta)

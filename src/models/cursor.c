@@ -1,3 +1,4 @@
+/* Runs jobs in slices (cursor.h). Called by engine/job.c. */
 #include "models/cursor.h"
 
 #include <assert.h>
@@ -5,7 +6,7 @@
 
 #include "base/alloc.h"
 
-#define FEW_ROWS 16 /* of the smallest slice */
+#define FEW_ROWS 16 /* rows of the smallest slice */
 
 void mt_cursor_begin(mt_cursor *c, size_t rows)
 {
@@ -31,7 +32,7 @@ double mt_cursor_left(const mt_cursor *c)
     return c->busy ? fmax(c->left, 1) : 0;
 }
 
-/* Rows of the next slice: what the rest of a budget allows, but at least a few where `must`. */
+/* Rows of the next slice: as many as `budget` multiplications allow, but at least a few where `must`. */
 static size_t slice_rows(const mt_cursor *c, double budget, bool must)
 {
     const size_t left = c->rows - c->row, most = left < c->most ? left : c->most;

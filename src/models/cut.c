@@ -1,26 +1,27 @@
-/* A width is cut into slices, of which each rank has whole ones, the first ranks more where they cannot all have as
-   many, the last ones none where there are too few. A slice is a power of two of columns, at most SLICE, so that there
-   are enough for all ranks; a key/value head with all its queries; a key head of a recurrent layer with all its value
-   heads. Scales of FP8 are for 128 rows together: there a slice is a multiple of as many, in all of the model.
+/* Cuts a model for ranks (cut.h). A width is divided into slices, and each rank has some of them: the first ranks have
+   one more where they cannot be divided evenly, the last ones none where there are too few. A slice is a power of two
+   of columns, at most SLICE, so small that there are enough for all ranks; or one key/value head with all its queries;
+   or one key head of a recurrent layer with its value heads. An FP8 scale covers 128 rows: where a model has any, all
+   its slices are multiples of 128.
 
-   Each expert is cut, rather than experts shared out: then ranks have as much to do whatever a router chooses, and what
-   is exchanged of a row is its experts' inner widths and one result, not a result of each expert. */
+   Each expert is divided, rather than experts distributed: so all ranks have equal work whatever the router chooses,
+   and what is exchanged for a row is its experts' inner widths and one result, not a result of each expert. */
 #include "models/cut.h"
 
 #include <assert.h>
 #include <string.h>
 
-#define SLICE 32      /* columns: a multiple of every level's panel */
-#define FP8_ROWS 128u /* that share a scale */
+#define SLICE 32      /* columns: a multiple of the panel width of every kernel level */
+#define FP8_ROWS 128u /* rows that share a scale */
 
 typedef struct cutter {
     size_t rank, ranks;
-    bool fp8; /* some matrix has scales of 128 rows */
+    bool fp8; /* some matrix has a scale for 128 rows */
     mt_arena *arena;
-    double whole, own; /* bytes of what was cut, before and after */
+    double whole, own; /* bytes of the divided weights: of all ranks, and of this one */
 } cutter;
 
-/* From where on and how much a rank has. */
+/* The part of a width that a rank has. */
 typedef struct range {
     size_t first, count;
 } range;
@@ -31,7 +32,7 @@ static range range_of(const cutter *c, size_t n, size_t slices)
     return (range){first * each, (mt_ranks_first(slices, c->rank + 1, c->ranks) - first) * each};
 }
 
-/* Slices of n columns. */
+/* How many slices n columns have. */
 static uint32_t columns(const cutter *c, size_t n)
 {
     size_t each = SLICE;
@@ -42,7 +43,7 @@ static uint32_t columns(const cutter *c, size_t n)
     return (uint32_t)(n / each);
 }
 
-/* Slices of so many heads, each of so many columns of some matrices. */
+/* How many slices `count` heads have, each with `dim` columns in some matrices. */
 static uint32_t heads(const cutter *c, size_t count, size_t dim)
 {
     size_t each = 1;
@@ -63,7 +64,7 @@ static void cut(cutter *c, mt_mat *m, range rows)
     mt_mat_read_ahead(m);
 }
 
-/* Rows of a matrix and of what is added to its products. */
+/* Cuts a matrix and its bias. */
 static void cut_with(cutter *c, mt_mat *m, const float **bias, uint32_t slices)
 {
     const range r = range_of(c, m->n, slices);
@@ -77,14 +78,14 @@ static void cut_rows(cutter *c, mt_mat *m, uint32_t slices)
     cut(c, m, range_of(c, m->n, slices));
 }
 
-static void *take(const cutter *c, size_t bytes)
+static void *allocate(const cutter *c, size_t bytes)
 {
     void *p = mt_arena_alloc(c->arena, bytes ? bytes : 1);
-    assert(p); /* the arena has no limit */
+    assert(p); /* arenas here have no limit */
     return p;
 }
 
-/* Columns of `rows` rows of n floats, put together. */
+/* Copies the columns of the given ranges from `rows` rows of n floats. */
 static const float *pick(const cutter *c, const float *from, size_t rows, size_t n, const range *r, size_t count)
 {
     size_t cols = 0, at = 0;
@@ -92,7 +93,7 @@ static const float *pick(const cutter *c, const float *from, size_t rows, size_t
         return NULL;
     for (size_t i = 0; i < count; i++)
         cols += r[i].count;
-    float *to = take(c, rows * cols * sizeof(*to));
+    float *to = allocate(c, rows * cols * sizeof(*to));
     for (size_t row = 0; row < rows; row++)
         for (size_t i = 0; i < count; i++) {
             memcpy(to + at, from + row * n + r[i].first, r[i].count * sizeof(*to));
@@ -129,7 +130,7 @@ static void cut_dense(cutter *c, const mt_model_spec *spec, mt_mlp_spec *mlp, mt
 
 static mt_mat *cut_each(cutter *c, const mt_mat *m, size_t count, uint32_t slices)
 {
-    mt_mat *out = take(c, count * sizeof(*out));
+    mt_mat *out = allocate(c, count * sizeof(*out));
     for (size_t i = 0; i < count; i++) {
         out[i] = m[i];
         cut_rows(c, &out[i], slices);
@@ -158,7 +159,7 @@ static void cut_experts(cutter *c, const mt_model_spec *spec, mt_moe_spec *moe, 
     moe->shared_ffn = (uint32_t)range_of(c, moe->shared_ffn, moe->shared_slices).count;
 }
 
-/* qkv of all heads become q, k and v of some. Where it is one rank's, it stays in one piece. */
+/* Replaces qkv of all heads by q, k and v of the rank's. Where the rank has all of them, qkv stays one matrix. */
 static void cut_qkv(cutter *c, mt_layer_weights *w, const range part[3])
 {
     const mt_mat all = w->mix_qkv;
@@ -242,7 +243,7 @@ static bool has_fp8(const mt_layer_weights *w)
            is_fp8(&w->mix_b) || is_fp8(&w->mix_a) || is_fp8(&w->mix_out) || is_fp8(&w->aside_out);
 }
 
-/* Slices of what recurrent layers have: of each of the parts of their matrices. */
+/* How many slices the heads or channels of recurrent layers have. */
 static uint32_t state_slices(const cutter *c, const mt_state_shape *s)
 {
     if (!s->key_dim)
@@ -285,12 +286,12 @@ static void cut_head(cutter *c, mt_model_spec *spec, mt_model_weights *w, mt_lay
     cut_layer(c, spec, &spec->state, layer, w->guess.layer);
 }
 
-/* Its queries are those of the key/value heads that the rank has of the model; its widths are cut as the model's. */
+/* A drafter's queries go with the model's key/value heads that this rank has; its widths are divided as the model's. */
 static void cut_drafter(cutter *c, mt_model_spec *spec, mt_model_weights *w)
 {
-    mt_drafter_spec *d = take(c, sizeof(*d));
+    mt_drafter_spec *d = allocate(c, sizeof(*d));
     *d = *spec->drafter;
-    d->layer = take(c, d->model.layers * sizeof(*d->layer));
+    d->layer = allocate(c, d->model.layers * sizeof(*d->layer));
     memcpy(d->layer, d->model.layer, d->model.layers * sizeof(*d->layer));
     d->model.layer = d->layer;
     d->model.hidden_slices = columns(c, d->model.hidden);
@@ -324,7 +325,7 @@ static bool guess_has_fp8(const mt_model_spec *spec, const mt_guess_weights *g)
 uint64_t mt_model_cut(mt_model_spec *spec, mt_model_weights *w, size_t rank, size_t ranks, mt_arena *arena)
 {
     cutter c = {.rank = rank, .ranks = ranks, .arena = arena};
-    mt_layer_spec guess = mt_model_guess_layer(spec), *layer = take(&c, spec->layers * sizeof(*layer));
+    mt_layer_spec guess = mt_model_guess_layer(spec), *layer = allocate(&c, spec->layers * sizeof(*layer));
     memcpy(layer, spec->layer, spec->layers * sizeof(*layer));
     for (size_t i = 0; i < spec->layers; i++)
         c.fp8 |= has_fp8(&w->layer[i]);

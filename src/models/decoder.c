@@ -1,6 +1,7 @@
-/* The one decoder that runs every text family, as its spec says. The residual stream is fp32 (R2).
+/* The one decoder that runs every text family, as its spec says (model.h). The residual stream is fp32 (R2 of
+   docs/numerics.md).
 
-   Owns the device objects of a model: weights, working tensors, cache pages. Driven by the device's thread. */
+   Owns the device objects of a model: weights, working tensors, pages. Used by the device's thread. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -20,8 +21,8 @@ mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec, size_t group, mt_kv_typ
                          .type = type};
 }
 
-/* transformers rounds the embedding's scale to the type the model runs in: the weights' own in fast precision, fp32
-   in reference. */
+/* transformers rounds the embedding's scale to the type that the model runs in: that of the weights in fast precision,
+   fp32 in reference precision. This does the same. */
 static float embed_scale(const mt_device *dev, float scale, const mt_mat *embed)
 {
     const bool bf16 = embed->format == MT_FORMAT_BF16 || embed->scale_type == MT_SCALE_BF16;
@@ -35,7 +36,7 @@ static float embed_scale(const mt_device *dev, float scale, const mt_mat *embed)
     return rounded;
 }
 
-/* What each layer is given besides is (norm(projection) + embedding) / sqrt(2); both are made with that factor. */
+/* A layer's own embedding is (norm(projection) + table entry) / sqrt(2); both terms are made with that factor here. */
 static void load_aside(mt_model *m, const mt_model_weights *w)
 {
     const size_t width = m->spec->aside, all = m->spec->layers * width;
@@ -88,7 +89,7 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
     m->ropes = mt_alloc_array(spec->rope_count, sizeof(*m->ropes));
     for (size_t g = 0; g < spec->group_count; g++) {
         const mt_kv_shape shape = mt_model_kv_shape(spec, g, mt_kv_cached_type(dev));
-        if (shape.heads == 0) /* other ranks have them */
+        if (shape.heads == 0) /* other ranks have all its heads */
             continue;
         m->kv[g] = mt_kv_new(m->set, &shape, err);
         if (!m->kv[g])
@@ -199,7 +200,8 @@ void mt_model_restore_state(mt_model *m, uint32_t slot, mt_sending *s, size_t at
 
 /* ---- the step ---- */
 
-/* The projection is of x / sqrt(hidden), which a norm feels only beside its eps. */
+/* The projection should read x / sqrt(hidden); the norm behind it cancels that factor, except beside its eps, which is
+   scaled instead. */
 static void make_aside(mt_model *m, size_t n)
 {
     const mt_model_spec *s = m->spec;
@@ -210,7 +212,7 @@ static void make_aside(mt_model *m, size_t n)
     mt_op_add(m->dev, m->aside, projected, n);
 }
 
-/* The step's tokens, those that are embedded as another being that one. */
+/* The batch with its tokens replaced where they are embedded as another (mt_model_spec.blank). */
 static mt_batch as_embedded(mt_model *m, const mt_batch *batch)
 {
     const mt_blank *blank = &m->spec->blank;
@@ -234,7 +236,7 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
     mt_alloc_forbid();
     const mt_batch embedded = as_embedded(m, batch);
     mt_step_begin(m->dev, &embedded);
-    if (count) /* all that is handed over goes first, and what is read back comes last: nothing waits in between */
+    if (count) /* all inputs are handed over first and results are read last, so that nothing waits in between */
         mt_index_write(m->dev, m->wanted, rows, count);
     mt_op_embed(m->dev, m->x, m->embed, m->embed_scale);
     if (batch->features)
@@ -261,7 +263,7 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
     return m->logits.all;
 }
 
-/* A head that guesses has the final states already, and has used x for its own ends. */
+/* Where the model guesses ahead, the final states are in guess->rows, and x has been overwritten. */
 void mt_model_pool(mt_model *m, const uint32_t *to, size_t rows)
 {
     const mt_tensor *hidden = m->guess ? m->guess->rows : m->h;

@@ -1,9 +1,9 @@
-/* One layer of the decoder: its weights and working tensors, and what it does with a step's rows. Every field of
-   mt_layer_spec is obeyed here or, where it says what is kept, in spec.c. */
+/* One layer of the decoder: its weights, its working tensors, and its computation for a step's rows. Every field of
+   mt_layer_spec is used here, except those about what is kept, which spec.c uses. */
 #include "base/alloc.h"
 #include "models/decoder_inside.h"
 
-/* slices: of columns that ranks compute together; 0: each computes all */
+/* slices: of columns that ranks compute together; 0: each rank computes all columns. */
 static void make_shared(mt_model *m, mt_decoder_layer *l, mt_role role, size_t cols, size_t slices)
 {
     size_t i = 0;
@@ -23,7 +23,7 @@ static void make_work(mt_model *m, mt_decoder_layer *l, mt_role role, size_t col
 
 /* ---- loading ---- */
 
-/* A norm without weights is one whose weights come to 1. */
+/* The weights of a norm that has none in the checkpoint, such that it multiplies by 1. */
 static mt_tensor *plain_norm(mt_model *m, size_t n)
 {
     float *w = mt_alloc_array(n, sizeof(*w));
@@ -81,7 +81,7 @@ static void load_shared(mt_model *m, mt_decoder_layer *l, const mt_layer_weights
     l->shared_down = mt_weight_new(m->set, &w->shared_down, NULL, false);
 }
 
-/* Be it that a rank has no column of it. */
+/* Whether the layer has a shared expert, even if this rank has no column of it. */
 static bool has_shared(const mt_moe_spec *moe)
 {
     return moe->shared_ffn > 0 || moe->shared_slices > 0;
@@ -95,7 +95,7 @@ static void load_experts(mt_model *m, mt_decoder_layer *l, const mt_layer_weight
         make_shared(m, l, MT_ROLE_BESIDE, hidden, m->spec->hidden_slices);
     if (s->moe.slices)
         mt_ranks_reserve(mt_device_ranks(m->dev), m->max_rows * s->moe.top_k * w->expert_down[0].k);
-    l->router = mt_weight_new(m->set, &w->router, w->router_bias, true); /* R9: routers are exact */
+    l->router = mt_weight_new(m->set, &w->router, w->router_bias, true); /* R9 of docs/numerics.md: routers are exact */
     l->router_norm = mt_tensor_of(m->set, w->router_norm, 1, hidden);
     l->dense_post_norm = mt_tensor_of(m->set, w->dense_post_norm, 1, hidden);
     l->expert_norm = mt_tensor_of(m->set, w->expert_norm, 1, hidden);
@@ -172,7 +172,7 @@ void mt_decoder_ropes_make(mt_model *m)
 
 /* ---- attention ---- */
 
-/* y = the heads of x, normed and turned as a layer has it */
+/* Norms and turns the heads of x in place, as the layer has it. */
 static void turn(mt_model *m, const mt_attn_spec *a, mt_tensor *x, const mt_tensor *w, size_t n)
 {
     const mt_rope_table *rope = a->rope == MT_NO_ROPE ? NULL : &m->ropes[a->rope];
@@ -181,8 +181,8 @@ static void turn(mt_model *m, const mt_attn_spec *a, mt_tensor *x, const mt_tens
                     rope && rope->pairs);
 }
 
-/* Keys and values of the rows, which have been projected, into the pages. Where values are keys, they are so before
-   these are normed and turned. */
+/* Writes the projected keys and values of n rows to the pages. Where values are keys, they are taken before the keys
+   are normed and turned. */
 static void keep(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
 {
     mt_tensor *k = l->in[MT_ROLE_KEYS], *v = l->in[MT_ROLE_VALUES];
@@ -196,14 +196,14 @@ static void keep(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s,
 
 void mt_decoder_layer_enter(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
 {
-    if (s->attn.heads == 0) /* others have them all */
+    if (s->attn.heads == 0) /* other ranks have all heads */
         return;
     mt_op_matmul(m->dev, &l->in[MT_ROLE_KEYS], (const mt_weight *[]){l->k, l->v}, s->attn.keys == MT_KEYS_OWN ? 2 : 1,
                  m->h, n);
     keep(m, l, s, n);
 }
 
-/* What the rank's heads make of h. */
+/* Attention with this rank's heads; the result is in l->in[MT_ROLE_ATTENDED]. */
 static void attend(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
 {
     static const size_t products[] = {[MT_KEYS_OWN] = 3, [MT_KEYS_VALUES] = 2, [MT_KEYS_EARLIER] = 1};
@@ -238,7 +238,7 @@ static void attention(mt_model *m, const mt_decoder_layer *l, const mt_layer_spe
     mt_shared_product(m->dev, &m->own_y, l->o, y->all, n);
 }
 
-/* ---- the MLP and experts, both of h ---- */
+/* ---- MLP and experts: both read m->h ---- */
 
 /* y = down(act(gate(h)) * up(h)) */
 static void glu(mt_model *m, mt_glu how, const mt_weight *const in[3], const mt_shared *gate, mt_tensor *up,
@@ -256,7 +256,7 @@ static void dense(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s
         &m->own_y, rows);
 }
 
-/* The expert that every row gets, which may be weighed by a gate of its own, comes last (R9). */
+/* Adds the shared expert's result, weighed by its own gate where it has one; last, as R9 of docs/numerics.md says. */
 static void add_shared(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, mt_tensor *y, size_t rows)
 {
     mt_tensor *shared = l->all[MT_ROLE_SHARED].all, *gate = l->in[MT_ROLE_SHARED_ROUTER];
@@ -273,7 +273,7 @@ static void add_shared(mt_model *m, const mt_decoder_layer *l, const mt_layer_sp
 static void sparse(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, const mt_shared *y, size_t rows)
 {
     mt_tensor *router = l->in[MT_ROLE_ROUTER], *input = m->h;
-    if (l->router_norm) { /* of the residual stream; not one of those that the model's offset is for */
+    if (l->router_norm) { /* it norms the residual stream, and norm_offset does not apply to it */
         input = l->all[MT_ROLE_BESIDE].all;
         mt_op_norm(m->dev, input, m->x, rows, l->router_norm, m->spec->eps, 0);
     }
@@ -284,7 +284,7 @@ static void sparse(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *
         add_shared(m, l, s, y->all, rows);
 }
 
-/* y = what a dense MLP and experts make of the residual stream, each between norms of its own */
+/* m->y = the sum of a dense MLP and experts, each with its own norms of the residual stream. */
 static void side_by_side(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
 {
     mt_tensor *y = l->all[MT_ROLE_BESIDE].all;
@@ -296,7 +296,7 @@ static void side_by_side(mt_model *m, const mt_decoder_layer *l, const mt_layer_
     mt_op_add(m->dev, m->y, y, n);
 }
 
-/* x += what the layer's own embedding becomes, gated by x */
+/* m->x += the layer's own embedding, gated by x. */
 static void add_aside(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
 {
     mt_tensor *gate = l->in[MT_ROLE_ASIDE];

@@ -1,4 +1,4 @@
-/* What the readers of families share. */
+/* Functions that several family files use (family.h). */
 #include "models/family.h"
 
 #include <string.h>

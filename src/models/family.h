@@ -1,37 +1,39 @@
-/* What the family files share: reading the keys that all configs have, and rotary embeddings. */
+/* What the family files (llama.c, qwen3.c, ...) share: the table that describes a family, functions that read keys
+   which all configs have, and rotary embeddings. */
 #ifndef MT_MODELS_FAMILY_H
 #define MT_MODELS_FAMILY_H
 
 #include "models/spec.h"
 
-/* Values a config may leave out, as the family's class in transformers has them; 0 where it must be given. */
+/* What a config may leave out, with the defaults of the family's class in transformers; 0: the key must be there. */
 typedef struct mt_family_defaults {
     int64_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
     double eps;
     bool tied;
-    const char *activation_key, *activation; /* NULL: hidden_act, which is silu */
+    const char *activation_key, *activation; /* key of the activation and its default; NULL: hidden_act, silu */
 } mt_family_defaults;
 
 typedef struct mt_family {
     const char *name; /* "qwen3": model_type of config.json */
     mt_family_defaults defaults;
-    /* Fills what is the family's own, after the common keys, which every layer has been given. layer is spec->layer,
-       writable: what all layers have goes to the first, mt_layers_repeat, then what only some have. */
+    /* Sets what is special to the family, after the common keys were read into every layer. layer is spec->layer,
+       writable. Set what all layers have in the first one, call mt_layers_repeat, then set what differs from layer to
+       layer. */
     bool (*read)(mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err);
-    bool drafts;                           /* it guesses for another model, and is none by itself */
-    const struct mt_vision_family *vision; /* its eyes (vision_family.h); NULL: none */
-    /* Families that its text model may be of, by the "model_type" of "text_config": theirs are defaults and read. The
-       first where it names none; NULL: it is its own. */
+    bool drafts;                           /* it is a drafter: it guesses for another model and cannot run alone */
+    const struct mt_vision_family *vision; /* how the family sees pictures (vision_family.h); NULL: it does not */
+    /* Families that its text model may belong to, chosen by "model_type" of "text_config", or the first where it names
+       none; their defaults and read are used. NULL: its text model is its own. */
     const struct mt_family *beneath[6];
-    /* Keys of the outer config that name tokens which are embedded as "pad_token_id" of the text model's, wherever they
-       are written, and what they are where it does not. */
+    /* Tokens that are embedded as the text model's "pad_token_id": keys of the outer config that name them, and their
+       ids where the config does not. */
     struct {
         const char *key;
         uint32_t id;
     } blanks[3];
 } mt_family;
 
-/* All of them; who is listed here is known. */
+/* Every family there is; a new one is added to this list. */
 #define MT_FAMILIES(X)                                                                                                 \
     X(llama), X(qwen2), X(qwen3), X(qwen3_moe), X(gemma2), X(gemma3_text), X(gemma3), X(qwen2_vl), X(qwen2_5_vl),      \
         X(qwen3_vl), X(qwen3_vl_moe), X(qwen3_next), X(qwen3_5), X(qwen3_5_text), X(qwen3_5_moe), X(qwen3_5_moe_text), \
@@ -41,45 +43,48 @@ typedef struct mt_family {
 #define MT_FAMILY(name) mt_family_##name
 extern const mt_family MT_FAMILIES(MT_FAMILY);
 
-/* Eyes that several of them have, or that stand in another file. */
+/* How families see pictures, where several share it or it is in another file. */
 extern const struct mt_vision_family mt_vision_qwen2, mt_vision_qwen2_5, mt_vision_qwen3, mt_vision_qwen3_5,
     mt_vision_gemma3, mt_vision_pixtral, mt_vision_lfm2, mt_vision_gemma4, mt_vision_gemma4_unified, mt_vision_glm4v,
     mt_vision_glm46v, mt_vision_glm4v_moe, mt_vision_glm_ocr, mt_vision_paddleocr, mt_vision_smolvlm,
     mt_vision_internvl, mt_vision_minicpm;
 
-/* A count of at least one; missing and without a default (0) is an error. */
+/* Reads a number of at least 1 and at most max. False with a sentence where it is not, or is missing and fallback is
+   0. */
 bool mt_size_read(const mt_config *c, const char *key, int64_t fallback, int64_t max, uint32_t *out,
                   mt_error *err) MT_NODISCARD;
 
-/* The object in c that holds rope_type, factor, ...; NULL: none. The older name wins where a config has both. */
+/* The object of c with rope_type, factor and so on; NULL: none. Where a config has both names, the older one counts. */
 const mt_config *mt_rope_parameters(const mt_config *c);
 
-/* Reads one rotary embedding of dimension dim of config c. parameters is the object that holds rope_type, factor, ...
-   (NULL: none); theta is used unless parameters has rope_theta. context is the model's, for scalings that need it. */
+/* Reads one rotary embedding of dimension dim from config c. parameters: the object with rope_type, factor and so on
+   (NULL: none); theta is used unless it has rope_theta. context: the model's, which some scalings need. */
 bool mt_rope_read(mt_rope *rope, const mt_config *c, const mt_config *parameters, double theta, uint32_t dim,
                   uint32_t context, mt_arena *arena, mt_error *err) MT_NODISCARD;
 
-/* Without a config: of a head's pairs only the first `part` turn, by the frequencies of a whole head. */
+/* Makes a rotary embedding without a config: only the first `part` of a head's pairs turn, with the frequencies of a
+   whole head. */
 bool mt_rope_read_part(mt_rope *rope, double theta, double part, uint32_t dim, mt_arena *arena,
                        mt_error *err) MT_NODISCARD;
 
-/* The usual case: one rotary embedding for all layers, from mt_rope_parameters and rope_theta. */
+/* The usual case: one rotary embedding for all layers, by mt_rope_parameters and rope_theta. */
 bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_theta, mt_arena *arena,
                       mt_error *err) MT_NODISCARD;
 
-/* The same where only the first part of a head turns: "partial_rotary_factor", or the given one. */
+/* The same where only the first part of a head turns: "partial_rotary_factor", or default_part. */
 bool mt_rope_read_first(mt_model_spec *spec, const mt_config *c, double default_theta, double default_part,
                         mt_arena *arena, mt_error *err) MT_NODISCARD;
 
-/* Shares the frequencies of spec's only rotary embedding among the axes of a position, by "mrope_section" or the
-   fallback: in sections one after the other, or taking turns where interleaved (M-RoPE). */
+/* M-RoPE: divides the frequencies of spec's only rotary embedding among the three axes of a position, by
+   "mrope_section" or the fallback: in sections one after the other or, where interleaved, in turns. */
 bool mt_rope_axes_read(mt_model_spec *spec, const mt_config *c, const uint32_t fallback[3], bool interleaved,
                        mt_arena *arena, mt_error *err) MT_NODISCARD;
 
-/* Makes all layers what the first is. */
+/* Copies the first layer's spec to all layers. */
 void mt_layers_repeat(const mt_model_spec *spec, mt_layer_spec *layer);
 
-/* Windows of layers whose entry in layer_types is "sliding_attention"; false when the config has no such list. */
+/* Sets the window of each layer whose entry in layer_types is "sliding_attention"; false when the config has no such
+   list. */
 bool mt_layer_types_read(const mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, uint32_t window);
 
 #endif

@@ -1,3 +1,4 @@
+/* Gemma 2, and what all Gemma families share (gemma.h). */
 #include "models/gemma.h"
 
 #include <math.h>
@@ -34,7 +35,7 @@ bool mt_gemma_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, i
     return read_windows(s, layer, c, pattern, err);
 }
 
-/* Null switches a cap off; where the key is missing, there is one. */
+/* Reads a softcap: null switches it off; where the key is missing, it is `usual`. */
 static bool read_cap(const mt_config *c, const char *key, double usual, double *out, mt_error *err)
 {
     return mt_config_float(c, key, mt_config_names(c, key) ? 0 : usual, 0, 1e9, out, err);

@@ -1,10 +1,11 @@
+/* Gemma 3: its text model. Its vision is vision_gemma3.c. */
 #include "models/family.h"
 #include "models/gemma.h"
 
 enum { ROPE_GLOBAL, ROPE_LOCAL };
 
-/* Two rotary embeddings: rope_parameters with one object a layer type, or the older keys, whose scaling is the
-   global layers' alone. */
+/* Reads two rotary embeddings: from rope_parameters with an object for each layer type, or from the older keys, whose
+   scaling applies to the global layers only. */
 static bool read_ropes(mt_model_spec *s, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     double theta, local_theta;
@@ -30,7 +31,7 @@ static bool read_ropes(mt_model_spec *s, const mt_config *c, mt_arena *arena, mt
 static bool read_gemma3(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     int64_t pattern;
-    layer->attn.qk_norm = true; /* attn_logit_softcapping may be in its config, but transformers never applies it */
+    layer->attn.qk_norm = true; /* its config may have attn_logit_softcapping, which transformers never applies */
     if (!mt_config_int(c, "sliding_window_pattern", 6, 1, INT64_MAX, &pattern, err) ||
         !mt_gemma_read(s, layer, c, pattern, err))
         return false;
@@ -39,7 +40,7 @@ static bool read_gemma3(mt_model_spec *s, mt_layer_spec *layer, const mt_config 
     return read_ropes(s, c, arena, err);
 }
 
-/* Only the text-only class caps its logits. */
+/* Only the text-only class softcaps its logits. */
 static bool read_gemma3_text(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     double cap;

@@ -1,6 +1,6 @@
-/* Gemma 4: windows and full attention take turns and differ in head size, key heads and rotary embedding; values may be
-   keys; the last layers may read the keys of earlier ones; experts may stand beside the dense MLP; and each layer may
-   be given a small embedding of its own. */
+/* Gemma 4. Layers with a window and with full attention alternate, and differ in head size, key heads and rotary
+   embedding. Values may be keys; the last layers may read the keys of earlier ones; experts may stand beside the dense
+   MLP; each layer may have a small embedding of its own. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,11 +9,11 @@
 
 enum { ROPE_FULL, ROPE_WINDOW };
 
-#define FULL_HEAD_DIM 512
-#define FULL_PART 0.25 /* of a head's pairs that turn, where the config does not say */
-#define PERIOD 6       /* the last of so many layers sees everything, where the config does not say which */
+#define FULL_HEAD_DIM 512 /* head size of layers with full attention, where the config does not say */
+#define FULL_PART 0.25    /* part of a head's pairs that turn, where the config does not say */
+#define PERIOD 6          /* the last of so many layers has full attention, where the config does not say which do */
 
-/* The last layer always sees everything. */
+/* The last layer always has full attention, whatever the list says. */
 static bool read_windows(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, int64_t usual, mt_error *err)
 {
     int64_t window;
@@ -26,13 +26,13 @@ static bool read_windows(mt_model_spec *s, mt_layer_spec *layer, const mt_config
     return true;
 }
 
-/* What a layer has instead of the usual: newer configs say it layer by layer, those that are published once for all
-   that see everything. */
+/* Reads the shape of layer i where it differs from the usual: newer configs have an object for each layer, published
+   ones values for all layers with full attention. */
 static bool read_shape(mt_attn_spec *a, const mt_config *c, size_t i, mt_error *err)
 {
     const mt_config *each = mt_config_object(c, "per_layer_config"), *own = NULL;
     const uint32_t heads = a->kv_heads;
-    for (int digits = 1; each && !own && digits <= 4; digits++) { /* where there are ten layers, the first is "00" */
+    for (int digits = 1; each && !own && digits <= 4; digits++) { /* with ten or more layers, the first is named "00" */
         char number[16];
         snprintf(number, sizeof(number), "%0*zu", digits, i);
         own = mt_config_object(each, number);
@@ -63,7 +63,8 @@ static bool read_shapes(mt_model_spec *s, mt_layer_spec *layer, const mt_config 
     return true;
 }
 
-/* The last layers read the keys and values of the last one before them that sees as much, and may have a wider MLP. */
+/* The last layers read the keys and values of the last layer before them with the same window, and may have a wider
+   MLP. */
 static bool read_shared(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
 {
     int64_t shared;
@@ -135,7 +136,7 @@ static bool read_experts(mt_layer_spec *layer, const mt_config *c, mt_error *err
     return true;
 }
 
-/* The small embeddings of the layers. */
+/* Reads the size of the layers' own embeddings. */
 static bool read_aside(mt_model_spec *s, const mt_config *c, int64_t usual, mt_error *err)
 {
     int64_t width, vocab;
@@ -151,7 +152,7 @@ static bool read_aside(mt_model_spec *s, const mt_config *c, int64_t usual, mt_e
     return true;
 }
 
-/* A drafter reads what another model has written; a query's own position has no keys there. */
+/* A drafter reads keys of another model, which has none yet for the query's own position. */
 static bool read_borrowed(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
 {
     int64_t shared;
@@ -168,6 +169,7 @@ static bool read_borrowed(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
     return true;
 }
 
+/* Defaults that differ between the Gemma 4 families. */
 typedef struct usual {
     int64_t window, aside;
     bool drafts;

@@ -1,5 +1,5 @@
-/* GLM's models that see: GLM-4.1V, GLM-4.5V and 4.6V, GLM-OCR. Dense ones turn neighbouring elements and have norms
-   behind attention and the MLP; those with experts turn halves, and every row gets a further expert. */
+/* GLM's models that take pictures: GLM-4.1V, GLM-4.5V, GLM-4.6V, GLM-OCR. Dense ones turn neighbouring elements of a
+   head and have norms behind attention and MLP; those with experts turn halves of a head and have a shared expert. */
 #include <string.h>
 
 #include "models/family.h"
@@ -41,7 +41,7 @@ static bool read_dense(mt_model_spec *s, mt_layer_spec *layer, const mt_config *
     return read_rope(s, c, 1, true, arena, err);
 }
 
-/* The first layers are dense. */
+/* Reads the experts; the first layers have a dense MLP instead. */
 static bool read_experts(const mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
 {
     mt_moe_spec moe = {.correction = true,

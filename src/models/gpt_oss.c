@@ -1,11 +1,11 @@
-/* gpt-oss: a sink for each head, windows on every other layer, biases everywhere, experts whose gate and up alternate
-   and are cut off. */
+/* gpt-oss: an attention sink for each head, windows on every other layer, biases everywhere, experts whose gate and up
+   rows alternate and are clamped. */
 #include "models/family.h"
 
 #include <string.h>
 
 #define THETA 150000
-#define LIMIT 7 /* of gate and up; transformers knows no other */
+#define LIMIT 7 /* gate and up are clamped to it; transformers has no other value */
 
 static bool read_windows(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
 {
@@ -43,7 +43,7 @@ static bool read_experts(mt_model_spec *s, mt_layer_spec *layer, const mt_config
     return true;
 }
 
-/* Where the config does not say how positions are scaled, they are as in what was published. */
+/* Where the config has no scaling of positions, that of the published models is used. */
 static bool read_rope(mt_model_spec *s, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     static const char published[] = "{\"rope_type\":\"yarn\",\"factor\":32,\"truncate\":false,"
@@ -58,7 +58,7 @@ static bool read_rope(mt_model_spec *s, const mt_config *c, mt_arena *arena, mt_
     mt_config_free(own);
     if (!rope)
         return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
-    rope->type = "yarn"; /* what it pointed to is gone */
+    rope->type = "yarn"; /* the name in the parsed text was freed with it */
     s->ropes = rope;
     s->rope_count = 1;
     return ok;

@@ -1,19 +1,20 @@
-/* Guessing ahead: the head of a model's own, or a drafter beside it. What they guess is tried by the model itself, so
-   that nothing of this file is in an answer. */
+/* Guesses ahead with a drafting head or a drafter (mt_model_guess in model.h). The model itself checks the guesses, so
+   nothing computed here changes an answer. */
 #include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "models/decoder_inside.h"
 
-/* Clusters of tokens, of which only the best are looked at. The host chooses among them. */
+/* Clusters of tokens. Only the tokens of the best clusters are compared; the host chooses among them. */
 typedef struct mt_shortlist {
     mt_weight *centroids;
-    mt_tensor *scores; /* of the clusters */
+    mt_tensor *scores; /* [rows, clusters] */
     mt_reading *read_scores, *read_logits;
-    const uint32_t *kept; /* [clusters * each]: the tokens of each */
+    const uint32_t *kept; /* [clusters * each]: the tokens of each cluster */
+    /* how many clusters there are; how many are searched; tokens of each */
     size_t clusters, top, each;
-    uint32_t *best; /* [top] */
+    uint32_t *best; /* [top]: the clusters that are searched */
 } mt_shortlist;
 
 /* ---- loading ---- */
@@ -36,7 +37,7 @@ static mt_shortlist *new_shortlist(mt_model *m, const mt_guess_weights *w, size_
     return s;
 }
 
-/* A model as far as its layers need one: it has the other's device and pages. */
+/* Makes as much of a model as layers need (mt_guess.by): a drafter has the model's device and pages. */
 static mt_model *new_drafter(mt_model *m, size_t rows)
 {
     mt_model *d = mt_alloc(sizeof(*d));
@@ -52,7 +53,7 @@ static mt_model *new_drafter(mt_model *m, size_t rows)
     return d;
 }
 
-/* Whose layers they are, and their weights. */
+/* Sets whose layers guess, and loads their weights. */
 static void load_layers(mt_model *m, mt_guess *g, const mt_guess_weights *w, size_t rows)
 {
     const mt_drafter_spec *drafter = m->spec->drafter;
@@ -65,7 +66,7 @@ static void load_layers(mt_model *m, mt_guess *g, const mt_guess_weights *w, siz
         mt_decoder_layer_load(g->by, &g->layer[i], &w->layer[i], &g->spec[i]);
 }
 
-/* What a step's rows leave for guesses, and what these are made in. */
+/* Makes the tensors that hold final states of a step's rows, and those that guesses are computed in. */
 static void new_tensors(mt_model *m, mt_guess *g, const mt_model_params *params)
 {
     const size_t hidden = m->spec->hidden, width = g->by->spec->hidden, rows = params->rows;
@@ -126,7 +127,7 @@ void mt_guess_free(mt_guess *g)
 
 /* ---- running ---- */
 
-/* x = fc of each row's embedding and the hidden state before it, which is before[row] of `hidden`. */
+/* x = fc(embedding of the row's token, hidden state before it), where that state is row before[i] of `hidden`. */
 static void join(mt_model *m, const mt_batch *batch, const mt_tensor *hidden)
 {
     const mt_guess *g = m->guess;
@@ -143,8 +144,8 @@ static void join(mt_model *m, const mt_batch *batch, const mt_tensor *hidden)
     mt_shared_product(m->dev, &g->by->own_x, g->fc, g->both, n);
 }
 
-/* The final states of all rows, and of a head its keys and values; whether any of them is a guess itself is decided
-   later. */
+/* Keeps the final states of all rows and, of a drafting head, their keys and values. This includes rows that are
+   guesses themselves, as it is not known yet which are right. */
 void mt_guess_enter(mt_model *m, const mt_batch *batch)
 {
     mt_guess *g = m->guess;
@@ -173,7 +174,7 @@ void mt_model_carry(mt_model *m, size_t place, uint32_t row)
     mt_op_copy_row(m->dev, g->hidden, 1 + place, g->hidden, row == MT_NO_PAGE ? 0 : 1 + g->places + row);
 }
 
-/* The best clusters of a row into s->best, in any order. */
+/* Writes the best clusters of a row to s->best, in any order. */
 static void choose_clusters(mt_shortlist *s, const float *scores)
 {
     size_t count = 0;
@@ -187,7 +188,7 @@ static void choose_clusters(mt_shortlist *s, const float *scores)
     }
 }
 
-/* The likeliest of their tokens, the first of several. */
+/* The likeliest token of these clusters; of equals, the first. */
 static uint32_t choose_token(const mt_shortlist *s, const float *logits, size_t tokens)
 {
     uint32_t best = UINT32_MAX;
@@ -225,8 +226,8 @@ static void choose(mt_model *m, const mt_guess *g, uint32_t *tokens, size_t n)
     memcpy(tokens, mt_reading_data(m->dev, g->reading), n * sizeof(*tokens));
 }
 
-/* Nothing stands before the first token of all, and a head was never trained with its entry: it is not looked at. A
-   drafter looks at what the model has computed, which ends before the row's own position. */
+/* A drafting head does not see position 0: no hidden state precedes it, and the head was not trained with it. A drafter
+   sees what the model has computed, which ends before the row's own position. */
 void mt_model_guess(mt_model *m, const mt_batch *rows, bool chained, uint32_t *tokens)
 {
     mt_guess *g = m->guess;

@@ -1,3 +1,4 @@
+/* Gathers what `motet info` shows (info.h). */
 #include "models/info.h"
 
 #include <stdarg.h>
@@ -7,7 +8,7 @@
 #include "base/units.h"
 #include "models/vision_family.h"
 
-#define THOUSAND 1024 /* tokens of "1k" */
+#define THOUSAND 1024 /* tokens that the sizes are given for */
 
 MT_PRINTF(2, 3) static void remark(mt_info *info, const char *fmt, ...)
 {
@@ -21,7 +22,8 @@ MT_PRINTF(2, 3) static void remark(mt_info *info, const char *fmt, ...)
         info->remark[info->remarks++] = kept;
 }
 
-/* Of a sequence: a matrix for each value head of each layer, and the last inputs of its convolution. */
+/* Bytes of one sequence's states: a matrix for each value head of each layer, and the last inputs of its
+   convolution. */
 static uint64_t state_bytes(const mt_state_shape *s)
 {
     const uint64_t columns = 2 * s->key_heads * s->key_dim + s->value_heads * s->value_dim;
@@ -53,18 +55,19 @@ static void count_cache(mt_info *info)
         info->window_caches++;
         info->cache_window_bytes += token * window;
     }
-    if (s->mtp) { /* a layer of its own */
+    if (s->mtp) { /* the drafting head's layer */
         info->cache_bytes += token * THOUSAND;
         info->cache_full_bytes += token * THOUSAND;
     }
 }
 
+/* Tensors with a common prefix. */
 typedef struct share {
     size_t tensors;
     uint64_t bytes;
 } share;
 
-/* Adds up the tensors whose names begin so, whether or not a "model." stands before. */
+/* Adds the tensors whose names begin with prefix, also behind "model." or "language_model.". */
 static void add_share(const mt_info *info, const char *prefix, share *sum)
 {
     static const char *const leads[] = {"", "model.", "language_model."};
@@ -135,7 +138,7 @@ static void remark_weights(mt_info *info, bool tied_by_config, const mt_quant *q
                mt_bytes_text(info->cost.copied_bytes, size));
 }
 
-/* What differs from layer to layer. */
+/* Remarks on what differs from layer to layer. */
 static void remark_layers(mt_info *info)
 {
     const mt_model_spec *s = &info->spec;
@@ -185,7 +188,7 @@ static void remark_spec(mt_info *info)
         remark(info, "neighbouring elements of a head are turned, not its halves");
 }
 
-/* How a tower knows where its patches are, where that is not by turning queries and keys alone. */
+/* Remarks on how a tower knows where its patches are, where that is not by rotary embedding alone. */
 static void remark_places(mt_info *info, const mt_vision_spec *v)
 {
     static const char *const how[] = {
@@ -201,7 +204,7 @@ static void remark_places(mt_info *info, const mt_vision_spec *v)
         remark(info, "the tower has learned positions, and turns queries and keys besides");
 }
 
-/* What few towers have. */
+/* Remarks on what only few towers have. */
 static void remark_tower(mt_info *info)
 {
     const mt_vision_spec *v = info->spec.vision;
@@ -229,7 +232,7 @@ static void take_census(mt_info *info, const mt_quant *quant)
     mt_buf_free(&text);
 }
 
-/* An encoder keeps nothing of a text, so that its weights are all that it needs. */
+/* An encoder keeps no keys and values, so its weights are all that it needs. */
 static bool gather_encoder(mt_info *info, const mt_config *config, mt_error *err)
 {
     mt_bert_weights weights = {0};
@@ -244,12 +247,12 @@ static bool gather_encoder(mt_info *info, const mt_config *config, mt_error *err
     return true;
 }
 
-/* A drafter keeps nothing, either. */
+/* A drafter keeps no keys and values, either. */
 static bool gather_drafter(mt_info *info, const mt_config *config, mt_error *err)
 {
     mt_guess_weights weights;
     mt_quant quant;
-    mt_error said; /* by mt_drafter_bind already */
+    mt_error said; /* mt_drafter_bind has reported the same error */
     info->drafts = true;
     if (!mt_drafter_spec_read(&info->drafter, config, info->arena, err))
         return false;
@@ -286,7 +289,7 @@ bool mt_info_gather(mt_info *info, const char *dir, mt_error *err)
         mt_fail(&info->problem, MT_E_INTERNAL, "the weights cannot be bound");
     info->cost = weights.cost;
     mt_quant quant;
-    mt_error said; /* by mt_model_bind already */
+    mt_error said; /* mt_model_bind has reported the same error */
     (void)!mt_quant_read(&quant, config, &said);
     take_census(info, &quant);
     count_cache(info);

@@ -1,4 +1,4 @@
-/* InternVL: one of several text models with eyes. */
+/* InternVL: one of several text models with InternVL's vision (vision_internvl.c). */
 #include "models/family.h"
 
 const mt_family mt_family_internvl = {

@@ -1,5 +1,4 @@
-/* LFM2: gated short convolutions between layers of attention, whose last inputs are all that is kept of a sequence
-   there. */
+/* LFM2: gated short convolutions between attention layers. Of a convolution only its last inputs are kept as state. */
 #include <string.h>
 
 #include "models/family.h"
@@ -16,8 +15,8 @@ static const mt_tensor_names names = {.norm = "embedding_norm",
                                       .mlp = "feed_forward",
                                       .correction = "feed_forward.expert_bias"};
 
-/* What the config calls the width of the MLP may be that of one without a gate: then two thirds of it are used, times a
-   factor, in whole multiples. */
+/* Reads the MLP's width. The config may give the width of an MLP without a gate: then two thirds of it are used, times
+   a factor, rounded up to a multiple. */
 static bool read_ffn(mt_layer_spec *layer, const mt_config *c, mt_error *err)
 {
     double factor;
@@ -47,7 +46,7 @@ static bool listed(const mt_config *c, const char *key, size_t layer)
     return false;
 }
 
-/* A list of types, or one of the layers that have attention; where there is neither, all have. */
+/* Reads which layers have attention: from a list of types, or of indices; where there is neither, all have it. */
 static bool read_layers(const mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
 {
     static const char types[] = "layer_types", attend[] = "full_attn_idxs";
@@ -89,7 +88,7 @@ static bool read_lfm2(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c
     return read_ffn(layer, c, err) && read_any(s, layer, c, arena, err);
 }
 
-/* Experts, but for the first layers, chosen by sigmoids with a correction. */
+/* The first layers are dense; the others have experts, chosen by sigmoids with a correction. */
 static bool read_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     mt_moe_spec moe = {.correction = mt_config_bool(c, "use_expert_bias", true)};

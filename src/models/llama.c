@@ -1,3 +1,4 @@
+/* Llama: nothing but what all families have. */
 #include "models/family.h"
 
 static bool read_llama(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)

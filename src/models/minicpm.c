@@ -1,4 +1,4 @@
-/* MiniCPM-V 4.6: Qwen3.5's text model with eyes. */
+/* MiniCPM-V 4.6: Qwen3.5's text model with MiniCPM's vision (vision_minicpm.c). */
 #include "models/family.h"
 
 const mt_family mt_family_minicpmv4_6 = {

@@ -1,10 +1,10 @@
-/* Mistral, Ministral 3, and Mistral 3, which is either of them with Pixtral's eyes. */
+/* Mistral, Ministral 3, and Mistral 3, which is either of them with Pixtral's vision (vision_pixtral.c). */
 #include <math.h>
 
 #include "models/family.h"
 
-/* Where there is a window, every layer has it. Null says that there is none; the class of older models has one that a
-   config need not name. */
+/* Reads the window, which all layers have. Null: no window; where the key is missing: `usual`, as older classes have
+   one. */
 static bool read_window(mt_layer_spec *layer, const mt_config *c, int64_t usual, mt_error *err)
 {
     int64_t window;
@@ -23,7 +23,7 @@ static bool read_mistral(mt_model_spec *s, mt_layer_spec *layer, const mt_config
     return mt_rope_read_one(s, c, 10000, arena, err);
 }
 
-/* Queries grow with the logarithm of how many original contexts lie before them. */
+/* Reads factors on queries, which grow with the logarithm of the number of original contexts before the position. */
 static bool read_stretch(mt_model_spec *s, const mt_config *rope, mt_arena *arena, mt_error *err)
 {
     double beta;

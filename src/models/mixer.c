@@ -1,15 +1,15 @@
-/* Device objects of the recurrent layers. Of GatedDeltaNet, the projections come together (Qwen3-Next, by key head) or
-   one by one (Qwen3.5); only where the columns of their results lie differs. A short convolution (LFM2) has one
-   projection, of three parts: the first times the third goes through the convolution, and what comes out, times the
-   second, through the other projection. */
+/* Runs recurrent layers (mixer.h). GatedDeltaNet has its projections in one matrix by key head (Qwen3-Next) or in
+   several (Qwen3.5); only the columns where their results are differ. A short convolution (LFM2) has one projection to
+   three parts: part 1 times part 3 goes through the convolution, the result times part 2 through the output
+   projection. */
 #include "models/mixer.h"
 
 #include "base/alloc.h"
 #include "kernels/kernels.h"
 
 typedef struct layer {
-    mt_weight *qkv, *z, *b, *a, *out; /* z and a are NULL where they lie in qkv and b */
-    mt_weight *k, *v;                 /* of a rank that has no whole qkv, which is q then; else NULL */
+    mt_weight *qkv, *z, *b, *a, *out; /* z and a are NULL where they are in qkv and b */
+    mt_weight *k, *v;                 /* of a rank whose qkv is not one matrix: qkv is q then; else NULL */
     mt_tensor *conv, *rate, *bias, *norm;
     mt_weight *conv_bias; /* one row; NULL: none */
 } layer;
@@ -21,19 +21,19 @@ struct mt_mixer {
     float eps;
     layer *layers;
     mt_states *state;
-    /* one step's values, [rows, ...] */
+    /* values of one step, [rows, ...] */
     mt_tensor *qkv, *z, *b, *a;
     mt_tensor *mixed, *gates;
-    mt_tensor *third[3]; /* of qkv, where these are three products */
+    mt_tensor *third[3]; /* columns of `qkv` for q, k and v, where three products write them */
     mt_shared y;
     bool idle; /* other ranks have all heads */
     mt_columns in_qkv[3], in_z, in_b, in_a;
-    /* of a short convolution */
-    mt_tensor *part[3];  /* of qkv */
-    mt_index *first_row; /* zeros */
+    /* of a short convolution only */
+    mt_tensor *part[3];  /* the three parts of qkv */
+    mt_index *first_row; /* zeros: the row of conv_bias that every row gets */
 };
 
-/* Of each key head: q, k, and what its value heads have. */
+/* Sets which columns hold q, k, v, z, b and a; together: by key head, each followed by what its value heads have. */
 static void place_columns(mt_mixer *m, bool together)
 {
     const mt_state_shape *s = &m->shape;
@@ -67,9 +67,9 @@ static void new_short(mt_mixer *m, size_t rows)
     m->qkv = mt_tensor_new(m->set, rows, 3 * n);
     for (size_t i = 0; i < 3; i++)
         m->part[i] = mt_tensor_part(m->set, m->qkv, 0, rows, i * n, n);
-    for (size_t i = 0; i < 3; i++) /* keys have no columns */
+    for (size_t i = 0; i < 3; i++) /* it has no keys */
         m->in_qkv[i] = (mt_columns){m->part[0], 0, i < 2 ? 0 : n};
-    m->gates = mt_tensor_new(m->set, rows, 3 * m->shape.value_heads); /* of nothing, but remembered */
+    m->gates = mt_tensor_new(m->set, rows, 3 * m->shape.value_heads); /* not computed, but memos store it */
     m->first_row = mt_index_new(m->set, rows);
 }
 
@@ -88,7 +88,7 @@ static void new_delta(mt_mixer *m, size_t rows, bool together)
     place_columns(m, together);
 }
 
-/* Of q, k and v as the convolution has them. */
+/* Makes the parts of qkv that three products write. */
 static void new_thirds(mt_mixer *m, size_t rows)
 {
     const mt_state_shape *s = &m->shape;
@@ -132,7 +132,7 @@ void mt_mixer_free(mt_mixer *m)
     mt_free(m);
 }
 
-/* The config's A_log, as the rate it stands for. */
+/* The decay rates, exp(A_log): checkpoints have their logarithms. */
 static mt_tensor *rate(mt_mixer *m, const float *log_rate, size_t n)
 {
     float *rates = mt_alloc_array(n, sizeof(*rates));
@@ -146,7 +146,7 @@ static void load_delta(mt_mixer *m, layer *l, const mt_layer_weights *w)
 {
     const mt_state_shape *s = &m->shape;
     mt_set *set = m->set;
-    l->b = mt_weight_new(set, &w->mix_b, NULL, true); /* small, and what they gate is kept for long: exact */
+    l->b = mt_weight_new(set, &w->mix_b, NULL, true); /* exact: these are small, and the gates act on states for long */
     if (m->z) {
         l->z = mt_weight_new(set, &w->mix_z, NULL, false);
         l->a = mt_weight_new(set, &w->mix_a, NULL, true);
@@ -194,7 +194,7 @@ mt_states *mt_mixer_state(mt_mixer *m)
     return m->state;
 }
 
-/* qkv, and z where that is apart, of h */
+/* Computes qkv of h, and z where it has its own matrix. */
 static void project(mt_mixer *m, const layer *l, const mt_tensor *h, size_t n)
 {
     mt_tensor *y[4] = {l->k ? m->third[0] : m->qkv, m->third[1], m->third[2]};
@@ -237,7 +237,7 @@ static void run_delta(mt_mixer *m, size_t index, const mt_tensor *h, size_t n)
 void mt_mixer_run(mt_mixer *m, size_t index, const mt_shared *y, const mt_tensor *h, size_t n)
 {
     if (m->idle)
-        ; /* others do it */
+        ; /* other ranks compute it */
     else if (is_short(m))
         run_short(m, index, h, n);
     else

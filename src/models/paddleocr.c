@@ -1,4 +1,4 @@
-/* PaddleOCR-VL: ERNIE's small text model with M-RoPE. Published configs are flat, newer ones nested. */
+/* PaddleOCR-VL: ERNIE's small text model with M-RoPE. Published configs are flat; newer ones have a "text_config". */
 #include "models/family.h"
 
 static bool read_paddleocr(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)

@@ -1,6 +1,7 @@
+/* Positions of pictures in a prompt (picture.h). */
 #include "models/picture.h"
 
-/* The last span that begins at or before index. */
+/* The last span that begins at or before index; NULL: none. */
 static const mt_media_span *span_before(const mt_media_span *spans, size_t count, size_t index)
 {
     size_t low = 0, high = count;

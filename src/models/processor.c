@@ -1,5 +1,5 @@
-/* What the files of a checkpoint say of its processor. Newer checkpoints have all of it in processor_config.json, older
-   ones a file for images and one for videos; what neither says is what the class in transformers has. */
+/* Reads a checkpoint's processor (processor.h). Newer checkpoints have all settings in processor_config.json, older
+   ones a file for images and one for videos; what no file says has the default of the class in transformers. */
 #include "models/vision_family.h"
 
 #include <stdio.h>
@@ -31,8 +31,8 @@ bool mt_settings_file(const mt_settings *s, const char *name, const mt_config **
     return true;
 }
 
-/* The settings of the image or the video processor; NULL where the folder has none. Where several files have them,
-   the first of these counts, as in transformers. */
+/* Finds the settings of the image or video processor; *out NULL: the folder has none. Where several files have them,
+   the order is that of transformers. */
 static bool find_settings(const mt_settings *s, const char *file, const char *member, const mt_config **out)
 {
     const mt_config *whole;
@@ -59,7 +59,6 @@ static bool read_resample(const mt_settings *s, const mt_config *c, mt_resample 
     return true;
 }
 
-/* As transformers computes it: mean and deviation are scaled to bytes first, in fp32. */
 bool mt_settings_same(const mt_settings *s, const mt_config *c, const char *key, uint32_t wanted)
 {
     int64_t value = wanted;
@@ -90,6 +89,7 @@ bool mt_settings_pixels(const mt_settings *s, const mt_config *c, int64_t min, i
            read_pixels(s, c, edges ? NULL : "max_pixels", "longest_edge", max, &rules->max_pixels);
 }
 
+/* Computes as transformers does: mean and deviation are scaled to bytes first, in fp32. */
 bool mt_settings_levels(const mt_settings *s, const mt_config *c, const double mean[3], const double std[3],
                         mt_resample resample, mt_pixel_rules *rules)
 {
@@ -121,7 +121,7 @@ const char *mt_settings_token(const mt_settings *s, const char *key, const char 
     return text && *text ? mt_arena_strdup(s->arena, text) : fallback;
 }
 
-/* A pad token; older configs call it an index. */
+/* Reads a pad token's id; older configs call it an index. */
 static bool read_id(const mt_settings *s, const char *key, const char *older, uint32_t fallback, uint32_t *out)
 {
     int64_t id;

@@ -1,14 +1,13 @@
-/* Sizes, pixels and patches of pictures. */
+/* Resizes pictures and cuts them into patches (processor.h, vision_family.h). */
 #include <math.h>
 #include <string.h>
 
 #include "models/vision_family.h"
 
-#define MAX_RATIO 200          /* of a picture's sides */
-#define LOW_PIXELS (512 * 512) /* what detail "low" means */
+#define MAX_RATIO 200          /* most that one side of a picture may be longer than the other */
+#define LOW_PIXELS (512 * 512) /* most pixels with detail "low" */
 
-/* What the checkpoint says, what the request wishes, and what there is room for: a patch of a video holds several
-   frames. */
+/* Combines the checkpoint's limits, the request's and the tower's room; a patch of a video holds several frames. */
 void mt_pixel_limits(const mt_processor *p, const mt_pixel_rules *rules, const mt_picture_wish *wish, bool together,
                      double *least, double *most)
 {
@@ -22,7 +21,7 @@ void mt_pixel_limits(const mt_processor *p, const mt_pixel_rules *rules, const m
     *least = (double)(min < max ? min : max);
 }
 
-/* Rounding is to even where a side lies halfway between two multiples. */
+/* A side halfway between two multiples is rounded to the even one. */
 bool mt_pixel_size_fit(const mt_processor *p, const mt_picture_wish *wish, uint32_t height, uint32_t width,
                        uint32_t frames, mt_pixel_size *out, mt_error *err)
 {
@@ -83,7 +82,7 @@ bool mt_picture_new(const mt_processor *p, const mt_pixel_rules *rules, uint32_t
     return true;
 }
 
-/* One frame of one patch: [channel][frame][y][x] of pixels that lie [y][x][channel]. */
+/* Copies one frame of a patch: pixels ordered [y][x][channel] become [channel][frame][y][x]. */
 static void fill_patch(uint8_t *to, size_t frame_apart, const uint8_t *from, size_t row_bytes, size_t side)
 {
     for (size_t y = 0; y < side; y++, from += row_bytes)
@@ -92,7 +91,7 @@ static void fill_patch(uint8_t *to, size_t frame_apart, const uint8_t *from, siz
                 to[c * frame_apart + y * side + x] = from[3 * x + c];
 }
 
-/* The same as [y][x][channel]; one frame is all a patch holds then. */
+/* Copies a patch that keeps the order [y][x][channel]; it holds one frame. */
 static void fill_pixels(uint8_t *to, const uint8_t *from, size_t row_bytes, size_t side)
 {
     for (size_t y = 0; y < side; y++)

@@ -1,4 +1,4 @@
-/* Placeholders: the text that stands for a picture, and the tokens it becomes. */
+/* Placeholders of pictures: the text that stands for one, and the tokens this becomes (processor.h). */
 #include "models/vision_family.h"
 
 const char *mt_processor_marker(const mt_processor *p, bool video)
@@ -34,12 +34,12 @@ bool mt_processor_text(const mt_processor *p, const mt_picture *picture, size_t 
     return mt_buf_printf(out, "%s", picture->video ? p->video_pad : p->image_pad);
 }
 
-/* Where in the pictures the next pad token belongs. */
+/* How far the pictures have been matched with pad tokens. */
 typedef struct walk {
     const mt_processor *p;
     const mt_picture *pictures;
     size_t count, picture;
-    uint32_t row; /* of its features */
+    uint32_t row; /* rows of the present picture that are matched */
 } walk;
 
 static bool is_pad(const mt_processor *p, uint32_t id)
@@ -77,7 +77,7 @@ static mt_media_span make_span(const walk *w, size_t first, uint32_t length, uin
                                                               : width)};
 }
 
-/* Memory for as many tokens and runs as there are if all places and pictures meet. */
+/* Allocates as many tokens and spans as there are if all pad tokens and pictures match. */
 static bool reserve(const walk *w, const uint32_t *ids, size_t count, mt_arena *arena, mt_expanded *out, mt_error *err)
 {
     size_t tokens = count, runs = 0;

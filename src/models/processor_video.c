@@ -1,4 +1,4 @@
-/* Which frames of a video are looked at, and how they become views: as many frames as a patch holds make one. */
+/* Chooses frames of a video and makes views of them (processor.h): one view has as many frames as a patch holds. */
 #include <math.h>
 
 #include "models/vision_family.h"
@@ -26,7 +26,7 @@ static bool choose(mt_frame_choice *c, const mt_picture_wish *wish, mt_arena *ar
     return true;
 }
 
-/* Seconds from the first frame, in the middle of what a view shows or at its beginning. */
+/* Sets the time of each view: seconds from the first frame, at its middle or its beginning. */
 static bool tell_times(const mt_frame_choice *c, mt_arena *arena, mt_picture *out, mt_error *err)
 {
     const uint32_t frames = c->p->frames;
@@ -42,19 +42,20 @@ static bool tell_times(const mt_frame_choice *c, mt_arena *arena, mt_picture *ou
     return true;
 }
 
-/* Where time passes at a pace of its own between views, what is less than a second of a view does not count. */
+/* Rotary positions between two views, where these depend on time; fractions of a second are dropped. */
 static uint32_t time_step(const mt_frame_choice *c)
 {
     const double rate = (double)c->count / (double)c->total * c->fps, seconds = c->p->frames / rate;
     return c->p->tokens_per_second ? c->p->tokens_per_second * (uint32_t)fmin(fmax(seconds, 0), 1e6) : 1;
 }
 
-/* Where frames come from: a video, or a list. The first of a list tells the size, and waits here until it is taken. */
+/* Where frames come from: a video, or a list of images. The first image of a list is read early for its size, and kept
+   here until it is used. */
 typedef struct frames {
     mt_video *video;
     const mt_frame_list *list;
     mt_image first;
-    size_t taken; /* memory for resizing that was asked for */
+    size_t taken; /* bytes of memory for resizing that were asked for */
 } frames;
 
 static bool next_frame(frames *from, int64_t index, mt_image *image, mt_error *err)
@@ -82,7 +83,8 @@ static bool fill_frame(const mt_frame_choice *c, frames *from, const mt_image *i
         needed = mt_image_resize_memory(image->width, image->height, size.width, size.height, rules->resample, like);
     }
     needed += mt_picture_fill_memory(p, rules, size.height, size.width, out);
-    if ((from->list || from->taken == 0) && !mt_media_take(order->watch, needed, err)) /* all of a video are alike */
+    /* all frames of a video have one size: asked once */
+    if ((from->list || from->taken == 0) && !mt_media_take(order->watch, needed, err))
         return false;
     from->taken = needed;
     mt_image first = {0};
@@ -98,7 +100,7 @@ static bool fill(const mt_frame_choice *c, frames *from, const mt_picture_order 
     mt_image image = {0};
     bool ok = true;
     for (uint32_t i = 0; ok && i < out->views * out->frames; i++) {
-        if (i < c->count) { /* the last one fills what is left of its view */
+        if (i < c->count) { /* behind the last frame, the last one fills the rest of its view */
             mt_image_free(&image);
             ok = next_frame(from, c->index[i], &image, err);
         }
@@ -108,7 +110,7 @@ static bool fill(const mt_frame_choice *c, frames *from, const mt_picture_order 
     return ok;
 }
 
-/* One picture whose views are the frames. */
+/* Makes one picture whose views are the frames. */
 static bool make_views(const mt_frame_choice *c, frames *from, mt_pixel_size given, const mt_picture_order *order,
                        mt_picture *out, mt_error *err)
 {
@@ -128,7 +130,7 @@ static bool make_views(const mt_frame_choice *c, frames *from, mt_pixel_size giv
     return true;
 }
 
-/* Pictures of each frame, one behind the other. */
+/* Makes pictures of each frame, one behind the other. */
 static bool make_each(const mt_frame_choice *c, frames *from, const mt_picture_order *order, mt_picture *out,
                       mt_error *err)
 {

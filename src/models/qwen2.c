@@ -1,3 +1,4 @@
+/* Qwen2, and the windows that Qwen families share (qwen.h). */
 #include "models/family.h"
 #include "models/qwen.h"
 

@@ -1,3 +1,4 @@
+/* Qwen3 and Qwen3-MoE, and the experts that Qwen families share (qwen.h). */
 #include "models/family.h"
 #include "models/qwen.h"
 
@@ -26,7 +27,7 @@ bool mt_qwen_experts_read(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
     if (!defaults)
         defaults = &qwen3;
     const char *key =
-        mt_config_has(c, "num_local_experts") ? "num_local_experts" : "num_experts"; /* re-saves rename it */
+        mt_config_has(c, "num_local_experts") ? "num_local_experts" : "num_experts"; /* some tools rename the key */
     if (!mt_config_int(c, key, defaults->experts, 0, MT_LIMIT_EXPERTS, &experts, err) ||
         !mt_config_int(c, "num_experts_per_tok", defaults->top_k, 1, MT_LIMIT_EXPERTS_PER_TOKEN, &top_k, err) ||
         !mt_config_int(c, "moe_intermediate_size", defaults->inner, 1, MT_LIMIT_WIDTH, &inner, err) ||
@@ -50,7 +51,7 @@ bool mt_qwen_experts_read(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
     return true;
 }
 
-/* Its attention windows, where switched on, hold for every layer. */
+/* Where windows are switched on, every layer has one. */
 static bool read_qwen3_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     int64_t window = 0;

@@ -1,11 +1,11 @@
-/* Qwen3-Next and Qwen3.5: three layers of GatedDeltaNet to one of gated attention. They differ in how the recurrent
-   layers' projections are stored, which the tensors' names tell. */
+/* Qwen3-Next and Qwen3.5: three layers of GatedDeltaNet to one of gated attention. The two differ in how the recurrent
+   layers' projections are stored, which the tensors' names tell (weights.c). */
 #include <string.h>
 
 #include "models/family.h"
 #include "models/qwen.h"
 
-/* A list of layer types, or every n-th layer has attention. */
+/* Reads which layers have attention: from a list of layer types, or every n-th layer. */
 static bool read_layers(const mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
 {
     int64_t every;
@@ -43,7 +43,7 @@ static bool read_state(mt_state_shape *state, const mt_config *c, mt_error *err)
     return true;
 }
 
-/* Only the first part of a head is rotated. Qwen3.5 has M-RoPE. */
+/* Reads the rotary embedding, which turns only the first part of a head. Qwen3.5 has M-RoPE. */
 static bool read_rope(mt_model_spec *s, const mt_config *c, bool axes, mt_arena *arena, mt_error *err)
 {
     static const uint32_t sections[3] = {11, 11, 10};
@@ -80,7 +80,7 @@ static bool read_next(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c
     return read_moe(s, layer, c, defaults, false, arena, err);
 }
 
-/* Its router always renormalises, whatever a config says. */
+/* Qwen3.5's router always renormalises, whatever the config says. */
 static bool read_5_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     const mt_qwen_experts defaults = {.experts = 256, .top_k = 8, .inner = 512, .always = true};

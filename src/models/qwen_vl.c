@@ -1,4 +1,4 @@
-/* The Qwen families that see. Their text models are those of Qwen2 and Qwen3 with M-RoPE. */
+/* Qwen2-VL, Qwen2.5-VL and Qwen3-VL: the text models of Qwen2 and Qwen3 with M-RoPE. Their vision is vision_qwen*.c. */
 #include "models/family.h"
 #include "models/qwen.h"
 

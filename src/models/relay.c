@@ -1,3 +1,4 @@
+/* Rank 0's side: writes calls of model.h as messages to the other ranks (relay.h). */
 #include "models/relay.h"
 
 #include <stdatomic.h>
@@ -29,7 +30,7 @@ static bool begin(mt_relay *r, mt_told what)
     return true;
 }
 
-/* Tells it and, but for calls within which others exchange something, is done. */
+/* Sends the message. The caller ends with mt_ranks_leave, after exchanges that belong to the call. */
 static void tell(mt_relay *r)
 {
     mt_ranks_enter(r->ranks);
@@ -73,7 +74,7 @@ bool mt_relay_agree(mt_relay *r, mt_error *err)
 void mt_relay_free(mt_relay *r)
 {
     if (r->awaited && !mt_relay_agree(r, NULL))
-        r->awaited = false; /* this rank has failed already, and has said why */
+        r->awaited = false; /* this rank has failed before and said why */
     if (begin(r, MT_TOLD_FREE))
         tell_all(r);
     mt_free(r->words);
@@ -134,7 +135,7 @@ void mt_relay_poison(mt_relay *r, size_t group, uint32_t page)
 
 /* ---- steps ---- */
 
-/* Page tables reach as far as any of the rows sees. */
+/* How many pages of a span's table are sent: as many as its rows see. */
 static size_t pages_of(const mt_batch *b, const mt_span *s)
 {
     size_t end = s->position + s->rows;
@@ -157,7 +158,7 @@ static void add_span(mt_relay *r, const mt_batch *b, const mt_span *s)
         add(r, s->pages[g], pages);
 }
 
-/* A row each of those that stand for an embedding; the others number them as they come. */
+/* Adds the row of features of each row that has one; the receivers number them in this order. */
 static void add_features(mt_relay *r, const mt_batch *b)
 {
     for (size_t i = 0; i < b->rows; i++) {

@@ -1,17 +1,17 @@
-/* What rank 0 does with a model, told to the other ranks, which do the same with theirs: every rank runs the same
-   decoder over the same batches, and what they compute together is exchanged within (mt_op_share).
+/* Tells the other ranks what rank 0 does with a model, so that they do the same with theirs: every rank runs the same
+   decoder over the same batches, and partial results are exchanged within (mt_op_share).
 
-   Rank 0 calls the functions named mt_relay_* where its model is called; they do nothing where there is one rank, and
-   on the others. What is told is a list of 32-bit words: what to do, the model's number, and the call's arguments. */
+   model.h's implementation calls the functions mt_relay_*; they do nothing where there is one rank, and on other ranks.
+   A message is a list of 32-bit words: what to do, the model's number, and the call's arguments. */
 #ifndef MT_MODELS_RELAY_H
 #define MT_MODELS_RELAY_H
 
 #include "models/model.h"
 
 typedef enum mt_told {
-    MT_TOLD_OPEN = 1, /* of checkpoints: engine/follow.h */
+    MT_TOLD_OPEN = 1, /* about checkpoints, see engine/follow.h */
     MT_TOLD_CLOSE,
-    MT_TOLD_NEW, /* of models */
+    MT_TOLD_NEW, /* this and the following: about models */
     MT_TOLD_FREE,
     MT_TOLD_RESERVE,
     MT_TOLD_FEATURES,
@@ -23,20 +23,20 @@ typedef enum mt_told {
 } mt_told;
 
 typedef struct mt_relay {
-    mt_ranks *ranks; /* NULL: there is nobody to tell */
+    mt_ranks *ranks; /* NULL: there is no other rank */
     mt_device *dev;
     const mt_model_spec *spec;
-    uint32_t number;
-    uint32_t *words;
+    uint32_t number; /* of the model */
+    uint32_t *words; /* the message that is being built */
     size_t count, cap;
-    bool awaited; /* the others are about to answer */
+    bool awaited; /* the other ranks are about to answer (mt_relay_agree) */
     const mt_tensor *features;
-    mt_reading *reading; /* of a row of them */
-    size_t width;
+    mt_reading *reading; /* reads a row of features */
+    size_t width;        /* floats of a row of features */
 } mt_relay;
 
-/* A model is made with the weights of a device; the others are waited for by mt_relay_agree, as after
-   mt_relay_reserve. */
+/* Begins a model's life. The other ranks make theirs meanwhile; mt_relay_agree waits for their answers, also after
+   mt_relay_reserve. False with a sentence. */
 bool mt_relay_new(mt_relay *r, mt_device *dev, const mt_model_spec *spec, const mt_model_params *params,
                   mt_error *err) MT_NODISCARD;
 bool mt_relay_agree(mt_relay *r, mt_error *err) MT_NODISCARD;
@@ -48,8 +48,8 @@ void mt_relay_copy(mt_relay *r, const uint32_t to[MT_KV_GROUPS], const uint32_t 
 void mt_relay_carry(mt_relay *r, size_t place, uint32_t row);
 void mt_relay_poison(mt_relay *r, size_t group, uint32_t page);
 
-/* What is exchanged between these and mt_relay_done belongs to the call: nobody else uses the ranks meanwhile. Features
-   of rows are sent along. */
+/* Begin a step or a guess; features of its rows are sent along. Until mt_relay_done the ranks exchange this call's
+   partial results, and no other thread may use them. */
 void mt_relay_step(mt_relay *r, const mt_batch *batch, const uint32_t *rows, size_t count);
 void mt_relay_guess(mt_relay *r, const mt_batch *batch, bool chained);
 void mt_relay_done(mt_relay *r);
@@ -58,13 +58,13 @@ void mt_relay_done(mt_relay *r);
 
 typedef struct mt_follower mt_follower;
 
-/* A model that does what it is told: words[0 .. count) of MT_TOLD_NEW. Borrows as mt_model_new does. NULL with a
+/* The model of another rank: words[0 .. count) is the message MT_TOLD_NEW. Borrows as mt_model_new does. NULL with a
    sentence. */
 mt_follower *mt_follower_new(mt_device *dev, mt_model_spec *spec, const mt_model_weights *weights,
                              const uint32_t *words, size_t count, mt_error *err) MT_NODISCARD;
 void mt_follower_free(mt_follower *f); /* NULL is fine */
 
-/* Does what the words say. False with a sentence, or where they make no sense. */
+/* Does what a message says. False with a sentence on failure, or where the words are not understood. */
 bool mt_follower_do(mt_follower *f, const uint32_t *words, size_t count, mt_error *err) MT_NODISCARD;
 
 #endif

@@ -1,4 +1,5 @@
-/* The other side of relay.c: words become a batch, which lives where they lie as far as it can. */
+/* The other ranks' side of relay.c: turns messages into calls of model.h. Arrays of a batch stay in the message where
+   they can. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -9,25 +10,26 @@ struct mt_follower {
     mt_set *set;
     mt_model_spec *spec;
     mt_model *model;
-    mt_tensor *features; /* of one step; NULL: none are shown */
+    mt_tensor *features; /* of one step; NULL: the model takes no pictures */
     size_t width;
     mt_model_params params;
     mt_span *spans;
     size_t span_cap;
     mt_piece *pieces;
     size_t piece_cap, piece_count;
-    uint32_t *which; /* [rows]: of features */
+    uint32_t *which; /* [rows]: the row of features of each */
     uint32_t *guessed;
 };
 
-/* What is left of the words; `short_of` once they ended too soon. */
+/* The rest of a message; short_of: it ended too early. */
 typedef struct words {
     const uint32_t *at;
     size_t left;
     bool short_of;
 } words;
 
-static const uint32_t *take(words *w, size_t count)
+/* The next `count` words; zeros, and short_of is set, where there are fewer. */
+static const uint32_t *next_words(words *w, size_t count)
 {
     static const uint32_t nothing[64];
     const uint32_t *at = w->at;
@@ -43,14 +45,14 @@ static const uint32_t *take(words *w, size_t count)
 
 static uint32_t get(words *w)
 {
-    return *take(w, 1);
+    return *next_words(w, 1);
 }
 
 mt_follower *mt_follower_new(mt_device *dev, mt_model_spec *spec, const mt_model_weights *weights, const uint32_t *told,
                              size_t count, mt_error *err)
 {
     words w = {told, count, false};
-    take(&w, 3);
+    next_words(&w, 3);
     spec->mtp = get(&w);
     if (!get(&w))
         spec->drafter = NULL;
@@ -88,7 +90,7 @@ void mt_follower_free(mt_follower *f)
 
 /* ---- steps ---- */
 
-/* Pieces are numbered first, for their list may move while it grows. */
+/* Reads a span. Stores indices of pieces first, as the array may move while it grows; they become pointers later. */
 static void get_span(mt_follower *f, words *w, mt_span *s)
 {
     *s = (mt_span){.row = get(w), 0};
@@ -108,7 +110,7 @@ static void get_span(mt_follower *f, words *w, mt_span *s)
         f->pieces[f->piece_count++] = (mt_piece){.rows = rows, .slot = get(w)};
     }
     for (size_t g = 0; g < f->spec->group_count; g++)
-        s->pages[g] = take(w, pages);
+        s->pages[g] = next_words(w, pages);
 }
 
 static void get_features(mt_follower *f, words *w, mt_batch *b)
@@ -118,7 +120,7 @@ static void get_features(mt_follower *f, words *w, mt_batch *b)
         f->which[i] = MT_NO_PAGE;
         if (!get(w) || !f->features)
             continue;
-        const float *data = (const float *)(const void *)take(w, f->width);
+        const float *data = (const float *)(const void *)next_words(w, f->width);
         if (w->short_of)
             break;
         mt_tensor_write(f->dev, f->features, row, 1, data);
@@ -135,8 +137,8 @@ static bool get_batch(mt_follower *f, words *w, mt_batch *b)
     const uint32_t has = get(w);
     if (b->rows > f->params.rows || b->spans > b->rows || w->left < b->rows)
         return false;
-    b->tokens = take(w, b->rows);
-    b->positions = (const mt_position *)(const void *)take(w, b->rows * sizeof(*b->positions) / sizeof(uint32_t));
+    b->tokens = next_words(w, b->rows);
+    b->positions = (const mt_position *)(const void *)next_words(w, b->rows * sizeof(*b->positions) / sizeof(uint32_t));
     f->spans = mt_grow(f->spans, &f->span_cap, b->spans, sizeof(*f->spans));
     b->span = f->spans;
     f->piece_count = 0;
@@ -145,9 +147,9 @@ static bool get_batch(mt_follower *f, words *w, mt_batch *b)
     for (size_t i = 0; i < b->spans; piece += f->spans[i++].pieces)
         f->spans[i].piece = f->pieces + piece;
     if (has & 2u)
-        b->seen_from = take(w, b->rows);
+        b->seen_from = next_words(w, b->rows);
     if (has & 4u)
-        b->seen = take(w, b->rows);
+        b->seen = next_words(w, b->rows);
     if (has & 1u)
         get_features(f, w, b);
     return !w->short_of;
@@ -157,7 +159,7 @@ static bool follow_step(mt_follower *f, words *w)
 {
     mt_batch b;
     const size_t count = get(w);
-    const uint32_t *rows = count <= f->params.logits ? take(w, count) : NULL;
+    const uint32_t *rows = count <= f->params.logits ? next_words(w, count) : NULL;
     if (!rows || !get_batch(f, w, &b))
         return false;
     mt_model_step(f->model, &b, rows, count);
@@ -222,7 +224,7 @@ bool mt_follower_do(mt_follower *f, const uint32_t *told, size_t count, mt_error
     words w = {told, count, false};
     bool ok = false;
     const uint32_t what = get(&w);
-    take(&w, 1);
+    next_words(&w, 1);
     switch (what) {
     case MT_TOLD_RESERVE: return follow_reserve(f, &w, err);
     case MT_TOLD_FEATURES: ok = follow_set_features(f, &w); break;

@@ -1,4 +1,4 @@
-/* Frequencies of rotary embeddings and their scalings, computed once at load in double and rounded once. */
+/* Frequencies of rotary embeddings and their scalings, computed once at load in double and rounded to float once. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static void scale_linear(double *f, size_t half, double factor)
         f[i] /= factor;
 }
 
-/* Only the first pairs of a head turn; frequencies are those of a whole one. */
+/* Sets the frequencies of all pairs but the first `part` to 0; the others are those of a whole head. */
 static void keep_part(double *f, size_t half, double part)
 {
     for (size_t i = (size_t)(part * (double)half); i < half; i++)
@@ -33,11 +33,11 @@ static bool read_part(double *f, size_t half, const mt_config *p, double factor,
     return true;
 }
 
-/* Long wavelengths are stretched, short ones kept, those between blended. */
+/* Llama 3: long wavelengths are stretched, short ones kept, those between interpolated. */
 static void scale_llama3(double *f, size_t half, const scaling *s)
 {
     for (size_t i = 0; i < half; i++) {
-        const double turns = s->original * f[i] / (2 * PI); /* of the original context */
+        const double turns = s->original * f[i] / (2 * PI); /* turns within the original context */
         if (turns < s->low) {
             f[i] /= s->factor;
         } else if (turns <= s->high) {
@@ -47,7 +47,7 @@ static void scale_llama3(double *f, size_t half, const scaling *s)
     }
 }
 
-/* The pair that turns n times over the original context. */
+/* YaRN: the index of the pair that turns `turns` times within the original context. */
 static double yarn_pair(double turns, double dim, double theta, double original)
 {
     return dim * log(original / (turns * 2 * PI)) / (2 * log(theta));
@@ -76,7 +76,7 @@ static double yarn_magnitude(double factor, double m)
     return factor <= 1 ? 1 : 0.1 * m * log(factor) + 1;
 }
 
-/* The original context may stand beside the parameters; then that one counts. */
+/* Reads a scaling's numbers. The original context may also stand beside the parameters object, and counts there. */
 static bool read_scaling(scaling *s, const mt_config *c, const mt_config *p, uint32_t context, mt_error *err)
 {
     static const char original[] = "original_max_position_embeddings";
@@ -105,11 +105,11 @@ static bool read_yarn_scale(mt_rope *rope, const mt_config *p, double factor, mt
     return true;
 }
 
-/* Applies what `parameters` asks for to the plain frequencies. */
+/* Applies the scaling that the parameters p name to the plain frequencies f. */
 static bool apply(mt_rope *rope, double *f, const mt_config *c, const mt_config *p, double theta, uint32_t context,
                   mt_error *err)
 {
-    /* dynamic depends on a text's length, but only beyond the model's own context, which a request rarely has */
+    /* "dynamic" depends on the text's length, but only beyond the model's context, so it is plain here */
     static const char *const plain[] = {"default", "mrope", "dynamic"};
     scaling s;
     for (size_t i = 0; i < MT_COUNT(plain); i++)
@@ -215,8 +215,9 @@ bool mt_rope_read_first(mt_model_spec *spec, const mt_config *c, double default_
     return mt_rope_read(rope, c, parameters, theta, dim, spec->context, arena, err);
 }
 
-/* Of three frequencies one is the height's and one the width's, as far as their sections go; the rest is time's. */
-static void take_turns(uint8_t *axis, size_t half, const int64_t section[3])
+/* Interleaved M-RoPE: of each three frequencies one is for time, one for height and one for width, until the height's
+   and width's sections are used up; the rest are for time. */
+static void interleave(uint8_t *axis, size_t half, const int64_t section[3])
 {
     for (size_t i = 0; i < half; i++)
         axis[i] = i % 3 > 0 && (int64_t)i < 3 * section[i % 3] ? (uint8_t)(i % 3) : 0;
@@ -253,6 +254,6 @@ bool mt_rope_axes_read(mt_model_spec *spec, const mt_config *c, const uint32_t f
     spec->ropes = rope;
     if (!interleaved)
         return in_sections(axis, rope->half, section, err);
-    take_turns(axis, rope->half, section);
+    interleave(axis, rope->half, section);
     return true;
 }

@@ -1,6 +1,7 @@
+/* Tensors whose columns ranks compute together (shared.h). */
 #include "models/shared.h"
 
-/* Ranks exchange no more at a time than all rows of the widest of these. */
+/* Also reserves the exchange buffer for all rows of this tensor. */
 mt_shared mt_shared_new(mt_set *set, mt_device *dev, mt_tensor *all, size_t rows, size_t cols, size_t slices)
 {
     mt_ranks *ranks = mt_device_ranks(dev);

@@ -1,3 +1,5 @@
+/* Reads config.json into a spec (spec.h): finds the family, reads the common keys, calls the family's reader, and
+   divides the layers into groups. */
 #include "models/spec.h"
 
 #include <math.h>
@@ -32,7 +34,7 @@ static bool fail_unknown(const char *name, mt_error *err)
     return false;
 }
 
-/* What people may take for a family that is known. */
+/* Names the known family that an unknown name may be confused with. */
 static bool fail_near(const char *name, mt_error *err)
 {
     static const struct {
@@ -78,7 +80,7 @@ static bool read_activation(mt_mlp_spec *mlp, const mt_config *c, const mt_famil
     return true;
 }
 
-/* What all configs have: the model's own, and what a layer has unless its family says otherwise. */
+/* Reads the keys that all configs have: of the model, and of a layer unless its family says otherwise. */
 static bool read_common(mt_model_spec *s, mt_layer_spec *usual, const mt_config *c, const mt_family_defaults *d,
                         mt_error *err)
 {
@@ -97,7 +99,7 @@ static bool read_common(mt_model_spec *s, mt_layer_spec *usual, const mt_config 
     return true;
 }
 
-/* How many keys a layer's queries see at most; 0: all. */
+/* Most keys that a layer's queries see; 0: all. */
 static uint32_t reach(const mt_attn_spec *a)
 {
     return a->chunk && (!a->window || a->chunk < a->window) ? a->chunk : a->window;
@@ -108,7 +110,7 @@ static bool keeps_alike(const mt_layer_group *g, const mt_attn_spec *a)
     return g->window == reach(a) && g->kv_heads == a->kv_heads && g->head_dim == a->head_dim;
 }
 
-/* The group of a layer, which joins it; MT_KV_GROUPS: there are too many. */
+/* Adds a layer to the group it fits, or to a new one; MT_KV_GROUPS: there are too many groups. */
 static size_t join_group(mt_model_spec *spec, const mt_attn_spec *a)
 {
     size_t g = 0;
@@ -124,7 +126,7 @@ static size_t join_group(mt_model_spec *spec, const mt_attn_spec *a)
     return g;
 }
 
-/* The first layer that sees everything; where none does, the first of attention; NULL where there is none of it. */
+/* The first attention layer that sees everything or, where none does, the first with attention; NULL: there is none. */
 static const mt_layer_spec *widest(const mt_model_spec *spec)
 {
     const mt_layer_spec *found = NULL;
@@ -135,7 +137,7 @@ static const mt_layer_spec *widest(const mt_model_spec *spec)
     return found;
 }
 
-/* A layer that reads what another has written. */
+/* Gives a layer that reads another's keys the group and slot of that one. */
 static bool share_keys(mt_model_spec *spec, mt_layer_spec *layer, size_t i, mt_error *err)
 {
     const mt_attn_spec *a = &layer[i].attn, *from = &layer[a->source].attn;
@@ -151,7 +153,7 @@ static bool share_keys(mt_model_spec *spec, mt_layer_spec *layer, size_t i, mt_e
     return true;
 }
 
-/* The group that keeps everything comes first; where no layer sees everything, the first layer's window does. */
+/* The group of the layer that sees most comes first, and keeps all positions even where that layer has a window. */
 bool mt_model_spec_group(mt_model_spec *spec, mt_layer_spec *layer, mt_error *err)
 {
     const mt_layer_spec *first = widest(spec);
@@ -225,7 +227,7 @@ static bool read_vision(mt_model_spec *spec, const mt_family *f, const mt_config
     return true;
 }
 
-/* Tokens beyond the vocabulary are nobody's. */
+/* Ids outside the vocabulary are ignored. */
 static bool read_blanks(mt_model_spec *spec, const mt_family *f, const mt_config *config, const mt_config *text,
                         mt_error *err)
 {
@@ -244,7 +246,7 @@ static bool read_blanks(mt_model_spec *spec, const mt_family *f, const mt_config
     return true;
 }
 
-/* The family of the text model; NULL: it is not known. */
+/* The family of the text model (mt_family.beneath); NULL: unknown. */
 static const mt_family *find_beneath(const mt_family *f, const mt_config *text, bool inner, mt_error *err)
 {
     if (!f->beneath[0])
@@ -268,7 +270,7 @@ static const mt_family *find_beneath(const mt_family *f, const mt_config *text, 
     return NULL;
 }
 
-/* The text model, but for how its layers share pages. */
+/* Reads the text model, except its groups. */
 static bool read_text(mt_model_spec *spec, const mt_family *f, const mt_config *config, const mt_config *text,
                       mt_layer_spec **layer, mt_arena *arena, mt_error *err)
 {
@@ -320,7 +322,7 @@ bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char
 
 /* ---- drafters ---- */
 
-/* Which layer's keys and values a drafter's layer reads: the last that keeps any and sees as much. */
+/* Finds the layer whose keys and values a drafter's layer reads: the last with the same window that has its own. */
 static bool borrow_keys(mt_model_spec *spec, mt_layer_spec *layer, size_t i, mt_error *err)
 {
     const mt_attn_spec *a = &layer[i].attn;

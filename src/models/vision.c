@@ -1,10 +1,10 @@
-/* The passes of a tower's cursor (cursor.h). A job is some pictures one after the other; its patches are rows of one
-   tensor, in the order in which the tower takes them. A layer has two passes over all rows: keys and values into pages,
-   then everything else, which reads them. Queries are made in the second pass, so that nothing but the residual stream
-   and one layer's keys and values is kept for the whole job. Where patches are squeezed in the middle of the tower, the
-   job has a quarter of its rows from there on; they lie where its first ones were.
+/* Runs a vision tower (vision.h) as a cursor's passes (cursor.h). A job is some pictures; their patches are the rows of
+   one tensor, in the tower's order. A layer has two passes over all rows: keys and values into pages, then everything
+   else, which reads them. Queries are made in the second pass, so that only the residual stream and one layer's keys
+   and values are kept for the whole job. Where patches are squeezed in the middle of the tower, the job has a quarter
+   of its rows from there on, stored where its first rows were.
 
-   Owned by the device's thread. Invariants:
+   Used by the device's thread. Invariants:
    1. a slice holds whole tokens (squares of merge * merge patches), or the square of a view's summary;
    2. each view is a sequence of its own: its pages begin at position 0, and no row sees another view. */
 #include "models/vision.h"
@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "models/vision_inside.h"
 
-#define MORE_PAGES 64 /* than patches fill, for views that leave a page half empty */
+#define MORE_PAGES 64 /* pages beyond those that all patches fill, for views that end in the middle of a page */
 
 enum { PASS_EMBED, PASS_KEYS, PASS_REST, PASS_TAP, PASS_NEAR_KEYS, PASS_NEAR, PASS_MERGE };
 
@@ -82,7 +82,7 @@ static size_t key_heads(const mt_vision_spec *s)
     return s->kv_heads ? s->kv_heads : s->heads;
 }
 
-/* What only layers need. */
+/* Makes the tensors that only layers need. */
 static void new_layer_tensors(mt_vision *v, size_t rows)
 {
     const mt_vision_spec *s = v->spec;
@@ -116,7 +116,8 @@ static void new_tensors(mt_vision *v, size_t patches, size_t rows)
     }
 }
 
-/* A quarter of a head's elements turns with the row, and as many with the column. */
+/* Makes the rotary frequencies: a quarter of a head's elements turns with the patch's row, and a quarter with its
+   column. */
 static void new_frequencies(mt_vision *v)
 {
     const size_t half = v->spec->head_dim / 2, quarter = half / 2;
@@ -135,7 +136,7 @@ static void new_frequencies(mt_vision *v)
     mt_free(axis);
 }
 
-/* Room for so many patches, and for the summaries of views that are as large as the table. */
+/* Rows for so many patches, and for the summaries of views that are as large as the table of positions. */
 static size_t rows_of(const mt_vision_spec *s, size_t patches)
 {
     const size_t cell = (size_t)s->merge * s->merge, squares = (patches + cell - 1) / cell;
@@ -192,7 +193,7 @@ void mt_vision_free(mt_vision *v)
 
 /* ---- costs ---- */
 
-/* How many of its first rows the job's rows are made of. */
+/* How many of the job's first rows became one row of the present pass. */
 static size_t shrink(const mt_vision *v)
 {
     const mt_cursor *c = &v->cursor;
@@ -225,7 +226,7 @@ static double slice_cost(const mt_cursor *c, size_t first, size_t rows)
     return cost;
 }
 
-/* ---- passes over a slice of n rows, which `slice` describes ---- */
+/* ---- passes over a slice of n rows, which v->layout describes ---- */
 
 static void add_places(mt_vision *v, size_t n)
 {
@@ -259,7 +260,7 @@ static void embed(mt_vision *v, size_t n)
         mt_op_layer_norm(v->dev, v->view, v->view, n, v->first_norm, v->first_norm_bias, s->layer_eps);
 }
 
-/* Heads of x, normed where w is given, each by itself or all together, and turned. */
+/* Norms the heads of x where w is given, by head or all together, and turns them. */
 static void turn(mt_vision *v, mt_tensor *x, size_t n, const mt_tensor *w)
 {
     const mt_vision_spec *s = v->spec;
@@ -279,7 +280,7 @@ static void cut(mt_vision *v, mt_tensor *x, size_t n, const float between[2])
         mt_op_adjust(v->dev, x, n, NULL, NULL, between[0], between[1]);
 }
 
-/* y = a product of x, each cut off as it says; what is cut off of x is lost */
+/* y = a product of x; input and result are clamped where the tower is clipped. Overwrites x with the clamped input. */
 static void product(mt_vision *v, const mt_tower_layer *l, mt_tower_product which, mt_tensor *y, mt_tensor *x, size_t n)
 {
     cut(v, x, n, l->clip[which].in);
@@ -287,7 +288,7 @@ static void product(mt_vision *v, const mt_tower_layer *l, mt_tower_product whic
     cut(v, y, n, l->clip[which].out);
 }
 
-/* Two products of the normed stream, which is made once more where the first may have cut it off. */
+/* Two products of the normed stream. Where the first clamps its input, the norm is computed again for the second. */
 static void two_products(mt_vision *v, const mt_tower_layer *l, mt_tower_product first, mt_tensor *const y[2],
                          const mt_tensor *w, const mt_tensor *bias, size_t n)
 {
@@ -301,7 +302,7 @@ static void two_products(mt_vision *v, const mt_tower_layer *l, mt_tower_product
     product(v, l, first + 1, y[1], v->h, n);
 }
 
-/* The stream grows by y, normed or scaled where the tower has it so. */
+/* x += y, which is normed or scaled first where the tower has it so. */
 static void grow(mt_vision *v, const mt_tensor *post, const mt_tensor *scale, size_t n)
 {
     if (post)

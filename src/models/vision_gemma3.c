@@ -1,16 +1,16 @@
-/* The eyes of Gemma 3: SigLIP over squares of one size, whose tokens all see each other. */
+/* Gemma 3's vision: SigLIP over square pictures of one size, whose tokens all see each other in the text model. */
 #include <math.h>
 
 #include "models/family.h"
 #include "models/vision_family.h"
 
-/* Pan and scan: how long a picture must be, and how large its pieces. Checkpoints have files that say it, too, but
-   transformers goes by its own numbers, and so do we. */
+/* Pan and scan: how long a picture must be to be shown in pieces, the least side of a piece, and most pieces.
+   Checkpoints have files with these numbers, too, but transformers ignores them, and so does this. */
 #define CROP_RATIO 1.2
 #define CROP_LEAST 256u
 #define CROPS 4u
 
-/* mm_tokens_per_image stands beside vision_config, not in it. */
+/* mm_tokens_per_image is beside vision_config, not in it. */
 static bool read_pool(mt_vision_spec *v, const mt_config *config, mt_error *err)
 {
     uint32_t tokens;
@@ -74,7 +74,7 @@ static bool read_processor(const mt_settings *s)
     return true;
 }
 
-/* Pieces along the longer side; 0: none. */
+/* Number of pieces along the longer side; 0: none. */
 static uint32_t crop_count(uint32_t lengthwise, uint32_t across)
 {
     if ((double)lengthwise / across < CROP_RATIO)
@@ -87,7 +87,7 @@ static uint32_t crop_count(uint32_t lengthwise, uint32_t across)
     return (piece < across ? piece : across) < CROP_LEAST ? 0 : count;
 }
 
-/* Pan and scan: an image that is long in one direction is also shown in pieces. */
+/* An image that is long in one direction is also shown in pieces. */
 static bool make_views(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
                        mt_error *err)
 {

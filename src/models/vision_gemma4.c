@@ -1,19 +1,19 @@
-/* The eyes of Gemma 4: pictures keep their shape and become as many tokens as a budget allows. Its towers norm and turn
-   each head; the unified model has none, and looks at raw squares of pixels. */
+/* Gemma 4's vision: pictures keep their shape and become as many tokens as a budget allows. The tower norms and turns
+   each head; the unified model has no tower layers, and projects raw squares of pixels. */
 #include <math.h>
 #include <string.h>
 
 #include "models/family.h"
 #include "models/vision_family.h"
 
-#define LAYER_EPS 1e-5f /* of layer norms; no config names it */
-#define VIDEO_FPS 24    /* of frames that come without times */
-#define MAX_FRAMES 768
+#define LAYER_EPS 1e-5f /* of layer norms; in no config */
+#define VIDEO_FPS 24    /* frames per second of a list of frames without times */
+#define MAX_FRAMES 768  /* most frames of a video */
 
-/* Tokens that a picture may become at most. */
+/* The budgets: most tokens of a picture. */
 static const uint32_t budgets[] = {70, 140, 280, 560, 1120};
 
-/* Where pictures see all of themselves, the largest of them does. */
+/* Tokens of the largest picture, where the positions of a picture see each other; else 0. */
 static uint32_t block_of(const mt_config *config, const char *usual)
 {
     const mt_config *text = mt_config_object(config, "text_config");
@@ -142,7 +142,7 @@ static void bind_unified(mt_tower_binder *t, mt_vision_weights *w)
 
 /* ---- the processor ---- */
 
-/* The side of a token in pixels. */
+/* Pixels along a token. */
 static uint32_t side_of(const mt_processor *p)
 {
     return p->patch * p->merge;
@@ -156,7 +156,7 @@ static bool known_budget(int64_t tokens)
     return false;
 }
 
-/* tower: what its class makes of values between 0 and 1 before it multiplies them. */
+/* Reads the rules for pixels. tower: the class maps values from [0, 1] to [-1, 1] before the patch embedding. */
 static bool read_rules(const mt_settings *s, const mt_config *c, int64_t usual, bool tower, mt_pixel_rules *rules)
 {
     static const double none[3] = {0, 0, 0}, all[3] = {1, 1, 1};
@@ -206,7 +206,7 @@ static bool read_processor(const mt_settings *s)
     return true;
 }
 
-/* The largest budget within what a request wants at most, but one that has as much as it wants at least. */
+/* Pixels of the largest budget within the request's max_pixels, or of the smallest that has its min_pixels. */
 static double wanted_pixels(const mt_processor *p, const mt_pixel_rules *rules, const mt_picture_wish *wish)
 {
     const uint64_t token = (uint64_t)side_of(p) * side_of(p);
@@ -224,7 +224,7 @@ static double wanted_pixels(const mt_processor *p, const mt_pixel_rules *rules, 
     return (double)(tokens * token);
 }
 
-/* As large as the budget allows, whole tokens, nearly the same shape; very long ones are one token thick. */
+/* As large as the budget allows, in whole tokens, of nearly the same shape; a very long picture is one token high. */
 static bool fit(const mt_processor *p, const mt_picture_wish *wish, uint32_t height, uint32_t width, uint32_t frames,
                 mt_pixel_size *out, mt_error *err)
 {
@@ -248,7 +248,7 @@ static bool fit(const mt_processor *p, const mt_picture_wish *wish, uint32_t hei
     return true;
 }
 
-/* Evenly from the first on, as torch counts. */
+/* Evenly spread from the first frame on, rounded as torch does. */
 static void choose(mt_frame_choice *c, double wanted, bool fixed)
 {
     const double total = (double)c->total, count = fmin(fmax(floor(wanted), 1), fmin(total, c->p->max_frames));

@@ -1,18 +1,19 @@
-/* The eyes of GLM's models. GLM-OCR has no learned positions, but norms of queries and keys. Older processors write
-   whole seconds behind each pair of a video's frames and take two frames a second; newer ones spell the time out and go
-   by how long the video is. */
+/* GLM's vision. GLM-OCR has no learned positions, but norms of queries and keys. Older processors write whole seconds
+   behind each pair of frames and take two frames a second; newer ones write the time in full, and take frames by the
+   video's length. */
 #include <math.h>
 #include <string.h>
 
 #include "models/family.h"
 #include "models/vision_family.h"
 
-#define MOST_FRAMES 640   /* of a video, whose length decides */
-#define MOST_SECONDS 2400 /* of it that are looked at */
+#define MOST_FRAMES 640   /* most frames, where the video's length decides */
+#define MOST_SECONDS 2400 /* seconds of a video that are used at most */
 
 static const double clip_mean[3] = {0.48145466, 0.4578275, 0.40821073};
 static const double clip_std[3] = {0.26862954, 0.26130258, 0.27577711};
 
+/* Defaults of a tower's sizes. */
 typedef struct tower_sizes {
     int64_t hidden, heads, out, ffn;
     bool bias;
@@ -65,7 +66,7 @@ static bool read_any(mt_vision_spec *v, const mt_model_spec *s, const mt_config 
     return true;
 }
 
-/* The MLP of its layers is as wide as the text model, and the merger's as wide as the config says of the layers'. */
+/* The MLP of its layers is as wide as the text model; the merger's MLP is as wide as the config's intermediate_size. */
 static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_config *config, mt_arena *arena,
                        mt_error *err)
 {
@@ -119,7 +120,7 @@ static bool read_rules(const mt_settings *s, const mt_config *c, int64_t most, m
            mt_settings_levels(s, c, clip_mean, clip_std, MT_RESAMPLE_BICUBIC, rules);
 }
 
-/* Whether a class that a file names is one of the newer ones; where none is named, what the family has. */
+/* Whether the class that a file names is a newer one; where it names none, `usual`. */
 static bool is_newer(const mt_config *c, const char *key, bool usual)
 {
     const char *name = c ? mt_config_string(c, key, NULL) : NULL;
@@ -146,7 +147,8 @@ static bool read_files(const mt_settings *s, bool newer)
     mt_processor *p = s->p;
     const mt_config *whole, *video = s->video;
     if (!mt_settings_file(s, "processor_config.json", &whole) ||
-        (!video && !mt_settings_file(s, "preprocessor_config.json", &video)) || /* older folders have one for both */
+        /* older folders have one file for both */
+        (!video && !mt_settings_file(s, "preprocessor_config.json", &video)) ||
         !read_rules(s, s->image, 28 * 28 * 15000, &p->image) ||
         !read_rules(s, video, INT64_C(28) * 28 * 2 * 30000, &p->video))
         return false;
@@ -175,7 +177,7 @@ static bool read_newer_processor(const mt_settings *s)
     return read_files(s, true);
 }
 
-/* An image counts as a patch's frames, all the same; what a request wishes for is said of one. */
+/* An image counts as `frames` equal frames in the checkpoint's limits, but as one in the request's. */
 static bool fit(const mt_processor *p, const mt_picture_wish *wish, uint32_t height, uint32_t width, uint32_t frames,
                 mt_pixel_size *out, mt_error *err)
 {
@@ -196,7 +198,7 @@ static void add(mt_frame_choice *c, double index)
         c->index[c->count++] = at;
 }
 
-/* So many from one to another, both included. */
+/* Chooses `count` frames evenly from `from` to `to`, both included. */
 static void spread(mt_frame_choice *c, double from, double to, double count)
 {
     c->count = 0;
@@ -204,8 +206,8 @@ static void spread(mt_frame_choice *c, double from, double to, double count)
         add(c, floor(count > 1 ? from + i * ((to - from) / (count - 1)) : from));
 }
 
-/* Six a second of a short video, two of one of up to five minutes, one of a longer one; as many as that are, even where
-   the first to come do not last to its end. */
+/* Six frames a second of a short video, two up to five minutes, one beyond; that number is kept even where the first
+   frames chosen do not reach the video's end. */
 static void choose_by_length(mt_frame_choice *c)
 {
     const double seconds = (double)c->total / c->fps, looked = fmin(seconds, MOST_SECONDS);
@@ -249,7 +251,7 @@ static void choose_by_pace(mt_frame_choice *c, double wanted)
     }
 }
 
-/* wanted 0: the class knows no pace. Frames come in pairs. */
+/* wanted 0: the class has no frame rate. Frames come in pairs. */
 static void choose(mt_frame_choice *c, double wanted, bool fixed)
 {
     c->count = 0;

@@ -1,4 +1,4 @@
-/* What the files of the tower share: its objects on the device. */
+/* The tower's device objects, shared by vision.c and vision_merge.c. */
 #ifndef MT_MODELS_VISION_INSIDE_H
 #define MT_MODELS_VISION_INSIDE_H
 
@@ -24,54 +24,54 @@ struct mt_vision {
     mt_weight *patch, *table;
     mt_tensor *pixel_norm, *pixel_norm_bias, *patch_norm, *patch_norm_bias;
     mt_tensor *first_norm, *first_norm_bias, *norm, *norm_bias;
-    mt_tensor *v_norm;  /* of values by head: ones */
-    mt_tensor *summary; /* what a view's summary begins as; NULL: there are none */
+    mt_tensor *v_norm;  /* norm of values by head, without weights: ones */
+    mt_tensor *summary; /* initial value of a view's summary row; NULL: none */
     mt_tower_layer *layers;
     mt_tower_merger merger, taps[MT_VISION_TAPS];
-    mt_tower_layer near; /* where patches are squeezed: squares see themselves, and become one row */
+    mt_tower_layer near; /* where the tower is squeezed: the layer over 2 x 2 squares */
     mt_tower_merger squeeze;
     mt_kv *kv;
-    mt_tensor *x, *view; /* all rows, and those of the slice */
-    /* a slice's values, [rows, ...] */
+    mt_tensor *x, *view; /* all rows of the job, and those of the slice */
+    /* values of a slice, [rows, ...] */
     mt_tensor *pixels, *h, *q, *k, *v, *attended, *y, *gate, *up, *rope;
     mt_patches *patches;
     mt_index *table_index;
-    mt_tensor *table_factor;                         /* [rows, taps] */
+    mt_tensor *table_factor;                         /* [rows, taps]: weights of the table's entries */
     mt_tensor *joined, *one, *middle, *opened, *out; /* [tokens, ...] */
-    mt_index *to;                                    /* [tokens]: rows of features */
-    mt_tensor *features;                             /* of the job */
+    mt_index *to;                                    /* [tokens]: rows of features that they become */
+    mt_tensor *features;                             /* where the job's features go */
     mt_tensor *inv_freq;                             /* [1, head_dim / 2] */
     mt_index *axis;
     mt_tensor *square, *square_middle, *square_out, *mean; /* [rows / MT_SQUEEZED, ...] */
     mt_index *square_to;
     size_t cell;  /* patches of a token */
-    size_t joint; /* rows of the last layer that a token is made of */
+    size_t joint; /* rows of the last layer that become a token */
     mt_vision_layout layout;
 };
 
-/* Norms rows by the tower's own kind of norm. */
+/* Norms n rows by the tower's kind of norm. */
 void mt_tower_norm_rows(mt_vision *v, mt_tensor *y, const mt_tensor *x, size_t n, const mt_tensor *w,
                         const mt_tensor *bias);
 
-/* NULL where there is no such matrix. */
+/* A weight of the device; NULL where the matrix has n == 0. */
 mt_weight *mt_tower_weight(mt_set *set, const mt_mat *mat, const float *bias);
 
-/* A norm without weights is one whose weights are 1. */
+/* The weights of a norm that has none in the checkpoint: ones. */
 mt_tensor *mt_tower_plain_norm(mt_set *set, size_t n);
 
-/* Takes a merger's weights; norm: columns of what it norms first. */
+/* Loads a merger's weights; norm: width of its first norm. */
 void mt_tower_merger_load(mt_vision *v, mt_tower_merger *m, const mt_merger_weights *w, size_t norm);
 
-/* Tensors that only tokens need, where a slice has so many rows. */
+/* Makes the tensors that hold tokens, for slices of so many rows. */
 void mt_tower_merger_tensors(mt_vision *v, size_t rows);
 
-/* Multiplications of a row of patches that becomes part of a token. */
+/* Multiplications per row for making tokens. */
 double mt_tower_merger_cost(const mt_vision *v);
 
-/* Of the slice's n rows, each MT_SQUEEZED become one of the job's first rows. */
+/* Makes one row of every MT_SQUEEZED rows of the slice; the results become the job's first rows. */
 void mt_tower_squeeze(mt_vision *v, size_t n);
 
-/* Tokens of the slice's n rows, into the job's features: those of the last layer, or of a tap. */
+/* Make tokens of the slice's n rows and write them to the job's features: of the last layer, or of a tap. */
 void mt_tower_tokens(mt_vision *v, size_t n);
 void mt_tower_tap_tokens(mt_vision *v, size_t tap, size_t n);
 

@@ -1,16 +1,16 @@
-/* The eyes of InternVL: InternViT over squares. Each has a row besides its patches, a summary of which no token is
-   made. A picture is cut into the tiles that its shape is nearest to, and seen whole besides; videos are seen frame by
-   frame. */
+/* InternVL's vision: InternViT over squares. Each square has a summary row besides its patches, of which no token is
+   made. A picture is cut into the grid of tiles nearest to its shape, and shown whole, too; of videos each frame is one
+   square. */
 #include <math.h>
 #include <string.h>
 
 #include "models/family.h"
 #include "models/vision_family.h"
 
-#define ROW_EPS 1e-6f         /* of the norms of queries and keys, whatever the others have */
-#define MERGE_EPS 1e-5f       /* of joined patches */
+#define ROW_EPS 1e-6f         /* of the norms of queries and keys, whatever the config's eps is */
+#define MERGE_EPS 1e-5f       /* of the norm of joined patches */
 #define MOST_SIDE (1 << 14)   /* pixels */
-#define MOST_PIXELS (1 << 28) /* of a request's wish that is a number of tiles */
+#define MOST_PIXELS (1 << 28) /* a request's max_pixels above this is no number of tiles */
 
 static bool read_norms(mt_vision_spec *v, const mt_config *c, mt_error *err)
 {
@@ -25,7 +25,7 @@ static bool read_norms(mt_vision_spec *v, const mt_config *c, mt_error *err)
     return true;
 }
 
-/* Patches that become a token, along a side. */
+/* Reads how many patches along a side become a token. */
 static bool read_merge(mt_vision_spec *v, const mt_config *config, mt_error *err)
 {
     double ratio;
@@ -98,7 +98,7 @@ static void bind(mt_tower_binder *t, mt_vision_weights *w)
     m->down_bias = mt_bind_vector(t->b, "projector.linear_2.bias", s->out);
 }
 
-/* Pixels of a tile or a frame, which make as many tokens as the processor writes; 0: it does not say. */
+/* Reads the side of a tile or frame in pixels, and checks that it makes `tokens` tokens; 0: not checked. */
 static bool read_square(const mt_settings *s, const mt_config *c, uint32_t tokens, mt_pixel_rules *rules)
 {
     static const double mean[3] = {0.48145466, 0.4578275, 0.40821073}, std[3] = {0.26862954, 0.26130258, 0.27577711};
@@ -132,8 +132,8 @@ static bool read_tiles(const mt_settings *s, mt_tile_rules *tiles)
                    tiles->most);
 }
 
-/* All frames, or a number or a pace of them; where the first is that of the middle of its share, or one that is
-   told. */
+/* Reads how frames are chosen: all, a number, or a rate; and which frame is the first: the middle one of its share, or
+   a given one. */
 static bool read_video(const mt_settings *s, const mt_config *c)
 {
     mt_processor *p = s->p;
@@ -159,7 +159,8 @@ static bool read_processor(const mt_settings *s)
     const mt_config *whole, *video = s->video;
     uint32_t tokens = 0;
     if (!mt_settings_file(s, "processor_config.json", &whole) ||
-        (!video && !mt_settings_file(s, "preprocessor_config.json", &video)) || /* older folders have one for both */
+        /* older folders have one file for both */
+        (!video && !mt_settings_file(s, "preprocessor_config.json", &video)) ||
         (whole && mt_config_has(whole, "image_seq_length") &&
          !mt_size_read(whole, "image_seq_length", 256, 1 << 16, &tokens, s->err)) ||
         !read_square(s, s->image, tokens, &p->image) || !read_square(s, video, tokens, &p->video) ||
@@ -183,7 +184,7 @@ static bool fit(const mt_processor *p, const mt_picture_wish *wish, uint32_t hei
     return true;
 }
 
-/* A request that wishes for few pixels has so many tiles, or the whole alone. */
+/* A request with a small max_pixels gets as many tiles as fit, or only the whole picture. */
 static bool make_views(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
                        mt_error *err)
 {
@@ -204,7 +205,7 @@ static bool make_views(const mt_processor *p, const mt_image *image, const mt_pi
     return !out->more || mt_picture_tiles(p, &p->image, image, tile, 1, 1, order, out + 1, err);
 }
 
-/* So many, each as far from the one before; numbers are kept as float, as torch does. */
+/* Evenly spaced frames; indices are computed in float, as in torch. */
 static void choose(mt_frame_choice *c, double wanted, bool fixed)
 {
     (void)fixed;

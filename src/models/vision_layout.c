@@ -1,3 +1,4 @@
+/* Where the rows of a tower's job belong (vision_layout.h). */
 #include "models/vision_layout.h"
 
 #include <math.h>
@@ -5,8 +6,9 @@
 #include "base/alloc.h"
 #include "base/compiler.h"
 
-#define NO_TOKEN UINT32_MAX /* of a view's summary: its square is the last one, and its row the first of that */
-#define TABLE_SIDE 64       /* squared, MT_TABLE_PLACES */
+/* token of the square that holds a view's summary: the view's last square, whose first row is the summary */
+#define NO_TOKEN UINT32_MAX
+#define TABLE_SIDE 64 /* its square is MT_TABLE_PLACES */
 
 void mt_vision_layout_init(mt_vision_layout *l, const mt_vision_spec *spec, size_t rows, size_t pages,
                            size_t slice_rows)
@@ -72,8 +74,8 @@ bool mt_vision_layout_fits(const mt_vision_layout *l, const mt_picture *const *p
     return count <= MT_VISION_PICTURES && rows <= l->max_rows && pages <= l->max_pages;
 }
 
-/* Squares of a view in the order of its windows, which go from left to right and from the top down, and so do the
-   squares in a window. Those at the border are smaller. */
+/* Orders the squares of a view by windows: windows go from left to right and from the top down, and so do the squares
+   in each. Windows at the border are smaller. */
 static void order_by_window(mt_vision_layout *l, const mt_picture *p, size_t square, uint32_t token)
 {
     const size_t height = p->height / l->spec->merge, width = p->width / l->spec->merge;
@@ -132,7 +134,7 @@ bool mt_vision_layout_is_summary(const mt_vision_layout *l, size_t row)
     return l->token[row / l->cell] == NO_TOKEN;
 }
 
-/* Where a patch stands in its view. */
+/* The patch's row and column in its view. */
 static void place(const mt_vision_layout *l, const mt_vision_item *item, size_t row, uint32_t *y, uint32_t *x)
 {
     const uint32_t merge = l->spec->merge, width = item->picture->width / merge;
@@ -142,7 +144,7 @@ static void place(const mt_vision_layout *l, const mt_vision_item *item, size_t 
     *x += token % width * merge;
 }
 
-/* Rows that those of a view see. */
+/* How many rows of a view are seen by its rows: not those that only fill the summary's square. */
 static size_t seen_rows(const mt_vision_layout *l, const mt_vision_item *item)
 {
     return item->view_rows - (l->spec->summary ? l->cell - 1 : 0);
@@ -174,15 +176,15 @@ void mt_vision_layout_pixels(mt_vision_layout *l, size_t first, size_t rows)
     }
 }
 
-/* Entries of a table that count along one axis: neighbours, from the first on. */
+/* Entries of a table of positions that count for a patch along one axis, and their weights. */
 typedef struct taps {
     uint32_t entry[TABLE_SIDE];
     float share[TABLE_SIDE];
     size_t count;
 } taps;
 
-/* Two neighbours in a table of `side` entries and the share of each, when `size` places are spread over it from end to
-   end. */
+/* Two neighbours in a table of `side` entries and their weights, where `size` patches are spread over it from edge to
+   edge. */
 static void between(uint32_t at, uint32_t size, uint32_t side, taps *t)
 {
     const float source = (float)at * (float)(side - 1) / (float)(size > 1 ? size - 1 : 1), whole = floorf(source);
@@ -193,7 +195,7 @@ static void between(uint32_t at, uint32_t size, uint32_t side, taps *t)
     t->count = 2;
 }
 
-/* Those that a triangle above the place's middle covers, two entries wide, or two places where these are larger. */
+/* All entries under a triangle around the patch's centre, two entries wide, or two patches where patches are larger. */
 static void around(uint32_t at, uint32_t size, uint32_t side, taps *t)
 {
     const float scale = (float)side / (float)size, wide = scale > 1 ? scale : 1, middle = scale * ((float)at + 0.5f);
@@ -209,7 +211,7 @@ static void around(uint32_t at, uint32_t size, uint32_t side, taps *t)
         t->share[i] /= sum;
 }
 
-/* A row of the table of columns and one of the table of rows. */
+/* One row of the table of columns and one of the table of rows. */
 static void factored(mt_vision_layout *l, size_t first, size_t rows)
 {
     const uint32_t step = l->spec->places_woven ? 2 : 1, second = l->spec->places_woven ? 1 : l->spec->places;
@@ -221,7 +223,7 @@ static void factored(mt_vision_layout *l, size_t first, size_t rows)
     }
 }
 
-/* The entry that a share of the side falls into, in float as torch counts them. */
+/* The entry that a share of the side falls into, computed in float as in torch. */
 static void share_of(float share, uint32_t side, taps *t)
 {
     uint32_t entry = 0;
@@ -242,7 +244,7 @@ static void shares(uint32_t at, uint32_t size, uint32_t side, taps *t)
     share_of((float)at / (float)size, side, t);
 }
 
-/* Four neighbours of the place's middle, by a cubic convolution. */
+/* Four neighbours of the patch's centre, by cubic convolution. */
 static void cubic(uint32_t at, uint32_t size, uint32_t side, taps *t)
 {
     static const float a = -0.75f;
@@ -300,7 +302,7 @@ static void add_span(mt_vision_layout *l, const mt_vision_item *item, size_t fir
                                          .pages = {l->pages + item->page + view * item->view_pages}};
 }
 
-/* What a row of a view sees, which is number `at` there. */
+/* Sets the range of rows that row number `at` of a view sees. */
 static void look(mt_vision_layout *l, const mt_vision_item *item, size_t at, size_t square, size_t layer, size_t i)
 {
     const bool window = windowed(l, layer);

@@ -1,11 +1,11 @@
-/* The eyes of LFM2-VL: SigLIP 2 over pictures in their own shape. A large one is cut into square tiles, which stand in
-   the prompt row by row with the whole picture, made small, behind them. */
+/* LFM2-VL's vision: SigLIP 2 over pictures in their own shape. A large one is cut into square tiles, which stand in the
+   prompt row by row, followed by the whole picture at a smaller size. */
 #include <math.h>
 
 #include "models/family.h"
 #include "models/vision_family.h"
 
-#define MAX_TOKENS (1 << 20) /* of a picture or a tile */
+#define MAX_TOKENS (1 << 20) /* most tokens of a picture or a tile */
 
 static bool read_sizes(mt_vision_spec *v, const mt_config *c, mt_error *err)
 {
@@ -117,7 +117,7 @@ static bool read_processor(const mt_settings *s)
     return true;
 }
 
-/* Multiples of a token's side within limits, of nearly the same shape. */
+/* Multiples of a token's side within the limits, of nearly the same shape. */
 static mt_pixel_size fit(const mt_processor *p, const mt_picture_wish *wish, double h, double w)
 {
     const double side = (double)p->patch * p->merge;

@@ -1,5 +1,5 @@
-/* From patches to tokens: what stands behind a tower's last layer, and behind those that are tapped. And before that,
-   in the middle of some towers, from four patches to one row. */
+/* Makes tokens of patches, behind a tower's last layer and behind tapped layers (mt_merge in vision.h); and squeezes
+   four patches into one row in the middle of some towers. */
 #include <math.h>
 
 #include "base/alloc.h"
@@ -37,7 +37,7 @@ void mt_tower_merger_load(mt_vision *v, mt_tower_merger *m, const mt_merger_weig
     m->down = mt_tower_weight(v->set, &w->down, w->down_bias);
 }
 
-/* Of the merger's MLP. */
+/* Width of the merger's MLP. */
 static size_t middle(const mt_vision_spec *s)
 {
     if (s->merge_kind == MT_MERGE_WOVEN)
@@ -102,7 +102,7 @@ double mt_tower_merger_cost(const mt_vision *v)
     }
 }
 
-/* What was computed of rows before is not read again, so that its place may be taken. */
+/* Earlier rows are not read again, so that the results may overwrite them. */
 void mt_tower_squeeze(mt_vision *v, size_t n)
 {
     const mt_tower_merger *m = &v->squeeze;
@@ -120,7 +120,7 @@ void mt_tower_squeeze(mt_vision *v, size_t n)
     mt_op_scatter(v->dev, v->x, v->square_to, 0, v->mean, squares);
 }
 
-/* Tokens of patches, to the job's features from column `offset` on. */
+/* Makes tokens of n rows and writes them to columns `offset` and following of the job's features. */
 static void write_tokens(mt_vision *v, size_t n, size_t offset)
 {
     const size_t tokens = n / v->joint;
@@ -139,7 +139,7 @@ static void merge(mt_vision *v, const mt_tower_merger *m, size_t n, size_t offse
     } else {
         if (!v->spec->merge_bare)
             mt_tower_norm_rows(v, v->h, v->view, n, v->norm ? v->norm : m->norm, v->norm ? v->norm_bias : m->norm_bias);
-        if (v->norm) /* the tower's own, and then the merger's */
+        if (v->norm) /* the tower's own norm, then the merger's */
             mt_op_layer_norm(v->dev, v->h, v->h, n, m->norm, m->norm_bias, v->spec->merge_eps);
         mt_op_join(v->dev, v->joined, v->spec->merge_bare ? v->view : v->h, v->joint, tokens, false);
         if (m->joined_norm)

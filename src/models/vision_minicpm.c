@@ -1,15 +1,15 @@
-/* The eyes of MiniCPM-V 4.6: SigLIP, in the middle of which squares of patches see themselves once more and become one
-   row. A picture is seen whole; of a large one slices of its own shape follow, row by row. Frames of videos are seen as
-   pictures are. */
+/* MiniCPM-V 4.6's vision: SigLIP, in the middle of which squares of patches see themselves once more and become one
+   row. A picture is shown whole; a large one is followed by slices of its own shape, row by row. Frames of videos are
+   treated like pictures. */
 #include <math.h>
 #include <string.h>
 
 #include "models/family.h"
 #include "models/vision_family.h"
 
-#define SIDES 4 /* sides of pictures are so many patches, or multiples of it */
+#define SIDES 4 /* sides of pictures are multiples of so many patches */
 
-/* Whether squares are left as they are, so that a picture has four times as many tokens. */
+/* Reads whether squares are not merged ("fine"), so that a picture has four times as many tokens. */
 static bool read_mode(const mt_config *c, const char *usual, bool *fine, mt_error *err)
 {
     const char *mode = c ? mt_config_string(c, "downsample_mode", usual) : usual;
@@ -27,7 +27,7 @@ static bool is_two(const mt_config *c, const char *key, mt_error *err)
     return true;
 }
 
-/* Which layer squares become one row after: the outer config has it, whatever the tower's says. */
+/* Reads the layer after which squares become one row: from the outer config, whatever the tower's says. */
 static bool read_squeeze(mt_vision_spec *v, const mt_config *config, mt_error *err)
 {
     int64_t layer, times;
@@ -70,7 +70,7 @@ static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_confi
     return true;
 }
 
-/* A norm of patches side by side and an MLP over them. */
+/* Binds a norm of patches side by side and an MLP over them. */
 static void bind_mlp(mt_tower_binder *t, size_t middle, size_t out, mt_merger_weights *m)
 {
     const size_t wide = (size_t)MT_SQUEEZED * t->spec->hidden;
@@ -83,7 +83,7 @@ static void bind_squeeze(mt_tower_binder *t, mt_vision_weights *w)
 {
     const size_t n = t->spec->hidden;
     mt_vision_layer_weights *l = &w->near;
-    /* MLX's files have it beside the tower */
+    /* in files of MLX it is beside the tower */
     t->prefix = mt_bind_has(t->b, "/vit_merger.linear_1") ? "/vit_merger." : "vision.vit_merger.";
     l->norm1 = mt_tower_norm(t, "layer_norm1", n, &l->norm1_bias);
     mt_tower_matrix(t, "self_attn.q_proj", n, n, &l->q, &l->q_bias);
@@ -104,7 +104,7 @@ static void bind(mt_tower_binder *t, mt_vision_weights *w)
     t->prefix = "";
 }
 
-/* How images, or frames, are resized and cut; c: settings, or NULL. */
+/* Reads how images, or frames, are resized and cut; c: settings, or NULL. */
 static bool read_slices(const mt_settings *s, const mt_config *c, mt_pixel_rules *rules, mt_tile_rules *tiles)
 {
     static const double half[3] = {0.5, 0.5, 0.5};
@@ -142,12 +142,13 @@ static bool read_processor(const mt_settings *s)
 {
     mt_processor *p = s->p;
     const mt_config *video = s->video;
-    if ((!video && !mt_settings_file(s, "preprocessor_config.json", &video)) || /* older folders have one for both */
+    /* older folders have one file for both */
+    if ((!video && !mt_settings_file(s, "preprocessor_config.json", &video)) ||
         !mt_settings_same(s, s->image, "patch_size", p->patch) || !mt_settings_same(s, video, "patch_size", p->patch) ||
         !read_slices(s, s->image, &p->image, &p->tiles) || !read_slices(s, video, &p->video, &p->video_tiles) ||
         !read_video(s, video))
         return false;
-    /* a slice of nearly square shape has one token more along its sides at most */
+    /* a slice of nearly square shape is at most one token longer along a side */
     const size_t along = ((size_t)(p->tiles.side - 1) / p->patch / SIDES + 2) * SIDES;
     p->patches = p->tiles.most * along * along;
     p->numbered = !s->image || mt_config_bool(s->image, "use_image_id", true);
@@ -162,13 +163,13 @@ static bool read_processor(const mt_settings *s)
     return true;
 }
 
-/* The multiple of a step that is nearest, of two the even one, and one at least. */
+/* The nearest multiple of step, at least one; halfway, the even one. */
 static double whole(double length, double step)
 {
     return fmax(rint(length / step) * step, step);
 }
 
-/* As many pixels as a slice has, in the picture's shape; smaller ones stay as they are unless they may grow. */
+/* As many pixels as a slice has, in the picture's shape; smaller pictures stay as they are unless they may grow. */
 static mt_pixel_size fit(const mt_processor *p, double side, double h, double w, bool grow)
 {
     const double step = (double)p->patch * SIDES;
@@ -180,8 +181,8 @@ static mt_pixel_size fit(const mt_processor *p, double side, double h, double w,
     return (mt_pixel_size){.height = (uint32_t)whole(h, step), .width = (uint32_t)whole(w, step)};
 }
 
-/* Of grids of as many slices as the picture has pixels for, one more and one less, that of the nearest shape. False:
-   it is not cut. */
+/* Of grids with as many slices as the picture has pixels for, one more, or one fewer, the one of the nearest shape.
+   False: the picture is not cut. */
 static bool choose_grid(const mt_tile_rules *t, double h, double w, uint32_t *across, uint32_t *down)
 {
     const double side = t->side, slices = fmin(ceil(w * h / (side * side)), t->most), shape = log(w / h);
@@ -229,8 +230,8 @@ static bool make_frame(const mt_processor *p, const mt_image *image, const mt_pi
     return make_views_by(p, &p->video, p->video_tiles, image, order, out, err);
 }
 
-/* So many a second from the first on; of a video that has too many of them, as many as there may be, of tenths of
-   seconds. A number that is asked for is spread from the first to the last. */
+/* Frames at a rate, from the first on; of a video with too many, as many as allowed, at tenths of seconds. A number
+   that is asked for is spread from the first frame to the last. */
 static void choose(mt_frame_choice *c, double wanted, bool fixed)
 {
     const double seconds = (double)c->total / c->fps, most = c->p->max_frames, last = (double)(c->total - 1);

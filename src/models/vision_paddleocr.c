@@ -1,4 +1,4 @@
-/* The eyes of PaddleOCR-VL: SigLIP over pictures in their own shape, with rotary positions besides the learned ones. */
+/* PaddleOCR-VL's vision: SigLIP over pictures in their own shape, with rotary positions besides the learned ones. */
 #include <math.h>
 
 #include "models/family.h"
@@ -54,7 +54,7 @@ static bool read_processor(const mt_settings *s)
     return true;
 }
 
-/* What is less high or wide than a token is made as large as one first, and keeps its shape. */
+/* A picture that is smaller than a token in one direction is enlarged to a token first, and keeps its shape. */
 static bool fit(const mt_processor *p, const mt_picture_wish *wish, uint32_t height, uint32_t width, uint32_t frames,
                 mt_pixel_size *out, mt_error *err)
 {

@@ -1,12 +1,12 @@
-/* Pixtral's eyes, which Mistral 3 has: pictures keep their shape, and in the prompt each row of tokens ends with one of
-   its own. */
+/* Pixtral's vision, which Mistral 3 has: pictures keep their shape, and each row of tokens ends with a token of its
+   own. */
 #include <math.h>
 #include <string.h>
 
 #include "models/family.h"
 #include "models/vision_family.h"
 
-#define NORM_EPS 1e-5f /* of the tower; no config names it */
+#define NORM_EPS 1e-5f /* of the tower's norms; in no config */
 
 static const double clip_mean[3] = {0.48145466, 0.4578275, 0.40821073};
 static const double clip_std[3] = {0.26862954, 0.26130258, 0.27577711};
@@ -44,7 +44,7 @@ static bool read_theta(mt_vision_spec *v, const mt_config *c, mt_error *err)
     return mt_config_float(p && mt_config_has(p, "rope_theta") ? p : c, "rope_theta", 10000, 1, 1e12, &v->theta, err);
 }
 
-/* What stands beside vision_config: how its patches become tokens. */
+/* Reads what is beside vision_config: how patches become tokens. */
 static bool read_merger(mt_vision_spec *v, const mt_config *config, mt_error *err)
 {
     int64_t layer;
@@ -94,7 +94,7 @@ static void bind(mt_tower_binder *t, mt_vision_weights *w)
     }
 }
 
-/* The longest side of a picture, or the longest of each. */
+/* Reads the longest side of a picture, or the longest of each side. */
 static bool read_size(const mt_settings *s, mt_pixel_rules *rules)
 {
     const mt_config *size = s->image ? mt_config_object(s->image, "size") : NULL;
@@ -106,14 +106,15 @@ static bool read_size(const mt_settings *s, mt_pixel_rules *rules)
         return mt_size_read(size, "height", 0, 1 << 16, &rules->height, s->err) &&
                mt_size_read(size, "width", 0, 1 << 16, &rules->width, s->err);
     } else if (s->image && !size &&
-               !mt_size_read(s->image, "size", longest, 1 << 16, &longest, s->err)) { /* a number is one, too */
+               /* a plain number is possible, too */
+               !mt_size_read(s->image, "size", longest, 1 << 16, &longest, s->err)) {
         return false;
     }
     rules->height = rules->width = longest;
     return true;
 }
 
-/* Patches along a side of so many pixels; one token's is filled up. */
+/* Patches along a side of so many pixels; the last token is padded. */
 static uint32_t patches_along(const mt_processor *p, uint32_t pixels)
 {
     return ((pixels - 1) / (p->patch * p->merge) + 1) * p->merge;
@@ -141,7 +142,7 @@ static bool read_processor(const mt_settings *s)
     return true;
 }
 
-/* Pictures are made smaller until they fit, never larger; then their last tokens are filled up, unless a request has a
+/* Pictures are made smaller until they fit, never larger; then their last tokens are padded, unless the request has a
    limit of its own. */
 static bool fit(const mt_processor *p, const mt_picture_wish *wish, uint32_t height, uint32_t width, uint32_t frames,
                 mt_pixel_size *out, mt_error *err)

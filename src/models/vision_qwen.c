@@ -1,4 +1,4 @@
-/* What the eyes of Qwen's families share. */
+/* What the vision of all Qwen families shares (qwen.h). */
 #include "models/family.h"
 #include "models/qwen.h"
 
@@ -81,7 +81,7 @@ static bool read_sampling(const mt_settings *s, const mt_config *c, bool sample)
 bool mt_qwen_processor_read(const mt_settings *s, int64_t side, bool newer)
 {
     mt_processor *p = s->p;
-    /* Qwen3's images go through Qwen2's class, whose levels a file has to name to have others. */
+    /* Qwen3's images use Qwen2's class, whose levels count unless a file has others. */
     if (!read_rules(s, s->image, 56 * 56, 28 * 28 * 1280, false, newer && !s->image, &p->image) ||
         !read_rules(s, s->video, 128 * side * side, 768 * side * side, newer, newer, &p->video) ||
         !read_sampling(s, s->video, newer))

@@ -1,4 +1,4 @@
-/* The eyes of Qwen2-VL and Qwen2.5-VL. */
+/* The vision of Qwen2-VL and Qwen2.5-VL. */
 #include <math.h>
 
 #include "models/family.h"
@@ -62,7 +62,7 @@ static bool read_processor(const mt_settings *s)
            mt_qwen_processor_read(&own, 28, false);
 }
 
-/* The first of each stretch of equal length; as many as fill whole patches. */
+/* The first frame of each stretch of equal length; the number of frames fills whole patches. */
 static void choose(mt_frame_choice *c, double wanted, bool fixed)
 {
     const double frames = c->p->frames, total = (double)c->total;

@@ -1,4 +1,4 @@
-/* The eyes of Qwen3-VL, and of Qwen3.5, which has no DeepStack and a vocabulary of its own. */
+/* The vision of Qwen3-VL, and of Qwen3.5, which has no DeepStack and another vocabulary. */
 #include <math.h>
 #include <stdio.h>
 
@@ -72,8 +72,8 @@ static bool read_processor(const mt_settings *s)
     return mt_qwen_processor_read(s, 32, true);
 }
 
-/* Evenly from the first to the last. A number that is asked for may be smaller than the least that a pace gives, and
-   larger than the video: then frames are seen more than once. */
+/* Evenly from the first frame to the last. A number that is asked for may be below the least that a rate gives, and
+   above the video's frames: then some frames are used more than once. */
 static void choose(mt_frame_choice *c, double wanted, bool fixed)
 {
     const double total = (double)c->total;
@@ -85,7 +85,7 @@ static void choose(mt_frame_choice *c, double wanted, bool fixed)
         c->index[i] = i + 1 == c->count && i > 0 ? c->total - 1 : (int64_t)rint(i * step);
 }
 
-/* A view of a video stands behind its time. */
+/* Each view of a video follows its time. */
 static bool text(const mt_processor *p, const mt_picture *picture, size_t number, mt_buf *out)
 {
     bool ok = picture->video || mt_buf_printf(out, "%s", p->image_pad);

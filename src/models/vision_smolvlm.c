@@ -1,11 +1,11 @@
-/* The eyes of SmolVLM: SigLIP over squares. A picture is made so long that its tiles are as large as it is wanted to be
-   seen, cut into them, and seen whole besides. Frames of videos are seen whole, and told of in words. */
+/* SmolVLM's vision: SigLIP over squares. A picture is enlarged to whole tiles, cut into them, and shown whole, too.
+   Frames of videos are shown whole, and described in words. */
 #include <math.h>
 
 #include "models/family.h"
 #include "models/vision_family.h"
 
-#define MOST_PIXELS 4096 /* of a side, whatever files say */
+#define MOST_PIXELS 4096 /* most pixels of a side, whatever the files say */
 
 static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_config *config, mt_arena *arena,
                        mt_error *err)
@@ -37,7 +37,7 @@ static bool read_edge(const mt_settings *s, const mt_config *c, const char *key,
 
 static const double half[3] = {0.5, 0.5, 0.5};
 
-/* How many frames are looked at, and at what pace: where files say neither, at all of them. */
+/* Reads how many frames are used, and at what rate; where the files say neither, all are used. */
 static bool read_pace(const mt_settings *s, const mt_config *c)
 {
     mt_processor *p = s->p;
@@ -55,13 +55,13 @@ static bool read_pace(const mt_settings *s, const mt_config *c)
     return true;
 }
 
-/* Frames are resized by torchvision, which takes bicubic for Lanczos. */
+/* Frames are resized by torchvision, which uses bicubic where Lanczos is asked for. */
 static bool read_video(const mt_settings *s)
 {
     mt_processor *p = s->p;
     const mt_config *c = s->video;
     uint32_t side;
-    if (!c && !mt_settings_file(s, "preprocessor_config.json", &c)) /* published folders have one for both */
+    if (!c && !mt_settings_file(s, "preprocessor_config.json", &c)) /* published folders have one file for both */
         return false;
     const mt_config *sampling = c ? mt_config_object(c, "video_sampling") : NULL;
     const bool own = sampling && !mt_config_object(c, "size");
@@ -97,7 +97,7 @@ static bool read_processor(const mt_settings *s)
     return read_video(s);
 }
 
-/* The longer side as long as it is wanted, the other of an even number of pixels. */
+/* The longer side becomes `longest`, the other an even number of pixels. */
 static mt_pixel_size lengthen(double height, double width, double longest)
 {
     const double ratio = width / height;
@@ -119,7 +119,7 @@ static mt_pixel_size lengthen(double height, double width, double longest)
     return (mt_pixel_size){.height = (uint32_t)h, .width = (uint32_t)w};
 }
 
-/* Whole tiles: the longer side is filled up, and the other one with what its shape makes of it. */
+/* Whole tiles: the longer side is rounded up, the other follows from the picture's shape. */
 static void choose_grid(mt_pixel_size size, double side, uint32_t *across, uint32_t *down)
 {
     const double ratio = (double)size.width / size.height;
@@ -161,7 +161,7 @@ static bool cut(const mt_processor *p, const mt_image *image, const mt_picture_o
     return ok;
 }
 
-/* A request that wishes for few pixels sees the whole alone. */
+/* A request with a small max_pixels gets only the whole picture. */
 static bool make_views(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
                        mt_error *err)
 {
@@ -191,8 +191,8 @@ static bool fit(const mt_processor *p, const mt_picture_wish *wish, uint32_t hei
     return true;
 }
 
-/* At a pace, up to a number: evenly from the first to the last. Of a long video the first and the last second do not
-   count; how long is what transformers reckons, a number of frames times frames a second. */
+/* Frames at a rate, up to a number, evenly from the first to the last. Of a long video the first and last second are
+   skipped; its length is computed as transformers does, as frames times frames per second. */
 static void choose(mt_frame_choice *c, double wanted, bool fixed)
 {
     const mt_processor *p = c->p;
@@ -235,7 +235,7 @@ static bool say_below_thousand(mt_buf *out, uint32_t n)
            (rest == 0 || say_below_hundred(out, rest));
 }
 
-/* A number in words. There are fewer frames than a million. */
+/* A number in words; there are fewer than a million frames. */
 static bool say(mt_buf *out, uint32_t n)
 {
     const uint32_t rest = n % 1000;
@@ -277,7 +277,7 @@ static bool text(const mt_processor *p, const mt_picture *picture, size_t number
                                p->closing);
 }
 
-/* Templates of published folders know no videos: transformers has one of its own for conversations with some. */
+/* Published templates do not know videos: transformers has one of its own for conversations with videos. */
 #define VIDEO_TEMPLATE                                                                                         \
     "{{ '<|im_start|>' }}{% for message in messages %}{% set parts = message.content %}"                       \
     "{{ message.role | capitalize + ':' }}"                                                                    \

@@ -1,11 +1,11 @@
-/* Finds a tower's tensors by the names its family gives them, and what else towers have in common. */
+/* Finds a tower's tensors by its family's names, and reads what several towers have in common (vision_family.h). */
 #include <stdio.h>
 #include <string.h>
 
 #include "models/family.h"
 #include "models/vision_family.h"
 
-/* A number, or the same one for both sides. */
+/* Reads a number, or a pair of two equal ones. */
 static bool read_side(const mt_config *c, const char *key, int64_t fallback, int64_t max, uint32_t *out, mt_error *err)
 {
     if (mt_config_array(c, key) != 2)
@@ -89,7 +89,7 @@ void mt_tower_matrix(mt_tower_binder *t, const char *name, size_t n, size_t k, m
         *bias = mt_bind_vector(t->b, path(t, name, ".bias"), n);
 }
 
-/* Queries, keys and values in one matrix, one after the other. */
+/* Binds queries, keys and values that are in one matrix, one above the other. */
 static void bind_fused(mt_tower_binder *t, const mt_tower_names *names, mt_vision_layer_weights *w)
 {
     const size_t n = t->spec->hidden;
@@ -98,7 +98,7 @@ static void bind_fused(mt_tower_binder *t, const mt_tower_names *names, mt_visio
     mt_mat all;
     if (!mt_bind_matrix(t->b, path(t, names->qkv, ""), 3 * n, n, &all) || (biased && !all_bias))
         return;
-    if (all.format == MT_FORMAT_FP8 && n % all.group) { /* blocks of scales would be cut */
+    if (all.format == MT_FORMAT_FP8 && n % all.group) { /* a block of scales would be cut */
         mt_bind_matrix(t->b, path(t, names->q, ""), n, n, &w->q);
         return;
     }
@@ -110,9 +110,9 @@ static void bind_fused(mt_tower_binder *t, const mt_tower_names *names, mt_visio
     w->v_bias = biased ? all_bias + 2 * n : NULL;
 }
 
-/* Where halves of a head turn by themselves, its quarters change places, so that what turns together is half a head
-   apart: first the one that turns with the row. Queries and keys are products of each other alone, so that nobody sees
-   it. */
+/* Where the two halves of a head turn separately (mt_vision_spec.halves), the quarters of a head are reordered so that
+   elements that turn together are half a head apart, those of the row first. Queries and keys are only multiplied with
+   each other, so the result does not change. */
 static uint32_t turned(uint32_t i, uint32_t head_dim)
 {
     static const uint32_t from[] = {2, 0, 3, 1};
@@ -130,7 +130,7 @@ static const float *turned_norm(mt_tower_binder *t, const char *name, mt_arena *
     return t->spec->halves ? out : w;
 }
 
-/* A projection of heads that are turned. */
+/* Binds a projection whose heads are reordered like that. */
 static void turned_matrix(mt_tower_binder *t, const char *name, uint32_t n, mt_mat *out, const float **bias,
                           mt_arena *arena)
 {

@@ -1,4 +1,4 @@
-/* From a spec to the tensors of a checkpoint: every name a decoder has, in canonical form. */
+/* Finds all tensors of a spec in a checkpoint (mt_model_bind), by canonical names (weights/bind.h). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@ typedef struct layer_binder {
     const mt_model_spec *spec;
     const mt_layer_spec *layer;
     char prefix[32];    /* "layers.3." */
-    bool channels_last; /* convolutions lie as MLX has them */
+    bool channels_last; /* convolutions are stored as MLX does */
     char path[MT_LIMIT_TENSOR_NAME];
 } layer_binder;
 
@@ -25,7 +25,7 @@ static const mt_tensor_names usual = {.norm = "norm",
                                       .up = "mlp.up_proj",
                                       .down = "mlp.down_proj"};
 
-/* The names of a layer's tensors. Where there are norms behind attention and the MLP, and no names of the family's own,
+/* Names of a layer's tensors. Where there are norms behind attention and MLP and the family has no names of its own,
    they are Gemma's. */
 static mt_tensor_names names_of(const mt_model_spec *spec, const mt_layer_spec *layer)
 {
@@ -106,7 +106,7 @@ static void plain(layer_binder *lb, const char *name, size_t n, size_t k, mt_mat
     mt_bind_matrix(lb->b, layer_path(lb, name), n, k, out);
 }
 
-/* Qwen3-Next stores its projections together, Qwen3.5 one by one. */
+/* Qwen3-Next stores its projections together, Qwen3.5 separately. */
 static void bind_projections(layer_binder *lb, mt_layer_weights *w)
 {
     const mt_state_shape *st = &lb->spec->state;
@@ -123,7 +123,7 @@ static void bind_projections(layer_binder *lb, mt_layer_weights *w)
     plain(lb, "linear_attn.in_proj_a", st->value_heads, hidden, &w->mix_a);
 }
 
-/* A convolution between two projections, of which the first makes its input and what its result is weighed by. */
+/* A short convolution: the input projection makes what goes through the convolution and its gates. */
 static void bind_short(layer_binder *lb, mt_layer_weights *w)
 {
     const size_t hidden = lb->spec->hidden;
@@ -169,7 +169,7 @@ static void bind_gate_up(layer_binder *lb, const mt_tensor_names *names, mt_laye
     mt_mat both;
     if (!mt_bind_matrix(lb->b, layer_path(lb, names->gate_up), 2 * ffn, hidden, &both))
         return;
-    if (both.format == MT_FORMAT_FP8 && ffn % both.group) { /* blocks of scales would be cut */
+    if (both.format == MT_FORMAT_FP8 && ffn % both.group) { /* a block of scales would be cut */
         plain(lb, names->gate, ffn, hidden, &w->gate);
         return;
     }
@@ -177,7 +177,7 @@ static void bind_gate_up(layer_binder *lb, const mt_tensor_names *names, mt_laye
     w->up = mt_mat_rows(&both, ffn, ffn);
 }
 
-/* Some converters give the MLP's matrices the names that most have, within the family's own module. */
+/* Some converters use the common names for the MLP's matrices, within the family's own module. */
 static mt_tensor_names dense_names(layer_binder *lb)
 {
     static const char renamed[] = "feed_forward.gate_proj";
@@ -204,7 +204,7 @@ static void bind_dense(layer_binder *lb, mt_layer_weights *w)
     matrix(lb, names.down, hidden, mlp->ffn, &w->down, mlp->bias, &w->down_bias);
 }
 
-/* The norm of a router has no weights of its own but a scale, which goes with hidden^-0.5. */
+/* The weights of a router's norm: the checkpoint's scale times hidden^-0.5. */
 static const float *router_norm(layer_binder *lb, mt_arena *arena)
 {
     const size_t hidden = lb->spec->hidden;
@@ -230,7 +230,7 @@ static const float *expert_bias(layer_binder *lb, const char *at, const char *na
     return mt_bind_vectors(lb->b, lb->path, lb->layer->moe.experts, n);
 }
 
-/* Those of gate and up, which lie in the files as the rows of one matrix do. */
+/* Divides the biases of gate and up, which are stored like the rows of one matrix. */
 static bool split_biases(const mt_moe_spec *moe, const float *both, mt_layer_weights *w, mt_arena *arena, mt_error *err)
 {
     const size_t n = moe->ffn, step = moe->woven ? 2 : 1, up = moe->woven ? 1 : n;
@@ -285,11 +285,11 @@ static bool bind_sparse(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, 
     const mt_moe_spec *moe = &lb->layer->moe;
     const size_t experts = moe->experts, hidden = lb->spec->hidden;
     const char *mlp = names_of(lb->spec, lb->layer).mlp;
-    char at[sizeof(lb->prefix) + 32]; /* beside a dense MLP, the experts do not lie within it */
+    char at[sizeof(lb->prefix) + 32]; /* beside a dense MLP, the experts are not within the MLP's module */
     snprintf(at, sizeof(at), "%s%s", lb->prefix, lb->layer->beside ? "" : mlp ? mlp : "mlp");
     if (lb->layer->beside)
         at[strlen(at) - 1] = '\0';
-    /* The router first: where it has another size, no memory is taken for as many experts as the config says. */
+    /* The router comes first: where its size differs from the config, no memory is taken for the config's experts. */
     if (!mt_bind_matrix(lb->b, layer_path(lb, router_name(lb)), experts, hidden, &w->router))
         return true;
     mt_mat *mats = mt_arena_alloc(arena, 3 * experts * sizeof(*mats));
@@ -329,8 +329,8 @@ static bool bind_layer(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, m
     return bind_sparse(lb, w, arena, err);
 }
 
-/* A head in the files is used, whatever the config says: some savers store a tied one all the same, and one that
-   differs from the embedding is what transformers takes. */
+/* An output head in the files is used, whatever the config says: some tools store a tied one as well, and where it
+   differs from the embedding, transformers uses it. */
 static void bind_ends(mt_binder *b, mt_model_spec *spec, mt_model_weights *w)
 {
     mt_bind_matrix(b, "embed_tokens", spec->vocab, spec->hidden, &w->embed);
@@ -348,7 +348,7 @@ static void bind_ends(mt_binder *b, mt_model_spec *spec, mt_model_weights *w)
         mt_bind_matrix(b, "lm_head", spec->vocab, spec->hidden, &w->head);
 }
 
-/* The experts of a layer are multiplied together, so each of their matrices must be packed alike. */
+/* The experts of a layer are multiplied together, so their matrices must have the same format. */
 static bool same_packing(const mt_mat *a, const mt_mat *b)
 {
     return a->format == b->format && a->group == b->group;
@@ -366,7 +366,7 @@ static bool check_experts(const mt_layer_weights *w, size_t experts, size_t laye
     return true;
 }
 
-/* The layer of a head that guesses ahead counts as one more. */
+/* A drafting head's layer is checked as one more. */
 static bool check_layers(const mt_model_spec *spec, const mt_model_weights *w, mt_error *err)
 {
     for (size_t l = 0; l < spec->layers; l++)
@@ -402,7 +402,7 @@ mt_layer_spec mt_model_guess_layer(const mt_model_spec *spec)
     return layer;
 }
 
-/* Nothing in a config tells reliably whether there is one: the tensors do. */
+/* Configs do not tell reliably whether there is a drafting head: its tensors do. */
 static bool bind_guess(layer_binder *lb, mt_model_spec *spec, mt_model_weights *w, mt_arena *arena, mt_error *err)
 {
     mt_guess_weights *g = &w->guess;
@@ -423,7 +423,7 @@ static bool bind_guess(layer_binder *lb, mt_model_spec *spec, mt_model_weights *
     return bind_layer(lb, g->layer, arena, err);
 }
 
-/* What it reports is not what was missed before. */
+/* Reports missing tensors, unless another error came before. */
 static bool finish(mt_binder *b, bool ok, mt_bind_cost *cost, mt_error *err)
 {
     mt_error missing = {0};
@@ -478,7 +478,7 @@ bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_chec
     }
     ok = ok && bind_guess(&lb, spec, weights, arena, err);
     ok = ok && bind_vision(lb.b, spec, weights, arena, err);
-    /* Converters to MLX turn the convolution and add the 1 to the norms, both or neither. */
+    /* Converters to MLX transpose the convolution and add 1 to the norms' weights, always both. */
     if (lb.channels_last)
         spec->norm_offset = 0;
     return finish(lb.b, ok, &weights->cost, err) && check_layers(spec, weights, err);
