@@ -1,3 +1,4 @@
+/* Public and private internet addresses (address.h). */
 #include "media/address.h"
 
 #include <string.h>
@@ -8,34 +9,35 @@
 #include "media/bytes.h"
 
 typedef struct block {
-    uint8_t bytes[4]; /* the address begins with the first bits of these */
+    uint8_t bytes[4]; /* the first `bits` bits of these are the block's prefix */
     unsigned bits;
 } block;
 
+/* IPv4 blocks that are not on the public internet. */
 static const block v4_closed[] = {
     {{0, 0, 0, 0}, 8},       /* this network */
     {{10, 0, 0, 0}, 8},      /* private */
-    {{100, 64, 0, 0}, 10},   /* a provider's translation (CGNAT), and metadata of some clouds */
+    {{100, 64, 0, 0}, 10},   /* provider's NAT (CGNAT), and metadata services of some clouds */
     {{127, 0, 0, 0}, 8},     /* loopback */
-    {{169, 254, 0, 0}, 16},  /* link-local, and metadata of most clouds */
+    {{169, 254, 0, 0}, 16},  /* link-local, and metadata services of most clouds */
     {{172, 16, 0, 0}, 12},   /* private */
-    {{192, 0, 0, 0}, 24},    /* assigned to protocols, and metadata of some clouds */
+    {{192, 0, 0, 0}, 24},    /* protocol assignments, and metadata services of some clouds */
     {{192, 0, 2, 0}, 24},    /* documentation */
     {{192, 88, 99, 0}, 24},  /* 6to4 relays */
     {{192, 168, 0, 0}, 16},  /* private */
-    {{198, 18, 0, 0}, 15},   /* measurements */
+    {{198, 18, 0, 0}, 15},   /* benchmarks */
     {{198, 51, 100, 0}, 24}, /* documentation */
     {{203, 0, 113, 0}, 24},  /* documentation */
     {{224, 0, 0, 0}, 4},     /* multicast */
     {{240, 0, 0, 0}, 4},     /* reserved, broadcast */
 };
 
-/* Of 2000::/3, the only part of IPv6 that is assigned for everyone; loopback, link-local, unique local, multicast,
-   IPv4-mapped and NAT64 addresses all lie outside. */
+/* Blocks within 2000::/3 that are not public. All of the public internet's IPv6 is in 2000::/3: loopback, link-local,
+   unique local, multicast, IPv4-mapped and NAT64 addresses are outside. */
 static const block v6_closed[] = {
-    {{0x20, 0x01, 0x00, 0x00}, 23}, /* assigned to protocols: Teredo, ORCHID */
+    {{0x20, 0x01, 0x00, 0x00}, 23}, /* protocol assignments: Teredo, ORCHID */
     {{0x20, 0x01, 0x0d, 0xb8}, 32}, /* documentation */
-    {{0x20, 0x02, 0x00, 0x00}, 16}, /* 6to4: an IPv4 address is inside */
+    {{0x20, 0x02, 0x00, 0x00}, 16}, /* 6to4: contains an IPv4 address */
     {{0x3f, 0xff, 0x00, 0x00}, 20}, /* documentation */
 };
 
@@ -54,7 +56,7 @@ bool mt_address_is_public(const struct sockaddr *address)
     if (address->sa_family == AF_INET) {
         struct sockaddr_in v4;
 
-        memcpy(&v4, address, sizeof(v4)); /* what it points at need not be aligned */
+        memcpy(&v4, address, sizeof(v4)); /* copied, as the pointer need not be aligned */
         memcpy(bytes, &v4.sin_addr, 4);
         return !is_in(bytes, v4_closed, MT_COUNT(v4_closed));
     }

@@ -1,4 +1,4 @@
-/* Which addresses are on the internet and which are somebody's own. */
+/* Tells public internet addresses from private ones, so that URLs in requests cannot reach internal services. */
 #ifndef MT_MEDIA_ADDRESS_H
 #define MT_MEDIA_ADDRESS_H
 
@@ -6,8 +6,8 @@
 
 #include <sys/socket.h>
 
-/* Whether a packet to the address leaves for the public internet: not this machine, its networks, a provider's
-   translation, a cloud's metadata service, a multicast group, or an IPv6 form that hides an IPv4 address. */
+/* Whether the address is on the public internet: not this machine, a private network, a provider's NAT, a cloud's
+   metadata service, a multicast group, nor an IPv6 form that contains an IPv4 address. */
 bool mt_address_is_public(const struct sockaddr *address);
 
 #endif

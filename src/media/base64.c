@@ -1,9 +1,10 @@
+/* Decodes base64 text (source.h). */
 
 #include "media/source.h"
 
 enum { BLANK = 64, PAD = 65, WRONG = 66 };
 
-/* What a character stands for: 6 bits, or one of the above. */
+/* A character's 6 bits, or one of the values above. */
 static unsigned value_of(unsigned char c)
 {
     if (c >= 'A' && c <= 'Z')
@@ -25,10 +26,10 @@ static unsigned value_of(unsigned char c)
 }
 
 typedef struct state {
-    uint8_t part[3072]; /* decoded, not yet appended */
+    uint8_t part[3072]; /* decoded bytes that are not yet appended */
     size_t len;
-    uint32_t bits;             /* of the last letters, */
-    unsigned letters, padding; /* how many of four */
+    uint32_t bits;             /* bits of the letters of the present group of four */
+    unsigned letters, padding; /* letters and padding of the group so far */
 } state;
 
 static bool flush(mt_buf *out, state *s, mt_error *err)
@@ -40,7 +41,7 @@ static bool flush(mt_buf *out, state *s, mt_error *err)
     return true;
 }
 
-/* What is left of a group of four: two letters are a byte, three are two. */
+/* Decodes an incomplete last group: two letters are one byte, three are two. */
 static bool finish(mt_buf *out, state *s, mt_error *err)
 {
     if (s->letters == 1 || (s->padding && s->letters + s->padding != 4))

@@ -1,4 +1,4 @@
-/* Numbers in files, read byte by byte. The caller knows that the bytes are there. */
+/* Reads little- and big-endian numbers from bytes of a file. The caller has checked that the bytes exist. */
 #ifndef MT_MEDIA_BYTES_H
 #define MT_MEDIA_BYTES_H
 

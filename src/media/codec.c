@@ -1,4 +1,4 @@
-/* What decoders share: an empty picture, and the sentences about what they cannot read. */
+/* What the decoders share (codec.h): new pictures, colour tables, and messages about broken files. */
 #include "media/codec.h"
 
 #include <assert.h>
@@ -38,7 +38,7 @@ void mt_image_new(mt_image *image, uint32_t width, uint32_t height)
 
     assert(width > 0 && height > 0);
     if (MT_MUL_OVERFLOWS((size_t)width * 3, (size_t)height, &size))
-        size = SIZE_MAX; /* which mt_alloc refuses */
+        size = SIZE_MAX; /* mt_alloc refuses it */
     *image = (mt_image){.pixels = mt_alloc(size), .width = width, .height = height};
 }
 

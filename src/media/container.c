@@ -1,3 +1,4 @@
+/* Checks video files before FFmpeg reads them (container.h). */
 #include "media/container.h"
 
 #include <inttypes.h>
@@ -5,6 +6,7 @@
 
 #include "media/bytes.h"
 
+/* bytes of a box's header, with a 32-bit and a 64-bit length; deepest nesting that is followed */
 enum { BOX = 8, LARGE_BOX = 16, NESTING = 8 };
 
 const char *mt_container_name(const uint8_t *data, size_t size)
@@ -24,7 +26,7 @@ static bool is_one_of(const uint8_t *name, const char *names)
     return false;
 }
 
-/* Where the number of samples stands in a box that has one; 0 in others. */
+/* The offset of the number of samples in a box that has one; 0 for other boxes. */
 static size_t count_at(const uint8_t *name)
 {
     if (is_one_of(name, "stszstz2"))
@@ -32,7 +34,7 @@ static size_t count_at(const uint8_t *name)
     return is_one_of(name, "trun") ? BOX + 4 : 0;
 }
 
-/* Adds up what the boxes from data on claim. Boxes inside others are looked at when they lead to such numbers. */
+/* Adds up the samples that the boxes from data on claim; follows boxes that contain such boxes. */
 static uint64_t samples_in(const uint8_t *data, size_t size, unsigned depth)
 {
     uint64_t sum = 0;
@@ -45,7 +47,7 @@ static uint64_t samples_in(const uint8_t *data, size_t size, unsigned depth)
             len = (uint64_t)mt_be32(data + 8) << 32 | mt_be32(data + 12);
             head = LARGE_BOX;
         }
-        if (len == 0 || len > size) /* up to the end, or so it says */
+        if (len == 0 || len > size) /* 0: to the end; a length beyond the end is cut */
             len = size;
         if (len < head)
             break;

@@ -1,16 +1,16 @@
-/* The darkroom itself: a small process that is forked before the server has threads, files or weights, and forks a
-   process for each request that brings pictures: always one ahead.
+/* The darkroom's processes (darkroom.h). A small process is forked before the server has threads, files or weights. It
+   forks a process for each request with pictures, and always has one ready.
 
-   1. The small one runs no decoder and reads nothing of a client's. It lives until the server closes its socket. Should
-      it be killed, another one does nothing but fork it anew: the server cannot, which has threads and secrets by then.
-   2. A forked one has three files: a socket for letters, a page with a flag that says when to stop, and a leash: a pipe
-      whose other end the server holds. When that is closed, be it that the server was killed, the kernel ends the
-      process by a signal that it cannot catch.
-   3. It has limits on memory and time, and the kernel's filter (darkroom_filter.c) before it reads the first letter.
+   1. The small process runs no decoder and reads nothing from clients. It lives until the server closes its socket. If
+      it is killed, a guardian process, which does nothing else, forks it again: the server cannot, as it has threads
+      and secrets by then.
+   2. A decoding process has three files: a socket for messages, a page of shared memory with a stop flag, and a leash:
+      a pipe whose other end the server holds. When that end closes, even because the server was killed, the kernel
+      kills the process by a signal that cannot be caught.
+   3. It has limits on memory and time, and the kernel's filter (darkroom_filter.c), before it reads the first message.
 
-   Rejected: one process for all requests, which a hostile picture of one client would share with another's; threads,
-   which share everything; and running a program, which would have to be found, and may not be (the server gives up
-   exec). */
+   Rejected: one process for all requests, which a malicious picture of one client would share with others; threads,
+   which share everything; and running a program, which would have to be found (and the server gives up exec). */
 #include "media/darkroom_inside.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@
 /* ---- the processes ---- */
 
 #ifdef __GLIBC__
-typedef __rlimit_resource_t resource; /* an enumeration there */
+typedef __rlimit_resource_t resource; /* an enumeration in glibc */
 #else
 typedef int resource;
 #endif
@@ -53,7 +53,7 @@ static void bound(resource what, rlim_t most)
     setrlimit(what, &(struct rlimit){.rlim_cur = most, .rlim_max = most});
 }
 
-/* Address space that the process has before it does anything. */
+/* Bytes of address space that the process has before it does anything. */
 static uint64_t own_size(void)
 {
     unsigned long long pages = 0;
@@ -67,7 +67,8 @@ static uint64_t own_size(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The one way in which the server ends it: the pipe's other end is closed, and that is a signal. */
+/* Has the kernel send SIGKILL when the other end of the pipe closes: the only way in which the server ends the
+   process. */
 static bool wear_leash(int leash)
 {
     return fcntl(leash, F_SETOWN, getpid()) == 0 && fcntl(leash, F_SETSIG, SIGKILL) == 0 &&
@@ -79,10 +80,10 @@ static _Noreturn void develop(const mt_dark_order *order, const int files[MT_DAR
     const mt_dark_page *page = mmap(NULL, sizeof(*page), PROT_READ, MAP_SHARED, files[MT_DARK_PAGE], 0);
     char nothing;
 
-    /* that it was closed already is no news that comes by signal */
+    /* an end that was closed before causes no signal: reading shows it */
     if (page == MAP_FAILED || !wear_leash(files[MT_DARK_LEASH]) || read(files[MT_DARK_LEASH], &nothing, 1) == 0)
         _exit(1);
-#if !MT_SANITIZED /* which maps all there is */
+#if !MT_SANITIZED /* sanitizers reserve huge address ranges */
     if (own > 0)
         bound(RLIMIT_AS, own + order->memory + MT_LIMIT_DARK_SLACK);
 #else
@@ -94,11 +95,11 @@ static _Noreturn void develop(const mt_dark_order *order, const int files[MT_DAR
     bound(RLIMIT_NPROC, 0);
     close(files[MT_DARK_PAGE]);
     if (!mt_dark_filter() && mt_dark_can_filter())
-        _exit(1); /* it would do without what it is here for */
+        _exit(1); /* it would run without protection */
     mt_dark_work(files[MT_DARK_SOCKET], page);
 }
 
-/* The one that waits for the next request. It says so when that has come, by closing its end of a pipe. */
+/* A process that waits for the next request. Closes its end of the pipe `waiting` when one has come. */
 static _Noreturn void stand_ready(int socket, int waiting, uint64_t own)
 {
     mt_dark_order order;
@@ -108,7 +109,7 @@ static _Noreturn void stand_ready(int socket, int waiting, uint64_t own)
     if (!mt_dark_receive(socket, &order, sizeof(order), files, MT_DARK_FILES, &count) || count != MT_DARK_FILES)
         _exit(0);
     close(waiting);
-    close(socket); /* others' orders are none of a picture's business */
+    close(socket); /* a decoder must not receive other requests */
     develop(&order, files, own);
 }
 
@@ -119,7 +120,7 @@ static bool is_left(int socket)
     return poll(&end, 1, 0) != 0;
 }
 
-/* There is always one that stands ready, so that nobody waits for a fork. */
+/* The small process: keeps one process ready, so that requests do not wait for a fork. */
 static _Noreturn void keep_house(int socket)
 {
     const uint64_t own = own_size();
@@ -137,12 +138,12 @@ static _Noreturn void keep_house(int socket)
         while (read(ends[0], &nothing, 1) < 0 && errno == EINTR) {}
         close(ends[0]);
         if (ready < 0)
-            usleep(MT_LIMIT_DARK_AGAIN_US); /* there is no room for one more now */
+            usleep(MT_LIMIT_DARK_AGAIN_US); /* no process can be forked now; try later */
     }
     _exit(0);
 }
 
-/* Keeps one that keeps house. */
+/* The guardian: forks the small process, and again whenever it ends. */
 static _Noreturn void watch_house(int socket)
 {
     const pid_t self = getpid();
@@ -158,24 +159,24 @@ static _Noreturn void watch_house(int socket)
         }
         while (keeper > 0 && waitpid(keeper, NULL, 0) < 0 && errno == EINTR) {}
         if (!is_left(socket))
-            usleep(MT_LIMIT_DARK_AGAIN_US); /* whatever ends it does so but so often */
+            usleep(MT_LIMIT_DARK_AGAIN_US); /* limits how often it is forked again */
     }
     _exit(0);
 }
 
-/* Nothing of the server's: neither its files, nor what it does on signals. */
+/* Drops what was inherited from the server: its files, and its handling of signals. */
 static void undress(int socket)
 {
     const int null = open("/dev/null", O_RDWR);
 
     for (int number = 1; number < NSIG; number++)
         signal(number, SIG_DFL);
-    signal(SIGINT, SIG_IGN); /* the terminal's are for the server, at whose end this one ends */
+    signal(SIGINT, SIG_IGN); /* signals of the terminal are for the server, and these processes end with it */
     signal(SIGQUIT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGCHLD, SIG_IGN); /* nobody waits for what has ended */
+    signal(SIGCHLD, SIG_IGN); /* children are reaped by the kernel */
     for (int i = 0; i < 3; i++)
         dup2(null, i);
     for (int i = 3, most = (int)sysconf(_SC_OPEN_MAX) < 4096 ? (int)sysconf(_SC_OPEN_MAX) : 4096; i < most; i++)

@@ -1,5 +1,6 @@
-/* The server's side of the darkroom. What comes from there is a hostile picture's word: sizes are held to what was
-   agreed, numbers to what they may be, and a process that says nothing has crashed. */
+/* The server's side of the darkroom (mt_developer in darkroom.h). Answers of a process may be forged by a malicious
+   picture: sizes are checked against what was agreed, numbers against their ranges, and a process that is silent has
+   crashed. */
 #include "media/darkroom_client.h"
 
 #include <errno.h>
@@ -16,7 +17,8 @@
 #include "base/log.h"
 #include "media/darkroom_inside.h"
 
-enum { LOOK_MS = 50, GRACE = 20 }; /* between looks whether anybody waits; looks after which it is given up */
+/* milliseconds between checks whether the request is still wanted; checks after which a process is given up */
+enum { LOOK_MS = 50, GRACE = 20 };
 
 static atomic_uint_fast64_t begun, crashed;
 
@@ -35,23 +37,24 @@ struct mt_developer {
     const mt_media_watch *watch;
     int socket, leash;
     mt_dark_page *page;
-    bool still;       /* it is at a picture, which must not take long */
-    int looks;        /* at it so far */
-    int takes;        /* how often it wanted memory since it was told something else */
+    bool still;       /* it decodes a picture, which must not take long */
+    int looks;        /* checks so far */
+    int takes;        /* requests for memory since it was told something else */
     bool lost;        /* it has crashed, or was given up */
-    mt_error refused; /* why it got no memory; MT_OK: it got all */
+    mt_error refused; /* why it got no memory; code MT_OK: it got all */
     mt_dark_letter in, out;
 
     /* of a video */
+    /* shared memory that frames are written to */
     uint8_t *frame;
     size_t room;
 };
 
 #ifdef __linux__
 
-/* ---- memory that both see ---- */
+/* ---- shared memory ---- */
 
-/* Of a size that nobody changes any more: who has it mapped would be hurt. */
+/* Shared memory whose size is sealed: shrinking it would crash whoever has it mapped. */
 static int shared_memory(size_t size)
 {
     const int file = memfd_create("motet-picture", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -149,7 +152,7 @@ static bool tell(mt_developer *d, mt_dark_kind kind, int file, mt_error *err)
     return (!d->lost && mt_dark_send(d->socket, &d->out, sizeof(d->out), &file, file >= 0)) || is_lost(d, err);
 }
 
-/* Waits for a letter. Who leaves has the decoder told, and does not wait for it for long. */
+/* Waits for a message. When the request is cancelled, has the decoder told, and waits only briefly. */
 static bool wait(mt_developer *d, mt_error *err)
 {
     struct pollfd from = {.fd = d->socket, .events = POLLIN};
@@ -170,7 +173,7 @@ static bool wait(mt_developer *d, mt_error *err)
     return mt_fail(err, MT_E_INVALID, "the picture was not decoded to its end: its request was cancelled");
 }
 
-/* What it says next that is not about memory. False: it has failed, or is lost. */
+/* Receives messages until one that is not about memory. False: the process has failed or is lost. */
 static bool hear(mt_developer *d, mt_error *err)
 {
     size_t count;
@@ -235,7 +238,8 @@ static void decline(mt_developer *d)
         d->lost = true;
 }
 
-/* Room for what comes out, as both see it; mapped here when all of it is there, which is cheaper than page by page. */
+/* Shared memory for the pixels, lent to the process; mapped here only when it is full, which is cheaper than page by
+   page. */
 static uint8_t *lend(mt_developer *d, size_t size, mt_error *err)
 {
     const int file = shared_memory(size);
@@ -285,7 +289,7 @@ static bool image(mt_developer *d, mt_image *out, const void *data, size_t size,
     out->width = d->in.image.width;
     out->height = d->in.image.height;
     if ((out->width == info.width && out->height == info.height) ||
-        (out->width == info.height && out->height == info.width)) /* it was turned */
+        (out->width == info.height && out->height == info.width)) /* the EXIF orientation turned it */
         return true;
     mt_image_free(out);
     return is_lost(d, err);

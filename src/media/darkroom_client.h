@@ -1,4 +1,4 @@
-/* What the two sides of the darkroom within the server share; nobody else includes this. */
+/* Shared by darkroom.c and darkroom_client.c only. */
 #ifndef MT_MEDIA_DARKROOM_CLIENT_H
 #define MT_MEDIA_DARKROOM_CLIENT_H
 
@@ -10,6 +10,6 @@
 #define MT_DARK_CLOEXEC 0
 #endif
 
-int mt_darkroom_socket(void); /* where orders go; -1: there is no darkroom */
+int mt_darkroom_socket(void); /* where requests for a process are sent; -1: there is no darkroom */
 
 #endif

@@ -1,6 +1,6 @@
-/* What the kernel lets a process of the darkroom do: a program for seccomp, written out by hand. All that is not in the
-   list gets EPERM, so libraries that look for something more (the number of processors, say) go on without. Nothing in
-   it opens a file, makes a socket, starts a process or a thread, or makes memory executable. */
+/* The system calls that the kernel allows a process of the darkroom, as a seccomp program. All others fail with EPERM,
+   so libraries that try more (the number of processors, say) go on without. No allowed call opens a file, makes a
+   socket, starts a process or thread, or makes memory executable. */
 #include "media/darkroom_inside.h"
 
 #if defined(__linux__) && (defined(__aarch64__) || defined(__x86_64__)) && !MT_SANITIZED
@@ -22,13 +22,13 @@
 #define ARCH AUDIT_ARCH_X86_64
 #endif
 
-/* Arguments are 64 bits wide; of a set of bits the low half says it all on machines that store it first. */
+/* Arguments are 64 bits wide; FIELD loads the low half, which comes first on these machines and has all flags. */
 #define FIELD(name) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, name))
 #define RETURN(what) BPF_STMT(BPF_RET | BPF_K, what)
 #define REFUSE RETURN(SECCOMP_RET_ERRNO | EPERM)
 #define ALLOW(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##call, 0, 1), RETURN(SECCOMP_RET_ALLOW)
 
-/* A call whose third argument is a protection: allowed where it makes nothing executable. */
+/* Allows a call whose third argument is a memory protection, unless that includes PROT_EXEC. */
 #define ALLOW_DATA(call)                                                    \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##call, 0, 4), FIELD(args[2]), \
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1), REFUSE, RETURN(SECCOMP_RET_ALLOW)
@@ -37,7 +37,7 @@ static const struct sock_filter program[] = {
     FIELD(arch),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0),
     RETURN(SECCOMP_RET_KILL_PROCESS),
-    FIELD(nr), /* x86-64's second numbering is above all of these, and so refused */
+    FIELD(nr), /* numbers of x86-64's x32 calls are higher than all of these, and so refused */
     ALLOW(read),
     ALLOW(write),
     ALLOW(recvmsg),

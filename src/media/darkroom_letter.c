@@ -1,4 +1,4 @@
-/* Letters between the server, the darkroom and its processes, with open files in them. */
+/* Sends and receives the darkroom's messages, which carry open files (darkroom_inside.h). */
 #include "media/darkroom_inside.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "media/darkroom_client.h"
 
 typedef union ancillary {
-    struct cmsghdr head; /* for its alignment */
+    struct cmsghdr head; /* for alignment */
     char bytes[CMSG_SPACE(MT_DARK_FILES * sizeof(int))];
 } ancillary;
 
@@ -36,7 +36,7 @@ bool mt_dark_send(int socket, const void *data, size_t size, const int *files, s
     return sent == (ssize_t)size;
 }
 
-/* Files that do not fit are closed by the system. */
+/* The system closes files that do not fit. */
 bool mt_dark_receive(int socket, void *data, size_t size, int *files, size_t most, size_t *received)
 {
     struct iovec part = {.iov_base = data, .iov_len = size};

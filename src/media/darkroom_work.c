@@ -1,5 +1,5 @@
-/* A process of the darkroom: decodes what letters bring, one after the other, and writes it where the other side has
-   made room. Memory is asked for by letter, as the watch of a thread would be; so who asks decides what it may be. */
+/* A decoding process of the darkroom: decodes what messages bring, one after the other, into shared memory of the
+   server. It asks for memory by message where a thread would ask its watch, so the server decides how much it gets. */
 #include "media/darkroom_inside.h"
 
 #include <stdio.h>
@@ -11,14 +11,14 @@ typedef struct desk {
     int socket;
     mt_media_watch watch;
     mt_dark_letter in, out;
-    const void *data; /* what came */
+    const void *data; /* the encoded picture or video */
     size_t size;
-    uint8_t *to; /* where it goes */
+    uint8_t *to; /* where pixels are written */
     size_t room;
     mt_video *video;
 } desk;
 
-/* The other side has left: there is nothing more to do. */
+/* Sends a message; exits where the server has gone. */
 static void tell(desk *d, mt_dark_kind kind)
 {
     d->out.kind = kind;
@@ -69,7 +69,7 @@ static void fail_memory(desk *d)
     fail(d, &err);
 }
 
-/* Says what there is, and is given room for what comes of it. False: it is not wanted, or there is none. */
+/* Tells the size of what was found, and receives memory for the pixels. False: the server refused, or there is none. */
 static bool announce(desk *d, size_t room)
 {
     int file;
@@ -121,7 +121,7 @@ static bool frame(desk *d, mt_error *err)
     return true;
 }
 
-/* Frames are asked for until something else is. */
+/* Decodes frames until another message comes. */
 static void frames(desk *d)
 {
     mt_error err;
@@ -160,7 +160,7 @@ static void video(desk *d)
 
 _Noreturn void mt_dark_work(int socket, const mt_dark_page *page)
 {
-    static desk d; /* large */
+    static desk d; /* static: too large for the stack */
 
     d.socket = socket;
     d.watch = (mt_media_watch){.stop = &page->stop, .take = take, .ctx = &d};
@@ -168,7 +168,7 @@ _Noreturn void mt_dark_work(int socket, const mt_dark_page *page)
         const int file = hear(&d);
 
         if (file < 0)
-            continue; /* the end of a video */
+            continue; /* a message without a file ends a video */
         d.size = (size_t)d.in.size;
         d.data = map(file, d.size, PROT_READ);
         d.out = (mt_dark_letter){0};

@@ -1,3 +1,4 @@
+/* Reads a video's packets from memory through FFmpeg (demux.h). */
 #include "media/demux.h"
 
 #include <string.h>
@@ -48,7 +49,7 @@ static int64_t on_seek(void *opaque, int64_t offset, int whence)
     return (int64_t)d->at;
 }
 
-/* A file may name others; they are not opened. */
+/* A file may name other files; they are not opened. */
 static int on_open_other(AVFormatContext *file, AVIOContext **io, const char *url, int flags, AVDictionary **options)
 {
     (void)file, (void)io, (void)url, (void)flags, (void)options;
@@ -92,7 +93,7 @@ static AVFormatContext *new_file(mt_demux *d)
     return file;
 }
 
-/* The first one that moves: a cover is a video of one picture to FFmpeg. */
+/* Chooses the first video stream that is not a cover picture, which FFmpeg also lists as a video. */
 static bool choose_stream(mt_demux *d, mt_error *err)
 {
     d->stream = NULL;
@@ -123,7 +124,7 @@ bool mt_demux_open(mt_demux *d, mt_error *err)
         return mt_demux_fail(d, err, "opening", 0);
     io = d->file->pb;
     code = avformat_open_input(&d->file, NULL, format, NULL);
-    if (code < 0) { /* which frees the context, but not what it reads from */
+    if (code < 0) { /* this frees the context, but not its input */
         av_freep(&io->buffer);
         avio_context_free(&io);
         return mt_demux_fail(d, err, "opening", code);

@@ -1,3 +1,4 @@
+/* SHA-256 through OpenSSL (digest.h). */
 #include "media/digest.h"
 
 #include <assert.h>
@@ -19,6 +20,7 @@ void mt_digest(uint8_t out[MT_DIGEST_BYTES], const mt_digest_part *parts, size_t
     }
     ok = ok && EVP_DigestFinal_ex(ctx, out, NULL);
     EVP_MD_CTX_free(ctx);
-    assert(ok); /* it fails only without memory or without SHA-256, and then nothing may be taken for equal */
+    /* it fails only without memory or without SHA-256; a wrong digest could make different pictures equal */
+    assert(ok);
     (void)ok;
 }

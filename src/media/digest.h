@@ -1,4 +1,4 @@
-/* SHA-256, by which pictures are told apart. */
+/* SHA-256 digests, by which pictures and cached pages are identified. */
 #ifndef MT_MEDIA_DIGEST_H
 #define MT_MEDIA_DIGEST_H
 
@@ -12,7 +12,7 @@ typedef struct mt_digest_part {
     size_t size;
 } mt_digest_part;
 
-/* The digest of the parts, each preceded by its size: the same bytes cut elsewhere give another digest. */
+/* The digest of the parts, each preceded by its size: so the same bytes divided differently have another digest. */
 void mt_digest(uint8_t out[MT_DIGEST_BYTES], const mt_digest_part *parts, size_t count);
 
 #endif

@@ -1,8 +1,8 @@
-/* Fetching through libcurl, one transfer a redirect, so that each URL is looked at before it is asked for.
+/* Downloads through libcurl (fetch.h), one transfer a redirect, so that each URL is checked before it is requested.
 
-   Whether an address may be connected to is decided on the address itself, in the moment before its socket is made.
-   So it does not matter how a name or number is written, what a resolver answers the second time, or where a redirect
-   leads. No proxy, cookie, password or cached connection takes part. */
+   Whether a connection is allowed is decided by the address itself, just before its socket is made. So it does not
+   matter how a name or number is written, what a resolver answers the second time, or where a redirect leads. Proxies,
+   cookies, passwords and reused connections are not used. */
 #include "media/fetch.h"
 
 #include <fcntl.h>
@@ -15,19 +15,19 @@
 #include "base/clock.h"
 #include "media/transfer.h"
 
-enum { SHOWN = 200 }; /* bytes of a URL in a sentence */
+enum { SHOWN = 200 }; /* bytes of a URL that messages show */
 
 const bool mt_fetch_present = true;
 
 typedef struct transfer {
     const mt_fetch_rules *rules;
     mt_buf *bytes;
-    const char *url; /* as the client wrote it */
+    const char *url; /* as in the request */
     CURL *curl;
     mt_error *err;
-    size_t taken; /* memory that the watch gave for the body */
+    size_t taken; /* bytes that the watch has granted for the body */
     bool wanted;  /* status and type are such that the body is kept */
-    bool refused; /* the sentence is written */
+    bool refused; /* an error has been set */
 } transfer;
 
 static void setup_curl(void)
@@ -73,7 +73,7 @@ static bool is_media_type(const char *type)
     return type && (strncasecmp(type, "image/", 6) == 0 || strncasecmp(type, "video/", 6) == 0);
 }
 
-/* What is not wanted is not read either: a status or type that is wrong ends the transfer at its first byte. */
+/* Checks status and type; where they are wrong, the transfer ends at its first byte. */
 static bool check_head(transfer *t)
 {
     const char *type = NULL;
@@ -98,8 +98,8 @@ static bool too_large(transfer *t)
     return refuse(t, why, "name a smaller file");
 }
 
-/* How long a body is shows when it ends, so memory is asked for as the buffer doubles. */
-static bool take(transfer *t, size_t more)
+/* Asks the watch for memory as the buffer doubles, since a body's length is known only at its end. */
+static bool take_memory(transfer *t, size_t more)
 {
     const size_t least = t->bytes->len + more + 1, most = t->bytes->limit + 1;
     size_t wanted = t->taken ? t->taken : 1 << 16;
@@ -122,12 +122,12 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
     transfer *t = arg;
 
     size *= count;
-    if (mt_transfer_is_redirect(mt_transfer_status(t->curl))) /* what it says besides where to is of no interest */
+    if (mt_transfer_is_redirect(mt_transfer_status(t->curl))) /* the body of a redirect is not used */
         return size;
     if (!t->wanted && !check_head(t))
         return 0;
     t->wanted = true;
-    if (!take(t, size))
+    if (!take_memory(t, size))
         return 0;
     if (!mt_buf_add(t->bytes, data, size)) {
         too_large(t);
@@ -144,7 +144,7 @@ static bool check_port(transfer *t, const char *port)
            refuse(t, "names a port that is some other service's", "name 80, 443 or one from 1024 on");
 }
 
-/* Schemes, names and ports; addresses are looked at when they are known. */
+/* Checks scheme, name and port; addresses are checked when they are resolved. */
 static bool check_url(transfer *t, const char *url)
 {
     CURLU *parts = curl_url();
@@ -178,11 +178,11 @@ static bool set_options(transfer *t, const char *url, long ms, struct curl_slist
     curl_easy_reset(c);
     failed |= curl_easy_setopt(c, CURLOPT_URL, url);
     failed |= curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-    failed |= curl_easy_setopt(c, CURLOPT_PROXY, ""); /* none, whatever the environment says */
+    failed |= curl_easy_setopt(c, CURLOPT_PROXY, ""); /* no proxy, whatever the environment says */
     failed |= curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     failed |= curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
     failed |= curl_easy_setopt(c, CURLOPT_USERAGENT, "motet/" MT_VERSION);
-    failed |= curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, 1L); /* a connection that is reused asks nobody */
+    failed |= curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, 1L); /* on_socket is not called for a reused connection */
     failed |= curl_easy_setopt(c, CURLOPT_FORBID_REUSE, 1L);
     failed |= curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, on_socket);
     failed |= curl_easy_setopt(c, CURLOPT_OPENSOCKETDATA, t);
@@ -191,7 +191,7 @@ static bool set_options(transfer *t, const char *url, long ms, struct curl_slist
     failed |= curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
     failed |= curl_easy_setopt(c, CURLOPT_XFERINFODATA, t);
     failed |= curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
-    failed |= curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L); /* there are other threads */
+    failed |= curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L); /* signals would hit other threads */
     failed |= curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, ms);
     failed |= curl_easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)t->bytes->limit);
     return failed == 0;
@@ -213,8 +213,7 @@ static bool explain(transfer *t, CURLcode code)
     return refuse(t, why, "check it, or send the bytes as a data URL");
 }
 
-/* One request. Where it is answered by a redirect, *next becomes where to, which lives as long as the handle does
-   nothing else; else NULL. */
+/* One request. Where the answer is a redirect, *next is its target, valid until the handle is used again; else NULL. */
 static bool ask(transfer *t, const char *url, long ms, const char **next)
 {
     struct curl_slist *headers = curl_slist_append(NULL, "Accept: image/*,video/*");

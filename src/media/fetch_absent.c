@@ -1,4 +1,4 @@
-/* Stands in for fetch.c where motet is built without libcurl: nothing is ever fetched. */
+/* Replaces fetch.c in a build without libcurl: every URL is refused. */
 #include "media/fetch.h"
 
 const bool mt_fetch_present = false;

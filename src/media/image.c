@@ -1,3 +1,4 @@
+/* Recognises and decodes pictures (image.h) by the codec of their format (codec.h). */
 #include "media/image.h"
 
 #include <assert.h>
@@ -31,7 +32,7 @@ static bool check_size(const mt_codec_head *head, const char *name, const mt_med
     return true;
 }
 
-/* Finds out what the bytes are and reads their header. Returns NULL when it fails. */
+/* Recognises the format and reads the header; NULL where that fails. */
 static const mt_codec *recognise(mt_codec_head *head, const uint8_t *data, size_t size, const mt_media_limits *limits,
                                  mt_error *err)
 {
@@ -57,7 +58,8 @@ static const mt_codec *recognise(mt_codec_head *head, const uint8_t *data, size_
     return NULL;
 }
 
-/* The picture, and beside it what its codec takes or the picture as it was before it was turned. */
+/* The pixels, and besides the codec's memory or, where the picture has to be turned, a second copy, whichever is
+   more. */
 static size_t memory_of(const mt_codec_head *head)
 {
     const size_t picture = (size_t)head->width * head->height * 3;
@@ -95,7 +97,7 @@ bool mt_image_decode(mt_image *image, const void *data, size_t size, const mt_me
     return true;
 }
 
-/* A picture that has to be turned is made beside it: it needs both for a moment. */
+/* A picture that has to be turned is decoded to separate memory first. */
 bool mt_image_decode_to(uint8_t *to, mt_image_info *info, const void *data, size_t size, const mt_media_limits *limits,
                         const mt_media_watch *watch, mt_error *err)
 {

@@ -1,4 +1,4 @@
-/* Pictures: what Pillow's Image.open(...), ImageOps.exif_transpose and convert("RGB") give, from bytes. */
+/* Decodes pictures to the pixels that Pillow's Image.open(...), ImageOps.exif_transpose and convert("RGB") give. */
 #ifndef MT_MEDIA_IMAGE_H
 #define MT_MEDIA_IMAGE_H
 
@@ -10,45 +10,45 @@
 #include "media/watch.h"
 
 typedef struct mt_image {
-    uint8_t *pixels; /* red, green, blue; rows from the top, without gaps. Owned; free with mt_image_free */
+    uint8_t *pixels; /* red, green, blue; rows from the top, without padding. Owned; free with mt_image_free */
     uint32_t width, height;
-    size_t mapped; /* bytes of pixels where they are a mapping of their own; 0: they are from the heap */
+    size_t mapped; /* size of the mapping, where pixels are a memory mapping; 0: they are from the heap */
 } mt_image;
 
 typedef enum mt_image_format { MT_IMAGE_JPEG, MT_IMAGE_PNG, MT_IMAGE_WEBP, MT_IMAGE_GIF, MT_IMAGE_BMP } mt_image_format;
 
-/* False in a build without libwebp, where such pictures are refused as MT_E_UNSUPPORTED. */
+/* False in a build without libwebp, where WebP pictures are refused as MT_E_UNSUPPORTED. */
 extern const bool mt_image_webp_present;
 
-/* What a header says. */
+/* What a picture's header says. */
 typedef struct mt_image_info {
     mt_image_format format;
-    uint32_t width, height; /* before the picture is turned as its EXIF data wishes */
-    size_t memory;          /* that mt_image_decode takes at most, the picture included */
+    uint32_t width, height; /* before the EXIF orientation is applied */
+    size_t memory;          /* most bytes that mt_image_decode needs, pixels included */
 } mt_image_info;
 
-/* Decides by the bytes what they are and reads the header; allocates nothing that grows with the picture. Fails as
-   mt_image_decode does for what is no picture, has no pixels or more than allowed. */
+/* Recognises the format by the bytes and reads the header; allocates nothing that grows with the picture. Fails like
+   mt_image_decode where it is no picture, or has no pixels or too many. */
 bool mt_image_probe(mt_image_info *info, const void *data, size_t size, const mt_media_limits *limits,
                     mt_error *err) MT_NODISCARD;
 
-/* Decodes a picture, the first one of an animation. Alpha is dropped, as convert("RGB") does. A file that ends early
-   or contradicts itself fails. Asks the watch for all the memory that it takes before it decodes, and ends within some
-   rows (of WebP: with the picture) where nobody waits any more. Every failure is MT_E_INVALID with a sentence for the
-   client, or the watch's. Free with mt_image_free. */
+/* Decodes a picture; of an animation the first frame. Alpha is dropped, as convert("RGB") does. A file that ends early
+   or is inconsistent fails. Asks the watch for all memory before it decodes, and stops within some rows (WebP: at the
+   end) after watch->stop is set. Every failure is MT_E_INVALID with a sentence for the client, or the watch's error.
+   Free with mt_image_free. */
 bool mt_image_decode(mt_image *image, const void *data, size_t size, const mt_media_limits *limits,
                      const mt_media_watch *watch, mt_error *err) MT_NODISCARD;
 
-/* The same to where there is room for the pixels that mt_image_probe told, and zeros. Sets the size in *info to what it
-   is when the picture was turned. */
+/* The same into given memory, which is zeroed and has room for the size that mt_image_probe gave. Sets the size in
+   *info to that after the EXIF orientation. */
 bool mt_image_decode_to(uint8_t *to, mt_image_info *info, const void *data, size_t size, const mt_media_limits *limits,
                         const mt_media_watch *watch, mt_error *err) MT_NODISCARD;
 
-/* An empty (black) picture of a size that is known to be within limits. */
+/* A black picture; the caller has checked the size against the limits. */
 void mt_image_new(mt_image *image, uint32_t width, uint32_t height);
 void mt_image_free(mt_image *image); /* leaves it empty; a zeroed one is fine */
 
-/* The part of in that begins at (left, top); it must lie inside. Free out with mt_image_free. */
+/* Copies the part of `in` that begins at (left, top); it must lie inside. Free out with mt_image_free. */
 void mt_image_crop(mt_image *out, const mt_image *in, uint32_t left, uint32_t top, uint32_t width, uint32_t height);
 
 #endif

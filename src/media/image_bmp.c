@@ -14,7 +14,7 @@ typedef struct bmp {
     const uint8_t *data, *end;
     uint32_t width, height, bits, compression;
     uint32_t masks[3]; /* red, green, blue */
-    size_t pixels;     /* where they begin */
+    size_t pixels;     /* offset of the pixels in the file */
     bool top_down;
     uint8_t colours[256][3];
 } bmp;
@@ -121,7 +121,7 @@ static bool open_file(bmp *b, const uint8_t *data, size_t size, mt_error *err)
     return read_tables(b, head, count, err);
 }
 
-/* Bytes of a row that is not compressed. */
+/* Bytes of an uncompressed row. */
 static size_t line_of(const bmp *b)
 {
     return ((size_t)b->width * b->bits + 31) / 32 * 4;
@@ -140,13 +140,13 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
     return true;
 }
 
-/* The place of row y, counted from the first in the file. */
+/* Where row y of the file goes in the picture. */
 static uint8_t *row_of(const bmp *b, mt_image *image, uint32_t y)
 {
     return image->pixels + (size_t)(b->top_down ? y : b->height - 1 - y) * image->width * 3;
 }
 
-/* As far as 8 bits go, scaled so that all ones are 255; Pillow rounds down too. */
+/* A colour of a pixel by its mask, scaled so that all ones are 255, rounded down like Pillow. */
 static uint8_t field(uint32_t pixel, uint32_t mask)
 {
     uint32_t most = mask / (mask & (~mask + 1));
@@ -182,7 +182,7 @@ static void bgr_row(const bmp *b, uint8_t *out, const uint8_t *in)
             out[3 * x + c] = in[3 * x + 2 - c];
 }
 
-/* All rows are there: read_head saw to it. */
+/* read_head has checked that all rows are in the file. */
 static void decode_raw(const bmp *b, mt_image *image)
 {
     const uint8_t *in = b->data + b->pixels;
@@ -199,7 +199,7 @@ static void decode_raw(const bmp *b, mt_image *image)
     }
 }
 
-/* Where runs are written. What goes beyond a row is dropped. */
+/* Where the next pixel of a run is written; pixels beyond the end of a row are dropped. */
 typedef struct pen {
     const bmp *b;
     mt_image *image;
@@ -212,13 +212,14 @@ static void put(pen *p, unsigned number)
         memcpy(row_of(p->b, p->image, p->y) + (size_t)p->x++ * 3, p->b->colours[number], 3);
 }
 
-/* The i-th of the numbers that stand at in. */
+/* Colour number i of those packed at `in`. */
 static unsigned number_at(const bmp *b, const uint8_t *in, unsigned i)
 {
     return b->compression == RLE8 ? in[i] : (unsigned)(in[i / 2] >> (i % 2 ? 0 : 4)) & 15u;
 }
 
-/* Numbers written out, with a byte more where their bytes are odd. Returns where the next code is; NULL: too few. */
+/* Copies uncompressed colour numbers, which are padded to whole words. Returns the next code; NULL: the file ends
+   early. */
 static const uint8_t *put_written_out(pen *p, const uint8_t *in, unsigned count)
 {
     size_t bytes = p->b->compression == RLE8 ? count : (count + 1) / 2;
@@ -247,9 +248,9 @@ static bool decode_runs(const bmp *b, mt_image *image, mt_error *err)
         } else if (value == 0) { /* the end of a row */
             p.x = 0;
             p.y++;
-        } else if (value == 1) { /* of the picture: what is not written has colour 0 */
+        } else if (value == 1) { /* end of the picture: what was not written has colour 0 */
             return true;
-        } else if (value == 2) { /* a step to the right and on */
+        } else if (value == 2) { /* moves right and down */
             if (b->end - in < 2)
                 break;
             p.x += in[0];
@@ -268,7 +269,7 @@ static bool decode(mt_image *image, const uint8_t *data, size_t size, const mt_m
 {
     bmp b;
 
-    (void)watch; /* these are copied rather than decoded */
+    (void)watch; /* not checked: this is copying, which is fast */
     if (!open_file(&b, data, size, err))
         return false;
     if (b.compression != RLE8 && b.compression != RLE4) {

@@ -1,4 +1,4 @@
-/* GIF: the first frame on its canvas, with Pillow's colours around it. */
+/* Decodes GIF: the first frame on its canvas, with the background that Pillow gives. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,7 +13,7 @@ typedef struct gif {
     const uint8_t *data;
     size_t size, at;
     uint8_t colours[256][3];
-    int transparent;                    /* the number of a colour; -1: none */
+    int transparent;                    /* number of the transparent colour; -1: none */
     uint32_t width, height;             /* of the canvas */
     uint32_t left, top, columns, lines; /* of the frame */
     bool interlaced;
@@ -60,7 +60,7 @@ static bool read_extension(gif *g)
     return skip_blocks(g);
 }
 
-/* A frame that is larger than the canvas makes it grow. */
+/* A frame that is larger than the canvas enlarges it. */
 static bool read_descriptor(gif *g)
 {
     const uint8_t *p = g->data + g->at;
@@ -80,7 +80,7 @@ static bool read_descriptor(gif *g)
     return !(p[8] & 0x80) || read_colours(g, p[8]);
 }
 
-/* Reads up to where the pixels of the first frame begin. */
+/* Reads up to the pixels of the first frame. */
 static bool open_file(gif *g, const uint8_t *data, size_t size, mt_error *err)
 {
     *g = (gif){.data = data, .size = size, .at = HEAD, .transparent = -1};
@@ -116,10 +116,10 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
     return true;
 }
 
-/* Codes of 3 to 12 bits, least significant first, cut into blocks of at most 255 bytes. */
+/* Reads codes of 3 to 12 bits, least significant bit first, from blocks of at most 255 bytes. */
 typedef struct reader {
     gif *g;
-    size_t block; /* bytes left of this one */
+    size_t block; /* bytes left in the present block */
     uint32_t bits;
     unsigned count;
 } reader;
@@ -148,7 +148,7 @@ static int read_code(reader *r, unsigned width)
     return code;
 }
 
-/* Where pixels go: along the lines of the frame, in four passes when it is interlaced. */
+/* Where the next pixel goes: along the lines of the frame, in four passes where it is interlaced. */
 typedef struct pen {
     mt_image *image;
     const gif *g;
@@ -178,13 +178,13 @@ static void put(pen *p, uint8_t number)
         next_line(p);
 }
 
-/* A code stands for what an earlier one stands for and one pixel more. */
+/* The LZW table: a code stands for the pixels of an earlier code and one more. */
 typedef struct lzw {
     uint16_t before[CODES];
     uint8_t last[CODES], stack[CODES];
     int clear, next, previous;
     unsigned start_width, width;
-    uint8_t first; /* pixel of what the previous code stood for */
+    uint8_t first; /* first pixel of the previous code */
 } lzw;
 
 static void lzw_clear(lzw *z)
@@ -194,14 +194,14 @@ static void lzw_clear(lzw *z)
     z->previous = -1;
 }
 
-/* Writes what code stands for and learns a new one. False when the code cannot be. */
-static bool lzw_take(lzw *z, int code, pen *p)
+/* Writes the pixels of a code and adds a new code. False where the code is invalid. */
+static bool lzw_expand(lzw *z, int code, pen *p)
 {
     int at = code, depth = 0;
 
     if (code > z->next || (code == z->next && z->previous < 0) || (z->previous < 0 && code >= z->clear))
         return false;
-    if (code == z->next) { /* what the previous one stood for and its own first pixel again */
+    if (code == z->next) { /* the previous code's pixels, then its first pixel again */
         z->stack[depth++] = z->first;
         at = z->previous;
     }
@@ -242,7 +242,7 @@ static bool decompress(lzw *z, gif *g, mt_image *image, const mt_media_watch *wa
             return mt_codec_ends_early(err, NAME);
         if (code == z->clear)
             lzw_clear(z);
-        else if (!lzw_take(z, code, &p))
+        else if (!lzw_expand(z, code, &p))
             return mt_codec_damaged(err, NAME, "a code stands for nothing");
     }
     return true;

@@ -11,7 +11,7 @@
 
 static const char NAME[] = "JPEG";
 
-enum { ROWS = 64 }; /* of each component that libjpeg keeps at most: five times 8, twice where it smooths */
+enum { ROWS = 64 }; /* most rows of each component that libjpeg keeps: five times 8, twice where it smooths */
 enum { SOI = 0xD8, SOS = 0xDA, APP1 = 0xE1, TEM = 0x01, RST0 = 0xD0, EOI = 0xD9 };
 
 static bool is_jpeg(const uint8_t *data, size_t size)
@@ -19,20 +19,19 @@ static bool is_jpeg(const uint8_t *data, size_t size)
     return size >= 3 && data[0] == 0xFF && data[1] == SOI && data[2] == 0xFF;
 }
 
-/* SOF0 to SOF15 without DHT, JPG and DAC, which lie among them. */
+/* SOF0 to SOF15, except DHT, JPG and DAC, whose numbers lie among them. */
 static bool is_frame(unsigned marker)
 {
     return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
 }
 
-/* Finds the next marker with a segment from *at. Puts *at behind the segment and returns the marker; 0 when the file
-   ends before. */
+/* Finds the next segment from *at on, moves *at behind it and returns its marker; 0 where the file ends before. */
 static unsigned next_segment(const uint8_t *data, size_t size, size_t *at, const uint8_t **segment, size_t *len)
 {
     while (size - *at >= 4) {
         unsigned marker = data[*at + 1];
 
-        if (data[*at] != 0xFF || marker == 0xFF || marker == 0) { /* bytes between segments do not count */
+        if (data[*at] != 0xFF || marker == 0xFF || marker == 0) { /* bytes between segments are skipped */
             (*at)++;
             continue;
         }
@@ -50,7 +49,7 @@ static unsigned next_segment(const uint8_t *data, size_t size, size_t *at, const
     return 0;
 }
 
-/* What libjpeg keeps of a picture whose components come in several scans: 16 bits for each coefficient. */
+/* Bytes that libjpeg keeps for a picture whose components come in several scans: 16 bits a coefficient. */
 static size_t coefficients(const mt_codec_head *head, unsigned components)
 {
     return (((size_t)head->width + 31) & ~(size_t)31) * (((size_t)head->height + 31) & ~(size_t)31) * 2 * components;
@@ -77,8 +76,8 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
             if (!components)
                 return mt_codec_damaged(err, NAME, "its pixels come before their size");
             head->memory = progressive || len < 1 || segment[0] < components ? coefficients(head, components) : 0;
-            head->memory += (size_t)head->width * ROWS * components + 65536; /* rows of blocks on their way to RGB */
-            /* A bit for each 8x8 block at least, and blocks for a fourth of the pixels at least. */
+            head->memory += (size_t)head->width * ROWS * components + 65536; /* rows of blocks being converted to RGB */
+            /* a bit for each 8x8 block at least, and blocks for a fourth of the pixels at least */
             head->least = arithmetic ? 0 : (uint64_t)head->width * head->height / (64 * 4 * 8);
             return true;
         }
@@ -86,7 +85,7 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
     return mt_codec_ends_early(err, NAME);
 }
 
-/* libjpeg reports errors through longjmp; whatever lives across one is in here. */
+/* libjpeg reports errors by longjmp: all variables that must survive one are in this struct. */
 typedef struct decoder {
     struct jpeg_decompress_struct jpeg; /* first: callbacks get a pointer to it */
     struct jpeg_error_mgr errors;
@@ -95,7 +94,7 @@ typedef struct decoder {
     const mt_media_watch *watch;
     jmp_buf failed;
     char why[JMSG_LENGTH_MAX];
-    uint8_t *inks;
+    uint8_t *inks; /* a row of a picture with four inks */
 } decoder;
 
 static void on_error(j_common_ptr jpeg)
@@ -108,11 +107,11 @@ static void on_error(j_common_ptr jpeg)
 
 static void on_message(j_common_ptr jpeg, int level)
 {
-    (void)jpeg, (void)level; /* warnings are for those who look at the picture */
+    (void)jpeg, (void)level; /* warnings are ignored */
 }
 
-/* Called for every row of blocks. A progressive picture may have any number of scans, and each costs as much as the
-   whole picture. */
+/* Called for every row of blocks. A progressive picture may have any number of scans, each as expensive as a whole
+   picture, so they are limited. */
 static void on_progress(j_common_ptr jpeg)
 {
     decoder *d = (decoder *)jpeg;
@@ -133,7 +132,7 @@ static void source_nothing(j_decompress_ptr jpeg)
 static boolean source_ended(j_decompress_ptr jpeg)
 {
     (void)jpeg;
-    return FALSE; /* libjpeg stops where it is */
+    return FALSE; /* libjpeg stops here */
 }
 
 static void source_skip(j_decompress_ptr jpeg, long count)
@@ -165,7 +164,7 @@ static void setup(decoder *d, const uint8_t *data, size_t size)
     d->progress.progress_monitor = on_progress;
 }
 
-/* Pillow takes every JPEG of four inks for inverted, as Adobe writes them, and so 255 is no ink. */
+/* Pillow takes every JPEG with four inks as inverted, as Adobe writes them: 255 is no ink. */
 static void inks_to_rgb(uint8_t *out, const uint8_t *inks, size_t width)
 {
     for (size_t x = 0; x < width; x++) {

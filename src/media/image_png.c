@@ -1,5 +1,5 @@
-/* PNG through libpng. Rows are decoded into the end of the picture's own rows, as numbers of colours or as grey, and
-   spread out from there; so an interlaced picture needs no memory besides its own. */
+/* Decodes PNG through libpng. A row is decoded into the end of its place in the picture, as colour numbers or greys,
+   and expanded from there; so an interlaced picture needs no further memory. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,14 +13,14 @@
 static const char NAME[] = "PNG";
 static const uint8_t SIGNATURE[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
 
-enum { HEAD = 33, CHUNK = 12 }; /* bytes up to the end of IHDR; around the data of a chunk */
+enum { HEAD = 33, CHUNK = 12 }; /* bytes to the end of IHDR; bytes around a chunk's data */
 
 static bool is_png(const uint8_t *data, size_t size)
 {
     return size >= sizeof(SIGNATURE) && memcmp(data, SIGNATURE, sizeof(SIGNATURE)) == 0;
 }
 
-/* EXIF data may stand before or behind the pixels. */
+/* Finds EXIF data, which may be before or behind the pixels. */
 static unsigned orientation_of(const uint8_t *data, size_t size)
 {
     size_t at = sizeof(SIGNATURE);
@@ -37,7 +37,7 @@ static unsigned orientation_of(const uint8_t *data, size_t size)
     return 1;
 }
 
-/* zlib makes at most 1032 bytes of one. */
+/* Least bytes of a file: zlib expands at most 1032 to 1. */
 static uint64_t least_of(const uint8_t *data)
 {
     static const uint8_t channels[7] = {1, 0, 3, 1, 2, 0, 4};
@@ -67,10 +67,10 @@ typedef struct decoder {
     const mt_media_watch *watch;
     png_structp png;
     png_infop info;
-    bool ended; /* it asked for bytes behind the last */
+    bool ended; /* libpng asked for bytes behind the end */
     char why[128];
-    uint8_t colours[256][3]; /* of a picture with one number for a pixel */
-    bool wide;               /* grey of 16 bits */
+    uint8_t colours[256][3]; /* where a pixel is a colour number */
+    bool wide;               /* 16-bit grey */
 } decoder;
 
 static void on_error(png_structp png, png_const_charp message)
@@ -98,7 +98,7 @@ static void on_read(png_structp png, png_bytep out, size_t count)
     d->at += count;
 }
 
-/* Numbers without a colour stay black, as in Pillow. */
+/* Colour numbers without a colour are black, as in Pillow. */
 static void fill_colours(decoder *d)
 {
     png_colorp palette = NULL;
@@ -120,8 +120,8 @@ static bool has_numbers(const decoder *d)
     return type == PNG_COLOR_TYPE_PALETTE || type == PNG_COLOR_TYPE_GRAY;
 }
 
-/* What Pillow's convert("RGB") makes of each kind: alpha is dropped, the low half of 16 bits too, but grey of 16 bits
-   ends at 255. */
+/* Asks libpng for what Pillow's convert("RGB") gives: alpha is dropped, and the low byte of 16-bit colours; 16-bit grey
+   is clamped to 255. */
 static void ask_for_rgb(decoder *d)
 {
     int type = png_get_color_type(d->png, d->info), depth = png_get_bit_depth(d->png, d->info);
@@ -156,7 +156,7 @@ static void spread_row(const decoder *d, uint8_t *row, size_t width)
     for (size_t x = 0; step < 3 && x < width; x++) {
         unsigned number = !d->wide ? from[x] : from[2 * x] ? 255 : from[2 * x + 1];
 
-        memcpy(row + 3 * x, d->colours[number], 3); /* never reaches a number that is still to be read */
+        memcpy(row + 3 * x, d->colours[number], 3); /* never overwrites a number that is still to be read */
     }
 }
 
@@ -184,7 +184,7 @@ static void read_pixels(decoder *d, mt_image *image)
         spread_row(d, image->pixels + y * line, image->width);
 }
 
-/* Only what pixels need is looked at: texts and profiles may be compressed and large. */
+/* Reads only chunks that pixels need: texts and profiles may be compressed and huge. */
 static void setup(decoder *d)
 {
     png_set_read_fn(d->png, d, on_read);
@@ -192,7 +192,7 @@ static void setup(decoder *d)
     png_set_keep_unknown_chunks(d->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
 }
 
-/* The decoder is not a local variable: those that change before a longjmp have no value after it. */
+/* The decoder is on the heap: local variables that change before a longjmp are undefined after it. */
 static bool decode(mt_image *image, const uint8_t *data, size_t size, const mt_media_watch *watch, mt_error *err)
 {
     decoder *d = mt_alloc(sizeof(*d));

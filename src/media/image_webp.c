@@ -1,4 +1,4 @@
-/* WebP through libwebp: a still picture, or the first frame of an animation on its black canvas. */
+/* Decodes WebP through libwebp: a still picture, or the first frame of an animation on a black canvas. */
 #include <webp/decode.h>
 #include <webp/demux.h>
 
@@ -23,7 +23,7 @@ static unsigned orientation_of(const WebPDemuxer *demuxer)
     if (WebPDemuxGetChunk(demuxer, "EXIF", 1, &chunk)) {
         const uint8_t *data = chunk.chunk.bytes;
         size_t size = chunk.chunk.size;
-        size_t skip = size > 6 && memcmp(data, "Exif\0\0", 6) == 0 ? 6 : 0; /* some writers copy JPEG's */
+        size_t skip = size > 6 && memcmp(data, "Exif\0\0", 6) == 0 ? 6 : 0; /* some writers copy JPEG's header */
 
         orientation = mt_exif_orientation(data + skip, size - skip);
         WebPDemuxReleaseChunkIterator(&chunk);
@@ -31,7 +31,7 @@ static unsigned orientation_of(const WebPDemuxer *demuxer)
     return orientation;
 }
 
-/* NULL when the file is cut off or damaged, with the sentence in *err. */
+/* NULL with a sentence where the file is cut off or damaged. */
 static WebPDemuxer *open_file(const uint8_t *data, size_t size, mt_error *err)
 {
     WebPDemuxState state;
@@ -84,7 +84,7 @@ static bool decode(mt_image *image, const uint8_t *data, size_t size, const mt_m
     WebPIterator frame;
     bool ok = false;
 
-    (void)watch; /* libwebp decodes a picture at one go */
+    (void)watch; /* not checked: libwebp decodes a picture in one call */
     if (!demuxer)
         return false;
     if (WebPDemuxGetFrame(demuxer, 1, &frame)) {

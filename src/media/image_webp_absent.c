@@ -1,4 +1,4 @@
-/* Stands in for image_webp.c where motet is built without libwebp: such a picture is known, and refused by its name. */
+/* Replaces image_webp.c in a build without libwebp: WebP is recognised and refused by name. */
 #include <string.h>
 
 #include "media/codec.h"

@@ -1,4 +1,4 @@
-/* What media may cost at most. The server fills this from its options; everything in src/media obeys it. */
+/* Limits on media in requests. The server fills this from its options; everything in src/media keeps to it. */
 #ifndef MT_MEDIA_LIMITS_H
 #define MT_MEDIA_LIMITS_H
 
@@ -9,14 +9,14 @@
 #include "base/limits.h"
 
 typedef struct mt_media_limits {
-    size_t bytes;          /* of a picture or a video as it came */
+    size_t bytes;          /* of an encoded picture or video */
     uint64_t pixels;       /* of a picture: width times height */
-    uint64_t video_pixels; /* of a frame of a video, of which a decoder keeps many */
-    int64_t video_frames;  /* that a video may have, not those that are looked at */
-    double video_seconds;  /* that it may last */
-    int64_t fetch_ms;      /* a URL may take, its redirects included */
-    bool allow_private;    /* fetch from addresses that the internet does not reach */
-    const char *root;      /* the folder that file URLs may name files of; NULL: they are refused. Borrowed */
+    uint64_t video_pixels; /* of a frame of a video; lower, since a decoder keeps many frames */
+    int64_t video_frames;  /* most frames of a video, used or not */
+    double video_seconds;  /* longest duration */
+    int64_t fetch_ms;      /* most milliseconds for a URL, redirects included */
+    bool allow_private;    /* URLs may lead to private addresses */
+    const char *root;      /* folder whose files file: URLs may name; NULL: they are refused. Borrowed */
 } mt_media_limits;
 
 static inline mt_media_limits mt_media_limits_default(void)

@@ -1,4 +1,4 @@
-/* Cameras write pictures as the sensor lay and say in EXIF data how to hold them. */
+/* EXIF orientation (codec.h): cameras store pictures as the sensor was held, and say in EXIF data how to turn them. */
 #include <string.h>
 
 #include "media/bytes.h"
@@ -55,7 +55,7 @@ unsigned mt_exif_orientation(const uint8_t *data, size_t size)
     return 1;
 }
 
-/* Where the pixel comes from that becomes the first, and how far it is to those for the next ones. */
+/* Offset of the source of the first pixel, and the steps to the sources of the next one to the right and below. */
 typedef struct walk {
     ptrdiff_t start, right, down;
 } walk;
@@ -63,7 +63,8 @@ typedef struct walk {
 static walk walk_of(const mt_image *in, unsigned orientation)
 {
     ptrdiff_t pixel = 3, row = (ptrdiff_t)in->width * 3;
-    ptrdiff_t east = row - pixel, south = ((ptrdiff_t)in->height - 1) * row; /* to the last column, the last row */
+    /* offsets of the last column and the last row */
+    ptrdiff_t east = row - pixel, south = ((ptrdiff_t)in->height - 1) * row;
 
     switch (orientation) {
     case 2: return (walk){east, -pixel, row};
@@ -83,7 +84,7 @@ static uint32_t lesser(uint32_t a, uint32_t b)
 
 void mt_image_orient(mt_image *image, unsigned orientation)
 {
-    enum { TILE = 32 }; /* so that rows that become columns stay in the cache */
+    enum { TILE = 32 }; /* tiles, so that rows that become columns stay in the cache */
     mt_image out;
     walk w;
 

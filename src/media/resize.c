@@ -1,5 +1,6 @@
-/* Two passes, rows first and then columns, each a sum of weighted neighbours. What Pillow and torch do differs in the
-   weights' precision and in what stands between the passes: 8 bits, or float where torch computes in float. */
+/* Resizes pictures (resize.h) in two passes, first along rows, then along columns; each pixel is a weighted sum of
+   neighbours. Pillow and torch differ in the precision of weights and in the values between the passes: 8 bits, or
+   float where torch computes in float. */
 #include "media/resize.h"
 
 #include <assert.h>
@@ -10,17 +11,17 @@
 
 #define PI 3.14159265358979323846
 
-enum { LANES = 16 }; /* what a pass computes side by side: rows in the first, bytes of a row in the second */
+enum { LANES = 16 }; /* what a pass computes at once: rows in the first, bytes of a row in the second */
 
-/* Where each pixel of a row or column takes its colour from. */
+/* The neighbours of each pixel of a row or column, and their weights. */
 typedef struct taps {
-    uint32_t in, out;        /* pixels of the row or column before and behind */
-    uint32_t *first, *count; /* neighbours of pixel i: first[i] to first[i] + count[i] */
-    uint32_t most;           /* of count */
-    double *exact;           /* weights of pixel i from i * most: as Pillow computes them, */
-    float *floats;           /* as torch does in float, */
-    int32_t *fixed;          /* or those exact ones as integers, */
-    unsigned precision;      /* times 1 << precision */
+    uint32_t in, out;        /* length of the row or column before and after */
+    uint32_t *first, *count; /* pixel i sums up neighbours first[i] to first[i] + count[i] - 1 */
+    uint32_t most;           /* largest count */
+    double *exact;           /* weights of pixel i, from i * most on, as Pillow computes them */
+    float *floats;           /* the same as torch computes them in float */
+    int32_t *fixed;          /* `exact` as integers */
+    unsigned precision;      /* multiplied by 1 << precision */
 } taps;
 
 static double bilinear(double x)
@@ -58,7 +59,7 @@ static const struct {
     [MT_RESAMPLE_BICUBIC] = {bicubic, 2},
 };
 
-/* Torch lets the largest weight just fit 16 bits; Pillow lets sums just fit 32. */
+/* The precision: torch makes the largest weight just fit 16 bits, Pillow makes sums just fit 32. */
 static unsigned precision_of(const double *weights, size_t count, mt_resize_like like)
 {
     double most = 0;
@@ -106,7 +107,7 @@ static uint8_t nearest_level(float sum)
     return (uint8_t)(sum < 0 ? 0 : sum > 255 ? 255 : lrintf(sum));
 }
 
-/* Torch's compilers fuse where the processor can; elsewhere a call for each product would cost too much. */
+/* torch's builds fuse multiply-add where the processor has it; elsewhere a library call for each would be too slow. */
 #if defined(FP_FAST_FMAF)
 #define ADD_PRODUCT(sum, a, b) fmaf(a, b, sum)
 #else
@@ -149,7 +150,7 @@ static void make_integers(taps *t, mt_resize_like like)
     }
 }
 
-/* The pixel that each of out takes: Pillow walks in steps and torch multiplies in float, which tells at the borders. */
+/* The source pixel of each result: Pillow adds up steps and torch multiplies in float, which differs at the borders. */
 static uint32_t *nearest_of(uint32_t in, uint32_t out, mt_resize_like like)
 {
     uint32_t *from = mt_alloc_array(out, sizeof(*from));
@@ -201,8 +202,8 @@ size_t mt_image_resize_memory(uint32_t in_width, uint32_t in_height, uint32_t wi
            ((size_t)width * 3 * in_height + LANES + (size_t)in_width * 3 * LANES) * sample;
 }
 
-/* Torchvision has bilinear of whole numbers only where torch has AVX2; elsewhere, and by its definition, it is
-   computed in float and rounded once. */
+/* torchvision computes integer bilinear only where torch has AVX2; otherwise, and by its definition, in float with one
+   rounding. This uses the definition. */
 void mt_image_resize(mt_image *out, const mt_image *in, uint32_t width, uint32_t height, mt_resample resample,
                      mt_resize_like like)
 {

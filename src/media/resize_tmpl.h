@@ -1,7 +1,7 @@
-/* The two passes, for whole numbers and for float: resize.c says what the macros are. Inner loops run over LANES
-   numbers that lie side by side, so that compilers make vectors of them. */
+/* The two passes of resizing, included by resize.c once for integers and once for float; resize.c explains the macros.
+   Inner loops run over LANES neighbouring numbers, so that compilers vectorise them. */
 
-/* Every step in REAL, as the library takes it that is to be equalled. */
+/* Computes the weights. Every operation is in REAL, as in the library whose results are reproduced. */
 static void PASS(weigh)(taps *t, mt_resample resample)
 {
     REAL scale = (REAL)t->in / (REAL)t->out, widened = scale < 1 ? 1 : scale, shrink = 1 / widened;
@@ -22,6 +22,7 @@ static void PASS(weigh)(taps *t, mt_resample resample)
     }
 }
 
+/* sums[lane] = start + the weighted sum of `count` samples, `step` apart, for LANES neighbours at once. */
 static void PASS(sum)(SUM sums[LANES], const SAMPLE *in, size_t step, const SUM *weights, uint32_t count, SUM start)
 {
     SUM kept[LANES];
@@ -34,7 +35,8 @@ static void PASS(sum)(SUM sums[LANES], const SAMPLE *in, size_t step, const SUM 
     memcpy(sums, kept, sizeof(kept));
 }
 
-/* The rows from y on, the same byte of all of them side by side; the last one again where there are no more. */
+/* Transposes LANES rows from y on: byte i of all rows becomes neighbours. Where there are fewer rows, repeats the
+   last. */
 static void PASS(turn)(SAMPLE *out, const mt_image *in, uint32_t y)
 {
     enum { TILE = 64 };
@@ -52,7 +54,7 @@ static void PASS(turn)(SAMPLE *out, const mt_image *in, uint32_t y)
     }
 }
 
-/* out: rows of width pixels, as many as in has. */
+/* First pass: resizes each row to `width` pixels. out has as many rows as in. */
 static void PASS(across)(SAMPLE *out, const mt_image *in, const taps *t, uint32_t width)
 {
     SAMPLE *turned = mt_alloc((size_t)in->width * 3 * LANES * sizeof(*turned));
@@ -74,7 +76,7 @@ static void PASS(across)(SAMPLE *out, const mt_image *in, const taps *t, uint32_
     mt_free(turned);
 }
 
-/* in: rows of out's width; LANES numbers behind the last may be read. */
+/* Second pass: resizes each column. `in` has out's width; LANES numbers behind its end may be read. */
 static void PASS(down)(mt_image *out, const SAMPLE *in, const taps *t)
 {
     size_t line = (size_t)out->width * 3;

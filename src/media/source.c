@@ -1,3 +1,4 @@
+/* Loads the bytes behind a URL (source.h). */
 #include "media/source.h"
 
 #include <limits.h>
@@ -11,22 +12,22 @@
 #include "media/address.h"
 #include "media/fetch.h"
 
-enum { SHOWN = 200 }; /* bytes of a URL in a sentence */
+enum { SHOWN = 200 }; /* bytes of a URL that messages show */
 
 static bool begins(const char *url, size_t len, const char *scheme)
 {
     return len >= strlen(scheme) && strncasecmp(url, scheme, strlen(scheme)) == 0;
 }
 
-/* A buffer never takes more than its limit and a NUL. */
-static bool take(const mt_media_watch *watch, mt_buf *bytes, size_t most, mt_error *err)
+/* Asks the watch for the memory of a buffer with at most `most` bytes; a buffer never exceeds its limit and a NUL. */
+static bool take_memory(const mt_media_watch *watch, mt_buf *bytes, size_t most, mt_error *err)
 {
     if (most < bytes->limit)
         bytes->limit = most;
     return mt_media_take(watch, bytes->limit + 1, err);
 }
 
-/* data:image/png;base64,iVBORw0... What the type says does not count: the bytes tell. */
+/* data:image/png;base64,iVBORw0... The type is ignored: the bytes decide. */
 static bool load_data(mt_buf *bytes, const char *url, size_t len, const mt_media_watch *watch, mt_error *err)
 {
     static const char mark[] = ";base64";
@@ -37,11 +38,11 @@ static bool load_data(mt_buf *bytes, const char *url, size_t len, const mt_media
         return mt_fail(err, MT_E_INVALID, "the data URL has no comma: write data:image/png;base64, and then the data");
     if (head < strlen(mark) || strncasecmp(comma - strlen(mark), mark, strlen(mark)) != 0)
         return mt_fail(err, MT_E_INVALID, "the data URL is not base64: write data:image/png;base64, and then the data");
-    return take(watch, bytes, (len - head) / 4 * 3 + 3, err) &&
+    return take_memory(watch, bytes, (len - head) / 4 * 3 + 3, err) &&
            (mt_base64_decode(bytes, comma + 1, len - head - 1, err) || mt_fail_within(err, "data URL"));
 }
 
-/* The path of file:///path or file://localhost/path, with %20 and its kin decoded. False when it has none. */
+/* The path in file:///path or file://localhost/path, with %20 and the like decoded. False where it has none. */
 static bool path_of(char path[MT_LIMIT_PATH], const char *url, size_t len)
 {
     static const char local[] = "localhost";
@@ -66,7 +67,7 @@ static bool path_of(char path[MT_LIMIT_PATH], const char *url, size_t len)
     return at >= len;
 }
 
-/* Whether the file lies in the folder once every link is followed. Leaves its true path in found. */
+/* Whether the file is in the folder after every link is followed; found: its real path. */
 static bool is_below(char found[PATH_MAX], const char *path, const char *root)
 {
     char folder[PATH_MAX];
@@ -78,7 +79,7 @@ static bool is_below(char found[PATH_MAX], const char *path, const char *root)
     return strncmp(found, folder, len) == 0 && (found[len] == '/' || folder[len - 1] == '/');
 }
 
-/* A file elsewhere and one that is not there get the same sentence: which of the two is no client's business. */
+/* A file outside the folder and a missing file get the same message, so that clients cannot probe which files exist. */
 static bool load_file(mt_buf *bytes, const char *url, size_t len, const char *root, const mt_media_watch *watch,
                       mt_error *err)
 {
@@ -93,7 +94,7 @@ static bool load_file(mt_buf *bytes, const char *url, size_t len, const char *ro
         return mt_fail(err, MT_E_INVALID, "\"%.*s\" is no file in the folder of --media-root: check the path", shown,
                        url);
     if (stat(found, &info) == 0 && (uint64_t)info.st_size <= bytes->limit &&
-        !take(watch, bytes, (size_t)info.st_size, err))
+        !take_memory(watch, bytes, (size_t)info.st_size, err))
         return false;
     if (mt_file_read(bytes, found, err))
         return true;
@@ -112,7 +113,7 @@ static bool load_url(mt_buf *bytes, const char *url, size_t len, const mt_media_
     rules.allowed = limits->allow_private ? NULL : mt_address_is_public;
     if (memchr(url, '\0', len))
         return mt_fail(err, MT_E_INVALID, "the URL has a zero byte in it: leave it out");
-    if (len > MT_LIMIT_MEDIA_URL) /* one byte more is enough to be told that it is too long */
+    if (len > MT_LIMIT_MEDIA_URL) /* one byte more than allowed is enough to be refused as too long */
         len = MT_LIMIT_MEDIA_URL + 1;
     memcpy(text, url, len);
     text[len] = '\0';

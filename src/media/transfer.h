@@ -1,4 +1,4 @@
-/* What a transfer of libcurl's says of its end. */
+/* What libcurl knows about a finished transfer. */
 #ifndef MT_MEDIA_TRANSFER_H
 #define MT_MEDIA_TRANSFER_H
 
@@ -6,7 +6,7 @@
 
 #include <curl/curl.h>
 
-/* Of the answer that came last; 0: none came. */
+/* HTTP status of the last response; 0: there was none. */
 static inline long mt_transfer_status(CURL *curl)
 {
     long status = 0;

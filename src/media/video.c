@@ -1,12 +1,12 @@
-/* Videos through FFmpeg's libraries.
+/* Decodes videos through FFmpeg's libraries (video.h).
 
-   A file is read twice. The first reading counts the frames, since headers lie, and keeps when each is shown; the
-   second decodes, from the first frame on, so that a frame has the same number here as for who decodes them all.
-   Seeking was rejected: where it lands depends on the file. One thread; owned by whoever opened it.
+   A file is read twice. The first reading counts the frames, as headers may be wrong, and keeps the time of each; the
+   second decodes from the first frame on, so that frame numbers are the same as for a program that decodes all. Seeking
+   was rejected: where it lands depends on the file. Used by one thread, which opened it.
 
-   Memory: decoders keep frames for others to refer to, and how many is a matter of the stream. So each buffer that a
-   decoder takes is counted while it lives, and a stream that wants more than was asked for is refused. What FFmpeg
-   decodes to find out about a file, before the first frame is wanted, is of the size that the container tells. */
+   Memory: decoders keep frames as references, and their number depends on the stream. So each buffer of a decoder is
+   counted while it exists, and a stream that needs more than was granted is refused. What FFmpeg decodes to inspect a
+   file, before the first frame is wanted, has the size that the container says. */
 #include "media/video.h"
 
 #include <assert.h>
@@ -23,30 +23,30 @@
 #include "media/demux.h"
 
 enum {
-    KEPT = 20,     /* frames in a decoder: H.264 has up to 16, one that is being decoded, one that was given out */
-    PIXEL = 4,     /* bytes of a pixel of them: two bytes each of 4:2:0, and one for what belongs to its block */
-    RGB_PIXEL = 6, /* of the last one, which is there as RGB twice */
-    EDGE = 128,    /* pixels that whole blocks and the borders around a frame add to a side */
+    KEPT = 20,     /* frames in a decoder: H.264 has up to 16, one being decoded, one given out */
+    PIXEL = 4,     /* bytes of a pixel in them: two bytes each of 4:2:0, and one for data of its block */
+    RGB_PIXEL = 6, /* bytes of a pixel of the last frame, which exists as RGB twice */
+    EDGE = 128,    /* pixels that block sizes and borders add to a side */
 };
 
 const bool mt_video_present = true;
 
 struct mt_video {
-    const mt_media_limits *limits; /* while it is being opened */
+    const mt_media_limits *limits; /* valid while the video is being opened */
     mt_video_info info;
     mt_demux demux;
     AVCodecContext *codec;
     struct SwsContext *scaler;
     AVPacket *packet;
-    AVFrame *frame;  /* the last one decoded, */
-    AVFrame *rgb;    /* and where it becomes RGB, with the space behind rows that swscale wants */
+    AVFrame *frame;  /* the last frame decoded */
+    AVFrame *rgb;    /* the same as RGB, with the padding behind rows that swscale needs */
     int64_t decoded; /* frames so far */
-    bool flushing;   /* the decoder knows that no packet follows */
-    double *times;   /* of frames, rising */
-    size_t live;     /* bytes of the frames that the decoder has */
-    size_t most;     /* that it may have */
+    bool flushing;   /* the decoder was told that no packet follows */
+    double *times;   /* of each frame, ascending, in seconds */
+    size_t live;     /* bytes of frames that the decoder has now */
+    size_t most;     /* most that it may have */
 
-    /* of one that is decoded elsewhere */
+    /* of a video that is decoded elsewhere (mt_video_from) */
     bool (*next)(void *ctx, int64_t index, mt_image *image, mt_error *err);
     void (*end)(void *ctx);
     void *ctx;
@@ -65,7 +65,7 @@ static bool check_size(int width, int height, const mt_media_limits *limits, mt_
     return true;
 }
 
-/* Asks for what decoding frames of so many bytes a pixel takes, less what was asked for already. */
+/* Asks the watch for the memory to decode frames of `pixel` bytes a pixel, less what was granted before. */
 static bool take_memory(mt_video *v, size_t pixel, mt_error *err)
 {
     const AVCodecParameters *p = v->demux.stream->codecpar;
@@ -76,7 +76,8 @@ static bool take_memory(mt_video *v, size_t pixel, mt_error *err)
     return v->info.memory <= before || mt_media_take(v->demux.watch, v->info.memory - before, err);
 }
 
-/* Has FFmpeg decode the first frames, which must not be larger than the container says, but for whole blocks. */
+/* Has FFmpeg decode the first frames to find the format; they must not be larger than the container says, except for
+   whole blocks. */
 static int look_into(const mt_video *v)
 {
     const AVCodecParameters *p = v->demux.stream->codecpar;
@@ -93,7 +94,7 @@ static int look_into(const mt_video *v)
     return code;
 }
 
-/* A byte of a pixel's block, and what the pixel itself takes. */
+/* Bytes of a pixel: its own, and one for data of its block. */
 static size_t pixel_bytes(int format)
 {
     const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(format);
@@ -139,7 +140,7 @@ static void keep_time(mt_video *v, const AVPacket *packet)
     int64_t stamp = packet->pts != AV_NOPTS_VALUE ? packet->pts : packet->dts;
     size_t old = (size_t)v->info.frames;
 
-    if ((old & (old - 1)) == 0) /* a power of two, or none: as many as there is room for */
+    if ((old & (old - 1)) == 0) /* the array is full at powers of two */
         v->times = mt_realloc(v->times, old * sizeof(double), (old ? 2 * old : 1) * sizeof(double));
     v->times[old] = stamp != AV_NOPTS_VALUE ? (double)stamp * av_q2d(v->demux.stream->time_base) : 0;
     v->info.frames++;
@@ -175,7 +176,7 @@ static bool find_rate(mt_video *v, mt_error *err)
     uint64_t pixels = (uint64_t)v->info.width * v->info.height;
 
     v->info.fps = av_q2d(stream->avg_frame_rate.den ? stream->avg_frame_rate : stream->r_frame_rate);
-    if (!(v->info.fps > 0 && v->info.fps < 1e5)) /* NaN too: a file without rates */
+    if (!(v->info.fps > 0 && v->info.fps < 1e5)) /* also NaN: the file has no rate */
         v->info.fps = v->info.frames > 1 && span > 0 ? (double)(v->info.frames - 1) / span : 1;
     v->info.duration = (double)v->info.frames / v->info.fps;
     if (v->info.duration > v->limits->video_seconds)
@@ -189,7 +190,7 @@ static bool find_rate(mt_video *v, mt_error *err)
     return true;
 }
 
-/* A frame's first buffer, and whom to tell when nobody has it any more. */
+/* Counts a frame's buffer until FFmpeg frees it. */
 typedef struct counted {
     mt_video *video;
     AVBufferRef *inner;
@@ -242,7 +243,7 @@ static bool open_codec(mt_video *v, mt_error *err)
     if (!v->codec)
         return mt_demux_fail(&v->demux, err, "decoding", 0);
     code = avcodec_parameters_to_context(v->codec, v->demux.stream->codecpar);
-    v->codec->thread_count = 1; /* requests run side by side already */
+    v->codec->thread_count = 1; /* one thread: requests run in parallel already */
     v->codec->opaque = v;
     v->codec->get_buffer2 = on_buffer;
     v->codec->max_pixels = (int64_t)v->limits->video_pixels;
@@ -276,7 +277,7 @@ mt_video *mt_video_open(const void *data, size_t size, const mt_media_limits *li
 {
     mt_video *v = mt_alloc(sizeof(*v));
 
-    av_log_set_level(AV_LOG_QUIET); /* what is wrong with a client's file is told to the client */
+    av_log_set_level(AV_LOG_QUIET); /* errors in a client's file are reported to the client only */
     *v = (mt_video){.limits = limits, .demux = {.data = data, .size = size, .watch = watch}};
     if (open_video(v, err)) {
         v->limits = NULL;
@@ -322,7 +323,7 @@ double mt_video_time(const mt_video *v, int64_t index)
     return v->times[index] - v->times[0];
 }
 
-/* One more packet into the decoder, or the news that there are none. */
+/* Gives the decoder the next packet, or tells it that there are none. */
 static bool feed(mt_video *v, mt_error *err)
 {
     int code = av_read_frame(v->demux.file, v->packet);
@@ -341,7 +342,7 @@ static bool feed(mt_video *v, mt_error *err)
     return code >= 0 || code == AVERROR_EOF || mt_demux_fail(&v->demux, err, "decoding", code);
 }
 
-/* Puts the next frame into v->frame. Where a file has fewer than packets, the last one stays. */
+/* Decodes the next frame to v->frame. Where a file has fewer frames than packets, the last one stays. */
 static bool decode_next(mt_video *v, mt_error *err)
 {
     AVFrame *next = av_frame_alloc();
@@ -361,7 +362,7 @@ static bool decode_next(mt_video *v, mt_error *err)
     return ok;
 }
 
-/* swscale's defaults as PyAV leaves them, so BT.601 whatever the file says. */
+/* Converts with swscale's defaults as PyAV does, so by BT.601 whatever the file says. */
 static bool convert(mt_video *v, mt_image *image, mt_error *err)
 {
     const AVFrame *frame = v->frame;

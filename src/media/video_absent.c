@@ -1,4 +1,4 @@
-/* Stands in for video.c where motet is built without FFmpeg: no video ever opens. */
+/* Replaces video.c in a build without FFmpeg: every video is refused. */
 #include <assert.h>
 
 #include "media/video.h"

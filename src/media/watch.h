@@ -1,4 +1,5 @@
-/* Whoever wants pixels is heard while they are made: it is asked for memory before that is used, and it may leave. */
+/* How a decoder asks the one who wants the pixels: for memory before it is used, and whether the work is still
+   wanted. */
 #ifndef MT_MEDIA_WATCH_H
 #define MT_MEDIA_WATCH_H
 
@@ -8,16 +9,17 @@
 
 #include "base/error.h"
 
-/* Functions that borrow a watch take NULL, too: then there is room for everything and nobody leaves. */
+/* Functions that borrow a watch accept NULL: then memory is not limited and work is never stopped. */
 typedef struct mt_media_watch {
-    const atomic_bool *stop;                              /* once it is true, work ends soon; may be NULL */
-    bool (*take)(void *ctx, size_t bytes, mt_error *err); /* so many bytes more; may wait. NULL: there is room */
+    const atomic_bool *stop; /* once true, work ends soon; may be NULL */
+    /* asks for so many more bytes; may wait. False refuses. NULL: no limit */
+    bool (*take)(void *ctx, size_t bytes, mt_error *err);
     void *ctx;
 } mt_media_watch;
 
 static inline bool mt_media_stopped(const mt_media_watch *watch)
 {
-    /* relaxed: the flag carries nothing but itself */
+    /* relaxed: no other data depends on the flag */
     return watch && watch->stop && atomic_load_explicit(watch->stop, memory_order_relaxed);
 }
 

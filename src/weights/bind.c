@@ -1,9 +1,9 @@
-/* The binder: prefixes, vectors, and the account of what was found, missed and left over.
+/* The binder (bind.h): prefixes, vectors, and the record of what was found, missed and left over.
 
-   It is made for one load and used by one thread. Invariants:
-   1. a mt_mat that was handed out points into the mapping or into the arena, with every row inside;
-   2. nothing that fails stops the binding: problems are counted and written down, and mt_binder_finish tells.
-   The rejected alternative, stopping at the first missing tensor, makes people download a checkpoint once per error. */
+   Made for one load and used by one thread. Invariants:
+   1. a mt_mat that was returned points into the mapping or the arena, with every row inside;
+   2. no failure stops the binding: problems are counted and written down, and mt_binder_finish reports them. Rejected:
+      stopping at the first missing tensor. People would download a checkpoint once for each error. */
 #include "weights/bind.h"
 
 #include <stdarg.h>
@@ -16,15 +16,15 @@
 #include "kernels/convert.h"
 #include "weights/bind_internal.h"
 
-/* Where the text model's tensors are in the files of the world, the more special first. */
+/* Prefixes of the text model's tensors in known files, the longer ones first. */
 static const char *const prefixes[] = {
     "model.text_model.", "model.language_model.", "language_model.model.", "model.", "language_model.", ""};
 
-/* lm_head stands beside the text model or above it. */
+/* Names of the output head, which is beside the text model or above it. */
 static const char *const heads[] = {"lm_head", "language_model.lm_head", "model.lm_head",
                                     "model.language_model.lm_head"};
 
-/* Where a tower's tensors are, and those of what joins it to the text model. */
+/* Prefixes of a tower's tensors, and of what joins it to the text model. */
 static const char *const towers[] = {"model.visual.vision_model.",
                                      "visual.vision_model.",
                                      "model.visual.",
@@ -99,7 +99,7 @@ static const char *find_prefix(const mt_binder *b)
     return "model.";
 }
 
-/* The first of them that any tensor has, or the first. */
+/* The first of the prefixes that any tensor has; where none has, the first. */
 static const char *find_any(const mt_binder *b, const char *const *known, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -124,7 +124,8 @@ mt_binder *mt_binder_new(const mt_checkpoint *c, mt_arena *arena)
     b->vision = find_any(b, towers, MT_COUNT(towers));
     b->projector = find_any(b, projectors, MT_COUNT(projectors));
     b->guess = find_any(b, guesses, MT_COUNT(guesses));
-    mt_buf_init(&b->report, MT_LIMIT_ERROR_TEXT * 5 / 8); /* the rest is for the sentence around it */
+    /* the rest of the message's length is for the sentence around it */
+    mt_buf_init(&b->report, MT_LIMIT_ERROR_TEXT * 5 / 8);
     (void)!mt_quant_read(&b->quant, mt_checkpoint_config(c), &b->failed);
     mt_progress_begin(&b->progress, "weights.repacking", "repacking weights", mt_checkpoint_bytes(c));
     return b;
@@ -263,7 +264,7 @@ float mt_bind_number(mt_binder *b, const char *path)
     return b->headers_only ? 0 : element(t, 0);
 }
 
-/* Of 4 or 8 bytes; those that are negative are beyond any limit. */
+/* An integer of 4 or 8 bytes; a negative one becomes larger than any limit. */
 static uint64_t whole(const mt_tensor_info *t, size_t i, size_t size)
 {
     uint64_t value = 0;
@@ -339,7 +340,7 @@ const float *mt_bind_conv(mt_binder *b, const char *path, size_t channels, size_
     return convert_conv(b, t, channels, taps);
 }
 
-/* "model.visual", "mtp", "model.layers": enough to tell what a left-over tensor belongs to. */
+/* The part of a name that says what an unused tensor belongs to: "model.visual", "mtp", "model.layers". */
 static size_t group_length(const char *name)
 {
     size_t len = strcspn(name, ".");

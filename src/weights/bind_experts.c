@@ -1,14 +1,14 @@
-/* The experts of a sparse layer, from every layout the files of the world have:
+/* Binds the experts of a layer from every known layout:
 
      experts.7.gate_proj                      one module an expert; LFM2 calls them w1, w3 and w2
      switch_mlp.gate_proj       [E, I, H]     stacked
      experts.gate_up_proj       [E, 2I, H]    stacked, gate above up
-     experts.gate_up_proj       [E, H, 2I]    the same transposed: gate left of up; repacked, since kernels read rows
+     experts.gate_up_proj       [E, H, 2I]    the same transposed: gate left of up; repacked, as kernels read rows
 
-   Where they are woven, rows of gate and up alternate in one matrix: each of them is every second row of it.
+   Where rows are woven, gate and up are each every second row of one matrix.
 
-   Fused and transposed are told apart by shape, against hidden (H) and inner (I). A square tensor fits both ways; then
-   its sibling decides: gate_up is square when 2I = H, down when I = H, and both at once cannot be. */
+   Whether gate_up_proj is transposed is decided by its shape, from hidden (H) and inner (I). A square tensor fits both
+   ways; then its sibling decides: gate_up is square when 2I = H, down when I = H, and both cannot be. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@
 
 typedef struct layer {
     mt_binder *b;
-    char name[MT_BIND_NAME]; /* of the module that holds the experts */
+    char name[MT_BIND_NAME]; /* the module that contains the experts */
     size_t experts, hidden, inner;
     bool woven;
     mt_mat *gate, *up, *down; /* [experts] */
@@ -38,7 +38,7 @@ static const mt_tensor_info *find(const layer *l, const char *part)
     return t ? t : mt_binder_find(l->b, name, "");
 }
 
-/* How tensor `part` fits experts x [n, k]. Only plain tensors are ever transposed. */
+/* How tensor `part` fits experts x [n, k]. Only plain tensors can be transposed. */
 static fit fit_of(const layer *l, const char *part, size_t n, size_t k)
 {
     const mt_tensor_info *t = find(l, part);
@@ -54,7 +54,8 @@ static bool is_transposed(fit own, fit sibling)
     return own == FIT_TRANSPOSED || (own == FIT_BOTH && sibling == FIT_TRANSPOSED);
 }
 
-/* dst[rows, cols] = src[cols, ld]^T of the first `rows` columns, by tiles that are read and written in whole lines. */
+/* dst[rows, cols] = transpose of the first `rows` columns of src[cols, ld], by tiles, so that cache lines are used
+   whole. */
 #define TILE 32
 #define TRANSPOSE(name, type)                                                                    \
     static void name(uint8_t *dst, const uint8_t *src, size_t rows, size_t cols, size_t ld)      \
@@ -85,7 +86,7 @@ static void transpose(uint8_t *dst, const uint8_t *src, size_t rows, size_t cols
         transpose32(dst, src, rows, cols, ld);
 }
 
-/* out[e] = columns [first, first + n) of item e of `part` [experts, k, ld], turned into rows [n, k] in the arena. */
+/* out[e] = columns [first, first + n) of item e of `part` [experts, k, ld], as rows [n, k] in the arena. */
 static bool repack(const layer *l, const char *part, size_t n, size_t k, size_t ld, size_t first, mt_mat *out)
 {
     char name[MT_BIND_NAME];
@@ -126,7 +127,7 @@ static bool stacked(const layer *l, const char *part, size_t n, size_t k, bool t
     return true;
 }
 
-/* Every second row of a matrix, from the first or the second on. */
+/* Every second row of a matrix, from row `first` (0 or 1) on. */
 static mt_mat every_second(const mt_mat *both, size_t first)
 {
     mt_mat out = mt_mat_rows(both, first, both->n / 2);
@@ -135,7 +136,7 @@ static mt_mat every_second(const mt_mat *both, size_t first)
     return out;
 }
 
-/* gate and up of expert e, where they are one matrix [2 inner, hidden] */
+/* Sets gate and up of expert e from one matrix [2 inner, hidden]. */
 static void divide(const layer *l, size_t e, const mt_mat *both)
 {
     l->gate[e] = l->woven ? every_second(both, 0) : mt_mat_rows(both, 0, l->inner);
@@ -149,7 +150,7 @@ static bool fused(const layer *l, bool transposed)
     char name[MT_BIND_NAME];
     mt_mat first;
     member(l, whole, name);
-    if (transposed) { /* down has room for the whole ones, which come before it */
+    if (transposed) { /* `down` serves as temporary space here, as it is bound later */
         if (!repack(l, whole, 2 * i, h, 2 * i, 0, l->down))
             return false;
         for (size_t e = 0; e < l->experts; e++)

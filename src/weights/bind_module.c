@@ -1,8 +1,9 @@
-/* From the tensors of one module to a mt_mat: plain, FP8, MLX-quantised or blocks of MXFP4, single or stacked. */
+/* Makes a mt_mat of the tensors of one module: plain, FP8, MLX-quantised or MXFP4 blocks, single or stacked. */
 #include <string.h>
 
 #include "weights/bind_internal.h"
 
+/* The module that is wanted: `stack` matrices [n, k]. */
 typedef struct wish {
     mt_binder *b;
     const char *name;
@@ -86,7 +87,7 @@ static bool bind_plain(const wish *w, const mt_tensor_info *t, mt_mat *out)
     return true;
 }
 
-/* One scale for the whole matrix: as many copies of it as a row of blocks has, for all rows. */
+/* One scale for a whole matrix: copies it as often as a row has blocks; all rows share the copies. */
 static const uint8_t *spread_scale(const wish *w, const mt_tensor_info *scale, size_t count)
 {
     const size_t size = mt_dtype_size(scale->dtype);
@@ -97,7 +98,7 @@ static const uint8_t *spread_scale(const wish *w, const mt_tensor_info *scale, s
     return copies;
 }
 
-/* activation_scale is for who rounds activations to FP8 too; they keep more of themselves here. */
+/* activation_scale is ignored: it is for kernels that round activations to FP8, and these here do not. */
 static bool bind_fp8(const wish *w, const mt_tensor_info *t, mt_mat *out)
 {
     const mt_tensor_info *scales = mt_binder_use(w->b, w->name, ".weight_scale_inv");
@@ -134,7 +135,7 @@ static bool bind_blocks(const wish *w, const mt_tensor_info *t, mt_mat *out)
     const unsigned lead = w->stack > 0;
     if (!scales)
         return miss(w, " without scales", t, NULL);
-    mt_tensor_info rows = *t; /* the same with blocks of a row joined */
+    mt_tensor_info rows = *t; /* the same shape with the blocks of a row joined */
     rows.dims--;
     rows.shape[lead + 1] *= bytes;
     if (w->k % MT_MXFP4_GROUP || t->dims != lead + 3 || t->shape[lead + 2] != bytes || t->dtype != MT_DTYPE_U8 ||
@@ -155,7 +156,7 @@ static bool bind_blocks(const wish *w, const mt_tensor_info *t, mt_mat *out)
     return true;
 }
 
-/* Scales of microscaled formats are bytes; the format says how to read them. */
+/* Scales of MXFP and NVFP formats are bytes; the format says how to read them. */
 static mt_scale_type packed_scale_type(mt_format format, mt_dtype dtype)
 {
     if (format == MT_FORMAT_AFFINE)
@@ -222,7 +223,7 @@ static const uint8_t *in_order(mt_binder *b, const uint8_t *from, size_t stride,
     return to;
 }
 
-/* Blocks of FP8 are 128 rows, which an order would tear apart. */
+/* FP8 with blocks is refused: a block's 128 rows share scales and cannot be reordered. */
 bool mt_bind_ordered(mt_binder *b, const char *path, size_t n, size_t k, const uint32_t *order, mt_mat *out)
 {
     if (!mt_bind_matrix(b, path, n, k, out))

@@ -1,5 +1,5 @@
-/* What towers have and text models have not: a convolution over patches, and a projection that is stored lying down.
-   Both are copied, row by row of what kernels read. */
+/* Binds tensors that only vision towers have: a convolution over patches, and a transposed projection. Both are copied
+   to the row order that kernels read. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -7,10 +7,10 @@
 #include "kernels/levels.h"
 #include "weights/bind_internal.h"
 
-/* Element (row, i) of the copy is element from(row, i) of the tensor. */
+/* Element (row, i) of the copy is element source(row, i) of the tensor. */
 typedef struct reorder {
     size_t n, k;
-    size_t channels, inner; /* of a convolution with channels last: k = channels * inner */
+    size_t channels, inner; /* of a convolution stored with channels last: k = channels * inner */
     bool transposed;
 } reorder;
 
@@ -38,7 +38,7 @@ static bool copy(mt_binder *b, const mt_tensor_info *t, const reorder *r, mt_mat
     return to != NULL;
 }
 
-/* The same of a matrix that is packed, which only becomes plain by that. */
+/* The same for a quantised matrix, which becomes plain by it. */
 static bool unpack(mt_binder *b, const char *name, const reorder *r, mt_mat *out)
 {
     mt_mat packed;

@@ -1,3 +1,4 @@
+/* Reads mapped weights into memory before they are used (mt_binder_warm, mt_mat_read_ahead). */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -6,7 +7,7 @@
 
 #define PIECE ((size_t)16 << 20) /* bytes read between two steps of the progress bar */
 
-/* Whether all of the system's pages there are in memory. True where nobody can tell: then they are read when they are
+/* Whether all pages of memory in the range are resident. True where the system does not tell: then they are read when
    used. */
 static bool is_warm(char *start, size_t bytes, unsigned char *pages, size_t page)
 {
@@ -24,7 +25,8 @@ static bool is_warm(char *start, size_t bytes, unsigned char *pages, size_t page
 #endif
 }
 
-/* Wishes: nothing depends on them. What cannot be read is told by base/mapping.c when it is used. */
+/* Asks the system to read a range. Failures are ignored: base/mapping.c reports a page that cannot be read when it is
+   used. */
 static void read_in(char *start, size_t bytes)
 {
     (void)madvise(start, bytes, MADV_WILLNEED);

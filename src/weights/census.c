@@ -1,3 +1,4 @@
+/* Counts tensors by how they are stored (census.h). */
 #include "weights/census.h"
 
 #include <stdio.h>
@@ -10,7 +11,7 @@ static bool ends_with(const char *s, size_t len, const char *suffix)
     return len >= end && memcmp(s + len - end, suffix, end) == 0;
 }
 
-/* The tensor whose name is the first `stem` bytes of name, then suffix. */
+/* The tensor whose name is the first `stem` bytes of name, followed by suffix. */
 static const mt_tensor_info *sibling(const mt_checkpoint *c, const char *name, size_t stem, const char *suffix)
 {
     char full[MT_LIMIT_TENSOR_NAME + 32];
@@ -18,7 +19,7 @@ static const mt_tensor_info *sibling(const mt_checkpoint *c, const char *name, s
     return mt_checkpoint_find(c, full);
 }
 
-/* Scales and biases of quantisation belong to their matrix. */
+/* Whether a tensor holds scales or biases of a quantised matrix. */
 static bool is_companion(const mt_checkpoint *c, const mt_tensor_info *t)
 {
     static const char *const suffixes[] = {".scales", ".biases", "_scale_inv", ".activation_scale", "_scales"};
@@ -34,7 +35,7 @@ static bool is_companion(const mt_checkpoint *c, const mt_tensor_info *t)
     return false;
 }
 
-/* Blocks of MXFP4 with their exponents beside them: two elements a byte. */
+/* Whether it holds MXFP4 blocks, with two elements a byte and exponents beside them. */
 static bool is_blocks(const mt_checkpoint *c, const mt_tensor_info *t)
 {
     static const char suffix[] = "_blocks";
@@ -43,7 +44,7 @@ static bool is_blocks(const mt_checkpoint *c, const mt_tensor_info *t)
            sibling(c, t->name, len - strlen(suffix), "_scales");
 }
 
-/* The columns of packed words, and how they are packed; 0 when t is not packed. */
+/* How many columns packed words stand for, and how they are packed; 0 where t is not packed. */
 static uint64_t packed_columns(const mt_checkpoint *c, const mt_quant *q, const mt_tensor_info *t, mt_quant_params *p)
 {
     size_t len = strlen(t->name), stem = ends_with(t->name, len, ".weight") ? len - strlen(".weight") : len;
@@ -87,7 +88,7 @@ static void label_packed(mt_quant_params p, mt_census_kind *kind)
         snprintf(kind->label, sizeof(kind->label), "%s", mt_format_name(p.format));
 }
 
-/* The kind of one tensor, with its own counts. */
+/* The kind of one tensor, with its counts. */
 static mt_census_kind kind_of(const mt_checkpoint *c, const mt_quant *q, const mt_tensor_info *t)
 {
     mt_census_kind kind = {.tensors = 1, .parameters = 1};
@@ -122,7 +123,7 @@ static void add_kind(mt_census *out, const mt_census_kind *kind)
     out->kind[i].parameters += kind->parameters;
 }
 
-/* What is quantised comes first: in small models the plain embedding outweighs it. */
+/* Quantised kinds come first: in small models the plain embedding has more parameters. */
 static int by_weight(const void *a, const void *b)
 {
     const mt_census_kind *x = a, *y = b;

@@ -1,8 +1,8 @@
-/* A checkpoint folder as one sorted table of tensors.
+/* A checkpoint folder as one sorted table of tensors (checkpoint.h).
 
-   Owns the config, the mapped shards and the table; the table is one array, so that a tensor's place in it is its
-   pointer minus the first one's. Nothing changes after opening: any thread may read. The table is a copy of the
-   shards' tables (about a hundred bytes a tensor) because one binary search beats one per shard. */
+   Owns the config, the mapped shards and the table. The table is one array, so that a tensor's index is its pointer
+   minus the first one's. Nothing changes after opening, so any thread may read. The table copies the shards' tables
+   (about a hundred bytes a tensor), because one binary search is faster than one for each shard. */
 #include "weights/checkpoint.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ struct mt_checkpoint {
     char *dir;
     bool inspecting, once;
     mt_config *config;
-    mt_arena *arena; /* shard names and index */
+    mt_arena *arena; /* owns shard names and index */
     mt_shards names;
     mt_safetensors **shards;
     size_t opened;
@@ -29,7 +29,7 @@ struct mt_checkpoint {
     uint64_t bytes;
 };
 
-/* Not there; what may not be looked at is there, and reading its config.json says why it cannot be. */
+/* Whether the path does not exist. A path without permission exists: reading its config.json gives the error. */
 static bool is_absent(const char *path, struct stat *st)
 {
     return stat(path, st) != 0 && (errno == ENOENT || errno == ENOTDIR);
@@ -94,7 +94,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const mt_tensor_info *)a)->name, ((const mt_tensor_info *)b)->name);
 }
 
-/* Which shard holds the second of two tensors of one name; only for the message. */
+/* The shard that holds the second of two tensors with the same name; for the message. */
 static const char *holder(const mt_checkpoint *c, const mt_tensor_info *t)
 {
     for (size_t i = 0; i < c->opened; i++) {

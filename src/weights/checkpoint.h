@@ -1,4 +1,4 @@
-/* A checkpoint folder: config.json and safetensors shards, mapped, every header validated before use. */
+/* A checkpoint folder: config.json and mapped safetensors files (shards), every header validated before use. */
 #ifndef MT_WEIGHTS_CHECKPOINT_H
 #define MT_WEIGHTS_CHECKPOINT_H
 
@@ -15,13 +15,13 @@ typedef enum mt_dtype {
     MT_DTYPE_F8_E4M3,
     MT_DTYPE_U8,
     MT_DTYPE_U32,
-    MT_DTYPE_OTHER /* carried, listed and never bound */
+    MT_DTYPE_OTHER /* another type: listed, never used */
 } mt_dtype;
 
 typedef struct mt_tensor_info {
     const char *name;
     mt_dtype dtype;
-    const char *dtype_name; /* as the file writes it */
+    const char *dtype_name; /* the file's name of it */
     unsigned dims;
     uint64_t shape[MT_LIMIT_TENSOR_DIMS];
     const uint8_t *data; /* mapped, any alignment; valid while the checkpoint is open */
@@ -30,23 +30,23 @@ typedef struct mt_tensor_info {
 
 typedef struct mt_checkpoint mt_checkpoint;
 
-/* Maps the folder. NULL with a sentence for: not a folder, no config.json, no safetensors, a missing shard, a truncated
-   shard, a header that lies. Free with mt_checkpoint_close. */
+/* Maps the folder's files. NULL with a sentence where it is no folder, has no config.json or safetensors, lacks a
+   shard, or a shard is truncated or has an invalid header. Free with mt_checkpoint_close. */
 mt_checkpoint *mt_checkpoint_open(const char *dir, mt_error *err) MT_NODISCARD;
 void mt_checkpoint_close(mt_checkpoint *c);
 
-/* The same for looking only: what is bound from it has right names, shapes and costs, but no tensor is read. Vectors
-   are zeros, and what would be repacked is not. */
+/* The same for inspection: names, shapes and costs of bound tensors are right, but no tensor is read. Vectors are
+   zeros, and nothing is repacked. */
 mt_checkpoint *mt_checkpoint_inspect(const char *dir, mt_error *err) MT_NODISCARD;
 bool mt_checkpoint_inspecting(const mt_checkpoint *c);
 
 const char *mt_checkpoint_dir(const mt_checkpoint *c);
-const mt_config *mt_checkpoint_config(const mt_checkpoint *c); /* of config.json's top level */
+const mt_config *mt_checkpoint_config(const mt_checkpoint *c); /* top level of config.json */
 
 /* NULL when there is none of that name. */
 const mt_tensor_info *mt_checkpoint_find(const mt_checkpoint *c, const char *name);
 
-/* The place of the first tensor whose name is not less than `name`: where those that begin with it would be. */
+/* Index of the first tensor whose name is not less than `name`: where names with that prefix begin. */
 size_t mt_checkpoint_lower(const mt_checkpoint *c, const char *name);
 
 size_t mt_checkpoint_count(const mt_checkpoint *c);
@@ -55,7 +55,7 @@ const mt_tensor_info *mt_checkpoint_at(const mt_checkpoint *c, size_t i); /* in 
 size_t mt_checkpoint_shards(const mt_checkpoint *c);
 uint64_t mt_checkpoint_bytes(const mt_checkpoint *c); /* of all tensors */
 
-/* Its tensors are read once and no more, so that nobody has to read them in before. */
+/* Marks that each tensor is read only once (copied to a device), so that reading all into memory first is of no use. */
 void mt_checkpoint_read_once(mt_checkpoint *c);
 bool mt_checkpoint_is_read_once(const mt_checkpoint *c);
 

@@ -1,8 +1,8 @@
-/* config.json as a tree of mt_config, one per object, made when the text is parsed: so sub-objects can be handed out
+/* config.json as a tree of mt_config, one for each object, made when the text is parsed: so objects can be handed out
    from a const root and live as long as it does.
 
-   Numbers are decoded as doubles: writers put integers there that no int64_t holds (tokenizer lengths of 1e30), and
-   every integer a config needs is exact in a double. */
+   Numbers are decoded as doubles: some files have integers that no int64_t holds (tokenizer lengths of 1e30), and every
+   integer that a config needs is exact in a double. */
 #include "weights/config.h"
 
 #include <jansson.h>
@@ -26,11 +26,11 @@ typedef struct child {
 struct mt_config {
     const json_t *object;
     const mt_config *parent; /* NULL for the root */
-    const char *key;         /* under which the parent holds it */
-    child *children;         /* values that are objects, sorted by key */
+    const char *key;         /* the parent's key for it */
+    child *children;         /* its values that are objects, sorted by key */
     size_t count;
-    json_t *root;    /* owned; the root only */
-    mt_arena *arena; /* owned; the root only: everything but the root itself */
+    json_t *root;    /* owned by the root */
+    mt_arena *arena; /* owned by the root: holds all but the root itself */
 };
 
 static int by_key(const void *a, const void *b)
@@ -50,14 +50,14 @@ static bool check_depth(const json_t *value, unsigned depth, mt_error *err)
     }
     const char *key;
     json_t *item;
-    json_object_foreach((json_t *)(uintptr_t)value, key, item) { /* the macro wants it writable */
+    json_object_foreach((json_t *)(uintptr_t)value, key, item) { /* the macro needs a non-const pointer */
         if (!check_depth(item, depth + 1, err))
             return false;
     }
     return true;
 }
 
-/* Objects inside arrays get no mt_config: the getters cannot reach them. */
+/* Objects within arrays get no mt_config: no getter reaches them. */
 static void wrap(mt_config *c, mt_arena *arena)
 {
     json_t *object = (json_t *)(uintptr_t)c->object;
@@ -80,7 +80,7 @@ static void wrap(mt_config *c, mt_arena *arena)
     qsort(c->children, c->count, sizeof(*c->children), by_key);
 }
 
-/* Python writes NaN and Infinity where jansson stops. */
+/* Whether parsing stopped at NaN or Infinity, which Python writes and jansson refuses. */
 static bool at_no_number(const char *text, size_t len, int position)
 {
     size_t end = position > 0 ? (size_t)position : 0, begin = end > 9 ? end - 9 : 0;
@@ -188,7 +188,7 @@ bool mt_config_bool(const mt_config *c, const char *key, bool fallback)
     return json_is_boolean(value) ? json_is_true(value) : fallback;
 }
 
-/* The value as a message quotes it. */
+/* Writes the value as a message quotes it. */
 static void quote(const json_t *value, char *out, size_t size)
 {
     static const char *const kinds[] = {
@@ -201,7 +201,7 @@ static void quote(const json_t *value, char *out, size_t size)
         snprintf(out, size, "%s", kinds[json_typeof(value)]);
 }
 
-/* "text_config.rope_scaling.factor"; cut short where a hostile file makes it long. */
+/* Writes "text_config.rope_scaling.factor"; cut off where a malicious file makes it too long. */
 static size_t path_of(const mt_config *c, char *out, size_t size)
 {
     if (!c->parent)
@@ -211,7 +211,7 @@ static size_t path_of(const mt_config *c, char *out, size_t size)
     return more < 0 || (size_t)more >= size - len ? size - 1 : len + (size_t)more;
 }
 
-/* "an integer from 1 to 64"; bounds that nobody could mean are left out. */
+/* Writes "an integer from 1 to 64"; huge bounds are left out. */
 static void say_range(char *out, size_t size, const char *kind, double min, double max)
 {
     if (max > EXACT_INT)

@@ -1,3 +1,4 @@
+/* How a checkpoint is quantised (quant.h). */
 #include "weights/quant.h"
 
 #include <stdio.h>
@@ -44,8 +45,8 @@ static bool known_group(uint64_t group)
     return group == 16 || group == 32 || group == 64 || group == 128;
 }
 
-/* Fields that are absent come from `base` when the mode is the same, from the mode's defaults when it is another. Who
-   names no mode is affine, beside others that name one too. */
+/* Reads bits and group. Missing fields come from `base` where the mode is the same, else from the mode's defaults.
+   Without a mode it is affine, even beside modules that name one. */
 static bool read_params(const mt_config *table, mt_quant_params base, mt_quant_params *out, mt_error *err)
 {
     const char *name = mt_config_string(table, "mode", modes[0].name);
@@ -116,7 +117,7 @@ static bool read_table(mt_quant *q, const mt_config *table, mt_error *err)
     return read_mlx(q, table, err);
 }
 
-/* MLX writes both keys, and what it writes under `quantization` is true of the tensors; the other may be a leftover. */
+/* MLX writes both keys; `quantization` is true for its tensors, the other may be left from the original. */
 bool mt_quant_read(mt_quant *q, const mt_config *config, mt_error *err)
 {
     *q = (mt_quant){.params = modes[0].defaults};
@@ -132,7 +133,7 @@ bool mt_quant_read(mt_quant *q, const mt_config *config, mt_error *err)
     return true;
 }
 
-/* Conversions differ in whether the table's paths carry "language_model." like the tensors do. */
+/* The module's override. Conversions differ in whether its path begins with "language_model." like the tensors. */
 static const mt_config *find_override(const mt_config *table, const char *path)
 {
     static const char lead[] = "language_model.";
@@ -156,7 +157,7 @@ mt_quant_params mt_quant_lookup(const mt_quant *q, const char *path)
     return q->params;
 }
 
-/* The format of `words` 32-bit words and `scales` scales over k columns, by the dtype of the scales. */
+/* The format of rows with `words` 32-bit words and `scales` scales for k columns; dtype: of the scales. */
 static bool fits(uint64_t words, uint64_t scales, mt_dtype dtype, uint64_t k, mt_quant_params *out)
 {
     if (k == 0 || scales == 0 || k % scales != 0 || k > MT_LIMIT_WIDTH * (uint64_t)16 || words > k ||

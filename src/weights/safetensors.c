@@ -1,15 +1,15 @@
-/* Reading a safetensors header.
+/* Reads a safetensors header (safetensors.h).
 
-   A file owns its mapping (when it was opened by path), its table of tensors and their names; nothing changes after
+   A file owns its mapping (where it was opened by path), its table of tensors and their names. Nothing changes after
    opening, so any thread may read it.
 
    Invariants once parse has succeeded:
-   1. every tensor's bytes lie inside the file, behind the header, and no two tensors share a byte;
-   2. bytes == elements * size of an element, for every dtype that is known (others are MT_DTYPE_OTHER);
+   1. every tensor's bytes are inside the file, behind the header, and no two tensors share a byte;
+   2. bytes == elements * size of an element, for every known dtype (others are MT_DTYPE_OTHER);
    3. names are unique and sorted, at most MT_LIMIT_TENSOR_NAME bytes, without control characters.
 
-   Gaps between tensors and bytes behind the last one are allowed: they harm nobody, and writers that align leave
-   them. The reference implementation refuses them. */
+   Gaps between tensors and bytes behind the last one are allowed: they do no harm, and writers that align leave them.
+   The reference implementation refuses them. */
 #include "weights/safetensors.h"
 
 #include <stdlib.h>
@@ -54,10 +54,10 @@ typedef struct header {
     mt_error *err;
 } header;
 
-/* What an entry of the header says, before any of it is checked. */
+/* An entry of the header, before it was checked. */
 typedef struct entry {
     mt_tensor_info t;
-    unsigned bits; /* of an element; 0 when the dtype is unknown */
+    unsigned bits; /* of an element; 0: unknown dtype */
     uint64_t begin, end;
     bool has_dtype, has_shape, has_offsets;
 } entry;
@@ -67,7 +67,7 @@ static bool fail_json(header *h)
     return mt_fail(h->err, MT_E_INVALID, "its header is malformed (%s); " DOWNLOAD, h->json.error.text);
 }
 
-/* The value at hand is of the wrong kind, unless the JSON itself is broken. */
+/* Fails since the present value has the wrong type, or the JSON is broken. */
 static bool fail_value(header *h, mt_json_event event, const entry *e, const char *field, const char *wanted)
 {
     if (event == MT_JSON_ERROR)
@@ -190,7 +190,7 @@ static bool read_field(header *h, entry *e)
     return mt_json_skip(&h->json) || fail_json(h);
 }
 
-/* elements * bits of one, in bytes; false when it overflows or does not end on a byte. */
+/* Bytes of the tensor: elements times bits of one; false where it overflows or is not a whole number. */
 static bool shape_bytes(const entry *e, uint64_t *bytes)
 {
     uint64_t elements = 1;
@@ -322,7 +322,7 @@ static bool check_unique(header *h)
     return true;
 }
 
-/* Two names for the same bytes are refused as well: no writer makes them, and a header that does is not trusted. */
+/* Refuses also two names for the same bytes: no writer makes them. */
 static bool check_apart(header *h)
 {
     const mt_tensor_info **order = mt_alloc((h->file->count + 1) * sizeof(*order));

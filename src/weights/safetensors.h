@@ -1,5 +1,5 @@
-/* One safetensors file: 8 bytes of header length, a JSON header, the tensors' bytes. Nothing in the header is believed
-   before it has been checked against the file. */
+/* One safetensors file: 8 bytes with the header's length, a JSON header, the tensors' bytes. Nothing in the header is
+   used before it was checked against the file. */
 #ifndef MT_WEIGHTS_SAFETENSORS_H
 #define MT_WEIGHTS_SAFETENSORS_H
 
@@ -11,10 +11,10 @@
 
 typedef struct mt_safetensors mt_safetensors;
 
-/* Maps the file at path. NULL with a sentence that names it. Free with mt_safetensors_close. */
+/* Maps the file at path. NULL with a sentence that names the file. Free with mt_safetensors_close. */
 mt_safetensors *mt_safetensors_open(const char *path, mt_error *err) MT_NODISCARD;
 
-/* The same for a file that is in memory already; borrows data until mt_safetensors_close. */
+/* The same for a file in memory; borrows data until mt_safetensors_close. */
 mt_safetensors *mt_safetensors_parse(const uint8_t *data, size_t size, mt_error *err) MT_NODISCARD;
 
 void mt_safetensors_close(mt_safetensors *file); /* NULL is fine */

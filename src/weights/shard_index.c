@@ -1,5 +1,5 @@
-/* model.safetensors.index.json: which tensor is in which file. It comes with the checkpoint, so it is as little to be
-   trusted as a header. */
+/* Reads model.safetensors.index.json: which tensor is in which file. It comes with the checkpoint, so it is not
+   trusted. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ typedef struct entry {
 typedef struct index_reader {
     mt_json_reader json;
     mt_arena *arena;
-    entry *entries; /* mt_alloc */
+    entry *entries; /* from mt_alloc */
     size_t count, cap;
     mt_error *err;
 } index_reader;
@@ -38,7 +38,7 @@ static char *keep(index_reader *r)
     return copy;
 }
 
-/* The names come from the net and become paths: nothing but a plain file name of the folder will do. */
+/* Names become paths, so only a plain file name within the folder is accepted. */
 static bool plain_name(const char *s, size_t len)
 {
     if (len == 0 || len > 255 || s[0] == '.' || memchr(s, '\0', len) || memchr(s, '/', len) || memchr(s, '\\', len))
@@ -103,7 +103,7 @@ static bool read_index(index_reader *r)
     return true;
 }
 
-/* The files of the entries, each once, and the entries with numbers instead of names. */
+/* Lists each file once, and replaces the entries' names by numbers. */
 static bool resolve_index(index_reader *r, mt_shards *out)
 {
     const char **names = mt_alloc(r->count * sizeof(*names));

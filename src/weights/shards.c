@@ -1,3 +1,4 @@
+/* Finds the safetensors files of a folder (shards.h). */
 #include "weights/shards.h"
 
 #include <dirent.h>
@@ -54,7 +55,7 @@ static bool list_folder(mt_shards *out, const char *dir, const char *suffix, mt_
     return true;
 }
 
-/* "model-00002-of-00004.safetensors": length of what stands before the numbers, and the total. */
+/* Parses "model-00002-of-00004.safetensors": length of the part before the numbers, and the total. */
 static bool numbered(const char *name, size_t *stem, unsigned *total)
 {
     static const char pattern[] = "-00001-of-00001" SUFFIX;
@@ -70,7 +71,7 @@ static bool numbered(const char *name, size_t *stem, unsigned *total)
     return strcmp(again, name + *stem) == 0;
 }
 
-/* Numbered names tell how many there should be: those join the list, so that absent ones are missed. */
+/* Numbered names tell how many there should be: adds all of them, so that missing ones are reported. */
 static bool expect_siblings(mt_shards *s, mt_arena *arena, mt_error *err)
 {
     const char *names[MT_LIMIT_SHARDS], *last = NULL;
@@ -153,7 +154,7 @@ static bool names_single(const mt_shards *s)
     return false;
 }
 
-/* Heads that guess ahead are published apart from the weights, too. */
+/* Adds the file of a drafting head that is published separately. */
 static void add_side_file(mt_shards *s, const char *dir, mt_arena *arena)
 {
     static const char *const sides[] = {"model-mtp" SUFFIX, "mtp" SUFFIX, "mtp/weights" SUFFIX};
