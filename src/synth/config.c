@@ -66,19 +66,30 @@ static const char *const architectures[] = {
     [MT_SYNTH_MINISTRAL3] = "Mistral3ForConditionalGeneration",
     [MT_SYNTH_GLM] = "Glm4vForConditionalGeneration",
     [MT_SYNTH_GLM_MOE] = "Glm4vMoeForConditionalGeneration",
+    [MT_SYNTH_GLM_OCR] = "GlmOcrForConditionalGeneration",
     [MT_SYNTH_GEMMA4] = "Gemma4ForCausalLM",
+    [MT_SYNTH_MISTRAL] = "MistralForCausalLM",
+    [MT_SYNTH_PADDLEOCR] = "PaddleOCRVLForConditionalGeneration",
+    [MT_SYNTH_LFM2] = "Lfm2ForCausalLM",
+    [MT_SYNTH_LFM2_MOE] = "Lfm2MoeForCausalLM",
 };
 
 static const char *const model_types[] = {
-    [MT_SYNTH_LLAMA] = "llama",       [MT_SYNTH_QWEN3] = "qwen3",         [MT_SYNTH_QWEN3_MOE] = "qwen3_moe",
-    [MT_SYNTH_QWEN3_VL] = "qwen3_vl", [MT_SYNTH_QWEN3_5] = "qwen3_5",     [MT_SYNTH_GEMMA3] = "gemma3_text",
-    [MT_SYNTH_GPT_OSS] = "gpt_oss",   [MT_SYNTH_MINISTRAL3] = "mistral3", [MT_SYNTH_GLM] = "glm4v",
-    [MT_SYNTH_GLM_MOE] = "glm4v_moe", [MT_SYNTH_GEMMA4] = "gemma4_text",
+    [MT_SYNTH_LLAMA] = "llama",         [MT_SYNTH_QWEN3] = "qwen3",
+    [MT_SYNTH_QWEN3_MOE] = "qwen3_moe", [MT_SYNTH_QWEN3_VL] = "qwen3_vl",
+    [MT_SYNTH_QWEN3_5] = "qwen3_5",     [MT_SYNTH_GEMMA3] = "gemma3_text",
+    [MT_SYNTH_GPT_OSS] = "gpt_oss",     [MT_SYNTH_MINISTRAL3] = "mistral3",
+    [MT_SYNTH_GLM] = "glm4v",           [MT_SYNTH_GLM_MOE] = "glm4v_moe",
+    [MT_SYNTH_GLM_OCR] = "glm_ocr",     [MT_SYNTH_GEMMA4] = "gemma4_text",
+    [MT_SYNTH_MISTRAL] = "mistral",     [MT_SYNTH_PADDLEOCR] = "paddleocr_vl",
+    [MT_SYNTH_LFM2] = "lfm2",           [MT_SYNTH_LFM2_MOE] = "lfm2_moe",
 };
 
-static void put_llama(object *o)
+static void put_llama(object *o, const mt_synth_model *m)
 {
     put_bool(o, "mlp_bias", false);
+    if (m->context <= 8192) /* what Llama 3 had before its positions were stretched */
+        return;
     put_raw(o, "rope_scaling",
             "{\"factor\": 32.0, \"high_freq_factor\": 4.0, \"low_freq_factor\": 1.0, "
             "\"original_max_position_embeddings\": 8192, \"rope_type\": \"llama3\"}");
@@ -110,11 +121,20 @@ static void put_gemma4(object *o, const mt_synth_model *m)
 {
     put_string(o, "hidden_activation", "gelu_pytorch_tanh");
     put_size(o, "global_head_dim", m->wide_dim);
-    put_size(o, "sliding_window", 512);
+    put_size(o, "sliding_window", m->window);
+    put_bool(o, "attention_k_eq_v", m->wide_kv_heads != 0);
+    if (m->wide_kv_heads)
+        put_size(o, "num_global_key_value_heads", m->wide_kv_heads);
+    put_bool(o, "enable_moe_block", m->experts != 0);
+    if (m->experts) {
+        put_size(o, "num_experts", m->experts);
+        put_size(o, "top_k_experts", m->experts_per_token);
+        put_size(o, "moe_intermediate_size", m->moe_inter);
+    }
     put_size(o, "hidden_size_per_layer_input", m->aside);
     put_size(o, "vocab_size_per_layer_input", m->vocab);
     put_size(o, "num_kv_shared_layers", mt_synth_shared(m));
-    put_bool(o, "use_double_wide_mlp", true);
+    put_bool(o, "use_double_wide_mlp", m->wide_mlp);
     put_real(o, "final_logit_softcapping", 30);
     put_raw(o, "rope_parameters",
             "{\"full_attention\": {\"partial_rotary_factor\": 0.25, \"rope_theta\": 1000000.0, \"rope_type\": "
@@ -146,12 +166,13 @@ static void put_ministral(object *o)
             "\"rope_theta\": 1000000.0, \"rope_type\": \"yarn\"}");
 }
 
-/* An eighth of a head's elements turns with time, and three sixteenths with each of the others. */
+/* Of the elements of a head that turn, a quarter turns with time, and three eighths with each of the others. */
 static void put_glm(object *o, const mt_synth_model *m)
 {
-    const size_t half = m->head_dim / 4;
+    const bool all = m->family == MT_SYNTH_GLM_OCR;
+    const size_t half = m->head_dim / (all ? 2 : 4);
 
-    put_real(o, "partial_rotary_factor", 0.5);
+    put_real(o, "partial_rotary_factor", all ? 1 : 0.5);
     key(o, "rope_scaling");
     mt_buf_printf(o->out, "{\"mrope_section\": [%zu, %zu, %zu], \"rope_type\": \"default\"}", half - half * 3 / 8 * 2,
                   half * 3 / 8, half * 3 / 8);
@@ -167,6 +188,39 @@ static void put_glm_moe(object *o, const mt_synth_model *m)
     put_size(o, "first_k_dense_replace", 1);
     put_size(o, "n_group", 1);
     put_size(o, "topk_group", 1);
+    put_bool(o, "norm_topk_prob", true);
+    put_real(o, "routed_scaling_factor", 1);
+}
+
+static void put_paddleocr(object *o, const mt_synth_model *m)
+{
+    const size_t half = m->head_dim / 2;
+
+    put_bool(o, "use_bias", false);
+    key(o, "rope_scaling");
+    mt_buf_printf(o->out, "{\"mrope_section\": [%zu, %zu, %zu], \"rope_type\": \"default\"}", half - half * 3 / 8 * 2,
+                  half * 3 / 8, half * 3 / 8);
+}
+
+static void put_lfm2(object *o, const mt_synth_model *m)
+{
+    put_real(o, "norm_eps", 1e-5);
+    put_size(o, "conv_L_cache", MT_SYNTH_SHORT_TAPS);
+    put_bool(o, "conv_bias", false);
+    put_bool(o, "tie_embedding", m->tied);
+    put_size(o, "block_ff_dim", m->inter);
+    put_bool(o, "block_auto_adjust_ff_dim", false);
+    key(o, "layer_types");
+    for (size_t i = 0; i < m->layers; i++)
+        mt_buf_printf(o->out, "%s\"%s\"", i ? ", " : "[", mt_synth_is_short(m, i) ? "conv" : "full_attention");
+    mt_buf_puts(o->out, "]");
+    if (!m->experts)
+        return;
+    put_size(o, "num_experts", m->experts);
+    put_size(o, "num_experts_per_tok", m->experts_per_token);
+    put_size(o, "moe_intermediate_size", m->moe_inter);
+    put_size(o, "num_dense_layers", m->layers < MT_SYNTH_SHORT_DENSE ? m->layers : MT_SYNTH_SHORT_DENSE);
+    put_bool(o, "use_expert_bias", true);
     put_bool(o, "norm_topk_prob", true);
     put_real(o, "routed_scaling_factor", 1);
 }
@@ -216,19 +270,24 @@ static void put_text(object *o, const mt_synth_model *m)
     if (m->family != MT_SYNTH_GEMMA3 && m->family != MT_SYNTH_GEMMA4)
         put_string(o, "hidden_act", "silu");
     switch (m->family) {
-    case MT_SYNTH_LLAMA: put_llama(o); break;
+    case MT_SYNTH_LLAMA: put_llama(o, m); break;
     case MT_SYNTH_QWEN3_MOE: put_moe(o, m); break;
     case MT_SYNTH_QWEN3_5: put_hybrid(o, m); break;
     case MT_SYNTH_GEMMA3: put_gemma(o, m); break;
     case MT_SYNTH_GEMMA4: put_gemma4(o, m); break;
     case MT_SYNTH_GPT_OSS: put_gpt_oss(o, m); break;
     case MT_SYNTH_MINISTRAL3: put_ministral(o); break;
-    case MT_SYNTH_GLM: put_glm(o, m); break;
+    case MT_SYNTH_GLM:
+    case MT_SYNTH_GLM_OCR: put_glm(o, m); break;
+    case MT_SYNTH_PADDLEOCR: put_paddleocr(o, m); break;
+    case MT_SYNTH_LFM2:
+    case MT_SYNTH_LFM2_MOE: put_lfm2(o, m); break;
     case MT_SYNTH_GLM_MOE: put_glm_moe(o, m); break;
     case MT_SYNTH_QWEN3_VL:
         put_raw(o, "rope_scaling",
                 "{\"mrope_interleaved\": true, \"mrope_section\": [24, 20, 20], \"rope_type\": \"default\"}");
         break;
+    case MT_SYNTH_MISTRAL: put_raw(o, "sliding_window", "null"); break;
     case MT_SYNTH_QWEN3: break;
     }
 }
@@ -316,6 +375,16 @@ static void put_nested(object *o, const mt_synth_model *m)
     put_media_tokens(o, m);
 }
 
+static const char *router_name(const mt_synth_model *m)
+{
+    switch (m->family) {
+    case MT_SYNTH_GPT_OSS: return "mlp.router";
+    case MT_SYNTH_GEMMA4: return "router.proj";
+    case MT_SYNTH_LFM2_MOE: return "feed_forward.gate";
+    default: return "mlp.gate";
+    }
+}
+
 static void put_quantization(object *o, const char *name, const mt_synth_model *m, const mt_synth_layout *layout)
 {
     object inner;
@@ -325,11 +394,10 @@ static void put_quantization(object *o, const char *name, const mt_synth_model *
     put_size(&inner, "group_size", layout->group);
     put_size(&inner, "bits", layout->bits);
     put_string(&inner, "mode", "affine");
-    for (size_t i = 0; m->experts && m->family != MT_SYNTH_GLM_MOE && i < m->layers; i++) {
-        mt_buf_printf(o->out, ",\n%*s\"model.layers.%zu.mlp.%s\": {\"group_size\": %zu, \"bits\": %d}",
-                      (int)(2 * inner.depth), "", i, m->family == MT_SYNTH_GPT_OSS ? "router" : "gate", layout->group,
-                      MT_SYNTH_ROUTER_BITS);
-    }
+    for (size_t i = 0; m->family != MT_SYNTH_GLM_MOE && i < m->layers; i++)
+        if (mt_synth_is_sparse(m, i))
+            mt_buf_printf(o->out, ",\n%*s\"model.layers.%zu.%s\": {\"group_size\": %zu, \"bits\": %d}",
+                          (int)(2 * inner.depth), "", i, router_name(m), layout->group, MT_SYNTH_ROUTER_BITS);
     object_end(&inner);
 }
 

@@ -140,49 +140,75 @@ static double residual_gain(const planner *p)
     return p->model->echo ? 0 : 0.5;
 }
 
-static void mlp(planner *p, size_t inter)
-{
-    size_t hidden = p->model->hidden;
+/* "mlp.gate_proj" and so on, in the words of the family: part is 0 for gate, 1 for up, 2 for down. */
+typedef struct part_name {
+    char text[64];
+} part_name;
 
-    if (p->model->family == MT_SYNTH_GLM) {
-        linear(p, "mlp.gate_up_proj", 2 * inter, hidden, 1);
-    } else {
-        linear(p, "mlp.gate_proj", inter, hidden, 1);
-        linear(p, "mlp.up_proj", inter, hidden, 1);
-    }
-    linear(p, "mlp.down_proj", hidden, inter, residual_gain(p));
+static part_name name_part(const planner *p, const char *in, size_t part)
+{
+    static const char *const usual[] = {"gate_proj", "up_proj", "down_proj"}, *const numbered[] = {"w1", "w3", "w2"};
+    const bool lfm2 = mt_synth_is_lfm2(p->model);
+    const bool by_number = lfm2 && (p->model->family == MT_SYNTH_LFM2 || !is_mlx(p));
+    part_name name;
+
+    snprintf(name.text, sizeof(name.text), "%s%s.%s", lfm2 ? "feed_forward" : "mlp", in,
+             (by_number ? numbered : usual)[part]);
+    return name;
 }
 
-static void stacked_experts(planner *p)
+static bool has_gate_in_up(const planner *p)
 {
-    const mt_synth_model *m = p->model;
-    size_t up[3] = {m->experts, m->moe_inter, m->hidden}, down[3] = {m->experts, m->hidden, m->moe_inter};
-    double in = 1 / sqrt((double)m->hidden);
+    return p->model->family == MT_SYNTH_GLM || p->model->family == MT_SYNTH_GLM_OCR;
+}
 
-    matrix(p, "mlp.switch_mlp.gate_proj", 3, up, in, p->layout->bits);
-    matrix(p, "mlp.switch_mlp.up_proj", 3, up, in, p->layout->bits);
-    matrix(p, "mlp.switch_mlp.down_proj", 3, down, residual_gain(p) / sqrt((double)m->moe_inter), p->layout->bits);
+static void mlp_in(planner *p, const char *in, size_t inter)
+{
+    const size_t hidden = p->model->hidden;
+
+    linear(p, name_part(p, in, 0).text, inter, hidden, 1);
+    linear(p, name_part(p, in, 1).text, inter, hidden, 1);
+    linear(p, name_part(p, in, 2).text, hidden, inter, residual_gain(p));
+}
+
+static void mlp(planner *p, size_t inter)
+{
+    if (!has_gate_in_up(p)) {
+        mlp_in(p, "", inter);
+        return;
+    }
+    linear(p, "mlp.gate_up_proj", 2 * inter, p->model->hidden, 1);
+    linear(p, "mlp.down_proj", p->model->hidden, inter, residual_gain(p));
+}
+
+/* All experts' matrices in one tensor each; in: what they are named behind. */
+static void stacked_experts(planner *p, const char *in)
+{
+    static const char *const parts[] = {"gate_proj", "up_proj", "down_proj"};
+    const mt_synth_model *m = p->model;
+    const size_t up[3] = {m->experts, m->moe_inter, m->hidden}, down[3] = {m->experts, m->hidden, m->moe_inter};
+
+    for (size_t i = 0; i < MT_COUNT(parts); i++) {
+        const double spread = i < 2 ? 1 / sqrt((double)m->hidden) : residual_gain(p) / sqrt((double)m->moe_inter);
+        char name[64];
+        snprintf(name, sizeof(name), "%s.%s", in, parts[i]);
+        matrix(p, name, 3, i < 2 ? up : down, spread, p->layout->bits);
+    }
 }
 
 static void separate_experts(planner *p)
 {
-    const mt_synth_model *m = p->model;
-
-    for (size_t i = 0; i < m->experts; i++) {
-        char name[3][48];
-        snprintf(name[0], sizeof(name[0]), "mlp.experts.%zu.gate_proj", i);
-        snprintf(name[1], sizeof(name[1]), "mlp.experts.%zu.up_proj", i);
-        snprintf(name[2], sizeof(name[2]), "mlp.experts.%zu.down_proj", i);
-        linear(p, name[0], m->moe_inter, m->hidden, 1);
-        linear(p, name[1], m->moe_inter, m->hidden, 1);
-        linear(p, name[2], m->hidden, m->moe_inter, residual_gain(p));
+    for (size_t i = 0; i < p->model->experts; i++) {
+        char in[32];
+        snprintf(in, sizeof(in), ".experts.%zu", i);
+        mlp_in(p, in, p->model->moe_inter);
     }
 }
 
 static void experts(planner *p)
 {
     if (is_mlx(p))
-        stacked_experts(p);
+        stacked_experts(p, mt_synth_is_lfm2(p->model) ? "feed_forward.switch_mlp" : "mlp.switch_mlp");
     else
         separate_experts(p);
 }
@@ -242,7 +268,10 @@ static void mixture(planner *p)
     const mt_synth_model *m = p->model;
     size_t router[2] = {m->experts, m->hidden};
 
-    matrix(p, "mlp.gate", 2, router, 1.5 / sqrt((double)m->hidden), is_mlx(p) ? MT_SYNTH_ROUTER_BITS : 0);
+    matrix(p, mt_synth_is_lfm2(m) ? "feed_forward.gate" : "mlp.gate", 2, router, 1.5 / sqrt((double)m->hidden),
+           is_mlx(p) ? MT_SYNTH_ROUTER_BITS : 0);
+    if (mt_synth_is_lfm2(m))
+        vector(p, "feed_forward.expert_bias", m->experts, 0, 0.05);
     experts(p);
 }
 
@@ -259,9 +288,7 @@ static void glm_mixture(planner *p)
     t->element_size = 4;
     t->spread = 0.05f;
     experts(p);
-    linear(p, "mlp.shared_experts.gate_proj", m->moe_inter, m->hidden, 1);
-    linear(p, "mlp.shared_experts.up_proj", m->moe_inter, m->hidden, 1);
-    linear(p, "mlp.shared_experts.down_proj", m->hidden, m->moe_inter, residual_gain(p));
+    mlp_in(p, ".shared_experts", m->moe_inter);
 }
 
 static void attention(planner *p)
@@ -272,10 +299,10 @@ static void attention(planner *p)
     linear(p, "self_attn.q_proj", m->family == MT_SYNTH_QWEN3_5 ? 2 * q : q, m->hidden, 1); /* twice: q and its gate */
     linear(p, "self_attn.k_proj", kv, m->hidden, 1);
     linear(p, "self_attn.v_proj", kv, m->hidden, 1);
-    linear(p, "self_attn.o_proj", m->hidden, q, residual_gain(p));
+    linear(p, mt_synth_is_lfm2(m) ? "self_attn.out_proj" : "self_attn.o_proj", m->hidden, q, residual_gain(p));
     if (mt_synth_has_head_norms(m)) {
-        norm(p, "self_attn.q_norm.weight", m->head_dim);
-        norm(p, "self_attn.k_norm.weight", m->head_dim);
+        norm(p, mt_synth_is_lfm2(m) ? "self_attn.q_layernorm.weight" : "self_attn.q_norm.weight", m->head_dim);
+        norm(p, mt_synth_is_lfm2(m) ? "self_attn.k_layernorm.weight" : "self_attn.k_norm.weight", m->head_dim);
     }
     if (m->family == MT_SYNTH_GPT_OSS || m->family == MT_SYNTH_GLM || m->family == MT_SYNTH_GLM_MOE) {
         vector(p, "self_attn.q_proj.bias", q, 0, 0.1);
@@ -311,6 +338,32 @@ static void recurrent(planner *p)
     t->spread = 1;
 }
 
+/* LFM2's short convolution: what goes in, what gates it and what gates the result are one matrix. */
+static void short_convolution(planner *p)
+{
+    const size_t hidden = p->model->hidden, taps = MT_SYNTH_SHORT_TAPS;
+
+    linear(p, "conv.in_proj", 3 * hidden, hidden, 1);
+    linear(p, "conv.out_proj", hidden, hidden, residual_gain(p));
+    dense(p, "conv.conv", 3, is_mlx(p) ? (size_t[]){hidden, taps, 1} : (size_t[]){hidden, 1, taps}, 0.5);
+}
+
+static void lfm2_layer(planner *p, size_t i)
+{
+    const mt_synth_model *m = p->model;
+
+    norm(p, "operator_norm.weight", m->hidden);
+    norm(p, "ffn_norm.weight", m->hidden);
+    if (mt_synth_is_short(m, i))
+        short_convolution(p);
+    else
+        attention(p);
+    if (mt_synth_is_sparse(m, i))
+        mixture(p);
+    else
+        mlp(p, m->inter);
+}
+
 static void layer(planner *p, bool is_recurrent, bool is_sparse)
 {
     const mt_synth_model *m = p->model;
@@ -321,7 +374,7 @@ static void layer(planner *p, bool is_recurrent, bool is_sparse)
         norm(p, "pre_feedforward_layernorm.weight", m->hidden);
         norm(p, "post_feedforward_layernorm.weight", m->hidden);
     }
-    if (m->family == MT_SYNTH_GLM) {
+    if (has_gate_in_up(p)) {
         norm(p, "post_self_attn_layernorm.weight", m->hidden);
         norm(p, "post_mlp_layernorm.weight", m->hidden);
     }
@@ -339,30 +392,78 @@ static void layer(planner *p, bool is_recurrent, bool is_sparse)
         mixture(p);
 }
 
-/* Where layers share keys, only the first of them have any, and the others a wider MLP. */
+static void gemma4_norms(planner *p)
+{
+    static const char *const before[] = {"input_layernorm.weight", "pre_feedforward_layernorm.weight",
+                                         "pre_feedforward_layernorm_2.weight"},
+                             *const behind[] = {"post_attention_layernorm.weight", "post_feedforward_layernorm.weight",
+                                                "post_feedforward_layernorm_1.weight",
+                                                "post_feedforward_layernorm_2.weight"};
+    const mt_synth_model *m = p->model;
+
+    for (size_t i = 0; i < (m->experts ? MT_COUNT(before) : 2); i++)
+        vector(p, before[i], m->hidden, 1, 0.1);
+    for (size_t i = 0; i < (m->experts ? MT_COUNT(behind) : 2); i++)
+        vector(p, behind[i], m->hidden, 0.3, 0.1);
+}
+
+/* Where layers share keys, only the first of them have any. */
+static void gemma4_attention(planner *p, size_t i)
+{
+    const mt_synth_model *m = p->model;
+    const bool full = mt_synth_is_full(m, i), keys_are_values = full && m->wide_kv_heads;
+    const size_t dim = full ? m->wide_dim : m->head_dim, q = m->heads * dim;
+    const size_t kv = (keys_are_values ? m->wide_kv_heads : m->kv_heads) * dim;
+
+    linear(p, "self_attn.q_proj", q, m->hidden, 1);
+    linear(p, "self_attn.o_proj", m->hidden, q, 1);
+    vector(p, "self_attn.q_norm.weight", dim, 0.3, 0.03);
+    if (i >= m->layers - mt_synth_shared(m))
+        return;
+    linear(p, "self_attn.k_proj", kv, m->hidden, 1);
+    if (!keys_are_values)
+        linear(p, "self_attn.v_proj", kv, m->hidden, 1);
+    vector(p, "self_attn.k_norm.weight", dim, 0.3, 0.03);
+}
+
+/* Gate and up are one tensor as published, apart in conversions. */
+static void gemma4_mixture(planner *p)
+{
+    const mt_synth_model *m = p->model;
+    const double in = 1 / sqrt((double)m->hidden);
+    mt_synth_tensor *t;
+
+    matrix(p, "router.proj", 2, (size_t[]){m->experts, m->hidden}, 1.5 * in, is_mlx(p) ? MT_SYNTH_ROUTER_BITS : 0);
+    vector(p, "router.scale", m->hidden, 1, 0.1);
+    vector(p, "router.per_expert_scale", m->experts, 1, 0.1);
+    if (is_mlx(p)) {
+        stacked_experts(p, "experts.switch_glu");
+        return;
+    }
+    t = add(p, "experts.gate_up_proj", "");
+    set_dims(t, 3, (size_t[]){m->experts, 2 * m->moe_inter, m->hidden});
+    t->spread = (float)in;
+    t = add(p, "experts.down_proj", "");
+    set_dims(t, 3, (size_t[]){m->experts, m->hidden, m->moe_inter});
+    t->spread = (float)(1 / sqrt((double)m->moe_inter));
+}
+
 static void gemma4_layer(planner *p, size_t i)
 {
-    static const char *const norms[] = {"input_layernorm.weight", "post_attention_layernorm.weight",
-                                        "pre_feedforward_layernorm.weight", "post_feedforward_layernorm.weight",
-                                        "post_per_layer_input_norm.weight"};
     const mt_synth_model *m = p->model;
     const bool shared = i >= m->layers - mt_synth_shared(m);
-    const size_t dim = mt_synth_is_full(m, i) ? m->wide_dim : m->head_dim, kv = m->kv_heads * dim;
 
-    for (size_t n = 0; n < MT_COUNT(norms); n++)
-        vector(p, norms[n], m->hidden, n % 2 || n == 4 ? 0.3 : 1, 0.1);
+    gemma4_norms(p);
     vector(p, "layer_scalar", 1, 1, 0.05);
-    linear(p, "self_attn.q_proj", m->heads * dim, m->hidden, 1);
-    linear(p, "self_attn.o_proj", m->hidden, m->heads * dim, 1);
-    vector(p, "self_attn.q_norm.weight", dim, 0.3, 0.03);
-    if (!shared) {
-        linear(p, "self_attn.k_proj", kv, m->hidden, 1);
-        linear(p, "self_attn.v_proj", kv, m->hidden, 1);
-        vector(p, "self_attn.k_norm.weight", dim, 0.3, 0.03);
+    gemma4_attention(p, i);
+    mlp(p, shared && m->wide_mlp ? 2 * m->inter : m->inter);
+    if (m->experts)
+        gemma4_mixture(p);
+    if (m->aside) {
+        linear(p, "per_layer_input_gate", m->aside, m->hidden, 1);
+        linear(p, "per_layer_projection", m->hidden, m->aside, 1);
+        vector(p, "post_per_layer_input_norm.weight", m->hidden, 0.3, 0.1);
     }
-    mlp(p, shared ? 2 * m->inter : m->inter);
-    linear(p, "per_layer_input_gate", m->aside, m->hidden, 1);
-    linear(p, "per_layer_projection", m->hidden, m->aside, 1);
 }
 
 static void gemma4_ends(planner *p)
@@ -509,12 +610,14 @@ void mt_synth_plan_init(mt_synth_plan *plan, const mt_synth_model *model, const 
         enter(&p, "%s.layers.%zu", text, i);
         if (model->family == MT_SYNTH_GEMMA4)
             gemma4_layer(&p, i);
+        else if (mt_synth_is_lfm2(model))
+            lfm2_layer(&p, i);
         else
             layer(&p, mt_synth_is_recurrent(model, i), mt_synth_is_sparse(model, i));
     }
     enter(&p, "%s", text);
-    norm(&p, "norm.weight", model->hidden);
-    if (model->family == MT_SYNTH_GEMMA4)
+    norm(&p, mt_synth_is_lfm2(model) ? "embedding_norm.weight" : "norm.weight", model->hidden);
+    if (model->aside)
         gemma4_ends(&p);
     enter(&p, "%s", model->vision.depth && is_mlx(&p) ? "language_model" : "");
     if (!model->tied)

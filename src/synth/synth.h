@@ -23,7 +23,12 @@ typedef enum mt_synth_family {
     MT_SYNTH_MINISTRAL3,
     MT_SYNTH_GLM,
     MT_SYNTH_GLM_MOE,
-    MT_SYNTH_GEMMA4
+    MT_SYNTH_GLM_OCR,
+    MT_SYNTH_GEMMA4,
+    MT_SYNTH_MISTRAL,
+    MT_SYNTH_PADDLEOCR,
+    MT_SYNTH_LFM2,
+    MT_SYNTH_LFM2_MOE
 } mt_synth_family;
 
 typedef struct mt_synth_vision {
@@ -37,21 +42,27 @@ typedef struct mt_synth_model {
     size_t hidden, inter, layers, heads, kv_heads, head_dim, vocab, context;
     bool tied;
     double theta;
-    size_t experts, experts_per_token, moe_inter; /* qwen3_moe, gpt_oss and glm_moe */
-    size_t wide_dim;                              /* gemma4: of heads that see everything */
+    size_t experts, experts_per_token, moe_inter; /* qwen3_moe, gpt_oss, glm_moe, gemma4 and lfm2_moe */
+    size_t window, period;                        /* gemma4: the last of each period sees everything */
+    size_t wide_dim, wide_kv_heads;               /* gemma4: there; with kv heads of their own values are keys */
     size_t aside;                                 /* gemma4: of the embedding that each layer has besides */
-    size_t value_heads;                           /* qwen3_5's recurrent layers; 0: as many as for keys */
-    mt_synth_vision vision;                       /* qwen3_vl, qwen3_5 and ministral3; depth 0: none */
+    size_t shared_in_14;                          /* gemma4: of 14 layers so many, the last ones, read earlier keys */
+    bool wide_mlp;                                /* gemma4: twice as wide in these */
+    uint32_t attend;        /* lfm2: a bit for each layer with attention; the others have a convolution */
+    size_t value_heads;     /* qwen3_5's recurrent layers; 0: as many as for keys */
+    mt_synth_vision vision; /* qwen3_vl, qwen3_5 and ministral3; depth 0: none */
     bool echo; /* blocks add nothing, and every token is followed by itself, also in the opinion of the draft head */
 } mt_synth_model;
 
-/* Qwen3.5's recurrent layers and the towers: the same in every size this program knows. */
+/* Qwen3.5's recurrent layers, LFM2's convolutions and dense layers, and the towers: the same in every size this
+   program knows. */
 enum {
     MT_SYNTH_LINEAR_HEADS = 16,
     MT_SYNTH_LINEAR_DIM = 128,
     MT_SYNTH_LINEAR_CONV = 4,
     MT_SYNTH_FULL_EVERY = 4,
-    MT_SYNTH_GEMMA4_EVERY = 5,
+    MT_SYNTH_SHORT_TAPS = 3,
+    MT_SYNTH_SHORT_DENSE = 2,
     MT_SYNTH_PATCH = 16,
     MT_SYNTH_PIXTRAL_PATCH = 14,
     MT_SYNTH_PIXTRAL_SIDE = 1540,
@@ -74,6 +85,8 @@ size_t mt_synth_value_heads(const mt_synth_model *model);
 bool mt_synth_is_recurrent(const mt_synth_model *model, size_t layer);
 bool mt_synth_is_sparse(const mt_synth_model *model, size_t layer); /* has experts */
 bool mt_synth_is_full(const mt_synth_model *model, size_t layer);   /* of gemma4: sees everything */
+bool mt_synth_is_short(const mt_synth_model *model, size_t layer);  /* of lfm2: a convolution */
+bool mt_synth_is_lfm2(const mt_synth_model *model);                 /* with experts or without */
 size_t mt_synth_shared(const mt_synth_model *model);                /* of gemma4: last layers that read earlier keys */
 bool mt_synth_has_head_norms(const mt_synth_model *model);          /* of queries and keys */
 

@@ -14,6 +14,7 @@ import unittest
 from pathlib import Path
 
 SIZE = {"BF16": 2, "F32": 4, "U32": 4, "U8": 1}
+WIDE = "wide wide-moe wide-sinks wide-eyes wide-pairs wide-company wide-windows wide-short wide-hybrid".split()
 SYNTH = MOTET = None
 
 
@@ -136,7 +137,7 @@ class Synth(unittest.TestCase):
         if not MOTET:
             self.skipTest("no motet given")
         for layout in ("bf16", "mlx-4bit", "mlx-8bit"):
-            for model in ("wide", "wide-moe", "wide-sinks", "wide-eyes", "wide-pairs", "wide-company"):
+            for model in WIDE:
                 folder = self.synth(f"{model}-{layout}", model, "--layout", layout)
                 done = subprocess.run([MOTET, "info", folder], capture_output=True, text=True)
                 self.assertEqual(done.returncode, 0, done.stderr)
