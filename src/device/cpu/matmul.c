@@ -3,8 +3,10 @@
 
 #include "device/cpu/cpu.h"
 
-#define ITEM_BYTES (256u << 10) /* weights an item reads: one long stream for the prefetchers, worth its claiming */
-#define ITEM_COLUMNS 32u        /* a multiple of every level's panel width */
+/* Weights an item reads at most. A kernel reads four streams of a quarter each, and the longer they are, the nearer
+   prefetchers come to what memory gives: 48 GB/s with items of 256 KB, 60 with 4 MB, where plain reading has 67. */
+#define ITEM_BYTES (4u << 20)
+#define ITEM_COLUMNS 32u /* a multiple of every level's panel width */
 #define MAX_WEIGHTS 4
 
 _Static_assert(MT_CPU_ROW_BLOCK % MT_ROW_TILE == 0, "rows are packed in whole tiles");
