@@ -44,8 +44,7 @@ struct mt_developer {
     mt_error refused; /* why it got no memory; code MT_OK: it got all */
     mt_dark_letter in, out;
 
-    /* of a video */
-    /* shared memory that frames are written to */
+    /* of a video: shared memory that frames are written to, and its size */
     uint8_t *frame;
     size_t room;
 };

@@ -1,3 +1,4 @@
+/* Candidates for drawing and their weights (candidates.h). */
 #include "sample/candidates.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ float mt_candidates_scaled(const mt_candidates *c, size_t position)
     return scaled(c, mt_ranking_logit(c->ranking, position));
 }
 
-/* All that is sorted, since the exponential is at its best on many. */
+/* Computes the weights of all that is sorted: the exponential is fastest on many at once. */
 static void weigh(mt_candidates *c)
 {
     size_t begin = c->weighed, end = c->ranking->sorted;
@@ -53,7 +54,7 @@ uint32_t mt_candidates_id(const mt_candidates *c, size_t position)
     return mt_ranking_id(c->ranking, position);
 }
 
-/* The scaled logits of a block; -inf for what is no candidate. Two loops, since compilers make vectors of the first. */
+/* The scaled logits of a block; -inf for tokens that are no candidates. Two loops, as compilers vectorise the first. */
 static void scale_block(const mt_candidates *c, float y[BLOCK], const float x[BLOCK])
 {
     float highest = c->ranking->highest, inverse = c->inverse, least = c->least;
@@ -63,8 +64,8 @@ static void scale_block(const mt_candidates *c, float y[BLOCK], const float x[BL
         y[i] = y[i] >= least ? y[i] : -INFINITY;
 }
 
-/* Sum of whole numbers of 2^-40. Each is split into two halves that fit 32 bits, as does the sum of BLOCK of them,
-   since vectors convert and add those on every processor; all steps are exact. */
+/* Adds the masses of a block. Each is split into two halves that fit 32 bits, as do the sums of BLOCK halves, since
+   vectors of 32 bits can be converted and added on every processor. All steps are exact. */
 static uint64_t add_block(const float w[BLOCK])
 {
     const float half = (float)(1 << HALF_BITS);

@@ -1,6 +1,7 @@
+/* Chooses a chain of tokens (chain.h). */
 #include "sample/chain.h"
 
-/* The last tokens of the answer, those that have been chosen here included. */
+/* Copies the last tokens of the answer, including those that this chain has chosen; returns how many. */
 static size_t copy_tail(const mt_chain *c, size_t ahead, uint32_t tail[MT_LIMIT_BAD_TOKENS])
 {
     const size_t said = c->tail_count + ahead, count = said < MT_LIMIT_BAD_TOKENS ? said : MT_LIMIT_BAD_TOKENS;
@@ -27,8 +28,8 @@ static mt_sample_status choose(mt_chain *c, const mt_kernels *k, const float *lo
     return mt_sample(k, &row, scratch, &c->sampled[ahead]);
 }
 
-/* Whether the token that was chosen last is the one that was guessed there: then the logits of the next row, which were
-   computed behind that guess, are the right ones. */
+/* Whether the token chosen last is the one that was guessed: then the next row's logits, which were computed behind the
+   guess, are valid. */
 static bool goes_on(const mt_chain *c)
 {
     const size_t ahead = c->sampled_count - 1;

@@ -1,17 +1,18 @@
-/* A hash table of indices into a list of tokens in the order in which they were first seen, and the tokens generated.
+/* Counts of tokens (counts.h): a list of tokens in the order of their first occurrence, a hash table of indices into
+   it, and the tokens generated.
 
-   Owned by the engine thread with its sequence; the compute pool reads it while a step samples.
+   Belongs to its sequence, so to the engine's thread; the compute pool reads it while a step samples.
 
-   1. A token's entry is created by the first push of it, and taken away by the roll-back of that push. Pushes are
-      rolled back in reverse, so the entry to take away is always the list's last and the table's latest: no later key
-      has walked past its slot, and emptying the slot needs no tombstone.
-   2. Therefore a roll-back restores every byte, and the table never holds more than the bound it was made for, however
-      often drafts are tried and rejected.
-   3. The prompt's tokens are the list's beginning and are never taken away.
-   4. Where a window is kept, a push moves it by one token: what leaves it is counted down, and keeps its entry. The
-      roll-back of the push takes it in again.
+   1. A token's entry is made by its first push, and removed when that push is rolled back. Pushes are rolled back in
+      reverse order, so the entry to remove is always the last of the list and the newest in the table: no other key was
+      placed behind its slot, and the slot can be emptied without a tombstone.
+   2. So a roll-back restores every byte, and the table never exceeds its size, however many guesses are tried and
+      rejected.
+   3. The prompt's tokens are the beginning of the list and are never removed.
+   4. With a window, a push moves it by one token: the token that leaves is counted down, and keeps its entry. A
+      roll-back counts it up again.
 
-   Rejected: an array of vocabulary size per sequence, 0.6 MB for Qwen's even where ten tokens were seen. */
+   Rejected: an array of vocabulary size for each sequence: 0.6 MB for Qwen, even where ten tokens occurred. */
 #include "sample/counts.h"
 
 #include <assert.h>
@@ -22,14 +23,14 @@
 
 struct mt_counts {
     mt_count *list;
-    uint32_t *slots;   /* index into list, plus one; 0 is empty */
-    uint32_t *history; /* [max_output], zeros beyond generated */
-    uint32_t *before;  /* [before_count]: the end of the prompt, where a window is kept */
+    uint32_t *slots;   /* hash table: index in list plus 1; 0: empty */
+    uint32_t *history; /* [max_output]: generated tokens; zeros behind them */
+    uint32_t *before;  /* [before_count]: the end of the prompt, where there is a window */
     size_t seen, prompt_seen;
     size_t generated, max_output;
-    size_t limit, mask; /* entries of the list; slots minus one */
+    size_t limit, mask; /* most entries of the list; number of slots minus 1 */
     size_t vocab;
-    size_t window, before_count; /* window 0: all counts */
+    size_t window, before_count; /* window 0: all tokens count */
 };
 
 static size_t entries_for(size_t prompt_count, size_t max_output, size_t vocab)
@@ -38,7 +39,7 @@ static size_t entries_for(size_t prompt_count, size_t max_output, size_t vocab)
     return MT_ADD_OVERFLOWS(prompt_count, max_output, &sum) || sum > vocab ? vocab : sum;
 }
 
-/* At most half full. */
+/* At most half of the slots are used. */
 static size_t slots_for(size_t entries)
 {
     size_t slots = 8;
@@ -47,7 +48,7 @@ static size_t slots_for(size_t entries)
     return slots;
 }
 
-/* Tokens of a prompt that a window begins with. */
+/* How many prompt tokens are in the window at first. */
 static size_t within(size_t prompt_count, size_t window)
 {
     return window > 0 && prompt_count > window ? window : prompt_count;
@@ -60,7 +61,7 @@ size_t mt_counts_bytes(size_t prompt_count, size_t max_output, size_t vocab, siz
     return sizeof(mt_counts) + entries * sizeof(mt_count) + ids * sizeof(uint32_t);
 }
 
-/* The slot of id, or the empty one where it belongs. */
+/* The slot of id, or the empty slot where it would be. */
 static uint32_t *find(const mt_counts *c, uint32_t id)
 {
     size_t at = (size_t)(((uint64_t)id * 0x9E3779B97F4A7C15u) >> 32) & c->mask;
@@ -107,7 +108,7 @@ mt_counts *mt_counts_make(void *memory, const uint32_t *prompt, size_t prompt_co
     return c;
 }
 
-/* The token that left the window when the last one came: by is taken from its places, or given back to them. */
+/* Counts the token that leaves the window down (by = 1), or up again (by = -1). */
 static void move_window(mt_counts *c, int by)
 {
     const size_t known = c->before_count + c->generated;
@@ -116,7 +117,7 @@ static void move_window(mt_counts *c, int by)
     const size_t at = known - c->window - 1;
     const bool said = at >= c->before_count;
     const uint32_t id = said ? c->history[at - c->before_count] : c->before[at];
-    if (id >= c->vocab) /* of a prompt */
+    if (id >= c->vocab) /* a prompt's token outside the vocabulary */
         return;
     mt_count *entry = find_or_add(c, id);
     entry->places -= (uint32_t)by;

@@ -1,3 +1,4 @@
+/* Log-probabilities (logprobs.h). */
 #include "sample/logprobs.h"
 
 #include <stdbool.h>
@@ -13,7 +14,7 @@ float mt_logprobs_sum(const mt_kernels *k, const float *logits, size_t n, float 
     return highest + log_sum;
 }
 
-/* Of a constant number of logits and without a branch: compilers make vectors of it. */
+/* A constant number of logits and no branch: compilers vectorise it. */
 static bool any_above(const float *x, float least)
 {
     int above = 0;
@@ -33,7 +34,7 @@ static size_t insert(mt_logprob *out, size_t count, size_t k, float logit, size_
     return count;
 }
 
-/* One pass with an ordered list: k is small, and after the first few hundred logits an insertion is rare. */
+/* One pass with an ordered list: k is small, and after the first few hundred logits insertions are rare. */
 size_t mt_logprobs_top(const float *logits, size_t n, float log_sum_exp, size_t k, mt_logprob *out)
 {
     size_t count = 0, i = 0;

@@ -1,3 +1,4 @@
+/* The random number generator (philox.h). */
 #include "sample/philox.h"
 
 enum { ROUNDS = 10 };

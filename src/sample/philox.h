@@ -1,16 +1,17 @@
-/* Random numbers without a state (R11): Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as
-   easy as 1, 2, 3". A number depends on what it is for and on nothing that ran before. */
+/* Random numbers without state (R11 of docs/numerics.md): Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel
+   random numbers: as easy as 1, 2, 3". A number depends only on its seed and what it is for, not on earlier numbers. */
 #ifndef MT_SAMPLE_PHILOX_H
 #define MT_SAMPLE_PHILOX_H
 
 #include <stdint.h>
 
-/* What a number decides. Part of the counter, so that two decisions at one place never share a number. */
+/* What a number decides. It is part of the counter, so that two decisions at the same position have different
+   numbers. */
 typedef enum mt_purpose { MT_PURPOSE_TOKEN = 0 } mt_purpose;
 
 void mt_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
-/* 64 uniform bits for the output token `index` of choice `choice` of a request. */
+/* 64 uniform bits for output token number `index` of choice `choice` of a request. */
 uint64_t mt_philox_draw(uint64_t seed, uint32_t choice, uint32_t index, mt_purpose purpose);
 
 #endif

@@ -1,11 +1,11 @@
-/* A ranking is sorted in bands. The first reaches down to the wanted-th highest of the block maxima, so that it holds
-   at least that many logits (or as many as there are blocks). Each following one is to make the whole GROWTH times as
-   large; how far down that is, a sorted sample tells. The last takes all that is left. Where a floor lies decides only
-   how much is sorted at a time: bands lie below one another, so the sorted bands in a row are the beginning of the
-   order that sorting everything would give, ties included.
+/* Sorts logits as far as needed (ranking.h), in bands. The first band reaches down to the wanted-th highest block
+   maximum, so it holds at least that many logits (or as many as there are blocks). Each further band is meant to make
+   the sorted part GROWTH times as large; a sorted sample tells how far down that is. The last band takes all that is
+   left. Where a band ends only decides how much is sorted at a time: bands lie below one another, so together they are
+   the beginning of the complete order, ties included.
 
-   Rejected: a heap (two cache misses for each logit looked at), and selection without order (the inverse of the
-   cumulative distribution has to walk in order). */
+   Rejected: a heap (two cache misses for each logit looked at), and selection without order (drawing by the cumulative
+   distribution walks in order). */
 #include "sample/ranking.h"
 
 #include <float.h>
@@ -19,8 +19,8 @@ enum {
     MIN_WANTED = 16,
     MAX_WANTED = 64,
     GROWTH = 4,
-    SPACING = 64, /* one logit of so many is in the sample */
-    FEW = 40,     /* keys that are sorted by insertion */
+    SPACING = 64, /* one of so many logits is in the sample */
+    FEW = 40,     /* most keys that are sorted by insertion */
     DIGITS = 4,
     DIGIT = 256,
     ALIGN = 64
@@ -70,7 +70,7 @@ uint32_t mt_ranking_best(const mt_ranking *r)
     return (uint32_t)i;
 }
 
-/* Ascending keys are descending logits. Adding zero makes one zero of two, which compare as equal. */
+/* A key that is smaller for larger logits. Adding 0 turns -0 into 0, as the two compare equal. */
 static uint64_t key_of(float x, size_t id)
 {
     uint32_t bits = mt_f32_bits(x + 0.0f), ascending = bits >> 31 ? ~bits : bits | 0x80000000u;
@@ -116,7 +116,8 @@ static void distribute(uint64_t *to, const uint64_t *from, size_t n, uint32_t co
         to[counts[from[i] >> shift & (DIGIT - 1)]++] = from[i];
 }
 
-/* By the logit's half of the key, lowest digit first. It keeps the order of equals, and keys come in ascending ids. */
+/* Radix sort by the logit's half of the key, lowest digit first. It keeps the order of equals, which come by ascending
+   id. */
 static void sort_many(uint64_t *keys, uint64_t *spare, size_t n)
 {
     uint32_t counts[DIGITS][DIGIT] = {{0}};
@@ -137,7 +138,7 @@ static void sort_many(uint64_t *keys, uint64_t *spare, size_t n)
         memcpy(keys, from, n * sizeof(*keys));
 }
 
-/* Of a constant number of logits and without a branch: compilers make vectors of it. */
+/* A constant number of logits and no branch: compilers vectorise it. */
 static bool any_from(const float *x, float low)
 {
     int above = 0;
@@ -146,7 +147,7 @@ static bool any_from(const float *x, float low)
     return above > 0;
 }
 
-/* Adds the keys of x[begin, end) in [low, high). What is written at the end without being counted is overwritten. */
+/* Appends the keys of x[begin, end) with values in [low, high). Keys written without being counted are overwritten. */
 static size_t gather(const mt_ranking *r, size_t count, size_t begin, size_t end, float low, float high)
 {
     for (size_t i = begin; i < end; i++) {
@@ -201,7 +202,7 @@ static float peak_of_rank(const mt_ranking *r, size_t wanted)
     return best[count - 1];
 }
 
-static void take_sample(mt_ranking *r)
+static void sort_sample(mt_ranking *r)
 {
     size_t count = r->n / SPACING;
     for (size_t i = 0; i < count; i++)
@@ -209,7 +210,7 @@ static void take_sample(mt_ranking *r)
     sort(r->sample, r->spare, count);
 }
 
-/* Below the floor, down to where GROWTH times as many logits should be. */
+/* The value down to which GROWTH times as many logits should be found. */
 static float sampled_floor(const mt_ranking *r)
 {
     size_t count = r->n / SPACING, i = r->sorted * GROWTH / SPACING;
@@ -223,7 +224,7 @@ static float next_floor(mt_ranking *r, size_t wanted)
 {
     float low;
     if (r->bands == 1)
-        take_sample(r);
+        sort_sample(r);
     if (r->bands > 0)
         low = sampled_floor(r);
     else

@@ -1,3 +1,4 @@
+/* Chooses a token from a row of logits (sampler.h). */
 #include "sample/sampler.h"
 
 #include <math.h>
@@ -28,7 +29,7 @@ static uint64_t multiply_high(uint64_t a, uint64_t b)
     return a1 * b1 + (middle >> 32) + (other >> 32);
 }
 
-/* How many candidates, from the best, hold this mass together; *sum is what they hold. */
+/* How many candidates, from the best on, hold `mass` together; *sum: their mass. */
 static size_t reach(mt_candidates *c, uint64_t mass, uint64_t *sum)
 {
     size_t i = 0;
@@ -56,7 +57,7 @@ static uint32_t draw_typical(mt_candidates *c, float typical_p, uint64_t total, 
     return mt_candidates_id(c, kept[i]);
 }
 
-/* Candidates are kept from the best down, so what is kept is told by its mass alone until typical_p picks among
+/* Draws a token. Candidates are kept from the best down, so a mass tells which are kept, until typical_p selects among
    them. */
 static uint32_t draw(mt_candidates *c, const mt_sample_row *row)
 {

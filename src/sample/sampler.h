@@ -1,5 +1,5 @@
-/* One row of logits to the next token of one sequence. A pure function: the same row, settings, counts, choice and
-   index give the same token and the same logprobs, to the last bit, on every thread and instruction-set level. */
+/* Chooses the next token of a sequence from one row of logits. A pure function: the same row, settings, counts, choice
+   and index give the same token and logprobs, to the last bit, on every thread and instruction-set level. */
 #ifndef MT_SAMPLE_SAMPLER_H
 #define MT_SAMPLE_SAMPLER_H
 
@@ -15,29 +15,30 @@
 
 typedef enum mt_sample_status {
     MT_SAMPLE_OK = 0,
-    MT_SAMPLE_NOT_FINITE, /* a logit is NaN or +inf: the model's fault; -inf is allowed */
+    MT_SAMPLE_NOT_FINITE, /* a logit is NaN or +inf, which is the model's fault; -inf is allowed */
     MT_SAMPLE_NOTHING     /* every token is masked or -inf */
 } mt_sample_status;
 
 typedef struct mt_sample_row {
-    const float *logits; /* [vocab], raw; read only, so that several choices may share a row */
+    const float *logits; /* [vocab], raw; not changed, so that several choices may share a row */
     size_t vocab;
     const mt_sample_settings *settings; /* checked by mt_sample_settings_check */
     const mt_counts *counts;            /* NULL unless mt_sample_settings_penalise */
-    const uint32_t *allowed;            /* bit id % 32 of word id / 32 is set for allowed tokens; NULL allows all */
-    const uint32_t *tail;               /* the last tokens that were generated, as many as bad words look at */
+    /* token mask: bit id % 32 of word id / 32 is set for allowed tokens; NULL: all are allowed */
+    const uint32_t *allowed;
+    const uint32_t *tail; /* the last generated tokens, as many as bad words look at */
     size_t tail_count;
-    uint32_t choice; /* which of a request's n answers */
-    uint32_t index;  /* how many tokens were generated before this one */
+    uint32_t choice; /* which answer of the request */
+    uint32_t index;  /* how many tokens the answer has */
 } mt_sample_row;
 
 typedef struct mt_sampled {
-    mt_logprob chosen; /* its logprob is 0 when none are asked for */
+    mt_logprob chosen; /* its logprob is 0 where none are asked for */
     size_t top_count;
     mt_logprob top[MT_LIMIT_TOP_LOGPROBS]; /* highest first; of the raw logits, whatever was chosen */
 } mt_sampled;
 
-/* The room mt_sample needs, a thread's own, 64-byte aligned. */
+/* Bytes of scratch memory that mt_sample needs, one for each thread, 64-byte aligned. */
 size_t mt_sample_scratch_bytes(size_t vocab);
 
 /* *out is set only with MT_SAMPLE_OK. Rows may be sampled on different threads at once. Allocates nothing. */

@@ -1,3 +1,4 @@
+/* Sampling settings: defaults and checks (settings.h). */
 #include "sample/settings.h"
 
 #include "base/limits.h"
@@ -7,7 +8,7 @@ void mt_sample_settings_init(mt_sample_settings *s)
     *s = (mt_sample_settings){.temperature = 1, .top_p = 1, .typical_p = 1, .repetition_penalty = 1, .logprobs = -1};
 }
 
-/* Written so that NaN is outside every range. */
+/* Written so that NaN fails. */
 static bool check_number(const char *field, float value, float low, float high, mt_error *err)
 {
     if (value >= low && value <= high)

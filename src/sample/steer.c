@@ -1,3 +1,4 @@
+/* Masks, biases and penalties on logits (steer.h). */
 #include "sample/steer.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@ bool mt_steer_needed(const mt_sample_row *row)
            row->settings->bias_count > 0 || ends_masked(row);
 }
 
-/* Masks are mostly all ones or all zeros, a word at a time. */
+/* By words of the mask: most are all ones or all zeros. */
 static void copy_allowed(float *y, const float *x, const uint32_t *allowed, size_t n)
 {
     for (size_t i = 0; i < n; i += WORD_BITS) {
@@ -38,7 +39,7 @@ static void mask_ids(float *y, size_t vocab, const uint32_t *ids, size_t count)
             y[ids[i]] = -INFINITY;
 }
 
-/* The last token of every word whose others have just been said. */
+/* Masks the last token of every bad word whose other tokens have just been generated. */
 static void mask_bad(float *y, const mt_sample_row *row)
 {
     for (size_t i = 0; i < row->settings->bad_count; i++) {

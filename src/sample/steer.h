@@ -1,4 +1,4 @@
-/* What changes logits before one is chosen: masks, biases and penalties. */
+/* Changes logits before a token is chosen: masks, biases and penalties. */
 #ifndef MT_SAMPLE_STEER_H
 #define MT_SAMPLE_STEER_H
 
@@ -6,10 +6,10 @@
 
 #include "sample/sampler.h"
 
-/* False where the raw logits can be used as they are. */
+/* False where the raw logits can be used unchanged. */
 bool mt_steer_needed(const mt_sample_row *row);
 
-/* y[vocab] = the row's logits, steered. */
+/* y[vocab] = the row's logits with masks, biases and penalties applied. */
 void mt_steer(float *y, const mt_sample_row *row);
 
 #endif

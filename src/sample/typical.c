@@ -1,15 +1,16 @@
+/* Locally typical sampling (typical.h). */
 #include "sample/typical.h"
 
 #include <math.h>
 
-/* Positions as a heap: the nearest to the entropy on top, the better candidate first among equals. */
+/* Positions as a heap: nearest to the entropy on top; of equals, the better candidate first. */
 typedef struct heap {
     const float *distance;
     uint32_t *at;
     size_t count;
 } heap;
 
-/* Fills distance[count] with | -log p - entropy |. In double: the order of additions is that of the candidates. */
+/* Fills distance[count] with | -log p - entropy |. Sums are in double, in the order of the candidates. */
 static void measure(const mt_candidates *c, size_t count, uint64_t total, float *distance)
 {
     float mass = (float)((double)total / (double)MT_MASS_ONE), log_mass;
@@ -64,7 +65,7 @@ size_t mt_typical(const mt_candidates *c, size_t count, float typical_p, uint64_
         sink(&h, i - 1);
     while (mass < enough && h.count > 0) {
         uint32_t top = pop(&h);
-        distance[top] = -1.0f; /* kept; nothing in the heap is compared with it any more */
+        distance[top] = -1.0f; /* marks it as kept; it is not compared any more */
         mass += mt_candidates_mass(c, top);
     }
     for (size_t i = 0; i < count; i++)

@@ -1,4 +1,4 @@
-/* Locally typical sampling (Meister and others, 2022). */
+/* Locally typical sampling (Meister and others, 2022). Used by sampler.c. */
 #ifndef MT_SAMPLE_TYPICAL_H
 #define MT_SAMPLE_TYPICAL_H
 
@@ -7,10 +7,9 @@
 
 #include "sample/candidates.h"
 
-/* Of the first `count` candidates, whose mass is *total, keeps those whose information is nearest to the entropy, until
-   they hold typical_p of the mass; at least one. Their positions, ascending, are put into *kept, which lies in the
-   ranking's spare room; *total becomes their mass. Returns how many. Nothing further down may be looked at
-   afterwards. */
+/* Of the first `count` candidates, with the mass *total, keeps those whose information is nearest to the entropy, until
+   they hold typical_p of the mass; at least one. *kept: their positions, ascending, in the ranking's spare memory;
+   *total becomes their mass. Returns how many. No candidate behind `count` may be looked at afterwards. */
 size_t mt_typical(const mt_candidates *c, size_t count, float typical_p, uint64_t *total, const uint32_t **kept);
 
 #endif

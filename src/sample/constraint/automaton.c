@@ -1,18 +1,18 @@
-/* A state is a set of places in the program, each with a stack of frames to return to: all ways to have read what
-   was read. Only places that read (or the end of all) are kept; calls, forks and returns are followed at once.
-   Stacks are lists that share their tails, and equal ones are one; states that have the same places are one. So a
-   state is a number, and the table of successors is filled as bytes come.
+/* The automaton of a program (automaton.h). A state is a set of places in the program, each with a stack of frames to
+   return to: all ways in which the text so far can have been read. Only places that read (or the end of all) are kept;
+   calls, forks and returns are followed at once. Stacks are lists that share their tails, and equal stacks are stored
+   once; so are states with equal places. So a state is a number, and the table of successors is filled as bytes come.
 
-   1. All memory is reserved at the beginning. When a part is full the caller collects: the states it still holds are
-      carried into the other of two halves, the rest is computed again when it is needed.
-   2. A frame counts the rounds of its repetition. Beyond the least, an unlimited one does not count.
-   3. Where a place needs more frames than are left to finish its rule, it is no place: see program.c.
-   4. A walk over many texts keeps the first states it finds; those beyond a part of all are forgotten, the last first,
-      as it goes on. No state that is kept knows the number of one that is not.
+   1. All memory is allocated at the beginning. When a part of it is full, the caller collects: the states it still
+      holds are copied to the other of two halves, and others are computed again when needed.
+   2. A frame counts the rounds of its repetition. An unlimited one does not count beyond its least.
+   3. A place that would need more frames than are left to finish its rule is dropped: see program_end.c.
+   4. A walk over many texts keeps the first states that it finds; above a limit, states are forgotten, the last first,
+      as the walk goes on. No kept state stores the number of a forgotten one.
 
-   One thread at a time: the one that compiled it, then the engine's. Rejected: an Earley parser, which keeps the
-   whole history; and states in full before the first byte, whose number bounds on lengths and deep grammars make
-   enormous. */
+   Used by one thread at a time: the one that compiled it, then the engine's. Rejected: an Earley parser, which keeps
+   the whole history; and computing all states before the first byte, whose number is enormous with length limits and
+   deep grammars. */
 #include "sample/constraint/automaton.h"
 
 #include <stdlib.h>
@@ -26,38 +26,40 @@ enum {
     STATE_SLOTS = 2 * STATES,
     STACKS = MT_LIMIT_AUTOMATON_STACKS,
     STACK_SLOTS = 2 * STACKS,
-    PLACES_LEAST = 16384, /* of one state, where the program does not need more */
-    PLACES_ITEMS = 4,     /* times as many of all states */
-    WALK_STATES = 8,      /* the part of all states that a walk may keep, */
+    PLACES_LEAST = 16384, /* least limit on places of one state, where the program does not need more */
+    PLACES_ITEMS = 4,     /* limit on places of all states, as a multiple of that */
+    WALK_STATES = 8,      /* a walk may keep one part of so many of all states */
     WALK_REST = 4,        /* and of their places and frames */
-    GLANCES = 16,         /* at places, which are as much work as a visit */
-    LOOK = 4096           /* places visited between two looks at whether anybody still wants them */
+    GLANCES = 16,         /* places looked at that count as one visit */
+    LOOK = 4096           /* places visited between two checks of patience */
 };
 
-#define NOT_YET UINT32_MAX /* a successor that was not computed */
-#define CALLED UINT32_MAX  /* instead of a count: the frame of a call */
+#define NOT_YET UINT32_MAX /* a successor that is not computed yet */
+#define CALLED UINT32_MAX  /* in place of a count: the frame of a call */
 
+/* at: place in the program; stack: index of its top frame */
 typedef struct place {
     uint32_t at, stack;
 } place;
 
 typedef struct frame {
-    uint32_t at;    /* a REPEAT, or where a call returns to */
-    uint32_t count; /* rounds that are complete */
-    uint32_t below; /* 0: the bottom */
-    uint32_t depth; /* of the whole stack; the bottom has 0 */
-    uint32_t same;  /* the next of the same hash, plus 1; while collecting: where it went */
+    uint32_t at;    /* a REPEAT instruction, or where a call returns to */
+    uint32_t count; /* completed rounds */
+    uint32_t below; /* index of the frame below; 0: the bottom */
+    uint32_t depth; /* of the stack; the bottom has 0 */
+    uint32_t same;  /* next frame with the same hash, plus 1; while collecting: its new index */
 } frame;
 
 typedef struct state {
-    uint32_t begin, count; /* its places */
-    uint32_t plain;
-    uint32_t slot; /* of its hash */
-    uint32_t same; /* the next of the same hash, plus 1 */
+    uint32_t begin, count; /* its places in items */
+    uint32_t plain;        /* result of mt_automaton_plain */
+    uint32_t slot;         /* in state_slots */
+    uint32_t same;         /* next state with the same hash, plus 1 */
     mt_automaton_state alike;
     bool accepts;
 } state;
 
+/* Everything that is copied when states are collected. */
 typedef struct half {
     frame *stacks;
     uint32_t stack_count;
@@ -67,38 +69,38 @@ typedef struct half {
     state *states;
     uint32_t state_count;
     uint32_t *state_slots;
-    uint32_t *rows; /* [states][classes] */
+    uint32_t *rows; /* [states][classes of bytes]: successors */
 } half;
 
 struct mt_automaton {
     const mt_program *p;
-    half halves[2], *h;
+    half halves[2], *h; /* the two halves, and the one in use */
     mt_automaton_state start;
     uint64_t epoch;
     size_t work;                 /* places visited since mt_automaton_rest */
-    size_t look;                 /* when to look again whether anybody still wants it */
-    const mt_patience *patience; /* NULL once it is made */
-    bool full;
-    mt_automaton_lack lack; /* of what there was too little, when last there was */
+    size_t look;                 /* value of work at which patience is checked next */
+    const mt_patience *patience; /* NULL once settled */
+    bool full;                   /* a limit was reached while a state was made */
+    mt_automaton_lack lack;      /* the last limit that was reached */
 
-    uint32_t kept;          /* states of a walk from this number on are forgotten; UINT32_MAX: none are */
-    mt_automaton_mark base; /* before that begins: how much may be kept; then what is */
+    uint32_t kept;          /* during a walk, states from this number on are forgotten; UINT32_MAX: none are */
+    mt_automaton_mark base; /* during a walk: first how much may be kept, then what was kept */
     uint32_t base_items;
 
-    /* the state being made */
-    uint32_t places, items, slots; /* most of one state, of all, and how many slots to find the former */
-    place *found;                  /* [places] */
+    /* the state that is being made */
+    uint32_t places, items, slots; /* limits: places of one state, of all states; slots of `seen` */
+    place *found;                  /* [places]: places that read */
     uint32_t found_count;
-    place *todo; /* [places] */
+    place *todo; /* [places]: places to be followed */
     uint32_t todo_count;
-    place *seen; /* [slots] */
+    place *seen; /* [slots]: hash set of places visited */
     uint32_t *seen_round, round;
     uint32_t seen_count;
     uint32_t plain;
     bool accepts;
 };
 
-/* There is too little of something: the state cannot be made. */
+/* A limit is reached: the state cannot be made. */
 static uint32_t fill(mt_automaton *a, mt_automaton_lack lack)
 {
     a->full = true;
@@ -132,7 +134,7 @@ static void half_free(half *h)
     mt_free(h->rows);
 }
 
-/* Number 0 of stacks is the bottom, of states the dead one. */
+/* Index 0 of stacks is the bottom, of states the dead state. */
 static void half_clear(half *h)
 {
     memset(h->stack_slots, 0, STACK_SLOTS * sizeof(*h->stack_slots));
@@ -144,7 +146,7 @@ static void half_clear(half *h)
     h->state_count = 1;
 }
 
-/* The stack with one more frame; *full when there is no room. */
+/* The stack with one more frame; sets a->full where there is no memory. */
 static uint32_t push_frame(mt_automaton *a, uint32_t at, uint32_t count, uint32_t below)
 {
     half *h = a->h;
@@ -198,7 +200,7 @@ static void note_plain(mt_automaton *a, uint32_t characters)
         a->plain = characters;
 }
 
-/* A repetition that has had `count` rounds: another one, or on. */
+/* A repetition has had `count` rounds: begins another, or goes on, or both. */
 static void enter_repeat(mt_automaton *a, uint32_t at, uint32_t count, uint32_t below)
 {
     const mt_instruction *in = &a->p->code[at];
@@ -216,7 +218,7 @@ static void enter_repeat(mt_automaton *a, uint32_t at, uint32_t count, uint32_t 
         visit(a, in->next, below);
 }
 
-/* Whether a frame is that of a repetition; else it is that of a call. */
+/* Whether a frame belongs to a repetition; else to a call. */
 static bool repeats(const mt_automaton *a, const frame *f)
 {
     return f->at != 0 && f->count != CALLED && a->p->code[f->at].op == MT_OP_REPEAT;
@@ -255,7 +257,7 @@ static void follow(mt_automaton *a, place from)
     case MT_OP_TEXT:
     case MT_OP_TOKEN: a->found[a->found_count++] = from; break;
     case MT_OP_CALL: {
-        /* a call at the end of a rule needs no frame: what is right-recursive does not grow */
+        /* a call at the end of a rule needs no frame, so right recursion does not grow the stack */
         const uint32_t stack = in->next == 0 ? from.stack : push_frame(a, in->next, CALLED, from.stack);
 
         if (!a->full)
@@ -302,7 +304,7 @@ static bool same_state(const mt_automaton *a, const state *s)
            memcmp(a->h->items + s->begin, a->found, a->found_count * sizeof(*a->found)) == 0;
 }
 
-/* The number of the state whose places were found. */
+/* The number of the state with the places that were found. */
 static mt_automaton_state intern(mt_automaton *a)
 {
     half *h = a->h;
@@ -343,7 +345,7 @@ static mt_automaton_state finish_state(mt_automaton *a)
     return a->full ? MT_STATE_UNKNOWN : intern(a);
 }
 
-/* What one state may need is known from the widest fork of the program: the rest is generous, or a sentence. */
+/* The widest fork of the program tells how many places one state may need at least. */
 static uint32_t places_of(const mt_program *program)
 {
     uint32_t places = PLACES_LEAST;
@@ -426,7 +428,7 @@ static mt_automaton_state step(mt_automaton *a, mt_automaton_state from, unsigne
     const uint8_t byte = a->p->class_byte[class];
 
     begin_state(a);
-    a->work += s->count / GLANCES; /* most places do not read the byte, and cost little, but not nothing */
+    a->work += s->count / GLANCES; /* most places do not read this byte and cost little, but not nothing */
     for (uint32_t i = 0; i < s->count && !a->full; i++) {
         const place at = a->h->items[s->begin + i];
 
@@ -445,7 +447,7 @@ mt_automaton_state mt_automaton_byte(mt_automaton *a, mt_automaton_state from, u
     if (from == MT_STATE_DEAD || *cell != NOT_YET)
         return from == MT_STATE_DEAD ? MT_STATE_DEAD : *cell;
     next = step(a, from, class);
-    if (next < a->kept) /* and UNKNOWN is NOT_YET: tried again */
+    if (next < a->kept) /* UNKNOWN equals NOT_YET, so it is tried again */
         *cell = next;
     return next;
 }
@@ -462,7 +464,7 @@ void mt_automaton_walk(mt_automaton *a)
     a->base_items = a->h->item_count + a->items / WALK_REST;
 }
 
-/* Takes the last states and frames away, each from the front of its list. */
+/* Removes the last states and frames, each of which is the first in its hash list. */
 static void shrink(half *h, mt_automaton_mark to)
 {
     while (h->state_count > to.states) {
@@ -575,7 +577,7 @@ bool mt_automaton_tokens(const mt_automaton *a, mt_automaton_state at, size_t in
     return false;
 }
 
-/* A count that lets the same numbers of rounds up to `bytes` follow. */
+/* A count that allows the same numbers of further rounds, up to `bytes`. */
 static uint32_t alike_count(const mt_instruction *in, uint32_t count, uint32_t bytes)
 {
     if (in->op != MT_OP_REPEAT || count == CALLED)
@@ -619,7 +621,7 @@ mt_automaton_state mt_automaton_alike(mt_automaton *a, mt_automaton_state from, 
     return s->alike;
 }
 
-/* Brings a stack of the other half into this one. */
+/* Copies a stack from the other half. */
 static uint32_t carry_stack(mt_automaton *a, const half *old, uint32_t stack)
 {
     const frame f = old->stacks[stack];

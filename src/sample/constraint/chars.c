@@ -1,5 +1,5 @@
-/* Sets of characters as UTF-8: each range is cut where the number of bytes changes, and then where bytes behind the
-   first would not run through all of their values. */
+/* Sets of characters as UTF-8 expressions: each range is divided where the number of bytes changes, and where the bytes
+   behind the first that differs do not take all values. */
 #include "base/utf8.h"
 #include "sample/constraint/grammar.h"
 
@@ -18,7 +18,7 @@ static void push(builder *b, mt_expr part)
     b->parts[b->count++] = part;
 }
 
-/* low and high have the same number of bytes, and all bytes but those from the first that differs run freely. */
+/* Adds a range whose ends have the same number of bytes; all bytes behind the first that differs take all values. */
 static void add_span(builder *b, uint32_t low, uint32_t high)
 {
     char from[MT_UTF8_MAX], to[MT_UTF8_MAX];

@@ -1,3 +1,4 @@
+/* Sets of characters (charset.h). */
 #include "sample/constraint/charset.h"
 
 #include <stdlib.h>
@@ -92,7 +93,7 @@ bool mt_char_ranges_plain(const mt_char_range *ranges, size_t count)
     return true;
 }
 
-/* Beyond stand no characters but tags, variation selectors and private ones: they are in no category here. */
+/* Characters above are tags, variation selectors and private use: they are in no category here. */
 #define LAST 0x3ffffu
 
 bool mt_charset_add_category(mt_charset *set, const char *name, size_t len)

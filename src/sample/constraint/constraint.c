@@ -1,3 +1,4 @@
+/* Compiled constraints, and token masks by walking the vocabulary (constraint.h). */
 #include "sample/constraint/constraint.h"
 
 #include <assert.h>
@@ -9,16 +10,16 @@
 
 struct mt_constraint {
     atomic_size_t references;
-    uint64_t number; /* no two of a process have the same */
+    uint64_t number; /* unique in the process */
     const mt_vocabulary *v;
     mt_program *program;
     mt_automaton *automaton;
-    mt_run *runs;                /* the engine's thread */
-    mt_automaton_state **states; /* of the runs, while collecting */
-    mt_automaton_state *path;    /* [longest token + 2] */
-    mt_automaton_mark *marks;    /* likewise: what was known at each place of the path */
-    uint32_t *first;             /* the mask that every answer begins with */
-    atomic_size_t *total;        /* NULL: nobody counts */
+    mt_run *runs;                /* list; used by the engine's thread */
+    mt_automaton_state **states; /* pointers to the runs' states, while collecting */
+    mt_automaton_state *path;    /* [longest token + 2]: states along the bytes of a token */
+    mt_automaton_mark *marks;    /* [longest token + 2]: what the automaton knew at each of them */
+    uint32_t *first;             /* mask of the first token of every answer */
+    atomic_size_t *total;        /* reduced when this is freed; NULL: none */
 };
 
 static bool compute(mt_constraint *c, mt_automaton_state state, uint32_t *mask);
@@ -41,7 +42,7 @@ static bool say_lack(const mt_automaton *a, mt_error *err)
                    most, what[lack]);
 }
 
-/* The states after the first token are found here, so that the engine need not. */
+/* Computes the mask of the first token here, so that the engine's thread need not. */
 static bool warm(mt_constraint *c, mt_error *err)
 {
     const mt_automaton_state start = mt_automaton_start(c->automaton);
@@ -61,7 +62,8 @@ mt_constraint *mt_constraint_make(mt_program *program, const mt_vocabulary *voca
     mt_constraint *c = mt_alloc(sizeof(*c));
 
     atomic_init(&c->references, 1);
-    c->number = atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1; /* only has to differ */
+    /* relaxed: numbers only have to differ */
+    c->number = atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1;
     c->v = vocabulary;
     c->path = mt_alloc_array(vocabulary->longest + 2, sizeof(*c->path));
     c->marks = mt_alloc_array(vocabulary->longest + 2, sizeof(*c->marks));
@@ -86,18 +88,19 @@ mt_constraint *mt_constraint_new(const mt_grammar *grammar, const mt_vocabulary 
 
 mt_constraint *mt_constraint_hold(mt_constraint *c)
 {
-    atomic_fetch_add_explicit(&c->references, 1, memory_order_relaxed); /* the holder's own keeps it alive */
+    /* relaxed: the caller's own reference keeps it alive */
+    atomic_fetch_add_explicit(&c->references, 1, memory_order_relaxed);
     return c;
 }
 
 void mt_constraint_release(mt_constraint *c)
 {
-    /* release: what was done with it comes before its end; acquire: the end comes after what others did */
+    /* release: uses by this thread come before the end; acquire: the end comes after uses by others */
     if (!c || atomic_fetch_sub_explicit(&c->references, 1, memory_order_acq_rel) > 1)
         return;
     assert(!c->runs);
     if (c->total)
-        atomic_fetch_sub_explicit(c->total, mt_constraint_bytes(c), memory_order_relaxed); /* a count and no more */
+        atomic_fetch_sub_explicit(c->total, mt_constraint_bytes(c), memory_order_relaxed); /* relaxed: only a counter */
     mt_automaton_free(c->automaton);
     mt_program_free(c->program);
     mt_free(c->states);
@@ -137,7 +140,8 @@ void mt_constraint_charge(mt_constraint *c, atomic_size_t *total)
 
 bool mt_constraint_shared(const mt_constraint *c)
 {
-    return atomic_load_explicit(&c->references, memory_order_relaxed) > 1; /* a new holder asks the caller first */
+    /* relaxed: others get references only from the caller */
+    return atomic_load_explicit(&c->references, memory_order_relaxed) > 1;
 }
 
 static void link_run(mt_run *run, mt_constraint *c)
@@ -178,7 +182,7 @@ void mt_run_end(mt_run *run)
     mt_constraint_release(c);
 }
 
-/* Makes room. Runs beyond the limit lose their place, and end with an error. */
+/* Frees states. Runs beyond the limit lose their state, and fail. */
 static void collect(mt_constraint *c)
 {
     size_t count = 0;
@@ -231,15 +235,15 @@ bool mt_run_token(mt_run *run, uint32_t token)
     return true;
 }
 
-/* The tokens of a node, or of all nodes from one to another. */
+/* Sets the bits of the tokens that end at nodes [from, to). */
 static void set_tokens(const mt_token_trie *t, size_t from, size_t to, uint32_t *mask)
 {
     for (uint32_t k = t->token[from]; k < t->token[to]; k++)
         mask[t->ids[k] / 32] |= UINT32_C(1) << t->ids[k] % 32;
 }
 
-/* Sets the bits of the tokens of a trie that may follow. plain: of one that has nothing but plain characters, so that
-   where those may come without end, all that is below may. False when there is no room for the states. */
+/* Sets the bits of the tokens of a trie that may follow. plain: all tokens have only plain characters, so that where
+   these may follow without limit, all tokens below may. False when there is no memory for states. */
 static bool walk(mt_constraint *c, const mt_token_trie *t, bool plain, mt_automaton_state from, uint32_t *mask)
 {
     mt_automaton_state *path = c->path;

@@ -1,3 +1,4 @@
+/* Reads GBNF grammars (gbnf.h) by recursive descent. */
 #include "sample/constraint/gbnf.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "base/utf8.h"
 #include "sample/constraint/charset.h"
 
-enum { SIGNS = 8 }; /* behind one another: each wraps what the last one made, and compiling follows them down */
+enum { SIGNS = 8 }; /* most repetition signs in a row: each wraps the one before, and compiling recurses into them */
 
 typedef struct symbol {
     const char *name;
@@ -24,7 +25,7 @@ typedef struct reader {
     size_t len, at, depth;
     symbol *symbols;
     size_t symbol_count, symbol_cap;
-    uint32_t *slots; /* [2 * symbol_cap] symbols by name, plus 1 */
+    uint32_t *slots; /* [2 * symbol_cap]: hash table of symbols by name, plus 1 */
     mt_error *err;
 } reader;
 
@@ -77,7 +78,7 @@ static size_t word_length(const reader *r)
     return n;
 }
 
-/* Whether a definition begins here. */
+/* Whether a rule's definition begins here. */
 static bool at_definition(const reader *r)
 {
     reader ahead = *r;
@@ -141,7 +142,7 @@ static bool read_hex(reader *r, size_t digits, uint32_t *code)
     return *code <= MT_CHAR_MAX || fail(r, "has an escape that is no character");
 }
 
-/* A character of a text or a class. */
+/* Reads a character of a text or a class. */
 static bool read_char(reader *r, uint32_t *code)
 {
     static const char names[] = "nrt0", values[] = "\n\r\t\0";
@@ -165,7 +166,7 @@ static bool read_char(reader *r, uint32_t *code)
     return *code < 0x80 || fail(r, "has a backslash before a character that needs none");
 }
 
-/* Behind the opening quote. */
+/* Called behind the opening quote. */
 static bool read_text(reader *r, mt_expr *out)
 {
     mt_buf text;
@@ -189,7 +190,7 @@ static bool read_text(reader *r, mt_expr *out)
     return ok;
 }
 
-/* Behind the opening bracket. */
+/* Called behind the opening bracket. */
 static bool read_class(reader *r, mt_expr *out)
 {
     const bool inverted = peek(r, '^');
@@ -267,7 +268,7 @@ static bool read_number(reader *r, uint32_t *out)
     return true;
 }
 
-/* Behind the opening brace. */
+/* Called behind the opening brace. */
 static bool read_bounds(reader *r, uint32_t *least, uint32_t *most)
 {
     if (!read_number(r, least))
@@ -309,7 +310,7 @@ static bool read_repeated(reader *r, mt_expr *out)
     }
 }
 
-/* Items up to a "|", a ")", the next definition or the end. */
+/* Reads items up to a "|", a ")", the next definition or the end. */
 static bool read_list(reader *r, mt_expr *out)
 {
     parts list = {0};
@@ -374,7 +375,7 @@ static bool read_all(reader *r, mt_expr *out)
     for (skip_space(r); r->at < r->len && !mt_grammar_full(r->g); skip_space(r))
         if (!read_rule(r) && !mt_grammar_full(r->g))
             return false;
-    if (mt_grammar_full(r->g)) /* which compiling says */
+    if (mt_grammar_full(r->g)) /* compiling reports it */
         return true;
     for (size_t i = 0; i < r->symbol_count; i++)
         if (!r->symbols[i].defined)

@@ -1,4 +1,4 @@
-/* GBNF, the notation of grammars that llama.cpp made known: name ::= "text" [a-z]+ (other | "x"){2,3}, from the rule
+/* Reads GBNF, the grammar notation of llama.cpp: name ::= "text" [a-z]+ (other | "x"){2,3}. The start is the rule
    root. */
 #ifndef MT_SAMPLE_CONSTRAINT_GBNF_H
 #define MT_SAMPLE_CONSTRAINT_GBNF_H
@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "sample/constraint/grammar.h"
 
-/* *out is a call of the rule root. False with a sentence. */
+/* *out: a call of the rule root. False with a sentence. */
 bool mt_gbnf_expr(mt_grammar *g, const char *text, size_t len, mt_expr *out, mt_error *err) MT_NODISCARD;
 
 #endif

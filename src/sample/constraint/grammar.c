@@ -1,3 +1,4 @@
+/* Builds grammars (grammar.h). */
 #include "sample/constraint/grammar.h"
 
 #include <assert.h>
@@ -7,9 +8,9 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 
-enum { NEVER = 0, EMPTY = 1 }; /* the first two nodes of every grammar */
+enum { NEVER = 0, EMPTY = 1 }; /* the first two expressions of every grammar */
 
-enum { LOOK = 1024 }; /* additions between two looks at whether anybody still wants the grammar */
+enum { LOOK = 1024 }; /* additions between two checks of patience */
 
 void mt_grammar_fill(mt_grammar *g, const char *of, size_t at)
 {
@@ -20,7 +21,7 @@ void mt_grammar_fill(mt_grammar *g, const char *of, size_t at)
     g->full = true;
 }
 
-/* Room for `more` entries, or a full grammar. */
+/* Makes room for `more` entries, or makes the grammar full. */
 static bool reserve(mt_grammar *g, void *list, size_t count, size_t *cap, size_t more, size_t size)
 {
     const bool bytes = size == 1;
@@ -134,7 +135,7 @@ mt_expr mt_grammar_call(mt_grammar *g, mt_rule rule)
     return add(g, MT_EXPR_CALL, rule, 0, 0);
 }
 
-/* Sets that come again are one, mostly: a set that lost its slot to another is only stored twice. */
+/* Mostly stores equal sets once: a set whose hash slot was taken by another is stored again. */
 mt_expr mt_grammar_bytes(mt_grammar *g, const mt_byteset *set)
 {
     uint64_t hash = 0;
@@ -184,7 +185,7 @@ static mt_expr group(mt_grammar *g, mt_expr_kind kind, const mt_expr *parts, siz
     return add(g, kind, (uint32_t)(g->part_count - count), (uint32_t)count, 0);
 }
 
-/* Whether two expressions are the same text or the same set of bytes. */
+/* Whether two expressions are the same text or the same set. */
 static bool same(const mt_grammar *g, const mt_expr_node *a, const mt_expr_node *b)
 {
     if (a->kind != b->kind || a->b != b->b)
@@ -193,7 +194,7 @@ static bool same(const mt_grammar *g, const mt_expr_node *a, const mt_expr_node 
                                     : a->kind == MT_EXPR_LITERAL && memcmp(g->text + a->a, g->text + b->a, a->b) == 0;
 }
 
-/* Two repetitions of the same thing behind one another are one: "a?a?a?" has one place, not three. */
+/* Joins two neighbouring repetitions of the same expression: "a?a?a?" needs one place, not three. */
 static bool join(mt_grammar *g, mt_expr first, mt_expr second, mt_expr *out)
 {
     const mt_expr_node a = g->nodes[first], b = g->nodes[second];

@@ -1,5 +1,6 @@
-/* Texts with and without markers, as right-linear rules: one for each beginning of a marker that the text may end
-   with. They are found as Aho and Corasick do, so that a text follows all markers at once in one state. */
+/* Texts with and without markers (mt_grammar_until), as right-linear rules: one for each prefix of a marker that the
+   text may end with. They are found by the algorithm of Aho and Corasick, so that one state follows all markers at
+   once. */
 #include "sample/constraint/grammar.h"
 
 #include <assert.h>
@@ -11,11 +12,11 @@
 enum { NO_MARKER, FIRST_MARKER, OTHER_MARKER };
 
 typedef struct search {
-    uint8_t class_of[256]; /* 0: bytes that no marker has */
+    uint8_t class_of[256]; /* 0: bytes that occur in no marker */
     unsigned classes;
-    size_t count;   /* beginnings of markers, the empty one first */
-    uint16_t *go;   /* [count][classes]: the longest beginning that the text ends with after one more byte */
-    uint16_t *own;  /* [count]: the longest shorter one that this one ends with */
+    size_t count;   /* prefixes of markers, the empty one first */
+    uint16_t *go;   /* [count][classes]: the longest prefix that the text ends with after another byte */
+    uint16_t *own;  /* [count]: the longest shorter prefix that this one ends with */
     uint8_t *whole; /* [count]: whether it ends with a marker */
 } search;
 
@@ -45,11 +46,11 @@ static void add_marker(search *s, const char *marker, uint8_t which)
     s->whole[at] = s->whole[at] ? s->whole[at] : which;
 }
 
-/* Breadth first: what a beginning does with a byte that does not continue it, the longest one it ends with knows. */
+/* Breadth first: for a byte that does not continue a prefix, its longest suffix that is a prefix decides. */
 static void connect(search *s)
 {
     uint16_t *queue = mt_alloc_array(s->count, sizeof(*queue));
-    size_t first = 0, last = 1; /* the empty one is there */
+    size_t first = 0, last = 1; /* the empty prefix is in the queue */
 
     for (; first < last; first++) {
         const size_t at = queue[first];
@@ -81,7 +82,7 @@ static mt_byteset bytes_of(const search *s, size_t from, size_t to)
     return set;
 }
 
-/* Whether plain characters, however many, lead where no marker has begun. */
+/* Whether any number of plain characters leads to a state without a begun marker. */
 static bool is_loose(const search *s, size_t at)
 {
     for (unsigned b = 0; b < 256; b++)
@@ -90,7 +91,7 @@ static bool is_loose(const search *s, size_t at)
     return true;
 }
 
-/* ends: the text ends anywhere and has no marker; else it ends with the first of them, and has none of the others. */
+/* ends: the text has no marker and may end anywhere; else it ends with the first marker and has none of the others. */
 static mt_expr write_rule(mt_grammar *g, const search *s, mt_rule first, size_t at, bool ends)
 {
     mt_expr *parts = mt_alloc_array(s->classes + 1, sizeof(*parts)), any;

@@ -1,3 +1,4 @@
+/* JSON as a grammar (json.h). */
 #include "sample/constraint/json.h"
 
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include "base/json_tree.h"
 #include "sample/constraint/charset.h"
 
+/* most spaces of an indentation; most digits of a number */
 enum { INDENT = 24, DIGITS = 18 };
 
 static mt_expr text(mt_json *j, const char *s)
@@ -86,7 +88,7 @@ static mt_expr hex(mt_json *j, const char *first)
     return LIST(j, one_of(j, first), mt_grammar_repeat(j->g, one_of(j, "0123456789abcdefABCDEF"), 3, 3));
 }
 
-/* \uXXXX that is a character by itself, or two that are one; not NUL, which few readers take. */
+/* \uXXXX for one character, or two for a surrogate pair; not NUL, which few parsers accept. */
 static mt_expr unicode_escape(mt_json *j)
 {
     const mt_expr any = one_of(j, "0123456789abcdefABCDEF"), some = one_of(j, "123456789abcdefABCDEF");
@@ -111,8 +113,8 @@ static mt_expr free_char(mt_json *j)
     return mt_grammar_or(j->g, mt_grammar_chars(j->g, raw, 3), escape);
 }
 
-/* What ends a string in Gemma's notation is more than a character: where characters are counted or have to fit a
-   pattern, the first one of it is left out. */
+/* A string's end in Gemma's notation has several characters. Where characters are counted or must match a pattern, its
+   first character is excluded from strings. */
 #define GEMMA_QUOTES "<|\"|>"
 
 static mt_expr raw_char(mt_grammar *g, const mt_char_range *ranges, size_t count)
@@ -167,7 +169,7 @@ static bool holds(const mt_char_range *ranges, size_t count, uint32_t code)
     return false;
 }
 
-/* A character that cannot stand for itself. */
+/* A character that must be escaped. */
 static mt_expr escaped(mt_grammar *g, uint32_t code)
 {
     static const char codes[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
@@ -187,7 +189,7 @@ static mt_expr json_char(mt_grammar *g, const mt_char_range *ranges, size_t coun
     mt_expr parts[36];
     size_t part_count = 0;
 
-    for (size_t i = 0; i < count; i++) /* cut at what needs an escape */
+    for (size_t i = 0; i < count; i++) /* divided at characters that need an escape */
         for (uint32_t low = ranges[i].low < 0x20 ? 0x20 : ranges[i].low; low <= ranges[i].high;) {
             uint32_t high = ranges[i].high;
 
@@ -245,7 +247,7 @@ mt_expr mt_json_number(mt_json *j)
     return mt_grammar_call(j->g, j->number);
 }
 
-/* first (, next)* within brackets, or nothing within them. */
+/* Items separated by commas within brackets; or nothing between them. */
 static mt_expr enclosed(mt_json *j, const char *open, mt_expr item, const char *close)
 {
     const mt_expr more = mt_grammar_repeat(j->g, mt_grammar_seq(j->g, mt_json_comma(j), item), 0, MT_GRAMMAR_UNLIMITED);
@@ -305,7 +307,7 @@ static mt_expr constant_string(mt_json *j, const char *s, size_t len)
     return e;
 }
 
-/* Whether it may stand without quotes in Gemma's notation. */
+/* Whether a name needs no quotes in Gemma's notation. */
 static bool bare(const char *name)
 {
     size_t len = 0;
@@ -323,7 +325,7 @@ mt_expr mt_json_key(mt_json *j, const char *name)
     return constant_string(j, name, strlen(name));
 }
 
-/* The shortest spelling that is read as the same number. */
+/* The shortest decimal that is read as the same number. */
 static mt_expr constant_real(mt_json *j, double value)
 {
     char spelled[40];
@@ -336,7 +338,7 @@ static mt_expr constant_real(mt_json *j, double value)
     return text(j, spelled);
 }
 
-/* Members of an object or items of an array, already with their keys and with what stands before each. */
+/* Members of an object or items of an array; `items` include their keys and what precedes each. */
 static mt_expr constant_list(mt_json *j, const char *open, const mt_expr *items, size_t count, const char *close)
 {
     const mt_expr space = count ? mt_json_space(j) : mt_grammar_empty(j->g);

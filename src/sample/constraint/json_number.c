@@ -1,6 +1,6 @@
-/* Numbers that have to lie within bounds and be multiples: an automaton reads them digit by digit. It knows how the
-   digits so far compare with those of each bound, which of them is longer shows where the whole part ends, and what
-   is left of them divided. States become right-linear rules. */
+/* Numbers within bounds and multiples (json_number.h): an automaton reads them digit by digit. Its state has how the
+   digits so far compare with each bound's, the number of digits, and the remainder of the division. States become
+   right-linear rules. */
 #include "sample/constraint/json_number.h"
 
 #include <stdlib.h>
@@ -8,17 +8,17 @@
 
 #include "base/alloc.h"
 
-/* A reader that takes numbers for doubles must not round them past a bound: with a fraction they have at most so many
-   digits. */
+/* A parser that reads numbers as doubles must not round them past a bound: numbers with a fraction have at most
+   PRECISION digits. */
 enum { PRECISION = 15, STATES = 16384 };
 enum { LESS, SAME, MORE };
 enum { START, MINUS, ZERO, WHOLE, POINT, FRACTION };
 
 typedef struct state {
-    uint32_t left;                  /* what is left of the digits, divided */
-    uint8_t phase, whole, fraction; /* digits of each */
-    uint8_t room;                   /* digits that there may be behind the point */
-    bool negative, some, broken;    /* some: a digit that is not zero; broken: one behind the point */
+    uint32_t left;                  /* remainder of the digits so far */
+    uint8_t phase, whole, fraction; /* number of digits before and behind the point */
+    uint8_t room;                   /* digits that may still follow behind the point */
+    bool negative, some, broken;    /* some: a digit other than zero came; broken: one behind the point */
     uint8_t compared[MT_NUMBER_BOUNDS];
 } state;
 
@@ -123,7 +123,7 @@ static uint32_t intern(machine *m, const state *s)
     return (uint32_t)m->count - 1;
 }
 
-/* How the whole part, which is complete, compares with a bound's, by their magnitudes. */
+/* How the complete whole part compares with a bound's, by magnitude. */
 static uint8_t compare_whole(const state *s, const mt_decimal *bound, uint8_t so_far)
 {
     const size_t count = s->phase == ZERO ? 0 : s->whole;
@@ -133,7 +133,7 @@ static uint8_t compare_whole(const state *s, const mt_decimal *bound, uint8_t so
     return so_far;
 }
 
-/* By their magnitudes, if the number ended here. */
+/* How the number compares with a bound by magnitude, if it ends here. */
 static uint8_t compare_all(const state *s, const mt_decimal *bound, uint8_t so_far)
 {
     if (s->phase <= WHOLE)
@@ -176,7 +176,7 @@ static bool accepts(const machine *m, const state *s)
     return within(m->n, s);
 }
 
-/* Leading digits are compared as they come: more of them than the bound has is found where the whole part ends. */
+/* Compares leading digits as they come; that there are more than the bound has is found where the whole part ends. */
 static void compare_digit(const machine *m, state *s, char digit)
 {
     for (size_t i = 0; i < m->n->bound_count; i++) {
@@ -190,7 +190,7 @@ static void compare_digit(const machine *m, state *s, char digit)
     }
 }
 
-static bool take_digit(const machine *m, state *s, char digit)
+static bool read_digit(const machine *m, state *s, char digit)
 {
     const mt_number *n = m->n;
 
@@ -218,10 +218,10 @@ static bool take_digit(const machine *m, state *s, char digit)
     return true;
 }
 
-static bool take(const machine *m, state *s, char c)
+static bool read_char(const machine *m, state *s, char c)
 {
     if (c >= '0' && c <= '9')
-        return take_digit(m, s, c);
+        return read_digit(m, s, c);
     if (c == '-' && s->phase == START) {
         s->phase = MINUS;
         return s->negative = true;
@@ -236,7 +236,7 @@ static bool take(const machine *m, state *s, char c)
     return s->room > 0;
 }
 
-/* Whether nothing that follows changes what the number is: only its digits have to be counted. */
+/* Whether further digits cannot change the result, so that they only have to be counted. */
 static bool decided(const machine *m, const state *s)
 {
     if ((s->phase != POINT && s->phase != FRACTION) || m->n->divisor || (m->n->broken && !s->broken))
@@ -274,7 +274,7 @@ static void define(machine *m, uint32_t at)
     for (size_t i = 0; i < 12; i++) {
         state next = m->states[at];
 
-        targets[i] = take(m, &next, chars[i]) ? intern(m, &next) : UINT32_MAX;
+        targets[i] = read_char(m, &next, chars[i]) ? intern(m, &next) : UINT32_MAX;
     }
     for (size_t i = 0; i < 12; i++) {
         mt_byteset set = {0};
@@ -300,7 +300,7 @@ bool mt_number_expr(mt_grammar *g, const mt_number *n, mt_expr *out)
     machine m = {.n = n, .g = g};
     state first;
 
-    memset(&first, 0, sizeof(first)); /* its bytes are compared */
+    memset(&first, 0, sizeof(first)); /* padding too, as its bytes are compared */
     memset(first.compared, SAME, sizeof(first.compared));
     m.slots = mt_alloc_array((size_t)2 * STATES, sizeof(*m.slots));
     intern(&m, &first);

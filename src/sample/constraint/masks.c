@@ -1,3 +1,4 @@
+/* The cache of token masks (masks.h). */
 #include "sample/constraint/masks.h"
 
 #include <assert.h>
@@ -6,16 +7,16 @@
 #include "base/clock.h"
 
 typedef struct slot {
-    mt_mask_key key;       /* constraint 0: free */
-    uint32_t newer, older; /* in the order of use; the ring begins at slot 0, which holds no mask */
-    uint32_t same;         /* the next of the same hash, or 0 */
-    uint64_t round;
+    mt_mask_key key;       /* constraint 0: the slot is free */
+    uint32_t newer, older; /* ring in the order of use; it begins at slot 0, which holds no mask */
+    uint32_t same;         /* next slot with the same hash, or 0 */
+    uint64_t round;        /* when it was last asked for */
 } slot;
 
 struct mt_masks {
-    size_t words, count; /* count: slots, the first of them only the ring's */
+    size_t words, count; /* count: slots, of which the first is only the ring's head */
     slot *slots;
-    uint32_t *heads; /* [count] the first of each hash, or 0 */
+    uint32_t *heads; /* [count]: first slot of each hash, or 0 */
     uint32_t *bits;  /* [count][words] */
     uint64_t round;
     mt_masks_stats stats;
@@ -97,7 +98,7 @@ static void forget(mt_masks *m, uint32_t i)
     m->slots[i].key.constraint = 0;
 }
 
-/* The oldest slot, with the run's mask. 0 when the run has failed. */
+/* Computes the run's mask into the least recently used slot and returns it; 0 where the run has failed. */
 static uint32_t compute(mt_masks *m, mt_run *run)
 {
     const uint32_t i = m->slots[0].newer;
@@ -111,7 +112,7 @@ static uint32_t compute(mt_masks *m, mt_run *run)
     m->stats.computing_ns += mt_clock_ns() - begin;
     if (!ok)
         return 0;
-    m->slots[i].key = mt_run_mask_key(run); /* only now: computing may have collected */
+    m->slots[i].key = mt_run_mask_key(run); /* set only now, as computing may collect states and so change the key */
     m->slots[i].same = *head_of(m, &m->slots[i].key);
     *head_of(m, &m->slots[i].key) = i;
     return i;

@@ -1,6 +1,5 @@
-/* Expressions are compiled from the end, so that each instruction knows its successor when it is made.
-
-   program_any.c compiles alternatives, program_end.c finds what can end. */
+/* Compiles a grammar (program.h). Expressions are compiled from their end, so that each instruction knows its successor
+   when it is made. program_any.c compiles alternatives, program_end.c finds which instructions can reach an end. */
 #include "sample/constraint/program.h"
 
 #include <string.h>
@@ -11,22 +10,22 @@
 
 static uint32_t compile(mt_compiler *c, mt_expr e, uint32_t next);
 
-enum { PLAIN_FORKS = 2 }; /* forks within forks that are looked into for what may follow */
+enum { PLAIN_FORKS = 2 }; /* depth of nested forks that are searched for what may follow */
 
-/* A loop without a counter. Where the body comes at least once, it is where the loop is entered. */
+/* A loop without a counter; where the body comes at least once, the loop is entered there. */
 static uint32_t compile_loop(mt_compiler *c, const mt_expr_node *n, uint32_t next)
 {
     const uint32_t targets = mt_program_add_targets(c, 2);
     const uint32_t fork =
         mt_program_emit(c, (mt_instruction){.op = MT_OP_FORK, .plain = n->plain, .a = targets, .b = 2});
-    const uint32_t body = compile(c, n->a, fork); /* which may move the targets */
+    const uint32_t body = compile(c, n->a, fork); /* may move the targets */
 
     c->p->targets[targets] = body;
     c->p->targets[targets + 1] = next;
     return n->b ? body : fork;
 }
 
-/* What may be left out needs no counter either. */
+/* An optional expression needs no counter, either. */
 static uint32_t compile_maybe(mt_compiler *c, const mt_expr_node *n, uint32_t next)
 {
     const uint32_t body = compile(c, n->a, next), targets = mt_program_add_targets(c, 2);
@@ -36,7 +35,7 @@ static uint32_t compile_maybe(mt_compiler *c, const mt_expr_node *n, uint32_t ne
     return mt_program_emit(c, (mt_instruction){.op = MT_OP_FORK, .a = targets, .b = 2});
 }
 
-/* Marks what the body of a plain repetition begins with. */
+/* Marks the first instructions of a plain repetition's body. */
 static void mark_first(mt_program *p, uint32_t at)
 {
     mt_instruction *in = &p->code[at];
@@ -46,7 +45,7 @@ static void mark_first(mt_program *p, uint32_t at)
         mark_first(p, p->targets[in->a + i]);
 }
 
-/* Whether a plain character may come first there. What a rule returns to, and what calls and repeats, may. */
+/* Whether a plain character may come first at `at`. Returns from a rule, calls and repetitions count as yes. */
 static bool begins_plain(const mt_program *p, uint32_t at, unsigned depth)
 {
     const mt_instruction *in = mt_program_at(p, at);
@@ -65,8 +64,8 @@ static bool begins_plain(const mt_program *p, uint32_t at, unsigned depth)
     return false;
 }
 
-/* Of a plain repetition with a bound the automaton says how many plain characters may follow, and not one more: only
-   where none can follow the last. */
+/* For a limited plain repetition the automaton tells how many plain characters may follow, and not one more. So it is
+   treated as plain only where no plain character can follow the last one. */
 static uint32_t compile_repeat(mt_compiler *c, const mt_expr_node *n, uint32_t next)
 {
     const bool plain = n->plain && (n->c == MT_GRAMMAR_UNLIMITED || !begins_plain(c->p, next, PLAIN_FORKS));
@@ -125,7 +124,7 @@ static void compile_rules(mt_compiler *c)
     p->start = c->entries[MT_GRAMMAR_START];
 }
 
-/* Repetitions of what may be empty: that least is 0 is no other language, and the count must not run away. */
+/* For repetitions of what may be empty, least becomes 0: it is the same language, and the count stays bounded. */
 static bool bound_repeats(mt_compiler *c, mt_error *err)
 {
     for (size_t i = 0; i < c->p->count; i++) {
@@ -143,7 +142,7 @@ static bool bound_repeats(mt_compiler *c, mt_error *err)
 }
 
 typedef struct walk {
-    uint32_t *stack; /* of instructions to look at */
+    uint32_t *stack; /* instructions to be looked at */
     uint32_t *seen;  /* the last rule that met each instruction */
     uint32_t *rule_at;
     uint32_t *edges, *edge_end; /* rules that each rule may begin with */
@@ -165,7 +164,7 @@ static size_t push(walk *w, size_t depth, uint32_t at, uint32_t rule)
     return depth + 1;
 }
 
-/* Lists the rules that may be called before this one has read anything. */
+/* Lists the rules that may be called before this rule has read anything. */
 static void list_first(const mt_compiler *c, walk *w, uint32_t rule)
 {
     size_t depth = push(w, 0, c->entries[rule], rule);
@@ -186,7 +185,7 @@ static void list_first(const mt_compiler *c, walk *w, uint32_t rule)
     w->edge_end[rule] = (uint32_t)w->edge_count;
 }
 
-/* Takes rules away that no other one begins with, until none is left or the rest goes in circles. */
+/* Removes rules that no other begins with, until none is left (true) or the rest form a cycle. */
 static bool sorted(walk *w, size_t rules)
 {
     uint32_t *uses = mt_alloc_array(rules, sizeof(*uses)), *ready = mt_alloc_array(rules, sizeof(*ready));
@@ -218,7 +217,7 @@ static bool left_recursive(const mt_compiler *c)
               .edge_end = mt_alloc_array(rules, sizeof(*w.edge_end))};
     bool ok;
 
-    for (size_t r = 0; r < rules; r++) /* rules that are one another's alias share an entry, and so a fate */
+    for (size_t r = 0; r < rules; r++) /* rules that are aliases share their first instruction, and so the result */
         w.rule_at[c->entries[r]] = (uint32_t)r;
     for (size_t r = 0; r < rules; r++)
         list_first(c, &w, (uint32_t)r);
@@ -246,7 +245,7 @@ static void make_sets(mt_compiler *c)
             p->sets[i].bits[k] &= c->covered->bits[k];
 }
 
-/* Splits the classes by one set: those of its bytes that others of their class do not have get a class of their own. */
+/* Splits the classes of bytes by one set: bytes of a class that are in the set get a class of their own. */
 static void refine(mt_program *p, const mt_byteset *set)
 {
     int split[256];
@@ -267,7 +266,7 @@ static void refine(mt_program *p, const mt_byteset *set)
     }
 }
 
-/* Only sets that are used count: most of those of one byte are not. */
+/* Only sets that are used count: most one-byte sets are not. */
 static void make_classes(const mt_compiler *c)
 {
     mt_program *p = c->p;

@@ -1,5 +1,5 @@
-/* A grammar compiled for matching: instructions of a machine that reads bytes, forks, and calls. It does not change
-   once it is made, and any thread may read it. */
+/* A grammar compiled for matching: instructions of a machine that reads bytes, forks and calls. Constant once made, so
+   any thread may read it. */
 #ifndef MT_SAMPLE_CONSTRAINT_PROGRAM_H
 #define MT_SAMPLE_CONSTRAINT_PROGRAM_H
 
@@ -8,22 +8,22 @@
 #include "sample/constraint/grammar.h"
 
 typedef enum mt_op {
-    MT_OP_RETURN, /* the only one is instruction 0: the end of a rule or of a repetition's body, or of all */
-    MT_OP_BYTE,   /* a: the set */
-    MT_OP_TEXT,   /* a: where in text, b: how many bytes, two at least */
+    MT_OP_RETURN, /* only instruction 0: the end of a rule, of a repetition's body, or of the text */
+    MT_OP_BYTE,   /* a: index of the set */
+    MT_OP_TEXT,   /* a: offset in text, b: number of bytes, at least 2 */
     MT_OP_TOKEN,  /* a: the id */
-    MT_OP_CALL,   /* a: the first instruction of the rule */
-    MT_OP_REPEAT, /* a: the first instruction of the body, b: least, c: most */
-    MT_OP_FORK,   /* a: where in targets, b: how many; next is not used */
-    MT_OP_FREE    /* nothing; see MT_EXPR_FREE */
+    MT_OP_CALL,   /* a: first instruction of the rule */
+    MT_OP_REPEAT, /* a: first instruction of the body, b: least, c: most */
+    MT_OP_FORK,   /* a: index in targets, b: number; next is not used */
+    MT_OP_FREE    /* no operation; see mt_grammar_loose */
 } mt_op;
 
 typedef struct mt_instruction {
     uint8_t op;
-    bool plain; /* of REPEAT, of the FORK that an unlimited one became, of what reads first in its body */
+    bool plain; /* set for a plain REPEAT, the FORK that an unlimited one becomes, and what reads first in its body */
     uint32_t a, b, c;
     uint32_t next;
-    uint32_t height; /* the fewest frames that matching from here to the end of the rule takes at once */
+    uint32_t height; /* least number of stack frames that matching needs from here to the end of the rule */
 } mt_instruction;
 
 typedef struct mt_program {
@@ -31,20 +31,20 @@ typedef struct mt_program {
     size_t count;
     uint32_t *targets;
     size_t target_count;
-    uint32_t widest; /* targets of one fork */
-    uint16_t *text;  /* bytes; the last of each run has MT_TEXT_LAST, and two halves of its successor behind it */
+    uint32_t widest; /* most targets of a fork */
+    uint16_t *text;  /* bytes; the last byte of a run has MT_TEXT_LAST, and behind it the two halves of its successor */
     size_t text_len;
     uint32_t start;
-    mt_byteset *sets; /* the 256 of one byte first */
+    mt_byteset *sets; /* the 256 sets of one byte come first */
     size_t set_count;
-    uint8_t class_of[256]; /* bytes that no set tells apart are one class */
+    uint8_t class_of[256]; /* bytes that no set distinguishes are one class */
     unsigned class_count;
     uint8_t class_byte[256];            /* one byte of each class */
-    char left_out[MT_GRAMMAR_LEFT_OUT]; /* what was asked for and is not in it; see mt_grammar_leave_out */
+    char left_out[MT_GRAMMAR_LEFT_OUT]; /* keywords that are not enforced, see mt_grammar_leave_out */
 } mt_program;
 
-/* A place that reads is the number of an instruction or, behind the first byte of a TEXT, where in the text it is: so
-   lists of many texts take a byte or two for each byte, and no instruction. */
+/* A place is where the machine reads next: the number of an instruction, or, behind the first byte of a TEXT, the
+   offset in the text plus this flag. So long lists of texts need a byte or two for each byte, and no instruction. */
 #define MT_PLACE_TEXT (UINT32_C(1) << 31)
 #define MT_TEXT_LAST 0x100u
 
@@ -53,7 +53,7 @@ static inline const mt_instruction *mt_program_at(const mt_program *p, uint32_t 
     return place & MT_PLACE_TEXT ? NULL : &p->code[place];
 }
 
-/* Where in the text the byte stands that a place reads, if it is one byte of a text. */
+/* Whether a place reads a byte of a text; *at: offset of that byte. */
 static inline bool mt_program_text(const mt_program *p, uint32_t place, uint32_t *at)
 {
     const mt_instruction *in = mt_program_at(p, place);
@@ -71,7 +71,7 @@ static inline bool mt_program_reads(const mt_program *p, uint32_t place, uint8_t
     return p->code[place].op == MT_OP_BYTE && mt_byteset_has(&p->sets[p->code[place].a], byte);
 }
 
-/* The place behind one that has read a byte. */
+/* The place that follows when `place` has read a byte. */
 static inline uint32_t mt_program_behind(const mt_program *p, uint32_t place)
 {
     uint32_t at;
@@ -83,9 +83,9 @@ static inline uint32_t mt_program_behind(const mt_program *p, uint32_t place)
     return MT_PLACE_TEXT | (at + 1);
 }
 
-/* covered: bytes that a vocabulary can write one by one. Others are taken out of every set first, so that whatever
-   the program can begin, tokens can finish. NULL, with a sentence, for a grammar that is too large, too deep,
-   left-recursive or that nothing matches. Free with mt_program_free. */
+/* covered: bytes that are tokens by themselves. All others are removed from every set first, so that tokens can
+   complete whatever the program begins. NULL with a sentence where the grammar is too large, too deep, left-recursive,
+   or matches nothing. Free with mt_program_free. */
 mt_program *mt_program_new(const mt_grammar *grammar, const mt_byteset *covered, mt_error *err) MT_NODISCARD;
 void mt_program_free(mt_program *program); /* NULL is fine */
 

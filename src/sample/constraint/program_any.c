@@ -1,11 +1,11 @@
-/* Alternatives. What each begins with is a text, often, and then a trie holds all of those texts: alternatives that
-   begin alike are followed in one place, so that a list of any length is in one place after a few bytes. Equal pieces
-   are one where there are many, so that texts that end alike share their ends: numbers from 1 to 100000 are a few dozen
+/* Compiles alternatives. Each often begins with a text; a trie holds all these texts, so that alternatives with a
+   common beginning are one place, and a list of any length is in one place after a few bytes. Where there are many,
+   equal instructions are shared, so that texts with common ends share them: numbers from 1 to 100000 are a few dozen
    instructions.
 
-   The trie is made of sorted texts, in one pass: `open` are the nodes on the way to the last text, `pending` the
-   targets that these have so far, those of each node behind those of the one above it. A node is complete, and
-   becomes an instruction, when the next text leaves the way before it. Nothing recurses with the length of a text. */
+   The trie is made from sorted texts in one pass: `open` are the nodes on the path to the last text, `pending` their
+   targets so far, those of each node behind those of the node above. A node is complete, and becomes an instruction,
+   when the next text leaves the path before it. Nothing recurses with the length of a text. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,17 +16,18 @@
 enum {
     PURE_DEPTH = 4,
     MANY = 16
-}; /* lists within lists that are looked at; alternatives from which on equal pieces are looked for */
+}; /* depth of nested lists that are searched; least number of alternatives for which equal instructions are shared */
 
+/* An alternative: the text that it begins with, and the instruction behind the text. */
 typedef struct branch {
     const char *text;
-    uint32_t begin, len; /* of the text; begin: in the buffer, which moves while it grows */
-    uint32_t behind;     /* what follows it */
+    uint32_t begin, len; /* offset in the buffer, which moves while it grows; length */
+    uint32_t behind;     /* the instruction that follows */
 } branch;
 
 typedef struct node {
-    size_t depth; /* bytes that lead to it */
-    size_t first; /* of its targets */
+    size_t depth; /* number of bytes that lead to it */
+    size_t first; /* index of its first target */
 } node;
 
 typedef struct trie {
@@ -38,11 +39,11 @@ typedef struct trie {
     size_t open_count, open_cap;
     uint32_t *pending;
     size_t pending_count, pending_cap;
-    uint32_t *made; /* instructions by what they are, plus 1; NULL: nobody looks */
+    uint32_t *made; /* hash table of instructions, plus 1; NULL: not shared */
     size_t slots;
 } trie;
 
-/* The only byte of a set; -1 where there are others. */
+/* The only byte of a set; -1 where it has none or several. */
 static int only_byte(const mt_byteset *set)
 {
     int found = -1;
@@ -58,7 +59,7 @@ static int only_byte(const mt_byteset *set)
     return found;
 }
 
-/* A rule that is a text is as good as the text. */
+/* A call of a rule that is only a text becomes the text. */
 static const mt_expr_node *look_through(const mt_grammar *g, mt_expr e)
 {
     const mt_expr_node *n = &g->nodes[e];
@@ -86,7 +87,7 @@ static bool is_pure(const mt_grammar *g, mt_expr e, int depth)
     }
 }
 
-/* Adds the text that an expression begins with; returns what follows that. */
+/* Adds the text that an expression begins with to the buffer; returns the instruction for the rest. */
 static uint32_t peel(trie *t, mt_expr e, uint32_t next)
 {
     const mt_grammar *g = t->c->g;
@@ -112,7 +113,7 @@ static uint32_t peel(trie *t, mt_expr e, uint32_t next)
     return t->c->compile(t->c, e, next);
 }
 
-/* Alternatives of alternatives are alternatives. */
+/* Alternatives within alternatives are flattened. */
 static void collect(trie *t, const mt_expr_node *any, uint32_t next)
 {
     const mt_grammar *g = t->c->g;
@@ -203,7 +204,7 @@ static uint32_t emit_fork(trie *t, const uint32_t *targets, size_t count)
     return mt_program_emit(t->c, (mt_instruction){.op = MT_OP_FORK, .a = at, .b = (uint32_t)count});
 }
 
-/* An instruction that goes to all of some targets. */
+/* An instruction that continues at all of some targets. */
 static uint32_t fork(trie *t, const uint32_t *targets, size_t count)
 {
     const mt_program *p = t->c->p;
@@ -240,7 +241,7 @@ static void add_target(trie *t, uint32_t target)
     t->pending[t->pending_count++] = target;
 }
 
-/* Completes the nodes on the way to a text that are deeper than so many bytes. */
+/* Completes the nodes on the path to a text that are deeper than `depth` bytes. */
 static void close_to(trie *t, const branch *last, size_t depth)
 {
     while (t->open[t->open_count - 1].depth > depth && !t->c->full) {
@@ -282,11 +283,11 @@ uint32_t mt_program_any(mt_compiler *c, const mt_expr_node *any, uint32_t next)
     collect(&t, any, next);
     for (size_t i = 0; i < t.count; i++)
         t.branches[i].text = t.text.len ? t.text.data + t.branches[i].begin : "";
-    if (t.text.full) /* what is repeated in many places is more than what was written */
+    if (t.text.full) /* texts of rules that are used often are copied, and can exceed the limit */
         c->full = true;
     if (!c->full) {
         qsort(t.branches, t.count, sizeof(*t.branches), by_text);
-        /* a text makes two edges and a fork at most */
+        /* a text makes at most two reading instructions and a fork */
         for (t.slots = 1; t.count >= MANY && t.slots < 4 * t.count;)
             t.slots *= 2;
         t.made = t.slots > 1 ? mt_alloc_array(t.slots, sizeof(*t.made)) : NULL;

@@ -1,9 +1,9 @@
-/* Instructions, one behind the other, as the compiler makes them. */
+/* Appends instructions to a program (program_inside.h). */
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "sample/constraint/program_inside.h"
 
-enum { LOOK = 1024 }; /* instructions between two looks at whether anybody still wants it */
+enum { LOOK = 1024 }; /* instructions between two checks of patience */
 
 uint32_t mt_program_emit(mt_compiler *c, mt_instruction in)
 {
@@ -54,7 +54,8 @@ uint32_t mt_program_literal(mt_compiler *c, const char *bytes, size_t len, uint3
 {
     for (size_t i = 0; i < len; i++) {
         if (!mt_byteset_has(c->covered, (unsigned char)bytes[i]))
-            return mt_program_emit(c, (mt_instruction){.op = MT_OP_FORK}); /* which no token could write */
+            /* no token could write this byte: a fork without targets matches nothing */
+            return mt_program_emit(c, (mt_instruction){.op = MT_OP_FORK});
         c->read[(unsigned char)bytes[i]] = true;
     }
     if (len == 0)

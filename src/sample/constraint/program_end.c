@@ -1,14 +1,15 @@
-/* What can end, and in how many frames. Both are found from the end backwards: what is known of an instruction is told
-   to those that go on to it or call it, once, so that each is looked at a few times however the rules refer to one
-   another. Heights are found in rising order, as Dijkstra finds distances. The machine never goes where the frames
-   would not suffice, and so never into a rule that cannot end. */
+/* Finds which instructions can reach the end of their rule, and with how many stack frames. Both are found from the end
+   backwards: what is known of an instruction is passed once to those that continue with it or call it, so that each is
+   visited a few times, however rules refer to one another. Heights are found in ascending order, as Dijkstra's
+   algorithm finds distances. The automaton drops places whose height exceeds the frames left, and so never enters a
+   rule that cannot end. */
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "sample/constraint/program_inside.h"
 
-#define TOO_HIGH (MT_LIMIT_GRAMMAR_FRAMES + 1) /* heights from there on are all the same */
+#define TOO_HIGH (MT_LIMIT_GRAMMAR_FRAMES + 1) /* heights from here on are treated alike */
 
-/* Calls with each instruction that `at` needs to know of. */
+/* Calls `tell` with each instruction that the result of `at` depends on. */
 static void each_successor(mt_compiler *c, uint32_t at, void (*tell)(mt_compiler *c, uint32_t at, uint32_t successor))
 {
     const mt_instruction *in = &c->p->code[at];
@@ -34,7 +35,7 @@ static void count_user(mt_compiler *c, uint32_t at, uint32_t successor)
     c->first_user[successor + 1]++;
 }
 
-/* first_user[i] is where the next one goes; afterwards it is where those of i + 1 begin. */
+/* first_user[i] is where the next user of i goes; afterwards it is where those of i + 1 begin. */
 static void add_user(mt_compiler *c, uint32_t at, uint32_t successor)
 {
     c->users[c->first_user[successor]++] = at;
@@ -57,7 +58,7 @@ void mt_program_link(mt_compiler *c)
     c->first_user[0] = 0;
 }
 
-/* Whether an instruction can, when one that it goes on to is known to. */
+/* Whether an instruction is nullable, now that one of its successors is. */
 static bool now_nullable(const mt_compiler *c, const mt_instruction *in)
 {
     switch ((mt_op)in->op) {
@@ -71,7 +72,7 @@ static bool now_nullable(const mt_compiler *c, const mt_instruction *in)
 
 void mt_program_find_nullable(mt_compiler *c)
 {
-    uint32_t *todo = mt_alloc_array(c->p->count, sizeof(*todo)); /* each once */
+    uint32_t *todo = mt_alloc_array(c->p->count, sizeof(*todo)); /* each instruction once */
     size_t count = 1;
 
     c->nullable = mt_alloc_array(c->p->count, sizeof(*c->nullable));
@@ -99,7 +100,7 @@ static uint32_t with_frame(uint32_t inside, uint32_t behind)
     return inside > behind ? inside : behind;
 }
 
-/* The height of an instruction when one that it goes on to has this one, and no other has less. */
+/* The height of an instruction, where one of its successors has this height and none has a lower one. */
 static uint32_t height_now(const mt_program *p, const mt_instruction *in, uint32_t height)
 {
     const mt_instruction *code = p->code;
@@ -119,7 +120,7 @@ static uint32_t height_now(const mt_program *p, const mt_instruction *in, uint32
 void mt_program_find_heights(mt_compiler *c)
 {
     mt_instruction *code = c->p->code;
-    uint32_t *below = mt_alloc_array(c->p->count, sizeof(*below)); /* the next of the same height, plus 1 */
+    uint32_t *below = mt_alloc_array(c->p->count, sizeof(*below)); /* next instruction of the same height, plus 1 */
     uint32_t heads[TOO_HIGH + 1] = {[0] = 1};                      /* RETURN */
 
     for (size_t i = 1; i < c->p->count; i++)

@@ -1,6 +1,6 @@
-/* A recursive-descent reader, and what becomes of ^ and $: at the beginning and the end of an alternative they say
-   whether anything may come before and behind it, and are gone. An expression that still has some, or that looks
-   ahead, is aware: only an automaton (regex_all.c) can follow it. */
+/* Parses regular expressions (regex.h) by recursive descent, and removes ^ and $ where possible: at the beginning and
+   end of an alternative they say whether anything may precede and follow, and are then dropped. An expression that
+   still has some, or looks ahead, is aware: only an automaton (regex_all.c) can handle it. */
 #include "sample/constraint/regex.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ static mt_regex *read_any(mt_regex_reader *r);
 
 static mt_regex *make_rest(mt_regex_reader *r);
 
-/* What follows must be this, and then anything. */
+/* A look-ahead: `inside` and then anything follows. */
 static mt_regex *make_look(mt_regex_reader *r, mt_regex *inside, bool inverted)
 {
     mt_regex *look = make(r, MT_REGEX_LOOK, 1), *list = make(r, MT_REGEX_LIST, 2);
@@ -48,7 +48,7 @@ static mt_regex *make_look(mt_regex_reader *r, mt_regex *inside, bool inverted)
     return look;
 }
 
-/* (?<name>, (?P<name>, (?:, (?= and (?!; *ahead: 1 or, for (?!, -1. */
+/* Reads (?<name>, (?P<name>, (?:, (?= and (?!; *ahead: 1 for (?=, -1 for (?!, else 0. */
 static bool read_prefix(mt_regex_reader *r, int *ahead)
 {
     *ahead = mt_regex_accept(r, '=') ? 1 : mt_regex_accept(r, '!') ? -1 : 0;
@@ -66,7 +66,7 @@ static bool read_prefix(mt_regex_reader *r, int *ahead)
     return mt_regex_fail(r, "sets flags, which is not supported") != NULL;
 }
 
-/* Behind "(". */
+/* Called behind "(". */
 static mt_regex *read_group(mt_regex_reader *r)
 {
     mt_regex *inside;
@@ -83,7 +83,7 @@ static mt_regex *read_group(mt_regex_reader *r)
     return inside && ahead ? make_look(r, inside, ahead < 0) : inside;
 }
 
-/* \b and \B, and Python's \A, \Z and \z; NULL: something else. */
+/* Reads \b and \B, and Python's \A, \Z and \z; NULL: it is something else. */
 static mt_regex *read_border(mt_regex_reader *r)
 {
     const char c = mt_regex_at(r, '\\') && r->at + 1 < r->len ? r->text[r->at + 1] : '\0';
@@ -130,7 +130,7 @@ static bool read_count(mt_regex_reader *r, uint32_t *out)
     return r->at > begin;
 }
 
-/* {2}, {2,} and {2,5}; anything else is the character itself. */
+/* {2}, {2,} and {2,5}; any other "{" is the character itself. */
 static bool read_bounds(mt_regex_reader *r, uint32_t *least, uint32_t *most)
 {
     const size_t begin = r->at;
@@ -176,7 +176,7 @@ static mt_regex *read_repeat(mt_regex_reader *r)
         if (least > most || (most != MT_GRAMMAR_UNLIMITED && most >= MT_LIMIT_GRAMMAR_NODES) ||
             least >= MT_LIMIT_GRAMMAR_NODES)
             return mt_regex_fail(r, "has bounds that are too large, or in the wrong order");
-        mt_regex_accept(r, '?'); /* lazy: the same texts */
+        mt_regex_accept(r, '?'); /* lazy: matches the same texts */
         if (++r->parts > MT_LIMIT_GRAMMAR_NODES)
             return mt_regex_fail(r, "is too long");
         repeat = make(r, MT_REGEX_REPEAT, 1);
@@ -188,7 +188,7 @@ static mt_regex *read_repeat(mt_regex_reader *r)
     return atom;
 }
 
-/* Parts up to `end` or `stop`, as a node of that kind. */
+/* Reads parts up to the end of a list or of alternatives, as a node of that kind. */
 static mt_regex *read_parts(mt_regex_reader *r, mt_regex_kind kind)
 {
     mt_regex *list[MT_REGEX_CHUNK], *node, *part;
@@ -203,7 +203,7 @@ static mt_regex *read_parts(mt_regex_reader *r, mt_regex_kind kind)
     node = make(r, kind, count + 1);
     memcpy(node->parts, list, count * sizeof(*list));
     node->count = count;
-    if (count == MT_REGEX_CHUNK) { /* the rest is a list within the list */
+    if (count == MT_REGEX_CHUNK) { /* the rest becomes a list within the list */
         if (++r->depth > MT_LIMIT_GRAMMAR_NESTING)
             return mt_regex_fail(r, "is too long");
         node->parts[node->count] = read_parts(r, kind);
@@ -236,7 +236,7 @@ static mt_regex *read_any(mt_regex_reader *r)
     return any;
 }
 
-/* Any text before or behind. */
+/* Any text. */
 static mt_regex *make_rest(mt_regex_reader *r)
 {
     mt_charset all = {0};
@@ -260,7 +260,7 @@ static bool has_anchor(const mt_regex *node)
     return false;
 }
 
-/* Takes the anchors off an expression that is a whole text, as far as that goes. */
+/* Removes the anchors of an expression that has to match a whole text, where possible. */
 static mt_regex *anchor(mt_regex_reader *r, mt_regex *node, bool search)
 {
     size_t begin = 0, end = node->count, at = 0;

@@ -1,6 +1,6 @@
-/* Several regular expressions at once, with bounds on the length: a deterministic automaton over characters whose
-   states say where each expression may be (a formula, regex_inside.h) and how long the text is. It becomes right-linear
-   rules, one a state. Characters that no expression tells apart are one class. */
+/* Several regular expressions at once, with limits on the length (mt_regex_query_expr): a deterministic automaton over
+   characters whose states say where each expression may be (a formula, regex_inside.h) and how long the text is. Each
+   state becomes a right-linear rule. Characters that no expression distinguishes are one class. */
 #include "base/utf8.h"
 #include "sample/constraint/regex_inside.h"
 
@@ -14,11 +14,12 @@
 enum { TOLD = 31, WRITTEN = 1024 };
 
 typedef struct class_of_chars {
-    uint64_t mark; /* which sets have it */
-    uint32_t code; /* one of them */
+    uint64_t mark; /* which sets contain it */
+    uint32_t code; /* one of its characters */
     mt_charset set;
 } class_of_chars;
 
+/* Where ranges of characters begin and end. */
 typedef struct border {
     uint32_t at;
     uint64_t change; /* of the mark */
@@ -31,10 +32,10 @@ typedef struct machine {
     class_of_chars *classes;
     size_t class_count, class_cap;
 
-    size_t width;   /* of a state: the formula of all, those told, the length */
+    size_t width;   /* of a state: the formula of all, those of `told`, the length */
     uint32_t *keys; /* [states][width] */
     size_t states, state_cap;
-    uint32_t *slots; /* hash to state, plus 1 */
+    uint32_t *slots; /* hash table of states, plus 1 */
 
     mt_grammar *g;
     mt_char_writer *write;
@@ -42,7 +43,7 @@ typedef struct machine {
     struct {
         uint64_t hash;
         mt_expr expr;
-    } written[WRITTEN]; /* sets of classes that were written before */
+    } written[WRITTEN]; /* sets of characters that were written before */
 } machine;
 
 static int by_border(const void *x, const void *y)
@@ -72,7 +73,7 @@ static void add_range(machine *a, uint64_t mark, uint32_t low, uint32_t high)
     mt_charset_add(&a->classes[i].set, low, high);
 }
 
-/* Each set has a mark; where the marks of all sets that have a character are the same, characters are alike. */
+/* Each set has a random mark; characters with the same sum of marks are in the same sets. */
 static void find_classes(machine *a)
 {
     static const mt_char_range words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
@@ -127,7 +128,7 @@ static uint32_t intern(machine *a, const uint32_t *key)
     return (uint32_t)a->states - 1;
 }
 
-/* The state behind a character of a class; *to: UINT32_MAX for none. False when there are too many. */
+/* The state behind a character of a class; *to: UINT32_MAX: none. False when there are too many states. */
 static bool step(machine *a, uint32_t from, const class_of_chars *class, uint32_t *to)
 {
     const mt_regex_before before = mt_regex_word(class->code) ? MT_BEFORE_WORD : MT_BEFORE_OTHER;
@@ -150,7 +151,7 @@ static bool step(machine *a, uint32_t from, const class_of_chars *class, uint32_
     return *to != UINT32_MAX;
 }
 
-/* Sets are written once: a large one as a rule of its own. */
+/* Writes each set once; a large one becomes a rule. */
 static mt_expr write_set(machine *a, const mt_charset *set)
 {
     uint64_t hash = 1;
@@ -174,7 +175,7 @@ static mt_expr write_set(machine *a, const mt_charset *set)
     return e;
 }
 
-/* All that a class of those that lead to the same state has. */
+/* The union of all classes that lead to the same state as class `first`. */
 static void gather(const machine *a, const uint32_t *targets, size_t first, mt_charset *set)
 {
     for (size_t k = first; k < a->class_count; k++)
@@ -194,7 +195,7 @@ static mt_expr end_of(machine *a, const uint32_t *key)
     return a->q->behind ? a->q->behind(a->q->context, told) : mt_grammar_empty(a->g);
 }
 
-/* A state that plain characters do not leave is a plain repetition, which makes its masks cheap. */
+/* A state that plain characters do not leave becomes a plain repetition, which makes its masks cheap. */
 static void define(machine *a, uint32_t state, const uint32_t *targets)
 {
     mt_expr *parts = mt_alloc_array(a->class_count + 1, sizeof(*parts)), loop = mt_grammar_empty(a->g);
@@ -294,7 +295,7 @@ bool mt_regex_query_expr(const mt_regex_query *q, mt_grammar *g, mt_char_writer 
     for (size_t i = 0; i < q->told_count && !a->m.full; i++)
         a->entries[at++] = mt_formulas_add(&a->m, q->told[i]);
     ok = !a->m.full && run(a, out);
-    if (!ok) { /* what was written is forgotten, so that others have room */
+    if (!ok) { /* removes what was added to the grammar, to leave room for others */
         g->node_count = nodes;
         g->part_count = parts;
         g->rule_count = rules;

@@ -1,3 +1,4 @@
+/* Characters, escapes and classes of regular expressions (regex_class.h). */
 #include "sample/constraint/regex_class.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ static bool read_char(mt_regex_reader *r, uint32_t *out)
     return true;
 }
 
-/* count digits; 0: up to a closing brace. */
+/* Reads `count` digits; 0: up to a closing brace. */
 static bool read_hex(mt_regex_reader *r, size_t count, uint32_t *out)
 {
     size_t i = 0;
@@ -42,7 +43,7 @@ static bool read_hex(mt_regex_reader *r, size_t count, uint32_t *out)
     return true;
 }
 
-/* \u: two surrogates in a row are one character. */
+/* Reads \u; a surrogate pair is one character. */
 static bool read_unicode(mt_regex_reader *r, uint32_t *out)
 {
     uint32_t second;
@@ -83,7 +84,7 @@ static void add_spaces(mt_charset *set)
         mt_charset_add(set, spaces[i].low, spaces[i].high);
 }
 
-/* \p{L}, \p{Lu}, \p{General_Category=Lu}. */
+/* Reads \p{L}, \p{Lu}, \p{General_Category=Lu}. */
 static bool read_category(mt_regex_reader *r, mt_charset *set)
 {
     const char *begin, *end, *equals;
@@ -104,7 +105,7 @@ static bool read_category(mt_regex_reader *r, mt_charset *set)
            fail(r, "has \\p with something that is no category of Unicode: write L, Lu, Nd and the like");
 }
 
-/* Adds \d, \w, \s, \p or the opposite of it. */
+/* Adds \d, \w, \s or \p, or its complement. */
 static bool read_shorthand(mt_regex_reader *r, char c, mt_charset *set)
 {
     mt_charset own = {0};
@@ -124,7 +125,7 @@ static bool read_shorthand(mt_regex_reader *r, char c, mt_charset *set)
     return ok;
 }
 
-/* Behind a backslash. *single: the character it stands for; false there when it stands for several, which are added. */
+/* Called behind a backslash. *single: it is one character, *code; else its characters are added to set. */
 static bool read_escape(mt_regex_reader *r, mt_charset *set, uint32_t *code, bool *single)
 {
     static const char names[] = "fnrtv", values[] = "\f\n\r\t\v";
@@ -163,7 +164,7 @@ static bool read_escape(mt_regex_reader *r, mt_charset *set, uint32_t *code, boo
     return read_char(r, code);
 }
 
-/* One end of a range in a class. */
+/* Reads one end of a range in a class. */
 static bool read_member(mt_regex_reader *r, mt_charset *set, uint32_t *code, bool *single)
 {
     *single = true;
@@ -175,7 +176,7 @@ static bool read_member(mt_regex_reader *r, mt_charset *set, uint32_t *code, boo
     return mt_regex_accept(r, '\\') ? read_escape(r, set, code, single) : read_char(r, code);
 }
 
-/* Behind "[". */
+/* Called behind "[". */
 static bool read_bracket(mt_regex_reader *r, mt_charset *set)
 {
     const bool inverted = mt_regex_accept(r, '^');

@@ -1,10 +1,10 @@
-/* The lower half of the reader of regular expressions: characters, escapes and classes. For regex.c alone. */
+/* The lower half of the parser of regular expressions: characters, escapes and classes. Used by regex.c. */
 #ifndef MT_SAMPLE_CONSTRAINT_REGEX_CLASS_H
 #define MT_SAMPLE_CONSTRAINT_REGEX_CLASS_H
 
 #include "sample/constraint/regex.h"
 
-#define MT_REGEX_CHUNK 64 /* parts that are gathered before a node is made of them */
+#define MT_REGEX_CHUNK 64 /* most parts of a node */
 
 typedef struct mt_regex_reader {
     mt_arena *arena;
@@ -15,7 +15,7 @@ typedef struct mt_regex_reader {
     mt_error *err;
 } mt_regex_reader;
 
-/* NULL, with a sentence about the expression. */
+/* Sets an error about the expression; returns NULL. */
 void *mt_regex_fail(mt_regex_reader *r, const char *what);
 
 static inline bool mt_regex_at(const mt_regex_reader *r, char c)
@@ -31,7 +31,7 @@ static inline bool mt_regex_accept(mt_regex_reader *r, char c)
     return there;
 }
 
-/* The next character, escape or class. */
+/* Reads the next character, escape or class as a set. */
 bool mt_regex_read_class(mt_regex_reader *r, mt_charset *set) MT_NODISCARD;
 
 #endif

@@ -1,13 +1,13 @@
-/* Bounds on the length, worked into the repetitions of an expression: no automaton has to count characters, so bounds
-   of many thousands cost nothing. Exact where only one repetition varies; else each part gets a share of the
-   characters that there may be, and what is left out are texts whose parts are of very different lengths. */
+/* Works limits on the length into the repetitions of an expression (mt_regex_fit): so no automaton has to count
+   characters, and limits of many thousands cost nothing. Exact where only one repetition varies; else each part gets a
+   share of the length, and texts whose parts have very different lengths are lost. */
 #include "sample/constraint/regex.h"
 
 #include <string.h>
 
 #define UNLIMITED MT_GRAMMAR_UNLIMITED
 
-enum { ROUNDS = 8 }; /* of a repetition without a bound whose rounds have none either */
+enum { ROUNDS = 8 }; /* limit for an unlimited repetition of something without limit */
 
 typedef struct fitter {
     mt_arena *arena;
@@ -89,7 +89,7 @@ static const mt_regex *fit_one(fitter *f, const mt_regex *node, size_t at, uint3
     return part ? made : NULL;
 }
 
-/* Parts that need less than their share of what may vary leave the rest to the others. */
+/* Parts that need less than their share leave the rest to the others. */
 static const mt_regex *fit_shares(fitter *f, const mt_regex *node, uint32_t spare)
 {
     mt_regex *made = copy(f, node);
@@ -112,7 +112,7 @@ static const mt_regex *fit_shares(fitter *f, const mt_regex *node, uint32_t spar
             taken += high - low;
             given++;
             made->parts[i] = copy(f, made->parts[i]);
-            made->parts[i]->aware = true; /* marks who has its share, until the last loop */
+            made->parts[i]->aware = true; /* `aware` marks parts that have their share, until the last loop */
         }
         changed = given > 0;
         left -= given;

@@ -1,6 +1,7 @@
-/* Expressions become one list of nodes, from their end to their beginning. A position in a text is a formula over
-   nodes: "or" of all nodes that the expression may be at, with "and" and "not" only where it looks ahead. Equal
-   formulas are one number, so the formulas that a text leads through are the states of a deterministic automaton. */
+/* Formulas over regular expressions (regex_inside.h). Expressions become one list of nodes, from their end to their
+   beginning. A position in a text is a formula over nodes: "or" of all nodes that the expression may be at, with "and"
+   and "not" only for look-ahead. Equal formulas are stored once, so the formulas that texts lead to are the states of a
+   deterministic automaton. */
 #include "sample/constraint/regex_inside.h"
 
 #include <stdlib.h>
@@ -9,8 +10,8 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 
-enum { READS, FORKS, ENDS, ANYTHING, BEGINS, STOPS, LOOKS, BORDERS }; /* nodes */
-enum { FALSE_FORMULA, TRUE_FORMULA, LEAF, OR, AND, NOT };             /* formulas */
+enum { READS, FORKS, ENDS, ANYTHING, BEGINS, STOPS, LOOKS, BORDERS }; /* kinds of nodes */
+enum { FALSE_FORMULA, TRUE_FORMULA, LEAF, OR, AND, NOT };             /* kinds of formulas */
 enum { SLOTS = 1 << 15, FORMULAS = 1 << 16, PARTS = 1 << 22 };
 
 /* ---- nodes ---- */
@@ -143,7 +144,7 @@ static void push(mt_formulas *m, mt_formula f)
     m->stack[m->stack_count++] = f;
 }
 
-/* One that is itself of the kind is taken apart. */
+/* Pushes the parts of a formula of the same kind, else the formula itself. */
 static void push_flat(mt_formulas *m, uint8_t kind, mt_formula f)
 {
     if (m->formulas[f].kind != kind) {
@@ -161,7 +162,7 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* The "or" or "and" of what was pushed since `from`, which it takes off. */
+/* The "or" or "and" of what was pushed since `from`; pops it. */
 static mt_formula join(mt_formulas *m, uint8_t kind, size_t from)
 {
     const mt_formula ends = kind == OR ? MT_FORMULA_TRUE : MT_FORMULA_FALSE, none = kind == OR ? MT_FORMULA_FALSE : 1;
@@ -222,10 +223,11 @@ void mt_formulas_free(mt_formulas *m)
 
 static mt_formula enter(mt_formulas *m, uint32_t at, mt_regex_before before);
 
-/* A word begins or ends here: what follows is a word's character, or is none. */
+/* A word border: true where a word character follows if none precedes, and the other way round. */
 static mt_formula border(mt_formulas *m, uint32_t at, mt_regex_before before)
 {
-    const bool wanted = (before == MT_BEFORE_WORD) == m->nodes[at].inverted; /* that a character of a word follows */
+    /* whether a word character has to follow */
+    const bool wanted = (before == MT_BEFORE_WORD) == m->nodes[at].inverted;
     const mt_formula word = intern(m, LEAF, at, NULL, 0);
 
     return mt_formula_and(m, wanted ? word : mt_formula_not(m, word), enter(m, m->nodes[at].next, before));
@@ -254,7 +256,7 @@ static mt_formula enter_inside(mt_formulas *m, uint32_t at, mt_regex_before befo
     }
 }
 
-/* Going in circles without reading leads nowhere. */
+/* A cycle without reading matches nothing. */
 static mt_formula enter(mt_formulas *m, uint32_t at, mt_regex_before before)
 {
     const mt_formula known = m->known[before * m->count + at];
@@ -271,7 +273,7 @@ static mt_formula enter(mt_formulas *m, uint32_t at, mt_regex_before before)
     return f;
 }
 
-/* What was found while others were being entered may lack them, and is not kept. */
+/* Results found while a cycle is being entered may be incomplete, and are not stored. */
 mt_formula mt_formula_enter(mt_formulas *m, uint32_t node, mt_regex_before before)
 {
     const mt_formula f = enter(m, node, before);

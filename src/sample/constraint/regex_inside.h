@@ -1,5 +1,6 @@
-/* An expression as an alternating automaton over characters: nodes that read a character, fork, ask what follows, and
-   formulas over them that say which nodes have to lead to an end. For regex_formula.c and regex_all.c. */
+/* A regular expression as an alternating automaton over characters: nodes read a character, fork, or look ahead;
+   formulas over nodes say which of them have to lead to the end of the text. Used by regex_formula.c and
+   regex_all.c. */
 #ifndef MT_SAMPLE_CONSTRAINT_REGEX_INSIDE_H
 #define MT_SAMPLE_CONSTRAINT_REGEX_INSIDE_H
 
@@ -10,36 +11,36 @@ typedef uint32_t mt_formula;
 #define MT_FORMULA_FALSE 0u
 #define MT_FORMULA_TRUE 1u
 
-/* What stands before a position. */
+/* The character before a position. */
 typedef enum mt_regex_before { MT_BEFORE_NOTHING, MT_BEFORE_WORD, MT_BEFORE_OTHER } mt_regex_before;
 
 typedef struct mt_regex_node {
     int kind;
-    const mt_regex *set; /* of those that read */
+    const mt_regex *set; /* of a node that reads a character */
     uint32_t next, other;
     bool inverted;
 } mt_regex_node;
 
 typedef struct mt_formula_node {
     uint8_t kind;
-    uint32_t begin, count; /* of its parts; of a leaf: the node */
-    uint32_t same;         /* the next of the same hash, plus 1 */
+    uint32_t begin, count; /* its parts; of a leaf: the node */
+    uint32_t same;         /* next formula with the same hash, plus 1 */
 } mt_formula_node;
 
 typedef struct mt_formulas {
     mt_regex_node *nodes;
     size_t count, cap;
     bool full;
-    bool borders_matter; /* some node asks for borders of words */
+    bool borders_matter; /* some node is a word border */
 
     mt_formula_node *formulas;
     size_t formula_count, formula_cap;
     mt_formula *parts;
     size_t part_count, part_cap;
     uint32_t *slots;
-    mt_formula *known; /* [3][nodes]: what a node stands for, plus 1 */
+    mt_formula *known; /* [3][nodes]: the formula of a node, by mt_regex_before, plus 1 */
     bool *entered;
-    mt_formula *stack; /* of parts being gathered */
+    mt_formula *stack; /* parts that are being collected */
     size_t stack_count, stack_cap;
     size_t work;
 } mt_formulas;
@@ -47,14 +48,15 @@ typedef struct mt_formulas {
 void mt_formulas_begin(mt_formulas *m);
 void mt_formulas_free(mt_formulas *m);
 
-/* Adds an expression that ends the text; returns where it begins. All are added before the first formula is made. */
+/* Adds an expression that must match to the text's end; returns its first node. All are added before the first formula
+   is made. */
 uint32_t mt_formulas_add(mt_formulas *m, const mt_regex *regex);
 
+/* Formulas: of a node; negation; conjunction; behind a character; whether the text may end. */
 mt_formula mt_formula_enter(mt_formulas *m, uint32_t node, mt_regex_before before);
 mt_formula mt_formula_not(mt_formulas *m, mt_formula f);
 mt_formula mt_formula_and(mt_formulas *m, mt_formula a, mt_formula b);
-mt_formula mt_formula_step(mt_formulas *m, mt_formula f, uint32_t code,
-                           mt_regex_before before); /* behind a character */
+mt_formula mt_formula_step(mt_formulas *m, mt_formula f, uint32_t code, mt_regex_before before);
 bool mt_formula_accepts(const mt_formulas *m, mt_formula f);
 
 static inline bool mt_regex_word(uint32_t code)

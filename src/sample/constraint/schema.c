@@ -1,11 +1,11 @@
-/* Schemas that apply to the same place (a schema, what it refers to, allOf, the properties of several) are gathered
-   into a list. Alternatives multiply such lists out, one at a time: anyOf as it is, and all that schema_choice.c makes
-   one of (oneOf, if, not, dependencies). A list that has none left says what its values look like. Each different list
-   is one rule, found again by its members, so that recursion ends; rules wait in a queue, so that nothing here recurses
-   however deep a schema is.
+/* Translates JSON Schema (schema.h). Schemas that apply to the same place of the answer (a schema, what it refers to,
+   allOf, the properties of several) are collected in a list. Alternatives multiply such lists, one at a time: anyOf,
+   and what schema_choice.c translates to anyOf (oneOf, if, not, dependencies). A list without alternatives says what
+   values look like. Each different list becomes one rule, found again by its schemas, so that recursion ends; rules
+   wait in a queue, so that this code does not recurse, however deep a schema is.
 
-   What is written is always valid; not all that is valid is written. A keyword that cannot be followed is an error, or
-   is left out and named, as the caller wants it. */
+   Everything that the grammar allows is valid; not everything valid is allowed. A keyword that cannot be enforced is an
+   error, or is left out and recorded, as the caller wants. */
 #include "sample/constraint/schema.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "base/compiler.h"
 #include "sample/constraint/schema_inside.h"
 
-/* A place with alternatives is one of the places that have each of them in addition. */
+/* A place with alternatives becomes the alternatives of places that each have one of them added. */
 static bool split(mt_schema_reader *r, const mt_schema_place *place, size_t at, const json_t *list, const char *keyword,
                   mt_expr *out)
 {
@@ -39,7 +39,8 @@ static bool split(mt_schema_reader *r, const mt_schema_place *place, size_t at, 
     return ok;
 }
 
-/* Properties that schemas of the place declare or require and that are none of the names: one of them is there. */
+/* MT_SCHEMA_OUTSIDE: one of the properties that schemas of the place declare or require, other than the names,
+   exists. */
 static bool split_outside(mt_schema_reader *r, const mt_schema_place *place, size_t at, mt_expr *out)
 {
     const json_t *outside = json_object_get(place->part[at].schema, MT_SCHEMA_OUTSIDE);
@@ -71,14 +72,14 @@ static bool split_outside(mt_schema_reader *r, const mt_schema_place *place, siz
     return ok;
 }
 
-/* The kinds of values that a place without alternatives allows. */
+/* The types of values that a place without alternatives allows. */
 static bool kinds(mt_schema_reader *r, const mt_schema_place *place, unsigned types, mt_expr *out)
 {
     mt_json *j = r->j;
     mt_expr parts[8];
     size_t count = 0;
 
-    for (size_t i = 0; i < place->count; i++) { /* true, false and null that a "not" leaves out */
+    for (size_t i = 0; i < place->count; i++) { /* true, false and null that a "not" excludes */
         bool single;
         const json_t *values = mt_schema_excluded(&place->part[i], &single);
         const size_t total = !values ? 0 : single ? 1 : json_array_size(values);
@@ -159,7 +160,7 @@ static bool read_all(mt_schema_reader *r, const json_t *schema, bool object, mt_
               mt_schema_call(r, place, out);
 
     for (size_t i = 0; ok && i < r->rule_count && !mt_grammar_full(r->j->g) && !mt_grammar_stopped(r->j->g);
-         i++) { /* each may add more */
+         i++) { /* each may add more rules */
         const mt_rule rule = r->rules[i].rule;
 
         place->count = r->rules[i].count;
@@ -174,7 +175,7 @@ static bool read_all(mt_schema_reader *r, const json_t *schema, bool object, mt_
     return ok;
 }
 
-/* *crowded: it failed because there are too many places. */
+/* *crowded: it failed since there are too many places. */
 static bool read_schema(mt_json *j, const json_t *schema, const json_t *root, bool object, bool strict,
                         mt_schema_effort effort, bool *crowded, mt_expr *out, mt_error *err)
 {
@@ -198,7 +199,7 @@ static bool read_schema(mt_json *j, const json_t *schema, const json_t *root, bo
     return ok;
 }
 
-/* Where there are too many places, it is tried again with less effort. */
+/* Where there are too many places, tries again with less effort. */
 bool mt_schema_expr(mt_json *j, const json_t *schema, const json_t *root, bool object, bool strict, mt_expr *out,
                     mt_error *err)
 {

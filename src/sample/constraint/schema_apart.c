@@ -1,12 +1,12 @@
-/* Whether two schemas can be told apart: no value is valid under both. Only what is plain to see counts. */
+/* Whether two schemas exclude each other, so that no value satisfies both. Only simple cases are recognised. */
 #include <string.h>
 
 #include "base/compiler.h"
 #include "sample/constraint/schema_inside.h"
 
-enum { DEPTH = 4, LOOK = 1 << 14 }; /* LOOK: steps between two looks at whether anybody still wants it */
+enum { DEPTH = 4, LOOK = 1 << 14 }; /* LOOK: steps between two checks of patience */
 
-/* What a lone $ref stands for, a few steps deep. */
+/* Follows a schema that is only a $ref, a few times. */
 const json_t *mt_schema_resolve(mt_schema_reader *r, const json_t *schema)
 {
     mt_error *err = r->err, ignored = {0};
@@ -23,7 +23,7 @@ const json_t *mt_schema_resolve(mt_schema_reader *r, const json_t *schema)
     return schema;
 }
 
-/* Only types that are given: a schema that implies one still lets every other pass. */
+/* Only types that are given: a schema whose keywords suggest a type still allows others. */
 static unsigned types_of(mt_schema_reader *r, const json_t *schema)
 {
     const mt_schema_part place = {.schema = schema, .path = ""};
@@ -37,7 +37,7 @@ static unsigned types_of(mt_schema_reader *r, const json_t *schema)
     return types;
 }
 
-/* The values that a schema allows at most; NULL where it lists none. *single: it is a value, not a list. */
+/* The values that a schema lists; NULL where it lists none. *single: one value, not a list. */
 static const json_t *values_of(const json_t *schema, bool *single)
 {
     const json_t *constant = json_object_get(schema, "const");
@@ -46,8 +46,8 @@ static const json_t *values_of(const json_t *schema, bool *single)
     return constant ? constant : json_object_get(schema, "enum");
 }
 
-/* Pairs of large schemas are much work, and there may be many. Beyond a bound, or when nobody wants it any more, the
-   grammar is full: what is said from then on means nothing, and is said at once. */
+/* Counts work, as there may be many pairs of large schemas. Beyond a limit, or when patience is over, makes the grammar
+   full: further results are meaningless, and returned at once. */
 static bool tired(mt_schema_reader *r, size_t steps)
 {
     mt_grammar *g = r->j->g;
@@ -72,7 +72,7 @@ static bool values_apart(mt_schema_reader *r, const json_t *a, const json_t *b)
         return true;
     if (one && other)
         return !mt_value_equal(x, y);
-    set = mt_value_set_new(one ? y : x); /* a list; the other one may be a value */
+    set = mt_value_set_new(one ? y : x); /* a list; the other may be a single value */
     for (size_t i = 0; apart && i < (one || other ? 1 : json_array_size(y)); i++)
         apart = !mt_value_set_has(set, one ? x : other ? y : json_array_get(y, i));
     mt_value_set_free(set);
@@ -92,7 +92,7 @@ static bool requires(const json_t *schema, const char *key)
     return false;
 }
 
-/* A property that one requires and the other does not know, and is closed. */
+/* Whether a requires a property that b does not declare, and b allows no others. */
 static bool closed_to(const json_t *a, const json_t *b)
 {
     const json_t *list = json_object_get(a, "required");
@@ -134,7 +134,7 @@ static bool objects_apart(mt_schema_reader *r, const json_t *a, const json_t *b,
     return closed_to(a, b) || closed_to(b, a);
 }
 
-/* One keyword's bound against the other's. */
+/* Whether a's lower limit is above b's upper limit. */
 static bool crossed(const json_t *a, const char *least, const json_t *b, const char *most)
 {
     const json_t *low = json_object_get(a, least), *high = json_object_get(b, most);
@@ -161,7 +161,7 @@ static bool counts_apart(const json_t *a, const json_t *b, unsigned shared)
     return false;
 }
 
-/* What one applies besides must be apart from the other one, too: then so is the whole. */
+/* Whether what a applies besides (allOf, anyOf) excludes b. */
 static bool applied_apart(mt_schema_reader *r, const json_t *a, const json_t *b, size_t depth)
 {
     const json_t *all = json_object_get(a, "allOf"), *any = json_object_get(a, "anyOf");
@@ -198,7 +198,7 @@ bool mt_schema_apart(mt_schema_reader *r, const json_t *a, const json_t *b)
     return apart(r, a, b, 0);
 }
 
-/* Annotations say nothing of values. */
+/* Whether a keyword is an annotation, which does not restrict values. */
 static bool says_nothing(const char *keyword)
 {
     static const char *const keywords[] = {"title",    "description", "default",  "examples",  "example",
@@ -221,7 +221,7 @@ static bool listed(const json_t *value, const json_t *schema)
     return false;
 }
 
-/* All that a lists, b lists as well. */
+/* Whether b lists all values that a lists. */
 static bool lists_less(const json_t *a, const json_t *b)
 {
     bool single;
@@ -235,7 +235,7 @@ static bool lists_less(const json_t *a, const json_t *b)
     return true;
 }
 
-/* Whether all that is valid under a is valid under b, where that is plain: b has no keyword that a does not have. */
+/* Whether all values valid under a are valid under b, in the simple case that a has every keyword of b. */
 static bool implies(mt_schema_reader *r, const json_t *a, const json_t *b)
 {
     const char *key;
@@ -261,8 +261,8 @@ static bool implies(mt_schema_reader *r, const json_t *a, const json_t *b)
     return true;
 }
 
-/* Whether nothing is valid under all of these, where that is plain: no type is left, or one is the opposite of what
-   another one implies. */
+/* Whether nothing is valid under all of these schemas: no type is left, or one is the opposite of what another
+   implies. */
 static bool none_left(mt_schema_reader *r, const json_t *const *list, size_t count)
 {
     unsigned types = MT_TYPE_ANY;
@@ -282,7 +282,7 @@ static bool none_left(mt_schema_reader *r, const json_t *const *list, size_t cou
 
 enum { SAME_NAME = 16 };
 
-/* Objects that have to have a property that nothing is valid as. */
+/* Whether objects must have a property for which no value is valid. */
 static bool contradicts(mt_schema_reader *r, const json_t *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

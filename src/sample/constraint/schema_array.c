@@ -1,10 +1,10 @@
-/* Arrays: items one by one for a prefix, then any number of the same. Where some of them have to fit contains, or all
-   have to be different, a state counts more than items: rules are a chain, one for each count. */
+/* Arrays: items one by one for a prefix, then any number of the same. For contains and uniqueItems a state counts more
+   than items, and the rules are a chain, one for each count. */
 
 #include "base/alloc.h"
 #include "sample/constraint/schema_inside.h"
 
-enum { SUBSETS = 7, VALUES = 512 }; /* values whose order is free; values in all, which then come in their order */
+enum { SUBSETS = 7, VALUES = 512 }; /* most values of uniqueItems in any order; most values in their listed order */
 
 typedef struct arrays {
     const mt_schema_place *place;
@@ -17,7 +17,7 @@ typedef struct arrays {
     const char *unique_path;
 } arrays;
 
-/* prefixItems, or the list that items was before there was prefixItems. */
+/* prefixItems, or a list under items, as older drafts have it. */
 static const json_t *prefix_of(const json_t *schema)
 {
     const json_t *items = json_object_get(schema, "items");
@@ -25,7 +25,7 @@ static const json_t *prefix_of(const json_t *schema)
     return json_is_array(items) ? items : json_object_get(schema, "prefixItems");
 }
 
-/* What applies behind the prefix; NULL: anything. */
+/* The schema of items behind the prefix; NULL: any. */
 static const json_t *rest_of(const json_t *schema)
 {
     const json_t *items = json_object_get(schema, "items");
@@ -48,7 +48,7 @@ static bool evaluated(const mt_schema_place *place, size_t above, size_t index)
     return false;
 }
 
-/* What is valid as the index-th item. */
+/* Collects the schemas of item number `index`. */
 static bool item_place(mt_schema_reader *r, const mt_schema_place *place, size_t index, mt_schema_place *own)
 {
     own->count = 0;
@@ -112,7 +112,7 @@ static bool read_part(mt_schema_reader *r, const mt_schema_part *part, arrays *a
         return false;
     for (size_t k = 0; values && k < (single ? 1 : json_array_size(values)); k++)
         if (json_is_array(single ? values : json_array_get(values, k)) && low == 0)
-            low = 1; /* [] is left out */
+            low = 1; /* [] is excluded */
     a->prefix = json_array_size(list) > a->prefix ? json_array_size(list) : a->prefix;
     a->least = low > a->least ? low : a->least;
     a->most = high < a->most ? high : a->most;
@@ -128,7 +128,7 @@ static mt_expr brackets(mt_json *j, mt_expr inside)
     return mt_grammar_list(j->g, (mt_expr[]){mt_grammar_text(j->g, "["), inside, mt_grammar_text(j->g, "]")}, 3);
 }
 
-/* An item and what follows it, as what follows `had` items. */
+/* An item and the rule that follows; first: without a comma. */
 static mt_expr step(mt_json *j, bool first, mt_expr value, mt_rule next)
 {
     return mt_grammar_list(
@@ -137,7 +137,7 @@ static mt_expr step(mt_json *j, bool first, mt_expr value, mt_rule next)
 
 /* ---- contains ---- */
 
-/* Rules for (items so far, items so far that fit), both up to where more makes no difference. */
+/* Rules for (items so far, matching items so far), both up to where more makes no difference. */
 static bool write_contains(mt_schema_reader *r, const arrays *a, mt_expr *out)
 {
     mt_json *j = r->j;
@@ -189,7 +189,7 @@ static bool write_contains(mt_schema_reader *r, const arrays *a, mt_expr *out)
 
 /* ---- uniqueItems ---- */
 
-/* Each value at most once, in any order: a state is which of them were there. */
+/* Each value at most once, in any order: a state is the set of values used. */
 static void write_subsets(mt_json *j, const arrays *a, const mt_expr *values, size_t count, mt_expr *out)
 {
     mt_grammar *g = j->g;
@@ -213,7 +213,7 @@ static void write_subsets(mt_json *j, const arrays *a, const mt_expr *values, si
     *out = brackets(j, mt_grammar_call(g, first));
 }
 
-/* In the order in which they are listed. */
+/* Each value at most once, in the listed order. */
 static bool write_ordered(mt_json *j, const arrays *a, const mt_expr *values, size_t count, mt_expr *out)
 {
     mt_grammar *g = j->g;
@@ -244,7 +244,7 @@ static bool write_ordered(mt_json *j, const arrays *a, const mt_expr *values, si
     return true;
 }
 
-/* *done: the items are listed values, each of which is written at most once. */
+/* *done: the items are listed values, and each is written at most once. */
 static bool write_unique(mt_schema_reader *r, const arrays *a, bool *done, mt_expr *out)
 {
     mt_schema_place own;
@@ -287,7 +287,7 @@ static bool write_plain(mt_schema_reader *r, const arrays *a, mt_expr *out)
 
     if (!item(r, a->place, a->prefix, &rest))
         return false;
-    if (prefix == 0) { /* the first has no comma before it */
+    if (prefix == 0) { /* the first item has no comma */
         const uint32_t more = most == MT_GRAMMAR_UNLIMITED ? most : most ? most - 1 : 0;
 
         tail = mt_grammar_seq(

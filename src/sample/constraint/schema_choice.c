@@ -1,12 +1,12 @@
-/* Keywords that are choices in disguise become schemas with anyOf: oneOf is one alternative and none of those that it
-   cannot be told apart from, if is both or the opposite, a dependency is a property that is missing or what it asks
-   for. */
+/* Translates keywords that are choices to schemas with anyOf: oneOf is one alternative and the opposite of those that
+   it may overlap, if is both condition and then, or the opposite, a dependency is a missing property or what it
+   requires. */
 #include "sample/constraint/schema_inside.h"
 
 enum { KEPT_ONE = 16, KEPT_IF, KEPT_DEPENDS, COMBINATIONS = 24 };
 
-/* How well something that breaks a schema serves to keep it from another one: 0: not at all, the other one rules it
-   out; 1: somehow; 2: it leaves out a property that the other one need not have; 3: a property has another value. */
+/* How suitable a way of violating a schema is to keep it apart from schema `own`: 0: impossible, as own excludes it; 1:
+   possible; 2: it leaves out a property that own does not require; 3: a property has another value. */
 static int rate(mt_schema_reader *r, const json_t *own, const json_t *broken)
 {
     const json_t *properties = json_object_get(broken, "properties"), *schema;
@@ -25,7 +25,7 @@ static int rate(mt_schema_reader *r, const json_t *own, const json_t *broken)
                : 1;
 }
 
-/* What breaks a schema and is possible within another one; only the best of it where that is wanted. */
+/* The ways of violating a schema that are possible within `own`; best: only the best of them. */
 static json_t *keep_apart(mt_schema_reader *r, const json_t *own, const json_t *broken, bool best)
 {
     const json_t *list = json_object_get(broken, "anyOf");
@@ -45,7 +45,7 @@ static json_t *keep_apart(mt_schema_reader *r, const json_t *own, const json_t *
     return kept;
 }
 
-/* The opposites of alternatives that share values with one, each as a list; NULL with a sentence. */
+/* The opposites of alternatives that overlap with number `at`, each as a list; NULL with a sentence. */
 static json_t *find_overlaps(mt_schema_reader *r, const mt_schema_part *part, const json_t *list, size_t at, bool best,
                              size_t *product)
 {
@@ -85,8 +85,8 @@ static json_t *find_overlaps(mt_schema_reader *r, const mt_schema_part *part, co
     return all;
 }
 
-/* One alternative, without those of the others that it shares values with: in all ways, or in the best where there are
-   too many. */
+/* One alternative without the values that it shares with others: in all ways, or in the best where there are too
+   many. */
 static bool exclude(mt_schema_reader *r, const mt_schema_part *part, const json_t *list, size_t at, json_t *all)
 {
     size_t product;
@@ -138,7 +138,7 @@ static const json_t *make_one(mt_schema_reader *r, const mt_schema_part *part, c
     return made;
 }
 
-/* NULL in *made: there is nothing to add. */
+/* *made NULL: there is nothing to add. */
 static bool make_if(mt_schema_reader *r, const mt_schema_part *part, const json_t **made)
 {
     const json_t *condition = json_object_get(part->schema, "if"), *then = json_object_get(part->schema, "then");
@@ -155,7 +155,7 @@ static bool make_if(mt_schema_reader *r, const mt_schema_part *part, const json_
     if (partly && json_array_size(json_object_get(broken, "anyOf")) == 0)
         return mt_schema_loosen(r, part->path, "if", "has a condition whose opposite is not supported: leave it out");
     both = mt_schema_new(NULL);
-    if (!then) /* validators do not agree whether the condition alone evaluates properties */
+    if (!then) /* validators disagree whether the condition alone evaluates properties */
         json_object_set_new(both, MT_SCHEMA_OPPOSITE, json_true());
     none = mt_schema_new(NULL);
     json_object_set_new(both, "allOf", json_pack("[OO]", condition, then ? then : json_true()));
@@ -189,7 +189,7 @@ static void add_dependencies(const json_t *list, json_t *all)
     }
 }
 
-/* Only objects have properties: without a type, this is no reason to be one. */
+/* Only objects have properties: without a type, dependencies do not make the value an object. */
 static const json_t *make_depends(mt_schema_reader *r, const json_t *schema)
 {
     static const char *const keywords[] = {"dependentRequired", "dependentSchemas", "dependencies"};

@@ -1,5 +1,5 @@
-/* Formats: what is written for each. Every text is of its format; a format has more texts than are written. Names that
-   are not here are annotations. */
+/* Regular expressions for string formats. Every text that is written has its format; a format may have more texts than
+   are written. Unknown names are annotations. */
 #include <string.h>
 
 #include "base/compiler.h"
@@ -23,8 +23,8 @@
 #define POINTER "(?:/(?:[^~/\\u0000-\\u001f\"]|~[01])*)*"
 
 static const struct {
-    const char *name, *regex, *short_texts; /* NULL: the same */
-    uint32_t most;                          /* characters of those */
+    const char *name, *regex, *short_texts; /* short_texts NULL: the same */
+    uint32_t most;                          /* most characters of short_texts */
 } formats[] = {
     {"date", "^" DATE "$", NULL, 0},
     {"time", "^" TIME "$", NULL, 0},

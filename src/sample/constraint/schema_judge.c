@@ -1,5 +1,5 @@
-/* Whether a value is valid, for those that schemas list. The answer may be that nobody here knows: formats are followed
-   by expressions that do not match all they could, and expressions may be too large. */
+/* Checks whether a value satisfies a schema, for listed values. The answer may be unknown: expressions for formats do
+   not match all valid texts, and expressions may be too large. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,8 +63,8 @@ static mt_judged judge_types(const json_t *schema, const json_t *value)
     return is(mt_schema_type_name(json_string_value(type), &one) && (one & own));
 }
 
-/* Long lists are looked up; the last few of them are kept. Making one ready counts as judging each of its values, so
-   that more lists than are kept, used by turns, end like any other work without end. */
+/* Looks values up in long lists by a hash set; the last few sets are kept. Making one counts as a step for each of its
+   values, so that alternating between more lists than are kept reaches the limit on work. */
 static bool listed(mt_schema_reader *r, const json_t *list, const json_t *value)
 {
     mt_schema_set_known *known = r->sets;
@@ -120,7 +120,7 @@ static mt_judged judge_number(const json_t *schema, const json_t *value)
     return json_is_string(format) && mt_schema_number_format(json_string_value(format), &low, &high) ? UNKNOWN : YES;
 }
 
-/* The last few are remembered: they are asked again for the next value. */
+/* The last few expressions are kept: they are needed again for the next value. */
 static const mt_regex *read_regex(mt_schema_reader *r, const char *text)
 {
     mt_schema_regex_known *known = &r->regexes[((uintptr_t)text >> 3) % MT_COUNT(r->regexes)];
@@ -166,7 +166,7 @@ static mt_judged judge_string(judge *j, const json_t *schema, const json_t *valu
         all = both(all, judge_regex(j, json_string_value(pattern), value));
     regex = json_is_string(format) ? mt_schema_format(json_string_value(format), &short_texts, &most) : NULL;
     if (regex && all != NO && judge_regex(j, regex, value) != YES)
-        all = UNKNOWN; /* formats have more texts than the expressions match */
+        all = UNKNOWN; /* a format has more texts than its expression matches */
     return all;
 }
 
@@ -230,7 +230,7 @@ static mt_judged judge_dependencies(judge *j, const json_t *list, const json_t *
     return all;
 }
 
-/* Has a property that is none of some names, and fits. */
+/* Whether the object has a property with none of the names that satisfies the schema. */
 static mt_judged judge_outside(judge *j, const json_t *outside, const json_t *value)
 {
     const char *key;
@@ -263,7 +263,7 @@ static mt_judged judge_object(judge *j, const json_t *schema, const json_t *valu
     return json_object_get(schema, "unevaluatedProperties") ? both(all, UNKNOWN) : all;
 }
 
-/* How many of a list are YES and how many UNKNOWN. */
+/* How many schemas of a list give YES, and how many UNKNOWN. */
 static void count(judge *j, const json_t *list, const json_t *value, size_t *yes, size_t *unknown)
 {
     *yes = *unknown = 0;
@@ -361,7 +361,7 @@ bool mt_schema_decimal(const json_t *value, mt_decimal *out)
         snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
         return mt_decimal_read(text, out);
     }
-    for (int precision = 15; precision <= 17; precision++) { /* the shortest that is read as the same number */
+    for (int precision = 15; precision <= 17; precision++) { /* the shortest decimal that is read as the same number */
         snprintf(text, sizeof(text), "%.*g", precision, json_real_value(value));
         if (strtod(text, NULL) == json_real_value(value))
             break;

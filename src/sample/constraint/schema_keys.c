@@ -1,5 +1,5 @@
-/* Properties that are not declared: any key but the declared ones; or, where there are patterns or rules for names, an
-   automaton over keys that knows, at their end, which patterns they fit and so what their value has to be. */
+/* Undeclared properties: any key but the declared ones; or, with patterns or propertyNames, an automaton over keys that
+   knows at their end which patterns they match, and so what their values must be. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 #include "sample/constraint/charset.h"
 #include "sample/constraint/schema_object.h"
 
-/* Keys that are none of the names: behind names[i] for i in live, which all begin with the same `depth` bytes. */
+/* Any key that is none of the names. names: sorted; offsets: the bytes of each that were matched so far. */
 static mt_expr other_key(mt_schema_reader *r, const char *const *names, const size_t *offsets, size_t count)
 {
     mt_grammar *g = r->j->g;
@@ -66,7 +66,7 @@ static bool check_names(mt_schema_reader *r, const mt_schema_object_reader *o)
     return true;
 }
 
-/* Whether keys that fit no pattern are not written: somebody says what there is and nobody that there is more. */
+/* Whether keys that match no pattern are excluded: some schema declares properties and none allows others. */
 static bool closed(const mt_schema_object_reader *o)
 {
     bool declared = false, said = false;
@@ -113,7 +113,7 @@ typedef struct keys {
     bool closed, failed;
 } keys;
 
-/* Behind a key that fits those patterns. */
+/* What follows a key that matches these patterns: a colon and its value. */
 static mt_expr behind(void *context, uint32_t told)
 {
     keys *k = context;
@@ -153,7 +153,7 @@ static const mt_regex *names_regex(mt_schema_reader *r, const mt_schema_object_r
     return regex;
 }
 
-/* What propertyNames says of names, as far as it is about strings without alternatives. */
+/* What propertyNames says, where it is about strings without alternatives. */
 static bool read_restriction(mt_schema_reader *r, const mt_schema_object_reader *o, mt_schema_strings *s, bool *never)
 {
     mt_schema_place *names = mt_alloc(sizeof(*names));
@@ -183,7 +183,7 @@ static bool read_restriction(mt_schema_reader *r, const mt_schema_object_reader 
     return ok;
 }
 
-/* One pattern that no declared name fits, and nothing else: it is written as it is. *done: it was. */
+/* *done: there was only one pattern, which no declared name matches, and it was written directly. */
 static bool read_single(mt_schema_reader *r, mt_schema_object_reader *o, bool *done)
 {
     mt_grammar *g = r->j->g;

@@ -1,4 +1,4 @@
-/* What all schemas of a place say of one property. */
+/* Collects what all schemas of a place say about one property. */
 #include "sample/constraint/schema_object.h"
 
 #include <string.h>
@@ -13,8 +13,8 @@ bool mt_schema_below(const mt_schema_place *place, size_t part, size_t above)
     return part == above;
 }
 
-/* Whether some schema that part `above` applies to the place says something about a key: by its name (NULL: none), a
-   pattern of those told, or as one of all others. */
+/* Whether some schema that part `above` applies to the place says something about a key: by its name (NULL:
+   undeclared), by one of the matched patterns, or by additionalProperties. */
 static bool evaluated(const mt_schema_object_reader *o, size_t above, const char *name, uint32_t told)
 {
     for (size_t i = 0; i < o->place->count; i++) {
@@ -33,7 +33,7 @@ static bool evaluated(const mt_schema_object_reader *o, size_t above, const char
     return false;
 }
 
-/* What a part says about a key. */
+/* Adds what one part says about a key. */
 static bool add_rules(mt_schema_reader *r, const mt_schema_object_reader *o, size_t at, const char *name, uint32_t told,
                       mt_schema_place *own)
 {

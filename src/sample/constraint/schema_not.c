@@ -1,7 +1,7 @@
-/* The opposite of a schema, as a schema: a value that breaks one of its keywords. Each keyword's opposite is something
-   that others can follow (a shorter string, a property that is missing, another type); those that have none are left
-   out, which makes the opposite narrower, and never wrong. Nested schemas stay behind a "not" until they are needed,
-   and all that is made of one schema is made once, so that recursion ends. */
+/* The opposite of a schema, as a schema: values that violate one of its keywords. Each keyword's opposite is something
+   that can be enforced (a shorter string, a missing property, another type); keywords without one are left out, which
+   makes the opposite narrower, never wrong. Nested schemas stay behind a "not" until needed, and all that is made from
+   a schema is made once, so that recursion ends. */
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "sample/constraint/schema_inside.h"
@@ -57,12 +57,12 @@ typedef struct inverter {
     mt_schema_reader *r;
     const json_t *schema;
     const char *path;
-    json_t *list; /* of what breaks it */
-    bool partly;  /* something that breaks it is not in the list */
+    json_t *list; /* ways to violate it */
+    bool partly;  /* some ways to violate it are not in the list */
     bool ok;
 } inverter;
 
-/* A value of that type with one keyword. Takes value. */
+/* A value of that type with one keyword. Owns value. */
 static json_t *add(inverter *v, const char *type, const char *keyword, json_t *value)
 {
     json_t *made = mt_schema_new(type);
@@ -73,7 +73,7 @@ static json_t *add(inverter *v, const char *type, const char *keyword, json_t *v
     return made;
 }
 
-/* {"not": schema}, borrowed. */
+/* {"not": schema}; borrows schema. */
 static json_t *opposite(inverter *v, const json_t *schema)
 {
     return json_incref((json_t *)mt_schema_wrap_not(v->r, schema));
@@ -142,7 +142,7 @@ static void invert_below(inverter *v, const json_t *value)
     invert_bound(v, value, "", "minimum", "minimum");
 }
 
-/* At least so many: fewer. At most so many: more. */
+/* The opposite of "at least n" is "at most n - 1", and the other way round. */
 static void invert_count(inverter *v, const char *keyword, const json_t *value, const char *type, const char *other)
 {
     const mt_schema_part part = {.schema = v->schema, .path = v->path};
@@ -186,7 +186,7 @@ static void invert_max_properties(inverter *v, const json_t *value)
     invert_count(v, "maxProperties", value, "object", "minProperties");
 }
 
-/* A property that is there and does not fit. */
+/* An object with a property that does not satisfy its schema. */
 static json_t *add_property(inverter *v, const char *key, json_t *schema)
 {
     json_t *made = add(v, "object", "required", json_pack("[s]", key)), *properties = json_object();
@@ -206,7 +206,7 @@ static void invert_properties(inverter *v, const json_t *value)
             add_property(v, key, json_is_false(schema) ? json_true() : opposite(v, schema));
 }
 
-/* An object without that property; NULL name: nothing. */
+/* An object without that property; name NULL: nothing is excluded. */
 static json_t *without(const char *name)
 {
     json_t *made = mt_schema_new("object"), *properties = json_object();
@@ -229,7 +229,7 @@ static void invert_additional(inverter *v, const json_t *value)
 
     if (json_is_true(value) || (json_is_object(value) && json_object_size(value) == 0))
         return;
-    v->partly = true; /* properties that nobody declares are not thought of */
+    v->partly = true; /* undeclared properties are not considered */
     if (json_object_size(json_object_get(v->schema, "patternProperties")))
         return;
     outside = json_object();
@@ -275,7 +275,7 @@ static void invert_contains(inverter *v, const json_t *value)
         add(v, "array", "items", opposite(v, value));
 }
 
-/* None of some schemas; all of them when they are not to be inverted. */
+/* All schemas of a list together, or where inverted all their opposites. */
 static json_t *all_of(inverter *v, const json_t *list, bool inverted)
 {
     json_t *all = json_array();
@@ -321,7 +321,7 @@ static void invert_if(inverter *v, const json_t *value)
         add(v, NULL, "allOf", json_pack("[oo]", opposite(v, value), opposite(v, otherwise)));
 }
 
-/* A property is there, and what it asks for is not. */
+/* A property is present, and what it requires is not satisfied. */
 static void invert_dependencies(inverter *v, const json_t *value)
 {
     const char *key;
@@ -351,7 +351,7 @@ static void invert_ref(inverter *v, const json_t *value)
         json_array_append_new(v->list, opposite(v, target));
 }
 
-/* Known, but nothing here says what breaks it. */
+/* A known keyword that cannot be inverted. */
 static void invert_unknown(inverter *v, const json_t *value)
 {
     (void)value;

@@ -1,8 +1,8 @@
-/* Objects: the declared properties in their order, those that are not required may be missing; others behind them,
-   where they are allowed (schema_keys.c). A property is what all schemas of the place say about it.
+/* Objects: the declared properties in their order, of which those not required may be missing; then undeclared ones,
+   where they are allowed (schema_keys.c). A property's value satisfies all schemas of the place.
 
-   Where some schema declares properties and none says additionalProperties, there are no others: nobody who lists
-   the properties of an answer wants to be sent further ones. */
+   Where some schema declares properties and none has additionalProperties, no others are allowed: whoever lists the
+   properties of an answer does not want further ones. */
 #include "sample/constraint/schema_object.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static size_t add_name(mt_schema_object_reader *o, const char *name)
     return at;
 }
 
-/* Names that propertyNames lists are the only ones that there are. NULL: it lists none. */
+/* Names that propertyNames lists are the only ones allowed. o->listed NULL: it lists none. */
 static bool read_listed(mt_schema_reader *r, mt_schema_object_reader *o)
 {
     mt_schema_place *names = mt_alloc(sizeof(*names));
@@ -116,7 +116,7 @@ static bool read_patterns(mt_schema_reader *r, mt_schema_object_reader *o)
     return true;
 }
 
-/* Which patterns a name fits. */
+/* *told: the patterns that a name matches. */
 static bool tell(mt_schema_reader *r, const mt_schema_object_reader *o, const char *name, uint32_t *told)
 {
     *told = 0;
@@ -130,7 +130,7 @@ static bool tell(mt_schema_reader *r, const mt_schema_object_reader *o, const ch
     return true;
 }
 
-/* Whether propertyNames allows a name. What nobody can say is not allowed. */
+/* Whether propertyNames allows a name; where that is unknown, it does not. */
 static bool allowed(mt_schema_reader *r, const mt_schema_object_reader *o, const char *name)
 {
     json_t *value = json_string(name);
@@ -145,7 +145,7 @@ static bool allowed(mt_schema_reader *r, const mt_schema_object_reader *o, const
     return ok;
 }
 
-/* "name": value, as a rule that is shared by all objects that have it. */
+/* "name": value, as a rule that all objects with this property share. */
 static mt_expr write_member(mt_schema_reader *r, const char *name, mt_expr value)
 {
     mt_grammar *g = r->j->g;
@@ -192,7 +192,7 @@ static bool read_members(mt_schema_reader *r, mt_schema_object_reader *o)
 
 /* ---- the whole ---- */
 
-/* properties[i ...] may follow `had` others; had counts up to `top`. Right-linear rules, one for each pair. */
+/* Properties from number i on may follow `had` others; had counts up to `top`. A right-linear rule for each pair. */
 typedef struct chain {
     const mt_schema_object_reader *o;
     mt_rule first;
@@ -228,7 +228,7 @@ static void define(mt_schema_reader *r, const chain *c, size_t i, uint32_t had)
             all = mt_grammar_or(g, all, follow(r, c, i + 1, had));
     } else {
         all = had < o->least ? mt_grammar_never(g) : had ? mt_json_space(r->j) : mt_grammar_empty(g);
-        /* free keys may come twice and then count once: only one of them is counted on */
+        /* an undeclared key may come twice and counts once then: so at most one is relied on */
         if (o->open && had + 1 >= o->least)
             all = mt_grammar_or(g, member(r, c, o->other, i, had), all);
     }
@@ -248,7 +248,7 @@ static bool read_counts(mt_schema_reader *r, mt_schema_object_reader *o)
             return false;
         for (size_t k = 0; values && k < (single ? 1 : json_array_size(values)); k++)
             if (json_is_object(single ? values : json_array_get(values, k)) && low == 0)
-                low = 1; /* {} is left out */
+                low = 1; /* {} is excluded */
         o->least = low > o->least ? low : o->least;
         o->most = high < o->most ? high : o->most;
     }

@@ -1,4 +1,5 @@
-/* What is said of a schema that cannot be followed, where that stands, and regular expressions, each read once. */
+/* Messages about schemas that cannot be enforced, paths within schemas, and regular expressions, which are read
+   once. */
 #include <string.h>
 
 #include "base/compiler.h"

@@ -1,10 +1,10 @@
-/* Places: the schemas that apply to one together, and the rule of each. See schema.c. */
+/* Places: the schemas that apply to one position of the answer, and the rule of each place. See schema.c. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "sample/constraint/schema_inside.h"
 
-/* A place that is not in the schema may be left out as well: then it allows everything. */
+/* A missing target may be left out where not strict: then it allows everything. */
 static const json_t *find_target(mt_schema_reader *r, const mt_schema_part *part, const json_t *ref)
 {
     mt_error *err = r->err, ignored = {0};
@@ -16,7 +16,7 @@ static const json_t *find_target(mt_schema_reader *r, const mt_schema_part *part
     return target || r->strict || !mt_schema_loosen(r, part->path, "$ref", "") ? target : json_true();
 }
 
-/* What a part refers to, and its allOf. */
+/* Adds the targets of a part's references, and its allOf. */
 static bool add_all(mt_schema_reader *r, mt_schema_place *place, size_t at)
 {
     const mt_schema_part part = place->part[at];

@@ -1,4 +1,4 @@
-/* What references stand for: places of the same schema, by a JSON pointer, by "$anchor", or by "$id". */
+/* Finds the targets of references within the same schema: by JSON pointer, "$anchor" or "$id". */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 enum { DEPTH = 64 };
 
-/* The next part of a JSON pointer, with ~0, ~1 and %XX undone. */
+/* The next part of a JSON pointer, with ~0, ~1 and %XX decoded. */
 static bool next_key(const char **at, char *key, size_t size)
 {
     size_t len = 0;
@@ -54,7 +54,7 @@ typedef struct search {
     size_t count;
 } search;
 
-/* Values that may look like schemas are none. */
+/* Whether a keyword holds values, in which objects that look like schemas are none. */
 static bool holds_values(const char *key)
 {
     static const char *const keys[] = {"enum", "const", "default", "examples", "example"};
@@ -65,7 +65,7 @@ static bool holds_values(const char *key)
     return false;
 }
 
-/* The name itself, or a longer address of it. */
+/* Whether the address is the name, or ends with it. */
 static bool ends_with(const char *address, const char *name)
 {
     const size_t len = strlen(address), end = strlen(name);
@@ -92,7 +92,7 @@ static void look_for(search *s, const json_t *at, size_t depth)
             look_for(s, value, depth + 1);
 }
 
-/* The only place with that keyword. */
+/* The only schema that has the keyword with this value; NULL: none or several. */
 static const json_t *find(const mt_schema_reader *r, const char *keyword, const char *value)
 {
     search s = {.keyword = keyword, .value = value};

@@ -1,4 +1,4 @@
-/* Numbers: bounds, multiples and formats become one description, which json_number.c writes. */
+/* Numbers: combines bounds, multiples and formats to one description, which json_number.c translates. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +13,10 @@ enum { DIGITS = 18, DIVISOR = 2000 };
 
 typedef struct numbers {
     mt_number n;
-    bool none; /* no number fits */
+    bool none; /* no number is valid */
 } numbers;
 
-/* Narrows what is there already. False: there is no room for another one. */
+/* Adds a bound, or narrows an existing one. False: there are too many. */
 static bool add_bound(numbers *s, mt_number_kind kind, bool exclusive, const mt_decimal *value)
 {
     mt_number *n = &s->n;
@@ -43,11 +43,11 @@ static bool add_bound(numbers *s, mt_number_kind kind, bool exclusive, const mt_
     if (n->bound_count == MT_NUMBER_BOUNDS - 2 && kind == MT_NUMBER_NOT)
         return false;
     n->bounds[n->bound_count++] = (mt_number_bound){.kind = kind, .exclusive = exclusive};
-    n->bounds[n->bound_count - 1].value = *value; /* byte by byte: equal ones are found again */
+    n->bounds[n->bound_count - 1].value = *value; /* copied byte by byte, as equal ones are found by their bytes */
     return true;
 }
 
-/* One that has more digits than are ever written: no bound, or one that nothing passes. */
+/* A bound with more digits than are ever written: it either excludes nothing or everything. */
 static void add_extreme(numbers *s, mt_number_kind kind, double value)
 {
     const mt_decimal zero = {0};
@@ -67,7 +67,7 @@ static bool read_bounds(mt_schema_reader *r, const mt_schema_part *part, numbers
         const mt_number_kind kind = i % 2 ? MT_NUMBER_MOST : MT_NUMBER_LEAST;
         mt_decimal bound;
 
-        if (!value || (i >= 2 && json_is_boolean(value))) /* draft 4: says how minimum and maximum are meant */
+        if (!value || (i >= 2 && json_is_boolean(value))) /* draft 4: says whether minimum and maximum are exclusive */
             continue;
         if (!json_is_number(value))
             return mt_schema_fail(r, part->path, keywords[i], "is not a number: give one");
@@ -113,7 +113,7 @@ static uint64_t shared_divisor(uint64_t a, uint64_t b)
     return b ? shared_divisor(b, a % b) : a;
 }
 
-/* Multiples of both: of what they share the least of, once they have as many digits behind the point. */
+/* Combines two multipleOf: their least common multiple, after scaling to whole numbers. */
 static bool read_multiple(mt_schema_reader *r, const mt_schema_part *part, numbers *s)
 {
     const json_t *value = json_object_get(part->schema, "multipleOf");
@@ -144,7 +144,7 @@ static bool read_multiple(mt_schema_reader *r, const mt_schema_part *part, numbe
     return true;
 }
 
-/* A tenth, so often. */
+/* Divides by 10, `count` times. */
 static bool shift(mt_decimal *d, size_t count)
 {
     for (; count > 0 && (d->whole_count || d->fraction_count); count--) {
@@ -161,7 +161,7 @@ static bool shift(mt_decimal *d, size_t count)
     return true;
 }
 
-/* Multiples of 10 are those of a tenth of it, with a zero behind them; but 0 itself has no more. */
+/* A multiple of 10 n is a multiple of n with a zero appended; 0 itself gets none. */
 static bool write_tens(mt_schema_reader *r, const mt_number *number, mt_expr *out)
 {
     mt_grammar *g = r->j->g;
@@ -211,7 +211,7 @@ static bool write_number(mt_schema_reader *r, const mt_number *n, mt_expr *out)
     return plain.divisor <= DIVISOR && mt_number_expr(r->j->g, &plain, out);
 }
 
-/* Equal ones are written once, as a rule. */
+/* Equal descriptions are written once, as a rule. */
 static bool write_known(mt_schema_reader *r, const mt_number *n, mt_expr *out)
 {
     mt_rule rule;
@@ -233,7 +233,7 @@ static bool write_known(mt_schema_reader *r, const mt_number *n, mt_expr *out)
     return true;
 }
 
-/* No more digits than the bounds have, where there are two. */
+/* With bounds on both sides: no more digits than these have. */
 static uint8_t digits_of(const mt_number *n)
 {
     uint8_t most = 0, sides = 0;

@@ -1,5 +1,5 @@
-/* Strings: patterns, formats and lengths. One expression alone is written as it is; lengths are worked into it where
-   that is possible; everything else is an automaton that follows all expressions at once and counts. */
+/* Strings: patterns, formats and lengths. A single expression is written directly; lengths are worked into it where
+   possible; all else becomes an automaton that follows all expressions at once and counts characters. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -22,7 +22,7 @@ static bool add_regex(mt_schema_reader *r, const mt_schema_part *part, const cha
     return !r->strict && mt_schema_loosen(r, part->path, keyword, "");
 }
 
-/* most: the characters that there is room for, as far as is known. */
+/* most: maxLength, as far as known. */
 static bool add_format(mt_schema_reader *r, const mt_schema_part *part, uint32_t most, mt_schema_strings *s)
 {
     const json_t *format = json_object_get(part->schema, "format");
@@ -41,7 +41,7 @@ static bool add_format(mt_schema_reader *r, const mt_schema_part *part, uint32_t
     return add_regex(r, part, "format", regex, strlen(regex), s->all, &s->all_count);
 }
 
-/* Strings that are left out, as an expression each. */
+/* Adds excluded strings, each as an expression. */
 static bool add_excluded(mt_schema_reader *r, const mt_schema_part *part, mt_schema_strings *s)
 {
     const json_t *pattern = json_object_get(json_object_get(part->schema, "not"), "pattern");
@@ -105,7 +105,7 @@ bool mt_schema_strings_read(mt_schema_reader *r, const mt_schema_place *place, m
     return true;
 }
 
-/* Bounds that an expression keeps by itself need no counting. */
+/* Drops limits on the length that an expression keeps by itself. */
 static void drop_bounds(mt_schema_strings *s)
 {
     for (size_t i = 0; i < s->all_count; i++) {
@@ -131,7 +131,7 @@ static bool automaton(mt_schema_reader *r, const mt_schema_strings *s, mt_expr *
     return mt_regex_query_expr(&query, r->j->g, mt_json_chars(r->j), out);
 }
 
-/* Fewer texts than there could be, where all of them are too many to follow. */
+/* Allows fewer texts than possible, where all of them need too many states. */
 static bool narrow(mt_schema_reader *r, mt_schema_strings *s, mt_expr *out)
 {
     for (size_t i = 0; i < s->all_count && s->most != MT_GRAMMAR_UNLIMITED; i++) {

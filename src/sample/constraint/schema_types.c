@@ -1,4 +1,4 @@
-/* Types, given and implied. */
+/* Types of values: given by "type", or implied by keywords. */
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static const struct {
     {"object", MT_TYPE_OBJECT},   {"motet:fraction", MT_TYPE_NUMBER},
 };
 
-/* Keywords that speak of one type: without "type", that is the one that is meant. */
+/* Keywords about one type: without "type", values of that type are meant. */
 static const struct {
     const char *name;
     unsigned types;
@@ -88,7 +88,7 @@ bool mt_schema_types(mt_schema_reader *r, const mt_schema_place *place, unsigned
             return false;
         *types &= own;
         if (json_is_string(json_object_get(json_object_get(place->part[i].schema, "not"), "pattern")) &&
-            mt_schema_leaf_not(json_object_get(place->part[i].schema, "not"))) { /* only strings do not match */
+            mt_schema_leaf_not(json_object_get(place->part[i].schema, "not"))) { /* only strings can fail to match */
             *types &= MT_TYPE_STRING;
             given = true;
         }

@@ -1,4 +1,4 @@
-/* Values that are listed: what beside them rules some out is asked of each. */
+/* Values listed by enum and const; each is checked against the other schemas of the place. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@ const json_t *mt_schema_excluded(const mt_schema_part *part, bool *single)
     return constant ? constant : json_object_get(schema, "enum");
 }
 
-/* The shortest list, or a constant; NULL: there is none. *at: the part that has it. */
+/* Finds the shortest list, or a constant; *at: the part that has it. Both NULL: there is none. */
 static bool find_list(mt_schema_reader *r, const mt_schema_place *place, const json_t **list, const json_t **constant,
                       size_t *at)
 {
@@ -38,7 +38,7 @@ static bool find_list(mt_schema_reader *r, const mt_schema_place *place, const j
     return true;
 }
 
-/* Nothing stands beside the list that has to be asked. */
+/* Whether nothing besides the list has to be checked. */
 static bool alone(const mt_schema_place *place, size_t at)
 {
     static const char *const harmless[] = {"enum",     "const",    "title",      "description", "default",
@@ -59,7 +59,7 @@ static bool alone(const mt_schema_place *place, size_t at)
     return !(json_object_get(place->part[at].schema, "enum") && json_object_get(place->part[at].schema, "const"));
 }
 
-/* The part's own list is known to have the value: only what else it says is asked. */
+/* Checks a value that part `at` lists against all else. rest: that part without its list. */
 static mt_judged judge_all(mt_schema_reader *r, const mt_schema_place *place, size_t at, const json_t *rest,
                            const json_t *value)
 {
@@ -73,7 +73,7 @@ static mt_judged judge_all(mt_schema_reader *r, const mt_schema_place *place, si
     return all;
 }
 
-/* Values of the list that are valid at the place, as a new list. */
+/* The values of the list that are valid at the place, as a new list. */
 static json_t *valid_values(mt_schema_reader *r, const mt_schema_place *place, size_t at, const json_t *list,
                             const json_t *constant, bool *unknown)
 {
@@ -131,7 +131,7 @@ bool mt_schema_constants(mt_schema_reader *r, const mt_schema_place *place, bool
     return true;
 }
 
-/* What one schema lists, without regard to others: of its own, of what it refers to, of its alternatives. */
+/* Adds what one schema lists, regardless of others: its own values, those of its target, of its alternatives. */
 static bool list_values(mt_schema_reader *r, const json_t *schema, size_t most, size_t depth, json_t *out)
 {
     const json_t *list = json_object_get(schema, "enum"), *constant = json_object_get(schema, "const");

@@ -1,3 +1,4 @@
+/* Translates what a request asks for to a grammar expression (source.h). */
 #include "sample/constraint/source.h"
 
 #include "base/alloc.h"

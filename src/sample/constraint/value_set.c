@@ -1,3 +1,4 @@
+/* A hash set of JSON values (value_set.h). */
 #include "sample/constraint/value_set.h"
 
 #include <stdint.h>
@@ -8,9 +9,9 @@
 #include "base/json_tree.h"
 
 struct mt_value_set {
-    const json_t **slots; /* NULL: free */
+    const json_t **slots; /* NULL: the slot is free */
     size_t mask;
-    uint64_t seed; /* another in each set, so that nobody can choose values that all meet in one slot */
+    uint64_t seed; /* random, so that nobody can choose values that collide */
 };
 
 bool mt_value_equal(const json_t *a, const json_t *b)
@@ -22,7 +23,7 @@ bool mt_value_equal(const json_t *a, const json_t *b)
     return json_equal((json_t *)a, (json_t *)b);
 }
 
-/* Every bit of both decides about every bit: those of small numbers differ in a few high ones only. */
+/* Mixes all bits, as small numbers stored as doubles differ in few, high bits. */
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) + UINT64_C(0x9e3779b97f4a7c15);
@@ -44,12 +45,12 @@ static uint64_t hash_number(uint64_t seed, double number)
 {
     uint64_t bits;
 
-    number += 0.0; /* -0 is 0 */
+    number += 0.0; /* -0 becomes 0 */
     memcpy(&bits, &number, sizeof(bits));
     return mix(seed, bits);
 }
 
-/* Equal values have equal ones. As deep as JSON nests. */
+/* Equal values have equal hashes. Recurses as deep as the JSON nests. */
 static uint64_t hash_of(uint64_t seed, const json_t *value)
 {
     uint64_t hash = mix(seed, (uint64_t)json_typeof(value) + 2);
@@ -66,7 +67,7 @@ static uint64_t hash_of(uint64_t seed, const json_t *value)
         for (size_t i = 0; i < json_array_size(value); i++)
             hash = mix(hash, hash_of(seed, json_array_get(value, i)));
         return hash;
-    case JSON_OBJECT: /* in any order */
+    case JSON_OBJECT: /* independent of the order */
         json_object_foreach((json_t *)value, key, item)
             hash += mix(hash_text(seed, key, strlen(key)), hash_of(seed, item));
         return hash;
@@ -74,7 +75,7 @@ static uint64_t hash_of(uint64_t seed, const json_t *value)
     }
 }
 
-/* Where the value is, or would be. */
+/* The slot of the value, or the free one where it would be. */
 static const json_t **slot_of(const mt_value_set *s, const json_t *value)
 {
     size_t at = (size_t)hash_of(s->seed, value) & s->mask;

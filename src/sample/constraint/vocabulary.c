@@ -1,3 +1,4 @@
+/* The tokens of a vocabulary as tries (vocabulary.h). */
 #include "sample/constraint/vocabulary.h"
 
 #include <stdlib.h>
@@ -52,12 +53,13 @@ static void trie_free(mt_token_trie *t)
     mt_free(t->ids);
 }
 
-/* Sorts the entries. */
+/* Builds the trie; sorts the entries. */
 static void trie_build(mt_token_trie *t, entry *list, size_t count)
 {
     static const entry none = {.bytes = ""};
     size_t nodes = 0, depth = 0;
-    uint32_t *open = mt_alloc_array(MT_LIMIT_TOKEN_BYTES + 1, sizeof(*open)); /* the nodes above, by depth */
+    /* the nodes on the present path, by depth */
+    uint32_t *open = mt_alloc_array(MT_LIMIT_TOKEN_BYTES + 1, sizeof(*open));
 
     qsort(list, count, sizeof(*list), by_bytes);
     for (size_t i = 0; i < count; i++)
@@ -82,13 +84,13 @@ static void trie_build(mt_token_trie *t, entry *list, size_t count)
     mt_free(open);
 }
 
-/* U+2028 and U+2029. */
+/* Whether the bytes are U+2028 or U+2029. */
 static bool separates(const char *bytes, size_t len)
 {
     return len == 3 && memcmp(bytes, "\xe2\x80", 2) == 0 && (bytes[2] & ~1) == (char)0xa8;
 }
 
-/* The characters of a token that has only plain ones; 0 of any other. */
+/* The number of characters of a token that has only plain ones; else 0. */
 static size_t plain_length(const char *bytes, size_t len)
 {
     size_t characters = 0;
@@ -101,7 +103,7 @@ static size_t plain_length(const char *bytes, size_t len)
     return characters;
 }
 
-/* All spellings behind one another. A token whose bytes are more than its depth can count is left out. */
+/* Reads the bytes of all tokens. A token that is longer than MT_LIMIT_TOKEN_BYTES is left out. */
 static void read_tokens(mt_vocabulary *v, const mt_tokenizer *tokenizer)
 {
     const size_t known = mt_tokenizer_size(tokenizer);
