@@ -1,5 +1,6 @@
-/* What a kind of device brings: a name, and its own function for everything that device.h declares. Each backend has
-   its own struct mt_device, mt_set and so on, which nobody else looks into but for the heads below. */
+/* A backend: what a kind of device implements, as a name and a function for everything that device.h declares. Each
+   backend defines its own struct mt_device, mt_set and so on, which no other code looks into, except the heads
+   below. */
 #ifndef MT_DEVICE_BACKEND_H
 #define MT_DEVICE_BACKEND_H
 
@@ -26,19 +27,19 @@ typedef struct mt_backend {
 typedef struct mt_device_head {
     const mt_backend *backend;
     mt_host *host;
-    mt_host *own; /* the same, where nobody else has it; NULL: it is shared */
+    mt_host *own; /* the same, where the device owns it; NULL: it is shared */
     mt_precision precision;
     mt_kv_bits kv_bits;
-    mt_ranks *ranks;       /* NULL: it is alone */
-    uint32_t serial;       /* as mt_device_open counts them */
-    mt_progress *progress; /* of who watches weights being loaded; NULL: nobody */
+    mt_ranks *ranks;       /* NULL: there is one rank */
+    uint32_t serial;       /* number of the device, as mt_device_open counts */
+    mt_progress *progress; /* where loading of weights is reported; NULL: nowhere */
 } mt_device_head;
 
 typedef struct mt_set_head {
     mt_device *dev;
 } mt_set_head;
 
-/* Raised with every change of a rule of docs/numerics.md: part of each backend's fingerprint (R12). */
+/* Increased with every change of a rule of docs/numerics.md: part of each backend's fingerprint (R12). */
 #define MT_NUMERICS_VERSION 2u
 
 extern const mt_backend mt_backend_cpu;

@@ -1,4 +1,4 @@
-/* The devices there are, and the way from a call to the function of the one that it is about. */
+/* The list of backends, and the functions of device.h, which call the device's backend. */
 #include "device/device.h"
 
 #include <ctype.h>
@@ -42,7 +42,7 @@ const char *mt_device_names(void)
 #endif
 }
 
-/* The backend of a name, which may end with a number: "cuda:1". */
+/* The backend with that name, which may end with a number: "cuda:1"; NULL: none. */
 static const mt_backend *find(const char *name, int *number)
 {
     const size_t len = strcspn(name, ":");
@@ -60,7 +60,7 @@ static const mt_backend *find(const char *name, int *number)
     return NULL;
 }
 
-/* The first that works. Why others do not is of interest where there is a GPU. */
+/* The first backend that opens. Logs why a GPU that exists cannot be used. */
 static mt_device *open_any(const mt_device_params *params, mt_host *host, mt_error *err)
 {
     mt_device *dev = NULL;

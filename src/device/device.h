@@ -1,17 +1,16 @@
-/* What a model computes with: tensors, weights, key/value pages, recurrent states, and some fifty operations on them,
-   for any kind of device. One thread owns a device and everything made from it.
+/* A device: what models compute with. Declares tensors, weights, key/value pages, recurrent states and some fifty
+   operations on them, for any kind of device. One thread owns a device and everything made from it.
 
-   Operations enqueue in order and return; nothing they take lies in the host's memory, and nothing they give. What the
-   host knows comes in by calls named "write" and by mt_step_begin; what it wants to know comes out through a reading,
-   which is begun and later waited for. The CPU device runs each operation at once, on the host's threads; a GPU would
-   put it on a stream.
+   Operations are enqueued in order and return at once; their inputs and outputs are objects of the device, never the
+   host's memory. The host's data come in by calls named "write" and by mt_step_begin; results come out through a
+   reading, which is begun and later waited for. The CPU device runs each operation at once, on the host's threads; a
+   GPU puts it on a stream.
 
-   All operations obey docs/numerics.md: a row of an output depends on that row of the input alone (R1), never on
-   how many rows there are, how many threads run, or where a tile ends. None of them allocates: mt_device_plan has
-   reserved the worst case.
+   All operations follow docs/numerics.md: a row of an output depends only on that row of the input (R1), never on the
+   number of rows or threads or on where a tile ends. None allocates: mt_device_plan has allocated for the largest step.
 
-   Every call that devices answer differently is declared once, in the tables below; backend.h makes a table of
-   functions of them, and device.c the functions that look into it. */
+   Every call that backends implement is declared once, in the tables below; backend.h makes a table of functions from
+   them, and device.c the functions that call through it. */
 #ifndef MT_DEVICE_DEVICE_H
 #define MT_DEVICE_DEVICE_H
 
@@ -27,24 +26,24 @@
 #include "sample/chain.h"
 
 typedef struct mt_device mt_device;
-typedef struct mt_set mt_set;         /* objects that come and go together: a model's, a tower's */
+typedef struct mt_set mt_set;         /* objects that are freed together: a model's, a tower's */
 typedef struct mt_tensor mt_tensor;   /* f32 [rows, cols] */
-typedef struct mt_index mt_index;     /* a list of numbers, of rows mostly */
+typedef struct mt_index mt_index;     /* a list of numbers, mostly of rows */
 typedef struct mt_patches mt_patches; /* pixels of patches of pictures */
-typedef struct mt_weight mt_weight;   /* a matrix and perhaps a bias */
+typedef struct mt_weight mt_weight;   /* a matrix, and perhaps a bias */
 typedef struct mt_experts mt_experts; /* gate, up and down of each expert of a layer */
 typedef struct mt_kv mt_kv;           /* a pool of key/value pages */
 typedef struct mt_states mt_states;   /* a pool of recurrent states */
-typedef struct mt_chooser mt_chooser; /* what choosing tokens needs */
-typedef struct mt_reading mt_reading; /* something on its way to the host */
-typedef struct mt_sending mt_sending; /* something on its way to the device */
+typedef struct mt_chooser mt_chooser; /* working memory for choosing tokens */
+typedef struct mt_reading mt_reading; /* a transfer to the host */
+typedef struct mt_sending mt_sending; /* a transfer to the device */
 
 typedef enum mt_precision {
-    MT_PRECISION_FAST,     /* int8 against quantised weights, bf16 against bf16; fp32 elsewhere */
-    MT_PRECISION_REFERENCE /* fp32 against exactly dequantised weights */
+    MT_PRECISION_FAST,     /* int8 with quantised weights, bf16 with bf16 weights; fp32 elsewhere */
+    MT_PRECISION_REFERENCE /* fp32 with exactly dequantised weights */
 } mt_precision;
 
-/* What products with a weight are made of. */
+/* The arithmetic of products with a weight. */
 typedef enum mt_arithmetic { MT_ARITHMETIC_INT8, MT_ARITHMETIC_BF16, MT_ARITHMETIC_FP32 } mt_arithmetic;
 
 typedef enum mt_activation {
@@ -55,257 +54,267 @@ typedef enum mt_activation {
     MT_ACT_NONE /* x */
 } mt_activation;
 
-/* How gate and up of an MLP meet: act(gate) * (up + offset). Where there is a limit, gate is cut at it from above and
-   up at it and its negative, before. */
+/* How gate and up of an MLP are combined: act(gate) * (up + offset). With a limit, gate is first clamped to at most
+   limit, and up to [-limit, limit]. */
 typedef struct mt_glu {
     mt_activation act;
     float limit, offset; /* limit 0: none */
 } mt_glu;
 
 typedef enum mt_route {
-    MT_ROUTE_SOFTMAX, /* probabilities of all experts; the best are chosen */
-    MT_ROUTE_CHOSEN,  /* the best are chosen; probabilities of them alone */
-    MT_ROUTE_SIGMOID  /* each expert by itself; the best are chosen */
+    MT_ROUTE_SOFTMAX, /* softmax over all experts, then the best are chosen */
+    MT_ROUTE_CHOSEN,  /* the best are chosen, then softmax over these */
+    MT_ROUTE_SIGMOID  /* sigmoid of each, then the best are chosen */
 } mt_route;
 
-/* From a router's numbers to experts and what each counts. */
+/* How a router's scores become experts and their weights. */
 typedef struct mt_routing {
     mt_route kind;
-    bool renormalise;            /* what the chosen count is divided by their sum */
-    float scaling;               /* and then multiplied by this; 0: by nothing */
-    uint32_t groups, top_groups; /* so many groups of neighbours, of which the best are chosen from: a group counts by
-                                    its two best experts. 0: no groups */
+    bool renormalise; /* weights of the chosen experts are divided by their sum */
+    float scaling;    /* and then multiplied by this; 0: not */
+    /* experts are in so many groups of neighbours, of which the best are chosen from; a group's score is that of its
+       two best experts. 0: no groups */
+    uint32_t groups, top_groups;
 } mt_routing;
 
-/* The experts of a layer: matrices [inner, hidden], [inner, hidden], [hidden, inner] of each, biases [count][n] or
+/* The experts of a layer: matrices [inner, hidden], [inner, hidden], [hidden, inner] of each; biases [count][n], or
    NULL. */
 typedef struct mt_experts_params {
-    size_t count, top_k; /* top_k of them a row */
+    size_t count, top_k; /* top_k: experts used by a row */
     const mt_mat *gate, *up, *down;
     const float *gate_bias, *up_bias, *down_bias;
-    const float *correction; /* [count], added for choosing alone; NULL: nothing */
-    const float *scale;      /* [count]: of each expert's result, after all else; NULL: nothing */
-    size_t slices; /* of ranks: inner is cut into so many, as mt_op_share has it, and gate and up have the rows
-                                of this one's; 0: it has all */
+    const float *correction; /* [count]: added to scores for choosing only; NULL: none */
+    const float *scale;      /* [count]: multiplies each expert's result; NULL: none */
+    /* with ranks: inner is divided into so many slices, as for mt_op_share, and gate and up have only this rank's rows;
+       0: they have all */
+    size_t slices;
     mt_routing routing;
     mt_glu glu;
 } mt_experts_params;
 
-/* What cached keys and values are kept in: 16 bits, fp32 in reference precision, or integers with a scale for each
-   vector, which every precision reads as they are. */
+/* How cached keys and values are stored: in 16 bits (fp32 in reference precision), or as integers with a scale for each
+   vector. */
 typedef enum mt_kv_bits { MT_KV_BITS_16, MT_KV_BITS_8, MT_KV_BITS_4 } mt_kv_bits;
 
 typedef struct mt_device_params {
-    const char *name; /* "cpu", "cuda", "cuda:1" for the second of several; NULL, "auto": a GPU that works here, or the
-                         CPU */
-    int number;       /* which of several; mt_device_open has it from the name */
+    /* "cpu", "cuda", "cuda:1" for the second of several; NULL, "auto": a GPU that works here, else the CPU */
+    const char *name;
+    int number; /* which of several; mt_device_open reads it from the name */
     mt_precision precision;
     mt_kv_bits kv_bits;
-    mt_host_params host; /* all that the CPU device has to know */
-    mt_ranks *ranks;     /* that compute together, of which this is one; borrowed; NULL: it is alone */
-    mt_host *shared;     /* instead of a host of its own; borrowed: devices of one host compute one at a time */
+    mt_host_params host; /* threads and kernels of the host */
+    mt_ranks *ranks;     /* the ranks that compute together, this one included; borrowed; NULL: there is one rank */
+    mt_host *shared;     /* used instead of an own host; borrowed. Devices that share a host compute one at a time */
 } mt_device_params;
 
-/* NULL on failure. Free with mt_device_close, after every set. */
+/* NULL with a sentence. Free with mt_device_close, after every set. */
 mt_device *mt_device_open(const mt_device_params *params, mt_error *err) MT_NODISCARD;
 void mt_device_close(mt_device *dev);
 
-/* Opens the same device again, after every set was freed: what it lost (mt_device_well) is whole then. False with a
-   sentence; then it may be tried again. */
+/* Opens a failed device again, after every set was freed; mt_device_well is true then. False with a sentence; then it
+   may be tried again. */
 bool mt_device_renew(mt_device *dev, mt_error *err) MT_NODISCARD;
 mt_precision mt_device_precision(const mt_device *dev);
 mt_kv_bits mt_device_kv_bits(const mt_device *dev);
 mt_host *mt_device_host(mt_device *dev);
-mt_ranks *mt_device_ranks(const mt_device *dev); /* NULL: it is alone */
-uint32_t mt_device_serial(const mt_device *dev); /* no other device of the process has or had this number */
+mt_ranks *mt_device_ranks(const mt_device *dev); /* NULL: there is one rank */
+uint32_t mt_device_serial(const mt_device *dev); /* unique in the process, also among closed devices */
 
-/* Bytes of weights that are copied to the device are told to progress, until this is called with NULL. */
+/* From now on, bytes of weights copied to the device are reported to progress; NULL: no longer. */
 void mt_device_watch(mt_device *dev, mt_progress *progress);
 const char *mt_device_name(const mt_device *dev); /* "cpu (neon dotprod i8mm bf16), 2 threads" */
 
-/* The names of all devices there are, a comma between. */
+/* The names of all kinds of devices, separated by commas. */
 const char *mt_device_names(void);
 
-/* Objects live in a set until it is freed; the device must be planned anew after that. */
+/* Objects live until their set is freed; the device must be planned again after that. */
 mt_set *mt_set_new(mt_device *dev);
 void mt_set_free(mt_set *set); /* NULL is fine */
 
-#define MT_KV_GROUPS 4 /* pools of pages of a model: layers whose keys and values are kept alike share one */
+#define MT_KV_GROUPS 4 /* most groups of a model: layers whose pages are alike share a pool */
 #define MT_NO_PAGE UINT32_MAX
 #define MT_PAGE_TOKENS 32 /* positions of a page */
-#define MT_KV_SEGMENT 256 /* attention reads keys in whole segments of this many positions (R8) */
+#define MT_KV_SEGMENT 256 /* attention processes keys in segments of so many positions (R8) */
 
 typedef enum mt_kv_type { MT_KV_BF16, MT_KV_F32, MT_KV_Q8, MT_KV_Q4 } mt_kv_type;
 
 /* A page is one block [layer][k|v][head][position][head_dim]. */
 typedef struct mt_kv_shape {
-    size_t group; /* which of a span's page tables */
+    size_t group; /* index of its page tables in mt_span.pages */
     size_t layers;
-    size_t heads, query_heads; /* query_heads / heads of them share a head */
+    size_t heads, query_heads; /* query_heads / heads query heads share a key/value head */
     size_t head_dim;
     size_t page_tokens; /* positions of a page; divides 256 */
     mt_kv_type type;
 } mt_kv_shape;
 
-/* What keys and values are written as that the same step reads and nobody later: as exact as the device computes. */
+/* Type of keys and values that only the same step reads: as exact as the device computes. */
 static inline mt_kv_type mt_kv_type_of(const mt_device *dev)
 {
     return mt_device_precision(dev) == MT_PRECISION_REFERENCE ? MT_KV_F32 : MT_KV_BF16;
 }
 
-/* What those are written as that stay: as the device was told. */
+/* Type of keys and values that are cached. */
 static inline mt_kv_type mt_kv_cached_type(const mt_device *dev)
 {
     const mt_kv_bits bits = mt_device_kv_bits(dev);
     return bits == MT_KV_BITS_16 ? mt_kv_type_of(dev) : bits == MT_KV_BITS_8 ? MT_KV_Q8 : MT_KV_Q4;
 }
 
-/* The recurrent layers of a model. value_heads / key_heads of them share a key head. */
+/* The state of a model's recurrent layers. value_heads / key_heads value heads share a key head. */
 typedef struct mt_state_shape {
-    size_t layers;                                     /* 0: the model has none */
-    size_t key_heads, value_heads, key_dim, value_dim; /* key_dim 0: nothing but the convolution, over value_dim */
-    size_t taps; /* of the convolution, whose last taps - 1 inputs are part of the state */
+    size_t layers; /* 0: the model has no such layers */
+    /* key_dim 0: the layer is only a convolution, over value_dim columns */
+    size_t key_heads, value_heads, key_dim, value_dim;
+    size_t taps; /* of the convolution; its last taps - 1 inputs are part of the state */
 } mt_state_shape;
 
-/* ---- one step's view of its sequences ---- */
+/* ---- the batch of a step ---- */
 
-/* Some rows of a span: the recurrent state after them goes to a slot, and the next piece goes on from there. */
+/* Some rows of a span: the recurrent state behind them is written to a slot, from which the next piece continues. */
 typedef struct mt_piece {
     uint32_t rows, slot;
 } mt_piece;
 
+/* Rows of one sequence that are neighbours in the batch. */
 typedef struct mt_span {
     uint32_t row, rows;                  /* rows [row, row + rows) of the batch */
-    uint32_t position;                   /* of the first of them */
-    const uint32_t *pages[MT_KV_GROUPS]; /* page tables of the sequence, up to its last row */
+    uint32_t position;                   /* of the first row */
+    const uint32_t *pages[MT_KV_GROUPS]; /* page tables of the sequence, by group */
     uint32_t state;                      /* slot of the state before the first row; MT_NO_PAGE: zeros */
-    uint32_t pieces;                     /* of models with recurrent layers: they have all rows but the guesses */
-    const mt_piece *piece;               /* slots differ, but the last may be `state` */
-    /* The last rows may be guesses. No state is kept of them, but what it needs to move on: in a memo, from where the
-       next step of the sequence takes as many as turned out right. */
-    uint32_t guesses, memo; /* at most MT_LIMIT_MEMO_ROWS */
-    uint32_t replay;        /* of the memo's rows, that stand between `state` and the first row */
+    uint32_t pieces;                     /* with recurrent layers: pieces, which cover all rows but the guesses */
+    const mt_piece *piece;               /* their slots differ, except that the last may be `state` */
+    /* The last rows may be guesses. No state is written for them, but what is needed to move a state over them: in a
+       memo, from which the sequence's next step takes as many as proved right. */
+    uint32_t guesses, memo; /* number of guesses, at most MT_LIMIT_MEMO_ROWS; number of the memo */
+    uint32_t replay;        /* so many of the memo's rows are between `state` and the first row */
 } mt_span;
 
-/* Where a row stands for rotary angles: in time, from the top, from the left. All the same for text. */
+/* A row's position for rotary angles: in time, from the top, from the left. All three are equal for text. */
 typedef struct mt_position {
     uint32_t axis[3];
 } mt_position;
 
+/* The rows that a step computes. */
 typedef struct mt_batch {
     size_t rows;
     const uint32_t *tokens;       /* [rows] */
     const mt_position *positions; /* [rows] */
     size_t spans;
-    const mt_span *span; /* [spans], rows ascending and without gaps */
+    const mt_span *span; /* [spans], in the order of their rows, which have no gaps */
 
-    /* What only some batches have; NULL elsewhere. */
-    const uint32_t *features;         /* [rows]: which row of the features stands for the embedding of a row's token;
-                                         MT_NO_PAGE: none, it has its own */
-    const uint32_t *seen_from, *seen; /* [rows]: the positions of its sequence that a row sees, [seen_from, seen); where
-                                         NULL, from the first, and up to the row's own */
+    /* The rest may be NULL. features, [rows]: the row of features that replaces the embedding of a row's token;
+       MT_NO_PAGE: none */
+    const uint32_t *features;
+    /* [rows]: a row sees positions [seen_from, seen) of its sequence; NULL: from the first, and up to its own */
+    const uint32_t *seen_from, *seen;
 } mt_batch;
 
-/* What a layer's queries see of their sequence, besides what the batch says, and how scores become shares. */
+/* What a layer's queries see besides what the batch says, and how scores are treated. */
 typedef struct mt_attention {
-    uint32_t window; /* the last so many keys up to the row's own; 0: all */
-    uint32_t chunk;  /* from the last multiple of this on; 0: all */
-    bool causal;     /* no further than the row's own, whatever the batch says */
+    uint32_t window; /* only the last so many keys up to the row's own; 0: all */
+    uint32_t chunk;  /* only from the last multiple of this position on; 0: all */
+    bool causal;     /* not beyond the row's own position, whatever the batch says */
     float scale, softcap;
-    const mt_tensor *sinks; /* one row: of each query head a score that takes a share and gives nothing; NULL: none */
+    /* one row: a score of each query head that takes part in the softmax and adds nothing; NULL: none */
+    const mt_tensor *sinks;
 } mt_attention;
 
-/* Columns of a matmul's result by key head: those of head g begin at base + g * step. */
+/* Columns of a matmul's result by key head: head g begins at column base + g * step. */
 typedef struct mt_columns {
     const mt_tensor *x;
     size_t base, step;
 } mt_columns;
 
-/* A patch of a picture: 3 channels of some frames of some pixels, each a byte that its channel's levels give a value.
-   A still one holds one frame, which stands for all. */
+/* A patch of a picture: 3 channels of some frames of some pixels, as bytes; levels gives each byte's value by channel.
+   still: it holds one frame, which stands for all. */
 typedef struct mt_pixels {
     const uint8_t *bytes;
     const float (*levels)[256];
     bool still;
 } mt_pixels;
 
-/* What a device can do at most, measured: bytes and operations a second, a multiply-add being two. Where it has no
-   arithmetic of its own for one, that of fp32. */
+/* Measured peaks of a device: bytes and operations per second; a multiply-add is two. Where it has no own arithmetic of
+   a kind, the value of fp32. */
 typedef struct mt_peaks {
     double bandwidth, int8, bf16, fp32;
 } mt_peaks;
 
 /* clang-format off */
 
-/* Objects, made in a set: X(result, name, parameters, arguments) */
+/* Functions that make objects in a set: X(result, name, parameters, arguments). */
 #define MT_DEVICE_OBJECTS(X)                                                                                           \
-    /* Zeros. */                                                                                                       \
+    /* A tensor of zeros. */                                                                                           \
     X(mt_tensor *, tensor_new, (mt_set *set, size_t rows, size_t cols), (set, rows, cols))                             \
-    /* The same for many rows, whose memory is used as they are written; NULL without memory. */                       \
+    /* The same for many rows; memory is used only as they are written. NULL with a sentence where there is none. */   \
     X(mt_tensor *, tensor_reserve, (mt_set *set, size_t rows, size_t cols, mt_error *err), (set, rows, cols, err))     \
-    /* Rows [row, row + rows) and columns [col, col + cols) of another: what is written to one is in both. */          \
+    /* Rows [row, row + rows) and columns [col, col + cols) of another tensor, sharing its memory. */                  \
     X(mt_tensor *, tensor_part,                                                                                        \
       (mt_set *set, mt_tensor *t, size_t row, size_t rows, size_t col, size_t cols),                                   \
       (set, t, row, rows, col, cols))                                                                                  \
-    /* A tensor that is some rows of another: those it was last told to look at. */                                    \
+    /* A tensor without memory of its own: mt_tensor_aim makes it some rows of another tensor. */                      \
     X(mt_tensor *, tensor_view, (mt_set *set), (set))                                                                  \
     X(mt_index *, index_new, (mt_set *set, size_t count), (set, count))                                                \
-    /* Of so many patches, each 3 channels of `frames` frames of `area` pixels. */                                     \
+    /* For `rows` patches, each 3 channels of `frames` frames of `area` pixels. */                                     \
     X(mt_patches *, patches_new, (mt_set *set, size_t rows, size_t frames, size_t area), (set, rows, frames, area))    \
-    /* Borrows the matrix's memory and bias (n floats or NULL) for the life of the set. exact: fp32 arithmetic         \
-       in every precision (routers). */                                                                                \
+    /* Borrows the matrix's memory and bias (n floats or NULL) as long as the set lives. exact: products are           \
+       computed in fp32 in every precision (routers). */                                                               \
     X(mt_weight *, weight_new,                                                                                         \
       (mt_set *set, const mt_mat *mat, const float *bias, bool exact),                                                 \
       (set, mat, bias, exact))                                                                                         \
-    /* Borrows memory as above; copies the arrays of matrices. */                                                      \
+    /* Borrows memory likewise; copies the arrays of matrices. */                                                      \
     X(mt_experts *, experts_new, (mt_set *set, const mt_experts_params *params), (set, params))                        \
-    /* NULL with a sentence for a shape that the device has not. */                                                    \
+    /* NULL with a sentence where the device does not support the shape. */                                            \
     X(mt_kv *, kv_new, (mt_set *set, const mt_kv_shape *shape, mt_error *err), (set, shape, err))                      \
-    /* Gives it pages, once, before the first step; all zeros. Memory is used as they are written. */                  \
+    /* Makes its pages, once, before the first step; all zeros. Memory is used only as they are written. False with    \
+       a sentence. */                                                                                                  \
     X(bool, kv_reserve, (mt_set *set, mt_kv *kv, size_t pages, mt_error *err), (set, kv, pages, err))                  \
-    /* A slot is one block [layer][inputs of the convolution | head's matrices], all fp32. memos: spans of a           \
-       step that may end with guesses. */                                                                              \
+    /* A slot is one block [layer][inputs of the convolution | matrices of the heads], all fp32. memos: most spans     \
+       of a step that end with guesses. state_reserve makes the slots, once; false with a sentence. */                 \
     X(mt_states *, state_new, (mt_set *set, const mt_state_shape *shape, size_t memos), (set, shape, memos))           \
     X(bool, state_reserve, (mt_set *set, mt_states *states, size_t slots, mt_error *err), (set, states, slots, err))   \
     X(mt_chooser *, chooser_new, (mt_set *set, size_t vocab), (set, vocab))                                            \
-    /* Takes at most so many bytes at a time. */                                                                       \
+    /* A reading of at most `bytes` bytes at a time. */                                                                \
     X(mt_reading *, reading_new, (mt_set *set, size_t bytes), (set, bytes))                                            \
-    /* The same for what takes its time: what is enqueued later does not wait for it. */                               \
+    /* A reading for large transfers: operations that are enqueued later do not wait for it. */                        \
     X(mt_reading *, reading_aside, (mt_set *set, size_t bytes), (set, bytes))                                          \
-    /* So many bytes of the host's memory, from which pages and slots are written; likewise. */                        \
+    /* `bytes` bytes of the host's memory, from which pages and slots are written; operations do not wait for it,      \
+       either. */                                                                                                      \
     X(mt_sending *, sending_new, (mt_set *set, size_t bytes), (set, bytes))
 
-/* What a device is asked and answers */
+/* Functions with a result. */
 #define MT_DEVICE_ANSWERS(X)                                                                                           \
-    /* Numerics version, R5 level, precision and the type of cached keys in one number (R12). */                       \
+    /* The fingerprint (R12): numerics version, R5 level, precision and the type of cached keys in one number. */      \
     X(uint32_t, device_fingerprint, (const mt_device *dev), (dev))                                                     \
-    /* Whether all that was waited for went well; false with a sentence from the first fault on, when nothing that is  \
-       read is true any more. */                                                                                       \
+    /* Whether the device has not failed; false with a sentence from its first fault on: then nothing that is read     \
+       is valid. */                                                                                                    \
     X(bool, device_well, (const mt_device *dev, mt_error *err), (dev, err))                                            \
-    /* Whether its memory is its own: weights are copied there, and nothing else of the host's counts. */              \
+    /* Whether the device has memory of its own: weights are copied to it, and only that memory counts for it. */      \
     X(bool, device_apart, (const mt_device *dev), (dev))                                                               \
-    /* Memory the device holds besides mapped weights, and all that it could have. */                                  \
+    /* Bytes that the device has allocated besides mapped weights, and all memory that it could use. */                \
     X(uint64_t, device_bytes, (const mt_device *dev), (dev))                                                           \
     X(uint64_t, device_memory, (const mt_device *dev), (dev))                                                          \
-    /* Reserves working memory for steps of at most `rows` rows of all that is in its sets now. Not during a           \
-       step. */                                                                                                        \
+    /* Allocates working memory for steps of at most `rows` rows with all objects of its sets. Not during a step.      \
+       False with a sentence. */                                                                                       \
     X(bool, device_plan, (mt_device *dev, size_t rows, mt_error *err), (dev, rows, err))                               \
-    /* Bytes of a page and of a slot, as they are held and as they are read. */                                        \
+    /* Bytes of a page, and of a slot, in memory and when read. */                                                     \
     X(size_t, kv_page_bytes, (const mt_device *dev, const mt_kv_shape *shape), (dev, shape))                           \
     X(size_t, state_slot_bytes, (const mt_device *dev, const mt_state_shape *shape), (dev, shape))                     \
-    /* Wait for what was begun. Valid until the reading is used again, or what was read is written. */                 \
+    /* Wait for a reading that was begun. The result is valid until the reading is used again, or its source is        \
+       written. */                                                                                                     \
     X(const float *, reading_row, (mt_device *dev, mt_reading *r, size_t row), (dev, r, row))                          \
     X(const void *, reading_data, (mt_device *dev, mt_reading *r), (dev, r))                                           \
-    /* Whether it has come, so that nobody waits for it; of one that is read aside. */                                 \
+    /* Whether a large reading (reading_aside) is complete, so that waiting takes no time. */                          \
     X(bool, reading_come, (mt_device *dev, mt_reading *r), (dev, r))                                                   \
-    /* Its memory; and whether what was begun is done, so that both this and what was written may be used. */          \
+    /* The sending's memory; and whether all transfers from it are complete, so that it may be changed and their       \
+       targets used. */                                                                                                \
     X(void *, sending_room, (mt_device *dev, mt_sending *s), (dev, s))                                                 \
     X(bool, sending_gone, (mt_device *dev, mt_sending *s), (dev, s))                                                   \
-    /* What an object is, for those who count bytes and operations. */                                                 \
+    /* Properties of objects, for those who count bytes and operations. */                                             \
     X(size_t, tensor_cols, (const mt_device *dev, const mt_tensor *t), (dev, t))                                       \
     X(const mt_mat *, weight_mat, (const mt_device *dev, const mt_weight *w), (dev, w))                                \
     X(mt_arithmetic, weight_arithmetic, (const mt_device *dev, const mt_weight *w), (dev, w))                          \
-    /* Expert `which` has the weights [gate, up, down]. */                                                             \
+    /* experts_weight: part 0, 1, 2 is gate, up, down of expert `which`. */                                            \
     X(size_t, experts_count, (const mt_device *dev, const mt_experts *e), (dev, e))                                    \
     X(size_t, experts_top_k, (const mt_device *dev, const mt_experts *e), (dev, e))                                    \
     X(const mt_weight *, experts_weight,                                                                               \
@@ -313,31 +322,31 @@ typedef struct mt_peaks {
       (dev, e, which, part))                                                                                           \
     X(const mt_kv_shape *, kv_shape_of, (const mt_device *dev, const mt_kv *kv), (dev, kv))                            \
     X(const mt_state_shape *, state_shape_of, (const mt_device *dev, const mt_states *states), (dev, states))          \
-    /* Rows of a step where nobody says how many: enough to keep all of the device busy. */                            \
+    /* A good number of rows of a step, where nobody says how many: enough to keep the whole device busy. */           \
     X(size_t, device_rows, (const mt_device *dev), (dev))                                                              \
-    /* Takes a quarter of a second or less. Not during a step. */                                                      \
+    /* Measures the peaks; takes a quarter of a second or less. Not during a step. */                                  \
     X(mt_peaks, device_peaks, (mt_device *dev), (dev))                                                                 \
-    /* For debugging: whether a page, or a slot, is still NaN all over. */                                             \
+    /* For debugging: whether a page, or a slot, is still all NaN. */                                                  \
     X(bool, kv_poisoned, (mt_device *dev, const mt_kv *kv, uint32_t page), (dev, kv, page))                            \
     X(bool, state_poisoned, (mt_device *dev, const mt_states *states, uint32_t slot), (dev, states, slot))
 
-/* What a device is told */
+/* Functions without a result. */
 #define MT_DEVICE_CALLS(X)                                                                                             \
-    /* The calling thread is the one that owns the device from here on; who opened it was until now. A thread that     \
-       has several enters the one that it is about to use. */                                                          \
+    /* The calling thread owns the device from here on; before the first call, the thread that opened it does. A       \
+       thread that owns several devices calls this before it uses another one of them. */                              \
     X(void, device_enter, (mt_device *dev), (dev))                                                                     \
-    /* What the operations that follow are about. Borrows all of it until the next step begins. */                     \
+    /* Sets the batch that the following operations are about. Borrows all of it until the next step begins. */        \
     X(void, step_begin, (mt_device *dev, const mt_batch *batch), (dev, batch))                                         \
-    /* Has tokens chosen for the rows of the logits that each chain names (sample/chain.h). What was chosen            \
-       stands in the chains after mt_device_wait. A chain whose settings the device lacks is chosen by the host,       \
-       with the same result. */                                                                                        \
+    /* Chooses tokens for the rows of logits that each chain names (sample/chain.h). The results are in the chains     \
+       after mt_device_wait. Where the device cannot apply a chain's settings, the host chooses, with the same         \
+       result. */                                                                                                      \
     X(void, step_choose,                                                                                               \
       (mt_device *dev, mt_chooser *c, const mt_tensor *logits, mt_chain *const *chains, size_t count),                 \
       (dev, c, logits, chains, count))                                                                                 \
-    /* Until all that was enqueued is done. */                                                                         \
+    /* Waits until everything that was enqueued is done. */                                                            \
     X(void, device_wait, (mt_device *dev), (dev))                                                                      \
-    /* What the host knows: rows of `cols` floats; `count` numbers; the pixels of m patches, borrowed until they       \
-       are written again. */                                                                                           \
+    /* Write data of the host: rows of `cols` floats; `count` numbers; the pixels of m patches, which are borrowed     \
+       until the next write. */                                                                                        \
     X(void, tensor_write,                                                                                              \
       (mt_device *dev, mt_tensor *t, size_t row, size_t rows, const float *data),                                      \
       (dev, t, row, rows, data))                                                                                       \
@@ -345,8 +354,8 @@ typedef struct mt_peaks {
       (mt_device *dev, mt_index *index, const uint32_t *data, size_t count),                                           \
       (dev, index, data, count))                                                                                       \
     X(void, patches_write, (mt_device *dev, mt_patches *p, const mt_pixels *pixels, size_t m), (dev, p, pixels, m))    \
-    /* Begin to read some rows; the first numbers of a list; a page; a slot. Pages and slots can be written            \
-       back, by this device or one of the same fingerprint. */                                                         \
+    /* Begin to read rows; the first numbers of a list; a page; a slot. Pages and slots can be written back, to        \
+       this device or one of the same fingerprint. */                                                                  \
     X(void, read_rows,                                                                                                 \
       (mt_device *dev, mt_reading *r, const mt_tensor *t, size_t row, size_t rows),                                    \
       (dev, r, t, row, rows))                                                                                          \
@@ -355,26 +364,27 @@ typedef struct mt_peaks {
     X(void, read_state,                                                                                                \
       (mt_device *dev, mt_reading *r, const mt_states *states, uint32_t slot),                                         \
       (dev, r, states, slot))                                                                                          \
-    /* Begin to write one back, from byte `at` of a sending on: nobody may use it before that is gone. */              \
+    /* Begin to write a page or slot back, from byte `at` of a sending on: it must not be used before                  \
+       mt_sending_gone. */                                                                                             \
     X(void, kv_restore,                                                                                                \
       (mt_device *dev, mt_kv *kv, uint32_t page, mt_sending *s, size_t at),                                            \
       (dev, kv, page, s, at))                                                                                          \
     X(void, state_restore,                                                                                             \
       (mt_device *dev, mt_states *states, uint32_t slot, mt_sending *s, size_t at),                                    \
       (dev, states, slot, s, at))                                                                                      \
-    /* Until all that it has begun is gone. */                                                                         \
+    /* Waits until all transfers of a sending are complete. */                                                         \
     X(void, sending_wait, (mt_device *dev, mt_sending *s), (dev, s))                                                   \
     X(void, tensor_aim,                                                                                               \
       (mt_device *dev, mt_tensor *view, const mt_tensor *t, size_t row, size_t rows),                                  \
       (dev, view, t, row, rows))                                                                                       \
-    /* For debugging: makes a page, or a slot, NaN all over. */                                                        \
+    /* For debugging: fills a page, or a slot, with NaN. */                                                            \
     X(void, kv_poison, (mt_device *dev, mt_kv *kv, uint32_t page), (dev, kv, page))                                    \
     X(void, state_poison, (mt_device *dev, mt_states *states, uint32_t slot), (dev, states, slot))
 
-/* Operations; m counts rows */
+/* Operations; m is the number of rows. R1, R9 and so on are rules of docs/numerics.md. */
 #define MT_DEVICE_OPERATIONS(X)                                                                                        \
-    /* Rows as they are: y[to] = x[from]; y = 0; y[i] = x[index[i]]; y[to[i]][column ..] = x[i]; y[to[i]] +=           \
-       x[i], i ascending. Of the last two, not where to[i] is MT_NO_PAGE. */                                           \
+    /* Copies of rows: y[to] = x[from]; y = 0; y[i] = x[index[i]]; y[to[i]][column ..] = x[i]; y[to[i]] += x[i], i     \
+       ascending. The last two skip rows where to[i] is MT_NO_PAGE. */                                                 \
     X(void, op_copy_row,                                                                                               \
       (mt_device *dev, mt_tensor *y, size_t to, const mt_tensor *x, size_t from),                                      \
       (dev, y, to, x, from))                                                                                           \
@@ -388,9 +398,9 @@ typedef struct mt_peaks {
     X(void, op_sum_rows,                                                                                               \
       (mt_device *dev, mt_tensor *y, const mt_index *to, const mt_tensor *x, size_t m),                                \
       (dev, y, to, x, m))                                                                                              \
-    /* x = scale * the row of w that is the token, of every row of the step */                                         \
+    /* x[i] = scale * row tokens[i] of w, for every row of the step */                                                 \
     X(void, op_embed, (mt_device *dev, mt_tensor *x, const mt_weight *w, float scale), (dev, x, w, scale))             \
-    /* The step's rows that have features: x = those from a column on, or x += them */                                 \
+    /* For the step's rows that have features: x = their features from column `column` on or, where add, x += these */ \
     X(void, op_features,                                                                                               \
       (mt_device *dev, mt_tensor *x, const mt_tensor *features, size_t column, bool add),                              \
       (dev, x, features, column, add))                                                                                 \
@@ -404,30 +414,30 @@ typedef struct mt_peaks {
     X(void, op_matmul,                                                                                                 \
       (mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, const mt_tensor *x, size_t m),    \
       (dev, y, w, count, x, m))                                                                                        \
-    /* table = cos and sin of the step's positions times inv_freq, times scale; twice as many columns. axis says       \
-       which of a position's axes each frequency belongs to; NULL: all to the first. */                                \
+    /* table = cos and sin of the step's positions times inv_freq, both times scale; it has twice as many columns      \
+       as inv_freq. axis: the axis of a position that each frequency turns with; NULL: the first. */                   \
     X(void, op_rope_table,                                                                                             \
       (mt_device *dev, mt_tensor *table, const mt_tensor *inv_freq, const mt_index *axis, float scale),                \
       (dev, table, inv_freq, axis, scale))                                                                             \
-    /* y = each head of each row of x: norm (w may be NULL), then rotation by the table (NULL: none), of elements      \
-       i and i + half, or of neighbours (pairs). y may be x. */                                                        \
+    /* y = each head of each row of x: normed (w NULL: not), then rotated by the table (NULL: not). Rotated are        \
+       elements i and i + half or, with `pairs`, neighbours. y may be x. */                                            \
     X(void, op_heads,                                                                                                  \
       (mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, size_t head_dim, const mt_tensor *w, float eps,     \
        float offset, const mt_tensor *table, bool pairs),                                                              \
       (dev, y, x, m, head_dim, w, eps, offset, table, pairs))                                                          \
-    /* x = factor[position / every] * x of each of the step's rows, by the first axis of its position; the last of the \
-       factors, which are a tensor of one row, for all that is beyond */                                               \
+    /* x = factor[position / every] * x for each of the step's rows, by the first axis of its position; factor is a    \
+       tensor of one row, whose last element holds for all positions beyond */                                         \
     X(void, op_stretch,                                                                                                \
       (mt_device *dev, mt_tensor *x, const mt_tensor *factor, size_t every),                                           \
       (dev, x, factor, every))                                                                                         \
-    /* Page `to` becomes a copy of page `from`. */                                                                     \
+    /* Copies page `from` to page `to`. */                                                                             \
     X(void, op_kv_copy, (mt_device *dev, mt_kv *kv, uint32_t to, uint32_t from), (dev, kv, to, from))                  \
-    /* K and V of the step's rows into their sequences' pages, rounded once to the pages' type */                      \
+    /* Writes K and V of the step's rows to their sequences' pages, rounded once to the pages' type */                 \
     X(void, op_kv_write,                                                                                               \
       (mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v),                               \
       (dev, kv, layer, k, v))                                                                                          \
-    /* Attention of the step's rows over what they see of their sequences' pages. q and y have as many columns as      \
-       the layer's query heads have elements: a multiple of the pages' heads, at most the shape's query_heads. */      \
+    /* Attention of the step's rows over the positions they see. q and y have the layer's query heads side by side:    \
+       their number is a multiple of the pages' heads, at most the shape's query_heads. */                             \
     X(void, op_attention,                                                                                              \
       (mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, mt_attention how),                   \
       (dev, y, q, kv, layer, how))                                                                                     \
@@ -435,56 +445,56 @@ typedef struct mt_peaks {
     X(void, op_glu,                                                                                                    \
       (mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m, mt_glu glu),                \
       (dev, y, gate, up, m, glu))                                                                                      \
-    /* y = sum over a row's experts, by rank, of what each counts times expert(x). The router's numbers are lost. */   \
+    /* y = sum over a row's experts, best first, of weight * expert(x). Overwrites router. */                          \
     X(void, op_moe,                                                                                                    \
       (mt_device *dev, mt_tensor *y, const mt_tensor *x, mt_tensor *router, size_t m, const mt_experts *experts),      \
       (dev, y, x, router, m, experts))                                                                                 \
-    /* The columns of x are cut into so many slices, of which each rank of the device has computed its own             \
-       (mt_ranks_first). From here on every rank has all of them, or rank 0 alone where `all` is not set. */           \
+    /* The columns of x are divided into `slices`, of which each rank has computed its own (mt_ranks_first).           \
+       Exchanges them: afterwards every rank has all columns or, where `all` is false, rank 0 has. */                  \
     X(void, op_share,                                                                                                  \
       (mt_device *dev, mt_tensor *x, size_t slices, size_t m, bool all),                                               \
       (dev, x, slices, m, all))                                                                                        \
     /* x = factor * x */                                                                                               \
     X(void, op_scale, (mt_device *dev, mt_tensor *x, size_t m, float factor), (dev, x, m, factor))                     \
-    /* y = silu of a causal convolution over time, then q and k of each head divided by their length and q by          \
-       sqrt(key_dim): y is [q of all heads | k | v]. in: q, k and v. w: [taps][columns of y], the last tap for         \
-       the row itself. What came before a span is in its state, and moves on there. Where key_dim is 0, y is the       \
-       convolution of v as it is. */                                                                                   \
+    /* y = silu of a causal convolution over time; then q and k of each head are divided by their length, and q by     \
+       sqrt(key_dim). y is [q of all heads | k | v]. in: q, k and v. w: [taps][columns of y], the last tap for the     \
+       row itself. Inputs before a span are in its state, which is updated. Where key_dim is 0, y is just the          \
+       convolution of v. */                                                                                            \
     X(void, op_conv,                                                                                                   \
       (mt_device *dev, mt_tensor *y, mt_states *states, size_t layer, const mt_columns in[3], const mt_tensor *w),     \
       (dev, y, states, layer, in, w))                                                                                  \
-    /* gates[i] = [exp(-rate * softplus(a + bias)) | sigmoid(b) | room] of each value head; three times as many        \
-       columns */                                                                                                      \
+    /* gates[i] = [exp(-rate * softplus(a + bias)) | sigmoid(b) | working memory] of each value head: three times      \
+       as many columns */                                                                                              \
     X(void, op_gates,                                                                                                  \
       (mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns b, size_t key_heads, const mt_tensor *rate,          \
        const mt_tensor *bias, size_t m),                                                                               \
       (dev, gates, a, b, key_heads, rate, bias, m))                                                                    \
-    /* The gated delta rule (R9), token by token, from each span's state through its pieces. x and gates as            \
-       above; y has value_heads * value_dim columns. */                                                                \
+    /* The gated delta rule (R9), token by token, from each span's state through its pieces. x: result of op_conv;     \
+       gates: of op_gates; y has value_heads * value_dim columns. */                                                   \
     X(void, op_delta,                                                                                                  \
       (mt_device *dev, mt_tensor *y, mt_states *states, size_t layer, const mt_tensor *x, const mt_tensor *gates),     \
       (dev, y, states, layer, x, gates))                                                                               \
-    /* Puts what the guesses of all spans did to the layer into their memos. in: as mt_op_conv had it. After           \
-       both. */                                                                                                        \
+    /* Stores in the memos what the guesses of all spans do to the layer's state. in: as for op_conv. Call behind      \
+       op_conv and op_delta. */                                                                                        \
     X(void, op_remember,                                                                                               \
       (mt_device *dev, mt_states *states, size_t layer, const mt_columns in[3], const mt_tensor *x,                    \
        const mt_tensor *gates),                                                                                        \
       (dev, states, layer, in, x, gates))                                                                              \
-    /* Each head of x, in place: x / rms(x) * w, then times silu(z). */                                                \
+    /* Each head of x, in place: x / rms(x) * w, times silu(z). */                                                     \
     X(void, op_gated_norm,                                                                                             \
       (mt_device *dev, mt_tensor *x, mt_columns z, size_t key_heads, const mt_tensor *w, float eps, size_t m),         \
       (dev, x, z, key_heads, w, eps, m))                                                                               \
-    /* x holds a head of q and its gate by turns */                                                                    \
+    /* x holds a head of q, then its gate, and so on: splits them */                                                   \
     X(void, op_split_heads,                                                                                            \
       (mt_device *dev, mt_tensor *q, mt_tensor *gate, const mt_tensor *x, size_t head_dim, size_t m),                  \
       (dev, q, gate, x, head_dim, m))                                                                                  \
     /* y = sigmoid(gate) * y */                                                                                        \
     X(void, op_gate, (mt_device *dev, mt_tensor *y, const mt_tensor *gate, size_t m), (dev, y, gate, m))               \
-    /* y += sigmoid(gate) * x, gate of one column */                                                                   \
+    /* y += sigmoid(gate) * x; gate has one column */                                                                  \
     X(void, op_add_gated,                                                                                              \
       (mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *gate, size_t m),                             \
       (dev, y, x, gate, m))                                                                                            \
-    /* x = (x - bias) * w by column, each a tensor of one row or NULL for nothing, cut off at low and high */          \
+    /* x = (x - bias) * w by column, then clamped to [low, high]; bias and w are tensors of one row, or NULL */        \
     X(void, op_adjust,                                                                                                 \
       (mt_device *dev, mt_tensor *x, size_t m, const mt_tensor *bias, const mt_tensor *w, float low, float high),      \
       (dev, x, m, bias, w, low, high))                                                                                 \
@@ -495,7 +505,7 @@ typedef struct mt_peaks {
     /* y[i] = the column of the largest number of row i, the first of equal ones */                                    \
     X(void, op_argmax, (mt_device *dev, mt_index *y, const mt_tensor *x, size_t m), (dev, y, x, m))                    \
                                                                                                                        \
-    /* Operations of towers. x = the values of m patches */                                                            \
+    /* ---- operations of vision towers ---- x = the values of m patches */                                            \
     X(void, op_pixels, (mt_device *dev, mt_tensor *x, const mt_patches *patches, size_t m), (dev, x, patches, m))      \
     /* y = (x - mean) / sqrt(variance + eps) * w + bias */                                                             \
     X(void, op_layer_norm,                                                                                             \
@@ -504,13 +514,13 @@ typedef struct mt_peaks {
       (dev, y, x, m, w, bias, eps))                                                                                    \
     /* x = act(x) */                                                                                                   \
     X(void, op_act, (mt_device *dev, mt_tensor *x, size_t m, mt_activation act), (dev, x, m, act))                     \
-    /* x[i] += the sum over j < count of factor[i][j] * row index[i * count + j] of w; factors are 1 where NULL */     \
+    /* x[i] += the sum over j < count of factor[i][j] * row index[i * count + j] of w; factor NULL: all are 1 */       \
     X(void, op_add_rows,                                                                                               \
       (mt_device *dev, mt_tensor *x, const mt_weight *w, const mt_index *index, const mt_tensor *factor,               \
        size_t count, size_t m),                                                                                        \
       (dev, x, w, index, factor, count, m))                                                                            \
-    /* y[i] = rows count * i .. of x, `count` of them: side by side, or woven, all their first elements before their   \
-       second ones; their mean */                                                                                      \
+    /* y[i] = the `count` rows of x from row count * i on: op_join puts them side by side or, where woven,             \
+       interleaves their elements (all first elements, then all second ones); op_mean takes their mean */              \
     X(void, op_join,                                                                                                   \
       (mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m, bool woven),                          \
       (dev, y, x, count, m, woven))                                                                                    \
@@ -527,10 +537,10 @@ MT_DEVICE_CALLS(MT_DECLARE)
 MT_DEVICE_OPERATIONS(MT_DECLARE)
 #undef MT_DECLARE
 
-/* A tensor that begins as a copy of these floats; NULL for none. */
+/* A new tensor with these floats; NULL where data is NULL. */
 mt_tensor *mt_tensor_of(mt_set *set, const float *data, size_t rows, size_t cols);
 
-/* The same of a list. */
+/* A new list with these numbers. */
 mt_index *mt_index_of(mt_set *set, const uint32_t *data, size_t count);
 
 #endif

@@ -1,3 +1,4 @@
+/* The host's threads and kernels (host.h). */
 #include "device/host.h"
 
 #include <pthread.h>
@@ -8,18 +9,18 @@
 #include "base/compiler.h"
 #include "base/pool.h"
 
-/* A thread in a run that is measured. */
+/* What one thread did in a measured run; mt_clock_ns and nanoseconds. */
 typedef struct stay {
-    MT_ALIGNED(MT_CACHE_LINE) uint64_t first; /* 0: it has taken no item */
+    MT_ALIGNED(MT_CACHE_LINE) uint64_t first; /* begin of its first item; 0: it had none */
     uint64_t last, busy;
 } stay;
 
 struct mt_host {
     mt_kernels kernels;
-    pthread_mutex_t lock; /* of who runs something */
+    pthread_mutex_t lock; /* one run at a time */
     mt_pool *pool;
     mt_host_work *work; /* NULL: nobody measures */
-    stay *stays;        /* [threads], while somebody does */
+    stay *stays;        /* [threads], made when first measured */
 };
 
 mt_host *mt_host_open(const mt_host_params *params, mt_error *err)

@@ -1,3 +1,4 @@
+/* Rules that every backend follows (rules.h). */
 #include "device/rules.h"
 
 #include "kernels/kvq.h"

@@ -1,3 +1,4 @@
+/* Times calls to a device (timed.h). */
 #include "device/timed.h"
 
 #include <math.h>
@@ -7,12 +8,12 @@
 #include "device/backend.h"
 
 struct mt_timed {
-    mt_backend table; /* first, so that a device's backend leads here */
-    const mt_backend *real;
+    mt_backend table;       /* must be first: the device's backend pointer is cast to mt_timed */
+    const mt_backend *real; /* the backend's own table */
     mt_device *dev;
     mt_timings *timings;
-    mt_batch batch; /* of the step */
-    mt_work next;   /* what the call that follows has to do */
+    mt_batch batch; /* of the present step */
+    mt_work next;   /* work of the call that follows */
     mt_host_work host;
 };
 
@@ -45,7 +46,7 @@ MT_DEVICE_CALLS(TIMED)
 MT_DEVICE_OPERATIONS(TIMED)
 #undef TIMED
 
-/* ---- what operations have to do ---- */
+/* ---- the work of operations ---- */
 
 static double scale_bytes(mt_scale_type type)
 {
@@ -74,7 +75,7 @@ static double cols(const mt_device *dev, const mt_tensor *t)
     return (double)mt_tensor_cols(dev, t);
 }
 
-/* Rows of floats that come or go `count` times. */
+/* Sets the work of an operation that reads or writes rows of floats `count` times. */
 static void rows(mt_device *dev, const mt_tensor *t, size_t m, double count, double ops)
 {
     const double elements = (double)m * cols(dev, t);
@@ -97,7 +98,7 @@ static void counted_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight 
     timed_op_matmul(dev, y, w, count, x, m);
 }
 
-/* Which experts the rows take is not known: as many as draws of equal chance would hit. */
+/* Which experts the rows use is not known: estimates how many random choices would hit. */
 static void counted_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, mt_tensor *router, size_t m,
                         const mt_experts *experts)
 {
@@ -115,13 +116,13 @@ static void counted_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, mt_ten
     timed_op_moe(dev, y, x, router, m, experts);
 }
 
-/* Bytes of a position's keys and values in one layer. */
+/* Bytes of one position's keys and values in one layer. */
 static double position_bytes(const mt_device *dev, const mt_kv_shape *s)
 {
     return (double)mt_kv_page_bytes(dev, s) / (double)(s->page_tokens * s->layers);
 }
 
-/* Positions that row i of the batch sees. */
+/* The positions [*from, *to) that row i of the batch sees. */
 static void seen(const mt_batch *b, const mt_span *s, size_t i, const mt_attention *how, double *from, double *to)
 {
     const double own = (double)s->position + (double)(i - s->row) + 1;
@@ -246,7 +247,7 @@ static void noted_begin(mt_device *dev, const mt_batch *batch)
     timed_step_begin(dev, batch);
 }
 
-/* ---- in front of the backend, and away again ---- */
+/* ---- put in front of the backend, and removed ---- */
 
 mt_timed *mt_timed_begin(mt_device *dev, mt_timings *timings)
 {

@@ -1,11 +1,11 @@
-/* Activations, with a gate and without. Each row by itself, as elsewhere. */
+/* Activation functions, with and without a gate. Rows are independent. */
 #include <assert.h>
 #include <math.h>
 
 #include "device/cpu/cpu.h"
 #include "kernels/portable/scalar.h"
 
-#define CHUNK 256 /* elements that an activation takes at a time */
+#define CHUNK 256 /* elements processed at a time */
 
 /* x = x / 2 erfc(-x / sqrt 2) */
 static void gelu(const mt_kernels *k, float *x, size_t n)
@@ -79,7 +79,7 @@ void mt_cpu_op_act(mt_device *dev, mt_tensor *x, size_t m, mt_activation act)
     mt_cpu_run(dev, act_row, &op, m, 8 * m * x->cols);
 }
 
-/* NaN stays. */
+/* NaN stays NaN. */
 static void clamp(float *y, const float *x, float low, float high, size_t n)
 {
     for (size_t j = 0; j < n; j++)

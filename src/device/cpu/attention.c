@@ -1,7 +1,7 @@
-/* Paged attention. Rows of one kv head are taken in tiles of tokens x heads-of-the-group; each tile walks the
-   segments its rows can see, ascending. When that leaves threads idle (few sequences, few kv heads, long contexts)
-   the segments become work items of their own and are merged afterwards in the same order: the same bits either
-   way. */
+/* Attention over pages. The rows of a key/value head are processed in tiles of tokens x query heads of the group; each
+   tile walks the segments that its rows see, in ascending order. Where that gives too few work items for the threads
+   (few sequences or heads, long contexts), segments become work items and are merged afterwards in the same order: the
+   bits are the same. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "device/cpu/cpu.h"
 #include "kernels/attn.h"
 
-#define PART_ROWS 8192 /* (row, segment) pairs whose partial results are held when segments are split */
+#define PART_ROWS 8192 /* most (row, segment) pairs whose partial results are kept when segments are split */
 
 typedef struct attention {
     mt_device *dev;
@@ -19,16 +19,17 @@ typedef struct attention {
     const mt_batch *batch;
     size_t layer;
     size_t heads, kv_heads, head_dim;
-    size_t group; /* query heads a kv head serves */
+    size_t group; /* query heads of a key/value head */
     size_t tile;  /* tokens of a tile */
     size_t most;  /* segments of the longest sequence */
     mt_attention how;
 } attention;
 
-/* One tile of one span and kv head. */
+/* One tile of a span and a key/value head. */
 typedef struct tile {
     mt_attn a;
-    size_t kv_head, row, tokens; /* first batch row */
+    size_t kv_head, row, tokens; /* row: its first row in the batch */
+    /* [seg0, seg1): segments it sees; [lo, hi) of each row: positions */
     size_t seg0, seg1;
     uint32_t lo[MT_CPU_ATTN_ROWS], hi[MT_CPU_ATTN_ROWS];
 } tile;
@@ -64,7 +65,7 @@ static void query_row(void *ctx, size_t i, size_t worker)
     const mt_kv *kv = op->kv;
     const float *q = op->q->data + i * op->q->stride;
     for (size_t h = 0; h < op->heads; h++, q += op->head_dim) {
-        /* [kv head][row][head of the group][head_stride]: a tile's queries lie together */
+        /* [kv head][row][head of the group][head_stride]: a tile's queries are contiguous */
         const size_t at = (h / op->group * op->batch->rows + i) * op->group + h % op->group;
         uint8_t *to = op->dev->queries + at * kv->query;
         if (kv->bits && !kv->widened) {
@@ -79,7 +80,7 @@ static void query_row(void *ctx, size_t i, size_t worker)
     }
 }
 
-/* The first position that the row before position `end` sees. */
+/* The first position that a row sees; end: the position behind the row's own. */
 static uint32_t first_seen(const mt_attention *s, uint32_t end)
 {
     const uint32_t window = s->window && end > s->window ? end - s->window : 0;
@@ -123,7 +124,7 @@ static void make_tile(const attention *op, const mt_span *span, size_t index, si
     t->seg1 = (seen + MT_SEGMENT - 1) / MT_SEGMENT;
 }
 
-/* item -> span, tile and kv head. Heads are innermost so that neighbours in time share page tables. */
+/* The tile of a work item. Heads are innermost, so that consecutive items share page tables. */
 static void find_tile(const attention *op, size_t item, tile *t)
 {
     const size_t kv_head = item % op->kv_heads;
@@ -134,7 +135,7 @@ static void find_tile(const attention *op, size_t item, tile *t)
     make_tile(op, span, index, kv_head, t);
 }
 
-/* A segment of integers as a page of fp32, of which the rows see as much. */
+/* A segment of integers: converts it to fp32 first, as far as the rows see it. */
 static void widened_segment(const attention *op, float *o, mt_attn_part *part, const tile *t, size_t seg,
                             uint8_t *scratch)
 {
@@ -178,7 +179,7 @@ static void segment(const attention *op, float *o, mt_attn_part *part, const til
         (op->kv->shape.type == MT_KV_F32 ? k->attn_f32 : k->attn_bf16)(o, part, &t->a, seg, scratch);
 }
 
-/* A sink is merged after the last segment, as one whose values are 0. */
+/* A sink is merged behind the last segment, as a segment whose values are 0. */
 static void finish_row(const attention *op, const tile *t, size_t i, float *o, mt_attn_part *acc)
 {
     static const float nothing[MT_LIMIT_HEAD_DIM];
@@ -193,7 +194,7 @@ static void finish_row(const attention *op, const tile *t, size_t i, float *o, m
     op->dev->k.scale(y, 1.0f / acc->l, o, head_dim);
 }
 
-/* Worker scratch: accumulators, one segment's results, the kernel's own. */
+/* Scratch memory of a thread: accumulators, one segment's results, the kernel's own. */
 static void whole_item(void *ctx, size_t item, size_t worker)
 {
     const attention *op = ctx;
@@ -215,9 +216,9 @@ static void whole_item(void *ctx, size_t item, size_t worker)
         finish_row(op, &t, i, acc_o + i * stride, &acc[i]);
 }
 
-/* ---- split: (tile, segment) items, then one merge a tile ---- */
+/* ---- split: items are (tile, segment); then one merge for each tile ---- */
 
-/* Where the partial results of a segment of tile `item` begin, in rows. */
+/* Index of the first row of partial results for a segment of tile `item`. */
 static size_t part_row(const attention *op, size_t item, size_t seg)
 {
     return (item * op->most + seg) * op->tile * op->group;

@@ -1,4 +1,4 @@
-/* The CPU device's insides, shared by the files of this folder. */
+/* The CPU device's data structures and functions, shared by the files of this folder. */
 #ifndef MT_DEVICE_CPU_CPU_H
 #define MT_DEVICE_CPU_CPU_H
 
@@ -8,10 +8,10 @@
 #include "device/rules.h"
 #include "kernels/kernels.h"
 
-#define MT_CPU_ROW_BLOCK 128 /* rows packed together, so that they stay in the second-level cache */
-#define MT_CPU_ATTN_ROWS 64  /* query rows (tokens x heads of a group) of one attention tile */
-#define MT_CPU_ATTN_FULL 60  /* the most of them that kernels cut without a rest, twelve at a time */
-#define MT_CPU_INLINE 16384  /* elementwise work below this many elements is not worth waking the pool */
+#define MT_CPU_ROW_BLOCK 128 /* rows that are packed together, so few that they stay in the second-level cache */
+#define MT_CPU_ATTN_ROWS 64  /* most query rows (tokens x heads of a group) of an attention tile */
+#define MT_CPU_ATTN_FULL 60  /* the same rounded down to a multiple of twelve, which kernels process at once */
+#define MT_CPU_INLINE 16384  /* work on fewer elements is not worth waking the pool's threads */
 
 struct mt_tensor {
     size_t rows, cols, stride; /* stride: cols rounded up to MT_ROW_PAD; the padding stays zero */
@@ -25,11 +25,11 @@ struct mt_index {
 
 struct mt_patches {
     size_t rows, frames, area;
-    const mt_pixels *pixels; /* what was written last; borrowed */
+    const mt_pixels *pixels; /* as written last; borrowed */
 };
 
 struct mt_reading {
-    const uint8_t *data; /* what is read, where it lies: the CPU's memory is the host's */
+    const uint8_t *data; /* the source itself: the device's memory is the host's */
     size_t stride;       /* bytes of a row */
 };
 
@@ -50,7 +50,7 @@ struct mt_weight {
 
 struct mt_experts {
     size_t count, top_k, hidden, inner;
-    size_t slices;               /* of inner among ranks; 0: all is here */
+    size_t slices;               /* with ranks: slices of inner; 0: all columns are here */
     mt_weight *gate, *up, *down; /* [count] */
     const float *correction, *scale;
     mt_routing routing;
@@ -61,46 +61,46 @@ struct mt_kv {
     mt_kv_shape shape;
     size_t head_stride, pages;
     unsigned bits;     /* 8 or 4 where elements are integers with scales (kernels/kvq.h); else 0 */
-    bool widened;      /* such elements are read as fp32 */
-    size_t query;      /* bytes of a query */
-    size_t block;      /* bytes of one [page_tokens][head_stride] */
-    size_t page_bytes; /* layers * 2 * heads * block, and what keeps pages apart */
+    bool widened;      /* such elements are converted to fp32 before use */
+    size_t query;      /* bytes of a query vector */
+    size_t block;      /* bytes of a head's keys in a page, [page_tokens][head_stride] */
+    size_t page_bytes; /* layers * 2 * heads * block, plus padding */
     uint8_t *data;
 };
 
 struct mt_states {
     mt_state_shape shape;
-    size_t columns;     /* of the convolution: q, k and v of all heads */
-    size_t blocks;      /* of MT_DELTA_COLUMNS columns of a head's matrix */
-    size_t conv, layer; /* floats: of the convolution's inputs, padded; of a layer */
+    size_t columns;     /* columns of the convolution: q, k and v of all heads */
+    size_t blocks;      /* blocks of MT_DELTA_COLUMNS columns of a head's matrix */
+    size_t conv, layer; /* floats of the convolution's inputs, padded; floats of a layer */
     size_t slots;
     float *data, *zeros; /* zeros: [columns] */
-    size_t memo_row;     /* floats: [inputs of the convolution | its results | decay and beta of each value head] */
+    size_t memo_row;     /* floats of [inputs of the convolution | its results | decay and beta of each value head] */
     float *memo;         /* [memo][layer][row] */
-    float *room;         /* [thread]: a block of a state and its output, that nobody needs */
+    float *room; /* [threads][room_each]: a block of a state and its output, for guesses, whose states are dropped */
     size_t room_each;
 };
 
-/* Working memory of mt_op_moe. A slot is one (row, expert) pair; slots are ordered by expert. */
+/* Working memory of mt_op_moe. A slot is a (row, expert) pair; slots are ordered by expert. */
 typedef struct mt_moe_plan {
-    uint32_t *expert; /* [rows][top_k], by rank */
+    uint32_t *expert; /* [rows][top_k]: best first */
     float *weight;    /* [rows][top_k] */
-    uint32_t *slot;   /* [rows][top_k]: the pair's slot */
-    uint32_t *row;    /* [slots]: the slot's row */
+    uint32_t *slot;   /* [rows][top_k]: the slot of each pair */
+    uint32_t *row;    /* [slots]: the row of each slot */
     uint32_t *first;  /* [experts + 1]: first slot of each expert */
-    uint32_t *active; /* [experts]: those that have rows */
-    uint8_t *packed;  /* rows of all experts, for gate and up, then for down */
+    uint32_t *active; /* [experts]: experts that have rows */
+    uint8_t *packed;  /* packed rows of all experts, first for gate and up, then for down */
     size_t packed_bytes;
     float *gate, *up; /* [slots][inner, padded] */
     float *down;      /* [slots][hidden, padded] */
 } mt_moe_plan;
 
-/* What the objects of a set need of a plan. */
+/* What the objects of a set need in working memory. */
 typedef struct mt_cpu_needs {
     size_t k;           /* widest matmul input */
-    size_t head_stride; /* widest head, padded */
-    size_t query;       /* query heads times padded head */
-    bool widened;       /* some pages are read as fp32 that are not */
+    size_t head_stride; /* largest padded head size */
+    size_t query;       /* most query heads times padded head size */
+    bool widened;       /* some pages of integers are converted to fp32 */
     size_t experts, top_k, hidden, inner;
 } mt_cpu_needs;
 
@@ -108,7 +108,7 @@ struct mt_set {
     mt_set_head head;
     mt_set *next, **link;
     mt_arena *arena;
-    uint64_t bytes; /* of tensors, pages and scratch */
+    uint64_t bytes; /* of tensors, pages and scratch memory */
     mt_cpu_needs needs;
 };
 
@@ -118,22 +118,22 @@ struct mt_device {
     char name[160];
     mt_set *sets;
     uint64_t bytes; /* of all sets */
-    mt_batch batch; /* of the step */
+    mt_batch batch; /* of the present step */
 
-    /* the plan, in a set of its own */
+    /* working memory, in a set of its own */
     mt_set *plan;
     mt_cpu_needs needs;
     size_t rows;
-    uint8_t *packed;     /* rows of mt_op_matmul, one region a row block */
+    uint8_t *packed;     /* packed rows of mt_op_matmul, one region for each row block */
     size_t packed_block; /* bytes of a region */
     uint8_t *scratch;    /* [threads][scratch_bytes] */
     size_t scratch_bytes;
-    uint8_t *queries; /* queries in the pages' type */
-    uint8_t *parts;   /* partial results of split attention */
+    uint8_t *queries; /* queries in the type that kernels read */
+    uint8_t *parts;   /* partial results of attention that is split by segments */
     mt_moe_plan moe;
 };
 
-/* Every function of the backend, as device.h declares it. */
+/* Every function of the backend. */
 #define MT_CPU_DECLARE(result, name, parameters, arguments) result mt_cpu_##name parameters;
 MT_DEVICE_OBJECTS(MT_CPU_DECLARE)
 MT_DEVICE_ANSWERS(MT_CPU_DECLARE)
@@ -144,13 +144,14 @@ MT_DEVICE_OPERATIONS(MT_CPU_DECLARE)
 mt_set *mt_cpu_set_new(mt_device *dev);
 void mt_cpu_set_free(mt_set *set);
 
-/* Zeroed, 64-byte aligned, counted, alive as long as the set. */
+/* Zeroed memory, 64-byte aligned, counted, freed with the set. */
 void *mt_cpu_alloc(mt_set *set, size_t bytes);
 
-/* Memory that is used as it is written: zeros, on large pages where there are some. NULL when there is none. */
+/* Zeroed memory that is used only as it is written, on large pages where the system has them. NULL where there is
+   none. */
 void *mt_cpu_map(mt_set *set, size_t count, size_t bytes_each);
 
-/* Every byte 0xff, which is NaN in each type of pages and states; and whether every byte is. */
+/* Set every byte to 0xff, which is NaN in each type of pages and states; tell whether every byte still is. */
 void mt_cpu_poison(void *data, size_t bytes);
 bool mt_cpu_poisoned(const void *data, size_t bytes);
 
@@ -170,9 +171,10 @@ static inline size_t mt_cpu_up(size_t n, size_t multiple)
     return (n + multiple - 1) & ~(multiple - 1);
 }
 
-/* fn for items [0, items), inline when the whole is small. elements: a measure of the work. */
+/* Calls fn for items [0, items), on this thread where the work is small. elements: a measure of the work. */
 void mt_cpu_run(mt_device *dev, mt_pool_fn *fn, void *ctx, size_t items, size_t elements);
 
+/* Scratch memory of a thread. */
 uint8_t *mt_cpu_scratch(mt_device *dev, size_t worker);
 
 /* Bytes of m packed rows of width k for a weight of this class and group. */
@@ -181,19 +183,20 @@ size_t mt_cpu_rows_bytes(const mt_device *dev, mt_class class, size_t m, size_t 
 /* Whether two weights of the same width can multiply the same packed rows. */
 bool mt_cpu_same_rows(const mt_weight *a, const mt_weight *b);
 
-/* Packs rows [i0, i1) as the weight wants them; a no-op for MT_CLASS_F. */
+/* Packs rows [i0, i1) as the weight needs them; does nothing for MT_CLASS_F. */
 void mt_cpu_pack(const mt_device *dev, const mt_weight *w, mt_rows *rows, const float *x, size_t ldx,
                  const uint32_t *index, size_t i0, size_t i1);
 
-/* y[i][n0..n1) for all rows, bias included. rows is packed for w; x, ldx and index serve MT_CLASS_F. */
+/* y[i][n0..n1) = products of all rows with the weight, plus bias. rows: packed for w; x, ldx and index are used for
+   MT_CLASS_F. */
 void mt_cpu_matmul(const mt_device *dev, const mt_weight *w, float *y, size_t ldy, size_t n0, size_t n1,
                    const mt_rows *rows, const float *x, size_t ldx, const uint32_t *index, uint8_t *scratch);
 
-/* y = act(gate) * up of n elements; y may be gate or up. */
+/* x = act(x); y = act(gate) * up, of n elements. y may be gate or up. */
 void mt_cpu_activate(const mt_kernels *k, mt_activation act, float *x, size_t n);
 void mt_cpu_glu(const mt_kernels *k, const mt_glu *glu, float *y, const float *gate, const float *up, size_t n);
 
-/* Columns of one work item when `m` rows meet this weight. */
+/* How many columns one work item has when m rows are multiplied with this weight. */
 size_t mt_cpu_columns(const mt_device *dev, const mt_weight *w, size_t m);
 
 /* Parts of mt_device_plan. */

@@ -1,10 +1,11 @@
-/* The CPU device: kernels under the host's threads. Owns every tensor, page and scratch buffer; one thread drives it.
+/* The CPU device: runs kernels on the host's threads. Owns every tensor, page and scratch buffer; used by one thread.
 
    Invariants:
-   1. Work is cut by rows, columns, heads and segments, never over k, so no cut changes a bit (R1).
+   1. Work is divided by rows, columns, heads and segments, never over the summed dimension, so the division changes no
+      bit (R1).
    2. After mt_device_plan nothing allocates.
-   3. Padding of tensors beyond `cols` is zero and stays zero: operations write cols elements a row.
-   4. Its memory is the host's, so that what is written or read is never on its way. */
+   3. Padding of tensors beyond `cols` is zero and stays zero: operations write cols elements of a row.
+   4. Its memory is the host's, so readings and sendings are complete at once. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static bool renew(mt_device *dev, mt_error *err)
     return mt_cpu_device_well(dev, err);
 }
 
-/* Memory and threads do not fail, but other ranks do. */
+/* The device itself does not fail, but other ranks can. */
 bool mt_cpu_device_well(const mt_device *dev, mt_error *err)
 {
     return !dev->head.ranks || mt_ranks_well(dev->head.ranks, err);
@@ -110,7 +111,7 @@ void mt_cpu_step_begin(mt_device *dev, const mt_batch *batch)
 
 /* ---- the plan ---- */
 
-/* Every group size a format may have; a plan made for the hungriest serves all. */
+/* The most bytes that a block of packed rows can need, over all group sizes. */
 static size_t block_bytes(const mt_device *dev)
 {
     static const size_t groups[] = {16, 32, 64, 128};

@@ -1,13 +1,14 @@
-/* Matrix products: rows are packed once in blocks, then every (row block, column tile) is one work item. */
+/* Matrix products: rows are packed once in blocks; then every (row block, columns) is a work item. */
 #include <assert.h>
 
 #include "device/cpu/cpu.h"
 
-/* Weights an item reads at most. A kernel reads four streams of a quarter each, and the longer they are, the nearer
-   prefetchers come to what memory gives: 48 GB/s with items of 256 KB, 60 with 4 MB, where plain reading has 67. */
+/* Most bytes of weights that an item reads. A kernel reads four streams of a quarter each, and the longer they are, the
+   nearer prefetchers come to the memory's speed: 48 GB/s with items of 256 KB, 60 with 4 MB, where plain reading has
+   67. */
 #define ITEM_BYTES (4u << 20)
-#define ITEM_COLUMNS 32u /* a multiple of every level's panel width */
-#define MAX_WEIGHTS 4
+#define ITEM_COLUMNS 32u /* a multiple of the panel width of every kernel level */
+#define MAX_WEIGHTS 4    /* most weights of one mt_op_matmul */
 
 _Static_assert(MT_CPU_ROW_BLOCK % MT_ROW_TILE == 0, "rows are packed in whole tiles");
 
@@ -51,12 +52,12 @@ size_t mt_cpu_columns(const mt_device *dev, const mt_weight *w, size_t m)
 {
     const size_t row_bytes = w->mat.k * w->mat.bits / 8 + 1;
     size_t columns = m >= MT_CPU_ROW_BLOCK / 4 ? 2 * ITEM_COLUMNS : ITEM_BYTES / row_bytes;
-    const size_t fair = w->mat.n / (4 * mt_host_threads(dev->head.host)) + 1; /* leave something to balance with */
+    const size_t fair = w->mat.n / (4 * mt_host_threads(dev->head.host)) + 1; /* enough items for all threads */
     columns = mt_cpu_up(columns < fair ? columns : fair, ITEM_COLUMNS);
     return columns ? columns : ITEM_COLUMNS;
 }
 
-/* The rows of one mt_op_matmul, for one way of packing. */
+/* One mt_op_matmul, for weights that share the packed rows. */
 typedef struct matmul {
     mt_device *dev;
     const mt_tensor *x;
@@ -64,8 +65,8 @@ typedef struct matmul {
     size_t count;
     const mt_weight *w[MAX_WEIGHTS];
     mt_tensor *y[MAX_WEIGHTS];
-    size_t columns[MAX_WEIGHTS];   /* of an item */
-    size_t first[MAX_WEIGHTS + 1]; /* first item of each weight, within a block */
+    size_t columns[MAX_WEIGHTS];   /* columns of an item */
+    size_t first[MAX_WEIGHTS + 1]; /* first item of each weight, within a row block */
 } matmul;
 
 static mt_rows block_rows(const matmul *op, size_t block)
@@ -78,7 +79,7 @@ static mt_rows block_rows(const matmul *op, size_t block)
                      .data = op->dev->packed + block * op->dev->packed_block};
 }
 
-/* item: MT_ROW_TILE rows */
+/* An item is MT_ROW_TILE rows. */
 static void pack_item(void *ctx, size_t item, size_t worker)
 {
     (void)worker;
@@ -90,7 +91,7 @@ static void pack_item(void *ctx, size_t item, size_t worker)
     mt_cpu_pack(op->dev, op->w[0], &rows, x, op->x->stride, NULL, i0, end < rows.m ? end : rows.m);
 }
 
-/* item: columns of one weight for one block of rows */
+/* An item is some columns of one weight for one block of rows. */
 static void product_item(void *ctx, size_t item, size_t worker)
 {
     const matmul *op = ctx;

@@ -1,4 +1,4 @@
-/* Memory of the CPU device: sets, and what lives as long as they; scratch memory of threads, and their work. */
+/* Memory of the CPU device: sets and their objects, scratch memory of threads, and running work on threads. */
 #include <assert.h>
 #include <sys/mman.h>
 
@@ -31,7 +31,7 @@ void mt_cpu_set_free(mt_set *set)
 static void keep(mt_set *set, void (*dispose)(void *), void *object, size_t bytes)
 {
     const int kept = mt_arena_defer(set->arena, dispose, object);
-    assert(kept); /* the arena has no limit */
+    assert(kept); /* this arena has no limit */
     (void)kept;
     set->bytes += bytes;
     set->head.dev->bytes += bytes;
@@ -69,7 +69,7 @@ void *mt_cpu_map(mt_set *set, size_t count, size_t bytes_each)
     if (data == MAP_FAILED)
         return NULL;
 #if defined(MADV_HUGEPAGE)
-    (void)madvise(data, bytes, MADV_HUGEPAGE); /* a wish: nothing depends on it */
+    (void)madvise(data, bytes, MADV_HUGEPAGE); /* optional: nothing depends on it */
 #endif
     mapping *m = mt_cpu_alloc(set, sizeof(*m));
     *m = (mapping){.data = data, .bytes = bytes};

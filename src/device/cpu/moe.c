@@ -1,6 +1,6 @@
-/* Mixture of experts. Rows are routed, their (row, expert) pairs sorted by expert into slots, and each expert's slots
-   multiplied as one small batch. A row's result is the sum over its experts in rank order, so it does not depend on
-   which other rows chose the same expert (R1, R9). */
+/* Mixture of experts. Rows are routed, their (row, expert) pairs are sorted by expert into slots, and each expert's
+   slots are multiplied as one small batch. A row's result is the sum over its experts, best first, so it does not
+   depend on other rows (R1, R9). */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -17,21 +17,21 @@ typedef struct moe {
     const mt_experts *e;
     const mt_tensor *x;
     mt_tensor *router, *y;
-    size_t m, top_k, active;
-    size_t first; /* column of inner that this rank's begin with */
+    size_t m, top_k, active; /* active: experts that have rows */
+    size_t first;            /* first column of inner that this rank has */
     size_t inner_stride, hidden_stride;
-    size_t columns, tiles; /* of one expert's matrix */
-    projection input[2];   /* gate and up, when they read the same packed rows; else one at a time */
+    size_t columns, tiles; /* columns of an item, and items of one expert's matrix */
+    projection input[2];   /* gate and up, where both read the same packed rows; else one at a time */
     size_t inputs;
 } moe;
 
-/* What expert j is chosen by. */
+/* The score by which expert j is chosen. */
 static float choice(const mt_experts *e, const float *p, size_t j)
 {
     return e->correction ? p[j] + e->correction[j] : p[j];
 }
 
-/* What a group of experts counts: its two best together. */
+/* The score of a group of experts: the sum of its two best. */
 static float group_score(const mt_experts *e, const float *p, size_t first, size_t size)
 {
     float best = choice(e, p, first), second = -INFINITY;
@@ -43,7 +43,7 @@ static float group_score(const mt_experts *e, const float *p, size_t first, size
     return size > 1 ? best + second : best;
 }
 
-/* The groups whose experts may be chosen, a bit each: the best, the lower of equal ones first. */
+/* The groups whose experts may be chosen, a bit each: the best; of equals, the lower number. */
 static uint64_t open_groups(const mt_experts *e, const float *p)
 {
     const size_t groups = e->routing.groups, size = groups ? e->count / groups : 0;
@@ -61,7 +61,7 @@ static uint64_t open_groups(const mt_experts *e, const float *p)
     return open;
 }
 
-/* R9: the best first, lower id first among equals. */
+/* R9: the best expert first; of equals, the lower number. */
 static void choose(const mt_experts *e, const float *p, uint32_t *expert, float *weight)
 {
     const size_t size = e->routing.groups ? e->count / e->routing.groups : 0;
@@ -112,7 +112,7 @@ static void route_row(void *ctx, size_t i, size_t worker)
         weight[r] *= e->scale[expert[r]];
 }
 
-/* Counting sort of the pairs by expert; rows stay ascending within one. */
+/* Counting sort of the pairs by expert; within an expert, rows ascend. */
 static void assign_slots(moe *op)
 {
     mt_moe_plan *plan = &op->dev->moe;
@@ -135,7 +135,7 @@ static void assign_slots(moe *op)
     plan->first[0] = 0;
 }
 
-/* Rows of the expert at place `a` of the active ones; its region begins at a multiple of whole row tiles. */
+/* The packed rows of active expert number `a`; its region begins at a multiple of MT_ROW_TILE rows. */
 static mt_rows expert_rows(const moe *op, size_t a, const mt_weight *w)
 {
     const mt_moe_plan *plan = &op->dev->moe;
@@ -163,7 +163,7 @@ static void pack_input_item(void *ctx, size_t a, size_t worker)
     mt_cpu_pack(op->dev, w, &rows, op->x->data, op->x->stride, op->dev->moe.row + op->dev->moe.first[e], 0, rows.m);
 }
 
-/* item: (expert, gate or up, columns) */
+/* An item is (expert, gate or up, columns). */
 static void input_item(void *ctx, size_t item, size_t worker)
 {
     const moe *op = ctx;
@@ -207,7 +207,7 @@ static void activate_item(void *ctx, size_t a, size_t worker)
     pack_inner_item(ctx, a, worker);
 }
 
-/* act(gate) * up of all slots, packed for down. Ranks have some columns each, and give them to the others. */
+/* Computes act(gate) * up of all slots and packs it for down. With ranks, each has some columns, and exchanges them. */
 static void activate(moe *op)
 {
     const mt_experts *e = op->e;
@@ -294,7 +294,7 @@ void mt_cpu_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, mt_tensor *
     mt_cpu_run(dev, combine_row, &op, m, pairs * experts->hidden);
 }
 
-/* The hungriest way a tile of rows may be packed. */
+/* The most bytes that a tile of packed rows can need. */
 static size_t tile_bytes(const mt_device *dev)
 {
     static const size_t groups[] = {16, 32, 64, 128};

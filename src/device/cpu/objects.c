@@ -1,4 +1,4 @@
-/* What is made in a set, written by the host and read back. */
+/* Objects of the CPU device: how they are made, written and read. */
 #include <assert.h>
 #include <string.h>
 
@@ -140,8 +140,8 @@ mt_experts *mt_cpu_experts_new(mt_set *set, const mt_experts_params *p)
 
 /* ---- pages ---- */
 
-/* A segment is read from several pages in turns: were they a multiple of a cache's way apart, their lines would push
-   each other out of it. */
+/* Pages are padded so that they are not a multiple of a cache way apart: a segment is read from several pages by turns,
+   and their cache lines would evict each other. */
 size_t mt_cpu_kv_page_bytes(const mt_device *dev, const mt_kv_shape *shape)
 {
     enum { WAY = 64 << 10, SKEW = 512 };
@@ -277,7 +277,7 @@ bool mt_cpu_reading_come(mt_device *dev, mt_reading *r)
     return true;
 }
 
-/* ---- sending: what is begun is done at once ---- */
+/* ---- sending: complete at once ---- */
 
 mt_sending *mt_cpu_sending_new(mt_set *set, size_t bytes)
 {
@@ -335,7 +335,7 @@ void mt_cpu_step_choose(mt_device *dev, mt_chooser *c, const mt_tensor *logits, 
     mt_host_run(dev->head.host, choose_item, &op, count);
 }
 
-/* ---- what they are ---- */
+/* ---- properties ---- */
 
 size_t mt_cpu_tensor_cols(const mt_device *dev, const mt_tensor *t)
 {

@@ -1,5 +1,5 @@
-/* Operations that only towers need: pixels, layer norms, learned positions, and patches
-   that become tokens. Each row by itself, as elsewhere. */
+/* Operations that only vision towers need: pixels, layer norms, learned positions, and joining patches to tokens. Rows
+   are independent. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What the machine can do at most with the threads of a host. */
+/* Measures what the machine's threads can do at most (mt_device_peaks). */
 #include "kernels/peak.h"
 
 #include <math.h>
@@ -7,13 +7,14 @@
 #include "base/clock.h"
 #include "device/cpu/cpu.h"
 
+/* multiplications of a run; items for each thread; least runs; nanoseconds after which no further run is made */
 enum { ROUNDS = 20000, PARTS = 8, LEAST_RUNS = 5, ENOUGH_NS = 60000000 };
-#define STREAM_BYTES ((size_t)128 << 20)
+#define STREAM_BYTES ((size_t)128 << 20) /* bytes that are read to measure bandwidth: more than caches hold */
 
 typedef struct job {
     mt_peak peak;
     const uint8_t *data;
-    size_t bytes; /* of an item */
+    size_t bytes; /* bytes of an item */
     uint64_t sink[MT_LIMIT_THREADS];
 } job;
 
@@ -29,7 +30,7 @@ static void read_part(void *ctx, size_t item, size_t worker)
     j->sink[worker] |= mt_peak_read(j->data + item * j->bytes, j->bytes);
 }
 
-/* Seconds of the best of some runs. */
+/* Seconds of the fastest of some runs. */
 static double best(mt_host *host, void (*fn)(void *ctx, size_t item, size_t worker), job *j, size_t items)
 {
     double least = INFINITY;
@@ -58,7 +59,7 @@ mt_peaks mt_cpu_device_peaks(mt_device *dev)
     uint8_t *data = mt_alloc_aligned(64, STREAM_BYTES);
     mt_peaks p;
     for (size_t i = 0; i < STREAM_BYTES; i += 64)
-        data[i] = (uint8_t)i; /* a page that nobody has written is none */
+        data[i] = (uint8_t)i; /* written, since pages of memory that were never written are all the same one */
     j->data = data;
     j->bytes = STREAM_BYTES / items & ~(size_t)255;
     p.bandwidth = (double)(items * j->bytes) / best(host, read_part, j, items);

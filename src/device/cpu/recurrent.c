@@ -1,12 +1,12 @@
-/* GatedDeltaNet: the convolution before it, the recurrence, the norm behind it, and the states they go through. Where
-   states have no keys, the convolution is all there is.
+/* GatedDeltaNet: the convolution before it, the recurrence, the norm behind it, and their states. Where states have no
+   keys (key_dim 0), the convolution is all.
 
-   A row of the convolution needs the taps - 1 rows before it, from the batch or from the span's state; so rows are cut
-   freely. The recurrence takes a span's tokens in order; heads and blocks of their columns are independent. A piece of
-   a span reads the slot that the piece before it wrote, so that a state is never copied.
+   A row of the convolution needs the taps - 1 rows before it, from the batch or the span's state, so rows can be
+   divided freely. The recurrence takes a span's tokens in order; heads, and blocks of their columns, are independent.
+   Each piece of a span reads the slot that the piece before it wrote, so states are never copied.
 
-   Guesses at the end of a span go through a state that is thrown away. What they would do to it is a small part of its
-   size and is remembered; the sequence's next step begins by doing it for those that were right. */
+   Guesses at the end of a span run on a state that is dropped. What they do to a state is much smaller than a state,
+   and is stored in a memo; the sequence's next step first repeats it for the guesses that proved right. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "base/limits.h"
 #include "device/cpu/cpu.h"
 
-#define LENGTH_EPS 1e-6f /* below a head's length; transformers has no setting for it */
-#define ITEMS 4          /* work items a thread should find, before heads are cut into columns */
+#define LENGTH_EPS 1e-6f /* added to a head's squared length; transformers has no setting for it */
+#define ITEMS 4          /* work items for each thread, before heads are divided into columns */
 
 typedef struct recurrent {
     mt_device *dev;
@@ -26,7 +26,7 @@ typedef struct recurrent {
     const mt_columns *in;
     const mt_batch *batch;
     size_t key_heads;
-    size_t blocks; /* of columns, in one item */
+    size_t blocks; /* blocks of columns in one item */
     float eps;
 } recurrent;
 
@@ -135,8 +135,9 @@ static const mt_span *span_of(const mt_batch *batch, size_t row)
     return &batch->span[low];
 }
 
+/* One of q, k, v among the columns of the convolution. */
 typedef struct section {
-    size_t first, width; /* columns of all heads together begin at; columns of a key head */
+    size_t first, width; /* its first column; columns of a key head */
 } section;
 
 static section section_of(const mt_states *st, size_t i)
@@ -146,7 +147,7 @@ static section section_of(const mt_states *st, size_t i)
     return i < 2 ? (section){i * keys, s->key_dim} : (section){2 * keys, s->value_heads / s->key_heads * s->value_dim};
 }
 
-/* Input row `local` of a span, which is negative for those before it: in the memo, and before that in the state, as
+/* Input row `local` of a span; negative: before the span, in the memo and before that in the state, an array of
    [taps - 1][columns]. */
 static const float *input(const recurrent *op, const mt_span *span, ptrdiff_t local, size_t i, size_t head)
 {
@@ -187,13 +188,13 @@ static void conv_row(void *ctx, size_t row, size_t worker)
     const mt_span *span = span_of(op->batch, row);
     for (size_t i = 0; i < 3; i++) {
         const size_t width = section_of(op->st, i).width;
-        if (op->in[i].step == width) /* the heads lie one after the other */
+        if (op->in[i].step == width) /* the heads are contiguous */
             convolve(op, span, row, i, 0, s->key_heads * width);
         else
             for (size_t g = 0; g < s->key_heads; g++)
                 convolve(op, span, row, i, g, width);
     }
-    if (s->key_dim == 0) /* a convolution alone */
+    if (s->key_dim == 0) /* only a convolution */
         return;
     float *q = mt_cpu_row(op->y, row), *k = q + s->key_heads * s->key_dim;
     mt_cpu_activate(&op->dev->k, MT_ACT_SILU, q, op->y->cols);
@@ -203,7 +204,7 @@ static void conv_row(void *ctx, size_t row, size_t worker)
     }
 }
 
-/* The last inputs before row `end` of the span, into a slot, oldest first: in place they only move forward. */
+/* Copies the last inputs before row `end` of the span to a slot, oldest first; in place, they only move forward. */
 static void keep_inputs(const recurrent *op, const mt_span *span, size_t end, uint32_t slot)
 {
     const size_t kept = op->st->shape.taps - 1;
@@ -242,7 +243,7 @@ void mt_cpu_op_conv(mt_device *dev, mt_tensor *y, mt_states *state, size_t layer
 
 /* ---- gates ---- */
 
-/* y = log(1 + exp(t)); room and e are as long */
+/* y = log(1 + exp(t)); e and room are temporary arrays of n. */
 static void softplus(const mt_kernels *k, float *y, const float *t, float *e, float *room, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -252,7 +253,7 @@ static void softplus(const mt_kernels *k, float *y, const float *t, float *e, fl
         room[i] = 1.0f + e[i];
     k->log(room, room, n);
     for (size_t i = 0; i < n; i++) {
-        const float u = 1.0f + e[i], small = u - 1.0f; /* log(u) / (u - 1) undoes the rounding of u */
+        const float u = 1.0f + e[i], small = u - 1.0f; /* log(u) / (u - 1) corrects the rounding of u */
         y[i] = (t[i] > 0 ? t[i] : 0.0f) + (small == 0 ? e[i] : room[i] * (e[i] / small));
     }
 }
@@ -286,7 +287,7 @@ void mt_cpu_op_gates(mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns 
 
 /* ---- the recurrence ---- */
 
-/* What guesses of the step before have done, as far as they were right. */
+/* Repeats what right guesses of the step before did to the state. */
 static mt_delta replayed(const recurrent *op, const mt_span *span, size_t head, mt_delta d, size_t key, size_t value)
 {
     const float *memo = memo_of(op, span, 0), *x = memo + op->st->columns, *gates = x + op->st->columns;

@@ -1,4 +1,4 @@
-/* Operations that treat each row by itself: embedding, norms, rotation, activations, gathering. */
+/* Operations that treat each row by itself: embedding, norms, rotation, gates, copying. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -259,7 +259,7 @@ void mt_cpu_op_scatter(mt_device *dev, mt_tensor *y, const mt_index *to, size_t 
     mt_cpu_run(dev, scatter_row, &op, m, m * x->cols);
 }
 
-/* Rows may meet in one sum, so they go one after the other. */
+/* On one thread, as several rows may be added to the same sum. */
 void mt_cpu_op_sum_rows(mt_device *dev, mt_tensor *y, const mt_index *to, const mt_tensor *x, size_t m)
 {
     assert(m <= x->rows && m <= to->count && x->cols == y->cols);
