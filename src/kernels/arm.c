@@ -1,4 +1,4 @@
-/* Which kernels each aarch64 level has. A level replaces what the one below it gave. */
+/* Lists the kernels of each aarch64 level. A level replaces the functions of the level below. */
 #include "kernels/levels.h"
 
 #if defined(__aarch64__)

@@ -1,4 +1,5 @@
-/* What every level of attention shares: which positions of a segment are seen, and where they lie. */
+/* Shared by all levels of attention (mt_attn in kernels.h): which positions of a segment a row sees, and where they are
+   in memory. */
 #ifndef MT_KERNELS_ATTN_H
 #define MT_KERNELS_ATTN_H
 
@@ -18,7 +19,7 @@ static inline mt_attn_range mt_attn_seen(const mt_attn *a, size_t seg, size_t ro
     return lo < hi ? (mt_attn_range){lo, hi} : (mt_attn_range){0, 0};
 }
 
-/* The union over rows [r0, r1). */
+/* The smallest range that contains what rows [r0, r1) see. */
 static inline mt_attn_range mt_attn_seen_by(const mt_attn *a, size_t seg, size_t r0, size_t r1)
 {
     mt_attn_range u = {MT_SEGMENT, 0};
@@ -32,8 +33,9 @@ static inline mt_attn_range mt_attn_seen_by(const mt_attn *a, size_t seg, size_t
     return u.begin < u.end ? u : (mt_attn_range){0, 0};
 }
 
-/* Bytes of position t of the segment, from offset (k_offset or v_offset) of its page. The next positions follow at
-   head_stride elements each up to the end of the page, so at least up to the next multiple of MT_LANES. */
+/* Address of position t of the segment; offset: k_offset or v_offset; element: bytes of an element. The following
+   positions are head_stride elements apart up to the end of the page, so at least up to the next multiple of
+   MT_LANES. */
 static inline const uint8_t *mt_attn_at(const mt_attn *a, size_t offset, size_t seg, size_t t, size_t element)
 {
     size_t position = seg * MT_SEGMENT + t, page = a->pages[position / a->page_tokens];

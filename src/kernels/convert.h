@@ -7,7 +7,7 @@
 
 #include "kernels/matrix.h"
 
-/* What a GPU repeats bit for bit it compiles from the same lines. */
+/* The GPU compiles these same functions, so that its results have the same bits. */
 #if defined(__CUDACC__)
 #define MT_LEAF static __device__ inline
 #else
@@ -42,14 +42,14 @@ MT_LEAF float mt_f32_from_f16(mt_f16 h)
     return mt_f32_from_bits(sign | mt_f32_bits(mt_f32_from_bits(magnitude << 13) * 0x1p112f));
 }
 
-/* No NaN: the code 0x7f is 480, as in mlx. */
+/* E4M3 without NaN: the code 0x7f is 480, as in MLX. */
 MT_LEAF float mt_f32_from_e4m3(uint8_t b)
 {
     uint32_t sign = (uint32_t)(b & 0x80u) << 24, magnitude = b & 0x7fu;
     return mt_f32_from_bits(sign | mt_f32_bits(mt_f32_from_bits(magnitude << 20) * 0x1p120f));
 }
 
-/* The same with NaN at 0x7f and 0xff, as torch.float8_e4m3fn has it. */
+/* E4M3 with NaN at 0x7f and 0xff, as torch.float8_e4m3fn. */
 MT_LEAF float mt_f32_from_fp8(uint8_t b)
 {
     return (b & 0x7fu) == 0x7fu ? mt_f32_from_bits(0x7fc00000u) : mt_f32_from_e4m3(b);

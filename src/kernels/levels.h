@@ -1,5 +1,5 @@
-/* The functions behind the table: mt_<kernel>_<level>, each declared once for every level. A level defines those it
-   has; arm.c and x86.c say which. */
+/* Declares the function of each kernel at each level: mt_<kernel>_<level>. A level defines those that it improves;
+   arm.c and x86.c list them. */
 #ifndef MT_KERNELS_LEVELS_H
 #define MT_KERNELS_LEVELS_H
 
@@ -26,7 +26,7 @@ MT_KERNELS(MT_DECLARE_avx512)
 MT_KERNELS(MT_DECLARE_avx512vnni)
 #endif
 
-/* Overlay the table with the levels of k->cpu, in rising order. */
+/* Overlay the table with the levels in k->cpu, in ascending order. */
 void mt_kernels_init_arm(mt_kernels *k);
 void mt_kernels_init_x86(mt_kernels *k);
 

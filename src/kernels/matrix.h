@@ -1,4 +1,5 @@
-/* A weight matrix as it lies in a checkpoint file: W[n,k], row-major, y = W x. Borrowed memory, any alignment. */
+/* A weight matrix as stored in a checkpoint file: W[n,k], row-major, y = W x. The memory is borrowed, of any
+   alignment. */
 #ifndef MT_KERNELS_MATRIX_H
 #define MT_KERNELS_MATRIX_H
 
@@ -12,11 +13,12 @@ typedef enum mt_format {
     MT_FORMAT_F32,
     MT_FORMAT_F16,
     MT_FORMAT_BF16,
-    MT_FORMAT_FP8,    /* E4M3 bytes, one scale per 128 x 128 block: w = e4m3 * scale[r/128][c/128] */
-    MT_FORMAT_AFFINE, /* bits 2,3,4,5,6,8 as one little-endian bit stream a row; w = scale[g] * q + bias[g] */
-    MT_FORMAT_MXFP4,  /* E2M1 nibbles, low first; group 32; scale E8M0 */
-    MT_FORMAT_NVFP4,  /* E2M1 nibbles, low first; group 16; scale E4M3, times `global` */
-    MT_FORMAT_MXFP8   /* E4M3 bytes; group 32; scale E8M0 */
+    MT_FORMAT_FP8, /* E4M3 bytes, one scale for each 128 x 128 block: w = e4m3 * scale[r/128][c/128] */
+    /* codes of 2, 3, 4, 5, 6 or 8 bits, a row as one little-endian bit stream; w = scale[g] * q + bias[g] */
+    MT_FORMAT_AFFINE,
+    MT_FORMAT_MXFP4, /* E2M1 nibbles, low first; group 32; scale E8M0 */
+    MT_FORMAT_NVFP4, /* E2M1 nibbles, low first; group 16; scale E4M3, times `global` */
+    MT_FORMAT_MXFP8  /* E4M3 bytes; group 32; scale E8M0 */
 } mt_format;
 
 typedef enum mt_scale_type {
@@ -30,16 +32,16 @@ typedef enum mt_scale_type {
 
 typedef struct mt_mat {
     mt_format format;
-    mt_scale_type scale_type; /* of scales and of biases */
-    uint8_t bits;             /* of one element of w */
+    mt_scale_type scale_type; /* type of scales and biases */
+    uint8_t bits;             /* of an element of w */
     uint16_t group;           /* elements of k that share a scale; 128 for FP8; 0 for plain formats */
     size_t n, k;
     const uint8_t *w;
-    size_t stride;         /* bytes from a row of w to the next */
+    size_t stride;         /* bytes from one row of w to the next */
     const uint8_t *scales; /* row r, group g at scales + r * scale_stride + g * element size (FP8: r / 128) */
     const uint8_t *biases; /* AFFINE only; same shape as scales */
-    size_t scale_stride;   /* bytes from a row of scales (and biases) to the next */
-    float global;          /* NVFP4: factor over the whole tensor, 1 where the file has none */
+    size_t scale_stride;   /* bytes from one row of scales (and biases) to the next */
+    float global;          /* NVFP4: factor of the whole tensor, 1 where the file has none */
 } mt_mat;
 
 #endif

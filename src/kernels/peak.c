@@ -1,3 +1,4 @@
+/* Loops that measure peaks (peak.h). */
 #include "kernels/peak.h"
 
 #include <string.h>
@@ -34,8 +35,8 @@ uint64_t mt_peak_read(const uint8_t *data, size_t bytes)
 
 #if defined(__aarch64__)
 
-/* 24 independent accumulators, so that latency is hidden; the words are used because an assembler may know no
-   extension that the processor has. */
+/* 24 independent accumulators hide the latency. Instructions are written as words, because the assembler may not know
+   them. */
 #define SIX(X, a, b, c, d, e, f) X(a) X(b) X(c) X(d) X(e) X(f)
 #define EACH_ACC(X) \
     SIX(X, 0, 1, 2, 3, 4, 5) SIX(X, 6, 7, 8, 9, 10, 11) SIX(X, 12, 13, 14, 15, 16, 17) SIX(X, 18, 19, 20, 21, 22, 23)

@@ -1,9 +1,9 @@
-/* The polynomials of R7, shared by every level so that all of them give the same bits. Highest power first where a
-   table is meant for Horner's rule. */
+/* The polynomials of R7 (docs/numerics.md), used by every level, so that all give the same bits. Coefficients are
+   listed from the highest power down, for Horner's rule. */
 #ifndef MT_KERNELS_POLY_H
 #define MT_KERNELS_POLY_H
 
-#define MT_ROUND_MAGIC 0x1.8p23f /* adding it rounds to an integer, which then stands in the low bits */
+#define MT_ROUND_MAGIC 0x1.8p23f /* adding it rounds to an integer, which is then in the low bits */
 #define MT_ROUND_BITS 0x4b400000u
 
 #define MT_LOG2E 0x1.715476p+0f

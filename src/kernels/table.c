@@ -1,4 +1,4 @@
-/* The kernel table and the processor features that fill it. Stateless: the table belongs to the caller. */
+/* Fills the kernel table by the processor's features (kernels.h). Stateless: the table belongs to the caller. */
 #include "kernels/kernels.h"
 
 #include <stdio.h>
@@ -35,7 +35,7 @@ unsigned mt_cpu_detect(void)
 {
     unsigned long hwcap = getauxval(AT_HWCAP), hwcap2 = getauxval(AT_HWCAP2);
     unsigned cpu = MT_CPU_NEON;
-    if (hwcap & (1ul << 20)) /* HWCAP_ASIMDDP; spelled out where the C library's headers are older */
+    if (hwcap & (1ul << 20)) /* HWCAP_ASIMDDP; as a number, since older C libraries lack the name */
         cpu |= MT_CPU_DOTPROD;
     if (hwcap & (1ul << 10)) /* HWCAP_ASIMDHP */
         cpu |= MT_CPU_FP16;
@@ -80,7 +80,7 @@ static unsigned xcr0(void)
 
 unsigned mt_cpu_detect(void)
 {
-    const unsigned ymm = 0x6, zmm = 0xe6;                               /* register state the system saves */
+    const unsigned ymm = 0x6, zmm = 0xe6;                               /* register state that the system saves */
     const unsigned osxsave = 1u << 27, fma = 1u << 12, f16c = 1u << 29; /* leaf 1, ecx */
     const unsigned avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;  /* leaf 7, ebx: F, DQ, BW, VL */
     const unsigned avx2 = 1u << 5, vnni = 1u << 11;                     /* leaf 7, ebx; ecx */
@@ -153,7 +153,7 @@ bool mt_cpu_parse(const char *list, unsigned *mask)
     return true;
 }
 
-/* Without what each feature builds on there is no level for it. */
+/* Drops features whose level builds on one that is missing. */
 static unsigned usable(unsigned cpu)
 {
     unsigned use = 0;

@@ -1,14 +1,14 @@
-/* Quantised weights as integers with a scale: AFFINE codes as they are, E2M1 doubled with half the scale. */
+/* Quantised weights as integers with a scale: AFFINE codes as they are; E2M1 codes doubled, with half the scale. */
 #ifndef MT_KERNELS_UNPACK_H
 #define MT_KERNELS_UNPACK_H
 
 #include "kernels/convert.h"
 
-/* Walks a row of codes: a little-endian bit stream. */
+/* Reads the codes of a row: a little-endian bit stream. */
 typedef struct mt_unpacker {
-    const uint8_t *p;
+    const uint8_t *p; /* next byte */
     uint32_t stream;
-    unsigned have;
+    unsigned have; /* bits in stream */
 } mt_unpacker;
 
 static inline int mt_unpack_next(mt_unpacker *u, const mt_mat *w)
@@ -23,7 +23,7 @@ static inline int mt_unpack_next(mt_unpacker *u, const mt_mat *w)
     return w->format == MT_FORMAT_AFFINE ? (int)code : mt_e2m1_doubled(code);
 }
 
-/* What the integers of group g are multiplied with; `scales` is the row's. */
+/* The scale of the integers of group g; `scales`: those of the row. */
 static inline float mt_weight_scale(const mt_mat *w, const uint8_t *scales, size_t g)
 {
     float s = mt_scale_f32(scales, w->scale_type, g);

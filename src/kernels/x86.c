@@ -1,9 +1,9 @@
-/* Which kernels each x86-64 level has. A level replaces what the one below it gave. */
+/* Lists the kernels of each x86-64 level. A level replaces the functions of the level below. */
 #include "kernels/levels.h"
 
 #if defined(__x86_64__)
 
-/* AVX2 and AVX-512 have the same ones. */
+/* AVX2 and AVX-512 have the same kernels. */
 /* clang-format off */
 #define EACH(X)                                                                                                        \
     X(to_bf16) X(row_f32) X(add) X(axpy) X(scale) X(dot) X(sum) X(max) X(sum_exp) X(rmsnorm) X(rope)                   \

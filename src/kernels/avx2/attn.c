@@ -1,3 +1,3 @@
-/* R8 on AVX2. */
+/* Attention (R8 of docs/numerics.md) on AVX2. */
 #include "kernels/x86/attn_tmpl.h"
 #include "kernels/x86/attnq_tmpl.h"

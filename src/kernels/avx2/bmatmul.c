@@ -1,2 +1,2 @@
-/* R5, widened to fp32, on AVX2. */
+/* Products with bf16 rows (R5 of docs/numerics.md), widened to fp32, on AVX2. */
 #include "kernels/x86/bmatmul_tmpl.h"

@@ -1,2 +1,2 @@
-/* GatedDeltaNet on AVX2. */
+/* The recurrence of GatedDeltaNet on AVX2. */
 #include "kernels/x86/delta_tmpl.h"

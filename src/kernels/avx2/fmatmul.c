@@ -1,2 +1,2 @@
-/* R6 products on AVX2. */
+/* Products in fp32 (R6 of docs/numerics.md) on AVX2. */
 #include "kernels/x86/fmatmul_tmpl.h"

@@ -1,2 +1,2 @@
-/* R7 on AVX2. */
+/* exp, log, tanh and others (R7 of docs/numerics.md) on AVX2. */
 #include "kernels/x86/math_tmpl.h"

@@ -1,3 +1,3 @@
-/* Integer matmul by R3 and R4 on AVX-512. */
+/* Integer products with quantised weights (R3 and R4 of docs/numerics.md) on AVX-512. */
 #include "kernels/x86/qmatmul_tmpl.h"
 #include "kernels/x86/qpack_tmpl.h"

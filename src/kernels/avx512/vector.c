@@ -1,2 +1,2 @@
-/* Elementwise kernels and R6 reductions on AVX-512. */
+/* Elementwise kernels and reductions (R6 of docs/numerics.md) on AVX-512. */
 #include "kernels/x86/vector_tmpl.h"

@@ -1,4 +1,5 @@
-/* R8 on NEON without BFMMLA: K and V of the seen positions widened to fp32, three rows at a time, reductions by R6. */
+/* Attention (R8 of docs/numerics.md) on NEON without BFMMLA: K and V of the visible positions are widened to fp32,
+   three rows at a time; reductions by R6. */
 #include "kernels/attn.h"
 
 #include <math.h>
@@ -42,7 +43,7 @@ static void widen(float *y, const uint8_t *x, size_t n, bool bf16)
     }
 }
 
-/* Positions from u.end to the next multiple of MT_LANES become zero. */
+/* Sets positions from u.end to the next multiple of MT_LANES to zero. */
 static void gather(float *y, const mt_attn *a, size_t offset, size_t seg, mt_attn_range u, bool bf16)
 {
     size_t stride = a->head_stride, element = bf16 ? sizeof(mt_bf16) : sizeof(float);
@@ -58,7 +59,7 @@ static size_t up(size_t n)
     return (n + MT_LANES - 1) / MT_LANES * MT_LANES;
 }
 
-/* Raw products of nc rows with the blocks of u. */
+/* Products of nc rows with the blocks of u. */
 static void products(const work *w, size_t stride, mt_attn_range u, size_t nc)
 {
     const float *q[MT_FTILE_X];
@@ -87,7 +88,7 @@ static float32x4_t rounded(float32x4_t x)
     return vbslq_f32(vceqq_f32(x, x), vreinterpretq_f32_u32(up), x);
 }
 
-/* Products of the blocks of seen become p, with zero where the row sees nothing. */
+/* Turns products into p, zero where the row does not see. */
 static mt_attn_part softmax_row(float *p, const mt_attn *a, mt_attn_range seen, bool round)
 {
     const float32x4_t none = vdupq_n_f32(-INFINITY), zero = vdupq_n_f32(0.0f);
@@ -116,7 +117,7 @@ static mt_attn_part softmax_row(float *p, const mt_attn *a, mt_attn_range seen, 
     return (mt_attn_part){.m = m, .l = mt_lanes4_fold(sum)};
 }
 
-/* o[d] = R6 sum over positions of p v, four d at a time. The last addition makes a zero positive, whatever unseen
+/* o[d] = sum over positions of p v by R6, four d at a time. The last addition turns -0 into +0, whatever invisible
    positions added. */
 static void weigh(float *o, const float *p, const float *v, size_t stride, mt_attn_range seen)
 {

@@ -1,8 +1,8 @@
-/* R8 with BFMMLA. Products of q with K, and of p with V, are chains over fours of head elements and of positions.
-   Pages hold what BFMMLA reads, line by line, so that nothing is rearranged here: of each eight positions the keys, as
-   [element / 4][position pair][2][4]; of each sixteen the values, as [element / 8][position / 4][element pair][2][4].
-   Rows go in tiles of up to TILE. The bits of a row are the same in any tile: leading and trailing positions with
-   p = +0 add zeros to a chain, and the last addition makes a zero positive. */
+/* Attention (R8 of docs/numerics.md) with BFMMLA. Products of q with K, and of p with V, are chains over groups of four
+   head elements or positions. Pages have the layout that BFMMLA reads, line by line, so nothing is rearranged here.
+   Keys of eight positions: [element / 4][position pair][2][4]. Values of sixteen: [element / 8][position / 4][element
+   pair][2][4]. Rows are processed in tiles of up to TILE. A row has the same bits in any tile: leading and trailing
+   positions with p = +0 add zeros to a chain, and the last addition turns -0 into +0. */
 #include "kernels/attn.h"
 
 #include <math.h>
@@ -15,20 +15,20 @@ enum {
     TILE_PAIRS = 6,
     TILE = 2 * TILE_PAIRS,
     BLOCKS = MT_SEGMENT / MT_LANES,
-    FEW = 2,    /* pairs of rows up to which memory, not BFMMLA, sets the pace */
-    SOME = 4,   /* pairs of rows up to which fetching ahead pays, beyond FEW */
-    AHEAD = 2,  /* blocks by which K is fetched ahead */
-    PLACES = 8, /* that are read in turns */
-    TURN = 4,   /* lines of a place that are read in its turn */
-    LEAD = 4,   /* lines of a place of the next segment's K that are fetched before its first turn */
-    RATE = 2,   /* turns of V that are fetched while 32 products become weights */
-    NARROW = 64 /* elements of a head up to which fetching the next place only gets in the way */
+    FEW = 2,    /* up to so many pairs of rows, memory is the bottleneck, not BFMMLA */
+    SOME = 4,   /* above FEW and up to so many pairs of rows, prefetching pays */
+    AHEAD = 2,  /* blocks by which K is prefetched */
+    PLACES = 8, /* places that are read by turns (see products_in_turns) */
+    TURN = 4,   /* cache lines that are read in one turn of a place */
+    LEAD = 4,   /* cache lines of each place of the next segment's K that are prefetched before its first turn */
+    RATE = 2,   /* turns of V that are prefetched while 32 products become weights */
+    NARROW = 64 /* up to so many head elements, prefetching the next place only slows down */
 };
 
 typedef struct work {
-    uint8_t *q;                                   /* panel of a tile's rows over the head */
-    uint8_t *p;                                   /* panel of a tile's rows over positions */
-    uint8_t *tail;                                /* the last block of V, with zeros beyond what is seen */
+    uint8_t *q;                                   /* packed rows of a tile, over the head */
+    uint8_t *p;                                   /* packed rows of a tile, over positions */
+    uint8_t *tail;                                /* the last block of V, with zeros behind what is visible */
     float *s;                                     /* [TILE][MT_SEGMENT] */
     float *o;                                     /* [TILE][head_stride] */
     const uint8_t *k[BLOCKS + AHEAD], *v[BLOCKS]; /* blocks of MT_LANES positions */
@@ -54,7 +54,7 @@ size_t mt_attn_scratch_bytes_bf16(size_t rows, size_t head_stride)
 
 /* ---- pages ---- */
 
-/* elements i .. i + 3 of x[n], zero beyond */
+/* Elements i .. i + 3 of x[n], zero beyond the end. */
 static uint16x4_t four(const float *x, size_t i, size_t n)
 {
     float32x4_t v = i + 4 <= n ? vld1q_f32(x + i) : i < n ? mt_load_part(x + i, n - i, 0.0f) : vdupq_n_f32(0.0f);
@@ -85,7 +85,7 @@ void mt_kv_put_bf16_bf16(uint8_t *block, size_t slot, size_t head_stride, const 
     (value ? put_value : put_key)(panel, slot % group, x, n, head_stride);
 }
 
-/* The block of V at `from`, with zeros from position `end` of its MT_LANES on. */
+/* Copies the block of V at `from`, with zeros from position `end` of its MT_LANES on. */
 static const uint8_t *cut(uint8_t *tail, const uint8_t *from, size_t end, size_t stride)
 {
     for (size_t i = 0; i < MT_LANES * stride * sizeof(mt_bf16); i += 16) {
@@ -96,7 +96,8 @@ static const uint8_t *cut(uint8_t *tail, const uint8_t *from, size_t end, size_t
     return tail;
 }
 
-/* Where to read, and what to fetch meanwhile; where there is nothing to fetch, that is q, which is at hand. */
+/* Sets where blocks are read and what is prefetched meanwhile; where there is nothing to prefetch, that is q, which is
+   cached. */
 static void find_blocks(work *w, const mt_attn *a, size_t seg, mt_attn_range seen)
 {
     mt_attn_range all = mt_attn_blocks(seen);
@@ -160,7 +161,7 @@ MT_INLINE void step(float32x4_t acc[][8], const uint8_t *x, const uint8_t *w, si
     }
 }
 
-/* `lines` cache lines from `at` on into the second-level cache */
+/* Prefetches `lines` cache lines from `at` on into the second-level cache. */
 MT_INLINE void fetch(const uint8_t *at, size_t lines)
 {
     MT_UNROLL
@@ -168,7 +169,7 @@ MT_INLINE void fetch(const uint8_t *at, size_t lines)
         __builtin_prefetch(at + 64 * l, 0, 2);
 }
 
-/* s[2 R][2 C] = q . k over the head, for 2 C positions; meanwhile as much of two other blocks may be fetched */
+/* s[2 R][2 C] = q . k over the head, for 2 C positions; prefetches as much of two other blocks meanwhile. */
 MT_INLINE void products(float *s, const uint8_t *q, const uint8_t *k, const uint8_t *ahead, const uint8_t *ahead2,
                         size_t stride, size_t R, size_t C)
 {
@@ -185,8 +186,8 @@ MT_INLINE void products(float *s, const uint8_t *q, const uint8_t *k, const uint
     MT_BTILE_STORE(s, (size_t)MT_SEGMENT, acc, R, C)
 }
 
-/* o[2 R][2 C] = p . v over `count` blocks, for the 2 C elements of the head from d; meanwhile a share of w->next may be
-   fetched, and the lines of the next block, which are far from those of this one, come closer */
+/* o[2 R][2 C] = p . v over `count` blocks, for the 2 C head elements from d on. Meanwhile prefetches a part of w->next,
+   and the lines of the next block, which are far from those of this one. */
 MT_INLINE void weigh(const work *w, const uint8_t *const *v, size_t count, size_t d, size_t stride, size_t R, size_t C)
 {
     float32x4_t acc[TILE_PAIRS][8];
@@ -208,7 +209,7 @@ MT_INLINE void weigh(const work *w, const uint8_t *const *v, size_t count, size_
     MT_BTILE_STORE(w->o + d, stride, acc, R, C)
 }
 
-/* acc[R][4] as the turn before left them */
+/* Loads acc[R][4] as the turn before left them. */
 MT_INLINE void resume(float32x4_t acc[][8], const float *sums, size_t R)
 {
     MT_UNROLL
@@ -216,9 +217,10 @@ MT_INLINE void resume(float32x4_t acc[][8], const float *sums, size_t R)
         acc[i / 4][i % 4] = vld1q_f32(sums + 4 * i);
 }
 
-/* q . k over TURN fours of the head, for the eight positions of a place: sums[R][4] until the last turn, which gives
-   s[2 R][8] */
-MT_INLINE void take_turn(float *s, float *sums, const uint8_t *q, const uint8_t *k, size_t R, bool first, bool last)
+/* One turn: q . k over TURN groups of four head elements, for the eight positions of a place; sums[R][4] until the last
+   turn, which gives s[2 R][8]. */
+MT_INLINE void products_of_turn(float *s, float *sums, const uint8_t *q, const uint8_t *k, size_t R, bool first,
+                                bool last)
 {
     float32x4_t acc[FEW][8];
     if (first)
@@ -237,10 +239,10 @@ MT_INLINE void take_turn(float *s, float *sums, const uint8_t *q, const uint8_t 
         vst1q_f32(sums + 4 * i, acc[i / 4][i % 4]);
 }
 
-/* Products of a few rows, for which memory sets the pace: it gives a third more when eight pages are read in turns
-   than when one follows the other, and fetching pages ahead does not make up for that. A place is eight positions of
-   every second block, which is of another page. Meanwhile the lines of the next place come closer. Sums wait in the
-   panel p, which is written only later; the first lines of the next segment's K come during the end of V. */
+/* Products of a few rows, where memory is the bottleneck: it is a third faster when eight pages are read by turns than
+   one after the other, and prefetching does not make up for that. A place is eight positions of every second block,
+   which belongs to another page. Meanwhile the lines of the next place are prefetched. Sums are kept in the panel p,
+   which is written only later; the first lines of the next segment's K are prefetched at the end of V. */
 MT_INLINE void products_in_turns(const work *w, size_t stride, mt_attn_range all, size_t R)
 {
     float *sums = (float *)(void *)w->p; /* [place][R][4][4] */
@@ -258,7 +260,7 @@ MT_INLINE void products_in_turns(const work *w, size_t stride, mt_attn_range all
             for (size_t n = 0; n < count; n++, k[n - 1] += 64 * TURN) {
                 for (size_t l = 0; stride > NARROW && l < TURN; l++)
                     __builtin_prefetch(k[n + 1 < count ? n + 1 : 0] + 64 * l, 0, 3);
-                take_turn(s[n], sums + n * 16 * R, q, k[n], R, i == 0, i + 1 == turns);
+                products_of_turn(s[n], sums + n * 16 * R, q, k[n], R, i == 0, i + 1 == turns);
             }
     }
 }
@@ -288,11 +290,11 @@ MT_INLINE void all_weighed(const work *w, size_t stride, mt_attn_range all, size
 
 /* ---- softmax of a row ---- */
 
-/* What is fetched meanwhile of V, whose places are all its blocks. */
+/* What is prefetched of V meanwhile; its places are all its blocks. */
 typedef struct ahead {
     const uint8_t *const *block;
     size_t blocks;
-    size_t turn, turns; /* fetched, and in all */
+    size_t turn, turns; /* turns that are prefetched, and in all */
 } ahead;
 
 static ahead turns_of_v(const work *w, size_t stride, mt_attn_range all, size_t pairs)
@@ -308,7 +310,7 @@ MT_INLINE void fetch_turns(ahead *v, size_t count)
         fetch(v->block[v->turn % v->blocks] + v->turn / v->blocks * 64 * TURN, TURN);
 }
 
-/* p of n fours of positions from t, n being 4 or 8 */
+/* Computes p of n groups of four positions from t on; n is 4 or 8. */
 MT_INLINE mt_lanes4 block_weights(mt_lanes4 sum, uint8_t *p, size_t apart, const float *s, float scale, float m,
                                   size_t t, mt_attn_range seen, bool part, size_t n)
 {
@@ -328,7 +330,8 @@ MT_INLINE mt_lanes4 block_weights(mt_lanes4 sum, uint8_t *p, size_t apart, const
     return sum;
 }
 
-/* p of n positions, a multiple of 32, all of them seen. A function of its own keeps its constants in registers. */
+/* Computes p of n positions, a multiple of 32, all visible. A separate function, so that its constants stay in
+   registers. */
 __attribute__((noinline)) static void seen_weights(mt_lanes4 *sum, uint8_t *p, size_t apart, const float *s,
                                                    float scale, float m, size_t n, ahead *v)
 {
@@ -340,12 +343,13 @@ __attribute__((noinline)) static void seen_weights(mt_lanes4 *sum, uint8_t *p, s
     *sum = total;
 }
 
-/* Products s of a row become p over the blocks of `all`, `apart` bytes from one four of positions to the next. */
+/* Turns the products s of a row into p over the blocks of `all`; `apart`: bytes from one four of positions to the
+   next. */
 static mt_attn_part softmax_row(uint8_t *p, size_t apart, float *s, const mt_attn *a, mt_attn_range seen,
                                 mt_attn_range all, ahead *v)
 {
     mt_attn_range b = mt_attn_blocks(seen);
-    bool plain = a->softcap == 0.0f && a->scale > 0.0f; /* then the largest product gives the largest score */
+    bool plain = a->softcap == 0.0f && a->scale > 0.0f; /* then the largest product has the largest score */
     float scale = plain ? a->scale : 1.0f;
     float32x4_t top = vdupq_n_f32(-INFINITY);
     mt_lanes4 sum = mt_lanes4_zero();
@@ -369,7 +373,7 @@ static mt_attn_part softmax_row(uint8_t *p, size_t apart, float *s, const mt_att
     return (mt_attn_part){.m = m, .l = mt_lanes4_fold(sum)};
 }
 
-/* Products in w->s become the panel w->p over the blocks of `all`. */
+/* Turns the products in w->s into the panel w->p, over the blocks of `all`. */
 static void softmax_tile(const work *w, mt_attn_part *part, const mt_attn *a, size_t seg, size_t r0, size_t n,
                          mt_attn_range all)
 {

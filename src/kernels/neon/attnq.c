@@ -1,4 +1,4 @@
-/* Keys, values and queries to 8 or 4 bits (kvq.h) on NEON. */
+/* Quantises keys, values and queries to 8 or 4 bits (kvq.h) on NEON. */
 #include "kernels/kvq.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 #include "kernels/levels.h"
 #include "kernels/neon/lanes.h"
 
-/* The signs of four channels from i on, as bits to be flipped */
+/* Signs of the four channels from i on, as bits to be flipped. */
 static uint32x4_t signs(size_t i)
 {
     static const uint32_t one[4] = {1, 2, 4, 8};
@@ -14,7 +14,7 @@ static uint32x4_t signs(size_t i)
     return vshlq_n_u32(vtstq_u32(vdupq_n_u32(four), vld1q_u32(one)), 31);
 }
 
-/* y = x * factor, with signs flipped where `flip`; n is a multiple of 32 */
+/* y = x * factor, with signs flipped where `flip`; n is a multiple of 32. */
 static void sign(float *y, const float *x, size_t n, size_t turned, float factor, bool flip)
 {
     for (size_t i = 0; i < n; i += 4) {
@@ -23,7 +23,7 @@ static void sign(float *y, const float *x, size_t n, size_t turned, float factor
     }
 }
 
-/* Pairs that are h apart, h being a multiple of 4 */
+/* Combines pairs that are h apart; h is a multiple of 4. */
 static void butterflies(float *x, size_t n, size_t h)
 {
     for (size_t i = 0; i < n; i += 2 * h)
@@ -34,7 +34,7 @@ static void butterflies(float *x, size_t n, size_t h)
         }
 }
 
-/* Pairs that are two apart, then neighbours */
+/* Combines pairs that are two apart, then neighbours. */
 static void last_butterflies(float *x, size_t n)
 {
     for (size_t i = 0; i < n; i += 4) {
@@ -61,7 +61,7 @@ void mt_kv_turn_neon(float *x, size_t head_stride, bool back)
         sign(x, x, head_stride, n, 1.0f, true);
 }
 
-/* x[0..n), then zeros, turned; returns the largest size, FMAX carrying NaN. */
+/* y = x[0..n) and zeros, rotated; returns the largest magnitude (FMAX carries NaN). */
 static float turned(float *y, const float *x, size_t n, size_t head_stride, float factor)
 {
     const size_t together = mt_kvq_turned(head_stride);
@@ -77,7 +77,7 @@ static float turned(float *y, const float *x, size_t n, size_t head_stride, floa
     return vmaxvq_f32(vmaxq_f32(vmaxq_f32(most[0], most[1]), vmaxq_f32(most[2], most[3])));
 }
 
-/* Sixteen integers of at most `most`. FCVTNS makes 0 of NaN. */
+/* Sixteen integers of magnitude at most `most`. FCVTNS turns NaN into 0. */
 static int8x16_t integers(const float *x, float factor, int32_t most)
 {
     int16x4_t h[4];
@@ -104,7 +104,7 @@ void mt_kv_query_neon(uint8_t *q, const float *x, size_t n, size_t head_stride)
     memcpy(q + head_stride, &d, sizeof(d));
 }
 
-/* Sixteen bytes of a group, from its byte c on */
+/* Writes sixteen bytes of a group, from its byte c on. */
 static void put(uint8_t *block, size_t tokens, size_t slot, size_t stride, unsigned bits, size_t group, size_t c,
                 uint8x16_t x, bool value)
 {

@@ -1,7 +1,7 @@
-/* R8 over keys and values in 8 or 4 bits with SMMLA and USMMLA. A product of matrices takes eight channels of two
-   queries and two keys; or eight positions of two channels of V and the upper and the lower bytes of a row's weights,
-   which are integers of 16 bits. Sums are exact, so that no tile and no order matters. Positions that a row does not
-   see have weights of zero, whatever lies there. */
+/* Attention (R8 of docs/numerics.md) over keys and values in 8 or 4 bits with SMMLA and USMMLA. A matrix instruction
+   takes eight channels of two queries and two keys; or eight positions of two channels of V, and the upper and lower
+   bytes of a row's weights, which are 16-bit integers. Sums are exact, so tiles and order do not matter. Positions that
+   a row does not see have weight zero, whatever is stored there. */
 #include "kernels/attn.h"
 
 #include <math.h>
@@ -11,23 +11,23 @@
 #include "kernels/neon/softmax.h"
 
 enum {
-    EIGHT = 8, /* positions whose keys, or values, lie together */
-    TILE = 8,  /* rows taken at once */
+    EIGHT = 8, /* positions whose keys, or values, are stored together */
+    TILE = 8,  /* rows processed at once */
     PAIRS = TILE / 2,
-    DEEP = 4,     /* rows whose sums over V are taken at once */
+    DEEP = 4,     /* rows whose sums over V are computed at once */
     TURN = 4,     /* eights of a page */
-    PIECE = 256,  /* bytes that are fetched at once */
-    NARROW = 256, /* the widest head whose dots are less than 2^22 */
+    PIECE = 256,  /* bytes that are prefetched at once */
+    NARROW = 256, /* the widest head whose dot products are below 2^22 */
     EIGHTS = MT_SEGMENT / EIGHT,
     PAGES = MT_SEGMENT / MT_LANES
 };
 
-/* What is fetched of the next segment while this one is computed: the integers of its keys, then of its values; a piece
-   of each page in turns, of which memory gives more than of one page after the other. */
+/* What is prefetched of the next segment meanwhile: the integers of its keys, then of its values, a piece of each page
+   by turns, as memory is faster then than page after page. */
 typedef struct ahead {
     const uint8_t *block[2][PAGES];
-    size_t pages, bytes;        /* bytes of a block; 0 where nothing is fetched */
-    size_t value, page, offset; /* the piece that comes next */
+    size_t pages, bytes;        /* bytes of a block; 0: nothing is prefetched */
+    size_t value, page, offset; /* the next piece */
 } ahead;
 
 typedef struct work {
@@ -64,7 +64,7 @@ MT_INLINE void load_scales(float32x4_t d[2], const uint8_t *at)
     d[1] = vreinterpretq_f32_u32(vshll_n_u16(vget_high_u16(h), 16));
 }
 
-/* Where to read the eights of `all`, and the scales of V. */
+/* Sets where the eights of `all` are read, and loads the scales of V. */
 static void find(work *w, const mt_attn *a, size_t seg, mt_attn_range all)
 {
     const size_t tokens = a->page_tokens, key = a->head_stride * a->bits, value = 32 * a->bits;
@@ -88,7 +88,7 @@ static void find(work *w, const mt_attn *a, size_t seg, mt_attn_range all)
     w->v_step = 4 * a->bits * tokens;
 }
 
-/* `bytes` from `at` on into the second-level cache */
+/* Prefetches `bytes` from `at` on into the second-level cache. */
 MT_INLINE void fetch(const uint8_t *at, size_t bytes)
 {
     MT_UNROLL
@@ -111,7 +111,7 @@ MT_INLINE void fetch_pieces(ahead *a, size_t count)
     }
 }
 
-/* What is to be fetched of the next segment; its scales are fetched now. */
+/* Sets what is prefetched of the next segment; prefetches its scales now. */
 static void find_next(work *w, const mt_attn *a, size_t seg)
 {
     const size_t tokens = a->page_tokens, scales = tokens * sizeof(mt_bf16), first = (seg + 1) * MT_SEGMENT / tokens;
@@ -132,7 +132,7 @@ static void find_next(work *w, const mt_attn *a, size_t seg)
         w->ahead.bytes = tokens * a->head_stride * a->bits / 8;
 }
 
-/* Queries r0 .. r0 + n - 1; an odd last one is paired with itself. */
+/* Packs queries r0 .. r0 + n - 1; an odd last one is paired with itself. */
 static void pack(work *w, const mt_attn *a, size_t r0, size_t n)
 {
     const size_t stride = a->head_stride, bytes = mt_kvq_query_bytes(stride), pairs = (n + 1) / 2;
@@ -189,9 +189,9 @@ MT_INLINE float32x4_t row_dots(int32x4_t a, int32x4_t b, size_t odd, float32x4_t
     return narrow ? vsubq_f32(vreinterpretq_f32_s32(dots), magic) : vcvtq_f32_s32(dots);
 }
 
-/* p[N][8 E] = q . k of E eights of positions, TURN apart, times the scales of K. Where dots are small enough, sums
-   begin with the bits of a float whose last place is 1: a subtraction makes floats of them, and conversions are
-   slow. */
+/* p[N][8 E] = q . k of E eights of positions, TURN apart, times the scales of K. Where dot products are small enough,
+   sums start from the bits of a float whose last place is 1, so that a subtraction turns them into floats: conversions
+   are slow. */
 MT_INLINE void products(float *p, work *w, size_t e, size_t stride, unsigned bits, size_t N, size_t E)
 {
     static const mt_constant zero = MT_EACH4(0.0f), magic = MT_EACH4(MT_ROUND_MAGIC);
@@ -222,7 +222,7 @@ MT_INLINE void products(float *p, work *w, size_t e, size_t stride, unsigned bit
     }
 }
 
-/* Memory gives more when some pages are read in turns than when one follows the other. */
+/* Reads several pages by turns: memory is faster then than page after page. */
 MT_INLINE void all_products(work *w, size_t stride, mt_attn_range all, unsigned bits, size_t N)
 {
     const size_t end = all.end / EIGHT;
@@ -239,7 +239,7 @@ MT_INLINE void all_products(work *w, size_t stride, mt_attn_range all, unsigned 
         }
 }
 
-/* A function for each number of rows: together they would share registers badly. */
+/* One function for each number of rows, as together they would use registers badly. */
 #define PRODUCTS(bits, N)                                                                                  \
     __attribute__((noinline)) static void products_##bits##_##N(work *w, size_t stride, mt_attn_range all) \
     {                                                                                                      \
@@ -268,18 +268,19 @@ static bool whole(size_t t, mt_attn_range seen)
     return t >= seen.begin && t + MT_LANES <= seen.end;
 }
 
-/* What the weights of a row have in common. */
+/* What the weights of a row share. */
 typedef struct row {
     mt_lanes4 sum; /* of p */
     float32x4_t top;
 } row;
 
-/* What products are multiplied with, and what is subtracted then; in memory, as mt_reload wants them */
+/* Factor of the products, and what is subtracted then; in memory, as mt_reload wants. */
 typedef struct shift {
     mt_constant scale, m;
 } shift;
 
-/* Products of 4 n positions from t become p times the scales of V, n being 4 or 8. Those not seen may be anything. */
+/* Turns the products of 4 n positions from t on into p times the scales of V; n is 4 or 8. Invisible ones may be
+   anything. */
 MT_INLINE void block_weights(row *x, float *p, const float *vd, const shift *by, size_t t, mt_attn_range seen,
                              bool part, size_t n)
 {
@@ -302,7 +303,7 @@ MT_INLINE void block_weights(row *x, float *p, const float *vd, const shift *by,
     }
 }
 
-/* The same for n positions, a multiple of 32, all of them seen. A function of its own keeps its constants in
+/* The same for n positions, a multiple of 32, all visible. A separate function, so that its constants stay in
    registers. */
 __attribute__((noinline)) static void seen_weights(row *x, float *p, const float *vd, const shift *by, size_t n,
                                                    ahead *next, size_t pieces)
@@ -315,7 +316,7 @@ __attribute__((noinline)) static void seen_weights(row *x, float *p, const float
     *x = y;
 }
 
-/* Products of a row become weights, over the blocks that it sees of; *top is the largest. */
+/* Turns the products of a row into weights, over the blocks that it sees; *top: the largest weight. */
 static mt_attn_part softmax_row(float *p, work *w, const mt_attn *a, float qd, mt_attn_range seen, float *top)
 {
     const mt_attn_range b = mt_attn_blocks(seen);
@@ -323,7 +324,7 @@ static mt_attn_part softmax_row(float *p, work *w, const mt_attn *a, float qd, m
     float32x4_t most = vdupq_n_f32(-INFINITY);
     row x = {.sum = mt_lanes4_zero(), .top = vdupq_n_f32(0.0f)};
     if (a->softcap != 0.0f ||
-        !(scale > 0.0f && scale <= FLT_MAX)) { /* else the largest product has the largest score */
+        !(scale > 0.0f && scale <= FLT_MAX)) { /* otherwise the largest product has the largest score */
         mt_scale_and_cap(p, scale, a->softcap, b);
         scale = 1.0f;
     }
@@ -342,8 +343,8 @@ static mt_attn_part softmax_row(float *p, work *w, const mt_attn *a, float qd, m
     return (mt_attn_part){.m = m, .l = mt_lanes4_fold(x.sum)};
 }
 
-/* Weights of eight positions as integers: upper, then lower bytes. They are less than 2^22, so that adding a number of
-   which they are the last places rounds them; of NaN it makes what the scale shows to be NaN. */
+/* Weights of eight positions as integers: upper, then lower bytes. They are below 2^22, so adding a number of which
+   they are the last places rounds them; NaN gives anything, and the scale shows it. */
 MT_INLINE uint8x16_t integers(const float *p, float32x4_t factor, float32x4_t magic, uint8x16_t upper_then_lower)
 {
     const float32x4_t a = vaddq_f32(vmulq_f32(vld1q_f32(p), factor), magic);
@@ -352,7 +353,7 @@ MT_INLINE uint8x16_t integers(const float *p, float32x4_t factor, float32x4_t ma
     return vqtbl1q_u8(vreinterpretq_u8_u16(both), upper_then_lower);
 }
 
-/* The weights of a row as integers; returns what 1 of them is. */
+/* The weights of a row as integers; returns the value of 1. */
 static float round_row(uint8_t *u, const float *p, float top, mt_attn_range seen, mt_attn_range all)
 {
     static const uint8_t upper_then_lower[16] = {1, 3, 5, 7, 9, 11, 13, 15, 0, 2, 4, 6, 8, 10, 12, 14};
@@ -396,8 +397,8 @@ MT_INLINE void add_eight(int32x4_t acc[][16], const uint8_t *u, const uint8_t *v
     add(acc, u, high, C, R, C);
 }
 
-/* o[R][...] of 4 C channels: 2 C of those that lie `at` bytes from the beginning, and 2 C from 16 channels later.
-   Sixteen positions at a time, which are in one page. */
+/* o[R][...] of 4 C channels: 2 C of those `at` bytes from the beginning, and 2 C from 16 channels later. Sixteen
+   positions at a time, which are in one page. */
 MT_INLINE void weigh(float *o, size_t stride, const float *unit, work *w, const uint8_t *u, mt_attn_range all,
                      size_t at, unsigned bits, size_t R, size_t C)
 {
@@ -432,7 +433,7 @@ MT_INLINE void weigh_rows(float *o, size_t stride, const float *unit, work *w, c
             weigh(o + i + c, stride, unit, w, u, all, i / 32 * w->v_step + 8 * c, bits, R, C);
 }
 
-/* A function for each number of rows: together they would share registers badly. */
+/* One function for each number of rows, as together they would use registers badly. */
 #define WEIGH(bits, R)                                                                                            \
     __attribute__((noinline)) static void weigh_##bits##_##R(float *o, size_t stride, const float *unit, work *w, \
                                                              const uint8_t *u, mt_attn_range all)                 \

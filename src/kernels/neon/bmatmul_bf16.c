@@ -1,6 +1,6 @@
-/* R5 with BFMMLA. Every output is one chain over fours of k, whatever the number of rows: few rows read BF16 weights in
-   place, more of them share panels of weights packed into scratch. Packed rows are panels of up to MT_ROW_TILE rows
-   (btile.h), k padded with zeros to PAD. */
+/* Products with bf16 rows (R5 of docs/numerics.md) with BFMMLA. Every output is one chain over groups of four of k,
+   however many rows there are: few rows read BF16 weights in place; more rows share panels of weights packed into
+   scratch. Packed rows are panels of up to MT_ROW_TILE rows (btile.h), k padded with zeros to PAD. */
 #include "base/compiler.h"
 #include "kernels/levels.h"
 #include "kernels/neon/bone.h"
@@ -31,7 +31,7 @@ size_t mt_b_scratch_bytes_bf16(size_t k)
     return 2 * COL_PAIRS * MT_MIN(padded(k), DEPTH) * sizeof(mt_bf16);
 }
 
-/* Four k of one row at every 16 * pairs bytes; x is NULL for an empty row. */
+/* Packs one row, four k at every 16 * pairs bytes; x is NULL for an empty row. */
 static void pack_row(uint8_t *out, const float *x, size_t k, size_t pairs)
 {
     for (size_t c = 0; c < padded(k); c += 4, out += 16 * pairs) {
@@ -58,9 +58,9 @@ void mt_b_pack_bf16(mt_rows *rows, const float *x, size_t ldx, const uint32_t *i
 
 /* ---- few rows, BF16 weights in place ---- */
 
-/* y[2 R][2 IN_PLACE]; rows[] are pairs of rows of w, tail[] what is left of them beyond a multiple of PAD, padded.
-   `next` bytes on lies what comes after each pair. It is fetched in the order of memory: a few long streams, not
-   many short ones, fill the path to memory. */
+/* y[2 R][2 IN_PLACE]; rows[]: pairs of rows of w; tail[]: what is left of them beyond a multiple of PAD, padded. What
+   comes after each pair is `next` bytes on; it is prefetched in the order of memory: a few long streams use memory
+   better than many short ones. */
 MT_INLINE void in_place(float *y, const uint8_t *x, const uint8_t *const *rows, const uint8_t (*tail)[2 * PAD],
                         size_t next, size_t k, size_t R)
 {
@@ -93,7 +93,7 @@ MT_INLINE void in_place(float *y, const uint8_t *x, const uint8_t *const *rows, 
     MT_BTILE_STORE(y, 2 * IN_PLACE, acc, R, IN_PLACE)
 }
 
-/* The columns are cut into IN_PLACE parts, and each step takes a pair from each part. */
+/* The columns are divided into IN_PLACE parts, and each step takes a pair from each part. */
 static void matmul_in_place(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows)
 {
     const uint8_t *row[2 * IN_PLACE];
@@ -136,7 +136,7 @@ static void run_tile(float *y, size_t ldy, const tile *t)
     }
 }
 
-/* The scales of block k / 128 for COL_PAIRS pairs of columns from j on; columns beyond the matrix take the last. */
+/* Scales of block k / 128 for COL_PAIRS pairs of columns from j on; columns beyond the matrix repeat the last. */
 static void block_scales(float *scale, const mt_mat *w, size_t j, size_t k)
 {
     size_t first = j / FP8_BLOCK, split = MT_MIN((first + 1) * FP8_BLOCK - j, 2 * COL_PAIRS),
@@ -171,7 +171,7 @@ static void run_fp8(float *y, size_t ldy, const tile *t, const mt_mat *w, size_t
         memcpy(y + r * ldy, sum[r], columns * sizeof(*y));
 }
 
-/* Tiles that reach beyond the matrix are computed aside. */
+/* Tiles that reach beyond the matrix are computed in temporary memory. */
 static void place_tile(float *y, size_t ldy, size_t m, size_t n, const tile *t, const mt_mat *w, size_t j, size_t k)
 {
     float aside[MT_ROW_TILE][2 * COL_PAIRS];
@@ -188,7 +188,7 @@ static void place_tile(float *y, size_t ldy, size_t m, size_t n, const tile *t, 
         memcpy(y + i * ldy, aside[i], n * sizeof(*y));
 }
 
-/* Panels of 6 pairs, and of 4 where that wastes less. */
+/* Panels have 6 pairs, or 4 where that wastes less. */
 static size_t panel_pairs(size_t columns)
 {
     size_t pairs = (columns + 1) / 2, rest = pairs % 6;

@@ -1,5 +1,6 @@
-/* One row against weights of 8-bit floats: they become bf16 in registers, four columns at a time, and each chain is
-   the one that bmatmul_bf16.c makes of packed panels. It gets the columns where a weight is NaN or a scale extreme. */
+/* Products of one row with weights of 8-bit floats: these become bf16 in registers, four columns at a time, and each
+   chain is the same as that of packed panels in bmatmul_bf16.c, which computes the columns where a weight is NaN or a
+   scale extreme. */
 #include "kernels/neon/bone.h"
 
 #include "kernels/neon/bpack.h"
@@ -64,7 +65,7 @@ static bool fp8(float *y, const columns *at, const mt_mat *w, const uint8_t *sca
     return vmaxvq_u8(top) != 0x7f;
 }
 
-/* 2^(scale - 127) as what is added to the bits of a bf16: four of one row, four of the other */
+/* 2^(scale - 127) as what is added to the bits of a bf16: four of one row, four of the other. */
 MT_INLINE uint16x8_t exponents(const uint8_t *a, const uint8_t *b)
 {
     const uint16x8_t first = vshll_n_u8(vld1_dup_u8(a), 7), second = vshll_n_u8(vld1_dup_u8(b), 7);
@@ -88,7 +89,7 @@ static void mxfp8(float *y, const columns *at, const mt_mat *w)
 {
     float32x4_t acc[PAIRS];
     uint16x8_t magnitude = vdupq_n_u16(0x7fff);
-    __asm__("" : "+w"(magnitude)); /* or the compiler prefers two instructions to this register */
+    __asm__("" : "+w"(magnitude)); /* otherwise the compiler prefers two instructions to this register */
     MT_UNROLL
     for (size_t p = 0; p < PAIRS; p++)
         acc[p] = vdupq_n_f32(0.0f);
@@ -106,7 +107,7 @@ static void mxfp8(float *y, const columns *at, const mt_mat *w)
     vst1q_f32(y, first_row(acc[0], acc[1]));
 }
 
-/* Whether adding to exponents is exact for the scales of all columns, as mt_mxfp8_steps has it */
+/* Whether adding to exponents is exact for the scales of all columns, see mt_mxfp8_steps. */
 static bool modest(const columns *at, size_t groups)
 {
     uint8x16_t lows = vdupq_n_u8(127), highs = lows;
@@ -127,7 +128,7 @@ static bool modest(const columns *at, size_t groups)
     return low >= 10 && high <= 246;
 }
 
-/* False where these columns are better left to panels */
+/* False where these columns should be computed from panels. */
 static bool four_columns(float *y, const mt_mat *w, size_t j, const uint8_t *x)
 {
     columns at = {.x = x, .ahead = w->w + (j + COLUMNS) * w->stride + AHEAD};

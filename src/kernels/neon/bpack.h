@@ -1,4 +1,4 @@
-/* Rows of BF16, FP8 and MXFP8 weights into panels of bf16 pairs (btile.h). For *_bf16.c only. */
+/* Packs rows of BF16, FP8 and MXFP8 weights into panels of bf16 pairs (btile.h). For *_bf16.c only. */
 #ifndef MT_KERNELS_NEON_BPACK_H
 #define MT_KERNELS_NEON_BPACK_H
 
@@ -20,7 +20,8 @@ typedef struct mt_bf16x16 {
     uint8x16_t v[2];
 } mt_bf16x16;
 
-/* E4M3 without NaN (0x7f is 480): exponent and mantissa moved, subnormals and the first normals by table. */
+/* E4M3 without NaN (0x7f is 480): exponent and mantissa are moved; subnormals and the first normals come from a
+   table. */
 MT_INLINE mt_bf16x16 mt_e4m3_bf16(uint8x16_t b, uint8x16_t magnitude)
 {
     static const uint8_t low_table[16] = {0x00, 0x00, 0x80, 0xc0, 0x00, 0x20, 0x40, 0x60,
@@ -38,14 +39,14 @@ MT_INLINE uint8x16_t mt_e4m3_magnitude(uint8x16_t b)
     return vandq_u8(b, vdupq_n_u8(0x7f));
 }
 
-/* Four bytes of one row, four of the other, and so on */
+/* Four bytes of one row, four of the other, and so on. */
 MT_INLINE void mt_interleave(uint8x16_t out[2], uint8x16_t a, uint8x16_t b)
 {
     out[0] = vreinterpretq_u8_u32(vzip1q_u32(vreinterpretq_u32_u8(a), vreinterpretq_u32_u8(b)));
     out[1] = vreinterpretq_u8_u32(vzip2q_u32(vreinterpretq_u32_u8(a), vreinterpretq_u32_u8(b)));
 }
 
-/* Without NaN; the largest magnitude goes to *top, and 0x7f there asks for mt_fp8_nan. */
+/* Without NaN; the largest magnitude goes to *top: where that is 0x7f, mt_fp8_nan must follow. */
 MT_INLINE mt_pair_steps mt_fp8_steps(uint8x16_t a, uint8x16_t b, uint8x16_t *top)
 {
     mt_pair_steps y;
@@ -62,7 +63,7 @@ MT_INLINE mt_pair_steps mt_fp8_steps(uint8x16_t a, uint8x16_t b, uint8x16_t *top
     return y;
 }
 
-/* 480 becomes NaN, in `bytes` bytes of a panel. */
+/* Replaces 480 by NaN in `bytes` bytes of a panel. */
 static inline void mt_fp8_nan(uint8_t *panel, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += 16) {
@@ -71,7 +72,7 @@ static inline void mt_fp8_nan(uint8_t *panel, size_t bytes)
     }
 }
 
-/* Times 2^(scale - 127) for a row each: exact while exponents stay normal; BFMMLA takes subnormals as zero. */
+/* Multiplies by 2^(scale - 127), for each row: exact while exponents stay normal; BFMMLA treats subnormals as zero. */
 MT_INLINE mt_pair_steps mt_mxfp8_steps(uint8x16_t a, uint8x16_t b, uint8_t scale_a, uint8_t scale_b)
 {
     mt_pair_steps y;
@@ -108,7 +109,7 @@ MT_INLINE mt_pair_steps mt_bf16_steps(const uint8_t *a, const uint8_t *b)
     return y;
 }
 
-/* Columns k .. k + 15 of two rows; only `left` of them exist where that is less */
+/* Columns k .. k + 15 of two rows; where `left` is less, only so many exist. */
 MT_INLINE mt_pair_steps mt_weight_steps(mt_panel_row a, mt_panel_row b, size_t k, size_t left, mt_format format,
                                         uint8x16_t *top)
 {
@@ -153,7 +154,7 @@ MT_INLINE void mt_panel_format(uint8_t *panel, const mt_panel_row *row, size_t p
         mt_fp8_nan(panel, (k1 - k0) * 4 * pairs);
 }
 
-/* Rows j .. j + count - 1, columns k0 .. k1 - 1 (a multiple of 16 of them), as a panel of 4 or 6 pairs; missing rows
+/* Packs rows j .. j + count - 1, columns k0 .. k1 - 1 (a multiple of 16), as a panel of 4 or 6 pairs; missing rows
    repeat the last, missing columns are zero. */
 static inline void mt_panel(uint8_t *panel, const mt_mat *w, size_t j, size_t count, size_t pairs, size_t k0, size_t k1)
 {

@@ -1,8 +1,8 @@
-/* BFMMLA on packed pairs of rows (R5). A panel of 2 P rows holds [k / 4][P][2][4] bf16: 16 bytes are four consecutive
-   k of two rows. For *_bf16.c only.
+/* BFMMLA on packed pairs of rows (R5 of docs/numerics.md). A panel of 2 P rows is [k / 4][P][2][4] bf16: 16 bytes are
+   four consecutive k of two rows. For *_bf16.c only.
 
-   On Neoverse V1 BFMMLA takes operands that were loaded at up to twice the rate of operands that another vector
-   instruction made: panels that are used more than once go through memory. */
+   On Neoverse V1 BFMMLA is up to twice as fast with operands that were loaded as with results of another vector
+   instruction: panels that are used more than once go through memory. */
 #ifndef MT_KERNELS_NEON_BTILE_H
 #define MT_KERNELS_NEON_BTILE_H
 
@@ -15,10 +15,10 @@ MT_INLINE bfloat16x8_t mt_load_bf16(const void *p)
     return vreinterpretq_bf16_u8(vld1q_u8(p));
 }
 
-/* Keeps gcc from hoisting all loads of a step above its products, which then spills accumulators. */
+/* Keeps gcc from moving all loads of a step before its products, which would spill accumulators. */
 #define MT_LOADS_STAY __asm__ volatile("" ::: "memory")
 
-/* k 0..3 and k 4..7 of two rows, from eight k of each */
+/* k 0..3, and k 4..7, of two rows, from eight k of each. */
 MT_INLINE bfloat16x8_t mt_pair_low(uint8x16_t a, uint8x16_t b)
 {
     return vreinterpretq_bf16_u64(vzip1q_u64(vreinterpretq_u64_u8(a), vreinterpretq_u64_u8(b)));
@@ -29,7 +29,7 @@ MT_INLINE bfloat16x8_t mt_pair_high(uint8x16_t a, uint8x16_t b)
     return vreinterpretq_bf16_u64(vzip2q_u64(vreinterpretq_u64_u8(a), vreinterpretq_u64_u8(b)));
 }
 
-/* Eight k of a panel of R pairs with 2 MT_IN_PLACE rows read in place, `at` bytes from each row[]. */
+/* Multiplies eight k of a panel of R pairs with 2 MT_IN_PLACE rows read in place, `at` bytes from each row[]. */
 MT_INLINE void mt_btile_eight(float32x4_t acc[][MT_IN_PLACE], const uint8_t *x, const uint8_t *const *row, size_t at,
                               size_t R)
 {

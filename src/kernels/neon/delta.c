@@ -1,5 +1,5 @@
-/* GatedDeltaNet on NEON. A state is read and written once a token: the pass that writes token t's state computes what
-   token t + 1 needs of it. */
+/* The recurrence of GatedDeltaNet on NEON. A state is read and written once a token: the pass that writes the state of
+   token t also computes what token t + 1 needs from it. */
 #include "kernels/levels.h"
 #include "kernels/neon/math.h"
 
@@ -44,7 +44,7 @@ static void read_state(float32x4_t m[REGS], const float *s, const float *k, size
 
 typedef struct step {
     float *to;
-    const float *from, *q, *k, *next; /* next: k of the token after this one */
+    const float *from, *q, *k, *next; /* next: k of the next token */
     size_t dk;
     float decay;
 } step;

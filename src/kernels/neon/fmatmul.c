@@ -1,4 +1,5 @@
-/* R6 products on NEON: rows of W widened a block at a time, in place where they are fp32 already. */
+/* Products in fp32 (R6 of docs/numerics.md) on NEON: rows of W are widened a block at a time, or read in place where
+   they are fp32. */
 #include "kernels/levels.h"
 #include "kernels/neon/ftile.h"
 

@@ -1,4 +1,4 @@
-/* R6 products of a few rows of W with a few rows of x, four registers a pair. */
+/* Products in fp32 (R6 of docs/numerics.md) of a few rows of W with a few rows of x, four registers a pair. */
 #ifndef MT_KERNELS_NEON_FTILE_H
 #define MT_KERNELS_NEON_FTILE_H
 
@@ -70,7 +70,7 @@ MT_INLINE void mt_ftile_put(float *y, uint8x16_t q, float32x4_t s, float32x4_t b
     vst1q_f32(y + 12, vfmaq_f32(b, s, vcvtq_f32_u32(vmovl_u16(vget_high_u16(high)))));
 }
 
-/* AFFINE weights of 4 and 8 bits; every group they come in is a multiple of 32 */
+/* AFFINE weights of 4 and 8 bits; all their groups are multiples of 32. */
 MT_INLINE void mt_ftile_codes(float *y, const mt_mat *w, size_t j)
 {
     const uint8_t *p = w->w + j * w->stride;
@@ -104,7 +104,7 @@ MT_INLINE void mt_ftile_bf16(float *y, const mt_mat *w, size_t j)
     }
 }
 
-/* row_f32, with the formats that matter most in vectors: routers have them */
+/* Like row_f32, with vectors for the most frequent formats, which routers have. */
 static inline void mt_ftile_row(float *y, const mt_mat *w, size_t j)
 {
     const bool codes = w->format == MT_FORMAT_AFFINE && (w->bits == 8 || w->bits == 4) && w->group % 32 == 0;

@@ -1,4 +1,4 @@
-/* The 16 virtual lanes of R6 in four registers, and partial vectors. */
+/* The 16 virtual lanes of reductions (R6 of docs/numerics.md) in four registers, and partial vectors. */
 #ifndef MT_KERNELS_NEON_LANES_H
 #define MT_KERNELS_NEON_LANES_H
 
@@ -8,7 +8,7 @@
 
 #include "kernels/kernels.h"
 
-/* Loops over registers must vanish, also at -O2. */
+/* Loops over registers must be unrolled, also at -O2. */
 #if defined(__clang__)
 #define MT_UNROLL _Pragma("clang loop unroll(full)")
 #define MT_UNROLL_TWICE _Pragma("clang loop unroll_count(2)")
@@ -87,7 +87,7 @@ static inline float mt_lanes4_fold(mt_lanes4 a)
     return vget_lane_f32(t, 0) + vget_lane_f32(t, 1);
 }
 
-/* n < 4 elements, then the value of fill */
+/* n < 4 elements, then `fill`. */
 static inline float32x4_t mt_load_part(const float *x, size_t n, float fill)
 {
     float padded[4] = {fill, fill, fill, fill};
@@ -102,7 +102,7 @@ static inline void mt_store_part(float *y, float32x4_t v, size_t n)
     memcpy(y, padded, n * sizeof(*y));
 }
 
-/* unaligned memory of any type */
+/* Loads from unaligned memory of any type. */
 static inline float32x4_t mt_load_f32(const void *p)
 {
     return vreinterpretq_f32_u8(vld1q_u8(p));

@@ -1,4 +1,4 @@
-/* R7 on NEON. */
+/* exp, log, tanh and others (R7 of docs/numerics.md) on NEON. */
 #include "kernels/neon/math.h"
 
 #include "kernels/levels.h"

@@ -1,4 +1,4 @@
-/* R7 on four or sixteen elements: the same operations in the same order as portable/scalar.h. */
+/* R7 of docs/numerics.md on four or sixteen elements: the same operations in the same order as portable/scalar.h. */
 #ifndef MT_KERNELS_NEON_MATH_H
 #define MT_KERNELS_NEON_MATH_H
 
@@ -12,8 +12,8 @@ static inline float32x4_t mt_horner4(float32x4_t p, float32x4_t x, float c)
     return vfmaq_f32(vdupq_n_f32(c), p, x);
 }
 
-/* A fused multiply-add overwrites its addend, so a constant must be copied first. Loads are free here, copies between
-   registers are not: this loads the constant each time, whatever the compiler thinks. */
+/* A fused multiply-add overwrites its addend, so a constant must be copied first. Loads are free here and copies
+   between registers are not: this loads the constant each time, whatever the compiler would prefer. */
 typedef float mt_constant[4];
 MT_INLINE float32x4_t mt_reload(const mt_constant *c)
 {
@@ -27,7 +27,7 @@ MT_INLINE float32x4_t mt_reload(const mt_constant *c)
         x, x, x, x  \
     }
 
-/* Several vectors at a time, step by step: a chain on its own would fill the issue queues with waiting instructions. */
+/* Evaluates several vectors step by step: a single chain would fill the issue queues with waiting instructions. */
 MT_INLINE void mt_horner(float32x4_t *p, const float32x4_t *x, const mt_constant *c, size_t n)
 {
     MT_UNROLL
@@ -35,7 +35,7 @@ MT_INLINE void mt_horner(float32x4_t *p, const float32x4_t *x, const mt_constant
         p[i] = vfmaq_f32(mt_reload(c), p[i], x[i]);
 }
 
-/* p = r + r^2 P(r), that is exp(r) - 1, with r = x - m ln 2, |r| <= ln 2 / 2; z has m in its low bits. x lies between
+/* p = r + r^2 P(r), which is exp(r) - 1, with r = x - m ln 2, |r| <= ln 2 / 2; z has m in its low bits. x is between
    MT_EXP_MIN and MT_EXP_MAX and becomes r. */
 MT_INLINE void mt_exp_reduced(float32x4_t *p, float32x4_t *z, float32x4_t *x, const mt_constant *magic, size_t n)
 {

@@ -1,11 +1,12 @@
-/* Two to eight rows against AFFINE weights of 4 bits with bf16 scales, in groups of 64 or 128. Four columns at a
-   time, written out, because compilers keep an instruction close to those that it waits for. The columns' scales and
-   biases are turned to [group][column] first and widened as they are used.
+/* Integer products (R4 of docs/numerics.md) of two to eight rows with AFFINE weights of 4 bits with bf16 scales, in
+   groups of 64 or 128. Four columns at a time, in assembly, because compilers put an instruction close to those whose
+   results it needs. The columns' scales and biases are transposed to [group][column] first, and widened when used.
 
-   The loop runs ahead: bytes are loaded and halves of columns meet during the 32 elements of k before, and nibbles
-   come apart during the step of 8 before. v0-7 sums [pair of rows][pair of columns], from MT_DOT_START on; v8-15 a in
-   the same shape; v16-17 and v18-19 first and last halves of the pairs of columns; v20-21 and v22-23 weights of even
-   and odd steps; v24-27 bytes, and at the end of a link scales; v28-29 aside, v30 x, v31 15. */
+   The loop works ahead: bytes are loaded, and halves of columns combined, during the 32 elements of k before; nibbles
+   are separated during the step of 8 before. Registers: v0-7 sums [pair of rows][pair of columns], from MT_DOT_START
+   on; v8-15 results in the same shape; v16-17 and v18-19 first and last halves of the pairs of columns; v20-21 and
+   v22-23 weights of even and odd steps; v24-27 bytes, and at the end of a link scales; v28-29 temporary, v30 x, v31 the
+   constant 15. */
 #include "kernels/neon/qmmla.h"
 
 enum { SCALES = 8 }; /* bf16 of a group: four scales, four biases */

@@ -1,5 +1,5 @@
-/* Quantised weights in registers. 32 of them are taken at once, in "paired" order: 16 of even index, then 16 of odd
-   index, which is how the nibbles of 16 bytes come apart. Activations are packed in the same order. */
+/* Loads quantised weights into registers, 32 at a time, in "paired" order: 16 of even index, then 16 of odd index, as
+   the nibbles of 16 bytes are separated. Activations are packed in the same order. */
 #ifndef MT_KERNELS_NEON_QLOAD_H
 #define MT_KERNELS_NEON_QLOAD_H
 
@@ -33,7 +33,7 @@ static inline size_t mt_code_bits(mt_code code)
     case MT_CODE_E2M1: CALL(MT_CODE_E2M1); break; \
     }
 
-/* A zero of its own: copies of one zero cost a vector instruction each. */
+/* A zero that the compiler does not share: copies of one zero cost a vector instruction each. */
 MT_INLINE int32x4_t mt_zero(void)
 {
     int32x4_t z;
@@ -45,14 +45,14 @@ typedef struct mt_paired {
     int8x16_t even, odd;
 } mt_paired;
 
-/* Constants of a code, loaded once: for 2, 3, 5 and 6 bits the bytes that hold each element (two of them, as 16 bits)
-   and the shift that brings it down; 16 elements start on a byte. */
+/* Constants of a code, loaded once: for 2, 3, 5 and 6 bits the bytes that contain each element (two, as 16 bits) and
+   the shift that moves it down; 16 elements start on a byte. */
 typedef struct mt_coder {
     uint8x16_t mask, bytes[4]; /* bytes: first 16 even, odd; last 16 even, odd */
     int16x8_t shift[2];
 } mt_coder;
 
-/* Where the bytes of the last 16 elements lie in their load: it ends with them. */
+/* Offset of the bytes of the last 16 elements in their load, which ends with them. */
 #define MT_LATE(b) ((b) < 4 ? 8 - 2 * (b) : 16 - 2 * (b))
 #define MT_B(b, e, from) (uint8_t)((e) * (b) / 8 + (from)), (uint8_t)((e) * (b) / 8 + (from) + 1)
 #define MT_BYTES(b, o, from)                                                                                          \
@@ -114,7 +114,7 @@ MT_INLINE int8x16_t mt_narrow(uint16x8_t a, uint16x8_t b, uint8x16_t mask)
     return vreinterpretq_s8_u8(vandq_u8(vuzp1q_u8(vreinterpretq_u8_u16(a), vreinterpretq_u8_u16(b)), mask));
 }
 
-/* Codes 2, 3, 5 and 6: no byte beyond the 32 elements is read. */
+/* Codes of 2, 3, 5 and 6 bits: no byte beyond the 32 elements is read. */
 MT_INLINE mt_paired mt_paired_stream(const uint8_t *p, mt_code code, const mt_coder *c)
 {
     size_t bytes = 4 * mt_code_bits(code);
@@ -131,7 +131,7 @@ MT_INLINE mt_paired mt_paired_stream(const uint8_t *p, mt_code code, const mt_co
         mt_narrow(mt_spread(early, c->bytes[1], c->shift[1]), mt_spread(late, c->bytes[3], c->shift[1]), c->mask)};
 }
 
-/* 32 weights at p; 8-bit ones as they are, to be taken as unsigned. */
+/* 32 weights at p; those of 8 bits are unsigned. */
 MT_INLINE mt_paired mt_paired_load(const uint8_t *p, mt_code code, const mt_coder *c)
 {
     if (code == MT_CODE_8) {
@@ -143,7 +143,7 @@ MT_INLINE mt_paired mt_paired_load(const uint8_t *p, mt_code code, const mt_code
     return mt_paired_stream(p, code, c);
 }
 
-/* The 16 weights that remain of a row of E2M1 groups of 16; zeros after them. */
+/* The last 16 weights of a row with E2M1 groups of 16, followed by zeros. */
 MT_INLINE mt_paired mt_paired_half(const uint8_t *p, const mt_coder *c)
 {
     return mt_paired_nibbles(vcombine_u8(vld1_u8(p), vdup_n_u8(0)), MT_CODE_E2M1, c);

@@ -1,4 +1,5 @@
-/* Every aarch64 processor: four products of bytes fit in 16 bits two at a time (127 * 128 * 2 < 2^15). */
+/* Integer products (R4 of docs/numerics.md) on every aarch64 processor: two products of bytes fit 16 bits (127 * 128 *
+   2 < 2^15). */
 #include <arm_neon.h>
 
 static inline int32x4_t dot4(int32x4_t acc, int8x16_t a, int8x16_t b)

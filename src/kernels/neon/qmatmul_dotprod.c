@@ -1,3 +1,4 @@
+/* Integer products (R4 of docs/numerics.md) with SDOT. */
 #include <arm_neon.h>
 
 #define MT_QNAME(name) mt_##name##_dotprod

@@ -1,13 +1,14 @@
-/* Integer matmul over SMMLA. A block of the product is TILES tiles of rows times PANELS panels of columns. It takes
-   CHUNK elements of k at a time: the weights of a panel are unpacked into the first-level cache and meet all tiles,
-   which stream from the second level; results so far are kept aside. A panel takes several chunks in a row, as many
-   as the second level holds rows for, so that what it keeps aside stays in the first.
+/* Integer products (R4 of docs/numerics.md) with SMMLA. A block of the result is TILES tiles of rows times PANELS
+   panels of columns. CHUNK elements of k are processed at a time: the weights of a panel are unpacked into the
+   first-level cache and multiplied with all tiles, which stream from the second-level cache; sums so far are kept in
+   memory (aside). A panel processes several chunks in a row, as many as the second-level cache has rows for, so that
+   its sums stay in the first.
 
-   Packed rows: pairs of rows in tiles of three pairs (one tile of up to four when there are no more; the last tile
-   has what is left). For each chunk of k, one tile after the other, as [k / 8][pair][2 rows][8]; each 32 elements
-   of k lie as even 0-14, odd 1-15, even 16-30, odd 17-31. Then the turns (block.h) in the same order of chunks and
-   tiles, as [unit][mul, add][pair][4], doubled to the shape of a result; then sx as [row][groups to 4]. A single row is
-   left to the level below. */
+   Packed rows: pairs of rows in tiles of three pairs (one tile of up to four where there are no more; the last tile has
+   what is left). For each chunk of k, one tile after the other, as [k / 8][pair][2 rows][8]; each 32 elements of k are
+   in the order even 0-14, odd 1-15, even 16-30, odd 17-31. Then the turns (block.h) in the same order of chunks and
+   tiles, as [unit][mul, add][pair][4], doubled to the shape of a result; then sx as [row][groups, rounded up to 4]. A
+   single row is computed by the level below. */
 #include "kernels/levels.h"
 #include "kernels/neon/qmmla.h"
 #include "kernels/neon/qone.h"
@@ -18,10 +19,11 @@ enum {
     CHUNK = 1024,
     PANELS = 8,
     TILES = 48,
-    ROWS_BYTES = 256 << 10, /* of the rows that stream; twice as many no longer come from the second-level cache */
-    NEAR = 1024,            /* bytes a tile may fetch into the first-level cache; more would be in its way */
+    /* bytes of the rows that stream; twice as many would not come from the second-level cache */
+    ROWS_BYTES = 256 << 10,
+    NEAR = 1024, /* bytes that a tile may prefetch into the first-level cache; more would evict what it uses */
     COLUMNS = 2 * PANEL * PANELS,
-    RESULT = SINGLE * PANEL * 4 /* floats of a tile against a panel */
+    RESULT = SINGLE * PANEL * 4 /* floats of a tile times a panel */
 };
 
 typedef struct layout {
@@ -38,7 +40,7 @@ static layout layout_of(size_t m, size_t k, size_t group)
     return l;
 }
 
-/* First pair and number of pairs of the tile that holds a pair */
+/* First pair and number of pairs of the tile that contains a pair. */
 typedef struct span {
     size_t first, pairs;
 } span;
@@ -51,7 +53,7 @@ static span span_of(const layout *l, size_t pair)
     return (span){first, left < TILE ? left : TILE};
 }
 
-/* Where the elements of a tile from k0 on begin, of a chunk of n elements in all; and their turns, in floats. */
+/* Offset of a tile's elements from k0 on, of a chunk of n elements; and of their turns, in floats. */
 static size_t q_offset(const layout *l, span s, size_t k0, size_t n)
 {
     return 2 * (k0 * l->pairs + s.first * n);
@@ -75,7 +77,7 @@ MT_INLINE void emit_row(int8_t *at, size_t stride, mt_paired p)
     vst1_s8(at + 3 * stride, vget_high_s8(p.odd));
 }
 
-/* k is an odd multiple of 16: the last 16 elements have no room for zeros after them */
+/* k is an odd multiple of 16: there is no room for zeros behind the last 16 elements. */
 static void pack_end(const float *x, size_t group, const mt_qsums *sums, int8_t *q, size_t stride)
 {
     int8_t last[4 * 8];
@@ -117,7 +119,7 @@ void mt_q_pack_i8mm(mt_rows *rows, const float *x, size_t ldx, const uint32_t *i
     const layout l = layout_of(rows->m, rows->k, rows->group);
     for (size_t i = i0; i < i1; i++)
         pack_row(rows, &l, x + (index ? index[i] : i) * ldx, i);
-    if (i1 % 2 != 0) /* what is missing of the last pair is computed too, from any numbers */
+    if (i1 % 2 != 0) /* the missing row of the last pair is computed too, from any numbers */
         pack_row(rows, &l, x + (index ? index[i1 - 1] : i1 - 1) * ldx, i1);
 }
 
@@ -150,8 +152,8 @@ static const uint8_t *row_of(const mt_mat *w, size_t j, size_t n1)
     return w->w + (j < n1 ? j : n1 - 1) * w->stride;
 }
 
-/* A panel of rows from[] of W, elements [k0, k1). Pointers move on and whole lines are written in order: with offsets
-   and stores here and there it takes a third longer. */
+/* Unpacks a panel of rows from[] of W, elements [k0, k1). Pointers advance and whole cache lines are written in order:
+   with offsets and scattered stores it takes a third longer. */
 MT_INLINE void unpack(int8_t *out, const uint8_t *const from[2 * PANEL], size_t k0, size_t k1, mt_code code)
 {
     const mt_coder coder = mt_coder_of(code);
@@ -190,8 +192,8 @@ static void unpack_panel(int8_t *out, const mt_mat *w, size_t j, size_t n1, size
 #undef UNPACK
 }
 
-/* Scales or biases of a panel's columns, groups [g0, g1), to out as [group][2 * PANEL]; or `twice`, as
-   [group][PANEL][4] */
+/* Widens scales or biases of a panel's columns, groups [g0, g1), to out as [group][2 * PANEL]; or where twice, as
+   [group][PANEL][4]. */
 MT_INLINE void widen(float *out, const mt_mat *w, const uint8_t *from, size_t j, size_t n1, size_t g0, size_t g1,
                      bool twice)
 {
@@ -201,7 +203,7 @@ MT_INLINE void widen(float *out, const mt_mat *w, const uint8_t *from, size_t j,
     }
 }
 
-/* Weights to be unpacked next, fetched a few rows at a time */
+/* Weights to be unpacked next, prefetched a few rows at a time. */
 typedef struct ahead {
     const uint8_t *p;
     size_t stride, bytes; /* of rows, and of what is fetched of each */
@@ -219,7 +221,7 @@ MT_INLINE void fetch(ahead *a, size_t rows, bool near)
         }
 }
 
-/* aside += full tiles times a panel */
+/* aside += full tiles * panel. */
 MT_INLINE void run_tiles(float *aside, operands o, size_t tiles, ahead next, bool eight)
 {
     const size_t each = (next.rows + tiles - 1) / tiles;
@@ -242,7 +244,7 @@ static void tiles_3_eight(float *aside, const operands *o, size_t tiles, const a
     run_tiles(aside, *o, tiles, *next, true);
 }
 
-/* aside += a tile of another size times a panel */
+/* aside += a tile of another size * panel. */
 MT_INLINE void run_tile(float *aside, const operands *o, int rows, int pairs, bool eight)
 {
     float32x4_t a[TILE][PANEL];
@@ -312,13 +314,13 @@ typedef struct product {
     space s;
 } product;
 
-/* Pairs of rows [first, end) in tiles, and `panels` panels of columns from j on */
+/* Pairs of rows [first, end) in tiles, and `panels` panels of columns from j on. */
 typedef struct block {
     size_t first, end, tiles, j, panels;
-    size_t part; /* elements of k that a panel takes before the next panel does */
+    size_t part; /* elements of k that a panel processes before the next panel does */
 } block;
 
-/* A panel of a block and where its chunk of k begins */
+/* A panel of a block, and where its chunk of k begins. */
 typedef struct spot {
     size_t panel, k;
 } spot;
@@ -332,7 +334,7 @@ static spot next_spot(const block *b, spot s, size_t k)
     return s.panel + 1 < b->panels ? (spot){s.panel + 1, begin} : (spot){0, end};
 }
 
-/* The weights at a spot; at the end of the block, those of the next one */
+/* The weights at a spot; at the end of the block, those of the next block. */
 static ahead ahead_of(const product *p, const block *b, spot s)
 {
     const mt_mat *w = p->w;
@@ -350,7 +352,7 @@ static void place(operands *o, const product *p, span s, size_t k0, size_t k1)
     o->turns = (const float *)(const void *)(p->rows->data + p->l.turns) + turns_offset(&p->l, s, k0, k1 - k0);
 }
 
-/* One panel, unpacked, against all tiles of the block, over elements [k0, k1) of k */
+/* Multiplies one unpacked panel with all tiles of the block, over elements [k0, k1). */
 static void multiply_panel(const product *p, const block *b, size_t panel, size_t k0, size_t k1, ahead next)
 {
     const size_t group = p->rows->group, pairs = b->end - b->first;
@@ -429,7 +431,7 @@ static void multiply_columns(const product *p, size_t j)
     }
 }
 
-/* A single row lies as at the level below: q, mul, add, sx. */
+/* A single row is packed as at the level below: q, mul, add, sx. */
 static void multiply_one(float *y, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch)
 {
     if (mt_q_one_handles_i8mm(w)) {

@@ -1,5 +1,5 @@
-/* Tiles of the SMMLA matmul: 2 rows of W times 2 rows of x, 8 elements of k a time; a 2 x 2 result lies as
-   [w0x0 w0x1 w1x0 w1x1]. For *_i8mm.c only. */
+/* Tiles of the SMMLA products: 2 rows of W times 2 rows of x, 8 elements of k at a time; a 2 x 2 result is [w0x0 w0x1
+   w1x0 w1x1]. For *_i8mm.c only. */
 #ifndef MT_KERNELS_NEON_QMMLA_H
 #define MT_KERNELS_NEON_QMMLA_H
 
@@ -8,11 +8,11 @@
 
 enum {
     TILE = 3,   /* pairs of rows */
-    SINGLE = 4, /* pairs that still make one tile */
+    SINGLE = 4, /* most pairs that are one tile */
     PANEL = 4   /* pairs of columns */
 };
 
-/* Two rows of W: 32 elements of k in four steps of 8, as the packed rows have them */
+/* Two rows of W: 32 elements of k in four steps of 8, in the order of the packed rows. */
 typedef struct steps {
     int8x16_t v[4];
 } steps;
@@ -49,7 +49,7 @@ MT_INLINE steps load_steps(const uint8_t *p0, const uint8_t *p1, mt_code code, c
     return interleave(mt_paired_load(p0, code, c), mt_paired_load(p1, code, c));
 }
 
-/* Keeps loads near their use where there is no register to spare. */
+/* Keeps loads near their use, where no register is free. */
 #define MT_FENCE() __asm__ volatile("" ::: "memory")
 
 /* 8-bit weights are unsigned */
@@ -58,8 +58,8 @@ MT_INLINE int32x4_t multiply_add(int32x4_t d, int8x16_t w, int8x16_t x, bool eig
     return eight ? vusmmlaq_s32(d, vreinterpretq_u8_s8(w), x) : vmmlaq_s32(d, w, x);
 }
 
-/* What a tile of rows and some pairs of columns share. turns: of each unit of k (block.h) [pair][4] mul, [pair][4]
-   add */
+/* What a tile of rows and some pairs of columns share. turns: for each unit of k (block.h) [pair][4] mul, [pair][4]
+   add. */
 typedef struct operands {
     const int8_t *x, *w;
     const float *turns, *ws;   /* ws: [group][pair][4] */
@@ -74,7 +74,7 @@ MT_INLINE int32x4_t start(void)
     return vreinterpretq_s32_f32(vld1q_f32(mt_dot_start));
 }
 
-/* What becomes of the sums of a pair of rows, number i of `pairs` */
+/* The turned sums (block.h) of pair of rows number i of `pairs`. */
 MT_INLINE float32x4_t turned(int32x4_t sum, const float *turn, int i, int pairs)
 {
     return vfmaq_f32(vld1q_f32(turn + 4 * (pairs + i)), vld1q_f32(turn + 4 * i), vreinterpretq_f32_s32(sum));
@@ -84,7 +84,7 @@ typedef struct tile_sums {
     int32x4_t v[TILE][PANEL];
 } tile_sums;
 
-/* The sums of one unit, turned; `rows` pairs out of `pairs` in the tile */
+/* The turned sums of one unit; `rows` pairs of the `pairs` in the tile. */
 MT_INLINE void multiply_unit(tile_sums *d, const int8_t *x, const int8_t *w, const float *turn, size_t unit, int rows,
                              int pairs, bool eight)
 {
@@ -139,9 +139,9 @@ MT_INLINE void multiply(float32x4_t a[TILE][PANEL], const operands *o, int rows,
     }
 }
 
-/* The full tile, TILE pairs of rows against PANEL pairs of columns, written out: it needs all 32 registers, and
-   compilers spill, copy zeros and reorder where nothing is to spare. v0-11 sums, v12-23 results, v24-26 x, v27-30 w.
-   In the middle of a link a turned sum goes where the sum before it was, the first of them to v31. */
+/* The full tile, TILE pairs of rows times PANEL pairs of columns, in assembly: it needs all 32 registers, and compilers
+   spill, copy zeros and reorder. v0-11 sums, v12-23 results, v24-26 x, v27-30 w. In the middle of a link a turned sum
+   replaces the sum before it, the first of them goes to v31. */
 #define LOAD(x, w)                                                    \
     "ldp q24, q25, [%[x], #" #x "]\n ldr q26, [%[x], #" #x " + 32]\n" \
     "ldp q27, q28, [%[w], #" #w "]\n ldp q29, q30, [%[w], #" #w " + 32]\n"
@@ -186,7 +186,7 @@ MT_INLINE void multiply(float32x4_t a[TILE][PANEL], const operands *o, int rows,
     TILE_ON(9, 2, 6, 10) TILE_ON(10, 3, 7, 11) SECOND_STEPS(mul)                                                       \
     MULS(96) TILE_END(96, 0, 31, 0, 4, 12, 16, 20) TILE_END(96, 16, 8, 1, 5, 13, 17, 21)                               \
     TILE_END(96, 32, 9, 2, 6, 14, 18, 22) TILE_END(96, 48, 10, 3, 7, 15, 19, 23)
-/* `length` elements of a link, whose turns take `bytes` */
+/* `length` elements of a link, whose turns take `bytes`. */
 #define FULL_TILE(mul, length, bytes)                                                                                  \
     __asm__ volatile(                                                                                                  \
         RESULTS("ldp")                                                                                                 \
@@ -205,7 +205,7 @@ MT_INLINE void multiply(float32x4_t a[TILE][PANEL], const operands *o, int rows,
           "v29", "v30", "v31")
 /* clang-format on */
 
-/* aside[TILE][PANEL][4] += W . x over o->groups > 0; x and turns move on to what follows the tile */
+/* aside[TILE][PANEL][4] += W . x over o->groups > 0; x and turns advance to what follows the tile. */
 MT_INLINE void multiply_full(float *aside, operands *o, bool eight)
 {
     const int8_t *x = o->x, *w = o->w;
@@ -228,7 +228,7 @@ MT_INLINE void multiply_full(float *aside, operands *o, bool eight)
     o->turns = turn;
 }
 
-/* The end of a tile against a panel: y = a + b with b = sum of wb[group][column] * sx[row][group], groups in order */
+/* The end of a tile and panel: y = a + b, b = sum of wb[group][column] * sx[row][group], groups in order. */
 typedef struct ending {
     const float *aside; /* a, [pair of rows][PANEL][4] */
     const float *wb;    /* [group][2 * PANEL]; NULL without biases */
@@ -287,7 +287,7 @@ MT_INLINE void finish(float *y, size_t ldy, const ending *e, int rows)
     }
 }
 
-/* Columns n0 + i, n0 + step + i, n0 + 2 step + i and n0 + 3 step + i for i < step, times one tile of m rows */
+/* Columns n0 + i, n0 + step + i, n0 + 2 step + i and n0 + 3 step + i for i < step, times one tile of m rows. */
 typedef struct mt_small {
     float *y;
     size_t ldy, n0, step, m, groups, sx_stride;
@@ -296,11 +296,11 @@ typedef struct mt_small {
     const float *turns, *sx; /* as in operands; [row][sx_stride] */
 } mt_small;
 
-/* Whether qsmall_i8mm.c can multiply so many rows with such a matrix. */
+/* Whether qsmall_i8mm.c can multiply so many rows with this matrix. */
 bool mt_q_small_handles_i8mm(const mt_mat *w, size_t m);
 void mt_q_small_i8mm(const mt_small *p);
 
-/* The same for qfew_i8mm.c, whose columns are n0 .. n0 + 4 step; scratch [groups][12] */
+/* The same for qfew_i8mm.c, whose columns are n0 .. n0 + 4 step; scratch [groups][12]. */
 bool mt_q_few_handles_i8mm(const mt_mat *w, size_t m);
 void mt_q_few_i8mm(const mt_small *p, float *scratch);
 

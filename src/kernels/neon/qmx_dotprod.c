@@ -1,16 +1,17 @@
-/* One row against MXFP4 weights. Four columns at a time, a quarter of the range apart, so that each is read as one
-   stream; four groups a turn, written out as in qnibble_dotprod.c, since compilers leave a third of the pipes idle.
+/* Products of one row with MXFP4 weights (qmx.h). Four columns at a time, a quarter of the range apart, so that each is
+   one stream of reads; four groups in a turn of the loop, in assembly like qnibble_dotprod.c, since compilers leave a
+   third of the pipes idle.
 
-   A quad is a block of 32 weights of each of the four columns, and each of its four steps takes one of them: while the
-   nibbles of a column come apart, those of the column before it are looked up, and those of the one before that are
-   multiplied; the column of three steps later is loaded. The sums of a quad are folded in the quad after it, and turned
+   A quad is a block of 32 weights of each of the four columns, and each of its four steps takes one column: while the
+   nibbles of a column are separated, those of the column before are looked up, and those of the one before that are
+   multiplied; the column of three steps later is loaded. The sums of a quad are folded in the next quad, and turned
    (block.h) and added in the one after that. So a turn of the loop ends with work for the next one, or for the code
-   after the loop; the first one finds zeros to work with. What is loaded for the next turn in the last one lies in the
-   rows that follow those of the first three columns.
+   behind the loop; the first one works on zeros. What the last turn loads for a next one is in the rows that follow
+   those of the first three columns.
 
-   v0-3 and v4-7 sums of even and odd quads, v8-9 and v10-11 x of these, v14 folded and v28 turned sums, v15 scales of a
-   group, v16-23 low and v24-27 high nibbles, v29 mul of four blocks, v30 15, v31 the numbers that nibbles stand for;
-   v12 is left for a. */
+   Registers: v0-3 and v4-7 sums of even and odd quads, v8-9 and v10-11 their x, v14 folded and v28 turned sums, v15
+   scales of a group, v16-23 low and v24-27 high nibbles, v29 mul of four blocks, v30 the constant 15, v31 the values of
+   nibbles; v12 is left for a. */
 #include "kernels/neon/qmx.h"
 
 #include "kernels/neon/qload.h"
@@ -126,7 +127,7 @@ MT_INLINE void write_sixteen(uint16_t *out, const uint8_t *const s[4], size_t g)
     widen(out + 4 * g + 48, vzip2q_u8(ac2, bd2));
 }
 
-/* Exponents of four columns, turned and widened; the last sixteen groups may overlap those before them */
+/* Exponents of four columns, transposed and widened; the last sixteen groups may overlap those before them. */
 MT_INLINE void write_scales(uint16_t *out, const uint8_t *const s[4], size_t groups)
 {
     for (size_t g = 0; groups >= 16 && g < groups; g += 16)
@@ -136,9 +137,9 @@ MT_INLINE void write_scales(uint16_t *out, const uint8_t *const s[4], size_t gro
             out[4 * g + c] = s[c][g] ? (uint16_t)(s[c][g] << 7) : 0x40;
 }
 
-/* Codes stand for twice the weights: the loop has sums turned to their halves instead of halving each scale. That is
-   the same to the last bit: a scale of activations has its two last bits cleared, so that half of a sum has all of its
-   bits, however small it is; and one too large for a number is so already by its `add` (block.h). */
+/* Codes stand for twice the weights: instead of halving each scale, the loop uses turns that give half the sums. The
+   result is the same to the last bit: a scale of activations has its last two bits cleared, so half of a sum keeps all
+   its bits, however small it is; and a sum that is too large is so already by its `add` (block.h). */
 static void write_halves(float *out, const mt_nibble_row *row)
 {
     for (size_t i = 0; i < mt_nibble_floats(row->groups); i += 4)

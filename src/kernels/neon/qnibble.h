@@ -1,4 +1,4 @@
-/* One row of activations against AFFINE weights of 4 bits with bf16 scales, read in place. */
+/* Integer products of one row of activations with AFFINE weights of 4 bits with bf16 scales, read in place. */
 #ifndef MT_KERNELS_NEON_QNIBBLE_H
 #define MT_KERNELS_NEON_QNIBBLE_H
 
@@ -11,12 +11,12 @@ typedef struct mt_nibble_row {
     const mt_mat *w;
     const int8_t *x;             /* [k] in paired order */
     const float *mul, *add, *sx; /* [blocks], [blocks], [groups] */
-    const float *stream;         /* as mt_nibble_stream has written it */
+    const float *stream;         /* written by mt_nibble_stream */
     size_t groups;
 } mt_nibble_row;
 
-/* Results lag two blocks behind dot products: eight zeros, then for every four blocks mul[4] and each add four times.
-   */
+/* Results lag two blocks behind dot products, so the stream is eight zeros, then for every four blocks mul[4] and each
+   add four times. */
 static inline size_t mt_nibble_floats(size_t blocks)
 {
     return 8 + (blocks + 3) / 4 * 20;
@@ -32,7 +32,7 @@ static inline void mt_nibble_stream(float *out, const float *mul, const float *a
     }
 }
 
-/* Whether qnibble_dotprod.c can multiply such a matrix. */
+/* Whether qnibble_dotprod.c can multiply this matrix. */
 bool mt_q_nibbles_handles_dotprod(const mt_mat *w);
 
 /* y[j] for n0 <= j < n1, a multiple of four columns */

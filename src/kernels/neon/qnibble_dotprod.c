@@ -1,29 +1,32 @@
-/* One row against AFFINE weights of 4 bits: the loop that sets the pace of decoding. Four columns at a time, four
-   groups a turn, written out: the processor fills its four vector pipes only where an instruction is far from those
-   it waits for, and compilers keep them close.
+/* Products of one row with AFFINE weights of 4 bits (qnibble.h): the loop that decides the speed of decoding. Four
+   columns at a time, four groups in a turn of the loop, in assembly: the processor fills its four vector pipes only
+   where an instruction is far from those whose results it needs, and compilers put them close together.
 
-   A quad is a block of 32 weights of each of the four columns. Its nibbles come apart while the products of the quad
-   before it are added, three columns late; its sums are turned (block.h) in the gaps of the two quads that follow. So
-   a turn of the loop ends with work for the next one, or for the code after the loop; the first one finds zeros to
-   work with. In groups of 64 and 128 an even and an odd quad make a link.
+   A quad is a block of 32 weights of each of the four columns. Its nibbles are separated while the products of the quad
+   before are added, three columns late; its sums are turned (block.h) in the gaps of the two quads that follow. So a
+   turn of the loop ends with work for the next one, or for the code behind the loop; the first one works on zeros. In
+   groups of 64 and 128 an even and an odd quad make a link.
 
-   v0-3 and v4-7 sums of even and odd quads, v8-9 scales and v10-11 biases of four groups, v14 turned sums, v15 scales
-   of a group, v16-19 low and v20-23 high nibbles of the columns, v24-27 aside, v28-29 x, v30 mul of four blocks, v31
-   15; v12 and v13 are left for a and b. */
+   Registers: v0-3 and v4-7 sums of even and odd quads, v8-9 scales and v10-11 biases of four groups, v14 turned sums,
+   v15 scales of a group, v16-19 low and v20-23 high nibbles of the columns, v24-27 temporary, v28-29 x, v30 mul of four
+   blocks, v31 the constant 15; v12 and v13 are left for a and b. */
 #include "kernels/neon/qnibble.h"
 
 #include "kernels/block.h"
 #include "kernels/neon/qload.h"
 
-enum { TURN = 4 /* groups */, AHEAD = 16384 /* bytes by which weights are fetched beyond the next four columns */ };
+enum {
+    TURN = 4 /* groups */,
+    AHEAD = 16384 /* bytes by which weights are prefetched beyond the next four columns */
+};
 
 /* 16 bytes of a column */
 #define SPLIT(w, lo, hi, q)                     \
     "ldr q" #lo ", [%[" #w "], #16 * " #q "]\n" \
     "ushr v" #hi ".16b, v" #lo ".16b, #4\n"     \
     "and v" #lo ".16b, v" #lo ".16b, v31.16b\n"
-/* Weights are fetched into the second level long before their turn, and from there, in one of four quads a line of
-   column c, into the first: what waits for a load that missed would fill the queues of the pipes */
+/* Weights are prefetched into the second-level cache long before use, and from there, one line of column c in each of
+   four quads, into the first: instructions that wait for a missed load would fill the issue queues. */
 #define FAR(q) "prfm pldl2keep, [%[ahead], #64 * " #q "]\n"
 #define NEAR(w, c, q) ".if " #q " %% 4 == " #c "\n prfm pldl1keep, [%[" #w "], #128 + 16 * " #q "]\n .endif\n"
 #define DOT(acc, lo, hi)                         \
@@ -72,8 +75,8 @@ enum { TURN = 4 /* groups */, AHEAD = 16384 /* bytes by which weights are fetche
 #define WIDEN_2(to, from) "shll2 v" #to ".4s, v" #from ".8h, #16\n"
 #define ADD_BIAS(v, g) "fmla %[b].4s, v" #v ".4s, v25.s[" #g "]\n"
 
-/* Where the steps stand was found by measuring: what waits long, and the last product of a link above all, comes late
-   in the quad. */
+/* The order of the steps was found by measuring: what waits long, above all the last product of a link, comes late in
+   the quad. */
 /* clang-format off */
 #define TURN_32                                                                                                        \
     EVEN(0, EVEN_3, EVEN_4(2) SCALES_1, ADD, ODD_1 ODD_2 ZIP WIDEN_2(15, 9))                                           \
@@ -112,8 +115,8 @@ enum { TURN = 4 /* groups */, AHEAD = 16384 /* bytes by which weights are fetche
 #define REST_64 EVEN_3 EVEN_4(2) ODD_1 ODD_2 SECOND_3 ODD_4(3) ADD
 #define REST_128 REST_64
 
-/* Adds `turns` > 0 turns to a and b; d1, d2 and d3 are the distances of the columns' scales from those of the first
-   */
+/* Adds `turns` > 0 turns of the loop to a and b; d1, d2 and d3: distances of the columns' scales from those of the
+   first. */
 #define TURNS(group)                                                                                                   \
     __asm__ volatile(                                                                                                  \
         "movi v0.4s, #0\n movi v1.4s, #0\n movi v2.4s, #0\n movi v3.4s, #0\n movi v4.4s, #0\n movi v5.4s, #0\n"        \
@@ -177,7 +180,7 @@ MT_INLINE void rest(float32x4_t *a, float32x4_t *b, const mt_nibble_row *row, si
     }
 }
 
-/* Columns j .. j + 3; what lies at `ahead` is fetched meanwhile */
+/* Columns j .. j + 3; prefetches from `ahead` meanwhile. */
 static float32x4_t four_columns(const mt_nibble_row *row, size_t j, const uint8_t *ahead, size_t group)
 {
     const mt_mat *w = row->w;

@@ -1,10 +1,10 @@
-/* One row of activations against 8-bit weights read in place. */
+/* Integer products of one row of activations with 8-bit weights read in place. */
 #ifndef MT_KERNELS_NEON_QONE_H
 #define MT_KERNELS_NEON_QONE_H
 
 #include "kernels/kernels.h"
 
-/* Columns n0 + i, n0 + step + i, n0 + 2 step + i and n0 + 3 step + i for i < step */
+/* Columns n0 + i, n0 + step + i, n0 + 2 step + i and n0 + 3 step + i for i < step. */
 typedef struct mt_one {
     float *y;
     size_t n0, step, groups;
@@ -13,7 +13,7 @@ typedef struct mt_one {
     const float *mul, *add, *sx; /* [blocks], [blocks], [groups] */
 } mt_one;
 
-/* Whether qone_i8mm.c can multiply such a matrix. */
+/* Whether qone_i8mm.c can multiply this matrix. */
 bool mt_q_one_handles_i8mm(const mt_mat *w);
 
 /* scratch: k bytes */

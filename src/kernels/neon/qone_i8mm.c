@@ -1,5 +1,6 @@
-/* One row against AFFINE weights of 8 bits with bf16 scales: they need no unpacking, so the row is put back in its own
-   order instead. Four columns at a time, a quarter of the range apart, so that each is read as one stream. */
+/* Products of one row with AFFINE weights of 8 bits with bf16 scales (qone.h): these need no unpacking, so the row is
+   put back in plain order instead. Four columns at a time, a quarter of the range apart, so that each is one stream of
+   reads. */
 #include "kernels/neon/qone.h"
 
 #include "kernels/block.h"
@@ -10,7 +11,7 @@ typedef struct columns {
     const uint8_t *w[4], *scales[4], *biases[4];
 } columns;
 
-/* The sums of a block, turned; they go on from `sum` */
+/* The turned sums (block.h) of a block, which continue from `sum`. */
 MT_INLINE float32x4_t next_block(float32x4_t sum, const columns *at, const mt_one *p, const int8_t *x, size_t k,
                                  size_t u)
 {

@@ -1,4 +1,4 @@
-/* R3: activations to int8, 32 at a time, in the order of qload.h. */
+/* Quantises activations to int8 (R3 of docs/numerics.md), 32 at a time, in the order of qload.h. */
 #ifndef MT_KERNELS_NEON_QQUANT_H
 #define MT_KERNELS_NEON_QQUANT_H
 
@@ -18,7 +18,7 @@ static inline float mt_max_abs(const float *x, size_t n)
     return vmaxvq_f32(vmaxq_f32(vmaxq_f32(m[0], m[1]), vmaxq_f32(m[2], m[3])));
 }
 
-/* A block as integers, in order, and its scale */
+/* A block as integers in plain order, and its scale. */
 typedef struct mt_quantised {
     int8x16_t low, high;
     float xs;
@@ -36,7 +36,7 @@ MT_INLINE float mt_fold32(const float32x4_t x[8], const float32x4_t y[8])
     return vget_lane_f32(half, 0) + vget_lane_f32(half, 1);
 }
 
-/* FCVTNS makes 0 of NaN, which is what infinity times a factor of 0 gives */
+/* FCVTNS turns NaN into 0, which also infinity times a factor of 0 gives. */
 MT_INLINE mt_quantised mt_quantise32(const float *from, float least)
 {
     const mt_block b = mt_block_of(mt_max_abs(from, MT_BLOCK), least);
@@ -53,9 +53,9 @@ MT_INLINE mt_quantised mt_quantise32(const float *from, float least)
                           .xs = mt_block_fit(b, mt_fold32(x, y), mt_fold32(y, y))};
 }
 
-/* Where a row's numbers go: the turn of each unit's sum (block.h), mul and add, `step` floats apart; with `twice`
-   each is there twice, two floats apart, as a matrix product wants it. The sum of q unless that is NULL. Of a group
-   the sum of scale times sum over its units. */
+/* Where the numbers of a row go: the turn of each unit's sum (block.h), mul and add, `step` floats apart (where twice,
+   each is stored twice, two floats apart, as matrix instructions want it); the sum of q, unless that is NULL; and for
+   each group the sum over its units of scale times sum. */
 typedef struct mt_qsums {
     float *mul, *add, *sx;
     int32_t *sum;
@@ -75,7 +75,7 @@ static inline void mt_qsums_put(const mt_qsums *s, size_t u, mt_turn t)
 
 typedef void mt_qemit(int8_t *at, size_t stride, mt_paired p);
 
-/* Half a block, of two groups of 16 or of one at the row's end */
+/* Half a block: of two groups of 16, or of one at the row's end. */
 static inline void mt_qsums_half(const mt_qsums *s, size_t u, float xs, int32_t sum)
 {
     mt_qsums_put(s, u, mt_turn_end(xs));
@@ -84,7 +84,7 @@ static inline void mt_qsums_half(const mt_qsums *s, size_t u, float xs, int32_t 
         s->sum[u] = sum;
 }
 
-/* Quantises k elements (a multiple of 16). Each block is handed to emit at q, q + block, ... */
+/* Quantises k elements (a multiple of 16). Calls emit for each block with q, q + block, ... */
 MT_INLINE void mt_quantise_row(const float *x, size_t k, size_t group, const mt_qsums *sums, int8_t *q, size_t block,
                                size_t stride, mt_qemit *emit)
 {

@@ -1,11 +1,11 @@
-/* Scales and biases of quantised weights, widened and turned to [group][column]. */
+/* Scales and biases of quantised weights, widened and transposed to [group][column]. */
 #ifndef MT_KERNELS_NEON_QSCALE_H
 #define MT_KERNELS_NEON_QSCALE_H
 
 #include "kernels/neon/lanes.h"
 #include "kernels/unpack.h"
 
-/* Four scales of a row; bf16 has its own way below */
+/* Four scales of a row; bf16 is handled below. */
 MT_INLINE float32x4_t mt_scale_load4(const uint8_t *p, mt_scale_type type)
 {
     if (type == MT_SCALE_F32)
@@ -44,7 +44,7 @@ typedef struct mt_scale_rows {
     float global;
 } mt_scale_rows;
 
-/* Columns from j on; beyond the last one it is repeated */
+/* Columns from j on; beyond the last, the last one is repeated. */
 MT_INLINE mt_scale_rows mt_scale_rows_of(const mt_mat *w, const uint8_t *base, size_t j, size_t last)
 {
 #define MT_ROW(c) base + (j + (c) < last ? j + (c) : last) * w->scale_stride
@@ -55,7 +55,7 @@ MT_INLINE mt_scale_rows mt_scale_rows_of(const mt_mat *w, const uint8_t *base, s
 #undef MT_ROW
 }
 
-/* bf16 halves are turned before they are widened */
+/* bf16 values are transposed before they are widened. */
 MT_INLINE mt_f32x4x4 mt_scale_block_bf16(const uint8_t *const row[4], size_t g)
 {
     uint16x8_t v[4];
@@ -96,7 +96,7 @@ static inline float32x4_t mt_scale_one(const mt_scale_rows *s, size_t g)
     return vld1q_f32(v);
 }
 
-/* Stores one group's four columns; `twice`: as two pairs [0 0 1 1] [2 2 3 3]. */
+/* Stores one group's four columns; twice: as two pairs [0 0 1 1] [2 2 3 3]. */
 MT_INLINE void mt_scale_store(float *out, float32x4_t v, bool twice)
 {
     vst1q_f32(out, twice ? vzip1q_f32(v, v) : v);
@@ -118,7 +118,7 @@ MT_INLINE void mt_scales_typed(float *out, size_t stride, const mt_scale_rows *s
         mt_scale_store(out + (g - g0) * stride, mt_scale_one(s, g), twice);
 }
 
-/* Groups [g0, g1) to out, `stride` floats apart. */
+/* Writes groups [g0, g1) to out, `stride` floats apart. */
 MT_INLINE void mt_scales_write(float *out, size_t stride, const mt_scale_rows *s, size_t g0, size_t g1, bool twice)
 {
     switch (s->type) {

@@ -1,5 +1,5 @@
-/* A few rows, one tile of up to SINGLE pairs, against weights read in place: AFFINE of 4 or 8 bits with bf16
-   scales. Four columns at a time, a quarter of the range apart, so that each is read as one stream. */
+/* Integer products of a few rows, one tile of up to SINGLE pairs, with weights read in place: AFFINE of 4 or 8 bits
+   with bf16 scales. Four columns at a time, a quarter of the range apart, so that each is one stream of reads. */
 #include "kernels/neon/qmmla.h"
 #include "kernels/neon/qscale.h"
 

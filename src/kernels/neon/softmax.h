@@ -1,11 +1,11 @@
-/* What kernels of attention share whose products lie in rows of MT_SEGMENT positions: the largest of a row, and exp. */
+/* Shared by attention kernels whose products are in rows of MT_SEGMENT positions: the maximum of a row, and exp. */
 #ifndef MT_KERNELS_NEON_SOFTMAX_H
 #define MT_KERNELS_NEON_SOFTMAX_H
 
 #include "kernels/attn.h"
 #include "kernels/neon/math.h"
 
-/* Blocks of MT_LANES positions around what is seen. */
+/* Whole blocks of MT_LANES positions that contain what is seen. */
 static inline mt_attn_range mt_attn_blocks(mt_attn_range seen)
 {
     return (mt_attn_range){seen.begin / MT_LANES * MT_LANES, (seen.end + MT_LANES - 1) / MT_LANES * MT_LANES};
@@ -35,8 +35,8 @@ MT_INLINE float32x4_t mt_block_top(float32x4_t top, const float *s, size_t t, mt
     return vmaxq_f32(top, vmaxq_f32(vmaxq_f32(x.v[0], x.v[1]), vmaxq_f32(x.v[2], x.v[3])));
 }
 
-/* exp(max(x, least)) of n vectors x <= 0. With `least` from -87 on it has the bits of mt_exp16; with -88, so has what
-   is above the smallest normal number, and bf16 and BFMMLA make zero of the rest. x is lost. */
+/* exp(max(x, least)) of n vectors x <= 0. With least from -87 on, the bits are those of mt_exp16; with -88, values
+   above the smallest normal number have the same bits, and bf16 and BFMMLA turn the rest into zero. Overwrites x. */
 MT_INLINE void mt_exp_negative(float32x4_t *y, float32x4_t *x, float least, size_t n)
 {
     static const mt_constant magic = MT_EACH4(MT_ROUND_MAGIC + 127.0f);

@@ -1,4 +1,4 @@
-/* Elementwise kernels and R6 reductions on NEON. */
+/* Elementwise kernels and reductions (R6 of docs/numerics.md) on NEON. */
 #include <math.h>
 
 #include "kernels/levels.h"

@@ -1,5 +1,5 @@
-/* R8 in portable C: K and V of the seen positions widened to fp32, then row by row, reductions by R6. Blocks of bf16
-   pages are plain [position][head_stride]. */
+/* Attention (R8 of docs/numerics.md) in portable C: K and V of the visible positions are widened to fp32, then row by
+   row; reductions by R6. Blocks of bf16 pages are plain [position][head_stride]. */
 #include "kernels/attn.h"
 #include "kernels/levels.h"
 #include "kernels/portable/scalar.h"
@@ -50,7 +50,7 @@ static void widen(float *y, const void *x, size_t n, bool bf16)
     }
 }
 
-/* Positions from u.end to the next multiple of MT_LANES become zero. */
+/* Sets positions from u.end to the next multiple of MT_LANES to zero. */
 static void gather(float *y, const mt_attn *a, size_t offset, size_t seg, mt_attn_range u, bool bf16)
 {
     size_t stride = a->head_stride, element = bf16 ? sizeof(mt_bf16) : sizeof(float);
@@ -76,7 +76,7 @@ static float softmax_row(const work *w, const mt_attn *a, mt_attn_range seen, bo
     return m;
 }
 
-/* o[d] = R6 sum over positions of p v. The last addition makes a zero positive, whatever unseen positions added. */
+/* o[d] = sum over positions of p v by R6. The last addition turns -0 into +0, whatever invisible positions added. */
 static void weigh(float *o, const work *w, size_t stride, mt_attn_range seen)
 {
     memset(w->lane, 0, MT_LANES * stride * sizeof(*w->lane));

@@ -1,4 +1,5 @@
-/* R8 over keys and values in 8 or 4 bits, in portable C, and how they are written and read. */
+/* Attention (R8 of docs/numerics.md) over keys and values in 8 or 4 bits in portable C, and how these are written and
+   read (kvq.h). */
 #include "kernels/attn.h"
 #include "kernels/kvq.h"
 #include "kernels/levels.h"
@@ -20,7 +21,7 @@ void mt_kv_turn_portable(float *x, size_t head_stride, bool back)
         x[i] = mt_kvq_signs(i % n) & 1 ? -x[i] : x[i];
 }
 
-/* x[0..n), then zeros, turned; returns the largest size. */
+/* y = x[0..n) and zeros, rotated; returns the largest magnitude. */
 static float turned(float *y, const float *x, size_t n, size_t head_stride, float factor)
 {
     float most = 0.0f;
@@ -32,7 +33,7 @@ static float turned(float *y, const float *x, size_t n, size_t head_stride, floa
     return most;
 }
 
-/* Zero where x is NaN, which the scale shows. */
+/* Zero where x is NaN; the scale shows NaN. */
 static int integer(float x, float most)
 {
     x = x > most ? most : x;

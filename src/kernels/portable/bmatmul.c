@@ -1,5 +1,5 @@
-/* R5 where there is no BFMMLA: activations rounded to bf16, everything widened to fp32, products by R6. Packed rows are
-   fp32 [m][k]. */
+/* Products with bf16 rows (R5 of docs/numerics.md) without BFMMLA: activations are rounded to bf16, everything is
+   widened to fp32, products by R6. Packed rows are fp32 [m][k]. */
 #include "kernels/levels.h"
 #include "kernels/portable/scalar.h"
 

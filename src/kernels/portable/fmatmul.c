@@ -1,4 +1,5 @@
-/* R6 products: rows of W are widened a few at a time and meet every row of x while they are warm. */
+/* Products in fp32 (R6 of docs/numerics.md): rows of W are widened a few at a time and multiplied with every row of x
+   while they are cached. */
 #include "kernels/levels.h"
 #include "kernels/portable/scalar.h"
 

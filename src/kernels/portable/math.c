@@ -1,4 +1,4 @@
-/* R7 in portable C. */
+/* exp, log, tanh and others (R7 of docs/numerics.md) in portable C. */
 #include "kernels/levels.h"
 #include "kernels/portable/scalar.h"
 

@@ -1,5 +1,5 @@
-/* Integer matmul by R3 and R4. A row of rows->data: q[k], padding to 4; the turn of each unit's sum (block.h); of
-   each group the sum of scale times sum of q over its units. */
+/* Integer products (R3 and R4 of docs/numerics.md). A row of rows->data is: q[k], padded to a multiple of 4; the turn
+   of each unit's sum (block.h); for each group the sum over its units of scale times sum of q. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* One element at a time: the definition that every level repeats in vectors. */
+/* The functions of R6 and R7 (docs/numerics.md), one element at a time: the definition that every level repeats with
+   vectors. */
 #ifndef MT_KERNELS_PORTABLE_SCALAR_H
 #define MT_KERNELS_PORTABLE_SCALAR_H
 
@@ -157,7 +158,7 @@ MT_LEAF float mt_fold(float lane[MT_LANES])
     return lane[0];
 }
 
-/* R6: lanes take n more products; a tail is padded with zeros. */
+/* R6: adds n more products to the lanes; a tail is padded with zeros. */
 MT_LEAF void mt_lanes_dot(float lane[MT_LANES], const float *x, const float *y, size_t n)
 {
     size_t i = 0;

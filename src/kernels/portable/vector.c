@@ -1,4 +1,4 @@
-/* Elementwise kernels and R6 reductions in portable C. */
+/* Elementwise kernels and reductions (R6 of docs/numerics.md) in portable C. */
 #include "kernels/levels.h"
 #include "kernels/portable/scalar.h"
 

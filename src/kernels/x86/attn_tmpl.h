@@ -1,5 +1,6 @@
-/* R8: K and V of the seen positions widened to fp32, SPAN rows at a time in tiles of TILE_X, reductions by R6.
-   V lies lane by lane, position t at [t % 16][t / 16], so that the products of one lane read memory in order. */
+/* Attention (R8 of docs/numerics.md): K and V of the visible positions are widened to fp32, SPAN rows at a time in
+   tiles of TILE_X; reductions by R6. V is stored lane by lane, position t at [t % 16][t / 16], so that products of one
+   lane read memory in order. */
 #include "kernels/attn.h"
 
 #include "kernels/levels.h"
@@ -7,7 +8,7 @@
 #include "kernels/x86/tile.h"
 
 enum { SPAN = 4 * TILE_X, BLOCKS = MT_SEGMENT / MT_LANES };
-enum { WIDE = 4, NARROW = VREGS }; /* registers of a row of V taken at once */
+enum { WIDE = 4, NARROW = VREGS }; /* registers of a row of V processed at once */
 
 typedef struct work {
     float *k; /* [MT_SEGMENT][head_stride] */
@@ -38,7 +39,7 @@ MT_INLINE void widen(float *y, const uint8_t *x, size_t n, bool bf16)
         vf_store(y + i, bf16 ? vf_from_bits(vi_sll(vi_load_u16(x + 2 * i), 16)) : vf_load(x + 4 * i));
 }
 
-/* Positions from u.end to the next multiple of MT_LANES become zero. */
+/* Sets positions from u.end to the next multiple of MT_LANES to zero. */
 MT_INLINE void gather_k(const work *w, const mt_attn *a, size_t seg, mt_attn_range u, bool bf16)
 {
     const size_t stride = a->head_stride;
@@ -70,7 +71,7 @@ static void prefetch(const uint8_t *p, size_t bytes)
         _mm_prefetch((const char *)(p + i), _MM_HINT_T1);
 }
 
-/* Rows of a tile where n are to be split evenly */
+/* Rows of a tile where n rows are divided evenly. */
 static size_t even(size_t n)
 {
     const size_t tiles = (n + TILE_X - 1) / TILE_X;
@@ -92,7 +93,7 @@ static void products_at(const work *w, size_t stride, size_t t, size_t n)
     }
 }
 
-/* The same for the positions of u; V is fetched meanwhile, for gather_v. */
+/* The same for the positions of u; prefetches V for gather_v meanwhile. */
 static void products(const work *w, const mt_attn *a, size_t seg, mt_attn_range u, size_t n, bool fetch, size_t element)
 {
     for (size_t t = u.begin / TILE_W * TILE_W; t < u.end; t += TILE_W) {
@@ -107,7 +108,7 @@ static mt_attn_range blocks_of(mt_attn_range seen)
     return (mt_attn_range){seen.begin / MT_LANES, (seen.end + MT_LANES - 1) / MT_LANES};
 }
 
-/* s of the blocks the row sees, in place of the products; returns its largest where seen */
+/* Replaces the products by s, for the blocks that the row sees; returns the largest visible one. */
 static float scores(float *p, const mt_attn *a, mt_attn_range seen)
 {
     const vf none = vf_set1(-INFINITY);
@@ -122,7 +123,7 @@ static float scores(float *p, const mt_attn *a, mt_attn_range seen)
     return vf_max_of(top);
 }
 
-/* Products become p, zero where the row does not see. */
+/* Turns products into p, zero where the row does not see. */
 static mt_attn_part softmax_row(float *p, const mt_attn *a, mt_attn_range seen, bool round)
 {
     const float m = scores(p, a, seen);
@@ -164,7 +165,7 @@ MT_INLINE void weigh_lane(vf acc[TILE_X][WIDE], const float *p, const float *v, 
     }
 }
 
-/* o[r][0..nd) = R6 sum over positions of p v. The last addition makes a zero positive, whatever unseen positions
+/* o[r][0..nd) = sum over positions of p v by R6. The last addition turns -0 into +0, whatever invisible positions
    added. */
 MT_INLINE void weigh_tile(float *o, const float *p, const float *v, size_t stride, mt_attn_range blocks, size_t nr,
                           size_t nd)

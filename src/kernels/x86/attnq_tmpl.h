@@ -1,8 +1,9 @@
-/* R8 over keys and values in 8 or 4 bits (kvq.h), as attn_tmpl.h has it for others: integers widened to fp32, in which
-   every sum below 2^24 is exact, whatever its order. Weights of 16 bits are two rows of 8, whose sums are joined. */
+/* Attention (R8 of docs/numerics.md) over keys and values in 8 or 4 bits (kvq.h), structured like attn_tmpl.h: integers
+   are widened to fp32, in which every sum below 2^24 is exact in any order. 16-bit weights are two rows of 8 bits,
+   whose sums are combined. */
 #include "kernels/kvq.h"
 
-enum { HALF = SPAN / 2 }; /* rows taken at once */
+enum { HALF = SPAN / 2 }; /* rows processed at once */
 
 typedef struct qwork {
     work w;         /* p holds products, then weights */
@@ -27,7 +28,7 @@ size_t MT_LEVEL(attn_q_scratch_bytes)(size_t rows, size_t head_stride)
     return MT_LEVEL(attn_scratch_bytes)(rows, head_stride) + more * sizeof(float);
 }
 
-/* VL integers, eight of them together, of 4 bits from the upper or the lower halves of bytes */
+/* VL integers, eight of them together; with 4 bits from the upper or the lower halves of bytes. */
 MT_INLINE vi load_integers(const uint8_t *at, size_t apart, unsigned bits, bool upper)
 {
     uint8_t bytes[VL];
@@ -41,7 +42,7 @@ MT_INLINE vi load_integers(const uint8_t *at, size_t apart, unsigned bits, bool 
     return vi_load_s8(bytes);
 }
 
-/* Where the block of a page lies that holds position t of the segment. */
+/* The block that contains position t of the segment. */
 static const uint8_t *block_at(const mt_attn *a, size_t offset, size_t seg, size_t t)
 {
     return a->base + a->pages[(seg * MT_SEGMENT + t) / a->page_tokens] * a->page_stride + offset;
@@ -82,7 +83,7 @@ static void widen_values_at(const qwork *s, const mt_attn *a, size_t seg, size_t
         s->vd[t + j] = mt_kvq_scale(block, slot + j);
 }
 
-/* Products of a row become weights where it sees; *top is the largest. */
+/* Turns the products of a row into weights where it sees; *top: the largest. */
 static mt_attn_part weights_row(float *p, const qwork *s, const mt_attn *a, float scale, mt_attn_range seen, float *top)
 {
     const vf none = vf_set1(-INFINITY), zero = vf_set1(0.0f);

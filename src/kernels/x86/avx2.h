@@ -10,11 +10,11 @@
 
 #define MT_LEVEL(name) mt_##name##_avx2
 
-/* Rows of x that meet four rows of W in registers */
+/* Rows of x that are multiplied with four rows of W in registers. */
 #define MT_TILE_ROWS 3
 #define MT_TILE_EACH(CASE) CASE(1) CASE(2) CASE(3)
 
-/* Rows of x that meet two registers of columns in an integer product */
+/* Rows of x that are multiplied with two registers of columns in an integer product. */
 #define MT_Q_ROWS 4
 #define MT_Q_EACH(CASE) CASE(1) CASE(2) CASE(3) CASE(4)
 
@@ -102,7 +102,8 @@ MT_INLINE int vi_max_of(vi v)
     return _mm_cvtsi128_si32(_mm_max_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
 }
 
-/* n < VL elements, then the value of fill (zeros). Through memory: masked moves are slow where they are microcode. */
+/* n < VL elements, then `fill` (zeros). Through memory, since masked moves are slow on processors with microcode for
+   them. */
 MT_INLINE vf vf_load_part(const float *p, size_t n, float fill)
 {
     float padded[VL] = {fill, fill, fill, fill, fill, fill, fill, fill};
@@ -153,7 +154,7 @@ MT_INLINE vi vb_load_blocks(const uint8_t *p, size_t step)
                                    _mm_loadu_si128((const void *)(p + step)), 1);
 }
 
-/* m[i] of 32-bit element j and m[j] of element i change places. */
+/* Transposes: 32-bit element j of m[i] and element i of m[j] are exchanged. */
 MT_INLINE void vi_transpose(vi m[VL])
 {
     vi t[VL], u[VL];

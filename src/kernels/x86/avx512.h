@@ -14,11 +14,11 @@
 #define MT_LEVEL(name) mt_##name##_avx512
 #endif
 
-/* Rows of x that meet four rows of W in registers */
+/* Rows of x that are multiplied with four rows of W in registers. */
 #define MT_TILE_ROWS 6
 #define MT_TILE_EACH(CASE) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
 
-/* Rows of x that meet two registers of columns in an integer product */
+/* Rows of x that are multiplied with two registers of columns in an integer product. */
 #define MT_Q_ROWS 8
 #define MT_Q_EACH(CASE) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
 
@@ -133,7 +133,7 @@ MT_INLINE vi vb_load_blocks(const uint8_t *p, size_t step)
     return _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(p + 3 * step)), 3);
 }
 
-/* Blocks of four elements: m[i] of block j and m[j] of block i change places, i and j below 4. */
+/* Transposes blocks of four elements: block j of m[i] and block i of m[j] are exchanged, i and j below 4. */
 MT_INLINE void vi_transpose_blocks(vi *m0, vi *m1, vi *m2, vi *m3)
 {
     vi a = _mm512_shuffle_i32x4(*m0, *m1, 0x44), b = _mm512_shuffle_i32x4(*m0, *m1, 0xee);
@@ -144,7 +144,7 @@ MT_INLINE void vi_transpose_blocks(vi *m0, vi *m1, vi *m2, vi *m3)
     *m3 = _mm512_shuffle_i32x4(b, d, 0xdd);
 }
 
-/* m[i] of 32-bit element j and m[j] of element i change places. */
+/* Transposes: 32-bit element j of m[i] and element i of m[j] are exchanged. */
 MT_INLINE void vi_transpose(vi m[VL])
 {
     vi t[VL], u[VL];

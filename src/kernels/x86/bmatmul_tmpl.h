@@ -1,6 +1,6 @@
-/* R5 where there is no BFMMLA: activations rounded to bf16, everything widened to fp32, products by R6. Packed
-   rows are fp32, padded with zeros to whole lanes and one line apart, so that they do not compete for the same
-   cache sets. */
+/* Products with bf16 rows (R5 of docs/numerics.md) without BFMMLA: activations are rounded to bf16, everything is
+   widened to fp32, products by R6. Packed rows are fp32, padded with zeros to whole lanes and a cache line apart, so
+   that they do not compete for the same cache sets. */
 #include "kernels/levels.h"
 #include "kernels/x86/fproduct.h"
 
@@ -34,7 +34,7 @@ size_t MT_LEVEL(b_scratch_bytes)(size_t k)
     return mt_fproduct_scratch();
 }
 
-/* The block's codes without their scale; columns j .. j+count, the last one repeated to fill a tile */
+/* The block's codes without their scale; columns j .. j+count, the last repeated to fill a tile. */
 static void fp8_widen(float *wide, const mt_mat *w, size_t j, size_t count, size_t k, size_t n)
 {
     for (size_t r = 0; r < mt_round_up(count, TILE_W); r++) {

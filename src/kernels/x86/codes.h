@@ -1,4 +1,4 @@
-/* Codes of 2 to 8 bits, a little-endian bit stream, one byte each. */
+/* Unpacks codes of 2 to 8 bits, a little-endian bit stream, to one byte each. */
 #ifndef MT_KERNELS_X86_CODES_H
 #define MT_KERNELS_X86_CODES_H
 
@@ -6,12 +6,12 @@
 
 #if defined(MT_LEVEL)
 
-enum { MT_CODES = 4 * VL }; /* of one register */
+enum { MT_CODES = 4 * VL }; /* codes of one register */
 
-/* Within each eight: as they come, or even ones before odd ones, which is how the nibbles of four bytes come apart. */
+/* Order within each eight: plain, or even ones before odd ones, as the nibbles of four bytes are separated. */
 typedef enum mt_order { MT_ORDER_PLAIN, MT_ORDER_PAIRED } mt_order;
 
-/* 16 codes are 2 * bits bytes. For each code the two bytes that hold it, and the factor that lifts it to bit 8. */
+/* 16 codes are 2 * bits bytes. For each code: the two bytes that contain it, and the factor that moves it to bit 8. */
 typedef struct mt_coder {
     uint8_t bytes[2][16];
     uint16_t factor[8];

@@ -1,5 +1,5 @@
-/* GatedDeltaNet. A state is read and written once a token: the pass that writes token t's state computes what token
-   t + 1 needs of it. */
+/* The recurrence of GatedDeltaNet. A state is read and written once a token: the pass that writes the state of token t
+   also computes what token t + 1 needs from it. */
 #include "kernels/levels.h"
 #include "kernels/x86/math.h"
 
@@ -29,7 +29,7 @@ static void read_state(vf m[REGS], const float *s, const float *k, size_t dk)
 
 typedef struct step {
     float *to;
-    const float *from, *q, *k, *next; /* next: k of the token after this one */
+    const float *from, *q, *k, *next; /* next: k of the next token */
     size_t dk;
     float decay;
 } step;

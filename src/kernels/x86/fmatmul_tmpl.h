@@ -1,4 +1,4 @@
-/* R6 products against any format. */
+/* Products in fp32 (R6 of docs/numerics.md) with weights of any format. */
 #include "kernels/levels.h"
 #include "kernels/x86/fproduct.h"
 

@@ -1,5 +1,6 @@
-/* R6 products of rows of x with columns [n0, n1) of W. K is walked in chunks, so that the widened rows of W and the
-   rows of x they meet stay in the first-level cache; the 16 lanes of every product wait in memory between chunks. */
+/* Products in fp32 (R6 of docs/numerics.md) of rows of x with columns [n0, n1) of W. k is processed in chunks, so that
+   the widened rows of W and the rows of x stay in the first-level cache; the 16 lanes of every product are kept in
+   memory between chunks. */
 #ifndef MT_KERNELS_X86_FPRODUCT_H
 #define MT_KERNELS_X86_FPRODUCT_H
 
@@ -18,7 +19,7 @@ typedef struct mt_fproduct {
     const float *x;
     size_t ldx;
     const uint32_t *index;
-    bool padded; /* rows of x hold zeros up to a multiple of MT_LANES */
+    bool padded; /* rows of x have zeros up to a multiple of MT_LANES */
     float *wide; /* [MT_F_COLUMNS][MT_F_LDW] */
     float *sums; /* [MT_F_ROWS][MT_F_COLUMNS][MT_LANES] */
 } mt_fproduct;
@@ -28,7 +29,7 @@ static inline size_t mt_fproduct_scratch(void)
     return (MT_F_COLUMNS * MT_F_LDW + MT_F_ROWS * MT_F_COLUMNS * MT_LANES) * sizeof(float);
 }
 
-/* Columns j .. j+count, the last one repeated to fill a tile. */
+/* Widens columns j .. j+count, the last repeated to fill a tile. */
 static inline void mt_fproduct_widen(const mt_fproduct *p, size_t j, size_t count, size_t k0, size_t k1)
 {
     for (size_t r = 0; r < mt_round_up(count, TILE_W); r++) {

@@ -1,4 +1,4 @@
-/* R7 on one register: the same operations in the same order as portable/scalar.h. */
+/* R7 of docs/numerics.md on one register: the same operations in the same order as portable/scalar.h. */
 #ifndef MT_KERNELS_X86_MATH_H
 #define MT_KERNELS_X86_MATH_H
 

@@ -1,4 +1,4 @@
-/* R7: one register at a time, tails padded. */
+/* exp, log, tanh and others (R7 of docs/numerics.md): one register at a time, tails padded. */
 #include "kernels/levels.h"
 #include "kernels/x86/math.h"
 

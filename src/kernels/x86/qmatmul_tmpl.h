@@ -1,9 +1,11 @@
-/* Integer matmul by R4: panels of columns, unpacked a chunk of k at a time, meet tiles of rows in registers. */
+/* Integer products (R4 of docs/numerics.md): panels of columns, unpacked a chunk of k at a time, are multiplied with
+   tiles of rows in registers. */
 #include "kernels/levels.h"
 #include "kernels/portable/scalar.h"
 #include "kernels/x86/qpanel.h"
 
-enum { ROWS = 128, HALVES = 2, UNROLLED = 4 }; /* rows whose sums wait between chunks; registers of columns; steps */
+/* rows whose sums are kept between chunks; registers of columns; steps */
+enum { ROWS = 128, HALVES = 2, UNROLLED = 4 };
 
 /* The two sums of R4 for ROWS x MT_Q_COLUMNS results */
 typedef struct sums {
@@ -16,7 +18,7 @@ typedef struct chunk {
     const float *scales, *biases;    /* biases: NULL where there are none */
     size_t g0, g1, each, link, unit; /* each: units of a group */
     size_t planes, flush;            /* steps whose sums of pairs fit 16 bits */
-    int lift;                        /* what was added to every weight */
+    int lift;                        /* what was added to every weight to make it unsigned */
 } chunk;
 
 size_t MT_LEVEL(q_scratch_bytes)(size_t k)
@@ -35,14 +37,14 @@ MT_INLINE vi four_of(const int8_t *p)
 
 #if defined(__AVX512VNNI__)
 
-/* In assembly because compilers copy the accumulators of the intrinsic once a step. */
+/* In assembly, as compilers copy the intrinsic's accumulators in each step. */
 MT_INLINE vi dpbusd(vi acc, vi u, vi s)
 {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(u), "v"(s));
     return acc;
 }
 
-/* dot[r][h] takes the products of one unit */
+/* Adds the products of one unit to dot[r][h]. */
 MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const chunk *c, const uint8_t *w, const int8_t *x, size_t nr)
 {
     for (size_t s = 0; s < c->unit / 4; s += UNROLLED, w += UNROLLED * MT_Q_STEP, x += UNROLLED * 4 * nr) {
@@ -61,7 +63,7 @@ MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const chunk *c, const uint8_t *w,
 
 #else
 
-/* In assembly because compilers copy the accumulators once a step. */
+/* In assembly, as compilers copy the accumulators in each step. */
 MT_INLINE vi add_pairs(vi acc, vi pairs)
 {
     __asm__("vpaddw %1, %0, %0" : "+v"(acc) : "v"(pairs));
@@ -85,7 +87,7 @@ MT_INLINE void pairs_of(vi pairs[MT_Q_ROWS][HALVES], size_t steps, const uint8_t
     }
 }
 
-/* The sums of 32 bits stay in memory: the registers are full of pairs. */
+/* The 32-bit sums stay in memory, as the registers are full of pairs. */
 MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const chunk *c, const uint8_t *w, const int8_t *x, size_t nr)
 {
     for (size_t plane = 0; plane < c->planes; plane++) {
@@ -179,7 +181,7 @@ static void finish(float *y, const float *a, const float *b, size_t count)
     }
 }
 
-/* The largest weight, times 127, times two, times steps stays below 2^15. */
+/* The largest weight times 127 times two times steps stays below 2^15. */
 static size_t steps_to_flush(const mt_mat *w)
 {
     const size_t most = w->format != MT_FORMAT_AFFINE || w->bits == 5 ? 4 : w->bits == 6 ? 2 : 8;

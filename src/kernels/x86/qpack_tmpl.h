@@ -1,4 +1,4 @@
-/* R3: rows of activations to int8. */
+/* Quantises rows of activations to int8 (R3 of docs/numerics.md). */
 #include "kernels/levels.h"
 #include "kernels/portable/scalar.h"
 #include "kernels/x86/codes.h"

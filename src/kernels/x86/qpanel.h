@@ -1,6 +1,6 @@
-/* A panel of quantised weights: MT_Q_COLUMNS columns, MT_Q_CHUNK of k. Rows of W are turned so that a register
-   holds four elements of each of VL columns: [k / 4][MT_Q_COLUMNS][4] unsigned bytes, in the "paired" order of the
-   activations. */
+/* A panel of quantised weights: MT_Q_COLUMNS columns, MT_Q_CHUNK of k. Rows of W are transposed so that a register has
+   four elements of each of VL columns: [k / 4][MT_Q_COLUMNS][4] unsigned bytes, in the "paired" order of the
+   activations (codes.h). */
 #ifndef MT_KERNELS_X86_QPANEL_H
 #define MT_KERNELS_X86_QPANEL_H
 
@@ -22,12 +22,12 @@ enum {
 #if defined(__AVX512VNNI__)
 enum { MT_Q_PLANES = 1 };
 #else
-enum { MT_Q_PLANES = 2 }; /* codes of 8 bits are taken as two nibbles, so that sums of pairs fit 16 bits */
+enum { MT_Q_PLANES = 2 }; /* codes of 8 bits are processed as two nibbles, so that sums of pairs fit 16 bits */
 #endif
 
 typedef struct mt_qpanel {
     const mt_mat *w;
-    const uint8_t *row[MT_Q_COLUMNS], *next[MT_Q_COLUMNS]; /* of the chunk, and of the one to be prefetched */
+    const uint8_t *row[MT_Q_COLUMNS], *next[MT_Q_COLUMNS]; /* of the present chunk, and of the one that is prefetched */
     uint8_t *planes;                                       /* [MT_Q_PLANES][MT_Q_PLANE] */
     uint8_t *bytes;                                        /* [VL][MT_Q_LDB] */
     float *scales, *biases;                                /* [k / group][MT_Q_COLUMNS] */
@@ -71,7 +71,7 @@ static inline void mt_qpanel_nibbles(const mt_qpanel *p, size_t h, size_t n, boo
     }
 }
 
-/* The same of codes unpacked to p->bytes */
+/* The same for codes unpacked to p->bytes. */
 static inline void mt_qpanel_turn(const mt_qpanel *p, size_t h, size_t n, bool split)
 {
     const vi mask = vb_set1(15);
@@ -105,7 +105,7 @@ static inline void mt_qpanel_codes(const mt_qpanel *p, size_t h, size_t n, size_
     mt_qpanel_turn(p, h, n, MT_Q_PLANES == 2 && bits == 8);
 }
 
-/* n of k from p->row on, of `left` that the rows still have */
+/* Unpacks n of k from p->row on; `left`: how many the rows still have. */
 static inline void mt_qpanel_unpack(const mt_qpanel *p, size_t n, size_t left)
 {
     for (size_t h = 0; h < MT_Q_COLUMNS; h += VL) {
@@ -144,7 +144,7 @@ MT_INLINE vf mt_qscales_row(const uint8_t *row, const mt_mat *w, size_t g, size_
     return w->format == MT_FORMAT_NVFP4 ? vf_mul(s, vf_set1(w->global)) : s;
 }
 
-/* All groups of columns j .., turned: [k / group][MT_Q_COLUMNS]; base is w->scales or w->biases */
+/* All groups of columns from j on, transposed: [k / group][MT_Q_COLUMNS]; base: w->scales or w->biases. */
 static inline void mt_qpanel_scales(float *y, const mt_mat *w, const uint8_t *base, size_t j, size_t n1)
 {
     const size_t groups = w->k / w->group;

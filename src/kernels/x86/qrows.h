@@ -1,7 +1,7 @@
-/* Rows of activations as integers (R3), in tiles of MT_Q_ROWS rows; the last tile has as many as are left. A tile of
-   nr rows: q [k / 4][nr][4], four elements of a row in "paired" order (codes.h); then by unit and row [k / unit][nr]
-   the turn of its sum (block.h), mul and add, and the sum of q; then by group and row [k / group][nr] the sum of
-   scale times sum over the group's units. */
+/* Rows of activations as integers (R3 of docs/numerics.md), in tiles of MT_Q_ROWS rows; the last tile has as many as
+   are left. A tile of nr rows is: q [k / 4][nr][4], four elements of a row in "paired" order (codes.h); then by unit
+   and row [k / unit][nr] the turn of its sum (block.h), mul and add, and the sum of q; then by group and row [k /
+   group][nr] the sum over the group's units of scale times sum. */
 #ifndef MT_KERNELS_X86_QROWS_H
 #define MT_KERNELS_X86_QROWS_H
 

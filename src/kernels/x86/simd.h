@@ -1,5 +1,5 @@
-/* One register of the level a file is compiled for, under common names: the files *_tmpl.h serve AVX2 and AVX-512.
-   The 16 virtual lanes of R6 are VREGS registers of VL elements. */
+/* Vector registers under common names, so that the files *_tmpl.h serve AVX2 and AVX-512. The 16 virtual lanes of R6
+   (docs/numerics.md) are VREGS registers of VL elements. */
 #ifndef MT_KERNELS_X86_SIMD_H
 #define MT_KERNELS_X86_SIMD_H
 

@@ -1,4 +1,4 @@
-/* R6 products of four rows of W with up to TILE_X rows of x, held in registers. */
+/* Products in fp32 (R6 of docs/numerics.md) of four rows of W with up to TILE_X rows of x, in registers. */
 #ifndef MT_KERNELS_X86_TILE_H
 #define MT_KERNELS_X86_TILE_H
 
@@ -8,7 +8,7 @@
 
 enum { TILE_W = 4, TILE_X = MT_TILE_ROWS };
 
-/* One register of the 16 lanes: acc[c][r] takes the products of w[r] and x[c], n % 16 == 0; `at` is its first. */
+/* One register of the 16 lanes: adds the products of w[r] and x[c] to acc[c][r]; n % 16 == 0; `at`: its first lane. */
 MT_INLINE void mt_tile_run(vf acc[TILE_X][TILE_W], const float *w, size_t ldw, const float *const *x, size_t at,
                            size_t n, size_t nc)
 {
@@ -27,7 +27,7 @@ MT_INLINE void mt_tile_run(vf acc[TILE_X][TILE_W], const float *w, size_t ldw, c
     }
 }
 
-/* The lanes of row c of x and row r of W stand at sums + c * lds + r * 16. */
+/* The lanes of row c of x and row r of W are at sums + c * lds + r * 16. */
 MT_INLINE void mt_tile_add_fixed(float *sums, size_t lds, const float *w, size_t ldw, const float *const *x, size_t n,
                                  size_t nc)
 {

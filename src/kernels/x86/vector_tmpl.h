@@ -1,4 +1,4 @@
-/* Elementwise kernels and R6 reductions. */
+/* Elementwise kernels and reductions (R6 of docs/numerics.md). */
 #include "kernels/levels.h"
 #include "kernels/x86/math.h"
 

@@ -1,4 +1,4 @@
-/* Columns of a row of any weight matrix as fp32. */
+/* Widens columns of a row of any weight matrix to fp32. */
 #ifndef MT_KERNELS_X86_WIDEN_H
 #define MT_KERNELS_X86_WIDEN_H
 
