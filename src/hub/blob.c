@@ -1,8 +1,8 @@
-/* Downloading a file.
+/* Downloads a file (blob.h).
 
-   What has come of it lies in DIGEST.incomplete, which only the holder of the lock writes; the digest runs along, so
-   that a file is read again only where it is gone on with. A file gets its name when it is whole, has its digest and is
-   on the disk; so whoever finds a blob can use it. */
+   The part that is downloaded is in DIGEST.incomplete, which only the holder of the lock writes. The digest is computed
+   meanwhile, so that a file is read again only when a download is continued. A file gets its final name when it is
+   complete, has the right digest and is on disk; so whoever finds a blob can use it. */
 #include "hub/blob.h"
 
 #include <errno.h>
@@ -24,16 +24,16 @@
 typedef struct download {
     const mt_blob *blob;
     EVP_MD_CTX *digest;
-    char path[MT_LIMIT_PATH]; /* of what has come */
+    char path[MT_LIMIT_PATH]; /* of the incomplete file */
     int fd;
     uint64_t have;
-    bool first;   /* of a body: it has not been looked at yet */
-    bool resumed; /* some of it came in an earlier life */
+    bool first;   /* the first part of a body: its headers are not checked yet */
+    bool resumed; /* some of it was downloaded by an earlier process */
 } download;
 
 static void tell(download *d)
 {
-    /* relaxed: a number to look at */
+    /* relaxed: only a counter */
     atomic_store_explicit(d->blob->done, d->have, memory_order_relaxed);
 }
 
@@ -58,7 +58,7 @@ static bool start_over(download *d, mt_error *err)
     return begin_digest(d, err);
 }
 
-/* The digest of what is there already. */
+/* Computes the digest of what is downloaded already. */
 static bool read_back(download *d, mt_error *err)
 {
     char *part = mt_alloc(PART);
@@ -88,7 +88,7 @@ static bool open_incomplete(download *d, mt_error *err)
     return begin_digest(d, err) && read_back(d, err);
 }
 
-/* What the hub says of the file at the beginning of a body has to be what its list said. */
+/* Checks that the headers of a body agree with the list of files. */
 static bool check_head(download *d, const mt_line_answer *a, mt_error *err)
 {
     if (*a->commit && strcmp(a->commit, d->blob->commit) != 0)
@@ -143,7 +143,7 @@ static bool take(void *arg, const mt_line_answer *answer, const char *data, size
     return true;
 }
 
-/* Asks until all bytes are there. Each answer that brings some is followed by the next at once. */
+/* Asks until all bytes have come. A response that brings some is followed by the next request at once. */
 static bool bring(download *d, mt_line *line, mt_error *err)
 {
     unsigned tries = 0;
@@ -155,7 +155,7 @@ static bool bring(download *d, mt_line *line, mt_error *err)
 
         d->first = true;
         const mt_line_end end = mt_line_ask(line, &request, &answer, err);
-        if (end == MT_LINE_REFUSED && answer.status == 416 && before > 0) { /* there is no such place in it */
+        if (end == MT_LINE_REFUSED && answer.status == 416 && before > 0) { /* the file has no such offset */
             if (!d->resumed)
                 return mt_fail(err, MT_E_INVALID,
                                "the hub has fewer bytes of \"%s\" than the %llu it listed: try again "
@@ -218,7 +218,8 @@ static bool download_it(const mt_blob *blob, mt_line *line, mt_error *err)
               mt_shelf_blob(path, blob->shelf, blob->digest, false, err) && open_incomplete(&d, err) &&
               bring_right(&d, line, err);
 
-    if (ok && ((fsync(d.fd) != 0 && errno != EINVAL) || rename(d.path, path) != 0)) /* EINVAL: no disk behind it */
+    /* EINVAL: the file system does not support it */
+    if (ok && ((fsync(d.fd) != 0 && errno != EINVAL) || rename(d.path, path) != 0))
         ok = mt_shelf_fail(path, err);
     if (d.fd >= 0)
         close(d.fd);
@@ -226,7 +227,7 @@ static bool download_it(const mt_blob *blob, mt_line *line, mt_error *err)
     return ok;
 }
 
-/* Another process may be at it: then what it has is what is shown. */
+/* Waits while another process downloads the file, and shows its progress. */
 static bool wait_for_lock(const mt_blob *blob, int *fd, mt_error *err)
 {
     const struct timespec part = {.tv_nsec = 50 * 1000000};
@@ -236,7 +237,7 @@ static bool wait_for_lock(const mt_blob *blob, int *fd, mt_error *err)
             return false;
         if (*fd >= 0)
             return true;
-        /* relaxed: a number to look at, and a flag that carries nothing but itself */
+        /* relaxed: a counter, and a flag on which no other data depend */
         atomic_store_explicit(blob->done, mt_shelf_have(blob->shelf, blob->digest, blob->size), memory_order_relaxed);
         if (atomic_load_explicit(blob->stop, memory_order_relaxed))
             return mt_fail(err, MT_E_IO, "the download was stopped");
@@ -256,6 +257,6 @@ bool mt_blob_fetch(const mt_blob *blob, mt_line *line, mt_error *err)
         close(lock);
     }
     if (ok)
-        atomic_store_explicit(blob->done, blob->size, memory_order_relaxed); /* relaxed: a number to look at */
+        atomic_store_explicit(blob->done, blob->size, memory_order_relaxed); /* relaxed: only a counter */
     return ok;
 }

@@ -1,3 +1,4 @@
+/* Threads that download items of a list (crew.h). */
 #include "hub/crew.h"
 
 #include <pthread.h>
@@ -10,21 +11,21 @@ typedef struct run {
     mt_crew *crew;
     bool (*work)(void *arg, mt_line *line, size_t item, mt_error *err);
     size_t items;
-    pthread_mutex_t lock; /* of all that follows */
+    pthread_mutex_t lock; /* protects the fields below */
     pthread_cond_t ended;
     size_t next, busy, hands;
     bool failed;
-    mt_error error; /* of who failed first */
+    mt_error error; /* of the first item that failed */
 } run;
 
 static void stop(mt_crew *crew)
 {
-    /* relaxed: the flag carries nothing but itself */
+    /* relaxed: no other data depend on the flag */
     atomic_store_explicit(&crew->stop, true, memory_order_relaxed);
 }
 
-/* The next item, or the number of them where there is none for this thread. */
-static size_t take(run *r, bool ok, const mt_error *err)
+/* Ends an item and returns the next, or the number of items where there is none for this thread. */
+static size_t next_item(run *r, bool ok, const mt_error *err)
 {
     size_t item = r->items;
 
@@ -62,14 +63,14 @@ static void *labour(void *arg)
     const size_t hand = r->hands++;
     pthread_mutex_unlock(&r->lock);
     line = line_of(r, hand, &err);
-    for (bool ok = line != NULL; (item = take(r, ok, &err)) < r->items;)
+    for (bool ok = line != NULL; (item = next_item(r, ok, &err)) < r->items;)
         ok = r->work(r->crew->arg, line, item, &err);
     return NULL;
 }
 
 static bool is_cancelled(const mt_crew *crew)
 {
-    /* relaxed: the flag carries nothing but itself */
+    /* relaxed: no other data depend on the flag */
     return crew->cancel && atomic_load_explicit(crew->cancel, memory_order_relaxed);
 }
 

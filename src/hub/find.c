@@ -1,3 +1,4 @@
+/* Finds models by name (find.h). */
 #include "hub/find.h"
 
 #include <dirent.h>
@@ -27,7 +28,7 @@ bool mt_hub_holds_model(const char *folder)
     return false;
 }
 
-/* The commit that a branch or a tag led to when it was downloaded last. */
+/* The commit that a branch or tag meant when it was last downloaded. */
 static bool read_commit(const char *model, const char *ref, char commit[MT_LIMIT_HUB_NAME])
 {
     char path[MT_LIMIT_PATH];
@@ -44,7 +45,7 @@ static bool read_commit(const char *model, const char *ref, char commit[MT_LIMIT
     commit[len] = '\0';
     commit[strcspn(commit, " \r\n")] = '\0';
     return mt_hub_name_read(&name, commit) && !name.owned &&
-           !*name.revision; /* a plain name, that leads nowhere else */
+           !*name.revision; /* a plain name, which leads to no other folder */
 }
 
 static bool snapshot(const char *model, const char *commit, char out[MT_LIMIT_PATH])
@@ -52,7 +53,7 @@ static bool snapshot(const char *model, const char *commit, char out[MT_LIMIT_PA
     return snprintf(out, MT_LIMIT_PATH, "%s/snapshots/%s", model, commit) < MT_LIMIT_PATH && mt_hub_holds_model(out);
 }
 
-/* Without a branch, as after a download by commit: the newest of all that hold a model. */
+/* Without a branch, as after a download by commit: the newest snapshot that contains a model. */
 static bool newest_snapshot(const char *model, char out[MT_LIMIT_PATH])
 {
     char path[MT_LIMIT_PATH], folder[MT_LIMIT_PATH];
@@ -106,7 +107,7 @@ char *mt_hub_find_cached(const mt_hub_name *name, const char *cache)
     return find_in_cache(name, cache, found) ? mt_strdup(found) : NULL;
 }
 
-/* A folder has no revisions. */
+/* Below models_dir there are no revisions. */
 static bool find_below(const mt_hub_name *name, const char *models_dir, char out[MT_LIMIT_PATH])
 {
     const char *slash = strchr(name->id, '/');

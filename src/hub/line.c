@@ -1,8 +1,8 @@
-/* Requests to a hub through libcurl, one transfer a redirect, so that each URL is looked at before it is asked for.
+/* Requests to a hub through libcurl (line.h), one transfer a redirect, so that each URL is checked before it is
+   requested.
 
-   Files of a hub lie elsewhere: what they are (digest, size, commit) is taken from the hub's own answer and from no
-   other host's, and no other host is sent the token. Proxies are those of the environment, as for every client of the
-   hub. */
+   A hub's files are on other hosts: digest, size and commit are taken only from the hub's own response, and no other
+   host is sent the token. Proxies are those of the environment, as for every client of the hub. */
 #include "hub/line.h"
 
 #include <pthread.h>
@@ -19,7 +19,7 @@
 #include "media/transfer.h"
 
 #define MS UINT64_C(1000000)
-#define LONGEST 30000 /* milliseconds of a pause that the hub has not asked for */
+#define LONGEST 30000 /* longest pause in milliseconds that the hub has not asked for */
 #define STOPPED "the download was stopped"
 
 const bool mt_pull_present = true;
@@ -29,15 +29,15 @@ struct mt_line {
     const mt_hub_name *name;
     const atomic_bool *stop;
     CURL *curl;
-    /* of the request that runs */
+    /* of the present request */
     const mt_line_request *request;
     mt_line_answer *answer;
     mt_error *err;
-    bool home;      /* the answer that comes is the hub's own */
-    bool refused;   /* the sentence is written */
+    bool home;      /* the present response is from the hub itself */
+    bool refused;   /* an error was set */
     bool enough;    /* all that was asked for has come */
-    uint64_t at;    /* where in the file the next byte of the body is */
-    uint64_t alive; /* when something came last */
+    uint64_t at;    /* offset in the file of the next byte of the body */
+    uint64_t alive; /* mt_clock_ns when something last came */
     curl_off_t came;
     char url[MT_LIMIT_PULL_URL];
 };
@@ -70,7 +70,7 @@ void mt_line_close(mt_line *line)
 
 static bool is_stopped(const mt_line *line)
 {
-    /* relaxed: the flag carries nothing but itself */
+    /* relaxed: no other data depend on the flag */
     return line->stop && atomic_load_explicit(line->stop, memory_order_relaxed);
 }
 
@@ -88,8 +88,8 @@ static int64_t read_number(const char *text)
     return value;
 }
 
-/* A digest without what an ETag has around it; another kind of ETag is none. */
-static void take_digest(mt_line_answer *a, const char *value, bool linked)
+/* Reads a digest from an ETag; other kinds of ETag are ignored. */
+static void read_digest(mt_line_answer *a, const char *value, bool linked)
 {
     size_t len;
 
@@ -103,8 +103,8 @@ static void take_digest(mt_line_answer *a, const char *value, bool linked)
     a->digest[len] = '\0';
 }
 
-/* "bytes 100-199/200" */
-static void take_range(mt_line_answer *a, const char *value)
+/* Reads "bytes 100-199/200". */
+static void read_range(mt_line_answer *a, const char *value)
 {
     const char *total = strchr(value, '/');
 
@@ -115,8 +115,8 @@ static void take_range(mt_line_answer *a, const char *value)
         a->size = read_number(total + 1);
 }
 
-/* "api";r=0;t=55: nothing is left, for 55 seconds. */
-static void take_limit(mt_line_answer *a, const char *value)
+/* Reads "api";r=0;t=55: the limit is used up for 55 seconds. */
+static void read_limit(mt_line_answer *a, const char *value)
 {
     const char *reset = strstr(value, ";t=");
 
@@ -139,9 +139,9 @@ static void take_header(mt_line *line, const char *name, const char *value)
     if (strcasecmp(name, "retry-after") == 0)
         a->wait = read_number(value);
     else if (strcasecmp(name, "ratelimit") == 0)
-        take_limit(a, value);
+        read_limit(a, value);
     else if (strcasecmp(name, "content-range") == 0)
-        take_range(a, value);
+        read_range(a, value);
     if (!line->home)
         return;
     if (strcasecmp(name, "x-error-code") == 0)
@@ -151,10 +151,10 @@ static void take_header(mt_line *line, const char *name, const char *value)
     else if (strcasecmp(name, "x-linked-size") == 0)
         a->size = read_number(value);
     else if (strcasecmp(name, "x-linked-etag") == 0)
-        take_digest(a, value, true);
+        read_digest(a, value, true);
     else if (strcasecmp(name, "etag") == 0 &&
-             !mt_transfer_is_redirect(mt_transfer_status(line->curl))) /* whose own it would be */
-        take_digest(a, value, false);
+             !mt_transfer_is_redirect(mt_transfer_status(line->curl))) /* a redirect's ETag would be its own */
+        read_digest(a, value, false);
     else if (strcasecmp(name, "content-length") == 0 && a->size < 0 && mt_transfer_status(line->curl) == 200)
         a->size = read_number(value);
 }
@@ -182,7 +182,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *arg)
     return size;
 }
 
-/* Of a body that begins at *at, what was asked for: servers that know no ranges send all. */
+/* Passes on what was asked for of a body: servers without ranges send all. */
 static bool hand_over(mt_line *line, const char *data, size_t len)
 {
     const mt_line_request *r = line->request;
@@ -204,9 +204,9 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
     const long status = mt_transfer_status(line->curl);
 
     size *= count;
-    if (status != 200 && status != 206) /* what an error or a redirect says besides is of no interest */
+    if (status != 200 && status != 206) /* bodies of errors and redirects are not used */
         return size;
-    if (!line->answer->status) { /* the first of it */
+    if (!line->answer->status) { /* the first part */
         line->answer->status = status;
         line->answer->from = status == 206 ? line->answer->from : 0;
         line->at = (uint64_t)line->answer->from;
@@ -227,7 +227,7 @@ static int on_progress(void *arg, curl_off_t total, curl_off_t came, curl_off_t 
     return is_stopped(line) || now - line->alive > (uint64_t)line->remote->patience_ms * MS;
 }
 
-/* Scheme, host and port of a URL are those of the hub. What is no URL at all is not asked for. */
+/* Checks a URL; line->home: scheme, host and port are the hub's. */
 static bool look_at_url(mt_line *line, const char *url)
 {
     CURLU *ours = curl_url(), *theirs = curl_url();
@@ -244,7 +244,7 @@ static bool look_at_url(mt_line *line, const char *url)
         if (ok && strcasecmp(a, b) != 0)
             line->home = false;
         if (ok && parts[i] == CURLUPART_SCHEME && strcmp(a, "https") == 0 && strcasecmp(b, "https") != 0)
-            ok = false; /* who can read along could write, too */
+            ok = false; /* whoever can read the connection could change it, too */
         curl_free(a);
         curl_free(b);
     }
@@ -302,7 +302,7 @@ static bool set_options(mt_line *line, struct curl_slist *headers)
     failed |= curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
     failed |= curl_easy_setopt(c, CURLOPT_XFERINFODATA, line);
     failed |= curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
-    failed |= curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L); /* there are other threads */
+    failed |= curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L); /* signals would hit other threads */
     failed |= curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)line->remote->patience_ms);
     failed |= curl_easy_setopt(c, CURLOPT_BUFFERSIZE, 256L << 10);
     if (line->remote->authorities)
@@ -380,7 +380,7 @@ mt_line_end mt_line_ask(mt_line *line, const mt_line_request *request, mt_line_a
 
         if (!look_at_url(line, line->url))
             return fail_url(line, "which is not safe to follow");
-        if (request->head && !line->home) /* the hub has said what there is to say */
+        if (request->head && !line->home) /* the hub has said all it knows */
             return MT_LINE_DONE;
         const CURLcode code = perform(line);
         if (code != CURLE_OK && !line->enough)

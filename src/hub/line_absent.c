@@ -1,4 +1,4 @@
-/* Stands in for line.c where motet is built without libcurl: no hub is ever asked. */
+/* Replaces line.c in a build without libcurl: every request fails. */
 #include "hub/line.h"
 #include "hub/pull.h"
 

@@ -1,4 +1,4 @@
-/* The list of a model's files, of which those count that motet reads. */
+/* Reads the list of a model's files (remote.h), and selects those that motet reads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +18,8 @@ static bool ends_with(const char *text, const char *end)
     return len >= tail && strcmp(text + len - tail, end) == 0;
 }
 
-/* Configs, tokenizers, templates and the index of the weights. Of what lies in folders: templates, how
-   sentence-transformers pool (1_Pooling/config.json), and a head that guesses ahead. */
+/* Configs, tokenizers, templates and the index of the weights. In subfolders: templates, sentence-transformers' pooling
+   (1_Pooling/config.json), and a drafting head. */
 static bool is_wanted(const char *name)
 {
     const char *slash = strchr(name, '/');
@@ -46,8 +46,7 @@ static bool is_other(const char *name)
     return false;
 }
 
-/* Parts with slashes between them, none of them empty or a way up: git holds no other names, so a hub that lists one
-   lies. */
+/* Parts separated by slashes, none empty or "..": git has no other names, so a hub that lists one is not honest. */
 static bool is_path(const char *name, size_t len)
 {
     if (len == 0 || memchr(name, '\0', len))
@@ -62,7 +61,7 @@ static bool is_path(const char *name, size_t len)
     }
 }
 
-/* Nothing that a terminal or another system takes for more than a name. */
+/* Without characters that a terminal or another system interprets. */
 static bool is_plain(const char *name)
 {
     const size_t len = strlen(name);
@@ -82,8 +81,7 @@ bool mt_remote_is_digest(const char *text)
     return (digits == 40 || digits == 64) && text[digits] == '\0';
 }
 
-/* A file in LFS is known by its SHA-256, another by the one that git gives a blob. Hubs that tell neither are asked of
-   each file. */
+/* A file in LFS has a SHA-256, another one git's blob hash. Hubs that give neither are asked for each file. */
 static bool read_digest(mt_remote_file *file, const json_t *entry, mt_arena *arena, mt_error *err)
 {
     const json_t *lfs = json_object_get(entry, "lfs");

@@ -1,7 +1,7 @@
-/* Listing models.
+/* Lists local models (local.h).
 
-   A list owns its arena and nothing else; folders are read once, when it is made. What is found is believed as little
-   as what a hub sends: names that mt_hub_find would not accept are passed over, and so is what is no folder. */
+   A list owns only its arena; folders are read once, when it is made. What is found is not trusted: names that
+   mt_hub_find would not accept are skipped, and so is what is no folder. */
 #include "hub/local.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 #include "models/spec.h"
 #include "weights/shards.h"
 
-#define DEEPEST 8 /* folders within each other, of a model */
+#define DEEPEST 8 /* deepest nesting of a model's folders */
 
 typedef struct survey {
     mt_local *list;
@@ -27,7 +27,7 @@ typedef struct survey {
     mt_error *err;
 } survey;
 
-/* Opens a folder; NULL when there is none, and with *ok false and a sentence when it may not be read. */
+/* Opens a folder; NULL where there is none, and with *ok false and a sentence where it may not be read. */
 static DIR *open_folder(const char *path, bool *ok, mt_error *err)
 {
     DIR *all = opendir(path);
@@ -47,7 +47,7 @@ static const char *next_entry(DIR *all)
     return entry ? entry->d_name : NULL;
 }
 
-/* Adds up sizes of files and finds the newest. Links to files are followed, links to folders are not. */
+/* Adds up the sizes of files and finds the newest. Links to files are followed, links to folders are not. */
 static void measure(mt_local_model *model, const char *folder, unsigned depth, size_t *files)
 {
     DIR *all = opendir(folder);
@@ -79,7 +79,7 @@ static bool has_file(const char *folder, const char *name)
     return mt_hub_join(path, folder, name) && stat(path, &st) == 0;
 }
 
-/* What the config says that it is. A family that is not known can do nothing. */
+/* Reads from the config what the model can do; an unknown family can do nothing. */
 static bool read_kind(mt_local_model *model, const mt_config *config, mt_arena *arena, mt_error *err)
 {
     mt_arena *passing = mt_arena_new(0);
@@ -148,7 +148,7 @@ static bool add(survey *s, const char *name, const char *folder, const char *rev
     return true;
 }
 
-/* models_dir/name and models_dir/owner/name. */
+/* Adds models_dir/name and models_dir/owner/name. */
 static bool add_folders(survey *s, const char *folder, const char *owner)
 {
     bool ok;
@@ -172,7 +172,7 @@ static bool add_folders(survey *s, const char *folder, const char *owner)
     return ok;
 }
 
-/* What has been begun and shows no model yet, so that it can be seen and removed. */
+/* Adds a download that has begun and has no model yet, so that it can be seen and removed. */
 static bool add_begun(survey *s, const char *id, const char *model)
 {
     return !has_file(model, "blobs") || add(s, id, model, "");
@@ -223,7 +223,7 @@ static bool add_cache(survey *s)
     return ok;
 }
 
-/* Of one name, what mt_hub_find finds comes first. */
+/* Of equal names, the one that mt_hub_find finds comes first. */
 static int by_name(const void *a, const void *b)
 {
     const mt_local_model *x = a, *y = b;

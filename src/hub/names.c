@@ -1,3 +1,4 @@
+/* Names of models and the hub's folders (names.h). */
 #include "hub/names.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #define PREFIX "models--"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 
-/* The number of parts with slashes between them; 0 unless each is of LETTERS and does not begin with a dot. */
+/* The number of parts between slashes; 0 unless each consists of LETTERS and does not begin with a dot. */
 static size_t count_parts(const char *text, size_t len)
 {
     size_t parts = 0;
@@ -50,7 +51,7 @@ bool mt_hub_is_commit(const char *text)
     return digits == MT_HUB_COMMIT && text[digits] == '\0';
 }
 
-/* The value of the first variable that is set, and what stands below it. */
+/* The value of the first variable that is set, followed by its suffix and name. */
 static bool find_place(char path[MT_LIMIT_PATH], const char *const (*places)[2], size_t count, const char *name,
                        mt_hub_env *env)
 {
@@ -68,7 +69,7 @@ static bool find_place(char path[MT_LIMIT_PATH], const char *const (*places)[2],
 bool mt_hub_cache(char path[MT_LIMIT_PATH], mt_hub_env *env)
 {
     static const char *const places[][2] = {{"HF_HUB_CACHE", ""},
-                                            {"HUGGINGFACE_HUB_CACHE", ""}, /* its older name */
+                                            {"HUGGINGFACE_HUB_CACHE", ""}, /* the older name */
                                             {"HF_HOME", "/hub"},
                                             {"XDG_CACHE_HOME", "/huggingface/hub"},
                                             {"HOME", "/.cache/huggingface/hub"}};

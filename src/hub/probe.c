@@ -1,3 +1,4 @@
+/* Checks a model before its weights are downloaded (probe.h). */
 #include "hub/probe.h"
 
 #include <errno.h>
@@ -40,7 +41,7 @@ void mt_probe_close(mt_probe *probe)
     probe->folder[0] = '\0';
 }
 
-/* Names have one folder at most (hub/listing.c). */
+/* Names have at most one folder (hub/listing.c). */
 static bool place(char path[MT_LIMIT_PATH], const mt_probe *probe, const char *name, mt_error *err)
 {
     char *slash;
@@ -92,7 +93,7 @@ bool mt_probe_fill(const mt_probe *probe, const char *name, const void *header, 
     return ok;
 }
 
-/* Sentences speak of the folder, of which nobody knows. */
+/* Replaces the temporary folder by the model's name in a message. */
 static bool rename_in(const mt_probe *probe, mt_error *err)
 {
     char text[MT_LIMIT_ERROR_TEXT], *found;
@@ -122,7 +123,7 @@ bool mt_probe_judge(const mt_probe *probe, uint64_t memory, mt_error *err)
         ok = false;
     }
     const uint64_t weights = info.cost.mapped_bytes + info.cost.copied_bytes;
-    const uint64_t cache = info.cache_bytes + info.state_bytes; /* of a thousand tokens */
+    const uint64_t cache = info.cache_bytes + info.state_bytes; /* for a thousand tokens */
     mt_info_free(&info);
     if (!ok)
         return rename_in(probe, err);

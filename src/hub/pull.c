@@ -1,12 +1,12 @@
-/* Downloading a model, in this order:
+/* Downloads a model (pull.h), in this order:
 
-   1. the list of its files, all of one commit; every file is asked for of that commit, whatever its branch does;
+   1. the list of its files, all of one commit; every file is requested at that commit, whatever happens to its branch;
    2. configs, tokenizer, templates, and which of the weights belong to the checkpoint;
-   3. the headers of the weights, and with them whether motet could run it: else that is the end;
-   4. the weights; and when all of it is there, the branch leads to it.
+   3. the headers of the weights, and by them whether motet could run it: if not, this is the end;
+   4. the weights; when all are complete, the branch is set to the commit.
 
-   A pull owns all it has and runs on the calling thread, beside the threads of its crew, who write nothing of it but
-   numbers to look at and their own items. */
+   A pull owns all its data and runs on the calling thread, beside the threads of its crew, which write only counters
+   and their own items. */
 #include "hub/pull.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ typedef struct item {
     mt_remote_file file;
     _Atomic uint64_t done;
     bool chosen;
-    bool noted; /* the probe has nothing but its name, whoever brings it meanwhile */
+    bool noted; /* the probe has only its name, even if another process brings it meanwhile */
 } item;
 
 typedef struct pull {
@@ -36,14 +36,14 @@ typedef struct pull {
     mt_crew crew;
     const char *phase;
     bool described; /* sizes and digests of all items are known; until then the crew may be finding them */
-    item *items;    /* of all files of the list */
+    item *items;    /* all files of the list */
     size_t count;
-    size_t *chosen; /* numbers of the items that are being done */
+    size_t *chosen; /* indices of the items being processed */
     size_t chosen_count;
     mt_pull_file *shown;
 } pull;
 
-/* Tells how far it is. */
+/* Reports progress. */
 static void look(void *arg)
 {
     pull *p = arg;
@@ -53,7 +53,7 @@ static void look(void *arg)
         return;
     for (size_t i = 0; p->described && i < p->count; i++) {
         const item *it = &p->items[i];
-        /* relaxed: a number to look at */
+        /* relaxed: only a counter */
         const uint64_t done = atomic_load_explicit(&it->done, memory_order_relaxed);
 
         if (!it->chosen)
@@ -78,7 +78,7 @@ static bool url_of(mt_buf *url, const pull *p, const item *it)
     return !url->full;
 }
 
-/* Of a hub whose list tells no digests. */
+/* For a hub whose list has no digests: asks for each file. */
 static bool describe(void *arg, mt_line *line, size_t number, mt_error *err)
 {
     pull *p = arg;
@@ -126,7 +126,7 @@ static bool fetch(void *arg, mt_line *line, size_t number, mt_error *err)
     return ok;
 }
 
-/* So many bytes of a file. */
+/* Fetches bytes [from, to) of a file. */
 static bool fetch_part(const pull *p, mt_line *line, const item *it, uint64_t from, uint64_t to, mt_buf *out,
                        mt_error *err)
 {
@@ -144,7 +144,7 @@ static bool fetch_part(const pull *p, mt_line *line, const item *it, uint64_t fr
                                             it->file.name));
 }
 
-/* The header of weights: eight bytes that say how long it is, and JSON. */
+/* Fetches the header of a weight file: eight bytes with its length, and JSON. */
 static bool fetch_header(void *arg, mt_line *line, size_t number, mt_error *err)
 {
     pull *p = arg;
@@ -157,7 +157,7 @@ static bool fetch_header(void *arg, mt_line *line, size_t number, mt_error *err)
     ok = it->file.size < sizeof(len) || fetch_part(p, line, it, 0, sizeof(len), &head, err);
     for (size_t i = 0; i < sizeof(len) && i < head.len; i++)
         len |= (uint64_t)(unsigned char)head.data[i] << 8 * i;
-    /* where it cannot be a header, whoever reads it says why */
+    /* an impossible header is reported by the code that reads it */
     if (ok && len <= MT_LIMIT_HEADER_BYTES && len <= it->file.size - head.len && len > 0)
         ok = fetch_part(p, line, it, head.len, head.len + len, &head, err);
     ok = ok && mt_probe_fill(&p->probe, it->file.name, head.data, head.len, it->file.size, err);
@@ -165,7 +165,7 @@ static bool fetch_header(void *arg, mt_line *line, size_t number, mt_error *err)
     return ok;
 }
 
-/* Which items are done next; returns their number. */
+/* Selects the items to be processed next; returns their number. */
 static size_t choose(pull *p, bool (*wanted)(const pull *p, const item *it))
 {
     p->chosen_count = 0;
@@ -225,7 +225,7 @@ static bool list_files(void *arg, mt_line *line, size_t number, mt_error *err)
     return ok;
 }
 
-/* Large files that are no weights are nothing that motet reads. */
+/* Skips large files that are no weights: motet reads none. */
 static void choose_files(pull *p)
 {
     for (size_t i = 0; i < p->count; i++)
@@ -262,7 +262,7 @@ static bool check_room(const pull *p, mt_error *err)
     return mt_shelf_check_room(&p->shelf, missing, err);
 }
 
-/* What is here of the model becomes files of the probe; of the rest it has the names. */
+/* Links what is downloaded of the model into the probe; of other files it gets only the names. */
 static bool lay_out(pull *p, mt_error *err)
 {
     bool ok = mt_probe_open(&p->probe, p->name.id, err);
@@ -281,7 +281,7 @@ static bool lay_out(pull *p, mt_error *err)
     return ok && (!p->list.other || mt_probe_note(&p->probe, p->list.other, err));
 }
 
-/* Of several versions of the weights that a repository may have, those that are opened. */
+/* Of several versions of the weights in a repository, selects those that would be opened. */
 static bool choose_weights(pull *p, mt_error *err)
 {
     mt_arena *arena = mt_arena_new(0);
@@ -300,7 +300,7 @@ static bool choose_weights(pull *p, mt_error *err)
     return ok;
 }
 
-/* Whether it can be run. Who insists gets it anyway, but nobody what does not arrive. */
+/* Checks whether the model can run. With `force` it is downloaded anyway, but not if it would not fit the disk. */
 static bool check_model(pull *p, mt_error *err)
 {
     if (!lay_out(p, err))

@@ -1,4 +1,4 @@
-/* Downloading a model from a hub into Hugging Face's cache. */
+/* Downloads a model from a hub into Hugging Face's cache. Used by `motet pull` and the server. */
 #ifndef MT_HUB_PULL_H
 #define MT_HUB_PULL_H
 
@@ -14,33 +14,33 @@ extern const bool mt_pull_present;
 
 typedef struct mt_pull_file {
     const char *name;
-    const char *digest; /* in hexadecimal: SHA-256 where it has 64 digits, else git's of a blob */
+    const char *digest; /* hexadecimal: SHA-256 where it has 64 digits, else git's blob hash */
     uint64_t size, done;
 } mt_pull_file;
 
 typedef struct mt_pull_status {
-    const char *phase;         /* "listing", "checking" (whether it can be run), "downloading", "done" */
-    uint64_t total, done;      /* bytes; done counts what was there before */
-    const mt_pull_file *files; /* those that belong to it, valid during the call; none while it is listing */
+    const char *phase;         /* "listing", "checking" (whether it can run), "downloading", "done" */
+    uint64_t total, done;      /* bytes; done includes what was downloaded before */
+    const mt_pull_file *files; /* the files of the model, valid during the call; none while listing */
     size_t count;
 } mt_pull_status;
 
 typedef struct mt_pull_params {
     const char *model; /* "owner/name" or "owner/name@revision" */
     mt_hub_env *env;
-    uint64_t memory; /* that the model may take; 0: as much as motet serve takes by itself */
-    bool force;      /* download it whether or not it could be run */
-    size_t at_once;  /* files; 0 chooses */
-    void (*progress)(void *arg,
-                     const mt_pull_status *status); /* on the calling thread, some ten times a second; or NULL */
+    uint64_t memory; /* most bytes that the model may take; 0: as many as motet serve would use */
+    bool force;      /* download it even if it could not run */
+    size_t at_once;  /* files downloaded in parallel; 0: chosen here */
+    /* called on the calling thread, about ten times a second; or NULL */
+    void (*progress)(void *arg, const mt_pull_status *status);
     void *arg;
-    const atomic_bool *cancel; /* once it is true the call ends soon; what has come stays. May be NULL */
+    const atomic_bool *cancel; /* once true, the call ends soon; what was downloaded stays. May be NULL */
 } mt_pull_params;
 
-/* Brings what motet reads of a model, and nothing else, and returns the folder of the snapshot, to free with mt_free.
-   NULL with a sentence; then what has come stays, and the next call goes on from there. A model that motet could not
-   run is refused before a byte of its weights has come: MT_E_UNSUPPORTED, MT_E_INVALID, MT_E_NOT_FOUND as motet info,
-   or MT_E_MEMORY. Blocks; any thread, and several at once, of one process or of many. */
+/* Downloads the files of a model that motet reads, and returns the folder of the snapshot, to be freed with mt_free.
+   NULL with a sentence; then what was downloaded stays, and the next call continues. A model that motet could not run
+   is refused before its weights are downloaded: MT_E_UNSUPPORTED, MT_E_INVALID, MT_E_NOT_FOUND as from motet info, or
+   MT_E_MEMORY. Blocks; may be called from any thread, and from several threads and processes at once. */
 char *mt_pull(const mt_pull_params *params, mt_error *err) MT_NODISCARD;
 
 #endif

@@ -1,3 +1,4 @@
+/* The hub's address, URLs and errors (remote.h). */
 #include "hub/remote.h"
 
 #include <errno.h>
@@ -38,8 +39,8 @@ static bool read_endpoint(mt_remote *remote, mt_hub_env *env, mt_error *err)
     return true;
 }
 
-/* What surrounds it is cut off. What is left goes into a header: no character but visible ones. */
-static bool take_token(mt_remote *remote, const char *text, const char *from, mt_error *err)
+/* Trims the token. It goes into a header, so it may only have visible characters. */
+static bool read_token(mt_remote *remote, const char *text, const char *from, mt_error *err)
 {
     size_t len;
 
@@ -63,9 +64,9 @@ static bool read_token(mt_remote *remote, mt_hub_env *env, mt_error *err)
     bool ok;
 
     if (!given || !*given)
-        given = env("HUGGING_FACE_HUB_TOKEN"); /* its older name */
+        given = env("HUGGING_FACE_HUB_TOKEN"); /* the older name */
     if (given && *given)
-        return take_token(remote, given, "HF_TOKEN", err);
+        return read_token(remote, given, "HF_TOKEN", err);
     if (file && *file)
         snprintf(path, sizeof(path), "%s", file);
     else if (!mt_hub_home_file(path, "token", env))
@@ -73,7 +74,7 @@ static bool read_token(mt_remote *remote, mt_hub_env *env, mt_error *err)
     if (stat(path, &st) != 0)
         return true;
     mt_buf_init(&text, MT_LIMIT_HUB_NAME);
-    ok = mt_file_read(&text, path, err) && take_token(remote, text.len ? text.data : "", path, err);
+    ok = mt_file_read(&text, path, err) && read_token(remote, text.len ? text.data : "", path, err);
     mt_buf_free(&text);
     return ok;
 }
@@ -106,7 +107,7 @@ bool mt_remote_read(mt_remote *remote, mt_hub_env *env, mt_error *err)
     return read_endpoint(remote, env, err) && read_token(remote, env, err) && read_patience(remote, env, err);
 }
 
-/* Bytes of a path that a URL may have as they are. */
+/* Appends a path, with bytes escaped that a URL may not have. */
 static void add_escaped(mt_buf *out, const char *text, bool slashes)
 {
     for (; *text; text++) {
@@ -145,7 +146,7 @@ static bool explain_missing(const mt_remote *remote, const mt_hub_name *name, co
                    *remote->token ? "" : "; if it is private, set HF_TOKEN");
 }
 
-/* The hub says 401 of what is private, gated or not there at all, and does not tell which. */
+/* The hub answers 401 for what is private, gated or missing, and does not tell which. */
 static bool explain_denied(const mt_remote *remote, const mt_hub_name *name, long status, const char *code,
                            mt_error *err)
 {

@@ -1,5 +1,5 @@
-/* Removing models. Everything is opened from its folder down and never through a link, so that nothing outside goes
-   whatever lies there, or is put there meanwhile. */
+/* Removes models (remove.h). Everything is opened from its folder down and never through a link, so that nothing
+   outside is removed, whatever is there or put there meanwhile. */
 #include "hub/remove.h"
 
 #include <dirent.h>
@@ -16,7 +16,7 @@
 #include "base/arena.h"
 #include "hub/find.h"
 
-#define DEEPEST 16 /* folders within each other */
+#define DEEPEST 16 /* deepest nesting of folders */
 
 typedef struct removal {
     uint64_t freed;
@@ -29,7 +29,7 @@ static bool fail_system(const removal *r, const char *name)
                    strerror(errno));
 }
 
-/* A folder by its name in another, not through a link. NULL where there is none; *fd is closed with it. */
+/* Opens a folder within another, not through a link. NULL where there is none; *fd is closed with it. */
 static DIR *open_at(int folder, const char *name)
 {
     const int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -54,7 +54,7 @@ static bool remove_file(removal *r, int folder, const char *name, const struct s
     return true;
 }
 
-/* A file, a link or a folder with all that is in it. What is not there is as good as removed. */
+/* Removes a file, a link, or a folder with its content. A missing one counts as removed. */
 static bool remove_tree(removal *r, int folder, const char *name, unsigned depth)
 {
     const struct dirent *entry;
@@ -78,7 +78,7 @@ static bool remove_tree(removal *r, int folder, const char *name, unsigned depth
     return ok && (unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno == ENOENT || fail_system(r, name));
 }
 
-/* The same for a path, whose last part is what goes. */
+/* The same for a path, of which the last part is removed. */
 static bool remove_path(removal *r, const char *path)
 {
     char folder[MT_LIMIT_PATH];
@@ -95,7 +95,7 @@ static bool remove_path(removal *r, const char *path)
     return ok;
 }
 
-/* The hub's tools and motet hold a lock for each file while they download it. */
+/* Whether somebody downloads the model: the hub's tools and motet hold a lock for each file meanwhile. */
 static bool is_locked(const char *locks)
 {
     DIR *all = open_at(AT_FDCWD, locks);
@@ -114,7 +114,7 @@ static bool is_locked(const char *locks)
     return locked;
 }
 
-/* Names of blobs that links of the snapshots lead to. */
+/* Names of blobs that links in snapshots lead to. */
 typedef struct blobs {
     mt_arena *arena;
     const char **names;
@@ -165,7 +165,7 @@ static bool remove_unreferred(removal *r, int model, const blobs *b)
     return ok;
 }
 
-/* Branches and tags that lead to the commit. */
+/* Removes branches and tags that mean the commit. */
 static bool remove_refs(removal *r, int folder, const char *name, const char *commit, unsigned depth)
 {
     DIR *all = depth < DEEPEST ? open_at(folder, name) : NULL;

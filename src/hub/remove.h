@@ -1,4 +1,4 @@
-/* Removing models that are on this machine. */
+/* Removes models from this machine. */
 #ifndef MT_HUB_REMOVE_H
 #define MT_HUB_REMOVE_H
 
@@ -7,14 +7,14 @@
 #include "base/error.h"
 #include "hub/names.h"
 
-/* Removes what a name of mt_local_list stands for: a folder below models_dir (which may be NULL), else of the cache a
-   model with all of its revisions, or with "@revision" that one, what leads to it, and the blobs that no other revision
-   refers to. No link is ever followed: of a folder that is one, the link goes. *freed: bytes of the files that went.
-   MT_E_BUSY where somebody is downloading it. */
+/* Removes the model with a name of mt_local_list: a folder below models_dir (which may be NULL); else from the cache
+   all its revisions or, with "@revision", only that one, its refs, and the blobs that no other revision uses. Links are
+   never followed: a folder that is a link loses the link only. *freed: bytes of the files removed. MT_E_BUSY while it
+   is being downloaded. */
 bool mt_local_remove(const char *name, const char *models_dir, mt_hub_env *env, uint64_t *freed,
                      mt_error *err) MT_NODISCARD;
 
-/* Removes a file, a link or a folder with all that is in it; what is not there is as good as removed. */
+/* Removes a file, a link, or a folder with its content; a missing path counts as removed. */
 bool mt_remove_path(const char *path, mt_error *err) MT_NODISCARD;
 
 #endif

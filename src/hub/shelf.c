@@ -1,3 +1,4 @@
+/* A model's folder in the hub's cache (shelf.h). */
 #include "hub/shelf.h"
 
 #include <errno.h>
@@ -41,7 +42,7 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* The folders on the way to a file. Of one that is there, a system may say other things than that it is. */
+/* Makes the folders on the path to a file. For an existing one, some systems report another error than EEXIST. */
 static bool make_folders(const char *path, mt_error *err)
 {
     char part[MT_LIMIT_PATH];
@@ -96,7 +97,7 @@ uint64_t mt_shelf_have(const mt_shelf *shelf, const char *digest, uint64_t size)
     return 0;
 }
 
-/* Whether an open file is still what its path leads to: who lets go of a lock may remove its file. */
+/* Whether an open lock file is still at its path: whoever releases a lock may remove its file. */
 static bool is_same(int fd, const char *path)
 {
     struct stat ours, theirs;
@@ -119,7 +120,7 @@ bool mt_shelf_lock(const mt_shelf *shelf, const char *digest, int *fd, mt_error 
         if (locked == 0 && is_same(*fd, path))
             return true;
         if (locked != 0 && errno != EWOULDBLOCK && errno != EINTR)
-            return true; /* a disk without locks: digests are checked all the same */
+            return true; /* a disk without locks: digests are checked anyway */
         close(*fd);
         *fd = -1;
         if (locked != 0)
@@ -161,7 +162,7 @@ bool mt_shelf_link(const mt_shelf *shelf, const char *commit, const char *name, 
     return false;
 }
 
-/* Written whole before it is named. */
+/* Writes a temporary file completely before it gets its name. */
 static bool write_text(const char *path, const char *text, mt_error *err)
 {
     char passing[MT_LIMIT_PATH];

@@ -1,10 +1,10 @@
-/* A model's folder in the hub's cache, written as the hub's own tools write it:
+/* A model's folder in the hub's cache, with the layout of the hub's own tools:
 
-       models--owner--name/blobs/DIGEST                  files by what they hold
-       models--owner--name/blobs/DIGEST.incomplete       what has come of one
+       models--owner--name/blobs/DIGEST                  files by digest
+       models--owner--name/blobs/DIGEST.incomplete       the part that is downloaded
        models--owner--name/snapshots/COMMIT/NAME         links to blobs
-       models--owner--name/refs/BRANCH                   the commit it led to
-       .locks/models--owner--name/DIGEST.lock            held by who downloads the blob */
+       models--owner--name/refs/BRANCH                   the commit of a branch
+       .locks/models--owner--name/DIGEST.lock            held while a blob is downloaded */
 #ifndef MT_HUB_SHELF_H
 #define MT_HUB_SHELF_H
 
@@ -18,33 +18,33 @@ typedef struct mt_shelf {
     char locks[MT_LIMIT_PATH];
 } mt_shelf;
 
-/* Makes the folders that are missing; false with a sentence where it may not. */
+/* Makes missing folders; false with a sentence. */
 bool mt_shelf_open(mt_shelf *shelf, const char *cache, const char *id, mt_error *err) MT_NODISCARD;
 
-/* The path of a blob, or of what has come of it; false with a sentence where it is too long. */
+/* The path of a blob, or of its incomplete part; false with a sentence where it is too long. */
 bool mt_shelf_blob(char path[MT_LIMIT_PATH], const mt_shelf *shelf, const char *digest, bool incomplete,
                    mt_error *err) MT_NODISCARD;
 
-/* Whether a blob is there: one of the right size was checked when it got its name. */
+/* Whether a blob is complete: it has the right size; its digest was checked before it got its name. */
 bool mt_shelf_whole(const mt_shelf *shelf, const char *digest, uint64_t size);
 
-/* Bytes that are there of a blob of this size: all where it is whole, else what has come. */
+/* How many bytes of a blob of this size are downloaded. */
 uint64_t mt_shelf_have(const mt_shelf *shelf, const char *digest, uint64_t size);
 
-/* Takes the lock of a blob, without waiting: *fd is -1 where somebody else holds it. Close it to let go. */
+/* Takes the lock of a blob, without waiting: *fd is -1 where another process has it. Close *fd to release it. */
 bool mt_shelf_lock(const mt_shelf *shelf, const char *digest, int *fd, mt_error *err) MT_NODISCARD;
 
-/* Makes the blob a file of a snapshot. */
+/* Links a blob as a file of a snapshot. */
 bool mt_shelf_link(const mt_shelf *shelf, const char *commit, const char *name, const char *digest,
                    mt_error *err) MT_NODISCARD;
 
-/* Notes which commit a branch or a tag leads to. */
+/* Writes which commit a branch or tag means. */
 bool mt_shelf_ref(const mt_shelf *shelf, const char *revision, const char *commit, mt_error *err) MT_NODISCARD;
 
-/* Fails where the disk has no room for so many bytes more. */
+/* Fails where the disk has not so many bytes left. */
 bool mt_shelf_check_room(const mt_shelf *shelf, uint64_t bytes, mt_error *err) MT_NODISCARD;
 
-/* What errno says of a path in the cache, and what to do. Returns false. */
+/* Sets the error for errno and a path in the cache, with advice. Returns false. */
 bool mt_shelf_fail(const char *path, mt_error *err);
 
 #endif

@@ -1,11 +1,11 @@
-/* Ranks by Open MPI, or another MPI. Owns the list of ranks, and room for what is exchanged.
+/* Ranks by Open MPI or another MPI (ranks.h). Owns the list of ranks and the memory for exchanges.
 
-   1. Every message is waited for here, by looking again and again: so it is known who has not answered, and the wait
-      ends. Who looks gives its core away after a while, for ranks may share one.
-   2. Between two ranks messages keep their order, and all ranks do the same in the same order: one kind of message
-      needs no numbers.
-   3. A rank is missing when nothing has come from it for so many seconds, or when its process is on this machine and
-      is there no more. */
+   1. Every message is waited for here by polling, so that it is known who has not answered, and the wait can end. A
+      polling rank yields its core after a while, as ranks may share one.
+   2. Messages between two ranks keep their order, and all ranks do the same in the same order: so messages of one kind
+      need no numbers.
+   3. A rank is missing when nothing has come from it for `seconds`, or when it ran on this machine and its process is
+      gone. */
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -25,18 +25,18 @@
 #include "base/log.h"
 #include "ranks/ranks.h"
 
-#define SPIN_NS 2000000     /* a core is kept so long, but for giving it away to who wants it */
-#define NAP_NS 50000        /* then one look in so many */
+#define SPIN_NS 2000000     /* nanoseconds of polling without sleep */
+#define NAP_NS 50000        /* then the interval of polling */
 #define IDLE_NS 100000000   /* until nothing has come for so long */
-#define SLEEP_NS 500000     /* from then on one in so many */
-#define LOOK_NS 100000000   /* processes that are waited for are looked after so often */
-#define LOAD_SECONDS 1800.0 /* what a rank may take to open a model */
-#define OTHERS 2            /* ranks other than 0 wait so many times as long, so that it is 0 who says who is missing */
-#define TEXT 64
+#define SLEEP_NS 500000     /* from then on the interval of polling */
+#define LOOK_NS 100000000   /* interval of checks whether processes still run */
+#define LOAD_SECONDS 1800.0 /* longest that a rank may take to open a model */
+#define OTHERS 2            /* ranks other than 0 wait so many times as long, so that rank 0 reports who is missing */
+#define TEXT 64             /* bytes of a machine's name */
 
 enum { TAG_SHARE = 1, TAG_TELL, TAG_ANSWER };
 
-/* Who a rank is, as all are told in the beginning. */
+/* What all ranks tell each other at the beginning. */
 typedef struct who {
     char host[TEXT];
     int64_t pid;
@@ -47,16 +47,16 @@ struct mt_ranks {
     double seconds;
     who *who;
     MPI_Request *request; /* [2 * count] */
-    int *peer;            /* [2 * count]: whose each is */
+    int *peer;            /* [2 * count]: the rank of each request */
     int requests;
     float *room;
     size_t room_floats;
     uint32_t *heard;
     size_t heard_words;
     pthread_mutex_t turn;
-    atomic_bool lost; /* set once, after the sentence is written; release and acquire, for other threads read that */
+    atomic_bool lost; /* set once, after the error is written; release and acquire, as other threads read the error */
     mt_error why;
-    /* Relaxed: numbers to look at. */
+    /* relaxed: only counters */
     atomic_uint_fast64_t sent, received, exchanges, waited_ns;
 };
 
@@ -91,7 +91,7 @@ bool mt_ranks_well(const mt_ranks *r, mt_error *err)
     return !r || !is_lost(r) || mt_fail(err, r->why.code, "%s", r->why.text);
 }
 
-/* The first reason is the one that counts. */
+/* Only the first reason is kept. */
 static void lose(mt_ranks *r, const char *what, size_t rank)
 {
     if (is_lost(r))
@@ -160,7 +160,7 @@ static void receive_from(mt_ranks *r, size_t rank, int tag, void *data, size_t b
     atomic_fetch_add_explicit(&r->received, bytes, memory_order_relaxed);
 }
 
-/* The first of what was begun that is not done; -1: all is. */
+/* The first request that is not done; -1: all are. */
 static int look(mt_ranks *r)
 {
     int left = -1;
@@ -177,7 +177,7 @@ static int look(mt_ranks *r)
     return left;
 }
 
-/* Until all that was begun is done, or somebody is missing. */
+/* Waits until all requests are done, or a rank is missing. */
 static void finish(mt_ranks *r, double seconds)
 {
     const uint64_t begun = mt_clock_ns();
@@ -229,7 +229,7 @@ void mt_ranks_check(mt_ranks *r)
     pthread_mutex_unlock(&r->turn);
 }
 
-/* ---- rows that all computed together ---- */
+/* ---- rows that all ranks computed together ---- */
 
 void mt_ranks_reserve(mt_ranks *r, size_t floats)
 {
@@ -240,7 +240,7 @@ void mt_ranks_reserve(mt_ranks *r, size_t floats)
     r->room_floats = floats;
 }
 
-/* What a rank has of all rows: in the rows themselves where there is one, else side by side in the room. */
+/* A rank's columns of all rows: in the rows themselves where there is one row, else packed in the buffer. */
 typedef struct piece {
     size_t first, cols; /* columns */
     float *at;
@@ -279,7 +279,7 @@ void mt_ranks_share(mt_ranks *r, float *data, size_t stride, size_t cols, size_t
     }
 }
 
-/* ---- what rank 0 says ---- */
+/* ---- messages of rank 0 ---- */
 
 void mt_ranks_tell(mt_ranks *r, const uint32_t *words, size_t count)
 {
@@ -341,15 +341,15 @@ bool mt_ranks_agree(mt_ranks *r, mt_error *err)
     for (size_t rank = 1; ok && rank < r->count; rank++)
         if (answer[rank].code != MT_OK)
             ok = mt_fail(err, answer[rank].code, "rank %zu on \"%s\": %s", rank, r->who[rank].host, answer[rank].text);
-    if (!is_lost(r)) /* else messages may still come */
+    if (!is_lost(r)) /* otherwise messages may still arrive */
         mt_free(answer);
     return ok;
 }
 
 /* ---- beginning and end ---- */
 
-/* Everybody tells everybody who he is: from here on all are connected, which is not allowed any more once files and
-   programs are locked. */
+/* Every rank sends its identity to every other: this opens all connections, which is not possible any more once the
+   process has given up opening files. */
 static void introduce(mt_ranks *r)
 {
     who *own = &r->who[r->own];

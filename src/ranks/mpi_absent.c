@@ -1,4 +1,4 @@
-/* Stands in for mpi.c where motet is built without MPI: there is one rank, and who starts several is told so. */
+/* Replaces mpi.c in a build without MPI: there is one rank, and starting several is an error. */
 #include <assert.h>
 
 #include "ranks/ranks.h"

@@ -1,8 +1,9 @@
+/* How many ranks were started (ranks.h); separate, as it works without MPI. */
 #include <stdlib.h>
 
 #include "ranks/ranks.h"
 
-/* What Open MPI, and what others that start processes by the PMI interface, put there. */
+/* Reads the variables of Open MPI, and of others that use the PMI interface. */
 size_t mt_ranks_started(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};

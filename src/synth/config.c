@@ -1,6 +1,7 @@
+/* Writes config.json of a random checkpoint (synth.h). */
 #include "synth/synth.h"
 
-/* An object being written: what stands between its members. */
+/* A JSON object that is being written. */
 typedef struct object {
     mt_buf *out;
     unsigned depth;
@@ -48,7 +49,7 @@ static void put_string(object *o, const char *name, const char *value)
     mt_buf_printf(o->out, "\"%s\"", value);
 }
 
-/* value is JSON as it stands */
+/* value: JSON. */
 static void put_raw(object *o, const char *name, const char *value)
 {
     key(o, name);
@@ -88,7 +89,7 @@ static const char *const model_types[] = {
 static void put_llama(object *o, const mt_synth_model *m)
 {
     put_bool(o, "mlp_bias", false);
-    if (m->context <= 8192) /* what Llama 3 had before its positions were stretched */
+    if (m->context <= 8192) /* Llama 3's context before its positions were scaled */
         return;
     put_raw(o, "rope_scaling",
             "{\"factor\": 32.0, \"high_freq_factor\": 4.0, \"low_freq_factor\": 1.0, "
@@ -166,7 +167,7 @@ static void put_ministral(object *o)
             "\"rope_theta\": 1000000.0, \"rope_type\": \"yarn\"}");
 }
 
-/* Of the elements of a head that turn, a quarter turns with time, and three eighths with each of the others. */
+/* Of a head's turned elements, a quarter turns with time and three eighths with each other axis. */
 static void put_glm(object *o, const mt_synth_model *m)
 {
     const bool all = m->family == MT_SYNTH_GLM_OCR;
@@ -251,7 +252,7 @@ static void put_hybrid(object *o, const mt_synth_model *m)
             "\"mrope_interleaved\": true, \"rope_type\": \"default\"}");
 }
 
-/* The text model's members; in the multimodal families they have an object of their own. */
+/* Writes the text model's keys; in multimodal families these have an object of their own. */
 static void put_text(object *o, const mt_synth_model *m)
 {
     put_size(o, "hidden_size", m->hidden);

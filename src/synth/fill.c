@@ -1,20 +1,20 @@
-/* Random numbers without a state: number i of a stream is a function of (seed, stream, i), so tensors can be made in
-   any order and in pieces. A normal number costs a table look-up: 16 random bits choose one of 65536 quantiles. */
+/* Random numbers without state (synth.h): number i of a stream depends only on (seed, stream, i), so tensors can be
+   made in any order and in pieces. A normal number is a table look-up: 16 random bits choose one of 65536 quantiles. */
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "synth/synth.h"
 
-#define E2M1_SPREAD 2.93 /* of its sixteen values */
+#define E2M1_SPREAD 2.93 /* standard deviation of its sixteen values */
 
 enum { QUANTILES = 65536 };
 
 struct mt_synth_filler {
     uint64_t seed;
-    float mean, spread; /* of what is in normal */
+    float mean, spread; /* of what is in `normal` */
     float quantile[QUANTILES];
-    uint16_t normal[QUANTILES]; /* the quantiles scaled, as bf16 */
+    uint16_t normal[QUANTILES]; /* the quantiles, scaled, as bf16 */
 };
 
 static uint64_t mix(uint64_t x)
@@ -51,7 +51,7 @@ static float from_bf16(uint16_t x)
     return value;
 }
 
-/* Where the normal distribution has p below it. */
+/* The value below which the normal distribution has probability p. */
 static double normal_quantile(double p)
 {
     double low = -6, high = 6;
@@ -93,7 +93,7 @@ static void scale_table(mt_synth_filler *f, float mean, float spread)
         f->normal[i] = to_bf16(mean + spread * f->quantile[i]);
 }
 
-/* The i-th 16 random bits of a stream. */
+/* 16 random bits: number i of a stream. */
 static size_t bits16(uint64_t stream, uint64_t i)
 {
     return (size_t)(word(stream, i / 4) >> 16 * (i % 4) & 0xffff);
@@ -147,7 +147,7 @@ static void fill_bytes(const mt_synth_filler *f, const mt_synth_tensor *t, uint6
     }
 }
 
-/* Steps between 3/4 and 5/4 of the usual one, or what lies in the middle of their range. */
+/* Scales between 3/4 and 5/4 of the usual one, or the biases that centre their codes. */
 static void fill_steps(const mt_synth_filler *f, const mt_synth_tensor *t, uint64_t begin, size_t count, uint16_t *out)
 {
     uint64_t stream = stream_of(f, t);

@@ -1,5 +1,6 @@
-/* Weights are drawn into a file without a name, and only then a folder is made for the moment in which it is opened: a
-   config.json, and a link to the open file. Whoever ends the program while it draws leaves nothing behind. */
+/* A checkpoint in memory (synth.h): weights are written to a file without a name; then a folder is made for the moment
+   in which it is opened, with config.json and a link to the open file. A program that ends while weights are made
+   leaves nothing behind. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static int nameless(void)
 #endif
 }
 
-/* What is drawn has to fit beside what runs. */
+/* Checks that the weights fit beside what runs. */
 static bool check_room(const mt_synth_plan *plan, const char *name, mt_error *err)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * page;

@@ -1,3 +1,4 @@
+/* The shapes of real models (synth.h). */
 #include <string.h>
 
 #include "synth/synth.h"
@@ -566,7 +567,8 @@ bool mt_synth_is_short(const mt_synth_model *model, size_t layer)
     return mt_synth_is_lfm2(model) && !(model->attend >> layer & 1);
 }
 
-/* Of fewer layers as large a part as of the published ones, but one of each kind has keys of its own. */
+/* How many last layers read earlier keys: the same part as in the published models, but one layer of each kind has keys
+   of its own. */
 size_t mt_synth_shared(const mt_synth_model *model)
 {
     const size_t most = model->layers > model->period ? model->layers - model->period : 0;

@@ -1,4 +1,4 @@
-/* The tensors of a model by name and shape, as Hugging Face publishes them or as MLX conversions have them. */
+/* Lists the tensors of a model by name and shape (synth.h), as Hugging Face publishes them or as in MLX conversions. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@ typedef struct planner {
     mt_synth_plan *plan;
     const mt_synth_model *model;
     const mt_synth_layout *layout;
-    bool plain;  /* matrices are not quantised, whatever the layout */
-    char at[96]; /* the module that is being listed: every name below starts with it */
+    bool plain;  /* matrices are not quantised, whatever the layout says */
+    char at[96]; /* the module being listed: prefix of every name */
 } planner;
 
 static bool is_mlx(const planner *p)
@@ -39,7 +39,7 @@ static uint64_t hash(const char *text)
     return h;
 }
 
-/* A bf16 tensor "at.name" of the default kind; the caller sets the rest and its dimensions. */
+/* Adds a bf16 tensor "at.name" of the default kind; the caller sets the rest and its dimensions. */
 static mt_synth_tensor *add(planner *p, const char *name, const char *suffix)
 {
     mt_synth_plan *plan = p->plan;
@@ -89,7 +89,7 @@ static void dense(planner *p, const char *name, size_t ndim, const size_t *dims,
     t->spread = (float)spread;
 }
 
-/* MLX affine: codes, scales, biases. Codes are even over their range: their spread is 2^bits / sqrt(12) steps. */
+/* MLX affine: codes, scales, biases. Codes are uniform over their range: their spread is 2^bits / sqrt(12) steps. */
 static void quantised(planner *p, const char *name, size_t ndim, const size_t *dims, double spread, unsigned bits)
 {
     size_t packed[3], groups[3], last = ndim - 1;
@@ -119,7 +119,7 @@ static void quantised(planner *p, const char *name, size_t ndim, const size_t *d
     t->stream = stream;
 }
 
-/* A matrix that MLX conversions quantise where its rows divide into groups. */
+/* A matrix that MLX conversions quantise where its rows can be divided into groups. */
 static void matrix(planner *p, const char *name, size_t ndim, const size_t *dims, double spread, unsigned bits)
 {
     if (bits && !p->plain && dims[ndim - 1] % p->layout->group == 0)
@@ -128,19 +128,19 @@ static void matrix(planner *p, const char *name, size_t ndim, const size_t *dims
         dense(p, name, ndim, dims, spread);
 }
 
-/* gain: the output's spread for inputs of spread 1 */
+/* gain: spread of the output for inputs of spread 1. */
 static void linear(planner *p, const char *name, size_t out, size_t in, double gain)
 {
     matrix(p, name, 2, (size_t[]){out, in}, gain / sqrt((double)in), p->layout->bits);
 }
 
-/* Of what is added to the residual stream. */
+/* The gain of what is added to the residual stream. */
 static double residual_gain(const planner *p)
 {
     return p->model->echo ? 0 : 0.5;
 }
 
-/* "mlp.gate_proj" and so on, in the words of the family: part is 0 for gate, 1 for up, 2 for down. */
+/* Names of "mlp.gate_proj" and so on by family; part: 0 gate, 1 up, 2 down. */
 typedef struct part_name {
     char text[64];
 } part_name;
@@ -181,7 +181,7 @@ static void mlp(planner *p, size_t inter)
     linear(p, "mlp.down_proj", p->model->hidden, inter, residual_gain(p));
 }
 
-/* All experts' matrices in one tensor each; in: what they are named behind. */
+/* All experts' matrices as one tensor each; in: prefix of their names. */
 static void stacked_experts(planner *p, const char *in)
 {
     static const char *const parts[] = {"gate_proj", "up_proj", "down_proj"};
@@ -242,7 +242,7 @@ static void expert_bias(planner *p, const char *name, size_t n)
     t->spread = 0.02f;
 }
 
-/* gpt-oss: gate and up by turns as published, apart in conversions. */
+/* gpt-oss: rows of gate and up alternate as published, and are separate in conversions. */
 static void gpt_oss_mixture(planner *p)
 {
     const mt_synth_model *m = p->model;
@@ -275,7 +275,7 @@ static void mixture(planner *p)
     experts(p);
 }
 
-/* GLM: conversions leave the router as it is, and every token gets an expert besides. */
+/* GLM: conversions do not quantise the router; there is a shared expert. */
 static void glm_mixture(planner *p)
 {
     const mt_synth_model *m = p->model;
@@ -338,7 +338,7 @@ static void recurrent(planner *p)
     t->spread = 1;
 }
 
-/* LFM2's short convolution: what goes in, what gates it and what gates the result are one matrix. */
+/* LFM2's short convolution: its input, the input's gate and the result's gate are one matrix. */
 static void short_convolution(planner *p)
 {
     const size_t hidden = p->model->hidden, taps = MT_SYNTH_SHORT_TAPS;
@@ -407,7 +407,7 @@ static void gemma4_norms(planner *p)
         vector(p, behind[i], m->hidden, 0.3, 0.1);
 }
 
-/* Where layers share keys, only the first of them have any. */
+/* Where layers share keys, only the first of them have tensors for these. */
 static void gemma4_attention(planner *p, size_t i)
 {
     const mt_synth_model *m = p->model;
@@ -426,7 +426,7 @@ static void gemma4_attention(planner *p, size_t i)
     vector(p, "self_attn.k_norm.weight", dim, 0.3, 0.03);
 }
 
-/* Gate and up are one tensor as published, apart in conversions. */
+/* Gate and up are one tensor as published, separate in conversions. */
 static void gemma4_mixture(planner *p)
 {
     const mt_synth_model *m = p->model;
@@ -494,7 +494,7 @@ static void layer_norm(planner *p, const char *name, size_t size)
     vector(p, part, size, 0, 0.02);
 }
 
-/* Four patches of the tower become one text embedding. norm_size: per patch, or over all four. */
+/* Four patches of the tower become one text embedding. norm_size: of one patch, or of all four. */
 static void merger(planner *p, size_t norm_size)
 {
     size_t four = 4 * p->model->vision.hidden;
@@ -573,7 +573,7 @@ static void pixtral(planner *p)
     linear(p, "linear_2", text, text, 1);
 }
 
-/* The draft head, as published: MLX conversions leave it out. */
+/* The drafting head, as published; MLX conversions leave it out. */
 static void draft_head(planner *p)
 {
     size_t hidden = p->model->hidden, fc = p->plan->count;

@@ -1,5 +1,5 @@
-/* Safetensors files, streamed: a length, a JSON header, then the tensors one after the other. Within a file those with
-   wide elements come first, so that every tensor is aligned to its elements without gaps. */
+/* Writes safetensors files (synth.h) as a stream: length, JSON header, then the tensors. Within a file those with wide
+   elements come first, so that every tensor is aligned without gaps. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 
 enum { PIECE = 4 << 20 }; /* bytes made and written at a time */
 
-/* A run over all files. */
+/* The state of writing all files. */
 typedef struct writer {
     const char *dir, *format;
     const mt_synth_plan *plan;
@@ -28,7 +28,7 @@ typedef struct writer {
 } writer;
 
 typedef struct shard {
-    size_t begin, end; /* tensors of the plan */
+    size_t begin, end; /* range of tensors in the plan */
     int fd;
     char name[64], path[MT_LIMIT_PATH];
 } shard;
@@ -64,7 +64,7 @@ static bool put_tensor(writer *w, const shard *s, const mt_synth_tensor *t)
     return true;
 }
 
-/* Calls visit for the shard's tensors in the order they have in the file. */
+/* Calls visit for the shard's tensors in their order in the file. */
 typedef bool visit_fn(writer *w, const shard *s, const mt_synth_tensor *t, void *ctx);
 
 static bool each_tensor(writer *w, const shard *s, visit_fn *visit, void *ctx)
@@ -156,7 +156,7 @@ static bool write_shard(writer *w, shard *s)
     return close_written(s->fd, s->path, ok, w->err);
 }
 
-/* Tensors from begin on that fit a shard; at least one. */
+/* The end of the tensors from begin on that fit a shard; at least one. */
 static size_t shard_end(const mt_synth_plan *plan, size_t begin, uint64_t shard_bytes)
 {
     uint64_t bytes = 0;
