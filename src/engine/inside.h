@@ -204,7 +204,8 @@ void mt_texts_advance(mt_engine *e, bool stopping);
 
 /* Puts a sequence into the queue, by priority and arrival. */
 void mt_engine_queue(mt_engine *e, mt_sequence *s);
-/* removes s from a list that contains it */
+
+/* Removes s from a list that contains it. */
 void mt_engine_leave(mt_sequence **list, size_t *count, const mt_sequence *s);
 
 /* Sends BEGUN for a sequence, once, as soon as it is known how much of its prompt was cached. */

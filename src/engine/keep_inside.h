@@ -13,6 +13,7 @@
 enum { MT_KEEP_STORES = 4, MT_KEEP_FETCHES = 8, MT_KEEP_STATES = 1, MT_KEEP_ASKS = 2 };
 enum { MT_KEEP_ASK_FIRST = MT_KEEP_STORES + MT_KEEP_FETCHES + MT_KEEP_STATES };
 enum { MT_KEEP_ERRANDS = MT_KEEP_ASK_FIRST + MT_KEEP_ASKS };
+
 /* Parts of pictures that are read at the same time; features whose loss is remembered. */
 enum { MT_KEEP_VIEWS = 4, MT_KEEP_LOST = 8 };
 #define MT_KEEP_ROWS 64      /* rows of features in one record */
@@ -124,6 +125,7 @@ void mt_errands_stop(mt_keep *k); /* after all errands that were given are done 
 
 /* A free errand of the `count` from number `first` on; NULL: none is free. */
 mt_errand *mt_errand_free(mt_keep *k, size_t first, size_t count);
+
 /* Hands an errand to its thread; reads and sets its state, under the lock. */
 void mt_errand_give(mt_keep *k, mt_errand *x);
 mt_errand_state mt_errand_look(mt_keep *k, const mt_errand *x);

@@ -24,14 +24,12 @@ bool mt_probe_link(const mt_probe *probe, const char *name, const char *path, mt
 bool mt_probe_note(const mt_probe *probe, const char *name, mt_error *err) MT_NODISCARD;
 bool mt_probe_fill(const mt_probe *probe, const char *name, const void *header, size_t len, uint64_t size,
                    mt_error *err) MT_NODISCARD;
+
 /* Which of the weights belong to the checkpoint, as mt_shards_find decides. */
-/* Which of the weights make up the checkpoint, as mt_shards_find has it. */
 bool mt_probe_shards(const mt_probe *probe, mt_shards *out, mt_arena *arena, mt_error *err) MT_NODISCARD;
+
 /* Whether the model could run: false with the sentence that motet info would give, or MT_E_MEMORY where it does not fit
    `memory` bytes; 0: as many as motet serve would use. */
-
-/* False with the sentence that motet info would give, or as MT_E_MEMORY where the model does not fit into so many
-   bytes; 0: as many as motet serve takes by itself. */
 bool mt_probe_judge(const mt_probe *probe, uint64_t memory, mt_error *err) MT_NODISCARD;
 
 #endif

@@ -1,4 +1,4 @@
-/* Norms, activations and gates of one value or row, for the kernels that have them in common. */
+/* Norms, activation functions and gates of one value or row, shared by several kernels. */
 #ifndef MT_DEVICE_CUDA_ACTIVATION_CUH
 #define MT_DEVICE_CUDA_ACTIVATION_CUH
 

@@ -1,10 +1,10 @@
-/* Copies between the host and the GPU that no step waits for: pages, states and features on their way to other tiers
-   and back, on a stream of their own.
+/* Copies between host and GPU that no step waits for, on a second stream: pages, states and features on their way to
+   tiers and back.
 
-   1. What is begun here comes after all that was enqueued on the other stream before, so that what is read was
-      computed and what is written over is not used any more. Nothing there comes after it: who needs a copy asks, or
-      waits, for its event, and holds what is read and keeps everybody away from what is written until then.
-   2. The end of a set waits for both streams. */
+   1. What is enqueued here runs after all that was enqueued on the first stream before, so that what is read was
+      computed and what is overwritten is no longer used. The first stream never waits for it: whoever needs a copy asks
+      or waits for its event, and until then holds what is read and keeps others from what is written.
+   2. Freeing a set waits for both streams. */
 #include <assert.h>
 
 #include "device/cuda/cuda.h"
@@ -39,7 +39,7 @@ CUstream mt_cuda_aside(mt_device *dev)
 {
     const bool waited = dev->waited;
     CUstream stream = mt_cuda_stream(dev);
-    dev->waited = waited; /* a mark is nothing to wait for */
+    dev->waited = waited; /* recording an event is nothing to wait for */
     mt_cuda_do(dev, "order copies", event_record, dev->so_far, stream);
     mt_cuda_do(dev, "order copies", stream_after, dev->aside, dev->so_far, 0);
     return dev->aside;
@@ -56,7 +56,7 @@ static void free_event(void *object)
     mt_cuda_ok(o->dev, o->dev->cu.event_free(o->event), "free an event");
 }
 
-/* lives as long as the set */
+/* An event that is freed with the set. */
 static CUevent event_of(mt_set *set)
 {
     owned *o = mt_cuda_host(set, sizeof(*o));
@@ -67,7 +67,7 @@ static CUevent event_of(mt_set *set)
     return o->event;
 }
 
-/* Whether an event is over; of a device that has failed every one is. */
+/* Whether an event has happened; true for a device that has failed. */
 static bool is_over(mt_device *dev, CUevent event)
 {
     if (dev->failed)

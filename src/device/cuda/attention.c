@@ -1,11 +1,11 @@
-/* Attention and its pages: which kernel, with what, on how many blocks.
+/* Attention and its pages on the host's side: which kernel runs, with which parameters, on how many blocks.
 
-   Nothing that is decided here changes a bit, and where it can be, nothing depends on how long sequences are: steps of
-   as many rows are lists of the same launches (launch.c). */
+   Nothing decided here changes a bit and, where possible, nothing depends on the length of sequences: so steps with
+   equally many rows are lists of the same launches (launch.c). */
 #include "device/cuda/cuda.h"
 
 #define THREADS 256
-#define SHARES 64 /* of the segments of a tile, at most */
+#define SHARES 64 /* most shares of a tile's segments */
 #define WARPGROUP_ROWS 64
 
 void mt_cuda_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v)
@@ -36,7 +36,7 @@ static bool few_rows(const mt_batch *b, uint32_t tile)
     return true;
 }
 
-/* The most rows of spans that are one tile: only those have parts. 0: none is. */
+/* Most rows of a span that is one tile, as only those have partial results; 0: there is none. */
 static uint32_t most_rows(const mt_batch *b, uint32_t tile)
 {
     uint32_t most = 0;
@@ -45,7 +45,7 @@ static uint32_t most_rows(const mt_batch *b, uint32_t tile)
     return most;
 }
 
-/* Whether the parts of all tiles have room, see part_at. */
+/* Whether there is room for the partial results of all tiles, see part_at. */
 static bool parts_fit(const mt_batch *b, const mt_cuda_attention *p, uint32_t width)
 {
     size_t segments = 1;
@@ -59,8 +59,8 @@ static bool parts_fit(const mt_batch *b, const mt_cuda_attention *p, uint32_t wi
            segments * p->kv.heads * p->part_rows * (width + 4) * sizeof(float) <= MT_CUDA_PARTS;
 }
 
-/* Cuts spans into tiles of so many tokens, and the segments of spans of one tile into shares, as many as keep `blocks`
-   busy. */
+/* Cuts spans into tiles of `tile` tokens, and the segments of spans with one tile into shares, enough to keep `blocks`
+   blocks busy. */
 static void cut(mt_device *dev, mt_cuda_attention *p, uint32_t tile, uint32_t blocks, uint32_t width)
 {
     p->tile = tile;
@@ -72,7 +72,7 @@ static void cut(mt_device *dev, mt_cuda_attention *p, uint32_t tile, uint32_t bl
     p->shares = 1;
     if (p->part_rows && parts_fit(dev->batch, p, width))
         for (uint32_t idle = blocks; p->shares < SHARES && pairs * p->shares < 4 * blocks; p->shares++) {
-            idle = (blocks - pairs * p->shares % blocks) % blocks; /* in the last round */
+            idle = (blocks - pairs * p->shares % blocks) % blocks; /* blocks that are idle in the last round */
             if (idle * 16 <= pairs * p->shares)
                 break;
         }
@@ -85,7 +85,7 @@ typedef struct hopper {
     uint32_t head_stride;
     mt_cuda_kernel kernel[2]; /* for few rows, for many */
     uint32_t rows[2], threads[2];
-    uint32_t shared[2]; /* KiB of queries, stages and what else is large */
+    uint32_t shared[2]; /* KiB of shared memory for queries, stages and other large data */
 } hopper;
 
 static const hopper *find_hopper(const mt_device *dev, const mt_cuda_attention *p)
@@ -104,8 +104,7 @@ static const hopper *find_hopper(const mt_device *dev, const mt_cuda_attention *
     return NULL;
 }
 
-/* Whether the last tile of rows that see what the step says is at most half of one: two key heads are one item then, a
-   warpgroup each. */
+/* Whether the last tile of rows is at most half full: then two key heads are one item, with a warpgroup each. */
 static bool takes_apart(const mt_device *dev, const mt_cuda_attention *p)
 {
     const uint32_t rest = dev->batch->span[0].rows % p->tile;
@@ -126,8 +125,8 @@ static void attend_hopper(mt_device *dev, const hopper *h, mt_cuda_attention p)
 
 /* ---- other heads, other cards ---- */
 
-/* Which kernel a shape has, for few rows and for many, and how many tiles of 16 rows it takes. Never a matter of the
-   batch: only what is computed by equal numbers may differ from step to step. */
+/* The kernels of a shape, for few rows and for many, and how many tiles of 16 rows they take. Independent of the batch:
+   from step to step only kernels may differ that give the same bits. */
 typedef struct form {
     mt_cuda_kernel kernel[2];
     uint32_t head_dim, tiles[2];

@@ -1,7 +1,7 @@
-/* What kernels of attention share: tiles of rows, what rows see, parts of results and how they are merged.
+/* Shared by the kernels of attention: tiles of rows, which positions rows see, partial results and how they are merged.
 
-   A tile holds `tile` tokens of one span with all query heads of one key head: row r of it is token r / group, head
-   r % group of the group. */
+   A tile has `tile` tokens of one span with all query heads of one key head: row r of it is token r / group, head r %
+   group of the group. */
 #ifndef MT_DEVICE_CUDA_ATTENTION_CUH
 #define MT_DEVICE_CUDA_ATTENTION_CUH
 

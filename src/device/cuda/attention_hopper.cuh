@@ -1,5 +1,5 @@
-/* What the kernels of attention on Hopper share: items of work, the ring of stages that one warpgroup fills and others
-   use, exp, masks, parts. attention_hopper.cu and attention_few.cu say how it goes together. */
+/* Shared by the kernels of attention on Hopper: items of work, the ring of stages that one warpgroup fills and others
+   read, exp, masks, partial results. attention_hopper.cu and attention_few.cu say how these work together. */
 #ifndef MT_DEVICE_CUDA_ATTENTION_HOPPER_CUH
 #define MT_DEVICE_CUDA_ATTENTION_HOPPER_CUH
 

@@ -1,4 +1,4 @@
-/* Barriers in shared memory that copies report to, and the copies: Hopper's. */
+/* Hopper's barriers in shared memory, and the copies whose completion they report. */
 #ifndef MT_DEVICE_CUDA_BARRIER_CUH
 #define MT_DEVICE_CUDA_BARRIER_CUH
 

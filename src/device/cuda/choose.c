@@ -1,13 +1,13 @@
-/* Choosing tokens: by the host, whose src/sample is the only definition of it. The GPU finds what there is to choose
-   from: where the best MT_CUDA_SHORT logits decide (greedy choices, top_k), only those are read, and stand in a row
-   that is -inf elsewhere. Other rows, and those with too many equals, are read whole. */
+/* Chooses tokens: the host does, as src/sample is the only definition. The GPU finds the candidates: where the best
+   MT_CUDA_SHORT logits decide (greedy choices, top_k), only these are read, and put into a row that is -inf elsewhere.
+   Other rows, and those with too many equal logits, are read completely. */
 #include <math.h>
 
 #include "device/cuda/cuda.h"
 #include "kernels/convert.h"
 #include "sample/steer.h"
 
-#define CHOOSE_ROWS 256 /* whose logits are on the host at a time */
+#define CHOOSE_ROWS 256 /* most rows whose logits are on the host at a time */
 
 mt_chooser *mt_cuda_chooser_new(mt_set *set, size_t vocab)
 {
@@ -44,10 +44,10 @@ typedef struct choosing {
     const mt_chooser *c;
     const mt_kernels *k;
     mt_chain *const *chains;
-    const size_t *first; /* of each chain, in c->logits */
+    const size_t *first; /* first row of each chain in c->logits */
 } choosing;
 
-/* The best of a list, of equals the first token: as good as a row that has nothing else. */
+/* Chooses the best of a list, the first of equals: the same as from a row that has only these. */
 static void choose_best(mt_chain *chain, const mt_kernels *k, const uint32_t *list, size_t count, void *scratch)
 {
     uint32_t token = list[0];
@@ -90,7 +90,7 @@ static void choose_whole(void *ctx, size_t item, size_t worker)
                     op->c->scratch + worker * op->c->scratch_bytes);
 }
 
-/* Finds the best logits of all rows up to the last that a short choice needs; how many rows that is. */
+/* Finds the best logits of all rows up to the last that needs only these; returns the number of rows. */
 static size_t find_best(mt_device *dev, mt_chooser *c, const mt_tensor *logits, mt_chain *const *chains, size_t count)
 {
     size_t rows = 0;
@@ -108,7 +108,7 @@ static size_t find_best(mt_device *dev, mt_chooser *c, const mt_tensor *logits, 
     return rows;
 }
 
-/* What needs no draw is not worth waking other threads. */
+/* Greedy choices are too fast to wake other threads for. */
 static void choose_all_short(mt_device *dev, choosing *op, size_t count)
 {
     bool greedy = true;

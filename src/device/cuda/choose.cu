@@ -1,4 +1,5 @@
-/* Of each row of logits those that a choice can fall on: so that the host reads some, and not a whole vocabulary. */
+/* Finds the best logits of each row, from which the host chooses (choose.c), so that it need not read a whole
+   vocabulary. */
 #include "device/cuda/common.cuh"
 
 enum { BLOCK_S = 256 }; /* logits whose largest is looked at */

@@ -1,4 +1,5 @@
-/* What kernels share: R6 and R7 from the lines that define them, rows, and where a weight's elements lie. */
+/* Shared by all kernels: R6 and R7 of docs/numerics.md from the same source lines as on the CPU, rows, and where a
+   weight's elements are stored. */
 #ifndef MT_DEVICE_CUDA_COMMON_CUH
 #define MT_DEVICE_CUDA_COMMON_CUH
 

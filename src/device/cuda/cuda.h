@@ -1,4 +1,4 @@
-/* The CUDA device's insides, shared by the files of this folder. */
+/* The CUDA device's data structures and functions, shared by the files of this folder. */
 #ifndef MT_DEVICE_CUDA_CUDA_H
 #define MT_DEVICE_CUDA_CUDA_H
 
@@ -9,14 +9,14 @@
 #include "device/rules.h"
 
 /* clang-format off */
-/* X(name): products of few rows, mtk_few_<bits>_<rows at most>_<group; 0: any>, in the order of product_few.c, those of
-   product_some.c, and of one row */
+/* X(name): kernels for products of few rows, mtk_few_<bits>_<most rows>_<group; 0: any>, in the order of product_few.c;
+   then those of product_some.c, and of one row. */
 #define MT_CUDA_FEW_KERNELS(X)                                                                                         \
     X(few_4_8_64) X(few_8_8_64) X(few_8_16_64) X(few_8_32_64) X(few_8_64_64)                                           \
     X(few_4_8_0) X(few_4_16_0) X(few_4_32_0) X(few_4_64_0) X(few_8_8_0) X(few_8_16_0) X(few_8_32_0) X(few_8_64_0)      \
     X(some_1_2) X(some_3_2) X(some_2_4) X(turns_1_2) X(turns_2_2) X(row_4_1) X(row_4_8) X(row_8_1) X(row_8_8)
 
-/* X(name): every kernel of the images, mtk_<name>, by file */
+/* X(name): every kernel of the images, mtk_<name>, by file. */
 #define MT_CUDA_KERNELS(X)                                                                                             \
     X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(layer_norm) X(heads) X(binary) X(glu) X(softcap)    \
     X(split_heads) X(finite) X(argmax) X(rope_table) X(stretch) X(act) X(join) X(mean) X(pixels) X(embed) X(add_rows)  \
@@ -49,7 +49,7 @@ typedef enum mt_cuda_kernel {
         MT_K_COUNT
 } mt_cuda_kernel;
 
-/* Those that start while the kernel before them runs, and wait for it by themselves. */
+/* Kernels that start while the kernel before still runs, and wait for it themselves (launch.c). */
 /* clang-format off */
 #define MT_CUDA_WAITING_KERNELS(X)                                                                                     \
     MT_CUDA_FEW_KERNELS(X)                                                                                             \
@@ -70,35 +70,36 @@ struct mt_index {
 
 struct mt_patches {
     size_t rows, frames, area;
+    /* on the GPU: bytes of all patches; offset of each; which levels each has; tables of levels */
     CUdeviceptr bytes, at, level, levels;
 };
 
 struct mt_reading {
-    uint8_t *host; /* pinned */
+    uint8_t *host; /* pinned host memory */
     size_t bytes, stride;
-    CUevent aside; /* it has come; NULL: it comes with all else */
+    CUevent aside; /* set when the transfer is complete; NULL: the transfer is in order with all else */
 };
 
 struct mt_sending {
-    uint8_t *host; /* pinned */
+    uint8_t *host; /* pinned host memory */
     size_t bytes;
-    CUevent gone;
-    bool begun; /* and nobody has seen that it is gone */
+    CUevent gone; /* set when the transfer is complete */
+    bool begun;   /* a transfer is under way, as far as the host knows */
 };
 
 struct mt_chooser {
     size_t vocab, scratch_bytes, rows;
     uint8_t *scratch;  /* [threads][scratch_bytes] */
-    float *sparse;     /* [threads][vocab], all -inf between choices */
+    float *sparse;     /* [threads][vocab]: all -inf between choices */
     float *logits;     /* pinned: [rows][vocab] */
-    CUdeviceptr lists; /* [rows][MT_CUDA_SHORT_WORDS] */
-    uint32_t *read;    /* the same, pinned */
+    CUdeviceptr lists; /* on the GPU: [rows][MT_CUDA_SHORT_WORDS] */
+    uint32_t *read;    /* a copy of lists, pinned */
 };
 
 struct mt_weight {
-    mt_mat mat; /* where it came from */
+    mt_mat mat; /* the matrix in the checkpoint */
     mt_class class;
-    mt_cuda_weight d;
+    mt_cuda_weight d; /* the copy on the GPU */
 };
 
 struct mt_experts {
@@ -107,7 +108,7 @@ struct mt_experts {
     mt_glu glu;
     CUdeviceptr correction, scale; /* 0: none */
     mt_weight *part[3];            /* [count]: gate, up, down */
-    CUdeviceptr device[3];         /* the same, for kernels */
+    CUdeviceptr device[3];         /* the same as arrays of mt_cuda_weight, for kernels */
 };
 
 struct mt_kv {
@@ -124,12 +125,12 @@ struct mt_states {
 
 typedef struct mt_cuda_launcher mt_cuda_launcher; /* launch.c */
 
-/* How kernels are started: see ways.c. */
+/* How kernels are started; see ways.c. */
 typedef struct mt_cuda_ways {
     uint32_t graphs, early, row;
 } mt_cuda_ways;
 
-/* What the objects of a set need of a plan. */
+/* What the objects of a set need in working memory. */
 typedef struct mt_cuda_needs {
     size_t k, top_k, experts, hidden, inner;
 } mt_cuda_needs;
@@ -142,10 +143,10 @@ struct mt_set {
     mt_cuda_needs needs;
 };
 
-#define MT_CUDA_PARTS (64u << 20)   /* bytes of parts of attention */
-#define MT_CUDA_COUNTS (1u << 18)   /* of tiles whose parts are counted */
-#define MT_CUDA_IMAGES 32           /* of kernels, at most */
-#define MT_CUDA_SHARED (226u << 10) /* of a block on Hopper */
+#define MT_CUDA_PARTS (64u << 20)   /* bytes for partial results of attention */
+#define MT_CUDA_COUNTS (1u << 18)   /* tiles whose partial results are counted */
+#define MT_CUDA_IMAGES 32           /* most images of kernels */
+#define MT_CUDA_SHARED (226u << 10) /* bytes of shared memory of a block on Hopper */
 
 struct mt_device {
     mt_device_head head;
@@ -155,42 +156,42 @@ struct mt_device {
     CUmodule module[MT_CUDA_IMAGES]; /* NULL behind the last */
     CUfunction kernel[MT_K_COUNT];
     mt_cuda_launcher *launcher;
-    CUstream aside; /* see aside.c */
-    CUevent so_far;
+    CUstream aside; /* a second stream, see aside.c */
+    CUevent so_far; /* marks what was enqueued on the first stream */
     char name[160];
     mt_cuda_ways ways;
-    int number;     /* of the driver's GPUs */
-    int capability; /* of the card: 90 for compute capability 9.0 */
-    int code;       /* what its kernels were compiled for, likewise; never more */
-    int processors;
-    int shared;             /* bytes of shared memory that a block may have */
-    uint64_t memory, bytes; /* free when it was opened; taken since */
+    int number;             /* index among the driver's GPUs */
+    int capability;         /* compute capability of the card: 90 for 9.0 */
+    int code;               /* compute capability that the loaded kernels were compiled for; at most that of the card */
+    int processors;         /* multiprocessors */
+    int shared;             /* most bytes of shared memory of a block */
+    uint64_t memory, bytes; /* bytes free when it was opened, and allocated since */
     mt_set *sets;
-    bool waited; /* nothing was enqueued since the host has waited */
-    bool failed; /* a call went wrong: nothing is computed any more. Why: */
+    bool waited; /* nothing was enqueued since the host last waited */
+    bool failed; /* a driver call has failed: nothing is computed any more; fault says why */
     mt_error fault;
 
-    /* what the host wants to hand over: a ring of pinned memory */
+    /* host memory that is copied to the GPU: a ring of pinned memory */
     uint8_t *staging;
     size_t staged;
-    CUdeviceptr step_memory; /* as large: what the step points into */
+    CUdeviceptr step_memory; /* on the GPU: the data that `step` points into */
 
-    /* the plan, in a set of its own */
+    /* working memory, in a set of its own */
     mt_set *plan;
     size_t rows;
-    mt_cuda_packed packed;               /* rows of the product to come */
+    mt_cuda_packed packed;               /* packed rows of the next product */
     CUdeviceptr expert, place, weight;   /* [rows][top_k] */
-    CUdeviceptr row, share, share_count; /* of pairs sorted by expert (mt_cuda_sort) */
-    mt_cuda_mat gate, up, down;          /* theirs */
-    CUdeviceptr parts, counts;           /* of attention whose segments are taken apart */
+    CUdeviceptr row, share, share_count; /* pairs of rows and experts, sorted by expert (mt_cuda_sort) */
+    mt_cuda_mat gate, up, down;          /* values of these pairs */
+    CUdeviceptr parts, counts;           /* partial results of attention that is split by segments */
     mt_cuda_step step;
-    const mt_batch *batch; /* the host's, until the next step begins */
+    const mt_batch *batch; /* of the host, valid until the next step begins */
 };
 
-#define MT_CUDA_GRAPH_ROWS 64       /* steps of so many at most are replayed as graphs */
-#define MT_CUDA_STAGING (64u << 20) /* at least all that a step hands over */
+#define MT_CUDA_GRAPH_ROWS 64       /* most rows of a step that is replayed as a graph */
+#define MT_CUDA_STAGING (64u << 20) /* bytes of the ring: at least all that a step hands over */
 
-/* Every function of the backend, as device.h declares it. */
+/* Every function of the backend. */
 #define MT_CUDA_DECLARE(result, name, parameters, arguments) result mt_cuda_##name parameters;
 MT_DEVICE_OBJECTS(MT_CUDA_DECLARE)
 MT_DEVICE_ANSWERS(MT_CUDA_DECLARE)
@@ -198,100 +199,102 @@ MT_DEVICE_CALLS(MT_CUDA_DECLARE)
 MT_DEVICE_OPERATIONS(MT_CUDA_DECLARE)
 #undef MT_CUDA_DECLARE
 
-/* The GPU of dev->number with its kernels; gpu.c. Closing leaves what the device was told, and the plan and all sets
-   must be gone. */
+/* gpu.c: opens GPU number dev->number with its kernels. Close it only after the plan and all sets were freed; the
+   device keeps its parameters. */
 bool mt_cuda_open_gpu(mt_device *dev, mt_error *err) MT_NODISCARD;
 void mt_cuda_close_gpu(mt_device *dev);
 
-/* What the variable MOTET_CUDA says; NULL: nothing. */
+/* Reads the environment variable MOTET_CUDA; text NULL: not set. False with a sentence. */
 bool mt_cuda_ways_read(mt_cuda_ways *ways, const char *text, mt_error *err) MT_NODISCARD;
 
-/* Notes a call that went wrong, once, and that memory is too small; false then. */
+/* mt_cuda_ok records a failed driver call, the first only; false then. mt_cuda_lack records that memory is too
+   small. */
 bool mt_cuda_ok(mt_device *dev, CUresult error, const char *what);
 void mt_cuda_lack(mt_device *dev, size_t bytes);
 
-/* A call of the driver's on a device that is well: mt_cuda_do(dev, "wait", stream_wait, stream). */
+/* Calls the driver unless the device has failed: mt_cuda_do(dev, "wait", stream_wait, stream). */
 #define mt_cuda_do(dev, what, call, ...) ((dev)->failed ? false : mt_cuda_ok(dev, (dev)->cu.call(__VA_ARGS__), what))
 
-/* Memory that lives as long as the set. Of the host; of the host, never moved, so that the GPU reads and writes it; of
-   the GPU, zeros: without enough of it the device is lost, but for mt_cuda_reserve, which gives 0. */
+/* Memory that is freed with the set: of the host; of the host, pinned, so that the GPU can read and write it; of the
+   GPU, zeroed. Without enough of it the device fails, except in mt_cuda_reserve, which returns 0. */
 void *mt_cuda_host(mt_set *set, size_t bytes);
 void *mt_cuda_pinned(mt_set *set, size_t bytes);
-void mt_cuda_defer(mt_set *set, void (*end)(void *object), void *object); /* when the set goes */
+void mt_cuda_defer(mt_set *set, void (*end)(void *object), void *object); /* calls end(object) when the set is freed */
 CUdeviceptr mt_cuda_memory(mt_set *set, size_t bytes);
 CUdeviceptr mt_cuda_reserve(mt_set *set, size_t bytes);
 
-/* Copies bytes to the device, in order with everything else; they may change as soon as it returns. */
+/* Copies bytes to the device, in order with all else; they may change as soon as it returns. */
 void mt_cuda_send(mt_device *dev, CUdeviceptr to, const void *from, size_t bytes);
 
-/* Room of the ring for at most MT_CUDA_STAGING bytes, and its way to the device. */
+/* Room of the ring for at most MT_CUDA_STAGING bytes; and its copy to the device. */
 uint8_t *mt_cuda_stage(mt_device *dev, size_t bytes);
 void mt_cuda_flush(mt_device *dev, CUdeviceptr to, const uint8_t *staged, size_t bytes);
 
-/* Kernels are listed before they are started (launch.c). */
+/* Kernels are collected in a list before they are started (launch.c). */
 bool mt_cuda_launcher_open(mt_device *dev, mt_error *err) MT_NODISCARD;
 void mt_cuda_launcher_close(mt_device *dev); /* after what was started is done */
 
-/* The stream, with all that was listed on it: for everything that is not a kernel. */
+/* The stream, after starting all kernels in the list: for everything that is not a kernel. */
 CUstream mt_cuda_stream(mt_device *dev);
 
-/* A second stream, for copies that no step waits for (aside.c): what is begun there comes after all that was enqueued
-   before. */
+/* A second stream for copies that no step waits for (aside.c): what is enqueued there runs after all that was enqueued
+   on the first stream before. */
 bool mt_cuda_aside_open(mt_device *dev, mt_error *err) MT_NODISCARD;
 void mt_cuda_aside_close(mt_device *dev); /* after what was started is done */
 void mt_cuda_aside_wait(mt_device *dev);
 CUstream mt_cuda_aside(mt_device *dev);
 void mt_cuda_send_aside(mt_device *dev, CUdeviceptr to, mt_sending *s, size_t at, size_t bytes);
 
-/* Enqueues a kernel with one parameter, which is copied. */
+/* Adds a kernel with one parameter struct, which is copied, to the list. */
 void mt_cuda_list(mt_device *dev, mt_cuda_kernel kernel, size_t x, size_t y, size_t z, size_t threads, size_t shared,
                   const void *parameter, size_t size);
 #define mt_cuda_launch(dev, kernel, x, y, z, threads, shared, parameter) \
     mt_cuda_list(dev, kernel, x, y, z, threads, shared, parameter, sizeof(*(parameter)))
 
-/* The parameter of the last kernel that is listed and not started, to be changed, where it is between these two; NULL
-   elsewhere. Drops that kernel. */
+/* mt_cuda_last: the parameter of the last kernel in the list that is not started, to be changed, where that kernel is
+   between first and last; else NULL. mt_cuda_drop removes that kernel. */
 void *mt_cuda_last(mt_device *dev, mt_cuda_kernel first, mt_cuda_kernel last);
 void mt_cuda_drop(mt_device *dev);
 
-/* Rows of x as a weight wants them, where index says which. */
+/* Packs rows of x (by index, where given) as the weight needs them. */
 void mt_cuda_pack_rows(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdeviceptr index, size_t m);
-/* Whether they want rows packed alike. */
+/* Whether two weights need rows packed alike. */
 bool mt_cuda_same_rows(const mt_weight *a, const mt_weight *b);
-/* y = w x for rows that are packed; with experts in so many shares at most. */
+/* y = w x for packed rows; with experts: in at most `shares` shares. */
 void mt_cuda_multiply(mt_device *dev, const mt_weight *w, mt_cuda_product p, size_t shares);
 
-/* Whether products of m rows with b and a, that share them, are one of many rows; and that product. */
+/* Whether products of m rows with a and b, which share the rows, can be one kernel for many rows; and that kernel. */
 bool mt_cuda_many_can(const mt_weight *a, const mt_weight *b, size_t m);
 void mt_cuda_many_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m);
-/* The same for sorted rows that meet experts like w, in so many shares at most. */
+/* The same for sorted rows with experts like w, in at most `most` shares. */
 void mt_cuda_many_experts(mt_device *dev, mt_cuda_mat y, const mt_weight *w, mt_cuda_shares shares, size_t most);
 
 /* The same for few bf16 rows. */
 bool mt_cuda_halves_can(const mt_device *dev, const mt_weight *a, const mt_weight *b, size_t m);
 void mt_cuda_halves_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m);
 
-/* Places of so many pairs, sorted, each expert's at a multiple of MT_CUDA_ALIGN. */
+/* Places of so many sorted pairs, where each expert's begin at a multiple of MT_CUDA_ALIGN. */
 size_t mt_cuda_places(size_t pairs, size_t experts);
 
-/* y = gate and up as glu says */
+/* y = gate and up combined as glu says. */
 void mt_cuda_run_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
 
-/* Whether products of m rows with b and a, that share them, are one of few rows. */
+/* Whether products of m rows with a and b, which share the rows, can be one kernel for few rows. */
 bool mt_cuda_few_can(const mt_device *dev, const mt_weight *a, const mt_weight *b, size_t m);
-/* y = w x for rows that are packed; false, and nothing done, where there is no room for them. */
+/* y = w x for packed rows; false, and nothing is done, where shared memory does not suffice. */
 bool mt_cuda_few_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m);
-/* The same for more than 8 rows and weights it knows. */
+/* The same for more than 8 rows and weights that product_some.cu supports. */
 bool mt_cuda_some_launch(mt_device *dev, mt_cuda_few *p);
-/* Has the last kernel, if it made these keys, take them and the values to their pages, too. */
+/* Has the last kernel in the list, if it makes these keys, also write them and the values to their pages; else
+   false. */
 bool mt_cuda_heads_keep(mt_device *dev, const mt_kv *kv, size_t layer, mt_cuda_mat k, mt_cuda_mat v);
-/* The same for up to 8 rows that are packed and weights it knows; and for a row that it packs itself, and norms where
-   the last kernel would. */
+/* The same for up to 8 packed rows and weights that product_row.cu supports; and for one row that the kernel packs
+   itself, and norms where the last kernel in the list would. */
 bool mt_cuda_row_launch(mt_device *dev, mt_cuda_few *p);
 bool mt_cuda_row_make(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, mt_cuda_mat x);
-/* Has the last product, if it made gate and up, gate them, too. */
+/* Has the last product in the list, if it makes gate and up, also combine them; else false. */
 bool mt_cuda_row_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
-/* Has the last product of few rows, if it made x, add it to y, too. */
+/* Has the last product of few rows in the list, if it makes x, also add it to y; else false. */
 bool mt_cuda_few_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
 
 static inline size_t mt_cuda_up(size_t n, size_t multiple)

@@ -1,7 +1,7 @@
-/* The CUDA device: kernels on one stream of one GPU. Owns its memory there; one thread drives it.
+/* The CUDA device: runs kernels on one stream of one GPU. Owns its memory there; used by one thread.
 
-   Everything is enqueued on one stream, so that it happens in order; the host waits only for readings. Copies that no
-   step needs go beside it, on another (aside.c). */
+   Everything is enqueued on one stream, and so runs in order; the host waits only for readings. Copies that no step
+   needs run on a second stream (aside.c). */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static void set_free(mt_set *set)
 {
     mt_device *dev = set->head.dev;
     if (dev->failed && dev->context)
-        (void)dev->cu.context_use(dev->context); /* that may be what failed */
+        (void)dev->cu.context_use(dev->context); /* this may be what failed */
     mt_cuda_do(dev, "wait", stream_wait, mt_cuda_stream(dev));
     mt_cuda_aside_wait(dev);
     *set->link = set->next;
@@ -57,7 +57,7 @@ static mt_device *open_cuda(const mt_device_params *params, mt_host *host, mt_er
     return NULL;
 }
 
-/* By whichever thread. */
+/* May be called by any thread. */
 static void let_go(mt_device *dev)
 {
     if (dev->context)
@@ -113,7 +113,7 @@ uint32_t mt_cuda_device_fingerprint(const mt_device *dev)
     return MT_NUMERICS_VERSION << 16 | (uint32_t)dev->code << 8 | bits << 1 | precision;
 }
 
-/* The driver knows a context for each thread. */
+/* The driver has a current context for each thread. */
 void mt_cuda_device_enter(mt_device *dev)
 {
     if (dev->context)
@@ -144,7 +144,7 @@ static mt_cuda_mat plan_matrix(mt_device *dev, size_t rows, size_t cols)
                          .stride = stride};
 }
 
-/* Room for all rows, and for sorted pairs with what experts have of k. */
+/* Allocates packed rows: for all rows, and for sorted pairs with the widths of experts. */
 static void plan_packed(mt_device *dev, const mt_cuda_needs *needs, size_t rows, size_t places)
 {
     const size_t inside = needs->hidden > needs->inner ? needs->hidden : needs->inner;
@@ -186,7 +186,7 @@ bool mt_cuda_device_plan(mt_device *dev, size_t rows, mt_error *err)
 
 /* ---- the step ---- */
 
-/* Lays parts of a step one behind the other, in staged memory and at the same place on the device. */
+/* Places parts of a step one behind the other, in staged memory and at the same offset on the device. */
 typedef struct layer_out {
     uint8_t *host;
     CUdeviceptr device;
@@ -203,7 +203,7 @@ static CUdeviceptr lay(layer_out *out, const void *data, size_t bytes)
     return at;
 }
 
-/* Of a span's table: those of its rows, and of what they see beyond them where they do not see by their order. */
+/* Pages of a span's table that are needed: those of its rows, and of what these see beyond. */
 static size_t span_pages(const mt_batch *b, const mt_span *s)
 {
     size_t end = s->position + s->rows;

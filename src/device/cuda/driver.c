@@ -1,9 +1,10 @@
+/* Loads the NVIDIA driver (driver.h). */
 #include "device/cuda/driver.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-#define OLDEST 12000 /* CUDA 12.0: what the embedded kernels ask for */
+#define OLDEST 12000 /* CUDA 12.0, which the embedded kernels need */
 
 static bool find_all(mt_cuda_driver *d, mt_error *err)
 {
@@ -48,7 +49,7 @@ static bool start(mt_cuda_driver *d, mt_error *err)
 bool mt_cuda_driver_open(mt_cuda_driver *d, mt_error *err)
 {
     memset(d, 0, sizeof(*d));
-    /* it stays in memory once it is there: drivers have threads of their own */
+    /* never unloaded: the driver has threads of its own */
     d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!d->library)
         return mt_fail(err, MT_E_NOT_FOUND, "there is no NVIDIA driver here (libcuda.so.1); use --device cpu");

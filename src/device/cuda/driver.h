@@ -1,4 +1,4 @@
-/* The NVIDIA driver's own interface, found at run time: what of it is used, as plain C. */
+/* The part of the NVIDIA driver's interface that is used, as plain C; its functions are found at run time. */
 #ifndef MT_DEVICE_CUDA_DRIVER_H
 #define MT_DEVICE_CUDA_DRIVER_H
 
@@ -18,7 +18,7 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
 
-/* As the driver has them. */
+/* Structs of the driver. */
 typedef struct CUlaunchAttribute {
     unsigned id;
     union {
@@ -48,30 +48,30 @@ typedef struct CUmemcpy2D {
     size_t to_pitch, width, height;
 } CUmemcpy2D;
 
-/* Numbers of the driver's enumerations, which never change. */
+/* Values of the driver's enumerations, which never change. */
 enum {
     MT_CU_ATTRIBUTE_MULTIPROCESSORS = 16,
     MT_CU_ATTRIBUTE_MAJOR = 75,
     MT_CU_ATTRIBUTE_MINOR = 76,
-    MT_CU_ATTRIBUTE_SHARED_BYTES = 97, /* of a block that asks for them */
-    MT_CU_FUNC_STATIC_BYTES = 1,       /* of shared memory that a kernel has by itself */
+    MT_CU_ATTRIBUTE_SHARED_BYTES = 97, /* of a block that asks for it */
+    MT_CU_FUNC_STATIC_BYTES = 1,       /* shared memory that a kernel has by itself */
     MT_CU_FUNC_PTX_VERSION = 5,
     MT_CU_FUNC_SHARED_BYTES = 8,
     MT_CU_STREAM_NON_BLOCKING = 1,
     MT_CU_EVENT_WITHOUT_TIME = 2,
-    MT_CU_NOT_READY = 600, /* the one error that is none */
+    MT_CU_NOT_READY = 600, /* not an error: an event has not happened yet */
     MT_CU_CAPTURE_RELAXED = 2,
     MT_CU_LAUNCH_PROGRAMMATIC = 6,
     MT_CU_MEMORY_HOST = 1,
     MT_CU_MEMORY_DEVICE = 2
 };
 
-/* What stands before a kernel's parameters as one block, before its size, and at the end. */
+/* Marks of a kernel's parameters as one block: before its address, before its size, and at the end. */
 #define MT_CU_PARAMETER_AT ((void *)1)
 #define MT_CU_PARAMETER_SIZE ((void *)2)
 #define MT_CU_PARAMETER_END ((void *)0)
 
-/* X(name, symbol, parameters): the symbol carries the version of the interface */
+/* X(name, symbol, parameters): the symbol contains the version of the interface. */
 /* clang-format off */
 #define MT_CU_CALLS(X)                                                                                                 \
     X(init, "cuInit", (unsigned flags))                                                                                \
@@ -127,11 +127,11 @@ typedef struct mt_cuda_driver {
     void *library;
 } mt_cuda_driver;
 
-/* Finds libcuda.so.1 and everything above in it, and starts it. False with a sentence. */
+/* Loads libcuda.so.1, finds all functions above, and initialises the driver. False with a sentence. */
 bool mt_cuda_driver_open(mt_cuda_driver *driver, mt_error *err) MT_NODISCARD;
 void mt_cuda_driver_close(mt_cuda_driver *driver);
 
-/* What the driver calls an error; never NULL. */
+/* The driver's name of an error; never NULL. */
 const char *mt_cuda_driver_text(const mt_cuda_driver *driver, CUresult error);
 
 #endif

@@ -1,11 +1,11 @@
-/* Experts: pairs of a row and an expert it has chosen are sorted by expert, so that a product reads the weights of each
-   once for many rows. Where there are few rows an expert, shares of 8 go to kernels for few rows, else shares of 128 to
-   those for many. */
+/* Experts: pairs of a row and one of its experts are sorted by expert, so that a product reads each expert's weights
+   once for many rows. With few rows per expert, shares of 8 go to kernels for few rows, else shares of 128 to those for
+   many. */
 #include "device/cuda/cuda.h"
 
 #define THREADS 256
 #define SORTERS 1024
-#define FEW 16 /* rows an expert, on average */
+#define FEW 16 /* rows per expert, on average */
 
 size_t mt_cuda_places(size_t pairs, size_t experts)
 {
@@ -47,20 +47,20 @@ static mt_cuda_shares shares_of(const mt_device *dev, const mt_experts *e, size_
     return (mt_cuda_shares){.experts = e->device[part], .share = dev->share, .count = dev->share_count};
 }
 
-/* Whether kernels for shares of few rows know an expert's part. */
+/* Whether kernels for shares of few rows support an expert's part. */
 static bool known(const mt_weight *w)
 {
     return w->class == MT_CLASS_Q && (w->d.group == 32 || w->d.group == 64 || w->d.group == 128);
 }
 
-/* Few rows of one part, or of two that are alike. */
+/* Products of few rows with one part of their experts, or with two alike. */
 static void meet_few(mt_device *dev, const mt_experts *e, size_t part, size_t count, const mt_cuda_mat *y, cut c)
 {
     static const mt_cuda_kernel kernels[2][3] = {{MT_K_shares_4_32, MT_K_shares_4_64, MT_K_shares_4_128},
                                                  {MT_K_shares_8_32, MT_K_shares_8_64, MT_K_shares_8_128}};
     const mt_cuda_weight *w = &e->part[part]->d;
     const size_t each = 128 / w->group, bits = w->kind == MT_CUDA_CODES8 ? 8 : 4;
-    const size_t stage = bits * 256 + each * 128 + 1024 + 128 + each * 32; /* share_stage of product_shares.cu */
+    const size_t stage = bits * 256 + each * 128 + 1024 + 128 + each * 32; /* as share_stage in product_shares.cu */
     mt_cuda_few_shares p = {.from = dev->packed};
     for (size_t i = 0; i < count; i++) {
         p.shares[i] = shares_of(dev, e, part + i);
@@ -73,7 +73,7 @@ static void meet_few(mt_device *dev, const mt_experts *e, size_t part, size_t co
                    (w->n + 63) / 64, c.most, count, 128, 4 * MT_CUDA_SHARE_STAGES * stage, &p);
 }
 
-/* y = each sorted row's expert times it; row: which of x each is, 0: x is sorted */
+/* y = each sorted row times its expert; row: the row of x of each; 0: x is sorted. */
 static void meet(mt_device *dev, const mt_experts *e, size_t part, mt_cuda_mat y, mt_cuda_mat x, CUdeviceptr row, cut c)
 {
     const mt_cuda_shares shares = shares_of(dev, e, part);
@@ -85,7 +85,7 @@ static void meet(mt_device *dev, const mt_experts *e, size_t part, mt_cuda_mat y
         mt_cuda_multiply(dev, e->part[part], (mt_cuda_product){.y = y, .x = x, .shares = shares, .row = row}, c.most);
 }
 
-/* gate and up of rows of x, which are packed once where both want them alike */
+/* gate and up of rows of x, which are packed once where both need them alike. */
 static void meet_both(mt_device *dev, const mt_experts *e, mt_cuda_mat x, size_t places, cut c)
 {
     const mt_weight *gate = e->part[0], *up = e->part[1];

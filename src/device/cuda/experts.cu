@@ -1,4 +1,4 @@
-/* Routing to experts, and what they give put together. */
+/* Routes rows to experts, and sums up the experts' results. */
 #include "device/cuda/common.cuh"
 
 static __device__ inline float choice(const mt_cuda_route &p, const float *x, uint32_t j)

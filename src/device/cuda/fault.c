@@ -1,5 +1,5 @@
-/* Faults of a GPU. A call of the driver that goes wrong is told once, and is the device's fault until it is opened
-   anew: nothing is computed any more, and nothing that was computed since is true. */
+/* Faults of a GPU. The first failed driver call is recorded and is the device's fault until it is opened anew: nothing
+   is computed any more, and results since then are invalid. */
 #include "base/log.h"
 #include "device/cuda/cuda.h"
 

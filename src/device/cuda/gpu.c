@@ -1,10 +1,10 @@
-/* A GPU, found and opened with its kernels, closed, and opened anew after a fault.
+/* Finds a GPU and opens it with its kernels, closes it, and opens it anew after a fault.
 
-   1. Each device has a context of its own, so that a fault of one engine's is not another's, and one can be opened anew
-      while others compute. The driver's primary context, which all would share, would have to be given up by all of
-      them first.
-   2. Which code the driver took from the images decides which kernels are launched, not which card it is: cards to come
-      run code for older ones. Every image has every kernel. */
+   1. Each device has a context of its own, so that a fault of one engine does not affect another, and one can be opened
+      anew while others compute. The driver's primary context, which all would share, would have to be released by all
+      first.
+   2. The code that the driver took from the images decides which kernels are launched, not the card: newer cards run
+      code for older ones. Every image has every kernel. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 #include "base/alloc.h"
 #include "device/cuda/cuda.h"
 
-#define OLDEST 80 /* compute capability that there is code for */
+#define OLDEST 80 /* least compute capability that there is code for */
 
-extern const unsigned char *const mt_cuda_images[]; /* a fatbin for each file of kernels, then NULL: images.S.in */
+extern const unsigned char *const mt_cuda_images[]; /* a fatbin for each file of kernels, then NULL: see images.S.in */
 
 /* ---- kernels ---- */
 
@@ -46,7 +46,7 @@ static CUresult find(mt_device *dev, const char *name, CUfunction *function)
     return error;
 }
 
-/* Lets a kernel have all the shared memory that a block may have. */
+/* Allows a kernel to use all shared memory that a block may have. */
 static CUresult widen(mt_device *dev, CUfunction function)
 {
     int own = 0;
@@ -150,7 +150,7 @@ bool mt_cuda_open_gpu(mt_device *dev, mt_error *err)
     return false;
 }
 
-/* Whatever remains is what the device was told. */
+/* Resets the device, except for its parameters. */
 void mt_cuda_close_gpu(mt_device *dev)
 {
     const mt_device_head head = dev->head;

@@ -1,8 +1,8 @@
-/* Heads of queries and of keys, and keys and values into pages: operations that become one kernel (heads.cu) where they
-   come one after the other. */
+/* Norms and rotations of queries and keys, and writing keys and values to pages: consecutive operations become one
+   kernel (heads.cu). */
 #include "device/cuda/cuda.h"
 
-#define THREADS 256 /* sixteen a head */
+#define THREADS 256 /* sixteen for a head */
 
 static void list_heads(mt_device *dev, mt_cuda_heads *p)
 {
@@ -13,7 +13,7 @@ static void list_heads(mt_device *dev, mt_cuda_heads *p)
                    THREADS / 16 * p->head_dim * sizeof(float), p);
 }
 
-/* Whether both can be done at once: neither reads what the other one writes. */
+/* Whether both can run at once: neither reads what the other writes. */
 static bool apart(const mt_cuda_heads *a, const mt_cuda_heads *b)
 {
     return a->count == 1 && !a->v.data && a->m == b->m && a->head_dim == b->head_dim && a->eps == b->eps &&

@@ -1,5 +1,5 @@
-/* Heads of rows: normed, turned, and those that are keys into their pages together with the values, as one kernel for
-   all of a layer. Half a warp a head, which stands in shared memory meanwhile. */
+/* Norms and rotates the heads of rows, and writes those that are keys to their pages together with the values, as one
+   kernel for all heads of a layer. Half a warp handles a head, which is in shared memory meanwhile. */
 #include "device/cuda/activation.cuh"
 
 /* Where a key or value of a row goes. What the step says was there before its first kernel. */

@@ -1,4 +1,4 @@
-/* Vectors of keys and values as integers (kernels/kvq.h), each by one warp, in shared memory of its own. */
+/* Quantises vectors of keys and values to integers (kernels/kvq.h), each by one warp, in its own shared memory. */
 #ifndef MT_DEVICE_CUDA_KVQ_CUH
 #define MT_DEVICE_CUDA_KVQ_CUH
 

@@ -1,18 +1,19 @@
-/* Kernels on their way to the GPU.
+/* Starts kernels on the GPU.
 
-   A launch costs the host some microseconds and leaves the GPU idle for one or two, and a decode step has hundreds. So
-   launches are listed first and started together, when the list is full or anything else wants the stream
-   (mt_cuda_stream). Three things come of the list:
+   A launch takes the host some microseconds and leaves the GPU idle for one or two, and a decode step has hundreds. So
+   launches are collected in a list and started together, when the list is full or something else needs the stream
+   (mt_cuda_stream). The list has three uses:
 
-   1. Neighbours become one kernel: who is about to launch may look at the last of the list (mt_cuda_last) and change
-      it instead.
-   2. A list that comes again byte by byte is replayed as a graph of the driver's, in one call. What differs between
-      two steps of as many rows (tokens, positions, pages) lies in memory of the device, always at the same place, and
-      not in the parameters; so the steps of answers are such lists. Nobody has to say which: equality decides.
+   1. Neighbours become one kernel: before launching, code may look at the last kernel of the list (mt_cuda_last) and
+      change that instead.
+   2. A list that is equal to an earlier one, byte by byte, is replayed as a graph of the driver, in one call. What
+      differs between two steps with equally many rows (tokens, positions, pages) is in device memory, always at the
+      same address, and not in the parameters; so the steps of answers give equal lists. Nothing has to be declared:
+      equality decides.
    3. A kernel that waits for the one before it by itself (griddepcontrol.wait) is started while that one still runs,
-      and meanwhile fetches what does not depend on it.
+      and meanwhile loads what does not depend on it.
 
-   Lists of prompts are as long as they differ, and gain nothing: they are launched as they are. */
+   Lists of prompts are long and differ, and gain nothing: they are launched directly. */
 #include <assert.h>
 #include <string.h>
 
@@ -21,15 +22,15 @@
 #include "device/cuda/cuda.h"
 
 enum {
-    CALLS = 128,               /* of a list */
-    PARAMETERS = CALLS * 1024, /* bytes of them */
-    LISTS = 96                 /* that are remembered: some for every number of rows */
+    CALLS = 128,               /* most calls of a list */
+    PARAMETERS = CALLS * 1024, /* bytes of their parameters */
+    LISTS = 96                 /* lists that are remembered: some for every number of rows */
 };
 
 typedef struct call {
     mt_cuda_kernel kernel;
     uint32_t grid[3], threads, shared;
-    uint32_t at, size; /* of its parameter */
+    uint32_t at, size; /* offset and bytes of its parameter */
 } call;
 
 typedef struct call_list {
@@ -38,7 +39,7 @@ typedef struct call_list {
     _Alignas(16) uint8_t parameters[PARAMETERS];
 } call_list;
 
-/* A list that was seen, and its graph as soon as it is seen again. */
+/* A list that was seen before, and its graph once it was seen again. */
 typedef struct seen {
     CUgraphExec graph;
     uint64_t last; /* time of its last use; 0: never */
@@ -47,9 +48,9 @@ typedef struct seen {
 
 struct mt_cuda_launcher {
     CUstream stream;
-    bool graphs; /* false: the driver has failed to make one, or nobody wants any */
-    uint64_t now;
-    size_t next; /* where the list is looked for first */
+    bool graphs;  /* false: the driver failed to make a graph, or graphs are switched off */
+    uint64_t now; /* counts uses */
+    size_t next;  /* where the list is looked for first */
     call_list list;
     seen seen[LISTS];
 };
@@ -77,7 +78,7 @@ void mt_cuda_launcher_close(mt_device *dev)
 
 /* ---- what is launched ---- */
 
-/* Kernels that wait for the one before them by themselves. */
+/* Kernels that wait for the one before by themselves. */
 static bool waits(mt_cuda_kernel kernel)
 {
     static const bool does[MT_K_COUNT] = {
@@ -118,7 +119,7 @@ static bool same(const call_list *a, const call_list *b)
            memcmp(a->parameters, b->parameters, a->used) == 0;
 }
 
-/* Where the list is, or where it may be put: in place of the one that was not used for longest. */
+/* The entry of the list, or the one to replace: the least recently used. */
 static seen *find(mt_cuda_launcher *l, bool *there)
 {
     seen *oldest = l->seen;
@@ -144,7 +145,7 @@ static void remember(mt_device *dev, seen *s, const call_list *list)
     memcpy(s->list.parameters, list->parameters, list->used);
 }
 
-/* A driver that makes no graph of it is asked no more. */
+/* After a failure, no further graphs are tried. */
 static void make_graph(mt_device *dev, seen *s)
 {
     mt_cuda_launcher *l = dev->launcher;

@@ -1,5 +1,5 @@
-/* Memory of the CUDA device and of its sets. What the host hands over goes through a ring of pinned memory, so that it
-   may change as soon as a call returns. */
+/* Memory of the CUDA device and of its sets. Data of the host go through a ring of pinned memory, so that they may
+   change as soon as a call returns. */
 #include <assert.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ typedef struct block {
     void *pinned;
 } block;
 
-/* Of a device that is lost, too: the driver may have it all the same. */
+/* Also for a device that has failed: the driver may still accept it. */
 static void free_block(void *object)
 {
     const block *b = object;
@@ -22,7 +22,7 @@ static void free_block(void *object)
 void *mt_cuda_host(mt_set *set, size_t bytes)
 {
     void *p = mt_arena_alloc(set->arena, bytes);
-    assert(p); /* the arena has no limit */
+    assert(p); /* this arena has no limit */
     return p;
 }
 
@@ -61,7 +61,7 @@ CUdeviceptr mt_cuda_memory(mt_set *set, size_t bytes)
     return at;
 }
 
-/* Of a device that is lost it is plain memory, which nobody fills. */
+/* Of a device that has failed it is plain memory, which nothing fills. */
 void *mt_cuda_pinned(mt_set *set, size_t bytes)
 {
     mt_device *dev = set->head.dev;

@@ -1,4 +1,4 @@
-/* What is made in a set, written by the host and read back. */
+/* Objects of the CUDA device: how they are made, written and read. */
 #include <assert.h>
 #include <string.h>
 
@@ -66,7 +66,7 @@ static CUdeviceptr row_at(const mt_tensor *t, size_t row)
     return t->m.data + row * t->m.stride * sizeof(float);
 }
 
-/* Rows by one copy, since each costs the host some microseconds. */
+/* Writes rows by one copy, since each copy takes the host some microseconds. */
 void mt_cuda_tensor_write(mt_device *dev, mt_tensor *t, size_t row, size_t rows, const float *data)
 {
     const size_t bytes = t->m.cols * sizeof(*data), some = MT_CUDA_STAGING / 4 / bytes, most = some ? some : 1;
@@ -106,7 +106,7 @@ void mt_cuda_index_write(mt_device *dev, mt_index *index, const uint32_t *data, 
 
 /* ---- patches ---- */
 
-#define LEVELS 16 /* different tables of levels among patches that are written together */
+#define LEVELS 16 /* most different tables of levels among patches that are written together */
 
 mt_patches *mt_cuda_patches_new(mt_set *set, size_t rows, size_t frames, size_t area)
 {
@@ -126,7 +126,7 @@ static size_t patch_bytes(const mt_patches *p, const mt_pixels *pixels)
     return 3 * p->area * (pixels->still ? 1 : p->frames);
 }
 
-/* Bytes of patches one behind the other, as many at a time as a part of the ring holds. */
+/* Sends the bytes of patches one behind the other, as many at a time as a part of the ring holds. */
 static void send_bytes(mt_device *dev, const mt_patches *p, const mt_pixels *pixels, size_t m)
 {
     CUdeviceptr to = p->bytes;
@@ -180,7 +180,7 @@ size_t mt_cuda_kv_page_bytes(const mt_device *dev, const mt_kv_shape *s)
 
 mt_kv *mt_cuda_kv_new(mt_set *set, const mt_kv_shape *s, mt_error *err)
 {
-    (void)err; /* every shape will do */
+    (void)err; /* every shape is supported */
     assert(s->query_heads % s->heads == 0 && MT_KV_SEGMENT % s->page_tokens == 0 &&
            (s->page_tokens % MT_PAGE_TOKENS == 0 || !mt_rules_kv_bits(s->type)));
     mt_kv *kv = mt_cuda_host(set, sizeof(*kv));
@@ -237,7 +237,7 @@ void mt_cuda_kv_poison(mt_device *dev, mt_kv *kv, uint32_t page)
     mt_cuda_do(dev, "poison a page", set_bytes, page_at(kv, page), 0xff, kv->d.page_bytes, mt_cuda_stream(dev));
 }
 
-/* In pieces, through the ring. */
+/* Reads in pieces, through the ring. */
 static bool poisoned(mt_device *dev, CUdeviceptr at, size_t bytes)
 {
     for (size_t done = 0; done < bytes;) {
@@ -246,7 +246,7 @@ static bool poisoned(mt_device *dev, CUdeviceptr at, size_t bytes)
         mt_cuda_do(dev, "read", to_host, to, at + done, n, mt_cuda_stream(dev));
         mt_cuda_do(dev, "read", stream_wait, mt_cuda_stream(dev));
         if (dev->failed)
-            return true; /* nobody can tell */
+            return true; /* the device has failed: cannot be told */
         if (to[0] != 0xff || memcmp(to, to + 1, n - 1) != 0)
             return false;
         done += n;

@@ -1,12 +1,12 @@
-/* The operations of device.h: which kernel, with what, on how many blocks. */
+/* The operations of device.h on the host's side: which kernel runs, with which parameters, on how many blocks. */
 #include <assert.h>
 
 #include "device/cuda/cuda.h"
 
 #define THREADS 256
-#define PACKERS 64 /* threads that pack rows, of a block */
-#define ROWS 8     /* of a block of a product */
-#define WARPS 4    /* of a block of a product: 16 columns each */
+#define PACKERS 64 /* threads of a block that packs rows */
+#define ROWS 8     /* rows of a block of a product */
+#define WARPS 4    /* warps of a block of a product: 16 columns each */
 
 /* One block a row. */
 static void each_row(mt_device *dev, mt_cuda_kernel kernel, mt_cuda_rows p)
@@ -25,7 +25,7 @@ void mt_cuda_op_copy_row(mt_device *dev, mt_tensor *y, size_t to, const mt_tenso
                x->m.data + from * x->m.stride * sizeof(float), x->m.cols * sizeof(float), mt_cuda_stream(dev));
 }
 
-/* There is one rank: see open_cuda. */
+/* There is one rank only: see open_cuda. */
 void mt_cuda_op_share(mt_device *dev, mt_tensor *x, size_t slices, size_t m, bool all)
 {
     (void)dev, (void)x, (void)slices, (void)m, (void)all;
@@ -100,7 +100,7 @@ void mt_cuda_op_layer_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, siz
     mt_cuda_launch(dev, MT_K_layer_norm, (m + 2 * warps - 1) / (2 * warps), 1, 1, warps * 32, warps * two, &p);
 }
 
-enum { ADD, GATE, ADD_GATED, SCALE }; /* as rows.cu has them */
+enum { ADD, GATE, ADD_GATED, SCALE }; /* as in rows.cu */
 
 static void binary(mt_device *dev, mt_tensor *y, const mt_tensor *a, const mt_tensor *b, size_t m, uint32_t kind)
 {
@@ -233,7 +233,7 @@ static bool made(const mt_cuda_rows *rows, const mt_cuda_pack *p)
     return !p->index && rows->y.data == p->x.data && rows->y.cols == p->k && rows->m == p->m;
 }
 
-/* Rows that the last kernel makes are packed by it: as bf16, */
+/* Has the last kernel in the list, if it makes these rows, also pack them as bf16; else false. */
 static bool pack_halves(mt_device *dev, const mt_cuda_pack *p)
 {
     mt_cuda_made *norm = mt_cuda_last(dev, MT_K_layer_norm, MT_K_layer_norm),
@@ -245,7 +245,7 @@ static bool pack_halves(mt_device *dev, const mt_cuda_pack *p)
     return true;
 }
 
-/* and normed or gated ones as codes. */
+/* The same for normed or gated rows, packed as codes. */
 static bool pack_codes(mt_device *dev, const mt_cuda_pack *p)
 {
     const mt_cuda_rows *norm = mt_cuda_last(dev, MT_K_norm, MT_K_norm), *glu = mt_cuda_last(dev, MT_K_glu, MT_K_glu);
@@ -265,7 +265,7 @@ static bool pack_codes(mt_device *dev, const mt_cuda_pack *p)
 void mt_cuda_pack_rows(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdeviceptr index, size_t m)
 {
     const uint32_t k = w->d.k;
-    /* for many rows sums are copied in pieces of 16 bytes */
+    /* with many rows, sums are copied in pieces of 16 bytes */
     dev->packed.rows = (uint32_t)(m > MT_CUDA_FEW_ROWS ? mt_cuda_up(m, 8) : m);
     dev->packed.padded = (uint32_t)mt_cuda_up(k, MT_CUDA_STEP);
     mt_cuda_pack p = {.x = x,
@@ -278,7 +278,7 @@ void mt_cuda_pack_rows(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdevi
     if (w->class == MT_CLASS_F)
         return;
     const size_t steps = m * (p.to.padded / 128);
-    if (w->class == MT_CLASS_B && !pack_halves(dev, &p)) /* a warp two steps of 128, where there are two */
+    if (w->class == MT_CLASS_B && !pack_halves(dev, &p)) /* a warp packs two steps of 128, where there are two */
         mt_cuda_launch(dev, MT_K_pack_bf16, (steps + THREADS / 32 - 1) / (THREADS / 32), 1, 1, THREADS, 0, &p);
     if (w->class == MT_CLASS_Q &&
         !pack_codes(dev, &p)) /* a lane a block of 32; few of them in as many blocks as there are warps */
@@ -306,7 +306,7 @@ bool mt_cuda_same_rows(const mt_weight *a, const mt_weight *b)
            (a->class != MT_CLASS_Q || (a->d.group == b->d.group && (a->mat.bits == 8) == (b->mat.bits == 8)));
 }
 
-/* Weights from w on that one kernel can take together. */
+/* How many weights from w on one kernel can multiply together. */
 static size_t count_together(const mt_device *dev, const mt_weight *const *w, size_t count, size_t m)
 {
     size_t n = 0;
@@ -319,7 +319,7 @@ void mt_cuda_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *con
                        size_t m)
 {
     assert(m <= dev->rows);
-    const mt_weight *packed = NULL; /* the last one that rows were packed for */
+    const mt_weight *packed = NULL; /* the last weight that rows were packed for */
     for (size_t i = 0; i < count;) {
         size_t together = count_together(dev, w + i, count - i, m);
         if (together && m == 1 && mt_cuda_row_make(dev, y + i, w + i, together, x->m)) {

@@ -1,5 +1,5 @@
-/* Rows in int8 (R3), as products take them (params.h): as they are, or while they are normed or gated. What is made on
-   the way is written as it would be without. */
+/* Packs rows as int8 (R3 of docs/numerics.md), in the layout that products read (params.h): as they are, or while they
+   are normed or gated. The normed or gated rows are also written as the separate kernels would. */
 #include "device/cuda/activation.cuh"
 #include "device/cuda/pack.cuh"
 

@@ -1,5 +1,5 @@
-/* Rows in int8 (R3), as products take them (params.h): a lane has a block of 32, so that nothing but what two blocks of
-   a link want of each other goes from lane to lane. */
+/* Packs rows as int8 (R3 of docs/numerics.md), in the layout that products read (params.h): a lane has a block of 32,
+   so that lanes exchange only what two blocks of a link need of each other. */
 #ifndef MT_DEVICE_CUDA_PACK_CUH
 #define MT_DEVICE_CUDA_PACK_CUH
 

@@ -1,4 +1,4 @@
-/* What kernels are given, by value: the same lines for the host's compiler and the device's. */
+/* Parameters of kernels, passed by value: included by the host's compiler and by nvcc. */
 #ifndef MT_DEVICE_CUDA_PARAMS_H
 #define MT_DEVICE_CUDA_PARAMS_H
 
@@ -8,16 +8,16 @@
 
 #define MT_CUDA_GROUPS 4 /* MT_KV_GROUPS */
 #define MT_CUDA_NONE UINT32_MAX
-#define MT_CUDA_TILE 16  /* columns of a weight that lie together */
-#define MT_CUDA_STEP 128 /* of k, likewise */
+#define MT_CUDA_TILE 16  /* columns of a weight that are stored together */
+#define MT_CUDA_STEP 128 /* elements of k that are stored together */
 
-/* No struct has padding, which would be anything: who compares launches compares their bytes. */
+/* Structs have no padding, whose bytes would be undefined: launches are compared by their bytes (launch.c). */
 #if defined(__clang__) && !defined(__CUDACC__)
 #pragma clang diagnostic push
 #pragma clang diagnostic error "-Wpadded"
 #endif
 
-/* Device memory, for which both sides have a type. */
+/* A pointer to device memory, with a type on both sides. */
 #if defined(__CUDACC__)
 #define MT_CUDA_PTR(type) type *
 #else
@@ -30,6 +30,7 @@ typedef struct mt_cuda_mat {
     uint64_t stride;
 } mt_cuda_mat;
 
+/* mt_columns of device.h. */
 typedef struct mt_cuda_cols {
     mt_cuda_mat x;
     uint32_t base, step;
@@ -48,20 +49,21 @@ typedef enum mt_cuda_kind { MT_CUDA_CODES4, MT_CUDA_CODES8, MT_CUDA_HALVES, MT_C
 
 typedef struct mt_cuda_weight {
     MT_CUDA_PTR(const uint8_t) w;
-    MT_CUDA_PTR(const uint8_t) scales; /* codes: [tile][group][16] scale and bias; FP8 and MXFP8: as in the file, f32 */
-    MT_CUDA_PTR(const float) bias;     /* of the columns; 0: none */
+    /* codes: [tile][group][16] scale and bias; FP8 and MXFP8: f32, in the file's order */
+    MT_CUDA_PTR(const uint8_t) scales;
+    MT_CUDA_PTR(const float) bias; /* of the columns; 0: none */
     uint32_t n, k, group;
     uint32_t steps; /* of k */
     uint32_t groups;
     uint8_t kind, format, biased;  /* format: mt_format; biased: groups have a bias */
-    uint8_t pairs;                 /* mt_scale_type of a pair: F32, or BF16 or F16 in one word */
-    uint32_t row_bytes, scale_row; /* of plain rows; floats of a row of scales */
+    uint8_t pairs;                 /* mt_scale_type of scale and bias: F32, or BF16 or F16, both in one word */
+    uint32_t row_bytes, scale_row; /* bytes of a plain row; floats of a row of scales */
 } mt_cuda_weight;
 
 typedef struct mt_cuda_span {
     uint32_t row, rows, position;
-    uint32_t pages[MT_CUDA_GROUPS]; /* where its tables begin in the step's */
-    uint32_t state, piece, pieces;  /* piece: the first of its in the step's */
+    uint32_t pages[MT_CUDA_GROUPS]; /* index of its page tables in the step's */
+    uint32_t state, piece, pieces;  /* piece: index of its first piece in the step's */
     uint32_t guesses, memo, replay;
 } mt_cuda_span;
 
@@ -69,7 +71,7 @@ typedef struct mt_cuda_piece {
     uint32_t rows, slot;
 } mt_cuda_piece;
 
-/* The step, uploaded as one block. */
+/* The batch of a step, copied to the device as one block. */
 typedef struct mt_cuda_step {
     uint32_t rows, spans;
     MT_CUDA_PTR(const uint32_t) tokens;
@@ -85,22 +87,22 @@ typedef struct mt_cuda_step {
 
 typedef struct mt_cuda_kv {
     MT_CUDA_PTR(uint8_t) data;
-    uint64_t page_bytes, block; /* block: one [page_tokens][head_stride] */
+    uint64_t page_bytes, block; /* block: bytes of [page_tokens][head_stride] */
     uint32_t group, layers, heads, query_heads, head_dim, head_stride, page_tokens, f32;
-    uint32_t bits; /* of an integer: 8, 4 (kernels/kvq.h); 0: none */
+    uint32_t bits; /* of an integer: 8 or 4 (kernels/kvq.h); 0: not integers */
     uint32_t nothing;
 } mt_cuda_kv;
 
 typedef struct mt_cuda_states {
     MT_CUDA_PTR(float) data;
     MT_CUDA_PTR(float) memo;
-    uint64_t layer, conv, memo_row; /* floats */
+    uint64_t layer, conv, memo_row; /* in floats */
     uint32_t layers, key_heads, value_heads, key_dim, value_dim, taps, columns, blocks;
 } mt_cuda_states;
 
-/* ---- one struct a kernel, or a few that are alike ---- */
+/* ---- one struct for each kernel, or for several that are alike ---- */
 
-typedef struct mt_cuda_rows { /* rows, elementwise, norms */
+typedef struct mt_cuda_rows { /* rows: elementwise operations, norms */
     mt_cuda_mat y, y2, x, x2, w, bias;
     MT_CUDA_PTR(const uint32_t) index;
     MT_CUDA_PTR(uint32_t) out;
@@ -111,16 +113,16 @@ typedef struct mt_cuda_rows { /* rows, elementwise, norms */
 
 typedef struct mt_cuda_heads { /* one or two kinds of heads, and where keys and values go */
     mt_cuda_mat x[2], y[2], w[2];
-    mt_cuda_mat table; /* of rotations; data 0: none, as of w */
-    mt_cuda_mat v;     /* values, with which the heads number `keys` go to the pages; data 0: nothing goes */
+    mt_cuda_mat table; /* of rotations; data 0: none, also in w */
+    mt_cuda_mat v; /* values, which are written to the pages with the heads number `keys`; data 0: nothing is written */
     mt_cuda_kv kv;
     mt_cuda_step step;
     uint32_t m, count, head_dim, pairs, keys, layer;
     float eps, offset;
 } mt_cuda_heads;
 
-/* Candidates of a row: at least so many of the best, where there are; count, nothing, then ids and logits. More than
-   fit are counted, and none of them is to be trusted. */
+/* Candidates of a row: at least so many of the best, where they exist; count, an unused word, then ids and logits. More
+   than fit are counted, and then the list is invalid. */
 #define MT_CUDA_SHORT 64
 #define MT_CUDA_SHORT_MOST 511
 #define MT_CUDA_SHORT_WORDS (2 * (MT_CUDA_SHORT_MOST + 1))
@@ -157,85 +159,85 @@ typedef struct mt_cuda_packed {
     MT_CUDA_PTR(uint8_t) q;
     MT_CUDA_PTR(float) turns;
     MT_CUDA_PTR(float) sums;
-    uint32_t rows, padded; /* rows: room for them; padded: k, to a multiple of 128 */
+    uint32_t rows, padded; /* rows: that there is room for; padded: k, rounded up to a multiple of 128 */
 } mt_cuda_packed;
 
 typedef struct mt_cuda_pack {
     mt_cuda_mat x;
-    MT_CUDA_PTR(const uint32_t) index; /* rows of x; 0: as they are */
+    MT_CUDA_PTR(const uint32_t) index; /* rows of x; 0: in order */
     mt_cuda_packed to;
     uint32_t m, k, group, wide; /* wide: for weights of 8 bits */
 } mt_cuda_pack;
 
-typedef struct mt_cuda_made { /* rows that are packed while they are made */
+typedef struct mt_cuda_made { /* rows that are packed as they are computed */
     mt_cuda_rows rows;
-    mt_cuda_pack pack; /* to.q 0: they are not */
+    mt_cuda_pack pack; /* to.q 0: they are not packed */
 } mt_cuda_made;
 
-#define MT_CUDA_NORM_WARPS 4                               /* of a block of layer_norm: two rows each, */
-#define MT_CUDA_NORM_STRIDE(n) (((n) + 31) / 32 * 32 + 16) /* which lie so many floats apart */
+#define MT_CUDA_NORM_WARPS 4                               /* warps of a block of layer_norm: two rows each */
+#define MT_CUDA_NORM_STRIDE(n) (((n) + 31) / 32 * 32 + 16) /* floats from one of these rows to the next */
 
-/* Rows sorted by the expert they meet: so many of them, next to each other, meet this one. */
+/* Rows sorted by expert: so many neighbouring rows are multiplied with this expert. */
 typedef struct mt_cuda_share {
     uint32_t expert, row, rows;
 } mt_cuda_share;
 
-/* What products with experts are given besides; experts 0: nothing, all rows meet the weight itself. */
+/* Experts of a product; experts 0: none, all rows are multiplied with the weight itself. */
 typedef struct mt_cuda_shares {
-    MT_CUDA_PTR(const mt_cuda_weight) experts; /* alike */
+    MT_CUDA_PTR(const mt_cuda_weight) experts; /* all of the same kind */
     MT_CUDA_PTR(const mt_cuda_share) share;
-    MT_CUDA_PTR(const uint32_t) count; /* of shares */
+    MT_CUDA_PTR(const uint32_t) count; /* number of shares */
 } mt_cuda_shares;
 
 typedef struct mt_cuda_product {
     mt_cuda_mat y, x;
     mt_cuda_weight w;
     mt_cuda_shares shares;           /* of at most 8 rows */
-    MT_CUDA_PTR(const uint32_t) row; /* which row of x each is, in fp32; 0: its own */
+    MT_CUDA_PTR(const uint32_t) row; /* in fp32: the row of x of each; 0: in order */
     mt_cuda_packed from;
     uint32_t m, nothing;
 } mt_cuda_product;
 
-#define MT_CUDA_TOGETHER 4 /* weights that share their input */
+#define MT_CUDA_TOGETHER 4 /* most weights that share their input */
 
-/* Up to 64 rows against codes: columns of all weights in tiles of 16. */
+/* Up to 64 rows with codes: columns of all weights in tiles of 16. */
 #define MT_CUDA_FEW_ROWS 64
-#define MT_CUDA_FEW_WARPS 12  /* of a block, that multiply; two fewer beyond 32 rows */
-#define MT_CUDA_FEW_STAGES 24 /* at most: chunks of tiles in shared memory, of rows */
+#define MT_CUDA_FEW_WARPS 12  /* warps of a block that multiply; two fewer above 32 rows */
+#define MT_CUDA_FEW_STAGES 24 /* most chunks of tiles, and of rows, in shared memory */
 #define MT_CUDA_FEW_ROW_STAGES 6
 
 typedef enum mt_cuda_making { MT_CUDA_PACKED, MT_CUDA_AS_THEY_ARE, MT_CUDA_NORMED } mt_cuda_making;
 
 typedef struct mt_cuda_few {
-    mt_cuda_weight w[MT_CUDA_TOGETHER]; /* alike but for their columns */
+    mt_cuda_weight w[MT_CUDA_TOGETHER]; /* of the same kind, except their columns */
     mt_cuda_mat y[MT_CUDA_TOGETHER];
-    mt_cuda_mat add; /* what the first y is added to, too; data 0: nothing */
+    mt_cuda_mat add; /* the first y is added to this, too; data 0: not */
     mt_cuda_packed from;
-    uint32_t first[MT_CUDA_TOGETHER + 1]; /* tile that each begins with */
+    uint32_t first[MT_CUDA_TOGETHER + 1]; /* first tile of each */
     uint32_t m, count;
     uint32_t together, chunk, stages, row_stages; /* tiles side by side; steps of a chunk */
     uint32_t split, nothing;                      /* warps that take turns */
-    uint32_t made;                                /* how product_row.cu has its row: mt_cuda_making */
-    mt_cuda_mat x, out;                           /* what it is made of, where a normed row goes */
-    MT_CUDA_PTR(const float) norm;                /* what it is multiplied with */
+    uint32_t made;                                /* how product_row.cu gets its row: mt_cuda_making */
+    mt_cuda_mat x, out;                           /* its input; where a normed row is written */
+    MT_CUDA_PTR(const float) norm;                /* weights of the norm */
     float eps, offset;
-    mt_cuda_mat glu; /* where the first y gated with the second goes, too; data 0: nowhere */
+    mt_cuda_mat glu; /* where gate and up, combined, go; data 0: nowhere */
     float glu_limit, glu_offset;
     uint32_t act, unused;
 } mt_cuda_few;
 
-/* The same with codes of 4 bits in groups of 64 (product_some.cu): slots of its ring at most, warps of a block of those
-   that take turns, bytes of a slot. Rows up to a multiple of 16 are read: of sums, which come last, there is room. */
+/* The same for codes of 4 bits in groups of 64 (product_some.cu): most slots of its ring, warps of a block that takes
+   turns, bytes of a slot. Rows up to a multiple of 16 are read: behind the sums, which come last, there is room. */
 #define MT_CUDA_SOME_STAGES 16
 #define MT_CUDA_SOME_TURNING 12
 #define MT_CUDA_SOME_SLOT(m, tiles, chunk) (((chunk) * ((m)*152 + (tiles)*1152) + 120 + 127) / 128 * 128)
 
-/* Up to 8 rows against codes with groups of 64 (product_row.cu). */
+/* Up to 8 rows with codes in groups of 64 (product_row.cu). */
 #define MT_CUDA_ROW_ROWS 8
 #define MT_CUDA_ROW_WARPS 8 /* of a team */
 #define MT_CUDA_ROW_TEAMS 2 /* of a block */
 
-/* Shares of at most 8 rows against codes, for one or two parts of each expert that have as many columns. */
+/* Shares of at most 8 rows with codes, for one or two parts of each expert that have equally many columns. */
 #define MT_CUDA_SHARE_STAGES 6 /* steps in shared memory, for each warp */
 
 typedef struct mt_cuda_few_shares {
@@ -244,70 +246,72 @@ typedef struct mt_cuda_few_shares {
     mt_cuda_packed from;
 } mt_cuda_few_shares;
 
-/* Many rows against codes or halves: columns of all weights in tiles of MT_CUDA_MANY. */
+/* Many rows with codes or halves: columns of all weights in tiles of MT_CUDA_MANY. */
 #define MT_CUDA_MANY 128
-#define MT_CUDA_MANY_STAGES(arch) ((arch) == 89 ? 2 : 4) /* steps in shared memory, of which some cards have less */
+#define MT_CUDA_MANY_STAGES(arch) ((arch) == 89 ? 2 : 4) /* steps in shared memory; some cards have less */
 #define MT_CUDA_HALF_STAGES 3
 #define MT_CUDA_WIDE_STAGES 6
 
-/* The same with warpgroups, groups of 64 or 128; each: of them in 128 of k. Shared memory: what broad_stage has. */
+/* The same with warpgroups, for groups of 64 or 128; each: groups in 128 of k. Bytes of shared memory, as broad_stage
+   uses them. */
 #define MT_CUDA_BROAD_THREADS 512
 #define MT_CUDA_BROAD_SHARED(each)                                                       \
     (4 * ((128 * (128 + 16 + (each)*4) + 8 * (1024 + (each)*64) + 1023) / 1024 * 1024) + \
      2 * ((128 * 128 + (each)*640 + 1023) / 1024 * 1024) + 128 * 136 * 4)
 
 typedef struct mt_cuda_many {
-    mt_cuda_weight w[MT_CUDA_TOGETHER]; /* alike but for their columns */
+    mt_cuda_weight w[MT_CUDA_TOGETHER]; /* of the same kind, except their columns */
     mt_cuda_mat y[MT_CUDA_TOGETHER];
     mt_cuda_packed from;
     mt_cuda_shares shares;                /* of at most MT_CUDA_MANY rows, for one weight */
-    uint32_t first[MT_CUDA_TOGETHER + 1]; /* tile of columns that each begins with */
+    uint32_t first[MT_CUDA_TOGETHER + 1]; /* first tile of columns of each */
     uint32_t m, count, nothing;
 } mt_cuda_many;
 
-/* Few rows against halves or bytes: columns of all weights in tiles of 16. */
-#define MT_CUDA_FEW_HALF_STAGES 16 /* chunks in shared memory, at most */
-#define MT_CUDA_HALF_TILES 6       /* side by side, at most */
+/* Few rows with halves or bytes: columns of all weights in tiles of 16. */
+#define MT_CUDA_FEW_HALF_STAGES 16 /* most chunks in shared memory */
+#define MT_CUDA_HALF_TILES 6       /* most tiles side by side */
 
 typedef struct mt_cuda_halves {
-    mt_cuda_weight w[MT_CUDA_TOGETHER]; /* alike but for their columns */
+    mt_cuda_weight w[MT_CUDA_TOGETHER]; /* of the same kind, except their columns */
     mt_cuda_mat y[MT_CUDA_TOGETHER];
     mt_cuda_packed from;
-    uint32_t first[MT_CUDA_TOGETHER + 1]; /* tile that each begins with */
+    uint32_t first[MT_CUDA_TOGETHER + 1]; /* first tile of each */
     uint32_t m, count;
     uint32_t together, chunk, stages; /* tiles side by side; steps of 64 of a chunk */
 } mt_cuda_halves;
 
 typedef struct mt_cuda_attention {
-    mt_cuda_mat y, x, v; /* queries, or keys and values to be written */
+    mt_cuda_mat y, x, v; /* result; queries, or keys and values to be written */
     mt_cuda_kv kv;
     mt_cuda_step step;
     MT_CUDA_PTR(const float) sinks;
-    MT_CUDA_PTR(float) parts;           /* of results, see part_at */
-    MT_CUDA_PTR(uint32_t) counts;       /* [span][kv head]: shares of a tile that are done; 0 between kernels */
-    uint32_t tile, part_rows;           /* tokens of a tile; rows of a part */
-    uint32_t tile_count, shares, items; /* shares: of a tile's segments, at most; items: tiles, key heads, shares */
+    MT_CUDA_PTR(float) parts;     /* partial results, see part_at */
+    MT_CUDA_PTR(uint32_t) counts; /* [span][kv head]: shares of a tile that are done; 0 between kernels */
+    uint32_t tile, part_rows;     /* tokens of a tile; rows of a partial result */
+    /* most shares of a tile's segments; items: tiles times key heads times shares */
+    uint32_t tile_count, shares, items;
     uint32_t layer, window, chunk, causal, heads; /* heads: query heads */
-    uint32_t apart, nothing;                      /* apart: the last tile has an item for two key heads */
+    uint32_t apart, nothing;                      /* apart: the last tile has one item for two key heads */
     float scale, softcap;
 } mt_cuda_attention;
 
-/* Pairs of a row and an expert, sorted by expert; those of an expert begin at a multiple of MT_CUDA_ALIGN. */
+/* Pairs of a row and an expert, sorted by expert; each expert's begin at a multiple of MT_CUDA_ALIGN. */
 #define MT_CUDA_ALIGN 8
 
 typedef struct mt_cuda_sort {
     MT_CUDA_PTR(const uint32_t) expert; /* [pairs] */
-    MT_CUDA_PTR(uint32_t) place;        /* [pairs]: where a pair comes to stand */
-    MT_CUDA_PTR(uint32_t) row;          /* [places]: the row of the pair that stands there; MT_CUDA_NONE: none */
+    MT_CUDA_PTR(uint32_t) place;        /* [pairs]: the place of each pair in sorted order */
+    MT_CUDA_PTR(uint32_t) row;          /* [places]: the row of the pair at a place; MT_CUDA_NONE: none */
     MT_CUDA_PTR(mt_cuda_share) share;
-    MT_CUDA_PTR(uint32_t) count;                           /* of shares */
+    MT_CUDA_PTR(uint32_t) count;                           /* number of shares */
     uint32_t pairs, top_k, experts, places, most, nothing; /* most: rows of a share */
 } mt_cuda_sort;
 
 typedef struct mt_cuda_route {
     mt_cuda_mat router, y, x;
     MT_CUDA_PTR(uint32_t) expert;      /* [m][top_k] */
-    MT_CUDA_PTR(const uint32_t) place; /* [m][top_k]: the pair's row of x */
+    MT_CUDA_PTR(const uint32_t) place; /* [m][top_k]: the row of x of each pair */
     MT_CUDA_PTR(float) weight;         /* [m][top_k] */
     MT_CUDA_PTR(const float) correction;
     MT_CUDA_PTR(const float) scale;
@@ -315,7 +319,7 @@ typedef struct mt_cuda_route {
     float scaling;
 } mt_cuda_route;
 
-#define MT_CUDA_DELTA_THREADS 160 /* of a strip of columns of a prompt */
+#define MT_CUDA_DELTA_THREADS 160 /* threads for a strip of columns, in a prompt */
 
 typedef struct mt_cuda_recurrent {
     mt_cuda_states st;
@@ -329,13 +333,13 @@ typedef struct mt_cuda_recurrent {
 typedef struct mt_cuda_pixels {
     mt_cuda_mat y;
     MT_CUDA_PTR(const uint8_t) bytes;
-    MT_CUDA_PTR(const uint64_t) at;    /* [m]: where a patch's bytes begin; the highest bit: it is still */
-    MT_CUDA_PTR(const uint32_t) level; /* [m]: which levels */
+    MT_CUDA_PTR(const uint64_t) at;    /* [m]: offset of a patch's bytes; the highest bit: it is still */
+    MT_CUDA_PTR(const uint32_t) level; /* [m]: index of its levels */
     MT_CUDA_PTR(const float) levels;   /* [..][3][256] */
     uint32_t m, frames, area, nothing;
 } mt_cuda_pixels;
 
-/* Loops of multiply-adds that nothing holds up, to see what a card can do. */
+/* Loops of independent multiply-adds that measure a card's peaks. */
 #define MT_CUDA_PEAK_THREADS 256
 #define MT_CUDA_PEAK_INT8 524288 /* operations of a warp in a round */
 #define MT_CUDA_PEAK_BF16 262144

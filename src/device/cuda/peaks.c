@@ -1,4 +1,4 @@
-/* What the card can do at most: a copy within its memory, and loops of multiply-adds (peaks.cu). */
+/* Measures a card's peaks: a copy within its memory, and loops of multiply-adds (peaks.cu). */
 #include <math.h>
 
 #include "base/clock.h"
@@ -7,14 +7,14 @@
 #define COPIED (256u << 20)
 enum { RUNS = 6, ROUNDS = 1024 };
 
-/* Seconds since `begin`, when all is done. */
+/* Seconds since `begin`, after all is done. */
 static double since(mt_device *dev, uint64_t begin)
 {
     mt_cuda_device_wait(dev);
     return fmax((double)(mt_clock_ns() - begin) * 1e-9, 1e-9);
 }
 
-/* Bytes read and written a second; 0 without memory for it. */
+/* Bytes read and written per second; 0 without memory for it. */
 static double copying(mt_device *dev)
 {
     CUdeviceptr at[2] = {0, 0};
@@ -31,7 +31,7 @@ static double copying(mt_device *dev)
     return 2.0 * COPIED / least;
 }
 
-/* A short run first, so that what starting a kernel takes is left out. */
+/* A short run is subtracted, so that starting a kernel does not count. */
 static double multiplying(mt_device *dev, mt_cuda_kernel kernel, CUdeviceptr out, double ops)
 {
     const size_t blocks = 4 * (size_t)dev->processors, threads = MT_CUDA_PEAK_THREADS;

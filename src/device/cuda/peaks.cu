@@ -1,4 +1,4 @@
-/* Loops of multiply-adds that nothing holds up: how many a second a card makes. A round of a warp has as many
+/* Loops of independent multiply-adds that measure how many per second a card does. A round of a warp has as many
    operations as params.h says, whatever instructions there are. */
 #include "device/cuda/common.cuh"
 

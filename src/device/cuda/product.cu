@@ -1,5 +1,6 @@
-/* Matrix products. A warp takes 16 columns against 8 rows, all of k in order: one sequence of roundings, however many
-   rows there are (R1). Integer dots are exact, so that R3 and R4 give the CPU's bits. */
+/* Matrix products of any size (R1 to R6 of docs/numerics.md). A warp computes 16 columns of 8 rows, all of k in order:
+   one sequence of roundings, however many rows there are (R1). Integer dot products are exact, so that R3 and R4 give
+   the CPU's bits. */
 #include "device/cuda/product.cuh"
 
 /* Codes of a lane for one step of 32: the four registers of the left operand. */

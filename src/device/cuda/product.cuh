@@ -1,4 +1,4 @@
-/* What kernels of products share. */
+/* Shared by the kernels of products. */
 #ifndef MT_DEVICE_CUDA_PRODUCT_CUH
 #define MT_DEVICE_CUDA_PRODUCT_CUH
 

@@ -1,8 +1,8 @@
-/* How products of few bf16 rows are cut for product_bf16.cu. */
+/* How products of few bf16 rows are divided for product_bf16.cu. */
 #include "base/compiler.h"
 #include "device/cuda/cuda.h"
 
-#define CHUNK_BYTES (26u << 10) /* about, of few rows and what they meet */
+#define CHUNK_BYTES (26u << 10) /* about so many bytes of few rows and their weights */
 #define CHUNK_STEPS 8
 
 static size_t tile_bytes(const mt_cuda_weight *w)

@@ -1,9 +1,10 @@
-/* How products of few rows are cut for product_few.cu. */
+/* How products of few rows are divided for product_few.cu. */
 #include "base/compiler.h"
 #include "device/cuda/cuda.h"
 
-#define OWN (18u << 10) /* of shared memory, that the kernels have besides */
-#define ROW_CROWD 6 /* so many rows at most are product_row.cu's where it has few columns: more leave it less room */
+#define OWN (18u << 10) /* bytes of shared memory that the kernels use besides */
+/* most rows for which product_row.cu is used where columns are few: with more it has too little shared memory */
+#define ROW_CROWD 6
 
 bool mt_cuda_few_can(const mt_device *dev, const mt_weight *a, const mt_weight *b, size_t m)
 {
@@ -14,8 +15,9 @@ bool mt_cuda_few_can(const mt_device *dev, const mt_weight *a, const mt_weight *
            p->k == q->k && a->mat.bits == b->mat.bits;
 }
 
-/* Chunks and rings that fit; false where none do. Every tile side by side has slots of its own, and at least as many as
-   warps take turns with it: who waits for a chunk must be sure that the one before it in its slot has come. */
+/* Chooses chunks and rings that fit shared memory; false where none do. Every tile side by side has slots of its own,
+   and at least as many as warps take turns with it: a warp that waits for a chunk must have had the one before in its
+   slot. */
 static bool share_out(const mt_device *dev, mt_cuda_few *p, uint32_t *shared)
 {
     const mt_cuda_weight *w = &p->w[0];
@@ -24,7 +26,7 @@ static bool share_out(const mt_device *dev, mt_cuda_few *p, uint32_t *shared)
     p->chunk = p->m <= 16 ? 4 : 2;
     if (p->chunk * each < 4) { /* sums are copied in pieces of 16 bytes */
         p->chunk = 4;
-        p->split = 1; /* for who takes turns makes a chunk at once */
+        p->split = 1; /* with turns, a warp computes a chunk at once */
     }
     const uint32_t slot = p->chunk * (code + each * 16 * pair), rows = p->chunk * p->m * (144 + each * 4);
     p->row_stages = MT_MIN(all * 2 / 5 / rows, MT_CUDA_FEW_ROW_STAGES);

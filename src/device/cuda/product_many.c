@@ -1,4 +1,4 @@
-/* How products of many rows are cut for product_many.cu, product_hopper.cu and product_bf16.cu. */
+/* How products of many rows are divided for product_many.cu, product_hopper.cu and product_bf16.cu. */
 #include "device/cuda/cuda.h"
 
 static bool alike(const mt_weight *a, const mt_weight *b)
@@ -16,7 +16,7 @@ bool mt_cuda_many_can(const mt_weight *a, const mt_weight *b, size_t m)
     return m > MT_CUDA_FEW_ROWS && (codes || halves) && alike(a, b);
 }
 
-/* A kernel, and what a block of it takes; `beside`: blocks on a multiprocessor. */
+/* A kernel, and what a block of it needs; beside: blocks on a multiprocessor. */
 typedef struct way {
     mt_cuda_kernel kernel;
     size_t threads, shared, beside;
@@ -34,7 +34,7 @@ static mt_cuda_kernel codes_kernel(const mt_cuda_weight *w)
     return kernels[w->pairs == MT_SCALE_BF16][w->kind == MT_CUDA_CODES8][group];
 }
 
-/* What kernels of warpgroups know. */
+/* Whether kernels of warpgroups support the weight. */
 static bool broad(const mt_device *dev, const mt_cuda_weight *w)
 {
     return dev->code >= 90 && w->kind == MT_CUDA_CODES4 && w->format == MT_FORMAT_AFFINE && w->biased &&

@@ -1,10 +1,10 @@
-/* How products of up to 8 rows are listed for product_row.cu, and what becomes part of them: the making of a row before
-   them, gates behind them. */
+/* How products of up to 8 rows are launched for product_row.cu, and which operations become part of them: making a row
+   before, gates behind. */
 #include <assert.h>
 
 #include "device/cuda/cuda.h"
 
-#define OWN(m) ((m) > 1 ? 33280u : 4624u) /* shared memory of a block besides its rows */
+#define OWN(m) ((m) > 1 ? 33280u : 4624u) /* bytes of shared memory of a block besides its rows */
 
 static bool can(const mt_device *dev, const mt_cuda_few *p)
 {
@@ -31,8 +31,8 @@ bool mt_cuda_row_launch(mt_device *dev, mt_cuda_few *p)
     return true;
 }
 
-/* What the last kernel norms is normed here. */
-static void take_making(mt_device *dev, mt_cuda_few *p)
+/* If the last kernel in the list norms the row, this kernel does it instead. */
+static void absorb_norm(mt_device *dev, mt_cuda_few *p)
 {
     const mt_cuda_rows *norm = mt_cuda_last(dev, MT_K_norm, MT_K_norm);
     p->made = MT_CUDA_AS_THEY_ARE;
@@ -64,7 +64,7 @@ bool mt_cuda_row_make(mt_device *dev, mt_tensor *const *y, const mt_weight *cons
         return false;
     if (x.data % 16 || (size_t)p.w[0].k * 11 + OWN(1) > (size_t)dev->shared)
         return false;
-    take_making(dev, &p);
+    absorb_norm(dev, &p);
     if (p.made == MT_CUDA_NORMED)
         mt_cuda_drop(dev);
     const bool listed = mt_cuda_row_launch(dev, &p);

@@ -1,5 +1,6 @@
-/* Shares of up to 8 rows against codes of their experts, at the memory's pace: a warp has 16 columns of an expert, and
-   a ring of its own in shared memory with the steps to come. R4 in the order of every other kernel. */
+/* Products of shares of up to 8 rows with codes of their experts, as fast as memory gives the codes: a warp has 16
+   columns of an expert, and a ring of its own in shared memory with the steps to come. R4 of docs/numerics.md, in the
+   order of every other kernel. */
 #include "device/cuda/product.cuh"
 
 enum { SHARE_WARPS = 4, SHARE_STAGES = MT_CUDA_SHARE_STAGES };

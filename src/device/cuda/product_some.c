@@ -1,11 +1,11 @@
-/* How products of 9 to 64 rows with codes of 4 bits in groups of 64 are cut for product_some.cu. */
+/* How products of 9 to 64 rows with codes of 4 bits in groups of 64 are divided for product_some.cu. */
 #include "base/compiler.h"
 #include "device/cuda/cuda.h"
 
-#define OWN 1024u /* of shared memory, that the kernels have besides */
-#define LEAST 3u  /* slots, or so many more than warps take turns: one that is fetched, one that some still have */
+#define OWN 1024u /* bytes of shared memory that the kernels use besides */
+#define LEAST 3u  /* least slots, or slots beyond the warps that take turns: one being loaded, one still in use */
 
-/* What a warp has: rows times 16, cols times 8; and how many warps a block has at most. */
+/* What a warp has: rows times 16, cols times 8; and most warps of a block. */
 typedef struct form {
     mt_cuda_kernel kernel;
     uint32_t rows, cols, chunk, warps;
@@ -20,7 +20,7 @@ static const form turns_1_2 = {
 static const form turns_2_2 = {
     .kernel = MT_K_turns_2_2, .rows = 2, .cols = 2, .chunk = 2, .warps = MT_CUDA_SOME_TURNING, .turns = true};
 
-/* As large as leaves a block a dozen warps, for which large ones want columns; measured on an H200. each: tiles of a
+/* The largest form that leaves a block a dozen warps, as large ones need columns; measured on an H200. each: tiles of a
    block. */
 static const form *choose(uint32_t m, uint32_t each)
 {

@@ -1,8 +1,8 @@
-/* Recurrent layers: which kernel, with what, on how many blocks. */
+/* Recurrent layers on the host's side: which kernel runs, with which parameters, on how many blocks. */
 #include "device/cuda/cuda.h"
 
 #define THREADS 256
-#define FEW 8 /* rows of a span, with which the recurrence reads states once */
+#define FEW 8 /* most rows of a span for which the recurrence reads states once */
 
 static mt_cuda_cols columns(mt_columns c)
 {

@@ -1,5 +1,5 @@
-/* GatedDeltaNet: the convolution, the gates, the recurrence for heads of any size, what guesses leave behind. Where
-   heads have no keys, the convolution is all there is. */
+/* GatedDeltaNet: the convolution, the gates, the recurrence for heads of any size, and what is stored of guesses
+   (memos). Where heads have no keys, the convolution is all there is. */
 #include "device/cuda/recurrent.cuh"
 
 #define LENGTH_EPS 1e-6f

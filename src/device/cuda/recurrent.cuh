@@ -1,4 +1,4 @@
-/* What kernels of recurrent layers share: where inputs, states and memos lie. */
+/* Shared by the kernels of recurrent layers: where inputs, states and memos are stored. */
 #ifndef MT_DEVICE_CUDA_RECURRENT_CUH
 #define MT_DEVICE_CUDA_RECURRENT_CUH
 

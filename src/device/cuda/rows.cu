@@ -1,4 +1,4 @@
-/* Operations that treat each row by itself: one block a row. */
+/* Operations that treat each row by itself: one block for each row. */
 #include "device/cuda/activation.cuh"
 #include "device/cuda/pack.cuh"
 

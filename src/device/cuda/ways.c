@@ -1,4 +1,4 @@
-/* How kernels are started, by the environment: for who measures or looks for a fault. Nothing of it changes a bit.
+/* How kernels are started, by an environment variable, for measuring and debugging. Nothing here changes a bit.
 
        MOTET_CUDA=graphs=0,early=0,row=0
 
@@ -15,7 +15,7 @@ typedef struct word {
     uint32_t *to;
 } word;
 
-static bool take(const word *w, const char *text, size_t length)
+static bool read_word(const word *w, const char *text, size_t length)
 {
     const size_t name = strlen(w->name);
     if (length != name + 2 || strncmp(text, w->name, name) != 0 || text[name] != '=')
@@ -35,7 +35,7 @@ bool mt_cuda_ways_read(mt_cuda_ways *ways, const char *text, mt_error *err)
         const size_t length = strcspn(text, ",");
         bool known = false;
         for (size_t i = 0; i < MT_COUNT(words); i++)
-            known = known || take(&words[i], text, length);
+            known = known || read_word(&words[i], text, length);
         if (!known)
             return mt_fail(err, MT_E_INVALID, "MOTET_CUDA has \"%.*s\"; it knows graphs=0, early=0 and row=0",
                            (int)(length < 40 ? length : 40), text);

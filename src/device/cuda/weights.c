@@ -1,4 +1,4 @@
-/* Weights on their way to the device: laid out as the kernels read them. */
+/* Copies weights to the device, arranged as the kernels read them (params.h). */
 #include <assert.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ typedef struct laying {
     const mt_mat *mat;
     const mt_cuda_weight *d;
     uint8_t *to;
-    size_t bytes, tile; /* of a tile; the first */
+    size_t bytes, tile; /* bytes of a tile; index of the first */
 } laying;
 
 static void lay_tile(void *ctx, size_t item, size_t worker)
@@ -39,8 +39,8 @@ static void lay_tile(void *ctx, size_t item, size_t worker)
     l->lay(to, l->mat, l->d, (l->tile + item) * MT_CUDA_TILE);
 }
 
-/* Tiles of 16 columns, one behind the other: the host's threads read the file and lay some of them out in pinned memory
-   while those before are on their way. */
+/* Sends tiles of 16 columns one behind the other: the host's threads read the file and arrange some tiles in pinned
+   memory while those before are being copied. */
 static void send_tiles(mt_device *dev, CUdeviceptr to, const mt_mat *mat, const mt_cuda_weight *d, size_t bytes,
                        lay_fn *lay)
 {
@@ -126,7 +126,7 @@ static void make_codes(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
 
 /* ---- halves and bytes ---- */
 
-/* A row of bf16 among the 16 of a tile, in steps of 64. */
+/* Writes a row of bf16 among the 16 of a tile, in steps of 64. */
 static void put_halves(uint8_t *tile, const uint8_t *row, size_t n, size_t k)
 {
     for (size_t i = 0; i < k; i += 8)
@@ -150,7 +150,7 @@ static bool has_nan(const mt_mat *mat)
     return false;
 }
 
-/* Kernels for FP8 know no NaN: a weight that has one stays as it is, for a kernel that does. */
+/* Kernels for FP8 do not handle NaN: a weight with NaN keeps the file's layout, for a kernel that does. */
 static bool has_halves(const mt_mat *mat, mt_class class)
 {
     return class == MT_CLASS_B && (mat->format == MT_FORMAT_BF16 || (mat->format == MT_FORMAT_FP8 && !has_nan(mat)));
@@ -206,7 +206,7 @@ static void make_plain(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
     send_block_scales(set, mat, d);
 }
 
-/* A weight laid out for the kernels; its memory lives as long as the set. */
+/* Arranges a weight for the kernels; its memory is freed with the set. */
 static void weight_init(mt_set *set, mt_weight *w, const mt_mat *mat, const float *bias, bool exact)
 {
     w->mat = *mat;

@@ -31,7 +31,8 @@ mt_constraint *mt_constraint_hold(mt_constraint *c); /* adds a reference; return
 void mt_constraint_release(mt_constraint *c);        /* NULL is fine */
 
 const mt_vocabulary *mt_constraint_vocabulary(const mt_constraint *c);
-/* names of schema keywords that are not enforced; "": none */
+
+/* Names of schema keywords that are not enforced; "": none. */
 const char *mt_constraint_left_out(const mt_constraint *c);
 size_t mt_constraint_bytes(const mt_constraint *c); /* all memory that it has */
 

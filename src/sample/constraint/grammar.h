@@ -53,7 +53,8 @@ typedef struct mt_char_range {
 mt_grammar *mt_grammar_new(void);
 void mt_grammar_free(mt_grammar *g); /* NULL is fine */
 bool mt_grammar_full(const mt_grammar *g);
-/* makes it full: it has more than `at` of what `of` names */
+
+/* Makes it full: it has more than `at` of what `of` names. */
 void mt_grammar_fill(mt_grammar *g, const char *of, size_t at);
 bool mt_grammar_say_full(const mt_grammar *g, mt_error *err); /* sets the error that says of what; returns false */
 

@@ -129,6 +129,7 @@ bool mt_schema_loosen(mt_schema_reader *r, const char *path, const char *keyword
 
 /* Adds a schema to a place, with all schemas that it applies to the same place. False with a sentence. */
 bool mt_schema_add(mt_schema_reader *r, mt_schema_place *place, const json_t *schema, const char *path) MT_NODISCARD;
+
 /* Paths of a schema within another, for messages. */
 const char *mt_schema_path(mt_schema_reader *r, const char *path, const char *keyword, const char *key);
 const char *mt_schema_path_index(mt_schema_reader *r, const char *path, const char *keyword, size_t index);
@@ -182,7 +183,8 @@ const json_t *mt_schema_excluded(const mt_schema_part *part, bool *single);
 /* schema_object.c, schema_keys.c, schema_array.c */
 bool mt_schema_object(mt_schema_reader *r, const mt_schema_place *place, mt_expr *out) MT_NODISCARD;
 bool mt_schema_array(mt_schema_reader *r, const mt_schema_place *place, mt_expr *out) MT_NODISCARD;
-/* whether part `part` was applied by part `above`, or is it */
+
+/* Whether part `part` was applied by part `above`, or is it. */
 bool mt_schema_below(const mt_schema_place *place, size_t part, size_t above);
 
 /* schema_apart.c: whether no value can satisfy both schemas; whether nothing is valid at a place. Only where that is
