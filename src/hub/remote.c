@@ -40,7 +40,7 @@ static bool read_endpoint(mt_remote *remote, mt_hub_env *env, mt_error *err)
 }
 
 /* Trims the token. It goes into a header, so it may only have visible characters. */
-static bool read_token(mt_remote *remote, const char *text, const char *from, mt_error *err)
+static bool set_token(mt_remote *remote, const char *text, const char *from, mt_error *err)
 {
     size_t len;
 
@@ -66,7 +66,7 @@ static bool read_token(mt_remote *remote, mt_hub_env *env, mt_error *err)
     if (!given || !*given)
         given = env("HUGGING_FACE_HUB_TOKEN"); /* the older name */
     if (given && *given)
-        return read_token(remote, given, "HF_TOKEN", err);
+        return set_token(remote, given, "HF_TOKEN", err);
     if (file && *file)
         snprintf(path, sizeof(path), "%s", file);
     else if (!mt_hub_home_file(path, "token", env))
@@ -74,7 +74,7 @@ static bool read_token(mt_remote *remote, mt_hub_env *env, mt_error *err)
     if (stat(path, &st) != 0)
         return true;
     mt_buf_init(&text, MT_LIMIT_HUB_NAME);
-    ok = mt_file_read(&text, path, err) && read_token(remote, text.len ? text.data : "", path, err);
+    ok = mt_file_read(&text, path, err) && set_token(remote, text.len ? text.data : "", path, err);
     mt_buf_free(&text);
     return ok;
 }
