@@ -1,4 +1,5 @@
-/* Times calls to a device (timed.h). */
+/* Times calls to a device (timed.h): timed_NAME calls the backend's function and records the time; counted_NAME first
+   computes the work of an operation (mt_work). Operations without a counted_ function have no work recorded. */
 #include "device/timed.h"
 
 #include <math.h>
@@ -22,6 +23,7 @@ static mt_timed *of(mt_device *dev)
     return (mt_timed *)(uintptr_t)((const mt_device_head *)dev)->backend;
 }
 
+/* Records a call that began at `begin`: waits for the device, and appends to the list. */
 static void note(mt_timed *t, const char *name, uint64_t begin)
 {
     mt_timings *list = t->timings;
@@ -241,6 +243,7 @@ static void counted_act(mt_device *dev, mt_tensor *x, size_t m, mt_activation ac
     timed_op_act(dev, x, m, act);
 }
 
+/* Keeps the batch, from which the work of operations is computed. */
 static void noted_begin(mt_device *dev, const mt_batch *batch)
 {
     of(dev)->batch = *batch;

@@ -6,10 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* clients without requests whose debt is remembered; the one with the least debt is forgotten first */
+/* Most clients without requests whose debt is remembered; the one with the least debt is forgotten first. */
 #define MT_CLIENTS 64
 
-typedef struct mt_client { /* Whom a request belongs to, as the submitter says. */
+/* Whom a request belongs to, as the submitter says. */
+typedef struct mt_client {
     uint64_t id;
     uint32_t share; /* weight among the other clients: with 2 a client gets twice as much as with 1; at least 1 */
 } mt_client;

@@ -46,6 +46,7 @@ static bool cut_pictures(const mt_engine *e, mt_request *r, mt_error *err)
     return true;
 }
 
+/* Refuses pictures that this model, or the size of a step, does not allow. */
 static bool check_pictures(const mt_engine *e, const mt_request *r, mt_error *err)
 {
     if (r->picture_count > 0 && !e->tower.cursor)
@@ -90,6 +91,7 @@ mt_places *mt_engine_places(mt_engine *e, size_t encoder)
     return encoder ? &e->desks[encoder - 1].places : &e->places;
 }
 
+/* Checks a request, takes places for it and puts it into the inbox. */
 static bool submit(mt_engine *e, mt_request *r, mt_error *err)
 {
     mt_places *places = mt_engine_places(e, r->encoder);
@@ -292,6 +294,7 @@ static void publish_media(mt_engine *e)
     e->stats.encode_work = e->job.work;
 }
 
+/* Fills the counters that describe the cache now. */
 static void publish_cache(const mt_engine *e, mt_stats *st)
 {
     for (size_t g = 0; g < e->spec->group_count; g++) {
@@ -413,6 +416,7 @@ static void take_turn(mt_engine *e)
         mt_rota_end(e->params.rota, &e->place);
 }
 
+/* The engine's thread. */
 static void *run(void *ctx)
 {
     mt_engine *e = ctx;

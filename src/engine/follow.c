@@ -61,6 +61,7 @@ static bool check(const mt_opened *o, const mt_lead_words *w, mt_error *err)
                mt_device_fingerprint(o->dev), w->fingerprint);
 }
 
+/* Opens a checkpoint as rank 0's message says; false with a sentence. */
 static bool open_folder(following *f, const uint32_t *words, size_t count, mt_error *err)
 {
     mt_lead_words w;
@@ -111,6 +112,7 @@ static void close_folder(following *f, uint32_t serial)
 
 /* ---- models ---- */
 
+/* Makes a model as rank 0's message says; false with a sentence. */
 static bool new_model(following *f, const uint32_t *words, size_t count, mt_error *err)
 {
     folder *at = count > 2 ? find_folder(f, words[2]) : NULL;

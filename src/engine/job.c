@@ -62,6 +62,7 @@ static void record(mt_engine *e, const mt_job *j, uint64_t begin, uint64_t end)
     }
 }
 
+/* Runs one slice, learns from its time, and charges it to the clients. */
 static void run(mt_engine *e, mt_job *j)
 {
     const double expected = j->candidate.worked;

@@ -139,6 +139,7 @@ uint64_t mt_keep_bytes(const mt_engine *e)
     return bytes + (apart ? 0 : (MT_KEEP_STORES + MT_KEEP_FETCHES) * feature_bytes(e));
 }
 
+/* Makes all errands, with the device objects that each kind needs. */
 static void make_errands(mt_keep *k, mt_engine *e)
 {
     for (size_t i = 0; i < MT_KEEP_ERRANDS; i++) {

@@ -53,6 +53,7 @@ static size_t take(mt_keep *k, bool far, mt_errand *some[])
     return count;
 }
 
+/* The loop of an errands' thread; far: the one for the depot. */
 static void run(mt_keep *k, bool far)
 {
     mt_errand *some[MT_KEEP_ERRANDS];

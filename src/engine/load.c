@@ -30,6 +30,7 @@ static bool make_tower(mt_engine *e, const mt_opened *o, mt_error *err)
     return true;
 }
 
+/* Makes the model, sized for the largest step; it guesses ahead only as the parameters allow. */
 static bool make_model(mt_engine *e, mt_opened *o, mt_error *err)
 {
     e->memos = e->params.sequences < MT_LIMIT_MEMOS ? e->params.sequences : MT_LIMIT_MEMOS;

@@ -194,6 +194,7 @@ static size_t list_running(mt_engine *e, uint64_t now)
     return count;
 }
 
+/* Adds the waiting sequences that may begin to the candidates; returns how many there are then. */
 static size_t list_waiting(mt_engine *e, size_t count, uint64_t now)
 {
     mt_sequence *yields = mt_engine_share_seats(e, now);

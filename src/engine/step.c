@@ -84,6 +84,7 @@ static void point_at_features(mt_engine *e, mt_step *step, const mt_sequence *s,
     step->batch.seen = step->seen;
 }
 
+/* Adds a sequence's rows to the batch: its span, tokens, positions and features, and which logits are wanted. */
 static void add_rows(mt_engine *e, mt_step *step, mt_part *p)
 {
     mt_sequence *s = p->s;

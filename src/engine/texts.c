@@ -67,6 +67,7 @@ static mt_request *take(mt_desk *d)
     return r;
 }
 
+/* Begins a job with as many waiting texts as fit. */
 static void begin(mt_engine *e, mt_desk *d, uint64_t now)
 {
     mt_bert_text texts[MT_BERT_TEXTS];
@@ -87,6 +88,7 @@ static void begin(mt_engine *e, mt_desk *d, uint64_t now)
 
 /* ---- and out of it ---- */
 
+/* Computes the vector or score of a text. */
 static void pool(mt_desk *d, mt_request *r, size_t text)
 {
     const size_t first = r->pool == MT_POOL_LAST ? r->prompt_len - 1 : 0;

@@ -123,6 +123,7 @@ static void add_extra_keys(mt_buf *out, const mt_tree_block *b)
         text(out, b->salt_name ? b->salt_name : hex);
 }
 
+/* Writes a BlockStored event for a page. */
 static void stored(mt_kv_events *e, const mt_tree_block *b, const char *medium)
 {
     begin(e, "BlockStored", 8);
@@ -149,6 +150,7 @@ static void removed(mt_kv_events *e, uint64_t hash, const char *medium)
     text(field(e, "medium"), medium);
 }
 
+/* Sends the events as one message; what cannot be sent is recorded in e->lost. */
 static void send_batch(mt_kv_events *e)
 {
     struct timespec now;

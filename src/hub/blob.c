@@ -189,6 +189,7 @@ static bool is_right(download *d)
     return strcmp(text, d->blob->digest) == 0;
 }
 
+/* Downloads the rest of a file; where its digest is wrong and it was continued, downloads it once more. */
 static bool bring_right(download *d, mt_line *line, mt_error *err)
 {
     for (;;) {

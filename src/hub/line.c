@@ -159,6 +159,7 @@ static void take_header(mt_line *line, const char *name, const char *value)
         a->size = read_number(value);
 }
 
+/* libcurl calls this for each header of a response. */
 static size_t on_header(char *data, size_t size, size_t count, void *arg)
 {
     char name[64], value[512];
@@ -324,6 +325,7 @@ static CURLcode perform(mt_line *line)
     return code;
 }
 
+/* Sets the error for a transfer that failed, and says whether it may be tried again. */
 static mt_line_end explain(mt_line *line, CURLcode code)
 {
     if (is_stopped(line)) {

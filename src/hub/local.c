@@ -103,6 +103,7 @@ static bool read_kind(mt_local_model *model, const mt_config *config, mt_arena *
     return ok;
 }
 
+/* Reads config.json and file names: what the model is, and whether it is complete. */
 static bool look_inside(mt_local_model *model, mt_arena *arena, mt_error *err)
 {
     char path[MT_LIMIT_PATH];
@@ -124,6 +125,7 @@ static bool look_inside(mt_local_model *model, mt_arena *arena, mt_error *err)
     return ok && model->whole;
 }
 
+/* Adds a model's folder to the list. */
 static bool add(survey *s, const char *name, const char *folder, const char *revision)
 {
     mt_local *list = s->list;
@@ -178,6 +180,7 @@ static bool add_begun(survey *s, const char *id, const char *model)
     return !has_file(model, "blobs") || add(s, id, model, "");
 }
 
+/* Adds the snapshots of a model in the cache. */
 static bool add_snapshots(survey *s, const char *id, const char *model)
 {
     char folder[MT_LIMIT_PATH], current[MT_LIMIT_PATH], path[MT_LIMIT_PATH];

@@ -105,6 +105,7 @@ static bool describe(void *arg, mt_line *line, size_t number, mt_error *err)
     return ok;
 }
 
+/* Downloads one item and links it into the snapshot. */
 static bool fetch(void *arg, mt_line *line, size_t number, mt_error *err)
 {
     pull *p = arg;

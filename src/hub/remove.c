@@ -121,6 +121,7 @@ typedef struct blobs {
     size_t count, cap;
 } blobs;
 
+/* Notes the blobs that a snapshot's links lead to. */
 static void note_links(blobs *b, int folder, const char *name, unsigned depth)
 {
     DIR *all = depth < DEEPEST ? open_at(folder, name) : NULL;
@@ -148,6 +149,7 @@ static int by_string(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* Removes the blobs that no snapshot uses. */
 static bool remove_unreferred(removal *r, int model, const blobs *b)
 {
     DIR *all = open_at(model, "blobs");
@@ -197,6 +199,7 @@ static bool remove_refs(removal *r, int folder, const char *name, const char *co
     return ok;
 }
 
+/* Removes one snapshot. */
 static bool remove_snapshot(removal *r, int model, const char *commit)
 {
     blobs left = {.arena = mt_arena_new(0)};

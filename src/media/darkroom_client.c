@@ -80,6 +80,7 @@ static bool no_memory(mt_error *err)
 
 /* ---- the process ---- */
 
+/* Asks the darkroom for a process; false where there is none. */
 static bool hire(mt_developer *d, size_t memory)
 {
     int ends[2] = {-1, -1}, leash[2] = {-1, -1};
@@ -201,6 +202,7 @@ static bool hear(mt_developer *d, mt_error *err)
                    d->in.text);
 }
 
+/* Sends a picture or video as a file of shared memory. */
 static bool send_bytes(mt_developer *d, mt_dark_kind kind, const void *data, size_t size, mt_error *err)
 {
     const int file = shared_memory(size ? size : 1);

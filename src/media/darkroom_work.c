@@ -92,6 +92,7 @@ static void leave(desk *d)
     d->to = NULL;
 }
 
+/* Decodes the picture that came. */
 static void image(desk *d)
 {
     const mt_media_limits limits = d->in.limits;
@@ -133,6 +134,7 @@ static void frames(desk *d)
             fail(d, &err);
 }
 
+/* Opens the video that came, and decodes frames as they are asked for. */
 static void video(desk *d)
 {
     const mt_media_limits limits = d->in.limits;

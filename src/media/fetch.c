@@ -231,6 +231,7 @@ static bool ask(transfer *t, const char *url, long ms, const char **next)
     return *next || refuse(t, "is moved, but does not say where to", "check it");
 }
 
+/* Follows redirects until a body has come. */
 static bool follow(transfer *t, char *url)
 {
     uint64_t end = mt_clock_ns() + (uint64_t)t->rules->ms * 1000000;

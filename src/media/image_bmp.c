@@ -89,6 +89,7 @@ static bool read_tables(bmp *b, uint32_t head, uint32_t count, mt_error *err)
     return b->pixels <= (size_t)(b->end - b->data) || mt_codec_ends_early(err, NAME);
 }
 
+/* Reads the file's header. */
 static bool open_file(bmp *b, const uint8_t *data, size_t size, mt_error *err)
 {
     uint32_t head, count = 0;

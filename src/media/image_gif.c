@@ -124,6 +124,7 @@ typedef struct reader {
     unsigned count;
 } reader;
 
+/* The next code of `width` bits; -1 at the end of the data. */
 static int read_code(reader *r, unsigned width)
 {
     int code;
@@ -221,6 +222,7 @@ static bool lzw_expand(lzw *z, int code, pen *p)
     return true;
 }
 
+/* Decompresses the frame's pixels. */
 static bool decompress(lzw *z, gif *g, mt_image *image, const mt_media_watch *watch, mt_error *err)
 {
     reader r = {.g = g};

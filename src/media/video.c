@@ -102,6 +102,7 @@ static size_t pixel_bytes(int format)
     return d ? 1 + ((size_t)av_get_padded_bits_per_pixel(d) + 7) / 8 : 0;
 }
 
+/* Opens the file and reads its properties. */
 static bool read_head(mt_video *v, mt_error *err)
 {
     AVCodecParameters *p;
@@ -207,6 +208,7 @@ static void on_buffer_free(void *opaque, uint8_t *data)
     mt_free(c);
 }
 
+/* Allocates a frame's buffer for the decoder, within the memory that was granted. */
 static int on_buffer(AVCodecContext *codec, AVFrame *frame, int flags)
 {
     mt_video *v = codec->opaque;
@@ -253,6 +255,7 @@ static bool open_codec(mt_video *v, mt_error *err)
     return code >= 0 || mt_demux_fail(&v->demux, err, "decoding", code);
 }
 
+/* Opens a video: counts its frames, then opens it again to decode. */
 static bool open_video(mt_video *v, mt_error *err)
 {
     if (v->demux.size > v->limits->bytes)

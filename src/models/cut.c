@@ -138,6 +138,7 @@ static mt_mat *cut_each(cutter *c, const mt_mat *m, size_t count, uint32_t slice
     return out;
 }
 
+/* Cuts the experts of a layer. */
 static void cut_experts(cutter *c, const mt_model_spec *spec, mt_moe_spec *moe, mt_layer_weights *w)
 {
     const size_t n = moe->experts;
@@ -191,6 +192,7 @@ static void cut_short(cutter *c, const mt_model_spec *spec, const mt_state_shape
         w->mix_conv_bias += r.first;
 }
 
+/* Cuts a GatedDeltaNet layer. */
 static void cut_delta(cutter *c, const mt_model_spec *spec, const mt_state_shape *all, mt_layer_weights *w)
 {
     const size_t share = all->value_heads / all->key_heads, keys = all->key_heads * all->key_dim;

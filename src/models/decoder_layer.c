@@ -34,6 +34,7 @@ static mt_tensor *plain_norm(mt_model *m, size_t n)
     return t;
 }
 
+/* Loads the weights of attention, and makes its working tensors. */
 static void load_attention(mt_model *m, mt_decoder_layer *l, const mt_layer_weights *w, const mt_attn_spec *a)
 {
     const size_t query = (size_t)a->heads * a->head_dim, key = (size_t)a->kv_heads * a->head_dim;

@@ -87,6 +87,7 @@ static bool read_shared(mt_model_spec *s, mt_layer_spec *layer, const mt_config 
     return true;
 }
 
+/* Reads the rotary embeddings of both kinds of layers. */
 static bool read_ropes(mt_model_spec *s, const mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     static const struct {
@@ -175,6 +176,7 @@ typedef struct usual {
     bool drafts;
 } usual;
 
+/* Reads any Gemma 4 config. */
 static bool read_any(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, usual u, mt_arena *arena,
                      mt_error *err)
 {

@@ -19,6 +19,7 @@ typedef struct mt_shortlist {
 
 /* ---- loading ---- */
 
+/* Makes the clusters of a drafter's tokens. */
 static mt_shortlist *new_shortlist(mt_model *m, const mt_guess_weights *w, size_t rows, size_t tokens)
 {
     const mt_drafter_spec *d = m->spec->drafter;

@@ -57,6 +57,8 @@ static uint32_t run_length(const walk *w, uint32_t id)
     return run < left ? run : left;
 }
 
+/* The span of a run of `length` tokens that begins at position `first` of the prompt; begin: its first rotary
+   position. */
 static mt_media_span make_span(const walk *w, size_t first, uint32_t length, uint32_t begin)
 {
     const mt_picture *picture = &w->pictures[w->picture];

@@ -171,6 +171,7 @@ static void add_features(mt_relay *r, const mt_batch *b)
     }
 }
 
+/* Appends a batch to the message. */
 static void add_batch(mt_relay *r, const mt_batch *b)
 {
     put(r, b->rows);

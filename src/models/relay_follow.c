@@ -129,6 +129,7 @@ static void get_features(mt_follower *f, words *w, mt_batch *b)
     b->features = f->which;
 }
 
+/* Reads a batch from a message; false where the message is too short. */
 static bool get_batch(mt_follower *f, words *w, mt_batch *b)
 {
     size_t piece = 0;

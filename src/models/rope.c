@@ -53,6 +53,7 @@ static double yarn_pair(double turns, double dim, double theta, double original)
     return dim * log(original / (turns * 2 * PI)) / (2 * log(theta));
 }
 
+/* YaRN: frequencies that turn often are kept, slow ones are stretched, those between are interpolated. */
 static void scale_yarn(double *f, size_t half, const scaling *s, double theta, bool truncate)
 {
     const double dim = 2 * (double)half;

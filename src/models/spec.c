@@ -50,6 +50,7 @@ static bool fail_near(const char *name, mt_error *err)
     return fail_unknown(name, err);
 }
 
+/* Reads the number and size of heads. */
 static bool read_heads(mt_attn_spec *a, uint32_t hidden, const mt_config *c, const mt_family_defaults *d, mt_error *err)
 {
     if (!mt_size_read(c, "num_attention_heads", d->heads, MT_LIMIT_WIDTH, &a->heads, err) ||

@@ -27,6 +27,7 @@ size_t mt_vision_width(const mt_vision_spec *spec)
     return (size_t)spec->out * (1 + spec->tap_count);
 }
 
+/* Loads the weights of a layer. */
 static void load_layer(mt_vision *v, mt_tower_layer *l, const mt_vision_layer_weights *w)
 {
     mt_set *set = v->set;
@@ -51,6 +52,7 @@ static void load_layer(mt_vision *v, mt_tower_layer *l, const mt_vision_layer_we
     memcpy(l->clip, w->clip, sizeof(l->clip));
 }
 
+/* Loads all weights of the tower. */
 static void load(mt_vision *v, const mt_vision_weights *w)
 {
     const mt_vision_spec *s = v->spec;
@@ -98,6 +100,7 @@ static void new_layer_tensors(mt_vision *v, size_t rows)
     v->rope = s->theta > 0 ? mt_tensor_new(set, rows, s->head_dim) : NULL;
 }
 
+/* Makes the tensors of the job and of slices. */
 static void new_tensors(mt_vision *v, size_t patches, size_t rows)
 {
     const mt_vision_spec *s = v->spec;
@@ -238,6 +241,7 @@ static void add_places(mt_vision *v, size_t n)
     mt_op_add_rows(v->dev, v->view, v->table, v->table_index, v->table_factor, taps, n);
 }
 
+/* The first pass: pixels become the residual stream, with learned positions added. */
 static void embed(mt_vision *v, size_t n)
 {
     const mt_vision_spec *s = v->spec;
@@ -356,6 +360,7 @@ static size_t tap_of(const mt_vision_spec *spec, size_t at)
     return i;
 }
 
+/* Runs the present pass over the next n rows. */
 static void run_slice(mt_cursor *c, size_t n)
 {
     mt_vision *v = (mt_vision *)c;
@@ -395,6 +400,7 @@ static void next_layer(mt_cursor *c, size_t layers)
     c->layer += !last;
 }
 
+/* Goes on to the next pass or layer. */
 static bool next_pass(mt_cursor *c)
 {
     const mt_vision_spec *spec = ((const mt_vision *)c)->spec;

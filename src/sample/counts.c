@@ -135,6 +135,7 @@ void mt_counts_push(mt_counts *c, uint32_t id)
     move_window(c, 1);
 }
 
+/* Undoes the last push. */
 static void pop(mt_counts *c)
 {
     move_window(c, -1);

@@ -364,6 +364,7 @@ static void lfm2_layer(planner *p, size_t i)
         mlp(p, m->inter);
 }
 
+/* Lists the tensors of one layer. */
 static void layer(planner *p, bool is_recurrent, bool is_sparse)
 {
     const mt_synth_model *m = p->model;

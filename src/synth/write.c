@@ -100,6 +100,7 @@ static bool visit_header(writer *w, const shard *s, const mt_synth_tensor *t, vo
     return !h->text.full;
 }
 
+/* Writes a shard's header. */
 static bool put_header(writer *w, const shard *s)
 {
     header h = {.offset = 0};
@@ -183,6 +184,7 @@ static void index_shard(mt_buf *index, const writer *w, const shard *s)
         mt_buf_printf(index, "%s\n    \"%s\": \"%s\"", i ? "," : "", w->plan->tensors[i].name, s->name);
 }
 
+/* Writes all shards and the index. */
 static bool write_shards(writer *w, uint64_t shard_bytes)
 {
     mt_buf index;

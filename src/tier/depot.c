@@ -313,6 +313,7 @@ static void note_read(mt_depot *r, const mt_depot_want *want, const mt_wire_repl
         learn(r, want->key, false);
 }
 
+/* Reads records by one exchange, and deletes those that are broken. */
 static bool read_all(mt_depot *r, mt_depot_want *want, size_t count, mt_error *err)
 {
     const uint64_t until = mt_clock_ns() + READ_NS;
@@ -467,6 +468,7 @@ static void keep_rate(const mt_depot *r, uint64_t bytes, uint64_t began)
         sleep_ns(due - took);
 }
 
+/* The writing thread: sends what is in the queue until the end. */
 static void *write_all(void *arg)
 {
     mt_depot *r = arg;

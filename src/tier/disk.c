@@ -497,6 +497,7 @@ static void add_earlier_file(mt_disk *d, const char *name, uint64_t number)
     d->stats.unusable++;
 }
 
+/* Opens the files of earlier processes. */
 static bool list_files(mt_disk *d, mt_error *err)
 {
     const int again = openat(d->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -73,6 +73,7 @@ static void remember(const char *path, const char *file, const uint8_t digest[32
     fclose(memos);
 }
 
+/* Computes a file's digest, in pieces, with progress. */
 static bool read_file(const char *path, uint8_t digest[32], mt_error *err)
 {
     mt_file file;
@@ -93,6 +94,7 @@ static bool read_file(const char *path, uint8_t digest[32], mt_error *err)
     return true;
 }
 
+/* Adds a file's name and digest to `sum`; the digest comes from the memos where the file has not changed. */
 static bool add_file(const char *dir, const char *name, const char *memo_path, uint8_t sum[32], mt_error *err)
 {
     char path[MT_LIMIT_PATH], file[LINE];

@@ -76,6 +76,7 @@ static void join(mt_shelf *s, uint32_t i)
     s->newest = i;
 }
 
+/* Evicts the least recently used record. */
 static void drop_oldest(mt_shelf *s)
 {
     const uint32_t i = s->oldest;

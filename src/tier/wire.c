@@ -71,6 +71,7 @@ static bool read_number(int *out, const char *text, size_t len, int most)
     return len > 0 && *out <= most;
 }
 
+/* Reads host, port and database of a URL. */
 static bool read_place(mt_wire_address *a, const char *at)
 {
     const bool bracket = *at == '[';
@@ -200,6 +201,7 @@ static bool say(mt_wire *w, size_t words, const char *word[], uint64_t until, mt
     return reply.kind == MT_WIRE_STATUS || mt_fail(err, MT_E_IO, "the store refuses: %.120s", reply.data);
 }
 
+/* Waits for the connection, authenticates and selects the database. */
 static bool begin(mt_wire *w, const mt_wire_address *a, uint64_t until, mt_error *err)
 {
     char number[16];

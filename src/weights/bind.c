@@ -221,6 +221,7 @@ static const float *convert(mt_binder *b, const mt_tensor_info *t, size_t n)
     return out;
 }
 
+/* Finds a tensor of this shape and converts it to floats. */
 static const float *bind_floats(mt_binder *b, const char *path, const uint64_t *shape, uint32_t dims)
 {
     char name[MT_BIND_NAME], wanted[MT_SHAPE_TEXT], found[MT_SHAPE_TEXT];
@@ -349,6 +350,7 @@ static size_t group_length(const char *name)
     return len;
 }
 
+/* Logs the tensors that nobody asked for, by group. */
 static void log_unused(const mt_binder *b)
 {
     mt_buf groups;
@@ -390,6 +392,7 @@ static void count_bytes(mt_binder *b)
     }
 }
 
+/* Sets the error that names all that is missing. */
 static bool tell(const mt_binder *b, mt_error *err)
 {
     if (b->failed.code != MT_OK) {

@@ -204,6 +204,7 @@ static bool bind_each(const layer *l)
     return ok;
 }
 
+/* Finds which layout the experts have, and binds them. */
 static bool bind_layout(layer *l, const char *path)
 {
     static const char *const stems[] = {"experts", "switch_mlp", "experts.switch_glu", "switch_glu"};

@@ -164,6 +164,7 @@ static mt_scale_type packed_scale_type(mt_format format, mt_dtype dtype)
     return format == MT_FORMAT_NVFP4 ? MT_SCALE_E4M3 : MT_SCALE_E8M0;
 }
 
+/* Binds packed words with scales (MLX). */
 static bool bind_packed(const wish *w, const mt_tensor_info *t, mt_mat *out)
 {
     const mt_tensor_info *scales = mt_binder_use(w->b, w->name, ".scales");

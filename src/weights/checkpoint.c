@@ -35,6 +35,7 @@ static bool is_absent(const char *path, struct stat *st)
     return stat(path, st) != 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
+/* Refuses a path that is no checkpoint folder, with a sentence. */
 static bool check_folder(const char *dir, mt_error *err)
 {
     struct stat st = {.st_mode = S_IFDIR};
@@ -55,6 +56,7 @@ static bool check_folder(const char *dir, mt_error *err)
     return true;
 }
 
+/* Opens all shards, with progress. */
 static bool open_shards(mt_checkpoint *c, mt_error *err)
 {
     c->shards = mt_alloc(c->names.count * sizeof(*c->shards));
@@ -105,6 +107,7 @@ static const char *holder(const mt_checkpoint *c, const mt_tensor_info *t)
     return "?";
 }
 
+/* Merges the tables of all shards; two tensors of one name are an error. */
 static bool merge(mt_checkpoint *c, mt_error *err)
 {
     c->tensors = mt_alloc(c->count * sizeof(*c->tensors));

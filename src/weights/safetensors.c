@@ -206,6 +206,7 @@ static bool shape_bytes(const entry *e, uint64_t *bytes)
     return true;
 }
 
+/* Checks an entry against the file, and sets where its bytes are. */
 static bool check_entry(header *h, entry *e)
 {
     if (!e->has_dtype || !e->has_shape || !e->has_offsets)
@@ -257,6 +258,7 @@ static bool read_tensor(header *h)
     return check_entry(h, &e) && append(h, &e.t);
 }
 
+/* Checks "__metadata__": an object, whose "format" is a string where it is there. It is not used. */
 static bool read_metadata(header *h)
 {
     mt_json_event event = mt_json_next(&h->json);
@@ -351,6 +353,7 @@ static uint64_t little_endian(const uint8_t *p)
     return value;
 }
 
+/* Reads the header's length and checks it against the file. */
 static bool header_length(const uint8_t *data, size_t size, uint64_t *length, mt_error *err)
 {
     static const char pointer[] = "version https://git-lfs";

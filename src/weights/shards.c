@@ -29,6 +29,7 @@ static int by_string(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* Lists the files of a folder that end with suffix. */
 static bool list_folder(mt_shards *out, const char *dir, const char *suffix, mt_arena *arena, mt_error *err)
 {
     DIR *d = opendir(dir);
@@ -99,6 +100,7 @@ static bool expect_siblings(mt_shards *s, mt_arena *arena, mt_error *err)
     return true;
 }
 
+/* Sets the error for a folder without safetensors, with advice by what it contains. */
 static bool fail_empty(const char *dir, mt_error *err)
 {
     static const char *const others[] = {".gguf", ".bin", ".pt", ".pth", ".npz", ".safetensors.index.json"};
@@ -123,6 +125,7 @@ static bool fail_empty(const char *dir, mt_error *err)
     return false;
 }
 
+/* Fails with a sentence that names the missing files. */
 static bool check_present(const mt_shards *s, const char *dir, mt_error *err)
 {
     mt_buf list;

@@ -88,6 +88,8 @@ static uint32_t first_seen(const mt_attention *s, uint32_t end)
     return window > chunk ? window : chunk;
 }
 
+/* Describes tile number `index` of a span for the kernels: its queries, its pages, and which positions each row
+   sees. */
 static void make_tile(const attention *op, const mt_span *span, size_t index, size_t kv_head, tile *t)
 {
     const mt_kv *kv = op->kv;
@@ -247,6 +249,7 @@ static void split_item(void *ctx, size_t item, size_t worker)
             mt_cpu_scratch(op->dev, worker));
 }
 
+/* Merges the partial results of a tile's segments, in ascending order. */
 static void merge_item(void *ctx, size_t item, size_t worker)
 {
     const attention *op = ctx;
@@ -311,6 +314,7 @@ typedef struct kv_write {
     const mt_span *span;
 } kv_write;
 
+/* Writes the keys, or values, of all heads of one row to slot `slot` of a page. */
 static void write_vectors(const kv_write *op, const float *from, uint8_t *page, size_t block, size_t slot, bool value)
 {
     const mt_kv *kv = op->kv;

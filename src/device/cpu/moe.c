@@ -86,6 +86,7 @@ static void choose(const mt_experts *e, const float *p, uint32_t *expert, float 
     }
 }
 
+/* Chooses the experts of row i and their weights (mt_routing). */
 static void route_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
@@ -130,6 +131,8 @@ static void assign_slots(moe *op)
         plan->slot[i] = slot;
         plan->row[slot] = (uint32_t)(i / op->top_k);
     }
+    /* each first[j] was advanced to the end of its slots, which is the beginning of the next expert's: moves them
+       back */
     for (size_t j = op->e->count; j > 0; j--)
         plan->first[j] = plan->first[j - 1];
     plan->first[0] = 0;
@@ -141,6 +144,7 @@ static mt_rows expert_rows(const moe *op, size_t a, const mt_weight *w)
     const mt_moe_plan *plan = &op->dev->moe;
     const uint32_t e = plan->active[a];
     const size_t tile = mt_cpu_up(mt_cpu_rows_bytes(op->dev, w->class, MT_ROW_TILE, w->mat.k, w->mat.group), 64);
+    /* each active expert before this one may leave its last tile partly empty: one tile more for each */
     const size_t offset = (plan->first[e] / MT_ROW_TILE + a) * tile;
     const mt_rows rows = {.m = plan->first[e + 1] - plan->first[e],
                           .k = w->mat.k,

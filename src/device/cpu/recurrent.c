@@ -258,6 +258,7 @@ static void softplus(const mt_kernels *k, float *y, const float *t, float *e, fl
     }
 }
 
+/* Decay and beta of row i, see mt_op_gates. */
 static void gates_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
@@ -362,6 +363,7 @@ void mt_cpu_op_delta(mt_device *dev, mt_tensor *y, mt_states *state, size_t laye
                batch->rows * s->value_heads * s->key_dim * s->value_dim);
 }
 
+/* Copies what a span's guesses do to the layer into its memo. */
 static void remember_span(void *ctx, size_t item, size_t worker)
 {
     (void)worker;

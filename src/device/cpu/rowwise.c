@@ -63,6 +63,7 @@ void mt_cpu_op_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m)
     mt_cpu_run(dev, add_row, &op, m, m * x->cols);
 }
 
+/* cos and sin of row i's angles. */
 static void table_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
@@ -127,6 +128,7 @@ static void rotate_pairs(float *x, const float *c, const float *s, size_t half)
     }
 }
 
+/* Norms and rotates each head of row i. */
 static void heads_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;

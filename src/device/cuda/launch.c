@@ -167,6 +167,7 @@ static void make_graph(mt_device *dev, seen *s)
     }
 }
 
+/* Starts the list: replays its graph where there is one, else launches its kernels. */
 static void start_list(mt_device *dev)
 {
     mt_cuda_launcher *l = dev->launcher;

@@ -371,6 +371,7 @@ static void multiply_panel(const product *p, const block *b, size_t panel, size_
     }
 }
 
+/* Adds the biases and writes the results of a block. */
 static void finish_block(const product *p, const block *b)
 {
     const layout *l = &p->l;
@@ -411,6 +412,7 @@ static void multiply_block(const product *p, const block *b)
     finish_block(p, b);
 }
 
+/* All rows times the panels of columns from j on. */
 static void multiply_columns(const product *p, size_t j)
 {
     const size_t left = p->n1 - j, panels = left < COLUMNS ? (left + 2 * PANEL - 1) / (2 * PANEL) : PANELS;

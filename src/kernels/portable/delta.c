@@ -16,6 +16,7 @@ void mt_conv_portable(float *y, const float *const *x, const float *w, size_t ld
     }
 }
 
+/* One token, see mt_delta in kernels.h. */
 static void step(float *to, const float *from, const mt_delta *d, size_t t)
 {
     const float *q = d->q + t * d->stride, *k = d->k + t * d->stride, *v = d->v + t * d->stride;

@@ -59,6 +59,7 @@ static float sum_of(const int8_t *q, size_t n)
     return (float)sum;
 }
 
+/* Quantises one row and writes its turns and sums. */
 static void pack_row(uint8_t *row, const layout *l, const float *x, size_t k, bool wide)
 {
     int8_t *q = (int8_t *)row;
@@ -91,6 +92,7 @@ size_t mt_q_scratch_bytes_portable(size_t k)
     return k * sizeof(int16_t);
 }
 
+/* One result: the dot product of row r of w with a quantised row, by R4. */
 static float matmul_one(const mt_mat *w, size_t r, const int16_t *q, const uint8_t *row, const layout *l)
 {
     const int8_t *x = (const int8_t *)row;

@@ -224,6 +224,7 @@ static bool repeats(const mt_automaton *a, const frame *f)
     return f->at != 0 && f->count != CALLED && a->p->code[f->at].op == MT_OP_REPEAT;
 }
 
+/* Returns from a rule or a repetition's body: goes on behind the call, or with another round. */
 static void leave(mt_automaton *a, uint32_t stack)
 {
     const frame f = a->h->stacks[stack];
@@ -631,6 +632,7 @@ static uint32_t carry_stack(mt_automaton *a, const half *old, uint32_t stack)
     return push_frame(a, f.at, f.count, carry_stack(a, old, f.below));
 }
 
+/* Copies a state from the other half; returns its new number. */
 static mt_automaton_state carry(mt_automaton *a, const half *old, mt_automaton_state from)
 {
     const state *s = &old->states[from];

@@ -35,6 +35,7 @@ static void add_span(builder *b, uint32_t low, uint32_t high)
     push(b, mt_grammar_list(b->g, parts, len));
 }
 
+/* Adds a range of characters, divided as the head of this file says. */
 static void add_range(builder *b, uint32_t low, uint32_t high)
 {
     static const uint32_t longest[] = {0x7f, 0x7ff, 0xffff, 0x10ffff};

@@ -24,6 +24,7 @@ struct mt_constraint {
 
 static bool compute(mt_constraint *c, mt_automaton_state state, uint32_t *mask);
 
+/* Sets the error for the limit that the automaton reached. */
 static bool say_lack(const mt_automaton *a, mt_error *err)
 {
     static const char *const what[] = {
@@ -280,6 +281,7 @@ static void set_bit(const mt_vocabulary *v, uint32_t *mask, uint32_t id)
         mask[id / 32] |= UINT32_C(1) << id % 32;
 }
 
+/* Sets the bits of all tokens that may follow a state; false when there is no memory for states. */
 static bool compute(mt_constraint *c, mt_automaton_state state, uint32_t *mask)
 {
     const mt_vocabulary *v = c->v;

@@ -222,6 +222,7 @@ static bool read_class(reader *r, mt_expr *out)
 
 static bool read_any(reader *r, mt_expr *out);
 
+/* Reads a text, a class, a name or a group. */
 static bool read_item(reader *r, mt_expr *out)
 {
     static const mt_char_range all = {0, MT_CHAR_MAX};
@@ -286,6 +287,7 @@ static bool read_bounds(reader *r, uint32_t *least, uint32_t *most)
     return true;
 }
 
+/* Reads an item with its repetition signs. */
 static bool read_repeated(reader *r, mt_expr *out)
 {
     static const char signs[] = "*+?{";
@@ -327,6 +329,7 @@ static bool read_list(reader *r, mt_expr *out)
     return ok;
 }
 
+/* Reads alternatives, separated by "|". */
 static bool read_any(reader *r, mt_expr *out)
 {
     parts list = {0};
@@ -344,6 +347,7 @@ static bool read_any(reader *r, mt_expr *out)
     return ok;
 }
 
+/* Reads one definition. */
 static bool read_rule(reader *r)
 {
     const char *name = r->text + r->at;

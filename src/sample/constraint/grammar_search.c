@@ -129,6 +129,7 @@ static mt_expr write_rules(mt_grammar *g, const search *s, bool ends)
     return mt_grammar_call(g, first);
 }
 
+/* Builds the search and writes its rules. */
 static mt_expr write(mt_grammar *g, const char *const *markers, size_t count, bool ends)
 {
     search s = {.classes = 1, .count = 1};

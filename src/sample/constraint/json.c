@@ -117,6 +117,7 @@ static mt_expr free_char(mt_json *j)
    first character is excluded from strings. */
 #define GEMMA_QUOTES "<|\"|>"
 
+/* A character of a string in Gemma's notation. */
 static mt_expr raw_char(mt_grammar *g, const mt_char_range *ranges, size_t count)
 {
     mt_charset raw = {0};

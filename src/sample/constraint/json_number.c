@@ -100,6 +100,7 @@ int mt_decimal_compare(const mt_decimal *a, const mt_decimal *b)
     return sign * (whole ? whole : compare_digits(a->fraction, a->fraction_count, b->fraction, b->fraction_count));
 }
 
+/* The number of a state, which gets a rule when it is new. */
 static uint32_t intern(machine *m, const state *s)
 {
     uint64_t hash = 1;
@@ -141,6 +142,7 @@ static uint8_t compare_all(const state *s, const mt_decimal *bound, uint8_t so_f
     return so_far == SAME && s->fraction < bound->fraction_count ? LESS : so_far;
 }
 
+/* Whether a number that ends here keeps all bounds. */
 static bool within(const mt_number *n, const state *s)
 {
     for (size_t i = 0; i < n->bound_count; i++) {
@@ -159,6 +161,7 @@ static bool within(const mt_number *n, const state *s)
     return true;
 }
 
+/* Whether a number may end here. */
 static bool accepts(const machine *m, const state *s)
 {
     uint64_t left = s->left;
@@ -190,6 +193,7 @@ static void compare_digit(const machine *m, state *s, char digit)
     }
 }
 
+/* Reads a digit; false where it may not come here. */
 static bool read_digit(const machine *m, state *s, char digit)
 {
     const mt_number *n = m->n;
@@ -218,6 +222,7 @@ static bool read_digit(const machine *m, state *s, char digit)
     return true;
 }
 
+/* Reads a sign, point or digit; false where it may not come here. */
 static bool read_char(const machine *m, state *s, char c)
 {
     if (c >= '0' && c <= '9')
@@ -260,6 +265,7 @@ static void define_rest(machine *m, uint32_t at)
     mt_grammar_define(m->g, m->rules[at], accepts(m, &s) ? rest : mt_grammar_never(m->g));
 }
 
+/* Defines the rule of a state: characters that lead to the same state are one alternative. */
 static void define(machine *m, uint32_t at)
 {
     static const char chars[] = "-.0123456789";

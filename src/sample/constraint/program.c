@@ -85,6 +85,7 @@ static uint32_t compile_repeat(mt_compiler *c, const mt_expr_node *n, uint32_t n
     return at;
 }
 
+/* Compiles expression e, which is followed by instruction `next`; returns its first instruction. */
 static uint32_t compile(mt_compiler *c, mt_expr e, uint32_t next)
 {
     const mt_expr_node *n = &c->g->nodes[e];
@@ -285,6 +286,7 @@ static void make_classes(const mt_compiler *c)
     mt_free(used);
 }
 
+/* Completes the program behind its code, or refuses it with a sentence. */
 static bool check(mt_compiler *c, mt_error *err)
 {
     mt_program *p = c->p;

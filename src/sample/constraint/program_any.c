@@ -257,6 +257,7 @@ static void close_to(trie *t, const branch *last, size_t depth)
     }
 }
 
+/* Builds the trie; returns its first instruction. */
 static uint32_t build(trie *t)
 {
     open_node(t, 0);

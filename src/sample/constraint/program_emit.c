@@ -30,6 +30,7 @@ uint32_t mt_program_add_targets(mt_compiler *c, size_t count)
     return (uint32_t)begin;
 }
 
+/* Stores a text, with its successor behind it; returns its offset. */
 static uint32_t add_text(mt_compiler *c, const char *bytes, size_t len, uint32_t next)
 {
     mt_program *p = c->p;

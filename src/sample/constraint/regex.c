@@ -98,6 +98,7 @@ static mt_regex *read_border(mt_regex_reader *r)
     return border;
 }
 
+/* Reads a character, a class, a group or an anchor. */
 static mt_regex *read_atom(mt_regex_reader *r)
 {
     mt_regex *border = read_border(r);
@@ -148,6 +149,7 @@ static bool read_bounds(mt_regex_reader *r, uint32_t *least, uint32_t *most)
     return false;
 }
 
+/* Reads a repetition sign; false where there is none. */
 static bool read_quantifier(mt_regex_reader *r, uint32_t *least, uint32_t *most)
 {
     *least = 0;
@@ -214,6 +216,7 @@ static mt_regex *read_parts(mt_regex_reader *r, mt_regex_kind kind)
     return node;
 }
 
+/* Reads alternatives, separated by "|". */
 static mt_regex *read_any(mt_regex_reader *r)
 {
     mt_regex *first = read_parts(r, MT_REGEX_LIST), *any = first, *more;

@@ -237,6 +237,7 @@ static bool build(machine *a)
     return ok;
 }
 
+/* Finds all states and writes their rules. */
 static bool run(machine *a, mt_expr *out)
 {
     const mt_regex_query *q = a->q;

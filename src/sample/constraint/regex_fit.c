@@ -50,6 +50,7 @@ static const mt_regex *fit_any(fitter *f, const mt_regex *node, uint32_t least, 
     return made;
 }
 
+/* Limits the rounds of a repetition. */
 static const mt_regex *fit_repeat(fitter *f, const mt_regex *node, uint32_t least, uint32_t most)
 {
     mt_regex *made = copy(f, node);
@@ -128,6 +129,7 @@ static const mt_regex *fit_shares(fitter *f, const mt_regex *node, uint32_t spar
     return made;
 }
 
+/* Limits the length of a sequence. */
 static const mt_regex *fit_list(fitter *f, const mt_regex *node, uint32_t least, uint32_t most)
 {
     uint32_t low, high, total = 0, fixed = 0;
@@ -150,6 +152,7 @@ static const mt_regex *fit_list(fitter *f, const mt_regex *node, uint32_t least,
     return total > most ? never(f) : fit_shares(f, node, most - total);
 }
 
+/* The node restricted to texts of least to most characters. */
 static const mt_regex *fit(fitter *f, const mt_regex *node, uint32_t least, uint32_t most)
 {
     uint32_t low, high;

@@ -39,6 +39,7 @@ static bool anything(const mt_regex *r)
     return r->kind == MT_REGEX_SET && r->count == 1 && r->ranges[0].low == 0 && r->ranges[0].high >= MT_CHAR_MAX;
 }
 
+/* Adds the nodes of a repetition, followed by `next`; returns its first node. */
 static uint32_t add_repeat(mt_formulas *m, const mt_regex *r, uint32_t next)
 {
     const uint32_t end = next;
@@ -68,6 +69,7 @@ static uint32_t add_look(mt_formulas *m, const mt_regex *r, uint32_t next)
     return add_node(m, (mt_regex_node){.kind = LOOKS, .next = next, .other = other, .inverted = r->inverted});
 }
 
+/* Adds the nodes of an expression, followed by `next`; returns its first node. */
 static uint32_t add_regex(mt_formulas *m, const mt_regex *r, uint32_t next)
 {
     uint32_t at = next;
@@ -106,6 +108,7 @@ uint32_t mt_formulas_add(mt_formulas *m, const mt_regex *regex)
 
 /* ---- formulas ---- */
 
+/* The number of a formula, which is stored when it is new. leaf: the node of a LEAF. */
 static mt_formula intern(mt_formulas *m, uint8_t kind, uint32_t leaf, const mt_formula *parts, size_t count)
 {
     const uint64_t prime = UINT64_C(0x9e3779b97f4a7c15);
@@ -233,6 +236,7 @@ static mt_formula border(mt_formulas *m, uint32_t at, mt_regex_before before)
     return mt_formula_and(m, wanted ? word : mt_formula_not(m, word), enter(m, m->nodes[at].next, before));
 }
 
+/* The formula of a node, by its kind. */
 static mt_formula enter_inside(mt_formulas *m, uint32_t at, mt_regex_before before)
 {
     const mt_regex_node *n = &m->nodes[at];

@@ -125,6 +125,7 @@ static bool kinds(mt_schema_reader *r, const mt_schema_place *place, unsigned ty
     return true;
 }
 
+/* Writes the rule of a place: splits an alternative, or writes its values. */
 static bool write_place(mt_schema_reader *r, const mt_schema_place *place, mt_expr *out)
 {
     unsigned types;

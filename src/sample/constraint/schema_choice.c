@@ -107,6 +107,8 @@ static bool exclude(mt_schema_reader *r, const mt_schema_part *part, const json_
     return overlaps != NULL;
 }
 
+/* Translates oneOf: anyOf of its alternatives, each without the values that it shares with others. NULL with a
+   sentence. */
 static const json_t *make_one(mt_schema_reader *r, const mt_schema_part *part, const json_t *list)
 {
     const json_t *there = mt_schema_kept(r, list, KEPT_ONE);
@@ -206,6 +208,7 @@ static const json_t *make_depends(mt_schema_reader *r, const json_t *schema)
     return made;
 }
 
+/* Adds the opposite of a part's "not" to the place, unless other code handles that "not" (mt_schema_leaf_not). */
 static bool add_not(mt_schema_reader *r, mt_schema_place *place, size_t at)
 {
     const mt_schema_part part = place->part[at];

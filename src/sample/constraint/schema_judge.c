@@ -320,6 +320,7 @@ static mt_judged judge_applied(judge *j, const json_t *schema, const json_t *val
     return all == NO ? NO : both(all, judge_choices(j, schema, value));
 }
 
+/* Checks a value against all keywords of a schema. */
 static mt_judged judge_value(judge *j, const json_t *schema, const json_t *value)
 {
     mt_judged all;

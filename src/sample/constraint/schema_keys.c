@@ -214,6 +214,8 @@ static bool read_single(mt_schema_reader *r, mt_schema_object_reader *o, bool *d
     return true;
 }
 
+/* Undeclared keys that patterns or propertyNames are about, as an automaton; where that is too large, they are left
+   out. */
 static bool read_patterned(mt_schema_reader *r, mt_schema_object_reader *o)
 {
     const mt_regex *told[MT_LIMIT_SCHEMA_KEY_PATTERNS];

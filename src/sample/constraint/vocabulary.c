@@ -127,6 +127,7 @@ static void read_tokens(mt_vocabulary *v, const mt_tokenizer *tokenizer)
     v->bytes = all.data;
 }
 
+/* Divides the tokens into the two tries. */
 static void build_tries(mt_vocabulary *v)
 {
     entry *plain = mt_alloc_array(v->tokens + 1, sizeof(*plain)), *rest = mt_alloc_array(v->tokens + 1, sizeof(*rest));
