@@ -19,9 +19,9 @@
    ALONE_SECONDS while they do not: whoever comes during the step waits for its end. Short steps cost little: at four
    times, an eighth of the speed. */
 #define TOGETHER 4
-#define SLICES 4 /* least rows of prompts in a step on a GPU: one part of so many of the rows that keep the GPU busy */
 #define ALONE 6
 #define ALONE_SECONDS 0.12
+#define SLICES 4 /* least rows of prompts in a step on a GPU: one part of so many of the rows that keep the GPU busy */
 
 /* Whether s has begun its answer and its next row gives a token. */
 static bool answering(const mt_sequence *s)
@@ -29,6 +29,7 @@ static bool answering(const mt_sequence *s)
     return s->generated > 0 && s->seq.known - s->seq.done == 1;
 }
 
+/* The sequence whose candidate c is; c must not be a job's. */
 static mt_sequence *owner(mt_candidate *c)
 {
     return (mt_sequence *)(void *)((char *)c - offsetof(mt_sequence, candidate));
@@ -172,6 +173,7 @@ static size_t yield(mt_engine *e, mt_sequence *s, size_t count)
     return kept;
 }
 
+/* Begins the list of candidates with the running sequences that can do something; returns how many there are. */
 static size_t list_running(mt_engine *e, uint64_t now)
 {
     size_t count = 0;
@@ -222,6 +224,7 @@ static size_t promised(const mt_engine *e)
     return pages;
 }
 
+/* Counts a lookup in the prefix tree, and what it found. */
 static void note_lookup(mt_engine *e, mt_sequence *s, const mt_hit *hit, uint64_t now)
 {
     e->stats.lookups++;
@@ -350,6 +353,7 @@ static void make_room(mt_engine *e, mt_sequence *s)
     }
 }
 
+/* What the step may take, by the parameters, the device and whether requests met lately. */
 static mt_budget budget_of(const mt_engine *e, uint64_t now)
 {
     const double least = mt_cost_predict(&e->past.cost, 1, 0), given = e->params.step_ms * 1e-3;

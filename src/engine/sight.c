@@ -7,6 +7,7 @@
 
 #define PART_TOKENS 4096 /* most tokens of a part that has several views; a single view is a part, however large */
 
+/* How many views a part of this picture has. */
 static uint32_t views_of_part(const mt_picture *p)
 {
     const uint32_t each = p->tokens / p->views, views = PART_TOKENS / each;
@@ -77,6 +78,7 @@ static size_t count_parts(const mt_request *r)
     return parts;
 }
 
+/* The spans with the digests of their pictures, for the prefix tree. */
 static void make_figures(mt_request *r)
 {
     for (size_t i = 0; i < r->span_count; i++) {
