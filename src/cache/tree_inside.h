@@ -23,11 +23,11 @@ struct mt_node {
         mt_figure *figure; /* the pictures in its page; positions count from the page's first */
         char *name;        /* of a root: name of its salt; NULL: none */
     };
-    mt_anchor_list anchors;
-    uint32_t figures;
-    uint32_t count; /* positions it has; MT_PAGE_TOKENS: it is whole */
-    uint32_t users; /* of a root: sequences attached to it */
-    bool told;      /* the listener knows that it is resident */
+    mt_anchor_list anchors; /* recurrent states kept in its page */
+    uint32_t figures;       /* number of its pictures */
+    uint32_t count;         /* positions it has; MT_PAGE_TOKENS: it is whole */
+    uint32_t users;         /* of a root: sequences attached to it */
+    bool told;              /* the listener knows that it is resident */
     union {
         mt_key key[MT_PAGE_TOKENS];
         uint8_t salt[32]; /* of a root */
@@ -42,8 +42,8 @@ typedef struct mt_tree_list {
 
 struct mt_tree {
     mt_cache_groups groups;
-    mt_pages pages[MT_KV_GROUPS];
-    mt_anchors anchors;
+    mt_pages pages[MT_KV_GROUPS];  /* pool of each group */
+    mt_anchors anchors;            /* states of all nodes */
     mt_node **owner[MT_KV_GROUPS]; /* [group][page]: the node that has the page; NULL: not in the tree */
     /* idle: per group, nodes whose page no sequence holds; gone: nodes that are not resident */
     mt_tree_list idle[MT_KV_GROUPS], gone;

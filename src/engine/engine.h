@@ -125,9 +125,9 @@ typedef struct mt_engine_row {
     char name[64];
     uint64_t client;
     uint32_t choice;
-    mt_phase phase;
-    size_t prompt_tokens, cached, computed, tokens;
-    double seconds; /* since the request was received */
+    mt_phase phase;                                 /* what it does or waits for */
+    size_t prompt_tokens, cached, computed, tokens; /* tokens: of the answer */
+    double seconds;                                 /* since the request was received */
 } mt_engine_row;
 
 /* One choice's part of the step under way. */

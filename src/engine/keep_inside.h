@@ -81,7 +81,7 @@ typedef struct mt_pending {
 } mt_pending;
 
 struct mt_keep {
-    mt_tiers tiers;
+    mt_tiers tiers;      /* the shelf, the disk and the depot, as far as they exist */
     mt_pending *backlog; /* ring buffer of backlog_most elements */
     size_t backlog_first, backlog_count, backlog_most;
     uint8_t root[32]; /* digest of all that is the same for every request: weights, number formats, shape of pages */

@@ -72,7 +72,7 @@ typedef struct mt_event {
 struct mt_request {
     /* Owns the memory of the request and of all it points to. The engine frees it after the last event. */
     mt_arena *arena;
-    uint64_t id;
+    uint64_t id;      /* a number of the submitter's; the engine does not use it */
     const char *name; /* as clients know the request: "chatcmpl-..." */
 
     const uint32_t *prompt; /* at least one token, all within the vocabulary */
@@ -94,10 +94,10 @@ struct mt_request {
     size_t encoder; /* number of the engine's encoder that computes the vector, from 1 on; 0: the model does */
     size_t second;  /* for encoders of text pairs: the position where the second text begins; 0: there is one text */
 
-    mt_sample_settings sampling;
-    mt_constraint *constraint; /* a grammar that every answer follows; the arena holds a reference; NULL: none */
-    uint32_t choices;          /* how many answers to the one prompt are wanted, at least 1; numbered from 0 */
-    size_t max_tokens;         /* of each choice; clamped to what the context leaves */
+    mt_sample_settings sampling; /* what it points to lives in the arena */
+    mt_constraint *constraint;   /* a grammar that every answer follows; the arena holds a reference; NULL: none */
+    uint32_t choices;            /* how many answers to the one prompt are wanted, at least 1; numbered from 0 */
+    size_t max_tokens;           /* of each choice; clamped to what the context leaves */
     uint32_t repeat_limit; /* an answer that repeats itself ends after so many repeated tokens (repeat.h); 0: never */
     const mt_stop *stop;   /* NULL: no stop strings */
     const mt_stop_string *stop_strings; /* the strings that `stop` was made of, each NUL-terminated */

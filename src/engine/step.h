@@ -22,7 +22,7 @@ typedef struct mt_step {
        part */
     mt_candidate **candidates, **order;
     mt_part *part;
-    size_t parts;
+    size_t parts;        /* how many take part */
     mt_sequence *viewer; /* the first sequence that waits for the tower's job, or for one to begin; NULL: none */
 
     /* the batch: arrays of one element a row, which batch points to */
@@ -49,7 +49,7 @@ typedef struct mt_step {
 
 /* What planning needs to know of earlier steps. */
 typedef struct mt_past {
-    mt_cost cost;
+    mt_cost cost;         /* predicts a step's duration */
     double guess_seconds; /* what one round of guesses of the drafting head takes */
     uint64_t company;     /* mt_clock_ns when two or more requests were last present together */
 } mt_past;

@@ -41,7 +41,7 @@ typedef struct mt_bert_norm {
 
 typedef struct mt_bert_layer_weights {
     mt_bert_dense q, k, v, o, up, down;
-    mt_bert_norm attn_norm, norm;
+    mt_bert_norm attn_norm, norm; /* behind attention, and behind the MLP */
 } mt_bert_layer_weights;
 
 typedef struct mt_bert_weights {

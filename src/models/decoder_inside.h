@@ -61,7 +61,7 @@ typedef struct mt_guess {
     mt_decoder_layer *layer;
     const mt_layer_spec *spec;
     mt_layer_spec own; /* of a drafting head: its spec, which `spec` points to */
-    size_t layers;
+    size_t layers;     /* in layer */
     /* Final hidden states: row 0 is zeros, row 1 + place is carried from the step before, then those of this step's
        rows. */
     mt_tensor *hidden, *rows;       /* rows: the part of `hidden` with this step's rows */
@@ -79,8 +79,8 @@ typedef struct mt_guess {
 
 /* A rotary embedding on the device: its frequencies, the axis each turns with, and the table of the step's rows. */
 typedef struct mt_rope_table {
-    mt_tensor *inv_freq, *table;
-    mt_index *axis; /* NULL: all turn with the first axis */
+    mt_tensor *inv_freq, *table; /* [1, half]; [rows, 2 * half]: cos and sin */
+    mt_index *axis;              /* NULL: all turn with the first axis */
     float scale;
     bool pairs; /* neighbouring elements are turned, not halves of a head */
 } mt_rope_table;
@@ -88,13 +88,13 @@ typedef struct mt_rope_table {
 struct mt_model {
     mt_relay relay; /* tells other ranks what this one does */
     mt_device *dev;
-    mt_set *set;
+    mt_set *set; /* owns the model's device objects */
     const mt_model_spec *spec;
     float embed_scale;
-    mt_weight *embed, *head;
-    mt_tensor *norm;
+    mt_weight *embed, *head; /* head: the output head */
+    mt_tensor *norm;         /* of the last layer's output */
     mt_decoder_layer *layers;
-    mt_kv *kv[MT_KV_GROUPS];
+    mt_kv *kv[MT_KV_GROUPS]; /* pages of each group; NULL: other ranks have all heads */
     /* values of one step, [rows, ...] */
     mt_tensor *x, *h, *y;          /* residual stream; its normed copy; what a block adds to the stream */
     mt_shared own_x, own_y;        /* x and y with the columns of this rank */
@@ -102,11 +102,11 @@ struct mt_model {
     mt_shared aside_projected;
     mt_weight *aside_table, *aside_projection;
     float aside_scale;
-    uint32_t *tokens; /* [rows] where some tokens are embedded as another (mt_model_spec.blank); else NULL */
-    mt_work_tensor *work;
+    uint32_t *tokens;     /* [rows] where some tokens are embedded as another (mt_model_spec.blank); else NULL */
+    mt_work_tensor *work; /* working tensors that layers share */
     size_t works;
-    mt_mixer *mixer; /* runs the recurrent layers; NULL: the model has none */
-    mt_rope_table *ropes;
+    mt_mixer *mixer;           /* runs the recurrent layers; NULL: the model has none */
+    mt_rope_table *ropes;      /* as in spec->ropes */
     mt_tensor *stretch;        /* one row of factors on queries (mt_model_spec.stretch); NULL: none */
     const mt_tensor *features; /* of pictures, set by the engine; NULL: none */
     mt_index *wanted;          /* rows whose logits are computed */

@@ -17,7 +17,7 @@ typedef struct mt_tower_merger {
 } mt_tower_merger;
 
 struct mt_vision {
-    mt_cursor cursor;
+    mt_cursor cursor; /* must be first: cursor functions cast it to mt_vision */
     mt_device *dev;
     mt_set *set;
     const mt_vision_spec *spec;
@@ -30,18 +30,18 @@ struct mt_vision {
     mt_tower_merger merger, taps[MT_VISION_TAPS];
     mt_tower_layer near; /* where the tower is squeezed: the layer over 2 x 2 squares */
     mt_tower_merger squeeze;
-    mt_kv *kv;
+    mt_kv *kv;           /* keys and values of the present layer */
     mt_tensor *x, *view; /* all rows of the job, and those of the slice */
     /* values of a slice, [rows, ...] */
     mt_tensor *pixels, *h, *q, *k, *v, *attended, *y, *gate, *up, *rope;
-    mt_patches *patches;
-    mt_index *table_index;
-    mt_tensor *table_factor;                         /* [rows, taps]: weights of the table's entries */
-    mt_tensor *joined, *one, *middle, *opened, *out; /* [tokens, ...] */
-    mt_index *to;                                    /* [tokens]: rows of features that they become */
-    mt_tensor *features;                             /* where the job's features go */
-    mt_tensor *inv_freq;                             /* [1, head_dim / 2] */
-    mt_index *axis;
+    mt_patches *patches;                                   /* pixels of the slice */
+    mt_index *table_index;                                 /* [rows, taps]: entries of the table of positions */
+    mt_tensor *table_factor;                               /* [rows, taps]: weights of the table's entries */
+    mt_tensor *joined, *one, *middle, *opened, *out;       /* [tokens, ...] */
+    mt_index *to;                                          /* [tokens]: rows of features that they become */
+    mt_tensor *features;                                   /* where the job's features go */
+    mt_tensor *inv_freq;                                   /* [1, head_dim / 2] */
+    mt_index *axis;                                        /* which axis each frequency turns with */
     mt_tensor *square, *square_middle, *square_out, *mean; /* [rows / MT_SQUEEZED, ...] */
     mt_index *square_to;
     size_t cell;  /* patches of a token */

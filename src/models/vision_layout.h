@@ -24,8 +24,8 @@ typedef struct mt_vision_layout {
 
     /* the job */
     mt_vision_item item[MT_VISION_PICTURES];
-    size_t items, rows;
-    uint32_t *token; /* [rows / cell]: index within its picture of the token that this square of patches becomes */
+    size_t items, rows; /* pictures, and rows of all of them */
+    uint32_t *token;    /* [rows / cell]: index within its picture of the token that this square of patches becomes */
     /* [rows / cell]: range of the view's rows in the square's window; NULL without windows */
     uint32_t *window_from, *window_to;
     uint32_t *pages; /* [max_pages]: 0, 1, 2, ... as page table */
@@ -34,9 +34,9 @@ typedef struct mt_vision_layout {
     mt_pixels *pixels;
     mt_position *positions;
     mt_span *spans;
-    uint32_t *seen_from, *seen;
-    size_t taps;           /* most entries of the table of positions that count for a patch */
-    uint32_t *table_index; /* [rows][taps] */
+    uint32_t *seen_from, *seen; /* rows of its view that each row sees */
+    size_t taps;                /* most entries of the table of positions that count for a patch */
+    uint32_t *table_index;      /* [rows][taps] */
     float *table_factor;
     uint32_t *to; /* [rows / cell]: rows of features */
 } mt_vision_layout;

@@ -40,8 +40,8 @@ typedef struct mt_synth_model {
     const char *name, *about;
     mt_synth_family family;
     size_t hidden, inter, layers, heads, kv_heads, head_dim, vocab, context;
-    bool tied;
-    double theta;
+    bool tied;                                    /* the output head is the embedding */
+    double theta;                                 /* base of the rotary embedding */
     size_t experts, experts_per_token, moe_inter; /* of families with experts */
     size_t window, period;                        /* gemma4: the last layer of each period has full attention */
     /* gemma4: head size and key heads of layers with full attention; with wide_kv_heads, values are keys */

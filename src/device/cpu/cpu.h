@@ -24,8 +24,8 @@ struct mt_index {
 };
 
 struct mt_patches {
-    size_t rows, frames, area;
-    const mt_pixels *pixels; /* as written last; borrowed */
+    size_t rows, frames, area; /* most patches; frames and pixels of each */
+    const mt_pixels *pixels;   /* as written last; borrowed */
 };
 
 struct mt_reading {
@@ -45,7 +45,7 @@ struct mt_chooser {
 struct mt_weight {
     mt_mat mat;
     const float *bias;
-    mt_class class;
+    mt_class class; /* how it is multiplied (device/rules.h) */
 };
 
 struct mt_experts {
@@ -59,12 +59,12 @@ struct mt_experts {
 
 struct mt_kv {
     mt_kv_shape shape;
-    size_t head_stride, pages;
-    unsigned bits;     /* 8 or 4 where elements are integers with scales (kernels/kvq.h); else 0 */
-    bool widened;      /* such elements are converted to fp32 before use */
-    size_t query;      /* bytes of a query vector */
-    size_t block;      /* bytes of a head's keys in a page, [page_tokens][head_stride] */
-    size_t page_bytes; /* layers * 2 * heads * block, plus padding */
+    size_t head_stride, pages; /* elements from one vector to the next; number of pages */
+    unsigned bits;             /* 8 or 4 where elements are integers with scales (kernels/kvq.h); else 0 */
+    bool widened;              /* such elements are converted to fp32 before use */
+    size_t query;              /* bytes of a query vector */
+    size_t block;              /* bytes of a head's keys in a page, [page_tokens][head_stride] */
+    size_t page_bytes;         /* layers * 2 * heads * block, plus padding */
     uint8_t *data;
 };
 
@@ -106,9 +106,9 @@ typedef struct mt_cpu_needs {
 
 struct mt_set {
     mt_set_head head;
-    mt_set *next, **link;
-    mt_arena *arena;
-    uint64_t bytes; /* of tensors, pages and scratch memory */
+    mt_set *next, **link; /* list of the device's sets */
+    mt_arena *arena;      /* frees the set's memory */
+    uint64_t bytes;       /* of tensors, pages and scratch memory */
     mt_cpu_needs needs;
 };
 
@@ -116,14 +116,14 @@ struct mt_device {
     mt_device_head head;
     mt_kernels k;
     char name[160];
-    mt_set *sets;
+    mt_set *sets;   /* all sets, the plan's included */
     uint64_t bytes; /* of all sets */
     mt_batch batch; /* of the present step */
 
     /* working memory, in a set of its own */
     mt_set *plan;
     mt_cpu_needs needs;
-    size_t rows;
+    size_t rows;         /* most rows of a step */
     uint8_t *packed;     /* packed rows of mt_op_matmul, one region for each row block */
     size_t packed_block; /* bytes of a region */
     uint8_t *scratch;    /* [threads][scratch_bytes] */

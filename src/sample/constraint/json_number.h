@@ -24,7 +24,7 @@ typedef enum mt_number_kind { MT_NUMBER_LEAST, MT_NUMBER_MOST, MT_NUMBER_NOT } m
 
 typedef struct mt_number_bound {
     mt_number_kind kind;
-    bool exclusive;
+    bool exclusive; /* the bound itself is not allowed */
     mt_decimal value;
 } mt_number_bound;
 

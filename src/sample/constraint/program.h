@@ -22,19 +22,19 @@ typedef struct mt_instruction {
     uint8_t op;
     bool plain; /* set for a plain REPEAT, the FORK that an unlimited one becomes, and what reads first in its body */
     uint32_t a, b, c;
-    uint32_t next;
+    uint32_t next;   /* the instruction that follows */
     uint32_t height; /* least number of stack frames that matching needs from here to the end of the rule */
 } mt_instruction;
 
 typedef struct mt_program {
     mt_instruction *code;
     size_t count;
-    uint32_t *targets;
+    uint32_t *targets; /* of all forks */
     size_t target_count;
     uint32_t widest; /* most targets of a fork */
     uint16_t *text;  /* bytes; the last byte of a run has MT_TEXT_LAST, and behind it the two halves of its successor */
     size_t text_len;
-    uint32_t start;
+    uint32_t start;   /* first instruction */
     mt_byteset *sets; /* the 256 sets of one byte come first */
     size_t set_count;
     uint8_t class_of[256]; /* bytes that no set distinguishes are one class */

@@ -9,9 +9,9 @@
 typedef struct mt_regex_reader {
     mt_arena *arena;
     const char *text;
-    size_t len, at;
-    size_t depth, parts, categories;
-    bool aware;
+    size_t len, at;                  /* of the text; where the reader is */
+    size_t depth, parts, categories; /* counted against limits */
+    bool aware;                      /* see mt_regex.aware */
     mt_error *err;
 } mt_regex_reader;
 

@@ -18,7 +18,7 @@ typedef struct mt_regex_node {
     int kind;
     const mt_regex *set; /* of a node that reads a character */
     uint32_t next, other;
-    bool inverted;
+    bool inverted; /* of look-ahead and borders */
 } mt_regex_node;
 
 typedef struct mt_formula_node {
@@ -28,21 +28,21 @@ typedef struct mt_formula_node {
 } mt_formula_node;
 
 typedef struct mt_formulas {
-    mt_regex_node *nodes;
+    mt_regex_node *nodes; /* of all expressions */
     size_t count, cap;
-    bool full;
+    bool full;           /* there are too many nodes or formulas: results are meaningless */
     bool borders_matter; /* some node is a word border */
 
     mt_formula_node *formulas;
     size_t formula_count, formula_cap;
-    mt_formula *parts;
+    mt_formula *parts; /* of all formulas */
     size_t part_count, part_cap;
-    uint32_t *slots;
+    uint32_t *slots;   /* hash table of formulas, plus 1 */
     mt_formula *known; /* [3][nodes]: the formula of a node, by mt_regex_before, plus 1 */
     bool *entered;
     mt_formula *stack; /* parts that are being collected */
     size_t stack_count, stack_cap;
-    size_t work;
+    size_t work; /* formulas visited, which is limited */
 } mt_formulas;
 
 void mt_formulas_begin(mt_formulas *m);

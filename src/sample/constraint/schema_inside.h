@@ -44,17 +44,17 @@ enum {
 
 /* The rule of a place, found by its parts. */
 typedef struct mt_schema_rule {
-    const mt_schema_part *parts;
+    const mt_schema_part *parts; /* of its place; in the arena */
     size_t count;
-    mt_rule rule;
+    mt_rule rule; /* of the grammar */
     uint64_t hash;
     uint32_t same; /* next rule with the same hash, plus 1 */
 } mt_schema_rule;
 
 /* A schema made from another. */
 typedef struct mt_schema_made {
-    const json_t *from;
-    int kind;
+    const json_t *from; /* the original schema; borrowed */
+    int kind;           /* what it is of the original: a constant of schema_not.c or schema_choice.c */
     json_t *schema;
     uint32_t same; /* next one with the same hash, plus 1 */
 } mt_schema_made;
@@ -62,13 +62,13 @@ typedef struct mt_schema_made {
 /* The rule of a property with its value. */
 typedef struct mt_schema_member {
     const char *name;
-    mt_rule value, rule;
+    mt_rule value, rule; /* of the value; of the property with its value */
     uint32_t same;
 } mt_schema_member;
 
 /* Numbers whose expression is known. */
 typedef struct mt_schema_numbers_known {
-    mt_number number;
+    mt_number number; /* its bytes are compared */
     mt_expr expr;
 } mt_schema_numbers_known;
 
@@ -80,7 +80,7 @@ typedef struct mt_schema_regex_known {
 
 typedef struct mt_schema_set_known {
     const json_t *list;
-    mt_value_set *set;
+    mt_value_set *set; /* of the values in list */
 } mt_schema_set_known;
 
 #define MT_SCHEMA_SLOTS 1024
@@ -97,9 +97,9 @@ typedef struct mt_schema_reader {
     mt_json *j;
     mt_arena *arena; /* owns paths, places and regular expressions */
     const json_t *root;
-    mt_schema_effort effort;
-    bool crowded; /* there were too many places */
-    bool strict;  /* keywords that cannot be enforced are errors */
+    mt_schema_effort effort; /* how much is tried to keep alternatives apart */
+    bool crowded;            /* there were too many places */
+    bool strict;             /* keywords that cannot be enforced are errors */
     mt_schema_rule *rules;
     size_t rule_count, rule_cap;
     uint32_t rule_slots[MT_SCHEMA_SLOTS];
