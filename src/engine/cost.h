@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /* Up to MT_COST_FEW rows cost the same each, since kernels wait for the weights meanwhile; further rows are multiplied
-   in blocks, so that the ninth row costs what four do. On hardware where that is not so, predictions are off by a part
-   of a block. */
+   in blocks of MT_COST_BLOCK, so that nine rows take as long as twelve. On hardware where that is not so, predictions
+   are off by a part of a block. */
 #define MT_COST_FEW 8
 #define MT_COST_BLOCK 4
 #define MT_COST_TERMS 4

@@ -28,6 +28,7 @@ typedef struct model {
     mt_follower *f;
 } model;
 
+/* All that this rank has open. */
 typedef struct following {
     mt_ranks *ranks;
     const mt_device_params *params;

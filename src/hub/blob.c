@@ -21,6 +21,7 @@
 #define PART (1u << 20)
 #define SHA256_DIGITS 64
 
+/* A download under way. */
 typedef struct download {
     const mt_blob *blob;
     EVP_MD_CTX *digest;

@@ -7,6 +7,7 @@
 
 #define LOOK_MS 100
 
+/* A list that is being processed. */
 typedef struct run {
     mt_crew *crew;
     bool (*work)(void *arg, mt_line *line, size_t item, mt_error *err);

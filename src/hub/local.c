@@ -19,6 +19,7 @@
 
 #define DEEPEST 8 /* deepest nesting of a model's folders */
 
+/* A list that is being made. */
 typedef struct survey {
     mt_local *list;
     size_t cap;

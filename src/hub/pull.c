@@ -19,6 +19,7 @@
 
 #define AT_ONCE 4
 
+/* A file of the model. */
 typedef struct item {
     mt_remote_file file;
     _Atomic uint64_t done;
@@ -26,6 +27,7 @@ typedef struct item {
     bool noted; /* the probe has only its name, even if another process brings it meanwhile */
 } item;
 
+/* A download under way. */
 typedef struct pull {
     const mt_pull_params *params;
     mt_remote remote;

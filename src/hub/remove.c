@@ -18,6 +18,7 @@
 
 #define DEEPEST 16 /* deepest nesting of folders */
 
+/* A removal under way. */
 typedef struct removal {
     uint64_t freed;
     mt_error *err;

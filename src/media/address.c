@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "media/bytes.h"
 
+/* A block of addresses. */
 typedef struct block {
     uint8_t bytes[4]; /* the first `bits` bits of these are the block's prefix */
     unsigned bits;

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* The state of a decoding process. */
 typedef struct desk {
     int socket;
     mt_media_watch watch;

@@ -19,6 +19,7 @@ enum { SHOWN = 200 }; /* bytes of a URL that messages show */
 
 const bool mt_fetch_present = true;
 
+/* A download under way. */
 typedef struct transfer {
     const mt_fetch_rules *rules;
     mt_buf *bytes;

@@ -10,6 +10,7 @@ static const char NAME[] = "BMP";
 enum { FILE_HEAD = 14, OS2_HEAD = 12, INFO_HEAD = 40 };
 enum { RAW = 0, RLE8 = 1, RLE4 = 2, FIELDS = 3, ALPHA_FIELDS = 6 };
 
+/* A BMP file and its header. */
 typedef struct bmp {
     const uint8_t *data, *end;
     uint32_t width, height, bits, compression;

@@ -9,6 +9,7 @@ static const char NAME[] = "GIF";
 
 enum { HEAD = 13, EXTENSION = 0x21, IMAGE = 0x2C, CONTROL = 0xF9, CODES = 4096, DESCRIPTOR = 9 };
 
+/* A GIF file up to its first frame. */
 typedef struct gif {
     const uint8_t *data;
     size_t size, at;

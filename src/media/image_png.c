@@ -61,6 +61,7 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
     return true;
 }
 
+/* A PNG that is being decoded. */
 typedef struct decoder {
     const uint8_t *data;
     size_t size, at;

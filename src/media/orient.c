@@ -6,6 +6,7 @@
 
 enum { ORIENTATION = 0x0112, TYPE_BYTE = 1, TYPE_SHORT = 3, TYPE_LONG = 4, ENTRY = 12 };
 
+/* A TIFF structure; big: numbers are big-endian. */
 typedef struct tiff {
     const uint8_t *data;
     size_t size;

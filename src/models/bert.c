@@ -11,10 +11,12 @@
 
 #include "base/alloc.h"
 
+/* A layer norm on the device. */
 typedef struct norms {
     mt_tensor *w, *bias;
 } norms;
 
+/* A layer's weights on the device. */
 typedef struct layer {
     mt_weight *q, *k, *v, *o, *up, *down;
     norms attn_norm, norm;

@@ -99,6 +99,7 @@ bool mt_bert_spec_read(mt_bert_spec *s, const mt_config *c, mt_error *err)
     return read_shape(s, c, err) && read_activation(s, c, err) && read_head(s, c, err);
 }
 
+/* Finds tensors below a prefix. */
 typedef struct names {
     mt_binder *b;
     char prefix[MT_LIMIT_TENSOR_NAME / 2], path[MT_LIMIT_TENSOR_NAME];

@@ -14,6 +14,7 @@
 #define SLICE 32      /* columns: a multiple of the panel width of every kernel level */
 #define FP8_ROWS 128u /* rows that share a scale */
 
+/* The rank that the model is cut for, and sums over what was cut. */
 typedef struct cutter {
     size_t rank, ranks;
     bool fp8; /* some matrix has a scale for 128 rows */

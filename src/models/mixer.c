@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "kernels/kernels.h"
 
+/* The weights of a recurrent layer on the device. */
 typedef struct layer {
     mt_weight *qkv, *z, *b, *a, *out; /* z and a are NULL where they are in qkv and b */
     mt_weight *k, *v;                 /* of a rank whose qkv is not one matrix: qkv is q then; else NULL */

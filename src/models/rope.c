@@ -6,6 +6,7 @@
 
 #define PI 3.14159265358979323846
 
+/* Numbers of a scaling, as config.json names them. */
 typedef struct scaling {
     double factor, original, low, high, fast, slow;
 } scaling;

@@ -6,6 +6,7 @@
 #include "models/model.h"
 #include "models/vision.h"
 
+/* Finds the tensors of one layer. */
 typedef struct layer_binder {
     mt_binder *b;
     const mt_model_spec *spec;

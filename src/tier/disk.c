@@ -36,6 +36,7 @@
    the disk counts as failed */
 enum { NAME_LENGTH = 22, SEGMENTS_WANTED = 16, USES_MOST = 3, FAILURES_MOST = 16 };
 
+/* A file of records that is open. */
 typedef struct file {
     mt_segment segment;
     size_t readers; /* threads that read it now */

@@ -18,6 +18,7 @@
 enum { LEAST_RECORDS = 16, GRAIN_LEAST = 4096, GRAIN_MOST = 256 << 10, GRAINS_A_RECORD = 8 };
 enum { MOST_GRAINS = 1 << 20, MOST_RECORDS = 1 << 17 };
 
+/* A record of the shelf; its bytes are in a chain of grains. */
 typedef struct record {
     uint8_t key[MT_TIER_KEY];
     uint32_t kind, parts;

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "weights/bind_internal.h"
 
+/* The experts that are wanted. */
 typedef struct layer {
     mt_binder *b;
     char name[MT_BIND_NAME]; /* the module that contains the experts */

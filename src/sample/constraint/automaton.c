@@ -42,6 +42,7 @@ typedef struct place {
     uint32_t at, stack;
 } place;
 
+/* A frame of a stack: where to go on when a call or a round of a repetition ends. */
 typedef struct frame {
     uint32_t at;    /* a REPEAT instruction, or where a call returns to */
     uint32_t count; /* completed rounds */
@@ -50,6 +51,7 @@ typedef struct frame {
     uint32_t same;  /* next frame with the same hash, plus 1; while collecting: its new index */
 } frame;
 
+/* A state, as the head of this file defines it. */
 typedef struct state {
     uint32_t begin, count; /* its places in items */
     uint32_t plain;        /* result of mt_automaton_plain */

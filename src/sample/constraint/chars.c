@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 
+/* Collects alternatives: bytes of ASCII, and sequences of other characters. */
 typedef struct builder {
     mt_grammar *g;
     mt_byteset ascii;

@@ -12,6 +12,7 @@
 
 enum { SIGNS = 8 }; /* most repetition signs in a row: each wraps the one before, and compiling recurses into them */
 
+/* A rule's name. */
 typedef struct symbol {
     const char *name;
     size_t len;
@@ -29,6 +30,7 @@ typedef struct reader {
     mt_error *err;
 } reader;
 
+/* A list of expressions. */
 typedef struct parts {
     mt_expr *at;
     size_t count, cap;

@@ -11,6 +11,7 @@
 
 enum { NO_MARKER, FIRST_MARKER, OTHER_MARKER };
 
+/* The automaton of Aho and Corasick over classes of bytes. */
 typedef struct search {
     uint8_t class_of[256]; /* 0: bytes that occur in no marker */
     unsigned classes;

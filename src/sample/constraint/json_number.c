@@ -14,6 +14,7 @@ enum { PRECISION = 15, STATES = 16384 };
 enum { LESS, SAME, MORE };
 enum { START, MINUS, ZERO, WHOLE, POINT, FRACTION };
 
+/* What is known of the number behind the characters read so far. */
 typedef struct state {
     uint32_t left;                  /* remainder of the digits so far */
     uint8_t phase, whole, fraction; /* number of digits before and behind the point */
@@ -22,6 +23,7 @@ typedef struct state {
     uint8_t compared[MT_NUMBER_BOUNDS];
 } state;
 
+/* All states that were found, with their rules. */
 typedef struct machine {
     const mt_number *n;
     mt_grammar *g;

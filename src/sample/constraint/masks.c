@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
+/* A cached mask. */
 typedef struct slot {
     mt_mask_key key;       /* constraint 0: the slot is free */
     uint32_t newer, older; /* ring in the order of use; it begins at slot 0, which holds no mask */

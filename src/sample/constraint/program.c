@@ -142,6 +142,7 @@ static bool bound_repeats(mt_compiler *c, mt_error *err)
     return true;
 }
 
+/* For each rule, the rules that it may call before it has read anything. */
 typedef struct walk {
     uint32_t *stack; /* instructions to be looked at */
     uint32_t *seen;  /* the last rule that met each instruction */

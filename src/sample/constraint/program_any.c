@@ -25,11 +25,13 @@ typedef struct branch {
     uint32_t behind;     /* the instruction that follows */
 } branch;
 
+/* An open node of the trie. */
 typedef struct node {
     size_t depth; /* number of bytes that lead to it */
     size_t first; /* index of its first target */
 } node;
 
+/* The trie that is being built. */
 typedef struct trie {
     mt_compiler *c;
     mt_buf text;

@@ -13,6 +13,7 @@
 
 enum { TOLD = 31, WRITTEN = 1024 };
 
+/* Characters that no expression distinguishes. */
 typedef struct class_of_chars {
     uint64_t mark; /* which sets contain it */
     uint32_t code; /* one of its characters */
@@ -25,6 +26,7 @@ typedef struct border {
     uint64_t change; /* of the mark */
 } border;
 
+/* The automaton that is being built. */
 typedef struct machine {
     const mt_regex_query *q;
     mt_formulas m;

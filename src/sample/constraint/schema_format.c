@@ -22,6 +22,7 @@
 #define URL(label) "https?://(?:" label "\\.){1,4}[A-Za-z]{2,12}(?::[1-9][0-9]{1,3})?(?:/" PATH "(?:\\?" PATH ")?)?"
 #define POINTER "(?:/(?:[^~/\\u0000-\\u001f\"]|~[01])*)*"
 
+/* String formats, as regular expressions. */
 static const struct {
     const char *name, *regex, *short_texts; /* short_texts NULL: the same */
     uint32_t most;                          /* most characters of short_texts */
@@ -52,6 +53,7 @@ static const struct {
     {"regex", "^[^\\\\()\\[\\]{}*+?|^$\\u0000-\\u001f]*$", NULL, 0},
 };
 
+/* Expressions that are wider than their formats, for what must not match. */
 static const struct {
     const char *name, *regex;
 } wide_formats[] = {
@@ -89,6 +91,7 @@ const char *mt_schema_format(const char *name, const char **short_texts, uint32_
     return NULL;
 }
 
+/* Number formats, with their bounds. */
 static const struct {
     const char *name, *low, *high;
 } number_formats[] = {

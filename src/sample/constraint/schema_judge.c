@@ -16,6 +16,7 @@
 
 enum { DEPTH = 64 };
 
+/* A check under way, with its depth of recursion. */
 typedef struct judge {
     mt_schema_reader *r;
     size_t depth;

@@ -107,6 +107,7 @@ static bool read_others(mt_schema_reader *r, mt_schema_object_reader *o)
 
 /* ---- keys that patterns or propertyNames speak of ---- */
 
+/* Context of `behind`. closed: keys that match no pattern are excluded. */
 typedef struct keys {
     mt_schema_reader *r;
     const mt_schema_object_reader *o;

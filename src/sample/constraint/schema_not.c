@@ -53,6 +53,7 @@ const json_t *mt_schema_wrap_not(mt_schema_reader *r, const json_t *schema)
     return mt_schema_keep(r, schema, KEPT_WRAPPED, made);
 }
 
+/* A schema that is being inverted. */
 typedef struct inverter {
     mt_schema_reader *r;
     const json_t *schema;
@@ -375,6 +376,7 @@ static void invert_format(inverter *v, const json_t *value)
             name && (mt_schema_format(name, &ignored, &most) || mt_schema_number_format(name, &ignored, &ignored));
 }
 
+/* The function that inverts each keyword. */
 static const struct {
     const char *keyword;
     void (*invert)(inverter *v, const json_t *value);

@@ -48,6 +48,7 @@ static const json_t *follow_pointer(const json_t *target, const char *at)
     return target;
 }
 
+/* A search for a schema with this keyword and value. */
 typedef struct search {
     const char *keyword, *value;
     const json_t *found;

@@ -11,6 +11,7 @@
 
 enum { DIGITS = 18, DIVISOR = 2000 };
 
+/* What all schemas of a place say about numbers. */
 typedef struct numbers {
     mt_number n;
     bool none; /* no number is valid */

@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 #include "sample/constraint/schema_inside.h"
 
+/* Names of types in schemas. */
 static const struct {
     const char *name;
     unsigned types;

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 
+/* A token with its bytes. */
 typedef struct entry {
     const char *bytes;
     uint32_t len, id;
