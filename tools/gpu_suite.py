@@ -28,13 +28,14 @@ UNITS = ("engine_batch", "engine_reuse", "engine_keep", "engine_rota", "engine_d
          "models_vision")
 APIS = ("server", "constraints", "pictures", "vectors")
 OLDER = {"CUDA_FORCE_PTX_JIT": "1"}  # the driver compiles the code for sm_80, which the host then launches as such
+AT_A_TIME = ("--jobs", "4")  # checkpoints an oracle compares: most of its time is starts of the program
 # That a kernel is not in the first image that is asked is no fault.
 QUIET = ["--report-api-errors", "no"]
 SANITIZERS = {"memcheck": ["--leak-check", "full", *QUIET], "racecheck": [], "initcheck": QUIET, "synccheck": []}
 
 
 class Test:
-    def __init__(self, name, command, env=None, seconds=300, group=None):
+    def __init__(self, name, command, env=None, seconds=600, group=None):
         self.name, self.command, self.env, self.seconds, self.group = name, command, env or {}, seconds, group
         self.result, self.counts, self.took = "", (0, 0, 0), 0.0
 
@@ -84,9 +85,9 @@ def tests_of(build, device):
         for kind in ("", "_sight", "_vectors"):
             yield Test("oracle{}_{}".format(kind, precision),
                        [sys.executable, "tests/oracle/compare{}.py".format(kind), "--motet", program, "--precision",
-                        precision], served)
+                        precision, *AT_A_TIME], served)
     yield Test("oracle_older", [sys.executable, "tests/oracle/compare.py", "--motet", program, "--precision", "fast",
-                                "--filter", "4bit"], dict(OLDER, **served))
+                                "--filter", "4bit", *AT_A_TIME], dict(OLDER, **served))
     for name in UNITS:
         yield Test(name, [os.path.join(units, "unit_" + name)], unit)
     for name in APIS:

@@ -49,10 +49,12 @@ static bool open_shape(mt_model_bench *b, const mt_device_params *params, const 
     mt_synth_drawn drawn;
     if (!known)
         return fail_shape(opt->bench_shape, err);
-    if (opt->bench_bits != 4 && opt->bench_bits != 8 && opt->bench_bits != 16)
-        return mt_fail(err, MT_E_INVALID, "\"--bits\" is 4, 8 or 16");
     mt_synth_model model = *known;
-    const mt_synth_layout layout = {.bits = opt->bench_bits == 16 ? 0 : (unsigned)opt->bench_bits, .group = 64};
+    const mt_synth_layout layout = {.bits = opt->bench_bits == MT_BENCH_BITS_4   ? 4
+                                            : opt->bench_bits == MT_BENCH_BITS_8 ? 8
+                                                                                 : 0,
+                                    .group = 64,
+                                    .fp8 = opt->bench_bits == MT_BENCH_BITS_FP8};
     if (opt->bench_layers)
         model.layers = (size_t)opt->bench_layers;
     if (!mt_synth_draw(&drawn, &model, &layout, opt->bench_seed ? (uint64_t)opt->bench_seed : 1, err))
@@ -76,13 +78,11 @@ static void introduce(mt_model_bench *b)
     mt_report *r = b->report;
     const mt_peaks *p = &b->peaks;
     char model[256], peaks[256];
+    static const char *const names[] = {"4 bits", "8 bits", "bf16", "FP8"}; /* in the order of mt_bench_bits */
     const double bytes = (double)mt_checkpoint_bytes(b->o.checkpoint);
     if (b->opt->bench_shape)
         snprintf(model, sizeof(model), "random weights of %s in %s, %.2f GB", b->opt->bench_shape,
-                 b->opt->bench_bits == 16  ? "bf16"
-                 : b->opt->bench_bits == 8 ? "8 bits"
-                                           : "4 bits",
-                 bytes * 1e-9);
+                 names[b->opt->bench_bits], bytes * 1e-9);
     else
         snprintf(model, sizeof(model), "%s, %s, %.2f GB", b->opt->dir, b->o.spec.family, bytes * 1e-9);
     snprintf(peaks, sizeof(peaks), "memory %.1f GB/s, int8 %.0f GOP/s, bf16 %.0f GFLOP/s, fp32 %.0f GFLOP/s",

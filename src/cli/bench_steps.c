@@ -259,13 +259,15 @@ static void time_step(bench *b, const char *name, size_t sequences, size_t rows,
     mt_free(room);
 }
 
-/* Pages for the hungriest measurement, but for depths that would take more than a quarter of memory. */
+/* Pages for the hungriest measurement, but for depths that would take more than a quarter of the machine's memory, or
+   three quarters of a GPU's, where nobody else's is. */
 static size_t count_pages(const mt_model_bench *m)
 {
     const double most = largest(&m->batches);
     const double own =
         most * (double)pages_for(largest(&m->prompts) + (double)m->tokens + TIMED_STEPS + (double)m->rows);
-    const double room = (double)mt_device_memory(m->o.dev) / 4 / fmax(cache_bytes(m, MT_PAGE_TOKENS), 1);
+    const double share = mt_device_apart(m->o.dev) ? 0.75 : 0.25;
+    const double room = (double)mt_device_memory(m->o.dev) * share / fmax(cache_bytes(m, MT_PAGE_TOKENS), 1);
     double deep = 0;
     for (size_t i = 0; mt_bench_wants(m, "depths") && i < m->depths.count; i++)
         for (size_t j = 0; j < m->depth_batches.count; j++) {

@@ -20,6 +20,8 @@ typedef enum mt_command {
 #include "server/options.def"
 } mt_command;
 
+/* What random weights are drawn in: 16 is bf16. */
+typedef enum mt_bench_bits { MT_BENCH_BITS_4, MT_BENCH_BITS_8, MT_BENCH_BITS_16, MT_BENCH_BITS_FP8 } mt_bench_bits;
 typedef enum mt_thinking { MT_THINK_AUTO, MT_THINK_ON, MT_THINK_OFF } mt_thinking;
 typedef enum mt_web { MT_WEB_ON, MT_WEB_OFF } mt_web;
 typedef enum mt_sandbox { MT_SANDBOX_AUTO, MT_SANDBOX_OFF } mt_sandbox;

@@ -417,6 +417,10 @@ void mt_synth_config(mt_buf *out, const mt_synth_model *model, const mt_synth_la
     if (layout->bits) {
         put_quantization(&o, "quantization", model, layout);
         put_quantization(&o, "quantization_config", model, layout);
+    } else if (layout->fp8) {
+        put_raw(&o, "quantization_config",
+                "{\"quant_method\": \"fp8\", \"fmt\": \"e4m3\", \"activation_scheme\": \"dynamic\", "
+                "\"weight_block_size\": [128, 128]}");
     } else if (model->family == MT_SYNTH_GPT_OSS) {
         put_raw(&o, "quantization_config", "{\"quant_method\": \"mxfp4\"}");
     }

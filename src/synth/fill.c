@@ -147,6 +147,15 @@ static void fill_bytes(const mt_synth_filler *f, const mt_synth_tensor *t, uint6
     }
 }
 
+/* 0x7f and 0xff are NaN: their neighbours take their place. */
+static void fill_e4m3(const mt_synth_filler *f, const mt_synth_tensor *t, uint64_t begin, size_t count, uint8_t *out)
+{
+    fill_bytes(f, t, begin, count, out);
+    for (size_t i = 0; i < count; i++)
+        if ((out[i] & 0x7f) == 0x7f)
+            out[i] ^= 1;
+}
+
 /* Scales between 3/4 and 5/4 of the usual one, or the biases that centre their codes. */
 static void fill_steps(const mt_synth_filler *f, const mt_synth_tensor *t, uint64_t begin, size_t count, uint16_t *out)
 {
@@ -174,6 +183,7 @@ void mt_synth_fill(mt_synth_filler *filler, const mt_synth_tensor *tensor, uint6
         else
             fill_codes(filler, tensor, begin, count, out);
         break;
+    case MT_SYNTH_E4M3: fill_e4m3(filler, tensor, begin, count, out); break;
     case MT_SYNTH_EXPONENTS: memset(out, 127 + (int)lround(log2((double)tensor->spread / E2M1_SPREAD)), count); break;
     case MT_SYNTH_SCALES:
     case MT_SYNTH_BIASES: fill_steps(filler, tensor, begin, count, out); break;

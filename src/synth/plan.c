@@ -119,6 +119,31 @@ static void quantised(planner *p, const char *name, size_t ndim, const size_t *d
     t->stream = stream;
 }
 
+/* Bytes and, for each block of them, a scale of about the same size. */
+static void fp8(planner *p, const char *name, const size_t dims[2], double spread)
+{
+    const size_t block = MT_SYNTH_FP8_BLOCK;
+    mt_synth_tensor *t = add(p, name, ".weight");
+
+    set_dims(t, 2, dims);
+    t->dtype = "F8_E4M3";
+    t->element_size = 1;
+    t->kind = MT_SYNTH_E4M3;
+
+    t = add(p, name, ".weight_scale_inv");
+    set_dims(t, 2, (size_t[]){(dims[0] + block - 1) / block, (dims[1] + block - 1) / block});
+    t->dtype = "F32";
+    t->element_size = 4;
+    t->mean = (float)(spread / MT_SYNTH_E4M3_SPREAD);
+    t->spread = t->mean / 10;
+}
+
+/* Embeddings, the head and towers stay bf16 in FP8 checkpoints. */
+static bool is_fp8(const planner *p)
+{
+    return p->layout->fp8 && !p->plain && strstr(p->at, "layers.");
+}
+
 /* A matrix that MLX conversions quantise where its rows can be divided into groups. */
 static void matrix(planner *p, const char *name, size_t ndim, const size_t *dims, double spread, unsigned bits)
 {
@@ -131,7 +156,12 @@ static void matrix(planner *p, const char *name, size_t ndim, const size_t *dims
 /* gain: spread of the output for inputs of spread 1. */
 static void linear(planner *p, const char *name, size_t out, size_t in, double gain)
 {
-    matrix(p, name, 2, (size_t[]){out, in}, gain / sqrt((double)in), p->layout->bits);
+    const size_t dims[2] = {out, in};
+
+    if (is_fp8(p))
+        fp8(p, name, dims, gain / sqrt((double)in));
+    else
+        matrix(p, name, 2, dims, gain / sqrt((double)in), p->layout->bits);
 }
 
 /* The gain of what is added to the residual stream. */

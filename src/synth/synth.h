@@ -76,8 +76,11 @@ typedef struct mt_synth_layout {
        both */
     unsigned bits;
     size_t group;
+    bool fp8; /* where bits is 0: the products of layers are E4M3 with a scale for each 128 x 128 */
 } mt_synth_layout;
 
+#define MT_SYNTH_E4M3_SPREAD 107.2 /* of the values of random bytes */
+enum { MT_SYNTH_FP8_BLOCK = 128 }; /* rows and columns that share a scale */
 enum { MT_SYNTH_ROUTER_BITS = 8 }; /* MLX conversions give routers more bits */
 
 /* A model by index, NULL behind the last; by name, NULL: there is none. */
@@ -99,6 +102,7 @@ typedef enum mt_synth_kind {
     MT_SYNTH_NORMAL,    /* normal distribution with mean and spread; bf16 or f32 */
     MT_SYNTH_ONES,      /* ones on the diagonal, zeros elsewhere; bf16 */
     MT_SYNTH_CODES,     /* random bits */
+    MT_SYNTH_E4M3,      /* random bytes, of which none is NaN */
     MT_SYNTH_EXPONENTS, /* bytes: exponents plus 127 such that E2M1 codes have about the spread */
     MT_SYNTH_SCALES,    /* around `spread` */
     MT_SYNTH_BIASES     /* minus mean times the scale of the same group, so that codes spread around 0 */

@@ -52,7 +52,13 @@ class Server:
         self.listening.set()
 
     def wait_ready(self):
-        if not eventually(lambda: self.request("GET", "/ready").status == 200):
+        try:
+            ready = eventually(lambda: self.request("GET", "/ready").status == 200)
+        except OSError:  # it listened, and has ended since
+            ready = False
+            self.process.wait(PATIENCE)
+            self.reader.join()
+        if not ready:
             raise AssertionError("the server was not ready:\n" + "\n".join(self.log[-20:]))
 
     def connect(self):

@@ -319,7 +319,8 @@ def text_never_waits_for_pictures():
 def bodies_that_wait_for_pictures_are_bounded():
     if os.environ.get("MOTET_TEST_QUICK"):
         return  # a sanitizer takes memory of its own
-    with Silent() as web, fetching("--host-memory" if served.ON_GPU else "--memory", "64M") as server:
+    limit = ("--host-memory", "256M") if served.ON_GPU else ("--memory", "64M")
+    with Silent() as web, fetching(*limit) as server:
         room = server.metrics()['motet_memory_bytes{kind="requests"}'] * 2 / 5  # the rest is for preparing them
         words = {"type": "text", "text": "x" * int(room * 0.15)}  # and while it is read, it takes twice that
         with concurrent.futures.ThreadPoolExecutor(5) as clients:

@@ -171,7 +171,9 @@ def a_shape_is_what_synth_writes_and_leaves_nothing_behind(motet, _):
         shape = ["--shape", "wide", "--only", "steps", *STEPS]
         four = measured(motet, *shape, **drawn)["steps"][0]["hash"]
         eight = measured(motet, *shape, "--bits", "8", **drawn)["steps"][0]["hash"]
-        assert four != eight and measured(motet, *shape, "--seed", "2", **drawn)["steps"][0]["hash"] != four
+        fp8 = measured(motet, *shape, "--bits", "fp8", **drawn)["steps"][0]["hash"]
+        assert len({four, eight, fp8}) == 3
+        assert measured(motet, *shape, "--seed", "2", **drawn)["steps"][0]["hash"] != four
         assert measured(motet, *shape, "--layers", "1", **drawn)["steps"][0]["hash"] != four
         if os.environ.get("MOTET_SYNTH"):
             written = os.path.join(folder, "written")
@@ -195,7 +197,7 @@ def what_cannot_be_measured_is_said(motet, tiny):
             ([tiny, "--compare"], 2, "needs two servers"),
             ([tiny, tiny], 2, "one argument too many"),
             (["--shape", "none"], 1, "there are qwen3-0.6b, "),
-            (["--shape", "wide", "--bits", "5"], 1, "4, 8 or 16"),
+            (["--shape", "wide", "--bits", "5"], 2, "4|8|16|fp8"),
             ([tiny, "--only", "steps,stairs"], 1, '"stairs"'),
             ([tiny, "--prompt", "0"], 1, '"--prompt"'),
             ([tiny, "--prompt", "many"], 1, '"--prompt"'),

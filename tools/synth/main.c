@@ -27,7 +27,7 @@ static void print_help(void)
         printf("  %-15s %s\n", mt_synth_model_at(i)->name, mt_synth_model_at(i)->about);
     printf("\noptions\n"
            "  --layers N      only the first N layers\n"
-           "  --layout NAME   bf16 (Hugging Face names, the default), mlx-4bit or mlx-8bit\n"
+           "  --layout NAME   bf16 (Hugging Face names, the default), fp8 (the same), mlx-4bit or mlx-8bit\n"
            "  --group N       weights that share a scale in the MLX layouts: 32, 64 (the default) or 128\n"
            "  --seed N        other weights (default 1)\n"
            "  --echo          every token is followed by itself, also in the opinion of a draft head\n"
@@ -49,14 +49,14 @@ static bool parse_number(const char *name, const char *text, uint64_t low, uint6
 
 static bool parse_layout(request *r, const char *text, mt_error *err)
 {
-    if (!strcmp(text, "bf16"))
-        r->layout.bits = 0;
+    if (!strcmp(text, "bf16") || !strcmp(text, "fp8"))
+        r->layout.bits = 0, r->layout.fp8 = !strcmp(text, "fp8");
     else if (!strcmp(text, "mlx-4bit"))
         r->layout.bits = 4;
     else if (!strcmp(text, "mlx-8bit"))
         r->layout.bits = 8;
     else
-        return mt_fail(err, MT_E_INVALID, "'%s' is no layout: use bf16, mlx-4bit or mlx-8bit", text);
+        return mt_fail(err, MT_E_INVALID, "'%s' is no layout: use bf16, fp8, mlx-4bit or mlx-8bit", text);
     return true;
 }
 

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-SIZE = {"BF16": 2, "F32": 4, "U32": 4, "U8": 1}
+SIZE = {"BF16": 2, "F32": 4, "U32": 4, "U8": 1, "F8_E4M3": 1}
 WIDE = "wide wide-moe wide-sinks wide-eyes wide-pairs wide-company wide-windows wide-short wide-hybrid".split()
 SYNTH = MOTET = None
 
@@ -91,6 +91,19 @@ class Synth(unittest.TestCase):
         tensors = self.tensors(self.synth("b", "wide-sinks", "--layout", "mlx-4bit"))
         self.assertEqual(tensors["model.layers.1.mlp.experts.up_proj.weight"]["shape"], [10, 192, 320 // 8])
         self.assertEqual(tensors["model.layers.1.mlp.experts.up_proj.scales"]["shape"], [10, 192, 320 // 32])
+
+    def test_fp8_layout(self):
+        """No byte is NaN, scales give bytes the spread of weights, and embeddings stay as they are."""
+        folder = self.synth("a", "wide", "--layout", "fp8")
+        tensors = self.tensors(folder)
+        weight, scales = (tensors["model.layers.1.mlp.down_proj" + part] for part in (".weight", ".weight_scale_inv"))
+        self.assertEqual((weight["dtype"], weight["shape"]), ("F8_E4M3", [320, 448]))
+        self.assertEqual((scales["dtype"], scales["shape"]), ("F32", [3, 4]))
+        self.assertEqual(set(weight["bytes"]), set(range(256)) - {0x7F, 0xFF})
+        for scale in struct.unpack("<12f", scales["bytes"]):
+            self.assertAlmostEqual(scale * 107.2 * math.sqrt(448) / 0.5, 1, delta=0.5)
+        self.assertEqual(tensors["model.embed_tokens.weight"]["dtype"], "BF16")
+        self.assertEqual(json.loads((folder / "config.json").read_text())["quantization_config"]["quant_method"], "fp8")
 
     def test_experts_beside_one_for_every_token(self):
         """The first layer is dense, and routers stay as they are published."""

@@ -377,6 +377,12 @@ static __device__ inline void give_outputs(const mt_cuda_recurrent &p, const str
     }
 }
 
+/* All warps of the block, each wherever it is in its own code. */
+static __device__ inline void meet(void)
+{
+    asm volatile("barrier.cta.sync 1,%0;" ::"n"(MT_CUDA_DELTA_THREADS) : "memory");
+}
+
 /* In round c warps 0 and 1 take chunk c, 2 and 3 the one before it, 16 columns each; the last one copies. */
 extern "C" __global__ void __launch_bounds__(MT_CUDA_DELTA_THREADS) mtk_delta_many(mt_cuda_recurrent p)
 {
@@ -392,7 +398,7 @@ extern "C" __global__ void __launch_bounds__(MT_CUDA_DELTA_THREADS) mtk_delta_ma
             fetch_chunk(p, s, ring, c);
         for (uint32_t c = 0; c < rounds; c++) {
             copies_wait<1>(); /* of chunks up to c + 1: keys and decays are looked at a token ahead */
-            __syncthreads();
+            meet();
             fetch_chunk(p, s, ring, c + 3);
         }
         return;
@@ -402,7 +408,7 @@ extern "C" __global__ void __launch_bounds__(MT_CUDA_DELTA_THREADS) mtk_delta_ma
     if (warp < 2) {
         float key[HALF], m = 0;
         for (uint32_t c = 0; c < rounds; c++) {
-            __syncthreads();
+            meet();
             if (c == 0) {
                 load_half(key, ring[0].k + base);
 #pragma unroll
@@ -417,10 +423,10 @@ extern "C" __global__ void __launch_bounds__(MT_CUDA_DELTA_THREADS) mtk_delta_ma
     giving g = begin_giving(p, s, lane >= 16, column);
     if (g.due == 0)
         keep_due(p, s, g, 0, state);
-    __syncthreads();
+    meet();
     scale_half(state, ring[0].decay);
     for (uint32_t c = 1; c < rounds; c++) {
-        __syncthreads();
+        meet();
         give_outputs(p, s, g, state, ring, change[(c - 1) % 2], (c - 1) * CHUNK, min(c * CHUNK, s.tokens), column,
                      base);
     }
