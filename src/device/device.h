@@ -454,6 +454,9 @@ typedef struct mt_peaks {
     X(void, op_share,                                                                                                  \
       (mt_device *dev, mt_tensor *x, size_t slices, size_t m, bool all),                                               \
       (dev, x, slices, m, all))                                                                                        \
+    /* What x holds is not needed any more: it may be anything until it is written again. A device may then leave      \
+       it unwritten. */                                                                                                \
+    X(void, op_spend, (mt_device *dev, const mt_tensor *x), (dev, x))                                                  \
     /* x = factor * x */                                                                                               \
     X(void, op_scale, (mt_device *dev, mt_tensor *x, size_t m, float factor), (dev, x, m, factor))                     \
     /* y = silu of a causal convolution over time; then q and k of each head are divided by their length, and q by     \

@@ -262,6 +262,7 @@ mt_timed *mt_timed_begin(mt_device *dev, mt_timings *timings)
     MT_DEVICE_OPERATIONS(FIELD)
 #undef FIELD
     t->table.step_begin = noted_begin;
+    t->table.op_spend = head->backend->op_spend; /* nothing to be timed */
     t->table.op_matmul = counted_matmul;
     t->table.op_moe = counted_moe;
     t->table.op_attention = counted_attention;

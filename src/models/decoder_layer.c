@@ -193,6 +193,7 @@ static void keep(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s,
                     false);
     turn(m, &s->attn, k, l->k_norm, n);
     mt_op_kv_write(m->dev, m->kv[s->group], s->slot, k, v);
+    mt_op_spend(m->dev, k);
 }
 
 void mt_decoder_layer_enter(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
@@ -212,6 +213,7 @@ static void attend(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *
     mt_tensor *const *in = l->in, *q = in[MT_ROLE_QUERIES], *y = in[MT_ROLE_ATTENDED];
     mt_op_matmul(m->dev, (mt_tensor *[]){a->gate ? in[MT_ROLE_GATED_QUERIES] : q, in[MT_ROLE_KEYS], in[MT_ROLE_VALUES]},
                  (const mt_weight *[]){l->q, l->k, l->v}, products[a->keys], m->h, n);
+    mt_op_spend(m->dev, m->h);
     if (a->gate)
         mt_op_split_heads(m->dev, q, in[MT_ROLE_QUERY_GATES], in[MT_ROLE_GATED_QUERIES], a->head_dim, n);
     turn(m, a, q, l->q_norm, n);
@@ -241,14 +243,16 @@ static void attention(mt_model *m, const mt_decoder_layer *l, const mt_layer_spe
 
 /* ---- MLP and experts: both read m->h ---- */
 
-/* y = down(act(gate(h)) * up(h)) */
+/* y = down(act(gate(h)) * up(h)), and nobody needs h after that */
 static void glu(mt_model *m, mt_glu how, const mt_weight *const in[3], const mt_shared *gate, mt_tensor *up,
                 const mt_shared *y, size_t rows)
 {
     mt_op_matmul(m->dev, (mt_tensor *[]){gate->own, up}, in, 2, m->h, rows);
+    mt_op_spend(m->dev, m->h);
     mt_op_glu(m->dev, gate->own, gate->own, up, rows, how);
     mt_shared_unite(m->dev, gate, rows);
     mt_shared_product(m->dev, y, in[2], gate->all, rows);
+    mt_op_spend(m->dev, gate->all);
 }
 
 static void dense(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t rows)

@@ -1,8 +1,8 @@
 /* Runs a vision tower (vision.h) as a cursor's passes (cursor.h). A job is some pictures; their patches are the rows of
    one tensor, in the tower's order. A layer has two passes over all rows: keys and values into pages, then everything
    else, which reads them. Queries are made in the second pass, so that only the residual stream and one layer's keys
-   and values are kept for the whole job. Where patches are squeezed in the middle of the tower, the job has a quarter
-   of its rows from there on, stored where its first rows were.
+   and values are kept for the whole job; or in the first, where one slice has all rows. Where patches are squeezed in
+   the middle of the tower, the job has a quarter of its rows from there on, stored where its first rows were.
 
    Used by the device's thread. Invariants:
    1. a slice holds whole tokens (squares of merge * merge patches), or the square of a view's summary;
@@ -91,6 +91,7 @@ static void new_layer_tensors(mt_vision *v, size_t rows)
     const size_t query = (size_t)s->heads * s->head_dim, key = key_heads(s) * s->head_dim;
     mt_set *set = v->set;
     v->q = mt_tensor_new(set, rows, query);
+    v->asked = mt_tensor_view(set);
     v->k = mt_tensor_new(set, rows, key);
     v->v = mt_tensor_new(set, rows, key);
     v->attended = mt_tensor_new(set, rows, query);
@@ -264,6 +265,17 @@ static void embed(mt_vision *v, size_t n)
         mt_op_layer_norm(v->dev, v->view, v->view, n, v->first_norm, v->first_norm_bias, s->layer_eps);
 }
 
+/* Angles of the slice's rows, which are the same in all layers. */
+static void make_angles(mt_vision *v, size_t n)
+{
+    if (v->turns == n && v->turn_row == v->cursor.row && v->turn_shrink == v->layout.shrink)
+        return;
+    mt_op_rope_table(v->dev, v->rope, v->inv_freq, v->axis, 1);
+    v->turns = n;
+    v->turn_row = v->cursor.row;
+    v->turn_shrink = v->layout.shrink;
+}
+
 /* Norms the heads of x where w is given, by head or all together, and turns them. */
 static void turn(mt_vision *v, mt_tensor *x, size_t n, const mt_tensor *w)
 {
@@ -273,7 +285,7 @@ static void turn(mt_vision *v, mt_tensor *x, size_t n, const mt_tensor *w)
         w = NULL;
     }
     if (v->rope)
-        mt_op_rope_table(v->dev, v->rope, v->inv_freq, v->axis, 1);
+        make_angles(v, n);
     if (v->rope || w)
         mt_op_heads(v->dev, x, x, n, s->head_dim, w, s->eps, 0, v->rope, false);
 }
@@ -292,18 +304,20 @@ static void product(mt_vision *v, const mt_tower_layer *l, mt_tower_product whic
     cut(v, y, n, l->clip[which].out);
 }
 
-/* Two products of the normed stream. Where the first clamps its input, the norm is computed again for the second. */
-static void two_products(mt_vision *v, const mt_tower_layer *l, mt_tower_product first, mt_tensor *const y[2],
-                         const mt_tensor *w, const mt_tensor *bias, size_t n)
+/* `count` products of the normed stream. Where they clamp their input, the norm is computed again for each. */
+static void products(mt_vision *v, const mt_tower_layer *l, mt_tower_product first, size_t count, mt_tensor *const *y,
+                     const mt_tensor *w, const mt_tensor *bias, size_t n)
 {
-    mt_tower_norm_rows(v, v->h, v->view, n, w, bias);
     if (!v->spec->clipped) {
-        mt_op_matmul(v->dev, y, (const mt_weight *[]){l->product[first], l->product[first + 1]}, 2, v->h, n);
+        mt_tower_norm_rows(v, v->h, v->view, n, w, bias);
+        mt_op_matmul(v->dev, y, (const mt_weight *const *)&l->product[first], count, v->h, n);
+        mt_op_spend(v->dev, v->h);
         return;
     }
-    product(v, l, first, y[0], v->h, n);
-    mt_tower_norm_rows(v, v->h, v->view, n, w, bias);
-    product(v, l, first + 1, y[1], v->h, n);
+    for (size_t i = 0; i < count; i++) {
+        mt_tower_norm_rows(v, v->h, v->view, n, w, bias);
+        product(v, l, first + i, y[i], v->h, n);
+    }
 }
 
 /* x += y, which is normed or scaled first where the tower has it so. */
@@ -316,37 +330,46 @@ static void grow(mt_vision *v, const mt_tensor *post, const mt_tensor *scale, si
     mt_op_add(v->dev, v->view, v->y, n);
 }
 
+/* Keys and values of a slice, and queries of one that has all rows: the stream is normed once for both. */
 static void keys(mt_vision *v, const mt_tower_layer *l, size_t n)
 {
     const mt_vision_spec *s = v->spec;
-    two_products(v, l, MT_TOWER_K, (mt_tensor *[]){v->k, v->v}, l->norm1, l->norm1_bias, n);
+    mt_tensor *y[] = {v->q, v->k, v->v};
+    v->whole = n == v->cursor.rows && !s->clipped;
+    products(v, l, v->whole ? MT_TOWER_Q : MT_TOWER_K, v->whole ? 3 : 2, v->whole ? y : y + 1, l->norm1, l->norm1_bias,
+             n);
+    if (v->whole)
+        turn(v, v->q, n, l->q_norm);
     turn(v, v->k, n, l->k_norm);
     if (v->v_norm)
         mt_op_heads(v->dev, v->v, v->v, n, s->head_dim, v->v_norm, s->eps, 0, NULL, false);
     mt_op_kv_write(v->dev, v->kv, 0, v->k, v->v);
+    mt_op_spend(v->dev, v->k);
 }
 
 static void mlp(mt_vision *v, const mt_tower_layer *l, size_t n)
 {
     if (l->product[MT_TOWER_GATE]) {
-        two_products(v, l, MT_TOWER_GATE, (mt_tensor *[]){v->gate, v->up}, l->norm2, l->norm2_bias, n);
+        products(v, l, MT_TOWER_GATE, 2, (mt_tensor *[]){v->gate, v->up}, l->norm2, l->norm2_bias, n);
         mt_op_glu(v->dev, v->up, v->gate, v->up, n, (mt_glu){.act = v->spec->activation});
     } else {
-        mt_tower_norm_rows(v, v->h, v->view, n, l->norm2, l->norm2_bias);
-        product(v, l, MT_TOWER_UP, v->up, v->h, n);
+        products(v, l, MT_TOWER_UP, 1, &v->up, l->norm2, l->norm2_bias, n);
         mt_op_act(v->dev, v->up, n, v->spec->activation);
     }
     product(v, l, MT_TOWER_DOWN, v->y, v->up, n);
+    mt_op_spend(v->dev, v->up);
     grow(v, l->post2, l->scale2, n);
 }
 
 static void attend(mt_vision *v, const mt_tower_layer *l, size_t n)
 {
     const mt_vision_spec *s = v->spec;
-    mt_tower_norm_rows(v, v->h, v->view, n, l->norm1, l->norm1_bias);
-    product(v, l, MT_TOWER_Q, v->q, v->h, n);
-    turn(v, v->q, n, l->q_norm);
-    mt_op_attention(v->dev, v->attended, v->q, v->kv, 0,
+    if (!v->whole) {
+        products(v, l, MT_TOWER_Q, 1, &v->q, l->norm1, l->norm1_bias, n);
+        turn(v, v->q, n, l->q_norm);
+    }
+    mt_tensor_aim(v->dev, v->asked, v->q, v->whole ? v->cursor.row : 0, n);
+    mt_op_attention(v->dev, v->attended, v->asked, v->kv, 0,
                     (mt_attention){.scale = s->head_norms ? 1 : 1.0f / sqrtf((float)s->head_dim)});
     product(v, l, MT_TOWER_O, v->y, v->attended, n);
     grow(v, l->post1, l->scale1, n);
@@ -438,6 +461,7 @@ static void begin(mt_cursor *c, mt_tensor *features, const mt_picture *const *pi
     assert(!c->busy && fits(c, pictures, count));
     mt_vision_layout_begin(&v->layout, pictures, to, count);
     v->features = features;
+    v->turns = 0;
     mt_cursor_begin(c, v->layout.rows);
 }
 

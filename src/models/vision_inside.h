@@ -34,14 +34,17 @@ struct mt_vision {
     mt_tensor *x, *view; /* all rows of the job, and those of the slice */
     /* values of a slice, [rows, ...] */
     mt_tensor *pixels, *h, *q, *k, *v, *attended, *y, *gate, *up, *rope;
-    mt_patches *patches;                                   /* pixels of the slice */
-    mt_index *table_index;                                 /* [rows, taps]: entries of the table of positions */
-    mt_tensor *table_factor;                               /* [rows, taps]: weights of the table's entries */
-    mt_tensor *joined, *one, *middle, *opened, *out;       /* [tokens, ...] */
-    mt_index *to;                                          /* [tokens]: rows of features that they become */
-    mt_tensor *features;                                   /* where the job's features go */
-    mt_tensor *inv_freq;                                   /* [1, head_dim / 2] */
-    mt_index *axis;                                        /* which axis each frequency turns with */
+    mt_tensor *asked;                                /* rows of q that belong to the slice, where q has the whole job */
+    bool whole;                                      /* q has the whole job */
+    size_t turn_row, turns, turn_shrink;             /* the slice whose angles are in rope; turns 0: none */
+    mt_patches *patches;                             /* pixels of the slice */
+    mt_index *table_index;                           /* [rows, taps]: entries of the table of positions */
+    mt_tensor *table_factor;                         /* [rows, taps]: weights of the table's entries */
+    mt_tensor *joined, *one, *middle, *opened, *out; /* [tokens, ...] */
+    mt_index *to;                                    /* [tokens]: rows of features that they become */
+    mt_tensor *features;                             /* where the job's features go */
+    mt_tensor *inv_freq;                             /* [1, head_dim / 2] */
+    mt_index *axis;                                  /* which axis each frequency turns with */
     mt_tensor *square, *square_middle, *square_out, *mean; /* [rows / MT_SQUEEZED, ...] */
     mt_index *square_to;
     size_t cell;  /* patches of a token */

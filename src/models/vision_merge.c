@@ -148,9 +148,11 @@ static void merge(mt_vision *v, const mt_tower_merger *m, size_t n, size_t offse
     }
     if (m->up) {
         mt_op_matmul(v->dev, &v->middle, (const mt_weight *[]){m->up}, 1, v->joined, tokens);
+        mt_op_spend(v->dev, v->joined);
         mt_op_act(v->dev, v->middle, tokens, v->spec->merge_activation);
     }
     mt_op_matmul(v->dev, &v->out, (const mt_weight *[]){m->down}, 1, m->up ? v->middle : v->joined, tokens);
+    mt_op_spend(v->dev, m->up ? v->middle : v->joined);
     write_tokens(v, n, offset);
 }
 

@@ -6,6 +6,9 @@
 
 static const size_t widths[] = {1, 3, 16, 31, 32, 33, 64, 96, 100, 256, 1000};
 
+/* Rows that have parts for several warps, or for several turns of one. */
+static const size_t broad_widths[] = {100, 1000, 1024, 1160, 2048, 4096, 5000, 8320};
+
 static size_t width(run *r)
 {
     return pick(r, widths, MT_COUNT(widths));
@@ -13,7 +16,7 @@ static size_t width(run *r)
 
 static void norm(run *r)
 {
-    const size_t n = width(r);
+    const size_t n = below(r, 3) ? width(r) : pick(r, broad_widths, MT_COUNT(broad_widths));
     mt_tensor *x = unit_rows(r, 1, n), *y = below(r, 2) ? x : mt_tensor_new(r->set, r->units, n);
     const float offset = (float)below(r, 2);
     say(r, "%zu columns, offset %g", n, (double)offset);
@@ -23,7 +26,7 @@ static void norm(run *r)
 
 static void layer_norm(run *r)
 {
-    const size_t n = width(r);
+    const size_t n = below(r, 3) ? width(r) : pick(r, broad_widths, MT_COUNT(broad_widths));
     mt_tensor *x = unit_rows(r, 1, n), *y = below(r, 2) ? x : mt_tensor_new(r->set, r->units, n);
     say(r, "%zu columns", n);
     mt_op_layer_norm(r->dev, y, x, r->units, row_of(r, 2, n), row_of(r, 3, n), 1e-6f);

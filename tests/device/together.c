@@ -7,8 +7,22 @@
 
 #define TIMES 3 /* the same operations: seen, remembered, replayed */
 
-/* The MLP of a layer, whose residual stream goes round. Formats are those whose products have the
-   definition's bits. */
+/* A row of each tensor, unit by unit. */
+static void give_all(run *r, const mt_tensor *const *t, size_t count)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < count; i++)
+        most = mt_tensor_cols(r->dev, t[i]) > most ? mt_tensor_cols(r->dev, t[i]) : most;
+    mt_reading *reading = mt_reading_new(r->set, most * sizeof(float));
+    for (size_t unit = 0; unit < r->units; unit++)
+        for (size_t i = 0; i < count; i++) {
+            mt_read_rows(r->dev, reading, t[i], unit, 1);
+            give_floats(r, mt_reading_row(r->dev, reading, 0), mt_tensor_cols(r->dev, t[i]));
+        }
+}
+
+/* The MLP of a layer, whose residual stream goes round. Formats are those whose products have the definition's bits.
+   What is spent is not looked at. */
 static void mlp(run *r)
 {
     static const size_t widths[] = {32, 64, 96, 128, 192, 384, 1152, 1344};
@@ -17,6 +31,8 @@ static void mlp(run *r)
     const mt_format format = formats[below(r, MT_COUNT(formats))];
     const mt_glu how = draw_glu(r);
     const mt_mat in = matrix(r, format, inner, hidden), out = matrix(r, format, hidden, inner);
+    const bool spends = below(r, 2);
+    mt_tensor *before = unit_rows(r, 3, hidden);
     mt_tensor *x = unit_rows(r, 1, hidden), *h = mt_tensor_new(r->set, r->units, hidden),
               *y = mt_tensor_new(r->set, r->units, hidden);
     mt_tensor *both[2] = {mt_tensor_new(r->set, r->units, inner), mt_tensor_new(r->set, r->units, inner)};
@@ -24,57 +40,93 @@ static void mlp(run *r)
     const mt_weight *gate = mt_weight_new(r->set, &in, NULL, false), *up = mt_weight_new(r->set, &in, NULL, false),
                     *down = mt_weight_new(r->set, &out, NULL, false);
     mt_batch batch;
-    say(r, "%s, %zu to %zu, activation %d", check_matrix_name(&in), hidden, inner, (int)how.act);
+    say(r, "%s, %zu to %zu, activation %d%s", check_matrix_name(&in), hidden, inner, (int)how.act,
+        spends ? ", spent" : "");
     plan(r, MOST_UNITS);
     begin_rows(r, &batch);
     for (size_t i = 0; i < TIMES; i++) {
         mt_step_begin(r->dev, &batch);
+        mt_op_add(r->dev, x, before, r->units);
         mt_op_norm(r->dev, h, x, r->units, norm, 1e-6f, 0);
         mt_op_matmul(r->dev, both, (const mt_weight *[]){gate, up}, 2, h, r->units);
+        if (spends)
+            mt_op_spend(r->dev, h);
         mt_op_glu(r->dev, both[0], both[0], both[1], r->units, how);
         mt_op_matmul(r->dev, &y, &down, 1, both[0], r->units);
+        if (spends)
+            mt_op_spend(r->dev, both[0]);
         mt_op_add(r->dev, x, y, r->units);
         mt_device_wait(r->dev);
     }
-    mt_reading *reading = mt_reading_new(r->set, (hidden > inner ? hidden : inner) * sizeof(float));
-    const struct {
-        const mt_tensor *t;
-        size_t cols;
-    } made[] = {{x, hidden}, {h, hidden}, {both[0], inner}, {both[1], inner}, {y, hidden}};
-    for (size_t i = 0; i < r->units; i++)
-        for (size_t t = 0; t < MT_COUNT(made); t++) {
-            mt_read_rows(r->dev, reading, made[t].t, i, 1);
-            give_floats(r, mt_reading_row(r->dev, reading, 0), made[t].cols);
-        }
+    give_all(r, (const mt_tensor *[]){x, both[1], y, h, both[0]}, spends ? 3 : 5);
 }
 
 /* The MLP of a tower's layer: rows that are packed while they are made, whatever their number. */
 static void tower_mlp(run *r)
 {
-    static const size_t widths[] = {64, 72, 100, 128, 200, 264};
+    static const size_t widths[] = {64, 72, 100, 128, 200, 264, 1024};
     const size_t hidden = pick(r, widths, MT_COUNT(widths)), inner = pick(r, widths, MT_COUNT(widths));
     const mt_format format = below(r, 4) ? MT_FORMAT_BF16 : MT_FORMAT_F32;
     const mt_activation act = (mt_activation)below(r, 4);
     const mt_mat in = matrix(r, format, inner, hidden), out = matrix(r, format, hidden, inner);
-    mt_tensor *x = unit_rows(r, 1, hidden), *h = mt_tensor_new(r->set, r->units, hidden),
-              *middle = mt_tensor_new(r->set, r->units, inner), *y = mt_tensor_new(r->set, r->units, hidden);
+    const bool layered = below(r, 3), spends = below(r, 2);
+    mt_tensor *x = unit_rows(r, 1, hidden), *before = unit_rows(r, 4, hidden);
+    mt_tensor *h = mt_tensor_new(r->set, r->units, hidden), *middle = mt_tensor_new(r->set, r->units, inner),
+              *y = mt_tensor_new(r->set, r->units, hidden);
     const mt_tensor *norm = row_of(r, 2, hidden), *bias = row_of(r, 3, hidden);
     const mt_weight *up = mt_weight_new(r->set, &in, NULL, false), *down = mt_weight_new(r->set, &out, NULL, false);
     mt_batch batch;
     if (format == MT_FORMAT_BF16 && mt_device_precision(r->dev) == MT_PRECISION_FAST)
         r->rule = NEAR;
-    say(r, "%s, %zu to %zu, activation %d", check_matrix_name(&in), hidden, inner, (int)act);
+    say(r, "%s, %zu to %zu, activation %d%s%s", check_matrix_name(&in), hidden, inner, (int)act,
+        layered ? ", layer norm" : "", spends ? ", spent" : "");
     plan(r, MOST_UNITS);
     begin_rows(r, &batch);
     for (size_t i = 0; i < TIMES; i++) {
         mt_step_begin(r->dev, &batch);
-        mt_op_layer_norm(r->dev, h, x, r->units, norm, bias, 1e-6f);
+        mt_op_add(r->dev, x, before, r->units);
+        if (layered)
+            mt_op_layer_norm(r->dev, h, x, r->units, norm, bias, 1e-6f);
+        else
+            mt_op_norm(r->dev, h, x, r->units, norm, 1e-6f, 0);
         mt_op_matmul(r->dev, &middle, &up, 1, h, r->units);
+        if (spends)
+            mt_op_spend(r->dev, h);
         mt_op_act(r->dev, middle, r->units, act);
         mt_op_matmul(r->dev, &y, &down, 1, middle, r->units);
+        if (spends)
+            mt_op_spend(r->dev, middle);
         mt_device_wait(r->dev);
     }
     give(r, y, 1, hidden);
+}
+
+/* Rows between two products, all of which are looked at: bits, whatever the products are. */
+static void between(run *r)
+{
+    static const size_t widths[] = {64, 96, 128, 288, 1024, 1184, 4096, 4352};
+    const size_t k = pick(r, widths, MT_COUNT(widths)), kind = below(r, 4);
+    const mt_mat mat = matrix(r, below(r, 2) ? MT_FORMAT_BF16 : MT_FORMAT_MXFP4, 32, k);
+    mt_tensor *x = unit_rows(r, 1, k), *more = unit_rows(r, 2, k), *made = mt_tensor_new(r->set, r->units, k);
+    mt_tensor *y = mt_tensor_new(r->set, r->units, 32);
+    const mt_tensor *norm = row_of(r, 3, k), *bias = row_of(r, 4, k);
+    const mt_weight *w = mt_weight_new(r->set, &mat, NULL, false);
+    const mt_glu how = draw_glu(r);
+    mt_batch batch;
+    say(r, "%s, %zu columns, way %zu", check_matrix_name(&mat), k, kind);
+    plan(r, MOST_UNITS);
+    begin_rows(r, &batch);
+    mt_step_begin(r->dev, &batch);
+    if (kind < 2)
+        mt_op_add(r->dev, x, more, r->units);
+    switch (kind) {
+    case 0: mt_op_norm(r->dev, made, x, r->units, norm, 1e-6f, 1); break;
+    case 1: mt_op_layer_norm(r->dev, made, x, r->units, norm, bias, 1e-6f); break;
+    case 2: mt_op_glu(r->dev, made, x, more, r->units, how); break;
+    default: mt_op_act(r->dev, x, r->units, how.act); made = x;
+    }
+    mt_op_matmul(r->dev, &y, &w, 1, made, r->units);
+    give_all(r, (const mt_tensor *[]){made, x}, 2);
 }
 
 #define ROWS 2 /* of a sequence: the second one sees both */
@@ -108,8 +160,10 @@ static void attend(run *r)
     mt_kv *kv = mt_kv_new(r->set, &shape, &err);
     if (!kv || !mt_kv_reserve(r->set, kv, SEQUENCES, &err))
         abort();
-    mt_tensor *q = pairs(r, 1, cols), *k = pairs(r, 2, shape.heads * dim), *v = pairs(r, 3, shape.heads * dim),
-              *y = mt_tensor_new(r->set, ROWS * r->units, cols), *table = mt_tensor_new(r->set, ROWS * r->units, dim);
+    const mt_tensor *keys = pairs(r, 2, shape.heads * dim);
+    mt_tensor *q = pairs(r, 1, cols), *k = mt_tensor_new(r->set, ROWS * r->units, shape.heads * dim),
+              *v = pairs(r, 3, shape.heads * dim), *y = mt_tensor_new(r->set, ROWS * r->units, cols),
+              *table = mt_tensor_new(r->set, ROWS * r->units, dim);
     const mt_tensor *norm = row_of(r, 4, dim), *frequencies = row_of(r, 5, dim / 2);
     uint32_t tokens[ROWS * SEQUENCES] = {0}, pages[SEQUENCES];
     mt_position positions[ROWS * SEQUENCES];
@@ -122,24 +176,30 @@ static void attend(run *r)
     }
     const mt_batch batch = {
         .rows = ROWS * r->units, .tokens = tokens, .positions = positions, .spans = r->units, .span = spans};
-    const bool normed = below(r, 2);
+    const bool normed = below(r, 2), spends = below(r, 2);
     if (shape.type == MT_KV_BF16)
         r->rule = NEAR;
-    say(r, "%zu of %zu heads of %zu%s", shape.heads, shape.query_heads, dim, normed ? ", normed" : "");
+    say(r, "%zu of %zu heads of %zu%s%s", shape.heads, shape.query_heads, dim, normed ? ", normed" : "",
+        spends ? ", spent" : "");
     plan(r, ROWS * SEQUENCES);
     for (size_t i = 0; i < TIMES; i++) {
         mt_step_begin(r->dev, &batch);
+        for (size_t row = 0; row < batch.rows; row++) /* the last time's may be spent */
+            mt_op_copy_row(r->dev, k, row, keys, row);
         mt_op_rope_table(r->dev, table, frequencies, NULL, 1);
         mt_op_heads(r->dev, q, q, batch.rows, dim, normed ? norm : NULL, 1e-6f, 0, table, false);
         mt_op_heads(r->dev, k, k, batch.rows, dim, normed ? norm : NULL, 1e-6f, 0, table, false);
         mt_op_kv_write(r->dev, kv, layer, k, v);
+        if (spends)
+            mt_op_spend(r->dev, k);
         mt_op_attention(r->dev, y, q, kv, layer, (mt_attention){.causal = true, .scale = 0.1f});
         mt_device_wait(r->dev);
     }
     give(r, y, ROWS, cols);
 }
 
-const device_check together_checks[] = {{.name = "an MLP", .fn = mlp},
+const device_check together_checks[] = {{.name = "an MLP, op_spend", .fn = mlp, .units = 150},
                                         {.name = "a tower's MLP", .fn = tower_mlp, .units = 150},
+                                        {.name = "between products", .fn = between, .units = 100},
                                         {.name = "a layer's heads", .fn = attend, .units = SEQUENCES},
                                         {0}};

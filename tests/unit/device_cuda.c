@@ -206,7 +206,7 @@ static size_t work(life *l, mt_error *why)
 
 static void ways_are_read(void **state)
 {
-    static const char *const right[] = {"", "graphs=0", "early=0,row=1", "row=0,graphs=1,early=1"};
+    static const char *const right[] = {"", "graphs=0", "early=0,row=1", "row=0,graphs=1,early=1", "pair=0"};
     static const char *const wrong[] = {"graphs", "graphs=2", "graph=0", "row=2", "row=10", "early=0;row=0", ",", "x"};
     mt_error err = {0};
     (void)state;
@@ -221,7 +221,7 @@ static void ways_are_read(void **state)
         setenv("MOTET_CUDA", wrong[i], 1);
         assert_null(open_device("cuda", &err));
         assert_non_null(strstr(err.text, "MOTET_CUDA has \""));
-        assert_non_null(strstr(err.text, "it knows graphs=0, early=0 and row=0"));
+        assert_non_null(strstr(err.text, "it knows graphs=0, early=0, row=0 and pair=0"));
     }
     unsetenv("MOTET_CUDA");
 }

@@ -56,6 +56,12 @@ static void add_row(void *ctx, size_t i, size_t worker)
     op->dev->k.add(mt_cpu_row(op->y, i), mt_cpu_row(op->x, i), op->x->cols);
 }
 
+/* Everything is written at once. */
+void mt_cpu_op_spend(mt_device *dev, const mt_tensor *x)
+{
+    (void)dev, (void)x;
+}
+
 void mt_cpu_op_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m)
 {
     assert(m <= y->rows && y->cols == x->cols);

@@ -39,5 +39,38 @@ static __device__ inline void fetch(void *to, const void *from, unsigned bytes, 
                  : "memory");
 }
 
+/* ---- blocks of a cluster ---- */
+
+/* The same to all blocks of a mask, at the same place of each; each has its own barrier told. */
+static __device__ inline void fetch_for(uint16_t blocks, void *to, const void *from, unsigned bytes, uint64_t *b)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0],[%1],%2,[%3],%4;" ::"r"(shared_address(to)),
+                 "l"(from), "r"(bytes), "r"(shared_address(b)), "h"(blocks)
+                 : "memory");
+}
+
+/* At the barrier of one of them. */
+static __device__ inline void barrier_arrive_at(uint64_t *b, unsigned block)
+{
+    asm volatile("{.reg .b32 at; mapa.shared::cluster.u32 at,%0,%1; mbarrier.arrive.shared::cluster.b64 _,[at];}" ::"r"(
+                     shared_address(b)),
+                 "r"(block)
+                 : "memory");
+}
+
+/* All threads of all of them. */
+static __device__ inline void cluster_meet(void)
+{
+    asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+static __device__ inline unsigned block_of_cluster(void)
+{
+    unsigned rank;
+    asm("mov.u32 %0,%%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
 #endif
 #endif

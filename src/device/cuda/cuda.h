@@ -18,15 +18,16 @@
 
 /* X(name): every kernel of the images, mtk_<name>, by file. */
 #define MT_CUDA_KERNELS(X)                                                                                             \
-    X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(layer_norm) X(heads) X(binary) X(glu) X(softcap)    \
-    X(split_heads) X(finite) X(argmax) X(rope_table) X(stretch) X(act) X(join) X(mean) X(pixels) X(embed) X(add_rows)  \
+    X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(heads) X(heads_64) X(heads_128) X(binary) X(glu)    \
+    X(norm_many) X(layer_norm) X(act) X(glu_many) X(pack_many) X(softcap) X(split_heads) X(finite) X(argmax)           \
+    X(rope_table) X(stretch) X(join) X(mean) X(pixels) X(embed) X(add_rows)                                            \
     X(adjust) X(shortlist) X(pack_codes) X(norm_pack) X(glu_pack) X(product_codes4) X(product_codes8) X(product_f32)   \
     MT_CUDA_FEW_KERNELS(X)                                                                                             \
     X(many_4_32) X(many_4_64) X(many_4_128) X(many_8_32) X(many_8_64) X(many_8_128) X(many_signed)                     \
     X(many_4_32_b) X(many_4_64_b) X(many_4_128_b) X(many_8_32_b) X(many_8_64_b) X(many_8_128_b)                        \
     X(broad_64) X(broad_128)                                                                                           \
     X(shares_4_32) X(shares_4_64) X(shares_4_128) X(shares_8_32) X(shares_8_64) X(shares_8_128)                        \
-    X(pack_bf16) X(product_bf16) X(many_halves) X(many_bytes) X(wide_halves)                                           \
+    X(pack_bf16) X(product_bf16) X(many_halves) X(many_bytes) X(wide_halves) X(pair_halves)                            \
     X(few_halves_1) X(few_halves_2) X(few_halves_4) X(few_bytes_1) X(few_bytes_2) X(few_bytes_4)                       \
     X(route) X(sort_pairs) X(combine) X(peak_int8) X(peak_bf16) X(peak_fp32)                                           \
     MT_CUDA_ATTENTION_KERNELS(X)                                                                                       \
@@ -53,9 +54,10 @@ typedef enum mt_cuda_kernel {
 /* clang-format off */
 #define MT_CUDA_WAITING_KERNELS(X)                                                                                     \
     MT_CUDA_FEW_KERNELS(X)                                                                                             \
-    X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(layer_norm) X(heads) X(binary) X(glu) X(softcap)    \
-    X(split_heads) X(finite) X(argmax) X(rope_table) X(stretch) X(act) X(join) X(mean) X(pixels) X(embed) X(add_rows)  \
-    X(adjust) X(shortlist) X(pack_codes) X(norm_pack) X(glu_pack) X(wide_halves)                                       \
+    X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(heads) X(heads_64) X(heads_128) X(binary) X(glu)    \
+    X(norm_many) X(layer_norm) X(act) X(glu_many) X(pack_many) X(softcap) X(split_heads) X(finite) X(argmax)           \
+    X(rope_table) X(stretch) X(join) X(mean) X(pixels) X(embed) X(add_rows)                                            \
+    X(adjust) X(shortlist) X(pack_codes) X(norm_pack) X(glu_pack) X(pack_bf16) X(wide_halves) X(pair_halves)           \
     MT_CUDA_HOPPER_KERNELS(X)
 /* clang-format on */
 
@@ -127,7 +129,7 @@ typedef struct mt_cuda_launcher mt_cuda_launcher; /* launch.c */
 
 /* How kernels are started; see ways.c. */
 typedef struct mt_cuda_ways {
-    uint32_t graphs, early, row;
+    uint32_t graphs, early, row, pair;
 } mt_cuda_ways;
 
 /* What the objects of a set need in working memory. */
@@ -185,6 +187,8 @@ struct mt_device {
     mt_cuda_mat gate, up, down;          /* values of these pairs */
     CUdeviceptr parts, counts;           /* partial results of attention that is split by segments */
     mt_cuda_step step;
+    const uint8_t *step_staged; /* in the ring: what step_memory holds; NULL: no longer there */
+    size_t step_bytes;
     const mt_batch *batch; /* of the host, valid until the next step begins */
 };
 
@@ -254,6 +258,8 @@ void mt_cuda_list(mt_device *dev, mt_cuda_kernel kernel, size_t x, size_t y, siz
 /* mt_cuda_last: the parameter of the last kernel in the list that is not started, to be changed, where that kernel is
    between first and last; else NULL. mt_cuda_drop removes that kernel. */
 void *mt_cuda_last(mt_device *dev, mt_cuda_kernel first, mt_cuda_kernel last);
+/* The same of the one that stands `back` before the last, whatever it is; NULL: there is none. */
+void *mt_cuda_listed(mt_device *dev, size_t back, mt_cuda_kernel *kernel);
 void mt_cuda_drop(mt_device *dev);
 
 /* Packs rows of x (by index, where given) as the weight needs them. */

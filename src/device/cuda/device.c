@@ -193,13 +193,21 @@ typedef struct layer_out {
     size_t used;
 } layer_out;
 
+/* Over so many bytes that are written; nothing is left to chance behind them, for steps are compared. */
+static void skip(layer_out *out, size_t bytes)
+{
+    const size_t up = mt_cuda_up(bytes, 16);
+    memset(out->host + out->used + bytes, 0, up - bytes);
+    out->used += up;
+}
+
 static CUdeviceptr lay(layer_out *out, const void *data, size_t bytes)
 {
     if (!data)
         return 0;
     memcpy(out->host + out->used, data, bytes);
     const CUdeviceptr at = out->device + out->used;
-    out->used += mt_cuda_up(bytes, 16);
+    skip(out, bytes);
     return at;
 }
 
@@ -234,6 +242,19 @@ static size_t lay_pages(uint32_t *pages, size_t count, const mt_batch *b, const 
     return count;
 }
 
+/* A step that says what the last one did, as the passes of a tower do, is there already: nothing waits for a copy, and
+   kernels of both meet in one list. */
+static void send_step(mt_device *dev, const layer_out *out, size_t staged)
+{
+    if (dev->step_staged && dev->step_bytes == out->used && memcmp(dev->step_staged, out->host, out->used) == 0) {
+        dev->staged -= mt_cuda_up(staged, 64);
+        return;
+    }
+    mt_cuda_flush(dev, out->device, out->host, out->used);
+    dev->step_staged = out->host;
+    dev->step_bytes = out->used;
+}
+
 void mt_cuda_step_begin(mt_device *dev, const mt_batch *b)
 {
     const size_t bytes = step_bytes(b);
@@ -249,10 +270,10 @@ void mt_cuda_step_begin(mt_device *dev, const mt_batch *b)
     step->seen = lay(&out, b->seen, b->rows * sizeof(*b->seen));
     uint32_t *span_of = (uint32_t *)(void *)(out.host + out.used);
     step->span_of = out.device + out.used;
-    out.used += mt_cuda_up(b->rows * sizeof(*span_of), 16);
+    skip(&out, b->rows * sizeof(*span_of));
     mt_cuda_span *span = (mt_cuda_span *)(void *)(out.host + out.used);
     step->span = out.device + out.used;
-    out.used += mt_cuda_up(b->spans * sizeof(*span), 16);
+    skip(&out, b->spans * sizeof(*span));
     mt_cuda_piece *piece = (mt_cuda_piece *)(void *)(out.host + out.used);
     step->piece = out.device + out.used;
     size_t pieces = 0, pages = 0;
@@ -272,13 +293,13 @@ void mt_cuda_step_begin(mt_device *dev, const mt_batch *b)
         for (size_t p = 0; p < s->pieces; p++)
             piece[pieces++] = (mt_cuda_piece){s->piece[p].rows, s->piece[p].slot};
     }
-    out.used += mt_cuda_up(pieces * sizeof(*piece), 16);
+    skip(&out, pieces * sizeof(*piece));
     step->pages = out.device + out.used;
     for (size_t i = 0; i < b->spans; i++)
         pages = lay_pages((uint32_t *)(void *)(out.host + out.used), pages, b, &b->span[i], &span[i]);
     out.used += pages * sizeof(uint32_t);
     assert(out.used <= bytes);
-    mt_cuda_flush(dev, out.device, out.host, out.used);
+    send_step(dev, &out, bytes);
 }
 
 const mt_backend mt_backend_cuda = {.name = "cuda",

@@ -4,13 +4,31 @@
 
 #define THREADS 256 /* sixteen for a head */
 
+/* Most heads turn as a whole, halves against each other. Rows that have products of their own (product_row.c) take the
+   kernel of any heads: with the others a step of one answer was slower (docs/gpu.md). */
+static mt_cuda_kernel find_kernel(const mt_cuda_heads *p)
+{
+    const uint32_t dim = p->head_dim;
+    if (p->m <= MT_CUDA_ROW_ROWS || p->pairs || (p->table.data && p->table.cols != dim) ||
+        (p->v.data && p->kv.head_stride != dim))
+        return MT_K_heads;
+    return dim == 64 ? MT_K_heads_64 : dim == 128 ? MT_K_heads_128 : MT_K_heads;
+}
+
 static void list_heads(mt_device *dev, mt_cuda_heads *p)
 {
     uint32_t heads = p->x[0].cols / p->head_dim;
     heads += p->count > 1 ? p->x[1].cols / p->head_dim : 0;
     heads += p->v.data ? p->kv.heads : 0;
-    mt_cuda_launch(dev, MT_K_heads, p->m, (heads + THREADS / 16 - 1) / (THREADS / 16), 1, THREADS,
-                   THREADS / 16 * p->head_dim * sizeof(float), p);
+    const mt_cuda_kernel kernel = find_kernel(p);
+    mt_cuda_launch(dev, kernel, p->m, (heads + THREADS / 16 - 1) / (THREADS / 16), 1, THREADS,
+                   kernel == MT_K_heads ? THREADS / 16 * p->head_dim * sizeof(float) : 0, p);
+}
+
+/* The last kernel, where it is one of heads. */
+static const mt_cuda_heads *last_heads(mt_device *dev)
+{
+    return mt_cuda_last(dev, MT_K_heads, MT_K_heads_128);
 }
 
 /* Whether both can run at once: neither reads what the other writes. */
@@ -32,7 +50,7 @@ void mt_cuda_op_heads(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m
         p.w[0] = w->m;
     if (table)
         p.table = table->m;
-    const mt_cuda_heads *last = mt_cuda_last(dev, MT_K_heads, MT_K_heads);
+    const mt_cuda_heads *last = last_heads(dev);
     if (last && apart(last, &p)) {
         p.x[1] = p.x[0];
         p.y[1] = p.y[0];
@@ -48,7 +66,7 @@ void mt_cuda_op_heads(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m
 
 bool mt_cuda_heads_keep(mt_device *dev, const mt_kv *kv, size_t layer, mt_cuda_mat k, mt_cuda_mat v)
 {
-    const mt_cuda_heads *last = mt_cuda_last(dev, MT_K_heads, MT_K_heads);
+    const mt_cuda_heads *last = last_heads(dev);
     if (!last || last->v.data || last->m != dev->step.rows || last->head_dim != kv->d.head_dim || kv->d.bits)
         return false;
     mt_cuda_heads p = *last;

@@ -25,35 +25,54 @@ static __device__ inline void keep_head(const mt_cuda_kv &kv, const float *h, ui
     }
 }
 
-/* Norm where there is a w, then rotation where there is a table. Shared memory: a head for each sixteen threads. Heads
-   of up to 256 have all that is read in registers, so that nothing is waited for one by one. */
+/* Which head a sixteen of threads has: of queries, keys or values. */
+typedef struct own_head {
+    uint32_t which, number; /* which: 2 for values, that are only kept */
+    bool there, keeps;
+    const float *w;
+    uint32_t half; /* of what is turned */
+} own_head;
+
+static __device__ inline own_head find_head(const mt_cuda_heads &p)
+{
+    const uint32_t dim = p.head_dim, n = blockIdx.y * (blockDim.x / 16) + threadIdx.x / 16;
+    const uint32_t first = p.x[0].cols / dim, second = first + (p.count > 1 ? p.x[1].cols / dim : 0);
+    const uint32_t all = second + (p.v.data ? p.kv.heads : 0), at = n < all ? n : all - 1;
+    own_head h;
+    h.which = at < first ? 0 : at < second ? 1 : 2;
+    h.number = at - (h.which == 0 ? 0 : h.which == 1 ? first : second);
+    h.there = n < all;
+    h.keeps = h.there && (h.which == 2 || (p.v.data && h.which == p.keys));
+    h.w = h.which < 2 ? p.w[h.which].data : NULL;
+    h.half = h.which < 2 && p.table.data ? p.table.cols / 2 : 0;
+    return h;
+}
+
+/* Whether anybody reads the head as it is. */
+static __device__ inline bool writes_head(const mt_cuda_heads &p, const own_head &h)
+{
+    return h.which < 2 && !(p.kept_only && h.which == p.keys);
+}
+
+/* Norm where there is a w, then rotation where there is a table. Any heads. Shared memory: a head for each sixteen
+   threads. Heads of up to 256 have all that is read in registers, so that nothing is waited for one by one. */
 KERNEL(heads)(const __grid_constant__ mt_cuda_heads p)
 {
     extern __shared__ float shared[];
     constexpr uint32_t MOST = 16; /* of a head's numbers, in registers */
-    const uint32_t l = threadIdx.x % 16, dim = p.head_dim, n = blockIdx.y * (blockDim.x / 16) + threadIdx.x / 16;
-    const uint32_t first = p.x[0].cols / dim, second = first + (p.count > 1 ? p.x[1].cols / dim : 0);
-    const uint32_t all = second + (p.v.data ? p.kv.heads : 0), at = n < all ? n : all - 1;
-    const uint32_t which = at < first    ? 0
-                           : at < second ? 1
-                                         : 2,
-                   head = at - (which == 0   ? 0
-                                : which == 1 ? first
-                                             : second);
+    const own_head own = find_head(p);
+    const uint32_t l = threadIdx.x % 16, dim = p.head_dim, which = own.which, half = own.half;
     const mt_cuda_mat &from = which == 2 ? p.v : p.x[which];
-    const float *w = which < 2 ? p.w[which].data : NULL;
-    const uint32_t half = which < 2 && p.table.data ? p.table.cols / 2 : 0;
-    const float *c = half ? row_of(p.table, blockIdx.x) : NULL, *s = c + half;
-    const bool keeps = n < all && (which == 2 || (p.v.data && which == p.keys));
+    const float *w = own.w, *c = half ? row_of(p.table, blockIdx.x) : NULL, *s = c + half;
     float *h = shared + threadIdx.x / 16 * dim, factor[MOST], cosine[MOST / 2], sine[MOST / 2];
     start_next();
-    uint8_t *to = keeps ? find_place(p, head, which == 2) : NULL;
+    uint8_t *to = own.keeps ? find_place(p, own.number, which == 2) : NULL;
 #pragma unroll
     for (uint32_t i = 0; i < MOST; i++)
         if (w && l + i * 16 < dim)
             factor[i] = p.offset + w[l + i * 16];
     wait_for_last();
-    const float *x = row_of(from, blockIdx.x) + head * dim;
+    const float *x = row_of(from, blockIdx.x) + own.number * dim;
     float some[MOST];
 #pragma unroll
     for (uint32_t i = 0; i < MOST; i++)
@@ -95,10 +114,73 @@ KERNEL(heads)(const __grid_constant__ mt_cuda_heads p)
         h[high] = fmaf(b, c[i], a * s[i]);
     }
     __syncwarp();
-    if (n >= all)
+    if (!own.there)
         return;
-    for (uint32_t i = l; which < 2 && i < dim; i += 16)
-        row_of(p.y[which], blockIdx.x)[head * dim + i] = h[i];
-    if (keeps)
+    for (uint32_t i = l; writes_head(p, own) && i < dim; i += 16)
+        row_of(p.y[which], blockIdx.x)[own.number * dim + i] = h[i];
+    if (own.keeps)
         keep_head(p.kv, h, to);
+}
+
+/* The same for heads of DIM that turn as a whole: a thread has both of what turns together, and its lane of R6. */
+template <int DIM> static __device__ inline void whole_heads(const mt_cuda_heads &p)
+{
+    constexpr uint32_t N = DIM / 16;
+    const own_head own = find_head(p);
+    const uint32_t l = threadIdx.x % 16;
+    const mt_cuda_mat &from = own.which == 2 ? p.v : p.x[own.which];
+    float x[N], factor[N], cosine[N / 2], sine[N / 2], lane = 0;
+    start_next();
+    uint8_t *to = own.keeps ? find_place(p, own.number, own.which == 2) : NULL;
+#pragma unroll
+    for (uint32_t i = 0; i < N; i++)
+        factor[i] = own.w ? p.offset + own.w[l + i * 16] : 0;
+    wait_for_last();
+    const float *in = row_of(from, blockIdx.x) + own.number * DIM + l;
+    const float *table = own.half ? row_of(p.table, blockIdx.x) + l : NULL;
+#pragma unroll
+    for (uint32_t i = 0; i < N; i++)
+        x[i] = in[i * 16];
+#pragma unroll
+    for (uint32_t i = 0; i < N / 2; i++) {
+        cosine[i] = table ? table[i * 16] : 0;
+        sine[i] = table ? table[i * 16 + DIM / 2] : 0;
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < N; i++)
+        lane = fmaf(x[i], x[i], lane);
+    const float r = 1.0f / sqrtf(fold16(lane) / (float)DIM + p.eps);
+#pragma unroll
+    for (uint32_t i = 0; i < N; i++)
+        x[i] = own.w ? (x[i] * r) * factor[i] : x[i];
+#pragma unroll
+    for (uint32_t i = 0; i < N / 2; i++) {
+        const float a = x[i], b = x[i + N / 2];
+        x[i] = table ? fmaf(a, cosine[i], -(b * sine[i])) : a;
+        x[i + N / 2] = table ? fmaf(b, cosine[i], a * sine[i]) : b;
+    }
+    if (!own.there)
+        return;
+    if (writes_head(p, own)) {
+        float *y = row_of(p.y[own.which], blockIdx.x) + own.number * DIM + l;
+#pragma unroll
+        for (uint32_t i = 0; i < N; i++)
+            y[i * 16] = x[i];
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < N; i++)
+        if (own.keeps && p.kv.f32)
+            ((float *)to)[l + i * 16] = x[i];
+        else if (own.keeps)
+            ((uint16_t *)to)[l + i * 16] = mt_bf16_from_f32(x[i]);
+}
+
+KERNEL(heads_64)(const __grid_constant__ mt_cuda_heads p)
+{
+    whole_heads<64>(p);
+}
+
+KERNEL(heads_128)(const __grid_constant__ mt_cuda_heads p)
+{
+    whole_heads<128>(p);
 }

@@ -229,6 +229,16 @@ void *mt_cuda_last(mt_device *dev, mt_cuda_kernel first, mt_cuda_kernel last)
     return c && c->kernel >= first && c->kernel <= last ? list->parameters + c->at : NULL;
 }
 
+void *mt_cuda_listed(mt_device *dev, size_t back, mt_cuda_kernel *kernel)
+{
+    call_list *list = &dev->launcher->list;
+    if (back >= list->count)
+        return NULL;
+    const call *c = &list->call[list->count - 1 - back];
+    *kernel = c->kernel;
+    return list->parameters + c->at;
+}
+
 void mt_cuda_drop(mt_device *dev)
 {
     call_list *list = &dev->launcher->list;

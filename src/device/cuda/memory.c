@@ -79,6 +79,7 @@ uint8_t *mt_cuda_stage(mt_device *dev, size_t bytes)
     if (dev->staged + bytes > MT_CUDA_STAGING) {
         mt_cuda_do(dev, "wait", stream_wait, mt_cuda_stream(dev));
         dev->staged = 0;
+        dev->step_staged = NULL;
     }
     uint8_t *at = dev->staging + dev->staged;
     dev->staged += bytes;

@@ -14,6 +14,13 @@ static void each_row(mt_device *dev, mt_cuda_kernel kernel, mt_cuda_rows p)
     mt_cuda_launch(dev, kernel, p.m, 1, 1, THREADS, 0, &p);
 }
 
+/* A warp a part of a row. */
+static size_t part_blocks(size_t m, size_t cols)
+{
+    const size_t warps = MT_CUDA_PART_THREADS / 32;
+    return (m * ((mt_cuda_up(cols, MT_CUDA_STEP) + MT_CUDA_PART - 1) / MT_CUDA_PART) + warps - 1) / warps;
+}
+
 static mt_cuda_mat matrix(const mt_tensor *t)
 {
     return t ? t->m : (mt_cuda_mat){0};
@@ -84,23 +91,42 @@ void mt_cuda_op_features(mt_device *dev, mt_tensor *x, const mt_tensor *features
                             .kind = add});
 }
 
+enum { ADD, GATE, ADD_GATED, SCALE }; /* as in rows.cu */
+
+/* What the last kernel adds to rows that are normed now is added by the norm: these are read and written once. */
+static mt_cuda_mat take_sum(mt_device *dev, mt_cuda_mat x, size_t m)
+{
+    const mt_cuda_rows *last = mt_cuda_last(dev, MT_K_binary, MT_K_binary);
+    if (!last || last->kind != ADD || last->y.data != x.data || last->y.cols != x.cols || last->m != m)
+        return (mt_cuda_mat){0};
+    const mt_cuda_mat added = last->x;
+    mt_cuda_drop(dev);
+    return added;
+}
+
+/* Few rows have a kernel that products of few rows know how to take in. */
 void mt_cuda_op_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w, float eps,
                      float offset)
 {
-    mt_cuda_rows p = {.y = y->m, .x = x->m, .w = w->m, .m = (uint32_t)m, .eps = eps, .offset = offset};
-    mt_cuda_launch(dev, MT_K_norm, m, 1, 1, THREADS, x->m.cols * sizeof(float), &p);
+    mt_cuda_made p = {.rows = {.y = y->m, .x = x->m, .w = w->m, .m = (uint32_t)m, .eps = eps, .offset = offset}};
+    if (m <= MT_CUDA_FEW_ROWS) {
+        mt_cuda_launch(dev, MT_K_norm, m, 1, 1, THREADS, x->m.cols * sizeof(float), &p.rows);
+        return;
+    }
+    p.rows.x2 = take_sum(dev, x->m, m);
+    mt_cuda_launch(dev, MT_K_norm_many, m, 1, 1, 32 * MT_CUDA_NORM_PARTS,
+                   mt_cuda_up(x->m.cols, MT_CUDA_STEP) / 8 * 9 * sizeof(float), &p);
 }
 
 void mt_cuda_op_layer_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w,
                            const mt_tensor *bias, float eps)
 {
-    const mt_cuda_made p = {.rows = {.y = y->m, .x = x->m, .w = w->m, .bias = bias->m, .m = (uint32_t)m, .eps = eps}};
+    mt_cuda_made p = {.rows = {.y = y->m, .x = x->m, .w = w->m, .bias = bias->m, .m = (uint32_t)m, .eps = eps}};
+    p.rows.x2 = take_sum(dev, x->m, m);
     const size_t two = 2 * MT_CUDA_NORM_STRIDE(x->m.cols) * sizeof(float), fit = (size_t)dev->shared / two;
     const size_t warps = fit < MT_CUDA_NORM_WARPS ? fit : MT_CUDA_NORM_WARPS;
     mt_cuda_launch(dev, MT_K_layer_norm, (m + 2 * warps - 1) / (2 * warps), 1, 1, warps * 32, warps * two, &p);
 }
-
-enum { ADD, GATE, ADD_GATED, SCALE }; /* as in rows.cu */
 
 static void binary(mt_device *dev, mt_tensor *y, const mt_tensor *a, const mt_tensor *b, size_t m, uint32_t kind)
 {
@@ -122,14 +148,17 @@ void mt_cuda_run_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_ma
 {
     if (mt_cuda_row_glu(dev, y, gate, up, m, glu))
         return;
-    each_row(dev, MT_K_glu,
-             (mt_cuda_rows){.y = y,
-                            .x = gate,
-                            .x2 = up,
-                            .m = (uint32_t)m,
-                            .kind = glu->act,
-                            .limit = glu->limit,
-                            .offset = glu->offset});
+    const mt_cuda_made p = {.rows = {.y = y,
+                                     .x = gate,
+                                     .x2 = up,
+                                     .m = (uint32_t)m,
+                                     .kind = glu->act,
+                                     .limit = glu->limit,
+                                     .offset = glu->offset}};
+    if (m <= MT_CUDA_FEW_ROWS)
+        each_row(dev, MT_K_glu, p.rows);
+    else
+        mt_cuda_launch(dev, MT_K_glu_many, part_blocks(m, y.cols), 1, 1, MT_CUDA_PART_THREADS, 0, &p);
 }
 
 void mt_cuda_op_glu(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m, mt_glu glu)
@@ -233,20 +262,19 @@ static bool made(const mt_cuda_rows *rows, const mt_cuda_pack *p)
     return !p->index && rows->y.data == p->x.data && rows->y.cols == p->k && rows->m == p->m;
 }
 
-/* Has the last kernel in the list, if it makes these rows, also pack them as bf16; else false. */
-static bool pack_halves(mt_device *dev, const mt_cuda_pack *p)
+/* Has the last kernel in the list, if it makes these rows, also pack them; else false. */
+static bool pack_made(mt_device *dev, const mt_cuda_pack *p)
 {
-    mt_cuda_made *norm = mt_cuda_last(dev, MT_K_layer_norm, MT_K_layer_norm),
-                 *act = mt_cuda_last(dev, MT_K_act, MT_K_act);
-    mt_cuda_made *last = norm ? norm : act;
-    if (!last || !made(&last->rows, p))
+    mt_cuda_made *last = mt_cuda_last(dev, MT_K_norm_many, MT_K_glu_many);
+    const bool halves_alone = mt_cuda_last(dev, MT_K_layer_norm, MT_K_act);
+    if (!last || !made(&last->rows, p) || last->pack.to.q || (halves_alone && !p->halves))
         return false;
     last->pack = *p;
     return true;
 }
 
-/* The same for normed or gated rows, packed as codes. */
-static bool pack_codes(mt_device *dev, const mt_cuda_pack *p)
+/* The same for few normed or gated rows, packed as codes. */
+static bool pack_few(mt_device *dev, const mt_cuda_pack *p)
 {
     const mt_cuda_rows *norm = mt_cuda_last(dev, MT_K_norm, MT_K_norm), *glu = mt_cuda_last(dev, MT_K_glu, MT_K_glu);
     const mt_cuda_rows *last = norm ? norm : glu;
@@ -274,15 +302,43 @@ void mt_cuda_pack_rows(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdevi
                       .m = (uint32_t)m,
                       .k = k,
                       .group = w->d.group,
-                      .wide = w->mat.bits == 8};
-    if (w->class == MT_CLASS_F)
+                      .wide = w->mat.bits == 8,
+                      .halves = w->class == MT_CLASS_B};
+    if (w->class == MT_CLASS_F || pack_made(dev, &p))
         return;
     const size_t steps = m * (p.to.padded / 128);
-    if (w->class == MT_CLASS_B && !pack_halves(dev, &p)) /* a warp packs two steps of 128, where there are two */
+    if (p.halves) /* a warp packs two steps of 128, where there are two */
         mt_cuda_launch(dev, MT_K_pack_bf16, (steps + THREADS / 32 - 1) / (THREADS / 32), 1, 1, THREADS, 0, &p);
-    if (w->class == MT_CLASS_Q &&
-        !pack_codes(dev, &p)) /* a lane a block of 32; few of them in as many blocks as there are warps */
+    else if (m > MT_CUDA_FEW_ROWS)
+        mt_cuda_launch(dev, MT_K_pack_many, part_blocks(m, k), 1, 1, MT_CUDA_PART_THREADS, 0, &p);
+    else if (!pack_few(dev, &p)) /* a lane a block of 32; few of them in as many blocks as there are warps */
         mt_cuda_launch(dev, MT_K_pack_codes, (steps * 4 + PACKERS - 1) / PACKERS, 1, 1, PACKERS, 0, &p);
+}
+
+/* Products that read rows as they are packed and no other way. */
+static bool takes_packed(mt_cuda_kernel kernel)
+{
+    return (kernel >= MT_K_many_4_32 && kernel <= MT_K_broad_128) ||
+           (kernel >= MT_K_many_halves && kernel <= MT_K_pair_halves);
+}
+
+/* What only products have read, or pages have taken, is not written for nobody. */
+void mt_cuda_op_spend(mt_device *dev, const mt_tensor *x)
+{
+    mt_cuda_kernel kernel;
+    void *p;
+    size_t back = 0;
+    while ((p = mt_cuda_listed(dev, back, &kernel)) && takes_packed(kernel))
+        back++;
+    if (!p)
+        return;
+    if (kernel >= MT_K_norm_many && kernel <= MT_K_glu_many) {
+        mt_cuda_made *made_by = p;
+        made_by->packed_only = made_by->pack.to.q && made_by->rows.y.data == x->m.data;
+    } else if (kernel >= MT_K_heads && kernel <= MT_K_heads_128 && back == 0) {
+        mt_cuda_heads *heads = p;
+        heads->kept_only = heads->v.data && heads->y[heads->keys].data == x->m.data;
+    }
 }
 
 void mt_cuda_multiply(mt_device *dev, const mt_weight *w, mt_cuda_product p, size_t shares)

@@ -119,6 +119,7 @@ typedef struct mt_cuda_heads { /* one or two kinds of heads, and where keys and 
     mt_cuda_step step;
     uint32_t m, count, head_dim, pairs, keys, layer;
     float eps, offset;
+    uint32_t kept_only, nothing; /* kept_only: nobody reads the y of keys */
 } mt_cuda_heads;
 
 /* Candidates of a row: at least so many of the best, where they exist; count, an unused word, then ids and logits. More
@@ -167,13 +168,18 @@ typedef struct mt_cuda_pack {
     MT_CUDA_PTR(const uint32_t) index; /* rows of x; 0: in order */
     mt_cuda_packed to;
     uint32_t m, k, group, wide; /* wide: for weights of 8 bits */
+    uint32_t halves, nothing;   /* halves: as bf16 */
 } mt_cuda_pack;
 
 typedef struct mt_cuda_made { /* rows that are packed as they are computed */
     mt_cuda_rows rows;
-    mt_cuda_pack pack; /* to.q 0: they are not packed */
+    mt_cuda_pack pack;             /* to.q 0: they are not packed */
+    uint32_t packed_only, nothing; /* packed_only: nobody reads y */
 } mt_cuda_made;
 
+#define MT_CUDA_PART 1024                                  /* of a row that a warp gates or packs */
+#define MT_CUDA_PART_THREADS 128                           /* of a block of such warps */
+#define MT_CUDA_NORM_PARTS 4                               /* of a row that is normed by one block: its warps */
 #define MT_CUDA_NORM_WARPS 4                               /* warps of a block of layer_norm: two rows each */
 #define MT_CUDA_NORM_STRIDE(n) (((n) + 31) / 32 * 32 + 16) /* floats from one of these rows to the next */
 
@@ -251,6 +257,10 @@ typedef struct mt_cuda_few_shares {
 #define MT_CUDA_MANY_STAGES(arch) ((arch) == 89 ? 2 : 4) /* steps in shared memory; some cards have less */
 #define MT_CUDA_HALF_STAGES 3
 #define MT_CUDA_WIDE_STAGES 6
+#define MT_CUDA_PAIR 192 /* rows of two blocks that share them, each with columns of its own */
+#define MT_CUDA_PAIR_STAGES 5
+#define MT_CUDA_PAIR_THREADS 512
+#define MT_CUDA_PAIR_SHARED (MT_CUDA_PAIR_STAGES * (MT_CUDA_PAIR + MT_CUDA_MANY) * 128 + 1024)
 
 /* The same with warpgroups, for groups of 64 or 128; each: groups in 128 of k. Bytes of shared memory, as broad_stage
    uses them. */

@@ -18,6 +18,7 @@ KERNEL(pack_bf16)(mt_cuda_pack p)
 {
     const uint32_t parts = (p.to.padded + 255) / 256, item = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
     const uint32_t i = item / parts, piece = item % parts * 32 + threadIdx.x % 32, k = piece * 8;
+    follow_last();
     if (i >= p.m || k >= p.to.padded)
         return;
     const uint32_t from = p.index ? p.index[i] : i;

@@ -71,6 +71,15 @@ static void launch(mt_device *dev, mt_cuda_many p, size_t rows)
     mt_cuda_launch(dev, by.kernel, tiles < places ? tiles : places, 1, 1, by.threads, by.shared, &p);
 }
 
+/* Two blocks for each two tiles of columns (product_wide.cu). */
+static void launch_pairs(mt_device *dev, const mt_cuda_many *p)
+{
+    const size_t tiles = (p->m + MT_CUDA_PAIR - 1) / MT_CUDA_PAIR * ((p->first[p->count] + 1) / 2);
+    const size_t places = (size_t)dev->processors / 2;
+    mt_cuda_launch(dev, MT_K_pair_halves, 2 * (tiles < places ? tiles : places), 1, 1, MT_CUDA_PAIR_THREADS,
+                   MT_CUDA_PAIR_SHARED, p);
+}
+
 static uint32_t columns(const mt_weight *w)
 {
     return (w->d.n + MT_CUDA_MANY - 1) / MT_CUDA_MANY;
@@ -84,7 +93,10 @@ void mt_cuda_many_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *c
         p.y[i] = y[i]->m;
         p.first[i + 1] = p.first[i] + columns(w[i]);
     }
-    launch(dev, p, (m + MT_CUDA_MANY - 1) / MT_CUDA_MANY);
+    if (p.w[0].kind == MT_CUDA_HALVES && dev->code >= 90 && dev->ways.pair)
+        launch_pairs(dev, &p);
+    else
+        launch(dev, p, (m + MT_CUDA_MANY - 1) / MT_CUDA_MANY);
 }
 
 void mt_cuda_many_experts(mt_device *dev, mt_cuda_mat y, const mt_weight *w, mt_cuda_shares shares, size_t most)

@@ -124,8 +124,172 @@ extern "C" __global__ void __launch_bounds__(384, 1) mtk_wide_halves(const __gri
         wide_multiply(p, room, full, empty);
 }
 
+/* ---- two blocks that share rows ----
+
+   What bounds tiles of 128 by 128 is what they read: 64 bytes a cycle and multiprocessor, of which L2 gives some 40. So
+   where no experts are met, two blocks of a cluster take neighbouring tiles of columns with the same 192 rows. Each
+   copies half of the rows to both, and three warpgroups have 64 rows each. */
+
+enum { PAIR = MT_CUDA_PAIR, PAIR_STAGES = MT_CUDA_PAIR_STAGES, PAIR_GROUPS = PAIR / 64, BLOCKS = 2 };
+
+struct pair_room {
+    uint8_t rows[PAIR_STAGES][PAIR * 128], columns[PAIR_STAGES][ROW_BYTES];
+};
+
+/* A block's tile: its rows up to a multiple of 64, and its tiles of 16 columns; none where columns end before it. */
+typedef struct pair_tile {
+    many_tile at;
+    uint32_t rows, columns;
+} pair_tile;
+
+static __device__ inline uint32_t pair_tiles(const mt_cuda_many &p)
+{
+    return (p.m + PAIR - 1) / PAIR * ((p.first[p.count] + BLOCKS - 1) / BLOCKS);
+}
+
+/* Which tile a cluster takes in a round: there and back, so that who has a small one at the end of a round has the next
+   one first. */
+static __device__ inline uint32_t pair_at(uint32_t round)
+{
+    const uint32_t all = gridDim.x / BLOCKS, own = blockIdx.x / BLOCKS;
+    return round * all + (round % 2 ? all - 1 - own : own);
+}
+
+/* Whole tiles first, then those of the last rows. */
+static __device__ inline pair_tile pair_tile_at(const mt_cuda_many &p, uint32_t id, uint32_t rank)
+{
+    const uint32_t columns = p.first[p.count], pairs = (columns + BLOCKS - 1) / BLOCKS, whole = p.m / PAIR;
+    uint32_t row = whole, pair = id - whole * pairs;
+    if (id < whole * pairs) {
+        const uint32_t band = id / (BAND * pairs), height = min(whole - band * BAND, (uint32_t)BAND);
+        const uint32_t within = id - band * BAND * pairs;
+        row = band * BAND + within % height;
+        pair = within / height;
+    }
+    const uint32_t column = pair * BLOCKS + rank, known = min(column, columns - 1);
+    pair_tile t = {{0, 0, row * PAIR, p.m}, min((uint32_t)PAIR, (p.m - row * PAIR + 63) / 64 * 64), 0};
+    while (t.at.weight + 1 < p.count && known >= p.first[t.at.weight + 1])
+        t.at.weight++;
+    t.at.column = (known - p.first[t.at.weight]) * 8;
+    if (column < columns)
+        t.columns = min(8u, (p.w[t.at.weight].n + 31) / 32 * 2 - t.at.column);
+    return t;
+}
+
+static __device__ inline void pair_copy(const mt_cuda_many &p, pair_room &room, uint64_t *full, uint64_t *empty)
+{
+    const uint32_t lane = threadIdx.x, tiles = pair_tiles(p), steps = p.w[0].steps, rank = block_of_cluster();
+    uint32_t s = 0, parity = 1;
+    for (uint32_t round = 0; round * (gridDim.x / BLOCKS) < tiles; round++) {
+        if (pair_at(round) >= tiles)
+            continue;
+        const pair_tile t = pair_tile_at(p, pair_at(round), rank);
+        const uint32_t first = rank * (PAIR / BLOCKS), rows = t.rows > first ? min(t.rows - first, PAIR / BLOCKS) : 0;
+        const uint8_t *from = p.w[t.at.weight].w + (uint64_t)(t.at.column + lane % 8) * steps * TILE_BYTES;
+        const uint8_t *x = p.from.q + (uint64_t)(t.at.row + first) * 128;
+        for (uint32_t step = 0; step < steps; step++) {
+            barrier_wait(&empty[s], parity);
+            if (lane == 0)
+                barrier_expect(&full[s], t.rows * 128 + t.columns * TILE_BYTES);
+            __syncwarp();
+            if (lane < t.columns)
+                fetch(room.columns[s] + lane * TILE_BYTES, from + (uint64_t)step * TILE_BYTES, TILE_BYTES, &full[s]);
+            if (lane == 8 && rows)
+                fetch_for((1 << BLOCKS) - 1, room.rows[s] + first * 128, x + (uint64_t)step * p.from.rows * 128,
+                          rows * 128, &full[s]);
+            parity ^= s + 1 == PAIR_STAGES;
+            s = s + 1 == PAIR_STAGES ? 0 : s + 1;
+        }
+    }
+}
+
+/* A stage is free for both blocks' copies. */
+static __device__ inline void pair_release(uint64_t *empty)
+{
+    if (threadIdx.x % 128 < BLOCKS)
+        barrier_arrive_at(empty, threadIdx.x % 128);
+}
+
+/* Stages go by of which a warpgroup has no rows or the block no columns. */
+static __device__ inline void pair_pass(uint64_t *full, uint64_t *empty, uint32_t steps, uint32_t &s, uint32_t &parity)
+{
+    for (uint32_t step = 0; step < steps; step++) {
+        barrier_wait(&full[s], parity);
+        pair_release(&empty[s]);
+        parity ^= s + 1 == PAIR_STAGES;
+        s = s + 1 == PAIR_STAGES ? 0 : s + 1;
+    }
+}
+
+static __device__ inline void pair_multiply(const mt_cuda_many &p, pair_room &room, uint64_t *full, uint64_t *empty)
+{
+    const uint32_t who = threadIdx.x / 128 - 1, tiles = pair_tiles(p), steps = p.w[0].steps, rank = block_of_cluster();
+    uint32_t s = 0, parity = 0;
+    for (uint32_t round = 0; round * (gridDim.x / BLOCKS) < tiles; round++) {
+        if (pair_at(round) >= tiles)
+            continue;
+        const pair_tile t = pair_tile_at(p, pair_at(round), rank);
+        if (who * 64 >= t.rows || t.columns == 0) {
+            pair_pass(full, empty, steps, s, parity);
+            continue;
+        }
+        float c[64];
+        uint32_t last = 0;
+        for (uint32_t step = 0; step < steps; step++) {
+            barrier_wait(&full[s], parity);
+            products_begin();
+            const uint32_t x = shared_address(room.rows[s]) + who * (64 * 128), w = shared_address(room.columns[s]);
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                product_scores(c, along(x + i * 32), along(w + i * 32), step > 0 || i > 0);
+            products_commit();
+            products_wait<1>();
+            if (step > 0) /* what this product has read before is free */
+                pair_release(&empty[last]);
+            last = s;
+            parity ^= s + 1 == PAIR_STAGES;
+            s = s + 1 == PAIR_STAGES ? 0 : s + 1;
+        }
+        products_wait<0>();
+        pair_release(&empty[last]);
+        wide_put(p, t.at, c, who * 64 + threadIdx.x / 32 % 4 * 16);
+    }
+}
+
+extern "C" __global__ void __cluster_dims__(BLOCKS, 1, 1) __launch_bounds__(MT_CUDA_PAIR_THREADS, 1)
+    mtk_pair_halves(const __grid_constant__ mt_cuda_many p)
+{
+    extern __shared__ uint8_t raw[];
+    __shared__ uint64_t full[PAIR_STAGES], empty[PAIR_STAGES];
+    pair_room &room = *(pair_room *)(((uintptr_t)raw + 1023) / 1024 * 1024);
+    static_assert(sizeof(pair_room) + 1024 == MT_CUDA_PAIR_SHARED, "what the host gives");
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < PAIR_STAGES; i++) {
+            barrier_init(&full[i], 1);
+            barrier_init(&empty[i], BLOCKS * PAIR_GROUPS);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    cluster_meet();
+    follow_last();
+    if (threadIdx.x < 128) {
+        fewer_registers<40>();
+        if (threadIdx.x < 32)
+            pair_copy(p, room, full, empty);
+    } else {
+        more_registers<152>();
+        pair_multiply(p, room, full, empty);
+    }
+    __syncwarp();
+    cluster_meet(); /* nobody leaves whom the other one still tells something */
+}
+
 #else
 KERNEL(wide_halves)(const __grid_constant__ mt_cuda_many p)
+{
+}
+
+KERNEL(pair_halves)(const __grid_constant__ mt_cuda_many p)
 {
 }
 #endif

@@ -45,17 +45,6 @@ KERNEL(features)(mt_cuda_rows p) /* kind 1: added */
         y[c] = p.kind ? y[c] + x[c] : x[c];
 }
 
-/* Eight neighbours of a row, zeros beyond its end: to y, and packed as bf16 where pack says so. */
-static __device__ inline void put_eight(const mt_cuda_made &p, uint32_t row, uint32_t c, const float v[8])
-{
-    const uint32_t n = p.rows.y.cols;
-    store_four(row_of(p.rows.y, row), c, n, v);
-    store_four(row_of(p.rows.y, row), c + 4, n, v + 4);
-    if (p.pack.to.q)
-        *(uint4 *)(p.pack.to.q + piece_at(p.pack.to, c / 64, row, c % 64 / 8)) =
-            make_uint4(two_halves(v[0], v[1]), two_halves(v[2], v[3]), two_halves(v[4], v[5]), two_halves(v[6], v[7]));
-}
-
 /* The row goes through shared memory, since a lane's sum is one chain of additions. */
 KERNEL(norm)(mt_cuda_rows p)
 {
@@ -78,63 +67,6 @@ KERNEL(norm)(mt_cuda_rows p)
         y[c] = (row[c] * r) * (p.offset + p.w.data[c]);
 }
 
-/* A warp's row of n floats to shared memory, as many at a time as it takes to keep the memory busy. */
-static __device__ inline void fetch_row(float *to, const float *x, uint32_t n)
-{
-    const uint32_t lane = threadIdx.x % 32;
-    uint32_t c = lane * 4;
-    if ((uintptr_t)x % 16 == 0)
-        for (; c - lane * 4 + 1024 <= n; c += 1024) {
-            float4 v[8];
-#pragma unroll
-            for (int i = 0; i < 8; i++)
-                v[i] = *(const float4 *)(x + c + i * 128);
-#pragma unroll
-            for (int i = 0; i < 8; i++)
-                *(float4 *)(to + c + i * 128) = v[i];
-        }
-    for (; c < n; c += 128) {
-        __align__(16) float v[4];
-        load_four(v, x, c, n);
-        *(float4 *)(to + c) = *(const float4 *)v;
-    }
-}
-
-/* Sixteen lanes a row, which is a chain of additions each (R6), so a warp has two rows and a block several warps; rows
-   lie in shared memory meanwhile, in different banks. Packed for the product to come where pack says so. */
-KERNEL(layer_norm)(const __grid_constant__ mt_cuda_made p)
-{
-    extern __shared__ __align__(16) float room[];
-    const uint32_t n = p.rows.x.cols, stride = MT_CUDA_NORM_STRIDE(n), lane = threadIdx.x % 32;
-    const uint32_t first = (blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) * 2;
-    float *rows = room + threadIdx.x / 32 * 2 * stride, *own = rows + lane / 16 * stride;
-    follow_last();
-    for (uint32_t r = 0; r < 2 && first + r < p.rows.m; r++)
-        fetch_row(rows + r * stride, row_of(p.rows.x, first + r), n);
-    __syncwarp();
-    const float mean = sum16(own, n) / (float)n, r_own = rms_about(own, mean, n, p.rows.eps);
-    const float means[2] = {__shfl_sync(0xffffffffu, mean, 0), __shfl_sync(0xffffffffu, mean, 16)};
-    const float factors[2] = {__shfl_sync(0xffffffffu, r_own, 0), __shfl_sync(0xffffffffu, r_own, 16)};
-    const uint32_t end = p.pack.to.q ? p.pack.to.padded : n;
-    for (uint32_t c = lane * 8; c < end; c += 256) {
-        __align__(16) float w[8], b[8], v[8];
-#pragma unroll
-        for (uint32_t i = 0; i < 8; i += 4) {
-            load_four(w + i, p.rows.w.data, c + i, n);
-            load_four(b + i, p.rows.bias.data, c + i, n);
-        }
-#pragma unroll
-        for (uint32_t r = 0; r < 2; r++) {
-            if (first + r >= p.rows.m)
-                break;
-#pragma unroll
-            for (uint32_t i = 0; i < 8; i++)
-                v[i] = c + i < n ? ((rows[r * stride + c + i] - means[r]) * factors[r]) * (0.0f + w[i]) + b[i] : 0;
-            put_eight(p, first + r, c, v);
-        }
-    }
-}
-
 typedef enum binary { ADD, GATE, ADD_GATED, SCALE } binary;
 
 KERNEL(binary)(mt_cuda_rows p)
@@ -143,9 +75,17 @@ KERNEL(binary)(mt_cuda_rows p)
     float *y = row_of(p.y, blockIdx.x);
     const float *a = p.x.data ? row_of(p.x, blockIdx.x) : NULL, *b = p.x2.data ? row_of(p.x2, blockIdx.x) : NULL;
     const float share = p.kind == ADD_GATED ? mt_sigmoid1(b[0]) : 0;
-    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x)
+    for (uint32_t c = threadIdx.x * 4; p.kind == ADD && c < p.y.cols; c += blockDim.x * 4) {
+        float sum[4], more[4];
+        load_four(sum, y, c, p.y.cols);
+        load_four(more, a, c, p.y.cols);
+#pragma unroll
+        for (uint32_t e = 0; e < 4; e++)
+            sum[e] = sum[e] + more[e];
+        store_four(y, c, p.y.cols, sum);
+    }
+    for (uint32_t c = threadIdx.x; p.kind != ADD && c < p.y.cols; c += blockDim.x)
         switch (p.kind) {
-        case ADD: y[c] += a[c]; break;
         case GATE: y[c] = mt_sigmoid1(a[c]) * y[c]; break;
         case ADD_GATED: y[c] = fmaf(share, a[c], y[c]); break;
         case SCALE: y[c] = p.scale * y[c]; break;
@@ -250,22 +190,6 @@ KERNEL(stretch)(mt_cuda_rows p) /* w: a factor for every `first` positions */
 }
 
 /* ---- towers ---- */
-
-KERNEL(act)(const __grid_constant__ mt_cuda_made p)
-{
-    follow_last();
-    const float *x = row_of(p.rows.y, blockIdx.x);
-    const uint32_t n = p.rows.y.cols, end = p.pack.to.q ? p.pack.to.padded : n;
-    for (uint32_t c = threadIdx.x * 8; c < end; c += blockDim.x * 8) {
-        __align__(16) float v[8];
-        load_four(v, x, c, n);
-        load_four(v + 4, x, c + 4, n);
-#pragma unroll
-        for (uint32_t i = 0; i < 8; i++)
-            v[i] = c + i < n ? activate(v[i], p.rows.kind) : 0;
-        put_eight(p, blockIdx.x, c, v);
-    }
-}
 
 KERNEL(join)(mt_cuda_rows p) /* kind 1: woven */
 {
