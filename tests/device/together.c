@@ -129,6 +129,40 @@ static void between(run *r)
     give_all(r, (const mt_tensor *[]){made, x}, 2);
 }
 
+/* The MLP of a layer with weights whose products add in an order of their own; the same rows every time, so that what
+   differs does not grow. */
+static void mlp_halves(run *r)
+{
+    static const size_t widths[] = {64, 128, 224, 256, 640}, inners[] = {128, 224, 1152, 1344, 2304, 12288};
+    const size_t hidden = pick(r, widths, MT_COUNT(widths)), inner = pick(r, inners, MT_COUNT(inners));
+    const mt_format format = below(r, 2) ? MT_FORMAT_BF16 : MT_FORMAT_FP8;
+    const mt_glu how = draw_glu(r);
+    const mt_mat in = matrix(r, format, inner, hidden), out = matrix(r, format, hidden, inner);
+    mt_tensor *x = unit_rows(r, 1, hidden), *h = mt_tensor_new(r->set, r->units, hidden),
+              *y = mt_tensor_new(r->set, r->units, hidden), *sum = unit_rows(r, 3, hidden);
+    mt_tensor *both[2] = {mt_tensor_new(r->set, r->units, inner), mt_tensor_new(r->set, r->units, inner)};
+    const mt_tensor *norm = row_of(r, 2, hidden);
+    const mt_weight *gate = mt_weight_new(r->set, &in, NULL, false), *up = mt_weight_new(r->set, &in, NULL, false),
+                    *down = mt_weight_new(r->set, &out, NULL, false);
+    mt_tensor *to = below(r, 3) ? both[0] : mt_tensor_new(r->set, r->units, inner);
+    mt_batch batch;
+    if (mt_device_precision(r->dev) == MT_PRECISION_FAST)
+        r->rule = NEAR;
+    say(r, "%s, %zu to %zu, activation %d", check_matrix_name(&in), hidden, inner, (int)how.act);
+    plan(r, MOST_UNITS);
+    begin_rows(r, &batch);
+    for (size_t i = 0; i < TIMES; i++) {
+        mt_step_begin(r->dev, &batch);
+        mt_op_norm(r->dev, h, x, r->units, norm, 1e-6f, 0);
+        mt_op_matmul(r->dev, both, (const mt_weight *[]){gate, up}, 2, h, r->units);
+        mt_op_glu(r->dev, to, both[0], both[1], r->units, how);
+        mt_op_matmul(r->dev, &y, &down, 1, to, r->units);
+        mt_op_add(r->dev, sum, y, r->units);
+        mt_device_wait(r->dev);
+    }
+    give(r, sum, 1, hidden);
+}
+
 #define ROWS 2 /* of a sequence: the second one sees both */
 #define SEQUENCES 20
 
@@ -199,6 +233,7 @@ static void attend(run *r)
 }
 
 const device_check together_checks[] = {{.name = "an MLP, op_spend", .fn = mlp, .units = 150},
+                                        {.name = "an MLP in halves", .fn = mlp_halves, .units = 70},
                                         {.name = "a tower's MLP", .fn = tower_mlp, .units = 150},
                                         {.name = "between products", .fn = between, .units = 100},
                                         {.name = "a layer's heads", .fn = attend, .units = SEQUENCES},

@@ -29,7 +29,7 @@
     X(shares_4_32) X(shares_4_64) X(shares_4_128) X(shares_8_32) X(shares_8_64) X(shares_8_128)                        \
     X(pack_bf16) X(product_bf16) X(many_halves) X(many_bytes) X(wide_halves) X(pair_halves)                            \
     X(few_halves_1) X(few_halves_2) X(few_halves_4) X(few_bytes_1) X(few_bytes_2) X(few_bytes_4)                       \
-    X(route) X(sort_pairs) X(combine) X(peak_int8) X(peak_bf16) X(peak_fp32)                                           \
+    X(few_split) X(route) X(sort_pairs) X(combine) X(peak_int8) X(peak_bf16) X(peak_fp32)                              \
     MT_CUDA_ATTENTION_KERNELS(X)                                                                                       \
     MT_CUDA_RECURRENT_KERNELS(X)
 #define MT_CUDA_ATTENTION_KERNELS(X)                                                                                   \
@@ -58,6 +58,8 @@ typedef enum mt_cuda_kernel {
     X(norm_many) X(layer_norm) X(act) X(glu_many) X(pack_many) X(softcap) X(split_heads) X(finite) X(argmax)           \
     X(rope_table) X(stretch) X(join) X(mean) X(pixels) X(embed) X(add_rows)                                            \
     X(adjust) X(shortlist) X(pack_codes) X(norm_pack) X(glu_pack) X(pack_bf16) X(wide_halves) X(pair_halves)           \
+    X(few_halves_1) X(few_halves_2) X(few_halves_4) X(few_bytes_1) X(few_bytes_2) X(few_bytes_4)                       \
+    X(few_split) MT_CUDA_RECURRENT_KERNELS(X)                                                                          \
     MT_CUDA_HOPPER_KERNELS(X)
 /* clang-format on */
 
@@ -182,6 +184,7 @@ struct mt_device {
     mt_set *plan;
     size_t rows;
     mt_cuda_packed packed;               /* packed rows of the next product */
+    CUdeviceptr packed_q, packed_gated;  /* memory for packed.q: of any rows; of few that a product has gated */
     CUdeviceptr expert, place, weight;   /* [rows][top_k] */
     CUdeviceptr row, share, share_count; /* pairs of rows and experts, sorted by expert (mt_cuda_sort) */
     mt_cuda_mat gate, up, down;          /* values of these pairs */
@@ -278,6 +281,12 @@ void mt_cuda_many_experts(mt_device *dev, mt_cuda_mat y, const mt_weight *w, mt_
 /* The same for few bf16 rows. */
 bool mt_cuda_halves_can(const mt_device *dev, const mt_weight *a, const mt_weight *b, size_t m);
 void mt_cuda_halves_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m);
+/* Has the last product of few bf16 rows in the list, if it makes x, also add it to y; if it makes gate and up, also
+   combine them; else false. */
+bool mt_cuda_halves_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
+bool mt_cuda_halves_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
+/* Has it also pack what it combines, if p asks for these rows; dev->packed is these then. Else false. */
+bool mt_cuda_halves_pack(mt_device *dev, const mt_cuda_pack *p);
 
 /* Places of so many sorted pairs, where each expert's begin at a multiple of MT_CUDA_ALIGN. */
 size_t mt_cuda_places(size_t pairs, size_t experts);

@@ -212,6 +212,7 @@ static __device__ inline float change_of(const token &t, float m, uint32_t colum
 /* Answers: a warp. */
 extern "C" __global__ void __launch_bounds__(32) mtk_delta_few(mt_cuda_recurrent p)
 {
+    follow_last();
     enum { AHEAD = 4 };
     __shared__ __align__(16) token ring[RING_FEW];
     const strip s = find_strip(p, threadIdx.x);
@@ -386,6 +387,7 @@ static __device__ inline void meet(void)
 /* In round c warps 0 and 1 take chunk c, 2 and 3 the one before it, 16 columns each; the last one copies. */
 extern "C" __global__ void __launch_bounds__(MT_CUDA_DELTA_THREADS) mtk_delta_many(mt_cuda_recurrent p)
 {
+    follow_last();
     __shared__ __align__(16) token ring[RING];
     __shared__ float change[2][CHUNK][MT_DELTA_COLUMNS];
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, column = warp % 2 * 16 + lane % 16;

@@ -151,7 +151,9 @@ static void plan_packed(mt_device *dev, const mt_cuda_needs *needs, size_t rows,
     const size_t plain = (rows + 8 + MT_CUDA_SLACK) * mt_cuda_up(needs->k, MT_CUDA_STEP);
     const size_t sorted = (places + MT_CUDA_SLACK) * mt_cuda_up(inside, MT_CUDA_STEP);
     const size_t elements = plain > sorted ? plain : sorted, steps = elements / MT_CUDA_STEP;
-    dev->packed.q = mt_cuda_memory(dev->plan, elements * sizeof(uint16_t));
+    const size_t few = rows < MT_CUDA_FEW_ROWS ? rows : MT_CUDA_FEW_ROWS;
+    dev->packed.q = dev->packed_q = mt_cuda_memory(dev->plan, elements * sizeof(uint16_t));
+    dev->packed_gated = mt_cuda_memory(dev->plan, few * mt_cuda_up(needs->k, MT_CUDA_STEP) * sizeof(uint16_t));
     dev->packed.turns = mt_cuda_memory(dev->plan, steps * 4 * sizeof(float));
     dev->packed.sums = mt_cuda_memory(dev->plan, steps * 8 * sizeof(float));
 }

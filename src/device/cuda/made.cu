@@ -187,12 +187,13 @@ extern "C" __global__ void __launch_bounds__(32 * MT_CUDA_NORM_WARPS, 4)
 
 /* ---- activations ---- */
 
+/* A block a row, or several that share its columns (gridDim.y). */
 KERNEL(act)(const __grid_constant__ mt_cuda_made p)
 {
     follow_last();
     const float *x = row_of(p.rows.y, blockIdx.x);
     const uint32_t n = p.rows.y.cols, end = p.pack.to.q ? p.pack.to.padded : n;
-    for (uint32_t c = threadIdx.x * 8; c < end; c += blockDim.x * 8) {
+    for (uint32_t c = (blockIdx.y * blockDim.x + threadIdx.x) * 8; c < end; c += gridDim.y * blockDim.x * 8) {
         __align__(16) float v[8];
         load_four(v, x, c, n);
         load_four(v + 4, x, c + 4, n);

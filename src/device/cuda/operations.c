@@ -4,6 +4,7 @@
 #include "device/cuda/cuda.h"
 
 #define THREADS 256
+#define PART 1024  /* columns of a row that a block has, where rows are few */
 #define PACKERS 64 /* threads of a block that packs rows */
 #define ROWS 8     /* rows of a block of a product */
 #define WARPS 4    /* warps of a block of a product: 16 columns each */
@@ -19,6 +20,18 @@ static size_t part_blocks(size_t m, size_t cols)
 {
     const size_t warps = MT_CUDA_PART_THREADS / 32;
     return (m * ((mt_cuda_up(cols, MT_CUDA_STEP) + MT_CUDA_PART - 1) / MT_CUDA_PART) + warps - 1) / warps;
+}
+
+/* Blocks of a row that have `each` columns: several where rows are few, so that all of a row is read at once. */
+static size_t parts(size_t m, size_t cols, size_t each)
+{
+    return m <= MT_CUDA_FEW_ROWS ? (cols + each - 1) / each : 1;
+}
+
+/* So many blocks a row, for kernels with four columns a thread. */
+static void each_part(mt_device *dev, mt_cuda_kernel kernel, mt_cuda_rows p, size_t cols)
+{
+    mt_cuda_launch(dev, kernel, p.m, parts(p.m, cols, PART), 1, THREADS, 0, &p);
 }
 
 static mt_cuda_mat matrix(const mt_tensor *t)
@@ -47,7 +60,8 @@ void mt_cuda_op_clear(mt_device *dev, mt_tensor *y, size_t row, size_t m)
 
 void mt_cuda_op_gather(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_index *index, size_t m)
 {
-    each_row(dev, MT_K_copy_rows, (mt_cuda_rows){.y = y->m, .x = x->m, .index = index->data, .m = (uint32_t)m});
+    each_part(dev, MT_K_copy_rows, (mt_cuda_rows){.y = y->m, .x = x->m, .index = index->data, .m = (uint32_t)m},
+              x->m.cols);
 }
 
 void mt_cuda_op_scatter(mt_device *dev, mt_tensor *y, const mt_index *to, size_t column, const mt_tensor *x, size_t m)
@@ -65,7 +79,7 @@ void mt_cuda_op_sum_rows(mt_device *dev, mt_tensor *y, const mt_index *to, const
 void mt_cuda_op_embed(mt_device *dev, mt_tensor *x, const mt_weight *w, float scale)
 {
     mt_cuda_lookup p = {.y = x->m, .w = w->d, .index = dev->step.tokens, .m = dev->step.rows, .scale = scale};
-    mt_cuda_launch(dev, MT_K_embed, p.m, 1, 1, THREADS, 0, &p);
+    mt_cuda_launch(dev, MT_K_embed, p.m, parts(p.m, x->m.cols, THREADS), 1, THREADS, 0, &p);
 }
 
 void mt_cuda_op_add_rows(mt_device *dev, mt_tensor *x, const mt_weight *w, const mt_index *index,
@@ -109,13 +123,13 @@ void mt_cuda_op_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m,
                      float offset)
 {
     mt_cuda_made p = {.rows = {.y = y->m, .x = x->m, .w = w->m, .m = (uint32_t)m, .eps = eps, .offset = offset}};
+    const size_t shared = mt_cuda_up(x->m.cols, MT_CUDA_STEP) / 8 * 9 * sizeof(float);
     if (m <= MT_CUDA_FEW_ROWS) {
-        mt_cuda_launch(dev, MT_K_norm, m, 1, 1, THREADS, x->m.cols * sizeof(float), &p.rows);
+        mt_cuda_launch(dev, MT_K_norm, m, 1, 1, THREADS, shared, &p);
         return;
     }
     p.rows.x2 = take_sum(dev, x->m, m);
-    mt_cuda_launch(dev, MT_K_norm_many, m, 1, 1, 32 * MT_CUDA_NORM_PARTS,
-                   mt_cuda_up(x->m.cols, MT_CUDA_STEP) / 8 * 9 * sizeof(float), &p);
+    mt_cuda_launch(dev, MT_K_norm_many, m, 1, 1, 32 * MT_CUDA_NORM_PARTS, shared, &p);
 }
 
 void mt_cuda_op_layer_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w,
@@ -130,23 +144,24 @@ void mt_cuda_op_layer_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, siz
 
 static void binary(mt_device *dev, mt_tensor *y, const mt_tensor *a, const mt_tensor *b, size_t m, uint32_t kind)
 {
-    each_row(dev, MT_K_binary, (mt_cuda_rows){.y = y->m, .x = a->m, .x2 = matrix(b), .m = (uint32_t)m, .kind = kind});
+    each_part(dev, MT_K_binary, (mt_cuda_rows){.y = y->m, .x = a->m, .x2 = matrix(b), .m = (uint32_t)m, .kind = kind},
+              y->m.cols);
 }
 
 void mt_cuda_op_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m)
 {
-    if (!mt_cuda_few_add(dev, y->m, x->m, m))
+    if (!mt_cuda_few_add(dev, y->m, x->m, m) && !mt_cuda_halves_add(dev, y->m, x->m, m))
         binary(dev, y, x, NULL, m, ADD);
 }
 
 void mt_cuda_op_scale(mt_device *dev, mt_tensor *x, size_t m, float factor)
 {
-    each_row(dev, MT_K_binary, (mt_cuda_rows){.y = x->m, .m = (uint32_t)m, .kind = SCALE, .scale = factor});
+    each_part(dev, MT_K_binary, (mt_cuda_rows){.y = x->m, .m = (uint32_t)m, .kind = SCALE, .scale = factor}, x->m.cols);
 }
 
 void mt_cuda_run_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu)
 {
-    if (mt_cuda_row_glu(dev, y, gate, up, m, glu))
+    if (mt_cuda_row_glu(dev, y, gate, up, m, glu) || mt_cuda_halves_glu(dev, y, gate, up, m, glu))
         return;
     const mt_cuda_made p = {.rows = {.y = y,
                                      .x = gate,
@@ -156,7 +171,7 @@ void mt_cuda_run_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_ma
                                      .limit = glu->limit,
                                      .offset = glu->offset}};
     if (m <= MT_CUDA_FEW_ROWS)
-        each_row(dev, MT_K_glu, p.rows);
+        each_part(dev, MT_K_glu, p.rows, y.cols);
     else
         mt_cuda_launch(dev, MT_K_glu_many, part_blocks(m, y.cols), 1, 1, MT_CUDA_PART_THREADS, 0, &p);
 }
@@ -178,7 +193,7 @@ void mt_cuda_op_add_gated(mt_device *dev, mt_tensor *y, const mt_tensor *x, cons
 
 void mt_cuda_op_softcap(mt_device *dev, mt_tensor *x, size_t m, float cap)
 {
-    each_row(dev, MT_K_softcap, (mt_cuda_rows){.y = x->m, .m = (uint32_t)m, .scale = cap});
+    each_part(dev, MT_K_softcap, (mt_cuda_rows){.y = x->m, .m = (uint32_t)m, .scale = cap}, x->m.cols);
 }
 
 void mt_cuda_op_adjust(mt_device *dev, mt_tensor *x, size_t m, const mt_tensor *bias, const mt_tensor *w, float low,
@@ -192,8 +207,8 @@ void mt_cuda_op_adjust(mt_device *dev, mt_tensor *x, size_t m, const mt_tensor *
 void mt_cuda_op_split_heads(mt_device *dev, mt_tensor *q, mt_tensor *gate, const mt_tensor *x, size_t head_dim,
                             size_t m)
 {
-    each_row(dev, MT_K_split_heads,
-             (mt_cuda_rows){.y = q->m, .y2 = gate->m, .x = x->m, .m = (uint32_t)m, .head_dim = (uint32_t)head_dim});
+    const mt_cuda_rows p = {.y = q->m, .y2 = gate->m, .x = x->m, .m = (uint32_t)m, .head_dim = (uint32_t)head_dim};
+    mt_cuda_launch(dev, MT_K_split_heads, m, parts(m, q->m.cols, THREADS), 1, THREADS, 0, &p);
 }
 
 void mt_cuda_op_finite(mt_device *dev, mt_tensor *ok, const mt_tensor *x, size_t m)
@@ -221,7 +236,7 @@ void mt_cuda_op_rope_table(mt_device *dev, mt_tensor *table, const mt_tensor *in
 void mt_cuda_op_act(mt_device *dev, mt_tensor *x, size_t m, mt_activation act)
 {
     const mt_cuda_made p = {.rows = {.y = x->m, .m = (uint32_t)m, .kind = act}};
-    mt_cuda_launch(dev, MT_K_act, m, 1, 1, THREADS, 0, &p);
+    mt_cuda_launch(dev, MT_K_act, m, parts(m, x->m.cols, 2 * PART), 1, THREADS, 0, &p);
 }
 
 void mt_cuda_op_join(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m, bool woven)
@@ -265,8 +280,9 @@ static bool made(const mt_cuda_rows *rows, const mt_cuda_pack *p)
 /* Has the last kernel in the list, if it makes these rows, also pack them; else false. */
 static bool pack_made(mt_device *dev, const mt_cuda_pack *p)
 {
-    mt_cuda_made *last = mt_cuda_last(dev, MT_K_norm_many, MT_K_glu_many);
-    const bool halves_alone = mt_cuda_last(dev, MT_K_layer_norm, MT_K_act);
+    mt_cuda_made *few = mt_cuda_last(dev, MT_K_norm, MT_K_norm);
+    mt_cuda_made *last = few ? few : mt_cuda_last(dev, MT_K_norm_many, MT_K_glu_many);
+    const bool halves_alone = few || mt_cuda_last(dev, MT_K_layer_norm, MT_K_act);
     if (!last || !made(&last->rows, p) || last->pack.to.q || (halves_alone && !p->halves))
         return false;
     last->pack = *p;
@@ -276,8 +292,8 @@ static bool pack_made(mt_device *dev, const mt_cuda_pack *p)
 /* The same for few normed or gated rows, packed as codes. */
 static bool pack_few(mt_device *dev, const mt_cuda_pack *p)
 {
-    const mt_cuda_rows *norm = mt_cuda_last(dev, MT_K_norm, MT_K_norm), *glu = mt_cuda_last(dev, MT_K_glu, MT_K_glu);
-    const mt_cuda_rows *last = norm ? norm : glu;
+    const mt_cuda_made *norm = mt_cuda_last(dev, MT_K_norm, MT_K_norm);
+    const mt_cuda_rows *glu = mt_cuda_last(dev, MT_K_glu, MT_K_glu), *last = norm ? &norm->rows : glu;
     if (!last || !made(last, p))
         return false;
     mt_cuda_made both = {.rows = *last, .pack = *p};
@@ -293,6 +309,7 @@ static bool pack_few(mt_device *dev, const mt_cuda_pack *p)
 void mt_cuda_pack_rows(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdeviceptr index, size_t m)
 {
     const uint32_t k = w->d.k;
+    dev->packed.q = dev->packed_q;
     /* with many rows, sums are copied in pieces of 16 bytes */
     dev->packed.rows = (uint32_t)(m > MT_CUDA_FEW_ROWS ? mt_cuda_up(m, 8) : m);
     dev->packed.padded = (uint32_t)mt_cuda_up(k, MT_CUDA_STEP);
@@ -304,7 +321,7 @@ void mt_cuda_pack_rows(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdevi
                       .group = w->d.group,
                       .wide = w->mat.bits == 8,
                       .halves = w->class == MT_CLASS_B};
-    if (w->class == MT_CLASS_F || pack_made(dev, &p))
+    if (w->class == MT_CLASS_F || pack_made(dev, &p) || (p.halves && mt_cuda_halves_pack(dev, &p)))
         return;
     const size_t steps = m * (p.to.padded / 128);
     if (p.halves) /* a warp packs two steps of 128, where there are two */

@@ -280,7 +280,8 @@ typedef struct mt_cuda_many {
 
 /* Few rows with halves or bytes: columns of all weights in tiles of 16. */
 #define MT_CUDA_FEW_HALF_STAGES 16 /* most chunks in shared memory */
-#define MT_CUDA_HALF_TILES 6       /* most tiles side by side */
+#define MT_CUDA_HALF_WARPS 12      /* most warps of a block that multiply, and most tiles side by side */
+#define MT_CUDA_HALF_SPLIT 4       /* warps that share the k of a tile, with FP8 and few tiles */
 
 typedef struct mt_cuda_halves {
     mt_cuda_weight w[MT_CUDA_TOGETHER]; /* of the same kind, except their columns */
@@ -289,6 +290,11 @@ typedef struct mt_cuda_halves {
     uint32_t first[MT_CUDA_TOGETHER + 1]; /* first tile of each */
     uint32_t m, count;
     uint32_t together, chunk, stages; /* tiles side by side; steps of 64 of a chunk */
+    mt_cuda_mat add;                  /* the first y is also added to this; data 0: to nothing */
+    mt_cuda_mat glu;      /* gets the first y combined with the second as gate and up; data 0: nothing does */
+    mt_cuda_packed gated; /* gets the same as bf16; q 0: nothing does */
+    float glu_limit, glu_offset;
+    uint32_t act, nothing;
 } mt_cuda_halves;
 
 typedef struct mt_cuda_attention {

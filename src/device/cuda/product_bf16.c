@@ -16,27 +16,84 @@ bool mt_cuda_halves_can(const mt_device *dev, const mt_weight *a, const mt_weigh
            a->d.kind == b->d.kind && b->d.kind != MT_CUDA_PLAIN && a->d.k == b->d.k;
 }
 
+/* Tiles side by side, and how many warps share each: as many as there are, so that each has few rows, or, with FP8, a
+   share of k. */
+static void share_out(const mt_device *dev, mt_cuda_halves *p, uint32_t *warps, uint32_t *eights)
+{
+    const uint32_t most = p->m > 32 ? MT_CUDA_HALF_WARPS / 2 : MT_CUDA_HALF_WARPS, all = (p->m + 7) / 8;
+    const uint32_t tiles = p->first[p->count];
+    const uint32_t each = (tiles + (uint32_t)dev->processors - 1) / (uint32_t)dev->processors;
+    const uint32_t rounds = (each + most - 1) / most;
+    p->together = (each + rounds - 1) / rounds;
+    *eights = 1;
+    while (*eights < 4 && p->together * ((all + *eights - 1) / *eights) > MT_CUDA_HALF_WARPS)
+        *eights *= 2;
+    *warps = p->together * ((all + *eights - 1) / *eights);
+}
+
 void mt_cuda_halves_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m)
 {
-    static const mt_cuda_kernel kernels[2][3] = {{MT_K_few_halves_1, MT_K_few_halves_2, MT_K_few_halves_4},
-                                                 {MT_K_few_bytes_1, MT_K_few_bytes_2, MT_K_few_bytes_4}};
     mt_cuda_halves p = {.from = dev->packed, .m = (uint32_t)m, .count = (uint32_t)count};
     for (size_t i = 0; i < count; i++) {
         p.w[i] = w[i]->d;
         p.y[i] = y[i]->m;
         p.first[i + 1] = p.first[i] + (w[i]->d.n + MT_CUDA_TILE - 1) / MT_CUDA_TILE;
     }
-    const uint32_t tiles = p.first[count], each = (tiles + (uint32_t)dev->processors - 1) / (uint32_t)dev->processors;
-    const uint32_t rounds = (each + MT_CUDA_HALF_TILES - 1) / MT_CUDA_HALF_TILES;
-    p.together = (each + rounds - 1) / rounds;
+    uint32_t warps, eights, room = MT_CUDA_SHARED;
+    share_out(dev, &p, &warps, &eights);
+    const bool bytes = p.w[0].kind == MT_CUDA_BYTES;
+    const bool split = bytes && m <= 8 && p.together * MT_CUDA_HALF_SPLIT <= MT_CUDA_HALF_WARPS;
     const uint32_t step = (uint32_t)(p.together * tile_bytes(&p.w[0]) + m * 128), many = CHUNK_BYTES / step;
+    mt_cuda_kernel kernel = (mt_cuda_kernel)((bytes ? MT_K_few_bytes_1 : MT_K_few_halves_1) + (int)(eights / 2));
     p.chunk = MT_MIN(many ? many : 1, CHUNK_STEPS);
-    p.stages = MT_MIN(MT_CUDA_SHARED / (p.chunk * step), MT_CUDA_FEW_HALF_STAGES);
-    const uint32_t blocks = MT_MIN((tiles + p.together - 1) / p.together, (uint32_t)dev->processors);
-    const size_t shares = m > 32 ? 2 : 1;
-    mt_cuda_launch(dev,
-                   kernels[p.w[0].kind == MT_CUDA_BYTES][m <= 8    ? 0
-                                                         : m <= 16 ? 1
-                                                                   : 2],
-                   blocks, 1, 1, (p.together * shares + 1) * 32, p.stages * p.chunk * step, &p);
+    if (bytes) /* with whole scales */
+        p.chunk = p.chunk < 2 ? 2 : p.chunk / 2 * 2;
+    if (split) {
+        kernel = MT_K_few_split;
+        warps = p.together * MT_CUDA_HALF_SPLIT;
+        p.chunk = 2 * MT_CUDA_HALF_SPLIT;
+        room -= p.together * 2 * MT_CUDA_HALF_SPLIT * 4 * 32 * (uint32_t)sizeof(float);
+    }
+    p.stages = MT_MIN(room / (p.chunk * step), MT_CUDA_FEW_HALF_STAGES);
+    const uint32_t blocks = MT_MIN((p.first[count] + p.together - 1) / p.together, (uint32_t)dev->processors);
+    mt_cuda_launch(dev, kernel, blocks, 1, 1, (warps + 1) * 32, p.stages * p.chunk * step + MT_CUDA_SHARED - room, &p);
+}
+
+static mt_cuda_halves *last_product(mt_device *dev, size_t count, size_t m)
+{
+    mt_cuda_halves *p = mt_cuda_last(dev, MT_K_few_halves_1, MT_K_few_split);
+    return p && p->count == count && p->m == m && !p->add.data && !p->glu.data ? p : NULL;
+}
+
+bool mt_cuda_halves_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m)
+{
+    mt_cuda_halves *p = last_product(dev, 1, m);
+    if (!p || p->y[0].data != x.data || p->y[0].cols != x.cols || y.data == x.data || p->w[0].n != y.cols)
+        return false;
+    p->add = y;
+    return true;
+}
+
+bool mt_cuda_halves_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu)
+{
+    mt_cuda_halves *p = last_product(dev, 2, m);
+    if (!p || mt_cuda_last(dev, MT_K_few_split, MT_K_few_split) || p->together % 2 || p->y[0].data != gate.data ||
+        p->y[1].data != up.data || p->w[0].n != p->w[1].n || p->w[0].n != y.cols || y.data == up.data)
+        return false;
+    p->glu = y;
+    p->glu_limit = glu->limit;
+    p->glu_offset = glu->offset;
+    p->act = glu->act;
+    return true;
+}
+
+bool mt_cuda_halves_pack(mt_device *dev, const mt_cuda_pack *x)
+{
+    mt_cuda_halves *p = mt_cuda_last(dev, MT_K_few_halves_1, MT_K_few_split);
+    if (!p || !p->glu.data || p->gated.q || x->index || p->glu.data != x->x.data || p->glu.cols != x->k ||
+        p->m != x->m || x->k % MT_CUDA_STEP || p->from.q == dev->packed_gated)
+        return false;
+    dev->packed.q = dev->packed_gated;
+    p->gated = dev->packed;
+    return true;
 }

@@ -34,7 +34,8 @@ bool mt_cuda_row_launch(mt_device *dev, mt_cuda_few *p)
 /* If the last kernel in the list norms the row, this kernel does it instead. */
 static void absorb_norm(mt_device *dev, mt_cuda_few *p)
 {
-    const mt_cuda_rows *norm = mt_cuda_last(dev, MT_K_norm, MT_K_norm);
+    const mt_cuda_made *last = mt_cuda_last(dev, MT_K_norm, MT_K_norm);
+    const mt_cuda_rows *norm = last ? &last->rows : NULL;
     p->made = MT_CUDA_AS_THEY_ARE;
     if (!norm || norm->y.data != p->x.data || norm->y.cols != p->w[0].k || norm->m != 1 ||
         norm->y.data == norm->x.data || norm->x.data % 16 || norm->y.data % 16)

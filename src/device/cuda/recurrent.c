@@ -2,7 +2,8 @@
 #include "device/cuda/cuda.h"
 
 #define THREADS 256
-#define FEW 8 /* most rows of a span for which the recurrence reads states once */
+#define CONV_ROWS 8 /* rows of a block of the convolution, as in recurrent.cu */
+#define FEW 8       /* most rows of a span for which the recurrence reads states once */
 
 static mt_cuda_cols columns(mt_columns c)
 {
@@ -26,9 +27,11 @@ void mt_cuda_op_conv(mt_device *dev, mt_tensor *y, mt_states *states, size_t lay
     mt_cuda_recurrent p = recurrent(dev, states, layer, in, 3);
     p.y = y->m;
     p.w = w->m;
+    p.m = dev->step.rows <= MT_CUDA_FEW_ROWS ? 1 : CONV_ROWS;
     const uint32_t dim = states->d.key_dim, keys = states->d.key_heads * dim;
     if (dim >= 16 && THREADS % dim == 0 && 2 * keys % THREADS == 0 && states->d.columns % THREADS == 0)
-        mt_cuda_launch(dev, MT_K_conv_heads, states->d.columns / THREADS, (dev->step.rows + 7) / 8, 1, THREADS, 0, &p);
+        mt_cuda_launch(dev, MT_K_conv_heads, states->d.columns / THREADS, (dev->step.rows + p.m - 1) / p.m, 1, THREADS,
+                       0, &p);
     else
         mt_cuda_launch(dev, MT_K_conv, dev->step.rows, 1, 1, THREADS, 0, &p);
     mt_cuda_launch(dev, MT_K_conv_keep, dev->step.spans, (states->d.columns + THREADS - 1) / THREADS, 1, THREADS, 0,
@@ -64,6 +67,11 @@ void mt_cuda_op_remember(mt_device *dev, mt_states *states, size_t layer, const 
                          const mt_tensor *gates)
 {
     mt_cuda_recurrent p = recurrent(dev, states, layer, in, 3);
+    size_t guesses = 0;
+    for (size_t i = 0; i < dev->batch->spans; i++)
+        guesses += dev->batch->span[i].guesses;
+    if (!guesses)
+        return;
     p.x = x->m;
     p.gates = gates->m;
     mt_cuda_launch(dev, MT_K_remember, dev->step.spans, 1, 1, THREADS, 0, &p);

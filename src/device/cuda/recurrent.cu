@@ -7,6 +7,7 @@
 /* A block a row. */
 KERNEL(conv)(mt_cuda_recurrent p)
 {
+    follow_last();
     const mt_cuda_span &span = p.step.span[p.step.span_of[blockIdx.x]];
     const int row = (int)(blockIdx.x - span.row), taps = (int)p.st.taps;
     float *y = row_of(p.y, blockIdx.x);
@@ -30,8 +31,8 @@ KERNEL(conv)(mt_cuda_recurrent p)
     }
 }
 
-/* The same for heads that 256 columns are whole ones of: a block has eight rows of 256 columns, so that an input is
-   read from memory once for all taps. */
+/* The same for heads that 256 columns are whole ones of: a block has p.m rows of 256 columns: one of few, which are
+   of spans of their own, or eight, so that an input is read from memory once for all taps. */
 enum { CONV_ROWS = 8, CONV_TAPS = 4, CONV_COLUMNS = 256 };
 
 /* Rows [row, row + CONV_ROWS) and those before them that their taps reach are rows of one span. */
@@ -46,6 +47,19 @@ static __device__ inline float conv_row(const mt_cuda_recurrent &p, uint32_t row
 {
     const mt_cuda_span &span = p.step.span[p.step.span_of[row]];
     const int local = (int)(row - span.row), taps = (int)p.st.taps;
+    if (taps == CONV_TAPS) { /* all is read before anything waits for it */
+        float x[CONV_TAPS], w[CONV_TAPS];
+#pragma unroll
+        for (int j = 0; j < CONV_TAPS; j++) {
+            x[j] = input(p, span, local + j - (CONV_TAPS - 1), c);
+            w[j] = p.w.data[j * p.w.stride + c];
+        }
+        float a = w[0] * x[0];
+#pragma unroll
+        for (int j = 1; j < CONV_TAPS; j++)
+            a = fmaf(w[j], x[j], a);
+        return a;
+    }
     float a = p.w.data[c] * input(p, span, local - (taps - 1), c);
     for (int j = 1; j < taps; j++)
         a = fmaf(p.w.data[j * p.w.stride + c], input(p, span, local + j - (taps - 1), c), a);
@@ -55,10 +69,11 @@ static __device__ inline float conv_row(const mt_cuda_recurrent &p, uint32_t row
 KERNEL(conv_heads)(mt_cuda_recurrent p)
 {
     __shared__ float y[CONV_ROWS][CONV_COLUMNS];
+    follow_last();
     const uint32_t keys = p.st.key_heads * p.st.key_dim, c = blockIdx.x * CONV_COLUMNS + threadIdx.x;
-    const uint32_t first = blockIdx.y * CONV_ROWS, rows = min(p.step.rows - first, (uint32_t)CONV_ROWS);
+    const uint32_t first = blockIdx.y * p.m, rows = min(p.step.rows - first, p.m);
     float a[CONV_ROWS];
-    if (within_span(p, first)) {
+    if (p.m == CONV_ROWS && within_span(p, first)) {
         const uint32_t i = c < keys ? 0 : c < 2 * keys ? 1 : 2;
         const section s = section_of(p.st, i);
         const mt_cuda_cols &in = p.in[i];
@@ -91,10 +106,11 @@ KERNEL(conv_heads)(mt_cuda_recurrent p)
     }
 #pragma unroll
     for (int r = 0; r < CONV_ROWS; r++)
-        y[r][threadIdx.x] = mt_silu1(a[r]);
+        if ((uint32_t)r < rows)
+            y[r][threadIdx.x] = mt_silu1(a[r]);
     __syncthreads();
-    const uint32_t n = p.st.key_dim, heads = CONV_COLUMNS / n;
-    for (uint32_t i = threadIdx.x / 16; i < CONV_ROWS * heads; i += blockDim.x / 16) {
+    const uint32_t n = p.st.key_dim, heads = CONV_COLUMNS / n, all = (rows * heads + 1) / 2 * 2; /* whole warps come */
+    for (uint32_t i = threadIdx.x / 16; i < all; i += blockDim.x / 16) {
         const uint32_t r = i / heads, h = i % heads, head = blockIdx.x * heads + h;
         const float *x = &y[r][h * n];
         const float length = sqrtf(dot16(x, x, n) + LENGTH_EPS);
@@ -108,6 +124,7 @@ KERNEL(conv_heads)(mt_cuda_recurrent p)
    columns. */
 KERNEL(conv_keep)(mt_cuda_recurrent p)
 {
+    follow_last();
     const mt_cuda_span &span = p.step.span[blockIdx.x];
     const int kept = (int)p.st.taps - 1;
     for (uint32_t c = blockIdx.y * blockDim.x + threadIdx.x; c < p.st.columns; c += gridDim.y * blockDim.x) {
@@ -123,6 +140,7 @@ KERNEL(conv_keep)(mt_cuda_recurrent p)
 
 KERNEL(gates)(mt_cuda_recurrent p) /* in: a, b; w: bias */
 {
+    follow_last();
     const uint32_t n = p.rate.cols, share = n / p.key_heads;
     float *decay = row_of(p.y, blockIdx.x), *beta = decay + n;
     for (uint32_t h = threadIdx.x; h < n; h += blockDim.x) {
@@ -154,6 +172,7 @@ static __device__ inline float advance(float *state, uint32_t dk, const float *q
 KERNEL(delta)(mt_cuda_recurrent p)
 {
     extern __shared__ float shared[];
+    follow_last();
     const mt_cuda_states &st = p.st;
     const mt_cuda_span &span = p.step.span[blockIdx.z];
     const uint32_t head = blockIdx.y, block = blockIdx.x, lane = threadIdx.x, dk = st.key_dim;
@@ -186,6 +205,7 @@ KERNEL(delta)(mt_cuda_recurrent p)
 
 KERNEL(remember)(mt_cuda_recurrent p)
 {
+    follow_last();
     const mt_cuda_span &span = p.step.span[blockIdx.x];
     for (uint32_t r = 0; r < span.guesses; r++) {
         float *to = memo_of(p, span, r);
@@ -202,6 +222,7 @@ KERNEL(remember)(mt_cuda_recurrent p)
 /* in: z; half a warp a head, 16 heads a block */
 KERNEL(gated_norm)(mt_cuda_recurrent p)
 {
+    follow_last();
     const uint32_t n = p.w.cols, heads = p.y.cols / n, width = p.y.cols / p.key_heads;
     const uint32_t h = blockIdx.y * (blockDim.x / 16) + threadIdx.x / 16, count = h < heads ? n : 0;
     float *y = row_of(p.y, blockIdx.x) + h * n;

@@ -1,14 +1,28 @@
-/* Operations that treat each row by itself: one block for each row. */
+/* Operations that treat each row by itself: one block for each row, or several that share its columns (gridDim.y). */
 #include "device/cuda/activation.cuh"
 #include "device/cuda/pack.cuh"
+
+/* The columns that a thread has: from the first on, so many apart; or fours of them. */
+static __device__ inline uint32_t first_column(void)
+{
+    return blockIdx.y * blockDim.x + threadIdx.x;
+}
+
+static __device__ inline uint32_t column_stride(void)
+{
+    return gridDim.y * blockDim.x;
+}
 
 KERNEL(copy_rows)(mt_cuda_rows p) /* y[i] = x[index[i]] */
 {
     follow_last();
     const float *x = row_of(p.x, p.index[blockIdx.x]);
     float *y = row_of(p.y, blockIdx.x);
-    for (uint32_t c = threadIdx.x; c < p.x.cols; c += blockDim.x)
-        y[c] = x[c];
+    for (uint32_t c = first_column() * 4; c < p.x.cols; c += column_stride() * 4) {
+        float v[4];
+        load_four(v, x, c, p.x.cols);
+        store_four(y, c, p.x.cols, v);
+    }
 }
 
 KERNEL(scatter_rows)(mt_cuda_rows p) /* y[index[i]][first ..] = x[i] */
@@ -45,26 +59,60 @@ KERNEL(features)(mt_cuda_rows p) /* kind 1: added */
         y[c] = p.kind ? y[c] + x[c] : x[c];
 }
 
-/* The row goes through shared memory, since a lane's sum is one chain of additions. */
-KERNEL(norm)(mt_cuda_rows p)
+/* A block a row, which goes through shared memory, since a lane's sum is one chain of additions. All that a thread
+   reads comes at once; what the row is multiplied with before the row is there. Packed as bf16 where pack says so. */
+KERNEL(norm)(const __grid_constant__ mt_cuda_made p)
 {
-    follow_last();
-    extern __shared__ float row[];
+    extern __shared__ __align__(16) float row[];
     __shared__ float shared_r;
-    const float *x = row_of(p.x, blockIdx.x);
-    float *y = row_of(p.y, blockIdx.x);
-    for (uint32_t c = threadIdx.x; c < p.x.cols; c += blockDim.x)
-        row[c] = x[c];
+    constexpr uint32_t FOURS = 4, SPAN = THREADS * 4; /* fours at once; how far apart those of a thread are */
+    const uint32_t n = p.rows.x.cols, padded = (n + MT_CUDA_STEP - 1) / MT_CUDA_STEP * MT_CUDA_STEP;
+    const uint32_t own = threadIdx.x * 4;
+    const float *x = row_of(p.rows.x, blockIdx.x);
+    float *y = row_of(p.rows.y, blockIdx.x);
+    float w[FOURS][4];
+    start_next();
+#pragma unroll
+    for (uint32_t f = 0; f < FOURS; f++)
+        load_four(w[f], p.rows.w.data, own + f * SPAN, n);
+    wait_for_last();
+    for (uint32_t first = own; first < padded; first += FOURS * SPAN) {
+        float v[FOURS][4];
+#pragma unroll
+        for (uint32_t f = 0; f < FOURS; f++)
+            load_four(v[f], x, first + f * SPAN, n);
+#pragma unroll
+        for (uint32_t f = 0; f < FOURS; f++)
+            if (first + f * SPAN < padded)
+                *(float4 *)(row + apart(first + f * SPAN)) = make_float4(v[f][0], v[f][1], v[f][2], v[f][3]);
+    }
     __syncthreads();
     if (threadIdx.x < 32) {
-        const float r = rms(row, p.x.cols, p.eps);
+        const float r = rms_apart(row, n, padded, p.rows.eps);
         if (threadIdx.x == 0)
             shared_r = r;
     }
     __syncthreads();
     const float r = shared_r;
-    for (uint32_t c = threadIdx.x; c < p.x.cols; c += blockDim.x)
-        y[c] = (row[c] * r) * (p.offset + p.w.data[c]);
+    for (uint32_t first = own; first < padded; first += FOURS * SPAN)
+#pragma unroll
+        for (uint32_t f = 0; f < FOURS; f++) {
+            const uint32_t c = first + f * SPAN;
+            if (c >= padded)
+                break;
+            if (first >= FOURS * SPAN)
+                load_four(w[f], p.rows.w.data, c, n);
+            const float4 from = *(const float4 *)(row + apart(c));
+            const float some[4] = {from.x, from.y, from.z, from.w};
+            float v[4];
+#pragma unroll
+            for (uint32_t e = 0; e < 4; e++)
+                v[e] = c + e < n ? (some[e] * r) * (p.rows.offset + w[f][e]) : 0;
+            store_four(y, c, n, v);
+            if (p.pack.to.q)
+                *(uint2 *)(p.pack.to.q + piece_at(p.pack.to, c / 64, blockIdx.x, c % 64 / 8) + c % 8 * 2) =
+                    make_uint2(two_halves(v[0], v[1]), two_halves(v[2], v[3]));
+        }
 }
 
 typedef enum binary { ADD, GATE, ADD_GATED, SCALE } binary;
@@ -75,36 +123,45 @@ KERNEL(binary)(mt_cuda_rows p)
     float *y = row_of(p.y, blockIdx.x);
     const float *a = p.x.data ? row_of(p.x, blockIdx.x) : NULL, *b = p.x2.data ? row_of(p.x2, blockIdx.x) : NULL;
     const float share = p.kind == ADD_GATED ? mt_sigmoid1(b[0]) : 0;
-    for (uint32_t c = threadIdx.x * 4; p.kind == ADD && c < p.y.cols; c += blockDim.x * 4) {
-        float sum[4], more[4];
-        load_four(sum, y, c, p.y.cols);
-        load_four(more, a, c, p.y.cols);
+    const uint32_t n = p.y.cols;
+    for (uint32_t c = first_column() * 4; c < n; c += column_stride() * 4) {
+        float v[4], with[4] = {0, 0, 0, 0};
+        load_four(v, y, c, n);
+        if (a)
+            load_four(with, a, c, n);
 #pragma unroll
         for (uint32_t e = 0; e < 4; e++)
-            sum[e] = sum[e] + more[e];
-        store_four(y, c, p.y.cols, sum);
+            switch (p.kind) {
+            case ADD: v[e] = v[e] + with[e]; break;
+            case GATE: v[e] = mt_sigmoid1(with[e]) * v[e]; break;
+            case ADD_GATED: v[e] = fmaf(share, with[e], v[e]); break;
+            case SCALE: v[e] = p.scale * v[e]; break;
+            }
+        store_four(y, c, n, v);
     }
-    for (uint32_t c = threadIdx.x; p.kind != ADD && c < p.y.cols; c += blockDim.x)
-        switch (p.kind) {
-        case GATE: y[c] = mt_sigmoid1(a[c]) * y[c]; break;
-        case ADD_GATED: y[c] = fmaf(share, a[c], y[c]); break;
-        case SCALE: y[c] = p.scale * y[c]; break;
-        }
 }
 
 KERNEL(glu)(mt_cuda_rows p) /* x: gate, x2: up */
 {
     follow_last();
     const float *gate = row_of(p.x, blockIdx.x), *up = row_of(p.x2, blockIdx.x);
-    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x)
-        row_of(p.y, blockIdx.x)[c] = glu_of(p.kind, p.limit, p.offset, gate[c], up[c]);
+    const uint32_t n = p.y.cols;
+    for (uint32_t c = first_column() * 4; c < n; c += column_stride() * 4) {
+        float g[4], u[4];
+        load_four(g, gate, c, n);
+        load_four(u, up, c, n);
+#pragma unroll
+        for (uint32_t e = 0; e < 4; e++)
+            g[e] = glu_of(p.kind, p.limit, p.offset, g[e], u[e]);
+        store_four(row_of(p.y, blockIdx.x), c, n, g);
+    }
 }
 
 KERNEL(softcap)(mt_cuda_rows p)
 {
     follow_last();
     float *y = row_of(p.y, blockIdx.x);
-    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x)
+    for (uint32_t c = first_column(); c < p.y.cols; c += column_stride())
         y[c] = mt_softcap1(y[c], p.scale);
 }
 
@@ -124,7 +181,7 @@ KERNEL(split_heads)(mt_cuda_rows p)
 {
     follow_last();
     const float *x = row_of(p.x, blockIdx.x);
-    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x) {
+    for (uint32_t c = first_column(); c < p.y.cols; c += column_stride()) {
         const uint32_t at = c / p.head_dim * 2 * p.head_dim + c % p.head_dim;
         row_of(p.y, blockIdx.x)[c] = x[at];
         row_of(p.y2, blockIdx.x)[c] = x[at + p.head_dim];
@@ -134,9 +191,16 @@ KERNEL(split_heads)(mt_cuda_rows p)
 KERNEL(finite)(mt_cuda_rows p)
 {
     follow_last();
+    const uint32_t n = p.x.cols;
     int bad = 0;
-    for (uint32_t c = threadIdx.x; c < p.x.cols; c += blockDim.x)
-        bad |= (mt_f32_bits(row_of(p.x, blockIdx.x)[c]) & 0x7f800000u) == 0x7f800000u;
+#pragma unroll 4
+    for (uint32_t c = threadIdx.x * 4; c < n; c += blockDim.x * 4) {
+        float v[4];
+        load_four(v, row_of(p.x, blockIdx.x), c, n);
+#pragma unroll
+        for (uint32_t e = 0; e < 4; e++)
+            bad |= (mt_f32_bits(v[e]) & 0x7f800000u) == 0x7f800000u;
+    }
     bad = __syncthreads_or(bad);
     if (threadIdx.x == 0)
         *row_of(p.y, blockIdx.x) = bad ? 0.0f : 1.0f;
@@ -231,7 +295,7 @@ KERNEL(embed)(mt_cuda_lookup p)
 {
     follow_last();
     float *y = row_of(p.y, blockIdx.x);
-    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x) {
+    for (uint32_t c = first_column(); c < p.y.cols; c += column_stride()) {
         const float x = weight_at(p.w, p.index[blockIdx.x], c);
         y[c] = p.scale != 1.0f ? p.scale * x : x;
     }
