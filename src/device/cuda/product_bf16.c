@@ -1,4 +1,5 @@
-/* How products of few bf16 rows are divided for product_bf16.cu. */
+/* How products of few bf16 rows are divided for product_halves.cu, and which operations behind them become part of
+   them: sums, gates, packing. */
 #include "base/compiler.h"
 #include "device/cuda/cuda.h"
 
