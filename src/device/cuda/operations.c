@@ -8,6 +8,7 @@
 #define PACKERS 64 /* threads of a block that packs rows */
 #define ROWS 8     /* rows of a block of a product */
 #define WARPS 4    /* warps of a block of a product: 16 columns each */
+#define PARTS 128  /* most rows that are multiplied in parts: two of up to MT_CUDA_FEW_ROWS */
 
 /* One block a row. */
 static void each_row(mt_device *dev, mt_cuda_kernel kernel, mt_cuda_rows p)
@@ -388,10 +389,43 @@ static size_t count_together(const mt_device *dev, const mt_weight *const *w, si
     return n;
 }
 
+static mt_tensor rows_from(const mt_tensor *t, size_t row)
+{
+    mt_tensor part = *t;
+    part.m.data += row * t->m.stride * sizeof(float);
+    return part;
+}
+
+/* Somewhat more rows than kernels of few rows take: they are faster part by part, since kernels of many rows leave most
+   of the card idle. */
+static bool multiply_parts(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count,
+                           const mt_tensor *x, size_t m)
+{
+    if (m <= MT_CUDA_FEW_ROWS || m > PARTS)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!mt_cuda_few_can(dev, w[i], w[i], MT_CUDA_FEW_ROWS) &&
+            !mt_cuda_halves_can(dev, w[i], w[i], MT_CUDA_FEW_ROWS))
+            return false;
+    for (size_t row = 0, rows; row < m; row += rows) {
+        const size_t parts = (m - row + MT_CUDA_FEW_ROWS - 1) / MT_CUDA_FEW_ROWS;
+        mt_tensor to[MT_CUDA_TOGETHER], from = rows_from(x, row), *tos[MT_CUDA_TOGETHER];
+        rows = (m - row + parts - 1) / parts; /* parts of about the same size */
+        for (size_t i = 0; i < count; i++) {
+            to[i] = rows_from(y[i], row);
+            tos[i] = &to[i];
+        }
+        mt_cuda_op_matmul(dev, tos, w, count, &from, rows);
+    }
+    return true;
+}
+
 void mt_cuda_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, const mt_tensor *x,
                        size_t m)
 {
     assert(m <= dev->rows);
+    if (count <= MT_CUDA_TOGETHER && multiply_parts(dev, y, w, count, x, m))
+        return;
     const mt_weight *packed = NULL; /* the last weight that rows were packed for */
     for (size_t i = 0; i < count;) {
         size_t together = count_together(dev, w + i, count - i, m);
