@@ -48,13 +48,26 @@ void mt_cpu_matmul(const mt_device *dev, const mt_weight *w, float *y, size_t ld
             dev->k.add(y + i * ldy + n0, w->bias + n0, n1 - n0);
 }
 
+/* What the busiest of some threads has to do where `units` are dealt out, `each` at a time and the rest last. */
+static size_t longest(size_t units, size_t each, size_t threads)
+{
+    const size_t before = (units - 1) / each, rest = units - before * each; /* items before the last one; the last */
+    const size_t others = (before + threads - 1) / threads * each, last = before / threads * each + rest;
+    return others > last ? others : last;
+}
+
 size_t mt_cpu_columns(const mt_device *dev, const mt_weight *w, size_t m)
 {
-    const size_t row_bytes = w->mat.k * w->mat.bits / 8 + 1;
-    size_t columns = m >= MT_CPU_ROW_BLOCK / 4 ? 2 * ITEM_COLUMNS : ITEM_BYTES / row_bytes;
-    const size_t fair = w->mat.n / (4 * mt_host_threads(dev->head.host)) + 1; /* enough items for all threads */
-    columns = mt_cpu_up(columns < fair ? columns : fair, ITEM_COLUMNS);
-    return columns ? columns : ITEM_COLUMNS;
+    const size_t threads = mt_host_threads(dev->head.host), row_bytes = w->mat.k * w->mat.bits / 8 + 1;
+    const size_t most = (m >= MT_CPU_ROW_BLOCK / 4 ? 2 * ITEM_COLUMNS : ITEM_BYTES / row_bytes) / ITEM_COLUMNS;
+    const size_t units = (w->mat.n + ITEM_COLUMNS - 1) / ITEM_COLUMNS, items = 4 * threads; /* enough for all */
+    const size_t first = (units + items - 1) / items;
+    size_t best = first;
+    if (first > most)
+        return (most ? most : 1) * ITEM_COLUMNS; /* there are so many items that the last ones do not matter */
+    for (size_t each = first; 4 * each > 3 * first; each--)
+        best = longest(units, each, threads) < longest(units, best, threads) ? each : best;
+    return best * ITEM_COLUMNS;
 }
 
 /* One mt_op_matmul, for weights that share the packed rows. */

@@ -333,18 +333,28 @@ void mt_cpu_op_adjust(mt_device *dev, mt_tensor *x, size_t m, const mt_tensor *b
     mt_cpu_run(dev, adjust_row, &op, m, 2 * m * x->cols);
 }
 
-static void softcap_row(void *ctx, size_t i, size_t worker)
+enum { SOFTCAP_COLUMNS = 8192 }; /* of an item: a step of one answer has a single row, of a whole vocabulary */
+
+static size_t softcap_pieces(const mt_tensor *x)
+{
+    return (x->cols + SOFTCAP_COLUMNS - 1) / SOFTCAP_COLUMNS;
+}
+
+/* item: columns of one row */
+static void softcap_item(void *ctx, size_t item, size_t worker)
 {
     (void)worker;
     const rowwise *op = ctx;
-    op->dev->k.softcap(mt_cpu_row(op->y, i), op->scale, op->y->cols);
+    const size_t pieces = softcap_pieces(op->y), first = item % pieces * SOFTCAP_COLUMNS, left = op->y->cols - first;
+    op->dev->k.softcap(mt_cpu_row(op->y, item / pieces) + first, op->scale,
+                       left < SOFTCAP_COLUMNS ? left : SOFTCAP_COLUMNS);
 }
 
 void mt_cpu_op_softcap(mt_device *dev, mt_tensor *x, size_t m, float cap)
 {
     assert(m <= x->rows);
     rowwise op = {.dev = dev, .y = x, .scale = cap};
-    mt_cpu_run(dev, softcap_row, &op, m, 8 * m * x->cols);
+    mt_cpu_run(dev, softcap_item, &op, m * softcap_pieces(x), 8 * m * x->cols);
 }
 
 static void finite_row(void *ctx, size_t i, size_t worker)
