@@ -180,10 +180,11 @@
 #define MT_LIMIT_CHOICE_LIST (1u << 20)       /* texts that an answer is to be one of */
 #define MT_LIMIT_REGEX_NODES 4096             /* of regular expressions that have to match together */
 #define MT_LIMIT_REGEX_CATEGORIES 8           /* of Unicode, in a regular expression */
-#define MT_LIMIT_REGEX_WORK (64u << 20)       /* nodes looked at to make that automaton */
+#define MT_LIMIT_REGEX_WORK (4u << 20)        /* nodes and formulas looked at to make that automaton */
+#define MT_LIMIT_REGEX_WORK_ALL (12u << 20)   /* for all of a constraint: about half a second */
 #define MT_LIMIT_SCHEMA_PATTERNS 256          /* regular expressions of a schema */
 #define MT_LIMIT_SCHEMA_MEMBERS 200000        /* properties of all places of a schema */
-#define MT_LIMIT_AUTOMATON_WORK (2u << 20)    /* places visited for one mask */
+#define MT_LIMIT_AUTOMATON_WORK (1u << 20)    /* places visited for one mask: about 40 ms */
 #define MT_LIMIT_REGEX_STATES 16384           /* of the automaton that they make */
 #define MT_LIMIT_SCHEMA_RULES 4096            /* different places of a schema */
 #define MT_LIMIT_SCHEMA_PARTS 128             /* schemas that apply to one place together */

@@ -255,6 +255,129 @@ static void signs_behind_signs_end(void **state)
     assert_string_equal(err.text, "the grammar repeats what is repeated, more than 8 times over in line 1");
 }
 
+static mt_constraint *regex(const char *text, mt_error *err)
+{
+    return compile(MT_SOURCE_REGEX, json_string(text), err);
+}
+
+/* Whether so many of something are from least to most times from inner[0] to inner[1] of it. */
+static bool counted(unsigned n, const unsigned *inner, const unsigned *outer)
+{
+    for (unsigned times = outer[0]; times <= outer[1]; times++)
+        if (times * inner[0] <= n && n <= times * inner[1])
+            return true;
+    return false;
+}
+
+/* A repetition of a repetition is one of the same texts, whether it becomes one repetition or stays two. Borders of
+   words make an automaton of the expression, which is another way to the same. */
+static void repetitions_of_repetitions_count(void **state)
+{
+    static const unsigned bounds[][2] = {{0, 0}, {0, 1}, {0, 3}, {1, 1}, {1, 2},
+                                         {2, 2}, {2, 3}, {3, 4}, {5, 5}, {4, 9}};
+    static const char *const ways[] = {"a{%u,%u}{%u,%u}", "(?:a{%u,%u}){%u,%u}", "\\ba{%u,%u}{%u,%u}|"};
+    char text[64];
+
+    (void)state;
+    for (size_t k = 0; k < MT_COUNT(ways) * MT_COUNT(bounds) * MT_COUNT(bounds); k++) {
+        const size_t way = k % MT_COUNT(ways);
+        const unsigned *inner = bounds[k / MT_COUNT(ways) % MT_COUNT(bounds)];
+        const unsigned *outer = bounds[k / MT_COUNT(ways) / MT_COUNT(bounds)];
+        mt_error err = {0};
+        mt_constraint *c;
+
+        snprintf(text, sizeof(text), ways[way], inner[0], inner[1], outer[0], outer[1]);
+        c = regex(text, &err);
+        if (!c)
+            fail_msg("%s: %s", text, err.text);
+        for (unsigned n = 0; n <= 20; n++)
+            if (constraint_fits(c, "aaaaaaaaaaaaaaaaaaaa", n) != (counted(n, inner, outer) || (way == 2 && n == 0)))
+                fail_msg("%s and %u times", text, n);
+        mt_constraint_release(c);
+    }
+}
+
+/* Each of these took seconds, minutes or years once. */
+static void expressions_that_go_in_circles_end(void **state)
+{
+    static const char *const texts[] = {
+        "\\b.{0,3}++++++++++++++++++++++++++++++++",
+        "\\b(?:(?:()){999999}){999999}a?",
+        "\\b(?:x|y|a{0,9}|(?:a|b?)+){3,9}+",
+        "(?:\\b|\\B){200}a?",
+        "\\b(((((((((a?b?)*c?)*d?)*e?)*f?)*g?)*h?)*i?)*j?)*",
+        "(?:a?b?){0,6}{0,8}",
+    };
+    mt_error err = {0};
+    mt_constraint *c;
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(texts); i++) {
+        mt_error_clear(&err);
+        c = regex(texts[i], &err);
+        if (!c)
+            fail_msg("%s: %s", texts[i], err.text);
+        assert_true(constraint_fits(c, "a", 1));
+        mt_constraint_release(c);
+    }
+    mt_error_clear(&err);
+    assert_null(regex("(?:(?:\\b|\\B){30}a?)*", &err)); /* borders in circles: more work than may be done */
+    assert_string_equal(err.text, "the regular expression takes too many states; simplify it");
+}
+
+/* Whether one constraint with so many patterns that are too much work leaves out one that is little. */
+static bool leaves_out(unsigned heavy)
+{
+    json_t *schema = json_pack("{s:s, s:{}, s:b}", "type", "object", "properties", "additionalProperties", 0);
+    json_t *members = json_object_get(schema, "properties"), *required = json_array();
+    const mt_source source = {.kind = MT_SOURCE_SCHEMA, .value = schema};
+    mt_grammar *g = mt_grammar_new();
+    mt_json j = {.g = g};
+    mt_error err = {0};
+    mt_constraint *c;
+    char name[16];
+    mt_expr e;
+    bool out;
+
+    for (unsigned i = 0; i <= heavy; i++) {
+        snprintf(name, sizeof(name), "%u", i);
+        json_object_set_new(members, name,
+                            json_pack("{s:s, s:s}", "type", "string", "pattern",
+                                      i < heavy ? "^(?:(?:\\b|\\B){30}a?)*$" : "^(?=.b)(?:ab|ac)$"));
+        json_array_append_new(required, json_string(name));
+    }
+    json_object_set_new(schema, "required", required);
+    assert_true(mt_source_expr(&source, &j, &e, &err));
+    assert_true(g->regex_work <= MT_LIMIT_REGEX_WORK_ALL + 2 * MT_LIMIT_REGEX_WORK);
+    mt_grammar_define(g, MT_GRAMMAR_START, e);
+    c = mt_constraint_new(g, vocabulary, &err);
+    assert_non_null(c);
+    out = strstr(mt_constraint_left_out(c), "pattern") != NULL;
+    if (heavy) { /* which it is for the heavy ones: look at what may be written */
+        mt_buf text;
+
+        mt_buf_init(&text, 4096);
+        mt_buf_puts(&text, "{");
+        for (unsigned i = 0; i <= heavy; i++)
+            mt_buf_printf(&text, "%s\"%u\":\"%s\"", i ? "," : "", i, i < heavy ? "" : "ac");
+        mt_buf_puts(&text, "}");
+        out = constraint_fits(c, text.data, text.len);
+        mt_buf_free(&text);
+    }
+    mt_constraint_release(c);
+    mt_grammar_free(g);
+    json_decref(schema);
+    return out;
+}
+
+static void patterns_share_their_work(void **state)
+{
+    (void)state;
+    assert_false(leaves_out(0));
+    assert_false(leaves_out(1));
+    assert_true(leaves_out(MT_LIMIT_REGEX_WORK_ALL / MT_LIMIT_REGEX_WORK + 1));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(lists_of_names_work, setup, teardown),
     cmocka_unit_test_setup_teardown(lists_of_numbers_are_small, setup, teardown),
@@ -264,6 +387,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(what_is_too_large_is_said, setup, teardown),
     cmocka_unit_test_setup_teardown(nobody_compiles_what_nobody_wants, setup, teardown),
     cmocka_unit_test_setup_teardown(signs_behind_signs_end, setup, teardown),
+    cmocka_unit_test_setup_teardown(repetitions_of_repetitions_count, setup, teardown),
+    cmocka_unit_test_setup_teardown(expressions_that_go_in_circles_end, setup, teardown),
+    cmocka_unit_test_setup_teardown(patterns_share_their_work, setup, teardown),
 };
 
 UNIT_MAIN(tests)

@@ -207,6 +207,10 @@ static const struct {
      "\"pattern\" at \"#\" of the schema: the regular expression \"(?<=a)b\" looks behind or names a group in an "
      "unknown way, which is not supported",
      "pattern", "'b'", "1"},
+    {"{'type':'string','pattern':'^(?=.*a.{10}b)(?=.*c.{9}d).*$'}",
+     "\"pattern\" at \"#\" of the schema is too large together with the bounds on the length, or with another one: "
+     "simplify it",
+     "pattern", "'x'", "1"},
     {"{'type':'integer','not':{'multipleOf':3}}",
      "\"not\" at \"#\" of the schema is about keywords whose opposite is not supported: leave it out", "not", "3",
      "'a'"},

@@ -26,16 +26,18 @@ enum {
     STATE_SLOTS = 2 * STATES,
     STACKS = MT_LIMIT_AUTOMATON_STACKS,
     STACK_SLOTS = 2 * STACKS,
-    PLACES_LEAST = 16384, /* least limit on places of one state, where the program does not need more */
-    PLACES_ITEMS = 4,     /* limit on places of all states, as a multiple of that */
-    WALK_STATES = 8,      /* a walk may keep one part of so many of all states */
-    WALK_REST = 4,        /* and of their places and frames */
-    GLANCES = 16,         /* places looked at that count as one visit */
-    LOOK = 4096           /* places visited between two checks of patience */
+    PLACES_LEAST = 16384,   /* least limit on places of one state, where the program does not need more */
+    PLACES_ITEMS = 4,       /* limit on places of all states, as a multiple of that */
+    WALK_STATES = 8,        /* a walk may keep one part of so many of all states */
+    WALK_REST = 4,          /* and of their places and frames */
+    GLANCES = 16,           /* places looked at that count as one visit */
+    ALIKE_FRAMES = 1 << 16, /* most frames of a state for which one that is alike is looked for */
+    LOOK = 4096             /* places visited between two checks of patience */
 };
 
 #define NOT_YET UINT32_MAX /* a successor that is not computed yet */
 #define CALLED UINT32_MAX  /* in place of a count: the frame of a call */
+#define CARRIED UINT32_MAX /* in place of a depth or a slot, while collecting: it was copied to the other half */
 
 /* at: place in the program; stack: index of its top frame */
 typedef struct place {
@@ -47,16 +49,16 @@ typedef struct frame {
     uint32_t at;    /* a REPEAT instruction, or where a call returns to */
     uint32_t count; /* completed rounds */
     uint32_t below; /* index of the frame below; 0: the bottom */
-    uint32_t depth; /* of the stack; the bottom has 0 */
-    uint32_t same;  /* next frame with the same hash, plus 1; while collecting: its new index */
+    uint32_t depth; /* of the stack; the bottom has 0; or CARRIED */
+    uint32_t same;  /* next frame with the same hash, plus 1; of one that is CARRIED: its new index */
 } frame;
 
 /* A state, as the head of this file defines it. */
 typedef struct state {
     uint32_t begin, count; /* its places in items */
     uint32_t plain;        /* result of mt_automaton_plain */
-    uint32_t slot;         /* in state_slots */
-    uint32_t same;         /* next state with the same hash, plus 1 */
+    uint32_t slot;         /* in state_slots; or CARRIED */
+    uint32_t same;         /* next state with the same hash, plus 1; of one that is CARRIED: its new number */
     mt_automaton_state alike;
     bool accepts;
 } state;
@@ -608,9 +610,16 @@ mt_automaton_state mt_automaton_alike(mt_automaton *a, mt_automaton_state from, 
 {
     state *s = &a->h->states[from];
     mt_automaton_state made;
+    uint64_t frames = 0;
 
     if (s->alike != NOT_YET)
         return s->alike;
+    for (uint32_t i = 0; i < s->count; i++)
+        frames += a->h->stacks[a->h->items[s->begin + i].stack].depth;
+    if (frames > ALIKE_FRAMES)
+        s->alike = from;
+    if (frames > ALIKE_FRAMES)
+        return from;
     begin_state(a);
     a->accepts = s->accepts;
     a->plain = s->plain > bytes ? MT_STATE_BOUNDLESS : s->plain;
@@ -624,37 +633,49 @@ mt_automaton_state mt_automaton_alike(mt_automaton *a, mt_automaton_state from, 
     return s->alike;
 }
 
-/* Copies a stack from the other half. */
-static uint32_t carry_stack(mt_automaton *a, const half *old, uint32_t stack)
+/* Copies a stack from the other half, once. */
+static uint32_t carry_stack(mt_automaton *a, half *old, uint32_t stack)
 {
-    const frame f = old->stacks[stack];
+    frame *f = &old->stacks[stack];
+    uint32_t to;
 
     if (stack == 0 || a->full)
         return 0;
-    return push_frame(a, f.at, f.count, carry_stack(a, old, f.below));
+    if (f->depth == CARRIED)
+        return f->same;
+    to = push_frame(a, f->at, f->count, carry_stack(a, old, f->below));
+    if (!a->full) {
+        f->depth = CARRIED;
+        f->same = to;
+    }
+    return to;
 }
 
-/* Copies a state from the other half; returns its new number. */
-static mt_automaton_state carry(mt_automaton *a, const half *old, mt_automaton_state from)
+/* Copies a state from the other half, once; returns its new number. */
+static mt_automaton_state carry(mt_automaton *a, half *old, mt_automaton_state from)
 {
-    const state *s = &old->states[from];
+    state *s = &old->states[from];
     mt_automaton_state made;
 
+    if (s->slot == CARRIED)
+        return s->same;
     begin_state(a);
     a->accepts = s->accepts;
     a->plain = s->plain;
-    for (uint32_t i = 0; i < s->count; i++) {
+    for (uint32_t i = 0; i < s->count && !a->full; i++) {
         const place at = old->items[s->begin + i];
 
         a->found[a->found_count++] = (place){at.at, carry_stack(a, old, at.stack)};
     }
     made = a->full ? MT_STATE_UNKNOWN : intern(a);
-    return made == MT_STATE_UNKNOWN ? MT_STATE_DEAD : made;
+    s->slot = CARRIED;
+    s->same = made == MT_STATE_UNKNOWN ? MT_STATE_DEAD : made;
+    return s->same;
 }
 
 void mt_automaton_collect(mt_automaton *a, mt_automaton_state *const *kept, size_t count)
 {
-    const half *old = a->h;
+    half *old = a->h;
 
     a->h = &a->halves[a->h == &a->halves[0]];
     half_clear(a->h);

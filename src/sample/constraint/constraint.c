@@ -199,6 +199,15 @@ static void collect(mt_constraint *c)
         r->failed |= r->state == MT_STATE_DEAD;
 }
 
+/* Whether what could not be done may be done after mt_automaton_collect. The work of both is bounded together. */
+static bool room_helps(const mt_constraint *c)
+{
+    uint32_t most;
+    const mt_automaton_lack lack = mt_automaton_lacks(c->automaton, &most);
+
+    return lack != MT_LACK_WORK && lack != MT_LACK_PLACES;
+}
+
 static mt_automaton_state read_token(const mt_constraint *c, mt_automaton_state state, uint32_t token)
 {
     size_t len;
@@ -224,7 +233,7 @@ bool mt_run_token(mt_run *run, uint32_t token)
     }
     mt_automaton_rest(c->automaton);
     next = read_token(c, run->state, token);
-    if (next == MT_STATE_UNKNOWN) {
+    if (next == MT_STATE_UNKNOWN && room_helps(c)) {
         collect(c);
         next = run->failed ? MT_STATE_UNKNOWN : read_token(c, run->state, token);
     }
@@ -288,7 +297,6 @@ static bool compute(mt_constraint *c, mt_automaton_state state, uint32_t *mask)
     const uint32_t plain = mt_automaton_plain(c->automaton, state);
     uint32_t id;
 
-    mt_automaton_rest(c->automaton);
     memset(mask, 0, v->words * sizeof(*mask));
     if (plain > 0 && v->upto_count > 0) {
         const size_t upto = plain < v->upto_count ? plain : v->upto_count;
@@ -327,8 +335,9 @@ bool mt_run_mask(mt_run *run, uint32_t *mask)
         memcpy(mask, c->first, c->v->words * sizeof(*mask));
         return true;
     }
+    mt_automaton_rest(c->automaton);
     ok = compute(c, mt_run_mask_key(run).state, mask);
-    if (!ok) {
+    if (!ok && room_helps(c)) {
         collect(c);
         ok = !run->failed && compute(c, mt_run_mask_key(run).state, mask);
     }

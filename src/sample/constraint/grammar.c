@@ -255,13 +255,44 @@ mt_expr mt_grammar_maybe(mt_grammar *g, mt_expr a)
     return mt_grammar_or(g, a, EMPTY);
 }
 
+bool mt_repeat_within(uint32_t inner_least, uint32_t inner_most, bool empty, uint32_t *least, uint32_t *most)
+{
+    const uint64_t limit = empty ? MT_LIMIT_GRAMMAR_EMPTY_REPEAT + 1 : MT_LIMIT_GRAMMAR_NODES;
+    const bool endless = *most == MT_GRAMMAR_UNLIMITED || inner_most == MT_GRAMMAR_UNLIMITED;
+    const uint64_t low = (uint64_t)inner_least * *least, high = (uint64_t)inner_most * *most;
+    const uint64_t spread = (uint64_t)(inner_most - inner_least) * *least;
+
+    if (*most == 0 || inner_most == 0) {
+        *least = *most = 0;
+        return true;
+    }
+    /* k rounds are from k * inner_least to k * inner_most of it: is there a gap before those of k + 1? */
+    if (*least < *most && inner_least > 1 && spread < inner_least - 1)
+        return false;
+    if (low >= limit || (!endless && high >= limit))
+        return false;
+    *least = (uint32_t)low;
+    *most = endless ? MT_GRAMMAR_UNLIMITED : (uint32_t)high;
+    return true;
+}
+
 mt_expr mt_grammar_repeat(mt_grammar *g, mt_expr a, uint32_t least, uint32_t most)
 {
+    const mt_expr_node inner = g->nodes[a];
+    bool empty;
+
     if (least > most)
         return NEVER;
     if (most == 0)
         return EMPTY;
-    return least == 1 && most == 1 ? a : add(g, MT_EXPR_REPEAT, a, least, most);
+    if (least == 1 && most == 1)
+        return a;
+    empty = inner.kind == MT_EXPR_REPEAT && !inner.plain && g->nodes[inner.a].kind != MT_EXPR_BYTES &&
+            g->nodes[inner.a].kind != MT_EXPR_LITERAL; /* as far as can be seen */
+    if (inner.kind == MT_EXPR_REPEAT && mt_repeat_within(inner.b, inner.c, empty, &least, &most))
+        return inner.plain ? mt_grammar_repeat_plain(g, inner.a, least, most)
+                           : mt_grammar_repeat(g, inner.a, least, most);
+    return add(g, MT_EXPR_REPEAT, a, least, most);
 }
 
 mt_expr mt_grammar_repeat_plain(mt_grammar *g, mt_expr a, uint32_t least, uint32_t most)

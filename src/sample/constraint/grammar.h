@@ -90,6 +90,10 @@ mt_expr mt_grammar_or(mt_grammar *g, mt_expr a, mt_expr b);
 mt_expr mt_grammar_maybe(mt_grammar *g, mt_expr a);
 mt_expr mt_grammar_repeat(mt_grammar *g, mt_expr a, uint32_t least, uint32_t most);
 
+/* Whether `least` to `most` repetitions of inner_least to inner_most repetitions of an expression are one repetition
+   of it that may be compiled; *least and *most then become its bounds. empty: the expression may match the empty text. */
+bool mt_repeat_within(uint32_t inner_least, uint32_t inner_most, bool empty, uint32_t *least, uint32_t *most);
+
 /* A repetition of an expression that matches each plain character as one repetition: makes masks of strings cheap. */
 mt_expr mt_grammar_repeat_plain(mt_grammar *g, mt_expr a, uint32_t least, uint32_t most);
 
@@ -140,6 +144,7 @@ struct mt_grammar {
     size_t rule_count, rule_cap;
     uint32_t set_slots[MT_GRAMMAR_SET_SLOTS]; /* hash table of sets: index plus 1 */
     const mt_patience *patience;              /* NULL: no limit of time */
+    size_t regex_work;                        /* done for its regular expressions; see MT_LIMIT_REGEX_WORK_ALL */
     bool full;
     const char *full_of; /* which limit was exceeded, and its value */
     size_t full_at;

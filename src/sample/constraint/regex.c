@@ -167,9 +167,17 @@ static bool read_quantifier(mt_regex_reader *r, uint32_t *least, uint32_t *most)
     return read_bounds(r, least, most);
 }
 
+/* Groups and lists of one thing are that thing. */
+static mt_regex *single(mt_regex *node)
+{
+    while ((node->kind == MT_REGEX_LIST || node->kind == MT_REGEX_ANY) && node->count == 1)
+        node = node->parts[0];
+    return node;
+}
+
 static mt_regex *read_repeat(mt_regex_reader *r)
 {
-    mt_regex *atom = read_atom(r), *repeat;
+    mt_regex *atom = read_atom(r), *repeat, *inner;
     uint32_t least, most;
 
     while (atom && read_quantifier(r, &least, &most)) {
@@ -181,6 +189,10 @@ static mt_regex *read_repeat(mt_regex_reader *r)
         mt_regex_accept(r, '?'); /* lazy: matches the same texts */
         if (++r->parts > MT_LIMIT_GRAMMAR_NODES)
             return mt_regex_fail(r, "is too long");
+        inner = single(atom);
+        if (inner->kind == MT_REGEX_REPEAT &&
+            mt_repeat_within(inner->least, inner->most, single(inner->parts[0])->kind != MT_REGEX_SET, &least, &most))
+            atom = inner->parts[0];
         repeat = make(r, MT_REGEX_REPEAT, 1);
         repeat->parts[0] = atom;
         repeat->least = least;

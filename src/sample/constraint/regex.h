@@ -61,10 +61,11 @@ typedef struct mt_regex_query {
     void *context;
 } mt_regex_query;
 
-/* The query as a grammar. False where it takes too many states. */
+/* The query as a grammar. False where it takes too many states, or more work than the grammar's expressions have left. */
 bool mt_regex_query_expr(const mt_regex_query *query, mt_grammar *g, mt_char_writer *write, mt_expr *out) MT_NODISCARD;
 
-/* *out: whether the expression matches the whole text. False where that cannot be decided within the limits. */
-bool mt_regex_matches(const mt_regex *regex, const char *text, size_t len, bool *out) MT_NODISCARD;
+/* *out: whether the expression matches the whole text. False where that cannot be decided within the limits: the
+   work counts as the grammar's. */
+bool mt_regex_matches(mt_grammar *g, const mt_regex *regex, const char *text, size_t len, bool *out) MT_NODISCARD;
 
 #endif

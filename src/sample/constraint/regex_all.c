@@ -12,6 +12,10 @@
 #include "base/limits.h"
 
 enum { TOLD = 31, WRITTEN = 1024 };
+enum {
+    GLANCES = 16,    /* marks compared that count as one visit of a formula */
+    BEGIN_WORK = 512 /* what making and freeing an automaton counts as */
+};
 
 /* Characters that no expression distinguishes. */
 typedef struct class_of_chars {
@@ -26,6 +30,12 @@ typedef struct border {
     uint64_t change; /* of the mark */
 } border;
 
+/* Where a class of characters leads from a state. */
+typedef struct target {
+    uint32_t state; /* UINT32_MAX: nowhere */
+    uint32_t class; /* index of the class */
+} target;
+
 /* The automaton that is being built. */
 typedef struct machine {
     const mt_regex_query *q;
@@ -33,6 +43,7 @@ typedef struct machine {
     uint32_t entries[TOLD + 1 + 64];
     class_of_chars *classes;
     size_t class_count, class_cap;
+    target *targets; /* [classes] of the state being made */
 
     size_t width;   /* of a state: the formula of all, those of `told`, the length */
     uint32_t *keys; /* [states][width] */
@@ -69,29 +80,55 @@ static void add_range(machine *a, uint64_t mark, uint32_t low, uint32_t high)
 
     while (i < a->class_count && a->classes[i].mark != mark)
         i++;
+    mt_formulas_toil(&a->m, 1 + i / GLANCES);
     a->classes = mt_grow(a->classes, &a->class_cap, i + 1, sizeof(*a->classes));
     if (i == a->class_count)
         a->classes[a->class_count++] = (class_of_chars){.mark = mark, .code = low};
     mt_charset_add(&a->classes[i].set, low, high);
 }
 
+static int by_address(const void *x, const void *y)
+{
+    const mt_regex *const *a = x, *const *b = y;
+
+    return ((uintptr_t)*a > (uintptr_t)*b) - ((uintptr_t)*a < (uintptr_t)*b);
+}
+
+/* The sets of all nodes, each once: the copies of a repetition's nodes have the same sets. Returns how many. */
+static size_t list_sets(const machine *a, const mt_regex **sets)
+{
+    size_t total = 0, count = 0;
+
+    for (size_t i = 0; i < a->m.count; i++)
+        if (a->m.nodes[i].set)
+            sets[total++] = a->m.nodes[i].set;
+    if (total)
+        qsort(sets, total, sizeof(*sets), by_address);
+    for (size_t i = 0; i < total; i++)
+        if (i == 0 || sets[i] != sets[i - 1])
+            sets[count++] = sets[i];
+    return count;
+}
+
 /* Each set has a random mark; characters with the same sum of marks are in the same sets. */
 static void find_classes(machine *a)
 {
     static const mt_char_range words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+    const mt_regex **sets = mt_alloc_array(a->m.count + 1, sizeof(*sets));
+    const size_t set_count = list_sets(a, sets);
     size_t total = 2 * MT_COUNT(words) + 1, count = 0;
     border *borders;
     uint64_t mark = 0;
 
-    for (size_t i = 0; i < a->m.count; i++)
-        total += a->m.nodes[i].set ? 2 * a->m.nodes[i].set->count : 0;
+    for (size_t i = 0; i < set_count; i++)
+        total += 2 * sets[i]->count;
     borders = mt_alloc_array(total, sizeof(*borders));
-    for (size_t i = 0; i < a->m.count; i++)
-        for (size_t k = 0; a->m.nodes[i].set && k < a->m.nodes[i].set->count; k++) {
-            const uint64_t own = scramble((uint64_t)(uintptr_t)a->m.nodes[i].set->ranges);
+    for (size_t i = 0; i < set_count; i++)
+        for (size_t k = 0; k < sets[i]->count; k++) {
+            const uint64_t own = scramble((uint64_t)(uintptr_t)sets[i]->ranges);
 
-            borders[count++] = (border){a->m.nodes[i].set->ranges[k].low, own};
-            borders[count++] = (border){a->m.nodes[i].set->ranges[k].high + 1, 0 - own};
+            borders[count++] = (border){sets[i]->ranges[k].low, own};
+            borders[count++] = (border){sets[i]->ranges[k].high + 1, 0 - own};
         }
     for (size_t k = 0; a->m.borders_matter && k < MT_COUNT(words); k++) {
         borders[count++] = (border){words[k].low, scramble(1)};
@@ -99,7 +136,7 @@ static void find_classes(machine *a)
     }
     borders[count++] = (border){0, 0};
     qsort(borders, count, sizeof(*borders), by_border);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !a->m.full; i++) {
         const uint32_t high = i + 1 < count ? borders[i + 1].at : MT_CHAR_MAX + 1;
 
         mark += borders[i].change;
@@ -107,6 +144,7 @@ static void find_classes(machine *a)
             add_range(a, mark, borders[i].at, high - 1);
     }
     mt_free(borders);
+    mt_free(sets);
 }
 
 /* The number of a state; UINT32_MAX when there are too many. */
@@ -147,7 +185,7 @@ static bool step(machine *a, uint32_t from, const class_of_chars *class, uint32_
             return true;
     }
     key[a->width - 1] = length;
-    if (a->m.full || a->m.work > MT_LIMIT_REGEX_WORK)
+    if (a->m.full)
         return false;
     *to = intern(a, key);
     return *to != UINT32_MAX;
@@ -177,13 +215,25 @@ static mt_expr write_set(machine *a, const mt_charset *set)
     return e;
 }
 
-/* The union of all classes that lead to the same state as class `first`. */
-static void gather(const machine *a, const uint32_t *targets, size_t first, mt_charset *set)
+static int by_target(const void *x, const void *y)
 {
-    for (size_t k = first; k < a->class_count; k++)
-        if (targets[k] == targets[first])
-            mt_charset_add_all(set, &a->classes[k].set);
+    const target *a = x, *b = y;
+
+    if (a->state != b->state)
+        return a->state < b->state ? -1 : 1;
+    return (a->class > b->class) - (a->class < b->class);
+}
+
+/* The union of all classes that lead to the same state as targets[first]; returns how many there are. */
+static size_t gather(machine *a, size_t first, mt_charset *set)
+{
+    size_t k = first;
+
+    for (; k < a->class_count && a->targets[k].state == a->targets[first].state; k++)
+        mt_charset_add_all(set, &a->classes[a->targets[k].class].set);
+    mt_formulas_toil(&a->m, set->count);
     mt_charset_sort(set);
+    return k - first;
 }
 
 static mt_expr end_of(machine *a, const uint32_t *key)
@@ -198,25 +248,22 @@ static mt_expr end_of(machine *a, const uint32_t *key)
 }
 
 /* A state that plain characters do not leave becomes a plain repetition, which makes its masks cheap. */
-static void define(machine *a, uint32_t state, const uint32_t *targets)
+static void define(machine *a, uint32_t state)
 {
     mt_expr *parts = mt_alloc_array(a->class_count + 1, sizeof(*parts)), loop = mt_grammar_empty(a->g);
     size_t count = 0;
 
     parts[count++] = end_of(a, a->keys + state * a->width);
-    for (size_t k = 0; k < a->class_count; k++) {
+    qsort(a->targets, a->class_count, sizeof(*a->targets), by_target);
+    for (size_t k = 0, same; k < a->class_count && a->targets[k].state != UINT32_MAX; k += same) {
+        const uint32_t to = a->targets[k].state;
         mt_charset set = {0};
-        size_t before = 0;
 
-        while (before < k && targets[before] != targets[k])
-            before++;
-        if (targets[k] == UINT32_MAX || before < k)
-            continue;
-        gather(a, targets, k, &set);
-        if (targets[k] == state && mt_char_ranges_plain(set.at, set.count))
+        same = gather(a, k, &set);
+        if (to == state && mt_char_ranges_plain(set.at, set.count))
             loop = mt_grammar_repeat_plain(a->g, a->write(a->g, set.at, set.count), 0, MT_GRAMMAR_UNLIMITED);
         else
-            parts[count++] = mt_grammar_seq(a->g, write_set(a, &set), mt_grammar_call(a->g, a->rules[targets[k]]));
+            parts[count++] = mt_grammar_seq(a->g, write_set(a, &set), mt_grammar_call(a->g, a->rules[to]));
         mt_charset_free(&set);
     }
     mt_grammar_define(a->g, a->rules[state], mt_grammar_seq(a->g, loop, mt_grammar_any(a->g, parts, count)));
@@ -225,18 +272,27 @@ static void define(machine *a, uint32_t state, const uint32_t *targets)
 
 static bool build(machine *a)
 {
-    uint32_t *targets = mt_alloc_array(a->class_count + 1, sizeof(*targets));
     bool ok = true;
 
+    a->targets = mt_alloc_array(a->class_count + 1, sizeof(*a->targets));
     for (uint32_t s = 0; ok && s < a->states; s++) {
-        for (size_t k = 0; ok && k < a->class_count; k++)
-            ok = step(a, s, &a->classes[k], &targets[k]);
+        for (uint32_t k = 0; ok && k < a->class_count; k++) {
+            a->targets[k].class = k;
+            ok = step(a, s, &a->classes[k], &a->targets[k].state);
+        }
         ok = ok && !mt_grammar_full(a->g) && !mt_grammar_stopped(a->g);
         if (ok)
-            define(a, s, targets);
+            define(a, s);
     }
-    mt_free(targets);
     return ok;
+}
+
+/* How much work one automaton may take: the limit of one, or what is left of that of the whole grammar. */
+static size_t work_left(const mt_grammar *g)
+{
+    const size_t left = g->regex_work < MT_LIMIT_REGEX_WORK_ALL ? MT_LIMIT_REGEX_WORK_ALL - g->regex_work : 0;
+
+    return left < MT_LIMIT_REGEX_WORK ? left : MT_LIMIT_REGEX_WORK;
 }
 
 /* Finds all states and writes their rules. */
@@ -247,7 +303,7 @@ static bool run(machine *a, mt_expr *out)
     mt_formula all = MT_FORMULA_TRUE;
     size_t at = 0;
 
-    mt_formulas_begin(&a->m);
+    mt_formulas_begin(&a->m, work_left(a->g));
     find_classes(a);
     for (size_t i = 0; i < q->all_count; i++)
         all = mt_formula_and(&a->m, all, mt_formula_enter(&a->m, a->entries[at++], MT_BEFORE_NOTHING));
@@ -270,6 +326,7 @@ static void machine_free(machine *a)
     for (size_t i = 0; i < a->class_count; i++)
         mt_charset_free(&a->classes[i].set);
     mt_free(a->classes);
+    mt_free(a->targets);
     mt_free(a->keys);
     mt_free(a->rules);
     mt_free(a->slots);
@@ -298,6 +355,7 @@ bool mt_regex_query_expr(const mt_regex_query *q, mt_grammar *g, mt_char_writer 
     for (size_t i = 0; i < q->told_count && !a->m.full; i++)
         a->entries[at++] = mt_formulas_add(&a->m, q->told[i]);
     ok = !a->m.full && run(a, out);
+    g->regex_work += a->m.work + a->m.count + BEGIN_WORK;
     if (!ok) { /* removes what was added to the grammar, to leave room for others */
         g->node_count = nodes;
         g->part_count = parts;
@@ -308,23 +366,22 @@ bool mt_regex_query_expr(const mt_regex_query *q, mt_grammar *g, mt_char_writer 
     return ok;
 }
 
-bool mt_regex_matches(const mt_regex *regex, const char *text, size_t len, bool *out)
+bool mt_regex_matches(mt_grammar *g, const mt_regex *regex, const char *text, size_t len, bool *out)
 {
     mt_formulas m = {0};
     const uint32_t first = mt_formulas_add(&m, regex);
     mt_formula f;
 
     if (!m.full)
-        mt_formulas_begin(&m);
+        mt_formulas_begin(&m, work_left(g));
     f = m.full ? MT_FORMULA_FALSE : mt_formula_enter(&m, first, MT_BEFORE_NOTHING);
     for (const char *at = text; !m.full && f != MT_FORMULA_FALSE && at < text + len; at += mt_utf8_size(*at)) {
         const uint32_t code = mt_utf8_at(at);
 
         f = mt_formula_step(&m, f, code, mt_regex_word(code) ? MT_BEFORE_WORD : MT_BEFORE_OTHER);
-        if (m.work > MT_LIMIT_REGEX_WORK)
-            m.full = true;
     }
     *out = !m.full && mt_formula_accepts(&m, f);
+    g->regex_work += m.work + m.count + BEGIN_WORK;
     mt_formulas_free(&m);
     return !m.full;
 }

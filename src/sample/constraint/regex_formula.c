@@ -56,8 +56,13 @@ static uint32_t add_repeat(mt_formulas *m, const mt_regex *r, uint32_t next)
     }
     for (uint32_t i = r->least; r->most != MT_GRAMMAR_UNLIMITED && i < r->most && !m->full; i++)
         next = add_fork(m, add_regex(m, r->parts[0], next), end);
-    for (uint32_t i = 0; i < r->least && !m->full; i++)
+    for (uint32_t i = 0; i < r->least && !m->full; i++) {
+        const size_t count = m->count;
+
         next = add_regex(m, r->parts[0], next);
+        if (m->count == count) /* it is empty, and so is any number of it */
+            break;
+    }
     return next;
 }
 
@@ -108,6 +113,31 @@ uint32_t mt_formulas_add(mt_formulas *m, const mt_regex *regex)
 
 /* ---- formulas ---- */
 
+void mt_formulas_toil(mt_formulas *m, size_t work)
+{
+    m->work += work;
+    m->full |= m->work > m->most;
+}
+
+/* Whether a formula of these parts is true at the end of the text. */
+static bool accepts(const mt_formulas *m, uint8_t kind, uint32_t leaf, const mt_formula *parts, size_t count)
+{
+    bool any = false, all = true;
+
+    for (size_t i = 0; i < count; i++) {
+        any |= m->formulas[parts[i]].accepts;
+        all &= m->formulas[parts[i]].accepts;
+    }
+    switch (kind) {
+    case TRUE_FORMULA: return true;
+    case LEAF: return m->nodes[leaf].kind == ENDS || m->nodes[leaf].kind == STOPS;
+    case OR: return any;
+    case AND: return all;
+    case NOT: return !any;
+    default: return false;
+    }
+}
+
 /* The number of a formula, which is stored when it is new. leaf: the node of a LEAF. */
 static mt_formula intern(mt_formulas *m, uint8_t kind, uint32_t leaf, const mt_formula *parts, size_t count)
 {
@@ -134,8 +164,11 @@ static mt_formula intern(mt_formulas *m, uint8_t kind, uint32_t leaf, const mt_f
     m->parts = mt_grow(m->parts, &m->part_cap, m->part_count + count, sizeof(*m->parts));
     if (count)
         memcpy(m->parts + m->part_count, parts, count * sizeof(*parts));
-    m->formulas[m->formula_count] = (mt_formula_node){
-        .kind = kind, .begin = kind == LEAF ? leaf : (uint32_t)m->part_count, .count = (uint32_t)count, .same = *slot};
+    m->formulas[m->formula_count] = (mt_formula_node){.kind = kind,
+                                                      .accepts = accepts(m, kind, leaf, parts, count),
+                                                      .begin = kind == LEAF ? leaf : (uint32_t)m->part_count,
+                                                      .count = (uint32_t)count,
+                                                      .same = *slot};
     m->part_count += count;
     *slot = (uint32_t)++m->formula_count;
     return (mt_formula)m->formula_count - 1;
@@ -156,6 +189,7 @@ static void push_flat(mt_formulas *m, uint8_t kind, mt_formula f)
     }
     for (uint32_t i = 0; i < m->formulas[f].count; i++)
         push(m, m->parts[m->formulas[f].begin + i]);
+    mt_formulas_toil(m, m->formulas[f].count);
 }
 
 static int by_value(const void *x, const void *y)
@@ -173,16 +207,20 @@ static mt_formula join(mt_formulas *m, uint8_t kind, size_t from)
     const size_t total = m->stack_count - from;
     size_t count = 0;
 
-    if (total)
-        qsort(list, total, sizeof(*list), by_value);
+    m->joins++;
     for (size_t i = 0; i < total; i++) {
+        mt_formula_node *f = &m->formulas[list[i]];
+
         if (list[i] == ends) {
             m->stack_count = from;
             return ends;
         }
-        if (list[i] != none && (count == 0 || list[count - 1] != list[i]))
+        if (list[i] != none && f->listed != m->joins)
             list[count++] = list[i];
+        f->listed = m->joins;
     }
+    if (count > 1)
+        qsort(list, count, sizeof(*list), by_value);
     made = count == 0 ? none : count == 1 ? list[0] : intern(m, kind, 0, list, count);
     m->stack_count = from;
     return made;
@@ -204,11 +242,13 @@ mt_formula mt_formula_and(mt_formulas *m, mt_formula a, mt_formula b)
     return join(m, AND, from);
 }
 
-void mt_formulas_begin(mt_formulas *m)
+void mt_formulas_begin(mt_formulas *m, size_t most)
 {
+    m->most = most;
     m->slots = mt_alloc_array(SLOTS, sizeof(*m->slots));
     m->known = mt_alloc_array(3 * m->count + 1, sizeof(*m->known));
-    m->entered = mt_alloc_array(m->count + 1, sizeof(*m->entered));
+    m->open = mt_alloc_array(m->count + 1, sizeof(*m->open));
+    m->met = mt_alloc_array(m->count + 1, sizeof(*m->met));
     intern(m, FALSE_FORMULA, 0, NULL, 0);
     intern(m, TRUE_FORMULA, 0, NULL, 0);
 }
@@ -220,7 +260,9 @@ void mt_formulas_free(mt_formulas *m)
     mt_free(m->parts);
     mt_free(m->slots);
     mt_free(m->known);
-    mt_free(m->entered);
+    mt_free(m->open);
+    mt_free(m->met);
+    mt_free(m->ways);
     mt_free(m->stack);
 }
 
@@ -241,7 +283,6 @@ static mt_formula enter_inside(mt_formulas *m, uint32_t at, mt_regex_before befo
 {
     const mt_regex_node *n = &m->nodes[at];
     mt_formula look;
-    size_t from;
 
     switch (n->kind) {
     case ANYTHING: return MT_FORMULA_TRUE;
@@ -251,39 +292,89 @@ static mt_formula enter_inside(mt_formulas *m, uint32_t at, mt_regex_before befo
         look = enter(m, n->other, before);
         return mt_formula_and(m, n->inverted ? mt_formula_not(m, look) : look, enter(m, n->next, before));
     case STOPS: return mt_formula_and(m, intern(m, LEAF, at, NULL, 0), enter(m, n->next, before));
-    case FORKS:
-        from = m->stack_count;
-        push_flat(m, OR, enter(m, n->next, before));
-        push_flat(m, OR, enter(m, n->other, before));
-        return join(m, OR, from);
     default: return intern(m, LEAF, at, NULL, 0);
     }
 }
 
-/* A cycle without reading matches nothing. */
+/* Adds a node to those that forks lead to, unless it is one of them, or a fork that is being entered already: what that
+   one leads to is part of the formula around this one. */
+static void add_way(mt_formulas *m, uint32_t node)
+{
+    if (m->met[node] == m->rounds)
+        return;
+    m->met[node] = m->rounds;
+    mt_formulas_toil(m, 1);
+    if (m->open[node]) {
+        m->cut = m->open[node] < m->cut ? m->open[node] : m->cut;
+        return;
+    }
+    m->ways = mt_grow(m->ways, &m->way_cap, m->way_count + 1, sizeof(*m->ways));
+    m->ways[m->way_count++] = node;
+}
+
+/* The "or" of all nodes that forks lead to. Each fork is followed once, even where forks lead in cycles. */
+static mt_formula enter_forks(mt_formulas *m, uint32_t at, mt_regex_before before)
+{
+    const size_t first = m->way_count, from = m->stack_count;
+    size_t end;
+
+    m->rounds++;
+    add_way(m, at);
+    for (size_t i = first; i < m->way_count; i++)
+        if (m->nodes[m->ways[i]].kind == FORKS) {
+            const mt_regex_node *n = &m->nodes[m->ways[i]];
+
+            m->open[m->ways[i]] = m->depth;
+            add_way(m, n->next);
+            add_way(m, n->other);
+        }
+    end = m->way_count;
+    for (size_t i = first; i < end && !m->full; i++)
+        if (m->nodes[m->ways[i]].kind != FORKS)
+            push_flat(m, OR, enter(m, m->ways[i], before));
+    for (size_t i = first; i < end; i++)
+        if (m->nodes[m->ways[i]].kind == FORKS)
+            m->open[m->ways[i]] = 0;
+    m->way_count = first;
+    return join(m, OR, from);
+}
+
+/* A cycle without reading matches nothing that is not matched without it. A result that lacks what a cycle led back to,
+   outside of the node, is incomplete and not stored. */
 static mt_formula enter(mt_formulas *m, uint32_t at, mt_regex_before before)
 {
-    const mt_formula known = m->known[before * m->count + at];
-    mt_formula f;
+    const uint32_t outside = m->cut;
+    mt_formula f = m->known[before * m->count + at];
 
-    m->work++;
-    if (known)
-        return known - 1;
-    if (m->entered[at] || m->full)
+    mt_formulas_toil(m, 1);
+    if (f)
+        return f - 1;
+    if (m->open[at])
+        m->cut = m->open[at] < m->cut ? m->open[at] : m->cut;
+    if (m->open[at] || m->full)
         return MT_FORMULA_FALSE;
-    m->entered[at] = true;
-    f = enter_inside(m, at, before);
-    m->entered[at] = false;
+    m->cut = UINT32_MAX;
+    m->depth++;
+    if (m->nodes[at].kind == FORKS) {
+        f = enter_forks(m, at, before);
+    } else {
+        m->open[at] = m->depth;
+        f = enter_inside(m, at, before);
+        m->open[at] = 0;
+    }
+    if (m->cut >= m->depth) {
+        m->known[before * m->count + at] = f + 1;
+        m->cut = UINT32_MAX;
+    }
+    m->depth--;
+    m->cut = m->cut < outside ? m->cut : outside;
     return f;
 }
 
-/* Results found while a cycle is being entered may be incomplete, and are not stored. */
 mt_formula mt_formula_enter(mt_formulas *m, uint32_t node, mt_regex_before before)
 {
-    const mt_formula f = enter(m, node, before);
-
-    m->known[before * m->count + node] = f + 1;
-    return f;
+    m->cut = UINT32_MAX;
+    return enter(m, node, before);
 }
 
 static bool reads(const mt_regex *set, uint32_t code)
@@ -312,38 +403,38 @@ static mt_formula step_leaf(mt_formulas *m, uint32_t at, uint32_t code, mt_regex
     return mt_formula_enter(m, n->next, m->borders_matter ? before : MT_BEFORE_OTHER);
 }
 
-mt_formula mt_formula_step(mt_formulas *m, mt_formula f, uint32_t code, mt_regex_before before)
+static mt_formula step(mt_formulas *m, mt_formula f, uint32_t code, mt_regex_before before)
 {
     const mt_formula_node n = m->formulas[f];
     const size_t from = m->stack_count;
+    mt_formula made = f;
 
-    m->work++;
+    mt_formulas_toil(m, 1);
+    if (n.stepped == m->steps)
+        return n.made;
     switch (n.kind) {
-    case LEAF: return step_leaf(m, n.begin, code, before);
-    case NOT: return mt_formula_not(m, mt_formula_step(m, m->parts[n.begin], code, before));
+    case LEAF: made = step_leaf(m, n.begin, code, before); break;
+    case NOT: made = mt_formula_not(m, step(m, m->parts[n.begin], code, before)); break;
     case OR:
     case AND:
-        for (uint32_t i = 0; i < n.count; i++)
-            push_flat(m, n.kind, mt_formula_step(m, m->parts[n.begin + i], code, before));
-        return join(m, n.kind, from);
-    default: return f;
+        for (uint32_t i = 0; i < n.count && !m->full; i++)
+            push_flat(m, n.kind, step(m, m->parts[n.begin + i], code, before));
+        made = join(m, n.kind, from);
+        break;
+    default: break;
     }
+    m->formulas[f].stepped = m->steps;
+    m->formulas[f].made = made;
+    return made;
+}
+
+mt_formula mt_formula_step(mt_formulas *m, mt_formula f, uint32_t code, mt_regex_before before)
+{
+    m->steps++;
+    return step(m, f, code, before);
 }
 
 bool mt_formula_accepts(const mt_formulas *m, mt_formula f)
 {
-    const mt_formula_node *n = &m->formulas[f];
-    bool any = false, all = true;
-
-    if (n->kind == LEAF)
-        return m->nodes[n->begin].kind == ENDS || m->nodes[n->begin].kind == STOPS;
-    if (n->kind == NOT)
-        return !mt_formula_accepts(m, m->parts[n->begin]);
-    for (uint32_t i = 0; i < n->count; i++) {
-        const bool one = mt_formula_accepts(m, m->parts[n->begin + i]);
-
-        any |= one;
-        all &= one;
-    }
-    return n->kind == OR ? any : n->kind == AND ? all : n->kind == TRUE_FORMULA;
+    return m->formulas[f].accepts;
 }

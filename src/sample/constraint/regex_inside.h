@@ -23,29 +23,39 @@ typedef struct mt_regex_node {
 
 typedef struct mt_formula_node {
     uint8_t kind;
-    uint32_t begin, count; /* its parts; of a leaf: the node */
-    uint32_t same;         /* next formula with the same hash, plus 1 */
+    bool accepts;           /* whether it is true at the end of the text */
+    uint32_t begin, count;  /* its parts; of a leaf: the node */
+    uint32_t same;          /* next formula with the same hash, plus 1 */
+    uint32_t stepped, made; /* the last step that met it, and its result */
+    uint32_t listed;        /* the last join that met it */
 } mt_formula_node;
 
 typedef struct mt_formulas {
     mt_regex_node *nodes; /* of all expressions */
     size_t count, cap;
-    bool full;           /* there are too many nodes or formulas: results are meaningless */
+    bool full;           /* there are too many nodes or formulas, or too much work: results are meaningless */
     bool borders_matter; /* some node is a word border */
+    size_t work, most;   /* nodes and formulas visited, and the limit on them */
 
     mt_formula_node *formulas;
     size_t formula_count, formula_cap;
     mt_formula *parts; /* of all formulas */
     size_t part_count, part_cap;
-    uint32_t *slots;   /* hash table of formulas, plus 1 */
-    mt_formula *known; /* [3][nodes]: the formula of a node, by mt_regex_before, plus 1 */
-    bool *entered;
+    uint32_t *slots;       /* hash table of formulas, plus 1 */
+    uint32_t steps, joins; /* so far */
+    mt_formula *known;     /* [3][nodes]: the formula of a node, by mt_regex_before, plus 1 */
+    uint32_t *open;        /* [nodes]: the depth at which a node is being entered; 0: it is not */
+    uint32_t depth;        /* nodes that are being entered within one another */
+    uint32_t cut;          /* the least depth that a cycle led back to */
+    uint32_t *met, rounds; /* [nodes]: the last round of following forks that met it; all rounds so far */
+    uint32_t *ways;        /* nodes that forks lead to */
+    size_t way_count, way_cap;
     mt_formula *stack; /* parts that are being collected */
     size_t stack_count, stack_cap;
-    size_t work; /* formulas visited, which is limited */
 } mt_formulas;
 
-void mt_formulas_begin(mt_formulas *m);
+/* `most`: how much work may be done. */
+void mt_formulas_begin(mt_formulas *m, size_t most);
 void mt_formulas_free(mt_formulas *m);
 
 /* Adds an expression that must match to the text's end; returns its first node. All are added before the first formula
@@ -58,6 +68,7 @@ mt_formula mt_formula_not(mt_formulas *m, mt_formula f);
 mt_formula mt_formula_and(mt_formulas *m, mt_formula a, mt_formula b);
 mt_formula mt_formula_step(mt_formulas *m, mt_formula f, uint32_t code, mt_regex_before before);
 bool mt_formula_accepts(const mt_formulas *m, mt_formula f);
+void mt_formulas_toil(mt_formulas *m, size_t work); /* full where that is too much */
 
 static inline bool mt_regex_word(uint32_t code)
 {

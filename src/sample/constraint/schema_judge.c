@@ -139,7 +139,7 @@ static mt_judged judge_regex(judge *j, const char *text, const json_t *value)
     const mt_regex *regex = read_regex(j->r, text);
     bool fits;
 
-    if (!regex || !mt_regex_matches(regex, json_string_value(value), json_string_length(value), &fits))
+    if (!regex || !mt_regex_matches(j->r->j->g, regex, json_string_value(value), json_string_length(value), &fits))
         return UNKNOWN;
     return is(fits);
 }

@@ -194,7 +194,7 @@ static bool read_single(mt_schema_reader *r, mt_schema_object_reader *o, bool *d
     bool fits = o->pattern_count != 1 || o->restricted || regex->aware;
 
     for (size_t i = 0; i < o->count && !fits; i++)
-        if (!mt_regex_matches(regex, o->names[i], strlen(o->names[i]), &fits))
+        if (!mt_regex_matches(r->j->g, regex, o->names[i], strlen(o->names[i]), &fits))
             fits = true;
     values.count = 0;
     values.never = closed(o);

@@ -123,7 +123,7 @@ static bool tell(mt_schema_reader *r, const mt_schema_object_reader *o, const ch
     for (size_t k = 0; k < o->pattern_count; k++) {
         bool fits;
 
-        if (!mt_regex_matches(o->patterns[k].regex, name, strlen(name), &fits))
+        if (!mt_regex_matches(r->j->g, o->patterns[k].regex, name, strlen(name), &fits))
             return mt_schema_fail(r, o->patterns[k].path, "patternProperties", "is too large: simplify it");
         *told |= (uint32_t)fits << k;
     }

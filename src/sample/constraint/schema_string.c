@@ -131,9 +131,11 @@ static bool automaton(mt_schema_reader *r, const mt_schema_strings *s, mt_expr *
     return mt_regex_query_expr(&query, r->j->g, mt_json_chars(r->j), out);
 }
 
-/* Allows fewer texts than possible, where all of them need too many states. */
+/* Allows fewer texts than possible, where all of them need too many states. Without bounds there is nothing to try. */
 static bool narrow(mt_schema_reader *r, mt_schema_strings *s, mt_expr *out)
 {
+    if (s->most == MT_GRAMMAR_UNLIMITED)
+        return false;
     for (size_t i = 0; i < s->all_count && s->most != MT_GRAMMAR_UNLIMITED; i++) {
         const mt_regex *fitted = mt_regex_fit(r->arena, s->all[i], 0, s->most, true);
 
@@ -145,7 +147,7 @@ static bool narrow(mt_schema_reader *r, mt_schema_strings *s, mt_expr *out)
     }
     if (s->most != MT_GRAMMAR_UNLIMITED)
         return false;
-    if (s->all_count == 1 && s->none_count == 0 && s->least == 0) {
+    if (s->all_count == 1 && s->none_count == 0 && s->least == 0 && !s->all[0]->aware) {
         *out = mt_regex_expr(s->all[0], r->j->g, mt_json_chars(r->j));
         return true;
     }
