@@ -16,8 +16,9 @@ for name; do
     new=$(mktemp -d)
     cp "$kept"/* "$new"
     "$build/tests/fuzz/fuzz_$name" -merge=1 -timeout=30 -max_len=4096 "$new" "$build/corpus/$name" >"$build/$name.log" 2>&1
-    before=$(ls "$kept" | wc -l)
-    for file in $(cd "$new" && ls -Sr | grep -E '^[0-9a-f]{40}$' | head -n 20); do
+    known=$(ls "$kept")
+    before=$(echo "$known" | wc -l)
+    for file in $(cd "$new" && ls -Sr | grep -E '^[0-9a-f]{40}$' | grep -vxF "$known" | head -n 20); do
         cp "$new/$file" "$kept/$file"
     done
     echo "fuzz_$name: $before inputs, and $(($(ls "$kept" | wc -l) - before)) new ones of $(ls "$new" | wc -l)"
