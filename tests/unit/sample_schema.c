@@ -101,6 +101,9 @@ static const row rows[] = {
     {"{'type':'boolean','not':{'const':true}}", {"false"}, {"true"}},
     {"{'type':'number','not':{'type':'integer'}}", {"0.5", "-3.25"}, {"1", "1.0", "0"}},
     {"{'type':['array','null'],'not':{'const':[]}}", {"null", "[1]"}, {"[]"}},
+    {"{'type':['object','null'],'not':{'enum':[{},1]}}", {"null", "{'a':1}"}, {"{}"}},
+    {"{'not':{'const':[1,2]}}", {"1", "'a'", "{}", "null"}, {"[1,2]", "[1, 2]"}},
+    {"{'not':{'enum':['a',[1,2],{'a':1}]}}", {"1", "'b'", "true"}, {"'a'", "[1,2]", "{'a':1}", "{ 'a': 1 }"}},
     {"{'type':'array','items':{'type':'integer'},'not':{'items':{'minimum':5}}}", {"[4]", "[7,1]"}, {"[]", "[5]"}},
     /* if */
     {"{'type':'object','properties':{'k':{'enum':['a','b']},'x':{'type':'integer'}},'required':['k'],"
@@ -214,6 +217,18 @@ static const struct {
     {"{'type':'integer','not':{'multipleOf':3}}",
      "\"not\" at \"#\" of the schema is about keywords whose opposite is not supported: leave it out", "not", "3",
      "'a'"},
+    {"{'type':'array','not':{'const':[1,2]},'items':{'type':'integer'}}",
+     "\"not\" at \"#\" of the schema excludes an array or object that is not empty, which is supported only where "
+     "other types are allowed too: leave it out",
+     "not", "[]", "['a']"},
+    {"{'type':['array','object'],'not':{'enum':[{'a':1},[1]]},'properties':{'a':{'type':'integer'}}}",
+     "\"not\" at \"#\" of the schema excludes an array or object that is not empty, which is supported only where "
+     "other types are allowed too: leave it out",
+     "not", "{}", "{'a':'x'}"},
+    {"{'type':'array','contains':{'const':1},'minContains':200,'maxItems':100}",
+     "\"contains\" at \"#/contains\" of the schema takes too many states together with the numbers of items: make them "
+     "smaller",
+     "contains", "[2]", "2"},
     {"{'type':'integer','oneOf':[{'multipleOf':2},{'multipleOf':3}]}",
      "\"oneOf\" at \"#\" of the schema has alternatives that a value may satisfy together: use \"anyOf\", or give each "
      "another type or a required property with another constant",
@@ -248,6 +263,56 @@ static void what_cannot_be_followed_is_named(void **state)
     }
 }
 
+/* Many values, each at most once, up to half of them: too many states to count. */
+static void too_many_different_items_are_named(void **state)
+{
+    json_t *values = json_array(), *schema;
+    char left_out[MT_GRAMMAR_LEFT_OUT];
+    mt_error err = {0};
+    mt_constraint *c;
+
+    (void)state;
+    for (int i = 0; i < 200; i++)
+        json_array_append_new(values, json_integer(i));
+    schema =
+        json_pack("{s:s,s:{s:o},s:b,s:i}", "type", "array", "items", "enum", values, "uniqueItems", 1, "maxItems", 100);
+    assert_null(compile(schema, true, left_out, &err));
+    assert_string_equal(err.text,
+                        "\"uniqueItems\" at \"#\" of the schema takes too many states together with the number "
+                        "of values and of items: make them smaller");
+    c = compile(schema, false, left_out, &err);
+    assert_non_null(c);
+    assert_string_equal(left_out, "uniqueItems");
+    assert_true(fits(c, "[7,7]"));
+    assert_false(fits(c, "[200]"));
+    mt_constraint_release(c);
+    json_decref(schema);
+}
+
+/* What is wrong in the schema of an item is an error whatever may be left out, and is told as what it is. */
+static void wrong_schemas_of_items_are_named(void **state)
+{
+    static const char *const schemas[] = {
+        "{'type':'array','contains':{'allOf':1}}",
+        "{'type':'array','contains':{'type':'integer'},'items':{'allOf':1}}",
+        "{'type':'array','contains':{'type':'integer'},'maxContains':2,'prefixItems':[{'allOf':1}]}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(schemas); i++)
+        for (int strict = 0; strict < 2; strict++) {
+            json_t *schema = load(schemas[i]);
+            char left_out[MT_GRAMMAR_LEFT_OUT];
+            mt_error err = {0};
+
+            if (compile(schema, strict, left_out, &err))
+                fail_msg("%s is taken", schemas[i]);
+            if (!strstr(err.text, "\"allOf\"") || !strstr(err.text, "is not a list: give a list of schemas"))
+                fail_msg("%s: %s", schemas[i], err.text);
+            json_decref(schema);
+        }
+}
+
 /* Alternatives that overlap multiply; what they take stays within bounds. */
 static void many_alternatives_stay_small(void **state)
 {
@@ -278,6 +343,8 @@ static void many_alternatives_stay_small(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(keywords_allow_what_they_should_and_nothing_else, setup, teardown),
     cmocka_unit_test_setup_teardown(what_cannot_be_followed_is_named, setup, teardown),
+    cmocka_unit_test_setup_teardown(too_many_different_items_are_named, setup, teardown),
+    cmocka_unit_test_setup_teardown(wrong_schemas_of_items_are_named, setup, teardown),
     cmocka_unit_test_setup_teardown(many_alternatives_stay_small, setup, teardown),
 };
 

@@ -72,6 +72,41 @@ static bool split_outside(mt_schema_reader *r, const mt_schema_place *place, siz
     return ok;
 }
 
+/* Takes away the types of values that a "not" lists: null, and arrays or objects where it lists one that is not empty.
+   Which other arrays are allowed then cannot be told, so none is; but where a client's "not" would leave no type at
+   all, it cannot be enforced. Other values are excluded where their type is written, as are [] and {}. */
+static bool take_away(mt_schema_reader *r, const mt_schema_place *place, unsigned *types)
+{
+    const mt_schema_part *client = NULL; /* has such a "not" that was not made here */
+    unsigned left = *types;
+
+    for (size_t i = 0; i < place->count; i++) {
+        const bool made = json_object_get(place->part[i].schema, MT_SCHEMA_MADE);
+        bool single = false;
+        const json_t *values = mt_schema_excluded(&place->part[i], &single);
+
+        for (size_t k = 0; values && k < (single ? 1 : json_array_size(values)); k++) {
+            const json_t *value = single ? values : json_array_get(values, k);
+            const unsigned type = json_array_size(value)    ? MT_TYPE_ARRAY
+                                  : json_object_size(value) ? MT_TYPE_OBJECT
+                                  : json_is_null(value)     ? MT_TYPE_NULL
+                                                            : 0;
+
+            left &= ~type;
+            if (made || type == MT_TYPE_NULL)
+                *types &= ~type;
+            else if (*types & type)
+                client = &place->part[i];
+        }
+    }
+    if (left == 0 && *types && client)
+        return mt_schema_loosen(r, client->path, "not",
+                                "excludes an array or object that is not empty, which is supported only where other "
+                                "types are allowed too: leave it out");
+    *types = left;
+    return true;
+}
+
 /* The types of values that a place without alternatives allows. */
 static bool kinds(mt_schema_reader *r, const mt_schema_place *place, unsigned types, mt_expr *out)
 {
@@ -79,22 +114,8 @@ static bool kinds(mt_schema_reader *r, const mt_schema_place *place, unsigned ty
     mt_expr parts[8];
     size_t count = 0;
 
-    for (size_t i = 0; i < place->count; i++) { /* true, false and null that a "not" excludes */
-        bool single;
-        const json_t *values = mt_schema_excluded(&place->part[i], &single);
-        const size_t total = !values ? 0 : single ? 1 : json_array_size(values);
-
-        for (size_t k = 0; k < total; k++) {
-            const json_t *value = single ? values : json_array_get(values, k);
-
-            if (json_is_null(value))
-                types &= ~(unsigned)MT_TYPE_NULL;
-            if ((json_is_array(value) && json_array_size(value)))
-                types &= ~(unsigned)MT_TYPE_ARRAY;
-            if ((json_is_object(value) && json_object_size(value)))
-                types &= ~(unsigned)MT_TYPE_OBJECT;
-        }
-    }
+    if (!take_away(r, place, &types))
+        return false;
     if (types & MT_TYPE_OBJECT && !mt_schema_object(r, place, &parts[count++]))
         return false;
     if (types & MT_TYPE_ARRAY && !mt_schema_array(r, place, &parts[count++]))

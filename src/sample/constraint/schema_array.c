@@ -1,5 +1,7 @@
-/* Arrays: items one by one for a prefix, then any number of the same. For contains and uniqueItems a state counts more
-   than items, and the rules are a chain, one for each count. */
+/* Arrays. In the plain case each item of the prefix has its own expression, and one for all items behind the prefix is
+   repeated. With contains there is a rule for each pair of numbers: of items so far, and of those that match. With
+   uniqueItems there is one for each set of values that were written, or, where they are written in their listed order,
+   for each pair of numbers: of values passed, and of values written. */
 
 #include "base/alloc.h"
 #include "sample/constraint/schema_inside.h"
@@ -111,9 +113,12 @@ static bool read_part(mt_schema_reader *r, const mt_schema_part *part, arrays *a
         return mt_schema_fail(r, part->path, "prefixItems", "is not a list: give one");
     if (!mt_schema_count(r, part, "minItems", &low) || !mt_schema_count(r, part, "maxItems", &high))
         return false;
-    for (size_t k = 0; values && k < (single ? 1 : json_array_size(values)); k++)
-        if (json_is_array(single ? values : json_array_get(values, k)) && low == 0)
-            low = 1; /* [] is excluded */
+    for (size_t k = 0; values && k < (single ? 1 : json_array_size(values)); k++) {
+        const json_t *value = single ? values : json_array_get(values, k);
+
+        if (json_is_array(value) && json_array_size(value) == 0 && low == 0)
+            low = 1; /* [] is excluded; other arrays: see schema.c */
+    }
     a->prefix = json_array_size(list) > a->prefix ? json_array_size(list) : a->prefix;
     a->least = low > a->least ? low : a->least;
     a->most = high < a->most ? high : a->most;
@@ -138,8 +143,9 @@ static mt_expr step(mt_json *j, bool first, mt_expr value, mt_rule next)
 
 /* ---- contains ---- */
 
-/* Rules for (items so far, matching items so far), both up to where more makes no difference. */
-static bool write_contains(mt_schema_reader *r, const arrays *a, mt_expr *out)
+/* Rules for (items so far, matching items so far), both up to where more makes no difference. *why: NULL, or, where
+   that takes too many rules and nothing is written, a sentence's end that says so. False with a sentence. */
+static bool write_contains(mt_schema_reader *r, const arrays *a, const char **why, mt_expr *out)
 {
     mt_json *j = r->j;
     mt_grammar *g = j->g;
@@ -148,17 +154,20 @@ static bool write_contains(mt_schema_reader *r, const arrays *a, mt_expr *out)
     size_t items = a->least > a->prefix ? a->least : a->prefix;
     mt_rule first;
 
+    *why = NULL;
     if (a->most != MT_GRAMMAR_UNLIMITED && a->most > items)
         items = a->most;
     items = items ? items : 1;
-    if ((uint64_t)(items + 1) * (fits + 1) > MT_LIMIT_SCHEMA_COUNTED)
-        return false;
+    if ((uint64_t)(items + 1) * (fits + 1) > MT_LIMIT_SCHEMA_COUNTED) {
+        *why = "takes too many states together with the numbers of items: make them smaller";
+        return true;
+    }
     first = (mt_rule)g->rule_count;
     for (size_t i = 0; i < (items + 1) * (fits + 1); i++)
         mt_grammar_rule(g);
     for (size_t i = 0; i <= items && !mt_grammar_full(g); i++) {
         mt_schema_place fitting, others;
-        mt_expr yes, no;
+        mt_expr yes, no; /* an item that matches; one that need not, or, where matching items are limited, does not */
 
         if (!item_place(r, a->place, i, &others))
             return false;
@@ -214,10 +223,11 @@ static void write_subsets(mt_json *j, const arrays *a, const mt_expr *values, si
     *out = brackets(j, mt_grammar_call(g, first));
 }
 
-/* Each value at most once, in the listed order. */
+/* Each value at most once, in the listed order. False: that takes too many rules. */
 static bool write_ordered(mt_json *j, const arrays *a, const mt_expr *values, size_t count, mt_expr *out)
 {
     mt_grammar *g = j->g;
+    /* items are counted up to `top`: a higher number makes no difference */
     size_t top = a->most != MT_GRAMMAR_UNLIMITED ? a->most : a->least ? a->least : 1;
     mt_rule first;
 
@@ -245,15 +255,16 @@ static bool write_ordered(mt_json *j, const arrays *a, const mt_expr *values, si
     return true;
 }
 
-/* *done: the items are listed values, and each is written at most once. */
-static bool write_unique(mt_schema_reader *r, const arrays *a, bool *done, mt_expr *out)
+/* Each item is one of listed values, and each value comes at most once. *why: NULL, or, where that cannot be written, a
+   sentence's end that says why. False with a sentence. */
+static bool write_unique(mt_schema_reader *r, const arrays *a, const char **why, mt_expr *out)
 {
     mt_schema_place own;
     json_t *list;
     mt_expr *values;
     size_t count;
 
-    *done = false;
+    *why = "is supported for listed values only (\"enum\", \"const\"): leave it out";
     if (a->prefix > 0 || a->contains)
         return true;
     if (!item_place(r, a->place, 0, &own))
@@ -265,11 +276,11 @@ static bool write_unique(mt_schema_reader *r, const arrays *a, bool *done, mt_ex
     values = mt_alloc_array(count + 1, sizeof(*values));
     for (size_t i = 0; i < count; i++)
         values[i] = mt_json_constant(r->j, json_array_get(list, i));
-    *done = true;
+    *why = NULL;
     if (count <= SUBSETS)
         write_subsets(r->j, a, values, count, out);
-    else
-        *done = write_ordered(r->j, a, values, count, out);
+    else if (!write_ordered(r->j, a, values, count, out))
+        *why = "takes too many states together with the number of values and of items: make them smaller";
     mt_free(values);
     json_decref(list);
     return true;
@@ -319,7 +330,7 @@ static bool write_plain(mt_schema_reader *r, const arrays *a, mt_expr *out)
 bool mt_schema_array(mt_schema_reader *r, const mt_schema_place *place, mt_expr *out)
 {
     arrays a = {.place = place, .most = MT_GRAMMAR_UNLIMITED};
-    bool done = false;
+    const char *why;
 
     for (size_t i = 0; i < place->count; i++)
         if (!read_part(r, &place->part[i], &a))
@@ -327,18 +338,20 @@ bool mt_schema_array(mt_schema_reader *r, const mt_schema_place *place, mt_expr 
     if (a.prefix > MT_LIMIT_SCHEMA_PROPERTIES)
         return mt_schema_fail(r, place->part[0].path, "prefixItems", "is too long: shorten it");
     if (a.unique && a.most > 1) {
-        if (!write_unique(r, &a, &done, out))
+        if (!write_unique(r, &a, &why, out))
             return false;
-        if (done)
+        if (!why)
             return true;
-        if (!mt_schema_loosen(r, a.unique_path, "uniqueItems",
-                              "is supported for listed values only (\"enum\", \"const\"): leave it out"))
+        if (!mt_schema_loosen(r, a.unique_path, "uniqueItems", why))
             return false;
     }
-    if (a.contains && write_contains(r, &a, out))
-        return true;
-    if (a.contains && !mt_schema_loosen(r, a.contains_path, "contains",
-                                        "takes too many states together with the numbers of items: make them smaller"))
-        return false;
+    if (a.contains) {
+        if (!write_contains(r, &a, &why, out))
+            return false;
+        if (!why)
+            return true;
+        if (!mt_schema_loosen(r, a.contains_path, "contains", why))
+            return false;
+    }
     return write_plain(r, &a, out);
 }

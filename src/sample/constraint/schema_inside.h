@@ -35,7 +35,9 @@ enum {
     MT_TYPE_ANY = 127
 };
 
-/* Keyword in schemas that are made here: their properties are not meant as a complete list. */
+/* Keyword in schemas that are made here, as the opposite of another for example, and not by the client. Their
+   properties are not meant as a complete list, and evaluate nothing for unevaluatedProperties and unevaluatedItems;
+   their anyOf may be empty, which allows nothing. */
 #define MT_SCHEMA_MADE "motet:made"
 /* Keyword in the opposite of a schema: it does not evaluate the properties that it mentions. */
 #define MT_SCHEMA_OPPOSITE "motet:opposite"

@@ -246,9 +246,12 @@ static bool read_counts(mt_schema_reader *r, mt_schema_object_reader *o)
         if (!mt_schema_count(r, &o->place->part[i], "minProperties", &low) ||
             !mt_schema_count(r, &o->place->part[i], "maxProperties", &high))
             return false;
-        for (size_t k = 0; values && k < (single ? 1 : json_array_size(values)); k++)
-            if (json_is_object(single ? values : json_array_get(values, k)) && low == 0)
-                low = 1; /* {} is excluded */
+        for (size_t k = 0; values && k < (single ? 1 : json_array_size(values)); k++) {
+            const json_t *value = single ? values : json_array_get(values, k);
+
+            if (json_is_object(value) && json_object_size(value) == 0 && low == 0)
+                low = 1; /* {} is excluded; other objects: see schema.c */
+        }
         o->least = low > o->least ? low : o->least;
         o->most = high < o->most ? high : o->most;
     }
