@@ -1,9 +1,11 @@
 /* Fields of other servers that would change the answer, and that nobody here reads. A client that sends one counts on
-   it, so it is told; the number is the value that asks for nothing. */
+   it, so it is told. Values that ask for nothing are taken: null, false, "", [], {}, and the number in the field's
+   row. */
 #include "api/fields.h"
 #include "base/compiler.h"
 
-/* The best of several is not looked for; where all of them are told, there is nothing to look for. */
+/* best_of has that many answers made and the best n of them returned. Nothing here chooses among answers. Where best_of
+   is n there is nothing to choose: all n are returned. */
 static bool read_best_of(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (json_is_integer(value) && json_integer_value(value) == ask->n)

@@ -195,8 +195,8 @@
 #define MT_LIMIT_SCHEMA_APART (1u << 26)      /* steps in telling pairs apart */
 #define MT_LIMIT_SCHEMA_JUDGED (1u << 24)     /* steps to find which listed values are valid */
 #define MT_LIMIT_SCHEMA_PATH 512              /* bytes of a place's name in a sentence */
-#define MT_LIMIT_SCHEMA_PROPERTIES 2048       /* of an object */
-#define MT_LIMIT_SCHEMA_COUNTED 20000         /* of them, times what minProperties and maxProperties count to */
+#define MT_LIMIT_SCHEMA_PROPERTIES 2048       /* of an object, or schemas in the prefixItems of an array */
+#define MT_LIMIT_SCHEMA_COUNTED 20000         /* rules of an object or array: its length times how far it counts */
 
 /* requests */
 #define MT_LIMIT_COUNTED 4              /* contexts, of a prompt whose tokens are counted to tell that it is too long */

@@ -11,7 +11,7 @@
 
 typedef struct mt_gallery mt_gallery;
 /* One picture, or part of one, with the salt of its requests. */
-typedef struct mt_medium mt_medium; /*  */
+typedef struct mt_medium mt_medium;
 
 /* rows: number of rows of features. The rows lie on the device; the gallery only hands out their numbers. Free with
    mt_gallery_free, after everything held has been released. */

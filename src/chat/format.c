@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+/* Templates with this marker write calls and reasoning in a way that no parser here reads. They also have words that
+   are signs of other formats; "none" stands before those in the lists, so that what such a model writes is content. */
 const mt_format mt_format_none = {.name = "none", .signs = {{"]<]minimax[>["}}};
 
 static const mt_format *const tools[] = {
@@ -28,6 +30,7 @@ mt_parse_formats mt_parse_detect(const char *source, size_t len)
 {
     mt_parse_formats found = {.tools = "none", .reasoning = "none"};
 
+    /* from the last to the first, without a stop: so the first of the list that fits is the one that stays */
     for (size_t i = MT_COUNT(tools); i-- > 0;)
         if (writes(tools[i], source, len))
             found.tools = tools[i]->name;

@@ -5,9 +5,10 @@
    Where the generation prompt begins is the end of the last round, when a probe has shown that the template works so;
    otherwise it is where the text differs from the text without the generation prompt.
 
-   A template that writes messages without a loop of its own, for example in a macro, has no rounds. Then the texts of
-   the first messages alone are compared with the whole: what is the beginning of it ends where a turn begins. The last
-   few messages are looked at, since reuse begins at the latest turn that is still the same. */
+   A template that writes messages without a loop of its own, for example in a macro, has no rounds. Then the first n
+   messages are rendered alone, for some n: where that text is a beginning of the whole text, a turn begins at its end.
+   The largest n are tried, at most MT_LIMIT_CUT_PROBES of them, since reuse begins at the latest turn that is still the
+   same. */
 #include "chat/prompt.h"
 
 #include <stdlib.h>
@@ -57,8 +58,9 @@ static void sort_cuts(mt_prompt *out)
     out->text_cut_count = kept;
 }
 
-/* How much of a text is the same where the template sees so many messages and no generation prompt; 0 when that fails.
-   *whole: that one is a beginning of the text. */
+/* Renders the first `shown` messages without a generation prompt. Returns how many bytes this text and m->out->text
+   have in common from their beginning; 0 when rendering fails. *whole: all of this text is a beginning of m->out->text.
+   */
 static size_t common_with(const maker *m, size_t shown, bool *whole)
 {
     maker other = *m;
@@ -121,7 +123,8 @@ static void find_cuts(const maker *m, const mt_rendering *r, bool generation_pro
     sort_cuts(m->out);
 }
 
-/* Behind the last turn's beginning, where there is no generation prompt. */
+/* Finds what the generation prompt has begun, such as a block of reasoning. Where there is no generation prompt, looks
+   at the last turn. */
 static void find_opened(mt_prompt *out)
 {
     size_t begin = out->generation;

@@ -9,15 +9,16 @@
 #include "base/compiler.h"
 #include "base/pool.h"
 
-/* What one thread did in a measured run; mt_clock_ns and nanoseconds. */
+/* What one thread did in a measured run: times of mt_clock_ns, and nanoseconds. */
 typedef struct stay {
-    MT_ALIGNED(MT_CACHE_LINE) uint64_t first; /* begin of its first item; 0: it had none */
-    uint64_t last, busy;
+    MT_ALIGNED(MT_CACHE_LINE) uint64_t first; /* when its first item began; 0: it had none */
+    uint64_t last;                            /* when its last item ended */
+    uint64_t busy;                            /* how long its items took, in all */
 } stay;
 
 struct mt_host {
     mt_kernels kernels;
-    pthread_mutex_t lock; /* one run at a time */
+    pthread_mutex_t lock; /* held while the pool runs: one run of several items at a time */
     mt_pool *pool;
     mt_host_work *work; /* NULL: nobody measures */
     stay *stays;        /* [threads], made when first measured */

@@ -1,5 +1,5 @@
 /* The host: the machine's threads and kernels, for work that is done by the CPU whatever device computes. Devices may
-   share a host; it runs one call at a time, and others wait. */
+   share a host; calls with several items run one at a time, and others wait. */
 #ifndef MT_DEVICE_HOST_H
 #define MT_DEVICE_HOST_H
 
@@ -24,8 +24,10 @@ uint64_t mt_host_memory(void); /* physical memory of the machine */
 size_t mt_host_threads(const mt_host *host);
 const mt_kernels *mt_host_kernels(const mt_host *host);
 
-/* Calls fn for items [0, items) on the host's threads; worker is below mt_host_threads. From any thread, but not from
-   fn. */
+/* Calls fn for items [0, items) on the host's threads, the calling one among them; returns when all are done. worker is
+   below mt_host_threads, and no two threads of one call have the same. A single item runs on the calling thread at
+   once, as worker 0, even while another call runs: so two calls must not share what a worker writes to. From any
+   thread, but not from fn. */
 void mt_host_run(mt_host *host, void (*fn)(void *ctx, size_t item, size_t worker), void *ctx, size_t items);
 
 /* What the threads did in runs, in nanoseconds. Each thread's wall time is busy or lost: late before its first item,
@@ -35,7 +37,8 @@ typedef struct mt_host_work {
     uint64_t busy, late, idle, claims; /* summed over threads */
 } mt_host_work;
 
-/* Adds what is run from here on to *work; NULL: no longer. Runs are a little slower meanwhile. */
+/* Adds what is run from here on to *work, except calls with a single item; NULL: no longer. Runs are a little slower
+   meanwhile. Call only while nothing runs: no lock is taken. */
 void mt_host_measure(mt_host *host, mt_host_work *work);
 
 #endif

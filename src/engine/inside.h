@@ -32,8 +32,9 @@ struct mt_job {
     size_t count;                      /* parts in the job; 0: no job is under way */
     /* mt_clock_ns when the first part was added */
     uint64_t began;
-    double seconds, work; /* of all slices so far: seconds, and multiplications */
-    double sizes;         /* the sum of the weights of all finished parts */
+    /* totals over this job and all before it since the model or encoder was loaded; mt_job_clear keeps them */
+    double seconds, work; /* what all slices took, and their multiplications */
+    double sizes;         /* the tower's only: the weights of all parts that were finished */
 };
 
 /* The parts of pictures in the vision tower's job: element i of each array belongs to part i. */
@@ -105,9 +106,15 @@ struct mt_engine {
 
     mt_masks *masks; /* token masks of constraints; NULL until a request has a constraint */
 
-    /* shared with other threads */
+    uint64_t renewed; /* mt_clock_ns when the device was last opened anew */
+    bool measured;    /* `own` has been measured: when the engine started, by the thread that started it */
+    uint64_t own;     /* bytes of this process that are neither weights nor cache */
+
+    /* of the threads that start and halt the engine, one at a time */
     pthread_t thread;
-    bool halted;                     /* the thread has been joined */
+    bool halted; /* the thread has been joined */
+
+    /* shared with other threads */
     mt_queue *inbox;                 /* submitted requests */
     mt_places places;                /* places of the model's choices */
     atomic_bool stopping;            /* mt_engine_halt was called */
@@ -118,12 +125,9 @@ struct mt_engine {
     atomic_uint_fast64_t turn;
     pthread_rwlock_t door; /* read-locked by mt_engine_submit, write-locked while the device is opened anew */
     mt_error lost;         /* under `door`: why nothing is loaded; code MT_OK: all is loaded */
-    bool measured;         /* `own` has been measured */
-    uint64_t own;     /* bytes of this process that are neither weights nor cache, measured when the engine started */
-    uint64_t renewed; /* mt_clock_ns when the device was last opened anew */
-    pthread_mutex_t lock; /* protects the fields below, and mt_desk.stats */
-    mt_stats shown;       /* a copy of `stats` for other threads */
-    mt_engine_row *rows;  /* a list of all sequences for other threads */
+    pthread_mutex_t lock;  /* protects the fields below, and mt_desk.stats */
+    mt_stats shown;        /* a copy of `stats` for other threads */
+    mt_engine_row *rows;   /* a list of all sequences for other threads */
     size_t row_count;
     mt_engine_batch batch; /* the step under way, for other threads; part has room for all that may run */
 };
@@ -234,8 +238,9 @@ mt_sequence *mt_engine_yields_pages(const mt_engine *e, const mt_sequence *to, s
 
 /* ---- pictures: encode.c ---- */
 
-/* How many positions of s, from `done` on, can be computed with the features that exist; 0: s is blind, it needs
-   features before it can go on. */
+/* How many positions of s, from `done` on, can be computed with the features that exist: SIZE_MAX where none are
+   missing, 0 where s is blind, which needs features before it can go on. Sets s->blind, and s->missing where the
+   request has pictures. running: pins the features that s will use, and unpins those of parts that it has passed. */
 size_t mt_engine_sees(mt_engine *e, mt_sequence *s, size_t done, bool running);
 
 /* Whether the tower's job encodes the part of a picture that s is blind for. */
@@ -259,7 +264,8 @@ void mt_engine_encoded(mt_engine *e, mt_job *job);
 /* Unpins the features that s holds: it has ended or goes back to the queue. */
 void mt_engine_unsee(mt_engine *e, mt_sequence *s);
 
-/* A request ends: its parts leave the gallery, and a job that reads its pictures is given up. */
+/* A request ends: it no longer holds the gallery's entries of its parts, and a job that reads its pictures is given up.
+   Features that are complete stay in the gallery as long as there is room. */
 void mt_engine_forget(mt_engine *e, mt_request *r);
 
 #endif

@@ -93,7 +93,7 @@ static void discard(mt_http_connection *c)
     struct evbuffer *input = bufferevent_get_input(c->bev);
 
     evbuffer_drain(input, evbuffer_get_length(input));
-    if (mt_clock_ns() < c->patience)
+    if (mt_clock_ns() < c->linger_until)
         set_timer(c, c->server->limits.linger_ms);
 }
 
@@ -107,7 +107,7 @@ static void linger(mt_http_connection *c)
     }
     mt_http_tls_shut(c->bev);
     shutdown(bufferevent_getfd(c->bev), SHUT_WR);
-    c->patience = mt_clock_ns() + (uint64_t)c->server->limits.body_ms * 1000000;
+    c->linger_until = mt_clock_ns() + (uint64_t)c->server->limits.body_ms * 1000000;
     discard(c);
 }
 
@@ -328,7 +328,7 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
 /* A loop that was held up sees the timeout before what came meanwhile. */
 static void on_linger_timeout(mt_http_connection *c)
 {
-    if (mt_clock_ns() < c->patience && evbuffer_get_length(bufferevent_get_input(c->bev)) > 0)
+    if (mt_clock_ns() < c->linger_until && evbuffer_get_length(bufferevent_get_input(c->bev)) > 0)
         discard(c);
     else
         mt_http_connection_doom(c);

@@ -17,21 +17,23 @@ typedef enum mt_http_phase {
     MT_HTTP_LINGERING  /* it is sent, our side is shut; the client's is awaited */
 } mt_http_phase;
 
+/* What the timer is set for. A connection that lingers has NONE, and its timer runs for limits.linger_ms; one that is
+   doomed is freed by its timer, whatever the alarm is. */
 typedef enum mt_http_alarm {
     MT_HTTP_ALARM_NONE,
-    MT_HTTP_ALARM_IDLE,
-    MT_HTTP_ALARM_HEAD,
-    MT_HTTP_ALARM_BODY
+    MT_HTTP_ALARM_IDLE, /* no request has begun: limits.idle_ms */
+    MT_HTTP_ALARM_HEAD, /* a head comes, or a TLS handshake is under way: limits.head_ms */
+    MT_HTTP_ALARM_BODY  /* a body comes: limits.body_ms */
 } mt_http_alarm;
 
 /* One request and its answer. */
 typedef struct mt_http_exchange {
     uint64_t id; /* 0 until a handler has the request */
     bool head_only, http10, keep_alive;
-    bool begun;   /* the head of the answer is out */
-    bool chunked; /* and says so */
-    bool paused;
-    void *who;                    /* whose request it is, as the hook said */
+    bool begun;                   /* the head of the answer is out */
+    bool chunked;                 /* the body of the answer is sent in chunks, as its head says; not with HTTP/1.0 */
+    bool paused;                  /* the follower was told to pause: too much waits (limits.output_pause) */
+    void *who;                    /* whose request it is, as hooks.admit said; NULL: nobody's in particular */
     char name[MT_HTTP_NAME_SIZE]; /* what the client calls it; "": nothing */
     char *origin;                 /* the page that is allowed to read the answer, "*", or NULL; mt_free */
     const mt_http_follower *follower;
@@ -40,19 +42,21 @@ typedef struct mt_http_exchange {
 
 struct mt_http_connection {
     mt_http_server *server;
-    uint32_t slot;
+    uint32_t slot; /* its index in server->slots */
     struct bufferevent *bev;
     struct event *timer;
-    mt_http_alarm alarm; /* what the timer is set for */
+    mt_http_alarm alarm;
     mt_http_phase phase;
-    bool eof;    /* the client has shut its side */
-    bool doomed; /* is freed by the loop in a moment */
-    bool advancing;
-    bool spare;         /* there was no room for it: see crowd.c */
-    mt_http_peer *from; /* whose it is */
-    uint64_t quiet;     /* mt_clock_ns when it came, or its last answer was complete */
-    uint64_t patience;  /* mt_clock_ns: lingering ends then */
-    char peer[64];
+    bool eof;       /* the client has shut its side */
+    bool doomed;    /* is freed by the loop in a moment */
+    bool advancing; /* its input is being read: an answer that ends meanwhile leaves the next request to the reader */
+    bool spare;     /* there was no room for it: see crowd.c */
+    mt_http_peer *from; /* the address that it counts for, among those of the crowd */
+    /* mt_clock_ns when it came, when its last answer was complete, or when crowd.c found bytes of it that were not read
+       yet; of equals, the one that has been quiet for longest is closed for another */
+    uint64_t quiet;
+    uint64_t linger_until; /* mt_clock_ns: until then, bytes that come prolong the lingering by limits.linger_ms */
+    char peer[64];         /* the client's address as inet_ntop writes it, or "unix" */
 
     mt_http_parser parser;
     mt_http_request *request; /* while its body is read */

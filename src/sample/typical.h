@@ -8,8 +8,9 @@
 #include "sample/candidates.h"
 
 /* Of the first `count` candidates, with the mass *total, keeps those whose information is nearest to the entropy, until
-   they hold typical_p of the mass; at least one. *kept: their positions, ascending, in the ranking's spare memory;
-   *total becomes their mass. Returns how many. No candidate behind `count` may be looked at afterwards. */
+   they hold typical_p of the mass; at least one. *kept: their positions, ascending; *total becomes their mass. Returns
+   how many. *kept lies in c->ranking->spare, which sorting uses too: it is valid until a candidate behind `count` is
+   looked at or another ranking starts in the same memory. */
 size_t mt_typical(const mt_candidates *c, size_t count, float typical_p, uint64_t *total, const uint32_t **kept);
 
 #endif

@@ -27,7 +27,8 @@ MT_INLINE void mt_tile_run(vf acc[TILE_X][TILE_W], const float *w, size_t ldw, c
     }
 }
 
-/* The lanes of row c of x and row r of W are at sums + c * lds + r * 16. */
+/* In the two functions that end in _fixed, nc is a constant in each place that calls them, so that all loops over rows
+   unroll and acc stays in registers. What they do is said at mt_tile_add and mt_tile_dot. */
 MT_INLINE void mt_tile_add_fixed(float *sums, size_t lds, const float *w, size_t ldw, const float *const *x, size_t n,
                                  size_t nc)
 {
@@ -44,7 +45,6 @@ MT_INLINE void mt_tile_add_fixed(float *sums, size_t lds, const float *w, size_t
     }
 }
 
-/* out[c][r] = w[r] . x[c] */
 MT_INLINE void mt_tile_dot_fixed(float (*out)[TILE_W], const float *w, size_t ldw, const float *const *x, size_t n,
                                  size_t nc)
 {
@@ -65,6 +65,8 @@ MT_INLINE void mt_tile_dot_fixed(float (*out)[TILE_W], const float *w, size_t ld
         _mm_storeu_ps(out[c], vlanes_fold_4(lanes[c]));
 }
 
+/* Adds the products of four rows of W (ldw numbers apart) and nc rows of x, 1 to TILE_X, to sums, lane by lane: the 16
+   lanes of row c of x and row r of W are at sums + c * lds + r * 16. n, the length of the rows, is a multiple of 16. */
 static inline void mt_tile_add(float *sums, size_t lds, const float *w, size_t ldw, const float *const *x, size_t n,
                                size_t nc)
 {
@@ -76,6 +78,7 @@ static inline void mt_tile_add(float *sums, size_t lds, const float *w, size_t l
 #undef CASE
 }
 
+/* out[c][r] = w[r] . x[c]: as mt_tile_add from sums of 0, and then the 16 lanes of each are folded to one number. */
 static inline void mt_tile_dot(float (*out)[TILE_W], const float *w, size_t ldw, const float *const *x, size_t n,
                                size_t nc)
 {
