@@ -7,6 +7,8 @@
     make.py --vectors             encoders and what embeddings and scores are made of, into vectors/
     make.py --guesses             heads that guess ahead for some of the committed ones, into guesses/
     make.py --drafts              drafters for some of them, into drafts/
+    make.py --confirm             makes the committed ones anew, elsewhere, from the weights' recorded seeds, and says
+                                  whether the transformers that is here answers as was recorded (with --sight: those)
     make.py --other 20 --out DIR  twenty with random families, layouts, shapes and weights, to run motet against
                                   models it was not written with; --seed S for another twenty
 
@@ -31,6 +33,7 @@ LENGTHS = (1, 5, 37, 250, 300)  # 250: generation crosses position 256; 300: the
 LONG, LONG_STEPS = 2000, 4  # of recurrent models too, whose errors could add up
 STEPS = 12
 CLEAR = 0.3  # a margin that decides the greedy token in fast precision
+SAME = 0.0005  # apart at most: what is recorded is rounded to a millionth, and processors add in other orders
 ROUGH_LIMIT = 0.09  # largest error of the rough model; fast precision is held to 0.12
 
 
@@ -116,6 +119,7 @@ def options(arguments):
     parser.add_argument("--vectors", action="store_true", help="make those of embeddings and scores instead")
     parser.add_argument("--guesses", action="store_true", help="make heads that guess ahead instead")
     parser.add_argument("--drafts", action="store_true", help="make drafters instead")
+    parser.add_argument("--confirm", action="store_true", help="compare this transformers with what is recorded")
     parser.add_argument("--seed", type=int, default=1, help="of the random ones' shapes; of all weights")
     parser.add_argument("--tries", type=int, default=12, help="weights drawn per checkpoint; the clearest is kept")
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
@@ -125,8 +129,53 @@ def options(arguments):
     return chosen
 
 
+def largest_difference(recorded, made):
+    """Of numbers that stand at the same place in both; infinite where they differ in anything else. Of the leading
+    tokens of a step only the logprobs count: two that are as likely may change places."""
+    if isinstance(recorded, list) and len(recorded) == 2 and isinstance(recorded[1], float):
+        return abs(recorded[1] - made[1])
+    if isinstance(recorded, float) and isinstance(made, float):
+        return abs(recorded - made)
+    if isinstance(recorded, dict) and isinstance(made, dict) and recorded.keys() == made.keys():
+        recorded, made = list(recorded.values()), list(made.values())
+    if isinstance(recorded, list) and isinstance(made, list) and len(recorded) == len(made):
+        return max(map(largest_difference, recorded, made), default=0)
+    return 0 if recorded == made else float("inf")
+
+
+def confirm(job):
+    """One that is committed, made anew with its recorded seed: a line, and how far the answers are apart."""
+    spec, out, committed, sight = job
+    recorded = json.loads((committed / spec.name / "oracle.json").read_text())
+    (seen.make if sight else make)((spec, out, recorded["seed"], 1))
+    made = json.loads((out / spec.name / "oracle.json").read_text())
+    key = "cases" if sight else "prompts"
+    apart = largest_difference(recorded[key], made[key])
+    return f"{spec.name:28} {recorded['transformers']:12} {made['transformers']:12} {apart:.6f} apart", apart
+
+
+def confirm_all(chosen):
+    """Whether all are within what another processor's arithmetic may change."""
+    specs = [spec for spec in (seen.ALL if chosen.sight else fixtures.ALL) if chosen.only in spec.name]
+    committed, worst = HERE / ("sighted" if chosen.sight else "checkpoints"), 0
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(scratch) / committed.name
+        out.mkdir()
+        if chosen.sight:
+            pictures.write(out.parent / "pictures")
+        jobs = [(spec, out, committed, chosen.sight) for spec in specs]
+        with multiprocessing.get_context("spawn").Pool(chosen.jobs) as pool:
+            for line, apart in pool.imap(confirm, jobs):
+                print(line, flush=True)
+                worst = max(worst, apart)
+    print(f"confirm: {len(specs)} made anew, at most {worst:.6f} apart")
+    return worst < SAME
+
+
 def main():
     chosen = options(sys.argv[1:])
+    if chosen.confirm:
+        sys.exit(not confirm_all(chosen))
     if chosen.vectors:
         out = HERE / "vectors" if chosen.out == HERE / "checkpoints" else chosen.out
         vectors.make(out, HERE / "checkpoints", chosen.only)
