@@ -410,7 +410,7 @@ typedef struct mt_peaks {
       (dev, y, x, m, w, eps, offset))                                                                                  \
     /* y += x */                                                                                                       \
     X(void, op_add, (mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m), (dev, y, x, m))                      \
-    /* y[j] = w[j] x + bias for `count` weights that share their input */                                              \
+    /* y[j] = w[j] x + bias for `count` weights, at most 4, that share their input */                                  \
     X(void, op_matmul,                                                                                                 \
       (mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, const mt_tensor *x, size_t m),    \
       (dev, y, w, count, x, m))                                                                                        \

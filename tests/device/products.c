@@ -7,6 +7,14 @@
 
 static const size_t depths[] = {1, 7, 32, 40, 64, 96, 128, 160, 256, 384, 640};
 
+/* Floats that live as long as the trial. */
+static const float *vector(run *r, unsigned thing, size_t n)
+{
+    float *x = check_alloc(r->memory, n * sizeof(*x), 4);
+    fill(r, thing, 0, x, n);
+    return x;
+}
+
 /* A NaN in an FP8 weight shows in its column and nowhere else. */
 static bool spoil(run *r, const mt_mat *mat)
 {
@@ -100,6 +108,74 @@ static void some_rows(run *r)
         for (size_t c = 0; c < n; c += every)
             give_floats(r, mt_reading_row(r->dev, reading, 0) + c, 1);
     }
+}
+
+#define MOST_WEIGHTS 4 /* of one mt_op_matmul */
+
+/* At most so many weights, of one kind or of two, so that a device can take neighbours of a kind together; `each` rows
+   of a unit. Their products are exact whatever the kind. */
+static void multiply_exactly(run *r, size_t k, size_t most, const size_t *columns, size_t choices, size_t each)
+{
+    const size_t count = 1 + below(r, most), rows = r->units * each;
+    const size_t second = 1 + below(r, 2 * count); /* the first weight of the second kind; beyond count: none */
+    mt_format format[2];
+    for (size_t i = 0; i < 2; i++)
+        format[i] = draw_format(r, k);
+    const uint64_t before = r->rng;
+    const bool biased = below(r, 2);
+    mt_tensor *x = mt_tensor_new(r->set, rows, k), *y[MOST_WEIGHTS];
+    const mt_weight *w[MOST_WEIGHTS];
+    size_t n[MOST_WEIGHTS], all = 0;
+    float *row = mt_alloc_array(k, sizeof(*row));
+    for (size_t i = 0; i < rows; i++) {
+        fill(r, 1, 1 + r->unit[i / each] * each + i % each, row, k);
+        mt_tensor_write(r->dev, x, i, 1, row);
+    }
+    mt_free(row);
+    for (size_t j = 0; j < count; j++)
+        n[j] = pick(r, columns, choices);
+    const uint64_t behind = r->rng;
+    for (size_t j = 0; j < count; j++) {
+        r->rng = before; /* bits and group */
+        const mt_mat mat = matrix(r, format[j >= second], n[j], k);
+        w[j] = mt_weight_new(r->set, &mat, biased ? vector(r, 5 + (unsigned)j, n[j]) : NULL, true);
+        y[j] = mt_tensor_new(r->set, rows, n[j]);
+        all += n[j];
+        say(r, "%s, k %zu, %zu weights of %zu columns%s", check_matrix_name(&mat), k, count, all,
+            biased ? ", biases" : "");
+    }
+    r->rng = behind;
+    r->rule = BITS;
+    plan(r, rows);
+    mt_op_matmul(r->dev, y, w, count, x, rows);
+    mt_reading *reading = mt_reading_new(r->set, all * sizeof(float));
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < count; j++) {
+            mt_read_rows(r->dev, reading, y[j], i, 1);
+            give_floats(r, mt_reading_row(r->dev, reading, 0), n[j]);
+        }
+}
+
+/* Routers and small projections of answers side by side. */
+static void exact_rows(run *r)
+{
+    static const size_t deep[] = {1, 7, 16, 40, 96, 128, 130, 511, 512, 513, 544, 1030, 2048, 4192};
+    static const size_t columns[] = {1, 2, 3, 4, 5, 32, 64, 131};
+    multiply_exactly(r, pick(r, deep, MT_COUNT(deep)), MOST_WEIGHTS, columns, MT_COUNT(columns), 1);
+}
+
+/* One weight, more rows than answers as a rule. */
+static void exact_slice(run *r)
+{
+    static const size_t deep[] = {7, 32, 130, 384}, columns[] = {9, 20, 32};
+    multiply_exactly(r, pick(r, deep, MT_COUNT(deep)), 1, columns, MT_COUNT(columns), 1);
+}
+
+/* The same with the rows of prompts. */
+static void exact_prompt(run *r)
+{
+    static const size_t deep[] = {1, 9, 32, 100, 128, 129, 160, 384}, columns[] = {1, 2, 5, 33, 64, 100, 250};
+    multiply_exactly(r, pick(r, deep, MT_COUNT(deep)), MOST_WEIGHTS, columns, MT_COUNT(columns), 4);
 }
 
 /* ---- what others meet by chance: every kind of weight, with all rows at once and in parts ---- */
@@ -261,14 +337,6 @@ static void add_rows(run *r)
     give(r, x, 1, k);
 }
 
-/* Floats that live as long as the trial. */
-static const float *vector(run *r, unsigned thing, size_t n)
-{
-    float *x = check_alloc(r->memory, n * sizeof(*x), 4);
-    fill(r, thing, 0, x, n);
-    return x;
-}
-
 static void draw_routing(run *r, mt_experts_params *p)
 {
     p->routing = (mt_routing){
@@ -284,12 +352,12 @@ static void draw_routing(run *r, mt_experts_params *p)
     p->scale = below(r, 3) == 0 ? vector(r, 7, p->count) : NULL;
 }
 
-/* Some routers have equal numbers: the lower expert comes first (R9). */
-static void moe(run *r)
+#define MOST_EXPERTS 200
+
+/* Some routers have equal numbers: the lower expert comes first (R9). Half of the time the result is added to
+   something, as layers do. */
+static void moe_of(run *r, size_t experts, size_t top_k, size_t hidden, size_t inner)
 {
-    static const size_t hiddens[] = {32, 64, 128, 192}, inners[] = {32, 64, 96};
-    const size_t hidden = pick(r, hiddens, MT_COUNT(hiddens)), inner = pick(r, inners, MT_COUNT(inners));
-    const size_t experts = 2 + below(r, 15), top_k = 1 + below(r, experts < 8 ? experts : 8);
     mt_mat *mats = mt_alloc_array(3 * experts, sizeof(*mats));
     const mt_format format = draw_format(r, 32);
     const uint64_t before = r->rng;
@@ -300,7 +368,7 @@ static void moe(run *r)
     mt_tensor *x = unit_rows(r, 1, hidden), *y = mt_tensor_new(r->set, r->units, hidden);
     mt_tensor *router = mt_tensor_new(r->set, r->units, experts);
     for (size_t i = 0; i < r->units; i++) {
-        float row[32];
+        float row[MOST_EXPERTS];
         fill(r, 2, 1 + r->unit[i], row, experts);
         for (size_t e = 0; r->unit[i] % 3 == 0 && e < experts; e++)
             row[e] = (float)(int)row[e];
@@ -324,19 +392,50 @@ static void moe(run *r)
         params.routing.renormalise ? " renormalised" : "", params.routing.top_groups, params.routing.groups,
         params.gate_bias ? ", biases" : "", params.correction ? ", corrected" : "", params.scale ? ", scaled" : "");
     plan(r, MOST_UNITS);
+    const bool added = below(r, 2);
+    mt_tensor *sum = unit_rows(r, 8, hidden);
     mt_op_moe(r->dev, y, x, router, r->units, all);
-    give(r, y, 1, hidden);
+    if (added)
+        mt_op_add(r->dev, sum, y, r->units);
+    mt_reading *reading = mt_reading_new(r->set, hidden * sizeof(float));
+    for (size_t i = 0; i < r->units; i++) {
+        mt_read_rows(r->dev, reading, y, i, 1);
+        give_floats(r, mt_reading_row(r->dev, reading, 0), hidden);
+        mt_read_rows(r->dev, reading, sum, i, 1);
+        give_floats(r, mt_reading_row(r->dev, reading, 0), hidden);
+    }
     mt_free(mats);
+}
+
+static void moe(run *r)
+{
+    static const size_t hiddens[] = {32, 64, 128, 192}, inners[] = {32, 64, 96};
+    const size_t hidden = pick(r, hiddens, MT_COUNT(hiddens)), inner = pick(r, inners, MT_COUNT(inners));
+    const size_t experts = 2 + below(r, 15);
+    moe_of(r, experts, 1 + below(r, experts < 8 ? experts : 8), hidden, inner);
+}
+
+/* Answers side by side that choose many of very many experts. */
+static void moe_routes(run *r)
+{
+    static const size_t hiddens[] = {32, 96, 544}, counts[] = {2, 5, 8, 16, 33, 40, 64};
+    const size_t hidden = pick(r, hiddens, MT_COUNT(hiddens));
+    const size_t experts = below(r, 16) ? pick(r, counts, MT_COUNT(counts)) : MOST_EXPERTS; /* these take long */
+    moe_of(r, experts, 1 + below(r, experts < 40 ? experts : 40), hidden, 32);
 }
 
 const device_check product_checks[] = {{.name = "op_matmul", .fn = matmul, .units = MOST_UNITS},
                                        {.name = "a row", .fn = few_rows, .units = 1},
                                        {.name = "few rows", .fn = few_rows, .units = 8},
                                        {.name = "some rows", .fn = some_rows, .units = 64},
+                                       {.name = "exact rows", .fn = exact_rows, .units = 65},
+                                       {.name = "exact rows", .fn = exact_slice, .units = 96},
+                                       {.name = "exact rows", .fn = exact_prompt, .units = 150},
                                        {.name = "op_matmul", .fn = matmul_integers},
                                        {.name = "op_matmul", .fn = matmul_halves},
                                        {.name = "op_embed", .fn = embed},
                                        {.name = "op_add_rows", .fn = add_rows},
                                        {.name = "op_moe", .fn = moe, .units = MOST_UNITS},
+                                       {.name = "op_moe", .fn = moe_routes, .units = 40},
                                        {.name = "op_moe", .fn = moe_integers},
                                        {0}};

@@ -16,20 +16,28 @@
     X(few_4_8_0) X(few_4_16_0) X(few_4_32_0) X(few_4_64_0) X(few_8_8_0) X(few_8_16_0) X(few_8_32_0) X(few_8_64_0)      \
     X(some_1_2) X(some_3_2) X(some_2_4) X(turns_1_2) X(turns_2_2) X(row_4_1) X(row_4_8) X(row_8_1) X(row_8_8)
 
+/* X(name): products in fp32 with so many rows per warp; `many` for many rows (product_f32.cu). */
+#define MT_CUDA_F32_KERNELS(X) X(f32_1) X(f32_2) X(f32_4) X(f32_many_4) X(f32_many_8)
+
+/* X(name): products with shares of experts, mtk_shares_<bits>_<group>. */
+#define MT_CUDA_SHARE_KERNELS(X)                                                                                       \
+    X(shares_4_32) X(shares_4_64) X(shares_4_128) X(shares_8_32) X(shares_8_64) X(shares_8_128)
+
 /* X(name): every kernel of the images, mtk_<name>, by file. */
 #define MT_CUDA_KERNELS(X)                                                                                             \
     X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(heads) X(heads_64) X(heads_128) X(binary) X(glu)    \
     X(norm_many) X(layer_norm) X(act) X(glu_many) X(pack_many) X(softcap) X(split_heads) X(finite) X(argmax)           \
     X(rope_table) X(stretch) X(join) X(mean) X(pixels) X(embed) X(add_rows)                                            \
     X(adjust) X(shortlist) X(pack_codes) X(norm_pack) X(glu_pack) X(product_codes4) X(product_codes8) X(product_f32)   \
+    MT_CUDA_F32_KERNELS(X)                                                                                             \
     MT_CUDA_FEW_KERNELS(X)                                                                                             \
     X(many_4_32) X(many_4_64) X(many_4_128) X(many_8_32) X(many_8_64) X(many_8_128) X(many_signed)                     \
     X(many_4_32_b) X(many_4_64_b) X(many_4_128_b) X(many_8_32_b) X(many_8_64_b) X(many_8_128_b)                        \
     X(broad_64) X(broad_128)                                                                                           \
-    X(shares_4_32) X(shares_4_64) X(shares_4_128) X(shares_8_32) X(shares_8_64) X(shares_8_128)                        \
+    MT_CUDA_SHARE_KERNELS(X)                                                                                           \
     X(pack_bf16) X(product_bf16) X(many_halves) X(many_bytes) X(wide_halves) X(pair_halves)                            \
     X(few_halves_1) X(few_halves_2) X(few_halves_4) X(few_bytes_1) X(few_bytes_2) X(few_bytes_4)                       \
-    X(few_split) X(route) X(sort_pairs) X(combine) X(peak_int8) X(peak_bf16) X(peak_fp32)                              \
+    X(few_split) X(route) X(sort_pairs) X(route_and_sort) X(combine) X(peak_int8) X(peak_bf16) X(peak_fp32)            \
     MT_CUDA_ATTENTION_KERNELS(X)                                                                                       \
     MT_CUDA_RECURRENT_KERNELS(X)
 #define MT_CUDA_ATTENTION_KERNELS(X)                                                                                   \
@@ -53,13 +61,16 @@ typedef enum mt_cuda_kernel {
 /* Kernels that start while the kernel before still runs, and wait for it themselves (launch.c). */
 /* clang-format off */
 #define MT_CUDA_WAITING_KERNELS(X)                                                                                     \
+    MT_CUDA_F32_KERNELS(X)                                                                                             \
     MT_CUDA_FEW_KERNELS(X)                                                                                             \
     X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(heads) X(heads_64) X(heads_128) X(binary) X(glu)    \
     X(norm_many) X(layer_norm) X(act) X(glu_many) X(pack_many) X(softcap) X(split_heads) X(finite) X(argmax)           \
     X(rope_table) X(stretch) X(join) X(mean) X(pixels) X(embed) X(add_rows)                                            \
     X(adjust) X(shortlist) X(pack_codes) X(norm_pack) X(glu_pack) X(pack_bf16) X(wide_halves) X(pair_halves)           \
     X(few_halves_1) X(few_halves_2) X(few_halves_4) X(few_bytes_1) X(few_bytes_2) X(few_bytes_4)                       \
-    X(few_split) MT_CUDA_RECURRENT_KERNELS(X)                                                                          \
+    X(few_split) X(route) X(sort_pairs) X(route_and_sort) X(combine)                                                   \
+    MT_CUDA_SHARE_KERNELS(X)                                                                                           \
+    MT_CUDA_RECURRENT_KERNELS(X)                                                                                       \
     MT_CUDA_HOPPER_KERNELS(X)
 /* clang-format on */
 
@@ -288,6 +299,11 @@ bool mt_cuda_halves_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda
 /* Has it also pack what it combines, if p asks for these rows; dev->packed is these then. Else false. */
 bool mt_cuda_halves_pack(mt_device *dev, const mt_cuda_pack *p);
 
+/* y = w x in fp32 for some of the weights together, from the first on: returns how many; 0, and nothing is done, where
+   there is no kernel for the first. */
+size_t mt_cuda_f32_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, mt_cuda_mat x,
+                          size_t m);
+
 /* Places of so many sorted pairs, where each expert's begin at a multiple of MT_CUDA_ALIGN. */
 size_t mt_cuda_places(size_t pairs, size_t experts);
 
@@ -311,6 +327,9 @@ bool mt_cuda_row_make(mt_device *dev, mt_tensor *const *y, const mt_weight *cons
 bool mt_cuda_row_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
 /* Has the last product of few rows in the list, if it makes x, also add it to y; else false. */
 bool mt_cuda_few_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
+
+/* The same for the last sum of experts' results. */
+bool mt_cuda_moe_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
 
 static inline size_t mt_cuda_up(size_t n, size_t multiple)
 {

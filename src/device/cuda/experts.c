@@ -3,9 +3,11 @@
    many. */
 #include "device/cuda/cuda.h"
 
-#define THREADS 256
+#define THREADS 128
 #define SORTERS 1024
-#define FEW 16 /* rows per expert, on average */
+#define FEW 16           /* rows per expert, on average */
+#define ROUTED 32        /* most rows that one block routes and sorts */
+#define ROOM (64u << 10) /* most bytes of shared memory of a block that routes, with as many warps as fit */
 
 size_t mt_cuda_places(size_t pairs, size_t experts)
 {
@@ -27,19 +29,31 @@ static cut cut_of(const mt_experts *e, size_t pairs)
     return many ? (cut){MT_CUDA_MANY, pairs / MT_CUDA_MANY + met} : (cut){8, mt_cuda_places(pairs, e->count) / 8};
 }
 
-static void sort(mt_device *dev, const mt_experts *e, size_t pairs, cut c)
+/* Rows to experts, pairs sorted by expert: by one block, where rows are few. */
+static void route(mt_device *dev, const mt_experts *e, const mt_cuda_route *route, cut c)
 {
-    mt_cuda_sort p = {.expert = dev->expert,
-                      .place = dev->place,
-                      .row = dev->row,
-                      .share = dev->share,
-                      .count = dev->share_count,
-                      .pairs = (uint32_t)pairs,
-                      .top_k = (uint32_t)e->top_k,
-                      .experts = (uint32_t)e->count,
-                      .places = (uint32_t)mt_cuda_places(pairs, e->count),
-                      .most = c.rows};
-    mt_cuda_launch(dev, MT_K_sort_pairs, 1, 1, 1, SORTERS, 0, &p);
+    const size_t pairs = (size_t)route->m * e->top_k, each = MT_CUDA_ROUTE_ROOM(e->count) * sizeof(uint32_t);
+    const size_t fit = each < ROOM ? ROOM / each : 1, rows = route->m;
+    mt_cuda_routed p = {.route = *route,
+                        .sort = {.expert = dev->expert,
+                                 .place = dev->place,
+                                 .row = dev->row,
+                                 .share = dev->share,
+                                 .count = dev->share_count,
+                                 .pairs = (uint32_t)pairs,
+                                 .top_k = (uint32_t)e->top_k,
+                                 .experts = (uint32_t)e->count,
+                                 .places = (uint32_t)mt_cuda_places(pairs, e->count),
+                                 .most = c.rows},
+                        .warps = (uint32_t)(rows < fit ? rows : fit)};
+    if (rows <= ROUTED) {
+        const size_t threads = p.warps * 32 > THREADS ? p.warps * 32 : THREADS;
+        mt_cuda_launch(dev, MT_K_route_and_sort, 1, 1, 1, threads, p.warps * each + pairs * sizeof(uint32_t), &p);
+        return;
+    }
+    const size_t warps = fit < 4 ? fit : 4;
+    mt_cuda_launch(dev, MT_K_route, (rows + warps - 1) / warps, 1, 1, warps * 32, warps * each, route);
+    mt_cuda_launch(dev, MT_K_sort_pairs, 1, 1, 1, SORTERS, 0, &p.sort);
 }
 
 static mt_cuda_shares shares_of(const mt_device *dev, const mt_experts *e, size_t part)
@@ -104,29 +118,38 @@ void mt_cuda_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, mt_tensor 
 {
     const size_t pairs = m * e->top_k, places = mt_cuda_places(pairs, e->count);
     const cut c = cut_of(e, pairs);
-    mt_cuda_route route = {.router = router->m,
-                           .y = y->m,
-                           .x = dev->down,
-                           .expert = dev->expert,
-                           .place = dev->place,
-                           .weight = dev->weight,
-                           .m = (uint32_t)m,
-                           .count = (uint32_t)e->count,
-                           .top_k = (uint32_t)e->top_k,
-                           .correction = e->correction,
-                           .scale = e->scale,
-                           .kind = e->routing.kind,
-                           .renormalise = e->routing.renormalise,
-                           .groups = e->routing.groups,
-                           .top_groups = e->routing.top_groups,
-                           .scaling = e->routing.scaling};
-    mt_cuda_launch(dev, MT_K_route, m, 1, 1, THREADS, 0, &route);
-    sort(dev, e, pairs, c);
+    const mt_cuda_route how = {.router = router->m,
+                               .y = y->m,
+                               .x = dev->down,
+                               .expert = dev->expert,
+                               .place = dev->place,
+                               .weight = dev->weight,
+                               .m = (uint32_t)m,
+                               .count = (uint32_t)e->count,
+                               .top_k = (uint32_t)e->top_k,
+                               .correction = e->correction,
+                               .scale = e->scale,
+                               .kind = e->routing.kind,
+                               .renormalise = e->routing.renormalise,
+                               .groups = e->routing.groups,
+                               .top_groups = e->routing.top_groups,
+                               .scaling = e->routing.scaling};
+    route(dev, e, &how, c);
     meet_both(dev, e, x->m, places, c);
     mt_cuda_mat gate = dev->gate;
     gate.cols = (uint32_t)e->inner;
     mt_cuda_run_glu(dev, gate, gate, dev->up, places, &e->glu);
     mt_cuda_pack_rows(dev, e->part[2], gate, 0, places);
     meet(dev, e, 2, dev->down, gate, 0, c);
-    mt_cuda_launch(dev, MT_K_combine, m, 1, 1, THREADS, 0, &route);
+    mt_cuda_launch(dev, MT_K_combine, (y->m.cols + 4 * THREADS - 1) / (4 * THREADS), m, 1, THREADS, 0, &how);
+}
+
+bool mt_cuda_moe_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m)
+{
+    mt_cuda_route *p = mt_cuda_last(dev, MT_K_combine, MT_K_combine);
+    if (!p || p->m != m || p->add.data || p->y.data != x.data || p->y.cols != x.cols || y.data == x.data ||
+        p->y.cols != y.cols)
+        return false;
+    p->add = y;
+    return true;
 }

@@ -1,5 +1,5 @@
 /* Routes rows to experts, and sums up the experts' results. */
-#include "device/cuda/common.cuh"
+#include "device/cuda/pack.cuh"
 
 static __device__ inline float choice(const mt_cuda_route &p, const float *x, uint32_t j)
 {
@@ -19,13 +19,9 @@ static __device__ float group_score(const mt_cuda_route &p, const float *x, uint
 }
 
 /* The groups whose experts may be chosen, a bit each: the best, the lower of equal ones first. */
-static __device__ uint64_t open_groups(const mt_cuda_route &p, const float *x)
+static __device__ uint64_t open_groups(const mt_cuda_route &p, const float *score)
 {
-    const uint32_t size = p.count / p.groups;
-    float score[MT_LIMIT_EXPERT_GROUPS];
     uint64_t open = 0;
-    for (uint32_t g = 0; g < p.groups; g++)
-        score[g] = group_score(p, x, g * size, size);
     for (uint32_t n = 0; n < p.top_groups; n++) {
         uint32_t best = p.groups;
         for (uint32_t g = 0; g < p.groups; g++)
@@ -36,11 +32,10 @@ static __device__ uint64_t open_groups(const mt_cuda_route &p, const float *x)
     return open;
 }
 
-/* R9: the best first, lower id first among equals. */
-static __device__ void choose(const mt_cuda_route &p, const float *x, uint32_t *expert, float *weight)
+/* R9: the best first, lower id first among equals. By one thread, where there are numbers that have no order. */
+static __device__ void choose(const mt_cuda_route &p, const float *x, uint64_t open, uint32_t *expert, float *weight)
 {
     const uint32_t size = p.groups ? p.count / p.groups : 0;
-    const uint64_t open = size ? open_groups(p, x) : 0;
     uint32_t filled = 0;
     for (uint32_t j = 0; j < p.count; j++) {
         if (size && !(open >> j / size & 1))
@@ -59,65 +54,140 @@ static __device__ void choose(const mt_cuda_route &p, const float *x, uint32_t *
     }
 }
 
-static __device__ float sum(const float *x, uint32_t n)
+/* Numbers in the order of floats, of which none is 0. */
+static __device__ inline uint32_t order_of(float x)
 {
-    float lane[MT_LANES] = {0};
-    for (uint32_t i = 0; i < mt_round_up(n, MT_LANES); i++)
-        lane[i % MT_LANES] += i < n ? x[i] : 0.0f;
-    return mt_fold(lane);
+    const uint32_t bits = mt_f32_bits(x);
+    return bits << 1 == 0 ? 0x80000000u : bits >> 31 ? ~bits : bits | 0x80000000u;
 }
 
+/* The best of the lane's, which stand 32 apart; 0: it has none left. */
+static __device__ inline uint32_t best_of(const uint32_t *key, uint32_t count, uint32_t *id)
+{
+    uint32_t best = 0;
+    *id = threadIdx.x % 32;
+    for (uint32_t j = threadIdx.x % 32; j < count; j += 32)
+        if (key[j] > best) {
+            best = key[j];
+            *id = j;
+        }
+    return best;
+}
+
+/* The same by a warp; room: for a key of each expert. */
+static __device__ void choose_by_warp(const mt_cuda_route &p, const float *x, uint64_t open, uint32_t *expert,
+                                      float *weight, uint32_t *key)
+{
+    const uint32_t size = p.groups ? p.count / p.groups : 0, lane = threadIdx.x % 32;
+    bool odd = false;
+    for (uint32_t j = lane; j < p.count; j += 32) {
+        const float c = choice(p, x, j);
+        odd = odd || c != c;
+        key[j] = size && !(open >> j / size & 1) ? 0 : order_of(c);
+    }
+    if (__any_sync(0xffffffffu, odd)) {
+        if (lane == 0)
+            choose(p, x, open, expert, weight);
+        __syncwarp();
+        return;
+    }
+    uint32_t id, best = best_of(key, p.count, &id);
+    for (uint32_t r = 0; r < p.top_k; r++) {
+        const uint32_t top = __reduce_max_sync(0xffffffffu, best);
+        const uint32_t first = __reduce_min_sync(0xffffffffu, best == top ? id : UINT32_MAX);
+        if (lane == 0)
+            expert[r] = first;
+        if (first % 32 == lane) {
+            key[first] = 0;
+            best = best_of(key, p.count, &id);
+        }
+    }
+    __syncwarp();
+}
+
+static __device__ inline float max_of_warp(float m)
+{
+    for (int width = 16; width > 0; width /= 2)
+        m = mt_max1(m, __shfl_xor_sync(0xffffffffu, m, width));
+    return m;
+}
+
+/* A warp: softmax of x, which lies in shared memory; each lane has written its own, 32 apart. */
 static __device__ void softmax(float *x, uint32_t n)
 {
+    const uint32_t lane = threadIdx.x % 32;
     float most = -INFINITY;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = lane; i < n; i += 32)
         most = mt_max1(most, x[i]);
-    for (uint32_t i = 0; i < n; i++)
+    most = max_of_warp(most);
+    for (uint32_t i = lane; i < n; i += 32)
         x[i] = mt_exp1(x[i] - most);
-    const float total = sum(x, n);
-    for (uint32_t i = 0; i < n; i++)
+    __syncwarp();
+    const float total = sum16(x, n);
+    __syncwarp();
+    for (uint32_t i = lane; i < n; i += 32)
         x[i] /= total;
 }
 
-/* One thread: from chosen experts to what each counts. */
+/* A warp: from chosen experts to what each counts. */
 static __device__ void weigh(const mt_cuda_route &p, const float *x, const uint32_t *expert, float *weight)
 {
-    for (uint32_t r = 0; r < p.top_k; r++)
+    const uint32_t lane = threadIdx.x % 32;
+    for (uint32_t r = lane; r < p.top_k; r += 32)
         weight[r] = x[expert[r]];
     if (p.kind == MT_ROUTE_CHOSEN)
         softmax(weight, p.top_k);
-    const float share = p.renormalise ? 1.0f / sum(weight, p.top_k) : 1;
-    for (uint32_t r = 0; r < p.top_k; r++) {
-        weight[r] = p.renormalise ? share * weight[r] : weight[r];
-        weight[r] = p.scaling != 0 ? p.scaling * weight[r] : weight[r];
-        weight[r] = p.scale ? weight[r] * p.scale[expert[r]] : weight[r];
+    __syncwarp();
+    const float share = p.renormalise ? 1.0f / sum16(weight, p.top_k) : 1;
+    __syncwarp();
+    for (uint32_t r = lane; r < p.top_k; r += 32) {
+        float w = weight[r];
+        w = p.renormalise ? share * w : w;
+        w = p.scaling != 0 ? p.scaling * w : w;
+        weight[r] = p.scale ? w * p.scale[expert[r]] : w;
     }
 }
 
-/* A block a row. */
-KERNEL(route)(mt_cuda_route p)
+/* A warp has a row; room: MT_CUDA_ROUTE_ROOM words of shared memory. Its experts go to `chosen`, too. */
+static __device__ void route_row(const mt_cuda_route &p, uint32_t row, uint32_t *room, uint32_t *chosen)
 {
-    __shared__ float room[THREADS / 32];
-    float *x = row_of(p.router, blockIdx.x), most = -INFINITY;
-    uint32_t *expert = p.expert + (uint64_t)blockIdx.x * p.top_k;
-    float *weight = p.weight + (uint64_t)blockIdx.x * p.top_k;
-    for (uint32_t c = threadIdx.x; c < p.count; c += blockDim.x)
-        most = mt_max1(most, x[c]);
-    most = max_of_block(most, room);
-    for (uint32_t c = threadIdx.x; c < p.count; c += blockDim.x)
-        x[c] = p.kind == MT_ROUTE_SOFTMAX   ? mt_exp1(x[c] - most)
-               : p.kind == MT_ROUTE_SIGMOID ? mt_sigmoid1(x[c])
-                                            : x[c];
-    __syncthreads();
-    const float total = sum16(x, p.count);
-    __syncthreads();
-    for (uint32_t c = threadIdx.x; p.kind == MT_ROUTE_SOFTMAX && c < p.count; c += blockDim.x)
-        x[c] /= total;
-    __syncthreads();
-    if (threadIdx.x > 0)
-        return;
-    choose(p, x, expert, weight);
+    const uint32_t lane = threadIdx.x % 32;
+    const float *from = row_of(p.router, row);
+    uint32_t *key = room, *expert = key + 2 * p.count;
+    float *x = (float *)(key + p.count), *weight = (float *)(expert + MT_LIMIT_EXPERTS_PER_TOKEN);
+    float *score = weight + MT_LIMIT_EXPERTS_PER_TOKEN;
+    uint64_t open = 0;
+    for (uint32_t c = lane; c < p.count; c += 32) {
+        const float v = from[c];
+        x[c] = p.kind == MT_ROUTE_SIGMOID ? mt_sigmoid1(v) : v;
+    }
+    if (p.kind == MT_ROUTE_SOFTMAX)
+        softmax(x, p.count);
+    __syncwarp();
+    if (p.groups) {
+        const uint32_t size = p.count / p.groups;
+        for (uint32_t g = lane; g < p.groups; g += 32)
+            score[g] = group_score(p, x, g * size, size);
+        __syncwarp();
+        open = open_groups(p, score);
+    }
+    choose_by_warp(p, x, open, expert, weight, key);
     weigh(p, x, expert, weight);
+    for (uint32_t r = lane; r < p.top_k; r += 32) {
+        p.expert[row * p.top_k + r] = chosen[r] = expert[r];
+        p.weight[row * p.top_k + r] = weight[r];
+    }
+    __syncwarp();
+}
+
+/* Warps take rows by turns. */
+KERNEL(route)(const __grid_constant__ mt_cuda_route p)
+{
+    extern __shared__ uint32_t room[];
+    const uint32_t warps = blockDim.x / 32, warp = threadIdx.x / 32, each = MT_CUDA_ROUTE_ROOM(p.count);
+    follow_last();
+    for (uint32_t row = blockIdx.x * warps + warp; row < p.m; row += gridDim.x * warps)
+        route_row(p, row, room + warp * each, room + warp * each + each - MT_LIMIT_EXPERTS_PER_TOKEN);
 }
 
 /* The sum over all threads before this one, and over all; every thread of the block must come along. */
@@ -141,9 +211,9 @@ static __device__ uint32_t sum_before(uint32_t x, uint32_t *room, uint32_t *all)
     return before + sum - x;
 }
 
-/* One block. Which place a pair has among those of its expert is left to chance: a row's numbers do not depend on it.
-   */
-KERNEL(sort_pairs)(mt_cuda_sort p)
+/* One block; expert: of the pairs. Which place a pair has among those of its expert is left to chance: a row's numbers
+   do not depend on it. */
+static __device__ void sort_all(const mt_cuda_sort &p, const uint32_t *expert)
 {
     __shared__ uint32_t next[MT_LIMIT_EXPERTS], room[32];
     const uint32_t t = threadIdx.x, each = (p.experts + blockDim.x - 1) / blockDim.x;
@@ -156,7 +226,7 @@ KERNEL(sort_pairs)(mt_cuda_sort p)
         p.row[i] = MT_CUDA_NONE;
     __syncthreads();
     for (uint32_t i = t; i < p.pairs; i += blockDim.x)
-        atomicAdd(&next[p.expert[i]], 1);
+        atomicAdd(&next[expert[i]], 1);
     __syncthreads();
     for (uint32_t e = first; e < end; e++) {
         places += (next[e] + MT_CUDA_ALIGN - 1) / MT_CUDA_ALIGN * MT_CUDA_ALIGN;
@@ -174,19 +244,66 @@ KERNEL(sort_pairs)(mt_cuda_sort p)
     }
     __syncthreads();
     for (uint32_t i = t; i < p.pairs; i += blockDim.x) {
-        const uint32_t at = atomicAdd(&next[p.expert[i]], 1);
+        const uint32_t at = atomicAdd(&next[expert[i]], 1);
         p.place[i] = at;
         p.row[at] = i / p.top_k;
     }
 }
 
-/* y = the sum over a row's experts, by rank */
-KERNEL(combine)(mt_cuda_route p)
+KERNEL(sort_pairs)(const __grid_constant__ mt_cuda_sort p)
 {
-    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x) {
-        float sum = 0;
-        for (uint32_t r = blockIdx.x * p.top_k; r < (blockIdx.x + 1) * p.top_k; r++)
-            sum = fmaf(p.weight[r], row_of(p.x, p.place[r])[c], sum);
-        row_of(p.y, blockIdx.x)[c] = sum;
+    follow_last();
+    sort_all(p, p.expert);
+}
+
+/* Both for few rows, by one block. */
+KERNEL(route_and_sort)(const __grid_constant__ mt_cuda_routed p)
+{
+    extern __shared__ uint32_t room[];
+    const uint32_t warp = threadIdx.x / 32;
+    uint32_t *expert = room + p.warps * MT_CUDA_ROUTE_ROOM(p.route.count);
+    follow_last();
+    if (warp < p.warps)
+        for (uint32_t row = warp; row < p.route.m; row += p.warps)
+            route_row(p.route, row, room + warp * MT_CUDA_ROUTE_ROOM(p.route.count), expert + row * p.route.top_k);
+    __syncthreads();
+    sort_all(p.sort, expert);
+}
+
+/* y = the sum over a row's experts, by rank; added to `add`, too, where there is one. A thread has four columns. */
+KERNEL(combine)(const __grid_constant__ mt_cuda_route p)
+{
+    constexpr uint32_t SOME = 8; /* that are on their way at the same time */
+    const uint32_t c = (blockIdx.x * blockDim.x + threadIdx.x) * 4, row = blockIdx.y, n = p.y.cols;
+    follow_last();
+    if (c >= n)
+        return;
+    float sum[4] = {0}, more[4] = {0};
+    if (p.add.data)
+        load_four(more, row_of(p.add, row), c, n);
+    for (uint32_t r = 0; r < p.top_k; r += SOME) {
+        uint32_t place[SOME];
+        float weight[SOME], x[SOME][4];
+#pragma unroll
+        for (uint32_t i = 0; i < SOME; i++) {
+            const uint32_t at = row * p.top_k + (r + i < p.top_k ? r + i : r);
+            place[i] = p.place[at];
+            weight[i] = p.weight[at];
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < SOME; i++)
+            load_four(x[i], row_of(p.x, place[i]), c, n);
+#pragma unroll
+        for (uint32_t i = 0; i < SOME; i++)
+#pragma unroll
+            for (uint32_t e = 0; e < 4; e++)
+                sum[e] = r + i < p.top_k ? fmaf(weight[i], x[i][e], sum[e]) : sum[e];
     }
+    store_four(row_of(p.y, row), c, n, sum);
+    if (!p.add.data)
+        return;
+#pragma unroll
+    for (uint32_t e = 0; e < 4; e++)
+        more[e] += sum[e];
+    store_four(row_of(p.add, row), c, n, more);
 }

@@ -151,7 +151,8 @@ static void binary(mt_device *dev, mt_tensor *y, const mt_tensor *a, const mt_te
 
 void mt_cuda_op_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m)
 {
-    if (!mt_cuda_few_add(dev, y->m, x->m, m) && !mt_cuda_halves_add(dev, y->m, x->m, m))
+    if (!mt_cuda_few_add(dev, y->m, x->m, m) && !mt_cuda_halves_add(dev, y->m, x->m, m) &&
+        !mt_cuda_moe_add(dev, y->m, x->m, m))
         binary(dev, y, x, NULL, m, ADD);
 }
 
@@ -428,7 +429,12 @@ void mt_cuda_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *con
         return;
     const mt_weight *packed = NULL; /* the last weight that rows were packed for */
     for (size_t i = 0; i < count;) {
-        size_t together = count_together(dev, w + i, count - i, m);
+        size_t together = mt_cuda_f32_launch(dev, y + i, w + i, count - i, x->m, m);
+        if (together) {
+            i += together;
+            continue;
+        }
+        together = count_together(dev, w + i, count - i, m);
         if (together && m == 1 && mt_cuda_row_make(dev, y + i, w + i, together, x->m)) {
             i += together;
             continue;

@@ -212,6 +212,26 @@ typedef struct mt_cuda_product {
 #define MT_CUDA_FEW_STAGES 24 /* most chunks of tiles, and of rows, in shared memory */
 #define MT_CUDA_FEW_ROW_STAGES 6
 
+/* Any number of rows in fp32 (product_f32.cu): columns of a tile, elements of k in a chunk, chunks in shared memory;
+   the same for many rows. Bytes of shared memory of a block, by rows and columns of a tile and bits of an element. */
+#define MT_CUDA_F32_COLUMNS 4
+#define MT_CUDA_F32_DEPTH 512
+#define MT_CUDA_F32_STAGES 5
+#define MT_CUDA_F32_MANY_COLUMNS 32
+#define MT_CUDA_F32_MANY_DEPTH 128
+#define MT_CUDA_F32_MANY_STAGES 3
+#define MT_CUDA_F32_SHARED(rows, columns, depth, stages, bits)                                        \
+    ((stages) * ((rows) * (depth)*4 + (columns) * (depth) / 2 + (columns) * ((depth) / 8 * (bits))) + \
+     2 * (columns) * ((depth) + 16) * 4)
+
+typedef struct mt_cuda_f32 {
+    mt_cuda_weight w[MT_CUDA_TOGETHER]; /* of the same kind, except their columns */
+    mt_cuda_mat y[MT_CUDA_TOGETHER];
+    mt_cuda_mat x;
+    uint32_t first[MT_CUDA_TOGETHER + 1]; /* first tile of columns of each */
+    uint32_t m, count, bits;              /* bits: of an element as it is stored */
+} mt_cuda_f32;
+
 typedef enum mt_cuda_making { MT_CUDA_PACKED, MT_CUDA_AS_THEY_ARE, MT_CUDA_NORMED } mt_cuda_making;
 
 typedef struct mt_cuda_few {
@@ -324,8 +344,12 @@ typedef struct mt_cuda_sort {
     uint32_t pairs, top_k, experts, places, most, nothing; /* most: rows of a share */
 } mt_cuda_sort;
 
+/* Words of shared memory that a warp needs to route a row to so many experts. */
+#define MT_CUDA_ROUTE_ROOM(count) (2 * (count) + 4 * MT_LIMIT_EXPERTS_PER_TOKEN)
+
 typedef struct mt_cuda_route {
     mt_cuda_mat router, y, x;
+    mt_cuda_mat add;                   /* y is added to this, too; data 0: not */
     MT_CUDA_PTR(uint32_t) expert;      /* [m][top_k] */
     MT_CUDA_PTR(const uint32_t) place; /* [m][top_k]: the row of x of each pair */
     MT_CUDA_PTR(float) weight;         /* [m][top_k] */
@@ -334,6 +358,12 @@ typedef struct mt_cuda_route {
     uint32_t m, count, top_k, kind, renormalise, groups, top_groups;
     float scaling;
 } mt_cuda_route;
+
+typedef struct mt_cuda_routed { /* few rows that are routed and sorted by one block */
+    mt_cuda_route route;
+    mt_cuda_sort sort;
+    uint32_t warps, nothing; /* warps of the block that route */
+} mt_cuda_routed;
 
 #define MT_CUDA_DELTA_THREADS 160 /* threads for a strip of columns, in a prompt */
 

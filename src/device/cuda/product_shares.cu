@@ -104,6 +104,7 @@ template <int BITS, int GROUP> static __device__ inline void few_shares(const mt
 {
     typedef share_stage<BITS, GROUP> S;
     extern __shared__ __align__(128) uint8_t ring[];
+    follow_last();
     if (blockIdx.y >= *p.shares[0].count)
         return;
     const mt_cuda_share share = p.shares[0].share[blockIdx.y];
