@@ -208,6 +208,10 @@ typedef struct mt_batch {
     const uint32_t *features;
     /* [rows]: a row sees positions [seen_from, seen) of its sequence; NULL: from the first, and up to its own */
     const uint32_t *seen_from, *seen;
+    /* Tokens that the device chose in the step before, and that the host may not know yet. chosen, [rows]: the row of
+       that step's logits whose token it is; MT_NO_PAGE: `tokens` has it */
+    const mt_chooser *chooser;
+    const uint32_t *chosen;
 } mt_batch;
 
 /* What a layer's queries see besides what the batch says, and how scores are treated. */
@@ -324,6 +328,11 @@ typedef struct mt_peaks {
     X(const mt_state_shape *, state_shape_of, (const mt_device *dev, const mt_states *states), (dev, states))          \
     /* A good number of rows of a step, where nobody says how many: enough to keep the whole device busy. */           \
     X(size_t, device_rows, (const mt_device *dev), (dev))                                                              \
+    /* Whether a step is computed later than it is enqueued, so that it pays to enqueue one while another runs. */     \
+    X(bool, device_ahead, (const mt_device *dev), (dev))                                                               \
+    /* Whether the device itself chooses for this chain, so that a step can begin with the token before the host       \
+       knows it. */                                                                                                    \
+    X(bool, chooses, (const mt_device *dev, const mt_chain *chain), (dev, chain))                                      \
     /* Measures the peaks; takes a quarter of a second or less. Not during a step. */                                  \
     X(mt_peaks, device_peaks, (mt_device *dev), (dev))                                                                 \
     /* For debugging: whether a page, or a slot, is still all NaN. */                                                  \
@@ -337,10 +346,15 @@ typedef struct mt_peaks {
     X(void, device_enter, (mt_device *dev), (dev))                                                                     \
     /* Sets the batch that the following operations are about. Borrows all of it until the next step begins. */        \
     X(void, step_begin, (mt_device *dev, const mt_batch *batch), (dev, batch))                                         \
-    /* Chooses tokens for the rows of logits that each chain names (sample/chain.h). The results are in the chains     \
-       after mt_device_wait. Where the device cannot apply a chain's settings, the host chooses, with the same         \
-       result. */                                                                                                      \
+    /* Chooses tokens for the rows of logits that each chain names (sample/chain.h). step_choose begins; the results   \
+       are in the chains after step_chosen, which waits for them and for nothing that was enqueued later. It may be    \
+       called for some of the chains only. Where the device cannot apply a chain's settings, the host chooses in       \
+       step_chosen, with the same result; the logits must still be there then. Where there is no such chain, one       \
+       more step may be begun and chosen for between the two calls. */                                                 \
     X(void, step_choose,                                                                                               \
+      (mt_device *dev, mt_chooser *c, const mt_tensor *logits, mt_chain *const *chains, size_t count),                 \
+      (dev, c, logits, chains, count))                                                                                 \
+    X(void, step_chosen,                                                                                               \
       (mt_device *dev, mt_chooser *c, const mt_tensor *logits, mt_chain *const *chains, size_t count),                 \
       (dev, c, logits, chains, count))                                                                                 \
     /* Waits until everything that was enqueued is done. */                                                            \

@@ -344,6 +344,8 @@ static void publish_batch(mt_engine *e)
     *b = (mt_engine_batch){.began = mt_clock_ns(), .part = b->part};
     for (size_t i = 0; i < e->step.parts; i++) {
         const mt_part *p = &e->step.part[i];
+        if (!p->s)
+            continue;
         mt_engine_part *to = &b->part[b->parts++];
         *to = (mt_engine_part){.choice = p->s->choice, .rows = p->rows, .computed = p->s->seq.done};
         snprintf(to->name, sizeof(to->name), "%s", p->s->request->name ? p->s->request->name : "");
@@ -398,20 +400,61 @@ static void try_again(mt_engine *e)
     pthread_rwlock_unlock(&e->door);
 }
 
-/* One step, from its run to its settling. */
-static void take_turn(mt_engine *e)
+/* Tells others, before a step begins. */
+static void step_begins(mt_engine *e)
 {
-    if (e->params.rota)
-        mt_rota_begin(e->params.rota, &e->place);
     if (e->params.turn)
         e->params.turn(e->params.turn_ctx, true);
     publish_batch(e);
-    mt_engine_run(e, &e->step);
+}
+
+/* Waits for the step and hands out what it gave, unless the device has failed. */
+static void step_ends(mt_engine *e)
+{
+    mt_engine_finish(e, &e->step);
     look_back(e);
     if (mt_device_well(e->dev, NULL))
         mt_engine_settle(e, &e->step);
     if (e->params.turn)
         e->params.turn(e->params.turn_ctx, false);
+}
+
+/* Who has come, who goes, and what others are told, at the end of each step. */
+static void look_round(mt_engine *e, bool stopping)
+{
+    sweep(e, e->running, &e->running_count, stopping);
+    sweep(e, e->waiting, &e->waiting_count, stopping);
+    for (mt_sequence *back; (back = mt_keep_turn(e));)
+        mt_engine_preempt(e, back);
+    mt_texts_advance(e, stopping);
+}
+
+static void tell_others(mt_engine *e)
+{
+    mt_kv_events_flush(e->params.events, e->tree);
+    publish(e);
+}
+
+/* A step, and those that are begun behind it while it runs: what the host does for one is done while the next is
+   computed. */
+static void take_turn(mt_engine *e)
+{
+    if (e->params.rota)
+        mt_rota_begin(e->params.rota, &e->place);
+    step_begins(e);
+    mt_engine_begin(e, &e->step);
+    while (mt_engine_go_ahead(e)) {
+        step_ends(e);
+        mt_engine_step_on(e);
+        step_begins(e);
+        if (!mt_device_well(e->dev, NULL))
+            break;
+        atomic_store_explicit(&e->turn, mt_clock_ns(), memory_order_relaxed);
+        receive(e, false);
+        look_round(e, false);
+        tell_others(e);
+    }
+    step_ends(e);
     if (e->params.rota)
         mt_rota_end(e->params.rota, &e->place);
 }
@@ -430,11 +473,7 @@ static void *run(void *ctx)
         try_again(e);
         atomic_store_explicit(&e->turn, mt_clock_ns(), memory_order_relaxed);
         const bool stopping = atomic_load(&e->stopping);
-        sweep(e, e->running, &e->running_count, stopping);
-        sweep(e, e->waiting, &e->waiting_count, stopping);
-        for (mt_sequence *back; (back = mt_keep_turn(e));)
-            mt_engine_preempt(e, back);
-        mt_texts_advance(e, stopping);
+        look_round(e, stopping);
         idle = stopping || e->lost.code || !mt_engine_plan(e, &e->step);
         if (!idle)
             take_turn(e);
@@ -442,8 +481,7 @@ static void *run(void *ctx)
             idle = false;
         if (!e->lost.code && !mt_device_well(e->dev, &fault))
             start_over(e, &fault);
-        mt_kv_events_flush(e->params.events, e->tree);
-        publish(e);
+        tell_others(e);
         if (stopping && mt_queue_len(e->inbox) == 0)
             return NULL;
     }

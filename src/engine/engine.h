@@ -73,6 +73,7 @@ typedef struct mt_engine_params {
     size_t draft;   /* most tokens that are guessed ahead, at most MT_LIMIT_DRAFT */
     bool keep_all;  /* for tests: what a tier has is always read from there, even where computing it would be faster */
     bool draft_all; /* for tests: every guess is tried, even where it is not expected to pay */
+    bool ahead_all; /* for tests: steps are begun ahead on every device (ahead.c) */
 } mt_engine_params;
 
 void mt_engine_params_init(mt_engine_params *params);

@@ -96,6 +96,8 @@ struct mt_engine {
     size_t job_count;
     mt_past past; /* what was learned from earlier steps */
     mt_step step; /* the step that is being planned, run or settled */
+    mt_step next; /* the step after it, where `ahead`; else it has no parts */
+    bool ahead;   /* `next` is enqueued on the device already (ahead.c) */
     mt_clients clients;
 
     mt_sequence **running, **waiting; /* `waiting` is ordered by priority and arrival */
@@ -159,11 +161,26 @@ bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err) MT_NODISCA
 /* Has the model's drafting head, or the drafter, guess tokens for the next step. See guess.c. */
 void mt_engine_guess(mt_engine *e, mt_step *step);
 
-/* Runs the slices of jobs, then the model over the step's rows; has tokens chosen; learns what the step took. */
-void mt_engine_run(mt_engine *e, mt_step *step);
+/* Runs the slices of jobs, makes the batch of what was planned, and launches the step. */
+void mt_engine_begin(mt_engine *e, mt_step *step);
+
+/* Has the device run the model over the step's batch and choose tokens. Does not wait for it. */
+void mt_engine_launch(mt_engine *e, mt_step *step);
+
+/* Waits for the step and its tokens; learns what the step took. */
+void mt_engine_finish(mt_engine *e, mt_step *step);
 
 /* Sends the step's tokens to their requests, ends sequences that are complete, then calls mt_engine_guess. */
 void mt_engine_settle(mt_engine *e, mt_step *step);
+
+/* Begins the next step while this one runs, where all who answer can go on without the host; see ahead.c. */
+bool mt_engine_go_ahead(mt_engine *e);
+
+/* The step is settled: the one that was begun behind it is the step now. */
+void mt_engine_step_on(mt_engine *e);
+
+/* Guesses that could go with the next row of s. */
+size_t mt_engine_drafts(mt_engine *e, mt_sequence *s);
 
 /* ---- jobs: job.c ---- */
 

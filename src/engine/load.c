@@ -78,7 +78,9 @@ static bool load(mt_engine *e, mt_opened *o, mt_error *err)
     mt_job_init(&e->job, e->tower.cursor, mt_engine_encoded);
     if (!mt_engine_reserve(e, weights_of(e), err))
         return false;
-    mt_step_init(&e->step, e->set, e->params.rows, e->params.sequences, e->places.all + e->job_count, e->spec->vocab);
+    const size_t listed = e->places.all + e->job_count;
+    mt_step_init(&e->step, e->set, e->params.rows, e->params.sequences, listed, e->spec->vocab);
+    mt_step_init_next(&e->next, &e->step, e->params.rows, e->params.sequences, listed);
     const mt_tiers tiers = {.shelf = e->shelf, .disk = e->params.disk, .remote = e->params.remote};
     const bool any = tiers.shelf || tiers.disk || tiers.remote;
     if (any && mt_device_ranks(e->dev)) /* a rank's page is only a part of a page */
@@ -125,6 +127,7 @@ void mt_engine_unload(mt_engine *e)
     mt_tree_free(e->tree);
     mt_gallery_free(e->gallery);
     mt_step_free(&e->step);
+    mt_step_free(&e->next);
     e->keep = NULL;
     e->shelf = NULL;
     e->set = NULL;
@@ -135,7 +138,8 @@ void mt_engine_unload(mt_engine *e)
     e->gallery = NULL;
     e->features = (mt_features){0};
     e->pictures = (mt_shown){0};
-    e->step = (mt_step){0};
+    e->step = e->next = (mt_step){0};
+    e->ahead = false;
 }
 
 void mt_engine_renew(mt_engine *e)

@@ -42,8 +42,8 @@ static bool needs_all(const mt_sequence *s)
     return (s->request->prompt_logprobs && s->generated == 0) || pool == MT_POOL_MEAN || pool == MT_POOL_FIRST;
 }
 
-/* How many guesses could go with the next row of s. The last token of an answer needs none after it. */
-static size_t drafts_of(mt_engine *e, mt_sequence *s)
+/* The last token of an answer needs no guess after it. */
+size_t mt_engine_drafts(mt_engine *e, mt_sequence *s)
 {
     const size_t left = mt_sequence_left(s);
     size_t most = e->params.draft < left ? e->params.draft : left - 1;
@@ -97,7 +97,7 @@ static bool describe(mt_engine *e, mt_sequence *s, bool running, size_t done, ui
                        .places = running ? NULL : &r->guest->places,
                        .owed = s->candidate.owed};
     if (s->candidate.answering) {
-        s->candidate.drafts = drafts_of(e, s);
+        s->candidate.drafts = mt_engine_drafts(e, s);
         s->candidate.chance = s->draft.chance;
     }
     if (s->candidate.most == 0)

@@ -94,5 +94,8 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
     for (size_t i = 0; i < e->step.parts; i++)
         if (e->step.part[i].s == s)
             e->step.part[i].s = NULL;
+    for (size_t i = 0; i < e->next.parts; i++) /* its row is thrown away */
+        if (e->next.part[i].s == s)
+            e->next.part[i].s = NULL;
     mt_sequence_finish(s, finish, err);
 }

@@ -147,6 +147,12 @@ static bool gained(const mt_candidate *c)
     return c->rows > 0 || c->worked > 0;
 }
 
+/* Whether one more row behind `used` others is expected to save more than it takes. */
+static bool saves(const mt_cost *cost, double chance, size_t used, size_t depth, double seconds, size_t answers)
+{
+    return chance * seconds / (double)answers > mt_cost_row(cost, used, depth);
+}
+
 /* Whether the next guess of an answer is worth a row: if it and all guesses before it are right, it saves one of
    `answers` sequences its part of a step of `seconds`. */
 static bool worth(const mt_candidate *c, const rest *r, double seconds, size_t answers)
@@ -154,7 +160,12 @@ static bool worth(const mt_candidate *c, const rest *r, double seconds, size_t a
     double chance = 1;
     for (size_t i = 0; i < c->rows; i++)
         chance *= c->chance;
-    return chance * seconds / (double)answers > mt_cost_row(r->cost, r->used, c->depth + c->rows);
+    return saves(r->cost, chance, r->used, c->depth + c->rows, seconds, answers);
+}
+
+bool mt_schedule_worth(const mt_cost *cost, double chance, size_t depth, size_t answers, double seconds)
+{
+    return saves(cost, chance, answers, depth + 1, seconds, answers);
 }
 
 /* Gives rows to guesses: the first guess of every answer, then the second. Returns the seconds they take. */

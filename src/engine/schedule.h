@@ -51,6 +51,10 @@ typedef struct mt_budget {
     bool draft_all; /* for tests: every guess gets its row */
 } mt_budget;
 
+/* Whether a first guess, which is right with this chance, is worth a row behind `depth` positions: it saves one of
+   `answers`, which have a row each, its part of a step of `seconds`. */
+bool mt_schedule_worth(const mt_cost *cost, double chance, size_t depth, size_t answers, double seconds);
+
 /* Sets rows and worked of every candidate, and lists the candidates in `order` as they were considered. Returns the
    step's predicted seconds. Every answer gets its row, and rows for its guesses where these are expected to save more
    time than they take. Prompts get the time that is left, by priority and then by how soon they will be complete. A

@@ -49,7 +49,8 @@ typedef struct mt_stats {
 
     /* sums since the engine started */
     uint64_t steps, step_rows;
-    uint64_t slow_steps; /* steps that took longer than slow_seconds */
+    uint64_t ahead_steps; /* steps that were begun while the step before ran (ahead.c) */
+    uint64_t slow_steps;  /* steps that took longer than slow_seconds */
     double step_seconds;
     uint64_t prompt_tokens, cached_tokens, generated_tokens;
     /* lookups in the prefix tree, by the reason why they found less than all; MT_MISS_NONE: found all */

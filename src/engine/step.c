@@ -20,6 +20,7 @@ void mt_step_init(mt_step *step, mt_set *set, size_t rows, size_t sequences, siz
     step->spans = mt_alloc_array(sequences, sizeof(*step->spans));
     step->feature_of = mt_alloc_array(rows, sizeof(*step->feature_of));
     step->seen = mt_alloc_array(rows, sizeof(*step->seen));
+    step->chosen = mt_alloc_array(rows, sizeof(*step->chosen));
     step->pooled = mt_alloc_array(rows, sizeof(*step->pooled));
     step->wanted = mt_alloc_array(step->max_wanted, sizeof(*step->wanted));
     step->chains = mt_alloc_array(sequences, sizeof(mt_chain *));
@@ -31,11 +32,18 @@ void mt_step_init(mt_step *step, mt_set *set, size_t rows, size_t sequences, siz
     step->logits_reading = mt_reading_new(set, step->max_wanted * vocab * sizeof(float));
 }
 
+void mt_step_init_next(mt_step *next, const mt_step *step, size_t rows, size_t sequences, size_t listed)
+{
+    mt_step_init(next, NULL, rows, sequences, listed, 0);
+    next->chooser = step->chooser;
+    next->logits_reading = step->logits_reading;
+}
+
 void mt_step_free(mt_step *step)
 {
-    void *const arrays[] = {step->candidates, step->order,      step->part,   step->tokens, step->positions,
-                            step->spans,      step->feature_of, step->seen,   step->pooled, step->wanted,
-                            step->chains,     step->guessers,   step->guessed};
+    void *const arrays[] = {step->candidates, step->order,      step->part,     step->tokens, step->positions,
+                            step->spans,      step->feature_of, step->seen,     step->chosen, step->pooled,
+                            step->wanted,     step->chains,     step->guessers, step->guessed};
     for (size_t i = 0; i < MT_COUNT(arrays); i++)
         mt_free(arrays[i]);
 }
@@ -118,6 +126,7 @@ static void build(mt_engine *e, mt_step *step)
 {
     size_t kept = 0;
     step->batch = (mt_batch){.tokens = step->tokens, .positions = step->positions, .span = step->spans};
+    step->ahead = false;
     step->wanted_count = 0;
     step->positions_before = 0;
     for (size_t i = 0; i < step->parts; i++) {
@@ -169,8 +178,8 @@ static size_t copy_tail(const mt_sequence *s, uint32_t tail[MT_LIMIT_BAD_TOKENS]
     return count;
 }
 
-/* Fills the part's chain with what the sampler needs. */
-static void ask(mt_part *p)
+/* Fills the part's chain with what the sampler needs. before: tokens of the answer that are not known yet. */
+static void ask(mt_part *p, uint32_t before)
 {
     const mt_sequence *s = p->s;
     mt_chain *c = &p->chain;
@@ -179,7 +188,7 @@ static void ask(mt_part *p)
     c->settings = &s->request->sampling;
     c->counts = s->counts;
     c->choice = s->choice;
-    c->index = (uint32_t)s->generated;
+    c->index = (uint32_t)s->generated + before;
     c->tail_count = s->request->sampling.bad_count ? copy_tail(s, c->tail) : 0;
     c->constrained = s->run.constraint != NULL;
     c->guess = s->draft.token;
@@ -190,25 +199,36 @@ static void cut_unsound(mt_engine *e, mt_part *p)
 {
     const uint32_t first = p->row + (uint32_t)(p->rows - 1 - guesses_of(p));
     size_t sound = 1;
-    while (sound < p->chain.sampled_count && mt_model_sound(e->model, first + sound))
+    while (sound < p->chain.sampled_count && mt_model_sound(e->model, e->ahead, first + sound))
         sound++;
     if (p->chain.sampled_count > sound)
         p->chain.sampled_count = sound;
 }
 
-/* Has tokens chosen for all parts that give one. */
-static void choose(mt_engine *e, mt_step *step)
+/* Fills step->chains with the chains of all parts that give a token and have not ended; returns how many. */
+static size_t list_chains(mt_step *step)
 {
     size_t count = 0;
     for (size_t i = 0; i < step->parts; i++)
-        if (step->part[i].samples) {
-            ask(&step->part[i]);
+        if (step->part[i].s && step->part[i].samples)
             step->chains[count++] = &step->part[i].chain;
-        }
-    mt_step_choose(e->dev, step->chooser, step->logits, step->chains, count);
-    mt_device_wait(e->dev);
+    return count;
+}
+
+/* Has tokens chosen for all that give one. */
+static void choose(mt_engine *e, mt_step *step)
+{
     for (size_t i = 0; i < step->parts; i++)
         if (step->part[i].samples)
+            ask(&step->part[i], step->ahead);
+    mt_step_choose(e->dev, step->chooser, step->logits, step->chains, list_chains(step));
+}
+
+static void take_choice(mt_engine *e, mt_step *step)
+{
+    mt_step_chosen(e->dev, step->chooser, step->logits, step->chains, list_chains(step));
+    for (size_t i = 0; i < step->parts; i++)
+        if (step->part[i].s && step->part[i].samples)
             cut_unsound(e, &step->part[i]);
 }
 
@@ -274,7 +294,7 @@ static void tell_prompt(mt_engine *e, const mt_step *step, const mt_part *p)
 static bool sound(const mt_engine *e, const mt_part *p)
 {
     for (size_t i = 0; i < p->rows - guesses_of(p); i++)
-        if (!mt_model_sound(e->model, p->row + i))
+        if (!mt_model_sound(e->model, e->ahead, p->row + i))
             return false;
     return !p->samples || p->chain.status != MT_SAMPLE_NOT_FINITE;
 }
@@ -419,7 +439,8 @@ static void note_step(mt_engine *e, mt_step *step)
                  1e3 * seconds, 1e3 * mt_cost_predict(&e->past.cost, step->batch.rows, step->positions_before));
     mt_cost_learn(&e->past.cost, step->batch.rows, step->positions_before, seconds);
     for (size_t i = 0; i < step->parts; i++)
-        mt_guest_charge(step->part[i].s->request->guest, seconds * (double)step->part[i].rows / rows, now);
+        if (step->part[i].s)
+            mt_guest_charge(step->part[i].s->request->guest, seconds * (double)step->part[i].rows / rows, now);
     e->stats.steps++;
     e->stats.step_rows += step->batch.rows;
     e->stats.step_seconds += seconds;
@@ -427,21 +448,36 @@ static void note_step(mt_engine *e, mt_step *step)
     mt_histogram_count(&e->stats.step_tokens, step->batch.rows);
 }
 
+void mt_engine_launch(mt_engine *e, mt_step *step)
+{
+    step->began = mt_clock_ns();
+    step->logits = mt_model_step(e->model, &step->batch, step->wanted, step->wanted_count);
+    allow_all(e, step);
+    choose(e, step);
+}
+
 /* Jobs run their slices first: so between two tokens of an answer lies what one plan gave, never slices of two
    plans. */
-void mt_engine_run(mt_engine *e, mt_step *step)
+void mt_engine_begin(mt_engine *e, mt_step *step)
 {
     mt_jobs_run(e);
     build(e, step);
     if (step->batch.rows == 0)
         return;
-    step->began = mt_clock_ns();
-    step->logits = mt_model_step(e->model, &step->batch, step->wanted, step->wanted_count);
-    allow_all(e, step);
-    choose(e, step);
+    mt_engine_launch(e, step);
     read_logits(e, step);
     pool(e, step);
+}
+
+/* One that was begun ahead began when the one before it had ended. */
+void mt_engine_finish(mt_engine *e, mt_step *step)
+{
+    if (step->batch.rows == 0)
+        return;
+    take_choice(e, step);
     note_step(e, step);
+    if (e->ahead && e->next.began < step->ended)
+        e->next.began = step->ended;
 }
 
 static void end_unsound(mt_engine *e, const mt_request *r, mt_sequence **list, const size_t *count)
@@ -467,7 +503,8 @@ static void end_blind(mt_engine *e, mt_shown *p)
 void mt_engine_settle(mt_engine *e, mt_step *step)
 {
     for (size_t i = 0; i < step->parts; i++)
-        settle(e, step, &step->part[i]);
+        if (step->part[i].s)
+            settle(e, step, &step->part[i]);
     if (step->parts > 0)
         mt_engine_guess(e, step);
     end_blind(e, &e->pictures);

@@ -32,10 +32,12 @@ typedef struct mt_step {
     mt_span *spans;
     uint32_t *feature_of; /* [rows]: the row of features that replaces the token's embedding */
     uint32_t *seen;       /* [rows]: how many positions the row sees */
+    uint32_t *chosen;     /* [rows]: where `ahead`, the row of the logits before whose token is the row's */
     uint32_t *pooled;     /* where the request pools: which running sequence's vector the row is added to */
     uint32_t *wanted;     /* rows whose logits are computed */
     size_t wanted_count, max_wanted;
     double positions_before; /* the sum over all rows of the positions before each, for the cost model */
+    bool ahead;              /* it was begun before its first tokens were known (ahead.c) */
 
     /* what comes out */
     uint64_t began, ended;      /* mt_clock_ns */
@@ -65,5 +67,8 @@ static inline size_t mt_step_most_wanted(size_t sequences)
    Device objects are made in `set`; vocab 0: there is no model, and none are made. Free with mt_step_free. */
 void mt_step_init(mt_step *step, mt_set *set, size_t rows, size_t sequences, size_t listed, size_t vocab);
 void mt_step_free(mt_step *step);
+
+/* The same for the one behind it, which shares its objects. */
+void mt_step_init_next(mt_step *next, const mt_step *step, size_t rows, size_t sequences, size_t listed);
 
 #endif

@@ -65,8 +65,10 @@ static void new_tensors(mt_model *m, size_t rows, size_t logits)
     m->wanted = mt_index_new(set, logits);
     m->last = mt_tensor_new(set, logits, s->hidden);
     m->logits = mt_shared_new(set, m->dev, NULL, logits, s->vocab, s->vocab_slices);
-    m->sound = mt_tensor_new(set, rows, 1);
-    m->sound_reading = mt_reading_new(set, rows * sizeof(float));
+    for (size_t i = 0; i < MT_COUNT(m->sound); i++) {
+        m->sound[i] = mt_tensor_new(set, rows, 1);
+        m->sound_reading[i] = mt_reading_new(set, rows * sizeof(float));
+    }
     m->pool_to = mt_index_new(set, rows);
     m->pooled = mt_tensor_new(set, m->max_places, s->hidden);
     m->pooled_reading = mt_reading_new(set, s->hidden * sizeof(float));
@@ -165,9 +167,9 @@ void mt_model_set_features(mt_model *m, const mt_tensor *features)
     mt_relay_set_features(&m->relay, m->set, m->dev, features);
 }
 
-bool mt_model_sound(mt_model *m, size_t row)
+bool mt_model_sound(mt_model *m, size_t ago, size_t row)
 {
-    return *mt_reading_row(m->dev, m->sound_reading, row) != 0;
+    return *mt_reading_row(m->dev, m->sound_reading[(m->steps - 1 - ago) % MT_COUNT(m->sound)], row) != 0;
 }
 
 void mt_model_copy_pages(mt_model *m, const uint32_t to[MT_KV_GROUPS], const uint32_t from[MT_KV_GROUPS])
@@ -230,8 +232,8 @@ static mt_batch as_embedded(mt_model *m, const mt_batch *batch)
 const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_t *rows, size_t count)
 {
     const mt_model_spec *s = m->spec;
-    const size_t n = batch->rows;
-    assert(n <= m->max_rows && count <= m->max_logits);
+    const size_t n = batch->rows, turn = m->steps++ % MT_COUNT(m->sound);
+    assert(n <= m->max_rows && count <= m->max_logits && !(batch->chooser && m->tokens));
     mt_relay_step(&m->relay, batch, rows, count);
     mt_alloc_forbid();
     const mt_batch embedded = as_embedded(m, batch);
@@ -249,7 +251,7 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
         if (batch->features && i < s->deepstack)
             mt_op_features(m->dev, m->x, m->features, (i + 1) * s->hidden, true);
     }
-    mt_op_finite(m->dev, m->sound, m->x, n);
+    mt_op_finite(m->dev, m->sound[turn], m->x, n);
     if (count) {
         mt_op_gather(m->dev, m->last, m->x, m->wanted, count);
         mt_model_norm(m, m->last, m->last, count, m->norm);
@@ -257,7 +259,7 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
     }
     if (m->guess)
         mt_guess_enter(m, batch);
-    mt_read_rows(m->dev, m->sound_reading, m->sound, 0, n);
+    mt_read_rows(m->dev, m->sound_reading[turn], m->sound[turn], 0, n);
     mt_alloc_permit();
     mt_relay_done(&m->relay);
     return m->logits.all;

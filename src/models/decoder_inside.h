@@ -112,8 +112,10 @@ struct mt_model {
     mt_index *wanted;          /* rows whose logits are computed */
     mt_tensor *last;           /* final hidden states of these rows */
     mt_shared logits;
-    mt_tensor *sound; /* [rows, 1]: whether all numbers of a row are finite */
-    mt_reading *sound_reading;
+    size_t steps; /* number of steps so far */
+    /* [rows, 1]: whether all numbers of a row are finite; of the last step and of the one before, alternately */
+    mt_tensor *sound[2];
+    mt_reading *sound_reading[2];
     mt_index *pool_to; /* for each row: the place whose sum it is added to */
     mt_tensor *pooled; /* [places, hidden]: sums for requests that want a vector */
     mt_reading *pooled_reading;

@@ -120,9 +120,15 @@ bool mt_model_poisoned(mt_model *model, size_t group, uint32_t page);
 /* Sets the tensor whose rows mt_batch.features name; borrowed. NULL: none. */
 void mt_model_set_features(mt_model *model, const mt_tensor *features);
 
-/* Whether the final hidden state of a row of the last step is finite (R10 of docs/numerics.md). Waits for the
-   device. */
-bool mt_model_sound(mt_model *model, size_t row);
+/* Whether the final hidden state of a row is finite (R10 of docs/numerics.md). ago: 0 for the last step, 1 for the one
+   before. Waits for that step, and for nothing later. */
+bool mt_model_sound(mt_model *model, size_t ago, size_t row);
+
+/* Whether a step may begin with tokens that the host does not know yet (mt_batch.chooser). */
+static inline bool mt_model_follows(const mt_model_spec *spec)
+{
+    return spec->blank.count == 0;
+}
 
 /* Runs one step: writes keys and values of every row to its pages, and returns the logits of rows[0..count), row i for
    rows[i]. They are valid until the next step. Allocates nothing. */

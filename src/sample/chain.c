@@ -1,6 +1,8 @@
 /* Chooses a chain of tokens (chain.h). */
 #include "sample/chain.h"
 
+#include "sample/steer.h"
+
 /* Copies the last tokens of the answer, including those that this chain has chosen; returns how many. */
 static size_t copy_tail(const mt_chain *c, size_t ahead, uint32_t tail[MT_LIMIT_BAD_TOKENS])
 {
@@ -38,19 +40,56 @@ static bool goes_on(const mt_chain *c)
            !mt_sample_settings_ends(c->settings, token);
 }
 
-void mt_chain_choose(mt_chain *c, const mt_kernels *k, const float *logits, size_t stride, size_t vocab, void *scratch)
+void mt_chain_choose_from(mt_chain *c, const mt_kernels *k, const float *(*row)(void *ctx, size_t ahead), void *ctx,
+                          size_t vocab, void *scratch)
 {
     size_t pushed = 0;
-    c->status = c->constrained && c->allowed_count == 0 ? MT_SAMPLE_NOTHING : choose(c, k, logits, vocab, 0, scratch);
+    c->status =
+        c->constrained && c->allowed_count == 0 ? MT_SAMPLE_NOTHING : choose(c, k, row(ctx, 0), vocab, 0, scratch);
     c->sampled_count = c->status == MT_SAMPLE_OK;
     for (bool ok = c->sampled_count > 0; ok && goes_on(c);) {
         if (c->counts) {
             mt_counts_push(c->counts, c->sampled[c->sampled_count - 1].chosen.id);
             pushed++;
         }
-        ok = choose(c, k, logits + c->sampled_count * stride, vocab, c->sampled_count, scratch) == MT_SAMPLE_OK;
+        ok = choose(c, k, row(ctx, c->sampled_count), vocab, c->sampled_count, scratch) == MT_SAMPLE_OK;
         c->sampled_count += ok;
     }
     if (c->counts)
         mt_counts_roll_back(c->counts, pushed);
+}
+
+typedef struct matrix {
+    const float *logits;
+    size_t stride;
+} matrix;
+
+static const float *row_of(void *ctx, size_t ahead)
+{
+    const matrix *m = ctx;
+    return m->logits + ahead * m->stride;
+}
+
+void mt_chain_choose(mt_chain *c, const mt_kernels *k, const float *logits, size_t stride, size_t vocab, void *scratch)
+{
+    matrix m = {logits, stride};
+    mt_chain_choose_from(c, k, row_of, &m, vocab, scratch);
+}
+
+bool mt_chain_greedy(const mt_chain *c)
+{
+    const mt_sample_row row = {.settings = c->settings, .counts = c->counts, .index = c->index};
+    return !c->constrained && c->settings->logprobs < 0 && mt_sample_settings_greedy(c->settings) &&
+           !mt_steer_needed(&row);
+}
+
+void mt_chain_choose_best(mt_chain *c, const mt_best *best)
+{
+    c->status = mt_sample_status_of(best->logit);
+    for (c->sampled_count = 0; mt_sample_status_of(best[c->sampled_count].logit) == MT_SAMPLE_OK;) {
+        c->sampled[c->sampled_count] = (mt_sampled){.chosen.id = best[c->sampled_count].id};
+        c->sampled_count++;
+        if (!goes_on(c))
+            break;
+    }
 }

@@ -31,4 +31,19 @@ typedef struct mt_chain {
 void mt_chain_choose(mt_chain *chain, const mt_kernels *k, const float *logits, size_t stride, size_t vocab,
                      void *scratch);
 
+/* The same, of logits that a function has for each row when it is their turn: that of the first for 0. They are used no
+   longer than until it is asked for the next. */
+void mt_chain_choose_from(mt_chain *chain, const mt_kernels *k, const float *(*row)(void *ctx, size_t ahead), void *ctx,
+                          size_t vocab, void *scratch);
+
+/* The best of a row of logits, of equals the first; NaN where one of them is not finite. */
+typedef struct mt_best {
+    uint32_t id;
+    float logit;
+} mt_best;
+
+/* Whether the best of each row is all that a choice needs to know, and that choice. */
+bool mt_chain_greedy(const mt_chain *chain);
+void mt_chain_choose_best(mt_chain *chain, const mt_best *best);
+
 #endif

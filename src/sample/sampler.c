@@ -1,8 +1,6 @@
 /* Chooses a token from a row of logits (sampler.h). */
 #include "sample/sampler.h"
 
-#include <math.h>
-
 #include "sample/candidates.h"
 #include "sample/philox.h"
 #include "sample/ranking.h"
@@ -97,23 +95,16 @@ static uint32_t choose(const mt_kernels *k, const mt_sample_row *row, mt_ranking
     return draw(&c, row);
 }
 
-static mt_sample_status status_of(float highest)
-{
-    if (!(highest < INFINITY))
-        return MT_SAMPLE_NOT_FINITE;
-    return highest > -INFINITY ? MT_SAMPLE_OK : MT_SAMPLE_NOTHING;
-}
-
 mt_sample_status mt_sample(const mt_kernels *k, const mt_sample_row *row, void *scratch, mt_sampled *out)
 {
     float *steered = scratch, *weights = (float *)(void *)((uint8_t *)scratch + list_bytes(row->vocab));
     void *room = (uint8_t *)weights + list_bytes(row->vocab);
     mt_ranking ranking;
     float highest = mt_ranking_start(&ranking, k, row->logits, row->vocab, room);
-    mt_sample_status status = status_of(highest);
+    mt_sample_status status = mt_sample_status_of(highest);
     if (status == MT_SAMPLE_OK && mt_steer_needed(row)) {
         mt_steer(steered, row);
-        status = status_of(mt_ranking_start(&ranking, k, steered, row->vocab, room));
+        status = mt_sample_status_of(mt_ranking_start(&ranking, k, steered, row->vocab, room));
     }
     if (status == MT_SAMPLE_OK)
         report(k, row, highest, choose(k, row, &ranking, weights), out);

@@ -3,6 +3,7 @@
 #ifndef MT_SAMPLE_SAMPLER_H
 #define MT_SAMPLE_SAMPLER_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,14 @@ typedef struct mt_sampled {
     size_t top_count;
     mt_logprob top[MT_LIMIT_TOP_LOGPROBS]; /* highest first; of the raw logits, whatever was chosen */
 } mt_sampled;
+
+/* What the highest of all logits says of them. NaN and +inf are not finite. */
+static inline mt_sample_status mt_sample_status_of(float highest)
+{
+    if (!(highest < INFINITY))
+        return MT_SAMPLE_NOT_FINITE;
+    return highest > -INFINITY ? MT_SAMPLE_OK : MT_SAMPLE_NOTHING;
+}
 
 /* Bytes of scratch memory that mt_sample needs, one for each thread, 64-byte aligned. */
 size_t mt_sample_scratch_bytes(size_t vocab);

@@ -233,6 +233,7 @@ static void times(const writer *w, const mt_stats *s)
     histogram(w, "vllm:request_decode_time_seconds", &s->decode, "From the first token to the last.");
     histogram(w, "vllm:request_inference_time_seconds", &s->inference, "From a place to the end.");
     histogram(w, "motet_step_seconds", &s->step, "One step of the model.");
+    counter(w, "motet_steps_ahead_total", s->ahead_steps, "Steps that were begun while the one before ran.");
     counter(w, "motet_slow_steps_total", s->slow_steps, "Steps that took longer than --slow-step.");
     counter(w, "motet_step_rows_total", s->step_rows, "Rows computed in steps.");
 }

@@ -130,7 +130,7 @@ static void choices(run *r)
         list[i] = &chains[i];
     }
     mt_step_choose(r->dev, chooser, logits, list, r->units);
-    mt_device_wait(r->dev);
+    mt_step_chosen(r->dev, chooser, logits, list, r->units);
     for (size_t i = 0; i < r->units; i++) {
         const mt_chain *c = &chains[i];
         float told[16] = {(float)c->status, (float)c->sampled_count};

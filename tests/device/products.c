@@ -321,6 +321,44 @@ static void embed(run *r)
     give(r, x, 1, k);
 }
 
+/* The token of a unit is what was chosen from a row of logits, unless the host says which. */
+static void embed_chosen(run *r)
+{
+    enum { CHOICES = 24 };
+    const size_t k = pick(r, depths, MT_COUNT(depths)), vocab = MOST_UNITS + below(r, 3000);
+    const mt_mat mat = matrix(r, draw_format(r, k), vocab, k);
+    mt_tensor *x = mt_tensor_new(r->set, r->units, k), *logits = mt_tensor_new(r->set, CHOICES, vocab);
+    const mt_weight *w = mt_weight_new(r->set, &mat, NULL, false);
+    mt_chooser *chooser = mt_chooser_new(r->set, vocab);
+    float *row = mt_alloc_array(vocab, sizeof(*row));
+    uint32_t chosen[MOST_UNITS];
+    mt_chain chains[CHOICES], *list[CHOICES];
+    mt_sample_settings greedy;
+    mt_batch batch;
+    r->rule = BITS;
+    mt_sample_settings_init(&greedy);
+    greedy.temperature = 0;
+    for (size_t i = 0; i < CHOICES; i++) {
+        fill(r, 7, (uint32_t)i, row, vocab);
+        mt_tensor_write(r->dev, logits, i, 1, row);
+        chains[i] = (mt_chain){.first = i, .settings = &greedy};
+        list[i] = &chains[i];
+    }
+    begin_rows(r, &batch);
+    for (size_t i = 0; i < r->units; i++)
+        chosen[i] = r->unit[i] % 4 == 3 ? MT_NO_PAGE : r->unit[i] % CHOICES;
+    batch.chooser = chooser;
+    batch.chosen = chosen;
+    plan(r, MOST_UNITS);
+    say(r, "%s, %zu columns, %zu tokens", check_matrix_name(&mat), k, vocab);
+    mt_step_choose(r->dev, chooser, logits, list, CHOICES);
+    mt_step_begin(r->dev, &batch);
+    mt_op_embed(r->dev, x, w, 1);
+    mt_step_chosen(r->dev, chooser, logits, list, CHOICES);
+    give(r, x, 1, k);
+    mt_free(row);
+}
+
 static void add_rows(run *r)
 {
     const size_t k = pick(r, depths, MT_COUNT(depths)), count = 1 + below(r, 4), rows = 20;
@@ -434,6 +472,7 @@ const device_check product_checks[] = {{.name = "op_matmul", .fn = matmul, .unit
                                        {.name = "op_matmul", .fn = matmul_integers},
                                        {.name = "op_matmul", .fn = matmul_halves},
                                        {.name = "op_embed", .fn = embed},
+                                       {.name = "op_embed chosen", .fn = embed_chosen},
                                        {.name = "op_add_rows", .fn = add_rows},
                                        {.name = "op_moe", .fn = moe, .units = MOST_UNITS},
                                        {.name = "op_moe", .fn = moe_routes, .units = 40},

@@ -206,7 +206,7 @@ static size_t work(life *l, mt_error *why)
 
 static void ways_are_read(void **state)
 {
-    static const char *const right[] = {"", "graphs=0", "early=0,row=1", "row=0,graphs=1,early=1", "pair=0"};
+    static const char *const right[] = {"", "graphs=0", "early=0,row=1", "row=0,graphs=1,early=1", "pair=0", "ahead=0"};
     static const char *const wrong[] = {"graphs", "graphs=2", "graph=0", "row=2", "row=10", "early=0;row=0", ",", "x"};
     mt_error err = {0};
     (void)state;
@@ -221,7 +221,7 @@ static void ways_are_read(void **state)
         setenv("MOTET_CUDA", wrong[i], 1);
         assert_null(open_device("cuda", &err));
         assert_non_null(strstr(err.text, "MOTET_CUDA has \""));
-        assert_non_null(strstr(err.text, "it knows graphs=0, early=0, row=0 and pair=0"));
+        assert_non_null(strstr(err.text, "it knows graphs=0, early=0, row=0, pair=0 and ahead=0"));
     }
     unsetenv("MOTET_CUDA");
 }
@@ -339,7 +339,10 @@ static void a_step_waits_once(void **state)
     static const struct {
         const char *name;
         size_t most;
-    } calls[] = {{"cuStreamSynchronize", 1}, {"cuMemcpy2DAsync_v2", 1}, {"cuMemcpyDtoHAsync_v2", 1}};
+    } calls[] = {{"cuStreamSynchronize", 0}, /* the whole stream, and with it a step that was begun ahead */
+                 {"cuEventSynchronize", 2},  /* tokens, flags */
+                 {"cuMemcpy2DAsync_v2", 1},
+                 {"cuMemcpyDtoHAsync_v2", 1}};
     life l;
     (void)state;
     fake_set("");
@@ -351,6 +354,54 @@ static void a_step_waits_once(void **state)
             fail_msg("%s: %zu for 16 steps", calls[i].name, many - few);
     }
     life_end(&l);
+}
+
+/* Answers of different lengths that the device chooses alone. Returns how many ended with an error. */
+static size_t work_ahead(life *l, mt_error *why)
+{
+    static answer answers[3];
+    uint32_t prompt[LONG];
+    mt_error err = {0};
+    draw rng = {6};
+    size_t failed = 0;
+    for (size_t i = 0; i < MT_COUNT(answers); i++) {
+        draw_tokens(&rng, prompt, LONG, (uint32_t)l->d.o.spec.vocab);
+        mt_request *r = driver_request(&l->d, prompt, 20 + i, 10 + 5 * i, &answers[i]);
+        r->sampling.logprobs = -1;
+        assert_true(send(l, r, &err));
+    }
+    driver_wait(&l->d, 0);
+    for (size_t i = 0; i < MT_COUNT(answers); i++)
+        if (answers[i].finish == MT_FINISH_ERROR) {
+            failed++;
+            *why = answers[i].error;
+        } else {
+            assert_int_equal(answers[i].finish, MT_FINISH_LENGTH);
+            assert_int_equal(answers[i].count, 10 + 5 * i);
+        }
+    return failed;
+}
+
+/* The next step is on the card while one runs, unless nobody wants that. */
+static void steps_overlap(void **state)
+{
+    mt_stats stats;
+    mt_error why;
+    (void)state;
+    for (int ahead = 0; ahead < 2; ahead++) {
+        life l;
+        fake_set("");
+        setenv("MOTET_CUDA", ahead ? "" : "ahead=0", 1);
+        assert_true(life_begin_with(&l, models[0], &(shared){.plain = true}));
+        assert_int_equal(work_ahead(&l, &why), 0);
+        driver_stats(&l.d, &stats);
+        if (ahead)
+            assert_true(stats.ahead_steps >= 10);
+        else
+            assert_int_equal(stats.ahead_steps, 0);
+        life_end(&l);
+    }
+    unsetenv("MOTET_CUDA");
 }
 
 /* Whatever the card has: a sentence that says what lacks, or enough. */
@@ -422,6 +473,45 @@ static void each_call_may_fail(void **state)
                     renewed += fail_once(dir, name, at[j], codes[(c + unit_quick()) % 2]);
     }
     assert_true(renewed > 3);
+}
+
+/* A fault of a step, or of the one that was begun behind it, ends both. */
+static void steps_that_overlap_may_fail(void **state)
+{
+    static const char *const names[] = {"cuEventSynchronize", "cuEventRecord",        "cuGraphLaunch",
+                                        "cuLaunchKernelEx",   "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2",
+                                        "cuMemcpy2DAsync_v2"};
+    size_t counts[MT_COUNT(names)], before[MT_COUNT(names)];
+    uint64_t renewed = 0;
+    mt_error why = {0};
+    life l;
+    (void)state;
+    fake_set("");
+    assert_true(life_begin_with(&l, models[0], &(shared){.plain = true}));
+    for (size_t i = 0; i < MT_COUNT(names); i++)
+        before[i] = fake_calls(names[i]);
+    assert_int_equal(work_ahead(&l, &why), 0);
+    for (size_t i = 0; i < MT_COUNT(names); i++)
+        counts[i] = fake_calls(names[i]);
+    life_end(&l);
+    for (size_t i = 0; i < MT_COUNT(names); i++) {
+        const size_t tries = unit_quick() ? 3 : 12, all = counts[i] - before[i];
+        for (size_t t = 0; t < tries && t < all; t++) {
+            char settings[120];
+            mt_stats stats;
+            snprintf(settings, sizeof(settings), "fail=%s:%zu:719", names[i], before[i] + 1 + t * all / tries);
+            fake_set(settings);
+            assert_true(life_begin_with(&l, models[0], &(shared){.plain = true}));
+            if (work_ahead(&l, &why) > 0 && !strstr(why.text, "GPU"))
+                fail_msg("%s: %s", settings, why.text);
+            if (work_ahead(&l, &why) > 0 && work_ahead(&l, &why) > 0)
+                fail_msg("%s: is not well again: %s", settings, why.text);
+            mt_engine_stats(l.d.engine, &stats);
+            renewed += stats.device_faults;
+            life_end(&l);
+        }
+    }
+    assert_true(renewed > MT_COUNT(names));
 }
 
 /* A card that is gone stays gone: everybody is told, again and again, and the engine ends in good order. */
@@ -635,6 +725,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_call_may_fail),
     cmocka_unit_test(a_card_may_fall_off_the_bus),
     cmocka_unit_test(a_fault_is_of_one_engine),
+    cmocka_unit_test(steps_overlap),
+    cmocka_unit_test(steps_that_overlap_may_fail),
     cmocka_unit_test_setup_teardown(what_is_kept_was_read, make_folder, remove_folder),
 };
 

@@ -40,6 +40,7 @@ struct mt_sending {
 struct mt_chooser {
     size_t vocab, scratch_bytes;
     uint8_t *scratch; /* [threads][scratch_bytes] */
+    uint32_t *token;  /* [MT_LIMIT_BATCH_ROWS]: the first that was chosen last from each row of logits */
 };
 
 struct mt_weight {
@@ -116,9 +117,10 @@ struct mt_device {
     mt_device_head head;
     mt_kernels k;
     char name[160];
-    mt_set *sets;   /* all sets, the plan's included */
-    uint64_t bytes; /* of all sets */
-    mt_batch batch; /* of the present step */
+    mt_set *sets;     /* all sets, the plan's included */
+    uint64_t bytes;   /* of all sets */
+    mt_batch batch;   /* of the present step */
+    uint32_t *tokens; /* [rows]: tokens of the present step, where some come from a chooser */
 
     /* working memory, in a set of its own */
     mt_set *plan;

@@ -65,6 +65,12 @@ bool mt_cpu_device_apart(const mt_device *dev)
     return false;
 }
 
+bool mt_cpu_device_ahead(const mt_device *dev)
+{
+    (void)dev;
+    return false;
+}
+
 uint64_t mt_cpu_device_bytes(const mt_device *dev)
 {
     return dev->bytes;
@@ -107,6 +113,11 @@ void mt_cpu_op_share(mt_device *dev, mt_tensor *x, size_t slices, size_t m, bool
 void mt_cpu_step_begin(mt_device *dev, const mt_batch *batch)
 {
     dev->batch = *batch;
+    if (!batch->chooser)
+        return;
+    for (size_t i = 0; i < batch->rows; i++)
+        dev->tokens[i] = batch->chosen[i] == MT_NO_PAGE ? batch->tokens[i] : batch->chooser->token[batch->chosen[i]];
+    dev->batch.tokens = dev->tokens;
 }
 
 /* ---- the plan ---- */
@@ -148,6 +159,7 @@ bool mt_cpu_device_plan(mt_device *dev, size_t rows, mt_error *err)
     dev->needs = sum_needs(dev);
     dev->plan = mt_cpu_set_new(dev);
     dev->rows = rows;
+    dev->tokens = mt_cpu_alloc(dev->plan, rows * sizeof(*dev->tokens));
     dev->packed_block = block_bytes(dev);
     dev->packed = mt_cpu_alloc(dev->plan, (rows + MT_CPU_ROW_BLOCK - 1) / MT_CPU_ROW_BLOCK * dev->packed_block);
     size_t scratch = mt_cpu_max(k->q_scratch_bytes(dev->needs.k), k->b_scratch_bytes(dev->needs.k));

@@ -309,6 +309,7 @@ mt_chooser *mt_cpu_chooser_new(mt_set *set, size_t vocab)
 {
     mt_chooser *c = mt_cpu_alloc(set, sizeof(*c));
     c->vocab = vocab;
+    c->token = mt_cpu_alloc(set, MT_LIMIT_BATCH_ROWS * sizeof(*c->token));
     c->scratch_bytes = mt_cpu_up(mt_sample_scratch_bytes(vocab), 64);
     c->scratch = mt_cpu_alloc(set, c->scratch_bytes * mt_host_threads(set->head.dev->head.host));
     return c;
@@ -327,12 +328,26 @@ static void choose_item(void *ctx, size_t item, size_t worker)
     mt_chain *chain = op->chains[item];
     mt_chain_choose(chain, &op->dev->k, mt_cpu_row(op->logits, chain->first), op->logits->stride, op->c->vocab,
                     op->c->scratch + worker * op->c->scratch_bytes);
+    op->c->token[chain->first] = chain->sampled_count > 0 ? chain->sampled[0].chosen.id : 0;
 }
 
 void mt_cpu_step_choose(mt_device *dev, mt_chooser *c, const mt_tensor *logits, mt_chain *const *chains, size_t count)
 {
     choosing op = {.dev = dev, .c = c, .logits = logits, .chains = chains};
     mt_host_run(dev->head.host, choose_item, &op, count);
+}
+
+/* mt_cpu_step_choose has chosen already. */
+void mt_cpu_step_chosen(mt_device *dev, mt_chooser *c, const mt_tensor *logits, mt_chain *const *chains, size_t count)
+{
+    (void)dev, (void)c, (void)logits, (void)chains, (void)count;
+}
+
+/* True where the choice does not depend on the token before. */
+bool mt_cpu_chooses(const mt_device *dev, const mt_chain *chain)
+{
+    (void)dev;
+    return !chain->constrained && !chain->counts && chain->settings->bad_count == 0;
 }
 
 /* ---- properties ---- */

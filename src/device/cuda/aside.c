@@ -45,28 +45,6 @@ CUstream mt_cuda_aside(mt_device *dev)
     return dev->aside;
 }
 
-typedef struct owned {
-    mt_device *dev;
-    CUevent event;
-} owned;
-
-static void free_event(void *object)
-{
-    const owned *o = object;
-    mt_cuda_ok(o->dev, o->dev->cu.event_free(o->event), "free an event");
-}
-
-/* An event that is freed with the set. */
-static CUevent event_of(mt_set *set)
-{
-    owned *o = mt_cuda_host(set, sizeof(*o));
-    *o = (owned){.dev = set->head.dev};
-    if (!mt_cuda_do(o->dev, "make an event", event_new, &o->event, MT_CU_EVENT_WITHOUT_TIME))
-        return NULL;
-    mt_cuda_defer(set, free_event, o);
-    return o->event;
-}
-
 /* Whether an event has happened; true for a device that has failed. */
 static bool is_over(mt_device *dev, CUevent event)
 {
@@ -81,13 +59,13 @@ static bool is_over(mt_device *dev, CUevent event)
 mt_reading *mt_cuda_reading_aside(mt_set *set, size_t bytes)
 {
     mt_reading *r = mt_cuda_reading_new(set, bytes);
-    r->aside = event_of(set);
+    r->aside = true;
     return r;
 }
 
 bool mt_cuda_reading_come(mt_device *dev, mt_reading *r)
 {
-    return is_over(dev, r->aside);
+    return is_over(dev, r->come);
 }
 
 /* ---- to the device ---- */
@@ -95,7 +73,7 @@ bool mt_cuda_reading_come(mt_device *dev, mt_reading *r)
 mt_sending *mt_cuda_sending_new(mt_set *set, size_t bytes)
 {
     mt_sending *s = mt_cuda_host(set, sizeof(*s));
-    *s = (mt_sending){.host = mt_cuda_pinned(set, bytes), .bytes = bytes, .gone = event_of(set)};
+    *s = (mt_sending){.host = mt_cuda_pinned(set, bytes), .bytes = bytes, .gone = mt_cuda_event(set)};
     return s;
 }
 

@@ -1,6 +1,12 @@
-/* Chooses tokens: the host does, as src/sample is the only definition. The GPU finds the candidates: where the best
-   MT_CUDA_SHORT logits decide (greedy choices, top_k), only these are read, and put into a row that is -inf elsewhere.
-   Other rows, and those with too many equal logits, are read completely. */
+/* Chooses tokens, as src/sample defines it. The GPU finds the candidates: where the best logit of a row decides (greedy
+   choices), only this is read, and the next step can begin with it before the host knows it. Where the best
+   MT_CUDA_SHORT logits decide (top_k), only these are read, and put into a row that is -inf elsewhere. Other rows, and
+   those with too many equal logits, are read completely.
+
+   Two choices may be under way: that of the step that runs, and that of the step that is enqueued behind it. On the GPU
+   they share one buffer, since everything that reads the first choice is enqueued before the second is found. The host
+   has a buffer for each. */
+#include <assert.h>
 #include <math.h>
 
 #include "device/cuda/cuda.h"
@@ -20,67 +26,123 @@ mt_chooser *mt_cuda_chooser_new(mt_set *set, size_t vocab)
     c->sparse = mt_cuda_host(set, threads * vocab * sizeof(*c->sparse));
     c->logits = mt_cuda_pinned(set, c->rows * vocab * sizeof(*c->logits));
     c->lists = mt_cuda_memory(set, c->rows * MT_CUDA_SHORT_WORDS * sizeof(uint32_t));
-    c->read = mt_cuda_pinned(set, c->rows * MT_CUDA_SHORT_WORDS * sizeof(uint32_t));
+    c->best = mt_cuda_memory(set, c->rows * sizeof(mt_best));
+    for (size_t i = 0; i < MT_COUNT(c->read); i++) {
+        c->read[i].lists = mt_cuda_pinned(set, c->rows * MT_CUDA_SHORT_WORDS * sizeof(uint32_t));
+        c->read[i].best = mt_cuda_pinned(set, c->rows * sizeof(mt_best));
+        c->read[i].come = mt_cuda_event(set);
+    }
     for (size_t i = 0; i < threads * vocab; i++)
         c->sparse[i] = -INFINITY;
     return c;
 }
 
-/* Whether the best logits alone decide. */
-static bool is_short(const mt_chooser *c, const mt_chain *chain)
+/* ---- what is found on the GPU ---- */
+
+typedef enum kind { BEST, LIST, WHOLE } kind;
+
+/* What decides. */
+static kind kind_of(const mt_chain *chain)
 {
     const mt_sample_settings *s = chain->settings;
     const mt_sample_row row = {.settings = s, .counts = chain->counts, .index = chain->index};
-    return chain->first < c->rows && chain->guessed == 0 && !chain->constrained && s->logprobs < 0 &&
-           !mt_steer_needed(&row) && (mt_sample_settings_greedy(s) || (s->top_k > 0 && s->top_k <= MT_CUDA_SHORT));
+    if (chain->first + chain->guessed >= CHOOSE_ROWS)
+        return WHOLE;
+    if (mt_chain_greedy(chain))
+        return BEST;
+    const bool plain = !chain->constrained && s->logprobs < 0 && !mt_steer_needed(&row);
+    return plain && s->top_k > 0 && s->top_k <= MT_CUDA_SHORT ? LIST : WHOLE;
 }
 
-static const uint32_t *list_of(const mt_chooser *c, const mt_chain *chain)
+bool mt_cuda_chooses(const mt_device *dev, const mt_chain *chain)
 {
-    return c->read + chain->first * MT_CUDA_SHORT_WORDS;
+    (void)dev;
+    return kind_of(chain) == BEST;
 }
+
+/* Rows up to the last that a choice of this kind needs. */
+static size_t rows_for(kind k, mt_chain *const *chains, size_t count)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < count; i++)
+        if (kind_of(chains[i]) == k && chains[i]->first + chains[i]->guessed >= rows)
+            rows = chains[i]->first + chains[i]->guessed + 1;
+    return rows;
+}
+
+void mt_cuda_step_choose(mt_device *dev, mt_chooser *c, const mt_tensor *logits, mt_chain *const *chains, size_t count)
+{
+    const size_t turn = c->begun++ % MT_COUNT(c->read), best = rows_for(BEST, chains, count),
+                 lists = rows_for(LIST, chains, count);
+    const mt_cuda_choice choice = {.x = logits->m, .out = c->best, .vocab = (uint32_t)c->vocab};
+    const mt_cuda_short shortest = {.x = logits->m, .out = c->lists, .vocab = (uint32_t)c->vocab};
+    const size_t blocks = mt_cuda_up((c->vocab + 255) / 256, 4) + 4; /* some are read beyond the last */
+    assert(c->begun - c->ended <= MT_COUNT(c->read));
+    mt_cuda_launch(dev, MT_K_best, best, 1, 1, 1024, 0, &choice);
+    mt_cuda_launch(dev, MT_K_shortlist, lists, 1, 1, 1024, blocks * sizeof(float), &shortest);
+    if (best)
+        mt_cuda_do(dev, "hand over tokens", to_host, c->read[turn].best, c->best, best * sizeof(mt_best),
+                   mt_cuda_stream(dev));
+    if (lists)
+        mt_cuda_do(dev, "hand over candidates", to_host, c->read[turn].lists, c->lists,
+                   lists * MT_CUDA_SHORT_WORDS * sizeof(uint32_t), mt_cuda_stream(dev));
+    mt_cuda_do(dev, "hand over tokens", event_record, c->read[turn].come, mt_cuda_stream(dev));
+}
+
+/* ---- what the host makes of it ---- */
 
 typedef struct choosing {
     const mt_chooser *c;
     const mt_kernels *k;
     mt_chain *const *chains;
+    const uint32_t *lists;
     const size_t *first; /* first row of each chain in c->logits */
 } choosing;
 
-/* Chooses the best of a list, the first of equals: the same as from a row that has only these. */
-static void choose_best(mt_chain *chain, const mt_kernels *k, const uint32_t *list, size_t count, void *scratch)
+/* A chain whose rows were read as lists of their best logits. */
+typedef struct listed {
+    const uint32_t *list, *filled; /* the list of its first row; the list whose logits are in `row` now */
+    float *row;
+} listed;
+
+static void empty(const listed *l)
 {
-    uint32_t token = list[0];
-    float best = mt_f32_from_bits(list[1]);
-    for (size_t i = 1; i < count; i++) {
-        const float logit = mt_f32_from_bits(list[2 * i + 1]);
-        if (logit > best || isnan(logit) || (logit == best && list[2 * i] < token)) {
-            token = list[2 * i];
-            best = logit;
-        }
-    }
-    mt_chain_choose(chain, k, &best, 1, 1, scratch);
-    chain->sampled[0].chosen.id = token;
+    for (uint32_t i = 0; l->filled && i < l->filled[0]; i++)
+        l->row[l->filled[2 + 2 * i]] = -INFINITY;
 }
 
-static void choose_short(void *ctx, size_t item, size_t worker)
+static const float *fill(void *ctx, size_t ahead)
+{
+    listed *l = ctx;
+    const uint32_t *list = l->list + ahead * MT_CUDA_SHORT_WORDS;
+    empty(l);
+    for (uint32_t i = 0; i < list[0]; i++)
+        l->row[list[2 + 2 * i]] = mt_f32_from_bits(list[3 + 2 * i]);
+    l->filled = list;
+    return l->row;
+}
+
+/* Whether all of its rows have lists that can be trusted. */
+static bool is_listed(const uint32_t *lists, const mt_chain *chain)
+{
+    if (kind_of(chain) != LIST)
+        return false;
+    for (size_t i = 0; i <= chain->guessed; i++)
+        if (lists[(chain->first + i) * MT_CUDA_SHORT_WORDS] > MT_CUDA_SHORT_MOST)
+            return false;
+    return true;
+}
+
+static void choose_listed(void *ctx, size_t item, size_t worker)
 {
     const choosing *op = ctx;
     const mt_chooser *c = op->c;
     mt_chain *chain = op->chains[item];
-    if (!is_short(c, chain) || list_of(c, chain)[0] > MT_CUDA_SHORT_MOST)
+    if (!is_listed(op->lists, chain))
         return;
-    const uint32_t *list = list_of(c, chain);
-    if (mt_sample_settings_greedy(chain->settings) && list[0] > 0) {
-        choose_best(chain, op->k, list + 2, list[0], c->scratch + worker * c->scratch_bytes);
-        return;
-    }
-    float *row = c->sparse + worker * c->vocab;
-    for (uint32_t i = 0; i < list[0]; i++)
-        row[list[2 + 2 * i]] = mt_f32_from_bits(list[3 + 2 * i]);
-    mt_chain_choose(chain, op->k, row, c->vocab, c->vocab, c->scratch + worker * c->scratch_bytes);
-    for (uint32_t i = 0; i < list[0]; i++)
-        row[list[2 + 2 * i]] = -INFINITY;
+    listed l = {.list = op->lists + chain->first * MT_CUDA_SHORT_WORDS, .row = c->sparse + worker * c->vocab};
+    mt_chain_choose_from(chain, op->k, fill, &l, c->vocab, c->scratch + worker * c->scratch_bytes);
+    empty(&l);
 }
 
 static void choose_whole(void *ctx, size_t item, size_t worker)
@@ -90,51 +152,20 @@ static void choose_whole(void *ctx, size_t item, size_t worker)
                     op->c->scratch + worker * op->c->scratch_bytes);
 }
 
-/* Finds the best logits of all rows up to the last that needs only these; returns the number of rows. */
-static size_t find_best(mt_device *dev, mt_chooser *c, const mt_tensor *logits, mt_chain *const *chains, size_t count)
+/* Chooses for the chains whose rows have to be read completely, some rows at a time. */
+static void choose_rest(mt_device *dev, choosing op, const mt_tensor *logits, size_t count)
 {
-    size_t rows = 0;
-    for (size_t i = 0; i < count; i++)
-        if (is_short(c, chains[i]) && chains[i]->first >= rows)
-            rows = chains[i]->first + 1;
-    mt_cuda_short p = {.x = logits->m, .out = c->lists, .vocab = (uint32_t)c->vocab};
-    if (rows) {
-        const size_t blocks = mt_cuda_up((c->vocab + 255) / 256, 4) + 4; /* some are read beyond the last */
-        mt_cuda_launch(dev, MT_K_shortlist, rows, 1, 1, 1024, blocks * sizeof(float), &p);
-        mt_cuda_do(dev, "hand over candidates", to_host, c->read, c->lists,
-                   rows * MT_CUDA_SHORT_WORDS * sizeof(uint32_t), mt_cuda_stream(dev));
-        mt_cuda_device_wait(dev);
-    }
-    return rows;
-}
-
-/* Greedy choices are too fast to wake other threads for. */
-static void choose_all_short(mt_device *dev, choosing *op, size_t count)
-{
-    bool greedy = true;
-    for (size_t i = 0; i < count; i++)
-        greedy = greedy && (!is_short(op->c, op->chains[i]) || mt_sample_settings_greedy(op->chains[i]->settings));
-    for (size_t i = 0; greedy && i < count; i++)
-        choose_short(op, i, 0);
-    if (!greedy)
-        mt_host_run(dev->head.host, choose_short, op, count);
-}
-
-void mt_cuda_step_choose(mt_device *dev, mt_chooser *c, const mt_tensor *logits, mt_chain *const *chains, size_t count)
-{
+    const mt_chooser *c = op.c;
+    mt_chain *const *chains = op.chains;
     mt_chain *whole[CHOOSE_ROWS];
     size_t first[CHOOSE_ROWS];
-    choosing op = {.c = c, .k = mt_host_kernels(dev->head.host), .chains = chains};
-    const bool some_short = find_best(dev, c, logits, chains, count) > 0;
-    if (some_short && !dev->failed)
-        choose_all_short(dev, &op, count);
     op.chains = whole;
     op.first = first;
     for (size_t done = 0; done < count;) {
         size_t some = 0, rows = 0;
         for (; done < count && rows + 1 + chains[done]->guessed <= c->rows; done++) {
             const mt_chain *chain = chains[done];
-            if (is_short(c, chain) && list_of(c, chain)[0] <= MT_CUDA_SHORT_MOST)
+            if (kind_of(chain) == BEST || is_listed(op.lists, chain))
                 continue;
             whole[some] = chains[done];
             first[some++] = rows;
@@ -148,4 +179,23 @@ void mt_cuda_step_choose(mt_device *dev, mt_chooser *c, const mt_tensor *logits,
         mt_cuda_device_wait(dev);
         mt_host_run(dev->head.host, choose_whole, &op, some);
     }
+}
+
+void mt_cuda_step_chosen(mt_device *dev, mt_chooser *c, const mt_tensor *logits, mt_chain *const *chains, size_t count)
+{
+    const size_t turn = c->ended++ % MT_COUNT(c->read);
+    const choosing op = {.c = c, .k = mt_host_kernels(dev->head.host), .chains = chains, .lists = c->read[turn].lists};
+    bool any = false;
+    mt_cuda_do(dev, "compute", event_wait, c->read[turn].come);
+    if (dev->failed)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        const kind k = kind_of(chains[i]);
+        any = any || k == LIST;
+        if (k == BEST)
+            mt_chain_choose_best(chains[i], c->read[turn].best + chains[i]->first);
+    }
+    if (any)
+        mt_host_run(dev->head.host, choose_listed, (void *)(uintptr_t)&op, count);
+    choose_rest(dev, op, logits, count);
 }

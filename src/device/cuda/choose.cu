@@ -1,5 +1,5 @@
-/* Finds the best logits of each row, from which the host chooses (choose.c), so that it need not read a whole
-   vocabulary. */
+/* Finds the best logits of each row, from which a token is chosen (choose.c), so that the host need not read a whole
+   vocabulary; and hands chosen tokens to the next step. */
 #include "device/cuda/common.cuh"
 
 enum { BLOCK_S = 256 }; /* logits whose largest is looked at */
@@ -61,4 +61,50 @@ KERNEL(shortlist)(mt_cuda_short p)
     __syncthreads();
     if (threadIdx.x == 0)
         out[0] = count;
+}
+
+/* A block a row: the best logit, of equals the first; a NaN where one is NaN or +inf. As one number that is the larger
+   the better: the logit in the order of integers, then the id, turned round. */
+KERNEL(best)(mt_cuda_choice p)
+{
+    __shared__ unsigned long long room[32];
+    const float *x = row_of(p.x, blockIdx.x);
+    unsigned long long most = 0;
+    bool bad = false;
+    follow_last();
+    for (uint32_t i = threadIdx.x; i < p.vocab; i += blockDim.x) {
+        const float logit = x[i] + 0.0f; /* makes one zero of two */
+        const uint32_t bits = mt_f32_bits(logit), ascending = bits >> 31 ? ~bits : bits | 0x80000000u;
+        const unsigned long long key = (unsigned long long)ascending << 32 | ~i;
+        bad = bad || !(logit < INFINITY);
+        most = key > most ? key : most;
+    }
+    for (int width = 16; width > 0; width /= 2) {
+        const unsigned long long other = __shfl_xor_sync(0xffffffffu, most, width);
+        most = other > most ? other : most;
+    }
+    if (threadIdx.x % 32 == 0)
+        room[threadIdx.x / 32] = most;
+    bad = __syncthreads_or(bad);
+    if (threadIdx.x >= 32)
+        return;
+    most = threadIdx.x < blockDim.x / 32 ? room[threadIdx.x] : 0;
+    for (int width = 16; width > 0; width /= 2) {
+        const unsigned long long other = __shfl_xor_sync(0xffffffffu, most, width);
+        most = other > most ? other : most;
+    }
+    if (threadIdx.x == 0) {
+        const uint32_t ascending = (uint32_t)(most >> 32), id = ~(uint32_t)most;
+        p.out[2 * blockIdx.x] = bad ? 0 : id;
+        p.out[2 * blockIdx.x + 1] = bad ? mt_f32_bits(NAN) : ascending >> 31 ? ascending & 0x7fffffffu : ~ascending;
+    }
+}
+
+/* Tokens that the host does not know yet. */
+KERNEL(follow)(mt_cuda_follow p)
+{
+    follow_last();
+    for (uint32_t i = threadIdx.x; i < p.m; i += blockDim.x)
+        if (p.from[i] != 0xffffffffu)
+            p.tokens[i] = p.chosen[2 * p.from[i]];
 }

@@ -28,7 +28,8 @@
     X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(heads) X(heads_64) X(heads_128) X(binary) X(glu)    \
     X(norm_many) X(layer_norm) X(act) X(glu_many) X(pack_many) X(softcap) X(split_heads) X(finite) X(argmax)           \
     X(rope_table) X(stretch) X(join) X(mean) X(pixels) X(embed) X(add_rows)                                            \
-    X(adjust) X(shortlist) X(pack_codes) X(norm_pack) X(glu_pack) X(product_codes4) X(product_codes8) X(product_f32)   \
+    X(adjust) X(shortlist) X(best) X(follow)                                                                           \
+    X(pack_codes) X(norm_pack) X(glu_pack) X(product_codes4) X(product_codes8) X(product_f32)                          \
     MT_CUDA_F32_KERNELS(X)                                                                                             \
     MT_CUDA_FEW_KERNELS(X)                                                                                             \
     X(many_4_32) X(many_4_64) X(many_4_128) X(many_8_32) X(many_8_64) X(many_8_128) X(many_signed)                     \
@@ -66,7 +67,8 @@ typedef enum mt_cuda_kernel {
     X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(heads) X(heads_64) X(heads_128) X(binary) X(glu)    \
     X(norm_many) X(layer_norm) X(act) X(glu_many) X(pack_many) X(softcap) X(split_heads) X(finite) X(argmax)           \
     X(rope_table) X(stretch) X(join) X(mean) X(pixels) X(embed) X(add_rows)                                            \
-    X(adjust) X(shortlist) X(pack_codes) X(norm_pack) X(glu_pack) X(pack_bf16) X(wide_halves) X(pair_halves)           \
+    X(adjust) X(shortlist) X(best) X(follow)                                                                           \
+    X(pack_codes) X(norm_pack) X(glu_pack) X(pack_bf16) X(wide_halves) X(pair_halves)                                  \
     X(few_halves_1) X(few_halves_2) X(few_halves_4) X(few_bytes_1) X(few_bytes_2) X(few_bytes_4)                       \
     X(few_split) X(route) X(sort_pairs) X(route_and_sort) X(combine)                                                   \
     MT_CUDA_SHARE_KERNELS(X)                                                                                           \
@@ -92,7 +94,9 @@ struct mt_patches {
 struct mt_reading {
     uint8_t *host; /* pinned host memory */
     size_t bytes, stride;
-    CUevent aside; /* set when the transfer is complete; NULL: the transfer is in order with all else */
+    CUevent come; /* set when the transfer is complete */
+    bool aside;   /* the transfer runs beside the steps; else it is in order with all else */
+    bool here;    /* the host has waited for it */
 };
 
 struct mt_sending {
@@ -108,7 +112,14 @@ struct mt_chooser {
     float *sparse;     /* [threads][vocab]: all -inf between choices */
     float *logits;     /* pinned: [rows][vocab] */
     CUdeviceptr lists; /* on the GPU: [rows][MT_CUDA_SHORT_WORDS] */
-    uint32_t *read;    /* a copy of lists, pinned */
+    CUdeviceptr best;  /* on the GPU: mt_best of each row of the last choice, see mt_cuda_choice */
+    /* copies of both, pinned: choices use them alternately */
+    struct {
+        uint32_t *lists;
+        mt_best *best;
+        CUevent come;
+    } read[2];
+    uint32_t begun, ended; /* number of choices */
 };
 
 struct mt_weight {
@@ -142,7 +153,7 @@ typedef struct mt_cuda_launcher mt_cuda_launcher; /* launch.c */
 
 /* How kernels are started; see ways.c. */
 typedef struct mt_cuda_ways {
-    uint32_t graphs, early, row, pair;
+    uint32_t graphs, early, row, pair, ahead;
 } mt_cuda_ways;
 
 /* What the objects of a set need in working memory. */
@@ -237,6 +248,7 @@ void mt_cuda_lack(mt_device *dev, size_t bytes);
    GPU, zeroed. Without enough of it the device fails, except in mt_cuda_reserve, which returns 0. */
 void *mt_cuda_host(mt_set *set, size_t bytes);
 void *mt_cuda_pinned(mt_set *set, size_t bytes);
+CUevent mt_cuda_event(mt_set *set);                                       /* an event that is freed with the set */
 void mt_cuda_defer(mt_set *set, void (*end)(void *object), void *object); /* calls end(object) when the set is freed */
 CUdeviceptr mt_cuda_memory(mt_set *set, size_t bytes);
 CUdeviceptr mt_cuda_reserve(mt_set *set, size_t bytes);

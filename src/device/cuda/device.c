@@ -91,6 +91,11 @@ bool mt_cuda_device_apart(const mt_device *dev)
     return true;
 }
 
+bool mt_cuda_device_ahead(const mt_device *dev)
+{
+    return dev->ways.ahead;
+}
+
 uint64_t mt_cuda_device_bytes(const mt_device *dev)
 {
     return dev->bytes;
@@ -224,7 +229,7 @@ static size_t span_pages(const mt_batch *b, const mt_span *s)
 
 static size_t step_bytes(const mt_batch *b)
 {
-    size_t bytes = 1024 + b->rows * 32 + b->spans * sizeof(mt_cuda_span);
+    size_t bytes = 1024 + b->rows * 36 + b->spans * sizeof(mt_cuda_span);
     for (size_t i = 0; i < b->spans; i++)
         bytes +=
             MT_KV_GROUPS * span_pages(b, &b->span[i]) * sizeof(uint32_t) + b->span[i].pieces * sizeof(mt_cuda_piece);
@@ -266,6 +271,11 @@ void mt_cuda_step_begin(mt_device *dev, const mt_batch *b)
     dev->batch = b;
     *step = (mt_cuda_step){.rows = (uint32_t)b->rows, .spans = (uint32_t)b->spans};
     step->tokens = lay(&out, b->tokens, b->rows * sizeof(*b->tokens));
+    /* its room is there in any case, so that all else lies where it lies without */
+    const mt_cuda_follow follow = {.tokens = step->tokens,
+                                   .chosen = b->chooser ? b->chooser->best : 0,
+                                   .from = lay(&out, b->chooser ? b->chosen : b->tokens, b->rows * sizeof(*b->chosen)),
+                                   .m = step->rows};
     step->positions = lay(&out, b->positions, b->rows * sizeof(*b->positions));
     step->features = lay(&out, b->features, b->rows * sizeof(*b->features));
     step->seen_from = lay(&out, b->seen_from, b->rows * sizeof(*b->seen_from));
@@ -302,6 +312,10 @@ void mt_cuda_step_begin(mt_device *dev, const mt_batch *b)
     out.used += pages * sizeof(uint32_t);
     assert(out.used <= bytes);
     send_step(dev, &out, bytes);
+    if (b->chooser) {
+        mt_cuda_launch(dev, MT_K_follow, 1, 1, 1, 1024, 0, &follow);
+        dev->step_staged = NULL; /* the kernel changes the tokens, so the device no longer has what was staged */
+    }
 }
 
 const mt_backend mt_backend_cuda = {.name = "cuda",

@@ -72,6 +72,28 @@ void *mt_cuda_pinned(mt_set *set, size_t bytes)
     return at;
 }
 
+/* An event of a set. */
+typedef struct owned {
+    mt_device *dev;
+    CUevent event;
+} owned;
+
+static void free_event(void *object)
+{
+    const owned *o = object;
+    mt_cuda_ok(o->dev, o->dev->cu.event_free(o->event), "free an event");
+}
+
+CUevent mt_cuda_event(mt_set *set)
+{
+    owned *o = mt_cuda_host(set, sizeof(*o));
+    *o = (owned){.dev = set->head.dev};
+    if (!mt_cuda_do(o->dev, "make an event", event_new, &o->event, MT_CU_EVENT_WITHOUT_TIME))
+        return NULL;
+    mt_cuda_defer(set, free_event, o);
+    return o->event;
+}
+
 uint8_t *mt_cuda_stage(mt_device *dev, size_t bytes)
 {
     assert(bytes <= MT_CUDA_STAGING);
@@ -113,6 +135,6 @@ mt_reading *mt_cuda_reading_new(mt_set *set, size_t bytes)
 {
     mt_reading *r = mt_cuda_host(set, sizeof(*r));
     bytes += bytes / 8 + 4096; /* rows are read with their padding */
-    *r = (mt_reading){.host = mt_cuda_pinned(set, bytes), .bytes = bytes};
+    *r = (mt_reading){.host = mt_cuda_pinned(set, bytes), .bytes = bytes, .come = mt_cuda_event(set)};
     return r;
 }

@@ -342,17 +342,17 @@ static CUstream stream_of(mt_device *dev, const mt_reading *r)
     return r->aside ? mt_cuda_aside(dev) : mt_cuda_stream(dev);
 }
 
-static void end_aside(mt_device *dev, const mt_reading *r)
+static void end(mt_device *dev, mt_reading *r)
 {
-    if (r->aside)
-        mt_cuda_do(dev, "hand over what was computed", event_record, r->aside, dev->aside);
+    r->here = false;
+    mt_cuda_do(dev, "hand over what was computed", event_record, r->come, r->aside ? dev->aside : mt_cuda_stream(dev));
 }
 
 static void begin(mt_device *dev, mt_reading *r, CUdeviceptr from, size_t bytes)
 {
     assert(bytes <= r->bytes);
     mt_cuda_do(dev, "hand over what was computed", to_host, r->host, from, bytes, stream_of(dev, r));
-    end_aside(dev, r);
+    end(dev, r);
 }
 
 void mt_cuda_read_rows(mt_device *dev, mt_reading *r, const mt_tensor *t, size_t row, size_t rows)
@@ -369,7 +369,7 @@ void mt_cuda_read_rows(mt_device *dev, mt_reading *r, const mt_tensor *t, size_t
                              .height = rows};
     if (rows)
         mt_cuda_do(dev, "hand over what was computed", copy_rows, &copy, stream_of(dev, r));
-    end_aside(dev, r);
+    end(dev, r);
 }
 
 void mt_cuda_read_index(mt_device *dev, mt_reading *r, const mt_index *index, size_t count)
@@ -387,12 +387,10 @@ void mt_cuda_read_state(mt_device *dev, mt_reading *r, const mt_states *st, uint
     begin(dev, r, slot_at(st, slot), st->slot_bytes);
 }
 
-static void wait_for(mt_device *dev, const mt_reading *r)
+static void wait_for(mt_device *dev, mt_reading *r)
 {
-    if (r->aside)
-        mt_cuda_do(dev, "hand over what was computed", event_wait, r->aside);
-    else
-        mt_cuda_device_wait(dev);
+    if (!r->here)
+        r->here = mt_cuda_do(dev, "hand over what was computed", event_wait, r->come);
 }
 
 const float *mt_cuda_reading_row(mt_device *dev, mt_reading *r, size_t row)

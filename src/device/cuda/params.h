@@ -134,6 +134,19 @@ typedef struct mt_cuda_short {
     uint32_t vocab, unused;
 } mt_cuda_short;
 
+typedef struct mt_cuda_choice { /* the best of each row of logits; a NaN where one is not finite */
+    mt_cuda_mat x;
+    MT_CUDA_PTR(uint32_t) out; /* [rows][2]: id, logit, as a mt_best */
+    uint32_t vocab, unused;
+} mt_cuda_choice;
+
+typedef struct mt_cuda_follow { /* tokens of a step that were chosen before */
+    MT_CUDA_PTR(uint32_t) tokens;
+    MT_CUDA_PTR(const uint32_t) chosen; /* as a mt_cuda_choice has them */
+    MT_CUDA_PTR(const uint32_t) from;   /* [m]: of which row; MT_NO_PAGE: of none */
+    uint32_t m, unused;
+} mt_cuda_follow;
+
 typedef struct mt_cuda_lookup { /* rows of a weight */
     mt_cuda_mat y, factor;
     mt_cuda_weight w;
