@@ -328,6 +328,9 @@ typedef struct mt_peaks {
     X(const mt_state_shape *, state_shape_of, (const mt_device *dev, const mt_states *states), (dev, states))          \
     /* A good number of rows of a step, where nobody says how many: enough to keep the whole device busy. */           \
     X(size_t, device_rows, (const mt_device *dev), (dev))                                                              \
+    /* Up to so many rows of a step are computed by kernels for few rows, and one more makes the step much longer.     \
+       0: there is no such number. */                                                                                  \
+    X(size_t, device_few, (const mt_device *dev), (dev))                                                               \
     /* Whether a step is computed later than it is enqueued, so that it pays to enqueue one while another runs. */     \
     X(bool, device_ahead, (const mt_device *dev), (dev))                                                               \
     /* Whether the device itself chooses for this chain, so that a step can begin with the token before the host       \

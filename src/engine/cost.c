@@ -11,19 +11,28 @@
 #define GUESS_RATE 200e9     /* first guess of the speed of products, in multiplications a second */
 /* first guess for jobs: seconds of a multiplication; too long rather than too short, so that answers do not wait */
 #define GUESS_WORK 20e-12
-#define GUESS_WEIGHT 0.05 /* how strongly the terms are pulled to the first guess, see stay */
-#define STAY_WEIGHT 1e-4  /* how strongly they are pulled to their present values */
-#define DEPTH_UNIT 1024.0 /* positions that the last term is for */
-#define LEAST 1e-8        /* seconds: the least value of a term */
+#define GUESS_WEIGHT 0.05        /* how strongly the terms are pulled to the first guess, see stay */
+#define STAY_WEIGHT 1e-4         /* how strongly they are pulled to their present values */
+#define DEPTH_UNIT 1024.0        /* positions that a unit of x[3] stands for */
+#define JUMP (MT_COST_TERMS - 1) /* the term of a step beyond the knee */
+#define LEAST 1e-8               /* seconds: the least value of a term */
+
+static double blocks(size_t rows)
+{
+    return (double)((rows + MT_COST_BLOCK - 1) / MT_COST_BLOCK * MT_COST_BLOCK);
+}
 
 /* x[i] is what term i is multiplied by, in a step of `rows` rows. */
-static void features(double x[MT_COST_TERMS], size_t rows, double positions)
+static void features(const mt_cost *c, double x[MT_COST_TERMS], size_t rows, double positions)
 {
     const size_t few = rows < MT_COST_FEW ? rows : MT_COST_FEW;
+    const size_t beyond = c->knee > 0 && rows > c->knee ? rows - c->knee : 0;
     x[0] = 1;
     x[1] = (double)few;
-    x[2] = (double)((rows - few + MT_COST_BLOCK - 1) / MT_COST_BLOCK * MT_COST_BLOCK);
+    x[2] = blocks(rows - few - beyond);
     x[3] = positions / DEPTH_UNIT;
+    x[4] = blocks(beyond);
+    x[JUMP] = beyond > 0;
 }
 
 /* Sets the terms: solves the normal equations by Gaussian elimination. */
@@ -71,13 +80,16 @@ static void stay(mt_cost *c, double strength)
     }
 }
 
-void mt_cost_init(mt_cost *c, double weight_bytes, double row_products)
+void mt_cost_init(mt_cost *c, double weight_bytes, double row_products, size_t knee)
 {
     memset(c, 0, sizeof(*c));
+    c->knee = knee;
     c->term[0] = 20e-6 + weight_bytes / GUESS_BANDWIDTH;
     c->term[1] = 1e-6 + row_products / GUESS_RATE;
     c->term[2] = c->term[1];
     c->term[3] = 0.2 * c->term[1];
+    c->term[4] = c->term[1];
+    c->term[JUMP] = c->term[0];
     memcpy(c->guess, c->term, sizeof(c->guess));
     stay(c, GUESS_WEIGHT);
 }
@@ -85,7 +97,7 @@ void mt_cost_init(mt_cost *c, double weight_bytes, double row_products)
 double mt_cost_predict(const mt_cost *c, size_t rows, double positions)
 {
     double x[MT_COST_TERMS], sum = 0;
-    features(x, rows, positions);
+    features(c, x, rows, positions);
     for (size_t i = 0; i < MT_COST_TERMS; i++)
         sum += c->term[i] * x[i];
     return sum;
@@ -93,14 +105,18 @@ double mt_cost_predict(const mt_cost *c, size_t rows, double positions)
 
 double mt_cost_row(const mt_cost *c, size_t rows, size_t depth)
 {
-    const double positions = (double)MT_COST_BLOCK * (double)depth;
-    return (mt_cost_predict(c, rows + MT_COST_BLOCK, positions) - mt_cost_predict(c, rows, 0)) / MT_COST_BLOCK;
+    double before[MT_COST_TERMS], after[MT_COST_TERMS], sum = 0;
+    features(c, before, rows, 0);
+    features(c, after, rows + MT_COST_BLOCK, (double)MT_COST_BLOCK * (double)depth);
+    for (size_t i = 0; i < JUMP; i++)
+        sum += c->term[i] * (after[i] - before[i]);
+    return sum / MT_COST_BLOCK;
 }
 
 void mt_cost_learn(mt_cost *c, size_t rows, double positions, double seconds)
 {
     double x[MT_COST_TERMS];
-    features(x, rows, positions);
+    features(c, x, rows, positions);
     if (!(seconds > 0))
         return;
     for (size_t i = 0; i < MT_COST_TERMS; i++) {

@@ -10,24 +10,28 @@
    are off by a part of a block. */
 #define MT_COST_FEW 8
 #define MT_COST_BLOCK 4
-#define MT_COST_TERMS 4
+#define MT_COST_TERMS 6
 
-/* A linear model with four terms, in seconds: of any step; of each of the first few rows; of each further row; of a row
-   per 1024 positions before it. */
+/* A linear model, in seconds: of any step; of each of the first few rows; of each further row; of a row per 1024
+   positions before it; of each row beyond the knee; of a step that has such rows. */
 typedef struct mt_cost {
     double term[MT_COST_TERMS];
+    /* rows beyond which the device has other kernels and steps take longer (mt_device_few); above MT_COST_FEW, or 0:
+       none */
+    size_t knee;
     /* private: the first guess, and the sums of weighted least squares over measured steps */
     double guess[MT_COST_TERMS];
     double xx[MT_COST_TERMS][MT_COST_TERMS], xy[MT_COST_TERMS];
 } mt_cost;
 
 /* Sets a first guess from the bytes of weights that a step reads and the multiplications of a row. */
-void mt_cost_init(mt_cost *cost, double weight_bytes, double row_products);
+void mt_cost_init(mt_cost *cost, double weight_bytes, double row_products, size_t knee);
 
 /* Seconds of a step. positions: the sum over all rows of the positions before each. */
 double mt_cost_predict(const mt_cost *cost, size_t rows, double positions);
 
-/* Seconds that one more row with `depth` positions before it adds to a step of `rows` rows, averaged over its block. */
+/* Seconds that one more row with `depth` positions before it adds to a step of `rows` rows, averaged over its block and
+   without what a step beyond the knee takes more. */
 double mt_cost_row(const mt_cost *cost, size_t rows, size_t depth);
 
 /* Learns that a step took so many seconds. */

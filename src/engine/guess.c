@@ -6,6 +6,14 @@
 
 #define LEARNED 0.1 /* weight of the newest round in the average time of a round */
 
+/* Whether, where each of `answers` sequences has `depth` guesses, one more guess leaves the step below the knee
+   (cost.h). Where the answers alone are beyond it, that does not matter. */
+static bool has_room(const mt_engine *e, size_t answers, size_t depth)
+{
+    const size_t knee = e->past.cost.knee;
+    return knee == 0 || answers > knee || answers * (1 + depth) < knee;
+}
+
 /* How many guesses for s are worth making. A guess costs a row of the next step and a part of a round of the head; it
    saves one of `answers` sequences its part of a step, if it and all guesses before it are right. */
 static size_t depth_of(const mt_engine *e, const mt_sequence *s, size_t answers)
@@ -18,7 +26,9 @@ static size_t depth_of(const mt_engine *e, const mt_sequence *s, size_t answers)
     if (left < 2 || s->place >= e->memos)
         return 0;
     most = most < left - 1 ? most : left - 1;
-    for (; depth < most && (e->params.draft_all || chance * step / (double)answers > cost); depth++)
+    for (; depth < most &&
+           (e->params.draft_all || (has_room(e, answers, depth) && chance * step / (double)answers > cost));
+         depth++)
         chance *= s->draft.chance;
     return depth;
 }

@@ -71,7 +71,7 @@ static bool load(mt_engine *e, mt_opened *o, mt_error *err)
 {
     const uint64_t weights = model_bytes(o);
     const double faster = mt_device_apart(e->dev) ? GPU_FASTER : 1;
-    mt_cost_init(&e->past.cost, (double)weights / faster, (double)weights / faster);
+    mt_cost_init(&e->past.cost, (double)weights / faster, (double)weights / faster, mt_device_few(e->dev));
     if (!mt_texts_load(e, err) || !make_tower(e, o, err) ||
         !(o->checkpoint ? make_model(e, o, err) : mt_device_plan(e->dev, e->params.rows, err)))
         return false;

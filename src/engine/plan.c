@@ -360,6 +360,7 @@ static mt_budget budget_of(const mt_engine *e, uint64_t now)
     const bool company = now - e->past.company < COMPANY_NS;
     mt_budget b = {.rows = e->params.rows,
                    .places = e->params.sequences - e->running_count,
+                   .guesses = e->step.max_wanted - MT_MIN(e->step.max_wanted, e->running_count),
                    .seconds = given,
                    .slice = mt_device_apart(e->dev) ? mt_device_rows(e->dev) / SLICES : 0,
                    .others = e->params.rota ? mt_rota_wanting(e->params.rota) : 0,

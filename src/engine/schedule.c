@@ -147,43 +147,82 @@ static bool gained(const mt_candidate *c)
     return c->rows > 0 || c->worked > 0;
 }
 
-/* Whether one more row behind `used` others is expected to save more than it takes. */
-static bool saves(const mt_cost *cost, double chance, size_t used, size_t depth, double seconds, size_t answers)
-{
-    return chance * seconds / (double)answers > mt_cost_row(cost, used, depth);
-}
-
-/* Whether the next guess of an answer is worth a row: if it and all guesses before it are right, it saves one of
-   `answers` sequences its part of a step of `seconds`. */
-static bool worth(const mt_candidate *c, const rest *r, double seconds, size_t answers)
+/* How likely the next guess of an answer and all guesses before it are right. */
+static double chance_of(const mt_candidate *c)
 {
     double chance = 1;
     for (size_t i = 0; i < c->rows; i++)
         chance *= c->chance;
-    return saves(r->cost, chance, r->used, c->depth + c->rows, seconds, answers);
+    return chance;
+}
+
+/* A step of answers and their guesses. */
+typedef struct guessing {
+    double seconds, tokens; /* what it takes, and how many tokens it is expected to give */
+    size_t rows;            /* most rows that further guesses may have */
+} guessing;
+
+/* Whether `tokens` more in `seconds` more raise the tokens per second. */
+static bool pays(const guessing *g, double tokens, double seconds)
+{
+    return tokens * g->seconds > seconds * g->tokens;
 }
 
 bool mt_schedule_worth(const mt_cost *cost, double chance, size_t depth, size_t answers, double seconds)
 {
-    return saves(cost, chance, answers, depth + 1, seconds, answers);
+    const guessing g = {.seconds = seconds, .tokens = (double)answers};
+    return answers != cost->knee && pays(&g, chance, mt_cost_row(cost, answers, depth + 1));
 }
 
-/* Gives rows to guesses: the first guess of every answer, then the second. Returns the seconds they take. */
-static double give_drafts(mt_candidate **order, size_t answers, rest *r, double seconds, bool all)
+/* Gives up to `most` rows to guesses that are worth them: the first guess of every answer, then the second. */
+static void give_guesses(mt_candidate **order, size_t answers, rest *r, guessing *g, size_t most, bool all)
 {
-    double taken = 0;
-    for (bool more = true; more && r->rows > 0;) {
+    size_t left = MT_MIN(MT_MIN(most, g->rows), r->rows);
+    for (bool more = true; more && left > 0;) {
         more = false;
-        for (size_t i = 0; i < answers && r->rows > 0; i++) {
+        for (size_t i = 0; i < answers && left > 0; i++) {
             mt_candidate *c = order[i];
-            if (c->rows > c->drafts || !(all || worth(c, r, seconds, answers)))
+            const double chance = chance_of(c);
+            if (c->rows > c->drafts || !(all || pays(g, chance, mt_cost_row(r->cost, r->used, c->depth + c->rows))))
                 continue;
-            taken += cost_of(r->cost, r->used, c->depth + c->rows, 1);
+            g->seconds += cost_of(r->cost, r->used, c->depth + c->rows, 1);
+            g->tokens += chance;
+            g->rows--;
             take(c, r, 1);
+            left--;
             more = true;
         }
     }
-    return taken;
+}
+
+/* Gives rows to guesses beyond the knee, to many or to none: the first of them makes the step longer by far more than
+   it can save, and the others must pay for that. */
+static void give_beyond(mt_candidate **order, size_t answers, rest *r, guessing *g)
+{
+    const rest before = *r;
+    const guessing below = *g;
+    for (size_t i = 0; i < answers; i++)
+        order[i]->sure = order[i]->rows;
+    give_guesses(order, answers, r, g, SIZE_MAX, false);
+    if (pays(&below, g->tokens - below.tokens, g->seconds - below.seconds))
+        return;
+    for (size_t i = 0; i < answers; i++)
+        order[i]->rows = order[i]->sure;
+    *r = before;
+    *g = below;
+}
+
+/* Gives rows to guesses of answers that take `seconds` alone. Returns the seconds of all. */
+static double give_drafts(mt_candidate **order, size_t answers, rest *r, const mt_budget *budget, double seconds)
+{
+    const size_t knee = r->cost->knee;
+    const bool below = knee > 0 && r->used <= knee && !budget->draft_all;
+    guessing g = {
+        .seconds = seconds, .tokens = (double)answers, .rows = budget->guesses > 0 ? budget->guesses : SIZE_MAX};
+    give_guesses(order, answers, r, &g, below ? knee - r->used : SIZE_MAX, budget->draft_all);
+    if (below && r->used == knee)
+        give_beyond(order, answers, r, &g);
+    return g.seconds;
 }
 
 /* The time limit of a step of prompts: up to twice `limit` where the prompt that is soonest complete is complete with
@@ -235,7 +274,7 @@ double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost 
         taken += cost_of(cost, r.used, order[answers]->depth, 1);
         take(order[answers], &r, 1);
     }
-    taken += give_drafts(order, answers, &r, taken, budget->draft_all);
+    taken = give_drafts(order, answers, &r, budget, taken);
     double limit = answers ? budget->seconds : budget->alone;
     if (answers && limit <= 0)
         limit = beside_answers(cost, taken, r.used);

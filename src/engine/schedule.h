@@ -28,7 +28,9 @@ typedef struct mt_candidate {
     size_t rows;      /* result: rows it gets */
     double worked;    /* result: seconds of `work` that it gets */
     double owed;      /* seconds of the oldest candidate's share that it has saved up; kept from step to step */
-    double score;     /* private to mt_schedule */
+    /* private to mt_schedule */
+    double score;
+    size_t sure; /* rows that it gets in any case, while guesses beyond the knee are counted */
 } mt_candidate;
 
 /* How long a step may take while answers run and a prompt waits for the time that the answers leave: MT_STEP_TIMES what
@@ -47,17 +49,19 @@ typedef struct mt_budget {
     /* least rows of prompts in a step, where there are so many, however long they take: on a device where fewer rows
        are hardly faster, steps would become ever shorter. 0: as many as the time allows */
     size_t slice;
+    size_t guesses; /* most rows of guesses; 0: no limit */
     size_t others;  /* other engines on the device, each of which has a step before this one has its next */
     bool draft_all; /* for tests: every guess gets its row */
 } mt_budget;
 
 /* Whether a first guess, which is right with this chance, is worth a row behind `depth` positions: it saves one of
-   `answers`, which have a row each, its part of a step of `seconds`. */
+   `answers`, which have a row each, its part of a step of `seconds`. One alone is not worth a step beyond the knee. */
 bool mt_schedule_worth(const mt_cost *cost, double chance, size_t depth, size_t answers, double seconds);
 
 /* Sets rows and worked of every candidate, and lists the candidates in `order` as they were considered. Returns the
    step's predicted seconds. Every answer gets its row, and rows for its guesses where these are expected to save more
-   time than they take. Prompts get the time that is left, by priority and then by how soon they will be complete. A
+   time than they take; guesses make a step larger than the knee (cost.h) only where they all together pay for it.
+   Prompts get the time that is left, by priority and then by how soon they will be complete. A
    quarter of that time belongs to the oldest candidate of the highest priority, which saves it up until it pays for a
    row: so nobody waits for ever. At least one prompt gets a row, or one job some work, in any case. */
 double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost *cost, const mt_budget *budget,

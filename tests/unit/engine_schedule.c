@@ -426,7 +426,7 @@ static void the_cost_of_blocks_is_learned(void **state)
 {
     mt_cost c;
     (void)state;
-    mt_cost_init(&c, 1e9, 1e9);
+    mt_cost_init(&c, 1e9, 1e9, 0);
     for (int i = 0; i < 400; i++) {
         const size_t rows = (size_t)(1 + i * 37 % 60), beyond = rows > 8 ? (rows - 8 + 3) / 4 * 4 : 0;
         mt_cost_learn(&c, rows, 0, 0.010 + 0.002 * (double)(rows < 8 ? rows : 8) + 0.002 * (double)beyond);
@@ -441,7 +441,7 @@ static void costs_are_learned(void **state)
 {
     mt_cost c;
     (void)state;
-    mt_cost_init(&c, 1e9, 1e9);
+    mt_cost_init(&c, 1e9, 1e9, 0);
     for (int i = 0; i < 400; i++) {
         const size_t rows = (size_t)(1 + i * 37 % 200);
         const double positions = (double)rows * (double)(i * 91 % 4000);
@@ -464,7 +464,8 @@ static void guesses_get_rows_where_they_save_time(void **state)
         list[i] = &all[i];
     }
     mt_schedule(list, 1, &cost, &usual, order);
-    assert_int_equal(all[0].rows, 1 + 3); /* an eighth of 11 ms is still more than 1 */
+    assert_int_equal(all[0].rows,
+                     1 + 2); /* 1.75 tokens in 13 ms: an eighth of one more in 1 ms would be fewer a second */
     all[0].chance = 0.05;
     mt_schedule(list, 1, &cost, &usual, order);
     assert_int_equal(all[0].rows, 1);
@@ -485,6 +486,92 @@ static void guesses_get_rows_where_they_save_time(void **state)
         assert_true(all[i].rows >= 1 && all[i].rows <= 2); /* everybody's first before anybody's second */
     }
     assert_int_equal(rows, 20);
+}
+
+/* A GPU whose kernels for few rows end at 64. Seconds of a step. */
+static double knee_seconds(size_t rows)
+{
+    return rows <= 64 ? 0.0022 + 0.000093 * (double)rows : fmax(0.012 + 0.000058 * (double)rows, 0.020);
+}
+
+/* Sets `count` answers with guesses in `all` and schedules them; returns the rows of the step. */
+static size_t schedule_guesses(mt_candidate *all, size_t count, double chance, const mt_cost *cost, size_t guesses)
+{
+    mt_candidate *list[128], *order[128];
+    mt_budget budget = usual;
+    size_t rows = 0;
+    budget.rows = 2048;
+    budget.guesses = guesses;
+    assert_in_range(count, 1, 128);
+    for (size_t i = 0; i < count; i++) {
+        all[i] = (mt_candidate){
+            .left = 1, .most = 256, .answering = true, .running = true, .order = i, .drafts = 8, .chance = chance};
+        list[i] = &all[i];
+    }
+    mt_schedule(list, count, cost, &budget, order);
+    for (size_t i = 0; i < count; i++)
+        rows += all[i].rows;
+    return rows;
+}
+
+static void guesses_stay_below_the_knee(void **state)
+{
+    mt_candidate all[128];
+    mt_cost cost = {.term = {0.0022, 80e-6, 80e-6, 0, 80e-6, 0.011}, .knee = 64};
+    (void)state;
+    assert_int_equal(schedule_guesses(all, 64, 0.75, &cost, 0), 64);
+    assert_int_equal(schedule_guesses(all, 64, 0.95, &cost, 32), 64);
+    assert_int_equal(schedule_guesses(all, 40, 0.75, &cost, 0), 64);
+    for (size_t i = 0; i < 40; i++)
+        assert_in_range(all[i].rows, 1, 2);
+    assert_int_equal(schedule_guesses(all, 4, 0.1, &cost, 0), 4);
+    assert_int_equal(schedule_guesses(all, 64, 1, &cost, 0), 64 * 9);   /* so many are worth it */
+    assert_int_equal(schedule_guesses(all, 64, 1, &cost, 100), 64);     /* and no fewer */
+    assert_int_equal(schedule_guesses(all, 100, 0.95, &cost, 32), 132); /* the answers are beyond it already */
+    cost.term[5] = 1e-5;
+    assert_int_equal(schedule_guesses(all, 64, 0.75, &cost, 32), 96);
+    cost.term[5] = 0.011;
+    cost.knee = 0;
+    assert_int_equal(schedule_guesses(all, 64, 0.75, &cost, 32), 96);
+    assert_false(mt_schedule_worth(&(mt_cost){.term = {0.0022, 80e-6, 80e-6}, .knee = 64}, 0.9, 0, 64, 0.0075));
+    assert_true(mt_schedule_worth(&(mt_cost){.term = {0.0022, 80e-6, 80e-6}, .knee = 64}, 0.9, 0, 63, 0.0075));
+}
+
+/* Tokens per second of so many answers, while what steps take is learned. Prompts come every now and then. */
+static double rate_with(size_t answers, double chance)
+{
+    mt_candidate all[128];
+    mt_cost cost;
+    double seconds = 0, tokens = 0;
+    mt_cost_init(&cost, 45e6, 45e6, 64);
+    for (int i = 0; i < 1500; i++) {
+        size_t rows = schedule_guesses(all, answers, chance, &cost, 32 + 64 - answers);
+        double taken = knee_seconds(rows);
+        for (size_t k = 0; i >= 500 && k < answers; k++) {
+            double right = 1;
+            for (size_t n = 0; n < all[k].rows; n++, right *= chance)
+                tokens += right;
+        }
+        seconds += i >= 500 ? taken : 0;
+        mt_cost_learn(&cost, rows, 0, taken);
+        if (i % 50 < 5) {
+            rows = answers + 512 + 300 * (size_t)(i % 3);
+            mt_cost_learn(&cost, rows, 0, knee_seconds(rows));
+        }
+    }
+    return tokens / seconds;
+}
+
+static void guesses_never_slow_answers_down(void **state)
+{
+    (void)state;
+    for (size_t answers = 1; answers <= 64; answers += 3)
+        for (int percent = 10; percent <= 90; percent += 20) {
+            const double with = rate_with(answers, percent * 0.01), without = rate_with(answers, 0);
+            if (with < 0.97 * without)
+                fail_msg("%zu answers, %d %%: %.0f tokens/s instead of %.0f", answers, percent, with, without);
+        }
+    assert_true(rate_with(8, 0.7) > 1.2 * rate_with(8, 0));
 }
 
 /* Where a slice is told, a prompt gets it though the time is short, answers or not, and no more than it has. */
@@ -511,6 +598,8 @@ static void prompts_get_a_slice(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(prompts_get_a_slice),
+    cmocka_unit_test(guesses_stay_below_the_knee),
+    cmocka_unit_test(guesses_never_slow_answers_down),
     cmocka_unit_test(answers_keep_their_pace_beside_a_long_prompt),
     cmocka_unit_test(answers_leave_prompts_their_time),
     cmocka_unit_test(a_prompt_leaves_other_engines_their_time),

@@ -65,6 +65,12 @@ bool mt_cpu_device_apart(const mt_device *dev)
     return false;
 }
 
+size_t mt_cpu_device_few(const mt_device *dev)
+{
+    (void)dev;
+    return 0;
+}
+
 bool mt_cpu_device_ahead(const mt_device *dev)
 {
     (void)dev;

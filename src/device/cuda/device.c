@@ -91,6 +91,12 @@ bool mt_cuda_device_apart(const mt_device *dev)
     return true;
 }
 
+size_t mt_cuda_device_few(const mt_device *dev)
+{
+    (void)dev;
+    return MT_CUDA_FEW_ROWS;
+}
+
 bool mt_cuda_device_ahead(const mt_device *dev)
 {
     return dev->ways.ahead;
