@@ -27,8 +27,9 @@ typedef struct mt_layout {
     const char *content; /* what content begins with where it is not a call; NULL: nothing */
     const char *needs;   /* a special token without which the next layout of the format is meant; NULL: none */
     const char *trigger; /* begins the first call, or each one */
-    bool each, last;
-    const char *open;             /* behind a trigger that is not each call's; NULL here and below: nothing */
+    bool each;           /* each call begins with the trigger; else only the first, and `open` follows it once */
+    bool last;           /* no content follows a call */
+    const char *open;    /* behind a trigger that is not each call's; NULL here and below: nothing */
     const char *before, *behind;  /* around the name */
     mt_layout_numbering numbered; /* where a number stands, and then `numbered_end` */
     const char *numbered_end;

@@ -29,9 +29,9 @@ typedef struct mt_engine_params {
     uint64_t memory;
     /* bytes of the host where the device has memory of its own; 0: what the machine has, less a reserve */
     uint64_t host_memory;
-    uint64_t constraints;
-    uint64_t masks; /* bytes of `constraints` for token masks */
-    size_t cache;   /* positions of the prefix cache; 0: what memory leaves */
+    uint64_t constraints; /* bytes of `memory`, or of the host's, for compiled constraints and their token masks */
+    uint64_t masks;       /* bytes of `constraints` for token masks */
+    size_t cache;         /* positions of the prefix cache; 0: what memory leaves */
     /* bytes for recurrent states that no running sequence holds; 0: a part of what memory leaves */
     uint64_t state_cache;
     double renew_ms;      /* how long to wait before a device that could not be opened anew is tried again */
@@ -123,12 +123,15 @@ mt_voices *mt_engine_voices(mt_engine *engine);
 typedef enum mt_phase { MT_PHASE_WAITING, MT_PHASE_ENCODE, MT_PHASE_PREFILL, MT_PHASE_DECODE } mt_phase;
 
 typedef struct mt_engine_row {
-    char name[64];
-    uint64_t client;
-    uint32_t choice;
-    mt_phase phase;                                 /* what it does or waits for */
-    size_t prompt_tokens, cached, computed, tokens; /* tokens: of the answer */
-    double seconds;                                 /* since the request was received */
+    char name[64];        /* of the request, as clients know it */
+    uint64_t client;      /* mt_client.id */
+    uint32_t choice;      /* number of the choice within its request */
+    mt_phase phase;       /* what it does or waits for */
+    size_t prompt_tokens; /* of these `cached` came from the cache */
+    size_t cached;
+    size_t computed; /* positions of prompt and answer that are in the cache or were computed */
+    size_t tokens;   /* of the answer so far */
+    double seconds;  /* since the request was received */
 } mt_engine_row;
 
 /* One choice's part of the step under way. */

@@ -16,11 +16,11 @@ typedef struct mt_opened {
     mt_model_weights weights;
     const mt_processor *processor; /* NULL: the model takes no pictures, or text_only was asked for */
     mt_device *dev;
-    mt_checkpoint *draft; /* checkpoint of a small model that guesses ahead for this one; NULL: none */
-    mt_drafter_spec drafter;
-    mt_bind_cost draft_cost;
-    bool told;          /* the other ranks have opened it, too */
-    uint64_t elsewhere; /* bytes of its weights that only other ranks have */
+    mt_checkpoint *draft;    /* checkpoint of a small model that guesses ahead for this one; NULL: none */
+    mt_drafter_spec drafter; /* of that model */
+    mt_bind_cost draft_cost; /* memory that its weights take beside its files */
+    bool told;               /* the other ranks have opened it, too */
+    uint64_t elsewhere;      /* bytes of its weights that only other ranks have */
 } mt_opened;
 
 /* Options of opening. */

@@ -66,7 +66,10 @@ typedef struct mt_stats {
     mt_masks_stats masks;                          /* token masks of constraints */
     uint64_t finished[4];                          /* answers by their mt_finish */
     uint64_t device_faults;                        /* how often the device failed and was opened anew */
-    mt_histogram queue, prefill, first_token, inter_token, end_to_end, step, encode;
+    /* of an answer, in seconds: from receipt until it left the queue; from there to its first token; from receipt to
+       its first token; between two of its tokens; from receipt to its end */
+    mt_histogram queue, prefill, first_token, inter_token, end_to_end;
+    mt_histogram step, encode;      /* seconds of a step; of a job of the vision tower, from its begin to its end */
     mt_histogram inference, decode; /* of an answer: from its seat to its end; from its first token to its last */
     mt_histogram token_pace;        /* of an answer: `decode` divided by the tokens after the first */
     mt_histogram step_tokens;       /* this and the following are histograms of counts */

@@ -28,15 +28,17 @@ typedef enum mt_http_alarm {
 
 /* One request and its answer. */
 typedef struct mt_http_exchange {
-    uint64_t id; /* 0 until a handler has the request */
-    bool head_only, http10, keep_alive;
+    uint64_t id;                  /* 0 until a handler has the request */
+    bool head_only;               /* the request is a HEAD: the body of the answer is left out */
+    bool http10;                  /* the client speaks HTTP/1.0 */
+    bool keep_alive;              /* the connection stays open behind the answer */
     bool begun;                   /* the head of the answer is out */
     bool chunked;                 /* the body of the answer is sent in chunks, as its head says; not with HTTP/1.0 */
     bool paused;                  /* the follower was told to pause: too much waits (limits.output_pause) */
     void *who;                    /* whose request it is, as hooks.admit said; NULL: nobody's in particular */
     char name[MT_HTTP_NAME_SIZE]; /* what the client calls it; "": nothing */
     char *origin;                 /* the page that is allowed to read the answer, "*", or NULL; mt_free */
-    const mt_http_follower *follower;
+    const mt_http_follower *follower; /* NULL: nobody wants to hear of the client */
     void *follower_user;
 } mt_http_exchange;
 
@@ -59,10 +61,10 @@ struct mt_http_connection {
     char peer[64];         /* the client's address as inet_ntop writes it, or "unix" */
 
     mt_http_parser parser;
-    mt_http_request *request; /* while its body is read */
-    const mt_http_route *route;
-    mt_buf body;
-    size_t charged; /* bytes of the room that it has */
+    mt_http_request *request;   /* while its body is read */
+    const mt_http_route *route; /* of that request */
+    mt_buf body;                /* what of its body has come */
+    size_t charged;             /* bytes of server->room that the body has */
     mt_http_exchange exchange;
 };
 

@@ -11,16 +11,16 @@ typedef struct mt_http_connection mt_http_connection;
 
 /* An address, or an IPv6 network of 64 bits, that has connections. */
 typedef struct mt_http_peer {
-    uint64_t id;
+    uint64_t id; /* a hash of its name */
     size_t open; /* connections, without spare ones */
     size_t held; /* all of them; 0: the entry is free */
 } mt_http_peer;
 
 typedef struct mt_http_crowd {
-    size_t all;   /* connections that there may be */
-    size_t spare; /* that there may be besides */
-    size_t open, spares;
-    mt_http_peer *peers; /* all + spare of them, the first `top` of which have been used */
+    size_t all;          /* connections that there may be */
+    size_t spare;        /* that there may be besides */
+    size_t open, spares; /* how many there are of each now */
+    mt_http_peer *peers; /* all + spare + 1 of them, the first `top` of which have been used */
     size_t top;
 } mt_http_crowd;
 

@@ -30,8 +30,8 @@ typedef enum mt_http_parser_state {
 } mt_http_parser_state;
 
 typedef struct mt_http_parser {
-    mt_http_head head; /* who takes it leaves it zeroed */
-    uint64_t body_limit;
+    mt_http_head head;   /* who takes it leaves it zeroed */
+    uint64_t body_limit; /* bytes of this request's body; set anew with each head, from limits.body_bytes */
     const char *piece;
     size_t piece_len;
     mt_http_fault fault;
@@ -39,14 +39,16 @@ typedef struct mt_http_parser {
     /* private */
     const mt_http_limits *limits;
     mt_http_parser_state state;
-    mt_buf text;     /* lines of the head or the trailers so far */
-    size_t lines;    /* in it */
-    size_t line_len; /* bytes of the line being read, without CR */
-    bool after_cr, skipped_line;
-    bool chunked;
-    uint64_t left; /* bytes of the body, or of its chunk, to come */
-    uint64_t body_len;
-    size_t digits, extension_len;
+    mt_buf text;          /* lines of the head or the trailers so far */
+    size_t lines;         /* in it */
+    size_t line_len;      /* bytes of the line being read, without CR */
+    bool after_cr;        /* the last byte of the line was CR */
+    bool skipped_line;    /* an empty line stood before the head; a second one is refused */
+    bool chunked;         /* the body comes in chunks */
+    uint64_t left;        /* bytes of the body, or of its chunk, to come */
+    uint64_t body_len;    /* bytes of all chunks so far, the one that is being read included */
+    size_t digits;        /* of the chunk size that is being read */
+    size_t extension_len; /* bytes of all chunk extensions of the request */
 } mt_http_parser;
 
 /* Borrows limits until mt_http_parser_free. */

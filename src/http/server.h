@@ -12,12 +12,13 @@
 #include "http/listen.h"
 #include "http/tls.h"
 
-enum { MT_HTTP_SLOT_BITS = 20 }; /* of a handle; the others count exchanges */
+enum { MT_HTTP_SLOT_BITS = 20 }; /* the low bits of a handle are the slot; the others count exchanges */
 
 struct event;
 struct evconnlistener;
 
-/* Written by the io thread alone, read by any: relaxed everywhere, since each is a number by itself. */
+/* Written by the io thread alone, read by any: relaxed everywhere, since each is a number by itself. mt_http_stats says
+   what each is. */
 typedef struct mt_http_counters {
     atomic_ullong open, accepted, refused, yielded, exchanges, answers[6], bytes_in, bytes_out, bodies, slow, timed_out,
         gone;
@@ -38,7 +39,8 @@ struct mt_http_server {
     const mt_http_upward *up;
     mt_http_config config;
     mt_http_limits limits;
-    mt_room *room, own_room; /* what bodies take */
+    mt_room *room; /* what bodies take: config.room, or own_room */
+    mt_room own_room;
     struct event_base *loop;
     mt_http_tls *tls; /* NULL: plain */
     mt_http_sockets sockets;
@@ -52,16 +54,16 @@ struct mt_http_server {
     size_t free_count;
     uint64_t exchange_count; /* ever begun: makes handles unique */
 
-    mt_queue *drain_wish; /* closed: somebody called mt_http_server_drain */
-    struct event *drain_event, *deadline_event;
-    atomic_int drain_ms;
-    bool draining;
+    mt_queue *drain_wish;                       /* closed: somebody called mt_http_server_drain */
+    struct event *drain_event, *deadline_event; /* drain_wish was closed; drain_ms have passed since */
+    atomic_int drain_ms;                        /* as mt_http_server_drain was told; -1: nobody has called it */
+    bool draining;                              /* the io thread has heard of it */
 
     mt_http_counters count;
-    bool running;
-    pthread_t io; /* while running */
-    time_t date_second;
-    char date[40]; /* as headers have it, of date_second */
+    bool running;       /* mt_http_server_run is at work */
+    pthread_t io;       /* while running */
+    time_t date_second; /* the second that `date` was written for */
+    char date[40];      /* as headers have it */
 };
 
 static inline void mt_http_count_add(atomic_ullong *counter, uint64_t n)

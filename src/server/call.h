@@ -69,7 +69,7 @@ struct mt_call {
     size_t encoder;     /* of the engine's, which computes it; 0: the model */
     mt_lane lane;       /* where it is prepared */
     uint64_t received;  /* mt_clock_ns */
-    atomic_uint_fast64_t until; /* when its time is over; see timeout.c */
+    atomic_uint_fast64_t until; /* mt_clock_ns when its time is over; see timeout.c */
     mt_account *account;        /* whose it is; NULL where no key is needed */
     mt_client client;
     size_t crash;     /* where it is named if the program crashes */
@@ -91,7 +91,7 @@ struct mt_call {
     pthread_mutex_t lock; /* of the next five */
     bool choked;          /* too many events wait for the io thread */
     bool slow;            /* the client reads too slowly */
-    size_t pending;
+    size_t pending;       /* events that wait for the io thread */
     mt_call_source *sources;
     size_t source_count;
 
@@ -100,13 +100,13 @@ struct mt_call {
     mt_call *next, *prev;
     mt_watcher *watchers; /* who follows it besides */
     mt_call_state state;
-    bool spoke;     /* something was written since the last mt_server_keep_alive */
-    bool timed_out; /* it ended because its time was over */
-    bool held;      /* a function up the stack still needs it */
-    bool followed;  /* http will say that the client has gone */
-    size_t ended;   /* requests that had their last event */
-    mt_buf out;     /* written before the status line may be sent */
-    uint64_t first_token, prepared_at;
+    bool spoke;                        /* something was written since the last mt_server_keep_alive */
+    bool timed_out;                    /* it ended because its time was over */
+    bool held;                         /* a function up the stack still needs it */
+    bool followed;                     /* http will say that the client has gone */
+    size_t ended;                      /* requests that had their last event */
+    mt_buf out;                        /* written before the status line may be sent */
+    uint64_t first_token, prepared_at; /* mt_clock_ns; 0: not yet */
 };
 
 static inline bool mt_call_is_prepared(const mt_call *call)

@@ -24,9 +24,12 @@ mt_constraint *mt_constraints_get(mt_constraints *c, const uint8_t *owner, const
                                   const mt_patience *patience, mt_error *err) MT_NODISCARD;
 
 typedef struct mt_constraints_stats {
-    uint64_t asked, compiled, refused, busy;
+    uint64_t asked;    /* constraints that requests needed, known already or not */
+    uint64_t compiled; /* of these, those that had to be compiled, and were */
+    uint64_t refused;  /* and those that could not be */
+    uint64_t busy;     /* how often there was no room for one */
     uint64_t compiling_ns;
-    size_t kept;
+    size_t kept;  /* for requests to come */
     size_t bytes; /* of the vocabulary and all that is compiled, kept or in use */
 } mt_constraints_stats;
 

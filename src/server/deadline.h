@@ -10,8 +10,9 @@ typedef struct mt_deadline {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int ms;
-    bool set, met;
+    int ms;   /* from mt_deadline_set to the end */
+    bool set; /* the thread runs */
+    bool met; /* under the lock: all was done in time */
 } mt_deadline;
 
 /* Once, of a zeroed one; false where the system gives no thread. */

@@ -55,24 +55,24 @@ struct mt_member {
     bool gone;                     /* and is not any more; one of the same name may be among those behind it */
     mt_member_facts facts;
     mt_member_state state;
-    bool open;            /* served is whole, and its engine may be read */
-    bool expired;         /* it is to be unloaded as soon as nobody has it or waits for it */
-    unsigned tries;       /* of loading it, that have failed for want of memory */
-    mt_served served;     /* of one that is open; for whoever has a reference, without the lock */
-    uint64_t need, grant; /* bytes: the least that it can do with; what it has */
-    bool measured;        /* need is what it said itself, and not a guess */
-    size_t references;    /* calls that have it */
-    mt_waiter *first, **last;
-    size_t waiting;
-    bool chosen;          /* it is to make way for one that is waited for */
-    bool yields;          /* and takes no new calls any more */
-    double keep_alive;    /* seconds that it may be idle; below 0: for ever */
-    uint64_t used;        /* mt_clock_ns: when it was last had or given back */
-    uint64_t since;       /* when its state began */
-    uint64_t loading;     /* nanoseconds that loading it took */
-    uint64_t loads;       /* how often */
-    mt_kv_events *events; /* who is told of what it has cached; NULL: nobody */
-    mt_error error;       /* why it could not be loaded the last time; MT_OK: it could, or nobody tried */
+    bool open;                /* served is whole, and its engine may be read */
+    bool expired;             /* it is to be unloaded as soon as nobody has it or waits for it */
+    unsigned tries;           /* of loading it, that have failed for want of memory */
+    mt_served served;         /* of one that is open; for whoever has a reference, without the lock */
+    uint64_t need, grant;     /* bytes: the least that it can do with; what it has */
+    bool measured;            /* need is what it said itself, and not a guess */
+    size_t references;        /* calls that have it */
+    mt_waiter *first, **last; /* who waits for it; *last is where the next is put */
+    size_t waiting;           /* how many they are */
+    bool chosen;              /* it is to make way for one that is waited for */
+    bool yields;              /* and takes no new calls any more */
+    double keep_alive;        /* seconds that it may be idle; below 0: for ever */
+    uint64_t used;            /* mt_clock_ns: when it was last had or given back */
+    uint64_t since;           /* when its state began */
+    uint64_t loading;         /* nanoseconds that loading it took */
+    uint64_t loads;           /* how often */
+    mt_kv_events *events;     /* who is told of what it has cached; NULL: nobody */
+    mt_error error;           /* why it could not be loaded the last time; MT_OK: it could, or nobody tried */
     mt_member_past past;
 };
 
@@ -80,9 +80,9 @@ struct mt_member {
 struct mt_waiter {
     mt_member *member; /* that it has, or waits for */
     mt_waiter *next;
-    uint64_t since;
-    bool waits; /* in the member's list; the fleet's */
-    bool has;   /* a reference */
+    uint64_t since; /* mt_clock_ns when it began to wait */
+    bool waits;     /* in the member's list; the fleet's */
+    bool has;       /* a reference */
 };
 
 typedef struct mt_fleet_params {

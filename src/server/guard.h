@@ -10,7 +10,8 @@
 #define MT_GUARD_NAME 256 /* bytes of a host's name, NUL included */
 
 typedef struct mt_guard {
-    bool hosts, pages;         /* what is looked at */
+    bool hosts;                /* by which name the server is called is looked at ("host") */
+    bool pages;                /* and of which page a call comes ("origin") */
     const mt_options *opt;     /* borrowed: what was allowed */
     char name[MT_GUARD_NAME];  /* the machine's; "": it has none */
     char full[MT_GUARD_NAME];  /* with its domain */

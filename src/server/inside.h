@@ -38,14 +38,17 @@ struct mt_server {
     int64_t created; /* seconds since 1970 */
 
     /* the io thread's */
-    bool ready;   /* it takes calls: of one model alone, when that is open */
-    bool closing; /* the loop has ended: nothing is sent any more */
-    int signals;
+    bool ready;           /* it takes calls: of one model alone, when that is open */
+    bool closing;         /* the loop has ended: nothing is sent any more */
+    int signals;          /* SIGTERM and SIGINT so far: from the first on, the server drains */
     mt_deadline deadline; /* from the first signal on */
     mt_call *calls;       /* the newest first */
     size_t call_count;
-    uint64_t calls_total, cancelled_total, refused_total, detached_total;
-    uint64_t memory_refused; /* mt_alloc_refused_all when it was last told of */
+    uint64_t calls_total;     /* that were let in */
+    uint64_t cancelled_total; /* of these, those whose client left */
+    uint64_t refused_total;   /* that found no place, or no model */
+    uint64_t detached_total;  /* answers in the background that went on though their client had left */
+    uint64_t memory_refused;  /* mt_alloc_refused_all when it was last told of */
     uint64_t timeouts[MT_TIMEOUT_PHASES];
     uint64_t reloads[2]; /* that failed, and those that did not */
     mt_dashboard dashboard;

@@ -45,8 +45,8 @@ typedef struct mt_pictures {
     mt_arena *scratch;       /* where the pictures of this part come from; NULL between parts */
     mt_arena *arena;         /* what follows lives in it */
     mt_picture *at;
-    size_t count, room_at;
-    mt_expanded prompt; /* once it was expanded */
+    size_t count, room_at; /* pictures at `at`, and how many fit there */
+    mt_expanded prompt;    /* once it was expanded */
 } mt_pictures;
 
 /* Reads what the request says for all its pictures: min_pixels, max_pixels, fps, num_frames, in the body itself or in

@@ -21,11 +21,11 @@ typedef struct mt_second {
 
 /* The io thread's. */
 typedef struct mt_pulse {
-    mt_second *seconds; /* a ring */
-    size_t room;        /* of it */
-    uint64_t count;     /* of those that were ever written */
-    double before[MT_PULSE_COLUMNS];
-    mt_tempo tempo;
+    mt_second *seconds;              /* a ring */
+    size_t room;                     /* of it */
+    uint64_t count;                  /* of those that were ever written */
+    double before[MT_PULSE_COLUMNS]; /* counters at the last beat: a row has what was added since */
+    mt_tempo tempo;                  /* likewise: sums at the last beat */
 } mt_pulse;
 
 /* Seconds of a pulse, which takes one part of 512 of the memory, but five minutes at least. */
