@@ -90,8 +90,8 @@ mt_expr mt_grammar_or(mt_grammar *g, mt_expr a, mt_expr b);
 mt_expr mt_grammar_maybe(mt_grammar *g, mt_expr a);
 mt_expr mt_grammar_repeat(mt_grammar *g, mt_expr a, uint32_t least, uint32_t most);
 
-/* Whether `least` to `most` repetitions of inner_least to inner_most repetitions of an expression are one repetition
-   of it that may be compiled; *least and *most then become its bounds. empty: the expression may match the empty text. */
+/* Whether `least` to `most` repetitions of inner_least to inner_most repetitions of an expression are one repetition of
+   it that may be compiled; *least and *most then become its bounds. empty: the expression may match the empty text. */
 bool mt_repeat_within(uint32_t inner_least, uint32_t inner_most, bool empty, uint32_t *least, uint32_t *most);
 
 /* A repetition of an expression that matches each plain character as one repetition: makes masks of strings cheap. */

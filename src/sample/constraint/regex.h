@@ -61,7 +61,8 @@ typedef struct mt_regex_query {
     void *context;
 } mt_regex_query;
 
-/* The query as a grammar. False where it takes too many states, or more work than the grammar's expressions have left. */
+/* The query as a grammar. False where it takes too many states, or more work than the grammar has left for
+   expressions. */
 bool mt_regex_query_expr(const mt_regex_query *query, mt_grammar *g, mt_char_writer *write, mt_expr *out) MT_NODISCARD;
 
 /* *out: whether the expression matches the whole text. False where that cannot be decided within the limits: the
