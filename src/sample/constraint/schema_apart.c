@@ -4,13 +4,20 @@
 #include "base/compiler.h"
 #include "sample/constraint/schema_inside.h"
 
-enum { DEPTH = 4, LOOK = 1 << 14 }; /* LOOK: steps between two checks of patience */
+enum {
+    DEPTH = 4,
+    LOOK = 1 << 14, /* steps between two checks of patience */
+    GLANCE = 32     /* steps that looking at the types of a schema counts as */
+};
 
 /* Follows a schema that is only a $ref, a few times. */
 const json_t *mt_schema_resolve(mt_schema_reader *r, const json_t *schema)
 {
-    mt_error *err = r->err, ignored = {0};
+    mt_error *err = r->err, ignored;
 
+    if (!json_object_get(schema, "$ref")) /* as most: an error of a kilobyte need not be cleared for them */
+        return schema;
+    mt_error_clear(&ignored);
     r->err = &ignored;
     for (int steps = 0; steps < 8 && json_object_get(schema, "$ref"); steps++) {
         const json_t *target = mt_schema_target(r, json_object_get(schema, "$ref"), "");
@@ -27,11 +34,14 @@ const json_t *mt_schema_resolve(mt_schema_reader *r, const json_t *schema)
 static unsigned types_of(mt_schema_reader *r, const json_t *schema)
 {
     const mt_schema_part place = {.schema = schema, .path = ""};
-    mt_error *err = r->err, ignored = {0};
+    mt_error *err = r->err, ignored;
     unsigned types = MT_TYPE_ANY;
 
+    if (!json_object_get(schema, "type"))
+        return MT_TYPE_ANY;
+    mt_error_clear(&ignored);
     r->err = &ignored;
-    if (!json_object_get(schema, "type") || !mt_schema_own_types(r, &place, &types))
+    if (!mt_schema_own_types(r, &place, &types))
         types = MT_TYPE_ANY;
     r->err = err;
     return types;
@@ -272,8 +282,10 @@ static bool none_left(mt_schema_reader *r, const json_t *const *list, size_t cou
 
         if (json_is_false(list[i]))
             return true;
+        if (tired(r, GLANCE))
+            return false;
         types &= types_of(r, mt_schema_resolve(r, list[i]));
-        for (size_t k = 0; opposite && k < count; k++)
+        for (size_t k = 0; opposite && k < count && !tired(r, GLANCE); k++)
             if (k != i && implies(r, list[k], opposite))
                 return true;
     }
