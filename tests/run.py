@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Runs the tests of a build folder and counts their cases.
 
-usage: tests/run.py BUILD [argument of `meson test` ...]
+usage: tests/run.py BUILD [--build] [argument of `meson test` ...]
+
+--build builds what these tests need first, and nothing else.
 
 Every test program ends with a line "NAME: P passed, F failed[, S skipped]". The last line printed here has the sums.
 What a program wrote is shown only when it failed. A program that ends without its line counts as one failure."""
@@ -64,16 +66,18 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     build, arguments = sys.argv[1], sys.argv[2:]
+    as_built = [] if "--build" in arguments else ["--no-rebuild"]
+    arguments = [argument for argument in arguments if argument != "--build"]
     log = os.path.join(build, "meson-logs", "testlog.json")
     if os.path.exists(log):
         os.remove(log)
     total = [0, 0, 0]
     os.environ.setdefault("MOTET_CONFIG", "/dev/null")  # what this machine's own files say is no business of tests
     # A machine may be slow, or busy with other things: only what hangs is ended. A third of their time tests wait for
-    # something, so there are more of them at a time than cores.
+    # something: with two of them for each core, a core is rarely without one.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    command = ["meson", "test", "-C", build, "--no-rebuild", "--quiet", "--timeout-multiplier", "5",
-               "--num-processes", str(cores + (cores + 1) // 2)] + arguments
+    command = ["meson", "test", "-C", build, "--quiet", "--timeout-multiplier", "5",
+               "--num-processes", str(2 * cores)] + as_built + arguments
     with tempfile.TemporaryFile("w+") as said:
         meson = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
         for line in follow(meson, log):

@@ -18,22 +18,21 @@ check() { # name, command ...
 }
 
 layout() {
-    # $files is a list of words; options.def is not C by itself.
-    # shellcheck disable=SC2086
-    clang-format --dry-run --Werror $(echo "$files" | grep -v '\.def$') 2>&1 | grep 'error:' |
+    # options.def is not C by itself.
+    echo "$files" | grep -v '\.def$' | xargs -P "$(nproc)" -n 100 clang-format --dry-run --Werror 2>&1 | grep 'error:' |
         sed 's/error: code should be clang-formatted.*/layout differs from clang-format: run make format/' | sort -t: -k1,1 -u
-    [ "${PIPESTATUS[0]}" = 0 ]
+    [ "${PIPESTATUS[2]}" = 0 ]
 }
 
 # The flags to try a file with, a line each: those of each level of its folder in src/kernels, else only the include
 # folder. Nothing is printed for a folder that belongs to another processor.
 flags_for() { # file
-    local folder
-    folder=$(echo "$1" | sed -n 's|^src/kernels/\([^/]*\)/.*|\1|p')
-    if [ -z "$folder" ]; then
+    local folder=${1#src/kernels/}
+    if [ "$folder" = "$1" ] || [ "$folder" = "${folder#*/}" ]; then
         echo -Isrc
         return
     fi
+    folder=${folder%%/*}
     awk -v folder="$folder" -v cpu="$(uname -m)" '
         ($1 == folder || index($1, folder "_") == 1) && ($2 == cpu || $2 == "any") { $1 = "-Isrc"; $2 = ""; print }
     ' src/kernels/flags.txt

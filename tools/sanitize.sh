@@ -7,7 +7,6 @@ set -eu
 build=${1:?usage: tools/sanitize.sh BUILD}
 shift
 cd "$(dirname "$0")/.."
-ninja -C "$build" --quiet
 
 export MOTET_TEST_QUICK=1
 # The search for leaks takes 4 s per process on ARM. Unit tests ask for it, and skip it where tests/unit/heap.h sees that
@@ -22,11 +21,13 @@ case $build in
     # There is nothing to see where there is one thread. What the oracle runs has the threads that the engine's tests
     # have, and is slow; it also maps 100 GB, which do not fit beside the sanitizer's own tables. These cannot live with
     # much randomness in the address space either.
-    # "again": the same threads with other numbers, or other words.
+    # "again": the same threads with other numbers, or other words. More than half of all programs are not built then.
     export MOTET_TEST_RACES=1
     set -- --no-suite kernels --no-suite single --no-suite fuzz --no-suite oracle --no-suite again "$@"
     if setarch -R true 2>/dev/null; then without="setarch -R"; fi
+    set -- --build "$@"
     ;;
+*) ninja -C "$build" --quiet ;;
 esac
 # $without is a list of words.
 # shellcheck disable=SC2086

@@ -32,7 +32,7 @@ import replay  # pylint: disable=wrong-import-position
 ID = re.compile(r"\b(chatcmpl-|cmpl-|task-|rerank-|score-|msg_|call_|resp_|rs_|fc_|ctc_|item_)[0-9a-v]{24}(?=$|[^0-9a-v])")
 TIME = re.compile(r"\b2\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 DURATIONS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
-EACH = 5 if "MOTET_TEST_RACES" in os.environ else 1  # one after the other, they all have the same threads
+EACH = 20 if "MOTET_TEST_RACES" in os.environ else 1  # one after the other, they all have the same threads
 
 
 def mask(value, key=None):

@@ -211,7 +211,7 @@ static void check_head(const char *dir)
     const char *name = strrchr(dir, '/') + 1;
     now.draft = NULL;
     put_head(name);
-    check(name, 1);
+    check(name, unit_races() ? 2 : 1);
 }
 
 /* Two are enough: one whose model shares keys, with clusters of tokens, and one without either. */
