@@ -1,7 +1,7 @@
-/* Rates are looked at twice: when a request comes, before its body is read, and before it is prepared. What it takes is
-   known only later: the tokens of its prompt when it is prepared, those of its answer as they are written. So a rate of
-   tokens may be overdrawn by what runs already, and nothing more is let in until the debt is paid. On the average no
-   more is had than the rate says, and no answer is cut in the middle. */
+/* Rates are checked twice: when a request comes, before its body is read, and again before it is prepared. How many
+   tokens a request uses is known only later: those of its prompt once it is prepared, those of its answer as they are
+   written. So requests that run already may overdraw the rate of tokens, and no more are let in until the debt is paid
+   back. On average no account gets more than its rate, and no answer is cut off in the middle. */
 #include "server/account.h"
 
 #include <math.h>
@@ -19,6 +19,7 @@ double mt_rate_left(const mt_rate *r, uint64_t now)
     return fmin((double)r->limit, r->left + back);
 }
 
+/* Uses units of a rate, whether or not so many are left. */
 static void draw(mt_rate *r, double amount, uint64_t now)
 {
     r->left = mt_rate_left(r, now) - amount;
@@ -45,7 +46,7 @@ double mt_rate_reset(const mt_rate *r, uint64_t now)
     return r->limit ? ((double)r->limit - mt_rate_left(r, now)) / (double)r->limit * 60 : 0;
 }
 
-/* Says that one of the rates is exceeded, and when it is worth another try. */
+/* Writes the sentence that says which rate is exceeded. Returns after how many seconds to try again. */
 static int refuse(const mt_account *a, uint64_t now, char text[MT_LIMIT_ERROR_TEXT])
 {
     const double wait = fmax(mt_rate_wait(&a->requests, now), mt_rate_wait(&a->tokens, now));
@@ -103,6 +104,7 @@ void mt_account_charge(mt_account *a, uint64_t now, size_t prompt_tokens, size_t
     pthread_mutex_unlock(&a->lock);
 }
 
+/* Adds the headers of one rate; names: of its limit, of the units left, of the time until all are left. */
 static void add_rate(mt_http_extra *extra, const mt_rate *rate, const char *const names[3], uint64_t now)
 {
     const double left = floor(fmax(0, mt_rate_left(rate, now))), reset = mt_rate_reset(rate, now);

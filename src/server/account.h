@@ -1,4 +1,5 @@
-/* Whom a key belongs to: what is theirs, how much of the machine they have, and what they have had of it. */
+/* An account: whom an API key belongs to, what is kept for them, how much they may use and how much they have used.
+   Made by keys.c from the file of keys. Any thread may use an account; its lock is inside. */
 #ifndef MT_SERVER_ACCOUNT_H
 #define MT_SERVER_ACCOUNT_H
 
@@ -9,58 +10,64 @@
 #include "engine/clients.h"
 #include "http/http.h"
 
-/* So much a minute: a full minute's worth may be had at once, and what was had comes back evenly. Below 0 is a debt. */
+/* A limit per minute. Up to `limit` units can be used at once; what was used comes back evenly over a minute. `left`
+   may be below 0: a debt, since the tokens of an answer are counted only as they are written. */
 typedef struct mt_rate {
-    int64_t limit; /* 0: there is none */
-    double left;   /* as of when */
+    int64_t limit; /* units a minute; 0: no limit */
+    double left;   /* units that could be used at the time `when` */
     uint64_t when; /* mt_clock_ns */
 } mt_rate;
 
 typedef struct mt_account_use {
-    uint64_t requests, limited; /* asked, and of those that were to come again later */
+    uint64_t requests, limited; /* all requests, and how many of them were refused by a rate */
     uint64_t prompt_tokens, generated_tokens;
 } mt_account_use;
 
 typedef struct mt_account {
-    char name[MT_LIMIT_KEY_NAME]; /* in logs and metrics */
-    uint8_t owner[32];            /* marks what is theirs; the same after every start */
-    mt_client client;             /* what the engine knows them by */
-    _Atomic(int32_t) priority;    /* may be changed by the io thread while others read it, and so may admin */
-    atomic_bool admin;            /* sees and cancels what others run */
-    mt_store *store;              /* what they keep; NULL until there is one */
+    char name[MT_LIMIT_KEY_NAME]; /* the name of the key, for logs and metrics */
+    uint8_t owner[32];            /* marks what is kept for this account; the same after every start */
+    mt_client client;             /* how the engine knows this account when it shares the machine among clients */
+    /* Of all its requests, lower runs first; the io thread may change it while others read it */
+    _Atomic(int32_t) priority;
+    atomic_bool admin; /* may see and cancel requests of other accounts; may change as priority does */
+    mt_store *store;   /* answers kept for this account; NULL until the first is */
 
-    pthread_mutex_t lock; /* of the rest */
+    pthread_mutex_t lock; /* of the three fields below */
     mt_rate requests, tokens;
     mt_account_use use;
 } mt_account;
 
-/* Whose requests an account sees and may cancel: its own, or NULL for everybody's. */
+/* Whose requests an account may see and cancel: only its own, or NULL, which stands for everybody's. */
 static inline const mt_account *mt_account_scope(const mt_account *account)
 {
     return account && !account->admin ? account : NULL;
 }
 
-/* The times are mt_clock_ns. */
-bool mt_rate_take(mt_rate *rate, double amount, uint64_t now); /* false: there is nothing left, and nothing is taken */
-double mt_rate_left(const mt_rate *rate, uint64_t now);
-double mt_rate_wait(const mt_rate *rate, uint64_t now);  /* seconds until one more may be had */
-double mt_rate_reset(const mt_rate *rate, uint64_t now); /* seconds until all of it may be */
+/* What a rate (mt_rate) allows at the time `now` (mt_clock_ns). mt_rate_take uses `amount` units, or returns false and
+   uses nothing where less than one is left. */
+bool mt_rate_take(mt_rate *rate, double amount, uint64_t now);
+double mt_rate_left(const mt_rate *rate, uint64_t now);  /* units; may be below 0 */
+double mt_rate_wait(const mt_rate *rate, uint64_t now);  /* seconds until one unit is left */
+double mt_rate_reset(const mt_rate *rate, uint64_t now); /* seconds until all units are left */
 
-/* Counts a request, and refuses it where a rate is exceeded. retry_after: in whole seconds. */
+/* Counts a request that has just come. False where a rate is exceeded: then text is the sentence for the client and
+   *retry_after the seconds to wait. */
 bool mt_account_ask(mt_account *account, uint64_t now, char text[MT_LIMIT_ERROR_TEXT], int *retry_after);
 
-/* Whether there are tokens left: looked at again when a request is about to be prepared. NULL as account: always. */
+/* Whether the account has tokens left, checked again just before a request is prepared. False: *why. An account of NULL
+   has no limits. */
 bool mt_account_may(mt_account *account, uint64_t now, mt_failure *why);
 
-/* What a request took. NULL as account is fine. */
+/* Counts tokens that a request has used. An account of NULL is not counted. */
 void mt_account_charge(mt_account *account, uint64_t now, size_t prompt_tokens, size_t generated_tokens);
 
-/* OpenAI's x-ratelimit-... of the rates there are. */
+/* Adds OpenAI's x-ratelimit-... headers for each limit that the account has. */
 void mt_account_headers(mt_account *account, uint64_t now, mt_http_extra *extra);
 
 mt_account_use mt_account_look(mt_account *account);
 
-/* The salt under which prompts are cached: of what a request gives (NULL: nothing), and for whom (NULL: for all). */
+/* Makes the salt, which keeps cached prompts apart: requests share cached prompts only where their salts are equal. It
+   is made of what the request asks for (given; NULL: nothing) and of the account (NULL: all accounts share). */
 void mt_account_salt(const mt_account *account, const char *given, uint8_t salt[32]);
 
 #endif

@@ -1,10 +1,11 @@
-/* From the bytes of a body to what they say. On preparation threads. */
+/* From the bytes of a request's body to parsed JSON, for prepare.c. Runs on preparation threads. */
 #include "api/json_body.h"
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "http/coding.h"
 #include "server/inside.h"
 
+/* Says why a body could not be unpacked. most: the bytes it might have had. Returns false. */
 static bool refuse(mt_http_unpacked result, size_t most, mt_failure *why)
 {
     switch (result) {
@@ -22,7 +23,8 @@ static bool refuse(mt_http_unpacked result, size_t most, mt_failure *why)
     }
 }
 
-/* A body that turns out to be large goes on in its lane, and is unpacked anew there. */
+/* Replaces a compressed body by the plain one. False: *why; or, with the lane changed to MT_LANE_LARGE, the plain body
+   is too large for this lane: it is unpacked again in the other. */
 static bool unpack(mt_call *call, mt_failure *why)
 {
     const bool large = call->lane == MT_LANE_LARGE;

@@ -1,25 +1,25 @@
-/* A call lives on three threads, one after the other and then two at once:
+/* A call is worked on by three threads, first in turn, then by two at once:
 
-   1. the io thread makes it and follows the connection, so that a client that leaves cancels at any time;
-   2. a preparation thread reads the body, makes an answer and requests, gives these to the engine and posts the call
-      itself as a letter;
-   3. the engine's thread turns events into letters; the io thread feeds them to the answer and sends what comes out.
+   1. The io thread makes the call and follows the connection, so that a client that leaves cancels it at any time.
+   2. A preparation thread reads the body, makes the answer object and the requests, hands the requests to the engine
+      and posts the call's own letter (prepared_letter) to the io thread.
+   3. The engine's thread posts a letter for each event; the io thread feeds events to the answer and sends its bytes.
 
    Invariants:
-   1. Every letter of a call comes before the call is freed: it is freed on the io thread when its own letter and the
-      last event of each submitted request have been opened, and nothing more is to be said. http, too, must have let go
-      of it: either the answer is complete, or the client has gone, which may be said some time after writing failed.
-   2. Events may come before the call's own letter, since the engine begins at once. What they say is kept in `out`;
-      nothing is sent before it is known that all requests were taken, so a refusal still has its status.
-   3. A request is touched only under the lock and only while its source has it: the engine frees it after its last
-      event.
-   4. At most MT_LIMIT_OUTBOX events of a call, and a step's worth more, wait in the mailbox: then it is paused.
-   5. A call is let in once, before anything of it is computed. One with many texts keeps its places for those that are
-      still to be handed over, so others that come later cannot take them.
-   6. From preparation to its end it has a reference to its model. Where that is not loaded, it is parked with the
-      fleet, on no thread, until it is: its letter comes all the same, be it that the client has left.
-   7. A call that is detached has no client any more: nothing is written to it, and its dialect keeps the answer. The
-      engine's bounds on what waits and runs hold for it as for others. Clients may come back to its stream: watch.c. */
+   1. A call outlives its letters. The io thread frees it when its own letter and the last event of each submitted
+      request have been opened, nothing more is to be sent, and the http server has let go of it: the answer is
+      complete, or `gone` was called, which may come some time after writing failed.
+   2. Events may come before the call's own letter, since the engine begins at once. Their bytes are kept in `out`:
+      nothing is sent before all requests are known to be accepted, so that a refusal can still have its status.
+   3. A request is touched only under the lock and only while its source points to it: the engine frees the request
+      after its last event.
+   4. When MT_LIMIT_OUTBOX events of a call wait in the mailbox, its requests are paused; one step may add some more.
+   5. A call is admitted once, before anything of it is computed. A call with many texts keeps its places for the
+      texts that are still to be handed over, so that calls that come later cannot get them.
+   6. From preparation to its end a call has a reference to its model. While that is not loaded, the call waits in the
+      fleet, on no thread; its letter is posted in the end even where the client has left.
+   7. A call in the state MT_CALL_ALONE has no client any more: nothing is sent, and its dialect keeps the answer in
+      the store. The engine's bounds hold for it as for others. Clients may come back to its stream: watch.c. */
 #include "server/call.h"
 
 #include <stdarg.h>
@@ -36,6 +36,7 @@
 #include "server/timeout.h"
 #include "server/watch.h"
 
+/* Tells the engine whether the call's requests are paused. */
 static void update_pause(mt_call *call)
 {
     bool changed = false;
@@ -44,7 +45,7 @@ static void update_pause(mt_call *call)
     for (size_t i = 0; i < call->source_count; i++) {
         mt_request *request = call->sources[i].request;
 
-        /* relaxed: the engine looks at it between steps, and no data hangs on it */
+        /* relaxed: the engine reads the flag between steps, and no other data depends on it */
         if (request && atomic_exchange_explicit(&request->paused, call->slow || call->choked, memory_order_relaxed) !=
                            (call->slow || call->choked))
             changed = true;
@@ -68,16 +69,17 @@ static void give_up(mt_call *call)
     mt_call_cancel(call);
 }
 
+/* The answer is computed without a client from here on. */
 static void leave_alone(mt_call *call)
 {
-    if (call->state != MT_CALL_ALONE) { /* http may have said so while it was written to */
+    if (call->state != MT_CALL_ALONE) { /* the http server may have reported it while something was written */
         call->server->detached_total++;
         mt_call_change(call, MT_CALL_ALONE);
     }
     set_slow(call, false);
 }
 
-/* The client has left: an answer in the background goes on without it. */
+/* The client has left: an answer in the background goes on, any other is cancelled. */
 static void lose(mt_call *call)
 {
     if (mt_call_answers(call) && call->answer && call->answer->background)
@@ -86,6 +88,7 @@ static void lose(mt_call *call)
         give_up(call);
 }
 
+/* Called by the http server when the client has left. */
 static void gone(void *user)
 {
     mt_call *call = user;
@@ -96,12 +99,14 @@ static void gone(void *user)
     mt_call_release(call);
 }
 
+/* Called by the http server when the client reads too slowly, and when it has caught up. */
 static void paused(void *user, bool is_paused)
 {
     set_slow(user, is_paused);
 }
 
-/* The answer is complete, unless the client has left. */
+/* Ends the call. ok: the answer is complete, and the http server does not refer to the call any more; else the client
+   has left, and `gone` will be called. */
 static void complete(mt_call *call, bool ok)
 {
     mt_call_end(call);
@@ -130,6 +135,7 @@ void mt_call_fail(mt_call *call, const mt_failure *why)
     give_up(call);
 }
 
+/* The bytes of a stream that nobody reads are dropped; the dialect keeps the answer. */
 static void go_on_alone(mt_call *call)
 {
     call->out.len = 0;
@@ -157,7 +163,8 @@ static void send_stream(mt_call *call)
         complete(call, mt_http_end(call->server->http, call->handle));
 }
 
-/* Calls may go while they are written to, and with them their place in the list. */
+/* Sends something on each stream that was silent since the last time, so that proxies do not close it. A call may be
+   freed, and leave the list, while it is written to. */
 void mt_server_keep_alive(mt_server *server)
 {
     for (mt_call *call = server->calls, *next; call; call = next) {
@@ -184,8 +191,7 @@ static void send_whole(mt_call *call)
     complete(call, mt_http_answer(call->server->http, call->handle, &response, call->out.data, call->out.len));
 }
 
-/* The client is told that its answer will be there, and is not waited for any more. Where it has left already, http
-   says so later. */
+/* Tells the client that its answer will be kept, and lets it go. Where it has left already, `gone` is called later. */
 static void detach(mt_call *call)
 {
     mt_buf body;
@@ -198,7 +204,7 @@ static void detach(mt_call *call)
     mt_buf_free(&body);
 }
 
-/* Room has come for more of its requests. */
+/* Hands more requests to the engine where the call has some left. */
 static void go_on(mt_call *call)
 {
     mt_failure why;
@@ -210,7 +216,7 @@ static void go_on(mt_call *call)
     mt_call_fail(call, &why);
 }
 
-/* Sends what is there, once it may be sent. */
+/* Sends what can be sent: nothing before the call is prepared; a whole answer only when it is complete. */
 static void progress(mt_call *call)
 {
     if (!mt_call_answers(call))
@@ -244,9 +250,9 @@ static bool send_text(mt_call *call)
 
 static void open_prepared(mt_letter *letter)
 {
-    mt_call *call = (mt_call *)letter; /* its first member */
+    mt_call *call = (mt_call *)letter; /* prepared_letter is the first member */
 
-    call->held = true; /* writing to a client may find that it is gone */
+    call->held = true; /* writing to a client may find that it has left, and would free the call */
     mt_call_change(call, call->state == MT_CALL_LEFT ? MT_CALL_OVER : MT_CALL_ANSWERING);
     call->prepared_at = mt_clock_ns();
     if (call->answer && !call->failure.status)
@@ -255,7 +261,7 @@ static void open_prepared(mt_letter *letter)
         give_up(call);
     if (!mt_call_is_over(call) && call->failure.status)
         mt_call_fail(call, &call->failure);
-    else if (!mt_call_is_over(call) && !call->answer) /* it has no need of one: a task, a count, nothing */
+    else if (!mt_call_is_over(call) && !call->answer) /* a task was done, or nothing is to be computed */
         complete(call, send_text(call));
     else {
         go_on(call);
@@ -281,7 +287,8 @@ mt_store *mt_call_store(const mt_call *call)
     return call->account ? call->account->store : call->server->store;
 }
 
-static void take(mt_call *call, size_t prompt, const mt_event *event, bool resume)
+/* call->receive: an event of the request number `prompt`. */
+static void receive(mt_call *call, size_t prompt, const mt_event *event, bool resume)
 {
     call->held = true;
     if (event->kind == MT_EVENT_TOKEN && !call->first_token)
@@ -293,7 +300,8 @@ static void take(mt_call *call, size_t prompt, const mt_event *event, bool resum
     if (call->server->closing)
         give_up(call);
     mt_answer_feed(call->answer, prompt, event, &call->out);
-    mt_call_give_places(call, call->answer->open); /* before it is told: who hears of the end finds room */
+    /* Before the client hears of the end: its next request finds a place */
+    mt_call_give_places(call, call->answer->open);
     if (event->last)
         go_on(call);
     if (mt_call_is_over(call))
@@ -307,12 +315,13 @@ static void take(mt_call *call, size_t prompt, const mt_event *event, bool resum
     mt_call_release(call);
 }
 
+/* A call with what its request says, in the server's list. Gets the body from request. */
 static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)
 {
     mt_call *call = mt_alloc(sizeof(*call));
 
     call->prepared_letter.open = open_prepared;
-    call->take = take;
+    call->receive = receive;
     call->server = server;
     call->dialect = dialect;
     call->task = task;
@@ -347,7 +356,7 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     return call;
 }
 
-/* Whether the system gives memory again, where it has refused some. Until then nothing new is begun. */
+/* Whether memory can be allocated again after the system has refused some. Until then no call is begun. */
 static bool has_memory(mt_server *server)
 {
     const uint64_t refused = mt_alloc_refused_all();
@@ -361,6 +370,7 @@ static bool has_memory(mt_server *server)
     return !mt_alloc_scarce();
 }
 
+/* Says why a call cannot be started. */
 static void explain(const mt_server *server, mt_failure *why)
 {
     if (mt_alloc_scarce())
@@ -371,8 +381,8 @@ static void explain(const mt_server *server, mt_failure *why)
         mt_failure_set(why, 503, "loading", NULL, "the model is being loaded: try again in a moment");
 }
 
-/* Whether one more may wait in a lane that one client may fill up to `most`: a third more are for others, as in
-   engine/places.h, so that whoever sends too much keeps nobody else out. */
+/* Whether one more call may wait in a lane that one client alone may fill up to `most`. A third more places are for
+   other clients, as in engine/places.h, so that a client that sends too much keeps nobody else out. */
 static bool may_wait(const mt_server *server, mt_workers *lane, size_t most, const mt_http_request *request)
 {
     const size_t waiting = mt_workers_waiting(lane), all = most + most / 3;
@@ -386,7 +396,7 @@ static bool may_wait(const mt_server *server, mt_workers *lane, size_t most, con
     return waiting < all && (own == 0 || own < 3 * (all - waiting));
 }
 
-/* Where all places are taken, reading a body, and what it takes to find out what is asked, would be in vain. */
+/* Called before a body is read: reading it would be in vain where all places are taken. */
 bool mt_call_may_start(mt_server *server, const mt_http_request *request, mt_failure *why)
 {
     const mt_client client = mt_client_of(request->who, request);
@@ -405,7 +415,7 @@ static bool may_start(mt_server *server, const mt_http_request *request, mt_work
 {
     if (!mt_call_may_start(server, request, why))
         return false;
-    /* Where others put calls in, too, the lane is wider than what may wait: there is still room afterwards. */
+    /* The lanes' queues are longer than `most`, since calls also come from other lanes: adding one cannot fail here. */
     if (server->ready && has_memory(server) && may_wait(server, lane, most, request))
         return true;
     server->refused_total++;
@@ -430,7 +440,7 @@ void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect
     call->followed = mt_http_follow(server->http, call->handle, &follower, call);
     if (!call->followed)
         give_up(call);
-    if (!mt_workers_add(lane, call)) /* it is being stopped */
+    if (!mt_workers_add(lane, call)) /* the server is closing: nothing more is prepared */
         mt_mailbox_post(server->mailbox, &call->prepared_letter);
     mt_http_request_free(request);
 }

@@ -1,4 +1,5 @@
-/* The engine's side of a call: events become letters, and wishes of the io thread become flags of the requests. */
+/* The engine's side of a call: events of requests become letters to the io thread, and pausing or cancelling a call
+   becomes flags of its requests. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,12 +11,12 @@
 typedef struct event_letter {
     mt_letter letter;
     mt_call_source *source;
-    mt_event event; /* what it points to lies behind this, or in error */
+    mt_event event; /* its pointers point into bytes, or to error */
     mt_error error;
     char bytes[];
 } event_letter;
 
-/* Copies to *at and moves it on; where it was put. */
+/* Copies len bytes to *at and moves *at behind them. Returns where the copy begins. */
 static char *put(char **at, const void *from, size_t len)
 {
     char *to = *at;
@@ -26,7 +27,8 @@ static char *put(char **at, const void *from, size_t len)
     return to;
 }
 
-/* One block for all of an event: it is made on one thread and freed on another. */
+/* A letter with a deep copy of an event, in one allocation: it is made on the engine's thread and freed on the io
+   thread. */
 static event_letter *copy(mt_call_source *source, const mt_event *event)
 {
     const size_t tops = event->top_count * sizeof(*event->top), stop = event->stop ? strlen(event->stop) + 1 : 0;
@@ -49,7 +51,7 @@ static event_letter *copy(mt_call_source *source, const mt_event *event)
 
 static void open_event(mt_letter *letter)
 {
-    event_letter *e = (event_letter *)letter; /* its first member */
+    event_letter *e = (event_letter *)letter; /* letter is the first member */
     mt_call *call = e->source->call;
     bool resume;
 
@@ -59,7 +61,7 @@ static void open_event(mt_letter *letter)
     if (resume)
         call->choked = false;
     pthread_mutex_unlock(&call->lock);
-    call->take(call, e->source->prompt, &e->event, resume);
+    call->receive(call, e->source->prompt, &e->event, resume);
     mt_free(e);
 }
 
@@ -88,7 +90,7 @@ void mt_call_cancel(mt_call *call)
     bool any = false;
     mt_failure why;
 
-    atomic_store_explicit(&call->stop, true, memory_order_relaxed); /* it is looked at again and again */
+    atomic_store_explicit(&call->stop, true, memory_order_relaxed); /* relaxed: readers look at it again and again */
     pthread_mutex_lock(&call->lock);
     for (size_t i = 0; i < call->source_count; i++)
         if (call->sources[i].request) {
@@ -106,10 +108,10 @@ void mt_call_cancel(mt_call *call)
 
 bool mt_call_cancelled(mt_call *call)
 {
-    return atomic_load_explicit(&call->stop, memory_order_relaxed); /* as where it is set */
+    return atomic_load_explicit(&call->stop, memory_order_relaxed); /* as in mt_call_cancel */
 }
 
-/* Requests can be cancelled from here on. False when the call was before. */
+/* Makes the requests known in call->sources, so that they can be cancelled. False: the call was cancelled before. */
 static bool publish(mt_call *call, mt_request **requests, size_t count)
 {
     mt_call_source *sources = mt_alloc_array(count, sizeof(*sources));
@@ -129,6 +131,7 @@ static bool publish(mt_call *call, mt_request **requests, size_t count)
     return ok;
 }
 
+/* Frees the requests from number `first` on, which the engine has not got. */
 static void withdraw(mt_call *call, mt_request **requests, size_t first, size_t count)
 {
     pthread_mutex_lock(&call->lock);
@@ -139,7 +142,7 @@ static void withdraw(mt_call *call, mt_request **requests, size_t first, size_t 
         mt_request_free(requests[i]);
 }
 
-/* For as many of its texts as are computed at a time, or for fewer, if it has one at least. */
+/* Takes places for as many texts as are computed at a time, or for fewer. False where the call has not even one. */
 static bool take_places(mt_call *call, mt_error *err)
 {
     const size_t open = call->answer->open;
@@ -153,7 +156,7 @@ static bool take_places(mt_call *call, mt_error *err)
 
 void mt_call_give_places(mt_call *call, size_t needed)
 {
-    if (call->places <= needed || call->server->closing) /* the queue may be gone then, and lets nobody in */
+    if (call->places <= needed || call->server->closing) /* when closing, the queue may be freed already */
         return;
     mt_places_give(call->queue, &call->client, call->places - needed);
     call->places = needed;
@@ -169,7 +172,8 @@ bool mt_call_more(mt_call *call, mt_error *err)
     return ok;
 }
 
-/* What waits and runs holds its prompts all the while, and what its answer repeats of the body. */
+/* Takes room for the memory that a call holds while it waits and runs: its prompts, and what the answer repeats of the
+   body. */
 static bool charge(mt_call *call, mt_request **requests, size_t count, mt_error *err)
 {
     const mt_answer *a = call->answer;
@@ -187,6 +191,7 @@ bool mt_call_submit(mt_call *call, mt_request **requests, size_t count, mt_error
 {
     const bool vectors = call->answer->vectors;
 
+    /* Memory was refused while this call was prepared: it may lack something. */
     if (mt_alloc_refused() != call->refused) { /* what others have is not made less by one more */
         withdraw(call, requests, 0, count);
         return mt_fail(err, MT_E_MEMORY, "the system has no memory for this request: try again in a moment");

@@ -1,4 +1,5 @@
-/* Calls whose time is over end as one does whose client has left, and their clients are told. See timeout.c. */
+/* Ends calls whose deadline has passed, and tells their clients. Called by a timer of the io thread; timeout.c sets the
+   deadlines. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/inside.h"
@@ -25,7 +26,7 @@ static void end(mt_call *call, double seconds)
     mt_log_info("request.timeout", "%s after %.4g s, %s", call->id, seconds, while_it[phase]);
     mt_call_fail(call, &why);
     if (mt_call_is_prepared(call) && call->answer)
-        call->answer->failed = true; /* that it is cancelled now is no other end */
+        call->answer->failed = true; /* the cancelled requests' events must not end it a second time */
 }
 
 void mt_timeouts_check(mt_server *server)
@@ -33,12 +34,12 @@ void mt_timeouts_check(mt_server *server)
     const uint64_t now = mt_clock_ns();
 
     for (mt_call *call = server->calls, *next; call; call = next) {
-        const uint64_t until = atomic_load_explicit(&call->until, memory_order_relaxed); /* see set */
+        const uint64_t until = atomic_load_explicit(&call->until, memory_order_relaxed); /* as in timeout.c */
 
         next = call->next;
         if (mt_call_is_over(call) || now < until)
             continue;
-        call->held = true; /* it may go while it is written to */
+        call->held = true; /* it would be freed when the client has left */
         end(call, (double)(until - call->received) * 1e-9);
         mt_watch_tell(call, mt_call_is_over(call));
         call->held = false;

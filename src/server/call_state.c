@@ -1,4 +1,4 @@
-/* What a call is at, and its end. */
+/* The states of a call, and its end: the line in the log and freeing it. */
 #include <assert.h>
 
 #include "base/alloc.h"
@@ -12,6 +12,7 @@
 void mt_call_change(mt_call *call, mt_call_state to)
 {
     static const unsigned from[] = {
+        /* from which states each state can be reached */
         [MT_CALL_LEFT] = OF(PREPARING),
         [MT_CALL_ANSWERING] = OF(PREPARING),
         [MT_CALL_STREAMING] = OF(ANSWERING),
@@ -44,7 +45,7 @@ static const char *finish_name(const mt_call *call)
     return call->answer->open ? "cancelled" : mt_finish_name(call->answer->choices[0].finish);
 }
 
-/* One line for each call that computed something, one at a lower level for the others. */
+/* Logs a line for each finished call: at level info where something was computed, else at level debug. */
 static void report(const mt_call *call)
 {
     const uint64_t now = mt_clock_ns();

@@ -1,3 +1,4 @@
+/* Reads cards from folders of models; see card.h. */
 #include "server/card.h"
 
 #include <ctype.h>
@@ -32,7 +33,8 @@ void mt_cards_free(mt_cards *cards)
     pthread_mutex_destroy(&cards->lock);
 }
 
-/* Of config.json: who changes a model changes it, or puts another in its place. */
+/* When config.json was changed; 0 where it cannot be told. Whoever changes a model changes that file, or replaces
+   it. */
 static int64_t modified(const char *dir)
 {
     char path[MT_LIMIT_PATH];
@@ -56,7 +58,7 @@ static void set_size(mt_card *card)
     snprintf(card->size, sizeof(card->size), "%.1f%c", count / units[i].unit, units[i].letter);
 }
 
-/* The files themselves may have hundreds of gigabytes: what is known of them stands for them. */
+/* A digest of what is known of the files, in place of one of their content, which may have hundreds of gigabytes. */
 static void set_digest(mt_card *card)
 {
     unsigned char digest[SHA256_DIGEST_LENGTH];
@@ -69,7 +71,7 @@ static void set_digest(mt_card *card)
         snprintf(card->digest + 2 * i, 3, "%02x", digest[i]);
 }
 
-/* Models that see have most of it in an object of its own. */
+/* Models with a vision tower have most of these fields in an object of its own, "text_config". */
 static void read_config(mt_card *card, const mt_config *config)
 {
     const struct {
@@ -100,7 +102,7 @@ static void read_weights(mt_card *card, const mt_checkpoint *c)
     mt_quant quant;
     mt_error err;
 
-    (void)!mt_quant_read(&quant, mt_checkpoint_config(c), &err); /* where it fails, the tensors tell */
+    (void)!mt_quant_read(&quant, mt_checkpoint_config(c), &err); /* where it fails, the census judges by the tensors */
     mt_census_make(&census, c, &quant);
     card->bytes = mt_checkpoint_bytes(c);
     card->parameters = census.parameters;
@@ -129,7 +131,7 @@ static mt_card *read_card(const char *dir, int64_t when)
     return card;
 }
 
-/* What was told before stays, since somebody may be telling it. */
+/* A card of an older state of the folder is kept, since another thread may be using it. */
 const mt_card *mt_cards_get(mt_cards *cards, const char *dir)
 {
     const int64_t when = modified(dir);

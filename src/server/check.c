@@ -1,5 +1,5 @@
-/* Every part is looked at, also behind one that failed: who mends a config file wants to know all that is wrong.
-   Nothing is loaded, written or changed; a port is taken for a moment, as the server would take it. */
+/* All parts are checked, also after one has failed: whoever corrects a config file wants to know everything that is
+   wrong. Nothing is loaded, written or changed; the port is opened for a moment, as the server would open it. */
 #include "server/check.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ static bool check_folder(const char *option, const char *path, int mode, mt_erro
     return S_ISDIR(info.st_mode) || mt_fail(err, MT_E_INVALID, "\"--%s\" needs a folder: \"%s\" is none", option, path);
 }
 
-/* The file or folder itself, or where it would be made. */
+/* Whether a file or folder can be used, or, where it does not exist, can be made. */
 static bool check_path(const char *option, const char *path, mt_error *err)
 {
     char *folder;
@@ -127,7 +127,8 @@ bool mt_serve_check(const mt_options *opt, mt_buf *out)
     bool all = true;
 
     for (size_t i = 0; i < opt->read.count; i++)
-        mt_buf_printf(out, "ok      %s\n", opt->read.at[i]); /* else nobody had come here */
+        /* A config file that could not be read would have ended the program before */
+        mt_buf_printf(out, "ok      %s\n", opt->read.at[i]);
     for (size_t i = 0; i < MT_COUNT(parts); i++) {
         mt_error err = {0};
         const bool ok = parts[i].check(opt, &err);

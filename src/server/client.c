@@ -1,8 +1,9 @@
+/* Which client a call belongs to: see client.h. */
 #include "server/client.h"
 
 #include "server/inside.h"
 
-/* FNV-1a */
+/* FNV-1a of a text. */
 static uint64_t hash(const char *text)
 {
     uint64_t sum = 14695981039346656037u;
@@ -17,8 +18,8 @@ mt_client mt_client_of(const mt_account *account, const mt_http_request *request
     return account ? account->client : (mt_client){.id = hash(request->client), .share = 1};
 }
 
-/* Lower comes first. Where there are several accounts, a request may go behind others of its own, never ahead of those
-   that its account has to wait for. */
+/* Lower runs first. Where the server has several accounts, a request may ask to run later than others of its account,
+   but not earlier. */
 static int32_t priority_of(const mt_call *call, const mt_ask *ask)
 {
     const int64_t own = call->server->keys.account_count > 1 && ask->priority < 0 ? 0 : ask->priority;

@@ -1,4 +1,4 @@
-/* Who a request is for, where clients share what there is. */
+/* Which client a call belongs to, where clients share the engine and the cache. */
 #ifndef MT_SERVER_CLIENT_H
 #define MT_SERVER_CLIENT_H
 
@@ -7,14 +7,15 @@
 #include "server/account.h"
 #include "server/call.h"
 
-/* Whoever has the same account; where no key is needed, the same address: a key that opens no door is only a word, and
-   whoever makes up many would be many. */
+/* The client of a request: its account; where no keys are needed, its address. A key that the server does not check is
+   not used for this: a client could make up many and get many shares. */
 mt_client mt_client_of(const mt_account *account, const mt_http_request *request);
 
-/* Who shares with nobody what others could see, by the time it takes, to have been sent before; NULL: all share. */
+/* The account that must not share cached content with others, who could tell by the time a request takes that the
+   content was sent before. NULL: all clients share. */
 const mt_account *mt_client_apart(const mt_call *call);
 
-/* Preparation thread: what a request of a call is worth to others, and what it may share with them. */
+/* Preparation thread: sets the request's priority, client, and the salt of its cached prompt. */
 void mt_client_mark(const mt_call *call, const mt_ask *ask, mt_request *request);
 
 #endif

@@ -1,11 +1,12 @@
-/* The vocabulary is laid out on a thread of its own that starts with the server, so that the first constraint does not
-   wait for it. Compiling happens outside of the lock; two threads that compile the same thing at once both do it, and
-   one of the two is kept.
+/* The index of the vocabulary is built by a thread of its own that starts with the model, so that the first constraint
+   does not wait for it. Constraints are compiled outside of the lock; where two threads compile the same one at once,
+   one of the two results is kept.
 
-   All that is compiled, kept or in use, is within a number of bytes. What a constraint will take is known when its
-   program is there, and room for it is taken before the rest of it is made. Where there is none, those that nobody
-   uses go, the oldest first; where that is not enough, the request is told to come again. Nobody waits for what
-   another request compiles. One alone is always compiled, however little room there is. */
+   All compiled constraints, kept or in use, share a limit of bytes. How many bytes a constraint will need is known once
+   its program exists, and they are reserved before the rest is made. Where too few are left, kept constraints that no
+   request uses are dropped, least recently used first; where that is not enough, the request is refused with MT_E_BUSY.
+   No thread waits for the compilation of another request. A single constraint is always compiled, whatever the
+   limit. */
 #include "server/constraints.h"
 
 #include <assert.h>
@@ -23,8 +24,8 @@
 
 typedef struct entry {
     uint8_t digest[MT_DIGEST_BYTES];
-    mt_constraint *constraint; /* NULL: free */
-    uint64_t used;
+    mt_constraint *constraint; /* NULL: this entry is free */
+    uint64_t used;             /* value of `clock` at the last use */
 } entry;
 
 struct mt_constraints {
@@ -32,24 +33,25 @@ struct mt_constraints {
     size_t vocab;
     const uint32_t *ends;
     size_t end_count;
-    size_t limit;           /* bytes for the vocabulary and all that is compiled */
-    atomic_size_t bytes;    /* of what is compiled, or being compiled; taken with the lock, given back without */
-    pthread_mutex_t lock;   /* of all that follows */
-    pthread_cond_t changed; /* the vocabulary is there */
+    size_t limit; /* bytes for the vocabulary's index and all compiled constraints */
+    /* Of constraints, compiled or being compiled; added to under the lock, subtracted from without */
+    atomic_size_t bytes;
+    pthread_mutex_t lock;   /* of all fields below */
+    pthread_cond_t changed; /* signalled when vocabulary is set */
     mt_vocabulary *vocabulary;
     entry entries[MT_LIMIT_CONSTRAINTS];
-    uint64_t clock;
+    uint64_t clock; /* counts uses */
     mt_constraints_stats stats;
 };
 
-/* With the lock held. */
+/* The caller has the lock. */
 static void wait_for_vocabulary(mt_constraints *c)
 {
     while (!c->vocabulary)
         pthread_cond_wait(&c->changed, &c->lock);
 }
 
-/* A detached thread, which does not touch c once it has let go of the lock. */
+/* A detached thread, which does not touch c after it has released the lock. */
 static void *build_vocabulary(void *arg)
 {
     mt_constraints *c = arg;
@@ -103,7 +105,8 @@ void mt_constraints_free(mt_constraints *c)
     mt_free(c);
 }
 
-/* False when there is no telling it apart from others. */
+/* A digest of all that a constraint is compiled from. False where the shape cannot be written as text: then it is not
+   kept. */
 static bool digest_of(const uint8_t *owner, const mt_shape *s, uint8_t out[MT_DIGEST_BYTES])
 {
     const json_t *values[] = {s->source.value, s->tools, s->names};
@@ -128,7 +131,7 @@ static bool digest_of(const uint8_t *owner, const mt_shape *s, uint8_t out[MT_DI
     return ok;
 }
 
-/* With the lock held. A reference for the caller; NULL when it is not there. */
+/* The kept constraint of a digest, with a reference for the caller; NULL: there is none. The caller has the lock. */
 static mt_constraint *find(mt_constraints *c, const uint8_t digest[MT_DIGEST_BYTES])
 {
     for (size_t i = 0; i < MT_LIMIT_CONSTRAINTS; i++) {
@@ -142,7 +145,8 @@ static mt_constraint *find(mt_constraints *c, const uint8_t digest[MT_DIGEST_BYT
     return NULL;
 }
 
-/* Keeps a constraint in the place of the one that was not used for longest, unless another thread was quicker. */
+/* Keeps a compiled constraint in place of the least recently used one. Returns it, or the equal one that another thread
+   has kept meanwhile. */
 static mt_constraint *keep(mt_constraints *c, const uint8_t digest[MT_DIGEST_BYTES], mt_constraint *made)
 {
     mt_constraint *there, *old = NULL;
@@ -165,7 +169,7 @@ static mt_constraint *keep(mt_constraints *c, const uint8_t digest[MT_DIGEST_BYT
     return there ? there : made;
 }
 
-/* With the lock held. Forgets the one that was not used for longest, of those that nobody uses. */
+/* Drops the least recently used constraint that no request uses. False: there is none. The caller has the lock. */
 static bool forget(mt_constraints *c)
 {
     entry *oldest = NULL;
@@ -183,14 +187,16 @@ static bool forget(mt_constraints *c)
     return true;
 }
 
-/* With the lock held. */
+/* Whether a constraint of so many bytes may be made. The caller has the lock. */
 static bool fits(const mt_constraints *c, size_t bytes)
 {
-    const size_t held = atomic_load_explicit(&c->bytes, memory_order_relaxed); /* only grows with the lock held */
+    /* Relaxed: it only grows under the lock */
+    const size_t held = atomic_load_explicit(&c->bytes, memory_order_relaxed);
 
     return held == 0 || held + bytes + mt_vocabulary_memory(c->vocabulary) <= c->limit;
 }
 
+/* Reserves bytes for a constraint, dropping others where needed. False: *err. */
 static bool take_room(mt_constraints *c, size_t bytes, mt_error *err)
 {
     bool ok;
@@ -202,7 +208,7 @@ static bool take_room(mt_constraints *c, size_t bytes, mt_error *err)
     while (!(ok = fits(c, bytes)) && forget(c))
         ;
     if (ok)
-        atomic_fetch_add_explicit(&c->bytes, bytes, memory_order_relaxed); /* the lock orders it */
+        atomic_fetch_add_explicit(&c->bytes, bytes, memory_order_relaxed); /* relaxed: the lock orders it */
     else
         c->stats.busy++;
     pthread_mutex_unlock(&c->lock);
@@ -237,11 +243,11 @@ static mt_constraint *compile(mt_constraints *c, const mt_shape *shape, const mt
     if (made)
         mt_constraint_charge(made, &c->bytes);
     else
-        atomic_fetch_sub_explicit(&c->bytes, bytes, memory_order_relaxed); /* a count and no more */
+        atomic_fetch_sub_explicit(&c->bytes, bytes, memory_order_relaxed); /* relaxed: only a count */
     return made;
 }
 
-/* What took too long is asked for again, and counts then. */
+/* later: patience was over; the constraint will be asked for again, in another lane, and is counted then. */
 static void count_compiled(mt_constraints *c, uint64_t begin, bool made, bool later)
 {
     pthread_mutex_lock(&c->lock);
@@ -252,7 +258,7 @@ static void count_compiled(mt_constraints *c, uint64_t begin, bool made, bool la
     pthread_mutex_unlock(&c->lock);
 }
 
-/* The digest of a shape; *known when it has one. */
+/* As mt_constraints_find. *known: the shape has a digest, which is written to digest. */
 static mt_constraint *find_known(mt_constraints *c, const uint8_t *owner, const mt_shape *shape,
                                  uint8_t digest[MT_DIGEST_BYTES], bool *known)
 {

@@ -1,13 +1,16 @@
-/* Who looks at the dashboard is a viewer: a stream of events, four times a second. The first is a snapshot of what is
-   now; then come what has happened since, and, as long as there is any, a piece of what was before.
+/* A client that looks at the dashboard is a viewer: it reads a stream of events, four times a second. The first event
+   is a snapshot of the present; each later one is a delta, which tells what has happened since, or a piece of history,
+   which goes back from the snapshot until all that is recorded was told.
 
    Invariants:
-   1. Nothing waits for a viewer but what http holds of its stream. A viewer has marks instead: how far it has been
-      told, forward from its snapshot and back into the past. One that reads slowly is skipped until it has caught up,
-      and goes on from its marks; where the recorder has dropped what it should have heard, it gets a new snapshot.
-   2. A turn writes no more than some pages for each viewer, and there are at most MT_LIMIT_DASHBOARDS of them.
-   3. A viewer is freed when http lets go of it: writing may find that its client is gone, and frees it then. So whoever
-      walks the list takes the next first. */
+   1. Nothing is queued for a viewer but what the http server holds of its stream. Instead a viewer has marks: up to
+      where it was told, forward from its snapshot and back into the past. A viewer that reads too slowly is skipped
+      until it has caught up, and goes on from its marks; where the recorder (engine/voices.h) has dropped meanwhile
+      what the viewer should have been told, the viewer gets a new snapshot.
+   2. A timer event writes a bounded number of records for each viewer, of which there are at most
+      MT_LIMIT_DASHBOARDS.
+   3. A viewer is freed when the http server lets go of it: writing may find that its client has left, and free it. So
+      loops over the list read `next` before they write. */
 #include "server/dashboard.h"
 
 #include <stdio.h>
@@ -20,27 +23,31 @@
 #include "base/json_write.h"
 #include "server/inside.h"
 
-#define TICK_US 250000
+#define TICK_US 250000 /* between two events */
 #define HOUR_US 3600000000u
-#define NOTES 2048             /* of an event */
-#define VOICES 256             /* of an event, that have ended */
-#define SECONDS 300            /* of an event */
-#define LIVE 1024              /* of an event, that have not ended; others are told when they go on */
-#define EVENT_BYTES (4u << 20) /* more than all of these take */
+#define NOTES 2048             /* most notes in an event */
+#define VOICES 256             /* most voices in an event that have ended */
+#define SECONDS 300            /* most seconds of the pulse in an event */
+#define LIVE 1024              /* most voices in an event that have not ended; others are told when they change */
+#define EVENT_BYTES (4u << 20) /* more than an event of that many records has */
 
 struct mt_viewer {
     mt_server *server;
     mt_viewer *next;
     mt_http_handle handle;
-    const mt_account *account; /* NULL: no key is needed */
-    mt_voices_mark told, past; /* forward, and back */
-    uint64_t seconds_told, seconds_past, faults;
-    uint64_t changes; /* of the fleet, that it was told */
-    bool fresh;       /* it needs a snapshot */
-    bool behind;      /* there is more of the past */
-    bool paused;      /* it reads too slowly */
+    const mt_account *account; /* NULL: the server needs no keys */
+    mt_voices_mark told;       /* what the recorder has behind this mark is still to be told */
+    mt_voices_mark past;       /* and so is what it has before this mark, as history */
+    uint64_t seconds_told;     /* the same two marks in the pulse, in seconds since its start */
+    uint64_t seconds_past;
+    uint64_t faults;  /* number of the next error to tell */
+    uint64_t changes; /* mt_fleet_changes at the snapshot: another number wants a new snapshot */
+    bool fresh;       /* needs a snapshot */
+    bool behind;      /* there is more history to tell */
+    bool paused;      /* reads too slowly */
 };
 
+/* How many of the voices that have not ended an event tells. */
 static size_t told_at_once(size_t live)
 {
     return live < LIVE ? live : LIVE;
@@ -48,7 +55,7 @@ static size_t told_at_once(size_t live)
 
 /* ---- viewers ---- */
 
-/* What is read at a time is there while somebody looks: it is of the memory for small requests. */
+/* Allocates the buffers for what is read of the recorder at a time; they exist while there is a viewer. */
 static void make_page(mt_server *server)
 {
     mt_voices_page *page = &server->dashboard.page;
@@ -82,11 +89,13 @@ static void unlink_viewer(mt_viewer *viewer)
         event_del(d->tick);
 }
 
+/* Called by the http server when the client has left. */
 static void gone(void *user)
 {
     unlink_viewer(user);
 }
 
+/* Called by the http server when the client reads too slowly, and when it has caught up. */
 static void paused(void *user, bool is_paused)
 {
     mt_viewer *viewer = user;
@@ -98,6 +107,7 @@ static const mt_http_follower follower = {.gone = gone, .paused = paused};
 
 /* ---- events ---- */
 
+/* Says how much is to be read into the page at most. */
 static void size_page(mt_server *server, bool live, size_t ended, size_t notes)
 {
     mt_voices_page *page = &server->dashboard.page;
@@ -107,6 +117,7 @@ static void size_page(mt_server *server, bool live, size_t ended, size_t notes)
     page->notes_count = notes;
 }
 
+/* Whether the viewer must not see figures that tell something of other accounts. */
 static bool apart(const mt_viewer *viewer)
 {
     return viewer->server->isolate && mt_account_scope(viewer->account);
@@ -130,7 +141,7 @@ static void begin_event(const mt_viewer *viewer, const char *name, mt_buf *out)
     mt_json_write(out, "{'now':%llu", (unsigned long long)mt_voices_time(voices, mt_clock_ns()));
 }
 
-/* What is now. From here on it hears what follows, and what was before in pieces. */
+/* Appends a snapshot and sets the marks to the present. */
 static void add_snapshot(mt_viewer *viewer, mt_buf *out)
 {
     mt_server *server = viewer->server;
@@ -141,19 +152,19 @@ static void add_snapshot(mt_viewer *viewer, mt_buf *out)
     viewer->behind = true;
     viewer->changes = mt_fleet_changes(&server->fleet);
     viewer->told = viewer->past = mt_voices_now(voices);
-    viewer->told.changed = 0; /* all that live, changed or not */
+    viewer->told.changed = 0; /* all voices that have not ended, changed or not */
     viewer->seconds_told = viewer->seconds_past = d->pulse.count;
     viewer->faults = 0;
     begin_event(viewer, "snapshot", out);
     mt_dashboard_write_head(server, viewer->account, out);
     size_page(server, true, VOICES, NOTES);
-    mt_voices_read(voices, &viewer->told, &d->page); /* nothing is lost so soon */
+    mt_voices_read(voices, &viewer->told, &d->page); /* the mark is new: nothing behind it was dropped */
     mt_dashboard_write_page(server, viewer->account, &d->page, out);
     mt_dashboard_write_faults(server, viewer->account, &viewer->faults, out);
     mt_buf_puts(out, "}\n\n");
 }
 
-/* What has happened since. False: some of it is not known any more. */
+/* Appends what has happened since the viewer's marks. False: some of it was dropped by the recorder. */
 static bool add_delta(mt_viewer *viewer, mt_buf *out)
 {
     mt_server *server = viewer->server;
@@ -176,12 +187,13 @@ static bool add_delta(mt_viewer *viewer, mt_buf *out)
     return true;
 }
 
+/* Whether a page of history is more than an hour old, which the dashboard does not show. */
 static bool is_old(const mt_voices_page *page, uint64_t now)
 {
     return page->notes_count > 0 && page->notes[0].begin + HOUR_US < now;
 }
 
-/* A piece of the past. */
+/* Appends the next piece of history. */
 static void add_history(mt_viewer *viewer, mt_buf *out)
 {
     mt_server *server = viewer->server;
@@ -196,7 +208,7 @@ static void add_history(mt_viewer *viewer, mt_buf *out)
     size_page(server, false, VOICES, NOTES);
     viewer->behind = mt_voices_before(voices, &viewer->past, &d->page);
     if (is_old(&d->page, mt_voices_time(voices, mt_clock_ns())))
-        viewer->past = (mt_voices_mark){0}; /* there is nothing before it */
+        viewer->past = (mt_voices_mark){0}; /* nothing older is told */
     viewer->behind = viewer->behind || end > first;
     viewer->seconds_past = first;
     begin_event(viewer, "history", out);
@@ -206,7 +218,7 @@ static void add_history(mt_viewer *viewer, mt_buf *out)
     mt_buf_puts(out, "}\n\n");
 }
 
-/* The viewer may be freed by it. */
+/* Writes the next event to a viewer, which may be freed thereby. */
 static void tell(mt_viewer *viewer)
 {
     mt_http_server *http = viewer->server->http;
@@ -226,6 +238,7 @@ static void tell(mt_viewer *viewer)
     mt_buf_free(&out);
 }
 
+/* Timer: four times a second while there is a viewer. */
 static void tick(evutil_socket_t fd, short what, void *user)
 {
     mt_server *server = user;
@@ -238,6 +251,7 @@ static void tick(evutil_socket_t fd, short what, void *user)
     }
 }
 
+/* Timer: each second. */
 static void beat(evutil_socket_t fd, short what, void *user)
 {
     mt_server *server = user;

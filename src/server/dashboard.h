@@ -1,4 +1,5 @@
-/* What /dashboard shows, as a stream of events; docs/dashboard.md describes them. Io thread. See dashboard.c. */
+/* The dashboard's stream of events (GET /dashboard/events), which docs/dashboard.md describes. Only the io thread uses
+   it. dashboard.c says how it works. */
 #ifndef MT_SERVER_DASHBOARD_H
 #define MT_SERVER_DASHBOARD_H
 
@@ -6,38 +7,41 @@
 #include "server/account.h"
 #include "server/pulse.h"
 
-#define MT_DASHBOARD_ERRORS 64 /* that are kept */
+#define MT_DASHBOARD_ERRORS 64 /* how many of the latest errors are kept */
 
 struct event;
 struct mt_server;
 typedef struct mt_viewer mt_viewer;
 
-/* A call that was answered with an error. */
+/* An error that a call was answered with. */
 typedef struct mt_fault {
     uint64_t at; /* mt_clock_ns */
-    char id[48];
-    int status;
+    char id[48]; /* of the call */
+    int status;  /* of HTTP */
     char text[MT_LIMIT_ERROR_TEXT];
     const mt_account *account;
 } mt_fault;
 
 typedef struct mt_dashboard {
-    mt_viewer *viewers;
-    size_t count;
-    struct event *tick, *beat; /* while somebody looks; always */
-    mt_pulse pulse;
-    mt_voices_page page; /* what is read at a time, while somebody looks */
-    mt_fault faults[MT_DASHBOARD_ERRORS];
-    uint64_t fault_count; /* ever */
+    mt_viewer *viewers; /* list of all clients that look at the dashboard */
+    size_t count;       /* how many */
+    struct event *tick; /* timer that writes to the viewers; pending while there is one */
+    struct event *beat; /* timer that samples the pulse; always pending */
+    mt_pulse pulse;     /* counters of the last minutes, a sample each second (pulse.h) */
+    /* Buffer for what is read of the recorder at a time; allocated while there is a viewer */
+    mt_voices_page page;
+    mt_fault faults[MT_DASHBOARD_ERRORS]; /* a ring: number n is at n % MT_DASHBOARD_ERRORS */
+    uint64_t fault_count;                 /* since the start */
 } mt_dashboard;
 
-/* The engine runs: from now on there is something to see. False: the event loop has no room. */
+/* Called once the engine runs. False: the event loop has no memory for the timers. */
 bool mt_dashboard_open(struct mt_server *server) MT_NODISCARD;
 
-/* Ends all streams, and begins no more: nobody waits for those who look on. */
+/* Ends all streams and accepts no more. mt_dashboard_close frees everything, after the event loop has ended. */
 void mt_dashboard_end(struct mt_server *server);
 void mt_dashboard_close(struct mt_server *server);
 
+/* Records an error for the dashboard. account NULL: of nobody. */
 void mt_dashboard_fault(struct mt_server *server, const mt_account *account, const char *id, int status,
                         const char *text);
 
@@ -46,14 +50,14 @@ extern mt_http_handler mt_dashboard_get;
 
 /* ---- what events say: dashboard_write.c ---- */
 
-/* A snapshot without its lists: what does not change, and the names of things. */
+/* Appends what a snapshot says besides its lists: settings that do not change, and names of models. */
 void mt_dashboard_write_head(struct mt_server *server, const mt_account *account, mt_buf *out);
 
-/* "live", "ended" and "notes" of a page, as an account may see them. */
+/* Appends the lists "live", "ended" and "notes" of a page of the recorder, as far as the account may see them. */
 void mt_dashboard_write_page(struct mt_server *server, const mt_account *account, const mt_voices_page *page,
                              mt_buf *out);
 
-/* "errors" from number *from on, which moves on. */
+/* Appends the list "errors" from number *from on, and moves *from behind the last. */
 void mt_dashboard_write_faults(struct mt_server *server, const mt_account *account, uint64_t *from, mt_buf *out);
 
 #endif

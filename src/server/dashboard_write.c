@@ -1,5 +1,5 @@
-/* Events of the dashboard as JSON. An account sees requests and errors of its own, as in /v1/status; one that sees
-   everybody's is told whose they are. Figures of the machine are for all, as in /metrics. */
+/* Writes the dashboard's events as JSON. An account sees its own requests and errors, as in /v1/status; one that may
+   see everybody's is told whose they are. Figures of the machine are shown to all, as in /metrics. */
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -16,7 +16,8 @@ static const char *const kinds[MT_NOTE_KINDS] = {
     [MT_NOTE_ANSWER] = "answer",
 };
 
-/* The models whose voices are told by number, and the encoders beside the only one. */
+/* Names of the models, in the order of their numbers in voices, and of the encoders that a single model has beside
+   it. */
 static void add_models(mt_fleet *fleet, mt_buf *out)
 {
     mt_json_write(out, "'models':[");
@@ -29,7 +30,7 @@ static void add_models(mt_fleet *fleet, mt_buf *out)
     mt_json_write(out, "]");
 }
 
-/* What all that are open have together. */
+/* Adds up sizes of all loaded models. *context: the longest of theirs. */
 static void sum_up(mt_fleet *fleet, mt_stats *all, size_t *context)
 {
     *all = (mt_stats){.bytes_memory = fleet->memory, .bytes_requests = fleet->alone ? 0 : fleet->requests};
@@ -55,7 +56,7 @@ static void sum_up(mt_fleet *fleet, mt_stats *all, size_t *context)
         all->bytes_working += fleet->for_all - fleet->requests;
 }
 
-/* Of several, those that are open. */
+/* The name of the single model; of several, the names of those that are loaded. */
 static void add_name(const mt_fleet *fleet, mt_buf *out)
 {
     mt_buf names;
@@ -86,7 +87,7 @@ static void add_memory(const mt_stats *s, mt_buf *out)
                   s->bytes_pictures, s->bytes_requests, pages, s->states_total, s->media_total);
 }
 
-/* Milliseconds since 1970 at time 0 of the recorder. */
+/* When the recorder's time 0 was, in milliseconds since 1970. */
 static double origin(const mt_voices *voices)
 {
     struct timespec now;
@@ -123,6 +124,7 @@ static void add_note(mt_buf *out, const mt_note *n)
                   n->count, n->steps, n->guessed, n->taken);
 }
 
+/* The name of the account that the client is. */
 static void add_key(const mt_server *server, uint64_t client, mt_buf *out)
 {
     for (size_t i = 0; i < server->keys.account_count; i++)
@@ -132,6 +134,7 @@ static void add_key(const mt_server *server, uint64_t client, mt_buf *out)
         }
 }
 
+/* everybody: the reader sees voices of all accounts, and is told which is whose. */
 static void add_voice(mt_server *server, bool everybody, const mt_voice *v, mt_buf *out)
 {
     mt_json_write(out,
@@ -152,7 +155,7 @@ static void add_voice(mt_server *server, bool everybody, const mt_voice *v, mt_b
     mt_json_write(out, "}");
 }
 
-/* Opens a list before the first of its elements, so that an empty one is not told; the last closes it. */
+/* Lists are opened before their first element, so that empty ones are left out. written: elements so far. */
 static void open_list(mt_buf *out, const char *name, size_t written)
 {
     if (written == 0)
@@ -165,6 +168,7 @@ static void close_list(mt_buf *out, size_t written)
         mt_json_write(out, "]");
 }
 
+/* only: the account whose voices are told; NULL: all. */
 static void add_voices(mt_server *server, const mt_account *only, const char *name, const mt_voice *list, size_t count,
                        mt_buf *out)
 {

@@ -1,3 +1,4 @@
+/* See deadline.h. */
 #include "server/deadline.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* A thread of its own, which ends the process when the time is over. */
+/* The thread, which ends the process when the time is over. */
 static void *wait_for(void *arg)
 {
     mt_deadline *d = arg;
@@ -22,7 +23,7 @@ static void *wait_for(void *arg)
     pthread_mutex_unlock(&d->lock);
     if (met)
         return NULL;
-    alarm(1); /* ends the process where the log cannot be written, since nobody reads it */
+    alarm(1); /* ends the process if writing to the log blocks */
     mt_log_error("server.stuck", "a thread is still at work when the time to end is over: ending without it");
     _exit(EXIT_FAILURE);
 }

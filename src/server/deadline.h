@@ -1,5 +1,5 @@
-/* The last moment of a process that was told to end. Where it is not met, a thread of its own ends the process with a
-   sentence, whatever the others are doing: one of them may be at something that never ends. */
+/* A deadline for a process that was told to end: if it has not ended in time, a thread of its own ends it with a line
+   in the log, whatever the other threads do, one of which may never end. Used by server.c. */
 #ifndef MT_SERVER_DEADLINE_H
 #define MT_SERVER_DEADLINE_H
 
@@ -10,15 +10,14 @@ typedef struct mt_deadline {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int ms;   /* from mt_deadline_set to the end */
-    bool set; /* the thread runs */
-    bool met; /* under the lock: all was done in time */
+    int ms;        /* milliseconds from mt_deadline_set on */
+    bool set, met; /* the thread runs; the process has ended its work in time */
 } mt_deadline;
 
-/* Once, of a zeroed one; false where the system gives no thread. */
+/* Starts the clock, once, on a zeroed mt_deadline. False: the thread cannot be started. */
 bool mt_deadline_set(mt_deadline *deadline, int ms);
 
-/* All is done: nothing will happen. Of one that was never set, too. */
+/* The work is done: ends the thread. Does nothing where the deadline was never set. */
 void mt_deadline_meet(mt_deadline *deadline);
 
 #endif

@@ -1,3 +1,4 @@
+/* See disk.h. */
 #include "server/disk.h"
 
 #include <string.h>
@@ -8,12 +9,12 @@
 #include "base/log.h"
 #include "tier/wire.h"
 
-#define RECORD_LEAST \
-    (16ul << 10)                /* bytes that a record has, about: a disk has room for as many as it has times these */
-#define ENTRY_BYTES 64          /* of memory that the index takes for a record, at most */
-#define KNOWN_BYTES (4ul << 20) /* of memory for which keys a shared store has */
-enum { SECRET_LEAST = 16 };
+#define RECORD_LEAST (16ul << 10) /* about how many bytes a record has: the index is sized for a disk full of such */
+#define ENTRY_BYTES 64            /* bytes of memory that the index takes for a record, at most */
+#define KNOWN_BYTES (4ul << 20)   /* bytes of memory for the set of keys that a shared store is known to have */
+enum { SECRET_LEAST = 16 };       /* bytes */
 
+/* Records that the index has room for. */
 static size_t entries_of(const mt_options *opt)
 {
     const uint64_t most = (uint64_t)opt->cache_disk / RECORD_LEAST;
@@ -35,7 +36,7 @@ static void *scan(void *arg)
     return NULL;
 }
 
-/* The secret of --cache-remote-key, without what ends its last line; nothing where there is none. */
+/* Reads the file of --cache-remote-key, without line ends at its end; empty where the option is not given. */
 static bool read_secret(mt_buf *secret, const mt_options *opt, mt_error *err)
 {
     mt_buf_init(secret, MT_DEPOT_SECRET);
@@ -98,7 +99,7 @@ void mt_server_disk_open(mt_server_disk *d, const mt_options *opt)
         return;
     }
     d->scanning = pthread_create(&d->scanner, NULL, scan, d) == 0;
-    if (!d->scanning) /* a start that takes longer */
+    if (!d->scanning) /* then scan here, and start later */
         mt_disk_scan(d->disk, NULL);
 }
 

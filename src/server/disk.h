@@ -1,5 +1,5 @@
-/* The cache on disk that all models of a server share (--cache-dir), and the store that servers share
-   (--cache-remote). */
+/* Where all models of a server keep cached prompts beyond memory: the folder of --cache-dir, and the store on the
+   network of --cache-remote. Opened by the fleet. */
 #ifndef MT_SERVER_DISK_H
 #define MT_SERVER_DISK_H
 
@@ -11,20 +11,20 @@
 #include "tier/disk.h"
 
 typedef struct mt_server_disk {
-    mt_disk *disk;    /* NULL: there is none */
-    mt_depot *remote; /* likewise */
-    pthread_t scanner;
-    bool scanning; /* the thread has to be joined */
-    atomic_bool stop;
+    mt_disk *disk;     /* NULL: no --cache-dir, or it cannot be used */
+    mt_depot *remote;  /* NULL: no --cache-remote, or it cannot be used */
+    pthread_t scanner; /* reads what earlier runs have left in the folder */
+    bool scanning;     /* scanner has to be joined */
+    atomic_bool stop;  /* tells scanner to end */
 } mt_server_disk;
 
-/* Bytes of memory that it takes; 0 where none is wanted. */
+/* Bytes of memory that both take for their indexes and queues; 0 where neither is wanted. */
 uint64_t mt_server_disk_memory(const mt_options *opt);
 
-/* What makes --cache-remote unusable, whatever the store is like: its address, the secret. False with a sentence. */
+/* Checks the address and the secret of --cache-remote, without asking the store. False: *err. */
 bool mt_server_remote_check(const mt_options *opt, mt_error *err) MT_NODISCARD;
 
-/* What cannot be used is told in the log, and there is none then. A thread reads what was left in it. */
+/* Opens what the options want. What cannot be used is logged and left NULL. */
 void mt_server_disk_open(mt_server_disk *d, const mt_options *opt);
 void mt_server_disk_close(mt_server_disk *d); /* a zeroed one is fine */
 

@@ -1,4 +1,4 @@
-/* Calls for vectors: embeddings and scores. On preparation threads. */
+/* Prepares calls for vectors: embeddings and scores of documents. Called by prepare.c on preparation threads. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -6,7 +6,8 @@
 #include "server/embed_tokens.h"
 #include "server/inside.h"
 
-/* Who names no model gets the first that can do it; where none scores, embeddings are compared. */
+/* The encoder or model to use. Where the call names none, the first that can do what is asked; where none scores, one
+   that makes embeddings, which are compared then. */
 static const mt_target *pick(const mt_served *served, const char *model, bool scores)
 {
     const mt_target *encoder = model ? mt_served_encoder(served, model) : NULL;
@@ -20,6 +21,7 @@ static const mt_target *pick(const mt_served *served, const char *model, bool sc
     return encoder ? encoder : &served->targets[served->target_count - 1];
 }
 
+/* As pick; NULL with *why where it cannot do what is asked. */
 static const mt_target *find_target(const mt_served *served, const mt_ask *ask, mt_failure *why)
 {
     const bool scores = ask->scores;
@@ -40,6 +42,7 @@ static const mt_target *find_target(const mt_served *served, const mt_ask *ask, 
     return NULL;
 }
 
+/* Encodes a text, or a query and a text, as the request's prompt. */
 static bool make_tokens(mt_request *r, const mt_embed_text *text, mt_failure *why)
 {
     mt_ids ids = {0};
@@ -74,6 +77,7 @@ static bool check_tokens(const mt_request *r, const mt_target *t, const mt_ask *
     return true;
 }
 
+/* Fills the request for the text number `index`. */
 static bool fill(mt_request *r, const mt_call *call, const mt_target *t, const mt_ask *ask, size_t index,
                  mt_failure *why)
 {
@@ -91,6 +95,7 @@ static bool fill(mt_request *r, const mt_call *call, const mt_target *t, const m
     return make_tokens(r, &text, why) && check_tokens(r, t, ask, index, why);
 }
 
+/* Makes call->answer. */
 static bool make_answer(mt_call *call, const mt_target *t, const mt_ask *ask, mt_request *const *requests,
                         mt_failure *why)
 {
@@ -119,8 +124,8 @@ static bool check_dimensions(const mt_target *t, const mt_ask *ask, mt_failure *
                           (long long)ask->dimensions, t->width);
 }
 
-/* Of pairs that a model makes embeddings of: the queries, then the texts. */
-static bool lay_apart(mt_ask *ask, mt_failure *why)
+/* For pairs of query and text that are compared by embeddings: replaces the prompts by the queries, then the texts. */
+static bool separate_pairs(mt_ask *ask, mt_failure *why)
 {
     const size_t queries = ask->query_count, count = ask->prompt_count;
     mt_ask_prompt *apart = mt_arena_alloc(ask->arena, (queries + count) * sizeof(*apart));
@@ -144,7 +149,7 @@ bool mt_embed_prepare(mt_call *call, mt_ask *ask, mt_failure *why)
     size_t made = 0;
     bool ok = true;
 
-    if (!t || !check_dimensions(t, ask, why) || (ask->scores && t->pool != MT_POOL_SCORE && !lay_apart(ask, why)))
+    if (!t || !check_dimensions(t, ask, why) || (ask->scores && t->pool != MT_POOL_SCORE && !separate_pairs(ask, why)))
         return false;
     count = ask->prompt_count;
     requests = mt_alloc_array(count, sizeof(*requests));

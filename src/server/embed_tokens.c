@@ -1,5 +1,5 @@
-/* What the tokenizer puts around a text stays whatever is cut: a model that was trained to read [CLS] and [SEP] reads
-   them. Of a pair the longer one is cut first, as the tokenizers library does it ("longest_first"). */
+/* Truncation keeps the special tokens that the tokenizer puts around a text, such as [CLS] and [SEP], which the model
+   was trained with. Of a pair the longer one is cut first, as the tokenizers library does it ("longest_first"). */
 #include "server/embed_tokens.h"
 
 #include <string.h>
@@ -7,11 +7,12 @@
 #include "base/compiler.h"
 #include "base/limits.h"
 
-/* Tokens of a text among those around it. */
+/* Where the tokens of a text stand, without the special tokens around it. */
 typedef struct content {
     size_t begin, count;
 } content;
 
+/* Most tokens that the whole may have. */
 static size_t limit_of(const mt_embed_text *e)
 {
     if (e->ask->truncate == MT_TRUNCATE_NONE)
@@ -19,11 +20,14 @@ static size_t limit_of(const mt_embed_text *e)
     return e->ask->truncate == MT_TRUNCATE_FIT ? e->target->context : (size_t)e->ask->truncate;
 }
 
+/* Whether anything may be truncated. */
 static bool cuts(const mt_embed_text *e)
 {
     return e->most || e->ask->max_query || e->ask->truncate != MT_TRUNCATE_NONE;
 }
 
+/* special: with special tokens. Encoding stops early with an error where the text is far too long and must not be
+   cut. */
 static bool encode(const mt_embed_text *e, mt_chat_text text, bool special, mt_ids *ids, mt_failure *why)
 {
     const mt_target *t = e->target;
@@ -45,7 +49,8 @@ static bool encode(const mt_embed_text *e, mt_chat_text text, bool special, mt_i
     return mt_failure_from(why, &err, NULL);
 }
 
-/* Where in `ids`, which were made of it with what the tokenizer puts around it, the text itself stands. */
+/* Finds the tokens of the text itself in ids, which were encoded with special tokens: encodes it without, and
+   compares. */
 static bool find_content(const mt_embed_text *e, mt_chat_text text, const mt_ids *ids, content *out, mt_failure *why)
 {
     mt_ids plain = {0};
@@ -60,7 +65,8 @@ static bool find_content(const mt_embed_text *e, mt_chat_text text, const mt_ids
     return ok;
 }
 
-static void keep(const mt_embed_text *e, mt_ids *ids, content *c, size_t count)
+/* Cuts a text to `count` tokens at the side the call names. */
+static void truncate_to(const mt_embed_text *e, mt_ids *ids, content *c, size_t count)
 {
     const size_t gone = c->count > count ? c->count - count : 0;
     const size_t from = e->ask->side == MT_TRUNCATE_LEFT ? c->begin : c->begin + c->count - gone;
@@ -72,7 +78,8 @@ static void keep(const mt_embed_text *e, mt_ids *ids, content *c, size_t count)
     c->count -= gone;
 }
 
-static size_t less(size_t a, size_t b)
+/* a - b, or 0 where b is greater. */
+static size_t minus(size_t a, size_t b)
 {
     return a > b ? a - b : 0;
 }
@@ -87,7 +94,7 @@ bool mt_embed_tokens(const mt_embed_text *e, mt_ids *ids, mt_failure *why)
         for (size_t i = 0; i < from->count; i++)
             mt_ids_add(ids, from->ids[i]);
         c.count = ids->count;
-        keep(e, ids, &c, MT_MIN(limit, most));
+        truncate_to(e, ids, &c, MT_MIN(limit, most));
         return true;
     }
     if (!encode(e, from->text, e->ask->add_special_tokens, ids, why))
@@ -96,18 +103,18 @@ bool mt_embed_tokens(const mt_embed_text *e, mt_ids *ids, mt_failure *why)
         return true;
     if (!find_content(e, from->text, ids, &c, why))
         return false;
-    keep(e, ids, &c, MT_MIN(less(limit, ids->count - c.count), most));
+    truncate_to(e, ids, &c, MT_MIN(minus(limit, ids->count - c.count), most));
     return true;
 }
 
-/* How much of two texts stays where both together may have `room`. */
+/* Lowers the lengths of two texts until both together have at most `room`: the longer one first, then both alike. */
 static void share(size_t room, size_t *a, size_t *b)
 {
     size_t *small = *a <= *b ? a : b, *large = *a <= *b ? b : a;
 
     if (*a + *b <= room)
         return;
-    *large = *small > room ? *small : less(room, *small) > *small ? room - *small : *small;
+    *large = *small > room ? *small : minus(room, *small) > *small ? room - *small : *small;
     if (*a + *b > room) {
         *small = room / 2;
         *large = room - *small;
@@ -120,9 +127,9 @@ static void cut_pair(const mt_embed_text *e, mt_ids *ids, content *query, conten
     size_t kept[2] = {max_query ? MT_MIN(query->count, max_query) : query->count,
                       e->most ? MT_MIN(text->count, e->most) : text->count};
 
-    share(less(limit_of(e), ids->count - query->count - text->count), &kept[0], &kept[1]);
-    keep(e, ids, text, kept[1]); /* stands behind the query, which so does not move before it is cut */
-    keep(e, ids, query, kept[0]);
+    share(minus(limit_of(e), ids->count - query->count - text->count), &kept[0], &kept[1]);
+    truncate_to(e, ids, text, kept[1]); /* first the text, which stands behind: cutting it does not move the query */
+    truncate_to(e, ids, query, kept[0]);
     *second -= before - query->count;
 }
 

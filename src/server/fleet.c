@@ -1,24 +1,25 @@
-/* Owns the models that the server knows. A thread of its own, the keeper, opens and closes them, one after the other,
-   and so nobody else waits for that: a call whose model is not open is parked and resumed when it is.
+/* Owns the models that the server knows. A thread of its own, the keeper, loads and unloads them one after the other,
+   so that no other thread waits for it: a call whose model is not loaded waits in the member's list, on no thread, and
+   is resumed later.
 
    Invariants:
-   1. The lock is over all members and never held while a model is opened or closed, nor while somebody is told.
-   2. A call that has a model counts in its references from the moment it is given until the call is freed. A model with
-      references is never unloaded. What loading ends with is handed to those who waited for it under the same lock, so
-      that nobody can take it from them.
-   3. Only the keeper changes a member's state and what stands in `served`. Who reads an engine holds the lock and sees
-      `open`, or has a reference.
+   1. The lock protects all members. It is not held while a model is loaded or unloaded, nor while calls are resumed.
+   2. A call counts in its model's references from the moment it gets the model until the call is freed. A model with
+      references is never unloaded. Calls that waited for a load get their references in the same critical section in
+      which the model becomes ready, so that it cannot be unloaded before.
+   3. Only the keeper changes a member's state and `served`. To read a member's engine, hold the lock and check `open`,
+      or have a reference.
    4. Memory: what is no model's (for_all) and the grants of all models that are not unloaded are within `memory`. A
-      model is opened when what it needs at least is free, and then gets a part of what is left (fleet_room.c).
-   5. Where memory does not do for one that is waited for, others make way, those nobody uses first, least recently used
-      first. One that is used ends what it has begun: it yields, which means that calls which come later wait as if it
-      were unloaded. It does so only when it was open for as long as opening it took, so that at least half of the time
-      is for answers, however the clients take turns. Whoever has waited longest is served first, so each model has its
-      turn.
-   6. Members are never freed before the end, and their names never change: answers point at them.
+      model is loaded when the least it needs is free, and is granted a part of the rest besides (fleet_room.c).
+   5. Where memory does not suffice for a model that calls wait for, others are unloaded: those no call uses first,
+      least recently used first. One in use finishes its calls first: it yields, which means that new calls wait as if
+      it were unloaded. A model yields only after it was loaded for as long as loading it took, so that at least half of
+      the time is used for answers, whatever clients ask for. The model whose first call has waited longest is loaded
+      first, so that each model has its turn.
+   6. Members are freed only at the end, and their names never change: answers point to them.
 
-   An engine for all models was rejected: one thread and one tree would have to know of all of them, while a rota of
-   their steps is all that they have in common (engine/rota.c). */
+   One engine for all models was rejected: one thread and one prefix tree would have to know of all models,
+   while all they need to share is whose step is next (engine/rota.c). */
 #include "server/fleet.h"
 
 #include <math.h>
@@ -33,9 +34,9 @@
 #include "server/pulse.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define TRIES 4         /* of opening a model, each with what the one before has found that it needs */
-#define RETRY_SECONDS 5 /* that a client is told to wait */
-#define LONG_MS 60000   /* between two looks, where nothing is to be done */
+#define TRIES 4         /* attempts to load a model, each with the memory that the last one found to be needed */
+#define RETRY_SECONDS 5 /* what clients that are refused are told to wait */
+#define LONG_MS 60000   /* the keeper's longest sleep */
 
 const char *mt_member_state_name(mt_member_state state)
 {
@@ -71,7 +72,7 @@ bool mt_fleet_full(mt_fleet *f, const mt_client *client, mt_error *err)
 {
     bool full = false;
 
-    if (!f->alone) /* which one it is stands in the body */
+    if (!f->alone) /* which model is asked for stands in the body */
         return false;
     pthread_mutex_lock(&f->lock);
     if (f->members[0]->open && f->members[0]->served.opened.checkpoint)
@@ -97,9 +98,9 @@ bool mt_fleet_lost(mt_fleet *f)
     return lost;
 }
 
-/* ---- those who wait ---- */
+/* ---- calls that wait: with the lock held, unless said otherwise ---- */
 
-static void put_last(mt_member *m, mt_waiter *w)
+static void add_waiter(mt_member *m, mt_waiter *w)
 {
     *w = (mt_waiter){.member = m, .since = mt_clock_ns(), .waits = true};
     *m->last = w;
@@ -108,7 +109,8 @@ static void put_last(mt_member *m, mt_waiter *w)
     m->fleet->waiting++;
 }
 
-static void take_out(mt_member *m, mt_waiter **at)
+/* *at is removed from the member's list. */
+static void remove_waiter(mt_member *m, mt_waiter **at)
 {
     mt_waiter *w = *at;
 
@@ -121,7 +123,8 @@ static void take_out(mt_member *m, mt_waiter **at)
     m->fleet->waiting--;
 }
 
-static void have(mt_member *m, mt_waiter *w)
+/* Gives a call its reference. */
+static void give_reference(mt_member *m, mt_waiter *w)
 {
     w->member = m;
     w->has = true;
@@ -129,25 +132,25 @@ static void have(mt_member *m, mt_waiter *w)
     m->used = mt_clock_ns();
 }
 
-/* All who wait for it, and in a list of their own then. */
-static mt_waiter *take_all(mt_member *m, bool has)
+/* Empties the member's list and returns it. has: each call gets its reference. */
+static mt_waiter *remove_all_waiters(mt_member *m, bool has)
 {
     mt_waiter *list = NULL, **last = &list;
 
     while (m->first) {
         mt_waiter *w = m->first;
 
-        take_out(m, &m->first);
+        remove_waiter(m, &m->first);
         if (has)
-            have(m, w);
+            give_reference(m, w);
         *last = w;
         last = &w->next;
     }
     return list;
 }
 
-/* Without the lock. Whoever is told may be freed by it. */
-static void tell(mt_fleet *f, mt_waiter *list, const mt_failure *why)
+/* Resumes all calls of a list, which may be freed thereby. Without the lock. */
+static void resume_all(mt_fleet *f, mt_waiter *list, const mt_failure *why)
 {
     for (mt_waiter *next; list; list = next) {
         next = list->next;
@@ -156,13 +159,15 @@ static void tell(mt_fleet *f, mt_waiter *list, const mt_failure *why)
     }
 }
 
-static void tell_unlocked(mt_fleet *f, mt_waiter *list, const mt_failure *why)
+/* Releases the lock meanwhile. */
+static void resume_all_unlocked(mt_fleet *f, mt_waiter *list, const mt_failure *why)
 {
     pthread_mutex_unlock(&f->lock);
-    tell(f, list, why);
+    resume_all(f, list, why);
     pthread_mutex_lock(&f->lock);
 }
 
+/* Releases the lock. */
 static mt_fleet_reply refuse(mt_fleet *f, mt_failure *why, const char *code, const char *text)
 {
     pthread_mutex_unlock(&f->lock);
@@ -183,13 +188,13 @@ mt_fleet_reply mt_fleet_take(mt_fleet *f, mt_waiter *w, const char *name, bool v
     if (f->closing)
         return refuse(f, why, "draining", "the server is shutting down: ask another");
     if (m->state == MT_MEMBER_READY && !m->yields) {
-        have(m, w);
+        give_reference(m, w);
         pthread_mutex_unlock(&f->lock);
         return MT_FLEET_HAS;
     }
     if (f->waiting >= MT_LIMIT_LOADING)
         return refuse(f, why, "overloaded", "as many requests wait for models to be loaded as may: try again later");
-    put_last(m, w);
+    add_waiter(m, w);
     pthread_cond_signal(&f->changed);
     pthread_mutex_unlock(&f->lock);
     return MT_FLEET_WAITS;
@@ -220,7 +225,7 @@ void mt_fleet_withdraw(mt_fleet *f, mt_waiter *w, const mt_failure *why)
 
         while (*at != w)
             at = &(*at)->next;
-        take_out(w->member, at);
+        remove_waiter(w->member, at);
         pthread_cond_signal(&f->changed);
     }
     pthread_mutex_unlock(&f->lock);
@@ -238,10 +243,10 @@ void mt_fleet_tick(mt_fleet *f)
     for (size_t i = 0; i < f->count; i++) {
         mt_member *m = f->members[i];
 
-        while (m->first && now > m->first->since + most) { /* the oldest stand first */
+        while (m->first && now > m->first->since + most) { /* the oldest stands first */
             mt_waiter *w = m->first;
 
-            take_out(m, &m->first);
+            remove_waiter(m, &m->first);
             w->next = list;
             list = w;
         }
@@ -252,13 +257,13 @@ void mt_fleet_tick(mt_fleet *f)
     mt_failure_set(&why, 503, "loading", NULL, "the model was not loaded within %lld s: try again later",
                    (long long)f->params.opt->load_seconds);
     why.retry_after = RETRY_SECONDS;
-    tell(f, list, &why);
+    resume_all(f, list, &why);
 }
 
 void mt_fleet_keep(mt_member *m, double seconds)
 {
     pthread_mutex_lock(&m->fleet->lock);
-    m->keep_alive = isnan(seconds) ? m->fleet->keep_alive : seconds; /* looked at when it is given back */
+    m->keep_alive = isnan(seconds) ? m->fleet->keep_alive : seconds; /* checked when a reference is given back */
     pthread_mutex_unlock(&m->fleet->lock);
 }
 
@@ -269,7 +274,8 @@ bool mt_fleet_unload(mt_fleet *f, const char *name)
     if (!m)
         return false;
     pthread_mutex_lock(&f->lock);
-    m->expired = m->state == MT_MEMBER_LOADING || m->state == MT_MEMBER_READY; /* one that leaves may be wanted again */
+    /* One that is leaving may be loaded again at once */
+    m->expired = m->state == MT_MEMBER_LOADING || m->state == MT_MEMBER_READY;
     pthread_cond_signal(&f->changed);
     pthread_mutex_unlock(&f->lock);
     return true;
@@ -317,7 +323,7 @@ void mt_member_count(mt_member *m, mt_member_past *out)
     pthread_mutex_unlock(&room->lock);
 }
 
-/* What is only so while it is open is not kept. */
+/* Adds an engine's counters to `past` before it ends; numbers that describe only the present are not kept. */
 static void remember(mt_member *m)
 {
     mt_stats past = {0};
@@ -341,6 +347,7 @@ static void set_state(mt_member *m, mt_member_state state)
     m->fleet->changes++;
 }
 
+/* Loads a member. *need: bytes that its engine found it needs at least. Without the lock. */
 static bool open_member(mt_fleet *f, mt_member *m, uint64_t *need, mt_error *err)
 {
     mt_engine_params engine;
@@ -355,7 +362,8 @@ static bool open_member(mt_fleet *f, mt_member *m, uint64_t *need, mt_error *err
 
     if (f->publisher && !m->events)
         m->events = mt_fleet_events(f, m);
-    mt_alloc_trim(); /* what looking at folders took is not the model's */
+    /* Memory used for reading folders must not count as the model's */
+    mt_alloc_trim();
     mt_engine_params_init(&engine);
     engine.memory = f->alone ? f->memory_given : m->grant;
     engine.host_memory = mt_fleet_host_memory(f, m);
@@ -376,10 +384,10 @@ static bool open_member(mt_fleet *f, mt_member *m, uint64_t *need, mt_error *err
 static void close_member(mt_member *m)
 {
     mt_served_close(&m->served);
-    mt_alloc_trim(); /* what others may have now must not stay with the C library */
+    mt_alloc_trim(); /* gives freed memory back to the system, for other models */
 }
 
-/* It is open: those who have waited have it. */
+/* The model is loaded: calls that waited for it get it. */
 static void finish_load(mt_fleet *f, mt_member *m, uint64_t began)
 {
     mt_waiter *list;
@@ -392,10 +400,11 @@ static void finish_load(mt_fleet *f, mt_member *m, uint64_t began)
     m->used = m->since;
     m->error = (mt_error){.code = MT_OK};
     m->facts.context = m->served.context;
-    list = take_all(m, true);
-    tell_unlocked(f, list, NULL);
+    list = remove_all_waiters(m, true);
+    resume_all_unlocked(f, list, NULL);
 }
 
+/* The model cannot be loaded: calls that waited for it get an error. */
 static void fail_load(mt_fleet *f, mt_member *m, const mt_error *err)
 {
     mt_failure why;
@@ -407,15 +416,17 @@ static void fail_load(mt_fleet *f, mt_member *m, const mt_error *err)
     if (!f->alone)
         mt_log_error("model.failed", "\"%s\" cannot be loaded: %s", m->name, err->text);
     mt_failure_set(&why, 500, "load_failed", "model", "the model \"%s\" cannot be loaded: %.900s", m->name, err->text);
-    tell_unlocked(f, take_all(m, false), &why);
+    resume_all_unlocked(f, remove_all_waiters(m, false), &why);
 }
 
+/* need: as an engine told it; 0: it did not. */
 static void set_need(mt_member *m, uint64_t need)
 {
     m->need = need ? need : m->need;
     m->measured = m->measured || need;
 }
 
+/* Loads a member; releases the lock meanwhile. */
 static void load(mt_fleet *f, mt_member *m)
 {
     const uint64_t began = mt_clock_ns();
@@ -440,20 +451,20 @@ static void load(mt_fleet *f, mt_member *m)
     }
     set_state(m, MT_MEMBER_UNLOADED);
     set_need(m, need);
-    if (need > m->grant && ++m->tries < TRIES) { /* again, with as much as that */
+    if (need > m->grant && ++m->tries < TRIES) { /* tried again with as much as it needs */
         m->grant = 0;
         return;
     }
     fail_load(f, m, &err);
 }
 
-/* Nobody has it. */
+/* Unloads a member that no call uses; releases the lock meanwhile. */
 static void unload(mt_fleet *f, mt_member *m)
 {
     set_state(m, MT_MEMBER_LEAVING);
     m->expired = false;
     pthread_mutex_unlock(&f->lock);
-    mt_engine_halt(m->served.engine); /* what it counts last is counted */
+    mt_engine_halt(m->served.engine); /* so that its counters are final */
     pthread_mutex_lock(&f->lock);
     remember(m);
     m->open = false;
@@ -465,7 +476,7 @@ static void unload(mt_fleet *f, mt_member *m)
     set_state(m, MT_MEMBER_UNLOADED);
 }
 
-/* Of those that are waited for and not open, the one whose first has waited longest. */
+/* The unloaded member whose first waiting call has waited longest; NULL: no call waits. */
 static mt_member *wanted(const mt_fleet *f)
 {
     mt_member *first = NULL;
@@ -479,7 +490,8 @@ static mt_member *wanted(const mt_fleet *f)
     return first;
 }
 
-/* One that was told to go, or was idle for long enough; *next: when another will have been. */
+/* A member to be unloaded since it was told to be or was idle for too long. NULL: none; *next: no later than when one
+   will be. */
 static mt_member *expired(const mt_fleet *f, uint64_t now, uint64_t *next)
 {
     for (size_t i = 0; i < f->count; i++) {
@@ -496,21 +508,21 @@ static mt_member *expired(const mt_fleet *f, uint64_t now, uint64_t *next)
     return NULL;
 }
 
-/* Those who have waited for one that yields no longer. */
+/* Gives a member that does not yield any more to the calls that waited meanwhile. False: there is none. */
 static bool hand_over(mt_fleet *f)
 {
     for (size_t i = 0; i < f->count; i++) {
         mt_member *m = f->members[i];
 
         if (m->state == MT_MEMBER_READY && !m->yields && m->first) {
-            tell_unlocked(f, take_all(m, true), NULL);
+            resume_all_unlocked(f, remove_all_waiters(m, true), NULL);
             return true;
         }
     }
     return false;
 }
 
-/* One thing that can be done now. False: there is none until *next, or until something changes. */
+/* Does one thing that can be done now. False: nothing is to be done before *next, unless something changes. */
 static bool act(mt_fleet *f, uint64_t *next)
 {
     const uint64_t now = mt_clock_ns();
@@ -543,6 +555,7 @@ static void wait_until(mt_fleet *f, uint64_t next)
     pthread_cond_timedwait(&f->changed, &f->lock, &until);
 }
 
+/* The keeper's thread. */
 static void *keep(void *arg)
 {
     mt_fleet *f = arg;
@@ -626,9 +639,9 @@ void mt_fleet_stop(mt_fleet *f)
         mt_waiter *list;
 
         pthread_mutex_lock(&f->lock);
-        list = take_all(f->members[i], false);
+        list = remove_all_waiters(f->members[i], false);
         pthread_mutex_unlock(&f->lock);
-        tell(f, list, &why);
+        resume_all(f, list, &why);
     }
 }
 

@@ -1,4 +1,5 @@
-/* The models that a server knows by name: which of them are open, who waits for one, who has to go. See fleet.c. */
+/* The fleet: the models that a server knows by name, loaded or not; the calls that wait for a model; and which model is
+   unloaded to make room. One per server; fleet.c says how it works. */
 #ifndef MT_SERVER_FLEET_H
 #define MT_SERVER_FLEET_H
 
@@ -15,85 +16,86 @@ typedef enum mt_member_state {
     MT_MEMBER_UNLOADED,
     MT_MEMBER_LOADING,
     MT_MEMBER_READY,
-    MT_MEMBER_LEAVING /* it is being unloaded */
+    MT_MEMBER_LEAVING /* being unloaded */
 } mt_member_state;
 
-/* What can be known of a folder without opening its weights. */
+/* What is known of a model from the files of its folder, without loading it. */
 typedef struct mt_member_facts {
-    bool known;    /* the folder was looked at */
-    bool encoder;  /* it makes vectors and writes no text */
-    bool scores;   /* of an encoder: it scores pairs of texts and makes no embeddings */
-    bool embeds;   /* it was made for embeddings */
-    bool vision;   /* it takes pictures */
-    bool tools;    /* its chat template shows tool calls */
-    bool thinking; /* its chat template shows reasoning */
-    bool chats;    /* it has a chat template */
-    size_t context;
-    uint64_t bytes; /* of its weights */
+    bool known;     /* the folder was read */
+    bool encoder;   /* computes vectors and writes no text */
+    bool scores;    /* an encoder that scores pairs of texts and makes no embeddings */
+    bool embeds;    /* was trained for embeddings */
+    bool vision;    /* accepts pictures */
+    bool tools;     /* its chat template has tool calls */
+    bool thinking;  /* its chat template has reasoning */
+    bool chats;     /* has a chat template */
+    size_t context; /* tokens */
+    uint64_t bytes; /* of the weights */
     char family[32];
 } mt_member_facts;
 
-/* What was counted by engines that have ended, so that nothing is counted down when a model is loaded anew. */
+/* Counters of a model's engines that have ended: without them, metrics would fall when a model is loaded again. */
 typedef struct mt_member_past {
     mt_stats stats;
     mt_constraints_stats constraints;
     mt_histogram pictures_seconds;
     uint64_t pictures;
-    mt_encoder_stats encoders[MT_LIMIT_OPTION_LIST + 1]; /* of each target */
+    mt_encoder_stats encoders[MT_LIMIT_OPTION_LIST + 1]; /* for each target (target.h) */
 } mt_member_past;
 
-/* Never freed before the fleet is. Under the fleet's lock but for what is said to be otherwise. */
+/* A model of the fleet. Freed only with the fleet. All fields are under the fleet's lock, unless said otherwise. */
 struct mt_member {
-    mt_fleet *fleet;               /* never changes, nor do the next four */
-    size_t number;                 /* among the members, and of its voices */
-    char *name, *dir;              /* what clients call it; the folder */
-    const mt_option_list *aliases; /* NULL: none */
-    uint64_t slow_step;            /* the io thread's: when the step began that was last named for its length */
-    bool beside;                   /* --embedding-model: asked for vectors, before others, by who names no model */
-    int64_t modified;              /* seconds since 1970: its newest file, where it was found; 0: not known */
-    bool found;                    /* it was not named but found on this machine */
-    bool gone;                     /* and is not any more; one of the same name may be among those behind it */
+    mt_fleet *fleet;               /* this and the next four fields never change */
+    size_t number;                 /* index in the fleet's members; also names the model in voices */
+    char *name, *dir;              /* what clients call it; its folder */
+    const mt_option_list *aliases; /* other names; NULL: none */
+    uint64_t slow_step;            /* io thread only: begin of the last slow step that was logged */
+    bool beside;                   /* of --embedding-model: the first choice for vectors where a call names no model */
+    /* Time of its newest file, seconds since 1970, of a model that was found; 0: not known */
+    int64_t modified;
+    bool found; /* not named on the command line, but found on this machine */
+    bool gone;  /* was found, and is deleted; a later member may have the same name */
     mt_member_facts facts;
     mt_member_state state;
-    bool open;                /* served is whole, and its engine may be read */
-    bool expired;             /* it is to be unloaded as soon as nobody has it or waits for it */
-    unsigned tries;           /* of loading it, that have failed for want of memory */
-    mt_served served;         /* of one that is open; for whoever has a reference, without the lock */
-    uint64_t need, grant;     /* bytes: the least that it can do with; what it has */
-    bool measured;            /* need is what it said itself, and not a guess */
-    size_t references;        /* calls that have it */
-    mt_waiter *first, **last; /* who waits for it; *last is where the next is put */
-    size_t waiting;           /* how many they are */
-    bool chosen;              /* it is to make way for one that is waited for */
-    bool yields;              /* and takes no new calls any more */
-    double keep_alive;        /* seconds that it may be idle; below 0: for ever */
-    uint64_t used;            /* mt_clock_ns: when it was last had or given back */
-    uint64_t since;           /* when its state began */
-    uint64_t loading;         /* nanoseconds that loading it took */
-    uint64_t loads;           /* how often */
-    mt_kv_events *events;     /* who is told of what it has cached; NULL: nobody */
-    mt_error error;           /* why it could not be loaded the last time; MT_OK: it could, or nobody tried */
+    bool open;                /* loaded: `served` is complete and its engine may be read */
+    bool expired;             /* to be unloaded as soon as no call uses it or waits for it */
+    unsigned tries;           /* failed attempts to load it with too little memory */
+    mt_served served;         /* valid while open; a call with a reference may use it without the lock */
+    uint64_t need, grant;     /* bytes: the least that it needs; what it has been given */
+    bool measured;            /* need was told by its engine, and is no guess */
+    size_t references;        /* calls that use it */
+    mt_waiter *first, **last; /* calls that wait for it, oldest first */
+    size_t waiting;           /* how many */
+    bool chosen;              /* is to be unloaded for another that calls wait for */
+    bool yields;              /* as chosen, and new calls wait already */
+    double keep_alive;        /* seconds that it may be idle before it is unloaded; below 0: for ever */
+    uint64_t used;            /* mt_clock_ns: when a call last began or ended to use it */
+    uint64_t since;           /* mt_clock_ns: when its state began */
+    uint64_t loading;         /* nanoseconds that the last load took */
+    uint64_t loads;           /* how often it was loaded */
+    mt_kv_events *events;     /* tells routers what it has cached; NULL: none are told */
+    mt_error error;           /* why the last load failed; MT_OK: it did not */
     mt_member_past past;
 };
 
-/* Whoever wants a model: part of a call. */
+/* A call's wait for a model, or its reference to one. Part of mt_call. */
 struct mt_waiter {
-    mt_member *member; /* that it has, or waits for */
-    mt_waiter *next;
-    uint64_t since; /* mt_clock_ns when it began to wait */
-    bool waits;     /* in the member's list; the fleet's */
-    bool has;       /* a reference */
+    mt_member *member; /* that the call has or waits for */
+    mt_waiter *next;   /* in the member's list */
+    uint64_t since;    /* mt_clock_ns: begin of the wait */
+    bool waits;        /* is in the member's list; under the fleet's lock */
+    bool has;          /* has a reference */
 };
 
 typedef struct mt_fleet_params {
     const mt_options *opt;
-    /* The wait of one that mt_fleet_take has kept is over: it has its model, or *why says why not. On some thread,
+    /* A wait that mt_fleet_take began is over: the call has its model, or *why says why not. Called on any thread,
        without the lock. */
     void (*resume)(void *ctx, mt_waiter *waiter, const mt_failure *why);
-    /* While it is opened: the folders of models are known, and there are no threads yet. NULL: nobody wants to know. */
+    /* Called by mt_fleet_open once the folders of the models are known and before there are threads. May be NULL. */
     void (*named)(void *ctx);
-    /* On the fleet's thread: before anything else; and when the only model there is was opened, or not, and *err says
-       why. */
+    /* Called on the fleet's thread: `begun` first of all; `loaded` where there is one model alone, once it is loaded,
+       or with *err where it cannot be. */
     void (*begun)(void *ctx);
     void (*loaded)(void *ctx, const mt_error *err);
     void *ctx;
@@ -103,104 +105,108 @@ struct mt_fleet {
     mt_fleet_params params;
     mt_member **members; /* in the order of the command line, then by when they were found */
     size_t count, cap;
-    bool alone; /* one model, which was named: it has the process to itself, and is open from the start */
-    bool open;  /* none was named: what is found on this machine is served */
-    uint64_t memory, memory_given; /* bytes for everything; --memory, which may be 0 */
-    uint64_t for_all;              /* of these, what is no model's */
-    uint64_t host_memory;          /* bytes of the host's: the same as memory, but where the device has its own */
-    uint64_t apart;                /* of these, what is no model's: the process itself, requests, what is recorded */
-    uint64_t recorded;             /* of these, what is recorded for the dashboard, and the index of what is on disk */
-    uint64_t requests;             /* of these, bytes for requests; 0 until the only model has said */
-    size_t work;                   /* of these, bytes for one that is prepared */
-    size_t waiting;                /* calls that wait for a model */
-    uint64_t changes;              /* of who is open */
-    double keep_alive;             /* seconds; of members whose requests do not say */
+    /* One model, named on the command line: it has all memory and is loaded at the start */
+    bool alone;
+    bool open;             /* no model was named: all that are found on this machine are served */
+    uint64_t memory;       /* bytes for everything on the device */
+    uint64_t memory_given; /* value of --memory; 0: not given */
+    uint64_t for_all;      /* of memory: bytes that are no model's */
+    uint64_t host_memory;  /* bytes on the host: the same as memory, unless the device has memory of its own */
+    uint64_t apart;        /* of host_memory: bytes that are no model's: the process, requests, records */
+    /* Of apart: bytes for the dashboard's recorder and for the index of the cache on disk */
+    uint64_t recorded;
+    uint64_t requests; /* of apart: bytes for requests; 0 until a single model's engine has chosen */
+    size_t work;       /* of requests: bytes for one request while it is prepared */
+    size_t waiting;    /* calls that wait for any model */
+    uint64_t changes;  /* see mt_fleet_changes */
+    double keep_alive; /* seconds; for models whose requests do not say otherwise */
     mt_device_params device;
-    mt_host *host; /* the threads that all of them compute with */
-    mt_rota *rota;
-    mt_server_disk disk;     /* where what they compute outlives them */
-    mt_publisher *publisher; /* of what their caches have; NULL: nobody is told */
-    mt_voices *voices;       /* what all of them do */
-    uint64_t scanned;        /* mt_clock_ns */
+    mt_host *host;           /* threads that all models compute with */
+    mt_rota *rota;           /* lets the engines of several models take turns */
+    mt_server_disk disk;     /* caches of all models beyond memory */
+    mt_publisher *publisher; /* tells routers what the caches have; NULL: no --kv-events */
+    mt_voices *voices;       /* the recorder for the dashboard, of all models */
+    uint64_t scanned;        /* mt_clock_ns: when this machine was last searched for models */
     bool closing;
-    bool running; /* the thread */
+    bool running; /* thread has to be joined */
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t changed;
+    pthread_cond_t changed; /* wakes the thread: something may be to do */
 };
 
-/* Only whether the models that are named are there and could be opened. False with a sentence. */
+/* Whether the models that the options name exist and could be loaded, without loading them. False: *err. */
 bool mt_fleet_check(const mt_options *opt, mt_error *err) MT_NODISCARD;
 
-/* Finds the folders of the models that are named and looks at them. False with a sentence. Close with mt_fleet_close,
-   either way. Nothing is opened before mt_fleet_start. */
+/* Finds and reads the folders of the named models and opens device, publisher and disk. False: *err. Close with
+   mt_fleet_close either way. No model is loaded before mt_fleet_start, which starts the thread. */
 bool mt_fleet_open(mt_fleet *fleet, const mt_fleet_params *params, mt_error *err) MT_NODISCARD;
 bool mt_fleet_start(mt_fleet *fleet, mt_error *err) MT_NODISCARD;
 
-/* Ends the thread: what it is loading is waited for, who waits is told, and nobody waits any more. */
+/* Ends the thread after the load it is at; calls that wait get an error. */
 void mt_fleet_stop(mt_fleet *fleet);
-void mt_fleet_end(mt_fleet *fleet);   /* ends all engines: events may still come from them during the call */
-void mt_fleet_close(mt_fleet *fleet); /* a zeroed one is fine */
+void mt_fleet_end(mt_fleet *fleet);   /* ends all engines: their last events may come during the call */
+void mt_fleet_close(mt_fleet *fleet); /* frees everything; a zeroed one is fine */
 
 /* ---- any thread ---- */
 
 typedef enum mt_fleet_reply { MT_FLEET_HAS, MT_FLEET_WAITS, MT_FLEET_REFUSED } mt_fleet_reply;
 
-/* The model that a call asks for (NULL: it does not say), of which it has a reference then. WAITS: it is being loaded,
-   and params.resume says when that is over, perhaps before this returns. REFUSED: *why says why. */
+/* Gets a call a reference to the model it asks for (NULL: it does not say). HAS: waiter has it. WAITS: the model is not
+   loaded, and params.resume is called when the wait is over, perhaps before this returns. REFUSED: *why. */
 mt_fleet_reply mt_fleet_take(mt_fleet *fleet, mt_waiter *waiter, const char *name, bool vectors, mt_failure *why);
-void mt_fleet_give(mt_waiter *waiter); /* gives the reference back; without one is fine */
+void mt_fleet_give(mt_waiter *waiter); /* gives a reference back; none is fine */
 
-/* It waits no longer, and is told why, unless it did not wait, or its wait has just ended, which it is being told. */
+/* Ends a wait: params.resume is called with *why. Does nothing where the call does not wait (any more). */
 void mt_fleet_withdraw(mt_fleet *fleet, mt_waiter *waiter, const mt_failure *why);
 
-/* Who has waited too long waits no longer. Called every second or so. */
+/* Ends waits that took longer than --load-seconds. Called about every second. */
 void mt_fleet_tick(mt_fleet *fleet);
 
-/* From now on it may be idle for so long; below 0: for ever. */
+/* Sets how long the model may be idle before it is unloaded; below 0: for ever; NaN: the server's default. */
 void mt_fleet_keep(mt_member *member, double seconds);
 
-/* Unloads a model as soon as nobody has it or waits for it. False: there is none of that name. */
+/* Unloads a model as soon as no call uses it or waits for it. False: there is none of that name. */
 bool mt_fleet_unload(mt_fleet *fleet, const char *name);
 
-/* The member that clients call so, as mt_fleet_take finds it; NULL: there is none. */
+/* The member of that name or alias, as mt_fleet_take finds it; NULL: there is none. */
 mt_member *mt_fleet_find(mt_fleet *fleet, const char *name, bool vectors);
 
-/* What others may see of a member, copied under the lock. The strings are the member's, and stay. */
+/* A copy of what others may know of a member. The strings belong to the member and live as long as the fleet. */
 typedef struct mt_member_view {
     const mt_member *member;
     const char *name;
     mt_member_state state;
     mt_member_facts facts;
-    size_t context;    /* that it has, or its folder promises; 0: not known */
-    uint64_t memory;   /* bytes that it has; 0: it is not loaded */
-    uint64_t need;     /* bytes that it needs at least, as far as that is known */
-    size_t references; /* calls that it answers */
+    size_t context;    /* tokens that it can read: as loaded, else as its folder says; 0: not known */
+    uint64_t memory;   /* bytes that it has been given; 0: not loaded */
+    uint64_t need;     /* bytes that it needs at least, as far as known */
+    size_t references; /* calls that use it */
     size_t waiting;    /* calls that wait for it */
     double seconds;    /* since its state began */
-    double idle;       /* since it answered last; below 0: it is not loaded, or is needed */
-    double expires;    /* seconds until it is unloaded; below 0: it is not */
-    mt_error error;    /* why it could not be loaded */
+    double idle;       /* seconds since it was last used; below 0: not loaded, or in use */
+    double expires;    /* seconds until it is unloaded; below 0: it stays */
+    mt_error error;    /* why the last load failed */
 } mt_member_view;
 
-/* All members that there are; looks for new ones first, where none was named. Free with mt_free. */
+/* Copies of all members; where no model was named, searches this machine for new ones first. Free with mt_free. */
 mt_member_view *mt_fleet_list(mt_fleet *fleet, size_t *count) MT_NODISCARD;
 mt_member_view mt_member_look(mt_member *member);
 const char *mt_member_state_name(mt_member_state state);
 
-/* What a member has counted, ever. */
+/* All that a member has counted since the server started. With the lock held. */
 void mt_member_count(mt_member *member, mt_member_past *out);
 
-/* Whether no call for text may wait now, whatever it asks: that is known of one model alone. Then MT_E_BUSY. */
+/* Whether every call for text would be refused now, for lack of places; known only where there is one model alone.
+   True: *err, MT_E_BUSY. */
 bool mt_fleet_full(mt_fleet *fleet, const mt_client *client, mt_error *err);
 
-/* Whether what one computes with has failed and could not be opened anew. */
+/* Whether a device has failed and could not be opened again. */
 bool mt_fleet_lost(mt_fleet *fleet);
 
-/* Counts up with every change of who is open and who is known. */
+/* A number that grows whenever models are loaded, unloaded, found or deleted. */
 uint64_t mt_fleet_changes(mt_fleet *fleet);
 
-/* Members that are open, for whoever reads their engines: none of them goes until mt_fleet_unlock. */
+/* Holds the lock: no member is opened or closed until mt_fleet_unlock, so engines of open ones may be read. */
 void mt_fleet_lock(mt_fleet *fleet);
 void mt_fleet_unlock(mt_fleet *fleet);
 

@@ -1,4 +1,5 @@
-/* Who tells routers what the caches of the models have (--kv-events): one publisher, and a topic for each model. */
+/* Tells routers what the caches of the models contain (--kv-events): one publisher for all, with a topic for each
+   model. */
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -6,11 +7,12 @@
 #include "base/log.h"
 #include "server/fleet_inside.h"
 
-enum { HOST = 256 };
+enum { HOST = 256 }; /* bytes for the host's name */
 
 uint64_t mt_fleet_events_memory(const mt_options *opt)
 {
-    return opt->kv_events ? 2 * (uint64_t)MT_LIMIT_EVENT_BYTES : 0; /* what waits, and what is kept */
+    /* Batches that wait to be sent, and those kept for replay */
+    return opt->kv_events ? 2 * (uint64_t)MT_LIMIT_EVENT_BYTES : 0;
 }
 
 bool mt_fleet_publish(mt_fleet *f, mt_error *err)

@@ -1,4 +1,5 @@
-/* Which models there are, what clients call them, and what can be known of them before they are opened. */
+/* Which models there are, what clients call them, and what their folders tell before they are loaded. Part of the
+   fleet. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +13,15 @@
 #include "hub/local.h"
 #include "server/fleet_inside.h"
 
-#define KEEP_ALIVE 300               /* seconds, where nobody says */
-#define WORKING (16u << 20)          /* bytes that opening a model takes, as a first guess */
-#define LISTED 8                     /* models that a refusal names */
-#define SCAN_NS UINT64_C(1000000000) /* between two looks at what is on this machine */
+#define KEEP_ALIVE 300               /* seconds that a model may be idle, where no option or request says */
+#define WORKING (16u << 20)          /* first guess of the bytes that a model needs beside its weights */
+#define LISTED 8                     /* how many models the error for an unknown name lists */
+#define SCAN_NS UINT64_C(1000000000) /* between two searches of this machine for models */
 
 /* ---- what a folder holds ---- */
 
-/* What its chat template shows. */
-static void look_at_template(mt_member_facts *facts, const char *dir, const char *own, const mt_options *opt)
+/* Reads the chat template: whether there is one, with tool calls, with reasoning. own: a file in its place, or NULL. */
+static void read_template(mt_member_facts *facts, const char *dir, const char *own, const mt_options *opt)
 {
     mt_error err;
     mt_chat_templates *templates = mt_chat_templates_open(dir, own, &err);
@@ -38,7 +39,7 @@ static void look_at_template(mt_member_facts *facts, const char *dir, const char
     mt_chat_templates_free(templates);
 }
 
-static bool look_at_encoder(mt_member_facts *facts, const char *dir, mt_error *err)
+static bool read_encoder(mt_member_facts *facts, const char *dir, mt_error *err)
 {
     mt_encoder encoder = {0};
     const bool ok = mt_encoder_open(&encoder, dir, err);
@@ -55,9 +56,9 @@ static bool look_at_encoder(mt_member_facts *facts, const char *dir, mt_error *e
     return ok;
 }
 
-/* What guesses for the first model: whether it fits, and what it takes. */
-static bool look_at_draft(mt_member_facts *facts, mt_model_spec *spec, const mt_options *opt, mt_arena *arena,
-                          mt_error *err)
+/* Reads the draft model of --draft: whether it fits the model, and its size. */
+static bool read_draft(mt_member_facts *facts, mt_model_spec *spec, const mt_options *opt, mt_arena *arena,
+                       mt_error *err)
 {
     char *dir = mt_hub_find(opt->draft, opt->models_dir, getenv, err);
     mt_checkpoint *c = dir ? mt_checkpoint_open(dir, err) : NULL;
@@ -72,8 +73,7 @@ static bool look_at_draft(mt_member_facts *facts, mt_model_spec *spec, const mt_
     return ok;
 }
 
-static bool look_at_model(mt_member_facts *facts, const mt_checkpoint *c, const mt_options *opt, bool first,
-                          mt_error *err)
+static bool read_model(mt_member_facts *facts, const mt_checkpoint *c, const mt_options *opt, bool first, mt_error *err)
 {
     mt_arena *arena = mt_arena_new(0);
     mt_model_spec spec;
@@ -86,13 +86,14 @@ static bool look_at_model(mt_member_facts *facts, const mt_checkpoint *c, const 
         snprintf(facts->family, sizeof(facts->family), "%s", spec.family);
     }
     if (ok && first && opt->draft)
-        ok = look_at_draft(facts, &spec, opt, arena, err);
+        ok = read_draft(facts, &spec, opt, arena, err);
     mt_arena_free(arena);
     return ok;
 }
 
-/* Without the lock. first: the options that are about one model are about this one. */
-static bool look_at(mt_member_facts *facts, const char *dir, const mt_options *opt, bool first, mt_error *err)
+/* Reads the folder of a model. first: options for a single model (--family, --chat-template, ...) are about this one.
+   False: *err. Without the lock. */
+static bool read_folder(mt_member_facts *facts, const char *dir, const mt_options *opt, bool first, mt_error *err)
 {
     mt_target target = {.embeds = false};
     mt_checkpoint *c;
@@ -102,14 +103,14 @@ static bool look_at(mt_member_facts *facts, const char *dir, const mt_options *o
     if (!mt_encoder_known(dir, &encodes, err))
         return false;
     if (encodes)
-        return look_at_encoder(facts, dir, err);
+        return read_encoder(facts, dir, err);
     c = mt_checkpoint_open(dir, err);
-    ok = c && look_at_model(facts, c, opt, first, err);
+    ok = c && read_model(facts, c, opt, first, err);
     mt_checkpoint_close(c);
     mt_target_read(&target, dir);
     facts->embeds = target.embeds && target.unfit.code == MT_OK;
     if (ok)
-        look_at_template(facts, dir, first ? opt->chat_template : NULL, first ? opt : NULL);
+        read_template(facts, dir, first ? opt->chat_template : NULL, first ? opt : NULL);
     return ok;
 }
 
@@ -122,7 +123,7 @@ static uint64_t file_bytes(const char *dir, const char *name)
     return len > 0 && (size_t)len < sizeof(path) && stat(path, &info) == 0 ? (uint64_t)info.st_size : 0;
 }
 
-/* A guess, which is put right when it is opened. */
+/* A first guess of the bytes that a model needs; its engine tells the true number when it is loaded. */
 static uint64_t guess_need(const mt_member *m)
 {
     return m->facts.bytes + m->facts.bytes / 16 + 4 * file_bytes(m->dir, "tokenizer.json") + WORKING;
@@ -140,7 +141,7 @@ bool mt_fleet_read_one(mt_fleet *f)
     if (!m)
         return false;
     pthread_mutex_unlock(&f->lock);
-    (void)!look_at(&facts, m->dir, f->params.opt, false, &err);
+    (void)!read_folder(&facts, m->dir, f->params.opt, false, &err);
     pthread_mutex_lock(&f->lock);
     m->facts = facts;
     m->error = err;
@@ -151,7 +152,7 @@ bool mt_fleet_read_one(mt_fleet *f)
 
 /* ---- who there is ---- */
 
-/* Takes name and dir. */
+/* A new member at the end of the list. Owns name and dir from here on. */
 static mt_member *add(mt_fleet *f, char *name, char *dir)
 {
     mt_member *m = mt_alloc(sizeof(*m));
@@ -168,7 +169,8 @@ static mt_member *add(mt_fleet *f, char *name, char *dir)
     return m;
 }
 
-static mt_member *named(const mt_fleet *f, const char *name)
+/* The member of that name, by name alone; NULL: none. */
+static mt_member *find_name(const mt_fleet *f, const char *name)
 {
     for (size_t i = 0; i < f->count; i++)
         if (!f->members[i]->gone && mt_served_called(name, f->members[i]->name))
@@ -176,7 +178,7 @@ static mt_member *named(const mt_fleet *f, const char *name)
     return NULL;
 }
 
-/* One that the command line names: a folder or a name, before which what clients call it may stand. */
+/* Adds a model of the command line. given: a folder or a name of the hub; name: what clients call it, or NULL. */
 static bool add_named(mt_fleet *f, const char *given, const char *name, mt_error *err)
 {
     const mt_options *opt = f->params.opt;
@@ -186,7 +188,7 @@ static bool add_named(mt_fleet *f, const char *given, const char *name, mt_error
     if (!dir)
         return false;
     called = name ? mt_strdup(name) : strcmp(dir, given) ? mt_strdup(given) : mt_served_folder_name(dir);
-    if (named(f, called)) {
+    if (find_name(f, called)) {
         mt_fail(err, MT_E_INVALID, "two models are called \"%s\": name one of them with --model NAME=%s", called,
                 given);
         mt_free(called);
@@ -194,13 +196,13 @@ static bool add_named(mt_fleet *f, const char *given, const char *name, mt_error
         return false;
     }
     m = add(f, called, dir);
-    if (!look_at(&m->facts, dir, opt, !f->open && m->number == 0, err))
+    if (!read_folder(&m->facts, dir, opt, !f->open && m->number == 0, err))
         return false;
     m->need = guess_need(m);
     return true;
 }
 
-/* [NAME=]MODEL */
+/* Adds a model of --model, whose value is [NAME=]MODEL. */
 static bool add_option(mt_fleet *f, const char *text, mt_error *err)
 {
     const char *mark = strchr(text, '=');
@@ -208,7 +210,7 @@ static bool add_option(mt_fleet *f, const char *text, mt_error *err)
     char *name;
     bool ok;
 
-    if (!mark || mark == text || stat(text, &info) == 0) /* a folder may have such a name */
+    if (!mark || mark == text || stat(text, &info) == 0) /* a folder's name may have a "=", too */
         return add_named(f, text, NULL, err);
     name = mt_strdup(text);
     name[mark - text] = '\0';
@@ -217,7 +219,7 @@ static bool add_option(mt_fleet *f, const char *text, mt_error *err)
     return ok;
 }
 
-/* What can be said of one that was found before its folder was looked at. */
+/* Adds a model that was found on this machine, with what is known before its folder is read. */
 static void add_found(mt_fleet *f, const mt_local_model *l)
 {
     mt_member *m = add(f, mt_strdup(l->name), mt_strdup(l->folder));
@@ -233,7 +235,7 @@ static void add_found(mt_fleet *f, const mt_local_model *l)
     f->changes++;
 }
 
-/* One whose folder is another now is another, which has its name. */
+/* The member of a model that was found before. A model of that name in another folder is another model. */
 static mt_member *find_found(const mt_fleet *f, const mt_local_model *l)
 {
     for (size_t i = 0; i < f->count; i++)
@@ -243,8 +245,8 @@ static mt_member *find_found(const mt_fleet *f, const mt_local_model *l)
     return NULL;
 }
 
-/* With the lock. What was named keeps its name. */
-static void take_found(mt_fleet *f, const mt_local *list)
+/* Adds new models and marks deleted ones; named models keep their names. With the lock. */
+static void update_found(mt_fleet *f, const mt_local *list)
 {
     for (size_t i = 0; i < f->count; i++)
         f->members[i]->gone = f->members[i]->found;
@@ -254,12 +256,12 @@ static void take_found(mt_fleet *f, const mt_local *list)
 
         if (m)
             m->gone = false;
-        else if (l->whole && !*l->problem && !named(f, l->name) && f->count < MT_LIMIT_MODELS)
+        else if (l->whole && !*l->problem && !find_name(f, l->name) && f->count < MT_LIMIT_MODELS)
             add_found(f, l);
     }
 }
 
-/* Where none was named: looks for what is here now, once a second at most. Without the lock. */
+/* Where no model was named: searches this machine for models, at most once a second. Without the lock. */
 static void scan(mt_fleet *f)
 {
     const uint64_t now = mt_clock_ns();
@@ -276,14 +278,15 @@ static void scan(mt_fleet *f)
         return;
     if (mt_local_list(&list, f->params.opt->models_dir, getenv, &err)) {
         pthread_mutex_lock(&f->lock);
-        take_found(f, &list);
-        pthread_cond_signal(&f->changed); /* for those that are new to be looked at */
+        update_found(f, &list);
+        pthread_cond_signal(&f->changed); /* the keeper reads the folders of new ones */
         pthread_mutex_unlock(&f->lock);
     } else
         mt_log_warn("model.search", "%s", err.text);
     mt_local_free(&list);
 }
 
+/* Whether the weights of a single model fit into --memory. */
 static bool check_alone(const mt_fleet *f, mt_error *err)
 {
     const uint64_t bytes = f->members[0]->facts.bytes, memory = (uint64_t)f->params.opt->memory;
@@ -293,6 +296,7 @@ static bool check_alone(const mt_fleet *f, mt_error *err)
                    (double)memory / (1 << 20), (double)bytes / (1 << 20));
 }
 
+/* Adds the models of --embedding-model, where there are several models. */
 static bool add_beside(mt_fleet *f, mt_error *err)
 {
     const mt_option_list *list = &f->params.opt->embedding_models;
@@ -332,7 +336,7 @@ bool mt_fleet_name(mt_fleet *f, mt_error *err)
 
 /* ---- what clients call them ---- */
 
-/* Encoders beside the only model are part of it. */
+/* Whether the name is that of an encoder beside a single model: it is part of that member. */
 static bool names_encoder(const mt_fleet *f, const char *name)
 {
     const mt_option_list *list = &f->params.opt->embedding_models;
@@ -347,7 +351,8 @@ static bool names_encoder(const mt_fleet *f, const char *name)
     return found;
 }
 
-/* The first that was named; where none was, the one that was used last of those that are open, or the only one. */
+/* The member for a call that names none: for vectors the first encoder; else the first that was named; where none was
+   named, the last used of those that are loaded, or the only one. */
 static mt_member *by_default(const mt_fleet *f, bool vectors)
 {
     mt_member *last = f->open && f->count == 1 && !f->members[0]->gone ? f->members[0] : NULL;
@@ -363,10 +368,11 @@ static mt_member *by_default(const mt_fleet *f, bool vectors)
     return last;
 }
 
+/* As mt_fleet_find, with the lock held. */
 static mt_member *find(const mt_fleet *f, const char *name, bool vectors)
 {
     const mt_options *opt = f->params.opt;
-    mt_member *m = name ? named(f, name) : NULL;
+    mt_member *m = name ? find_name(f, name) : NULL;
 
     if (m)
         return m;

@@ -1,22 +1,22 @@
-/* Who gets how much of --memory. A part is no model's: the process as it is before any is open, requests, what is
-   recorded for the dashboard. The rest is for models. Each has a grant, of which its engine makes weights, working
-   memory, cache, constraints and pixels (engine/memory.c); what it needs at least is guessed from its files before it
-   is opened for the first time, and known from then on, whether it could be opened or not.
+/* Divides --memory. One part is no model's: the process itself before any model is loaded, requests, the dashboard's
+   recorder. The rest is for models: each gets a grant, which its engine divides into weights, working memory, cache,
+   constraints and pixels (engine/memory.c). The least that a model needs is guessed from its files before it is first
+   loaded; afterwards it is known, even where loading failed.
 
-   Where the device has memory of its own, --memory is that, and all of it is for models; what is no model's is in the
-   host's, and the rest of that goes to models as --memory does. */
+   Where the device has memory of its own, --memory is that, and models get all of it. What is no model's lies in the
+   host's memory then, and the rest of the host's is divided among models in proportion to their grants. */
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "base/limits.h"
 #include "server/fleet_inside.h"
 #include "server/pulse.h"
 
-#define REQUESTS (640u << 20)      /* bytes for requests: enough for one of 64 MiB */
-#define REQUESTS_LEAST (32u << 20) /* but at least so many, if that is no more than an eighth */
-#define ASIDE (4u << 20)           /* bytes for small ones that are being read and answered */
+#define REQUESTS (640u << 20)      /* bytes for requests at most: enough for one of 64 MiB */
+#define REQUESTS_LEAST (32u << 20) /* bytes for requests at least, as long as that is no more than an eighth of all */
+#define ASIDE (4u << 20)           /* bytes for small requests that are being read and answered */
 
-/* Voices that live at a time: as many as an engine has places, for itself and for its encoders; of several models, as
-   two engines have. */
+/* How many voices (choices that wait or run) there may be at a time: as many as the engine has places, its encoders
+   included; with several models, as many as two engines have. */
 static size_t voices_of(const mt_fleet *f)
 {
     const mt_options *opt = f->params.opt;
@@ -26,7 +26,8 @@ static size_t voices_of(const mt_fleet *f)
     return f->alone ? own + encoders * mt_places_all((size_t)opt->max_queue + MT_BERT_TEXTS) : 2 * own;
 }
 
-/* Of several models. The only one says itself what is left for requests. */
+/* With several models: sets how much is no model's. A single model's engine decides itself how much is for requests.
+   apart: the device has memory of its own. False: *err. */
 static bool set_apart(mt_fleet *f, bool apart, mt_error *err)
 {
     f->requests = MT_MIN(REQUESTS, MT_MAX(f->host_memory / 16, MT_MIN(f->host_memory / 8, REQUESTS_LEAST)));
@@ -37,7 +38,7 @@ static bool set_apart(mt_fleet *f, bool apart, mt_error *err)
                    apart ? "host-memory" : "memory", (double)f->host_memory / (1 << 20), (double)f->apart / (1 << 20));
 }
 
-/* The device is opened to be asked what there is, and closed again: a GPU's context takes memory. */
+/* Opens the device to ask how much memory there is, and closes it again, since a GPU's context takes memory. */
 static bool measure(mt_fleet *f, bool *apart, mt_error *err)
 {
     const mt_options *opt = f->params.opt;
@@ -96,8 +97,8 @@ bool mt_fleet_fits(const mt_fleet *f, const mt_member *m, mt_error *err)
                    (double)need / (1 << 20), (double)models / (1 << 20));
 }
 
-/* What is left beyond what it needs is shared with those that were named and may yet come, as far as there is room for
-   what they need. Where none was named, it is kept free for another like itself. */
+/* Beyond what the model needs, the free memory is shared evenly with named models that are not loaded and whose needs
+   fit into it. Where no model was named, it is shared with one imagined model of the same need. */
 uint64_t mt_fleet_grant(const mt_fleet *f, const mt_member *m)
 {
     const uint64_t need = mt_fleet_need(f, m);
@@ -126,7 +127,7 @@ uint64_t mt_fleet_host_memory(const mt_fleet *f, const mt_member *m)
     return (uint64_t)((double)(f->host_memory - f->apart) * (double)m->grant / (double)f->memory);
 }
 
-/* Idle ones before others, and of these who was used least recently. */
+/* Whether a is unloaded before b: idle ones first, then the least recently used. */
 static bool goes_before(const mt_member *a, const mt_member *b)
 {
     const bool busy = a->references > 0, other = b->references > 0;

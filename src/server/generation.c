@@ -1,3 +1,4 @@
+/* See generation.h. */
 #include "server/generation.h"
 
 #include <stdio.h>
@@ -5,6 +6,7 @@
 
 #include "base/file.h"
 
+/* Adds a token id, unless it is known already or out of range. */
 static void add_end(mt_generation_config *g, int64_t id)
 {
     if (id < 0 || id >= MT_LIMIT_VOCAB || g->eos_count == MT_LIMIT_EOS)
@@ -29,6 +31,7 @@ static void add_ends(mt_generation_config *g, const mt_config *c)
         add_end(g, id);
 }
 
+/* Adds the token of that text, where the tokenizer has it. */
 static void add_spelled(mt_generation_config *g, const mt_tokenizer *tokenizer, const char *token)
 {
     const uint32_t id = token && tokenizer ? mt_tokenizer_find(tokenizer, token, strlen(token)) : MT_TOKEN_NONE;
@@ -37,7 +40,7 @@ static void add_spelled(mt_generation_config *g, const mt_tokenizer *tokenizer, 
         add_end(g, id);
 }
 
-/* NULL with MT_OK where there is no such file. */
+/* NULL with MT_OK where there is no such file; NULL with another code where it cannot be read. */
 static mt_config *open_config(const char *dir, const char *name, mt_error *err)
 {
     char path[MT_LIMIT_PATH];
@@ -59,7 +62,7 @@ static bool read_float(const mt_config *c, const char *key, double least, double
     return true;
 }
 
-/* do_sample counts where it is written: many files leave it out and mean to sample. */
+/* do_sample matters only where it is written as false: many files leave it out and mean to sample. */
 static bool read_defaults(mt_ask_defaults *d, const mt_config *c, mt_error *err)
 {
     int64_t top_k;
@@ -93,7 +96,7 @@ static bool read_generation_config(mt_generation_config *g, const char *dir, con
         add_ends(g, c);
         ok = read_defaults(&g->defaults, c, err);
     } else
-        add_spelled(g, tokenizer, "<|im_end|>"); /* which nothing else names in some folders */
+        add_spelled(g, tokenizer, "<|im_end|>"); /* ends turns in folders of models whose files do not name it */
     mt_config_free(c);
     return ok;
 }

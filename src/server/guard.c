@@ -1,14 +1,15 @@
-/* A page that somebody looks at can have the browser call whatever that machine reaches, this server included. Where
-   keys are needed that is in vain: the page knows none, and browsers send none by themselves. Where none is:
+/* A web page can make a browser send requests to whatever the browser's machine reaches, this server included. Where
+   API keys are needed that is harmless: the page knows none, and browsers send none by themselves. Without keys:
 
-   1. A page may send a form, or text, anywhere, and need not be able to read the answer to make us work. Browsers say
-      in "origin" whose page it is: one that is neither our own nor named by --cors is refused.
-   2. A page may have its own name point at our address (DNS rebinding), and is of our origin then as browsers see it.
-      It cannot change the name that the browser puts into "host": one that is not ours is refused. Addresses are
-      nobody's to point elsewhere. Over TLS the browser has checked the name against our certificate, and no browser
-      connects to a socket file. Where --cors allows every page there is nothing left to protect.
+   1. A page may send a form or text anywhere; even though it cannot read the answer, it makes the server work. Browsers
+      say in "origin" which page sends: one that is neither our own nor allowed by --cors is refused.
+   2. A page may have its own name point to our address (DNS rebinding), and then has our origin as the browser sees it.
+      It cannot change the name that the browser writes into "host": a name that is not ours is refused. Numeric
+      addresses are accepted, since they cannot be made to point elsewhere. The check is left out over TLS, where the
+      browser has checked the name against our certificate; on a socket file, which no browser opens; and where --cors
+      allows every page.
 
-   Programs that are no browsers say what they like in both headers; that is what keys are for. */
+   Programs other than browsers write what they like into both headers; API keys are for those. */
 #include "server/guard.h"
 
 #include <arpa/inet.h>
@@ -20,13 +21,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* A host and port as a header names them. */
 typedef struct place {
     char host[MT_GUARD_NAME]; /* a name, or an address without brackets */
     bool address;
-    long port; /* 0: none is said */
+    long port; /* 0: not given */
 } place;
 
-/* Reads "name:port", "1.2.3.4" or "[::1]:port"; what is longer than a name can be is nobody's. */
+/* Parses "name:port", "1.2.3.4" or "[::1]:port". A host that is too long is left empty, which matches no name. */
 static void read_place(place *p, const char *text)
 {
     const bool bracketed = *text == '[';
@@ -42,10 +44,10 @@ static void read_place(place *p, const char *text)
         memcpy(p->host, text + bracketed, len);
     p->address = inet_pton(bracketed ? AF_INET6 : AF_INET, p->host, bytes) == 1;
     if (!p->address && len > 1 && len < sizeof(p->host) && p->host[len - 1] == '.')
-        p->host[len - 1] = '\0'; /* a name that says that it is whole */
+        p->host[len - 1] = '\0'; /* a final dot says that the name is complete */
 }
 
-/* A pattern is a name, "*.NAME" for those below it, or "*". */
+/* Whether a host matches a pattern of `len` bytes: a name, "*.NAME" for all names below it, or "*". */
 static bool matches(const char *host, const char *pattern, size_t len)
 {
     const size_t size = strlen(host);
@@ -69,7 +71,7 @@ static bool is_loopback(const place *p)
                       : is(p->host, "localhost") || is(p->host, "*.localhost");
 }
 
-/* Items may be lists themselves: "a,b". */
+/* Whether any pattern of a list matches; an item may have several: "a,b". */
 static bool list_has(const mt_option_list *list, const char *host)
 {
     for (size_t i = 0; i < list->count; i++)
@@ -92,7 +94,7 @@ static bool is_own(const mt_guard *guard, const char *host)
         return true;
     if (guard->opt->host && is(host, guard->opt->host))
         return true;
-    /* acquire: full was written before */
+    /* acquire: full was written before the flag was set */
     return atomic_load_explicit(&guard->full_is_known, memory_order_acquire) && is(host, guard->full);
 }
 
@@ -105,7 +107,7 @@ static bool host_is_ours(const mt_guard *guard, const char *text)
            list_has(&guard->opt->allowed_hosts, host.host);
 }
 
-/* Whether a page of this origin is one of ours: of the very host that is called, or both are this machine. */
+/* Whether a page of this origin is our own: of the host that is called, or both are this machine. */
 static bool page_is_ours(const char *origin, const char *called)
 {
     const long usual = strncmp(origin, "https:", 6) == 0 ? 443 : 80;
@@ -175,7 +177,7 @@ bool mt_guard_init(mt_guard *guard, const mt_options *opt, bool keys, mt_error *
     return check(&opt->allowed_hosts, err);
 }
 
-/* Who listens on the loopback address alone is not found by the machine's full name. */
+/* Not needed where only the loopback address is listened on: nobody reaches that by the machine's full name. */
 void mt_guard_resolve(mt_guard *guard)
 {
     const struct addrinfo hints = {.ai_flags = AI_CANONNAME, .ai_socktype = SOCK_STREAM};
@@ -187,7 +189,7 @@ void mt_guard_resolve(mt_guard *guard)
         return;
     if (found && found->ai_canonname && strlen(found->ai_canonname) < sizeof(guard->full)) {
         memcpy(guard->full, found->ai_canonname, strlen(found->ai_canonname) + 1);
-        atomic_store_explicit(&guard->full_is_known, true, memory_order_release); /* see is_own */
+        atomic_store_explicit(&guard->full_is_known, true, memory_order_release); /* release: see is_own */
     }
     freeaddrinfo(found);
 }

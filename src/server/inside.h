@@ -1,4 +1,4 @@
-/* What the files of the server share. */
+/* The server object, and what the files of src/server share. Made by server.c. */
 #ifndef MT_SERVER_INSIDE_H
 #define MT_SERVER_INSIDE_H
 
@@ -22,105 +22,109 @@ struct event;
 typedef struct mt_pulling mt_pulling;
 
 struct mt_server {
-    const mt_options *opt;
+    const mt_options *opt; /* borrowed */
     mt_http_server *http;
-    mt_mailbox *mailbox;
-    mt_workers *lanes[MT_LANE_COUNT]; /* NULL until it is ready */
-    size_t body_most;                 /* bytes of a body when it is unpacked */
-    mt_room room; /* for bodies and what is made of them; the rest of what is for requests is for making it */
+    mt_mailbox *mailbox;              /* letters to the io thread */
+    mt_workers *lanes[MT_LANE_COUNT]; /* pools of preparation threads; NULL until ready */
+    size_t body_most;                 /* most bytes of an uncompressed body */
+    /* Bytes for bodies and what is parsed from them. The rest of the memory for requests is for working on them. */
+    mt_room room;
     mt_keys keys;
     mt_http_proxies proxies;
     mt_guard guard;
-    atomic_bool isolate; /* what is cached is an account's own */
+    atomic_bool isolate; /* cached prompts are not shared between accounts */
     mt_fleet fleet;
-    mt_store *store;
-    mt_cards cards;
-    int64_t created; /* seconds since 1970 */
+    mt_store *store; /* answers kept for clients without an account; NULL: none */
+    mt_cards cards;  /* descriptions of models, for lists */
+    int64_t created; /* start of the server, seconds since 1970 */
 
-    /* the io thread's */
-    bool ready;           /* it takes calls: of one model alone, when that is open */
-    bool closing;         /* the loop has ended: nothing is sent any more */
-    int signals;          /* SIGTERM and SIGINT so far: from the first on, the server drains */
-    mt_deadline deadline; /* from the first signal on */
-    mt_call *calls;       /* the newest first */
+    /* Only the io thread uses the following fields. */
+    bool ready;           /* calls are accepted; with a single model, once that is loaded */
+    bool closing;         /* the event loop has ended: nothing more is sent */
+    int signals;          /* how many signals to end were received */
+    mt_deadline deadline; /* set by the first signal */
+    mt_call *calls;       /* all calls, newest first */
     size_t call_count;
-    uint64_t calls_total;     /* that were let in */
-    uint64_t cancelled_total; /* of these, those whose client left */
-    uint64_t refused_total;   /* that found no place, or no model */
-    uint64_t detached_total;  /* answers in the background that went on though their client had left */
-    uint64_t memory_refused;  /* mt_alloc_refused_all when it was last told of */
+    uint64_t calls_total;     /* calls that were let in */
+    uint64_t cancelled_total; /* calls whose client left before the end */
+    uint64_t refused_total;   /* calls that found no place or no model */
+    uint64_t detached_total;  /* background answers that went on although their client had left */
+    uint64_t memory_refused;  /* mt_alloc_refused_all when it was last logged */
     uint64_t timeouts[MT_TIMEOUT_PHASES];
-    uint64_t reloads[2]; /* that failed, and those that did not */
+    uint64_t reloads[2]; /* failed ones, and successful ones */
     mt_dashboard dashboard;
-    mt_pulling *pulls; /* models that are being fetched for clients */
+    mt_pulling *pulls; /* downloads of models for clients */
     size_t pull_count;
-    uint64_t trimmed; /* calls_total when memory was last given back */
-    mt_notify notify; /* any thread's, once it is open */
+    uint64_t trimmed; /* calls_total when memory was last given back to the system */
+    mt_notify notify; /* tells systemd how the server is; any thread once opened */
     struct event *wake, *terminated, *interrupted, *tick, *second, *watchdog, *timeouts_look, *quit, *hangup;
 
-    mt_letter loaded_letter; /* the only model is open, or not */
-    mt_error load_error;     /* why not; read when the letter has come or the fleet has stopped */
+    mt_letter loaded_letter; /* posted when a single model is loaded, or cannot be */
+    mt_error load_error;     /* why it cannot; read only after the letter, or after the fleet has stopped */
 };
 
-/* Answer with what is wrong, in the dialect's shape (NULL: OpenAI's), a 429 or 503 with a retry-after; or with JSON.
-   False when the client has left. */
+/* Answers with an error in the dialect's shape (NULL: OpenAI's), a 429 or 503 with a retry-after header; or with JSON.
+   False: the client has left. */
 bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_dialect *dialect, const mt_failure *why);
 bool mt_server_json(mt_server *server, mt_http_handle handle, const mt_buf *body);
 
-/* Io thread: writes an answer from what the server knows, or says why not. */
+/* Io thread: appends to out the answer to a GET or the like; false: *why. */
 typedef bool mt_teller(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why);
 
+/* Flags of routes. */
 enum {
-    MT_SERVER_METERED = MT_HTTP_FLAGS_FREE,   /* a route whose calls count against the rates of a key */
-    MT_SERVER_WRITES = MT_HTTP_FLAGS_FREE * 2 /* whose calls all want text of a model, and a place to wait for it */
+    MT_SERVER_METERED = MT_HTTP_FLAGS_FREE,   /* its calls count against the rates of a key */
+    MT_SERVER_WRITES = MT_HTTP_FLAGS_FREE * 2 /* its calls want text of a model, and a place to wait for it */
 };
 
-/* The table of routes, whose user is the server. Free with mt_free. */
+/* The table of routes; their handlers get the server as `user`. Free with mt_free. */
 mt_http_route *mt_server_routes(mt_server *server, size_t *count);
 
-/* In whose shape a client at a path is told what is wrong: that of the route that is most like it. */
+/* The dialect in which errors at a path are written: that of the most similar route. */
 const mt_dialect *mt_server_dialect(const char *path);
 
-/* Prometheus' text format, as an account may see it. */
+/* Appends metrics in Prometheus' text format, as far as the account may see them. */
 void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out);
 
-/* The running and waiting requests of an account, or of all, as JSON. */
+/* Appends the running and waiting requests of an account (NULL: of all) as JSON. */
 void mt_status_write(mt_server *server, const mt_account *account, mt_buf *out);
 
-/* What SIGHUP reads again; what cannot be read leaves what there is, with a line in the log. And, at the start, too:
-   opens what accounts keep, of those that have none yet, and says whether accounts are kept apart. Io thread: see
-   reload.c. */
+/* Io thread, on SIGHUP: reads keys, certificates and the like again; what cannot be read stays as it was, with a line
+   in the log. mt_reload_share, also called at the start, opens stores for accounts that have none and decides whether
+   accounts share cached prompts. See reload.c. */
 void mt_reload(mt_server *server);
 void mt_reload_share(mt_server *server);
 
-/* SIGQUIT: writes what the server is at to standard error, as one line of JSON, whole. And, once a second: names steps
-   that have run for longer than --slow-step, each once. Io thread: see state.c. */
+/* Io thread, on SIGQUIT: writes the server's state to standard error, as one line of JSON. mt_state_check_steps, each
+   second: logs steps that have run for longer than --slow-step, once each. See state.c. */
 void mt_state_dump(mt_server *server);
 void mt_state_check_steps(mt_server *server);
 
-/* Of a call for vectors: makes its answer in the ask's arena, and one request for each text, which are handed over. On
-   preparation threads: see embed.c. */
+/* Preparation thread, for a call for vectors: makes its answer in the ask's arena and one request for each text, and
+   submits them. See embed.c. */
 bool mt_embed_prepare(mt_call *call, mt_ask *ask, mt_failure *why) MT_NODISCARD;
 
-/* Streams that had nothing to say since the last time are told so. */
+/* Io thread: writes a comment or the like to streams that were silent since the last time. */
 void mt_server_keep_alive(mt_server *server);
 
+/* Tasks: what preparation threads do for calls that need no engine. See tokens.c, render.c, ollama.c, others.c. */
 extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_render, mt_task_render_chat,
     mt_task_tags, mt_task_ps, mt_task_show, mt_task_delete, mt_task_props, mt_task_slots;
 
-/* What other servers tell of themselves: see ollama.c and others.c. */
+/* Routes of other servers' APIs: see pull.c, ollama.c and others.c. */
 extern mt_http_handler mt_ollama_pull;
 extern mt_teller mt_ollama_version, mt_others_version, mt_others_load;
 
-/* Ends what is fetched for clients, who are told; and waits for that, when nobody can be told any more: see pull.c. */
+/* mt_pulls_cancel ends downloads and tells their clients; mt_pulls_stop waits for them, when the event loop has ended.
+   See pull.c. */
 void mt_pulls_cancel(mt_server *server);
 void mt_pulls_stop(mt_server *server);
 
-/* The models there are: see models.c. */
+/* The list of models: see models.c. mt_models_may: whether the account may unload models; false: *why. */
 extern mt_teller mt_models_list, mt_models_get, mt_models_unload;
-bool mt_models_may(const mt_server *server, const mt_account *account, mt_failure *why); /* unload them */
+bool mt_models_may(const mt_server *server, const mt_account *account, mt_failure *why);
 
-/* Responses that were given, and those that run: see stored.c. */
+/* Responses that are kept or still run: see stored.c. */
 extern mt_http_handler mt_stored_get, mt_stored_delete, mt_stored_items, mt_stored_cancel;
 
 #endif

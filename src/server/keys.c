@@ -1,3 +1,4 @@
+/* See keys.h. */
 #include "server/keys.h"
 
 #include <errno.h>
@@ -15,15 +16,15 @@
 #include "base/log.h"
 #include "media/digest.h"
 
-#define DIGEST "sha256:"
+#define DIGEST "sha256:" /* begins a key that is given by its digest */
 
-/* What a line says, and where it stands. */
+/* A line of a file of keys, cut into words. */
 typedef struct line {
-    const char *path;
+    const char *path; /* of the file */
     size_t number;
-    char *words[16]; /* the key, and what is said of it */
+    char *words[16]; /* the key, then settings */
     size_t count;
-    bool plain; /* the key itself stands there */
+    bool plain; /* some key of the file is written in plain */
 } line;
 
 static bool fail(const line *l, mt_error *err, const char *word, const char *sentence)
@@ -65,7 +66,7 @@ mt_account *mt_keys_find(const mt_keys *keys, const char *key)
     return found ? found->account : NULL;
 }
 
-/* Whoever has no name is told apart by the key, and called by its place: no name begins so. */
+/* name NULL: the account is known by its only key, and is called "#" and its number, as no name may begin. */
 static mt_account *new_account(mt_keys *keys, const char *name, const uint8_t key[32])
 {
     mt_account *a = mt_alloc(sizeof(*a));
@@ -84,7 +85,7 @@ static mt_account *new_account(mt_keys *keys, const char *name, const uint8_t ke
     return a;
 }
 
-/* The key is added last: its account may be there already. */
+/* Adds a key. *account: its account, or NULL to make one. */
 static bool add(mt_keys *keys, const char *key, const char *name, mt_account **account, mt_error *err)
 {
     const bool hashed = strncmp(key, DIGEST, strlen(DIGEST)) == 0;
@@ -132,7 +133,8 @@ static bool read_number(const line *l, const char *word, size_t setting, int64_t
     return fail(l, err, word, sentence);
 }
 
-static bool set(const line *l, mt_account *a, const char *word, mt_error *err)
+/* Applies one setting of a line to an account. */
+static bool apply_setting(const line *l, mt_account *a, const char *word, mt_error *err)
 {
     size_t i = 0;
     int64_t number;
@@ -177,6 +179,7 @@ static bool check_name(const line *l, const char *name, mt_error *err)
     return fail(l, err, name, "is not a name: use up to 63 letters, digits and any of _ . @ -");
 }
 
+/* The account of that name; NULL: there is none. */
 static mt_account *account_of(const mt_keys *keys, const char *name)
 {
     for (size_t i = 0; name && i < keys->account_count; i++)
@@ -185,7 +188,7 @@ static mt_account *account_of(const mt_keys *keys, const char *name)
     return NULL;
 }
 
-static bool take_line(mt_keys *keys, line *l, mt_error *err)
+static bool add_line(mt_keys *keys, line *l, mt_error *err)
 {
     const char *name = name_of(l);
     mt_account *account = account_of(keys, name);
@@ -199,13 +202,13 @@ static bool take_line(mt_keys *keys, line *l, mt_error *err)
     if (!add(keys, l->words[0], name, &account, &why))
         return mt_fail(err, MT_E_INVALID, "\"%s\" line %zu: %s", l->path, l->number, why.text);
     for (size_t i = 1; i < l->count; i++)
-        if (!set(l, account, l->words[i], err))
+        if (!apply_setting(l, account, l->words[i], err))
             return false;
     return true;
 }
 
-/* Cuts a line into words, in place; a remark has none. */
-static bool cut(line *l, char *text, mt_error *err)
+/* Cuts a line into words, in place; a comment has none. */
+static bool split_line(line *l, char *text, mt_error *err)
 {
     static const char blanks[] = " \t\r";
     char *rest = NULL;
@@ -221,6 +224,7 @@ static bool cut(line *l, char *text, mt_error *err)
     return true;
 }
 
+/* Warns where other users of this machine can read keys that are written in plain. */
 static void warn_readable(const char *path)
 {
     struct stat info;
@@ -246,7 +250,7 @@ static bool add_file(mt_keys *keys, const char *path, mt_error *err)
         if (next)
             *next++ = '\0';
         l.number++;
-        ok = cut(&l, at, err) && (l.count == 0 || take_line(keys, &l, err));
+        ok = split_line(&l, at, err) && (l.count == 0 || add_line(keys, &l, err));
     }
     mt_buf_free(&text);
     if (ok && l.plain)
@@ -287,7 +291,7 @@ void mt_keys_free(mt_keys *keys)
     *keys = (mt_keys){0};
 }
 
-/* What is left of a minute stays, as far as the new rate has room for it. */
+/* Sets a new limit; units that are left stay, as far as the new limit allows. */
 static void renew_rate(mt_rate *rate, const mt_rate *said)
 {
     if (rate->limit == said->limit)
@@ -297,6 +301,7 @@ static void renew_rate(mt_rate *rate, const mt_rate *said)
     rate->limit = said->limit;
 }
 
+/* Applies the settings that were read again. */
 static void renew_account(mt_account *a, const mt_account *said)
 {
     a->priority = said->priority;
@@ -308,6 +313,7 @@ static void renew_account(mt_account *a, const mt_account *said)
     pthread_mutex_unlock(&a->lock);
 }
 
+/* The account with the same owner digest, which is the same account; NULL: there is none. */
 static mt_account *owner_of(const mt_keys *keys, const mt_account *like)
 {
     for (size_t i = 0; i < keys->account_count; i++)
@@ -316,6 +322,7 @@ static mt_account *owner_of(const mt_keys *keys, const mt_account *like)
     return NULL;
 }
 
+/* Makes keys of one account those of another. */
 static void point_to(mt_keys *keys, const mt_account *from, mt_account *to)
 {
     for (size_t i = 0; i < keys->count; i++)
@@ -347,7 +354,7 @@ bool mt_keys_renew(mt_keys *keys, const mt_option_list *list, const char *file, 
             point_to(&read, said, known);
             free_account(said);
         } else
-            keys->accounts[keys->account_count++] = said; /* others see it when it is counted */
+            keys->accounts[keys->account_count++] = said; /* other threads see it once account_count has grown */
     }
     mt_free(keys->at);
     keys->at = read.at;

@@ -1,3 +1,4 @@
+/* See listed.h. */
 #include "server/listed.h"
 
 #include <stdio.h>
@@ -32,7 +33,7 @@ static mt_listed list_encoder(mt_server *server, const mt_member_view *v, const 
     return m;
 }
 
-/* Encoders that are opened with the only model, of that name (NULL: all). Returns how many. */
+/* Appends the encoders that are loaded with a single model: those of that name (only; NULL: all). Returns how many. */
 static size_t list_beside(mt_server *server, const mt_member_view *v, const char *only, mt_listed *out)
 {
     mt_member *m = server->fleet.alone ? server->fleet.members[0] : NULL;

@@ -1,4 +1,4 @@
-/* Models as lists tell of them, in whatever API: what clients call one, and what it is. */
+/* Models as lists show them to clients, in any API. Used by models.c and ollama.c. */
 #ifndef MT_SERVER_LISTED_H
 #define MT_SERVER_LISTED_H
 
@@ -7,17 +7,20 @@
 #include "server/fleet.h"
 
 typedef struct mt_listed {
-    char name[256];
-    const mt_card *card;
-    mt_member_view view; /* of the model, or of the one that it is opened with */
-    size_t context;      /* that it is served with, or its folder promises */
+    char name[256];      /* what clients call it */
+    const mt_card *card; /* what its folder says; lives as long as the server */
+    /* Of the model, or of the single model that this encoder is loaded with */
+    mt_member_view view;
+    size_t context; /* tokens that it can read */
+    /* Writes text, accepts pictures, calls tools, reasons, makes embeddings */
     bool writes, sees, calls, thinks, embeds;
 } mt_listed;
 
-/* All that clients may ask for, each under all its names. On a preparation thread. Free with mt_free. */
+/* All models, once for each name that clients may use. On a preparation thread, since it reads files. Free with
+   mt_free. */
 mt_listed *mt_listed_all(mt_server *server, size_t *count) MT_NODISCARD;
 
-/* The one that is called so; false: there is none. */
+/* The model of that name; false: there is none. */
 bool mt_listed_find(mt_server *server, const char *name, mt_listed *out);
 
 #endif

@@ -1,7 +1,8 @@
-/* Which files a server needs from here on. Whatever is not named here it cannot open, whoever tells it to.
+/* Which files a server may open from here on; the kernel refuses all others, whatever a bug or a client makes the
+   server try.
 
-   Files that are replaced by others of the same name (keys, certificates, what the resolver reads) are allowed by their
-   folder: a rule holds for what a path was when the rule was made. So are the targets of links, wherever they lead. */
+   A rule is about the file that a path named when the rule was made. So files that may be replaced while the server
+   runs (keys, certificates, the resolver's) are allowed by their folder, and so are the targets of links. */
 #include "server/lockdown.h"
 
 #include <dirent.h>
@@ -19,7 +20,7 @@
 #include "base/log.h"
 #include "hub/names.h"
 
-enum { DEPTH = 3 }; /* of folders with models that are looked through for links */
+enum { DEPTH = 3 }; /* how deep folders of models are searched for links */
 
 typedef struct list {
     mt_arena *arena;
@@ -34,6 +35,7 @@ unsigned mt_lockdown_done(void)
     return done;
 }
 
+/* Allows a path, unless it is allowed already. */
 static void add(list *l, const char *path, bool write)
 {
     for (size_t i = 0; i < l->count; i++)
@@ -43,7 +45,7 @@ static void add(list *l, const char *path, bool write)
     l->at[l->count++] = (mt_confine_path){.path = mt_arena_strdup(l->arena, path), .write = write};
 }
 
-/* The folder that a path is in, as it is written. */
+/* Allows the folder that a path is in. */
 static void add_parent(list *l, const char *path, bool write)
 {
     char folder[MT_LIMIT_PATH];
@@ -57,7 +59,7 @@ static void add_parent(list *l, const char *path, bool write)
     add(l, slash ? folder : ".", write);
 }
 
-/* A file that others replace, be it a link. */
+/* Allows a file that may be replaced, by its folder, and by that of its target where it is a link. path may be NULL. */
 static void add_file(list *l, const char *path, bool write)
 {
     char real[PATH_MAX];
@@ -69,6 +71,7 @@ static void add_file(list *l, const char *path, bool write)
         add_parent(l, real, write);
 }
 
+/* Makes a folder and all above it; path is unchanged afterwards. */
 static void make_folders(char *path)
 {
     for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
@@ -79,7 +82,7 @@ static void make_folders(char *path)
     mkdir(path, 0700);
 }
 
-/* A folder. One that is to be written is made first, since a rule is about what there is. */
+/* Allows a folder. One that is to be written is made first, since rules are about what exists. path may be NULL. */
 static void add_folder(list *l, const char *path, bool write)
 {
     char made[MT_LIMIT_PATH];
@@ -87,10 +90,11 @@ static void add_folder(list *l, const char *path, bool write)
     if (!path)
         return;
     if (write && access(path, F_OK) != 0 && snprintf(made, sizeof(made), "%s", path) < (int)sizeof(made))
-        make_folders(made); /* where that fails, whoever wants to use it says so */
+        make_folders(made); /* an error shows when the folder is used */
     add(l, path, write);
 }
 
+/* Allows the target of a link. */
 static void add_target(list *l, const char *path)
 {
     char real[PATH_MAX];
@@ -104,7 +108,7 @@ static void add_target(list *l, const char *path)
         add_parent(l, real, false);
 }
 
-/* Where links in a folder of models lead. */
+/* Allows the targets of all links below a folder of models. */
 static void add_links(list *l, const char *path, size_t depth)
 {
     DIR *folder = depth > 0 ? opendir(path) : NULL;
@@ -125,7 +129,7 @@ static void add_links(list *l, const char *path, size_t depth)
         closedir(folder);
 }
 
-/* What the C library, OpenSSL, libcurl and the count of processors need. */
+/* Allows what the C library, OpenSSL, libcurl and the count of processors need. */
 static void add_system(list *l)
 {
     static const char *const paths[] = {"/etc",
@@ -168,7 +172,7 @@ static void add_models(list *l, const mt_options *opt, const mt_fleet *fleet)
         add_links(l, opt->draft, DEPTH);
     }
     if (opt->models_dir) {
-        add_folder(l, opt->models_dir, opt->allow_pull); /* from which clients may delete then */
+        add_folder(l, opt->models_dir, opt->allow_pull); /* with --allow-pull clients may delete models in it */
         add_links(l, opt->models_dir, DEPTH);
     }
     if (mt_hub_cache(hub, getenv))
@@ -198,8 +202,8 @@ static void add_options(list *l, const mt_options *opt)
         add(l, tmp && *tmp ? tmp : "/tmp", true);
 }
 
-/* The driver of a GPU opens devices, writes what it compiled and may start a program that makes the devices: it is let
-   alone. */
+/* Whether a GPU may be used. Its driver opens devices, writes compiled kernels and may start a helper program, so
+   nothing is confined then. */
 static bool has_gpu(const mt_options *opt)
 {
     static const char *const devices[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/nvhost-ctrl", "/dev/dxg"};

@@ -46,7 +46,7 @@ void mt_mailbox_post(mt_mailbox *m, mt_letter *letter)
     m->last = &letter->next;
     pthread_mutex_unlock(&m->lock);
     if (!mt_queue_push(m->wake, m))
-        return; /* it is awake */
+        return; /* the io thread was told already */
 }
 
 int mt_mailbox_fd(mt_mailbox *m)

@@ -1,4 +1,5 @@
-/* What has happened, in Prometheus' text format. What vLLM measures too, with the same meaning, has vLLM's name. */
+/* GET /metrics: counters and gauges in Prometheus' text format. A metric that vLLM has, too, with the same meaning, has
+   vLLM's name. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,7 +12,8 @@
 
 #define METRICS 256 /* more than there are */
 
-/* The format wants all that is said of a metric in one place, and we go from model to model: so each has its text. */
+/* The format wants all lines of a metric in one place, but values come model by model. So each metric collects its own
+   text, and all texts are written at the end. */
 typedef struct metric {
     const char *name;
     mt_buf text;
@@ -22,11 +24,13 @@ typedef struct sheet {
     size_t count;
 } sheet;
 
+/* Where values are written to, and for which model. */
 typedef struct writer {
     sheet *sheet;
-    const char *model; /* a label: {model_name="..."} without the braces; "": of no model */
+    const char *model; /* the label model_name="..."; "": the metric is of no model */
 } writer;
 
+/* The text of a metric, which is added where it is new. */
 static mt_buf *text_of(const writer *w, const char *name)
 {
     sheet *s = w->sheet;
@@ -34,15 +38,15 @@ static mt_buf *text_of(const writer *w, const char *name)
     for (size_t i = 0; i < s->count; i++)
         if (strcmp(s->metrics[i].name, name) == 0)
             return &s->metrics[i].text;
-    if (s->count == METRICS) /* the last has what has no place, which nobody can overlook */
+    if (s->count == METRICS) /* more metrics than expected: the rest lands in the last one */
         return &s->metrics[METRICS - 1].text;
     s->metrics[s->count].name = name;
     mt_buf_init(&s->metrics[s->count].text, 1u << 20);
     return &s->metrics[s->count++].text;
 }
 
-/* Borrows name until the sheet is written. */
-static mt_buf *head(const writer *w, const char *name, const char *type, const char *help)
+/* As text_of, with the metric's description where it is new. Borrows name until all is written. */
+static mt_buf *open_metric(const writer *w, const char *name, const char *type, const char *help)
 {
     mt_buf *out = text_of(w, name);
 
@@ -53,12 +57,12 @@ static mt_buf *head(const writer *w, const char *name, const char *type, const c
 
 static void counter(const writer *w, const char *name, uint64_t value, const char *help)
 {
-    mt_buf_printf(head(w, name, "counter", help), "%s{%s} %" PRIu64 "\n", name, w->model, value);
+    mt_buf_printf(open_metric(w, name, "counter", help), "%s{%s} %" PRIu64 "\n", name, w->model, value);
 }
 
 static void gauge(const writer *w, const char *name, double value, const char *help)
 {
-    mt_buf_printf(head(w, name, "gauge", help), "%s{%s} %.10g\n", name, w->model, value);
+    mt_buf_printf(open_metric(w, name, "gauge", help), "%s{%s} %.10g\n", name, w->model, value);
 }
 
 static const char *comma(const writer *w)
@@ -71,10 +75,10 @@ static void labelled(const writer *w, const char *name, const char *label, const
     mt_buf_printf(text_of(w, name), "%s{%s%s%s=\"%s\"} %" PRIu64 "\n", name, w->model, comma(w), label, value, count);
 }
 
-/* unit: of the values; see engine/stats.h. */
+/* unit: what values of the histogram are multiplied by; see engine/stats.h. */
 static void distribution(const writer *w, const char *name, const mt_histogram *h, double unit, const char *help)
 {
-    mt_buf *out = head(w, name, "histogram", help);
+    mt_buf *out = open_metric(w, name, "histogram", help);
     uint64_t below = 0;
 
     for (size_t i = 0; i < MT_HISTOGRAM_BUCKETS; i++) {
@@ -96,7 +100,7 @@ static void counts(const writer *w, const char *name, const mt_histogram *h, con
     distribution(w, name, h, 1, help);
 }
 
-/* A label's value: backslash, quote and line feed are escaped. */
+/* Appends the label with a model's name. Backslash and quote are escaped; a line feed becomes a blank. */
 static void add_label(mt_buf *out, const char *value)
 {
     mt_buf_puts(out, "model_name=\"");
@@ -108,7 +112,7 @@ static void add_label(mt_buf *out, const char *value)
     mt_buf_puts(out, "\"");
 }
 
-static void requests(const writer *w, const mt_stats *s)
+static void write_requests(const writer *w, const mt_stats *s)
 {
     static const char name[] = "vllm:request_success_total";
     static const char *const reasons[] = {[MT_FINISH_STOP] = "stop",
@@ -118,7 +122,7 @@ static void requests(const writer *w, const mt_stats *s)
 
     gauge(w, "vllm:num_requests_running", (double)s->running, "Answers that are being computed.");
     gauge(w, "vllm:num_requests_waiting", (double)s->waiting, "Answers that wait for their place.");
-    head(w, name, "counter", "Answers that have ended, by the reason.");
+    open_metric(w, name, "counter", "Answers that have ended, by the reason.");
     for (size_t i = 0; i < MT_COUNT(reasons); i++)
         labelled(w, name, "finished_reason", reasons[i], s->finished[i]);
     counter(w, "motet_repeated_total", s->repeated, "Answers that were ended because they went in circles.");
@@ -126,7 +130,7 @@ static void requests(const writer *w, const mt_stats *s)
     counter(w, "motet_seats_yielded_total", s->yields, "Of these, answers set aside for a client with fewer seats.");
 }
 
-static void tokens(const writer *w, const mt_stats *s)
+static void write_tokens(const writer *w, const mt_stats *s)
 {
     counter(w, "vllm:prompt_tokens_total", s->prompt_tokens, "Prompt tokens, cached ones included.");
     counter(w, "vllm:generation_tokens_total", s->generated_tokens, "Tokens generated.");
@@ -142,7 +146,7 @@ static void tokens(const writer *w, const mt_stats *s)
     counter(w, "vllm:prompt_tokens_cached_total", s->cached_tokens, "Those found, under another name of vLLM's.");
 }
 
-static void cache(const writer *w, const mt_stats *s)
+static void write_cache(const writer *w, const mt_stats *s)
 {
     size_t total = 0, held = 0;
     static const char name[] = "motet_prefix_lookups_total";
@@ -155,7 +159,7 @@ static void cache(const writer *w, const mt_stats *s)
           "Share of the cache that running answers hold; 1 is all of it.");
     gauge(w, "vllm:gpu_cache_usage_perc", total ? (double)held / (double)total : 0,
           "The same, as older routers call it.");
-    mt_buf_printf(head(w, "vllm:cache_config_info", "gauge", "How the cache is cut: tokens of a page, pages."),
+    mt_buf_printf(open_metric(w, "vllm:cache_config_info", "gauge", "How the cache is cut: tokens of a page, pages."),
                   "vllm:cache_config_info{%s,block_size=\"%d\",num_gpu_blocks=\"%zu\"} 1\n", w->model, MT_PAGE_TOKENS,
                   s->pages_total[0]);
     gauge(w, "motet_cache_pages_known", (double)s->pages_known, "Pages whose content can be reused.");
@@ -180,12 +184,12 @@ static void cache(const writer *w, const mt_stats *s)
     counter(w, "motet_host_cache_read_total", s->shelf.read, "Records that came from host memory.");
     counter(w, "motet_host_cache_evicted_total", s->shelf.evicted, "Records that made way there.");
     counter(w, "motet_restored_failed_total", s->keep.failed, "Times that what was expected did not come back.");
-    head(w, name, "counter", "Lookups of prompts, by why they did not find all; none found all they could.");
+    open_metric(w, name, "counter", "Lookups of prompts, by why they did not find all; none found all they could.");
     for (size_t i = 0; i < MT_MISS_COUNT; i++)
         labelled(w, name, "miss", mt_miss_name((mt_miss)i), s->misses[i]);
 }
 
-static void constraints(const writer *w, const mt_constraints_stats *given, const mt_stats *s)
+static void write_constraints(const writer *w, const mt_constraints_stats *given, const mt_stats *s)
 {
     const mt_constraints_stats c = *given;
     mt_buf *out;
@@ -200,7 +204,7 @@ static void constraints(const writer *w, const mt_constraints_stats *given, cons
     counter(w, "motet_constraints_busy_total", c.busy, "Requests for which there was no room to compile.");
     counter(w, "motet_constraint_masks_total", s->masks.asked, "Tokens of constrained answers.");
     counter(w, "motet_constraint_masks_computed_total", s->masks.computed, "Of them, those whose mask was not known.");
-    out = head(w, "motet_constraint_seconds_total", "counter", "Time spent on constraints, by what for.");
+    out = open_metric(w, "motet_constraint_seconds_total", "counter", "Time spent on constraints, by what for.");
     mt_buf_printf(out, "motet_constraint_seconds_total{%s,kind=\"compile\"} %.9g\n", w->model,
                   (double)c.compiling_ns * 1e-9);
     mt_buf_printf(out, "motet_constraint_seconds_total{%s,kind=\"mask\"} %.9g\n", w->model,
@@ -208,7 +212,7 @@ static void constraints(const writer *w, const mt_constraints_stats *given, cons
 }
 
 /* What answers were like, and what was asked for. */
-static void sizes(const writer *w, const mt_stats *s)
+static void write_sizes(const writer *w, const mt_stats *s)
 {
     counts(w, "vllm:request_prompt_tokens", &s->answer_prompt, "Prompt tokens of answers that have ended.");
     counts(w, "vllm:request_generation_tokens", &s->answer_tokens, "Tokens of answers that have ended.");
@@ -220,7 +224,7 @@ static void sizes(const writer *w, const mt_stats *s)
     counts(w, "vllm:iteration_tokens_total", &s->step_tokens, "Tokens computed in one step of the model.");
 }
 
-static void times(const writer *w, const mt_stats *s)
+static void write_times(const writer *w, const mt_stats *s)
 {
     histogram(w, "vllm:time_to_first_token_seconds", &s->first_token, "From arrival to the first token.");
     histogram(w, "vllm:inter_token_latency_seconds", &s->inter_token, "Between tokens of an answer.");
@@ -238,7 +242,7 @@ static void times(const writer *w, const mt_stats *s)
     counter(w, "motet_step_rows_total", s->step_rows, "Rows computed in steps.");
 }
 
-static void media(const writer *w, const mt_stats *s, const mt_member_past *all, size_t used)
+static void write_media(const writer *w, const mt_stats *s, const mt_member_past *all, size_t used)
 {
     counter(w, "motet_media_total", all->pictures, "Pictures and videos fetched and decoded.");
     histogram(w, "motet_media_prepare_seconds", &all->pictures_seconds,
@@ -253,13 +257,13 @@ static void media(const writer *w, const mt_stats *s, const mt_member_past *all,
     gauge(w, "motet_media_encoder_seconds", s->encode_seconds, "Seconds the encoder has worked.");
 }
 
-static void memory(const writer *w, const mt_stats *s, bool alone)
+static void write_memory(const writer *w, const mt_stats *s, bool alone)
 {
     static const char name[] = "motet_memory_bytes";
 
     if (alone)
         gauge(w, "motet_memory_limit_bytes", (double)s->bytes_memory, "Memory that there may be in all (--memory).");
-    head(w, name, "gauge", "Memory reserved, by what for.");
+    open_metric(w, name, "gauge", "Memory reserved, by what for.");
     labelled(w, name, "kind", "weights", s->bytes_weights);
     labelled(w, name, "kind", "cache", s->bytes_cache);
     labelled(w, name, "kind", "working", s->bytes_working);
@@ -275,8 +279,8 @@ static void memory(const writer *w, const mt_stats *s, bool alone)
     counter(w, "motet_device_faults_total", s->device_faults, "How often what computes has failed.");
 }
 
-/* Of several models: what they have in common. */
-static void fleet(const writer *w, mt_fleet *f)
+/* What several models have in common. */
+static void write_fleet(const writer *w, mt_fleet *f)
 {
     static const char name[] = "motet_memory_bytes";
     size_t waiting;
@@ -285,13 +289,13 @@ static void fleet(const writer *w, mt_fleet *f)
     waiting = f->waiting;
     mt_fleet_unlock(f);
     gauge(w, "motet_memory_limit_bytes", (double)f->memory, "Memory that there may be in all (--memory).");
-    head(w, name, "gauge", "Memory reserved, by what for.");
+    open_metric(w, name, "gauge", "Memory reserved, by what for.");
     labelled(w, name, "kind", "requests", f->requests);
     labelled(w, name, "kind", "server", f->apart - f->requests);
     gauge(w, "motet_calls_loading", (double)waiting, "Calls that wait for a model to be loaded.");
 }
 
-static void member(const writer *w, const mt_member *m)
+static void write_member(const writer *w, const mt_member *m)
 {
     gauge(w, "motet_model_loaded", m->open ? 1 : 0, "Whether a model is loaded.");
     gauge(w, "motet_model_memory_bytes", (double)m->grant, "Memory that a model has.");
@@ -299,8 +303,8 @@ static void member(const writer *w, const mt_member *m)
     counter(w, "motet_model_loads_total", m->loads, "How often a model was loaded.");
 }
 
-/* The store that servers share. */
-static void remote(const writer *w, mt_depot *r)
+/* The store that servers share (--cache-remote); r may be NULL. */
+static void write_remote(const writer *w, mt_depot *r)
 {
     const mt_depot_stats s = r ? mt_depot_look(r) : (mt_depot_stats){0};
 
@@ -317,8 +321,8 @@ static void remote(const writer *w, mt_depot *r)
     counter(w, "motet_remote_received_bytes_total", s.received, "Bytes of records received.");
 }
 
-/* The cache on disk. */
-static void disk(const writer *w, mt_disk *d)
+/* The cache on disk (--cache-dir); d may be NULL. */
+static void write_disk(const writer *w, mt_disk *d)
 {
     const mt_disk_stats s = d ? mt_disk_look(d) : (mt_disk_stats){0};
 
@@ -336,8 +340,8 @@ static void disk(const writer *w, mt_disk *d)
     counter(w, "motet_disk_files_dropped_total", s.dropped, "Files that made way for newer ones.");
 }
 
-/* What routers are told of the caches. */
-static void events(const writer *w, mt_publisher *p)
+/* What routers are told of the caches (--kv-events). */
+static void write_events(const writer *w, mt_publisher *p)
 {
     const mt_publisher_stats s = mt_publisher_look(p);
 
@@ -349,8 +353,8 @@ static void events(const writer *w, mt_publisher *p)
     gauge(w, "motet_kv_event_batches_kept", (double)s.kept, "Batches that can be asked for.");
 }
 
-/* The processes that compute together, as this one sees it. */
-static void ranks(const writer *w)
+/* The processes that compute one model together, as this one, rank 0, sees them. */
+static void write_ranks(const writer *w)
 {
     const mt_ranks *all = mt_ranks_all();
     mt_ranks_stats s;
@@ -362,16 +366,17 @@ static void ranks(const writer *w)
     counter(w, "motet_rank_sent_bytes_total", s.sent, "Bytes that this one, the first, sent to the others.");
     counter(w, "motet_rank_received_bytes_total", s.received, "Bytes that it had from them.");
     counter(w, "motet_rank_exchanges_total", s.exchanges, "Times that it exchanged something with them.");
-    mt_buf_printf(head(w, "motet_rank_wait_seconds_total", "counter", "Time that it waited for them."),
+    mt_buf_printf(open_metric(w, "motet_rank_wait_seconds_total", "counter", "Time that it waited for them."),
                   "motet_rank_wait_seconds_total{%s} %.9g\n", w->model, (double)s.waited_ns * 1e-9);
 }
 
-static void sandbox(const writer *w)
+static void write_sandbox(const writer *w)
 {
     static const char name[] = "motet_sandbox";
     const unsigned done = mt_lockdown_done();
 
-    head(w, name, "gauge", "What the server and what decodes its pictures have given up, 1 each (docs/security.md).");
+    open_metric(w, name, "gauge",
+                "What the server and what decodes its pictures have given up, 1 each (docs/security.md).");
     labelled(w, name, "part", "files", (done & MT_CONFINED_FILES) != 0);
     labelled(w, name, "part", "programs", (done & MT_CONFINED_CALLS) != 0);
     labelled(w, name, "part", "capabilities", (done & MT_CONFINED_CAPABILITIES) != 0);
@@ -381,7 +386,7 @@ static void sandbox(const writer *w)
             "Of these, those that a picture made crash, or that took more than they may.");
 }
 
-static void http(const writer *w, mt_server *server)
+static void write_http(const writer *w, mt_server *server)
 {
     static const char name[] = "motet_http_responses_total", late[] = "motet_calls_timed_out_total";
     static const char again[] = "motet_reloads_total";
@@ -397,7 +402,7 @@ static void http(const writer *w, mt_server *server)
             "Connections for which there was no room.");
     counter(w, "motet_http_connections_yielded_total", s.connections_yielded,
             "Connections without a request that were closed to make room for others.");
-    head(w, name, "counter", "Answers but those to probes of health, by hundreds of their status.");
+    open_metric(w, name, "counter", "Answers but those to probes of health, by hundreds of their status.");
     for (size_t i = 1; i < MT_COUNT(classes); i++)
         labelled(w, name, "status", classes[i], s.answers[i]);
     counter(w, "motet_http_received_bytes_total", s.bytes_in, "Bytes from clients.");
@@ -419,27 +424,29 @@ static void http(const writer *w, mt_server *server)
     counter(w, "motet_calls_background_total", server->detached_total,
             "Calls that went on although no client waited for their answer.");
     counter(w, "motet_calls_abandoned_total", server->cancelled_total, "Calls whose client left.");
-    head(w, again, "counter", "How often SIGHUP had keys and the certificate read again, by whether that worked.");
+    open_metric(w, again, "counter",
+                "How often SIGHUP had keys and the certificate read again, by whether that worked.");
     labelled(w, again, "result", "failed", server->reloads[0]);
     labelled(w, again, "result", "ok", server->reloads[1]);
-    head(w, late, "counter", "Calls whose time was over (timeout, --request-timeout), by what they were at.");
+    open_metric(w, late, "counter", "Calls whose time was over (timeout, --request-timeout), by what they were at.");
     for (size_t i = 0; i < MT_TIMEOUT_PHASES; i++)
         labelled(w, late, "phase", mt_timeout_name((mt_timeout_phase)i), server->timeouts[i]);
 }
 
-/* What each account had: of the one that asks, or of all. */
-static void accounts(const writer *w, const mt_server *server, const mt_account *only)
+/* Counters of accounts: of the one that asks (only), or of all (NULL). */
+static void write_accounts(const writer *w, const mt_server *server, const mt_account *only)
 {
     static const struct {
         const char *name, *help;
-        size_t at;
-    } rows[] = {{"motet_key_requests_total", "Requests with a key, by its name.", offsetof(mt_account_use, requests)},
-                {"motet_key_limited_total", "Those that were to come again later.", offsetof(mt_account_use, limited)},
-                {"motet_key_prompt_tokens_total", "Prompt tokens.", offsetof(mt_account_use, prompt_tokens)},
-                {"motet_key_generation_tokens_total", "Tokens generated.", offsetof(mt_account_use, generated_tokens)}};
+        size_t at; /* offset of the counter in mt_account_use */
+    } rows[] = {
+        {"motet_key_requests_total", "Requests with a key, by its name.", offsetof(mt_account_use, requests)},
+        {"motet_key_limited_total", "Those that were to come again later.", offsetof(mt_account_use, limited)},
+        {"motet_key_prompt_tokens_total", "Prompt tokens.", offsetof(mt_account_use, prompt_tokens)},
+        {"motet_key_generation_tokens_total", "Tokens generated.", offsetof(mt_account_use, generated_tokens)}};
 
     for (size_t r = 0; server->keys.count > 0 && r < MT_COUNT(rows); r++) {
-        head(w, rows[r].name, "counter", rows[r].help);
+        open_metric(w, rows[r].name, "counter", rows[r].help);
         for (size_t i = 0; i < server->keys.account_count; i++) {
             mt_account *a = server->keys.accounts[i];
             const mt_account_use use = mt_account_look(a);
@@ -452,8 +459,8 @@ static void accounts(const writer *w, const mt_server *server, const mt_account 
     }
 }
 
-/* What the encoders did, each under its own name. */
-static void encoders(sheet *to, const mt_member *m, const mt_member_past *all)
+/* Counters of a member's encoders, each under the encoder's own name. */
+static void write_encoders(sheet *to, const mt_member *m, const mt_member_past *all)
 {
     mt_buf label;
 
@@ -476,15 +483,16 @@ static void encoders(sheet *to, const mt_member *m, const mt_member_past *all)
     mt_buf_free(&label);
 }
 
-/* Where accounts are kept apart, why a lookup missed would tell that others have sent the same. */
+/* Where accounts do not share cached prompts, the reason of a cache miss would tell that others have sent the same
+   text. */
 static void hide_others(mt_stats *s)
 {
     s->misses[MT_MISS_FIRST_SIGHT] += s->misses[MT_MISS_SALT] + s->misses[MT_MISS_EVICTED];
     s->misses[MT_MISS_SALT] = s->misses[MT_MISS_EVICTED] = 0;
 }
 
-/* A model that is loaded, or was. */
-static void model(const writer *w, mt_server *server, mt_member *m, bool apart)
+/* A member that is loaded or was. apart: hide what tells of other accounts. */
+static void write_model(const writer *w, mt_server *server, mt_member *m, bool apart)
 {
     mt_member_past *all = mt_alloc(sizeof(*all));
     size_t used = 0;
@@ -492,17 +500,17 @@ static void model(const writer *w, mt_server *server, mt_member *m, bool apart)
     mt_member_count(m, all);
     if (apart)
         hide_others(&all->stats);
-    encoders(w->sheet, m, all);
+    write_encoders(w->sheet, m, all);
     if (!server->fleet.alone)
-        member(w, m);
+        write_member(w, m);
     if (!m->facts.encoder) {
-        requests(w, &all->stats);
-        tokens(w, &all->stats);
-        cache(w, &all->stats);
-        constraints(w, &all->constraints, &all->stats);
-        sizes(w, &all->stats);
-        times(w, &all->stats);
-        memory(w, &all->stats, server->fleet.alone);
+        write_requests(w, &all->stats);
+        write_tokens(w, &all->stats);
+        write_cache(w, &all->stats);
+        write_constraints(w, &all->constraints, &all->stats);
+        write_sizes(w, &all->stats);
+        write_times(w, &all->stats);
+        write_memory(w, &all->stats, server->fleet.alone);
     }
     if (m->facts.vision && m->open) {
         pthread_mutex_lock(&m->served.room.lock);
@@ -510,11 +518,11 @@ static void model(const writer *w, mt_server *server, mt_member *m, bool apart)
         pthread_mutex_unlock(&m->served.room.lock);
     }
     if (m->facts.vision)
-        media(w, &all->stats, all, used);
+        write_media(w, &all->stats, all, used);
     mt_free(all);
 }
 
-static void models(sheet *to, mt_server *server, bool apart)
+static void write_models(sheet *to, mt_server *server, bool apart)
 {
     mt_buf label;
 
@@ -527,13 +535,13 @@ static void models(sheet *to, mt_server *server, bool apart)
             continue;
         label.len = 0;
         add_label(&label, m->name);
-        model(&(writer){.sheet = to, .model = label.data}, server, m, apart);
+        write_model(&(writer){.sheet = to, .model = label.data}, server, m, apart);
     }
     mt_fleet_unlock(&server->fleet);
     mt_buf_free(&label);
 }
 
-static void write_out(sheet *s, mt_buf *out)
+static void write_sheet(sheet *s, mt_buf *out)
 {
     for (size_t i = 0; i < s->count; i++) {
         mt_buf_add(out, s->metrics[i].text.data, s->metrics[i].text.len);
@@ -549,20 +557,20 @@ void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
     mt_buf label;
 
     mt_buf_init(&label, MT_LIMIT_PATH);
-    models(all, server, server->isolate && mt_account_scope(account));
+    write_models(all, server, server->isolate && mt_account_scope(account));
     if (server->fleet.alone) {
         add_label(&label, server->fleet.members[0]->name);
         w.model = label.data;
     } else
-        fleet(&w, &server->fleet);
-    http(&w, server);
-    disk(&w, server->fleet.disk.disk);
+        write_fleet(&w, &server->fleet);
+    write_http(&w, server);
+    write_disk(&w, server->fleet.disk.disk);
     if (server->fleet.publisher)
-        events(&w, server->fleet.publisher);
-    ranks(&w);
-    remote(&w, server->fleet.disk.remote);
-    sandbox(&w);
-    accounts(&w, server, mt_account_scope(account));
-    write_out(all, out);
+        write_events(&w, server->fleet.publisher);
+    write_ranks(&w);
+    write_remote(&w, server->fleet.disk.remote);
+    write_sandbox(&w);
+    write_accounts(&w, server, mt_account_scope(account));
+    write_sheet(all, out);
     mt_buf_free(&label);
 }

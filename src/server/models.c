@@ -1,5 +1,5 @@
-/* The models that the server knows, as clients see them: in the shapes of OpenAI's lists and of Anthropic's at once,
-   whose clients look at their own fields, with what each can do and what it is at. */
+/* GET /v1/models and its kin. Each model is written in the shapes of OpenAI's and of Anthropic's lists at once, since
+   clients look only at their own fields, with what the model can do and whether it is loaded. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "base/json_write.h"
 #include "server/inside.h"
 
-enum { NAME = 512, UNLOAD_BYTES = 4096 }; /* bytes of a model's name; of a body that names one */
+enum { NAME = 512, UNLOAD_BYTES = 4096 }; /* bytes of a model's name; of the body of a request to unload one */
 
-/* What it is, whatever it is called. */
+/* Opens the object of a model, as clients call it. root: its own name; context: 0: not known. */
 static void add_head(const mt_server *server, mt_buf *out, const char *name, const char *root, size_t context)
 {
     char since[MT_CLOCK_TEXT];
@@ -73,7 +73,7 @@ static void add_model(const mt_server *server, mt_buf *out, const mt_member_view
     mt_json_write(out, "}");
 }
 
-/* An encoder that is opened with the only model, and shares its state. */
+/* An encoder that is loaded with a single model; its state is that model's. */
 static void add_encoder(mt_server *server, mt_buf *out, const mt_member_view *v, const mt_target *t)
 {
     const mt_member_facts facts = {
@@ -85,15 +85,15 @@ static void add_encoder(mt_server *server, mt_buf *out, const mt_member_view *v,
     mt_json_write(out, "}");
 }
 
-/* Encoders beside the only model, which are known while it is open: all, or the one of that name. False: none. The last
-   one's name goes to *last. */
+/* Writes the encoders beside a single model, which are known while it is loaded: the one of the name `only`, or all
+   (NULL). False: there is none. last: gets the name of the last one. */
 static bool add_beside(mt_server *server, mt_buf *out, const mt_member_view *v, const char *only, char last[NAME])
 {
     mt_member *m = server->fleet.alone ? server->fleet.members[0] : NULL;
     bool any = false;
 
     mt_fleet_lock(&server->fleet);
-    for (size_t i = 0; m && m->open && i + 1 < m->served.target_count; i++) { /* the last is the model itself */
+    for (size_t i = 0; m && m->open && i + 1 < m->served.target_count; i++) { /* the last target is the model itself */
         const mt_target *t = &m->served.targets[i];
 
         if (only && !mt_served_called(only, t->name))
@@ -157,7 +157,7 @@ bool mt_models_may(const mt_server *server, const mt_account *account, mt_failur
            mt_failure_set(why, 403, "forbidden", NULL, "this key may not unload models: use one that is an admin's");
 }
 
-/* {"model": name}: it is unloaded as soon as nobody uses it. */
+/* The body is {"model": name}. The model is unloaded as soon as no call uses it. */
 bool mt_models_unload(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
     const size_t len = request->body_len < UNLOAD_BYTES ? request->body_len : UNLOAD_BYTES;

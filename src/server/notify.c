@@ -1,3 +1,4 @@
+/* See notify.h. */
 #include "server/notify.h"
 
 #include <stdarg.h>
@@ -10,9 +11,9 @@
 #include "base/limits.h"
 #include "base/log.h"
 
-#define PATIENCE_S 60 /* that a service manager gives a start, from each sign of progress on */
+#define PATIENCE_S 60 /* seconds that the service manager shall wait for the next sign of progress */
 
-/* "/run/...", or "@..." for a name that is no file. */
+/* The address is a path, or "@NAME" for a socket that is no file. */
 static bool set_address(mt_notify *n, const char *name)
 {
     const size_t len = strlen(name);
@@ -24,12 +25,12 @@ static bool set_address(mt_notify *n, const char *name)
     n->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + 1);
     if (name[0] == '@') {
         n->address.sun_path[0] = '\0';
-        n->len--; /* such a name has no end but its length */
+        n->len--; /* such a name is not ended by a NUL */
     }
     return true;
 }
 
-/* The time is meant for the process that is named, where one is. */
+/* Nanoseconds; 0 where the variable is not set or meant for another process. */
 static uint64_t watchdog(char *(*env)(const char *name))
 {
     const char *time = env("WATCHDOG_USEC"), *pid = env("WATCHDOG_PID");
@@ -44,7 +45,7 @@ static uint64_t watchdog(char *(*env)(const char *name))
 
 void mt_notify_open(mt_notify *n, char *(*env)(const char *name))
 {
-    const struct timeval soon = {.tv_sec = 1}; /* a full socket holds up nobody for longer */
+    const struct timeval soon = {.tv_sec = 1}; /* how long a full socket can hold up a thread */
     const char *name = env("NOTIFY_SOCKET");
 
     *n = (mt_notify){.fd = -1};

@@ -1,4 +1,4 @@
-/* What Ollama's API tells of models: those there are, those that are loaded, and what one is. */
+/* Ollama's API about models: lists of all and of those that are loaded, what is known of one, deleting one. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +14,10 @@
 #include "server/listed.h"
 #include "server/ollama.h"
 
-/* Of Ollama, whose API this is: clients refuse to talk to versions that are too old for them. */
+/* The version of Ollama whose API this is: clients refuse versions that are too old for them. */
 #define SPOKEN "0.32.0"
 
-/* Names have a tag there, and it is this one where none is said. */
+/* Names in Ollama's API have a tag; a name without one gets the usual tag. */
 static void add_name(mt_buf *out, const char *key, const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -62,7 +62,7 @@ static void add_capabilities(mt_buf *out, const mt_listed *m)
     mt_json_write(out, "]");
 }
 
-/* {"name":..,"model":..,"size":..,"digest":..,"details":{..} without the closing brace. */
+/* Writes {"name":..,"model":..,"size":..,"digest":..,"details":{..} and leaves the object open. */
 static void open_model(mt_buf *out, const mt_listed *m)
 {
     mt_json_write(out, "{");
@@ -91,7 +91,7 @@ bool mt_task_tags(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     return true;
 }
 
-/* What is loaded; what stays expires as late as Ollama says for such. */
+/* Lists loaded models. One that is never unloaded is said to expire in a century, as Ollama says it. */
 bool mt_task_ps(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     enum { CENTURY = 100 * 365 * 24 * 3600ll };
@@ -115,7 +115,7 @@ bool mt_task_ps(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
     return true;
 }
 
-/* A number under the name that clients look for: "qwen3.context_length". */
+/* A number under the name that clients look for, such as "qwen3.context_length". */
 static void add_number(mt_buf *out, const mt_card *card, const char *key, int64_t value)
 {
     if (value > 0)
@@ -139,8 +139,8 @@ static void add_info(mt_buf *out, const mt_listed *m)
     mt_json_write(out, "}");
 }
 
-/* What is asked of the model where a request does not say, a line each, as far as it is known (NULL: it is not
-   loaded). Clients look for num_ctx. */
+/* Default settings of a model, one on each line, as far as they are known (served NULL: it is not loaded). Clients look
+   for num_ctx. */
 static void add_parameters(mt_buf *out, const mt_served *served, const mt_listed *m)
 {
     const mt_ask_defaults *d = served ? &served->generation.defaults : NULL;
@@ -195,7 +195,7 @@ char *mt_ollama_model(const json_t *body, mt_failure *why)
     return NULL;
 }
 
-/* What is served stays as long as it is: who deletes it would wonder at its answers. */
+/* A model that is in use, or that the command line names, is not deleted. */
 static bool delete (mt_server *server, const char *name, mt_failure *why)
 {
     mt_listed served;
@@ -203,10 +203,11 @@ static bool delete (mt_server *server, const char *name, mt_failure *why)
     uint64_t freed;
     mt_error err;
 
-    if (known && (!server->fleet.open || served.view.references > 0)) /* one that was found may go and come */
+    /* A model that was found may vanish and come back */
+    if (known && (!server->fleet.open || served.view.references > 0))
         return mt_failure_set(why, 409, "in_use", "model", "the model '%.100s' is being served: end that first", name);
     if (known)
-        mt_fleet_unload(&server->fleet, name); /* until it is, its files are mapped, and stay */
+        mt_fleet_unload(&server->fleet, name); /* its mapped files stay until it is unloaded */
     if (mt_local_remove(name, server->opt->models_dir, getenv, &freed, &err))
         return true;
     mt_failure_from(why, &err, "model");
@@ -241,7 +242,7 @@ bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     if (!name)
         return false;
     add_modelfile(out, &m);
-    mt_fleet_lock(fleet); /* what is told of a model that is loaded is as it was loaded */
+    mt_fleet_lock(fleet); /* the model must not be unloaded while its settings are read */
     served = m.view.member->open ? &m.view.member->served : NULL;
     text = m.writes && served && served->templates ? mt_chat_templates_text(served->templates) : "";
     add_parameters(out, served, &m);

@@ -1,3 +1,5 @@
+/* Parses the command line, the environment and config files: see options.h. Each option is a row of options.def, which
+   is included several times here with other macros: for the rows, their numbers and the fields of mt_options. */
 #include "server/options.h"
 
 #include <assert.h>
@@ -11,6 +13,7 @@
 #include "base/nearest.h"
 #include "server/options_table.h"
 
+/* The bit of each command, for the set of commands that an option belongs to. */
 enum {
     ON_TOP = 1u << MT_COMMAND_NONE,
 #define COMMAND(id, ...) ON_##id = 1u << MT_COMMAND_##id,
@@ -41,7 +44,7 @@ const mt_option_row mt_option_rows[] = {
 };
 const size_t mt_option_count = MT_COUNT(mt_option_rows);
 
-/* Where an option's number among the rows meets its field: one case per row, so that the compiler checks the types. */
+/* The number of each option's row. `store` has a case for each, so that the compiler checks types of fields. */
 enum {
 #define INT(field, ...) ROW_##field,
 #define SIZE(field, ...) ROW_##field,
@@ -55,6 +58,7 @@ enum {
 #include "server/options.def"
 };
 
+/* Stores a value in the field of a row. */
 static void store(mt_options *opt, size_t row, mt_option_value v)
 {
     switch (row) {
@@ -100,7 +104,7 @@ static void store(mt_options *opt, size_t row, mt_option_value v)
     }
 }
 
-/* NULL where the row is no list. */
+/* The list in the field of a row; NULL where it is no list. */
 /* clang-format off */
 static const mt_option_list *list_of(const mt_options *opt, size_t row)
 {
@@ -119,7 +123,8 @@ bool mt_option_in_file(const mt_option_row *row)
     return mt_option_applies(row, MT_COMMAND_SERVE) && i != ROW_help && i != ROW_config && i != ROW_check;
 }
 
-/* Commands may have options of one name that mean different things; one of another command is found last. */
+/* The row of an option. Commands may have different options of one name: that of this command wins, then any
+   other's. */
 static const mt_option_row *find_option(const char *name, size_t len, mt_command command)
 {
     const mt_option_row *found = NULL;
@@ -156,7 +161,7 @@ static bool fail_command(const char *name, mt_error *err)
     return mt_fail(err, MT_E_INVALID, "\"%s\" is not a command: see motet help", name);
 }
 
-/* name: with its dashes, without its value. */
+/* name: as given, with dashes and without its value. */
 static bool fail_option(mt_command command, const char *name, mt_error *err)
 {
     const char *program = command == MT_COMMAND_NONE ? "" : mt_command_rows[command].name;
@@ -172,7 +177,7 @@ static bool fail_option(mt_command command, const char *name, mt_error *err)
                    *program ? " " : "");
 }
 
-/* Says that an option exists, but for other commands. */
+/* The option exists, but for other commands. */
 static bool fail_elsewhere(const mt_option_row *row, mt_command command, mt_error *err)
 {
     mt_command owner = MT_COMMAND_NONE;
@@ -187,17 +192,17 @@ static bool fail_elsewhere(const mt_option_row *row, mt_command command, mt_erro
                    mt_command_rows[owner].name);
 }
 
-/* Where values come from, those that count most first: a value stays where one of a source before has been set. Files
-   are the last, each of them a source of its own. */
+/* Where a value comes from. A lower number wins: a value stays where a source with a lower number has set it. Each
+   config file is a source of its own, from FILES on. */
 enum { NOWHERE, LINE, ENVIRONMENT, FILES };
 
 typedef struct parsing {
     mt_options *opt;
-    unsigned from[MT_COUNT(mt_option_rows)]; /* which source has set it */
+    unsigned from[MT_COUNT(mt_option_rows)]; /* for each row: the source that has set it */
 } parsing;
 
-/* label: how the sentence names the source, "--threads", "MOTET_THREADS" or "threads". A value that does not count must
-   be right all the same. */
+/* Sets an option from a source. label: how an error names the option: "--threads", "MOTET_THREADS" or "threads". A
+   value is checked even where another source wins. */
 static bool set_option(parsing *p, const mt_option_row *row, unsigned from, const char *label, const char *text,
                        mt_error *err)
 {
@@ -249,8 +254,8 @@ static bool fail_setting(const mt_option_line *line, mt_error *err)
     return mt_fail(err, MT_E_INVALID, "\"%s\" is not an option of motet serve: see motet help config", line->name);
 }
 
-/* seen: the lines of the file in which options stood before. */
-static bool take_setting(parsing *p, unsigned from, const mt_option_line *line, size_t *seen, mt_error *err)
+/* Uses one line of a config file. seen: for each row, the line of this file that has set it; 0: none. */
+static bool parse_setting(parsing *p, unsigned from, const mt_option_line *line, size_t *seen, mt_error *err)
 {
     const mt_option_row *row = find_option(line->name, strlen(line->name), MT_COMMAND_SERVE);
     size_t *before;
@@ -267,19 +272,20 @@ static bool take_setting(parsing *p, unsigned from, const mt_option_line *line, 
     return set_option(p, row, from, row->name, line->value, err);
 }
 
-static bool take_text(parsing *p, unsigned from, char *text, const char *path, mt_error *err)
+/* Uses the text of a config file, which is changed in place. */
+static bool parse_file(parsing *p, unsigned from, char *text, const char *path, mt_error *err)
 {
     size_t seen[MT_COUNT(mt_option_rows)] = {0};
     mt_option_file file = {.at = text};
     mt_option_line line;
 
     while (mt_option_file_next(&file, &line, err))
-        if (!take_setting(p, from, &line, seen, err))
+        if (!parse_setting(p, from, &line, seen, err))
             return mt_fail_within(err, "%s:%zu", path, line.number);
     return err->code == MT_OK || mt_fail_within(err, "%s:%zu", path, file.number);
 }
 
-/* Whatever can be read: a pipe and /dev/null, too. */
+/* Reads a file of any kind, a pipe or /dev/null, too. */
 static bool read_file(mt_buf *text, const char *path, mt_error *err)
 {
     char piece[4096];
@@ -302,8 +308,8 @@ static bool read_file(mt_buf *text, const char *path, mt_error *err)
     return ok;
 }
 
-/* usual: it is looked for where it may be, not named. Then there may be none; and one that is the server's alone does
-   not keep others from their commands. */
+/* Reads a config file. usual: its path is one of the usual ones and was not given by an option; then it may be missing,
+   and one that only the server may read does not keep others from using other commands. */
 static bool set_from_file(parsing *p, unsigned from, const char *path, bool usual, mt_error *err)
 {
     const bool closed = access(path, R_OK) != 0;
@@ -318,12 +324,12 @@ static bool set_from_file(parsing *p, unsigned from, const char *path, bool usua
     opt->files = opt->files ? opt->files : mt_arena_new(0);
     opt->read.at[opt->read.count++] = mt_arena_strdup(opt->files, path);
     ok = read_file(&text, path, err) &&
-         (!text.data || take_text(p, from, mt_arena_strdup(opt->files, text.data), path, err));
+         (!text.data || parse_file(p, from, mt_arena_strdup(opt->files, text.data), path, err));
     mt_buf_free(&text);
     return ok;
 }
 
-/* The user's own, as the XDG base directories have it; false where no variable says where. */
+/* The path of the user's own config file, by the XDG base directories; false where no variable tells it. */
 static bool user_file(char path[MT_LIMIT_PATH], char *(*env)(const char *name))
 {
     const char *config = env("XDG_CONFIG_HOME"), *home = env("HOME");
@@ -350,8 +356,8 @@ static bool set_from_files(parsing *p, char *(*env)(const char *name), mt_error 
                                 set_from_file(p, FILES, "/etc/motet.conf", true, err));
 }
 
-/* Takes the option at argv[*at] and, where it stands apart, its value; *at moves to the last word taken. */
-static bool take_option(parsing *p, int argc, char *const *argv, int *at, mt_error *err)
+/* Parses the option at argv[*at] and its value, which may be the next word; *at moves to the last word used. */
+static bool parse_option(parsing *p, int argc, char *const *argv, int *at, mt_error *err)
 {
     const char *word = argv[*at], *name = word + 2, *text = NULL;
     const mt_command command = p->opt->command;
@@ -376,7 +382,7 @@ static bool take_option(parsing *p, int argc, char *const *argv, int *at, mt_err
     return set_option(p, row, LINE, label, text, err);
 }
 
-static bool take_operand(mt_options *opt, const char *word, mt_error *err)
+static bool parse_operand(mt_options *opt, const char *word, mt_error *err)
 {
     const mt_command_row *row = &mt_command_rows[opt->command];
     const bool two = strchr(row->operand, ' ') != NULL, none = opt->command != MT_COMMAND_NONE && !*row->operand;
@@ -401,8 +407,8 @@ static bool take_operand(mt_options *opt, const char *word, mt_error *err)
     return opt->topic != MT_COMMAND_NONE || fail_command(word, err);
 }
 
-/* -h and -v, which people try first. */
-static bool take_letter(mt_options *opt, const char *word, mt_error *err)
+/* The short options -h and -v. */
+static bool parse_letter(mt_options *opt, const char *word, mt_error *err)
 {
     if (strcmp(word, "-h") == 0)
         return opt->help = true;
@@ -411,7 +417,7 @@ static bool take_letter(mt_options *opt, const char *word, mt_error *err)
     return fail_option(opt->command, word, err);
 }
 
-/* Checks that nothing is missing. */
+/* Checks that no operand is missing. */
 static bool check_complete(const mt_options *opt, mt_error *err)
 {
     const mt_command_row *command = &mt_command_rows[opt->command];
@@ -427,7 +433,7 @@ static bool check_complete(const mt_options *opt, mt_error *err)
     return true;
 }
 
-static bool take_line(parsing *p, int argc, char *const *argv, int at, mt_error *err)
+static bool parse_line(parsing *p, int argc, char *const *argv, int at, mt_error *err)
 {
     bool only_operands = false;
 
@@ -437,12 +443,12 @@ static bool take_line(parsing *p, int argc, char *const *argv, int at, mt_error 
         if (!only_operands && strcmp(word, "--") == 0)
             only_operands = true;
         else if (!only_operands && word[0] == '-' && word[1] == '-') {
-            if (!take_option(p, argc, argv, &at, err))
+            if (!parse_option(p, argc, argv, &at, err))
                 return false;
         } else if (!only_operands && word[0] == '-' && word[1]) {
-            if (!take_letter(p->opt, word, err))
+            if (!parse_letter(p->opt, word, err))
                 return false;
-        } else if (!take_operand(p->opt, word, err))
+        } else if (!parse_operand(p->opt, word, err))
             return false;
     }
     return true;
@@ -458,14 +464,14 @@ bool mt_options_parse(mt_options *opt, int argc, char *const *argv, char *(*env)
         opt->command = find_command(argv[1]);
     if (named && opt->command == MT_COMMAND_NONE)
         return fail_command(argv[1], err);
-    if (!take_line(&p, argc, argv, named ? 2 : 1, err))
+    if (!parse_line(&p, argc, argv, named ? 2 : 1, err))
         return false;
     if (opt->help)
         return true;
     if (!set_from_environment(&p, env, err) ||
         (mt_option_applies(&mt_option_rows[ROW_config], opt->command) && !set_from_files(&p, env, err)))
         return false;
-    /* Who asks one question does not want to read what a server logs. */
+    /* Commands that answer one question log less than a server. */
     if (p.from[ROW_log_level] == NOWHERE && opt->command != MT_COMMAND_SERVE)
         opt->log_level = MT_LOG_WARN;
     return check_complete(opt, err);

@@ -1,4 +1,5 @@
-/* The command line, the environment and config files, parsed by the table in options.def. */
+/* The options of motet: the command line, environment variables and config files, parsed by the table in
+   options.def. */
 #ifndef MT_SERVER_OPTIONS_H
 #define MT_SERVER_OPTIONS_H
 
@@ -38,22 +39,23 @@ typedef enum mt_help_form {
     MT_HELP_FISH
 } mt_help_form;
 
-/* Of an option that may be given often. */
+/* Values of an option that may be given several times. */
 typedef struct mt_option_list {
     const char *at[MT_LIMIT_OPTION_LIST];
     size_t count;
 } mt_option_list;
 
-/* Strings are borrowed from argv, the environment and `files`. A value on the command line wins over the environment's,
-   and that over a file's. */
+/* All options of a command. Strings are borrowed from argv, the environment and `files`. A value on the command line
+   wins over the environment, and that over config files. */
 typedef struct mt_options {
-    mt_arena *files;     /* owned: the texts of config files, and their names; NULL: there are none */
-    mt_option_list read; /* names of the files that were read, the one that counts most first */
+    mt_arena *files;     /* owned: texts and names of config files; NULL: none were read */
+    mt_option_list read; /* names of the config files that were read, the one that wins first */
     mt_command command;
-    const char *dir;     /* of commands that take one; render: its template */
-    const char *input;   /* the second operand; render: its context */
-    mt_option_list more; /* operands behind the first, of a command that takes any number */
-    mt_command topic;    /* of help */
+    /* The first operand: for most commands a folder or model; for render its template */
+    const char *dir;
+    const char *input;   /* the second operand; for render its context */
+    mt_option_list more; /* further operands, for commands that accept any number */
+    mt_command topic;    /* for help: the command to explain */
 #define INT(field, ...) int64_t field;
 #define CHOICE(field, type, ...) type field;
 #define SIZE(field, ...) int64_t field;
@@ -66,23 +68,23 @@ typedef struct mt_options {
 #include "server/options.def"
 } mt_options;
 
-/* env looks a variable up as getenv does. Every value in *opt is within its range when this succeeds. Free with
-   mt_options_free in any case. */
+/* Parses the command line; env is called as getenv. True: every value in *opt is within its range. False: *err. Free
+   with mt_options_free in any case. */
 bool mt_options_parse(mt_options *opt, int argc, char *const *argv, char *(*env)(const char *name),
                       mt_error *err) MT_NODISCARD;
 void mt_options_free(mt_options *opt);
 
-/* What they say of the device; borrows its name. */
+/* The options about the device; borrows its name from opt. */
 mt_device_params mt_options_device(const mt_options *opt);
 
-/* What the options say of pictures and videos; borrows the folder's name. */
+/* The options about pictures and videos; borrows the folder's name from opt. */
 mt_media_limits mt_options_media(const mt_options *opt);
 
 /* Appends what --help prints for a command (MT_COMMAND_NONE: for motet). */
 void mt_options_help(mt_buf *out, mt_command command);
 
-/* Append docs/options.md; a config file with every option and what it means, all of it comments; the man pages; what
-   completes the words of a command line in a shell. */
+/* Append what `motet help --as ...` prints: docs/options.md; a config file with every option in comments; the man pages
+   motet(1) and motet.conf(5); completions for shells. */
 void mt_options_markdown(mt_buf *out);
 void mt_options_conf(mt_buf *out);
 void mt_options_man(mt_buf *out);

@@ -1,19 +1,19 @@
-/* A config file as lines:
+/* The lines of a config file:
 
        # a comment has a line of its own
        port = 8000
        any-model                     a flag may stand alone, or be yes or no
-       alias = one                   what is a list may stand there often
+       alias = one                   an option that is a list may stand several times
        host = "unix:/run/m o t.sock" in quotes, anything is a value; \" and \\ stand for " and \
 
-   Nothing is guessed: what might be meant in two ways is an error. */
+   What might be meant in two ways is an error. */
 #include <string.h>
 
 #include "server/options_table.h"
 
 static const char blanks[] = " \t\r\v\f";
 
-/* Cuts the first line off, without the blanks around it. */
+/* Cuts the first line off the rest of the file and returns it without blanks around it. */
 static char *cut_line(mt_option_file *file)
 {
     char *line = file->at, *end = line + strcspn(line, "\n");
@@ -27,7 +27,7 @@ static char *cut_line(mt_option_file *file)
     return line;
 }
 
-/* *text stands at a quote, and then at what is inside. */
+/* Removes the quotes around a value, in place: *text is moved from the opening quote to what is inside. False: *err. */
 static bool unquote(char **text, mt_error *err)
 {
     char *from = ++*text, *to = from;
@@ -46,6 +46,7 @@ static bool unquote(char **text, mt_error *err)
     return true;
 }
 
+/* Refuses values without quotes that might be meant in another way. */
 static bool check_plain(const char *value, mt_error *err)
 {
     for (const char *p = strchr(value, '#'); p; p = strchr(p + 1, '#'))
@@ -58,6 +59,7 @@ static bool check_plain(const char *value, mt_error *err)
     return true;
 }
 
+/* Splits a line into name and value, in place. */
 static bool split(char *text, mt_option_line *line, mt_error *err)
 {
     char *end = text + strcspn(text, " \t\r\v\f="), *value = end + strspn(end, blanks);

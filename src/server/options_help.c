@@ -1,3 +1,4 @@
+/* What --help prints, and docs/options.md. */
 #include <string.h>
 
 #include "server/options.h"
@@ -88,7 +89,7 @@ void mt_options_help(mt_buf *out, mt_command command)
     mt_buf_puts(out, "\nmotet COMMAND --help explains a command.\n");
 }
 
-/* One row of a table; '|' must not end a cell. */
+/* One row of the table. A '|' between choices becomes a comma, since it would end the cell. */
 static void add_option_markdown(mt_buf *out, const mt_option_row *row)
 {
     mt_buf_printf(out, "| `--%s` | ", row->name);

@@ -1,13 +1,13 @@
-/* motet(1) and motet.conf(5), and a config file with all that may stand in one. */
+/* Writes the man pages motet(1) and motet.conf(5), and a config file with every option as a comment. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/version.h"
 #include "server/options_table.h"
 
-enum { WIDTH = 78 }; /* of a comment in a config file */
+enum { WIDTH = 78 }; /* columns of a comment in a config file */
 
-/* Text as roff takes it: a hyphen stays one, and no line begins with a request. */
+/* Escapes text for roff: backslashes, and hyphens, which would become dashes. */
 static void add_roff(mt_buf *out, const char *text)
 {
     for (const char *p = text; *p; p++) {
@@ -38,7 +38,7 @@ static void add_values(mt_buf *out, const mt_option_row *row)
     mt_buf_puts(out, "\\fR");
 }
 
-/* A sentence each: the range, the default, the variable. */
+/* The range, the default and, where `variable` is true, the environment variable, a sentence each. */
 static void add_facts(mt_buf *out, const mt_option_row *row, bool variable)
 {
     char least[24], most[24];
@@ -69,7 +69,7 @@ static void add_facts(mt_buf *out, const mt_option_row *row, bool variable)
         mt_buf_printf(out, "Variable: \\fB%s\\fR.\n", row->env);
 }
 
-/* The commands that take it, where they are not all. */
+/* The commands that have the option. */
 static void add_commands(mt_buf *out, const mt_option_row *row)
 {
     const char *before = "Of ";
@@ -82,6 +82,7 @@ static void add_commands(mt_buf *out, const mt_option_row *row)
     mt_buf_puts(out, ".\n");
 }
 
+/* A help text as a sentence. */
 static void add_help(mt_buf *out, const char *help)
 {
     const size_t start = out->len;
@@ -184,7 +185,7 @@ void mt_options_man_conf(mt_buf *out)
                      "memory = 12G\nalias = gpt\\-4o\nalias = default\n.fi\n.SH SEE ALSO\n.BR motet (1)\n");
 }
 
-/* Words in lines of comments. */
+/* A text as comment lines of at most WIDTH columns. */
 static void add_comment(mt_buf *out, const char *text)
 {
     size_t column = 0;

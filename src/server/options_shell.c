@@ -1,14 +1,16 @@
-/* What completes the words of a command line, for bash, zsh and fish. */
+/* Writes scripts with which bash, zsh and fish complete command lines of motet, from the tables of options and
+   commands. */
 #include <string.h>
 
 #include "server/options_table.h"
 
+/* What a value or operand can be completed with. */
 typedef enum value_kind { VALUE_ANY, VALUE_WORDS, VALUE_FILE, VALUE_FOLDER, VALUE_MODEL, VALUE_COMMAND } value_kind;
 
-/* Names that motet list prints, one a line. */
+/* A shell command that prints the names of the models on this machine, one a line. */
 #define MODELS "motet list 2>/dev/null | awk 'NR > 1 { print $1 }'"
 
-/* What a placeholder of an option stands for. */
+/* What the values of an option are, by its placeholder in the help, such as FILE. */
 static value_kind kind_of(const char *placeholder)
 {
     const bool known = placeholder != NULL;
@@ -20,7 +22,7 @@ static value_kind kind_of(const char *placeholder)
     return VALUE_ANY;
 }
 
-/* What the operands of a command are. */
+/* What the operands of a command are, by their names in the help. */
 static value_kind kind_of_operand(mt_command command)
 {
     const char *operand = mt_command_rows[command].operand;
@@ -37,7 +39,7 @@ static value_kind kind_of_option(const mt_option_row *row)
     return row->type == MT_OPTION_CHOICE ? VALUE_WORDS : kind_of(row->values);
 }
 
-/* The choices, with blanks between them. */
+/* The choices of an option, with blanks between them. */
 static void add_words(mt_buf *out, const char *choices)
 {
     for (const char *p = choices; *p; p++)
@@ -50,7 +52,8 @@ static void add_command_names(mt_buf *out)
         mt_buf_printf(out, "%s ", mt_command_rows[i].name);
 }
 
-/* What a help text says first, for within single quotes; before: what a backslash goes before. */
+/* The first part of a help text, for use within single quotes. quote: what a quote in it is replaced by; before: the
+   characters that get a backslash. */
 static void add_brief(mt_buf *out, const char *help, const char *quote, const char *before)
 {
     const size_t len = strcspn(help, ";");
@@ -63,7 +66,7 @@ static void add_brief(mt_buf *out, const char *help, const char *quote, const ch
     }
 }
 
-/* A case for the options of a command whose values are of a kind. */
+/* Writes cases of a bash script: the options of a command whose values are of that kind. */
 static void add_bash_kind(mt_buf *out, mt_command command, value_kind kind, const char *name)
 {
     const char *between = "        ";
@@ -204,7 +207,7 @@ void mt_options_zsh(mt_buf *out)
                      "if [[ $funcstack[1] == _motet ]]; then\n    _motet \"$@\"\nelse\n    compdef _motet motet\nfi\n");
 }
 
-/* What fish is told of a value. */
+/* How fish completes the values of an option. */
 static void add_fish_value(mt_buf *out, const mt_option_row *row)
 {
     switch (kind_of_option(row)) {

@@ -1,4 +1,4 @@
-/* One value of an option, from text. */
+/* Parses the value of one option. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static bool parse_number(const mt_option_row *row, const char *label, const char
     return true;
 }
 
-/* "512M": a number and K, M, G or T for powers of 1024. */
+/* A number of bytes, with K, M, G or T for powers of 1024: "512M". */
 static bool parse_size(const mt_option_row *row, const char *label, const char *text, mt_option_value *v, mt_error *err)
 {
     static const char units[] = "KMGT";
@@ -92,7 +92,7 @@ const char *mt_option_size_text(int64_t bytes, char text[24])
     return text;
 }
 
-/* NULL: the flag is just named. */
+/* text NULL: the flag stands alone, and v has its value already. */
 static bool parse_flag(const char *label, const char *text, mt_option_value *v, mt_error *err)
 {
     static const char *const words[] = {"no", "yes", "off", "on", "false", "true"};

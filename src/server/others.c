@@ -1,10 +1,10 @@
-/* Paths that llama.cpp's and vLLM's users know: /props, /slots, /version, /load. */
+/* Routes that users of llama.cpp and vLLM know: /props, /slots, /version, /load. */
 #include "base/alloc.h"
 #include "base/json_write.h"
 #include "base/limits.h"
 #include "server/inside.h"
 
-/* What a request gets that does not say otherwise. */
+/* The settings of a request that names none. */
 static void add_defaults(mt_buf *out, const mt_served *served)
 {
     const mt_ask_defaults *d = &served->generation.defaults;
@@ -27,7 +27,7 @@ static void add_token(mt_buf *out, const mt_served *served, const char *key)
     mt_json_write(out, "%s:%s", key, token ? token : "");
 }
 
-/* The model's folder is the operator's business: it is called what clients call it. */
+/* "model_path" is the name that clients use: the real folder is the operator's business. */
 bool mt_task_props(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const mt_served *served = call->served;
@@ -47,6 +47,7 @@ bool mt_task_props(mt_call *call, const json_t *body, mt_buf *out, mt_failure *w
     return true;
 }
 
+/* row NULL: the slot is free. */
 static void add_slot(mt_buf *out, const mt_served *served, size_t id, const mt_engine_row *row)
 {
     mt_json_write(out, "{'id':%zu,'n_ctx':%zu,'is_processing':%hhd", id, served->context, (bool)row);
@@ -58,7 +59,8 @@ static void add_slot(mt_buf *out, const mt_served *served, size_t id, const mt_e
     mt_json_write(out, "}");
 }
 
-/* Answers that run have one each, of an account its own; the others are free, or somebody else's. */
+/* A slot for each running answer that the account may see; the other slots look free, even where other accounts use
+   them. */
 bool mt_task_slots(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const mt_served *served = call->served;
@@ -88,7 +90,7 @@ bool mt_others_version(mt_server *server, const mt_http_request *request, mt_buf
     return true;
 }
 
-/* Calls between their arrival and their end: what balancers compare. */
+/* How many calls there are now, which load balancers compare. */
 bool mt_others_load(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
     (void)request, (void)why;

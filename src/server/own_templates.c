@@ -1,7 +1,8 @@
-/* What a client writes here runs on this machine, so it is bounded like all that clients send: the text, and by the
-   template language the steps, memory and output of every rendering, those that probe it included. It reads nothing but
-   the request, and writes nothing but the prompt, in which it may use special tokens: as a prompt of /v1/completions
-   may. Compiling happens outside of the lock; of two threads that compile the same text at once, one is kept. */
+/* A client's template runs on this machine, so it is bounded as all input is: its text by a limit here; steps, memory
+   and output of each rendering, probes included, by the template language. It can read only the request and write only
+   the prompt. It may use special tokens, as a prompt of /v1/completions may.
+
+   Compiling happens outside of the lock; where two threads compile the same text at once, one result is kept. */
 #include "server/own_templates.h"
 
 #include <pthread.h>
@@ -11,7 +12,8 @@
 #include "base/limits.h"
 #include "media/digest.h"
 
-/* Freed when nobody holds it: the list and every arena that it was given for do. */
+/* A compiled template with a count of its holders: the cache's entry, and each arena it was given to. Freed with the
+   last. */
 typedef struct held {
     atomic_size_t holders;
     mt_chat_templates *set;
@@ -19,22 +21,23 @@ typedef struct held {
 
 typedef struct entry {
     uint8_t digest[MT_DIGEST_BYTES];
-    held *held; /* NULL: free */
-    uint64_t used;
+    held *held;    /* NULL: this entry is free */
+    uint64_t used; /* value of `clock` at the last use */
 } entry;
 
 struct mt_own_templates {
     const json_t *tokens;
-    pthread_mutex_t lock; /* of all that follows */
+    pthread_mutex_t lock; /* of the fields below */
     entry entries[MT_LIMIT_OWN_TEMPLATES];
-    uint64_t clock;
+    uint64_t clock; /* counts uses */
 };
 
 static void let_go(void *object)
 {
     held *h = object;
 
-    if (!h || atomic_fetch_sub_explicit(&h->holders, 1, memory_order_acq_rel) > 1) /* the last sees what others did */
+    /* The last holder must see what others wrote */
+    if (!h || atomic_fetch_sub_explicit(&h->holders, 1, memory_order_acq_rel) > 1)
         return;
     mt_chat_templates_free(h->set);
     mt_free(h);
@@ -59,7 +62,7 @@ void mt_own_templates_free(mt_own_templates *own)
     mt_free(own);
 }
 
-/* With the lock held; one more holder, or NULL. */
+/* The kept template of a digest, with one more holder; NULL: there is none. The caller has the lock. */
 static held *find(mt_own_templates *own, const uint8_t digest[MT_DIGEST_BYTES])
 {
     for (size_t i = 0; i < MT_LIMIT_OWN_TEMPLATES; i++) {
@@ -68,13 +71,15 @@ static held *find(mt_own_templates *own, const uint8_t digest[MT_DIGEST_BYTES])
         if (!e->held || memcmp(e->digest, digest, MT_DIGEST_BYTES) != 0)
             continue;
         e->used = ++own->clock;
-        atomic_fetch_add_explicit(&e->held->holders, 1, memory_order_relaxed); /* the list holds it meanwhile */
+        /* Relaxed: the entry holds it meanwhile */
+        atomic_fetch_add_explicit(&e->held->holders, 1, memory_order_relaxed);
         return e->held;
     }
     return NULL;
 }
 
-/* In the place of the one that was not used for longest. Takes made, and gives one that is held for the caller. */
+/* Keeps `made` in place of the least recently used one. Returns it, or the equal one that another thread has kept
+   meanwhile, held for the caller. */
 static held *keep(mt_own_templates *own, const uint8_t digest[MT_DIGEST_BYTES], held *made)
 {
     entry *oldest = own->entries;
@@ -87,7 +92,7 @@ static held *keep(mt_own_templates *own, const uint8_t digest[MT_DIGEST_BYTES], 
             oldest = &own->entries[i];
     if (!there) {
         old = oldest->held;
-        atomic_fetch_add_explicit(&made->holders, 1, memory_order_relaxed); /* nobody else knows it yet */
+        atomic_fetch_add_explicit(&made->holders, 1, memory_order_relaxed); /* relaxed: no other thread knows it yet */
         *oldest = (entry){.held = made, .used = ++own->clock};
         memcpy(oldest->digest, digest, MT_DIGEST_BYTES);
     }
@@ -127,7 +132,7 @@ const mt_chat_templates *mt_own_templates_get(mt_own_templates *own, mt_arena *a
     pthread_mutex_unlock(&own->lock);
     if (!h) {
         h = compile(own, text, len, stop, err);
-        if (h && stop && atomic_load_explicit(stop, memory_order_relaxed)) { /* its probes were cut short */
+        if (h && stop && atomic_load_explicit(stop, memory_order_relaxed)) { /* its probes may have been cut short */
             let_go(h);
             h = NULL;
             mt_fail(err, MT_E_INVALID, "the request was cancelled before it began");

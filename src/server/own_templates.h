@@ -1,5 +1,5 @@
-/* Chat templates that clients send, compiled and probed once each: a bounded number of the last ones is kept. Any
-   thread. */
+/* Chat templates that clients send with their requests, compiled and probed once each; a bounded number of the latest
+   is kept. Each served model has such a cache. Any thread. */
 #ifndef MT_SERVER_OWN_TEMPLATES_H
 #define MT_SERVER_OWN_TEMPLATES_H
 
@@ -10,12 +10,13 @@
 
 typedef struct mt_own_templates mt_own_templates;
 
-/* tokens: bos_token and the like, borrowed; NULL: none. Free with mt_own_templates_free. */
+/* tokens: texts of special tokens such as bos_token for the templates, borrowed; may be NULL. Free with
+   mt_own_templates_free. */
 mt_own_templates *mt_own_templates_new(const json_t *tokens);
-void mt_own_templates_free(mt_own_templates *own); /* NULL is fine; arenas may still hold some of them */
+void mt_own_templates_free(mt_own_templates *own); /* NULL is fine; templates that arenas still hold stay */
 
-/* The templates of a text, held until the arena is freed. stop: true once nobody waits for them any more. NULL with a
-   sentence. */
+/* The compiled templates of a text, valid until the arena is freed. stop: compiling gives up once it is true. NULL:
+   *err. */
 const mt_chat_templates *mt_own_templates_get(mt_own_templates *own, mt_arena *arena, const char *text, size_t len,
                                               const atomic_bool *stop, mt_error *err) MT_NODISCARD;
 

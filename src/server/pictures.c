@@ -1,3 +1,4 @@
+/* See pictures.h. */
 #include "server/pictures.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "media/video.h"
 
 #define NO_ROOM "the pictures need more memory than a request may have; send fewer"
-#define LOOK_MS 50 /* after which it is looked whether the client is still there */
+#define LOOK_MS 50 /* how often a thread that waits for room checks whether the client has left */
 
 /* ---- room ---- */
 
@@ -28,7 +29,7 @@ void mt_picture_room_free(mt_picture_room *room)
 
 static bool stopped(const mt_pictures *p)
 {
-    return p->stop && atomic_load_explicit(p->stop, memory_order_relaxed); /* it is looked at again and again */
+    return p->stop && atomic_load_explicit(p->stop, memory_order_relaxed); /* relaxed: checked again and again */
 }
 
 static bool cancelled(mt_error *err)
@@ -36,8 +37,9 @@ static bool cancelled(mt_error *err)
     return mt_fail(err, MT_E_INVALID, "the request was cancelled before it began");
 }
 
-/* Waits a moment. True when those who have room all wait for more, and nothing was given back meanwhile: then nothing
-   ever will be, unless one of them fails. */
+/* Waits a moment for room. Returns true where waiting is in vain: all requests that hold room wait for more, and none
+   was given back meanwhile; then none ever will be, unless one of them fails. holds: the caller holds some. With the
+   lock. */
 static bool wait_in_vain(mt_picture_room *room, bool holds)
 {
     const struct timespec until = mt_clock_deadline(LOOK_MS);
@@ -51,13 +53,13 @@ static bool wait_in_vain(mt_picture_room *room, bool holds)
     return vain;
 }
 
-/* Who has nothing yet lets those go first that cannot go on without more. */
+/* A request that holds nothing lets those go first that hold some and wait for more. */
 static bool fits(const mt_picture_room *room, size_t bytes, bool holds)
 {
     return bytes <= room->limit - room->used && (holds || room->stuck == 0);
 }
 
-/* Room for so many bytes more, once others have left as much. */
+/* Takes more bytes of the room for p, waiting for others to give them back. False: *err. */
 static bool charge(mt_pictures *p, size_t bytes, mt_error *err)
 {
     mt_picture_room *room = p->room;
@@ -104,7 +106,7 @@ static void uncharge(mt_pictures *p, size_t bytes)
     pthread_mutex_unlock(&room->lock);
 }
 
-/* For mt_media_watch.take. */
+/* The callback mt_media_watch.take: so many bytes more are needed now. */
 static bool take(void *ctx, size_t bytes, mt_error *err)
 {
     mt_pictures *p = ctx;
@@ -113,14 +115,14 @@ static bool take(void *ctx, size_t bytes, mt_error *err)
     return p->now <= p->charged || charge(p, p->now - p->charged, err);
 }
 
-/* Everything that was taken on the way is free again; what stays is in the arenas. What it has of the room it keeps
-   until the part is done, as the next picture will need about as much. */
+/* Before each picture: working memory of the picture before it is free again, and only the arenas count. p keeps what
+   it has of the room until the part is done, since the next picture will need about as much. */
 static void begin_picture(mt_pictures *p)
 {
     p->now = mt_arena_used(p->arena) + mt_arena_used(p->scratch);
 }
 
-/* What a request holds: freed with it, on the engine's thread. */
+/* Pictures that a request owns. Freed with the request, on the engine's thread. */
 typedef struct held {
     mt_picture_room *room;
     mt_arena *arena;
@@ -149,7 +151,7 @@ bool mt_pictures_give(mt_pictures *p, mt_request *request, mt_error *err)
     h = mt_arena_alloc(request->arena, sizeof(*h));
     if (!h)
         return mt_fail(err, MT_E_TOO_LARGE, "the request needs more memory than one may have; make it smaller");
-    if (!take(p, 0, err))
+    if (!take(p, 0, err)) /* the arena may have grown beyond what is charged */
         return false;
     *h = (held){.room = room, .arena = p->arena, .bytes = p->charged};
     pthread_mutex_lock(&room->lock);
@@ -201,7 +203,8 @@ static mt_picture_order order_of(const mt_pictures *p, const mt_chat_media_optio
                               .arena = p->arena};
 }
 
-/* Small files may have many pixels; what a video may have in all, the pictures of a request may. */
+/* Bounds the pixels of all pictures of a request together, since small files may have many. The limit is that of a
+   video. */
 static bool count_pixels(void *ctx, const mt_image_info *info, mt_error *err)
 {
     mt_pictures *p = ctx;
@@ -214,7 +217,7 @@ static bool count_pixels(void *ctx, const mt_image_info *info, mt_error *err)
                    (double)p->pixels / 1e6, (double)MT_LIMIT_MEDIA_VIDEO_WORK / 1e6);
 }
 
-/* The first of a request begins the process that decodes all of them, where there are such. */
+/* Starts the process that decodes all pictures of a request, where such processes are used. */
 static bool begin_developing(mt_pictures *p, mt_error *err)
 {
     if (p->developing)
@@ -231,6 +234,7 @@ static void end_developing(mt_pictures *p)
     p->developing = false;
 }
 
+/* Decodes a picture, in the process or here. */
 static bool develop(mt_pictures *p, mt_image *image, const mt_buf *bytes, mt_error *err)
 {
     mt_image_info info;
@@ -241,6 +245,7 @@ static bool develop(mt_pictures *p, mt_image *image, const mt_buf *bytes, mt_err
            mt_image_decode(image, bytes->data, bytes->len, p->limits, &p->watch, err);
 }
 
+/* Fetches and decodes a picture. */
 static bool decode(mt_pictures *p, mt_chat_text url, mt_image *image, mt_error *err)
 {
     mt_buf bytes;
@@ -283,11 +288,13 @@ static bool load_video(mt_pictures *p, const mt_chat_source *source, mt_picture 
     return ok;
 }
 
+/* A video given as a list of pictures; see load_frames. */
 typedef struct frames {
     mt_pictures *p;
     const mt_chat_source *source;
 } frames;
 
+/* The callback mt_frame_list.next. */
 static bool next_frame(void *ctx, size_t index, mt_image *image, mt_error *err)
 {
     const frames *f = ctx;
@@ -307,11 +314,12 @@ static bool load_frames(mt_pictures *p, const mt_chat_source *source, mt_picture
                                &order, out, err);
 }
 
+/* Prepares one part of a message. */
 static bool load_part(mt_pictures *p, const mt_chat_media *media, mt_picture **out, mt_error *err)
 {
     mt_chat_source source;
 
-    if (!mt_chat_source_read(&source, p->scratch, media, &p->options, err)) /* says where by itself */
+    if (!mt_chat_source_read(&source, p->scratch, media, &p->options, err)) /* the error names the part already */
         return false;
     begin_picture(p);
     if (media->type == MT_CHAT_IMAGE ? load_image(p, &source, out, err)
@@ -321,7 +329,7 @@ static bool load_part(mt_pictures *p, const mt_chat_media *media, mt_picture **o
     return mt_fail_within(err, "messages[%zu].content[%zu]", media->message, media->part);
 }
 
-/* Puts a picture, and those that belong to it, behind the others. */
+/* Appends a picture, and the further ones that belong to it (picture->more), to p->at. */
 static bool keep(mt_pictures *p, const mt_picture *picture, mt_error *err)
 {
     const size_t more = 1 + (size_t)picture->more;
@@ -342,7 +350,7 @@ static bool keep(mt_pictures *p, const mt_picture *picture, mt_error *err)
     return true;
 }
 
-/* *out is where it was put. */
+/* Prepares one part and keeps it; *out: where it is in p->at. */
 static bool load(mt_pictures *p, const mt_chat_media *media, const mt_picture **out, mt_error *err)
 {
     mt_picture *made = NULL;
@@ -360,7 +368,9 @@ static bool load(mt_pictures *p, const mt_chat_media *media, const mt_picture **
     return ok;
 }
 
-static bool say(const mt_pictures *p, const mt_picture *picture, size_t number, mt_chat_text *text, mt_error *err)
+/* The text that stands for a picture in the prompt. number: of this picture among its kind. */
+static bool write_text(const mt_pictures *p, const mt_picture *picture, size_t number, mt_chat_text *text,
+                       mt_error *err)
 {
     mt_buf out;
     char *copy;
@@ -376,7 +386,8 @@ static bool say(const mt_pictures *p, const mt_picture *picture, size_t number, 
     return copy || mt_fail(err, MT_E_TOO_LARGE, NO_ROOM);
 }
 
-static void note(const mt_pictures *p, size_t count, uint64_t begin)
+/* Counts for the metrics. */
+static void count_prepared(const mt_pictures *p, size_t count, uint64_t begin)
 {
     pthread_mutex_lock(&p->room->lock);
     p->room->pictures += count;
@@ -394,7 +405,7 @@ static bool describe(mt_pictures *p, const mt_chat_media *media, size_t count, m
         if (stopped(p))
             return cancelled(err);
         if (!load(p, &media[i], &picture, err) ||
-            !say(p, picture, numbers[media[i].type == MT_CHAT_IMAGE]++, &texts[i], err))
+            !write_text(p, picture, numbers[media[i].type == MT_CHAT_IMAGE]++, &texts[i], err))
             return false;
     }
     return true;
@@ -412,7 +423,7 @@ bool mt_pictures_describe(void *ctx, const mt_chat_media *media, size_t count, m
     ok = describe(p, media, count, texts, err);
     end_developing(p);
     if (ok)
-        note(p, count, begin);
+        count_prepared(p, count, begin);
     return ok;
 }
 

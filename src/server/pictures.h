@@ -1,5 +1,5 @@
-/* The pictures of a chat, from what messages say to what the engine takes. In their own lane of preparation, where
-   threads may wait for the network and for room. */
+/* The pictures and videos of a chat: from the parts of messages to the patches that the engine needs. Used by
+   preparation threads of the lane for pictures, which may wait for the network and for room. */
 #ifndef MT_SERVER_PICTURES_H
 #define MT_SERVER_PICTURES_H
 
@@ -13,54 +13,56 @@
 #include "media/limits.h"
 #include "models/processor.h"
 
-/* Pictures that are being fetched and decoded, wait for the model, or are being answered: so many bytes and no more,
-   with all that is needed on the way. Shared by all threads. */
+/* A bound on the bytes of all pictures of a model that are fetched, decoded, waiting or being answered, with all memory
+   needed on the way. Unlike mt_room, threads wait for it. All fields under the lock, for any thread. */
 typedef struct mt_picture_room {
     pthread_mutex_t lock;
-    pthread_cond_t freed;
-    size_t used, limit;
-    size_t given;          /* of used, by requests that the engine has: it ends them by itself */
-    size_t holders, stuck; /* requests being prepared that have some, and those of them that wait for more */
-    uint64_t frees;        /* how often some was given back */
-    uint64_t pictures;     /* prepared so far */
-    mt_histogram seconds;  /* that the pictures of a request took, from the first byte to the last patch */
+    pthread_cond_t freed; /* signalled when bytes are given back */
+    size_t used, limit;   /* bytes */
+    size_t given;         /* of used: bytes of requests that the engine has, which will be freed without our doing */
+    size_t holders;       /* requests in preparation that have bytes */
+    size_t stuck;         /* of holders: those that wait for more */
+    uint64_t frees;       /* how often bytes were given back */
+    uint64_t pictures;    /* how many were prepared so far */
+    mt_histogram seconds; /* that the pictures of a request took, from fetching to patches */
 } mt_picture_room;
 
 void mt_picture_room_init(mt_picture_room *room, size_t limit);
 void mt_picture_room_free(mt_picture_room *room);
 
-/* The pictures of one request while it is prepared. */
+/* The pictures of one prompt while it is prepared. */
 typedef struct mt_pictures {
     const mt_processor *processor;
     const mt_media_limits *limits;
     mt_picture_room *room;
-    const atomic_bool *stop;       /* may be NULL: nobody waits any more */
-    mt_chat_media_options options; /* what the request says for all */
-    mt_media_watch watch;
-    mt_developer *developer; /* who decodes them; NULL: not begun, or this thread does */
-    bool developing;         /* it was begun */
-    size_t charged;          /* bytes it has of the room */
-    size_t now;              /* of them, what it needs at this moment */
-    uint64_t pixels;         /* of its pictures so far, as they came */
-    mt_arena *scratch;       /* where the pictures of this part come from; NULL between parts */
-    mt_arena *arena;         /* what follows lives in it */
+    const atomic_bool *stop;       /* the request is cancelled; may be NULL */
+    mt_chat_media_options options; /* what the request says for all its pictures */
+    mt_media_watch watch;          /* handed to src/media: asks for room and for cancellation */
+    mt_developer *developer;       /* the process that decodes; NULL: not begun, or this thread decodes */
+    bool developing;               /* developer was begun, or is known not to exist */
+    size_t charged;                /* bytes taken from the room */
+    size_t now;                    /* bytes needed at this moment; may be less than charged */
+    uint64_t pixels;               /* of all pictures so far, before resizing */
+    mt_arena *scratch;             /* memory for the part that is being prepared; NULL between parts */
+    mt_arena *arena;               /* memory for what follows */
     mt_picture *at;
-    size_t count, room_at; /* pictures at `at`, and how many fit there */
-    mt_expanded prompt;    /* once it was expanded */
+    size_t count, room_at; /* pictures in `at`; how many there is space for */
+    mt_expanded prompt;    /* set by mt_pictures_expand */
 } mt_pictures;
 
-/* Reads what the request says for all its pictures: min_pixels, max_pixels, fps, num_frames, in the body itself or in
-   mm_processor_kwargs. Free with mt_pictures_free in any case. */
+/* Reads the request's settings for all its pictures: min_pixels, max_pixels, fps, num_frames, in the body itself or in
+   mm_processor_kwargs. False: *err. Free with mt_pictures_free in any case. */
 bool mt_pictures_init(mt_pictures *p, const json_t *body, mt_error *err) MT_NODISCARD;
 void mt_pictures_free(mt_pictures *p);
 
-/* For mt_prompt_model.describe, whose ctx is the pictures: fetches and decodes all, and says what stands for each. */
+/* Fetches and decodes all media of a chat, and writes into texts what stands for each in the prompt. The callback
+   mt_prompt_model.describe; ctx is the mt_pictures. False: *err. */
 bool mt_pictures_describe(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err);
 
-/* The prompt with as many tokens for each picture as it has; into p->prompt. */
+/* Makes p->prompt of the prompt's token ids: each picture gets as many tokens as it has features. False: *err. */
 bool mt_pictures_expand(mt_pictures *p, const uint32_t *ids, size_t count, mt_error *err) MT_NODISCARD;
 
-/* Moves them to a request, which frees them with itself. p is empty afterwards. */
+/* Moves the pictures to a request, which frees them with itself; p is empty afterwards. False: *err. */
 bool mt_pictures_give(mt_pictures *p, mt_request *request, mt_error *err) MT_NODISCARD;
 
 #endif

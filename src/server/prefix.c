@@ -1,3 +1,4 @@
+/* See prefix.h. */
 #include "server/prefix.h"
 
 #include <stdbool.h>
@@ -8,7 +9,7 @@
 #include "base/compiler.h"
 #include "base/hex.h"
 
-/* Adds a text, or the texts of a list of parts. Whether there was any. */
+/* Adds a text, or the texts of a list of parts, to the digest. False: there was none. */
 static bool add_text(EVP_MD_CTX *sum, const json_t *content)
 {
     bool any = json_is_string(content);
@@ -25,7 +26,7 @@ static bool add_text(EVP_MD_CTX *sum, const json_t *content)
     return any;
 }
 
-/* What stands first for the model, in whichever API. */
+/* What the model reads first, in any API. */
 static const json_t *first_of(const json_t *body)
 {
     static const char *const alone[] = {"system", "instructions"}, *const listed[] = {"messages", "input", "prompt"};

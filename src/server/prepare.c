@@ -1,4 +1,5 @@
-/* From a body to requests: all that is read, rendered, tokenized and checked before the engine hears of a call. */
+/* Prepares a call: from the parsed body to requests for the engine. All that is read, rendered, tokenized and checked
+   before the engine hears of a call happens here, on preparation threads. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "server/inside.h"
 #include "server/tokens.h"
 
+/* Whether the model writes text. */
 static bool check_answers(const mt_served *served, mt_failure *why)
 {
     return served->opened.checkpoint ||
@@ -22,8 +24,8 @@ static bool check_answers(const mt_served *served, mt_failure *why)
                           served->name);
 }
 
-/* How many tokens an answer to a prompt may have: what is asked for, at most what the context leaves. */
-static bool set_room(mt_request *r, const mt_served *served, const mt_ask *ask, mt_failure *why)
+/* Sets how many tokens the answer may have: as many as are asked for, at most what the context leaves. */
+static bool set_max_tokens(mt_request *r, const mt_served *served, const mt_ask *ask, mt_failure *why)
 {
     const char *param = ask->is_chat ? "messages" : "prompt";
     const size_t left = served->context > r->prompt_len ? served->context - r->prompt_len : 0;
@@ -69,8 +71,8 @@ static void *copy_into(mt_arena *arena, const void *data, size_t size)
     return copy;
 }
 
-/* A mask of the vocabulary. */
-static bool set_only(mt_request *r, const mt_served *served, const mt_ask *ask, mt_failure *why)
+/* Restricts the answer to the tokens of allowed_token_ids, as a bit mask over the vocabulary. */
+static bool set_allowed_ids(mt_request *r, const mt_served *served, const mt_ask *ask, mt_failure *why)
 {
     uint32_t *mask;
 
@@ -92,7 +94,7 @@ static bool set_only(mt_request *r, const mt_served *served, const mt_ask *ask, 
     return true;
 }
 
-/* A word as it is written alone and behind a space, each once. */
+/* Forbids a word in both its forms, alone and after a space, where they have different tokens. */
 static bool add_bad(mt_request *r, mt_call *call, mt_chat_text word, mt_bad_word *bad, mt_failure *why)
 {
     mt_sample_settings *s = &r->sampling;
@@ -152,7 +154,7 @@ static bool set_sampling(mt_request *r, mt_call *call, const mt_ask *ask, mt_fai
     s->eos_count = served->generation.eos_count;
     if (!s->bias || !s->stop_ids)
         return mt_failure_memory(why, NULL);
-    return set_only(r, served, ask, why) && set_bad(r, call, ask, why) &&
+    return set_allowed_ids(r, served, ask, why) && set_bad(r, call, ask, why) &&
            (mt_sample_settings_check(s, served->vocab, &err) ||
             mt_failure_set(why, 400, "invalid_value", err.field, "%s", err.text));
 }
@@ -194,6 +196,7 @@ static bool set_stop(mt_request *r, const mt_ask *ask, mt_failure *why)
     return copy_stops(r, ask, why);
 }
 
+/* Tokens of the answer that the client predicts ("prediction"), which the engine may use as guesses. */
 static bool set_expected(mt_request *r, mt_call *call, const mt_ask *ask, mt_failure *why)
 {
     mt_token_prompt expected;
@@ -207,8 +210,8 @@ static bool set_expected(mt_request *r, mt_call *call, const mt_ask *ask, mt_fai
     return true;
 }
 
-/* How the model writes what is not plain text: as the operator says, else as its chat template does. A template that
-   the request brought may show nothing of it, and the model writes it all the same. */
+/* The formats in which the model writes reasoning and tool calls: as the operator says, else as its chat template
+   shows. Where a template that the request brought shows none, the model's own template counts. */
 static mt_parse_formats formats_of(const mt_served *served, const mt_ask *ask, const mt_token_prompt *prompt)
 {
     const bool tools = ask->chat.tools != NULL;
@@ -239,8 +242,8 @@ static void release_constraint(void *constraint)
     mt_constraint_release(constraint);
 }
 
-/* The constraint of a shape. What is not compiled yet has a lane of its own, where nothing may take long, and what
-   does goes on among the large ones: so nobody waits for it but who sent it. */
+/* The compiled constraint of a shape. NULL: *err, or the call's lane has changed. The small lane only looks constraints
+   up; the lane MT_LANE_COMPILE compiles for a short time; what takes longer is compiled in the large lane. */
 static mt_constraint *find_constraint(mt_call *call, const mt_shape *shape, mt_error *err)
 {
     mt_constraints *all = call->served->constraints;
@@ -259,14 +262,15 @@ static mt_constraint *find_constraint(mt_call *call, const mt_shape *shape, mt_e
     return found;
 }
 
-/* Once, though every prompt of a call has its constraint. */
+/* Warns that parts of a schema are not enforced: once, even though each prompt of a call has its constraint. */
 static void warn(mt_call *call, const char *left_out)
 {
     if (*left_out && !(call->warning && strstr(call->warning, left_out)))
         mt_call_warn(call, "not enforced of the schema: %s", left_out);
 }
 
-/* What constrains the answer to a prompt, where something does. */
+/* Finds the constraint for the answer to a prompt, where the ask needs one. False: *why, or the call's lane has
+   changed. */
 static bool constrain(mt_call *call, const mt_ask *ask, mt_token_prompt *prompt, mt_failure *why)
 {
     const mt_served *served = call->served;
@@ -299,7 +303,7 @@ static bool constrain(mt_call *call, const mt_ask *ask, mt_token_prompt *prompt,
     return mt_failure_set(why, 400, "invalid_value", err.field ? err.field : ask->source_field, "%s", err.text);
 }
 
-/* The request has it for as long as it lives. */
+/* The request holds its constraint until it is freed. */
 static bool set_constraint(mt_request *r, const mt_token_prompt *prompt, mt_failure *why)
 {
     if (!prompt->constraint)
@@ -326,18 +330,19 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
         return mt_failure_memory(why, NULL);
     mt_client_mark(call, ask, r);
     r->choices = (uint32_t)ask->n;
-    r->skip_special = ask->skip_special_tokens && !mt_parse_needed(&parsing); /* markers may be special */
+    /* The parser needs special tokens that are markers */
+    r->skip_special = ask->skip_special_tokens && !mt_parse_needed(&parsing);
     r->include_stop = ask->include_stop;
     r->prompt_logprobs = ask->prompt_logprobs >= 0 || echoed;
     r->prompt_top =
         (int)(echoed && ask->sampling.logprobs > ask->prompt_logprobs ? ask->sampling.logprobs : ask->prompt_logprobs);
     r->prompt_top = r->prompt_top < 0 ? 0 : r->prompt_top;
     r->repeat_limit = (uint32_t)ask->repeat_limit;
-    return set_room(r, served, ask, why) && set_sampling(r, call, ask, why) && set_stop(r, ask, why) &&
+    return set_max_tokens(r, served, ask, why) && set_sampling(r, call, ask, why) && set_stop(r, ask, why) &&
            set_constraint(r, prompt, why) && set_expected(r, call, ask, why);
 }
 
-/* The text that stands before the answer where the prompt is echoed. */
+/* Sets the text of the prompt that is repeated before the answer ("echo"). */
 static bool set_echo(mt_answer *a, const mt_served *served, const mt_token_prompt *prompt, mt_answer_prompt *out,
                      mt_failure *why)
 {
@@ -355,6 +360,7 @@ static bool set_echo(mt_answer *a, const mt_served *served, const mt_token_promp
     return copy || mt_failure_memory(why, NULL);
 }
 
+/* Gives the answer a parser for reasoning and tool calls, where the model's formats need one. */
 static bool set_parser(mt_answer *a, const mt_served *served, const mt_ask *ask, const mt_token_prompt *prompt,
                        mt_failure *why)
 {
@@ -390,7 +396,8 @@ static bool make_answer(mt_call *call, mt_arena *arena, const mt_ask *ask, const
     return !ask->is_chat || set_parser(a, served, ask, &prompts[0], why);
 }
 
-/* What is kept until the end of an answer that is not streamed, or is repeated there. */
+/* Refuses logprobs of an answer that is not streamed, or is repeated at its end, where keeping them would take too
+   much. */
 static bool check_kept(const mt_dialect *dialect, const mt_ask *ask, const mt_request *r, size_t count, mt_failure *why)
 {
     const double each = (double)sizeof(mt_said) + (double)sizeof(mt_logprob) * (double)(ask->sampling.logprobs + 1);
@@ -403,7 +410,7 @@ static bool check_kept(const mt_dialect *dialect, const mt_ask *ask, const mt_re
                           "\"max_tokens\"");
 }
 
-/* What can never fit is the client's to change, and what a client must not try again. */
+/* A prompt that can never fit is a 400: the client must change it, not retry. */
 static bool refused(const mt_error *err, const mt_ask *ask, mt_failure *why)
 {
     if (err->code == MT_E_TOO_LARGE)
@@ -419,6 +426,7 @@ static bool give_pictures(mt_token_prompt *prompt, mt_request *r, mt_failure *wh
     return mt_pictures_give(&prompt->pictures, r, &err) || mt_failure_from(why, &err, "messages");
 }
 
+/* Makes the requests of all prompts and hands them to the engine. */
 static bool submit(mt_call *call, const mt_ask *ask, mt_token_prompt *prompts, size_t count, mt_failure *why)
 {
     mt_request *requests[MT_LIMIT_CHOICES];
@@ -440,7 +448,7 @@ static bool submit(mt_call *call, const mt_ask *ask, mt_token_prompt *prompts, s
     return false;
 }
 
-/* One that turns out to bring pictures, or a template of its own, begins again in the lane of such. */
+/* Whether a call goes to another lane, since it brings pictures or a template of its own; it is prepared anew there. */
 static bool takes_long(mt_call *call, const json_t *body, bool pictures)
 {
     const bool own =
@@ -454,13 +462,14 @@ static bool takes_long(mt_call *call, const json_t *body, bool pictures)
     return call->lane != lane;
 }
 
-/* Where several have keys, how long models stay is not for each of them to say. */
+/* Whether the caller may decide how long models stay loaded: where there are several accounts, only admins. */
 static bool may_unload(const mt_call *call)
 {
     return !call->account || call->account->admin || call->server->keys.account_count <= 1;
 }
 
-/* The arena is the answer's once that is made. */
+/* Prepares a call that the engine, or a count of tokens, answers. The arena belongs to call->answer once that is made.
+   True where the call goes to another lane, too. */
 static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
 {
     mt_served *served = call->served;
@@ -501,7 +510,7 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
         mt_pictures_free(&prompts[i].pictures);
         mt_constraint_release(prompts[i].constraint);
     }
-    return ok || call->lane != lane; /* where it goes on all of it is done again */
+    return ok || call->lane != lane; /* in another lane all of it is done again */
 }
 
 static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
@@ -527,7 +536,7 @@ static bool prepare_task(mt_call *call, const json_t *body, mt_failure *why)
     return takes_long(call, body, mt_chat_request_has_media(body)) || call->task(call, body, &call->text, why);
 }
 
-/* A call goes on in the lane that it has now. False when as much waits there as may. */
+/* Hands a call to its new lane. False: *why, too many wait there. */
 static bool change_lane(mt_call *call, json_t *body, mt_failure *why)
 {
     static const char *const kinds[] = {[MT_LANE_SMALL] = "",
@@ -539,20 +548,21 @@ static bool change_lane(mt_call *call, json_t *body, mt_failure *why)
 
     call->json = body;
     if (fits && mt_workers_add(call->server->lanes[call->lane], call))
-        return true; /* it may be gone */
+        return true; /* the call may be freed already */
     call->json = NULL;
     return mt_failure_set(why, 429, "queue_full", NULL, "too many requests%s are waiting: try again in a moment",
                           kinds[call->lane]);
 }
 
-/* What tells of models and asks none. */
+/* Whether the task is about models in general and needs none itself. */
 static bool needs_none(const mt_call *call)
 {
     return call->task == mt_task_tags || call->task == mt_task_ps || call->task == mt_task_show ||
            call->task == mt_task_delete;
 }
 
-/* False: it waits for its model, and is not this thread's any more, or *why says why not. */
+/* Gets the call its model. False: *why; or, with why->status 0, the call waits for its model and must not be
+   touched. */
 static bool find_model(mt_call *call, json_t *body, mt_failure *why)
 {
     const json_t *model = json_object_get(body, "model");
@@ -562,7 +572,7 @@ static bool find_model(mt_call *call, json_t *body, mt_failure *why)
         return true;
     if (model && !json_is_null(model) && !json_is_string(model))
         return mt_failure_type(why, "model", model, "a string");
-    call->json = body; /* for whoever goes on with it */
+    call->json = body; /* for the thread that goes on with it */
     switch (mt_fleet_take(&call->server->fleet, &call->waiter, json_string_value(model), vectors, why)) {
     case MT_FLEET_HAS: call->json = NULL; return true;
     case MT_FLEET_REFUSED: call->json = NULL; return false;
@@ -571,15 +581,14 @@ static bool find_model(mt_call *call, json_t *body, mt_failure *why)
     return false;
 }
 
-/* The model goes as soon as nobody has it; one that is not loaded stays so. */
+/* Answers a request to unload a model, which happens as soon as no call uses it. */
 static bool unload(mt_call *call, json_t *body, mt_failure *why)
 {
     const char *name = json_string_value(json_object_get(body, "model"));
     const mt_ask ask = {.body = body, .extra = body, .nothing = "unload"};
 
-    if (!may_unload(call))
-        return mt_failure_set(why, 403, "forbidden", NULL,
-                              "this key may not unload models: use one that is an admin's");
+    if (!mt_models_may(call->server, call->account, why))
+        return false;
     if (!name || !mt_fleet_unload(&call->server->fleet, name))
         return mt_failure_set(why, 404, "model_not_found", "model",
                               "the model \"%.100s\" does not exist here: see /v1/models", name ? name : "");
@@ -587,12 +596,13 @@ static bool unload(mt_call *call, json_t *body, mt_failure *why)
     return true;
 }
 
+/* Whether the body only asks to unload a model, in the call's dialect. */
 static bool is_unload(const mt_call *call, const json_t *body)
 {
     return !call->task && call->dialect && call->dialect->unloads && call->dialect->unloads(body);
 }
 
-/* Its letter says that it is prepared, or why it could not be. */
+/* Ends preparation: posts the call's letter, with *why where it failed. */
 static void post(mt_call *call, json_t *body, const mt_failure *why)
 {
     if (why)
@@ -610,7 +620,7 @@ void mt_call_resume(mt_call *call, const mt_failure *why)
 
     call->loading = mt_clock_ns() - call->waiter.since;
     if (!why && mt_workers_add(call->server->lanes[call->lane], call))
-        return; /* it may be gone */
+        return; /* the call may be freed already */
     if (!why)
         mt_failure_set(&full, 429, "queue_full", NULL, "too many requests are waiting: try again in a moment");
     call->json = NULL;
@@ -623,15 +633,15 @@ void mt_call_prepare(mt_call *call)
     mt_failure why = {.status = 0};
     call->refused = mt_alloc_refused();
     json_t *body = mt_call_body(call, &why);
-    const bool leaves = body && is_unload(call, body);
+    const bool unloads = body && is_unload(call, body);
     bool ok = body && !mt_timeout_read(call, body, &why) ? false
-              : leaves                                   ? unload(call, body, &why)
+              : unloads                                  ? unload(call, body, &why)
               : body                                     ? find_model(call, body, &why)
                                                          : call->lane != lane;
 
     if (!ok && body && !why.status)
-        return; /* it is parked, and may be gone */
-    if (ok && body && !leaves) {
+        return; /* it waits for its model, and may be freed already */
+    if (ok && body && !unloads) {
         call->served = call->waiter.has ? &call->waiter.member->served : NULL;
         ok = (call->task ? prepare_task : prepare_answer)(call, body, &why);
     }
@@ -641,6 +651,6 @@ void mt_call_prepare(mt_call *call)
             return;
     }
     if (mt_alloc_refused() != call->refused && (!ok || !call->answer))
-        ok = mt_failure_starved(&why); /* whatever else it looked like */
+        ok = mt_failure_starved(&why); /* even where it looked like another error */
     post(call, body, ok ? NULL : &why);
 }

@@ -1,14 +1,14 @@
-/* POST /api/pull: a model is fetched from the hub while the client is told how far that is.
+/* POST /api/pull of Ollama's API: a model is downloaded from the hub, and the client is told how far that is.
 
-   A pull has a thread of its own, since it waits for others. The thread adds lines to what is to be told, and posts the
-   pull itself as a letter; the io thread writes them. Invariants:
+   Each pull has a thread of its own, since it waits for the network. The thread appends lines for the client and posts
+   the pull as a letter; the io thread writes the lines. Invariants:
 
-   1. The letter is posted once at a time: `posted` says that it is on its way, and what is added until it is opened
-      goes with it.
-   2. The letter that brings the end is the last. A pull is freed on the io thread when it was opened and http has let
-      go of it: the answer is complete, or it was said that the client has gone. When the server ends, threads are
-      waited for before the mailbox is emptied.
-   3. A client that leaves ends its pull. What has come stays on the disk, and the next pull goes on with it. */
+   1. The letter is posted once at a time: `posted` is true until it is opened, and lines that are added meanwhile go
+      with it.
+   2. The letter posted with `done` set is the last. A pull is freed on the io thread when that was opened and the http
+      server has let go of it: the answer is complete, or `gone` was called. When the server ends, the threads are
+      joined before the mailbox is emptied.
+   3. A client that leaves ends its pull. What was downloaded stays on disk, and the next pull continues from there. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,33 +27,33 @@
 #include "server/ollama.h"
 
 struct mt_pulling {
-    mt_letter letter; /* its first member */
+    mt_letter letter; /* the first member */
     mt_server *server;
     char *model;
     bool stream;
     atomic_bool cancel;
     pthread_t thread;
 
-    /* the thread's */
-    uint64_t *told; /* bytes of each file that the client knows of */
+    /* Only the pull's thread uses these. */
+    uint64_t *told; /* for each file, its bytes as the client was last told */
     size_t told_count;
 
-    /* under the lock */
+    /* Under the lock. */
     pthread_mutex_t lock;
-    mt_buf lines; /* that are to be written */
-    bool posted, done;
-    mt_error err; /* MT_OK: it was fetched */
+    mt_buf lines;      /* not written to the client yet */
+    bool posted, done; /* the letter is in the mailbox; the thread has ended its work */
+    mt_error err;      /* MT_OK: the model was downloaded */
 
-    /* the io thread's */
+    /* Only the io thread uses these. */
     mt_http_handle handle;
-    bool begun;    /* the status line has been sent */
-    bool followed; /* http will say that the client has gone */
-    bool over;     /* nothing more is said */
+    bool begun;    /* the status line was sent */
+    bool followed; /* the http server refers to the pull and will report that the client has left */
+    bool over;     /* nothing more is sent */
     bool ended;    /* the last letter was opened */
     mt_pulling *next;
 };
 
-/* With the lock. */
+/* The caller has the lock. */
 static void post(mt_pulling *p)
 {
     if (!p->posted)
@@ -66,7 +66,7 @@ static void add_status(mt_pulling *p, const char *status)
     mt_json_write(&p->lines, "{'status':%s}\n", status);
 }
 
-/* Ollama calls a file by the beginning of its digest. */
+/* Ollama names a file by the beginning of its digest. */
 static void add_file(mt_pulling *p, const mt_pull_file *file)
 {
     char start[13];
@@ -79,10 +79,10 @@ static void add_file(mt_pulling *p, const mt_pull_file *file)
     mt_json_write(&p->lines, "}\n");
 }
 
-/* Of each file what is new. */
+/* A line for each file whose progress has changed. */
 static void add_files(mt_pulling *p, const mt_pull_status *status)
 {
-    if (p->told_count != status->count) { /* it is known now which there are */
+    if (p->told_count != status->count) { /* the list of files has just become known */
         mt_free(p->told);
         p->told = mt_alloc_array(status->count + 1, sizeof(*p->told));
         p->told_count = status->count;
@@ -95,6 +95,7 @@ static void add_files(mt_pulling *p, const mt_pull_status *status)
         }
 }
 
+/* The callback mt_pull_params.progress. */
 static void progress(void *arg, const mt_pull_status *status)
 {
     mt_pulling *p = arg;
@@ -135,13 +136,14 @@ static void *run(void *arg)
     return NULL;
 }
 
+/* Frees the pull where invariant 2 allows it. */
 static void release(mt_pulling *p)
 {
     mt_pulling **at = &p->server->pulls;
 
     if (!p->ended || p->followed)
         return;
-    if (!p->server->closing) /* else mt_pulls_stop has waited for it */
+    if (!p->server->closing) /* when closing, mt_pulls_stop has joined it */
         pthread_join(p->thread, NULL);
     while (*at != p)
         at = &(*at)->next;
@@ -154,13 +156,14 @@ static void release(mt_pulling *p)
     mt_free(p);
 }
 
-/* Nobody waits for it any more. */
+/* No client waits for the pull any more. */
 static void give_up(mt_pulling *p)
 {
     p->over = true;
-    atomic_store(&p->cancel, true); /* it is looked at again and again */
+    atomic_store(&p->cancel, true); /* checked again and again */
 }
 
+/* Called by the http server when the client has left. */
 static void gone(void *user)
 {
     mt_pulling *p = user;
@@ -172,7 +175,7 @@ static void gone(void *user)
 
 static const mt_http_follower follower = {.gone = gone};
 
-/* The answer is complete, unless the client has left. */
+/* ok: the answer is complete; else the client has left, and `gone` will be called. */
 static void complete(mt_pulling *p, bool ok)
 {
     p->over = true;
@@ -180,7 +183,7 @@ static void complete(mt_pulling *p, bool ok)
         p->followed = false;
 }
 
-/* What is wrong has a status while nothing was said, and is a line afterwards. */
+/* An error has an HTTP status where nothing was sent yet; else it is a line of the stream. */
 static void tell_error(mt_pulling *p)
 {
     mt_failure why;
@@ -206,8 +209,8 @@ static void tell_lines(mt_pulling *p)
         give_up(p);
 }
 
-/* With the lock. Where writing finds that the client has gone, `gone` may come from within: it does not free the pull,
-   whose last letter is not opened before this is over. */
+/* Sends what is new. The caller has the lock. Where writing finds that the client has left, `gone` may be called from
+   within; it does not free the pull, since its last letter is not opened before this returns. */
 static void tell(mt_pulling *p)
 {
     const bool fetched = p->done && p->err.code == MT_OK;
@@ -226,7 +229,7 @@ static void tell(mt_pulling *p)
 
 static void open_pull(mt_letter *letter)
 {
-    mt_pulling *p = (mt_pulling *)letter; /* its first member */
+    mt_pulling *p = (mt_pulling *)letter; /* letter is the first member */
     bool done;
 
     pthread_mutex_lock(&p->lock);
@@ -240,6 +243,7 @@ static void open_pull(mt_letter *letter)
     release(p);
 }
 
+/* Starts a pull. False: no thread can be started; the request has no answer then. */
 static bool start(mt_server *server, mt_http_request *request, const char *model, bool stream)
 {
     mt_pulling *p = mt_alloc(sizeof(*p));
@@ -269,7 +273,7 @@ static bool start(mt_server *server, mt_http_request *request, const char *model
     return true;
 }
 
-/* A few hundred bytes at most (the route's body_bytes): they are read here, where they came. */
+/* The body is parsed on the io thread, since it is small: the route limits it (body_bytes). */
 void mt_ollama_pull(void *user, mt_http_server *http, mt_http_request *request)
 {
     mt_server *server = user;

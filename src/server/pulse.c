@@ -1,5 +1,5 @@
-/* A row is what changed within a second, of what is only ever counted up, and how things are at its end, of the rest.
-   Rows are taken from the same copies that /metrics is written from, so the engine does nothing for them. */
+/* A column is either a counter, of which a row has the growth within its second, or a value as it is at the end of the
+   second. Rows are made from the same copies that /metrics is written from, so the engine does no work for them. */
 #include "server/pulse.h"
 
 #include <math.h>
@@ -18,8 +18,8 @@ typedef enum column {
     CACHED,
     PREFILLED,
     GENERATED,
-    FIRST, /* three quantiles */
-    BETWEEN = FIRST + 3,
+    FIRST,               /* three quantiles: p50, p90, p99 */
+    BETWEEN = FIRST + 3, /* three quantiles, too */
     STEPS = BETWEEN + 3,
     ROWS,
     PAGES_HELD,
@@ -30,7 +30,7 @@ typedef enum column {
     FEATURES,
     PICTURES_FOUND,
     PICTURES_ENCODED,
-    LOOKUPS, /* by mt_miss */
+    LOOKUPS, /* one for each mt_miss */
     ASIDE = LOOKUPS + MT_MISS_COUNT,
     GUESSED,
     TAKEN,
@@ -38,7 +38,7 @@ typedef enum column {
     MASKS,
     COMPILED,
     RESIDENT,
-    ENDED, /* by mt_finish */
+    ENDED, /* one for each mt_finish */
     REFUSED = ENDED + 4,
     FAILED,
     CONNECTIONS,
@@ -50,7 +50,7 @@ _Static_assert(COLUMNS == MT_PULSE_COLUMNS, "a second has a value for each");
 
 static const struct {
     const char *name;
-    bool counted; /* a row has what it has grown by */
+    bool counted; /* a counter: rows have its growth */
 } columns[COLUMNS] = {
     [RUNNING] = {"running", true},
     [WAITING] = {"waiting", true},
@@ -115,8 +115,8 @@ uint64_t mt_pulse_first(const mt_pulse *p)
     return p->count > p->room ? p->count - p->room : 0;
 }
 
-/* Of times that were counted between two moments, the one that so many (0 to 1) are not above, in milliseconds; NAN
-   where there were none. */
+/* The time in milliseconds that the fraction `part` (0 to 1) of the times counted between two moments do not exceed.
+   now, before: counts by buckets at both moments. NAN where no time was counted. */
 static double quantile(const uint32_t *now, const uint32_t *before, double part)
 {
     uint64_t count = 0, below = 0;
@@ -131,7 +131,7 @@ static double quantile(const uint32_t *now, const uint32_t *before, double part)
     return NAN;
 }
 
-static void look_at_cache(const mt_stats *s, double *v)
+static void add_cache(const mt_stats *s, double *v)
 {
     for (size_t g = 0; g < MT_KV_GROUPS; g++)
         v[PAGES_HELD] += (double)s->pages_held[g];
@@ -146,7 +146,7 @@ static void look_at_cache(const mt_stats *s, double *v)
         v[LOOKUPS + i] += (double)s->misses[i];
 }
 
-static void look_at_engine(const mt_stats *s, double *v)
+static void add_engine(const mt_stats *s, double *v)
 {
     v[PROMPT] += (double)s->prompt_tokens;
     v[CACHED] += (double)s->cached_tokens;
@@ -160,18 +160,18 @@ static void look_at_engine(const mt_stats *s, double *v)
     v[MASKS] += (double)s->masks.computed;
     for (size_t i = 0; i < MT_COUNT(s->finished); i++)
         v[ENDED + i] += (double)s->finished[i];
-    look_at_cache(s, v);
+    add_cache(s, v);
 }
 
-/* All models, what they did before they were last unloaded included. */
-static void look_at_models(mt_fleet *fleet, double *v)
+/* Adds up all models, including what they did before they were last unloaded. */
+static void add_models(mt_fleet *fleet, double *v)
 {
     mt_member_past *all = mt_alloc(sizeof(*all));
 
     mt_fleet_lock(fleet);
     for (size_t i = 0; i < fleet->count; i++) {
         mt_member_count(fleet->members[i], all);
-        look_at_engine(&all->stats, v);
+        add_engine(&all->stats, v);
         v[COMPILED] += (double)all->constraints.compiled;
         for (size_t e = 0; e < MT_COUNT(all->encoders); e++)
             v[ENCODED] += (double)all->encoders[e].texts;
@@ -180,11 +180,12 @@ static void look_at_models(mt_fleet *fleet, double *v)
     mt_free(all);
 }
 
-static void look(mt_server *server, const mt_tempo *tempo, double *v)
+/* The present value of each column but the quantiles. */
+static void read_values(mt_server *server, const mt_tempo *tempo, double *v)
 {
     mt_http_stats http;
 
-    look_at_models(&server->fleet, v);
+    add_models(&server->fleet, v);
     mt_http_server_stats(server->http, &http);
     v[RUNNING] = (double)tempo->running / 1e6;
     v[WAITING] = (double)tempo->waiting / 1e6;
@@ -205,7 +206,7 @@ void mt_pulse_beat(mt_pulse *p, mt_server *server)
     mt_tempo tempo;
 
     mt_voices_tempo(voices, now, &tempo);
-    look(server, &tempo, v);
+    read_values(server, &tempo, v);
     row->at = mt_voices_time(voices, now);
     for (size_t i = 0; i < COLUMNS; i++)
         row->value[i] = (float)(columns[i].counted ? v[i] - p->before[i] : v[i]);
@@ -225,7 +226,8 @@ void mt_pulse_names(mt_buf *out)
     mt_json_write(out, "]");
 }
 
-/* Where accounts are kept apart, why a lookup missed would tell that others have sent the same, as in /metrics. */
+/* Where accounts do not share cached prompts, the reason of a cache miss would tell that others have sent the same
+   text. */
 static void hide_others(float *v)
 {
     v[LOOKUPS + MT_MISS_FIRST_SIGHT] += v[LOOKUPS + MT_MISS_SALT] + v[LOOKUPS + MT_MISS_EVICTED];

@@ -1,4 +1,5 @@
-/* Figures of each second of the last hour: a row of numbers, under names that the dashboard is told. See pulse.c. */
+/* The pulse: figures of each second of the last hour for the dashboard's charts. A row of numbers for each second;
+   pulse.c names the columns. Only the io thread uses it. */
 #ifndef MT_SERVER_PULSE_H
 #define MT_SERVER_PULSE_H
 
@@ -21,14 +22,14 @@ typedef struct mt_second {
 
 /* The io thread's. */
 typedef struct mt_pulse {
-    mt_second *seconds;              /* a ring */
-    size_t room;                     /* of it */
-    uint64_t count;                  /* of those that were ever written */
-    double before[MT_PULSE_COLUMNS]; /* counters at the last beat: a row has what was added since */
-    mt_tempo tempo;                  /* likewise: sums at the last beat */
+    mt_second *seconds;              /* a ring: row number n is at n % room */
+    size_t room;                     /* rows of the ring */
+    uint64_t count;                  /* rows that were ever written */
+    double before[MT_PULSE_COLUMNS]; /* values at the last row, of columns that are counters */
+    mt_tempo tempo;                  /* counters of the recorder at the last row */
 } mt_pulse;
 
-/* Seconds of a pulse, which takes one part of 512 of the memory, but five minutes at least. */
+/* How many seconds a pulse keeps: at most 1/512 of the memory (bytes), at least five minutes. */
 static inline size_t mt_pulse_seconds(uint64_t memory)
 {
     const uint64_t least = 300, most = memory / 512 / sizeof(mt_second);
@@ -39,13 +40,14 @@ static inline size_t mt_pulse_seconds(uint64_t memory)
 void mt_pulse_init(mt_pulse *pulse, uint64_t memory);
 void mt_pulse_free(mt_pulse *pulse); /* a zeroed one is fine */
 
-/* Once a second. */
+/* Adds a row. Called once a second. */
 void mt_pulse_beat(mt_pulse *pulse, struct mt_server *server);
 
-/* The oldest that is kept. */
+/* Number of the oldest row that is kept. */
 uint64_t mt_pulse_first(const mt_pulse *pulse);
 
-/* Appends ["name",...], and [at,...] of row number n; apart: for somebody who may not know what others have sent. */
+/* Appends the columns' names as ["at",...], and row number n as [at,...]. apart: for an account that must not learn
+   what others have sent. */
 void mt_pulse_names(mt_buf *out);
 void mt_pulse_write(const mt_pulse *pulse, uint64_t n, bool apart, mt_buf *out);
 

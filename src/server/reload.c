@@ -1,8 +1,8 @@
-/* What SIGHUP reads again: keys with what is said of them (rates, priorities, shares), and the certificate. Each is
-   taken whole or not at all: a file with a mistake in it leaves what there is.
+/* SIGHUP: reads API keys with their settings (rates, priorities, shares) and the certificate again. Each is replaced as
+   a whole or not at all: where a file has a mistake, the old content stays.
 
-   Requests that run are not touched: an account outlives its last key, and a connection keeps the certificate that it
-   began with. What comes from options is as it was, since the engine, the caches and the threads are made by them. */
+   Running requests are not touched: an account outlives its last key, and a connection keeps the certificate it began
+   with. Options do not change, since the engine, the caches and the threads were made by them. */
 #include <sys/stat.h>
 
 #include "base/hex.h"
@@ -23,7 +23,7 @@ void mt_reload_share(mt_server *server)
         a->store = mt_store_view(server->store, owner);
     }
     if (server->opt->isolate == MT_ISOLATE_ON || (server->opt->isolate == MT_ISOLATE_AUTO && keys->account_count > 1))
-        server->isolate = true; /* and never shared again with who came while it was so */
+        server->isolate = true; /* and stays so, for those whose prompts were cached in that belief */
 }
 
 static bool reload_keys(mt_server *server)
@@ -51,8 +51,8 @@ static bool reload_certificate(mt_server *server)
     return false;
 }
 
-/* Options are read at the start only, and whoever changed them should know. */
-static void name_what_stays(const mt_server *server)
+/* Warns where a config file has changed: its options are read only at the start. */
+static void warn_of_files(const mt_server *server)
 {
     const mt_option_list *files = &server->opt->read;
     struct stat info;
@@ -67,7 +67,7 @@ void mt_reload(mt_server *server)
 {
     const bool keys = reload_keys(server), certificate = reload_certificate(server);
 
-    name_what_stays(server);
+    warn_of_files(server);
     server->reloads[keys && certificate]++;
     if (keys && certificate)
         mt_log_info("server.reloaded", "%zu keys%s; what options say stays until the server is started anew",

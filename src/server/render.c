@@ -1,5 +1,5 @@
-/* What routers ask for the tokens of a request, as vLLM answers it: /v1/chat/completions/render and
-   /v1/completions/render. The pictures' digests are those that KV events have (events/kv_events.c). */
+/* Tells routers the tokens of a request, in the shape of vLLM's: /v1/chat/completions/render and
+   /v1/completions/render. Digests of pictures are the same as in KV events (events/kv_events.c). */
 #include "api/openai_prompt.h"
 #include "api/write.h"
 #include "base/hex.h"
@@ -16,7 +16,7 @@ static void add_salt(mt_buf *out, const json_t *salt)
         mt_json_write(out, "'cache_salt':%-s", json_is_true(salt) ? "true" : json_is_false(salt) ? "false" : NULL);
 }
 
-/* Where pictures of a kind stand, each run of positions by itself, or which they are. */
+/* Writes for each run of positions of pictures, or of videos, either its digest (hashes) or its place in the prompt. */
 static void add_spans(mt_buf *out, const mt_pictures *p, bool video, bool hashes)
 {
     char hex[2 * MT_DIGEST_BYTES + 1];
@@ -78,7 +78,7 @@ bool mt_task_render_chat(mt_call *call, const json_t *body, mt_buf *out, mt_fail
     return ok;
 }
 
-/* A list, since the prompt may be one. */
+/* Writes a list, since the request may have several prompts. */
 static bool render_all(mt_call *call, mt_ask *ask, const json_t *body, mt_buf *out, mt_failure *why)
 {
     mt_token_prompt *prompts;

@@ -1,4 +1,4 @@
-/* Answers that are written in one piece, and the heads of those that are not. */
+/* Writes answers that are sent in one piece, and the heads of streams. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -17,7 +17,7 @@ bool mt_server_json(mt_server *server, mt_http_handle handle, const mt_buf *body
 bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_dialect *dialect, const mt_failure *why)
 {
     char seconds[16];
-    /* Clients that are told to allow more time must not try the same again by themselves. */
+    /* x-should-retry: a client that is told to allow more time must not repeat the same request by itself. */
     const mt_http_header later = {"retry-after", seconds}, never = {"x-should-retry", "false"};
     const mt_http_response response = {.status = why->status,
                                        .type = "application/json",
@@ -34,7 +34,7 @@ bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_dialect *
     return ok;
 }
 
-/* 299 motet "sentence", 299 motet "sentence": as HTTP has it for what does not pass. */
+/* The header is: 299 motet "sentence", 299 motet "sentence". 299 is HTTP's code for a persistent warning. */
 void mt_call_warn(mt_call *call, const char *fmt, ...)
 {
     char text[MT_LIMIT_ERROR_TEXT];

@@ -1,4 +1,4 @@
-/* What is served where: who answers, in whose shape, to whom. */
+/* The table of routes: for each path, who answers it, in which dialect, and who may ask. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,22 +9,22 @@
 #include "server/ollama.h"
 #include "server/web.h"
 
-/* Whether who calls may; else what is said to him. */
+/* Whether the account may use a route; false: *why. */
 typedef bool permit(const mt_server *server, const mt_account *account, mt_failure *why);
 
 typedef struct entry {
     mt_http_method method;
     const char *pattern;
-    const mt_dialect *dialect; /* reads, writes, and says what is wrong; NULL: that is said as OpenAI says it */
-    /* Who answers. All NULL: the engine. */
-    mt_task *task;            /* a thread of preparation, instead */
-    mt_teller *tell;          /* the io thread, at once, from what it knows; or: */
-    mt_http_handler *handler; /* who takes the request */
-    const char *type;         /* of what is told; NULL: JSON */
-    permit *may;              /* NULL: everybody with a key */
+    const mt_dialect *dialect; /* reads and writes the body, and writes errors; NULL: no body, and OpenAI's errors */
+    /* Who answers. All three NULL: the engine. */
+    mt_task *task;            /* a preparation thread */
+    mt_teller *tell;          /* the io thread, at once */
+    mt_http_handler *handler; /* the io thread; owns the request and answers it as it likes */
+    const char *type;         /* content type where tell answers; NULL: JSON; NO_TYPE: none */
+    permit *may;              /* NULL: whoever has a key */
     size_t body_bytes;        /* limit of the body; 0: the server's */
     unsigned flags;
-    bool page; /* there is none with --web off */
+    bool page; /* left out with --web off */
 } entry;
 
 #define NO_TYPE ""
@@ -36,7 +36,7 @@ static bool tell_live(mt_server *server, const mt_http_request *request, mt_buf 
     return true;
 }
 
-/* vLLM's engines may sleep; ours never does. */
+/* vLLM's engines can sleep; ours cannot. */
 static bool tell_sleeping(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
     (void)server, (void)request, (void)why;
@@ -44,7 +44,7 @@ static bool tell_sleeping(mt_server *server, const mt_http_request *request, mt_
     return true;
 }
 
-/* In words that Ollama's clients look for. */
+/* Ollama's clients look for this text. */
 static bool tell_running(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
     (void)server, (void)request, (void)why;
@@ -52,8 +52,8 @@ static bool tell_running(mt_server *server, const mt_http_request *request, mt_b
     return true;
 }
 
-/* vLLM's way to ask whether the server answers: not while a model loads, nor while it ends, nor without what
-   computes. */
+/* Whether the server can answer, as vLLM's clients ask it: not while a model is loaded at the start, while it shuts
+   down, or after the device has failed. */
 static bool tell_ping(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
     (void)request, (void)out;
@@ -98,6 +98,7 @@ static bool cancel_request(mt_server *server, const mt_http_request *request, mt
     return true;
 }
 
+/* Answers by route->tell. */
 static void tell(void *user, mt_http_server *http, mt_http_request *request)
 {
     const entry *route = request->route->about;
@@ -115,12 +116,13 @@ static void tell(void *user, mt_http_server *http, mt_http_request *request)
     mt_http_request_free(request);
 }
 
-/* Probes are told that we live; people are shown the chat. */
+/* Browsers get the chat page; programs get a short text. */
 static void get_root(void *user, mt_http_server *http, mt_http_request *request)
 {
     (mt_web_wanted(user, request) ? mt_web_get : tell)(user, http, request);
 }
 
+/* The http server's handler of all routes. */
 static void serve(void *user, mt_http_server *http, mt_http_request *request)
 {
     const entry *route = request->route->about;
@@ -138,7 +140,7 @@ static void serve(void *user, mt_http_server *http, mt_http_request *request)
     }
 }
 
-/* How the server is: said to everybody, always, and not counted among answers. */
+/* Routes for health checks: for everybody, at any time, and not counted among the answers. */
 #define PROBE (MT_HTTP_PUBLIC | MT_HTTP_ALWAYS | MT_HTTP_PROBE)
 
 static const entry routes[] = {
@@ -198,14 +200,14 @@ static const entry routes[] = {
     {MT_HTTP_GET, "/live", .tell = tell_live, .flags = PROBE},
 };
 
-/* Segments that a path and a pattern begin with alike. */
+/* How many path segments a path and a route's pattern have in common at their beginnings. */
 static size_t alike(const char *path, const char *pattern)
 {
     size_t count = 0;
 
     for (; *path && *path == *pattern; path++, pattern++)
         count += *path == '/';
-    /* a last segment that only begins alike does not count */
+    /* a last segment that is equal only in part does not count */
     return (*path == '\0' || *path == '/') && (*pattern == '\0' || *pattern == '/') ? count : count - (count > 0);
 }
 
@@ -225,7 +227,8 @@ const mt_dialect *mt_server_dialect(const char *path)
     return nearest ? nearest : &mt_openai_chat;
 }
 
-/* Calls that want a number, vectors, or perhaps nothing but that a model be loaded, have other queues or none. */
+/* Whether all calls of a dialect want text. Those that count tokens, want vectors, or may only load a model, need no
+   place in the queue for text. */
 static bool writes(const mt_dialect *d)
 {
     return d && !d->count && !d->vectors && !d->nothing;

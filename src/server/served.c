@@ -1,3 +1,4 @@
+/* Loads a model and all that calls need beside it: see served.h. */
 #include "server/served.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@
 
 double mt_served_slow_seconds(const mt_options *opt)
 {
-    enum { USUAL = 10 };
+    enum { USUAL = 10 }; /* seconds */
 
     return isnan(opt->slow_step) ? USUAL : opt->slow_step > 0 ? opt->slow_step : 0;
 }
@@ -46,7 +47,7 @@ bool mt_served_called(const char *model, const char *name)
 
 const mt_target *mt_served_encoder(const mt_served *s, const char *model)
 {
-    for (size_t i = 0; i + 1 < s->target_count; i++) /* the last is the model */
+    for (size_t i = 0; i + 1 < s->target_count; i++) /* the last target is the model itself */
         if (mt_served_called(model, s->targets[i].name))
             return &s->targets[i];
     return NULL;
@@ -60,7 +61,8 @@ static bool has_file(const char *dir, const char *name)
     return len > 0 && (size_t)len < sizeof(path) && !mt_file_absent(path);
 }
 
-/* Some families have a template of their own for conversations with videos, unless the operator has one. */
+/* Some families have a chat template of their own for conversations with videos. It is not used where the operator
+   gives a template. */
 static bool open_video_template(mt_served *s, mt_error *err)
 {
     const char *text = s->opened.processor ? mt_processor_video_template(s->opened.processor) : NULL;
@@ -71,7 +73,8 @@ static bool open_video_template(mt_served *s, mt_error *err)
     return s->video_templates != NULL;
 }
 
-/* A folder without a tokenizer can be asked with token ids; one with a broken tokenizer is an error. */
+/* Opens tokenizer and templates. A folder without a tokenizer can be used with token ids; a broken tokenizer is an
+   error. */
 static bool open_text(mt_served *s, const mt_served_params *p, mt_error *err)
 {
     const char *own = p->first ? p->opt->chat_template : NULL;
@@ -95,7 +98,7 @@ static bool open_text(mt_served *s, const mt_served_params *p, mt_error *err)
     return true;
 }
 
-/* Names that do not exist are found before anybody is served. */
+/* Sets the operator's formats; an unknown name is an error now, not when a call needs it. */
 static bool set_formats(mt_served *s, const mt_served_params *p, mt_error *err)
 {
     const mt_options *opt = p->opt;
@@ -109,6 +112,7 @@ static bool set_formats(mt_served *s, const mt_served_params *p, mt_error *err)
     return parser != NULL;
 }
 
+/* given: NaN: the option is not given. */
 static void override(float *value, double given)
 {
     if (!isnan(given))
@@ -128,7 +132,7 @@ static void override_defaults(mt_ask_defaults *d, const mt_options *opt)
     d->repeat_limit = opt->repeat_limit;
 }
 
-/* Before the engine, which meanwhile opens the model. */
+/* Before the engine is started, so that the vocabulary's index is built while the model is loaded. */
 static bool open_constraints(mt_served *s, mt_engine_params *params, mt_error *err)
 {
     const uint64_t share = mt_engine_host_memory(params, s->opened.dev) / MT_LIMIT_CONSTRAINT_SHARE;
@@ -143,8 +147,9 @@ static bool open_constraints(mt_served *s, mt_engine_params *params, mt_error *e
     return s->constraints != NULL;
 }
 
-/* Whose numbers those are that are kept on disk and shared. Where that cannot be found out, none are. */
-static void know(mt_engine_params *params, const mt_served_params *p)
+/* Finds the identity of the weights, which keys of records on disk and in the shared store include. Where that fails,
+   neither is used. */
+static void set_identity(mt_engine_params *params, const mt_served_params *p)
 {
     mt_error err = {0};
 
@@ -177,15 +182,15 @@ static bool start_engine(mt_served *s, const mt_served_params *p, mt_error *err)
     for (size_t i = 0; i < s->target_count; i++)
         encoders[i] = &s->targets[i].encoder;
     params.encoders = encoders;
-    params.encoder_count = s->target_count; /* the model is not among them yet */
+    params.encoder_count = s->target_count; /* the model itself is added as a target later */
     if (!open_constraints(s, &params, err))
         return false;
-    know(&params, p);
+    set_identity(&params, p);
     s->engine = mt_engine_start(&s->opened, s->tokenizer, &params, err);
     return s->engine != NULL;
 }
 
-/* What pictures and requests may take is known once the engine has shared out the memory. */
+/* How much memory pictures and requests may have is known once the engine has divided its memory. */
 static void size_rooms(mt_served *s)
 {
     mt_stats stats;
@@ -195,7 +200,7 @@ static void size_rooms(mt_served *s)
     s->requests = (size_t)stats.bytes_requests;
 }
 
-/* The model itself: its last token means the whole text, unless its folder says otherwise. */
+/* Adds the model itself as a target: it embeds a text as its last token's vector, unless its folder says otherwise. */
 static void add_model(mt_served *s, const char *dir)
 {
     mt_target *t = &s->targets[s->target_count++];
@@ -210,7 +215,8 @@ static void add_model(mt_served *s, const char *dir)
     mt_target_read(t, dir);
 }
 
-/* Encoders take the mean of all tokens where their folders do not say what to do. Takes name. */
+/* Adds an encoder as a target: it embeds a text as the mean of all tokens' vectors, unless its folder says otherwise.
+   Owns name. */
 static bool add_encoder(mt_served *s, const char *dir, char *name, mt_error *err)
 {
     mt_target *t = &s->targets[s->target_count++];
@@ -232,7 +238,7 @@ static bool add_encoder(mt_served *s, const char *dir, char *name, mt_error *err
     return t->tokenizer || !has_file(dir, "tokenizer.json");
 }
 
-/* By a folder or a name, as the model itself. */
+/* given: a folder or a name of the hub. */
 static bool find_encoder(mt_served *s, const mt_options *opt, const char *given, mt_error *err)
 {
     char *dir = mt_hub_find(given, opt->models_dir, getenv, err);
@@ -252,7 +258,7 @@ static bool open_encoders(mt_served *s, const mt_options *opt, mt_error *err)
     return true;
 }
 
-/* The model that is served is an encoder itself. */
+/* Opens a folder that is an encoder itself. */
 static bool open_alone(mt_served *s, const mt_served_params *p, mt_error *err)
 {
     const mt_target *t = &s->targets[s->target_count];

@@ -1,11 +1,11 @@
-/* The thread that calls mt_serve becomes the io thread. It looks whether the folders hold models, listens, and then has
-   the fleet's thread open one, so that a client that comes early gets a 503 rather than no connection, and a wrong
-   folder or a port that is taken is said at once. Of several models none is opened before somebody asks for it, and
-   the server is ready at once.
+/* The thread that calls mt_serve becomes the io thread. It checks the models' folders and listens before a single model
+   is loaded on the fleet's thread: so an early client gets a 503 rather than no connection, and a wrong folder or a
+   port in use is reported at once. With several models none is loaded before a call asks for it, and the server is
+   ready at once.
 
-   The end, in this order, so that nobody posts to what is gone: the loop ends (http has dropped or completed all
-   exchanges), loading ends, preparation ends, the engines end, remaining letters are opened with `closing` set, http
-   is freed. */
+   The end has an order, so that no thread posts to what is freed: the event loop ends (the http server has completed or
+   dropped all exchanges), loading ends, preparation ends, the engines end, remaining letters are opened with `closing`
+   set, the http server is freed. */
 #include "server/server.h"
 
 #include <signal.h>
@@ -27,9 +27,9 @@
 #include "server/inside.h"
 #include "server/lockdown.h"
 
-enum { SECOND = 1000 };
+enum { SECOND = 1000 }; /* milliseconds */
 
-/* Whoever has a key may ask, at the rates of his account. */
+/* Finds the account of the request's key and checks its rates. False: *refusal. */
 static bool admit_account(mt_server *server, mt_http_request *request, mt_http_refusal *refusal)
 {
     mt_account *account = mt_keys_find(&server->keys, mt_http_request_key(request));
@@ -47,7 +47,8 @@ static bool admit_account(mt_server *server, mt_http_request *request, mt_http_r
            mt_account_ask(account, mt_clock_ns(), refusal->text, &refusal->retry_after);
 }
 
-/* A large body is not read in vain. A small one is, by mt_call_start's leave: its connection can go on. */
+/* Refuses a large body before it is read where no place is left. Small ones are read and refused by mt_call_start,
+   which keeps their connections usable. */
 static bool admit_large(mt_server *server, const mt_http_request *request, mt_http_refusal *refusal)
 {
     mt_failure why;
@@ -61,6 +62,7 @@ static bool admit_large(mt_server *server, const mt_http_request *request, mt_ht
     return false;
 }
 
+/* The http server's hook: whether a request may go on, judged by its head. */
 static bool admit(void *user, mt_http_request *request, mt_http_refusal *refusal)
 {
     mt_server *server = user;
@@ -70,13 +72,14 @@ static bool admit(void *user, mt_http_request *request, mt_http_refusal *refusal
            admit_large(server, request, refusal);
 }
 
+/* The http server's hook: adds headers to each answer. */
 static void add_headers(void *user, const void *who, mt_http_extra *extra)
 {
     (void)user;
     mt_account_headers((mt_account *)(uintptr_t)who, mt_clock_ns(), extra);
 }
 
-/* What http refuses by itself. */
+/* The http server's hook: writes the body of errors that it finds itself. */
 static void error_body(void *user, const char *path, int status, const char *code, const char *sentence, mt_buf *body)
 {
     static const struct {
@@ -96,6 +99,7 @@ static void error_body(void *user, const char *path, int status, const char *cod
     mt_server_dialect(path)->error(body, &why);
 }
 
+/* The mailbox has letters. */
 static void wake(evutil_socket_t fd, short what, void *user)
 {
     mt_server *server = user;
@@ -105,8 +109,8 @@ static void wake(evutil_socket_t fd, short what, void *user)
     mt_mailbox_open(server->mailbox);
 }
 
-/* What many requests took stays with the C library, and with it the process is larger than --memory says. It is given
-   back when nobody has to wait for that. */
+/* Gives memory that the C library has kept from earlier requests back to the system, while there is no call: else the
+   process stays larger than --memory says. */
 static void trim(mt_server *server)
 {
     if (server->call_count > 0 || server->trimmed == server->calls_total)
@@ -115,6 +119,7 @@ static void trim(mt_server *server)
     server->trimmed = server->calls_total;
 }
 
+/* Timer, every --keep-alive-seconds. */
 static void tick(evutil_socket_t fd, short what, void *user)
 {
     mt_server *server = user;
@@ -125,8 +130,8 @@ static void tick(evutil_socket_t fd, short what, void *user)
     trim(server);
 }
 
-/* Nobody is woken for it while there is no call. */
-static void look_at_time(evutil_socket_t fd, short what, void *user)
+/* Timer that runs only while there are calls. */
+static void check_timeouts(evutil_socket_t fd, short what, void *user)
 {
     mt_server *server = user;
 
@@ -137,8 +142,9 @@ static void look_at_time(evutil_socket_t fd, short what, void *user)
         mt_timeouts_watch(server);
 }
 
-/* Without one of several ranks nothing can be computed any more: who waits is told so, and then all end. */
-static void look_at_ranks(mt_server *server)
+/* Where one of several ranks is lost, nothing can be computed any more: waiting clients get an error, and the server
+   ends. */
+static void check_ranks_alive(mt_server *server)
 {
     mt_error why = {0};
 
@@ -152,19 +158,21 @@ static void look_at_ranks(mt_server *server)
     mt_http_server_drain(server->http, SECOND);
 }
 
-static void look_at_waiters(evutil_socket_t fd, short what, void *user)
+/* Timer, each second. */
+static void each_second(evutil_socket_t fd, short what, void *user)
 {
     mt_server *server = user;
 
     (void)fd;
     (void)what;
-    look_at_ranks(server);
+    check_ranks_alive(server);
     mt_fleet_tick(&server->fleet);
     mt_state_check_steps(server);
 }
 
-/* The io thread is alive where this runs; the engines are asked. */
-static void pat(evutil_socket_t fd, short what, void *user)
+/* Timer for the service manager's watchdog: tells it that we are alive if all engines are. That this runs shows that
+   the io thread is. */
+static void feed_watchdog(evutil_socket_t fd, short what, void *user)
 {
     mt_server *server = user;
     bool alive = true;
@@ -183,6 +191,7 @@ static void pat(evutil_socket_t fd, short what, void *user)
         mt_notify_send(&server->notify, "WATCHDOG=1");
 }
 
+/* SIGTERM and SIGINT. */
 static void signalled(evutil_socket_t number, short what, void *user)
 {
     mt_server *server = user;
@@ -202,6 +211,7 @@ static void signalled(evutil_socket_t number, short what, void *user)
     mt_http_server_drain(server->http, (int)server->opt->drain_seconds * SECOND);
 }
 
+/* SIGQUIT. */
 static void asked_for_state(evutil_socket_t number, short what, void *user)
 {
     (void)number;
@@ -209,6 +219,7 @@ static void asked_for_state(evutil_socket_t number, short what, void *user)
     mt_state_dump(user);
 }
 
+/* SIGHUP. */
 static void asked_to_reload(evutil_socket_t number, short what, void *user)
 {
     (void)number;
@@ -216,8 +227,8 @@ static void asked_to_reload(evutil_socket_t number, short what, void *user)
     mt_reload(user);
 }
 
-/* Whoever started it on a terminal wants it to end when that is closed. */
-static bool hear_of_reload(mt_server *server, struct event_base *loop)
+/* SIGHUP reloads, unless the server was started on a terminal: then it ends when the terminal is closed. */
+static bool add_reload(mt_server *server, struct event_base *loop)
 {
     if (isatty(STDERR_FILENO))
         return true;
@@ -225,15 +236,16 @@ static bool hear_of_reload(mt_server *server, struct event_base *loop)
     return server->hangup && !event_add(server->hangup, NULL);
 }
 
-/* The last first: a lane hands calls over to later ones. */
+/* Starts the lanes, the last first: a lane hands calls on to later ones. */
 static bool start_lanes(mt_server *server)
 {
     const size_t text = (size_t)server->opt->prep_threads, media = (size_t)server->opt->media_threads;
     const struct {
         size_t threads, calls;
-    } lanes[] = {[MT_LANE_SMALL] = {text, 2 * MT_LIMIT_PREPARING}, /* a third is for other clients */
+        /* A third of MT_LIMIT_PREPARING is for other clients */
+    } lanes[] = {[MT_LANE_SMALL] = {text, 2 * MT_LIMIT_PREPARING},
                  [MT_LANE_COMPILE] = {text, MT_LIMIT_PREPARING},
-                 [MT_LANE_LARGE] = {1, 2 * MT_LIMIT_PREPARING_LARGE}, /* others than this thread put calls in, too */
+                 [MT_LANE_LARGE] = {1, 2 * MT_LIMIT_PREPARING_LARGE}, /* other lanes add calls, too */
                  [MT_LANE_MEDIA] = {media, MT_LIMIT_PREPARING_MEDIA}};
 
     for (size_t i = MT_LANE_COUNT; i-- > 0;) {
@@ -245,8 +257,8 @@ static bool start_lanes(mt_server *server)
     return true;
 }
 
-/* Of what there is for requests, two fifths are for those that are read, wait or run. The rest is for the one large
-   body that is prepared at a time. */
+/* Of the memory for requests, two fifths are for requests that are read, wait or run; the rest is for working on the
+   one large body that is prepared at a time. */
 static void share_memory(mt_server *server)
 {
     mt_fleet *fleet = &server->fleet;
@@ -259,7 +271,7 @@ static void share_memory(mt_server *server)
     mt_http_server_bound(server->http, server->body_most);
 }
 
-/* From here on calls are taken. */
+/* From here on calls are accepted. */
 static bool get_ready(mt_server *server)
 {
     share_memory(server);
@@ -267,7 +279,7 @@ static bool get_ready(mt_server *server)
     return server->ready;
 }
 
-/* The only model says what is left for requests. */
+/* The letter that a single model is loaded, or cannot be: its engine has decided how much memory is for requests. */
 static void open_loaded(mt_letter *letter)
 {
     mt_server *server = (mt_server *)(void *)((char *)letter - offsetof(mt_server, loaded_letter));
@@ -286,6 +298,7 @@ static void open_loaded(mt_letter *letter)
     mt_http_server_drain(server->http, 0);
 }
 
+/* The fleet's callback: the models' folders are known. */
 static void named(void *ctx)
 {
     const mt_server *server = ctx;
@@ -293,6 +306,7 @@ static void named(void *ctx)
     mt_lockdown(server->opt, &server->fleet);
 }
 
+/* The fleet's callback, on its thread. */
 static void begun(void *ctx)
 {
     mt_server *server = ctx;
@@ -300,6 +314,7 @@ static void begun(void *ctx)
     mt_guard_resolve(&server->guard);
 }
 
+/* The fleet's callback, on its thread: a single model is loaded, or cannot be. */
 static void loaded(void *ctx, const mt_error *err)
 {
     mt_server *server = ctx;
@@ -309,6 +324,7 @@ static void loaded(void *ctx, const mt_error *err)
     mt_mailbox_post(server->mailbox, &server->loaded_letter);
 }
 
+/* The fleet's callback: a call's wait for its model is over. */
 static void resume(void *ctx, mt_waiter *waiter, const mt_failure *why)
 {
     (void)ctx;
@@ -332,7 +348,7 @@ static mt_http_server *listen_on(mt_server *server, const mt_http_route *routes,
         .room = &server->room,
         .limits = mt_http_limits_default()};
 
-    server->room.limit = MT_LIMIT_HTTP_BODIES_BYTES; /* until it is known what there is */
+    server->room.limit = MT_LIMIT_HTTP_BODIES_BYTES; /* until the models' memory is known */
     config.limits.connections = (size_t)opt->max_connections;
     config.limits.head_bytes = (size_t)opt->max_header;
     config.limits.body_bytes = (size_t)opt->max_body;
@@ -344,7 +360,8 @@ static bool add_events(mt_server *server)
 {
     struct event_base *loop = mt_http_server_loop(server->http);
     const struct timeval often = {.tv_sec = server->opt->keep_alive_seconds}, second = {.tv_sec = 1};
-    const uint64_t quarter = server->notify.watchdog_ns / 4; /* of the time: one that comes late is no harm */
+    /* Of the watchdog's time, so that one late sign does no harm */
+    const uint64_t quarter = server->notify.watchdog_ns / 4;
     const struct timeval watched = {.tv_sec = (time_t)(quarter / 1000000000),
                                     .tv_usec = (suseconds_t)(quarter % 1000000000 / 1000)};
 
@@ -353,15 +370,15 @@ static bool add_events(mt_server *server)
     server->interrupted = evsignal_new(loop, SIGINT, signalled, server);
     server->quit = evsignal_new(loop, SIGQUIT, asked_for_state, server);
     server->tick = event_new(loop, -1, EV_PERSIST, tick, server);
-    server->second = event_new(loop, -1, EV_PERSIST, look_at_waiters, server);
-    server->timeouts_look = event_new(loop, -1, 0, look_at_time, server);
+    server->second = event_new(loop, -1, EV_PERSIST, each_second, server);
+    server->timeouts_look = event_new(loop, -1, 0, check_timeouts, server);
     if (watched.tv_sec || watched.tv_usec) {
-        server->watchdog = event_new(loop, -1, EV_PERSIST, pat, server);
+        server->watchdog = event_new(loop, -1, EV_PERSIST, feed_watchdog, server);
         if (!server->watchdog || event_add(server->watchdog, &watched))
             return false;
     }
     return server->wake && server->terminated && server->interrupted && server->tick && server->second &&
-           server->timeouts_look && server->quit && !event_add(server->quit, NULL) && hear_of_reload(server, loop) &&
+           server->timeouts_look && server->quit && !event_add(server->quit, NULL) && add_reload(server, loop) &&
            !event_add(server->wake, NULL) && !event_add(server->terminated, NULL) &&
            !event_add(server->interrupted, NULL) && !event_add(server->tick, &often) &&
            !event_add(server->second, &second);
@@ -373,6 +390,7 @@ static void free_event(struct event *event)
         event_free(event);
 }
 
+/* Logs where the server listens. */
 static void report(const mt_server *server)
 {
     const char *host = server->opt->host ? server->opt->host : "127.0.0.1", *scheme = server->opt->tls_cert ? "s" : "";
@@ -383,7 +401,8 @@ static void report(const mt_server *server)
         mt_log_info("server.listening", "%s", host);
 }
 
-/* What was kept when there were no keys is the one's that is alone now. */
+/* Opens the accounts' stores. Where there is one account alone, it gets the answers that were kept while no keys were
+   needed. */
 static void share_store(mt_server *server)
 {
     mt_reload_share(server);
@@ -391,8 +410,8 @@ static void share_store(mt_server *server)
         mt_store_adopt(server->keys.accounts[0]->store);
 }
 
-/* What ranks have of the cache lies with each of them, and steps of several models would have to wait for each other's
-   opening. */
+/* What several ranks cannot do: each rank has its own part of the cache, which is not kept on disk; and only one model
+   can be computed by them. */
 static bool check_ranks(const mt_server *server, mt_error *err)
 {
     if (!mt_ranks_all())
@@ -442,7 +461,7 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
     return mt_fleet_start(&server->fleet, err);
 }
 
-/* From here on a signal does what it does by default. One that was caught as the loop ended is seen now. */
+/* From here on signals have their default effect. A signal that was caught as the loop ended is handled first. */
 static void end_signals(mt_server *server)
 {
     signal(SIGTERM, SIG_DFL);
@@ -453,8 +472,8 @@ static void end_signals(mt_server *server)
     free_event(server->interrupted);
 }
 
-/* See above for the order. A model that is still being loaded, or a text that is being read, is waited for until the
-   deadline, and who does not want to wait has a second signal. */
+/* Ends everything in the order that this file's first comment gives. A model that is being loaded, or a request that is
+   being prepared, is waited for until the deadline; a second signal ends the process at once. */
 static void end(mt_server *server)
 {
     server->closing = true;
@@ -470,7 +489,7 @@ static void end(mt_server *server)
     end_signals(server);
     mt_fleet_stop(&server->fleet);
     mt_pulls_stop(server);
-    for (size_t i = 0; i < MT_LANE_COUNT; i++) /* the first first: it hands calls over to later ones */
+    for (size_t i = 0; i < MT_LANE_COUNT; i++) /* the first lane first: it hands calls on to later ones */
         mt_workers_stop(server->lanes[i]);
     mt_fleet_end(&server->fleet);
     mt_mailbox_free(server->mailbox);
@@ -482,7 +501,7 @@ static void end(mt_server *server)
     mt_deadline_meet(&server->deadline);
 }
 
-/* Before there are threads. */
+/* Before there are threads, since it forks. */
 static void open_darkroom(const mt_options *opt)
 {
     if (opt->sandbox == MT_SANDBOX_OFF)
@@ -504,8 +523,10 @@ bool mt_serve(const mt_options *opt, mt_error *err)
     bool ok;
 
     open_darkroom(opt);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow (ulimit -f) is an error of that write alone */
-    mt_alloc_reserve();       /* for the server alone: what a picture may take has limits of its own */
+    /* Writing to a file that may not grow (ulimit -f) fails instead */
+    signal(SIGXFSZ, SIG_IGN);
+    /* Memory to refuse requests with when the system has none left */
+    mt_alloc_reserve();
     mt_json_body_setup();
     mt_cards_init(&server.cards);
     mt_notify_open(&server.notify, getenv);

@@ -1,5 +1,5 @@
-/* What the server is at. Everything here is read from copies that engines make between their steps, so it can be told
-   while one of them hangs; what does not answer then is seen by how long its step has run. */
+/* SIGQUIT's report of the server's state, and the warnings about slow steps. All is read from copies that engines make
+   between steps, so it works while an engine hangs: that one shows by how long its step has run. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static void add_engine(mt_buf *out, mt_engine *engine)
     add_step(out, engine);
 }
 
-/* With the fleet's lock. */
+/* The caller has the fleet's lock. */
 static void add_models(mt_buf *out, mt_fleet *fleet)
 {
     for (size_t i = 0; i < fleet->count; i++) {
@@ -99,7 +99,7 @@ static void add_server(mt_buf *out, mt_server *server)
     mt_status_write(server, NULL, out);
 }
 
-/* As the lines of a log in JSON begin, whatever form the others have. */
+/* Begins as a line of a JSON log, whatever format the log has. */
 static void add_head(mt_buf *out)
 {
     char text[MT_CLOCK_TEXT];
@@ -129,9 +129,10 @@ void mt_state_dump(mt_server *server)
     mt_buf_free(&out);
 }
 
-/* ---- steps that do not end ---- */
+/* ---- slow steps ---- */
 
-static void look_at(mt_member *m, double slow, uint64_t now)
+/* Warns of a step that has run for longer than `slow` seconds, once. The caller has the fleet's lock. */
+static void check_step(mt_member *m, double slow, uint64_t now)
 {
     mt_engine_part parts[MT_LIMIT_STEP_NAMED];
     mt_engine_batch b = {.part = parts};
@@ -155,6 +156,6 @@ void mt_state_check_steps(mt_server *server)
     mt_fleet_lock(&server->fleet);
     for (size_t i = 0; i < server->fleet.count; i++)
         if (server->fleet.members[i]->open)
-            look_at(server->fleet.members[i], slow, mt_clock_ns());
+            check_step(server->fleet.members[i], slow, mt_clock_ns());
     mt_fleet_unlock(&server->fleet);
 }

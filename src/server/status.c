@@ -1,13 +1,13 @@
-/* What waits and runs, as JSON. */
+/* GET /v1/status: the requests that wait and run, as JSON. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json_write.h"
 #include "base/limits.h"
 #include "server/inside.h"
 
-enum { ROWS = MT_LIMIT_SEQUENCES }; /* that are listed at most; all are counted */
+enum { ROWS = MT_LIMIT_SEQUENCES }; /* most requests that are listed; all are counted */
 
-/* model: NULL where there is but one. */
+/* model: NULL where there is one model alone. */
 static void add_row(mt_buf *out, const mt_engine_row *row, const char *model)
 {
     static const char *const phases[] = {[MT_PHASE_WAITING] = "waiting",
@@ -25,7 +25,8 @@ static void add_row(mt_buf *out, const mt_engine_row *row, const char *model)
                   row->tokens, row->seconds);
 }
 
-/* Calls no engine has heard of: those whose model is not loaded, and others. With the fleet's lock. */
+/* Lists calls that no engine has yet, being prepared or waiting for a model. Returns how many. The caller has the
+   fleet's lock. */
 static size_t add_preparing(mt_server *server, const mt_account *account, mt_buf *out)
 {
     size_t count = 0;
@@ -40,8 +41,8 @@ static size_t add_preparing(mt_server *server, const mt_account *account, mt_buf
     return count;
 }
 
-/* Of all engines. Where there are many, those that run come first, and the others are counted. With the fleet's
-   lock. */
+/* Lists requests of all engines, running ones first; beyond ROWS they are only counted. Returns how many; *waiting: how
+   many of them wait. The caller has the fleet's lock. */
 static size_t add_rows(mt_server *server, const mt_account *only, mt_buf *out, size_t *waiting)
 {
     mt_engine_row *rows = mt_alloc_array(ROWS, sizeof(*rows));

@@ -1,5 +1,5 @@
-/* Responses by their ids: those that are kept, which preparation threads look for, since the store may be a file and
-   they may wait; and those that run, which the io thread knows. */
+/* Routes for responses by their ids. Preparation threads look up those that are kept, since the store may be a file;
+   the io thread knows those that still run. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const char *id_of(const json_t *body)
     return mt_body_text(body, "id");
 }
 
-static bool get(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool get_kept(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     json_t *kept = mt_store_get(mt_call_store(call), id_of(body));
 
@@ -38,7 +38,7 @@ static bool no_stream(mt_failure *why)
         "or ask for it without \"stream\"");
 }
 
-/* The number of the last event that a client has had; -1 where it has had none. */
+/* Parses the number of the last event that a client has got; -1 where there is none. */
 static bool read_after(const char *text, int64_t *after, mt_failure *why)
 {
     char *end;
@@ -53,7 +53,7 @@ static bool read_after(const char *text, int64_t *after, mt_failure *why)
                           "\"starting_after\" is not the number of an event: send an integer from 0 on");
 }
 
-/* The events of one that has ended, as they were streamed. */
+/* Task: sends again the events of a response that has ended. */
 static bool replay(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     json_t *kept = mt_store_get(mt_call_store(call), id_of(body));
@@ -78,7 +78,7 @@ static void tell_deleted(mt_buf *out, const char *id)
     mt_json_write(out, "{'id':%s,'object':'response','deleted':true}", id);
 }
 
-static bool forget(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool delete_kept(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     if (!mt_store_remove(mt_call_store(call), id_of(body)))
         return mt_responses_missing(id_of(body), why);
@@ -86,7 +86,7 @@ static bool forget(mt_call *call, const json_t *body, mt_buf *out, mt_failure *w
     return true;
 }
 
-static bool list(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool list_items(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const mt_responses_page page = {.after = json_string_value(json_object_get(body, "after")),
                                     .limit = json_string_value(json_object_get(body, "limit")),
@@ -95,7 +95,7 @@ static bool list(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why
     return mt_responses_list(mt_call_store(call), id_of(body), &page, out, why);
 }
 
-/* What a query says about a key, decoded; NULL where it says nothing. Free with mt_free. */
+/* The decoded value of a key in a URL's query; NULL where it is missing. Free with mt_free. */
 static char *find_query(const char *query, const char *key)
 {
     const size_t len = strlen(key);
@@ -117,7 +117,7 @@ static char *find_query(const char *query, const char *key)
     return NULL;
 }
 
-/* Adds "key":"value" where the query has one. */
+/* Appends "key":"value" where the query has the key. */
 static void add_query(mt_buf *out, const char *query, const char *key)
 {
     char *value = find_query(query, key);
@@ -127,7 +127,7 @@ static void add_query(mt_buf *out, const char *query, const char *key)
     mt_free(value);
 }
 
-/* The id, and what else is asked for, become the body of the task. */
+/* Starts a call with a task. The id and other values of the query become its body. */
 static void start(mt_server *server, mt_http_request *request, mt_task *task)
 {
     static const char *const keys[] = {"after", "limit", "order", "starting_after"};
@@ -139,13 +139,13 @@ static void start(mt_server *server, mt_http_request *request, mt_task *task)
         add_query(&body, request->query, keys[i]);
     mt_json_write(&body, "}");
     mt_free(request->body);
-    request->body = body.data; /* both are the allocator's */
+    request->body = body.data; /* the call frees it */
     request->body_len = body.len;
-    request->coding = MT_HTTP_PLAIN; /* however what was sent is packed */
+    request->coding = MT_HTTP_PLAIN; /* whatever the original body's compression was */
     mt_call_start(server, request, NULL, task);
 }
 
-/* One that is being given and is to be kept; NULL: there is none of that id. */
+/* The call of that id that is running and is to be kept; NULL: there is none. */
 static mt_call *find_running(mt_server *server, const mt_http_request *request)
 {
     mt_call *call = mt_call_find(server, request->who, request->params[0]);
@@ -155,6 +155,7 @@ static mt_call *find_running(mt_server *server, const mt_http_request *request)
     return kept ? call : NULL;
 }
 
+/* Answers with the present state of a running response. */
 static void tell(mt_server *server, mt_http_request *request, const mt_call *call)
 {
     mt_buf body;
@@ -166,7 +167,7 @@ static void tell(mt_server *server, mt_http_request *request, const mt_call *cal
     mt_http_request_free(request);
 }
 
-/* One that runs, from the event on that the client has not had. */
+/* Streams a running response from the first event on that the client has not got. False: *why. */
 static bool watch(mt_call *call, const mt_http_request *request, mt_failure *why)
 {
     char *text = find_query(request->query, "starting_after");
@@ -203,10 +204,10 @@ void mt_stored_get(void *user, mt_http_server *http, mt_http_request *request)
     else if (call)
         tell(server, request, call);
     else
-        start(server, request, get);
+        start(server, request, get_kept);
 }
 
-/* One that runs ends, and is not kept. */
+/* A response that is running is cancelled, and not kept. */
 void mt_stored_delete(void *user, mt_http_server *http, mt_http_request *request)
 {
     mt_server *server = user;
@@ -215,7 +216,7 @@ void mt_stored_delete(void *user, mt_http_server *http, mt_http_request *request
 
     (void)http;
     if (!call) {
-        start(server, request, forget);
+        start(server, request, delete_kept);
         return;
     }
     call->answer->store = NULL;
@@ -230,10 +231,10 @@ void mt_stored_delete(void *user, mt_http_server *http, mt_http_request *request
 void mt_stored_items(void *user, mt_http_server *http, mt_http_request *request)
 {
     (void)http;
-    start(user, request, list);
+    start(user, request, list_items);
 }
 
-/* One that runs ends with what it has said; of one that has ended, that is told. */
+/* A response that is running ends with what it has so far; one that has ended is returned as it is. */
 void mt_stored_cancel(void *user, mt_http_server *http, mt_http_request *request)
 {
     mt_server *server = user;

@@ -1,3 +1,4 @@
+/* See target.h. */
 #include "server/target.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 
-/* NULL where there is no such file, or with a sentence. */
+/* NULL: there is no such file, or *err. */
 static json_t *read_json(const char *dir, const char *folder, const char *name, mt_error *err)
 {
     char path[MT_LIMIT_PATH];
@@ -35,7 +36,7 @@ static const struct {
              {"pooling_mode_mean_tokens", "mean", MT_POOL_MEAN},
              {"pooling_mode_lasttoken", "lasttoken", MT_POOL_LAST}};
 
-/* Older files have a flag for each way, newer ones name one. */
+/* Older files have a flag for each way of pooling, newer ones name one. */
 static void read_pooling(mt_target *t, const char *dir, const char *folder)
 {
     json_t *config = read_json(dir, folder, "config.json", &t->unfit);
@@ -61,6 +62,7 @@ static void read_pooling(mt_target *t, const char *dir, const char *folder)
     json_decref(config);
 }
 
+/* Whether a text ends with another. */
 static bool ends(const char *type, const char *with)
 {
     const size_t len = strlen(type), tail = strlen(with);

@@ -1,4 +1,5 @@
-/* What makes vectors of texts: the model that is served, or an encoder beside it. Unchanged once it is open. */
+/* A target: what makes vectors of texts, which is a loaded model itself or an encoder beside it. Part of mt_served;
+   does not change once it is loaded. */
 #ifndef MT_SERVER_TARGET_H
 #define MT_SERVER_TARGET_H
 
@@ -9,18 +10,19 @@
 typedef struct mt_target {
     char *name; /* as clients know it; free with mt_free */
     mt_tokenizer *tokenizer;
-    size_t context, vocab, width;
-    mt_pool pool; /* MT_POOL_SCORE: it scores pairs of texts and makes no embeddings */
-    bool normalise;
-    bool embeds;        /* its folder was made for embeddings, and so they may be compared */
-    bool twice;         /* two separators stand between the texts of a pair */
+    size_t context, vocab, width; /* tokens that it can read; number of token ids; length of its vectors */
+    /* How vectors of tokens become one; MT_POOL_SCORE: it scores pairs of texts and makes no embeddings */
+    mt_pool pool;
+    bool normalise;     /* embeddings are scaled to length 1 */
+    bool embeds;        /* its folder was made for embeddings */
+    bool twice;         /* pairs have two separators between their texts */
     mt_error unfit;     /* why it makes no embeddings; MT_OK: it does */
-    size_t number;      /* of the engine's encoders; 0: it is the model */
-    mt_encoder encoder; /* its folder */
+    size_t number;      /* number among the engine's encoders, from 1; 0: it is the model itself */
+    mt_encoder encoder; /* of an encoder */
 } mt_target;
 
-/* Reads how sentence-transformers pools in this folder; what it does not say stays as it is. What cannot be done goes
-   to unfit. */
+/* Reads modules.json and the pooling settings of sentence-transformers in this folder; settings that it does not give
+   stay as they are. What is not supported is told in unfit. */
 void mt_target_read(mt_target *target, const char *dir);
 
 #endif

@@ -1,4 +1,4 @@
-/* Answers that need the tokenizer or the template but not the model: /tokenize, /detokenize, /apply-template. */
+/* Tasks that need the tokenizer or the template but not the model: /tokenize, /detokenize, /apply-template. */
 
 #include "api/fields.h"
 #include "api/openai_prompt.h"
@@ -47,7 +47,7 @@ static bool read_tokens(mt_call *call, mt_arena *arena, const json_t *body, mt_t
     return mt_tokens_request(call->served, arena, body, &call->stop, tokens, NULL, why);
 }
 
-/* {"prompt": text} or {"messages": [...]}. */
+/* The body is {"prompt": text} or {"messages": [...]}. */
 static bool write_tokens(mt_call *call, mt_arena *arena, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const mt_served *served = call->served;
@@ -102,10 +102,10 @@ bool mt_task_detokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failu
 {
     const json_t *tokens = json_object_get(body, "tokens");
     mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
-    bool skip_special = false, ok = true;
+    bool skip_special = false, ok = json_is_array(tokens);
     mt_ask_prompt ids;
 
-    if (ok && !json_is_array(tokens))
+    if (!ok)
         ok = mt_failure_type(why, "tokens", tokens, "a list of token ids");
     ok = ok && read_flag(body, "skip_special_tokens", &skip_special, why) &&
          mt_openai_ids_read(arena, "tokens", tokens, &ids, why) && decode(call->served, &ids, skip_special, out, why);

@@ -1,30 +1,30 @@
-/* How long a call may take, from its arrival to its end: what the client says (`timeout`, in seconds) or the operator
-   (--request-timeout), whichever is less. See timeout.c. */
+/* The deadline of a call: after the seconds that the client (`timeout` in the body) or the operator (--request-timeout)
+   allows, whichever is less, from the arrival of the request on. timeout.c says how it works. */
 #ifndef MT_SERVER_TIMEOUT_H
 #define MT_SERVER_TIMEOUT_H
 
 #include "server/call.h"
 
-/* Where a call was when its time was over. */
+/* What a call was at when its deadline passed. */
 typedef enum mt_timeout_phase {
-    MT_TIMEOUT_PREPARING, /* read, tokenized, its pictures fetched, or its model loaded */
-    MT_TIMEOUT_WAITING,   /* for its first token */
+    MT_TIMEOUT_PREPARING, /* read, tokenized, fetching pictures, or waiting for its model */
+    MT_TIMEOUT_WAITING,   /* waiting for its first token */
     MT_TIMEOUT_RUNNING,
     MT_TIMEOUT_PHASES
 } mt_timeout_phase;
 
-const char *mt_timeout_name(mt_timeout_phase phase); /* "preparing", ... */
+const char *mt_timeout_name(mt_timeout_phase phase); /* for metrics: "preparing", ... */
 
-/* Io thread: the operator's time runs from now on. */
+/* Io thread: sets the operator's deadline. */
 void mt_timeout_begin(mt_call *call);
 
-/* Io thread: there are calls, whose time is looked at. */
+/* Io thread: starts the timer that checks deadlines; there is a call. */
 void mt_timeouts_watch(mt_server *server);
 
-/* Preparation thread: what the body says of it, before anything else is done with it. */
+/* Preparation thread: sets the client's deadline, where the body has one. False: *why. */
 bool mt_timeout_read(mt_call *call, const json_t *body, mt_failure *why) MT_NODISCARD;
 
-/* Io thread, every MT_LIMIT_TIMEOUT_MS while there are calls: ends those whose time is over. */
+/* Io thread, every MT_LIMIT_TIMEOUT_MS while there are calls: ends calls whose deadline has passed. See call_late.c. */
 void mt_timeouts_check(mt_server *server);
 
 #endif

@@ -1,3 +1,4 @@
+/* See tokens.h. */
 #include "server/tokens.h"
 
 #include <string.h>
@@ -20,8 +21,8 @@ static bool need_tokenizer(const mt_served *served, mt_failure *why)
                           "the model \"%s\" has no tokenizer: send token ids to /v1/completions", served->name);
 }
 
-/* What has so many tokens that they were not counted is told that in the same words. */
-static bool unfit(const mt_served *served, size_t most, const mt_error *err, const char *param, mt_failure *why)
+/* Says why a prompt could not be made. Returns false. */
+static bool fail_prompt(const mt_served *served, size_t most, const mt_error *err, const char *param, mt_failure *why)
 {
     if (err->code == MT_E_TOO_LONG)
         return mt_failure_set(why, 400, "context_length_exceeded", param,
@@ -31,7 +32,7 @@ static bool unfit(const mt_served *served, size_t most, const mt_error *err, con
     return mt_failure_from(why, err, param);
 }
 
-/* What the tokenizer wrote is the arena's from then on, and not copied. */
+/* Moves ids to the arena, without copying them. */
 static bool keep_ids(mt_arena *arena, mt_ids *ids, mt_token_prompt *out, mt_failure *why)
 {
     if (!mt_arena_defer(arena, mt_free, ids->data))
@@ -54,13 +55,13 @@ bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text tex
         return false;
     *out = (mt_token_prompt){.text = text};
     ok = (mt_tokenizer_encode(served->tokenizer, text.data, text.len, &options, &ids, &err) ||
-          unfit(served, most, &err, err.code == MT_E_TOO_LONG ? "prompt" : NULL, why)) &&
+          fail_prompt(served, most, &err, err.code == MT_E_TOO_LONG ? "prompt" : NULL, why)) &&
          keep_ids(arena, &ids, out, why);
     mt_ids_free(&ids);
     return ok;
 }
 
-/* Templates that take no parts get the marker in the text. */
+/* The markers of pictures and videos, for templates that accept only text. */
 static mt_chat_marks marks_of(const mt_processor *processor)
 {
     const char *image = mt_processor_marker(processor, false), *video = mt_processor_marker(processor, true);
@@ -70,7 +71,7 @@ static mt_chat_marks marks_of(const mt_processor *processor)
             [MT_CHAT_IMAGE] = {.token = image, .marker = image}, [MT_CHAT_VIDEO] = {.token = video, .marker = video}}};
 }
 
-/* The model's, or the request's own. */
+/* The model's templates, or those that the request brings. NULL: *why. */
 static const mt_chat_templates *templates_of(const mt_served *served, const mt_chat *chat, const json_t *body,
                                              const atomic_bool *stop, mt_failure *why)
 {
@@ -122,7 +123,7 @@ static bool make_prompt(const mt_served *served, mt_chat *chat, mt_pictures *pic
         model.marks = marks_of(served->opened.processor);
     if (mt_prompt_make(prompt, chat, &model, &err))
         return true;
-    return unfit(served, most, &err, own && err.code != MT_E_TOO_LONG ? "chat_template" : "messages", why);
+    return fail_prompt(served, most, &err, own && err.code != MT_E_TOO_LONG ? "chat_template" : "messages", why);
 }
 
 static bool copy_text(mt_arena *arena, const mt_buf *text, mt_chat_text *out, mt_failure *why)
@@ -135,6 +136,7 @@ static bool copy_text(mt_arena *arena, const mt_buf *text, mt_chat_text *out, mt
     return copy || mt_failure_memory(why, NULL);
 }
 
+/* Copies what is needed of a prompt to the arena. */
 static bool keep_prompt(mt_arena *arena, mt_prompt *prompt, mt_token_prompt *out, mt_failure *why)
 {
     uint32_t *cuts = mt_arena_alloc(arena, (prompt->cut_count + 1) * sizeof(*cuts));
@@ -147,7 +149,8 @@ static bool keep_prompt(mt_arena *arena, mt_prompt *prompt, mt_token_prompt *out
     return keep_ids(arena, &prompt->ids, out, why);
 }
 
-/* Where turns begin in the expanded prompt, and where pictures end: others may go on from there. */
+/* Positions in the expanded prompt where turns begin, and where pictures end, since other requests may continue from
+   there. */
 static size_t move_cuts(const mt_token_prompt *p, uint32_t *cuts)
 {
     const mt_expanded *to = &p->pictures.prompt;
@@ -164,7 +167,7 @@ static size_t move_cuts(const mt_token_prompt *p, uint32_t *cuts)
     return count;
 }
 
-/* Every pad token becomes as many as its picture has; cuts move along. */
+/* Replaces each pad token by as many as its picture has features, and moves the cuts along. */
 static bool expand(mt_arena *arena, mt_token_prompt *p, mt_failure *why)
 {
     const mt_expanded *to = &p->pictures.prompt;
@@ -178,7 +181,7 @@ static bool expand(mt_arena *arena, mt_token_prompt *p, mt_failure *why)
         return mt_failure_memory(why, NULL);
     p->cut_count = move_cuts(p, cuts);
     p->cuts = cuts;
-    ids = mt_arena_alloc(arena, to->count * sizeof(*ids)); /* the answer may be there longer than the pictures */
+    ids = mt_arena_alloc(arena, to->count * sizeof(*ids)); /* a copy, since the answer outlives the pictures */
     if (!ids)
         return mt_failure_memory(why, NULL);
     memcpy(ids, to->ids, to->count * sizeof(*ids));
@@ -187,9 +190,8 @@ static bool expand(mt_arena *arena, mt_token_prompt *p, mt_failure *why)
     return true;
 }
 
-/* A chat, which is changed, as a prompt with as many tokens for pictures as they have. body: says how those are looked
-   at, and may bring a template. text: that the tokens were made of, a copy in the arena; NULL where nobody wants it.
-   out->pictures are to be freed in any case. */
+/* Makes the prompt of a chat, which is changed. body: may have settings for pictures and a template. text: gets the
+   rendered text, in the arena; may be NULL. out->pictures must be freed in any case. */
 static bool make_chat(mt_served *served, mt_chat *chat, const json_t *body, const atomic_bool *stop, size_t most,
                       mt_token_prompt *out, mt_chat_text *text, mt_failure *why)
 {
@@ -210,7 +212,8 @@ static bool make_chat(mt_served *served, mt_chat *chat, const json_t *body, cons
     return ok && (pictures.count == 0 || expand(chat->arena, out, why));
 }
 
-/* Tokens that a prompt may have: an answer needs room, too, as much as it may have or an eighth of the context. */
+/* Most tokens that a prompt may have so that its answer has room: max_tokens, or an eighth of the context, at most
+   half. */
 static size_t room_of(const mt_served *served, const mt_ask *ask)
 {
     const size_t wanted = ask->max_tokens >= 0 ? (size_t)ask->max_tokens : served->context / 8;
@@ -219,7 +222,7 @@ static size_t room_of(const mt_served *served, const mt_ask *ask)
     return served->context - (wanted < 1 ? 1 : wanted < most ? wanted : most);
 }
 
-/* Where what is left in may begin: with a user's message, or with the last. Returns how many such places there are. */
+/* Finds the messages from which a shortened chat may begin: a user's, or the last. Returns how many. */
 static size_t find_starts(const mt_chat *chat, size_t *starts)
 {
     size_t count = 0;
@@ -230,7 +233,7 @@ static size_t find_starts(const mt_chat *chat, size_t *starts)
     return count;
 }
 
-/* A copy, which may be changed, of what the system says and the messages from one on. */
+/* A copy of the chat, which may be changed, with system messages and the messages from number `from` on. */
 static mt_chat chat_from(const mt_chat *chat, size_t from)
 {
     mt_chat kept = *chat;
@@ -252,6 +255,7 @@ static mt_chat chat_from(const mt_chat *chat, size_t from)
     return kept;
 }
 
+/* What became of an attempt to make a prompt of the last messages of a chat. */
 typedef enum outcome { FITS, TOO_LONG, FAILED } outcome;
 
 typedef struct attempt {
@@ -263,7 +267,7 @@ typedef struct attempt {
     mt_failure *why;
 } attempt;
 
-/* What an earlier one has left is freed. */
+/* Makes a->out of the chat's messages from number `from` on; frees what an earlier attempt left there. */
 static outcome try_from(const attempt *a, size_t from)
 {
     mt_chat chat = chat_from(&a->ask->chat, from);
@@ -283,8 +287,8 @@ static outcome try_from(const attempt *a, size_t from)
     return a->why->code && strcmp(a->why->code, "context_length_exceeded") == 0 ? TOO_LONG : FAILED;
 }
 
-/* The ask's chat, which stays as it is. Where that leaves too little room for an answer, turns are left out from the
-   first on, up to a message of the user's, as few as will do; what the system says and the last message stay. */
+/* Makes the prompt of the ask's chat, which stays unchanged. Where too little room is left for an answer, the oldest
+   turns are left out, as few as possible; system messages and the last message stay. */
 static bool make_shorter(mt_served *served, const mt_ask *ask, const atomic_bool *stop, size_t most,
                          mt_token_prompt *out, mt_failure *why)
 {
@@ -298,7 +302,8 @@ static bool make_shorter(mt_served *served, const mt_ask *ask, const atomic_bool
     if (!starts)
         return mt_failure_memory(why, "messages");
     count = find_starts(&ask->chat, starts);
-    for (low = 0, high = count; low < high && found != FAILED;) { /* the later one begins, the shorter it is */
+    /* Binary search: the later the beginning, the shorter the prompt */
+    for (low = 0, high = count; low < high && found != FAILED;) {
         const size_t middle = low + (high - low) / 2;
 
         found = try_from(&a, starts[middle]);
@@ -309,7 +314,8 @@ static bool make_shorter(mt_served *served, const mt_ask *ask, const atomic_bool
     }
     if (found != FAILED && count > 0)
         found = try_from(&a, starts[high < count ? high : count - 1]);
-    return found == FITS || (found == TOO_LONG && out->count > 0); /* what still does not fit is refused as any other */
+    /* One that is still too long is refused later, as any other */
+    return found == FITS || (found == TOO_LONG && out->count > 0);
 }
 
 bool mt_tokens_request(mt_served *served, mt_arena *arena, const json_t *body, const atomic_bool *stop,
@@ -332,7 +338,7 @@ static bool make_one(const mt_served *served, const mt_ask *ask, const mt_ask_pr
     return true;
 }
 
-/* How many tokens of a prompt may stay. */
+/* How many tokens of a prompt are kept. */
 static size_t kept_of(const mt_served *served, const mt_ask *ask)
 {
     const size_t answer = ask->max_tokens < 1 ? 1 : (size_t)ask->max_tokens;
@@ -342,8 +348,7 @@ static size_t kept_of(const mt_served *served, const mt_ask *ask)
     return answer < served->context ? served->context - answer : 1;
 }
 
-/* Cuts a prompt that is longer than the call wants it, where it begins unless the call says otherwise: what was said
-   last counts most. */
+/* Truncates a prompt that is longer than the call allows, at its beginning unless the call says otherwise. */
 static bool truncate(const mt_served *served, const mt_ask *ask, mt_token_prompt *p, mt_failure *why)
 {
     const size_t kept = kept_of(served, ask), first = ask->side == MT_TRUNCATE_RIGHT ? 0 : p->count - kept;
@@ -367,7 +372,7 @@ static bool truncate(const mt_served *served, const mt_ask *ask, mt_token_prompt
     p->count = kept;
     p->cuts = cuts;
     p->cut_count = count;
-    p->text.data = NULL; /* it is not what the tokens say any more */
+    p->text.data = NULL; /* it does not match the tokens any more */
     return true;
 }
 
@@ -379,7 +384,7 @@ bool mt_tokens_make(mt_served *served, mt_ask *ask, const atomic_bool *stop, siz
     if (!*out)
         return mt_failure_memory(why, NULL);
     if (ask->truncate != MT_TRUNCATE_NONE)
-        most = 0; /* a text that is too long is cut, not refused */
+        most = 0; /* a text that is too long is truncated, not refused */
     if (ask->is_chat && ask->forgets)
         return make_shorter(served, ask, stop, most, *out, why);
     if (ask->is_chat)

@@ -1,4 +1,4 @@
-/* What a call asks for as token ids. On preparation threads. */
+/* Makes token ids of what a call asks: its chat or its prompts. On preparation threads. */
 #ifndef MT_SERVER_TOKENS_H
 #define MT_SERVER_TOKENS_H
 
@@ -8,36 +8,35 @@
 #include "server/pictures.h"
 #include "server/served.h"
 
-/* In the ask's arena. */
+/* A prompt as tokens. Its memory is in the ask's arena. */
 typedef struct mt_token_prompt {
     const uint32_t *ids;
     size_t count;
     const uint32_t *cuts; /* positions where turns begin */
     size_t cut_count;
-    mt_chat_text text;                  /* what it was made from; data is NULL for ids */
-    mt_chat_opened_state opened;        /* what its end has begun */
-    const mt_chat_templates *templates; /* of a chat: what it was made with; as long as the arena */
+    mt_chat_text text;                  /* the text that was tokenized; data is NULL where ids were sent */
+    mt_chat_opened_state opened;        /* what the prompt's end leaves open, such as reasoning (chat/opened.h) */
+    const mt_chat_templates *templates; /* of a chat: the templates used; live as long as the arena */
     mt_pictures pictures;               /* of a chat; free with mt_pictures_free */
-    mt_constraint *constraint;          /* of the answer; NULL: none, or not yet; release it */
-    size_t forgotten;                   /* messages of the chat that were left out */
+    mt_constraint *constraint;          /* of the answer; NULL: none, or not known yet; release it */
+    size_t forgotten;                   /* messages of the chat that were left out to make it shorter */
 } mt_token_prompt;
 
-/* How many tokens may be counted for somebody who wants nothing but that. */
+/* Most tokens that are counted for a client that asks only for the count. */
 size_t mt_tokens_most(const mt_served *served);
 
-/* *out has *count prompts: one of a chat, which is changed, else as many as the ask has. stop: true once nobody
-   waits for it any more. most: tokens that a text may have, as in mt_encode_options: what has more is not read to its
-   end. */
+/* Makes the prompts of an ask: one of a chat, which is changed thereby, else as many as the ask has. stop: gives up
+   once it is true. most: tokens that a text may have, as in mt_encode_options; a longer text is refused without reading
+   all of it. False: *why; pictures and constraints of *out must be freed all the same. */
 bool mt_tokens_make(mt_served *served, mt_ask *ask, const atomic_bool *stop, size_t most, mt_token_prompt **out,
                     size_t *count, mt_failure *why) MT_NODISCARD;
 
-/* The prompt of a request in the shape of OpenAI's chat completions, for somebody who wants nothing but its tokens.
-   text: that they were made of, a copy in the arena; NULL where nobody wants it. out->pictures are to be freed in any
-   case. */
+/* Makes the prompt of a body in the shape of OpenAI's chat completions, for callers that want only its tokens. text:
+   gets the rendered text, in the arena; may be NULL. False: *why. out->pictures must be freed in any case. */
 bool mt_tokens_request(mt_served *served, mt_arena *arena, const json_t *body, const atomic_bool *stop,
                        mt_token_prompt *out, mt_chat_text *text, mt_failure *why) MT_NODISCARD;
 
-/* A text to ids in the arena. */
+/* Tokenizes a text; the ids live in the arena. False: *why. */
 bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text text, bool add_special,
                       const atomic_bool *stop, size_t most, mt_token_prompt *out, mt_failure *why) MT_NODISCARD;
 

@@ -1,11 +1,11 @@
-/* A watcher is a client beside the one that asked: it has a place in the answer's log of events and is sent what lies
-   behind it. The log holds everything, so a watcher that reads slowly pauses itself alone, and one that comes late or
-   comes back misses nothing.
+/* A watcher is a client beside the one that sent the request. It has an offset in the answer's log of events and is
+   sent what lies behind it. The log keeps all events, so a watcher that reads slowly delays only itself, and one that
+   comes late or comes back misses nothing.
 
    Invariants:
-   1. A call lives until its last watcher has had the whole log or has left.
-   2. A watcher is freed when http lets go of it: its answer is complete, or its client is gone. Writing may find that
-      it is gone, and frees it then; so whoever writes takes the next of the list first. */
+   1. A call lives until each of its watchers has got the whole log or has left.
+   2. A watcher is freed when the http server lets go of it: its answer is complete, or its client has left. Writing may
+      find that the client has left, and free the watcher; so loops read `next` before they write. */
 #include "server/watch.h"
 
 #include <string.h>
@@ -18,16 +18,16 @@ struct mt_watcher {
     mt_call *call;
     mt_watcher *next;
     mt_http_handle handle;
-    size_t offset; /* of the log, up to which it was told */
-    bool paused;   /* it reads too slowly */
-    bool spoke;    /* something was written since the last mt_watch_keep_alive */
+    size_t offset; /* in the log: up to here it was sent */
+    bool paused;   /* the client reads too slowly */
+    bool spoke;    /* something was sent since the last mt_watch_keep_alive */
 };
 
 size_t mt_watch_offset(const mt_buf *log, int64_t after)
 {
     const char *at = log->data, *end;
 
-    /* Numbers begin at 0 and leave none out, and no event holds an empty line. */
+    /* Events are numbered from 0 without gaps, and none has an empty line in it. */
     for (int64_t i = 0; at && i <= after; i++) {
         end = strstr(at, "\n\n");
         if (!end)
@@ -47,6 +47,7 @@ static void unlink_watcher(mt_watcher *w)
     mt_free(w);
 }
 
+/* Called by the http server when the client has left. */
 static void gone(void *user)
 {
     mt_watcher *w = user;
@@ -56,7 +57,7 @@ static void gone(void *user)
     mt_call_release(call);
 }
 
-/* Sends what it has not had. The watcher may be freed by it. */
+/* Sends a watcher what is new. It may be freed thereby. */
 static void tell(mt_watcher *w, bool complete)
 {
     mt_call *call = w->call;
@@ -70,12 +71,13 @@ static void tell(mt_watcher *w, bool complete)
     w->offset = log->len;
     w->spoke = w->spoke || log->len > from;
     if (log->len > from && !mt_http_write(http, handle, log->data + from, log->len - from))
-        return; /* it is gone, which http has said or will say */
-    /* a log that is full has no end: what follows was not kept */
+        return; /* the client has left: `gone` was or will be called */
+    /* a full log has lost its end: the stream is broken off */
     if (log->full ? mt_http_abort(http, handle) : complete && mt_http_end(http, handle))
         unlink_watcher(w);
 }
 
+/* Called by the http server when the client reads too slowly, and when it has caught up. */
 static void paused(void *user, bool is_paused)
 {
     mt_watcher *w = user;

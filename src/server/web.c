@@ -1,3 +1,4 @@
+/* See web.h. */
 #include "server/web.h"
 
 #include <string.h>
@@ -6,8 +7,8 @@
 #include "http/field.h"
 #include "server/inside.h"
 
-/* What a page may do: load our own files, ask our own server, and nothing else. No script stands in a page and none is
-   made of text; where browsers know trusted types, nothing a script is given can become markup either. */
+/* What pages may do: load our own files and call our own server, nothing else. Inline scripts are forbidden, and so is
+   making scripts or (where browsers know trusted types) markup from text. */
 static const char policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src blob:; "
     "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; "
@@ -20,7 +21,8 @@ bool mt_web_wanted(const mt_server *server, const mt_http_request *request)
     return server->opt->web == MT_WEB_ON && accept && mt_http_list_accepts(accept, "text/html");
 }
 
-/* The path with needless slashes is the router's to forgive; assets are asked for by pages, which write none. */
+/* Pages are found by their route's pattern, since the router accepts other spellings of a path; assets by their exact
+   path. */
 static const mt_web_file *find(const mt_http_request *request)
 {
     const bool whole = request->param_count > 0;
@@ -32,6 +34,7 @@ static const mt_web_file *find(const mt_http_request *request)
     return NULL;
 }
 
+/* Whether the client has this content already. */
 static bool is_known(const mt_web_file *file, const mt_http_request *request)
 {
     const char *have = mt_http_request_header(request, "if-none-match");
@@ -40,7 +43,7 @@ static bool is_known(const mt_web_file *file, const mt_http_request *request)
                     mt_http_list_has(have, file->tag + 2)); /* without W/ */
 }
 
-/* Programs that do not unpack are rare: they get it unpacked each time, instead of everybody a larger program. */
+/* For rare clients that do not accept gzip the file is unpacked each time. */
 static void answer_plain(mt_server *server, mt_http_handle handle, const mt_http_response *response,
                          const mt_web_file *file)
 {
@@ -69,7 +72,7 @@ static void answer(mt_server *server, const mt_http_request *request, const mt_w
         {"x-content-type-options", "nosniff"},
         {"referrer-policy", "no-referrer"},
         {"cross-origin-opener-policy", "same-origin"},
-        {"content-encoding", "gzip"}, /* the last: not of what is plain */
+        {"content-encoding", "gzip"}, /* the last, left out of plain answers */
     };
     mt_http_response response = {
         .status = 200, .type = file->type, .headers = headers, .header_count = MT_COUNT(headers) - !packed};

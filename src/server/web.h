@@ -1,5 +1,5 @@
-/* The pages for people with a browser, and what these need: files below web/, which tools/embed.py puts into the
-   program. docs/web.md says what they do. */
+/* The web pages (chat, dashboard) and their files: those below web/, which tools/embed.py compiles into the program.
+   docs/web.md describes them. */
 #ifndef MT_SERVER_WEB_H
 #define MT_SERVER_WEB_H
 
@@ -8,13 +8,14 @@
 
 #include "http/http.h"
 
+/* A file of the pages. */
 typedef struct mt_web_file {
     const char *path;
     const char *type;            /* content type */
-    const char *tag;             /* what its content is called, as an etag */
-    const unsigned char *packed; /* with gzip */
-    size_t packed_size, size;
-    bool lasting; /* the path names the content: it may be kept for ever */
+    const char *tag;             /* etag of its content */
+    const unsigned char *packed; /* its content, compressed with gzip */
+    size_t packed_size, size;    /* bytes: compressed, and plain */
+    bool lasting;                /* the path changes with the content, so browsers may keep it for ever */
 } mt_web_file;
 
 extern const mt_web_file mt_web_files[];
@@ -22,10 +23,10 @@ extern const size_t mt_web_count;
 
 struct mt_server;
 
-/* Whether it comes from a browser that wants something to look at, where the options allow it. */
+/* Whether the request comes from a browser that wants a page, and pages are enabled. */
 bool mt_web_wanted(const struct mt_server *server, const mt_http_request *request);
 
-/* The page of the request's path. Public: there is nothing in it that the source code does not have. */
+/* Answers with the page or file of the request's path. Needs no key: the content is public. */
 extern mt_http_handler mt_web_get;
 
 #endif

@@ -1,3 +1,4 @@
+/* See workers.h. */
 #include "server/workers.h"
 
 #include <pthread.h>
