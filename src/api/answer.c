@@ -1,3 +1,4 @@
+/* Events of the engine become choices with text and tokens, which the dialect writes: see answer.h. */
 #include "api/answer.h"
 
 #include <math.h>
@@ -94,6 +95,7 @@ static void add_said(mt_said_list *list, const mt_event *event)
     list->top_count += event->top_count;
 }
 
+/* error may be NULL. */
 static void fail(mt_answer *a, const mt_error *error)
 {
     a->failed = true;
@@ -134,9 +136,9 @@ static void finish(mt_answer *a, mt_choice *c, const mt_event *event)
     a->open--;
 }
 
-/* Tokens that were written are forgotten, unless they are told again at the end; what a choice says next goes on from
-   there. */
-static void forget(const mt_answer *a, mt_choice *c)
+/* After a chunk: all text counts as written, and written tokens are removed, unless the dialect repeats them at the
+   end. */
+static void mark_written(const mt_answer *a, mt_choice *c)
 {
     mt_speech_written(&c->speech);
     c->said.told = c->said.count;
@@ -144,9 +146,10 @@ static void forget(const mt_answer *a, mt_choice *c)
         c->said.count = c->said.top_count = c->said.told = c->said.placed = 0;
 }
 
-/* Tokens belong to the part that grew with them, and so do those before them that the parser held back. Where another
-   part begins, those were markers. */
-static void place_said(mt_choice *c, size_t parts, size_t bytes)
+/* Sets which speech part the latest tokens belong to: the last one, where it has grown; tokens before them whose text
+   the parser held back belong to it, too. Where a new part has begun, the earlier tokens were markers and belong to
+   none. parts, bytes: of the speech before the event. */
+static void assign_tokens(mt_choice *c, size_t parts, size_t bytes)
 {
     const bool begins = c->speech.count > parts;
 
@@ -157,8 +160,8 @@ static void place_said(mt_choice *c, size_t parts, size_t bytes)
     c->said.placed = c->said.count;
 }
 
-/* What the parser found. Reasoning that is not told is passed over here, so that no dialect knows of it. */
-static void hear(void *ctx, const mt_parse_event *event)
+/* The parser's callback. Hidden reasoning is dropped here, so that no dialect has to know of it. */
+static void accept_parsed(void *ctx, const mt_parse_event *event)
 {
     mt_choice *c = ctx;
 
@@ -174,7 +177,7 @@ static bool is_reasoning(const mt_choice *c)
     return c->hide_reasoning ? c->reasons : s->count && s->at[s->count - 1].kind == MT_SPEECH_REASONING;
 }
 
-/* False when it is more than may be kept. */
+/* Adds an event's text to the choice. False: the answer is longer than may be kept. */
 static bool add_text(mt_choice *c, const mt_event *event)
 {
     const size_t parts = c->speech.count, bytes = c->speech.bytes;
@@ -182,12 +185,12 @@ static bool add_text(mt_choice *c, const mt_event *event)
     if (!c->parser)
         mt_speech_add(&c->speech, MT_SPEECH_TEXT, event->text, event->text_len);
     else if (event->text_len)
-        mt_parser_feed(c->parser, event->text, event->text_len, hear, c);
+        mt_parser_feed(c->parser, event->text, event->text_len, accept_parsed, c);
     if (c->parser && event->kind == MT_EVENT_DONE)
-        mt_parser_finish(c->parser, hear, c);
+        mt_parser_finish(c->parser, accept_parsed, c);
     c->tokens += event->kind == MT_EVENT_TOKEN;
     c->reasoning_tokens += event->kind == MT_EVENT_TOKEN && is_reasoning(c);
-    place_said(c, parts, bytes);
+    assign_tokens(c, parts, bytes);
     if (c->hide_reasoning && c->reasons)
         c->said.count = c->said.placed;
     return !c->speech.full;
@@ -205,15 +208,17 @@ bool mt_answer_parse(mt_answer *a, const mt_parse_settings *settings, mt_error *
     return true;
 }
 
-static void say(mt_answer *a, mt_choice *c, mt_buf *out)
+/* Writes what is new of a choice, where the answer is streamed. */
+static void write_news(mt_answer *a, mt_choice *c, mt_buf *out)
 {
-    const bool tokens = c->said.count && !c->hide_reasoning; /* else they wait until it is known what they wrote */
+    /* With hidden reasoning, tokens wait until it is known what they are part of */
+    const bool tokens = c->said.count && !c->hide_reasoning;
     const bool news = tokens || c->done || mt_speech_news(&c->speech);
 
     if (!a->stream || !news)
         return;
     a->dialect->chunk(a, c, out);
-    forget(a, c);
+    mark_written(a, c);
 }
 
 void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *out)
@@ -231,7 +236,7 @@ void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *
         mt_failure_set(&a->why, 409, "cancelled", NULL, "the request was cancelled: send it again");
         return;
     }
-    if (event->kind == MT_EVENT_PROMPT) { /* the same for each choice */
+    if (event->kind == MT_EVENT_PROMPT) { /* choices of a prompt share these */
         if (event->choice == 0)
             add_said(&a->prompts[prompt].said, event);
         return;
@@ -251,7 +256,7 @@ void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *
         finish(a, c, event);
     if (a->open == 0)
         a->ended = (int64_t)time(NULL);
-    say(a, c, out);
+    write_news(a, c, out);
     if (a->open == 0)
         (a->stream ? a->dialect->end : a->dialect->whole)(a, out);
 }
@@ -266,7 +271,7 @@ static void scale(float *vector, size_t count)
         vector[i] = (float)((double)vector[i] / fmax(sqrt(sum), 1e-12));
 }
 
-/* One that is cut is scaled anew, whether or not the whole one would have been. */
+/* A shortened vector is always scaled again. */
 size_t mt_answer_embedding(const mt_answer *a, mt_choice *c)
 {
     const size_t count = a->dimensions ? a->dimensions : c->vector_len;
@@ -303,7 +308,7 @@ size_t mt_answer_reasoning_tokens(const mt_answer *a)
     return sum;
 }
 
-/* A prompt is computed once for all its choices: what the first of them had to compute was not cached. */
+/* A prompt is computed once for all its choices, so the smallest count of cached tokens among them is the true one. */
 size_t mt_answer_cached(const mt_answer *a)
 {
     size_t sum = 0;

@@ -1,11 +1,11 @@
-/* What the files of Anthropic's dialect share. */
+/* Shared by the files of Anthropic's dialect. */
 #ifndef MT_API_ANTHROPIC_H
 #define MT_API_ANTHROPIC_H
 
 #include "api/ask.h"
 #include "api/failure.h"
 
-/* Fills the ask's chat, and reads what else the body says. */
+/* Reads the body of POST /v1/messages into the ask. False: *why. */
 bool mt_anthropic_read(mt_ask *ask, mt_failure *why);
 
 #endif

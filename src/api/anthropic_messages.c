@@ -1,4 +1,5 @@
-/* POST /v1/messages, as Anthropic defines it: an answer is a list of blocks, and so is its stream. */
+/* The dialect of POST /v1/messages, as Anthropic defines it: an answer is a list of blocks, which are also streamed one
+   after the other. */
 #include <string.h>
 
 #include "api/answer.h"
@@ -18,7 +19,7 @@ static void close_event(mt_buf *out)
     mt_buf_puts(out, "}\n\n");
 }
 
-/* What was taken from the cache does not count as input. */
+/* input_tokens does not include tokens that came from the cache. */
 static void add_usage(mt_buf *out, const mt_answer *a, size_t tokens)
 {
     const size_t cached = mt_answer_cached(a);
@@ -31,7 +32,7 @@ static void add_usage(mt_buf *out, const mt_answer *a, size_t tokens)
                   mt_answer_prompt_tokens(a) - cached, cached, tokens, tokens ? mt_answer_reasoning_tokens(a) : 0);
 }
 
-/* {"id":... up to where the content begins, without the closing brace. */
+/* Opens the object of a message, up to where its content begins. */
 static void add_head(mt_buf *out, const mt_answer *a)
 {
     mt_json_write(out, "{'id':%s,'type':'message','role':'assistant','model':%s,'container':null,'diagnostics':null",
@@ -46,7 +47,7 @@ static void add_stop(mt_buf *out, const mt_choice *c)
                          : mt_speech_calls(&c->speech)      ? "tool_use"
                                                             : "end_turn";
 
-    /* Details are about refusals. */
+    /* stop_details is about refusals only. */
     mt_json_write(out, "'stop_reason':%s,'stop_sequence':%s,'stop_details':null", reason, c->stop);
 }
 
@@ -69,6 +70,7 @@ static void add_call_head(mt_buf *out, const mt_speech_part *call)
                   call->name);
 }
 
+/* The events of a block; index: its number. */
 static void start_block(mt_buf *out, const mt_speech_part *part, size_t index)
 {
     open_event(out, "content_block_start");
@@ -93,7 +95,7 @@ static void add_delta(mt_buf *out, size_t index, const char *type, const char *k
     close_event(out);
 }
 
-static void say_block(mt_buf *out, const mt_speech_part *part, size_t index)
+static void continue_block(mt_buf *out, const mt_speech_part *part, size_t index)
 {
     static const char *const deltas[][2] = {[MT_SPEECH_REASONING] = {"thinking_delta", "thinking"},
                                             [MT_SPEECH_TEXT] = {"text_delta", "text"},
@@ -104,7 +106,8 @@ static void say_block(mt_buf *out, const mt_speech_part *part, size_t index)
                   part->text.len - part->written);
 }
 
-/* Clients keep blocks of thinking only with a signature. Ours proves nothing: whatever comes back is read. */
+/* Clients keep thinking blocks only where they have a signature. Ours is the answer's id and proves nothing: any is
+   accepted when it comes back. */
 static void stop_block(mt_buf *out, const mt_answer *a, const mt_speech_part *part, size_t index)
 {
     if (part->kind == MT_SPEECH_REASONING)
@@ -121,7 +124,7 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 
         if (!part->told)
             start_block(out, part, i);
-        say_block(out, part, i);
+        continue_block(out, part, i);
         if (part->ended && !part->closed)
             stop_block(out, a, part, i);
     }

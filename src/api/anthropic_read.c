@@ -1,4 +1,4 @@
-/* Anthropic's messages as a chat: blocks become parts, calls and tool results. */
+/* Reads Anthropic's messages into a chat: blocks become parts, tool calls and tool results. */
 #include "api/anthropic.h"
 
 #include <ctype.h>
@@ -12,21 +12,23 @@
 #include "base/json_tree.h"
 #include "chat/chat.h"
 
+/* The messages while they are read. */
 typedef struct reader {
     mt_chat *chat;
     const char *place; /* "system" or "messages" */
-    size_t at;         /* the message */
-    bool inside;       /* of a document or a result: no calls stand there, and no results */
+    size_t at;         /* number of the message */
+    bool inside;       /* within a document or a tool result, where neither calls nor results may stand */
     mt_failure *why;
 } reader;
 
-/* What the blocks of one message come to, but for results: those are messages of their own, and come first, as they
-   answer calls of the message before, wherever a client puts them. */
+/* What the blocks of one message come to, except tool results: each of those becomes a message of its own and is put
+   before this one, since it answers a call of the message before. */
 typedef struct turn {
     mt_chat_message said;
-    bool answers; /* it had results */
+    bool answers; /* the message had tool results */
 } turn;
 
+/* Sets *why, with where the fault is. Returns false. */
 static bool bad(reader *r, const char *sentence, const char *what)
 {
     if (strcmp(r->place, "system") == 0)
@@ -34,8 +36,8 @@ static bool bad(reader *r, const char *sentence, const char *what)
     return mt_failure_set(r->why, 400, "invalid_value", "messages", "messages.%zu: %s%s", r->at, sentence, what);
 }
 
-/* Claude Code begins its system text with a line that differs from request to request; with it, nothing behind it
-   could be taken from the cache. */
+/* Claude Code begins its system text with a line that differs in each request; kept, it would prevent all that follows
+   from being found in the cache. */
 static mt_chat_text without_billing(mt_chat_text text)
 {
     static const char billing[] = "x-anthropic-billing-header:";
@@ -90,6 +92,7 @@ static bool add_image(reader *r, turn *t, const json_t *block)
 
 static bool add_blocks(reader *r, turn *t, const json_t *content);
 
+/* Reads blocks within a document or a tool result. */
 static bool add_inside(reader *r, turn *t, const json_t *content)
 {
     const bool before = r->inside;
@@ -101,7 +104,7 @@ static bool add_inside(reader *r, turn *t, const json_t *content)
     return ok;
 }
 
-/* Its title, then what it says. */
+/* Adds a block's title, then its content. */
 static bool add_titled(reader *r, turn *t, const json_t *block, const json_t *content)
 {
     const json_t *title = json_object_get(block, "title");
@@ -128,7 +131,8 @@ static bool add_search_result(reader *r, turn *t, const json_t *block)
     return add_titled(r, t, block, json_object_get(block, "content"));
 }
 
-/* What came of a call whose arguments were no object goes back as it was. */
+/* Where an earlier call's arguments were no JSON object, we sent them as text under MT_CHAT_BROKEN: that text is used
+   again. */
 static const json_t *arguments_of(const json_t *input)
 {
     const json_t *text = json_object_size(input) == 1 ? json_object_get(input, MT_CHAT_BROKEN) : NULL;
@@ -153,7 +157,7 @@ static bool add_call(reader *r, turn *t, const json_t *block)
     return true;
 }
 
-/* Chats have no place for it, but models know what the word means. */
+/* Chats have no field for a failed tool, so its result begins with the word "Error:". */
 static void mark_error(mt_chat *chat, mt_chat_message *m)
 {
     static const mt_chat_text error = {.data = "Error:", .len = 6};
@@ -191,6 +195,7 @@ static bool add_result(reader *r, turn *t, const json_t *block)
     return true;
 }
 
+/* Blocks that are ignored. */
 static bool skip(reader *r, turn *t, const json_t *block)
 {
     (void)r;
@@ -210,8 +215,8 @@ static const struct {
     {"thinking", add_thinking},
     {"tool_use", add_call},
     {"tool_result", add_result},
-    {"redacted_thinking", skip}, /* only who wrote it can read it */
-    {"tool_reference", skip},    /* of tools that Anthropic's servers run, or look for */
+    {"redacted_thinking", skip}, /* readable only by Anthropic */
+    {"tool_reference", skip},    /* this and the following: tools that Anthropic's servers run */
     {"server_tool_use", skip},
     {"web_search_tool_result", skip},
     {"web_fetch_tool_result", skip},
@@ -243,6 +248,7 @@ static bool add_blocks(reader *r, turn *t, const json_t *content)
     return true;
 }
 
+/* Reads one message, or the system text. */
 static bool read_message(reader *r, mt_chat_role role, const json_t *content)
 {
     turn t = {.said = {.role = role, .list = role == MT_CHAT_SYSTEM || !json_is_string(content)}};
@@ -281,7 +287,8 @@ static bool read_messages(mt_ask *ask, mt_failure *why)
     return true;
 }
 
-/* Tools with a schema are the client's; the others are run by Anthropic's servers, or described to its models only. */
+/* Tools with a schema are the client's and become the chat's. Others are run by Anthropic's servers: they are ignored,
+   with a note. */
 static bool read_tools(mt_ask *ask, mt_failure *why)
 {
     const json_t *tools = mt_body_get(ask->body, "tools");
@@ -337,7 +344,8 @@ static bool read_thinking(mt_ask *ask, mt_failure *why)
     return true;
 }
 
-/* Clients that would have the server hold the conversation send all of it when they hear this code. */
+/* Clients that want the server to keep the conversation fall back to sending all of it when they get this error
+   code. */
 static bool refuse_thread(const json_t *body, mt_failure *why)
 {
     return !mt_body_get(body, "thread") ||
@@ -355,7 +363,7 @@ static bool read_stops(mt_ask *ask, mt_failure *why)
     return !stops || mt_read_stop(ask, "stop_sequences", stops, why);
 }
 
-/* What the answer must look like. It stood elsewhere before. */
+/* The format of the answer; output_format is its older name. */
 static const json_t *format_of(const json_t *body)
 {
     const json_t *format = mt_body_get(mt_body_get(body, "output_config"), "format");
@@ -363,7 +371,7 @@ static const json_t *format_of(const json_t *body)
     return format ? format : mt_body_get(body, "output_format");
 }
 
-/* How much to think, and the format. */
+/* Reads how much to think, and the format. */
 static bool read_output(mt_ask *ask, mt_failure *why)
 {
     const json_t *format = format_of(ask->body);
@@ -379,7 +387,7 @@ static bool refuse_prefill(mt_failure *why, const char *sentence)
     return mt_failure_set(why, 400, "invalid_value", "messages", "messages: %s", sentence);
 }
 
-/* The text at the end of a message; data is NULL where there is nothing, or something else, which is told. */
+/* The text at the end of a message; data is NULL where it is empty. *other: the message ends with something else. */
 static mt_chat_text last_text(const mt_chat_message *message, bool *other)
 {
     const mt_chat_part *part = message->part_count ? &message->parts[message->part_count - 1] : NULL;
@@ -388,9 +396,8 @@ static mt_chat_text last_text(const mt_chat_message *message, bool *other)
     return part && !*other ? part->text : (mt_chat_text){.data = NULL};
 }
 
-/* A last message of the assistant's is the beginning of the answer, which goes on with it. What Anthropic's API refuses
-   there is refused here: whoever sends it would be surprised by what comes of it. formatted: what the answer has to
-   look like is given. */
+/* Where the last message is the assistant's, the answer continues it. What Anthropic's API refuses there is refused
+   here, too. formatted: the answer has a format. */
 static bool read_prefill(mt_ask *ask, bool formatted, mt_failure *why)
 {
     const json_t *sent = json_object_get(ask->body, "messages");
@@ -409,7 +416,7 @@ static bool read_prefill(mt_ask *ask, bool formatted, mt_failure *why)
     if (other)
         return refuse_prefill(why,
                               "the last one ends with thinking or a picture: send text behind it, or leave it out");
-    if (text.len == 0) { /* the answer begins with nothing */
+    if (text.len == 0) { /* an empty message is left out */
         chat->count--;
         return true;
     }
@@ -424,6 +431,7 @@ static bool read_prefill(mt_ask *ask, bool formatted, mt_failure *why)
 
 static bool read_body(mt_ask *ask, mt_failure *why)
 {
+    /* Fields that this reader reads, or that are ignored without a note. */
     static const char *const own[] = {"anthropic_beta",
                                       "anthropic_version",
                                       "betas",

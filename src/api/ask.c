@@ -1,3 +1,4 @@
+/* See ask.h. */
 #include "api/ask.h"
 
 #include <math.h>
@@ -62,7 +63,7 @@ void mt_ask_ignore(mt_ask *ask, const char *type)
 {
     const size_t len = strlen(ask->ignored);
 
-    if (!*type) /* a name may be empty, and nothing is found in nothing */
+    if (!*type) /* an empty name would be found in any text */
         type = "\"\"";
     if (!is_noted(ask, type) && len + strlen(type) + 3 < sizeof(ask->ignored))
         snprintf(ask->ignored + len, sizeof(ask->ignored) - len, "%s%s", len ? ", " : "", type);

@@ -1,5 +1,5 @@
-/* What a call asks for, whatever dialect it came in. Values a call leaves out are those the ask was initialised with:
-   the model's and the operator's defaults. */
+/* An ask: what a call asks for, in whatever dialect it came. The dialect's reader fills it from the body; what the body
+   leaves out keeps the defaults of the model and the operator. */
 #ifndef MT_API_ASK_H
 #define MT_API_ASK_H
 
@@ -15,100 +15,102 @@
 #include "sample/settings.h"
 #include "text/stop.h"
 
-/* What an operator or the model's generation_config.json sets for calls that say nothing. */
+/* Defaults that the operator or the model's generation_config.json sets. */
 typedef struct mt_ask_defaults {
     mt_sample_settings sampling;
-    int64_t max_tokens;   /* 0: what the context leaves */
-    int64_t repeat_limit; /* 0: none */
+    int64_t max_tokens;   /* 0: all that the context leaves */
+    int64_t repeat_limit; /* see mt_ask; 0: none */
 } mt_ask_defaults;
 
 void mt_ask_defaults_init(mt_ask_defaults *defaults); /* plain sampling at temperature 1 */
 
-/* What is cut of a prompt that is too long, where a call allows it. */
+/* Which end of a prompt is cut where it is too long and the call allows truncation. */
 typedef enum mt_truncation_side { MT_TRUNCATE_DEFAULT, MT_TRUNCATE_LEFT, MT_TRUNCATE_RIGHT } mt_truncation_side;
-enum { MT_TRUNCATE_NONE = -2, MT_TRUNCATE_FIT = -1 };
+enum { MT_TRUNCATE_NONE = -2, MT_TRUNCATE_FIT = -1 }; /* values of mt_ask.truncate */
 
-/* What a model makes of its last numbers by itself: embeddings are scaled to length 1, scores are between 0 and 1. */
+/* Whether embeddings are scaled to length 1, and scores to between 0 and 1. DEFAULT: as the model does it. */
 typedef enum mt_scaling { MT_SCALING_DEFAULT, MT_SCALING_ON, MT_SCALING_OFF } mt_scaling;
 
+/* A prompt or text of a call that has no messages. */
 typedef struct mt_ask_prompt {
-    mt_chat_text query; /* that it is scored for; data is NULL elsewhere */
-    mt_chat_text text;  /* data is NULL where it is token ids */
+    mt_chat_text query; /* of scores: the text is scored against this; data is NULL elsewhere */
+    mt_chat_text text;  /* data is NULL where token ids were sent */
     const uint32_t *ids;
     size_t count;
 } mt_ask_prompt;
 
-/* Lives in the arena, and borrows from the body. */
+/* Lies in the arena; its strings and JSON values belong to the body or to `owned`. */
 typedef struct mt_ask {
     mt_arena *arena;        /* borrowed */
-    const json_t *body;     /* borrowed until the ask is done with */
-    json_t *owned;          /* a list of what else it borrows from; NULL: nothing */
-    json_t *extra;          /* what the dialect wants to know again when it answers; the ask's reference, or NULL */
-    struct mt_store *store; /* of answers that may be referred to; borrowed; NULL: none */
-    json_t *schema;         /* that was sent as text; a reference of its own, or NULL */
-    char ignored[200];      /* what it brings that is not looked at, for a line in the log; "" where nothing is */
+    const json_t *body;     /* borrowed until mt_ask_free */
+    json_t *owned;          /* a list of further JSON values that the ask refers to; NULL: none */
+    json_t *extra;          /* what the dialect needs again when it answers; owned; may be NULL */
+    struct mt_store *store; /* kept answers of this account; borrowed; NULL: none */
+    json_t *schema;         /* a schema that was sent as text, parsed; owned; may be NULL */
+    char ignored[200];      /* names of fields that are ignored, for the log and a warning; "" */
 
     const char *model, *user, *cache_salt; /* NULL: not given */
     bool stream, include_usage;
-    bool continuous_usage; /* every chunk tells how much was used until then */
-    bool background;       /* the client does not wait for it: it asks later */
-    bool timings;          /* the answer tells how long it took */
+    bool continuous_usage; /* every chunk tells how many tokens were used so far */
+    bool background;       /* the client does not wait: the answer is kept, and asked for later */
+    bool timings;          /* the answer says how long it took */
     bool return_token_ids;
-    bool tokens_as_ids; /* tokens in logprobs are spelled "token_id:7" */
+    bool tokens_as_ids; /* tokens in logprobs are written as "token_id:7" */
     bool add_special_tokens;
-    bool echo;
+    bool echo; /* the answer begins with the prompt */
     bool skip_special_tokens, include_stop;
     bool include_reasoning;
     int64_t n, priority;
-    double
-        keep_alive; /* seconds that the model stays loaded afterwards; below 0: for ever; NaN: as the server has it */
+    /* Seconds that the model stays loaded when idle; below 0: for ever; NaN: the server's default. */
+    double keep_alive;
 
-    mt_chat_text prediction; /* what the answer may well be; data is NULL where nothing is expected */
+    mt_chat_text prediction; /* what the client expects the answer to be; data is NULL where it does not say */
 
-    mt_source source;         /* what the content has to look like */
-    const char *source_field; /* where it says so */
-    mt_shape_calls calls;     /* whether tools are called */
-    json_t *call_names;       /* an object with those of the only ones that may be; the ask's reference; NULL: all */
+    mt_source source;         /* what the answer's content has to look like */
+    const char *source_field; /* the field of the body that says so */
+    mt_shape_calls calls;     /* whether tools may, must or must not be called */
+    json_t *call_names;       /* an object whose keys are the only tools that may be called; owned; NULL: all may */
     bool parallel_calls;
-    bool old_calls; /* tools came as functions, and a call goes out as one of these */
-    bool is_chat;   /* it has a chat; else prompts has what to complete */
+    bool old_calls; /* tools came in OpenAI's old form, "functions", and calls are answered in it */
+    bool is_chat;   /* the ask has a chat; else it has prompts */
     mt_chat chat;
-    bool forgets;        /* of a chat that does not fit, the oldest messages are left out */
-    const char *nothing; /* there is nothing to compute: the model is to "load" or to "unload"; NULL: there is */
+    bool forgets;        /* where the chat is too long, its oldest messages are left out */
+    const char *nothing; /* not NULL: nothing is computed, the model is only to "load" or "unload" */
     mt_ask_prompt *prompts;
     size_t prompt_count;
 
-    bool vectors;       /* what is asked for are embeddings of the prompts, or scores; such an ask is never streamed */
-    bool scores;        /* of them, these: each prompt has a query */
-    size_t query_count; /* one for all prompts, or as many as there are */
-    const char *text_field;          /* where the prompts stand in the body */
-    int64_t max_query, max_document; /* tokens of the two that are looked at; 0: all */
+    bool vectors;                    /* embeddings or scores of the prompts are wanted, not text; never streamed */
+    bool scores;                     /* scores are wanted: each prompt has a query */
+    size_t query_count;              /* distinct queries: 1, or one for each prompt */
+    const char *text_field;          /* the field of the body that has the prompts */
+    int64_t max_query, max_document; /* most tokens of a query and of a text that are used; 0: all */
     mt_scaling scaling;
-    int64_t dimensions; /* of an embedding; 0: all */
+    int64_t dimensions; /* numbers of an embedding; 0: all */
 
-    mt_sample_settings
-        sampling; /* but what only the model knows: its ends, and allowed_ids and bad_words as it has them */
+    /* Without what depends on the model: its end tokens, and allowed_ids and bad_words as tokens. */
+    mt_sample_settings sampling;
     bool seeded;
-    int64_t max_tokens;         /* -1 when not given */
-    int64_t prompt_logprobs;    /* as sampling.logprobs, of the prompt's tokens */
-    int64_t default_max_tokens; /* 0: what the context leaves */
-    int64_t repeat_limit;       /* tokens of an answer that goes in circles; 0: it may */
+    int64_t max_tokens;         /* -1: not given */
+    int64_t prompt_logprobs;    /* as sampling.logprobs, for the prompt's tokens */
+    int64_t default_max_tokens; /* 0: all that the context leaves */
+    int64_t repeat_limit;       /* an answer that repeats itself for so many tokens is ended; 0: never */
     uint32_t *allowed_ids;      /* the only tokens that may be chosen; NULL: all */
     size_t allowed_id_count;
-    const json_t *bad_words; /* a list of strings, none of them empty; NULL: none */
+    const json_t *bad_words; /* a list of strings that are not empty; NULL: none */
     mt_stop_string *stops;
     size_t stop_count;
-    int64_t truncate; /* how many tokens of a prompt are kept; MT_TRUNCATE_FIT: what fits; MT_TRUNCATE_NONE: all */
-    mt_truncation_side side; /* that is cut */
+    /* Tokens of a prompt that are kept; MT_TRUNCATE_FIT: as many as fit; MT_TRUNCATE_NONE: all */
+    int64_t truncate;
+    mt_truncation_side side; /* which end is cut */
 } mt_ask;
 
 void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_defaults *defaults);
-void mt_ask_free(mt_ask *ask); /* what does not lie in the arena */
+void mt_ask_free(mt_ask *ask); /* frees what does not lie in the arena */
 
-/* Keeps JSON until the ask is done with; takes it, and returns it. */
+/* Owns json from here on, until mt_ask_free. Returns it. */
 const json_t *mt_ask_own(mt_ask *ask, json_t *json);
 
-/* Something of that type is not looked at; each is noted once, as far as there is room. */
+/* Notes in ask->ignored that a field or a thing of that name is ignored: once each, as far as there is space. */
 void mt_ask_ignore(mt_ask *ask, const char *type);
 
 #endif

@@ -1,3 +1,4 @@
+/* See chat_body.h. */
 #include "api/chat_body.h"
 
 #include <stdint.h>

@@ -1,5 +1,6 @@
-/* A dialect is how clients ask and how they want to be told: one file each, this table, and nothing else knows which
-   one a call speaks. Between the engine and the dialects lies one stream of events, which mt_answer keeps. */
+/* A dialect: an API as clients speak it, given as a table of functions that read bodies and write answers. Nothing
+   outside of a dialect's files knows which one a call speaks. Between the engine and the dialects lies one stream of
+   events, which mt_answer keeps. */
 #ifndef MT_API_DIALECT_H
 #define MT_API_DIALECT_H
 
@@ -11,37 +12,39 @@ typedef struct mt_answer mt_answer;
 typedef struct mt_choice mt_choice;
 
 typedef struct mt_dialect {
-    const char *name;         /* in logs */
-    const char *prefix;       /* of ids: "chatcmpl-" */
+    const char *name;         /* for logs */
+    const char *prefix;       /* of the ids of answers: "chatcmpl-" */
     const char *stream_type;  /* content type of a stream; NULL: server-sent events */
-    const char *object;       /* what answers in OpenAI's shapes call themselves; NULL in others */
-    const char *chunk_object; /* and the parts of a stream */
+    const char *object;       /* value of "object" in answers, where the dialect has it */
+    const char *chunk_object; /* the same in chunks of a stream */
 
-    /* Reads ask->body into ask. On a preparation thread. */
+    /* Preparation thread: reads ask->body into ask. False: *why. */
     bool (*read)(mt_ask *ask, mt_failure *why);
 
-    /* On the io thread. Each appends bytes for the client. Streamed answers get begin once a choice, chunk whenever a
-       choice has something to say (and once when it is done), and end; others get whole. begin may be NULL. */
+    /* Io thread: each appends bytes for the client. For a streamed answer: begin (may be NULL) once for each choice;
+       chunk whenever a choice has something new, and once when it is done; end at last. For any other answer: whole. */
     void (*begin)(mt_answer *answer, mt_choice *choice, mt_buf *out);
     void (*chunk)(mt_answer *answer, mt_choice *choice, mt_buf *out);
     void (*end)(mt_answer *answer, mt_buf *out);
     void (*whole)(mt_answer *answer, mt_buf *out);
-    void (*fail)(mt_answer *answer, const mt_failure *why, mt_buf *out); /* in the middle of a stream */
+    void (*fail)(mt_answer *answer, const mt_failure *why, mt_buf *out); /* an error in the middle of a stream */
 
-    /* The answer as it stands, failed where why is not NULL: for clients that ask while it is being given, and to be
-       kept in the end. NULL: nobody can ask for an answer. */
+    /* Io thread: `now` writes the answer as it is at this moment, for clients that ask while it is computed; `keep`
+       puts it into the store at the end. why: not NULL where the answer has failed. Both NULL: answers of this dialect
+       cannot be asked for by id. */
     void (*now)(const mt_answer *answer, const mt_failure *why, mt_buf *out);
     void (*keep)(const mt_answer *answer, const mt_failure *why);
 
-    void (*error)(mt_buf *out, const mt_failure *why); /* the body of an answer that says what is wrong */
-    void (*count)(mt_buf *out, size_t tokens);         /* not NULL: only the length of the prompt is wanted */
-    /* Not NULL: whether a body wants nothing but that its model be unloaded. On a preparation thread. */
+    void (*error)(mt_buf *out, const mt_failure *why); /* the body of an error response */
+    void (*count)(mt_buf *out, size_t tokens);         /* not NULL: only the number of the prompt's tokens is wanted */
+    /* Preparation thread: whether a body only wants its model to be unloaded. NULL: no body does. */
     bool (*unloads)(const json_t *body);
-    /* The answer to an ask with nothing to compute. model: as it is called where the client did not name one. */
+    /* Preparation thread: writes the answer to an ask with ask->nothing. model: its name, where the client did not give
+       one. */
     void (*nothing)(mt_buf *out, const mt_ask *ask, const char *model);
     bool vectors;     /* embeddings or scores are wanted, not text */
-    bool repeats;     /* the end of a stream says again what was streamed */
-    const char *idle; /* bytes that say nothing, for a stream that has long been silent */
+    bool repeats;     /* the end of a stream repeats what was streamed */
+    const char *idle; /* bytes without meaning, sent on streams that are silent for long */
 } mt_dialect;
 
 extern const mt_dialect mt_openai_chat, mt_openai_completions, mt_openai_responses, mt_anthropic_messages,

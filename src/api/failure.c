@@ -1,3 +1,4 @@
+/* See failure.h. */
 #include "api/failure.h"
 
 #include <stdarg.h>
@@ -43,7 +44,7 @@ bool mt_failure_type(mt_failure *why, const char *name, const json_t *value, con
     return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send %s", name, mt_json_kind(value), wanted);
 }
 
-/* What clients retry by themselves are 429 and the 5xx: what cannot be done at all must be neither. */
+/* Clients retry 429 and 5xx by themselves, so what is never supported must be neither. */
 bool mt_failure_from(mt_failure *why, const mt_error *err, const char *param)
 {
     const int status = err->code == MT_E_UNSUPPORTED ? 400 : mt_code_status(err->code);

@@ -1,4 +1,4 @@
-/* What goes wrong with a call, as an answer: a status, a sentence, and what OpenAI's clients look at. */
+/* An error of a call, to be written as an HTTP response: a status, a code, the field at fault, and a sentence. */
 #ifndef MT_API_FAILURE_H
 #define MT_API_FAILURE_H
 
@@ -12,24 +12,25 @@
 #define MT_FAILURE_PARAM 80 /* bytes of a field's name, NUL included */
 
 typedef struct mt_failure {
-    int status;
+    int status;                   /* of HTTP */
     const char *code;             /* a constant such as "model_not_found"; NULL: none */
-    char param[MT_FAILURE_PARAM]; /* the field that is wrong; "": none */
+    char param[MT_FAILURE_PARAM]; /* the field at fault; "": none */
     char text[MT_LIMIT_ERROR_TEXT];
-    int retry_after; /* of a 429 or 503: seconds; 0: that is not known, and soon */
+    int retry_after; /* for 429 and 503: seconds; 0: not known */
 } mt_failure;
 
-/* Set *why and return false. code and param may be NULL. */
+/* These set *why and return false. code and param may be NULL. */
 bool mt_failure_set(mt_failure *why, int status, const char *code, const char *param, const char *fmt, ...)
     MT_PRINTF(5, 6);
-/* A field that is of another type than wanted ("a string"). value: what it is; NULL: it is missing. */
+/* The field `name` has another type than wanted ("a string"). value: what it is; NULL: it is missing. */
 bool mt_failure_type(mt_failure *why, const char *name, const json_t *value, const char *wanted);
-/* param: of what is about no field by itself. */
+/* From an error of lower layers. param: the field, where the error names none itself. */
 bool mt_failure_from(mt_failure *why, const mt_error *err, const char *param);
-bool mt_failure_memory(mt_failure *why, const char *param); /* the request takes more than one may have */
-bool mt_failure_starved(mt_failure *why);                   /* it takes more than there is */
+/* The request needs more memory than one request may have */
+bool mt_failure_memory(mt_failure *why, const char *param);
+bool mt_failure_starved(mt_failure *why); /* the system has no memory left */
 
-/* Speaks of a field by the name the client knows it by, where it is the one that is wrong. */
+/* Where why->param is `from`, replaces that name by the one the client knows. False: it is another field. */
 bool mt_failure_rename(mt_failure *why, const char *from, const char *to);
 
 /* Appends {"error":{...}} in OpenAI's shape. */

@@ -1,3 +1,4 @@
+/* See fields.h. */
 #include "api/fields.h"
 #include "base/json_tree.h"
 
@@ -5,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { NOTED = 16 }; /* fields that nobody knows; a body may have millions */
+enum { NOTED = 16 }; /* most unknown fields that are noted; a body may have millions */
 
 static bool out_of_range(const mt_field *f, const char *given, mt_failure *why)
 {
@@ -13,7 +14,7 @@ static bool out_of_range(const mt_field *f, const char *given, mt_failure *why)
                           given, f->least, f->most);
 }
 
-/* 3.0 is an integer to many clients' languages. */
+/* 3.0 counts as an integer, since some languages write integers so. */
 static bool read_int(const mt_field *f, const json_t *value, void *out, mt_failure *why)
 {
     const double number = json_number_value(value);
@@ -29,7 +30,7 @@ static bool read_int(const mt_field *f, const json_t *value, void *out, mt_failu
     if (f->size == sizeof(whole))
         memcpy(out, &whole, sizeof(whole));
     else
-        memcpy(out, &(int32_t){(int32_t)whole}, sizeof(int32_t)); /* least and most are in its range */
+        memcpy(out, &(int32_t){(int32_t)whole}, sizeof(int32_t)); /* least and most are within its range */
     return true;
 }
 
@@ -47,7 +48,7 @@ static bool read_float(const mt_field *f, const json_t *value, float *out, mt_fa
     return true;
 }
 
-/* A string with a NUL in it would be another one here than there. */
+/* Strings are used as C strings, so a NUL in one is refused. */
 static bool read_string(const mt_field *f, const json_t *value, const char **out, mt_failure *why)
 {
     if (!json_is_string(value))
@@ -59,7 +60,7 @@ static bool read_string(const mt_field *f, const json_t *value, const char **out
     return true;
 }
 
-/* What clients send that write out every field they know. */
+/* Whether a value asks for nothing: clients may send every field they know. */
 static bool asks_nothing(const mt_field *f, const json_t *value)
 {
     switch (json_typeof(value)) {
@@ -118,8 +119,7 @@ bool mt_fields_read_table(mt_ask *ask, const mt_field_table *table, mt_failure *
     return read_table(ask, table, NULL, why);
 }
 
-/* Fields of which an answer does not depend: whom it is for, how it is routed, cached and billed, how others are to
-   compute it. */
+/* Fields that do not change an answer: about the client, routing, caching, billing, or how others compute. */
 static bool is_harmless(const char *name)
 {
     static const char *const names[] = {"cache_prompt",
@@ -138,7 +138,7 @@ static bool is_harmless(const char *name)
                                         "session_id",
                                         "spaces_between_special_tokens",
                                         "store",
-                                        "timeout", /* the server reads it of every body */
+                                        "timeout", /* server/timeout.c reads it */
                                         "usage",
                                         "user"};
 
@@ -160,7 +160,7 @@ static bool is_read(const mt_field_table *tables, size_t count, const char *name
 bool mt_fields_read(mt_ask *ask, const mt_field_table *tables, size_t count, const char *const *elsewhere,
                     const char *const *own, mt_failure *why)
 {
-    json_t *body = (json_t *)(uintptr_t)ask->body; /* jansson's iterators take what is not const; nothing is changed */
+    json_t *body = (json_t *)(uintptr_t)ask->body; /* not const for jansson's iterators; nothing is changed */
     size_t unknown = 0;
 
     for (size_t i = 0; i < count; i++)

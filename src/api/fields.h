@@ -1,6 +1,6 @@
-/* The fields of a request body, read by tables. A field that is null counts as left out; one of a wrong type or out of
-   its range is a 400 that names it, and so is one that would change the answer and that nobody here reads. One that no
-   table names is noted (mt_ask_ignore), unless it is known to change nothing. */
+/* Reads fields of a request's body by tables. A field that is null counts as missing. A field of the wrong type or out
+   of its range is a 400 that names it; so is a field that would change the answer but is not supported. A field that no
+   table has is noted (mt_ask_ignore), unless it is known to change nothing. */
 #ifndef MT_API_FIELDS_H
 #define MT_API_FIELDS_H
 
@@ -14,19 +14,20 @@ typedef enum mt_field_kind {
     MT_FIELD_INT,    /* an integer of 4 or 8 bytes, within least and most */
     MT_FIELD_FLOAT,  /* float, within least and most */
     MT_FIELD_STRING, /* const char *, borrowed from the body */
-    MT_FIELD_OTHER,  /* read does it */
-    MT_FIELD_REFUSED /* not supported: only a value that asks for nothing is taken, such as false or the number least */
+    MT_FIELD_OTHER,  /* the row's function reads it */
+    /* Not supported: accepted only with a value that asks for nothing, such as false or the number `least` */
+    MT_FIELD_REFUSED
 } mt_field_kind;
 
-/* value is present and not null; name is the field's, to be put into why->param. */
+/* Reads a field into the ask. value is neither missing nor null. False: *why, which names the field. */
 typedef bool mt_field_read(mt_ask *ask, const char *name, const json_t *value, mt_failure *why);
 
 struct mt_field {
     const char *name;
     mt_field_kind kind;
-    size_t offset, size; /* in mt_ask */
-    double least, most;
-    mt_field_read *read;
+    size_t offset, size; /* of the member of mt_ask that gets the value */
+    double least, most;  /* the range of INT and FLOAT; for REFUSED see there */
+    mt_field_read *read; /* for OTHER */
 };
 
 typedef struct mt_field_table {
@@ -34,13 +35,13 @@ typedef struct mt_field_table {
     size_t count;
 } mt_field_table;
 
-/* Reads the fields of the ask's body: those of the tables in their order, so that the last has the last word.
-   elsewhere: names that others read, up to a NULL. own: the same for names that mean something else in a dialect, so
-   that no table reads them; NULL: none. */
+/* Reads all fields of the ask's body by the tables, in their order: where two set the same member, the last one wins.
+   elsewhere: names of fields that the caller reads, ended by NULL. own: the same, for names that the tables must not
+   read since they mean something else in this dialect; may be NULL. False: *why. */
 bool mt_fields_read(mt_ask *ask, const mt_field_table *tables, size_t count, const char *const *elsewhere,
                     const char *const *own, mt_failure *why) MT_NODISCARD;
 
-/* The same of one table, and nothing is noted. */
+/* Reads the fields of one table; others are not noted. */
 bool mt_fields_read_table(mt_ask *ask, const mt_field_table *table, mt_failure *why) MT_NODISCARD;
 
 #define MT_FIELD_BOOL_ROW(field, member)                                                          \
@@ -69,20 +70,21 @@ bool mt_fields_read_table(mt_ask *ask, const mt_field_table *table, mt_failure *
         field, MT_FIELD_REFUSED, 0, 0, nothing, 0, NULL \
     }
 
-/* Those that every dialect of OpenAI's about answers has, and those of other servers that are refused. */
+/* Fields that all of OpenAI's dialects about text have; fields of other servers that are refused. */
 extern const mt_field_table mt_fields_common, mt_fields_refused;
 
-/* Those of calls for vectors, and of these for scores. */
+/* Fields of calls for vectors; further fields of calls for scores. */
 extern const mt_field_table mt_fields_vectors, mt_fields_scores;
 
-/* Fields of several tables. -1 of max_tokens stands for all that the context leaves. In fields_common.c. */
+/* Readers used by several tables, in fields_common.c. A max_tokens of -1 means all that the context leaves. */
 mt_field_read mt_read_max_tokens, mt_read_stop, mt_read_truncate, mt_read_truncation_side;
 
-/* What the content has to look like: OpenAI's response_format, and vLLM's fields for the same. In fields_format.c. */
+/* Readers of fields about the format of the answer: OpenAI's response_format, and those of vLLM and llama.cpp. In
+   fields_format.c. */
 mt_field_read mt_read_response_format, mt_read_guided, mt_read_structured, mt_read_plain_format;
 
-/* The same of a dialect that has the schema elsewhere. type may be NULL, which is told; schema, too, where the type
-   wants none. */
+/* Sets the format of the answer. type: "text", "json_object" or "json_schema"; NULL is an error. schema: NULL where the
+   type needs none. False: *why, which names the field `name`. */
 bool mt_read_format(mt_ask *ask, const char *name, const char *type, const json_t *schema, bool strict,
                     mt_failure *why);
 

@@ -1,4 +1,4 @@
-/* Fields with a meaning that all of OpenAI's dialects share: how to sample, when to stop, how to answer. */
+/* Fields that all of OpenAI's dialects share: how to sample, when to stop, how to answer. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -49,6 +49,7 @@ bool mt_read_stop(mt_ask *ask, const char *name, const json_t *value, mt_failure
     return true;
 }
 
+/* Reads a list of at most `most` token ids. */
 static bool read_ids(mt_ask *ask, const char *name, const json_t *value, size_t most, uint32_t **out, size_t *out_count,
                      mt_failure *why)
 {
@@ -83,7 +84,7 @@ static bool read_stop_ids(mt_ask *ask, const char *name, const json_t *value, mt
     return ok;
 }
 
-/* Nothing can be said with none of them. */
+/* An empty list is refused: no token could be chosen. */
 static bool read_allowed_ids(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (json_is_array(value) && json_array_size(value) == 0)
@@ -183,7 +184,7 @@ static bool read_bias(mt_ask *ask, const char *name, const json_t *value, mt_fai
     bias = mt_arena_alloc(ask->arena, (count + 1) * sizeof(*bias));
     if (!bias)
         return mt_failure_memory(why, name);
-    /* jansson's iterators take what is not const; nothing is changed. */
+    /* not const for jansson's iterators; nothing is changed */
     json_t *object = (json_t *)(uintptr_t)value;
     for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at))
         if (!read_bias_entry(bias++, name, json_object_iter_key(at), json_object_iter_value(at), why))
@@ -193,10 +194,11 @@ static bool read_bias(mt_ask *ask, const char *name, const json_t *value, mt_fai
     return true;
 }
 
-/* llama.cpp's and Ollama's name for it, where penalties look back so far unless they are told otherwise. */
+/* The name that llama.cpp and Ollama have for repetition_penalty. There penalties look back 64 tokens unless
+   repeat_last_n says otherwise. */
 static bool read_repeat_penalty(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
-    enum { USUAL = 64 };
+    enum { USUAL = 64 }; /* tokens */
     static const mt_field row[] = {MT_FIELD_FLOAT_ROW("repeat_penalty", sampling.repetition_penalty, 0.01, 100)};
 
     (void)name;
@@ -205,7 +207,8 @@ static bool read_repeat_penalty(mt_ask *ask, const char *name, const json_t *val
     return mt_fields_read_table(ask, &(mt_field_table){row, MT_COUNT(row)}, why);
 }
 
-/* Stands behind the penalties in the table: they have been read. -1: over all there is; 0: over nothing. */
+/* How many tokens penalties look back: -1: all; 0: none, so penalties are switched off. In the table this row stands
+   after the penalties, so that they have been read. */
 static bool read_repeat_last(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     const json_int_t last = json_integer_value(value);
@@ -234,7 +237,7 @@ static bool read_stream_option(const json_t *options, const char *name, bool *ou
                           mt_json_kind(value));
 }
 
-/* Usage in every chunk is for those who want it at the end, as in vLLM. */
+/* As in vLLM, usage in every chunk needs include_usage, too. */
 static bool read_stream_options(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     bool continuous;

@@ -1,10 +1,11 @@
-/* The fields that say what an answer has to look like. Only one of them may. */
+/* Fields that say what an answer has to look like. Only one of them may be given. */
 #include <string.h>
 
 #include "api/fields.h"
 #include "base/json_tree.h"
 
-static bool set(mt_ask *ask, const char *name, mt_source_kind kind, const json_t *value, mt_failure *why)
+/* Sets the ask's format, after checking the type of its value. */
+static bool set_source(mt_ask *ask, const char *name, mt_source_kind kind, const json_t *value, mt_failure *why)
 {
     const bool text = kind == MT_SOURCE_REGEX || kind == MT_SOURCE_GBNF;
 
@@ -22,20 +23,20 @@ static bool set(mt_ask *ask, const char *name, mt_source_kind kind, const json_t
     return true;
 }
 
-/* A schema may come as the text of one. It is parsed into the ask's body, where it lives as long as that. */
+/* A schema may also come as text, which is parsed here and kept by the ask. */
 static bool set_schema(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     json_t *parsed;
 
     if (!json_is_string(value))
-        return set(ask, name, MT_SOURCE_SCHEMA, value, why);
+        return set_source(ask, name, MT_SOURCE_SCHEMA, value, why);
     parsed = mt_json_tree_try(json_string_value(value), json_string_length(value));
     if (!parsed)
         return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is a string that is no JSON: send a JSON schema",
                               name);
     json_decref(ask->schema);
     ask->schema = parsed;
-    return set(ask, name, MT_SOURCE_SCHEMA, parsed, why);
+    return set_source(ask, name, MT_SOURCE_SCHEMA, parsed, why);
 }
 
 bool mt_read_format(mt_ask *ask, const char *name, const char *type, const json_t *schema, bool strict, mt_failure *why)
@@ -45,7 +46,7 @@ bool mt_read_format(mt_ask *ask, const char *name, const char *type, const json_
     if (strcmp(type, "text") == 0)
         return true;
     if (strcmp(type, "json_object") == 0)
-        return set(ask, name, MT_SOURCE_JSON, NULL, why);
+        return set_source(ask, name, MT_SOURCE_JSON, NULL, why);
     if (strcmp(type, "json_schema") != 0)
         return mt_failure_set(why, 400, "unsupported_value", name,
                               "\"%s\" of type \"%.40s\" is not supported: send text, json_object or json_schema", name,
@@ -71,18 +72,19 @@ bool mt_read_response_format(mt_ask *ask, const char *name, const json_t *value,
                           json_is_true(json_object_get(inner ? inner : value, "strict")), why);
 }
 
+/* kind: the word that vLLM uses for a kind of format. */
 static bool read_kind(mt_ask *ask, const char *name, const char *kind, const json_t *value, mt_failure *why)
 {
     if (strcmp(kind, "json") == 0)
         return set_schema(ask, name, value, why);
     if (strcmp(kind, "regex") == 0)
-        return set(ask, name, MT_SOURCE_REGEX, value, why);
+        return set_source(ask, name, MT_SOURCE_REGEX, value, why);
     if (strcmp(kind, "choice") == 0)
-        return set(ask, name, MT_SOURCE_CHOICE, value, why);
+        return set_source(ask, name, MT_SOURCE_CHOICE, value, why);
     if (strcmp(kind, "grammar") == 0)
-        return set(ask, name, MT_SOURCE_GBNF, value, why);
+        return set_source(ask, name, MT_SOURCE_GBNF, value, why);
     if (strcmp(kind, "json_object") == 0)
-        return json_is_true(value) ? set(ask, name, MT_SOURCE_JSON, NULL, why) : true;
+        return json_is_true(value) ? set_source(ask, name, MT_SOURCE_JSON, NULL, why) : true;
     return mt_failure_set(
         why, 400, "unsupported_value", name,
         "\"%s\" has \"%.40s\", which is not supported: send json, regex, choice, grammar or json_object", name, kind);
@@ -93,7 +95,7 @@ bool mt_read_guided(mt_ask *ask, const char *name, const json_t *value, mt_failu
     return read_kind(ask, name, name + strlen("guided_"), value, why);
 }
 
-/* llama.cpp's: a grammar that is empty is none, and the schema stands alone. */
+/* llama.cpp's "grammar" and "json_schema"; an empty text means none. */
 bool mt_read_plain_format(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (json_is_string(value) && json_string_length(value) == 0)

@@ -1,11 +1,10 @@
-/* Fields of other servers that would change the answer, and that nobody here reads. A client that sends one counts on
-   it, so it is told. Values that ask for nothing are taken: null, false, "", [], {}, and the number in the field's
-   row. */
+/* Fields of other servers that would change the answer and are not supported here. Clients that send one rely on it, so
+   it is an error, unless its value asks for nothing: null, false, "", [], {}, or the number in the field's row. */
 #include "api/fields.h"
 #include "base/compiler.h"
 
-/* best_of has that many answers made and the best n of them returned. Nothing here chooses among answers. Where best_of
-   is n there is nothing to choose: all n are returned. */
+/* best_of: that many answers are made, and the best n of them returned. Accepted where it equals n: then there is nothing
+   to choose. */
 static bool read_best_of(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (json_is_integer(value) && json_integer_value(value) == ask->n)

@@ -4,7 +4,7 @@
 #include "api/fields.h"
 #include "base/limits.h"
 
-/* Cohere's words, and a boolean as others have it: what is too long is cut where it begins or where it ends. */
+/* Cohere's words, or a boolean: whether a text that is too long is cut at its start or its end. */
 static bool read_truncate(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     static const struct {

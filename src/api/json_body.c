@@ -1,3 +1,4 @@
+/* Bounds the memory of jansson by its allocator: see json_body.h. */
 #include "api/json_body.h"
 
 #include <stdint.h>
@@ -7,20 +8,22 @@
 #include "base/json_tree.h"
 #include "base/limits.h"
 
-/* What the thread may still allocate for the body it is parsing. Nothing is given back: bodies only grow. */
+/* Bytes that the thread may still allocate for JSON; SIZE_MAX: no bound. Freed memory is not added back, since parsing
+   only allocates. */
 static MT_THREAD_LOCAL size_t budget = SIZE_MAX;
-static size_t most = MT_LIMIT_JSON_MEMORY;        /* that a body may take */
-static MT_THREAD_LOCAL bool denied;               /* something was more than that */
-static MT_THREAD_LOCAL const atomic_bool *ending; /* NULL: nobody ends it */
+static size_t most = MT_LIMIT_JSON_MEMORY;        /* bytes that a body may take */
+static MT_THREAD_LOCAL bool denied;               /* an allocation was refused */
+static MT_THREAD_LOCAL const atomic_bool *ending; /* true: parsing is to stop; NULL: nothing stops it */
 
-/* The library knows no other way to be stopped than that it gets no memory. */
+/* jansson can be stopped only by refusing it memory. */
 static bool stopped(void)
 {
-    /* relaxed: it is looked at again and again, and no data hangs on it */
+    /* relaxed: read again and again, and no other data depends on it */
     return ending && atomic_load_explicit(ending, memory_order_relaxed);
 }
 
-static void *take(size_t size)
+/* jansson's malloc. */
+static void *allocate(size_t size)
 {
     if (stopped())
         return NULL;
@@ -53,8 +56,8 @@ void mt_json_body_bound(size_t bytes)
 
 void mt_json_body_setup(void)
 {
-    json_set_alloc_funcs(take, mt_free);
-    json_object_seed(0); /* by the first thread; later would be a race */
+    json_set_alloc_funcs(allocate, mt_free);
+    json_object_seed(0); /* now, by one thread: later it would be a race */
 }
 
 json_t *mt_json_body_parse(const char *body, size_t len, const atomic_bool *stop, mt_failure *why)
@@ -81,7 +84,8 @@ json_t *mt_json_body_parse(const char *body, size_t len, const atomic_bool *stop
     return NULL;
 }
 
-/* Millions of small blocks leave the C library with much memory that it does not give back by itself. */
+/* After a large body, memory that the C library keeps is given back to the system: it would be kept for millions of
+   small blocks. */
 void mt_json_body_free(json_t *json, size_t len)
 {
     json_decref(json);

@@ -1,4 +1,4 @@
-/* Bodies as JSON, within bounds: nesting as in limits.h, and memory as a budget, since a list of two-byte numbers takes
+/* Parses bodies as JSON within bounds: of nesting, as in limits.h, and of memory, since a list of short numbers takes
    twenty times its length. */
 #ifndef MT_API_JSON_BODY_H
 #define MT_API_JSON_BODY_H
@@ -9,20 +9,21 @@
 
 #include "api/failure.h"
 
-/* Once, before any thread uses jansson: its memory comes from base/alloc.h and is counted. */
+/* Called once, before any thread uses jansson: makes it allocate by base/alloc.h, within budgets. */
 void mt_json_body_setup(void);
 
-/* How much memory a parsed body may take, from MT_LIMIT_JSON_LEAST to MT_LIMIT_JSON_MEMORY; while nobody parses one. */
+/* Sets how much memory a parsed body may take: from MT_LIMIT_JSON_LEAST to MT_LIMIT_JSON_MEMORY. Not while a body is
+   parsed. */
 void mt_json_body_bound(size_t bytes);
 
-/* The object a body holds; free with mt_json_body_free. NULL with a 400 or 413, or a 409 once another thread has set
-   *stop, which may be NULL. Any thread. */
+/* The JSON object of a body; free with mt_json_body_free. NULL: *why, a 400 or 413, or a 409 where another thread has
+   set *stop (may be NULL). Any thread. */
 json_t *mt_json_body_parse(const char *body, size_t len, const atomic_bool *stop, mt_failure *why) MT_NODISCARD;
 
 void mt_json_body_free(json_t *json, size_t len); /* NULL is fine; len: of the body it was made from */
 
-/* Between these the thread's JSON may take as much memory as a body: where it does not fit, jansson's functions fail,
-   and the end says false. */
+/* Between these two calls, JSON that this thread makes may take as much memory as a body: beyond that, jansson's
+   functions fail, and mt_json_guard_end returns false. */
 void mt_json_guard_begin(void);
 bool mt_json_guard_end(void) MT_NODISCARD;
 

@@ -1,4 +1,4 @@
-/* POST /api/embed, and /api/embeddings as it was before: vectors of texts, as Ollama defines them. */
+/* The dialects of POST /api/embed and of its older form /api/embeddings, as Ollama defines them. */
 #include <string.h>
 
 #include "api/chat_body.h"
@@ -14,14 +14,14 @@ static const mt_field fields[] = {
     MT_FIELD_INT_ROW("dimensions", dimensions, 0, MT_LIMIT_WIDTH),
 };
 
-/* Nothing to embed is no mistake: the model is loaded. */
+/* An empty input is no error: the model is loaded, and nothing is computed. */
 static bool is_nothing(const json_t *input)
 {
     return !input || (json_is_string(input) && json_string_length(input) == 0) ||
            (json_is_array(input) && json_array_size(input) == 0);
 }
 
-/* What is too long is cut where it ends, unless the call says otherwise. */
+/* field: of the body, with the texts. A text that is too long is cut at its end, unless the call says otherwise. */
 static bool read_input(mt_ask *ask, const char *field, mt_failure *why)
 {
     const char *const names[] = {"model", "truncate", "dimensions", "options", "keep_alive", "timeout", field};
@@ -48,7 +48,7 @@ static bool read_embed(mt_ask *ask, mt_failure *why)
     return read_input(ask, "input", why);
 }
 
-/* Its vectors have the length that the model gives them. */
+/* The older form: a vector is not scaled. */
 static bool read_old(mt_ask *ask, mt_failure *why)
 {
     const json_t *prompt = mt_body_get(ask->body, "prompt");

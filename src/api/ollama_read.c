@@ -1,5 +1,5 @@
-/* Ollama's chats and prompts. Messages are OpenAI's but for this: pictures stand beside the text, and results of tools
-   name the tool and not the call. A prompt is a chat with one message. */
+/* Reads Ollama's chats and prompts. Messages are as OpenAI's, except that pictures stand beside the text, and tool
+   results name the tool instead of the call. A prompt becomes a chat with one message. */
 #include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,17 +13,17 @@
 #include "api/openai_prompt.h"
 #include "base/json_tree.h"
 
-/* Messages on their way. Results may not say whose they are, so calls that have none yet are known: those of one
-   message, of which the taken have no name any more. */
+/* The messages while they are read. A tool result may not say which call it answers, so the calls of the last message
+   that has some are kept; a call that has got its result loses its name here. */
 typedef struct reader {
     mt_ask *ask;
-    mt_chat_call *open;
+    mt_chat_call *open; /* those calls */
     size_t open_count;
-    size_t at;
+    size_t at; /* number of the message */
     mt_failure *why;
 } reader;
 
-/* Base64 without a word of what it is: what is decoded tells. */
+/* A part for a picture that comes as bare base64, or as a data URL. */
 static json_t *image_part(const json_t *image)
 {
     static const char url[] = "data:";
@@ -34,7 +34,7 @@ static json_t *image_part(const json_t *image)
                      "data", image);
 }
 
-/* Pictures, and the text behind them: as Ollama shows it to its models. place: where they stand. */
+/* Adds pictures, and the text after them, as Ollama shows them to its models. place: the field's name, for errors. */
 static bool add_content(mt_ask *ask, mt_chat_message *to, const json_t *images, const json_t *text, const char *place,
                         mt_failure *why)
 {
@@ -67,12 +67,12 @@ static bool add_images(reader *r, mt_chat_message *to, const json_t *message)
         return false;
     if (json_array_size(images) == 0 || (text && !json_is_string(text)))
         return true;
-    to->parts = NULL; /* the text alone */
+    to->parts = NULL; /* replaces the text alone */
     to->part_count = to->sent = 0;
     return add_content(r->ask, to, images, text, place, r->why);
 }
 
-/* Those without an id get one, by which their results are known. */
+/* Keeps the calls of a message; calls without an id get one, so that results can refer to it. */
 static void open_calls(reader *r, mt_chat_message *message)
 {
     for (size_t i = 0; i < message->call_count; i++) {
@@ -92,7 +92,8 @@ static void open_calls(reader *r, mt_chat_message *message)
         r->open_count = message->call_count;
 }
 
-/* A result is that of the first open call of the tool that is named; of none, of the first of all. */
+/* Finds the call that a result answers: the first open one of the named tool; where no tool is named, the first open
+   one. */
 static void close_call(reader *r, mt_chat_message *message, const json_t *tool)
 {
     size_t at = 0;
@@ -110,7 +111,7 @@ static void close_call(reader *r, mt_chat_message *message, const json_t *tool)
     r->open[at].name.data = NULL;
 }
 
-/* Ollama's words for roles may be of any case. NULL: it is none. */
+/* The role in lower case, as Ollama accepts any; NULL: it is no role. */
 static const char *lower_role(const json_t *message, char lower[16])
 {
     const char *role = json_string_value(json_object_get(message, "role"));
@@ -144,8 +145,8 @@ static bool add_message(reader *r, const json_t *sent)
     return true;
 }
 
-/* A last message of the assistant's is the beginning of the answer, unless that has to have a format. */
-static void go_on(mt_ask *ask)
+/* Where the last message is the assistant's, the answer continues it, unless it has to have a format. */
+static void set_continues(mt_ask *ask)
 {
     const mt_chat_message *last = ask->chat.count ? &ask->chat.messages[ask->chat.count - 1] : NULL;
 
@@ -166,7 +167,7 @@ static bool add_messages(mt_ask *ask, const json_t *sent, mt_failure *why)
     return true;
 }
 
-/* What does not fit loses its beginning, unless that is not wanted. */
+/* Where the chat is too long, its oldest messages are left out, unless "truncate" is false. */
 static bool read_truncate(mt_ask *ask, mt_failure *why)
 {
     const json_t *truncate = mt_body_get(ask->body, "truncate");
@@ -175,8 +176,7 @@ static bool read_truncate(mt_ask *ask, mt_failure *why)
     return !truncate || json_is_boolean(truncate) || mt_failure_type(why, "truncate", truncate, "true or false");
 }
 
-/* Reads the settings by the tables of a dialect of OpenAI's. They are the ask's body from then on, as whatever else is
-   in what the client sent means nothing. */
+/* Reads the settings as a body with OpenAI's field names, which becomes the ask's body: the tables then read it. */
 static bool read_settings(mt_ask *ask, bool chat, mt_failure *why)
 {
     json_t *settings = json_object();
@@ -197,19 +197,19 @@ static bool read_chat(mt_ask *ask, mt_failure *why)
         return false;
     if (!mt_chat_read_tools(&ask->chat, json_object_get(sent, "tools"), &err))
         return mt_failure_from(why, &err, "tools");
-    go_on(ask);
+    set_continues(ask);
     return mt_body_end(ask, why);
 }
 
-/* Ends what began with mt_json_guard_begin. */
-static bool guarded(bool ok, mt_failure *why)
+/* Ends what mt_json_guard_begin began. Returns ok, or false with *why. */
+static bool end_guard(bool ok, mt_failure *why)
 {
     if (!mt_json_guard_end())
         return mt_failure_memory(why, NULL);
     return ok || mt_ollama_rename(why);
 }
 
-/* Without anything to answer a model is loaded. */
+/* A request without messages only loads its model. */
 static bool set_nothing(mt_ask *ask, mt_failure *why)
 {
     static const mt_field rows[] = {MT_FIELD_STRING_ROW("model", model)};
@@ -229,7 +229,7 @@ bool mt_ollama_read_chat(mt_ask *ask, mt_failure *why)
     if (!messages || (json_is_array(messages) && json_array_size(messages) == 0))
         return set_nothing(ask, why);
     mt_json_guard_begin();
-    return guarded(read_chat(ask, why), why);
+    return end_guard(read_chat(ask, why), why);
 }
 
 static bool refuse(const json_t *body, const char *name, const char *sentence, mt_failure *why)
@@ -240,7 +240,7 @@ static bool refuse(const json_t *body, const char *name, const char *sentence, m
            mt_failure_set(why, 400, "unsupported_value", name, "\"%s\" %s", name, sentence);
 }
 
-/* What Ollama takes with prompts and this server does not. */
+/* Refuses fields of /api/generate that are not supported. */
 static bool refuse_others(const json_t *body, mt_failure *why)
 {
     const json_t *context = mt_body_get(body, "context");
@@ -252,7 +252,7 @@ static bool refuse_others(const json_t *body, mt_failure *why)
            refuse(body, "template", "is not supported, as it is not Jinja: leave it out, or send \"raw\" as true", why);
 }
 
-/* The prompt as it is, which the model goes on with. */
+/* "raw": the prompt is completed as it is, without a template. */
 static bool read_raw(mt_ask *ask, mt_failure *why)
 {
     const json_t *prompt;
@@ -267,7 +267,7 @@ static bool read_raw(mt_ask *ask, mt_failure *why)
     prompt = json_object_get(ask->body, "prompt");
     ok = read_settings(ask, false, why) && mt_openai_completions_fields(ask, why) &&
          mt_openai_prompts_read(ask, "prompt", prompt, why);
-    return guarded(ok, why);
+    return end_guard(ok, why);
 }
 
 static bool read_prompt(mt_ask *ask, mt_failure *why)
@@ -313,5 +313,5 @@ bool mt_ollama_read_generate(mt_ask *ask, mt_failure *why)
     if (json_is_true(raw))
         return read_raw(ask, why);
     mt_json_guard_begin();
-    return guarded(read_prompt(ask, why), why);
+    return end_guard(read_prompt(ask, why), why);
 }

@@ -1,5 +1,5 @@
-/* What stands beside the messages of Ollama's requests, put where OpenAI's have it: from there on both are read by the
-   same tables, with the same bounds. */
+/* Translates the settings of Ollama's requests into OpenAI's fields, so that the same tables with the same ranges read
+   both. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,9 +10,10 @@
 #include "api/ollama.h"
 #include "base/duration.h"
 
-enum { NOTED = 16 }; /* fields that nobody knows; a body may have millions */
+enum { NOTED = 16 }; /* most unknown fields that are noted; a body may have millions */
 
-/* Of "options". What has no name here asks how to compute, which is the operator's to say: it changes no answer. */
+/* The members of "options". Those without a name of ours are about how to compute, which the operator decides; they do
+   not change answers. */
 static const struct {
     const char *theirs, *ours;
 } options[] = {
@@ -48,7 +49,7 @@ static bool is_among(const char *name, const char *const *names, size_t count)
 
 void mt_ollama_begin(mt_ask *ask, const char *const *names, size_t count)
 {
-    json_t *body = (json_t *)(uintptr_t)ask->body; /* jansson's iterators take what is not const; nothing is changed */
+    json_t *body = (json_t *)(uintptr_t)ask->body; /* not const for jansson's iterators; nothing is changed */
     size_t noted = 0;
 
     for (void *at = json_object_iter(body); at && noted < NOTED; at = json_object_iter_next(body, at))
@@ -87,7 +88,7 @@ bool mt_ollama_options_check(mt_ask *ask, mt_failure *why)
     return true;
 }
 
-/* Any number below 0 is "until it ends". */
+/* In Ollama any negative number means "no limit"; here only -1 does. */
 static void set_most(json_t *to)
 {
     const json_t *most = json_object_get(to, "max_tokens");
@@ -110,7 +111,7 @@ static bool read_options(mt_ask *ask, json_t *to, mt_failure *why)
     for (size_t i = 0; i < MT_COUNT(options); i++)
         if (options[i].ours && mt_body_get(given, options[i].theirs))
             json_object_set_new(to, options[i].ours, mt_body_share(mt_body_get(given, options[i].theirs)));
-    if (is_integer(json_object_get(to, "seed"), -1)) /* any */
+    if (is_integer(json_object_get(to, "seed"), -1)) /* -1: a random seed */
         json_object_del(to, "seed");
     set_most(to);
     return true;
@@ -151,7 +152,7 @@ static bool read_think(const json_t *think, json_t *to, mt_failure *why)
     return true;
 }
 
-/* Seconds, or a text such as "5m"; below 0 is for ever. NaN: it is neither. */
+/* keep_alive in seconds: a number, or a text such as "5m"; below 0: for ever. NaN: it is neither. */
 static double span_of(const json_t *value)
 {
     double seconds;
@@ -179,7 +180,7 @@ bool mt_ollama_unloads(const json_t *body, const char *field)
            (json_is_string(said) ? json_string_length(said) == 0 : json_array_size(said) == 0);
 }
 
-/* A chat says whether, and how many in another field; a completion says how many. */
+/* OpenAI's chat has a boolean and top_logprobs; a completion has only the number. */
 static void share_logprobs(const json_t *body, json_t *to, bool chat)
 {
     const json_t *wanted = mt_body_get(body, "logprobs"), *top = mt_body_get(body, "top_logprobs");

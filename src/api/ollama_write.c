@@ -1,5 +1,5 @@
-/* POST /api/chat and /api/generate, as Ollama defines them: an answer is an object, and a stream is one a line, of
-   which the last says that it is done and how long it took. */
+/* The dialects of POST /api/chat and /api/generate, as Ollama defines them: an answer is a JSON object, and a stream
+   has one on each line, of which the last says that it is done and how long it took. */
 #include <inttypes.h>
 
 #include "api/chat_body.h"
@@ -14,7 +14,7 @@ void mt_ollama_error(mt_buf *out, const mt_failure *why)
     mt_json_write(out, "{'error':%s}", why->text);
 }
 
-/* Each line of a stream has its own time. */
+/* Opens an answer or a line of a stream, with its own time. */
 static void add_head(mt_buf *out, const json_t *extra, const char *model)
 {
     const char *named = mt_body_text(extra, "model");
@@ -30,7 +30,8 @@ void mt_ollama_durations(mt_buf *out, const mt_answer *a)
     mt_json_write(out, "'total_duration':%" PRIu64 ",'load_duration':%" PRIu64, mt_clock_ns() - a->began, a->loading);
 }
 
-/* [{"id":..,"function":{"index":..,"name":..,"arguments":{..}}}]: calls are told whole, once nothing is added. */
+/* Appends [{"id":..,"function":{"index":..,"name":..,"arguments":{..}}}]. A call is written once it is complete. news:
+   only calls that were not written. */
 static void add_calls(mt_buf *out, const mt_speech *s, bool news)
 {
     size_t index = 0;
@@ -51,6 +52,7 @@ static void add_calls(mt_buf *out, const mt_speech *s, bool news)
     mt_json_write(out, "]");
 }
 
+/* Whether a call has become complete that was not written. */
 static bool calls_end(const mt_speech *s)
 {
     for (size_t i = 0; i < s->count; i++)
@@ -66,7 +68,7 @@ static void add_thinking(mt_buf *out, const mt_speech *s, bool news)
     mt_speech_write(out, "thinking", s, MT_SPEECH_REASONING, news);
 }
 
-/* What is said: all of it, or what is new. */
+/* Appends the text, reasoning and calls: all, or (news) only what was not written. */
 static void add_said(mt_buf *out, const mt_answer *a, const mt_choice *c, bool news)
 {
     const bool chat = a->dialect == &mt_ollama_chat;
@@ -116,7 +118,7 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
     mt_json_write(out, "}\n");
 }
 
-/* Says nothing more: all was written before. */
+/* The last line has no text: all was written before. */
 static void end(mt_answer *a, mt_buf *out)
 {
     add_head(out, a->extra, a->model);
@@ -170,7 +172,7 @@ static bool unloads_generate(const json_t *body)
     return mt_ollama_unloads(body, "prompt");
 }
 
-/* A line that says nothing is one that any client reads. */
+/* The `idle` line has no text, so that any client can read it. */
 const mt_dialect mt_ollama_chat = {.name = "ollama-chat",
                                    .prefix = "ollama-",
                                    .stream_type = "application/x-ndjson",

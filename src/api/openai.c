@@ -1,3 +1,4 @@
+/* See openai.h. */
 #include "api/openai.h"
 
 #include <inttypes.h>

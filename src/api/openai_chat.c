@@ -1,4 +1,4 @@
-/* POST /v1/chat/completions, as OpenAI defines it and vLLM extends it. */
+/* The dialect of POST /v1/chat/completions, as OpenAI defines it and vLLM extends it. */
 #include <string.h>
 
 #include "api/chat_body.h"
@@ -18,7 +18,7 @@ static bool read_logprobs(mt_ask *ask, const char *name, const json_t *value, mt
     return true;
 }
 
-/* Stands behind logprobs in the table: that has been read. */
+/* In the table this row stands after "logprobs", so that it has been read. */
 bool mt_read_top_logprobs(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     const json_int_t count = json_integer_value(value);
@@ -36,8 +36,8 @@ bool mt_read_top_logprobs(mt_ask *ask, const char *name, const json_t *value, mt
     return true;
 }
 
-/* {"type": "content", "content": text or text parts}: the answer as the client expects it. Of parts the first counts,
-   as clients send one. */
+/* {"type": "content", "content": text or text parts}: what the client expects the answer to be. Of parts only the first
+   is used, since clients send one. */
 static bool read_prediction(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     const json_t *content = json_object_get(value, "content");
@@ -49,11 +49,11 @@ static bool read_prediction(mt_ask *ask, const char *name, const json_t *value, 
                               "\"%s\" is not an object with text in \"content\": send "
                               "{\"type\": \"content\", \"content\": \"...\"}",
                               name);
-    ask->prediction = (mt_chat_text){.data = json_string_value(content), .len = json_string_length(content)};
+    ask->prediction = mt_chat_text_of(content);
     return true;
 }
 
-/* Nothing here speaks. */
+/* Audio is not supported. */
 static bool refuse_audio(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     (void)ask;
@@ -73,7 +73,7 @@ static bool read_modalities(mt_ask *ask, const char *name, const json_t *value, 
     return true;
 }
 
-/* How much to think. What a template makes of it, chat/ knows; a word that no template can know is a mistake. */
+/* How much to think. The words are only checked here; src/chat knows what the template makes of them. */
 bool mt_read_effort(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     static const char *const efforts[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
@@ -115,6 +115,7 @@ static const mt_field fields[] = {
 
 bool mt_body_fields(mt_ask *ask, const char *const *own, mt_failure *why)
 {
+    /* Fields that others read, and the tables must not note as unknown. */
     static const char *const elsewhere[] = {"messages",
                                             "tools",
                                             "functions",
@@ -140,7 +141,7 @@ bool mt_body_fields(mt_ask *ask, const char *const *own, mt_failure *why)
     return mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, own, why);
 }
 
-/* The messages themselves, and what templates and pictures are told, are chat/'s. */
+/* Messages, and settings of templates and pictures, are read by src/chat. */
 static bool read(mt_ask *ask, mt_failure *why)
 {
     const json_t *functions;
@@ -157,7 +158,7 @@ static bool read(mt_ask *ask, mt_failure *why)
     return true;
 }
 
-/* All of a choice but what it says: logprobs, how it ended, ids; and the closing brace. */
+/* Appends the rest of a choice after its text: logprobs, how it ended, ids, and the closing brace. */
 static void close_choice(mt_buf *out, const mt_answer *a, const mt_choice *c)
 {
     if (a->logprobs < 0 || (a->stream && c->said.count == 0))
@@ -185,7 +186,7 @@ static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
     mt_openai_close_chunk(out, a, c);
 }
 
-/* "function":{"name":..,"arguments":..}: what is new of a call; whole: all of it. */
+/* Appends "function":{"name":..,"arguments":..}: what is new of a call, or (whole) all of it. */
 static void add_function(mt_buf *out, const char *key, const mt_speech_part *call, bool whole)
 {
     const size_t from = whole ? 0 : call->written;
@@ -197,7 +198,7 @@ static void add_function(mt_buf *out, const char *key, const mt_speech_part *cal
     mt_json_write(out, "}");
 }
 
-/* {"index":0,"id":...}: what is new of a call; whole: all of it, without its number. */
+/* Appends {"index":0,"id":...}: what is new of a call, or (whole) all of it, without its index. */
 static void add_call(mt_buf *out, const mt_speech_part *call, size_t index, bool whole)
 {
     mt_json_write(out, "{");
@@ -226,14 +227,14 @@ static void add_calls(mt_buf *out, const mt_choice *c, bool whole)
     mt_json_write(out, "]");
 }
 
-/* Under both of the names that clients look for. */
+/* Under both names that clients look for. */
 static void add_reasoning(mt_buf *out, const mt_choice *c, bool news)
 {
     mt_speech_write(out, "reasoning", &c->speech, MT_SPEECH_REASONING, news);
     mt_speech_write(out, "reasoning_content", &c->speech, MT_SPEECH_REASONING, news);
 }
 
-/* "function_call":{..}: the old form, in which there is one call. */
+/* Appends "function_call":{..}, OpenAI's old form, in which there is only one call. */
 static void add_function_call(mt_buf *out, const mt_choice *c, bool whole)
 {
     const mt_speech_part *part = c->speech.at;

@@ -1,4 +1,4 @@
-/* POST /v1/completions, as OpenAI defines it and vLLM extends it. */
+/* The dialect of POST /v1/completions, as OpenAI defines it and vLLM extends it. */
 #include "api/dialect.h"
 #include "api/fields.h"
 #include "api/openai.h"
@@ -23,7 +23,7 @@ bool mt_openai_completions_fields(mt_ask *ask, mt_failure *why)
     return mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, NULL, why);
 }
 
-/* OpenAI's default is 16 tokens; an operator may set another. */
+/* OpenAI's default of max_tokens is 16, unless the operator sets another. */
 static bool read(mt_ask *ask, mt_failure *why)
 {
     if (!mt_openai_completions_fields(ask, why))
@@ -33,13 +33,14 @@ static bool read(mt_ask *ask, mt_failure *why)
     return mt_openai_prompts_read(ask, "prompt", json_object_get(ask->body, "prompt"), why);
 }
 
-/* The four parallel lists of a logprobs object. */
+/* The parallel lists of a logprobs object are written from these. */
 typedef struct lists {
     const mt_answer *answer;
-    const mt_said_list *list[2]; /* of the prompt, and of the choice; NULL: none */
-    mt_buf bytes;
+    const mt_said_list *list[2]; /* of the prompt (NULL: not echoed), and of the choice */
+    mt_buf bytes;                /* scratch for the bytes of a token */
 } lists;
 
+/* Appends "key":[..] with what `write` appends for each token. */
 static void each(lists *l, mt_buf *out, const char *key,
                  void (*write)(lists *l, const mt_said_list *list, const mt_said *s, mt_buf *out))
 {
@@ -50,7 +51,8 @@ static void each(lists *l, mt_buf *out, const char *key,
     mt_json_write(out, "]");
 }
 
-/* Tokens are keys here: those that are parts of characters must not look alike. They are spelled as OpenAI does it. */
+/* Tokens are keys of objects here, so parts of characters must not all become U+FFFD: they are written as "bytes:\xNN",
+   as OpenAI does it. */
 static void add_token(lists *l, uint32_t id, mt_buf *out)
 {
     const size_t begin = out->len;
@@ -92,7 +94,7 @@ static void add_top(lists *l, uint32_t id, float logprob, mt_buf *out)
     mt_write_number(out, logprob);
 }
 
-/* The likeliest tokens, and the one that was taken, also where it is none of them. */
+/* The most likely tokens, and the chosen one, also where it is none of them. */
 static void write_top(lists *l, const mt_said_list *list, const mt_said *s, mt_buf *out)
 {
     bool listed = false;
@@ -113,7 +115,7 @@ static void write_top(lists *l, const mt_said_list *list, const mt_said *s, mt_b
     mt_json_write(out, "}");
 }
 
-/* Where each token begins in the text, in characters. Goes on from chunk to chunk. */
+/* Where each token begins in the text, in characters; continues from chunk to chunk. */
 static void add_offsets(lists *l, mt_choice *c, mt_buf *out)
 {
     mt_buf scratch;
@@ -149,7 +151,7 @@ static void add_logprobs(mt_buf *out, const mt_answer *a, mt_choice *c, const mt
     mt_buf_free(&l.bytes);
 }
 
-/* The text, with the prompt before it the first time where that is asked for. */
+/* The text; with echo, after the prompt. */
 static void add_text(mt_buf *out, const mt_answer *a, const mt_choice *c, bool echo)
 {
     const mt_chat_text *prompt = &a->prompts[c->prompt].echo;

@@ -1,4 +1,4 @@
-/* POST /v1/embeddings, as OpenAI defines it. */
+/* The dialect of POST /v1/embeddings, as OpenAI defines it. */
 #include <string.h>
 
 #include <openssl/evp.h>
@@ -23,7 +23,7 @@ static bool read_format(mt_ask *ask, const char *name, const json_t *value, mt_f
     return true;
 }
 
-/* How vLLM spells numbers as bytes; here they are spelled one way. */
+/* vLLM's fields for the byte format of base64: only the usual one is supported. */
 static bool read_spelling(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     static const char *const taken[] = {"float32", "native", "little"};

@@ -1,3 +1,4 @@
+/* See openai_prompt.h. */
 #include "api/openai_prompt.h"
 
 #include "api/fields.h"
@@ -36,7 +37,7 @@ static bool read_one(mt_ask *ask, const char *field, const json_t *value, mt_ask
         return mt_failure_set(why, 400, "invalid_type", field,
                               "\"%s\" has %s in it: send a string, token ids, or a list of either", field,
                               mt_json_kind(value));
-    out->text = (mt_chat_text){.data = json_string_value(value), .len = json_string_length(value)};
+    out->text = mt_chat_text_of(value);
     return true;
 }
 

@@ -1,19 +1,19 @@
-/* The prompt of /v1/completions, and what else is a string, a list of strings, a list of token ids, or a list of such
-   lists. */
+/* Reads the prompt of /v1/completions and fields like it: a string, a list of strings, a list of token ids, or a list
+   of such lists. */
 #ifndef MT_API_OPENAI_PROMPT_H
 #define MT_API_OPENAI_PROMPT_H
 
 #include "api/ask.h"
 #include "api/failure.h"
 
-/* Sets ask->prompts. Texts are borrowed from the body; field: how sentences and param call it. */
+/* Sets ask->prompts. Texts are borrowed from the body; field: its name, for errors. False: *why. */
 bool mt_openai_prompts_read(mt_ask *ask, const char *field, const json_t *prompt, mt_failure *why) MT_NODISCARD;
 
-/* A list of token ids into the ask's arena; name: how sentences and param call it. */
+/* Reads a list of token ids into the arena; name: of the field, for errors. False: *why. */
 bool mt_openai_ids_read(mt_arena *arena, const char *name, const json_t *list, mt_ask_prompt *out,
                         mt_failure *why) MT_NODISCARD;
 
-/* Reads the fields of completions but the prompt. In openai_completions.c. */
+/* Reads all fields of a completion but the prompt. False: *why. In openai_completions.c. */
 bool mt_openai_completions_fields(mt_ask *ask, mt_failure *why) MT_NODISCARD;
 
 #endif

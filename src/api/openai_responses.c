@@ -1,6 +1,6 @@
-/* POST /v1/responses, as OpenAI defines it: an answer is a list of items, and a stream tells of every item and of every
-   part of one that it begins, grows and ends, in numbered events. Those of a background answer are logged as they are
-   written, so that a client can leave and come back to the stream. */
+/* The dialect of POST /v1/responses, as OpenAI defines it: an answer is a list of items. A stream has numbered events
+   for the beginning, growth and end of each item and of each part of an item. Events of a background answer are also
+   logged, so that a client can leave and come back to the stream. */
 
 #include "api/dialect.h"
 #include "api/openai.h"
@@ -10,7 +10,7 @@
 #include "base/json_write.h"
 #include "base/limits.h"
 
-/* Returns where it begins. */
+/* Opens an event. Returns where it begins in out. */
 static size_t open_event(mt_buf *out, mt_answer *a, const char *type)
 {
     const size_t start = out->len;
@@ -52,7 +52,7 @@ static void tell_item(mt_buf *out, mt_answer *a, size_t index, bool filled)
     close_event(out, a, start);
 }
 
-/* How the events about the one part of an item are called. part: NULL where the item has none. */
+/* The names of the events about the one part of an item. part: NULL where the item has no parts. */
 typedef struct words {
     const char *added, *delta, *done, *ended, *number, *part, *text;
 } words;
@@ -92,7 +92,7 @@ static const words *words_of(const mt_answer *a, const mt_speech_part *part)
     return NULL;
 }
 
-/* The beginning of an event about a part of an item. Returns where that is. */
+/* Opens an event about a part of an item. Returns where it begins in out. */
 static size_t open_part(mt_buf *out, mt_answer *a, size_t index, const words *w, const char *type)
 {
     const size_t start = open_event(out, a, type);
@@ -146,7 +146,7 @@ static void tell_done(mt_buf *out, mt_answer *a, size_t index, const words *w)
     tell_item(out, a, index, true);
 }
 
-/* Its input stands in a string within the arguments: it is told once these are complete. */
+/* The input of a custom tool is a string within the arguments, so it is written only once these are complete. */
 static void tell_custom(mt_buf *out, mt_answer *a, size_t index, const json_t *input)
 {
     static const words none = {0};
@@ -160,6 +160,7 @@ static void tell_custom(mt_buf *out, mt_answer *a, size_t index, const json_t *i
     tell_item(out, a, index, true);
 }
 
+/* Writes all that is new of an item. */
 static void tell(mt_buf *out, mt_answer *a, size_t index)
 {
     const mt_speech_part *part = &a->choices[0].speech.at[index];
@@ -187,8 +188,8 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
             tell(out, a, i);
 }
 
-/* {"input","previous","response"}: what a later request needs to go on from here; "events", the log of the stream,
-   where it has one that is whole. */
+/* Puts {"input","previous","response"} into the store: what a later request needs to continue from here; and "events",
+   the log of the stream, if it is complete. */
 static void keep(const mt_answer *a, const mt_failure *why)
 {
     const json_t *input = json_object_get(a->extra, "input");
@@ -207,7 +208,7 @@ static void keep(const mt_answer *a, const mt_failure *why)
     if (all.full)
         mt_buf_free(&all);
     else
-        mt_store_put(a->store, a->id, all.data, all.len); /* takes what the buffer has */
+        mt_store_put(a->store, a->id, all.data, all.len); /* owns the text from here on */
 }
 
 static void end(mt_answer *a, mt_buf *out)

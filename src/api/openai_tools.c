@@ -1,3 +1,4 @@
+/* See openai_tools.h. */
 #include "api/openai_tools.h"
 
 #include <string.h>
@@ -18,7 +19,7 @@ bool mt_tool_choice_word(mt_ask *ask, const char *word)
     return false;
 }
 
-/* The name in {"type":"function","function":{"name":..}}, which is sent flat as well; NULL: it is none. */
+/* The name in {"type":"function","function":{"name":..}} or {"type":"function","name":..}; NULL: it is neither. */
 static const json_t *name_of(const json_t *tool)
 {
     const json_t *type = mt_body_get(tool, "type"), *function = json_object_get(tool, "function");
@@ -41,7 +42,8 @@ bool mt_tool_choice_only(mt_ask *ask, mt_chat_text name)
     return mt_tool_choice_add(ask, name);
 }
 
-/* All tools stay in the prompt, so that it is the same whatever is allowed, and found in the cache. */
+/* Tools that are not allowed stay in the prompt, so that it is the same whatever is allowed, and is found in the
+   cache. */
 bool mt_tool_choice_mode(mt_ask *ask, const char *field, const char *mode, bool ok, mt_failure *why)
 {
     const bool none = json_object_size(ask->call_names) == 0;
@@ -107,6 +109,7 @@ static bool is_function(const json_t *functions, const char *name)
     return false;
 }
 
+/* Reads "function_call". */
 static bool read_choice(mt_ask *ask, const json_t *functions, const json_t *call, mt_failure *why)
 {
     const json_t *name = json_object_get(call, "name");

@@ -1,3 +1,4 @@
+/* See pairs.h. */
 #include "api/pairs.h"
 
 #include <math.h>
@@ -6,7 +7,7 @@
 #include "base/json_tree.h"
 #include "base/limits.h"
 
-/* The text of one of those that are sent, or of the only one; NULL: it has none. */
+/* The text number i of a list, or the only one; NULL: it is no text. */
 static const json_t *text_at(const json_t *given, size_t i)
 {
     const json_t *one = json_is_array(given) ? json_array_get(given, i) : given;
@@ -40,11 +41,6 @@ static bool check_list(const json_t *given, const char *name, mt_failure *why)
     return true;
 }
 
-static mt_chat_text text_of(const json_t *string)
-{
-    return (mt_chat_text){.data = json_string_value(string), .len = json_string_length(string)};
-}
-
 bool mt_pairs_read(mt_ask *ask, const char *const names[2], mt_failure *why)
 {
     const json_t *first = json_object_get(ask->body, names[0]), *second = json_object_get(ask->body, names[1]);
@@ -60,8 +56,8 @@ bool mt_pairs_read(mt_ask *ask, const char *const names[2], mt_failure *why)
     if (!ask->prompts)
         return mt_failure_memory(why, names[1]);
     for (size_t i = 0; i < count; i++)
-        ask->prompts[i] =
-            (mt_ask_prompt){.text = text_of(text_at(second, i)), .query = text_of(text_at(first, queries > 1 ? i : 0))};
+        ask->prompts[i] = (mt_ask_prompt){.text = mt_chat_text_of(text_at(second, i)),
+                                          .query = mt_chat_text_of(text_at(first, queries > 1 ? i : 0))};
     ask->prompt_count = count;
     ask->query_count = queries;
     ask->text_field = names[1];

@@ -1,4 +1,4 @@
-/* What calls for scores share: pairs of texts, and how well the second of each answers the first. */
+/* Shared by the dialects for scores: pairs of a query and a document, and how well the document answers the query. */
 #ifndef MT_API_PAIRS_H
 #define MT_API_PAIRS_H
 
@@ -6,12 +6,12 @@
 #include "api/ask.h"
 #include "api/failure.h"
 
-/* Sets ask->prompts: each document of a list with its query, which is one for all or one for each. Texts, or objects
-   with one. names: how the two fields are called. Texts are borrowed from the body. */
+/* Sets ask->prompts: each document with its query, of which there is one for all or one for each. Both are strings or
+   objects with a "text", borrowed from the body. names: of the two fields. False: *why. */
 bool mt_pairs_read(mt_ask *ask, const char *const names[2], mt_failure *why) MT_NODISCARD;
 
-/* How many pairs an answer has the scores of, and one of these: between 0 and 1 unless the call wants it as it is; of
-   a model that makes embeddings, the cosine of the two. */
+/* How many pairs an answer has, and the score of one: between 0 and 1, unless the call wants the raw value; of a model
+   that makes embeddings, the cosine of the two. */
 size_t mt_pairs_count(const mt_answer *answer);
 double mt_pairs_score(const mt_answer *answer, size_t pair);
 

@@ -1,3 +1,4 @@
+/* Random bytes, and ids of answers. */
 #include "api/random.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* POST /v1/rerank and /v2/rerank as Cohere has them, /rerank as vLLM and Jina do: how well each document answers a
-   query, the best first. They differ in what is the case when nothing is said. */
+/* The dialects of POST /v1/rerank and /v2/rerank as Cohere has them, and of /rerank as vLLM and Jina have it: scores of
+   how well each document answers a query, best first. They differ in their defaults. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,9 +11,9 @@
 #include "base/json_write.h"
 
 #define SEARCH_UNIT 100    /* documents that Cohere counts as one search */
-#define LONG_DOCUMENT 4096 /* tokens of a document that are looked at, where Cohere's second version says nothing */
+#define LONG_DOCUMENT 4096 /* tokens of a document that are used by default in Cohere's second version */
 
-/* 0 is all, as with vLLM. */
+/* 0 means all, as with vLLM. */
 static bool read_top(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0)
@@ -31,7 +31,7 @@ static bool read_return(mt_ask *ask, const char *name, const json_t *value, mt_f
     return true;
 }
 
-/* Of a document that is an object its text counts. */
+/* Of documents that are objects only "text" is used, so rank_fields may name only that. */
 static bool read_fields(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     const char *only = json_string_value(json_array_get(value, 0));
@@ -50,7 +50,7 @@ static const mt_field fields[] = {
     MT_FIELD_REFUSED_ROW("max_chunks_per_doc", 1),
 };
 
-/* What is sent back is kept until then: objects as they are, texts as such with one. */
+/* Keeps the documents for the answer, where they are to be returned: objects as they are, texts as {"text":..}. */
 static void keep_documents(mt_ask *ask)
 {
     const json_t *documents = json_object_get(ask->body, "documents");
@@ -102,7 +102,7 @@ static bool read_first(mt_ask *ask, mt_failure *why)
     return read(ask, why);
 }
 
-/* What is too long is cut, unless the call says that it must not be. */
+/* A text that is too long is cut by default. */
 static bool read_second(mt_ask *ask, mt_failure *why)
 {
     ask->extra = json_pack("{s:s}", "version", "2");

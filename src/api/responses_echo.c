@@ -1,4 +1,4 @@
-/* What a response repeats of its request: as it was sent, or what it is when it was not. */
+/* The fields of a request that its response repeats: as they were sent, or with their defaults. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,11 +6,11 @@
 #include "api/fields.h"
 #include "api/responses.h"
 
-/* What a value must be. Where others read the field, they look. */
+/* The type that a value must have. ANY: the reader of the field checks it. */
 typedef enum wanted { ANY, BOOLEAN, INTEGER, STRING, OBJECT } wanted;
 
 static const struct {
-    const char *name, *absent; /* NULL: it is left out */
+    const char *name, *absent; /* absent: the value where the field is missing, as JSON; NULL: it is left out */
     wanted kind;
 } fields[] = {
     {"background", "false", BOOLEAN},
@@ -56,7 +56,7 @@ static bool check(const json_t *value, const char *name, wanted kind, mt_failure
     return fits(value, kind) || mt_failure_type(why, name, value, words[kind]);
 }
 
-/* A copy in which members that may be left out when one is sent are null: clients count on them. */
+/* A copy in which missing members are null, as clients expect. */
 static json_t *complete(const json_t *object, const char *const *members, size_t count)
 {
     json_t *made = json_copy((json_t *)(uintptr_t)object);
@@ -112,7 +112,7 @@ bool mt_responses_echo(const json_t *body, json_t *extra, mt_failure *why)
     if (truncation && strcmp(truncation, "auto") != 0 && strcmp(truncation, "disabled") != 0)
         return mt_failure_set(why, 400, "invalid_value", "truncation",
                               "\"truncation\" is neither auto nor disabled: send one of these");
-    json_object_set_new(all, "service_tier", json_string("default")); /* there is one */
+    json_object_set_new(all, "service_tier", json_string("default")); /* the only one */
     json_object_set_new(all, "tools", complete_tools(json_object_get(all, "tools")));
     if (json_is_object(json_object_get(all, "reasoning")))
         json_object_set_new(all, "reasoning", complete_reasoning(json_object_get(all, "reasoning")));
@@ -125,7 +125,7 @@ bool mt_responses_echo(const json_t *body, json_t *extra, mt_failure *why)
     return true;
 }
 
-/* 0.7 as a float is 0.699999988 to whoever prints it as a double. */
+/* A float as JSON with 6 digits: 0.7 would become 0.699999988 as a double. */
 static json_t *number(float value)
 {
     char text[32];

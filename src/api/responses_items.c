@@ -1,5 +1,5 @@
-/* Items of /v1/responses as messages of a chat. What the assistant did in one turn is several items here and one
-   message there: reasoning waits for what follows it, and calls join the assistant's message before them. */
+/* Reads items of /v1/responses into messages of a chat. One turn of the assistant is several items but one message:
+   reasoning waits for the item after it, and calls join the assistant's message before them. */
 #include "api/responses.h"
 
 #include <stdio.h>
@@ -12,13 +12,14 @@
 #include "base/json_tree.h"
 #include "base/limits.h"
 
+/* The items while they are read. */
 typedef struct reader {
     mt_ask *ask;
     mt_chat *chat;
-    mt_chat_message said;     /* of the assistant, while more may join it */
-    bool open;                /* there is such a message */
-    mt_chat_message thoughts; /* reasoning that waits for a message of the assistant's, in one of its own */
-    size_t at;                /* the item */
+    mt_chat_message said;     /* the assistant's latest message, not yet put into the chat */
+    bool open;                /* `said` is in use: calls may join it */
+    mt_chat_message thoughts; /* reasoning that waits for the assistant's next message */
+    size_t at;                /* number of the item */
     mt_failure *why;
 } reader;
 
@@ -27,7 +28,7 @@ static bool bad(reader *r, const char *sentence, const char *what)
     return mt_failure_set(r->why, 400, "invalid_value", "input", "input[%zu]: %s%s", r->at, sentence, what);
 }
 
-/* Pictures may come as files. */
+/* Files are accepted only where they are pictures. */
 static bool add_file(reader *r, mt_chat_message *to, const json_t *part)
 {
     static const char image[] = "data:image/";
@@ -73,7 +74,7 @@ static bool add_part(reader *r, mt_chat_message *to, const json_t *part)
                                  : bad(r, "parts of this type are not known: ", *type ? type : "(none)");
 }
 
-/* A string as it is, a list as parts. */
+/* A string, or a list of parts. */
 static bool add_content(reader *r, mt_chat_message *to, const json_t *content)
 {
     if (json_is_string(content)) {
@@ -89,35 +90,37 @@ static bool add_content(reader *r, mt_chat_message *to, const json_t *content)
     return true;
 }
 
-/* Nothing joins the assistant's message any more. */
-static void fall_silent(reader *r)
+/* Puts the assistant's message into the chat: nothing joins it any more. */
+static void put_said(reader *r)
 {
     if (r->open)
         mt_chat_put(r->chat, &r->said);
     r->open = false;
 }
 
-/* A new message of the assistant's, with the reasoning that waited for it. */
-static void speak(reader *r)
+/* Begins a message of the assistant's, with the reasoning that waited for it. */
+static void begin_said(reader *r)
 {
-    fall_silent(r);
+    put_said(r);
     r->said = r->thoughts;
     r->said.list = r->thoughts.sent > 0;
     r->thoughts = (mt_chat_message){.role = MT_CHAT_ASSISTANT};
     r->open = true;
 }
 
-static void speak_nothing(reader *r)
+/* The same, with an empty text, for calls. */
+static void begin_empty(reader *r)
 {
-    speak(r);
+    begin_said(r);
     mt_chat_add_text(r->chat, &r->said, (mt_chat_text){.data = ""});
 }
 
+/* Adds a message that is not the assistant's. */
 static bool add_other(reader *r, mt_chat_message message, const json_t *content)
 {
     if (!add_content(r, &message, content))
         return false;
-    fall_silent(r);
+    put_said(r);
     mt_chat_put(r->chat, &message);
     return true;
 }
@@ -140,11 +143,11 @@ static bool add_message(reader *r, const json_t *item)
         return bad(r, "the role is none of user, assistant, system and developer", "");
     if (i > 0)
         return add_other(r, (mt_chat_message){.role = roles[i].role}, content);
-    speak(r);
+    begin_said(r);
     return add_content(r, &r->said, content);
 }
 
-/* arguments: NULL where they are not what they should be. */
+/* arguments: NULL where they have the wrong type. */
 static bool add_call_of(reader *r, const json_t *item, const json_t *arguments)
 {
     const json_t *name = json_object_get(item, "name"), *id = json_object_get(item, "call_id");
@@ -153,7 +156,7 @@ static bool add_call_of(reader *r, const json_t *item, const json_t *arguments)
     if (!json_is_string(name) || !json_is_string(id) || !arguments)
         return bad(r, "a call needs strings as its name, its call_id and its arguments or input", "");
     if (!r->open || r->thoughts.sent)
-        speak_nothing(r);
+        begin_empty(r);
     call = (mt_chat_call){.id = mt_chat_text_of(id),
                           .name = mt_responses_name(r->ask, json_object_get(item, "namespace"), name),
                           .arguments = arguments};
@@ -185,7 +188,7 @@ static bool add_output(reader *r, const json_t *item)
                      json_object_get(item, "output"));
 }
 
-/* What it says itself, or else its summary. */
+/* Its content, or else its summary. */
 static bool add_reasoning(reader *r, const json_t *item)
 {
     const json_t *content = mt_body_get(item, "content");
@@ -203,7 +206,8 @@ static bool add_reasoning(reader *r, const json_t *item)
 
 static bool add_item(reader *r, const json_t *item);
 
-/* Ids of items are made of those of their responses: msg_XYZ_1 stands in resp_XYZ. A new reference, or NULL. */
+/* Finds an item that is kept; a new reference, or NULL. Ids of items contain that of their response: msg_XYZ_1 is in
+   resp_XYZ. */
 static json_t *find_item(struct mt_store *store, const char *id)
 {
     const char *random = strchr(id, '_'), *end = strrchr(id, '_');
@@ -247,7 +251,7 @@ static const struct {
     {"item_reference", add_reference},
 };
 
-/* Those of tools that OpenAI's servers run are what has happened elsewhere. */
+/* Items of tools that OpenAI's servers run: ignored, with a note. */
 static bool is_hosted(const char *type)
 {
     static const char *const types[] = {
@@ -308,8 +312,8 @@ bool mt_responses_items(mt_ask *ask, mt_failure *why)
     }
     ok = ok && read_input(&r, json_object_get(ask->body, "input"));
     if (ok && r.thoughts.sent)
-        speak_nothing(&r);
-    fall_silent(&r);
+        begin_empty(&r);
+    put_said(&r);
     return ok;
 }
 

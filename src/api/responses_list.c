@@ -1,5 +1,5 @@
-/* The items that a response was the answer to, for those who ask later. They are kept as they were sent; what clients
-   may leave out is put in here. */
+/* GET /v1/responses/{id}/input_items: the items that a response answered. They are kept as they were sent; members that
+   clients may leave out are added here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static const char *type_of(const json_t *item)
     return json_object_get(item, "type") ? mt_body_text(item, "type") : "message";
 }
 
-/* An id that leads back to the item, as those of the output do. */
+/* An id by which find_item of responses_items.c finds the item again. */
 static json_t *make_id(const json_t *item, const char *response, size_t index)
 {
     static const char *const prefixes[][2] = {
@@ -35,7 +35,7 @@ static json_t *make_id(const json_t *item, const char *response, size_t index)
     return json_sprintf("%s_%s_i%zu", prefix, random ? random + 1 : response, index);
 }
 
-/* A string as the one part that it stands for. */
+/* The content of a message that was sent as a string: a list with one part. */
 static json_t *make_content(const char *role, const json_t *text)
 {
     if (strcmp(role, "assistant") == 0)
@@ -75,7 +75,7 @@ json_t *mt_responses_inputs(const json_t *kept)
     return items;
 }
 
-/* Of the responses before, what they were asked and said; of the last, what it was asked. */
+/* All items of a chain of responses, except the output of the last one. */
 static json_t *all_items(const json_t *chain)
 {
     json_t *all = json_array();
@@ -92,11 +92,13 @@ static json_t *all_items(const json_t *chain)
     return all;
 }
 
+/* Which items a page has. */
 typedef struct range {
-    size_t count, begin, end; /* of the items in the order that is asked for */
-    bool down;
+    size_t count, begin, end; /* indexes in the order that is asked for */
+    bool down;                /* newest first */
 } range;
 
+/* Item number i in the order that is asked for. */
 static const json_t *at(const json_t *items, const range *r, size_t i)
 {
     return json_array_get(items, r->down ? r->count - 1 - i : i);
@@ -161,7 +163,7 @@ bool mt_responses_list(struct mt_store *store, const char *id, const mt_response
                                  "the items need more memory than a request may have: ask for each response");
 }
 
-/* The newest is found first, so that they are turned round. */
+/* Responses are found newest first, so each is inserted at the front. */
 bool mt_responses_chain(struct mt_store *store, const char *id, json_t *chain, mt_failure *why)
 {
     while (*id) {

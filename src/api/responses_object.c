@@ -1,4 +1,4 @@
-/* A response as it stands: the object that whole answers are, and that streams begin and end with. */
+/* Writes a response as it is now: the object of whole answers, with which streams begin and end, too. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "base/json_tree.h"
 #include "base/json_write.h"
 
-/* Ids of items tell whose they are and where they stand, so that a reference finds them. */
+/* Ids of items contain the id of their response and their index, so that references can be found again. */
 void mt_responses_item_id(mt_buf *out, const char *key, const mt_answer *a, size_t index)
 {
     static const char *const prefixes[] = {
@@ -101,7 +101,7 @@ static void add_message(mt_buf *out, const mt_answer *a, size_t index, bool fill
     mt_json_write(out, "]");
 }
 
-/* The last item of an answer that was cut is not complete, nor is a call that a stop string cut. */
+/* The last item of an answer that was cut off is incomplete, and so is a call whose arguments are. */
 static const char *item_status(const mt_answer *a, size_t index, bool filled)
 {
     const mt_choice *c = &a->choices[0];
@@ -153,7 +153,7 @@ static void add_end(mt_buf *out, const mt_answer *a, const mt_failure *why)
     else
         mt_json_write(out, "'completed_at':null");
     mt_json_write(out, "'status':%s", status);
-    if (why) /* clients know a few codes only */
+    if (why) /* clients know only a few codes */
         mt_json_write(out, "'error':{'code':%s,'message':%s}",
                       why->status == 429 ? "rate_limit_exceeded" : "server_error", why->text);
     else

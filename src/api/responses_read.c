@@ -1,4 +1,4 @@
-/* A request of /v1/responses as a chat: what its fields mean there. The items are responses_items.c's. */
+/* Reads the body of /v1/responses; responses_items.c reads the items of its input. */
 #include <string.h>
 
 #include "api/chat_body.h"
@@ -10,11 +10,12 @@
 #include "base/json_tree.h"
 #include "base/limits.h"
 
+/* The body while it is read. */
 typedef struct reader {
     mt_ask *ask;
     const json_t *body;
-    json_t *extra;
-    json_t *tools; /* as a chat has them */
+    json_t *extra; /* ask->extra */
+    json_t *tools; /* in the form that chats have */
     mt_failure *why;
 } reader;
 
@@ -23,6 +24,7 @@ static bool bad_tool(reader *r, const char *sentence)
     return mt_failure_set(r->why, 400, "invalid_value", "tools", "%s", sentence);
 }
 
+/* Remembers in extra how the client knows a tool. Owns how. */
 static void remember(reader *r, const char *known, json_t *how)
 {
     json_object_set_new(json_object_get(r->extra, "tools"), known, how);
@@ -48,7 +50,7 @@ static bool add_function(reader *r, const json_t *tool, const json_t *space)
     return true;
 }
 
-/* Whether it is a choice between several, outside of all groups. */
+/* Whether a regular expression has a "|" outside of all groups. */
 static bool is_choice(const char *regex)
 {
     size_t depth = 0;
@@ -69,7 +71,7 @@ static bool is_choice(const char *regex)
     return false;
 }
 
-/* A pattern that the whole of a text has to match: as it is where it says so itself. */
+/* The pattern with anchors, so that a whole text has to match it. */
 static json_t *whole(const char *regex)
 {
     const size_t len = strlen(regex);
@@ -78,8 +80,8 @@ static json_t *whole(const char *regex)
     return anchored && !is_choice(regex) ? json_string(regex) : json_sprintf("^(?:%s)$", regex);
 }
 
-/* Regular expressions are kept to. Grammars in Lark, which agents send to say what a patch looks like, are not: that
-   they are taken is what counts. */
+/* Regular expressions are enforced. Grammars in Lark, by which agents describe patches, are accepted but not
+   enforced. */
 static bool add_format(reader *r, const json_t *format, json_t *function, json_t *input)
 {
     const char *type = mt_body_text(format, "type"), *syntax = mt_body_text(format, "syntax");
@@ -100,7 +102,7 @@ static bool add_format(reader *r, const json_t *format, json_t *function, json_t
     return true;
 }
 
-/* Its input is text. Models are used to objects, so it is the only member of one. */
+/* The input of a custom tool is text. Models write objects, so it becomes the only member of one. */
 static bool add_custom(reader *r, const json_t *tool)
 {
     const json_t *name = json_object_get(tool, "name");
@@ -120,6 +122,7 @@ static bool add_custom(reader *r, const json_t *tool)
     return true;
 }
 
+/* space: the namespace that the tool is in, or NULL. */
 static bool add_tool(reader *r, const json_t *tool, const json_t *space)
 {
     const char *type = mt_body_text(tool, "type");
@@ -156,8 +159,8 @@ static bool read_tools(reader *r)
     return true;
 }
 
-/* The name of a tool of the client's that a choice has; data is NULL: it is none, or one that OpenAI's servers run. */
-static mt_chat_text named(reader *r, const json_t *tool)
+/* The name of a tool of the client's in a tool_choice; data is NULL where it is none, or is run by OpenAI's servers. */
+static mt_chat_text tool_name(reader *r, const json_t *tool)
 {
     const char *type = mt_body_text(tool, "type");
     const json_t *name = json_object_get(tool, "name");
@@ -167,13 +170,13 @@ static mt_chat_text named(reader *r, const json_t *tool)
     return mt_responses_name(r->ask, mt_body_get(tool, "namespace"), name);
 }
 
-/* Those that OpenAI's servers run are not offered, so that they cannot be called. */
+/* Tools that OpenAI's servers run are left out: they are never offered here. */
 static bool read_allowed(reader *r, const json_t *choice)
 {
     const json_t *tools = mt_body_get(choice, "tools");
 
     for (size_t i = 0; i < json_array_size(tools); i++) {
-        const mt_chat_text name = named(r, json_array_get(tools, i));
+        const mt_chat_text name = tool_name(r, json_array_get(tools, i));
 
         if (name.data && !mt_tool_choice_add(r->ask, name))
             return mt_failure_memory(r->why, "tool_choice");
@@ -191,12 +194,12 @@ static bool read_tool_choice(reader *r)
         return read_allowed(r, choice);
     if (!json_is_object(choice))
         return mt_read_tool_choice(r->ask, "tool_choice", choice, r->why);
-    return mt_tool_choice_only(r->ask, named(r, choice)) ||
+    return mt_tool_choice_only(r->ask, tool_name(r, choice)) ||
            mt_failure_set(r->why, 400, "invalid_value", "tool_choice",
                           "\"tool_choice\" is neither a word nor a function or custom tool with a name: send one");
 }
 
-/* {"type","name","schema"} has one level less than a chat's response_format. */
+/* text.format is {"type","name","schema"}, one level less than response_format of a chat. */
 static bool read_format(reader *r)
 {
     const json_t *text = mt_body_get(r->body, "text"), *format = mt_body_get(text, "format");
@@ -225,7 +228,7 @@ static bool read_reasoning(reader *r)
     return true;
 }
 
-/* Logprobs are told where they are to be included. */
+/* Logprobs are written only where "include" asks for them. */
 static bool read_logprobs(reader *r)
 {
     const json_t *include = mt_body_get(r->body, "include"), *top = mt_body_get(r->body, "top_logprobs");
@@ -244,7 +247,7 @@ static bool read_logprobs(reader *r)
     return true;
 }
 
-/* What would have to be done otherwise than it is. */
+/* Fields that are not supported. */
 static bool refuse_others(reader *r)
 {
     static const char *const names[] = {"conversation", "messages", "prompt"};
@@ -257,7 +260,7 @@ static bool refuse_others(reader *r)
     return true;
 }
 
-/* JSON as a string of its own, so that the body can go. */
+/* JSON as text in a string, which outlives the body. */
 static json_t *dump(const json_t *value)
 {
     mt_buf text;
@@ -270,7 +273,7 @@ static json_t *dump(const json_t *value)
     return string;
 }
 
-/* Only what is to be kept. */
+/* Reads "store", "background" and previous_response_id; keeps the input where the response is to be kept. */
 static bool read_store(reader *r)
 {
     const json_t *store = mt_body_get(r->body, "store"), *previous = mt_body_get(r->body, "previous_response_id");
@@ -307,6 +310,7 @@ static bool read_messages(reader *r)
 
 static bool read_body(reader *r)
 {
+    /* Fields that this reader reads, or that are ignored without a note. */
     static const char *const own[] = {"background",   "client_metadata",   "context_management",
                                       "conversation", "include",           "input",
                                       "instructions", "max_output_tokens", "max_tool_calls",

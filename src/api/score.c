@@ -1,4 +1,4 @@
-/* POST /score, as vLLM has it: the scores of pairs of texts, in their order. */
+/* The dialect of POST /score, as vLLM has it: scores of pairs of texts, in their order. */
 #include <inttypes.h>
 
 #include "api/fields.h"
@@ -7,7 +7,7 @@
 #include "api/write.h"
 #include "base/json_write.h"
 
-/* Both of a pair are given under one of these. */
+/* The names under which the two texts of pairs may be sent. */
 static const char *const names[][2] = {
     {"text_1", "text_2"}, {"queries", "documents"}, {"queries", "items"}, {"data_1", "data_2"}};
 

@@ -1,3 +1,4 @@
+/* See speech.h. */
 #include "api/speech.h"
 
 #include "api/answer.h"
@@ -23,6 +24,7 @@ void mt_speech_end(mt_speech *s)
         s->at[s->count - 1].ended = true;
 }
 
+/* A new part at the end. */
 static mt_speech_part *begin(mt_speech *s, mt_speech_kind kind)
 {
     mt_speech_end(s);
@@ -59,7 +61,7 @@ static void begin_call(mt_speech *s, const mt_parse_event *event)
     call->name = mt_strdup(event->name);
 }
 
-/* A model may leave out what closes a call; it is cut only where its arguments are. */
+/* A model may leave out the end marker of a call: the call is cut only where its arguments are. */
 static void end_call(mt_speech *s, const mt_parse_event *event)
 {
     mt_speech_part *call = &s->at[s->count - 1];
@@ -76,7 +78,7 @@ bool mt_speech_calls(const mt_speech *s)
     return s->calls > 0;
 }
 
-/* Calls do not overlap, so that the one that is spoken of is the last part. */
+/* Calls do not overlap, so events about a call are about the last part. */
 void mt_speech_hear(void *speech, const mt_parse_event *event)
 {
     mt_speech *s = speech;

@@ -1,5 +1,6 @@
-/* What a choice has said, in the order it was said: reasoning, text, calls of tools. All of it is kept while the answer
-   is being given, since some dialects repeat at the end what they streamed; `written` tells what the client has. */
+/* Speech: what a choice has generated so far, as a list of parts in their order: reasoning, text, tool calls. All of it
+   is kept until the answer is complete, since some dialects repeat at the end what they streamed; each part knows how
+   much of it the client has. */
 #ifndef MT_API_SPEECH_H
 #define MT_API_SPEECH_H
 
@@ -13,43 +14,43 @@ typedef enum mt_speech_kind { MT_SPEECH_REASONING, MT_SPEECH_TEXT, MT_SPEECH_CAL
 
 typedef struct mt_speech_part {
     mt_speech_kind kind;
-    char *id, *name; /* of a call */
+    char *id, *name; /* of a call; owned */
     mt_buf text;     /* of a call: its arguments, JSON unless the model wrote something else */
-    size_t written;  /* bytes of it that were written for the client */
-    bool told;       /* the client knows that it began */
-    bool ended;      /* nothing will be added */
-    bool closed;     /* the client knows that, too */
-    bool cut;        /* a call whose arguments end in their midst */
+    size_t written;  /* bytes of text that were written for the client */
+    bool told;       /* its beginning was written for the client */
+    bool ended;      /* nothing will be added to it */
+    bool closed;     /* its end was written for the client */
+    bool cut;        /* a call whose arguments are incomplete */
 } mt_speech_part;
 
 typedef struct mt_speech {
     mt_speech_part *at;
     size_t count, cap;
-    size_t calls; /* parts that are calls */
+    size_t calls; /* how many parts are calls */
     size_t bytes; /* of all texts; at most MT_LIMIT_ANSWER_BYTES */
-    bool full;    /* something did not fit, and is missing */
+    bool full;    /* something did not fit and is missing */
 } mt_speech;
 
 void mt_speech_free(mt_speech *speech); /* a zeroed one is empty, and is fine */
 
-/* Goes on with the last part where that is of the same kind, and begins another otherwise. Not for calls. */
+/* Appends text to the last part where that is of the same kind, else begins a new part. Not for calls. */
 void mt_speech_add(mt_speech *speech, mt_speech_kind kind, const char *text, size_t len);
 
-/* Whether the answer ends with calls, all of them whole: where one was cut there is nothing to run. */
+/* Whether the answer has calls and all of them are complete, so that the client can run them. */
 bool mt_speech_calls(const mt_speech *speech);
 
-/* An event of a parser; ctx is the speech. */
+/* Adds an event of a parser. The first parameter is the mt_speech. */
 void mt_speech_hear(void *speech, const mt_parse_event *event);
 
-void mt_speech_end(mt_speech *speech); /* nothing will be added to its last part */
+void mt_speech_end(mt_speech *speech); /* nothing will be added to the last part */
 
-/* Whether there is something that has not been written; of one kind only. */
+/* Whether something was not written for the client yet; mt_speech_news_of: of that kind. */
 bool mt_speech_news(const mt_speech *speech);
 bool mt_speech_news_of(const mt_speech *speech, mt_speech_kind kind);
-void mt_speech_written(mt_speech *speech); /* all that is there */
+void mt_speech_written(mt_speech *speech); /* marks all as written */
 
-/* Appends all texts of a kind, joined, as a string of that key; news: only what has not been written. */
+/* Appends "key":"all texts of a kind, joined"; news: only what was not written. */
 void mt_speech_write(mt_buf *out, const char *key, const mt_speech *speech, mt_speech_kind kind, bool news);
-bool mt_speech_has(const mt_speech *speech, mt_speech_kind kind); /* a part of this kind */
+bool mt_speech_has(const mt_speech *speech, mt_speech_kind kind); /* whether there is a part of this kind */
 
 #endif

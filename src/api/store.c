@@ -1,11 +1,11 @@
-/* Two locks: `lock` is held for moments only and is all that the io thread takes; `file` is held while sqlite works.
-   Who needs both takes `file` first.
+/* Two locks: `lock` is held for moments only and is the only one that the io thread takes; `file` is held while sqlite
+   works. Whoever needs both takes `file` first.
 
-   An entry stays in the queue until it is written, so that whoever looks for it knows that it has to wait. What waits
-   is bounded; beyond that answers are not kept, rather than that somebody waits for the disk.
+   An entry stays in the queue until it is written, so that a reader who looks for it knows that it has to wait. The
+   queue is bounded; beyond that answers are not kept, so that mt_store_put never waits for the disk.
 
-   What callers hold is a view: the store as one owner sees it. Rows of others are as if they were not there. The bounds
-   are those of all together; beyond, who keeps most gives way, so that nobody pushes out what others keep. */
+   What callers have is a view: the store as one owner sees it, without rows of others. The bounds are for all owners
+   together; beyond them, the owner with the most loses answers, so that no owner can push out those of others. */
 #include "api/store.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 
-enum { VERSION = 2 }; /* of the table below, in the file's user_version */
+enum { VERSION = 2 }; /* of the table below, kept as user_version in the file */
 
 enum { PUT, GET, TOUCH, REMOVE, OLDEST, HELD, ADOPT, STATEMENTS };
 
@@ -32,42 +32,44 @@ static const char *const sql[STATEMENTS] = {
     [HELD] = "SELECT count(*), sum(length(text)), owner FROM answer GROUP BY owner",
     [ADOPT] = "UPDATE answer SET owner = ?1 WHERE owner = ''"};
 
+/* An answer that waits to be written. */
 typedef struct entry {
     struct entry *next;
     char *id, *owner, *text;
     size_t len;
 } entry;
 
-/* What an owner keeps. */
+/* How much an owner keeps. */
 typedef struct holder {
     struct holder *next;
     char *owner;
     mt_store_limits held;
-    size_t views; /* who has none is gone, and with it whoever could ask */
+    size_t views; /* 0: the owner has no key any more */
 } holder;
 
+/* What all views of a store share. */
 typedef struct core {
-    pthread_mutex_t file; /* of what is sqlite's */
+    pthread_mutex_t file; /* of db and statements */
     sqlite3 *db;
     sqlite3_stmt *statements[STATEMENTS];
-    mt_store_limits limits, held; /* held: under both */
-    holder *holders;              /* under lock; none ever goes, and its name is its own */
-    size_t views;
+    mt_store_limits limits, held; /* held is changed under both locks */
+    holder *holders;              /* under lock; never freed before the end */
+    size_t views;                 /* of all owners but "" */
 
-    pthread_mutex_t lock;         /* of all that follows */
-    pthread_cond_t come, written; /* entries */
-    entry *first, **last;
+    pthread_mutex_t lock;         /* of the fields below */
+    pthread_cond_t come, written; /* an entry was added; an entry was written */
+    entry *first, **last;         /* the queue */
     size_t waiting, waiting_bytes;
     uint64_t failed;
     bool stopping;
-    bool started;
+    bool started; /* writer shall end when the queue is empty */
     pthread_t writer;
 } core;
 
 struct mt_store {
     core *core;
-    char *owner; /* "": whoever has no key */
-    bool whole;  /* the first, which takes the core with it */
+    char *owner; /* "": clients without a key */
+    bool whole;  /* the view that mt_store_open made: closing it closes the core */
 };
 
 static bool refuse(core *s, const char *path, mt_error *err)
@@ -90,14 +92,14 @@ static int user_version(sqlite3 *db)
 
 static bool set_up(core *s, const char *path, mt_error *err)
 {
-    /* Commits reach the disk at checkpoints: what a failing machine loses is the newest answers, never the file. */
+    /* With synchronous = NORMAL a power failure may lose the newest answers, but never breaks the file. */
     static const char schema[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
                                  "CREATE TABLE IF NOT EXISTS answer (id TEXT PRIMARY KEY, used INTEGER NOT NULL,"
                                  " text BLOB NOT NULL, owner TEXT NOT NULL DEFAULT '') WITHOUT ROWID;"
                                  "CREATE INDEX IF NOT EXISTS answer_used ON answer (used);"
                                  "CREATE INDEX IF NOT EXISTS answer_owner ON answer (owner, used);"
                                  "PRAGMA user_version = 2";
-    /* of version 1: nobody had anything to themselves */
+    /* from version 1, which had no owners */
     static const char step[] = "BEGIN IMMEDIATE; ALTER TABLE answer ADD COLUMN owner TEXT NOT NULL DEFAULT '';"
                                "PRAGMA user_version = 2; COMMIT";
     const int version = user_version(s->db);
@@ -117,7 +119,7 @@ static bool set_up(core *s, const char *path, mt_error *err)
     return true;
 }
 
-/* Runs a statement that gives nothing back. */
+/* Runs a statement without a result. False: it failed. */
 static bool run(core *s, int which)
 {
     const int result = sqlite3_step(s->statements[which]);
@@ -127,6 +129,7 @@ static bool run(core *s, int which)
     return result == SQLITE_DONE;
 }
 
+/* The caller has `lock`. */
 static holder *holder_of(core *s, const char *owner)
 {
     holder *h = s->holders;
@@ -141,7 +144,7 @@ static holder *holder_of(core *s, const char *owner)
     return h;
 }
 
-/* What is held is counted along: to ask sqlite would take longer than to write. */
+/* Counts what is held, since asking sqlite would take longer than writing. */
 static void add_held(core *s, const char *owner, int64_t entries, int64_t bytes)
 {
     holder *h;
@@ -155,8 +158,8 @@ static void add_held(core *s, const char *owner, int64_t entries, int64_t bytes)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Runs a statement that removes a row; false where there is none, or it stays. */
-static bool take_out(core *s, int which)
+/* Runs a statement that removes a row and returns its size and owner. False: there is none, or it failed. */
+static bool remove_row(core *s, int which)
 {
     sqlite3_stmt *statement = s->statements[which];
     const bool found = sqlite3_step(statement) == SQLITE_ROW;
@@ -179,6 +182,7 @@ static void bind(core *s, int which, const char *id, const char *owner)
         sqlite3_bind_text(s->statements[which], 2, owner, -1, SQLITE_STATIC);
 }
 
+/* Counts what a file has at the start. */
 static void count(core *s)
 {
     sqlite3_stmt *held = s->statements[HELD];
@@ -189,8 +193,8 @@ static void count(core *s)
     sqlite3_reset(held);
 }
 
-/* Whose oldest goes next: of those that nobody can ask for any more, else of whoever keeps most. What was kept without
-   an owner is nobody's either once there are owners. */
+/* The owner whose oldest answer is dropped next: one that has no view any more, else the one with the most (entries, or
+   bytes). Answers of owner "" count as nobody's once there are other owners. */
 static const holder *who_gives_way(core *s, bool entries)
 {
     const holder *most = NULL;
@@ -211,7 +215,7 @@ static const holder *who_gives_way(core *s, bool entries)
     return most;
 }
 
-/* The oldest go until the rest is within bounds. */
+/* Drops answers until the rest is within bounds. The caller has `file`. */
 static void make_room(core *s)
 {
     while (s->held.entries > s->limits.entries || s->held.bytes > s->limits.bytes) {
@@ -220,7 +224,7 @@ static void make_room(core *s)
         if (!h)
             return;
         bind(s, OLDEST, h->owner, NULL);
-        if (!take_out(s, OLDEST))
+        if (!remove_row(s, OLDEST))
             return;
     }
 }
@@ -230,8 +234,8 @@ static bool write_entry(core *s, const entry *e)
     bool ok;
 
     pthread_mutex_lock(&s->file);
-    bind(s, REMOVE, e->id, e->owner); /* one of the same id */
-    take_out(s, REMOVE);
+    bind(s, REMOVE, e->id, e->owner); /* replaces one of the same id */
+    remove_row(s, REMOVE);
     bind(s, PUT, e->id, e->owner);
     sqlite3_bind_blob64(s->statements[PUT], 3, e->text, e->len, SQLITE_STATIC);
     ok = run(s, PUT);
@@ -252,7 +256,7 @@ static void free_entry(entry *e)
     mt_free(e);
 }
 
-/* Ends when it is told to and nothing is left. */
+/* The writer's thread. */
 static void *work(void *arg)
 {
     core *s = arg;
@@ -345,7 +349,7 @@ mt_store *mt_store_open(const char *path, mt_store_limits limits, mt_error *err)
     return s ? new_view(s, "", true) : NULL;
 }
 
-/* Who is counted along is so until the end: views are made once. */
+/* Views are made once for each owner and counted until the end. */
 mt_store *mt_store_view(mt_store *store, const char *owner)
 {
     core *s = store->core;
@@ -391,7 +395,7 @@ void mt_store_put(mt_store *store, const char *id, char *text, size_t len)
     free_entry(e);
 }
 
-/* id NULL: any. */
+/* Whether the answer of that id (NULL: any) waits to be written. The caller has `lock`. */
 static bool is_waiting(const core *s, const char *id)
 {
     const entry *e = s->first;
@@ -464,7 +468,7 @@ bool mt_store_remove(mt_store *store, const char *id)
     wait_written(s, id);
     pthread_mutex_lock(&s->file);
     bind(s, REMOVE, id, store->owner);
-    removed = take_out(s, REMOVE);
+    removed = remove_row(s, REMOVE);
     pthread_mutex_unlock(&s->file);
     return removed;
 }

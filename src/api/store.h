@@ -1,9 +1,9 @@
-/* Answers that were given and may be referred to, by id: at most so many and so many bytes, and of whoever keeps most
-   those go first that were not asked for longest. Kept by sqlite, in memory or in a file that outlives the process. Any
-   thread.
+/* The store: answers that are kept and can be asked for by id, bounded in number and bytes. Beyond that, the least
+   recently used answers of the owner with the most are dropped. Kept by sqlite, in memory or in a file that outlives
+   the process. Any thread.
 
-   A thread of the store's own writes, so that who puts an answer in never waits for the disk; whoever asks for one that
-   has yet to be written waits until it is. */
+   A thread of the store writes, so that mt_store_put never waits for the disk; a reader of an answer that is not
+   written yet waits until it is. */
 #ifndef MT_API_STORE_H
 #define MT_API_STORE_H
 
@@ -19,31 +19,31 @@ typedef struct mt_store_limits {
     int64_t entries, bytes;
 } mt_store_limits;
 
-/* path NULL: in memory. NULL with a sentence. Free with mt_store_close. */
+/* path NULL: in memory. NULL: *err. Free with mt_store_close. */
 mt_store *mt_store_open(const char *path, mt_store_limits limits, mt_error *err) MT_NODISCARD;
 void mt_store_close(mt_store *store); /* writes what waits; NULL is fine */
 
-/* The same store as another owner sees it: what one keeps is not there for the others. What mt_store_open gives is that
-   of "". Free with mt_store_close, before the store itself. */
+/* The same store as seen by another owner, who finds only their own answers. The store that mt_store_open returns is
+   that of owner "". Free with mt_store_close, before the store itself. */
 mt_store *mt_store_view(mt_store *store, const char *owner);
 
-/* Gives what "" keeps to the owner of this view. */
+/* Gives the answers of owner "" to the owner of this view. */
 void mt_store_adopt(mt_store *store);
 
-/* Keeps the text of a JSON object, which it takes: it is the allocator's. What cannot be kept is a line in the log: the
-   answer itself has been given. */
+/* Keeps the text of a JSON object; owns and frees text (mt_free). Failure is only logged, since the answer itself was
+   sent. */
 void mt_store_put(mt_store *store, const char *id, char *text, size_t len);
 
-/* The object; a new reference, or NULL where there is none. NULL as the store is an empty one. */
+/* The kept object, a new reference; NULL: there is none. A store of NULL is empty. */
 json_t *mt_store_get(mt_store *store, const char *id);
 
 bool mt_store_remove(mt_store *store, const char *id); /* false: there was none */
-void mt_store_flush(mt_store *store);                  /* waits until all that was put is written */
+void mt_store_flush(mt_store *store);                  /* waits until all is written */
 
 typedef struct mt_store_stats {
     mt_store_limits held; /* what is written */
-    size_t waiting;       /* entries that are not yet */
-    uint64_t failed;      /* entries that could not be kept */
+    size_t waiting;       /* answers that are not written yet */
+    uint64_t failed;      /* answers that could not be kept */
 } mt_store_stats;
 
 mt_store_stats mt_store_look(mt_store *store); /* never waits for the disk */

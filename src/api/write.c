@@ -1,3 +1,4 @@
+/* See write.h. */
 #include "api/write.h"
 
 #include <inttypes.h>
@@ -50,7 +51,7 @@ void mt_write_token(mt_buf *out, const mt_answer *answer, uint32_t id, mt_buf *b
     mt_json_text(out, NULL, bytes->data, bytes->len);
 }
 
-/* {"token":...,"logprob":...,"bytes":[...] without the closing brace. */
+/* Opens {"token":...,"logprob":...,"bytes":[...]. */
 static void open_logprob(mt_buf *out, const mt_answer *answer, uint32_t id, float logprob, mt_buf *bytes)
 {
     mt_json_write(out, "{'token':");
@@ -133,6 +134,7 @@ void mt_write_timings(mt_buf *out, const mt_answer *answer)
                   c->taken);
 }
 
+/* Whether a token is one of the model's own ends. */
 static bool is_end(const mt_answer *answer, uint32_t token)
 {
     for (size_t i = 0; i < answer->eos_count; i++)
@@ -141,7 +143,7 @@ static bool is_end(const mt_answer *answer, uint32_t token)
     return token == MT_TOKEN_NONE;
 }
 
-/* What of the request ended it: the stop string, the stop token's id; or null, as for the model's own ends. */
+/* The stop string or stop token's id of the request; null where the model ended by itself. */
 static void write_stop_reason(mt_buf *out, const mt_answer *answer, const mt_choice *choice)
 {
     if (choice->stop)
@@ -179,7 +181,7 @@ static void add_prompt_logprob(mt_buf *out, const mt_answer *answer, const mt_lo
     mt_json_write(out, "}");
 }
 
-/* The token itself and the likeliest, each once. Its rank is known when it is one of those. */
+/* The token itself, then the most likely ones, each once. rank: its place among the most likely; 0: not among them. */
 static void add_position(mt_buf *out, const mt_answer *answer, const mt_said_list *said, const mt_said *s,
                          mt_buf *bytes)
 {
