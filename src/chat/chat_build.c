@@ -1,4 +1,4 @@
-/* A chat that is being filled. Lists grow by doubling, so that each is copied a few times however long it gets. */
+/* Builds chats: see chat.h. Lists grow by doubling, so that adding is linear in all. */
 #include <stdint.h>
 #include <string.h>
 
@@ -20,7 +20,8 @@ void mt_chat_begin(mt_chat *chat, mt_arena *arena)
     *chat = (mt_chat){.arena = arena};
 }
 
-/* A list with room for one more than the count that it has: it is full where that is 0 or a power of two. */
+/* The list with space for one more element. Its capacity is the next power of two of count, so it is full where count
+   is 0 or a power of two. NULL: no memory. */
 static void *grow(mt_chat *chat, void *list, size_t count, size_t size)
 {
     void *longer;
@@ -65,7 +66,7 @@ void mt_chat_add_reasoning(mt_chat *chat, mt_chat_message *to, mt_chat_text text
 {
     static const mt_chat_text blank = {.data = "\n\n", .len = 2};
     const size_t len = to->reasoning.len + blank.len + text.len;
-    char *data = (char *)(uintptr_t)to->reasoning.data; /* its own where there is room */
+    char *data = (char *)(uintptr_t)to->reasoning.data; /* writable where reasoning_room is not 0 */
 
     to->sent++;
     if (text.len == 0)

@@ -1,4 +1,4 @@
-/* The messages of a request in OpenAI's shape, as clients really send them. */
+/* Reads messages in the shape of OpenAI's chat completions, with the variations that clients send. */
 #include <stdint.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ const char *mt_chat_kind(const json_t *value)
     return json_is_number(value) ? "a number" : mt_json_kind(value);
 }
 
-/* A value that is there and not null, or NULL. */
+/* The member of an object; NULL where it is missing or null. */
 static const json_t *get(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
@@ -20,6 +20,7 @@ static const json_t *get(const json_t *object, const char *key)
     return json_is_null(value) ? NULL : value;
 }
 
+/* as: overrides the role; may be NULL. */
 static bool read_role(const json_t *message, const char *as, mt_chat_message *out, mt_error *err)
 {
     static const struct {
@@ -27,7 +28,7 @@ static bool read_role(const json_t *message, const char *as, mt_chat_message *ou
         mt_chat_role role;
     } roles[] = {{"system", MT_CHAT_SYSTEM}, {"developer", MT_CHAT_SYSTEM},
                  {"user", MT_CHAT_USER},     {"assistant", MT_CHAT_ASSISTANT},
-                 {"tool", MT_CHAT_TOOL},     {"function", MT_CHAT_TOOL}}; /* the old form */
+                 {"tool", MT_CHAT_TOOL},     {"function", MT_CHAT_TOOL}}; /* the older form */
     const json_t *role = json_object_get(message, "role");
     const char *name = as ? as : json_string_value(role);
 
@@ -47,7 +48,7 @@ static bool read_role(const json_t *message, const char *as, mt_chat_message *ou
 
 typedef enum part_kind { PART_TEXT, PART_REASONING, PART_IMAGE, PART_VIDEO } part_kind;
 
-/* field: where the text of a part stands. */
+/* Types of content parts. field: the member that has the text. */
 static const struct {
     const char *type;
     part_kind kind;
@@ -73,7 +74,7 @@ static bool fail_part(const mt_chat_message *m, size_t i, const json_t *type, mt
                    json_string_value(type), m->index, i);
 }
 
-/* The row of a part's type; MT_COUNT(part_types) when there is none. */
+/* The row of a part's type; MT_COUNT(part_types): there is none. */
 static size_t find_type(const json_t *type)
 {
     size_t t = 0;
@@ -125,7 +126,7 @@ static bool read_part(mt_chat *chat, mt_chat_message *m, const json_t *part, mt_
 
 static bool read_content(mt_chat *chat, const json_t *content, mt_chat_message *out, mt_error *err)
 {
-    if (!content || json_is_string(content)) { /* null is the empty string */
+    if (!content || json_is_string(content)) { /* null counts as the empty string */
         mt_chat_add_text(chat, out, content ? mt_chat_text_of(content) : (mt_chat_text){.data = ""});
         return true;
     }
@@ -163,7 +164,7 @@ static bool read_call(mt_chat *chat, mt_chat_message *m, const json_t *call, mt_
     return true;
 }
 
-/* "function_call", OpenAI's old form: one call without an id, so that it gets one. */
+/* "function_call", OpenAI's older form: one call without an id; it gets one. */
 static bool read_function_call(mt_chat *chat, const json_t *call, mt_chat_message *out, mt_error *err)
 {
     const char *id = mt_arena_printf(chat->arena, "call_%zu", out->index);
@@ -176,7 +177,7 @@ static bool read_function_call(mt_chat *chat, const json_t *call, mt_chat_messag
     return true;
 }
 
-/* The id of the last call, which a message of the old role "function" answers. */
+/* The id of the latest call, which a message of the older role "function" answers. */
 static mt_chat_text last_id(const mt_chat *chat)
 {
     for (size_t i = chat->count; i-- > 0;)
@@ -205,7 +206,7 @@ static bool read_calls(mt_chat *chat, const json_t *message, mt_chat_message *ou
     return true;
 }
 
-/* A string that may be left out or null. */
+/* Reads a string that may be missing or null. */
 static bool read_string(const json_t *message, const char *key, size_t index, mt_chat_text *out, mt_error *err)
 {
     const json_t *value = get(message, key);
@@ -274,7 +275,7 @@ bool mt_chat_read_tools(mt_chat *chat, const json_t *tools, mt_error *err)
     return true;
 }
 
-/* Whether the model is to think: as the request says outright, as {"type": "enabled"}, or by how much. NULL: it does
+/* Whether the model is to think: by enable_thinking, by {"type": "enabled"}, or by the effort. NULL: the request does
    not say. */
 static const json_t *thinking_of(const json_t *request, const json_t *effort)
 {
@@ -289,7 +290,7 @@ static const json_t *thinking_of(const json_t *request, const json_t *effort)
 
 static bool read_kwargs(mt_chat *chat, const json_t *request, mt_error *err)
 {
-    /* special tokens are trusted, so a client must not set them */
+    /* special tokens count as trusted text, so clients must not set them */
     static const char *const reserved[] = {"messages",      "tools",      "add_generation_prompt",
                                            "chat_template", "bos_token",  "eos_token",
                                            "unk_token",     "pad_token",  "sep_token",

@@ -1,3 +1,4 @@
+/* See chat_template.h. */
 #include "chat/chat_template.h"
 
 #include <stdint.h>
@@ -10,7 +11,7 @@
 #include "base/limits.h"
 
 struct mt_chat_templates {
-    mt_chat_template plain, tool_use; /* tool_use.tpl is NULL where there is no such template */
+    mt_chat_template plain, tool_use; /* tool_use.tpl is NULL where there is only one */
     json_t *tokens;                   /* an object */
 };
 
@@ -22,7 +23,7 @@ static bool path_in(char path[MT_LIMIT_PATH], const char *dir, const char *name,
            mt_fail(err, MT_E_INVALID, "\"%.60s...\" is too long for a path; move the folder", dir);
 }
 
-/* source: how messages name the template. */
+/* source: how errors name the template. */
 static bool compile(mt_chat_template *out, const char *text, size_t len, const char *source, mt_error *err)
 {
     mt_template_free(out->tpl);
@@ -45,8 +46,8 @@ static bool compile_file(mt_chat_template *out, const char *path, mt_error *err)
     return ok;
 }
 
-/* Integers become reals: tokenizer configs have some that are too large for anything else. NULL with MT_OK when there
-   is no such file. */
+/* Integers are read as reals, since tokenizer configs have some that overflow. NULL: *err, or MT_OK where there is no
+   such file. */
 static json_t *read_json(const char *path, mt_error *err)
 {
     json_error_t why;
@@ -65,7 +66,7 @@ static json_t *read_json(const char *path, mt_error *err)
     return json;
 }
 
-/* A list of {"name": ..., "template": ...}. */
+/* Compiles those of a list of {"name": ..., "template": ...}. */
 static bool compile_named(mt_chat_templates *set, const json_t *list, const char *source, mt_error *err)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -84,7 +85,7 @@ static bool compile_named(mt_chat_templates *set, const json_t *list, const char
                                      source);
 }
 
-/* The field chat_template of a file; nothing is done when it has none. */
+/* Compiles the member "chat_template", if there is one. */
 static bool compile_field(mt_chat_templates *set, const json_t *json, const char *source, mt_error *err)
 {
     const json_t *field = json_object_get(json, "chat_template");
@@ -94,7 +95,7 @@ static bool compile_field(mt_chat_templates *set, const json_t *json, const char
     return !json_is_array(field) || compile_named(set, field, source, err);
 }
 
-/* Special tokens are strings, or objects whose content is the string. */
+/* Copies the special tokens, which are strings or objects with the string as "content". */
 static void read_tokens(json_t *tokens, const json_t *config)
 {
     static const char *const names[] = {"bos_token", "eos_token", "unk_token", "pad_token",
@@ -148,7 +149,7 @@ static bool open_json(mt_chat_templates *set, const char *dir, const char *name,
     mt_error_clear(err);
     json = read_json(path, err);
     if (!json)
-        return mt_file_absent(path); /* then err says what is wrong with it */
+        return mt_file_absent(path); /* false: *err says what is wrong with the file */
     ok = set->plain.tpl || compile_field(set, json, path, err);
     if (tokens)
         read_tokens(set->tokens, json);

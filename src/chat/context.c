@@ -1,5 +1,5 @@
-/* Roles and types are written here, and are of a known set; special tokens come from the checkpoint. All these are
-   trusted, and so are the names of what a message has. What messages say is the client's. */
+/* Trusted text (in which special tokens count) is: roles and types, which are written here; names of members; special
+   tokens, which come from the checkpoint. What messages say is untrusted. */
 #include "chat/context.h"
 
 #include <ctype.h>
@@ -10,8 +10,9 @@
 #include "template/context.h"
 #include "template/tojson.h"
 
-enum { SHORT_ID = 9 };
+enum { SHORT_ID = 9 }; /* letters of a call id in templates that want short ones */
 
+/* What the functions below need. */
 typedef struct maker {
     const mt_chat_context *context;
     const mt_chat_profile *profile;
@@ -23,7 +24,7 @@ const char *mt_chat_media_name(mt_chat_part_type type)
     return type == MT_CHAT_IMAGE ? "images" : "videos";
 }
 
-/* What a client wrote. */
+/* Sets a member to a client's text, untrusted. */
 static bool set_text(maker *m, mt_tpl_dict *to, const char *name, mt_chat_text text)
 {
     mt_tpl_value v;
@@ -32,7 +33,7 @@ static bool set_text(maker *m, mt_tpl_dict *to, const char *name, mt_chat_text t
            mt_tpl_set_name(m->run, to, name, v);
 }
 
-/* What is written here. */
+/* Sets a member to a word of ours, trusted. */
 static bool set_word(maker *m, mt_tpl_dict *to, const char *name, const char *word)
 {
     mt_tpl_value v;
@@ -57,7 +58,7 @@ static void drop(void *json)
     json_decref(json);
 }
 
-/* A value of JSON that was made for the rendering; takes it. */
+/* A template value of JSON that was made for this rendering; owns json. */
 static bool value_of(maker *m, json_t *json, bool trusted, mt_tpl_value *out)
 {
     if (json && mt_arena_defer(m->run->arena, drop, json))
@@ -71,7 +72,7 @@ static bool has_reasoning_part(const mt_chat_profile *profile, const mt_chat_mes
     return profile->reasoning_as_part && message->role == MT_CHAT_ASSISTANT && message->reasoning.len > 0;
 }
 
-/* A part that is text, of a type whose name is that of the text, too. */
+/* Adds {"type": TYPE, TYPE: text}. */
 static bool add_text_part(maker *m, mt_tpl_items *items, const char *type, mt_chat_text text)
 {
     mt_tpl_dict *part = mt_tpl_dict_new(m->run, 2);
@@ -79,7 +80,7 @@ static bool add_text_part(maker *m, mt_tpl_items *items, const char *type, mt_ch
     return part && set_word(m, part, "type", type) && set_text(m, part, type, text) && add_dict(m, items, part);
 }
 
-/* Content as a list of parts. */
+/* Sets the content as a list of parts. */
 static bool set_parts(maker *m, mt_tpl_dict *to, const mt_chat_message *message)
 {
     mt_tpl_items items = {0};
@@ -99,7 +100,7 @@ static bool set_parts(maker *m, mt_tpl_dict *to, const mt_chat_message *message)
     return set_list(m, to, "content", &items);
 }
 
-/* Content as a string: texts with a line break between them, and markers for everything else. */
+/* Sets the content as a string: texts with line breaks between them, and markers for pictures and videos. */
 static bool set_string(maker *m, mt_tpl_dict *to, const mt_chat_message *message)
 {
     mt_tpl_build text;
@@ -122,7 +123,8 @@ static bool set_string(maker *m, mt_tpl_dict *to, const mt_chat_message *message
     return mt_tpl_set_str(&v, mt_tpl_build_end(&text)) && mt_tpl_set_name(m->run, to, "content", v);
 }
 
-/* Whether the template gets the content as parts. *other is a medium that has no place then, or the count of parts. */
+/* Whether the template gets the content as parts. *other: index of a picture or video that has no place; part_count:
+   all have. */
 static bool wants_parts(const mt_chat_context *c, const mt_chat_message *message, size_t *other)
 {
     const bool string = c->profile->content[message->role].string;
@@ -141,7 +143,7 @@ static bool wants_parts(const mt_chat_context *c, const mt_chat_message *message
     return as_parts;
 }
 
-/* JSON as Python writes it, which is what templates print otherwise. */
+/* A value as JSON text in Python's style, as templates print it otherwise. */
 static bool set_json_text(maker *m, const json_t *value, mt_tpl_value *out)
 {
     static const mt_tpl_json_style plain = {.ascii = false};
@@ -151,14 +153,14 @@ static bool set_json_text(maker *m, const json_t *value, mt_tpl_value *out)
     return text && mt_tpl_set_str(out, mt_tpl_str_new(m->run, text->data, text->len, true));
 }
 
-/* Arguments as the text they are, or as the text of what they are. */
+/* Arguments as text: a string as it is, anything else as JSON. */
 static bool arguments_text(maker *m, const json_t *given, mt_tpl_value *out)
 {
     return json_is_string(given) ? mt_tpl_from_json(m->run, given, false, out) : set_json_text(m, given, out);
 }
 
-/* Arguments that are no object, such as those of a call that was cut: as the text they are, alone or, where the
-   template takes nothing but an object, in one. */
+/* Arguments that are no object, such as those of a call that was cut off: as text, or, where the template accepts only
+   objects, as text within one. */
 static bool broken_arguments(maker *m, const json_t *given, mt_tpl_value *out)
 {
     mt_tpl_dict *dict = mt_tpl_dict_new(m->run, 1);
@@ -170,8 +172,8 @@ static bool broken_arguments(maker *m, const json_t *given, mt_tpl_value *out)
     return m->profile->broken_as_text || mt_tpl_set_name(m->run, dict, MT_CHAT_BROKEN, text);
 }
 
-/* The arguments of a call as an object, where they are one or a string that holds one; or as JSON text, where the
-   template wants that. */
+/* The arguments of a call as an object, if they are one or a string that holds one; or as JSON text, where the template
+   wants that. */
 static bool arguments_of(maker *m, const json_t *given, mt_tpl_value *out)
 {
     json_t *parsed;
@@ -189,7 +191,8 @@ static bool arguments_of(maker *m, const json_t *given, mt_tpl_value *out)
     return broken_arguments(m, given, out);
 }
 
-/* Nine letters and digits made of the whole id, so that the same id gives the same ones in every request. */
+/* Replaces an id by nine letters and digits that depend on the whole id, so that equal ids stay equal in every
+   request. */
 static bool short_id(maker *m, mt_chat_text *id)
 {
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -265,7 +268,7 @@ static bool add_message(maker *m, mt_tpl_items *list, const mt_chat_message *mes
            add_dict(m, list, to);
 }
 
-/* A message with content and calls becomes two where calls are shown only without content. */
+/* Whether a message with content and calls becomes two, since the template shows calls only without content. */
 static bool is_split(const mt_chat_context *c, const mt_chat_message *message)
 {
     return c->profile->call_without_content && message->call_count && !is_empty(message);
@@ -310,7 +313,7 @@ static bool set_json(maker *m, mt_tpl_dict *to, const char *name, const json_t *
     return !value || (mt_tpl_from_json(m->run, value, false, &v) && mt_tpl_set_name(m->run, to, name, v));
 }
 
-/* What the request says about thinking also has the name the template knows it by. */
+/* The request's "thinking" also gets the name that the template knows it by. */
 static bool set_kwargs(maker *m, mt_tpl_dict *to)
 {
     const mt_chat *chat = m->context->chat;
@@ -334,6 +337,7 @@ bool mt_chat_context_fill(const void *ctx, mt_tpl_run *run, mt_tpl_dict *variabl
            mt_tpl_set_members(run, variables, c->tokens, true) && set_kwargs(&m, variables);
 }
 
+/* Whether the template has a place for each picture and video of a message. False: *err. */
 static bool check_places(const mt_chat_context *c, const mt_chat_message *message, mt_error *err)
 {
     size_t other;

@@ -1,13 +1,14 @@
+/* See ending.h. */
 #include "chat/ending.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* The space at the end tells whether the template trims what messages say. */
+/* The final space shows whether the template trims texts of messages. */
 static const char tag[] = "{the answer goes on here} ";
 enum { TAG = sizeof(tag) - 1, TRIMMED = TAG - 1 };
 
-/* A flag that may be left out or null. */
+/* Reads a flag that may be missing or null. */
 static bool read_flag(const json_t *request, const char *name, bool *value, mt_error *err)
 {
     const json_t *given = json_object_get(request, name);
@@ -65,7 +66,7 @@ static bool tag_text(mt_chat *chat, mt_chat_text *text, mt_error *err)
     return true;
 }
 
-/* What is said last: its reasoning, where there is nothing else, or its last text. */
+/* The text that comes last: the reasoning, where there is no other text, else the last text part. */
 static mt_chat_text *last_text(mt_chat_message *message)
 {
     mt_chat_text *text = NULL;
@@ -91,8 +92,8 @@ bool mt_chat_ending_mark(mt_chat *chat, mt_error *err)
     return tag_text(chat, text, err);
 }
 
-/* Where the tag begins that tag_text put behind the last message; the length of the text when it is not there. The
-   last one is meant, as messages may have the same words. */
+/* Where the tag begins; the text's length where it is missing. The last one is meant, since messages may contain the
+   same words. */
 static size_t find_tag(const mt_buf *text)
 {
     for (size_t at = text->len; at >= TRIMMED; at--)
@@ -109,7 +110,8 @@ bool mt_chat_ending_cut(mt_rendering *r, mt_error *err)
         return mt_fail(err, MT_E_INVALID,
                        "the chat template does not show the end of the last message, so that no answer can go on with "
                        "it; leave continue_final_message out");
-    if (end + TRIMMED == r->text.len || r->text.data[end + TRIMMED] != ' ') /* what stood before it would be trimmed */
+    /* The template trims: it would trim the text before the tag, too */
+    if (end + TRIMMED == r->text.len || r->text.data[end + TRIMMED] != ' ')
         while (end > 0 && isspace((unsigned char)r->text.data[end - 1]))
             end--;
     r->text.len = end;

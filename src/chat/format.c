@@ -1,3 +1,4 @@
+/* The lists of formats, and which of them a template has: see format.h. */
 #include "chat/format.h"
 
 #include <string.h>
@@ -17,7 +18,7 @@ static bool has(const char *source, size_t len, const char *word)
     return !word || memmem(source, len, word, strlen(word)) != NULL;
 }
 
-/* A template writes the calls and the reasoning of earlier turns the way the model does. */
+/* Whether a template has a format: it writes calls and reasoning of earlier turns as the model does. */
 static bool writes(const mt_format *f, const char *source, size_t len)
 {
     for (size_t i = 0; i < MT_COUNT(f->signs) && f->signs[i][0]; i++)

@@ -1,63 +1,69 @@
-/* A format of tool calls or of reasoning: by which words a template that has it is known, how a model's text in it is
-   read, and how calls are written in it where an answer has to have some. A new one is a constant in one of the files
-   named format_*.c, and its name in formats.def. */
+/* A format: how a model writes tool calls or reasoning. It has the words by which a template with this format is
+   recognised, a table to parse the model's text, and a layout to generate calls where an answer must have some. To add
+   one, define a constant in a file format_*.c and add its name to formats.def. */
 #ifndef MT_CHAT_FORMAT_H
 #define MT_CHAT_FORMAT_H
 
 #include "chat/parse_core.h"
 #include "sample/constraint/json.h"
 
+/* Where a layout writes the number of a call. */
 typedef enum mt_layout_numbering {
     MT_LAYOUT_UNNUMBERED,
     MT_LAYOUT_NUMBER_FIRST, /* before the name */
-    MT_LAYOUT_NUMBER_LAST
+    MT_LAYOUT_NUMBER_LAST   /* after the name */
 } mt_layout_numbering;
 
+/* How a layout writes arguments: as an object, each in tags, or as Python's keyword arguments. */
 typedef enum mt_layout_arguments { MT_LAYOUT_OBJECT, MT_LAYOUT_TAGS, MT_LAYOUT_KEYWORDS } mt_layout_arguments;
 
-typedef struct mt_layout_tags { /* how an argument is written */
-    const char *open, *opened;  /* around its name */
-    const char *string;         /* between that and the value, where it is a string, else other */
-    const char *other;
-    const char *close;
+/* How an argument is written in tags. */
+typedef struct mt_layout_tags {
+    const char *open, *opened; /* before and after its name */
+    const char *string;        /* between name and value, where the value is a string */
+    const char *other;         /* the same for other values */
+    const char *close;         /* after the value */
 } mt_layout_tags;
 
-/* One way to write calls of those that the parser reads. */
+/* How calls are written where the answer must have some: one of the ways that the parser accepts. A text that is NULL
+   is left out. */
 typedef struct mt_layout {
-    const char *content; /* what content begins with where it is not a call; NULL: nothing */
-    const char *needs;   /* a special token without which the next layout of the format is meant; NULL: none */
-    const char *trigger; /* begins the first call, or each one */
-    bool each;           /* each call begins with the trigger; else only the first, and `open` follows it once */
-    bool last;           /* no content follows a call */
-    const char *open;    /* behind a trigger that is not each call's; NULL here and below: nothing */
-    const char *before, *behind;  /* around the name */
-    mt_layout_numbering numbered; /* where a number stands, and then `numbered_end` */
+    const char *content; /* how the answer begins where it is content and not a call */
+    /* A special token that the model must have, else the next layout of the format is used; NULL: none */
+    const char *needs;
+    const char *trigger;          /* begins the first call, or (each) every call */
+    bool each;                    /* the trigger begins every call */
+    bool last;                    /* nothing may follow the last call */
+    const char *open;             /* after a trigger that is only before the first call */
+    const char *before, *behind;  /* before and after the name */
+    mt_layout_numbering numbered; /* where a number stands, followed by numbered_end */
     const char *numbered_end;
-    const char *after, *between, *close; /* behind a call, between two (NULL: there is only one), behind the last */
+    /* After a call; between two calls (NULL: there can be only one); after the last */
+    const char *after, *between, *close;
     mt_layout_arguments arguments;
-    const mt_layout_tags *tags; /* of TAGS */
-    mt_notation notation;
+    const mt_layout_tags *tags; /* where arguments is TAGS */
+    mt_notation notation;       /* of the values */
 } mt_layout;
 
 typedef struct mt_format {
     const char *name;
-    const char *signs[2][2];    /* a template has it that has all words of one of these */
-    const mt_parse_table *read; /* NULL: text is content */
-    const mt_layout *write;     /* NULL: calls cannot be asked for */
+    const char *signs[2][2];    /* a template has the format if it has all words of one row */
+    const mt_parse_table *read; /* parses the model's text; NULL: all is content */
+    const mt_layout *write;     /* ends with an element that needs nothing; NULL: calls cannot be required */
 } mt_format;
 
-/* Formats of calls: formats.def. */
+/* Formats of tool calls, listed in formats.def. */
 #define X(name) extern const mt_format mt_format_##name;
 #include "chat/formats.def"
 #undef X
 
-/* Formats of reasoning, the more special first. */
+/* Formats of reasoning; more special ones come first. */
 extern const mt_format mt_format_reasoning[];
 extern const size_t mt_format_reasoning_count;
 
-extern const mt_parse_table mt_parse_harmony; /* which is both */
+extern const mt_parse_table mt_parse_harmony; /* a format of both calls and reasoning */
 
-/* NULL when the name is not known; without a name it is "none". */
+/* The format of that name; NULL: unknown. A name of NULL is "none". */
 const mt_format *mt_format_find_tools(const char *name);
 const mt_format *mt_format_find_reasoning(const char *name);
 

@@ -1,11 +1,11 @@
-/* Formats whose text has headers that say what follows: a channel, or whom it is for. And Kimi, whose header of a call
-   is name and id in one. */
+/* Formats in which headers say what follows: a channel, or a recipient. Also Kimi's, whose header of a call has name
+   and id in one. format_words.h explains the tables. */
 #include <string.h>
 
 #include "chat/format_words.h"
 
-/* Makes the name of the call of a recipient, which may have "functions." before it. */
-static void recipient(mt_parser *p, const char *text, size_t len)
+/* Sets the call's name from a recipient, without the prefix "functions.". */
+static void set_name(mt_parser *p, const char *text, size_t len)
 {
     static const char prefix[] = "functions.";
     const size_t skip = sizeof(prefix) - 1;
@@ -21,14 +21,14 @@ static mt_parse_route harmony_route(mt_parser *p, const char *header, const mt_p
 
     (void)state;
     if (to && json_array_size(p->tools) > 0) {
-        recipient(p, to + 3, strcspn(to + 3, " \n<"));
+        set_name(p, to + 3, strcspn(to + 3, " \n<"));
         mt_parse_word_clear(&p->id);
         return MT_ROUTE_CALL;
     }
     return strstr(header, analysis) && p->reasons ? MT_ROUTE_REASONING : MT_ROUTE_CONTENT;
 }
 
-/* A message is a header, <|message|>, text, and one of several ends, which may be missing. */
+/* A message is a header, <|message|>, text, and one of several end markers, which may be missing. */
 enum { IN_HEADER = MORE, IN_REASONING, IN_CONTENT };
 #define HARMONY_ENDS(how)                                                          \
     {"<|call|>", START, how}, {"<|end|>", START, how}, {"<|return|>", START, how}, \
@@ -71,7 +71,7 @@ static mt_parse_route functionary_route(mt_parser *p, const char *header, const 
 {
     if (strcmp(header, "all") == 0)
         return MT_ROUTE_CONTENT;
-    recipient(p, header, strlen(header));
+    set_name(p, header, strlen(header));
     mt_parse_word_clear(&p->id);
     if (p->name.len == 0 || json_array_size(p->tools) == 0 ||
         ((state->flags & MT_PARSE_DECLARED) && !mt_parse_tool(p, p->name.text)))
@@ -80,7 +80,7 @@ static mt_parse_route functionary_route(mt_parser *p, const char *header, const 
 }
 
 /* v2: <|from|>assistant\n<|recipient|>NAME\n<|content|>TEXT; v3.2: >>>NAME\nTEXT; v3.1: <function=NAME>TEXT</function>.
-   Prompts of the first two end before NAME. */
+   In the first two the prompt ends before NAME. */
 enum { SENDER = MORE, RECIPIENT, BEFORE_CONTENT, BEFORE_ARGS };
 static const mt_parse_state functionary[] = {
     [START] = HEADER(TEXT, MT_PARSE_DECLARED | MT_PARSE_WORD, {"\n", START, ROUTE}, {"<|from|>", SENDER, 0},
@@ -128,7 +128,7 @@ const mt_format mt_format_functionary_v31 = {.name = "functionary_v31",
                                              .read = &functionary_table,
                                              .write = functionary_v31_calls};
 
-/* Kimi writes functions.NAME:INDEX, which is also the id and has to come back as it is. */
+/* Kimi writes functions.NAME:INDEX, which is also the call's id and has to be sent back unchanged. */
 static void kimi_named(mt_parser *p)
 {
     const mt_parse_word whole = p->name;
@@ -136,7 +136,7 @@ static void kimi_named(mt_parser *p)
 
     if (!colon || colon[1] == '\0' || colon[1 + strspn(colon + 1, "0123456789")] != '\0')
         return;
-    recipient(p, whole.text, (size_t)(colon - whole.text));
+    set_name(p, whole.text, (size_t)(colon - whole.text));
     p->id = whole;
 }
 

@@ -1,11 +1,11 @@
-/* Formats that write calls in JSON. */
+/* Formats that write calls as JSON. format_words.h explains the tables. */
 
 #include "chat/format_words.h"
 
 #define JSON_CALL .before = "{\"name\": \"", .behind = "\", \"arguments\": ", .after = "}"
 #define JSON_LIST .open = "[", .between = ", ", .close = "]", JSON_CALL
 
-/* A call or a list of calls between two markers. */
+/* A format with a call, or a list of calls, between two markers. */
 #define BLOCK(name, open, close)                                                                                   \
     static const mt_parse_state name##_states[] = {                                                                \
         [TEXT] = CONTENT({open, OPEN, 0}, {close, TEXT, 0}),                                                       \
@@ -55,7 +55,7 @@ static const mt_layout cohere_calls[] = {{.trigger = "<|START_ACTION|>",
 const mt_format mt_format_cohere = {
     .name = "cohere", .signs = {{"<|START_ACTION|>"}}, .read = &cohere, .write = cohere_calls};
 
-/* Nano v2 has its own tag; Nemotron 3 writes as Qwen3-Coder does and goes by that name. */
+/* Nemotron Nano v2 has its own tag; Nemotron 3 writes as Qwen3-Coder does and is detected as that. */
 
 BLOCK(nemotron, "<TOOLCALL>", "</TOOLCALL>");
 static const mt_layout nemotron_calls[] = {
@@ -75,7 +75,7 @@ static const mt_layout granite_calls[] = {{.needs = "<|tool_call|>", .trigger = 
 const mt_format mt_format_granite = {
     .name = "granite", .signs = {{"<|tool_call|>"}}, .read = &granite, .write = granite_calls};
 
-/* Without a marker only the beginning of the answer can be a call, and only that of a declared tool. */
+/* Without a marker, only the beginning of the answer can be a call, and only one of a declared tool. */
 static const mt_parse_state llama_states[] = {
     [START] = LEAD(TEXT, {"{", MORE, KEEP}, {"<|python_tag|>", OPEN, 0}, {"<function=", NAME, 0}),
     [TEXT] = CONTENT({"<|python_tag|>", OPEN, 0}, {"<function=", NAME, 0}, {"</function>", TEXT, 0}),
@@ -95,7 +95,7 @@ const mt_format mt_format_llama3 = {.name = "llama3",
                                     .read = &llama,
                                     .write = llama3_calls};
 
-/* A list as the whole answer, or in a fence. */
+/* A list of calls is the whole answer, or stands in a code fence. */
 enum { FENCED = MORE };
 static const mt_parse_state xlam_states[] = {
     [START] = LEAD(TEXT, {"[", CALL, KEEP}, {"{", CALL, KEEP}, {"```json", FENCED, HOLD}),
@@ -134,7 +134,7 @@ static const mt_layout mistral_calls[] = {
 const mt_format mt_format_mistral = {
     .name = "mistral", .signs = {{"[TOOL_CALLS]"}}, .read = &mistral, .write = mistral_calls};
 
-/* V3 writes a type, the name and a fence, V3.1 the name and the arguments. */
+/* V3 writes a type, the name and a code fence; V3.1 the name and the arguments. */
 #define DEEPSEEK_CALL                    \
     {                                    \
         "<｜tool▁call▁begin｜>", NAME, 0 \

@@ -1,4 +1,4 @@
-/* Formats that write calls in Python. */
+/* Formats that write calls as Python. format_words.h explains the tables. */
 #include "chat/format_words.h"
 
 #define PYTHON_CALLS(separated) \
@@ -6,7 +6,7 @@
 
 enum { CODE = MORE + 1, BEHIND_FENCE };
 
-/* A list of calls of declared tools, or of any between markers, or calls in a fence. */
+/* A list of calls of declared tools; or calls of any tool between markers or in a code fence. */
 static const mt_parse_state python_states[] = {
     [TEXT] = CONTENT({"[", MORE, KEEP}, {"<|python_start|>", CALL, 0}, {"<|python_end|>", TEXT, 0},
                      {"```tool_code", CODE, HOLD}, {"<|tool_call_start|>", CALL, 0}, {"<|tool_call_end|>", TEXT, 0}),

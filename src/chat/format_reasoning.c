@@ -1,7 +1,7 @@
-/* Formats of reasoning. */
+/* Formats of reasoning. format_words.h explains the tables. */
 #include "chat/format_words.h"
 
-/* Reasoning stands at the beginning, or the prompt has opened it; the rest is the answer, whatever that says. */
+/* Reasoning stands at the beginning, or the prompt has opened it; the rest is the answer, whatever it contains. */
 enum { THOUGHT = OPEN, ANSWER = AFTER, OPENED = BETWEEN };
 #define THINK(name, open, close, ...)                                     \
     static const mt_parse_state name##_states[] = {                       \
@@ -36,7 +36,7 @@ static const mt_parse_state granite_think_states[] = {
 static const mt_parse_table granite_think = {
     .states = granite_think_states, .start = START, .opened = OPENED, .answer = ANSWER};
 
-/* Gemma's markers are tokens that text does not have, and reasoning may come anywhere. */
+/* Gemma's markers are special tokens, which plain text does not have, so reasoning may come anywhere. */
 static const mt_parse_state gemma_think_states[] = {
     [ANSWER] = CONTENT({"<|channel>thought", THOUGHT, 0}, {"<channel|>", ANSWER, 0}),
     [OPENED] = SKIP(THOUGHT, {"<|channel>thought", THOUGHT, 0}, {"<channel|>", ANSWER, 0}),
@@ -45,7 +45,7 @@ static const mt_parse_state gemma_think_states[] = {
 static const mt_parse_table gemma_think = {
     .states = gemma_think_states, .start = ANSWER, .opened = OPENED, .answer = ANSWER};
 
-/* The more special first: the first whose signs a template has is its format. */
+/* More special ones first: a template has the first format whose signs it has. */
 const mt_format mt_format_reasoning[] = {
     {.name = "harmony", .signs = {{"<|channel|>", "<|message|>"}}, .read = &mt_parse_harmony},
     {.name = "gemma4", .signs = {{"<|channel>"}}, .read = &gemma_think},

@@ -1,8 +1,8 @@
-/* Formats that write calls in tags, arguments one by one. */
+/* Formats that write calls in tags, each argument by itself. format_words.h explains the tables. */
 #include "chat/format_words.h"
 
-/* A value ends at its closing tag when the next argument or the end of the call follows; so the tag may also stand
-   within a value. */
+/* A value ends at its closing tag only where the next argument or the end of the call follows, so the tag may also
+   stand within a value. */
 #define VALUE_STATES(value_close, lines, ...)                                                                       \
     [VALUE] = {.does = MT_DOES_VALUE, .flags = lines, .rules = {{value_close, CLOSED, 0}}}, [CLOSED] = {            \
                                                                                                 .does =             \
@@ -12,8 +12,8 @@
                                                                                                 .rules = {          \
                                                                                                     __VA_ARGS__}}
 
-/* Qwen3-Coder, Qwen3.5 and later, Nemotron 3, Step 3.5; JSON between the same tags: Hermes, Qwen2.5, Qwen3. Models
-   trained on one of them write the other now and then, so they are one. */
+/* Tags with arguments: Qwen3-Coder, Qwen3.5 and later, Nemotron 3, Step 3.5. JSON within the same tags: Hermes,
+   Qwen2.5, Qwen3. Models trained on one of them sometimes write the other, so one table reads both. */
 static const mt_parse_state xml_states[] = {
     [TEXT] = CONTENT({"<tool_call>", OPEN, 0}, {"<function=", NAME, 0}, STRAY("</tool_call>"), STRAY("</function>"),
                      STRAY("<parameter="), STRAY("</parameter>")),
@@ -137,7 +137,7 @@ static const mt_layout minimax_m2_calls[] = {{.trigger = "<minimax:tool_call>",
 const mt_format mt_format_minimax_m2 = {
     .name = "minimax_m2", .signs = {{"<minimax:tool_call>"}}, .read = &minimax, .write = minimax_m2_calls};
 
-/* The attribute says what the value is; V3.2 and V4 name the block differently. */
+/* The attribute "string" says whether the value is a string. V3.2 and V4 have different names for the block. */
 #define DSML_END                                                                \
     {"</｜DSML｜invoke>", OPEN, END}, {"</｜DSML｜function_calls>", TEXT, END}, \
     {                                                                           \

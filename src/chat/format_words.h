@@ -1,20 +1,24 @@
-/* Words to write tables of states with: for format_*.c. */
+/* Short names for writing tables of states (parse_core.h) in the files format_*.c. A table has one row for each state:
+   what becomes of text (CONTENT, SKIP, NAMED, ...) and rules {marker, next state, flags}. */
 #ifndef MT_CHAT_FORMAT_WORDS_H
 #define MT_CHAT_FORMAT_WORDS_H
 
 #include "chat/format.h"
 
+/* Flags of rules. */
 #define KEEP MT_PARSE_KEEP
 #define HOLD MT_PARSE_HOLD
 #define BEGIN MT_PARSE_BEGIN
 #define END MT_PARSE_END
 #define ROUTE MT_PARSE_ROUTE
 
+/* A marker that stands alone in the text and is dropped. */
 #define STRAY(marker)   \
     {                   \
         marker, TEXT, 0 \
-    } /* stands in the text alone, and is dropped */
+    }
 
+/* Rows of a table, named after what becomes of text in that state (mt_parse_does). to: the state that follows. */
 #define CONTENT(...)                                      \
     {                                                     \
         .does = MT_DOES_CONTENT, .rules = { __VA_ARGS__ } \
@@ -60,22 +64,22 @@
         .does = MT_DOES_ARGUMENTS, .done = to, .rules = { __VA_ARGS__ } \
     }
 
-/* The states every table may have; a table has those that it names. */
+/* States that tables have in common; a table has those that it names. */
 enum {
-    TEXT,  /* content, calls are looked for */
+    TEXT,  /* content, in which calls are looked for */
     START, /* the beginning of the answer */
-    OPEN,  /* behind the marker that begins a block of calls */
-    CALL,  /* behind one that begins a call */
+    OPEN,  /* after the marker that begins a block of calls */
+    CALL,  /* after the marker that begins a call */
     NAME,
     ID,
-    BETWEEN, /* arguments, or name and arguments */
+    BETWEEN, /* between arguments, or between name and arguments */
     KEY,
     VALUE,
     STRING,
     CLOSED,
     ARGS,
-    AFTER, /* behind a call */
-    MORE   /* of the table's own */
+    AFTER, /* after a call */
+    MORE   /* the first number for a table's own states */
 };
 
 #endif

@@ -1,3 +1,4 @@
+/* See normalise.h. */
 #include "chat/normalise.h"
 
 #include <stdint.h>
@@ -15,8 +16,8 @@ static void *allocate(mt_chat *chat, size_t size, mt_error *err)
     return memory;
 }
 
-/* Texts with a blank line between each; empty ones are left out together with the line. One copy however many there
-   are, so that merging is linear. */
+/* Texts that are joined with a blank line between them; empty ones are left out. All are copied once, so that merging
+   is linear. */
 typedef struct joiner {
     mt_chat_text *texts;
     size_t count;
@@ -54,7 +55,7 @@ static bool join(mt_chat *chat, joiner *j, mt_chat_text *out, mt_error *err)
     return true;
 }
 
-/* Closes a text part that grew while messages were put together. */
+/* Joins the texts that were collected for the last text part. */
 static bool end_text(mt_chat *chat, joiner *j, mt_chat_part *parts, size_t count, mt_error *err)
 {
     if (j->count < 2) {
@@ -64,8 +65,8 @@ static bool end_text(mt_chat *chat, joiner *j, mt_chat_part *parts, size_t count
     return join(chat, j, &parts[count - 1].text, err);
 }
 
-/* The parts of all messages, one behind the other. Where text meets text at a border between messages they become one
-   part. */
+/* Concatenates the parts of all messages of a run. Where a text part meets one of the next message, the two become
+   one. */
 static bool merge_parts(mt_chat *chat, mt_chat_message *run, size_t count, mt_error *err)
 {
     size_t total = 0, n = 0;
@@ -113,7 +114,7 @@ static bool merge_reasoning(mt_chat *chat, mt_chat_message *run, size_t count, m
     return join(chat, &j, &run[0].reasoning, err);
 }
 
-/* All of the run becomes its first message. */
+/* Merges all messages of a run into its first. */
 static bool merge_run(mt_chat *chat, mt_chat_message *run, size_t count, mt_error *err)
 {
     if (!merge_parts(chat, run, count, err) || !merge_reasoning(chat, run, count, err))
@@ -146,8 +147,8 @@ static bool merge_neighbours(mt_chat *chat, mt_error *err)
     return true;
 }
 
-/* All system messages come first, in their order; the others keep theirs. Where a template knows no system messages
-   they become the user's, and so the beginning of what the user says. */
+/* Moves all system messages to the front, in their order. as: the role they get: the user's, where the template has no
+   system messages. */
 static bool hoist_systems(mt_chat *chat, mt_chat_role as, mt_error *err)
 {
     mt_chat_message *sorted = allocate(chat, chat->count * sizeof(*sorted), err);
@@ -167,7 +168,7 @@ static bool hoist_systems(mt_chat *chat, mt_chat_role as, mt_error *err)
     return true;
 }
 
-/* Which call of the assistant a result answers; the count of calls when none does. */
+/* The index of the call that a result answers; call_count: none. */
 static size_t call_of(const mt_chat_message *assistant, const mt_chat_message *result)
 {
     size_t i = 0;
@@ -177,7 +178,7 @@ static size_t call_of(const mt_chat_message *assistant, const mt_chat_message *r
     return i;
 }
 
-/* The results behind an assistant's calls, sorted as the calls are; those that answer none of them stay at the end. */
+/* Sorts results in the order of their calls; those that answer none come last. */
 static bool sort_results(mt_chat *chat, const mt_chat_message *assistant, mt_chat_message *results, size_t count,
                          mt_error *err)
 {
@@ -185,12 +186,12 @@ static bool sort_results(mt_chat *chat, const mt_chat_message *assistant, mt_cha
 
     if (!ranks)
         return false;
-    for (size_t i = 0; i < count; i++) { /* insertion: they are few, and mostly in order */
+    for (size_t i = 0; i < count; i++) { /* insertion sort: they are few and mostly in order */
         mt_chat_message moved = results[i];
         size_t rank = call_of(assistant, &moved), to = i;
 
         if (!moved.name.data && rank < assistant->call_count)
-            moved.name = assistant->calls[rank].name; /* some templates ask for it */
+            moved.name = assistant->calls[rank].name; /* some templates use it */
         for (; to > 0 && ranks[to - 1] > rank; to--) {
             results[to] = results[to - 1];
             ranks[to] = ranks[to - 1];
@@ -215,8 +216,8 @@ static bool order_results(mt_chat *chat, mt_error *err)
     return true;
 }
 
-/* Where a call comes with reasoning and text and the template takes only one of them: both are what the model thought
-   before it called, and go as reasoning. */
+/* Where a message with calls has both reasoning and text, and the template shows only one of them, both become
+   reasoning. */
 static bool join_thoughts(mt_chat *chat, mt_chat_message *m, mt_error *err)
 {
     joiner j = {.texts = allocate(chat, (m->part_count + 1) * sizeof(*j.texts), err)};

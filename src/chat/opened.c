@@ -1,3 +1,4 @@
+/* See opened.h. */
 #include "chat/opened.h"
 
 #include <string.h>
@@ -22,7 +23,7 @@ static const struct {
     {"Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"},
 };
 
-/* One more than where the word is found last, not in or over an untrusted range; 0 when it is not there. */
+/* One more than the position of the last occurrence of a word that touches no untrusted range; 0: there is none. */
 static size_t find_last(const char *text, size_t len, size_t begin, const char *word, const mt_range *untrusted,
                         size_t count)
 {
@@ -49,7 +50,7 @@ mt_chat_opened mt_chat_opened_find(const char *text, size_t len, size_t begin, c
         size_t later = open > close ? open : close;
 
         if (later <= latest || (!open && strcmp(blocks[i].close, "<|end|>") == 0))
-            continue; /* <|end|> alone ends turns in many templates */
+            continue; /* many templates end turns with <|end|> */
         latest = later;
         found = (mt_chat_opened){.state = open > close ? MT_CHAT_OPENED_REASONING : MT_CHAT_OPENED_ANSWER,
                                  .open = blocks[i].open,

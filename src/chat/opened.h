@@ -1,4 +1,4 @@
-/* What the end of a prompt has begun: templates open the block of reasoning for the model, or close it at once. */
+/* Finds out what the end of a prompt has begun: templates may open the model's reasoning block, or close it at once. */
 #ifndef MT_CHAT_OPENED_H
 #define MT_CHAT_OPENED_H
 
@@ -14,10 +14,10 @@ typedef enum mt_chat_opened_state {
 
 typedef struct mt_chat_opened {
     mt_chat_opened_state state;
-    const char *open, *close; /* the markers of the block; NULL with NOTHING */
+    const char *open, *close; /* the block's markers; NULL with NOTHING */
 } mt_chat_opened;
 
-/* Looks at text from `begin` on. What a user wrote (untrusted: ascending ranges) opens and closes nothing. */
+/* Examines the text from `begin` on. Markers in what a user wrote (untrusted: ascending ranges) do not count. */
 mt_chat_opened mt_chat_opened_find(const char *text, size_t len, size_t begin, const mt_range *untrusted,
                                    size_t untrusted_count);
 

@@ -1,4 +1,5 @@
-/* A parser is two machines in a row and what they share. It allocates for what it holds back and for nothing else. */
+/* A parser has two state machines in a row: the first separates reasoning, the second finds calls in the rest. It
+   allocates memory only for text that it holds back. */
 #include "chat/parse.h"
 
 #include "base/alloc.h"
@@ -17,7 +18,8 @@ static bool unknown(const char *what, const char *name, const char *(*at)(size_t
     return mt_fail(err, MT_E_INVALID, "\"%s\" is no format of %s; docs/parsers.md lists those that are", name, what);
 }
 
-/* Which tables run: that of the calls only with tools, unless the text has headers. */
+/* Chooses the tables of the two machines. That for calls is used only where the request has tools, unless the format
+   has headers, which must be removed in any case. */
 static bool choose(mt_parser *p, const mt_parse_formats *formats, mt_error *err)
 {
     const mt_format *calls = mt_format_find_tools(formats->tools),
@@ -42,6 +44,7 @@ static bool choose(mt_parser *p, const mt_parse_formats *formats, mt_error *err)
     return true;
 }
 
+/* Sets the first state of a machine, by what the prompt's end has begun. */
 static void start(mt_parser *p, mt_parse_machine *m, mt_chat_opened_state opened)
 {
     const mt_parse_table *table = m->table;

@@ -1,17 +1,18 @@
-/* The machine that runs the tables. Invariants:
-   1. A machine looks at one byte at a time and at nothing ahead, so cutting the text changes nothing.
-   2. Between bytes, `pending` is the beginning of a marker of the state at hand; all before it was handled.
-   3. A state that hands a byte on to another one without consuming it never gets it back: tables have no such circles,
-      and the loop asserts it. */
+/* The state machine that runs the tables. Invariants:
+   1. A machine reads one byte at a time and looks at nothing ahead, so that cutting the text changes nothing.
+   2. Between bytes, `pending` is the beginning of a marker of the present state; all bytes before it were handled.
+   3. A state that passes a byte on to another state without consuming it never gets that byte back: tables have no such
+      circles, which the loop asserts. */
 #include <assert.h>
 #include <string.h>
 
 #include "chat/parse_core.h"
 
-#define HOPS 16 /* states one byte may pass */
+#define HOPS 16 /* states that a byte may pass through */
 
 typedef enum match { MATCH_NONE, MATCH_PART, MATCH_WHOLE } match;
 
+/* Compares the pending text with a marker. */
 static match compare(const mt_parse_machine *m, const char *marker)
 {
     size_t size;
@@ -24,7 +25,7 @@ static match compare(const mt_parse_machine *m, const char *marker)
     return m->len >= size ? MATCH_WHOLE : MATCH_PART;
 }
 
-/* The marker of calls that ends reasoning, where the tables at hand have one. */
+/* The marker of calls that ends reasoning, where the present state is reasoning; else NULL. */
 static const char *breaks(const mt_parser *p, const mt_parse_machine *m)
 {
     const mt_parse_table *tools = p->machines[1].table;
@@ -32,6 +33,7 @@ static const char *breaks(const mt_parser *p, const mt_parse_machine *m)
     return m == &p->machines[0] && tools && mt_parse_state_of(m)->does == MT_DOES_REASONING ? tools->breaks : NULL;
 }
 
+/* Whether the pending text is a marker of the present state (*hit: its rule), or the beginning of one. */
 static match scan(const mt_parser *p, const mt_parse_machine *m, mt_parse_rule *hit)
 {
     const mt_parse_rule *rules = mt_parse_state_of(m)->rules;
@@ -52,7 +54,7 @@ static match scan(const mt_parser *p, const mt_parse_machine *m, mt_parse_rule *
     return best;
 }
 
-/* Whether the text is within a string, in which markers mean nothing. */
+/* Whether the parser is within a string, in which markers do not count. */
 static bool within_string(const mt_parser *p, mt_parse_does does)
 {
     if (does == MT_DOES_CALLS || does == MT_DOES_ARGUMENTS)
@@ -60,6 +62,7 @@ static bool within_string(const mt_parser *p, mt_parse_does does)
     return does == MT_DOES_PYTHON && p->py.quote;
 }
 
+/* Content of the first machine is the input of the second. */
 static void content(mt_parser *p, mt_parse_machine *m, const char *text, size_t len)
 {
     mt_parse_machine *next = &p->machines[1];
@@ -72,7 +75,7 @@ static void content(mt_parser *p, mt_parse_machine *m, const char *text, size_t 
         mt_parse_byte(p, next, text[i]);
 }
 
-/* The state that a whole header leads to. */
+/* The state that a complete header leads to. */
 static uint8_t route(mt_parser *p, mt_parse_machine *m, const mt_parse_state *state, const char *marker)
 {
     mt_parse_route to = m->table->route(p, p->held.len ? p->held.data : "", state);
@@ -87,7 +90,7 @@ static uint8_t route(mt_parser *p, mt_parse_machine *m, const mt_parse_state *st
     return m->table->routes[to];
 }
 
-/* What has to be done with the state a marker ends; the state that follows. */
+/* Ends the present state at a marker. Returns the next state. */
 static uint8_t leave(mt_parser *p, mt_parse_machine *m, const mt_parse_rule *rule)
 {
     const mt_parse_state *state = mt_parse_state_of(m);
@@ -116,13 +119,14 @@ static uint8_t leave(mt_parser *p, mt_parse_machine *m, const mt_parse_rule *rul
     return rule->next;
 }
 
+/* Keeps bytes after the end marker of a value. */
 static void note_gap(mt_parser *p, const char *text, size_t len)
 {
     memcpy(p->gap + p->gap_len, text, len);
     p->gap_len += len;
 }
 
-/* The beginning of a marker that never came is text, where text goes. */
+/* A beginning of a marker that is not completed is text, where the state is about text. */
 static void release(mt_parser *p, mt_parse_machine *m)
 {
     mt_parse_does does = mt_parse_state_of(m)->does;
@@ -139,7 +143,8 @@ static void release(mt_parser *p, mt_parse_machine *m)
         content(p, m, pending, len);
 }
 
-static void fire(mt_parser *p, mt_parse_machine *m, const mt_parse_rule *rule)
+/* Follows a rule whose marker was found. */
+static void follow_rule(mt_parser *p, mt_parse_machine *m, const mt_parse_rule *rule)
 {
     const uint8_t next = leave(p, m, rule);
     const mt_parse_state *to = &m->table->states[next];
@@ -166,7 +171,7 @@ static void fire(mt_parser *p, mt_parse_machine *m, const mt_parse_rule *rule)
         mt_parse_quoted(p, true);
 }
 
-/* The value of an argument goes on: what looked like its end was a part of it. */
+/* What looked like the end of a value was part of it: the value continues. */
 static void reopen(mt_parser *p, mt_parse_machine *m, const mt_parse_state *state)
 {
     const mt_parse_state *value = &m->table->states[state->other];
@@ -191,7 +196,7 @@ static void name_byte(mt_parser *p, mt_parse_machine *m, const mt_parse_state *s
 {
     if (mt_parse_word_add(&p->name, b))
         return;
-    content(p, m, p->name.text, p->name.len); /* no name is that long */
+    content(p, m, p->name.text, p->name.len); /* no name is that long: it was no call */
     mt_parse_go(p, m, state->other);
     mt_parse_again(m, b);
 }
@@ -215,6 +220,7 @@ static void text_byte(mt_parser *p, mt_parse_machine *m, const mt_parse_state *s
     }
 }
 
+/* Handles a byte that belongs to no marker. */
 static void handle(mt_parser *p, mt_parse_machine *m, char b)
 {
     const mt_parse_state *state = mt_parse_state_of(m);
@@ -249,7 +255,7 @@ void mt_parse_byte(mt_parser *p, mt_parse_machine *m, char b)
         if (found == MATCH_PART)
             return;
         if (found == MATCH_WHOLE) {
-            fire(p, m, &hit);
+            follow_rule(p, m, &hit);
         } else {
             char first = m->pending[0];
 

@@ -1,10 +1,10 @@
-/* Gemma's notation of arguments: {key:<|"|>text<|"|>,n:42,list:[1,2],more:{a:true}}. The quotes are markers, so the
-   strings are a state of their own. What is told is JSON as good as the notation was. */
+/* Gemma's notation of arguments: {key:<|"|>text<|"|>,n:42,list:[1,2],more:{a:true}}. The quotes are markers, so strings
+   are a state of their own. The arguments are sent as JSON, which is valid if the notation was. */
 #include <string.h>
 
 #include "chat/parse_core.h"
 
-enum { LEVELS = 64 }; /* a bit each of mt_parse_object.objects */
+enum { LEVELS = 64 }; /* bits of mt_parse_object.objects */
 
 static void tell(mt_parser *p, const char *text)
 {
@@ -16,7 +16,7 @@ static bool in_object(const mt_parse_object *o)
     return o->depth > 0 && (o->objects >> (o->depth - 1) & 1);
 }
 
-/* The comma before an item, once there is one. */
+/* Sends the comma that is due before an item. */
 static void separate(mt_parser *p)
 {
     if (p->object.comma)
@@ -24,7 +24,7 @@ static void separate(mt_parser *p)
     p->object.comma = false;
 }
 
-/* A word that stood without quotes: a key, a number, true; anything else is a string. */
+/* Ends a word without quotes: a key, a number or true; anything else is sent as a string. */
 static void word_ends(mt_parser *p, bool key)
 {
     mt_buf out;

@@ -1,12 +1,13 @@
-/* Calls written in JSON. Strings and brackets are followed, nothing else: arguments pass through byte for byte, whether
-   they are good JSON or not, and a marker within a string is no marker. */
+/* Calls written as JSON. Only strings and brackets are followed: arguments are passed through unchanged, valid JSON or
+   not, and markers within strings do not count. */
 #include <string.h>
 
 #include "base/json_tree.h"
 #include "chat/parse_core.h"
 
-enum phase { OUTSIDE, KEY, IN_KEY, COLON, VALUE, IN_STRING, IN_CONTAINER, IN_SCALAR };
-enum field { F_OTHER, F_NAME, F_ID, F_ARGUMENTS, F_FUNCTION, F_AGAIN /* arguments a second time: not told */ };
+enum phase { OUTSIDE, KEY, IN_KEY, COLON, VALUE, IN_STRING, IN_CONTAINER, IN_SCALAR }; /* where in a call */
+/* Which member of a call is read. F_AGAIN: arguments a second time, which are dropped. */
+enum field { F_OTHER, F_NAME, F_ID, F_ARGUMENTS, F_FUNCTION, F_AGAIN };
 
 static uint8_t field_of(const char *key)
 {
@@ -23,7 +24,7 @@ static uint8_t field_of(const char *key)
     return F_OTHER;
 }
 
-/* Follows strings; true while b belongs to one, its quotes included. */
+/* Follows strings. True while b belongs to one, quotes included. */
 static bool follow_string(mt_parse_json *j, char b)
 {
     if (!j->string) {
@@ -39,8 +40,8 @@ static bool follow_string(mt_parse_json *j, char b)
     return true;
 }
 
-/* A bracket closes the innermost one of its kind, and with it what was left open inside; where there is none, it is
-   just a byte. So broken JSON ends where its writer most likely meant it to. */
+/* A closing bracket closes the innermost open one of its kind, and all that is open inside; where there is none, it is
+   only a byte. So broken JSON ends where its writer most likely meant it to end. True: the outermost is closed. */
 static bool closes(mt_parse_json *j, bool list)
 {
     for (uint32_t depth = j->depth; depth > 0; depth--) {
@@ -52,7 +53,7 @@ static bool closes(mt_parse_json *j, bool list)
     return false;
 }
 
-/* True when b closed the outermost container. */
+/* Follows strings and brackets. True when b closed the outermost container. */
 static bool follow(mt_parse_json *j, char b)
 {
     if (follow_string(j, b))
@@ -67,7 +68,7 @@ static bool follow(mt_parse_json *j, char b)
     return false;
 }
 
-/* What a JSON string says; takes and gives back what stands between its quotes. */
+/* Replaces the escapes of a JSON string, given without its quotes, in place. */
 static void decode(mt_buf *text)
 {
     json_t *value = NULL;
@@ -97,8 +98,8 @@ static void decode_word(mt_parse_word *word)
     mt_buf_free(&text);
 }
 
-/* Tells arguments, or keeps them until the name is known. */
-static void pass(mt_parser *p, const char *text, size_t len)
+/* Sends arguments, or holds them until the name is known. */
+static void add_arguments(mt_parser *p, const char *text, size_t len)
 {
     if (p->open)
         mt_parse_call_arguments(p, text, len);
@@ -106,6 +107,7 @@ static void pass(mt_parser *p, const char *text, size_t len)
         mt_buf_add(&p->held, text, len);
 }
 
+/* The name is complete: the call begins, or it is no call since the tool is not declared. */
 static void named(mt_parser *p, mt_parse_machine *m)
 {
     decode_word(&p->name);
@@ -169,7 +171,7 @@ static void value_begins(mt_parser *p, char b)
         j->phase = IN_CONTAINER;
         follow(j, b);
         if (j->field == F_ARGUMENTS)
-            pass(p, &b, 1);
+            add_arguments(p, &b, 1);
     } else {
         j->phase = IN_SCALAR;
         mt_parse_word_clear(&p->key);
@@ -228,7 +230,7 @@ static void scalar_byte(mt_parser *p, mt_parse_machine *m, char b)
         return;
     }
     if (p->json.field == F_ARGUMENTS && strcmp(p->key.text, "null") != 0)
-        pass(p, p->key.text, p->key.len);
+        add_arguments(p, p->key.text, p->key.len);
     p->json.phase = KEY;
     if (b == '}')
         object_ends(p, m);
@@ -283,7 +285,7 @@ void mt_parse_calls_byte(mt_parser *p, mt_parse_machine *m, char b)
     case IN_STRING: string_byte(p, m, b); return;
     case IN_CONTAINER:
         if (j->field == F_ARGUMENTS)
-            pass(p, &b, 1);
+            add_arguments(p, &b, 1);
         if (follow(j, b))
             j->phase = KEY;
         return;
@@ -315,7 +317,7 @@ void mt_parse_arguments_byte(mt_parser *p, mt_parse_machine *m, char b)
     }
 }
 
-/* Arguments that are no object are told as they stand. */
+/* Arguments that are no container are sent as they are; null is left out. */
 void mt_parse_arguments_leave(mt_parser *p)
 {
     while (p->held.len > 0 && mt_parse_space(p->held.data[p->held.len - 1]))

@@ -1,4 +1,5 @@
-/* Python literals as JSON: strings, numbers, True, False, None, lists, tuples, dicts. */
+/* Converts Python literals to JSON: strings, numbers, True, False, None, lists, tuples, dicts. Used by parse_python.c
+   and parse_gemma.c. */
 #include <string.h>
 
 #include "base/hex.h"
@@ -26,6 +27,7 @@ static bool next_is(reader *r, char b)
     return r->at < r->end && *r->at == b;
 }
 
+/* Skips b, if it comes next. */
 static bool accept(reader *r, char b)
 {
     bool there = next_is(r, b);
@@ -49,7 +51,7 @@ static bool code_point(reader *r, size_t digits, uint32_t *code)
     return true;
 }
 
-/* What a backslash and the byte after it stand for. */
+/* Appends what an escape sequence stands for; r->at is after its backslash. */
 static bool escape(reader *r, mt_buf *text)
 {
     static const char plain[] = "n\nt\tr\rb\bf\fv\va\a0\0\\\\''\"\"\n";
@@ -147,7 +149,7 @@ static bool container(reader *r)
     return ok;
 }
 
-/* A number stays as it is written, which must be as JSON writes it. */
+/* True, False, None and the like, or a number, which must be written as in JSON. */
 static bool word(reader *r)
 {
     static const char *const names[] = {"True", "true", "False", "false", "None", "null",

@@ -1,11 +1,11 @@
-/* Events on their way out: text without the white space around blocks, calls from their beginning to their end, all in
-   pieces that hold whole characters. */
+/* Sends the parser's events: text without the white space around blocks, and calls from beginning to end, in pieces
+   that end at whole characters. */
 #include <string.h>
 
 #include "base/utf8.h"
 #include "chat/parse_core.h"
 
-/* Bytes at the end that are the beginning of a character. */
+/* How many bytes at the end are the beginning of a character that is not complete. */
 static size_t unfinished(const char *text, size_t len)
 {
     for (size_t back = 1; back < MT_UTF8_MAX && back <= len; back++) {
@@ -35,6 +35,7 @@ void mt_parse_flush(mt_parser *p, bool all)
     p->out_len = rest;
 }
 
+/* Adds text to the pending event, which is sent first where it is of another kind. */
 static void put(mt_parser *p, mt_parse_kind kind, const char *text, size_t len)
 {
     if (len > 0 && kind != p->out_kind) {

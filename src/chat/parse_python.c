@@ -1,18 +1,19 @@
-/* Calls written in Python: [f(a=1, b="x"), g()]. An argument is told when it is whole; what is no literal is told as
-   the text it is. */
+/* Calls written as Python: [f(a=1, b="x"), g()]. An argument is sent once it is complete; one that is no literal is
+   sent as a string. */
 #include <stdio.h>
 #include <string.h>
 
 #include "chat/parse_core.h"
 
-enum phase { OUTSIDE, IN_NAME, IN_ARGUMENT };
+enum phase { OUTSIDE, IN_NAME, IN_ARGUMENT }; /* where in a call */
 
+/* Whether it is still open if the text is a call. */
 static bool uncertain(const mt_parser *p, const mt_parse_machine *m)
 {
     return p->collecting && (mt_parse_state_of(m)->flags & MT_PARSE_DECLARED);
 }
 
-/* The declared name of the argument at a position. */
+/* Sets p->key for an argument without a name: the declared name of that position, or "argN". */
 static void name_position(mt_parser *p)
 {
     size_t at = p->py.position++;
@@ -31,7 +32,7 @@ static void name_position(mt_parser *p)
     }
 }
 
-/* Bytes of "name =" at the beginning, 0 where there is none. */
+/* The length of "name =" at the beginning of a text; 0: there is none. *name_len: of the name alone. */
 static size_t keyword(const char *text, size_t len, size_t *name_len)
 {
     size_t i = 0;
@@ -84,7 +85,7 @@ static void argument_begins(mt_parser *p)
     p->py.run = 0;
 }
 
-/* One or two quotes have begun: b tells whether that is a string, or the empty string that b stands behind. */
+/* After one or two opening quotes: b decides whether a string begins, or was empty and has ended. */
 static void settle(mt_parse_python *py, char b)
 {
     if (!py->opening || b == py->quote)
@@ -97,7 +98,7 @@ static void settle(mt_parse_python *py, char b)
     py->run = 0;
 }
 
-/* Within a string: three quotes in a row end one that three have begun. */
+/* A byte within a string. Three quotes in a row end a string that three have begun. */
 static void quoted_byte(mt_parse_python *py, char b)
 {
     if (py->opening) {
@@ -113,6 +114,7 @@ static void quoted_byte(mt_parse_python *py, char b)
     }
 }
 
+/* Follows strings and brackets. */
 static void follow(mt_parse_python *py, char b)
 {
     if (py->quote) {
@@ -154,7 +156,7 @@ static void argument_byte(mt_parser *p, char b)
         mt_buf_add(&p->held, &b, 1);
 }
 
-/* What was collected is no list of calls, and b said so; where b is a bracket, a list may begin there. */
+/* What was collected is no list of calls, as b shows; where b is a bracket, another list may begin there. */
 static void give_up(mt_parser *p, mt_parse_machine *m, char b)
 {
     const bool again = b == '[' && uncertain(p, m);
@@ -188,7 +190,7 @@ static void name_byte(mt_parser *p, mt_parse_machine *m, char b)
     } else if (mt_parse_name_byte(b) && mt_parse_word_add(&p->name, b)) {
         return;
     } else if (uncertain(p, m) || (p->collecting && b != '=' && !mt_parse_space(b))) {
-        give_up(p, m, b); /* where nothing else marks it, a list of calls is [name( without blanks */
+        give_up(p, m, b); /* without a marker, a list of calls is [name( without blanks */
     } else if (b == '=') {
         p->py.phase = OUTSIDE; /* it was a variable's name */
     }

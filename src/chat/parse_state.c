@@ -1,5 +1,5 @@
-/* Moving a machine from state to state: for the machine itself, and for the readers of notations, which know where
-   their text ends. */
+/* Changes of a machine's state, for the machine itself (parse_core.c) and for the notations (JSON, Python, Gemma),
+   which know where their text ends. */
 #include <assert.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ bool mt_parse_collect(mt_parser *p, mt_parse_machine *m, char b)
 void mt_parse_reject(mt_parser *p, mt_parse_machine *m)
 {
     p->collecting = false;
-    assert(m == &p->machines[1]); /* only formats of calls collect */
+    assert(m == &p->machines[1]); /* only formats of calls collect text */
     mt_parse_text(p, MT_PARSE_CONTENT, p->raw.data, p->raw.len);
     p->raw.len = 0;
     mt_parse_go(p, m, mt_parse_state_of(m)->other);

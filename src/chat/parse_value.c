@@ -1,11 +1,12 @@
-/* Arguments that a format lists one by one: names, and values typed by the tool's schema. */
+/* Arguments that a format writes one by one: their names, and their values with the types of the tool's schema, sent as
+   JSON. */
 #include <string.h>
 
 #include "base/json_escape.h"
 #include "base/json_tree.h"
 #include "chat/parse_core.h"
 
-/* The types that a schema allows, a bit each; of a value, the bit of the type that it has. */
+/* JSON types as bits: the types that a schema allows, or the type of a value. */
 enum { T_STRING = 1, T_NUMBER = 2, T_BOOLEAN = 4, T_NULL = 8, T_OBJECT = 16, T_ARRAY = 32, T_ANY = 63 };
 
 static unsigned type_named(const char *name)
@@ -36,7 +37,7 @@ static unsigned type_of(const json_t *value)
     }
 }
 
-/* The union over a list: of names, of schemas, or of values. */
+/* The union of the types of a list: of names, of schemas, or of values. */
 static unsigned types_in(const json_t *list, unsigned (*of)(const json_t *item))
 {
     unsigned types = 0;
@@ -110,7 +111,7 @@ static void stream_byte(mt_parser *p, char b)
         mt_parse_call_arguments(p, escaped, mt_json_escape(&b, 1, escaped, &taken));
 }
 
-/* A string is told as it comes; what may be something else, when it is whole. */
+/* A value that must be a string is sent as it comes; any other once it is complete. */
 void mt_parse_value_begin(mt_parser *p, bool string)
 {
     p->held.len = 0;
@@ -146,7 +147,7 @@ void mt_parse_value_byte(mt_parser *p, char b, bool lines)
         put(p, b);
 }
 
-/* The text as it stands where it is JSON of a type that is allowed: 3.0 stays 3.0. */
+/* Appends the text unchanged, so that 3.0 stays 3.0, if it is JSON of an allowed type. False: it is not. */
 static bool put_json(mt_buf *out, const char *text, size_t len, unsigned types)
 {
     json_t *value = mt_json_tree_try(text, len);
@@ -184,7 +185,7 @@ static void put_value(mt_buf *out, const char *text, size_t len, unsigned types)
     mt_buf_json_string(out, text, len);
 }
 
-/* Some models quote every value: a string where the schema wants none is read for what it says. */
+/* Some models quote every value: a string where the schema allows none is parsed again. */
 void mt_parse_retype(mt_parser *p, mt_buf *json)
 {
     const unsigned types = types_of_key(p);

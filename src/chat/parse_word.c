@@ -1,4 +1,4 @@
-/* Names, ids and keys while they are read, and the tool that has a name. */
+/* Names, ids and keys while they are read, and finding a tool by its name. */
 #include <string.h>
 
 #include "chat/parse_core.h"

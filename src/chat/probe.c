@@ -1,12 +1,13 @@
+/* See probe.h. */
 #include "chat/probe.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
 
+/* Bounds of a rendering: steps, bytes */
 enum { PROBE_STEPS = 1000000, PROBE_MEMORY = 64 << 20, PROBE_OUTPUT = 1 << 20 };
 
-/* Renders a conversation; takes messages. The text, free with mt_free, or NULL when the template fails. */
 char *mt_probe_render(const mt_probe *p, json_t *messages, bool generation_prompt, size_t *loops_end)
 {
     const mt_template_options options = {
@@ -35,7 +36,6 @@ json_t *mt_probe_message(const char *role, const char *content)
     return json_pack("{s:s, s:s}", "role", role, "content", content);
 }
 
-/* How often a word is in a text. */
 size_t mt_probe_count_of(const char *text, const char *word)
 {
     size_t n = 0;
@@ -50,7 +50,6 @@ bool mt_probe_has(const char *text, const char *word)
     return text && strstr(text, word);
 }
 
-/* Each word once, and in this order. */
 bool mt_probe_in_order(const char *text, const char *const *words, size_t count)
 {
     const char *at = text;
@@ -64,7 +63,7 @@ bool mt_probe_in_order(const char *text, const char *const *words, size_t count)
     return text != NULL;
 }
 
-/* The id of a call as clients make ids, or as Mistral's templates want them. */
+/* An id as clients make them, or as Mistral's templates want it. */
 static const char *call_id(const mt_probe *p)
 {
     return p->profile->short_ids ? "call7prob" : "call_probe7";

@@ -1,5 +1,5 @@
-/* Probes: conversations of words that no template contains, so that what comes out tells where they went. For the files
-   that make a profile. */
+/* Probes: conversations made of words that no template contains, rendered to see where the words come out. Used by the
+   files that make a profile (profile.c, profile_calls.c). */
 #ifndef MT_CHAT_PROBE_H
 #define MT_CHAT_PROBE_H
 
@@ -16,27 +16,27 @@ typedef struct mt_probe {
     const mt_template *tpl;
     const json_t *tokens;
     const atomic_bool *stop;
-    mt_chat_profile *profile; /* what is known so far shapes the probes that follow */
+    mt_chat_profile *profile; /* what is known so far; it shapes the probes that follow */
 } mt_probe;
 
-/* Renders a conversation; takes messages. The text, free with mt_free, or NULL when the template fails. *loops_end,
-   where it is not NULL, is set to the end of what loops over messages wrote. */
+/* Renders a conversation; owns messages. Returns the text, free with mt_free; NULL: the template failed. *loops_end
+   (may be NULL) gets the end of what loops over messages wrote. */
 char *mt_probe_render(const mt_probe *p, json_t *messages, bool generation_prompt, size_t *loops_end);
 
-/* New references. The call has the arguments {GAMMA: DELTA}; result_message takes content. */
+/* New references. The call has the arguments {GAMMA: DELTA}; mt_probe_result_message owns content. */
 json_t *mt_probe_message(const char *role, const char *content);
 json_t *mt_probe_call_message(const mt_probe *p);
 json_t *mt_probe_result_message(const mt_probe *p, json_t *content);
 
-/* EPSILON, a call, and BETA as its result. Takes call; NULL is the usual one. */
+/* Renders the user's EPSILON, a call, and BETA as its result. Owns call; NULL: the usual call. */
 char *mt_probe_render_call(const mt_probe *p, json_t *call);
 
-/* What is in a text. That may be NULL, except for count_of; then nothing is in it. */
+/* What a text contains. It may be NULL, which contains nothing, except for mt_probe_count_of. */
 size_t mt_probe_count_of(const char *text, const char *word);
 bool mt_probe_has(const char *text, const char *word);
-bool mt_probe_in_order(const char *text, const char *const *words, size_t count); /* each once, and in this order */
+bool mt_probe_in_order(const char *text, const char *const *words, size_t count); /* each once, in this order */
 
-/* In profile_calls.c: tool calls, then reasoning. */
+/* In profile_calls.c: probe how the template shows tool calls, and reasoning. */
 void mt_probe_calls(mt_probe *p);
 void mt_probe_reasoning(mt_probe *p);
 

@@ -1,3 +1,4 @@
+/* See profile.h. */
 #include "chat/profile.h"
 
 #include <string.h>
@@ -5,7 +6,7 @@
 #include "base/alloc.h"
 #include "chat/probe.h"
 
-/* A conversation with the content under test in a message of that role; takes content. */
+/* A conversation with the content in a message of that role; owns content. */
 static json_t *conversation(const mt_probe *p, mt_chat_role role, json_t *content)
 {
     json_t *tested = json_pack("{s:s, s:O}", "role", mt_chat_role_name(role), "content", content), *all = NULL;
@@ -27,7 +28,8 @@ static json_t *conversation(const mt_probe *p, mt_chat_role role, json_t *conten
     return all;
 }
 
-/* A list that is printed as it is, in Python's way or as JSON, shows the key of its parts. */
+/* Whether the text has no more keys of parts than with string content: a list that is printed as it is would show
+   some. */
 static bool shows_no_more_keys(const char *parts, const char *string)
 {
     static const char *const keys[] = {"'type'", "\"type\""};
@@ -65,8 +67,8 @@ json_t *mt_chat_shape_part(mt_chat_shape shape, mt_chat_part_type type)
     }
 }
 
-/* Whether an image left a trace: the text became longer, or what stands right before the words is something else. (A
-   template may leave its default system message out when there are images.) */
+/* Whether a picture left a trace: the text is longer, or different right before the words. (A template may leave out
+   its default system message where there are pictures.) */
 static bool adds_something(const char *with, const char *without)
 {
     const char *a = strstr(with, MT_PROBE_ALPHA), *b = strstr(without, MT_PROBE_ALPHA);
@@ -80,7 +82,7 @@ static bool adds_something(const char *with, const char *without)
     return same < 8 && a - with != b - without;
 }
 
-/* A shape is right when it leaves the text as it is and adds something of the template's own. */
+/* A form is right if the text is shown unchanged and the template adds something of its own. */
 static void probe_shape(mt_probe *p, mt_chat_part_type type)
 {
     static const mt_chat_shape shapes[] = {MT_CHAT_SHAPE_TYPE, MT_CHAT_SHAPE_FIELD, MT_CHAT_SHAPE_URL};
@@ -105,7 +107,7 @@ static void probe_shape(mt_probe *p, mt_chat_part_type type)
     mt_free(plain);
 }
 
-/* The text between two words, free with mt_free; NULL when they are not there in that order. */
+/* The text between two words, free with mt_free; NULL: they are not there in that order. */
 static char *between(const char *text, const char *from, const char *to)
 {
     const char *begin = text ? strstr(text, from) : NULL, *end = begin ? strstr(begin, to) : NULL;
@@ -119,7 +121,7 @@ static char *between(const char *text, const char *from, const char *to)
     return part;
 }
 
-/* A conversation of five turns in which the one under test is of that role; the words come in order. */
+/* Renders five messages with the words in order; the message number `tested` has that role. */
 static char *render_turns(const mt_probe *p, size_t tested, const char *role)
 {
     static const char *const roles[] = {"system", "user", "assistant", "user", "user"};
@@ -135,7 +137,8 @@ static char *render_turns(const mt_probe *p, size_t tested, const char *role)
     return mt_probe_render(p, all, true, NULL);
 }
 
-/* Behind the result of a tool, where agents put reminders. A template that takes no tools has nothing to say. */
+/* Whether a system message after a tool result is shown, where agents put reminders. True for templates that show no
+   tools. */
 static bool shows_system_behind_result(const mt_probe *p)
 {
     static const char *const words[] = {MT_PROBE_ALPHA, MT_PROBE_BETA, MT_PROBE_EPSILON};
@@ -170,7 +173,7 @@ static void probe_no_system(mt_probe *p)
     mt_free(both);
 }
 
-/* Whether a system message comes out where it stands, and not as if a user had said it. */
+/* Whether a system message is shown where it stands, and otherwise than a user's. */
 static void probe_system(mt_probe *p)
 {
     static const char *const words[] = {MT_PROBE_ALPHA, MT_PROBE_BETA, MT_PROBE_GAMMA, MT_PROBE_DELTA,
@@ -198,7 +201,8 @@ static void probe_generation(mt_probe *p)
 
     p->profile->generation_after = with && without && end > 0 && strlen(with) > end && strlen(without) >= end &&
                                    memcmp(with, without, end) == 0 &&
-                                   (strlen(without) == end || strcmp(with, without) == 0); /* some always write it */
+                                   /* Some templates always write it */
+                                   (strlen(without) == end || strcmp(with, without) == 0);
     p->profile->generation_none = !mt_template_reads(p->tpl, "add_generation_prompt") && !p->profile->generation_after;
     mt_free(with);
     mt_free(without);

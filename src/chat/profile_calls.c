@@ -1,9 +1,10 @@
-/* How a template wants tool calls and reasoning. */
+/* Probes how a template shows tool calls and reasoning: part of profile.c. */
 
 #include "base/alloc.h"
 #include "chat/probe.h"
 
-/* A call came out well: its name, then its arguments, neither as Python prints them nor as JSON in a string. */
+/* Whether a call is shown well: its name, then its arguments, neither as Python prints a dict nor as JSON within a
+   string. */
 static bool shows_call(const char *text)
 {
     static const char *const words[] = {MT_PROBE_GAMMA, MT_PROBE_DELTA};
@@ -12,8 +13,8 @@ static bool shows_call(const char *text)
            !mt_probe_has(text, "'" MT_PROBE_GAMMA) && !mt_probe_has(text, "\\\"" MT_PROBE_GAMMA);
 }
 
-/* Arguments that are no object: a call that was cut comes back like this. A template that walks over what it takes for
-   an object fails here, or shows nothing. */
+/* Whether arguments that are no object, as of a call that was cut off, are shown as a string. Templates that iterate
+   over an object fail here, or show nothing. */
 static bool shows_broken(const mt_probe *p)
 {
     static const char *const words[] = {MT_PROBE_GAMMA, MT_PROBE_DELTA};
@@ -29,7 +30,7 @@ static bool shows_broken(const mt_probe *p)
     return shown;
 }
 
-/* Tries what clients send most often first. Where nothing shows calls, what at least renders is taken. */
+/* Tries combinations of settings, the most common first. Where none shows calls, the first that renders is used. */
 static void probe_shape(mt_probe *p)
 {
     mt_chat_profile *profile = p->profile, rendered = *profile;
@@ -61,7 +62,8 @@ void mt_probe_calls(mt_probe *p)
     p->profile->broken_as_text = shows_broken(p);
 }
 
-/* With a call or without: some templates show the one and not the other. */
+/* Whether reasoning under that name is shown in a message with or without a call, since some templates show only
+   one. */
 static bool reads_reasoning(const mt_probe *p, const char *name, bool with_call)
 {
     json_t *said = with_call ? mt_probe_call_message(p) : mt_probe_message("assistant", MT_PROBE_BETA);
@@ -77,7 +79,7 @@ static bool reads_reasoning(const mt_probe *p, const char *name, bool with_call)
     return read;
 }
 
-/* As Mistral's templates do. */
+/* Whether reasoning is shown that is a part of the content, as in Mistral's templates. */
 static bool reads_reasoning_part(const mt_probe *p)
 {
     static const char *const words[] = {MT_PROBE_ALPHA, MT_PROBE_BETA};
@@ -94,8 +96,8 @@ static bool reads_reasoning_part(const mt_probe *p)
     return read;
 }
 
-/* A message with a call; NULL fields are left out. */
-static bool takes_call(const mt_probe *p, const char *reasoning, const char *content)
+/* Whether a message with a call renders; NULL arguments are left out. */
+static bool renders_call(const mt_probe *p, const char *reasoning, const char *content)
 {
     json_t *said = mt_probe_call_message(p);
     char *text;
@@ -120,6 +122,6 @@ void mt_probe_reasoning(mt_probe *p)
         i++;
     p->profile->reasoning = names[i < MT_COUNT(names) ? i : 0];
     p->profile->reasoning_as_part = i == MT_COUNT(names) && reads_reasoning_part(p);
-    p->profile->reasoning_or_content = takes_call(p, MT_PROBE_ALPHA, NULL) && takes_call(p, NULL, MT_PROBE_GAMMA) &&
-                                       !takes_call(p, MT_PROBE_ALPHA, MT_PROBE_GAMMA);
+    p->profile->reasoning_or_content = renders_call(p, MT_PROBE_ALPHA, NULL) && renders_call(p, NULL, MT_PROBE_GAMMA) &&
+                                       !renders_call(p, MT_PROBE_ALPHA, MT_PROBE_GAMMA);
 }

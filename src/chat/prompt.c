@@ -1,9 +1,10 @@
-/* Where turns begin. A template writes messages in a loop over them, and the evaluator tells what each round of a loop
-   wrote; so a turn begins where the round of its message begins. That costs nothing, and needs no knowledge of markers.
-   Rounds that write nothing (templates look through the messages before they write them) do not count.
+/* Renders a chat and finds where turns begin. A template writes messages in a loop, and the template engine tells what
+   each round of a loop wrote; so a turn begins where the round of its message begins. That costs nothing and needs no
+   knowledge of markers. Rounds that write nothing do not count, since templates may loop over the messages before they
+   write them.
 
-   Where the generation prompt begins is the end of the last round, when a probe has shown that the template works so;
-   otherwise it is where the text differs from the text without the generation prompt.
+   The generation prompt begins at the end of the last round, where a probe has shown that the template works so; else
+   where the text differs from the text without the generation prompt.
 
    A template that writes messages without a loop of its own, for example in a macro, has no rounds. Then the first n
    messages are rendered alone, for some n: where that text is a beginning of the whole text, a turn begins at its end.
@@ -18,6 +19,7 @@
 #include "chat/ending.h"
 #include "chat/normalise.h"
 
+/* A prompt in the making. */
 typedef struct maker {
     const mt_chat_template *tpl;
     mt_chat_context context;
@@ -91,7 +93,7 @@ static void cut_by_comparing(const maker *m)
     }
 }
 
-/* What the rounds of loops wrote; the end of the last one, or 0 when there are none. */
+/* Adds cuts where rounds of loops began. Returns the end of the last one; 0: there are none. */
 static size_t cut_by_rounds(const maker *m, const mt_rendering *r)
 {
     size_t end = 0;

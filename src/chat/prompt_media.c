@@ -1,6 +1,6 @@
-/* Where pictures stand in a rendered prompt, and the text that stands for them. A template writes a marker for each;
-   the markers of a type belong to the media of that type in their order. Only what the template wrote is a marker: a
-   client that writes one writes text. */
+/* Finds the pictures and videos in a rendered prompt and replaces their markers by the text that stands for them. A
+   template writes a marker for each; the markers of a type belong to the media of that type in their order. Only
+   markers that the template wrote count: one in a client's text is text. */
 #include <string.h>
 
 #include "chat/prompt.h"
@@ -8,7 +8,7 @@
 typedef struct filler {
     mt_prompt *out;
     const mt_prompt_model *model;
-    mt_chat_text *texts; /* that replace the markers */
+    mt_chat_text *texts; /* what replaces the markers */
     mt_error *err;
 } filler;
 
@@ -18,7 +18,8 @@ static bool fail_media(const filler *s, const mt_chat_media *media, const char *
                    mt_chat_media_name(media->type), why);
 }
 
-/* Whether all bytes of a range are the template's own. *range moves on: ranges are asked for in ascending order. */
+/* Whether all bytes of a range are the template's. *range: index of the next untrusted range, for calls in ascending
+   order. */
 static bool trusted(const filler *s, size_t begin, size_t end, size_t *range)
 {
     const mt_prompt *p = s->out;
@@ -30,7 +31,7 @@ static bool trusted(const filler *s, size_t begin, size_t end, size_t *range)
     return *range == p->untrusted_count || p->untrusted[*range].begin >= end;
 }
 
-/* The next marker from *at on, which moves behind it; false when there is none. */
+/* Finds the next marker from *at on and moves *at behind it. False: there is none. */
 static bool find_marker(const filler *s, const char *marker, size_t *at, size_t *range)
 {
     const mt_buf *text = &s->out->text;
@@ -48,8 +49,8 @@ static bool find_marker(const filler *s, const char *marker, size_t *at, size_t 
     return false;
 }
 
-/* A marker more or less means that the template did not show a medium, or that a client wrote one and that is
-   allowed. */
+/* Finds the markers of all media of a type. Too few: the template did not show one; too many: a client wrote one where
+   special tokens in messages are allowed. */
 static bool find_places(const filler *s, mt_chat_part_type type)
 {
     const char *marker = s->model->marks.of[type].token, *name = mt_chat_media_name(type);
@@ -72,7 +73,7 @@ static bool find_places(const filler *s, mt_chat_part_type type)
     return true;
 }
 
-/* Media stand in the prompt in the order of the messages, whatever their types. */
+/* Media of both types must stand in the order of the messages. */
 static bool check_order(const filler *s)
 {
     for (size_t i = 1; i < s->out->media_count; i++)
@@ -81,12 +82,11 @@ static bool check_order(const filler *s)
     return true;
 }
 
-/* Finds where a byte of the rendered text is once markers are replaced. Offsets are asked for in ascending order: one
-   mapper walks one list of them. */
+/* Maps byte offsets of the rendered text to the text with markers replaced. One mapper maps one ascending list. */
 typedef struct mapper {
     const filler *s;
-    size_t next; /* medium whose place lies behind */
-    size_t grown, shrunk;
+    size_t next;          /* index of the first medium that is not passed yet */
+    size_t grown, shrunk; /* bytes added and removed by the media passed */
 } mapper;
 
 static size_t map(mapper *m, size_t offset)

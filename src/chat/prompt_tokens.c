@@ -1,4 +1,4 @@
-/* The tokens of a rendered prompt. */
+/* Tokenizes a rendered prompt. */
 #include "chat/prompt.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 
-/* Places that are no cuts go: the very beginning, the end, and what falls on the same token. */
+/* Removes cuts that are none: at the beginning, at the end, and several on the same token. */
 static void keep_cuts(mt_prompt *out)
 {
     size_t kept = 0;
@@ -17,6 +17,7 @@ static void keep_cuts(mt_prompt *out)
     out->cut_count = kept;
 }
 
+/* Special tokens that turns begin with. */
 typedef struct starts {
     uint32_t ids[MT_LIMIT_TURN_STARTS];
     size_t count;
@@ -30,7 +31,7 @@ static bool is_start(const starts *s, uint32_t id)
     return false;
 }
 
-/* The special tokens that turns begin with, as far as cuts are known. */
+/* The special tokens at the cuts that are known. */
 static starts find_starts(const mt_prompt *out, const mt_tokenizer *tokenizer)
 {
     starts s = {.count = 0};
@@ -44,7 +45,7 @@ static starts find_starts(const mt_prompt *out, const mt_tokenizer *tokenizer)
     return s;
 }
 
-/* A template may write the first turns outside of its loop. They begin with the same tokens as the others. */
+/* Adds cuts at all such tokens: a template may write the first turns outside of its loop, but with the same tokens. */
 static void add_cuts_at_starts(mt_prompt *out, const mt_tokenizer *tokenizer)
 {
     const starts s = find_starts(out, tokenizer);

@@ -1,3 +1,4 @@
+/* The parts of an answer's grammar, joined: see shape.h. */
 #include "chat/shape.h"
 
 #include <string.h>
@@ -5,6 +6,7 @@
 #include "base/limits.h"
 #include "chat/shape_inside.h"
 
+/* Whether a tool is declared as strict. */
 static bool strict(const mt_shape *s)
 {
     for (size_t i = 0; i < json_array_size(s->tools); i++) {
@@ -16,8 +18,8 @@ static bool strict(const mt_shape *s)
     return false;
 }
 
-/* Calls that the model makes of its own accord are only looked after where somebody counts on it, or where they are
-   the other thing that an answer may be. */
+/* Whether calls that the model makes of its own accord are constrained: where the request relies on it, or where the
+   content is constrained and calls are the alternative. */
 static bool guards_calls(const mt_shape *s)
 {
     return s->calls == MT_SHAPE_CALLS_AUTO && mt_shape_has_tools(s) &&
@@ -30,7 +32,7 @@ bool mt_shape_needed(const mt_shape *s)
            mt_shape_forbids(s);
 }
 
-/* Nothing but calls. */
+/* Calls and nothing else. */
 static mt_expr only_calls(mt_shape_writer *w, const mt_shape_call_exprs *c)
 {
     const mt_expr first = mt_grammar_seq(w->g, mt_shape_markup(w, c->trigger), c->after);
@@ -42,8 +44,8 @@ static mt_expr only_calls(mt_shape_writer *w, const mt_shape_call_exprs *c)
                                             MT_LIMIT_SHAPE_CALLS - 1));
 }
 
-/* Content that is text, and calls wherever their marker stands in it. Where nothing marks them they are all of the
-   answer, and text begins otherwise. */
+/* Text with calls wherever their marker stands. In formats without a marker, the answer is either calls, or text that
+   does not begin as calls do. */
 static mt_expr free_calls(mt_shape_writer *w, const mt_shape_call_exprs *c)
 {
     static const mt_char_range others[] = {{0, 8},        {11, 12},           {14, 31},
@@ -64,7 +66,7 @@ static mt_expr free_calls(mt_shape_writer *w, const mt_shape_call_exprs *c)
     return mt_grammar_seq(w->g, mt_grammar_repeat(w->g, call, 0, MT_GRAMMAR_UNLIMITED), text);
 }
 
-/* Content, with what the format puts around it. */
+/* Content, with what the format writes around it. */
 static bool write_content(mt_shape_writer *w, mt_expr *out)
 {
     const char *open = "", *close = "";
@@ -82,7 +84,7 @@ static bool write_content(mt_shape_writer *w, mt_expr *out)
     return true;
 }
 
-/* What comes behind the reasoning. */
+/* What follows the reasoning. */
 static bool write_answer(mt_shape_writer *w, mt_expr *out)
 {
     const mt_shape *s = w->shape;
@@ -111,7 +113,7 @@ static bool write_answer(mt_shape_writer *w, mt_expr *out)
     return true;
 }
 
-/* What reasoning begins and ends with, as the parsers' tables have it. */
+/* The markers of reasoning, taken from the parser's table. False: the format has none. */
 static bool find_markers(const char *format, const char **open, const char **close)
 {
     const mt_format *known = mt_format_find_reasoning(format);

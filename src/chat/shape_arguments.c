@@ -1,3 +1,4 @@
+/* The grammar of a call's arguments, from the tool's JSON schema. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -5,7 +6,7 @@
 #include "chat/shape_inside.h"
 #include "sample/constraint/schema.h"
 
-/* Without a schema there are no arguments. */
+/* A tool without a schema has no arguments. */
 bool mt_shape_object(mt_shape_writer *w, const json_t *schema, bool strict, mt_expr *out)
 {
     mt_error ignored = {0};
@@ -16,7 +17,7 @@ bool mt_shape_object(mt_shape_writer *w, const json_t *schema, bool strict, mt_e
     }
     if (mt_schema_expr(&w->arguments, schema, schema, true, strict, out, strict ? w->err : &ignored))
         return true;
-    *out = mt_json_object(&w->arguments); /* what the schema says is then the model's affair */
+    *out = mt_json_object(&w->arguments); /* any object: the schema cannot be enforced */
     return !strict;
 }
 
@@ -27,7 +28,7 @@ static bool is_type(const json_t *schema, const char *type)
     return own && strcmp(own, type) == 0;
 }
 
-/* Text that a pattern or a format has to fit, without `<`: a tag would begin there. */
+/* Text that has to match a pattern or a format, without `<`, with which a tag would begin. */
 static bool patterned(mt_shape_writer *w, const json_t *schema, const json_t *root, mt_expr *out)
 {
     mt_json raw = {.g = w->g, .notation = MT_NOTATION_GEMMA, .quotes = mt_grammar_empty(w->g)};
@@ -35,7 +36,7 @@ static bool patterned(mt_shape_writer *w, const json_t *schema, const json_t *ro
     return mt_schema_expr(&raw, schema, root, false, true, out, w->err);
 }
 
-/* Values that are written without quotes: those of a list of strings, or any text. */
+/* A value without quotes, up to its closing tag: one of the schema's strings, or any text. */
 static mt_expr text_value(mt_shape_writer *w, const json_t *schema, const char *close)
 {
     const json_t *list = json_object_get(schema, "enum"), *constant = json_object_get(schema, "const");
@@ -55,7 +56,7 @@ static mt_expr text_value(mt_shape_writer *w, const json_t *schema, const char *
     return mt_grammar_seq(w->g, any, mt_grammar_text(w->g, close));
 }
 
-/* A type that text cannot be taken for: numbers, booleans, lists, objects. */
+/* Whether the type is one that is written as JSON: a number, boolean, list, object or null. */
 static bool is_json(const json_t *schema)
 {
     static const char *const types[] = {"integer", "number", "boolean", "array", "object", "null"};
@@ -66,6 +67,7 @@ static bool is_json(const json_t *schema)
     return false;
 }
 
+/* A value as JSON. */
 static bool value(mt_shape_writer *w, const json_t *schema, const json_t *root, bool strict, mt_expr *out)
 {
     mt_error ignored = {0};
@@ -76,6 +78,7 @@ static bool value(mt_shape_writer *w, const json_t *schema, const json_t *root, 
     return !strict;
 }
 
+/* A value and its closing tag. */
 static bool tagged(mt_shape_writer *w, const json_t *schema, const json_t *root, bool strict, const mt_layout_tags *t,
                    mt_expr *out)
 {
@@ -108,7 +111,8 @@ static bool required(const json_t *schema, const char *key)
     return false;
 }
 
-/* Where arguments are written one by one, what the schema says of all of them together cannot be followed. */
+/* Where arguments are written one by one, keywords about all of them together cannot be enforced. strict: that is an
+   error. */
 static bool check_top(mt_shape_writer *w, const json_t *schema, bool strict)
 {
     static const char *const keywords[] = {"$ref",  "anyOf",         "oneOf",         "allOf",
@@ -144,7 +148,7 @@ bool mt_shape_tagged(mt_shape_writer *w, const json_t *schema, bool strict, cons
     return ok;
 }
 
-/* A name that may stand before = in Python, and that the parser takes for one. */
+/* Whether a name can stand before "=" in Python, as the parser accepts it. */
 static bool is_keyword(const char *name)
 {
     size_t len = 0;
@@ -156,11 +160,12 @@ static bool is_keyword(const char *name)
     return name[len] == '\0';
 }
 
-/* [had]: what may follow where no argument was written yet, and where one was. Built from the last to the first. */
+/* Adds an argument before those in tail. tail[0]: what may follow where no argument was written yet; tail[1]: where one
+   was. Called from the last argument to the first. */
 static void prepend(mt_shape_writer *w, mt_expr tail[2], mt_expr one, bool needed)
 {
     mt_grammar *g = w->g;
-    const mt_rule behind = mt_grammar_rule(g); /* is referred to twice for each argument before */
+    const mt_rule behind = mt_grammar_rule(g); /* a rule, since it is used twice for each argument before */
     const mt_expr first = mt_grammar_seq(g, one, tail[1]);
     const mt_expr later = mt_grammar_list(g, (mt_expr[]){mt_grammar_text(g, ", "), one, tail[1]}, 3);
 
@@ -169,7 +174,7 @@ static void prepend(mt_shape_writer *w, mt_expr tail[2], mt_expr one, bool neede
     tail[1] = mt_grammar_call(g, behind);
 }
 
-/* key=value, or nothing where it cannot be said in Python. */
+/* Adds key=value. An optional key that is no Python name is left out; a required one is an error. */
 static bool keyword(mt_shape_writer *w, const char *key, const json_t *schema, const json_t *root, bool strict,
                     mt_expr tail[2])
 {
@@ -184,7 +189,7 @@ static bool keyword(mt_shape_writer *w, const char *key, const json_t *schema, c
                        key);
     if (!value(w, schema, root, strict, &one))
         return false;
-    rule = mt_grammar_rule(w->g); /* is written at two places */
+    rule = mt_grammar_rule(w->g); /* a rule, since it is used twice */
     mt_grammar_define(w->g, rule, MT_SHAPE_LIST(w, mt_grammar_text(w->g, key), mt_grammar_text(w->g, "="), one));
     prepend(w, tail, mt_grammar_call(w->g, rule), needed);
     return true;

@@ -1,4 +1,4 @@
-/* Calls, written as the layout of their format says. */
+/* The grammar of tool calls, as the layout of their format says. */
 #include <stdint.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "chat/shape_inside.h"
 
-/* How calls are written; NULL where nobody knows. */
+/* The layout to use; NULL: calls of this format cannot be generated. */
 static const mt_layout *find(const mt_shape_writer *w)
 {
     const mt_layout *l = mt_shape_format(w->shape)->write;
@@ -31,7 +31,7 @@ const char *mt_shape_trigger(mt_shape_writer *w)
     return l ? l->trigger : "";
 }
 
-/* A tool's declaration, in either of the shapes in which it is sent. */
+/* A tool's declaration, with or without the wrapper. */
 static const json_t *function_of(const json_t *tool)
 {
     const json_t *function = json_object_get(tool, "function");
@@ -88,7 +88,7 @@ static bool write_call(mt_shape_writer *w, const mt_layout *l, const json_t *fun
     return true;
 }
 
-/* Every name that may be called is that of a tool. */
+/* Checks that the names of tool_choice are tools. False: *err. */
 static bool check_names(const mt_shape *s, mt_error *err)
 {
     json_t *missing = json_copy((json_t *)(uintptr_t)s->names);
@@ -105,7 +105,7 @@ static bool check_names(const mt_shape *s, mt_error *err)
     return !first || mt_fail_about(err, "tool_choice");
 }
 
-/* Any of the tools that may be called. */
+/* A call of any of the tools that may be called. */
 static bool write_any(mt_shape_writer *w, const mt_layout *l, mt_expr *out)
 {
     const mt_shape *s = w->shape;
@@ -138,7 +138,7 @@ bool mt_shape_write_calls(mt_shape_writer *w, mt_shape_call_exprs *out)
                        w->shape->formats.tools) ||
                mt_fail_about(w->err, "tool_choice");
     w->arguments = (mt_json){.g = w->g, .notation = l->notation, .quotes = mt_shape_markup(w, "<|\"|>")};
-    rule = mt_grammar_rule(w->g); /* tools are written once, however many calls there are */
+    rule = mt_grammar_rule(w->g); /* a rule, so that tools are written once, however many calls there are */
     if (!write_any(w, l, &any))
         return false;
     mt_grammar_define(w->g, rule, any);

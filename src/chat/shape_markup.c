@@ -1,4 +1,4 @@
-/* Text of a format, in which special tokens stand for themselves; and whether calls may be written. */
+/* Text of a format, in which special tokens become tokens; and which formats a shape has. */
 #include <string.h>
 
 #include "base/limits.h"
@@ -10,7 +10,7 @@ bool mt_shape_special(const mt_shape_writer *w, const char *text, size_t len, ui
     return *id != MT_TOKEN_NONE && mt_tokenizer_special(w->tokenizer, *id);
 }
 
-/* The length of the special token that text begins with; 0 for none. */
+/* The length of the special token that the text begins with; 0: none. */
 static size_t special_at(const mt_shape_writer *w, const char *text, uint32_t *id)
 {
     if (*text != '<' && *text != '[')
@@ -39,7 +39,7 @@ mt_expr mt_shape_markup(mt_shape_writer *w, const char *text)
     return begin == at ? all : mt_grammar_seq(w->g, all, mt_grammar_literal(w->g, text + begin, at - begin));
 }
 
-/* The settings' names were looked at when the parser was made. */
+/* An unknown name counts as "none": it was refused when the parser was made. */
 const mt_format *mt_shape_format(const mt_shape *s)
 {
     const mt_format *format = mt_format_find_tools(s->formats.tools);

@@ -1,14 +1,15 @@
-/* Text in which the parser of the format finds no calls. */
+/* The grammar of text in which the format's parser finds no calls. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "chat/shape_inside.h"
 
+/* Markers that must not stand in the text. */
 typedef struct markers {
     const char **list;
     size_t count;
-    mt_buf names; /* of calls that nothing else marks, each with a NUL */
+    mt_buf names; /* texts "[NAME(" of calls without a marker, each ended by NUL */
 } markers;
 
 /* The state in which the parser reads content. */
@@ -19,9 +20,9 @@ static const mt_parse_state *content_of(const mt_parse_table *t)
     return routed->does == MT_DOES_CONTENT ? routed : t->states;
 }
 
-/* Where calls are read, what leads to them; else whatever would be taken for a part of one. Single brackets are
-   neither, and what is only held back until it turns out to be a call matters where calls are read, or where it begins
-   a header. */
+/* Adds markers of a parser's table. read: calls may be made, so only what leads to them is left out of the text; else
+   all that could be read as part of a call is. Single brackets are never left out. Markers that the parser only holds
+   back (MT_PARSE_HOLD) count where calls may be made and no call begins so, or where they begin a header. */
 static void add_table(markers *m, const mt_parse_table *t, bool read, const char *trigger)
 {
     const mt_parse_state *content = content_of(t);
@@ -37,7 +38,7 @@ static void add_table(markers *m, const mt_parse_table *t, bool read, const char
     }
 }
 
-/* A list of calls in Python, where a bracket marks it and a declared name. */
+/* Adds "[NAME(" of each tool, for formats in which a bracket and a declared name begin calls. */
 static void add_names(mt_shape_writer *w, markers *m)
 {
     const json_t *tools = w->shape->tools;
@@ -56,6 +57,7 @@ static void add_names(mt_shape_writer *w, markers *m)
         m->list[m->count++] = m->names.data + at;
 }
 
+/* Collects all markers; first: one more, or NULL. */
 static void gather(mt_shape_writer *w, markers *m, const char *first)
 {
     const mt_shape *s = w->shape;
@@ -83,6 +85,7 @@ static void drop(markers *m)
     mt_buf_free(&m->names);
 }
 
+/* Text without the markers, which are freed. */
 static mt_expr write(mt_shape_writer *w, markers *m)
 {
     const mt_expr text = m->count ? mt_grammar_without(w->g, m->list, m->count) : mt_grammar_anything(w->g);
@@ -107,7 +110,7 @@ void mt_shape_frame(const mt_shape_writer *w, const char **open, const char **cl
     *close = rules[1].marker;
 }
 
-/* Tokens that the parser drops may stand anywhere. */
+/* Special tokens that the parser drops may stand anywhere in the text. */
 mt_expr mt_shape_talk(mt_shape_writer *w)
 {
     const char *frame[2];
@@ -129,7 +132,7 @@ mt_expr mt_shape_talk(mt_shape_writer *w)
                                             MT_GRAMMAR_UNLIMITED));
 }
 
-/* Whether the trigger ends as it begins, so that it may begin within the text before it. */
+/* Whether the trigger can overlap with itself, so that it may begin within the text before it. */
 static bool overlaps(const char *trigger)
 {
     for (const char *end = trigger + 1; *trigger && *end; end++)
@@ -151,7 +154,7 @@ mt_expr mt_shape_talk_until(mt_shape_writer *w, const char *trigger)
     return e;
 }
 
-/* Reasoning may speak of calls, except where that would be one. */
+/* Reasoning may mention calls, except where the parser would read that as one. */
 mt_expr mt_shape_thought(mt_shape_writer *w, const char *close)
 {
     const mt_shape *s = w->shape;

@@ -1,3 +1,4 @@
+/* See source.h. */
 #include "chat/source.h"
 
 #include <stdio.h>
@@ -5,7 +6,7 @@
 
 #include "base/limits.h"
 
-/* A part that is being read. name: as sentences call it, "messages[0].content[1]". */
+/* A part that is being read. name: for errors, "messages[0].content[1]". */
 typedef struct reader {
     mt_arena *arena;
     const mt_chat_media *media;
@@ -84,11 +85,11 @@ static bool add_url(reader *r, const json_t *url)
     if (!json_is_string(url) || json_string_length(url) == 0)
         return mt_fail(r->err, MT_E_INVALID,
                        "%s has no URL; send a string that begins with data:, http: or https: as its \"url\"", r->name);
-    r->out->urls[r->out->count++] = (mt_chat_text){.data = json_string_value(url), .len = json_string_length(url)};
+    r->out->urls[r->out->count++] = mt_chat_text_of(url);
     return true;
 }
 
-/* Base64 without the words before it, as Anthropic's clients send it. */
+/* Makes a data URL of bare base64, as Anthropic's clients send it. */
 static bool add_base64(reader *r, const json_t *source)
 {
     const json_t *type = json_object_get(source, "media_type"), *data = json_object_get(source, "data");
@@ -122,7 +123,7 @@ static bool allot(reader *r, size_t count)
     return r->out->urls || fail_memory(r);
 }
 
-/* A frame is a URL, or a part as a picture is. */
+/* A frame is a URL, or a part as for a picture. */
 static bool add_frames(reader *r, const json_t *list)
 {
     const size_t count = json_array_size(list);
@@ -143,7 +144,7 @@ static bool add_frames(reader *r, const json_t *list)
     return true;
 }
 
-/* The URL or data of a part, which may stand under any of these names. */
+/* The URL or data of a part, under any of the names that clients use. */
 static const json_t *find_value(const reader *r)
 {
     static const char *const image[] = {"image_url", "image", "url", "source"};

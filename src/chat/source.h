@@ -1,4 +1,4 @@
-/* Where the pictures of a message come from, in all the shapes in which clients send them:
+/* Reads where the pictures of a message come from, in all forms in which clients send them:
 
        {"type": "image_url", "image_url": {"url": "...", "detail": "low"}}     or "image_url": "..."
        {"type": "input_image", "image_url": "...", "detail": "low"}
@@ -19,32 +19,34 @@ typedef enum mt_chat_detail {
     MT_CHAT_DETAIL_AUTO,
     MT_CHAT_DETAIL_LOW,
     MT_CHAT_DETAIL_HIGH,
-    MT_CHAT_DETAIL_ORIGINAL /* OpenAI's name for what high is here: as large as the model takes it */
+    MT_CHAT_DETAIL_ORIGINAL /* OpenAI's name for what is high here: as large as the model accepts */
 } mt_chat_detail;
 
-/* How a picture or a video is to be looked at. What is 0 was not said. */
+/* Settings for a picture or a video; 0: not given. */
 typedef struct mt_chat_media_options {
     mt_chat_detail detail;
     int64_t min_pixels, max_pixels;
-    double fps;         /* frames of a video taken in a second of it; of a list of frames, what it was taken with */
-    int64_t num_frames; /* frames taken of a video */
-    bool crops;         /* long pictures are shown in pieces, too ("do_pan_and_scan"), where the model can */
+    /* Frames used per second of a video; of a list of frames, the rate at which they were recorded */
+    double fps;
+    int64_t num_frames; /* frames used of a video */
+    /* Long pictures are shown in pieces, too ("do_pan_and_scan"), where the model can */
+    bool crops;
 } mt_chat_media_options;
 
 typedef struct mt_chat_source {
     mt_chat_text *urls; /* one, or the frames of a video */
     size_t count;
-    bool frames; /* a list of pictures that make a video */
+    bool frames; /* urls are pictures that make a video */
     mt_chat_media_options options;
 } mt_chat_source;
 
-/* all: what the request says for all of its media. An error is a sentence for a 400 that names message and part. Lives
-   in the arena or is borrowed from the part. */
+/* all: the request's settings for all media. False: *err, a sentence for a 400 that names message and part. The source
+   lives in the arena or is borrowed from the part. */
 bool mt_chat_source_read(mt_chat_source *out, mt_arena *arena, const mt_chat_media *media,
                          const mt_chat_media_options *all, mt_error *err) MT_NODISCARD;
 
-/* Reads detail, min_pixels, max_pixels, fps, num_frames and do_pan_and_scan of an object, where they are there. what:
-   names the object in sentences. */
+/* Reads detail, min_pixels, max_pixels, fps, num_frames and do_pan_and_scan of an object, as far as they are given.
+   what: names the object in errors. False: *err. */
 bool mt_chat_media_options_read(mt_chat_media_options *options, const json_t *object, const char *what,
                                 mt_error *err) MT_NODISCARD;
 
