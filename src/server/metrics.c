@@ -439,11 +439,10 @@ static void write_accounts(const writer *w, const mt_server *server, const mt_ac
     static const struct {
         const char *name, *help;
         size_t at; /* offset of the counter in mt_account_use */
-    } rows[] = {
-        {"motet_key_requests_total", "Requests with a key, by its name.", offsetof(mt_account_use, requests)},
-        {"motet_key_limited_total", "Those that were to come again later.", offsetof(mt_account_use, limited)},
-        {"motet_key_prompt_tokens_total", "Prompt tokens.", offsetof(mt_account_use, prompt_tokens)},
-        {"motet_key_generation_tokens_total", "Tokens generated.", offsetof(mt_account_use, generated_tokens)}};
+    } rows[] = {{"motet_key_requests_total", "Requests with a key, by its name.", offsetof(mt_account_use, requests)},
+                {"motet_key_limited_total", "Those that were to come again later.", offsetof(mt_account_use, limited)},
+                {"motet_key_prompt_tokens_total", "Prompt tokens.", offsetof(mt_account_use, prompt_tokens)},
+                {"motet_key_generation_tokens_total", "Tokens generated.", offsetof(mt_account_use, generated_tokens)}};
 
     for (size_t r = 0; server->keys.count > 0 && r < MT_COUNT(rows); r++) {
         open_metric(w, rows[r].name, "counter", rows[r].help);

@@ -1,6 +1,6 @@
-/* Evaluation recurses: an attribute may be a method that formats attributes, a loop has statements, a filter may name
-   another one. Files use each other in one direction all the same: what those below need of those above, a run carries.
-   See eval.c. */
+/* Functions of the evaluator that files below it call. Evaluation recurses (an attribute may be a method that formats
+   attributes, a loop has statements, a filter may name another filter), but source files call each other in one
+   direction only; so a run (run.h) carries this table, which eval.c fills. */
 #ifndef MT_TEMPLATE_ABOVE_H
 #define MT_TEMPLATE_ABOVE_H
 

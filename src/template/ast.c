@@ -1,4 +1,4 @@
-/* Making nodes. */
+/* Makes nodes of the syntax tree, for the parser. */
 #include "template/ast.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The syntax tree. Nodes are uniform, so that a pass over the tree needs no case for each type; the table says what
-   the fields of each type hold. Immutable once the template is compiled.
+/* The syntax tree of a template. Nodes of all types are one struct, so that a pass over the tree needs no case for each
+   type; this table says what the fields of each type hold. Immutable once the template is compiled.
 
    expressions                left         right        third      list               other
      CONST                                                                            value
@@ -103,48 +103,51 @@ typedef struct mt_tpl_nodes {
     size_t count, cap;
 } mt_tpl_nodes;
 
-/* A variable: `hops` functions outwards, then the slot. */
+/* Where a variable lives: `hops` activations outwards (eval.h), then the slot in it. */
 typedef struct mt_tpl_ref {
     uint32_t hops, slot;
 } mt_tpl_ref;
 
 /* What a variable holds when its scope is entered. */
 typedef enum mt_tpl_load_kind {
-    MT_TPL_LOAD_PARAM,   /* set by whoever enters */
-    MT_TPL_LOAD_RESOLVE, /* what the context has under its name */
-    MT_TPL_LOAD_ALIAS,   /* what the variable of that name in the scope outside has */
-    MT_TPL_LOAD_BLOCK,   /* in a block: what it was given, else what the top level has set, else the context's */
-    MT_TPL_LOAD_SELF,    /* the blocks of the template */
+    MT_TPL_LOAD_PARAM,   /* set by the code that enters the scope */
+    MT_TPL_LOAD_RESOLVE, /* the context's variable of that name */
+    MT_TPL_LOAD_ALIAS,   /* the variable of that name in the scope around */
+    MT_TPL_LOAD_BLOCK,   /* in a block: what the block was given, else what the top level has set, else the context's */
+    MT_TPL_LOAD_SELF,    /* `self`: the blocks of the template */
     MT_TPL_LOAD_NOTHING
 } mt_tpl_load_kind;
 
+/* A variable of a scope, and how it is initialised. */
 typedef struct mt_tpl_load {
     const mt_tpl_str *name;
     mt_tpl_load_kind kind;
     uint32_t slot;
-    bool stored;      /* it is set, or a parameter: not only looked at */
-    mt_tpl_ref outer; /* of ALIAS; of BLOCK the top level's variable, with a slot of MT_TPL_NO_SLOT for none */
+    bool stored; /* it is set, or is a parameter: not only read */
+    /* Of ALIAS; of BLOCK the top level's variable, with slot MT_TPL_NO_SLOT where there is none */
+    mt_tpl_ref outer;
 } mt_tpl_load;
 
 #define MT_TPL_NO_SLOT UINT32_MAX
 
+/* The variables of a scope. */
 typedef struct mt_tpl_scope {
     mt_tpl_load *at;
     size_t count, cap;
 } mt_tpl_scope;
 
-/* The parameters of a macro or call block, and what its body makes use of. */
+/* The parameters of a macro or call block, and which special names its body uses. */
 typedef struct mt_tpl_params {
-    mt_tpl_nodes names;                     /* NAME */
-    mt_tpl_nodes defaults;                  /* of the last ones */
-    mt_tpl_node *caller, *varargs, *kwargs; /* NAME; NULL where the body does not mention it */
+    mt_tpl_nodes names;                     /* of type NAME */
+    mt_tpl_nodes defaults;                  /* for the last of the names */
+    mt_tpl_node *caller, *varargs, *kwargs; /* of type NAME; NULL where the body does not use it */
     bool explicit_caller;                   /* caller is among the names */
 } mt_tpl_params;
 
-/* The arguments of a call as they are written. */
+/* The arguments of a call as written. */
 typedef struct mt_tpl_call_args {
-    mt_tpl_nodes at;
-    mt_tpl_nodes named; /* values; names[i] goes with at[i] */
+    mt_tpl_nodes at;    /* positional */
+    mt_tpl_nodes named; /* values of named arguments; names[i] belongs to named.at[i] */
     const mt_tpl_str **names;
     mt_tpl_node *star, *star_star; /* *args and **kwargs, or NULL */
 } mt_tpl_call_args;
@@ -152,7 +155,7 @@ typedef struct mt_tpl_call_args {
 struct mt_tpl_node {
     mt_tpl_node_type type;
     uint32_t line, column;
-    uint32_t height; /* nodes below one another, itself included */
+    uint32_t height; /* longest path of nodes from here down, this one included */
 
     mt_tpl_node *left, *right, *third;
     mt_tpl_nodes list, body, orelse;
@@ -164,18 +167,19 @@ struct mt_tpl_node {
     mt_tpl_call_args *args;
     const mt_tpl_builtin *builtin;
 
-    mt_tpl_node *test_target; /* of FOR with a test: another copy of the target */
-    bool recursive, store;    /* store: a NAME that is set */
+    mt_tpl_node *test_target; /* of FOR with a test: a copy of the target for the test */
+    bool recursive, store;    /* store: a NAME that is set, not read */
     bool scoped, required;    /* of BLOCK */
     mt_tpl_params *params;
     mt_tpl_scope scope, else_scope, test_scope;
-    uint32_t slots;      /* of the function that a macro, call block, recursive loop or block is */
-    uint32_t test_slots; /* of the function that the test of a loop is */
+    /* Variables of the function that a macro, call block, recursive loop or block is */
+    uint32_t slots;
+    uint32_t test_slots; /* variables of the function that a loop's test is */
     mt_tpl_ref loop_ref; /* of FOR: the variable `loop` */
-    mt_tpl_node *next;   /* of BLOCK: another one */
+    mt_tpl_node *next;   /* of BLOCK: the next in the list of all blocks */
 };
 
-/* The blocks of a template, wherever they stand. */
+/* All blocks of a template, as a list by `next`. */
 typedef struct mt_tpl_blocks {
     mt_tpl_node *last;
     size_t count;

@@ -1,3 +1,4 @@
+/* See attr.h. */
 #include "template/attr.h"
 
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include "template/macro.h"
 #include "template/scope.h"
 
-/* Attributes that exist in Python and that the sandbox keeps from templates. */
+/* Whether it is an attribute that exists in Python and that the sandbox hides from templates. */
 static bool is_unsafe(mt_tpl_value object, const mt_tpl_str *name)
 {
     static const char *const list_names[] = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"};
@@ -70,7 +71,7 @@ static mt_tpl_value block_of(const mt_tpl_run *run, const mt_tpl_str *name)
     return (mt_tpl_value){.kind = block ? MT_TPL_BLOCK : MT_TPL_MISSING, .as.block = block};
 }
 
-/* Attributes that are no methods; MISSING when there is none. */
+/* Sets *out to an attribute that is no method; MISSING: there is none. */
 static bool property(mt_tpl_run *run, mt_tpl_value object, const mt_tpl_str *name, mt_tpl_value *out)
 {
     switch (object.kind) {
@@ -126,7 +127,7 @@ static bool property(mt_tpl_run *run, mt_tpl_value object, const mt_tpl_str *nam
     return !run->failed;
 }
 
-/* *out is MISSING when the object has no attribute of that name. */
+/* Sets *out to an attribute; MISSING: there is none. */
 static bool attribute(mt_tpl_run *run, mt_tpl_value object, const mt_tpl_str *name, mt_tpl_value *out)
 {
     const mt_tpl_builtin *method;
@@ -149,7 +150,7 @@ static bool is_hashable(mt_tpl_value v)
     if (v.kind == MT_TPL_TUPLE)
         for (size_t i = 0; i < v.as.list->count; i++)
             if (v.as.list->at[i].kind == MT_TPL_TUPLE || !is_hashable(v.as.list->at[i]))
-                return false; /* tuples in tuples are no keys here */
+                return false; /* tuples in tuples are not supported as keys */
     return v.kind != MT_TPL_LIST && v.kind != MT_TPL_DICT && v.kind != MT_TPL_VIEW;
 }
 
@@ -166,7 +167,7 @@ static bool index_of(mt_tpl_value key, size_t count, size_t *out)
     return i >= 0 && (uint64_t)i < count;
 }
 
-/* object[key] proper; MISSING where Python raises a TypeError or LookupError. */
+/* Sets *out to object[key]; MISSING where Python raises TypeError or LookupError. */
 static bool item(mt_tpl_run *run, mt_tpl_value object, mt_tpl_value key, mt_tpl_value *out)
 {
     size_t i, begin;
@@ -233,6 +234,7 @@ bool mt_tpl_get_item(mt_tpl_run *run, mt_tpl_value object, mt_tpl_value key, mt_
     return out->kind != MT_TPL_MISSING || mt_tpl_set_undefined_in(run, out, object, key);
 }
 
+/* The bounds of a slice, and how many items it has. */
 typedef struct bounds3 {
     int64_t start, stop, step;
     size_t count;
@@ -255,7 +257,7 @@ static int64_t clamp(int64_t i, int64_t count, int64_t low, int64_t high)
     return i < low ? low : i > high ? high : i;
 }
 
-/* Python's slice.indices. */
+/* As Python's slice.indices. */
 static bool find_bounds(mt_tpl_run *run, const mt_tpl_value given[3], size_t length, bounds3 *out)
 {
     int64_t count = (int64_t)length, start, stop, step = 1;

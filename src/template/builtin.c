@@ -1,3 +1,4 @@
+/* See builtin.h. */
 #include "template/builtin.h"
 
 #include <string.h>

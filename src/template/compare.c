@@ -1,3 +1,4 @@
+/* See compare.h; also dicts, which need equality and hashes. */
 #include "template/compare.h"
 
 #include <math.h>
@@ -7,13 +8,14 @@
 #include "template/iter.h"
 #include "template/number.h"
 
-/* How two numbers compare when one of them is not a number. */
+/* The result of comparing two numbers of which one is NaN. */
 enum { UNORDERED = 2 };
 
-enum { ENTRIES_FIRST = 4, INDEX_FROM = 8 }; /* of a dict: entries, from which on it has an index */
-enum { HASHED_PER_STEP = 16 };              /* bytes of a key; short ones cost nothing */
+/* Of a dict: entries allocated first; from how many entries on it has an index */
+enum { ENTRIES_FIRST = 4, INDEX_FROM = 8 };
+enum { HASHED_PER_STEP = 16 }; /* bytes of a key per step; short keys are free */
 
-/* -1, 0, 1 or UNORDERED. */
+/* Returns -1, 0, 1 or UNORDERED. */
 static int compare_int_float(int64_t i, double d)
 {
     int64_t whole;
@@ -31,7 +33,7 @@ static int compare_int_float(int64_t i, double d)
     return d > 0 ? -1 : d < 0;
 }
 
-/* Two integers in decimal digits, without zeros in front. */
+/* Compares two integers given as decimal digits without leading zeros. */
 static int compare_digits(const char *a, const char *b)
 {
     const size_t x = strlen(a), y = strlen(b);
@@ -43,7 +45,7 @@ static int compare_digits(const char *a, const char *b)
     return *a == '-' ? -order : order;
 }
 
-/* An integer of more than 64 bits and a number of another kind: a double beyond those bits is an integer, too. */
+/* Compares an integer of more than 64 bits with a number of another kind; a double that large is an integer, too. */
 static int compare_big(const char *big, mt_tpl_value v)
 {
     char digits[320];
@@ -100,13 +102,13 @@ bool mt_tpl_identical(mt_tpl_value a, mt_tpl_value b)
     case MT_TPL_INT: return a.as.integer == b.as.integer;
     case MT_TPL_FLOAT: return a.as.real == b.as.real;
     case MT_TPL_BIG:
-    case MT_TPL_STR: return mt_tpl_str_equal(a.as.str, b.as.str); /* Python interns most of them */
-    case MT_TPL_METHOD: return false;                             /* made anew by each access */
-    default: return a.as.list == b.as.list;                       /* any pointer of the union */
+    case MT_TPL_STR: return mt_tpl_str_equal(a.as.str, b.as.str); /* Python interns most strings */
+    case MT_TPL_METHOD: return false;                             /* each access makes a new one */
+    default: return a.as.list == b.as.list;                       /* all members of the union are pointers here */
     }
 }
 
-/* The first place where two sequences differ; the shorter one's length when none does. */
+/* *at: the first index at which two sequences differ; the shorter one's length: none. */
 static bool first_difference(mt_tpl_run *run, const mt_tpl_list *a, const mt_tpl_list *b, size_t *at)
 {
     size_t count = a->count < b->count ? a->count : b->count;
@@ -357,7 +359,7 @@ bool mt_tpl_hash(mt_tpl_run *run, mt_tpl_value v, uint64_t *out)
         return mt_tpl_charge(run, v.as.str->len / HASHED_PER_STEP);
     case MT_TPL_BOOL:
     case MT_TPL_INT: *out = mix(run->seed ^ (uint64_t)mt_tpl_as_int(v)); return true;
-    case MT_TPL_BIG: /* as the double that may be equal */
+    case MT_TPL_BIG: /* as the double that may be equal to it */
     case MT_TPL_FLOAT: *out = hash_float(run, mt_tpl_as_float(v)); return true;
     case MT_TPL_TUPLE: return hash_tuple(run, v.as.list, out);
     case MT_TPL_LIST:
@@ -408,7 +410,7 @@ static bool is_key(mt_tpl_run *run, const mt_tpl_dict *d, size_t entry, mt_tpl_v
     return d->at[entry].hash != hash || (mt_tpl_charge(run, 1) && mt_tpl_equal(run, d->at[entry].key, key, same));
 }
 
-/* *found is the entry, or the count of entries. */
+/* *found: the index of the entry with that key; the count of entries: none. */
 static bool find(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, uint64_t hash, size_t *found)
 {
     bool same, ok;

@@ -1,4 +1,4 @@
-/* Equality, order, membership and hashes, as Python has them. False: the run has failed. */
+/* Equality, order, membership and hashes as in Python. False: the run has failed. */
 #ifndef MT_TEMPLATE_COMPARE_H
 #define MT_TEMPLATE_COMPARE_H
 

@@ -1,3 +1,4 @@
+/* See context.h. */
 #include "template/context.h"
 
 #include <math.h>
@@ -16,10 +17,10 @@ static bool read_array(mt_tpl_run *run, const json_t *json, bool trusted, mt_tpl
     return mt_tpl_items_end(run, &items, MT_TPL_LIST, out);
 }
 
-/* Sets the members of a JSON object. names, values: whether they are trusted. */
+/* Sets the members of a JSON object in a dict. names, values: whether they are trusted. */
 static bool set_members(mt_tpl_run *run, mt_tpl_dict *to, const json_t *json, bool names, bool values)
 {
-    json_t *object = (json_t *)(uintptr_t)json, *item; /* the macro wants it writable */
+    json_t *object = (json_t *)(uintptr_t)json, *item; /* not const for jansson's macro; nothing is changed */
     const char *name;
 
     json_object_foreach(object, name, item) {
@@ -40,7 +41,7 @@ static bool read_object(mt_tpl_run *run, const json_t *json, bool trusted, mt_tp
     return dict && set_members(run, dict, json, trusted, trusted);
 }
 
-/* An integer of more than 64 bits, or a number that no double holds. */
+/* An integer of more than 64 bits, or a number that is out of a double's range. */
 static bool read_wide(mt_tpl_run *run, const char *text, mt_tpl_value *out)
 {
     if (!mt_json_wide_is_int(text)) {

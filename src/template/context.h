@@ -1,4 +1,4 @@
-/* JSON to values. */
+/* Makes template values of JSON. */
 #ifndef MT_TEMPLATE_CONTEXT_H
 #define MT_TEMPLATE_CONTEXT_H
 
@@ -6,14 +6,14 @@
 
 #include "template/value.h"
 
-/* Strings are borrowed from the JSON, the names of members too. trusted: all of them are as good as the template's
-   own. */
+/* Makes a value of JSON. Strings and names of members are borrowed. trusted: all text counts as the template's own.
+   False: the run has failed. */
 bool mt_tpl_from_json(mt_tpl_run *run, const json_t *json, bool trusted, mt_tpl_value *out);
 
-/* Sets each member of an object in a dict, by a name that is the caller's. */
+/* Sets each member of a JSON object in a dict; the names count as trusted. trusted: of the values. */
 bool mt_tpl_set_members(mt_tpl_run *run, mt_tpl_dict *to, const json_t *object, bool trusted);
 
-/* Sets what a name that the caller wrote stands for; it is borrowed. */
+/* Sets a member of a dict; name is trusted and borrowed. */
 bool mt_tpl_set_name(mt_tpl_run *run, mt_tpl_dict *to, const char *name, mt_tpl_value value);
 
 #endif

@@ -1,4 +1,4 @@
-/* Statements. */
+/* Runs statements, and fills the table of above.h. */
 #include "template/eval.h"
 
 #include "template/above.h"
@@ -45,7 +45,7 @@ static bool exec_set(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node 
     return mt_tpl_eval(run, act, node->right, &v) && mt_tpl_assign(run, act, node->left, v);
 }
 
-/* A body whose text is kept; break and continue leave it, and the text is lost. */
+/* Runs a body and keeps its text. break and continue end it, and the text is lost. */
 static mt_tpl_flow capture(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out)
 {
     mt_tpl_build text;
@@ -83,7 +83,7 @@ static mt_tpl_flow exec_filter_block(mt_tpl_run *run, mt_tpl_activation *act, co
         return flow;
     if (!mt_tpl_apply_filters(run, act, node->left, text, &text))
         return MT_TPL_STOP;
-    if (text.kind != MT_TPL_STR) { /* unlike an expression, a block is not made a string */
+    if (text.kind != MT_TPL_STR) { /* unlike an expression, a block's result is not converted to a string */
         mt_tpl_fail(run, "the filters of a block must make a string of it, not %s", mt_tpl_type(text));
         return MT_TPL_STOP;
     }
@@ -142,7 +142,7 @@ bool mt_tpl_exec_block(mt_tpl_run *run, const mt_tpl_node *node, mt_tpl_build *o
     return act && mt_tpl_enter_scope(run, act, &node->scope) && mt_tpl_exec(run, act, &node->body, out) != MT_TPL_STOP;
 }
 
-/* The variables that a scoped block sees, and those that the block around it was given. */
+/* A dict of the variables that a scoped block sees, and of those that the block around it was given. */
 static mt_tpl_dict *give_variables(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_scope *visible)
 {
     mt_tpl_dict *given = mt_tpl_dict_new(run, visible->count);

@@ -1,4 +1,4 @@
-/* Expressions. Each evaluation that can go deeper is counted, so that no template recurses without end. */
+/* Evaluates expressions. Each evaluation that can recurse is counted, so that no template recurses without end. */
 
 #include "template/above.h"
 #include "template/attr.h"
@@ -11,7 +11,7 @@
 #include "template/number.h"
 #include "template/repr.h"
 
-enum { FEW_ARGS = 4 };
+enum { FEW_ARGS = 4 }; /* calls with no more arguments than this need no allocation */
 
 static bool eval_name(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out)
 {
@@ -212,7 +212,7 @@ static bool eval_named(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_cal
     return true;
 }
 
-/* few: room for arguments, where there are no more than FEW_ARGS of them. */
+/* few: space for up to FEW_ARGS arguments. */
 static bool eval_args(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_call_args *from, const mt_tpl_value *caller,
                       mt_tpl_value *few, mt_tpl_args *out)
 {

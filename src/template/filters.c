@@ -1,4 +1,4 @@
-/* The filters there are. */
+/* Finds a filter by its name in the tables of filters_*.c. */
 #include "template/builtin.h"
 
 const mt_tpl_builtin *mt_tpl_filter(const char *name, size_t len)

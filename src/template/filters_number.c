@@ -1,4 +1,4 @@
-/* Filters that give numbers, and those that suit any value. */
+/* Filters that give numbers, and some that suit any value. */
 #include <math.h>
 
 #include "template/attr.h"
@@ -29,7 +29,7 @@ static bool or_default(mt_tpl_value *out, mt_tpl_value given, mt_tpl_value other
     return true;
 }
 
-/* int(text), or else int(float(text)); *found says whether it is a number at all. */
+/* int(text), or else int(float(text)). *found: it is a number at all. */
 static bool text_to_int(mt_tpl_run *run, const mt_tpl_str *s, int64_t base, int64_t *out, bool *found)
 {
     double d;
@@ -48,7 +48,7 @@ MT_TPL_BODY(to_int)
     bool found = true;
 
     if (MT_TPL_GIVEN(a[1]))
-        base = MT_TPL_IS_INT(a[1]) ? mt_tpl_as_int(a[1]) : -1; /* what is no base, no number is written in */
+        base = MT_TPL_IS_INT(a[1]) ? mt_tpl_as_int(a[1]) : -1; /* what is no base: no text is a number in it */
     if (self.kind == MT_TPL_UNDEFINED)
         return mt_tpl_fail_undefined(run, self);
     if (self.kind == MT_TPL_BIG) {
@@ -85,7 +85,7 @@ MT_TPL_BODY(to_float)
     return true;
 }
 
-/* round() of an integer: to a power of ten when the precision is negative, to even on ties. */
+/* round() of an integer: to a power of ten where the precision is negative, ties to even. */
 static bool round_int(mt_tpl_run *run, int64_t value, int64_t precision, mt_tpl_value *out)
 {
     int64_t unit = 1, rest, down;

@@ -1,4 +1,5 @@
-/* map, select, reject, selectattr, rejectattr: generators that call another filter or a test on each item. */
+/* The filters map, select, reject, selectattr and rejectattr: generators that call another filter or a test on each
+   item. */
 #include <string.h>
 
 #include "template/above.h"
@@ -8,7 +9,7 @@
 #include "template/repr.h"
 
 typedef struct selection {
-    mt_tpl_args args; /* a copy; the first ones name the attribute and the filter or test */
+    mt_tpl_args args; /* a copy; the first ones name the attribute, and the filter or test */
     bool by_attribute, negate;
 } selection;
 
@@ -25,7 +26,7 @@ static selection *new_selection(mt_tpl_run *run, const mt_tpl_args *args)
     return s;
 }
 
-/* Calls the builtin that args->at[off] names, with the arguments behind it. */
+/* Calls the builtin whose name is args->at[off], with the arguments after it. */
 static bool call_by_name(mt_tpl_run *run, const mt_tpl_args *args, size_t off, bool is_filter, mt_tpl_value item,
                          mt_tpl_value *out)
 {
@@ -43,7 +44,7 @@ static bool call_by_name(mt_tpl_run *run, const mt_tpl_args *args, size_t off, b
     return shown && mt_tpl_fail(run, "No %s named %.*s.", is_filter ? "filter" : "test", (int)shown->len, shown->data);
 }
 
-/* Nothing is asked of a source that is empty, None or undefined: it gives no items. */
+/* The next item of the source; a source that is empty, None or undefined has none. */
 static mt_tpl_step next_source(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
 {
     if (!iter->inner) {
@@ -73,7 +74,7 @@ static mt_tpl_step next_mapped(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value 
     return call_by_name(run, &s->args, 0, true, item, out) ? MT_TPL_ITEM : MT_TPL_FAILED;
 }
 
-/* map(attribute="name", default=value): the two become the arguments. */
+/* map(attribute="name", default=value): these two become the arguments. */
 static bool map_attribute(mt_tpl_run *run, const mt_tpl_dict *named, mt_tpl_value two[2])
 {
     for (size_t i = 0; i < named->count; i++) {

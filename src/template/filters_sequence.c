@@ -1,4 +1,4 @@
-/* Filters on what can be iterated over. Those that are generators in Jinja2 are generators here. */
+/* Filters on anything that can be iterated over. Those that are generators in Jinja2 are generators here. */
 #include "template/builtin.h"
 #include "template/compare.h"
 #include "template/iter.h"
@@ -15,7 +15,7 @@ static bool is_true(mt_tpl_value v)
 
 static const mt_tpl_value nothing = {.kind = MT_TPL_MISSING};
 
-/* What an item is compared by. */
+/* The key by which an item is compared. */
 static bool key_of(mt_tpl_run *run, mt_tpl_value item, mt_tpl_value attribute, mt_tpl_value fallback, bool any_case,
                    mt_tpl_value *out)
 {
@@ -136,7 +136,7 @@ MT_TPL_BODY(extreme)
     return true;
 }
 
-/* A list of what is sorted by; attribute="a,b" names more than one. */
+/* A list of keys by which an item is sorted; attribute="a,b" names more than one. */
 static bool sort_key(mt_tpl_run *run, mt_tpl_value item, mt_tpl_value attribute, bool any_case, mt_tpl_value *out)
 {
     const mt_tpl_str comma = {.data = ",", .len = 1, .chars = 1};
@@ -199,7 +199,7 @@ static bool set_group(mt_tpl_run *run, mt_tpl_value grouper, mt_tpl_items *membe
 
     if (!mt_tpl_items_end(run, members, MT_TPL_LIST, &list_of) || !mt_tpl_set_tuple2(run, out, grouper, list_of))
         return false;
-    group = (mt_tpl_list *)(uintptr_t)out->as.list; /* made just now */
+    group = (mt_tpl_list *)(uintptr_t)out->as.list; /* it was made just now */
     group->group = true;
     return true;
 }
@@ -306,7 +306,8 @@ enum { ITEMS, BATCHES, SLICES };
 static bool (*const makers[])(mt_tpl_run *run, mt_tpl_value from, const mt_tpl_value *a, mt_tpl_items *out) = {
     [ITEMS] = make_items, [BATCHES] = make_batches, [SLICES] = make_slices};
 
-/* A generator that does all its work when its first item is asked for. */
+/* A generator that does all its work when its first item is asked for. which: index in makers; a: arguments of the
+   filter. */
 typedef struct deferred {
     unsigned which;
     mt_tpl_value a[2];
@@ -335,7 +336,7 @@ MT_TPL_BODY(defer)
     return mt_tpl_generator(run, self, next_deferred, d, out);
 }
 
-/* The filter unique: items are handed on as soon as they are found to be new. */
+/* The state of the filter unique, which passes on items as it finds them to be new. */
 typedef struct uniqueness {
     mt_tpl_value attribute;
     bool any_case;

@@ -1,4 +1,4 @@
-/* Filters on text. What is no string is made one first. */
+/* Filters on text. Other values are converted to strings first. */
 #include <ctype.h>
 #include <string.h>
 
@@ -71,7 +71,7 @@ MT_TPL_BODY(safe)
     return mt_tpl_set_str(out, marked);
 }
 
-/* which: whether markup is escaped once more. */
+/* which: not 0: markup is escaped again. */
 MT_TPL_BODY(escape)
 {
     mt_tpl_str *text = mt_tpl_text(run, self);
@@ -175,7 +175,7 @@ MT_TPL_BODY(indent)
 MT_TPL_BODY(truncate)
 {
     mt_tpl_str dots = {.data = "...", .len = 3, .chars = 3}, space = {.data = " ", .len = 1, .chars = 1}, *end = &dots;
-    mt_tpl_str *s = self.as.str, *kept; /* where it is one */
+    mt_tpl_str *s = self.as.str, *kept; /* valid where it is a string */
     int64_t length = 255, leeway = 5;
     size_t cut, count;
 

@@ -1,3 +1,4 @@
+/* See format.h; format_spec.c writes single values. */
 #include "template/format.h"
 
 #include <ctype.h>
@@ -9,23 +10,23 @@
 #include "template/number.h"
 #include "template/repr.h"
 
-/* A format string on its way: the arguments of % or of str.format. */
+/* A format string while it is processed, with the arguments of % or of str.format. */
 typedef struct formatter {
     mt_tpl_run *run;
     const mt_tpl_str *format;
-    size_t at;
+    size_t at; /* position in format */
     mt_tpl_build out;
 
-    mt_tpl_value value;   /* of %: what the next argument is taken from */
+    mt_tpl_value value;   /* of %: where the next argument comes from */
     mt_tpl_value mapping; /* of %: the dict on its right, or MISSING */
     const mt_tpl_args *args;
-    size_t next;      /* argument */
+    size_t next;      /* index of the next argument */
     bool single;      /* of %: value is one argument, even if it is a tuple */
-    bool by_position; /* of str.format: numbers are given, not counted */
-    bool counted;
+    bool by_position; /* of str.format: fields have had numbers */
+    bool counted;     /* of str.format: fields without a number have been counted */
 } formatter;
 
-/* What Python's ascii() makes of a repr. */
+/* Escapes a repr as Python's ascii() does. */
 static mt_tpl_str *ascii_text(mt_tpl_run *run, mt_tpl_str *text)
 {
     mt_tpl_build b;
@@ -43,7 +44,7 @@ static mt_tpl_str *ascii_text(mt_tpl_run *run, mt_tpl_str *text)
     return text ? mt_tpl_build_end(&b) : NULL;
 }
 
-/* Text that is made of an argument. Markup escapes it. */
+/* The text of an argument; a format that is markup escapes it. */
 static mt_tpl_str *argument_text(formatter *f, mt_tpl_value v, char conversion)
 {
     mt_tpl_str *text = conversion == 'r' || conversion == 'a' ? mt_tpl_repr(f->run, v) : mt_tpl_text(f->run, v);
@@ -72,7 +73,7 @@ static bool next_argument(formatter *f, mt_tpl_value *out)
     return true;
 }
 
-/* %(key)s: the item of the dict is the only argument from now on. */
+/* %(key)s: the dict's item becomes the only argument. */
 static bool read_key(formatter *f)
 {
     size_t begin = ++f->at, depth = 1;
@@ -131,7 +132,7 @@ static bool percent_int(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
 
 static bool percent_char(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
 {
-    spec->precision = -1; /* is for longer texts */
+    spec->precision = -1; /* precision applies to longer texts */
     if (v.kind == MT_TPL_STR && mt_tpl_str_chars(v.as.str) == 1)
         return mt_tpl_format_text(&f->out, v.as.str, spec);
     if (!MT_TPL_IS_INT(v))
@@ -167,7 +168,7 @@ static bool percent_value(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
     }
 }
 
-/* What follows a %. */
+/* Processes the field after a %. */
 static bool percent_field(formatter *f)
 {
     mt_tpl_spec spec = {.fill = {.data = " ", .len = 1, .chars = 1}, .align = '>', .precision = -1};
@@ -219,7 +220,7 @@ bool mt_tpl_format_percent(mt_tpl_run *run, const mt_tpl_str *format, mt_tpl_val
 {
     formatter f = {.run = run, .format = format, .value = value, .mapping = value};
     bool mapping = value.kind == MT_TPL_DICT || value.kind == MT_TPL_LIST || value.kind == MT_TPL_RANGE ||
-                   value.kind == MT_TPL_UNDEFINED; /* what Python can subscribe may be left over */
+                   value.kind == MT_TPL_UNDEFINED; /* arguments may be left over where Python can index the value */
     size_t given = value.kind == MT_TPL_TUPLE ? value.as.list->count : 1;
 
     mt_tpl_build_init(&f.out, run);
@@ -237,7 +238,7 @@ bool mt_tpl_format_percent(mt_tpl_run *run, const mt_tpl_str *format, mt_tpl_val
     return mt_tpl_set_str(out, mt_tpl_build_end_like(&f.out, format));
 }
 
-/* A word of a field's name that is all digits is a number, any other is -1. */
+/* A part of a field's name that is all digits is a number; any other is -1. */
 static bool field_number(formatter *f, const mt_tpl_str *word, int64_t *out)
 {
     int64_t value = 0;
@@ -255,8 +256,8 @@ static bool field_number(formatter *f, const mt_tpl_str *word, int64_t *out)
     return true;
 }
 
-/* The first part of a field's name, or the whole: a number, a name, or nothing for the next argument. As in Jinja2's
-   sandbox, a number that is not the whole may stand beside fields that are counted. */
+/* The first part of a field's name: a number, a name, or nothing for the next argument. whole: it is the whole name. As
+   in Jinja2's sandbox, a number that is not the whole name may stand beside counted fields. */
 static bool field_base(formatter *f, const mt_tpl_str *name, bool whole, mt_tpl_value *out)
 {
     int64_t index;
@@ -283,7 +284,7 @@ static bool field_base(formatter *f, const mt_tpl_str *name, bool whole, mt_tpl_
     return true;
 }
 
-/* One .attribute or [key]; *at moves behind it. */
+/* Follows one .attribute or [key]; *at moves behind it. */
 static bool field_step(formatter *f, const mt_tpl_str *name, size_t *at, mt_tpl_value *out)
 {
     bool bracket = name->data[*at] == '[';
@@ -331,7 +332,7 @@ static bool field_value(formatter *f, const mt_tpl_str *name, mt_tpl_value *out)
     return true;
 }
 
-/* Up to the brace that closes the field; *end is where it stands. */
+/* *end: where the brace stands that closes the field. */
 static bool field_end(formatter *f, size_t *end)
 {
     size_t depth = 1;
@@ -346,7 +347,7 @@ static bool field_end(formatter *f, size_t *end)
     return mt_tpl_fail(f->run, "expected '}' before end of string");
 }
 
-/* The spec of a field may hold fields itself, one level deep. */
+/* A field's spec, which may contain fields itself, one level deep. */
 static mt_tpl_str *field_spec(formatter *f, size_t begin, size_t end)
 {
     mt_tpl_str *spec = mt_tpl_str_sub(f->run, f->format, begin, end);

@@ -1,4 +1,5 @@
-/* Python's format specification: [[fill]align][sign][#][0][width][grouping][.precision][type] */
+/* Parses Python's format specification, [[fill]align][sign][#][0][width][grouping][.precision][type], and writes values
+   by it. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,14 +11,14 @@
 #include "template/number.h"
 #include "template/repr.h"
 
-enum { PRECISION_MAX = 1000, DIGITS_MAX = 400 + PRECISION_MAX };
+enum { PRECISION_MAX = 1000, DIGITS_MAX = 400 + PRECISION_MAX }; /* bytes */
 
 static mt_tpl_str one_char(const char *c, size_t len)
 {
     return (mt_tpl_str){.data = c, .len = len, .chars = 1};
 }
 
-/* Up to 18 digits. */
+/* Parses up to 18 digits. */
 static bool parse_count(mt_tpl_run *run, const mt_tpl_str *s, size_t *at, int64_t *out)
 {
     int64_t value = 0;
@@ -93,7 +94,7 @@ static bool parse_spec(mt_tpl_run *run, const mt_tpl_str *s, const char *type_na
     return true;
 }
 
-/* Puts text into spec's width; `split` bytes at its begin (sign, prefix) stay left of the filling of '='. */
+/* Appends text in spec's width; with '=' the fill comes after the first `split` bytes (sign, prefix). */
 static bool aligned(mt_tpl_build *b, mt_tpl_str *text, size_t split, const mt_tpl_spec *spec, char align)
 {
     size_t chars = mt_tpl_str_chars(text), missing;
@@ -130,7 +131,8 @@ bool mt_tpl_format_char(mt_tpl_build *b, int64_t code, const mt_tpl_spec *spec)
     return text && mt_tpl_format_text(b, text, spec);
 }
 
-/* Separators between groups of digits. With '0' filling, Python groups the filling as well: zeros are put in front. */
+/* Writes separators between groups of digits. With '0' as fill Python groups the fill, too, so zeros are put in
+   front. */
 static size_t group_digits(const char *digits, size_t count, size_t size, char separator, size_t least, char *out)
 {
     size_t n = 0, total = count, groups;
@@ -145,7 +147,7 @@ static size_t group_digits(const char *digits, size_t count, size_t size, char s
     return n;
 }
 
-/* sign, then prefix, then digits, then the rest such as a fraction. */
+/* Appends sign, digits and the rest, such as a fraction, in spec's width. */
 static bool number(mt_tpl_build *b, const char *sign, const char *digits, size_t count, const char *rest,
                    const mt_tpl_spec *spec, size_t group_size)
 {
@@ -183,14 +185,14 @@ bool mt_tpl_format_int(mt_tpl_build *b, int64_t value, const mt_tpl_spec *spec)
     do
         digits[--at] = (spec->type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef")[rest % base];
     while ((rest /= base) > 0);
-    while (spec->precision > (int64_t)(sizeof(digits) - at) && at > 0) /* of % only */
+    while (spec->precision > (int64_t)(sizeof(digits) - at) && at > 0) /* only of % */
         digits[--at] = '0';
     snprintf(sign, sizeof(sign), "%s%s%.1s", sign_of(value < 0, spec), spec->alternate && base != 10 ? "0" : "",
              spec->alternate && base != 10 ? (const char[]){spec->type, '\0'} : "");
     return number(b, sign, digits + at, sizeof(digits) - at, "", spec, base == 10 ? 3 : 4);
 }
 
-/* Like g, but with at least one digit behind the point: what format(x, '.3') gives. */
+/* Like %g, but with at least one digit after the point: what format(x, '.3') gives. */
 static void general_text(double value, int precision, char *out, size_t size)
 {
     size_t len;

@@ -1,8 +1,8 @@
-/* Variables: where they live while a function runs, and how they are set. */
+/* Variables: where they live while a function runs, and how they are set. Part of eval.h. */
 #include "template/eval.h"
 #include "template/iter.h"
 
-enum { FEW_TARGETS = 8 };
+enum { FEW_TARGETS = 8 }; /* a target with no more names than this needs no allocation */
 
 mt_tpl_activation *mt_tpl_activate(mt_tpl_run *run, mt_tpl_activation *parent, uint32_t slots)
 {
@@ -33,7 +33,7 @@ static mt_tpl_value from_context(mt_tpl_run *run, const mt_tpl_str *name)
     return found;
 }
 
-/* What a name means in a block that does not set it. */
+/* The value of a name in a block that does not set it. */
 static mt_tpl_value from_outside(mt_tpl_run *run, const mt_tpl_load *load)
 {
     mt_tpl_value found = {.kind = MT_TPL_MISSING};

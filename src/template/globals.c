@@ -1,4 +1,4 @@
-/* Functions that every template has. */
+/* The global functions: range, dict, namespace, raise_exception, strftime_now and others. */
 #include <string.h>
 #include <time.h>
 
@@ -6,7 +6,7 @@
 #include "template/iter.h"
 #include "template/repr.h"
 
-enum { FIELD_MAX = 128 }; /* bytes of a date's part */
+enum { FIELD_MAX = 128 }; /* bytes of one field of a date */
 
 MT_TPL_BODY(range)
 {
@@ -23,7 +23,7 @@ MT_TPL_BODY(range)
     return mt_tpl_set_range(run, out, start, stop, step);
 }
 
-/* dict(mapping or pairs, name=value ...) */
+/* Fills a dict as dict(mapping or pairs, name=value ...) does. name: of the function, for errors. */
 static bool make_dict(mt_tpl_run *run, const char *name, const mt_tpl_args *args, mt_tpl_dict *dict)
 {
     mt_tpl_items pairs = {0};
@@ -103,7 +103,7 @@ MT_TPL_BODY(raise_exception)
     return text && mt_tpl_fail_raised(run, text->data, text->len);
 }
 
-/* One directive. The time carries no zone, so %z and %Z are empty, and no fraction of a second. */
+/* One directive of strftime. The time has no zone, so %z and %Z are empty, and no fraction of a second. */
 static void add_field(mt_tpl_build *b, const struct tm *now, const char *directive, size_t len)
 {
     char format[8] = {0}, text[FIELD_MAX];
@@ -119,7 +119,7 @@ static void add_field(mt_tpl_build *b, const struct tm *now, const char *directi
     mt_tpl_build_add(b, text, strftime(text, sizeof(text), format, now), false);
 }
 
-/* The time of the render, as Python's datetime.strftime writes it. */
+/* The time of the rendering as Python's datetime.strftime writes it. */
 static mt_tpl_str *date(mt_tpl_run *run, const mt_tpl_str *format)
 {
     struct tm now = {0};
@@ -141,7 +141,7 @@ static mt_tpl_str *date(mt_tpl_run *run, const mt_tpl_str *format)
         at = end;
         if (!sign)
             break;
-        if (at + 2 < format->len && strchr("-_0^#", sign[1])) /* a flag of the C library */
+        if (at + 2 < format->len && strchr("-_0^#", sign[1])) /* a flag of the C library's strftime */
             len = 3;
         if (at + len > format->len) {
             mt_tpl_build_sub(&b, format, at, format->len);

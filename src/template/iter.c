@@ -1,3 +1,4 @@
+/* See iter.h. */
 #include "template/iter.h"
 
 #include "base/limits.h"
@@ -52,7 +53,7 @@ static mt_tpl_step entry(mt_tpl_run *run, mt_tpl_value source, size_t i, mt_tpl_
     return MT_TPL_ITEM;
 }
 
-/* What has its items at places: a list, a tuple, a dict, a view, a range. */
+/* Item number i of a list, tuple, dict, view or range. */
 static mt_tpl_step item(mt_tpl_run *run, mt_tpl_value source, size_t i, mt_tpl_value *out)
 {
     if (source.kind == MT_TPL_DICT || source.kind == MT_TPL_VIEW)

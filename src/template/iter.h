@@ -1,4 +1,4 @@
-/* Iteration. Like Python's, it is lazy: an item is made when it is asked for, and a generator can be gone through only
+/* Iteration. As in Python it is lazy: an item is made when it is asked for, and a generator can be iterated over only
    once. */
 #ifndef MT_TEMPLATE_ITER_H
 #define MT_TEMPLATE_ITER_H
@@ -9,34 +9,34 @@ typedef enum mt_tpl_step { MT_TPL_END, MT_TPL_ITEM, MT_TPL_FAILED } mt_tpl_step;
 
 struct mt_tpl_iter {
     mt_tpl_step (*next)(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out);
-    const char *type;    /* Python's name for it */
+    const char *type;    /* Python's name of the iterator's type */
     mt_tpl_value source; /* what is iterated over */
-    size_t at;           /* how far it is, in units of next's choice */
-    mt_tpl_iter *inner;  /* where the items of a generator come from */
-    void *state;         /* of a generator */
-    bool done;           /* stays at its end */
+    size_t at;           /* position, in a unit of the function next */
+    mt_tpl_iter *inner;  /* of a generator: where its items come from */
+    void *state;         /* of a generator: its own */
+    bool done;           /* the end was reached */
 };
 
-/* iter(v); fails with Python's message where v cannot be iterated over. */
+/* iter(v). False: the run has failed, with Python's message where v is not iterable. */
 bool mt_tpl_iterate(mt_tpl_run *run, mt_tpl_value v, mt_tpl_iter **out);
 bool mt_tpl_is_iterable(mt_tpl_value v);
 mt_tpl_step mt_tpl_next(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out) MT_NODISCARD;
 
-/* reversed(v) as an iterator; *can is false, and nothing fails, where Python cannot. */
+/* reversed(v). *can: false, without an error, where Python cannot reverse it. */
 bool mt_tpl_reversed(mt_tpl_run *run, mt_tpl_value v, mt_tpl_iter **out, bool *can);
 
-/* A generator value whose items next makes from those of `from`. */
+/* A generator whose items the function next makes from the items of `from`. */
 bool mt_tpl_generator(mt_tpl_run *run, mt_tpl_value from,
                       mt_tpl_step (*next)(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out), void *state,
                       mt_tpl_value *out);
 
-/* Adds every item of v to items. */
+/* Appends every item of v to items. */
 bool mt_tpl_collect(mt_tpl_run *run, mt_tpl_value v, mt_tpl_items *items);
 
-/* Takes v apart into exactly count values, as a, b = v does. */
+/* Unpacks v into exactly `count` values, as a, b = v does. */
 bool mt_tpl_unpack(mt_tpl_run *run, mt_tpl_value v, size_t count, mt_tpl_value *out);
 
-/* range(start, stop, step); step is not 0. Fails beyond the limit of items. */
+/* range(start, stop, step); step is not 0. Fails where it has more items than the limit. */
 bool mt_tpl_set_range(mt_tpl_run *run, mt_tpl_value *out, int64_t start, int64_t stop, int64_t step);
 int64_t mt_tpl_range_at(const mt_tpl_range *range, size_t i);
 

@@ -1,3 +1,4 @@
+/* See lexer.h. */
 #include "template/lexer.h"
 
 #include <ctype.h>
@@ -9,17 +10,17 @@
 #include "template/number.h"
 #include "template/unicode.h"
 
-enum { NUMBER_MAX = 400 };
+enum { NUMBER_MAX = 400 }; /* bytes of a number */
 
 typedef struct lexer {
     mt_tpl_run *run;
-    const char *text; /* with \n as the only line break, and none at the end */
-    size_t len, at;
-    size_t place_at; /* what line and column speak of */
+    const char *text; /* its line breaks are \n, with none at the end */
+    size_t len, at;   /* at: the position */
+    size_t place_at;  /* the position that line and column belong to */
     uint32_t line, column;
     mt_tpl_token *tokens;
     size_t count, cap;
-    char open[MT_LIMIT_TEMPLATE_NESTING]; /* brackets that wait for their partner, which is what is stored */
+    char open[MT_LIMIT_TEMPLATE_NESTING]; /* open brackets, each as the bracket that closes it */
     size_t open_count;
 } lexer;
 
@@ -57,8 +58,8 @@ const char *mt_tpl_token_text(mt_tpl_token_type type)
     return "token";
 }
 
-/* Counts lines and columns up to a place; places are asked for in ascending order. */
-static void place(lexer *lx, size_t at)
+/* Sets line and column to those of a position; positions are asked for in ascending order. */
+static void find_line(lexer *lx, size_t at)
 {
     for (; lx->place_at < at; lx->place_at++) {
         unsigned char c = (unsigned char)lx->text[lx->place_at];
@@ -73,7 +74,7 @@ static void place(lexer *lx, size_t at)
 
 static bool located(lexer *lx, size_t at)
 {
-    place(lx, at);
+    find_line(lx, at);
     mt_tpl_locate(lx->run, lx->line, lx->column);
     return false;
 }
@@ -86,12 +87,12 @@ static mt_tpl_token *add(lexer *lx, mt_tpl_token_type type, size_t at)
         return NULL;
     lx->tokens = tokens;
     token = &lx->tokens[lx->count++];
-    place(lx, at);
+    find_line(lx, at);
     *token = (mt_tpl_token){.type = type, .line = lx->line, .column = lx->column};
     return token;
 }
 
-/* Constants are shared between threads, so nothing may be left to be counted later. */
+/* Counts the characters now: constants are shared by threads, so nothing may be computed later. */
 static bool counted(mt_tpl_str *s)
 {
     if (s)
@@ -126,8 +127,8 @@ static size_t skip_space(const lexer *lx, size_t at)
     return at;
 }
 
-/* The text before a tag loses its white space at the end: all of it for '-'; what stands alone on the tag's line when
-   strip_line and no '+' is given. */
+/* The end of the text before a tag without trailing white space: all of it for the sign '-'; for strip_line without
+   '+', white space that stands alone on the tag's line. */
 static size_t strip_before(const lexer *lx, size_t begin, size_t end, char sign, bool strip_line)
 {
     size_t at = end;
@@ -146,13 +147,13 @@ static size_t strip_before(const lexer *lx, size_t begin, size_t end, char sign,
     return at == 0 || lx->text[at - 1] == '\n' ? at : end;
 }
 
-/* The sign after a tag's opening at `at`, or 0. */
+/* The sign after a tag's opening at `at`; 0: none. */
 static char sign_at(const lexer *lx, size_t at)
 {
     return at < lx->len && (lx->text[at] == '-' || lx->text[at] == '+') ? lx->text[at] : '\0';
 }
 
-/* Whether a tag ends at `at`; *next is what follows it. trim: a line break right behind is swallowed. */
+/* Whether a tag ends at `at`. *next: what follows it. trim: a line break right after the tag is dropped. */
 static bool tag_end(const lexer *lx, size_t at, const char *close, bool plus, bool trim, size_t *next)
 {
     if (at < lx->len && lx->text[at] == '-' && is_at(lx, at + 1, close)) {
@@ -169,7 +170,7 @@ static bool tag_end(const lexer *lx, size_t at, const char *close, bool plus, bo
     return true;
 }
 
-/* A tag that holds nothing but a word, such as {%- raw %}. */
+/* Whether a tag has only that word, such as {%- raw %}. */
 static bool word_tag(const lexer *lx, size_t at, const char *word, bool plus, bool trim, size_t *next)
 {
     at += 2;
@@ -226,7 +227,7 @@ static bool lex_name(lexer *lx)
     return counted(token->str);
 }
 
-/* Digits with single underscores between them; returns what follows, or `at` when there is no digit. */
+/* Skips digits with single underscores between them. Returns the position after them; `at` where there is no digit. */
 static size_t skip_digits(const lexer *lx, size_t at, int base)
 {
     size_t end = at;
@@ -244,7 +245,7 @@ static size_t skip_digits(const lexer *lx, size_t at, int base)
     return end;
 }
 
-/* Where a float that begins at `at` ends; `at` itself when it is none. */
+/* Where a float that begins at `at` ends; `at`: it is none. */
 static size_t float_end(const lexer *lx, size_t at)
 {
     size_t digits = skip_digits(lx, at, 10), end = digits, exponent;
@@ -362,7 +363,7 @@ static bool lex_operator(lexer *lx)
     return located(lx, lx->at);
 }
 
-/* From behind {{ or {% to behind its end. */
+/* Reads from after {{ or {% to after its end. */
 static bool lex_tag(lexer *lx, bool block)
 {
     for (;;) {
@@ -393,7 +394,7 @@ static bool lex_tag(lexer *lx, bool block)
     }
 }
 
-/* The next {%, {{ or {#; lx->len when there is none. */
+/* The position of the next {%, {{ or {#; lx->len: none. */
 static size_t find_tag(const lexer *lx, size_t at)
 {
     for (; at + 1 < lx->len; at++)
@@ -433,7 +434,7 @@ static bool lex_all(lexer *lx)
     return true;
 }
 
-/* Makes \n of every line break and leaves out one at the end. */
+/* A copy with \n for every line break, without one at the end. */
 static char *normalise(mt_tpl_run *run, const char *text, size_t len, size_t *out_len)
 {
     char *copy = mt_tpl_alloc(run, len + 1);

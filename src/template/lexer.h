@@ -1,5 +1,5 @@
-/* A template's text as tokens. White space control, trim_blocks and lstrip_blocks are done here: what is left of the
-   text outside tags arrives as DATA. */
+/* Splits a template's text into tokens. White space control (-, +), trim_blocks and lstrip_blocks are applied here:
+   text outside of tags arrives as DATA. */
 #ifndef MT_TEMPLATE_LEXER_H
 #define MT_TEMPLATE_LEXER_H
 
@@ -52,10 +52,11 @@ typedef struct mt_tpl_token {
     double real;
 } mt_tpl_token;
 
-/* Reads all of text, which lives as long as the tokens do. The last token is EOF. False: run->err says where. */
+/* Reads the whole text, which must outlive the tokens. The last token is EOF. False: run->err says what is wrong and
+   where. */
 bool mt_tpl_lex(mt_tpl_run *run, const char *text, size_t len, mt_tpl_token **out);
 
-/* How messages name a token type: "end of statement block". */
+/* How errors name a type of token, such as "end of statement block". */
 const char *mt_tpl_token_text(mt_tpl_token_type type);
 
 #endif

@@ -1,3 +1,4 @@
+/* See lexer_string.h. */
 #include "template/lexer_string.h"
 
 #include <ctype.h>
@@ -5,7 +6,7 @@
 
 #include "base/utf8.h"
 
-/* The value of up to `most` digits of a base at *at, which moves behind them; *count is how many there were. */
+/* The value of up to `most` digits at *at, which moves behind them. *count: how many there were. */
 static uint32_t digits(const char *text, size_t len, size_t *at, int base, size_t most, size_t *count)
 {
     uint32_t value = 0;
@@ -20,7 +21,7 @@ static uint32_t digits(const char *text, size_t len, size_t *at, int base, size_
     return value;
 }
 
-/* \xNN, \uNNNN or \UNNNNNNNN; *at stands behind the letter. */
+/* \xNN, \uNNNN or \UNNNNNNNN; *at is after the letter. */
 static bool hex_escape(mt_tpl_build *b, const char *text, size_t len, size_t *at, char letter)
 {
     size_t wanted = letter == 'x' ? 2 : letter == 'u' ? 4 : 8, count;
@@ -37,7 +38,7 @@ static bool hex_escape(mt_tpl_build *b, const char *text, size_t len, size_t *at
     return true;
 }
 
-/* A backslash and what follows it; *at stands at the character behind the backslash. */
+/* An escape sequence; *at is after the backslash. */
 static bool escape(mt_tpl_build *b, const char *text, size_t len, size_t *at)
 {
     static const char from[] = "\\'\"abfnrtv", to[] = "\\'\"\a\b\f\n\r\t\v";
@@ -45,7 +46,7 @@ static bool escape(mt_tpl_build *b, const char *text, size_t len, size_t *at)
     const char *simple = c ? strchr(from, c) : NULL;
     size_t count;
 
-    if (c == '\n') { /* the line goes on */
+    if (c == '\n') { /* the line continues */
         ++*at;
         return true;
     }
@@ -66,7 +67,7 @@ static bool escape(mt_tpl_build *b, const char *text, size_t len, size_t *at)
         return mt_tpl_fail(b->run, "\\N{...} is not supported; write the character itself, or \\u and its four digits");
     mt_tpl_build_lit(b, "\\"); /* no escape: the backslash stays */
     if ((unsigned char)c >= 0x80) {
-        /* Jinja2 turns what is not ASCII into escapes first, whose backslash this one then escapes. */
+        /* Jinja2 first makes escapes of characters that are not ASCII; this backslash then escapes theirs. */
         uint32_t code = mt_utf8_at(text + *at);
 
         mt_tpl_build_printf(b, code < 0x100 ? "x%02x" : code < 0x10000 ? "u%04x" : "U%08x", code);

@@ -1,3 +1,4 @@
+/* See loop.h; also the statement for. */
 #include "template/loop.h"
 
 #include <inttypes.h>
@@ -7,7 +8,7 @@
 #include "template/iter.h"
 #include "template/watch.h"
 
-/* Whether there is a next item; it is taken from the iterator and kept. */
+/* *more: whether there is a next item, which is fetched from the iterator and kept. */
 static bool look_ahead(mt_tpl_run *run, mt_tpl_loop *loop, bool *more)
 {
     mt_tpl_value v;
@@ -37,7 +38,7 @@ static mt_tpl_step next_item(mt_tpl_run *run, mt_tpl_loop *loop)
     return MT_TPL_ITEM;
 }
 
-/* A generator has no length: what is left of it is taken, to be counted. */
+/* Finds the number of items. A generator has no length: its remaining items are fetched and counted. */
 static bool find_length(mt_tpl_run *run, mt_tpl_loop *loop)
 {
     mt_tpl_items rest = {0};
@@ -103,13 +104,13 @@ void mt_tpl_loop_repr(mt_tpl_build *b, mt_tpl_loop *loop)
         mt_tpl_build_printf(b, "<LoopContext %" PRId64 "/%" PRId64 ">", loop->index0 + 1, loop->length);
 }
 
-/* The items of a loop with a test: `for x in xs if test`. */
+/* The state of a loop with a test: `for x in xs if test`. */
 typedef struct tested {
     const mt_tpl_node *node;
     mt_tpl_activation *act; /* of the test, which is a function of its own */
 } tested;
 
-/* The value that a target stands for after it was set. */
+/* The value of a target after it was set. */
 static bool target_value(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *target, mt_tpl_value *out)
 {
     mt_tpl_items items = {0};
@@ -155,7 +156,7 @@ static bool with_test(mt_tpl_run *run, mt_tpl_activation *outer, const mt_tpl_no
            mt_tpl_generator(run, *items, next_tested, t, items);
 }
 
-/* outer: around the loop; act: where its variables are, which is another place in a recursive loop. */
+/* outer: activation around the loop; act: the one with the loop's variables, which differs in a recursive loop. */
 static mt_tpl_flow run_loop(mt_tpl_run *run, mt_tpl_activation *outer, mt_tpl_activation *act, const mt_tpl_node *node,
                             mt_tpl_value items, int64_t depth0, mt_tpl_build *out)
 {
@@ -181,7 +182,7 @@ static mt_tpl_flow run_loop(mt_tpl_run *run, mt_tpl_activation *outer, mt_tpl_ac
         if (flow == MT_TPL_STOP)
             return MT_TPL_STOP;
         mt_tpl_watch_end(run->watch, mark);
-        finished_one = finished_one || flow == MT_TPL_GO_ON; /* as in Jinja2, `continue` does not count */
+        finished_one = finished_one || flow == MT_TPL_GO_ON; /* as in Jinja2, a round with `continue` does not count */
     }
     if (step == MT_TPL_FAILED)
         return MT_TPL_STOP;

@@ -1,3 +1,4 @@
+/* See macro.h. */
 #include "template/macro.h"
 
 #include "template/above.h"
@@ -20,7 +21,7 @@ static const char *name_of(const mt_tpl_macro *macro, int *len)
     return macro->node->name ? macro->node->name->data : "None";
 }
 
-/* One call: where its arguments go. */
+/* A call of a macro while its arguments are bound to parameters. */
 typedef struct binding {
     mt_tpl_run *run;
     const mt_tpl_macro *macro;
@@ -28,8 +29,8 @@ typedef struct binding {
     const mt_tpl_args *args;
 } binding;
 
-/* The named argument of that name, which is then taken. */
-static bool take_named(binding *b, const char *name, size_t len, mt_tpl_value *out)
+/* Finds the named argument of that name; *out is MISSING where there is none. */
+static bool find_named(binding *b, const char *name, size_t len, mt_tpl_value *out)
 {
     const mt_tpl_dict *named = b->args->named;
 
@@ -61,7 +62,7 @@ static bool fail_named(const binding *b, const mt_tpl_str *name)
     return mt_tpl_fail(b->run, "macro '%.*s' takes no keyword argument '%.*s'", len, macro, (int)name->len, name->data);
 }
 
-/* Named arguments beyond the parameters go to kwargs, or are refused. */
+/* Named arguments that are no parameters go to kwargs, or are refused. */
 static bool bind_rest(binding *b, size_t given)
 {
     const mt_tpl_params *params = b->macro->node->params;
@@ -108,7 +109,7 @@ static bool bind_caller(binding *b)
     if (!params->caller || params->explicit_caller)
         return true;
     caller = mt_tpl_variable(b->act, params->caller->ref);
-    if (!take_named(b, "caller", 6, caller))
+    if (!find_named(b, "caller", 6, caller))
         return false;
     if (!MT_TPL_GIVEN(*caller) || caller->kind == MT_TPL_NONE)
         return mt_tpl_set_undefined(b->run, caller, "No caller defined");
@@ -126,7 +127,7 @@ static bool bind(binding *b)
 
         if (i < given)
             *variable = b->args->at[i];
-        else if (!take_named(b, name->name->data, name->name->len, variable))
+        else if (!find_named(b, name->name->data, name->name->len, variable))
             return false;
     }
     return bind_caller(b) && bind_rest(b, given) && bind_varargs(b);

@@ -1,12 +1,12 @@
-/* Macros and the bodies of call blocks. */
+/* Macros, and the bodies of call blocks. */
 #ifndef MT_TEMPLATE_MACRO_H
 #define MT_TEMPLATE_MACRO_H
 
 #include "template/eval.h"
 
 struct mt_tpl_macro {
-    const mt_tpl_node *node;  /* MACRO, CALL_BLOCK or GENERATION */
-    mt_tpl_activation *outer; /* where it was made */
+    const mt_tpl_node *node;  /* a MACRO, CALL_BLOCK or GENERATION */
+    mt_tpl_activation *outer; /* activation in which it was defined */
 };
 
 bool mt_tpl_set_macro(mt_tpl_run *run, mt_tpl_activation *outer, const mt_tpl_node *node, mt_tpl_value *out);

@@ -1,5 +1,5 @@
-/* The methods of everything but str. What would change a list or dict is refused where attributes are looked up, so it
-   is not here. */
+/* Methods of all types but str. Methods that would change a list or dict are refused where attributes are looked up
+   (attr.c), so they are not here. */
 #include "template/builtin.h"
 #include "template/compare.h"
 #include "template/iter.h"
@@ -26,7 +26,7 @@ MT_TPL_BODY(dict_get)
     return true;
 }
 
-/* Nothing can be changed, so a copy is the thing itself. */
+/* Values cannot be changed, so a copy is the value itself. */
 MT_TPL_BODY(copy)
 {
     *out = self;

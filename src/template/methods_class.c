@@ -1,4 +1,4 @@
-/* The methods of str that change case, fill up, and ask what characters there are. */
+/* Methods of str that change case, pad, and test classes of characters. */
 
 #include "base/utf8.h"
 #include "template/builtin.h"
@@ -10,7 +10,7 @@ MT_TPL_BODY(str_recase)
     return mt_tpl_set_str(out, mt_tpl_change_case(run, self.as.str, which));
 }
 
-/* Whether there are characters, and all are of a class. */
+/* Whether all characters are of a class. empty: the answer for the empty string. */
 static bool all_are(mt_tpl_run *run, mt_tpl_value self, bool (*is)(uint32_t c), bool empty, mt_tpl_value *out)
 {
     const mt_tpl_str *s = self.as.str;

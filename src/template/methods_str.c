@@ -1,4 +1,4 @@
-/* The methods of str that cut, search and join. */
+/* Methods of str that cut, search and join. */
 #include <string.h>
 
 #include "template/builtin.h"
@@ -6,17 +6,17 @@
 #include "template/iter.h"
 #include "template/text.h"
 
-/* Which of two a method is about: that from the left or that from the right. */
+/* `which` of a method that searches: the first occurrence, or the last; OR_FAIL: it is an error where there is none. */
 enum { FIRST = 0, LAST = 1, OR_FAIL = 2 };
 
-/* An optional string; None stands for "not given". */
+/* An optional string; None means not given. */
 static bool optional_str(mt_tpl_run *run, mt_tpl_value v, mt_tpl_str **out)
 {
     *out = NULL;
     return v.kind == MT_TPL_NONE || mt_tpl_arg_str(run, v, out);
 }
 
-/* Markup escapes what goes into it. */
+/* Escapes a string that is put into markup. */
 static bool into(mt_tpl_run *run, const mt_tpl_str *self, mt_tpl_str **s)
 {
     if (self->markup && !(*s)->markup)
@@ -109,7 +109,7 @@ MT_TPL_BODY(str_join)
     return true;
 }
 
-/* The optional start and end of a search, as characters, made byte offsets; *begin > *end when nothing is left. */
+/* Converts the optional start and end of a search from characters to byte offsets; *begin > *end: nothing is left. */
 static bool window(mt_tpl_run *run, mt_tpl_str *s, mt_tpl_value from, mt_tpl_value to, size_t *begin, size_t *end)
 {
     int64_t chars = (int64_t)mt_tpl_str_chars(s), first = 0, last = chars;

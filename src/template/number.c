@@ -1,3 +1,4 @@
+/* See number.h. */
 #include "template/number.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@ double mt_tpl_as_float(mt_tpl_value v)
     return v.kind == MT_TPL_FLOAT ? v.as.real : (double)mt_tpl_as_int(v);
 }
 
-/* True when the operands settle the matter: *ok says how. Undefined operands always fail. */
+/* Whether an operand is undefined, which fails the run. */
 static bool is_undefined(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b)
 {
     if (a.kind != MT_TPL_UNDEFINED && b.kind != MT_TPL_UNDEFINED)
@@ -39,7 +40,7 @@ static bool both_number(mt_tpl_value a, mt_tpl_value b)
     return MT_TPL_IS_NUMBER(a) && MT_TPL_IS_NUMBER(b);
 }
 
-/* Integers, one of them of more than 64 bits: the render fails. */
+/* Whether both are integers and one has more than 64 bits, which fails the run. */
 static bool is_huge(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b)
 {
     if (!both_number(a, b) || a.kind == MT_TPL_FLOAT || b.kind == MT_TPL_FLOAT || both_int(a, b))
@@ -60,7 +61,7 @@ static bool set_float(mt_tpl_value *out, double d)
     return true;
 }
 
-/* Text that is marked as HTML escapes what is added to it. */
+/* Text that is markup escapes what is added to it. */
 static bool add_text(mt_tpl_run *run, mt_tpl_str *a, mt_tpl_str *b, mt_tpl_value *out)
 {
     bool markup = a->markup || b->markup;
@@ -171,7 +172,7 @@ bool mt_tpl_div(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *o
     return set_float(out, mt_tpl_as_float(a) / mt_tpl_as_float(b));
 }
 
-/* Quotient and remainder of Python: the remainder has the sign of the divisor. b is not 0. */
+/* Python's quotient and remainder: the remainder has the sign of the divisor. b is not 0. */
 static void float_divmod(double a, double b, double *quotient, double *remainder)
 {
     double mod = fmod(a, b), div = (a - mod) / b, whole;

@@ -1,4 +1,4 @@
-/* Numbers to text and back. */
+/* Converts numbers from text, and rounds them by their text. Part of number.h. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "template/number.h"
 #include "template/unicode.h"
 
-enum { NUMBER_MAX = 400 };
+enum { NUMBER_MAX = 400 }; /* bytes */
 
 double mt_tpl_round(double d, int64_t digits)
 {
@@ -28,7 +28,7 @@ double mt_tpl_round(double d, int64_t digits)
     return nearbyint(d / unit) * unit;
 }
 
-/* Takes out the underscores between digits; false when one stands elsewhere. */
+/* Removes underscores between digits. False: one stands elsewhere. */
 static bool drop_underscores(char *text)
 {
     char *to = text, before = '\0';
@@ -43,9 +43,8 @@ static bool drop_underscores(char *text)
     return true;
 }
 
-/* The text without the white space around it and the underscores between digits, and with the decimal digits of all
-   scripts as those of ASCII; false when it is too long, has other characters than ASCII's, or an underscore
-   elsewhere. */
+/* The text without surrounding white space and without underscores between digits; decimal digits of all scripts become
+   ASCII. False: it is too long, has other characters outside of ASCII, or an underscore elsewhere. */
 static bool clean(const mt_tpl_str *s, char *out, size_t size)
 {
     const char *p = s->data, *end = s->data + s->len;
@@ -71,7 +70,7 @@ static bool clean(const mt_tpl_str *s, char *out, size_t size)
     return n > 0 && drop_underscores(out);
 }
 
-/* The base that a prefix such as 0x stands for; 0 when there is none. */
+/* The base of a prefix such as 0x; 0: there is none. */
 static int64_t prefix_base(const char *p)
 {
     if (p[0] != '0' || !p[1])
@@ -123,7 +122,7 @@ bool mt_tpl_parse_int(const mt_tpl_str *s, int64_t base, int64_t *out, bool *hug
         if (digit >= base)
             return false;
         if (!*huge && (MT_MUL_OVERFLOWS(value, base, &value) || MT_SUB_OVERFLOWS(value, (int64_t)digit, &value)))
-            *huge = true; /* counted downwards, so that the least number fits */
+            *huge = true; /* counted downwards, so that the smallest number fits */
     }
     if (!negative && value == INT64_MIN)
         *huge = true;

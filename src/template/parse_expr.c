@@ -1,4 +1,4 @@
-/* Operators, from the tightest binding to the loosest. */
+/* Parses operators, from the tightest binding to the loosest. */
 #include <string.h>
 
 #include "template/parser.h"
@@ -87,7 +87,7 @@ static mt_tpl_node *parse_sum(mt_tpl_parser *p)
     return left;
 }
 
-/* Takes a comparison operator, which may be two words. */
+/* Reads a comparison operator, which may be two words. False: there is none. */
 static bool accept_compare_op(mt_tpl_parser *p, mt_tpl_compare_op *op)
 {
     switch (p->token->type) {

@@ -1,4 +1,4 @@
-/* The parts of expressions: literals, names, brackets; subscripts, attributes, calls; filters and tests. */
+/* Parses the parts of expressions: literals, names, brackets; subscripts, attributes, calls; filters and tests. */
 #include <string.h>
 
 #include "template/builtin.h"
@@ -50,7 +50,7 @@ static mt_tpl_node *parse_strings(mt_tpl_parser *p)
 
         if (!joined)
             return NULL;
-        joined->room = NULL; /* constants are shared between threads */
+        joined->room = NULL; /* constants are shared by threads, so it must not grow */
         mt_tpl_str_chars(joined);
         mt_tpl_set_str(&node->value, joined);
         p->token++;
@@ -312,7 +312,7 @@ mt_tpl_node *mt_tpl_parse_postfix(mt_tpl_parser *p, mt_tpl_node *node)
     }
 }
 
-/* The name of a filter or test, which may have dots; and its arguments, if there are. */
+/* The name of a filter or test, which may have dots, and its arguments, if any. */
 static bool parse_builtin(mt_tpl_parser *p, mt_tpl_node *node)
 {
     const mt_tpl_token *token = p->token;

@@ -1,4 +1,4 @@
-/* Tokens, taken one after the other, and what is said of one that should not be there. */
+/* Reads tokens one by one, and reports those that should not be there. Part of parser.h. */
 #include "template/parser.h"
 
 #include <stdarg.h>

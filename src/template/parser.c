@@ -1,5 +1,5 @@
-/* Statements, and what both parts of the parser use. Parsing recurses; p->depth bounds it, and the height of nodes
-   bounds every later pass over the tree. */
+/* Parses statements. Parsing recurses; p->depth bounds it, and the height of nodes bounds every later pass over the
+   tree. */
 #include "template/parser.h"
 
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 static bool parse_body(mt_tpl_parser *p, const char *const *end_words, mt_tpl_nodes *out);
 
-/* Marks names that are set; fails for what cannot be. */
+/* Makes an expression a target of an assignment. False: it cannot be one. */
 static bool make_target(mt_tpl_parser *p, mt_tpl_node *node)
 {
     if (!node)
@@ -124,7 +124,7 @@ static bool parse_for(mt_tpl_parser *p, mt_tpl_node *node)
     return parse_until(p, end_for_else, &node->orelse) && mt_tpl_expect_word(p, "endfor");
 }
 
-/* Without recursion, since elif may be repeated often: each becomes the only node of the orelse before it. */
+/* Not recursive, since there may be many elif: each becomes the only node in `orelse` of the one before. */
 static bool parse_if(mt_tpl_parser *p, mt_tpl_node *node)
 {
     mt_tpl_node *first = node, *branches[MT_LIMIT_TEMPLATE_NESTING];
@@ -265,7 +265,7 @@ static bool parse_autoescape(mt_tpl_parser *p, mt_tpl_node *node)
     return node->left && parse_until(p, end_autoescape, &node->body) && mt_tpl_expect_word(p, "endautoescape");
 }
 
-/* Nothing but text, and that white space. */
+/* Whether a body has only white space. */
 static bool is_blank(const mt_tpl_nodes *body)
 {
     for (size_t i = 0; i < body->count; i++)
@@ -309,7 +309,7 @@ static bool parse_print(mt_tpl_parser *p, mt_tpl_node *node)
     return true;
 }
 
-/* include, import, from and extends: the rest of the tag matters to no one, since reaching it fails. */
+/* include, import, from and extends: the rest of the tag is skipped, since reaching it fails. */
 static bool parse_load(mt_tpl_parser *p, mt_tpl_node *node)
 {
     node->left = mt_tpl_parse_expression(p);
@@ -420,7 +420,7 @@ static bool is_end(const mt_tpl_parser *p, const char *const *end_words)
     return false;
 }
 
-/* Up to one of the end words, which is the token at hand afterwards; or up to the end of the template. */
+/* Parses up to one of the end words, which is the current token afterwards, or to the end of the template. */
 static bool parse_rest(mt_tpl_parser *p, const char *const *end_words, mt_tpl_nodes *out)
 {
     mt_tpl_node *output = NULL;
@@ -435,7 +435,7 @@ static bool parse_rest(mt_tpl_parser *p, const char *const *end_words, mt_tpl_no
                 return false;
         } else {
             output = NULL;
-            p->token++; /* the lexer lets nothing but the begin of a block come here */
+            p->token++; /* the lexer gives only the beginning of a block here */
             if (is_end(p, end_words))
                 return true;
             if (!mt_tpl_nodes_add(p, out, parse_statement(p)) || !mt_tpl_expect(p, MT_TPL_T_BLOCK_END))

@@ -1,4 +1,4 @@
-/* Tokens to syntax tree. */
+/* Parses tokens into the syntax tree. */
 #ifndef MT_TEMPLATE_PARSER_H
 #define MT_TEMPLATE_PARSER_H
 
@@ -8,31 +8,32 @@
 typedef struct mt_tpl_parser mt_tpl_parser;
 
 struct mt_tpl_parser {
-    mt_tpl_run *run; /* its arena is the template's */
-    const mt_tpl_token *token;
+    mt_tpl_run *run;           /* its arena is the template's */
+    const mt_tpl_token *token; /* the current one */
     unsigned depth;
-    mt_tpl_node *(*expression)(mt_tpl_parser *p); /* parses one: for its parts, which may hold others */
-    const char *const *end_words;                 /* the tags that the innermost block waits for; NULL outside blocks */
+    mt_tpl_node *(*expression)(mt_tpl_parser *p); /* parses an expression, for parts that contain others */
+    const char *const *end_words;                 /* tags that end the innermost block; NULL outside of blocks */
 };
 
-/* The whole template: the body of its top level. */
+/* Parses a whole template. False: the run has failed. */
 bool mt_tpl_parse(mt_tpl_run *run, const mt_tpl_token *tokens, mt_tpl_nodes *out);
 
-/* For the files of the parser. What returns a node returns NULL when the run has failed. */
+/* For the files of the parser. Functions that return a node return NULL where the run has failed. */
 
 mt_tpl_node *mt_tpl_node_new(mt_tpl_parser *p, mt_tpl_node_type type, const mt_tpl_token *at) MT_NODISCARD;
-bool mt_tpl_nodes_add(mt_tpl_parser *p, mt_tpl_nodes *list, mt_tpl_node *node); /* NULL fails */
+bool mt_tpl_nodes_add(mt_tpl_parser *p, mt_tpl_nodes *list, mt_tpl_node *node); /* a NULL node fails */
 
-/* The height of a node bounds the recursion of every pass over the tree. check sets it from all children and fails
-   when it is beyond the limit; for a node that grows, raise and check_height do the same child by child. */
+/* A node's height bounds the recursion of every pass over the tree. mt_tpl_node_check sets it from all children and
+   fails beyond the limit; for a node that grows, mt_tpl_node_raise and mt_tpl_node_check_height do the same child by
+   child. */
 bool mt_tpl_node_check(mt_tpl_parser *p, mt_tpl_node *node);
 void mt_tpl_node_raise(mt_tpl_node *node, const mt_tpl_node *child);
 bool mt_tpl_node_check_height(mt_tpl_parser *p, const mt_tpl_node *node);
 
 bool mt_tpl_parse_fail(mt_tpl_parser *p, const mt_tpl_token *at, const char *fmt, ...) MT_PRINTF(3, 4);
-bool mt_tpl_parse_unexpected(mt_tpl_parser *p); /* the token at hand cannot begin an expression */
+bool mt_tpl_parse_unexpected(mt_tpl_parser *p); /* the current token cannot begin an expression */
 bool mt_tpl_token_is(const mt_tpl_token *token, const char *word);
-const char *mt_tpl_token_describe(const mt_tpl_token *token, char out[64]); /* for people; returns out */
+const char *mt_tpl_token_describe(const mt_tpl_token *token, char out[64]); /* for errors; returns out */
 bool mt_tpl_accept(mt_tpl_parser *p, mt_tpl_token_type type);
 bool mt_tpl_accept_word(mt_tpl_parser *p, const char *word);
 bool mt_tpl_expect(mt_tpl_parser *p, mt_tpl_token_type type);
@@ -40,7 +41,7 @@ bool mt_tpl_expect_word(mt_tpl_parser *p, const char *word);
 bool mt_tpl_parse_enter(mt_tpl_parser *p);
 void mt_tpl_parse_leave(mt_tpl_parser *p);
 
-/* NULL for a child makes NULL. */
+/* A child of NULL gives NULL. */
 mt_tpl_node *mt_tpl_node_checked(mt_tpl_parser *p, mt_tpl_node *node) MT_NODISCARD;
 mt_tpl_node *mt_tpl_node_unary(mt_tpl_parser *p, mt_tpl_node_type type, const mt_tpl_token *at,
                                mt_tpl_node *operand) MT_NODISCARD;
@@ -53,11 +54,11 @@ mt_tpl_node *mt_tpl_parse_primary(mt_tpl_parser *p) MT_NODISCARD;
 mt_tpl_node *mt_tpl_parse_postfix(mt_tpl_parser *p, mt_tpl_node *node) MT_NODISCARD;     /* .name, [key], (arguments) */
 mt_tpl_node *mt_tpl_parse_filter_expr(mt_tpl_parser *p, mt_tpl_node *node) MT_NODISCARD; /* |filter, is test */
 
-/* One expression, or a tuple of several with commas between. */
+/* One expression, or a tuple of several separated by commas. */
 mt_tpl_node *mt_tpl_parse_tuple(mt_tpl_parser *p, mt_tpl_node *(*item)(mt_tpl_parser *p),
                                 bool in_parentheses) MT_NODISCARD;
 
-/* node | filter | ...; node may be NULL for a filter block. at_name: the first filter's bar is taken already. */
+/* node | filter | ...; node is NULL for a filter block. at_name: the first filter's bar was read already. */
 mt_tpl_node *mt_tpl_parse_filters(mt_tpl_parser *p, mt_tpl_node *node, bool at_name) MT_NODISCARD;
 
 #endif

@@ -1,3 +1,4 @@
+/* See path.h. */
 #include "template/path.h"
 
 #include "template/attr.h"
@@ -13,7 +14,7 @@ static bool step(mt_tpl_run *run, mt_tpl_value part, mt_tpl_value fallback, mt_t
     return true;
 }
 
-/* Parts of digits are indices. */
+/* Parts that are digits are indexes. */
 static bool parse_part(mt_tpl_run *run, const mt_tpl_str *path, size_t begin, size_t end, mt_tpl_value *out)
 {
     mt_tpl_str *word = mt_tpl_str_sub(run, path, begin, end);
@@ -40,7 +41,7 @@ bool mt_tpl_path_get(mt_tpl_run *run, mt_tpl_value item, mt_tpl_value attribute,
         return true;
     if (attribute.kind != MT_TPL_STR)
         return step(run, attribute, fallback, out);
-    if (!mt_tpl_charge(run, path->len / 4)) /* it is read anew for each item */
+    if (!mt_tpl_charge(run, path->len / 4)) /* it is parsed again for each item */
         return false;
     for (size_t begin = 0, end; begin <= path->len; begin = end + 1) {
         for (end = begin; end < path->len && path->data[end] != '.'; end++)

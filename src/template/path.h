@@ -4,12 +4,12 @@
 
 #include "template/value.h"
 
-/* What item has there; item itself when attribute is MISSING or NONE. fallback replaces what is undefined on the way,
-   unless it is MISSING or NONE. */
+/* The value of item at that path; item itself where attribute is MISSING or NONE. fallback replaces an undefined value
+   on the way, unless it is MISSING or NONE. False: the run has failed. */
 bool mt_tpl_path_get(mt_tpl_run *run, mt_tpl_value item, mt_tpl_value attribute, mt_tpl_value fallback,
                      mt_tpl_value *out);
 
-/* A string in lower case; everything else as it is. */
+/* Makes a string lower-case; other values stay. */
 bool mt_tpl_ignore_case(mt_tpl_run *run, mt_tpl_value *v);
 
 #endif

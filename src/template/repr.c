@@ -1,3 +1,4 @@
+/* See repr.h. */
 #include "template/repr.h"
 
 #include <inttypes.h>
@@ -100,7 +101,7 @@ static void repr_float(mt_tpl_build *b, double d)
     mt_tpl_build_lit(b, text);
 }
 
-/* What Python shows with its address, or what templates have no reason to print. */
+/* Values that Python shows with their address, or that templates have no reason to print. */
 static void repr_object(mt_tpl_build *b, mt_tpl_value v)
 {
     switch (v.kind) {
@@ -184,7 +185,7 @@ mt_tpl_str *mt_tpl_repr(mt_tpl_run *run, mt_tpl_value v)
     return mt_tpl_build_end(&b);
 }
 
-/* "str object", as messages about undefined have it */
+/* The type as in "str object", for errors about undefined values. */
 static const char *type_long(mt_tpl_value v, char out[64])
 {
     const char *module = "";

@@ -1,4 +1,4 @@
-/* Values as text: Python's str() and repr(). */
+/* Values as text: Python's str() and repr(). NULL: the run has failed. */
 #ifndef MT_TEMPLATE_REPR_H
 #define MT_TEMPLATE_REPR_H
 

@@ -1,3 +1,4 @@
+/* See run.h. */
 #include "template/run.h"
 
 #include <stdarg.h>
@@ -7,9 +8,9 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 
-enum { BYTES_PER_STEP = 16, LIST_FIRST = 4 };
+enum { BYTES_PER_STEP = 16, LIST_FIRST = 4 }; /* items of a list that are allocated first */
 
-/* An error's text is cut at its limit, never inside a character. */
+/* Cuts an error's text at its limit without splitting a character. */
 static void trim_text(char *text)
 {
     size_t len = strlen(text), at = 0, n;
@@ -107,7 +108,7 @@ bool mt_tpl_charge(mt_tpl_run *run, uint64_t steps)
 {
     if (run->failed)
         return false;
-    /* relaxed: it is looked at again and again, and no data hangs on it */
+    /* relaxed: read again and again, and no other data depends on it */
     if (run->stop && atomic_load_explicit(run->stop, memory_order_relaxed))
         return mt_tpl_fail(run, "the request was cancelled while its messages were rendered; send it again");
     if (steps > run->steps) {

@@ -1,5 +1,5 @@
-/* What one render shares: its memory, its bounds and its first error. The compiler uses one as well, for the constants
-   it makes. One thread at a time. */
+/* A run: what one rendering shares: its memory, its bounds and its first error. The compiler uses one as well, for
+   constants. One thread at a time. */
 #ifndef MT_TEMPLATE_RUN_H
 #define MT_TEMPLATE_RUN_H
 
@@ -20,47 +20,47 @@ struct mt_tpl_blocks;
 struct mt_tpl_above;
 
 typedef struct mt_tpl_run {
-    const struct mt_tpl_above *above;  /* how to evaluate: above.h */
-    mt_arena *arena;                   /* everything made on the way */
-    const struct mt_tpl_dict *context; /* what the caller gave */
+    const struct mt_tpl_above *above;  /* functions of the evaluator: above.h */
+    mt_arena *arena;                   /* for all values that are made */
+    const struct mt_tpl_dict *context; /* the caller's variables */
     struct mt_tpl_activation *root;    /* the variables of the template's top level */
     const struct mt_tpl_blocks *blocks;
     const struct mt_tpl_dict *given; /* what a scoped block was given; NULL: nothing */
-    struct mt_tpl_watch *watch;      /* NULL: nothing */
-    const struct tm *now;            /* NULL: ask the clock */
-    size_t longest;                  /* bytes a string may have */
-    uint64_t steps;                  /* left; one is about the work of an addition */
+    struct mt_tpl_watch *watch;      /* records what loops over the watched list write; NULL: nothing does */
+    const struct tm *now;            /* for strftime_now; NULL: ask the clock */
+    size_t longest;                  /* bytes that a string may have */
+    uint64_t steps;                  /* left; a step is about the work of an addition */
     uint64_t seed;                   /* of hashes */
-    unsigned depth;                  /* evaluations inside one another */
-    const atomic_bool *stop;         /* NULL: nobody ends it from outside */
+    unsigned depth;                  /* nesting of evaluations */
+    const atomic_bool *stop;         /* true: rendering fails; may be NULL */
 
     mt_error *err;
     bool failed;  /* err says why; nothing is evaluated any more */
-    bool raised;  /* the template asked for it by raise_exception */
+    bool raised;  /* by raise_exception of the template */
     bool located; /* err says where */
 } mt_tpl_run;
 
-/* Each sets the first error and returns false, so that callers write `return mt_tpl_fail(...)`. */
+/* Each of these sets the run's error, if it is the first, and returns false. */
 bool mt_tpl_fail(mt_tpl_run *run, const char *fmt, ...) MT_PRINTF(2, 3);
 bool mt_tpl_fail_limit(mt_tpl_run *run, const char *fmt, ...) MT_PRINTF(2, 3);
 bool mt_tpl_fail_raised(mt_tpl_run *run, const char *text, size_t len);
 
-/* Puts "line L, column C: " before the error, unless something inside did already. */
+/* Puts "line L, column C: " before the error, unless that was done already. */
 void mt_tpl_locate(mt_tpl_run *run, uint32_t line, uint32_t column);
 
-/* NULL when the memory limit is reached: then the run has failed. */
+/* NULL: the memory limit is reached, and the run has failed. */
 void *mt_tpl_alloc(mt_tpl_run *run, size_t size) MT_NODISCARD;
 void *mt_tpl_alloc_array(mt_tpl_run *run, size_t count, size_t size) MT_NODISCARD;
 
-/* A list of `count` items of `size` bytes with room for one or `more` behind them: the list itself, or a copy with a
-   larger *cap. */
+/* A list of `count` items of `size` bytes with space for `more` after them: the list itself, or a copy with a larger
+   *cap. NULL: the run has failed. */
 void *mt_tpl_grow(mt_tpl_run *run, void *list, size_t count, size_t more, size_t *cap, size_t size) MT_NODISCARD;
 
-/* Pays for work; false when the template has used up its steps. mt_tpl_charge_bytes pays for a pass over text. */
+/* Uses up steps; false: none are left, and the run has failed. mt_tpl_charge_bytes: for a pass over text. */
 bool mt_tpl_charge(mt_tpl_run *run, uint64_t steps) MT_NODISCARD;
 bool mt_tpl_charge_bytes(mt_tpl_run *run, size_t bytes) MT_NODISCARD;
 
-/* Around what recurses: enter is false beyond the depth limit, and leave is called only after a true one. */
+/* Around recursion: mt_tpl_enter is false beyond the depth limit; call mt_tpl_leave only after a true one. */
 bool mt_tpl_enter(mt_tpl_run *run) MT_NODISCARD;
 void mt_tpl_leave(mt_tpl_run *run);
 

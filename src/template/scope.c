@@ -19,10 +19,12 @@
 
 #include "base/limits.h"
 
+/* Code with an activation of its own: nesting depth, and number of variables. */
 typedef struct function {
     uint32_t depth, slots;
 } function;
 
+/* A scope while it is resolved. */
 typedef struct frame {
     struct frame *parent;
     mt_tpl_scope *scope;
@@ -35,8 +37,8 @@ typedef struct resolver {
     mt_tpl_scope *reads;
     mt_tpl_blocks *blocks;
     bool soft;      /* inside an if of the current scope: unknown filters fail only when they are reached */
-    bool loop;      /* break and continue are possible */
-    unsigned loops; /* loops around this place, whatever is between */
+    bool loop;      /* break and continue are allowed */
+    unsigned loops; /* number of loops around, whatever is between */
 } resolver;
 
 static bool resolve(resolver *r, frame *f, mt_tpl_node *node);
@@ -87,8 +89,8 @@ static mt_tpl_load *define(resolver *r, frame *f, const mt_tpl_str *name, mt_tpl
     return add_load(r, f->scope, load);
 }
 
-/* A variable that holds what its name means outside of the template; in a block, what the top level has set counts
-   before that. */
+/* Adds a variable that holds what its name means outside of the template; in a block, what the top level has set
+   wins. */
 static mt_tpl_load *define_outer(resolver *r, frame *f, const mt_tpl_str *name)
 {
     mt_tpl_load *load = define(r, f, name, MT_TPL_LOAD_RESOLVE), *exported;
@@ -184,7 +186,7 @@ static bool each_expression(resolver *r, frame *f, mt_tpl_node *node, visit_fn *
                      (!args->star_star || visit(r, f, args->star_star, context)));
 }
 
-/* Collects the names of one scope: what is in the scopes inside it is left out. */
+/* Collects the names of one scope, without those of the scopes inside it. */
 static bool collect(resolver *r, frame *f, mt_tpl_node *node, void *context)
 {
     bool *conditional = context, inside = true;
@@ -224,12 +226,12 @@ static bool collect_node(resolver *r, frame *f, mt_tpl_node *node)
     return collect(r, f, node, &conditional);
 }
 
-/* Names that a function has without declaring them; a bit each. */
+/* Names that a function has without declaring them; each has a bit. */
 static const char *const special[] = {"caller", "varargs", "kwargs"};
 enum { CALLER = 1, VARARGS = 2, KWARGS = 4 };
 
 typedef struct mentioned {
-    unsigned used, set; /* of `special`: used before they are set; set */
+    unsigned used, set; /* bits of `special`: used before they are set; set */
 } mentioned;
 
 static bool find_mentioned(resolver *r, frame *f, mt_tpl_node *node, void *context)
@@ -271,7 +273,7 @@ static mt_tpl_node *special_name(resolver *r, frame *f, const char *word)
     return node->name && declare(r, f, node->name) ? node : NULL;
 }
 
-/* Which of caller, varargs and kwargs the body of a macro wants, beyond the parameters it names. */
+/* Declares caller, varargs and kwargs where the body of a macro uses them and they are no parameters. */
 static bool declare_special(resolver *r, frame *f, mt_tpl_node *node)
 {
     mt_tpl_params *params = node->params;
@@ -307,7 +309,7 @@ static bool resolve_name(frame *f, mt_tpl_node *node)
     return !node || find(f, node->name, &node->ref);
 }
 
-/* Everything but the call of a call block. */
+/* Resolves a macro, call block or generation block, without the call of a call block. */
 static bool resolve_function(resolver *r, frame *f, mt_tpl_node *node)
 {
     function fn = {.depth = f->fn->depth + 1};
@@ -369,7 +371,7 @@ static bool resolve_for(resolver *r, frame *f, mt_tpl_node *node)
     return ok;
 }
 
-/* A body with a scope of its own in the same function; `also` belongs to it, where it is not NULL. */
+/* Resolves a body with a scope of its own in the same function. also: a node that belongs to it, or NULL. */
 static bool resolve_inner(resolver *r, frame *f, mt_tpl_node *node, mt_tpl_node *also)
 {
     frame inner = {.parent = f, .scope = &node->scope, .fn = f->fn};
@@ -421,7 +423,7 @@ const mt_tpl_node *mt_tpl_block_find(const mt_tpl_blocks *all, const mt_tpl_str 
     return node;
 }
 
-/* What a block that is `scoped` sees: everything that is set around it, by the name's innermost variable. */
+/* Binds what a `scoped` block sees: everything that is set around it, by the innermost variable of each name. */
 static bool bind_outer(resolver *r, const frame *f, mt_tpl_node *node)
 {
     for (const frame *at = f; at; at = at->parent)

@@ -1,9 +1,11 @@
+/* A merge sort: see sort.h. */
 #include "template/sort.h"
 
 #include <string.h>
 
 #include "template/compare.h"
 
+/* A sort in progress: indexes of values in order, and space to merge them. */
 typedef struct sorter {
     mt_tpl_run *run;
     const mt_tpl_value *keys;
@@ -11,7 +13,7 @@ typedef struct sorter {
     bool reverse;
 } sorter;
 
-/* Whether b must stand before a, which is before it now. */
+/* *out: b must stand before a, which stands before it now. */
 static bool is_before(sorter *s, size_t b, size_t a, bool *out)
 {
     return mt_tpl_charge(s->run, 1) && (s->reverse ? mt_tpl_ordered(s->run, MT_TPL_LT, s->keys[a], s->keys[b], out)

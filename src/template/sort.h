@@ -4,8 +4,8 @@
 
 #include "template/value.h"
 
-/* Sorts count values in place by their keys, which may be the values themselves; stable, also in reverse. Fails where
-   keys cannot be compared. */
+/* Sorts values in place by their keys, which may be the values themselves; stable, also in reverse. False: the run has
+   failed, such as where keys cannot be compared. */
 bool mt_tpl_sort(mt_tpl_run *run, mt_tpl_value *values, const mt_tpl_value *keys, size_t count, bool reverse);
 
 #endif

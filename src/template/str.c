@@ -1,3 +1,4 @@
+/* See str.h. */
 #include "template/str.h"
 
 #include <stdarg.h>
@@ -6,7 +7,7 @@
 
 #include "base/utf8.h"
 
-enum { CAP_FIRST = 32 };
+enum { CAP_FIRST = 32 }; /* bytes */
 
 mt_tpl_str *mt_tpl_str_new(mt_tpl_run *run, const char *data, size_t len, bool untrusted)
 {
@@ -33,7 +34,7 @@ mt_tpl_str *mt_tpl_str_lit(mt_tpl_run *run, const char *text)
     return mt_tpl_str_new(run, text, strlen(text), false);
 }
 
-/* The first span that ends after `at`. */
+/* The index of the first span that ends after `at`. */
 static size_t first_span(const mt_tpl_str *s, size_t at)
 {
     size_t low = 0, high = s->span_count;
@@ -182,7 +183,7 @@ bool mt_tpl_str_is(const mt_tpl_str *s, const char *text)
     return strlen(text) == s->len && (s->len == 0 || memcmp(s->data, text, s->len) == 0);
 }
 
-/* The order of UTF-8 bytes is the order of code points. */
+/* UTF-8 bytes have the same order as code points. */
 int mt_tpl_str_compare(const mt_tpl_str *a, const mt_tpl_str *b)
 {
     size_t shorter = a->len < b->len ? a->len : b->len;

@@ -1,3 +1,4 @@
+/* See template.h. */
 #include "template/template.h"
 
 #include <string.h>
@@ -12,16 +13,16 @@
 #include "template/scope.h"
 #include "template/watch.h"
 
-/* Compiling needs a few dozen bytes of memory for each byte of text. */
+/* Bytes of memory; compiling needs a few dozen for each byte of text. */
 #define COMPILE_MEMORY (512u << 20)
 
 struct mt_template {
     mt_arena *arena;
     mt_tpl_nodes body;
     mt_tpl_scope scope; /* of the top level */
-    mt_tpl_scope reads; /* names only */
+    mt_tpl_scope reads; /* names that are looked up in the context */
     mt_tpl_blocks blocks;
-    uint32_t slots;
+    uint32_t slots; /* variables of the top level */
 };
 
 static uint64_t or_limit(uint64_t given, uint64_t limit)
@@ -66,7 +67,7 @@ bool mt_template_reads(const mt_template *tpl, const char *name)
     return false;
 }
 
-/* Copies what was built; spans that touch become one. */
+/* Copies the rendered text to out; adjacent spans become one. */
 static bool deliver(const mt_tpl_build *from, const mt_tpl_watch *watch, mt_rendering *out)
 {
     size_t count = 0;
@@ -127,7 +128,8 @@ bool mt_template_render(const mt_template *tpl, mt_template_fill *fill, const vo
     run.stop = options->stop;
     run.longest = (size_t)or_limit(options->output, MT_LIMIT_TEMPLATE_OUTPUT);
     run.now = options->now;
-    run.seed = (uint64_t)(uintptr_t)run.arena; /* of no order that shows: dicts keep that of insertion */
+    /* Affects no order that shows: dicts keep the order of insertion */
+    run.seed = (uint64_t)(uintptr_t)run.arena;
     ok = render(&run, tpl, fill, ctx, options, out);
     out->raised = run.raised;
     mt_arena_free(run.arena);

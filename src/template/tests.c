@@ -1,4 +1,4 @@
-/* Tests: `value is name`. */
+/* The tests: `value is name`. */
 #include "template/above.h"
 #include "template/builtin.h"
 #include "template/compare.h"
@@ -14,7 +14,7 @@ static bool answer(mt_tpl_value *out, bool is)
     return true;
 }
 
-/* Without an argument it is about 2. */
+/* odd, even and divisibleby; without an argument the divisor is 2. */
 MT_TPL_BODY(is_remainder)
 {
     mt_tpl_value rest;
@@ -29,7 +29,7 @@ MT_TPL_BODY(is_remainder)
 enum {
     INTEGERS = KIND(INT) | KIND(BIG),
     NUMBERS = INTEGERS | KIND(BOOL) | KIND(FLOAT),
-    /* What has a length and items, as Python sees it; an undefined value has both. */
+    /* Types that have a length and items in Python; an undefined value has both. */
     SEQUENCES = KIND(STR) | KIND(LIST) | KIND(TUPLE) | KIND(DICT) | KIND(RANGE) | KIND(UNDEFINED),
     CALLABLES = KIND(UNDEFINED) | KIND(MACRO) | KIND(BLOCK) | KIND(LOOP) | KIND(JOINER) | KIND(FUNCTION) | KIND(METHOD),
 };

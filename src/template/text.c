@@ -1,3 +1,4 @@
+/* See text.h. */
 #include "template/text.h"
 
 #include <string.h>
@@ -75,7 +76,7 @@ size_t mt_tpl_find_last(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_str *
     return MT_TPL_UNCOUNTED;
 }
 
-/* With an empty `from`, `to` stands before every character and at the end. */
+/* Replacing an empty text: `to` is put before every character and at the end. */
 static mt_tpl_str *interleave(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_str *to, int64_t count)
 {
     mt_tpl_build b;
@@ -121,7 +122,7 @@ mt_tpl_str *mt_tpl_replace(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_st
     return mt_tpl_build_end_like(&b, s);
 }
 
-/* A capital sigma is lower-cased to its final form after a letter and before none; other characters are in between. */
+/* Whether a capital sigma gets its final lower-case form: after a letter and before none, ignoring other characters. */
 static bool is_final_sigma(const mt_tpl_str *s, size_t at)
 {
     size_t before = at, after = at + 2;
@@ -192,7 +193,7 @@ static size_t map_char(const mt_tpl_str *s, size_t at, mt_tpl_case to, bool firs
 mt_tpl_str *mt_tpl_change_case(mt_tpl_run *run, const mt_tpl_str *s, mt_tpl_case to)
 {
     mt_tpl_build b;
-    bool first = true; /* of the string, or of a word when title-casing */
+    bool first = true; /* of the string, or in title case of a word */
 
     if (!mt_tpl_charge(run, s->len))
         return NULL;
@@ -346,7 +347,7 @@ bool mt_tpl_rsplit(mt_tpl_run *run, mt_tpl_str *s, const mt_tpl_str *separator, 
         end = found;
     }
     ok = ok && !run->failed;
-    for (size_t i = first, k = out->count; ok && i + 1 < k; i++) { /* found from the right */
+    for (size_t i = first, k = out->count; ok && i + 1 < k; i++) { /* they were found from the right */
         mt_tpl_value other = out->at[--k];
 
         out->at[k] = out->at[i];

@@ -1,4 +1,4 @@
-/* What Python's str methods do. All of it keeps track of which bytes are untrusted. */
+/* What Python's str methods do, keeping track of which bytes are untrusted. */
 #ifndef MT_TEMPLATE_TEXT_H
 #define MT_TEMPLATE_TEXT_H
 
@@ -14,24 +14,26 @@ typedef enum mt_tpl_case {
     MT_TPL_FOLD
 } mt_tpl_case;
 
-/* What returns a string returns NULL when the run has failed. */
+/* Functions that return a string return NULL where the run has failed. */
 
-mt_tpl_str *mt_tpl_strip(mt_tpl_run *run, mt_tpl_str *s, const mt_tpl_str *chars, mt_tpl_sides sides); /* NULL: space */
+/* Chars NULL: white space */
+mt_tpl_str *mt_tpl_strip(mt_tpl_run *run, mt_tpl_str *s, const mt_tpl_str *chars, mt_tpl_sides sides);
 mt_tpl_str *mt_tpl_replace(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_str *from, const mt_tpl_str *to,
-                           int64_t count); /* < 0: all */
+                           int64_t count); /* below 0: all */
 mt_tpl_str *mt_tpl_change_case(mt_tpl_run *run, const mt_tpl_str *s, mt_tpl_case to);
 bool mt_tpl_is_all_case(const mt_tpl_str *s, bool upper); /* str.isupper, str.islower */
 mt_tpl_str *mt_tpl_pad(mt_tpl_run *run, mt_tpl_str *s, int64_t width, const mt_tpl_str *fill, mt_tpl_sides text_at);
 mt_tpl_str *mt_tpl_join(mt_tpl_run *run, const mt_tpl_str *separator, const mt_tpl_value *items, size_t count);
 mt_tpl_str *mt_tpl_reverse_text(mt_tpl_run *run, const mt_tpl_str *s);
 
-/* Adds the parts as strings. separator NULL: runs of white space. most < 0: no bound on the splits. */
+/* Append the parts as strings. separator NULL: runs of white space. most: splits; below 0: any number. False: the run
+   has failed. */
 bool mt_tpl_split(mt_tpl_run *run, mt_tpl_str *s, const mt_tpl_str *separator, int64_t most, mt_tpl_items *out);
 bool mt_tpl_rsplit(mt_tpl_run *run, mt_tpl_str *s, const mt_tpl_str *separator, int64_t most, mt_tpl_items *out);
 bool mt_tpl_split_lines(mt_tpl_run *run, mt_tpl_str *s, bool keep_ends, mt_tpl_items *out);
 
-/* Byte offset of the first or last occurrence within bytes [begin, end), or MT_TPL_UNCOUNTED. Searching backwards may
-   use up the steps. */
+/* The byte offset of the first or last occurrence within bytes [begin, end); MT_TPL_UNCOUNTED: none. Searching
+   backwards may use up the steps, which fails the run. */
 size_t mt_tpl_find(const mt_tpl_str *s, const mt_tpl_str *what, size_t begin, size_t end);
 size_t mt_tpl_find_last(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_str *what, size_t begin, size_t end);
 

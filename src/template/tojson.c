@@ -1,3 +1,4 @@
+/* See tojson.h. */
 #include "template/tojson.h"
 
 #include <inttypes.h>
@@ -126,7 +127,7 @@ static void write_key(writer *w, mt_tpl_value key)
     }
 }
 
-/* The entries in the order they are written. */
+/* The keys in the order in which they are written. */
 static const mt_tpl_value *ordered_keys(writer *w, const mt_tpl_dict *dict)
 {
     mt_tpl_run *run = w->b.run;

@@ -1,5 +1,5 @@
-/* Categories and simple case come from utf8proc. What Python takes from elsewhere in the Unicode database stands here
-   as ranges: Other_Lowercase, Other_Uppercase, Numeric_Type, and the full mappings of SpecialCasing.txt. */
+/* Categories and simple case come from utf8proc. What Python takes from other parts of the Unicode database is listed
+   here: Other_Lowercase, Other_Uppercase, Numeric_Type, and the full mappings of SpecialCasing.txt. */
 #include "template/unicode.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static const span other_upper[] = {
     {0x2160, 0x216F}, {0x24B6, 0x24CF}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189},
 };
 
-/* digits that are no decimal digits */
+/* Digits that are no decimal digits. */
 static const span other_digit[] = {
     {0xB2, 0xB3}, {0xB9, 0xB9}, {0x1369, 0x1371}, {0x19DA, 0x19DA}, {0x2070, 0x2070}, {0x2074, 0x2079},
     {0x2080, 0x2089}, {0x2460, 0x2468}, {0x2474, 0x247C}, {0x2488, 0x2490}, {0x24EA, 0x24EA}, {0x24F5, 0x24FD},
@@ -32,7 +32,7 @@ static const span other_digit[] = {
     {0x11052, 0x1105A}, {0x1F100, 0x1F10A},
 };
 
-/* letters that stand for numbers */
+/* Letters that stand for numbers. */
 static const uint32_t other_numeric[] = {
     0x3405, 0x3483, 0x382A, 0x3B4D, 0x4E00, 0x4E03, 0x4E07, 0x4E09, 0x4E5D, 0x4E8C, 0x4E94, 0x4E96,
     0x4EBF, 0x4EC0, 0x4EDF, 0x4EE8, 0x4F0D, 0x4F70, 0x5104, 0x5146, 0x5169, 0x516B, 0x516D, 0x5341,
@@ -43,7 +43,7 @@ static const uint32_t other_numeric[] = {
     0x2099C, 0x20AEA, 0x20AFD, 0x20B19, 0x22390, 0x22998, 0x23B1B, 0x2626D, 0x2F890,
 };
 
-/* upper[0] is never 0; title[0] is 0 where the title case is a single character */
+/* upper[0] is never 0; title[0] is 0 where the title case is a single character. */
 static const struct {
     uint16_t c, upper[MT_TPL_CASE_MAX], title[MT_TPL_CASE_MAX];
 } special[] = {
@@ -130,7 +130,7 @@ bool mt_tpl_is_decimal(uint32_t c)
     return category(c) == UTF8PROC_CATEGORY_ND;
 }
 
-/* Unicode has decimal digits in tens, from 0 to 9; more than one ten may follow another. */
+/* Unicode has decimal digits in runs of ten, from 0 to 9; one run may follow another. */
 int mt_tpl_decimal_value(uint32_t c)
 {
     uint32_t first = c;

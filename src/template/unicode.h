@@ -1,4 +1,4 @@
-/* Characters as Python's str sees them: classes, white space, case. */
+/* Classes, white space and case of characters, as Python's str has them. */
 #ifndef MT_TEMPLATE_UNICODE_H
 #define MT_TEMPLATE_UNICODE_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MT_TPL_CASE_MAX 3 /* characters that a change of case may make of one */
+#define MT_TPL_CASE_MAX 3 /* characters that one may become when its case is changed */
 
 /* Python's str.isspace and so on, for one character. */
 bool mt_tpl_is_space(uint32_t c);
@@ -27,8 +27,7 @@ bool mt_tpl_is_printable(uint32_t c);
 bool mt_tpl_is_name_start(uint32_t c);
 bool mt_tpl_is_name(uint32_t c); /* inside a name */
 
-/* Full mappings: they write 1 to MT_TPL_CASE_MAX characters and return how many. Lower case of a final sigma is the
-   caller's business. */
+/* Full mappings: write 1 to MT_TPL_CASE_MAX characters and return how many. A final sigma is left to the caller. */
 size_t mt_tpl_to_upper(uint32_t c, uint32_t out[MT_TPL_CASE_MAX]);
 size_t mt_tpl_to_lower(uint32_t c, uint32_t out[MT_TPL_CASE_MAX]);
 size_t mt_tpl_to_title(uint32_t c, uint32_t out[MT_TPL_CASE_MAX]);

@@ -1,3 +1,4 @@
+/* See value.h. */
 #include "template/value.h"
 
 #include <stdio.h>

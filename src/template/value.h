@@ -1,6 +1,5 @@
-/* The values of a render. Values are small and copied; what they point to lives in the run's arena (constants: in the
-   template's) and does not change once it is made, except namespaces and what counts as it goes: generators, loops,
-   cyclers and joiners. */
+/* The values of a rendering. Values are small and copied; what they point to lives in the run's arena (constants: in
+   the template's) and never changes, except namespaces and what has a state: generators, loops, cyclers and joiners. */
 #ifndef MT_TEMPLATE_VALUE_H
 #define MT_TEMPLATE_VALUE_H
 
@@ -12,7 +11,8 @@ typedef enum mt_tpl_kind {
     MT_TPL_NONE,
     MT_TPL_BOOL,
     MT_TPL_INT,
-    MT_TPL_BIG, /* an integer of more than 64 bits: shown and compared, not computed with; as.str: its digits */
+    /* An integer of more than 64 bits: shown and compared, not computed with; as.str has its digits */
+    MT_TPL_BIG,
     MT_TPL_FLOAT,
     MT_TPL_STR,
     MT_TPL_LIST,
@@ -21,15 +21,15 @@ typedef enum mt_tpl_kind {
     MT_TPL_RANGE,
     MT_TPL_VIEW,      /* dict.keys(), .values(), .items() */
     MT_TPL_ITER,      /* a generator */
-    MT_TPL_NAMESPACE, /* as.dict holds its attributes */
+    MT_TPL_NAMESPACE, /* as.dict has its attributes */
     MT_TPL_MACRO,
     MT_TPL_LOOP,
     MT_TPL_SELF,  /* the blocks of the template */
-    MT_TPL_BLOCK, /* one of them, to be called */
+    MT_TPL_BLOCK, /* a block, to be called */
     MT_TPL_CYCLER,
     MT_TPL_JOINER,
     MT_TPL_FUNCTION, /* a global such as range */
-    MT_TPL_METHOD    /* a method together with its object */
+    MT_TPL_METHOD    /* a method with its object */
 } mt_tpl_kind;
 
 typedef struct mt_tpl_undefined mt_tpl_undefined;
@@ -68,15 +68,15 @@ typedef struct mt_tpl_value {
     } as;
 } mt_tpl_value;
 
-/* Why a value is undefined: the message an operation on it fails with. */
+/* Why a value is undefined: what an operation on it fails with. */
 struct mt_tpl_undefined {
-    const char *hint;    /* the message itself, or NULL */
-    mt_tpl_value object; /* that lacks the name; MISSING for a variable */
+    const char *hint;    /* the message itself; NULL: made of object and name */
+    mt_tpl_value object; /* which lacks the name; MISSING: a variable is missing */
     mt_tpl_value name;
 };
 
-/* Items that are still to come, and the array they go to. Appending to the newest list of an array is cheap, as with
-   the room of strings. */
+/* An array of items that is being filled. Appending to the newest list of an array is cheap, as with the room of
+   strings (str.h). */
 typedef struct mt_tpl_items {
     mt_tpl_value *at;
     size_t count, cap;
@@ -85,7 +85,7 @@ typedef struct mt_tpl_items {
 struct mt_tpl_list {
     const mt_tpl_value *at;
     size_t count;
-    mt_tpl_items *room; /* NULL when it cannot grow */
+    mt_tpl_items *room; /* NULL: it cannot grow */
     bool group;         /* a tuple of groupby, with the attributes grouper and list */
 };
 
@@ -98,9 +98,9 @@ typedef struct mt_tpl_entry {
 struct mt_tpl_dict {
     mt_tpl_entry *at;
     size_t count, cap;
-    uint32_t *index; /* of entries + 1, by hash; NULL while there are few */
-    size_t slots;
-    size_t watched; /* 1 + its place in the list whose items are watched (watch.h); 0 when it is not there */
+    uint32_t *index; /* hash table of entry numbers + 1; NULL while there are few */
+    size_t slots;    /* of index */
+    size_t watched;  /* 1 + its index in the watched list (watch.h); 0: not in it */
 };
 
 struct mt_tpl_range {
@@ -130,9 +130,9 @@ struct mt_tpl_method {
     const mt_tpl_builtin *call;
 };
 
-/* values */
+/* Values. */
 
-#define MT_TPL_IS_INT(v) ((v).kind == MT_TPL_INT || (v).kind == MT_TPL_BOOL) /* as Python's bool is an int */
+#define MT_TPL_IS_INT(v) ((v).kind == MT_TPL_INT || (v).kind == MT_TPL_BOOL) /* as in Python, a bool is an int */
 #define MT_TPL_IS_NUMBER(v) (MT_TPL_IS_INT(v) || (v).kind == MT_TPL_BIG || (v).kind == MT_TPL_FLOAT)
 
 mt_tpl_value mt_tpl_none(void);
@@ -141,8 +141,8 @@ mt_tpl_value mt_tpl_int(int64_t i);
 mt_tpl_value mt_tpl_float(double d);
 int64_t mt_tpl_as_int(mt_tpl_value v); /* of an INT or BOOL */
 
-/* Functions named mt_tpl_set_... fail only together with the run; *out is set when they succeed. mt_tpl_set_str takes
-   NULL for a failure. */
+/* Functions named mt_tpl_set_... return false only where the run has failed. mt_tpl_set_str: a string of NULL is a
+   failure. */
 bool mt_tpl_set_str(mt_tpl_value *out, mt_tpl_str *s);
 bool mt_tpl_set_lit(mt_tpl_run *run, mt_tpl_value *out, const char *text);
 bool mt_tpl_set_undefined(mt_tpl_run *run, mt_tpl_value *out, const char *hint);
@@ -150,27 +150,27 @@ bool mt_tpl_set_undefined_name(mt_tpl_run *run, mt_tpl_value *out, const char *n
 bool mt_tpl_set_undefined_in(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_value object, mt_tpl_value name);
 bool mt_tpl_set_tuple2(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_value first, mt_tpl_value second);
 
-/* Fails with what an undefined value says. */
+/* Fails the run with the message of an undefined value. */
 bool mt_tpl_fail_undefined(mt_tpl_run *run, mt_tpl_value v);
 
 bool mt_tpl_truth(mt_tpl_value v);
 const char *mt_tpl_type(mt_tpl_value v); /* Python's type(v).__name__ */
 
-/* The number of items; false when Python has no len() of it. */
+/* The number of items; false where Python has no len() for it. */
 bool mt_tpl_length(mt_tpl_value v, size_t *out);
 
-/* lists */
+/* Lists. */
 
 bool mt_tpl_items_add(mt_tpl_run *run, mt_tpl_items *items, mt_tpl_value v);
 bool mt_tpl_items_end(mt_tpl_run *run, mt_tpl_items *items, mt_tpl_kind kind, mt_tpl_value *out);
-bool mt_tpl_list_concat(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out); /* of one kind */
+bool mt_tpl_list_concat(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out); /* both of one kind */
 
-/* dicts */
+/* Dicts. */
 
 mt_tpl_dict *mt_tpl_dict_new(mt_tpl_run *run, size_t count) MT_NODISCARD;
 bool mt_tpl_dict_set(mt_tpl_run *run, mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value value);
 
-/* *out is MISSING when there is no such key. False for a key that cannot be one. */
+/* *out is MISSING where there is no such key. False: the run has failed, such as for a key that cannot be one. */
 bool mt_tpl_dict_get(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value *out);
 mt_tpl_value mt_tpl_dict_name(mt_tpl_run *run, const mt_tpl_dict *d, const char *name, size_t len); /* or MISSING */
 

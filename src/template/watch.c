@@ -1,3 +1,4 @@
+/* See watch.h. */
 #include "template/watch.h"
 
 void mt_tpl_watch_list(mt_tpl_value list)
