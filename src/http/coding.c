@@ -1,5 +1,4 @@
-/* gzip, deflate and zstd, each behind the same three functions: what begins, what takes some bytes and gives some, and
-   what ends. The loop around them is one, so that bounds are kept in one place. */
+/* Each encoding has the same three functions: begin, unpack some bytes, end. One loop around them keeps all bounds. */
 #include "http/coding.h"
 
 #include <string.h>
@@ -11,16 +10,16 @@
 #include "base/alloc.h"
 
 enum {
-    PIECE = 64 << 10, /* bytes unpacked at once */
-    GZIP = 16 + MAX_WBITS,
-    WINDOW_LOG = 23 /* of zstd: what RFC 8878 asks every receiver to take, and no more */
+    PIECE = 64 << 10,      /* bytes unpacked at once */
+    GZIP = 16 + MAX_WBITS, /* zlib's number for gzip */
+    WINDOW_LOG = 23        /* of zstd: the window that RFC 8878 asks every receiver to support, and no more */
 };
 
 typedef struct unpacker {
     mt_http_coding coding;
     const unsigned char *data;
-    size_t len, at;
-    bool ended; /* a whole stream was read, and nothing of another */
+    size_t len, at; /* at: bytes read */
+    bool ended;     /* a whole stream was read, and nothing of another */
     z_stream z;
     ZSTD_DStream *zstd;
 } unpacker;
@@ -42,7 +41,7 @@ bool mt_http_coding_read(const char *value, mt_http_coding *coding)
     return !value;
 }
 
-/* "deflate" has a header of two bytes that is a multiple of 31. Some clients leave it out. */
+/* "deflate" has a header of two bytes that is a multiple of 31; some clients leave it out. */
 static int window_bits(const unpacker *u)
 {
     if (u->coding == MT_HTTP_GZIP)
@@ -67,12 +66,12 @@ static void end(unpacker *u)
         inflateEnd(&u->z);
 }
 
-/* Unpacks up to PIECE bytes; *got says how many. */
+/* Unpacks up to PIECE bytes; *got: how many. */
 static bool inflate_some(unpacker *u, unsigned char *out, size_t *got)
 {
     int result;
 
-    if (u->ended && inflateReset(&u->z) != Z_OK) /* gzip may be several streams, one behind another */
+    if (u->ended && inflateReset(&u->z) != Z_OK) /* gzip may be several streams in sequence */
         return false;
     u->z.next_in = (z_const Bytef *)(u->data + u->at);
     u->z.avail_in = (uInt)(u->len - u->at < UINT32_MAX ? u->len - u->at : UINT32_MAX);
@@ -101,9 +100,10 @@ static bool zstd_some(unpacker *u, unsigned char *out, size_t *got)
     return true;
 }
 
+/* Takes bytes of the room for `more` bytes in out. */
 static bool charge(mt_room *room, const mt_buf *out, size_t more, size_t *taken)
 {
-    const size_t wanted = 2 * (out->len + more); /* a buffer that grows has up to twice the bytes that are in it */
+    const size_t wanted = 2 * (out->len + more); /* a growing buffer allocates up to twice its length */
 
     if (!mt_room_take(room, wanted - *taken))
         return false;
@@ -113,7 +113,7 @@ static bool charge(mt_room *room, const mt_buf *out, size_t more, size_t *taken)
 
 static bool stopped(const atomic_bool *stop)
 {
-    return stop && atomic_load_explicit(stop, memory_order_relaxed); /* it is looked at again and again */
+    return stop && atomic_load_explicit(stop, memory_order_relaxed); /* relaxed: read again and again */
 }
 
 static mt_http_unpacked unpack(unpacker *u, unsigned char *piece, mt_buf *out, mt_room *room, size_t *taken,

@@ -1,17 +1,17 @@
-/* A connection is a parser, at most one exchange, and a bufferevent. The io thread owns it.
+/* A connection is a parser, at most one exchange, and a bufferevent. Only the io thread uses it.
 
    1. One exchange at a time: the next request is not parsed before the answer is complete, so answers leave in order.
       What a client sends ahead waits in the input buffer, at most limits.pipeline_bytes of it.
-   2. Reading never stops while a handler is at work, because reading is how one hears that a client has left.
-      So who fills the pipeline while being answered is cut off.
-   3. The end of the client's side before the answer is complete means that it has left, and the work for it is worth
-      nothing. An answer that is complete by then is still delivered.
+   2. Reading never stops while a handler works, since reading is how we learn that a client has left. So a client that
+      fills the input buffer while it is answered is cut off.
+   3. If the client shuts its side before the answer is complete, it has left, and the work for it is cancelled. An
+      answer that is complete by then is still delivered.
    4. Memory is freed by the timer's callback, or where another connection needs the room (crowd.c), and nowhere else
-      while the loop runs: whatever happens inside a handler or an answering function only dooms. Callbacks of
+      while the loop runs: inside of handlers and answering functions a connection is only doomed. Callbacks of
       bufferevents are deferred for the same reason: a write never calls back into us.
-   5. Closing: answer out, our side shut, the client's end awaited for linger_ms. A close with unread bytes would send a
-      reset, which may overtake the answer. So while the rest of a body comes it is thrown away, for as long as a body
-      may take. */
+   5. Closing: the answer is sent, our side is shut, and the client's end is awaited for linger_ms. Closing with unread
+      bytes would send a reset, which may overtake the answer; so the rest of a body is read and dropped, for as long as
+      a body may take. */
 #include "http/connection.h"
 
 #include <poll.h>
@@ -44,7 +44,7 @@ static void set_timer(mt_http_connection *c, int ms)
     event_add(c->timer, &tv);
 }
 
-/* Sets the alarm of a phase once: bytes that trickle in do not push it off. */
+/* Sets the alarm of a phase once: bytes that trickle in do not postpone it. */
 static void set_alarm(mt_http_connection *c, mt_http_alarm alarm)
 {
     const mt_http_limits *limits = &c->server->limits;
@@ -87,7 +87,7 @@ static void end_exchange(mt_http_connection *c)
     c->exchange = (mt_http_exchange){0};
 }
 
-/* What comes while a connection lingers is nothing to us, but that somebody sends it. */
+/* Drops what comes while the connection lingers. */
 static void discard(mt_http_connection *c)
 {
     struct evbuffer *input = bufferevent_get_input(c->bev);
@@ -97,7 +97,7 @@ static void discard(mt_http_connection *c)
         set_timer(c, c->server->limits.linger_ms);
 }
 
-/* Our side is shut when everything is out. */
+/* Shuts our side once everything is sent. */
 static void linger(mt_http_connection *c)
 {
     c->phase = MT_HTTP_LINGERING;
@@ -138,11 +138,11 @@ void mt_http_connection_finish(mt_http_connection *c)
     c->quiet = mt_clock_ns();
     c->phase = MT_HTTP_READING_HEAD;
     set_alarm(c, MT_HTTP_ALARM_IDLE);
-    if (!c->advancing) /* what the client sent ahead is looked at from the loop, not from inside an answer */
+    if (!c->advancing) /* what the client sent ahead is read from the loop, not from inside of an answer */
         bufferevent_trigger(c->bev, EV_READ, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
 }
 
-/* The client has shut its side, or nothing more of it can be used. */
+/* The client has shut its side, or nothing more that it sends can be used. */
 static void end_of_input(mt_http_connection *c)
 {
     if (mt_http_connection_waiting(c) == 0)
@@ -151,7 +151,7 @@ static void end_of_input(mt_http_connection *c)
         mt_http_connection_close(c);
 }
 
-/* A buffer that grows has up to twice the bytes that are in it. */
+/* Takes bytes of the room; a growing buffer allocates up to twice its length. */
 static bool charge(mt_http_connection *c, size_t len)
 {
     const size_t cost = 2 * (c->body.len + len) - c->charged;
@@ -162,7 +162,7 @@ static bool charge(mt_http_connection *c, size_t len)
     return true;
 }
 
-static void take_piece(mt_http_connection *c)
+static void add_body_piece(mt_http_connection *c)
 {
     size_t len = c->parser.piece_len;
 
@@ -177,7 +177,7 @@ static void take_piece(mt_http_connection *c)
     mt_http_count_add(&c->server->count.bodies, len);
 }
 
-static void take_event(mt_http_connection *c, mt_http_event event)
+static void handle_event(mt_http_connection *c, mt_http_event event)
 {
     switch (event) {
     case MT_HTTP_GOT_HEAD:
@@ -187,7 +187,7 @@ static void take_event(mt_http_connection *c, mt_http_event event)
         }
         break;
     case MT_HTTP_GOT_END:
-        if (c->phase == MT_HTTP_READING_BODY) { /* else it was answered at its head */
+        if (c->phase == MT_HTTP_READING_BODY) { /* else it was answered when its head came */
             c->phase = MT_HTTP_ANSWERING;
             set_alarm(c, MT_HTTP_ALARM_NONE);
             c->server->up->request(c);
@@ -199,7 +199,7 @@ static void take_event(mt_http_connection *c, mt_http_event event)
     }
 }
 
-/* One event of the parser from one contiguous piece of the input. */
+/* Parses one event from one contiguous piece of the input. */
 static mt_http_event parse_some(mt_http_connection *c)
 {
     struct evbuffer *input = bufferevent_get_input(c->bev);
@@ -210,9 +210,9 @@ static mt_http_event parse_some(mt_http_connection *c)
     evbuffer_peek(input, -1, NULL, &piece, 1);
     event = mt_http_parser_next(&c->parser, piece.iov_base, piece.iov_len, &used);
     if (event == MT_HTTP_GOT_BODY)
-        take_piece(c); /* before the drain: the piece is inside */
+        add_body_piece(c); /* before draining: the piece lies in the input */
     evbuffer_drain(input, used);
-    take_event(c, event);
+    handle_event(c, event);
     return event;
 }
 
@@ -229,7 +229,7 @@ static void await_more(mt_http_connection *c)
         set_alarm(c, MT_HTTP_ALARM_HEAD);
 }
 
-/* Reads requests until one has a handler at work, more bytes are needed, or the client does not take its answers. */
+/* Reads requests until a handler is at work, more bytes are needed, or the client does not read its answers. */
 static void read_requests(mt_http_connection *c)
 {
     for (unsigned turn = 0; reads(c) && mt_http_connection_waiting(c) <= c->server->limits.output_pause;) {
@@ -240,7 +240,7 @@ static void read_requests(mt_http_connection *c)
                 await_more(c);
             return;
         }
-        if (event == MT_HTTP_GOT_END && ++turn == MT_LIMIT_HTTP_TURN) { /* the others' turn */
+        if (event == MT_HTTP_GOT_END && ++turn == MT_LIMIT_HTTP_TURN) { /* other connections have their turn */
             bufferevent_trigger(c->bev, EV_READ, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
             return;
         }
@@ -294,7 +294,8 @@ static void on_end(mt_http_connection *c)
         advance(c);
 }
 
-/* A loop that was held up sees the timeout of a write before it sees that the client had room all the while. */
+/* Where the loop was held up, the timeout of a write is seen before the fact that the client could read all the
+   while. */
 static void on_send_timeout(mt_http_connection *c)
 {
     struct pollfd room = {.fd = bufferevent_getfd(c->bev), .events = POLLOUT};
@@ -325,7 +326,7 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
     }
 }
 
-/* A loop that was held up sees the timeout before what came meanwhile. */
+/* Where the loop was held up, the timeout is seen before what came meanwhile. */
 static void on_linger_timeout(mt_http_connection *c)
 {
     if (mt_clock_ns() < c->linger_until && evbuffer_get_length(bufferevent_get_input(c->bev)) > 0)
@@ -343,7 +344,7 @@ static void on_alarm(mt_http_connection *c)
         mt_http_count_add(&c->server->count.timed_out, 1);
         c->server->up->fault(c, 408, "the request did not arrive in time");
     } else if (mt_http_connection_waiting(c) > 0) {
-        set_alarm(c, MT_HTTP_ALARM_IDLE); /* it reads its last answer; limits.send_ms watches that */
+        set_alarm(c, MT_HTTP_ALARM_IDLE); /* the client reads its last answer; limits.send_ms bounds that */
     } else {
         mt_http_connection_doom(c);
     }
@@ -379,7 +380,7 @@ static void set_up_bufferevent(mt_http_connection *c)
 
     bufferevent_setcb(c->bev, on_readable, on_writable, on_event, c);
     bufferevent_setwatermark(c->bev, EV_READ, 0, limits->pipeline_bytes);
-    bufferevent_setwatermark(c->bev, EV_WRITE, limits->output_pause / 2, 0); /* where a paused answer goes on */
+    bufferevent_setwatermark(c->bev, EV_WRITE, limits->output_pause / 2, 0); /* below this a paused answer goes on */
     bufferevent_set_timeouts(c->bev, NULL, &send);
     evbuffer_add_cb(bufferevent_get_input(c->bev), count_in, c->server);
     evbuffer_add_cb(bufferevent_get_output(c->bev), count_out, c->server);
@@ -402,7 +403,7 @@ mt_http_connection *mt_http_connection_new(mt_http_server *server, int fd, uint3
     snprintf(c->peer, sizeof(c->peer), "%s", peer);
     mt_http_parser_init(&c->parser, &server->limits);
     set_up_bufferevent(c);
-    set_alarm(c, server->tls ? MT_HTTP_ALARM_HEAD : MT_HTTP_ALARM_IDLE); /* a handshake is work: it may not take long */
+    set_alarm(c, server->tls ? MT_HTTP_ALARM_HEAD : MT_HTTP_ALARM_IDLE); /* a TLS handshake must not take long */
     return c;
 }
 

@@ -1,4 +1,4 @@
-/* One client. */
+/* A connection of a client. connection.c says how it works. */
 #ifndef MT_HTTP_CONNECTION_H
 #define MT_HTTP_CONNECTION_H
 
@@ -13,8 +13,8 @@ typedef enum mt_http_phase {
     MT_HTTP_READING_HEAD, /* or waiting for one */
     MT_HTTP_READING_BODY,
     MT_HTTP_ANSWERING, /* the handler has the request */
-    MT_HTTP_CLOSING,   /* the last answer is complete and on its way */
-    MT_HTTP_LINGERING  /* it is sent, our side is shut; the client's is awaited */
+    MT_HTTP_CLOSING,   /* the last answer is complete and being sent */
+    MT_HTTP_LINGERING  /* it is sent and our side is shut; the client's end is awaited */
 } mt_http_phase;
 
 /* What the timer is set for. A connection that lingers has NONE, and its timer runs for limits.linger_ms; one that is
@@ -26,7 +26,7 @@ typedef enum mt_http_alarm {
     MT_HTTP_ALARM_BODY  /* a body comes: limits.body_ms */
 } mt_http_alarm;
 
-/* One request and its answer. */
+/* A request and its answer. */
 typedef struct mt_http_exchange {
     uint64_t id;                  /* 0 until a handler has the request */
     bool head_only;               /* the request is a HEAD: the body of the answer is left out */
@@ -68,26 +68,27 @@ struct mt_http_connection {
     mt_http_exchange exchange;
 };
 
-/* Takes fd. NULL when the system refuses; fd is closed then. */
+/* Owns fd. NULL: the system refuses; fd is closed then. */
 mt_http_connection *mt_http_connection_new(mt_http_server *server, int fd, uint32_t slot, const char *peer);
 void mt_http_connection_free(mt_http_connection *connection);
 
-/* Nothing is read or written any more; the follower hears of it and the memory goes when the loop runs next. */
+/* From here on nothing is read or written; the follower is called and the memory freed when the loop runs next. */
 void mt_http_connection_doom(mt_http_connection *connection);
 
-/* The answer is complete: on to the next request, or to the end. */
+/* The answer is complete: goes on with the next request, or closes. */
 void mt_http_connection_finish(mt_http_connection *connection);
 
-/* Sends what is waiting and closes, without another request. */
+/* Sends what is waiting and closes, without reading another request. */
 void mt_http_connection_close(mt_http_connection *connection);
 
-/* Closes it if it waits for a request of which nothing has come. */
+/* Closes it where it waits for a request of which no byte has come. */
 void mt_http_connection_close_idle(mt_http_connection *connection);
 
-/* Forgets a request whose body is being read, and the body. */
+/* Frees a request whose body is being read, and the body. */
 void mt_http_connection_drop_request(mt_http_connection *connection);
 
+/* What is still to be sent, and how many bytes that is. */
 struct evbuffer *mt_http_connection_output(mt_http_connection *connection);
-size_t mt_http_connection_waiting(mt_http_connection *connection); /* bytes the client has not taken */
+size_t mt_http_connection_waiting(mt_http_connection *connection);
 
 #endif

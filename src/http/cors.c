@@ -1,3 +1,4 @@
+/* See cors.h. */
 #include "http/cors.h"
 
 #include <string.h>

@@ -1,16 +1,16 @@
-/* Connections are shared by address when they run short.
+/* Connections are shared by address when there are too few.
 
-   1. One address alone may have limits.connections. A third more are for others: each may have at most three times as
-      many as are free, and who has none gets the last one.
-   2. Beyond that, a new one takes the place of one that nobody waits for: one that is closed but for the client's end,
-      one without a request, one whose head has not come yet. That of the address with the most goes first, of these
-      the one that has been so for longest. One whose body is being sent goes for an address that has two fewer.
-      Whoever has an answer coming is never closed for another.
-   3. Who finds no room is spare: it may ask what is always answered (MT_HTTP_ALWAYS: is the server alive, what is it
-      at) and is told 503 for all else, unless there is room by then. Spare ones are closed after one answer, and the
-      oldest goes for the newest, so that they cannot be used up.
+   1. One address alone may have limits.connections. A third more are for others: each address may have at most three
+      times as many as are free, and an address without any gets the last one.
+   2. Beyond that, a new connection replaces one that no client waits on: one that is closed except for the client's
+      end, one without a request, or one whose head has not come yet. Those of the address with the most connections
+      are closed first, and of these the one that has been so for longest. One whose body is being received is closed
+      for an address that has two fewer. A connection with an answer under way is never closed for another.
+   3. A connection that finds no room is a spare one: it may use routes that are always answered (MT_HTTP_ALWAYS, such
+      as health checks) and gets 503 for all others, unless there is room by then. Spare connections are closed after
+      one answer, and the oldest is closed for the newest, so that they cannot be used up.
 
-   To close for another is to free at once: a loop that accepts many connections in one go has no time between them. */
+   Closing for another means freeing at once: a loop that accepts many connections in one go has no time in between. */
 #include "http/crowd.h"
 
 #include <sys/socket.h>
@@ -24,14 +24,15 @@
 #include "http/proxies.h"
 
 enum {
-    TIMES = 3, /* as many as are free */
-    TRIES = 8, /* to find one that is really idle, for one that comes */
+    TIMES = 3, /* see rule 1 */
+    TRIES = 8, /* candidates that are tried for each new connection */
 };
 
 void mt_http_crowd_init(mt_http_crowd *crowd, size_t most, size_t spare)
 {
     *crowd = (mt_http_crowd){.all = most + (most + TIMES - 1) / TIMES, .spare = spare};
-    crowd->peers = mt_alloc_array(crowd->all + spare + 1, sizeof(*crowd->peers)); /* one: who has just come */
+    /* One more, for the address that has just come */
+    crowd->peers = mt_alloc_array(crowd->all + spare + 1, sizeof(*crowd->peers));
 }
 
 void mt_http_crowd_free(mt_http_crowd *crowd)
@@ -40,7 +41,7 @@ void mt_http_crowd_free(mt_http_crowd *crowd)
     *crowd = (mt_http_crowd){0};
 }
 
-/* FNV-1a */
+/* FNV-1a of a text. */
 static uint64_t hash(const char *text)
 {
     uint64_t sum = 14695981039346656037u;
@@ -79,8 +80,8 @@ static bool has_room(const mt_http_crowd *crowd, const mt_http_peer *peer)
     return left > 0 && (peer->open == 0 || peer->open + 1 <= TIMES * (left - 1));
 }
 
-/* How little is lost with it: the higher, the less; 4: nothing, it is on its way out; 0: it stays. */
-static int worthless(mt_http_connection *c, const mt_http_peer *to)
+/* How little is lost by closing it: higher is less; 4: nothing, it is closing already; 0: it must stay. */
+static int closable(mt_http_connection *c, const mt_http_peer *to)
 {
     if (c->doomed && !c->spare)
         return 4;
@@ -96,14 +97,14 @@ static int worthless(mt_http_connection *c, const mt_http_peer *to)
     return 0;
 }
 
-/* Who goes first: of the address with the most, who is worth least, who has been there for longest. */
+/* Whether a is closed before b: of the address with the most, then the one that loses least, then the oldest. */
 static bool goes_first(mt_http_connection *a, mt_http_connection *b, const mt_http_peer *to)
 {
-    const int x = worthless(a, to), y = worthless(b, to);
+    const int x = closable(a, to), y = closable(b, to);
 
     if (x == 4 || y == 4)
         return x == 4;
-    if ((x > 1) != (y > 1)) /* a request is worth more than none, whoever it is from */
+    if ((x > 1) != (y > 1)) /* a connection with a request is kept before one without, whatever its address */
         return x > 1;
     if (a->from->open != b->from->open)
         return a->from->open > b->from->open;
@@ -117,14 +118,14 @@ static mt_http_connection *who_goes(const mt_http_server *server, const mt_http_
     for (size_t i = 0; i < server->slot_count; i++) {
         mt_http_connection *c = server->slots[i];
 
-        if (c && worthless(c, peer) && (!first || goes_first(c, first, peer)))
+        if (c && closable(c, peer) && (!first || goes_first(c, first, peer)))
             first = c;
     }
     return first;
 }
 
-/* Whether something has come for it that was not read yet: then it is as good as who has just come. */
-static bool speaks(mt_http_connection *c)
+/* Whether something has come that was not read yet: then it is no better to close than the new one. */
+static bool has_input(mt_http_connection *c)
 {
     char byte;
 
@@ -141,7 +142,7 @@ bool mt_http_crowd_close_one(mt_http_server *server, const mt_http_peer *peer)
 
     for (int tries = 0; tries < TRIES; tries++) {
         first = who_goes(server, peer);
-        if (!first || !speaks(first))
+        if (!first || !has_input(first))
             break;
         first = NULL;
     }

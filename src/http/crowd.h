@@ -1,4 +1,4 @@
-/* Who may stay when connections run short. See crowd.c. */
+/* Shares connections among clients' addresses when there are too few. crowd.c has the rules. */
 #ifndef MT_HTTP_CROWD_H
 #define MT_HTTP_CROWD_H
 
@@ -13,7 +13,7 @@ typedef struct mt_http_connection mt_http_connection;
 typedef struct mt_http_peer {
     uint64_t id; /* a hash of its name */
     size_t open; /* connections, without spare ones */
-    size_t held; /* all of them; 0: the entry is free */
+    size_t held; /* all connections; 0: this entry is free */
 } mt_http_peer;
 
 typedef struct mt_http_crowd {
@@ -28,21 +28,22 @@ typedef struct mt_http_crowd {
 void mt_http_crowd_init(mt_http_crowd *crowd, size_t most, size_t spare);
 void mt_http_crowd_free(mt_http_crowd *crowd);
 
-/* Who comes from an address, as inet_ntop writes it or "unix": hand it to mt_http_crowd_enter, or leave it alone. */
+/* The entry of an address, as inet_ntop writes it or "unix". Used only by mt_http_crowd_enter; else it stays free. */
 mt_http_peer *mt_http_crowd_peer(mt_http_crowd *crowd, const char *address);
 
-/* Makes room for one more of a peer, for which another may be closed; false: there is none. The second closes another
-   in any case, where the system has no descriptors left; the third makes room for a spare one, which there always is.
-   A connection that is closed is gone at once: not from within its own callbacks. */
+/* mt_http_crowd_make_room makes room for one more connection of a peer, perhaps by closing another; false: there is
+   none. mt_http_crowd_close_one closes another in any case, when the system has no descriptors left.
+   mt_http_crowd_make_spare makes room for a spare connection, which always succeeds. A connection that is closed is
+   freed at once, so these must not be called from its own callbacks. */
 bool mt_http_crowd_make_room(mt_http_server *server, const mt_http_peer *peer);
 bool mt_http_crowd_close_one(mt_http_server *server, const mt_http_peer *peer);
 void mt_http_crowd_make_spare(mt_http_server *server);
 
-/* A connection is there, and is not any more. */
+/* A connection was accepted; was closed. */
 void mt_http_crowd_enter(mt_http_crowd *crowd, mt_http_peer *peer, mt_http_connection *connection, bool spare);
 void mt_http_crowd_leave(mt_http_crowd *crowd, mt_http_connection *connection);
 
-/* A spare one becomes one like others, where there is room by now. */
+/* Makes a spare connection an ordinary one, if there is room by now. False: there is not. */
 bool mt_http_crowd_settle(mt_http_connection *connection);
 
 #endif

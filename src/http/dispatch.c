@@ -1,4 +1,4 @@
-/* What is done with a request: who may make it, which handler takes it, and what it is told when none does. */
+/* What is done with a request: whether it is allowed, which route's handler gets it, and errors where none does. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static bool refuse_as(mt_http_connection *c, int status, const char *code, const
     return false;
 }
 
-/* Answers a request whose head was read. */
+/* Answers a request whose head was read with an error. Returns false. */
 static bool refuse(mt_http_connection *c, int status, const char *sentence, const mt_http_header *headers, size_t count)
 {
     return refuse_as(c, status, NULL, sentence, headers, count);
@@ -65,7 +65,7 @@ static bool refuse_method(mt_http_connection *c, unsigned allowed)
     return refuse(c, 405, "this path does not know the method: see the allow header", &allow, 1);
 }
 
-/* Finds the route; false when the request is answered by that. */
+/* Finds the route. False: there is none, and the request is answered. */
 static bool find_route(mt_http_connection *c)
 {
     const mt_http_config *config = &c->server->config;
@@ -85,7 +85,7 @@ static bool find_route(mt_http_connection *c)
     return match.route ? true : refuse_method(c, match.allowed);
 }
 
-/* Who came when there was no room may stay by now, or be told what everybody may know. */
+/* Whether a spare connection (crowd.c) may go on: there is room by now, or the route is always answered. */
 static bool settle(mt_http_connection *c)
 {
     static const mt_http_header later = {"retry-after", "1"};
@@ -129,7 +129,7 @@ static bool read_coding(mt_http_connection *c)
                   &known, 1);
 }
 
-/* The client is told to go on, unless it has done so already. */
+/* Sends "100 Continue", unless the body comes already. */
 static void say_continue(mt_http_connection *c)
 {
     static const char words[] = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -156,7 +156,7 @@ static void begin_exchange(mt_http_connection *c, const mt_http_head *head)
         snprintf(c->exchange.name, sizeof(c->exchange.name), "%s", name);
 }
 
-/* A refusal before the body is read leaves the body in the way of the next request. */
+/* Where a request is refused before its body is read, the connection cannot be used for another. */
 static bool dispatch(mt_http_connection *c, bool has_body)
 {
     bool keep_alive = c->exchange.keep_alive;

@@ -1,4 +1,5 @@
-/* The functions that answer, found by handle. A handle whose client has left finds nothing, and that is all. */
+/* The functions that answer a request by its handle. Where the client has left, the handle finds nothing, and they
+   return false. */
 
 #include "http/connection.h"
 #include "http/response.h"

@@ -1,3 +1,4 @@
+/* See field.h. */
 #include "http/field.h"
 
 #include <string.h>
@@ -38,7 +39,7 @@ bool mt_http_list_has(const char *list, const char *item)
     return false;
 }
 
-/* Whether parameters, up to the next comma, say that the weight is 0: "q=0", "q=0.0". */
+/* Whether the parameters of an item say that its weight is 0: "q=0", "q=0.0". */
 static bool weighs_nothing(const char *parameters, size_t len)
 {
     for (const char *at = parameters, *end = parameters + len; at < end; at += strcspn(at, ";,") + 1) {

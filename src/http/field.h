@@ -1,4 +1,4 @@
-/* The small grammar of headers: tokens, lists, blanks. */
+/* The grammar of header values: tokens, lists, blanks. */
 #ifndef MT_HTTP_FIELD_H
 #define MT_HTTP_FIELD_H
 
@@ -7,18 +7,18 @@
 
 #include "http/http.h"
 
-bool mt_http_is_token(const char *s, size_t len); /* not empty */
+bool mt_http_is_token(const char *s, size_t len); /* and not empty */
 
-/* Whether a byte may stand in a field's value. */
+/* Whether a byte may stand in a header's value. */
 bool mt_http_is_value_byte(unsigned char c);
 
-/* Whether a comma-separated list has the item, whatever the case. */
+/* Whether a comma-separated list has the item, ignoring case. */
 bool mt_http_list_has(const char *list, const char *item);
 
-/* The same of a list whose items may have a weight, such as "gzip;q=0.5": one of weight 0 is not there. */
+/* The same for a list whose items may have weights, such as "gzip;q=0.5": an item of weight 0 does not count. */
 bool mt_http_list_accepts(const char *list, const char *item);
 
-/* The value of the first header of that name (in lower case), or NULL. */
+/* The value of the first header of that name (in lower case); NULL: none. */
 const char *mt_http_field_get(const mt_http_header *headers, size_t count, const char *name);
 
 #endif

@@ -1,3 +1,4 @@
+/* See head.h. */
 #include "http/head.h"
 
 #include <assert.h>
@@ -23,7 +24,7 @@ static bool refuse(mt_http_fault *fault, int status, const char *sentence)
     return false;
 }
 
-/* Cuts the line at *text off behind it and returns it; its length, without CRLF, goes to *len. */
+/* Cuts the first line off *text and returns it; *len: its length without CRLF. */
 static char *next_line(char **text, size_t *len)
 {
     char *line = *text, *end = strstr(line, "\r\n");
@@ -61,7 +62,7 @@ static bool read_version(mt_http_head *head, const char *version, mt_http_fault 
     return true;
 }
 
-/* "http://host/path" is what clients send to proxies; the path of it is ours. */
+/* Clients of proxies send "http://host/path": returns its path. */
 static char *skip_authority(char *target)
 {
     size_t scheme = strncasecmp(target, "http://", 7) == 0 ? 7 : strncasecmp(target, "https://", 8) == 0 ? 8 : 0;
@@ -71,7 +72,7 @@ static char *skip_authority(char *target)
         return target;
     path = target + scheme + strcspn(target + scheme, "/?");
     if (*path != '/')
-        *--path = '/'; /* over the last byte of the host, which nobody reads */
+        *--path = '/'; /* over the last byte of the host, which is not used */
     return path;
 }
 
@@ -134,7 +135,7 @@ static bool read_fields(mt_http_head *head, char *text, size_t max_headers, mt_h
 {
     size_t lines = count_lines(text), len;
 
-    assert(lines > 0); /* the empty one at the end */
+    assert(lines > 0); /* the last line is empty */
     if (lines - 1 > max_headers)
         return refuse(fault, 431, "the request has too many headers");
     head->headers = mt_alloc_array(lines, sizeof(*head->headers));
@@ -148,7 +149,7 @@ static bool read_fields(mt_http_head *head, char *text, size_t max_headers, mt_h
     return true;
 }
 
-/* What two intermediaries could read in two ways may stand in a request once. */
+/* Headers that two servers on the way could read in two ways may stand in a request only once. */
 static bool check_repeats(const mt_http_head *head, mt_http_fault *fault)
 {
     static const char *const single[] = {"host",         "content-length",   "transfer-encoding",
@@ -177,7 +178,7 @@ static bool check_host(const mt_http_head *head, mt_http_fault *fault)
     return true;
 }
 
-/* Digits and nothing else: no sign, no list, no blank inside. */
+/* Only digits: no sign, no list, no blank inside. */
 static bool read_length(mt_http_head *head, const char *value, mt_http_fault *fault)
 {
     size_t digits = strspn(value, "0123456789");
@@ -191,8 +192,8 @@ static bool read_length(mt_http_head *head, const char *value, mt_http_fault *fa
     return true;
 }
 
-/* How long the body is must have one reading only: what is unclear is refused, since another server on the way may have
-   understood it differently (request smuggling). */
+/* The length of the body must have only one reading: what is ambiguous is refused, since another server on the way may
+   have understood it differently (request smuggling). */
 static bool read_framing(mt_http_head *head, mt_http_fault *fault)
 {
     const char *length = mt_http_field_get(head->headers, head->header_count, "content-length");

@@ -1,4 +1,4 @@
-/* The head of a request: its line and its headers, once all of its bytes are there. */
+/* Parses the head of a request, its request line and headers, once all of its bytes are there. */
 #ifndef MT_HTTP_HEAD_H
 #define MT_HTTP_HEAD_H
 
@@ -6,31 +6,31 @@
 
 #include "http/http.h"
 
-/* Why a request is not served: a status and a sentence that lives as long as the program. */
+/* Why a request is refused: a status, and a sentence that is a constant. */
 typedef struct mt_http_fault {
     int status;
     const char *sentence;
 } mt_http_fault;
 
 typedef struct mt_http_head {
-    char *text;              /* what everything below points into; mt_free */
+    char *text;              /* all strings below point into it; mt_free */
     mt_http_header *headers; /* mt_free */
     size_t header_count;
     mt_http_method method;
-    const char *target; /* path and query, starting with '/'; or "*" */
+    const char *target; /* path and query, beginning with '/'; or "*" */
     bool http10;
-    bool keep_alive;      /* what the client wants */
-    bool expect_continue; /* it waits for a word before it sends the body */
-    bool chunked;         /* else the body has length bytes */
+    bool keep_alive;      /* the client wants the connection to stay open */
+    bool expect_continue; /* the client waits for "100 Continue" before it sends the body */
+    bool chunked;         /* else the body has `length` bytes */
     uint64_t length;
 } mt_http_head;
 
-/* Takes text: len bytes of lines that end in CRLF, an empty one last, NUL-terminated. False with *fault; *head is then
-   to be freed as well. */
+/* Owns text: len bytes of lines that end in CRLF, the last one empty, NUL-terminated. False: *fault; *head must be
+   freed all the same. */
 bool mt_http_head_parse(mt_http_head *head, char *text, size_t len, size_t max_headers, mt_http_fault *fault);
 void mt_http_head_free(mt_http_head *head); /* leaves it empty */
 
-/* Checks the lines of a trailer section; text is written into. */
+/* Checks the lines of a trailer section; text is changed. False: *fault. */
 bool mt_http_trailers_check(char *text, size_t len, size_t max_headers, mt_http_fault *fault);
 
 #endif

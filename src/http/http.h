@@ -1,10 +1,10 @@
-/* An HTTP/1.1 server on one event loop that knows nothing of what is served. docs/http.md says what it accepts, what it
-   refuses and why.
+/* An HTTP/1.1 server on one event loop, which knows nothing of what is served. docs/http.md says what it accepts, what
+   it refuses and why.
 
-   The thread that calls mt_http_server_run is the io thread. Handlers, hooks and followers run on it and return at
-   once. A handler is given a whole request, owns it, and answers through the request's handle: in the handler or later
-   (mt_http_answer, mt_http_begin, ...). A handle names one exchange of one connection; what is sent to a client that
-   has gone is dropped. */
+   The thread that calls mt_http_server_run is the io thread. Handlers, hooks and followers are called on it and return
+   at once. A handler gets a whole request, owns it, and answers through the request's handle, at once or later
+   (mt_http_answer, mt_http_begin, ...). A handle names one exchange (a request and its answer) of one connection; what
+   is sent to a client that has left is dropped. */
 #ifndef MT_HTTP_HTTP_H
 #define MT_HTTP_HTTP_H
 
@@ -38,7 +38,7 @@ typedef enum mt_http_method {
 
 const char *mt_http_method_name(mt_http_method method);
 
-/* How a body is packed (content-encoding). The server leaves it so: unpacking takes time. See http/coding.h. */
+/* How a body is compressed (content-encoding). The server does not unpack it, which takes time: see http/coding.h. */
 typedef enum mt_http_coding { MT_HTTP_PLAIN, MT_HTTP_GZIP, MT_HTTP_DEFLATE, MT_HTTP_ZSTD } mt_http_coding;
 
 typedef struct mt_http_header {
@@ -47,50 +47,55 @@ typedef struct mt_http_header {
 
 typedef struct mt_http_request {
     mt_http_handle handle;
-    mt_http_method method;     /* HEAD where a GET route serves one: the body of the answer is left out by the server */
-    const char *path;          /* percent-decoded; may hold any byte but controls */
-    const char *query;         /* what follows '?', as sent; "" when there is none */
-    const char *peer;          /* the address of who is connected, without its port; "unix" */
-    const char *client;        /* who is behind it, and shares what there is with others: see proxies.h */
-    const char *const *params; /* what the segments {name} of the route matched, decoded, in their order */
+    mt_http_method method;     /* HEAD where a GET route serves one: the server leaves out the answer's body */
+    const char *path;          /* percent-decoded; may have any byte but controls */
+    const char *query;         /* what follows '?', as sent; "" where there is none */
+    const char *peer;          /* address of the connection's other end, without a port; "unix" */
+    const char *client;        /* the client behind proxies, for fair shares: see proxies.h */
+    const char *const *params; /* what the segments {name} of the route's pattern matched, decoded, in order */
     size_t param_count;
     const mt_http_header *headers; /* in the order sent */
     size_t header_count;
     const struct mt_http_route *route; /* NULL until one is found */
-    void *who;                         /* whose it is, as hooks.admit says; NULL: nobody's in particular */
-    char *body; /* NUL-terminated; "" when there is none. Who sets it to NULL owns it and frees it with mt_free */
+    void *who;                         /* whose request it is, set by hooks.admit; NULL: nobody's in particular */
+    /* NUL-terminated; "" where there is none. Whoever sets it to NULL owns the body; mt_free */
+    char *body;
     size_t body_len;
-    uint64_t announced;    /* bytes that the head says the body has; UINT64_MAX: it comes in chunks, of any length */
+    /* Bytes of the body by the head; UINT64_MAX: it comes in chunks, of unknown length */
+    uint64_t announced;
     mt_http_coding coding; /* of the body */
-    size_t charged;        /* bytes of config.room that the body has: who takes the body gives them back */
+    /* Bytes of config.room taken for the body; whoever owns the body gives them back */
+    size_t charged;
 } mt_http_request;
 
 /* NULL is fine. Any thread. */
 void mt_http_request_free(mt_http_request *request);
 
-/* The first header of that name (in lower case), or NULL. */
+/* The value of the first header of that name (in lower case); NULL: none. */
 const char *mt_http_request_header(const mt_http_request *request, const char *name);
 
-/* What the client calls it, as x-request-id; NULL where it does not, or not well. */
+/* The client's name for the request (x-request-id); NULL: none, or not a valid one. */
 const char *mt_http_request_name(const mt_http_request *request);
 const char *mt_http_request_session(const mt_http_request *request); /* the same of x-session-id */
 
-/* What "authorization: Bearer KEY" or else "x-api-key: KEY" carries, or NULL. */
+/* The key in "authorization: Bearer KEY" or else "x-api-key: KEY"; NULL: none. */
 const char *mt_http_request_key(const mt_http_request *request);
 
-/* Takes request. */
+/* Owns request. */
 typedef void mt_http_handler(void *user, mt_http_server *server, mt_http_request *request);
 
+/* Flags of a route. */
 enum {
-    MT_HTTP_PUBLIC = 1u << 0,     /* the route is not shown to hooks.admit */
-    MT_HTTP_REQUEST_ID = 1u << 1, /* its answers say what the request is called as "request-id", too */
-    MT_HTTP_ALWAYS = 1u << 2,     /* it is answered even when there are too many connections */
-    MT_HTTP_PROBE = 1u << 3,      /* asks how the server is: answers are in no count, a 503 is news and not a failure */
-    MT_HTTP_FLAGS_FREE = 1u << 8, /* this and all above mean what the application likes */
+    MT_HTTP_PUBLIC = 1u << 0,     /* hooks.admit is not asked */
+    MT_HTTP_REQUEST_ID = 1u << 1, /* answers also have the request's name as "request-id" */
+    MT_HTTP_ALWAYS = 1u << 2,     /* answered even when there are too many connections */
+    MT_HTTP_PROBE = 1u << 3,      /* a health check: its answers are not counted, and a 503 is no failure */
+    MT_HTTP_FLAGS_FREE = 1u << 8, /* this bit and all above are the application's */
 };
 
-/* A pattern is segments: "/v1/models", "/v1/files/{id}" (one segment), "/v1/models/{id*}" (the rest, slashes included,
-   at least one byte; last only). The first route of the table that matches wins. A GET route serves HEAD too. */
+/* A pattern consists of segments: "/v1/models", "/v1/files/{id}" (one segment), "/v1/models/{id*}" (the rest, slashes
+   included, at least one byte; only last). The first route of the table that matches wins. A GET route serves HEAD,
+   too. */
 typedef struct mt_http_route {
     mt_http_method method;
     const char *pattern;
@@ -98,126 +103,129 @@ typedef struct mt_http_route {
     void *user;
     const void *about; /* for a handler of several routes, which finds it in request->route */
     unsigned flags;
-    size_t body_bytes; /* limit of the body; 0: that of the server */
+    size_t body_bytes; /* limit of the body; 0: the server's */
 } mt_http_route;
 
-/* Milliseconds and bytes; mt_http_limits_default has base/limits.h's values. None may be 0. */
+/* Limits in milliseconds and bytes; mt_http_limits_default has the values of base/limits.h. None may be 0. */
 typedef struct mt_http_limits {
     size_t connections;    /* of one address alone; a third more are for others */
-    size_t spare;          /* beyond, for routes that are always answered */
-    size_t head_bytes;     /* request line and headers; the trailers of a body as well */
-    size_t headers;        /* of a request */
-    size_t body_bytes;     /* of a request */
-    size_t bodies_bytes;   /* all bodies; where the server is given no room for them */
+    size_t spare;          /* connections beyond these, for routes that are always answered */
+    size_t head_bytes;     /* of the request line and headers; also of a body's trailers */
+    size_t headers;        /* number of headers of a request */
+    size_t body_bytes;     /* of a request's body */
+    size_t bodies_bytes;   /* of all bodies, where config.room is NULL */
     size_t pipeline_bytes; /* read ahead of the request that is being answered; beyond, the client is cut off */
-    size_t output_pause;   /* waiting for a client to read; beyond, its producer is told to pause */
+    size_t output_pause;   /* waiting for a client to read; beyond, its follower is told to pause */
     size_t output_drop;    /* writing when this much waits already drops the client */
     int idle_ms;           /* between requests */
     int head_ms;           /* from a request's first byte to the end of its headers */
     int body_ms;           /* from there to the end of its body */
-    int send_ms;           /* without the client taking a byte of what waits for it */
+    int send_ms;           /* without the client reading a byte of what waits for it */
     int linger_ms;         /* for the client to close after us */
 } mt_http_limits;
 
 mt_http_limits mt_http_limits_default(void);
 
+/* Why hooks.admit refuses a request. */
 typedef struct mt_http_refusal {
-    int status;       /* 401 brings "www-authenticate: Bearer" along */
-    int retry_after;  /* seconds until it is worth another try; 0: that is not known */
+    int status;       /* a 401 also gets "www-authenticate: Bearer" */
+    int retry_after;  /* seconds; 0: not known */
     const char *code; /* for hooks.error_body; NULL: the status says it all */
     char text[MT_LIMIT_ERROR_TEXT];
 } mt_http_refusal;
 
-/* Headers of an answer, with their text. */
+/* Further headers of an answer, with their text. */
 typedef struct mt_http_extra {
     mt_http_header headers[MT_LIMIT_HTTP_EXTRA];
     size_t count;
     char text[MT_LIMIT_HTTP_EXTRA][32];
 } mt_http_extra;
 
-/* name: borrowed until the head is written. A value that is too long is cut. */
+/* Adds a header. name is borrowed until the head is written; a value that is too long is cut. */
 void mt_http_extra_add(mt_http_extra *extra, const char *name, const char *fmt, ...) MT_PRINTF(3, 4);
 
 typedef struct mt_http_hooks {
     void *user;
-    /* Looks at a request before its body is read (body is "") and may say whose it is, in request->who. False: it is
-       answered with *refusal. May be NULL. */
+    /* Examines a request before its body is read (body is "") and may set request->who. False: it is answered with
+       *refusal. May be NULL. */
     bool (*admit)(void *user, mt_http_request *request, mt_http_refusal *refusal);
-    /* Says what else stands in the head of an answer to somebody; see mt_http_extra. May be NULL. */
+    /* Adds headers to an answer for `who`. May be NULL. */
     void (*headers)(void *user, const void *who, mt_http_extra *extra);
-    /* Writes the body of an error. path is NULL when the request could not be read, code where the refusal has none.
-       NULL: the sentence as text. */
+    /* Writes the body of an error. path is NULL where the request could not be read; code is NULL where there is none.
+       NULL: the sentence is sent as plain text. */
     void (*error_body)(void *user, const char *path, int status, const char *code, const char *sentence, mt_buf *body);
     const char *error_type; /* content type of what error_body writes; NULL: "application/json" */
 } mt_http_hooks;
 
-/* Everything is borrowed until mt_http_server_free, except tls_* and host, which mt_http_server_new alone needs. */
+/* Everything is borrowed until mt_http_server_free, except host and tls_*, which only mt_http_server_new needs. */
 typedef struct mt_http_config {
-    const char *host; /* name, address, or "unix:PATH" */
-    int port;         /* 0 takes any */
+    const char *host; /* a name, an address, or "unix:PATH" */
+    int port;         /* 0: any free one */
     const mt_http_route *routes;
     size_t route_count;
     mt_http_hooks hooks;
     const char *const *origins; /* whose pages may call (CORS): "https://app.example", or "*" for all */
     size_t origin_count;
     const char *tls_certificate, *tls_key; /* PEM files, both or none */
-    const struct mt_http_proxies *proxies; /* that are trusted; NULL: none */
-    mt_room *room; /* what bodies take, from their first byte on; beyond, 503. NULL: one of limits.bodies_bytes */
+    const struct mt_http_proxies *proxies; /* trusted proxies; NULL: none */
+    /* For bodies, from their first byte on; beyond it, 503. NULL: one of limits.bodies_bytes */
+    mt_room *room;
     mt_http_limits limits;
 } mt_http_config;
 
-/* Listens when it returns. NULL with a sentence in *err. Free with mt_http_server_free. Ignores SIGPIPE. */
+/* Listens when it returns. NULL: *err. Free with mt_http_server_free. Ignores SIGPIPE. */
 mt_http_server *mt_http_server_new(const mt_http_config *config, mt_error *err) MT_NODISCARD;
 
-/* Of a server with TLS: connections that come from now on see this certificate. False, and nothing has changed. */
+/* For a server with TLS: new connections get this certificate from now on. False: *err, and nothing has changed. */
 bool mt_http_server_certify(mt_http_server *server, const char *certificate, const char *key,
                             mt_error *err) MT_NODISCARD;
 
-/* The loop must have ended and no thread may post any more. Clients still connected are dropped. NULL is fine. */
+/* The loop must have ended, and no thread may post any more. Clients that are still connected are dropped. NULL is
+   fine. */
 void mt_http_server_free(mt_http_server *server);
 
-/* The limit of bodies from now on; io thread. */
+/* Io thread: sets the limit of bodies from now on. */
 void mt_http_server_bound(mt_http_server *server, size_t body_bytes);
 
 int mt_http_server_port(const mt_http_server *server); /* 0 for a unix socket */
 
-/* The application's own timers, signals and descriptors go into the same loop. */
+/* The event loop, for the application's own timers, signals and descriptors. */
 struct event_base *mt_http_server_loop(mt_http_server *server);
 
-/* Serves until a drain has ended; once. */
+/* Serves until a drain has ended; only once. */
 void mt_http_server_run(mt_http_server *server);
 
-/* Stops listening, closes idle connections, lets what runs end, and drops what is left after deadline_ms (0: at once).
-   Any thread, but no signal handler. Only the first call counts. */
+/* Stops listening, closes idle connections, lets running exchanges end, and drops the rest after deadline_ms (0: at
+   once). Any thread, but no signal handler. Only the first call counts. */
 void mt_http_server_drain(mt_http_server *server, int deadline_ms);
 
 typedef struct mt_http_stats {
     uint64_t connections_open, connections_accepted, connections_refused;
-    uint64_t connections_yielded; /* closed so that others had room */
-    uint64_t exchanges_open;      /* requests with a handler that is not done */
-    uint64_t answers[6];          /* but to probes; by hundreds of the status; [0] is empty */
+    uint64_t connections_yielded; /* closed to make room for others */
+    uint64_t exchanges_open;      /* requests whose answer is not complete */
+    uint64_t answers[6];          /* by the status' first digit, without health checks; [0] is unused */
     uint64_t bytes_in, bytes_out;
     uint64_t body_bytes;        /* of bodies being read */
-    uint64_t dropped_slow;      /* clients that did not read what they had asked for */
+    uint64_t dropped_slow;      /* clients that did not read their answers */
     uint64_t dropped_timed_out; /* clients that did not send what they had begun */
     uint64_t gone;              /* clients that left before their answer was complete */
 } mt_http_stats;
 
 void mt_http_server_stats(const mt_http_server *server, mt_http_stats *stats); /* any thread */
 
-/* What the producer of an answer wants to hear; members may be NULL. Calls come on the io thread. */
+/* Callbacks for the producer of an answer, on the io thread; members may be NULL. */
 typedef struct mt_http_follower {
-    /* The client left, or was dropped, before the answer was complete. The last call of this exchange. */
+    /* The client left, or was dropped, before the answer was complete. The last call for this exchange. */
     void (*gone)(void *user);
-    /* The client reads more slowly than it is written to (also from within mt_http_write), or has caught up. */
+    /* The client reads more slowly than is written (may be called from within mt_http_write), or has caught up. */
     void (*paused)(void *user, bool paused);
 } mt_http_follower;
 
-/* Borrows follower until the answer is complete or gone was called. False: the client has left already. */
+/* Borrows follower until the answer is complete or `gone` was called. False: the client has left already. */
 bool mt_http_follow(mt_http_server *server, mt_http_handle handle, const mt_http_follower *follower, void *user);
 
-/* Bytes that may not stand in a header are sent as blanks. content-length, connection and date are the server's. So is
-   x-request-id where the client gave one, or headers have none. */
+/* Bytes that may not stand in a header are sent as blanks. The server adds content-length, connection and date; also
+   x-request-id, where the client gave one or headers have none. */
 typedef struct mt_http_response {
     int status;
     const char *type; /* content type; NULL: none */
@@ -225,18 +233,18 @@ typedef struct mt_http_response {
     size_t header_count;
 } mt_http_response;
 
-/* The io thread answers with these. All copy what they are given, and return false when the client has left, which
-   needs no other care than to stop. An answer is one mt_http_answer, or a begin, any number of writes, and an end. */
+/* Io thread: answer a request. All copy what they are given, and return false where the client has left; then just
+   stop. An answer is one mt_http_answer, or mt_http_begin, any number of mt_http_write, and mt_http_end. */
 bool mt_http_answer(mt_http_server *server, mt_http_handle handle, const mt_http_response *response, const void *body,
                     size_t len);
 bool mt_http_begin(mt_http_server *server, mt_http_handle handle, const mt_http_response *response);
 bool mt_http_write(mt_http_server *server, mt_http_handle handle, const void *data, size_t len);
 bool mt_http_end(mt_http_server *server, mt_http_handle handle);
 
-/* An error in the shape of hooks.error_body; path as in the request. */
+/* Answers with an error in the form of hooks.error_body; path as in the request. */
 bool mt_http_fail(mt_http_server *server, mt_http_handle handle, const char *path, int status, const char *sentence);
 
-/* Ends a begun answer so that the client sees it is not whole: the connection closes without the end mark. */
+/* Ends a begun answer so that the client sees it is incomplete: the connection is closed without the end mark. */
 bool mt_http_abort(mt_http_server *server, mt_http_handle handle);
 
 #endif

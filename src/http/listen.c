@@ -1,3 +1,4 @@
+/* See listen.h. */
 #include "http/listen.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 
 #include "base/alloc.h"
 
-enum { BACKLOG = 1024 };
+enum { BACKLOG = 1024 }; /* connections that the system queues */
 
 static bool fail_to_listen(mt_error *err, const char *host, int port)
 {
@@ -40,7 +41,7 @@ static int open_socket(int family)
         return -1;
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-    if (family != AF_UNIX) /* a server may start again while connections of the last one die out */
+    if (family != AF_UNIX) /* so that a server can start while old connections still close */
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     return fd;
 }
@@ -77,7 +78,7 @@ static int port_of(int fd)
     return ntohs(((struct sockaddr_in *)&address)->sin_port);
 }
 
-/* A name may have addresses of a kind that this machine lacks; one that works is enough then. */
+/* A name may have addresses of a family that this machine lacks; one that works suffices. */
 static bool is_missing_family(int error)
 {
     return error == EAFNOSUPPORT || error == EADDRNOTAVAIL;
@@ -117,7 +118,7 @@ static bool open_inet(mt_http_sockets *sockets, const char *host, int port, mt_e
     return ok;
 }
 
-/* The file that a server left behind when it was killed; one that somebody listens at is not touched. */
+/* Removes the socket's file of a server that was killed; not one that a program listens at. */
 static void remove_stale(const struct sockaddr_un *address)
 {
     struct stat status;

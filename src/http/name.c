@@ -1,3 +1,4 @@
+/* See name.h. */
 #include "http/name.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ void mt_http_name_make(char name[MT_HTTP_NAME_SIZE])
     unsigned char random[12] = {0};
     size_t len = (size_t)snprintf(name, MT_HTTP_NAME_SIZE, "req_");
 
-    (void)!getentropy(random, sizeof(random)); /* a name that is not unique harms nobody */
+    (void)!getentropy(random, sizeof(random)); /* a name that is not unique does no harm */
     for (size_t i = 0; i < sizeof(random); i++)
         len += (size_t)snprintf(name + len, MT_HTTP_NAME_SIZE - len, "%02x", random[i]);
 }

@@ -1,4 +1,4 @@
-/* What a request is called in answers and logs: as its client says, or as the server makes up. */
+/* The name of a request in answers and logs: the client's, or a random one. */
 #ifndef MT_HTTP_NAME_H
 #define MT_HTTP_NAME_H
 
@@ -8,9 +8,10 @@
 
 enum { MT_HTTP_NAME_SIZE = MT_LIMIT_HTTP_NAME + 1 };
 
-/* Whether a client may call a request so: some visible characters that mean nothing in a header or a log. */
+/* Whether a client's name is valid: visible characters without a meaning in headers or logs. */
 bool mt_http_name_valid(const char *name);
 
+/* Makes a random name. */
 void mt_http_name_make(char name[MT_HTTP_NAME_SIZE]);
 
 #endif

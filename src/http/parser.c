@@ -1,10 +1,9 @@
-/* Lines are gathered until an empty one and then read at once (head.c); bodies are handed on as they come.
+/* Lines are collected until an empty one and then parsed at once (head.c); bodies are passed on as they come.
 
-   1. Which event comes next, and where in the bytes it ends, does not depend on how the bytes were cut.
-   2. Lines end in CRLF. A CR or LF alone, or any other control character but a tab, ends the conversation at that byte,
-      so that nobody on the way can see more lines, or fewer, than we do; and a client of another protocol is told at
-      once.
-   3. Memory: text is bounded by limits.head_bytes; the rest is a handful of numbers. */
+   1. Which event comes next, and at which byte it ends, does not depend on how the bytes were cut.
+   2. Lines end in CRLF. A single CR or LF, or any control character but a tab, is refused at that byte: so no other
+      server on the way can see more or fewer lines than we do, and a client of another protocol gets an error at once.
+   3. Memory: text is bounded by limits.head_bytes; the rest is a few numbers. */
 #include "http/parser.h"
 
 #include <assert.h>
@@ -36,7 +35,7 @@ static mt_http_event bad(mt_http_parser *parser, int status, const char *sentenc
     return MT_HTTP_BAD;
 }
 
-/* Follows one byte of a line; false when it may not stand there. *ended: the line ended with it. */
+/* Follows one byte of a line. False: it may not stand there. *ended: it ends the line. */
 static bool line_byte(mt_http_parser *parser, unsigned char c, bool *ended)
 {
     *ended = parser->after_cr && c == '\n';
@@ -49,7 +48,7 @@ static bool line_byte(mt_http_parser *parser, unsigned char c, bool *ended)
     return c == '\t' || (c >= 0x20 && c != 0x7F);
 }
 
-/* Adds bytes to text up to and including an empty line, which makes *whole true. */
+/* Adds bytes to text up to and including an empty line; *whole: that was found. */
 static mt_http_event gather(mt_http_parser *parser, const char *data, size_t len, size_t *used, bool *whole)
 {
     size_t room = parser->text.limit - parser->text.len, n;
@@ -74,8 +73,8 @@ static mt_http_event gather(mt_http_parser *parser, const char *data, size_t len
     return MT_HTTP_NEED;
 }
 
-/* Hands the gathered text over, to be freed; the next lines begin with an empty one. */
-static mt_buf take_text(mt_http_parser *parser)
+/* Moves the collected text out of the parser. */
+static mt_buf move_text(mt_http_parser *parser)
 {
     const mt_buf text = parser->text;
 
@@ -100,7 +99,7 @@ static mt_http_event read_head(mt_http_parser *parser, const char *data, size_t 
         mt_buf_free(&parser->text);
         return MT_HTTP_NEED;
     }
-    text = take_text(parser);
+    text = move_text(parser);
     if (!mt_http_head_parse(&parser->head, text.data, text.len, parser->limits->headers, &parser->fault))
         return bad(parser, parser->fault.status, parser->fault.sentence);
     parser->skipped_line = false;
@@ -153,7 +152,7 @@ static mt_http_event chunk_digit(mt_http_parser *parser, char c)
     return MT_HTTP_NEED;
 }
 
-/* Extensions mean nothing to us; all of a body's together are bounded. */
+/* Chunk extensions are ignored; those of a body are bounded together. */
 static mt_http_event chunk_extension(mt_http_parser *parser, char c)
 {
     if (c == '\r') {
@@ -185,7 +184,7 @@ static mt_http_event expect(mt_http_parser *parser, char c, char wanted, mt_http
     return MT_HTTP_NEED;
 }
 
-/* A byte of what stands around the data of chunks. */
+/* A byte of the framing around the data of chunks. */
 static mt_http_event chunk_frame(mt_http_parser *parser, char c)
 {
     switch (parser->state) {
@@ -204,7 +203,7 @@ static mt_http_event read_trailers(mt_http_parser *parser, const char *data, siz
 
     if (!whole)
         return event;
-    mt_buf text = take_text(parser);
+    mt_buf text = move_text(parser);
     if (mt_http_trailers_check(text.data, text.len, parser->limits->headers, &parser->fault))
         parser->state = MT_HTTP_AT_END;
     else
@@ -231,7 +230,7 @@ static mt_http_event step(mt_http_parser *parser, const char *data, size_t len, 
     }
 }
 
-/* States that go on by themselves, without a byte. */
+/* Whether the state advances without a byte. */
 static bool moves_alone(const mt_http_parser *parser)
 {
     return parser->state == MT_HTTP_AT_BODY || parser->state == MT_HTTP_AT_END;

@@ -1,4 +1,4 @@
-/* Bytes of a connection to requests, whatever pieces they come in. Knows no sockets. */
+/* Parses the bytes of a connection into requests, in whatever pieces they come. Knows nothing of sockets. */
 #ifndef MT_HTTP_PARSER_H
 #define MT_HTTP_PARSER_H
 
@@ -7,16 +7,16 @@
 #include "http/http.h"
 
 typedef enum mt_http_event {
-    MT_HTTP_NEED,     /* all bytes are used and more are needed */
-    MT_HTTP_GOT_HEAD, /* parser.head is filled, for the caller to take; body_limit may be changed now */
-    MT_HTTP_GOT_BODY, /* piece and piece_len are the next bytes of the body, inside what was given */
-    MT_HTTP_GOT_END,  /* the request is whole; the next call begins the next one */
+    MT_HTTP_NEED,     /* all bytes are used, and more are needed */
+    MT_HTTP_GOT_HEAD, /* parser.head is filled and may be moved away; body_limit may be changed now */
+    MT_HTTP_GOT_BODY, /* piece and piece_len are the next bytes of the body, within the given data */
+    MT_HTTP_GOT_END,  /* the request is complete; the next call begins the next one */
     MT_HTTP_BAD       /* fault says why; nothing can be read any more */
 } mt_http_event;
 
 typedef enum mt_http_parser_state {
     MT_HTTP_IN_HEAD,
-    MT_HTTP_AT_BODY, /* the head was told, nothing of the body is read */
+    MT_HTTP_AT_BODY, /* the head was reported; no byte of the body is read */
     MT_HTTP_IN_BODY,
     MT_HTTP_IN_CHUNK_SIZE,
     MT_HTTP_IN_CHUNK_EXTENSION,
@@ -36,7 +36,7 @@ typedef struct mt_http_parser {
     size_t piece_len;
     mt_http_fault fault;
 
-    /* private */
+    /* Private. */
     const mt_http_limits *limits;
     mt_http_parser_state state;
     mt_buf text;          /* lines of the head or the trailers so far */
@@ -55,7 +55,7 @@ typedef struct mt_http_parser {
 void mt_http_parser_init(mt_http_parser *parser, const mt_http_limits *limits);
 void mt_http_parser_free(mt_http_parser *parser);
 
-/* Reads up to the next event and says in *used how many bytes that took. len may be 0. */
+/* Reads up to the next event; *used: how many bytes that took. len may be 0. */
 mt_http_event mt_http_parser_next(mt_http_parser *parser, const char *data, size_t len, size_t *used);
 
 bool mt_http_parser_idle(const mt_http_parser *parser); /* no byte of a request was read */

@@ -1,3 +1,4 @@
+/* See proxies.h. */
 #include "http/proxies.h"
 
 #include <arpa/inet.h>
@@ -8,11 +9,11 @@
 
 #include "http/http.h"
 
-enum { WHOLE = 128, CLIENT_BITS = 64, MAPPED_BITS = 96 };
+enum { WHOLE = 128, CLIENT_BITS = 64, MAPPED_BITS = 96 }; /* bits of an address */
 
 static const uint8_t mapped[MAPPED_BITS / 8] = {[10] = 0xff, [11] = 0xff};
 
-/* An address as headers have it: 192.0.2.1, 192.0.2.1:80, 2001:db8::1, [2001:db8::1], [2001:db8::1]:80. */
+/* Parses an address as headers have it: 192.0.2.1, 192.0.2.1:80, 2001:db8::1, [2001:db8::1], [2001:db8::1]:80. */
 static bool read_address(const char *text, size_t len, uint8_t bytes[16])
 {
     char copy[INET6_ADDRSTRLEN + 8]; /* with brackets and a port */
@@ -98,16 +99,17 @@ bool mt_http_proxies_add(mt_http_proxies *p, const char *list, mt_error *err)
     }
 }
 
-/* The hops of a header, from left to right, and of these the last that is no proxy. One that cannot be read (it may be
-   "unknown") is as good as none: then the proxy that wrote it, the next, stands for its client. */
+/* The hops of a header from left to right: keeps the last that is no proxy. After one that cannot be parsed (such as
+   "unknown"), the next proxy counts as the client. */
 typedef struct hops {
     const mt_http_proxies *proxies;
     bool seen;  /* the header is there */
-    bool known; /* the address is */
+    bool known; /* bytes is set */
     uint8_t bytes[16];
 } hops;
 
-static void pass(hops *h, const char *text, size_t len)
+/* Adds a hop. */
+static void add_hop(hops *h, const char *text, size_t len)
 {
     uint8_t bytes[16];
 
@@ -120,7 +122,7 @@ static void pass(hops *h, const char *text, size_t len)
 }
 
 /* x-forwarded-for: 192.0.2.1, 198.51.100.2 */
-static void pass_list(hops *h, const char *value)
+static void add_list(hops *h, const char *value)
 {
     h->seen = true;
     while (*value) {
@@ -129,12 +131,12 @@ static void pass_list(hops *h, const char *value)
         value += strspn(value, " \t,");
         len = strcspn(value, " \t,");
         if (len > 0)
-            pass(h, value, len);
+            add_hop(h, value, len);
         value += len;
     }
 }
 
-/* Copies a value, quoted or not, as far as there is room; returns where it ends. */
+/* Copies a value, quoted or not, as far as it fits. Returns where it ends. */
 static const char *unquote(const char *at, char *out, size_t size)
 {
     const bool quoted = *at == '"';
@@ -151,7 +153,7 @@ static const char *unquote(const char *at, char *out, size_t size)
 }
 
 /* forwarded: for=192.0.2.1;proto=https, For="[2001:db8::1]:80" */
-static void pass_forwarded(hops *h, const char *value)
+static void add_forwarded(hops *h, const char *value)
 {
     h->seen = true;
     while (*value) {
@@ -167,7 +169,7 @@ static void pass_forwarded(hops *h, const char *value)
                 value = unquote(value + 1, is_for ? node : other, sizeof(node));
             value += strspn(value, " \t;");
         }
-        pass(h, node, strlen(node));
+        add_hop(h, node, strlen(node));
     }
 }
 
@@ -200,9 +202,9 @@ void mt_http_client(const mt_http_proxies *p, const char *peer, const mt_http_he
         return;
     for (size_t i = 0; i < count; i++)
         if (strcmp(headers[i].name, "x-forwarded-for") == 0)
-            pass_list(&list, headers[i].value);
+            add_list(&list, headers[i].value);
         else if (strcmp(headers[i].name, "forwarded") == 0)
-            pass_forwarded(&forwarded, headers[i].value);
+            add_forwarded(&forwarded, headers[i].value);
     told = list.seen ? &list : &forwarded;
     if (list.seen && forwarded.seen &&
         (list.known != forwarded.known || memcmp(list.bytes, forwarded.bytes, sizeof(list.bytes)) != 0))

@@ -1,3 +1,4 @@
+/* See request.h. */
 #include "http/request.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@
 enum { PEER_SIZE = 64 };
 
 typedef struct owned_request {
-    mt_http_request seen; /* first: the two addresses are one */
+    mt_http_request seen; /* first, so that a pointer to it is one to the whole */
     mt_http_head head;
     char *path;
     char *match_text;
@@ -24,7 +25,7 @@ static owned_request *owned(mt_http_request *request)
     return (owned_request *)request;
 }
 
-/* Slashes that stand for nothing go: of several side by side all but one, and one at the end. */
+/* Removes superfluous slashes from a path: all but one of several in a row, and one at the end. Returns its length. */
 static size_t tidy(char *path, size_t len)
 {
     size_t kept = 0;
@@ -104,7 +105,7 @@ void mt_http_request_set_body(mt_http_request *request, mt_buf *body, mt_room *r
     if (!body->data)
         return;
     mt_free(request->body);
-    request->body = mt_realloc(body->data, body->cap, body->len + 1); /* it may be kept for long */
+    request->body = mt_realloc(body->data, body->cap, body->len + 1); /* shrunk, since it may be kept for long */
     request->body_len = body->len;
     mt_buf_init(body, body->limit);
 }

@@ -1,4 +1,4 @@
-/* The request as the server builds it. */
+/* Builds requests, for the server. Declared in http.h, mt_http_request is what handlers see. */
 #ifndef MT_HTTP_REQUEST_H
 #define MT_HTTP_REQUEST_H
 
@@ -7,17 +7,17 @@
 #include "http/proxies.h"
 #include "http/router.h"
 
-/* Takes *head, which is left zeroed. NULL when the path cannot be decoded. proxies: that are trusted; may be NULL. */
+/* Owns *head, which is left zeroed. proxies: the trusted ones; may be NULL. NULL: the path cannot be decoded. */
 mt_http_request *mt_http_request_new(mt_http_head *head, const char *peer, const mt_http_proxies *proxies);
 
-/* The path as sent: what a router takes. */
+/* The path as sent, for the router. */
 const char *mt_http_request_raw_path(const mt_http_request *request, size_t *len);
 
-/* Takes the match's text. */
+/* Owns the match's text. */
 void mt_http_request_set_match(mt_http_request *request, mt_http_match *match);
 
-/* Takes the buffer's memory; an empty one gives "". charged: what of the room is the body's; the request gives it back,
-   unless somebody takes the body. */
+/* Owns the buffer's memory; an empty one gives "". charged: bytes of the room taken for the body, which the request
+   gives back unless somebody becomes the owner of the body. */
 void mt_http_request_set_body(mt_http_request *request, mt_buf *body, mt_room *room, size_t charged);
 
 #endif

@@ -1,3 +1,4 @@
+/* See response.h. */
 #include "http/response.h"
 
 #include <assert.h>
@@ -11,7 +12,7 @@
 #include "http/field.h"
 #include "http/status.h"
 
-/* Values may quote what clients sent: nothing in them can end a header. */
+/* Values may contain what clients sent, so bytes that could end a header are replaced. */
 static void add_value(struct evbuffer *out, const char *value)
 {
     size_t plain;
@@ -90,7 +91,7 @@ static void add_extra(mt_http_connection *c, struct evbuffer *out)
         add_header(out, extra.headers[i].name, extra.headers[i].value);
 }
 
-/* What the client calls the request, or else the application, or else a name that nobody has. */
+/* The request's name: the client's, or else the application's, or else a random one. */
 static void add_name(mt_http_connection *c, const mt_http_response *response, struct evbuffer *out)
 {
     const char *name = mt_http_field_get(response->headers, response->header_count, "x-request-id");
@@ -107,7 +108,7 @@ static void add_name(mt_http_connection *c, const mt_http_response *response, st
         add_header(out, "request-id", name);
 }
 
-/* All of the head but what says how long the body is, and the empty line. */
+/* Writes the head, except the body's length and the empty line. */
 static void add_head(mt_http_connection *c, const mt_http_response *response)
 {
     struct evbuffer *out = mt_http_connection_output(c);
@@ -151,7 +152,7 @@ void mt_http_response_begin(mt_http_connection *c, const mt_http_response *respo
     c->exchange.begun = true;
     c->exchange.chunked = !c->exchange.http10;
     if (c->exchange.http10)
-        c->exchange.keep_alive = false; /* the end of the connection is the end of the body */
+        c->exchange.keep_alive = false; /* the end of the connection marks the end of the body */
     add_head(c, response);
     if (c->exchange.chunked)
         add_header(out, "transfer-encoding", "chunked");
@@ -183,7 +184,7 @@ bool mt_http_response_write(mt_http_connection *c, const void *data, size_t len)
     size_t waiting = mt_http_connection_waiting(c);
 
     assert(c->exchange.begun);
-    if (c->exchange.head_only || len == 0) /* an empty chunk would be the end */
+    if (c->exchange.head_only || len == 0) /* an empty chunk would mark the end */
         return true;
     if (waiting > c->server->limits.output_drop)
         return drop_slow(c, waiting);

@@ -1,4 +1,4 @@
-/* The bytes of an answer, on their way into a connection's output. These do not finish the exchange. */
+/* Writes the bytes of answers into a connection's output. The exchange is ended by the callers. */
 #ifndef MT_HTTP_RESPONSE_H
 #define MT_HTTP_RESPONSE_H
 
@@ -8,11 +8,11 @@ void mt_http_response_whole(mt_http_connection *connection, const mt_http_respon
                             size_t len);
 void mt_http_response_begin(mt_http_connection *connection, const mt_http_response *response);
 
-/* False when the client has read too little for too long: it is doomed. May call the follower's paused. */
+/* False: the client has read too little for too long, and is doomed. May call the follower's `paused`. */
 bool mt_http_response_write(mt_http_connection *connection, const void *data, size_t len);
 void mt_http_response_end(mt_http_connection *connection);
 
-/* path, code: NULL when it is not known. */
+/* Writes an error. path, code: NULL where not known. */
 void mt_http_response_error(mt_http_connection *connection, const char *path, int status, const char *code,
                             const char *sentence, const mt_http_header *headers, size_t count);
 

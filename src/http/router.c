@@ -1,5 +1,5 @@
-/* The table is walked for each request: some dozen routes, compared segment by segment, cost less than the read that
-   brought the request. Segments are compared decoded, one at a time, so that an escaped slash stays inside its own. */
+/* The table is searched for each request: comparing some dozen routes costs less than the read that brought the
+   request. Segments are compared decoded, one at a time, so that an escaped slash stays within its own. */
 #include "http/router.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/hex.h"
 
-/* Decodes into out, NUL-terminated; returns how long that is, or -1. */
+/* Decodes into out, NUL-terminated. Returns the length; -1: it is invalid. */
 static ptrdiff_t decode(const char *s, size_t len, char *out)
 {
     size_t n = 0;
@@ -55,11 +55,11 @@ bool mt_http_path_decode(const char *path, size_t len, char *out)
     return true;
 }
 
-/* One segment behind its slash, and where the next one starts. */
+/* A segment of a path, after its slash. */
 typedef struct segment {
     const char *text;
     size_t len;
-    const char *next; /* at a slash, or the end */
+    const char *next; /* at a slash, or at the end */
 } segment;
 
 static segment segment_at(const char *path, const char *end)
@@ -81,8 +81,8 @@ static bool is_rest(const segment *s)
     return is_param(s) && s->text[s->len - 2] == '*';
 }
 
-/* Decodes a parameter to the end of what match->text holds so far, *used. */
-static bool take_param(mt_http_match *match, size_t *used, const char *text, size_t len)
+/* Decodes a parameter into match->text, of which *used bytes are in use. */
+static bool add_param(mt_http_match *match, size_t *used, const char *text, size_t len)
 {
     ptrdiff_t n = decode(text, len, match->text + *used);
 
@@ -110,8 +110,8 @@ static bool pattern_fits(const char *pattern, const char *path, const char *end,
         segment want = segment_at(pattern, pattern_end), have = segment_at(path, end);
 
         if (is_rest(&want))
-            return take_param(match, &used, have.text, (size_t)(end - have.text));
-        if (is_param(&want) ? !take_param(match, &used, have.text, have.len) : !same(match, used, &want, &have))
+            return add_param(match, &used, have.text, (size_t)(end - have.text));
+        if (is_param(&want) ? !add_param(match, &used, have.text, have.len) : !same(match, used, &want, &have))
             return false;
         pattern = want.next;
         path = have.next;

@@ -1,31 +1,32 @@
-/* From a method and a path to a route of the table. */
+/* Finds the route for a method and a path. */
 #ifndef MT_HTTP_ROUTER_H
 #define MT_HTTP_ROUTER_H
 
 #include "http/http.h"
 
-enum { MT_HTTP_ALLOW_SIZE = 64 }; /* the names of all methods */
+enum { MT_HTTP_ALLOW_SIZE = 64 }; /* bytes for the names of all methods */
 
 typedef struct mt_http_match {
     const mt_http_route *route; /* NULL: no route has this path and method */
-    unsigned allowed;           /* bit per method: those that the path has routes for; 0: it has none */
-    char *text;                 /* what params point into; mt_free */
+    unsigned allowed;           /* a bit for each method that the path has routes for; 0: none */
+    char *text;                 /* params point into it; mt_free */
     const char *params[MT_LIMIT_HTTP_PARAMS];
     size_t param_count;
 } mt_http_match;
 
-/* path: as sent, without the query; valid for mt_http_path_decode. A HEAD without a route takes that of GET. */
+/* path: as sent, without the query; mt_http_path_decode must accept it. A HEAD without a route gets that of GET. */
 void mt_http_router_match(const mt_http_route *routes, size_t count, mt_http_method method, const char *path,
                           size_t len, mt_http_match *match);
 
-/* Whether each pattern starts with '/', names at most MT_LIMIT_HTTP_PARAMS segments and has {name*} last only. */
+/* Whether each pattern begins with '/', has at most MT_LIMIT_HTTP_PARAMS parameters, and {name*} only last. False:
+   *err. */
 bool mt_http_router_check(const mt_http_route *routes, size_t count, mt_error *err) MT_NODISCARD;
 
-/* Decodes %XX into out, which has len + 1 bytes. False for a broken escape, an escaped control character or a segment
-   "." or "..", which clients resolve before they send. */
+/* Decodes %XX into out, which has len + 1 bytes. False: a broken escape, an escaped control character, or a segment "."
+   or "..", which clients resolve before they send. */
 bool mt_http_path_decode(const char *path, size_t len, char *out);
 
-/* "GET, HEAD, OPTIONS" */
+/* Writes such as "GET, HEAD, OPTIONS". */
 void mt_http_allow_format(unsigned allowed, char *text, size_t size);
 
 #endif

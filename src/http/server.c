@@ -1,8 +1,8 @@
-/* The server owns the loop, the listening sockets, and a slot per connection. The thread in
-   mt_http_server_run owns all of it; other threads may touch mt_http_server_drain and the counters.
+/* The server owns the event loop, the listening sockets, and a slot for each connection. The io thread owns all of it;
+   other threads may only call mt_http_server_drain and read the counters.
 
    A handle is a count of exchanges and a slot. The count makes it unique for the life of the server, so a late answer
-   finds either its own exchange or none; no list of handles is kept. */
+   finds either its own exchange or none, without a list of handles. */
 #include "http/server.h"
 
 #include <arpa/inet.h>
@@ -27,6 +27,7 @@
 #include "http/response.h"
 #include "http/router.h"
 
+/* Descriptors that the rest of the program needs; times in milliseconds and seconds. */
 enum { OTHER_FILES = 256, LISTEN_PAUSE_MS = 100, KEEPALIVE_IDLE_S = 30, KEEPALIVE_EACH_S = 10, KEEPALIVE_TRIES = 3 };
 
 mt_http_limits mt_http_limits_default(void)
@@ -59,7 +60,7 @@ static struct timeval milliseconds(int ms)
     return (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 }
 
-/* Small events leave at once, and a peer that lost its power is noticed while nothing is sent. */
+/* Small events are sent at once, and a client whose machine was switched off is noticed while nothing is sent. */
 static void tune_socket(int fd)
 {
     int on = 1;
@@ -139,8 +140,8 @@ static void on_listen_again(evutil_socket_t fd, short what, void *arg)
             evconnlistener_enable(server->listeners[i]);
 }
 
-/* Out of descriptors: somebody makes way. Where nobody can, the waiting connection would wake the loop again and again,
-   so it is left waiting for a while. */
+/* The process has no descriptors left: another connection is closed. Where none can be, listening pauses, since the
+   waiting connection would wake the loop again and again. */
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
     static const mt_http_peer anybody;
@@ -207,13 +208,14 @@ static bool open_listeners(mt_http_server *server, const mt_http_config *config,
             server->loop, on_accept, server, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, server->sockets.fds[i]);
         if (!server->listeners[i])
             return mt_fail(err, MT_E_IO, "cannot listen at \"%s\": %s", config->host, strerror(errno));
-        server->sockets.fds[i] = -1; /* the listener's now */
+        server->sockets.fds[i] = -1; /* owned by the listener now */
         evconnlistener_set_error_cb(server->listeners[i], on_accept_error);
     }
     return true;
 }
 
-/* libevent's, which does not look at all that it is refused. It is MPI's, too, whose loop turns within steps. */
+/* libevent's allocator, which does not check all allocations. Forbidden zones are suspended, since MPI's loop uses
+   libevent within steps. */
 static void *give_memory(size_t size)
 {
     const unsigned suspended = mt_alloc_suspend();
@@ -262,13 +264,13 @@ bool mt_http_server_certify(mt_http_server *server, const char *certificate, con
 
     if (!tls)
         return false;
-    mt_http_tls_free(server->tls); /* connections that are open hold on to what they need of it */
+    mt_http_tls_free(server->tls); /* open connections keep what they need of it */
     server->tls = tls;
     return true;
 }
 
-/* As many connections as there are descriptors for, besides those that the rest of the program needs. The system's soft
-   limit is for programs that use select(). */
+/* The number of connections for which there are descriptors, besides those of the rest of the program. Raises the soft
+   limit, which is meant for programs that use select(). */
 static size_t connections_within(size_t wanted, size_t spare)
 {
     const rlim_t needed = wanted + wanted / 3 + 1 + spare + OTHER_FILES;
@@ -319,7 +321,7 @@ mt_http_server *mt_http_server_new(const mt_http_config *config, mt_error *err)
     server->own_room.limit = config->limits.bodies_bytes;
     server->room = config->room ? config->room : &server->own_room;
     atomic_init(&server->drain_ms, -1);
-    signal(SIGPIPE, SIG_IGN); /* a client that leaves while it is written to is an error of that write alone */
+    signal(SIGPIPE, SIG_IGN); /* writing to a client that has left is an error of that write alone */
     make_slots(server);
     if (mt_http_router_check(config->routes, config->route_count, err) && open_tls(server, config, err) &&
         open_loop(server, err) && open_listeners(server, config, err))

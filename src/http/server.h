@@ -1,4 +1,4 @@
-/* What the files of the server share. */
+/* The server object, shared by the files of src/http. */
 #ifndef MT_HTTP_SERVER_H
 #define MT_HTTP_SERVER_H
 
@@ -24,15 +24,15 @@ typedef struct mt_http_counters {
         gone;
 } mt_http_counters;
 
-/* What a connection tells those above it. */
+/* Functions that connection.c calls in files above it: see dispatch.c. */
 typedef struct mt_http_upward {
-    /* The parser has a head. True: the request is wanted, read its body. False: it has been answered. */
+    /* The parser has read a head. True: the body is to be read. False: the request has been answered. */
     bool (*head)(mt_http_connection *connection);
-    void (*request)(mt_http_connection *connection); /* its body is whole */
-    /* Answers a request, or what was to be one, with an error, and closes. */
+    void (*request)(mt_http_connection *connection); /* the body is complete */
+    /* Answers a request that cannot be read with an error, and closes. */
     void (*fault)(mt_http_connection *connection, int status, const char *sentence);
-    void (*resume)(mt_http_connection *connection); /* the client has taken what was waiting */
-    void (*forget)(mt_http_connection *connection); /* its last act */
+    void (*resume)(mt_http_connection *connection); /* the client has read what was waiting */
+    void (*forget)(mt_http_connection *connection); /* the connection is being freed */
 } mt_http_upward;
 
 struct mt_http_server {
@@ -45,14 +45,14 @@ struct mt_http_server {
     mt_http_tls *tls; /* NULL: plain */
     mt_http_sockets sockets;
     struct evconnlistener *listeners[MT_LIMIT_HTTP_SOCKETS];
-    struct event *listen_again; /* after a pause for want of descriptors */
+    struct event *listen_again; /* timer: listening goes on after a pause for lack of descriptors */
 
     mt_http_crowd crowd;
     mt_http_connection **slots; /* slot_count of them; NULL: free */
     size_t slot_count;
     uint32_t *free_slots; /* a stack */
     size_t free_count;
-    uint64_t exchange_count; /* ever begun: makes handles unique */
+    uint64_t exchange_count; /* all that have begun; makes handles unique */
 
     mt_queue *drain_wish;                       /* closed: somebody called mt_http_server_drain */
     struct event *drain_event, *deadline_event; /* drain_wish was closed; drain_ms have passed since */
@@ -81,7 +81,7 @@ static inline uint64_t mt_http_count_get(const atomic_ullong *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* Asserts that this is the thread of the loop, or that no loop runs. */
+/* Asserts that this is the io thread, or that the loop does not run. */
 void mt_http_server_owned(const mt_http_server *server);
 
 #endif

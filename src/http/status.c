@@ -1,3 +1,4 @@
+/* See status.h. */
 #include "http/status.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* See tls.h. */
 #include "http/tls.h"
 
 #include <errno.h>
@@ -16,14 +17,14 @@ struct mt_http_tls {
     SSL_CTX *context;
 };
 
-/* A key with a passphrase fails instead of asking on the terminal of a server. */
+/* A key with a passphrase is an error, instead of a question on the terminal. */
 static int no_passphrase(char *buffer, int size, int writing, void *user)
 {
     (void)buffer, (void)size, (void)writing, (void)user;
     return -1;
 }
 
-/* Clients that offer a choice of protocols are given the one we speak. */
+/* Chooses HTTP/1.1 where the client offers a choice of protocols (ALPN). */
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in,
                            unsigned in_len, void *user)
 {
@@ -36,7 +37,7 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
     return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
-/* The system's word for a file that cannot be read is better than OpenSSL's. */
+/* Whether a file can be read: the system's error is clearer than OpenSSL's. */
 static bool check_readable(const char *what, const char *path, mt_error *err)
 {
     FILE *file = fopen(path, "rb");
@@ -122,5 +123,5 @@ void mt_http_tls_shut(struct bufferevent *bev)
     if (!ssl)
         return;
     SSL_shutdown(ssl);
-    ERR_clear_error(); /* a client that has left is no news */
+    ERR_clear_error(); /* a client that has left is no error */
 }

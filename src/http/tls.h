@@ -9,14 +9,15 @@ struct event_base;
 
 typedef struct mt_http_tls mt_http_tls;
 
-/* Reads PEM files: a certificate with its chain, and its key without a passphrase. NULL with a sentence. */
+/* Reads PEM files: a certificate with its chain, and its key without a passphrase. NULL: *err. */
 mt_http_tls *mt_http_tls_new(const char *certificate, const char *key, mt_error *err) MT_NODISCARD;
 void mt_http_tls_free(mt_http_tls *tls); /* NULL is fine */
 
-/* A bufferevent with deferred callbacks on fd, which it takes; plain when tls is NULL. NULL: fd is closed. */
+/* A bufferevent with deferred callbacks on fd, which it owns; plain where tls is NULL. NULL: it failed, and fd is
+   closed. */
 struct bufferevent *mt_http_tls_bufferevent(mt_http_tls *tls, struct event_base *loop, int fd) MT_NODISCARD;
 
-/* Says goodbye, where there is a TLS to say it in. */
+/* Sends TLS's close notification, where there is TLS. */
 void mt_http_tls_shut(struct bufferevent *bev);
 
 #endif
