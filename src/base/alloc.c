@@ -1,14 +1,11 @@
-/* What the heap gives, and what becomes of who wants more than it has.
+/* mt_alloc never returns NULL, so that no work has to be undone half-way. For that, a server has a reserve: address
+   space that is not used. When the system refuses memory, pieces of the reserve are given back to it until it does not,
+   and the thread notices later (mt_alloc_refused): whoever works for a request ends that request in good order. While a
+   piece is missing nothing new is begun (mt_alloc_scarce). What a request can make arbitrarily large is allocated by
+   mt_alloc_try, which does not touch the reserve.
 
-   mt_alloc never returns NULL, so that nothing has to be undone in the middle of what a thread is at. For that, a
-   server has a reserve: address space that nobody uses. When the system refuses memory, pieces of it are given back to
-   the system until it does not, and the thread is told later (mt_alloc_refused): what it was doing then is ended in
-   good order by who does it for a request. While a piece is missing nothing new is begun (mt_alloc_scarce). What a
-   request can make as large as it likes goes through mt_alloc_try, which does not touch the reserve.
-
-   Only what finds the reserve empty ends the program, as everything does that has none: commands that have nobody else
-   to go on for. Returning NULL everywhere was rejected: a thousand places would each need a way back that is never
-   gone. */
+   Only an allocation that finds the reserve empty ends the program; commands without a reserve end at once. Rejected:
+   returning NULL everywhere, since a thousand places would need error paths that are never taken. */
 #include "base/alloc.h"
 
 #include <assert.h>
@@ -27,8 +24,8 @@
 
 #include "base/limits.h"
 
-static MT_THREAD_LOCAL unsigned forbidden;
-static MT_THREAD_LOCAL int64_t held;
+static MT_THREAD_LOCAL unsigned forbidden; /* nesting of mt_alloc_forbid */
+static MT_THREAD_LOCAL int64_t held;       /* bytes of this thread, see mt_alloc_held */
 static MT_THREAD_LOCAL uint64_t refused;
 static atomic_uint_fast64_t refused_all;
 static _Atomic(void *) reserve[MT_LIMIT_RESERVE_PIECES];
@@ -54,10 +51,10 @@ MT_NORETURN static void out_of_memory(size_t size)
 static void note_refusal(void)
 {
     refused++;
-    atomic_fetch_add_explicit(&refused_all, 1, memory_order_relaxed); /* a counter */
+    atomic_fetch_add_explicit(&refused_all, 1, memory_order_relaxed); /* relaxed: only a counter */
 }
 
-/* Gives a piece of the reserve back to the system. False: there is none left. */
+/* Gives a piece of the reserve back to the system. False: none is left. */
 static bool break_reserve(void)
 {
     for (size_t i = 0; i < MT_LIMIT_RESERVE_PIECES; i++) {
@@ -71,7 +68,7 @@ static bool break_reserve(void)
     return false;
 }
 
-/* The system has refused: whether to ask again. */
+/* After a refusal: whether to try again. Ends the program where no reserve is left. */
 static bool once_more(size_t size)
 {
     note_refusal();
@@ -119,12 +116,12 @@ void *mt_alloc_array(size_t count, size_t size)
     return mt_alloc(count * size);
 }
 
-/* Blocks of many megabytes get large pages before they are first touched: attention walks a cache in pieces of a few
+/* Blocks of many megabytes get large pages before they are first used: attention reads the cache in pieces of a few
    kilobytes, and each small page would cost it a walk through the page tables. */
 static void want_large_pages(void *ptr, size_t size)
 {
 #if defined(MADV_HUGEPAGE)
-    (void)madvise(ptr, size, MADV_HUGEPAGE); /* a wish: nothing depends on it */
+    (void)madvise(ptr, size, MADV_HUGEPAGE); /* only a hint */
 #else
     (void)ptr, (void)size;
 #endif
@@ -204,14 +201,14 @@ char *mt_strdup(const char *s)
 void mt_alloc_setup(void)
 {
 #ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, 1 << 20); /* else it grows to 32 MiB, which every thread may keep */
+    mallopt(M_MMAP_THRESHOLD, 1 << 20); /* else the threshold grows to 32 MiB, which every thread may keep */
 #endif
 }
 
 void mt_alloc_trim(void)
 {
 #ifdef __GLIBC__
-    malloc_trim(0); /* other libraries do so by themselves */
+    malloc_trim(0); /* other C libraries do so by themselves */
 #endif
 }
 

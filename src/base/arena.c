@@ -1,10 +1,10 @@
-/* Memory comes in blocks that double from 4 KiB to 1 MiB; a request too large for the current block gets a block
-   of its own size. Blocks and hooks are lists, newest first.
+/* Memory comes in blocks that double from 4 KiB to 1 MiB; an allocation that is too large for the current block gets a
+   block of its own. Blocks and hooks are lists, newest first.
 
    Invariants:
-   1. used <= limit, and used counts what was handed out, rounded up to 16; block headers and the unused ends of
-      blocks are not charged, so whether a request fits does not depend on the order of the ones before it.
-   2. memory in a block beyond `at` has never been handed out and is still zero from mt_alloc. */
+   1. used <= limit. used counts what was handed out, rounded up to 16; block headers and unused ends of blocks do not
+      count, so whether an allocation fits does not depend on the order of those before it.
+   2. Memory in a block beyond `at` was never handed out and is still zero from mt_alloc. */
 #include "base/arena.h"
 
 #include <stdarg.h>
@@ -19,7 +19,7 @@ enum { ALIGN = 16, BLOCK_FIRST = 4096, BLOCK_LAST = 1 << 20 };
 typedef struct block {
     struct block *next;
     size_t size; /* of data */
-    size_t at;
+    size_t at;   /* bytes handed out */
     MT_ALIGNED(16) unsigned char data[];
 } block;
 
@@ -32,7 +32,7 @@ typedef struct hook {
 struct mt_arena {
     size_t limit;
     size_t used;
-    size_t next_block;
+    size_t next_block; /* size of the next block */
     block *blocks;
     hook *hooks;
 };
@@ -89,7 +89,7 @@ void *mt_arena_alloc(mt_arena *arena, size_t size)
     if (!b || size > b->size - b->at)
         b = add_block(arena, size);
     if (!b)
-        return NULL; /* what is as large as that may be refused, as if it were more than the limit */
+        return NULL; /* a large block may be refused, which counts as beyond the limit */
     ptr = b->data + b->at;
     b->at += size;
     arena->used += size;

@@ -1,3 +1,4 @@
+/* See buf.h. */
 #include "base/buf.h"
 
 #include <stdarg.h>
@@ -7,7 +8,8 @@
 #include "base/alloc.h"
 #include "base/json_escape.h"
 
-enum { CAP_FIRST = 64, CAP_SURE = 1 << 20 }; /* what is larger may be refused, as if it were more than the limit */
+/* Bytes; a larger buffer may be refused by the system, which counts as beyond the limit */
+enum { CAP_FIRST = 64, CAP_SURE = 1 << 20 };
 
 void mt_buf_init(mt_buf *buf, size_t limit)
 {
@@ -20,7 +22,7 @@ void mt_buf_free(mt_buf *buf)
     mt_buf_init(buf, buf->limit);
 }
 
-/* Makes room for len more bytes and a NUL. */
+/* Makes space for len more bytes and a NUL. False: they do not fit. */
 static bool reserve(mt_buf *buf, size_t len)
 {
     size_t cap = buf->cap ? buf->cap : CAP_FIRST;
@@ -62,7 +64,7 @@ bool mt_buf_puts(mt_buf *buf, const char *s)
 
 bool mt_buf_printf(mt_buf *buf, const char *fmt, ...)
 {
-    const size_t room = buf->full ? 0 : buf->cap - buf->len; /* into which it mostly fits */
+    const size_t room = buf->full ? 0 : buf->cap - buf->len; /* into which most texts fit */
     va_list args;
     int len;
 
@@ -84,7 +86,7 @@ bool mt_buf_printf(mt_buf *buf, const char *fmt, ...)
     return true;
 }
 
-/* Bytes at the start of s that stand for themselves in a JSON string. */
+/* Number of bytes at the beginning of s that need no escape in a JSON string. */
 static size_t plain_run(const char *s, size_t len)
 {
     size_t n = 0;

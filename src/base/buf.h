@@ -1,4 +1,4 @@
-/* A growing byte buffer with a declared ceiling. */
+/* A byte buffer that grows up to a limit. */
 #ifndef MT_BASE_BUF_H
 #define MT_BASE_BUF_H
 
@@ -8,18 +8,18 @@
 #include "base/compiler.h"
 
 typedef struct mt_buf {
-    char *data; /* NUL-terminated whenever non-NULL */
+    char *data; /* NUL-terminated unless NULL */
     size_t len;
     size_t cap;
-    size_t limit; /* len never exceeds it; the NUL is not counted */
-    bool full;    /* an append did not fit; sticky, the content up to then is intact */
-    bool refused; /* and that is because the system has no memory */
+    size_t limit; /* most bytes; the NUL is not counted */
+    bool full;    /* an append did not fit; stays true, and the content up to then is intact */
+    bool refused; /* the append did not fit since the system has no memory */
 } mt_buf;
 
 void mt_buf_init(mt_buf *buf, size_t limit); /* free with mt_buf_free */
 void mt_buf_free(mt_buf *buf);               /* leaves it empty, with its limit: it may be used again */
 
-/* Appends are whole or not at all: false when this one or an earlier one did not fit. */
+/* An append is done completely or not at all. False: this one or an earlier one did not fit. */
 bool mt_buf_add(mt_buf *buf, const void *data, size_t len);
 bool mt_buf_puts(mt_buf *buf, const char *s);
 bool mt_buf_printf(mt_buf *buf, const char *fmt, ...) MT_PRINTF(2, 3);

@@ -1,8 +1,9 @@
+/* See clock.h. */
 #include "base/clock.h"
 
 #include <stdio.h>
 
-/* macOS waits for conditions by the time of day alone. */
+/* macOS can wait for conditions only by the time of day. */
 #ifdef __APPLE__
 #define WAITING_CLOCK CLOCK_REALTIME
 #else

@@ -1,4 +1,4 @@
-/* Time that only moves forward, for measuring and for deadlines; and how a time of day is written. */
+/* A clock that only moves forward, for measuring and for deadlines; and times of day as text. */
 #ifndef MT_BASE_CLOCK_H
 #define MT_BASE_CLOCK_H
 
@@ -6,16 +6,17 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Nanoseconds since a moment fixed for the life of the process. */
+/* Nanoseconds since some moment before the process started. */
 uint64_t mt_clock_ns(void);
 
-/* A condition that is waited for until mt_clock_deadline: whoever sets the clock does not prolong that. */
+/* A condition variable to be waited for with a deadline of mt_clock_deadline, which changes of the time of day do not
+   affect. */
 void mt_clock_cond_init(pthread_cond_t *cond);
 struct timespec mt_clock_deadline(int after_ms);
 
-#define MT_CLOCK_TEXT 40 /* bytes that such a text may take */
+#define MT_CLOCK_TEXT 40 /* bytes for mt_clock_text */
 
-/* "2026-03-01T12:30:00Z": a time since 1970 in UTC, with so many digits of a second's parts (0 to 9); returns text. */
+/* Writes a time as "2026-03-01T12:30:00Z", in UTC, with that many digits of a second (0 to 9). Returns text. */
 const char *mt_clock_text(struct timespec when, int digits, char text[MT_CLOCK_TEXT]);
 
 #endif

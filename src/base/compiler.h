@@ -1,4 +1,4 @@
-/* The only place outside kernels/ that names compiler extensions. */
+/* Compiler extensions; only this file and src/kernels name any. */
 #ifndef MT_BASE_COMPILER_H
 #define MT_BASE_COMPILER_H
 
@@ -9,7 +9,7 @@
 #define MT_UNUSED __attribute__((unused))
 #define MT_THREAD_LOCAL _Thread_local
 
-/* Tells the core that the loop around it only waits. On ARM `isb` waits a little where `yield` does nothing. */
+/* Tells the processor that it is in a waiting loop. On ARM `isb` waits a little, while `yield` does nothing. */
 #if defined(__aarch64__)
 #define MT_RELAX() __asm__ volatile("isb")
 #elif defined(__x86_64__)
@@ -18,7 +18,8 @@
 #define MT_RELAX() ((void)0)
 #endif
 
-/* Adds a word, a uint64_t, to a CRC32C, one too, of which the upper half is 0. Not every machine can: see crc32c.c. */
+/* Adds a word (uint64_t) to a CRC32C, held in a uint64_t whose upper half is 0. Not every processor can: see
+   crc32c.c. */
 #if defined(__aarch64__) && !defined(__ARM_BIG_ENDIAN)
 #define MT_CRC32C_WORD(sum, word) __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(sum) : "r"(word))
 #elif defined(__x86_64__)
@@ -26,7 +27,7 @@
 #define MT_CRC32C_CAN() (__builtin_cpu_supports("sse4.2") != 0)
 #endif
 
-/* Whether a sanitizer looks for mistakes, which has handlers of its own for crashes. */
+/* Whether a sanitizer is used, which has its own handlers for crashes. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MT_SANITIZED 1
 #elif defined(__has_feature)
@@ -38,9 +39,10 @@
 #define MT_SANITIZED 0
 #endif
 
-#define MT_CACHE_LINE 128 /* what two threads must not share: a line and the neighbour that is fetched with it */
+/* Bytes that two threads should not both write: a cache line and its neighbour, which is fetched with it */
+#define MT_CACHE_LINE 128
 
-/* Put the result into *out; true when it does not fit. */
+/* Put the result into *out; true where it does not fit. */
 #define MT_ADD_OVERFLOWS(a, b, out) __builtin_add_overflow(a, b, out)
 #define MT_SUB_OVERFLOWS(a, b, out) __builtin_sub_overflow(a, b, out)
 #define MT_MUL_OVERFLOWS(a, b, out) __builtin_mul_overflow(a, b, out)

@@ -1,11 +1,11 @@
-/* What the kernel offers, in the order in which it must be asked: no new privileges, then files, calls, capabilities.
-   Each that is not there is left out, and the caller hears of it.
+/* What the kernel offers, in the order in which it must be asked: no new privileges, then files, system calls,
+   capabilities. What it does not offer is left out, and the caller is told.
 
-   Files: all rights over files that Landlock of 5.19 knows are taken away, and given back below the paths. An older
-   Landlock forbids renaming from one folder to another whatever the rules are, which downloads need: so it counts as
-   none. Calls: a list of what is refused, not of what is allowed: libraries differ in what they call, and a server that
-   dies of a new libc's call is no safer. Capabilities: who starts the server as root wants it to read folders of other
-   users, and to listen on port 443: these three stay, and with them root's files, as far as the rules allow. */
+   Files: all rights that Landlock of Linux 5.19 knows are taken away, and granted again below the given paths. An older
+   Landlock forbids renaming between folders in any case, which downloads need, so it is not used. System calls: a list
+   of those that are refused, not of those allowed, since libraries differ in what they call, and a server killed by a
+   new C library is no safer. Capabilities: whoever starts the server as root wants it to read folders of other users
+   and to listen on port 443; the three capabilities for that stay, within the rules for files. */
 #include "base/confine.h"
 
 #include "base/compiler.h"
@@ -41,8 +41,8 @@ enum {
     MAKE_FIFO = 1 << 10,
     MAKE_BLOCK = 1 << 11,
     MAKE_LINK = 1 << 12,
-    MOVE = 1 << 13,     /* from 2 on */
-    TRUNCATE = 1 << 14, /* from 3 on */
+    MOVE = 1 << 13,     /* from version 2 on */
+    TRUNCATE = 1 << 14, /* from version 3 on */
     READ = READ_FILE | READ_FOLDER,
     CHANGE =
         WRITE_FILE | REMOVE_FOLDER | REMOVE_FILE | MAKE_FOLDER | MAKE_FILE | MAKE_SOCKET | MAKE_LINK | MOVE | TRUNCATE,
@@ -50,6 +50,7 @@ enum {
     ALL = READ | CHANGE | EXECUTE | MAKE_CHAR | MAKE_FIFO | MAKE_BLOCK
 };
 
+/* Numbers of system calls, and constants of Landlock */
 enum { CREATE = 444, ADD = 445, RESTRICT = 446, VERSION = 1, BENEATH = 1, OLDEST = 2 };
 
 typedef struct ruleset {
@@ -63,6 +64,7 @@ typedef struct rule {
 } rule;
 #pragma pack(pop)
 
+/* Grants rights below a path. set: the rule set; handled: the rights that this kernel knows. */
 static void allow(int set, const mt_confine_path *p, uint64_t handled)
 {
     rule r = {.rights = (READ | (p->write ? CHANGE : 0)) & handled, .folder = open(p->path, O_PATH | O_CLOEXEC)};
@@ -99,7 +101,7 @@ static bool confine_files(const mt_confine_path *paths, size_t count)
 #else
 #define ARCH AUDIT_ARCH_X86_64
 #endif
-#define OTHER_NUMBERS 0x40000000 /* x86-64's second set of numbers begins here */
+#define OTHER_NUMBERS 0x40000000 /* x86-64 has a second set of call numbers from here on */
 
 #define FIELD(name) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, name))
 #define RETURN(what) BPF_STMT(BPF_RET | BPF_K, what)
@@ -161,7 +163,7 @@ static bool drop_capabilities(void)
     if (syscall(__NR_capget, &head, own) != 0)
         return false;
     if (own[0].permitted == 0 && own[1].permitted == 0)
-        return true; /* service managers may see to it, and kill who asks */
+        return true; /* a service manager may have done so already, and kill a process that asks */
     for (size_t i = 0; i < MT_COUNT(own); i++) {
         own[i].permitted &= i == 0 ? kept : 0;
         own[i].effective = own[i].permitted;

@@ -1,5 +1,5 @@
-/* Giving up what a program does not need: what the kernel then refuses, nobody who takes the program over has either.
-   See confine.c. */
+/* Confines the process: gives up rights that it does not need, so that an attacker who takes it over does not have them
+   either. confine.c says how. */
 #ifndef MT_BASE_CONFINE_H
 #define MT_BASE_CONFINE_H
 
@@ -8,18 +8,19 @@
 
 /* What was given up, as bits. */
 enum {
-    MT_CONFINED_CALLS = 1,        /* running programs, and what only administrators need of the kernel (seccomp) */
-    MT_CONFINED_FILES = 2,        /* files that are not below the folders given (Landlock) */
-    MT_CONFINED_CAPABILITIES = 4, /* those of root, but for the three that confine.c names */
+    MT_CONFINED_CALLS = 1,        /* running programs, and calls that only administrators need (seccomp) */
+    MT_CONFINED_FILES = 2,        /* files outside of the given paths (Landlock) */
+    MT_CONFINED_CAPABILITIES = 4, /* capabilities of root, except three that confine.c names */
     MT_CONFINED_ALL = 7
 };
 
 typedef struct mt_confine_path {
-    const char *path; /* a folder with all that is below it, or a file; one that does not exist is left out */
-    bool write;       /* it may be changed, too, and what is below it made and removed */
+    const char *path; /* a folder with all below it, or a file; one that does not exist is ignored */
+    bool write;       /* it may also be written, and files below it made and removed */
 } mt_confine_path;
 
-/* For the calling thread and all that it starts later, for ever. Returns what the kernel could do. */
+/* Confines the calling thread and all that it starts later, for good. Returns what the kernel could do, as bits
+   above. */
 unsigned mt_confine(const mt_confine_path *paths, size_t count);
 
 #endif

@@ -1,3 +1,4 @@
+/* See cores.h. */
 #include "base/cores.h"
 
 #include <stdarg.h>
@@ -18,7 +19,7 @@
 
 enum { CORES_MAX = 1024 };
 
-/* Reads the start of a small system file as a string; false when it is not there. */
+/* Reads the beginning of a small system file. False: it is missing or empty. */
 MT_PRINTF(3, 4) static bool read_text(char *text, size_t size, const char *fmt, ...)
 {
     char path[MT_LIMIT_PATH];
@@ -38,7 +39,7 @@ MT_PRINTF(3, 4) static bool read_text(char *text, size_t size, const char *fmt, 
     return len > 0;
 }
 
-/* Allowed cores of the highest cpu_capacity. A machine whose cores are all alike has no such files. */
+/* Number of allowed cores with the highest cpu_capacity. Machines with equal cores lack these files. */
 static size_t count_fastest(const char *root, const unsigned char *allowed, size_t count)
 {
     unsigned long best = 0;
@@ -61,8 +62,8 @@ static size_t count_fastest(const char *root, const unsigned char *allowed, size
     return found;
 }
 
-/* Whole cores that "quota period" of a cpu.max file pays for; SIZE_MAX for "max". Rounded down: a thread more than
-   the quota buys is stopped in the middle of its work, and the others wait for it. */
+/* Number of whole cores that "quota period" of a cpu.max file allows; SIZE_MAX for "max". Rounded down: one thread too
+   many would be stopped in the middle of its work, and the others would wait for it. */
 static size_t quota_cores(const char *text)
 {
     unsigned long long quota, period;
@@ -72,7 +73,7 @@ static size_t quota_cores(const char *text)
     return quota < period ? 1 : (size_t)(quota / period);
 }
 
-/* The tightest CPU quota of the process's control group (version 2) and the groups around it. */
+/* The smallest CPU quota of the process's control group (version 2) and of the groups around it. */
 static size_t count_quota(const char *root)
 {
     char line[MT_LIMIT_PATH], text[64];

@@ -4,15 +4,14 @@
 
 #include <stddef.h>
 
-/* Cores this process may run on: the affinity mask. At least 1. */
+/* Number of cores that this process may run on (affinity mask); at least 1. */
 size_t mt_cores_allowed(void);
 
-/* The fast ones of these (on a machine with cores of several kinds), no more than the process's CPU quota buys.
-   At least 1. */
+/* Number of fast cores among them, where cores differ, but no more than the process's CPU quota allows; at least 1. */
 size_t mt_cores_fast(void);
 
-/* The same, for a machine whose /sys and /proc are below root and whose cores 0..count-1 are allowed where
-   allowed[i] is not 0. For tests. */
+/* For tests: the same for a machine whose /sys and /proc are below root; core i is allowed where allowed[i] is not
+   0. */
 size_t mt_cores_fast_at(const char *root, const unsigned char *allowed, size_t count);
 
 #endif

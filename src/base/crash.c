@@ -1,13 +1,14 @@
-/* What a crash says. All of it happens in a signal handler, on whatever is left of the program, so:
+/* The report is written in a signal handler, while the program may be broken. So:
 
-   1. Nothing is allocated or locked there: lines are written by write, from a buffer on the stack.
-   2. What was worked on stands in a table of fixed places. Who enters one claims it by `taken`, writes the id, and then
-      sets `set`; who leaves clears `set` first. An id may be replaced while it is read: then the line has some of both.
-   3. The handler is in force for one crash. A second one, on any thread or in the handler itself, ends the process as
-      the signal does by default.
-   4. glibc's backtrace loads a library when it is first called, which no handler may do: so it is called at setup.
+   1. Nothing is allocated or locked: lines are written by write() from a buffer on the stack.
+   2. Registered ids stand in a table of fixed size. mt_crash_enter claims an entry by `taken`, writes the id and then
+      sets `set`; mt_crash_leave clears `set` first. An id may be replaced while it is read: then the line has parts of
+      both.
+   3. The handler handles one crash. A second one, on any thread or in the handler itself, ends the process as the
+      signal does by default.
+   4. glibc's backtrace loads a library when it is first called, which a handler must not do; so it is called at setup.
 
-   Stacks that have run over have no room for a handler; main's has one of its own (sigaltstack). */
+   A handler needs stack, which a stack overflow leaves none of; the main thread's has its own (sigaltstack). */
 #include "base/crash.h"
 
 #include <signal.h>
@@ -26,7 +27,7 @@
 #include "base/compiler.h"
 #include "base/limits.h"
 
-enum { FRAMES = 64, STACK = 64 << 10 };
+enum { FRAMES = 64, STACK = 64 << 10 }; /* of the backtrace; bytes of the handler's stack */
 
 typedef struct place {
     atomic_bool taken, set;
@@ -34,7 +35,7 @@ typedef struct place {
 } place;
 
 static place places[MT_LIMIT_CRASH_IDS];
-static atomic_size_t beyond; /* that found no place */
+static atomic_size_t beyond; /* ids that found no entry */
 static char stack[STACK];
 
 size_t mt_crash_enter(const char *id)
@@ -42,7 +43,7 @@ size_t mt_crash_enter(const char *id)
     for (size_t i = 0; i < MT_COUNT(places); i++) {
         place *p = &places[i];
 
-        /* acquire: what mt_crash_leave did before it let go */
+        /* acquire: sees what mt_crash_leave did before it freed the entry */
         if (atomic_load_explicit(&p->taken, memory_order_relaxed) ||
             atomic_exchange_explicit(&p->taken, true, memory_order_acquire))
             continue;
@@ -91,7 +92,7 @@ static void say(line *l)
 {
     add(l, "\n");
     if (write(STDERR_FILENO, l->text, l->len) < 0) {
-        /* nowhere to complain */
+        /* There is nowhere to report it. */
     }
     l->len = 0;
 }
@@ -110,7 +111,7 @@ static void say_what(int number, const siginfo_t *info)
     for (size_t i = 0; i < MT_COUNT(signals); i++)
         if (signals[i].number == number)
             add(&l, signals[i].name);
-    if (info->si_code > 0) { /* the machine's, not another process's */
+    if (info->si_code > 0) { /* raised by the processor, not sent by a process */
         add(&l, " at 0x");
         add_number(&l, (uint64_t)(uintptr_t)info->si_addr, 16);
     }
@@ -159,7 +160,7 @@ static void on_crash(int number, siginfo_t *info, void *context)
 
 void mt_crash_setup(void)
 {
-#if !MT_SANITIZED /* which has its own, better ones */
+#if !MT_SANITIZED /* sanitizers have their own handlers */
     const stack_t own = {.ss_sp = stack, .ss_size = sizeof(stack)};
     struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
 #if MT_HAVE_EXECINFO

@@ -1,5 +1,5 @@
-/* Eight bytes at a time: by an instruction where the machine has one, which is ten times as fast and is asked for when
-   it is first needed; else by eight tables: what a byte does to the sum when so many others follow it. */
+/* Eight bytes at a time: by the processor's instruction where there is one, ten times as fast; else by eight tables,
+   one for each position of a byte among the eight. */
 #include "base/crc32c.h"
 
 #include <pthread.h>
@@ -38,7 +38,7 @@ static void make_table(void)
             table[k][i] = table[k - 1][i] >> 8 ^ table[0][table[k - 1][i] & 255];
 }
 
-/* The rest of fewer than eight bytes. */
+/* The remaining fewer than eight bytes. */
 static uint32_t add_bytes(uint32_t sum, const uint8_t *p, size_t size)
 {
     for (; size > 0; size--)

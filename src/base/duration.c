@@ -1,3 +1,4 @@
+/* See duration.h. */
 #include "base/duration.h"
 
 #include <math.h>
@@ -11,8 +12,8 @@ static const struct {
     double seconds;
 } units[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
 
-/* Seconds of the unit that stands at *text, which moves behind it; 0: there is none. */
-static double take_unit(const char **text)
+/* The seconds of the unit at *text, which moves behind it; 0: there is none. */
+static double parse_unit(const char **text)
 {
     for (size_t i = 0; i < MT_COUNT(units); i++)
         if (strncmp(*text, units[i].name, strlen(units[i].name)) == 0) {
@@ -40,7 +41,7 @@ bool mt_duration_parse(const char *text, double *seconds)
         if (!digit || end == text || strcspn(text, "xXeEpP") < (size_t)(end - text))
             return false;
         text = end;
-        const double unit = *text ? take_unit(&text) : 1; /* a number alone is seconds */
+        const double unit = *text ? parse_unit(&text) : 1; /* a number alone is in seconds */
         if (unit <= 0)
             return false;
         sum += number * unit;

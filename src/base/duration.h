@@ -1,4 +1,4 @@
-/* Spans of time as people write them. */
+/* Times as people write them: "90s", "1h30m". */
 #ifndef MT_BASE_DURATION_H
 #define MT_BASE_DURATION_H
 
@@ -6,8 +6,8 @@
 
 #include "base/compiler.h"
 
-/* "90", "90s", "1.5m", "1h30m", "250ms", in seconds; "never", or what is below 0, is -1: for ever. False: it is
-   none. */
+/* Parses "90", "90s", "1.5m", "1h30m" or "250ms" into seconds; "never" or a negative number is -1. False: it is none of
+   these. */
 bool mt_duration_parse(const char *text, double *seconds) MT_NODISCARD;
 
 #endif

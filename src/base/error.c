@@ -1,3 +1,4 @@
+/* See error.h. */
 #include "base/error.h"
 
 #include <stdarg.h>

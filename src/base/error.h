@@ -1,4 +1,4 @@
-/* An error is a code and a sentence: lower case, the subject in quotes, then what to do about it. */
+/* An error: a code and a sentence, in lower case, with the subject in quotes, then what to do about it. */
 #ifndef MT_BASE_ERROR_H
 #define MT_BASE_ERROR_H
 
@@ -15,31 +15,31 @@ typedef enum mt_code {
     MT_E_TOO_LONG,    /* a text has more tokens than it may have: 400 */
     MT_E_BUSY,        /* a bounded queue is full, try again: 429 */
     MT_E_UNSUPPORTED, /* well formed, but motet cannot do it: 501 */
-    MT_E_MEMORY,      /* the budget does not allow it: 503 */
-    MT_E_AWAY,        /* what is needed for it has failed and is being mended: 503 */
+    MT_E_MEMORY,      /* the memory budget does not allow it: 503 */
+    MT_E_AWAY,        /* something it needs has failed and is being restored: 503 */
     MT_E_IO,          /* the system refused: 500 */
     MT_E_INTERNAL     /* a fault of ours: 500 */
 } mt_code;
 
 typedef struct mt_error {
     mt_code code;
-    const char *field; /* of a request, that the sentence is about; a literal; NULL: it is about none, or another */
+    const char *field; /* the field of a request that the sentence is about, a literal; NULL: not said */
     char text[MT_LIMIT_ERROR_TEXT];
 } mt_error;
 
-/* Sets *err (which may be NULL) and returns false, so that callers write `return mt_fail(...)`. */
+/* Sets *err (may be NULL) and returns false, so that callers can write `return mt_fail(...)`. */
 bool mt_fail(mt_error *err, mt_code code, const char *fmt, ...) MT_PRINTF(3, 4);
 
-/* Puts "prefix: " in front of the sentence already in *err; returns false. */
+/* Puts "prefix: " before the sentence in *err; returns false. */
 bool mt_fail_within(mt_error *err, const char *fmt, ...) MT_PRINTF(2, 3);
 
-/* Says which field of a request the sentence in *err is about, unless that was said already; returns false. */
+/* Sets the field of *err, unless it is set already; returns false. */
 bool mt_fail_about(mt_error *err, const char *field);
 
 /* Resets *err to MT_OK with an empty sentence. */
 void mt_error_clear(mt_error *err);
 
-/* The HTTP status of a code. */
+/* The HTTP status for a code. */
 int mt_code_status(mt_code code);
 
 #endif

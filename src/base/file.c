@@ -1,3 +1,4 @@
+/* See file.h. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -26,11 +27,11 @@ bool mt_file_absent(const char *path)
     return stat(path, &st) != 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
-/* Opens a regular file and finds its size. Returns the descriptor, -1 on failure. */
+/* Opens a regular file; *size: its size. Returns the descriptor; -1: *err. */
 static int open_regular(const char *path, size_t *size, mt_error *err)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* NONBLOCK: a FIFO must not hang us */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: opening a FIFO must not block */
 
     if (fd < 0) {
         fail_system(err, path, "open", errno);
@@ -81,7 +82,7 @@ void mt_file_unmap(mt_file *file)
     *file = (mt_file){0};
 }
 
-/* Reads to the end of the file, whatever size it was when it was opened. Returns 0 or an errno; E2BIG: buf is full. */
+/* Reads to the end of the file, whatever its size was before. Returns 0 or an errno; E2BIG: buf is full. */
 static int read_all(int fd, mt_buf *buf)
 {
     char part[16384];

@@ -12,16 +12,16 @@ typedef struct mt_file {
     size_t size;
 } mt_file;
 
-/* Maps a regular file for reading. Its pages are shared with every other process that maps it. Undo with
-   mt_file_unmap. A file that someone shortens while it is mapped raises SIGBUS when the missing part is read, which
-   mt_mapping_guard turns into a sentence. */
+/* Maps a regular file for reading; its pages are shared with other processes. False: *err. Undo with mt_file_unmap. If
+   another program shortens the file meanwhile, reading the missing part raises SIGBUS, which mt_mapping_guard
+   reports. */
 bool mt_file_map(mt_file *file, const char *path, mt_error *err) MT_NODISCARD;
 void mt_file_unmap(mt_file *file); /* leaves it empty; a zeroed mt_file is fine */
 
-/* Appends the whole of a regular file to buf; fails with MT_E_TOO_LARGE when buf's limit does not allow it. */
+/* Appends the content of a regular file to buf. False: *err; MT_E_TOO_LARGE where buf's limit does not allow it. */
 bool mt_file_read(mt_buf *buf, const char *path, mt_error *err) MT_NODISCARD;
 
-/* Whether there is nothing of that name. What cannot be looked at is there: reading it says why it cannot be read. */
+/* Whether there is no file of that name. One that cannot be examined counts as existing: reading it will say why. */
 bool mt_file_absent(const char *path);
 
 #endif

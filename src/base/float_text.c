@@ -1,3 +1,4 @@
+/* See float_text.h. */
 #include "base/float_text.h"
 
 #include <ctype.h>
@@ -6,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS_MAX = 17 };
+enum { DIGITS_MAX = 17 }; /* significant digits of a double */
 
-/* d is finite and not negative. digits gets "123" for 1.23; returns the decimal exponent of the first digit. */
+/* d is finite and not negative. digits gets "123" for 1.23. Returns the decimal exponent of the first digit. */
 static int shortest_digits(double d, char digits[DIGITS_MAX + 1])
 {
     char text[40];

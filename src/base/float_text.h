@@ -4,7 +4,7 @@
 
 #define MT_FLOAT_TEXT 48 /* bytes of the longest, NUL included */
 
-/* The shortest text that reads back as d, written as Python writes it: 1.0, 1e+16, nan. */
+/* Writes the shortest text that reads back as d, in Python's style: 1.0, 1e+16, nan. */
 void mt_float_text(double d, char out[MT_FLOAT_TEXT]);
 
 #endif

@@ -1,11 +1,11 @@
-/* Digits of escapes, URLs and chunk sizes. */
+/* Hexadecimal digits. */
 #ifndef MT_BASE_HEX_H
 #define MT_BASE_HEX_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a hexadecimal digit of either case stands for; -1 for all other characters. */
+/* The value of a hexadecimal digit of either case; -1: it is none. */
 static inline int mt_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -15,7 +15,7 @@ static inline int mt_hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Two digits for each byte, and a NUL. */
+/* Writes two digits for each byte, and a NUL. */
 static inline void mt_hex_text(const uint8_t *bytes, size_t count, char *out)
 {
     static const char digits[] = "0123456789abcdef";

@@ -1,3 +1,4 @@
+/* See json_escape.h. */
 #include "base/json_escape.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* RFC 8259 and nothing beyond it: no comments, no NaN, no raw control characters in strings, no bytes that are not
-   UTF-8. Half of a surrogate pair, which \u can write, stands for U+FFFD. A byte order mark at the very beginning is
-   skipped. Names that repeat within an object are the caller's business.
+   UTF-8. Half of a surrogate pair, which \u can write, becomes U+FFFD. A byte order mark at the beginning is skipped.
+   Repeated names within an object are left to the caller.
 
-   The reader is a machine over what may come next:
+   The states of the reader say what may come next:
 
      VALUE        a value                                  (start, after a key)
      VALUE_OR_END a value or ']'                           (after '[')
@@ -10,7 +10,7 @@
      AFTER        ',' with what follows it, or the end of the innermost container; at depth 0 the end of the document
      DONE, FAILED repeat their event
 
-   Invariant: stack[0 .. depth) holds the opening brackets, and depth <= MT_LIMIT_JSON_DEPTH. */
+   Invariant: stack[0 .. depth) has the opening brackets, and depth <= MT_LIMIT_JSON_DEPTH. */
 #include "base/json_reader.h"
 
 #include <assert.h>
@@ -54,7 +54,7 @@ MT_PRINTF(3, 4) static mt_json_event fail_at(mt_json_reader *r, size_t at, const
     return MT_JSON_ERROR;
 }
 
-/* Fails at pos, saying what was wanted and what is there. */
+/* Fails at pos with what was expected and what is there. */
 static mt_json_event fail_wanted(mt_json_reader *r, const char *wanted)
 {
     unsigned char c;
@@ -94,7 +94,7 @@ static char *scratch(mt_json_reader *r, size_t size)
     return r->scratch;
 }
 
-/* Four hexadecimal digits at `at`, which moves behind them; -1 when they are not there. */
+/* The value of four hexadecimal digits at *at, which moves behind them; -1: they are not there. */
 static int32_t hex4(const mt_json_reader *r, size_t *at)
 {
     int32_t code = 0;
@@ -112,7 +112,7 @@ static int32_t hex4(const mt_json_reader *r, size_t *at)
     return code;
 }
 
-/* The code point of the "\uXXXX" whose 'u' is before `at`, with its second half where it is a pair; -1: malformed. */
+/* The code point of "\uXXXX" whose 'u' is before *at, with the second half of a surrogate pair; -1: malformed. */
 static int32_t unicode_escape(const mt_json_reader *r, size_t *at)
 {
     int32_t low, code = hex4(r, at);
@@ -124,7 +124,7 @@ static int32_t unicode_escape(const mt_json_reader *r, size_t *at)
         return 0xFFFD;
     low = hex4(r, &next);
     if (low < 0xDC00 || low > 0xDFFF)
-        return 0xFFFD; /* what follows stands for itself */
+        return 0xFFFD; /* what follows is a character of its own */
     *at = next;
     return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
 }
@@ -146,7 +146,7 @@ static bool decode_string(mt_json_reader *r, size_t begin, size_t end)
             out[len++] = r->data[at++];
             continue;
         }
-        at++; /* the scan in read_string saw that a character follows */
+        at++; /* read_string has seen that a character follows */
         letter = r->data[at] ? strchr(letters, r->data[at]) : NULL;
         if (letter) {
             out[len++] = meant[letter - letters];
@@ -208,7 +208,7 @@ static bool read_string(mt_json_reader *r)
     return true;
 }
 
-/* Moves pos over the digits; false when there are none. */
+/* Moves pos over digits. False: there are none. */
 static bool skip_digits(mt_json_reader *r)
 {
     if (!at_digit(r))
@@ -218,7 +218,7 @@ static bool skip_digits(mt_json_reader *r)
     return true;
 }
 
-/* Moves pos over a number as the grammar has it; false when there is none. */
+/* Moves pos over a number. False: there is none. */
 static bool skip_number(mt_json_reader *r, bool *integer)
 {
     *integer = true;
@@ -254,7 +254,7 @@ static mt_json_event read_number(mt_json_reader *r)
     if (!skip_number(r, &integer))
         return fail_wanted(r, "a digit");
     len = r->pos - begin;
-    text = scratch(r, len + 1); /* strtod wants a NUL, which the document may lack */
+    text = scratch(r, len + 1); /* strtod needs a NUL, which the document may lack */
     memcpy(text, r->data + begin, len);
     text[len] = '\0';
     r->str = text;
@@ -387,7 +387,7 @@ bool mt_json_skip(mt_json_reader *r)
     unsigned depth = r->depth;
     mt_json_event event = mt_json_next(r);
 
-    assert(event != MT_JSON_KEY); /* the caller reads a key before it skips its value */
+    assert(event != MT_JSON_KEY); /* the caller must read a key before it skips its value */
     if (event == MT_JSON_END || event == MT_JSON_ARRAY_END || event == MT_JSON_OBJECT_END)
         fail_at(r, r->pos, "expected a value, found none");
     while (event != MT_JSON_ERROR && r->depth > depth)

@@ -1,10 +1,10 @@
-/* A tree is built from what the pull reader tells, so there is one grammar of JSON in the program. Containers are put
-   into their parents when they begin: whatever fails, the root owns everything.
+/* Trees are built from the events of the pull reader, so the program has one JSON grammar. Containers are put into
+   their parents when they begin, so that the root owns everything if something fails.
 
-   Wide numbers. A tree keeps numbers as jansson does, in 64 bits. One that does not fit is a node of our own behind
-   jansson's struct of a real, with the text as it was written. jansson itself never makes a real that is infinite
-   (json_real refuses), so an infinite one is ours, and frees it like any other. Rejected: a string with a mark, which
-   every check for strings would let through; a table beside the tree, which references outlive. */
+   Wide numbers: a tree keeps numbers as jansson does, in 64 bits. One that does not fit is a node of our own: jansson's
+   struct of a real followed by the number's text. jansson never makes an infinite real (json_real refuses), so an
+   infinite one is ours, and jansson frees it like any other. Rejected: a string with a mark, which every check for
+   strings would accept; a table beside the tree, which references would outlive. */
 #include "base/json_tree.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@
 #include "base/json_reader.h"
 #include "base/json_write.h"
 
-/* How jansson lays out a real, and the text behind it. */
+/* The layout of jansson's real, followed by the text. */
 typedef struct wide {
     json_t json;
     double value;
@@ -26,19 +26,19 @@ typedef struct wide {
 typedef struct builder {
     mt_json_reader reader;
     json_t *root;
-    json_t *open[MT_LIMIT_JSON_DEPTH];
+    json_t *open[MT_LIMIT_JSON_DEPTH]; /* open containers */
     size_t depth;
-    mt_buf key; /* of the value that comes next, where an object is open */
+    mt_buf key; /* of the next value, where an object is open */
 } builder;
 
 static json_t *wide_new(const mt_json_reader *r)
 {
-    json_malloc_t take;
+    json_malloc_t allocate;
     json_free_t give;
     wide *number;
 
-    json_get_alloc_funcs(&take, &give);
-    number = take(sizeof(*number) + r->len + 1);
+    json_get_alloc_funcs(&allocate, &give);
+    number = allocate(sizeof(*number) + r->len + 1);
     if (!number)
         return NULL;
     number->json = (json_t){.type = JSON_REAL, .refcount = 1};
@@ -79,8 +79,8 @@ static json_t *value_of(const mt_json_reader *r, mt_json_event event)
     }
 }
 
-/* Takes value; false when there is no memory. */
-static bool place(builder *b, json_t *value)
+/* Puts a value into the innermost open container; owns value. False: no memory. */
+static bool put_value(builder *b, json_t *value)
 {
     json_t *parent = b->depth ? b->open[b->depth - 1] : NULL;
 
@@ -104,8 +104,8 @@ static bool read_key(builder *b, mt_error *err)
     return mt_buf_add(&b->key, r->str, r->len) || mt_fail(err, MT_E_TOO_LARGE, "a name in the JSON is too long");
 }
 
-/* One event; false with a sentence. */
-static bool take(builder *b, mt_json_event event, mt_error *err)
+/* Handles one event. False: *err. */
+static bool handle_event(builder *b, mt_json_event event, mt_error *err)
 {
     json_t *value;
 
@@ -116,7 +116,7 @@ static bool take(builder *b, mt_json_event event, mt_error *err)
         return true;
     }
     value = value_of(&b->reader, event);
-    if (!place(b, value))
+    if (!put_value(b, value))
         return mt_fail(err, MT_E_TOO_LARGE, "there is no memory for so many values; send fewer");
     if (event == MT_JSON_OBJECT_BEGIN || event == MT_JSON_ARRAY_BEGIN)
         b->open[b->depth++] = value;
@@ -132,7 +132,7 @@ static bool build(builder *b, mt_error *err)
             *err = b->reader.error;
             return false;
         }
-        if (!take(b, event, err))
+        if (!handle_event(b, event, err))
             return false;
     }
     return true;

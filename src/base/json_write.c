@@ -1,3 +1,4 @@
+/* See json_write.h. */
 #include "base/json_write.h"
 
 #include <stdarg.h>
@@ -5,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A value ends with a quote, a bracket, a digit or a letter. What may stand before the first one, as in a stream of
+/* A value ends with a quote, a bracket, a digit or a letter. What may stand before the first value, as in a stream of
    events, ends with white space. */
 static void add_comma(mt_buf *out)
 {
@@ -58,7 +59,7 @@ static void add_real(mt_buf *out, const char *spec, char kind, double value)
         mt_buf_printf(out, "%.*g", digits, value);
 }
 
-/* Writes the argument that the text after a % asks for, and returns how long that is. */
+/* Appends the argument that the text after a % asks for. Returns the length of that text. */
 static size_t add_value(mt_buf *out, const char *spec, va_list *args)
 {
     const size_t at = strcspn(spec, "sdufg");

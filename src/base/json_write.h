@@ -1,16 +1,16 @@
-/* JSON, written into a buffer piece by piece. Commas keep themselves: a piece puts one before it where the buffer ends
-   with a value, so neither loops nor members that may be missing think of them. */
+/* Writes JSON into a buffer piece by piece. A piece puts a comma before itself where the buffer ends with a value, so
+   callers need not care about commas. */
 #ifndef MT_BASE_JSON_WRITE_H
 #define MT_BASE_JSON_WRITE_H
 
 #include "base/buf.h"
 
-/* A piece in the form of JSON, "{'id':%s,'choices':[{'index':%zu" say, with ' for the quotes around what is fixed. The
-   rest comes from the arguments: %s is a string with its quotes (NULL: null), %-s JSON or a part of it that is written
-   as it is (NULL: null), %hhd a bool; integers and %f, %.3f, %.9g are as with printf, and nothing else is known. */
+/* Appends a piece of JSON by a format such as "{'id':%s,'choices':[{'index':%zu", in which ' stands for ". Arguments:
+   %s is a string, written with quotes (NULL: null); %-s is JSON or a part of it, written as it is (NULL: null); %hhd is
+   a bool; integers and %f, %.3f, %.9g are as with printf. Nothing else is supported. */
 void mt_json_write(mt_buf *out, const char *form, ...) MT_PRINTF(2, 3);
 
-/* A member of an object whose value is len bytes of text; of an array where key is NULL. */
+/* Appends a member of an object whose value is len bytes of text; key NULL: an element of an array. */
 void mt_json_text(mt_buf *out, const char *key, const char *text, size_t len);
 
 #endif

@@ -1,6 +1,6 @@
-/* The level and the format are set once at start-up; whether a passing line is on the screen is the one other state. A
-   line is built on the stack and leaves in one write, so that lines of several threads never mix, no lock is held and
-   nothing is allocated inside a step. */
+/* Level and format are set once, at the start; the only other state is whether a progress line is on the screen. A line
+   is built on the stack and written by one write(), so lines of several threads never mix, no lock is held, and nothing
+   is allocated within a step. */
 #include "base/log.h"
 
 #include <stdarg.h>
@@ -15,19 +15,19 @@
 #include "base/json_escape.h"
 #include "base/limits.h"
 
-#define CLEAR "\r\033[K" /* the line of a terminal */
+#define CLEAR "\r\033[K" /* clears the terminal's line */
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
-/* Relaxed throughout: a reader acts on the value alone, no other memory is published with it. */
+/* Relaxed throughout: a reader uses the value alone, and no other memory is published with it. */
 static atomic_int log_level = MT_LOG_INFO;
 static atomic_int log_format = MT_LOG_TEXT;
-static atomic_bool passing; /* whoever writes next takes it away */
+static atomic_bool passing; /* a progress line is on the screen: the next writer clears it */
 
 typedef struct line {
     char text[MT_LIMIT_LOG_LINE];
     size_t len;
-    size_t limit; /* of len; the tail of the line is kept free by the one who lowers it */
+    size_t limit; /* of len; lowered to keep the end of the line free */
 } line;
 
 void mt_log_setup(mt_log_level level, mt_log_format format)
@@ -55,7 +55,7 @@ static void add_str(line *l, const char *s)
     add(l, s, strlen(s));
 }
 
-/* Both formats escape as JSON does: an event stays one line whatever it quotes. Text keeps quotes and backslashes. */
+/* Both formats escape as JSON does, so that an event stays one line. Text keeps quotes and backslashes. */
 static void add_escaped(line *l, const char *s, mt_log_format format)
 {
     size_t len = strlen(s), taken;
@@ -124,7 +124,7 @@ static void write_line(const line *l)
         ssize_t n = write(STDERR_FILENO, l->text + done, l->len - done);
 
         if (n <= 0)
-            return; /* nowhere to complain */
+            return; /* there is nowhere to report it */
         done += (size_t)n;
     }
 }

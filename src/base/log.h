@@ -1,5 +1,5 @@
-/* One line per event, to stderr. Text: "12:34:56.789 info  event sentence"; JSON: one object per line with time,
-   level, event and message. Control characters are escaped and a line ends at MT_LIMIT_LOG_LINE. */
+/* The log: one line for each event, to standard error. As text, "12:34:56.789 info  event sentence"; as JSON, an object
+   with time, level, event and message. Control characters are escaped, and a line is cut at MT_LIMIT_LOG_LINE. */
 #ifndef MT_BASE_LOG_H
 #define MT_BASE_LOG_H
 
@@ -13,14 +13,14 @@ typedef enum mt_log_format { MT_LOG_TEXT, MT_LOG_JSON } mt_log_format;
 void mt_log_setup(mt_log_level level, mt_log_format format);
 bool mt_log_enabled(mt_log_level level);
 
-/* event: a short name such as "weights.mapped"; fmt gives the sentence of the event. Safe from any thread. */
+/* event: a short name such as "weights.mapped"; fmt: the sentence. Any thread. */
 void mt_log(mt_log_level level, const char *event, const char *fmt, ...) MT_PRINTF(3, 4);
 
-/* How far something long has come. On a terminal the line stays only until the next one, or until mt_log_passed, even
-   where information is not wanted; elsewhere it is an event of level info. See base/progress.h. */
+/* A line of progress. On a terminal it is replaced by the next line, or removed by mt_log_passed, and is shown whatever
+   the level; elsewhere it is an event of level info. See base/progress.h. */
 void mt_log_passing(const char *event, const char *fmt, ...) MT_PRINTF(2, 3);
 void mt_log_passed(void);
-bool mt_log_on_terminal(void); /* and as text */
+bool mt_log_on_terminal(void); /* and the format is text */
 
 #define mt_log_error(...) mt_log(MT_LOG_ERROR, __VA_ARGS__)
 #define mt_log_warn(...) mt_log(MT_LOG_WARN, __VA_ARGS__)

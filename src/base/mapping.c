@@ -1,15 +1,15 @@
 /* The table of mapped files, which the handler of SIGBUS can read at any moment, on any thread.
 
    Invariants:
-   1. A place is free while its `taken` is false. Who adds a mapping claims a place so, writes size and path, and then
-      data; who removes one clears data first. So whatever a handler finds with data in it is whole.
-   2. The path of a place that was removed is freed when the place is used again, never at once: a handler may be
-      reading it, and would have to go on doing so until another file has been mapped.
-   3. The handler calls nothing but stat, write, pause, signal and _exit, which POSIX allows there, and the handler
-      that was there before.
+   1. An entry is free while its `taken` is false. mt_mapping_add claims an entry so, writes size and path, and then
+      data; mt_mapping_remove clears data first. So an entry with data is always complete when the handler sees it.
+   2. The path of a removed entry is freed when the entry is used again, never at once, since the handler may be reading
+      it.
+   3. The handler calls only stat, write, pause, signal and _exit, which POSIX allows there, and the handler that was
+      set before.
 
-   A mapping is looked up by the address that could not be read. Ending only the requests that need the file was
-   rejected: every request needs all weights. So was copying weights into memory: they stay where they are. */
+   A mapping is looked up by the address that could not be read. Rejected: ending only the requests that need the file,
+   since every request needs all weights; copying weights into memory, since they are used where they are. */
 #include "base/mapping.h"
 
 #include <signal.h>
@@ -30,8 +30,8 @@ typedef struct place {
 } place;
 
 static place places[MT_LIMIT_MAPPINGS];
-static struct sigaction before; /* the handler that was there: it gets what is no mapping's */
-static atomic_flag told = ATOMIC_FLAG_INIT;
+static struct sigaction before;             /* the handler set before: it gets other bus errors */
+static atomic_flag told = ATOMIC_FLAG_INIT; /* a thread is writing the message */
 
 typedef struct line {
     char text[MT_LIMIT_PATH + 128];
@@ -50,14 +50,14 @@ MT_NORETURN static void end(const place *p, size_t at)
     const bool shorter = stat(p->path, &info) != 0 || (uint64_t)info.st_size <= at;
     line l = {.len = 0};
 
-    while (atomic_flag_test_and_set(&told)) /* several threads read at once; the one that came first ends them all */
+    while (atomic_flag_test_and_set(&told)) /* several threads may fail at once; the first one ends them all */
         pause();
     add(&l, "motet: \"");
     add(&l, p->path);
     add(&l, shorter ? "\" was shortened while it was in use: put the whole file back and start again\n"
                     : "\" cannot be read any more: check the disk it lies on and start again\n");
     if (write(STDERR_FILENO, l.text, l.len) < 0) {
-        /* nowhere to complain */
+        /* There is nowhere to report it. */
     }
     _exit(MT_EXIT_MAPPING);
 }
@@ -76,7 +76,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     if (before.sa_flags & SA_SIGINFO)
         before.sa_sigaction(number, info, context);
     else
-        signal(number, SIG_DFL); /* the access is tried again when this returns, and ends the program as without us */
+        signal(number, SIG_DFL); /* the access is tried again on return, and ends the program */
 }
 
 void mt_mapping_guard(void)
@@ -92,7 +92,7 @@ void mt_mapping_add(const void *data, size_t size, const char *path)
     for (size_t i = 0; i < MT_COUNT(places); i++) {
         place *p = &places[i];
 
-        /* acquire: what mt_mapping_remove did before it let go */
+        /* acquire: sees what mt_mapping_remove did before it freed the entry */
         if (atomic_exchange_explicit(&p->taken, true, memory_order_acquire))
             continue;
         mt_free(p->path);

@@ -1,9 +1,10 @@
+/* See msgpack.h. */
 #include "base/msgpack.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* A first byte, and a value of so many bytes behind it, the most significant first. */
+/* A first byte, then a value of that many bytes, most significant first. */
 static void put(mt_buf *out, unsigned first, uint64_t value, size_t bytes)
 {
     uint8_t all[9] = {(uint8_t)first};
@@ -38,7 +39,7 @@ void mt_msgpack_double(mt_buf *out, double value)
     put(out, 0xcb, bits, 8);
 }
 
-/* The head of what has a count: `small` for up to `most`, else of 16 or 32 bits. */
+/* The head of a value with a count: `small` for up to `most`, else with 16 or 32 bits. */
 static void head(mt_buf *out, size_t count, unsigned small, size_t most, unsigned medium)
 {
     assert(count <= UINT32_MAX);

@@ -1,5 +1,5 @@
-/* MessagePack, as far as somebody writes it: each function appends one value in its shortest form. Elements of an
-   array, or keys and values of a map in turn, follow its head. */
+/* Writes MessagePack: each function appends one value in its shortest form. The elements of an array, or the keys and
+   values of a map in turn, follow its head. */
 #ifndef MT_BASE_MSGPACK_H
 #define MT_BASE_MSGPACK_H
 

@@ -1,15 +1,16 @@
+/* See nearest.h. */
 #include "base/nearest.h"
 
 #include "base/compiler.h"
 
 #include <string.h>
 
-enum { LONGEST = 63 }; /* letters compared; names are shorter */
+enum { LONGEST = 63 }; /* letters that are compared */
 
-/* Letters inserted, left out, replaced or exchanged with their neighbour to come from a to b. */
+/* The number of letters inserted, left out, replaced, or exchanged with their neighbour between a and b. */
 static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
-    size_t rows[3][LONGEST + 1]; /* the table's current row and the two above it */
+    size_t rows[3][LONGEST + 1]; /* the table's current row and the two before it */
 
     for (size_t j = 0; j <= b_len; j++)
         rows[0][j] = j;

@@ -1,4 +1,4 @@
-/* "Did you mean": finds the name closest to one that was mistyped. */
+/* "Did you mean": finds the candidate closest to a mistyped name. */
 #ifndef MT_BASE_NEAREST_H
 #define MT_BASE_NEAREST_H
 
@@ -6,7 +6,7 @@
 
 typedef struct mt_nearest {
     const char *name;
-    const char *best; /* NULL while nothing offered is close: one slip in three letters is */
+    const char *best; /* NULL while no candidate is close: at most one slip in three letters */
     size_t distance;
 } mt_nearest;
 

@@ -1,3 +1,4 @@
+/* See placement.h. */
 #include "base/placement.h"
 
 #ifdef __linux__
@@ -12,8 +13,8 @@ void mt_placement_sleep(mt_placement *place)
     place->core = sched_getcpu();
 }
 
-/* Forbids the sleeper its waker's core until it is awake. The mask is read anew each time because an administrator
-   may have changed it. */
+/* Forbids the sleeper its waker's core until it is awake. The mask is read each time, since an administrator may change
+   it. */
 void mt_placement_wake(mt_placement *place)
 {
     int core = sched_getcpu();

@@ -1,23 +1,23 @@
-/* One job at a time. The owner publishes it, takes part in it, and returns when every item is done. Threads that are
-   still asleep or descheduled by then are not waited for: with more threads than cores that would cost a time slice.
+/* One job at a time. The owner publishes it, takes part in it, and returns when every item is done. It does not wait
+   for threads that are still asleep or descheduled: with more threads than cores that would cost a time slice.
 
-   `claim` is the one word all agree by: the job's number in the high half, the items not yet claimed in the low half.
-   A thread claims an item by taking one from it with compare-and-swap. Success proves that the job read from it is
-   current, and since the owner cannot finish before that item is done, fn, ctx and items stay as they are until the
-   thread counts the item in `done`. So they need no atomics, and a thread that wakes up late finds the low half 0 or
-   the job's number changed and claims nothing of a job that is over.
+   All agree by one word, `claim`: the job's number in the high half, the number of unclaimed items in the low half. A
+   thread claims an item by decrementing it with compare-and-swap. Success proves that the job it read is current; and
+   since the owner cannot finish before that item is done, fn, ctx and items do not change until the thread counts the
+   item in `done`. So they need no atomics, and a thread that wakes up late finds the low half 0 or the number changed,
+   and claims nothing of a job that is over.
 
-   Waiting is spinning for some microseconds, then sleeping on a condition variable: a hot pool wakes nobody, an idle
-   one uses no processor. No more threads are woken than there are cores for them.
+   Waiting means spinning for some microseconds, then sleeping on a condition variable: a busy pool wakes no thread, an
+   idle one uses no processor. No more threads are woken than there are cores for them.
 
    Invariants:
-   1. the low half of claim grows only in mt_pool_run, when done shows that the job before is over.
-   2. job is written only while no item is claimed and undone.
-   3. under the lock: parked counts the workers whose asleep is true. The one who wakes a worker makes it false, so
-      that nobody wakes it twice while it is on its way.
+   1. The low half of claim grows only in mt_pool_run, when done shows that the job before is over.
+   2. job is written only while no item is claimed and not done.
+   3. Under the lock: parked is the number of workers whose asleep is true. Whoever wakes a worker sets it to false, so
+      that it is not woken twice.
 
-   Rejected: a barrier all threads pass (each run waits for the slowest thread to be scheduled); one queue per thread
-   (items are alike and few, so there is nothing to steal). */
+   Rejected: a barrier that all threads pass (each run would wait for the slowest thread to be scheduled); a queue for
+   each thread (items are alike and few, so there is nothing to steal). */
 #include "base/pool.h"
 
 #include <assert.h>
@@ -34,15 +34,15 @@
 #include "base/placement.h"
 
 enum {
-    SPIN_NS = 50000, /* longer than the owner's own work between two jobs of a step, short beside a time slice */
-    SPIN_ROUNDS = 32 /* between two looks at the clock */
+    SPIN_NS = 50000, /* longer than the owner works between two jobs of a step, short beside a time slice */
+    SPIN_ROUNDS = 32 /* between two reads of the clock */
 };
 
 typedef struct job {
     mt_pool_fn *fn;
     void *ctx;
     uint32_t items;
-    bool forbid_alloc;
+    bool forbid_alloc; /* the owner must not allocate, so the workers must not */
 } job;
 
 typedef struct worker {
@@ -56,14 +56,15 @@ typedef struct worker {
 
 struct mt_pool {
     MT_ALIGNED(MT_CACHE_LINE) _Atomic uint64_t claim;
-    MT_ALIGNED(MT_CACHE_LINE) _Atomic uint32_t done; /* items of the current job done by threads other than the owner */
+    /* Items of the current job done by threads other than the owner */
+    MT_ALIGNED(MT_CACHE_LINE) _Atomic uint32_t done;
     MT_ALIGNED(MT_CACHE_LINE) job job;
     size_t threads;
     size_t helpers; /* threads besides the owner that have a core to run on */
 
-    /* the owner's */
-    uint32_t number; /* of the job */
-    uint32_t wanted; /* of done, for the job to be over */
+    /* Only the owner uses these. */
+    uint32_t number; /* of the current job */
+    uint32_t wanted; /* value of done at which the job is over */
     atomic_bool running;
 
     MT_ALIGNED(MT_CACHE_LINE) atomic_size_t parked;
@@ -79,10 +80,10 @@ static uint32_t unclaimed(uint64_t claim)
     return (uint32_t)claim;
 }
 
-/* Runs items of the current job until none is unclaimed; returns how many. */
+/* Runs items of the current job until none is unclaimed. Returns how many. */
 static uint32_t work_through(mt_pool *pool, size_t index)
 {
-    uint64_t claim = atomic_load_explicit(&pool->claim, memory_order_relaxed); /* a guess; the swap decides */
+    uint64_t claim = atomic_load_explicit(&pool->claim, memory_order_relaxed); /* relaxed: a guess; the swap decides */
     uint32_t count = 0;
 
     while (unclaimed(claim) > 0) {
@@ -102,7 +103,7 @@ static uint32_t work_through(mt_pool *pool, size_t index)
     return count;
 }
 
-/* Spins until ready(pool) or patience ends; false then. */
+/* Spins until ready(pool) is true. False: it took longer than SPIN_NS. */
 static bool spin(mt_pool *pool, bool (*ready)(mt_pool *pool, memory_order order))
 {
     uint64_t end = mt_clock_ns() + SPIN_NS;
@@ -114,7 +115,7 @@ static bool spin(mt_pool *pool, bool (*ready)(mt_pool *pool, memory_order order)
                 return true;
             MT_RELAX();
         }
-        sched_yield(); /* the one we wait for may be waiting for this core */
+        sched_yield(); /* the thread we wait for may need this core */
     } while (mt_clock_ns() < end);
     return false;
 }

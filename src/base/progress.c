@@ -1,3 +1,4 @@
+/* See progress.h. */
 #include "base/progress.h"
 
 #include "base/clock.h"
@@ -5,10 +6,10 @@
 #include "base/units.h"
 
 #define SECOND UINT64_C(1000000000)
-#define PATIENCE (SECOND / 2) /* nobody wonders before */
+#define PATIENCE (SECOND / 2) /* before the first line */
 #define ON_TERMINAL (SECOND / 8)
 #define IN_LOG (5 * SECOND)
-#define LATELY 5.0 /* seconds, for how fast bytes come */
+#define LATELY 5.0 /* seconds over which the rate is averaged */
 
 static struct {
     void (*told)(void *ctx, const char *what, unsigned percent);
@@ -34,7 +35,7 @@ void mt_progress_begin_bytes(mt_progress *p, const char *event, const char *what
     p->then = mt_clock_ns();
 }
 
-/* What came lately counts most, so that a line which stands still says so soon. */
+/* Recent bytes count most, so that a transfer that stalls shows soon. */
 static void find_rate(mt_progress *p, uint64_t now)
 {
     const double seconds = (double)(now - p->then) / (double)SECOND;

@@ -1,5 +1,5 @@
-/* Tells people at a terminal how far something long has come, and a log now and then. What is done within half a second
-   is not spoken of. */
+/* Shows progress of something long: on a terminal as a line, elsewhere in the log now and then. Nothing is shown within
+   the first half second. */
 #ifndef MT_BASE_PROGRESS_H
 #define MT_BASE_PROGRESS_H
 
@@ -10,23 +10,23 @@ typedef struct mt_progress {
     const char *event; /* for the log: "weights.reading" */
     const char *what;  /* for people: "reading weights" */
     uint64_t total, done;
-    uint64_t next;      /* when it is told again */
-    bool bytes;         /* that come from somewhere: how fast, and how long yet, is told, too */
-    uint64_t then, had; /* when that was found last, and what was done by then */
-    double rate;        /* bytes a second */
+    uint64_t next;      /* mt_clock_ns: when it is shown again */
+    bool bytes;         /* the unit is bytes that are transferred: speed and remaining time are shown, too */
+    uint64_t then, had; /* mt_clock_ns of the last measurement of the rate, and `done` then */
+    double rate;        /* bytes per second */
 } mt_progress;
 
-/* Borrows the texts until mt_progress_end. total: in the unit of mt_progress_add. One thread uses it. */
+/* Borrows the texts until mt_progress_end. total: in the unit of mt_progress_add. Used by one thread. */
 void mt_progress_begin(mt_progress *p, const char *event, const char *what, uint64_t total);
 void mt_progress_add(mt_progress *p, uint64_t done);
-void mt_progress_end(void); /* takes the line away */
+void mt_progress_end(void); /* removes the line */
 
-/* Has somebody else told, too, each time that people are. NULL: nobody. Before there are threads that have something to
-   tell; then on those. */
+/* Has `told` called, too, whenever progress is shown; NULL: nothing is called. Set before there are threads; called on
+   any. */
 void mt_progress_watch(void (*told)(void *ctx, const char *what, unsigned percent), void *ctx);
 
-/* The same of bytes that are transferred, some of which are there already. What is done and how much there is to do is
-   set, and may become less. */
+/* The same for bytes that are transferred, some of which may be there already. done and total are set, and may
+   decrease. */
 void mt_progress_begin_bytes(mt_progress *p, const char *event, const char *what, uint64_t done, uint64_t total);
 void mt_progress_set(mt_progress *p, uint64_t done, uint64_t total);
 

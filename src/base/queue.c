@@ -1,10 +1,10 @@
-/* A ring under one mutex: items are whole requests and events, a few thousand a second at most, so a lock-free ring
-   would gain nothing that can be measured and cost a proof.
+/* A ring under one mutex. Items are whole requests and events, a few thousand a second at most: a lock-free ring would
+   gain nothing measurable and need a proof.
 
    Invariants, under the lock:
    1. count <= capacity; the items are slots[head .. head + count) modulo capacity.
-   2. once watched, the wake-up descriptor is readable exactly while count > 0 or the queue is closed. A queue that
-      nobody watches makes no system calls for it. */
+   2. Once mt_queue_fd was called (watched), the descriptor is readable exactly while count > 0 or the queue is closed.
+      A queue without a watcher makes no system calls for it. */
 #include "base/queue.h"
 
 #include <assert.h>
@@ -54,7 +54,7 @@ static bool wake_open(mt_queue *queue)
 }
 #endif
 
-/* Restores invariant 2. Eight bytes in and out suit an eventfd and a pipe alike; at most eight are ever inside. */
+/* Restores invariant 2. Eight bytes in and out suit both an eventfd and a pipe; at most eight are ever inside. */
 static void wake_update(mt_queue *queue)
 {
     bool wanted = queue->watched && (queue->count > 0 || queue->closed);
@@ -64,7 +64,7 @@ static void wake_update(mt_queue *queue)
 
     if (wanted == queue->signalled)
         return;
-    do /* a thread that is not woken never comes back */
+    do /* repeated, since a thread that is not woken would wait for ever */
         n = wanted ? write(queue->wake_write, &one, sizeof(one)) : read(queue->wake_read, &one, sizeof(one));
     while (n < 0 && (errno == EINTR || ++tries < WAKE_TRIES));
     if (n == sizeof(one))

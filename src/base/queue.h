@@ -1,4 +1,4 @@
-/* A bounded queue of pointers between threads, with a wake-up file descriptor for event loops. */
+/* A bounded queue of pointers between threads, with a file descriptor that wakes event loops. */
 #ifndef MT_BASE_QUEUE_H
 #define MT_BASE_QUEUE_H
 
@@ -9,24 +9,26 @@
 
 typedef struct mt_queue mt_queue;
 
-/* NULL when the process has no file descriptor left. Free with mt_queue_free; what is still inside is the caller's. */
+/* NULL: the process has no file descriptor left. Free with mt_queue_free; items that are still inside belong to the
+   caller. */
 mt_queue *mt_queue_new(size_t capacity) MT_NODISCARD;
 void mt_queue_free(mt_queue *queue); /* NULL is fine */
 
-/* Takes item (never NULL) on success; false when the queue is full or closed. Any thread. */
+/* Adds an item (not NULL). False: the queue is full or closed. Any thread. */
 bool mt_queue_push(mt_queue *queue, void *item) MT_NODISCARD;
 
-/* NULL when empty. Any thread. */
+/* NULL: the queue is empty. Any thread. */
 void *mt_queue_pop(mt_queue *queue) MT_NODISCARD;
 
-/* Blocks until an item comes, the queue is closed (NULL once drained), or timeout_ms passes (< 0: never). */
+/* Blocks until there is an item, the queue is closed and empty (NULL), or timeout_ms have passed (NULL; below 0: no
+   timeout). */
 void *mt_queue_wait(mt_queue *queue, int timeout_ms) MT_NODISCARD;
 
 void mt_queue_close(mt_queue *queue);
 size_t mt_queue_len(mt_queue *queue);
 
-/* Readable while the queue holds items or is closed; mt_queue_pop until NULL clears it. The queue's own: do not read
-   or close it. */
+/* A descriptor that is readable while the queue has items or is closed; popping until NULL clears it. It belongs to the
+   queue: do not read or close it. */
 int mt_queue_fd(mt_queue *queue);
 
 #endif

@@ -1,8 +1,9 @@
+/* See room.h. */
 #include "base/room.h"
 
 #include <assert.h>
 
-/* relaxed everywhere: the number is all there is to know */
+/* relaxed everywhere: the number is all that matters */
 bool mt_room_take(mt_room *room, size_t bytes)
 {
     size_t used = atomic_load_explicit(&room->used, memory_order_relaxed);

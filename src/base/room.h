@@ -1,5 +1,5 @@
-/* So many bytes that many share. Nobody waits for them: who finds too few is told so at once, and comes again later. So
-   those who have some can never wait for one another. Any thread. */
+/* A room: a number of bytes that many share without waiting: where too few are left, the caller is told at once and
+   gives up. So holders can never wait for one another. Any thread. */
 #ifndef MT_BASE_ROOM_H
 #define MT_BASE_ROOM_H
 
@@ -10,11 +10,11 @@
 #include "base/compiler.h"
 
 typedef struct mt_room {
-    size_t limit; /* set while nobody takes */
+    size_t limit; /* set while no thread takes any */
     atomic_size_t used;
 } mt_room;
 
-/* All or nothing. */
+/* Takes all the bytes, or returns false and takes none. mt_room_give gives them back. */
 bool mt_room_take(mt_room *room, size_t bytes) MT_NODISCARD;
 void mt_room_give(mt_room *room, size_t bytes);
 

@@ -1,3 +1,4 @@
+/* See units.h. */
 #include "base/units.h"
 
 #include <stdio.h>

@@ -6,10 +6,10 @@
 
 #define MT_UNITS_TEXT 32
 
-/* "512 B", "16.2 MiB"; into out. */
+/* Writes "512 B" or "16.2 MiB" to out, and returns it. */
 const char *mt_bytes_text(uint64_t bytes, char out[MT_UNITS_TEXT]);
 
-/* "48 s", "3:05 min", "2:07 h", "4 days"; into out. */
+/* Writes "48 s", "3:05 min", "2:07 h" or "4 days" to out, and returns it. */
 const char *mt_seconds_text(uint64_t seconds, char out[MT_UNITS_TEXT]);
 
 #endif

@@ -1,6 +1,7 @@
+/* See utf8.h. */
 #include "base/utf8.h"
 
-/* Each row: the range of first bytes, the length, and the range of the second byte. All later bytes are 80..BF. */
+/* Each row: the range of first bytes, the length, and the range of the second byte. Later bytes are 80..BF. */
 static const struct {
     unsigned char first_min, first_max, length, second_min, second_max;
 } forms[] = {

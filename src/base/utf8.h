@@ -1,4 +1,4 @@
-/* UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF. */
+/* UTF-8 as in RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
 #ifndef MT_BASE_UTF8_H
 #define MT_BASE_UTF8_H
 
@@ -7,10 +7,10 @@
 
 #define MT_UTF8_MAX 4 /* bytes of one character */
 
-/* Bytes (1 to 4) of the valid character at s, of which len bytes may be read; 0 when there is none. */
+/* Bytes (1 to 4) of the valid character at s, of which len bytes may be read; 0: there is none. */
 size_t mt_utf8_length(const char *s, size_t len);
 
-/* ---- of text that is known to be valid ---- */
+/* ---- for text that is known to be valid ---- */
 
 /* Bytes of the character that begins with this byte. */
 static inline size_t mt_utf8_size(char first)
@@ -34,7 +34,7 @@ static inline uint32_t mt_utf8_at(const char *s)
     return (u[0] & 0x07u) << 18 | (u[1] & 0x3Fu) << 12 | (u[2] & 0x3Fu) << 6 | (u[3] & 0x3Fu);
 }
 
-/* Where the character that ends before `at` begins; at > 0. */
+/* Where the character before position `at` begins; at > 0. */
 static inline size_t mt_utf8_before(const char *s, size_t at)
 {
     do
@@ -43,7 +43,7 @@ static inline size_t mt_utf8_before(const char *s, size_t at)
     return at;
 }
 
-/* Writes a code point (not a surrogate, at most U+10FFFF) to out; returns its bytes. */
+/* Writes a code point (not a surrogate, at most U+10FFFF) to out. Returns its bytes. */
 size_t mt_utf8_encode(uint32_t code, char out[MT_UTF8_MAX]);
 
 #endif

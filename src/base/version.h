@@ -1,4 +1,4 @@
-/* Which motet this is. */
+/* The version of the program. */
 #ifndef MT_BASE_VERSION_H
 #define MT_BASE_VERSION_H
 
