@@ -1,4 +1,5 @@
-/* motet bench: how fast a model is on this machine and where the time goes, or how fast a server answers. */
+/* The command motet bench: decides between the two kinds of measurement, a model in this process (bench_model.c) and
+   servers over HTTP (bench_server.c), and ends the report. */
 #include <stdio.h>
 #include <string.h>
 

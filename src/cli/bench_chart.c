@@ -1,4 +1,4 @@
-/* Charts as SVG: lines or points over two axes with ticks at round numbers. Colours are the page's. */
+/* Draws charts as SVG: see mt_chart in bench.h. The colours are CSS classes of the page (bench_page.c). */
 #include <math.h>
 #include <stdio.h>
 
@@ -14,7 +14,7 @@ enum {
     TOP = 34,
     BOTTOM = 44,
     TICKS = 8,
-    LABEL = 11 /* a point's, high */
+    LABEL = 11 /* height of a point's label in pixels */
 };
 
 mt_chart_line *mt_chart_add(mt_chart *c, const char *label, size_t capacity)
@@ -47,7 +47,7 @@ void mt_chart_free(mt_chart *c)
     *c = (mt_chart){0};
 }
 
-/* One direction of a chart: from values to pixels. */
+/* One axis: maps values low..high to pixels begin..end. */
 typedef struct axis {
     bool log;
     double low, high, begin, end;
@@ -133,7 +133,7 @@ static void draw_axis(mt_buf *out, const axis *a, bool vertical, const char *lab
     mt_buf_puts(out, "</text>");
 }
 
-/* Where a label can stand without covering those before it. */
+/* The heights of labels that are already drawn, so that further labels do not cover them. */
 typedef struct labels {
     double at[64];
     size_t count;
@@ -145,7 +145,7 @@ static double free_place(labels *l, double y)
         if (fabs(l->at[i] - y) < LABEL) {
             y = l->at[i] + LABEL + 1;
             tries++;
-            i = (size_t)-1; /* all of them once more */
+            i = (size_t)-1; /* the label was moved: compare it with all of them again */
         }
     if (l->count < MT_COUNT(l->at))
         l->at[l->count++] = y;

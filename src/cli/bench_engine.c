@@ -1,5 +1,5 @@
-/* How the engine treats requests that meet: what a cached prompt saves, and, where it is asked for, what short requests
-   feel beside long prompts and streams beside pictures. */
+/* Measures an engine in this process: how much time a cached prompt saves until the first token; and, where --only
+   names the part "company", the delays of short requests beside a long prompt and of streams beside pictures. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -18,26 +18,28 @@ enum {
     WARM_TOKENS = 32,
     SAMPLES = 500,
     LONG_PROMPT = 8192,
-    PLAIN = 64 /* tokens that stand for no picture, whatever the model */
+    PLAIN = 64 /* only tokens below this number are drawn: none of them stands for a picture in any model */
 };
 
+/* The state of these measurements. The lock guards the series and all asked. */
 typedef struct bench {
     mt_model_bench *b;
     mt_engine *engine;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    mt_series first, between; /* seconds, of those that are measured */
+    mt_series first, between; /* seconds to the first token and between tokens, of the requests that are measured */
     mt_dice dice;
     mt_error *err;
 } bench;
 
-/* A request under way. The engine's thread writes it until done. */
+/* A request under way. The thread of the engine writes the fields until done is true. */
 typedef struct asked {
     bench *b;
+    /* Nanoseconds on the monotonic clock: when the request was submitted, and when the last token came */
     uint64_t sent, last;
-    double first; /* seconds to the first token */
-    size_t cached;
-    bool measured; /* goes into the series */
+    double first;  /* seconds to the first token */
+    size_t cached; /* tokens of the prompt that the cache had */
+    bool measured; /* its times are added to the series of the bench */
     bool done, failed;
 } asked;
 
@@ -159,7 +161,8 @@ static bool measure_prompt(bench *b, mt_bench_section *s, size_t len)
     return ok;
 }
 
-/* A picture of noise as the model's processor makes it; perhaps several of them. */
+/* Makes a picture of noise, decided by `seed`, and preprocesses it for the model, which may give several pictures
+   (out->more). */
 static bool make_picture(bench *b, size_t side, uint64_t seed, mt_arena *arena, mt_picture *out)
 {
     const mt_picture_order order = {.wish = {.max_pixels = side * side}, .arena = arena};
@@ -173,7 +176,7 @@ static bool make_picture(bench *b, size_t side, uint64_t seed, mt_arena *arena, 
     return ok;
 }
 
-/* A request with a picture between some words. */
+/* Submits a request with a picture between random words. */
 static bool ask_about_picture(bench *b, asked *a, size_t side, uint64_t picture, uint64_t words, size_t tokens)
 {
     const mt_processor *processor = b->b->o.processor;
@@ -230,6 +233,7 @@ static bool measure_first(bench *b)
         s->note, sizeof(s->note),
         "Through the engine, alone: a prompt for the first time, and the same one again. What was seen before should "
         "cost little more than one step.");
+    /* leaves out prompts that are longer than the context of the engine */
     for (size_t i = 0; i < b->b->prompts.count; i++) /* those that the model has room for */
         if ((size_t)b->b->prompts.at[i] + WARM_TOKENS <= mt_engine_context(b->engine) &&
             !measure_prompt(b, s, (size_t)b->b->prompts.at[i]))
@@ -269,7 +273,7 @@ static void report_company(bench *b, mt_bench_section *s, const char *what)
     clear(b);
 }
 
-/* Short requests one after the other until there are enough tokens or `until` is done. */
+/* Runs short requests one after the other, until SAMPLES tokens are measured or the request `until` is done. */
 static bool short_requests(bench *b, const asked *until)
 {
     while (b->between.count < SAMPLES && !(until && is_done(b, until))) {
@@ -283,7 +287,7 @@ static bool short_requests(bench *b, const asked *until)
     return true;
 }
 
-/* Short requests alone, then while a long prompt is read. */
+/* Measures short requests alone, then beside a request with a long prompt. */
 static bool measure_prompts(bench *b, mt_bench_section *s)
 {
     const size_t context = mt_engine_context(b->engine);
@@ -300,13 +304,14 @@ static bool measure_prompts(bench *b, mt_bench_section *s)
     snprintf(what, sizeof(what), "beside a prompt of %zu tokens", len);
     if (ok)
         report_company(b, s, what);
-    if (along.b) /* it borrows the prompt */
+    if (along.b) /* the engine borrows the prompt until the request is done */
         ok = wait_for(b, &along) && ok;
     mt_free(prompt);
     return ok;
 }
 
-/* Streams of text, beside pictures that come one after the other where `side` is not 0. */
+/* Runs STREAMS requests together; where `side` is not 0, also requests with pictures of that side, one after the
+   other. */
 static bool streams(bench *b, size_t side)
 {
     asked stream[STREAMS] = {0}, picture = {.done = true};
@@ -325,7 +330,7 @@ static bool streams(bench *b, size_t side)
         if (is_done(b, &picture)) {
             picture = (asked){0};
             ok = ask_about_picture(b, &picture, side, 100 + pictures++, 3, 1);
-            picture.done |= !ok; /* nobody else would say so */
+            picture.done |= !ok; /* a request that was not submitted gets no event that would set done */
         }
         pthread_mutex_lock(&b->lock);
         while (!stream[0].done && !picture.done)
@@ -375,7 +380,8 @@ bool mt_bench_engine(mt_model_bench *m, mt_error *err)
                .changed = PTHREAD_COND_INITIALIZER};
     mt_engine_params params;
     mt_engine_params_init(&params);
-    params.speculate = MT_SPECULATE_OFF; /* random weights repeat themselves, which would be guessed */
+    /* A model with random weights repeats tokens, so that guesses would succeed more often than in use */
+    params.speculate = MT_SPECULATE_OFF;
     params.context = 0;
     for (size_t i = 0; i < m->prompts.count; i++)
         params.context = (size_t)fmax((double)params.context, m->prompts.at[i] + 2 * WARM_TOKENS);
@@ -385,7 +391,8 @@ bool mt_bench_engine(mt_model_bench *m, mt_error *err)
         params.context = params.context > 4096 ? params.context : 4096;
     params.context = params.context < m->o.spec.context ? params.context : m->o.spec.context;
     params.cache = 3 * params.context + (size_t)64 * MT_PAGE_TOKENS;
-    /* The threads of a device belong to the thread that has used it, which is the engine's from here on. */
+    /* Ends the worker threads that the device has started: they belong to the thread that uses the device, and that is
+       the thread of the engine from here on. */
     const mt_device_params device = mt_options_device(m->opt);
     mt_device_close(m->o.dev);
     m->o.dev = mt_device_open(&device, err);

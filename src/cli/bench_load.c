@@ -1,6 +1,6 @@
-/* Many requests at once, on one thread: handles of libcurl that are driven together. A flight is a request from its
-   start to its record. Clients that wait for their answers are as many flights; those that do not come at random, at
-   most MOST_FLIGHTS at a time. */
+/* See bench_load.h. One thread drives all requests as transfers of one curl_multi handle. A slot is the place of one
+   conversation and of its request under way: there is a slot for each client, or MOST_SLOTS slots where requests start
+   at a rate. */
 #include "cli/bench_load.h"
 
 #include <math.h>
@@ -11,30 +11,36 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-enum { MOST_FLIGHTS = 1024, LOOK_MS = 100, TELL_NS = 250000000 };
+/* POLL_MS bounds the wait for the network, so that Ctrl-C is noticed; TELL_NS is the time between two lines about the
+   progress. */
+enum { MOST_SLOTS = 1024, POLL_MS = 100, TELL_NS = 250000000 };
 
-typedef struct flight {
-    mt_chat_answer answer; /* first: its piece leads here */
+typedef struct slot {
+    mt_chat_answer answer; /* must be the first member: piece() casts its pointer to the slot */
     struct run *run;
-    mt_chat_call *call; /* NULL: it is on the ground */
-    json_t *messages;   /* of the conversation, between its turns too */
-    uint64_t number;
+    mt_chat_call *call; /* the request under way; NULL: none */
+    json_t *messages;   /* of the conversation so far; NULL: the slot is free; owned */
+    uint64_t number;    /* of the conversation, see mt_workload_begin */
     mt_load_record record;
-} flight;
+} slot;
 
 typedef struct run {
     const mt_load *load;
     mt_load_result *result;
     CURLM *multi;
-    flight *flights;
-    size_t places, up, landed;
-    size_t begun; /* conversations, or requests where each is one */
+    slot *slots;
+    /* slots; requests under way; requests that have ended */
+    size_t count, under_way, ended;
+    size_t begun; /* conversations that have begun */
+    /* Nanoseconds on the monotonic clock: the start of the load, and of the last line about the progress */
     uint64_t start, told;
-    double next; /* when the next one arrives, where they come at a rate */
+    /* Seconds after the start at which the next request is due; only where requests start at a rate */
+    double next;
     mt_dice dice;
-    size_t tokens;
+    size_t tokens; /* pieces of all answers so far */
 } run;
 
+/* Seconds since the start of the load. */
 static double now(const run *r)
 {
     return (double)(mt_clock_ns() - r->start) * 1e-9;
@@ -45,9 +51,10 @@ double mt_load_tokens(const mt_load_record *r)
     return r->tokens > 0 ? (double)r->tokens : (double)r->pieces;
 }
 
+/* Receives the text of an answer, see mt_chat_answer. */
 static void piece(mt_chat_answer *answer, bool reasoning, const char *text)
 {
-    flight *f = (flight *)answer;
+    slot *f = (slot *)answer;
     const double at = now(f->run);
     (void)reasoning, (void)text;
     if (f->record.pieces++ == 0)
@@ -58,11 +65,12 @@ static void piece(mt_chat_answer *answer, bool reasoning, const char *text)
     f->run->tokens++;
 }
 
-static bool take_off(run *r, flight *f, mt_error *err)
+/* Sends the next request of the slot's conversation. */
+static bool send_request(run *r, slot *f, mt_error *err)
 {
     const size_t turn = f->record.turn;
     f->answer = (mt_chat_answer){.piece = piece};
-    f->record = (mt_load_record){.client = (size_t)(f - r->flights), .turn = turn, .first = NAN, .start = now(r)};
+    f->record = (mt_load_record){.client = (size_t)(f - r->slots), .turn = turn, .first = NAN, .start = now(r)};
     f->call = mt_chat_call_new(r->load->server, f->messages, &f->answer, err);
     if (!f->call)
         return false;
@@ -70,17 +78,18 @@ static bool take_off(run *r, flight *f, mt_error *err)
     curl_easy_setopt(handle, CURLOPT_PRIVATE, f);
     curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)(1e3 * r->load->timeout));
     curl_multi_add_handle(r->multi, handle);
-    r->up++;
+    r->under_way++;
     return true;
 }
 
-static bool begin(run *r, flight *f, mt_error *err)
+/* Begins the next conversation in a free slot. */
+static bool begin(run *r, slot *f, mt_error *err)
 {
     f->run = r;
     f->number = r->load->number + r->begun++;
     f->record.turn = 0;
     f->messages = mt_workload_begin(r->load->work, f->number);
-    return take_off(r, f, err);
+    return send_request(r, f, err);
 }
 
 static void keep(mt_load_result *result, const mt_load_record *record)
@@ -93,16 +102,16 @@ static void keep(mt_load_result *result, const mt_load_record *record)
     result->record[result->count++] = *record;
 }
 
-/* What is wrong with an answer that the transfer had no fault with. */
-static const char *fault_of(const flight *f)
+/* Why an answer counts as failed although its transfer succeeded; NULL: it does not. */
+static const char *fault_of(const slot *f)
 {
     if (f->record.pieces == 0)
         return f->answer.finish[0] ? "the answer is empty" : "no stream of events came";
     return f->answer.finish[0] ? NULL : "the stream was cut: it ended without a finish_reason";
 }
 
-/* The flight is over; with turns left, its conversation goes on. */
-static bool land(run *r, flight *f, CURLcode code, mt_error *err)
+/* Records a request whose transfer is over, then sends the next request of its conversation or frees the slot. */
+static bool end_request(run *r, slot *f, CURLcode code, mt_error *err)
 {
     mt_load_record *record = &f->record;
     mt_error own = {0};
@@ -110,8 +119,8 @@ static bool land(run *r, flight *f, CURLcode code, mt_error *err)
     curl_multi_remove_handle(r->multi, mt_chat_call_handle(f->call));
     const bool ok = mt_chat_call_end(f->call, code, &own);
     f->call = NULL;
-    r->up--;
-    r->landed++;
+    r->under_way--;
+    r->ended++;
     record->prompt = f->answer.prompt;
     record->tokens = f->answer.tokens;
     record->cached = f->answer.cached;
@@ -129,50 +138,53 @@ static bool land(run *r, flight *f, CURLcode code, mt_error *err)
                           ++record->turn);
     mt_chat_answer_free(&f->answer);
     if (more)
-        return take_off(r, f, err);
+        return send_request(r, f, err);
     json_decref(f->messages);
     f->messages = NULL;
     return true;
 }
 
-/* Conversations count by their turns. */
+/* The number of conversations whose turns add up to the requests of the load. */
 static size_t conversations(const mt_load *load)
 {
     const size_t turns = load->work->turns;
     return (load->requests + turns - 1) / turns;
 }
 
+/* Begins conversations in the free slots, as many as are due now. */
 static bool begin_due(run *r, mt_error *err)
 {
     const mt_load *load = r->load;
-    for (size_t i = 0; i < r->places && r->begun < conversations(load); i++) {
+    for (size_t i = 0; i < r->count && r->begun < conversations(load); i++) {
         if (!load->clients && r->next > now(r))
             break;
-        if (r->flights[i].messages)
+        if (r->slots[i].messages)
             continue;
-        if (!begin(r, &r->flights[i], err))
+        if (!begin(r, &r->slots[i], err))
             return false;
         r->next += load->clients ? 0 : mt_dice_gap(&r->dice, load->rate);
     }
     return true;
 }
 
-static bool land_done(run *r, mt_error *err)
+/* Ends all requests whose transfers libcurl reports as over. */
+static bool end_requests(run *r, mt_error *err)
 {
     CURLMsg *message;
     int left;
     while ((message = curl_multi_info_read(r->multi, &left))) {
-        flight *f = NULL;
+        slot *f = NULL;
         if (message->msg != CURLMSG_DONE)
             continue;
         const CURLcode code = message->data.result;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&f);
-        if (!land(r, f, code, err))
+        if (!end_request(r, f, code, err))
             return false;
     }
     return true;
 }
 
+/* Shows the progress on the terminal, at most every TELL_NS. */
 static void tell(run *r)
 {
     const uint64_t at = mt_clock_ns();
@@ -180,32 +192,35 @@ static void tell(run *r)
         return;
     r->told = at;
     mt_log_passing("bench.load", "%s: %zu of %zu done, %zu under way, %.0f tokens/s", r->load->label, r->result->count,
-                   conversations(r->load) * r->load->work->turns, r->up, (double)r->tokens / now(r));
+                   conversations(r->load) * r->load->work->turns, r->under_way, (double)r->tokens / now(r));
 }
 
+/* Runs the load to its end or until Ctrl-C. */
 static bool drive(run *r, mt_error *err)
 {
-    while ((r->up > 0 || r->begun < conversations(r->load)) && !mt_chat_interrupted()) {
+    while ((r->under_way > 0 || r->begun < conversations(r->load)) && !mt_chat_interrupted()) {
         int running;
-        const size_t landed = r->landed;
-        if (!begin_due(r, err) || curl_multi_perform(r->multi, &running) != CURLM_OK || !land_done(r, err))
+        const size_t ended = r->ended;
+        if (!begin_due(r, err) || curl_multi_perform(r->multi, &running) != CURLM_OK || !end_requests(r, err))
             return false;
         tell(r);
-        if (r->landed > landed)
-            continue; /* whoever has its answer asks again at once */
-        double wait = LOOK_MS;
-        if (!r->load->clients && r->up < r->places && r->begun < conversations(r->load))
+        if (r->ended > ended)
+            /* slots have become free: begin in them without a wait */
+            continue;
+        double wait = POLL_MS;
+        if (!r->load->clients && r->under_way < r->count && r->begun < conversations(r->load))
             wait = fmin(wait, fmax(0, 1e3 * (r->next - now(r))));
-        if (r->up > 0 || wait > 0)
+        if (r->under_way > 0 || wait > 0)
             curl_multi_poll(r->multi, NULL, 0, (int)ceil(wait), NULL);
     }
     return true;
 }
 
-static void ground(run *r)
+/* Cancels the requests under way, after Ctrl-C or a failure. */
+static void cancel_all(run *r)
 {
-    for (size_t i = 0; i < r->places; i++) {
-        flight *f = &r->flights[i];
+    for (size_t i = 0; i < r->count; i++) {
+        slot *f = &r->slots[i];
         mt_error ignored;
         if (f->call) {
             curl_multi_remove_handle(r->multi, mt_chat_call_handle(f->call));
@@ -219,8 +234,8 @@ static void ground(run *r)
 bool mt_load_run(const mt_load *load, mt_load_result *result, mt_error *err)
 {
     run r = {.load = load, .result = result, .multi = curl_multi_init(), .start = mt_clock_ns()};
-    r.places = load->clients ? load->clients : MOST_FLIGHTS;
-    r.flights = mt_alloc_array(r.places, sizeof(*r.flights));
+    r.count = load->clients ? load->clients : MOST_SLOTS;
+    r.slots = mt_alloc_array(r.count, sizeof(*r.slots));
     r.dice.state = load->work->seed + load->number;
     const size_t known = result->count;
     const bool ok = drive(&r, err);
@@ -229,9 +244,9 @@ bool mt_load_run(const mt_load *load, mt_load_result *result, mt_error *err)
         end = fmax(end, result->record[i].end);
     result->seconds += end;
     result->interrupted = mt_chat_interrupted();
-    ground(&r);
+    cancel_all(&r);
     curl_multi_cleanup(r.multi);
-    mt_free(r.flights);
+    mt_free(r.slots);
     return ok;
 }
 

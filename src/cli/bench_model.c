@@ -1,4 +1,5 @@
-/* motet bench DIR: opens a checkpoint, or draws one in memory, measures the machine, then each part that applies. */
+/* The command motet bench DIR: opens the checkpoint (or makes one in memory with random weights, where --shape names a
+   shape), measures the speed of the machine, then runs the parts of the measurement. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What motet bench counts with: lists of options, percentiles, random numbers. */
+/* Numbers of motet bench: see bench.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ uint64_t mt_dice_roll(mt_dice *d)
     return x ^ (x >> 31);
 }
 
-/* in (0, 1] */
+/* A random number in (0, 1]. */
 static double share_of(mt_dice *d)
 {
     return (double)((mt_dice_roll(d) >> 11) + 1) * 0x1p-53;
@@ -98,7 +98,7 @@ uint64_t mt_bench_hash(uint64_t hash, const float *x, size_t count)
     return hash;
 }
 
-/* Whether a list of words, commas between, has this one. */
+/* Whether a comma-separated list has the word. */
 static bool has_word(const char *list, const char *word)
 {
     const size_t len = strlen(word);
@@ -108,7 +108,7 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* What short requests feel beside long ones takes minutes: only who asks for it gets it. */
+/* The part "company" takes minutes: it runs only where --only names it. */
 bool mt_bench_wants(const mt_model_bench *b, const char *part)
 {
     return b->opt->bench_only ? has_word(b->opt->bench_only, part) : strcmp(part, "company") != 0;

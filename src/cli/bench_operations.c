@@ -1,5 +1,6 @@
-/* Where the time of a step goes: its operations beside the machine's peaks, and what is lost around them. Threads that
-   work count as many times as there are; so the parts of a step add up to its time. */
+/* Adds to the report where the time of one step went: its operations beside the peak speed of the machine, and the time
+   that was lost between and inside them. Busy time is divided by the number of threads, so that the parts add up to the
+   duration of the step. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,23 +12,23 @@
 
 enum { KINDS = 128, COLOURS = 8 };
 
-/* Calls that are alike. */
+/* Operations of the same name and the same sizes, added up. */
 typedef struct kind {
     const char *name;
     char label[64];
-    mt_work work; /* of one of them, and sums of its bytes and operations */
+    mt_work work; /* the sizes of one call; bytes and operations are sums */
     size_t calls;
-    uint64_t ns;
-    mt_host_work host;
-    size_t colour;
+    uint64_t ns;       /* duration of all calls */
+    mt_host_work host; /* what the threads of the host did meanwhile */
+    size_t colour;     /* index of the colour in the drawing */
 } kind;
 
 typedef struct tally {
     mt_model_bench *b;
     const mt_step_times *t;
-    kind kind[KINDS]; /* the last takes what finds no room */
+    kind kind[KINDS]; /* the last entry adds up all kinds that find no room */
     size_t kinds;
-    uint64_t in_calls;
+    uint64_t in_calls; /* nanoseconds inside of operations */
     mt_host_work host;
 } tally;
 
@@ -79,7 +80,7 @@ static int longest_first(const void *a, const void *b)
     return (x->ns < y->ns) - (x->ns > y->ns);
 }
 
-/* What takes less than a thousandth of the step becomes one line, the last. */
+/* Replaces all kinds that take less than a thousandth of the step by one, which becomes the last. */
 static void fold(tally *y)
 {
     size_t first = 0;
@@ -167,7 +168,7 @@ static json_t *row_of(const tally *y, const kind *k)
     return row;
 }
 
-/* Steps of all kinds share a section. */
+/* The table of that name, made if needed: the steps of all kinds add rows to the same table. */
 static mt_bench_section *section(mt_report *r, const char *name, const char *title, const mt_bench_column *columns,
                                  size_t count)
 {
@@ -231,7 +232,8 @@ static size_t colour_of(const tally *y, const mt_timing *t)
     return COLOURS - 1;
 }
 
-/* The first step from left to right: an operation is as wide as it lasts and as high as its threads worked. */
+/* Draws the step from left to right: the width of an operation is its time, its height the share of the threads that
+   worked. */
 static void draw_step(const tally *y)
 {
     mt_buf *out = &y->b->report->drawings;

@@ -1,4 +1,4 @@
-/* The report as one page that needs nothing else: tables, charts, and colours for light and dark. */
+/* Writes the report as one HTML page that refers to no other file: tables, charts, and colours for light and dark. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

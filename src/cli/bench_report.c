@@ -1,5 +1,5 @@
-/* The report of motet bench: tables that are printed as they are done, and again whole as JSON or as a page. A row is a
-   JSON object; what of it is shown, and how, its section's columns say. */
+/* The report of motet bench, see bench.h: tables are printed as soon as they are complete; the JSON document and the
+   HTML page come at the end. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -62,7 +62,7 @@ void mt_report_row(mt_bench_section *s, json_t *row)
     json_array_append_new(s->rows, row);
 }
 
-/* Columns of a terminal. */
+/* The columns of a terminal that a UTF-8 text takes: one for each code point. */
 static size_t width_of(const char *text)
 {
     size_t width = 0;

@@ -1,5 +1,5 @@
-/* motet bench --url and --compare: finds out how a server counts words, then puts load after load on it; two servers
-   get the same requests by turns, so that what changes on the machine meanwhile changes for both. */
+/* The command motet bench --url and --compare: measures how a server counts tokens, then puts one load after the other
+   on it. Two servers get the same requests in turns, so that changes of the machine over time affect both. */
 #include "cli/bench_server.h"
 
 #include <math.h>
@@ -9,16 +9,18 @@
 #include "api/random.h"
 #include "base/log.h"
 
+/* words of the two prompts that show how a server counts tokens; fewest requests of a load */
 enum { FEW = 16, MANY = 144, LEAST_REQUESTS = 8 };
 
 /* ---- how a server counts ---- */
 
+/* Ignores the text of an answer, see mt_chat_answer. */
 static void ignore(mt_chat_answer *answer, bool reasoning, const char *text)
 {
     (void)answer, (void)reasoning, (void)text;
 }
 
-/* Tokens of a prompt of so many words; -1: the server does not say. */
+/* Asks the server how many tokens a prompt of `words` words has. *tokens is -1 where the server does not say. */
 static bool count_words(const mt_chat_server *server, uint64_t seed, size_t words, long *tokens, mt_error *err)
 {
     mt_chat_answer answer = {.piece = ignore};
@@ -42,6 +44,7 @@ static bool count_words(const mt_chat_server *server, uint64_t seed, size_t word
     return ok;
 }
 
+/* Sets what all further requests to the server ask for. */
 static void ask_for(mt_chat_server *s, size_t tokens, bool ignore_eos)
 {
     json_decref(s->settings);
@@ -50,17 +53,18 @@ static void ask_for(mt_chat_server *s, size_t tokens, bool ignore_eos)
         json_object_set_new(s->settings, "ignore_eos", json_true());
 }
 
-/* Two prompts tell how many tokens a word has and what stands around a message. */
+/* Computes from two prompts how many tokens a word has, and how many a message has besides its words. False: the server
+   does not answer. */
 static bool learn(mt_server_bench *b, size_t i, mt_error *err)
 {
     mt_chat_server *s = &b->server[i];
     mt_workload *w = &b->work[i];
     long few, many;
-    bool ends = true; /* whether answers may be told not to end by themselves */
+    bool ends = true; /* whether the server accepts ignore_eos */
     mt_log_passing("bench.server", "asking %s how it counts", s->url);
     ask_for(s, 1, ends);
     if (!count_words(s, w->seed, FEW, &few, err)) {
-        ends = false; /* not every server knows what is not OpenAI's */
+        ends = false; /* ignore_eos is not part of OpenAI's API: some servers refuse it */
         ask_for(s, 1, ends);
         if (!count_words(s, w->seed, FEW, &few, err))
             return false;
@@ -79,7 +83,8 @@ static bool learn(mt_server_bench *b, size_t i, mt_error *err)
 
 /* ---- loads ---- */
 
-/* Numbers of some records: from the first of `from` on. */
+/* One number over the records from index `from` on, the gaps between pieces from index `gaps` on, and the duration
+   `seconds`. */
 static double cell_metric(const mt_load_result *r, size_t from, size_t gaps, double seconds, mt_metric metric)
 {
     mt_series s = {0};
@@ -123,7 +128,8 @@ static bool put_load(mt_server_bench *b, size_t server, size_t number, size_t ro
         snprintf(label, sizeof(label), "%.100s, %g requests/s", who, load);
     else
         snprintf(label, sizeof(label), "%.100s, %.0f client%s", who, load, load > 1 ? "s" : "");
-    /* Every load has prompts of its own, which are the same for both servers. */
+    /* The number of the first conversation depends on the load and the round only, so that both servers get the same
+       prompts and no prompt comes twice. */
     const mt_load l = {.server = &b->server[server],
                        .work = &b->work[server],
                        .clients = b->open ? 0 : (size_t)load,
@@ -139,7 +145,7 @@ static bool put_load(mt_server_bench *b, size_t server, size_t number, size_t ro
     return !cell->result.interrupted || mt_fail(err, MT_E_IO, "interrupted");
 }
 
-/* Who is first changes from round to round. */
+/* Runs all loads of all rounds. The server that begins changes from round to round. */
 static bool put_loads(mt_server_bench *b, mt_error *err)
 {
     const size_t rounds = b->servers > 1 ? (size_t)b->opt->bench_rounds : 1;
@@ -255,7 +261,7 @@ static bool measure(mt_server_bench *b, mt_error *err)
 
 bool mt_bench_server(const mt_options *opt, mt_report *report, mt_error *err)
 {
-    static mt_server_bench b; /* large */
+    static mt_server_bench b; /* too large for the stack */
     memset(&b, 0, sizeof(b));
     b.opt = opt;
     b.report = report;

@@ -1,4 +1,4 @@
-/* What servers did with their loads: a line for each load, percentiles, charts, and one server beside the other. */
+/* Tables, charts and the CSV file of the measurements of servers, see bench_server.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #define CSV_BYTES (256u << 20)
 
-/* Its key in a row. */
+/* The key of the load in a row. */
 static const char *load_name(const mt_server_bench *b)
 {
     return b->open ? "request_rate" : "clients";
@@ -82,7 +82,7 @@ static json_t *load_row(const mt_server_bench *b, size_t server, size_t number, 
     return row;
 }
 
-/* A chart of one or two numbers of the rows over the load. */
+/* Adds a chart of one or two members of the rows over the load. */
 static void chart_of(mt_server_bench *b, const mt_bench_section *s, const char *title, const char *unit,
                      const char *const keys[2], const char *const names[2])
 {
@@ -108,7 +108,7 @@ static void chart_of(mt_server_bench *b, const mt_bench_section *s, const char *
         }
 }
 
-/* Says why requests failed, each reason once. */
+/* Prints why requests failed, each reason once. */
 static void tell_faults(mt_server_bench *b)
 {
     for (size_t k = 0; k < b->servers; k++) {
@@ -144,7 +144,7 @@ static const mt_bench_column turn_columns[] = {
     {"first_p90", "p90", 0},
 };
 
-/* Conversations by their turns: what was said before should cost nothing again. */
+/* A table of conversations by turn: shows whether the server computes earlier turns again. */
 static void turn_table(mt_server_bench *b)
 {
     mt_bench_section *s =
@@ -184,7 +184,7 @@ static void turn_table(mt_server_bench *b)
 void mt_bench_load_tables(mt_server_bench *b)
 {
     mt_bench_section *s = mt_report_section(b->report, "loads", "Loads", columns, MT_COUNT(columns));
-    if (b->servers == 1) { /* whose it is need not be said */
+    if (b->servers == 1) { /* leaves out the first column, the name of the server */
         s->columns++;
         s->column_count--;
     }
@@ -216,7 +216,7 @@ static const mt_bench_column ratio_columns[] = {
     {"most", "most", 2},
 };
 
-/* What most people want to know, as a sentence for each load. */
+/* Prints a sentence for each load: by how much the first server is faster. */
 static void say_ratio(mt_server_bench *b, size_t number, mt_series *ratio)
 {
     char load[32], key[64], text[160];
@@ -258,7 +258,8 @@ void mt_bench_ratio_table(mt_server_bench *b)
             put(row, "ratio", mt_series_quantile(&ratio, 0.5));
             put(row, "least", mt_series_quantile(&ratio, 0));
             put(row, "most", mt_series_quantile(&ratio, 1));
-            put(row, "first", mt_series_quantile(one, 0.5)); /* sorts: after the pairs */
+            /* Sorts the series, so only after the values of the rounds were paired */
+            put(row, "first", mt_series_quantile(one, 0.5));
             put(row, "second", mt_series_quantile(two, 0.5));
             mt_report_row(s, row);
             if (m == MT_METRIC_RATE)

@@ -1,5 +1,6 @@
-/* Steps of a model as the engine runs them, with numbers for tokens: prompts in chunks, then answers side by side; the
-   same at depths whose cache holds copies of a prompt; and once more with every operation timed. */
+/* Measures steps of the model as the engine would run them, with arbitrary tokens: prompts in chunks, then answers of
+   several sequences together; the same at depths, with a cache that holds copies of one prompt; and once more with
+   every operation timed. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,14 +16,15 @@ typedef struct bench {
     mt_model_bench *b;
     mt_model *model;
     mt_set *set;
-    mt_reading *reading; /* of logits */
+    mt_reading *reading; /* copies logits from the device */
     size_t pages;
+    /* Token of each row; page tables of all sequences; rows whose logits are computed */
     uint32_t *tokens, *page, *wanted;
     mt_position *positions;
     mt_span *spans;
     mt_piece *pieces;
-    uint64_t hash;  /* of every logit seen, so that a faster but different result shows */
-    uint64_t begin; /* of the last step */
+    uint64_t hash;  /* of all logits so far, see mt_bench_hash */
+    uint64_t begin; /* nanoseconds on the monotonic clock: when the last step began */
 } bench;
 
 static double largest(const mt_bench_list *list)
@@ -46,15 +48,15 @@ static void add_hash(bench *b, const mt_tensor *logits, size_t rows)
         b->hash = mt_bench_hash(b->hash, mt_reading_row(b->b->o.dev, b->reading, r), vocab);
 }
 
-/* One step of `rows` rows for each of `sequences` sequences, of which the first has pages from `first` on, `each` of
-   them. Returns seconds. */
+/* Runs one step with `rows` rows for each of `sequences` sequences, all at `position`. A sequence has `each` pages;
+   those of the first begin at page `first`. Returns seconds. */
 static double step(bench *b, size_t sequences, size_t rows, size_t position, size_t first, size_t each)
 {
     const size_t vocab = b->b->o.spec.vocab;
     mt_batch batch = {
         .rows = sequences * rows, .tokens = b->tokens, .positions = b->positions, .spans = sequences, .span = b->spans};
     for (size_t s = 0; s < sequences; s++) {
-        const uint32_t *table = b->page + first + s * each; /* every group has the same */
+        const uint32_t *table = b->page + first + s * each; /* all groups of layers use the same page numbers */
         const uint32_t slot = (uint32_t)(table[0] / each);
         b->pieces[s] = (mt_piece){.rows = (uint32_t)rows, .slot = slot};
         b->spans[s] = (mt_span){.row = (uint32_t)(s * rows),
@@ -64,7 +66,7 @@ static double step(bench *b, size_t sequences, size_t rows, size_t position, siz
                                 .state = position ? slot : MT_NO_PAGE,
                                 .pieces = 1,
                                 .piece = &b->pieces[s],
-                                .memo = (uint32_t)s}; /* a head that guesses ahead tells sequences apart by it */
+                                .memo = (uint32_t)s}; /* a draft head keeps state by this number */
         b->wanted[s] = (uint32_t)(s * rows + rows - 1);
         for (size_t i = 0; i < rows; i++) {
             b->tokens[s * rows + i] = (uint32_t)((position + i) * 2654435761u + s * 40503u) % (uint32_t)vocab;
@@ -80,7 +82,7 @@ static double step(bench *b, size_t sequences, size_t rows, size_t position, siz
     return seconds;
 }
 
-/* A prompt in chunks; its pages begin with `first`. */
+/* Runs a prompt in chunks; its pages begin at `first`. Returns seconds. */
 static double prefill(bench *b, size_t tokens, size_t first, size_t each)
 {
     const size_t chunk = b->b->rows;
@@ -90,7 +92,7 @@ static double prefill(bench *b, size_t tokens, size_t first, size_t each)
     return seconds;
 }
 
-/* Bytes of weights that a step of one token for each sequence reads, by the operations of one more. */
+/* Bytes of weights that a step with one token for each sequence reads, counted in one more such step. */
 static double weights_of_step(bench *b, size_t sequences, size_t position, size_t each)
 {
     mt_timings timings = {.at = mt_alloc_array(TIMINGS, sizeof(*timings.at)), .capacity = TIMINGS};
@@ -157,7 +159,7 @@ static const mt_bench_column depth_columns[] = {
     {"answer_rate", "answer tokens/s", 1}, {"cache_mb", "MB of cache read", 1},
 };
 
-/* Whether the pages of a cell are there. */
+/* Whether there are enough pages for a measurement at this depth and batch. */
 static bool fits(const bench *b, double depth, double batch)
 {
     return (double)pages_for(depth + DEPTH_STEPS) * batch <= (double)b->pages &&
@@ -176,7 +178,7 @@ static double cache_bytes(const mt_model_bench *m, double depth)
     return bytes;
 }
 
-/* Fills the pages of all sequences with copies of those that a prompt has left in the first. */
+/* Copies the pages that a prompt has filled for the first sequence to all others. */
 static void fill_pages(bench *b, size_t count, size_t known)
 {
     for (size_t i = known; i < count; i++) {
@@ -211,7 +213,8 @@ static void measure_depths(bench *b, mt_chart *chart)
             if (!fits(b, depth, (double)batch))
                 continue;
             mt_log_passing("bench.depths", "answers behind %.0f tokens, %zu side by side", depth, batch);
-            step(b, batch, 1, (size_t)depth, 0, each); /* the first one finds the caches cold */
+            /* Not measured: the caches of the processor do not hold the data yet */
+            step(b, batch, 1, (size_t)depth, 0, each);
             for (size_t t = 1; t < DEPTH_STEPS; t++)
                 seconds += step(b, batch, 1, (size_t)depth + t, 0, each);
             const double steps = DEPTH_STEPS - 1;
@@ -224,8 +227,8 @@ static void measure_depths(bench *b, mt_chart *chart)
     mt_report_show(m->report, s);
 }
 
-/* A step with every operation timed, of a prompt's chunk or of answers: the quickest of some, as others share the
-   machine. */
+/* Times every operation of a step, either a chunk of a prompt or one token for each answer. Keeps the fastest of
+   `tries` steps, because other programs share the machine. */
 static void time_step(bench *b, const char *name, size_t sequences, size_t rows, size_t tries)
 {
     mt_model_bench *m = b->b;
@@ -244,7 +247,7 @@ static void time_step(bench *b, const char *name, size_t sequences, size_t rows,
         timings.count = 0;
         const uint64_t wall = (uint64_t)(1e9 * step(b, sequences, rows, rows > 1 ? 0 : at + i, 0, each));
         while (timings.count > 0 && timings.at[timings.count - 1].begin >= b->begin + wall)
-            timings.count--; /* what this bench itself reads is no part of the step */
+            timings.count--; /* the last operation is the copy of the logits, which only this measurement makes */
         if (wall >= best.wall)
             continue;
         best.wall = wall;
@@ -259,8 +262,8 @@ static void time_step(bench *b, const char *name, size_t sequences, size_t rows,
     mt_free(room);
 }
 
-/* Pages for the hungriest measurement, but for depths that would take more than a quarter of the machine's memory, or
-   three quarters of a GPU's, where nobody else's is. */
+/* The pages that the largest measurement needs, without depths that would need more than a quarter of the machine's
+   memory or three quarters of the memory of a GPU, which no other program shares. */
 static size_t count_pages(const mt_model_bench *m)
 {
     const double most = largest(&m->batches);
@@ -310,7 +313,7 @@ static void measure(bench *b)
     mt_chart_add(prompts, "one prompt at a time", m->prompts.count);
     if (mt_bench_wants(m, "steps"))
         measure_steps(b, prompts);
-    if (m->prompts.count < 2) { /* a point is no line */
+    if (m->prompts.count < 2) { /* a chart of one point says nothing */
         mt_chart_free(prompts);
         m->report->charts--;
     }

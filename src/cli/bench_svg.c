@@ -1,4 +1,4 @@
-/* What charts, drawings and the page share. */
+/* See bench_svg.h. */
 #include "cli/bench_svg.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* How long a checkpoint's tower takes for square pictures of noise. */
+/* Measures how long the vision tower of the checkpoint takes for square pictures of noise. */
 #include <math.h>
 #include <stdio.h>
 
@@ -16,7 +16,7 @@ static const mt_bench_column columns[] = {
     {"hash", "features", MT_BENCH_TEXT},
 };
 
-/* Noise, whose every byte is its own value. */
+/* A picture of noise, already preprocessed. */
 static mt_picture noise(const mt_vision_spec *s, size_t side, const float (*levels)[256])
 {
     const uint32_t step = s->patch * s->merge, whole = (uint32_t)(side + step / 2) / step;
@@ -34,9 +34,9 @@ static mt_picture noise(const mt_vision_spec *s, size_t side, const float (*leve
     return p;
 }
 
-/* Seconds that the tower takes for a picture; its operations. */
-static double look(mt_vision *v, mt_device *dev, const mt_picture *picture, mt_tensor *features, const uint32_t *rows,
-                   double *ops)
+/* Runs the tower on one picture. Returns seconds; *ops gets the number of operations. */
+static double run_tower(mt_vision *v, mt_device *dev, const mt_picture *picture, mt_tensor *features,
+                        const uint32_t *rows, double *ops)
 {
     const mt_tower tower = mt_vision_tower(v);
     tower.begin(tower.cursor, features, (const mt_picture *[]){picture}, (const uint32_t *[]){rows}, 1);
@@ -65,8 +65,9 @@ static void measure(mt_model_bench *b, mt_vision *v, mt_bench_section *section, 
     for (uint32_t i = 0; i < picture.tokens; i++)
         rows[i] = i;
     double ops = 0, seconds = INFINITY, peak = b->opt->precision == MT_PRECISION_FAST ? b->peaks.bf16 : b->peaks.fp32;
-    for (size_t i = 0; i < (mt_device_apart(dev) ? RUNS : 1); i++) /* a card that was idle is slow at first */
-        seconds = fmin(seconds, look(v, dev, &picture, features, rows, &ops));
+    /* A GPU that was idle is slow at first, so the fastest of some runs counts */
+    for (size_t i = 0; i < (mt_device_apart(dev) ? RUNS : 1); i++)
+        seconds = fmin(seconds, run_tower(v, dev, &picture, features, rows, &ops));
     uint64_t hash = MT_BENCH_HASH;
     mt_read_rows(dev, reading, features, 0, picture.tokens);
     for (size_t i = 0; i < picture.tokens; i++)

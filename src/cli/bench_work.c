@@ -1,5 +1,5 @@
-/* What is said to a server: words that are common enough to be one token each, nearly, drawn so that no prompt begins
-   as another does but where it should. */
+/* Makes the messages that motet bench sends to servers: random words that are about one token each, so that two prompts
+   share no beginning but the prefix that they should share. */
 #include <png.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static json_t *text_of(const mt_workload *w, double tokens, uint64_t seed)
     return string;
 }
 
-/* Noise as a PNG, in a data URL. */
+/* A picture of noise as a data URL with a PNG file. */
 static char *picture_url(size_t side, uint64_t seed)
 {
     static const char head[] = "data:image/png;base64,";
@@ -54,7 +54,8 @@ static char *picture_url(size_t side, uint64_t seed)
     uint8_t *file = mt_alloc(size);
     char *url = NULL;
     for (size_t i = 0; i < 3 * side * side; i++)
-        pixels[i] = (uint8_t)(128 + mt_dice_roll(&dice) % 64); /* a quarter of noise, so that it packs somewhat */
+        /* Only 6 of 8 bits are random, so that the PNG is smaller than the pixels */
+        pixels[i] = (uint8_t)(128 + mt_dice_roll(&dice) % 64);
     if (png_image_write_to_memory(&image, file, &size, 0, pixels, 0, NULL)) {
         const size_t room = sizeof(head) + 4 * (size / 3 + 1);
         url = mt_alloc(room);
@@ -93,7 +94,7 @@ void mt_workload_go_on(const mt_workload *w, json_t *messages, const char *answe
 {
     json_t *said = json_string(answer);
     json_array_append_new(messages, json_pack("{s:s, s:o}", "role", "assistant", "content",
-                                              said ? said : json_string(""))); /* an answer that is no UTF-8 */
+                                              said ? said : json_string(""))); /* the answer was not valid UTF-8 */
     json_array_append_new(messages, json_pack("{s:s, s:o}", "role", "user", "content",
                                               text_of(w, w->prompt - w->beside, seed_of(w, number, 8 + turn))));
 }

@@ -1,4 +1,4 @@
-/* motet chat: a conversation in the terminal. */
+/* The command motet chat: reads lines from the terminal, sends them as messages to a server and prints the answers. */
 #include "cli/chat.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Stands in for the commands that talk to a server where motet is built without libcurl. */
+/* Replaces the commands that send HTTP requests where motet is built without libcurl: they only say so. */
 #include <stdio.h>
 
 #include "cli/bench.h"

@@ -1,4 +1,4 @@
-/* Talks to an OpenAI-compatible server: one request, its answer as it is written. */
+/* Sends HTTP requests to a server with libcurl and reads the answers, see chat.h. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,14 +29,15 @@ bool mt_chat_interrupted(void)
     return interrupts != 0;
 }
 
-/* What comes in: events of a stream, or a body. */
+/* Receives the body of a response: the events of a stream, or any other body. */
 typedef struct reader {
-    mt_chat_events events; /* without an answer: everything is the body */
+    mt_chat_events events; /* events.answer is NULL: the response is no stream, all of it goes to body */
     mt_buf body;
     long status;
     CURL *curl;
 } reader;
 
+/* Gets the next bytes from libcurl. Less than size * count ends the transfer. */
 static size_t receive(char *data, size_t size, size_t count, void *user)
 {
     reader *r = user;
@@ -48,13 +49,14 @@ static size_t receive(char *data, size_t size, size_t count, void *user)
     return mt_chat_events_feed(&r->events, data, len) ? len : 0;
 }
 
-static int look_up(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+/* Called by libcurl during a transfer. Not 0 ends it. */
+static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
     (void)user, (void)a, (void)b, (void)c, (void)d;
     return mt_chat_interrupted();
 }
 
-/* This machine, which no proxy of the environment leads to. */
+/* Whether the URL leads to this machine, so that the proxies of the environment must not be used. */
 static bool is_here(const char *url)
 {
     const char *host = strstr(url, "://");
@@ -68,7 +70,7 @@ static bool is_here(const char *url)
            (strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == len);
 }
 
-/* A handle for url/path, with what every request needs. */
+/* A libcurl handle for a request to url/path. */
 static CURL *prepare(const mt_chat_server *server, const char *path, reader *r, struct curl_slist **headers)
 {
     char url[1024], key[1024];
@@ -76,7 +78,7 @@ static CURL *prepare(const mt_chat_server *server, const char *path, reader *r, 
 
     snprintf(url, sizeof(url), "%s%s", server->url, path);
     *headers = curl_slist_append(NULL, "content-type: application/json");
-    *headers = curl_slist_append(*headers, "expect:"); /* large pictures are sent at once */
+    *headers = curl_slist_append(*headers, "expect:"); /* no "Expect: 100-continue": send large bodies without a wait */
     if (server->key && snprintf(key, sizeof(key), "authorization: Bearer %s", server->key) < (int)sizeof(key))
         *headers = curl_slist_append(*headers, key);
     r->curl = curl;
@@ -87,7 +89,7 @@ static CURL *prepare(const mt_chat_server *server, const char *path, reader *r, 
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_up);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     if (is_here(server->url))
         curl_easy_setopt(curl, CURLOPT_PROXY, "");
@@ -129,7 +131,8 @@ long mt_chat_get(const mt_chat_server *server, const char *path, mt_buf *body)
     return mt_chat_send(server, path, NULL, body);
 }
 
-/* The sentence of an error's body, in OpenAI's shape or in none. */
+/* Sets *err from the body of an error response: its message, or a general sentence where the body has no JSON in
+   OpenAI's form. Always false. */
 static bool refused(const reader *r, mt_error *err)
 {
     const mt_buf *said = r->events.error.len ? &r->events.error : &r->body;

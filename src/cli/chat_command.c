@@ -1,5 +1,4 @@
-/* What stands after a slash in motet chat. What a command has done is said to a person and not into a pipe; what went
-   wrong is said to both. */
+/* The commands of motet chat that begin with a slash. Confirmations are printed only on a terminal, failures always. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -107,7 +106,7 @@ static void regenerate(mt_chat_talk *t, const char *operand)
         cut(t->messages, last);
         if (!mt_chat_answer_to(t, last, &err))
             complain(&err);
-        if (json_array_size(t->messages) == last) { /* no new answer: the old one stays */
+        if (json_array_size(t->messages) == last) { /* no new answer came: restore the old one */
             json_decref(t->messages);
             t->messages = json_incref(before);
         }
@@ -115,7 +114,7 @@ static void regenerate(mt_chat_talk *t, const char *operand)
     json_decref(before);
 }
 
-/* A file that is there and is not this conversation's is not written over. */
+/* Saves the conversation. Does not overwrite a file unless this conversation was loaded from it or saved to it. */
 static void save(mt_chat_talk *t, const char *operand)
 {
     char path[MT_LIMIT_PATH];
@@ -170,7 +169,7 @@ static void load(mt_chat_talk *t, const char *operand)
     json_decref(all);
 }
 
-/* Plain functions may stand in the file, too. */
+/* The tools of a file in OpenAI's form. The file may also list plain functions, which are wrapped. */
 static json_t *tools_of(const json_t *list)
 {
     json_t *tools = json_array();

@@ -1,4 +1,4 @@
-/* What the Tab key knows: commands, and the files that some of them take. */
+/* Completes the line on the Tab key: commands, and the names of files after commands that need one. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +10,14 @@
 
 enum { PATH_BYTES = 4096, LIST_BYTES = 1 << 16 };
 
-/* What all that fits begins with. */
+/* The beginning that all candidates so far have in common. */
 typedef struct common {
     char text[PATH_BYTES];
     size_t count;
     mt_buf *list;
 } common;
 
+/* Adds one candidate. */
 static void offer(common *c, const char *name, const char *end)
 {
     char whole[PATH_BYTES];
@@ -28,7 +29,7 @@ static void offer(common *c, const char *name, const char *end)
         memcpy(c->text, whole, sizeof(whole));
     while (c->text[same] && c->text[same] == whole[same])
         same++;
-    while (same > 0 && ((unsigned char)c->text[same] & 0xC0) == 0x80) /* no half of a letter */
+    while (same > 0 && ((unsigned char)c->text[same] & 0xC0) == 0x80) /* do not cut a UTF-8 character */
         same--;
     c->text[same] = '\0';
     mt_buf_puts(c->list, whole);
@@ -42,7 +43,7 @@ static void offer_commands(common *c, const char *line)
             offer(c, mt_chat_commands[i].name, *mt_chat_commands[i].operand ? " " : "");
 }
 
-/* The files of a folder whose names begin so. Hidden ones only for who begins with a dot. */
+/* Adds the files of the folder whose names begin with `begin`. Hidden files only where `begin` starts with a dot. */
 static void offer_files(common *c, const char *folder, const char *begin)
 {
     struct dirent **all = NULL;
@@ -63,7 +64,7 @@ static void offer_files(common *c, const char *folder, const char *begin)
     mt_free(all);
 }
 
-/* Where the operand of a command that takes a file begins; NULL: the line is no such. */
+/* The operand of a command that takes a file name; NULL: the line is no such command. */
 static const char *file_of(const char *line)
 {
     for (size_t i = 0; i < mt_chat_command_count; i++) {
@@ -75,7 +76,7 @@ static const char *file_of(const char *line)
     return NULL;
 }
 
-/* In a path that is not in quotes, spaces and their like have backslashes before them. */
+/* Appends text to a path. Unless the path is in quotes, puts backslashes before spaces and other special characters. */
 static void add_more(mt_buf *more, const char *text, bool quoted)
 {
     for (; *text; text++) {

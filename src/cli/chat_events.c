@@ -1,3 +1,4 @@
+/* See chat_events.h. The functions that return bool are false where the answer exceeds a limit. */
 #include "cli/chat_events.h"
 
 #include <stdio.h>
@@ -34,7 +35,7 @@ static const char *text_of(const json_t *delta, const char *key)
     return text && *text ? text : NULL;
 }
 
-static void take_usage(mt_chat_answer *a, const json_t *usage)
+static void read_usage(mt_chat_answer *a, const json_t *usage)
 {
     if (!json_is_object(usage))
         return;
@@ -45,7 +46,7 @@ static void take_usage(mt_chat_answer *a, const json_t *usage)
         a->cached = (long)json_integer_value(cached);
 }
 
-/* More of the arguments of a call, which are a string. */
+/* Appends to the arguments of a tool call, which are a string. */
 static bool extend(json_t *function, const char *more)
 {
     mt_buf all;
@@ -58,8 +59,9 @@ static bool extend(json_t *function, const char *more)
     return ok;
 }
 
-/* Calls come in pieces, too, each with the number of its call. False where they are too many or too long. */
-static bool take_call(mt_chat_answer *a, const json_t *piece)
+/* Adds a piece of a tool call. A piece has the index of its call; the first one has the call's id and name, all have
+   more of its arguments. */
+static bool add_call(mt_chat_answer *a, const json_t *piece)
 {
     const json_int_t index = json_integer_value(json_object_get(piece, "index"));
     const json_t *function = json_object_get(piece, "function");
@@ -84,7 +86,7 @@ static bool take_call(mt_chat_answer *a, const json_t *piece)
     return !more || extend(known, more);
 }
 
-static bool take_piece(mt_chat_answer *a, bool reasoning, const char *text)
+static bool add_text(mt_chat_answer *a, bool reasoning, const char *text)
 {
     if (!text)
         return true;
@@ -92,24 +94,25 @@ static bool take_piece(mt_chat_answer *a, bool reasoning, const char *text)
     return mt_buf_puts(reasoning ? &a->reasoning : &a->text, text);
 }
 
-/* One event's JSON. False where it is more than an answer may be. */
-static bool take_event(mt_chat_answer *a, const json_t *event)
+/* Adds one event to the answer. */
+static bool add_event(mt_chat_answer *a, const json_t *event)
 {
     const json_t *choice = json_array_get(json_object_get(event, "choices"), 0);
     const json_t *delta = json_object_get(choice, "delta"), *calls = json_object_get(delta, "tool_calls");
     const char *thought = text_of(delta, "reasoning_content"), *finish = text_of(choice, "finish_reason");
-    bool ok = take_piece(a, true, thought ? thought : text_of(delta, "reasoning"));
+    bool ok = add_text(a, true, thought ? thought : text_of(delta, "reasoning"));
 
     for (size_t i = 0; ok && i < json_array_size(calls); i++)
-        ok = take_call(a, json_array_get(calls, i));
-    ok = ok && take_piece(a, false, text_of(delta, "content"));
+        ok = add_call(a, json_array_get(calls, i));
+    ok = ok && add_text(a, false, text_of(delta, "content"));
     if (finish)
         snprintf(a->finish, sizeof(a->finish), "%s", finish);
-    take_usage(a, json_object_get(event, "usage"));
+    read_usage(a, json_object_get(event, "usage"));
     return ok;
 }
 
-static bool take_line(mt_chat_events *e)
+/* Reads the line in e->line. Lines without data, and data that is no JSON ("[DONE]"), are ignored. */
+static bool read_line(mt_chat_events *e)
 {
     static const char data[] = "data:";
     const char *text = e->line.data;
@@ -123,7 +126,7 @@ static bool take_line(mt_chat_events *e)
     if (event && json_object_get(event, "error") && !json_is_null(json_object_get(event, "error")))
         ok = mt_buf_puts(&e->error, text);
     else if (event)
-        ok = take_event(e->answer, event);
+        ok = add_event(e->answer, event);
     json_decref(event);
     return ok;
 }
@@ -139,7 +142,7 @@ bool mt_chat_events_feed(mt_chat_events *e, const char *data, size_t len)
         if (stop && !e->too_much) {
             if (e->line.len > 0 && e->line.data[e->line.len - 1] == '\r')
                 e->line.data[--e->line.len] = '\0';
-            e->too_much = !take_line(e);
+            e->too_much = !read_line(e);
             e->line.len = 0;
         }
         data = stop ? stop + 1 : end;

@@ -1,5 +1,5 @@
-/* Reads what a server streams, in OpenAI's events, and puts the answer together. The server may be anybody's: whatever
-   it sends, memory is bounded, and what it sends is data. */
+/* Reads the server-sent events of a streamed chat completion (OpenAI's API) and puts the answer together. Nothing is
+   assumed about the server: memory is bounded whatever it sends. */
 #ifndef MT_CLI_CHAT_EVENTS_H
 #define MT_CLI_CHAT_EVENTS_H
 
@@ -13,36 +13,38 @@
 #define MT_CHAT_CALLS 256
 #define MT_CHAT_CALL_BYTES (1u << 20)
 
-/* What was answered so far, and what to do with each piece. */
+/* An answer, as far as it has come. Free with mt_chat_answer_free. */
 typedef struct mt_chat_answer {
+    /* Called with every piece of text. `reasoning`: the piece is part of the reasoning, not of the answer. */
     void (*piece)(struct mt_chat_answer *answer, bool reasoning, const char *text);
-    mt_buf text; /* of the answer, without its reasoning */
+    mt_buf text; /* all pieces of the answer */
     mt_buf reasoning;
-    json_t *calls;        /* of tools, as an assistant's message has them; NULL: none. Free with json_decref */
-    char finish[32];      /* why it ended */
-    bool interrupted;     /* by Ctrl-C */
-    long prompt, tokens;  /* as the server counts them; -1: it does not say */
-    long cached;          /* of the prompt; -1: it does not say */
-    bool colours;         /* are for a terminal, as are whole words at its edge */
-    bool shows_reasoning; /* of what was printed last */
-    mt_chat_wrap wrap;
+    json_t *calls;        /* tool calls, in the form that a message of the assistant has; NULL: none; owned */
+    char finish[32];      /* finish_reason, why the answer ended; empty: it has not */
+    bool interrupted;     /* the user pressed Ctrl-C */
+    long prompt, tokens;  /* tokens of the prompt and of the answer, as the server counts them; -1: it does not say */
+    long cached;          /* tokens of the prompt that the server had cached; -1: it does not say */
+    bool colours;         /* print for a terminal: dim reasoning, and break lines between words */
+    bool shows_reasoning; /* what was printed last was reasoning */
+    mt_chat_wrap wrap;    /* where the output stands in its line */
 } mt_chat_answer;
 
 void mt_chat_answer_free(mt_chat_answer *answer);
 
+/* The state of the reader. */
 typedef struct mt_chat_events {
     mt_chat_answer *answer;
-    mt_buf line;
-    mt_buf error;  /* the JSON of an event that is one; empty: there was none */
-    bool too_much; /* it was more than an answer may be */
+    mt_buf line;   /* the current line, as far as it has come */
+    mt_buf error;  /* the data of an event that reports an error; empty: there was none */
+    bool too_much; /* the stream was larger than the limits above */
 } mt_chat_events;
 
-/* Borrows the answer, of which only piece, colours and wrap need to be set. Free with mt_chat_events_free, which leaves
-   the answer. */
+/* Borrows the answer, of which the caller sets only piece, colours and wrap. Free with mt_chat_events_free, which does
+   not free the answer. */
 void mt_chat_events_init(mt_chat_events *events, mt_chat_answer *answer);
 void mt_chat_events_free(mt_chat_events *events);
 
-/* The next bytes. False where nothing more is taken. */
+/* Reads the next bytes of the stream. False: too_much is true, and further bytes are not read. */
 bool mt_chat_events_feed(mt_chat_events *events, const char *data, size_t len) MT_NODISCARD;
 
 #endif

@@ -1,4 +1,4 @@
-/* A line from the person at the terminal, by libedit; or from a pipe. */
+/* Reads lines from the terminal with libedit, or from a pipe: see chat.h. */
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
@@ -15,14 +15,14 @@
 #define LINE_BYTES (1u << 20)
 
 struct mt_chat_line {
-    EditLine *edit; /* NULL: plain lines */
+    EditLine *edit; /* NULL: standard input is not a terminal */
     History *history;
-    char file[4096]; /* of the history; empty: it is not kept */
+    char file[4096]; /* the file of the history; empty: the history is not saved */
     mt_buf line;
     char prompt[64];
     mt_chat_complete_fn *complete;
-    bool cancelled;
-    bool asked; /* whether to leave */
+    bool cancelled; /* Ctrl-C ended the current line */
+    bool asked;     /* Ctrl-C was pressed on an empty line: the next one leaves */
 };
 
 static char *prompt(EditLine *edit)
@@ -33,7 +33,7 @@ static char *prompt(EditLine *edit)
     return line->prompt;
 }
 
-/* Ctrl-C: what was typed goes away, the program stays. Where nothing was, a second one leaves. */
+/* The key Ctrl-C: discards the line. On an empty line, the second time ends the input. */
 static unsigned char cancel(EditLine *edit, int key)
 {
     const LineInfo *typed = el_line(edit);
@@ -76,7 +76,8 @@ static unsigned char on_tab(EditLine *edit, int key)
     return what;
 }
 
-/* Letters are bytes to libedit unless the locale says that they are UTF-8, which many containers forget to. */
+/* libedit treats characters as bytes unless the locale is UTF-8. Many containers set no locale: choose one with
+   UTF-8. */
 static void choose_locale(void)
 {
     if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
@@ -116,7 +117,7 @@ mt_chat_line *mt_chat_line_open(mt_chat_complete_fn *complete)
     el_set(line->edit, EL_EDITOR, "emacs");
     el_set(line->edit, EL_HIST, history, line->history);
     el_set(line->edit, EL_ADDFN, "motet-cancel", "give this line up", cancel);
-    el_set(line->edit, EL_SETTY, "-d", "-isig", NULL); /* Ctrl-C is a key while a line is typed */
+    el_set(line->edit, EL_SETTY, "-d", "-isig", NULL); /* Ctrl-C is a key while a line is typed, not a signal */
     el_set(line->edit, EL_BIND, "^C", "motet-cancel", NULL);
     el_set(line->edit, EL_ADDFN, "motet-complete", "what can follow", on_tab);
     el_set(line->edit, EL_BIND, "^I", "motet-complete", NULL);
@@ -194,8 +195,7 @@ bool mt_chat_path(const char *text, char *out, size_t size, mt_error *err)
         len--;
     }
     for (size_t i = quote ? 1 : 0; i < len && text[i] != (quote ? quote : '\n'); i++) {
-        if (text[i] == '\\' && !quote &&
-            i + 1 < len) /* as terminals write the name of a file that is dropped on them */
+        if (text[i] == '\\' && !quote && i + 1 < len) /* terminals write the name of a dropped file with backslashes */
             i++;
         if (at + 1 >= size)
             return mt_fail(err, MT_E_INVALID, "the path is too long");

@@ -1,4 +1,5 @@
-/* The server that motet chat talks to: somebody's, or one of its own in a child process behind a socket file. */
+/* The server that a command talks to: one that runs elsewhere, or one in a child process of its own, which is reached
+   over a Unix socket. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,14 +16,15 @@
 #include "server/server.h"
 
 #define BOX "models/box"
-#define PATIENCE_MS 100
+/* between two questions to a starting server whether it is ready */
+#define POLL_MS 100
 
 static bool is_url(const char *text)
 {
     return strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
 }
 
-/* HOST:PORT, or [ADDRESS]:PORT, perhaps with a path. */
+/* Whether text is HOST:PORT or [ADDRESS]:PORT, with or without a path. */
 static bool is_address(const char *text)
 {
     const char *colon = *text == '[' ? strstr(text, "]:") : strchr(text, ':');
@@ -37,7 +39,7 @@ static bool is_address(const char *text)
            (colon[1 + digits] == '\0' || colon[1 + digits] == '/');
 }
 
-/* The first model that the server names. */
+/* Gets the name of the first model that the server lists. False: the server does not answer. */
 static bool ask_model(mt_chat_server *server, mt_error *err)
 {
     mt_buf body;
@@ -58,18 +60,21 @@ static bool ask_model(mt_chat_server *server, mt_error *err)
     return status != 0 || mt_fail(err, MT_E_IO, "no server answers at %s; is it running?", server->url);
 }
 
-static void take_url(mt_chat_server *server, const char *url)
+/* Stores the URL, with a scheme and without "/v1" or a slash at the end. */
+static void set_url(mt_chat_server *server, const char *url)
 {
     size_t len = strlen(url);
 
     while (len > 0 && url[len - 1] == '/')
         len--;
-    if (len > 3 && strncmp(url + len - 3, "/v1", 3) == 0) /* people paste what their clients are given */
+    /* The base URL that clients of OpenAI's API are given ends so */
+    if (len > 3 && strncmp(url + len - 3, "/v1", 3) == 0)
         len -= 3;
     snprintf(server->url, sizeof(server->url), "%s%.*s", is_url(url) ? "" : "http://", (int)len, url);
 }
 
-/* The child: serves until it is told to end, or until we are gone. Ctrl-C is ours. */
+/* The child process: serves until it is killed or its parent process ends. A process group of its own keeps Ctrl-C from
+   ending it. */
 static void serve(const mt_options *opt, const char *folder, const char *socket, pid_t parent)
 {
     mt_options own = *opt;
@@ -79,7 +84,7 @@ static void serve(const mt_options *opt, const char *folder, const char *socket,
     setpgid(0, 0);
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) /* gone before it was asked to tell */
+    if (getppid() != parent) /* the parent ended before prctl */
         _exit(1);
 #else
     (void)parent;
@@ -95,10 +100,11 @@ static void serve(const mt_options *opt, const char *folder, const char *socket,
     _exit(1);
 }
 
-/* Until it is ready. It says itself how far it is, and why where it ends before. */
+/* Waits until the child process is ready. The child prints its progress, and why it fails, to standard error. False: it
+   failed, or the user pressed Ctrl-C. */
 static bool wait_for(mt_chat_server *server, mt_error *err)
 {
-    const struct timespec pause = {.tv_nsec = PATIENCE_MS * 1000000L};
+    const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
     mt_buf body;
     long status = 0;
 
@@ -139,7 +145,7 @@ static bool start(mt_chat_server *server, const mt_options *opt, const char *fol
 
 bool mt_chat_server_reach(mt_chat_server *server, const char *url, mt_error *err)
 {
-    take_url(server, url);
+    set_url(server, url);
     return ask_model(server, err);
 }
 
@@ -163,7 +169,7 @@ bool mt_chat_server_open(mt_chat_server *server, const mt_options *opt, mt_error
                    "URL");
 }
 
-/* What it holds is of no use to others, and it may be busy loading. */
+/* Kills the child process at once: nothing of it is needed any more, and while it loads it would not end soon. */
 void mt_chat_server_close(mt_chat_server *server)
 {
     json_decref(server->settings);

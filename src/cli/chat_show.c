@@ -1,4 +1,4 @@
-/* What motet chat and motet run have in common: a message with pictures, and an answer as it is shown. */
+/* What motet chat and motet run share: building a message with pictures, and printing an answer. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,10 +14,10 @@
 
 #define DIM "\033[2m"
 #define PLAIN "\033[0m"
-#define BODY_REST (1u << 20) /* of a request: all but its media */
+#define BODY_REST (1u << 20) /* bytes of a request besides its media */
 #define FILE_BYTES (MT_LIMIT_BODY_BYTES / 4 * 3 - BODY_REST)
 
-/* The kind is a form: the server sees by the bytes what it is. */
+/* The media type has no subtype: servers look at the bytes to find the format. */
 static char *data_url(const char *kind, const mt_buf *bytes)
 {
     const size_t head = strlen("data:/*;base64,") + strlen(kind), room = head + 4 * (bytes->len / 3 + 1) + 1;
@@ -68,7 +68,7 @@ bool mt_chat_add_media(json_t *parts, const char *kind, const char *what, mt_err
     char *url;
     bool ok;
 
-    if (is_url(what)) /* the server fetches it */
+    if (is_url(what)) /* the server fetches the file */
         return add_url(parts, kind, what, err);
     if (strncasecmp(what, "file://", 7) == 0)
         what += 7;

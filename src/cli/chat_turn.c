@@ -1,10 +1,11 @@
-/* A turn of a conversation: an answer, what its calls give, and the answer to that. */
+/* One turn of a conversation: requests an answer, asks the user for the results of its tool calls, requests the next
+   answer. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/chat.h"
 
-/* Says why an answer is not what it would have been. */
+/* Ends the output of an answer; says so where it was interrupted or cut. */
 static void close_answer(const mt_chat_answer *a)
 {
     mt_chat_show_end(a);
@@ -16,6 +17,7 @@ static void close_answer(const mt_chat_answer *a)
     fflush(stdout);
 }
 
+/* The message of the assistant for the conversation. */
 static json_t *message_of(const mt_chat_answer *a)
 {
     json_t *message = json_pack("{s:s, s:s}", "role", "assistant", "content", a->text.len ? a->text.data : "");
@@ -25,7 +27,7 @@ static json_t *message_of(const mt_chat_answer *a)
     return message;
 }
 
-/* What each call gives is for the person to say. False when the input ends instead. */
+/* Asks the user for the result of each tool call and appends them to the messages. False: the input ended. */
 static bool ask_results(mt_chat_talk *t, const json_t *calls)
 {
     for (size_t i = 0; i < json_array_size(calls); i++) {
@@ -45,7 +47,7 @@ static bool ask_results(mt_chat_talk *t, const json_t *calls)
     return true;
 }
 
-/* One answer. *again: it calls tools, and they have given something. */
+/* Requests one answer. *again: it has called tools, and their results are now in the messages. */
 static bool answer_once(mt_chat_talk *t, bool *again, mt_error *err)
 {
     mt_chat_answer answer = {.piece = mt_chat_show, .colours = t->terminal};
@@ -70,7 +72,7 @@ static bool answer_once(mt_chat_talk *t, bool *again, mt_error *err)
     return ok;
 }
 
-/* A question that was refused is taken back, so that the next one does not fail for it, and so are calls without
+/* A question that failed is removed again, so that the next request does not fail for it; likewise tool calls without
    results. */
 bool mt_chat_answer_to(mt_chat_talk *t, size_t before, mt_error *err)
 {

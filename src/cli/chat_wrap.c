@@ -1,3 +1,4 @@
+/* See chat_wrap.h. */
 #include "cli/chat_wrap.h"
 
 #include <stdbool.h>
@@ -29,12 +30,13 @@ static void end_line(mt_chat_wrap *w, FILE *out)
     w->column = 0;
 }
 
-/* The word so far goes to the next line, unless it has begun this one or was not kept. */
+/* Moves the word that is not complete to the next line, unless it began this line or was too long to keep. */
 static void carry_word(mt_chat_wrap *w, size_t columns, size_t width, FILE *out)
 {
     const bool whole = w->width > 0 && w->width < w->column && w->width + width <= columns;
 
-    if (whole) { /* the cursor may hang behind the last column, so its place is counted from the first */
+    /* After the last column terminals differ in where the cursor is: count from the first column instead */
+    if (whole) {
         fputc('\r', out);
         if (w->column > w->width)
             fprintf(out, "\033[%zuC", w->column - w->width);
@@ -53,7 +55,7 @@ static void put_blank(mt_chat_wrap *w, size_t columns, char blank, FILE *out)
     const size_t width = blank == '\t' ? TAB - w->column % TAB : 1;
 
     end_word(w);
-    if (w->column + width > columns) { /* the end of the line is as good */
+    if (w->column + width > columns) { /* a line break replaces the space */
         end_line(w, out);
         return;
     }
@@ -77,7 +79,7 @@ static void put_char(mt_chat_wrap *w, size_t columns, const char *text, size_t l
         w->width += width;
     } else
         w->width = 0;
-    if (width > 1) /* lines of what is written without spaces end anywhere */
+    if (width > 1) /* wide characters (Chinese, Japanese): a line may end after any of them */
         end_word(w);
 }
 

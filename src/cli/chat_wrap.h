@@ -1,23 +1,23 @@
-/* Words that stay whole at the edge of a terminal, while they are still being written. */
+/* Breaks lines between words at the width of a terminal, although text arrives in pieces that end inside of words. */
 #ifndef MT_CLI_CHAT_WRAP_H
 #define MT_CLI_CHAT_WRAP_H
 
 #include <stddef.h>
 #include <stdio.h>
 
-/* Zeroed where a line begins. */
+/* The state of the output; all zero bytes at the beginning of a line. */
 typedef struct mt_chat_wrap {
-    size_t column;  /* where the cursor stands; the terminal's width: behind the last one */
-    char word[256]; /* what was written since the last place where a line may end */
-    size_t len;     /* its bytes, */
-    size_t width;   /* and columns; 0: it is too long to be kept */
+    size_t column;  /* of the cursor; equal to the width of the terminal: after the last column */
+    char word[256]; /* the bytes of the word that is not complete yet; they are already printed */
+    size_t len;
+    size_t width; /* columns of the word; 0: it is longer than `word` and cannot be moved */
 } mt_chat_wrap;
 
-/* Columns of the terminal behind standard output; 0: there is none. */
+/* Width of the terminal at standard output; 0: standard output is no terminal. */
 size_t mt_chat_columns(void);
 
-/* Writes UTF-8 text to a terminal so many columns wide. A word that reaches the edge is taken back and written on the
-   next line. Control characters are left out: what a model says moves no cursor. */
+/* Prints UTF-8 text to a terminal that is `columns` wide. A word that reaches the edge is erased and printed again on
+   the next line. Control characters are left out, so that a model cannot move the cursor. */
 void mt_chat_wrap_put(mt_chat_wrap *wrap, size_t columns, const char *text, FILE *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* A process that mpirun has started beside the one that answers. */
+/* A process that mpirun has started besides rank 0: computes its share of the steps that rank 0 announces. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,8 @@
 #include "cli/cli.h"
 #include "engine/follow.h"
 
-/* Who ends the job means rank 0, which lets answers end first and then sends the others home. */
+/* Ignores the signals that end a job: mpirun sends them to all ranks, but rank 0 first lets answers finish and then
+   ends the others. */
 static void leave_signals(void)
 {
     signal(SIGTERM, SIG_IGN);
@@ -25,5 +26,5 @@ int mt_cmd_follow(const mt_options *opt)
     if (mt_follow(ranks, &params, &err))
         return 0;
     mt_log_error("ranks.failed", "rank %zu: %s", mt_ranks_own(ranks), err.text);
-    _Exit(EXIT_FAILURE); /* mpirun ends the others */
+    _Exit(EXIT_FAILURE); /* mpirun then ends the other ranks */
 }

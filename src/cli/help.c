@@ -1,4 +1,4 @@
-/* motet help, motet --help, motet COMMAND --help, motet version, motet --version. */
+/* The commands motet help and motet version, and the options --help and --version. */
 #include <stdio.h>
 #include <sys/utsname.h>
 
@@ -11,15 +11,17 @@
 #include "ranks/ranks.h"
 #include "tier/wire.h"
 
+/* of a help text */
 enum { MOST_BYTES = 1 << 20 };
 
 #ifdef __clang__
-#define COMPILER __VERSION__ /* which has its name in it */
+#define COMPILER __VERSION__ /* contains the name of the compiler */
 #else
 #define COMPILER "gcc " __VERSION__
 #endif
 
-/* The version; what this build has (+) and lacks (-) of what it can do without; where it comes from and runs. */
+/* Prints the version, the optional parts that this build has (+) or lacks (-), the commit, the compiler, and the
+   processor. */
 static void print_version(void)
 {
     char sets[256];

@@ -1,4 +1,5 @@
-/* motet info: what a checkpoint folder holds and what it will need, from its headers alone. */
+/* The commands motet info and motet show: what a checkpoint folder contains and how much memory it needs, from the
+   headers of its files alone. */
 #include <stdio.h>
 #include <string.h>
 
@@ -87,7 +88,7 @@ static void print_ropes(const mt_model_spec *s)
     }
 }
 
-/* One letter a layer, cut where it repeats itself to no end. */
+/* Prints one letter for each layer, cut if there are many. */
 static void print_window(const mt_info *info)
 {
     const mt_model_spec *s = &info->spec;
@@ -139,7 +140,7 @@ static void print_encoder(const mt_info *info)
     printf("%-14s%u wide\n", "mlp", s->ffn);
 }
 
-/* And what of the model would be where. */
+/* Prints the device, and which part of the model would be in whose memory. */
 static void print_device(const mt_info_device *d)
 {
     char a[MT_UNITS_TEXT], b[MT_UNITS_TEXT];
@@ -189,7 +190,7 @@ static void print_info(const mt_info *info, const mt_info_device *device)
     print_device(device);
 }
 
-/* What show says besides: where the model comes from. Snapshots of the hub's cache are named by their commit. */
+/* For the command show: prints where the model comes from. The folders of the hub cache are named by commit. */
 static void print_origin(const mt_options *opt)
 {
     const char *commit = strrchr(opt->dir, '/');
@@ -201,7 +202,7 @@ static void print_origin(const mt_options *opt)
     printf("%-14s%s\n", "folder", opt->dir);
 }
 
-static void look_at_device(mt_info_device *d, const char *name)
+static void find_device(mt_info_device *d, const char *name)
 {
     const mt_device_params params = {.name = name, .host = {.threads = 1, .cpu_mask = ~0u}};
     mt_device *dev = mt_device_open(&params, &d->problem);
@@ -223,7 +224,7 @@ int mt_cmd_info(const mt_options *opt)
     if (opt->command == MT_COMMAND_SHOW && !opt->json)
         print_origin(opt);
     if (ok) {
-        look_at_device(&device, opt->device);
+        find_device(&device, opt->device);
         if (opt->json)
             mt_info_print_json(&info, &device, opt->served_name);
         else

@@ -1,3 +1,4 @@
+/* Prints the facts about a checkpoint as JSON, see info.h. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static void set(json_t *object, const char *key, json_t *value)
     json_object_set_new(object, key, value);
 }
 
-/* Tensor names and strings of the config may be any bytes. */
+/* A JSON string, with bytes that are no UTF-8 replaced: names of tensors and strings of a config may have any bytes. */
 static json_t *string(const char *s)
 {
     json_t *value = json_string(s);
@@ -129,7 +130,7 @@ void mt_info_print_json(const mt_info *info, const mt_info_device *device, const
     const char *folder = mt_checkpoint_dir(info->checkpoint), *last = strrchr(folder, '/');
     if (name)
         set(root, "name", string(name));
-    if (last && mt_hub_is_commit(last + 1)) /* a snapshot of the hub's cache */
+    if (last && mt_hub_is_commit(last + 1)) /* the folder of a commit in the hub cache */
         set(root, "revision", string(last + 1));
     set(root, "folder", string(folder));
     if (info->encodes)

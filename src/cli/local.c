@@ -1,4 +1,4 @@
-/* motet list and motet rm: the models that are on this machine. */
+/* The commands motet list and motet rm: the models that are on this machine. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 
 enum { COLUMNS = 5, ABILITIES = 64 };
 
+/* One row of the table, as text. */
 typedef struct row {
     char text[COLUMNS][MT_LIMIT_HUB_NAME * 2];
 } row;
@@ -39,7 +40,7 @@ static void fill(row *r, const mt_local_model *m)
     strftime(r->text[COLUMNS - 1], sizeof(r->text[0]), "%Y-%m-%d %H:%M", &tm);
 }
 
-/* Each column as wide as its widest entry; the last, where it lies, as it is. */
+/* Prints the table. Every column is as wide as its widest entry but the last, the folder, which is not padded. */
 static void print_table(const mt_local *list)
 {
     static const row heads = {{"NAME", "SIZE", "FAMILY", "CAN", "MODIFIED"}};
@@ -62,7 +63,7 @@ static void print_table(const mt_local *list)
     }
 }
 
-/* Paths and what configs say may be any bytes. */
+/* Sets a string member, with bytes that are no UTF-8 replaced: paths and configs may have any bytes. */
 static void set_text(json_t *root, const char *key, const char *text)
 {
     json_t *value = json_string(text);
@@ -120,7 +121,7 @@ int mt_cmd_list(const mt_options *opt)
     return ok ? EXIT_SUCCESS : fail(&err);
 }
 
-/* Bytes of a model, with all of its revisions where none is named. */
+/* Bytes of a model on disk; of all its revisions where the options name none. */
 static uint64_t count_bytes(const mt_options *opt)
 {
     const size_t len = strlen(opt->dir);
@@ -135,6 +136,7 @@ static uint64_t count_bytes(const mt_options *opt)
     return bytes;
 }
 
+/* Asks the user whether to remove the model. */
 static bool ask(const mt_options *opt)
 {
     char answer[16] = "", size[MT_UNITS_TEXT];

@@ -1,3 +1,4 @@
+/* The start of the program: reads the options, finds the model, and calls the command. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,8 @@ static int dispatch(const mt_options *opt)
     return EXIT_FAILURE;
 }
 
-/* A model may be given by its name; then that is what clients call it, too. */
+/* Replaces the name of a model by the folder that holds it. The name becomes the served model name, unless the options
+   give one. *folder owns the path. */
 static bool find_model(mt_options *opt, char **folder, mt_error *err)
 {
     if (!opt->dir || opt->help || opt->command == MT_COMMAND_RENDER || opt->command == MT_COMMAND_PULL ||
@@ -54,7 +56,7 @@ static bool find_model(mt_options *opt, char **folder, mt_error *err)
     return true;
 }
 
-/* Whether what was asked for is done by all processes that mpirun has started, together. */
+/* Whether the command is run by all processes of an MPI job together. */
 static bool is_joint(const mt_options *opt)
 {
     return !opt->help &&
@@ -62,7 +64,7 @@ static bool is_joint(const mt_options *opt)
             (opt->command == MT_COMMAND_BENCH && !mt_bench_has_url(opt)));
 }
 
-/* What a rank does: the first what was asked for, the others what that one tells them. */
+/* Runs the command on rank 0; all other ranks follow rank 0. */
 static int run(mt_options *opt, char **folder)
 {
     mt_error err = {0};
@@ -103,5 +105,5 @@ int main(int argc, char **argv)
         perror("motet: cannot write the output");
         return EXIT_FAILURE;
     }
-    return argc > 1 ? status : EXIT_USAGE; /* nothing asked: the help was printed all the same */
+    return argc > 1 ? status : EXIT_USAGE; /* without any argument the help is printed, but it is still a usage error */
 }

@@ -1,4 +1,4 @@
-/* motet ps, motet stop: what a server has loaded, and that it has not any more. */
+/* The commands motet ps and motet stop: list the models that a server has loaded, and unload one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "cli/chat.h"
 #include "cli/cli.h"
 
-/* What the server answers, or NULL with a sentence on standard error. Free with json_decref. */
+/* Sends a request and returns the JSON of the response; NULL: an error was printed. Free with json_decref. */
 static json_t *ask(const mt_options *opt, const char *url, const char *path, const char *sent, mt_buf *body)
 {
     mt_chat_server server = {.key = opt->api_keys.count ? opt->api_keys.at[0] : NULL};
@@ -53,7 +53,7 @@ static void print_row(const json_t *model)
            (long long)json_integer_value(json_object_get(model, "requests")), idle, until);
 }
 
-/* Only models as such, not their other names, and of these who are not unloaded. */
+/* Whether to list a model: not if the entry is an alias, nor if the model is not loaded. */
 static bool is_listed(const json_t *model)
 {
     const char *id = json_string_value(json_object_get(model, "id"));

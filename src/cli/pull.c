@@ -1,4 +1,4 @@
-/* motet pull: a model from a hub, with a line that says how far it is. */
+/* The command motet pull: downloads a model from a hub and shows the progress. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +22,15 @@ static void interrupt(int number)
 
 static void heed_signals(void)
 {
-    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND}; /* a second one ends at once */
+    /* A second signal ends the program at once */
+    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
 
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
 
+/* The progress line. */
 typedef struct display {
     char what[MT_LIMIT_HUB_NAME + 32];
     mt_progress progress;
@@ -43,7 +45,7 @@ static void show(void *arg, const mt_pull_status *status)
 
     d->total = status->total;
     d->files = status->count;
-    if (status->count == 0) /* it is being listed */
+    if (status->count == 0) /* the files are not known yet */
         return;
     if (!d->begun)
         mt_progress_begin_bytes(&d->progress, "pull.downloading", d->what, status->done, status->total);

@@ -1,4 +1,4 @@
-/* motet render: the text that a chat template makes of a context. */
+/* The command motet render: prints the text that a chat template makes of a JSON context. */
 #include <stdio.h>
 #include <time.h>
 
@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "template/template.h"
 
+/* the template called raise_exception */
 enum { EXIT_RAISED = 2 };
 
 static bool parse_now(const char *text, struct tm *now, mt_error *err)

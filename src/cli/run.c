@@ -1,4 +1,5 @@
-/* motet run: what follows a raw prompt, in text or in tokens with their logprobs. */
+/* The command motet run with a raw prompt: prints the continuation as text, or as token numbers with their logprobs.
+   With a message, see run_message.c. */
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -17,9 +18,10 @@
 #include "hub/find.h"
 #include "server/generation.h"
 
-enum { EXIT_USAGE = 2, RAW_TOKENS = 16 }; /* of an answer, where none are asked for */
+/* RAW_TOKENS: of an answer, where the options say nothing */
+enum { EXIT_USAGE = 2, RAW_TOKENS = 16 };
 
-/* "1,2,3": decimal numbers, commas or spaces between them. */
+/* Parses decimal numbers that are separated by commas or spaces. */
 static bool parse_tokens(const char *text, mt_ids *list, mt_error *err)
 {
     for (const char *p = text; *p;) {
@@ -37,10 +39,11 @@ static bool parse_tokens(const char *text, mt_ids *list, mt_error *err)
     return true;
 }
 
-/* What is asked: tokens, and where they were given as text, what turns the answer into text. */
+/* The request of the user. */
 typedef struct asked {
     mt_ids prompt;
-    mt_tokenizer *tokenizer; /* NULL: tokens in, tokens out */
+    /* Turns text into tokens and back; NULL: the prompt was given as tokens, and tokens are printed */
+    mt_tokenizer *tokenizer;
     mt_generation_config generation;
 } asked;
 
@@ -56,10 +59,11 @@ static bool read_prompt(asked *a, const mt_options *opt, const mt_opened *o, mt_
                                &(mt_encode_options){.add_special = true}, &a->prompt, err);
 }
 
-/* Prints tokens as they come, or as one JSON object. Written by the engine's thread until done. */
+/* Prints tokens as they come, or one JSON object at the end. The thread of the engine writes the fields until done is
+   true. */
 typedef struct printer {
     bool json, text;
-    mt_buf out; /* that object, as far as it is known */
+    mt_buf out; /* the JSON object, as far as it is complete */
     size_t tokens;
     uint32_t *ids;
     mt_finish finish;
@@ -208,7 +212,7 @@ static bool generate(mt_opened *o, const mt_options *opt, asked *a, mt_error *er
     return ok;
 }
 
-/* How much is to come on standard input. */
+/* How many of the inputs are to be read from standard input. */
 static size_t reads_input(const mt_options *opt)
 {
     size_t count = opt->input && strcmp(opt->input, "-") == 0;
@@ -219,7 +223,7 @@ static size_t reads_input(const mt_options *opt)
     return count;
 }
 
-/* One of the three ways to ask, and what goes with it. */
+/* Checks that exactly one kind of prompt is given, and only options that go with it. */
 static bool check(const mt_options *opt, mt_error *err)
 {
     if ((opt->input != NULL) + (opt->prompt != NULL) + (opt->token_ids != NULL) != 1)

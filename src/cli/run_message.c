@@ -1,4 +1,5 @@
-/* motet run with a message: what a server says to one request, so that the answer is the one that clients get. */
+/* The command motet run with a message: starts a server for the model, or uses the one at a URL, and sends it one
+   request, so that the answer is what clients would get. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,21 +12,22 @@
 #include "cli/chat.h"
 #include "cli/cli.h"
 
-enum { EXIT_INTERRUPTED = 130 }; /* as a shell has it */
+enum { EXIT_INTERRUPTED = 130 }; /* the exit status of shells for a program that Ctrl-C ended */
 
-/* Where nobody looks on, only the answer counts. */
+/* Prints a piece of the answer. Leaves out the reasoning where standard output is no terminal. */
 static void show(mt_chat_answer *a, bool reasoning, const char *text)
 {
     if (!reasoning || a->colours)
         mt_chat_show(a, reasoning, text);
 }
 
+/* Prints nothing: the answer is printed as a whole. */
 static void keep(mt_chat_answer *a, bool reasoning, const char *text)
 {
     (void)a, (void)reasoning, (void)text;
 }
 
-/* The whole answer, for programs. */
+/* Prints the whole answer as a JSON object. */
 static void print_json(const mt_chat_answer *a)
 {
     json_t *all = json_pack("{s:s, s:s?, s:s}", "content", a->text.len ? a->text.data : "", "reasoning",
@@ -40,7 +42,7 @@ static void print_json(const mt_chat_answer *a)
     json_decref(all);
 }
 
-/* Standard input without the ends of its last lines. */
+/* Reads standard input, without newlines at its end. */
 static bool read_input(mt_buf *text, mt_error *err)
 {
     char chunk[1 << 16];
@@ -68,7 +70,7 @@ static bool add_files(json_t *parts, const mt_option_list *files, const char *ki
     return true;
 }
 
-/* The one message as a conversation. */
+/* The messages of the request: the system message of the options and the one message of the user. */
 static json_t *conversation(const mt_options *opt, mt_error *err)
 {
     json_t *media = json_array(), *message = NULL, *all = NULL;

@@ -1,10 +1,11 @@
-/* motet serve: the server in the foreground. */
+/* The command motet serve: runs the server until a signal ends it, or only checks the options. */
 #include <stdio.h>
 
 #include "cli/cli.h"
 #include "server/check.h"
 #include "server/server.h"
 
+/* of the report of a check */
 enum { MOST_BYTES = 1 << 20 };
 
 static int check(const mt_options *opt)

@@ -1,4 +1,4 @@
-/* motet tokenize and motet detokenize: a tokenizer by itself, from standard input to standard output. */
+/* The commands motet tokenize and motet detokenize: run only the tokenizer, from standard input to standard output. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static bool read_input(mt_buf *input, mt_error *err)
     return !ferror(stdin) || mt_fail(err, MT_E_IO, "standard input cannot be read: %s", strerror(errno));
 }
 
-/* The text of a token in quotes; what is not printable, or no whole character, as \xNN. */
+/* Prints the text of a token in quotes; bytes that are not printable or no complete character as \xNN. */
 static void print_quoted(const char *s, size_t len)
 {
     putchar('"');
@@ -80,7 +80,7 @@ static bool tokenize(const mt_options *opt, const mt_tokenizer *t, const mt_buf 
     return ok;
 }
 
-/* Numbers with blanks or commas between them. */
+/* Parses numbers that are separated by blanks or commas. */
 static bool parse_ids(const mt_buf *input, mt_ids *ids, mt_error *err)
 {
     const char *p = input->len ? input->data : "";
