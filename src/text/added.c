@@ -1,3 +1,4 @@
+/* See added.h. */
 #include "text/added.h"
 
 #include <string.h>
@@ -57,7 +58,7 @@ static bool read_content(mt_tok_added_token *token, mt_json_reader *json, mt_are
     return true;
 }
 
-/* Reads the members of one token's object. */
+/* Reads one object of the list. */
 static bool read_token(mt_tok_added_token *token, mt_json_reader *json, mt_arena *arena, mt_error *err)
 {
     mt_json_event event;
@@ -99,11 +100,12 @@ bool mt_tok_added_read(mt_tok_added *added, mt_json_reader *json, mt_arena *aren
     return event == MT_JSON_ARRAY_END || fail_list(json, err);
 }
 
-/* Leaves out, of tokens with the same id, all but the last, and tokens without content. What was special once stays
-   so. */
+/* Removes tokens without content, and of tokens with the same id all but the last. The last one is special if any of
+   them was. */
 static void keep_last(mt_tok_added *added)
 {
-    uint32_t *last = mt_alloc_array(added->vocab.id_limit, sizeof(*last)); /* by id: an index + 1 */
+    /* By id: 1 + the index of its last token; 0: none */
+    uint32_t *last = mt_alloc_array(added->vocab.id_limit, sizeof(*last));
     size_t kept = 0;
 
     for (size_t i = 0; i < added->count; i++) {
@@ -169,7 +171,7 @@ void mt_tok_added_finish(mt_tok_added *added)
     build_trie(added, &added->formed, true);
 }
 
-/* The longest token that begins at `at` and may. */
+/* The longest token that begins at `at`, without special tokens on marked bytes; NULL: none. */
 static const mt_tok_added_token *longest_at(const mt_tok_added *added, const mt_tok_trie *trie, const mt_tok_view *text,
                                             size_t at, size_t *end)
 {
@@ -193,6 +195,7 @@ static const mt_tok_added_token *longest_at(const mt_tok_added *added, const mt_
     return found;
 }
 
+/* Whether no word character is next to the range. */
 static bool stands_alone(const mt_tok_view *text, size_t begin, size_t end)
 {
     if (begin > 0 && mt_tok_is_word(mt_utf8_at(text->data + mt_utf8_before(text->data, begin))))
@@ -200,7 +203,8 @@ static bool stands_alone(const mt_tok_view *text, size_t begin, size_t end)
     return end == text->len || !mt_tok_is_word(mt_utf8_at(text->data + end));
 }
 
-static void take_space(const mt_tok_view *text, size_t after, mt_tok_match *match)
+/* Extends the match by white space, as lstrip and rstrip say, but not to before `after`. */
+static void add_space(const mt_tok_view *text, size_t after, mt_tok_match *match)
 {
     if (match->token->lstrip) {
         while (match->begin > after) {
@@ -236,7 +240,7 @@ bool mt_tok_added_find(const mt_tok_added *added, const mt_tok_trie *trie, const
         if (!token || (token->single_word && !stands_alone(text, begin, end)))
             continue;
         *match = (mt_tok_match){token, begin, end};
-        take_space(text, after, match);
+        add_space(text, after, match);
         return true;
     }
 }

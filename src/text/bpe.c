@@ -1,11 +1,8 @@
-/* Two shortcuts, neither of which changes a result:
-
-   - A word that is a token as a whole is looked up before it is spelled. Whether merging would end with that token
-     depends on nothing but the token, so it is found out the first time and remembered, a byte a token. Threads that
-     find it out at the same time write the same answer.
-   - A text that is not cut at blanks is cut at borders no merge can cross (bpe_borders.c).
-
-   A cache of words was rejected: it is more to look after, and the first shortcut takes the words that matter. */
+/* See bpe.h. Two shortcuts save time and change no result:
+   - A word that is a token as a whole is looked up before it is split. Whether merging its characters would end in that
+      token depends on the token alone; the answer is computed once and kept in `whole`, one byte for each token.
+      Threads that compute it at the same time store the same answer.
+   - A text that the pre-tokenizer does not cut at blanks is cut where no merge can cross (bpe_borders.c). */
 #include "text/bpe.h"
 
 #include <stdio.h>
@@ -15,7 +12,7 @@
 #include "base/utf8.h"
 #include "text/bytelevel.h"
 
-enum { UNTRIED, MERGES_TO_IT, MERGES_TO_OTHERS }; /* values of whole */
+enum { UNTRIED, MERGES_TO_IT, MERGES_TO_OTHERS }; /* values of mt_tok_bpe.whole */
 
 enum { BYTE_TOKEN = 6 }; /* bytes of "<0xNN>" */
 
@@ -79,8 +76,9 @@ static void add_symbol(mt_tok_bpe_work *w, uint32_t id)
         .id = id, .before = at > 0 ? at - 1 : MT_MERGE_NONE, .after = MT_MERGE_NONE, .merge = {MT_MERGE_NONE, 0}};
 }
 
-/* A character that is no token. Unknown ones wait in *unk, so that they can be fused, while bytes do not: the order
-   is that of the tokenizers library. */
+/* Adds a character that is no token: its bytes as tokens where the model falls back to bytes, else the unknown token,
+   if the model has one. An unknown token waits in *unk, so that the next can be fused with it; byte tokens do not wait.
+   The resulting order is that of the tokenizers library. */
 static bool add_unknown(const mt_tok_bpe *bpe, mt_tok_bpe_work *w, const char *text, size_t len, uint32_t *unk,
                         mt_error *err)
 {
@@ -105,8 +103,8 @@ static bool add_unknown(const mt_tok_bpe *bpe, mt_tok_bpe_work *w, const char *t
     return true;
 }
 
-/* The id of the character at text, with the affixes it gets. spelled, spelled_len: how the vocabulary would write
-   it. */
+/* The id of the character at text, with the prefix or suffix that its position demands. `spelled` gets the string that
+   was looked up. */
 static uint32_t single(const mt_tok_bpe *bpe, const char *text, size_t size, bool first, bool last, char *spelled,
                        size_t *spelled_len)
 {
@@ -136,6 +134,7 @@ static uint32_t single(const mt_tok_bpe *bpe, const char *text, size_t size, boo
     return mt_tok_vocab_id(bpe->vocab, spelled, len);
 }
 
+/* Splits a word into symbols. */
 static bool spell(const mt_tok_bpe *bpe, mt_tok_bpe_work *w, const char *word, size_t len, mt_error *err)
 {
     char spelled[2 * MT_LIMIT_TOKEN_AFFIX + MT_UTF8_MAX];
@@ -163,7 +162,7 @@ static bool spell(const mt_tok_bpe *bpe, mt_tok_bpe_work *w, const char *word, s
     return true;
 }
 
-/* The index of a word in the vocabulary. */
+/* The index in the vocabulary of a word as a whole, or MT_TOK_NOT_THERE. */
 static size_t find_whole(const mt_tok_bpe *bpe, mt_tok_bpe_work *w, const char *word, size_t len)
 {
     if (!bpe->byte_level)
@@ -177,12 +176,13 @@ static size_t find_whole(const mt_tok_bpe *bpe, mt_tok_bpe_work *w, const char *
     return mt_tok_vocab_index(bpe->vocab, w->spelling, mt_tok_byte_chars(word, len, w->spelling));
 }
 
+/* Appends the tokens of one word; `whole` is its index in the vocabulary. */
 static bool encode_word(const mt_tok_bpe *bpe, mt_tok_bpe_work *w, const char *word, size_t len, size_t whole,
                         mt_ids *out, mt_error *err)
 {
     size_t count = out->count;
 
-    /* relaxed: the byte is all there is to know, nothing else was written with it */
+    /* relaxed: no other data depends on this byte */
     if (whole != MT_TOK_NOT_THERE && atomic_load_explicit(&bpe->whole[whole], memory_order_relaxed) == MERGES_TO_IT) {
         mt_ids_add(out, bpe->vocab->ids[whole]);
         return true;
@@ -200,7 +200,7 @@ static bool encode_word(const mt_tok_bpe *bpe, mt_tok_bpe_work *w, const char *w
     return true;
 }
 
-/* Cuts a piece at borders. */
+/* Cuts a piece at borders and encodes each word. */
 static bool encode_words(const mt_tok_bpe *bpe, mt_tok_bpe_work *w, const char *piece, size_t len, mt_ids *out,
                          mt_error *err)
 {

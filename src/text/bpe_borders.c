@@ -1,12 +1,10 @@
-/* Where no token can reach across.
-
-   A token that spans two neighbouring characters contains them side by side. So where two neighbours stand side by side
-   in no token that a merge makes, nothing will ever be merged across them, and the text can be cut there without
-   changing anything. Tokenizers that do not cut their text at blanks have words again, which are short and of which
-   most are one token.
-
-   This holds only while every character becomes symbols of its own. So borders are looked for where unknown characters
-   fall back to bytes, no byte can be merged, and no affix changes how characters are spelled. */
+/* Borders: places in a text that no token can cross.
+   A token that covers two neighbouring characters contains them as neighbours. So where no token that a merge makes
+   contains two characters as neighbours, no merge crosses the place between them, and the text can be cut there without
+   a change of the result. Tokenizers that do not cut text at blanks get short words that way, most of which are one
+   token.
+   This holds only if every character becomes symbols of its own. So borders are used only where unknown characters
+   become byte tokens, byte tokens are never merged, and no prefix or suffix changes the characters. */
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "text/bpe.h"
@@ -15,10 +13,10 @@ enum { FIRST_CAP = 4096 };
 
 static uint64_t joint_of(uint32_t left, uint32_t right)
 {
-    return (uint64_t)left << 32 | right | (uint64_t)1 << 63; /* never 0, which is an empty slot */
+    return (uint64_t)left << 32 | right | (uint64_t)1 << 63; /* never 0, which marks an empty slot */
 }
 
-/* The slot of a joint or the empty one where it belongs. The table is at most half full. */
+/* The slot of a pair, or the empty slot where it belongs. The table is at most half full. */
 static size_t find_slot(const mt_tok_bpe *bpe, uint64_t joint)
 {
     size_t mask = 2 * bpe->joint_cap - 1, at = (size_t)((joint * 0x9E3779B97F4A7C15u) >> 32) & mask;
@@ -64,6 +62,7 @@ bool mt_tok_bpe_is_border(const mt_tok_bpe *bpe, uint32_t left, uint32_t right)
     return !bpe->joints[find_slot(bpe, joint_of(left, right))];
 }
 
+/* Adds all pairs of neighbouring characters of a token. */
 static void add_token(mt_tok_bpe *bpe, const char *text, size_t len)
 {
     for (size_t at = 0, next; at < len; at = next) {
@@ -81,7 +80,7 @@ static bool has_all_bytes(const mt_tok_bpe *bpe)
     return bpe->byte_fallback;
 }
 
-/* Marks, by id, the tokens that merges make; NULL when borders cannot be known. */
+/* Marks, by id, the tokens that merges make. NULL: borders cannot be used. */
 static bool *merged_tokens(const mt_tok_bpe *bpe)
 {
     bool *made = mt_alloc(bpe->vocab->id_limit), *bytes = mt_alloc(bpe->vocab->id_limit), ok = true;

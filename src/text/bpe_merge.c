@@ -1,13 +1,13 @@
-/* Merging with a heap: n symbols take n log n, whatever they are.
-
-   The heap holds a key for every pair that can be merged, its rank above the index of its left symbol, so that the
-   smallest is the earliest merge and the leftmost of those. Keys are not taken out when their pair changes: a key is
-   stale when its rank is no longer that of the symbol's merge, and is dropped when it comes to the top. A pair has one
-   rank and a symbol only grows, so no stale key can come true again. */
+/* Merges the symbols of a word with a heap, in O(n log n) whatever the word is.
+   The heap has a key for every pair that can be merged: the rank above the index of the left symbol, so that the
+   smallest key is the merge with the lowest rank, and of those the leftmost. Keys stay in the heap when their pair
+   changes. A key is stale if its rank is not that of its symbol's merge any more; stale keys are dropped when they come
+   to the top. A symbol only grows and a pair has only one rank, so a stale key never becomes valid again. */
 #include "base/alloc.h"
 #include "text/bpe.h"
 
-enum { BRANCHES = 4, LOOK_EVERY = 1 << 20 }; /* more rounds than any word has that is a token */
+/* Children of a heap node; rounds between two looks at `stop`, more than any word that is a token has */
+enum { BRANCHES = 4, LOOK_EVERY = 1 << 20 };
 
 static void push(mt_tok_bpe_work *w, uint64_t key)
 {
@@ -24,7 +24,7 @@ static void push(mt_tok_bpe_work *w, uint64_t key)
     w->heap[at] = key;
 }
 
-/* Puts key at `at` or below it. */
+/* Places the key at `at` or below. */
 static void sift(mt_tok_bpe_work *w, size_t at, uint64_t key)
 {
     for (;;) {
@@ -52,7 +52,7 @@ static uint64_t pop(mt_tok_bpe_work *w)
     return top;
 }
 
-/* Looks up the merge of a symbol with its next; returns whether there is one. */
+/* Looks up the merge of a symbol with the next one. False: there is none. */
 static bool find_merge(const mt_tok_merges *merges, mt_tok_symbol *symbols, uint32_t at)
 {
     mt_tok_symbol *s = &symbols[at];
@@ -70,7 +70,7 @@ static uint64_t key_of(const mt_tok_symbol *symbols, uint32_t at)
 
 static void fill_heap(const mt_tok_merges *merges, mt_tok_bpe_work *w)
 {
-    if (w->heap_cap < w->count * 3) { /* a merge takes away one symbol and adds at most two keys */
+    if (w->heap_cap < w->count * 3) { /* a merge removes one symbol and adds at most two keys */
         mt_free(w->heap);
         w->heap_cap = w->count * 3;
         w->heap = mt_alloc_array(w->heap_cap, sizeof(*w->heap));
@@ -84,10 +84,10 @@ static void fill_heap(const mt_tok_merges *merges, mt_tok_bpe_work *w)
             sift(w, i, w->heap[i]);
 }
 
-/* Looked at now and then: a word may have a hundred million symbols. */
+/* Whether to continue. Asked rarely enough to cost nothing: a word may have a hundred million symbols. */
 static bool goes_on(const mt_tok_bpe_work *w, size_t round)
 {
-    /* relaxed: it is looked at again and again, and no data hangs on it */
+    /* relaxed: the flag is read again and again, and no data depends on it */
     return round % LOOK_EVERY || !w->stop || !atomic_load_explicit(w->stop, memory_order_relaxed);
 }
 

@@ -1,6 +1,7 @@
+/* See bytelevel.h. */
 #include "text/bytelevel.h"
 
-/* Bytes without a character of their own: 0..20, 7F..A0, AD. */
+/* The bytes that are not printable: below LOW; HIGH bytes from 0x7F on; the soft hyphen. */
 enum { LOW = 0x21, HIGH = 0x22, SOFT_HYPHEN = 0xAD };
 
 static uint32_t char_of(unsigned char byte)

@@ -1,3 +1,4 @@
+/* See chars.h. */
 #include "text/chars.h"
 
 #include <stdlib.h>
@@ -55,7 +56,7 @@ static int compare(const void *key, const void *range)
     return c < at->first ? -1 : c > at->last;
 }
 
-/* The row that has c, of a table in order whose rows begin with their range; NULL for none. */
+/* Finds the row for c in a sorted table whose rows begin with an mt_unicode_range; NULL: none. */
 static const void *row_of(const void *table, size_t count, size_t size, uint32_t c)
 {
     return bsearch(&c, table, count, size, compare);
@@ -113,7 +114,7 @@ bool mt_tok_is_new(uint32_t c)
 
 bool mt_tok_is_later(uint32_t c)
 {
-    if (c < 0x10000 && !(mt_unicode_pages[c >> 9] >> (c >> 6 & 7) & 1)) /* most of them, for speed */
+    if (c < 0x10000 && !(mt_unicode_pages[c >> 9] >> (c >> 6 & 7) & 1)) /* fast answer for most characters */
         return false;
     return is_in(MT_UNICODE_UNASSIGNED_9, c);
 }
@@ -145,7 +146,7 @@ size_t mt_tok_lower(uint32_t c, uint32_t out[MT_TOK_LOWER_MAX])
         out[0] = c >= 'A' && c <= 'Z' ? c + 32 : c;
         return 1;
     }
-    if (c == 0x130) { /* the only character whose lower case is two */
+    if (c == 0x130) { /* the only character whose lower case has two code points */
         out[0] = 'i';
         out[1] = 0x307;
         return 2;

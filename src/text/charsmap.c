@@ -1,7 +1,6 @@
-/* The table: a 32-bit length, that many bytes of a double array in the layout of Darts-clone, then texts that end with
-   NUL; a value of the array is where its text begins. All numbers are little-endian.
-
-   Whatever the file holds, reads stay inside it: every position is checked before it is used. */
+/* See charsmap.h. The table has a 32-bit length, that many bytes of a double array in the layout of Darts-clone, then
+   strings that end with NUL. A value of the array is the offset of its string. Numbers are little-endian.
+   The file may hold anything: every position is checked before it is read. */
 #include "text/charsmap.h"
 
 #include <stdint.h>
@@ -12,13 +11,13 @@
 #include "base/utf8.h"
 #include "text/chars.h"
 
-enum { MOST_CLUSTER = 5 }; /* bytes of a character with its marks that are looked up as one */
+enum { MOST_CLUSTER = 5 }; /* most bytes of a cluster that is looked up as a whole */
 
 struct mt_tok_charsmap {
-    unsigned char *data; /* the decoded table */
-    const unsigned char *units;
+    unsigned char *data;        /* the decoded table */
+    const unsigned char *units; /* the double array, in data */
     size_t unit_count;
-    const char *texts;
+    const char *texts; /* the strings, in data */
     size_t texts_len;
 };
 
@@ -33,7 +32,7 @@ static int base64_value(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Decodes into data, which has room for len / 4 * 3 bytes; returns how many they are, 0 when it is not base64. */
+/* Decodes base64 into data, which has room for len / 4 * 3 bytes. Returns the number of bytes; 0: it is not base64. */
 static size_t decode(const char *base64, size_t len, unsigned char *data)
 {
     size_t pad = len > 0 && base64[len - 1] == '=' ? (len > 1 && base64[len - 2] == '=' ? 2 : 1) : 0, written = 0;
@@ -101,7 +100,7 @@ static uint32_t offset_of(uint32_t unit)
     return (unit >> 10) << ((unit & (1u << 9)) >> 6);
 }
 
-/* The text for the shortest start of s that is in the table; NULL when none is. */
+/* The replacement for the shortest beginning of s that is in the table; NULL: none. */
 static const char *lookup(const mt_tok_charsmap *map, const char *s, size_t len, size_t *text_len)
 {
     uint32_t at = offset_of(word_at(map->units));
@@ -128,7 +127,7 @@ static const char *lookup(const mt_tok_charsmap *map, const char *s, size_t len,
     return NULL;
 }
 
-/* Where the cluster that begins at `at` ends: a character with what belongs to it. */
+/* The end of the grapheme cluster (a character with its combining marks) that begins at `at`. */
 static size_t cluster_end(const mt_tok_view *in, size_t at)
 {
     utf8proc_int32_t before = (utf8proc_int32_t)mt_utf8_at(in->data + at), state = 0;
@@ -137,7 +136,7 @@ static size_t cluster_end(const mt_tok_view *in, size_t at)
     while (at < in->len) {
         utf8proc_int32_t c = (utf8proc_int32_t)mt_utf8_at(in->data + at);
 
-        if (before >= ' ' && before < 0x7F && c < 0x7F) /* the common case, for speed */
+        if (before >= ' ' && before < 0x7F && c < 0x7F) /* fast answer for two ASCII characters */
             break;
         if (utf8proc_grapheme_break_stateful(before, c, &state))
             break;

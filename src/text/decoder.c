@@ -1,3 +1,4 @@
+/* See decoder.h. */
 #include "text/decoder.h"
 
 #include <string.h>
@@ -33,7 +34,8 @@ static bool fail_order(const mt_tok_part *part)
                    part->type);
 }
 
-/* Characters are whole wherever text is cut, longer strings are not. */
+/* Whether s is a single character. Text is only cut between characters, so a step that looks for one can work on each
+   part alone. */
 static bool one_char(const char *s, size_t len)
 {
     return len > 0 && len == mt_utf8_size(s[0]);
@@ -143,8 +145,8 @@ int mt_tok_fallback_byte(const char *s, size_t len)
     return byte;
 }
 
-/* Replaces in out[begin, len). Where that makes it longer, the text is first moved to the end of the room it needs, so
-   that it can be written from left to right without running into what is still to be read. */
+/* Replaces in out[begin..]. Where the text becomes longer, it is first moved to the end of the room that it needs, so
+   that writing from the left does not overtake reading. */
 static void replace(mt_buf *out, size_t begin, const char *from, size_t from_len, const char *to, size_t to_len)
 {
     size_t end = out->len, read = begin, grown = 0;

@@ -1,12 +1,10 @@
-/* Each token's spelling is appended to the output and changed there, step by step (decoder.h): so nothing is
-   allocated but what the output itself needs.
-
-   Bytes wait in `pending` until they are a character, or until it is known that they never will be one. How many
-   U+FFFD broken bytes become is the decoders' own rule: one for the longest start of a character (ByteLevel), one for
-   each byte (ByteFallback).
-
-   One thing is not as in the tokenizers library, because there it depends on the future: a run of byte tokens that
-   has a broken character anywhere becomes U+FFFD from end to end. Here the whole characters in it stay. */
+/* See detokenizer.h. The spelling of a token is appended to the output and changed there by the steps of decoder.h, so
+   that no further memory is needed.
+   Bytes wait in `pending` until they are a character or cannot become one. The number of U+FFFD for invalid bytes
+   depends on the decoder: one for each longest beginning of a character (ByteLevel), or one for each byte
+   (ByteFallback).
+   One difference from the tokenizers library: there, a run of byte tokens with an invalid character anywhere becomes
+   U+FFFD as a whole, which depends on later tokens. Here the valid characters in it stay. */
 #include "text/detokenizer.h"
 
 #include <string.h>
@@ -21,7 +19,7 @@ void mt_detokenizer_init(mt_detokenizer *d, const mt_tokenizer *tokenizer, bool 
     *d = (mt_detokenizer){.tokenizer = tokenizer, .skip_special = skip_special};
 }
 
-/* Puts count copies of s at `at`, before what stands there. */
+/* Inserts count copies of s at `at`. */
 static void insert(mt_buf *out, size_t at, const char *s, size_t len, size_t count)
 {
     size_t tail = out->len - at;
@@ -47,7 +45,7 @@ static size_t replacements(const mt_detokenizer *d, size_t bytes)
     return d->tokenizer->decoder.bytes == MT_TOK_BYTES_LEVEL ? 1 : bytes;
 }
 
-/* Appends the characters that one more byte completes or breaks. */
+/* Adds one byte: appends the characters that are complete, or U+FFFD for bytes that cannot become one. */
 static void add_byte(mt_detokenizer *d, char byte, mt_buf *out)
 {
     d->pending[d->pending_len++] = byte;
@@ -69,7 +67,7 @@ static void add_byte(mt_detokenizer *d, char byte, mt_buf *out)
     }
 }
 
-/* Puts U+FFFD for the bytes that wait at `at`. */
+/* Inserts U+FFFD for the pending bytes at `at`. */
 static void give_up(mt_detokenizer *d, mt_buf *out, size_t at)
 {
     if (d->pending_len > 0)
@@ -77,7 +75,8 @@ static void give_up(mt_detokenizer *d, mt_buf *out, size_t at)
     d->pending_len = 0;
 }
 
-/* Turns the spelling at out[begin, len) into the bytes it stands for; as it is when a character stands for none. */
+/* Replaces the spelling out[begin..] by the bytes that it stands for; leaves it if one of its characters stands for
+   none. */
 static void spell_bytes(mt_buf *out, size_t begin)
 {
     size_t written = begin;
@@ -135,7 +134,8 @@ static void decode_fallback(mt_detokenizer *d, mt_buf *out, size_t begin)
     mt_tok_steps_apply(decoder->element, decoder->element_count, d->first, out, begin);
 }
 
-/* A Strip of the whole text. What may turn out to be its end is held back: it is known, so counting it is enough. */
+/* The step Strip on the whole text. Strings that may be at the end are held back; they are all the same, so that their
+   number is enough. */
 static void strip_text(const mt_tok_step *s, mt_detokenizer *d, size_t which, mt_buf *out, size_t begin)
 {
     size_t at = begin, last;

@@ -1,7 +1,7 @@
-/* Tokens to text, one at a time. What comes out, taken together, is what mt_tokenizer_decode gives for all of them,
-   however they were cut; only whole characters come out, and each as soon as it is certain.
-
-   The state is plain data and owns nothing: to be able to go back, keep a copy; to go back, assign it. */
+/* Decodes tokens one at a time, for streaming. The pieces of text together are what mt_tokenizer_decode gives for all
+   tokens; each piece has only complete characters, and every character comes out as soon as later tokens cannot change
+   it.
+   The state has no pointers that it owns: to be able to go back, copy it; to go back, assign the copy. */
 #ifndef MT_TEXT_DETOKENIZER_H
 #define MT_TEXT_DETOKENIZER_H
 
@@ -16,26 +16,28 @@
 
 typedef struct mt_detokenizer {
     const mt_tokenizer *tokenizer; /* borrowed */
-    bool skip_special;
-    /* private */
-    bool begun;   /* a token has come that was not skipped */
-    bool in_run;  /* the last token was a byte */
-    bool first;   /* the element being made is the first */
-    bool element; /* there has been an element */
+    bool skip_special;             /* leave out special tokens */
+    /* The state. */
+    bool begun;   /* a token was not left out */
+    bool in_run;  /* the last token was a byte token */
+    bool first;   /* the current element is the first */
+    bool element; /* there was an element */
     uint8_t pending_len;
-    char pending[MT_UTF8_MAX]; /* the start of a character */
+    char pending[MT_UTF8_MAX]; /* the bytes of an incomplete character */
     struct {
+        /* Strings removed at the start, and strings held back because they may be at the end */
         uint32_t taken, held;
         bool begun;
-    } strips[MT_LIMIT_DECODER_STEPS]; /* of the decoder's text steps */
+    } strips[MT_LIMIT_DECODER_STEPS]; /* for each text step */
 } mt_detokenizer;
 
 void mt_detokenizer_init(mt_detokenizer *d, const mt_tokenizer *tokenizer, bool skip_special);
 
-/* Appends what a token makes certain. An id that no token has adds nothing. False when out is full. */
+/* Appends the text that is certain now. A number that no token has adds nothing. False: out is full. */
 bool mt_detokenizer_add(mt_detokenizer *d, uint32_t id, mt_buf *out) MT_NODISCARD;
 
-/* No more tokens will come: what is left of an unfinished character becomes U+FFFD. */
+/* To be called after the last token: appends what was held back; an incomplete character becomes U+FFFD. False: out is
+   full. */
 bool mt_detokenizer_finish(mt_detokenizer *d, mt_buf *out) MT_NODISCARD;
 
 #endif

@@ -1,7 +1,7 @@
-/* From a text to tokens. Added tokens that match the text as it is are cut out first; what lies between them is
-   normalized, cut at the other added tokens, then into pieces, and the model makes tokens of each piece.
-
-   Everything a call needs is its own and goes when it returns. */
+/* Turns a text into tokens (mt_tokenizer_encode). Added tokens that are matched in the original text are cut out first.
+   The text between them is normalized, cut at the other added tokens, then cut into pieces by the pre-tokenizer; the
+   model turns each piece into tokens.
+   All memory of a call is freed before it returns. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,29 +10,31 @@
 #include "text/chars.h"
 #include "text/tokenizer_parts.h"
 
+/* One call of mt_tokenizer_encode. */
 typedef struct encoder {
     const mt_tokenizer *t;
     mt_tok_matcher *matcher;
-    mt_tok_text normal[2]; /* for normalization */
+    mt_tok_text normal[2]; /* memory for mt_tok_normalize */
     mt_tok_cutting cutting;
     mt_tok_words_work words;
     mt_ids *out;
-    size_t first; /* how many there were before */
-    size_t most;  /* that may be added */
+    size_t first; /* number of tokens in `out` before the call */
+    size_t most;  /* most tokens that may be added */
     const char *text;
-    size_t *places; /* those that are not tokens yet */
+    size_t *places; /* mt_encode_options.places that have no token number yet */
     size_t place_count;
     mt_error *err;
 } encoder;
 
-/* Places before `end` stand where the next token will be. */
+/* Gives all places before `end` the number of the next token. */
 static void settle_places(encoder *e, size_t end)
 {
     for (; e->place_count > 0 && *e->places < end; e->place_count--)
         *e->places++ = e->out->count - e->first;
 }
 
-/* Places within text that became the tokens from `token` on, by the bytes that each of them stands for. */
+/* Gives the places in text[begin, end) token numbers. That text became the tokens from `token` on; their lengths
+   decide. */
 static void settle_places_within(encoder *e, size_t begin, size_t end, size_t token)
 {
     size_t at = begin;
@@ -50,7 +52,7 @@ static void settle_places_within(encoder *e, size_t begin, size_t end, size_t to
     settle_places(e, end);
 }
 
-/* The text with U+FFFD in the place of what is not UTF-8, and marks on what is plain. */
+/* Copies the text with U+FFFD for what is not UTF-8, and marks the bytes of the plain ranges. */
 static void repair(const char *text, size_t len, const mt_encode_options *options, mt_tok_text *out)
 {
     size_t range = 0;
@@ -67,7 +69,7 @@ static void repair(const char *text, size_t len, const mt_encode_options *option
     }
 }
 
-/* Marks bytes of a text that is left as it is. */
+/* The marks for a text that is used as it is. */
 static unsigned char *mark(size_t len, const mt_encode_options *options)
 {
     unsigned char *marks = mt_alloc(len + 1);
@@ -82,7 +84,7 @@ static unsigned char *mark(size_t len, const mt_encode_options *options)
     return marks;
 }
 
-/* Whether so many more tokens may be added. */
+/* Whether `more` further tokens are allowed. False: *err. */
 static bool fits(const encoder *e, size_t more)
 {
     const size_t have = e->out->count - e->first;
@@ -100,7 +102,7 @@ static bool encode_piece(void *ctx, const char *piece, size_t len)
            mt_tok_matcher_goes_on(e->matcher, e->err) && fits(e, 0);
 }
 
-/* Between added tokens, normalized. */
+/* Encodes normalized text without added tokens. */
 static bool encode_pieces(encoder *e, mt_tok_view text)
 {
     return mt_tok_pretokenize(&e->t->pre, &text, &e->cutting, e->matcher, encode_piece, e, e->err);
@@ -112,7 +114,7 @@ static mt_tok_view part_of(const mt_tok_view *text, size_t begin, size_t end)
                          text->head && begin == 0};
 }
 
-/* Cuts a text at the added tokens of a trie, and hands what lies between them to `rest`. */
+/* Finds the added tokens of a trie in a text, adds them, and calls `rest` for the text between them. */
 static bool cut_out(encoder *e, const mt_tok_trie *trie, const mt_tok_view *text, bool (*rest)(encoder *, mt_tok_view))
 {
     size_t at = 0, after = 0;

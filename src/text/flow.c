@@ -1,3 +1,4 @@
+/* See flow.h. */
 #include "text/flow.h"
 
 #include <string.h>

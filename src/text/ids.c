@@ -1,3 +1,4 @@
+/* A list of token ids, see mt_ids in tokenizer.h. */
 #include "text/tokenizer.h"
 
 #include "base/alloc.h"

@@ -1,11 +1,12 @@
+/* See merges.h. */
 #include "text/merges.h"
 
 #include "base/alloc.h"
 
 enum { FIRST_CAP = 1024 };
 
-/* The slot of a pair, or the empty one where it belongs. An empty slot's pair is never looked at: no pair of ids is all
-   ones, which is what it holds. */
+/* The slot of a pair, or the empty slot where it belongs. An empty slot holds a pair of all ones, which no two ids
+   are. */
 static mt_tok_merge_slot *find_slot(const mt_tok_merges *merges, uint64_t pair)
 {
     size_t at = mt_tok_merge_hash(merges, pair);

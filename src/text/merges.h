@@ -1,4 +1,5 @@
-/* The merges of a BPE model: which two neighbours become one token, and how early. */
+/* The merges of a BPE model: a hash table from two token ids to the token that they become and the rank of that merge.
+   Lookup is inline because it is the inner loop of bpe_merge.c. */
 #ifndef MT_TEXT_MERGES_H
 #define MT_TEXT_MERGES_H
 
@@ -8,21 +9,24 @@
 #define MT_MERGE_NONE UINT32_MAX
 
 typedef struct mt_tok_merge {
-    uint32_t rank; /* lower is earlier; MT_MERGE_NONE: the two stay apart */
-    uint32_t id;   /* what they become */
+    uint32_t rank; /* a lower rank is merged first; MT_MERGE_NONE: the two do not merge */
+    uint32_t id;   /* the token that the two become */
 } mt_tok_merge;
 
+/* An entry of the hash table. */
 typedef struct mt_tok_merge_slot {
-    uint64_t pair;
+    uint64_t pair;      /* left << 32 | right */
     mt_tok_merge merge; /* rank MT_MERGE_NONE: the slot is empty */
 } mt_tok_merge_slot;
 
+/* All zero bytes is an empty table. */
 typedef struct mt_tok_merges {
-    mt_tok_merge_slot *slots; /* at most half full; NULL when there are no merges */
+    mt_tok_merge_slot *slots; /* at most half of them are used; NULL: no merges */
     size_t count, cap, mask;
 } mt_tok_merges;
 
-void mt_tok_merges_add(mt_tok_merges *merges, uint32_t left, uint32_t right, mt_tok_merge merge); /* or replaces */
+/* Adds a merge, or replaces the one of the same pair. */
+void mt_tok_merges_add(mt_tok_merges *merges, uint32_t left, uint32_t right, mt_tok_merge merge);
 void mt_tok_merges_free(mt_tok_merges *merges);
 
 static inline size_t mt_tok_merge_hash(const mt_tok_merges *merges, uint64_t pair)

@@ -1,11 +1,11 @@
-/* Normalizer stages that look at one character at a time. */
+/* Stages of the normalizer that change each character on its own. */
 #include "base/utf8.h"
 #include "text/normalizer.h"
 
 #include "text/bytelevel.h"
 #include "text/chars.h"
 
-/* What a stage makes of a character: nothing, itself, or one or two others. */
+/* What a character becomes. */
 typedef struct outcome {
     uint32_t chars[MT_TOK_LOWER_MAX];
     size_t count;
@@ -77,6 +77,7 @@ static bool change_each(mt_tok_change change, const mt_tok_view *in, mt_tok_text
     return done > 0;
 }
 
+/* Puts blanks around ideographs. */
 static bool set_apart(const mt_tok_view *in, mt_tok_text *out)
 {
     size_t done = 0;
@@ -96,6 +97,7 @@ static bool set_apart(const mt_tok_view *in, mt_tok_text *out)
     return done > 0;
 }
 
+/* Writes the text in the byte-level alphabet. */
 static bool byte_chars(const mt_tok_view *in, mt_tok_text *out)
 {
     for (size_t at = 0; at < in->len; at++) {

@@ -1,14 +1,11 @@
-/* Unicode's normalization forms, with the tables of utf8proc.
-
-   Most text is in its form already, so runs of characters that no form can touch are copied as they are: by their first
-   byte, inert characters decompose to themselves, begin a new combination and end none. The others, with the inert one
-   before them (marks may combine with it), make up a stretch that is decomposed, ordered and, for NFC and NFKC,
-   composed again.
-
-   The library has the tables of Unicode 9. What has decomposed or combined since then keeps doing so in the same way,
-   so newer tables differ only in characters that were not there yet.
-
-   utf8proc's own ordering is a bubble sort, which takes hours for a megabyte of marks. Here marks are sorted by
+/* The Unicode normalization forms NFC, NFD, NFKC and NFKD, with the tables of utf8proc.
+   Most text is already normalized, so characters that a form cannot change are copied. Such characters, called inert
+   here and recognised by their first byte, decompose to themselves and combine with no character before them. All
+   others form a stretch, together with the inert character before, since marks may combine with that. A stretch is
+   decomposed, its marks are ordered and, for NFC and NFKC, it is composed again.
+   The tokenizers library has the tables of Unicode 9. Decompositions never change in later versions, so newer tables
+   differ only in newer characters; mt_tok_is_later leaves those out.
+   The ordering of utf8proc is a bubble sort, which takes hours for a megabyte of marks. Here marks are sorted by
    counting. */
 #include "base/utf8.h"
 #include "text/normalizer.h"
@@ -21,7 +18,7 @@
 
 enum { CLASSES = 256, MOST_DECOMPOSED = 32 };
 
-/* Growing arrays for one stretch. */
+/* The code points of one stretch, in growing arrays. */
 typedef struct stretch {
     utf8proc_int32_t *chars, *sorted;
     size_t count, cap;
@@ -82,7 +79,7 @@ static void decompose(stretch *s, const mt_tok_view *in, size_t begin, size_t en
     }
 }
 
-/* Sorts marks by their class, keeping the order of equal ones. */
+/* Sorts marks by combining class; marks of the same class keep their order. */
 static void sort_marks(utf8proc_int32_t *marks, utf8proc_int32_t *sorted, size_t count)
 {
     size_t places[CLASSES + 1] = {0};
@@ -96,6 +93,7 @@ static void sort_marks(utf8proc_int32_t *marks, utf8proc_int32_t *sorted, size_t
     memcpy(marks, sorted, count * sizeof(*marks));
 }
 
+/* Sorts each run of marks. */
 static void order(stretch *s)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -110,7 +108,7 @@ static void order(stretch *s)
     }
 }
 
-/* Characters that the library does not know stay as they are, and nothing combines across them. */
+/* Composes. Characters that Unicode 9 does not have stay, and no mark combines across them. */
 static void compose(stretch *s, utf8proc_option_t options)
 {
     size_t kept = 0;
@@ -131,7 +129,7 @@ static void compose(stretch *s, utf8proc_option_t options)
     s->count = kept;
 }
 
-/* Normalizes in[begin, end) and appends it; returns whether that changed it. */
+/* Appends the normalized in[begin, end). Returns whether it differs from the original. */
 static bool change_stretch(stretch *s, const mt_tok_view *in, size_t begin, size_t end, utf8proc_option_t options,
                            mt_tok_text *out)
 {

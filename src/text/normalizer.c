@@ -1,3 +1,4 @@
+/* See normalizer.h. */
 #include "text/normalizer.h"
 
 #include <string.h>
@@ -68,7 +69,7 @@ static bool add_charsmap(mt_tok_normalizer *normalizer, const mt_tok_part *part)
     return s->charsmap != NULL;
 }
 
-/* A normalizer without settings. */
+/* Adds a stage that has no settings. */
 static bool add_plain(mt_tok_normalizer *normalizer, const mt_tok_part *part)
 {
     static const struct {
@@ -124,7 +125,7 @@ void mt_tok_normalizer_free(mt_tok_normalizer *normalizer)
     normalizer->count = 0;
 }
 
-/* Replaces in[begin, end). What comes instead counts as standing where the last of the replaced characters stood. */
+/* Replaces in[begin, end). The replacement is marked if any replaced byte was. */
 static void replace(const mt_tok_stage *s, const mt_tok_view *in, size_t begin, size_t end, mt_tok_text *out)
 {
     if (begin == 0 && end > 0 && (s->to_len == 0 || end > mt_utf8_size(in->data[0])))
@@ -148,7 +149,7 @@ static bool change_string(const mt_tok_stage *s, const mt_tok_view *in, mt_tok_t
     return done > 0;
 }
 
-/* Returns false when a match failed, with *err set. */
+/* Replaces matches of the regular expression. False: *err. */
 static bool change_matches(const mt_tok_stage *s, const mt_tok_view *in, mt_tok_text *out, mt_tok_matcher *matcher,
                            bool *changed, mt_error *err)
 {
@@ -167,7 +168,7 @@ static bool change_matches(const mt_tok_stage *s, const mt_tok_view *in, mt_tok_
     return !finder.failed;
 }
 
-/* White space at the ends needs no copy: *text becomes a part of itself. */
+/* Removes white space at the ends: shrinks the view instead of a copy. */
 static void strip(const mt_tok_stage *s, mt_tok_view *text)
 {
     size_t begin = 0, end = text->len;
@@ -187,6 +188,7 @@ static void strip(const mt_tok_stage *s, mt_tok_view *text)
     text->head = text->head && begin == 0;
 }
 
+/* Runs one stage. *changed: the result is in `out`, not in *text. False: *err. */
 static bool change(const mt_tok_stage *s, mt_tok_view *text, mt_tok_text *out, mt_tok_matcher *matcher, bool *changed,
                    mt_error *err)
 {

@@ -1,3 +1,4 @@
+/* See part.h. */
 #include "text/part.h"
 
 #include <string.h>
@@ -20,7 +21,7 @@ static char *keep(mt_arena *arena, const char *s, size_t len)
 
 static mt_tok_node *read_value(mt_json_reader *json, mt_json_event event, mt_arena *arena, mt_error *err);
 
-/* Reads the members of the container that was opened, up to its end. */
+/* Reads the values of a container up to its end. */
 static bool read_members(mt_tok_node *container, mt_json_reader *json, mt_arena *arena, mt_error *err)
 {
     mt_tok_node **tail = &container->child;
@@ -45,7 +46,7 @@ static bool read_members(mt_tok_node *container, mt_json_reader *json, mt_arena 
     }
 }
 
-/* The recursion ends at MT_LIMIT_JSON_DEPTH, where the reader fails. */
+/* Recursive; the reader fails at MT_LIMIT_JSON_DEPTH. */
 static mt_tok_node *read_value(mt_json_reader *json, mt_json_event event, mt_arena *arena, mt_error *err)
 {
     mt_tok_node *node;

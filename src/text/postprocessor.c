@@ -1,8 +1,10 @@
+/* See postprocessor.h. */
 #include "text/postprocessor.h"
 
 #include <string.h>
 
-/* One more before the text: in front of what an earlier processor put there, `place` tokens in. */
+/* Adds a token before the text, as number `place` of those that this processor adds; they stand before the tokens of
+   earlier processors. */
 static bool add_before(mt_tok_post *post, size_t place, uint32_t id, mt_error *err)
 {
     if (post->before_count == MT_LIMIT_TOKENIZER_AROUND)
@@ -37,7 +39,7 @@ static bool fail_template(const mt_tok_part *part)
                    "its post_processor \"%.80s\" is not tokens around one text; use another file", part->type);
 }
 
-/* "cls" and "sep" of Bert and Roberta: ["token", id]. */
+/* Reads "cls" or "sep" of a BERT or RoBERTa processor: ["token", id]. */
 static bool read_pair(const mt_tok_part *part, const char *key, uint32_t *id)
 {
     const mt_tok_node *pair = mt_tok_node_get(part->node, key);
@@ -55,7 +57,7 @@ static bool add_bert(mt_tok_post *post, const mt_tok_part *part)
            add_after(post, sep, part->err);
 }
 
-/* The ids of a special token of a template. */
+/* The list of ids for a special token of a template. */
 static const mt_tok_node *find_ids(const mt_tok_part *part, const mt_tok_node *special)
 {
     const mt_tok_node *id = mt_tok_node_get(special, "id"), *tokens = mt_tok_node_get(part->node, "special_tokens");
@@ -72,14 +74,14 @@ static bool is_first_text(const mt_tok_node *sequence)
     return id && id->kind == MT_JSON_STRING && strcmp(id->str, "A") == 0;
 }
 
-/* "single": special tokens, the text, special tokens. */
+/* Reads "single": special tokens, the text, special tokens. */
 static bool add_template(mt_tok_post *post, const mt_tok_part *part)
 {
     const mt_tok_node *single = mt_tok_part_array(part, "single");
     size_t texts = 0, place = 0;
 
     if (!single || post->templated)
-        return single && fail_template(part); /* a second one would see the first one's tokens as the text */
+        return single && fail_template(part); /* a second template would treat the tokens of the first as text */
     post->templated = true;
     for (const mt_tok_node *n = single->child; n; n = n->next) {
         const mt_tok_node *sequence = mt_tok_node_get(n, "Sequence"), *special = mt_tok_node_get(n, "SpecialToken");
@@ -103,7 +105,7 @@ static bool add_part(void *to, const mt_tok_part *part)
     mt_tok_post *post = to;
 
     if (mt_tok_part_is(part, "ByteLevel"))
-        return true; /* it only moves offsets */
+        return true; /* it changes only offsets */
     if (mt_tok_part_is(part, "TemplateProcessing"))
         return add_template(post, part);
     if (mt_tok_part_is(part, "BertProcessing") || mt_tok_part_is(part, "RobertaProcessing"))

@@ -1,5 +1,5 @@
-/* The post-processor: the tokens it puts before and behind those of a text. Made for pairs of texts and offsets too,
-   which nobody here asks for. */
+/* The post-processor: the special tokens that are put before and after the tokens of a text. (In the tokenizers library
+   it also handles pairs of texts and character offsets, which are not needed here.) */
 #ifndef MT_TEXT_POSTPROCESSOR_H
 #define MT_TEXT_POSTPROCESSOR_H
 
@@ -12,12 +12,12 @@
 #include "text/part.h"
 
 typedef struct mt_tok_post {
-    uint32_t before[MT_LIMIT_TOKENIZER_AROUND], after[MT_LIMIT_TOKENIZER_AROUND];
+    uint32_t before[MT_LIMIT_TOKENIZER_AROUND], after[MT_LIMIT_TOKENIZER_AROUND]; /* ids */
     size_t before_count, after_count;
-    bool templated; /* a template was seen */
+    bool templated; /* a "TemplateProcessing" was read */
 } mt_tok_post;
 
-/* node: what "post_processor" holds; NULL for none. */
+/* Reads the section "post_processor" of the file; NULL: it has none. False: *err. */
 bool mt_tok_post_init(mt_tok_post *post, const mt_tok_node *node, mt_error *err) MT_NODISCARD;
 
 #endif

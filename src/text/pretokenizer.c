@@ -1,3 +1,4 @@
+/* See pretokenizer.h. */
 #include "text/pretokenizer.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 #define WHITESPACE_PATTERN "[\\w\\x{200c}\\x{200d}]+|[^\\w\\s\\x{200c}\\x{200d}]+"
 
-enum { MOST_FIXED = 65535 }; /* PCRE2 counts no further */
+enum { MOST_FIXED = 65535 }; /* the largest repeat count of PCRE2 */
 
 static const char *const behaviors[] = {"Removed",        "Isolated",   "MergedWithPrevious",
                                         "MergedWithNext", "Contiguous", NULL};
@@ -156,7 +157,7 @@ static bool add_scripts(mt_tok_pretokenizer *pre, mt_error *err)
     return c->regex != NULL;
 }
 
-/* Pieces of so many characters. */
+/* Adds a stage that cuts after every `length` characters. */
 static bool add_fixed(mt_tok_pretokenizer *pre, const mt_tok_part *part)
 {
     mt_tok_cutter *c = add_cutter(pre, MT_TOK_SPLIT, part->err);
@@ -262,7 +263,7 @@ static void put_byte_chars(const mt_tok_view *text, mt_tok_piece piece, mt_tok_t
     }
 }
 
-/* A stage that changes the text of a piece. */
+/* Runs a stage that changes the text of a piece. */
 static void rewrite(const mt_tok_cutter *c, const mt_tok_view *text, mt_tok_piece piece, mt_tok_text *out)
 {
     mt_tok_text_clear(out);
@@ -287,14 +288,14 @@ typedef struct cutting {
     mt_error *err;
 } cutting;
 
-/* Where the pieces of a text go: to the stage of that number, or out of the last. */
+/* Receives the pieces of one stage: runs stage `index` on them, or gives them to the caller after the last. */
 typedef struct stage {
     const cutting *job;
     size_t index;
     mt_tok_view text;
 } stage;
 
-/* Each piece goes through all stages that are left before the next one is cut off. */
+/* Sends a piece through all remaining stages, before the next piece is cut. */
 static bool pass(void *ctx, mt_tok_piece piece)
 {
     const stage *s = ctx;

@@ -1,12 +1,11 @@
-/* PCRE2 compiles to machine code where it may (JIT) and interprets where it may not; both give the same matches.
-
-   A match first runs on the small stack that PCRE2 brings along. A pattern that must remember a place to come back
-   to for each of a hundred thousand characters runs out of it; then it is tried once more on a stack that grows to
-   MT_LIMIT_REGEX_STACK, which the matcher keeps from then on.
-
-   The library has the properties of Unicode 16. Where PCRE2's tables are older, a pattern is compiled once more with
-   what they lack spelled out. That takes up to half as much time again, so it is used only for texts with characters
-   that are new. */
+/* See regex.h. PCRE2 compiles patterns to machine code where the system allows that (JIT) and interprets them
+   otherwise, with the same result.
+   A match first runs on PCRE2's own small stack. A pattern that must be able to return to each of many characters
+   overflows it; then the match is tried again on a stack that may grow to MT_LIMIT_REGEX_STACK, which the matcher keeps
+   from then on.
+   The tokenizers library has the properties of Unicode 16. Where PCRE2's tables are older, a pattern is compiled a
+   second time with the differences written out. That code is up to 50 % slower, so it is used only for texts with
+   characters that differ. */
 #include "text/regex.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -22,18 +21,19 @@
 enum { FIRST_STACK = 32 * 1024, MOST_SHOWN = 200 };
 
 struct mt_tok_regex {
-    const mt_tok_known *known; /* NULL for most */
-    pcre2_code *code;          /* for texts of which PCRE2's tables know every character */
-    pcre2_code *newer;         /* for others; NULL where that is the same */
+    const mt_tok_known *known; /* NULL for most patterns */
+    pcre2_code *code;          /* for texts all of whose characters PCRE2's tables have right */
+    pcre2_code *newer;         /* for other texts; NULL: same as code */
 };
 
 struct mt_tok_matcher {
     pcre2_match_data *data;
     pcre2_match_context *context;
-    pcre2_jit_stack *stack; /* NULL until a match needed it */
+    pcre2_jit_stack *stack; /* NULL until a match needs it */
     const atomic_bool *stop;
 };
 
+/* Whether PCRE2's tables are older than Unicode 16. */
 static bool is_old(void)
 {
     char version[32] = "";
@@ -42,13 +42,13 @@ static bool is_old(void)
            pcre2_config(PCRE2_CONFIG_UNICODE_VERSION, version) > 0 && strtol(version, NULL, 10) < 16;
 }
 
-static void *take(size_t size, void *unused)
+static void *allocate(size_t size, void *unused)
 {
     (void)unused;
     return mt_alloc(size);
 }
 
-static void give(void *ptr, void *unused)
+static void release(void *ptr, void *unused)
 {
     (void)unused;
     mt_free(ptr);
@@ -57,7 +57,7 @@ static void give(void *ptr, void *unused)
 /* Never NULL: mt_alloc does not fail. */
 static pcre2_general_context *memory(void)
 {
-    return pcre2_general_context_create(take, give, NULL);
+    return pcre2_general_context_create(allocate, release, NULL);
 }
 
 static pcre2_code *compile(const char *pattern, size_t len, int *error)
@@ -73,11 +73,11 @@ static pcre2_code *compile(const char *pattern, size_t len, int *error)
     pcre2_compile_context_free(context);
     pcre2_general_context_free(general);
     if (code)
-        (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* slower without, not wrong */
+        (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* without machine code matching is slower but not wrong */
     return code;
 }
 
-/* shown: how the file writes the pattern. */
+/* Compiles a pattern. `shown` is the pattern in the file, for the error message. */
 static pcre2_code *build(const char *pattern, size_t len, const char *shown, size_t shown_len, mt_error *err)
 {
     PCRE2_UCHAR reason[128];
@@ -93,7 +93,7 @@ static pcre2_code *build(const char *pattern, size_t len, const char *shown, siz
     return code;
 }
 
-/* Takes the codes; NULL, and frees them, when there is no first one. */
+/* Owns the codes. NULL: `code` is NULL; then `newer` is freed. */
 static mt_tok_regex *make(pcre2_code *code, pcre2_code *newer, const mt_tok_known *known)
 {
     mt_tok_regex *regex = mt_alloc(sizeof(*regex));
@@ -121,7 +121,7 @@ mt_tok_regex *mt_tok_regex_new(const char *pattern, size_t len, mt_error *err)
     code = translated(pattern, len, false, &native, err);
     if (code && is_old()) {
         newer = translated(pattern, len, true, &other, err);
-        if (newer && other.len == native.len) { /* nothing was added */
+        if (newer && other.len == native.len) { /* the translations are the same */
             pcre2_code_free(newer);
             newer = NULL;
         } else if (!newer) {
@@ -174,7 +174,7 @@ void mt_tok_matcher_free(mt_tok_matcher *matcher)
 
 bool mt_tok_matcher_goes_on(const mt_tok_matcher *matcher, mt_error *err)
 {
-    /* relaxed: it is looked at again and again, and no data hangs on it */
+    /* relaxed: the flag is read again and again, and no data depends on it */
     return !matcher->stop || !atomic_load_explicit(matcher->stop, memory_order_relaxed) ||
            mt_fail(err, MT_E_INVALID, "the request was cancelled while its text was read; send it again");
 }
@@ -194,8 +194,8 @@ static bool grow_stack(mt_tok_matcher *matcher)
     return matcher->stack != NULL;
 }
 
-/* Those from U+0340 to U+037F are the only ones with fewer than three bytes; none is from U+4000 to U+9FFF or from
-   U+B000 to U+FFFF. */
+/* Whether the text has characters that changed from Unicode 14 to 16. Fast: those are in U+0340..U+037F or have three
+   or more bytes, and none is in U+4000..U+9FFF or U+B000..U+FFFF. */
 static bool has_new(const char *text, size_t len)
 {
     for (size_t at = 0; at < len; at += mt_utf8_size(text[at])) {

@@ -1,26 +1,26 @@
-/* The patterns of most tokenizers, matched without PCRE2 wherever ASCII alone decides, which is ten times as fast.
-
-   Each of them matches at every character: a word with what may lead it, a number, signs, or blanks. What a character
-   beyond ASCII is remains PCRE2's to know: where one has a say in a match, there is no answer here, and PCRE2 is asked.
-   tests/unit/text_regex.c holds each pattern to PCRE2 over all short texts. */
+/* Matches the patterns of the most common tokenizers without PCRE2, ten times as fast, as far as ASCII decides.
+   Each pattern matches at every character: a word with an optional character before it, a number, other signs, or
+   blanks. Where a character beyond ASCII matters for a match, the functions return NOT_KNOWN and PCRE2 decides.
+   tests/unit/text_regex.c compares each pattern with PCRE2 over all short texts. */
 #include <stdint.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "text/regex.h"
 
+/* The kinds of words in the patterns. */
 typedef enum form {
-    OF_GPT2, /* a blank may lead a word or a number, and contractions are in small letters */
-    PLAIN,   /* any character but a newline, a letter or a digit may lead a word */
-    CASED    /* the same, but a word ends before a capital behind a small letter */
+    OF_GPT2, /* a blank may precede a word or number; contractions are in lower case */
+    PLAIN,   /* any character but a newline, letter or digit may precede a word */
+    CASED    /* as PLAIN, but a word ends before an upper-case letter that follows a lower-case one */
 } form;
 
 struct mt_tok_known {
     const char *pattern;
     form form;
-    bool contractions; /* are matches of their own; where the form is CASED, ends of words */
-    size_t digits;     /* of a number, at most */
-    const char *tail;  /* characters that may follow signs */
+    bool contractions; /* "'s" and the like are matches of their own; if CASED, part of the word before */
+    size_t digits;     /* most digits of a number */
+    const char *tail;  /* characters that may follow signs in the same match */
 };
 
 #define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -30,7 +30,7 @@ struct mt_tok_known {
 #define NOT_HAN "&&[^\\p{Han}]"
 #define BLANKS "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
-/* upper, lower: characters of sets; end: of a word */
+/* upper, lower: what a set contains; end: what may end a word */
 #define CASED_WORDS(upper, lower, end) LEAD "[" upper "]*[" lower "]+" end "|" LEAD "[" upper "]+[" lower "]*" end
 
 static const mt_tok_known all[] = {
@@ -58,12 +58,12 @@ const mt_tok_known *mt_tok_known_find(const char *pattern, size_t len)
     return NULL;
 }
 
-/* Other signs, spaces, newlines, digits, upper- and lower-case letters of ASCII, in its order. */
+/* The kind of each ASCII character: s space, n newline, d digit, u upper-case, l lower-case letter, o other. */
 static const char ascii[128 + 1] = "ooooooooosnssnoooooooooooooooooosooooooooooooooo"
                                    "ddddddddddooooooouuuuuuuuuuuuuuuuuuuuuuuuuuoooooo"
                                    "llllllllllllllllllllllllllooooo";
 
-enum { END = 'e', FOREIGN = 'f' }; /* kinds of what is no character of ASCII */
+enum { END = 'e', FOREIGN = 'f' }; /* kinds of positions without an ASCII character */
 
 typedef struct subject {
     const char *text;
@@ -87,7 +87,7 @@ static bool is_space(char kind)
     return kind == 's' || kind == 'n';
 }
 
-/* Where characters of a kind end. */
+/* The end of the run of characters of this kind. */
 static size_t skip(const subject *s, size_t at, char kind)
 {
     while (kind_at(s, at) == kind)
@@ -95,16 +95,16 @@ static size_t skip(const subject *s, size_t at, char kind)
     return at;
 }
 
-enum { NOT_KNOWN = 0 }; /* no match ends there */
+enum { NOT_KNOWN = 0 }; /* 0 is never the end of a match */
 
-/* Where the contraction at an apostrophe ends: there, if it is none. */
+/* The end of the contraction at an apostrophe; `at` if it is none. */
 static size_t contraction_end(const mt_tok_known *known, const subject *s, size_t at)
 {
     const char fold = known->form == OF_GPT2 ? 0 : 0x20;
     char c, second;
 
     if (kind_at(s, at + 1) == FOREIGN)
-        return NOT_KNOWN; /* a long s is an s, too */
+        return NOT_KNOWN; /* U+017F, long s, matches "s" without regard to case */
     if (!is_letter(kind_at(s, at + 1)))
         return at;
     c = s->text[at + 1] | fold;
@@ -152,8 +152,8 @@ static size_t signs_end(const mt_tok_known *known, const subject *s, size_t at)
     return at;
 }
 
-/* Blanks end behind the last newline among them, where there is one; before the last of them, if something follows that
-   it may lead; or together. */
+/* Blanks end after their last newline if they have one; else before the last blank, if a character follows that it may
+   precede; else after all blanks. */
 static size_t blanks_end(const mt_tok_known *known, const subject *s, size_t begin)
 {
     size_t at = begin, line = begin;

@@ -1,19 +1,19 @@
-/* From the regular expressions of Oniguruma (Ruby's syntax), which tokenizer.json is written in, to those of PCRE2.
+/* Translates regular expressions from the syntax of Oniguruma (Ruby's), which tokenizer.json uses, to that of PCRE2.
 
-   Most of both languages is the same. What is not, and occurs:
+   Most of the two syntaxes is the same. These forms differ and occur:
 
      \s \d \w \h and their opposites   Unicode's White_Space, Nd, words; hexadecimal digits
      [a[bc]] [a&&[^b]]                 sets inside sets: a union, an intersection
      [[:alpha:]]                       Alphabetic, where PCRE2 means letters
      x{,n} x{n}+ x{n}?                 {0,n}; repeated once more, not possessive; optional, not lazy
      \uHHHH, \p{^L}, (?m)              \x{HHHH}, \P{L}, (?s)
-     \p{L} \p{Letter} \p{Han}          \p{L} \p{L} \p{sc:Han}; where that is wanted, as Unicode 16 has them: PCRE2's
-                                       tables may be older
+     \p{L} \p{Letter} \p{Han}          \p{L} \p{L} \p{sc:Han}; if `newer`, with the characters of Unicode 16, since
+                                       PCRE2's tables may be older
 
-   A set is translated as one class where that is possible. Otherwise it becomes an expression that still matches
-   exactly one character: alternatives for a union with something negated, lookaheads for an intersection.
+   A set becomes one bracket expression if possible. Otherwise it becomes an expression that still matches exactly one
+   character: alternatives for a union with a negated set, lookaheads for an intersection.
 
-   ^ and $ match at every line; that is an option of the compilation. */
+   ^ and $ match at every line; regex.c sets that as an option of PCRE2. */
 #include "base/utf8.h"
 #include "text/regex.h"
 
@@ -40,17 +40,17 @@ typedef struct syntax {
     const char *in;
     size_t len, at;
     mt_buf *out;
-    size_t atom;               /* where in out the last thing that a quantifier may follow begins */
-    size_t groups[MOST_DEPTH]; /* where in out each open group begins */
+    size_t atom;               /* the offset in `out` of the last item, which a quantifier may follow */
+    size_t groups[MOST_DEPTH]; /* the offset in `out` of each open group */
     size_t depth;
-    bool newer; /* properties are those of Unicode 16, not PCRE2's */
+    bool newer; /* write properties as Unicode 16 has them */
     mt_error *err;
 } syntax;
 
-/* What a letter after a backslash stands for: the inside of a class, and of the class of everything else. */
+/* An escape for a class of characters: the inside of its bracket expression, and that of its complement. */
 typedef struct shorthand {
     char letter, opposite;
-    const char *inside, *outside; /* outside: NULL when only a negated class can say it */
+    const char *inside, *outside; /* outside is NULL: the complement can only be written as a negated class */
 } shorthand;
 
 static const shorthand shorthands[] = {
@@ -60,7 +60,7 @@ static const shorthand shorthands[] = {
     {'h', 'H', HEXES, NULL},
 };
 
-/* The classes with names that mean something else to PCRE2. */
+/* The named classes that PCRE2 defines differently. */
 static const struct {
     const char *name, *inside;
 } classes[] = {
@@ -97,7 +97,7 @@ static bool at_text(const syntax *x, const char *text)
     return x->len - x->at >= len && memcmp(x->in + x->at, text, len) == 0;
 }
 
-/* Copies n bytes of the pattern, or what is left of it. */
+/* Copies n bytes of the pattern, or all that is left. */
 static void copy(syntax *x, mt_buf *out, size_t n)
 {
     n = n < x->len - x->at ? n : x->len - x->at;
@@ -112,7 +112,7 @@ static void copy_through(syntax *x, mt_buf *out, const char *last)
     copy(x, out, strlen(last));
 }
 
-/* Whether name, of len bytes, is a property's: letters count whatever their case, and _, - and blanks do not. */
+/* Whether the name denotes the property. Case, "_", "-" and blanks do not matter. */
 static bool same_name(const char *name, size_t len, const char *property)
 {
     for (size_t i = 0; i < len; i++) {
@@ -125,7 +125,7 @@ static bool same_name(const char *name, size_t len, const char *property)
     return *property == '\0';
 }
 
-/* The property of that name; NULL when there is none, or nothing is to be said of it. */
+/* The property of that name; NULL: it is not in the table of properties that changed. */
 static const mt_unicode_property *find_property(const char *name, size_t len)
 {
     for (size_t i = 0; i < mt_unicode_property_count; i++) {
@@ -138,7 +138,7 @@ static const mt_unicode_property *find_property(const char *name, size_t len)
     return NULL;
 }
 
-/* Whether one of the words is the property, or a category of the group that it is. */
+/* Whether one of the words equals the property, or belongs to the group of categories that it is. */
 static bool is_named(const char *words, const char *property)
 {
     for (size_t len; *words; words += len + (words[len] == ' ')) {
@@ -152,8 +152,8 @@ static bool is_named(const char *words, const char *property)
     return false;
 }
 
-/* Writes what a property holds in Unicode 16 and did not hold in 14, or the other way round, as the inside of a class.
-   out may be NULL. Returns whether there is any. */
+/* Writes the characters that the property has gained (or lost, if not `gained`) from Unicode 14 to 16, as the inside of
+   a bracket expression. `out` may be NULL. Returns whether there are any. */
 static bool put_changes(const syntax *x, mt_buf *out, const mt_unicode_property *p, bool gained)
 {
     bool any = false;
@@ -171,7 +171,7 @@ static bool put_changes(const syntax *x, mt_buf *out, const mt_unicode_property 
     return any;
 }
 
-/* The inside of a class that was written here: properties that lose nothing, and other things. */
+/* Writes the inside of a shorthand or named class, whose properties have only gained characters. */
 static void put_inside(const syntax *x, mt_buf *out, const char *inside)
 {
     for (const char *end; *inside; inside = end) {
@@ -188,7 +188,7 @@ static void put_inside(const syntax *x, mt_buf *out, const char *inside)
     }
 }
 
-/* One character that has the property, or has it not, as an expression. */
+/* Writes an expression for one character that has the property or, if negated, has it not. */
 static void put_property(const syntax *x, mt_buf *out, const mt_unicode_property *p, bool negated)
 {
     const bool loses = put_changes(x, NULL, p, false);
@@ -207,8 +207,8 @@ static void put_property(const syntax *x, mt_buf *out, const mt_unicode_property
     mt_buf_puts(out, !loses ? "]" : negated ? "])(?s:.))" : "])");
 }
 
-/* Reads \p{name} or \P{^name} and the like at x; NULL, and nothing is read, when it is no property to be changed. */
-static const mt_unicode_property *take_property(syntax *x, bool *negated)
+/* Reads a property such as \p{name} or \P{^name}. NULL: there is none that has to be changed; then nothing is read. */
+static const mt_unicode_property *read_property(syntax *x, bool *negated)
 {
     const bool opposite = peek(x, 3) == '^';
     const size_t begin = 3 + (size_t)opposite;
@@ -225,7 +225,7 @@ static const mt_unicode_property *take_property(syntax *x, bool *negated)
     return property;
 }
 
-/* An escape that stands for itself in both languages, or nearly so; x is at its backslash. */
+/* Copies an escape that is the same in both syntaxes or nearly so; x is at its backslash. */
 static void copy_escape(syntax *x, mt_buf *out)
 {
     char letter = peek(x, 1);
@@ -247,7 +247,7 @@ static void copy_escape(syntax *x, mt_buf *out)
     }
 }
 
-/* A class with a name; x is at its bracket. */
+/* Copies a named class; x is at its bracket. */
 static void copy_class(syntax *x, mt_buf *out)
 {
     for (size_t i = 0; i < MT_COUNT(classes); i++) {
@@ -260,12 +260,12 @@ static void copy_class(syntax *x, mt_buf *out)
     copy_through(x, out, ":]");
 }
 
-/* A set being read. Terms that were followed by && are in tests, as lookaheads. */
+/* A set that is being read. */
 typedef struct set {
     bool negated;
-    mt_buf items;  /* what can stand in one class */
-    mt_buf others; /* what cannot: expressions for one character, | between them */
-    mt_buf tests;
+    mt_buf items;  /* the items that one bracket expression can hold */
+    mt_buf others; /* all others: expressions for one character, separated by "|" */
+    mt_buf tests;  /* lookaheads for the operands of && that are complete */
 } set;
 
 static void init_set(set *s)
@@ -345,7 +345,7 @@ static void add_set(set *s, const set *inner)
     mt_buf_free(&text);
 }
 
-/* Behind a term and its &&. */
+/* Called after an operand and its &&. */
 static void end_term(set *s)
 {
     mt_buf_puts(&s->tests, "(?=");
@@ -386,7 +386,7 @@ static void add_property(const syntax *x, set *s, const mt_unicode_property *pro
     mt_buf_free(&text);
 }
 
-/* Whether a hyphen at x is itself and not the middle of a range. */
+/* Whether the hyphen at x is a character and not part of a range. */
 static bool lone_hyphen(const syntax *x, bool after_many)
 {
     return after_many || peek(x, 1) == ']' || peek(x, 1) == '[' || (peek(x, 1) == '&' && peek(x, 2) == '&') ||
@@ -395,7 +395,7 @@ static bool lone_hyphen(const syntax *x, bool after_many)
 
 static bool read_set(syntax *x, set *s, size_t depth);
 
-/* The next item of a set. *many: whether it stands for many characters, so that no range can begin with it. */
+/* Reads one item of a set. *many: it stands for many characters, so that it cannot begin a range. */
 static bool read_item(syntax *x, set *s, bool *many, size_t depth)
 {
     const shorthand *known = peek(x, 0) == '\\' ? find_shorthand(peek(x, 1)) : NULL;
@@ -404,7 +404,7 @@ static bool read_item(syntax *x, set *s, bool *many, size_t depth)
     set inner;
 
     *many = true;
-    property = take_property(x, &negated);
+    property = read_property(x, &negated);
     if (property) {
         add_property(x, s, property, negated);
     } else if (at_text(x, "[:")) {
@@ -436,7 +436,7 @@ static bool read_item(syntax *x, set *s, bool *many, size_t depth)
     return true;
 }
 
-/* x is at the opening bracket. */
+/* Reads a set; x is at its opening bracket. */
 static bool read_set(syntax *x, set *s, size_t depth)
 {
     bool many = true;
@@ -474,7 +474,7 @@ static bool translate_set(syntax *x)
     return ok;
 }
 
-/* Puts brackets around the last atom and its quantifier, so that another quantifier may follow. */
+/* Puts a group around the last item and its quantifier, so that another quantifier may follow. */
 static void wrap_atom(syntax *x)
 {
     static const char open[] = "(?:";
@@ -494,7 +494,7 @@ static size_t skip_digits(const syntax *x, size_t ahead)
     return ahead;
 }
 
-/* x is at an opening brace: {n} {n,} {n,m} {,m}, or a brace that is just that. */
+/* Translates {n}, {n,}, {n,m} or {,m}, or a literal brace; x is at the brace. */
 static void translate_brace(syntax *x)
 {
     size_t first = skip_digits(x, 1), last = first;
@@ -519,7 +519,7 @@ static void translate_brace(syntax *x)
         wrap_atom(x);
 }
 
-/* x is at "(?". Letters of options: Ruby's m is everybody else's s. */
+/* Translates the letters of options after "(?": Ruby's m is s in PCRE2. */
 static void translate_options(syntax *x)
 {
     size_t ahead = 2;
@@ -547,7 +547,7 @@ static bool open_group(syntax *x)
     else if (peek(x, 0) == '(')
         copy(x, x->out, 1);
     else
-        mt_buf_puts(x->out, "(?:"); /* the comment that was left out */
+        mt_buf_puts(x->out, "(?:"); /* in place of the comment */
     return true;
 }
 
@@ -573,7 +573,7 @@ static bool translate_next(syntax *x)
     x->atom = x->out->len;
     if (peek(x, 0) == '[')
         return translate_set(x);
-    property = take_property(x, &negated);
+    property = read_property(x, &negated);
     if (property) {
         put_property(x, x->out, property, negated);
     } else if (known) {

@@ -1,13 +1,13 @@
-/* The UnicodeScripts pre-tokenizer cuts where the script changes. Characters of no script, of one that is newer than
-   the library's list, and the blank go with what comes before them; at the start of a text they are dropped. Kana
-   count as Han.
-
-   PCRE2 has the tables; a match of the pattern made here is one piece. */
+/* The pre-tokenizer "UnicodeScripts", which cuts where the script changes. A blank, and characters without a script or
+   with one that the tokenizers library does not know, belong to the text before them; at the start of a text they are
+   dropped. Hiragana and Katakana count as Han.
+   It is a regular expression whose matches are the pieces. */
 
 #include "base/limits.h"
 #include "text/regex.h"
 
-/* By ISO 15924. Common, Han and kana have rules of their own; the commonest come first because they are tried first. */
+/* Scripts by their codes in ISO 15924, the most common first because they are tried first. Common, Han, Hiragana and
+   Katakana are not listed: they have rules of their own. */
 static const char scripts[] =
     "Latn Cyrl Grek Arab Hebr Deva Hang Thai Zinh Adlm Aghb Ahom Armi Armn Avst Bali Bamu Bass Batk Beng Bhks Bopo "
     "Brah Brai Bugi Buhd Cakm Cans Cari Cham Cher Copt Cprt Dsrt Dupl Egyp Elba Ethi Geor Glag Goth Gran Gujr Guru "
@@ -17,7 +17,7 @@ static const char scripts[] =
     "Sora Sund Sylo Syrc Tagb Takr Tale Talu Taml Tang Tavt Telu Tfng Tglg Thaa Tibt Tirh Ugar Vaii Wara Xpeo Xsux "
     "Yiii";
 
-#define COMMON "[^\\P{sc:Zyyy} \\x{30fc}]" /* U+30FC, which makes vowels long, counts as Han */
+#define COMMON "[^\\P{sc:Zyyy} \\x{30fc}]" /* U+30FC, the mark of long vowels, counts as Han */
 #define HAN "\\p{sc:Hani}\\p{sc:Hira}\\p{sc:Kana}\\x{30fc}"
 #define REST "(?&none))*+"
 

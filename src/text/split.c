@@ -1,18 +1,19 @@
-/* Cutting a piece at matches. A matcher gives the matches of a piece from left to right; what lies between them are the
-   other parts, and a small fold over both makes pieces of them as the behaviour says. */
+/* Cuts a piece at matches (mt_tok_split). Matches and the text between them come from left to right as parts; the
+   behaviour decides which neighbouring parts are joined to one piece. */
 #include <string.h>
 
 #include "base/utf8.h"
 #include "text/pretokenizer.h"
 
+/* The state of one mt_tok_split. */
 typedef struct fold {
     const mt_tok_cutter *cutter;
     mt_tok_sink out;
-    bool ended;    /* it wants no more */
-    size_t origin; /* of the piece that is cut */
+    bool ended;    /* the sink wants no more pieces */
+    size_t origin; /* offset of the piece in its text */
     bool head;
-    mt_range open; /* a part that may still grow */
-    bool is_open, open_match;
+    mt_range open;            /* the last part, to which the next may be joined */
+    bool is_open, open_match; /* `open` is used; it is a match */
 } fold;
 
 static void emit(fold *f, mt_range part)
@@ -29,7 +30,7 @@ static void close_open(fold *f)
     f->is_open = false;
 }
 
-/* Whether the open part takes in the next one. */
+/* Whether the next part is joined to the open one. */
 static bool joins(const fold *f, bool match)
 {
     if (!f->is_open)
@@ -61,7 +62,7 @@ static void add_part(fold *f, size_t begin, size_t end, bool match)
     }
 }
 
-/* Adds the match [begin, end) and what lies between it and the one before, which ended at *done. */
+/* Adds the text since *done, where the last match ended, and the match [begin, end). */
 static void add_match(fold *f, size_t *done, size_t begin, size_t end)
 {
     if (*done < begin)

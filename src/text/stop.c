@@ -1,5 +1,6 @@
-/* Aho and Corasick's machine. A node stands for a start of a stop string: the longest one that the text seen so far
-   ends with. That start is all that has to be held back, and the node says what it is: so the state is a number. */
+/* The algorithm of Aho and Corasick. A node stands for a beginning of a stop string. The current node is the longest
+   one that the text so far ends with; its text is what must be held back. So the number of the node is the whole
+   state. */
 #include "text/stop.h"
 
 #include <string.h>
@@ -10,19 +11,19 @@
 enum { ROOT = 0, NONE = -1 };
 
 typedef struct node {
-    const char *text; /* what it stands for; in `texts` */
+    const char *text; /* the beginning that it stands for; in mt_stop.texts */
     uint32_t len;
-    uint32_t child, sibling; /* 0 for none */
-    uint32_t shorter;        /* the longest node that this one's text ends with, besides itself */
-    int match;               /* the longest stop string that the text ends with, or NONE */
+    uint32_t child, sibling; /* indices of nodes; 0: none */
+    uint32_t shorter;        /* the node of the longest proper suffix of text */
+    int match;               /* index of the longest stop string that text ends with, or NONE */
 } node;
 
 struct mt_stop {
     char *texts;
     node *nodes;
     uint32_t count;
-    size_t *lengths;  /* of the strings */
-    bool starts[256]; /* whether any string begins with a byte */
+    size_t *lengths;  /* of the stop strings */
+    bool starts[256]; /* whether a stop string begins with this byte */
 };
 
 static uint32_t find_child(const mt_stop *stop, uint32_t at, char c)
@@ -63,11 +64,11 @@ static uint32_t follow(const mt_stop *stop, uint32_t at, char c)
     return child;
 }
 
-/* Breadth first: the shorter nodes a link can lead to are done before. */
+/* Sets `shorter` and `match`. Breadth first, since a node needs those of shorter nodes. */
 static void link_nodes(mt_stop *stop)
 {
     uint32_t *queue = mt_alloc_array(stop->count, sizeof(*queue));
-    size_t done = 0, found = 1; /* the root first */
+    size_t done = 0, found = 1; /* the first is the root */
 
     while (done < found) {
         uint32_t at = queue[done++];
@@ -130,7 +131,7 @@ void mt_stop_free(mt_stop *stop)
     mt_free(stop);
 }
 
-/* Bytes at the start of text that leave the machine where it is: at its root. */
+/* The number of bytes at the start of text that leave the state at the root. */
 static size_t skip(const mt_stop *stop, const char *text, size_t len)
 {
     size_t n = 0;
@@ -140,8 +141,9 @@ static size_t skip(const mt_stop *stop, const char *text, size_t len)
     return n;
 }
 
-/* Takes one byte; appends what it sets free. Returns the string that it completes, or NONE. */
-static int take(const mt_stop *stop, mt_stop_state *state, char c, mt_buf *out)
+/* Advances by one byte and appends the text that need not be held back any longer. Returns the index of a complete stop
+   string, or NONE. */
+static int step(const mt_stop *stop, mt_stop_state *state, char c, mt_buf *out)
 {
     const node *before = &stop->nodes[state->node], *now;
     size_t held, leaving;
@@ -171,7 +173,7 @@ int mt_stop_feed(const mt_stop *stop, mt_stop_state *state, const char *text, si
             if (at == len)
                 break;
         }
-        match = take(stop, state, text[at], out);
+        match = step(stop, state, text[at], out);
         if (match != NONE)
             return match;
     }

@@ -1,3 +1,4 @@
+/* See tokenizer.h. Encoding is in encode.c, decoding in detokenizer.c, reading the file in tokenizer_read.c. */
 #include "text/tokenizer.h"
 
 #include <stdio.h>

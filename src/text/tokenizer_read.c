@@ -1,16 +1,16 @@
-/* tokenizer.json from top to bottom. Its parts depend on one another (added tokens on the normalizer and the model, the
-   model on the pre-tokenizer), and may stand in any order: so they are read first and put together afterwards.
-
-   "truncation" and "padding" are not looked at: they say how somebody made batches. */
+/* Reads tokenizer.json. Its sections depend on each other (added tokens on the normalizer and the model, the model on
+   the pre-tokenizer) and may have any order: all are read first and put together afterwards.
+   "truncation" and "padding" are ignored: they are settings for batches of training texts. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "text/tokenizer_parts.h"
 
+/* The sections that were read; NULL: the file does not have it. */
 typedef struct sections {
     const mt_tok_node *normalizer, *pre_tokenizer, *post_processor, *decoder;
-    bool has_model, merges_again;
+    bool has_model, merges_again; /* merges_again: the merges must be read in a second pass */
 } sections;
 
 static bool fail_json(const mt_json_reader *json, mt_error *err)
@@ -63,7 +63,7 @@ static bool read_sections(mt_tokenizer *t, sections *s, mt_json_reader *json, mt
     return (event == MT_JSON_OBJECT_END && mt_json_next(json) == MT_JSON_END && s->has_model) || fail_json(json, err);
 }
 
-/* Moves to the value of a key of the object that comes next. */
+/* Advances the reader to the value of a member of the next object. False: there is none. */
 static bool find_key(mt_json_reader *json, const char *key)
 {
     if (mt_json_next(json) != MT_JSON_OBJECT_BEGIN)
@@ -89,7 +89,7 @@ static bool read_merges_again(mt_tokenizer *t, const char *text, size_t len, mt_
     return ok;
 }
 
-/* Puts what the normalizer makes of a token in the place of its form. */
+/* Replaces the form of an added token by its normalized content. */
 static bool normalize_token(mt_tokenizer *t, mt_tok_added_token *token, mt_tok_text spare[2], mt_tok_matcher *matcher,
                             mt_error *err)
 {
@@ -128,8 +128,8 @@ static bool normalize_added(mt_tokenizer *t, mt_error *err)
     return ok;
 }
 
-/* The table of tokens by id. Added tokens win over the model's. A token is special when its text is that of a special
-   added token. */
+/* Makes the table of tokens by id. An added token has precedence over a token of the model. A token is special if a
+   special added token has the same text. */
 static void list_tokens(mt_tokenizer *t)
 {
     const mt_tok_vocab *vocab = &t->words.vocab;

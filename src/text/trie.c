@@ -1,3 +1,4 @@
+/* See trie.h. */
 #include "text/trie.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@ static int by_string(const void *a, const void *b)
     return (x->value > y->value) - (x->value < y->value);
 }
 
-/* The entries below a node that waits for its children: those from begin to end share `depth` bytes. */
+/* The entries below a node whose children are not made yet: entries[begin, end), which share `depth` bytes. */
 typedef struct span {
     size_t begin, end;
     uint32_t depth;
@@ -27,7 +28,7 @@ typedef struct span {
 typedef struct builder {
     mt_tok_trie *trie;
     const mt_tok_entry *entries;
-    span *spans; /* one per node */
+    span *spans; /* one for each node */
     size_t cap;
 } builder;
 

@@ -1,5 +1,6 @@
-/* What the tokenizers library knows of Unicode, by the version that each of its parts was built from. A vocabulary was
-   trained with it, so neither older nor newer tables will do. tools/unicode.mjs writes the tables. */
+/* Tables of Unicode properties, each from the version of Unicode that the tokenizers library uses for it: a vocabulary
+   was trained with those, so neither older nor newer tables give the same tokens. Written by tools/unicode.mjs. Used by
+   chars.c and regex_syntax.c. */
 #ifndef MT_TEXT_UNICODE_DATA_H
 #define MT_TEXT_UNICODE_DATA_H
 
@@ -11,7 +12,7 @@ typedef struct mt_unicode_range {
 } mt_unicode_range;
 
 typedef struct mt_unicode_set {
-    const mt_unicode_range *at; /* in order */
+    const mt_unicode_range *at; /* ascending */
     size_t count;
 } mt_unicode_set;
 
@@ -28,11 +29,11 @@ typedef enum mt_unicode_set_name {
 
 extern const mt_unicode_set mt_unicode_sets[MT_UNICODE_SETS];
 
-/* A bit for every 64 characters below U+10000: some of them are not assigned in Unicode 9. */
+/* One bit for every 64 code points below U+10000: set if some of them are not assigned in Unicode 9. */
 #define MT_UNICODE_PAGES 128
 extern const uint8_t mt_unicode_pages[MT_UNICODE_PAGES];
 
-/* Every step'th character of a range has its lower case delta further on. Unicode 16, without ASCII. */
+/* A range in which every step-th character has a lower case, at code point + delta. Unicode 16, without ASCII. */
 typedef struct mt_unicode_run {
     mt_unicode_range of;
     uint32_t step;
@@ -42,8 +43,8 @@ typedef struct mt_unicode_run {
 extern const mt_unicode_run mt_unicode_lower[];
 extern const size_t mt_unicode_lower_count;
 
-/* Characters that Unicode 16 classes otherwise than 14: the properties they have now, and those they had and lost, as
-   words of PCRE2. Groups of categories are not named: "L" is all that begins with it. */
+/* Characters whose properties differ between Unicode 14 and 16: the properties they have now, and those they lost, as
+   PCRE2 names separated by blanks. Only single categories are named: "Lu" implies "L". */
 typedef struct mt_unicode_change {
     mt_unicode_range of;
     const char *now, *was;
@@ -52,10 +53,10 @@ typedef struct mt_unicode_change {
 extern const mt_unicode_change mt_unicode_changes[];
 extern const size_t mt_unicode_change_count;
 
-/* A property of a regular expression. */
+/* A property in a regular expression. */
 typedef struct mt_unicode_property {
-    const char *native; /* how PCRE2 calls it; that of a script begins with "sc:", which others leave out */
-    const char *longer; /* its other name, or NULL */
+    const char *native; /* PCRE2's name; for a script with "sc:" before it, which Oniguruma does not write */
+    const char *longer; /* a second name, or NULL */
 } mt_unicode_property;
 
 extern const mt_unicode_property mt_unicode_properties[];

@@ -1,5 +1,6 @@
-/* From left to right, each place in the piece learns the best way to it. A character that is no token by itself costs
-   more than the worst token, so there is always a way. Unknown characters side by side become one token. */
+/* See unigram.h. Computes, from left to right, the best sequence of tokens up to each byte of the piece (Viterbi). A
+   character that is no token counts as an unknown one, whose score is below that of the worst token, so that there is
+   always a sequence. Neighbouring unknown characters become one token. */
 #include "text/unigram.h"
 
 #include <math.h>
@@ -87,7 +88,8 @@ static bool find_ways(const mt_tok_unigram *u, mt_tok_unigram_node *nodes, const
     return true;
 }
 
-/* Turns the way, which is known from its end, around: afterwards nodes[begin of a token].begin is the token's end. */
+/* The nodes are linked from the end to the start. Reverses that: afterwards nodes[start of a token].begin is the end of
+   that token. */
 static void turn_around(mt_tok_unigram_node *nodes, size_t len)
 {
     uint32_t end = (uint32_t)len, next_end = MT_TOKEN_NONE, next_id = 0;

@@ -1,3 +1,4 @@
+/* See vocab.h. */
 #include "text/vocab.h"
 
 #include <string.h>
@@ -17,7 +18,7 @@ void mt_tok_vocab_free(mt_tok_vocab *vocab)
     *vocab = (mt_tok_vocab){0};
 }
 
-/* Eight bytes at a time; what is left over is read as if zeros followed, and the length tells those apart. */
+/* Hashes eight bytes at a time. The rest is padded with zeros; the length is part of the hash. */
 static uint64_t hash_of(const char *s, size_t len)
 {
     const uint64_t odd = 0x9E3779B97F4A7C15u;
@@ -40,7 +41,7 @@ static uint64_t slot_of(uint64_t hash, size_t index)
     return (hash & 0xFFFFFFFF00000000u) | (uint64_t)(index + 1);
 }
 
-/* The slot that holds the spelling, or the empty one where it belongs. */
+/* The slot of the string, or the empty slot where it belongs. */
 static size_t find_slot(const mt_tok_vocab *vocab, uint64_t hash, const char *s, size_t len)
 {
     size_t at = (size_t)hash & vocab->mask;
@@ -58,7 +59,7 @@ static size_t find_slot(const mt_tok_vocab *vocab, uint64_t hash, const char *s,
     return at;
 }
 
-/* Doubles the room for spellings and the table. */
+/* Doubles the arrays and the hash table. */
 static void grow(mt_tok_vocab *vocab)
 {
     size_t cap = vocab->cap ? vocab->cap * 2 : FIRST_CAP;

@@ -1,3 +1,4 @@
+/* See wordpiece.h. */
 #include "text/wordpiece.h"
 
 #include <string.h>
@@ -24,7 +25,8 @@ static size_t count_chars(const char *word, size_t len)
     return count;
 }
 
-/* The id of the longest token that text begins with; *taken is its share of text. */
+/* The id of the longest token that the text begins with; *taken is its length in the text. goes_on: the text is not the
+   start of the word. */
 static uint32_t longest(const mt_tok_wordpiece *model, char *spelling, const char *text, size_t len, bool goes_on,
                         size_t *taken)
 {

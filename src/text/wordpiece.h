@@ -1,5 +1,5 @@
-/* WordPiece: the longest token a word begins with, then the longest its rest begins with, and so on. WordLevel: the
-   word is a token or unknown. */
+/* WordPiece: the longest token that a word begins with, then the longest that the rest begins with, and so on.
+   WordLevel: a word is one token or unknown. */
 #ifndef MT_TEXT_WORDPIECE_H
 #define MT_TEXT_WORDPIECE_H
 
@@ -10,14 +10,16 @@
 #include "text/tokenizer.h"
 #include "text/vocab.h"
 
+/* Borrows all pointers. */
 typedef struct mt_tok_wordpiece {
     const mt_tok_vocab *vocab;
     bool whole_words;               /* WordLevel */
-    const char *unk_token, *prefix; /* prefix: of a token that goes on with a word */
+    const char *unk_token, *prefix; /* prefix: what the vocabulary has before tokens that do not begin a word */
     size_t unk_len, prefix_len;
-    size_t most_chars; /* of a word that is looked at */
+    size_t most_chars; /* longer words become the unknown token */
 } mt_tok_wordpiece;
 
+/* Appends the tokens of one word to `out`. False: *err. */
 bool mt_tok_wordpiece_encode(const mt_tok_wordpiece *model, const char *word, size_t len, mt_ids *out,
                              mt_error *err) MT_NODISCARD;
 

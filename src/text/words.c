@@ -1,3 +1,4 @@
+/* See words.h. */
 #include "text/words.h"
 
 void mt_tok_words_finish(mt_tok_words *words, bool byte_level)

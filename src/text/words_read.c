@@ -1,4 +1,4 @@
-/* The object "model" of tokenizer.json, read as a stream: its vocabulary and merges may have a million entries. */
+/* Reads the object "model" of tokenizer.json as a stream: its vocabulary and merges may have a million entries. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +8,11 @@
 #include "text/part.h"
 #include "text/words.h"
 
-/* What the object says besides vocabulary and merges. */
+/* All members but the vocabulary and the merges. */
 typedef struct settings {
     const char *type, *unk_token, *prefix, *suffix;
     size_t unk_len, prefix_len, suffix_len;
-    int64_t unk_id, most_chars; /* -1: not there */
+    int64_t unk_id, most_chars; /* -1: not present */
     bool fuse_unk, byte_fallback, ignore_merges;
     bool has_vocab, has_merges, has_prefix, vocab_is_list;
 } settings;
@@ -126,7 +126,7 @@ static double power_of_ten(int exponent)
     return strtod(text, NULL);
 }
 
-/* The exponent that is written at s, behind the letter; what is out of bounds is cut to them. */
+/* Parses an exponent, without its letter; clamps it if it is out of range. */
 static int read_exponent(const char *s, size_t len)
 {
     bool negative = len > 0 && s[0] == '-';
@@ -137,8 +137,8 @@ static int read_exponent(const char *s, size_t len)
     return negative ? -value : value;
 }
 
-/* A score as serde_json reads it, which is not always the nearest double: all digits as one integer, then one division
-   or multiplication. Scores that differ in their last bit make another way through a word the best one. */
+/* Parses a score as serde_json does, which is not always the nearest double: all digits as one integer, then one
+   division or multiplication. A score that differs in the last bit can change which tokens are chosen. */
 static double read_score(const char *s, size_t len)
 {
     bool negative = len > 0 && s[0] == '-', fraction = false, full = false;
@@ -170,7 +170,7 @@ static double read_score(const char *s, size_t len)
     return negative ? -value : value;
 }
 
-/* [["token", score], ...]: a token's id is its place. */
+/* Reads [["token", score], ...]; the id of a token is its index. */
 static bool read_vocab_list(mt_tok_words *words, mt_json_reader *json, mt_error *err)
 {
     mt_json_event event;
@@ -210,8 +210,8 @@ static bool fail_merge(size_t rank, mt_error *err)
                    "merge %zu of it names a token that is not in the vocabulary; download the file again", rank);
 }
 
-/* pair: left and right as the file has them, left_len bytes of it the left one. The right one's prefix, which says
-   that it goes on with a word, is not part of what they become. */
+/* Adds a merge. pair: the left string of left_len bytes, then the right one. If the right one begins with the prefix of
+   tokens inside of words, the merged token does not contain that prefix. */
 static bool add_merge(mt_tok_words *words, mt_buf *pair, size_t left_len, size_t rank, mt_error *err)
 {
     const mt_tok_vocab *vocab = &words->vocab;
@@ -230,7 +230,7 @@ static bool add_merge(mt_tok_words *words, mt_buf *pair, size_t left_len, size_t
     return true;
 }
 
-/* "left right", with the blank taken out of pair. */
+/* Reads "left right" and removes the blank. */
 static bool read_joined(mt_json_reader *json, mt_buf *pair, size_t *left_len)
 {
     const char *blank = memchr(json->str, ' ', json->len);
@@ -242,7 +242,7 @@ static bool read_joined(mt_json_reader *json, mt_buf *pair, size_t *left_len)
     return mt_buf_add(pair, json->str, left) && mt_buf_add(pair, blank + 1, right);
 }
 
-/* ["left", "right"], of which the bracket was read. */
+/* Reads ["left", "right"], whose bracket was already read. */
 static bool read_apart(mt_json_reader *json, mt_buf *pair, size_t *left_len)
 {
     if (mt_json_next(json) != MT_JSON_STRING || !mt_buf_add(pair, json->str, json->len))
@@ -291,7 +291,7 @@ bool mt_tok_words_read_merges(mt_tok_words *words, mt_json_reader *json, mt_erro
     return ok;
 }
 
-/* Merges cannot be understood before the vocabulary and the prefix are known. */
+/* Reads the merges, or sets *again if the vocabulary and the prefix are not known yet. */
 static bool read_member_merges(mt_tok_words *words, settings *s, mt_json_reader *json, bool *again, mt_error *err)
 {
     s->has_merges = true;
@@ -336,7 +336,7 @@ static bool read_member(mt_tok_words *words, settings *s, mt_json_reader *json, 
     return mt_json_skip(json) || fail_json(json, "", err);
 }
 
-/* Old files do not name the type of their model. */
+/* Finds the kind of model. Old files do not name it; then the members tell. */
 static bool find_kind(mt_tok_words *words, const settings *s, mt_error *err)
 {
     static const char *const names[] = {
