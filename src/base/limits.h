@@ -174,30 +174,30 @@
 #define MT_LIMIT_CONSTRAINT_RUNS 8192         /* answers that follow one constraint at a time */
 #define MT_LIMIT_CONSTRAINTS 64               /* constraints that are kept after their last request */
 #define MT_LIMIT_CONSTRAINT_MASKS (32u << 20) /* bytes of the masks that are kept */
-#define MT_LIMIT_CONSTRAINT_BYTES (1u << 28)  /* of them, the vocabulary's index and all that is compiled */
-#define MT_LIMIT_CONSTRAINT_SHARE 16          /* which is at most one part of so many of --memory */
-#define MT_LIMIT_CONSTRAINT_ONE (32u << 20)   /* bytes of the largest that can be compiled */
-#define MT_LIMIT_SHAPE_CALLS 32               /* calls of an answer that has to call */
-#define MT_LIMIT_CHOICE_LIST (1u << 20)       /* texts that an answer is to be one of */
-#define MT_LIMIT_REGEX_NODES 4096             /* of regular expressions that have to match together */
-#define MT_LIMIT_REGEX_CATEGORIES 8           /* of Unicode, in a regular expression */
-#define MT_LIMIT_REGEX_WORK (4u << 20)        /* nodes and formulas looked at to make that automaton */
-#define MT_LIMIT_REGEX_WORK_ALL (12u << 20)   /* for all of a constraint: about half a second */
-#define MT_LIMIT_SCHEMA_PATTERNS 256          /* regular expressions of a schema */
-#define MT_LIMIT_SCHEMA_MEMBERS 200000        /* properties of all places of a schema */
-#define MT_LIMIT_AUTOMATON_WORK (1u << 20)    /* places visited for one mask: about 40 ms */
-#define MT_LIMIT_REGEX_STATES 16384           /* of the automaton that they make */
-#define MT_LIMIT_SCHEMA_RULES 4096            /* different places of a schema */
-#define MT_LIMIT_SCHEMA_PARTS 128             /* schemas that apply to one place together */
-#define MT_LIMIT_SCHEMA_STRINGS 24            /* of these, schemas about strings */
-#define MT_LIMIT_SCHEMA_KEY_PATTERNS 24       /* patternProperties of one object */
-#define MT_LIMIT_SCHEMA_ONE_OF 512            /* alternatives of a oneOf */
-#define MT_LIMIT_SCHEMA_COMPARED (1u << 20)   /* pairs of schemas that are compared */
-#define MT_LIMIT_SCHEMA_APART (1u << 26)      /* steps to find out whether schemas of a oneOf exclude each other */
-#define MT_LIMIT_SCHEMA_JUDGED (1u << 24)     /* steps to find which listed values are valid */
-#define MT_LIMIT_SCHEMA_PATH 512              /* bytes of a place's name in a sentence */
-#define MT_LIMIT_SCHEMA_PROPERTIES 2048       /* of an object, or schemas in the prefixItems of an array */
-#define MT_LIMIT_SCHEMA_COUNTED 20000         /* rules of an object or array: its length times how far it counts */
+#define MT_LIMIT_CONSTRAINT_BYTES (1u << 28)  /* of masks, the vocabulary's index and all compiled constraints */
+#define MT_LIMIT_CONSTRAINT_SHARE 16          /* these bytes are at most this fraction of --memory */
+#define MT_LIMIT_CONSTRAINT_ONE (32u << 20)   /* bytes of the largest constraint that is compiled */
+#define MT_LIMIT_SHAPE_CALLS 32               /* calls of an answer that must have calls */
+#define MT_LIMIT_CHOICE_LIST (1u << 20)       /* texts of a "choice" constraint */
+#define MT_LIMIT_REGEX_NODES 4096             /* nodes of regular expressions that have to match together */
+#define MT_LIMIT_REGEX_CATEGORIES 8           /* Unicode categories in a regular expression */
+#define MT_LIMIT_REGEX_WORK (4u << 20) /* nodes and formulas visited to make the automaton of a regular expression */
+#define MT_LIMIT_REGEX_WORK_ALL (12u << 20) /* the same for all of a constraint: about half a second */
+#define MT_LIMIT_SCHEMA_PATTERNS 256        /* regular expressions of a schema */
+#define MT_LIMIT_SCHEMA_MEMBERS 200000      /* properties in all places of a schema */
+#define MT_LIMIT_AUTOMATON_WORK (1u << 20)  /* places visited to make one mask: about 40 ms */
+#define MT_LIMIT_REGEX_STATES 16384         /* states of the automaton of regular expressions */
+#define MT_LIMIT_SCHEMA_RULES 4096          /* different places of a schema */
+#define MT_LIMIT_SCHEMA_PARTS 128           /* schemas that apply to one place together */
+#define MT_LIMIT_SCHEMA_STRINGS 24          /* of these, schemas about strings */
+#define MT_LIMIT_SCHEMA_KEY_PATTERNS 24     /* patternProperties of one object */
+#define MT_LIMIT_SCHEMA_ONE_OF 512          /* alternatives of a oneOf */
+#define MT_LIMIT_SCHEMA_COMPARED (1u << 20) /* pairs of schemas that are compared */
+#define MT_LIMIT_SCHEMA_APART (1u << 26)    /* steps to find out whether schemas of a oneOf exclude each other */
+#define MT_LIMIT_SCHEMA_JUDGED (1u << 24)   /* steps to find which listed values are valid */
+#define MT_LIMIT_SCHEMA_PATH 512            /* bytes of a place's name in an error */
+#define MT_LIMIT_SCHEMA_PROPERTIES 2048     /* of an object, or schemas in the prefixItems of an array */
+#define MT_LIMIT_SCHEMA_COUNTED 20000       /* rules of an object or array: its length times how far it counts */
 
 /* requests */
 #define MT_LIMIT_COUNTED 4           /* contexts: a prompt is counted up to so many before it is refused as too long */
