@@ -3,8 +3,8 @@
 #include "api/fields.h"
 #include "base/compiler.h"
 
-/* best_of: that many answers are made, and the best n of them returned. Accepted where it equals n: then there is nothing
-   to choose. */
+/* best_of: that many answers are made, and the best n of them returned. Accepted where it equals n: then there is
+   nothing to choose. */
 static bool read_best_of(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (json_is_integer(value) && json_integer_value(value) == ask->n)
