@@ -316,7 +316,7 @@ static void products(mt_vision *v, const mt_tower_layer *l, mt_tower_product fir
     }
     for (size_t i = 0; i < count; i++) {
         mt_tower_norm_rows(v, v->h, v->view, n, w, bias);
-        product(v, l, first + i, y[i], v->h, n);
+        product(v, l, (mt_tower_product)(first + i), y[i], v->h, n);
     }
 }
 

@@ -6,10 +6,18 @@
 #define FIXTURE FIXTURES "/qwen3-mlx-4bit-g32"
 #define ANSWERS 6
 
+/* What a device may choose by itself: greedy, and nobody wants logprobs. */
+static mt_request *plain(driver *d, const uint32_t *prompt, size_t len, size_t tokens, answer *a)
+{
+    mt_request *r = driver_request(d, prompt, len, tokens, a);
+    r->sampling.logprobs = -1;
+    return r;
+}
+
 /* What the host has to see first, beside what it need not. */
 static mt_request *request(driver *d, const uint32_t *prompt, size_t i, answer *a)
 {
-    mt_request *r = driver_request(d, prompt, LEN - 3 * i, TOKENS - 5 * (i % 3), a);
+    mt_request *r = (i % 2 ? driver_request : plain)(d, prompt, LEN - 3 * i, TOKENS - 5 * (i % 3), a);
     driver_vary(r, i < 4 ? 0 : i % KINDS);
     if (i == 1) { /* it is drawn, and ends by chance */
         r->sampling.temperature = 1.1f;
@@ -72,7 +80,8 @@ static void plain_answers_go_ahead(void **state)
     d.params.speculate = MT_SPECULATE_OFF;
     driver_start(&d);
     draw_tokens(&random, prompt, LEN, d.o.spec.vocab);
-    driver_ask(&d, prompt, LEN, TOKENS, &answers[0]);
+    driver_send(&d, plain(&d, prompt, LEN, TOKENS, &answers[0]));
+    driver_wait(&d, 0);
     driver_stats(&d, &stats);
     assert_int_equal(answers[0].count, TOKENS);
     assert_int_equal(stats.steps, TOKENS); /* none for nothing: where it ends is known */
@@ -94,7 +103,8 @@ static void a_row_behind_the_end_is_thrown_away(void **state)
     d.params.speculate = MT_SPECULATE_OFF;
     driver_start(&d);
     draw_tokens(&random, prompt, LEN, d.o.spec.vocab);
-    driver_ask(&d, prompt, LEN, TOKENS, &whole);
+    driver_send(&d, plain(&d, prompt, LEN, TOKENS, &whole));
+    driver_wait(&d, 0);
     driver_stats(&d, &stats);
     const uint64_t before = stats.steps;
     size_t at = 20;
@@ -105,7 +115,7 @@ static void a_row_behind_the_end_is_thrown_away(void **state)
             assert_true(at < TOKENS - 1);
         }
     stop = whole.chosen[at].id;
-    mt_request *r = driver_request(&d, prompt, LEN, TOKENS, &cut);
+    mt_request *r = plain(&d, prompt, LEN, TOKENS, &cut);
     r->sampling.stop_ids = &stop;
     r->sampling.stop_count = 1;
     driver_send(&d, r);
@@ -114,7 +124,8 @@ static void a_row_behind_the_end_is_thrown_away(void **state)
     assert_int_equal(cut.count, at + 1);
     assert_int_equal(cut.finish, MT_FINISH_STOP);
     assert_int_equal(stats.steps - before, at + 2);
-    driver_ask(&d, prompt, LEN, TOKENS, &again);
+    driver_send(&d, plain(&d, prompt, LEN, TOKENS, &again));
+    driver_wait(&d, 0);
     expect_same("behind what was thrown away", &whole, &again);
     driver_close(&d);
 }
@@ -139,7 +150,7 @@ static void others_come_and_go(void **state)
         for (size_t i = 0; i < MANY; i++) {
             if (round == 0)
                 draw_tokens(&random, prompt[i], LEN, d.o.spec.vocab);
-            mt_request *r = driver_request(&d, prompt[i], LEN - i, TOKENS - 2 * i, &to[i]);
+            mt_request *r = (i % 4 ? plain : driver_request)(&d, prompt[i], LEN - i, TOKENS - 2 * i, &to[i]);
             driver_vary(r, i % 5 == 4 ? 1 : 0);
             driver_send(&d, r);
             if (round == 0)

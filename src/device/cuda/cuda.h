@@ -340,9 +340,6 @@ bool mt_cuda_row_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_ma
 /* Has the last product of few rows in the list, if it makes x, also add it to y; else false. */
 bool mt_cuda_few_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
 
-/* The same for the last sum of experts' results. */
-bool mt_cuda_moe_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
-
 static inline size_t mt_cuda_up(size_t n, size_t multiple)
 {
     return (n + multiple - 1) / multiple * multiple;

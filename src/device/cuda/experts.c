@@ -143,13 +143,3 @@ void mt_cuda_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, mt_tensor 
     meet(dev, e, 2, dev->down, gate, 0, c);
     mt_cuda_launch(dev, MT_K_combine, (y->m.cols + 4 * THREADS - 1) / (4 * THREADS), m, 1, THREADS, 0, &how);
 }
-
-bool mt_cuda_moe_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m)
-{
-    mt_cuda_route *p = mt_cuda_last(dev, MT_K_combine, MT_K_combine);
-    if (!p || p->m != m || p->add.data || p->y.data != x.data || p->y.cols != x.cols || y.data == x.data ||
-        p->y.cols != y.cols)
-        return false;
-    p->add = y;
-    return true;
-}
