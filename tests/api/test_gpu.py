@@ -25,7 +25,7 @@ class Gpu:
         self.folder = tempfile.TemporaryDirectory()
         self.trigger = os.path.join(self.folder.name, "now")
         env = {"MOTET_DEVICE": "cuda",
-               "MOTET_FAKE_CUDA": "fail=cuStreamSynchronize:2:719,when={}{}".format(self.trigger, settings)}
+               "MOTET_FAKE_CUDA": "fail=cuEventSynchronize:2:719,when={}{}".format(self.trigger, settings)}
         # nothing is guessed ahead: every token is a step, in which the host waits once
         self.server = suite.start("--speculate", "off", *options, env=env, **more)
 

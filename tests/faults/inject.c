@@ -333,7 +333,7 @@ static void spoil(const char *name, mt_device *dev, void *y)
 
 static void spare(const char *name, mt_device *dev, void *y)
 {
-    if (strcmp(name, "device_wait") == 0)
+    if (strcmp(name, "device_wait") == 0 || strcmp(name, "step_chosen") == 0)
         hang();
     (void)dev, (void)y;
 }
