@@ -11,6 +11,14 @@
 static const char *const names[][2] = {
     {"text_1", "text_2"}, {"queries", "documents"}, {"queries", "items"}, {"data_1", "data_2"}};
 
+/* An explicit null counts as missing. */
+static bool is_sent(const mt_ask *ask, const char *name)
+{
+    const json_t *value = json_object_get(ask->body, name);
+
+    return value && !json_is_null(value);
+}
+
 static bool read(mt_ask *ask, mt_failure *why)
 {
     static const char *const elsewhere[] = {"text_1", "text_2", "queries", "documents",
@@ -21,7 +29,7 @@ static bool read(mt_ask *ask, mt_failure *why)
     ask->vectors = ask->scores = true;
     if (!mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, NULL, why))
         return false;
-    while (i < MT_COUNT(names) && !(json_object_get(ask->body, names[i][0]) && json_object_get(ask->body, names[i][1])))
+    while (i < MT_COUNT(names) && !(is_sent(ask, names[i][0]) && is_sent(ask, names[i][1])))
         i++;
     if (i == MT_COUNT(names))
         return mt_failure_set(why, 400, "missing_required_parameter", "queries",
