@@ -10,7 +10,8 @@ double mt_histogram_bound(size_t bucket)
     return bound;
 }
 
-/* Bounds are compared in the value's own unit, as they are published: so 10 ms counts as at most 0.01. */
+/* unit: what bounds are multiplied by. The products are those that server/metrics.c publishes, so that 0.01 s counts as
+   at most 0.01 however they are rounded. */
 static void add(mt_histogram *h, double value, double unit)
 {
     size_t i = 0;
@@ -80,6 +81,7 @@ void mt_stats_join(mt_stats *s, const mt_stats *o)
     JOIN(keep.restored_states)
     JOIN(keep.restored_features)
     JOIN(keep.failed)
+    JOIN(shelf.written)
     JOIN(shelf.read)
     JOIN(shelf.evicted)
 #undef JOIN

@@ -41,7 +41,6 @@ typedef struct mt_stats {
     size_t media_known, media_bytes, media_total;
     /* slots of recurrent states: all, held by sequences, held as anchors of the prefix tree */
     size_t states_total, states_held, states_known;
-    uint64_t repeated;                    /* answers that repeat_limit ended */
     uint64_t bytes_memory;                /* the limit on all memory */
     uint64_t device_bytes, device_memory; /* where the device has memory of its own: bytes in use, and in all */
     bool device_lost;                     /* the device failed and could not be opened anew */
@@ -65,6 +64,7 @@ typedef struct mt_stats {
     uint64_t canary_faults;                        /* pages and states that were written while free (canary.c) */
     mt_masks_stats masks;                          /* token masks of constraints */
     uint64_t finished[4];                          /* answers by their mt_finish */
+    uint64_t repeated;                             /* answers that repeat_limit ended */
     uint64_t device_faults;                        /* how often the device failed and was opened anew */
     /* of an answer, in seconds: from receipt until it left the queue; from there to its first token; from receipt to
        its first token; between two of its tokens; from receipt to its end */

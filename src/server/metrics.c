@@ -75,7 +75,7 @@ static void labelled(const writer *w, const char *name, const char *label, const
     mt_buf_printf(text_of(w, name), "%s{%s%s%s=\"%s\"} %" PRIu64 "\n", name, w->model, comma(w), label, value, count);
 }
 
-/* unit: what values of the histogram are multiplied by; see engine/stats.h. */
+/* unit: what bounds of the histogram are multiplied by; see engine/stats.h. */
 static void distribution(const writer *w, const char *name, const mt_histogram *h, double unit, const char *help)
 {
     mt_buf *out = open_metric(w, name, "histogram", help);
