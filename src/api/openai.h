@@ -1,4 +1,5 @@
-/* Shared by OpenAI's dialects of chat completions and completions. */
+/* Shared by OpenAI's dialects of chat completions and completions; mt_openai_head is used for scores too, and
+   MT_OPENAI_IDLE for responses. */
 #ifndef MT_API_OPENAI_H
 #define MT_API_OPENAI_H
 
@@ -22,7 +23,7 @@ void mt_openai_fail(mt_answer *answer, const mt_failure *why, mt_buf *out);
 /* A comment of server-sent events, which clients skip. */
 #define MT_OPENAI_IDLE ": still at work\n\n"
 
-/* The members of mt_dialect that both have in common. */
+/* The members of mt_dialect that chat completions and completions have in common. */
 #define MT_OPENAI_DIALECT                                                                       \
     .read = read, .chunk = chunk, .end = mt_openai_end, .whole = whole, .fail = mt_openai_fail, \
     .error = mt_failure_write, .idle = MT_OPENAI_IDLE

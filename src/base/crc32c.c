@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 
+/* Whether the processor has the instruction MT_CRC32C_WORD of base/compiler.h, which says it itself for x86-64. */
 #if defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #define MT_CRC32C_CAN() ((getauxval(AT_HWCAP) & 1ul << 7) != 0) /* HWCAP_CRC32 */
@@ -38,7 +39,7 @@ static void make_table(void)
             table[k][i] = table[k - 1][i] >> 8 ^ table[0][table[k - 1][i] & 255];
 }
 
-/* The remaining fewer than eight bytes. */
+/* Adds the last bytes, fewer than eight, and ends the checksum: inverts its bits. */
 static uint32_t add_bytes(uint32_t sum, const uint8_t *p, size_t size)
 {
     for (; size > 0; size--)

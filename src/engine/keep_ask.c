@@ -1,6 +1,7 @@
 /* Asks the depot what it has for a prompt, in one message: keys of pages and states, or of features of its pictures,
-   that no nearer tier has. The sequence that asks waits for the answer, about one round trip; no other does. Where all
-   errands that ask are in use, the sequence goes on without asking. */
+   that no tier is known to have. The sequence that asks waits for the answer, about one round trip; no other does.
+   Where all errands that ask are in use, or asking for pages would take longer than computing them, the sequence goes
+   on without asking. */
 #include <string.h>
 
 #include "engine/keep_inside.h"
@@ -16,7 +17,7 @@ static mt_errand *free_ask(mt_keep *k)
                : NULL;
 }
 
-/* Adds a key to the question, unless a nearer tier has it. */
+/* Adds a key to the question, unless a tier is known to have it, or the question is full. */
 static void add(const mt_keep *k, mt_errand *x, const uint8_t key[MT_TIER_KEY])
 {
     if (x->asked < MT_DEPOT_ASKED && mt_tiers_find(&k->tiers, key) == MT_TIER_COUNT)
@@ -37,7 +38,7 @@ static bool ask(mt_keep *k, mt_errand *x, mt_sequence *s, bool features)
 {
     if (x->asked == 0)
         return false;
-    x->at = features;
+    x->at = features; /* mt_keep_heard reads it */
     x->store = false;
     x->far = true;
     x->kind = MT_KEEP_NOTHING;
@@ -47,7 +48,8 @@ static bool ask(mt_keep *k, mt_errand *x, mt_sequence *s, bool features)
     return true;
 }
 
-/* Whether the answer is expected sooner than `rows` rows are computed. */
+/* Whether the answer is expected sooner than `rows` rows are computed; always with keep_all. Where it is not, the
+   expected time shrinks by DOUBT. */
 static bool is_worth_it(mt_engine *e, size_t rows)
 {
     mt_keep *k = e->keep;
@@ -63,11 +65,13 @@ bool mt_keep_ask_pages(mt_engine *e, mt_sequence *s)
     mt_errand *x = s->kept.heard ? NULL : free_ask(k);
     if (!x || !is_worth_it(e, s->seq.known - s->seq.done))
         return false;
+    /* the last position is computed in any case: end is that of the whole pages before it */
     const size_t first = s->seq.done / MT_PAGE_TOKENS, end = (s->seq.known - 1) / MT_PAGE_TOKENS;
     x->asked = 0;
     mt_keep_seal(k, s, end);
     for (size_t page = first; page < end; page++)
         add(k, x, s->kept.digest[page]);
+    /* states where find_state in keep_fetch.c looks for them; the last pages first, as the question may become full */
     for (size_t i = 0; k->state_bytes && i < s->seq.state.stops; i++)
         add_state(k, x, s, s->seq.state.stop[i]);
     for (size_t i = 0; k->state_bytes && i < s->seq.cut_count; i++)

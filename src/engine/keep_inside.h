@@ -67,9 +67,11 @@ typedef struct mt_errand {
     mt_reading *features;                  /* of errands that store: copies features from the device */
     mt_tensor *rows;                       /* of errands that carry features: the rows side by side */
     mt_held held;
-    mt_sequence *s;               /* the sequence that waits for the record; NULL: none, or it has gone */
-    mt_view *view;                /* the view that waits for the record; NULL: none */
-    size_t at;                    /* which page, which state's position, or which piece of features the record is */
+    mt_sequence *s; /* the sequence that waits for the record; NULL: none, or it has gone */
+    mt_view *view;  /* the view that waits for the record; NULL: none */
+    /* which page, which state's position, or which piece of features the record is; of errands that ask: 1 where they
+       ask for features, else 0 */
+    size_t at;
     uint8_t (*keys)[MT_TIER_KEY]; /* of errands that ask: the keys that are asked for */
     size_t asked;                 /* and how many they are */
 } mt_errand;

@@ -33,9 +33,10 @@ static inline mt_attn_range mt_attn_seen_by(const mt_attn *a, size_t seg, size_t
     return u.begin < u.end ? u : (mt_attn_range){0, 0};
 }
 
-/* Address of position t of the segment; offset: k_offset or v_offset; element: bytes of an element. The following
-   positions are head_stride elements apart up to the end of the page, so at least up to the next multiple of
-   MT_LANES. */
+/* Address of position t of the segment; offset: k_offset or v_offset; element: bytes of an element. In plain arrays the
+   following positions are head_stride elements apart up to the end of the page, so at least up to the next multiple of
+   MT_LANES. Where a level orders a block in its own way, t is a multiple of MT_LANES, and MT_LANES positions begin
+   there in that order. */
 static inline const uint8_t *mt_attn_at(const mt_attn *a, size_t offset, size_t seg, size_t t, size_t element)
 {
     size_t position = seg * MT_SEGMENT + t, page = a->pages[position / a->page_tokens];

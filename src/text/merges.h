@@ -22,10 +22,11 @@ typedef struct mt_tok_merge_slot {
 /* All zero bytes is an empty table. */
 typedef struct mt_tok_merges {
     mt_tok_merge_slot *slots; /* at most half of them are used; NULL: no merges */
-    size_t count, cap, mask;
+    size_t count, cap;        /* merges; how many there may be before the table grows */
+    size_t mask;              /* number of slots, which is 2 * cap and a power of two, minus 1 */
 } mt_tok_merges;
 
-/* Adds a merge, or replaces the one of the same pair. */
+/* Adds a merge, whose rank is not MT_MERGE_NONE, or replaces the one of the same pair. */
 void mt_tok_merges_add(mt_tok_merges *merges, uint32_t left, uint32_t right, mt_tok_merge merge);
 void mt_tok_merges_free(mt_tok_merges *merges);
 

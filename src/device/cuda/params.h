@@ -385,7 +385,7 @@ typedef struct mt_cuda_recurrent {
     mt_cuda_step step;
     mt_cuda_cols in[3];
     mt_cuda_mat y, x, w, gates, rate;
-    uint32_t layer, m, key_heads;
+    uint32_t layer, m, key_heads; /* m: rows of a block of conv_heads, which alone uses it */
     float eps;
 } mt_cuda_recurrent;
 

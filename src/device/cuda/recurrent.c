@@ -3,7 +3,7 @@
 
 #define THREADS 256
 #define CONV_ROWS 8 /* rows of a block of the convolution, as in recurrent.cu */
-#define FEW 8       /* most rows of a span for which the recurrence reads states once */
+#define FEW 8       /* spans with fewer rows than this, on average, take the recurrence for answers: see delta.cu */
 
 static mt_cuda_cols columns(mt_columns c)
 {
@@ -27,8 +27,9 @@ void mt_cuda_op_conv(mt_device *dev, mt_tensor *y, mt_states *states, size_t lay
     mt_cuda_recurrent p = recurrent(dev, states, layer, in, 3);
     p.y = y->m;
     p.w = w->m;
-    p.m = dev->step.rows <= MT_CUDA_FEW_ROWS ? 1 : CONV_ROWS;
+    p.m = dev->step.rows <= MT_CUDA_FEW_ROWS ? 1 : CONV_ROWS; /* rows of a block of conv_heads */
     const uint32_t dim = states->d.key_dim, keys = states->d.key_heads * dim;
+    /* conv_heads needs blocks of THREADS columns that are whole heads of queries and keys, or only values */
     if (dim >= 16 && THREADS % dim == 0 && 2 * keys % THREADS == 0 && states->d.columns % THREADS == 0)
         mt_cuda_launch(dev, MT_K_conv_heads, states->d.columns / THREADS, (dev->step.rows + p.m - 1) / p.m, 1, THREADS,
                        0, &p);
@@ -44,7 +45,7 @@ void mt_cuda_op_gates(mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns
     mt_cuda_recurrent p = recurrent(dev, NULL, 0, (const mt_columns[]){a, b}, 2);
     p.y = gates->m;
     p.rate = rate->m;
-    p.w = bias->m;
+    p.w = bias->m; /* the kernel has no weights and reads it there */
     p.key_heads = (uint32_t)key_heads;
     mt_cuda_launch(dev, MT_K_gates, m, 1, 1, THREADS, 0, &p);
 }
@@ -57,6 +58,7 @@ void mt_cuda_op_delta(mt_device *dev, mt_tensor *y, mt_states *states, size_t la
     p.x = x->m;
     p.gates = gates->m;
     const bool few = dev->step.rows < FEW * dev->step.spans;
+    /* delta.cu is for heads of 128 keys; MT_K_delta takes any */
     const mt_cuda_kernel kernel = states->d.key_dim != 128 ? MT_K_delta : few ? MT_K_delta_few : MT_K_delta_many;
     mt_cuda_launch(dev, kernel, states->d.blocks, states->d.value_heads, dev->step.spans,
                    kernel == MT_K_delta_many ? MT_CUDA_DELTA_THREADS : MT_DELTA_COLUMNS,
@@ -85,6 +87,6 @@ void mt_cuda_op_gated_norm(mt_device *dev, mt_tensor *x, mt_columns z, size_t ke
     p.w = w->m;
     p.eps = eps;
     p.key_heads = (uint32_t)key_heads;
-    const size_t heads = x->m.cols / w->m.cols;
+    const size_t heads = x->m.cols / w->m.cols; /* each has 16 threads */
     mt_cuda_launch(dev, MT_K_gated_norm, m, (heads + THREADS / 16 - 1) / (THREADS / 16), 1, THREADS, 0, &p);
 }
