@@ -94,7 +94,7 @@ typedef struct mt_schema_set_known {
 typedef enum mt_schema_effort {
     MT_EFFORT_ALL,  /* in all ways that schema_not.c finds; where these make too many combinations, as with BEST */
     MT_EFFORT_BEST, /* for each of those in only one way, the one that schema_choice.c rates highest */
-    /* not at all: oneOf is read as anyOf; "if" is left out, and "not" unless mt_schema_leaf_not; all this is recorded */
+    /* not at all: oneOf is read as anyOf; "if" is left out, and "not" unless mt_schema_leaf_not; this is recorded */
     MT_EFFORT_NONE
 } mt_schema_effort;
 
@@ -213,8 +213,8 @@ const json_t *mt_schema_resolve(mt_schema_reader *r, const json_t *schema);
    the schema are not allowed by the result. */
 const json_t *mt_schema_make_not(mt_schema_reader *r, const json_t *schema, const char *path, bool *partly);
 const json_t *mt_schema_wrap_not(mt_schema_reader *r, const json_t *schema); /* {"not": schema} */
-/* schema_types.c: whether a schema, the value of a "not", is only a pattern, enum or const: what it excludes is left out
-   where values are written. */
+/* schema_types.c: whether a schema, the value of a "not", is only a pattern, enum or const: what it excludes is left
+   out where values are written. */
 bool mt_schema_leaf_not(const json_t *schema);
 /* schema_not.c: makes the reader own `made`, and returns it. mt_schema_kept finds it again by the schema that it was
    made from and its kind (mt_schema_made), or returns NULL; from NULL: it need not be found. */
