@@ -44,7 +44,6 @@ extern "C" __global__ void __launch_bounds__(32 * MT_CUDA_NORM_PARTS, 6)
     mtk_norm_many(const __grid_constant__ mt_cuda_made p)
 {
     extern __shared__ __align__(16) float row[];
-    __shared__ float shared_r;
     const uint32_t n = p.rows.x.cols, padded = (n + 127) / 128 * 128, i = blockIdx.x, lane = threadIdx.x % 32;
     const uint32_t part = (padded / 128 + MT_CUDA_NORM_PARTS - 1) / MT_CUDA_NORM_PARTS * 128;
     const uint32_t first = min(threadIdx.x / 32 * part, padded), end = min(first + part, padded);
@@ -74,14 +73,7 @@ extern "C" __global__ void __launch_bounds__(32 * MT_CUDA_NORM_PARTS, 6)
             *(float4 *)(row + apart(c)) = *(const float4 *)v[s];
         }
     }
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        const float r = rms_apart(row, n, padded, p.rows.eps);
-        if (threadIdx.x == 0)
-            shared_r = r;
-    }
-    __syncthreads();
-    const float r = shared_r;
+    const float r = rms_of_block(row, n, padded, p.rows.eps);
 #pragma unroll 4
     for (uint32_t c = first + lane * 4; c < end; c += 128) {
         float v[4], w[4];

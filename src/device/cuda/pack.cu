@@ -51,7 +51,6 @@ KERNEL(glu_pack)(const __grid_constant__ mt_cuda_made p)
 KERNEL(norm_pack)(const __grid_constant__ mt_cuda_made p)
 {
     extern __shared__ __align__(16) float row[];
-    __shared__ float shared_r;
     const uint32_t n = p.pack.k, padded = p.pack.to.padded;
     const float *x = row_of(p.rows.x, blockIdx.x);
     float *y = row_of(p.rows.y, blockIdx.x), *factor = row + apart(padded);
@@ -69,14 +68,7 @@ KERNEL(norm_pack)(const __grid_constant__ mt_cuda_made p)
             if (first + i * blockDim.x < padded)
                 row[apart(first + i * blockDim.x)] = some[i];
     }
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        const float r = rms_apart(row, n, padded, p.rows.eps);
-        if (threadIdx.x == 0)
-            shared_r = r;
-    }
-    __syncthreads();
-    const float r = shared_r;
+    const float r = rms_of_block(row, n, padded, p.rows.eps);
     for (uint32_t c = threadIdx.x; c < n; c += blockDim.x)
         y[c] = row[apart(c)] = (row[apart(c)] * r) * factor[apart(c)];
     __syncthreads();

@@ -148,6 +148,20 @@ static __device__ inline float rms_apart(const float *row, uint32_t n, uint32_t 
     return 1.0f / sqrtf(fold16(lane) / (float)n + eps);
 }
 
+/* The same for all threads of a block, which have put the row there. */
+static __device__ inline float rms_of_block(const float *row, uint32_t n, uint32_t padded, float eps)
+{
+    __shared__ float result;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        const float r = rms_apart(row, n, padded, eps);
+        if (threadIdx.x == 0)
+            result = r;
+    }
+    __syncthreads();
+    return result;
+}
+
 static __device__ inline void load_apart(float x[32], const float *row, uint32_t block)
 {
 #pragma unroll

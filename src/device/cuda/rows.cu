@@ -64,7 +64,6 @@ KERNEL(features)(mt_cuda_rows p) /* kind 1: added */
 KERNEL(norm)(const __grid_constant__ mt_cuda_made p)
 {
     extern __shared__ __align__(16) float row[];
-    __shared__ float shared_r;
     constexpr uint32_t FOURS = 4, SPAN = THREADS * 4; /* fours at once; how far apart those of a thread are */
     const uint32_t n = p.rows.x.cols, padded = (n + MT_CUDA_STEP - 1) / MT_CUDA_STEP * MT_CUDA_STEP;
     const uint32_t own = threadIdx.x * 4;
@@ -86,14 +85,7 @@ KERNEL(norm)(const __grid_constant__ mt_cuda_made p)
             if (first + f * SPAN < padded)
                 *(float4 *)(row + apart(first + f * SPAN)) = make_float4(v[f][0], v[f][1], v[f][2], v[f][3]);
     }
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        const float r = rms_apart(row, n, padded, p.rows.eps);
-        if (threadIdx.x == 0)
-            shared_r = r;
-    }
-    __syncthreads();
-    const float r = shared_r;
+    const float r = rms_of_block(row, n, padded, p.rows.eps);
     for (uint32_t first = own; first < padded; first += FOURS * SPAN)
 #pragma unroll
         for (uint32_t f = 0; f < FOURS; f++) {
