@@ -23,30 +23,37 @@
 
 /* ---- between steps ---- */
 
-/* Handles all errands that have come and all transfers that the device has finished. Returns a sequence that must go
-   back to the queue; NULL: none. */
+/* Handles one errand whose bytes have come to the host. False where its sequence must go back to the queue. */
+static bool take_come(mt_engine *e, mt_errand *x)
+{
+    mt_sequence *s = x->s;
+    if (x->kind == MT_KEEP_NOTHING) {
+        if (mt_keep_heard(e, x))
+            (void)mt_keep_begin(e, s); /* looks again, now that the depot's answer is known */
+    } else if (x->view) {
+        mt_keep_receive_view(e, x);
+    } else if (!s) {
+        mt_errand_end(e, x);
+    } else {
+        return mt_keep_receive(e, x);
+    }
+    return true;
+}
+
+/* Handles all errands that have come and all transfers that the device has finished: transfers one after the other as
+   they were begun, so that a sequence's pages count in their order. Returns a sequence that must go back to the queue;
+   NULL: none. */
 static mt_sequence *take_all(mt_engine *e)
 {
-    mt_keep *k = e->keep;
-    for (mt_errand *x; (x = mt_errand_first(k, MT_ERRAND_SENDING)) && mt_sending_gone(e->dev, x->sending);) {
+    for (;;) {
+        mt_errand *x = mt_errand_first(e->keep, MT_ERRAND_SENDING);
+        const bool sent = x && mt_sending_gone(e->dev, x->sending);
+        if (!sent && !(x = mt_errand_first(e->keep, MT_ERRAND_DONE)))
+            return NULL;
         mt_sequence *s = x->s;
-        if (!mt_keep_received(e, x))
+        if (!(sent ? mt_keep_received(e, x) : take_come(e, x)))
             return s;
     }
-    for (mt_errand *x; (x = mt_errand_first(k, MT_ERRAND_DONE));) {
-        mt_sequence *s = x->s;
-        if (x->asked && mt_keep_heard(e, x))
-            (void)mt_keep_begin(e, s); /* looks again, now that the depot's answer is known */
-        else if (x->kind == MT_KEEP_NOTHING)
-            continue;
-        else if (x->view)
-            mt_keep_receive_view(e, x);
-        else if (!s)
-            mt_errand_end(e, x);
-        else if (!mt_keep_receive(e, x))
-            return s;
-    }
-    return NULL;
 }
 
 mt_sequence *mt_keep_turn(mt_engine *e)

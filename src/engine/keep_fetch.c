@@ -245,11 +245,13 @@ static void put_state(mt_engine *e, mt_sequence *s, mt_errand *x)
     e->keep->stats.restored_states++;
 }
 
-/* Waits for the device's copy, without blocking; where it is done already, goes on at once. */
-static bool await(mt_engine *e, mt_errand *x)
+/* What an errand brought is on its way to the device, if there was room for it. */
+static bool sent(mt_engine *e, mt_errand *x, bool room)
 {
+    if (!room)
+        return !lose(e, x->s);
     mt_errand_set(e->keep, x, MT_ERRAND_SENDING);
-    return !mt_sending_gone(e->dev, x->sending) || mt_keep_received(e, x);
+    return true;
 }
 
 /* All pages have come: the state, which was kept until now, is copied to the device. */
@@ -258,7 +260,7 @@ static bool finish(mt_engine *e, mt_sequence *s)
     for (size_t i = MT_KEEP_STORES + MT_KEEP_FETCHES; i < MT_KEEP_ASK_FIRST && s->kept.state; i++) {
         mt_errand *x = &e->keep->errand[i];
         if (x->s == s)
-            return send_state(e, s, x) ? await(e, x) : !lose(e, s);
+            return sent(e, x, send_state(e, s, x));
     }
     mt_keep_end_fetch(e, s);
     return true;
@@ -274,7 +276,7 @@ bool mt_keep_receive(mt_engine *e, mt_errand *x)
         s->kept.brought = true;
         return s->kept.come < s->kept.end || finish(e, s);
     }
-    return send_page(e, s, (x->at + 1) * MT_PAGE_TOKENS, x->sending, 0) ? await(e, x) : !lose(e, s);
+    return sent(e, x, send_page(e, s, (x->at + 1) * MT_PAGE_TOKENS, x->sending, 0));
 }
 
 bool mt_keep_received(mt_engine *e, mt_errand *x)
