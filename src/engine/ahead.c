@@ -14,10 +14,15 @@
 #include "base/clock.h"
 #include "engine/inside.h"
 
+static bool is_wanted(const mt_engine *e)
+{
+    return e->params.ahead == MT_AHEAD_DEVICE ? mt_device_ahead(e->dev) : e->params.ahead == MT_AHEAD_ALWAYS;
+}
+
 /* Whether the engine can at all. */
 static bool can(const mt_engine *e)
 {
-    return (e->params.ahead_all || mt_device_ahead(e->dev)) && e->model && mt_model_follows(e->spec) &&
+    return is_wanted(e) && e->model && mt_model_follows(e->spec) &&
            !mt_model_guesses(e->spec) && e->spec->state.layers == 0 && !mt_device_ranks(e->dev);
 }
 

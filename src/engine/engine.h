@@ -20,6 +20,9 @@ typedef struct mt_engine mt_engine;
 
 #define MT_ENGINE_CHOOSE UINT64_MAX /* as a number of bytes in mt_engine_params: the engine chooses */
 
+/* Whether the next step is begun while one runs (ahead.c): as the device has it, or always, or never. */
+typedef enum mt_ahead { MT_AHEAD_DEVICE, MT_AHEAD_ALWAYS, MT_AHEAD_NEVER } mt_ahead;
+
 typedef struct mt_engine_params {
     size_t sequences; /* most that run side by side: the seats */
     size_t queue;     /* most choices that wait beside those that run */
@@ -73,7 +76,7 @@ typedef struct mt_engine_params {
     size_t draft;   /* most tokens that are guessed ahead, at most MT_LIMIT_DRAFT */
     bool keep_all;  /* for tests: what a tier has is always read from there, even where computing it would be faster */
     bool draft_all; /* for tests: every guess is tried, even where it is not expected to pay */
-    bool ahead_all; /* for tests: steps are begun ahead on every device (ahead.c) */
+    mt_ahead ahead; /* other than MT_AHEAD_DEVICE for tests */
 } mt_engine_params;
 
 void mt_engine_params_init(mt_engine_params *params);

@@ -206,7 +206,7 @@ static size_t work(life *l, mt_error *why)
 
 static void ways_are_read(void **state)
 {
-    static const char *const right[] = {"", "graphs=0", "early=0,row=1", "row=0,graphs=1,early=1", "pair=0", "ahead=1"};
+    static const char *const right[] = {"", "graphs=0", "early=0,row=1", "row=0,graphs=1,early=1", "pair=0", "ahead=0"};
     static const char *const wrong[] = {"graphs", "graphs=2", "graph=0", "row=2", "row=10", "early=0;row=0", ",", "x"};
     mt_error err = {0};
     (void)state;
@@ -221,7 +221,7 @@ static void ways_are_read(void **state)
         setenv("MOTET_CUDA", wrong[i], 1);
         assert_null(open_device("cuda", &err));
         assert_non_null(strstr(err.text, "MOTET_CUDA has \""));
-        assert_non_null(strstr(err.text, "it knows graphs=0, early=0, row=0, pair=0 and ahead=1"));
+        assert_non_null(strstr(err.text, "it knows graphs=0, early=0, row=0, pair=0 and ahead=0"));
     }
     unsetenv("MOTET_CUDA");
 }
@@ -391,7 +391,7 @@ static void steps_overlap(void **state)
     for (int ahead = 0; ahead < 2; ahead++) {
         life l;
         fake_set("");
-        setenv("MOTET_CUDA", ahead ? "ahead=1" : "", 1);
+        setenv("MOTET_CUDA", ahead ? "" : "ahead=0", 1);
         assert_true(life_begin_with(&l, models[0], &(shared){.plain = true}));
         assert_int_equal(work_ahead(&l, &why), 0);
         driver_stats(&l.d, &stats);
@@ -487,7 +487,6 @@ static void steps_that_overlap_may_fail(void **state)
     life l;
     (void)state;
     fake_set("");
-    setenv("MOTET_CUDA", "ahead=1", 1);
     assert_true(life_begin_with(&l, models[0], &(shared){.plain = true}));
     for (size_t i = 0; i < MT_COUNT(names); i++)
         before[i] = fake_calls(names[i]);
@@ -513,7 +512,6 @@ static void steps_that_overlap_may_fail(void **state)
         }
     }
     assert_true(renewed > MT_COUNT(names));
-    unsetenv("MOTET_CUDA");
 }
 
 /* A card that is gone stays gone: everybody is told, again and again, and the engine ends in good order. */

@@ -112,7 +112,8 @@ static inline void driver_init(driver *d)
     memset(d, 0, sizeof(*d));
     mt_engine_params_init(&d->params);
     d->params.canary = true;
-    d->params.ahead_all = getenv("MOTET_TEST_AHEAD") != NULL; /* which runs a whole suite so */
+    if (getenv("MOTET_TEST_AHEAD")) /* which runs a whole suite so */
+        d->params.ahead = MT_AHEAD_ALWAYS;
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->ended, NULL);
     pthread_cond_init(&d->passed, NULL);
