@@ -150,6 +150,9 @@ def confirm(job):
     (seen.make if sight else make)((spec, out, recorded["seed"], 1))
     made = json.loads((out / spec.name / "oracle.json").read_text())
     key = "cases" if sight else "prompts"
+    if sight:  # of some, a case that fast precision cannot be held to was left out of what is committed
+        names = [case["name"] for case in recorded[key]]
+        made[key] = [case for case in made[key] if case["name"] in names]
     for old, new in zip(recorded[key], made[key]):  # some were recorded when long prompts had more steps
         if not sight:
             old["steps"], old["token_ids"] = old["steps"][: len(new["steps"])], old["token_ids"][: len(new["steps"])]

@@ -165,9 +165,10 @@ GPT_OSS = [
 FP8_WHOLE = Layout(fp8=True, fp8_whole=True)
 ODD = {"hidden": 144, "inter": 136, "head_dim": 40, "heads": 3, "kv": 1}  # blocks of 128 end within a row
 
-# in MLX's layout they are in making/seen.py, with pictures
+# Ministral 3 is in MLX's layout in making/seen.py, with pictures
 MISTRALS = [
     Spec("mistral-window-bf16", "mistral", mistral(inter=104, sliding_window=40, **EPS, **rope(10000.0))),
+    Spec("mistral-mlx-4bit", "mistral", mistral(hidden=128, head_dim=32, kv=1), mlx(4)),
     Spec(
         "ministral3-fp8",
         "ministral3",
@@ -206,6 +207,12 @@ GEMMA4 = [
         mlx(4, overrides={ROUTER: Quantisation(8, 64)}, nested=True),
     ),
     Spec("gemma4unified-bf16", "gemma4_unified_text", gemma4_unified(layers=3, pattern=3, **SAME), Layout(nested=True)),
+    Spec(
+        "gemma4unified-mlx-4bit",
+        "gemma4_unified_text",
+        gemma4_unified(hidden=128, inter=128, layers=3, pattern=3, **SAME),
+        mlx(4, nested=True),
+    ),
 ]
 
 LFMS = [

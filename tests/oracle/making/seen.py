@@ -174,6 +174,16 @@ def _qwen25_vision(**more):
     }
 
 
+QWEN2_VISION = {
+    "depth": 3,
+    "embed_dim": 48,
+    "hidden_size": 64,
+    "num_heads": 2,
+    "mlp_ratio": 2,
+    "patch_size": 8,
+    "temporal_patch_size": 2,
+    "spatial_merge_size": 2,
+}
 PATCHES = {"patch_size": 8, "temporal_patch_size": 2, "merge_size": 2}
 HALF = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
 CLIP = {"image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711]}
@@ -237,6 +247,8 @@ GEMMA4_VISION = {
     "pooling_kernel_size": 3,
     "position_embedding_size": 256,
 }
+GEMMA4_RAW = {"patch_size": 4, "pooling_kernel_size": 3}
+GEMMA4_RAW |= {"mm_embed_dim": 64, "output_proj_dims": 64, "mm_posemb_size": 80}
 GEMMA4_IMAGE = {"patch_size": 4, "max_soft_tokens": 70, "pooling_kernel_size": 3, "do_normalize": False}
 GEMMA4_VIDEO = {**GEMMA4_IMAGE, "num_frames": 3, "do_normalize": True}
 GEMMA_IMAGE = {**HALF, "size": {"height": 96, "width": 96}, "resample": 2}
@@ -468,18 +480,18 @@ ALL = [
         "qwen2vl-bf16",
         "qwen2_vl",
         _qwen_text(**_rope(1e6, [2, 3, 3], False)),
-        {
-            "depth": 3,
-            "embed_dim": 48,
-            "hidden_size": 64,
-            "num_heads": 2,
-            "mlp_ratio": 2,
-            "patch_size": 8,
-            "temporal_patch_size": 2,
-            "spatial_merge_size": 2,
-        },
+        QWEN2_VISION,
         QWEN25_IMAGE,
         QWEN25_VIDEO,
+    ),
+    Sighted(
+        "qwen2vl-mlx-4bit",
+        "qwen2_vl",
+        _qwen_text(tie_word_embeddings=True, **_rope(1e6, [2, 3, 3], False)),
+        {**QWEN2_VISION, "embed_dim": 32},
+        QWEN25_IMAGE,
+        QWEN25_VIDEO,
+        MLX4,
     ),
     Sighted("mistral3-bf16", "mistral3", MISTRAL3, PIXTRAL, PIXTRAL_IMAGE),
     Sighted(
@@ -491,6 +503,17 @@ ALL = [
         published=False,
     ),
     Sighted("mistral3-mlx-4bit", "mistral3", MINISTRAL3, {**PIXTRAL, **WIDE_VISION}, PIXTRAL_IMAGE, None, MLX4),
+    # what else newer conversions leave as it was
+    Sighted(
+        "mistral3-mistral-mlx-4bit",
+        "mistral3",
+        MISTRAL3,
+        {**PIXTRAL, **WIDE_VISION},
+        PIXTRAL_IMAGE,
+        None,
+        MLX4,
+        kept=("multi_modal_projector", "language_model.lm_head"),
+    ),
     Sighted("glm4v-bf16", "glm4v", _glm_text("glm4v_text"), GLM_VISION, GLM_IMAGE, GLM_VIDEO),
     Sighted(
         "glm4v-mlx-4bit",
@@ -511,11 +534,29 @@ ALL = [
         GLM_VIDEO,
         published=False,
     ),
+    Sighted(
+        "glm46v-mlx-4bit",
+        "glm46v",
+        _glm_text("glm4v_text"),
+        {**GLM_VISION, **WIDE_VISION},
+        GLM_IMAGE,
+        {**GLM_VIDEO, "fps": 1},
+        MLX4,
+    ),
     Sighted("glm4vmoe-bf16", "glm4v_moe", GLM_MOE_TEXT, GLM_VISION, GLM_IMAGE, GLM_VIDEO),
     Sighted(
         "glm4vmoe-mlx-4bit", "glm4v_moe", GLM_MOE_TEXT, {**GLM_VISION, **WIDE_VISION}, GLM_IMAGE, GLM_VIDEO, MLX4
     ),
     Sighted("glmocr-bf16", "glm_ocr", _glm_text("glm_ocr_text", head_dim=16), GLM_VISION, GLM_IMAGE, GLM_VIDEO),
+    Sighted(
+        "glmocr-mlx-4bit",
+        "glm_ocr",
+        _glm_text("glm_ocr_text", head_dim=24, part=1.0, section=(2, 5, 5)),
+        {**GLM_VISION, **WIDE_VISION},
+        GLM_IMAGE,
+        GLM_VIDEO,
+        MLX4,
+    ),
     Sighted("paddleocrvl-bf16", "paddleocr_vl", PADDLE_TEXT, PADDLE_VISION, PADDLE_IMAGE),
     Sighted(
         "paddleocrvl-mlx-4bit",
@@ -612,9 +653,19 @@ ALL = [
         "gemma4unifiedvl-bf16",
         "gemma4_unified",
         GEMMA4_UNIFIED,
-        {"patch_size": 4, "pooling_kernel_size": 3, "mm_embed_dim": 64, "output_proj_dims": 64, "mm_posemb_size": 80},
+        GEMMA4_RAW,
         GEMMA4_IMAGE,
         GEMMA4_VIDEO,
+    ),
+    Sighted(
+        "gemma4unifiedvl-mlx-4bit",
+        "gemma4_unified",
+        GEMMA4_UNIFIED,
+        {**GEMMA4_RAW, "patch_size": 8},
+        {**GEMMA4_IMAGE, "patch_size": 8},
+        {**GEMMA4_VIDEO, "patch_size": 8},
+        MLX4,
+        vision_quantised=True,
     ),
     Sighted("gemma3vl-bf16", "gemma3", GEMMA_TEXT, GEMMA_VISION, GEMMA_IMAGE),
     Sighted("gemma3vl-resaved-bf16", "gemma3", GEMMA_TEXT, GEMMA_VISION, GEMMA_IMAGE, published=False),

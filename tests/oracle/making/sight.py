@@ -43,6 +43,7 @@ class Sighted:
     layout: Layout = field(default_factory=Layout)
     published: bool = True  # files and names as published checkpoints have them, else as transformers saves today
     vision_quantised: bool = False
+    kept: tuple = ()  # how names begin that are not quantised either
 
 
 # --- tokens ---------------------------------------------------------------------------------------------------------
@@ -849,6 +850,8 @@ def _choice(name, tensor, spec):
         return None
     if spec.family in GLM and name.endswith("mlp.gate.weight"):
         return None  # routers stay as they are
+    if name.startswith(spec.kept):
+        return None
     return None if seen and not spec.vision_quantised else mlx
 
 
