@@ -70,17 +70,16 @@ bool mt_failure_starved(mt_failure *why)
                           "the system has no memory for this request: try again in a moment");
 }
 
-bool mt_failure_rename(mt_failure *why, const char *from, const char *to)
+void mt_failure_rename(mt_failure *why, const char *to)
 {
-    const size_t len = strlen(from);
+    const size_t len = strlen(why->param);
     char text[MT_LIMIT_ERROR_TEXT];
 
-    if (strcmp(why->param, from) != 0)
-        return false;
     memcpy(text, why->text, sizeof(text));
-    if (text[0] == '"' && strncmp(text + 1, from, len) == 0)
-        return mt_failure_set(why, why->status, why->code, to, "\"%s%s", to, text + 1 + len);
-    return mt_failure_set(why, why->status, why->code, to, "%s", text);
+    if (text[0] == '"' && strncmp(text + 1, why->param, len) == 0)
+        mt_failure_set(why, why->status, why->code, to, "\"%s%s", to, text + 1 + len);
+    else
+        mt_failure_set(why, why->status, why->code, to, "%s", text);
 }
 
 void mt_failure_write(mt_buf *out, const mt_failure *why)

@@ -30,8 +30,8 @@ bool mt_failure_from(mt_failure *why, const mt_error *err, const char *param);
 bool mt_failure_memory(mt_failure *why, const char *param);
 bool mt_failure_starved(mt_failure *why); /* the system has no memory left */
 
-/* Where why->param is `from`, replaces that name by the one the client knows. False: it is another field. */
-bool mt_failure_rename(mt_failure *why, const char *from, const char *to);
+/* Replaces the name of the field at fault by the one the client knows, also where the sentence begins with it. */
+void mt_failure_rename(mt_failure *why, const char *to);
 
 /* Appends {"error":{...}} in OpenAI's shape. */
 void mt_failure_write(mt_buf *out, const mt_failure *why);

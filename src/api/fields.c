@@ -1,10 +1,12 @@
 /* See fields.h. */
 #include "api/fields.h"
-#include "base/json_tree.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "base/json_tree.h"
+#include "base/words.h"
 
 enum { NOTED = 16 }; /* most unknown fields that are noted; a body may have millions */
 
@@ -95,20 +97,13 @@ static bool read_field(mt_ask *ask, const mt_field *f, const json_t *value, mt_f
     return false;
 }
 
-static bool is_among(const char *name, const char *const *names)
-{
-    while (names && *names && strcmp(name, *names) != 0)
-        names++;
-    return names && *names;
-}
-
 static bool read_table(mt_ask *ask, const mt_field_table *table, const char *const *own, mt_failure *why)
 {
     for (size_t i = 0; i < table->count; i++) {
         const mt_field *f = &table->fields[i];
         const json_t *value = json_object_get(ask->body, f->name);
 
-        if (value && !json_is_null(value) && !is_among(f->name, own) && !read_field(ask, f, value, why))
+        if (value && !json_is_null(value) && !mt_words_have(own, f->name) && !read_field(ask, f, value, why))
             return false;
     }
     return true;
@@ -140,12 +135,10 @@ static bool is_harmless(const char *name)
                                         "store",
                                         "timeout", /* server/timeout.c reads it */
                                         "usage",
-                                        "user"};
+                                        "user",
+                                        NULL};
 
-    for (size_t i = 0; i < MT_COUNT(names); i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
+    return mt_words_have(names, name);
 }
 
 static bool is_read(const mt_field_table *tables, size_t count, const char *name)
@@ -170,7 +163,7 @@ bool mt_fields_read(mt_ask *ask, const mt_field_table *tables, size_t count, con
         const char *name = json_object_iter_key(at);
 
         if (json_is_null(json_object_iter_value(at)) || is_harmless(name) || is_read(tables, count, name) ||
-            is_among(name, elsewhere) || is_among(name, own))
+            mt_words_have(elsewhere, name) || mt_words_have(own, name))
             continue;
         mt_ask_ignore(ask, name);
         unknown++;

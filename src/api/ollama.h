@@ -8,9 +8,9 @@
 bool mt_ollama_read_chat(mt_ask *ask, mt_failure *why) MT_NODISCARD;
 bool mt_ollama_read_generate(mt_ask *ask, mt_failure *why) MT_NODISCARD;
 
-/* Begins reading: notes fields of the body that are not among the names, and sets ask->extra, which the answer
-   needs. */
-void mt_ollama_begin(mt_ask *ask, const char *const *names, size_t count);
+/* Begins reading: notes fields of the body that are not among the names (ended by NULL), and sets ask->extra, which the
+   answer needs. */
+void mt_ollama_begin(mt_ask *ask, const char *const *names);
 
 /* Puts the settings beside the messages ("options", "format", "think", "keep_alive", "stream", "logprobs") into `to`, a
    body with OpenAI's field names; chat: for a chat, else for a plain completion. False: *why. */
@@ -25,8 +25,8 @@ bool mt_ollama_unloads(const json_t *body, const char *field);
 /* Checks "options" and notes unknown ones, for calls that do not use them. False: *why. */
 bool mt_ollama_options_check(mt_ask *ask, mt_failure *why) MT_NODISCARD;
 
-/* Replaces OpenAI's name of the field at fault by the one that Ollama's clients know. Always returns false. */
-bool mt_ollama_rename(mt_failure *why);
+/* Replaces OpenAI's name of the field at fault by the one that Ollama's clients know. */
+void mt_ollama_rename(mt_failure *why);
 
 /* Appends {"error":"..."}. */
 void mt_ollama_error(mt_buf *out, const mt_failure *why);

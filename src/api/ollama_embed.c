@@ -24,7 +24,7 @@ static bool is_nothing(const json_t *input)
 /* field: of the body, with the texts. A text that is too long is cut at its end, unless the call says otherwise. */
 static bool read_input(mt_ask *ask, const char *field, mt_failure *why)
 {
-    const char *const names[] = {"model", "truncate", "dimensions", "options", "keep_alive", "timeout", field};
+    const char *const names[] = {"model", "truncate", "dimensions", "options", "keep_alive", "timeout", field, NULL};
     const mt_field_table tables[] = {mt_fields_vectors, {fields, MT_COUNT(fields)}};
     const json_t *input = mt_body_get(ask->body, field);
 
@@ -32,7 +32,7 @@ static bool read_input(mt_ask *ask, const char *field, mt_failure *why)
     ask->text_field = field;
     ask->truncate = MT_TRUNCATE_FIT;
     ask->side = MT_TRUNCATE_RIGHT;
-    mt_ollama_begin(ask, names, MT_COUNT(names));
+    mt_ollama_begin(ask, names);
     for (size_t i = 0; i < MT_COUNT(tables); i++)
         if (!mt_fields_read_table(ask, &tables[i], why))
             return false;

@@ -206,7 +206,9 @@ static bool end_guard(bool ok, mt_failure *why)
 {
     if (!mt_json_guard_end())
         return mt_failure_memory(why, NULL);
-    return ok || mt_ollama_rename(why);
+    if (!ok)
+        mt_ollama_rename(why);
+    return ok;
 }
 
 /* A request without messages only loads its model. */
@@ -222,10 +224,10 @@ bool mt_ollama_read_chat(mt_ask *ask, mt_failure *why)
 {
     static const char *const names[] = {"model",   "messages",   "tools",    "stream",   "format",
                                         "options", "think",      "truncate", "logprobs", "top_logprobs",
-                                        "shift",   "keep_alive", "timeout"};
+                                        "shift",   "keep_alive", "timeout",  NULL};
     const json_t *messages = mt_body_get(ask->body, "messages");
 
-    mt_ollama_begin(ask, names, MT_COUNT(names));
+    mt_ollama_begin(ask, names);
     if (!messages || (json_is_array(messages) && json_array_size(messages) == 0))
         return set_nothing(ask, why);
     mt_json_guard_begin();
@@ -296,12 +298,13 @@ static bool read_prompt(mt_ask *ask, mt_failure *why)
 
 bool mt_ollama_read_generate(mt_ask *ask, mt_failure *why)
 {
-    static const char *const names[] = {"model",  "prompt", "suffix",   "images",   "format",       "options",
-                                        "system", "raw",    "stream",   "template", "context",      "keep_alive",
-                                        "think",  "shift",  "logprobs", "truncate", "top_logprobs", "timeout"};
+    static const char *const names[] = {"model",    "prompt",       "suffix",  "images", "format",
+                                        "options",  "system",       "raw",     "stream", "template",
+                                        "context",  "keep_alive",   "think",   "shift",  "logprobs",
+                                        "truncate", "top_logprobs", "timeout", NULL};
     const json_t *prompt = mt_body_get(ask->body, "prompt"), *raw = mt_body_get(ask->body, "raw");
 
-    mt_ollama_begin(ask, names, MT_COUNT(names));
+    mt_ollama_begin(ask, names);
     if (prompt && !json_is_string(prompt))
         return mt_failure_type(why, "prompt", prompt, "a string");
     if (raw && !json_is_boolean(raw))

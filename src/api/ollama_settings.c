@@ -1,5 +1,6 @@
 /* Translates the settings of Ollama's requests into OpenAI's fields, so that the same tables with the same ranges read
-   both. */
+   both. What jansson returns is mostly not looked at: the callers in ollama_read.c notice by mt_json_guard_end where it
+   had no memory. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include "api/fields.h"
 #include "api/ollama.h"
 #include "base/duration.h"
+#include "base/words.h"
 
 enum { NOTED = 16 }; /* most unknown fields that are noted; a body may have millions */
 
@@ -39,21 +41,13 @@ static const struct {
     {"draft_num_predict", NULL},
 };
 
-static bool is_among(const char *name, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
-void mt_ollama_begin(mt_ask *ask, const char *const *names, size_t count)
+void mt_ollama_begin(mt_ask *ask, const char *const *names)
 {
     json_t *body = (json_t *)(uintptr_t)ask->body; /* not const for jansson's iterators; nothing is changed */
     size_t noted = 0;
 
     for (void *at = json_object_iter(body); at && noted < NOTED; at = json_object_iter_next(body, at))
-        if (!json_is_null(json_object_iter_value(at)) && !is_among(json_object_iter_key(at), names, count)) {
+        if (!json_is_null(json_object_iter_value(at)) && !mt_words_have(names, json_object_iter_key(at))) {
             mt_ask_ignore(ask, json_object_iter_key(at));
             noted++;
         }
@@ -73,7 +67,7 @@ static bool is_option(const char *name)
 bool mt_ollama_options_check(mt_ask *ask, mt_failure *why)
 {
     json_t *given = (json_t *)(uintptr_t)mt_body_get(ask->body, "options");
-    char name[80];
+    char name[MT_FAILURE_PARAM];
     size_t noted = 0;
 
     if (given && !json_is_object(given))
@@ -88,20 +82,6 @@ bool mt_ollama_options_check(mt_ask *ask, mt_failure *why)
     return true;
 }
 
-/* In Ollama any negative number means "no limit"; here only -1 does. */
-static void set_most(json_t *to)
-{
-    const json_t *most = json_object_get(to, "max_tokens");
-
-    if (json_is_number(most) && json_number_value(most) < 0)
-        json_object_set_new(to, "max_tokens", json_integer(-1));
-}
-
-static bool is_integer(const json_t *value, json_int_t number)
-{
-    return json_is_integer(value) && json_integer_value(value) == number;
-}
-
 static bool read_options(mt_ask *ask, json_t *to, mt_failure *why)
 {
     const json_t *given = mt_body_get(ask->body, "options");
@@ -111,9 +91,10 @@ static bool read_options(mt_ask *ask, json_t *to, mt_failure *why)
     for (size_t i = 0; i < MT_COUNT(options); i++)
         if (options[i].ours && mt_body_get(given, options[i].theirs))
             json_object_set_new(to, options[i].ours, mt_body_share(mt_body_get(given, options[i].theirs)));
-    if (is_integer(json_object_get(to, "seed"), -1)) /* -1: a random seed */
+    if (json_integer_value(json_object_get(to, "seed")) == -1) /* a random seed */
         json_object_del(to, "seed");
-    set_most(to);
+    if (json_number_value(json_object_get(to, "max_tokens")) < 0) /* any negative number: no limit; here only -1 is */
+        json_object_set_new(to, "max_tokens", json_integer(-1));
     return true;
 }
 
@@ -138,12 +119,11 @@ static bool read_format(const json_t *format, json_t *to, mt_failure *why)
 
 static bool read_think(const json_t *think, json_t *to, mt_failure *why)
 {
-    static const char *const levels[] = {"low", "medium", "high", "max"};
-    const char *level = json_string_value(think);
+    static const char *const levels[] = {"low", "medium", "high", "max", NULL};
 
     if (!think)
         return true;
-    if (level && is_among(level, levels, MT_COUNT(levels)))
+    if (mt_words_have(levels, json_string_value(think)))
         json_object_set_new(to, "reasoning_effort", mt_body_share(think));
     else if (!json_is_boolean(think))
         return mt_failure_set(why, 400, "invalid_value", "think",
@@ -152,8 +132,8 @@ static bool read_think(const json_t *think, json_t *to, mt_failure *why)
     return true;
 }
 
-/* keep_alive in seconds: a number, or a text such as "5m"; below 0: for ever. NaN: it is neither. */
-static double span_of(const json_t *value)
+/* keep_alive in seconds: a number, or a text such as "5m"; below 0: for ever. NaN: it is neither, or missing. */
+static double seconds_of(const json_t *value)
 {
     double seconds;
 
@@ -166,7 +146,7 @@ bool mt_ollama_keep(mt_ask *ask, mt_failure *why)
 {
     const json_t *value = mt_body_get(ask->body, "keep_alive");
 
-    ask->keep_alive = span_of(value);
+    ask->keep_alive = seconds_of(value);
     return !value || !isnan(ask->keep_alive) ||
            mt_failure_set(why, 400, "invalid_value", "keep_alive",
                           "\"keep_alive\" is neither a number of seconds nor a time such as \"5m\": send one");
@@ -176,7 +156,7 @@ bool mt_ollama_unloads(const json_t *body, const char *field)
 {
     const json_t *said = mt_body_get(body, field);
 
-    return span_of(mt_body_get(body, "keep_alive")) == 0 &&
+    return seconds_of(mt_body_get(body, "keep_alive")) == 0 &&
            (json_is_string(said) ? json_string_length(said) == 0 : json_array_size(said) == 0);
 }
 
@@ -204,14 +184,16 @@ bool mt_ollama_settings(mt_ask *ask, json_t *to, bool chat, mt_failure *why)
            (!chat || read_think(mt_body_get(body, "think"), to, why));
 }
 
-bool mt_ollama_rename(mt_failure *why)
+void mt_ollama_rename(mt_failure *why)
 {
     char name[MT_FAILURE_PARAM];
 
+    if (strcmp(why->param, "response_format") == 0)
+        mt_failure_rename(why, "format");
     for (size_t i = 0; i < MT_COUNT(options); i++)
         if (options[i].ours && strcmp(why->param, options[i].ours) == 0) {
             snprintf(name, sizeof(name), "options.%s", options[i].theirs);
-            return mt_failure_rename(why, options[i].ours, name) && false;
+            mt_failure_rename(why, name);
+            return;
         }
-    return mt_failure_rename(why, "response_format", "format") && false;
 }

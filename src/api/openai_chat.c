@@ -9,6 +9,7 @@
 #include "api/write.h"
 #include "base/json_write.h"
 #include "base/limits.h"
+#include "base/words.h"
 
 static bool read_logprobs(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
@@ -76,14 +77,11 @@ static bool read_modalities(mt_ask *ask, const char *name, const json_t *value, 
 /* How much to think. The words are only checked here; src/chat knows what the template makes of them. */
 bool mt_read_effort(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
-    static const char *const efforts[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
-    const char *effort = json_string_value(value);
+    static const char *const efforts[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max", NULL};
 
     (void)ask;
-    for (size_t i = 0; effort && i < MT_COUNT(efforts); i++)
-        if (strcmp(effort, efforts[i]) == 0)
-            return true;
-    return mt_failure_set(why, 400, "invalid_value", name,
+    return mt_words_have(efforts, json_string_value(value)) ||
+           mt_failure_set(why, 400, "invalid_value", name,
                           "\"%s\" is none of none, minimal, low, medium, high, xhigh and max: send one, or what the "
                           "template knows in \"chat_template_kwargs\"",
                           name);

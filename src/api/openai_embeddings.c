@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/json_write.h"
 #include "base/limits.h"
+#include "base/words.h"
 
 static bool read_format(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
@@ -26,14 +27,11 @@ static bool read_format(mt_ask *ask, const char *name, const json_t *value, mt_f
 /* vLLM's fields for the byte format of base64: only the usual one is supported. */
 static bool read_spelling(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
-    static const char *const taken[] = {"float32", "native", "little"};
-    const char *word = json_string_value(value);
+    static const char *const taken[] = {"float32", "native", "little", NULL};
 
     (void)ask;
-    for (size_t i = 0; word && i < MT_COUNT(taken); i++)
-        if (strcmp(word, taken[i]) == 0)
-            return true;
-    return mt_failure_set(why, 400, "unsupported_value", name,
+    return mt_words_have(taken, json_string_value(value)) ||
+           mt_failure_set(why, 400, "unsupported_value", name,
                           "\"%s\" is not supported: leave it out, and take 32-bit floats, the lowest byte first", name);
 }
 

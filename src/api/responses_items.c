@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/json_tree.h"
 #include "base/limits.h"
+#include "base/words.h"
 
 /* The items while they are read. */
 typedef struct reader {
@@ -254,14 +255,19 @@ static const struct {
 /* Items of tools that OpenAI's servers run: ignored, with a note. */
 static bool is_hosted(const char *type)
 {
-    static const char *const types[] = {
-        "web_search_call",       "file_search_call", "computer_call",  "computer_call_output", "code_interpreter_call",
-        "image_generation_call", "mcp_call",         "mcp_list_tools", "tool_search_call",     "tool_search_output"};
+    static const char *const types[] = {"web_search_call",
+                                        "file_search_call",
+                                        "computer_call",
+                                        "computer_call_output",
+                                        "code_interpreter_call",
+                                        "image_generation_call",
+                                        "mcp_call",
+                                        "mcp_list_tools",
+                                        "tool_search_call",
+                                        "tool_search_output",
+                                        NULL};
 
-    for (size_t i = 0; i < MT_COUNT(types); i++)
-        if (strcmp(type, types[i]) == 0)
-            return true;
-    return false;
+    return mt_words_have(types, type);
 }
 
 static bool add_item(reader *r, const json_t *item)

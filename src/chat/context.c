@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/json_tree.h"
 #include "template/context.h"
 #include "template/tojson.h"
@@ -196,14 +197,12 @@ static bool arguments_of(maker *m, const json_t *given, mt_tpl_value *out)
 static bool short_id(maker *m, mt_chat_text *id)
 {
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    uint64_t hash = mt_hash(id->data, id->len);
     bool fits = id->len == SHORT_ID;
     char *made;
 
-    for (size_t i = 0; i < id->len; i++) {
+    for (size_t i = 0; i < id->len; i++)
         fits = fits && (unsigned char)id->data[i] < 0x80 && isalnum((unsigned char)id->data[i]);
-        hash = (hash ^ (unsigned char)id->data[i]) * 1099511628211u;
-    }
     if (fits)
         return true;
     made = mt_tpl_alloc(m->run, SHORT_ID);

@@ -13,6 +13,7 @@
    Closing for another means freeing at once: a loop that accepts many connections in one go has no time in between. */
 #include "http/crowd.h"
 
+#include <string.h>
 #include <sys/socket.h>
 
 #include <event2/buffer.h>
@@ -20,6 +21,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "http/connection.h"
 #include "http/proxies.h"
 
@@ -41,16 +43,6 @@ void mt_http_crowd_free(mt_http_crowd *crowd)
     *crowd = (mt_http_crowd){0};
 }
 
-/* FNV-1a of a text. */
-static uint64_t hash(const char *text)
-{
-    uint64_t sum = 14695981039346656037u;
-
-    for (; *text; text++)
-        sum = (sum ^ (unsigned char)*text) * 1099511628211u;
-    return sum;
-}
-
 mt_http_peer *mt_http_crowd_peer(mt_http_crowd *crowd, const char *address)
 {
     char name[MT_HTTP_CLIENT_SIZE];
@@ -58,7 +50,7 @@ mt_http_peer *mt_http_crowd_peer(mt_http_crowd *crowd, const char *address)
     uint64_t id;
 
     mt_http_client(NULL, address, NULL, 0, name);
-    id = hash(name);
+    id = mt_hash(name, strlen(name));
     for (size_t i = 0; i < crowd->top; i++) {
         mt_http_peer *peer = &crowd->peers[i];
 

@@ -2,17 +2,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "models/bert.h"
 #include "models/family.h"
 
 static bool is_roberta(const mt_config *c)
 {
-    static const char *const names[] = {"roberta", "xlm-roberta", "camembert"};
-    const char *type = mt_config_string(c, "model_type", "");
-    for (size_t i = 0; i < MT_COUNT(names); i++)
-        if (strcmp(type, names[i]) == 0)
-            return true;
-    return false;
+    static const char *const names[] = {"roberta", "xlm-roberta", "camembert", NULL};
+
+    return mt_words_have(names, mt_config_string(c, "model_type", ""));
 }
 
 bool mt_bert_known(const mt_config *c)

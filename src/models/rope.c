@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "models/family.h"
 
 #define PI 3.14159265358979323846
@@ -112,11 +113,11 @@ static bool apply(mt_rope *rope, double *f, const mt_config *c, const mt_config 
                   mt_error *err)
 {
     /* "dynamic" depends on the text's length, but only beyond the model's context, so it is plain here */
-    static const char *const plain[] = {"default", "mrope", "dynamic"};
+    static const char *const plain[] = {"default", "mrope", "dynamic", NULL};
     scaling s;
-    for (size_t i = 0; i < MT_COUNT(plain); i++)
-        if (strcmp(rope->type, plain[i]) == 0)
-            return true;
+
+    if (mt_words_have(plain, rope->type))
+        return true;
     if (!read_scaling(&s, c, p, context, err))
         return false;
     if (strcmp(rope->type, "linear") == 0) {

@@ -1,21 +1,16 @@
 /* Which client a call belongs to: see client.h. */
 #include "server/client.h"
 
+#include <string.h>
+
+#include "base/hash.h"
 #include "server/inside.h"
-
-/* FNV-1a of a text. */
-static uint64_t hash(const char *text)
-{
-    uint64_t sum = 14695981039346656037u;
-
-    for (; *text; text++)
-        sum = (sum ^ (unsigned char)*text) * 1099511628211u;
-    return sum;
-}
 
 mt_client mt_client_of(const mt_account *account, const mt_http_request *request)
 {
-    return account ? account->client : (mt_client){.id = hash(request->client), .share = 1};
+    const char *address = request->client;
+
+    return account ? account->client : (mt_client){.id = mt_hash(address, strlen(address)), .share = 1};
 }
 
 /* Lower runs first. Where the server has several accounts, a request may ask to run later than others of its account,

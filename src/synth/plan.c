@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "synth/synth.h"
 
 typedef struct planner {
@@ -30,15 +31,6 @@ static void enter(planner *p, const char *fmt, ...)
     va_end(args);
 }
 
-static uint64_t hash(const char *text)
-{
-    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 0x100000001b3u;
-    return h;
-}
-
 /* Adds a bf16 tensor "at.name" of the default kind; the caller sets the rest and its dimensions. */
 static mt_synth_tensor *add(planner *p, const char *name, const char *suffix)
 {
@@ -55,7 +47,7 @@ static mt_synth_tensor *add(planner *p, const char *name, const char *suffix)
     t->dtype = "BF16";
     t->element_size = 2;
     t->kind = MT_SYNTH_NORMAL;
-    t->stream = hash(t->name);
+    t->stream = mt_hash(t->name, strlen(t->name));
     return t;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/words.h"
 #include "sample/constraint/schema_inside.h"
 
 enum {
@@ -211,13 +212,11 @@ bool mt_schema_apart(mt_schema_reader *r, const json_t *a, const json_t *b)
 /* Whether a keyword is an annotation, which does not restrict values. */
 static bool says_nothing(const char *keyword)
 {
-    static const char *const keywords[] = {"title",    "description", "default",  "examples",  "example",
-                                           "$comment", "deprecated",  "readOnly", "writeOnly", MT_SCHEMA_MADE};
+    static const char *const keywords[] = {"title",     "description",  "default",    "examples",
+                                           "example",   "$comment",     "deprecated", "readOnly",
+                                           "writeOnly", MT_SCHEMA_MADE, NULL};
 
-    for (size_t i = 0; i < MT_COUNT(keywords); i++)
-        if (strcmp(keyword, keywords[i]) == 0)
-            return true;
-    return false;
+    return mt_words_have(keywords, keyword);
 }
 
 static bool listed(const json_t *value, const json_t *schema)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/words.h"
 #include "sample/constraint/schema_inside.h"
 
 enum { DEPTH = 64 };
@@ -58,12 +59,9 @@ typedef struct search {
 /* Whether a keyword holds values, in which objects that look like schemas are none. */
 static bool holds_values(const char *key)
 {
-    static const char *const keys[] = {"enum", "const", "default", "examples", "example"};
+    static const char *const keys[] = {"enum", "const", "default", "examples", "example", NULL};
 
-    for (size_t i = 0; i < MT_COUNT(keys); i++)
-        if (strcmp(key, keys[i]) == 0)
-            return true;
-    return false;
+    return mt_words_have(keys, key);
 }
 
 /* Whether the address is the name, or ends with it. */
