@@ -37,7 +37,7 @@ bool mt_read_stop(mt_ask *ask, const char *name, const json_t *value, mt_failure
     if (count > MT_LIMIT_STOP_STRINGS)
         return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has %zu strings: send at most %d", name, count,
                               MT_LIMIT_STOP_STRINGS);
-    ask->stops = mt_arena_alloc(ask->arena, (count + 1) * sizeof(*ask->stops));
+    ask->stops = mt_arena_alloc(ask->arena, count * sizeof(*ask->stops));
     if (!ask->stops)
         return mt_failure_memory(why, name);
     ask->stop_count = 0;
@@ -60,7 +60,7 @@ static bool read_ids(mt_ask *ask, const char *name, const json_t *value, size_t 
     if (count > most)
         return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has %zu ids: send at most %zu", name, count,
                               most);
-    *out = mt_arena_alloc(ask->arena, (count + 1) * sizeof(**out));
+    *out = mt_arena_alloc(ask->arena, count * sizeof(**out));
     if (!*out)
         return mt_failure_memory(why, name);
     for (size_t i = 0; i < count; i++) {
@@ -181,7 +181,7 @@ static bool read_bias(mt_ask *ask, const char *name, const json_t *value, mt_fai
     if (count > MT_LIMIT_LOGIT_BIAS)
         return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has %zu entries: send at most %d", name, count,
                               MT_LIMIT_LOGIT_BIAS);
-    bias = mt_arena_alloc(ask->arena, (count + 1) * sizeof(*bias));
+    bias = mt_arena_alloc(ask->arena, count * sizeof(*bias));
     if (!bias)
         return mt_failure_memory(why, name);
     /* not const for jansson's iterators; nothing is changed */
@@ -195,7 +195,8 @@ static bool read_bias(mt_ask *ask, const char *name, const json_t *value, mt_fai
 }
 
 /* The name that llama.cpp and Ollama have for repetition_penalty. There penalties look back 64 tokens unless
-   repeat_last_n says otherwise. */
+   repeat_last_n says otherwise. The value is read from the body once more, by a table of this row alone, so that its
+   type and range are checked as those of any number. */
 static bool read_repeat_penalty(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     enum { USUAL = 64 }; /* tokens */
@@ -207,8 +208,8 @@ static bool read_repeat_penalty(mt_ask *ask, const char *name, const json_t *val
     return mt_fields_read_table(ask, &(mt_field_table){row, MT_COUNT(row)}, why);
 }
 
-/* How many tokens penalties look back: -1: all; 0: none, so penalties are switched off. In the table this row stands
-   after the penalties, so that they have been read. */
+/* How many tokens penalties look back: -1: all (penalty_window 0); 0: none, so penalties are switched off. In the table
+   this row stands after the penalties, so that they have been read. */
 static bool read_repeat_last(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     const json_int_t last = json_integer_value(value);

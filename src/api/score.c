@@ -1,40 +1,25 @@
 /* The dialect of POST /score, as vLLM has it: scores of pairs of texts, in their order. */
-#include <inttypes.h>
-
+#include "api/chat_body.h"
 #include "api/fields.h"
 #include "api/openai.h"
 #include "api/pairs.h"
-#include "api/write.h"
 #include "base/json_write.h"
-
-/* The names under which the two texts of pairs may be sent. */
-static const char *const names[][2] = {
-    {"text_1", "text_2"}, {"queries", "documents"}, {"queries", "items"}, {"data_1", "data_2"}};
-
-/* An explicit null counts as missing. */
-static bool is_sent(const mt_ask *ask, const char *name)
-{
-    const json_t *value = json_object_get(ask->body, name);
-
-    return value && !json_is_null(value);
-}
 
 static bool read(mt_ask *ask, mt_failure *why)
 {
-    static const char *const elsewhere[] = {"text_1", "text_2", "queries", "documents",
-                                            "items",  "data_1", "data_2",  NULL};
+    /* Each two: names under which the texts of pairs may be sent. The first two that are both sent count. */
+    static const char *const names[] = {"text_1", "text_2", "queries", "documents", "queries",
+                                        "items",  "data_1", "data_2",  NULL};
     const mt_field_table tables[] = {mt_fields_vectors, mt_fields_scores};
-    size_t i = 0;
 
     ask->vectors = ask->scores = true;
-    if (!mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, NULL, why))
+    if (!mt_fields_read(ask, tables, MT_COUNT(tables), names, NULL, why))
         return false;
-    while (i < MT_COUNT(names) && !(is_sent(ask, names[i][0]) && is_sent(ask, names[i][1])))
-        i++;
-    if (i == MT_COUNT(names))
-        return mt_failure_set(why, 400, "missing_required_parameter", "queries",
-                              "\"queries\" and \"documents\" are missing: send both, or \"text_1\" and \"text_2\"");
-    return mt_pairs_read(ask, names[i], why);
+    for (size_t i = 0; names[i]; i += 2)
+        if (mt_body_get(ask->body, names[i]) && mt_body_get(ask->body, names[i + 1]))
+            return mt_pairs_read(ask, names + i, why);
+    return mt_failure_set(why, 400, "missing_required_parameter", "queries",
+                          "\"queries\" and \"documents\" are missing: send both, or \"text_1\" and \"text_2\"");
 }
 
 static void whole(mt_answer *a, mt_buf *out)
