@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "api/random.h"
 #include "base/alloc.h"
 #include "base/limits.h"
 

@@ -5,12 +5,11 @@
 #define MT_API_ANSWER_H
 
 #include "api/dialect.h"
+#include "api/random.h"
 #include "api/speech.h"
 #include "chat/parse.h"
 #include "engine/request.h"
 #include "text/tokenizer.h"
-
-#define MT_ANSWER_ID 48 /* bytes of an id, NUL included */
 
 /* A token of a choice or of the prompt. Its most likely alternatives are top[top_begin ...] of its list. */
 typedef struct mt_said {
@@ -65,7 +64,7 @@ typedef struct mt_answer_prompt {
 struct mt_answer {
     const mt_dialect *dialect;
     mt_arena *arena; /* owned; the answer itself lies in it */
-    char id[MT_ANSWER_ID];
+    char id[MT_RANDOM_ID];
     int64_t created, ended;        /* seconds since 1970; ended: 0 until all choices are done */
     uint64_t began;                /* mt_clock_ns when the request came */
     uint64_t loading;              /* of that, nanoseconds that the call waited for its model to be loaded */
@@ -110,9 +109,6 @@ void mt_answer_free(mt_answer *answer); /* NULL is fine */
 /* Gives each choice a parser for reasoning and tool calls. On the preparation thread, before the first event. False:
    *err. */
 bool mt_answer_parse(mt_answer *answer, const mt_parse_settings *settings, mt_error *err) MT_NODISCARD;
-
-/* Makes a new id: the prefix and random letters, so that ids of others cannot be guessed. */
-void mt_answer_name(char id[MT_ANSWER_ID], const char *prefix);
 
 /* Handles an event of the request number `prompt`, and appends to out the bytes for the client, if any. Where the event
    ends the answer with an error, answer->failed is set and nothing is appended. */

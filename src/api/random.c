@@ -1,12 +1,13 @@
-/* Random bytes, and ids of answers. */
+/* See random.h. */
 #include "api/random.h"
 
+#include <assert.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <openssl/rand.h>
 
-#include "api/answer.h"
 #include "base/log.h"
 
 void mt_random(void *out, size_t len)
@@ -17,12 +18,13 @@ void mt_random(void *out, size_t len)
     abort();
 }
 
-void mt_answer_name(char id[MT_ANSWER_ID], const char *prefix)
+void mt_random_id(char id[MT_RANDOM_ID], const char *prefix)
 {
     static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
     const size_t len = strlen(prefix);
     uint8_t random[24];
 
+    assert(len + sizeof(random) < MT_RANDOM_ID);
     mt_random(random, sizeof(random));
     memcpy(id, prefix, len);
     for (size_t i = 0; i < sizeof(random); i++)

@@ -212,7 +212,7 @@ static bool add_item(reader *r, const json_t *item);
 static json_t *find_item(struct mt_store *store, const char *id)
 {
     const char *random = strchr(id, '_'), *end = strrchr(id, '_');
-    char response[MT_ANSWER_ID];
+    char response[MT_RANDOM_ID];
     json_t *kept, *items, *found = NULL;
 
     if (!random || end == random || end - random >= (ptrdiff_t)sizeof(response) - 8)

@@ -1,7 +1,7 @@
 /* See speech.h. */
 #include "api/speech.h"
 
-#include "api/answer.h"
+#include "api/random.h"
 #include "base/alloc.h"
 #include "base/json_reader.h"
 #include "base/json_write.h"
@@ -54,9 +54,9 @@ void mt_speech_add(mt_speech *s, mt_speech_kind kind, const char *text, size_t l
 static void begin_call(mt_speech *s, const mt_parse_event *event)
 {
     mt_speech_part *call = begin(s, MT_SPEECH_CALL);
-    char id[MT_ANSWER_ID];
+    char id[MT_RANDOM_ID];
 
-    mt_answer_name(id, "call_");
+    mt_random_id(id, "call_");
     call->id = mt_strdup(event->id ? event->id : id);
     call->name = mt_strdup(event->name);
 }

@@ -340,7 +340,7 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
         snprintf(call->name, sizeof(call->name), "%s", mt_http_request_name(request));
     if (mt_http_request_session(request))
         snprintf(call->session, sizeof(call->session), "%s", mt_http_request_session(request));
-    mt_answer_name(call->id, dialect ? dialect->prefix : "task-");
+    mt_random_id(call->id, dialect ? dialect->prefix : "task-");
     mt_buf_init(&call->text, MT_LIMIT_RESPONSE_BYTES);
     mt_buf_init(&call->out, MT_LIMIT_RESPONSE_BYTES);
     pthread_mutex_init(&call->lock, NULL);

@@ -3,32 +3,34 @@
 #ifndef MT_SERVER_DASHBOARD_H
 #define MT_SERVER_DASHBOARD_H
 
+#include "api/random.h"
+#include "engine/voices.h"
 #include "http/http.h"
 #include "server/account.h"
 #include "server/pulse.h"
 
 #define MT_DASHBOARD_ERRORS 64 /* how many of the latest errors are kept */
 
-struct event;
+struct event; /* of libevent */
 struct mt_server;
 typedef struct mt_viewer mt_viewer;
 
 /* An error that a call was answered with. */
 typedef struct mt_fault {
-    uint64_t at; /* mt_clock_ns */
-    char id[48]; /* of the call */
-    int status;  /* of HTTP */
+    uint64_t at;           /* mt_clock_ns */
+    char id[MT_RANDOM_ID]; /* of the call; the client's name for it, cut off, where it came to no call */
+    int status;            /* of HTTP */
     char text[MT_LIMIT_ERROR_TEXT];
-    const mt_account *account;
+    const mt_account *account; /* whose call it was; lives as long as the server. NULL: the server needs no keys */
 } mt_fault;
 
 typedef struct mt_dashboard {
     mt_viewer *viewers; /* list of all clients that look at the dashboard */
-    size_t count;       /* how many */
+    size_t count;       /* how many; at most MT_LIMIT_DASHBOARDS */
     struct event *tick; /* timer that writes to the viewers; pending while there is one */
     struct event *beat; /* timer that samples the pulse; always pending */
-    mt_pulse pulse;     /* counters of the last minutes, a sample each second (pulse.h) */
-    /* Buffer for what is read of the recorder at a time; allocated while there is a viewer */
+    mt_pulse pulse;     /* figures of each second of the last hour */
+    /* Buffer for what is read of the recorder (engine/voices.h) at a time; allocated while there is a viewer */
     mt_voices_page page;
     mt_fault faults[MT_DASHBOARD_ERRORS]; /* a ring: number n is at n % MT_DASHBOARD_ERRORS */
     uint64_t fault_count;                 /* since the start */
@@ -41,7 +43,7 @@ bool mt_dashboard_open(struct mt_server *server) MT_NODISCARD;
 void mt_dashboard_end(struct mt_server *server);
 void mt_dashboard_close(struct mt_server *server);
 
-/* Records an error for the dashboard. account NULL: of nobody. */
+/* Records an error for the dashboard: see mt_fault. Viewers are told of errors of the account they may see. */
 void mt_dashboard_fault(struct mt_server *server, const mt_account *account, const char *id, int status,
                         const char *text);
 

@@ -234,11 +234,11 @@ static void a_stream_of_calls_leaks_no_markup(void **state)
 
 static void ids_are_never_the_same(void **state)
 {
-    char a[MT_ANSWER_ID], b[MT_ANSWER_ID];
+    char a[MT_RANDOM_ID], b[MT_RANDOM_ID];
 
     (void)state;
-    mt_answer_name(a, "chatcmpl-");
-    mt_answer_name(b, "chatcmpl-");
+    mt_random_id(a, "chatcmpl-");
+    mt_random_id(b, "chatcmpl-");
     assert_int_equal(strlen(a), 33);
     assert_string_not_equal(a, b);
 }
