@@ -23,8 +23,8 @@
 #include "media/demux.h"
 
 enum {
-    KEPT = 20,     /* frames in a decoder: H.264 has up to 16, one being decoded, one given out */
-    PIXEL = 4,     /* bytes of a pixel in them: two bytes each of 4:2:0, and one for data of its block */
+    KEPT = 20,     /* frames in a decoder: H.264 has up to 16, one being decoded, one given out, and two to spare */
+    PIXEL = 4,     /* bytes of a pixel in them: 3 for 4:2:0 with 16 bits a sample, and one for data of its block */
     RGB_PIXEL = 6, /* bytes of a pixel of the last frame, which exists as RGB twice */
     EDGE = 128,    /* pixels that block sizes and borders add to a side */
 };
@@ -46,7 +46,7 @@ struct mt_video {
     size_t live;     /* bytes of frames that the decoder has now */
     size_t most;     /* most that it may have */
 
-    /* of a video that is decoded elsewhere (mt_video_from) */
+    /* Of a video that is decoded elsewhere (mt_video_from); all fields of FFmpeg are unused then */
     bool (*next)(void *ctx, int64_t index, mt_image *image, mt_error *err);
     void (*end)(void *ctx);
     void *ctx;
@@ -141,7 +141,7 @@ static void keep_time(mt_video *v, const AVPacket *packet)
     int64_t stamp = packet->pts != AV_NOPTS_VALUE ? packet->pts : packet->dts;
     size_t old = (size_t)v->info.frames;
 
-    if ((old & (old - 1)) == 0) /* the array is full at powers of two */
+    if ((old & (old - 1)) == 0) /* the array is full at powers of two, and at 0 */
         v->times = mt_realloc(v->times, old * sizeof(double), (old ? 2 * old : 1) * sizeof(double));
     v->times[old] = stamp != AV_NOPTS_VALUE ? (double)stamp * av_q2d(v->demux.stream->time_base) : 0;
     v->info.frames++;
@@ -208,7 +208,9 @@ static void on_buffer_free(void *opaque, uint8_t *data)
     mt_free(c);
 }
 
-/* Allocates a frame's buffer for the decoder, within the memory that was granted. */
+/* Allocates a frame's buffers for the decoder, within the memory that was granted. The first buffer is wrapped, so that
+   its end, with which all of the frame's are freed, is noticed. A frame counts for a byte a pixel more than its buffers
+   have: the decoder's data of its blocks. */
 static int on_buffer(AVCodecContext *codec, AVFrame *frame, int flags)
 {
     mt_video *v = codec->opaque;
@@ -349,9 +351,11 @@ static bool feed(mt_video *v, mt_error *err)
 static bool decode_next(mt_video *v, mt_error *err)
 {
     AVFrame *next = av_frame_alloc();
-    int code = AVERROR(ENOMEM);
-    bool ok = next != NULL;
+    bool ok = true;
+    int code = 0;
 
+    if (!next)
+        return mt_demux_fail(&v->demux, err, "decoding", AVERROR(ENOMEM));
     while (ok && (code = avcodec_receive_frame(v->codec, next)) == AVERROR(EAGAIN) && !v->flushing)
         ok = feed(v, err);
     if (ok && code >= 0) {
@@ -371,8 +375,9 @@ static bool convert(mt_video *v, mt_image *image, mt_error *err)
     const AVFrame *frame = v->frame;
 
     if (frame->width != (int)v->info.width || frame->height != (int)v->info.height)
-        return mt_fail(err, MT_E_INVALID, "the video changes its size from %" PRIu32 "x%" PRIu32 " to %dx%d: %s",
-                       v->info.width, v->info.height, frame->width, frame->height, "send one that keeps it");
+        return mt_fail(err, MT_E_INVALID,
+                       "the video changes its size from %" PRIu32 "x%" PRIu32 " to %dx%d: send one that keeps it",
+                       v->info.width, v->info.height, frame->width, frame->height);
     v->scaler = sws_getCachedContext(v->scaler, frame->width, frame->height, frame->format, frame->width, frame->height,
                                      AV_PIX_FMT_RGB24, SWS_BILINEAR, NULL, NULL, NULL);
     if (!v->rgb->data[0]) {

@@ -1,5 +1,7 @@
 #include "media_common.h"
 
+#include <dlfcn.h>
+#include <limits.h>
 #include <math.h>
 
 #include "media/video.h"
@@ -251,7 +253,32 @@ static void memory_is_asked_for_before_anything_is_decoded(void **state)
     mt_buf_free(&bytes);
 }
 
+static void a_frame_without_memory_is_an_error_with_a_sentence(void **state)
+{
+    void (*limit)(size_t); /* of FFmpeg: the largest piece of memory that it asks for */
+    void *symbol = dlsym(RTLD_DEFAULT, "av_max_alloc");
+    mt_video *video;
+    mt_image image;
+    mt_error err = {0};
+    mt_buf bytes;
+
+    (void)state;
+    if (!symbol)
+        skip(); /* FFmpeg is linked in, without names */
+    memcpy(&limit, &symbol, sizeof(limit));
+    media_read(&bytes, "videos", "h264.mp4");
+    video = open_clip(&bytes, &err);
+    assert_non_null(video);
+    limit(1);
+    assert_false(mt_video_frame(video, 0, &image, &err));
+    limit(INT_MAX);
+    assert_non_null(strstr(err.text, "(decoding: "));
+    mt_video_close(video);
+    mt_buf_free(&bytes);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_frame_without_memory_is_an_error_with_a_sentence),
     cmocka_unit_test(memory_is_asked_for_before_anything_is_decoded),
     cmocka_unit_test(frames_are_those_of_pyav),
     cmocka_unit_test(a_frame_may_be_asked_for_again),
