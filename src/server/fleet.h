@@ -168,6 +168,9 @@ void mt_fleet_keep(mt_member *member, double seconds);
 /* Unloads a model as soon as no call uses it or waits for it. False: there is none of that name. */
 bool mt_fleet_unload(mt_fleet *fleet, const char *name);
 
+/* *why says that there is no model of that name. advice: "", or words that end with a blank. Returns false. */
+bool mt_fleet_lacks(const char *name, const char *advice, mt_failure *why);
+
 /* The member of that name or alias, as mt_fleet_take finds it; NULL: there is none. */
 mt_member *mt_fleet_find(mt_fleet *fleet, const char *name, bool vectors);
 

@@ -400,6 +400,12 @@ mt_member *mt_fleet_find(mt_fleet *f, const char *name, bool vectors)
     return m;
 }
 
+bool mt_fleet_lacks(const char *name, const char *advice, mt_failure *why)
+{
+    return mt_failure_set(why, 404, "model_not_found", "model",
+                          "the model \"%.100s\" does not exist here: %ssee /v1/models", name, advice);
+}
+
 bool mt_fleet_unknown(mt_fleet *f, const char *name, mt_failure *why)
 {
     mt_buf list;
@@ -413,8 +419,7 @@ bool mt_fleet_unknown(mt_fleet *f, const char *name, mt_failure *why)
     pthread_mutex_unlock(&f->lock);
     mt_buf_puts(&list, count ? ", or " : "");
     if (name)
-        mt_failure_set(why, 404, "model_not_found", "model",
-                       "the model \"%.100s\" does not exist here: %ssee /v1/models", name, list.full ? "" : list.data);
+        mt_fleet_lacks(name, list.full ? "" : list.data, why);
     else
         mt_failure_set(why, 400, "missing_field", "model", "\"model\" is missing: %ssee /v1/models",
                        list.full ? "" : list.data);

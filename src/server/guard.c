@@ -28,7 +28,8 @@ typedef struct place {
     long port; /* 0: not given */
 } place;
 
-/* Parses "name:port", "1.2.3.4" or "[::1]:port". A host that is too long is left empty, which matches no name. */
+/* Parses "name:port", "1.2.3.4", "[::1]:port" or "[fe80::1%zone]". A host that is too long is left empty, which matches
+   no name. */
 static void read_place(place *p, const char *text)
 {
     const bool bracketed = *text == '[';
@@ -60,6 +61,7 @@ static bool matches(const char *host, const char *pattern, size_t len)
     return len > 0 && size == len && strncasecmp(host, pattern, len) == 0;
 }
 
+/* The same for a pattern that is a C string. */
 static bool is(const char *host, const char *pattern)
 {
     return matches(host, pattern, strlen(pattern));
@@ -85,6 +87,7 @@ static bool list_has(const mt_option_list *list, const char *host)
     return false;
 }
 
+/* Whether a name is one that this machine or the operator has for it: with its domain, in the local network, --host. */
 static bool is_own(const mt_guard *guard, const char *host)
 {
     char local[MT_GUARD_NAME + 8];
@@ -107,7 +110,8 @@ static bool host_is_ours(const mt_guard *guard, const char *text)
            list_has(&guard->opt->allowed_hosts, host.host);
 }
 
-/* Whether a page of this origin is our own: of the host that is called, or both are this machine. */
+/* Whether a page of this origin ("https://name:port") is our own: of the host that is called, or both are this machine.
+   A port that is not given is the usual one of the origin's scheme, on either side: a proxy may speak TLS for us. */
 static bool page_is_ours(const char *origin, const char *called)
 {
     const long usual = strncmp(origin, "https:", 6) == 0 ? 443 : 80;
@@ -124,6 +128,7 @@ static bool page_is_ours(const char *origin, const char *called)
            (page.port ? page.port : usual) == (host.port ? host.port : usual);
 }
 
+/* Whether --cors allows pages of an origin; "*": pages of all. */
 static bool page_is_named(const mt_guard *guard, const char *origin)
 {
     for (size_t i = 0; i < guard->opt->origins.count; i++)
@@ -154,7 +159,8 @@ bool mt_guard_admit(const mt_guard *guard, const mt_http_request *request, mt_ht
     return true;
 }
 
-static bool check(const mt_option_list *list, mt_error *err)
+/* A value may be a list, "a,b". */
+static bool check_names(const mt_option_list *list, mt_error *err)
 {
     for (size_t i = 0; i < list->count; i++)
         if (!*list->at[i] || list->at[i][strcspn(list->at[i], ":/ \t")])
@@ -174,7 +180,7 @@ bool mt_guard_init(mt_guard *guard, const mt_options *opt, bool keys, mt_error *
     guard->hosts = !keys && !local && !opt->tls_cert && !page_is_named(guard, "*");
     if (gethostname(guard->name, sizeof(guard->name) - 1))
         guard->name[0] = '\0';
-    return check(&opt->allowed_hosts, err);
+    return check_names(&opt->allowed_hosts, err);
 }
 
 /* Not needed where only the loopback address is listened on: nobody reaches that by the machine's full name. */
@@ -182,10 +188,13 @@ void mt_guard_resolve(mt_guard *guard)
 {
     const struct addrinfo hints = {.ai_flags = AI_CANONNAME, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
+    const char *own = guard->opt->host ? guard->opt->host : "127.0.0.1";
     place host;
 
-    read_place(&host, guard->opt->host ? guard->opt->host : "127.0.0.1");
-    if (!guard->hosts || !*guard->name || is_loopback(&host) || getaddrinfo(guard->name, NULL, &hints, &found))
+    read_place(&host, own);
+    /* --host has IPv6 addresses without brackets, which read_place does not know */
+    if (!guard->hosts || !*guard->name || is_loopback(&host) || strcmp(own, "::1") == 0 ||
+        getaddrinfo(guard->name, NULL, &hints, &found))
         return;
     if (found && found->ai_canonname && strlen(found->ai_canonname) < sizeof(guard->full)) {
         memcpy(guard->full, found->ai_canonname, strlen(found->ai_canonname) + 1);

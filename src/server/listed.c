@@ -5,36 +5,39 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/json_write.h"
 #include "server/inside.h"
 
-static mt_listed list_model(mt_server *server, const mt_member_view *v, const char *name)
+mt_listed mt_listed_member(const mt_member_view *v, const char *name)
 {
-    mt_listed m = {.card = mt_cards_get(&server->cards, v->member->dir),
-                   .view = *v,
-                   .context = v->context,
-                   .writes = !v->facts.encoder,
-                   .sees = v->facts.vision,
-                   .calls = v->facts.tools,
-                   .thinks = v->facts.thinking,
-                   .embeds = v->facts.embeds};
+    mt_listed m = {.view = *v, .facts = v->facts, .context = v->context};
 
     snprintf(m.name, sizeof(m.name), "%s", name);
     return m;
 }
 
-static mt_listed list_encoder(mt_server *server, const mt_member_view *v, const mt_target *t)
+static mt_listed list_member(mt_server *server, bool cards, const mt_member_view *v, const char *name)
 {
-    mt_listed m = {.card = mt_cards_get(&server->cards, mt_checkpoint_dir(t->encoder.checkpoint)),
-                   .view = *v,
-                   .context = t->context,
-                   .embeds = t->pool != MT_POOL_SCORE};
+    mt_listed m = mt_listed_member(v, name);
 
-    snprintf(m.name, sizeof(m.name), "%s", t->name);
+    m.card = cards ? mt_cards_get(&server->cards, v->member->dir) : NULL;
+    return m;
+}
+
+static mt_listed list_encoder(mt_server *server, bool cards, const mt_member_view *v, const mt_target *t)
+{
+    const bool scores = t->pool == MT_POOL_SCORE;
+    mt_listed m = mt_listed_member(v, t->name);
+
+    m.beside = true;
+    m.facts = (mt_member_facts){.known = true, .encoder = true, .scores = scores, .embeds = !scores};
+    m.context = t->context;
+    m.card = cards ? mt_cards_get(&server->cards, mt_checkpoint_dir(t->encoder.checkpoint)) : NULL;
     return m;
 }
 
 /* Appends the encoders that are loaded with a single model: those of that name (only; NULL: all). Returns how many. */
-static size_t list_beside(mt_server *server, const mt_member_view *v, const char *only, mt_listed *out)
+static size_t list_beside(mt_server *server, bool cards, const mt_member_view *v, const char *only, mt_listed *out)
 {
     mt_member *m = server->fleet.alone ? server->fleet.members[0] : NULL;
     size_t count = 0;
@@ -42,12 +45,12 @@ static size_t list_beside(mt_server *server, const mt_member_view *v, const char
     mt_fleet_lock(&server->fleet);
     for (size_t i = 0; m && m->open && i + 1 < m->served.target_count; i++) /* the last is the model itself */
         if (!only || mt_served_called(only, m->served.targets[i].name))
-            out[count++] = list_encoder(server, v, &m->served.targets[i]);
+            out[count++] = list_encoder(server, cards, v, &m->served.targets[i]);
     mt_fleet_unlock(&server->fleet);
     return count;
 }
 
-mt_listed *mt_listed_all(mt_server *server, size_t *count)
+mt_listed *mt_listed_all(mt_server *server, bool cards, size_t *count)
 {
     const mt_option_list *aliases = &server->opt->aliases;
     size_t members;
@@ -56,17 +59,17 @@ mt_listed *mt_listed_all(mt_server *server, size_t *count)
 
     *count = 0;
     for (size_t i = 0; i < members; i++) {
-        out[(*count)++] = list_model(server, &all[i], all[i].name);
+        out[(*count)++] = list_member(server, cards, &all[i], all[i].name);
         for (size_t a = 0; i == 0 && !server->fleet.open && a < aliases->count; a++)
-            out[(*count)++] = list_model(server, &all[i], aliases->at[a]);
+            out[(*count)++] = list_member(server, cards, &all[i], aliases->at[a]);
     }
     if (members > 0)
-        *count += list_beside(server, &all[0], NULL, out + *count);
+        *count += list_beside(server, cards, &all[0], NULL, out + *count);
     mt_free(all);
     return out;
 }
 
-bool mt_listed_find(mt_server *server, const char *name, mt_listed *out)
+bool mt_listed_find(mt_server *server, const char *name, bool cards, mt_listed *out)
 {
     mt_listed beside[MT_LIMIT_OPTION_LIST + 1];
     mt_member *m = mt_fleet_find(&server->fleet, name, true);
@@ -74,6 +77,27 @@ bool mt_listed_find(mt_server *server, const char *name, mt_listed *out)
     if (!m)
         return false;
     const mt_member_view view = mt_member_look(m);
-    *out = list_beside(server, &view, name, beside) ? beside[0] : list_model(server, &view, name);
+    *out = list_beside(server, cards, &view, name, beside) ? beside[0] : list_member(server, cards, &view, name);
     return true;
+}
+
+void mt_listed_write_capabilities(const mt_listed *m, bool ollama, mt_buf *out)
+{
+    const mt_member_facts *f = &m->facts;
+    const struct {
+        const char *name;
+        bool is;
+    } all[] = {{"completion", (f->known || ollama) && !f->encoder},
+               {"chat", f->chats && !ollama},
+               {"vision", f->vision},
+               {"tools", f->tools},
+               {"thinking", f->thinking},
+               {"embedding", f->embeds},
+               {"rerank", f->encoder && f->scores && !ollama}};
+
+    mt_json_write(out, "'capabilities':[");
+    for (size_t i = 0; i < MT_COUNT(all); i++)
+        if (all[i].is)
+            mt_json_write(out, "%s", all[i].name);
+    mt_json_write(out, "]");
 }

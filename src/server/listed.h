@@ -7,20 +7,26 @@
 #include "server/fleet.h"
 
 typedef struct mt_listed {
-    char name[256];      /* what clients call it */
-    const mt_card *card; /* what its folder says; lives as long as the server */
-    /* Of the model, or of the single model that this encoder is loaded with */
-    mt_member_view view;
-    size_t context; /* tokens that it can read */
-    /* Writes text, accepts pictures, calls tools, reasons, makes embeddings */
-    bool writes, sees, calls, thinks, embeds;
+    char name[512];        /* what clients call it, cut off where it is longer */
+    bool beside;           /* an encoder that is loaded with a single model, of which the view is */
+    mt_member_view view;   /* in which state it is */
+    mt_member_facts facts; /* what it can do */
+    size_t context;        /* tokens that it can read; 0: not known */
+    const mt_card *card;   /* what its folder says; lives as long as the server. NULL: it was not wanted */
 } mt_listed;
 
-/* All models, once for each name that clients may use. On a preparation thread, since it reads files. Free with
-   mt_free. */
-mt_listed *mt_listed_all(mt_server *server, size_t *count) MT_NODISCARD;
+/* All models, once for each name that clients may use. cards: with their cards; then on a preparation thread, since
+   files are read. Free with mt_free. */
+mt_listed *mt_listed_all(mt_server *server, bool cards, size_t *count) MT_NODISCARD;
 
-/* The model of that name; false: there is none. */
-bool mt_listed_find(mt_server *server, const char *name, mt_listed *out);
+/* The model of that name; false: there is none. cards: as above. */
+bool mt_listed_find(mt_server *server, const char *name, bool cards, mt_listed *out) MT_NODISCARD;
+
+/* A member under one of its names, without a card. */
+mt_listed mt_listed_member(const mt_member_view *view, const char *name);
+
+/* Appends "capabilities":[..]. ollama: those words alone that Ollama has, and "completion" also where the folder was not
+   read yet. */
+void mt_listed_write_capabilities(const mt_listed *model, bool ollama, mt_buf *out);
 
 #endif

@@ -44,24 +44,6 @@ static void add_details(mt_buf *out, const mt_card *card)
                   card->family, card->family, card->size, card->quantisation);
 }
 
-static void add_capabilities(mt_buf *out, const mt_listed *m)
-{
-    const struct {
-        const char *name;
-        bool can;
-    } all[] = {{"completion", m->writes},
-               {"vision", m->sees},
-               {"tools", m->calls},
-               {"thinking", m->thinks},
-               {"embedding", m->embeds}};
-
-    mt_json_write(out, "'capabilities':[");
-    for (size_t i = 0; i < MT_COUNT(all); i++)
-        if (all[i].can)
-            mt_json_write(out, "%s", all[i].name);
-    mt_json_write(out, "]");
-}
-
 /* Writes {"name":..,"model":..,"size":..,"digest":..,"details":{..} and leaves the object open. */
 static void open_model(mt_buf *out, const mt_listed *m)
 {
@@ -75,7 +57,7 @@ static void open_model(mt_buf *out, const mt_listed *m)
 bool mt_task_tags(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     size_t count;
-    mt_listed *all = mt_listed_all(call->server, &count);
+    mt_listed *all = mt_listed_all(call->server, true, &count);
 
     (void)body;
     (void)why;
@@ -83,7 +65,7 @@ bool mt_task_tags(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     for (size_t i = 0; i < count; i++) {
         open_model(out, &all[i]);
         add_time(out, "modified_at", all[i].card->modified);
-        add_capabilities(out, &all[i]);
+        mt_listed_write_capabilities(&all[i], true, out);
         mt_json_write(out, "}");
     }
     mt_json_write(out, "]}");
@@ -96,7 +78,7 @@ bool mt_task_ps(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     enum { CENTURY = 100 * 365 * 24 * 3600ll };
     size_t count;
-    mt_listed *all = mt_listed_all(call->server, &count);
+    mt_listed *all = mt_listed_all(call->server, true, &count);
 
     (void)body;
     (void)why;
@@ -148,7 +130,7 @@ static void add_parameters(mt_buf *out, const mt_served *served, const mt_listed
 
     mt_buf_init(&text, 1024);
     mt_buf_printf(&text, "%-30s %zu", "num_ctx", m->context);
-    if (m->writes && d)
+    if (!m->facts.encoder && d)
         mt_buf_printf(&text, "\n%-30s %g\n%-30s %g\n%-30s %lld\n%-30s %g\n%-30s %g", "temperature",
                       (double)d->sampling.temperature, "top_p", (double)d->sampling.top_p, "top_k",
                       (long long)d->sampling.top_k, "min_p", (double)d->sampling.min_p, "repeat_penalty",
@@ -199,7 +181,7 @@ char *mt_ollama_model(const json_t *body, mt_failure *why)
 static bool delete (mt_server *server, const char *name, mt_failure *why)
 {
     mt_listed served;
-    const bool known = mt_listed_find(server, name, &served);
+    const bool known = mt_listed_find(server, name, false, &served);
     uint64_t freed;
     mt_error err;
 
@@ -234,7 +216,7 @@ bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     const char *text;
     mt_listed m;
 
-    if (name && !mt_listed_find(call->server, name, &m)) {
+    if (name && !mt_listed_find(call->server, name, true, &m)) {
         mt_failure_set(why, 404, "model_not_found", "model", "model '%.100s' not found: see /api/tags", name);
         mt_free(name);
         name = NULL;
@@ -244,13 +226,13 @@ bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     add_modelfile(out, &m);
     mt_fleet_lock(fleet); /* the model must not be unloaded while its settings are read */
     served = m.view.member->open ? &m.view.member->served : NULL;
-    text = m.writes && served && served->templates ? mt_chat_templates_text(served->templates) : "";
+    text = !m.facts.encoder && served && served->templates ? mt_chat_templates_text(served->templates) : "";
     add_parameters(out, served, &m);
     mt_json_write(out, "'template':%s", text);
     mt_fleet_unlock(fleet);
     add_details(out, m.card);
     add_info(out, &m);
-    add_capabilities(out, &m);
+    mt_listed_write_capabilities(&m, true, out);
     add_time(out, "modified_at", m.card->modified);
     mt_json_write(out, "}");
     mt_free(name);

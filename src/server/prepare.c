@@ -590,8 +590,7 @@ static bool unload(mt_call *call, json_t *body, mt_failure *why)
     if (!mt_models_may(call->server, call->account, why))
         return false;
     if (!name || !mt_fleet_unload(&call->server->fleet, name))
-        return mt_failure_set(why, 404, "model_not_found", "model",
-                              "the model \"%.100s\" does not exist here: see /v1/models", name ? name : "");
+        return mt_fleet_lacks(name ? name : "", "", why);
     call->dialect->nothing(&call->text, &ask, name);
     return true;
 }
