@@ -134,7 +134,7 @@ for (const c of unassigned) if (c < 0x10000) pages[c >> 9] |= 1 << ((c >> 6) & 7
 const runs = await lowerRuns();
 const rows = await properties();
 
-console.log(`/* Written by tools/unicode.mjs. Do not edit. */
+console.log(`/* Written by tools/unicode.mjs. Do not edit. unicode_data.h says what each table is for. */
 #include "text/unicode_data.h"
 
 #include "base/compiler.h"

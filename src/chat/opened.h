@@ -14,10 +14,11 @@ typedef enum mt_chat_opened_state {
 
 typedef struct mt_chat_opened {
     mt_chat_opened_state state;
-    const char *open, *close; /* the block's markers; NULL with NOTHING */
+    const char *open, *close; /* the block's markers, constants such as "<think>"; NULL with NOTHING */
 } mt_chat_opened;
 
-/* Examines the text from `begin` on. Markers in what a user wrote (untrusted: ascending ranges) do not count. */
+/* Examines a prompt's text from `begin` on, which is where the model's turn begins. The last marker there decides.
+   Markers in what a user wrote (untrusted: ascending ranges of the text) do not count. */
 mt_chat_opened mt_chat_opened_find(const char *text, size_t len, size_t begin, const mt_range *untrusted,
                                    size_t untrusted_count);
 

@@ -1,4 +1,4 @@
-/* Written by tools/unicode.mjs. Do not edit. */
+/* Written by tools/unicode.mjs. Do not edit. unicode_data.h says what each table is for. */
 #include "text/unicode_data.h"
 
 #include "base/compiler.h"

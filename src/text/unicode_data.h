@@ -17,9 +17,10 @@ typedef struct mt_unicode_set {
 } mt_unicode_set;
 
 typedef enum mt_unicode_set_name {
+    /* The number is the version of Unicode; P* stands for all categories that begin with P */
     MT_UNICODE_PUNCT_8,      /* P* */
     MT_UNICODE_OTHER_8,      /* Cc, Cf, Co */
-    MT_UNICODE_OVERLAY_8,    /* Mn */
+    MT_UNICODE_OVERLAY_8,    /* Mn: marks that stand over or under a letter and take no space */
     MT_UNICODE_MARK_9,       /* M* */
     MT_UNICODE_UNASSIGNED_9, /* Cn */
     MT_UNICODE_NUMERIC_16,   /* N* */
@@ -29,7 +30,8 @@ typedef enum mt_unicode_set_name {
 
 extern const mt_unicode_set mt_unicode_sets[MT_UNICODE_SETS];
 
-/* One bit for every 64 code points below U+10000: set if some of them are not assigned in Unicode 9. */
+/* One bit for every 64 code points below U+10000: set if some of them are not assigned in Unicode 9. The bit of c is
+   c >> 6 & 7 of byte c >> 9. */
 #define MT_UNICODE_PAGES 128
 extern const uint8_t mt_unicode_pages[MT_UNICODE_PAGES];
 
