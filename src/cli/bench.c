@@ -8,14 +8,9 @@
 
 enum { EXIT_USAGE = 2 };
 
-static bool is_url(const char *text)
-{
-    return text && (strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0);
-}
-
 bool mt_bench_has_url(const mt_options *opt)
 {
-    return opt->bench_url || opt->bench_compare || is_url(opt->dir);
+    return opt->bench_url || opt->bench_compare || (opt->dir && mt_is_url(opt->dir));
 }
 
 static bool check(const mt_options *opt, mt_error *err)

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "cli/chat.h"
+#include "cli/cli.h"
 
 MT_PRINTF(2, 3)
 static void confirm(const mt_chat_talk *t, const char *format, ...)
@@ -32,7 +33,7 @@ static void show_picture(mt_chat_talk *t, const char *operand)
 {
     char path[MT_LIMIT_PATH];
     mt_error err = {0};
-    const bool url = strncasecmp(operand, "http://", 7) == 0 || strncasecmp(operand, "https://", 8) == 0;
+    const bool url = mt_is_url(operand);
 
     if (!url && !mt_chat_path(operand, path, sizeof(path), &err)) {
         complain(&err);

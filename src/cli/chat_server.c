@@ -13,16 +13,12 @@
 #include <unistd.h>
 
 #include "cli/chat.h"
+#include "cli/cli.h"
 #include "server/server.h"
 
 #define BOX "models/box"
 /* between two questions to a starting server whether it is ready */
 #define POLL_MS 100
-
-static bool is_url(const char *text)
-{
-    return strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
-}
 
 /* Whether text is HOST:PORT or [ADDRESS]:PORT, with or without a path. */
 static bool is_address(const char *text)
@@ -70,7 +66,7 @@ static void set_url(mt_chat_server *server, const char *url)
     /* The base URL that clients of OpenAI's API are given ends so */
     if (len > 3 && strncmp(url + len - 3, "/v1", 3) == 0)
         len -= 3;
-    snprintf(server->url, sizeof(server->url), "%s%.*s", is_url(url) ? "" : "http://", (int)len, url);
+    snprintf(server->url, sizeof(server->url), "%s%.*s", mt_is_url(url) ? "" : "http://", (int)len, url);
 }
 
 /* The child process: serves until it is killed or its parent process ends. A process group of its own keeps Ctrl-C from
@@ -155,7 +151,7 @@ bool mt_chat_server_open(mt_chat_server *server, const mt_options *opt, mt_error
 
     *server =
         (mt_chat_server){.key = opt->api_keys.count ? opt->api_keys.at[0] : NULL, .settings = mt_chat_settings(opt)};
-    if (opt->dir && !is_url(opt->dir) && !is_address(opt->dir))
+    if (opt->dir && !mt_is_url(opt->dir) && !is_address(opt->dir))
         return start(server, opt, opt->dir, err);
     if (mt_chat_server_reach(server, opt->dir ? opt->dir : MT_CHAT_USUAL_URL, err))
         return true;

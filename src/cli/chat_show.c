@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "cli/chat.h"
+#include "cli/cli.h"
 
 #define DIM "\033[2m"
 #define PLAIN "\033[0m"
@@ -40,16 +41,6 @@ static bool add_url(json_t *parts, const char *kind, const char *url, mt_error *
     return true;
 }
 
-static bool is_url(const char *text)
-{
-    static const char *const schemes[] = {"http://", "https://", "data:"};
-
-    for (size_t i = 0; i < MT_COUNT(schemes); i++)
-        if (strncasecmp(text, schemes[i], strlen(schemes[i])) == 0)
-            return true;
-    return false;
-}
-
 static bool read_input(mt_buf *bytes, mt_error *err)
 {
     char chunk[1 << 16];
@@ -68,7 +59,7 @@ bool mt_chat_add_media(json_t *parts, const char *kind, const char *what, mt_err
     char *url;
     bool ok;
 
-    if (is_url(what)) /* the server fetches the file */
+    if (mt_is_url(what) || strncasecmp(what, "data:", 5) == 0) /* the server fetches or decodes it */
         return add_url(parts, kind, what, err);
     if (strncasecmp(what, "file://", 7) == 0)
         what += 7;

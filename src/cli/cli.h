@@ -3,7 +3,15 @@
 #ifndef MT_CLI_CLI_H
 #define MT_CLI_CLI_H
 
+#include <strings.h>
+
 #include "server/options.h"
+
+/* Whether an operand is a URL of a server rather than a folder or a name. */
+static inline bool mt_is_url(const char *text)
+{
+    return strncasecmp(text, "http://", 7) == 0 || strncasecmp(text, "https://", 8) == 0;
+}
 
 int mt_cmd_chat(const mt_options *opt);
 int mt_cmd_info(const mt_options *opt); /* the commands info and show */
