@@ -72,7 +72,6 @@ typedef struct mt_event {
 struct mt_request {
     /* Owns the memory of the request and of all it points to. The engine frees it after the last event. */
     mt_arena *arena;
-    uint64_t id;      /* a number of the submitter's; the engine does not use it */
     const char *name; /* as clients know the request: "chatcmpl-..." */
 
     const uint32_t *prompt; /* at least one token, all within the vocabulary */
