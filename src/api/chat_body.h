@@ -1,6 +1,7 @@
 /* Shared by readers of bodies, above all those about messages (OpenAI's chat, Anthropic, Responses, Ollama). Each of
-   these fills ask->chat from its own body, and reads the fields that all of them have by the same tables. Where the memory for JSON runs out,
-   values are silently missing: callers use mt_json_guard_begin and mt_json_guard_end (json_body.h), which notice it. */
+   these fills ask->chat from its own body, and reads the fields that all of them have by the same tables. Where the
+   memory for JSON runs out, values are silently missing: callers use mt_json_guard_begin and mt_json_guard_end
+   (json_body.h), which notice it. */
 #ifndef MT_API_CHAT_BODY_H
 #define MT_API_CHAT_BODY_H
 

@@ -55,7 +55,7 @@ static bool start_over(download *d, mt_error *err)
     d->resumed = false;
     tell(d);
     if (ftruncate(d->fd, 0) != 0 || lseek(d->fd, 0, SEEK_SET) != 0)
-        return mt_shelf_fail(d->path, err);
+        return mt_repo_fail(d->path, err);
     return begin_digest(d, err);
 }
 
@@ -71,18 +71,18 @@ static bool read_back(download *d, mt_error *err)
         tell(d);
     }
     mt_free(part);
-    return len == 0 || mt_shelf_fail(d->path, err);
+    return len == 0 || mt_repo_fail(d->path, err);
 }
 
 static bool open_incomplete(download *d, mt_error *err)
 {
     struct stat st;
 
-    if (!mt_shelf_blob(d->path, d->blob->shelf, d->blob->digest, true, err))
+    if (!mt_repo_blob(d->path, d->blob->repo, d->blob->digest, true, err))
         return false;
     d->fd = open(d->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (d->fd < 0 || fstat(d->fd, &st) != 0)
-        return mt_shelf_fail(d->path, err);
+        return mt_repo_fail(d->path, err);
     if ((uint64_t)st.st_size > d->blob->size)
         return start_over(d, err);
     d->resumed = st.st_size > 0;
@@ -119,7 +119,7 @@ static bool write_all(download *d, const char *data, size_t len, mt_error *err)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return mt_shelf_fail(d->path, err);
+            return mt_repo_fail(d->path, err);
         EVP_DigestUpdate(d->digest, data, (size_t)n);
         d->have += (uint64_t)n;
         data += n;
@@ -217,12 +217,12 @@ static bool download_it(const mt_blob *blob, mt_line *line, mt_error *err)
     download d = {.blob = blob, .digest = EVP_MD_CTX_new(), .fd = -1};
     char path[MT_LIMIT_PATH];
     bool ok = (d.digest || mt_fail(err, MT_E_MEMORY, "no memory for a digest: try again later")) &&
-              mt_shelf_blob(path, blob->shelf, blob->digest, false, err) && open_incomplete(&d, err) &&
+              mt_repo_blob(path, blob->repo, blob->digest, false, err) && open_incomplete(&d, err) &&
               bring_right(&d, line, err);
 
     /* EINVAL: the file system does not support it */
     if (ok && ((fsync(d.fd) != 0 && errno != EINVAL) || rename(d.path, path) != 0))
-        ok = mt_shelf_fail(path, err);
+        ok = mt_repo_fail(path, err);
     if (d.fd >= 0)
         close(d.fd);
     EVP_MD_CTX_free(d.digest);
@@ -235,12 +235,12 @@ static bool wait_for_lock(const mt_blob *blob, int *fd, mt_error *err)
     const struct timespec part = {.tv_nsec = 50 * 1000000};
 
     for (;;) {
-        if (!mt_shelf_lock(blob->shelf, blob->digest, fd, err))
+        if (!mt_repo_lock(blob->repo, blob->digest, fd, err))
             return false;
         if (*fd >= 0)
             return true;
         /* relaxed: a counter, and a flag on which no other data depend */
-        atomic_store_explicit(blob->done, mt_shelf_have(blob->shelf, blob->digest, blob->size), memory_order_relaxed);
+        atomic_store_explicit(blob->done, mt_repo_have(blob->repo, blob->digest, blob->size), memory_order_relaxed);
         if (atomic_load_explicit(blob->stop, memory_order_relaxed))
             return mt_fail(err, MT_E_IO, "the download was stopped");
         nanosleep(&part, NULL);
@@ -252,10 +252,10 @@ bool mt_blob_fetch(const mt_blob *blob, mt_line *line, mt_error *err)
     bool ok = true;
     int lock;
 
-    if (!mt_shelf_whole(blob->shelf, blob->digest, blob->size)) {
+    if (!mt_repo_whole(blob->repo, blob->digest, blob->size)) {
         if (!wait_for_lock(blob, &lock, err))
             return false;
-        ok = mt_shelf_whole(blob->shelf, blob->digest, blob->size) || download_it(blob, line, err);
+        ok = mt_repo_whole(blob->repo, blob->digest, blob->size) || download_it(blob, line, err);
         close(lock);
     }
     if (ok)

@@ -5,10 +5,10 @@
 #include <stdatomic.h>
 
 #include "hub/line.h"
-#include "hub/shelf.h"
+#include "hub/repo.h"
 
 typedef struct mt_blob {
-    const mt_shelf *shelf;
+    const mt_repo *repo;
     const char *url;
     const char *name;   /* for messages */
     const char *digest; /* 64 digits: SHA-256; 40: git's blob hash */

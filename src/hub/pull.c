@@ -32,7 +32,7 @@ typedef struct pull {
     const mt_pull_params *params;
     mt_remote remote;
     mt_hub_name name;
-    mt_shelf shelf;
+    mt_repo repo;
     mt_probe probe;
     mt_listing list;
     mt_crew crew;
@@ -112,7 +112,7 @@ static bool fetch(void *arg, mt_line *line, size_t number, mt_error *err)
 {
     pull *p = arg;
     item *it = &p->items[p->chosen[number]];
-    mt_blob blob = {.shelf = &p->shelf,
+    mt_blob blob = {.repo = &p->repo,
                     .name = it->file.name,
                     .digest = it->file.digest,
                     .commit = p->list.commit,
@@ -124,7 +124,7 @@ static bool fetch(void *arg, mt_line *line, size_t number, mt_error *err)
 
     blob.url = url.data;
     ok = ok && mt_blob_fetch(&blob, line, err) &&
-         mt_shelf_link(&p->shelf, p->list.commit, it->file.name, it->file.digest, err);
+         mt_repo_link(&p->repo, p->list.commit, it->file.name, it->file.digest, err);
     mt_buf_free(&url);
     return ok;
 }
@@ -261,8 +261,8 @@ static bool check_room(const pull *p, mt_error *err)
 
     for (size_t i = 0; i < p->count; i++)
         if (p->items[i].chosen)
-            missing += p->items[i].file.size - mt_shelf_have(&p->shelf, p->items[i].file.digest, p->items[i].file.size);
-    return mt_shelf_check_room(&p->shelf, missing, err);
+            missing += p->items[i].file.size - mt_repo_have(&p->repo, p->items[i].file.digest, p->items[i].file.size);
+    return mt_repo_check_room(&p->repo, missing, err);
 }
 
 /* Links what is downloaded of the model into the probe; of other files it gets only the names. */
@@ -276,8 +276,8 @@ static bool lay_out(pull *p, mt_error *err)
 
         if (!p->items[i].chosen)
             continue;
-        if (mt_shelf_whole(&p->shelf, f->digest, f->size))
-            ok = mt_shelf_blob(path, &p->shelf, f->digest, false, err) && mt_probe_link(&p->probe, f->name, path, err);
+        if (mt_repo_whole(&p->repo, f->digest, f->size))
+            ok = mt_repo_blob(path, &p->repo, f->digest, false, err) && mt_probe_link(&p->probe, f->name, path, err);
         else
             ok = p->items[i].noted = mt_probe_note(&p->probe, f->name, err);
     }
@@ -322,9 +322,9 @@ static char *finish(pull *p, mt_error *err)
     const char *revision = *p->name.revision ? p->name.revision : "main";
     char folder[MT_LIMIT_PATH];
 
-    if (strcmp(revision, p->list.commit) != 0 && !mt_shelf_ref(&p->shelf, revision, p->list.commit, err))
+    if (strcmp(revision, p->list.commit) != 0 && !mt_repo_ref(&p->repo, revision, p->list.commit, err))
         return NULL;
-    if (snprintf(folder, sizeof(folder), "%s/snapshots/%s", p->shelf.model, p->list.commit) >= (int)sizeof(folder)) {
+    if (snprintf(folder, sizeof(folder), "%s/snapshots/%s", p->repo.model, p->list.commit) >= (int)sizeof(folder)) {
         mt_fail(err, MT_E_TOO_LARGE, "the path of the hub's cache is too long: set HF_HUB_CACHE to a shorter one");
         return NULL;
     }
@@ -337,7 +337,7 @@ static bool run(pull *p, mt_error *err)
     begin(p, "listing");
     if (!mt_crew_run(&p->crew, 1, list_files, err))
         return false;
-    if (!mt_shelf_open(&p->shelf, p->remote.cache, p->name.id, err) || !begin_items(p, err))
+    if (!mt_repo_open(&p->repo, p->remote.cache, p->name.id, err) || !begin_items(p, err))
         return false;
     begin(p, "checking");
     if (!do_all(p, is_small, fetch, err) || !check_model(p, err))

@@ -1,7 +1,7 @@
-/* Rates are checked twice: when a request comes, before its body is read, and again before it is prepared. How many
+/* Quotas are checked twice: when a request comes, before its body is read, and again before it is prepared. How many
    tokens a request uses is known only later: those of its prompt once it is prepared, those of its answer as they are
-   written. So requests that run already may overdraw the rate of tokens, and no more are let in until the debt is paid
-   back. On average no account gets more than its rate, and no answer is cut off in the middle. */
+   written. So requests that run already may overdraw the quota of tokens, and no more are let in until the debt is paid
+   back. On average no account gets more than its quota, and no answer is cut off in the middle. */
 #include "server/account.h"
 
 #include <math.h>
@@ -12,45 +12,45 @@
 
 #define MINUTE 6e10 /* nanoseconds */
 
-double mt_rate_left(const mt_rate *r, uint64_t now)
+double mt_quota_left(const mt_quota *q, uint64_t now)
 {
-    const double back = now > r->when ? (double)(now - r->when) / MINUTE * (double)r->limit : 0;
+    const double back = now > q->when ? (double)(now - q->when) / MINUTE * (double)q->limit : 0;
 
-    return fmin((double)r->limit, r->left + back);
+    return fmin((double)q->limit, q->left + back);
 }
 
-/* Uses units of a rate, whether or not so many are left. */
-static void draw(mt_rate *r, double amount, uint64_t now)
+/* Uses units of a quota, whether or not so many are left. */
+static void draw(mt_quota *q, double amount, uint64_t now)
 {
-    r->left = mt_rate_left(r, now) - amount;
-    r->when = now;
+    q->left = mt_quota_left(q, now) - amount;
+    q->when = now;
 }
 
-bool mt_rate_take(mt_rate *r, double amount, uint64_t now)
+bool mt_quota_take(mt_quota *q, double amount, uint64_t now)
 {
-    if (!r->limit)
+    if (!q->limit)
         return true;
-    if (mt_rate_left(r, now) < 1)
+    if (mt_quota_left(q, now) < 1)
         return false;
-    draw(r, amount, now);
+    draw(q, amount, now);
     return true;
 }
 
-double mt_rate_wait(const mt_rate *r, uint64_t now)
+double mt_quota_wait(const mt_quota *q, uint64_t now)
 {
-    return r->limit ? fmax(0, (1 - mt_rate_left(r, now)) / (double)r->limit * 60) : 0;
+    return q->limit ? fmax(0, (1 - mt_quota_left(q, now)) / (double)q->limit * 60) : 0;
 }
 
-double mt_rate_reset(const mt_rate *r, uint64_t now)
+double mt_quota_reset(const mt_quota *q, uint64_t now)
 {
-    return r->limit ? ((double)r->limit - mt_rate_left(r, now)) / (double)r->limit * 60 : 0;
+    return q->limit ? ((double)q->limit - mt_quota_left(q, now)) / (double)q->limit * 60 : 0;
 }
 
-/* Writes the sentence that says which rate is exceeded. Returns after how many seconds to try again. */
+/* Writes the sentence that says which quota is exceeded. Returns after how many seconds to try again. */
 static int refuse(const mt_account *a, uint64_t now, char text[MT_LIMIT_ERROR_TEXT])
 {
-    const double wait = fmax(mt_rate_wait(&a->requests, now), mt_rate_wait(&a->tokens, now));
-    const bool tokens = mt_rate_wait(&a->tokens, now) > mt_rate_wait(&a->requests, now);
+    const double wait = fmax(mt_quota_wait(&a->requests, now), mt_quota_wait(&a->tokens, now));
+    const bool tokens = mt_quota_wait(&a->tokens, now) > mt_quota_wait(&a->requests, now);
     const int seconds = (int)fmin(fmax(1, ceil(wait)), 86400);
 
     snprintf(text, MT_LIMIT_ERROR_TEXT, "the key \"%s\" has had its %lld %s a minute: try again in %d s", a->name,
@@ -63,7 +63,7 @@ bool mt_account_ask(mt_account *a, uint64_t now, char text[MT_LIMIT_ERROR_TEXT],
     bool ok;
 
     pthread_mutex_lock(&a->lock);
-    ok = mt_rate_wait(&a->tokens, now) == 0 && mt_rate_take(&a->requests, 1, now);
+    ok = mt_quota_wait(&a->tokens, now) == 0 && mt_quota_take(&a->requests, 1, now);
     a->use.requests++;
     if (!ok) {
         a->use.limited++;
@@ -81,7 +81,7 @@ bool mt_account_may(mt_account *a, uint64_t now, mt_failure *why)
     if (!a)
         return true;
     pthread_mutex_lock(&a->lock);
-    ok = mt_rate_wait(&a->tokens, now) == 0;
+    ok = mt_quota_wait(&a->tokens, now) == 0;
     if (!ok) {
         a->use.limited++;
         mt_failure_set(why, 429, "rate_limit_exceeded", NULL, "%s", "");
@@ -104,14 +104,14 @@ void mt_account_charge(mt_account *a, uint64_t now, size_t prompt_tokens, size_t
     pthread_mutex_unlock(&a->lock);
 }
 
-/* Adds the headers of one rate; names: of its limit, of the units left, of the time until all are left. */
-static void add_rate(mt_http_extra *extra, const mt_rate *rate, const char *const names[3], uint64_t now)
+/* Adds the headers of one quota; names: of its limit, of the units left, of the time until all are left. */
+static void add_quota(mt_http_extra *extra, const mt_quota *quota, const char *const names[3], uint64_t now)
 {
-    const double left = floor(fmax(0, mt_rate_left(rate, now))), reset = mt_rate_reset(rate, now);
+    const double left = floor(fmax(0, mt_quota_left(quota, now))), reset = mt_quota_reset(quota, now);
 
-    if (!rate->limit)
+    if (!quota->limit)
         return;
-    mt_http_extra_add(extra, names[0], "%lld", (long long)rate->limit);
+    mt_http_extra_add(extra, names[0], "%lld", (long long)quota->limit);
     mt_http_extra_add(extra, names[1], "%.0f", left);
     if (reset < 1)
         mt_http_extra_add(extra, names[2], "%.0fms", ceil(reset * 1000));
@@ -129,8 +129,8 @@ void mt_account_headers(mt_account *a, uint64_t now, mt_http_extra *extra)
                                          "x-ratelimit-reset-tokens"};
 
     pthread_mutex_lock(&a->lock);
-    add_rate(extra, &a->requests, requests, now);
-    add_rate(extra, &a->tokens, tokens, now);
+    add_quota(extra, &a->requests, requests, now);
+    add_quota(extra, &a->tokens, tokens, now);
     pthread_mutex_unlock(&a->lock);
 }
 

@@ -12,14 +12,14 @@
 
 /* A limit per minute. Up to `limit` units can be used at once; what was used comes back evenly over a minute. `left`
    may be below 0: a debt, since the tokens of an answer are counted only as they are written. */
-typedef struct mt_rate {
+typedef struct mt_quota {
     int64_t limit; /* units a minute; 0: no limit */
     double left;   /* units that could be used at the time `when` */
     uint64_t when; /* mt_clock_ns */
-} mt_rate;
+} mt_quota;
 
 typedef struct mt_account_use {
-    uint64_t requests, limited; /* all requests, and how many of them were refused by a rate */
+    uint64_t requests, limited; /* all requests, and how many of them were refused by a quota */
     uint64_t prompt_tokens, generated_tokens;
 } mt_account_use;
 
@@ -33,7 +33,7 @@ typedef struct mt_account {
     mt_store *store;   /* answers kept for this account; NULL until the first is */
 
     pthread_mutex_t lock; /* of the three fields below */
-    mt_rate requests, tokens;
+    mt_quota requests, tokens;
     mt_account_use use;
 } mt_account;
 
@@ -43,14 +43,14 @@ static inline const mt_account *mt_account_scope(const mt_account *account)
     return account && !account->admin ? account : NULL;
 }
 
-/* What a rate (mt_rate) allows at the time `now` (mt_clock_ns). mt_rate_take uses `amount` units, or returns false and
-   uses nothing where less than one is left. */
-bool mt_rate_take(mt_rate *rate, double amount, uint64_t now);
-double mt_rate_left(const mt_rate *rate, uint64_t now);  /* units; may be below 0 */
-double mt_rate_wait(const mt_rate *rate, uint64_t now);  /* seconds until one unit is left */
-double mt_rate_reset(const mt_rate *rate, uint64_t now); /* seconds until all units are left */
+/* What a quota allows at the time `now` (mt_clock_ns). mt_quota_take uses `amount` units, or returns false and uses
+   nothing where less than one is left. */
+bool mt_quota_take(mt_quota *quota, double amount, uint64_t now);
+double mt_quota_left(const mt_quota *quota, uint64_t now);  /* units; may be below 0 */
+double mt_quota_wait(const mt_quota *quota, uint64_t now);  /* seconds until one unit is left */
+double mt_quota_reset(const mt_quota *quota, uint64_t now); /* seconds until all units are left */
 
-/* Counts a request that has just come. False where a rate is exceeded: then text is the sentence for the client and
+/* Counts a request that has just come. False where a quota is exceeded: then text is the sentence for the client and
    *retry_after the seconds to wait. */
 bool mt_account_ask(mt_account *account, uint64_t now, char text[MT_LIMIT_ERROR_TEXT], int *retry_after);
 

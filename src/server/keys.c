@@ -158,7 +158,7 @@ static bool apply_setting(const line *l, mt_account *a, const char *word, mt_err
     else if (i == SHARE)
         a->client.share = (uint32_t)number;
     else
-        *(i == REQUESTS ? &a->requests : &a->tokens) = (mt_rate){.limit = number, .left = (double)number};
+        *(i == REQUESTS ? &a->requests : &a->tokens) = (mt_quota){.limit = number, .left = (double)number};
     return true;
 }
 
@@ -292,13 +292,13 @@ void mt_keys_free(mt_keys *keys)
 }
 
 /* Sets a new limit; units that are left stay, as far as the new limit allows. */
-static void renew_rate(mt_rate *rate, const mt_rate *said)
+static void renew_quota(mt_quota *quota, const mt_quota *said)
 {
-    if (rate->limit == said->limit)
+    if (quota->limit == said->limit)
         return;
-    if (rate->limit == 0 || rate->left > said->left)
-        rate->left = said->left;
-    rate->limit = said->limit;
+    if (quota->limit == 0 || quota->left > said->left)
+        quota->left = said->left;
+    quota->limit = said->limit;
 }
 
 /* Applies the settings that were read again. */
@@ -308,8 +308,8 @@ static void renew_account(mt_account *a, const mt_account *said)
     a->admin = said->admin;
     a->client.share = said->client.share;
     pthread_mutex_lock(&a->lock);
-    renew_rate(&a->requests, &said->requests);
-    renew_rate(&a->tokens, &said->tokens);
+    renew_quota(&a->requests, &said->requests);
+    renew_quota(&a->tokens, &said->tokens);
     pthread_mutex_unlock(&a->lock);
 }
 

@@ -25,8 +25,8 @@ bool mt_listed_find(mt_server *server, const char *name, bool cards, mt_listed *
 /* A member under one of its names, without a card. */
 mt_listed mt_listed_member(const mt_member_view *view, const char *name);
 
-/* Appends "capabilities":[..]. ollama: those words alone that Ollama has, and "completion" also where the folder was not
-   read yet. */
+/* Appends "capabilities":[..]. ollama: those words alone that Ollama has, and "completion" also where the folder was
+   not read yet. */
 void mt_listed_write_capabilities(const mt_listed *model, bool ollama, mt_buf *out);
 
 #endif

@@ -17,21 +17,21 @@ static mt_account account_of(int64_t requests, int64_t tokens)
 
 static void a_minutes_worth_may_be_had_at_once_and_comes_back_evenly(void **state)
 {
-    mt_rate r = {.limit = 60, .left = 60};
+    mt_quota r = {.limit = 60, .left = 60};
     uint64_t now = 7 * SECOND;
 
     (void)state;
     for (int i = 0; i < 60; i++)
-        assert_true(mt_rate_take(&r, 1, now));
-    assert_false(mt_rate_take(&r, 1, now));
-    assert_true(mt_rate_wait(&r, now) > 0.99 && mt_rate_wait(&r, now) < 1.01);
-    assert_true(mt_rate_reset(&r, now) > 59.9 && mt_rate_reset(&r, now) < 60.1);
+        assert_true(mt_quota_take(&r, 1, now));
+    assert_false(mt_quota_take(&r, 1, now));
+    assert_true(mt_quota_wait(&r, now) > 0.99 && mt_quota_wait(&r, now) < 1.01);
+    assert_true(mt_quota_reset(&r, now) > 59.9 && mt_quota_reset(&r, now) < 60.1);
     now += SECOND + 1;
-    assert_true(mt_rate_take(&r, 1, now));
-    assert_false(mt_rate_take(&r, 1, now));
+    assert_true(mt_quota_take(&r, 1, now));
+    assert_false(mt_quota_take(&r, 1, now));
     now += 3600 * SECOND;
-    assert_true(mt_rate_left(&r, now) == 60); /* no more is saved up */
-    assert_true(mt_rate_left(&r, 0) < 60);    /* a clock of another thread that is behind gives nothing back */
+    assert_true(mt_quota_left(&r, now) == 60); /* no more is saved up */
+    assert_true(mt_quota_left(&r, 0) < 60);    /* a clock of another thread that is behind gives nothing back */
 }
 
 static void without_a_rate_everything_may_be_had(void **state)

@@ -1,5 +1,5 @@
-/* A model's folder in the hub's cache (shelf.h). */
-#include "hub/shelf.h"
+/* A model's folder in the hub's cache (repo.h). */
+#include "hub/repo.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "base/units.h"
 
-bool mt_shelf_fail(const char *path, mt_error *err)
+bool mt_repo_fail(const char *path, mt_error *err)
 {
     const int code = errno;
 
@@ -51,48 +51,48 @@ static bool make_folders(const char *path, mt_error *err)
     for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (!is_folder(part) && mkdir(part, 0777) != 0 && !(errno == EEXIST && is_folder(part)))
-            return mt_shelf_fail(part, err);
+            return mt_repo_fail(part, err);
         *slash = '/';
     }
     return true;
 }
 
-bool mt_shelf_open(mt_shelf *shelf, const char *cache, const char *id, mt_error *err)
+bool mt_repo_open(mt_repo *repo, const char *cache, const char *id, mt_error *err)
 {
     char path[MT_LIMIT_PATH], folder[MT_LIMIT_PATH];
 
-    if (!mt_hub_folder(shelf->model, cache, id) || !mt_hub_folder(folder, "", id) ||
-        snprintf(shelf->locks, sizeof(shelf->locks), "%s/.locks%s", cache, folder) >= (int)sizeof(shelf->locks))
+    if (!mt_hub_folder(repo->model, cache, id) || !mt_hub_folder(folder, "", id) ||
+        snprintf(repo->locks, sizeof(repo->locks), "%s/.locks%s", cache, folder) >= (int)sizeof(repo->locks))
         return fail_long(err);
-    if (!mt_hub_join(path, shelf->model, "blobs/x") || !make_folders(path, err) ||
-        !mt_hub_join(path, shelf->model, "snapshots/x") || !make_folders(path, err))
+    if (!mt_hub_join(path, repo->model, "blobs/x") || !make_folders(path, err) ||
+        !mt_hub_join(path, repo->model, "snapshots/x") || !make_folders(path, err))
         return false;
-    return mt_hub_join(path, shelf->locks, "x") && make_folders(path, err);
+    return mt_hub_join(path, repo->locks, "x") && make_folders(path, err);
 }
 
-bool mt_shelf_blob(char path[MT_LIMIT_PATH], const mt_shelf *shelf, const char *digest, bool incomplete, mt_error *err)
+bool mt_repo_blob(char path[MT_LIMIT_PATH], const mt_repo *repo, const char *digest, bool incomplete, mt_error *err)
 {
-    return snprintf(path, MT_LIMIT_PATH, "%s/blobs/%s%s", shelf->model, digest, incomplete ? ".incomplete" : "") <
+    return snprintf(path, MT_LIMIT_PATH, "%s/blobs/%s%s", repo->model, digest, incomplete ? ".incomplete" : "") <
                MT_LIMIT_PATH ||
            fail_long(err);
 }
 
-bool mt_shelf_whole(const mt_shelf *shelf, const char *digest, uint64_t size)
+bool mt_repo_whole(const mt_repo *repo, const char *digest, uint64_t size)
 {
     char path[MT_LIMIT_PATH];
     struct stat st;
 
-    return mt_shelf_blob(path, shelf, digest, false, NULL) && stat(path, &st) == 0 && (uint64_t)st.st_size == size;
+    return mt_repo_blob(path, repo, digest, false, NULL) && stat(path, &st) == 0 && (uint64_t)st.st_size == size;
 }
 
-uint64_t mt_shelf_have(const mt_shelf *shelf, const char *digest, uint64_t size)
+uint64_t mt_repo_have(const mt_repo *repo, const char *digest, uint64_t size)
 {
     char path[MT_LIMIT_PATH];
     struct stat st;
 
-    if (mt_shelf_whole(shelf, digest, size))
+    if (mt_repo_whole(repo, digest, size))
         return size;
-    if (mt_shelf_blob(path, shelf, digest, true, NULL) && stat(path, &st) == 0 && (uint64_t)st.st_size < size)
+    if (mt_repo_blob(path, repo, digest, true, NULL) && stat(path, &st) == 0 && (uint64_t)st.st_size < size)
         return (uint64_t)st.st_size;
     return 0;
 }
@@ -106,16 +106,16 @@ static bool is_same(int fd, const char *path)
            ours.st_dev == theirs.st_dev;
 }
 
-bool mt_shelf_lock(const mt_shelf *shelf, const char *digest, int *fd, mt_error *err)
+bool mt_repo_lock(const mt_repo *repo, const char *digest, int *fd, mt_error *err)
 {
     char path[MT_LIMIT_PATH];
 
-    if (snprintf(path, sizeof(path), "%s/%s.lock", shelf->locks, digest) >= (int)sizeof(path))
+    if (snprintf(path, sizeof(path), "%s/%s.lock", repo->locks, digest) >= (int)sizeof(path))
         return fail_long(err);
     for (;;) {
         *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0664);
         if (*fd < 0)
-            return mt_shelf_fail(path, err);
+            return mt_repo_fail(path, err);
         const int locked = flock(*fd, LOCK_EX | LOCK_NB);
         if (locked == 0 && is_same(*fd, path))
             return true;
@@ -139,7 +139,7 @@ static bool leads_to(const char *path, const char *target)
     return strcmp(now, target) == 0;
 }
 
-bool mt_shelf_link(const mt_shelf *shelf, const char *commit, const char *name, const char *digest, mt_error *err)
+bool mt_repo_link(const mt_repo *repo, const char *commit, const char *name, const char *digest, mt_error *err)
 {
     char path[MT_LIMIT_PATH], passing[MT_LIMIT_PATH], target[MT_LIMIT_PATH] = "../..";
     size_t len = strlen(target);
@@ -147,7 +147,7 @@ bool mt_shelf_link(const mt_shelf *shelf, const char *commit, const char *name, 
     for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/'))
         len += (size_t)snprintf(target + len, sizeof(target) - len, "/..");
     snprintf(target + len, sizeof(target) - len, "/blobs/%s", digest);
-    if (snprintf(path, sizeof(path), "%s/snapshots/%s/%s", shelf->model, commit, name) >= (int)sizeof(path) ||
+    if (snprintf(path, sizeof(path), "%s/snapshots/%s/%s", repo->model, commit, name) >= (int)sizeof(path) ||
         snprintf(passing, sizeof(passing), "%s.%ld", path, (long)getpid()) >= (int)sizeof(passing))
         return fail_long(err);
     if (leads_to(path, target))
@@ -157,7 +157,7 @@ bool mt_shelf_link(const mt_shelf *shelf, const char *commit, const char *name, 
     unlink(passing);
     if (symlink(target, passing) == 0 && rename(passing, path) == 0)
         return true;
-    mt_shelf_fail(path, err);
+    mt_repo_fail(path, err);
     unlink(passing);
     return false;
 }
@@ -177,31 +177,31 @@ static bool write_text(const char *path, const char *text, mt_error *err)
     ok = (fd < 0 || close(fd) == 0) && ok && rename(passing, path) == 0;
     if (ok)
         return true;
-    mt_shelf_fail(path, err);
+    mt_repo_fail(path, err);
     unlink(passing);
     return false;
 }
 
-bool mt_shelf_ref(const mt_shelf *shelf, const char *revision, const char *commit, mt_error *err)
+bool mt_repo_ref(const mt_repo *repo, const char *revision, const char *commit, mt_error *err)
 {
     char path[MT_LIMIT_PATH];
 
-    if (snprintf(path, sizeof(path), "%s/refs/%s", shelf->model, revision) >= (int)sizeof(path))
+    if (snprintf(path, sizeof(path), "%s/refs/%s", repo->model, revision) >= (int)sizeof(path))
         return fail_long(err);
     return make_folders(path, err) && write_text(path, commit, err);
 }
 
-bool mt_shelf_check_room(const mt_shelf *shelf, uint64_t bytes, mt_error *err)
+bool mt_repo_check_room(const mt_repo *repo, uint64_t bytes, mt_error *err)
 {
     char need[MT_UNITS_TEXT], have[MT_UNITS_TEXT];
     struct statvfs fs;
 
-    if (statvfs(shelf->model, &fs) != 0)
+    if (statvfs(repo->model, &fs) != 0)
         return true;
     const uint64_t room = (uint64_t)fs.f_bavail * fs.f_frsize;
     return bytes <= room ||
            mt_fail(err, MT_E_IO,
                    "\"%s\" has %s free, and %s are to come: make room with motet rm, or set HF_HUB_CACHE to a folder "
                    "on another disk",
-                   shelf->model, mt_bytes_text(room, have), mt_bytes_text(bytes, need));
+                   repo->model, mt_bytes_text(room, have), mt_bytes_text(bytes, need));
 }
