@@ -43,7 +43,7 @@ typedef struct entry {
 typedef struct holder {
     struct holder *next;
     char *owner;
-    mt_store_limits held;
+    mt_store_size held;
     size_t views; /* 0: the owner has no key any more */
 } holder;
 
@@ -52,9 +52,9 @@ typedef struct core {
     pthread_mutex_t file; /* of db and statements */
     sqlite3 *db;
     sqlite3_stmt *statements[STATEMENTS];
-    mt_store_limits limits, held; /* held is changed under both locks */
-    holder *holders;              /* under lock; never freed before the end */
-    size_t views;                 /* of all owners but "" */
+    mt_store_size limits, held; /* held is changed under both locks */
+    holder *holders;            /* under lock; never freed before the end */
+    size_t views;               /* of all owners but "" */
 
     pthread_mutex_t lock;         /* of the fields below */
     pthread_cond_t come, written; /* an entry was added; an entry was written */
@@ -311,7 +311,7 @@ static void close_core(core *s)
     mt_free(s);
 }
 
-static core *open_core(const char *path, mt_store_limits limits, mt_error *err)
+static core *open_core(const char *path, mt_store_size limits, mt_error *err)
 {
     core *s = mt_alloc(sizeof(*s));
     bool ok;
@@ -342,7 +342,7 @@ static mt_store *new_view(core *s, const char *owner, bool whole)
     return store;
 }
 
-mt_store *mt_store_open(const char *path, mt_store_limits limits, mt_error *err)
+mt_store *mt_store_open(const char *path, mt_store_size limits, mt_error *err)
 {
     core *s = open_core(path, limits, err);
 
@@ -426,7 +426,7 @@ void mt_store_adopt(mt_store *store)
     pthread_mutex_lock(&s->file);
     bind(s, ADOPT, store->owner, NULL);
     if (run(s, ADOPT)) {
-        mt_store_limits held;
+        mt_store_size held;
 
         pthread_mutex_lock(&s->lock);
         held = holder_of(s, "")->held;

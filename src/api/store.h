@@ -2,8 +2,8 @@
    recently used answers of the owner with the most are dropped. Kept by sqlite, in memory or in a file that outlives
    the process. Any thread.
 
-   A thread of the store writes, so that mt_store_put never waits for the disk; a reader of an answer that is not
-   written yet waits until it is. */
+   A thread of the store writes, so that mt_store_put never waits for the disk; who reads or removes an answer that is
+   not written yet waits until it is. */
 #ifndef MT_API_STORE_H
 #define MT_API_STORE_H
 
@@ -15,35 +15,36 @@
 
 typedef struct mt_store mt_store;
 
-typedef struct mt_store_limits {
+/* A number of answers, and the bytes of their texts: how much is kept, or may be. */
+typedef struct mt_store_size {
     int64_t entries, bytes;
-} mt_store_limits;
+} mt_store_size;
 
-/* path NULL: in memory. NULL: *err. Free with mt_store_close. */
-mt_store *mt_store_open(const char *path, mt_store_limits limits, mt_error *err) MT_NODISCARD;
+/* path NULL: in memory. limits: of all owners together. NULL: *err. Free with mt_store_close. */
+mt_store *mt_store_open(const char *path, mt_store_size limits, mt_error *err) MT_NODISCARD;
 void mt_store_close(mt_store *store); /* writes what waits; NULL is fine */
 
 /* The same store as seen by another owner, who finds only their own answers. The store that mt_store_open returns is
    that of owner "". Free with mt_store_close, before the store itself. */
 mt_store *mt_store_view(mt_store *store, const char *owner);
 
-/* Gives the answers of owner "" to the owner of this view. */
+/* Gives the answers of owner "" to the owner of this view: those that were kept before the server had keys. */
 void mt_store_adopt(mt_store *store);
 
 /* Keeps the text of a JSON object; owns and frees text (mt_free). Failure is only logged, since the answer itself was
    sent. */
 void mt_store_put(mt_store *store, const char *id, char *text, size_t len);
 
-/* The kept object, a new reference; NULL: there is none. A store of NULL is empty. */
+/* The kept object, a new reference; NULL: there is none. May wait for the disk. A store of NULL is empty. */
 json_t *mt_store_get(mt_store *store, const char *id);
 
 bool mt_store_remove(mt_store *store, const char *id); /* false: there was none */
 void mt_store_flush(mt_store *store);                  /* waits until all is written */
 
 typedef struct mt_store_stats {
-    mt_store_limits held; /* what is written */
-    size_t waiting;       /* answers that are not written yet */
-    uint64_t failed;      /* answers that could not be kept */
+    mt_store_size held; /* what is written */
+    size_t waiting;     /* answers that are not written yet */
+    uint64_t failed;    /* answers that could not be kept */
 } mt_store_stats;
 
 mt_store_stats mt_store_look(mt_store *store); /* never waits for the disk */

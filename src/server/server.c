@@ -426,7 +426,7 @@ static bool check_ranks(const mt_server *server, mt_error *err)
 
 static bool begin(mt_server *server, const mt_http_route *routes, size_t count, mt_error *err)
 {
-    const mt_store_limits limits = {.entries = server->opt->store_entries, .bytes = server->opt->store_bytes};
+    const mt_store_size limits = {.entries = server->opt->store_entries, .bytes = server->opt->store_bytes};
 
     const mt_fleet_params fleet = {
         .opt = server->opt, .resume = resume, .named = named, .begun = begun, .loaded = loaded, .ctx = server};

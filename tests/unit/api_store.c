@@ -10,7 +10,7 @@
 static mt_store *open_store(const char *path, int64_t entries, int64_t bytes)
 {
     mt_error err = {0};
-    mt_store *store = mt_store_open(path, (mt_store_limits){.entries = entries, .bytes = bytes}, &err);
+    mt_store *store = mt_store_open(path, (mt_store_size){.entries = entries, .bytes = bytes}, &err);
 
     assert_string_equal(err.text, "");
     assert_non_null(store);
@@ -23,7 +23,7 @@ static void keep(mt_store *store, const char *id, const char *text)
     mt_store_flush(store);
 }
 
-static mt_store_limits held(mt_store *store)
+static mt_store_size held(mt_store *store)
 {
     return mt_store_look(store).held;
 }
@@ -128,7 +128,7 @@ static void a_file_outlives_the_process(void **state)
 
 static void a_file_that_is_no_store_is_refused_with_a_sentence(void **state)
 {
-    const mt_store_limits limits = {.entries = 1, .bytes = 1};
+    const mt_store_size limits = {.entries = 1, .bytes = 1};
     char path[100];
     mt_error err = {0};
     FILE *file;
