@@ -1,14 +1,15 @@
 /* The fields of a request that its response repeats: as they were sent, or with their defaults. */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "api/chat_body.h"
-#include "api/fields.h"
 #include "api/responses.h"
 
 /* The type that a value must have. ANY: the reader of the field checks it. */
 typedef enum wanted { ANY, BOOLEAN, INTEGER, STRING, OBJECT } wanted;
 
+/* In the order of the response. The settings of sampling get their values later (mt_responses_echo_settings). */
 static const struct {
     const char *name, *absent; /* absent: the value where the field is missing, as JSON; NULL: it is left out */
     wanted kind;
@@ -36,66 +37,48 @@ static const struct {
     {"user", NULL, ANY},
 };
 
-static bool fits(const json_t *value, wanted kind)
-{
-    switch (kind) {
-    case ANY: return true;
-    case BOOLEAN: return json_is_boolean(value);
-    case INTEGER: return json_is_integer(value);
-    case STRING: return json_is_string(value);
-    case OBJECT: return json_is_object(value);
-    }
-    return false;
-}
-
 static bool check(const json_t *value, const char *name, wanted kind, mt_failure *why)
 {
-    static const char *const words[] = {
-        [BOOLEAN] = "true or false", [INTEGER] = "an integer", [STRING] = "a string", [OBJECT] = "an object"};
+    const struct {
+        bool fits;
+        const char *words;
+    } kinds[] = {[ANY] = {true, NULL},
+                 [BOOLEAN] = {json_is_boolean(value), "true or false"},
+                 [INTEGER] = {json_is_integer(value), "an integer"},
+                 [STRING] = {json_is_string(value), "a string"},
+                 [OBJECT] = {json_is_object(value), "an object"}};
 
-    return fits(value, kind) || mt_failure_type(why, name, value, words[kind]);
+    return kinds[kind].fits || mt_failure_type(why, name, value, kinds[kind].words);
 }
 
-/* A copy in which missing members are null, as clients expect. */
-static json_t *complete(const json_t *object, const char *const *members, size_t count)
+/* A copy in which missing members (a list ended by NULL) are null, as clients expect. */
+static json_t *complete(const json_t *object, const char *const *members)
 {
-    json_t *made = json_copy((json_t *)(uintptr_t)object);
+    json_t *made = json_copy((json_t *)(uintptr_t)object); /* not const for jansson; it is not changed */
 
-    for (size_t i = 0; i < count; i++)
-        if (!json_object_get(made, members[i]))
-            json_object_set_new(made, members[i], json_null());
+    for (; *members; members++)
+        if (!json_object_get(made, *members))
+            json_object_set_new(made, *members, json_null());
     return made;
-}
-
-static json_t *complete_tool(const json_t *tool)
-{
-    static const char *const members[] = {"description", "parameters", "strict"};
-
-    return complete(tool, members, MT_COUNT(members));
-}
-
-static json_t *complete_reasoning(const json_t *reasoning)
-{
-    static const char *const members[] = {"effort", "summary"};
-
-    return complete(reasoning, members, MT_COUNT(members));
 }
 
 static json_t *complete_tools(const json_t *tools)
 {
+    static const char *const members[] = {"description", "parameters", "strict", NULL};
     json_t *made = json_array();
 
     for (size_t i = 0; i < json_array_size(tools); i++) {
         const json_t *tool = json_array_get(tools, i);
         const bool function = strcmp(mt_body_text(tool, "type"), "function") == 0;
 
-        json_array_append_new(made, function ? complete_tool(tool) : mt_body_share(tool));
+        json_array_append_new(made, function ? complete(tool, members) : mt_body_share(tool));
     }
     return made;
 }
 
 bool mt_responses_echo(const json_t *body, json_t *extra, mt_failure *why)
 {
+    static const char *const members[] = {"effort", "summary", NULL}; /* of "reasoning" */
     const char *truncation = json_string_value(mt_body_get(body, "truncation"));
     json_t *all = json_object();
 
@@ -115,7 +98,7 @@ bool mt_responses_echo(const json_t *body, json_t *extra, mt_failure *why)
     json_object_set_new(all, "service_tier", json_string("default")); /* the only one */
     json_object_set_new(all, "tools", complete_tools(json_object_get(all, "tools")));
     if (json_is_object(json_object_get(all, "reasoning")))
-        json_object_set_new(all, "reasoning", complete_reasoning(json_object_get(all, "reasoning")));
+        json_object_set_new(all, "reasoning", complete(json_object_get(all, "reasoning"), members));
     if (json_is_object(json_object_get(all, "text")) && !mt_body_get(json_object_get(all, "text"), "format")) {
         json_t *text = json_copy(json_object_get(all, "text"));
 
@@ -125,7 +108,7 @@ bool mt_responses_echo(const json_t *body, json_t *extra, mt_failure *why)
     return true;
 }
 
-/* A float as JSON with 6 digits: 0.7 would become 0.699999988 as a double. */
+/* A float as JSON with 6 digits: as a double, 0.7 would be written as 0.699999988. */
 static json_t *number(float value)
 {
     char text[32];

@@ -97,7 +97,7 @@ bool mt_task_ps(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
     return true;
 }
 
-/* A number under the name that clients look for, such as "qwen3.context_length". */
+/* A number under the name that clients look for, such as "qwen3.context_length"; 0: it is not known, and left out. */
 static void add_number(mt_buf *out, const mt_card *card, const char *key, int64_t value)
 {
     if (value > 0)
@@ -177,31 +177,28 @@ char *mt_ollama_model(const json_t *body, mt_failure *why)
     return NULL;
 }
 
-/* A model that is in use, or that the command line names, is not deleted. */
-static bool delete (mt_server *server, const char *name, mt_failure *why)
+/* Removes a model's files. One that is in use, or that the command line names, is not removed. */
+static bool remove_model(mt_server *server, const char *name, mt_failure *why)
 {
     mt_listed served;
     const bool known = mt_listed_find(server, name, false, &served);
     uint64_t freed;
     mt_error err;
 
-    /* A model that was found may vanish and come back */
+    /* Where no model was named, the fleet has what is found on this machine, and lets go of what is no longer there */
     if (known && (!server->fleet.open || served.view.references > 0))
         return mt_failure_set(why, 409, "in_use", "model", "the model '%.100s' is being served: end that first", name);
     if (known)
         mt_fleet_unload(&server->fleet, name); /* its mapped files stay until it is unloaded */
     if (mt_local_remove(name, server->opt->models_dir, getenv, &freed, &err))
         return true;
-    mt_failure_from(why, &err, "model");
-    if (err.code == MT_E_NOT_FOUND)
-        why->status = 404;
-    return false;
+    return mt_failure_from(why, &err, "model");
 }
 
 bool mt_task_delete(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     char *name = mt_ollama_model(body, why);
-    const bool ok = name && delete (call->server, name, why);
+    const bool ok = name && remove_model(call->server, name, why);
 
     (void)out;
     mt_free(name);
