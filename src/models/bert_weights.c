@@ -30,29 +30,35 @@ static bool read_activation(mt_bert_spec *s, const mt_config *c, mt_error *err)
     return true;
 }
 
+/* The keys of "id2label" are "0", "1" and so on. */
 static size_t count_labels(const mt_config *c)
 {
-    char key[24];
-    size_t count = 0;
+    enum { MOST = 1000 }; /* more are not counted */
     const mt_config *labels = mt_config_object(c, "id2label");
+    char key[24];
+
     if (!labels)
         return 2; /* transformers' default */
-    do
+    for (size_t count = 0; count < MOST; count++) {
         snprintf(key, sizeof(key), "%zu", count);
-    while (mt_config_has(labels, key) && ++count < 1000);
-    return count;
+        if (!mt_config_has(labels, key))
+            return count;
+    }
+    return MOST;
 }
 
 /* Refuses a classifier with more than one label: it does not score pairs. */
 static bool read_head(mt_bert_spec *s, const mt_config *c, mt_error *err)
 {
     const char *architecture = mt_config_array_string(c, "architectures", 0);
+    const size_t labels = count_labels(c);
+
     if (!architecture || !strstr(architecture, "ForSequenceClassification"))
         return true;
-    if (count_labels(c) != 1)
+    if (labels != 1)
         return mt_fail(err, MT_E_UNSUPPORTED,
                        "the classifier of \"%.100s\" has %zu labels; one with a single label can score documents",
-                       architecture, count_labels(c));
+                       architecture, labels);
     s->scores = true;
     return true;
 }
@@ -78,7 +84,7 @@ static bool read_shape(mt_bert_spec *s, const mt_config *c, mt_error *err)
     if (s->hidden % s->heads || s->hidden / s->heads > MT_LIMIT_HEAD_DIM)
         return mt_fail(err, MT_E_INVALID, "\"hidden_size\" is %u, which %u heads cannot share", s->hidden, s->heads);
     s->head_dim = s->hidden / s->heads;
-    const uint32_t first = s->roberta ? s->pad + 1 : 0;
+    const uint32_t first = s->roberta ? s->pad + 1 : 0; /* RoBERTa counts positions from behind its padding's id */
     if (first >= s->positions)
         return mt_fail(err, MT_E_INVALID, "\"max_position_embeddings\" is %u, which leaves no position for a token",
                        s->positions);
@@ -97,12 +103,13 @@ bool mt_bert_spec_read(mt_bert_spec *s, const mt_config *c, mt_error *err)
     return read_shape(s, c, err) && read_activation(s, c, err) && read_head(s, c, err);
 }
 
-/* Finds tensors below a prefix. */
+/* Finds tensors below a prefix. path: the buffer of the last name. */
 typedef struct names {
     mt_binder *b;
     char prefix[MT_LIMIT_TENSOR_NAME / 2], path[MT_LIMIT_TENSOR_NAME];
 } names;
 
+/* A full name, which the binder knows by the slash before it; valid until the next call. */
 static const char *path(names *n, const char *name, const char *suffix)
 {
     snprintf(n->path, sizeof(n->path), "/%s%s%s", n->prefix, name, suffix);
@@ -147,6 +154,7 @@ static void bind_head(names *n, const mt_bert_spec *s, mt_bert_weights *w)
     dense(n, s->roberta ? "classifier.out_proj" : "classifier", 1, s->hidden, &w->out);
 }
 
+/* What stands before the encoder's names. Where no name is found, none: the binder then says what is missing. */
 static const char *find_prefix(mt_binder *b)
 {
     static const char *const prefixes[] = {"", "bert.", "roberta.", "model."};

@@ -60,7 +60,7 @@ static void new_tensors(mt_model *m, size_t rows, size_t logits)
     const mt_model_spec *s = m->spec;
     mt_set *set = m->set;
     mt_decoder_streams_new(m, rows);
-    mt_decoder_ropes_load(m, rows);
+    mt_decoder_ropes_new(m, rows);
     m->stretch = mt_tensor_of(set, s->stretch.factor, 1, s->stretch.count);
     m->wanted = mt_index_new(set, logits);
     m->last = mt_tensor_new(set, logits, s->hidden);
@@ -245,7 +245,7 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
         mt_op_features(m->dev, m->x, m->features, 0, false);
     if (s->aside)
         make_aside(m, n);
-    mt_decoder_ropes_make(m);
+    mt_decoder_ropes_fill(m);
     for (size_t i = 0; i < s->layers; i++) {
         mt_decoder_layer_run(m, &m->layers[i], &s->layer[i], n);
         if (batch->features && i < s->deepstack)

@@ -12,19 +12,19 @@
 typedef enum mt_role {
     MT_ROLE_QUERIES,
     MT_ROLE_GATED_QUERIES, /* with a gate behind each head (mt_attn_spec.gate) */
-    MT_ROLE_QUERY_GATES,
+    MT_ROLE_QUERY_GATES,   /* these gates alone */
     MT_ROLE_KEYS,
     MT_ROLE_VALUES,
-    MT_ROLE_ATTENDED,
+    MT_ROLE_ATTENDED, /* what attention gives, before the product with `o` */
     MT_ROLE_GATE,
     MT_ROLE_UP,
     MT_ROLE_ROUTER,
     MT_ROLE_SHARED_GATE, /* of the shared expert, which every row gets */
     MT_ROLE_SHARED_UP,
-    MT_ROLE_SHARED,
-    MT_ROLE_SHARED_ROUTER,
-    MT_ROLE_BESIDE, /* result of experts beside a dense MLP, or a router's normed input */
-    MT_ROLE_ASIDE,  /* gate of the layer's own embedding (mt_model_spec.aside) */
+    MT_ROLE_SHARED,        /* its result */
+    MT_ROLE_SHARED_ROUTER, /* its gate, one number a row */
+    MT_ROLE_BESIDE,        /* result of experts beside a dense MLP, or a router's normed input */
+    MT_ROLE_ASIDE,         /* gate of the layer's own embedding (mt_model_spec.aside) */
     MT_ROLES
 } mt_role;
 
@@ -35,7 +35,7 @@ typedef struct mt_work_tensor {
     mt_shared tensor;
 } mt_work_tensor;
 
-/* A layer's weights and working tensors. */
+/* A layer's weights and working tensors; NULL where its spec has no such part. */
 typedef struct mt_decoder_layer {
     mt_tensor *attn_norm, *attn_post_norm, *mlp_norm, *mlp_post_norm, *q_norm, *k_norm, *v_norm, *sinks;
     mt_tensor *dense_post_norm, *expert_norm, *expert_post_norm, *router_norm;
@@ -61,7 +61,7 @@ typedef struct mt_guess {
     mt_decoder_layer *layer;
     const mt_layer_spec *spec;
     mt_layer_spec own; /* of a drafting head: its spec, which `spec` points to */
-    size_t layers;     /* in layer */
+    size_t layers;     /* how many `layer` has: 1 of a drafting head */
     /* Final hidden states: row 0 is zeros, row 1 + place is carried from the step before, then those of this step's
        rows. */
     mt_tensor *hidden, *rows;       /* rows: the part of `hidden` with this step's rows */
@@ -72,8 +72,9 @@ typedef struct mt_guess {
     mt_index *before_index;         /* the same on the device */
     mt_index *tokens;               /* tokens that were guessed */
     mt_reading *reading;            /* reads `tokens` */
-    uint32_t *from, *seen;          /* [memos]: ranges of positions that each row sees */
-    size_t places, count;           /* places: numbers of sequences; count: tokens that may be guessed */
+    uint32_t *from, *seen;          /* [mt_model_params.memos]: ranges of positions that each row sees */
+    size_t places;                  /* as mt_model_params.places: sequences have numbers below it */
+    size_t count;                   /* tokens that may be guessed, a row of `head` each */
     struct mt_shortlist *shortlist; /* clusters of tokens that narrow the search; NULL: all tokens are compared */
 } mt_guess;
 
@@ -128,9 +129,9 @@ static inline void mt_model_norm(mt_model *m, mt_tensor *y, const mt_tensor *x, 
     mt_op_norm(m->dev, y, x, rows, w, m->spec->eps, m->spec->norm_offset);
 }
 
-/* Makes the rotary embeddings of the spec; fills their tables for the step that has begun. */
-void mt_decoder_ropes_load(mt_model *model, size_t rows);
-void mt_decoder_ropes_make(mt_model *model);
+/* Makes the rotary embeddings of the spec, with tables for so many rows; fills these for the step that has begun. */
+void mt_decoder_ropes_new(mt_model *model, size_t rows);
+void mt_decoder_ropes_fill(mt_model *model);
 
 /* Makes the tensors of the residual stream and of what products add to it, for `rows` rows. */
 void mt_decoder_streams_new(mt_model *model, size_t rows);

@@ -148,7 +148,7 @@ void mt_decoder_layer_load(mt_model *m, mt_decoder_layer *l, const mt_layer_weig
 
 /* ---- rotary embeddings ---- */
 
-void mt_decoder_ropes_load(mt_model *m, size_t rows)
+void mt_decoder_ropes_new(mt_model *m, size_t rows)
 {
     const mt_model_spec *s = m->spec;
     for (size_t i = 0; i < s->rope_count; i++) {
@@ -165,7 +165,7 @@ void mt_decoder_ropes_load(mt_model *m, size_t rows)
     }
 }
 
-void mt_decoder_ropes_make(mt_model *m)
+void mt_decoder_ropes_fill(mt_model *m)
 {
     for (size_t i = 0; i < m->spec->rope_count; i++)
         mt_op_rope_table(m->dev, m->ropes[i].table, m->ropes[i].inv_freq, m->ropes[i].axis, m->ropes[i].scale);

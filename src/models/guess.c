@@ -50,7 +50,7 @@ static mt_model *new_drafter(mt_model *m, size_t rows)
     d->work = mt_alloc_array(d->spec->layers * MT_ROLES, sizeof(*d->work));
     d->ropes = mt_alloc_array(d->spec->rope_count, sizeof(*d->ropes));
     mt_decoder_streams_new(d, rows);
-    mt_decoder_ropes_load(d, rows);
+    mt_decoder_ropes_new(d, rows);
     return d;
 }
 
@@ -246,7 +246,7 @@ void mt_model_guess(mt_model *m, const mt_batch *rows, bool chained, uint32_t *t
     }
     mt_alloc_forbid();
     mt_step_begin(m->dev, batch);
-    mt_decoder_ropes_make(g->by);
+    mt_decoder_ropes_fill(g->by);
     join(m, batch, chained ? g->next.all : g->hidden);
     for (size_t i = 0; i < g->layers; i++)
         mt_decoder_layer_run(g->by, &g->layer[i], &g->spec[i], n);

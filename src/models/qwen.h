@@ -7,7 +7,8 @@
 /* Reads windows: sliding_window counts only where use_sliding_window is true, and from layer max_window_layers on. */
 bool mt_qwen_windows_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err) MT_NODISCARD;
 
-/* Defaults for a config with experts. renormalise: default of norm_topk_prob; always: overrules that key. */
+/* Defaults for a config with experts. renormalise: default of norm_topk_prob; always: renormalised whatever that key
+   says. */
 typedef struct mt_qwen_experts {
     int64_t experts, top_k, inner;
     bool renormalise, always;

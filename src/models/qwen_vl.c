@@ -2,6 +2,7 @@
 #include "models/family.h"
 #include "models/qwen.h"
 
+/* How many frequencies turn with time, height and width, where "mrope_section" does not say. */
 static const uint32_t sections2[3] = {16, 24, 24}, sections3[3] = {24, 20, 20};
 
 static bool read_qwen2_vl(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
@@ -20,6 +21,7 @@ static bool read_qwen3_vl(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
     return mt_rope_read_one(s, c, 5e5, arena, err) && mt_rope_axes_read(s, c, sections3, true, arena, err);
 }
 
+/* The numbers are those of transformers' class; its router always renormalises. */
 static bool read_qwen3_vl_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena,
                               mt_error *err)
 {
