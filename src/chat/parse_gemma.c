@@ -1,16 +1,19 @@
 /* Gemma's notation of arguments: {key:<|"|>text<|"|>,n:42,list:[1,2],more:{a:true}}. The quotes are markers, so strings
-   are a state of their own. The arguments are sent as JSON, which is valid if the notation was. */
+   are a state of their own (MT_DOES_QUOTED). The arguments are sent as JSON while they come, which is valid if the
+   notation was and no deeper than LEVELS. */
 #include <string.h>
 
 #include "chat/parse_core.h"
 
 enum { LEVELS = 64 }; /* bits of mt_parse_object.objects */
 
+/* Sends a piece of the arguments' JSON. */
 static void tell(mt_parser *p, const char *text)
 {
     mt_parse_call_arguments(p, text, strlen(text));
 }
 
+/* Whether the innermost container is an object. */
 static bool in_object(const mt_parse_object *o)
 {
     return o->depth > 0 && (o->objects >> (o->depth - 1) & 1);
@@ -45,6 +48,7 @@ static void word_ends(mt_parser *p, bool key)
     mt_buf_free(&out);
 }
 
+/* Opens an object or a list. */
 static void push(mt_parser *p, bool object)
 {
     mt_parse_object *o = &p->object;
@@ -56,11 +60,12 @@ static void push(mt_parser *p, bool object)
     o->key = object;
 }
 
+/* Closes the innermost container, whichever bracket was written; the outermost ends the call. */
 static void pop(mt_parser *p, mt_parse_machine *m)
 {
     mt_parse_object *o = &p->object;
 
-    o->comma = false;
+    o->comma = false; /* a comma with nothing behind it is dropped */
     tell(p, in_object(o) ? "}" : "]");
     o->depth--;
     o->key = false;
@@ -70,6 +75,8 @@ static void pop(mt_parser *p, mt_parse_machine *m)
     mt_parse_go(p, m, mt_parse_state_of(m)->done);
 }
 
+/* At the quotes of a string, the first or the last. What is within them is sent as any value that is a string
+   (parse_value.c). */
 void mt_parse_quoted(mt_parser *p, bool begins)
 {
     if (begins)
@@ -85,7 +92,7 @@ void mt_parse_object_byte(mt_parser *p, mt_parse_machine *m, char b)
     mt_parse_object *o = &p->object;
 
     if (o->depth == 0)
-        p->held.len = 0;
+        p->held.len = 0; /* what stands before the arguments is dropped */
     if (b == ':' && o->key) {
         word_ends(p, true);
         tell(p, ": ");

@@ -8,8 +8,8 @@
 #include "base/queue.h"
 
 struct mt_mailbox {
-    pthread_mutex_t lock;
-    mt_letter *first, **last;
+    pthread_mutex_t lock;     /* of the list */
+    mt_letter *first, **last; /* last: where the next letter is linked */
     mt_queue *wake;
 };
 
@@ -45,8 +45,8 @@ void mt_mailbox_post(mt_mailbox *m, mt_letter *letter)
     *m->last = letter;
     m->last = &letter->next;
     pthread_mutex_unlock(&m->lock);
-    if (!mt_queue_push(m->wake, m))
-        return; /* the io thread was told already */
+    if (!mt_queue_push(m->wake, m)) /* any item will do */
+        return;                     /* the queue is full: the io thread was told already */
 }
 
 int mt_mailbox_fd(mt_mailbox *m)
