@@ -101,8 +101,7 @@ static void fill_pixels(uint8_t *to, const uint8_t *from, size_t row_bytes, size
 size_t mt_picture_fill_memory(const mt_processor *p, const mt_pixel_rules *rules, uint32_t height, uint32_t width,
                               const mt_picture *out)
 {
-    return mt_image_resize_memory(width, height, out->width * p->patch, out->height * p->patch, rules->resample,
-                                  mt_pixel_like(rules));
+    return mt_image_resize_memory(width, height, out->width * p->patch, out->height * p->patch, rules->resample);
 }
 
 void mt_picture_fill(const mt_processor *p, const mt_pixel_rules *rules, const mt_image *image, uint32_t view,
@@ -110,8 +109,7 @@ void mt_picture_fill(const mt_processor *p, const mt_pixel_rules *rules, const m
 {
     const size_t side = p->patch, merge = p->merge, area = side * side;
     mt_image resized;
-    mt_image_resize(&resized, image, out->width * p->patch, out->height * p->patch, rules->resample,
-                    mt_pixel_like(rules));
+    mt_image_resize(&resized, image, out->width * p->patch, out->height * p->patch, rules->resample);
     const size_t row_bytes = (size_t)3 * resized.width;
     uint8_t *to = (uint8_t *)out->patches + (size_t)view * out->height * out->width * out->patch_bytes + frame * area;
     for (size_t top = 0; top < out->height; top += merge)
@@ -142,17 +140,16 @@ bool mt_picture_tiles(const mt_processor *p, const mt_pixel_rules *rules, const 
                       uint32_t across, uint32_t down, const mt_picture_order *order, mt_picture *out, mt_error *err)
 {
     const mt_resample resample = rules->resample;
-    const mt_resize_like like = mt_pixel_like(rules);
     const uint32_t width = across * tile.width, height = down * tile.height;
     mt_image whole, piece;
     if (!mt_picture_new(p, rules, across * down, tile, 1, order, out, err) ||
         !mt_media_take(order->watch,
-                       mt_image_resize_memory(image->width, image->height, width, height, resample, like) +
+                       mt_image_resize_memory(image->width, image->height, width, height, resample) +
                            (size_t)6 * tile.width * tile.height,
                        err))
         return false;
     out->across = across;
-    mt_image_resize(&whole, image, width, height, resample, like);
+    mt_image_resize(&whole, image, width, height, resample);
     for (uint32_t i = 0; i < out->views; i++) {
         mt_image_crop(&piece, &whole, i % across * tile.width, i / across * tile.height, tile.width, tile.height);
         mt_picture_fill(p, rules, &piece, i, 0, out);

@@ -75,12 +75,11 @@ static bool fill_frame(const mt_frame_choice *c, frames *from, const mt_image *i
     const mt_processor *p = c->p;
     const mt_pixel_rules *rules = &p->video;
     const bool twice = p->family->before != NULL;
-    const mt_resize_like like = mt_pixel_like(rules);
     mt_pixel_size size = {image->height, image->width};
     size_t needed = 0;
     if (twice) {
         size = p->family->before(p, image->height, image->width);
-        needed = mt_image_resize_memory(image->width, image->height, size.width, size.height, rules->resample, like);
+        needed = mt_image_resize_memory(image->width, image->height, size.width, size.height, rules->resample);
     }
     needed += mt_picture_fill_memory(p, rules, size.height, size.width, out);
     /* all frames of a video have one size: asked once */
@@ -89,7 +88,7 @@ static bool fill_frame(const mt_frame_choice *c, frames *from, const mt_image *i
     from->taken = needed;
     mt_image first = {0};
     if (twice)
-        mt_image_resize(&first, image, size.width, size.height, rules->resample, like);
+        mt_image_resize(&first, image, size.width, size.height, rules->resample);
     mt_picture_fill(p, rules, twice ? &first : image, i / out->frames, i % out->frames, out);
     mt_image_free(&first);
     return true;

@@ -16,12 +16,6 @@ typedef struct mt_pixel_rules {
     float levels[3][256]; /* value of each byte, by channel */
 } mt_pixel_rules;
 
-/* Which library's resizing transformers uses here: torchvision's, or Pillow's for what torchvision lacks. */
-static inline mt_resize_like mt_pixel_like(const mt_pixel_rules *rules)
-{
-    return rules->resample == MT_RESAMPLE_LANCZOS ? MT_RESIZE_PIL : MT_RESIZE_TORCH;
-}
-
 /* How large images are cut into tiles. */
 typedef struct mt_tile_rules {
     uint32_t least, most, side; /* number of tiles, and their side in pixels */

@@ -55,7 +55,6 @@ static bool read_pace(const mt_settings *s, const mt_config *c)
     return true;
 }
 
-/* Frames are resized by torchvision, which uses bicubic where Lanczos is asked for. */
 static bool read_video(const mt_settings *s)
 {
     mt_processor *p = s->p;
@@ -69,8 +68,6 @@ static bool read_video(const mt_settings *s)
         !read_edge(s, c, "max_image_size", p->tiles.side, &side) ||
         !mt_settings_levels(s, c, half, half, MT_RESAMPLE_LANCZOS, &p->video) || !read_pace(s, c))
         return false;
-    if (p->video.resample == MT_RESAMPLE_LANCZOS)
-        p->video.resample = MT_RESAMPLE_BICUBIC;
     return side == p->tiles.side ||
            mt_fail(s->err, MT_E_INVALID, "\"max_image_size\" of videos is %u, of images %u; it must be the same", side,
                    p->tiles.side);
@@ -136,10 +133,9 @@ static bool resize(const mt_processor *p, const mt_image *in, uint32_t width, ui
                    const mt_picture_order *order, mt_image *out, mt_error *err)
 {
     const mt_resample resample = p->image.resample;
-    const mt_resize_like like = mt_pixel_like(&p->image);
-    if (!mt_media_take(order->watch, mt_image_resize_memory(in->width, in->height, width, height, resample, like), err))
+    if (!mt_media_take(order->watch, mt_image_resize_memory(in->width, in->height, width, height, resample), err))
         return false;
-    mt_image_resize(out, in, width, height, resample, like);
+    mt_image_resize(out, in, width, height, resample);
     return true;
 }
 
