@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "api/fields.h"
+#include "api/chat_body.h"
 #include "base/json_tree.h"
 #include "base/limits.h"
 
@@ -26,7 +26,7 @@ static bool check_list(const json_t *given, const char *name, mt_failure *why)
 {
     const size_t count = count_of(given);
 
-    if (!given || json_is_null(given))
+    if (!given)
         return mt_failure_set(why, 400, "missing_required_parameter", name, "\"%s\" is missing: send texts", name);
     if (count == 0)
         return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is an empty list: send a text", name);
@@ -43,7 +43,7 @@ static bool check_list(const json_t *given, const char *name, mt_failure *why)
 
 bool mt_pairs_read(mt_ask *ask, const char *const names[2], mt_failure *why)
 {
-    const json_t *first = json_object_get(ask->body, names[0]), *second = json_object_get(ask->body, names[1]);
+    const json_t *first = mt_body_get(ask->body, names[0]), *second = mt_body_get(ask->body, names[1]);
     const size_t queries = count_of(first), count = count_of(second);
 
     if (!check_list(first, names[0], why) || !check_list(second, names[1], why))

@@ -7,7 +7,7 @@
 #include "api/failure.h"
 
 /* Sets ask->prompts: each document with its query, of which there is one for all or one for each. Both are strings or
-   objects with a "text", borrowed from the body. names: of the two fields. False: *why. */
+   objects with a "text", borrowed from the body. names: of the two fields, which may be missing. False: *why. */
 bool mt_pairs_read(mt_ask *ask, const char *const names[2], mt_failure *why) MT_NODISCARD;
 
 /* How many pairs an answer has, and the score of one: between 0 and 1, unless the call wants the raw value; of a model

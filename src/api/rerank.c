@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/chat_body.h"
 #include "api/fields.h"
 #include "api/pairs.h"
 #include "api/write.h"
@@ -69,21 +70,21 @@ static void keep_documents(mt_ask *ask)
 
 static bool read_query(const mt_ask *ask, mt_failure *why)
 {
-    const json_t *query = json_object_get(ask->body, "query");
+    const json_t *query = mt_body_get(ask->body, "query");
 
-    if (!query || json_is_null(query))
+    if (!query)
         return mt_failure_set(why, 400, "missing_required_parameter", "query", "\"query\" is missing: send a string");
     return json_is_string(query) || mt_failure_type(why, "query", query, "a string");
 }
 
 static bool read(mt_ask *ask, mt_failure *why)
 {
-    static const char *const elsewhere[] = {"query", "documents", NULL}, *const pair[] = {"query", "documents"};
+    static const char *const names[] = {"query", "documents", NULL};
     const mt_field_table tables[] = {mt_fields_vectors, mt_fields_scores, {fields, MT_COUNT(fields)}};
 
     ask->vectors = ask->scores = true;
-    if (!mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, NULL, why) || !read_query(ask, why) ||
-        !mt_pairs_read(ask, pair, why))
+    if (!mt_fields_read(ask, tables, MT_COUNT(tables), names, NULL, why) || !read_query(ask, why) ||
+        !mt_pairs_read(ask, names, why))
         return false;
     if (json_is_true(json_object_get(ask->extra, "returned")))
         keep_documents(ask);

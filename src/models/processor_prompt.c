@@ -16,6 +16,7 @@ uint32_t mt_processor_pad(const mt_processor *p)
     return p->image_id;
 }
 
+/* A function for mt_vision_family.run. */
 uint32_t mt_picture_view_tokens(const mt_processor *p, const mt_picture *picture)
 {
     (void)p;
@@ -38,16 +39,19 @@ bool mt_processor_text(const mt_processor *p, const mt_picture *picture, size_t 
 typedef struct walk {
     const mt_processor *p;
     const mt_picture *pictures;
-    size_t count, picture;
-    uint32_t row; /* rows of the present picture that are matched */
+    size_t count;   /* of pictures */
+    size_t picture; /* number of the present one */
+    uint32_t row;   /* rows of its features that are matched */
 } walk;
 
+/* video_id counts only where the family has pad tokens for videos. */
 static bool is_pad(const mt_processor *p, uint32_t id)
 {
     return id == p->image_id || (p->video_pad && id == p->video_id);
 }
 
-/* How many tokens the next pad token stands for; 0: there is no picture for it. */
+/* How many tokens the next pad token, of this id, stands for; 0: the present picture has another kind of pad token, or
+   there is none left. */
 static uint32_t run_length(const walk *w, uint32_t id)
 {
     const mt_picture *picture = w->picture < w->count ? &w->pictures[w->picture] : NULL;
@@ -57,8 +61,8 @@ static uint32_t run_length(const walk *w, uint32_t id)
     return run < left ? run : left;
 }
 
-/* The span of a run of `length` tokens that begins at position `first` of the prompt; begin: its first rotary
-   position. */
+/* The span of a run of `length` tokens that begins at position `first` of the prompt; begin: its first rotary position.
+   Behind a grid, rotary positions go on after its longer side, else after as many as there are tokens. */
 static mt_media_span make_span(const walk *w, size_t first, uint32_t length, uint32_t begin)
 {
     const mt_picture *picture = &w->pictures[w->picture];
@@ -91,7 +95,7 @@ static bool reserve(const walk *w, const uint32_t *ids, size_t count, mt_arena *
         return mt_fail(err, MT_E_TOO_LARGE, "a prompt of %zu tokens is longer than any context", tokens - runs);
     *out = (mt_expanded){.ids = mt_arena_alloc(arena, tokens * sizeof(*out->ids)),
                          .origin = mt_arena_alloc(arena, tokens * sizeof(*out->origin)),
-                         .spans = mt_arena_alloc(arena, (runs + 1) * sizeof(*out->spans))};
+                         .spans = mt_arena_alloc(arena, runs * sizeof(*out->spans))};
     return (out->ids && out->origin && out->spans) ||
            mt_fail(err, MT_E_TOO_LARGE, "the prompt takes more memory than a request may");
 }

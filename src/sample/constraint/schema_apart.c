@@ -209,8 +209,7 @@ bool mt_schema_apart(mt_schema_reader *r, const json_t *a, const json_t *b)
     return apart(r, a, b, 0);
 }
 
-/* Whether a keyword is an annotation, which does not restrict values. */
-static bool says_nothing(const char *keyword)
+bool mt_schema_says_nothing(const char *keyword)
 {
     static const char *const keywords[] = {"title",     "description",  "default",    "examples",
                                            "example",   "$comment",     "deprecated", "readOnly",
@@ -259,7 +258,7 @@ static bool implies(mt_schema_reader *r, const json_t *a, const json_t *b)
     json_object_foreach((json_t *)b, key, value) {
         const json_t *own = json_object_get(a, key);
 
-        if (says_nothing(key) || (own && json_equal((json_t *)own, value)))
+        if (mt_schema_says_nothing(key) || (own && json_equal((json_t *)own, value)))
             continue;
         if (strcmp(key, "type") == 0 && !(types_of(r, a) & ~types_of(r, b)))
             continue;

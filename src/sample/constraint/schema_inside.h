@@ -206,6 +206,7 @@ bool mt_schema_below(const mt_schema_place *place, size_t part, size_t above);
 bool mt_schema_apart(mt_schema_reader *r, const json_t *a, const json_t *b);
 bool mt_schema_dead(mt_schema_reader *r, const mt_schema_place *place);
 bool mt_schema_clash(mt_schema_reader *r, const json_t *a, const json_t *b); /* nothing is valid at a place with both */
+bool mt_schema_says_nothing(const char *keyword); /* it is an annotation, which does not restrict values */
 /* The target of a schema with a $ref, through up to 8 of them; other schemas themselves. */
 const json_t *mt_schema_resolve(mt_schema_reader *r, const json_t *schema);
 

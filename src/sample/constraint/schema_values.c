@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/words.h"
 #include "sample/constraint/schema_inside.h"
 
 const json_t *mt_schema_excluded(const mt_schema_part *part, bool *single)
@@ -42,15 +41,13 @@ static bool find_list(mt_schema_reader *r, const mt_schema_place *place, const j
 /* Whether nothing besides the list has to be checked. */
 static bool alone(const mt_schema_place *place, size_t at)
 {
-    static const char *const harmless[] = {"enum",     "const",    "title",      "description",  "default",
-                                           "examples", "$comment", "deprecated", MT_SCHEMA_MADE, NULL};
     const char *key;
     json_t *value;
 
     if (place->count > 1)
         return false;
     json_object_foreach((json_t *)place->part[at].schema, key, value) {
-        if (!mt_words_have(harmless, key))
+        if (strcmp(key, "enum") != 0 && strcmp(key, "const") != 0 && !mt_schema_says_nothing(key))
             return false;
     }
     return !(json_object_get(place->part[at].schema, "enum") && json_object_get(place->part[at].schema, "const"));
