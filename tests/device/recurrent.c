@@ -14,20 +14,24 @@ typedef struct layer {
     size_t columns, values, keys;
     mt_states *states;
     mt_tensor *conv, *rate, *bias, *norm;
+    size_t hidden;             /* of the rows that a and b are products of; 0: they are not */
+    bool together, answers;    /* a and b are columns of one product; steps of few rows */
+    mt_weight *small[2], *out; /* a and b; out NULL: the result is not multiplied */
 } layer;
 
 typedef struct sequence {
     size_t first, guesses, taken, second, cut; /* rows of the steps; cut: the second one's first piece, 0: it has one */
 } sequence;
 
-static void draw_sequence(const run *r, size_t i, sequence *s)
+static void draw_sequence(const run *r, size_t i, const layer *l, sequence *s)
 {
+    const size_t most = l->answers ? 2 : ROWS - 1;
     run own = *r;
     own.rng = r->seed + 77 * (r->unit[i] + 1);
-    s->first = 1 + below(&own, ROWS - MT_LIMIT_MEMO_ROWS);
+    s->first = 1 + below(&own, l->answers ? 2 : ROWS - MT_LIMIT_MEMO_ROWS);
     s->guesses = below(&own, 2) ? below(&own, MT_LIMIT_MEMO_ROWS + 1) : 0;
     s->taken = s->guesses ? below(&own, s->guesses + 1) : 0;
-    s->second = 1 + below(&own, ROWS - 1);
+    s->second = 1 + below(&own, most);
     s->cut = s->second > 1 && below(&own, 2) ? 1 + below(&own, s->second - 1) : 0;
 }
 
@@ -47,9 +51,9 @@ static void run_delta(run *r, layer *l, const mt_columns qkv[3], mt_tensor *x, m
                       mt_tensor *a, mt_tensor *b, mt_tensor *z, size_t rows)
 {
     const mt_state_shape *s = &l->shape;
-    const size_t share = s->value_heads / s->key_heads;
-    mt_op_gates(r->dev, gates, (mt_columns){a, 0, share}, (mt_columns){b, 0, share}, s->key_heads, l->rate, l->bias,
-                rows);
+    const size_t share = s->value_heads / s->key_heads, step = l->together ? 2 * share : share;
+    mt_op_gates(r->dev, gates, (mt_columns){a, 0, step},
+                (mt_columns){l->together ? a : b, l->together ? share : 0, step}, s->key_heads, l->rate, l->bias, rows);
     mt_op_delta(r->dev, y, l->states, 1, x, gates);
     mt_op_remember(r->dev, l->states, 1, qkv, x, gates);
     mt_op_gated_norm(r->dev, y, (mt_columns){z, 0, share * s->value_dim}, s->key_heads, l->norm, 1e-6f, rows);
@@ -63,25 +67,37 @@ static void step(run *r, layer *l, const mt_span *spans, const size_t *from)
     for (size_t i = 0; i < r->units; i++)
         batch.rows += spans[i].rows;
     mt_tensor *in = mt_tensor_new(r->set, batch.rows, l->columns), *z = mt_tensor_new(r->set, batch.rows, l->values);
-    mt_tensor *a = mt_tensor_new(r->set, batch.rows, s->value_heads);
+    const size_t heads = (l->together ? 2 : 1) * s->value_heads;
+    mt_tensor *h = mt_tensor_new(r->set, batch.rows, l->hidden ? l->hidden : 1);
+    mt_tensor *a = mt_tensor_new(r->set, batch.rows, heads);
     mt_tensor *b = mt_tensor_new(r->set, batch.rows, s->value_heads);
     mt_tensor *x = mt_tensor_new(r->set, batch.rows, l->columns), *y = mt_tensor_new(r->set, batch.rows, l->values);
     mt_tensor *gates = mt_tensor_new(r->set, batch.rows, 3 * s->value_heads);
     for (size_t i = 0; i < r->units; i++) {
         write_rows(r, in, spans[i].row, 1, r->unit[i], from[i], spans[i].rows, l->columns);
         write_rows(r, z, spans[i].row, 2, r->unit[i], from[i], spans[i].rows, l->values);
-        write_rows(r, a, spans[i].row, 3, r->unit[i], from[i], spans[i].rows, s->value_heads);
+        write_rows(r, a, spans[i].row, 3, r->unit[i], from[i], spans[i].rows, heads);
         write_rows(r, b, spans[i].row, 4, r->unit[i], from[i], spans[i].rows, s->value_heads);
+        if (l->hidden)
+            write_rows(r, h, spans[i].row, 5, r->unit[i], from[i], spans[i].rows, l->hidden);
     }
     const size_t share = s->value_heads / s->key_heads;
     const mt_columns qkv[3] = {{in, 0, s->key_dim}, {in, l->keys, s->key_dim}, {in, 2 * l->keys, share * s->value_dim}};
     mt_step_begin(r->dev, &batch);
+    if (l->hidden)
+        mt_op_matmul(r->dev, (mt_tensor *[]){a, b}, (const mt_weight *[]){l->small[0], l->small[1]},
+                     l->together ? 1 : 2, h, batch.rows);
     mt_op_conv(r->dev, x, l->states, 1, qkv, l->conv);
     if (s->key_dim == 0) { /* a convolution alone */
         mt_op_remember(r->dev, l->states, 1, qkv, x, gates);
         y = x;
     } else {
         run_delta(r, l, qkv, x, y, gates, a, b, z, batch.rows);
+    }
+    if (l->out) {
+        mt_tensor *product = mt_tensor_new(r->set, batch.rows, l->values);
+        mt_op_matmul(r->dev, &product, (const mt_weight *[]){l->out}, 1, y, batch.rows);
+        y = product;
     }
     mt_reading *reading = mt_reading_new(r->set, l->values * sizeof(float));
     float *none = mt_alloc_array(l->values, sizeof(*none));
@@ -103,11 +119,16 @@ static void open_layer(run *r, layer *l)
                                 .key_dim = pick(r, dims, MT_COUNT(dims)),
                                 .value_dim = pick(r, dims, MT_COUNT(dims)),
                                 .taps = below(r, 2) ? 4 : 2 + below(r, MT_LIMIT_CONV_TAPS - 1)};
-    if (below(r, 4) == 0) { /* a convolution alone */
+    const bool usual = below(r, 2); /* heads as models have them */
+    if (usual) {
+        l->shape.key_dim = l->shape.value_dim = 128;
+        l->shape.taps = 4;
+    }
+    if (!usual && below(r, 4) == 0) { /* a convolution alone */
         l->shape.key_heads = 1;
         l->shape.key_dim = 0;
     }
-    l->shape.value_heads = l->shape.key_heads * (1 + below(r, 3));
+    l->shape.value_heads = l->shape.key_heads * (usual ? 2 : 1 + below(r, 3));
     l->keys = l->shape.key_heads * l->shape.key_dim;
     l->values = l->shape.value_heads * l->shape.value_dim;
     l->columns = 2 * l->keys + l->values;
@@ -126,20 +147,42 @@ static void open_layer(run *r, layer *l)
     mt_free(rate);
 }
 
+/* Products before and behind the recurrence. Formats are those whose products have the definition's bits. */
+static void open_products(run *r, layer *l)
+{
+    static const size_t widths[] = {96, 128, 256, 640, 1024};
+    static const mt_format formats[] = {MT_FORMAT_AFFINE, MT_FORMAT_AFFINE, MT_FORMAT_MXFP4, MT_FORMAT_F32};
+    const size_t heads = l->shape.value_heads;
+    l->answers = below(r, 4);
+    if (below(r, 4)) {
+        l->hidden = pick(r, widths, MT_COUNT(widths));
+        l->together = below(r, 3) == 0;
+        const mt_mat mat = matrix(r, formats[below(r, MT_COUNT(formats))], (l->together ? 2 : 1) * heads, l->hidden);
+        for (size_t i = 0; i < 2; i++)
+            l->small[i] = mt_weight_new(r->set, &mat, NULL, true);
+    }
+    if (l->values % 32 == 0 && below(r, 2)) {
+        const mt_mat mat = matrix(r, below(r, 3) ? MT_FORMAT_AFFINE : MT_FORMAT_MXFP4, l->values, l->values);
+        l->out = mt_weight_new(r->set, &mat, NULL, false);
+    }
+}
+
 static void recurrence(run *r)
 {
-    layer l;
+    layer l = {0};
     sequence s[SEQUENCES];
     mt_span spans[SEQUENCES];
     mt_piece pieces[SEQUENCES][2];
     size_t from[SEQUENCES] = {0};
     uint32_t row = 0;
     open_layer(r, &l);
-    say(r, "%zu/%zu heads of %zu/%zu, %zu taps", l.shape.key_heads, l.shape.value_heads, l.shape.key_dim,
-        l.shape.value_dim, l.shape.taps);
+    open_products(r, &l);
+    say(r, "%zu/%zu heads of %zu/%zu, %zu taps, from %zu%s%s%s", l.shape.key_heads, l.shape.value_heads,
+        l.shape.key_dim, l.shape.value_dim, l.shape.taps, l.hidden, l.together ? " together" : "",
+        l.answers ? ", answers" : "", l.out ? ", multiplied" : "");
     plan(r, SEQUENCES * ROWS);
     for (size_t i = 0; i < r->units; i++) {
-        draw_sequence(r, i, &s[i]);
+        draw_sequence(r, i, &l, &s[i]);
         pieces[i][0] = (mt_piece){.rows = (uint32_t)s[i].first, .slot = (uint32_t)(3 * i)};
         spans[i] = (mt_span){.row = row,
                              .rows = (uint32_t)(s[i].first + s[i].guesses),

@@ -182,7 +182,7 @@ static mt_tensor *pairs(run *r, unsigned thing, size_t cols)
 /* A layer's attention: heads of queries and keys, keys and values into pages, and what queries see of them. */
 static void attend(run *r)
 {
-    static const size_t dims[] = {16, 64, 80, 128}, groups[] = {1, 2, 4};
+    static const size_t dims[] = {16, 64, 80, 128, 256}, groups[] = {1, 2, 4};
     mt_kv_shape shape = {.layers = 2,
                          .heads = 1 + below(r, 3),
                          .head_dim = pick(r, dims, MT_COUNT(dims)),
@@ -210,23 +210,29 @@ static void attend(run *r)
     }
     const mt_batch batch = {
         .rows = ROWS * r->units, .tokens = tokens, .positions = positions, .spans = r->units, .span = spans};
-    const bool normed = below(r, 2), spends = below(r, 2);
+    const bool normed = below(r, 2), spends = below(r, 2), gated = below(r, 2);
+    const mt_tensor *both = gated ? pairs(r, 6, 2 * cols) : NULL;
+    mt_tensor *gates = gated ? mt_tensor_new(r->set, ROWS * r->units, cols) : NULL;
     if (shape.type == MT_KV_BF16)
         r->rule = NEAR;
-    say(r, "%zu of %zu heads of %zu%s%s", shape.heads, shape.query_heads, dim, normed ? ", normed" : "",
-        spends ? ", spent" : "");
+    say(r, "%zu of %zu heads of %zu%s%s%s", shape.heads, shape.query_heads, dim, normed ? ", normed" : "",
+        spends ? ", spent" : "", gated ? ", gated" : "");
     plan(r, ROWS * SEQUENCES);
     for (size_t i = 0; i < TIMES; i++) {
         mt_step_begin(r->dev, &batch);
         for (size_t row = 0; row < batch.rows; row++) /* the last time's may be spent */
             mt_op_copy_row(r->dev, k, row, keys, row);
         mt_op_rope_table(r->dev, table, frequencies, NULL, 1);
+        if (gated)
+            mt_op_split_heads(r->dev, q, gates, both, dim, batch.rows);
         mt_op_heads(r->dev, q, q, batch.rows, dim, normed ? norm : NULL, 1e-6f, 0, table, false);
         mt_op_heads(r->dev, k, k, batch.rows, dim, normed ? norm : NULL, 1e-6f, 0, table, false);
         mt_op_kv_write(r->dev, kv, layer, k, v);
         if (spends)
             mt_op_spend(r->dev, k);
         mt_op_attention(r->dev, y, q, kv, layer, (mt_attention){.causal = true, .scale = 0.1f});
+        if (gated)
+            mt_op_gate(r->dev, y, gates, batch.rows);
         mt_device_wait(r->dev);
     }
     give(r, y, ROWS, cols);

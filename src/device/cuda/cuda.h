@@ -49,7 +49,8 @@
     X(attention_few_64) X(attention_many_64) X(attention_few_80) X(attention_many_80) X(attention_few_96)              \
     X(attention_many_96) X(attention_few_128) X(attention_many_128) X(attention_few_256) X(attention_many_256)
 #define MT_CUDA_RECURRENT_KERNELS(X)                                                                                   \
-    X(conv) X(conv_heads) X(conv_keep) X(gates) X(delta) X(delta_few) X(delta_many) X(remember) X(gated_norm)
+    X(conv) X(conv_heads) X(conv_keep) X(gates) X(mix) X(delta) X(delta_few) X(delta_many) X(delta_normed)             \
+    X(remember) X(gated_norm)
 /* clang-format on */
 
 typedef enum mt_cuda_kernel {
@@ -310,6 +311,9 @@ bool mt_cuda_halves_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
 bool mt_cuda_halves_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
 /* Has it also pack what it combines, if p asks for these rows; dev->packed is these then. Else false. */
 bool mt_cuda_halves_pack(mt_device *dev, const mt_cuda_pack *p);
+
+/* Has the last kernel in the list, if it norms these rows of a recurrent layer, also pack them; else false. */
+bool mt_cuda_normed_pack(mt_device *dev, const mt_cuda_pack *p);
 
 /* y = w x in fp32 for some of the weights together, from the first on: returns how many; 0, and nothing is done, where
    there is no kernel for the first. */

@@ -10,6 +10,7 @@
    and one copies. A lane has half of a column there; while one half of the lanes makes its part of a chain, what the
    others compute is of no use, but there are as many warps as a multiprocessor has schedulers, and each is half as long
    at the work beside the chain. Answers have one warp, which reads the state once. */
+#include "device/cuda/pack.cuh"
 #include "device/cuda/recurrent.cuh"
 
 #define KEYS 128 /* of a head; others have a kernel of their own */
@@ -24,14 +25,14 @@ typedef struct token {
 typedef struct strip {
     mt_cuda_span span;
     uint32_t head, key, keys, value, tokens;
-    uint64_t offset; /* of the state, for this lane */
-    bool there;      /* whether this lane's column is one of the head's */
+    uint32_t columns; /* of the head, from the strip's first on */
+    uint64_t offset;  /* of the state, for this lane */
+    bool there;       /* whether this lane's column is one of the head's */
 } strip;
 
-static __device__ inline strip find_strip(const mt_cuda_recurrent &p, uint32_t column)
+static __device__ inline strip find_strip(const mt_cuda_recurrent &p, uint32_t block, uint32_t column)
 {
     const mt_cuda_states &st = p.st;
-    const uint32_t block = blockIdx.x;
     strip s;
     s.span = p.step.span[blockIdx.z];
     s.head = blockIdx.y;
@@ -40,7 +41,8 @@ static __device__ inline strip find_strip(const mt_cuda_recurrent &p, uint32_t c
     s.value = 2 * s.keys + s.head * st.value_dim + block * MT_DELTA_COLUMNS;
     s.tokens = s.span.replay + s.span.rows;
     s.offset = st.conv + ((uint64_t)s.head * st.blocks + block) * KEYS * MT_DELTA_COLUMNS + column;
-    s.there = block * MT_DELTA_COLUMNS + column < st.value_dim;
+    s.columns = st.value_dim - block * MT_DELTA_COLUMNS;
+    s.there = column < s.columns;
     return s;
 }
 
@@ -79,7 +81,7 @@ static __device__ inline void fetch_token(const mt_cuda_recurrent &p, const stri
     token *to = &ring[t % N];
     copy_floats(to->q + lane * 4, x + s.key + lane * 4);
     copy_floats(to->k + lane * 4, x + s.keys + s.key + lane * 4);
-    if (blockIdx.x * MT_DELTA_COLUMNS + lane < p.st.value_dim)
+    if (lane < s.columns)
         copy_float(to->v + lane, x + s.value + lane);
     if (lane < 2)
         copy_float(lane ? &to->beta : &to->decay, gates + lane * p.st.value_heads + s.head);
@@ -134,7 +136,7 @@ static __device__ inline void give_row(const mt_cuda_recurrent &p, const strip &
 {
     if (t >= s.span.replay) {
         if (s.there)
-            row_of(p.y, s.span.row + t - s.span.replay)[s.value - 2 * s.keys + threadIdx.x] = o;
+            row_of(p.y, s.span.row + t - s.span.replay)[s.value - 2 * s.keys + threadIdx.x % 32] = o;
         k.left--;
     }
     if (t + 1 >= s.span.replay)
@@ -209,20 +211,20 @@ static __device__ inline float change_of(const token &t, float m, uint32_t colum
     return t.beta * fmaf(-t.decay, m, t.v[column]);
 }
 
-/* Answers: a warp. */
-extern "C" __global__ void __launch_bounds__(32) mtk_delta_few(mt_cuda_recurrent p)
+/* Answers: a warp, and its ring. States are read before the kernel before has ended: no kernel of this step but this
+   one writes them. */
+static __device__ inline void answer(const mt_cuda_recurrent &p, const strip &s, token (&ring)[RING_FEW])
 {
-    follow_last();
     enum { AHEAD = 4 };
-    __shared__ __align__(16) token ring[RING_FEW];
-    const strip s = find_strip(p, threadIdx.x);
+    const uint32_t lane = threadIdx.x % 32;
     const unsigned zero = p.step.spans >> 31; /* there are not so many */
     float state[KEYS], m, o;
+    load_state(p, s, state);
+    wait_for_last();
     for (uint32_t t = 0; t < AHEAD; t++) {
         fetch_token(p, s, ring, t);
         copies_end();
     }
-    load_state(p, s, state);
     copies_wait<AHEAD - 1>();
     __syncwarp();
     keeping k = first_piece(p, s);
@@ -235,8 +237,67 @@ extern "C" __global__ void __launch_bounds__(32) mtk_delta_few(mt_cuda_recurrent
         copies_wait<AHEAD - 1>(); /* t + 1 is there */
         __syncwarp();
         const token &now = ring[t % RING_FEW];
-        advance_state(state, &now, &ring[(t + 1) % RING_FEW], change_of(now, m, threadIdx.x), zero, o, m);
+        advance_state(state, &now, &ring[(t + 1) % RING_FEW], change_of(now, m, lane), zero, o, m);
         give_row(p, s, k, t, state, o);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(32) mtk_delta_few(mt_cuda_recurrent p)
+{
+    __shared__ __align__(16) token ring[RING_FEW];
+    start_next();
+    answer(p, find_strip(p, blockIdx.x, threadIdx.x), ring);
+}
+
+enum { STRIPS = MT_CUDA_NORMED_COLUMNS / MT_DELTA_COLUMNS };
+
+/* The same with gated_norm behind it: a block has a head of 128 values, and all rows of a span. What is normed is
+   packed as a step of 128 where pack says so: half a warp has a row, and its first four lanes a block of 32 each. */
+extern "C" __global__ void __launch_bounds__(32 * STRIPS, 3) mtk_delta_normed(const __grid_constant__ mt_cuda_normed p)
+{
+    __shared__ __align__(16) token ring[STRIPS][RING_FEW];
+    __shared__ float4 made[2 * STRIPS][MT_CUDA_NORMED_COLUMNS / 32 * 9];
+    constexpr uint32_t N = MT_CUDA_NORMED_COLUMNS, EACH = N / 16;
+    const uint32_t lane = threadIdx.x % 16, half = threadIdx.x / 16, head = blockIdx.y;
+    start_next();
+    const strip s = find_strip(p.delta, threadIdx.x / 32, threadIdx.x % 32);
+    answer(p.delta, s, ring[threadIdx.x / 32]);
+    __syncthreads();
+    float w[EACH];
+#pragma unroll
+    for (uint32_t i = 0; i < EACH; i++)
+        w[i] = p.norm.w.data[lane + i * 16];
+    const uint32_t width = p.norm.y.cols / p.norm.key_heads, at = head * N; /* N divides width */
+    for (uint32_t first = 0; first < s.span.rows; first += 2 * STRIPS) {
+        const bool there = first + half < s.span.rows;
+        const uint32_t row = s.span.row + (there ? first + half : 0);
+        float *y = row_of(p.norm.y, row) + at, *own = (float *)made[half], v[EACH], z[EACH];
+        const float *gates = columns_of(p.norm.in[0], row, at / width) + at % width;
+        float sum = 0;
+#pragma unroll
+        for (uint32_t i = 0; i < EACH; i++) {
+            v[i] = y[lane + i * 16];
+            z[i] = gates[lane + i * 16];
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < EACH; i++)
+            sum = fmaf(v[i], v[i], sum);
+        const float r = 1.0f / sqrtf(fold16(sum) / (float)N + p.norm.eps);
+        __syncwarp(); /* who stands in for a row that is not there has read the first one */
+#pragma unroll
+        for (uint32_t i = 0; i < EACH; i++) {
+            v[i] = mt_silu1(z[i]) * ((v[i] * r) * (0.0f + w[i]));
+            if (there)
+                y[lane + i * 16] = v[i];
+            own[apart(lane + i * 16)] = v[i];
+        }
+        if (!p.pack.to.q)
+            continue;
+        __syncwarp();
+        float x[32];
+        load_apart(x, own, lane % 4);
+        pack_block(p.pack, row, head * (N / 32) + lane % 4, x, there && lane < 4);
+        __syncwarp();
     }
 }
 
@@ -392,7 +453,7 @@ extern "C" __global__ void __launch_bounds__(MT_CUDA_DELTA_THREADS) mtk_delta_ma
     __shared__ float change[2][CHUNK][MT_DELTA_COLUMNS];
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, column = warp % 2 * 16 + lane % 16;
     const uint32_t base = lane / 16 * HALF;
-    strip s = find_strip(p, column);
+    strip s = find_strip(p, blockIdx.x, column);
     s.offset += base * MT_DELTA_COLUMNS;
     const uint32_t rounds = (s.tokens + CHUNK - 1) / CHUNK + 1;
     if (warp == 4) {

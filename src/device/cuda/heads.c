@@ -17,7 +17,7 @@ static mt_cuda_kernel find_kernel(const mt_cuda_heads *p)
 
 static void list_heads(mt_device *dev, mt_cuda_heads *p)
 {
-    uint32_t heads = p->x[0].cols / p->head_dim;
+    uint32_t heads = p->y[0].cols / p->head_dim;
     heads += p->count > 1 ? p->x[1].cols / p->head_dim : 0;
     heads += p->v.data ? p->kv.heads : 0;
     const mt_cuda_kernel kernel = find_kernel(p);
@@ -35,14 +35,29 @@ static const mt_cuda_heads *last_heads(mt_device *dev)
 static bool apart(const mt_cuda_heads *a, const mt_cuda_heads *b)
 {
     return a->count == 1 && !a->v.data && a->m == b->m && a->head_dim == b->head_dim && a->eps == b->eps &&
-           a->offset == b->offset && a->table.data == b->table.data && a->pairs == b->pairs &&
-           a->y[0].data != b->x[0].data && a->y[0].data != b->y[0].data && a->x[0].data != b->y[0].data;
+           a->offset == b->offset && a->table.data == b->table.data && a->pairs == b->pairs && !b->gates.data &&
+           a->gates.data != b->x[0].data && a->y[0].data != b->x[0].data && a->y[0].data != b->y[0].data &&
+           a->x[0].data != b->y[0].data;
+}
+
+/* Queries that the last kernel separates from their gates are read where they stand, and the gates are copied. */
+static void absorb_split(mt_device *dev, mt_cuda_heads *p)
+{
+    const mt_cuda_rows *split = mt_cuda_last(dev, MT_K_split_heads, MT_K_split_heads);
+    if (!split || split->m != p->m || split->head_dim != p->head_dim || split->y.data != p->x[0].data ||
+        split->y.cols != p->x[0].cols || p->y[0].data != p->x[0].data)
+        return;
+    p->x[0] = split->x;
+    p->apart = 2 * p->head_dim;
+    p->gates = split->y2;
+    mt_cuda_drop(dev);
 }
 
 void mt_cuda_op_heads(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, size_t head_dim, const mt_tensor *w,
                       float eps, float offset, const mt_tensor *table, bool pairs)
 {
     mt_cuda_heads p = {.x = {x->m}, .y = {y->m}, .count = 1, .m = (uint32_t)m, .head_dim = (uint32_t)head_dim};
+    p.apart = (uint32_t)head_dim;
     p.eps = eps;
     p.offset = offset;
     p.pairs = pairs;
@@ -50,6 +65,7 @@ void mt_cuda_op_heads(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m
         p.w[0] = w->m;
     if (table)
         p.table = table->m;
+    absorb_split(dev, &p);
     const mt_cuda_heads *last = last_heads(dev);
     if (last && apart(last, &p)) {
         p.x[1] = p.x[0];
@@ -58,6 +74,8 @@ void mt_cuda_op_heads(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m
         p.x[0] = last->x[0];
         p.y[0] = last->y[0];
         p.w[0] = last->w[0];
+        p.apart = last->apart;
+        p.gates = last->gates;
         p.count = 2;
         mt_cuda_drop(dev);
     }

@@ -36,7 +36,7 @@ typedef struct own_head {
 static __device__ inline own_head find_head(const mt_cuda_heads &p)
 {
     const uint32_t dim = p.head_dim, n = blockIdx.y * (blockDim.x / 16) + threadIdx.x / 16;
-    const uint32_t first = p.x[0].cols / dim, second = first + (p.count > 1 ? p.x[1].cols / dim : 0);
+    const uint32_t first = p.y[0].cols / dim, second = first + (p.count > 1 ? p.x[1].cols / dim : 0);
     const uint32_t all = second + (p.v.data ? p.kv.heads : 0), at = n < all ? n : all - 1;
     own_head h;
     h.which = at < first ? 0 : at < second ? 1 : 2;
@@ -46,6 +46,22 @@ static __device__ inline own_head find_head(const mt_cuda_heads &p)
     h.w = h.which < 2 ? p.w[h.which].data : NULL;
     h.half = h.which < 2 && p.table.data ? p.table.cols / 2 : 0;
     return h;
+}
+
+/* Where a head of a row begins. */
+static __device__ inline const float *head_of(const mt_cuda_heads &p, const own_head &h)
+{
+    const mt_cuda_mat &from = h.which == 2 ? p.v : p.x[h.which];
+    return row_of(from, blockIdx.x) + h.number * (h.which == 0 ? p.apart : p.head_dim);
+}
+
+/* The gates of a head of queries, which stand behind it. */
+static __device__ inline void copy_gates(const mt_cuda_heads &p, const own_head &h, const float *x)
+{
+    float *to = row_of(p.gates, blockIdx.x) + h.number * p.head_dim;
+#pragma unroll 8
+    for (uint32_t i = threadIdx.x % 16; i < p.head_dim; i += 16)
+        to[i] = x[p.head_dim + i];
 }
 
 /* Whether anybody reads the head as it is. */
@@ -62,7 +78,6 @@ KERNEL(heads)(const __grid_constant__ mt_cuda_heads p)
     constexpr uint32_t MOST = 16; /* of a head's numbers, in registers */
     const own_head own = find_head(p);
     const uint32_t l = threadIdx.x % 16, dim = p.head_dim, which = own.which, half = own.half;
-    const mt_cuda_mat &from = which == 2 ? p.v : p.x[which];
     const float *w = own.w, *c = half ? row_of(p.table, blockIdx.x) : NULL, *s = c + half;
     float *h = shared + threadIdx.x / 16 * dim, factor[MOST], cosine[MOST / 2], sine[MOST / 2];
     start_next();
@@ -72,7 +87,7 @@ KERNEL(heads)(const __grid_constant__ mt_cuda_heads p)
         if (w && l + i * 16 < dim)
             factor[i] = p.offset + w[l + i * 16];
     wait_for_last();
-    const float *x = row_of(from, blockIdx.x) + own.number * dim;
+    const float *x = head_of(p, own);
     float some[MOST];
 #pragma unroll
     for (uint32_t i = 0; i < MOST; i++)
@@ -89,6 +104,8 @@ KERNEL(heads)(const __grid_constant__ mt_cuda_heads p)
             h[l + i * 16] = some[i];
     for (uint32_t i = l + MOST * 16; i < dim; i += 16)
         h[i] = x[i];
+    if (p.gates.data && which == 0 && own.there)
+        copy_gates(p, own, x);
     __syncwarp();
     const float r = rms(h, dim, p.eps);
 #pragma unroll
@@ -128,7 +145,6 @@ template <int DIM> static __device__ inline void whole_heads(const mt_cuda_heads
     constexpr uint32_t N = DIM / 16;
     const own_head own = find_head(p);
     const uint32_t l = threadIdx.x % 16;
-    const mt_cuda_mat &from = own.which == 2 ? p.v : p.x[own.which];
     float x[N], factor[N], cosine[N / 2], sine[N / 2], lane = 0;
     start_next();
     uint8_t *to = own.keeps ? find_place(p, own.number, own.which == 2) : NULL;
@@ -136,7 +152,7 @@ template <int DIM> static __device__ inline void whole_heads(const mt_cuda_heads
     for (uint32_t i = 0; i < N; i++)
         factor[i] = own.w ? p.offset + own.w[l + i * 16] : 0;
     wait_for_last();
-    const float *in = row_of(from, blockIdx.x) + own.number * DIM + l;
+    const float *in = head_of(p, own) + l;
     const float *table = own.half ? row_of(p.table, blockIdx.x) + l : NULL;
 #pragma unroll
     for (uint32_t i = 0; i < N; i++)
@@ -161,6 +177,8 @@ template <int DIM> static __device__ inline void whole_heads(const mt_cuda_heads
     }
     if (!own.there)
         return;
+    if (p.gates.data && own.which == 0)
+        copy_gates(p, own, in - l);
     if (writes_head(p, own)) {
         float *y = row_of(p.y[own.which], blockIdx.x) + own.number * DIM + l;
 #pragma unroll

@@ -333,7 +333,8 @@ void mt_cuda_pack_rows(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdevi
                       .group = w->d.group,
                       .wide = w->mat.bits == 8,
                       .halves = w->class == MT_CLASS_B};
-    if (w->class == MT_CLASS_F || pack_made(dev, &p) || (p.halves && mt_cuda_halves_pack(dev, &p)))
+    if (w->class == MT_CLASS_F || pack_made(dev, &p) || mt_cuda_normed_pack(dev, &p) ||
+        (p.halves && mt_cuda_halves_pack(dev, &p)))
         return;
     const size_t steps = m * (p.to.padded / 128);
     if (p.halves) /* a warp packs two steps of 128, where there are two */

@@ -119,7 +119,9 @@ typedef struct mt_cuda_heads { /* one or two kinds of heads, and where keys and 
     mt_cuda_step step;
     uint32_t m, count, head_dim, pairs, keys, layer;
     float eps, offset;
-    uint32_t kept_only, nothing; /* kept_only: nobody reads the y of keys */
+    uint32_t kept_only; /* nobody reads the y of keys */
+    uint32_t apart;     /* floats from a head of x[0] to the next */
+    mt_cuda_mat gates;  /* gets what stands behind each head of x[0]; data 0: nothing does */
 } mt_cuda_heads;
 
 /* Candidates of a row: at least so many of the best, where they exist; count, an unused word, then ids and logits. More
@@ -217,7 +219,8 @@ typedef struct mt_cuda_product {
     uint32_t m, nothing;
 } mt_cuda_product;
 
-#define MT_CUDA_TOGETHER 4 /* most weights that share their input */
+#define MT_CUDA_CODES_APART 64 /* bytes between two columns of codes in shared memory, for other banks */
+#define MT_CUDA_TOGETHER 4     /* most weights that share their input */
 
 /* Up to 64 rows with codes: columns of all weights in tiles of 16. */
 #define MT_CUDA_FEW_ROWS 64
@@ -388,6 +391,30 @@ typedef struct mt_cuda_recurrent {
     uint32_t layer, m, key_heads; /* m: rows of a block of conv_heads, which alone uses it */
     float eps;
 } mt_cuda_recurrent;
+
+/* Few rows of a layer, from its projections to what the delta rule reads, by one kernel: the convolution, and what it
+   keeps, as conv_heads and conv_keep have it in `conv`; the small projections in fp32 of rows x with codes (w, written
+   to `in`), and the gates made of them, which go to conv.gates. */
+#define MT_CUDA_MIX_HEADS 4 /* value heads, and rows, whose gates a block makes */
+#define MT_CUDA_MIX_ROWS 2
+#define MT_CUDA_MIX_SHARED(rows, k, groups, bits, pair) \
+    ((rows) * (k)*4 + 2 * MT_CUDA_MIX_HEADS * ((k) / 8 * (bits) + MT_CUDA_CODES_APART + (groups) * (pair)))
+
+typedef struct mt_cuda_mix {
+    mt_cuda_recurrent conv;
+    mt_cuda_cols in[2]; /* a, b */
+    mt_cuda_weight w[2];
+    mt_cuda_mat bias;
+    uint32_t bits, rows; /* of a code; of x in shared memory */
+} mt_cuda_mix;
+
+/* The delta rule of few rows with the norm of its result behind it. */
+#define MT_CUDA_NORMED_COLUMNS 128 /* of a head's values */
+
+typedef struct mt_cuda_normed {
+    mt_cuda_recurrent delta, norm;
+    mt_cuda_pack pack; /* to.q 0: the result is not packed */
+} mt_cuda_normed;
 
 typedef struct mt_cuda_pixels {
     mt_cuda_mat y;

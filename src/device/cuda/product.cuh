@@ -92,6 +92,15 @@ static __device__ inline void copy_16(unsigned to, const void *from)
     asm volatile("cp.async.cg.shared.global [%0],[%1],16;" ::"r"(to), "l"(from) : "memory");
 }
 
+/* The same of 4 or 8 bytes. */
+static __device__ inline void copy_small(unsigned to, const void *from, uint32_t bytes)
+{
+    if (bytes == 8)
+        asm volatile("cp.async.ca.shared.global [%0],[%1],8;" ::"r"(to), "l"(from) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0],[%1],4;" ::"r"(to), "l"(from) : "memory");
+}
+
 /* Zeros where it is not there. */
 static __device__ inline void copy_or_clear(unsigned to, const void *from, bool there)
 {
@@ -137,6 +146,50 @@ static __device__ inline void many_store(const mt_cuda_many &p, const many_tile 
         *(float2 *)to = y;
     else
         *to = y.x;
+}
+
+/* ---- a column of codes in shared memory, times a row in fp32 (R6) ---- */
+
+/* Has the block copy a column's codes, and its scales and biases, group by group. */
+static __device__ inline void fetch_codes(const mt_cuda_weight &w, uint32_t n, uint32_t bits, uint8_t *codes,
+                                          uint8_t *pairs)
+{
+    const uint32_t pair = w.pairs == MT_SCALE_F32 ? 8 : 4;
+    const uint8_t *from = w.w + ((uint64_t)(n / 16) * w.steps * 2 + n % 16 / 8) * (bits * 128) + n % 8 * (bits * 16);
+    const uint8_t *scales = w.scales + ((uint64_t)(n / 16) * w.groups * 16 + n % 16) * pair;
+    for (uint32_t i = threadIdx.x; i < w.steps * bits; i += blockDim.x)
+        copy_16(shared_address(codes + i * 16), from + (uint64_t)(i / bits) * (bits * 256) + i % bits * 16);
+    for (uint32_t g = threadIdx.x; g < w.groups; g += blockDim.x)
+        copy_small(shared_address(pairs + g * pair), scales + (uint64_t)g * 16 * pair, pair);
+}
+
+/* The product, by sixteen threads. k is a multiple of 128, and bytes of such a step stand as code_at has it. APART: the
+   row's blocks of 32 stand apart (pack.cuh). */
+template <bool APART>
+static __device__ inline float dot_codes(const mt_cuda_weight &w, const float *x, const uint8_t *codes,
+                                         const uint8_t *pairs)
+{
+    const uint32_t l = threadIdx.x % 16, shift = 31 - __clz(w.group), byte = l % 4 * 8;
+    const bool wide = w.kind == MT_CUDA_CODES8, is_signed = wide && w.format != MT_FORMAT_AFFINE;
+    const float from = is_signed ? 0x1p23f + 128.0f : 0x1p23f; /* what 2^23 + code is too much */
+    float sum = 0;
+#pragma unroll 2
+    for (uint32_t step = 0; step < w.steps; step++) {
+        const uint4 one = *(const uint4 *)(codes + (wide ? step * 128 + l / 4 * 32 : step * 64 + l / 4 * 16));
+        const uint4 two = wide ? *(const uint4 *)(codes + step * 128 + l / 4 * 32 + 16) : one;
+        const unsigned words[8] = {one.x, one.y, one.z, one.w, two.x, two.y, two.z, two.w};
+#pragma unroll
+        for (uint32_t i = 0; i < 8; i++) { /* elements l, l + 16 and so on of the step */
+            const uint32_t k = step * 128 + i * 16;
+            unsigned code = wide ? words[i] >> byte & 0xffu : words[i / 2] >> (byte + i % 2 * 4) & 0xfu;
+            code ^= is_signed ? 0x80u : 0u;
+            const float2 s = pair_of(pairs, w.pairs, k >> shift);
+            const float v = __uint_as_float(0x4b000000u | code) - from;
+            sum = fmaf(w.biased ? fmaf(s.x, v, s.y) : s.x * v,
+                       x[APART ? step * 144 + i / 2 * 36 + i % 2 * 16 + l : k + l], sum);
+        }
+    }
+    return fold16(sum);
 }
 
 #endif

@@ -30,14 +30,6 @@ template <int CT_, int RT_, int WC_, int WR_, int KC_, int S_> struct f32_shape 
     static_assert(COLUMNS * EACH == WIDE, "a thread has a part of a column");
 };
 
-static __device__ inline void copy_small(unsigned to, const void *from, uint32_t bytes)
-{
-    if (bytes == 8)
-        asm volatile("cp.async.ca.shared.global [%0],[%1],8;" ::"r"(to), "l"(from) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0],[%1],4;" ::"r"(to), "l"(from) : "memory");
-}
-
 /* The first so many of 16 or of 4 bytes, then zeros. */
 static __device__ inline void copy_some(unsigned to, const void *from, uint32_t bytes)
 {

@@ -1,5 +1,6 @@
 /* GatedDeltaNet: the convolution, the gates, the recurrence for heads of any size, and what is stored of guesses
    (memos). Where heads have no keys, the convolution is all there is. */
+#include "device/cuda/product.cuh"
 #include "device/cuda/recurrent.cuh"
 
 #define LENGTH_EPS 1e-6f
@@ -138,18 +139,130 @@ KERNEL(conv_keep)(mt_cuda_recurrent p)
     }
 }
 
+static __device__ inline float decay_of(float t, float rate)
+{
+    const float e = mt_exp1(-fabsf(t)), u = 1.0f + e, small = u - 1.0f;
+    const float soft = (t > 0 ? t : 0.0f) + (small == 0 ? e : mt_log1(u) * (e / small));
+    return mt_exp1(soft * -rate);
+}
+
 KERNEL(gates)(mt_cuda_recurrent p) /* in: a, b; w: bias */
 {
     follow_last();
     const uint32_t n = p.rate.cols, share = n / p.key_heads;
     float *decay = row_of(p.y, blockIdx.x), *beta = decay + n;
     for (uint32_t h = threadIdx.x; h < n; h += blockDim.x) {
-        const float t = columns_of(p.in[0], blockIdx.x, h / share)[h % share] + p.w.data[h];
-        const float e = mt_exp1(-fabsf(t)), u = 1.0f + e, small = u - 1.0f;
-        const float soft = (t > 0 ? t : 0.0f) + (small == 0 ? e : mt_log1(u) * (e / small));
-        decay[h] = mt_exp1(soft * -p.rate.data[h]);
+        decay[h] = decay_of(columns_of(p.in[0], blockIdx.x, h / share)[h % share] + p.w.data[h], p.rate.data[h]);
         beta[h] = mt_sigmoid1(columns_of(p.in[1], blockIdx.x, h / share)[h % share]);
     }
+}
+
+/* ---- few rows: all of this as one kernel ---- */
+
+/* 256 columns of a span, a column a thread: what its taps reach back to is read before the kernel before has ended, as
+   no kernel of this step writes it, and stays in registers; so what is kept can be written in place. */
+static __device__ inline void mix_span(const mt_cuda_recurrent &p, uint32_t item)
+{
+    __shared__ float y[CONV_COLUMNS];
+    const uint32_t blocks = p.st.columns / CONV_COLUMNS, first = item % blocks * CONV_COLUMNS, c = first + threadIdx.x;
+    const mt_cuda_span span = p.step.span[item / blocks];
+    const uint32_t n = p.st.key_dim, heads = CONV_COLUMNS / n;
+    const bool values = first >= 2 * p.st.key_heads * n; /* which have no length */
+    float w[CONV_TAPS], x[CONV_TAPS];
+#pragma unroll
+    for (int j = 0; j < CONV_TAPS; j++)
+        w[j] = p.w.data[j * p.w.stride + c];
+#pragma unroll
+    for (int j = 1; j < CONV_TAPS; j++)
+        x[j] = input(p, span, j - CONV_TAPS, c);
+    uint32_t piece = 0, left = span.pieces ? p.step.piece[span.piece].rows : UINT32_MAX;
+    wait_for_last();
+    for (uint32_t row = 0;; row++) {
+        for (; left == 0; piece++, left = piece < span.pieces ? p.step.piece[span.piece + piece].rows : UINT32_MAX) {
+            float *to = slot_of(p, p.step.piece[span.piece + piece].slot) + c;
+#pragma unroll
+            for (int j = 1; j < CONV_TAPS; j++)
+                to[(uint64_t)(j - 1) * p.st.columns] = x[j];
+        }
+        if (row == span.rows)
+            return;
+        left--;
+#pragma unroll
+        for (int j = 1; j < CONV_TAPS; j++)
+            x[j - 1] = x[j];
+        x[CONV_TAPS - 1] = input(p, span, (int)row, c);
+        float a = w[0] * x[0];
+#pragma unroll
+        for (int j = 1; j < CONV_TAPS; j++)
+            a = fmaf(w[j], x[j], a);
+        a = mt_silu1(a);
+        if (values) {
+            row_of(p.y, span.row + row)[c] = a;
+            continue;
+        }
+        y[threadIdx.x] = a;
+        __syncthreads();
+        for (uint32_t h = threadIdx.x / 16; h < (heads + 1) / 2 * 2; h += blockDim.x / 16) {
+            const uint32_t head = first / n + h;
+            const float *own = y + h % heads * n;
+            const float length = sqrtf(dot16(own, own, n) + LENGTH_EPS);
+            const float scale = (head < p.st.key_heads ? 1 / sqrtf((float)n) : 1) / length;
+            for (uint32_t d = threadIdx.x % 16; h < heads && d < n; d += 16)
+                row_of(p.y, span.row + row)[head * n + d] = scale * own[d];
+        }
+        __syncthreads();
+    }
+}
+
+/* Gates of some heads and rows: a warp has a head and a row, half of it a, the other b. */
+static __device__ inline void mix_gates(const mt_cuda_mix &p, uint32_t item, uint32_t m)
+{
+    extern __shared__ __align__(16) uint8_t mix_memory[];
+    const uint32_t heads = p.conv.rate.cols, share = heads / p.conv.key_heads, k = p.w[0].k;
+    const uint32_t groups = (heads + MT_CUDA_MIX_HEADS - 1) / MT_CUDA_MIX_HEADS;
+    const uint32_t first = item % groups * MT_CUDA_MIX_HEADS, first_row = item / groups * MT_CUDA_MIX_ROWS;
+    const uint32_t pair = p.w[0].pairs == MT_SCALE_F32 ? 8 : 4, apart = k / 8 * p.bits + MT_CUDA_CODES_APART;
+    uint8_t *codes = mix_memory + p.rows * k * 4, *pairs = codes + 2 * MT_CUDA_MIX_HEADS * apart;
+#pragma unroll
+    for (uint32_t j = 0; j < 2 * MT_CUDA_MIX_HEADS; j++) {
+        const uint32_t h = min(first + j / 2, heads - 1),
+                       n = p.in[j % 2].base + h / share * p.in[j % 2].step + h % share;
+        fetch_codes(p.w[j % 2], n, p.bits, codes + j * apart, pairs + j * p.w[0].groups * pair);
+    }
+    wait_for_last();
+    for (uint32_t i = threadIdx.x; i < p.rows * (k / 4); i += blockDim.x) {
+        const uint32_t row = first_row + i / (k / 4);
+        if (row < m)
+            copy_16(shared_address(mix_memory + i * 16), row_of(p.conv.x, row) + i % (k / 4) * 4);
+    }
+    copy_commit();
+    copy_wait<0>();
+    __syncthreads();
+    const uint32_t warp = threadIdx.x / 32, which = threadIdx.x % 32 / 16, h = first + warp % MT_CUDA_MIX_HEADS;
+    const uint32_t r = warp / MT_CUDA_MIX_HEADS, j = warp % MT_CUDA_MIX_HEADS * 2 + which;
+    if (h >= heads || first_row + r >= m)
+        return;
+    const mt_cuda_weight &w = p.w[which];
+    float y = dot_codes<false>(w, (const float *)mix_memory + r * k, codes + j * apart, pairs + j * w.groups * pair);
+    if (threadIdx.x % 16)
+        return;
+    const uint32_t n = p.in[which].base + h / share * p.in[which].step + h % share;
+    y = w.bias ? y + w.bias[n] : y;
+    row_of(p.in[which].x, first_row + r)[n] = y;
+    row_of(p.conv.gates, first_row + r)[which * heads + h] =
+        which ? mt_sigmoid1(y) : decay_of(y + p.bias.data[h], p.conv.rate.data[h]);
+}
+
+/* Blocks that make gates first, as they take longer; then those of the convolution. */
+extern "C" __global__ void __launch_bounds__(CONV_COLUMNS) mtk_mix(const __grid_constant__ mt_cuda_mix p)
+{
+    const uint32_t heads = (p.conv.rate.cols + MT_CUDA_MIX_HEADS - 1) / MT_CUDA_MIX_HEADS;
+    const uint32_t gates = heads * ((p.conv.m + MT_CUDA_MIX_ROWS - 1) / MT_CUDA_MIX_ROWS);
+    start_next();
+    if (blockIdx.x < gates)
+        mix_gates(p, blockIdx.x, p.conv.m);
+    else
+        mix_span(p.conv, blockIdx.x - gates);
 }
 
 /* One token: every thread has a column of the state, [key_dim] of them in shared memory. */
