@@ -393,15 +393,17 @@ static void draw_routing(run *r, mt_experts_params *p)
 #define MOST_EXPERTS 200
 
 /* Some routers have equal numbers: the lower expert comes first (R9). Half of the time the result is added to
-   something, as layers do. */
-static void moe_of(run *r, size_t experts, size_t top_k, size_t hidden, size_t inner)
+   something, as layers do. routed: the router is a product with x, which half of the time is normed first. as: what
+   weights are; NULL: any kind. */
+static void moe_of(run *r, size_t experts, size_t top_k, size_t hidden, size_t inner, bool routed, const kind *as)
 {
     mt_mat *mats = mt_alloc_array(3 * experts, sizeof(*mats));
-    const mt_format format = draw_format(r, 32);
+    const mt_format format = as ? as->format : draw_format(r, 32);
     const uint64_t before = r->rng;
     for (size_t e = 0; e < 3 * experts; e++) { /* all of one format, bits and group */
+        const size_t n = e < 2 * experts ? inner : hidden, k = e < 2 * experts ? hidden : inner;
         r->rng = before;
-        mats[e] = matrix(r, format, e < 2 * experts ? inner : hidden, e < 2 * experts ? hidden : inner);
+        mats[e] = as ? matrix_of(r, *as, n, k) : matrix(r, format, n, k);
     }
     mt_tensor *x = unit_rows(r, 1, hidden), *y = mt_tensor_new(r->set, r->units, hidden);
     mt_tensor *router = mt_tensor_new(r->set, r->units, experts);
@@ -425,6 +427,13 @@ static void moe_of(run *r, size_t experts, size_t top_k, size_t hidden, size_t i
         params.down_bias = vector(r, 5, experts * hidden);
     }
     const mt_experts *all = mt_experts_new(r->set, &params);
+    static const mt_format exact[] = {MT_FORMAT_AFFINE, MT_FORMAT_AFFINE, MT_FORMAT_MXFP4, MT_FORMAT_F32};
+    mt_mat router_mat;
+    if (routed)
+        router_mat = matrix(r, exact[below(r, MT_COUNT(exact))], experts, hidden);
+    const mt_weight *product = routed ? mt_weight_new(r->set, &router_mat, NULL, true) : NULL;
+    const mt_tensor *norm = routed && below(r, 2) ? row_of(r, 9, hidden) : NULL;
+    mt_tensor *h = norm ? mt_tensor_new(r->set, r->units, hidden) : x;
     say(r, "%s, %zu of %zu experts, %zu to %zu, activation %d, routing %d%s, %u of %u groups%s%s%s",
         check_matrix_name(&mats[0]), top_k, experts, hidden, inner, (int)params.glu.act, (int)params.routing.kind,
         params.routing.renormalise ? " renormalised" : "", params.routing.top_groups, params.routing.groups,
@@ -432,7 +441,11 @@ static void moe_of(run *r, size_t experts, size_t top_k, size_t hidden, size_t i
     plan(r, MOST_UNITS);
     const bool added = below(r, 2);
     mt_tensor *sum = unit_rows(r, 8, hidden);
-    mt_op_moe(r->dev, y, x, router, r->units, all);
+    if (norm)
+        mt_op_norm(r->dev, h, x, r->units, norm, 1e-6f, 0);
+    if (routed)
+        mt_op_matmul(r->dev, &router, &product, 1, h, r->units);
+    mt_op_moe(r->dev, y, h, router, r->units, all);
     if (added)
         mt_op_add(r->dev, sum, y, r->units);
     mt_reading *reading = mt_reading_new(r->set, hidden * sizeof(float));
@@ -440,6 +453,8 @@ static void moe_of(run *r, size_t experts, size_t top_k, size_t hidden, size_t i
         mt_read_rows(r->dev, reading, y, i, 1);
         give_floats(r, mt_reading_row(r->dev, reading, 0), hidden);
         mt_read_rows(r->dev, reading, sum, i, 1);
+        give_floats(r, mt_reading_row(r->dev, reading, 0), hidden);
+        mt_read_rows(r->dev, reading, h, i, 1);
         give_floats(r, mt_reading_row(r->dev, reading, 0), hidden);
     }
     mt_free(mats);
@@ -450,7 +465,7 @@ static void moe(run *r)
     static const size_t hiddens[] = {32, 64, 128, 192}, inners[] = {32, 64, 96};
     const size_t hidden = pick(r, hiddens, MT_COUNT(hiddens)), inner = pick(r, inners, MT_COUNT(inners));
     const size_t experts = 2 + below(r, 15);
-    moe_of(r, experts, 1 + below(r, experts < 8 ? experts : 8), hidden, inner);
+    moe_of(r, experts, 1 + below(r, experts < 8 ? experts : 8), hidden, inner, false, NULL);
 }
 
 /* Answers side by side that choose many of very many experts. */
@@ -459,7 +474,17 @@ static void moe_routes(run *r)
     static const size_t hiddens[] = {32, 96, 544}, counts[] = {2, 5, 8, 16, 33, 40, 64};
     const size_t hidden = pick(r, hiddens, MT_COUNT(hiddens));
     const size_t experts = below(r, 16) ? pick(r, counts, MT_COUNT(counts)) : MOST_EXPERTS; /* these take long */
-    moe_of(r, experts, 1 + below(r, experts < 40 ? experts : 40), hidden, 32);
+    moe_of(r, experts, 1 + below(r, experts < 40 ? experts : 40), hidden, 32, false, NULL);
+}
+
+/* Answers whose experts have kernels of their own: one, or few. */
+static void moe_answers(run *r)
+{
+    static const size_t widths[] = {128, 128, 256, 640}, counts[] = {2, 5, 9, 20};
+    static const size_t kinds[] = {1, 1, 4, 4, 7}; /* groups of 64 */
+    const size_t experts = pick(r, counts, MT_COUNT(counts));
+    moe_of(r, experts, 1 + below(r, experts < 18 ? experts : 18), pick(r, widths, MT_COUNT(widths)),
+           128 * (1 + below(r, 2)), below(r, 4), &integers[pick(r, kinds, MT_COUNT(kinds))]);
 }
 
 const device_check product_checks[] = {{.name = "op_matmul", .fn = matmul, .units = MOST_UNITS},
@@ -476,5 +501,7 @@ const device_check product_checks[] = {{.name = "op_matmul", .fn = matmul, .unit
                                        {.name = "op_add_rows", .fn = add_rows},
                                        {.name = "op_moe", .fn = moe, .units = MOST_UNITS},
                                        {.name = "op_moe", .fn = moe_routes, .units = 40},
+                                       {.name = "a row's experts", .fn = moe_answers, .units = 1},
+                                       {.name = "experts of few rows", .fn = moe_answers, .units = 40},
                                        {.name = "op_moe", .fn = moe_integers},
                                        {0}};

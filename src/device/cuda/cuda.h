@@ -23,6 +23,11 @@
 #define MT_CUDA_SHARE_KERNELS(X)                                                                                       \
     X(shares_4_32) X(shares_4_64) X(shares_4_128) X(shares_8_32) X(shares_8_64) X(shares_8_128)
 
+/* X(name): experts of a row, and of few, by bits (experts_row.cu, experts_few.cu). */
+#define MT_CUDA_CHOSEN_KERNELS(X)                                                                                      \
+    X(chosen_up_4) X(chosen_up_8) X(chosen_down_4) X(chosen_down_8)                                                    \
+    X(meet_up_4) X(meet_up_8) X(meet_down_4) X(meet_down_8)
+
 /* X(name): every kernel of the images, mtk_<name>, by file. */
 #define MT_CUDA_KERNELS(X)                                                                                             \
     X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(heads) X(heads_64) X(heads_128) X(binary) X(glu)    \
@@ -38,7 +43,8 @@
     MT_CUDA_SHARE_KERNELS(X)                                                                                           \
     X(pack_bf16) X(product_bf16) X(many_halves) X(many_bytes) X(wide_halves) X(pair_halves)                            \
     X(few_halves_1) X(few_halves_2) X(few_halves_4) X(few_bytes_1) X(few_bytes_2) X(few_bytes_4)                       \
-    X(few_split) X(route) X(sort_pairs) X(route_and_sort) X(combine) X(peak_int8) X(peak_bf16) X(peak_fp32)            \
+    X(few_split) X(route) X(sort_pairs) X(route_and_sort) X(router) X(combine)                                         \
+    MT_CUDA_CHOSEN_KERNELS(X) X(peak_int8) X(peak_bf16) X(peak_fp32)                                                   \
     MT_CUDA_ATTENTION_KERNELS(X)                                                                                       \
     MT_CUDA_RECURRENT_KERNELS(X)
 #define MT_CUDA_ATTENTION_KERNELS(X)                                                                                   \
@@ -71,7 +77,8 @@ typedef enum mt_cuda_kernel {
     X(adjust) X(shortlist) X(best) X(follow)                                                                           \
     X(pack_codes) X(norm_pack) X(glu_pack) X(pack_bf16) X(wide_halves) X(pair_halves)                                  \
     X(few_halves_1) X(few_halves_2) X(few_halves_4) X(few_bytes_1) X(few_bytes_2) X(few_bytes_4)                       \
-    X(few_split) X(route) X(sort_pairs) X(route_and_sort) X(combine)                                                   \
+    X(few_split) X(route) X(sort_pairs) X(route_and_sort) X(router) X(combine)                                         \
+    MT_CUDA_CHOSEN_KERNELS(X)                                                                                          \
     MT_CUDA_SHARE_KERNELS(X)                                                                                           \
     MT_CUDA_RECURRENT_KERNELS(X)                                                                                       \
     MT_CUDA_HOPPER_KERNELS(X)
@@ -170,6 +177,7 @@ struct mt_set {
     mt_cuda_needs needs;
 };
 
+#define MT_CUDA_ROUTED 32           /* most rows whose routes are sorted by the kernel that finds them */
 #define MT_CUDA_PARTS (64u << 20)   /* bytes for partial results of attention */
 #define MT_CUDA_COUNTS (1u << 18)   /* tiles whose partial results are counted */
 #define MT_CUDA_IMAGES 32           /* most images of kernels */
@@ -210,6 +218,7 @@ struct mt_device {
     CUdeviceptr packed_q, packed_gated;  /* memory for packed.q: of any rows; of few that a product has gated */
     CUdeviceptr expert, place, weight;   /* [rows][top_k] */
     CUdeviceptr row, share, share_count; /* pairs of rows and experts, sorted by expert (mt_cuda_sort) */
+    CUdeviceptr arrived;                 /* blocks of a router that are done; 0 between kernels (mt_cuda_router) */
     mt_cuda_mat gate, up, down;          /* values of these pairs */
     CUdeviceptr parts, counts;           /* partial results of attention that is split by segments */
     mt_cuda_step step;
@@ -319,6 +328,18 @@ bool mt_cuda_normed_pack(mt_device *dev, const mt_cuda_pack *p);
    there is no kernel for the first. */
 size_t mt_cuda_f32_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, mt_cuda_mat x,
                           size_t m);
+
+/* If the last kernel in the list makes the router's product of rows x, and perhaps the one before norms them, one
+   kernel does all of it instead, chooses experts, sorts where `sort` is given, and packs the rows for gate and up;
+   else false. */
+bool mt_cuda_router_absorb(mt_device *dev, const mt_cuda_route *route, const mt_cuda_sort *sort, mt_cuda_mat x,
+                           const mt_experts *e);
+/* y = the experts of one row; false, and nothing is done, where there are no kernels for that. */
+bool mt_cuda_row_experts(mt_device *dev, const mt_cuda_route *route, mt_cuda_mat x, const mt_experts *e);
+/* Whether the kernels of experts_few.cu, and those of experts_row.cu, know an expert's parts. */
+bool mt_cuda_chosen_can(const mt_device *dev, const mt_experts *e);
+/* Has the last kernel in the list, if it sums up such experts and makes x, also add it to y; else false. */
+bool mt_cuda_row_experts_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
 
 /* Places of so many sorted pairs, where each expert's begin at a multiple of MT_CUDA_ALIGN. */
 size_t mt_cuda_places(size_t pairs, size_t experts);

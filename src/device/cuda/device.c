@@ -190,6 +190,7 @@ bool mt_cuda_device_plan(mt_device *dev, size_t rows, mt_error *err)
         dev->row = mt_cuda_memory(dev->plan, places * sizeof(uint32_t));
         dev->share = mt_cuda_memory(dev->plan, places * sizeof(mt_cuda_share));
         dev->share_count = mt_cuda_memory(dev->plan, sizeof(uint32_t));
+        dev->arrived = mt_cuda_memory(dev->plan, (1 + MT_CUDA_ROUTED) * sizeof(uint32_t));
         dev->gate = plan_matrix(dev, places, needs.inner);
         dev->up = plan_matrix(dev, places, needs.inner);
         dev->down = plan_matrix(dev, places, needs.hidden);

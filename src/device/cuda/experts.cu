@@ -1,5 +1,6 @@
 /* Routes rows to experts, and sums up the experts' results. */
 #include "device/cuda/pack.cuh"
+#include "device/cuda/product.cuh"
 
 static __device__ inline float choice(const mt_cuda_route &p, const float *x, uint32_t j)
 {
@@ -268,6 +269,119 @@ KERNEL(route_and_sort)(const __grid_constant__ mt_cuda_routed p)
             route_row(p.route, row, room + warp * MT_CUDA_ROUTE_ROOM(p.route.count), expert + row * p.route.top_k);
     __syncthreads();
     sort_all(p.sort, expert);
+}
+
+/* A row to shared memory when the kernel before is done, by its threads of the block, normed where it is told; some
+   keep it so. What it is multiplied with comes before. All of the block must come along. */
+static __device__ inline void take_row(const mt_cuda_router &p, uint32_t i, float *row, float *factor, bool keeps)
+{
+    constexpr uint32_t SOME = 4; /* fours of a thread that are on their way at once */
+    const uint32_t k = p.w.k, stride = MT_CUDA_ROUTER_THREADS * 4, own = threadIdx.x % MT_CUDA_ROUTER_THREADS * 4;
+    float w[SOME][4];
+#pragma unroll
+    for (uint32_t f = 0; f < SOME; f++)
+        if (p.norm)
+            load_four(w[f], p.norm, own + f * stride, k);
+    wait_for_last();
+    for (uint32_t first = own; first < k; first += SOME * stride) {
+        float x[SOME][4];
+#pragma unroll
+        for (uint32_t f = 0; f < SOME; f++)
+            load_four(x[f], row_of(p.x, i), first + f * stride, k);
+#pragma unroll
+        for (uint32_t f = 0; f < SOME; f++)
+            if (first + f * stride < k)
+                *(float4 *)(row + apart(first + f * stride)) = make_float4(x[f][0], x[f][1], x[f][2], x[f][3]);
+    }
+    __syncthreads();
+    if (!p.norm)
+        return;
+    if (own < 32 * 4) {
+        const float r = rms_apart(row, k, k, p.eps);
+        if (own == 0)
+            *factor = r;
+    }
+    __syncthreads();
+    const float r = *factor;
+    for (uint32_t first = own; first < k; first += SOME * stride)
+#pragma unroll
+        for (uint32_t f = 0; f < SOME; f++) {
+            const uint32_t c = first + f * stride;
+            if (c >= k)
+                break;
+            if (first >= SOME * stride)
+                load_four(w[f], p.norm, c, k);
+            const float4 x = *(const float4 *)(row + apart(c));
+            const float v[4] = {(x.x * r) * (p.offset + w[f][0]), (x.y * r) * (p.offset + w[f][1]),
+                                (x.z * r) * (p.offset + w[f][2]), (x.w * r) * (p.offset + w[f][3])};
+            *(float4 *)(row + apart(c)) = make_float4(v[0], v[1], v[2], v[3]);
+            if (keeps)
+                store_four(row_of(p.y, i), c, k, v);
+        }
+    __syncthreads();
+}
+
+/* Whether the block is the last of so many to come here; what those before have written can be read then. */
+static __device__ inline bool comes_last(uint32_t *arrived, uint32_t all)
+{
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        last = atomicAdd(arrived, 1) == all - 1;
+        if (last)
+            *arrived = 0;
+    }
+    __syncthreads();
+    const bool is = last;
+    __threadfence();
+    __syncthreads();
+    return is;
+}
+
+/* Blocks side by side have the same rows and other columns of the product; the last of them has the rows in codes, and
+   keeps them as they are. */
+extern "C" __global__ void __launch_bounds__(MT_CUDA_ROUTER_ROWS *MT_CUDA_ROUTER_THREADS)
+    mtk_router(const __grid_constant__ mt_cuda_router p)
+{
+    extern __shared__ __align__(16) float rows[];
+    __shared__ float factor[MT_CUDA_ROUTER_ROWS];
+    const uint32_t k = p.w.k, pair = p.w.pairs == MT_SCALE_F32 ? 8 : 4, apart_by = k / 8 * p.bits + MT_CUDA_CODES_APART;
+    const uint32_t all = blockDim.x / MT_CUDA_ROUTER_THREADS, own = threadIdx.x / MT_CUDA_ROUTER_THREADS;
+    const uint32_t first_row = blockIdx.y * all, i = min(first_row + own, p.route.m - 1);
+    const bool packs = blockIdx.x == gridDim.x - 1, there = first_row + own < p.route.m;
+    uint8_t *codes = (uint8_t *)(rows + all * apart(k)), *pairs = codes + MT_CUDA_ROUTER_COLUMNS * apart_by;
+    float *row = rows + own * apart(k);
+    start_next();
+    for (uint32_t j = 0; !packs && j < MT_CUDA_ROUTER_COLUMNS; j++)
+        fetch_codes(p.w, min(blockIdx.x * MT_CUDA_ROUTER_COLUMNS + j, p.w.n - 1), p.bits, codes + j * apart_by,
+                    pairs + j * p.w.groups * pair);
+    copy_commit();
+    take_row(p, i, row, &factor[own], packs && there);
+    if (packs) {
+        const uint32_t warp = threadIdx.x % MT_CUDA_ROUTER_THREADS / 32;
+        for (uint32_t first = warp * 32; first < k / 32; first += MT_CUDA_ROUTER_THREADS) {
+            const uint32_t block = min(first + threadIdx.x % 32, k / 32 - 1);
+            float x[32];
+            load_apart(x, row, block);
+            pack_block(p.pack, i, block, x, there && first + threadIdx.x % 32 < k / 32);
+        }
+    } else {
+        copy_wait<0>();
+        __syncthreads();
+        const uint32_t j = threadIdx.x % MT_CUDA_ROUTER_THREADS / 16, n = blockIdx.x * MT_CUDA_ROUTER_COLUMNS + j;
+        const float y = dot_codes<true>(p.w, row, codes + j * apart_by, pairs + j * p.w.groups * pair);
+        if (threadIdx.x % 16 == 0 && there && n < p.w.n)
+            row_of(p.route.router, i)[n] = p.w.bias ? y + p.w.bias[n] : y;
+    }
+    if (!comes_last(p.arrived + 1 + blockIdx.y, gridDim.x))
+        return;
+    uint32_t *room = (uint32_t *)rows + threadIdx.x / 32 * MT_CUDA_ROUTE_ROOM(p.route.count);
+    if (threadIdx.x / 32 < all && first_row + threadIdx.x / 32 < p.route.m)
+        route_row(p.route, first_row + threadIdx.x / 32, room,
+                  room + MT_CUDA_ROUTE_ROOM(p.route.count) - MT_LIMIT_EXPERTS_PER_TOKEN);
+    if (p.sort.pairs && comes_last(p.arrived, gridDim.y))
+        sort_all(p.sort, p.sort.expert);
 }
 
 /* y = the sum over a row's experts, by rank; added to `add`, too, where there is one. A thread has four columns. */

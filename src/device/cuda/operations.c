@@ -162,7 +162,8 @@ static bool moe_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m)
 
 void mt_cuda_op_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m)
 {
-    if (!mt_cuda_few_add(dev, y->m, x->m, m) && !mt_cuda_halves_add(dev, y->m, x->m, m) && !moe_add(dev, y->m, x->m, m))
+    if (!mt_cuda_few_add(dev, y->m, x->m, m) && !mt_cuda_halves_add(dev, y->m, x->m, m) &&
+        !moe_add(dev, y->m, x->m, m) && !mt_cuda_row_experts_add(dev, y->m, x->m, m))
         binary(dev, y, x, NULL, m, ADD);
 }
 

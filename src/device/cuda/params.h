@@ -381,6 +381,66 @@ typedef struct mt_cuda_routed { /* few rows that are routed and sorted by one bl
     uint32_t warps, nothing; /* warps of the block that route */
 } mt_cuda_routed;
 
+/* Shares of up to 8 rows with codes in groups of 64 (experts_few.cu): warps of a block, steps of a tile on their way,
+   bytes of shared memory of a warp's, and of a block's rows. */
+#define MT_CUDA_MEET_WARPS 8
+#define MT_CUDA_MEET_STAGES 6
+#define MT_CUDA_MEET_RING(bits) (MT_CUDA_MEET_STAGES * ((bits)*256 + 128))
+#define MT_CUDA_MEET_SHARED(steps, bits) (MT_CUDA_MEET_WARPS * MT_CUDA_MEET_RING(bits) + (steps)*8 * (128 + 16 + 8))
+
+typedef struct mt_cuda_meet {
+    mt_cuda_shares shares[2];        /* of gate and up, or of down */
+    mt_cuda_packed from, to;         /* to: gate and up, combined */
+    MT_CUDA_PTR(const uint32_t) row; /* of gate and up: which of `from` stands at a place */
+    mt_cuda_mat y;                   /* of down */
+    uint32_t act, wide;              /* wide: down has codes of 8 bits */
+    float limit, offset;
+} mt_cuda_meet;
+
+/* Few rows on their way to their experts, by one kernel: their norms, where they are normed here; the router's product,
+   of which a block has some columns of one or two rows; codes; and experts, which the last of the blocks that have
+   these rows chooses; more than one row are sorted by who is done last of all. */
+#define MT_CUDA_ROUTER_THREADS 128 /* for a row */
+#define MT_CUDA_ROUTER_COLUMNS 8   /* of a block; two a warp */
+#define MT_CUDA_ROUTER_ROWS 2      /* at most, of a block */
+#define MT_CUDA_ROUTER_SHARED(rows, k, groups, bits, pair) \
+    ((rows) * ((k) / 8 * 9 * 4) + MT_CUDA_ROUTER_COLUMNS * ((k) / 8 * (bits) + MT_CUDA_CODES_APART + (groups) * (pair)))
+
+typedef struct mt_cuda_router {
+    mt_cuda_weight w; /* of codes */
+    mt_cuda_mat x, y; /* rows, normed where norm is not 0; y: gets that */
+    MT_CUDA_PTR(const float) norm;
+    mt_cuda_pack pack;
+    mt_cuda_route route;
+    mt_cuda_sort sort; /* pairs 0: nothing is sorted */
+    MT_CUDA_PTR(uint32_t)
+    arrived; /* blocks that are done: of all rows that are chosen for, then of each block's rows */
+    uint32_t bits, unused;
+    float eps, offset;
+} mt_cuda_router;
+
+/* The experts of one row (experts_row.cu): gate and up with what is made of them, then down and the sum. */
+#define MT_CUDA_CHOSEN_MOST 16 /* experts of a row */
+#define MT_CUDA_CHOSEN_TILES 4 /* of 16 columns of gate, and of up, of a block: what two blocks of 32 of codes have */
+#define MT_CUDA_CHOSEN_PARTS 4 /* that a tile comes in */
+/* Bytes of shared memory: of a warp's tile, and of a row in codes. */
+#define MT_CUDA_CHOSEN_TILE(steps, bits) ((steps) * ((bits)*256 + 128))
+#define MT_CUDA_CHOSEN_ROW(steps) ((steps) * (128 + 16 + 8) + 8)
+/* The pointers of an expert's part. */
+#define MT_CUDA_CHOSEN_POINTERS 3
+
+typedef struct mt_cuda_chosen {
+    MT_CUDA_PTR(const mt_cuda_weight) experts[2]; /* of gate and up, or of down: [count], all alike */
+    mt_cuda_weight w;                             /* one of them */
+    MT_CUDA_PTR(const uint32_t) expert;           /* [top_k] */
+    MT_CUDA_PTR(const float) weight;
+    mt_cuda_packed from;              /* the row; of down: that of each expert, one after the other */
+    mt_cuda_packed to;                /* of gate and up: the same */
+    mt_cuda_mat y, add;               /* of down: the sum; it is added to `add`, too; data 0: not */
+    uint32_t count, top_k, act, wide; /* wide: down has codes of 8 bits */
+    float limit, offset;
+} mt_cuda_chosen;
+
 #define MT_CUDA_DELTA_THREADS 160 /* threads for a strip of columns, in a prompt */
 
 typedef struct mt_cuda_recurrent {

@@ -148,6 +148,28 @@ static __device__ inline void many_store(const mt_cuda_many &p, const many_tile 
         *to = y.x;
 }
 
+/* Codes of a block of 32 of a tile's 16 columns, as the left operand. low, high: what a lane has of a step of both
+   halves of the columns. */
+template <int BITS>
+static __device__ inline void tile_codes(unsigned a[4], const uint4 (&low)[BITS / 4], const uint4 (&high)[BITS / 4],
+                                         int block)
+{
+    if (BITS == 4) {
+        const unsigned one = (&low[0].x)[block], two = (&high[0].x)[block];
+        a[0] = one & 0x0f0f0f0fu;
+        a[1] = two & 0x0f0f0f0fu;
+        a[2] = one >> 4 & 0x0f0f0f0fu;
+        a[3] = two >> 4 & 0x0f0f0f0fu;
+    } else {
+        constexpr int LAST = BITS / 4 - 1;
+        const uint4 &one = low[min(block / 2, LAST)], &two = high[min(block / 2, LAST)];
+        a[0] = (&one.x)[block % 2 * 2];
+        a[1] = (&two.x)[block % 2 * 2];
+        a[2] = (&one.x)[block % 2 * 2 + 1];
+        a[3] = (&two.x)[block % 2 * 2 + 1];
+    }
+}
+
 /* ---- a column of codes in shared memory, times a row in fp32 (R6) ---- */
 
 /* Has the block copy a column's codes, and its scales and biases, group by group. */
