@@ -145,14 +145,22 @@ static __device__ inline float2 scale_at(const mt_cuda_weight &w, uint32_t n, ui
     return pair_of(w.scales, w.pairs, ((uint64_t)(n / 16) * w.groups + g) * 16 + n % 16);
 }
 
-/* Where an element of HALVES or BYTES is, counted in elements. */
+/* Where an element of HALVES is, counted in elements; where the four of BYTES are that it is one of. */
 static __device__ inline uint64_t half_at(const mt_cuda_weight &w, uint32_t n, uint32_t k)
 {
     const uint64_t step = (uint64_t)(n / 16) * w.steps + k / 64;
     if (w.kind == MT_CUDA_HALVES)
         return step * 1024 + n % 16 * 64 + (k % 64 / 8 ^ n % 8) * 8 + k % 8;
-    const uint32_t lane = n % 8 * 4 + k % 8 / 2, within = k % 16 / 8 * 2 + k % 2; /* of a lane, of four */
-    return step * 1024 + n % 16 / 8 * 512 + lane * 16 + k % 64 / 16 * 4 + within;
+    return step * 1024 + n % 16 / 8 * 512 + (n % 8 * 4 + k % 8 / 2) * 16 + k % 64 / 16 * 4;
+}
+
+/* An element of BYTES, as it was: see widen.cuh. */
+static __device__ inline uint8_t byte_at(const mt_cuda_weight &w, uint32_t n, uint32_t k)
+{
+    const unsigned word = *(const unsigned *)(w.w + half_at(w, n, k)), own = word >> k % 2 * 16;
+    if (k % 16 < 8)
+        return (uint8_t)((own >> 8 & 0x80) | (own >> 4 & 0x7f));
+    return (uint8_t)((word >> (1 - k % 2) * 16 << 4 & 0x80) | (own >> 8 & 0x78) | (own & 7));
 }
 
 /* Four pieces of 8 rows by 16 bytes in shared memory, as a left or right operand has them: lane l says where row l % 8
@@ -172,7 +180,7 @@ static __device__ inline float weight_at(const mt_cuda_weight &w, uint32_t n, ui
         return mt_f32_from_bf16(((const uint16_t *)w.w)[half_at(w, n, k)]);
     if (w.kind == MT_CUDA_BYTES)
         return ((const float *)w.scales)[(uint64_t)(n / 128) * w.scale_row + k / 128] *
-               mt_f32_from_fp8(w.w[half_at(w, n, k)]);
+               mt_f32_from_fp8(byte_at(w, n, k));
     switch (w.format) {
     case MT_FORMAT_F32: return ((const float *)row)[k];
     case MT_FORMAT_F16: return mt_f32_from_f16(((const uint16_t *)row)[k]);

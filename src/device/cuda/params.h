@@ -42,7 +42,8 @@ typedef struct mt_cuda_cols {
        CODES4, CODES8  steps of 128 of k, in them for each half of the columns 32 lanes of 16 or of 32 bytes
        HALVES          bf16; steps of 64 of k, in them a column after the other, whose eight pieces of 16 bytes stand
                        in the order piece ^ column % 8, as those of packed rows do
-       BYTES           FP8; steps of 64 of k, in them for each half of the columns 32 lanes of 16 bytes
+       BYTES           FP8; steps of 64 of k, in them for each half of the columns 32 lanes of 16 bytes, four elements
+                       a word as widen.cuh has them
 
    There is memory for an even number of tiles; what is beyond n or k is 0. */
 typedef enum mt_cuda_kind { MT_CUDA_CODES4, MT_CUDA_CODES8, MT_CUDA_HALVES, MT_CUDA_BYTES, MT_CUDA_PLAIN } mt_cuda_kind;

@@ -46,10 +46,12 @@ static __device__ inline unsigned pair_at(const mt_cuda_weight &w, uint32_t n, u
     n = n < w.n ? n : w.n - 1;
     if (w.kind == MT_CUDA_HALVES)
         return ((const unsigned *)w.w)[half_at(w, n, k) / 2];
-    const uint8_t *row = w.kind == MT_CUDA_BYTES ? w.w + half_at(w, n, k) - k : w.w + (uint64_t)n * w.row_bytes;
+    const uint8_t *row = w.w + (uint64_t)n * w.row_bytes;
     uint32_t half[2] = {0, 0};
     for (uint32_t i = 0; i < 2 && k + i < w.k; i++)
-        half[i] = mt_bf16_from_f32(w.format == MT_FORMAT_FP8 ? mt_f32_from_fp8(row[k + i]) : weight_at(w, n, k + i));
+        half[i] = mt_bf16_from_f32(w.kind == MT_CUDA_BYTES     ? mt_f32_from_fp8(byte_at(w, n, k + i))
+                                   : w.format == MT_FORMAT_FP8 ? mt_f32_from_fp8(row[k + i])
+                                                               : weight_at(w, n, k + i));
     return half[0] | half[1] << 16;
 }
 
