@@ -43,7 +43,8 @@
     MT_CUDA_SHARE_KERNELS(X)                                                                                           \
     X(pack_bf16) X(product_bf16) X(many_halves) X(many_bytes) X(wide_halves) X(pair_halves)                            \
     X(few_halves_1) X(few_halves_2) X(few_halves_4) X(few_bytes_1) X(few_bytes_2) X(few_bytes_4)                       \
-    X(few_split) X(route) X(sort_pairs) X(route_and_sort) X(router) X(combine)                                         \
+    X(few_split_1_4) X(few_split_1_8) X(few_split_2_2) X(few_split_2_4) X(few_split_2_8) X(few_split_4_2)              \
+    X(few_split_4_4) X(few_split_4_8) X(route) X(sort_pairs) X(route_and_sort) X(router) X(combine)                    \
     MT_CUDA_CHOSEN_KERNELS(X) X(peak_int8) X(peak_bf16) X(peak_fp32)                                                   \
     MT_CUDA_ATTENTION_KERNELS(X)                                                                                       \
     MT_CUDA_RECURRENT_KERNELS(X)
@@ -77,7 +78,8 @@ typedef enum mt_cuda_kernel {
     X(adjust) X(shortlist) X(best) X(follow)                                                                           \
     X(pack_codes) X(norm_pack) X(glu_pack) X(pack_bf16) X(wide_halves) X(pair_halves)                                  \
     X(few_halves_1) X(few_halves_2) X(few_halves_4) X(few_bytes_1) X(few_bytes_2) X(few_bytes_4)                       \
-    X(few_split) X(route) X(sort_pairs) X(route_and_sort) X(router) X(combine)                                         \
+    X(few_split_1_4) X(few_split_1_8) X(few_split_2_2) X(few_split_2_4) X(few_split_2_8) X(few_split_4_2)              \
+    X(few_split_4_4) X(few_split_4_8) X(route) X(sort_pairs) X(route_and_sort) X(router) X(combine)                    \
     MT_CUDA_CHOSEN_KERNELS(X)                                                                                          \
     MT_CUDA_SHARE_KERNELS(X)                                                                                           \
     MT_CUDA_RECURRENT_KERNELS(X)                                                                                       \

@@ -318,7 +318,9 @@ typedef struct mt_cuda_many {
 /* Few rows with halves or bytes: columns of all weights in tiles of 16. */
 #define MT_CUDA_FEW_HALF_STAGES 16 /* most chunks in shared memory */
 #define MT_CUDA_HALF_WARPS 12      /* most warps of a block that multiply, and most tiles side by side */
-#define MT_CUDA_HALF_SPLIT 4       /* warps that share the k of a tile, with FP8 and few tiles */
+
+/* Bytes that a warp leaves of two tiles for those that share k with it, for so many times eight rows: sums, scales. */
+#define MT_CUDA_HALF_PART(eights) (2 * (eights)*512 + 16)
 
 typedef struct mt_cuda_halves {
     mt_cuda_weight w[MT_CUDA_TOGETHER]; /* of the same kind, except their columns */

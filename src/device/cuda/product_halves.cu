@@ -2,7 +2,7 @@
    32 rows, and adds as all kernels of product_bf16.cu do.
 
    The last warp of a block has chunks copied into a ring: those of the weights before the kernel that makes the rows
-   has ended. The others have a tile each, or share its rows; with FP8, where tiles are few, its k.
+   has ended. The others have a tile each, or share its rows; with FP8 and up to 32 rows they have two, and share k.
 
    Where two weights are gated, their tiles come by turns, and two warps have two tiles: each has eight columns of both,
    so that a lane has what it gates. */
@@ -85,6 +85,14 @@ static __device__ inline void half_fetch_rows(const mt_cuda_halves &p, const hal
     if (threadIdx.x % 32 == 0)
         fetch(to + p.together * p.chunk * f.tile_bytes, p.from.q + (uint64_t)chunk * p.chunk * p.m * 128,
               half_count(p, f, chunk) * p.m * 128, full);
+}
+
+/* A warp is done with a slot. */
+static __device__ inline void half_release(uint64_t *empty)
+{
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+        barrier_arrive(empty);
 }
 
 /* What the last warp does. */
@@ -325,9 +333,7 @@ static __device__ inline void half_work(const mt_cuda_halves &p, const half_plan
                         }
                     }
             }
-            __syncwarp();
-            if (threadIdx.x % 32 == 0)
-                barrier_arrive(&empty[s]);
+            half_release(&empty[s]);
             phase ^= next == 0;
             s = next;
         }
@@ -342,81 +348,146 @@ static __device__ inline void half_work(const mt_cuda_halves &p, const half_plan
     }
 }
 
-/* What one of SPLIT warps does that share a tile's k, each with 128 of a chunk's 512; up to eight rows. Of what they
-   have made, each then adds one of the four numbers of a lane, in the order of k. */
-static __device__ inline void half_turns(const mt_cuda_halves &p, const half_plan &f, const uint8_t *ring,
-                                         uint64_t *full, uint64_t *empty, float *room)
+/* ---- FP8, up to 32 rows: warps that share k ---- */
+
+/* What a warp makes of 128 of k: of two tiles, N times eight rows. Weights become bf16 once, and rows are read once for
+   both tiles. */
+template <int N>
+static __device__ inline void half_block(float c[2][N][4], const mt_cuda_halves &p, const half_warp at[2],
+                                         const uint8_t *slot, uint32_t step)
 {
-    enum { SPLIT = MT_CUDA_HALF_SPLIT, PART = SPLIT * 4 * 32 };
-    half_warp at = half_warp_of<true>(p, f);
-    const uint32_t lane = threadIdx.x % 32, turn = at.row, half = turn / 2;
-    float *made = room + at.tile * 2 * PART;
-    at.row = 0;
-    uint32_t s = 0, phase = 0, tile = blockIdx.x * p.together + at.tile, which = 0;
-    for (uint32_t r = 0; r < f.rounds; r++, tile += f.stride) {
-        const half_columns own = half_columns_of(p, f, tile < f.all ? tile : 0);
-        const float *scales = half ? own.scales[1] : own.scales[0];
-        float y = 0, scale[SPLIT], coming[SPLIT]; /* scales: of a chunk, of the next one */
+    const uint32_t lane = threadIdx.x % 32;
+    const unsigned x = shared_address(slot) + p.together * p.chunk * 1024 + step * p.m * 128;
+    uint4 low[2], high[2];
 #pragma unroll
-        for (uint32_t b = 0; b < SPLIT; b++)
-            coming[b] = b < p.w[0].scale_row ? scales[b] : 0;
-        for (uint32_t chunk = 0; chunk < f.chunks; chunk++) {
-            const uint8_t *slot = ring + s * f.slot;
-            const uint32_t count = half_count(p, f, chunk), blocks = (count + 1) / 2, next = (chunk + 1) * SPLIT;
-            float c[1][4] = {};
+    for (int t = 0; t < 2; t++) {
+        low[t] = *(const uint4 *)(slot + at[t].low + step * 1024 + lane * 16);
+        high[t] = *(const uint4 *)(slot + at[t].high + step * 1024 + lane * 16);
+    }
 #pragma unroll
-            for (uint32_t b = 0; b < SPLIT; b++) {
-                scale[b] = coming[b];
-                coming[b] = next + b < p.w[0].scale_row ? scales[next + b] : 0;
-            }
-            barrier_wait(&full[s], phase);
+    for (int k32 = 0; k32 < 2; k32++) {
+        unsigned b[N][4];
 #pragma unroll
-            for (uint32_t i = 0; i < 2; i++)
-                if (turn * 2 + i < count) {
-                    half_part<1> low, high;
-                    half_load<true, 1>(&low, p, at, slot, turn * 2 + i, 0);
-                    half_load<true, 1>(&high, p, at, slot, turn * 2 + i, 1);
-                    half_multiply<1>(c, &low);
-                    half_multiply<1>(c, &high);
-                }
-            __syncwarp();
-            if (lane == 0)
-                barrier_arrive(&empty[s]);
-            float *to = made + which * PART;
-#pragma unroll
-            for (uint32_t e = 0; e < 4; e++)
-                to[(turn * 4 + e) * 32 + lane] = c[0][e];
-            asm volatile("bar.sync %0,%1;" ::"r"(1 + at.tile), "r"(SPLIT * 32) : "memory");
-#pragma unroll
-            for (uint32_t b = 0; b < SPLIT; b++)
-                if (b < blocks)
-                    y = fmaf(scale[b], to[(b * 4 + turn) * 32 + lane], y);
-            which ^= 1;
-            if (++s == p.stages) {
-                s = 0;
-                phase ^= 1;
-            }
+        for (int n = 0; n < N; n++) {
+            const uint32_t from = min(n * 8 + lane % 8, p.m - 1);
+            load_rows(b[n], x + from * 128 + ((k32 * 4 + lane / 8) ^ from % 8) * 16);
         }
-        if (tile >= f.all)
-            continue;
-        wait_for_last(); /* as in half_out */
-        if (half)
-            half_give(p, own, 1, lane % 4 * 2 + turn % 2, y);
-        else
-            half_give(p, own, 0, lane % 4 * 2 + turn % 2, y);
+#pragma unroll
+        for (int k16 = 0; k16 < 2; k16++)
+#pragma unroll
+            for (int t = 0; t < 2; t++) {
+                unsigned one[2], two[2];
+                widen(one, k32 ? (k16 ? low[t].w : low[t].z) : (k16 ? low[t].y : low[t].x));
+                widen(two, k32 ? (k16 ? high[t].w : high[t].z) : (k16 ? high[t].y : high[t].x));
+                const unsigned a[4] = {one[0], two[0], one[1], two[1]};
+#pragma unroll
+                for (int n = 0; n < N; n++)
+                    multiply(c[t][n], a, b[n] + k16 * 2);
+            }
     }
 }
 
-template <bool BYTES, int N, bool TURNS> static __device__ void few_halves(const mt_cuda_halves &p)
+/* What one of S warps does that share the k of two tiles: by turns each makes the sums of 128 of k and leaves them,
+   with their scales, where all of the S find them; then each adds some of them up, in the order of k. */
+template <int N, int S>
+static __device__ inline void half_turns(const mt_cuda_halves &p, const half_plan &f, const uint8_t *ring,
+                                         uint64_t *full, uint64_t *empty, uint8_t *room)
+{
+    enum { SUMS = 2 * N, EACH = (SUMS + S - 1) / S, PART = MT_CUDA_HALF_PART(N), TILE = 1024 };
+    const uint32_t lane = threadIdx.x % 32, group = threadIdx.x / 32 / S, turn = threadIdx.x / 32 % S;
+    const uint32_t wide = p.chunk / 2, blocks = (f.steps + 1) / 2, each = p.chunk * TILE;
+    uint8_t *made = room + group * 2 * S * PART;
+    half_warp at[2];
+#pragma unroll
+    for (uint32_t t = 0; t < 2; t++) { /* a tile that is not there: one that is */
+        at[t].tile = min(group * 2 + t, p.together - 1);
+        at[t].low = f.glu ? group * 2 * each + t * (TILE / 2) : at[t].tile * each;
+        at[t].high = at[t].low + (f.glu ? each : TILE / 2);
+    }
+    /* the slot of the warp's chunk, how far it goes in a turn, and how much of that is too far at the end of a round */
+    const uint32_t span = S / wide, back = (f.chunks + span - 1) / span * span - f.chunks, within = turn % wide * 2;
+    uint32_t which = 0, first = blockIdx.x * p.together, s = turn / wide, phase = 0;
+    for (uint32_t r = 0; r < f.rounds; r++, first += f.stride) {
+        const uint32_t scaled = first + (lane / 2 % 2 ? at[1].tile : at[0].tile);
+        const half_columns of = half_columns_of(p, f, scaled < f.all ? scaled : 0);
+        const float *scales = lane % 2 ? of.scales[1] : of.scales[0];
+        for (uint32_t i = (turn * 8 + lane / 4) * 8; i < p.w[0].scale_row; i += S * 64)
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(scales + i));
+        float y[EACH][4] = {}, coming = turn < p.w[0].scale_row ? scales[turn] : 0;
+        for (uint32_t done = 0, chunk = turn / wide; done < blocks; done += S, chunk += span) {
+            const float scale = coming;
+            float c[2][N][4] = {};
+            coming = done + turn + S < p.w[0].scale_row ? scales[done + turn + S] : 0;
+            while (s >= p.stages) {
+                s -= p.stages;
+                phase ^= 1;
+            }
+            if (chunk < f.chunks) {
+                const uint32_t count = half_count(p, f, chunk);
+                const uint8_t *slot = ring + s * f.slot;
+                barrier_wait(&full[s], phase);
+                if (within + 1 < count) {
+                    half_block<N>(c, p, at, slot, within);
+                    half_block<N>(c, p, at, slot, within + 1);
+                } else if (within < count) {
+                    half_block<N>(c, p, at, slot, within);
+                }
+                half_release(&empty[s]);
+            }
+            s += span;
+            uint8_t *to = made + which * S * PART;
+            float4 *own = (float4 *)(to + turn * PART);
+#pragma unroll
+            for (int i = 0; i < SUMS; i++) {
+                const float *sum = c[i / N][i % N];
+                own[i * 32 + lane] = make_float4(sum[0], sum[1], sum[2], sum[3]);
+            }
+            if (lane < 4)
+                ((float *)(own + SUMS * 32))[lane] = scale;
+            asm volatile("bar.sync %0,%1;" ::"r"(1 + group), "r"(S * 32) : "memory");
+#pragma unroll
+            for (uint32_t b = 0; b < S; b++)
+                if (done + b < blocks) {
+                    const float4 *from = (const float4 *)(to + b * PART);
+#pragma unroll
+                    for (uint32_t i = 0; i < EACH; i++) {
+                        const uint32_t sum = turn * EACH + i;
+                        if (SUMS % (EACH * S) && sum >= SUMS)
+                            continue;
+                        const float4 v = from[sum * 32 + lane];
+                        const float2 by = ((const float2 *)(from + SUMS * 32))[sum / N];
+                        y[i][0] = fmaf(by.x, v.x, y[i][0]);
+                        y[i][1] = fmaf(by.x, v.y, y[i][1]);
+                        y[i][2] = fmaf(by.y, v.z, y[i][2]);
+                        y[i][3] = fmaf(by.y, v.w, y[i][3]);
+                    }
+                }
+            which ^= 1;
+        }
+        for (; s < back; phase ^= 1)
+            s += p.stages;
+        s -= back;
+#pragma unroll
+        for (uint32_t i = 0; i < EACH; i++) {
+            const uint32_t sum = turn * EACH + i, tile = group * 2 + sum / N;
+            if (sum < SUMS && tile < p.together && first + tile < f.all)
+                half_out<1>(p, f, half_columns_of(p, f, first + tile), sum % N * 8, y + i);
+        }
+    }
+}
+
+/* S: warps that share k; 0: none do. */
+template <bool BYTES, int N, int S> static __device__ void few_halves(const mt_cuda_halves &p)
 {
     extern __shared__ __align__(128) uint8_t few_ring[];
     __shared__ uint64_t full[MT_CUDA_FEW_HALF_STAGES], empty[MT_CUDA_FEW_HALF_STAGES];
     const uint32_t warp = threadIdx.x / 32, dots = blockDim.x / 32 - 1;
+    const uint32_t readers = S ? dots / (S ? S : 1) * (p.chunk / 2) : dots; /* of a chunk */
     const half_plan f = half_plan_of(p, BYTES ? 1024 : 2048);
     if (threadIdx.x == 0) {
         for (uint32_t s = 0; s < p.stages; s++) {
             barrier_init(&full[s], 1);
-            barrier_init(&empty[s], dots);
+            barrier_init(&empty[s], readers);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
@@ -424,29 +495,36 @@ template <bool BYTES, int N, bool TURNS> static __device__ void few_halves(const
     start_next();
     if (warp == dots)
         half_copy(p, f, few_ring, full, empty);
-    else if constexpr (TURNS)
-        half_turns(p, f, few_ring, full, empty, (float *)(few_ring + p.stages * f.slot));
+    else if constexpr (S > 0)
+        half_turns<N, S>(p, f, few_ring, full, empty, few_ring + p.stages * f.slot);
     else
         half_work<BYTES, N>(p, f, few_ring, full, empty);
 }
 
 #else
-template <bool BYTES, int N, bool TURNS> static __device__ void few_halves(const mt_cuda_halves &p)
+template <bool BYTES, int N, int S> static __device__ void few_halves(const mt_cuda_halves &p)
 {
 }
 #endif
 
-#define FEW(name, bytes, n, turns)                                                 \
+#define FEW(name, bytes, n, s)                                                     \
     extern "C" __global__ void __launch_bounds__(32 * (MT_CUDA_HALF_WARPS + 1), 1) \
         mtk_##name(const __grid_constant__ mt_cuda_halves p)                       \
     {                                                                              \
-        few_halves<bytes, n, turns>(p);                                            \
+        few_halves<bytes, n, s>(p);                                                \
     }
 
-FEW(few_halves_1, false, 1, false)
-FEW(few_halves_2, false, 2, false)
-FEW(few_halves_4, false, 4, false)
-FEW(few_bytes_1, true, 1, false)
-FEW(few_bytes_2, true, 2, false)
-FEW(few_bytes_4, true, 4, false)
-FEW(few_split, true, 1, true)
+FEW(few_halves_1, false, 1, 0)
+FEW(few_halves_2, false, 2, 0)
+FEW(few_halves_4, false, 4, 0)
+FEW(few_bytes_1, true, 1, 0)
+FEW(few_bytes_2, true, 2, 0)
+FEW(few_bytes_4, true, 4, 0)
+FEW(few_split_1_4, true, 1, 4)
+FEW(few_split_1_8, true, 1, 8)
+FEW(few_split_2_2, true, 2, 2)
+FEW(few_split_2_4, true, 2, 4)
+FEW(few_split_2_8, true, 2, 8)
+FEW(few_split_4_2, true, 4, 2)
+FEW(few_split_4_4, true, 4, 4)
+FEW(few_split_4_8, true, 4, 8)
