@@ -91,7 +91,7 @@ typedef struct hopper {
 static const hopper *find_hopper(const mt_device *dev, const mt_cuda_attention *p)
 {
     static const hopper all[] = {
-        {64, {MT_K_attention_few_64, MT_K_attention_many_64}, {32, 128}, {256, 384}, {104, 112}},
+        {64, {MT_K_attention_few_64, MT_K_attention_many_64}, {32, 128}, {256, 384}, {104, 176}},
         {80, {MT_K_attention_few_80, MT_K_attention_many_80}, {32, 128}, {256, 384}, {208, 224}},
         {96, {MT_K_attention_few_96, MT_K_attention_many_96}, {32, 128}, {256, 384}, {208, 224}},
         {128, {MT_K_attention_few_128, MT_K_attention_many_128}, {32, 128}, {256, 384}, {208, 224}},

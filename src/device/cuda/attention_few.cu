@@ -196,19 +196,15 @@ template <int HD>
 static __device__ inline void weigh_keys(const float (&s)[4][4], few_room<HD> &room, const float (&m)[2], float scale)
 {
     const uint32_t lane = threadIdx.x % 32;
+    float x[16];
+    uint32_t both[2][4];
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        float x[8];
-        uint32_t both[4];
+    for (int i = 0; i < 16; i++)
+        x[i] = fmaf(s[i / 4][i % 4], scale, -m[i % 2]);
+    weights_of(both, x);
 #pragma unroll
-        for (int i = 0; i < 8; i++)
-            x[i] = fmaf(s[half * 2 + i / 4][i % 4], scale, -m[i % 2]);
-        exp_weights(x);
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            both[i] = two_halves(x[i * 2], x[i * 2 + 1]);
-        store_across(shared_address(&room.p[lane % 8][(key_of((uint32_t)half * 2) + lane / 8 * 8) * 2]), both);
-    }
+    for (int half = 0; half < 2; half++)
+        store_across(shared_address(&room.p[lane % 8][(key_of((uint32_t)half * 2) + lane / 8 * 8) * 2]), both[half]);
     named_barrier(1, COMPUTING);
 }
 

@@ -10,20 +10,22 @@
    What a row gets depends on itself alone: not on the other rows of its tile, nor on whether one block takes all
    segments or several do, nor on whether it comes here or to attention_few.cu.
 
-   exp is R7's, with one thing left out: below -88 it gives less than 2^-126, which rounds to 0 as bf16 or counts for
-   nothing. */
+   What a thread has of the segments before is in shared memory meanwhile, for registers are for scores. exp is R7's,
+   with one thing left out: what is less than 2^-126 is 0, for it rounds to 0 as bf16 or counts for nothing. */
 #include "device/cuda/attention.cuh"
 
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #include "device/cuda/attention_hopper.cuh"
 
-enum { HALF = MT_SEGMENT / 2, RING = 6, GROUPS = 2, COMPUTING = GROUPS * 128 }; /* GROUPS: warpgroups that compute */
+enum { HALF = MT_SEGMENT / 2, GROUPS = 2, COMPUTING = GROUPS * 128 }; /* GROUPS: warpgroups that compute */
 
 template <int HD> struct hopper_room {
     static const int blocks = (HD + 63) / 64; /* of 64 columns */
+    static const int stages = blocks == 1 ? 8 : 4;
     uint8_t q[GROUPS][blocks][64][128];
-    uint8_t stage[RING][blocks][HALF][128];
-    uint64_t full[RING], empty[RING];
+    uint8_t stage[stages][blocks][HALF][128];
+    float4 acc[GROUPS][HD / 8][128]; /* what a thread has of its rows over the segments of an item */
+    uint64_t full[stages], empty[stages];
     item item[GROUPS];
     float scale;
 };
@@ -86,22 +88,17 @@ static __device__ inline float most_of(const float (&s0)[64], const float (&s1)[
 
 /* p of K times 16 keys as operands of products of 16 of them; `l` gets their sum. */
 template <int K>
-static __device__ inline void weigh(uint32_t (&p)[K][4], const float (&s)[8 * K], const float (&m)[2], float scale,
+static __device__ inline void weigh(uint32_t (&p)[K][4], float (&s)[8 * K], const float (&m)[2], float scale,
                                     float (&l)[2][2])
 {
 #pragma unroll
-    for (int k = 0; k < K; k++) {
-        float x[8];
+    for (int i = 0; i < 8 * K; i++)
+        s[i] = fmaf(s[i], scale, -m[i / 2 % 2]);
+    weights_of(p, s);
 #pragma unroll
-        for (int i = 0; i < 8; i++)
-            x[i] = fmaf(s[k * 8 + i], scale, -m[i / 2 % 2]);
-        exp_weights(x);
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            p[k][i] = two_halves(x[i * 2], x[i * 2 + 1]);
-            l[i % 2][0] += mt_f32_from_bits(p[k][i] << 16);
-            l[i % 2][1] += mt_f32_from_bits(p[k][i] & 0xffff0000u);
-        }
+    for (int i = 0; i < 4 * K; i++) {
+        l[i % 2][0] += mt_f32_from_bits(p[i / 4][i % 4] << 16);
+        l[i % 2][1] += mt_f32_from_bits(p[i / 4][i % 4] & 0xffff0000u);
     }
 }
 
@@ -125,20 +122,22 @@ template <int HD> static __device__ inline void pass_segment(hopper_room<HD> &ro
     for (int i = 0; i < 2 * MT_SEGMENT / HALF; i++) {
         barrier_wait(&room.full[r.stage], r.parity);
         release(&room.empty[r.stage]);
-        step_ring<RING>(r);
+        step_ring<hopper_room<HD>::stages>(r);
     }
 }
 
-/* What a thread has of its rows over the segments of an item. */
-template <int HD> struct progress {
-    whole w[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
-    float acc[HD / 2] = {0};
-};
+/* This thread's results of all segments so far, a piece of four: columns of its two rows, two of each. */
+template <int HD> static __device__ inline float4 &sums_of(hopper_room<HD> &room, int piece)
+{
+    const uint32_t thread = threadIdx.x - PRODUCERS;
+    return room.acc[thread / 128][piece][thread % 128];
+}
 
 /* Takes a segment's result in, or leaves it as a part. */
 template <int HD>
-static __device__ inline void take_segment(const mt_cuda_attention &p, const item &it, uint32_t seg, progress<HD> &so,
-                                           const float (&o)[HD / 2], const float (&m)[2], const float (&l)[2][2])
+static __device__ inline void take_segment(const mt_cuda_attention &p, hopper_room<HD> &room, const item &it,
+                                           uint32_t seg, whole (&w)[2], const float (&o)[HD / 2], const float (&m)[2],
+                                           const float (&l)[2][2])
 {
     float sum[2], old[2], now[2];
     bool takes[2];
@@ -159,31 +158,43 @@ static __device__ inline void take_segment(const mt_cuda_attention &p, const ite
     }
 #pragma unroll
     for (int h = 0; h < 2; h++)
-        takes[h] = take_part(so.w[h], m[h], sum[h], old[h], now[h]);
+        takes[h] = take_part(w[h], m[h], sum[h], old[h], now[h]);
 #pragma unroll
-    for (int i = 0; i < HD / 2; i++)
-        if (takes[i % 4 / 2])
-            so.acc[i] = fmaf(so.acc[i], old[i % 4 / 2], o[i] * now[i % 4 / 2]);
+    for (int i = 0; i < HD / 2; i += 4) {
+        float4 a = sums_of<HD>(room, i / 4);
+        a.x = takes[0] ? fmaf(a.x, old[0], o[i] * now[0]) : a.x;
+        a.y = takes[0] ? fmaf(a.y, old[0], o[i + 1] * now[0]) : a.y;
+        a.z = takes[1] ? fmaf(a.z, old[1], o[i + 2] * now[1]) : a.z;
+        a.w = takes[1] ? fmaf(a.w, old[1], o[i + 3] * now[1]) : a.w;
+        sums_of<HD>(room, i / 4) = a;
+    }
 }
 
 /* A row of an item is done. */
 template <int HD>
-static __device__ inline void finish_rows(const mt_cuda_attention &p, const item &it, progress<HD> &so)
+static __device__ inline void finish_rows(const mt_cuda_attention &p, hopper_room<HD> &room, const item &it,
+                                          whole (&w)[2])
 {
     const uint32_t group = p.heads / p.kv.heads;
+    float acc[HD / 2];
+#pragma unroll
+    for (int i = 0; i < HD / 2; i += 4) {
+        const float4 a = sums_of<HD>(room, i / 4);
+        acc[i] = a.x, acc[i + 1] = a.y, acc[i + 2] = a.z, acc[i + 3] = a.w;
+    }
     const own_rows own = find_rows<false>(p, it, slab_of(it));
 #pragma unroll
     for (int h = 0; h < 2; h++) {
         if (!own.there[h])
             continue;
         const uint32_t head = it.kv_head * group + own.row[h] % group;
-        const float old = take_sink(so.w[h], p.sinks, head);
+        const float old = take_sink(w[h], p.sinks, head);
         if (p.sinks)
 #pragma unroll
             for (int i = 0; i < HD / 2; i++)
-                so.acc[i] = i % 4 / 2 == h ? fmaf(so.acc[i], old, 0.0f) : so.acc[i];
-        store_row<HD>(row_of(p.y, it.at.span.row + it.at.token + own.row[h] / group) + head * p.kv.head_dim, so.acc, h,
-                      1.0f / so.w[h].l, p.kv.head_dim);
+                acc[i] = i % 4 / 2 == h ? fmaf(acc[i], old, 0.0f) : acc[i];
+        store_row<HD>(row_of(p.y, it.at.span.row + it.at.token + own.row[h] / group) + head * p.kv.head_dim, acc, h,
+                      1.0f / w[h].l, p.kv.head_dim);
     }
 }
 
@@ -192,9 +203,9 @@ template <int HD>
 static __device__ inline void score_segment(float (&s0)[64], float (&s1)[64], hopper_room<HD> &room, ring &r)
 {
     score_half<HD>(s0, room, r);
-    step_ring<RING>(r);
+    step_ring<hopper_room<HD>::stages>(r);
     score_half<HD>(s1, room, r);
-    step_ring<RING>(r);
+    step_ring<hopper_room<HD>::stages>(r);
     products_wait();
     settle(s0);
     settle(s1);
@@ -205,7 +216,7 @@ static __device__ inline void score_segment(float (&s0)[64], float (&s1)[64], ho
    branch would wait for each other, so both cases are compiled. */
 template <int HD, bool MORE>
 static __device__ inline void compute_segment(const mt_cuda_attention &p, hopper_room<HD> &room, const item &it,
-                                              ring &r, uint32_t seg, float (&s0)[64], float (&s1)[64], progress<HD> &so)
+                                              ring &r, uint32_t seg, float (&s0)[64], float (&s1)[64], whole (&w)[2])
 {
     const uint32_t first = seg * MT_SEGMENT;
     const float scale = p.scale;
@@ -226,18 +237,18 @@ static __device__ inline void compute_segment(const mt_cuda_attention &p, hopper
     weigh(weights[0], s0, used, scale, l);
     settle(weights[0]);
     value_half<HD>(o, weights[0], room, r, false);
-    step_ring<RING>(r);
+    step_ring<hopper_room<HD>::stages>(r);
     /* the scale is read once more, lest the other half's weights be made before this product is begun */
     weigh(weights[1], s1, used, *(volatile float *)&room.scale, l);
     settle(weights[1]);
     value_half<HD>(o, weights[1], room, r, true);
-    step_ring<RING>(r);
+    step_ring<hopper_room<HD>::stages>(r);
     products_wait();
     settle(o);
     settle(weights[0]);
     settle(weights[1]);
     release_two(room.empty, r.stage);
-    take_segment<HD>(p, it, seg, so, o, m, l);
+    take_segment<HD>(p, room, it, seg, w, o, m, l);
     if (MORE && it.apart)
         pass_segment<HD>(room, r);
     if constexpr (MORE)
@@ -249,20 +260,23 @@ template <int HD>
 static __device__ inline void compute_item(const mt_cuda_attention &p, hopper_room<HD> &room, const item &it, ring &r)
 {
     const bool second = threadIdx.x >= PRODUCERS + 128;
-    progress<HD> so;
+    whole w[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
     float s0[64], s1[64];
+#pragma unroll
+    for (int i = 0; i < HD / 8; i++)
+        sums_of<HD>(room, i) = make_float4(0, 0, 0, 0);
     load_queries<HD>(p, room, it);
     if (it.apart && second)
         pass_segment<HD>(room, r);
     score_segment<HD>(s0, s1, room, r);
     uint32_t seg = it.seg0;
     for (; seg + 1 < it.seg1; seg++)
-        compute_segment<HD, true>(p, room, it, r, seg, s0, s1, so);
-    compute_segment<HD, false>(p, room, it, r, seg, s0, s1, so);
+        compute_segment<HD, true>(p, room, it, r, seg, s0, s1, w);
+    compute_segment<HD, false>(p, room, it, r, seg, s0, s1, w);
     if (it.apart && !second)
         pass_segment<HD>(room, r);
     if (!it.parts)
-        finish_rows<HD>(p, it, so);
+        finish_rows<HD>(p, room, it, w);
 }
 
 template <int HD> static __device__ inline void compute_all(const mt_cuda_attention &p, hopper_room<HD> &room)
@@ -299,10 +313,10 @@ template <int HD> static __device__ inline void attend_hopper(const mt_cuda_atte
     hopper_room<HD> &room = *(hopper_room<HD> *)(((uintptr_t)raw + 1023) / 1024 * 1024);
     if (threadIdx.x == 0)
         room.scale = p.scale;
-    start_barriers<RING>(room, COMPUTING / 32);
+    start_barriers<hopper_room<HD>::stages>(room, COMPUTING / 32);
     if (threadIdx.x < PRODUCERS) {
         fewer_registers<24>();
-        copy_all<HD, HALF, RING>(p, room);
+        copy_all<HD, HALF, hopper_room<HD>::stages>(p, room);
     } else {
         more_registers<240>();
         wait_for_last();

@@ -103,19 +103,36 @@ template <int HD, int N>
 static __device__ inline void copy_stage(const mt_cuda_attention &p, void *stage, const item &it,
                                          unsigned long long pages, uint32_t segment, uint32_t first, uint32_t block)
 {
-    constexpr uint32_t chunks = HD / 8, rows = PRODUCERS / chunks, used = rows * chunks; /* of 16 bytes; at a time */
-    const uint32_t thread = threadIdx.x % PRODUCERS, chunk = thread % chunks, within = p.kv.page_tokens - 1;
-    const uint32_t to = shared_address(stage) + chunk / 8 * (N * 128), shift = __popc(within);
+    constexpr uint32_t chunks = HD / 8; /* of 16 bytes */
+    const uint32_t thread = threadIdx.x % PRODUCERS, within = p.kv.page_tokens - 1, shift = __popc(within);
     const uint32_t unseen = it.seen.any.lo - segment, seen = it.seen.any.hi - it.seen.any.lo;
     pages += block * p.kv.block;
+    if constexpr (32 % chunks == 0) { /* a warp has neighbours, eight at a time, which are of one page */
+        constexpr uint32_t rows = 32 / chunks, own = N / (PRODUCERS / 32);
+        const uint32_t lane = thread % 32, chunk = lane % chunks, key0 = thread / 32 * own;
+        const uint32_t to = shared_address(stage) + chunk / 8 * (N * 128) + (key0 + lane / chunks) * 128;
+        const uint32_t turned = (chunk % 8 ^ lane / chunks) * 16;
+#pragma unroll 1
+        for (uint32_t i = 0; i < own; i += 8) {
+            const uint32_t slot = first + key0 + i;
+            const uint8_t *from = (const uint8_t *)__shfl_sync(0xffffffffu, pages, slot >> shift) +
+                                  (((slot & within) + lane / chunks) * (HD * 2) + chunk * 16);
+#pragma unroll
+            for (uint32_t j = 0; j < 8; j += rows)
+                copy16(to + (i + j) * 128 + (turned ^ j * 16), from + j * (HD * 2),
+                       slot + lane / chunks + j - unseen < seen);
+        }
+    } else {
+        constexpr uint32_t rows = PRODUCERS / chunks, used = rows * chunks; /* at a time */
+        const uint32_t chunk = thread % chunks, to = shared_address(stage) + chunk / 8 * (N * 128);
 #pragma unroll 4
-    for (uint32_t i = 0; i < (N + rows - 1) / rows; i++) {
-        const uint32_t key = thread / chunks + i * rows, slot = first + key;
-        const uint32_t turn = rows % 8 ? key % 8 : thread / chunks % 8; /* key % 8, which a compiler may not see */
-        const uint8_t *page = (const uint8_t *)__shfl_sync(0xffffffffu, pages, slot >> shift);
-        if (key < N && thread < used)
-            copy16(to + key * 128 + ((chunk % 8) ^ turn) * 16, page + ((slot & within) * (HD * 2) + chunk * 16),
-                   slot - unseen < seen);
+        for (uint32_t i = 0; i < (N + rows - 1) / rows; i++) {
+            const uint32_t key = thread / chunks + i * rows, slot = first + key;
+            const uint8_t *page = (const uint8_t *)__shfl_sync(0xffffffffu, pages, slot >> shift);
+            if (key < N && thread < used)
+                copy16(to + key * 128 + ((chunk % 8) ^ (key % 8)) * 16,
+                       page + ((slot & within) * (HD * 2) + chunk * 16), slot - unseen < seen);
+        }
     }
 }
 
@@ -184,8 +201,8 @@ static __device__ inline own_rows find_rows(const mt_cuda_attention &p, const it
     return own;
 }
 
-/* exp(x) for eight x <= 0 at a time, since each by itself is a chain, where less than 2^-126 is as good as 0. */
-static __device__ inline void exp_weights(float (&x)[8])
+/* R7's exp for eight x <= 0 at a time, since each by itself is a chain, where less than 2^-126 is as good as 0. */
+static __device__ inline void exp_exact(float (&x)[8])
 {
     float z[8], r[8], p[8];
 #define EACH(...) _Pragma("unroll") for (int i = 0; i < 8; i++) __VA_ARGS__
@@ -204,6 +221,65 @@ static __device__ inline void exp_weights(float (&x)[8])
     EACH(x[i] =
              mt_f32_from_bits(mt_f32_bits(p[i]) + (mt_f32_bits(z[i]) << 23));) /* p in [0.7, 1.5): takes the exponent */
 #undef EACH
+}
+
+/* bf16(exp(x)) of R7 for x <= 0, eight at a time, as pairs; less than 2^-126 is 0.
+
+   What is wanted is a number of 8 bits, for which the card's own power of 2 is good enough nearly always. As long as it
+   is at least 2^-32 it differs from R7's by less than NEAR in the last place, which matters where it is that close to
+   the middle between two numbers of 8 bits. Where one of a warp's is, or is smaller and not 0, the eight are computed
+   anew by R7. So a result depends on x alone. Every x was tried on an H200: the two are at most 27 apart down to
+   2^-33. */
+#define NEAR 32u
+#define LEAST 0x2f80u /* 2^-32 as bf16 */
+#define BOTH 0x10001u /* times a half: two of it */
+
+/* Quickly; `doubt` is shifted by a bit in each half, of which the highest then says whether this is to be done anew. */
+static __device__ inline void weigh_quickly(uint32_t (&p)[4], const float *x, uint32_t &doubt)
+{
+    float e[8];
+    uint32_t near = 0x7fff * BOTH, least = 0x7fff * BOTH;
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e[i]) : "f"(x[i] * MT_LOG2E));
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        p[i] = two_halves(e[i * 2], e[i * 2 + 1]);
+        const uint32_t low = __byte_perm(mt_f32_bits(e[i * 2]), mt_f32_bits(e[i * 2 + 1]), 0x5410);
+        near = __viaddmin_u16x2(low, (0x8000 + NEAR) * BOTH, near);
+        least = __viaddmin_u16x2(p[i], 0xffff * BOTH, least); /* 0 becomes the largest */
+    }
+    /* what is less than LEAST becomes at most 2 * NEAR, too */
+    least = __viaddmax_s16x2(least, (0x10000u + 2 * NEAR + 2 - LEAST) * BOTH, 0);
+    near = __viaddmin_u16x2(least, 0, near) + (0x7fff - 2 * NEAR) * BOTH;
+    doubt = (doubt >> 1 & 0x7fff7fffu) | (~near & 0x80008000u);
+}
+
+/* Anew. */
+static __device__ inline void weigh_exactly(uint32_t (&p)[4], const float *x)
+{
+    float e[8];
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        e[i] = x[i];
+    exp_exact(e);
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        p[i] = two_halves(p[i] & 0xffffu ? e[i * 2] : 0.0f, p[i] >> 16 ? e[i * 2 + 1] : 0.0f);
+}
+
+/* The same for K times eight. For whole warps. */
+template <int K> static __device__ inline void weights_of(uint32_t (&p)[K][4], const float (&x)[8 * K])
+{
+    uint32_t doubt = 0;
+#pragma unroll
+    for (int k = 0; k < K; k++)
+        weigh_quickly(p[k], x + k * 8, doubt);
+    doubt = __reduce_or_sync(0xffffffffu, doubt | doubt >> 16) >> (16 - K);
+#pragma unroll
+    for (int k = 0; k < K; k++)
+        if (doubt >> k & 1)
+            weigh_exactly(p[k], x + k * 8);
 }
 
 /* Masks N keys: what is not seen is -infinity. */

@@ -73,22 +73,21 @@ static __device__ inline float weigh_wide(wide_room &room, const float (&s)[2][3
     const uint32_t row = (threadIdx.x / 32 % 4) * 16 + threadIdx.x % 32 / 4 + h * 8, c = threadIdx.x % 4;
     float l[2] = {0, 0};
 #pragma unroll
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        float x[KEYS / 4];
+        uint32_t both[2][4];
 #pragma unroll
-        for (int j0 = 0; j0 < KEYS / 8; j0 += 4) {
-            float x[8];
+        for (int e = 0; e < KEYS / 4; e++)
+            x[e] = fmaf(s[i][e / 2 * 4 + h * 2 + e % 2], scale, -m);
+        weights_of(both, x);
 #pragma unroll
-            for (int e = 0; e < 8; e++)
-                x[e] = fmaf(s[i][(j0 + e / 2) * 4 + h * 2 + e % 2], scale, -m);
-            exp_weights(x);
-#pragma unroll
-            for (int j = 0; j < 4; j++) {
-                const uint32_t both = two_halves(x[j * 2], x[j * 2 + 1]);
-                l[0] += mt_f32_from_bits(both << 16);
-                l[1] += mt_f32_from_bits(both & 0xffff0000u);
-                *(uint32_t *)&room.p[i * 2 + who][row][((uint32_t)(j0 + j) ^ (row % 8)) * 16 + c * 4] = both;
-            }
+        for (int j = 0; j < KEYS / 8; j++) {
+            const uint32_t two = both[j / 4][j % 4];
+            l[0] += mt_f32_from_bits(two << 16);
+            l[1] += mt_f32_from_bits(two & 0xffff0000u);
+            *(uint32_t *)&room.p[i * 2 + who][row][((uint32_t)j ^ (row % 8)) * 16 + c * 4] = two;
         }
+    }
     return quad_sum(l[0] + l[1]);
 }
 
