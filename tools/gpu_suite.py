@@ -6,9 +6,10 @@
     tools/gpu_suite.py BUILD oracle memcheck only what has one of these words in its name
     tools/gpu_suite.py BUILD --list
 
-Sanitizers see each check of checkdevice by itself, so that one that fails hides no other; the table has a line for each
-of them, and one for each check that failed. What a test wrote is in BUILD/gpu_suite/NAME.log. --jobs tests run side by
-side on the same card."""
+Each check of checkdevice is a test by itself, with each sanitizer too, so that one that fails hides no other; the table
+has a line for all of them together, and one for each that failed. What a test wrote is in BUILD/gpu_suite/NAME.log.
+--jobs tests run side by side on the same card; with NVIDIA's MPS running they share it without taking turns (not the
+sanitizers, which do not work with it: they are started without)."""
 
 import argparse
 import os
@@ -28,6 +29,7 @@ UNITS = ("engine_batch", "engine_reuse", "engine_keep", "engine_ahead", "engine_
          "models_vision")
 APIS = ("server", "constraints", "pictures", "vectors")
 OLDER = {"CUDA_FORCE_PTX_JIT": "1"}  # the driver compiles the code for sm_80, which the host then launches as such
+WITHOUT_MPS = {"CUDA_MPS_PIPE_DIRECTORY": "/nowhere"}
 AT_A_TIME = ("--jobs", "4")  # checkpoints an oracle compares: most of its time is starts of the program
 # That a kernel is not in the first image that is asked is no fault.
 QUIET = ["--report-api-errors", "no"]
@@ -79,8 +81,10 @@ def tests_of(build, device):
     units = os.path.join(build, "tests", "unit")
     unit = {"MOTET_TEST_DEVICE": device, "MOTET_TEST_QUICK": "1", "LD_LIBRARY_PATH": units, "MOTET_PROGRAM": program}
     served = {"MOTET_DEVICE": device}
-    yield Test("checkdevice", check)
     yield Test("fault", check + ["--fault"])
+    checks = checks_of(check[0])
+    yield from (Test("checkdevice_{:02}_{}".format(number, name), check + ["--threads", "1", "--only", str(number)],
+                     group="checkdevice") for number, name in checks)
     for precision in ("fast", "reference"):
         for kind in ("", "_sight", "_vectors"):
             yield Test("oracle{}_{}".format(kind, precision),
@@ -92,12 +96,13 @@ def tests_of(build, device):
         yield Test(name, [os.path.join(units, "unit_" + name)], unit)
     for name in APIS:
         yield Test("api_" + name, [sys.executable, "tests/api/test_{}.py".format(name), "--motet", program], served)
-    yield Test("checkdevice_older", check, OLDER)
+    yield from (Test("older_{:02}_{}".format(number, name), check + ["--threads", "1", "--only", str(number)], OLDER,
+                     group="older") for number, name in checks)
     for tool, options in SANITIZERS.items():
-        for number, name in checks_of(check[0]):
+        for number, name in checks:
             yield Test("{}_{:02}_{}".format(tool, number, name),
                        [sanitizer(), "--tool", tool, "--error-exitcode", "9", *options, *check, "--quick",
-                        "--only", str(number)], group=tool)
+                        "--only", str(number)], WITHOUT_MPS, group=tool)
 
 
 def show(tests):
