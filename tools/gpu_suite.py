@@ -86,10 +86,10 @@ def tests_of(build, device):
     yield from (Test("checkdevice_{:02}_{}".format(number, name), check + ["--threads", "1", "--only", str(number)],
                      group="checkdevice") for number, name in checks)
     for precision in ("fast", "reference"):
-        for kind in ("", "_sight", "_vectors"):
+        for kind, options in (("", AT_A_TIME), ("_sight", AT_A_TIME), ("_vectors", ())):
             yield Test("oracle{}_{}".format(kind, precision),
                        [sys.executable, "tests/oracle/compare{}.py".format(kind), "--motet", program, "--precision",
-                        precision, *AT_A_TIME], served)
+                        precision, *options], served)
     yield Test("oracle_older", [sys.executable, "tests/oracle/compare.py", "--motet", program, "--precision", "fast",
                                 "--filter", "4bit", *AT_A_TIME], dict(OLDER, **served))
     for name in UNITS:
