@@ -185,33 +185,76 @@ static __device__ inline void fetch_codes(const mt_cuda_weight &w, uint32_t n, u
         copy_small(shared_address(pairs + g * pair), scales + (uint64_t)g * 16 * pair, pair);
 }
 
-/* The product, by sixteen threads. k is a multiple of 128, and bytes of such a step stand as code_at has it. APART: the
-   row's blocks of 32 stand apart (pack.cuh). */
+/* Where element 16 i of a step is in a row; APART: whose blocks of 32 stand apart (pack.cuh). */
+template <bool APART> static __device__ inline uint32_t step_at(uint32_t step, uint32_t i)
+{
+    return APART ? step * 144 + i / 2 * 36 + i % 2 * 16 : step * 128 + i * 16;
+}
+
+/* A lane of the product of a row and a column of codes that are whole numbers from 0 on, in groups of 64 or 128 with
+   scales and biases in bf16. */
+template <bool APART, int BITS>
+static __device__ inline float lane_of_affine(const mt_cuda_weight &w, const float *x, const uint8_t *codes,
+                                              const uint8_t *pairs)
+{
+    const uint32_t l = threadIdx.x % 16, byte = l % 4 * 8, shift = w.group == 64 ? 6 : 7;
+    float sum = 0;
+#pragma unroll 4
+    for (uint32_t step = 0; step < w.steps; step++) {
+        uint4 all[BITS / 4];
+#pragma unroll
+        for (int i = 0; i < BITS / 4; i++)
+            all[i] = *(const uint4 *)(codes + (step * 4 + l / 4) * (BITS * 4) + i * 16);
+#pragma unroll
+        for (uint32_t i = 0; i < 8; i++) { /* elements l, l + 16 and so on of the step */
+            const unsigned both = ((const unsigned *)pairs)[step * 128 + i / 4 * 64 >> shift];
+            const uint32_t number = BITS == 4 ? i / 2 : i;
+            const unsigned word = (&all[number / 4].x)[number % 4] >> byte;
+            /* of 2^23 the lowest bit counts 1, of 2^19 the fifth */
+            const bool upper = BITS == 4 && i % 2;
+            const unsigned bits = upper ? word & 0xf0u | 0x49000000u : word & (BITS == 4 ? 0xfu : 0xffu) | 0x4b000000u;
+            const float v = __uint_as_float(bits) - (upper ? 0x1p19f : 0x1p23f);
+            sum = fmaf(fmaf(__uint_as_float(both << 16), v, __uint_as_float(both & 0xffff0000u)),
+                       x[step_at<APART>(step, i) + l], sum);
+        }
+    }
+    return sum;
+}
+
+/* The same for any codes. */
 template <bool APART>
-static __device__ inline float dot_codes(const mt_cuda_weight &w, const float *x, const uint8_t *codes,
-                                         const uint8_t *pairs)
+static __device__ inline float lane_of_codes(const mt_cuda_weight &w, const float *x, const uint8_t *codes,
+                                             const uint8_t *pairs)
 {
     const uint32_t l = threadIdx.x % 16, shift = 31 - __clz(w.group), byte = l % 4 * 8;
     const bool wide = w.kind == MT_CUDA_CODES8, is_signed = wide && w.format != MT_FORMAT_AFFINE;
     const float from = is_signed ? 0x1p23f + 128.0f : 0x1p23f; /* what 2^23 + code is too much */
     float sum = 0;
-#pragma unroll 2
     for (uint32_t step = 0; step < w.steps; step++) {
         const uint4 one = *(const uint4 *)(codes + (wide ? step * 128 + l / 4 * 32 : step * 64 + l / 4 * 16));
         const uint4 two = wide ? *(const uint4 *)(codes + step * 128 + l / 4 * 32 + 16) : one;
         const unsigned words[8] = {one.x, one.y, one.z, one.w, two.x, two.y, two.z, two.w};
 #pragma unroll
-        for (uint32_t i = 0; i < 8; i++) { /* elements l, l + 16 and so on of the step */
-            const uint32_t k = step * 128 + i * 16;
+        for (uint32_t i = 0; i < 8; i++) {
             unsigned code = wide ? words[i] >> byte & 0xffu : words[i / 2] >> (byte + i % 2 * 4) & 0xfu;
             code ^= is_signed ? 0x80u : 0u;
-            const float2 s = pair_of(pairs, w.pairs, k >> shift);
+            const float2 s = pair_of(pairs, w.pairs, step * 128 + i * 16 >> shift);
             const float v = __uint_as_float(0x4b000000u | code) - from;
-            sum = fmaf(w.biased ? fmaf(s.x, v, s.y) : s.x * v,
-                       x[APART ? step * 144 + i / 2 * 36 + i % 2 * 16 + l : k + l], sum);
+            sum = fmaf(w.biased ? fmaf(s.x, v, s.y) : s.x * v, x[step_at<APART>(step, i) + l], sum);
         }
     }
-    return fold16(sum);
+    return sum;
+}
+
+/* The product, by sixteen threads. k is a multiple of 128, and bytes of such a step stand as code_at has it. */
+template <bool APART>
+static __device__ inline float dot_codes(const mt_cuda_weight &w, const float *x, const uint8_t *codes,
+                                         const uint8_t *pairs)
+{
+    if (w.format != MT_FORMAT_AFFINE || !w.biased || w.pairs != MT_SCALE_BF16 || w.group < 64)
+        return fold16(lane_of_codes<APART>(w, x, codes, pairs));
+    return fold16(w.kind == MT_CUDA_CODES4 ? lane_of_affine<APART, 4>(w, x, codes, pairs)
+                                           : lane_of_affine<APART, 8>(w, x, codes, pairs));
 }
 
 #endif
