@@ -22,8 +22,8 @@ static bool is_wanted(const mt_engine *e)
 /* Whether the engine can at all. */
 static bool can(const mt_engine *e)
 {
-    return is_wanted(e) && e->model && mt_model_follows(e->spec) &&
-           !mt_model_guesses(e->spec) && e->spec->state.layers == 0 && !mt_device_ranks(e->dev);
+    return is_wanted(e) && e->model && mt_model_follows(e->spec) && !mt_model_guesses(e->spec) &&
+           e->spec->state.layers == 0 && !mt_device_ranks(e->dev);
 }
 
 /* Whether something is to be planned first. */

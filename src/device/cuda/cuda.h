@@ -340,8 +340,6 @@ bool mt_cuda_router_absorb(mt_device *dev, const mt_cuda_route *route, const mt_
 bool mt_cuda_row_experts(mt_device *dev, const mt_cuda_route *route, mt_cuda_mat x, const mt_experts *e);
 /* Whether the kernels of experts_few.cu, and those of experts_row.cu, know an expert's parts. */
 bool mt_cuda_chosen_can(const mt_device *dev, const mt_experts *e);
-/* Has the last kernel in the list, if it sums up such experts and makes x, also add it to y; else false. */
-bool mt_cuda_row_experts_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
 
 /* Places of so many sorted pairs, where each expert's begin at a multiple of MT_CUDA_ALIGN. */
 size_t mt_cuda_places(size_t pairs, size_t experts);

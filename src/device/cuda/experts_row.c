@@ -131,13 +131,3 @@ bool mt_cuda_row_experts(mt_device *dev, const mt_cuda_route *route, mt_cuda_mat
                    (down->n + MT_CUDA_TILE - 1) / MT_CUDA_TILE, 1, 1, 32 * e->top_k, shared_down(e), &p);
     return true;
 }
-
-bool mt_cuda_row_experts_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m)
-{
-    mt_cuda_chosen *p = mt_cuda_last(dev, MT_K_chosen_down_4, MT_K_chosen_down_8);
-    if (!p || m != 1 || p->add.data || p->y.data != x.data || p->y.cols != x.cols || y.data == x.data ||
-        p->y.cols != y.cols)
-        return false;
-    p->add = y;
-    return true;
-}

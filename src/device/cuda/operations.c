@@ -149,21 +149,29 @@ static void binary(mt_device *dev, mt_tensor *y, const mt_tensor *a, const mt_te
               y->m.cols);
 }
 
+/* Whether a kernel that makes `made`, and adds it to nothing yet, may as well add it to y where x is added: x is made. */
+static bool may_add(mt_cuda_mat made, mt_cuda_mat add, mt_cuda_mat y, mt_cuda_mat x)
+{
+    return !add.data && made.data == x.data && made.cols == x.cols && y.data != x.data && made.cols == y.cols;
+}
+
 /* Has the last sum of experts' results in the list, if it makes x, also add it to y; else false. */
 static bool moe_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m)
 {
-    mt_cuda_route *p = mt_cuda_last(dev, MT_K_combine, MT_K_combine);
-    if (!p || p->m != m || p->add.data || p->y.data != x.data || p->y.cols != x.cols || y.data == x.data ||
-        p->y.cols != y.cols)
+    mt_cuda_route *few = mt_cuda_last(dev, MT_K_combine, MT_K_combine);
+    mt_cuda_chosen *one = mt_cuda_last(dev, MT_K_chosen_down_4, MT_K_chosen_down_8);
+    if (few && few->m == m && may_add(few->y, few->add, y, x))
+        few->add = y;
+    else if (one && m == 1 && may_add(one->y, one->add, y, x))
+        one->add = y;
+    else
         return false;
-    p->add = y;
     return true;
 }
 
 void mt_cuda_op_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m)
 {
-    if (!mt_cuda_few_add(dev, y->m, x->m, m) && !mt_cuda_halves_add(dev, y->m, x->m, m) &&
-        !moe_add(dev, y->m, x->m, m) && !mt_cuda_row_experts_add(dev, y->m, x->m, m))
+    if (!mt_cuda_few_add(dev, y->m, x->m, m) && !mt_cuda_halves_add(dev, y->m, x->m, m) && !moe_add(dev, y->m, x->m, m))
         binary(dev, y, x, NULL, m, ADD);
 }
 
