@@ -57,12 +57,14 @@ static const struct {
     [MT_RESAMPLE_BICUBIC] = {bicubic, 2},
 };
 
-/* The precision: the largest weight just fits 16 bits. */
-static unsigned precision_of(const double *weights, size_t count)
+/* The precision: torchvision's largest weight just fits 16 bits, Pillow's sums just fit 32. */
+static unsigned precision_of(const double *weights, size_t count, mt_resample resample)
 {
     double most = 0;
     unsigned precision = 0;
 
+    if (resample == MT_RESAMPLE_LANCZOS)
+        return 22;
     for (size_t i = 0; i < count; i++)
         most = fmax(most, weights[i]);
     while (precision < 22 && (int)(0.5 + most * (double)(2 << precision)) < 1 << 15)
@@ -96,7 +98,7 @@ static uint8_t level(int32_t sum, unsigned precision)
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
-/* Computes the weights. Every operation is in double, as in torch. */
+/* Computes the weights. Every operation is in double, as in torch and Pillow. */
 static void weigh(taps *t, mt_resample resample)
 {
     double scale = (double)t->in / t->out, widened = fmax(scale, 1), shrink = 1 / widened;
@@ -117,11 +119,11 @@ static void weigh(taps *t, mt_resample resample)
     }
 }
 
-static void make_integers(taps *t)
+static void make_integers(taps *t, mt_resample resample)
 {
     size_t count = (size_t)t->out * t->most;
 
-    t->precision = precision_of(t->exact, count);
+    t->precision = precision_of(t->exact, count, resample);
     for (size_t i = 0; i < count; i++) {
         double scaled = t->exact[i] * (double)(1 << t->precision);
 
@@ -264,8 +266,8 @@ void mt_image_resize(mt_image *out, const mt_image *in, uint32_t width, uint32_t
     taps_init(&down, in->height, height, resample);
     weigh(&across, resample);
     weigh(&down, resample);
-    make_integers(&across);
-    make_integers(&down);
+    make_integers(&across, resample);
+    make_integers(&down, resample);
     uint8_t *middle = mt_alloc((size_t)width * 3 * in->height + LANES);
     resize_rows(middle, in, &across, width);
     resize_columns(out, middle, &down);

@@ -1,5 +1,5 @@
 /* Resizes pictures with the exact results of torchvision's resize(antialias=True) of bytes, as transformers' processors
-   do: in integers, as 0.27 has it on all processors. */
+   do: in integers, as 0.27 has it on all processors, and older versions where there is AVX2. */
 #ifndef MT_MEDIA_RESIZE_H
 #define MT_MEDIA_RESIZE_H
 
@@ -8,7 +8,7 @@
 /* Numbered like "resample" in preprocessor_config.json. */
 typedef enum mt_resample {
     MT_RESAMPLE_NEAREST = 0,
-    MT_RESAMPLE_LANCZOS = 1,
+    MT_RESAMPLE_LANCZOS = 1, /* as Pillow does it: torchvision had none before 0.27 */
     MT_RESAMPLE_BILINEAR = 2,
     MT_RESAMPLE_BICUBIC = 3
 } mt_resample;

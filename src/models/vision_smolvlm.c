@@ -55,6 +55,7 @@ static bool read_pace(const mt_settings *s, const mt_config *c)
     return true;
 }
 
+/* Frames are resized by torchvision, which uses bicubic where Lanczos is asked for (before 0.27). */
 static bool read_video(const mt_settings *s)
 {
     mt_processor *p = s->p;
@@ -68,6 +69,8 @@ static bool read_video(const mt_settings *s)
         !read_edge(s, c, "max_image_size", p->tiles.side, &side) ||
         !mt_settings_levels(s, c, half, half, MT_RESAMPLE_LANCZOS, &p->video) || !read_pace(s, c))
         return false;
+    if (p->video.resample == MT_RESAMPLE_LANCZOS)
+        p->video.resample = MT_RESAMPLE_BICUBIC;
     return side == p->tiles.side ||
            mt_fail(s->err, MT_E_INVALID, "\"max_image_size\" of videos is %u, of images %u; it must be the same", side,
                    p->tiles.side);

@@ -5,7 +5,7 @@ usage: make.py FOLDER
 
 FOLDER/images     what is decoded; images.txt: file, width, height, tolerance, SHA-256 of the pixels as RGB
 FOLDER/expected   pixels where a tolerance makes a digest useless, as PNG
-FOLDER/resize.txt file, filter, width, height, SHA-256 of what torchvision makes of it (0.27 or later)
+FOLDER/resize.txt file, filter, width, height, SHA-256 of what torchvision (0.27 or later) makes of it, or Pillow by Lanczos
 FOLDER/videos     videos.txt: file, width, height, frames, fps, and of one of its frames: index, time
 Needs Pillow, numpy, torch, torchvision, PyAV with libx264 and libvpx. Random numbers have seeds: the pictures are the
 same each time; compressed bytes may differ between versions of the encoders.
@@ -221,10 +221,12 @@ def resizes(folder):
         source = Image.fromarray(pixels)
         source.save(os.path.join(folder, "images", f"resize-{number}.png"), optimize=True)
         tensor = torch.from_numpy(pixels).permute(2, 0, 1).contiguous()
-        modes = {"nearest": Mode.NEAREST_EXACT, "bilinear": Mode.BILINEAR}
-        modes |= {"bicubic": Mode.BICUBIC, "lanczos": Mode.LANCZOS}
+        modes = {"nearest": Mode.NEAREST_EXACT, "bilinear": Mode.BILINEAR, "bicubic": Mode.BICUBIC, "lanczos": None}
         for filter, mode in modes.items():
-            made = F.resize(tensor, [new[1], new[0]], mode, antialias=True).permute(1, 2, 0).contiguous().numpy()
+            if mode:
+                made = F.resize(tensor, [new[1], new[0]], mode, antialias=True).permute(1, 2, 0).contiguous().numpy()
+            else:
+                made = np.asarray(source.resize(new, Image.Resampling.LANCZOS))
             rows.append(f"resize-{number}.png {filter} {new[0]} {new[1]} {hashlib.sha256(made).hexdigest()}")
     with open(os.path.join(folder, "resize.txt"), "w") as file:
         file.write("\n".join(rows) + "\n")
