@@ -5,7 +5,7 @@ usage: make.py FOLDER
 
 FOLDER/images     what is decoded; images.txt: file, width, height, tolerance, SHA-256 of the pixels as RGB
 FOLDER/expected   pixels where a tolerance makes a digest useless, as PNG
-FOLDER/resize.txt file, filter, width, height, SHA-256 of what torchvision (0.27 or later) makes of it, or Pillow by Lanczos
+FOLDER/resize.txt file, filter, width, height, SHA-256 of torchvision's result (0.27 or later), or Pillow's by Lanczos
 FOLDER/videos     videos.txt: file, width, height, frames, fps, and of one of its frames: index, time
 Needs Pillow, numpy, torch, torchvision, PyAV with libx264 and libvpx. Random numbers have seeds: the pictures are the
 same each time; compressed bytes may differ between versions of the encoders.

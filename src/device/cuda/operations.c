@@ -149,7 +149,8 @@ static void binary(mt_device *dev, mt_tensor *y, const mt_tensor *a, const mt_te
               y->m.cols);
 }
 
-/* Whether a kernel that makes `made`, and adds it to nothing yet, may as well add it to y where x is added: x is made. */
+/* Whether a kernel that makes `made`, and adds it to nothing yet, may as well add it to y, to which x shall be added:
+   where x is what it makes. */
 static bool may_add(mt_cuda_mat made, mt_cuda_mat add, mt_cuda_mat y, mt_cuda_mat x)
 {
     return !add.data && made.data == x.data && made.cols == x.cols && y.data != x.data && made.cols == y.cols;
