@@ -7,7 +7,8 @@
 
 static bool read(mt_ask *ask, mt_failure *why)
 {
-    /* Each two: names under which the texts of pairs may be sent. The first two that are both sent count. */
+    /* Two by two, the names of the fields with the first and the second texts of all pairs. The first two that are both
+       sent count. */
     static const char *const names[] = {"text_1", "text_2", "queries", "documents", "queries",
                                         "items",  "data_1", "data_2",  NULL};
     const mt_field_table tables[] = {mt_fields_vectors, mt_fields_scores};

@@ -61,8 +61,8 @@ typedef struct core {
     entry *first, **last;         /* the queue */
     size_t waiting, waiting_bytes;
     uint64_t failed;
-    bool stopping;
-    bool started; /* writer shall end when the queue is empty */
+    bool stopping; /* the writer shall end when the queue is empty */
+    bool started;  /* there is a writer */
     pthread_t writer;
 } core;
 

@@ -31,8 +31,8 @@ mt_store *mt_store_view(mt_store *store, const char *owner);
 /* Gives the answers of owner "" to the owner of this view: those that were kept before the server had keys. */
 void mt_store_adopt(mt_store *store);
 
-/* Keeps the text of a JSON object; owns and frees text (mt_free). Failure is only logged, since the answer itself was
-   sent. */
+/* Keeps the text of a JSON object, in place of the owner's earlier one with that id; owns and frees text (mt_free).
+   Where too many wait to be written it is dropped. Failure is only logged, since the answer itself was sent. */
 void mt_store_put(mt_store *store, const char *id, char *text, size_t len);
 
 /* The kept object, a new reference; NULL: there is none. May wait for the disk. A store of NULL is empty. */

@@ -86,7 +86,8 @@ void mt_keep_encoded(struct mt_engine *e, const struct mt_request *r, const stru
 bool mt_keep_ask_features(struct mt_engine *e, struct mt_sequence *s);
 
 /* mt_keep_view begins to read the features of a part from a tier, where a tier has them and reading is expected to be
-   quicker than encoding, and where the gallery has room; else false. Call only where mt_keep_views_free is true. */
+   quicker than encoding; else false. True also where the gallery has no room now: then nothing is begun, and it may be
+   called again. Call only where mt_keep_views_free is true. */
 bool mt_keep_views_free(const struct mt_engine *e);
 bool mt_keep_view(struct mt_engine *e, const struct mt_request *r, const struct mt_sight *sight);
 

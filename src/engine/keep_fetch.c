@@ -64,7 +64,8 @@ static size_t better_state(mt_keep *k, mt_sequence *s, size_t position, size_t b
 }
 
 /* The last position up to `most` whose state a tier has, among those where states are kept: ends of pages, beginnings
-   of turns, and the places where this prompt's own states would be kept. 0: none that saves LEAST_GAIN positions. */
+   of turns, and the places where this prompt's own states would be kept. 0: none that saves more than LEAST_GAIN
+   positions. */
 static size_t find_state(mt_keep *k, mt_sequence *s, size_t most)
 {
     const size_t least = s->seq.done + LEAST_GAIN;
@@ -103,12 +104,13 @@ bool mt_keep_begin(mt_engine *e, mt_sequence *s)
     if (mt_keep_ask_pages(e, s))
         return true;
     const size_t first = s->seq.done / MT_PAGE_TOKENS;
+    /* the last known position is computed in any case: the next token is chosen from what that gives */
     size_t most = s->seq.known - 1, end = pages_there(k, s, first, most / MT_PAGE_TOKENS), state = 0;
     if (k->state_bytes) {
         if (most >= (end + 1) * MT_PAGE_TOKENS)
             most = (end + 1) * MT_PAGE_TOKENS - 1; /* a state's record has the beginning of the page that it ends in */
         state = find_state(k, s, most);
-        end = state / MT_PAGE_TOKENS;
+        end = state / MT_PAGE_TOKENS; /* no state: no pages, as nothing could go on behind them */
     }
     if (end * MT_PAGE_TOKENS + (state ? state % MT_PAGE_TOKENS : 0) < s->seq.done + LEAST_GAIN ||
         !is_quicker(e, s, first, end, state))
@@ -147,6 +149,7 @@ static bool fetch_one(mt_engine *e, mt_sequence *s, bool state)
         x->at = s->kept.next;
         memcpy(x->key, s->kept.digest[x->at], sizeof(x->key));
     }
+    /* behind a state: the page that it ends in, if it does not end with one */
     for (size_t g = 0; g < k->groups && (!state || s->kept.state % MT_PAGE_TOKENS); at += k->page_bytes[g++])
         x->part[x->parts++] = (mt_tier_part){at, k->page_bytes[g]};
     x->tier = mt_tiers_find(&k->tiers, x->key);
@@ -160,7 +163,7 @@ void mt_keep_fetch(mt_engine *e, mt_sequence *s)
     mt_kept *kept = &s->kept;
     if (kept->state && !kept->asked)
         kept->asked = fetch_one(e, s, true);
-    if (kept->state && !kept->brought)
+    if (kept->state && !kept->brought) /* pages are asked for when the state has come: they are of no use without it */
         return;
     while (kept->next < kept->end && fetch_one(e, s, false))
         kept->next++;
@@ -176,7 +179,7 @@ void mt_keep_end_fetch(mt_engine *e, mt_sequence *s)
         x->s = NULL;
         const mt_errand_state state = mt_errand_look(k, x);
         if (state == MT_ERRAND_DONE || state == MT_ERRAND_SENDING)
-            mt_errand_end(e, x);
+            mt_errand_end(e, x); /* others are ended when their thread is done with them (keep.c) */
     }
     s->kept.end = s->kept.state = 0;
     s->kept.asking = s->kept.glancing = false;
@@ -184,8 +187,8 @@ void mt_keep_end_fetch(mt_engine *e, mt_sequence *s)
 
 /* ---- taking ---- */
 
-/* What was expected did not come. Pages before it stay; but where a state was to come, they are of no use without it,
-   and the sequence goes back to the queue (true). */
+/* What was expected did not come, or there was no room for it. Pages before it stay; but where a state was to come,
+   they are of no use without it, and the sequence goes back to the queue (true). */
 static bool lose(mt_engine *e, mt_sequence *s)
 {
     const bool state = s->kept.state;
@@ -195,6 +198,7 @@ static bool lose(mt_engine *e, mt_sequence *s)
     return state;
 }
 
+/* Counts positions that came from a tier as cached. */
 static void note(mt_engine *e, mt_sequence *s, size_t positions)
 {
     if (s->generated > 0) /* it had computed them itself before */
@@ -236,6 +240,7 @@ static bool send_state(mt_engine *e, mt_sequence *s, mt_errand *x)
     return true;
 }
 
+/* The device has copied a state: the sequence goes on from there. */
 static void put_state(mt_engine *e, mt_sequence *s, mt_errand *x)
 {
     if (x->at % MT_PAGE_TOKENS)
@@ -245,7 +250,8 @@ static void put_state(mt_engine *e, mt_sequence *s, mt_errand *x)
     e->keep->stats.restored_states++;
 }
 
-/* What an errand brought is on its way to the device, if there was room for it. */
+/* What an errand brought is on its way to the device, if there was room for it. False where the sequence must go back
+   to the queue. */
 static bool sent(mt_engine *e, mt_errand *x, bool room)
 {
     if (!room)
@@ -254,7 +260,8 @@ static bool sent(mt_engine *e, mt_errand *x, bool room)
     return true;
 }
 
-/* All pages have come: the state, which was kept until now, is copied to the device. */
+/* All pages have come: the state, if there is one, is copied to the device; its errand has kept it until now. False as
+   above. */
 static bool finish(mt_engine *e, mt_sequence *s)
 {
     for (size_t i = MT_KEEP_STORES + MT_KEEP_FETCHES; i < MT_KEEP_ASK_FIRST && s->kept.state; i++) {

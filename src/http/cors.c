@@ -27,7 +27,7 @@ size_t mt_http_preflight(const mt_http_request *request, const char *allowed_ori
         return n;
     headers[n++] = (mt_http_header){"access-control-allow-methods", methods};
     headers[n++] = (mt_http_header){"access-control-max-age", "86400"};
-    if (wanted)
+    if (wanted) /* any header may be sent: the origin alone decides who may call */
         headers[n++] = (mt_http_header){"access-control-allow-headers", wanted};
     return n;
 }

@@ -10,6 +10,7 @@ static bool read_qwen3(mt_model_spec *s, mt_layer_spec *layer, const mt_config *
     return mt_qwen_windows_read(s, layer, c, err) && mt_rope_read_one(s, c, 10000, arena, err);
 }
 
+/* Whether the config lists the layer among those with a plain MLP. */
 static bool dense_by_list(const mt_config *c, size_t layer)
 {
     const size_t n = mt_config_array(c, "mlp_only_layers");

@@ -1,6 +1,6 @@
 /* Numbers within bounds and multiples (json_number.h): an automaton reads them digit by digit. Its state has how the
-   digits so far compare with each bound's, the number of digits, and the remainder of the division. States become
-   right-linear rules. */
+   digits so far compare with each bound's, the number of digits, and the remainder of the division. Each state becomes
+   a rule: a character, then the rule of the state that it leads to; or nothing, where the number may end. */
 #include "sample/constraint/json_number.h"
 
 #include <stdlib.h>
@@ -9,18 +9,21 @@
 #include "base/alloc.h"
 
 /* A parser that reads numbers as doubles must not round them past a bound: numbers with a fraction have at most
-   PRECISION digits. */
+   PRECISION digits. STATES: most states of a machine. */
 enum { PRECISION = 15, STATES = 16384 };
+/* How a number compares with a bound, by magnitude. */
 enum { LESS, SAME, MORE };
+/* What was read last, in the order in which it comes; ZERO: a single 0 before the point, after which no digit comes. */
 enum { START, MINUS, ZERO, WHOLE, POINT, FRACTION };
 
 /* What is known of the number behind the characters read so far. */
 typedef struct state {
-    uint32_t left;                  /* remainder of the digits so far */
-    uint8_t phase, whole, fraction; /* number of digits before and behind the point */
-    uint8_t room;                   /* digits that may still follow behind the point */
-    bool negative, some, broken;    /* some: a digit other than zero came; broken: one behind the point */
-    uint8_t compared[MT_NUMBER_BOUNDS];
+    uint32_t left;                      /* remainder of the digits so far, divided by mt_number.divisor */
+    uint8_t phase;                      /* START to FRACTION */
+    uint8_t whole, fraction;            /* number of digits before the point, until it comes, and behind it */
+    uint8_t room;                       /* most digits behind the point; set when it comes */
+    bool negative, some, broken;        /* some: a digit other than zero came; broken: one behind the point */
+    uint8_t compared[MT_NUMBER_BOUNDS]; /* with each bound, as far as digits have come */
 } state;
 
 /* All states that were found, with their rules. */
@@ -29,9 +32,9 @@ typedef struct machine {
     mt_grammar *g;
     state *states;
     mt_rule *rules;
-    size_t count, cap;
-    uint32_t *slots;
-    bool full;
+    size_t count, cap; /* of states and of rules */
+    uint32_t *slots;   /* hash table: 1 + the number of a state; 0: empty */
+    bool full;         /* there would be more than STATES */
 } machine;
 
 bool mt_decimal_read(const char *text, mt_decimal *out)
@@ -57,6 +60,7 @@ bool mt_decimal_read(const char *text, mt_decimal *out)
     if (exponent > 1000 || exponent < -1000)
         return false;
     point += exponent;
+    /* digits [first, last) are what is left without zeros on both sides */
     for (first = 0; first < (long)count && digits[first] == '0'; first++)
         continue;
     for (last = (long)count; last > first && digits[last - 1] == '0'; last--)
@@ -78,6 +82,7 @@ bool mt_decimal_read(const char *text, mt_decimal *out)
     return true;
 }
 
+/* Compares from the first digit on; zeros follow the last. */
 static int compare_digits(const char *a, size_t a_count, const char *b, size_t b_count)
 {
     for (size_t i = 0; i < a_count || i < b_count; i++) {
@@ -150,7 +155,8 @@ static bool within(const mt_number *n, const state *s)
     for (size_t i = 0; i < n->bound_count; i++) {
         const mt_number_bound *b = &n->bounds[i];
         const uint8_t magnitude = compare_all(s, &b->value, s->compared[i]);
-        const bool negative = s->negative && s->some;
+        const bool negative = s->negative && s->some; /* -0 is not */
+        /* of the number and the bound: below 0, 0 or above 0 */
         const int order = negative != b->value.negative ? (negative ? -1 : 1)
                           : negative                    ? 1 - (int)magnitude
                                                         : (int)magnitude - 1;
@@ -204,7 +210,7 @@ static bool read_digit(const machine *m, state *s, char digit)
         return false;
     if (s->phase == START || s->phase == MINUS) {
         s->phase = digit == '0' ? ZERO : WHOLE;
-        if (digit == '0' && s->negative && !n->fractions)
+        if (digit == '0' && s->negative && !n->fractions) /* only -0 could become of it */
             return false;
     }
     if (s->phase == WHOLE && s->whole == n->digits)
@@ -239,11 +245,12 @@ static bool read_char(const machine *m, state *s, char c)
         s->compared[i] = compare_whole(s, &m->n->bounds[i].value, s->compared[i]);
     s->phase = POINT;
     s->room = s->whole < PRECISION ? (uint8_t)(PRECISION - s->whole) : 0;
-    s->whole = 0;
+    s->whole = 0; /* no longer needed: states that differ only in it become one */
     return s->room > 0;
 }
 
-/* Whether further digits cannot change the result, so that they only have to be counted. */
+/* Whether further digits cannot change the result, so that they only have to be counted. That -0.0 may still become
+   negative changes nothing: it is SAME as a bound of 0, and to any other bound it compares as what it becomes. */
 static bool decided(const machine *m, const state *s)
 {
     if ((s->phase != POINT && s->phase != FRACTION) || m->n->divisor || (m->n->broken && !s->broken))
@@ -254,6 +261,7 @@ static bool decided(const machine *m, const state *s)
     return true;
 }
 
+/* Defines the rule of a state that is decided: any digits, if any number that begins so is accepted. */
 static void define_rest(machine *m, uint32_t at)
 {
     state s = m->states[at];

@@ -5,10 +5,12 @@
 #include "base/compiler.h"
 #include "sample/constraint/schema_inside.h"
 
+/* A name within a host name: LABEL of at most 22 characters, WORD of any number. */
 #define LABEL "[A-Za-z0-9](?:[A-Za-z0-9-]{0,20}[A-Za-z0-9])?"
 #define WORD "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 #define HOST LABEL "(?:\\." LABEL "){0,4}"
 #define HEX4 "[0-9a-fA-F]{1,4}"
+/* 0 to 255; a date with a leap day only in leap years; the two halves of a duration. */
 #define BYTE "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 #define DATE                                                                                              \
     "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|" \
@@ -19,13 +21,17 @@
 #define PATH "[A-Za-z0-9._~!$&'()*+,;=:@/-]*"
 #define LOCAL "[A-Za-z0-9_+-]"
 #define URI(host) "https?://" host "(?::[1-9][0-9]{0,3})?(?:/" PATH ")?(?:\\?" PATH ")?"
+/* Narrower than URI, as "url" is commonly checked: a host ends with a top-level domain, a port has two digits or more,
+   and a query needs a path before it. */
 #define URL(label) "https?://(?:" label "\\.){1,4}[A-Za-z]{2,12}(?::[1-9][0-9]{1,3})?(?:/" PATH "(?:\\?" PATH ")?)?"
 #define POINTER "(?:/(?:[^~/\\u0000-\\u001f\"]|~[01])*)*"
 
-/* String formats, as regular expressions. */
+/* String formats, as regular expressions. short_texts is for strings whose characters are counted in any case: names in
+   it have any length, so that it needs fewer states beside the count. Its texts are of the format where they have at
+   most `most` characters. NULL: regex is used there, too. */
 static const struct {
-    const char *name, *regex, *short_texts; /* short_texts NULL: the same */
-    uint32_t most;                          /* most characters of short_texts */
+    const char *name, *regex, *short_texts;
+    uint32_t most;
 } formats[] = {
     {"date", "^" DATE "$", NULL, 0},
     {"time", "^" TIME "$", NULL, 0},
@@ -53,7 +59,8 @@ static const struct {
     {"regex", "^[^\\\\()\\[\\]{}*+?|^$\\u0000-\\u001f]*$", NULL, 0},
 };
 
-/* Expressions that are wider than their formats, for what must not match. */
+/* Expressions that all texts of a format match, and others too. They are for "not": what they do not match is surely
+   not of the format. */
 static const struct {
     const char *name, *regex;
 } wide_formats[] = {
