@@ -137,6 +137,21 @@ mt_errand *mt_errand_free(mt_keep *k, size_t first, size_t count)
     return NULL;
 }
 
+/* Whether one that is done has to wait for others of its sequence: a state for its pages, a page for those before it.
+   Those of the depot are brought by a thread of their own, later than those behind them that a disk has. */
+static bool has_to_wait(const mt_keep *k, const mt_errand *x)
+{
+    if (x->kind == MT_KEEP_STATE)
+        return x->s && x->s->kept.brought;
+    for (size_t i = MT_KEEP_STORES; i < MT_KEEP_ERRANDS && x->kind == MT_KEEP_PAGE && x->s; i++) {
+        const mt_errand *y = &k->errand[i];
+        if (y->s == x->s && y->kind == MT_KEEP_PAGE && y->at < x->at &&
+            (y->state == MT_ERRAND_GIVEN || y->state == MT_ERRAND_UNDER_WAY))
+            return true;
+    }
+    return false;
+}
+
 /* Looks at all under one lock: otherwise two could end between two looks, and the later be seen before the earlier. */
 mt_errand *mt_errand_first(mt_keep *k, mt_errand_state state)
 {
@@ -144,9 +159,7 @@ mt_errand *mt_errand_first(mt_keep *k, mt_errand_state state)
     pthread_mutex_lock(&k->lock);
     for (size_t i = MT_KEEP_STORES; i < MT_KEEP_ERRANDS; i++) {
         mt_errand *x = &k->errand[i];
-        /* the state waits until its pages have come */
-        const bool waits = x->kind == MT_KEEP_STATE && x->s && x->s->kept.brought;
-        if (x->state == state && !(state == MT_ERRAND_DONE && waits) && (!first || x->order < first->order))
+        if (x->state == state && (!first || x->order < first->order) && !(state == MT_ERRAND_DONE && has_to_wait(k, x)))
             first = x;
     }
     pthread_mutex_unlock(&k->lock);

@@ -133,8 +133,8 @@ void mt_errand_give(mt_keep *k, mt_errand *x);
 mt_errand_state mt_errand_look(mt_keep *k, const mt_errand *x);
 void mt_errand_set(mt_keep *k, mt_errand *x, mt_errand_state state);
 
-/* Of the errands that fetch and are in `state`, the one that was given first; NULL: none. Leaves out a state that has
-   come and waits for its pages. */
+/* Of the errands that fetch and are in `state`, the one that was given first; NULL: none. Leaves out what is done
+   and waits for others of its sequence: a state for its pages, a page for those before it. */
 mt_errand *mt_errand_first(mt_keep *k, mt_errand_state state);
 
 /* Frees the errand for the next use and releases what it held. */

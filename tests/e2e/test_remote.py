@@ -253,9 +253,36 @@ class Test:
             assert served.eventually(lambda: other.metric("failures_total") > 0)
             other.ask(2)
 
+    def below_and_far(self, disk):
+        """The first pages of a prompt are in the store alone, those behind them on a disk, which is quicker."""
+        prompt = [10 + i * 7919 % 240 for i in range(24 * 32 + 5)]
+
+        def ask(server, tokens):
+            answer = server.complete(prompt=tokens, max_tokens=3, temperature=0, logprobs=2)
+            assert answer.status == 200, answer.body
+            return answer.json()["choices"][0]
+
+        def begin():
+            return served.Server(self.motet, self.model, *FAST, "--cache-dir", disk)
+
+        with begin() as server:
+            ask(server, prompt[:12 * 32 + 5])
+        first = [name for name in os.listdir(disk) if name.endswith(".motet")]
+        with begin() as server:
+            alone = ask(server, prompt)
+        with Replica(self) as other:
+            assert ask(other.server, prompt) == alone
+            other.wait_written()
+        for name in first:
+            os.remove(os.path.join(disk, name))
+        with Replica(self, "--cache-dir", disk) as other:
+            assert ask(other.server, prompt) == alone
+
     def run(self):
         try:
             self.shared()
+            with tempfile.TemporaryDirectory() as folder:
+                self.below_and_far(folder)
             self.lying()
             with tempfile.TemporaryDirectory() as folder:
                 self.signed(folder)

@@ -346,10 +346,40 @@ static void two_that_end_together_are_taken_in_order(void **state)
     mt_free(k);
 }
 
+/* A page of the depot comes later than those behind it that a disk has: they wait for it. */
+static void a_page_waits_for_those_before_it(void **state)
+{
+    mt_keep *k = mt_alloc(sizeof(*k));
+    mt_errand *page = &k->errand[MT_KEEP_STORES], *first;
+    mt_sequence one = {0}, other = {0};
+    (void)state;
+    pthread_mutex_init(&k->lock, NULL);
+    for (size_t i = 0; i < 4; i++)
+        page[i] = (mt_errand){.kind = MT_KEEP_PAGE,
+                              .s = i < 3 ? &one : &other,
+                              .at = 7 + i % 3,
+                              .order = i,
+                              .state = i == 0 ? MT_ERRAND_UNDER_WAY : MT_ERRAND_DONE};
+    assert_ptr_equal(mt_errand_first(k, MT_ERRAND_DONE), &page[3]); /* another sequence's does not wait */
+    page[3].state = MT_ERRAND_FREE;
+    assert_null(mt_errand_first(k, MT_ERRAND_DONE));
+    page[0].state = MT_ERRAND_DONE;
+    for (size_t i = 0; i < 3; i++) {
+        first = mt_errand_first(k, MT_ERRAND_DONE);
+        assert_ptr_equal(first, &page[i]);
+        first->state = MT_ERRAND_SENDING;
+    }
+    pthread_mutex_destroy(&k->lock);
+    mt_free(k);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
-static const struct CMUnitTest tests[] = {
-    TEST(the_same_bits_after_a_restart),       TEST(what_differs_shares_nothing),
-    TEST(damage_is_never_an_answer),           TEST(a_crowd_after_a_restart),
-    TEST(who_goes_is_waited_for_by_nobody),    TEST(two_that_end_together_are_taken_in_order),
-    cmocka_unit_test(memory_below_the_devices)};
+static const struct CMUnitTest tests[] = {TEST(the_same_bits_after_a_restart),
+                                          TEST(what_differs_shares_nothing),
+                                          TEST(damage_is_never_an_answer),
+                                          TEST(a_crowd_after_a_restart),
+                                          TEST(who_goes_is_waited_for_by_nobody),
+                                          TEST(two_that_end_together_are_taken_in_order),
+                                          cmocka_unit_test(a_page_waits_for_those_before_it),
+                                          cmocka_unit_test(memory_below_the_devices)};
 UNIT_MAIN(tests)
