@@ -779,7 +779,7 @@ static void smolvlm_reads_its_processor(void **state)
         "\"video_sampling\":{\"fps\":1,\"max_frames\":8,\"video_size\":{\"longest_edge\":64}}}");
     mt_processor p = *read_folder(&mt_vision_smolvlm);
     assert_true(p.sample && p.video_frames == 8 && p.fps == 1 && p.video.width == 128); /* "size" goes before */
-    assert_true(p.image.resample == MT_RESAMPLE_LANCZOS && p.video.resample == MT_RESAMPLE_LANCZOS);
+    assert_true(p.image.resample == MT_RESAMPLE_LANCZOS && p.video.resample == MT_RESAMPLE_BICUBIC);
     assert_true(p.video_id == p.image_id && strcmp(p.video_marker, "<video>") == 0);
     put("video_preprocessor_config.json",
         "{\"max_image_size\":{\"longest_edge\":64},\"video_sampling\":{\"fps\":2,\"max_frames\":4,"
