@@ -234,10 +234,11 @@ static bool write_known(mt_schema_reader *r, const mt_number *n, mt_expr *out)
     return true;
 }
 
-/* With bounds on both sides: no more digits than these have. */
+/* Most digits before the point: DIGITS, unless a bound that keeps numbers away from zero needs more; with bounds on
+   both sides, no more than these have. */
 static uint8_t digits_of(const mt_number *n)
 {
-    uint8_t most = 0, sides = 0;
+    uint8_t most = 0, sides = 0, limit = DIGITS;
 
     for (size_t i = 0; i < n->bound_count; i++) {
         const mt_number_bound *b = &n->bounds[i];
@@ -246,8 +247,11 @@ static uint8_t digits_of(const mt_number *n)
             continue;
         sides++;
         most = b->value.whole_count > most ? b->value.whole_count : most;
+        const uint8_t needed = (uint8_t)(b->value.whole_count + b->exclusive); /* 99 is exclusive: 100 */
+        if (b->value.negative == (b->kind == MT_NUMBER_MOST) && needed > limit)
+            limit = needed;
     }
-    return sides == 2 && most < DIGITS ? (most ? most : 1) : DIGITS;
+    return sides == 2 && most < limit ? (most ? most : 1) : limit;
 }
 
 bool mt_schema_numbers(mt_schema_reader *r, const mt_schema_place *place, unsigned types, mt_expr *out)
