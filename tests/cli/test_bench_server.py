@@ -289,21 +289,10 @@ def two_servers_are_asked_the_same_by_turns(motet, _):
 
 @test
 def motet_itself_is_measured(motet, tiny):
-    server = subprocess.Popen([motet, "serve", tiny, "--port", "0", "--log-format", "json"], stderr=subprocess.PIPE,
-                              text=True)
-    try:
-        port = None
-        for line in server.stderr:
-            if '"server.listening"' in line or "listening" in line:
-                port = line.split("127.0.0.1:")[1].split("/")[0].split('"')[0].split(" ")[0].strip()
-                break
-        threading.Thread(target=server.stderr.read, daemon=True).start()
-        url = "http://127.0.0.1:" + port
+    with served.Server(motet, tiny) as server:
+        url = "http://127.0.0.1:{}".format(server.port)
         rows = measured(motet, "--url", url, "--clients", "2", "--requests", "4", "--prompt", "20", "--tokens", "6")["loads"]
         assert rows[0]["requests"] == 4 and rows[0]["failed"] == 0 and rows[0]["tokens"] == 6, rows
-    finally:
-        server.terminate()
-        server.wait(helpers.PATIENCE)
 
 
 @test
