@@ -39,9 +39,20 @@ bool mt_failure_set(mt_failure *why, int status, const char *code, const char *p
     return false;
 }
 
+bool mt_failure_field(mt_failure *why, const char *code, const char *name, const char *fmt, ...)
+{
+    char rest[MT_LIMIT_ERROR_TEXT];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(rest, sizeof(rest), fmt, args);
+    va_end(args);
+    return mt_failure_set(why, 400, code, name, "\"%s\" %s", name, rest);
+}
+
 bool mt_failure_type(mt_failure *why, const char *name, const json_t *value, const char *wanted)
 {
-    return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send %s", name, mt_json_kind(value), wanted);
+    return mt_failure_field(why, "invalid_type", name, "is %s: send %s", mt_json_kind(value), wanted);
 }
 
 /* Clients retry 429 and 5xx by themselves, so what is never supported must be neither. */

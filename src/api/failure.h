@@ -22,6 +22,11 @@ typedef struct mt_failure {
 /* These set *why and return false. code and param may be NULL. */
 bool mt_failure_set(mt_failure *why, int status, const char *code, const char *param, const char *fmt, ...)
     MT_PRINTF(5, 6);
+/* A 400 whose sentence begins with the name of the field; fmt is what follows: "is too long: shorten it". */
+bool mt_failure_field(mt_failure *why, const char *code, const char *name, const char *fmt, ...) MT_PRINTF(4, 5);
+/* The same for values that are wrong, and for those that are right elsewhere, but not supported here. */
+#define mt_failure_value(why, name, ...) mt_failure_field(why, "invalid_value", name, __VA_ARGS__)
+#define mt_failure_unsupported(why, name, ...) mt_failure_field(why, "unsupported_value", name, __VA_ARGS__)
 /* The field `name` has another type than wanted ("a string"). value: what it is; NULL: it is missing. */
 bool mt_failure_type(mt_failure *why, const char *name, const json_t *value, const char *wanted);
 /* From an error of lower layers. param: the field, where the error names none itself. */

@@ -5,15 +5,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/json_tree.h"
 #include "base/words.h"
 
 enum { NOTED = 16 }; /* most unknown fields that are noted; a body may have millions */
 
 static bool out_of_range(const mt_field *f, const char *given, mt_failure *why)
 {
-    return mt_failure_set(why, 400, "invalid_value", f->name, "\"%s\" is %s: send a value from %.15g to %.15g", f->name,
-                          given, f->least, f->most);
+    return mt_failure_value(why, f->name, "is %s: send a value from %.15g to %.15g", given, f->least, f->most);
 }
 
 /* 3.0 counts as an integer, since some languages write integers so. */
@@ -56,8 +54,7 @@ static bool read_string(const mt_field *f, const json_t *value, const char **out
     if (!json_is_string(value))
         return mt_failure_type(why, f->name, value, "a string");
     if (strlen(json_string_value(value)) != json_string_length(value))
-        return mt_failure_set(why, 400, "invalid_value", f->name, "\"%s\" has a NUL character in it: leave it out",
-                              f->name);
+        return mt_failure_value(why, f->name, "has a NUL character in it: leave it out");
     *out = json_string_value(value);
     return true;
 }
@@ -91,8 +88,7 @@ static bool read_field(mt_ask *ask, const mt_field *f, const json_t *value, mt_f
     case MT_FIELD_STRING: return read_string(f, value, member, why);
     case MT_FIELD_OTHER: return f->read(ask, f->name, value, why);
     case MT_FIELD_REFUSED:
-        return asks_nothing(f, value) ||
-               mt_failure_set(why, 400, "unsupported_value", f->name, "\"%s\" is not supported: leave it out", f->name);
+        return asks_nothing(f, value) || mt_failure_unsupported(why, f->name, "is not supported: leave it out");
     }
     return false;
 }

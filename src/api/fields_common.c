@@ -21,11 +21,11 @@ static bool read_seed(mt_ask *ask, const char *name, const json_t *value, mt_fai
 static bool add_stop(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (!json_is_string(value))
-        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" has %s in it: send a string or a list of strings",
-                              name, mt_json_kind(value));
+        return mt_failure_field(why, "invalid_type", name, "has %s in it: send a string or a list of strings",
+                                mt_json_kind(value));
     if (json_string_length(value) > MT_LIMIT_STOP_BYTES)
-        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has a string of %zu bytes: send at most %d",
-                              name, json_string_length(value), MT_LIMIT_STOP_BYTES);
+        return mt_failure_value(why, name, "has a string of %zu bytes: send at most %d", json_string_length(value),
+                                MT_LIMIT_STOP_BYTES);
     ask->stops[ask->stop_count++] = (mt_stop_string){.str = json_string_value(value), .len = json_string_length(value)};
     return true;
 }
@@ -35,8 +35,7 @@ bool mt_read_stop(mt_ask *ask, const char *name, const json_t *value, mt_failure
     const size_t count = json_is_array(value) ? json_array_size(value) : 1;
 
     if (count > MT_LIMIT_STOP_STRINGS)
-        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has %zu strings: send at most %d", name, count,
-                              MT_LIMIT_STOP_STRINGS);
+        return mt_failure_value(why, name, "has %zu strings: send at most %d", count, MT_LIMIT_STOP_STRINGS);
     ask->stops = mt_arena_alloc(ask->arena, count * sizeof(*ask->stops));
     if (!ask->stops)
         return mt_failure_memory(why, name);
@@ -58,8 +57,7 @@ static bool read_ids(mt_ask *ask, const char *name, const json_t *value, size_t 
     if (!json_is_array(value))
         return mt_failure_type(why, name, value, "a list of token ids");
     if (count > most)
-        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has %zu ids: send at most %zu", name, count,
-                              most);
+        return mt_failure_value(why, name, "has %zu ids: send at most %zu", count, most);
     *out = mt_arena_alloc(ask->arena, count * sizeof(**out));
     if (!*out)
         return mt_failure_memory(why, name);
@@ -67,8 +65,7 @@ static bool read_ids(mt_ask *ask, const char *name, const json_t *value, size_t 
         const json_t *id = json_array_get(value, i);
 
         if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) >= MT_LIMIT_VOCAB)
-            return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has an entry that is no token id: send ids",
-                                  name);
+            return mt_failure_value(why, name, "has an entry that is no token id: send ids");
         (*out)[i] = (uint32_t)json_integer_value(id);
     }
     *out_count = count;
@@ -88,7 +85,7 @@ static bool read_stop_ids(mt_ask *ask, const char *name, const json_t *value, mt
 static bool read_allowed_ids(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (json_is_array(value) && json_array_size(value) == 0)
-        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is empty: send ids, or leave it out", name);
+        return mt_failure_value(why, name, "is empty: send ids, or leave it out");
     return read_ids(ask, name, value, MT_LIMIT_VOCAB, &ask->allowed_ids, &ask->allowed_id_count, why);
 }
 
@@ -97,15 +94,14 @@ static bool read_bad_words(mt_ask *ask, const char *name, const json_t *value, m
     if (!json_is_array(value))
         return mt_failure_type(why, name, value, "a list of strings");
     if (json_array_size(value) > MT_LIMIT_BAD_WORDS)
-        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has %zu words: send at most %d", name,
-                              json_array_size(value), MT_LIMIT_BAD_WORDS);
+        return mt_failure_value(why, name, "has %zu words: send at most %d", json_array_size(value),
+                                MT_LIMIT_BAD_WORDS);
     for (size_t i = 0; i < json_array_size(value); i++) {
         const json_t *word = json_array_get(value, i);
 
         if (!json_is_string(word) || json_string_length(word) == 0 || json_string_length(word) > MT_LIMIT_STOP_BYTES)
-            return mt_failure_set(why, 400, "invalid_value", name,
-                                  "\"%s\" has an entry that is no string of 1 to %d bytes: send such", name,
-                                  MT_LIMIT_STOP_BYTES);
+            return mt_failure_value(why, name, "has an entry that is no string of 1 to %d bytes: send such",
+                                    MT_LIMIT_STOP_BYTES);
     }
     ask->bad_words = json_array_size(value) ? value : NULL;
     return true;
@@ -118,9 +114,8 @@ bool mt_read_max_tokens(mt_ask *ask, const char *name, const json_t *value, mt_f
     if (!json_is_number(value) || number != floor(number))
         return mt_failure_type(why, name, value, "an integer");
     if (!(number >= -1 && number <= MT_LIMIT_CONTEXT))
-        return mt_failure_set(why, 400, "invalid_value", name,
-                              "\"%s\" is %.17g: send a value from 0 to %d, or -1 for all that fits", name, number,
-                              MT_LIMIT_CONTEXT);
+        return mt_failure_value(why, name, "is %.17g: send a value from 0 to %d, or -1 for all that fits", number,
+                                MT_LIMIT_CONTEXT);
     ask->max_tokens = number < 0 ? MT_LIMIT_CONTEXT : (int64_t)number;
     return true;
 }
@@ -132,9 +127,9 @@ bool mt_read_truncate(mt_ask *ask, const char *name, const json_t *value, mt_fai
     if (!json_is_integer(value))
         return mt_failure_type(why, name, value, "an integer");
     if (count < MT_TRUNCATE_FIT || count == 0 || count > MT_LIMIT_CONTEXT)
-        return mt_failure_set(why, 400, "invalid_value", name,
-                              "\"%s\" is %" JSON_INTEGER_FORMAT ": send a value from 1 to %d, or -1 for what fits",
-                              name, count, MT_LIMIT_CONTEXT);
+        return mt_failure_value(why, name,
+                                "is %" JSON_INTEGER_FORMAT ": send a value from 1 to %d, or -1 for what fits", count,
+                                MT_LIMIT_CONTEXT);
     ask->truncate = count;
     return true;
 }
@@ -144,8 +139,7 @@ bool mt_read_truncation_side(mt_ask *ask, const char *name, const json_t *value,
     const char *side = json_string_value(value);
 
     if (!side || (strcmp(side, "left") != 0 && strcmp(side, "right") != 0))
-        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is neither \"left\" nor \"right\": send one",
-                              name);
+        return mt_failure_value(why, name, "is neither \"left\" nor \"right\": send one");
     ask->side = *side == 'l' ? MT_TRUNCATE_LEFT : MT_TRUNCATE_RIGHT;
     return true;
 }
@@ -158,8 +152,7 @@ static bool read_bias_entry(mt_logit_bias *out, const char *name, const char *ke
     errno = 0;
     id = strtoul(key, &end, 10);
     if (*key < '0' || *key > '9' || *end || errno || id >= MT_LIMIT_VOCAB)
-        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has the key \"%.40s\": send token ids", name,
-                              key);
+        return mt_failure_value(why, name, "has the key \"%.40s\": send token ids", key);
     if (!json_is_number(value))
         return mt_failure_set(why, 400, "invalid_type", name, "the value of token %lu in \"%s\" is %s: send a number",
                               id, name, mt_json_kind(value));
@@ -179,8 +172,7 @@ static bool read_bias(mt_ask *ask, const char *name, const json_t *value, mt_fai
     if (!json_is_object(value))
         return mt_failure_type(why, name, value, "an object from token ids to numbers");
     if (count > MT_LIMIT_LOGIT_BIAS)
-        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has %zu entries: send at most %d", name, count,
-                              MT_LIMIT_LOGIT_BIAS);
+        return mt_failure_value(why, name, "has %zu entries: send at most %d", count, MT_LIMIT_LOGIT_BIAS);
     bias = mt_arena_alloc(ask->arena, count * sizeof(*bias));
     if (!bias)
         return mt_failure_memory(why, name);
@@ -215,8 +207,7 @@ static bool read_repeat_last(mt_ask *ask, const char *name, const json_t *value,
     const json_int_t last = json_integer_value(value);
 
     if (!json_is_integer(value) || last < -1 || last > MT_LIMIT_CONTEXT)
-        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is no integer from -1 to %d: send one", name,
-                              MT_LIMIT_CONTEXT);
+        return mt_failure_value(why, name, "is no integer from -1 to %d: send one", MT_LIMIT_CONTEXT);
     ask->sampling.penalty_window = last < 0 ? 0 : (uint32_t)last;
     if (last == 0) {
         ask->sampling.repetition_penalty = 1;

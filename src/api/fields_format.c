@@ -10,8 +10,7 @@ static bool set_source(mt_ask *ask, const char *name, mt_source_kind kind, const
     const bool text = kind == MT_SOURCE_REGEX || kind == MT_SOURCE_GBNF;
 
     if (ask->source.kind != MT_SOURCE_NONE)
-        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" and \"%s\" are both given: send one of them",
-                              name, ask->source_field);
+        return mt_failure_value(why, name, "and \"%s\" are both given: send one of them", ask->source_field);
     if (text && !json_is_string(value))
         return mt_failure_type(why, name, value, "a string");
     if (kind == MT_SOURCE_CHOICE && !json_is_array(value))
@@ -32,8 +31,7 @@ static bool set_schema(mt_ask *ask, const char *name, const json_t *value, mt_fa
         return set_source(ask, name, MT_SOURCE_SCHEMA, value, why);
     parsed = mt_json_tree_try(json_string_value(value), json_string_length(value));
     if (!parsed)
-        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is a string that is no JSON: send a JSON schema",
-                              name);
+        return mt_failure_value(why, name, "is a string that is no JSON: send a JSON schema");
     json_decref(ask->schema);
     ask->schema = parsed;
     return set_source(ask, name, MT_SOURCE_SCHEMA, parsed, why);
@@ -42,15 +40,14 @@ static bool set_schema(mt_ask *ask, const char *name, const json_t *value, mt_fa
 bool mt_read_format(mt_ask *ask, const char *name, const char *type, const json_t *schema, bool strict, mt_failure *why)
 {
     if (!type)
-        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is not an object with a type: send one", name);
+        return mt_failure_field(why, "invalid_type", name, "is not an object with a type: send one");
     if (strcmp(type, "text") == 0)
         return true;
     if (strcmp(type, "json_object") == 0)
         return set_source(ask, name, MT_SOURCE_JSON, NULL, why);
     if (strcmp(type, "json_schema") != 0)
-        return mt_failure_set(why, 400, "unsupported_value", name,
-                              "\"%s\" of type \"%.40s\" is not supported: send text, json_object or json_schema", name,
-                              type);
+        return mt_failure_unsupported(
+            why, name, "of type \"%.40s\" is not supported: send text, json_object or json_schema", type);
     if (!schema)
         return mt_failure_set(
             why, 400, "invalid_value", "response_format.json_schema",
@@ -85,9 +82,8 @@ static bool read_kind(mt_ask *ask, const char *name, const char *kind, const jso
         return set_source(ask, name, MT_SOURCE_GBNF, value, why);
     if (strcmp(kind, "json_object") == 0)
         return json_is_true(value) ? set_source(ask, name, MT_SOURCE_JSON, NULL, why) : true;
-    return mt_failure_set(
-        why, 400, "unsupported_value", name,
-        "\"%s\" has \"%.40s\", which is not supported: send json, regex, choice, grammar or json_object", name, kind);
+    return mt_failure_unsupported(
+        why, name, "has \"%.40s\", which is not supported: send json, regex, choice, grammar or json_object", kind);
 }
 
 bool mt_read_guided(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)

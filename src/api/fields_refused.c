@@ -9,8 +9,7 @@ static bool read_best_of(mt_ask *ask, const char *name, const json_t *value, mt_
 {
     if (json_is_integer(value) && json_integer_value(value) == ask->n)
         return true;
-    return mt_failure_set(why, 400, "unsupported_value", name, "\"%s\" is not supported: leave it out, or send n",
-                          name);
+    return mt_failure_unsupported(why, name, "is not supported: leave it out, or send n");
 }
 
 static const mt_field fields[] = {

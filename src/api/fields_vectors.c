@@ -22,7 +22,7 @@ static bool read_truncate(mt_ask *ask, const char *name, const json_t *value, mt
             ask->side = words[i].side;
             return true;
         }
-    return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is none of NONE, START and END: send one", name);
+    return mt_failure_value(why, name, "is none of NONE, START and END: send one");
 }
 
 static bool read_activation(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)

@@ -3,7 +3,6 @@
 
 #include <stdint.h>
 
-#include "api/fields.h"
 #include "base/alloc.h"
 #include "base/json_tree.h"
 #include "base/limits.h"

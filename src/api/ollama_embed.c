@@ -1,5 +1,4 @@
 /* The dialects of POST /api/embed and of its older form /api/embeddings, as Ollama defines them. */
-#include <string.h>
 
 #include "api/chat_body.h"
 #include "api/dialect.h"

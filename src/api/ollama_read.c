@@ -1,12 +1,10 @@
 /* Reads Ollama's chats and prompts. Messages are as OpenAI's, except that pictures stand beside the text, and tool
    results name the tool instead of the call. A prompt becomes a chat with one message. */
 #include <ctype.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "api/chat_body.h"
-#include "api/dialect.h"
 #include "api/fields.h"
 #include "api/json_body.h"
 #include "api/ollama.h"
@@ -43,8 +41,8 @@ static bool add_content(mt_ask *ask, mt_chat_message *to, const json_t *images, 
         const json_t *image = json_array_get(images, i);
 
         if (!json_is_string(image))
-            return mt_failure_set(why, 400, "invalid_type", place, "\"%s\" has %s in it: send pictures as base64",
-                                  place, mt_json_kind(image));
+            return mt_failure_field(why, "invalid_type", place, "has %s in it: send pictures as base64",
+                                    mt_json_kind(image));
         mt_chat_add_medium(&ask->chat, to, MT_CHAT_IMAGE, mt_ask_own(ask, image_part(image)));
     }
     if (json_string_length(text))
@@ -238,8 +236,7 @@ static bool refuse(const json_t *body, const char *name, const char *sentence, m
 {
     const json_t *value = mt_body_get(body, name);
 
-    return !value || json_string_length(value) == 0 ||
-           mt_failure_set(why, 400, "unsupported_value", name, "\"%s\" %s", name, sentence);
+    return !value || json_string_length(value) == 0 || mt_failure_unsupported(why, name, "%s", sentence);
 }
 
 /* Refuses fields of /api/generate that are not supported. */
@@ -248,8 +245,7 @@ static bool refuse_others(const json_t *body, mt_failure *why)
     const json_t *context = mt_body_get(body, "context");
 
     if (context && !(json_is_array(context) && json_array_size(context) == 0))
-        return mt_failure_set(why, 400, "unsupported_value", "context",
-                              "\"context\" is not taken: send what was said before to /api/chat");
+        return mt_failure_unsupported(why, "context", "is not taken: send what was said before to /api/chat");
     return refuse(body, "suffix", "is not supported by this model: leave it out", why) &&
            refuse(body, "template", "is not supported, as it is not Jinja: leave it out, or send \"raw\" as true", why);
 }
@@ -263,8 +259,7 @@ static bool read_raw(mt_ask *ask, mt_failure *why)
     if (!refuse(ask->body, "system", "is not taken with \"raw\": leave it out", why))
         return false;
     if (json_array_size(json_object_get(ask->body, "images")))
-        return mt_failure_set(why, 400, "unsupported_value", "images",
-                              "\"images\" are not taken with \"raw\": leave one of them out");
+        return mt_failure_unsupported(why, "images", "are not taken with \"raw\": leave one of them out");
     mt_json_guard_begin();
     prompt = json_object_get(ask->body, "prompt");
     ok = read_settings(ask, false, why) && mt_openai_completions_fields(ask, why) &&

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "api/chat_body.h"
-#include "api/fields.h"
 #include "api/ollama.h"
 #include "base/duration.h"
 #include "base/words.h"
@@ -112,9 +111,7 @@ static bool read_format(const json_t *format, json_t *to, mt_failure *why)
     if (word && strcmp(word, "json") == 0)
         return json_object_set_new(to, "response_format", json_pack("{s:s}", "type", "json_object")) == 0 ||
                mt_failure_memory(why, "format");
-    return mt_failure_set(why, 400, "invalid_value", "format",
-                          "\"format\" is neither \"json\" nor a JSON schema: send "
-                          "one of them, or leave it out");
+    return mt_failure_value(why, "format", "is neither \"json\" nor a JSON schema: send one of them, or leave it out");
 }
 
 static bool read_think(const json_t *think, json_t *to, mt_failure *why)
@@ -126,8 +123,8 @@ static bool read_think(const json_t *think, json_t *to, mt_failure *why)
     if (mt_words_have(levels, json_string_value(think)))
         json_object_set_new(to, "reasoning_effort", mt_body_share(think));
     else if (!json_is_boolean(think))
-        return mt_failure_set(why, 400, "invalid_value", "think",
-                              "\"think\" is none of true, false, \"low\", \"medium\", \"high\" and \"max\": send one");
+        return mt_failure_value(why, "think",
+                                "is none of true, false, \"low\", \"medium\", \"high\" and \"max\": send one");
     json_object_set_new(to, "enable_thinking", json_boolean(!json_is_false(think)));
     return true;
 }
@@ -148,8 +145,7 @@ bool mt_ollama_keep(mt_ask *ask, mt_failure *why)
 
     ask->keep_alive = seconds_of(value);
     return !value || !isnan(ask->keep_alive) ||
-           mt_failure_set(why, 400, "invalid_value", "keep_alive",
-                          "\"keep_alive\" is neither a number of seconds nor a time such as \"5m\": send one");
+           mt_failure_value(why, "keep_alive", "is neither a number of seconds nor a time such as \"5m\": send one");
 }
 
 bool mt_ollama_unloads(const json_t *body, const char *field)

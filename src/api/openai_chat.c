@@ -27,12 +27,10 @@ bool mt_read_top_logprobs(mt_ask *ask, const char *name, const json_t *value, mt
     if (!json_is_integer(value))
         return mt_failure_type(why, name, value, "an integer");
     if (count < 0 || count > MT_LIMIT_TOP_LOGPROBS)
-        return mt_failure_set(why, 400, "invalid_value", name,
-                              "\"%s\" is %" JSON_INTEGER_FORMAT ": send a value from 0 to %d", name, count,
-                              MT_LIMIT_TOP_LOGPROBS);
+        return mt_failure_value(why, name, "is %" JSON_INTEGER_FORMAT ": send a value from 0 to %d", count,
+                                MT_LIMIT_TOP_LOGPROBS);
     if (ask->sampling.logprobs < 0 && count > 0)
-        return mt_failure_set(why, 400, "invalid_value", name,
-                              "\"%s\" is given without \"logprobs\": send that as true", name);
+        return mt_failure_value(why, name, "is given without \"logprobs\": send that as true");
     ask->sampling.logprobs = ask->sampling.logprobs < 0 ? -1 : (int32_t)count;
     return true;
 }
@@ -46,10 +44,9 @@ static bool read_prediction(mt_ask *ask, const char *name, const json_t *value, 
     if (json_is_array(content))
         content = json_object_get(json_array_get(content, 0), "text");
     if (!json_is_string(content))
-        return mt_failure_set(why, 400, "invalid_type", name,
-                              "\"%s\" is not an object with text in \"content\": send "
-                              "{\"type\": \"content\", \"content\": \"...\"}",
-                              name);
+        return mt_failure_field(
+            why, "invalid_type", name,
+            "is not an object with text in \"content\": send {\"type\": \"content\", \"content\": \"...\"}");
     ask->prediction = mt_chat_text_of(content);
     return true;
 }
@@ -59,8 +56,7 @@ static bool refuse_audio(mt_ask *ask, const char *name, const json_t *value, mt_
 {
     (void)ask;
     (void)value;
-    return mt_failure_set(why, 400, "unsupported_value", name, "\"%s\" is given, but answers are text: leave it out",
-                          name);
+    return mt_failure_unsupported(why, name, "is given, but answers are text: leave it out");
 }
 
 static bool read_modalities(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
@@ -81,18 +77,17 @@ bool mt_read_effort(mt_ask *ask, const char *name, const json_t *value, mt_failu
 
     (void)ask;
     return mt_words_have(efforts, json_string_value(value)) ||
-           mt_failure_set(why, 400, "invalid_value", name,
-                          "\"%s\" is none of none, minimal, low, medium, high, xhigh and max: send one, or what the "
-                          "template knows in \"chat_template_kwargs\"",
-                          name);
+           mt_failure_value(
+               why, name,
+               "is none of none, minimal, low, medium, high, xhigh and max: send one, or what the template "
+               "knows in \"chat_template_kwargs\"");
 }
 
 static bool refuse_search(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     (void)ask;
     (void)value;
-    return mt_failure_set(why, 400, "unsupported_value", name, "\"%s\" is given, but nothing is searched: leave it out",
-                          name);
+    return mt_failure_unsupported(why, name, "is given, but nothing is searched: leave it out");
 }
 
 static const mt_field fields[] = {

@@ -17,8 +17,7 @@ static bool read_format(mt_ask *ask, const char *name, const json_t *value, mt_f
     const char *format = json_string_value(value);
 
     if (!format || (strcmp(format, "float") != 0 && strcmp(format, "base64") != 0))
-        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is neither \"float\" nor \"base64\": send one",
-                              name);
+        return mt_failure_value(why, name, "is neither \"float\" nor \"base64\": send one");
     if (strcmp(format, "base64") == 0)
         json_object_set_new(ask->extra, "base64", json_true());
     return true;
@@ -31,8 +30,8 @@ static bool read_spelling(mt_ask *ask, const char *name, const json_t *value, mt
 
     (void)ask;
     return mt_words_have(taken, json_string_value(value)) ||
-           mt_failure_set(why, 400, "unsupported_value", name,
-                          "\"%s\" is not supported: leave it out, and take 32-bit floats, the lowest byte first", name);
+           mt_failure_unsupported(why, name,
+                                  "is not supported: leave it out, and take 32-bit floats, the lowest byte first");
 }
 
 static const mt_field fields[] = {

@@ -1,7 +1,6 @@
 /* See openai_prompt.h. */
 #include "api/openai_prompt.h"
 
-#include "api/fields.h"
 #include "base/json_tree.h"
 #include "base/limits.h"
 
@@ -16,13 +15,13 @@ bool mt_openai_ids_read(mt_arena *arena, const char *name, const json_t *list, m
         const json_t *id = json_array_get(list, i);
 
         if (!json_is_integer(id))
-            return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" has %s where a token id should be: send ids",
-                                  name, mt_json_kind(id));
+            return mt_failure_field(why, "invalid_type", name, "has %s where a token id should be: send ids",
+                                    mt_json_kind(id));
         if (json_integer_value(id) < 0 || json_integer_value(id) >= MT_LIMIT_VOCAB)
-            return mt_failure_set(why, 400, "invalid_value", name,
-                                  "\"%s\" has the token id %" JSON_INTEGER_FORMAT
-                                  ", which no vocabulary has: send ids of the model's",
-                                  name, json_integer_value(id));
+            return mt_failure_value(why, name,
+                                    "has the token id %" JSON_INTEGER_FORMAT
+                                    ", which no vocabulary has: send ids of the model's",
+                                    json_integer_value(id));
         ids[i] = (uint32_t)json_integer_value(id);
     }
     *out = (mt_ask_prompt){.ids = ids, .count = count};
@@ -34,9 +33,8 @@ static bool read_one(mt_ask *ask, const char *field, const json_t *value, mt_ask
     if (json_is_array(value))
         return mt_openai_ids_read(ask->arena, field, value, out, why);
     if (!json_is_string(value))
-        return mt_failure_set(why, 400, "invalid_type", field,
-                              "\"%s\" has %s in it: send a string, token ids, or a list of either", field,
-                              mt_json_kind(value));
+        return mt_failure_field(why, "invalid_type", field,
+                                "has %s in it: send a string, token ids, or a list of either", mt_json_kind(value));
     out->text = mt_chat_text_of(value);
     return true;
 }
@@ -50,12 +48,10 @@ bool mt_openai_prompts_read(mt_ask *ask, const char *field, const json_t *prompt
     if (!json_is_string(prompt) && !json_is_array(prompt))
         return mt_failure_type(why, field, prompt, "a string, token ids, or a list of either");
     if (json_is_array(prompt) && json_array_size(prompt) == 0)
-        return mt_failure_set(why, 400, "invalid_value", field, "\"%s\" is an empty list: send a %s", field,
-                              ask->vectors ? "text" : "prompt");
+        return mt_failure_value(why, field, "is an empty list: send a %s", ask->vectors ? "text" : "prompt");
     if (ask->vectors && count > MT_LIMIT_EMBEDDINGS)
-        return mt_failure_set(why, 400, "invalid_value", field,
-                              "\"%s\" has %zu texts, and %d may be sent at once: send them in several requests", field,
-                              count, MT_LIMIT_EMBEDDINGS);
+        return mt_failure_value(why, field, "has %zu texts, and %d may be sent at once: send them in several requests",
+                                count, MT_LIMIT_EMBEDDINGS);
     if (!ask->vectors && count * (size_t)ask->n > MT_LIMIT_CHOICES)
         return mt_failure_set(why, 400, "invalid_value", field,
                               "%zu prompts with n = %d are more than %d answers: send them in several requests", count,

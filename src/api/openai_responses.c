@@ -6,7 +6,6 @@
 #include "api/openai.h"
 #include "api/responses.h"
 #include "api/store.h"
-#include "api/write.h"
 #include "base/json_write.h"
 #include "base/limits.h"
 

@@ -76,15 +76,14 @@ bool mt_read_tool_choice(mt_ask *ask, const char *name, const json_t *value, mt_
     if (strcmp(mt_body_text(value, "type"), "allowed_tools") == 0)
         return read_allowed(ask, name, json_object_get(value, "allowed_tools"), why);
     return mt_tool_choice_only(ask, mt_chat_text_of(name_of(value))) ||
-           mt_failure_set(why, 400, "invalid_value", name,
-                          "\"%s\" is none of auto, none, required, an object that names a function and one with "
-                          "allowed tools: send one",
-                          name);
+           mt_failure_value(
+               why, name,
+               "is none of auto, none, required, an object that names a function and one with allowed tools: send one");
 }
 
 static bool bad_functions(const char *field, const char *sentence, mt_failure *why)
 {
-    return mt_failure_set(why, 400, "invalid_value", field, "\"%s\" %s", field, sentence);
+    return mt_failure_value(why, field, "%s", sentence);
 }
 
 static bool add_tools(json_t *tools, const json_t *functions, mt_failure *why)

@@ -27,17 +27,16 @@ static bool check_list(const json_t *given, const char *name, mt_failure *why)
     const size_t count = count_of(given);
 
     if (!given)
-        return mt_failure_set(why, 400, "missing_required_parameter", name, "\"%s\" is missing: send texts", name);
+        return mt_failure_field(why, "missing_required_parameter", name, "is missing: send texts");
     if (count == 0)
-        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is an empty list: send a text", name);
+        return mt_failure_value(why, name, "is an empty list: send a text");
     if (count > MT_LIMIT_EMBEDDINGS)
-        return mt_failure_set(why, 400, "invalid_value", name,
-                              "\"%s\" has %zu texts, and %d may be sent at once: send them in several requests", name,
-                              count, MT_LIMIT_EMBEDDINGS);
+        return mt_failure_value(why, name, "has %zu texts, and %d may be sent at once: send them in several requests",
+                                count, MT_LIMIT_EMBEDDINGS);
     for (size_t i = 0; i < count; i++)
         if (!text_at(given, i))
-            return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" has %s in it: send strings", name,
-                                  mt_json_kind(json_is_array(given) ? json_array_get(given, i) : given));
+            return mt_failure_field(why, "invalid_type", name, "has %s in it: send strings",
+                                    mt_json_kind(json_is_array(given) ? json_array_get(given, i) : given));
     return true;
 }
 
@@ -49,9 +48,8 @@ bool mt_pairs_read(mt_ask *ask, const char *const names[2], mt_failure *why)
     if (!check_list(first, names[0], why) || !check_list(second, names[1], why))
         return false;
     if (queries > 1 && queries != count)
-        return mt_failure_set(why, 400, "invalid_value", names[0],
-                              "\"%s\" has %zu texts and \"%s\" %zu: send one, or as many", names[0], queries, names[1],
-                              count);
+        return mt_failure_value(why, names[0], "has %zu texts and \"%s\" %zu: send one, or as many", queries, names[1],
+                                count);
     ask->prompts = mt_arena_alloc(ask->arena, count * sizeof(*ask->prompts));
     if (!ask->prompts)
         return mt_failure_memory(why, names[1]);

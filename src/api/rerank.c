@@ -6,7 +6,6 @@
 #include "api/chat_body.h"
 #include "api/fields.h"
 #include "api/pairs.h"
-#include "api/write.h"
 #include "base/alloc.h"
 #include "base/json_tree.h"
 #include "base/json_write.h"
@@ -18,7 +17,7 @@
 static bool read_top(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0)
-        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is no positive integer: send one", name);
+        return mt_failure_value(why, name, "is no positive integer: send one");
     if (json_integer_value(value) > 0)
         json_object_set_new(ask->extra, name, json_integer(json_integer_value(value)));
     return true;
@@ -40,8 +39,7 @@ static bool read_fields(mt_ask *ask, const char *name, const json_t *value, mt_f
     (void)ask;
     if (json_array_size(value) == 1 && only && strcmp(only, "text") == 0)
         return true;
-    return mt_failure_set(why, 400, "unsupported_value", name,
-                          "\"%s\" is not supported: put what counts into \"text\", and leave it out", name);
+    return mt_failure_unsupported(why, name, "is not supported: put what counts into \"text\", and leave it out");
 }
 
 static const mt_field fields[] = {
@@ -73,7 +71,7 @@ static bool read_query(const mt_ask *ask, mt_failure *why)
     const json_t *query = mt_body_get(ask->body, "query");
 
     if (!query)
-        return mt_failure_set(why, 400, "missing_required_parameter", "query", "\"query\" is missing: send a string");
+        return mt_failure_field(why, "missing_required_parameter", "query", "is missing: send a string");
     return json_is_string(query) || mt_failure_type(why, "query", query, "a string");
 }
 

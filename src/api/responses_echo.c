@@ -93,8 +93,7 @@ bool mt_responses_echo(const json_t *body, json_t *extra, mt_failure *why)
                                 value ? mt_body_share(value) : json_loads(fields[i].absent, JSON_DECODE_ANY, NULL));
     }
     if (truncation && strcmp(truncation, "auto") != 0 && strcmp(truncation, "disabled") != 0)
-        return mt_failure_set(why, 400, "invalid_value", "truncation",
-                              "\"truncation\" is neither auto nor disabled: send one of these");
+        return mt_failure_value(why, "truncation", "is neither auto nor disabled: send one of these");
     json_object_set_new(all, "service_tier", json_string("default")); /* the only one */
     json_object_set_new(all, "tools", complete_tools(json_object_get(all, "tools")));
     if (json_is_object(json_object_get(all, "reasoning")))

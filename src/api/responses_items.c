@@ -6,11 +6,8 @@
 #include <string.h>
 
 #include "api/chat_body.h"
-#include "api/fields.h"
 #include "api/store.h"
-#include "base/buf.h"
 #include "base/json_tree.h"
-#include "base/limits.h"
 #include "base/words.h"
 
 /* The items while they are read. */

@@ -7,7 +7,6 @@
 #include "api/json_body.h"
 #include "api/responses.h"
 #include "api/store.h"
-#include "api/write.h"
 #include "base/json_tree.h"
 #include "base/json_write.h"
 #include "base/limits.h"
@@ -111,11 +110,10 @@ static bool read_page(const mt_responses_page *page, const json_t *items, range 
 
     *r = (range){.count = json_array_size(items), .down = !page->order || strcmp(page->order, "desc") == 0};
     if (!r->down && strcmp(page->order, "asc") != 0)
-        return mt_failure_set(why, 400, "invalid_value", "order",
-                              "\"order\" is neither asc nor desc: send one of these");
+        return mt_failure_value(why, "order", "is neither asc nor desc: send one of these");
     if (end && (end == page->limit || *end || limit < 1 || limit > MT_LIMIT_ITEMS_PAGE))
-        return mt_failure_set(why, 400, "invalid_value", "limit", "\"limit\" is \"%.20s\": send a value from 1 to %d",
-                              page->limit, MT_LIMIT_ITEMS_PAGE);
+        return mt_failure_value(why, "limit", "is \"%.20s\": send a value from 1 to %d", page->limit,
+                                MT_LIMIT_ITEMS_PAGE);
     while (page->after && r->begin < r->count && strcmp(mt_body_text(at(items, r, r->begin), "id"), page->after) != 0)
         r->begin++;
     if (page->after && r->begin == r->count)

@@ -195,8 +195,8 @@ static bool read_tool_choice(reader *r)
     if (!json_is_object(choice))
         return mt_read_tool_choice(r->ask, "tool_choice", choice, r->why);
     return mt_tool_choice_only(r->ask, tool_name(r, choice)) ||
-           mt_failure_set(r->why, 400, "invalid_value", "tool_choice",
-                          "\"tool_choice\" is neither a word nor a function or custom tool with a name: send one");
+           mt_failure_value(r->why, "tool_choice",
+                            "is neither a word nor a function or custom tool with a name: send one");
 }
 
 /* text.format is {"type","name","schema"}, one level less than response_format of a chat. */
@@ -209,7 +209,7 @@ static bool read_format(reader *r)
     if (!format)
         return true;
     if (!json_is_string(json_object_get(format, "type")))
-        return mt_failure_set(r->why, 400, "invalid_value", "text.format", "\"text.format\" has no type: send one");
+        return mt_failure_value(r->why, "text.format", "has no type: send one");
     return mt_read_format(r->ask, "text.format", mt_body_text(format, "type"), mt_body_get(format, "schema"),
                           json_is_true(json_object_get(format, "strict")), r->why);
 }
@@ -254,9 +254,8 @@ static bool refuse_others(reader *r)
 
     for (size_t i = 0; i < MT_COUNT(names); i++)
         if (mt_body_get(r->body, names[i]))
-            return mt_failure_set(r->why, 400, "unsupported_value", names[i],
-                                  "\"%s\" is not supported: send \"input\", and \"previous_response_id\" to go on",
-                                  names[i]);
+            return mt_failure_unsupported(r->why, names[i],
+                                          "is not supported: send \"input\", and \"previous_response_id\" to go on");
     return true;
 }
 
@@ -284,8 +283,8 @@ static bool read_store(reader *r)
         return mt_failure_type(r->why, "previous_response_id", previous, "a string");
     r->ask->background = json_is_true(json_object_get(r->body, "background"));
     if (json_is_false(store) && r->ask->background)
-        return mt_failure_set(r->why, 400, "invalid_value", "background",
-                              "\"background\" is true, but the response is not to be kept: leave \"store\" out");
+        return mt_failure_value(r->why, "background",
+                                "is true, but the response is not to be kept: leave \"store\" out");
     if (json_is_false(store))
         return true;
     json_object_set_new(r->extra, "input", dump(mt_body_get(r->body, "input")));

@@ -19,8 +19,8 @@ static bool read(mt_ask *ask, mt_failure *why)
     for (size_t i = 0; names[i]; i += 2)
         if (mt_body_get(ask->body, names[i]) && mt_body_get(ask->body, names[i + 1]))
             return mt_pairs_read(ask, names + i, why);
-    return mt_failure_set(why, 400, "missing_required_parameter", "queries",
-                          "\"queries\" and \"documents\" are missing: send both, or \"text_1\" and \"text_2\"");
+    return mt_failure_field(why, "missing_required_parameter", "queries",
+                            "and \"documents\" are missing: send both, or \"text_1\" and \"text_2\"");
 }
 
 static void whole(mt_answer *a, mt_buf *out)

@@ -22,7 +22,6 @@
       the store. The engine's bounds hold for it as for others. Clients may come back to its stream: watch.c. */
 #include "server/call.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

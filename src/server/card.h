@@ -4,11 +4,8 @@
 #define MT_SERVER_CARD_H
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "base/error.h"
 
 typedef struct mt_card {
     char *dir;             /* the folder; the card frees it */

@@ -14,7 +14,6 @@
 #include "server/dashboard.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include <event2/event.h>
 

@@ -1,7 +1,6 @@
 /* Writes the dashboard's events as JSON. An account sees its own requests and errors, as in /v1/status; one that may
    see everybody's is told whose they are. Figures of the machine are shown to all, as in /metrics. */
 #include <inttypes.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"

@@ -1,8 +1,6 @@
 /* See disk.h. */
 #include "server/disk.h"
 
-#include <string.h>
-
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/limits.h"

@@ -71,9 +71,9 @@ static bool check_tokens(const mt_request *r, const mt_target *t, const mt_ask *
                               t->context, index, ask->text_field, r->prompt_len);
     for (size_t i = 0; i < r->prompt_len; i++)
         if (r->prompt[i] >= t->vocab)
-            return mt_failure_set(why, 400, "invalid_value", ask->text_field,
-                                  "\"%s\" has token %u, and the model's last is %zu: send ids of this model",
-                                  ask->text_field, r->prompt[i], t->vocab - 1);
+            return mt_failure_value(why, ask->text_field,
+                                    "has token %u, and the model's last is %zu: send ids of this model", r->prompt[i],
+                                    t->vocab - 1);
     return true;
 }
 
@@ -119,9 +119,8 @@ static bool make_answer(mt_call *call, const mt_target *t, const mt_ask *ask, mt
 static bool check_dimensions(const mt_target *t, const mt_ask *ask, mt_failure *why)
 {
     return (size_t)ask->dimensions <= t->width ||
-           mt_failure_set(why, 400, "invalid_value", "dimensions",
-                          "\"dimensions\" is %lld, and this model's embeddings have %zu: send at most so many",
-                          (long long)ask->dimensions, t->width);
+           mt_failure_value(why, "dimensions", "is %lld, and this model's embeddings have %zu: send at most so many",
+                            (long long)ask->dimensions, t->width);
 }
 
 /* For pairs of query and text that are compared by embeddings: replaces the prompts by the queries, then the texts. */

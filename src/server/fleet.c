@@ -23,15 +23,12 @@
 #include "server/fleet.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "server/fleet_inside.h"
-#include "server/pulse.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define TRIES 4         /* attempts to load a model, each with the memory that the last one found to be needed */

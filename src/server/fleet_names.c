@@ -421,8 +421,7 @@ bool mt_fleet_unknown(mt_fleet *f, const char *name, mt_failure *why)
     if (name)
         mt_fleet_lacks(name, list.full ? "" : list.data, why);
     else
-        mt_failure_set(why, 400, "missing_field", "model", "\"model\" is missing: %ssee /v1/models",
-                       list.full ? "" : list.data);
+        mt_failure_field(why, "missing_field", "model", "is missing: %ssee /v1/models", list.full ? "" : list.data);
     mt_buf_free(&list);
     return false;
 }

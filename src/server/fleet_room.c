@@ -7,7 +7,6 @@
    host's memory then, and the rest of the host's is divided among models in proportion to their grants. */
 #include "base/alloc.h"
 #include "base/compiler.h"
-#include "base/limits.h"
 #include "server/fleet_inside.h"
 #include "server/pulse.h"
 

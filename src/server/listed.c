@@ -2,7 +2,6 @@
 #include "server/listed.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/json_write.h"

@@ -83,8 +83,7 @@ bool mt_models_unload(mt_server *server, const mt_http_request *request, mt_buf 
     const size_t len = request->body_len < UNLOAD_BYTES ? request->body_len : UNLOAD_BYTES;
     json_t *json = mt_json_body_parse(request->body ? request->body : "", len, NULL, why);
     const char *name = json_string_value(json_object_get(json, "model"));
-    bool ok = json && (name || mt_failure_set(why, 400, "missing_field", "model",
-                                              "\"model\" is missing: send the name of one"));
+    bool ok = json && (name || mt_failure_field(why, "missing_field", "model", "is missing: send the name of one"));
 
     ok = ok && (mt_fleet_unload(&server->fleet, name) || mt_fleet_lacks(name, "", why));
     if (ok) {

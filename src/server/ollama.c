@@ -1,6 +1,5 @@
 /* Ollama's API about models: lists of all and of those that are loaded, what is known of one, deleting one. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

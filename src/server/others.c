@@ -1,7 +1,6 @@
 /* Routes that users of llama.cpp and vLLM know: /props, /slots, /version, /load. */
 #include "base/alloc.h"
 #include "base/json_write.h"
-#include "base/limits.h"
 #include "server/inside.h"
 
 /* The settings of a request that names none. */

@@ -1,10 +1,8 @@
 /* Prepares a call: from the parsed body to requests for the engine. All that is read, rendered, tokenized and checked
    before the engine hears of a call happens here, on preparation threads. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "api/fields.h"
 #include "api/json_body.h"
 #include "api/random.h"
 #include "base/alloc.h"
@@ -85,9 +83,8 @@ static bool set_allowed_ids(mt_request *r, const mt_served *served, const mt_ask
         const uint32_t id = ask->allowed_ids[i];
 
         if (id >= served->vocab)
-            return mt_failure_set(why, 400, "invalid_value", "allowed_token_ids",
-                                  "\"allowed_token_ids\" names token %u: send ids from 0 to %zu", id,
-                                  served->vocab - 1);
+            return mt_failure_value(why, "allowed_token_ids", "names token %u: send ids from 0 to %zu", id,
+                                    served->vocab - 1);
         mask[id / 32] |= UINT32_C(1) << id % 32;
     }
     r->sampling.only = mask;
@@ -288,8 +285,7 @@ static bool constrain(mt_call *call, const mt_ask *ask, mt_token_prompt *prompt,
     if (!mt_shape_needed(&shape))
         return true;
     if (ask->calls == MT_SHAPE_CALLS_REQUIRED && !ask->chat.tools)
-        return mt_failure_set(why, 400, "invalid_value", "tool_choice",
-                              "\"tool_choice\" is given without \"tools\": send some, or leave it out");
+        return mt_failure_value(why, "tool_choice", "is given without \"tools\": send some, or leave it out");
     if (!served->constraints)
         return mt_failure_set(why, 400, "no_tokenizer", ask->source_field,
                               "the model \"%s\" has no tokenizer: leave \"%s\" out", served->name, ask->source_field);
@@ -492,8 +488,7 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
     if (ask->is_chat && takes_long(call, ask->body, mt_chat_has_media(&ask->chat)))
         return true;
     if (ask->stream && ask->prompt_logprobs >= 0)
-        return mt_failure_set(why, 400, "invalid_value", "prompt_logprobs",
-                              "\"prompt_logprobs\" are not streamed: send \"stream\" as false");
+        return mt_failure_value(why, "prompt_logprobs", "are not streamed: send \"stream\" as false");
     ok = mt_tokens_make(served, ask, &call->stop,
                         call->dialect->count ? mt_tokens_most(served) : MT_LIMIT_COUNTED * served->context, &prompts,
                         &count, why);

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/chat_body.h"
 #include "api/json_body.h"
 #include "base/alloc.h"
 #include "base/json_write.h"

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json_write.h"
-#include "base/limits.h"
 #include "server/inside.h"
 
 typedef enum column {

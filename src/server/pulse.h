@@ -8,7 +8,6 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "cache/tree.h"
 #include "engine/voices.h"
 
 struct mt_server;

@@ -1,6 +1,4 @@
 /* The table of routes: for each path, who answers it, in which dialect, and who may ask. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/json_write.h"

@@ -1,8 +1,5 @@
 /* SIGQUIT's report of the server's state, and the warnings about slow steps. All is read from copies that engines make
    between steps, so it works while an engine hangs: that one shows by how long its step has run. */
-#include <inttypes.h>
-#include <math.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -49,8 +49,7 @@ static bool read_after(const char *text, int64_t *after, mt_failure *why)
     errno = 0;
     *after = strtoll(text, &end, 10);
     return (*text && !*end && !errno && *after >= 0) ||
-           mt_failure_set(why, 400, "invalid_value", "starting_after",
-                          "\"starting_after\" is not the number of an event: send an integer from 0 on");
+           mt_failure_value(why, "starting_after", "is not the number of an event: send an integer from 0 on");
 }
 
 /* Task: sends again the events of a response that has ended. */

@@ -1,6 +1,5 @@
 /* Tasks that need the tokenizer or the template but not the model: /tokenize, /detokenize, /apply-template. */
 
-#include "api/fields.h"
 #include "api/openai_prompt.h"
 #include "api/write.h"
 #include "base/json_write.h"

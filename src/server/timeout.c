@@ -5,11 +5,8 @@
    fetched or whose model is loaded. */
 #include "server/timeout.h"
 
-#include <math.h>
-
 #include <event2/event.h>
 
-#include "api/fields.h"
 #include "base/limits.h"
 #include "server/inside.h"
 
@@ -49,9 +46,8 @@ bool mt_timeout_read(mt_call *call, const json_t *body, mt_failure *why)
     if (!json_is_number(value))
         return mt_failure_type(why, "timeout", value, "a number of seconds");
     if (!(seconds > 0 && seconds <= MT_LIMIT_TIMEOUT_SECONDS))
-        return mt_failure_set(why, 400, "invalid_value", "timeout",
-                              "\"timeout\" is %g: send a number of seconds above 0 and up to %d", seconds,
-                              MT_LIMIT_TIMEOUT_SECONDS);
+        return mt_failure_value(why, "timeout", "is %g: send a number of seconds above 0 and up to %d", seconds,
+                                MT_LIMIT_TIMEOUT_SECONDS);
     set_deadline(call, seconds);
     return true;
 }

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "api/fields.h"
 #include "base/alloc.h"
 #include "server/own_templates.h"
 
@@ -90,9 +89,9 @@ static const mt_chat_templates *templates_of(const mt_served *served, const mt_c
     if (!json_is_string(given))
         mt_failure_type(why, "chat_template", given, "a string");
     else if (!served->own_templates)
-        mt_failure_set(why, 400, "unsupported_value", "chat_template",
-                       "\"chat_template\" is given, and this server takes none from its clients: leave it out, or "
-                       "start the server with --allow-chat-template");
+        mt_failure_unsupported(why, "chat_template",
+                               "is given, and this server takes none from its clients: leave it out, or start the "
+                               "server with --allow-chat-template");
     else {
         own = mt_own_templates_get(served->own_templates, chat->arena, json_string_value(given),
                                    json_string_length(given), stop, &err);
