@@ -280,45 +280,21 @@ size_t mt_answer_embedding(const mt_answer *a, mt_choice *c)
     return count;
 }
 
-size_t mt_answer_prompt_tokens(const mt_answer *a)
-{
-    size_t sum = 0;
-
-    for (size_t i = 0; i < a->prompt_count; i++)
-        sum += a->prompts[i].count;
-    return sum;
-}
-
-size_t mt_answer_tokens(const mt_answer *a)
-{
-    size_t sum = 0;
-
-    for (size_t i = 0; i < a->choice_count; i++)
-        sum += a->choices[i].tokens;
-    return sum;
-}
-
-size_t mt_answer_reasoning_tokens(const mt_answer *a)
-{
-    size_t sum = 0;
-
-    for (size_t i = 0; i < a->choice_count; i++)
-        sum += a->choices[i].reasoning_tokens;
-    return sum;
-}
-
 /* A prompt is computed once for all its choices, so the smallest count of cached tokens among them is the true one. */
-size_t mt_answer_cached(const mt_answer *a)
+mt_usage mt_answer_usage(const mt_answer *a)
 {
-    size_t sum = 0;
+    mt_usage all = {0};
 
     for (size_t i = 0; i < a->prompt_count; i++) {
-        size_t least = a->choices[i * a->n].cached;
+        size_t least = SIZE_MAX;
 
-        for (size_t k = 1; k < a->n; k++)
-            if (a->choices[i * a->n + k].cached < least)
-                least = a->choices[i * a->n + k].cached;
-        sum += least;
+        for (const mt_choice *c = &a->choices[i * a->n]; c < &a->choices[(i + 1) * a->n]; c++) {
+            least = MT_MIN(least, c->cached);
+            all.tokens += c->tokens;
+            all.reasoning += c->reasoning_tokens;
+        }
+        all.prompt += a->prompts[i].count;
+        all.cached += least;
     }
-    return sum;
+    return all;
 }

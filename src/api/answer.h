@@ -117,9 +117,11 @@ void mt_answer_feed(mt_answer *answer, size_t prompt, const mt_event *event, mt_
 /* Scales the vector of a choice as the ask wants it; only once. Returns how many of its numbers are to be written. */
 size_t mt_answer_embedding(const mt_answer *answer, mt_choice *choice);
 
-size_t mt_answer_prompt_tokens(const mt_answer *answer); /* of all prompts */
-size_t mt_answer_tokens(const mt_answer *answer);        /* of all choices */
-size_t mt_answer_reasoning_tokens(const mt_answer *answer);
-size_t mt_answer_cached(const mt_answer *answer); /* prompt tokens that came from the cache */
+/* Tokens of all prompts and choices together. */
+typedef struct mt_usage {
+    size_t prompt, cached;    /* of prompts; of these, those that came from the cache */
+    size_t tokens, reasoning; /* generated; of these, those of reasoning */
+} mt_usage;
+mt_usage mt_answer_usage(const mt_answer *answer);
 
 #endif

@@ -22,14 +22,14 @@ static void close_event(mt_buf *out)
 /* input_tokens does not include tokens that came from the cache. */
 static void add_usage(mt_buf *out, const mt_answer *a, size_t tokens)
 {
-    const size_t cached = mt_answer_cached(a);
+    const mt_usage all = mt_answer_usage(a);
 
     mt_json_write(out,
                   "'usage':{'input_tokens':%zu,'cache_creation_input_tokens':0,'cache_read_input_tokens':%zu,"
                   "'cache_creation':{'ephemeral_5m_input_tokens':0,'ephemeral_1h_input_tokens':0},"
                   "'output_tokens':%zu,'output_tokens_details':{'thinking_tokens':%zu},"
                   "'server_tool_use':null,'service_tier':'standard','speed':'standard','inference_geo':null}",
-                  mt_answer_prompt_tokens(a) - cached, cached, tokens, tokens ? mt_answer_reasoning_tokens(a) : 0);
+                  all.prompt - all.cached, all.cached, tokens, tokens ? all.reasoning : 0);
 }
 
 /* Opens the object of a message, up to where its content begins. */
@@ -136,7 +136,7 @@ static void end(mt_answer *a, mt_buf *out)
     mt_json_write(out, "'delta':{");
     add_stop(out, &a->choices[0]);
     mt_json_write(out, "'container':null}");
-    add_usage(out, a, mt_answer_tokens(a));
+    add_usage(out, a, mt_answer_usage(a).tokens);
     close_event(out);
     open_event(out, "message_stop");
     close_event(out);

@@ -195,18 +195,9 @@ static bool add_result(reader *r, turn *t, const json_t *block)
     return true;
 }
 
-/* Blocks that are ignored. */
-static bool skip(reader *r, turn *t, const json_t *block)
-{
-    (void)r;
-    (void)t;
-    (void)block;
-    return true;
-}
-
 static const struct {
     const char *type;
-    bool (*add)(reader *r, turn *t, const json_t *block);
+    bool (*add)(reader *r, turn *t, const json_t *block); /* NULL: such blocks are ignored */
 } block_types[] = {
     {"text", add_text},
     {"image", add_image},
@@ -215,13 +206,13 @@ static const struct {
     {"thinking", add_thinking},
     {"tool_use", add_call},
     {"tool_result", add_result},
-    {"redacted_thinking", skip}, /* readable only by Anthropic */
-    {"tool_reference", skip},    /* this and the following: tools that Anthropic's servers run */
-    {"server_tool_use", skip},
-    {"web_search_tool_result", skip},
-    {"web_fetch_tool_result", skip},
-    {"tool_search_tool_result", skip},
-    {"code_execution_tool_result", skip},
+    {"redacted_thinking", NULL}, /* readable only by Anthropic */
+    {"tool_reference", NULL},    /* this and the following: tools that Anthropic's servers run */
+    {"server_tool_use", NULL},
+    {"web_search_tool_result", NULL},
+    {"web_fetch_tool_result", NULL},
+    {"tool_search_tool_result", NULL},
+    {"code_execution_tool_result", NULL},
 };
 
 static bool add_block(reader *r, turn *t, const json_t *block)
@@ -232,7 +223,7 @@ static bool add_block(reader *r, turn *t, const json_t *block)
         return bad(r, "a content block has no type", "");
     for (size_t i = 0; i < MT_COUNT(block_types); i++)
         if (strcmp(json_string_value(type), block_types[i].type) == 0)
-            return block_types[i].add(r, t, block);
+            return !block_types[i].add || block_types[i].add(r, t, block);
     return bad(r, "content blocks of this type are not known: ", json_string_value(type));
 }
 

@@ -38,10 +38,10 @@ typedef struct mt_dialect {
     void (*error)(mt_buf *out, const mt_failure *why); /* the body of an error response */
     void (*count)(mt_buf *out, size_t tokens);         /* not NULL: only the number of the prompt's tokens is wanted */
     /* Preparation thread: whether a body only wants its model to be unloaded. NULL: no body does. */
-    bool (*unloads)(const json_t *body);
+    bool (*unloads)(const struct mt_dialect *dialect, const json_t *body);
     /* Preparation thread: writes the answer to an ask with ask->nothing. model: its name, where the client did not give
        one. */
-    void (*nothing)(mt_buf *out, const mt_ask *ask, const char *model);
+    void (*nothing)(const struct mt_dialect *dialect, mt_buf *out, const mt_ask *ask, const char *model);
     bool vectors;     /* embeddings or scores are wanted, not text */
     bool repeats;     /* the end of a stream repeats what was streamed */
     const char *idle; /* bytes without meaning, sent on streams that are silent for long */

@@ -7,8 +7,6 @@
 
 #include "base/words.h"
 
-enum { NOTED = 16 }; /* most unknown fields that are noted; a body may have millions */
-
 static bool out_of_range(const mt_field *f, const char *given, mt_failure *why)
 {
     return mt_failure_value(why, f->name, "is %s: send a value from %.15g to %.15g", given, f->least, f->most);
@@ -111,31 +109,26 @@ bool mt_fields_read_table(mt_ask *ask, const mt_field_table *table, mt_failure *
 }
 
 /* Fields that do not change an answer: about the client, routing, caching, billing, or how others compute. */
-static bool is_harmless(const char *name)
-{
-    static const char *const names[] = {"cache_prompt",
-                                        "guided_decoding_backend",
-                                        "id_slot",
-                                        "metadata",
-                                        "n_keep",
-                                        "prompt_cache_key",
-                                        "prompt_cache_options",
-                                        "prompt_cache_retention",
-                                        "provider",
-                                        "request_id",
-                                        "return_progress",
-                                        "safety_identifier",
-                                        "service_tier",
-                                        "session_id",
-                                        "spaces_between_special_tokens",
-                                        "store",
-                                        "timeout", /* server/timeout.c reads it */
-                                        "usage",
-                                        "user",
-                                        NULL};
-
-    return mt_words_have(names, name);
-}
+static const char *const harmless[] = {"cache_prompt",
+                                       "guided_decoding_backend",
+                                       "id_slot",
+                                       "metadata",
+                                       "n_keep",
+                                       "prompt_cache_key",
+                                       "prompt_cache_options",
+                                       "prompt_cache_retention",
+                                       "provider",
+                                       "request_id",
+                                       "return_progress",
+                                       "safety_identifier",
+                                       "service_tier",
+                                       "session_id",
+                                       "spaces_between_special_tokens",
+                                       "store",
+                                       "timeout", /* server/timeout.c reads it */
+                                       "usage",
+                                       "user",
+                                       NULL};
 
 static bool is_read(const mt_field_table *tables, size_t count, const char *name)
 {
@@ -146,23 +139,31 @@ static bool is_read(const mt_field_table *tables, size_t count, const char *name
     return false;
 }
 
+void mt_fields_note(mt_ask *ask, const char *prefix, const json_t *object, const mt_field_table *tables, size_t count,
+                    const char *const *const known[3])
+{
+    enum { MOST = 16 }; /* of a body, which may have millions */
+    char noted[sizeof(ask->ignored)];
+    const char *name;
+    json_t *value;
+    size_t left = MOST;
+
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) { /* not const for jansson; nothing is changed */
+        if (left == 0 || json_is_null(value) || is_read(tables, count, name) || mt_words_have(known[0], name) ||
+            mt_words_have(known[1], name) || mt_words_have(known[2], name))
+            continue;
+        snprintf(noted, sizeof(noted), "%s%s", prefix, name);
+        mt_ask_ignore(ask, noted);
+        left--;
+    }
+}
+
 bool mt_fields_read(mt_ask *ask, const mt_field_table *tables, size_t count, const char *const *elsewhere,
                     const char *const *own, mt_failure *why)
 {
-    json_t *body = (json_t *)(uintptr_t)ask->body; /* not const for jansson's iterators; nothing is changed */
-    size_t unknown = 0;
-
     for (size_t i = 0; i < count; i++)
         if (!read_table(ask, &tables[i], own, why))
             return false;
-    for (void *at = json_object_iter(body); at && unknown < NOTED; at = json_object_iter_next(body, at)) {
-        const char *name = json_object_iter_key(at);
-
-        if (json_is_null(json_object_iter_value(at)) || is_harmless(name) || is_read(tables, count, name) ||
-            mt_words_have(elsewhere, name) || mt_words_have(own, name))
-            continue;
-        mt_ask_ignore(ask, name);
-        unknown++;
-    }
+    mt_fields_note(ask, "", ask->body, tables, count, (const char *const *const[3]){harmless, elsewhere, own});
     return true;
 }

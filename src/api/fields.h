@@ -41,30 +41,27 @@ typedef struct mt_field_table {
 bool mt_fields_read(mt_ask *ask, const mt_field_table *tables, size_t count, const char *const *elsewhere,
                     const char *const *own, mt_failure *why) MT_NODISCARD;
 
+/* Notes members of an object that neither a table nor one of the lists (each ended by NULL, or NULL) has, with a prefix
+   before their names. */
+void mt_fields_note(mt_ask *ask, const char *prefix, const json_t *object, const mt_field_table *tables, size_t count,
+                    const char *const *const known[3]);
+
 /* Reads the fields of one table; others are not noted. */
 bool mt_fields_read_table(mt_ask *ask, const mt_field_table *table, mt_failure *why) MT_NODISCARD;
 
-#define MT_FIELD_BOOL_ROW(field, member)                                                          \
-    {                                                                                             \
-        field, MT_FIELD_BOOL, offsetof(mt_ask, member), sizeof(((mt_ask *)0)->member), 0, 0, NULL \
+/* Rows of tables. MEMBER is for the others: a row whose value becomes a member of mt_ask. */
+#define MT_FIELD_MEMBER(field, kind, member, low, high)                                       \
+    {                                                                                         \
+        field, kind, offsetof(mt_ask, member), sizeof(((mt_ask *)0)->member), low, high, NULL \
     }
-#define MT_FIELD_INT_ROW(field, member, low, high)                                                    \
-    {                                                                                                 \
-        field, MT_FIELD_INT, offsetof(mt_ask, member), sizeof(((mt_ask *)0)->member), low, high, NULL \
-    }
-#define MT_FIELD_FLOAT_ROW(field, member, low, high)                                                    \
-    {                                                                                                   \
-        field, MT_FIELD_FLOAT, offsetof(mt_ask, member), sizeof(((mt_ask *)0)->member), low, high, NULL \
-    }
-#define MT_FIELD_STRING_ROW(field, member)                                                          \
-    {                                                                                               \
-        field, MT_FIELD_STRING, offsetof(mt_ask, member), sizeof(((mt_ask *)0)->member), 0, 0, NULL \
-    }
+#define MT_FIELD_BOOL_ROW(field, member) MT_FIELD_MEMBER(field, MT_FIELD_BOOL, member, 0, 0)
+#define MT_FIELD_INT_ROW(field, member, low, high) MT_FIELD_MEMBER(field, MT_FIELD_INT, member, low, high)
+#define MT_FIELD_FLOAT_ROW(field, member, low, high) MT_FIELD_MEMBER(field, MT_FIELD_FLOAT, member, low, high)
+#define MT_FIELD_STRING_ROW(field, member) MT_FIELD_MEMBER(field, MT_FIELD_STRING, member, 0, 0)
 #define MT_FIELD_OTHER_ROW(field, function)         \
     {                                               \
         field, MT_FIELD_OTHER, 0, 0, 0, 0, function \
     }
-
 #define MT_FIELD_REFUSED_ROW(field, nothing)            \
     {                                                   \
         field, MT_FIELD_REFUSED, 0, 0, nothing, 0, NULL \

@@ -73,13 +73,7 @@ static void whole_embed(mt_answer *a, mt_buf *out)
         mt_write_floats(out, a->choices[i].vector, mt_answer_embedding(a, &a->choices[i]));
     mt_json_write(out, "]");
     mt_ollama_durations(out, a);
-    mt_json_write(out, "'prompt_eval_count':%zu}", mt_answer_prompt_tokens(a));
-}
-
-static void nothing_embed(mt_buf *out, const mt_ask *ask, const char *model)
-{
-    add_model(out, ask->extra, model);
-    mt_json_write(out, "'embeddings':[]}");
+    mt_json_write(out, "'prompt_eval_count':%zu}", mt_answer_usage(a).prompt);
 }
 
 static void whole_old(mt_answer *a, mt_buf *out)
@@ -89,25 +83,17 @@ static void whole_old(mt_answer *a, mt_buf *out)
     mt_json_write(out, "}");
 }
 
-static void nothing_old(mt_buf *out, const mt_ask *ask, const char *model)
+static void nothing(const mt_dialect *dialect, mt_buf *out, const mt_ask *ask, const char *model)
 {
-    (void)ask;
-    (void)model;
-    mt_json_write(out, "{'embedding':[]}");
+    if (dialect == &mt_ollama_embed) {
+        add_model(out, ask->extra, model);
+        mt_json_write(out, "'embeddings':[]}");
+    } else
+        mt_json_write(out, "{'embedding':[]}");
 }
 
-const mt_dialect mt_ollama_embed = {.name = "ollama-embed",
-                                    .vectors = true,
-                                    .prefix = "ollama-",
-                                    .read = read_embed,
-                                    .whole = whole_embed,
-                                    .nothing = nothing_embed,
-                                    .error = mt_ollama_error};
+#define DIALECT(reader, writer) \
+    .vectors = true, .prefix = "ollama-", .read = reader, .whole = writer, .nothing = nothing, .error = mt_ollama_error
 
-const mt_dialect mt_ollama_embeddings = {.name = "ollama-embeddings",
-                                         .vectors = true,
-                                         .prefix = "ollama-",
-                                         .read = read_old,
-                                         .whole = whole_old,
-                                         .nothing = nothing_old,
-                                         .error = mt_ollama_error};
+const mt_dialect mt_ollama_embed = {.name = "ollama-embed", DIALECT(read_embed, whole_embed)};
+const mt_dialect mt_ollama_embeddings = {.name = "ollama-embeddings", DIALECT(read_old, whole_old)};

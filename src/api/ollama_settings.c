@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "api/chat_body.h"
+#include "api/fields.h"
 #include "api/ollama.h"
 #include "base/duration.h"
 #include "base/words.h"
-
-enum { NOTED = 16 }; /* most unknown fields that are noted; a body may have millions */
 
 /* The members of "options". Those without a name of ours are about how to compute, which the operator decides; they do
    not change answers. */
@@ -42,42 +41,24 @@ static const struct {
 
 void mt_ollama_begin(mt_ask *ask, const char *const *names)
 {
-    json_t *body = (json_t *)(uintptr_t)ask->body; /* not const for jansson's iterators; nothing is changed */
-    size_t noted = 0;
+    const json_t *model = json_object_get(ask->body, "model");
 
-    for (void *at = json_object_iter(body); at && noted < NOTED; at = json_object_iter_next(body, at))
-        if (!json_is_null(json_object_iter_value(at)) && !mt_words_have(names, json_object_iter_key(at))) {
-            mt_ask_ignore(ask, json_object_iter_key(at));
-            noted++;
-        }
+    mt_fields_note(ask, "", ask->body, NULL, 0, (const char *const *const[3]){names});
     ask->extra = json_object();
-    if (json_is_string(json_object_get(body, "model")))
-        json_object_set(ask->extra, "model", json_object_get(body, "model"));
-}
-
-static bool is_option(const char *name)
-{
-    for (size_t i = 0; i < MT_COUNT(options); i++)
-        if (strcmp(name, options[i].theirs) == 0)
-            return true;
-    return false;
+    if (json_is_string(model))
+        json_object_set_new(ask->extra, "model", mt_body_share(model));
 }
 
 bool mt_ollama_options_check(mt_ask *ask, mt_failure *why)
 {
-    json_t *given = (json_t *)(uintptr_t)mt_body_get(ask->body, "options");
-    char name[MT_FAILURE_PARAM];
-    size_t noted = 0;
+    const json_t *given = mt_body_get(ask->body, "options");
+    const char *names[MT_COUNT(options) + 1] = {NULL};
 
     if (given && !json_is_object(given))
         return mt_failure_type(why, "options", given, "an object");
-    for (void *at = json_object_iter(given); at && noted < NOTED; at = json_object_iter_next(given, at)) {
-        if (json_is_null(json_object_iter_value(at)) || is_option(json_object_iter_key(at)))
-            continue;
-        snprintf(name, sizeof(name), "options.%s", json_object_iter_key(at));
-        mt_ask_ignore(ask, name);
-        noted++;
-    }
+    for (size_t i = 0; i < MT_COUNT(options); i++)
+        names[i] = options[i].theirs;
+    mt_fields_note(ask, "options.", given, NULL, 0, (const char *const *const[3]){names});
     return true;
 }
 

@@ -61,13 +61,6 @@ static bool calls_end(const mt_speech *s)
     return false;
 }
 
-static void add_thinking(mt_buf *out, const mt_speech *s, bool news)
-{
-    if (news ? !mt_speech_news_of(s, MT_SPEECH_REASONING) : !mt_speech_has(s, MT_SPEECH_REASONING))
-        return;
-    mt_speech_write(out, "thinking", s, MT_SPEECH_REASONING, news);
-}
-
 /* Appends the text, reasoning and calls: all, or (news) only what was not written. */
 static void add_said(mt_buf *out, const mt_answer *a, const mt_choice *c, bool news)
 {
@@ -76,7 +69,8 @@ static void add_said(mt_buf *out, const mt_answer *a, const mt_choice *c, bool n
     if (chat)
         mt_json_write(out, "'message':{'role':'assistant'");
     mt_speech_write(out, chat ? "content" : "response", &c->speech, MT_SPEECH_TEXT, news);
-    add_thinking(out, &c->speech, news);
+    if (mt_speech_has(&c->speech, MT_SPEECH_REASONING, news))
+        mt_speech_write(out, "thinking", &c->speech, MT_SPEECH_REASONING, news);
     if (news ? calls_end(&c->speech) : c->speech.calls > 0)
         add_calls(out, &c->speech, news);
     if (chat)
@@ -103,12 +97,12 @@ static void add_end(mt_buf *out, const mt_answer *a, const mt_choice *c)
     mt_ollama_durations(out, a);
     mt_json_write(
         out, "'prompt_eval_count':%zu,'prompt_eval_duration':%" PRIu64 ",'eval_count':%zu,'eval_duration':%" PRIu64,
-        mt_answer_prompt_tokens(a), c->waited > a->loading ? c->waited - a->loading : 0, c->tokens, c->spoke);
+        mt_answer_usage(a).prompt, c->waited > a->loading ? c->waited - a->loading : 0, c->tokens, c->spoke);
 }
 
 static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 {
-    if (!mt_speech_news_of(&c->speech, MT_SPEECH_TEXT) && !mt_speech_news_of(&c->speech, MT_SPEECH_REASONING) &&
+    if (!mt_speech_has(&c->speech, MT_SPEECH_TEXT, true) && !mt_speech_has(&c->speech, MT_SPEECH_REASONING, true) &&
         !calls_end(&c->speech) && (a->logprobs < 0 || c->said.count == 0))
         return;
     add_head(out, a->extra, a->model);
@@ -145,56 +139,26 @@ static void fail(mt_answer *a, const mt_failure *why, mt_buf *out)
     mt_buf_puts(out, "\n");
 }
 
-static void say_nothing(mt_buf *out, const mt_ask *ask, const char *model, bool chat)
+static void nothing(const mt_dialect *dialect, mt_buf *out, const mt_ask *ask, const char *model)
 {
     add_head(out, ask->extra, model);
-    add_silence(out, chat);
+    add_silence(out, dialect == &mt_ollama_chat);
     mt_json_write(out, "'done':true,'done_reason':%s}", ask->nothing);
 }
 
-static void nothing_chat(mt_buf *out, const mt_ask *ask, const char *model)
+static bool unloads(const mt_dialect *dialect, const json_t *body)
 {
-    say_nothing(out, ask, model, true);
+    return mt_ollama_unloads(body, dialect == &mt_ollama_chat ? "messages" : "prompt");
 }
 
-static void nothing_generate(mt_buf *out, const mt_ask *ask, const char *model)
-{
-    say_nothing(out, ask, model, false);
-}
-
-static bool unloads_chat(const json_t *body)
-{
-    return mt_ollama_unloads(body, "messages");
-}
-
-static bool unloads_generate(const json_t *body)
-{
-    return mt_ollama_unloads(body, "prompt");
-}
+#define DIALECT(reader)                                                                                     \
+    .prefix = "ollama-", .stream_type = "application/x-ndjson", .read = reader, .chunk = chunk, .end = end, \
+    .whole = whole, .unloads = unloads, .nothing = nothing, .fail = fail, .error = mt_ollama_error
 
 /* The `idle` line has no text, so that any client can read it. */
 const mt_dialect mt_ollama_chat = {.name = "ollama-chat",
-                                   .prefix = "ollama-",
-                                   .stream_type = "application/x-ndjson",
-                                   .read = mt_ollama_read_chat,
-                                   .chunk = chunk,
-                                   .end = end,
-                                   .whole = whole,
-                                   .unloads = unloads_chat,
-                                   .nothing = nothing_chat,
-                                   .fail = fail,
-                                   .error = mt_ollama_error,
+                                   DIALECT(mt_ollama_read_chat),
                                    .idle = "{\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":false}\n"};
 
-const mt_dialect mt_ollama_generate = {.name = "ollama-generate",
-                                       .prefix = "ollama-",
-                                       .stream_type = "application/x-ndjson",
-                                       .read = mt_ollama_read_generate,
-                                       .chunk = chunk,
-                                       .end = end,
-                                       .whole = whole,
-                                       .unloads = unloads_generate,
-                                       .nothing = nothing_generate,
-                                       .fail = fail,
-                                       .error = mt_ollama_error,
-                                       .idle = "{\"response\":\"\",\"done\":false}\n"};
+const mt_dialect mt_ollama_generate = {
+    .name = "ollama-generate", DIALECT(mt_ollama_read_generate), .idle = "{\"response\":\"\",\"done\":false}\n"};

@@ -241,11 +241,11 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 {
     mt_openai_open(out, a);
     mt_json_write(out, "'choices':[{'index':%zu,'delta':{", c->index);
-    if (mt_speech_news_of(&c->speech, MT_SPEECH_REASONING))
+    if (mt_speech_has(&c->speech, MT_SPEECH_REASONING, true))
         add_reasoning(out, c, true);
-    if (mt_speech_news_of(&c->speech, MT_SPEECH_TEXT) || (!c->done && !c->parser))
+    if (mt_speech_has(&c->speech, MT_SPEECH_TEXT, true) || (!c->done && !c->parser))
         mt_speech_write(out, "content", &c->speech, MT_SPEECH_TEXT, true);
-    if (mt_speech_news_of(&c->speech, MT_SPEECH_CALL))
+    if (mt_speech_has(&c->speech, MT_SPEECH_CALL, true))
         (a->old_calls ? add_function_call : add_calls)(out, c, false);
     mt_json_write(out, "}");
     close_choice(out, a, c);
@@ -256,12 +256,12 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 static void add_whole_choice(mt_buf *out, const mt_answer *a, const mt_choice *c)
 {
     mt_json_write(out, "{'index':%zu,'message':{'role':'assistant'", c->index);
-    if (c->speech.calls && !mt_speech_has(&c->speech, MT_SPEECH_TEXT))
+    if (c->speech.calls && !mt_speech_has(&c->speech, MT_SPEECH_TEXT, false))
         mt_json_write(out, "'content':null");
     else
         mt_speech_write(out, "content", &c->speech, MT_SPEECH_TEXT, false);
     mt_json_write(out, "'refusal':null");
-    if (mt_speech_has(&c->speech, MT_SPEECH_REASONING))
+    if (mt_speech_has(&c->speech, MT_SPEECH_REASONING, false))
         add_reasoning(out, c, false);
     if (c->speech.calls)
         (a->old_calls ? add_function_call : add_calls)(out, c, true);

@@ -75,7 +75,7 @@ static void add_embedding(const mt_answer *a, mt_choice *c, mt_buf *out)
 
 static void whole(mt_answer *a, mt_buf *out)
 {
-    const size_t tokens = mt_answer_prompt_tokens(a);
+    const size_t tokens = mt_answer_usage(a).prompt;
 
     mt_json_write(out, "{'object':'list','data':[");
     for (size_t i = 0; i < a->choice_count; i++)

@@ -152,7 +152,7 @@ static void add_results(const mt_answer *a, mt_buf *out)
 
 static void whole(mt_answer *a, mt_buf *out)
 {
-    const size_t tokens = mt_answer_prompt_tokens(a);
+    const size_t tokens = mt_answer_usage(a).prompt;
     const char *version = json_string_value(json_object_get(a->extra, "version"));
 
     mt_json_write(out, "{'id':%s,'model':%s,'results':[", a->id, a->model);

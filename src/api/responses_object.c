@@ -129,13 +129,12 @@ void mt_responses_item(mt_buf *out, const mt_answer *a, size_t index, bool fille
 
 static void add_usage(mt_buf *out, const mt_answer *a)
 {
-    const mt_choice *c = &a->choices[0];
-    const size_t prompt = mt_answer_prompt_tokens(a);
+    const mt_usage all = mt_answer_usage(a);
 
     mt_json_write(out,
                   "'usage':{'input_tokens':%zu,'input_tokens_details':{'cached_tokens':%zu,'cache_write_tokens':0},"
                   "'output_tokens':%zu,'output_tokens_details':{'reasoning_tokens':%zu},'total_tokens':%zu}",
-                  prompt, mt_answer_cached(a), c->tokens, c->reasoning_tokens, prompt + c->tokens);
+                  all.prompt, all.cached, all.tokens, all.reasoning, all.prompt + all.tokens);
 }
 
 static void add_end(mt_buf *out, const mt_answer *a, const mt_failure *why)

@@ -25,7 +25,7 @@ static bool read(mt_ask *ask, mt_failure *why)
 
 static void whole(mt_answer *a, mt_buf *out)
 {
-    const size_t tokens = mt_answer_prompt_tokens(a);
+    const size_t tokens = mt_answer_usage(a).prompt;
 
     mt_openai_head(out, a);
     mt_json_write(out, "'data':[");

@@ -105,18 +105,10 @@ bool mt_speech_news(const mt_speech *s)
     return false;
 }
 
-bool mt_speech_news_of(const mt_speech *s, mt_speech_kind kind)
+bool mt_speech_has(const mt_speech *s, mt_speech_kind kind, bool news)
 {
     for (size_t i = 0; i < s->count; i++)
-        if (s->at[i].kind == kind && is_news(&s->at[i]))
-            return true;
-    return false;
-}
-
-bool mt_speech_has(const mt_speech *s, mt_speech_kind kind)
-{
-    for (size_t i = 0; i < s->count; i++)
-        if (s->at[i].kind == kind)
+        if (s->at[i].kind == kind && (!news || is_news(&s->at[i])))
             return true;
     return false;
 }

@@ -44,13 +44,13 @@ void mt_speech_hear(void *speech, const mt_parse_event *event);
 
 void mt_speech_end(mt_speech *speech); /* nothing will be added to the last part */
 
-/* Whether something was not written for the client yet; mt_speech_news_of: of that kind. */
-bool mt_speech_news(const mt_speech *speech);
-bool mt_speech_news_of(const mt_speech *speech, mt_speech_kind kind);
-void mt_speech_written(mt_speech *speech); /* marks all as written */
+bool mt_speech_news(const mt_speech *speech); /* whether something was not written for the client yet */
+void mt_speech_written(mt_speech *speech);    /* marks all as written */
 
 /* Appends "key":"all texts of a kind, joined"; news: only what was not written. */
 void mt_speech_write(mt_buf *out, const char *key, const mt_speech *speech, mt_speech_kind kind, bool news);
-bool mt_speech_has(const mt_speech *speech, mt_speech_kind kind); /* whether there is a part of this kind */
+
+/* Whether there is a part of this kind; news: one of which something was not written. */
+bool mt_speech_has(const mt_speech *speech, mt_speech_kind kind, bool news);
 
 #endif

@@ -101,14 +101,14 @@ void mt_write_arguments(mt_buf *out, const mt_speech_part *call)
 
 void mt_write_usage(mt_buf *out, const mt_answer *answer)
 {
-    const size_t prompt = mt_answer_prompt_tokens(answer), tokens = mt_answer_tokens(answer);
+    const mt_usage all = mt_answer_usage(answer);
 
     mt_json_write(out,
                   "'usage':{'prompt_tokens':%zu,'total_tokens':%zu,'completion_tokens':%zu,"
                   "'prompt_tokens_details':{'cached_tokens':%zu}",
-                  prompt, prompt + tokens, tokens, mt_answer_cached(answer));
+                  all.prompt, all.prompt + all.tokens, all.tokens, all.cached);
     if (answer->choices[0].parser)
-        mt_json_write(out, "'completion_tokens_details':{'reasoning_tokens':%zu}", mt_answer_reasoning_tokens(answer));
+        mt_json_write(out, "'completion_tokens_details':{'reasoning_tokens':%zu}", all.reasoning);
     mt_json_write(out, "}");
 }
 

@@ -255,7 +255,7 @@ static void open_prepared(mt_letter *letter)
     mt_call_change(call, call->state == MT_CALL_LEFT ? MT_CALL_OVER : MT_CALL_ANSWERING);
     call->prepared_at = mt_clock_ns();
     if (call->answer && !call->failure.status)
-        mt_account_charge(call->account, call->prepared_at, mt_answer_prompt_tokens(call->answer), 0);
+        mt_account_charge(call->account, call->prepared_at, mt_answer_usage(call->answer).prompt, 0);
     if (call->server->closing)
         give_up(call);
     if (!mt_call_is_over(call) && call->failure.status)

@@ -55,14 +55,14 @@ static void report(const mt_call *call)
                      ms_since(call->received, now));
         return;
     }
+    const mt_usage all = mt_answer_usage(call->answer);
     mt_log_info(
         "request.done",
         "%s %s prompt %zu cached %zu generated %zu finish %s prepared %.1f ms first %.1f ms total %.1f ms%s%s%s%s%s%s",
-        call->id, call->dialect->name, mt_answer_prompt_tokens(call->answer), mt_answer_cached(call->answer),
-        mt_answer_tokens(call->answer), finish_name(call), ms_since(call->received, call->prepared_at),
-        ms_since(call->received, call->first_token), ms_since(call->received, now), call->account ? " key " : "",
-        call->account ? call->account->name : "", call->name[0] ? " as " : "", call->name,
-        call->session[0] ? " session " : "", call->session);
+        call->id, call->dialect->name, all.prompt, all.cached, all.tokens, finish_name(call),
+        ms_since(call->received, call->prepared_at), ms_since(call->received, call->first_token),
+        ms_since(call->received, now), call->account ? " key " : "", call->account ? call->account->name : "",
+        call->name[0] ? " as " : "", call->name, call->session[0] ? " session " : "", call->session);
 }
 
 static void unlink_call(mt_call *call)

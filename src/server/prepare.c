@@ -482,7 +482,7 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
     if (!ask->vectors && !check_answers(served, why))
         return false;
     if (ask->nothing) {
-        call->dialect->nothing(&call->text, ask, served->name);
+        call->dialect->nothing(call->dialect, &call->text, ask, served->name);
         return true;
     }
     if (ask->is_chat && takes_long(call, ask->body, mt_chat_has_media(&ask->chat)))
@@ -586,14 +586,14 @@ static bool unload(mt_call *call, json_t *body, mt_failure *why)
         return false;
     if (!name || !mt_fleet_unload(&call->server->fleet, name))
         return mt_fleet_lacks(name ? name : "", "", why);
-    call->dialect->nothing(&call->text, &ask, name);
+    call->dialect->nothing(call->dialect, &call->text, &ask, name);
     return true;
 }
 
 /* Whether the body only asks to unload a model, in the call's dialect. */
 static bool is_unload(const mt_call *call, const json_t *body)
 {
-    return !call->task && call->dialect && call->dialect->unloads && call->dialect->unloads(body);
+    return !call->task && call->dialect && call->dialect->unloads && call->dialect->unloads(call->dialect, body);
 }
 
 /* Ends preparation: posts the call's letter, with *why where it failed. */
