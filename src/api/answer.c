@@ -18,22 +18,10 @@ mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_as
     *a = (mt_answer){.dialect = dialect,
                      .arena = arena,
                      .created = (int64_t)time(NULL),
-                     .stream = ask->stream,
-                     .include_usage = ask->include_usage,
-                     .continuous_usage = ask->continuous_usage,
-                     .old_calls = ask->old_calls,
-                     .hide_reasoning = !ask->include_reasoning,
-                     .return_token_ids = ask->return_token_ids,
-                     .tokens_as_ids = ask->tokens_as_ids,
-                     .echo = ask->echo,
-                     .background = ask->background,
-                     .timings = ask->timings,
+                     .form = ask->form,
                      .logprobs = ask->sampling.logprobs,
-                     .prompt_logprobs = ask->prompt_logprobs,
                      .store = ask->store,
-                     .vectors = ask->vectors,
                      .dimensions = (size_t)ask->dimensions,
-                     .scaling = ask->scaling,
                      .n = n,
                      .prompt_count = prompt_count,
                      .choice_count = n * prompt_count,
@@ -44,9 +32,8 @@ mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_as
     if (!a->prompts || !a->choices)
         return NULL;
     a->extra = json_incref(ask->extra);
-    for (size_t i = 0; i < a->choice_count; i++) {
+    for (size_t i = 0; i < a->choice_count; i++)
         a->choices[i] = (mt_choice){.index = i, .prompt = i / n, .stop_token = MT_TOKEN_NONE};
-    }
     return a;
 }
 
@@ -109,7 +96,7 @@ static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
     if (c->begun)
         return;
     c->begun = true;
-    if (a->stream && a->dialect->begin)
+    if (a->form.stream && a->dialect->begin)
         a->dialect->begin(a, c, out);
 }
 
@@ -199,7 +186,7 @@ bool mt_answer_parse(mt_answer *a, const mt_parse_settings *settings, mt_error *
 {
     a->tools = json_incref((json_t *)(uintptr_t)settings->tools);
     for (size_t i = 0; i < a->choice_count; i++) {
-        a->choices[i].hide_reasoning = a->hide_reasoning;
+        a->choices[i].hide_reasoning = !a->form.include_reasoning;
         a->choices[i].parser = mt_parser_new(settings, err);
         if (!a->choices[i].parser)
             return false;
@@ -214,7 +201,7 @@ static void write_news(mt_answer *a, mt_choice *c, mt_buf *out)
     const bool tokens = c->said.count && !c->hide_reasoning;
     const bool news = tokens || c->done || mt_speech_news(&c->speech);
 
-    if (!a->stream || !news)
+    if (!a->form.stream || !news)
         return;
     a->dialect->chunk(a, c, out);
     mark_written(a, c);
@@ -230,7 +217,7 @@ void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *
         fail(a, event->error);
         return;
     }
-    if (event->kind == MT_EVENT_DONE && a->vectors && !event->vector) {
+    if (event->kind == MT_EVENT_DONE && a->form.vectors && !event->vector) {
         a->failed = true;
         mt_failure_set(&a->why, 409, "cancelled", NULL, "the request was cancelled: send it again");
         return;
@@ -245,7 +232,7 @@ void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *
     begin(a, c, out);
     if (event->kind == MT_EVENT_BEGUN)
         return;
-    if (event->kind == MT_EVENT_TOKEN && (a->logprobs >= 0 || a->return_token_ids))
+    if (event->kind == MT_EVENT_TOKEN && (a->logprobs >= 0 || a->form.return_token_ids))
         add_said(&c->said, event);
     if (!add_text(c, event)) {
         fail(a, &(mt_error){.code = MT_E_TOO_LARGE, .text = "the answer is longer than one may be: stream it"});
@@ -257,7 +244,7 @@ void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *
         a->ended = (int64_t)time(NULL);
     write_news(a, c, out);
     if (a->open == 0)
-        (a->stream ? a->dialect->end : a->dialect->whole)(a, out);
+        (a->form.stream ? a->dialect->end : a->dialect->whole)(a, out);
 }
 
 static void scale(float *vector, size_t count)

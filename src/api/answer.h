@@ -72,16 +72,11 @@ struct mt_answer {
     const mt_tokenizer *tokenizer; /* borrowed; NULL: tokens have no text */
     const uint32_t *eos;           /* the model's end tokens; borrowed */
     size_t eos_count;
-    /* As in mt_ask. */
-    bool stream, include_usage, continuous_usage, return_token_ids, tokens_as_ids, echo, background, timings;
-    bool old_calls;                    /* tool calls are written in OpenAI's old form, "function_call" */
-    bool hide_reasoning;               /* of all choices, see mt_choice */
-    int64_t logprobs, prompt_logprobs; /* how many alternatives per token; -1: no logprobs */
-    bool vectors;                      /* each choice is a vector, not text */
-    bool normalise;                    /* vectors are scaled to length 1 */
+    mt_form form;     /* the ask's */
+    int64_t logprobs; /* how many alternatives per token; -1: no logprobs */
+    bool normalise;   /* vectors are scaled to length 1 */
     /* How many of the first choices are queries, where embeddings are compared for scores; 0: none */
     size_t queries;
-    mt_scaling scaling;
     size_t dimensions;      /* numbers of a vector that are written; 0: all */
     size_t n;               /* choices for each prompt */
     json_t *tools;          /* of the chat, for parsers; a reference of its own, or NULL */

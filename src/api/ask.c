@@ -17,7 +17,6 @@ void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_
                     .body = body,
                     .add_special_tokens = true,
                     .skip_special_tokens = true,
-                    .include_reasoning = true,
                     .n = 1,
                     .keep_alive = NAN,
                     .parallel_calls = true,
@@ -26,7 +25,7 @@ void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_
                     .truncate = MT_TRUNCATE_NONE,
                     .default_max_tokens = defaults->max_tokens,
                     .repeat_limit = defaults->repeat_limit,
-                    .prompt_logprobs = -1};
+                    .form = {.include_reasoning = true, .prompt_logprobs = -1}};
 }
 
 void mt_ask_free(mt_ask *ask)

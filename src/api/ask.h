@@ -31,6 +31,22 @@ enum { MT_TRUNCATE_NONE = -2, MT_TRUNCATE_FIT = -1 }; /* values of mt_ask.trunca
 /* Whether embeddings are scaled to length 1, and scores to between 0 and 1. DEFAULT: as the model does it. */
 typedef enum mt_scaling { MT_SCALING_DEFAULT, MT_SCALING_ON, MT_SCALING_OFF } mt_scaling;
 
+/* How the answer is to be given. */
+typedef struct mt_form {
+    bool stream, include_usage;
+    bool continuous_usage; /* every chunk tells how many tokens were used so far */
+    bool background;       /* the client does not wait: the answer is kept, and asked for later */
+    bool timings;          /* the answer says how long it took */
+    bool return_token_ids;
+    bool tokens_as_ids; /* tokens in logprobs are written as "token_id:7" */
+    bool echo;          /* the answer begins with the prompt */
+    bool include_reasoning;
+    bool old_calls; /* tools came in OpenAI's old form, "functions", and calls are answered in it: "function_call" */
+    bool vectors;   /* embeddings or scores of the prompts are wanted, not text; never streamed */
+    mt_scaling scaling;
+    int64_t prompt_logprobs; /* as sampling.logprobs, for the prompt's tokens */
+} mt_form;
+
 /* A prompt or text of a call that has no messages. */
 typedef struct mt_ask_prompt {
     mt_chat_text query; /* of scores: the text is scored against this; data is NULL elsewhere */
@@ -50,16 +66,8 @@ typedef struct mt_ask {
     char ignored[200];      /* names of fields that are ignored, for the log and a warning; "" */
 
     const char *model, *user, *cache_salt; /* NULL: not given */
-    bool stream, include_usage;
-    bool continuous_usage; /* every chunk tells how many tokens were used so far */
-    bool background;       /* the client does not wait: the answer is kept, and asked for later */
-    bool timings;          /* the answer says how long it took */
-    bool return_token_ids;
-    bool tokens_as_ids; /* tokens in logprobs are written as "token_id:7" */
-    bool add_special_tokens;
-    bool echo; /* the answer begins with the prompt */
-    bool skip_special_tokens, include_stop;
-    bool include_reasoning;
+    mt_form form;
+    bool add_special_tokens, skip_special_tokens, include_stop;
     int64_t n, priority;
     /* Seconds that the model stays loaded when idle; below 0: for ever; NaN: the server's default. */
     double keep_alive;
@@ -71,27 +79,23 @@ typedef struct mt_ask {
     mt_shape_calls calls;     /* whether tools may, must or must not be called */
     json_t *call_names;       /* an object whose keys are the only tools that may be called; owned; NULL: all may */
     bool parallel_calls;
-    bool old_calls; /* tools came in OpenAI's old form, "functions", and calls are answered in it */
-    bool is_chat;   /* the ask has a chat; else it has prompts */
+    bool is_chat; /* the ask has a chat; else it has prompts */
     mt_chat chat;
     bool forgets;        /* where the chat is too long, its oldest messages are left out */
     const char *nothing; /* not NULL: nothing is computed, the model is only to "load" or "unload" */
     mt_ask_prompt *prompts;
     size_t prompt_count;
 
-    bool vectors;                    /* embeddings or scores of the prompts are wanted, not text; never streamed */
     bool scores;                     /* scores are wanted: each prompt has a query */
     size_t query_count;              /* distinct queries: 1, or one for each prompt */
     const char *text_field;          /* the field of the body that has the prompts */
     int64_t max_query, max_document; /* most tokens of a query and of a text that are used; 0: all */
-    mt_scaling scaling;
-    int64_t dimensions; /* numbers of an embedding; 0: all */
+    int64_t dimensions;              /* numbers of an embedding; 0: all */
 
     /* Without what depends on the model: its end tokens, and allowed_ids and bad_words as tokens. */
     mt_sample_settings sampling;
     bool seeded;
     int64_t max_tokens;         /* -1: not given */
-    int64_t prompt_logprobs;    /* as sampling.logprobs, for the prompt's tokens */
     int64_t default_max_tokens; /* 0: all that the context leaves */
     int64_t repeat_limit;       /* an answer that repeats itself for so many tokens is ended; 0: never */
     uint32_t *allowed_ids;      /* the only tokens that may be chosen; NULL: all */

@@ -236,10 +236,10 @@ static bool read_stream_options(mt_ask *ask, const char *name, const json_t *val
 
     if (!json_is_object(value))
         return mt_failure_type(why, name, value, "an object");
-    if (!read_stream_option(value, "include_usage", &ask->include_usage, why) ||
+    if (!read_stream_option(value, "include_usage", &ask->form.include_usage, why) ||
         !read_stream_option(value, "continuous_usage_stats", &continuous, why))
         return false;
-    ask->continuous_usage = continuous && ask->include_usage;
+    ask->form.continuous_usage = continuous && ask->form.include_usage;
     return true;
 }
 
@@ -247,7 +247,7 @@ static const mt_field fields[] = {
     MT_FIELD_STRING_ROW("model", model),
     MT_FIELD_STRING_ROW("user", user),
     MT_FIELD_STRING_ROW("cache_salt", cache_salt),
-    MT_FIELD_BOOL_ROW("stream", stream),
+    MT_FIELD_BOOL_ROW("stream", form.stream),
     MT_FIELD_OTHER_ROW("stream_options", read_stream_options),
     MT_FIELD_OTHER_ROW("response_format", mt_read_response_format),
     MT_FIELD_OTHER_ROW("guided_json", mt_read_guided),
@@ -282,11 +282,11 @@ static const mt_field fields[] = {
     MT_FIELD_OTHER_ROW("truncate_prompt_tokens", mt_read_truncate),
     MT_FIELD_OTHER_ROW("truncation_side", mt_read_truncation_side),
     MT_FIELD_BOOL_ROW("ignore_eos", sampling.ignore_eos),
-    MT_FIELD_BOOL_ROW("timings_per_token", timings),
+    MT_FIELD_BOOL_ROW("timings_per_token", form.timings),
     MT_FIELD_BOOL_ROW("skip_special_tokens", skip_special_tokens),
     MT_FIELD_BOOL_ROW("include_stop_str_in_output", include_stop),
-    MT_FIELD_INT_ROW("prompt_logprobs", prompt_logprobs, 0, MT_LIMIT_TOP_LOGPROBS),
-    MT_FIELD_BOOL_ROW("return_token_ids", return_token_ids),
-    MT_FIELD_BOOL_ROW("return_tokens_as_token_ids", tokens_as_ids),
+    MT_FIELD_INT_ROW("prompt_logprobs", form.prompt_logprobs, 0, MT_LIMIT_TOP_LOGPROBS),
+    MT_FIELD_BOOL_ROW("return_token_ids", form.return_token_ids),
+    MT_FIELD_BOOL_ROW("return_tokens_as_token_ids", form.tokens_as_ids),
 };
 const mt_field_table mt_fields_common = {fields, MT_COUNT(fields)};

@@ -29,7 +29,7 @@ static bool read_activation(mt_ask *ask, const char *name, const json_t *value, 
 {
     if (!json_is_boolean(value))
         return mt_failure_type(why, name, value, "true or false");
-    ask->scaling = json_is_true(value) ? MT_SCALING_ON : MT_SCALING_OFF;
+    ask->form.scaling = json_is_true(value) ? MT_SCALING_ON : MT_SCALING_OFF;
     return true;
 }
 

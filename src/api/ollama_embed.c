@@ -27,7 +27,7 @@ static bool read_input(mt_ask *ask, const char *field, mt_failure *why)
     const mt_field_table tables[] = {mt_fields_vectors, {fields, MT_COUNT(fields)}};
     const json_t *input = mt_body_get(ask->body, field);
 
-    ask->vectors = true;
+    ask->form.vectors = true;
     ask->text_field = field;
     ask->truncate = MT_TRUNCATE_FIT;
     ask->side = MT_TRUNCATE_RIGHT;
@@ -52,7 +52,7 @@ static bool read_old(mt_ask *ask, mt_failure *why)
 {
     const json_t *prompt = mt_body_get(ask->body, "prompt");
 
-    ask->scaling = MT_SCALING_OFF;
+    ask->form.scaling = MT_SCALING_OFF;
     if (prompt && !json_is_string(prompt))
         return mt_failure_type(why, "prompt", prompt, "a string");
     return read_input(ask, "prompt", why);

@@ -34,17 +34,17 @@ void mt_openai_close_chunk(mt_buf *out, const mt_answer *answer, const mt_choice
 {
     const size_t prompt = answer->prompts[choice->prompt].count;
 
-    if (answer->continuous_usage)
+    if (answer->form.continuous_usage)
         mt_json_write(out, "'usage':{'prompt_tokens':%zu,'total_tokens':%zu,'completion_tokens':%zu}", prompt,
                       prompt + choice->tokens, choice->tokens);
-    else if (answer->include_usage)
+    else if (answer->form.include_usage)
         mt_json_write(out, "'usage':null");
     close_event(out);
 }
 
 void mt_openai_end(mt_answer *answer, mt_buf *out)
 {
-    if (answer->include_usage) {
+    if (answer->form.include_usage) {
         mt_openai_open(out, answer);
         mt_json_write(out, "'choices':[]");
         mt_write_usage(out, answer);

@@ -97,7 +97,7 @@ static const mt_field fields[] = {
     MT_FIELD_OTHER_ROW("audio", refuse_audio),
     MT_FIELD_OTHER_ROW("modalities", read_modalities),
     MT_FIELD_OTHER_ROW("web_search_options", refuse_search),
-    MT_FIELD_BOOL_ROW("include_reasoning", include_reasoning),
+    MT_FIELD_BOOL_ROW("include_reasoning", form.include_reasoning),
     MT_FIELD_OTHER_ROW("reasoning_effort", mt_read_effort),
     MT_FIELD_BOOL_ROW("parallel_tool_calls", parallel_calls),
     MT_FIELD_OTHER_ROW("tool_choice", mt_read_tool_choice),
@@ -154,7 +154,7 @@ static bool read(mt_ask *ask, mt_failure *why)
 /* Appends the rest of a choice after its text: logprobs, how it ended, ids, and the closing brace. */
 static void close_choice(mt_buf *out, const mt_answer *a, const mt_choice *c)
 {
-    if (a->logprobs < 0 || (a->stream && c->said.count == 0))
+    if (a->logprobs < 0 || (a->form.stream && c->said.count == 0))
         mt_json_write(out, "'logprobs':null");
     else {
         mt_json_write(out, "'logprobs':{'content':");
@@ -162,7 +162,7 @@ static void close_choice(mt_buf *out, const mt_answer *a, const mt_choice *c)
         mt_json_write(out, "'refusal':null}");
     }
     mt_write_finish(out, a, c);
-    if (a->return_token_ids)
+    if (a->form.return_token_ids)
         mt_write_said_ids(out, &c->said);
     mt_json_write(out, "}");
 }
@@ -174,7 +174,7 @@ static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
                   "'choices':[{'index':%zu,'delta':{'role':'assistant','content':''},'logprobs':null,"
                   "'finish_reason':null}]",
                   c->index);
-    if (a->return_token_ids && c->index == 0)
+    if (a->form.return_token_ids && c->index == 0)
         mt_write_ids(out, "prompt_token_ids", a->prompts[0].ids, a->prompts[0].count);
     mt_openai_close_chunk(out, a, c);
 }
@@ -246,7 +246,7 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
     if (mt_speech_has(&c->speech, MT_SPEECH_TEXT, true) || (!c->done && !c->parser))
         mt_speech_write(out, "content", &c->speech, MT_SPEECH_TEXT, true);
     if (mt_speech_has(&c->speech, MT_SPEECH_CALL, true))
-        (a->old_calls ? add_function_call : add_calls)(out, c, false);
+        (a->form.old_calls ? add_function_call : add_calls)(out, c, false);
     mt_json_write(out, "}");
     close_choice(out, a, c);
     mt_json_write(out, "]");
@@ -264,7 +264,7 @@ static void add_whole_choice(mt_buf *out, const mt_answer *a, const mt_choice *c
     if (mt_speech_has(&c->speech, MT_SPEECH_REASONING, false))
         add_reasoning(out, c, false);
     if (c->speech.calls)
-        (a->old_calls ? add_function_call : add_calls)(out, c, true);
+        (a->form.old_calls ? add_function_call : add_calls)(out, c, true);
     mt_json_write(out, "}");
     close_choice(out, a, c);
 }
@@ -278,9 +278,9 @@ static void whole(mt_answer *a, mt_buf *out)
     mt_json_write(out, "]");
     mt_write_usage(out, a);
     mt_write_timings(out, a);
-    if (a->prompt_logprobs >= 0)
+    if (a->form.prompt_logprobs >= 0)
         mt_write_prompt_logprobs(out, a, &a->prompts[0].said);
-    if (a->return_token_ids)
+    if (a->form.return_token_ids)
         mt_write_ids(out, "prompt_token_ids", a->prompts[0].ids, a->prompts[0].count);
     mt_json_write(out, "}");
 }

@@ -10,7 +10,7 @@
 
 static const mt_field fields[] = {
     MT_FIELD_INT_ROW("logprobs", sampling.logprobs, 0, MT_LIMIT_TOP_LOGPROBS),
-    MT_FIELD_BOOL_ROW("echo", echo),
+    MT_FIELD_BOOL_ROW("echo", form.echo),
     MT_FIELD_BOOL_ROW("add_special_tokens", add_special_tokens),
     MT_FIELD_REFUSED_ROW("suffix", 0),
 };
@@ -137,7 +137,7 @@ static void add_logprobs(mt_buf *out, const mt_answer *a, mt_choice *c, const mt
 {
     lists l = {.answer = a, .list = {prompt, &c->said}};
 
-    if (a->logprobs < 0 || (a->stream && c->said.count == 0 && !(prompt && prompt->count))) {
+    if (a->logprobs < 0 || (a->form.stream && c->said.count == 0 && !(prompt && prompt->count))) {
         mt_json_write(out, "'logprobs':null");
         return;
     }
@@ -158,7 +158,7 @@ static void add_text(mt_buf *out, const mt_answer *a, const mt_choice *c, bool e
     mt_speech both = {0};
 
     if (!echo) {
-        mt_speech_write(out, "text", &c->speech, MT_SPEECH_TEXT, a->stream);
+        mt_speech_write(out, "text", &c->speech, MT_SPEECH_TEXT, a->form.stream);
         return;
     }
     mt_speech_add(&both, MT_SPEECH_TEXT, prompt->data, prompt->len);
@@ -170,7 +170,7 @@ static void add_text(mt_buf *out, const mt_answer *a, const mt_choice *c, bool e
 
 static void add_choice(mt_buf *out, const mt_answer *a, mt_choice *c)
 {
-    const bool echo = a->echo && !c->echoed;
+    const bool echo = a->form.echo && !c->echoed;
 
     mt_json_write(out, "{'index':%zu", c->index);
     add_text(out, a, c, echo);
@@ -191,9 +191,9 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
     mt_openai_open(out, a);
     mt_json_write(out, "'choices':[");
     add_choice(out, a, c);
-    if (a->return_token_ids && first)
+    if (a->form.return_token_ids && first)
         add_prompt_ids(out, a, c);
-    if (a->return_token_ids)
+    if (a->form.return_token_ids)
         mt_write_said_ids(out, &c->said);
     mt_json_write(out, "}]");
     mt_openai_close_chunk(out, a, c);
@@ -207,9 +207,9 @@ static void whole(mt_answer *a, mt_buf *out)
         mt_choice *c = &a->choices[i];
 
         add_choice(out, a, c);
-        if (a->prompt_logprobs >= 0)
+        if (a->form.prompt_logprobs >= 0)
             mt_write_prompt_logprobs(out, a, &a->prompts[c->prompt].said);
-        if (a->return_token_ids) {
+        if (a->form.return_token_ids) {
             add_prompt_ids(out, a, c);
             mt_write_said_ids(out, &c->said);
         }

@@ -47,7 +47,7 @@ static bool read(mt_ask *ask, mt_failure *why)
     static const char *const elsewhere[] = {"input", NULL};
     const mt_field_table tables[] = {mt_fields_vectors, {fields, MT_COUNT(fields)}};
 
-    ask->vectors = true;
+    ask->form.vectors = true;
     ask->text_field = "input";
     ask->extra = json_object();
     return mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, NULL, why) &&

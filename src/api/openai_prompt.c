@@ -48,11 +48,11 @@ bool mt_openai_prompts_read(mt_ask *ask, const char *field, const json_t *prompt
     if (!json_is_string(prompt) && !json_is_array(prompt))
         return mt_failure_type(why, field, prompt, "a string, token ids, or a list of either");
     if (json_is_array(prompt) && json_array_size(prompt) == 0)
-        return mt_failure_value(why, field, "is an empty list: send a %s", ask->vectors ? "text" : "prompt");
-    if (ask->vectors && count > MT_LIMIT_EMBEDDINGS)
+        return mt_failure_value(why, field, "is an empty list: send a %s", ask->form.vectors ? "text" : "prompt");
+    if (ask->form.vectors && count > MT_LIMIT_EMBEDDINGS)
         return mt_failure_value(why, field, "has %zu texts, and %d may be sent at once: send them in several requests",
                                 count, MT_LIMIT_EMBEDDINGS);
-    if (!ask->vectors && count * (size_t)ask->n > MT_LIMIT_CHOICES)
+    if (!ask->form.vectors && count * (size_t)ask->n > MT_LIMIT_CHOICES)
         return mt_failure_set(why, 400, "invalid_value", field,
                               "%zu prompts with n = %d are more than %d answers: send them in several requests", count,
                               (int)ask->n, MT_LIMIT_CHOICES);

@@ -22,7 +22,7 @@ static size_t open_event(mt_buf *out, mt_answer *a, const char *type)
 static void close_event(mt_buf *out, mt_answer *a, size_t start)
 {
     mt_buf_puts(out, "}\n\n");
-    if (a->background && (a->store || a->log.len) && !out->full)
+    if (a->form.background && (a->store || a->log.len) && !out->full)
         mt_buf_add(&a->log, out->data + start, out->len - start);
 }
 
@@ -230,7 +230,7 @@ static void now(const mt_answer *a, const mt_failure *why, mt_buf *out)
 static void fail(mt_answer *a, const mt_failure *why, mt_buf *out)
 {
     tell_response(out, a, "response.failed", why);
-    if (a->background)
+    if (a->form.background)
         keep(a, why);
 }
 

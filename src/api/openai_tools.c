@@ -137,7 +137,7 @@ bool mt_functions_read(mt_ask *ask, const json_t **tools, mt_failure *why)
                              functions ? "and \"tools\" are both given: send one of them"
                                        : "is given without \"functions\": send some, or leave it out",
                              why);
-    ask->old_calls = true;
+    ask->form.old_calls = true;
     made = json_array();
     *tools = mt_ask_own(ask, made);
     return add_tools(made, functions, why) && (!call || read_choice(ask, functions, call, why));

@@ -85,5 +85,5 @@ double mt_pairs_score(const mt_answer *a, size_t pair)
 
     if (a->queries)
         return cosine(&a->choices[a->queries > 1 ? pair : 0], &a->choices[a->queries + pair]);
-    return a->scaling == MT_SCALING_OFF ? score : 1 / (1 + exp(-score));
+    return a->form.scaling == MT_SCALING_OFF ? score : 1 / (1 + exp(-score));
 }

@@ -80,7 +80,7 @@ static bool read(mt_ask *ask, mt_failure *why)
     static const char *const names[] = {"query", "documents", NULL};
     const mt_field_table tables[] = {mt_fields_vectors, mt_fields_scores, {fields, MT_COUNT(fields)}};
 
-    ask->vectors = ask->scores = true;
+    ask->form.vectors = ask->scores = true;
     if (!mt_fields_read(ask, tables, MT_COUNT(tables), names, NULL, why) || !read_query(ask, why) ||
         !mt_pairs_read(ask, names, why))
         return false;

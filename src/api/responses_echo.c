@@ -15,20 +15,20 @@ static const struct {
     wanted kind;
 } fields[] = {
     {"background", "false", BOOLEAN},
-    {"instructions", "null", ANY},
+    {"instructions", "null", STRING},
     {"max_output_tokens", "null", ANY},
     {"max_tool_calls", "null", INTEGER},
     {"metadata", "{}", OBJECT},
     {"frequency_penalty", "0", ANY},
     {"parallel_tool_calls", "true", ANY},
     {"presence_penalty", "0", ANY},
-    {"previous_response_id", "null", ANY},
+    {"previous_response_id", "null", STRING},
     {"prompt_cache_key", "null", STRING},
-    {"reasoning", "{}", ANY},
+    {"reasoning", "{}", OBJECT},
     {"safety_identifier", "null", STRING},
-    {"store", "true", ANY},
+    {"store", "true", BOOLEAN},
     {"temperature", "null", ANY},
-    {"text", "{}", ANY},
+    {"text", "{}", OBJECT},
     {"tool_choice", "\"auto\"", ANY},
     {"tools", "[]", ANY},
     {"top_logprobs", "0", INTEGER},
@@ -96,9 +96,8 @@ bool mt_responses_echo(const json_t *body, json_t *extra, mt_failure *why)
         return mt_failure_value(why, "truncation", "is neither auto nor disabled: send one of these");
     json_object_set_new(all, "service_tier", json_string("default")); /* the only one */
     json_object_set_new(all, "tools", complete_tools(json_object_get(all, "tools")));
-    if (json_is_object(json_object_get(all, "reasoning")))
-        json_object_set_new(all, "reasoning", complete(json_object_get(all, "reasoning"), members));
-    if (json_is_object(json_object_get(all, "text")) && !mt_body_get(json_object_get(all, "text"), "format")) {
+    json_object_set_new(all, "reasoning", complete(json_object_get(all, "reasoning"), members));
+    if (!mt_body_get(json_object_get(all, "text"), "format")) {
         json_t *text = json_copy(json_object_get(all, "text"));
 
         json_object_set_new(text, "format", json_pack("{s:s}", "type", "text"));

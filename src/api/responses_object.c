@@ -142,7 +142,7 @@ static void add_end(mt_buf *out, const mt_answer *a, const mt_failure *why)
     const mt_choice *c = &a->choices[0];
     const char *status = why                                ? "failed"
                          : !c->done && a->cancelled         ? "cancelled"
-                         : !c->done                         ? a->background && !c->begun ? "queued" : "in_progress"
+                         : !c->done                         ? a->form.background && !c->begun ? "queued" : "in_progress"
                          : c->finish == MT_FINISH_STOP      ? "completed"
                          : c->finish == MT_FINISH_CANCELLED ? "cancelled"
                                                             : "incomplete";

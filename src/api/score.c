@@ -13,7 +13,7 @@ static bool read(mt_ask *ask, mt_failure *why)
                                         "items",  "data_1", "data_2",  NULL};
     const mt_field_table tables[] = {mt_fields_vectors, mt_fields_scores};
 
-    ask->vectors = ask->scores = true;
+    ask->form.vectors = ask->scores = true;
     if (!mt_fields_read(ask, tables, MT_COUNT(tables), names, NULL, why))
         return false;
     for (size_t i = 0; names[i]; i += 2)

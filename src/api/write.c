@@ -43,7 +43,7 @@ void mt_write_said_ids(mt_buf *out, const mt_said_list *said)
 void mt_write_token(mt_buf *out, const mt_answer *answer, uint32_t id, mt_buf *bytes)
 {
     bytes->len = 0;
-    if (!answer->tokenizer || answer->tokens_as_ids)
+    if (!answer->tokenizer || answer->form.tokens_as_ids)
         mt_buf_printf(bytes, "token_id:%" PRIu32, id);
     else
         mt_tokenizer_bytes(answer->tokenizer, id, bytes);
@@ -122,7 +122,7 @@ void mt_write_timings(mt_buf *out, const mt_answer *answer)
     const mt_choice *c = &answer->choices[0];
     const size_t computed = answer->prompts[0].count - c->cached;
 
-    if (!answer->timings || !c->done)
+    if (!answer->form.timings || !c->done)
         return;
     mt_json_write(out,
                   "'timings':{'cache_n':%zu,'prompt_n':%zu,'prompt_ms':%.3f,'prompt_per_second':%.3f,"
@@ -161,7 +161,7 @@ void mt_write_finish(mt_buf *out, const mt_answer *answer, const mt_choice *choi
                          : choice->finish == MT_FINISH_CANCELLED ? "abort"
                          : choice->finish != MT_FINISH_STOP      ? mt_finish_name(choice->finish)
                          : !mt_speech_calls(&choice->speech)     ? "stop"
-                         : answer->old_calls                     ? "function_call"
+                         : answer->form.old_calls                ? "function_call"
                                                                  : "tool_calls";
 
     mt_json_write(out, "'finish_reason':%s", reason);

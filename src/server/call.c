@@ -81,7 +81,7 @@ static void leave_alone(mt_call *call)
 /* The client has left: an answer in the background goes on, any other is cancelled. */
 static void lose(mt_call *call)
 {
-    if (mt_call_answers(call) && call->answer && call->answer->background)
+    if (mt_call_answers(call) && call->answer && call->answer->form.background)
         leave_alone(call);
     else
         give_up(call);
@@ -119,7 +119,7 @@ void mt_call_fail(mt_call *call, const mt_failure *why)
 {
     call->server->refused_total += why->status == 429;
     mt_dashboard_fault(call->server, call->account, call->id, why->status, why->text);
-    if (call->state == MT_CALL_ALONE && call->answer->stream)
+    if (call->state == MT_CALL_ALONE && call->answer->form.stream)
         call->dialect->fail(call->answer, why, &call->out);
     else if (call->state == MT_CALL_ALONE)
         call->dialect->keep(call->answer, why);
@@ -233,7 +233,7 @@ static void progress(mt_call *call)
         mt_call_fail(call, &call->answer->why);
     else if (call->state == MT_CALL_ALONE)
         go_on_alone(call);
-    else if (call->answer->stream)
+    else if (call->answer->form.stream)
         send_stream(call);
     else
         send_whole(call);
@@ -264,7 +264,8 @@ static void open_prepared(mt_letter *letter)
         complete(call, send_text(call));
     else {
         go_on(call);
-        if (!mt_call_is_over(call) && call->answer->background && !call->answer->stream && !call->answer->failed)
+        if (!mt_call_is_over(call) && call->answer->form.background && !call->answer->form.stream &&
+            !call->answer->failed)
             detach(call);
         progress(call);
     }

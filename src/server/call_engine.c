@@ -121,7 +121,7 @@ static bool publish(mt_call *call, mt_request **requests, size_t count)
         sources[i] = (mt_call_source){.call = call, .prompt = i, .request = requests[i]};
         requests[i]->event = mt_call_event;
         requests[i]->ctx = &sources[i];
-        requests[i]->placed = call->answer->vectors;
+        requests[i]->placed = call->answer->form.vectors;
     }
     pthread_mutex_lock(&call->lock);
     ok = !mt_call_cancelled(call);
@@ -189,7 +189,7 @@ static bool charge(mt_call *call, mt_request **requests, size_t count, mt_error 
 
 bool mt_call_submit(mt_call *call, mt_request **requests, size_t count, mt_error *err)
 {
-    const bool vectors = call->answer->vectors;
+    const bool vectors = call->answer->form.vectors;
 
     /* Memory was refused while this call was prepared: it may lack something. */
     if (mt_alloc_refused() != call->refused) { /* what others have is not made less by one more */

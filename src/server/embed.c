@@ -107,7 +107,7 @@ static bool make_answer(mt_call *call, const mt_target *t, const mt_ask *ask, mt
     a->began = call->received;
     a->loading = call->loading;
     a->model = t->name;
-    a->normalise = ask->scaling == MT_SCALING_DEFAULT ? t->normalise : ask->scaling == MT_SCALING_ON;
+    a->normalise = ask->form.scaling == MT_SCALING_DEFAULT ? t->normalise : ask->form.scaling == MT_SCALING_ON;
     a->queries = ask->scores && t->pool != MT_POOL_SCORE ? ask->query_count : 0;
     for (size_t i = 0; i < ask->prompt_count; i++)
         a->prompts[i].count = requests[i]->prompt_len;

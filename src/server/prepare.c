@@ -314,7 +314,7 @@ static bool set_constraint(mt_request *r, const mt_token_prompt *prompt, mt_fail
 static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token_prompt *prompt, mt_failure *why)
 {
     const mt_served *served = call->served;
-    const bool echoed = ask->echo && ask->sampling.logprobs >= 0;
+    const bool echoed = ask->form.echo && ask->sampling.logprobs >= 0;
     const mt_parse_settings parsing = ask->is_chat ? parsing_of(served, ask, prompt) : (mt_parse_settings){0};
 
     r->name = mt_arena_strdup(r->arena, call->id);
@@ -329,9 +329,9 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
     /* The parser needs special tokens that are markers */
     r->skip_special = ask->skip_special_tokens && !mt_parse_needed(&parsing);
     r->include_stop = ask->include_stop;
-    r->prompt_logprobs = ask->prompt_logprobs >= 0 || echoed;
-    r->prompt_top =
-        (int)(echoed && ask->sampling.logprobs > ask->prompt_logprobs ? ask->sampling.logprobs : ask->prompt_logprobs);
+    r->prompt_logprobs = ask->form.prompt_logprobs >= 0 || echoed;
+    r->prompt_top = (int)(echoed && ask->sampling.logprobs > ask->form.prompt_logprobs ? ask->sampling.logprobs
+                                                                                       : ask->form.prompt_logprobs);
     r->prompt_top = r->prompt_top < 0 ? 0 : r->prompt_top;
     r->repeat_limit = (uint32_t)ask->repeat_limit;
     return set_max_tokens(r, served, ask, why) && set_sampling(r, call, ask, why) && set_stop(r, ask, why) &&
@@ -384,7 +384,7 @@ static bool make_answer(mt_call *call, mt_arena *arena, const mt_ask *ask, const
     for (size_t i = 0; i < count; i++) {
         a->prompts[i].ids = prompts[i].ids;
         a->prompts[i].count = prompts[i].count;
-        if (ask->echo && !set_echo(a, served, &prompts[i], &a->prompts[i], why))
+        if (ask->form.echo && !set_echo(a, served, &prompts[i], &a->prompts[i], why))
             return false;
     }
     call->answer = a;
@@ -398,7 +398,7 @@ static bool check_kept(const mt_dialect *dialect, const mt_ask *ask, const mt_re
 {
     const double each = (double)sizeof(mt_said) + (double)sizeof(mt_logprob) * (double)(ask->sampling.logprobs + 1);
 
-    if ((ask->stream && !dialect->repeats) || ask->sampling.logprobs < 0 ||
+    if ((ask->form.stream && !dialect->repeats) || ask->sampling.logprobs < 0 ||
         each * (double)r->max_tokens * (double)ask->n * (double)count <= (double)MT_LIMIT_RESPONSE_BYTES)
         return true;
     return mt_failure_set(why, 400, "invalid_value", "logprobs",
@@ -477,9 +477,9 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
     if (!call->dialect->read(ask, why))
         return false;
     mt_fleet_keep(call->waiter.member, may_unload(call) ? ask->keep_alive : NAN);
-    if (ask->vectors && !ask->nothing)
+    if (ask->form.vectors && !ask->nothing)
         return mt_embed_prepare(call, ask, why);
-    if (!ask->vectors && !check_answers(served, why))
+    if (!ask->form.vectors && !check_answers(served, why))
         return false;
     if (ask->nothing) {
         call->dialect->nothing(call->dialect, &call->text, ask, served->name);
@@ -487,7 +487,7 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
     }
     if (ask->is_chat && takes_long(call, ask->body, mt_chat_has_media(&ask->chat)))
         return true;
-    if (ask->stream && ask->prompt_logprobs >= 0)
+    if (ask->form.stream && ask->form.prompt_logprobs >= 0)
         return mt_failure_value(why, "prompt_logprobs", "are not streamed: send \"stream\" as false");
     ok = mt_tokens_make(served, ask, &call->stop,
                         call->dialect->count ? mt_tokens_most(served) : MT_LIMIT_COUNTED * served->context, &prompts,

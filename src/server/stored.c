@@ -173,7 +173,7 @@ static bool watch(mt_call *call, const mt_http_request *request, mt_failure *why
     int64_t after;
     bool ok;
 
-    if (!call->answer->stream || !call->answer->background || call->answer->log.full)
+    if (!call->answer->form.stream || !call->answer->form.background || call->answer->log.full)
         ok = no_stream(why);
     else
         ok = read_after(text, &after, why) &&

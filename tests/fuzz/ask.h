@@ -37,8 +37,8 @@ static void check_ask(const mt_ask *ask)
     assert(ask->sampling.bias_count <= MT_LIMIT_LOGIT_BIAS);
     assert(ask->is_chat || ask->nothing ||
            (ask->prompt_count >= 1 &&
-            ask->prompt_count * (size_t)ask->n <= (ask->vectors ? MT_LIMIT_EMBEDDINGS : MT_LIMIT_CHOICES)));
-    assert(ask->dimensions >= 0 && (!ask->scores || ask->vectors));
+            ask->prompt_count * (size_t)ask->n <= (ask->form.vectors ? MT_LIMIT_EMBEDDINGS : MT_LIMIT_CHOICES)));
+    assert(ask->dimensions >= 0 && (!ask->scores || ask->form.vectors));
     for (size_t i = 0; i < ask->prompt_count; i++)
         assert(ask->prompts[i].text.data || ask->prompts[i].ids);
 }

@@ -16,7 +16,7 @@ static void set_up(fixture *f, const mt_dialect *dialect, bool stream, int64_t n
 
     mt_ask_defaults_init(&defaults);
     mt_ask_init(&ask, arena, NULL, &defaults);
-    ask.stream = stream;
+    ask.form.stream = stream;
     ask.n = n;
     f->answer = mt_answer_new(dialect, arena, &ask, prompts);
     assert_non_null(f->answer);

@@ -44,7 +44,7 @@ static void what_is_left_out_is_the_default(void **state)
     assert_int_equal(f.ask.default_max_tokens, 99);
     assert_int_equal(f.ask.n, 1);
     assert_int_equal(f.ask.sampling.logprobs, -1);
-    assert_true(f.ask.skip_special_tokens && !f.ask.stream && !f.ask.seeded);
+    assert_true(f.ask.skip_special_tokens && !f.ask.form.stream && !f.ask.seeded);
     drop(&f);
 }
 
@@ -59,7 +59,7 @@ static void every_kind_of_field_is_read(void **state)
                           "\"logit_bias\":{\"12\":-1.5},\"logprobs\":true,\"top_logprobs\":4,\"max_tokens\":5,"
                           "\"max_completion_tokens\":6}"));
     assert_string_equal(f.ask.model, "m");
-    assert_true(f.ask.stream && f.ask.include_usage && f.ask.seeded);
+    assert_true(f.ask.form.stream && f.ask.form.include_usage && f.ask.seeded);
     assert_int_equal(f.ask.n, 3);
     assert_int_equal(f.ask.sampling.seed, -5);
     assert_int_equal(f.ask.stop_count, 2);
