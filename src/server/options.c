@@ -46,67 +46,32 @@ const size_t mt_option_count = MT_COUNT(mt_option_rows);
 
 /* The number of each option's row. `store` has a case for each, so that the compiler checks types of fields. */
 enum {
-#define INT(field, ...) ROW_##field,
-#define SIZE(field, ...) ROW_##field,
-#define NUMBER(field, ...) ROW_##field,
-#define TIME(field, ...) ROW_##field,
-#define LIST(field, ...) ROW_##field,
-#define CHOICE(field, ...) ROW_##field,
-#define CPUS(field, ...) ROW_##field,
-#define TEXT(field, ...) ROW_##field,
-#define FLAG(field, ...) ROW_##field,
+#define OPTION(field, ...) ROW_##field,
 #include "server/options.def"
 };
 
 /* Stores a value in the field of a row. */
+/* clang-format off */
 static void store(mt_options *opt, size_t row, mt_option_value v)
 {
     switch (row) {
-#define INT(field, ...)         \
-    case ROW_##field:           \
-        opt->field = v.integer; \
-        break;
-#define SIZE(field, ...)        \
-    case ROW_##field:           \
-        opt->field = v.integer; \
-        break;
-#define NUMBER(field, ...)     \
-    case ROW_##field:          \
-        opt->field = v.number; \
-        break;
-#define TIME(field, ...)       \
-    case ROW_##field:          \
-        opt->field = v.number; \
-        break;
-#define LIST(field, ...)                                \
-    case ROW_##field:                                   \
-        if (v.text)                                     \
-            opt->field.at[opt->field.count++] = v.text; \
-        break;
-#define CHOICE(field, type, ...)      \
-    case ROW_##field:                 \
-        opt->field = (type)v.integer; \
-        break;
-#define CPUS(field, ...)     \
-    case ROW_##field:        \
-        opt->field = v.mask; \
-        break;
-#define TEXT(field, ...)     \
-    case ROW_##field:        \
-        opt->field = v.text; \
-        break;
-#define FLAG(field, ...)             \
-    case ROW_##field:                \
-        opt->field = v.integer != 0; \
-        break;
+#define CASE(field, value) case ROW_##field: opt->field = value; break;
+#define INT(field, ...) CASE(field, v.integer)
+#define SIZE(field, ...) CASE(field, v.integer)
+#define NUMBER(field, ...) CASE(field, v.number)
+#define TIME(field, ...) CASE(field, v.number)
+#define LIST(field, ...) case ROW_##field: break; /* has no default, and set_option adds to it */
+#define CHOICE(field, type, ...) CASE(field, (type)v.integer)
+#define CPUS(field, ...) CASE(field, v.mask)
+#define TEXT(field, ...) CASE(field, v.text)
+#define FLAG(field, ...) CASE(field, v.integer != 0)
 #include "server/options.def"
     default: assert(0);
     }
 }
 
 /* The list in the field of a row; NULL where it is no list. */
-/* clang-format off */
-static const mt_option_list *list_of(const mt_options *opt, size_t row)
+static mt_option_list *list_of(mt_options *opt, size_t row)
 {
     switch (row) {
 #define LIST(field, ...) case ROW_##field: return &opt->field;
@@ -207,7 +172,7 @@ static bool set_option(parsing *p, const mt_option_row *row, unsigned from, cons
                        mt_error *err)
 {
     const size_t i = (size_t)(row - mt_option_rows);
-    const mt_option_list *list = list_of(p->opt, i);
+    mt_option_list *list = list_of(p->opt, i);
     mt_option_value v;
 
     if (!mt_option_value_parse(&v, row, label, text, err))
@@ -218,7 +183,10 @@ static bool set_option(parsing *p, const mt_option_row *row, unsigned from, cons
         return mt_fail(err, MT_E_TOO_LARGE, "\"%s\" is given more than %d times: leave some out", label,
                        MT_LIMIT_OPTION_LIST);
     p->from[i] = from;
-    store(p->opt, i, v);
+    if (list)
+        list->at[list->count++] = v.text;
+    else
+        store(p->opt, i, v);
     return true;
 }
 
