@@ -10,91 +10,20 @@
 #include "base/json_write.h"
 #include "server/inside.h"
 
-typedef enum column {
-    RUNNING,
-    WAITING,
-    PROMPT,
-    CACHED,
-    PREFILLED,
-    GENERATED,
-    FIRST,               /* three quantiles: p50, p90, p99 */
-    BETWEEN = FIRST + 3, /* three quantiles, too */
-    STEPS = BETWEEN + 3,
-    ROWS,
-    PAGES_HELD,
-    PAGES_KNOWN,
-    EVICTIONS,
-    STATES_HELD,
-    STATES_KNOWN,
-    FEATURES,
-    PICTURES_FOUND,
-    PICTURES_ENCODED,
-    LOOKUPS, /* one for each mt_miss */
-    ASIDE = LOOKUPS + MT_MISS_COUNT,
-    GUESSED,
-    TAKEN,
-    CONSTRAINED,
-    MASKS,
-    COMPILED,
-    RESIDENT,
-    ENDED, /* one for each mt_finish */
-    REFUSED = ENDED + 4,
-    FAILED,
-    CONNECTIONS,
-    ENCODED,
+enum {
+#define COLUMN(id, ...) id,
+#include "server/pulse.def"
     COLUMNS
-} column;
+};
 
 _Static_assert(COLUMNS == MT_PULSE_COLUMNS, "a second has a value for each");
 
 static const struct {
     const char *name;
     bool counted; /* a counter: rows have its growth */
-} columns[COLUMNS] = {
-    [RUNNING] = {"running", true},
-    [WAITING] = {"waiting", true},
-    [PROMPT] = {"prompt_tokens", true},
-    [CACHED] = {"cached_tokens", true},
-    [PREFILLED] = {"prefilled_tokens", true},
-    [GENERATED] = {"generated_tokens", true},
-    [FIRST] = {"first_token_p50_ms", false},
-    [FIRST + 1] = {"first_token_p90_ms", false},
-    [FIRST + 2] = {"first_token_p99_ms", false},
-    [BETWEEN] = {"between_tokens_p50_ms", false},
-    [BETWEEN + 1] = {"between_tokens_p90_ms", false},
-    [BETWEEN + 2] = {"between_tokens_p99_ms", false},
-    [STEPS] = {"steps", true},
-    [ROWS] = {"rows", true},
-    [PAGES_HELD] = {"pages_held", false},
-    [PAGES_KNOWN] = {"pages_known", false},
-    [EVICTIONS] = {"pages_evicted", true},
-    [STATES_HELD] = {"states_held", false},
-    [STATES_KNOWN] = {"states_known", false},
-    [FEATURES] = {"features_bytes", false},
-    [PICTURES_FOUND] = {"pictures_found", true},
-    [PICTURES_ENCODED] = {"pictures_encoded", true},
-    [LOOKUPS + MT_MISS_NONE] = {"lookups_found_all", true},
-    [LOOKUPS + MT_MISS_FIRST_SIGHT] = {"lookups_first_sight", true},
-    [LOOKUPS + MT_MISS_EVICTED] = {"lookups_evicted", true},
-    [LOOKUPS + MT_MISS_SALT] = {"lookups_salt", true},
-    [LOOKUPS + MT_MISS_MEDIA] = {"lookups_media", true},
-    [LOOKUPS + MT_MISS_WINDOW] = {"lookups_window", true},
-    [LOOKUPS + MT_MISS_STATE] = {"lookups_state", true},
-    [ASIDE] = {"set_aside", true},
-    [GUESSED] = {"guessed_tokens", true},
-    [TAKEN] = {"guesses_taken", true},
-    [CONSTRAINED] = {"constrained_tokens", true},
-    [MASKS] = {"masks_computed", true},
-    [COMPILED] = {"constraints_compiled", true},
-    [RESIDENT] = {"resident_bytes", false},
-    [ENDED + MT_FINISH_STOP] = {"ended_stop", true},
-    [ENDED + MT_FINISH_LENGTH] = {"ended_length", true},
-    [ENDED + MT_FINISH_CANCELLED] = {"ended_cancelled", true},
-    [ENDED + MT_FINISH_ERROR] = {"ended_error", true},
-    [REFUSED] = {"http_4xx", true},
-    [FAILED] = {"http_5xx", true},
-    [CONNECTIONS] = {"http_connections", false},
-    [ENCODED] = {"texts_encoded", true},
+} columns[] = {
+#define COLUMN(id, name, counted, value) {name, counted},
+#include "server/pulse.def"
 };
 
 void mt_pulse_init(mt_pulse *p, uint64_t memory)
@@ -130,53 +59,37 @@ static double quantile(const uint32_t *now, const uint32_t *before, double part)
     return NAN;
 }
 
-static void add_cache(const mt_stats *s, double *v)
+static size_t pages_held(const mt_stats *s)
 {
+    size_t held = 0;
+
     for (size_t g = 0; g < MT_KV_GROUPS; g++)
-        v[PAGES_HELD] += (double)s->pages_held[g];
-    v[PAGES_KNOWN] += (double)s->pages_known;
-    v[EVICTIONS] += (double)s->evictions;
-    v[STATES_HELD] += (double)s->states_held;
-    v[STATES_KNOWN] += (double)s->states_known;
-    v[FEATURES] += (double)s->media_bytes;
-    v[PICTURES_FOUND] += (double)s->media_hits;
-    v[PICTURES_ENCODED] += (double)s->media_misses;
-    for (size_t i = 0; i < MT_MISS_COUNT; i++)
-        v[LOOKUPS + i] += (double)s->misses[i];
+        held += s->pages_held[g];
+    return held;
 }
 
-static void add_engine(const mt_stats *s, double *v)
+static uint64_t texts_encoded(const mt_member_past *m)
 {
-    v[PROMPT] += (double)s->prompt_tokens;
-    v[CACHED] += (double)s->cached_tokens;
-    v[GENERATED] += (double)s->generated_tokens;
-    v[STEPS] += (double)s->steps;
-    v[ROWS] += (double)s->step_rows;
-    v[ASIDE] += (double)s->preemptions;
-    v[GUESSED] += (double)s->draft_tokens;
-    v[TAKEN] += (double)s->draft_accepted;
-    v[CONSTRAINED] += (double)s->masks.asked;
-    v[MASKS] += (double)s->masks.computed;
-    for (size_t i = 0; i < MT_COUNT(s->finished); i++)
-        v[ENDED + i] += (double)s->finished[i];
-    add_cache(s, v);
+    uint64_t texts = 0;
+
+    for (size_t e = 0; e < MT_COUNT(m->encoders); e++)
+        texts += m->encoders[e].texts;
+    return texts;
 }
 
 /* Adds up all models, including what they did before they were last unloaded. */
 static void add_models(mt_fleet *fleet, double *v)
 {
-    mt_member_past *all = mt_alloc(sizeof(*all));
+    mt_member_past *m = mt_alloc(sizeof(*m));
 
     mt_fleet_lock(fleet);
     for (size_t i = 0; i < fleet->count; i++) {
-        mt_member_count(fleet->members[i], all);
-        add_engine(&all->stats, v);
-        v[COMPILED] += (double)all->constraints.compiled;
-        for (size_t e = 0; e < MT_COUNT(all->encoders); e++)
-            v[ENCODED] += (double)all->encoders[e].texts;
+        mt_member_count(fleet->members[i], m);
+#define COLUMN(id, name, counted, value) v[id] += (double)(value);
+#include "server/pulse.def"
     }
     mt_fleet_unlock(fleet);
-    mt_free(all);
+    mt_free(m);
 }
 
 /* The present value of each column but the quantiles. */
@@ -229,8 +142,8 @@ void mt_pulse_names(mt_buf *out)
    text. */
 static void hide_others(float *v)
 {
-    v[LOOKUPS + MT_MISS_FIRST_SIGHT] += v[LOOKUPS + MT_MISS_SALT] + v[LOOKUPS + MT_MISS_EVICTED];
-    v[LOOKUPS + MT_MISS_SALT] = v[LOOKUPS + MT_MISS_EVICTED] = 0;
+    v[LOOKUPS_FIRST_SIGHT] += v[LOOKUPS_SALT] + v[LOOKUPS_EVICTED];
+    v[LOOKUPS_SALT] = v[LOOKUPS_EVICTED] = 0;
 }
 
 void mt_pulse_write(const mt_pulse *p, uint64_t n, bool apart, mt_buf *out)
