@@ -113,7 +113,7 @@ extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_
 
 /* Routes of other servers' APIs: see pull.c, ollama.c and others.c. */
 extern mt_http_handler mt_ollama_pull;
-extern mt_teller mt_ollama_version, mt_others_version, mt_others_load;
+extern mt_teller mt_others_load;
 
 /* mt_pulls_cancel ends downloads and tells their clients; mt_pulls_stop waits for them, when the event loop has ended.
    See pull.c. */

@@ -13,9 +13,6 @@
 #include "server/listed.h"
 #include "server/ollama.h"
 
-/* The version of Ollama whose API this is: clients refuse versions that are too old for them. */
-#define SPOKEN "0.32.0"
-
 /* Names in Ollama's API have a tag; a name without one gets the usual tag. */
 static void add_name(mt_buf *out, const char *key, const char *name)
 {
@@ -232,12 +229,5 @@ bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     add_time(out, "modified_at", m.card->modified);
     mt_json_write(out, "}");
     mt_free(name);
-    return true;
-}
-
-bool mt_ollama_version(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
-{
-    (void)server, (void)request, (void)why;
-    mt_json_write(out, "{'version':'" SPOKEN "','motet':'" MT_VERSION "'}");
     return true;
 }

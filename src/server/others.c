@@ -82,13 +82,6 @@ bool mt_task_slots(mt_call *call, const json_t *body, mt_buf *out, mt_failure *w
     return true;
 }
 
-bool mt_others_version(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
-{
-    (void)server, (void)request, (void)why;
-    mt_json_write(out, "{'version':'" MT_VERSION "'}");
-    return true;
-}
-
 /* How many calls there are now, which load balancers compare. */
 bool mt_others_load(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {

@@ -14,11 +14,12 @@ typedef struct entry {
     mt_http_method method;
     const char *pattern;
     const mt_dialect *dialect; /* reads and writes the body, and writes errors; NULL: no body, and OpenAI's errors */
-    /* Who answers. All three NULL: the engine. */
+    /* Who answers. All four NULL: the engine. */
     mt_task *task;            /* a preparation thread */
     mt_teller *tell;          /* the io thread, at once */
+    const char *text;         /* the io thread, with this; behind tell, where that is true */
     mt_http_handler *handler; /* the io thread; owns the request and answers it as it likes */
-    const char *type;         /* content type where tell answers; NULL: JSON; NO_TYPE: none */
+    const char *type;         /* content type of tell and text; NULL: JSON; NO_TYPE: none */
     permit *may;              /* NULL: whoever has a key */
     size_t body_bytes;        /* limit of the body; 0: the server's */
     unsigned flags;
@@ -26,29 +27,6 @@ typedef struct entry {
 } entry;
 
 #define NO_TYPE ""
-
-static bool tell_live(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
-{
-    (void)server, (void)request, (void)why;
-    mt_json_write(out, "{'status':'ok'}");
-    return true;
-}
-
-/* vLLM's engines can sleep; ours cannot. */
-static bool tell_sleeping(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
-{
-    (void)server, (void)request, (void)why;
-    mt_json_write(out, "{'is_sleeping':false}");
-    return true;
-}
-
-/* Ollama's clients look for this text. */
-static bool tell_running(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
-{
-    (void)server, (void)request, (void)why;
-    mt_json_write(out, "{'status':'ok','message':'Ollama is running'}");
-    return true;
-}
 
 /* Whether the server can answer, as vLLM's clients ask it: not while a model is loaded at the start, while it shuts
    down, or after the device has failed. */
@@ -62,11 +40,6 @@ static bool tell_ping(mt_server *server, const mt_http_request *request, mt_buf 
     return !mt_fleet_lost(&server->fleet) ||
            mt_failure_set(why, 503, "device_lost", NULL,
                           "the device has failed and could not be opened anew: ask another");
-}
-
-static bool tell_health(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
-{
-    return tell_ping(server, request, out, why) && tell_live(server, request, out, why);
 }
 
 static bool tell_metrics(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
@@ -96,7 +69,7 @@ static bool cancel_request(mt_server *server, const mt_http_request *request, mt
     return true;
 }
 
-/* Answers by route->tell. */
+/* Answers by route->tell and route->text. */
 static void tell(void *user, mt_http_server *http, mt_http_request *request)
 {
     const entry *route = request->route->about;
@@ -106,10 +79,12 @@ static void tell(void *user, mt_http_server *http, mt_http_request *request)
     mt_buf body;
 
     mt_buf_init(&body, MT_LIMIT_RESPONSE_BYTES);
-    if (route->tell(user, request, &body, &why))
-        mt_http_answer(http, request->handle, &response, body.len ? body.data : "", body.len);
-    else
+    if (route->tell && !route->tell(user, request, &body, &why))
         mt_server_fail(user, request->handle, route->dialect, &why);
+    else {
+        mt_buf_puts(&body, route->text ? route->text : "");
+        mt_http_answer(http, request->handle, &response, body.len ? body.data : "", body.len);
+    }
     mt_buf_free(&body);
     mt_http_request_free(request);
 }
@@ -131,7 +106,7 @@ static void serve(void *user, mt_http_server *http, mt_http_request *request)
         mt_http_request_free(request);
     } else if (route->handler) {
         route->handler(user, http, request);
-    } else if (route->tell) {
+    } else if (route->tell || route->text) {
         tell(user, http, request);
     } else {
         mt_call_start(user, request, route->dialect, route->task);
@@ -140,6 +115,11 @@ static void serve(void *user, mt_http_server *http, mt_http_request *request)
 
 /* Routes for health checks: for everybody, at any time, and not counted among the answers. */
 #define PROBE (MT_HTTP_PUBLIC | MT_HTTP_ALWAYS | MT_HTTP_PROBE)
+#define OK "{\"status\":\"ok\"}"
+
+/* Ollama's clients look for the words, and refuse versions of Ollama that are too old for them. */
+#define RUNNING "{\"status\":\"ok\",\"message\":\"Ollama is running\"}"
+#define OLLAMA "0.32.0"
 
 static const entry routes[] = {
     {MT_HTTP_POST, "/v1/chat/completions", .dialect = &mt_openai_chat},
@@ -168,12 +148,14 @@ static const entry routes[] = {
     {MT_HTTP_POST, "/api/pull", .dialect = &mt_ollama_chat, .handler = mt_ollama_pull, .may = mt_ollama_may,
      .body_bytes = MT_LIMIT_PULL_BODY},
     {MT_HTTP_DELETE, "/api/delete", .dialect = &mt_ollama_chat, .task = mt_task_delete, .may = mt_ollama_may},
-    {MT_HTTP_GET, "/api/version", .dialect = &mt_ollama_chat, .tell = mt_ollama_version},
+    {MT_HTTP_GET, "/api/version", .dialect = &mt_ollama_chat,
+     .text = "{\"version\":\"" OLLAMA "\",\"motet\":\"" MT_VERSION "\"}"},
     {MT_HTTP_GET, "/props", .task = mt_task_props},
     {MT_HTTP_GET, "/slots", .task = mt_task_slots},
-    {MT_HTTP_GET, "/version", .tell = mt_others_version},
+    {MT_HTTP_GET, "/version", .text = "{\"version\":\"" MT_VERSION "\"}"},
     {MT_HTTP_GET, "/load", .tell = mt_others_load, .flags = MT_HTTP_ALWAYS},
-    {MT_HTTP_GET, "/is_sleeping", .tell = tell_sleeping, .flags = MT_HTTP_ALWAYS},
+    /* vLLM's engines can sleep; ours cannot */
+    {MT_HTTP_GET, "/is_sleeping", .text = "{\"is_sleeping\":false}", .flags = MT_HTTP_ALWAYS},
     {MT_HTTP_GET, "/ping", .tell = tell_ping, .type = NO_TYPE, .flags = PROBE},
     {MT_HTTP_POST, "/ping", .tell = tell_ping, .type = NO_TYPE, .flags = PROBE},
     {MT_HTTP_GET, "/v1/models", .tell = mt_models_list, .flags = MT_HTTP_REQUEST_ID},
@@ -189,13 +171,13 @@ static const entry routes[] = {
     {MT_HTTP_POST, "/apply-template", .task = mt_task_apply_template},
     {MT_HTTP_GET, "/metrics", .tell = tell_metrics, .type = "text/plain; version=0.0.4; charset=utf-8",
      .flags = MT_HTTP_ALWAYS},
-    {MT_HTTP_GET, "/", .handler = get_root, .tell = tell_running, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
+    {MT_HTTP_GET, "/", .handler = get_root, .text = RUNNING, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
     {MT_HTTP_GET, "/dashboard", .handler = mt_web_get, .page = true, .flags = MT_HTTP_PUBLIC},
     {MT_HTTP_GET, "/dashboard/events", .handler = mt_dashboard_get, .page = true},
     {MT_HTTP_GET, "/assets/{path*}", .handler = mt_web_get, .page = true, .flags = MT_HTTP_PUBLIC},
-    {MT_HTTP_GET, "/health", .tell = tell_health, .flags = PROBE},
-    {MT_HTTP_GET, "/ready", .tell = tell_health, .flags = PROBE},
-    {MT_HTTP_GET, "/live", .tell = tell_live, .flags = PROBE},
+    {MT_HTTP_GET, "/health", .tell = tell_ping, .text = OK, .flags = PROBE},
+    {MT_HTTP_GET, "/ready", .tell = tell_ping, .text = OK, .flags = PROBE},
+    {MT_HTTP_GET, "/live", .text = OK, .flags = PROBE},
 };
 
 /* How many path segments a path and a route's pattern have in common at their beginnings. */
@@ -239,7 +221,7 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count)
     *count = 0;
     for (size_t i = 0; i < MT_COUNT(routes); i++) {
         const entry *r = &routes[i];
-        const bool asks = r->method == MT_HTTP_POST && !r->handler && !r->tell;
+        const bool asks = r->method == MT_HTTP_POST && !r->handler && !r->tell && !r->text;
         const bool text = asks && !r->task && writes(r->dialect);
 
         if (r->page && server->opt->web != MT_WEB_ON)
