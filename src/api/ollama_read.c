@@ -81,13 +81,9 @@ static void open_calls(reader *r, mt_chat_message *message)
             call->id = (mt_chat_text){.data = id, .len = strlen(id)};
         r->ask->chat.starved = r->ask->chat.starved || !call->id.data;
     }
-    r->open_count = 0;
-    r->open = mt_arena_alloc(r->ask->arena, message->call_count * sizeof(*r->open) + 1);
+    r->open = mt_arena_copy(r->ask->arena, message->calls, message->call_count * sizeof(*r->open));
+    r->open_count = r->open ? message->call_count : 0;
     r->ask->chat.starved = r->ask->chat.starved || !r->open;
-    if (r->open && message->call_count)
-        memcpy(r->open, message->calls, message->call_count * sizeof(*r->open));
-    if (r->open)
-        r->open_count = message->call_count;
 }
 
 /* Finds the call that a result answers: the first open one of the named tool; where no tool is named, the first open

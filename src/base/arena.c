@@ -96,12 +96,16 @@ void *mt_arena_alloc(mt_arena *arena, size_t size)
     return ptr;
 }
 
+void *mt_arena_copy(mt_arena *arena, const void *data, size_t size)
+{
+    void *copy = mt_arena_alloc(arena, size + 1);
+
+    return copy && size ? memcpy(copy, data, size) : copy;
+}
+
 char *mt_arena_strdup(mt_arena *arena, const char *s)
 {
-    size_t size = strlen(s) + 1;
-    char *copy = mt_arena_alloc(arena, size);
-
-    return copy ? memcpy(copy, s, size) : NULL;
+    return mt_arena_copy(arena, s, strlen(s));
 }
 
 char *mt_arena_printf(mt_arena *arena, const char *fmt, ...)

@@ -15,6 +15,7 @@ void mt_arena_free(mt_arena *arena); /* calls the deferred functions, newest fir
 /* Zeroed memory aligned to 16 bytes, which lives as long as the arena. NULL: the limit is reached. */
 void *mt_arena_alloc(mt_arena *arena, size_t size) MT_NODISCARD;
 char *mt_arena_strdup(mt_arena *arena, const char *s) MT_NODISCARD;
+void *mt_arena_copy(mt_arena *arena, const void *data, size_t size) MT_NODISCARD; /* with a NUL behind it */
 char *mt_arena_printf(mt_arena *arena, const char *fmt, ...) MT_PRINTF(2, 3) MT_NODISCARD;
 
 /* Has dispose(object) called when the arena is freed. 0: the limit is reached, and nothing is registered. */

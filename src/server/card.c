@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "hub/names.h"
 #include "weights/census.h"
 
 void mt_cards_init(mt_cards *cards)
@@ -39,9 +40,8 @@ static int64_t modified(const char *dir)
 {
     char path[MT_LIMIT_PATH];
     struct stat info;
-    const int len = snprintf(path, sizeof(path), "%s/config.json", dir);
 
-    return len > 0 && (size_t)len < sizeof(path) && stat(path, &info) == 0 ? (int64_t)info.st_mtime : 0;
+    return mt_hub_join(path, dir, "config.json") && stat(path, &info) == 0 ? (int64_t)info.st_mtime : 0;
 }
 
 static void set_size(mt_card *card)

@@ -19,11 +19,6 @@
 
 typedef bool checker(const mt_options *opt, mt_error *err);
 
-static bool check_models(const mt_options *opt, mt_error *err)
-{
-    return mt_fleet_check(opt, err);
-}
-
 static bool check_formats(const mt_options *opt, mt_error *err)
 {
     const mt_parse_formats formats = {.tools = opt->tool_format, .reasoning = opt->reasoning_format};
@@ -119,9 +114,9 @@ bool mt_serve_check(const mt_options *opt, mt_buf *out)
     static const struct {
         const char *name;
         checker *check;
-    } parts[] = {{"model and memory", check_models}, {"chat template and formats", check_formats},
-                 {"store and folders", check_files}, {"keys and names", check_keys},
-                 {"proxies", check_proxies},         {"certificate", check_tls},
+    } parts[] = {{"model and memory", mt_fleet_check}, {"chat template and formats", check_formats},
+                 {"store and folders", check_files},   {"keys and names", check_keys},
+                 {"proxies", check_proxies},           {"certificate", check_tls},
                  {"address and port", check_address}};
     bool all = true;
 

@@ -46,17 +46,13 @@ static const mt_target *find_target(const mt_served *served, const mt_ask *ask, 
 static bool make_tokens(mt_request *r, const mt_embed_text *text, mt_failure *why)
 {
     mt_ids ids = {0};
-    uint32_t *copy;
     const bool ok =
         r->pool == MT_POOL_SCORE ? mt_embed_pair(text, &ids, &r->second, why) : mt_embed_tokens(text, &ids, why);
 
     r->prompt_len = ids.count;
-    copy = mt_arena_alloc(r->arena, (r->prompt_len + 1) * sizeof(*copy));
-    if (r->prompt_len && copy)
-        memcpy(copy, ids.data, r->prompt_len * sizeof(*copy));
-    r->prompt = copy;
+    r->prompt = mt_arena_copy(r->arena, ids.data, ids.count * sizeof(*ids.data));
     mt_ids_free(&ids);
-    return ok && (copy || mt_failure_memory(why, NULL));
+    return ok && (r->prompt || mt_failure_memory(why, NULL));
 }
 
 static bool check_tokens(const mt_request *r, const mt_target *t, const mt_ask *ask, size_t index, mt_failure *why)

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "hub/find.h"
 #include "hub/local.h"
+#include "hub/names.h"
 #include "server/fleet_inside.h"
 
 #define KEEP_ALIVE 300               /* seconds that a model may be idle, where no option or request says */
@@ -118,9 +119,8 @@ static uint64_t file_bytes(const char *dir, const char *name)
 {
     char path[MT_LIMIT_PATH];
     struct stat info;
-    const int len = snprintf(path, sizeof(path), "%s/%s", dir, name);
 
-    return len > 0 && (size_t)len < sizeof(path) && stat(path, &info) == 0 ? (uint64_t)info.st_size : 0;
+    return mt_hub_join(path, dir, name) && stat(path, &info) == 0 ? (uint64_t)info.st_size : 0;
 }
 
 /* A first guess of the bytes that a model needs; its engine tells the true number when it is loaded. */

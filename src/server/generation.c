@@ -1,10 +1,10 @@
 /* See generation.h. */
 #include "server/generation.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "hub/names.h"
 
 /* Adds a token id, unless it is known already or out of range. */
 static void add_end(mt_generation_config *g, int64_t id)
@@ -44,10 +44,9 @@ static void add_spelled(mt_generation_config *g, const mt_tokenizer *tokenizer, 
 static mt_config *open_config(const char *dir, const char *name, mt_error *err)
 {
     char path[MT_LIMIT_PATH];
-    int len = snprintf(path, sizeof(path), "%s/%s", dir, name);
 
     mt_error_clear(err);
-    if (len < 0 || (size_t)len >= sizeof(path) || mt_file_absent(path))
+    if (!mt_hub_join(path, dir, name) || mt_file_absent(path))
         return NULL;
     return mt_config_read(path, err);
 }

@@ -120,7 +120,8 @@ extern mt_teller mt_others_load;
 void mt_pulls_cancel(mt_server *server);
 void mt_pulls_stop(mt_server *server);
 
-/* The list of models: see models.c. mt_models_may: whether the account may unload models; false: *why. */
+/* The list of models: see models.c. mt_models_may: whether the account may unload models: where there are
+   several, only admins; false: *why, which may be NULL. */
 extern mt_teller mt_models_list, mt_models_get, mt_models_unload;
 bool mt_models_may(const mt_server *server, const mt_account *account, mt_failure *why);
 

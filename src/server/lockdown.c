@@ -117,8 +117,7 @@ static void add_links(list *l, const char *path, size_t depth)
         char inner[MT_LIMIT_PATH];
         struct stat info;
 
-        if (e->d_name[0] == '.' || snprintf(inner, sizeof(inner), "%s/%s", path, e->d_name) >= (int)sizeof(inner) ||
-            lstat(inner, &info) != 0)
+        if (e->d_name[0] == '.' || !mt_hub_join(inner, path, e->d_name) || lstat(inner, &info) != 0)
             continue;
         if (S_ISLNK(info.st_mode))
             add_target(l, inner);
@@ -155,26 +154,24 @@ static void add_system(list *l)
     add(l, "/dev/null", true);
 }
 
+/* Allows a folder of models with what its links point to. path may be NULL. */
+static void add_linked(list *l, const char *path, bool write)
+{
+    add_folder(l, path, write);
+    if (path)
+        add_links(l, path, DEPTH);
+}
+
 static void add_models(list *l, const mt_options *opt, const mt_fleet *fleet)
 {
     char hub[MT_LIMIT_PATH], home[MT_LIMIT_PATH];
 
-    for (size_t i = 0; i < fleet->count; i++) {
-        add(l, fleet->members[i]->dir, false);
-        add_links(l, fleet->members[i]->dir, DEPTH);
-    }
-    for (size_t i = 0; i < opt->embedding_models.count; i++) {
-        add_folder(l, opt->embedding_models.at[i], false);
-        add_links(l, opt->embedding_models.at[i], DEPTH);
-    }
-    if (opt->draft) {
-        add_folder(l, opt->draft, false);
-        add_links(l, opt->draft, DEPTH);
-    }
-    if (opt->models_dir) {
-        add_folder(l, opt->models_dir, opt->allow_pull); /* with --allow-pull clients may delete models in it */
-        add_links(l, opt->models_dir, DEPTH);
-    }
+    for (size_t i = 0; i < fleet->count; i++)
+        add_linked(l, fleet->members[i]->dir, false);
+    for (size_t i = 0; i < opt->embedding_models.count; i++)
+        add_linked(l, opt->embedding_models.at[i], false);
+    add_linked(l, opt->draft, false);
+    add_linked(l, opt->models_dir, opt->allow_pull); /* with --allow-pull clients may delete models in it */
     if (mt_hub_cache(hub, getenv))
         add_folder(l, hub, opt->allow_pull);
     if (opt->allow_pull && mt_hub_home_file(home, "token", getenv))
@@ -218,20 +215,18 @@ static bool has_gpu(const mt_options *opt)
 
 void mt_lockdown(const mt_options *opt, const mt_fleet *fleet)
 {
-    list l = {.arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY)};
+    list l = {0};
 
     done = 0;
-    if (opt->sandbox == MT_SANDBOX_OFF) {
-        mt_arena_free(l.arena);
+    if (opt->sandbox == MT_SANDBOX_OFF)
         return;
-    }
     if (has_gpu(opt)) {
         mt_log_info("server.sandbox",
                     "files and programs are not locked, since there is a GPU, whose driver needs them; "
                     "--device cpu locks them");
-        mt_arena_free(l.arena);
         return;
     }
+    l.arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
     add_system(&l);
     add_models(&l, opt, fleet);
     add_options(&l, opt);

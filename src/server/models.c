@@ -73,8 +73,11 @@ bool mt_models_get(mt_server *server, const mt_http_request *request, mt_buf *ou
 
 bool mt_models_may(const mt_server *server, const mt_account *account, mt_failure *why)
 {
-    return !account || account->admin || server->keys.account_count <= 1 ||
-           mt_failure_set(why, 403, "forbidden", NULL, "this key may not unload models: use one that is an admin's");
+    const bool may = !account || account->admin || server->keys.account_count <= 1;
+
+    if (!may && why)
+        mt_failure_set(why, 403, "forbidden", NULL, "this key may not unload models: use one that is an admin's");
+    return may;
 }
 
 /* The body is {"model": name}. The model is unloaded as soon as no call uses it. */

@@ -373,17 +373,13 @@ static bool write_text(const mt_pictures *p, const mt_picture *picture, size_t n
                        mt_error *err)
 {
     mt_buf out;
-    char *copy;
     bool ok;
 
     mt_buf_init(&out, MT_LIMIT_TEMPLATE_OUTPUT);
     ok = mt_processor_text(p->processor, picture, number, &out);
-    copy = ok ? mt_arena_alloc(p->arena, out.len + 1) : NULL;
-    if (copy && out.len)
-        memcpy(copy, out.data, out.len);
-    *text = (mt_chat_text){.data = copy, .len = out.len};
+    *text = (mt_chat_text){.data = ok ? mt_arena_copy(p->arena, out.data, out.len) : NULL, .len = out.len};
     mt_buf_free(&out);
-    return copy || mt_fail(err, MT_E_TOO_LARGE, NO_ROOM);
+    return text->data || mt_fail(err, MT_E_TOO_LARGE, NO_ROOM);
 }
 
 /* Counts for the metrics. */

@@ -52,23 +52,6 @@ static bool check_prompt(const mt_served *served, const mt_ask *ask, const mt_to
     return true;
 }
 
-static uint64_t random_seed(void)
-{
-    uint64_t seed;
-
-    mt_random(&seed, sizeof(seed));
-    return seed;
-}
-
-static void *copy_into(mt_arena *arena, const void *data, size_t size)
-{
-    void *copy = mt_arena_alloc(arena, size + 1);
-
-    if (copy && size)
-        memcpy(copy, data, size);
-    return copy;
-}
-
 /* Restricts the answer to the tokens of allowed_token_ids, as a bit mask over the vocabulary. */
 static bool set_allowed_ids(mt_request *r, const mt_served *served, const mt_ask *ask, mt_failure *why)
 {
@@ -143,10 +126,10 @@ static bool set_sampling(mt_request *r, mt_call *call, const mt_ask *ask, mt_fai
 
     *s = ask->sampling;
     if (!ask->seeded)
-        s->seed = random_seed();
-    s->bias = copy_into(r->arena, ask->sampling.bias, ask->sampling.bias_count * sizeof(*ask->sampling.bias));
+        mt_random(&s->seed, sizeof(s->seed));
+    s->bias = mt_arena_copy(r->arena, ask->sampling.bias, ask->sampling.bias_count * sizeof(*ask->sampling.bias));
     s->stop_ids =
-        copy_into(r->arena, ask->sampling.stop_ids, ask->sampling.stop_count * sizeof(*ask->sampling.stop_ids));
+        mt_arena_copy(r->arena, ask->sampling.stop_ids, ask->sampling.stop_count * sizeof(*ask->sampling.stop_ids));
     s->eos_ids = served->generation.eos;
     s->eos_count = served->generation.eos_count;
     if (!s->bias || !s->stop_ids)
@@ -166,7 +149,7 @@ static bool copy_stops(mt_request *r, const mt_ask *ask, mt_failure *why)
     mt_stop_string *strings = mt_arena_alloc(r->arena, ask->stop_count * sizeof(*strings));
 
     for (size_t i = 0; strings && i < ask->stop_count; i++) {
-        strings[i] = (mt_stop_string){.str = copy_into(r->arena, ask->stops[i].str, ask->stops[i].len),
+        strings[i] = (mt_stop_string){.str = mt_arena_copy(r->arena, ask->stops[i].str, ask->stops[i].len),
                                       .len = ask->stops[i].len};
         if (!strings[i].str)
             return mt_failure_memory(why, NULL);
@@ -318,9 +301,9 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
     const mt_parse_settings parsing = ask->is_chat ? parsing_of(served, ask, prompt) : (mt_parse_settings){0};
 
     r->name = mt_arena_strdup(r->arena, call->id);
-    r->prompt = copy_into(r->arena, prompt->ids, prompt->count * sizeof(*prompt->ids));
+    r->prompt = mt_arena_copy(r->arena, prompt->ids, prompt->count * sizeof(*prompt->ids));
     r->prompt_len = prompt->count;
-    r->cuts = copy_into(r->arena, prompt->cuts, prompt->cut_count * sizeof(*prompt->cuts));
+    r->cuts = mt_arena_copy(r->arena, prompt->cuts, prompt->cut_count * sizeof(*prompt->cuts));
     r->cut_count = prompt->cut_count;
     if (!r->name || !r->prompt || !r->cuts)
         return mt_failure_memory(why, NULL);
@@ -350,7 +333,7 @@ static bool set_echo(mt_answer *a, const mt_served *served, const mt_token_promp
         mt_buf_add(&text, prompt->text.data, prompt->text.len);
     else if (served->tokenizer && !mt_tokenizer_decode(served->tokenizer, prompt->ids, prompt->count, false, &text))
         text.full = true;
-    copy = text.full ? NULL : copy_into(a->arena, text.data, text.len);
+    copy = text.full ? NULL : mt_arena_copy(a->arena, text.data, text.len);
     out->echo = (mt_chat_text){.data = copy, .len = text.len};
     mt_buf_free(&text);
     return copy || mt_failure_memory(why, NULL);
@@ -458,12 +441,6 @@ static bool takes_long(mt_call *call, const json_t *body, bool pictures)
     return call->lane != lane;
 }
 
-/* Whether the caller may decide how long models stay loaded: where there are several accounts, only admins. */
-static bool may_unload(const mt_call *call)
-{
-    return !call->account || call->account->admin || call->server->keys.account_count <= 1;
-}
-
 /* Prepares a call that the engine, or a count of tokens, answers. The arena belongs to call->answer once that is made.
    True where the call goes to another lane, too. */
 static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
@@ -476,7 +453,8 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
 
     if (!call->dialect->read(ask, why))
         return false;
-    mt_fleet_keep(call->waiter.member, may_unload(call) ? ask->keep_alive : NAN);
+    /* Who may not unload models does not decide how long they stay, either */
+    mt_fleet_keep(call->waiter.member, mt_models_may(call->server, call->account, NULL) ? ask->keep_alive : NAN);
     if (ask->form.vectors && !ask->nothing)
         return mt_embed_prepare(call, ask, why);
     if (!ask->form.vectors && !check_answers(served, why))

@@ -2,7 +2,6 @@
 #include "server/served.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "hub/find.h"
+#include "hub/names.h"
 #include "server/own_templates.h"
 #include "tier/identity.h"
 
@@ -56,9 +56,8 @@ const mt_target *mt_served_encoder(const mt_served *s, const char *model)
 static bool has_file(const char *dir, const char *name)
 {
     char path[MT_LIMIT_PATH];
-    int len = snprintf(path, sizeof(path), "%s/%s", dir, name);
 
-    return len > 0 && (size_t)len < sizeof(path) && !mt_file_absent(path);
+    return mt_hub_join(path, dir, name) && !mt_file_absent(path);
 }
 
 /* Some families have a chat template of their own for conversations with videos. It is not used where the operator

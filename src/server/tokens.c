@@ -127,12 +127,8 @@ static bool make_prompt(const mt_served *served, mt_chat *chat, mt_pictures *pic
 
 static bool copy_text(mt_arena *arena, const mt_buf *text, mt_chat_text *out, mt_failure *why)
 {
-    char *copy = mt_arena_alloc(arena, text->len + 1);
-
-    if (copy && text->len)
-        memcpy(copy, text->data, text->len);
-    *out = (mt_chat_text){.data = copy, .len = text->len};
-    return copy || mt_failure_memory(why, NULL);
+    *out = (mt_chat_text){.data = mt_arena_copy(arena, text->data, text->len), .len = text->len};
+    return out->data || mt_failure_memory(why, NULL);
 }
 
 /* Copies what is needed of a prompt to the arena. */
@@ -170,7 +166,7 @@ static size_t move_cuts(const mt_token_prompt *p, uint32_t *cuts)
 static bool expand(mt_arena *arena, mt_token_prompt *p, mt_failure *why)
 {
     const mt_expanded *to = &p->pictures.prompt;
-    uint32_t *cuts, *ids;
+    uint32_t *cuts;
     mt_error err;
 
     if (!mt_pictures_expand(&p->pictures, p->ids, p->count, &err))
@@ -180,13 +176,9 @@ static bool expand(mt_arena *arena, mt_token_prompt *p, mt_failure *why)
         return mt_failure_memory(why, NULL);
     p->cut_count = move_cuts(p, cuts);
     p->cuts = cuts;
-    ids = mt_arena_alloc(arena, to->count * sizeof(*ids)); /* a copy, since the answer outlives the pictures */
-    if (!ids)
-        return mt_failure_memory(why, NULL);
-    memcpy(ids, to->ids, to->count * sizeof(*ids));
-    p->ids = ids;
+    p->ids = mt_arena_copy(arena, to->ids, to->count * sizeof(*to->ids)); /* the answer outlives the pictures */
     p->count = to->count;
-    return true;
+    return p->ids || mt_failure_memory(why, NULL);
 }
 
 /* Makes the prompt of a chat, which is changed. body: may have settings for pictures and a template. text: gets the
@@ -244,10 +236,8 @@ static mt_chat chat_from(const mt_chat *chat, size_t from)
 
         if (i < from && copy.role != MT_CHAT_SYSTEM)
             continue;
-        copy.parts = mt_arena_alloc(kept.arena, copy.part_count * sizeof(*copy.parts) + 1);
+        copy.parts = mt_arena_copy(kept.arena, copy.parts, copy.part_count * sizeof(*copy.parts));
         kept.starved = kept.starved || !copy.parts;
-        if (copy.parts && copy.part_count)
-            memcpy(copy.parts, chat->messages[i].parts, copy.part_count * sizeof(*copy.parts));
         copy.part_count = copy.parts ? copy.part_count : 0;
         mt_chat_put(&kept, &copy);
     }
