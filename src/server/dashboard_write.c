@@ -101,12 +101,12 @@ void mt_dashboard_write_head(mt_server *server, const mt_account *account, mt_bu
     size_t context = 0;
     mt_stats stats;
 
-    mt_fleet_lock(fleet);
+    pthread_mutex_lock(&fleet->lock);
     add_name(fleet, out);
     mt_json_write(out, "'everybody':%hhd", (bool)!mt_account_scope(account));
     add_models(fleet, out);
     sum_up(fleet, &stats, &context);
-    mt_fleet_unlock(fleet);
+    pthread_mutex_unlock(&fleet->lock);
     mt_json_write(out, "'origin':%.3f,'seats':%lld,'context':%zu", origin(fleet->voices),
                   (long long)server->opt->max_sequences, context);
     add_memory(&stats, out);

@@ -45,16 +45,6 @@ const char *mt_member_state_name(mt_member_state state)
     return names[state];
 }
 
-void mt_fleet_lock(mt_fleet *f)
-{
-    pthread_mutex_lock(&f->lock);
-}
-
-void mt_fleet_unlock(mt_fleet *f)
-{
-    pthread_mutex_unlock(&f->lock);
-}
-
 uint64_t mt_fleet_changes(mt_fleet *f)
 {
     uint64_t changes;

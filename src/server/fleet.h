@@ -130,7 +130,7 @@ struct mt_fleet {
     bool closing;
     bool running; /* thread has to be joined */
     pthread_t thread;
-    pthread_mutex_t lock;
+    pthread_mutex_t lock;   /* who has it may read engines of open members: none is opened or closed meanwhile */
     pthread_cond_t changed; /* wakes the thread: something may be to do */
 };
 
@@ -208,9 +208,5 @@ bool mt_fleet_lost(mt_fleet *fleet);
 
 /* A number that grows whenever models are loaded, unloaded, found or deleted. */
 uint64_t mt_fleet_changes(mt_fleet *fleet);
-
-/* Holds the lock: no member is opened or closed until mt_fleet_unlock, so engines of open ones may be read. */
-void mt_fleet_lock(mt_fleet *fleet);
-void mt_fleet_unlock(mt_fleet *fleet);
 
 #endif

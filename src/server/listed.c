@@ -41,11 +41,11 @@ static size_t list_beside(mt_server *server, bool cards, const mt_member_view *v
     mt_member *m = server->fleet.alone ? server->fleet.members[0] : NULL;
     size_t count = 0;
 
-    mt_fleet_lock(&server->fleet);
+    pthread_mutex_lock(&server->fleet.lock);
     for (size_t i = 0; m && m->open && i + 1 < m->served.target_count; i++) /* the last is the model itself */
         if (!only || mt_served_called(only, m->served.targets[i].name))
             out[count++] = list_encoder(server, cards, v, &m->served.targets[i]);
-    mt_fleet_unlock(&server->fleet);
+    pthread_mutex_unlock(&server->fleet.lock);
     return count;
 }
 

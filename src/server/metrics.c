@@ -285,9 +285,9 @@ static void write_fleet(const writer *w, mt_fleet *f)
     static const char name[] = "motet_memory_bytes";
     size_t waiting;
 
-    mt_fleet_lock(f);
+    pthread_mutex_lock(&f->lock);
     waiting = f->waiting;
-    mt_fleet_unlock(f);
+    pthread_mutex_unlock(&f->lock);
     gauge(w, "motet_memory_limit_bytes", (double)f->memory, "Memory that there may be in all (--memory).");
     open_metric(w, name, "gauge", "Memory reserved, by what for.");
     labelled(w, name, "kind", "requests", f->requests);
@@ -526,7 +526,7 @@ static void write_models(sheet *to, mt_server *server, bool apart)
     mt_buf label;
 
     mt_buf_init(&label, MT_LIMIT_PATH);
-    mt_fleet_lock(&server->fleet);
+    pthread_mutex_lock(&server->fleet.lock);
     for (size_t i = 0; i < server->fleet.count; i++) {
         mt_member *m = server->fleet.members[i];
 
@@ -536,7 +536,7 @@ static void write_models(sheet *to, mt_server *server, bool apart)
         add_label(&label, m->name);
         write_model(&(writer){.sheet = to, .model = label.data}, server, m, apart);
     }
-    mt_fleet_unlock(&server->fleet);
+    pthread_mutex_unlock(&server->fleet.lock);
     mt_buf_free(&label);
 }
 

@@ -217,12 +217,12 @@ bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     if (!name)
         return false;
     add_modelfile(out, &m);
-    mt_fleet_lock(fleet); /* the model must not be unloaded while its settings are read */
+    pthread_mutex_lock(&fleet->lock); /* the model must not be unloaded while its settings are read */
     served = m.view.member->open ? &m.view.member->served : NULL;
     text = !m.facts.encoder && served && served->templates ? mt_chat_templates_text(served->templates) : "";
     add_parameters(out, served, &m);
     mt_json_write(out, "'template':%s", text);
-    mt_fleet_unlock(fleet);
+    pthread_mutex_unlock(&fleet->lock);
     add_details(out, m.card);
     add_info(out, &m);
     mt_listed_write_capabilities(&m, true, out);

@@ -82,13 +82,13 @@ static void add_models(mt_fleet *fleet, double *v)
 {
     mt_member_past *m = mt_alloc(sizeof(*m));
 
-    mt_fleet_lock(fleet);
+    pthread_mutex_lock(&fleet->lock);
     for (size_t i = 0; i < fleet->count; i++) {
         mt_member_count(fleet->members[i], m);
 #define COLUMN(id, name, counted, value) v[id] += (double)(value);
 #include "server/pulse.def"
     }
-    mt_fleet_unlock(fleet);
+    pthread_mutex_unlock(&fleet->lock);
     mt_free(m);
 }
 

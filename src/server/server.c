@@ -178,14 +178,14 @@ static void feed_watchdog(evutil_socket_t fd, short what, void *user)
 
     (void)fd;
     (void)what;
-    mt_fleet_lock(&server->fleet);
+    pthread_mutex_lock(&server->fleet.lock);
     for (size_t i = 0; i < server->fleet.count; i++) {
         const mt_member *m = server->fleet.members[i];
 
         alive =
             alive && (!m->open || mt_notify_alive(&server->notify, mt_clock_ns(), mt_engine_turn(m->served.engine)));
     }
-    mt_fleet_unlock(&server->fleet);
+    pthread_mutex_unlock(&server->fleet.lock);
     if (alive)
         mt_notify_send(&server->notify, "WATCHDOG=1");
 }

@@ -89,9 +89,9 @@ static void add_server(mt_buf *out, mt_server *server)
     for (const mt_call *call = server->calls; call; call = call->next)
         add_call(out, call);
     mt_json_write(out, "],'models':[");
-    mt_fleet_lock(&server->fleet);
+    pthread_mutex_lock(&server->fleet.lock);
     add_models(out, &server->fleet);
-    mt_fleet_unlock(&server->fleet);
+    pthread_mutex_unlock(&server->fleet.lock);
     mt_json_write(out, "],'status':");
     mt_status_write(server, NULL, out);
 }
@@ -150,9 +150,9 @@ void mt_state_check_steps(mt_server *server)
 
     if (slow <= 0)
         return;
-    mt_fleet_lock(&server->fleet);
+    pthread_mutex_lock(&server->fleet.lock);
     for (size_t i = 0; i < server->fleet.count; i++)
         if (server->fleet.members[i]->open)
             check_step(server->fleet.members[i], slow, mt_clock_ns());
-    mt_fleet_unlock(&server->fleet);
+    pthread_mutex_unlock(&server->fleet.lock);
 }

@@ -73,9 +73,9 @@ void mt_status_write(mt_server *server, const mt_account *account, mt_buf *out)
     size_t count, waiting, preparing;
 
     mt_json_write(out, "{'object':'status','model':%s,'ready':%hhd,'requests':[", name, server->ready);
-    mt_fleet_lock(&server->fleet);
+    pthread_mutex_lock(&server->fleet.lock);
     count = add_rows(server, only, out, &waiting);
     preparing = add_preparing(server, only, out);
-    mt_fleet_unlock(&server->fleet);
+    pthread_mutex_unlock(&server->fleet.lock);
     mt_json_write(out, "],'running':%zu,'waiting':%zu,'preparing':%zu}", count - waiting, waiting, preparing);
 }
