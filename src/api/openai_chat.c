@@ -51,12 +51,15 @@ static bool read_prediction(mt_ask *ask, const char *name, const json_t *value, 
     return true;
 }
 
-/* Audio is not supported. */
-static bool refuse_audio(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+/* Neither audio nor a search on the web is supported. */
+static bool refuse_given(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
+    const bool search = strcmp(name, "web_search_options") == 0;
+
     (void)ask;
     (void)value;
-    return mt_failure_unsupported(why, name, "is given, but answers are text: leave it out");
+    return mt_failure_unsupported(why, name, "is given, but %s: leave it out",
+                                  search ? "nothing is searched" : "answers are text");
 }
 
 static bool read_modalities(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
@@ -65,7 +68,7 @@ static bool read_modalities(mt_ask *ask, const char *name, const json_t *value, 
         const char *modality = json_string_value(json_array_get(value, i));
 
         if (!modality || strcmp(modality, "text") != 0)
-            return refuse_audio(ask, name, value, why);
+            return refuse_given(ask, name, value, why);
     }
     return true;
 }
@@ -83,20 +86,13 @@ bool mt_read_effort(mt_ask *ask, const char *name, const json_t *value, mt_failu
                "knows in \"chat_template_kwargs\"");
 }
 
-static bool refuse_search(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
-{
-    (void)ask;
-    (void)value;
-    return mt_failure_unsupported(why, name, "is given, but nothing is searched: leave it out");
-}
-
 static const mt_field fields[] = {
     MT_FIELD_OTHER_ROW("max_completion_tokens", mt_read_max_tokens),
     MT_FIELD_OTHER_ROW("logprobs", read_logprobs),
     MT_FIELD_OTHER_ROW("top_logprobs", mt_read_top_logprobs),
-    MT_FIELD_OTHER_ROW("audio", refuse_audio),
+    MT_FIELD_OTHER_ROW("audio", refuse_given),
     MT_FIELD_OTHER_ROW("modalities", read_modalities),
-    MT_FIELD_OTHER_ROW("web_search_options", refuse_search),
+    MT_FIELD_OTHER_ROW("web_search_options", refuse_given),
     MT_FIELD_BOOL_ROW("include_reasoning", form.include_reasoning),
     MT_FIELD_OTHER_ROW("reasoning_effort", mt_read_effort),
     MT_FIELD_BOOL_ROW("parallel_tool_calls", parallel_calls),

@@ -42,32 +42,31 @@ static bool add_file(reader *r, mt_chat_message *to, const json_t *part)
 
 static bool add_part(reader *r, mt_chat_message *to, const json_t *part)
 {
-    static const char *const texts[] = {"input_text",   "output_text",    "text",
-                                        "summary_text", "reasoning_text", "refusal"};
+    static const char *const texts[] = {"input_text",     "output_text", "text", "summary_text",
+                                        "reasoning_text", "refusal",     NULL};
+    static const struct {
+        const char *type, *url, *lacks;
+        mt_chat_part_type kind;
+    } media[] = {{"input_image", "image_url", "an input_image has no string as its image_url", MT_CHAT_IMAGE},
+                 {"input_video", "video_url", "an input_video has no string as its video_url", MT_CHAT_VIDEO}};
     const char *type = mt_body_text(part, "type");
     const json_t *text = json_object_get(part, strcmp(type, "refusal") == 0 ? "refusal" : "text");
 
-    if (strcmp(type, "input_image") == 0) {
-        if (!json_is_string(json_object_get(part, "image_url")))
-            return bad(r, "an input_image has no string as its image_url", "");
-        mt_chat_add_medium(r->chat, to, MT_CHAT_IMAGE, part);
-        return true;
-    }
-    if (strcmp(type, "input_video") == 0) {
-        if (!json_is_string(json_object_get(part, "video_url")))
-            return bad(r, "an input_video has no string as its video_url", "");
-        mt_chat_add_medium(r->chat, to, MT_CHAT_VIDEO, part);
-        return true;
-    }
-    if (strcmp(type, "input_file") == 0)
-        return add_file(r, to, part);
-    for (size_t i = 0; i < MT_COUNT(texts); i++)
-        if (strcmp(type, texts[i]) == 0) {
-            if (!json_is_string(text))
-                return bad(r, "a part has no string as its text", "");
-            mt_chat_add_text(r->chat, to, mt_chat_text_of(text));
+    for (size_t i = 0; i < MT_COUNT(media); i++)
+        if (strcmp(type, media[i].type) == 0) {
+            if (!json_is_string(json_object_get(part, media[i].url)))
+                return bad(r, media[i].lacks, "");
+            mt_chat_add_medium(r->chat, to, media[i].kind, part);
             return true;
         }
+    if (strcmp(type, "input_file") == 0)
+        return add_file(r, to, part);
+    if (mt_words_have(texts, type)) {
+        if (!json_is_string(text))
+            return bad(r, "a part has no string as its text", "");
+        mt_chat_add_text(r->chat, to, mt_chat_text_of(text));
+        return true;
+    }
     return strstr(type, "audio") ? bad(r, "audio is not supported: send text", "")
                                  : bad(r, "parts of this type are not known: ", *type ? type : "(none)");
 }

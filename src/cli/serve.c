@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "server/check.h"
 #include "server/server.h"
 
 /* of the report of a check */

@@ -87,6 +87,7 @@ struct mt_call {
 
     /* Written by the preparation thread; read by the io thread once prepared_letter is opened. */
     mt_answer *answer;
+    mt_arena *arena;             /* memory of a task while it works; else NULL */
     mt_buf text;                 /* the answer of a task */
     const char *type;            /* content type of text; NULL: JSON */
     mt_failure failure;          /* why preparation failed; status 0: it did not */

@@ -190,21 +190,19 @@ static bool charge(mt_call *call, mt_request **requests, size_t count, mt_error 
 bool mt_call_submit(mt_call *call, mt_request **requests, size_t count, mt_error *err)
 {
     const bool vectors = call->answer->form.vectors;
+    bool ok;
 
-    /* Memory was refused while this call was prepared: it may lack something. */
-    if (mt_alloc_refused() != call->refused) { /* what others have is not made less by one more */
-        withdraw(call, requests, 0, count);
-        return mt_fail(err, MT_E_MEMORY, "the system has no memory for this request: try again in a moment");
-    }
-    if (!charge(call, requests, count, err)) {
+    if (mt_alloc_refused() != call->refused) /* while this call was prepared: it may lack something */
+        ok = mt_fail(err, MT_E_MEMORY, "the system has no memory for this request: try again in a moment");
+    else
+        ok =
+            charge(call, requests, count, err) &&
+            (publish(call, requests, count) || mt_fail(err, MT_E_INVALID, "the request was cancelled before it began"));
+    if (!ok) {
         withdraw(call, requests, 0, count);
         return false;
     }
-    if (!publish(call, requests, count)) {
-        withdraw(call, requests, 0, count);
-        return mt_fail(err, MT_E_INVALID, "the request was cancelled before it began");
-    }
-    bool ok = !vectors || take_places(call, err);
+    ok = !vectors || take_places(call, err);
     const size_t first = vectors ? call->places : count;
     for (; ok && call->submitted < first; call->submitted += ok)
         ok = mt_engine_submit(call->served->engine, requests[call->submitted], err);

@@ -10,6 +10,7 @@
 #include <openssl/sha.h>
 
 #include "base/alloc.h"
+#include "base/hex.h"
 #include "base/limits.h"
 #include "hub/names.h"
 #include "weights/census.h"
@@ -67,8 +68,7 @@ static void set_digest(mt_card *card)
                              card->parameters, card->modified);
 
     SHA256((const unsigned char *)text, len > 0 && (size_t)len < sizeof(text) ? (size_t)len : sizeof(text) - 1, digest);
-    for (size_t i = 0; i < sizeof(digest); i++)
-        snprintf(card->digest + 2 * i, 3, "%02x", digest[i]);
+    mt_hex_text(digest, sizeof(digest), card->digest);
 }
 
 /* Models with a vision tower have most of these fields in an object of its own, "text_config". */

@@ -1,7 +1,5 @@
 /* All parts are checked, also after one has failed: whoever corrects a config file wants to know everything that is
    wrong. Nothing is loaded, written or changed; the port is opened for a moment, as the server would open it. */
-#include "server/check.h"
-
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +14,7 @@
 #include "server/fleet.h"
 #include "server/guard.h"
 #include "server/keys.h"
+#include "server/server.h"
 
 typedef bool checker(const mt_options *opt, mt_error *err);
 

@@ -111,6 +111,12 @@ void mt_server_keep_alive(mt_server *server);
 extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_render, mt_task_render_chat,
     mt_task_tags, mt_task_ps, mt_task_show, mt_task_delete, mt_task_props, mt_task_slots;
 
+/* Fetching and deleting models by Ollama's API, which is off unless the operator allows it. mt_ollama_may: whether the
+   caller may: with --allow-pull, and where keys are needed, an admin's key; false: *why. mt_ollama_model: the name of
+   the model in a body, without the tag ":latest"; NULL: *why; free with mt_free. */
+bool mt_ollama_may(const mt_server *server, const mt_account *account, mt_failure *why) MT_NODISCARD;
+char *mt_ollama_model(const json_t *body, mt_failure *why) MT_NODISCARD;
+
 /* Routes of other servers' APIs: see pull.c, ollama.c and others.c. */
 extern mt_http_handler mt_ollama_pull;
 extern mt_teller mt_others_load;

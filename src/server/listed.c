@@ -9,7 +9,7 @@
 
 mt_listed mt_listed_member(const mt_member_view *v, const char *name)
 {
-    mt_listed m = {.view = *v, .facts = v->facts, .context = v->context};
+    mt_listed m = {.view = *v};
 
     snprintf(m.name, sizeof(m.name), "%s", name);
     return m;
@@ -29,8 +29,8 @@ static mt_listed list_encoder(mt_server *server, bool cards, const mt_member_vie
     mt_listed m = mt_listed_member(v, t->name);
 
     m.beside = true;
-    m.facts = (mt_member_facts){.known = true, .encoder = true, .scores = scores, .embeds = !scores};
-    m.context = t->context;
+    m.view.facts = (mt_member_facts){.known = true, .encoder = true, .scores = scores, .embeds = !scores};
+    m.view.context = t->context;
     m.card = cards ? mt_cards_get(&server->cards, mt_checkpoint_dir(t->encoder.checkpoint)) : NULL;
     return m;
 }
@@ -82,7 +82,7 @@ bool mt_listed_find(mt_server *server, const char *name, bool cards, mt_listed *
 
 void mt_listed_write_capabilities(const mt_listed *m, bool ollama, mt_buf *out)
 {
-    const mt_member_facts *f = &m->facts;
+    const mt_member_facts *f = &m->view.facts;
     const struct {
         const char *name;
         bool is;

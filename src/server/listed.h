@@ -7,12 +7,10 @@
 #include "server/fleet.h"
 
 typedef struct mt_listed {
-    char name[512];        /* what clients call it, cut off where it is longer */
-    bool beside;           /* an encoder that is loaded with a single model, of which the view is */
-    mt_member_view view;   /* in which state it is */
-    mt_member_facts facts; /* what it can do */
-    size_t context;        /* tokens that it can read; 0: not known */
-    const mt_card *card;   /* what its folder says; lives as long as the server. NULL: it was not wanted */
+    char name[512];      /* what clients call it, cut off where it is longer */
+    bool beside;         /* an encoder that is loaded with a single model, of which the view's state is */
+    mt_member_view view; /* in which state it is, what it can do and read */
+    const mt_card *card; /* what its folder says; lives as long as the server. NULL: it was not wanted */
 } mt_listed;
 
 /* All models, once for each name that clients may use. cards: with their cards; then on a preparation thread, since

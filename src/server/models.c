@@ -37,8 +37,8 @@ static void add_model(const mt_server *server, mt_buf *out, const mt_listed *m)
                   "{'id':%s,'type':'model','display_name':%s,'created_at':%s,'object':'model','created':%" PRId64
                   ",'owned_by':'motet','root':%s,'parent':null",
                   m->name, m->name, since, server->created, m->beside ? m->name : m->view.name);
-    if (m->context && (m->beside || server->ready))
-        mt_json_write(out, "'max_model_len':%zu", m->context);
+    if (m->view.context && (m->beside || server->ready))
+        mt_json_write(out, "'max_model_len':%zu", m->view.context);
     else
         mt_json_write(out, "'max_model_len':null");
     mt_listed_write_capabilities(m, false, out);

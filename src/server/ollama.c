@@ -11,7 +11,6 @@
 #include "hub/remove.h"
 #include "server/inside.h"
 #include "server/listed.h"
-#include "server/ollama.h"
 
 /* Names in Ollama's API have a tag; a name without one gets the usual tag. */
 static void add_name(mt_buf *out, const char *key, const char *name)
@@ -86,7 +85,7 @@ bool mt_task_ps(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
             continue;
         open_model(out, &all[i]);
         add_time(out, "expires_at", (int64_t)time(NULL) + (left < 0 ? CENTURY : (int64_t)left));
-        mt_json_write(out, "'size_vram':0,'context_length':%zu}", all[i].context);
+        mt_json_write(out, "'size_vram':0,'context_length':%zu}", all[i].view.context);
     }
     mt_json_write(out, "]}");
     mt_free(all);
@@ -107,7 +106,7 @@ static void add_info(mt_buf *out, const mt_listed *m)
     mt_json_write(out,
                   "'model_info':{'general.architecture':%s,'general.basename':%s,'general.parameter_count':%" PRIu64,
                   c->family, m->name, c->parameters);
-    add_number(out, c, "context_length", (int64_t)m->context);
+    add_number(out, c, "context_length", (int64_t)m->view.context);
     add_number(out, c, "embedding_length", c->width);
     add_number(out, c, "block_count", c->layers);
     add_number(out, c, "attention.head_count", c->heads);
@@ -125,8 +124,8 @@ static void add_parameters(mt_buf *out, const mt_served *served, const mt_listed
     mt_buf text;
 
     mt_buf_init(&text, 1024);
-    mt_buf_printf(&text, "%-30s %zu", "num_ctx", m->context);
-    if (!m->facts.encoder && d)
+    mt_buf_printf(&text, "%-30s %zu", "num_ctx", m->view.context);
+    if (!m->view.facts.encoder && d)
         mt_buf_printf(&text, "\n%-30s %g\n%-30s %g\n%-30s %lld\n%-30s %g\n%-30s %g", "temperature",
                       (double)d->sampling.temperature, "top_p", (double)d->sampling.top_p, "top_k",
                       (long long)d->sampling.top_k, "min_p", (double)d->sampling.min_p, "repeat_penalty",
@@ -219,7 +218,7 @@ bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     add_modelfile(out, &m);
     pthread_mutex_lock(&fleet->lock); /* the model must not be unloaded while its settings are read */
     served = m.view.member->open ? &m.view.member->served : NULL;
-    text = !m.facts.encoder && served && served->templates ? mt_chat_templates_text(served->templates) : "";
+    text = !m.view.facts.encoder && served && served->templates ? mt_chat_templates_text(served->templates) : "";
     add_parameters(out, served, &m);
     mt_json_write(out, "'template':%s", text);
     pthread_mutex_unlock(&fleet->lock);

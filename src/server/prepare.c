@@ -506,7 +506,15 @@ static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
 
 static bool prepare_task(mt_call *call, const json_t *body, mt_failure *why)
 {
-    return takes_long(call, body, mt_chat_request_has_media(body)) || call->task(call, body, &call->text, why);
+    bool ok;
+
+    if (takes_long(call, body, mt_chat_request_has_media(body)))
+        return true;
+    call->arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
+    ok = call->task(call, body, &call->text, why);
+    mt_arena_free(call->arena);
+    call->arena = NULL;
+    return ok;
 }
 
 /* Hands a call to its new lane. False: *why, too many wait there. */

@@ -23,7 +23,6 @@
 #include "base/log.h"
 #include "hub/pull.h"
 #include "server/inside.h"
-#include "server/ollama.h"
 
 struct mt_pulling {
     mt_letter letter; /* the first member */

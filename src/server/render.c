@@ -66,15 +66,12 @@ static void add_prompt(mt_call *call, const json_t *body, const mt_token_prompt 
 
 bool mt_task_render_chat(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
-    mt_served *served = call->served;
-    mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
     mt_token_prompt tokens = {.count = 0};
-    const bool ok = mt_tokens_request(served, arena, body, &call->stop, &tokens, NULL, why);
+    const bool ok = mt_tokens_request(call->served, call->arena, body, &call->stop, &tokens, NULL, why);
 
     if (ok)
         add_prompt(call, body, &tokens, out);
     mt_pictures_free(&tokens.pictures);
-    mt_arena_free(arena);
     return ok;
 }
 
@@ -96,15 +93,13 @@ static bool render_all(mt_call *call, mt_ask *ask, const json_t *body, mt_buf *o
 
 bool mt_task_render(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
-    mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
-    mt_ask *ask = mt_arena_alloc(arena, sizeof(*ask));
-    bool ok = ask || mt_failure_memory(why, NULL);
+    mt_ask *ask = mt_arena_alloc(call->arena, sizeof(*ask));
+    bool ok;
 
-    if (ok) {
-        mt_ask_init(ask, arena, body, &call->served->generation.defaults);
-        ok = render_all(call, ask, body, out, why);
-        mt_ask_free(ask);
-    }
-    mt_arena_free(arena);
+    if (!ask)
+        return mt_failure_memory(why, NULL);
+    mt_ask_init(ask, call->arena, body, &call->served->generation.defaults);
+    ok = render_all(call, ask, body, out, why);
+    mt_ask_free(ask);
     return ok;
 }

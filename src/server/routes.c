@@ -4,7 +4,6 @@
 #include "base/json_write.h"
 #include "base/limits.h"
 #include "server/inside.h"
-#include "server/ollama.h"
 #include "server/web.h"
 
 /* Whether the account may use a route; false: *why. */

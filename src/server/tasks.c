@@ -30,7 +30,7 @@ static void add_spellings(const mt_served *served, const mt_token_prompt *p, mt_
     mt_buf_free(&bytes);
 }
 
-static bool read_tokens(mt_call *call, mt_arena *arena, const json_t *body, mt_token_prompt *tokens, mt_failure *why)
+static bool read_tokens(mt_call *call, const json_t *body, mt_token_prompt *tokens, mt_failure *why)
 {
     const json_t *prompt = json_object_get(body, "prompt");
     const mt_chat_text text = {.data = json_string_value(prompt), .len = json_string_length(prompt)};
@@ -41,18 +41,18 @@ static bool read_tokens(mt_call *call, mt_arena *arena, const json_t *body, mt_t
     if (!read_flag(body, "add_special_tokens", &add_special, why))
         return false;
     if (text.data)
-        return mt_tokens_encode(call->served, arena, text, add_special, &call->stop, mt_tokens_most(call->served),
+        return mt_tokens_encode(call->served, call->arena, text, add_special, &call->stop, mt_tokens_most(call->served),
                                 tokens, why);
-    return mt_tokens_request(call->served, arena, body, &call->stop, tokens, NULL, why);
+    return mt_tokens_request(call->served, call->arena, body, &call->stop, tokens, NULL, why);
 }
 
 /* The body is {"prompt": text} or {"messages": [...]}. */
-static bool write_tokens(mt_call *call, mt_arena *arena, const json_t *body, mt_buf *out, mt_failure *why)
+bool mt_task_tokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const mt_served *served = call->served;
     mt_token_prompt tokens = {.count = 0};
     bool spelled = false,
-         ok = read_flag(body, "return_token_strs", &spelled, why) && read_tokens(call, arena, body, &tokens, why);
+         ok = read_flag(body, "return_token_strs", &spelled, why) && read_tokens(call, body, &tokens, why);
 
     if (ok) {
         mt_json_write(out, "{'count':%zu,'max_model_len':%zu", tokens.count, served->context);
@@ -62,15 +62,6 @@ static bool write_tokens(mt_call *call, mt_arena *arena, const json_t *body, mt_
         mt_json_write(out, "}");
     }
     mt_pictures_free(&tokens.pictures);
-    return ok;
-}
-
-bool mt_task_tokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
-{
-    mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
-    const bool ok = write_tokens(call, arena, body, out, why);
-
-    mt_arena_free(arena);
     return ok;
 }
 
@@ -100,29 +91,24 @@ static bool decode(const mt_served *served, const mt_ask_prompt *ids, bool skip_
 bool mt_task_detokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const json_t *tokens = json_object_get(body, "tokens");
-    mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
-    bool skip_special = false, ok = json_is_array(tokens);
+    bool skip_special = false;
     mt_ask_prompt ids;
 
-    if (!ok)
-        ok = mt_failure_type(why, "tokens", tokens, "a list of token ids");
-    ok = ok && read_flag(body, "skip_special_tokens", &skip_special, why) &&
-         mt_openai_ids_read(arena, "tokens", tokens, &ids, why) && decode(call->served, &ids, skip_special, out, why);
-    mt_arena_free(arena);
-    return ok;
+    if (!json_is_array(tokens))
+        return mt_failure_type(why, "tokens", tokens, "a list of token ids");
+    return read_flag(body, "skip_special_tokens", &skip_special, why) &&
+           mt_openai_ids_read(call->arena, "tokens", tokens, &ids, why) &&
+           decode(call->served, &ids, skip_special, out, why);
 }
 
 bool mt_task_apply_template(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
-    mt_served *served = call->served;
-    mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
     mt_token_prompt tokens = {.count = 0};
     mt_chat_text text;
-    const bool ok = mt_tokens_request(served, arena, body, &call->stop, &tokens, &text, why);
+    const bool ok = mt_tokens_request(call->served, call->arena, body, &call->stop, &tokens, &text, why);
 
     if (ok)
         write_prompt(out, text.data, text.len);
     mt_pictures_free(&tokens.pictures);
-    mt_arena_free(arena);
     return ok;
 }
