@@ -175,8 +175,10 @@ bool mt_call_begin_stream(const mt_call *call, mt_http_handle handle) MT_NODISCA
 /* Any thread: nothing more is computed for the call. */
 void mt_call_cancel(mt_call *call);
 
-/* Preparation thread, before mt_call_submit: logs and warns the client about fields of the ask that are ignored. */
-void mt_call_note(mt_call *call, const mt_ask *ask);
+/* Preparation thread, before mt_call_submit: makes call->answer, to an ask with so many prompts, by the model of that
+   name; logs and warns the client about fields of the ask that are ignored. NULL: *why. */
+mt_answer *mt_call_answer(mt_call *call, const mt_ask *ask, size_t prompts, const char *model,
+                          mt_failure *why) MT_NODISCARD;
 
 /* Preparation thread: adds a sentence to the "warning" header of the answer. Characters that no header may have become
    blanks. */

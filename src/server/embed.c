@@ -95,20 +95,14 @@ static bool fill(mt_request *r, const mt_call *call, const mt_target *t, const m
 static bool make_answer(mt_call *call, const mt_target *t, const mt_ask *ask, mt_request *const *requests,
                         mt_failure *why)
 {
-    mt_answer *a = mt_answer_new(call->dialect, ask->arena, ask, ask->prompt_count);
+    mt_answer *a = mt_call_answer(call, ask, ask->prompt_count, t->name, why);
 
     if (!a)
-        return mt_failure_memory(why, NULL);
-    memcpy(a->id, call->id, sizeof(a->id));
-    a->began = call->received;
-    a->loading = call->loading;
-    a->model = t->name;
+        return false;
     a->normalise = ask->form.scaling == MT_SCALING_DEFAULT ? t->normalise : ask->form.scaling == MT_SCALING_ON;
     a->queries = ask->scores && t->pool != MT_POOL_SCORE ? ask->query_count : 0;
     for (size_t i = 0; i < ask->prompt_count; i++)
         a->prompts[i].count = requests[i]->prompt_len;
-    call->answer = a;
-    mt_call_note(call, ask);
     return true;
 }
 

@@ -31,7 +31,6 @@ typedef struct mt_member_facts {
     bool chats;     /* has a chat template */
     size_t context; /* tokens */
     uint64_t bytes; /* of the weights */
-    char family[32];
 } mt_member_facts;
 
 /* Counters of a model's engines that have ended: without them, metrics would fall when a model is loaded again. */
@@ -45,16 +44,12 @@ typedef struct mt_member_past {
 
 /* A model of the fleet. Freed only with the fleet. All fields are under the fleet's lock, unless said otherwise. */
 struct mt_member {
-    mt_fleet *fleet;               /* this and the next four fields never change */
-    size_t number;                 /* index in the fleet's members; also names the model in voices */
-    char *name, *dir;              /* what clients call it; its folder */
-    const mt_option_list *aliases; /* other names; NULL: none */
-    uint64_t slow_step;            /* io thread only: begin of the last slow step that was logged */
-    bool beside;                   /* of --embedding-model: the first choice for vectors where a call names no model */
-    /* Time of its newest file, seconds since 1970, of a model that was found; 0: not known */
-    int64_t modified;
-    bool found; /* not named on the command line, but found on this machine */
-    bool gone;  /* was found, and is deleted; a later member may have the same name */
+    mt_fleet *fleet;    /* this and the next two fields never change */
+    size_t number;      /* index in the fleet's members; also names the model in voices */
+    char *name, *dir;   /* what clients call it; its folder */
+    uint64_t slow_step; /* io thread only: begin of the last slow step that was logged */
+    bool found;         /* not named on the command line, but found on this machine */
+    bool gone;          /* was found, and is deleted; a later member may have the same name */
     mt_member_facts facts;
     mt_member_state state;
     bool open;                /* loaded: `served` is complete and its engine may be read */

@@ -51,7 +51,6 @@ static bool read_encoder(mt_member_facts *facts, const char *dir, mt_error *err)
         facts->embeds = !encoder.spec.scores;
         facts->context = encoder.spec.context;
         facts->bytes = mt_encoder_weights(&encoder);
-        snprintf(facts->family, sizeof(facts->family), "bert");
     }
     mt_encoder_close(&encoder);
     return ok;
@@ -84,7 +83,6 @@ static bool read_model(mt_member_facts *facts, const mt_checkpoint *c, const mt_
         facts->vision = spec.vision && !opt->text_only;
         facts->context = spec.context;
         facts->bytes = mt_checkpoint_bytes(c);
-        snprintf(facts->family, sizeof(facts->family), "%s", spec.family);
     }
     if (ok && first && opt->draft)
         ok = read_draft(facts, &spec, opt, arena, err);
@@ -225,7 +223,6 @@ static void add_found(mt_fleet *f, const mt_local_model *l)
     mt_member *m = add(f, mt_strdup(l->name), mt_strdup(l->folder));
 
     m->found = true;
-    m->modified = l->modified;
     m->facts = (mt_member_facts){.bytes = l->bytes,
                                  .encoder = !(l->can & MT_LOCAL_TEXT),
                                  .scores = l->can & MT_LOCAL_SCORE,
@@ -296,16 +293,12 @@ static bool check_alone(const mt_fleet *f, mt_error *err)
                    (double)memory / (1 << 20), (double)bytes / (1 << 20));
 }
 
-/* Adds the models of --embedding-model, where there are several models. */
-static bool add_beside(mt_fleet *f, mt_error *err)
+/* Adds models of the command line that are called as they are given. */
+static bool add_all(mt_fleet *f, const mt_option_list *list, mt_error *err)
 {
-    const mt_option_list *list = &f->params.opt->embedding_models;
-
-    for (size_t i = 0; i < list->count; i++) {
+    for (size_t i = 0; i < list->count; i++)
         if (!add_named(f, list->at[i], NULL, err))
             return false;
-        f->members[f->count - 1]->beside = true;
-    }
     return true;
 }
 
@@ -316,17 +309,14 @@ bool mt_fleet_name(mt_fleet *f, mt_error *err)
     f->open = !opt->dir && opt->models.count == 0;
     f->alone = !f->open && opt->more.count + opt->models.count + (opt->dir != NULL) == 1;
     f->keep_alive = opt->keep_alive == opt->keep_alive ? opt->keep_alive : f->alone ? -1 : KEEP_ALIVE;
-    if (opt->dir && !add_named(f, opt->dir, opt->served_name, err))
+    if ((opt->dir && !add_named(f, opt->dir, opt->served_name, err)) || !add_all(f, &opt->more, err))
         return false;
-    for (size_t i = 0; i < opt->more.count; i++)
-        if (!add_named(f, opt->more.at[i], NULL, err))
-            return false;
     for (size_t i = 0; i < opt->models.count; i++)
         if (!add_option(f, opt->models.at[i], err))
             return false;
     if (f->alone)
         return check_alone(f, err);
-    if (!add_beside(f, err))
+    if (!add_all(f, &opt->embedding_models, err)) /* a single model has them beside it */
         return false;
     scan(f);
     if (f->count == 0)

@@ -349,18 +349,13 @@ static bool set_parser(mt_answer *a, const mt_served *served, const mt_ask *ask,
     return !mt_parse_needed(&settings) || mt_answer_parse(a, &settings, &err) || mt_failure_from(why, &err, NULL);
 }
 
-static bool make_answer(mt_call *call, mt_arena *arena, const mt_ask *ask, const mt_token_prompt *prompts, size_t count,
-                        mt_failure *why)
+static bool make_answer(mt_call *call, const mt_ask *ask, const mt_token_prompt *prompts, size_t count, mt_failure *why)
 {
     const mt_served *served = call->served;
-    mt_answer *a = mt_answer_new(call->dialect, arena, ask, count);
+    mt_answer *a = mt_call_answer(call, ask, count, served->name, why);
 
     if (!a)
-        return mt_failure_memory(why, NULL);
-    memcpy(a->id, call->id, sizeof(a->id));
-    a->began = call->received;
-    a->loading = call->loading;
-    a->model = served->name;
+        return false;
     a->tokenizer = served->tokenizer;
     a->eos = served->generation.eos;
     a->eos_count = served->generation.eos_count;
@@ -370,8 +365,6 @@ static bool make_answer(mt_call *call, mt_arena *arena, const mt_ask *ask, const
         if (ask->form.echo && !set_echo(a, served, &prompts[i], &a->prompts[i], why))
             return false;
     }
-    call->answer = a;
-    mt_call_note(call, ask);
     return !ask->is_chat || set_parser(a, served, ask, &prompts[0], why);
 }
 
@@ -477,7 +470,7 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
     else {
         for (size_t i = 0; ok && i < count; i++)
             ok = constrain(call, ask, &prompts[i], why);
-        ok = ok && make_answer(call, ask->arena, ask, prompts, count, why) && submit(call, ask, prompts, count, why);
+        ok = ok && make_answer(call, ask, prompts, count, why) && submit(call, ask, prompts, count, why);
     }
     for (size_t i = 0; prompts && i < count; i++) {
         mt_pictures_free(&prompts[i].pictures);

@@ -1,6 +1,7 @@
 /* Writes answers that are sent in one piece, and the heads of streams. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/limits.h"
@@ -58,12 +59,24 @@ void mt_call_warn(mt_call *call, const char *fmt, ...)
     mt_buf_free(&all);
 }
 
-void mt_call_note(mt_call *call, const mt_ask *ask)
+mt_answer *mt_call_answer(mt_call *call, const mt_ask *ask, size_t prompts, const char *model, mt_failure *why)
 {
-    if (!*ask->ignored)
-        return;
-    mt_log_info("request.ignored", "%s brings what is not looked at: %s", call->id, ask->ignored);
-    mt_call_warn(call, "not looked at: %s", ask->ignored);
+    mt_answer *a = mt_answer_new(call->dialect, ask->arena, ask, prompts);
+
+    if (!a) {
+        mt_failure_memory(why, NULL);
+        return NULL;
+    }
+    memcpy(a->id, call->id, sizeof(a->id));
+    a->began = call->received;
+    a->loading = call->loading;
+    a->model = model;
+    call->answer = a;
+    if (*ask->ignored) {
+        mt_log_info("request.ignored", "%s brings what is not looked at: %s", call->id, ask->ignored);
+        mt_call_warn(call, "not looked at: %s", ask->ignored);
+    }
+    return a;
 }
 
 size_t mt_call_headers(const mt_call *call, mt_http_header out[MT_CALL_HEADERS])
