@@ -118,9 +118,8 @@ static void write_top(lists *l, const mt_said_list *list, const mt_said *s, mt_b
 /* Where each token begins in the text, in characters; continues from chunk to chunk. */
 static void add_offsets(lists *l, mt_choice *c, mt_buf *out)
 {
-    mt_buf scratch;
+    mt_buf scratch = {.limit = 8 * (size_t)MT_LIMIT_TOKEN_BYTES};
 
-    mt_buf_init(&scratch, 8 * (size_t)MT_LIMIT_TOKEN_BYTES);
     mt_json_write(out, "'text_offset':[");
     for (size_t k = 0; k < 2; k++)
         for (size_t i = 0; l->list[k] && i < l->list[k]->count; i++) {

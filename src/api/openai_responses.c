@@ -192,11 +192,10 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 static void keep(const mt_answer *a, const mt_failure *why)
 {
     const json_t *input = json_object_get(a->extra, "input");
-    mt_buf all;
+    mt_buf all = {.limit = MT_LIMIT_RESPONSE_BYTES};
 
     if (!input || !a->store)
         return;
-    mt_buf_init(&all, MT_LIMIT_RESPONSE_BYTES);
     mt_json_write(&all, "{'response':");
     mt_responses_object(&all, a, why);
     mt_json_write(&all, "'input':%-s,'previous':%s", json_string_value(input),

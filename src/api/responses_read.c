@@ -259,10 +259,9 @@ static bool refuse_others(reader *r)
 /* JSON as text in a string, which outlives the body. */
 static json_t *dump(const json_t *value)
 {
-    mt_buf text;
+    mt_buf text = {.limit = MT_LIMIT_BODY_BYTES * 2ul};
     json_t *string = NULL;
 
-    mt_buf_init(&text, MT_LIMIT_BODY_BYTES * 2ul);
     if (value && mt_json_tree_write(&text, value))
         string = json_stringn_nocheck(text.data, text.len);
     mt_buf_free(&text);

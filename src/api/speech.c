@@ -124,9 +124,8 @@ void mt_speech_written(mt_speech *s)
 
 void mt_speech_write(mt_buf *out, const char *key, const mt_speech *s, mt_speech_kind kind, bool news)
 {
-    mt_buf joined;
+    mt_buf joined = {.limit = MT_LIMIT_ANSWER_BYTES};
 
-    mt_buf_init(&joined, MT_LIMIT_ANSWER_BYTES);
     for (size_t i = 0; i < s->count; i++) {
         const mt_speech_part *part = &s->at[i];
         const size_t from = news ? part->written : 0;

@@ -65,9 +65,8 @@ static void open_logprob(mt_buf *out, const mt_answer *answer, uint32_t id, floa
 
 void mt_write_logprobs(mt_buf *out, const mt_answer *answer, const mt_said_list *said, const mt_said *token)
 {
-    mt_buf bytes;
+    mt_buf bytes = {.limit = MT_LIMIT_TOKEN_BYTES};
 
-    mt_buf_init(&bytes, MT_LIMIT_TOKEN_BYTES);
     open_logprob(out, answer, token->id, token->logprob, &bytes);
     mt_json_write(out, "'top_logprobs':[");
     for (size_t i = 0; i < token->top_count; i++) {
@@ -200,9 +199,8 @@ static void add_position(mt_buf *out, const mt_answer *answer, const mt_said_lis
 
 void mt_write_prompt_logprobs(mt_buf *out, const mt_answer *answer, const mt_said_list *said)
 {
-    mt_buf bytes;
+    mt_buf bytes = {.limit = MT_LIMIT_TOKEN_BYTES};
 
-    mt_buf_init(&bytes, MT_LIMIT_TOKEN_BYTES);
     mt_json_write(out, "'prompt_logprobs':[");
     for (size_t i = 0; i < said->count; i++)
         if (said->at[i].has_logprob)

@@ -16,7 +16,7 @@ typedef struct mt_buf {
     bool refused; /* the append did not fit since the system has no memory */
 } mt_buf;
 
-void mt_buf_init(mt_buf *buf, size_t limit); /* free with mt_buf_free */
+void mt_buf_init(mt_buf *buf, size_t limit); /* the same as {.limit = limit}; free with mt_buf_free */
 void mt_buf_free(mt_buf *buf);               /* leaves it empty, with its limit: it may be used again */
 
 /* An append is done completely or not at all. False: this one or an earlier one did not fit. */

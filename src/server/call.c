@@ -193,9 +193,8 @@ static void send_whole(mt_call *call)
 /* Tells the client that its answer will be kept, and lets it go. Where it has left already, `gone` is called later. */
 static void detach(mt_call *call)
 {
-    mt_buf body;
+    mt_buf body = {.limit = MT_LIMIT_RESPONSE_BYTES};
 
-    mt_buf_init(&body, MT_LIMIT_RESPONSE_BYTES);
     call->dialect->now(call->answer, NULL, &body);
     if (mt_server_json(call->server, call->handle, &body))
         call->followed = false;

@@ -221,11 +221,10 @@ static void add_history(mt_viewer *viewer, mt_buf *out)
 static void tell(mt_viewer *viewer)
 {
     mt_http_server *http = viewer->server->http;
-    mt_buf out;
+    mt_buf out = {.limit = EVENT_BYTES};
 
     if (viewer->paused)
         return;
-    mt_buf_init(&out, EVENT_BYTES);
     if (viewer->fresh || viewer->changes != mt_fleet_changes(&viewer->server->fleet) || !add_delta(viewer, &out))
         add_snapshot(viewer, &out);
     else if (viewer->behind)

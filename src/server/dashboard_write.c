@@ -58,13 +58,12 @@ static void sum_up(mt_fleet *fleet, mt_stats *all, size_t *context)
 /* The name of the single model; of several, the names of those that are loaded. */
 static void add_name(const mt_fleet *fleet, mt_buf *out)
 {
-    mt_buf names;
+    mt_buf names = {.limit = MT_LIMIT_PATH};
 
     if (fleet->alone) {
         mt_json_write(out, "'model':%s", fleet->members[0]->name);
         return;
     }
-    mt_buf_init(&names, MT_LIMIT_PATH);
     for (size_t i = 0; i < fleet->count; i++)
         if (fleet->members[i]->open)
             mt_buf_printf(&names, "%s%s", names.len ? ", " : "", fleet->members[i]->name);

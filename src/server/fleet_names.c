@@ -398,10 +398,9 @@ bool mt_fleet_lacks(const char *name, const char *advice, mt_failure *why)
 
 bool mt_fleet_unknown(mt_fleet *f, const char *name, mt_failure *why)
 {
-    mt_buf list;
+    mt_buf list = {.limit = MT_LIMIT_ERROR_TEXT / 2};
     size_t count = 0;
 
-    mt_buf_init(&list, MT_LIMIT_ERROR_TEXT / 2);
     pthread_mutex_lock(&f->lock);
     for (size_t i = 0; i < f->count && count < LISTED; i++)
         if (!f->members[i]->gone && !list.full)

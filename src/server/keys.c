@@ -240,10 +240,9 @@ static bool add_file(mt_keys *keys, const char *path, mt_error *err)
 {
     const size_t before = keys->count;
     line l = {.path = path};
-    mt_buf text;
+    mt_buf text = {.limit = MT_LIMIT_CONFIG_BYTES};
     bool ok;
 
-    mt_buf_init(&text, MT_LIMIT_CONFIG_BYTES);
     ok = mt_file_read(&text, path, err);
     for (char *at = text.data, *next; ok && at; at = next) {
         next = strchr(at, '\n');

@@ -461,9 +461,8 @@ static void write_accounts(const writer *w, const mt_server *server, const mt_ac
 /* Counters of a member's encoders, each under the encoder's own name. */
 static void write_encoders(sheet *to, const mt_member *m, const mt_member_past *all)
 {
-    mt_buf label;
+    mt_buf label = {.limit = MT_LIMIT_PATH};
 
-    mt_buf_init(&label, MT_LIMIT_PATH);
     for (size_t i = 0; m->open && i < m->served.target_count; i++) {
         const mt_target *t = &m->served.targets[i];
         const mt_encoder_stats *stats = &all->encoders[i];
@@ -523,9 +522,8 @@ static void write_model(const writer *w, mt_server *server, mt_member *m, bool a
 
 static void write_models(sheet *to, mt_server *server, bool apart)
 {
-    mt_buf label;
+    mt_buf label = {.limit = MT_LIMIT_PATH};
 
-    mt_buf_init(&label, MT_LIMIT_PATH);
     pthread_mutex_lock(&server->fleet.lock);
     for (size_t i = 0; i < server->fleet.count; i++) {
         mt_member *m = server->fleet.members[i];
@@ -553,9 +551,8 @@ void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
 {
     sheet *all = mt_alloc(sizeof(*all));
     writer w = {.sheet = all, .model = ""};
-    mt_buf label;
+    mt_buf label = {.limit = MT_LIMIT_PATH};
 
-    mt_buf_init(&label, MT_LIMIT_PATH);
     write_models(all, server, server->isolate && mt_account_scope(account));
     if (server->fleet.alone) {
         add_label(&label, server->fleet.members[0]->name);

@@ -16,9 +16,8 @@
 static void add_name(mt_buf *out, const char *key, const char *name)
 {
     const char *slash = strrchr(name, '/');
-    mt_buf full;
+    mt_buf full = {.limit = MT_LIMIT_PATH};
 
-    mt_buf_init(&full, MT_LIMIT_PATH);
     mt_buf_printf(&full, "%s%s", name, strchr(slash ? slash : name, ':') ? "" : ":latest");
     mt_json_text(out, key, full.data, full.len);
     mt_buf_free(&full);
@@ -121,9 +120,8 @@ static void add_info(mt_buf *out, const mt_listed *m)
 static void add_parameters(mt_buf *out, const mt_served *served, const mt_listed *m)
 {
     const mt_ask_defaults *d = served ? &served->generation.defaults : NULL;
-    mt_buf text;
+    mt_buf text = {.limit = 1024};
 
-    mt_buf_init(&text, 1024);
     mt_buf_printf(&text, "%-30s %zu", "num_ctx", m->view.context);
     if (!m->view.facts.encoder && d)
         mt_buf_printf(&text, "\n%-30s %g\n%-30s %g\n%-30s %lld\n%-30s %g\n%-30s %g", "temperature",
@@ -136,9 +134,8 @@ static void add_parameters(mt_buf *out, const mt_served *served, const mt_listed
 
 static void add_modelfile(mt_buf *out, const mt_listed *m)
 {
-    mt_buf text;
+    mt_buf text = {.limit = MT_LIMIT_PATH};
 
-    mt_buf_init(&text, MT_LIMIT_PATH);
     mt_buf_printf(&text, "FROM %s\n", m->name);
     mt_json_write(out, "{");
     mt_json_text(out, "modelfile", text.data, text.len);

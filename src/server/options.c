@@ -283,12 +283,11 @@ static bool set_from_file(parsing *p, unsigned from, const char *path, bool usua
     const bool closed = access(path, R_OK) != 0;
     mt_options *opt = p->opt;
     bool ok;
-    mt_buf text;
+    mt_buf text = {.limit = MT_LIMIT_OPTION_FILE};
 
     mt_error_clear(err);
     if (usual && closed && (errno == ENOENT || errno == ENOTDIR || opt->command != MT_COMMAND_SERVE))
         return true;
-    mt_buf_init(&text, MT_LIMIT_OPTION_FILE);
     opt->files = opt->files ? opt->files : mt_arena_new(0);
     opt->read.at[opt->read.count++] = mt_arena_strdup(opt->files, path);
     ok = read_file(&text, path, err) &&

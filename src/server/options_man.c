@@ -56,9 +56,8 @@ static void add_facts(mt_buf *out, const mt_option_row *row, bool variable)
     }
     if (row->type == MT_OPTION_INT || row->type == MT_OPTION_SIZE || row->type == MT_OPTION_CHOICE ||
         row->type == MT_OPTION_CPUS) {
-        mt_buf def;
+        mt_buf def = {.limit = 256};
 
-        mt_buf_init(&def, 256);
         mt_option_default(&def, row);
         mt_buf_puts(out, "Default: ");
         add_roff(out, def.data);

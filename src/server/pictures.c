@@ -372,10 +372,9 @@ static bool load(mt_pictures *p, const mt_chat_media *media, const mt_picture **
 static bool write_text(const mt_pictures *p, const mt_picture *picture, size_t number, mt_chat_text *text,
                        mt_error *err)
 {
-    mt_buf out;
+    mt_buf out = {.limit = MT_LIMIT_TEMPLATE_OUTPUT};
     bool ok;
 
-    mt_buf_init(&out, MT_LIMIT_TEMPLATE_OUTPUT);
     ok = mt_processor_text(p->processor, picture, number, &out);
     *text = (mt_chat_text){.data = ok ? mt_arena_copy(p->arena, out.data, out.len) : NULL, .len = out.len};
     mt_buf_free(&out);

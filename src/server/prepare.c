@@ -325,10 +325,9 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
 static bool set_echo(mt_answer *a, const mt_served *served, const mt_token_prompt *prompt, mt_answer_prompt *out,
                      mt_failure *why)
 {
-    mt_buf text;
+    mt_buf text = {.limit = MT_LIMIT_ANSWER_BYTES};
     char *copy;
 
-    mt_buf_init(&text, MT_LIMIT_ANSWER_BYTES);
     if (prompt->text.data)
         mt_buf_add(&text, prompt->text.data, prompt->text.len);
     else if (served->tokenizer && !mt_tokenizer_decode(served->tokenizer, prompt->ids, prompt->count, false, &text))

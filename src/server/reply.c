@@ -24,11 +24,10 @@ bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_dialect *
                                        .type = "application/json",
                                        .headers = why->status == 504 ? &never : &later,
                                        .header_count = why->status == 429 || why->status == 503 || why->status == 504};
-    mt_buf body;
+    mt_buf body = {.limit = 8 * (size_t)MT_LIMIT_ERROR_TEXT};
     bool ok;
 
     snprintf(seconds, sizeof(seconds), "%d", why->retry_after ? why->retry_after : 1);
-    mt_buf_init(&body, 8 * (size_t)MT_LIMIT_ERROR_TEXT);
     (dialect ? dialect->error : mt_failure_write)(&body, why);
     ok = mt_http_answer(server->http, handle, &response, body.data, body.len);
     mt_buf_free(&body);
@@ -40,7 +39,7 @@ void mt_call_warn(mt_call *call, const char *fmt, ...)
 {
     char text[MT_LIMIT_ERROR_TEXT];
     va_list args;
-    mt_buf all;
+    mt_buf all = {.limit = MT_LIMIT_WARNINGS};
 
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
@@ -48,7 +47,6 @@ void mt_call_warn(mt_call *call, const char *fmt, ...)
     for (char *c = text; *c; c++)
         if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\')
             *c = *c == '"' ? '\'' : ' ';
-    mt_buf_init(&all, MT_LIMIT_WARNINGS);
     if (call->warning)
         mt_buf_printf(&all, "%s, ", call->warning);
     mt_buf_printf(&all, "299 motet \"%s\"", text);

@@ -75,9 +75,8 @@ static void tell(void *user, mt_http_server *http, mt_http_request *request)
     const char *type = route->type ? route->type : "application/json";
     const mt_http_response response = {.status = 200, .type = *type ? type : NULL};
     mt_failure why;
-    mt_buf body;
+    mt_buf body = {.limit = MT_LIMIT_RESPONSE_BYTES};
 
-    mt_buf_init(&body, MT_LIMIT_RESPONSE_BYTES);
     if (route->tell && !route->tell(user, request, &body, &why))
         mt_server_fail(user, request->handle, route->dialect, &why);
     else {

@@ -108,9 +108,8 @@ static void add_head(mt_buf *out)
 
 void mt_state_dump(mt_server *server)
 {
-    mt_buf out;
+    mt_buf out = {.limit = MT_LIMIT_STATE_BYTES};
 
-    mt_buf_init(&out, MT_LIMIT_STATE_BYTES);
     add_head(&out);
     add_server(&out, server);
     mt_buf_puts(&out, "}\n");

@@ -130,9 +130,8 @@ static void add_query(mt_buf *out, const char *query, const char *key)
 static void start(mt_server *server, mt_http_request *request, mt_task *task)
 {
     static const char *const keys[] = {"after", "limit", "order", "starting_after"};
-    mt_buf body;
+    mt_buf body = {.limit = 1u << 20};
 
-    mt_buf_init(&body, 1u << 20);
     mt_json_write(&body, "{'id':%s", request->params[0]);
     for (size_t i = 0; i < MT_COUNT(keys); i++)
         add_query(&body, request->query, keys[i]);
@@ -157,9 +156,8 @@ static mt_call *find_running(mt_server *server, const mt_http_request *request)
 /* Answers with the present state of a running response. */
 static void tell(mt_server *server, mt_http_request *request, const mt_call *call)
 {
-    mt_buf body;
+    mt_buf body = {.limit = MT_LIMIT_RESPONSE_BYTES};
 
-    mt_buf_init(&body, MT_LIMIT_RESPONSE_BYTES);
     call->dialect->now(call->answer, NULL, &body);
     mt_server_json(server, request->handle, &body);
     mt_buf_free(&body);
@@ -211,7 +209,7 @@ void mt_stored_delete(void *user, mt_http_server *http, mt_http_request *request
 {
     mt_server *server = user;
     mt_call *call = find_running(server, request);
-    mt_buf body;
+    mt_buf body = {.limit = 1024};
 
     (void)http;
     if (!call) {
@@ -220,7 +218,6 @@ void mt_stored_delete(void *user, mt_http_server *http, mt_http_request *request
     }
     call->answer->store = NULL;
     mt_call_cancel(call);
-    mt_buf_init(&body, 1024);
     tell_deleted(&body, call->id);
     mt_server_json(server, request->handle, &body);
     mt_buf_free(&body);
@@ -238,7 +235,7 @@ void mt_stored_cancel(void *user, mt_http_server *http, mt_http_request *request
 {
     mt_server *server = user;
     mt_call *call = mt_call_find(server, request->who, request->params[0]);
-    mt_buf body;
+    mt_buf body = {.limit = 1024};
 
     if (!call) {
         mt_stored_get(user, http, request);
@@ -250,7 +247,6 @@ void mt_stored_cancel(void *user, mt_http_server *http, mt_http_request *request
         tell(server, request, call);
         return;
     }
-    mt_buf_init(&body, 1024);
     mt_json_write(&body, "{'id':%s,'object':'response','status':'cancelled'}", call->id);
     mt_server_json(server, request->handle, &body);
     mt_buf_free(&body);

@@ -15,11 +15,10 @@ static json_t *read_json(const char *dir, const char *folder, const char *name, 
     char path[MT_LIMIT_PATH];
     const int len = snprintf(path, sizeof(path), "%s/%s/%s", dir, folder, name);
     json_t *json = NULL;
-    mt_buf text;
+    mt_buf text = {.limit = MT_LIMIT_CONFIG_BYTES};
 
     if (len < 0 || (size_t)len >= sizeof(path) || mt_file_absent(path))
         return NULL;
-    mt_buf_init(&text, MT_LIMIT_CONFIG_BYTES);
     if (mt_file_read(&text, path, err)) {
         json = json_loadb(text.len ? text.data : "", text.len, 0, NULL);
         if (!json)

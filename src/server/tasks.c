@@ -20,9 +20,8 @@ static bool read_flag(const json_t *body, const char *name, bool *value, mt_fail
 static void add_spellings(const mt_served *served, const mt_token_prompt *p, mt_buf *out)
 {
     const mt_answer plain = {.tokenizer = served->tokenizer};
-    mt_buf bytes;
+    mt_buf bytes = {.limit = MT_LIMIT_TOKEN_BYTES};
 
-    mt_buf_init(&bytes, MT_LIMIT_TOKEN_BYTES);
     mt_json_write(out, "'token_strs':[");
     for (size_t i = 0; i < p->count; i++)
         mt_write_token(out, &plain, p->ids[i], &bytes);
@@ -74,12 +73,11 @@ static void write_prompt(mt_buf *out, const char *text, size_t len)
 
 static bool decode(const mt_served *served, const mt_ask_prompt *ids, bool skip_special, mt_buf *out, mt_failure *why)
 {
-    mt_buf text;
+    mt_buf text = {.limit = MT_LIMIT_ANSWER_BYTES};
     bool ok;
 
     if (!served->tokenizer)
         return mt_failure_set(why, 400, "no_tokenizer", NULL, "the model \"%s\" has no tokenizer", served->name);
-    mt_buf_init(&text, MT_LIMIT_ANSWER_BYTES);
     ok = mt_tokenizer_decode(served->tokenizer, ids->ids, ids->count, skip_special, &text) ||
          mt_failure_set(why, 413, "request_too_large", "tokens", "the text is too long: send the ids in parts");
     if (ok)
