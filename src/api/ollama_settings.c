@@ -2,7 +2,6 @@
    both. What jansson returns is mostly not looked at: the callers in ollama_read.c notice by mt_json_guard_end where it
    had no memory. */
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

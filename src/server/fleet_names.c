@@ -1,6 +1,5 @@
 /* Which models there are, what clients call them, and what their folders tell before they are loaded. Part of the
    fleet. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -4,7 +4,6 @@
 #include "api/write.h"
 #include "base/hex.h"
 #include "base/json_write.h"
-#include "base/limits.h"
 #include "server/inside.h"
 #include "server/tokens.h"
 
