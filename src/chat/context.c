@@ -104,12 +104,11 @@ static bool set_parts(maker *m, mt_tpl_dict *to, const mt_chat_message *message)
 /* Sets the content as a string: texts with line breaks between them, and markers for pictures and videos. */
 static bool set_string(maker *m, mt_tpl_dict *to, const mt_chat_message *message)
 {
-    mt_tpl_build text;
+    mt_tpl_build text = {.run = m->run};
     mt_tpl_value v;
 
     if (message->part_count == 1 && message->parts[0].type == MT_CHAT_TEXT)
         return set_text(m, to, "content", message->parts[0].text);
-    mt_tpl_build_init(&text, m->run);
     for (size_t i = 0; i < message->part_count; i++) {
         const mt_chat_part *part = &message->parts[i];
 

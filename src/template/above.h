@@ -10,8 +10,8 @@ typedef struct mt_tpl_above {
     bool (*eval)(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out);
     mt_tpl_flow (*exec)(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_nodes *body, mt_tpl_build *out);
     bool (*exec_block)(mt_tpl_run *run, const mt_tpl_node *node, mt_tpl_build *out);
-    const mt_tpl_builtin *(*method_of)(mt_tpl_value self, const char *name, size_t len);
-    const mt_tpl_builtin *(*filter)(const char *name, size_t len);
+    const mt_tpl_builtin *(*method_of)(mt_tpl_value self, const mt_tpl_str *name);
+    const mt_tpl_builtin *(*filter)(const mt_tpl_str *name);
     void (*loop_repr)(mt_tpl_build *b, mt_tpl_loop *loop);
     void (*macro_repr)(mt_tpl_build *b, const mt_tpl_macro *macro);
 } mt_tpl_above;

@@ -13,19 +13,15 @@ mt_tpl_node *mt_tpl_node_new(mt_tpl_parser *p, mt_tpl_node_type type, const mt_t
     if (!node)
         return NULL;
     node->type = type;
-    node->line = at->line;
-    node->column = at->column;
+    node->place = at->place;
     node->height = 1;
     return node;
 }
 
 bool mt_tpl_nodes_add(mt_tpl_parser *p, mt_tpl_nodes *list, mt_tpl_node *node)
 {
-    mt_tpl_node **at = node ? mt_tpl_grow(p->run, list->at, list->count, 1, &list->cap, sizeof(*at)) : NULL;
-
-    if (!at)
+    if (!node || !mt_tpl_grow(p->run, &list->at, list->count, 1, &list->cap, sizeof(mt_tpl_node *)))
         return false;
-    list->at = at;
     list->at[list->count++] = node;
     return true;
 }
@@ -44,11 +40,7 @@ static void raise_list(mt_tpl_node *node, const mt_tpl_nodes *list)
 
 bool mt_tpl_node_check_height(mt_tpl_parser *p, const mt_tpl_node *node)
 {
-    if (node->height <= MT_LIMIT_TEMPLATE_NESTING)
-        return true;
-    mt_tpl_fail_limit(p->run, "more than %d expressions or blocks inside one another", MT_LIMIT_TEMPLATE_NESTING);
-    mt_tpl_locate(p->run, node->line, node->column);
-    return false;
+    return node->height <= MT_LIMIT_TEMPLATE_NESTING || mt_tpl_fail_nesting(p, node->place);
 }
 
 bool mt_tpl_node_check(mt_tpl_parser *p, mt_tpl_node *node)

@@ -6,7 +6,8 @@
      NAME                                                                             name, ref
      LIST, TUPLE                                                   items
      DICT                                                          keys and values in turn
-     AND, OR, ADD .. POW      left         right
+     AND, OR                  left         right
+     ARITHMETIC               left         right                                      op
      NOT, NEG, POS            operand
      CONCAT                                                        operands of ~
      COMPARE                  first                                operands           ops: one for each
@@ -48,13 +49,7 @@ typedef enum mt_tpl_node_type {
     MT_TPL_N_DICT,
     MT_TPL_N_AND,
     MT_TPL_N_OR,
-    MT_TPL_N_ADD,
-    MT_TPL_N_SUB,
-    MT_TPL_N_MUL,
-    MT_TPL_N_DIV,
-    MT_TPL_N_FLOORDIV,
-    MT_TPL_N_MOD,
-    MT_TPL_N_POW,
+    MT_TPL_N_ARITHMETIC,
     MT_TPL_N_NOT,
     MT_TPL_N_NEG,
     MT_TPL_N_POS,
@@ -84,17 +79,6 @@ typedef enum mt_tpl_node_type {
     MT_TPL_N_CONTINUE,
     MT_TPL_N_LOAD
 } mt_tpl_node_type;
-
-typedef enum mt_tpl_compare_op {
-    MT_TPL_OP_EQ,
-    MT_TPL_OP_NE,
-    MT_TPL_OP_LT,
-    MT_TPL_OP_LE,
-    MT_TPL_OP_GT,
-    MT_TPL_OP_GE,
-    MT_TPL_OP_IN,
-    MT_TPL_OP_NOT_IN
-} mt_tpl_compare_op;
 
 typedef struct mt_tpl_node mt_tpl_node;
 
@@ -154,7 +138,7 @@ typedef struct mt_tpl_call_args {
 
 struct mt_tpl_node {
     mt_tpl_node_type type;
-    uint32_t line, column;
+    mt_tpl_place place;
     uint32_t height; /* longest path of nodes from here down, this one included */
 
     mt_tpl_node *left, *right, *third;
@@ -163,7 +147,7 @@ struct mt_tpl_node {
     const mt_tpl_str *name, *attribute;
     mt_tpl_ref ref;
     mt_tpl_value value;
-    mt_tpl_compare_op *ops;
+    mt_tpl_operator op, *ops;
     mt_tpl_call_args *args;
     const mt_tpl_builtin *builtin;
 

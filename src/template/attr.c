@@ -53,17 +53,6 @@ static bool set_unsafe(mt_tpl_run *run, mt_tpl_value object, const mt_tpl_str *n
     return mt_tpl_set_undefined(run, out, hint);
 }
 
-static bool set_method(mt_tpl_run *run, mt_tpl_value self, const mt_tpl_builtin *call, mt_tpl_value *out)
-{
-    mt_tpl_method *method = mt_tpl_alloc(run, sizeof(*method));
-
-    if (!method)
-        return false;
-    *method = (mt_tpl_method){.self = self, .call = call};
-    *out = (mt_tpl_value){.kind = MT_TPL_METHOD, .as.method = method};
-    return true;
-}
-
 static mt_tpl_value block_of(const mt_tpl_run *run, const mt_tpl_str *name)
 {
     const mt_tpl_node *block = mt_tpl_block_find(run->blocks, name);
@@ -75,52 +64,40 @@ static mt_tpl_value block_of(const mt_tpl_run *run, const mt_tpl_str *name)
 static bool property(mt_tpl_run *run, mt_tpl_value object, const mt_tpl_str *name, mt_tpl_value *out)
 {
     switch (object.kind) {
-    case MT_TPL_NAMESPACE: *out = mt_tpl_dict_name(run, object.as.dict, name->data, name->len); break;
+    case MT_TPL_NAMESPACE: *out = mt_tpl_dict_name(run, object.as.dict, name); break;
     case MT_TPL_LOOP: return mt_tpl_loop_attribute(run, object.as.loop, name, out);
     case MT_TPL_SELF: *out = block_of(run, name); break;
     case MT_TPL_MACRO: return mt_tpl_macro_attribute(run, object.as.macro, name, out);
     case MT_TPL_CYCLER:
-        if (mt_tpl_str_is(name, "current"))
-            *out = object.as.cycler->items->at[object.as.cycler->at];
-        else if (mt_tpl_str_is(name, "pos"))
-            *out = mt_tpl_int((int64_t)object.as.cycler->at);
-        else if (mt_tpl_str_is(name, "items"))
-            *out = (mt_tpl_value){.kind = MT_TPL_TUPLE, .as.list = object.as.cycler->items};
+        mt_tpl_offer(out, name, "current", object.as.cycler->items->at[object.as.cycler->at]);
+        mt_tpl_offer(out, name, "pos", mt_tpl_int((int64_t)object.as.cycler->at));
+        mt_tpl_offer(out, name, "items", (mt_tpl_value){.kind = MT_TPL_TUPLE, .as.list = object.as.cycler->items});
         break;
     case MT_TPL_JOINER:
-        if (mt_tpl_str_is(name, "sep"))
-            *out = object.as.joiner->separator;
-        else if (mt_tpl_str_is(name, "used"))
-            *out = mt_tpl_bool(object.as.joiner->used);
+        mt_tpl_offer(out, name, "sep", object.as.joiner->separator);
+        mt_tpl_offer(out, name, "used", mt_tpl_bool(object.as.joiner->used));
         break;
     case MT_TPL_TUPLE:
-        if (object.as.list->group && mt_tpl_str_is(name, "grouper"))
-            *out = object.as.list->at[0];
-        else if (object.as.list->group && mt_tpl_str_is(name, "list"))
-            *out = object.as.list->at[1];
+        if (object.as.list->group) {
+            mt_tpl_offer(out, name, "grouper", object.as.list->at[0]);
+            mt_tpl_offer(out, name, "list", object.as.list->at[1]);
+        }
         break;
     case MT_TPL_RANGE:
-        if (mt_tpl_str_is(name, "start"))
-            *out = mt_tpl_int(object.as.range->start);
-        else if (mt_tpl_str_is(name, "stop"))
-            *out = mt_tpl_int(object.as.range->stop);
-        else if (mt_tpl_str_is(name, "step"))
-            *out = mt_tpl_int(object.as.range->step);
+        mt_tpl_offer(out, name, "start", mt_tpl_int(object.as.range->start));
+        mt_tpl_offer(out, name, "stop", mt_tpl_int(object.as.range->stop));
+        mt_tpl_offer(out, name, "step", mt_tpl_int(object.as.range->step));
         break;
     case MT_TPL_BOOL:
     case MT_TPL_INT:
-        if (mt_tpl_str_is(name, "real") || mt_tpl_str_is(name, "numerator"))
-            *out = mt_tpl_int(mt_tpl_as_int(object));
-        else if (mt_tpl_str_is(name, "imag"))
-            *out = mt_tpl_int(0);
-        else if (mt_tpl_str_is(name, "denominator"))
-            *out = mt_tpl_int(1);
+        mt_tpl_offer(out, name, "real", mt_tpl_int(mt_tpl_as_int(object)));
+        mt_tpl_offer(out, name, "numerator", mt_tpl_int(mt_tpl_as_int(object)));
+        mt_tpl_offer(out, name, "imag", mt_tpl_int(0));
+        mt_tpl_offer(out, name, "denominator", mt_tpl_int(1));
         break;
     case MT_TPL_FLOAT:
-        if (mt_tpl_str_is(name, "real"))
-            *out = object;
-        else if (mt_tpl_str_is(name, "imag"))
-            *out = mt_tpl_float(0);
+        mt_tpl_offer(out, name, "real", object);
+        mt_tpl_offer(out, name, "imag", mt_tpl_float(0));
         break;
     default: break;
     }
@@ -135,14 +112,13 @@ static bool attribute(mt_tpl_run *run, mt_tpl_value object, const mt_tpl_str *na
     out->kind = MT_TPL_MISSING;
     if (object.kind != MT_TPL_NAMESPACE && is_unsafe(object, name))
         return set_unsafe(run, object, name, out);
-    method = run->above->method_of(object, name->data, name->len);
+    method = run->above->method_of(object, name);
     if (method)
-        return set_method(run, object, method, out);
+        return mt_tpl_set_new(run, out, MT_TPL_METHOD, &(mt_tpl_method){.self = object, .call = method},
+                              sizeof(mt_tpl_method));
     if (!property(run, object, name, out))
         return false;
-    if (out->kind != MT_TPL_MISSING && name->len && name->data[0] == '_')
-        return set_unsafe(run, object, name, out);
-    return true;
+    return out->kind == MT_TPL_MISSING || !name->len || name->data[0] != '_' || set_unsafe(run, object, name, out);
 }
 
 static bool is_hashable(mt_tpl_value v)
@@ -202,7 +178,7 @@ static bool item(mt_tpl_run *run, mt_tpl_value object, mt_tpl_value key, mt_tpl_
 
 bool mt_tpl_get_attribute(mt_tpl_run *run, mt_tpl_value object, const mt_tpl_str *name, mt_tpl_value *out)
 {
-    mt_tpl_value key = {.kind = MT_TPL_STR, .as.str = (mt_tpl_str *)(uintptr_t)name};
+    const mt_tpl_value key = mt_tpl_const(name);
 
     if (object.kind == MT_TPL_UNDEFINED && !is_unsafe(object, name))
         return mt_tpl_fail_undefined(run, object);
@@ -215,12 +191,10 @@ bool mt_tpl_get_attribute(mt_tpl_run *run, mt_tpl_value object, const mt_tpl_str
 
 bool mt_tpl_get_own_attribute(mt_tpl_run *run, mt_tpl_value object, const mt_tpl_str *name, mt_tpl_value *out)
 {
-    mt_tpl_value key = {.kind = MT_TPL_STR, .as.str = (mt_tpl_str *)(uintptr_t)name};
-
     if (object.kind == MT_TPL_UNDEFINED)
         return mt_tpl_fail_undefined(run, object);
     return attribute(run, object, name, out) &&
-           (out->kind != MT_TPL_MISSING || mt_tpl_set_undefined_in(run, out, object, key));
+           (out->kind != MT_TPL_MISSING || mt_tpl_set_undefined_in(run, out, object, mt_tpl_const(name)));
 }
 
 bool mt_tpl_get_item(mt_tpl_run *run, mt_tpl_value object, mt_tpl_value key, mt_tpl_value *out)
@@ -284,7 +258,7 @@ static bool find_bounds(mt_tpl_run *run, const mt_tpl_value given[3], size_t len
 
 static bool slice_text(mt_tpl_run *run, mt_tpl_str *s, bounds3 by, mt_tpl_value *out)
 {
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
     size_t at;
 
     if (!mt_tpl_charge_bytes(run, s->len))
@@ -295,7 +269,6 @@ static bool slice_text(mt_tpl_run *run, mt_tpl_str *s, bounds3 by, mt_tpl_value 
 
         return mt_tpl_set_str(out, mt_tpl_str_sub(run, s, begin, end));
     }
-    mt_tpl_build_init(&b, run);
     at = mt_tpl_str_offset(s, (size_t)by.start);
     for (size_t i = 0; i < by.count && !run->failed; i++) {
         size_t next = at + mt_utf8_size(s->data[at]);
@@ -311,17 +284,11 @@ static bool slice_text(mt_tpl_run *run, mt_tpl_str *s, bounds3 by, mt_tpl_value 
 
 static bool slice_list(mt_tpl_run *run, mt_tpl_value list, bounds3 by, mt_tpl_value *out)
 {
-    mt_tpl_list *part;
+    const mt_tpl_list part = {.at = by.count ? list.as.list->at + by.start : NULL, .count = by.count};
     mt_tpl_items items = {0};
 
-    if (by.step == 1 || by.count == 0) {
-        part = mt_tpl_alloc(run, sizeof(*part));
-        if (!part)
-            return false;
-        *part = (mt_tpl_list){.at = by.count ? list.as.list->at + by.start : NULL, .count = by.count};
-        *out = (mt_tpl_value){.kind = list.kind, .as.list = part};
-        return true;
-    }
+    if (by.step == 1 || by.count == 0)
+        return mt_tpl_set_new(run, out, list.kind, &part, sizeof(part));
     if (!mt_tpl_charge(run, by.count))
         return false;
     for (size_t i = 0; i < by.count; i++)

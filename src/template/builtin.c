@@ -1,12 +1,10 @@
 /* See builtin.h. */
 #include "template/builtin.h"
 
-#include <string.h>
-
-const mt_tpl_builtin *mt_tpl_table_find(const mt_tpl_builtin *table, const char *name, size_t len)
+const mt_tpl_builtin *mt_tpl_table_find(const mt_tpl_builtin *table, const mt_tpl_str *name)
 {
     for (; table->name; table++)
-        if (strlen(table->name) == len && memcmp(table->name, name, len) == 0)
+        if (mt_tpl_str_is(name, table->name))
             return table;
     return NULL;
 }

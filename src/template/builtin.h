@@ -38,16 +38,16 @@ bool mt_tpl_call_builtin(mt_tpl_run *run, const mt_tpl_builtin *builtin, mt_tpl_
                          mt_tpl_value *out);
 
 /* The builtin of that name; NULL: there is none. */
-const mt_tpl_builtin *mt_tpl_filter(const char *name, size_t len);
-const mt_tpl_builtin *mt_tpl_test(const char *name, size_t len);
-const mt_tpl_builtin *mt_tpl_global(const char *name, size_t len);
-const mt_tpl_builtin *mt_tpl_method_of(mt_tpl_value self, const char *name, size_t len);
+const mt_tpl_builtin *mt_tpl_filter(const mt_tpl_str *name);
+const mt_tpl_builtin *mt_tpl_test(const mt_tpl_str *name);
+const mt_tpl_builtin *mt_tpl_global(const mt_tpl_str *name);
+const mt_tpl_builtin *mt_tpl_method_of(mt_tpl_value self, const mt_tpl_str *name);
 
 /* Tables of filters and methods, each ended by a row without a name. */
 extern const mt_tpl_builtin mt_tpl_text_filters[], mt_tpl_number_filters[], mt_tpl_sequence_filters[],
     mt_tpl_select_filters[];
 extern const mt_tpl_builtin mt_tpl_str_methods[], mt_tpl_str_class_methods[];
-const mt_tpl_builtin *mt_tpl_table_find(const mt_tpl_builtin *table, const char *name, size_t len);
+const mt_tpl_builtin *mt_tpl_table_find(const mt_tpl_builtin *table, const mt_tpl_str *name);
 
 /* For functions of builtins: read an argument of that type; *out keeps its value where the argument is MISSING. False:
    the run has failed. */

@@ -168,14 +168,11 @@ static bool equal_containers(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, bo
 
 bool mt_tpl_equal(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, bool *out)
 {
+    const bool numbers = MT_TPL_IS_NUMBER(a) && MT_TPL_IS_NUMBER(b);
     bool ok;
 
-    if (MT_TPL_IS_NUMBER(a) && MT_TPL_IS_NUMBER(b)) {
-        *out = compare_numbers(a, b) == 0;
-        return true;
-    }
-    *out = false;
-    if (a.kind != b.kind)
+    *out = numbers && compare_numbers(a, b) == 0;
+    if (numbers || a.kind != b.kind)
         return true;
     if (a.kind == MT_TPL_STR) {
         *out = mt_tpl_str_equal(a.as.str, b.as.str);
@@ -192,20 +189,19 @@ bool mt_tpl_equal(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, bool *out)
     return ok;
 }
 
-static bool holds(mt_tpl_order op, int order)
+static bool holds(mt_tpl_operator op, int order)
 {
     if (order == UNORDERED)
         return false;
     switch (op) {
-    case MT_TPL_LT: return order < 0;
+    case '<': return order < 0;
     case MT_TPL_LE: return order <= 0;
-    case MT_TPL_GT: return order > 0;
-    case MT_TPL_GE: return order >= 0;
+    case '>': return order > 0;
+    default: return order >= 0;
     }
-    return false;
 }
 
-static bool order_lists(mt_tpl_run *run, mt_tpl_order op, mt_tpl_value a, mt_tpl_value b, bool *out)
+static bool order_lists(mt_tpl_run *run, mt_tpl_operator op, mt_tpl_value a, mt_tpl_value b, bool *out)
 {
     const mt_tpl_list *x = a.as.list, *y = b.as.list;
     size_t at;
@@ -215,16 +211,17 @@ static bool order_lists(mt_tpl_run *run, mt_tpl_order op, mt_tpl_value a, mt_tpl
         return false;
     ok = first_difference(run, x, y, &at);
     if (ok && at < x->count && at < y->count)
-        ok = mt_tpl_ordered(run, op, x->at[at], y->at[at], out);
+        ok = mt_tpl_compare(run, op, x->at[at], y->at[at], out);
     else
         *out = holds(op, x->count < y->count ? -1 : x->count > y->count);
     mt_tpl_leave(run);
     return ok;
 }
 
-bool mt_tpl_ordered(mt_tpl_run *run, mt_tpl_order op, mt_tpl_value a, mt_tpl_value b, bool *out)
+/* op: one of < <= > >=. */
+static bool ordered(mt_tpl_run *run, mt_tpl_operator op, mt_tpl_value a, mt_tpl_value b, bool *out)
 {
-    static const char *const signs[] = {[MT_TPL_LT] = "<", [MT_TPL_LE] = "<=", [MT_TPL_GT] = ">", [MT_TPL_GE] = ">="};
+    const bool or_equal = op == MT_TPL_LE || op == MT_TPL_GE;
 
     if (MT_TPL_IS_NUMBER(a) && MT_TPL_IS_NUMBER(b)) {
         *out = holds(op, compare_numbers(a, b));
@@ -238,8 +235,8 @@ bool mt_tpl_ordered(mt_tpl_run *run, mt_tpl_order op, mt_tpl_value a, mt_tpl_val
     }
     if (is_sequence(a) && a.kind == b.kind)
         return order_lists(run, op, a, b, out);
-    return mt_tpl_fail(run, "'%s' not supported between instances of '%s' and '%s'", signs[op], mt_tpl_type(a),
-                       mt_tpl_type(b));
+    return mt_tpl_fail(run, "'%c%s' not supported between instances of '%s' and '%s'",
+                       op == '<' || op == MT_TPL_LE ? '<' : '>', or_equal ? "=" : "", mt_tpl_type(a), mt_tpl_type(b));
 }
 
 static bool range_has(const mt_tpl_range *range, int64_t i)
@@ -302,6 +299,21 @@ bool mt_tpl_contains(mt_tpl_run *run, mt_tpl_value container, mt_tpl_value item,
     case MT_TPL_ITER: return contains_by_iterating(run, container, item, out);
     default: return mt_tpl_fail(run, "argument of type '%s' is not iterable", mt_tpl_type(container));
     }
+}
+
+bool mt_tpl_compare(mt_tpl_run *run, mt_tpl_operator op, mt_tpl_value a, mt_tpl_value b, bool *out)
+{
+    bool ok;
+
+    switch (op) {
+    case MT_TPL_EQ: return mt_tpl_equal(run, a, b, out);
+    case MT_TPL_IN: return mt_tpl_contains(run, b, a, out);
+    case MT_TPL_NE: ok = mt_tpl_equal(run, a, b, out); break;
+    case MT_TPL_NOT_IN: ok = mt_tpl_contains(run, b, a, out); break;
+    default: return ordered(run, op, a, b, out);
+    }
+    *out = ok && !*out;
+    return ok;
 }
 
 static uint64_t mix(uint64_t x)
@@ -435,7 +447,6 @@ static bool find(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, uint64
 
 bool mt_tpl_dict_set(mt_tpl_run *run, mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value value)
 {
-    mt_tpl_entry *entries;
     uint64_t hash;
     size_t at;
 
@@ -445,15 +456,21 @@ bool mt_tpl_dict_set(mt_tpl_run *run, mt_tpl_dict *d, mt_tpl_value key, mt_tpl_v
         d->at[at].value = value;
         return true;
     }
-    entries = mt_tpl_grow(run, d->at, d->count, 1, &d->cap, sizeof(*entries));
-    if (!entries)
+    if (!mt_tpl_grow(run, &d->at, d->count, 1, &d->cap, sizeof(*d->at)))
         return false;
-    d->at = entries;
     d->at[d->count++] = (mt_tpl_entry){.key = key, .value = value, .hash = hash};
     if (d->index && d->count * 2 <= d->slots)
         index_add(d, d->count - 1);
     else if (d->count > INDEX_FROM)
         return index_grow(run, d);
+    return true;
+}
+
+bool mt_tpl_dict_update(mt_tpl_run *run, mt_tpl_dict *d, const mt_tpl_dict *from)
+{
+    for (size_t i = 0; i < from->count; i++)
+        if (!mt_tpl_charge(run, 1) || !mt_tpl_dict_set(run, d, from->at[i].key, from->at[i].value))
+            return false;
     return true;
 }
 
@@ -468,12 +485,9 @@ bool mt_tpl_dict_get(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, mt
     return true;
 }
 
-mt_tpl_value mt_tpl_dict_name(mt_tpl_run *run, const mt_tpl_dict *d, const char *name, size_t len)
+mt_tpl_value mt_tpl_dict_name(mt_tpl_run *run, const mt_tpl_dict *d, const mt_tpl_str *name)
 {
-    mt_tpl_str key = {.data = name, .len = len, .chars = MT_TPL_UNCOUNTED};
-    mt_tpl_value found = {.kind = MT_TPL_MISSING};
+    mt_tpl_value found;
 
-    if (!mt_tpl_dict_get(run, d, (mt_tpl_value){.kind = MT_TPL_STR, .as.str = &key}, &found))
-        found.kind = MT_TPL_MISSING;
-    return found;
+    return d && mt_tpl_dict_get(run, d, mt_tpl_const(name), &found) ? found : (mt_tpl_value){.kind = MT_TPL_MISSING};
 }

@@ -37,17 +37,14 @@ static bool read_object(mt_tpl_run *run, const json_t *json, bool trusted, mt_tp
 {
     mt_tpl_dict *dict = mt_tpl_dict_new(run, json_object_size(json));
 
-    *out = (mt_tpl_value){.kind = MT_TPL_DICT, .as.dict = dict};
-    return dict && set_members(run, dict, json, trusted, trusted);
+    return dict && mt_tpl_set(out, mt_tpl_dict_value(dict)) && set_members(run, dict, json, trusted, trusted);
 }
 
 /* An integer of more than 64 bits, or a number that is out of a double's range. */
 static bool read_wide(mt_tpl_run *run, const char *text, mt_tpl_value *out)
 {
-    if (!mt_json_wide_is_int(text)) {
-        *out = mt_tpl_float(*text == '-' ? -INFINITY : INFINITY);
-        return true;
-    }
+    if (!mt_json_wide_is_int(text))
+        return mt_tpl_set(out, mt_tpl_float(*text == '-' ? -INFINITY : INFINITY));
     *out = (mt_tpl_value){.kind = MT_TPL_BIG, .as.str = mt_tpl_str_new(run, text, strlen(text), false)};
     return out->as.str != NULL;
 }
@@ -59,17 +56,14 @@ static bool read_any(mt_tpl_run *run, const json_t *json, bool trusted, mt_tpl_v
     case JSON_ARRAY: return read_array(run, json, trusted, out);
     case JSON_STRING:
         return mt_tpl_set_str(out, mt_tpl_str_new(run, json_string_value(json), json_string_length(json), !trusted));
-    case JSON_INTEGER: *out = mt_tpl_int(json_integer_value(json)); break;
+    case JSON_INTEGER: return mt_tpl_set(out, mt_tpl_int(json_integer_value(json)));
     case JSON_REAL:
-        if (mt_json_wide(json))
-            return read_wide(run, mt_json_wide(json), out);
-        *out = mt_tpl_float(json_real_value(json));
-        break;
+        return mt_json_wide(json) ? read_wide(run, mt_json_wide(json), out)
+                                  : mt_tpl_set(out, mt_tpl_float(json_real_value(json)));
     case JSON_TRUE:
-    case JSON_FALSE: *out = mt_tpl_bool(json_is_true(json)); break;
-    case JSON_NULL: *out = mt_tpl_none(); break;
+    case JSON_FALSE: return mt_tpl_set(out, mt_tpl_bool(json_is_true(json)));
+    default: return mt_tpl_set(out, mt_tpl_none());
     }
-    return true;
 }
 
 bool mt_tpl_from_json(mt_tpl_run *run, const json_t *json, bool trusted, mt_tpl_value *out)

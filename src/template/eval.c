@@ -6,18 +6,20 @@
 #include "template/macro.h"
 #include "template/repr.h"
 
+static mt_tpl_flow go_on(bool ok)
+{
+    return ok ? MT_TPL_GO_ON : MT_TPL_STOP;
+}
+
 static bool exec_output(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_build *out)
 {
     mt_tpl_value v;
 
     for (size_t i = 0; i < node->list.count; i++) {
-        const mt_tpl_node *part = node->list.at[i];
-
-        if (!mt_tpl_eval(run, act, part, &v))
+        if (!mt_tpl_eval(run, act, node->list.at[i], &v))
             return false;
         mt_tpl_build_text(out, v);
-        mt_tpl_locate(run, part->line, part->column);
-        if (run->failed)
+        if (!mt_tpl_locate(run, node->list.at[i]->place))
             return false;
     }
     return true;
@@ -48,16 +50,13 @@ static bool exec_set(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node 
 /* Runs a body and keeps its text. break and continue end it, and the text is lost. */
 static mt_tpl_flow capture(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out)
 {
-    mt_tpl_build text;
+    mt_tpl_build text = {.run = run};
     mt_tpl_flow flow;
 
     if (!mt_tpl_enter_scope(run, act, &node->scope))
         return MT_TPL_STOP;
-    mt_tpl_build_init(&text, run);
     flow = mt_tpl_exec(run, act, &node->body, &text);
-    if (flow == MT_TPL_GO_ON && !mt_tpl_set_str(out, mt_tpl_build_end(&text)))
-        flow = MT_TPL_STOP;
-    return flow;
+    return flow == MT_TPL_GO_ON ? go_on(mt_tpl_set_str(out, mt_tpl_build_end(&text))) : flow;
 }
 
 static mt_tpl_flow exec_set_block(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node)
@@ -67,10 +66,8 @@ static mt_tpl_flow exec_set_block(mt_tpl_run *run, mt_tpl_activation *act, const
 
     if (flow != MT_TPL_GO_ON)
         return flow;
-    if ((node->right && !mt_tpl_apply_filters(run, act, node->right, text, &text)) ||
-        !mt_tpl_assign(run, act, node->left, text))
-        return MT_TPL_STOP;
-    return MT_TPL_GO_ON;
+    return go_on((!node->right || mt_tpl_apply_filters(run, act, node->right, text, &text)) &&
+                 mt_tpl_assign(run, act, node->left, text));
 }
 
 static mt_tpl_flow exec_filter_block(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node,
@@ -83,17 +80,10 @@ static mt_tpl_flow exec_filter_block(mt_tpl_run *run, mt_tpl_activation *act, co
         return flow;
     if (!mt_tpl_apply_filters(run, act, node->left, text, &text))
         return MT_TPL_STOP;
-    if (text.kind != MT_TPL_STR) { /* unlike an expression, a block's result is not converted to a string */
+    if (text.kind != MT_TPL_STR) /* unlike an expression, a block's result is not converted to a string */
         mt_tpl_fail(run, "the filters of a block must make a string of it, not %s", mt_tpl_type(text));
-        return MT_TPL_STOP;
-    }
     mt_tpl_build_text(out, text);
-    return run->failed ? MT_TPL_STOP : MT_TPL_GO_ON;
-}
-
-static bool exec_macro(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node)
-{
-    return mt_tpl_set_macro(run, act, node, mt_tpl_variable(act, node->ref));
+    return go_on(!run->failed);
 }
 
 static bool exec_call_block(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_build *out)
@@ -128,10 +118,8 @@ static mt_tpl_flow exec_scope(mt_tpl_run *run, mt_tpl_activation *act, const mt_
 
     if (!mt_tpl_enter_scope(run, act, &node->scope) || !mt_tpl_eval(run, act, node->left, &escape))
         return MT_TPL_STOP;
-    if (mt_tpl_truth(escape)) {
-        mt_tpl_fail(run, "autoescape is not supported; use the filter escape where HTML is wanted");
-        return MT_TPL_STOP;
-    }
+    if (mt_tpl_truth(escape))
+        return go_on(mt_tpl_fail(run, "autoescape is not supported; use the filter escape where HTML is wanted"));
     return mt_tpl_exec(run, act, &node->body, out);
 }
 
@@ -147,14 +135,12 @@ static mt_tpl_dict *give_variables(mt_tpl_run *run, mt_tpl_activation *act, cons
 {
     mt_tpl_dict *given = mt_tpl_dict_new(run, visible->count);
 
-    for (size_t i = 0; given && run->given && i < run->given->count; i++)
-        if (!mt_tpl_dict_set(run, given, run->given->at[i].key, run->given->at[i].value))
-            return NULL;
+    if (given && run->given && !mt_tpl_dict_update(run, given, run->given))
+        return NULL;
     for (size_t i = 0; given && i < visible->count; i++) {
-        const mt_tpl_value name = {.kind = MT_TPL_STR, .as.str = (mt_tpl_str *)(uintptr_t)visible->at[i].name};
         const mt_tpl_value value = *mt_tpl_variable(act, visible->at[i].outer);
 
-        if (MT_TPL_GIVEN(value) && !mt_tpl_dict_set(run, given, name, value))
+        if (MT_TPL_GIVEN(value) && !mt_tpl_dict_set(run, given, mt_tpl_const(visible->at[i].name), value))
             return NULL;
     }
     return given;
@@ -174,11 +160,6 @@ static bool exec_block(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_nod
     return ok;
 }
 
-static mt_tpl_flow go_on(bool ok)
-{
-    return ok ? MT_TPL_GO_ON : MT_TPL_STOP;
-}
-
 static mt_tpl_flow exec_statement(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_build *out)
 {
     switch (node->type) {
@@ -187,7 +168,7 @@ static mt_tpl_flow exec_statement(mt_tpl_run *run, mt_tpl_activation *act, const
     case MT_TPL_N_IF: return exec_if(run, act, node, out);
     case MT_TPL_N_SET: return go_on(exec_set(run, act, node));
     case MT_TPL_N_SET_BLOCK: return exec_set_block(run, act, node);
-    case MT_TPL_N_MACRO: return go_on(exec_macro(run, act, node));
+    case MT_TPL_N_MACRO: return go_on(mt_tpl_set_macro(run, act, node, mt_tpl_variable(act, node->ref)));
     case MT_TPL_N_CALL_BLOCK:
     case MT_TPL_N_GENERATION: return go_on(exec_call_block(run, act, node, out));
     case MT_TPL_N_FILTER_BLOCK: return exec_filter_block(run, act, node, out);
@@ -212,7 +193,7 @@ mt_tpl_flow mt_tpl_exec(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_no
             flow = exec_statement(run, act, body->at[i], out);
             mt_tpl_leave(run);
         }
-        mt_tpl_locate(run, body->at[i]->line, body->at[i]->column);
+        mt_tpl_locate(run, body->at[i]->place);
     }
     return flow;
 }

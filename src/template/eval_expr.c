@@ -16,7 +16,7 @@ enum { FEW_ARGS = 4 }; /* calls with no more arguments than this need no allocat
 static bool eval_name(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out)
 {
     *out = *mt_tpl_variable(act, node->ref);
-    return MT_TPL_GIVEN(*out) || mt_tpl_set_undefined_name(run, out, node->name->data, node->name->len);
+    return MT_TPL_GIVEN(*out) || mt_tpl_set_undefined_in(run, out, *out, mt_tpl_const(node->name));
 }
 
 static bool eval_list(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out)
@@ -41,8 +41,7 @@ static bool eval_dict(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node
         if (!mt_tpl_eval(run, act, node->list.at[i], &key) || !mt_tpl_eval(run, act, node->list.at[i + 1], &value) ||
             !mt_tpl_dict_set(run, dict, key, value))
             return false;
-    *out = (mt_tpl_value){.kind = MT_TPL_DICT, .as.dict = dict};
-    return true;
+    return mt_tpl_set(out, mt_tpl_dict_value(dict));
 }
 
 static bool eval_binary(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out)
@@ -51,15 +50,7 @@ static bool eval_binary(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_no
 
     if (!mt_tpl_eval(run, act, node->left, &a) || !mt_tpl_eval(run, act, node->right, &b))
         return false;
-    switch (node->type) {
-    case MT_TPL_N_ADD: return mt_tpl_add(run, a, b, out);
-    case MT_TPL_N_SUB: return mt_tpl_sub(run, a, b, out);
-    case MT_TPL_N_MUL: return mt_tpl_mul(run, a, b, out);
-    case MT_TPL_N_DIV: return mt_tpl_div(run, a, b, out);
-    case MT_TPL_N_FLOORDIV: return mt_tpl_floordiv(run, a, b, out);
-    case MT_TPL_N_MOD: return mt_tpl_percent(run, a, b, out);
-    default: return mt_tpl_pow(run, a, b, out);
-    }
+    return node->op == '%' ? mt_tpl_percent(run, a, b, out) : mt_tpl_arithmetic(run, node->op, a, b, out);
 }
 
 static bool eval_unary(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out)
@@ -72,8 +63,7 @@ static bool eval_unary(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_nod
         return mt_tpl_neg(run, a, out);
     if (node->type == MT_TPL_N_POS)
         return mt_tpl_pos(run, a, out);
-    *out = mt_tpl_bool(!mt_tpl_truth(a));
-    return true;
+    return mt_tpl_set(out, mt_tpl_bool(!mt_tpl_truth(a)));
 }
 
 /* and, or: the value of the operand that decides. */
@@ -88,44 +78,18 @@ static bool eval_logic(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_nod
 
 static bool eval_concat(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out)
 {
-    mt_tpl_str *all = NULL;
+    mt_tpl_str *all = NULL, *text;
+    mt_tpl_value v;
 
     for (size_t i = 0; i < node->list.count; i++) {
-        mt_tpl_value v;
-        mt_tpl_str *text;
-
-        if (!mt_tpl_eval(run, act, node->list.at[i], &v))
-            return false;
-        text = mt_tpl_text(run, v);
+        text = mt_tpl_eval(run, act, node->list.at[i], &v) ? mt_tpl_text(run, v) : NULL;
         if (!text)
             return false;
         all = all ? mt_tpl_str_concat(run, all, text) : text;
         if (!all)
             return false;
     }
-    return mt_tpl_set_str(out, all ? mt_tpl_str_plain(run, all) : NULL);
-}
-
-static bool compare(mt_tpl_run *run, mt_tpl_compare_op op, mt_tpl_value a, mt_tpl_value b, bool *out)
-{
-    switch (op) {
-    case MT_TPL_OP_EQ: return mt_tpl_equal(run, a, b, out);
-    case MT_TPL_OP_LT: return mt_tpl_ordered(run, MT_TPL_LT, a, b, out);
-    case MT_TPL_OP_LE: return mt_tpl_ordered(run, MT_TPL_LE, a, b, out);
-    case MT_TPL_OP_GT: return mt_tpl_ordered(run, MT_TPL_GT, a, b, out);
-    case MT_TPL_OP_GE: return mt_tpl_ordered(run, MT_TPL_GE, a, b, out);
-    case MT_TPL_OP_IN: return mt_tpl_contains(run, b, a, out);
-    case MT_TPL_OP_NE:
-        if (!mt_tpl_equal(run, a, b, out))
-            return false;
-        break;
-    case MT_TPL_OP_NOT_IN:
-        if (!mt_tpl_contains(run, b, a, out))
-            return false;
-        break;
-    }
-    *out = !*out;
-    return true;
+    return mt_tpl_set_str(out, mt_tpl_str_plain(run, all));
 }
 
 static bool eval_compare(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out)
@@ -136,12 +100,11 @@ static bool eval_compare(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_n
     if (!mt_tpl_eval(run, act, node->left, &a))
         return false;
     for (size_t i = 0; holds && i < node->list.count; i++) {
-        if (!mt_tpl_eval(run, act, node->list.at[i], &b) || !compare(run, node->ops[i], a, b, &holds))
+        if (!mt_tpl_eval(run, act, node->list.at[i], &b) || !mt_tpl_compare(run, node->ops[i], a, b, &holds))
             return false;
         a = b;
     }
-    *out = mt_tpl_bool(holds);
-    return true;
+    return mt_tpl_set(out, mt_tpl_bool(holds));
 }
 
 static bool eval_condition(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out)
@@ -193,11 +156,10 @@ static bool eval_named(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_cal
 {
     mt_tpl_value key, value;
 
-    for (size_t i = 0; i < from->named.count; i++) {
-        key = (mt_tpl_value){.kind = MT_TPL_STR, .as.str = (mt_tpl_str *)(uintptr_t)from->names[i]};
-        if (!mt_tpl_eval(run, act, from->named.at[i], &value) || !add_named(run, named, key, value))
+    for (size_t i = 0; i < from->named.count; i++)
+        if (!mt_tpl_eval(run, act, from->named.at[i], &value) ||
+            !add_named(run, named, mt_tpl_const(from->names[i]), value))
             return false;
-    }
     if (caller && (!mt_tpl_set_lit(run, &key, "caller") || !add_named(run, named, key, *caller)))
         return false;
     if (!from->star_star)
@@ -268,29 +230,23 @@ bool mt_tpl_apply_filters(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_
 {
     if (node->left && !mt_tpl_apply_filters(run, act, node->left, input, &input))
         return false;
-    if (call_named(run, act, node, input, out))
-        return true;
-    mt_tpl_locate(run, node->line, node->column);
-    return false;
+    return call_named(run, act, node, input, out) || mt_tpl_locate(run, node->place);
 }
 
 static bool call_joiner(mt_tpl_run *run, mt_tpl_joiner *joiner, mt_tpl_value *out)
 {
-    if (!joiner->used) {
-        joiner->used = true;
-        return mt_tpl_set_lit(run, out, "");
-    }
-    *out = joiner->separator;
-    return true;
+    if (joiner->used)
+        return mt_tpl_set(out, joiner->separator);
+    joiner->used = true;
+    return mt_tpl_set_lit(run, out, "");
 }
 
 static bool call_block(mt_tpl_run *run, const mt_tpl_node *block, const mt_tpl_args *args, mt_tpl_value *out)
 {
-    mt_tpl_build text;
+    mt_tpl_build text = {.run = run};
 
     if (args->count || (args->named && args->named->count))
         return mt_tpl_fail(run, "a block takes no arguments");
-    mt_tpl_build_init(&text, run);
     return run->above->exec_block(run, block, &text) && mt_tpl_set_str(out, mt_tpl_build_end(&text));
 }
 
@@ -313,12 +269,10 @@ bool mt_tpl_eval_call(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node
 {
     mt_tpl_value callee, few[FEW_ARGS];
     mt_tpl_args args;
-    bool ok = mt_tpl_eval(run, act, node->left, &callee) && eval_args(run, act, node->args, caller, few, &args) &&
-              call_value(run, callee, &args, out);
 
-    if (!ok)
-        mt_tpl_locate(run, node->line, node->column);
-    return ok;
+    return (mt_tpl_eval(run, act, node->left, &callee) && eval_args(run, act, node->args, caller, few, &args) &&
+            call_value(run, callee, &args, out)) ||
+           mt_tpl_locate(run, node->place);
 }
 
 static bool eval_node(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out)
@@ -351,10 +305,8 @@ bool mt_tpl_eval(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *nod
 {
     bool ok;
 
-    if (node->type == MT_TPL_N_CONST) {
-        *out = node->value;
-        return true;
-    }
+    if (node->type == MT_TPL_N_CONST)
+        return mt_tpl_set(out, node->value);
     if (node->type == MT_TPL_N_NAME)
         return eval_name(run, act, node, out);
     ok = mt_tpl_enter(run);
@@ -362,7 +314,5 @@ bool mt_tpl_eval(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *nod
         ok = eval_node(run, act, node, out);
         mt_tpl_leave(run);
     }
-    if (!ok)
-        mt_tpl_locate(run, node->line, node->column);
-    return ok;
+    return ok || mt_tpl_locate(run, node->place);
 }

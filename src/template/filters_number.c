@@ -8,25 +8,20 @@
 
 MT_TPL_BODY(absolute)
 {
-    if (self.kind == MT_TPL_FLOAT) {
-        *out = mt_tpl_float(fabs(self.as.real));
-        return true;
-    }
-    if (self.kind == MT_TPL_BIG && self.as.str->data[0] != '-') {
-        *out = self;
-        return true;
-    }
-    if (self.kind == MT_TPL_BIG)
-        return mt_tpl_neg(run, self, out);
-    if (!MT_TPL_IS_INT(self))
+    bool negative;
+
+    if (!MT_TPL_IS_NUMBER(self))
         return mt_tpl_fail(run, "bad operand type for abs(): '%s'", mt_tpl_type(self));
-    return mt_tpl_as_int(self) < 0 ? mt_tpl_neg(run, self, out) : mt_tpl_pos(run, self, out);
+    if (self.kind == MT_TPL_BIG)
+        negative = self.as.str->data[0] == '-';
+    else
+        negative = self.kind == MT_TPL_FLOAT ? signbit(self.as.real) : mt_tpl_as_int(self) < 0;
+    return negative ? mt_tpl_neg(run, self, out) : mt_tpl_pos(run, self, out);
 }
 
 static bool or_default(mt_tpl_value *out, mt_tpl_value given, mt_tpl_value otherwise)
 {
-    *out = MT_TPL_GIVEN(given) ? given : otherwise;
-    return true;
+    return mt_tpl_set(out, MT_TPL_GIVEN(given) ? given : otherwise);
 }
 
 /* int(text), or else int(float(text)). *found: it is a number at all. */
@@ -51,24 +46,17 @@ MT_TPL_BODY(to_int)
         base = MT_TPL_IS_INT(a[1]) ? mt_tpl_as_int(a[1]) : -1; /* what is no base: no text is a number in it */
     if (self.kind == MT_TPL_UNDEFINED)
         return mt_tpl_fail_undefined(run, self);
-    if (self.kind == MT_TPL_BIG) {
-        *out = self;
-        return true;
-    }
+    if (MT_TPL_IS_INT(self) || self.kind == MT_TPL_BIG)
+        return mt_tpl_pos(run, self, out);
     if (self.kind == MT_TPL_STR) {
         if (!text_to_int(run, self.as.str, base, &value, &found))
             return false;
-    } else if (MT_TPL_IS_INT(self))
-        value = mt_tpl_as_int(self);
-    else if (self.kind == MT_TPL_FLOAT && isfinite(self.as.real)) {
-        if (!mt_tpl_float_to_int(run, self.as.real, &value))
+    } else {
+        found = self.kind == MT_TPL_FLOAT && isfinite(self.as.real);
+        if (found && !mt_tpl_float_to_int(run, self.as.real, &value))
             return false;
-    } else
-        found = false;
-    if (!found)
-        return or_default(out, a[0], mt_tpl_int(0));
-    *out = mt_tpl_int(value);
-    return true;
+    }
+    return found ? mt_tpl_set(out, mt_tpl_int(value)) : or_default(out, a[0], mt_tpl_int(0));
 }
 
 MT_TPL_BODY(to_float)
@@ -81,8 +69,7 @@ MT_TPL_BODY(to_float)
         value = mt_tpl_as_float(self);
     else if (self.kind != MT_TPL_STR || !mt_tpl_parse_float(self.as.str, &value))
         return or_default(out, a[0], mt_tpl_float(0));
-    *out = mt_tpl_float(value);
-    return true;
+    return mt_tpl_set(out, mt_tpl_float(value));
 }
 
 /* round() of an integer: to a power of ten where the precision is negative, ties to even. */
@@ -90,29 +77,24 @@ static bool round_int(mt_tpl_run *run, int64_t value, int64_t precision, mt_tpl_
 {
     int64_t unit = 1, rest, down;
 
-    if (precision >= 0) {
-        *out = mt_tpl_int(value);
-        return true;
-    }
+    if (precision >= 0)
+        return mt_tpl_set(out, mt_tpl_int(value));
     for (; precision < 0; precision++)
-        if (MT_MUL_OVERFLOWS(unit, (int64_t)10, &unit)) {
-            *out = mt_tpl_int(0);
-            return true;
-        }
+        if (MT_MUL_OVERFLOWS(unit, (int64_t)10, &unit))
+            return mt_tpl_set(out, mt_tpl_int(0));
     rest = ((value % unit) + unit) % unit;
     if (MT_SUB_OVERFLOWS(value, rest, &down))
         return mt_tpl_fail_huge(run);
     if (rest > unit / 2 || (rest == unit / 2 && (down / unit) % 2 != 0))
-        return mt_tpl_add(run, mt_tpl_int(down), mt_tpl_int(unit), out);
-    *out = mt_tpl_int(down);
-    return true;
+        return mt_tpl_arithmetic(run, '+', mt_tpl_int(down), mt_tpl_int(unit), out);
+    return mt_tpl_set(out, mt_tpl_int(down));
 }
 
 MT_TPL_BODY(to_rounded)
 {
-    mt_tpl_str common = {.data = "common", .len = 6, .chars = 6}, *method = &common;
+    mt_tpl_str *method = &MT_TPL_LIT("common");
     int64_t precision = 0, whole;
-    mt_tpl_value scale, product, ten = mt_tpl_int(10);
+    mt_tpl_value scale, product;
     double d;
 
     if (!mt_tpl_arg_int(run, a[0], &precision) || !mt_tpl_arg_str(run, a[1], &method))
@@ -126,10 +108,10 @@ MT_TPL_BODY(to_rounded)
             return precision < 0 ? mt_tpl_fail_huge(run) : mt_tpl_pos(run, self, out);
         if (MT_TPL_IS_INT(self))
             return round_int(run, mt_tpl_as_int(self), precision, out);
-        *out = mt_tpl_float(mt_tpl_round(self.as.real, precision));
-        return true;
+        return mt_tpl_set(out, mt_tpl_float(mt_tpl_round(self.as.real, precision)));
     }
-    if (!mt_tpl_pow(run, ten, mt_tpl_int(precision), &scale) || !mt_tpl_mul(run, self, scale, &product))
+    if (!mt_tpl_arithmetic(run, MT_TPL_POW, mt_tpl_int(10), mt_tpl_int(precision), &scale) ||
+        !mt_tpl_arithmetic(run, '*', self, scale, &product))
         return false;
     if (product.kind == MT_TPL_FLOAT) {
         d = mt_tpl_str_is(method, "ceil") ? ceil(product.as.real) : floor(product.as.real);
@@ -137,16 +119,16 @@ MT_TPL_BODY(to_rounded)
             return false;
         product = mt_tpl_int(whole);
     }
-    return mt_tpl_div(run, product, scale, out);
+    return mt_tpl_arithmetic(run, '/', product, scale, out);
 }
 
 MT_TPL_BODY(filesizeformat)
 {
     static const char letters[] = "kMGTPEZY";
-    bool binary = MT_TPL_GIVEN(a[0]) && mt_tpl_truth(a[0]);
+    bool binary = mt_tpl_truth(a[0]);
     double base = binary ? 1024 : 1000, bytes, unit;
     mt_tpl_value number;
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
     size_t i = 0;
 
     if (!to_float(run, self, 0, &(mt_tpl_value){.kind = MT_TPL_NONE}, args, &number))
@@ -154,7 +136,6 @@ MT_TPL_BODY(filesizeformat)
     if (number.kind != MT_TPL_FLOAT)
         return mt_tpl_fail(run, "could not convert %s to float", mt_tpl_type(self));
     bytes = number.as.real;
-    mt_tpl_build_init(&b, run);
     if (bytes == 1)
         mt_tpl_build_lit(&b, "1 Byte");
     else if (bytes < base)
@@ -170,22 +151,17 @@ MT_TPL_BODY(filesizeformat)
 
 MT_TPL_BODY(fallback)
 {
-    *out = self;
-    if (self.kind != MT_TPL_UNDEFINED && (!MT_TPL_GIVEN(a[1]) || !mt_tpl_truth(a[1]) || mt_tpl_truth(self)))
-        return true;
-    if (!MT_TPL_GIVEN(a[0]))
-        return mt_tpl_set_lit(run, out, "");
-    *out = a[0];
-    return true;
+    if (self.kind != MT_TPL_UNDEFINED && (!mt_tpl_truth(a[1]) || mt_tpl_truth(self)))
+        return mt_tpl_set(out, self);
+    return MT_TPL_GIVEN(a[0]) ? mt_tpl_set(out, a[0]) : mt_tpl_set_lit(run, out, "");
 }
 
 MT_TPL_BODY(length)
 {
-    const mt_tpl_str name = {.data = "length", .len = 6, .chars = 6};
     size_t count;
 
     if (self.kind == MT_TPL_LOOP)
-        return mt_tpl_loop_attribute(run, self.as.loop, &name, out);
+        return mt_tpl_loop_attribute(run, self.as.loop, &MT_TPL_LIT("length"), out);
     if (!mt_tpl_length(self, &count))
         return mt_tpl_fail(run, "object of type '%s' has no len()", mt_tpl_type(self));
     *out = mt_tpl_int((int64_t)count);

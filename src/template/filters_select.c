@@ -1,7 +1,5 @@
 /* The filters map, select, reject, selectattr and rejectattr: generators that call another filter or a test on each
    item. */
-#include <string.h>
-
 #include "template/above.h"
 #include "template/builtin.h"
 #include "template/iter.h"
@@ -13,17 +11,15 @@ typedef struct selection {
     bool by_attribute, negate;
 } selection;
 
-static selection *new_selection(mt_tpl_run *run, const mt_tpl_args *args)
+/* A generator whose state is a selection with a copy of the arguments. */
+static bool select_by(mt_tpl_run *run, mt_tpl_value from, mt_tpl_next_fn *next, selection s, mt_tpl_value *out)
 {
-    selection *s = mt_tpl_alloc(run, sizeof(*s));
-    mt_tpl_value *at = mt_tpl_alloc_array(run, args->count + 1, sizeof(*at));
+    mt_tpl_value copy;
 
-    if (!s || !at)
-        return NULL;
-    for (size_t i = 0; i < args->count; i++)
-        at[i] = args->at[i];
-    s->args = (mt_tpl_args){.at = at, .count = args->count, .named = args->named};
-    return s;
+    if (!mt_tpl_set_list(run, &copy, MT_TPL_LIST, s.args.at, s.args.count))
+        return false;
+    s.args.at = copy.as.list->at;
+    return mt_tpl_generator(run, from, next, &s, sizeof(s), out);
 }
 
 /* Calls the builtin whose name is args->at[off], with the arguments after it. */
@@ -36,8 +32,7 @@ static bool call_by_name(mt_tpl_run *run, const mt_tpl_args *args, size_t off, b
     mt_tpl_str *shown;
 
     if (name.kind == MT_TPL_STR)
-        builtin = is_filter ? run->above->filter(name.as.str->data, name.as.str->len)
-                            : mt_tpl_test(name.as.str->data, name.as.str->len);
+        builtin = is_filter ? run->above->filter(name.as.str) : mt_tpl_test(name.as.str);
     if (builtin)
         return mt_tpl_call_builtin(run, builtin, item, &rest, out);
     shown = mt_tpl_repr(run, name);
@@ -94,17 +89,10 @@ MT_TPL_BODY(map)
 {
     mt_tpl_value two[2] = {0};
     mt_tpl_args pair = {.at = two, .count = 2};
-    bool by_attribute = args->count == 0 && args->named &&
-                        MT_TPL_GIVEN(mt_tpl_dict_name(run, args->named, "attribute", strlen("attribute")));
-    selection *s;
+    bool by_attribute = args->count == 0 && MT_TPL_GIVEN(mt_tpl_dict_name(run, args->named, &MT_TPL_LIT("attribute")));
+    const selection s = {.args = by_attribute ? pair : *args, .by_attribute = by_attribute};
 
-    if (by_attribute && !map_attribute(run, args->named, two))
-        return false;
-    s = new_selection(run, by_attribute ? &pair : args);
-    if (!s)
-        return false;
-    s->by_attribute = by_attribute;
-    return mt_tpl_generator(run, self, next_mapped, s, out);
+    return (!by_attribute || map_attribute(run, args->named, two)) && select_by(run, self, next_mapped, s, out);
 }
 
 static bool is_selected(mt_tpl_run *run, const selection *s, mt_tpl_value item, bool *out)
@@ -144,13 +132,9 @@ enum { REJECT = 1, BY_ATTRIBUTE = 2 };
 
 MT_TPL_BODY(choose)
 {
-    selection *s = new_selection(run, args);
+    const selection s = {.args = *args, .by_attribute = which & BY_ATTRIBUTE, .negate = which & REJECT};
 
-    if (!s)
-        return false;
-    s->by_attribute = which & BY_ATTRIBUTE;
-    s->negate = which & REJECT;
-    return mt_tpl_generator(run, self, next_selected, s, out);
+    return select_by(run, self, next_selected, s, out);
 }
 
 const mt_tpl_builtin mt_tpl_select_filters[] = {

@@ -8,11 +8,6 @@
 #include "template/sort.h"
 #include "template/text.h"
 
-static bool is_true(mt_tpl_value v)
-{
-    return MT_TPL_GIVEN(v) && mt_tpl_truth(v);
-}
-
 static const mt_tpl_value nothing = {.kind = MT_TPL_MISSING};
 
 /* The key by which an item is compared. */
@@ -29,31 +24,31 @@ MT_TPL_BODY(list)
     return mt_tpl_collect(run, self, &items) && mt_tpl_items_end(run, &items, MT_TPL_LIST, out);
 }
 
+/* The next item; none: an undefined value. */
+static bool next_or(mt_tpl_run *run, mt_tpl_iter *iter, const char *none, mt_tpl_value *out)
+{
+    mt_tpl_step step = mt_tpl_next(run, iter, out);
+
+    return step == MT_TPL_ITEM || (step == MT_TPL_END && mt_tpl_set_undefined(run, out, none));
+}
+
 MT_TPL_BODY(first)
 {
     mt_tpl_iter *iter;
-    mt_tpl_step step;
 
-    if (!mt_tpl_iterate(run, self, &iter))
-        return false;
-    step = mt_tpl_next(run, iter, out);
-    return step == MT_TPL_ITEM ||
-           (step == MT_TPL_END && mt_tpl_set_undefined(run, out, "No first item, sequence was empty."));
+    return mt_tpl_iterate(run, self, &iter) && next_or(run, iter, "No first item, sequence was empty.", out);
 }
 
 MT_TPL_BODY(last)
 {
     mt_tpl_iter *iter;
-    mt_tpl_step step;
     bool can;
 
     if (!mt_tpl_reversed(run, self, &iter, &can))
         return false;
     if (!can)
         return mt_tpl_fail(run, "'%s' object is not reversible", mt_tpl_type(self));
-    step = mt_tpl_next(run, iter, out);
-    return step == MT_TPL_ITEM ||
-           (step == MT_TPL_END && mt_tpl_set_undefined(run, out, "No last item, sequence was empty."));
+    return next_or(run, iter, "No last item, sequence was empty.", out);
 }
 
 MT_TPL_BODY(reverse)
@@ -66,10 +61,8 @@ MT_TPL_BODY(reverse)
         return mt_tpl_set_str(out, mt_tpl_reverse_text(run, self.as.str));
     if (!mt_tpl_reversed(run, self, &iter, &can))
         return false;
-    if (can) {
-        *out = (mt_tpl_value){.kind = MT_TPL_ITER, .as.iter = iter};
-        return true;
-    }
+    if (can)
+        return mt_tpl_set(out, (mt_tpl_value){.kind = MT_TPL_ITER, .as.iter = iter});
     if (!mt_tpl_is_iterable(self))
         return mt_tpl_fail(run, "argument must be iterable");
     if (!mt_tpl_collect(run, self, &items))
@@ -82,12 +75,10 @@ MT_TPL_BODY(reverse)
 
 MT_TPL_BODY(join)
 {
-    mt_tpl_str empty = {.data = ""}, *by = &empty;
+    mt_tpl_str *by = &MT_TPL_LIT("");
     mt_tpl_items items = {0};
 
-    if (MT_TPL_GIVEN(a[0]) && !(by = mt_tpl_text(run, a[0])))
-        return false;
-    if (!mt_tpl_collect(run, self, &items))
+    if ((MT_TPL_GIVEN(a[0]) && !(by = mt_tpl_text(run, a[0]))) || !mt_tpl_collect(run, self, &items))
         return false;
     for (size_t i = 0; i < items.count; i++)
         if (!mt_tpl_path_get(run, items.at[i], a[1], nothing, &items.at[i]))
@@ -106,7 +97,7 @@ MT_TPL_BODY(sum)
     if (!mt_tpl_collect(run, self, &items))
         return false;
     for (size_t i = 0; i < items.count; i++)
-        if (!mt_tpl_path_get(run, items.at[i], a[0], nothing, &v) || !mt_tpl_add(run, *out, v, out))
+        if (!mt_tpl_path_get(run, items.at[i], a[0], nothing, &v) || !mt_tpl_arithmetic(run, '+', *out, v, out))
             return false;
     return true;
 }
@@ -122,11 +113,11 @@ MT_TPL_BODY(extreme)
     if (items.count == 0)
         return mt_tpl_set_undefined(run, out, "No aggregated item, sequence was empty.");
     *out = items.at[0];
-    if (!key_of(run, items.at[0], a[1], nothing, !is_true(a[0]), &best))
+    if (!key_of(run, items.at[0], a[1], nothing, !mt_tpl_truth(a[0]), &best))
         return false;
     for (size_t i = 1; i < items.count; i++) {
-        if (!key_of(run, items.at[i], a[1], nothing, !is_true(a[0]), &key) ||
-            !mt_tpl_ordered(run, which, key, best, &better))
+        if (!key_of(run, items.at[i], a[1], nothing, !mt_tpl_truth(a[0]), &key) ||
+            !mt_tpl_compare(run, which, key, best, &better))
             return false;
         if (better) {
             *out = items.at[i];
@@ -139,10 +130,9 @@ MT_TPL_BODY(extreme)
 /* A list of keys by which an item is sorted; attribute="a,b" names more than one. */
 static bool sort_key(mt_tpl_run *run, mt_tpl_value item, mt_tpl_value attribute, bool any_case, mt_tpl_value *out)
 {
-    const mt_tpl_str comma = {.data = ",", .len = 1, .chars = 1};
     mt_tpl_items paths = {0};
 
-    if (attribute.kind == MT_TPL_STR ? !mt_tpl_split(run, attribute.as.str, &comma, -1, &paths)
+    if (attribute.kind == MT_TPL_STR ? !mt_tpl_split(run, attribute.as.str, &MT_TPL_LIT(","), -1, &paths)
                                      : !mt_tpl_items_add(run, &paths, attribute))
         return false;
     for (size_t i = 0; i < paths.count; i++)
@@ -159,18 +149,17 @@ MT_TPL_BODY(sort)
     if (!mt_tpl_collect(run, self, &items))
         return false;
     for (size_t i = 0; i < items.count; i++)
-        if (!sort_key(run, items.at[i], a[2], !is_true(a[1]), &key) || !mt_tpl_items_add(run, &keys, key))
+        if (!sort_key(run, items.at[i], a[2], !mt_tpl_truth(a[1]), &key) || !mt_tpl_items_add(run, &keys, key))
             return false;
-    return mt_tpl_sort(run, items.at, keys.at, items.count, is_true(a[0])) &&
+    return mt_tpl_sort(run, items.at, keys.at, items.count, mt_tpl_truth(a[0])) &&
            mt_tpl_items_end(run, &items, MT_TPL_LIST, out);
 }
 
 MT_TPL_BODY(dictsort)
 {
-    mt_tpl_str by_key = {.data = "key", .len = 3, .chars = 3}, *by = &by_key;
+    mt_tpl_str *by = &MT_TPL_LIT("key");
     mt_tpl_items items = {0}, keys = {0};
-    mt_tpl_view view = {.part = MT_TPL_ITEMS};
-    mt_tpl_value from = {.kind = MT_TPL_VIEW, .as.view = &view}, key;
+    mt_tpl_value key;
 
     if (!mt_tpl_arg_str(run, a[1], &by))
         return false;
@@ -180,15 +169,14 @@ MT_TPL_BODY(dictsort)
         return mt_tpl_fail_undefined(run, self);
     if (self.kind != MT_TPL_DICT)
         return mt_tpl_fail(run, "'%s' object has no attribute 'items'", mt_tpl_type(self));
-    view.dict = self.as.dict;
-    if (!mt_tpl_collect(run, from, &items))
+    if (!mt_tpl_collect_pairs(run, self.as.dict, &items))
         return false;
     for (size_t i = 0; i < items.count; i++) {
         key = items.at[i].as.list->at[mt_tpl_str_is(by, "value")];
-        if ((!is_true(a[0]) && !mt_tpl_ignore_case(run, &key)) || !mt_tpl_items_add(run, &keys, key))
+        if ((!mt_tpl_truth(a[0]) && !mt_tpl_ignore_case(run, &key)) || !mt_tpl_items_add(run, &keys, key))
             return false;
     }
-    return mt_tpl_sort(run, items.at, keys.at, items.count, is_true(a[2])) &&
+    return mt_tpl_sort(run, items.at, keys.at, items.count, mt_tpl_truth(a[2])) &&
            mt_tpl_items_end(run, &items, MT_TPL_LIST, out);
 }
 
@@ -206,7 +194,7 @@ static bool set_group(mt_tpl_run *run, mt_tpl_value grouper, mt_tpl_items *membe
 
 MT_TPL_BODY(groupby)
 {
-    bool any_case = !is_true(a[2]), same = false;
+    bool any_case = !mt_tpl_truth(a[2]), same = false;
     mt_tpl_items items = {0}, keys = {0}, members = {0}, groups = {0};
     mt_tpl_value key, group;
 
@@ -235,15 +223,12 @@ MT_TPL_BODY(groupby)
 
 static bool make_items(mt_tpl_run *run, mt_tpl_value from, const mt_tpl_value *a, mt_tpl_items *out)
 {
-    mt_tpl_view view = {.part = MT_TPL_ITEMS};
-
     (void)a;
     if (from.kind == MT_TPL_UNDEFINED)
         return true;
     if (from.kind != MT_TPL_DICT)
         return mt_tpl_fail(run, "Can only get item pairs from a mapping.");
-    view.dict = from.as.dict;
-    return mt_tpl_collect(run, (mt_tpl_value){.kind = MT_TPL_VIEW, .as.view = &view}, out);
+    return mt_tpl_collect_pairs(run, from.as.dict, out);
 }
 
 static bool add_part(mt_tpl_run *run, mt_tpl_items *part, mt_tpl_items *out)
@@ -328,12 +313,9 @@ static mt_tpl_step next_deferred(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_valu
 
 MT_TPL_BODY(defer)
 {
-    deferred *d = mt_tpl_alloc(run, sizeof(*d));
+    const deferred d = {.which = which, .a = {a[0], a[1]}};
 
-    if (!d)
-        return false;
-    *d = (deferred){.which = which, .a = {a[0], a[1]}};
-    return mt_tpl_generator(run, self, next_deferred, d, out);
+    return mt_tpl_generator(run, self, next_deferred, &d, sizeof(d), out);
 }
 
 /* The state of the filter unique, which passes on items as it finds them to be new. */
@@ -362,12 +344,9 @@ static mt_tpl_step next_unique(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value 
 
 MT_TPL_BODY(unique)
 {
-    uniqueness *u = mt_tpl_alloc(run, sizeof(*u));
+    const uniqueness u = {.attribute = a[1], .any_case = !mt_tpl_truth(a[0]), .seen = mt_tpl_dict_new(run, 0)};
 
-    if (!u)
-        return false;
-    *u = (uniqueness){.attribute = a[1], .any_case = !is_true(a[0]), .seen = mt_tpl_dict_new(run, 0)};
-    return u->seen && mt_tpl_generator(run, self, next_unique, u, out);
+    return u.seen && mt_tpl_generator(run, self, next_unique, &u, sizeof(u), out);
 }
 
 const mt_tpl_builtin mt_tpl_sequence_filters[] = {
@@ -379,8 +358,8 @@ const mt_tpl_builtin mt_tpl_sequence_filters[] = {
     {"join", join, 0, 0, 2, {"d", "attribute"}},
     {"last", last, 0, 0, 0, {0}},
     {"list", list, 0, 0, 0, {0}},
-    {"max", extreme, MT_TPL_GT, 0, 2, {"case_sensitive", "attribute"}},
-    {"min", extreme, MT_TPL_LT, 0, 2, {"case_sensitive", "attribute"}},
+    {"max", extreme, '>', 0, 2, {"case_sensitive", "attribute"}},
+    {"min", extreme, '<', 0, 2, {"case_sensitive", "attribute"}},
     {"reverse", reverse, 0, 0, 0, {0}},
     {"slice", defer, SLICES, 1, 2, {"slices", "fill_with"}},
     {"sort", sort, 0, 0, 3, {"reverse", "case_sensitive", "attribute"}},

@@ -27,11 +27,10 @@ static bool ends_word(const char *at)
 MT_TPL_BODY(title)
 {
     mt_tpl_str *s = mt_tpl_text(run, self), *first, *rest;
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
 
     if (!s)
         return false;
-    mt_tpl_build_init(&b, run);
     for (size_t at = 0, end; at < s->len && !run->failed; at = end) {
         bool separator = ends_word(s->data + at);
         size_t second = at + mt_utf8_size(s->data[at]);
@@ -102,56 +101,46 @@ MT_TPL_BODY(replace)
 
 MT_TPL_BODY(center)
 {
-    const mt_tpl_str space = {.data = " ", .len = 1, .chars = 1};
     mt_tpl_str *text = mt_tpl_text(run, self);
     int64_t width = 80;
 
     return text && mt_tpl_arg_int(run, a[0], &width) &&
-           mt_tpl_set_str(out, mt_tpl_pad(run, text, width, &space, MT_TPL_BOTH));
+           mt_tpl_set_str(out, mt_tpl_pad(run, text, width, &MT_TPL_LIT(" "), MT_TPL_BOTH));
 }
 
 MT_TPL_BODY(format)
 {
     mt_tpl_str *text = mt_tpl_text(run, self);
-    mt_tpl_items items = {0};
-    mt_tpl_value values;
+    mt_tpl_value values = {.kind = MT_TPL_DICT, .as.any = args->named};
 
     if (!text)
         return false;
     if (args->named && args->count)
         return mt_tpl_fail(run, "can't handle positional and keyword arguments at the same time");
-    if (args->named) {
-        values = (mt_tpl_value){.kind = MT_TPL_DICT, .as.dict = (mt_tpl_dict *)(uintptr_t)args->named};
-        return mt_tpl_format_percent(run, text, values, out);
-    }
-    for (size_t i = 0; i < args->count; i++)
-        if (!mt_tpl_items_add(run, &items, args->at[i]))
-            return false;
-    return mt_tpl_items_end(run, &items, MT_TPL_TUPLE, &values) && mt_tpl_format_percent(run, text, values, out);
+    return (args->named || mt_tpl_set_list(run, &values, MT_TPL_TUPLE, args->at, args->count)) &&
+           mt_tpl_format_percent(run, text, values, out);
 }
 
 /* The indentation: a number of spaces, or a string. */
 static mt_tpl_str *indentation(mt_tpl_run *run, mt_tpl_value width)
 {
-    const mt_tpl_str space = {.data = " ", .len = 1, .chars = 1};
     int64_t count = 4;
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
 
     if (width.kind == MT_TPL_STR)
         return width.as.str;
     if (!mt_tpl_arg_int(run, width, &count))
         return NULL;
-    mt_tpl_build_init(&b, run);
-    mt_tpl_build_fill(&b, &space, count > 0 ? (size_t)count : 0);
+    mt_tpl_build_fill(&b, &MT_TPL_LIT(" "), count > 0 ? (size_t)count : 0);
     return mt_tpl_build_end(&b);
 }
 
 MT_TPL_BODY(indent)
 {
-    mt_tpl_str *by = indentation(run, a[0]), newline = {.data = "\n", .len = 1, .chars = 1}, *whole;
-    bool first = MT_TPL_GIVEN(a[1]) && mt_tpl_truth(a[1]), blank = MT_TPL_GIVEN(a[2]) && mt_tpl_truth(a[2]);
+    mt_tpl_str *by = indentation(run, a[0]), *whole;
+    bool first = mt_tpl_truth(a[1]), blank = mt_tpl_truth(a[2]);
     mt_tpl_items lines = {0};
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
 
     if (!by)
         return false;
@@ -159,10 +148,9 @@ MT_TPL_BODY(indent)
         return mt_tpl_fail_undefined(run, self);
     if (self.kind != MT_TPL_STR)
         return mt_tpl_fail(run, "unsupported operand type(s) for +=: '%s' and 'str'", mt_tpl_type(self));
-    whole = mt_tpl_str_concat(run, self.as.str, &newline);
+    whole = mt_tpl_str_concat(run, self.as.str, &MT_TPL_LIT("\n"));
     if (!whole || !mt_tpl_split_lines(run, whole, false, &lines))
         return false;
-    mt_tpl_build_init(&b, run);
     for (size_t i = 0; i < lines.count && !run->failed; i++) {
         mt_tpl_build_lit(&b, i ? "\n" : "");
         if (i == 0 ? first : blank || lines.at[i].as.str->len > 0)
@@ -174,29 +162,24 @@ MT_TPL_BODY(indent)
 
 MT_TPL_BODY(truncate)
 {
-    mt_tpl_str dots = {.data = "...", .len = 3, .chars = 3}, space = {.data = " ", .len = 1, .chars = 1}, *end = &dots;
-    mt_tpl_str *s = self.as.str, *kept; /* valid where it is a string */
+    mt_tpl_str *end = &MT_TPL_LIT("..."), *s = self.as.str, *kept; /* s: valid where it is a string */
     int64_t length = 255, leeway = 5;
     size_t cut, count;
 
     if (!mt_tpl_arg_int(run, a[0], &length) || !mt_tpl_arg_str(run, a[2], &end) ||
         (a[3].kind != MT_TPL_NONE && !mt_tpl_arg_int(run, a[3], &leeway)))
         return false;
-    if (self.kind == MT_TPL_UNDEFINED) {
-        *out = self;
-        return true;
-    }
+    if (self.kind == MT_TPL_UNDEFINED)
+        return mt_tpl_set(out, self);
     if (length < (int64_t)mt_tpl_str_chars(end) || leeway < 0)
         return mt_tpl_fail(run, "expected length >= %zu and leeway >= 0", mt_tpl_str_chars(end));
-    if (mt_tpl_length(self, &count) && (int64_t)count - leeway <= length) { /* a short list is left alone as well */
-        *out = self;
-        return true;
-    }
+    if (mt_tpl_length(self, &count) && (int64_t)count - leeway <= length) /* a short list is left alone as well */
+        return mt_tpl_set(out, self);
     if (self.kind != MT_TPL_STR)
         return mt_tpl_fail(run, "truncate wants a string, not %s", mt_tpl_type(self));
     cut = mt_tpl_str_offset(s, (size_t)length - mt_tpl_str_chars(end));
-    if (!MT_TPL_GIVEN(a[1]) || !mt_tpl_truth(a[1])) {
-        size_t word = mt_tpl_find_last(run, s, &space, 0, cut);
+    if (!mt_tpl_truth(a[1])) {
+        size_t word = mt_tpl_find_last(run, s, &MT_TPL_LIT(" "), 0, cut);
 
         cut = word == MT_TPL_UNCOUNTED ? cut : word;
     }
@@ -218,8 +201,7 @@ MT_TPL_BODY(wordcount)
         count += word && !inside;
         inside = word;
     }
-    *out = mt_tpl_int(count);
-    return true;
+    return mt_tpl_set(out, mt_tpl_int(count));
 }
 
 /* indent: None, a number of spaces, or a string. */
@@ -249,8 +231,7 @@ static bool json_separators(mt_tpl_run *run, mt_tpl_value v, mt_tpl_json_style *
 
 MT_TPL_BODY(tojson)
 {
-    mt_tpl_json_style style = {.ascii = MT_TPL_GIVEN(a[0]) && mt_tpl_truth(a[0]),
-                               .sort = MT_TPL_GIVEN(a[3]) && mt_tpl_truth(a[3])};
+    mt_tpl_json_style style = {.ascii = mt_tpl_truth(a[0]), .sort = mt_tpl_truth(a[3])};
 
     return json_indent(run, a[1], &style.indent) && json_separators(run, a[2], &style) &&
            mt_tpl_set_str(out, mt_tpl_to_json(run, self, &style));
@@ -272,57 +253,49 @@ static void quote_url(mt_tpl_build *b, const mt_tpl_str *s, bool query)
     }
 }
 
-static bool quote_pairs(mt_tpl_run *run, mt_tpl_build *b, const mt_tpl_items *pairs)
+static void quote_pairs(mt_tpl_build *b, const mt_tpl_items *pairs)
 {
     for (size_t i = 0; i < pairs->count; i++) {
         mt_tpl_value pair[2];
         mt_tpl_str *key, *value;
 
-        if (!mt_tpl_unpack(run, pairs->at[i], 2, pair))
-            return false;
-        key = mt_tpl_text(run, pair[0]);
-        value = mt_tpl_text(run, pair[1]);
+        if (!mt_tpl_unpack(b->run, pairs->at[i], 2, pair))
+            return;
+        key = mt_tpl_text(b->run, pair[0]);
+        value = mt_tpl_text(b->run, pair[1]);
         if (!key || !value)
-            return false;
+            return;
         mt_tpl_build_lit(b, i ? "&" : "");
         quote_url(b, key, true);
         mt_tpl_build_lit(b, "=");
         quote_url(b, value, true);
     }
-    return true;
 }
 
 MT_TPL_BODY(urlencode)
 {
-    mt_tpl_view view = {.part = MT_TPL_ITEMS};
     mt_tpl_items pairs = {0};
     mt_tpl_str *text;
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
 
-    mt_tpl_build_init(&b, run);
     if (self.kind == MT_TPL_STR || !mt_tpl_is_iterable(self)) {
         text = mt_tpl_text(run, self);
-        if (!text)
-            return false;
-        quote_url(&b, text, false);
-        return mt_tpl_set_str(out, mt_tpl_build_end(&b));
+        if (text)
+            quote_url(&b, text, false);
+    } else if (self.kind == MT_TPL_DICT ? mt_tpl_collect_pairs(run, self.as.dict, &pairs)
+                                        : mt_tpl_collect(run, self, &pairs)) {
+        quote_pairs(&b, &pairs);
     }
-    if (self.kind == MT_TPL_DICT) {
-        view.dict = self.as.dict;
-        self = (mt_tpl_value){.kind = MT_TPL_VIEW, .as.view = &view};
-    }
-    return mt_tpl_collect(run, self, &pairs) && quote_pairs(run, &b, &pairs) &&
-           mt_tpl_set_str(out, mt_tpl_build_end(&b));
+    return mt_tpl_set_str(out, mt_tpl_build_end(&b));
 }
 
 MT_TPL_BODY(xmlattr)
 {
     bool space = !MT_TPL_GIVEN(a[0]) || mt_tpl_truth(a[0]);
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
 
     if (self.kind != MT_TPL_DICT)
         return mt_tpl_fail(run, "'%s' object has no attribute 'items'", mt_tpl_type(self));
-    mt_tpl_build_init(&b, run);
     for (size_t i = 0; i < self.as.dict->count && !run->failed; i++) {
         const mt_tpl_entry *entry = &self.as.dict->at[i];
         mt_tpl_str *key = mt_tpl_text(run, entry->key), *value = mt_tpl_text(run, entry->value);

@@ -29,9 +29,8 @@ typedef struct formatter {
 /* Escapes a repr as Python's ascii() does. */
 static mt_tpl_str *ascii_text(mt_tpl_run *run, mt_tpl_str *text)
 {
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
 
-    mt_tpl_build_init(&b, run);
     for (size_t at = 0, n; text && at < text->len && !run->failed; at += n) {
         const uint32_t c = mt_utf8_at(text->data + at);
 
@@ -171,7 +170,7 @@ static bool percent_value(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
 /* Processes the field after a %. */
 static bool percent_field(formatter *f)
 {
-    mt_tpl_spec spec = {.fill = {.data = " ", .len = 1, .chars = 1}, .align = '>', .precision = -1};
+    mt_tpl_spec spec = {.fill = MT_TPL_LIT(" "), .align = '>', .precision = -1};
     mt_tpl_value v;
     bool left = false, zero = false;
 
@@ -218,12 +217,11 @@ static bool percent_field(formatter *f)
 
 bool mt_tpl_format_percent(mt_tpl_run *run, const mt_tpl_str *format, mt_tpl_value value, mt_tpl_value *out)
 {
-    formatter f = {.run = run, .format = format, .value = value, .mapping = value};
+    formatter f = {.run = run, .format = format, .out = {.run = run}, .value = value, .mapping = value};
     bool mapping = value.kind == MT_TPL_DICT || value.kind == MT_TPL_LIST || value.kind == MT_TPL_RANGE ||
                    value.kind == MT_TPL_UNDEFINED; /* arguments may be left over where Python can index the value */
     size_t given = value.kind == MT_TPL_TUPLE ? value.as.list->count : 1;
 
-    mt_tpl_build_init(&f.out, run);
     while (f.at < format->len) {
         const char *sign = memchr(format->data + f.at, '%', format->len - f.at);
         size_t end = sign ? (size_t)(sign - format->data) : format->len;
@@ -265,8 +263,7 @@ static bool field_base(formatter *f, const mt_tpl_str *name, bool whole, mt_tpl_
     if (!field_number(f, name, &index))
         return false;
     if (name->len > 0 && index < 0) {
-        *out = f->args->named ? mt_tpl_dict_name(f->run, f->args->named, name->data, name->len)
-                              : (mt_tpl_value){.kind = MT_TPL_MISSING};
+        *out = mt_tpl_dict_name(f->run, f->args->named, name);
         return MT_TPL_GIVEN(*out) ||
                mt_tpl_fail(f->run, "'%.*s' is not among the arguments", (int)name->len, name->data);
     }
@@ -358,7 +355,7 @@ static mt_tpl_str *field_spec(formatter *f, size_t begin, size_t end)
         return spec;
     inner.format = spec;
     inner.at = 0;
-    mt_tpl_build_init(&inner.out, f->run);
+    inner.out = (mt_tpl_build){.run = f->run};
     while (inner.at < spec->len) {
         const char *open = memchr(spec->data + inner.at, '{', spec->len - inner.at);
         size_t stop = open ? (size_t)(open - spec->data) : spec->len, close = stop;
@@ -414,9 +411,8 @@ static bool brace_field(formatter *f)
 
 bool mt_tpl_format_braces(mt_tpl_run *run, const mt_tpl_str *format, const mt_tpl_args *args, mt_tpl_value *out)
 {
-    formatter f = {.run = run, .format = format, .args = args};
+    formatter f = {.run = run, .format = format, .out = {.run = run}, .args = args};
 
-    mt_tpl_build_init(&f.out, run);
     while (f.at < format->len && !run->failed) {
         size_t begin = f.at;
         char brace;
@@ -442,5 +438,5 @@ bool mt_tpl_format_braces(mt_tpl_run *run, const mt_tpl_str *format, const mt_tp
 
 bool mt_tpl_percent(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out)
 {
-    return a.kind == MT_TPL_STR ? mt_tpl_format_percent(run, a.as.str, b, out) : mt_tpl_mod(run, a, b, out);
+    return a.kind == MT_TPL_STR ? mt_tpl_format_percent(run, a.as.str, b, out) : mt_tpl_arithmetic(run, '%', a, b, out);
 }

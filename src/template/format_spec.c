@@ -13,11 +13,6 @@
 
 enum { PRECISION_MAX = 1000, DIGITS_MAX = 400 + PRECISION_MAX }; /* bytes */
 
-static mt_tpl_str one_char(const char *c, size_t len)
-{
-    return (mt_tpl_str){.data = c, .len = len, .chars = 1};
-}
-
 /* Parses up to 18 digits. */
 static bool parse_count(mt_tpl_run *run, const mt_tpl_str *s, size_t *at, int64_t *out)
 {
@@ -37,7 +32,8 @@ static void parse_align(const mt_tpl_str *s, size_t *at, mt_tpl_spec *spec)
     size_t n = s->len ? mt_utf8_size(s->data[0]) : 0;
 
     if (n && n < s->len && strchr("<>=^", s->data[n])) {
-        spec->fill = mt_tpl_str_untrusted(s, 0, n) ? spec->fill : one_char(s->data, n);
+        if (!mt_tpl_str_untrusted(s, 0, n))
+            spec->fill = (mt_tpl_str){.data = s->data, .len = n, .chars = 1};
         spec->align = s->data[n];
         *at = n + 1;
     } else if (n == 1 && strchr("<>=^", s->data[0])) {
@@ -57,7 +53,7 @@ static bool parse_spec(mt_tpl_run *run, const mt_tpl_str *s, const char *type_na
 {
     size_t at = 0;
 
-    *spec = (mt_tpl_spec){.fill = one_char(" ", 1), .precision = -1};
+    *spec = (mt_tpl_spec){.fill = MT_TPL_LIT(" "), .precision = -1};
     parse_align(s, &at, spec);
     if (at < s->len && strchr("+- ", s->data[at]))
         spec->sign = s->data[at++];
@@ -70,7 +66,7 @@ static bool parse_spec(mt_tpl_run *run, const mt_tpl_str *s, const char *type_na
         if (fill_given(s))
             spec->zero = false;
         else
-            spec->fill = one_char("0", 1);
+            spec->fill = MT_TPL_LIT("0");
         spec->align = spec->align ? spec->align : '=';
         at++;
     }
@@ -120,12 +116,11 @@ bool mt_tpl_format_text(mt_tpl_build *b, mt_tpl_str *text, const mt_tpl_spec *sp
 
 bool mt_tpl_format_char(mt_tpl_build *b, int64_t code, const mt_tpl_spec *spec)
 {
-    mt_tpl_build c;
+    mt_tpl_build c = {.run = b->run};
     mt_tpl_str *text;
 
     if (code < 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
         return mt_tpl_fail(b->run, "%%c arg not in range(0x110000)");
-    mt_tpl_build_init(&c, b->run);
     mt_tpl_build_char(&c, (uint32_t)code, true);
     text = mt_tpl_build_end(&c);
     return text && mt_tpl_format_text(b, text, spec);
@@ -153,7 +148,7 @@ static bool number(mt_tpl_build *b, const char *sign, const char *digits, size_t
 {
     char grouped[2 * DIGITS_MAX];
     size_t used = strlen(sign) + strlen(rest), least = 0;
-    mt_tpl_build whole;
+    mt_tpl_build whole = {.run = b->run};
     mt_tpl_str *text;
 
     if (spec->group && count > 0) {
@@ -162,7 +157,6 @@ static bool number(mt_tpl_build *b, const char *sign, const char *digits, size_t
         count = group_digits(digits, count, group_size, spec->group, least, grouped);
         digits = grouped;
     }
-    mt_tpl_build_init(&whole, b->run);
     mt_tpl_build_lit(&whole, sign);
     mt_tpl_build_add(&whole, digits, count, false);
     mt_tpl_build_lit(&whole, rest);

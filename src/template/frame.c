@@ -22,24 +22,17 @@ mt_tpl_value *mt_tpl_variable(mt_tpl_activation *act, mt_tpl_ref ref)
 
 static mt_tpl_value from_context(mt_tpl_run *run, const mt_tpl_str *name)
 {
-    mt_tpl_value found = mt_tpl_dict_name(run, run->context, name->data, name->len);
-    const mt_tpl_builtin *global;
+    const mt_tpl_value found = mt_tpl_dict_name(run, run->context, name);
+    const mt_tpl_builtin *global = MT_TPL_GIVEN(found) ? NULL : mt_tpl_global(name);
 
-    if (MT_TPL_GIVEN(found))
-        return found;
-    global = mt_tpl_global(name->data, name->len);
-    if (global)
-        found = (mt_tpl_value){.kind = MT_TPL_FUNCTION, .as.function = global};
-    return found;
+    return global ? (mt_tpl_value){.kind = MT_TPL_FUNCTION, .as.function = global} : found;
 }
 
 /* The value of a name in a block that does not set it. */
 static mt_tpl_value from_outside(mt_tpl_run *run, const mt_tpl_load *load)
 {
-    mt_tpl_value found = {.kind = MT_TPL_MISSING};
+    mt_tpl_value found = mt_tpl_dict_name(run, run->given, load->name);
 
-    if (run->given)
-        found = mt_tpl_dict_name(run, run->given, load->name->data, load->name->len);
     if (!MT_TPL_GIVEN(found) && load->outer.slot != MT_TPL_NO_SLOT)
         found = run->root->slots[load->outer.slot];
     return MT_TPL_GIVEN(found) ? found : from_context(run, load->name);
@@ -68,14 +61,10 @@ bool mt_tpl_enter_scope(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_sc
 static bool assign_attribute(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *target, mt_tpl_value value)
 {
     mt_tpl_value *object = mt_tpl_variable(act, target->ref);
-    mt_tpl_value name = {.kind = MT_TPL_STR, .as.str = (mt_tpl_str *)(uintptr_t)target->attribute};
 
-    if (object->kind != MT_TPL_NAMESPACE) {
-        mt_tpl_fail(run, "cannot assign attribute on non-namespace object");
-        mt_tpl_locate(run, target->line, target->column);
-        return false;
-    }
-    return mt_tpl_dict_set(run, object->as.dict, name, value);
+    if (object->kind != MT_TPL_NAMESPACE)
+        return mt_tpl_fail_at(run, target->place, "cannot assign attribute on non-namespace object");
+    return mt_tpl_dict_set(run, object->as.dict, mt_tpl_const(target->attribute), value);
 }
 
 bool mt_tpl_assign(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *target, mt_tpl_value value)
@@ -84,10 +73,8 @@ bool mt_tpl_assign(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *t
     size_t count = target->list.count;
     bool ok;
 
-    if (target->type == MT_TPL_N_NAME) {
-        *mt_tpl_variable(act, target->ref) = value;
-        return true;
-    }
+    if (target->type == MT_TPL_N_NAME)
+        return mt_tpl_set(mt_tpl_variable(act, target->ref), value);
     if (target->type == MT_TPL_N_NAMESPACE)
         return assign_attribute(run, act, target, value);
     if (count > FEW_TARGETS)
@@ -95,7 +82,5 @@ bool mt_tpl_assign(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *t
     ok = parts && mt_tpl_unpack(run, value, count, parts);
     for (size_t i = 0; ok && i < count; i++)
         ok = mt_tpl_assign(run, act, target->list.at[i], parts[i]);
-    if (!ok)
-        mt_tpl_locate(run, target->line, target->column);
-    return ok;
+    return ok || mt_tpl_locate(run, target->place);
 }

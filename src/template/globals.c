@@ -31,25 +31,17 @@ static bool make_dict(mt_tpl_run *run, const char *name, const mt_tpl_args *args
 
     if (args->count > 1)
         return mt_tpl_fail(run, "%s expected at most 1 argument, got %zu", name, args->count);
+    if (args->count == 1 && args->at[0].kind == MT_TPL_UNDEFINED)
+        return mt_tpl_fail_undefined(run, args->at[0]);
     if (args->count == 1 && args->at[0].kind == MT_TPL_DICT) {
-        const mt_tpl_dict *from = args->at[0].as.dict;
-
-        for (size_t i = 0; i < from->count; i++)
-            if (!mt_tpl_charge(run, 1) || !mt_tpl_dict_set(run, dict, from->at[i].key, from->at[i].value))
-                return false;
-    } else if (args->count == 1) {
-        if (args->at[0].kind == MT_TPL_UNDEFINED)
-            return mt_tpl_fail_undefined(run, args->at[0]);
-        if (!mt_tpl_collect(run, args->at[0], &pairs))
+        if (!mt_tpl_dict_update(run, dict, args->at[0].as.dict))
             return false;
-        for (size_t i = 0; i < pairs.count; i++)
-            if (!mt_tpl_unpack(run, pairs.at[i], 2, pair) || !mt_tpl_dict_set(run, dict, pair[0], pair[1]))
-                return false;
-    }
-    for (size_t i = 0; args->named && i < args->named->count; i++)
-        if (!mt_tpl_dict_set(run, dict, args->named->at[i].key, args->named->at[i].value))
+    } else if (args->count == 1 && !mt_tpl_collect(run, args->at[0], &pairs))
+        return false;
+    for (size_t i = 0; i < pairs.count; i++)
+        if (!mt_tpl_unpack(run, pairs.at[i], 2, pair) || !mt_tpl_dict_set(run, dict, pair[0], pair[1]))
             return false;
-    return true;
+    return !args->named || mt_tpl_dict_update(run, dict, args->named);
 }
 
 MT_TPL_BODY(dict)
@@ -58,42 +50,25 @@ MT_TPL_BODY(dict)
 
     if (!made || !make_dict(run, which == MT_TPL_DICT ? "dict" : "namespace", args, made))
         return false;
-    *out = (mt_tpl_value){.kind = which, .as.dict = made};
-    return true;
+    return mt_tpl_set(out, (mt_tpl_value){.kind = which, .as.dict = made});
 }
 
 MT_TPL_BODY(cycler)
 {
-    mt_tpl_cycler *made = mt_tpl_alloc(run, sizeof(*made));
-    mt_tpl_items items = {0};
-    mt_tpl_value list;
+    mt_tpl_value items;
 
-    if (!made)
-        return false;
     if (args->count == 0)
         return mt_tpl_fail(run, "at least one item has to be provided");
-    for (size_t i = 0; i < args->count; i++)
-        if (!mt_tpl_items_add(run, &items, args->at[i]))
-            return false;
-    if (!mt_tpl_items_end(run, &items, MT_TPL_TUPLE, &list))
-        return false;
-    made->items = list.as.list;
-    *out = (mt_tpl_value){.kind = MT_TPL_CYCLER, .as.cycler = made};
-    return true;
+    return mt_tpl_set_list(run, &items, MT_TPL_TUPLE, args->at, args->count) &&
+           mt_tpl_set_new(run, out, MT_TPL_CYCLER, &(mt_tpl_cycler){.items = items.as.list}, sizeof(mt_tpl_cycler));
 }
 
 MT_TPL_BODY(joiner)
 {
-    mt_tpl_joiner *made = mt_tpl_alloc(run, sizeof(*made));
+    mt_tpl_joiner made = {.separator = a[0]};
 
-    if (!made)
-        return false;
-    if (!MT_TPL_GIVEN(a[0]) && !mt_tpl_set_lit(run, &made->separator, ", "))
-        return false;
-    if (MT_TPL_GIVEN(a[0]))
-        made->separator = a[0];
-    *out = (mt_tpl_value){.kind = MT_TPL_JOINER, .as.joiner = made};
-    return true;
+    return (MT_TPL_GIVEN(a[0]) || mt_tpl_set_lit(run, &made.separator, ", ")) &&
+           mt_tpl_set_new(run, out, MT_TPL_JOINER, &made, sizeof(made));
 }
 
 MT_TPL_BODY(raise_exception)
@@ -123,7 +98,7 @@ static void add_field(mt_tpl_build *b, const struct tm *now, const char *directi
 static mt_tpl_str *date(mt_tpl_run *run, const mt_tpl_str *format)
 {
     struct tm now = {0};
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
     time_t clock;
 
     if (run->now)
@@ -132,7 +107,6 @@ static mt_tpl_str *date(mt_tpl_run *run, const mt_tpl_str *format)
         clock = time(NULL);
         localtime_r(&clock, &now);
     }
-    mt_tpl_build_init(&b, run);
     for (size_t at = 0; at < format->len && !run->failed;) {
         const char *sign = memchr(format->data + at, '%', format->len - at);
         size_t end = sign ? (size_t)(sign - format->data) : format->len, len = 2;
@@ -180,7 +154,7 @@ static const mt_tpl_builtin globals[] = {
     {0},
 };
 
-const mt_tpl_builtin *mt_tpl_global(const char *name, size_t len)
+const mt_tpl_builtin *mt_tpl_global(const mt_tpl_str *name)
 {
-    return mt_tpl_table_find(globals, name, len);
+    return mt_tpl_table_find(globals, name);
 }

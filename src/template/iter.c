@@ -4,8 +4,6 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 
-typedef mt_tpl_step next_fn(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out);
-
 static mt_tpl_step next_char(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
 {
     const mt_tpl_str *s = iter->source.as.str;
@@ -32,14 +30,13 @@ static mt_tpl_step next_char_back(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_val
     return mt_tpl_set_str(out, mt_tpl_str_sub(run, s, begin, end)) ? MT_TPL_ITEM : MT_TPL_FAILED;
 }
 
+/* The count of items of a list, tuple, dict, view or range. */
 static size_t count_of(mt_tpl_value source)
 {
-    switch (source.kind) {
-    case MT_TPL_DICT: return source.as.dict->count;
-    case MT_TPL_VIEW: return source.as.view->dict->count;
-    case MT_TPL_RANGE: return source.as.range->count;
-    default: return source.as.list->count;
-    }
+    size_t count = 0;
+
+    mt_tpl_length(source, &count);
+    return count;
 }
 
 static mt_tpl_step entry(mt_tpl_run *run, mt_tpl_value source, size_t i, mt_tpl_value *out)
@@ -82,7 +79,7 @@ static mt_tpl_step next_nothing(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value
     return MT_TPL_END;
 }
 
-static next_fn *forward(mt_tpl_kind kind)
+static mt_tpl_next_fn *forward(mt_tpl_kind kind)
 {
     switch (kind) {
     case MT_TPL_UNDEFINED: return next_nothing;
@@ -96,7 +93,7 @@ static next_fn *forward(mt_tpl_kind kind)
     }
 }
 
-static next_fn *backward(mt_tpl_kind kind, const char **type)
+static mt_tpl_next_fn *backward(mt_tpl_kind kind, const char **type)
 {
     *type = "reversed";
     switch (kind) {
@@ -111,13 +108,9 @@ static next_fn *backward(mt_tpl_kind kind, const char **type)
     }
 }
 
-static mt_tpl_iter *new_iter(mt_tpl_run *run, next_fn *next, const char *type, mt_tpl_value source)
+static mt_tpl_iter *new_iter(mt_tpl_run *run, mt_tpl_next_fn *next, const char *type, mt_tpl_value source)
 {
-    mt_tpl_iter *iter = mt_tpl_alloc(run, sizeof(*iter));
-
-    if (iter)
-        *iter = (mt_tpl_iter){.next = next, .type = type, .source = source};
-    return iter;
+    return mt_tpl_copy(run, &(mt_tpl_iter){.next = next, .type = type, .source = source}, sizeof(mt_tpl_iter));
 }
 
 bool mt_tpl_is_iterable(mt_tpl_value v)
@@ -127,7 +120,7 @@ bool mt_tpl_is_iterable(mt_tpl_value v)
 
 bool mt_tpl_iterate(mt_tpl_run *run, mt_tpl_value v, mt_tpl_iter **out)
 {
-    next_fn *next = forward(v.kind);
+    mt_tpl_next_fn *next = forward(v.kind);
 
     if (v.kind == MT_TPL_ITER) {
         *out = v.as.iter;
@@ -155,7 +148,7 @@ mt_tpl_step mt_tpl_next(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
 bool mt_tpl_reversed(mt_tpl_run *run, mt_tpl_value v, mt_tpl_iter **out, bool *can)
 {
     const char *type;
-    next_fn *next = backward(v.kind, &type);
+    mt_tpl_next_fn *next = backward(v.kind, &type);
 
     *can = next != NULL;
     if (!next)
@@ -164,15 +157,13 @@ bool mt_tpl_reversed(mt_tpl_run *run, mt_tpl_value v, mt_tpl_iter **out, bool *c
     return *out != NULL;
 }
 
-bool mt_tpl_generator(mt_tpl_run *run, mt_tpl_value from, next_fn *next, void *state, mt_tpl_value *out)
+bool mt_tpl_generator(mt_tpl_run *run, mt_tpl_value from, mt_tpl_next_fn *next, const void *state, size_t size,
+                      mt_tpl_value *out)
 {
-    mt_tpl_iter *iter = new_iter(run, next, "generator", from);
+    const mt_tpl_iter iter = {
+        .next = next, .type = "generator", .source = from, .state = mt_tpl_copy(run, state, size)};
 
-    if (!iter)
-        return false;
-    iter->state = state;
-    *out = (mt_tpl_value){.kind = MT_TPL_ITER, .as.iter = iter};
-    return true;
+    return iter.state && mt_tpl_set_new(run, out, MT_TPL_ITER, &iter, sizeof(iter));
 }
 
 bool mt_tpl_collect(mt_tpl_run *run, mt_tpl_value v, mt_tpl_items *items)
@@ -187,6 +178,13 @@ bool mt_tpl_collect(mt_tpl_run *run, mt_tpl_value v, mt_tpl_items *items)
         if (!mt_tpl_items_add(run, items, item))
             return false;
     return step == MT_TPL_END;
+}
+
+bool mt_tpl_collect_pairs(mt_tpl_run *run, const mt_tpl_dict *dict, mt_tpl_items *items)
+{
+    const mt_tpl_view view = {.dict = dict, .part = MT_TPL_ITEMS};
+
+    return mt_tpl_collect(run, (mt_tpl_value){.kind = MT_TPL_VIEW, .as.view = &view}, items);
 }
 
 bool mt_tpl_unpack(mt_tpl_run *run, mt_tpl_value v, size_t count, mt_tpl_value *out)
@@ -214,11 +212,9 @@ bool mt_tpl_unpack(mt_tpl_run *run, mt_tpl_value v, size_t count, mt_tpl_value *
 
 bool mt_tpl_set_range(mt_tpl_run *run, mt_tpl_value *out, int64_t start, int64_t stop, int64_t step)
 {
-    mt_tpl_range *range = mt_tpl_alloc(run, sizeof(*range));
     uint64_t distance = 0, stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
+    mt_tpl_range range = {.start = start, .stop = stop, .step = step};
 
-    if (!range)
-        return false;
     if (step > 0 && stop > start)
         distance = (uint64_t)stop - (uint64_t)start;
     else if (step < 0 && stop < start)
@@ -227,9 +223,8 @@ bool mt_tpl_set_range(mt_tpl_run *run, mt_tpl_value *out, int64_t start, int64_t
     if (distance > MT_LIMIT_TEMPLATE_RANGE)
         return mt_tpl_fail_limit(run, "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).",
                                  MT_LIMIT_TEMPLATE_RANGE);
-    *range = (mt_tpl_range){.start = start, .stop = stop, .step = step, .count = (size_t)distance};
-    *out = (mt_tpl_value){.kind = MT_TPL_RANGE, .as.range = range};
-    return true;
+    range.count = (size_t)distance;
+    return mt_tpl_set_new(run, out, MT_TPL_RANGE, &range, sizeof(range));
 }
 
 int64_t mt_tpl_range_at(const mt_tpl_range *range, size_t i)

@@ -6,9 +6,10 @@
 #include "template/value.h"
 
 typedef enum mt_tpl_step { MT_TPL_END, MT_TPL_ITEM, MT_TPL_FAILED } mt_tpl_step;
+typedef mt_tpl_step mt_tpl_next_fn(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out);
 
 struct mt_tpl_iter {
-    mt_tpl_step (*next)(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out);
+    mt_tpl_next_fn *next;
     const char *type;    /* Python's name of the iterator's type */
     mt_tpl_value source; /* what is iterated over */
     size_t at;           /* position, in a unit of the function next */
@@ -25,13 +26,13 @@ mt_tpl_step mt_tpl_next(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out) M
 /* reversed(v). *can: false, without an error, where Python cannot reverse it. */
 bool mt_tpl_reversed(mt_tpl_run *run, mt_tpl_value v, mt_tpl_iter **out, bool *can);
 
-/* A generator whose items the function next makes from the items of `from`. */
-bool mt_tpl_generator(mt_tpl_run *run, mt_tpl_value from,
-                      mt_tpl_step (*next)(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out), void *state,
+/* A generator whose items the function next makes from the items of `from`. It has a copy of the state. */
+bool mt_tpl_generator(mt_tpl_run *run, mt_tpl_value from, mt_tpl_next_fn *next, const void *state, size_t size,
                       mt_tpl_value *out);
 
-/* Appends every item of v to items. */
+/* Appends every item of v to items; every pair of key and value. */
 bool mt_tpl_collect(mt_tpl_run *run, mt_tpl_value v, mt_tpl_items *items);
+bool mt_tpl_collect_pairs(mt_tpl_run *run, const mt_tpl_dict *dict, mt_tpl_items *items);
 
 /* Unpacks v into exactly `count` values, as a, b = v does. */
 bool mt_tpl_unpack(mt_tpl_run *run, mt_tpl_value v, size_t count, mt_tpl_value *out);

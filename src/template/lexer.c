@@ -16,26 +16,22 @@ typedef struct lexer {
     mt_tpl_run *run;
     const char *text; /* its line breaks are \n, with none at the end */
     size_t len, at;   /* at: the position */
-    size_t place_at;  /* the position that line and column belong to */
-    uint32_t line, column;
+    size_t place_at;  /* the position that place belongs to */
+    mt_tpl_place place;
     mt_tpl_token *tokens;
     size_t count, cap;
     char open[MT_LIMIT_TEMPLATE_NESTING]; /* open brackets, each as the bracket that closes it */
     size_t open_count;
 } lexer;
 
-static const struct {
-    char text[3];
-    mt_tpl_token_type type;
-} operators[] = {
-    {"//", MT_TPL_T_FLOORDIV}, {"**", MT_TPL_T_POW},      {"==", MT_TPL_T_EQ},    {"!=", MT_TPL_T_NE},
-    {">=", MT_TPL_T_GE},       {"<=", MT_TPL_T_LE},       {"+", MT_TPL_T_ADD},    {"-", MT_TPL_T_SUB},
-    {"/", MT_TPL_T_DIV},       {"*", MT_TPL_T_MUL},       {"%", MT_TPL_T_MOD},    {"~", MT_TPL_T_TILDE},
-    {"[", MT_TPL_T_LBRACKET},  {"]", MT_TPL_T_RBRACKET},  {"(", MT_TPL_T_LPAREN}, {")", MT_TPL_T_RPAREN},
-    {"{", MT_TPL_T_LBRACE},    {"}", MT_TPL_T_RBRACE},    {">", MT_TPL_T_GT},     {"<", MT_TPL_T_LT},
-    {"=", MT_TPL_T_ASSIGN},    {".", MT_TPL_T_DOT},       {":", MT_TPL_T_COLON},  {"|", MT_TPL_T_PIPE},
-    {",", MT_TPL_T_COMMA},     {";", MT_TPL_T_SEMICOLON},
-};
+/* Those of two characters come first, in the order of their numbers from MT_TPL_FLOORDIV on. */
+static const char *const operators[] = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
+                                        "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
+
+static mt_tpl_token_type operator_type(size_t i)
+{
+    return operators[i][1] ? MT_TPL_FLOORDIV + (unsigned)i : (unsigned char)operators[i][0];
+}
 
 const char *mt_tpl_token_text(mt_tpl_token_type type)
 {
@@ -53,43 +49,30 @@ const char *mt_tpl_token_text(mt_tpl_token_type type)
     default: break;
     }
     for (size_t i = 0; i < MT_COUNT(operators); i++)
-        if (operators[i].type == type)
-            return operators[i].text;
+        if (operator_type(i) == type)
+            return operators[i];
     return "token";
 }
 
-/* Sets line and column to those of a position; positions are asked for in ascending order. */
-static void find_line(lexer *lx, size_t at)
+/* The place of a position; positions are asked for in ascending order. */
+static mt_tpl_place place_of(lexer *lx, size_t at)
 {
     for (; lx->place_at < at; lx->place_at++) {
         unsigned char c = (unsigned char)lx->text[lx->place_at];
 
-        if (c == '\n') {
-            lx->line++;
-            lx->column = 1;
-        } else
-            lx->column += (c & 0xC0) != 0x80;
+        lx->place.column += (c & 0xC0) != 0x80;
+        if (c == '\n')
+            lx->place = (mt_tpl_place){.line = lx->place.line + 1, .column = 1};
     }
-}
-
-static bool located(lexer *lx, size_t at)
-{
-    find_line(lx, at);
-    mt_tpl_locate(lx->run, lx->line, lx->column);
-    return false;
+    return lx->place;
 }
 
 static mt_tpl_token *add(lexer *lx, mt_tpl_token_type type, size_t at)
 {
-    mt_tpl_token *tokens = mt_tpl_grow(lx->run, lx->tokens, lx->count, 1, &lx->cap, sizeof(*tokens)), *token;
-
-    if (!tokens)
+    if (!mt_tpl_grow(lx->run, &lx->tokens, lx->count, 1, &lx->cap, sizeof(*lx->tokens)))
         return NULL;
-    lx->tokens = tokens;
-    token = &lx->tokens[lx->count++];
-    find_line(lx, at);
-    *token = (mt_tpl_token){.type = type, .line = lx->line, .column = lx->column};
-    return token;
+    lx->tokens[lx->count] = (mt_tpl_token){.type = type, .place = place_of(lx, at)};
+    return &lx->tokens[lx->count++];
 }
 
 /* Counts the characters now: constants are shared by threads, so nothing may be computed later. */
@@ -100,17 +83,19 @@ static bool counted(mt_tpl_str *s)
     return s != NULL;
 }
 
-static bool add_data(lexer *lx, size_t begin, size_t end)
+static bool add_text(lexer *lx, mt_tpl_token_type type, size_t begin, size_t end)
 {
-    mt_tpl_token *token;
+    mt_tpl_token *token = add(lx, type, begin);
 
-    if (begin == end)
-        return true;
-    token = add(lx, MT_TPL_T_DATA, begin);
     if (!token)
         return false;
     token->str = mt_tpl_str_new(lx->run, lx->text + begin, end - begin, false);
     return counted(token->str);
+}
+
+static bool add_data(lexer *lx, size_t begin, size_t end)
+{
+    return begin == end || add_text(lx, MT_TPL_T_DATA, begin, end);
 }
 
 static bool is_at(const lexer *lx, size_t at, const char *word)
@@ -191,40 +176,25 @@ static bool lex_raw(lexer *lx, size_t begin)
         return add_data(lx, begin, strip_before(lx, begin, at, sign_at(lx, at + 2), true));
     }
     lx->at = lx->len;
-    if (begin == lx->len)
-        return true;
-    mt_tpl_fail(lx->run, "Missing end of raw directive");
-    return located(lx, begin);
+    return begin == lx->len || mt_tpl_fail_at(lx->run, place_of(lx, begin), "Missing end of raw directive");
 }
 
 static bool lex_comment(lexer *lx, size_t begin)
 {
-    size_t at = begin;
-
-    if (sign_at(lx, at))
-        at++;
-    begin = at;
-    for (; at < lx->len; at++)
+    for (size_t at = begin; at < lx->len; at++)
         if (tag_end(lx, at, "#}", true, true, &lx->at))
             return true;
     lx->at = lx->len;
-    if (begin >= lx->len)
-        return true;
-    mt_tpl_fail(lx->run, "Missing end of comment tag");
-    return located(lx, begin);
+    return begin >= lx->len || mt_tpl_fail_at(lx->run, place_of(lx, begin), "Missing end of comment tag");
 }
 
 static bool lex_name(lexer *lx)
 {
     size_t begin = lx->at;
-    mt_tpl_token *token = add(lx, MT_TPL_T_NAME, begin);
 
-    if (!token)
-        return false;
     while (lx->at < lx->len && mt_tpl_is_name(mt_utf8_at(lx->text + lx->at)))
         lx->at += mt_utf8_size(lx->text[lx->at]);
-    token->str = mt_tpl_str_new(lx->run, lx->text + begin, lx->at - begin, false);
-    return counted(token->str);
+    return add_text(lx, MT_TPL_T_NAME, begin, lx->at);
 }
 
 /* Skips digits with single underscores between them. Returns the position after them; `at` where there is no digit. */
@@ -297,13 +267,11 @@ static bool lex_number(lexer *lx)
         ok = mt_tpl_parse_int(&number, 0, &token->integer, &huge);
     }
     lx->at = end;
-    if (ok && !huge)
-        return true;
     if (huge)
         mt_tpl_fail_huge(lx->run);
-    else
+    else if (!ok)
         mt_tpl_fail(lx->run, "a number of more than %d digits; write it shorter", NUMBER_MAX);
-    return located(lx, begin);
+    return mt_tpl_locate(lx->run, place_of(lx, begin));
 }
 
 static bool lex_string(lexer *lx)
@@ -314,53 +282,56 @@ static bool lex_string(lexer *lx)
 
     while (at < lx->len && lx->text[at] != quote)
         at += lx->text[at] == '\\' ? 2 : 1;
-    if (at >= lx->len) {
-        mt_tpl_fail(lx->run, "unexpected char %c at %zu; the string has no end", quote, begin);
-        return located(lx, begin);
-    }
+    if (at >= lx->len)
+        return mt_tpl_fail_at(lx->run, place_of(lx, begin), "unexpected char %c at %zu; the string has no end", quote,
+                              begin);
     token = add(lx, MT_TPL_T_STRING, begin);
     if (!token)
         return false;
     token->str = mt_tpl_lex_unescape(lx->run, lx->text + begin + 1, at - begin - 1);
     lx->at = at + 1;
-    return counted(token->str) || located(lx, begin);
+    return counted(token->str) || mt_tpl_locate(lx->run, place_of(lx, begin));
 }
 
 static bool balance(lexer *lx, char c)
 {
     if (c == '(' || c == '[' || c == '{') {
-        if (lx->open_count == sizeof(lx->open)) {
-            mt_tpl_fail_limit(lx->run, "more than %zu brackets inside one another", sizeof(lx->open));
-            return located(lx, lx->at);
-        }
+        if (lx->open_count == sizeof(lx->open))
+            return mt_tpl_fail_limit(lx->run, "more than %zu brackets inside one another", sizeof(lx->open));
         lx->open[lx->open_count++] = c == '(' ? ')' : c == '[' ? ']' : '}';
         return true;
     }
     if (c != ')' && c != ']' && c != '}')
         return true;
-    if (lx->open_count == 0) {
-        mt_tpl_fail(lx->run, "unexpected '%c'", c);
-        return located(lx, lx->at);
-    }
-    if (lx->open[--lx->open_count] != c) {
-        mt_tpl_fail(lx->run, "unexpected '%c', expected '%c'", c, lx->open[lx->open_count]);
-        return located(lx, lx->at);
-    }
-    return true;
+    if (lx->open_count == 0)
+        return mt_tpl_fail(lx->run, "unexpected '%c'", c);
+    return lx->open[--lx->open_count] == c ||
+           mt_tpl_fail(lx->run, "unexpected '%c', expected '%c'", c, lx->open[lx->open_count]);
 }
 
 static bool lex_operator(lexer *lx)
 {
     for (size_t i = 0; i < MT_COUNT(operators); i++) {
-        if (!is_at(lx, lx->at, operators[i].text))
+        if (!is_at(lx, lx->at, operators[i]))
             continue;
-        if (!add(lx, operators[i].type, lx->at) || !balance(lx, operators[i].text[0]))
-            return false;
-        lx->at += strlen(operators[i].text);
+        if (!add(lx, operator_type(i), lx->at) || !balance(lx, operators[i][0]))
+            return mt_tpl_locate(lx->run, place_of(lx, lx->at));
+        lx->at += strlen(operators[i]);
         return true;
     }
-    mt_tpl_fail(lx->run, "unexpected char '%.*s'", (int)mt_utf8_size(lx->text[lx->at]), lx->text + lx->at);
-    return located(lx, lx->at);
+    return mt_tpl_fail_at(lx->run, place_of(lx, lx->at), "unexpected char '%.*s'", (int)mt_utf8_size(lx->text[lx->at]),
+                          lx->text + lx->at);
+}
+
+static bool lex_token(lexer *lx)
+{
+    const char c = lx->text[lx->at];
+
+    if (isdigit((unsigned char)c))
+        return lex_number(lx);
+    if (c == '"' || c == '\'')
+        return lex_string(lx);
+    return mt_tpl_is_name_start(mt_utf8_at(lx->text + lx->at)) ? lex_name(lx) : lex_operator(lx);
 }
 
 /* Reads from after {{ or {% to after its end. */
@@ -368,7 +339,6 @@ static bool lex_tag(lexer *lx, bool block)
 {
     for (;;) {
         size_t next;
-        char c;
 
         lx->at = skip_space(lx, lx->at);
         if (lx->at >= lx->len)
@@ -379,17 +349,7 @@ static bool lex_tag(lexer *lx, bool block)
             lx->at = next;
             return true;
         }
-        c = lx->text[lx->at];
-        if (isdigit((unsigned char)c)) {
-            if (!lex_number(lx))
-                return false;
-        } else if (c == '"' || c == '\'') {
-            if (!lex_string(lx))
-                return false;
-        } else if (mt_tpl_is_name_start(mt_utf8_at(lx->text + lx->at))) {
-            if (!lex_name(lx))
-                return false;
-        } else if (!lex_operator(lx))
+        if (!lex_token(lx))
             return false;
     }
 }
@@ -408,27 +368,22 @@ static bool lex_all(lexer *lx)
     while (lx->at < lx->len) {
         size_t begin = lx->at, tag = find_tag(lx, begin), next;
         char kind, sign;
+        bool ok;
 
-        if (tag == lx->len) {
-            lx->at = lx->len;
+        if (tag == lx->len)
             return add_data(lx, begin, lx->len);
-        }
         kind = lx->text[tag + 1];
         sign = sign_at(lx, tag + 2);
         if (!add_data(lx, begin, strip_before(lx, begin, tag, sign, kind != '{')))
             return false;
-        if (kind == '%' && word_tag(lx, tag, "raw", false, false, &next)) {
-            if (!lex_raw(lx, next))
-                return false;
-            continue;
-        }
         lx->at = tag + 2 + (sign != '\0');
-        if (kind == '#') {
-            if (!lex_comment(lx, tag + 2))
-                return false;
-            continue;
-        }
-        if (!add(lx, kind == '%' ? MT_TPL_T_BLOCK_BEGIN : MT_TPL_T_VARIABLE_BEGIN, tag) || !lex_tag(lx, kind == '%'))
+        if (kind == '%' && word_tag(lx, tag, "raw", false, false, &next))
+            ok = lex_raw(lx, next);
+        else if (kind == '#')
+            ok = lex_comment(lx, lx->at);
+        else
+            ok = add(lx, kind == '%' ? MT_TPL_T_BLOCK_BEGIN : MT_TPL_T_VARIABLE_BEGIN, tag) && lex_tag(lx, kind == '%');
+        if (!ok)
             return false;
     }
     return true;
@@ -456,17 +411,15 @@ static bool check_utf8(lexer *lx)
 {
     for (size_t at = 0, n; at < lx->len; at += n) {
         n = mt_utf8_length(lx->text + at, lx->len - at);
-        if (n == 0) {
-            mt_tpl_fail(lx->run, "a byte that is not UTF-8; save the template as UTF-8");
-            return located(lx, at);
-        }
+        if (n == 0)
+            return mt_tpl_fail_at(lx->run, place_of(lx, at), "a byte that is not UTF-8; save the template as UTF-8");
     }
     return true;
 }
 
 bool mt_tpl_lex(mt_tpl_run *run, const char *text, size_t len, mt_tpl_token **out)
 {
-    lexer lx = {.run = run, .line = 1, .column = 1};
+    lexer lx = {.run = run, .place = {1, 1}};
 
     lx.text = normalise(run, text, len, &lx.len);
     if (!lx.text || !check_utf8(&lx) || !lex_all(&lx) || !add(&lx, MT_TPL_T_EOF, lx.len))

@@ -78,11 +78,10 @@ static bool escape(mt_tpl_build *b, const char *text, size_t len, size_t *at)
 
 mt_tpl_str *mt_tpl_lex_unescape(mt_tpl_run *run, const char *text, size_t len)
 {
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
 
     if (!len || !memchr(text, '\\', len))
         return mt_tpl_str_new(run, text, len, false);
-    mt_tpl_build_init(&b, run);
     for (size_t at = 0; at < len;) {
         const char *slash = memchr(text + at, '\\', len - at);
         size_t plain = slash ? (size_t)(slash - text) : len;

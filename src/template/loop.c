@@ -66,31 +66,23 @@ static bool neighbour(mt_tpl_run *run, mt_tpl_loop *loop, bool next, mt_tpl_valu
         return false;
     if (!is)
         return mt_tpl_set_undefined(run, out, next ? "there is no next item" : "there is no previous item");
-    *out = next ? loop->after : loop->before;
-    return true;
+    return mt_tpl_set(out, next ? loop->after : loop->before);
 }
 
 bool mt_tpl_loop_attribute(mt_tpl_run *run, mt_tpl_loop *loop, const mt_tpl_str *name, mt_tpl_value *out)
 {
     bool more;
 
-    if (mt_tpl_str_is(name, "index"))
-        *out = mt_tpl_int(loop->index0 + 1);
-    else if (mt_tpl_str_is(name, "index0"))
-        *out = mt_tpl_int(loop->index0);
-    else if (mt_tpl_str_is(name, "first"))
-        *out = mt_tpl_bool(loop->index0 == 0);
-    else if (mt_tpl_str_is(name, "depth"))
-        *out = mt_tpl_int(loop->depth0 + 1);
-    else if (mt_tpl_str_is(name, "depth0"))
-        *out = mt_tpl_int(loop->depth0);
-    else if (mt_tpl_str_is(name, "previtem") || mt_tpl_str_is(name, "nextitem"))
+    mt_tpl_offer(out, name, "index", mt_tpl_int(loop->index0 + 1));
+    mt_tpl_offer(out, name, "index0", mt_tpl_int(loop->index0));
+    mt_tpl_offer(out, name, "first", mt_tpl_bool(loop->index0 == 0));
+    mt_tpl_offer(out, name, "depth", mt_tpl_int(loop->depth0 + 1));
+    mt_tpl_offer(out, name, "depth0", mt_tpl_int(loop->depth0));
+    if (mt_tpl_str_is(name, "previtem") || mt_tpl_str_is(name, "nextitem"))
         return neighbour(run, loop, name->data[0] == 'n', out);
-    else if (mt_tpl_str_is(name, "last")) {
-        if (!look_ahead(run, loop, &more))
-            return false;
-        *out = mt_tpl_bool(!more);
-    } else if (mt_tpl_str_is(name, "length") || mt_tpl_str_is(name, "revindex") || mt_tpl_str_is(name, "revindex0")) {
+    if (mt_tpl_str_is(name, "last"))
+        return look_ahead(run, loop, &more) && mt_tpl_set(out, mt_tpl_bool(!more));
+    if (mt_tpl_str_is(name, "length") || mt_tpl_str_is(name, "revindex") || mt_tpl_str_is(name, "revindex0")) {
         if (!find_length(run, loop))
             return false;
         *out = mt_tpl_int(name->data[0] == 'l' ? loop->length : loop->length - loop->index0 - (name->len > 8 ? 1 : 0));
@@ -116,10 +108,8 @@ static bool target_value(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_n
     mt_tpl_items items = {0};
     mt_tpl_value v;
 
-    if (target->type == MT_TPL_N_NAME) {
-        *out = *mt_tpl_variable(act, target->ref);
-        return true;
-    }
+    if (target->type == MT_TPL_N_NAME)
+        return mt_tpl_set(out, *mt_tpl_variable(act, target->ref));
     for (size_t i = 0; i < target->list.count; i++)
         if (!target_value(run, act, target->list.at[i], &v) || !mt_tpl_items_add(run, &items, v))
             return false;
@@ -146,14 +136,10 @@ static mt_tpl_step next_tested(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value 
 
 static bool with_test(mt_tpl_run *run, mt_tpl_activation *outer, const mt_tpl_node *node, mt_tpl_value *items)
 {
-    tested *t = mt_tpl_alloc(run, sizeof(*t));
+    const tested t = {.node = node, .act = mt_tpl_activate(run, outer, node->test_slots)};
 
-    if (!t)
-        return false;
-    t->node = node;
-    t->act = mt_tpl_activate(run, outer, node->test_slots);
-    return t->act && mt_tpl_enter_scope(run, t->act, &node->test_scope) &&
-           mt_tpl_generator(run, *items, next_tested, t, items);
+    return t.act && mt_tpl_enter_scope(run, t.act, &node->test_scope) &&
+           mt_tpl_generator(run, *items, next_tested, &t, sizeof(t), items);
 }
 
 /* outer: activation around the loop; act: the one with the loop's variables, which differs in a recursive loop. */
@@ -214,13 +200,12 @@ mt_tpl_flow mt_tpl_exec_for(mt_tpl_run *run, mt_tpl_activation *act, const mt_tp
 
 bool mt_tpl_call_loop(mt_tpl_run *run, mt_tpl_loop *loop, const mt_tpl_args *args, mt_tpl_value *out)
 {
-    mt_tpl_build text;
+    mt_tpl_build text = {.run = run};
 
     if (args->count != 1 || args->named)
         return mt_tpl_fail(run, "loop() takes the items to go on with, and nothing else");
     if (!loop->node)
         return mt_tpl_fail(run, "The loop must have the 'recursive' marker to be called recursively.");
-    mt_tpl_build_init(&text, run);
     return run_recursive(run, loop->outer, loop->node, args->at[0], loop->depth0 + 1, &text) &&
            mt_tpl_set_str(out, mt_tpl_build_end(&text));
 }

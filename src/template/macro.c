@@ -6,13 +6,7 @@
 
 bool mt_tpl_set_macro(mt_tpl_run *run, mt_tpl_activation *outer, const mt_tpl_node *node, mt_tpl_value *out)
 {
-    mt_tpl_macro *macro = mt_tpl_alloc(run, sizeof(*macro));
-
-    if (!macro)
-        return false;
-    *macro = (mt_tpl_macro){.node = node, .outer = outer};
-    *out = (mt_tpl_value){.kind = MT_TPL_MACRO, .as.macro = macro};
-    return true;
+    return mt_tpl_set_new(run, out, MT_TPL_MACRO, &(mt_tpl_macro){.node = node, .outer = outer}, sizeof(mt_tpl_macro));
 }
 
 static const char *name_of(const mt_tpl_macro *macro, int *len)
@@ -28,18 +22,6 @@ typedef struct binding {
     mt_tpl_activation *act;
     const mt_tpl_args *args;
 } binding;
-
-/* Finds the named argument of that name; *out is MISSING where there is none. */
-static bool find_named(binding *b, const char *name, size_t len, mt_tpl_value *out)
-{
-    const mt_tpl_dict *named = b->args->named;
-
-    *out = (mt_tpl_value){.kind = MT_TPL_MISSING};
-    if (!named)
-        return true;
-    *out = mt_tpl_dict_name(b->run, named, name, len);
-    return !b->run->failed;
-}
 
 static bool is_taken(const mt_tpl_params *params, size_t given, const mt_tpl_str *name)
 {
@@ -80,25 +62,22 @@ static bool bind_rest(binding *b, size_t given)
             return false;
     }
     if (params->kwargs)
-        *mt_tpl_variable(b->act, params->kwargs->ref) = (mt_tpl_value){.kind = MT_TPL_DICT, .as.dict = rest};
+        *mt_tpl_variable(b->act, params->kwargs->ref) = mt_tpl_dict_value(rest);
     return true;
 }
 
 static bool bind_varargs(binding *b)
 {
     const mt_tpl_params *params = b->macro->node->params;
-    mt_tpl_items items = {0};
+    const size_t more = b->args->count > params->names.count ? b->args->count - params->names.count : 0;
     int len;
     const char *macro = name_of(b->macro, &len);
 
-    if (!params->varargs && b->args->count > params->names.count)
-        return mt_tpl_fail(b->run, "macro '%.*s' takes not more than %zu argument(s)", len, macro, params->names.count);
     if (!params->varargs)
-        return true;
-    for (size_t i = params->names.count; i < b->args->count; i++)
-        if (!mt_tpl_items_add(b->run, &items, b->args->at[i]))
-            return false;
-    return mt_tpl_items_end(b->run, &items, MT_TPL_TUPLE, mt_tpl_variable(b->act, params->varargs->ref));
+        return more == 0 ||
+               mt_tpl_fail(b->run, "macro '%.*s' takes not more than %zu argument(s)", len, macro, params->names.count);
+    return mt_tpl_set_list(b->run, mt_tpl_variable(b->act, params->varargs->ref), MT_TPL_TUPLE,
+                           more ? &b->args->at[params->names.count] : NULL, more);
 }
 
 static bool bind_caller(binding *b)
@@ -109,11 +88,9 @@ static bool bind_caller(binding *b)
     if (!params->caller || params->explicit_caller)
         return true;
     caller = mt_tpl_variable(b->act, params->caller->ref);
-    if (!find_named(b, "caller", 6, caller))
-        return false;
-    if (!MT_TPL_GIVEN(*caller) || caller->kind == MT_TPL_NONE)
-        return mt_tpl_set_undefined(b->run, caller, "No caller defined");
-    return true;
+    *caller = mt_tpl_dict_name(b->run, b->args->named, &MT_TPL_LIT("caller"));
+    return (MT_TPL_GIVEN(*caller) && caller->kind != MT_TPL_NONE) ||
+           mt_tpl_set_undefined(b->run, caller, "No caller defined");
 }
 
 static bool bind(binding *b)
@@ -123,14 +100,11 @@ static bool bind(binding *b)
 
     for (size_t i = 0; i < params->names.count; i++) {
         const mt_tpl_node *name = params->names.at[i];
-        mt_tpl_value *variable = mt_tpl_variable(b->act, name->ref);
 
-        if (i < given)
-            *variable = b->args->at[i];
-        else if (!find_named(b, name->name->data, name->name->len, variable))
-            return false;
+        *mt_tpl_variable(b->act, name->ref) =
+            i < given ? b->args->at[i] : mt_tpl_dict_name(b->run, b->args->named, name->name);
     }
-    return bind_caller(b) && bind_rest(b, given) && bind_varargs(b);
+    return !b->run->failed && bind_caller(b) && bind_rest(b, given) && bind_varargs(b);
 }
 
 static bool bind_defaults(binding *b)
@@ -163,11 +137,10 @@ bool mt_tpl_call_macro(mt_tpl_run *run, const mt_tpl_macro *macro, const mt_tpl_
 {
     mt_tpl_activation *act = mt_tpl_activate(run, macro->outer, macro->node->slots);
     binding b = {.run = run, .macro = macro, .act = act, .args = args};
-    mt_tpl_build text;
+    mt_tpl_build text = {.run = run};
 
     if (!act || !bind(&b) || !mt_tpl_enter_scope(run, act, &macro->node->scope) || !bind_defaults(&b))
         return false;
-    mt_tpl_build_init(&text, run);
     return run->above->exec(run, act, &macro->node->body, &text) != MT_TPL_STOP &&
            mt_tpl_set_str(out, mt_tpl_build_end(&text));
 }
@@ -177,34 +150,23 @@ bool mt_tpl_macro_attribute(mt_tpl_run *run, const mt_tpl_macro *macro, const mt
     const mt_tpl_params *params = macro->node->params;
     mt_tpl_items items = {0};
 
-    if (mt_tpl_str_is(name, "name")) {
-        *out = mt_tpl_none();
-        return !macro->node->name || mt_tpl_set_str(out, (mt_tpl_str *)(uintptr_t)macro->node->name);
-    }
-    if (mt_tpl_str_is(name, "catch_kwargs"))
-        *out = mt_tpl_bool(params->kwargs != NULL);
-    else if (mt_tpl_str_is(name, "catch_varargs"))
-        *out = mt_tpl_bool(params->varargs != NULL);
-    else if (mt_tpl_str_is(name, "caller"))
-        *out = mt_tpl_bool(params->caller != NULL);
+    mt_tpl_offer(out, name, "name", macro->node->name ? mt_tpl_const(macro->node->name) : mt_tpl_none());
+    mt_tpl_offer(out, name, "catch_kwargs", mt_tpl_bool(params->kwargs != NULL));
+    mt_tpl_offer(out, name, "catch_varargs", mt_tpl_bool(params->varargs != NULL));
+    mt_tpl_offer(out, name, "caller", mt_tpl_bool(params->caller != NULL));
     if (!mt_tpl_str_is(name, "arguments"))
         return true;
-    for (size_t i = 0; i < params->names.count; i++) {
-        mt_tpl_value v = {.kind = MT_TPL_STR, .as.str = (mt_tpl_str *)(uintptr_t)params->names.at[i]->name};
-
-        if (!mt_tpl_items_add(run, &items, v))
+    for (size_t i = 0; i < params->names.count; i++)
+        if (!mt_tpl_items_add(run, &items, mt_tpl_const(params->names.at[i]->name)))
             return false;
-    }
     return mt_tpl_items_end(run, &items, MT_TPL_TUPLE, out);
 }
 
 void mt_tpl_macro_repr(mt_tpl_build *b, const mt_tpl_macro *macro)
 {
-    mt_tpl_value name = {.kind = MT_TPL_STR, .as.str = (mt_tpl_str *)(uintptr_t)macro->node->name};
-
     mt_tpl_build_lit(b, "<Macro ");
     if (macro->node->name)
-        mt_tpl_build_repr(b, name);
+        mt_tpl_build_repr(b, mt_tpl_const(macro->node->name));
     else
         mt_tpl_build_lit(b, "anonymous");
     mt_tpl_build_lit(b, ">");

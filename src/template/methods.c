@@ -8,13 +8,8 @@
 
 MT_TPL_BODY(dict_view)
 {
-    mt_tpl_view *view = mt_tpl_alloc(run, sizeof(*view));
-
-    if (!view)
-        return false;
-    *view = (mt_tpl_view){.dict = self.as.dict, .part = which};
-    *out = (mt_tpl_value){.kind = MT_TPL_VIEW, .as.view = view};
-    return true;
+    return mt_tpl_set_new(run, out, MT_TPL_VIEW, &(mt_tpl_view){.dict = self.as.dict, .part = which},
+                          sizeof(mt_tpl_view));
 }
 
 MT_TPL_BODY(dict_get)
@@ -29,18 +24,8 @@ MT_TPL_BODY(dict_get)
 /* Values cannot be changed, so a copy is the value itself. */
 MT_TPL_BODY(copy)
 {
-    *out = self;
-    return true;
+    return mt_tpl_set(out, self);
 }
-
-static const mt_tpl_builtin dict_methods[] = {
-    {"keys", dict_view, MT_TPL_KEYS, 0, 0, {0}},
-    {"values", dict_view, MT_TPL_VALUES, 0, 0, {0}},
-    {"items", dict_view, MT_TPL_ITEMS, 0, 0, {0}},
-    {"get", dict_get, 0, 1, 2, {0}},
-    {"copy", copy, 0, 0, 0, {0}},
-    {0},
-};
 
 MT_TPL_BODY(sequence_count)
 {
@@ -52,8 +37,7 @@ MT_TPL_BODY(sequence_count)
             return false;
         count += same;
     }
-    *out = mt_tpl_int(count);
-    return true;
+    return mt_tpl_set(out, mt_tpl_int(count));
 }
 
 MT_TPL_BODY(sequence_index)
@@ -68,41 +52,18 @@ MT_TPL_BODY(sequence_index)
     for (int64_t i = begin < 0 ? 0 : begin; i < end && i < count; i++) {
         if (!mt_tpl_charge(run, 1) || !mt_tpl_equal(run, self.as.list->at[i], a[0], &same))
             return false;
-        if (same) {
-            *out = mt_tpl_int(i);
-            return true;
-        }
+        if (same)
+            return mt_tpl_set(out, mt_tpl_int(i));
     }
     return mt_tpl_fail(run, "the value is not in the %s", mt_tpl_type(self));
 }
-
-static const mt_tpl_builtin list_methods[] = {
-    {"count", sequence_count, 0, 1, 1, {0}},
-    {"index", sequence_index, 0, 1, 3, {0}},
-    {"copy", copy, 0, 0, 0, {0}},
-    {0},
-};
-
-static const mt_tpl_builtin tuple_methods[] = {
-    {"count", sequence_count, 0, 1, 1, {0}},
-    {"index", sequence_index, 0, 1, 3, {0}},
-    {0},
-};
 
 MT_TPL_BODY(range_count)
 {
     bool found;
 
-    if (!mt_tpl_contains(run, self, a[0], &found))
-        return false;
-    *out = mt_tpl_int(found);
-    return true;
+    return mt_tpl_contains(run, self, a[0], &found) && mt_tpl_set(out, mt_tpl_int(found));
 }
-
-static const mt_tpl_builtin range_methods[] = {
-    {"count", range_count, 0, 1, 1, {0}},
-    {0},
-};
 
 MT_TPL_BODY(int_bit_length)
 {
@@ -110,8 +71,7 @@ MT_TPL_BODY(int_bit_length)
 
     for (uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value; rest; rest >>= 1)
         bits++;
-    *out = mt_tpl_int(bits);
-    return true;
+    return mt_tpl_set(out, mt_tpl_int(bits));
 }
 
 MT_TPL_BODY(number_conjugate)
@@ -119,24 +79,12 @@ MT_TPL_BODY(number_conjugate)
     return mt_tpl_pos(run, self, out);
 }
 
-static const mt_tpl_builtin int_methods[] = {
-    {"bit_length", int_bit_length, 0, 0, 0, {0}},
-    {"conjugate", number_conjugate, 0, 0, 0, {0}},
-    {0},
-};
-
 MT_TPL_BODY(float_is_integer)
 {
     *out = mt_tpl_bool(self.as.real >= -0x1p63 && self.as.real < 0x1p63 ? (double)(int64_t)self.as.real == self.as.real
                                                                         : self.as.real - self.as.real == 0);
     return true;
 }
-
-static const mt_tpl_builtin float_methods[] = {
-    {"is_integer", float_is_integer, 0, 0, 0, {0}},
-    {"conjugate", number_conjugate, 0, 0, 0, {0}},
-    {0},
-};
 
 MT_TPL_BODY(cycler_next)
 {
@@ -150,64 +98,61 @@ MT_TPL_BODY(cycler_next)
 MT_TPL_BODY(cycler_reset)
 {
     self.as.cycler->at = 0;
-    *out = mt_tpl_none();
-    return true;
+    return mt_tpl_set(out, mt_tpl_none());
 }
-
-static const mt_tpl_builtin cycler_methods[] = {
-    {"next", cycler_next, 0, 0, 0, {0}},
-    {"reset", cycler_reset, 0, 0, 0, {0}},
-    {0},
-};
 
 MT_TPL_BODY(loop_cycle)
 {
     if (args->count == 0)
         return mt_tpl_fail(run, "no items for cycling given");
-    *out = args->at[(size_t)self.as.loop->index0 % args->count];
-    return true;
+    return mt_tpl_set(out, args->at[(size_t)self.as.loop->index0 % args->count]);
 }
 
 MT_TPL_BODY(loop_changed)
 {
-    mt_tpl_items items = {0};
     mt_tpl_value now;
     bool same = false;
 
-    for (size_t i = 0; i < args->count; i++)
-        if (!mt_tpl_items_add(run, &items, args->at[i]))
-            return false;
-    if (!mt_tpl_items_end(run, &items, MT_TPL_TUPLE, &now) || !mt_tpl_equal(run, self.as.loop->changed, now, &same))
+    if (!mt_tpl_set_list(run, &now, MT_TPL_TUPLE, args->at, args->count) ||
+        !mt_tpl_equal(run, self.as.loop->changed, now, &same))
         return false;
     self.as.loop->changed = now;
-    *out = mt_tpl_bool(!same);
-    return true;
+    return mt_tpl_set(out, mt_tpl_bool(!same));
 }
 
-static const mt_tpl_builtin loop_methods[] = {
-    {"cycle", loop_cycle, 0, 0, MT_TPL_ANY, {0}},
-    {"changed", loop_changed, 0, 0, MT_TPL_ANY, {0}},
-    {0},
+/* Methods, and the kinds that have them. */
+static const struct {
+    unsigned kinds;
+    mt_tpl_builtin method;
+} methods[] = {
+    {MT_TPL_KIND(DICT), {"keys", dict_view, MT_TPL_KEYS, 0, 0, {0}}},
+    {MT_TPL_KIND(DICT), {"values", dict_view, MT_TPL_VALUES, 0, 0, {0}}},
+    {MT_TPL_KIND(DICT), {"items", dict_view, MT_TPL_ITEMS, 0, 0, {0}}},
+    {MT_TPL_KIND(DICT), {"get", dict_get, 0, 1, 2, {0}}},
+    {MT_TPL_KIND(DICT) | MT_TPL_KIND(LIST), {"copy", copy, 0, 0, 0, {0}}},
+    {MT_TPL_KIND(LIST) | MT_TPL_KIND(TUPLE), {"count", sequence_count, 0, 1, 1, {0}}},
+    {MT_TPL_KIND(LIST) | MT_TPL_KIND(TUPLE), {"index", sequence_index, 0, 1, 3, {0}}},
+    {MT_TPL_KIND(RANGE), {"count", range_count, 0, 1, 1, {0}}},
+    {MT_TPL_KIND(BOOL) | MT_TPL_KIND(INT) | MT_TPL_KIND(BIG), {"bit_length", int_bit_length, 0, 0, 0, {0}}},
+    {MT_TPL_KIND(BOOL) | MT_TPL_KIND(INT) | MT_TPL_KIND(BIG) | MT_TPL_KIND(FLOAT),
+     {"conjugate", number_conjugate, 0, 0, 0, {0}}},
+    {MT_TPL_KIND(FLOAT), {"is_integer", float_is_integer, 0, 0, 0, {0}}},
+    {MT_TPL_KIND(CYCLER), {"next", cycler_next, 0, 0, 0, {0}}},
+    {MT_TPL_KIND(CYCLER), {"reset", cycler_reset, 0, 0, 0, {0}}},
+    {MT_TPL_KIND(LOOP), {"cycle", loop_cycle, 0, 0, MT_TPL_ANY, {0}}},
+    {MT_TPL_KIND(LOOP), {"changed", loop_changed, 0, 0, MT_TPL_ANY, {0}}},
 };
 
-const mt_tpl_builtin *mt_tpl_method_of(mt_tpl_value self, const char *name, size_t len)
+const mt_tpl_builtin *mt_tpl_method_of(mt_tpl_value self, const mt_tpl_str *name)
 {
-    const mt_tpl_builtin *found;
+    const mt_tpl_builtin *found = NULL;
 
-    switch (self.kind) {
-    case MT_TPL_STR:
-        found = mt_tpl_table_find(mt_tpl_str_methods, name, len);
-        return found ? found : mt_tpl_table_find(mt_tpl_str_class_methods, name, len);
-    case MT_TPL_DICT: return mt_tpl_table_find(dict_methods, name, len);
-    case MT_TPL_LIST: return mt_tpl_table_find(list_methods, name, len);
-    case MT_TPL_TUPLE: return mt_tpl_table_find(tuple_methods, name, len);
-    case MT_TPL_RANGE: return mt_tpl_table_find(range_methods, name, len);
-    case MT_TPL_BOOL:
-    case MT_TPL_INT:
-    case MT_TPL_BIG: return mt_tpl_table_find(int_methods, name, len);
-    case MT_TPL_FLOAT: return mt_tpl_table_find(float_methods, name, len);
-    case MT_TPL_CYCLER: return mt_tpl_table_find(cycler_methods, name, len);
-    case MT_TPL_LOOP: return mt_tpl_table_find(loop_methods, name, len);
-    default: return NULL;
-    }
+    if (self.kind == MT_TPL_STR)
+        found = mt_tpl_table_find(mt_tpl_str_methods, name);
+    if (self.kind == MT_TPL_STR && !found)
+        found = mt_tpl_table_find(mt_tpl_str_class_methods, name);
+    for (size_t i = 0; !found && i < MT_COUNT(methods); i++)
+        if ((methods[i].kinds >> self.kind & 1) && mt_tpl_str_is(name, methods[i].method.name))
+            found = &methods[i].method;
+    return found;
 }

@@ -18,8 +18,7 @@ static bool all_are(mt_tpl_run *run, mt_tpl_value self, bool (*is)(uint32_t c), 
 
     for (size_t at = 0; all && at < s->len; at += mt_utf8_size(s->data[at]))
         all = is(mt_utf8_at(s->data + at));
-    *out = mt_tpl_bool(all);
-    return mt_tpl_charge(run, s->len / 4);
+    return mt_tpl_set(out, mt_tpl_bool(all)) && mt_tpl_charge(run, s->len / 4);
 }
 
 #define CLASS_METHOD(name, is, empty)              \
@@ -78,7 +77,7 @@ MT_TPL_BODY(str_istitle)
 
 MT_TPL_BODY(str_pad)
 {
-    mt_tpl_str space = {.data = " ", .len = 1, .chars = 1}, *fill = &space;
+    mt_tpl_str *fill = &MT_TPL_LIT(" ");
     int64_t width = 0;
 
     if (!mt_tpl_arg_int(run, a[0], &width) || !mt_tpl_arg_str(run, a[1], &fill))
@@ -90,37 +89,34 @@ MT_TPL_BODY(str_pad)
 
 MT_TPL_BODY(str_zfill)
 {
-    const mt_tpl_str zero = {.data = "0", .len = 1, .chars = 1};
     mt_tpl_str *s = self.as.str;
     size_t sign = s->len && (s->data[0] == '+' || s->data[0] == '-'), chars = mt_tpl_str_chars(s);
     int64_t width = 0;
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
 
     if (!mt_tpl_arg_int(run, a[0], &width))
         return false;
-    mt_tpl_build_init(&b, run);
     mt_tpl_build_sub(&b, s, 0, sign);
     if (width > 0 && (uint64_t)width > chars)
-        mt_tpl_build_fill(&b, &zero, (size_t)width - chars);
+        mt_tpl_build_fill(&b, &MT_TPL_LIT("0"), (size_t)width - chars);
     mt_tpl_build_sub(&b, s, sign, s->len);
     return mt_tpl_set_str(out, mt_tpl_build_end(&b));
 }
 
 MT_TPL_BODY(str_expandtabs)
 {
-    const mt_tpl_str space = {.data = " ", .len = 1, .chars = 1}, *s = self.as.str;
+    const mt_tpl_str *s = self.as.str;
     int64_t size = 8, column = 0;
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
 
     if (!mt_tpl_arg_int(run, a[0], &size))
         return false;
-    mt_tpl_build_init(&b, run);
     for (size_t at = 0, n; at < s->len && !run->failed; at += n) {
         n = mt_utf8_size(s->data[at]);
         if (s->data[at] == '\t') {
             int64_t spaces = size > 0 ? size - column % size : 0;
 
-            mt_tpl_build_fill(&b, &space, (size_t)spaces);
+            mt_tpl_build_fill(&b, &MT_TPL_LIT(" "), (size_t)spaces);
             column += spaces;
             continue;
         }

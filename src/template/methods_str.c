@@ -46,21 +46,19 @@ MT_TPL_BODY(str_splitlines)
 {
     mt_tpl_items parts = {0};
 
-    return mt_tpl_split_lines(run, self.as.str, MT_TPL_GIVEN(a[0]) && mt_tpl_truth(a[0]), &parts) &&
+    return mt_tpl_split_lines(run, self.as.str, mt_tpl_truth(a[0]), &parts) &&
            mt_tpl_items_end(run, &parts, MT_TPL_LIST, out);
 }
 
 static bool set_parts(mt_tpl_run *run, mt_tpl_value self, size_t at, size_t len, mt_tpl_value *out)
 {
     const size_t ends[] = {0, at, at + len, self.as.str->len};
-    mt_tpl_items parts = {0};
-    mt_tpl_value part;
+    mt_tpl_value parts[3];
 
     for (size_t i = 0; i < 3; i++)
-        if (!mt_tpl_set_str(&part, mt_tpl_str_sub(run, self.as.str, ends[i], ends[i + 1])) ||
-            !mt_tpl_items_add(run, &parts, part))
+        if (!mt_tpl_set_str(&parts[i], mt_tpl_str_sub(run, self.as.str, ends[i], ends[i + 1])))
             return false;
-    return mt_tpl_items_end(run, &parts, MT_TPL_TUPLE, out);
+    return mt_tpl_set_list(run, out, MT_TPL_TUPLE, parts, 3);
 }
 
 MT_TPL_BODY(str_parts)
@@ -155,8 +153,7 @@ MT_TPL_BODY(str_has_affix)
             return mt_tpl_fail(run, "tuple for %s must only contain str, not %s", name, mt_tpl_type(affix));
         found = affix_at(self.as.str, affix.as.str, begin, end, at_end);
     }
-    *out = mt_tpl_bool(found);
-    return true;
+    return mt_tpl_set(out, mt_tpl_bool(found));
 }
 
 MT_TPL_BODY(str_find)
@@ -197,8 +194,7 @@ MT_TPL_BODY(str_count)
         if (!mt_tpl_charge(run, 1))
             return false;
     }
-    *out = mt_tpl_int(count);
-    return true;
+    return mt_tpl_set(out, mt_tpl_int(count));
 }
 
 MT_TPL_BODY(str_remove_affix)
@@ -219,12 +215,9 @@ MT_TPL_BODY(str_format)
 
 MT_TPL_BODY(str_format_map)
 {
-    mt_tpl_args named = {0};
-
     if (a[0].kind != MT_TPL_DICT)
         return mt_tpl_fail(run, "format_map() wants a dict, not %s", mt_tpl_type(a[0]));
-    named.named = a[0].as.dict;
-    return mt_tpl_format_braces(run, self.as.str, &named, out);
+    return mt_tpl_format_braces(run, self.as.str, &(mt_tpl_args){.named = a[0].as.dict}, out);
 }
 
 const mt_tpl_builtin mt_tpl_str_methods[] = {

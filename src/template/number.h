@@ -5,14 +5,8 @@
 
 #include "template/value.h"
 
-/* a + b and so on, for values of all types. False: the run has failed. */
-bool mt_tpl_add(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out);
-bool mt_tpl_sub(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out);
-bool mt_tpl_mul(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out);
-bool mt_tpl_div(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out);
-bool mt_tpl_floordiv(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out);
-bool mt_tpl_mod(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out);
-bool mt_tpl_pow(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out);
+/* a + b and so on, for values of all types; % of a string is in format.h. False: the run has failed. */
+bool mt_tpl_arithmetic(mt_tpl_run *run, mt_tpl_operator op, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out);
 bool mt_tpl_neg(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value *out);
 bool mt_tpl_pos(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value *out);
 

@@ -10,9 +10,9 @@ static mt_tpl_node *parse_unary(mt_tpl_parser *p, bool with_filter)
 
     if (!mt_tpl_parse_enter(p))
         return NULL;
-    if (mt_tpl_accept(p, MT_TPL_T_SUB))
+    if (mt_tpl_accept(p, '-'))
         node = mt_tpl_node_unary(p, MT_TPL_N_NEG, at, parse_unary(p, false));
-    else if (mt_tpl_accept(p, MT_TPL_T_ADD))
+    else if (mt_tpl_accept(p, '+'))
         node = mt_tpl_node_unary(p, MT_TPL_N_POS, at, parse_unary(p, false));
     else
         node = mt_tpl_parse_primary(p);
@@ -23,39 +23,38 @@ static mt_tpl_node *parse_unary(mt_tpl_parser *p, bool with_filter)
     return node;
 }
 
-static mt_tpl_node *parse_pow(mt_tpl_parser *p)
+/* The operation of the operator that is read here, on left and what follows. */
+static mt_tpl_node *parse_right(mt_tpl_parser *p, mt_tpl_node *left, mt_tpl_node *(*operand)(mt_tpl_parser *p))
 {
-    mt_tpl_node *left = parse_unary(p, true);
+    const mt_tpl_token *at = p->token++;
+    mt_tpl_node *node = mt_tpl_node_binary(p, MT_TPL_N_ARITHMETIC, at, left, operand(p));
 
-    while (left && p->token->type == MT_TPL_T_POW) {
-        const mt_tpl_token *at = p->token++;
-
-        left = mt_tpl_node_binary(p, MT_TPL_N_POW, at, left, parse_unary(p, true));
-    }
-    return left;
+    if (node)
+        node->op = at->type;
+    return node;
 }
 
-static bool product_op(mt_tpl_token_type type, mt_tpl_node_type *op)
+static mt_tpl_node *parse_operand(mt_tpl_parser *p)
 {
-    switch (type) {
-    case MT_TPL_T_MUL: *op = MT_TPL_N_MUL; return true;
-    case MT_TPL_T_DIV: *op = MT_TPL_N_DIV; return true;
-    case MT_TPL_T_FLOORDIV: *op = MT_TPL_N_FLOORDIV; return true;
-    case MT_TPL_T_MOD: *op = MT_TPL_N_MOD; return true;
-    default: return false;
-    }
+    return parse_unary(p, true);
+}
+
+static mt_tpl_node *parse_pow(mt_tpl_parser *p)
+{
+    mt_tpl_node *left = parse_operand(p);
+
+    while (left && p->token->type == MT_TPL_POW)
+        left = parse_right(p, left, parse_operand);
+    return left;
 }
 
 static mt_tpl_node *parse_product(mt_tpl_parser *p)
 {
     mt_tpl_node *left = parse_pow(p);
-    mt_tpl_node_type op;
 
-    while (left && product_op(p->token->type, &op)) {
-        const mt_tpl_token *at = p->token++;
-
-        left = mt_tpl_node_binary(p, op, at, left, parse_pow(p));
-    }
+    while (left && (p->token->type == '*' || p->token->type == '/' || p->token->type == MT_TPL_FLOORDIV ||
+                    p->token->type == '%'))
+        left = parse_right(p, left, parse_pow);
     return left;
 }
 
@@ -64,12 +63,12 @@ static mt_tpl_node *parse_concat(mt_tpl_parser *p)
     const mt_tpl_token *at = p->token;
     mt_tpl_node *first = parse_product(p), *concat;
 
-    if (!first || p->token->type != MT_TPL_T_TILDE)
+    if (!first || p->token->type != '~')
         return first;
     concat = mt_tpl_node_new(p, MT_TPL_N_CONCAT, at);
     if (!concat || !mt_tpl_nodes_add(p, &concat->list, first))
         return NULL;
-    while (mt_tpl_accept(p, MT_TPL_T_TILDE))
+    while (mt_tpl_accept(p, '~'))
         if (!mt_tpl_nodes_add(p, &concat->list, parse_product(p)))
             return NULL;
     return mt_tpl_node_checked(p, concat);
@@ -79,34 +78,22 @@ static mt_tpl_node *parse_sum(mt_tpl_parser *p)
 {
     mt_tpl_node *left = parse_concat(p);
 
-    while (left && (p->token->type == MT_TPL_T_ADD || p->token->type == MT_TPL_T_SUB)) {
-        const mt_tpl_token *at = p->token++;
-
-        left = mt_tpl_node_binary(p, at->type == MT_TPL_T_ADD ? MT_TPL_N_ADD : MT_TPL_N_SUB, at, left, parse_concat(p));
-    }
+    while (left && (p->token->type == '+' || p->token->type == '-'))
+        left = parse_right(p, left, parse_concat);
     return left;
 }
 
 /* Reads a comparison operator, which may be two words. False: there is none. */
-static bool accept_compare_op(mt_tpl_parser *p, mt_tpl_compare_op *op)
+static bool accept_comparison(mt_tpl_parser *p, mt_tpl_operator *op)
 {
-    switch (p->token->type) {
-    case MT_TPL_T_EQ: *op = MT_TPL_OP_EQ; break;
-    case MT_TPL_T_NE: *op = MT_TPL_OP_NE; break;
-    case MT_TPL_T_LT: *op = MT_TPL_OP_LT; break;
-    case MT_TPL_T_LE: *op = MT_TPL_OP_LE; break;
-    case MT_TPL_T_GT: *op = MT_TPL_OP_GT; break;
-    case MT_TPL_T_GE: *op = MT_TPL_OP_GE; break;
-    default:
-        if (mt_tpl_token_is(p->token, "in"))
-            *op = MT_TPL_OP_IN;
-        else if (mt_tpl_token_is(p->token, "not") && mt_tpl_token_is(p->token + 1, "in")) {
-            *op = MT_TPL_OP_NOT_IN;
-            p->token++;
-        } else
-            return false;
-    }
-    p->token++;
+    const bool not_in = mt_tpl_token_is(p->token, "not") && mt_tpl_token_is(p->token + 1, "in");
+
+    *op = p->token->type;
+    if (not_in || mt_tpl_token_is(p->token, "in"))
+        *op = not_in ? MT_TPL_NOT_IN : MT_TPL_IN;
+    else if (*op != '<' && *op != '>' && (*op < MT_TPL_EQ || *op > MT_TPL_LE))
+        return false;
+    p->token += not_in ? 2 : 1;
     return true;
 }
 
@@ -114,9 +101,9 @@ static mt_tpl_node *parse_compare(mt_tpl_parser *p)
 {
     const mt_tpl_token *at = p->token;
     mt_tpl_node *first = parse_sum(p), *node = NULL;
-    mt_tpl_compare_op op, *ops;
+    mt_tpl_operator op, *ops;
 
-    while (first && accept_compare_op(p, &op)) {
+    while (first && accept_comparison(p, &op)) {
         if (!node) {
             node = mt_tpl_node_new(p, MT_TPL_N_COMPARE, at);
             if (!node)

@@ -4,13 +4,14 @@
 #include "template/builtin.h"
 #include "template/parser.h"
 
+/* Of the current token, which is read. */
 static mt_tpl_node *constant(mt_tpl_parser *p, mt_tpl_value value)
 {
-    mt_tpl_node *node = mt_tpl_node_new(p, MT_TPL_N_CONST, p->token);
+    mt_tpl_node *node = mt_tpl_node_new(p, MT_TPL_N_CONST, p->token++);
 
     if (node)
         node->value = value;
-    return mt_tpl_node_checked(p, node);
+    return node;
 }
 
 mt_tpl_node *mt_tpl_parse_tuple(mt_tpl_parser *p, mt_tpl_node *(*item)(mt_tpl_parser *p), bool in_parentheses)
@@ -20,11 +21,10 @@ mt_tpl_node *mt_tpl_parse_tuple(mt_tpl_parser *p, mt_tpl_node *(*item)(mt_tpl_pa
 
     if (!tuple)
         return NULL;
-    while (p->token->type != MT_TPL_T_VARIABLE_END && p->token->type != MT_TPL_T_BLOCK_END &&
-           p->token->type != MT_TPL_T_RPAREN) {
+    while (p->token->type != MT_TPL_T_VARIABLE_END && p->token->type != MT_TPL_T_BLOCK_END && p->token->type != ')') {
         if (!mt_tpl_nodes_add(p, &tuple->list, item(p)))
             return NULL;
-        if (!mt_tpl_accept(p, MT_TPL_T_COMMA))
+        if (!mt_tpl_accept(p, ','))
             break;
         comma = true;
     }
@@ -39,12 +39,8 @@ mt_tpl_node *mt_tpl_parse_tuple(mt_tpl_parser *p, mt_tpl_node *(*item)(mt_tpl_pa
 
 static mt_tpl_node *parse_strings(mt_tpl_parser *p)
 {
-    mt_tpl_value value;
-    mt_tpl_node *node;
+    mt_tpl_node *node = constant(p, mt_tpl_const(p->token->str));
 
-    mt_tpl_set_str(&value, p->token->str);
-    node = constant(p, value);
-    p->token++;
     while (node && p->token->type == MT_TPL_T_STRING) { /* 'a' 'b' is 'ab' */
         mt_tpl_str *joined = mt_tpl_str_concat(p->run, node->value.as.str, p->token->str);
 
@@ -71,19 +67,16 @@ static mt_tpl_node *parse_name(mt_tpl_parser *p)
         {"none", {.kind = MT_TPL_NONE}},
         {"None", {.kind = MT_TPL_NONE}},
     };
-    mt_tpl_node *node = NULL;
+    mt_tpl_node *node;
 
     for (size_t i = 0; i < MT_COUNT(constants); i++)
-        if (mt_tpl_token_is(p->token, constants[i].word)) {
-            node = constant(p, constants[i].value);
-            p->token++;
-            return node;
-        }
+        if (mt_tpl_token_is(p->token, constants[i].word))
+            return constant(p, constants[i].value);
     node = mt_tpl_node_new(p, MT_TPL_N_NAME, p->token);
     if (node)
         node->name = p->token->str;
     p->token++;
-    return mt_tpl_node_checked(p, node);
+    return node;
 }
 
 static mt_tpl_node *parse_list(mt_tpl_parser *p)
@@ -92,13 +85,13 @@ static mt_tpl_node *parse_list(mt_tpl_parser *p)
 
     if (!list)
         return NULL;
-    while (p->token->type != MT_TPL_T_RBRACKET) {
+    while (p->token->type != ']') {
         if (!mt_tpl_nodes_add(p, &list->list, p->expression(p)))
             return NULL;
-        if (!mt_tpl_accept(p, MT_TPL_T_COMMA))
+        if (!mt_tpl_accept(p, ','))
             break;
     }
-    return mt_tpl_expect(p, MT_TPL_T_RBRACKET) ? mt_tpl_node_checked(p, list) : NULL;
+    return mt_tpl_expect(p, ']') ? mt_tpl_node_checked(p, list) : NULL;
 }
 
 static mt_tpl_node *parse_dict(mt_tpl_parser *p)
@@ -107,14 +100,14 @@ static mt_tpl_node *parse_dict(mt_tpl_parser *p)
 
     if (!dict)
         return NULL;
-    while (p->token->type != MT_TPL_T_RBRACE) {
-        if (!mt_tpl_nodes_add(p, &dict->list, p->expression(p)) || !mt_tpl_expect(p, MT_TPL_T_COLON) ||
+    while (p->token->type != '}') {
+        if (!mt_tpl_nodes_add(p, &dict->list, p->expression(p)) || !mt_tpl_expect(p, ':') ||
             !mt_tpl_nodes_add(p, &dict->list, p->expression(p)))
             return NULL;
-        if (!mt_tpl_accept(p, MT_TPL_T_COMMA))
+        if (!mt_tpl_accept(p, ','))
             break;
     }
-    return mt_tpl_expect(p, MT_TPL_T_RBRACE) ? mt_tpl_node_checked(p, dict) : NULL;
+    return mt_tpl_expect(p, '}') ? mt_tpl_node_checked(p, dict) : NULL;
 }
 
 mt_tpl_node *mt_tpl_parse_primary(mt_tpl_parser *p)
@@ -124,27 +117,21 @@ mt_tpl_node *mt_tpl_parse_primary(mt_tpl_parser *p)
     switch (p->token->type) {
     case MT_TPL_T_NAME: return parse_name(p);
     case MT_TPL_T_STRING: return parse_strings(p);
-    case MT_TPL_T_INTEGER:
-        node = constant(p, mt_tpl_int(p->token->integer));
-        p->token++;
-        return node;
-    case MT_TPL_T_FLOAT:
-        node = constant(p, mt_tpl_float(p->token->real));
-        p->token++;
-        return node;
-    case MT_TPL_T_LPAREN:
+    case MT_TPL_T_INTEGER: return constant(p, mt_tpl_int(p->token->integer));
+    case MT_TPL_T_FLOAT: return constant(p, mt_tpl_float(p->token->real));
+    case '(':
         p->token++;
         node = mt_tpl_parse_tuple(p, p->expression, true);
-        return node && mt_tpl_expect(p, MT_TPL_T_RPAREN) ? node : NULL;
-    case MT_TPL_T_LBRACKET: return parse_list(p);
-    case MT_TPL_T_LBRACE: return parse_dict(p);
+        return node && mt_tpl_expect(p, ')') ? node : NULL;
+    case '[': return parse_list(p);
+    case '{': return parse_dict(p);
     default: mt_tpl_parse_unexpected(p); return NULL;
     }
 }
 
 static bool ends_subscript(const mt_tpl_parser *p)
 {
-    return p->token->type == MT_TPL_T_RBRACKET || p->token->type == MT_TPL_T_COMMA;
+    return p->token->type == ']' || p->token->type == ',';
 }
 
 /* What stands between brackets: an expression or a slice. */
@@ -153,9 +140,9 @@ static mt_tpl_node *parse_subscribed(mt_tpl_parser *p)
     const mt_tpl_token *at = p->token;
     mt_tpl_node *first = NULL, *slice;
 
-    if (p->token->type != MT_TPL_T_COLON) {
+    if (p->token->type != ':') {
         first = p->expression(p);
-        if (!first || p->token->type != MT_TPL_T_COLON)
+        if (!first || p->token->type != ':')
             return first;
     }
     p->token++;
@@ -163,17 +150,11 @@ static mt_tpl_node *parse_subscribed(mt_tpl_parser *p)
     if (!slice)
         return NULL;
     slice->left = first;
-    if (p->token->type != MT_TPL_T_COLON && !ends_subscript(p)) {
+    if (p->token->type != ':' && !ends_subscript(p))
         slice->right = p->expression(p);
-        if (!slice->right)
-            return NULL;
-    }
-    if (mt_tpl_accept(p, MT_TPL_T_COLON) && !ends_subscript(p)) {
+    if (!p->run->failed && mt_tpl_accept(p, ':') && !ends_subscript(p))
         slice->third = p->expression(p);
-        if (!slice->third)
-            return NULL;
-    }
-    return mt_tpl_node_checked(p, slice);
+    return p->run->failed ? NULL : mt_tpl_node_checked(p, slice);
 }
 
 static mt_tpl_node *parse_item(mt_tpl_parser *p, mt_tpl_node *object)
@@ -183,8 +164,8 @@ static mt_tpl_node *parse_item(mt_tpl_parser *p, mt_tpl_node *object)
 
     if (!tuple)
         return NULL;
-    while (p->token->type != MT_TPL_T_RBRACKET) {
-        if (tuple->list.count > 0 && !mt_tpl_expect(p, MT_TPL_T_COMMA))
+    while (p->token->type != ']') {
+        if (tuple->list.count > 0 && !mt_tpl_expect(p, ','))
             return NULL;
         if (!mt_tpl_nodes_add(p, &tuple->list, parse_subscribed(p)))
             return NULL;
@@ -192,7 +173,7 @@ static mt_tpl_node *parse_item(mt_tpl_parser *p, mt_tpl_node *object)
     p->token++;
     for (size_t i = 0; tuple->list.count > 1 && i < tuple->list.count; i++)
         if (tuple->list.at[i]->type == MT_TPL_N_SLICE) {
-            mt_tpl_parse_fail(p, at, "invalid syntax: a slice among several subscripts");
+            mt_tpl_fail_at(p->run, at->place, "invalid syntax: a slice among several subscripts");
             return NULL;
         }
     if (!mt_tpl_node_check(p, tuple))
@@ -205,13 +186,10 @@ static mt_tpl_node *parse_attribute(mt_tpl_parser *p, mt_tpl_node *object)
     const mt_tpl_token *at = p->token++;
     mt_tpl_node *node;
 
-    if (p->token->type == MT_TPL_T_INTEGER) {
-        node = constant(p, mt_tpl_int(p->token->integer));
-        p->token++;
-        return mt_tpl_node_binary(p, MT_TPL_N_ITEM, at, object, node);
-    }
+    if (p->token->type == MT_TPL_T_INTEGER)
+        return mt_tpl_node_binary(p, MT_TPL_N_ITEM, at, object, constant(p, mt_tpl_int(p->token->integer)));
     if (p->token->type != MT_TPL_T_NAME) {
-        mt_tpl_parse_fail(p, p->token, "expected name or number");
+        mt_tpl_fail_at(p->run, p->token->place, "expected name or number");
         return NULL;
     }
     node = mt_tpl_node_unary(p, MT_TPL_N_ATTRIBUTE, at, object);
@@ -229,7 +207,8 @@ static bool add_named(mt_tpl_parser *p, mt_tpl_call_args *args)
     p->token += 2;
     for (size_t i = 0; i < args->named.count; i++)
         if (mt_tpl_str_equal(args->names[i], name->str))
-            return mt_tpl_parse_fail(p, name, "keyword argument repeated: %.*s", (int)name->str->len, name->str->data);
+            return mt_tpl_fail_at(p->run, name->place, "keyword argument repeated: %.*s", (int)name->str->len,
+                                  name->str->data);
     names = mt_tpl_alloc_array(p->run, args->named.count + 1, sizeof(*names));
     if (!names)
         return false;
@@ -242,32 +221,18 @@ static bool add_named(mt_tpl_parser *p, mt_tpl_call_args *args)
 
 static bool add_arg(mt_tpl_parser *p, mt_tpl_call_args *args, const mt_tpl_token *open)
 {
-    bool ok = true;
+    const bool one = p->token->type == '*', two = p->token->type == MT_TPL_POW;
+    const bool named = p->token->type == MT_TPL_T_NAME && p->token[1].type == '=';
 
-    if (p->token->type == MT_TPL_T_MUL) {
-        ok = !args->star && !args->star_star;
-        p->token++;
-        if (ok)
-            args->star = p->expression(p);
-        if (ok && !args->star)
-            return false;
-    } else if (p->token->type == MT_TPL_T_POW) {
-        ok = !args->star_star;
-        p->token++;
-        if (ok)
-            args->star_star = p->expression(p);
-        if (ok && !args->star_star)
-            return false;
-    } else if (p->token->type == MT_TPL_T_NAME && p->token[1].type == MT_TPL_T_ASSIGN) {
-        ok = !args->star_star;
-        if (ok)
-            return add_named(p, args);
-    } else {
-        ok = !args->star && !args->star_star && args->named.count == 0;
-        if (ok)
-            return mt_tpl_nodes_add(p, &args->at, p->expression(p));
-    }
-    return ok || mt_tpl_parse_fail(p, open, "invalid syntax for function call expression");
+    if (args->star_star || (args->star && !two && !named) || (args->named.count && !one && !two && !named))
+        return mt_tpl_fail_at(p->run, open->place, "invalid syntax for function call expression");
+    if (named)
+        return add_named(p, args);
+    if (!one && !two)
+        return mt_tpl_nodes_add(p, &args->at, p->expression(p));
+    p->token++;
+    *(one ? &args->star : &args->star_star) = p->expression(p);
+    return !p->run->failed;
 }
 
 static mt_tpl_call_args *parse_call_args(mt_tpl_parser *p)
@@ -275,12 +240,12 @@ static mt_tpl_call_args *parse_call_args(mt_tpl_parser *p)
     const mt_tpl_token *open = p->token;
     mt_tpl_call_args *args = mt_tpl_alloc(p->run, sizeof(*args));
 
-    if (!args || !mt_tpl_expect(p, MT_TPL_T_LPAREN))
+    if (!args || !mt_tpl_expect(p, '('))
         return NULL;
-    while (p->token->type != MT_TPL_T_RPAREN) {
+    while (p->token->type != ')') {
         if (!add_arg(p, args, open))
             return NULL;
-        if (p->token->type != MT_TPL_T_RPAREN && !mt_tpl_expect(p, MT_TPL_T_COMMA))
+        if (p->token->type != ')' && !mt_tpl_expect(p, ','))
             return NULL;
     }
     p->token++;
@@ -304,9 +269,9 @@ mt_tpl_node *mt_tpl_parse_postfix(mt_tpl_parser *p, mt_tpl_node *node)
         if (!node)
             return NULL;
         switch (p->token->type) {
-        case MT_TPL_T_DOT: node = parse_attribute(p, node); break;
-        case MT_TPL_T_LBRACKET: node = parse_item(p, node); break;
-        case MT_TPL_T_LPAREN: node = parse_call(p, node); break;
+        case '.': node = parse_attribute(p, node); break;
+        case '[': node = parse_item(p, node); break;
+        case '(': node = parse_call(p, node); break;
         default: return node;
         }
     }
@@ -316,15 +281,14 @@ mt_tpl_node *mt_tpl_parse_postfix(mt_tpl_parser *p, mt_tpl_node *node)
 static bool parse_builtin(mt_tpl_parser *p, mt_tpl_node *node)
 {
     const mt_tpl_token *token = p->token;
-    mt_tpl_build name;
+    mt_tpl_build name = {.run = p->run};
 
     if (!mt_tpl_expect(p, MT_TPL_T_NAME))
         return false;
     node->name = token->str;
-    if (p->token->type == MT_TPL_T_DOT) {
-        mt_tpl_build_init(&name, p->run);
+    if (p->token->type == '.') {
         mt_tpl_build_str(&name, token->str);
-        while (mt_tpl_accept(p, MT_TPL_T_DOT)) {
+        while (mt_tpl_accept(p, '.')) {
             mt_tpl_build_lit(&name, ".");
             if (p->token->type == MT_TPL_T_NAME)
                 mt_tpl_build_str(&name, p->token->str);
@@ -335,7 +299,7 @@ static bool parse_builtin(mt_tpl_parser *p, mt_tpl_node *node)
         if (!node->name)
             return false;
     }
-    if (p->token->type != MT_TPL_T_LPAREN)
+    if (p->token->type != '(')
         return true;
     node->args = parse_call_args(p);
     return node->args != NULL;
@@ -343,7 +307,7 @@ static bool parse_builtin(mt_tpl_parser *p, mt_tpl_node *node)
 
 mt_tpl_node *mt_tpl_parse_filters(mt_tpl_parser *p, mt_tpl_node *node, bool at_name)
 {
-    while (at_name || p->token->type == MT_TPL_T_PIPE) {
+    while (at_name || p->token->type == '|') {
         mt_tpl_node *filter = mt_tpl_node_new(p, MT_TPL_N_FILTER, at_name ? p->token : p->token + 1);
 
         p->token += at_name ? 0 : 1;
@@ -351,7 +315,7 @@ mt_tpl_node *mt_tpl_parse_filters(mt_tpl_parser *p, mt_tpl_node *node, bool at_n
         if (!filter || !parse_builtin(p, filter))
             return NULL;
         filter->left = node;
-        filter->builtin = mt_tpl_filter(filter->name->data, filter->name->len);
+        filter->builtin = mt_tpl_filter(filter->name);
         node = mt_tpl_node_checked(p, filter);
         if (!node)
             return NULL;
@@ -368,8 +332,8 @@ static bool starts_test_argument(const mt_tpl_parser *p)
     case MT_TPL_T_STRING:
     case MT_TPL_T_INTEGER:
     case MT_TPL_T_FLOAT:
-    case MT_TPL_T_LBRACKET:
-    case MT_TPL_T_LBRACE: return true;
+    case '[':
+    case '{': return true;
     default: return false;
     }
 }
@@ -383,10 +347,10 @@ static mt_tpl_node *parse_test(mt_tpl_parser *p, mt_tpl_node *node)
     if (!test || !parse_builtin(p, test))
         return NULL;
     test->left = node;
-    test->builtin = mt_tpl_test(test->name->data, test->name->len);
+    test->builtin = mt_tpl_test(test->name);
     if (!test->args && starts_test_argument(p)) {
         if (mt_tpl_token_is(p->token, "is")) {
-            mt_tpl_parse_fail(p, p->token, "You cannot chain multiple tests with is");
+            mt_tpl_fail_at(p->run, p->token->place, "You cannot chain multiple tests with is");
             return NULL;
         }
         test->args = mt_tpl_alloc(p->run, sizeof(*test->args));
@@ -402,11 +366,11 @@ mt_tpl_node *mt_tpl_parse_filter_expr(mt_tpl_parser *p, mt_tpl_node *node)
     for (;;) {
         if (!node)
             return NULL;
-        if (p->token->type == MT_TPL_T_PIPE)
+        if (p->token->type == '|')
             node = mt_tpl_parse_filters(p, node, false);
         else if (mt_tpl_token_is(p->token, "is"))
             node = parse_test(p, node);
-        else if (p->token->type == MT_TPL_T_LPAREN)
+        else if (p->token->type == '(')
             node = parse_call(p, node);
         else
             return node;

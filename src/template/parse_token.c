@@ -1,39 +1,28 @@
 /* Reads tokens one by one, and reports those that should not be there. Part of parser.h. */
 #include "template/parser.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/limits.h"
 
+bool mt_tpl_fail_nesting(mt_tpl_parser *p, mt_tpl_place at)
+{
+    return mt_tpl_fail_limit(p->run, "more than %d expressions or blocks inside one another",
+                             MT_LIMIT_TEMPLATE_NESTING) ||
+           mt_tpl_locate(p->run, at);
+}
+
 bool mt_tpl_parse_enter(mt_tpl_parser *p)
 {
-    if (p->depth < MT_LIMIT_TEMPLATE_NESTING) {
-        p->depth++;
-        return true;
-    }
-    mt_tpl_fail_limit(p->run, "more than %d expressions or blocks inside one another", MT_LIMIT_TEMPLATE_NESTING);
-    mt_tpl_locate(p->run, p->token->line, p->token->column);
-    return false;
+    if (p->depth == MT_LIMIT_TEMPLATE_NESTING)
+        return mt_tpl_fail_nesting(p, p->token->place);
+    p->depth++;
+    return true;
 }
 
 void mt_tpl_parse_leave(mt_tpl_parser *p)
 {
     p->depth--;
-}
-
-bool mt_tpl_parse_fail(mt_tpl_parser *p, const mt_tpl_token *at, const char *fmt, ...)
-{
-    char text[256];
-    va_list args;
-
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
-    mt_tpl_fail(p->run, "%s", text);
-    mt_tpl_locate(p->run, at->line, at->column);
-    return false;
 }
 
 const char *mt_tpl_token_describe(const mt_tpl_token *token, char out[64])
@@ -49,8 +38,8 @@ bool mt_tpl_parse_unexpected(mt_tpl_parser *p)
 {
     char found[64];
 
-    return mt_tpl_parse_fail(p, p->token, "unexpected '%s'; an expression should be here",
-                             mt_tpl_token_describe(p->token, found));
+    return mt_tpl_fail_at(p->run, p->token->place, "unexpected '%s'; an expression should be here",
+                          mt_tpl_token_describe(p->token, found));
 }
 
 bool mt_tpl_token_is(const mt_tpl_token *token, const char *word)
@@ -79,9 +68,9 @@ static bool fail_expected(mt_tpl_parser *p, const char *wanted)
     char found[64];
 
     if (p->token->type == MT_TPL_T_EOF)
-        return mt_tpl_parse_fail(p, p->token, "unexpected end of template, expected '%s'.", wanted);
-    return mt_tpl_parse_fail(p, p->token, "expected token '%s', got '%s'", wanted,
-                             mt_tpl_token_describe(p->token, found));
+        return mt_tpl_fail_at(p->run, p->token->place, "unexpected end of template, expected '%s'.", wanted);
+    return mt_tpl_fail_at(p->run, p->token->place, "expected token '%s', got '%s'", wanted,
+                          mt_tpl_token_describe(p->token, found));
 }
 
 bool mt_tpl_expect(mt_tpl_parser *p, mt_tpl_token_type type)

@@ -2,7 +2,6 @@
    tree. */
 #include "template/parser.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/limits.h"
@@ -28,9 +27,8 @@ static bool make_target(mt_tpl_parser *p, mt_tpl_node *node)
     }
     if (node->type == MT_TPL_N_NAMESPACE)
         return true;
-    mt_tpl_fail(p->run, "can't assign to this; a name, or names with commas between, can be set");
-    mt_tpl_locate(p->run, node->line, node->column);
-    return false;
+    return mt_tpl_fail_at(p->run, node->place,
+                          "can't assign to this; a name, or names with commas between, can be set");
 }
 
 /* A name, or name.attribute of a namespace. */
@@ -38,7 +36,7 @@ static mt_tpl_node *parse_set_item(mt_tpl_parser *p)
 {
     mt_tpl_node *node;
 
-    if (p->token->type != MT_TPL_T_NAME || p->token[1].type != MT_TPL_T_DOT)
+    if (p->token->type != MT_TPL_T_NAME || p->token[1].type != '.')
         return mt_tpl_parse_primary(p);
     node = mt_tpl_node_new(p, MT_TPL_N_NAMESPACE, p->token);
     if (!node)
@@ -61,7 +59,7 @@ static mt_tpl_node *parse_name_target(mt_tpl_parser *p)
         return NULL;
     if (mt_tpl_str_is(node->name, "true") || mt_tpl_str_is(node->name, "false") || mt_tpl_str_is(node->name, "none") ||
         mt_tpl_str_is(node->name, "True") || mt_tpl_str_is(node->name, "False") || mt_tpl_str_is(node->name, "None")) {
-        mt_tpl_parse_fail(p, p->token - 1, "can't assign to 'name'");
+        mt_tpl_fail_at(p->run, node->place, "can't assign to 'name'");
         return NULL;
     }
     return node;
@@ -69,11 +67,10 @@ static mt_tpl_node *parse_name_target(mt_tpl_parser *p)
 
 static mt_tpl_node *copy_target(mt_tpl_parser *p, const mt_tpl_node *target)
 {
-    mt_tpl_node *copy = mt_tpl_alloc(p->run, sizeof(*copy));
+    mt_tpl_node *copy = mt_tpl_copy(p->run, target, sizeof(*copy));
 
     if (!copy)
         return NULL;
-    *copy = *target;
     copy->list = (mt_tpl_nodes){0};
     for (size_t i = 0; i < target->list.count; i++)
         if (!mt_tpl_nodes_add(p, &copy->list, copy_target(p, target->list.at[i])))
@@ -81,28 +78,23 @@ static mt_tpl_node *copy_target(mt_tpl_parser *p, const mt_tpl_node *target)
     return copy;
 }
 
-static const char *const end_for[] = {"endfor", "else", NULL};
-static const char *const end_for_else[] = {"endfor", NULL};
-static const char *const end_if[] = {"elif", "else", "endif", NULL};
-static const char *const end_if_else[] = {"endif", NULL};
-static const char *const end_set[] = {"endset", NULL};
-static const char *const end_macro[] = {"endmacro", NULL};
-static const char *const end_call[] = {"endcall", NULL};
-static const char *const end_generation[] = {"endgeneration", NULL};
-static const char *const end_filter[] = {"endfilter", NULL};
-static const char *const end_with[] = {"endwith", NULL};
-static const char *const end_autoescape[] = {"endautoescape", NULL};
-static const char *const end_block[] = {"endblock", NULL};
-
-/* A body, and the word that ends it. */
+/* A body up to one of the words that end it, which is the current token afterwards. */
 static bool parse_until(mt_tpl_parser *p, const char *const *end_words, mt_tpl_nodes *out)
 {
-    mt_tpl_accept(p, MT_TPL_T_COLON);
+    mt_tpl_accept(p, ':');
     return mt_tpl_expect(p, MT_TPL_T_BLOCK_END) && parse_body(p, end_words, out);
+}
+
+/* A body with the only word that ends it. */
+static bool parse_to(mt_tpl_parser *p, const char *end_word, mt_tpl_nodes *out)
+{
+    return parse_until(p, (const char *const[]){end_word, NULL}, out) && mt_tpl_expect_word(p, end_word);
 }
 
 static bool parse_for(mt_tpl_parser *p, mt_tpl_node *node)
 {
+    static const char *const ends[] = {"endfor", "else", NULL};
+
     node->left = mt_tpl_parse_tuple(p, mt_tpl_parse_primary, false);
     if (!make_target(p, node->left) || !mt_tpl_expect_word(p, "in"))
         return false;
@@ -116,31 +108,27 @@ static bool parse_for(mt_tpl_parser *p, mt_tpl_node *node)
             return false;
     }
     node->recursive = mt_tpl_accept_word(p, "recursive");
-    if (!parse_until(p, end_for, &node->body))
+    if (!parse_until(p, ends, &node->body))
         return false;
-    if (mt_tpl_accept_word(p, "endfor"))
-        return true;
-    p->token++;
-    return parse_until(p, end_for_else, &node->orelse) && mt_tpl_expect_word(p, "endfor");
+    return mt_tpl_accept_word(p, "endfor") || (mt_tpl_expect_word(p, "else") && parse_to(p, "endfor", &node->orelse));
 }
 
 /* Not recursive, since there may be many elif: each becomes the only node in `orelse` of the one before. */
 static bool parse_if(mt_tpl_parser *p, mt_tpl_node *node)
 {
+    static const char *const ends[] = {"elif", "else", "endif", NULL};
     mt_tpl_node *first = node, *branches[MT_LIMIT_TEMPLATE_NESTING];
     size_t count = 0;
 
     for (;;) {
         mt_tpl_node *next;
 
-        if (count == MT_COUNT(branches)) {
-            mt_tpl_fail_limit(p->run, "an if of more than %d branches", MT_LIMIT_TEMPLATE_NESTING);
-            mt_tpl_locate(p->run, first->line, first->column);
-            return false;
-        }
+        if (count == MT_COUNT(branches))
+            return mt_tpl_fail_limit(p->run, "an if of more than %d branches", MT_LIMIT_TEMPLATE_NESTING) ||
+                   mt_tpl_locate(p->run, first->place);
         branches[count++] = node;
         node->left = mt_tpl_parse_tuple(p, mt_tpl_parse_no_condition, false);
-        if (!node->left || !parse_until(p, end_if, &node->body))
+        if (!node->left || !parse_until(p, ends, &node->body))
             return false;
         if (!mt_tpl_token_is(p->token, "elif"))
             break;
@@ -149,12 +137,12 @@ static bool parse_if(mt_tpl_parser *p, mt_tpl_node *node)
             return false;
         node = next;
     }
-    if (mt_tpl_accept_word(p, "else") && !parse_until(p, end_if_else, &node->orelse))
+    if (mt_tpl_accept_word(p, "else") ? !parse_to(p, "endif", &node->orelse) : !mt_tpl_expect_word(p, "endif"))
         return false;
     while (count-- > 1)
         if (!mt_tpl_node_check(p, branches[count]))
             return false;
-    return mt_tpl_expect_word(p, "endif");
+    return true;
 }
 
 static bool parse_set(mt_tpl_parser *p, mt_tpl_node *node)
@@ -162,40 +150,36 @@ static bool parse_set(mt_tpl_parser *p, mt_tpl_node *node)
     node->left = mt_tpl_parse_tuple(p, parse_set_item, false);
     if (!make_target(p, node->left))
         return false;
-    if (mt_tpl_accept(p, MT_TPL_T_ASSIGN)) {
+    if (mt_tpl_accept(p, '=')) {
         node->right = mt_tpl_parse_tuple(p, mt_tpl_parse_expression, false);
         return node->right != NULL;
     }
     node->type = MT_TPL_N_SET_BLOCK;
-    if (p->token->type == MT_TPL_T_PIPE) {
-        node->right = mt_tpl_parse_filters(p, NULL, false);
-        if (!node->right)
-            return false;
-    }
-    return parse_until(p, end_set, &node->body) && mt_tpl_expect_word(p, "endset");
+    node->right = mt_tpl_parse_filters(p, NULL, false);
+    return !p->run->failed && parse_to(p, "endset", &node->body);
 }
 
 static bool parse_signature(mt_tpl_parser *p, mt_tpl_params *params)
 {
-    if (!mt_tpl_expect(p, MT_TPL_T_LPAREN))
+    if (!mt_tpl_expect(p, '('))
         return false;
-    while (p->token->type != MT_TPL_T_RPAREN) {
+    while (p->token->type != ')') {
         mt_tpl_node *name;
 
-        if (params->names.count > 0 && !mt_tpl_expect(p, MT_TPL_T_COMMA))
+        if (params->names.count > 0 && !mt_tpl_expect(p, ','))
             return false;
         name = parse_name_target(p);
         for (size_t i = 0; name && i < params->names.count; i++)
             if (mt_tpl_str_equal(params->names.at[i]->name, name->name))
-                return mt_tpl_parse_fail(p, p->token - 1, "duplicate argument '%.*s' in function definition",
-                                         (int)name->name->len, name->name->data);
+                return mt_tpl_fail_at(p->run, name->place, "duplicate argument '%.*s' in function definition",
+                                      (int)name->name->len, name->name->data);
         if (!mt_tpl_nodes_add(p, &params->names, name))
             return false;
-        if (mt_tpl_accept(p, MT_TPL_T_ASSIGN)) {
+        if (mt_tpl_accept(p, '=')) {
             if (!mt_tpl_nodes_add(p, &params->defaults, mt_tpl_parse_expression(p)))
                 return false;
         } else if (params->defaults.count > 0)
-            return mt_tpl_parse_fail(p, p->token, "non-default argument follows default argument");
+            return mt_tpl_fail_at(p->run, p->token->place, "non-default argument follows default argument");
     }
     p->token++;
     return true;
@@ -214,34 +198,30 @@ static bool parse_macro(mt_tpl_parser *p, mt_tpl_node *node)
     if (!name || !new_params(p, node))
         return false;
     node->name = name->name;
-    return parse_signature(p, node->params) && parse_until(p, end_macro, &node->body) &&
-           mt_tpl_expect_word(p, "endmacro");
+    return parse_signature(p, node->params) && parse_to(p, "endmacro", &node->body);
 }
 
 static bool parse_call_block(mt_tpl_parser *p, mt_tpl_node *node)
 {
-    if (!new_params(p, node) || (p->token->type == MT_TPL_T_LPAREN && !parse_signature(p, node->params)))
+    if (!new_params(p, node) || (p->token->type == '(' && !parse_signature(p, node->params)))
         return false;
     node->left = mt_tpl_parse_expression(p);
     if (!node->left)
         return false;
-    if (node->left->type != MT_TPL_N_CALL) {
-        mt_tpl_fail(p->run, "expected call");
-        mt_tpl_locate(p->run, node->line, node->column);
-        return false;
-    }
-    return parse_until(p, end_call, &node->body) && mt_tpl_expect_word(p, "endcall");
+    if (node->left->type != MT_TPL_N_CALL)
+        return mt_tpl_fail_at(p->run, node->place, "expected call");
+    return parse_to(p, "endcall", &node->body);
 }
 
 static bool parse_generation(mt_tpl_parser *p, mt_tpl_node *node)
 {
-    return new_params(p, node) && parse_until(p, end_generation, &node->body) && mt_tpl_expect_word(p, "endgeneration");
+    return new_params(p, node) && parse_to(p, "endgeneration", &node->body);
 }
 
 static bool parse_filter_block(mt_tpl_parser *p, mt_tpl_node *node)
 {
     node->left = mt_tpl_parse_filters(p, NULL, true);
-    return node->left && parse_until(p, end_filter, &node->body) && mt_tpl_expect_word(p, "endfilter");
+    return node->left && parse_to(p, "endfilter", &node->body);
 }
 
 static bool parse_with(mt_tpl_parser *p, mt_tpl_node *node)
@@ -249,20 +229,20 @@ static bool parse_with(mt_tpl_parser *p, mt_tpl_node *node)
     while (p->token->type != MT_TPL_T_BLOCK_END) {
         mt_tpl_node *target;
 
-        if (node->list.count > 0 && !mt_tpl_expect(p, MT_TPL_T_COMMA))
+        if (node->list.count > 0 && !mt_tpl_expect(p, ','))
             return false;
         target = mt_tpl_parse_tuple(p, mt_tpl_parse_primary, false);
-        if (!make_target(p, target) || !mt_tpl_nodes_add(p, &node->list, target) ||
-            !mt_tpl_expect(p, MT_TPL_T_ASSIGN) || !mt_tpl_nodes_add(p, &node->list, mt_tpl_parse_expression(p)))
+        if (!make_target(p, target) || !mt_tpl_nodes_add(p, &node->list, target) || !mt_tpl_expect(p, '=') ||
+            !mt_tpl_nodes_add(p, &node->list, mt_tpl_parse_expression(p)))
             return false;
     }
-    return parse_until(p, end_with, &node->body) && mt_tpl_expect_word(p, "endwith");
+    return parse_to(p, "endwith", &node->body);
 }
 
 static bool parse_autoescape(mt_tpl_parser *p, mt_tpl_node *node)
 {
     node->left = mt_tpl_parse_expression(p);
-    return node->left && parse_until(p, end_autoescape, &node->body) && mt_tpl_expect_word(p, "endautoescape");
+    return node->left && parse_to(p, "endautoescape", &node->body);
 }
 
 /* Whether a body has only white space. */
@@ -289,10 +269,10 @@ static bool parse_block(mt_tpl_parser *p, mt_tpl_node *node)
         return false;
     node->scoped = mt_tpl_accept_word(p, "scoped");
     node->required = mt_tpl_accept_word(p, "required");
-    if (!parse_until(p, end_block, &node->body) || !mt_tpl_expect_word(p, "endblock"))
+    if (!parse_to(p, "endblock", &node->body))
         return false;
     if (node->required && !is_blank(&node->body))
-        return mt_tpl_parse_fail(p, p->token, "Required blocks can only contain comments or whitespace");
+        return mt_tpl_fail_at(p->run, p->token->place, "Required blocks can only contain comments or whitespace");
     if (p->token->type == MT_TPL_T_NAME && mt_tpl_str_equal(p->token->str, node->name))
         p->token++;
     return true;
@@ -301,7 +281,7 @@ static bool parse_block(mt_tpl_parser *p, mt_tpl_node *node)
 static bool parse_print(mt_tpl_parser *p, mt_tpl_node *node)
 {
     while (p->token->type != MT_TPL_T_BLOCK_END) {
-        if (node->list.count > 0 && !mt_tpl_expect(p, MT_TPL_T_COMMA))
+        if (node->list.count > 0 && !mt_tpl_expect(p, ','))
             return false;
         if (!mt_tpl_nodes_add(p, &node->list, mt_tpl_parse_expression(p)))
             return false;
@@ -318,17 +298,10 @@ static bool parse_load(mt_tpl_parser *p, mt_tpl_node *node)
     return node->left != NULL;
 }
 
-static bool parse_nothing(mt_tpl_parser *p, mt_tpl_node *node)
-{
-    (void)p;
-    (void)node;
-    return true;
-}
-
 static const struct {
     const char *word;
     mt_tpl_node_type type;
-    bool (*parse)(mt_tpl_parser *p, mt_tpl_node *node);
+    bool (*parse)(mt_tpl_parser *p, mt_tpl_node *node); /* the rest of the tag; NULL: there is none */
 } statements[] = {
     {"for", MT_TPL_N_FOR, parse_for},
     {"if", MT_TPL_N_IF, parse_if},
@@ -341,8 +314,8 @@ static const struct {
     {"autoescape", MT_TPL_N_SCOPE, parse_autoescape},
     {"block", MT_TPL_N_BLOCK, parse_block},
     {"print", MT_TPL_N_OUTPUT, parse_print},
-    {"break", MT_TPL_N_BREAK, parse_nothing},
-    {"continue", MT_TPL_N_CONTINUE, parse_nothing},
+    {"break", MT_TPL_N_BREAK, NULL},
+    {"continue", MT_TPL_N_CONTINUE, NULL},
     {"include", MT_TPL_N_LOAD, parse_load},
     {"import", MT_TPL_N_LOAD, parse_load},
     {"from", MT_TPL_N_LOAD, parse_load},
@@ -358,30 +331,29 @@ static bool fail_tag(mt_tpl_parser *p)
     for (const char *const *word = p->end_words; word && *word; word++)
         len += (size_t)snprintf(wanted + len, sizeof(wanted) - len, "%s'%s'", len ? " or " : "", *word);
     if (tag->type == MT_TPL_T_EOF)
-        return mt_tpl_parse_fail(p, tag, "Unexpected end of template. Jinja was looking for the following tags: %s.",
-                                 wanted);
+        return mt_tpl_fail_at(p->run, tag->place,
+                              "Unexpected end of template. Jinja was looking for the following tags: %s.", wanted);
     mt_tpl_token_describe(tag, name);
     if (!*wanted)
-        return mt_tpl_parse_fail(p, tag, "Encountered unknown tag '%s'.", name);
-    return mt_tpl_parse_fail(p, tag, "Encountered unknown tag '%s'. Jinja was looking for the following tags: %s.",
-                             name, wanted);
+        return mt_tpl_fail_at(p->run, tag->place, "Encountered unknown tag '%s'.", name);
+    return mt_tpl_fail_at(p->run, tag->place,
+                          "Encountered unknown tag '%s'. Jinja was looking for the following tags: %s.", name, wanted);
 }
 
 static mt_tpl_node *parse_statement(mt_tpl_parser *p)
 {
-    if (p->token->type != MT_TPL_T_NAME) {
-        mt_tpl_parse_fail(p, p->token, "tag name expected");
-        return NULL;
-    }
     for (size_t i = 0; i < MT_COUNT(statements); i++) {
         mt_tpl_node *node;
 
         if (!mt_tpl_token_is(p->token, statements[i].word))
             continue;
         node = mt_tpl_node_new(p, statements[i].type, p->token++);
-        return node && statements[i].parse(p, node) && mt_tpl_node_check(p, node) ? node : NULL;
+        return node && (!statements[i].parse || statements[i].parse(p, node)) ? mt_tpl_node_checked(p, node) : NULL;
     }
-    fail_tag(p);
+    if (p->token->type == MT_TPL_T_NAME)
+        fail_tag(p);
+    else
+        mt_tpl_fail_at(p->run, p->token->place, "tag name expected");
     return NULL;
 }
 
@@ -390,12 +362,10 @@ static bool add_output(mt_tpl_parser *p, mt_tpl_nodes *body, mt_tpl_node **outpu
     if (!node)
         return false;
     if (!*output) {
-        *output = mt_tpl_alloc(p->run, sizeof(**output));
-        if (!*output)
-            return false;
-        **output = (mt_tpl_node){.type = MT_TPL_N_OUTPUT, .line = node->line, .column = node->column, .height = 1};
+        *output = mt_tpl_node_new(p, MT_TPL_N_OUTPUT, p->token);
         if (!mt_tpl_nodes_add(p, body, *output))
             return false;
+        (*output)->place = node->place;
     }
     mt_tpl_node_raise(*output, node);
     return mt_tpl_nodes_add(p, &(*output)->list, node) && mt_tpl_node_check_height(p, *output);

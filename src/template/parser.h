@@ -30,8 +30,8 @@ bool mt_tpl_node_check(mt_tpl_parser *p, mt_tpl_node *node);
 void mt_tpl_node_raise(mt_tpl_node *node, const mt_tpl_node *child);
 bool mt_tpl_node_check_height(mt_tpl_parser *p, const mt_tpl_node *node);
 
-bool mt_tpl_parse_fail(mt_tpl_parser *p, const mt_tpl_token *at, const char *fmt, ...) MT_PRINTF(3, 4);
-bool mt_tpl_parse_unexpected(mt_tpl_parser *p); /* the current token cannot begin an expression */
+bool mt_tpl_fail_nesting(mt_tpl_parser *p, mt_tpl_place at); /* too many expressions or blocks inside one another */
+bool mt_tpl_parse_unexpected(mt_tpl_parser *p);              /* the current token cannot begin an expression */
 bool mt_tpl_token_is(const mt_tpl_token *token, const char *word);
 const char *mt_tpl_token_describe(const mt_tpl_token *token, char out[64]); /* for errors; returns out */
 bool mt_tpl_accept(mt_tpl_parser *p, mt_tpl_token_type type);

@@ -167,20 +167,18 @@ void mt_tpl_build_text(mt_tpl_build *b, mt_tpl_value v)
 
 mt_tpl_str *mt_tpl_text(mt_tpl_run *run, mt_tpl_value v)
 {
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
 
     if (v.kind == MT_TPL_STR)
         return v.as.str;
-    mt_tpl_build_init(&b, run);
     mt_tpl_build_text(&b, v);
     return mt_tpl_build_end(&b);
 }
 
 mt_tpl_str *mt_tpl_repr(mt_tpl_run *run, mt_tpl_value v)
 {
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
 
-    mt_tpl_build_init(&b, run);
     mt_tpl_build_repr(&b, v);
     return mt_tpl_build_end(&b);
 }

@@ -8,7 +8,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 
-enum { BYTES_PER_STEP = 16, LIST_FIRST = 4 }; /* items of a list that are allocated first */
+enum { BYTES_PER_STEP = 16, LIST_FIRST = 64 }; /* bytes of a list that are allocated first */
 
 /* Cuts an error's text at its limit without splitting a character. */
 static void trim_text(char *text)
@@ -54,6 +54,16 @@ bool mt_tpl_fail_limit(mt_tpl_run *run, const char *fmt, ...)
     return false;
 }
 
+bool mt_tpl_fail_at(mt_tpl_run *run, mt_tpl_place at, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    fail(run, MT_E_INVALID, fmt, args);
+    va_end(args);
+    return mt_tpl_locate(run, at);
+}
+
 bool mt_tpl_fail_raised(mt_tpl_run *run, const char *text, size_t len)
 {
     if (run->failed)
@@ -62,14 +72,15 @@ bool mt_tpl_fail_raised(mt_tpl_run *run, const char *text, size_t len)
     return mt_tpl_fail(run, "%.*s", len < MT_LIMIT_ERROR_TEXT ? (int)len : MT_LIMIT_ERROR_TEXT, text);
 }
 
-void mt_tpl_locate(mt_tpl_run *run, uint32_t line, uint32_t column)
+bool mt_tpl_locate(mt_tpl_run *run, mt_tpl_place at)
 {
     if (!run->failed || run->located)
-        return;
+        return !run->failed;
     run->located = true;
-    mt_fail_within(run->err, "line %u, column %u", line, column);
+    mt_fail_within(run->err, "line %u, column %u", at.line, at.column);
     if (run->err)
         trim_text(run->err->text);
+    return false;
 }
 
 void *mt_tpl_alloc(mt_tpl_run *run, size_t size)
@@ -87,21 +98,31 @@ void *mt_tpl_alloc_array(mt_tpl_run *run, size_t count, size_t size)
     return mt_tpl_alloc(run, count > SIZE_MAX / size ? SIZE_MAX : count * size);
 }
 
-void *mt_tpl_grow(mt_tpl_run *run, void *list, size_t count, size_t more, size_t *cap, size_t size)
+void *mt_tpl_copy(mt_tpl_run *run, const void *what, size_t size)
 {
-    size_t room = *cap ? *cap : LIST_FIRST;
-    void *larger;
+    void *copy = mt_tpl_alloc(run, size);
+
+    return copy ? memcpy(copy, what, size) : NULL;
+}
+
+bool mt_tpl_grow(mt_tpl_run *run, void *list, size_t count, size_t more, size_t *cap, size_t size)
+{
+    size_t room = *cap ? *cap : MT_MAX(LIST_FIRST / size, 1);
+    void *items, *larger;
 
     if (more <= *cap - count)
-        return list;
+        return true;
     while (room - count < more)
         room *= 2;
     larger = mt_tpl_alloc_array(run, room, size);
-    if (larger && count)
-        memcpy(larger, list, count * size);
-    if (larger)
-        *cap = room;
-    return larger;
+    if (!larger)
+        return false;
+    memcpy(&items, list, sizeof(items)); /* by its bytes, since it is a pointer of any type */
+    if (count)
+        memcpy(larger, items, count * size);
+    memcpy(list, &larger, sizeof(larger));
+    *cap = room;
+    return true;
 }
 
 bool mt_tpl_charge(mt_tpl_run *run, uint64_t steps)

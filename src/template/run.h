@@ -13,6 +13,11 @@
 #include "base/compiler.h"
 #include "base/error.h"
 
+/* A place in a template's text: from 1; columns count characters. */
+typedef struct mt_tpl_place {
+    uint32_t line, column;
+} mt_tpl_place;
+
 struct mt_tpl_dict;
 struct mt_tpl_activation;
 struct mt_tpl_watch;
@@ -43,18 +48,21 @@ typedef struct mt_tpl_run {
 /* Each of these sets the run's error, if it is the first, and returns false. */
 bool mt_tpl_fail(mt_tpl_run *run, const char *fmt, ...) MT_PRINTF(2, 3);
 bool mt_tpl_fail_limit(mt_tpl_run *run, const char *fmt, ...) MT_PRINTF(2, 3);
+bool mt_tpl_fail_at(mt_tpl_run *run, mt_tpl_place at, const char *fmt, ...) MT_PRINTF(3, 4);
 bool mt_tpl_fail_raised(mt_tpl_run *run, const char *text, size_t len);
 
-/* Puts "line L, column C: " before the error, unless that was done already. */
-void mt_tpl_locate(mt_tpl_run *run, uint32_t line, uint32_t column);
+/* Puts "line L, column C: " before the error, if there is one and that was not done already. Returns whether there is
+   none: what fails can end with `return ok || mt_tpl_locate(...)`. */
+bool mt_tpl_locate(mt_tpl_run *run, mt_tpl_place at);
 
 /* NULL: the memory limit is reached, and the run has failed. */
 void *mt_tpl_alloc(mt_tpl_run *run, size_t size) MT_NODISCARD;
 void *mt_tpl_alloc_array(mt_tpl_run *run, size_t count, size_t size) MT_NODISCARD;
+void *mt_tpl_copy(mt_tpl_run *run, const void *what, size_t size) MT_NODISCARD; /* size is not 0 */
 
-/* A list of `count` items of `size` bytes with space for `more` after them: the list itself, or a copy with a larger
-   *cap. NULL: the run has failed. */
-void *mt_tpl_grow(mt_tpl_run *run, void *list, size_t count, size_t more, size_t *cap, size_t size) MT_NODISCARD;
+/* Makes space for `more` items after the first `count` of a list, which may move. list: the address of the pointer to
+   its items, of `size` bytes each; cap: how many it has space for. False: the run has failed. */
+bool mt_tpl_grow(mt_tpl_run *run, void *list, size_t count, size_t more, size_t *cap, size_t size) MT_NODISCARD;
 
 /* Uses up steps; false: none are left, and the run has failed. mt_tpl_charge_bytes: for a pass over text. */
 bool mt_tpl_charge(mt_tpl_run *run, uint64_t steps) MT_NODISCARD;

@@ -36,13 +36,15 @@ typedef struct resolver {
     frame *root;
     mt_tpl_scope *reads;
     mt_tpl_blocks *blocks;
-    bool soft;      /* inside an if of the current scope: unknown filters fail only when they are reached */
-    bool loop;      /* break and continue are allowed */
-    unsigned loops; /* number of loops around, whatever is between */
+    bool conditional; /* names are collected inside an if */
+    bool soft;        /* inside an if of the current scope: unknown filters fail only when they are reached */
+    bool loop;        /* break and continue are allowed */
+    unsigned loops;   /* number of loops around, whatever is between */
+    unsigned used;    /* bits of `special`: names that a function uses before it sets them */
+    unsigned set;     /* bits of `special`: names that it sets */
 } resolver;
 
 static bool resolve(resolver *r, frame *f, mt_tpl_node *node);
-static bool resolve_list(resolver *r, frame *f, const mt_tpl_nodes *list);
 
 static mt_tpl_load *find_own(const mt_tpl_scope *scope, const mt_tpl_str *name)
 {
@@ -67,11 +69,8 @@ static bool find(const frame *f, const mt_tpl_str *name, mt_tpl_ref *out)
 
 static mt_tpl_load *add_load(resolver *r, mt_tpl_scope *scope, mt_tpl_load load)
 {
-    mt_tpl_load *at = mt_tpl_grow(r->run, scope->at, scope->count, 1, &scope->cap, sizeof(*at));
-
-    if (!at)
+    if (!mt_tpl_grow(r->run, &scope->at, scope->count, 1, &scope->cap, sizeof(*scope->at)))
         return NULL;
-    scope->at = at;
     scope->at[scope->count] = load;
     return &scope->at[scope->count++];
 }
@@ -119,15 +118,13 @@ static bool load_name(resolver *r, frame *f, const mt_tpl_str *name)
     return load != NULL;
 }
 
-static bool store_name(resolver *r, frame *f, const mt_tpl_str *name, bool conditional)
+static bool store_name(resolver *r, frame *f, const mt_tpl_str *name)
 {
+    mt_tpl_load *load = find_own(f->scope, name);
     mt_tpl_ref outer = {0};
-    mt_tpl_load *load;
-    bool known;
+    bool known = !load && f->parent && find(f->parent, name, &outer);
 
-    load = find_own(f->scope, name);
-    known = !load && f->parent && find(f->parent, name, &outer);
-    if (!load && !known && conditional)
+    if (!load && !known && r->conditional)
         load = define_outer(r, f, name);
     else if (!load) {
         load = define(r, f, name, known ? MT_TPL_LOAD_ALIAS : MT_TPL_LOAD_NOTHING);
@@ -145,13 +142,12 @@ static bool declare(resolver *r, frame *f, const mt_tpl_str *name)
 {
     mt_tpl_load *load = find_own(f->scope, name);
 
+    load = load ? load : define(r, f, name, MT_TPL_LOAD_PARAM);
     if (!load)
-        load = define(r, f, name, MT_TPL_LOAD_PARAM);
-    else
-        load->kind = MT_TPL_LOAD_PARAM;
-    if (load)
-        load->stored = true;
-    return load != NULL;
+        return false;
+    load->kind = MT_TPL_LOAD_PARAM;
+    load->stored = true;
+    return true;
 }
 
 static bool declare_target(resolver *r, frame *f, const mt_tpl_node *target)
@@ -164,101 +160,83 @@ static bool declare_target(resolver *r, frame *f, const mt_tpl_node *target)
     return true;
 }
 
-typedef bool visit_fn(resolver *r, frame *f, mt_tpl_node *node, void *context);
+typedef bool visit_fn(resolver *r, frame *f, mt_tpl_node *node);
 
-static bool each_of(resolver *r, frame *f, const mt_tpl_nodes *list, visit_fn *visit, void *context)
+static bool each_of(resolver *r, frame *f, const mt_tpl_nodes *list, visit_fn *visit)
 {
     for (size_t i = 0; i < list->count; i++)
-        if (!visit(r, f, list->at[i], context))
+        if (!visit(r, f, list->at[i]))
             return false;
     return true;
 }
 
-static bool each_expression(resolver *r, frame *f, mt_tpl_node *node, visit_fn *visit, void *context)
+/* Visits a node; NULL: there is nothing to visit. */
+static bool maybe(resolver *r, frame *f, mt_tpl_node *node, visit_fn *visit)
+{
+    return !node || visit(r, f, node);
+}
+
+static bool each_expression(resolver *r, frame *f, mt_tpl_node *node, visit_fn *visit)
 {
     const mt_tpl_call_args *args = node->args;
 
-    if ((node->left && !visit(r, f, node->left, context)) || (node->right && !visit(r, f, node->right, context)) ||
-        (node->third && !visit(r, f, node->third, context)) || !each_of(r, f, &node->list, visit, context))
-        return false;
-    return !args || (each_of(r, f, &args->at, visit, context) && each_of(r, f, &args->named, visit, context) &&
-                     (!args->star || visit(r, f, args->star, context)) &&
-                     (!args->star_star || visit(r, f, args->star_star, context)));
+    return maybe(r, f, node->left, visit) && maybe(r, f, node->right, visit) && maybe(r, f, node->third, visit) &&
+           each_of(r, f, &node->list, visit) &&
+           (!args || (each_of(r, f, &args->at, visit) && each_of(r, f, &args->named, visit) &&
+                      maybe(r, f, args->star, visit) && maybe(r, f, args->star_star, visit)));
 }
 
 /* Collects the names of one scope, without those of the scopes inside it. */
-static bool collect(resolver *r, frame *f, mt_tpl_node *node, void *context)
+static bool collect(resolver *r, frame *f, mt_tpl_node *node)
 {
-    bool *conditional = context, inside = true;
+    const bool conditional = r->conditional;
+    bool ok = true;
 
     switch (node->type) {
-    case MT_TPL_N_NAME: return node->store ? store_name(r, f, node->name, *conditional) : load_name(r, f, node->name);
+    case MT_TPL_N_NAME: return node->store ? store_name(r, f, node->name) : load_name(r, f, node->name);
     case MT_TPL_N_NAMESPACE: return load_name(r, f, node->name);
     case MT_TPL_N_IF:
-        return collect(r, f, node->left, conditional) && each_of(r, f, &node->body, collect, &inside) &&
-               each_of(r, f, &node->orelse, collect, &inside);
-    case MT_TPL_N_SET: return collect(r, f, node->right, conditional) && collect(r, f, node->left, conditional);
-    case MT_TPL_N_SET_BLOCK: return collect(r, f, node->left, conditional);
-    case MT_TPL_N_MACRO: return store_name(r, f, node->name, *conditional);
-    case MT_TPL_N_FOR: return collect(r, f, node->right, conditional);
+        ok = collect(r, f, node->left);
+        r->conditional = true;
+        ok = ok && each_of(r, f, &node->body, collect) && each_of(r, f, &node->orelse, collect);
+        r->conditional = conditional;
+        return ok;
+    case MT_TPL_N_SET: return collect(r, f, node->right) && collect(r, f, node->left);
+    case MT_TPL_N_SET_BLOCK: return collect(r, f, node->left);
+    case MT_TPL_N_MACRO: return store_name(r, f, node->name);
+    case MT_TPL_N_FOR: return collect(r, f, node->right);
     case MT_TPL_N_WITH:
-        for (size_t i = 1; i < node->list.count; i += 2)
-            if (!collect(r, f, node->list.at[i], conditional))
-                return false;
-        return true;
+        for (size_t i = 1; ok && i < node->list.count; i += 2)
+            ok = collect(r, f, node->list.at[i]);
+        return ok;
     case MT_TPL_N_SCOPE:
     case MT_TPL_N_BLOCK: return true;
-    default: return each_expression(r, f, node, collect, conditional);
+    default: return each_expression(r, f, node, collect);
     }
-}
-
-static bool collect_list(resolver *r, frame *f, const mt_tpl_nodes *list)
-{
-    bool conditional = false;
-
-    return each_of(r, f, list, collect, &conditional);
-}
-
-static bool collect_node(resolver *r, frame *f, mt_tpl_node *node)
-{
-    bool conditional = false;
-
-    return collect(r, f, node, &conditional);
 }
 
 /* Names that a function has without declaring them; each has a bit. */
 static const char *const special[] = {"caller", "varargs", "kwargs"};
 enum { CALLER = 1, VARARGS = 2, KWARGS = 4 };
 
-typedef struct mentioned {
-    unsigned used, set; /* bits of `special`: used before they are set; set */
-} mentioned;
-
-static bool find_mentioned(resolver *r, frame *f, mt_tpl_node *node, void *context)
+/* Finds out which special names are used and set: r->used and r->set. */
+static bool find_special(resolver *r, frame *f, mt_tpl_node *node)
 {
-    mentioned *m = context;
+    const mt_tpl_params *params = node->params;
 
     if (node->type == MT_TPL_N_BLOCK)
         return true;
     for (size_t i = 0; node->type == MT_TPL_N_NAME && i < MT_COUNT(special); i++)
         if (mt_tpl_str_is(node->name, special[i])) {
             if (node->store)
-                m->set |= 1u << i;
-            else if (!(m->set >> i & 1))
-                m->used |= 1u << i;
+                r->set |= 1u << i;
+            else if (!(r->set >> i & 1))
+                r->used |= 1u << i;
         }
-    if (!each_expression(r, f, node, find_mentioned, m))
-        return false;
-    if (node->params && (!each_of(r, f, &node->params->names, find_mentioned, m) ||
-                         !each_of(r, f, &node->params->defaults, find_mentioned, m)))
-        return false;
-    return each_of(r, f, &node->body, find_mentioned, m) && each_of(r, f, &node->orelse, find_mentioned, m);
-}
-
-static bool fail_at(resolver *r, const mt_tpl_node *node)
-{
-    mt_tpl_locate(r->run, node->line, node->column);
-    return false;
+    return each_expression(r, f, node, find_special) &&
+           (!params ||
+            (each_of(r, f, &params->names, find_special) && each_of(r, f, &params->defaults, find_special))) &&
+           each_of(r, f, &node->body, find_special) && each_of(r, f, &node->orelse, find_special);
 }
 
 static mt_tpl_node *special_name(resolver *r, frame *f, const char *word)
@@ -277,11 +255,11 @@ static mt_tpl_node *special_name(resolver *r, frame *f, const char *word)
 static bool declare_special(resolver *r, frame *f, mt_tpl_node *node)
 {
     mt_tpl_params *params = node->params;
-    mentioned m = {0};
     unsigned named = 0;
     size_t caller_at = 0;
 
-    if (!each_of(r, f, &node->body, find_mentioned, &m))
+    r->used = r->set = 0;
+    if (!each_of(r, f, &node->body, find_special))
         return false;
     for (size_t i = 0; i < params->names.count; i++)
         for (size_t k = 0; k < MT_COUNT(special); k++)
@@ -290,23 +268,24 @@ static bool declare_special(resolver *r, frame *f, mt_tpl_node *node)
                 caller_at = k == 0 ? i : caller_at;
             }
     params->explicit_caller = named & CALLER;
-    if ((m.used & named & CALLER) && caller_at < params->names.count - params->defaults.count) {
-        mt_tpl_fail(r->run, "When defining macros or call blocks the special \"caller\" argument must be omitted or be "
-                            "given a default.");
-        return fail_at(r, node);
-    }
-    if (m.used & CALLER)
+    if ((r->used & named & CALLER) && caller_at < params->names.count - params->defaults.count)
+        return mt_tpl_fail_at(
+            r->run, node->place,
+            "When defining macros or call blocks the special \"caller\" argument must be omitted or be "
+            "given a default.");
+    if (r->used & CALLER)
         params->caller = params->explicit_caller ? params->names.at[caller_at] : special_name(r, f, "caller");
-    if (m.used & ~named & KWARGS)
+    if (r->used & ~named & KWARGS)
         params->kwargs = special_name(r, f, "kwargs");
-    if (m.used & ~named & VARARGS)
+    if (r->used & ~named & VARARGS)
         params->varargs = special_name(r, f, "varargs");
     return !r->run->failed;
 }
 
-static bool resolve_name(frame *f, mt_tpl_node *node)
+static bool resolve_name(resolver *r, frame *f, mt_tpl_node *node)
 {
-    return !node || find(f, node->name, &node->ref);
+    (void)r;
+    return find(f, node->name, &node->ref);
 }
 
 /* Resolves a macro, call block or generation block, without the call of a call block. */
@@ -321,13 +300,11 @@ static bool resolve_function(resolver *r, frame *f, mt_tpl_node *node)
     r->soft = r->loop = false;
     for (size_t i = 0; ok && i < params->names.count; i++)
         ok = declare(r, &inner, params->names.at[i]->name);
-    ok = ok && declare_special(r, &inner, node) && collect_list(r, &inner, &params->defaults) &&
-         collect_list(r, &inner, &node->body);
-    for (size_t i = 0; ok && i < params->names.count; i++)
-        ok = resolve_name(&inner, params->names.at[i]);
-    ok = ok && resolve_name(&inner, params->caller) && resolve_name(&inner, params->varargs) &&
-         resolve_name(&inner, params->kwargs) && resolve_list(r, &inner, &params->defaults) &&
-         resolve_list(r, &inner, &node->body);
+    ok = ok && declare_special(r, &inner, node) && each_of(r, &inner, &params->defaults, collect) &&
+         each_of(r, &inner, &node->body, collect) && each_of(r, &inner, &params->names, resolve_name) &&
+         maybe(r, &inner, params->caller, resolve_name) && maybe(r, &inner, params->varargs, resolve_name) &&
+         maybe(r, &inner, params->kwargs, resolve_name) && each_of(r, &inner, &params->defaults, resolve) &&
+         each_of(r, &inner, &node->body, resolve);
     node->slots = fn.slots;
     *r = saved;
     return ok;
@@ -340,7 +317,7 @@ static bool resolve_loop_test(resolver *r, frame *f, mt_tpl_node *node)
     bool soft = r->soft, ok;
 
     r->soft = false;
-    ok = declare_target(r, &inner, node->test_target) && collect_node(r, &inner, node->third) &&
+    ok = declare_target(r, &inner, node->test_target) && collect(r, &inner, node->third) &&
          resolve(r, &inner, node->test_target) && resolve(r, &inner, node->third);
     r->soft = soft;
     node->test_slots = fn.slots;
@@ -359,12 +336,12 @@ static bool resolve_for(resolver *r, frame *f, mt_tpl_node *node)
     r->loops++;
     r->soft = false;
     ok = ok && (!node->third || resolve_loop_test(r, f, node)) && declare(r, &body, loop) &&
-         declare_target(r, &body, node->left) && collect_list(r, &body, &node->body);
+         declare_target(r, &body, node->left) && each_of(r, &body, &node->body, collect);
     r->loop = true;
     ok = ok && find(&body, loop, &node->loop_ref) && resolve(r, &body, node->left) &&
-         resolve_list(r, &body, &node->body);
+         each_of(r, &body, &node->body, resolve);
     r->loop = saved.loop && !node->recursive;
-    ok = ok && collect_list(r, &orelse, &node->orelse) && resolve_list(r, &orelse, &node->orelse);
+    ok = ok && each_of(r, &orelse, &node->orelse, collect) && each_of(r, &orelse, &node->orelse, resolve);
     if (node->recursive)
         node->slots = fn.slots;
     *r = saved;
@@ -381,11 +358,11 @@ static bool resolve_inner(resolver *r, frame *f, mt_tpl_node *node, mt_tpl_node 
     if (node->type == MT_TPL_N_WITH)
         for (size_t i = 0; ok && i < node->list.count; i += 2)
             ok = declare_target(r, &inner, node->list.at[i]);
-    ok = ok && collect_list(r, &inner, &node->body) && (!also || collect_node(r, &inner, also));
+    ok = ok && each_of(r, &inner, &node->body, collect) && maybe(r, &inner, also, collect);
     if (node->type == MT_TPL_N_WITH)
         for (size_t i = 0; ok && i < node->list.count; i += 2)
             ok = resolve(r, &inner, node->list.at[i]);
-    ok = ok && resolve_list(r, &inner, &node->body) && (!also || resolve(r, &inner, also));
+    ok = ok && each_of(r, &inner, &node->body, resolve) && maybe(r, &inner, also, resolve);
     r->soft = soft;
     return ok;
 }
@@ -404,10 +381,9 @@ static bool add_block(resolver *r, mt_tpl_node *node)
 
     if (!mt_tpl_charge(r->run, all->count))
         return false;
-    if (mt_tpl_block_find(all, node->name)) {
-        mt_tpl_fail(r->run, "block '%.*s' defined twice", (int)node->name->len, node->name->data);
-        return fail_at(r, node);
-    }
+    if (mt_tpl_block_find(all, node->name))
+        return mt_tpl_fail_at(r->run, node->place, "block '%.*s' defined twice", (int)node->name->len,
+                              node->name->data);
     node->next = all->last;
     all->last = node;
     all->count++;
@@ -449,22 +425,10 @@ static bool resolve_block(resolver *r, const frame *f, mt_tpl_node *node)
     if (!add_block(r, node) || (node->scoped && !bind_outer(r, f, node)))
         return false;
     r->soft = r->loop = false;
-    ok = collect_list(r, &inner, &node->body) && resolve_list(r, &inner, &node->body);
+    ok = each_of(r, &inner, &node->body, collect) && each_of(r, &inner, &node->body, resolve);
     node->slots = fn.slots;
     *r = saved;
     return ok;
-}
-
-static bool resolve_builtin(resolver *r, frame *f, mt_tpl_node *node)
-{
-    const char *what = node->type == MT_TPL_N_FILTER ? "filter" : "test";
-
-    if (!node->builtin && !r->soft) {
-        mt_tpl_fail(r->run, "No %s named '%.*s'.", what, (int)node->name->len, node->name->data);
-        return fail_at(r, node);
-    }
-    (void)f;
-    return true;
 }
 
 static bool resolve_soft(resolver *r, frame *f, mt_tpl_node *node)
@@ -472,37 +436,28 @@ static bool resolve_soft(resolver *r, frame *f, mt_tpl_node *node)
     bool soft = r->soft, ok;
 
     r->soft = true;
-    ok = (!node->left || resolve(r, f, node->left)) && (!node->right || resolve(r, f, node->right)) &&
-         (!node->third || resolve(r, f, node->third)) && resolve_list(r, f, &node->body) &&
-         resolve_list(r, f, &node->orelse);
+    ok = each_expression(r, f, node, resolve) && each_of(r, f, &node->body, resolve) &&
+         each_of(r, f, &node->orelse, resolve);
     r->soft = soft;
     return ok;
 }
 
 static bool resolve_variable(resolver *r, frame *f, mt_tpl_node *node)
 {
-    if (node->store && r->loops && mt_tpl_str_is(node->name, "loop")) {
-        mt_tpl_fail(r->run, "Can't assign to special loop variable in for-loop target");
-        return fail_at(r, node);
-    }
-    return resolve_name(f, node);
-}
-
-static bool visit_resolve(resolver *r, frame *f, mt_tpl_node *node, void *context)
-{
-    (void)context;
-    return resolve(r, f, node);
+    if (node->store && r->loops && mt_tpl_str_is(node->name, "loop"))
+        return mt_tpl_fail_at(r->run, node->place, "Can't assign to special loop variable in for-loop target");
+    return resolve_name(r, f, node);
 }
 
 static bool resolve(resolver *r, frame *f, mt_tpl_node *node)
 {
     switch (node->type) {
     case MT_TPL_N_NAME: return resolve_variable(r, f, node);
-    case MT_TPL_N_NAMESPACE: return resolve_name(f, node);
+    case MT_TPL_N_NAMESPACE: return resolve_name(r, f, node);
     case MT_TPL_N_IF:
     case MT_TPL_N_CONDITION: return resolve_soft(r, f, node);
     case MT_TPL_N_FOR: return resolve_for(r, f, node);
-    case MT_TPL_N_MACRO: return resolve_name(f, node) && resolve_function(r, f, node);
+    case MT_TPL_N_MACRO: return resolve_name(r, f, node) && resolve_function(r, f, node);
     case MT_TPL_N_GENERATION: return resolve_function(r, f, node);
     case MT_TPL_N_CALL_BLOCK: return resolve(r, f, node->left) && resolve_function(r, f, node);
     case MT_TPL_N_SET_BLOCK: return resolve(r, f, node->left) && resolve_inner(r, f, node, node->right);
@@ -512,25 +467,21 @@ static bool resolve(resolver *r, frame *f, mt_tpl_node *node)
     case MT_TPL_N_BLOCK: return resolve_block(r, f, node);
     case MT_TPL_N_FILTER:
     case MT_TPL_N_TEST:
-        if (!resolve_builtin(r, f, node))
-            return false;
+        if (!node->builtin && !r->soft)
+            return mt_tpl_fail_at(r->run, node->place, "No %s named '%.*s'.",
+                                  node->type == MT_TPL_N_FILTER ? "filter" : "test", (int)node->name->len,
+                                  node->name->data);
         break;
     case MT_TPL_N_BREAK:
     case MT_TPL_N_CONTINUE:
-        if (!r->loop) {
-            mt_tpl_fail(r->run,
-                        node->type == MT_TPL_N_BREAK ? "'break' outside loop" : "'continue' not properly in loop");
-            return fail_at(r, node);
-        }
+        if (!r->loop)
+            return mt_tpl_fail_at(r->run, node->place, "%s",
+                                  node->type == MT_TPL_N_BREAK ? "'break' outside loop"
+                                                               : "'continue' not properly in loop");
         break;
     default: break;
     }
-    return each_expression(r, f, node, visit_resolve, NULL);
-}
-
-static bool resolve_list(resolver *r, frame *f, const mt_tpl_nodes *list)
-{
-    return each_of(r, f, list, visit_resolve, NULL);
+    return each_expression(r, f, node, resolve);
 }
 
 bool mt_tpl_scope_resolve(mt_tpl_run *run, const mt_tpl_nodes *body, mt_tpl_scope *root, uint32_t *slots,
@@ -539,7 +490,7 @@ bool mt_tpl_scope_resolve(mt_tpl_run *run, const mt_tpl_nodes *body, mt_tpl_scop
     function fn = {.depth = 0};
     frame top = {.scope = root, .fn = &fn};
     resolver r = {.run = run, .root = &top, .reads = reads, .blocks = blocks};
-    bool ok = collect_list(&r, &top, body) && resolve_list(&r, &top, body);
+    bool ok = each_of(&r, &top, body, collect) && each_of(&r, &top, body, resolve);
 
     *slots = fn.slots;
     return ok;

@@ -16,8 +16,8 @@ typedef struct sorter {
 /* *out: b must stand before a, which stands before it now. */
 static bool is_before(sorter *s, size_t b, size_t a, bool *out)
 {
-    return mt_tpl_charge(s->run, 1) && (s->reverse ? mt_tpl_ordered(s->run, MT_TPL_LT, s->keys[a], s->keys[b], out)
-                                                   : mt_tpl_ordered(s->run, MT_TPL_LT, s->keys[b], s->keys[a], out));
+    return mt_tpl_charge(s->run, 1) && (s->reverse ? mt_tpl_compare(s->run, '<', s->keys[a], s->keys[b], out)
+                                                   : mt_tpl_compare(s->run, '<', s->keys[b], s->keys[a], out));
 }
 
 static bool merge(sorter *s, size_t begin, size_t middle, size_t end)

@@ -7,8 +7,6 @@
 
 #include "base/utf8.h"
 
-enum { CAP_FIRST = 32 }; /* bytes */
-
 mt_tpl_str *mt_tpl_str_new(mt_tpl_run *run, const char *data, size_t len, bool untrusted)
 {
     struct {
@@ -91,10 +89,9 @@ mt_tpl_str *mt_tpl_str_concat(mt_tpl_run *run, const mt_tpl_str *a, const mt_tpl
     mt_tpl_build *room = a->room;
 
     if (!room || room->data != a->data || room->len != a->len || room->span_count != a->span_count) {
-        room = mt_tpl_alloc(run, sizeof(*room));
+        room = mt_tpl_copy(run, &(mt_tpl_build){.run = run}, sizeof(*room));
         if (!room)
             return NULL;
-        mt_tpl_build_init(room, run);
         mt_tpl_build_str(room, a);
     }
     mt_tpl_build_str(room, b);
@@ -106,10 +103,9 @@ mt_tpl_str *mt_tpl_str_concat(mt_tpl_run *run, const mt_tpl_str *a, const mt_tpl
 
 mt_tpl_str *mt_tpl_str_escape(mt_tpl_run *run, const mt_tpl_str *s)
 {
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
     mt_tpl_str *escaped;
 
-    mt_tpl_build_init(&b, run);
     for (size_t at = 0, run_of = 0; at < s->len; at += run_of) {
         const char *code = NULL;
 
@@ -140,11 +136,9 @@ mt_tpl_str *mt_tpl_str_plain(mt_tpl_run *run, mt_tpl_str *s)
 
     if (!s->markup)
         return s;
-    plain = mt_tpl_alloc(run, sizeof(*plain));
-    if (!plain)
-        return NULL;
-    *plain = *s;
-    plain->markup = false;
+    plain = mt_tpl_copy(run, s, sizeof(*s));
+    if (plain)
+        plain->markup = false;
     return plain;
 }
 
@@ -194,11 +188,6 @@ int mt_tpl_str_compare(const mt_tpl_str *a, const mt_tpl_str *b)
     return order < 0 ? -1 : 1;
 }
 
-void mt_tpl_build_init(mt_tpl_build *b, mt_tpl_run *run)
-{
-    *b = (mt_tpl_build){.run = run};
-}
-
 static bool fail_longest(mt_tpl_run *run)
 {
     return mt_tpl_fail_limit(run, "a text of more than %zu bytes; make the template write less", run->longest);
@@ -206,40 +195,19 @@ static bool fail_longest(mt_tpl_run *run)
 
 static bool reserve(mt_tpl_build *b, size_t len)
 {
-    size_t cap = b->cap ? b->cap : CAP_FIRST;
-    char *data;
-
     if (b->run->failed)
         return false;
     if (len > b->run->longest - b->len)
         return fail_longest(b->run);
-    if (len <= b->cap - b->len)
-        return true;
-    while (cap - b->len < len)
-        cap *= 2;
-    data = mt_tpl_alloc(b->run, cap);
-    if (!data)
-        return false;
-    if (b->len)
-        memcpy(data, b->data, b->len);
-    b->data = data;
-    b->cap = cap;
-    return true;
+    return mt_tpl_grow(b->run, &b->data, b->len, len, &b->cap, 1);
 }
 
 static void mark(mt_tpl_build *b, size_t begin, size_t end)
 {
-    mt_range *spans;
-
-    if (b->span_count && b->spans[b->span_count - 1].end >= begin) {
+    if (b->span_count && b->spans[b->span_count - 1].end >= begin)
         b->spans[b->span_count - 1].end = end;
-        return;
-    }
-    spans = mt_tpl_grow(b->run, b->spans, b->span_count, 1, &b->span_cap, sizeof(*spans));
-    if (!spans)
-        return;
-    b->spans = spans;
-    b->spans[b->span_count++] = (mt_range){begin, end};
+    else if (mt_tpl_grow(b->run, &b->spans, b->span_count, 1, &b->span_cap, sizeof(*b->spans)))
+        b->spans[b->span_count++] = (mt_range){begin, end};
 }
 
 void mt_tpl_build_add(mt_tpl_build *b, const char *data, size_t len, bool untrusted)

@@ -10,8 +10,9 @@
 
 #define MT_TPL_UNCOUNTED ((size_t)-1)
 
-/* A string that is being built. Afterwards it stays as the `room` in which the string may grow: appending to the newest
-   string of a room copies nothing, so that a loop which appends to a string is not quadratic. */
+/* A string that is being built; it begins as {.run = run}. Afterwards it stays as the `room` in which the string may
+   grow: appending to the newest string of a room copies nothing, so that a loop which appends to a string is not
+   quadratic. */
 typedef struct mt_tpl_build {
     mt_tpl_run *run;
     char *data;
@@ -30,6 +31,9 @@ typedef struct mt_tpl_str {
     bool markup;        /* marked as HTML by `safe` or `escape`: then `+` escapes what is added */
 } mt_tpl_str;
 
+/* A string of a constant. */
+#define MT_TPL_LIT(text) ((mt_tpl_str){.data = text, .len = sizeof(text) - 1, .chars = sizeof(text) - 1})
+
 /* Functions that return a string return NULL where the run has failed. */
 
 mt_tpl_str *mt_tpl_str_new(mt_tpl_run *run, const char *data, size_t len, bool untrusted) MT_NODISCARD; /* borrows */
@@ -47,7 +51,6 @@ bool mt_tpl_str_is(const mt_tpl_str *s, const char *text);
 int mt_tpl_str_compare(const mt_tpl_str *a, const mt_tpl_str *b); /* -1, 0 or 1 */
 
 /* Appending does nothing once the run has failed, so only mt_tpl_build_end needs to be checked. */
-void mt_tpl_build_init(mt_tpl_build *b, mt_tpl_run *run);
 void mt_tpl_build_add(mt_tpl_build *b, const char *data, size_t len, bool untrusted);
 void mt_tpl_build_lit(mt_tpl_build *b, const char *text); /* trusted */
 void mt_tpl_build_char(mt_tpl_build *b, uint32_t c, bool untrusted);

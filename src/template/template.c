@@ -46,7 +46,7 @@ mt_template *mt_template_compile(const char *text, size_t len, mt_error *err)
     if (mt_tpl_lex(&run, text, len, &tokens) && mt_tpl_parse(&run, tokens, &tpl->body) &&
         mt_tpl_scope_resolve(&run, &tpl->body, &tpl->scope, &tpl->slots, &tpl->reads, &tpl->blocks))
         return tpl;
-    mt_tpl_locate(&run, 1, 1);
+    mt_tpl_locate(&run, (mt_tpl_place){1, 1});
     mt_template_free(tpl);
     return NULL;
 }
@@ -96,7 +96,7 @@ static bool render(mt_tpl_run *run, const mt_template *tpl, mt_template_fill *fi
                    const mt_template_options *options, mt_rendering *out)
 {
     mt_tpl_dict *variables = mt_tpl_dict_new(run, 0);
-    mt_tpl_build text;
+    mt_tpl_build text = {.run = run};
     mt_tpl_watch watch = {.out = &text};
 
     if (!variables || !fill(ctx, run, variables))
@@ -107,10 +107,11 @@ static bool render(mt_tpl_run *run, const mt_template *tpl, mt_template_fill *fi
     if (!run->root || !mt_tpl_enter_scope(run, run->root, &tpl->scope))
         return false;
     if (options->watch) {
-        mt_tpl_watch_list(mt_tpl_dict_name(run, run->context, options->watch, strlen(options->watch)));
+        const mt_tpl_str name = {.data = options->watch, .len = strlen(options->watch), .chars = MT_TPL_UNCOUNTED};
+
+        mt_tpl_watch_list(mt_tpl_dict_name(run, run->context, &name));
         run->watch = &watch;
     }
-    mt_tpl_build_init(&text, run);
     return mt_tpl_exec(run, run->root, &tpl->body, &text) != MT_TPL_STOP && deliver(&text, &watch, out);
 }
 

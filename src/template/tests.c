@@ -10,8 +10,7 @@
 
 static bool answer(mt_tpl_value *out, bool is)
 {
-    *out = mt_tpl_bool(is);
-    return true;
+    return mt_tpl_set(out, mt_tpl_bool(is));
 }
 
 /* odd, even and divisibleby; without an argument the divisor is 2. */
@@ -24,14 +23,14 @@ MT_TPL_BODY(is_remainder)
            mt_tpl_equal(run, rest, mt_tpl_int(which), &same) && answer(out, same);
 }
 
-#define KIND(name) (1u << MT_TPL_##name)
-
 enum {
-    INTEGERS = KIND(INT) | KIND(BIG),
-    NUMBERS = INTEGERS | KIND(BOOL) | KIND(FLOAT),
+    INTEGERS = MT_TPL_KIND(INT) | MT_TPL_KIND(BIG),
+    NUMBERS = INTEGERS | MT_TPL_KIND(BOOL) | MT_TPL_KIND(FLOAT),
     /* Types that have a length and items in Python; an undefined value has both. */
-    SEQUENCES = KIND(STR) | KIND(LIST) | KIND(TUPLE) | KIND(DICT) | KIND(RANGE) | KIND(UNDEFINED),
-    CALLABLES = KIND(UNDEFINED) | KIND(MACRO) | KIND(BLOCK) | KIND(LOOP) | KIND(JOINER) | KIND(FUNCTION) | KIND(METHOD),
+    SEQUENCES = MT_TPL_KIND(STR) | MT_TPL_KIND(LIST) | MT_TPL_KIND(TUPLE) | MT_TPL_KIND(DICT) | MT_TPL_KIND(RANGE) |
+                MT_TPL_KIND(UNDEFINED),
+    CALLABLES = MT_TPL_KIND(UNDEFINED) | MT_TPL_KIND(MACRO) | MT_TPL_KIND(BLOCK) | MT_TPL_KIND(LOOP) |
+                MT_TPL_KIND(JOINER) | MT_TPL_KIND(FUNCTION) | MT_TPL_KIND(METHOD),
 };
 
 MT_TPL_BODY(is_kind)
@@ -69,50 +68,36 @@ MT_TPL_BODY(is_case)
 
 MT_TPL_BODY(is_filter)
 {
-    return answer(out, self.kind == MT_TPL_STR && run->above->filter(self.as.str->data, self.as.str->len));
+    return answer(out, self.kind == MT_TPL_STR && run->above->filter(self.as.str));
 }
 
 MT_TPL_BODY(is_test)
 {
-    return answer(out, self.kind == MT_TPL_STR && mt_tpl_test(self.as.str->data, self.as.str->len));
+    return answer(out, self.kind == MT_TPL_STR && mt_tpl_test(self.as.str));
 }
 
-MT_TPL_BODY(is_in)
-{
-    bool found;
-
-    return mt_tpl_contains(run, a[0], self, &found) && answer(out, found);
-}
-
-MT_TPL_BODY(is_equal)
-{
-    bool same;
-
-    return mt_tpl_equal(run, self, a[0], &same) && answer(out, same == which);
-}
-
-MT_TPL_BODY(is_ordered)
+MT_TPL_BODY(is_compared)
 {
     bool holds;
 
-    return mt_tpl_ordered(run, which, self, a[0], &holds) && answer(out, holds);
+    return mt_tpl_compare(run, which, self, a[0], &holds) && answer(out, holds);
 }
 
 static const mt_tpl_builtin tests[] = {
     {"odd", is_remainder, 1, 0, 0, {0}},
     {"even", is_remainder, 0, 0, 0, {0}},
     {"divisibleby", is_remainder, 0, 1, 1, {"num"}},
-    {"defined", is_kind, ~KIND(UNDEFINED), 0, 0, {0}},
-    {"undefined", is_kind, KIND(UNDEFINED), 0, 0, {0}},
-    {"none", is_kind, KIND(NONE), 0, 0, {0}},
-    {"boolean", is_kind, KIND(BOOL), 0, 0, {0}},
+    {"defined", is_kind, ~MT_TPL_KIND(UNDEFINED), 0, 0, {0}},
+    {"undefined", is_kind, MT_TPL_KIND(UNDEFINED), 0, 0, {0}},
+    {"none", is_kind, MT_TPL_KIND(NONE), 0, 0, {0}},
+    {"boolean", is_kind, MT_TPL_KIND(BOOL), 0, 0, {0}},
     {"true", is_bool, true, 0, 0, {0}},
     {"false", is_bool, false, 0, 0, {0}},
     {"integer", is_kind, INTEGERS, 0, 0, {0}},
-    {"float", is_kind, KIND(FLOAT), 0, 0, {0}},
+    {"float", is_kind, MT_TPL_KIND(FLOAT), 0, 0, {0}},
     {"number", is_kind, NUMBERS, 0, 0, {0}},
-    {"string", is_kind, KIND(STR), 0, 0, {0}},
-    {"mapping", is_kind, KIND(DICT), 0, 0, {0}},
+    {"string", is_kind, MT_TPL_KIND(STR), 0, 0, {0}},
+    {"mapping", is_kind, MT_TPL_KIND(DICT), 0, 0, {0}},
     {"sequence", is_kind, SEQUENCES, 0, 0, {0}},
     {"iterable", is_iterable, 0, 0, 0, {0}},
     {"callable", is_kind, CALLABLES, 0, 0, {0}},
@@ -122,26 +107,26 @@ static const mt_tpl_builtin tests[] = {
     {"upper", is_case, MT_TPL_UPPER, 0, 0, {0}},
     {"filter", is_filter, 0, 0, 0, {0}},
     {"test", is_test, 0, 0, 0, {0}},
-    {"in", is_in, 0, 1, 1, {"seq"}},
-    {"==", is_equal, true, 1, 1, {0}},
-    {"eq", is_equal, true, 1, 1, {0}},
-    {"equalto", is_equal, true, 1, 1, {0}},
-    {"!=", is_equal, false, 1, 1, {0}},
-    {"ne", is_equal, false, 1, 1, {0}},
-    {"<", is_ordered, MT_TPL_LT, 1, 1, {0}},
-    {"lt", is_ordered, MT_TPL_LT, 1, 1, {0}},
-    {"lessthan", is_ordered, MT_TPL_LT, 1, 1, {0}},
-    {"<=", is_ordered, MT_TPL_LE, 1, 1, {0}},
-    {"le", is_ordered, MT_TPL_LE, 1, 1, {0}},
-    {">", is_ordered, MT_TPL_GT, 1, 1, {0}},
-    {"gt", is_ordered, MT_TPL_GT, 1, 1, {0}},
-    {"greaterthan", is_ordered, MT_TPL_GT, 1, 1, {0}},
-    {">=", is_ordered, MT_TPL_GE, 1, 1, {0}},
-    {"ge", is_ordered, MT_TPL_GE, 1, 1, {0}},
+    {"in", is_compared, MT_TPL_IN, 1, 1, {"seq"}},
+    {"==", is_compared, MT_TPL_EQ, 1, 1, {0}},
+    {"eq", is_compared, MT_TPL_EQ, 1, 1, {0}},
+    {"equalto", is_compared, MT_TPL_EQ, 1, 1, {0}},
+    {"!=", is_compared, MT_TPL_NE, 1, 1, {0}},
+    {"ne", is_compared, MT_TPL_NE, 1, 1, {0}},
+    {"<", is_compared, '<', 1, 1, {0}},
+    {"lt", is_compared, '<', 1, 1, {0}},
+    {"lessthan", is_compared, '<', 1, 1, {0}},
+    {"<=", is_compared, MT_TPL_LE, 1, 1, {0}},
+    {"le", is_compared, MT_TPL_LE, 1, 1, {0}},
+    {">", is_compared, '>', 1, 1, {0}},
+    {"gt", is_compared, '>', 1, 1, {0}},
+    {"greaterthan", is_compared, '>', 1, 1, {0}},
+    {">=", is_compared, MT_TPL_GE, 1, 1, {0}},
+    {"ge", is_compared, MT_TPL_GE, 1, 1, {0}},
     {0},
 };
 
-const mt_tpl_builtin *mt_tpl_test(const char *name, size_t len)
+const mt_tpl_builtin *mt_tpl_test(const mt_tpl_str *name)
 {
-    return mt_tpl_table_find(tests, name, len);
+    return mt_tpl_table_find(tests, name);
 }

@@ -79,10 +79,9 @@ size_t mt_tpl_find_last(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_str *
 /* Replacing an empty text: `to` is put before every character and at the end. */
 static mt_tpl_str *interleave(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_str *to, int64_t count)
 {
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
     size_t at = 0;
 
-    mt_tpl_build_init(&b, run);
     while (count != 0 && !run->failed) {
         size_t n = at < s->len ? mt_utf8_size(s->data[at]) : 0;
 
@@ -100,14 +99,13 @@ static mt_tpl_str *interleave(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl
 mt_tpl_str *mt_tpl_replace(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_str *from, const mt_tpl_str *to,
                            int64_t count)
 {
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
     size_t at = 0;
 
     if (!mt_tpl_charge_bytes(run, s->len))
         return NULL;
     if (from->len == 0)
         return interleave(run, s, to, count);
-    mt_tpl_build_init(&b, run);
     while (count != 0 && !run->failed) {
         size_t found = mt_tpl_find(s, from, at, s->len);
 
@@ -192,12 +190,11 @@ static size_t map_char(const mt_tpl_str *s, size_t at, mt_tpl_case to, bool firs
 
 mt_tpl_str *mt_tpl_change_case(mt_tpl_run *run, const mt_tpl_str *s, mt_tpl_case to)
 {
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
     bool first = true; /* of the string, or in title case of a word */
 
     if (!mt_tpl_charge(run, s->len))
         return NULL;
-    mt_tpl_build_init(&b, run);
     for (size_t at = 0, n; at < s->len; at += n) {
         uint32_t mapped[MT_TPL_CASE_MAX];
         size_t count = map_char(s, at, to, first, mapped);
@@ -213,7 +210,7 @@ mt_tpl_str *mt_tpl_change_case(mt_tpl_run *run, const mt_tpl_str *s, mt_tpl_case
 mt_tpl_str *mt_tpl_pad(mt_tpl_run *run, mt_tpl_str *s, int64_t width, const mt_tpl_str *fill, mt_tpl_sides text_at)
 {
     size_t chars = mt_tpl_str_chars(s), missing, left;
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
 
     if (width <= 0 || (uint64_t)width <= chars)
         return s;
@@ -223,7 +220,6 @@ mt_tpl_str *mt_tpl_pad(mt_tpl_run *run, mt_tpl_str *s, int64_t width, const mt_t
         left = 0;
     if (text_at == MT_TPL_RIGHT)
         left = missing;
-    mt_tpl_build_init(&b, run);
     mt_tpl_build_fill(&b, fill, left);
     mt_tpl_build_str(&b, s);
     mt_tpl_build_fill(&b, fill, missing - left);
@@ -232,9 +228,8 @@ mt_tpl_str *mt_tpl_pad(mt_tpl_run *run, mt_tpl_str *s, int64_t width, const mt_t
 
 mt_tpl_str *mt_tpl_join(mt_tpl_run *run, const mt_tpl_str *separator, const mt_tpl_value *items, size_t count)
 {
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
 
-    mt_tpl_build_init(&b, run);
     for (size_t i = 0; i < count && !run->failed; i++) {
         if (i > 0)
             mt_tpl_build_str(&b, separator);
@@ -245,9 +240,8 @@ mt_tpl_str *mt_tpl_join(mt_tpl_run *run, const mt_tpl_str *separator, const mt_t
 
 mt_tpl_str *mt_tpl_reverse_text(mt_tpl_run *run, const mt_tpl_str *s)
 {
-    mt_tpl_build b;
+    mt_tpl_build b = {.run = run};
 
-    mt_tpl_build_init(&b, run);
     for (size_t end = s->len; end > 0 && !run->failed;) {
         size_t begin = mt_utf8_before(s->data, end);
 

@@ -198,9 +198,8 @@ static void write_value(writer *w, mt_tpl_value v)
 
 mt_tpl_str *mt_tpl_to_json(mt_tpl_run *run, mt_tpl_value v, const mt_tpl_json_style *style)
 {
-    writer w = {.style = style};
+    writer w = {.b = {.run = run}, .style = style};
 
-    mt_tpl_build_init(&w.b, run);
     write_value(&w, v);
     return mt_tpl_build_end(&w.b);
 }

@@ -28,9 +28,37 @@ mt_tpl_value mt_tpl_float(double d)
     return (mt_tpl_value){.kind = MT_TPL_FLOAT, .as.real = d};
 }
 
+mt_tpl_value mt_tpl_const(const mt_tpl_str *s)
+{
+    return (mt_tpl_value){.kind = MT_TPL_STR, .as.any = s};
+}
+
+mt_tpl_value mt_tpl_dict_value(mt_tpl_dict *dict)
+{
+    return (mt_tpl_value){.kind = MT_TPL_DICT, .as.dict = dict};
+}
+
 int64_t mt_tpl_as_int(mt_tpl_value v)
 {
     return v.kind == MT_TPL_BOOL ? v.as.boolean : v.as.integer;
+}
+
+bool mt_tpl_set(mt_tpl_value *out, mt_tpl_value v)
+{
+    *out = v;
+    return true;
+}
+
+void mt_tpl_offer(mt_tpl_value *out, const mt_tpl_str *name, const char *is, mt_tpl_value v)
+{
+    if (mt_tpl_str_is(name, is))
+        *out = v;
+}
+
+bool mt_tpl_set_new(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_kind kind, const void *what, size_t size)
+{
+    *out = (mt_tpl_value){.kind = kind, .as.any = mt_tpl_copy(run, what, size)};
+    return out->as.any != NULL;
 }
 
 bool mt_tpl_set_str(mt_tpl_value *out, mt_tpl_str *s)
@@ -46,25 +74,12 @@ bool mt_tpl_set_lit(mt_tpl_run *run, mt_tpl_value *out, const char *text)
 
 static bool set_undefined(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_undefined why)
 {
-    mt_tpl_undefined *copy = mt_tpl_alloc(run, sizeof(*copy));
-
-    if (!copy)
-        return false;
-    *copy = why;
-    *out = (mt_tpl_value){.kind = MT_TPL_UNDEFINED, .as.undefined = copy};
-    return true;
+    return mt_tpl_set_new(run, out, MT_TPL_UNDEFINED, &why, sizeof(why));
 }
 
 bool mt_tpl_set_undefined(mt_tpl_run *run, mt_tpl_value *out, const char *hint)
 {
     return set_undefined(run, out, (mt_tpl_undefined){.hint = hint});
-}
-
-bool mt_tpl_set_undefined_name(mt_tpl_run *run, mt_tpl_value *out, const char *name, size_t len)
-{
-    mt_tpl_undefined why = {.hint = NULL};
-
-    return mt_tpl_set_str(&why.name, mt_tpl_str_new(run, name, len, false)) && set_undefined(run, out, why);
 }
 
 bool mt_tpl_set_undefined_in(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_value object, mt_tpl_value name)
@@ -74,10 +89,7 @@ bool mt_tpl_set_undefined_in(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_value ob
 
 bool mt_tpl_set_tuple2(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_value first, mt_tpl_value second)
 {
-    mt_tpl_items items = {0};
-
-    return mt_tpl_items_add(run, &items, first) && mt_tpl_items_add(run, &items, second) &&
-           mt_tpl_items_end(run, &items, MT_TPL_TUPLE, out);
+    return mt_tpl_set_list(run, out, MT_TPL_TUPLE, (const mt_tpl_value[]){first, second}, 2);
 }
 
 bool mt_tpl_truth(mt_tpl_value v)
@@ -146,10 +158,7 @@ bool mt_tpl_length(mt_tpl_value v, size_t *out)
 
 static bool items_reserve(mt_tpl_run *run, mt_tpl_items *items, size_t more)
 {
-    mt_tpl_value *at = mt_tpl_grow(run, items->at, items->count, more, &items->cap, sizeof(*at));
-
-    items->at = at ? at : items->at;
-    return at || more == 0;
+    return mt_tpl_grow(run, &items->at, items->count, more, &items->cap, sizeof(*items->at));
 }
 
 bool mt_tpl_items_add(mt_tpl_run *run, mt_tpl_items *items, mt_tpl_value v)
@@ -162,22 +171,27 @@ bool mt_tpl_items_add(mt_tpl_run *run, mt_tpl_items *items, mt_tpl_value v)
 
 bool mt_tpl_items_end(mt_tpl_run *run, mt_tpl_items *items, mt_tpl_kind kind, mt_tpl_value *out)
 {
-    mt_tpl_list *list = mt_tpl_alloc(run, sizeof(*list));
+    const mt_tpl_list list = {.at = items->at, .count = items->count};
 
-    if (!list)
-        return false;
-    *list = (mt_tpl_list){.at = items->at, .count = items->count};
-    *out = (mt_tpl_value){.kind = kind, .as.list = list};
-    return true;
+    return mt_tpl_set_new(run, out, kind, &list, sizeof(list));
+}
+
+bool mt_tpl_set_list(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_kind kind, const mt_tpl_value *items, size_t count)
+{
+    mt_tpl_items copy = {0};
+
+    for (size_t i = 0; i < count; i++)
+        if (!mt_tpl_items_add(run, &copy, items[i]))
+            return false;
+    return mt_tpl_items_end(run, &copy, kind, out);
 }
 
 bool mt_tpl_list_concat(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out)
 {
     const mt_tpl_list *left = a.as.list, *right = b.as.list;
     mt_tpl_items *room = left->room;
-    mt_tpl_list *list = mt_tpl_alloc(run, sizeof(*list));
 
-    if (!list || !mt_tpl_charge(run, right->count))
+    if (!mt_tpl_charge(run, right->count))
         return false;
     if (!room || room->at != left->at || room->count != left->count) {
         room = mt_tpl_alloc(run, sizeof(*room));
@@ -190,7 +204,6 @@ bool mt_tpl_list_concat(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_
         return false;
     for (size_t i = 0; i < right->count; i++)
         room->at[room->count++] = right->at[i];
-    *list = (mt_tpl_list){.at = room->at, .count = room->count, .room = room};
-    *out = (mt_tpl_value){.kind = a.kind, .as.list = list};
-    return true;
+    return mt_tpl_set_new(run, out, a.kind, &(mt_tpl_list){.at = room->at, .count = room->count, .room = room},
+                          sizeof(mt_tpl_list));
 }

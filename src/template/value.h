@@ -5,6 +5,10 @@
 
 #include "template/str.h"
 
+/* An operator: its character, or one of these where it has more. */
+typedef unsigned mt_tpl_operator;
+enum { MT_TPL_FLOORDIV = 128, MT_TPL_POW, MT_TPL_EQ, MT_TPL_NE, MT_TPL_GE, MT_TPL_LE, MT_TPL_IN, MT_TPL_NOT_IN };
+
 typedef enum mt_tpl_kind {
     MT_TPL_MISSING, /* no value: an unbound variable, an argument not given; templates never see it */
     MT_TPL_UNDEFINED,
@@ -31,6 +35,8 @@ typedef enum mt_tpl_kind {
     MT_TPL_FUNCTION, /* a global such as range */
     MT_TPL_METHOD    /* a method with its object */
 } mt_tpl_kind;
+
+#define MT_TPL_KIND(name) (1u << MT_TPL_##name) /* a bit for sets of kinds */
 
 typedef struct mt_tpl_undefined mt_tpl_undefined;
 typedef struct mt_tpl_list mt_tpl_list;
@@ -65,6 +71,7 @@ typedef struct mt_tpl_value {
         mt_tpl_joiner *joiner;
         const mt_tpl_builtin *function;
         const mt_tpl_method *method;
+        const void *any; /* any of the pointers */
     } as;
 } mt_tpl_value;
 
@@ -139,16 +146,24 @@ mt_tpl_value mt_tpl_none(void);
 mt_tpl_value mt_tpl_bool(bool b);
 mt_tpl_value mt_tpl_int(int64_t i);
 mt_tpl_value mt_tpl_float(double d);
+mt_tpl_value mt_tpl_const(const mt_tpl_str *s); /* a string that nobody will change */
+mt_tpl_value mt_tpl_dict_value(mt_tpl_dict *dict);
 int64_t mt_tpl_as_int(mt_tpl_value v); /* of an INT or BOOL */
 
-/* Functions named mt_tpl_set_... return false only where the run has failed. mt_tpl_set_str: a string of NULL is a
-   failure. */
+/* Functions named mt_tpl_set... return false only where the run has failed, which mt_tpl_set never does.
+   mt_tpl_set_str: a string of NULL is a failure. mt_tpl_set_new: a value that points to a copy of `what`.
+   mt_tpl_set_list: a list or tuple with a copy of the items. */
+bool mt_tpl_set(mt_tpl_value *out, mt_tpl_value v);
 bool mt_tpl_set_str(mt_tpl_value *out, mt_tpl_str *s);
+bool mt_tpl_set_new(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_kind kind, const void *what, size_t size);
+bool mt_tpl_set_list(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_kind kind, const mt_tpl_value *items, size_t count);
 bool mt_tpl_set_lit(mt_tpl_run *run, mt_tpl_value *out, const char *text);
 bool mt_tpl_set_undefined(mt_tpl_run *run, mt_tpl_value *out, const char *hint);
-bool mt_tpl_set_undefined_name(mt_tpl_run *run, mt_tpl_value *out, const char *name, size_t len);
 bool mt_tpl_set_undefined_in(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_value object, mt_tpl_value name);
 bool mt_tpl_set_tuple2(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_value first, mt_tpl_value second);
+
+/* Sets *out where the name is `is`. */
+void mt_tpl_offer(mt_tpl_value *out, const mt_tpl_str *name, const char *is, mt_tpl_value v);
 
 /* Fails the run with the message of an undefined value. */
 bool mt_tpl_fail_undefined(mt_tpl_run *run, mt_tpl_value v);
@@ -169,9 +184,12 @@ bool mt_tpl_list_concat(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_
 
 mt_tpl_dict *mt_tpl_dict_new(mt_tpl_run *run, size_t count) MT_NODISCARD;
 bool mt_tpl_dict_set(mt_tpl_run *run, mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value value);
+bool mt_tpl_dict_update(mt_tpl_run *run, mt_tpl_dict *d, const mt_tpl_dict *from); /* sets all entries of another */
 
 /* *out is MISSING where there is no such key. False: the run has failed, such as for a key that cannot be one. */
 bool mt_tpl_dict_get(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value *out);
-mt_tpl_value mt_tpl_dict_name(mt_tpl_run *run, const mt_tpl_dict *d, const char *name, size_t len); /* or MISSING */
+
+/* The value of a name, or MISSING; d may be NULL, which has none. */
+mt_tpl_value mt_tpl_dict_name(mt_tpl_run *run, const mt_tpl_dict *d, const mt_tpl_str *name);
 
 #endif

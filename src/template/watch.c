@@ -10,14 +10,9 @@ void mt_tpl_watch_list(mt_tpl_value list)
 
 size_t mt_tpl_watch_begin(mt_tpl_run *run, mt_tpl_watch *watch, mt_tpl_value item, const mt_tpl_build *out)
 {
-    mt_mark *marks;
-
-    if (!watch || watch->out != out || item.kind != MT_TPL_DICT || item.as.dict->watched == 0)
+    if (!watch || watch->out != out || item.kind != MT_TPL_DICT || item.as.dict->watched == 0 ||
+        !mt_tpl_grow(run, &watch->marks, watch->count, 1, &watch->cap, sizeof(*watch->marks)))
         return MT_TPL_UNCOUNTED;
-    marks = mt_tpl_grow(run, watch->marks, watch->count, 1, &watch->cap, sizeof(*marks));
-    if (!marks)
-        return MT_TPL_UNCOUNTED;
-    watch->marks = marks;
     watch->marks[watch->count] =
         (mt_mark){.item = item.as.dict->watched - 1, .bytes = {.begin = out->len, .end = out->len}};
     return watch->count++;
