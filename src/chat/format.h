@@ -1,21 +1,11 @@
 /* A format: how a model writes tool calls or reasoning. It has the words by which a template with this format is
    recognised, a table to parse the model's text, and a layout to generate calls where an answer must have some. To add
-   one, define a constant in a file format_*.c and add its name to formats.def. */
+   one, define it by FORMAT in a file format_*.c and add its name to formats.def. */
 #ifndef MT_CHAT_FORMAT_H
 #define MT_CHAT_FORMAT_H
 
 #include "chat/parse_core.h"
 #include "sample/constraint/json.h"
-
-/* Where a layout writes the number of a call. */
-typedef enum mt_layout_numbering {
-    MT_LAYOUT_UNNUMBERED,
-    MT_LAYOUT_NUMBER_FIRST, /* before the name */
-    MT_LAYOUT_NUMBER_LAST   /* after the name */
-} mt_layout_numbering;
-
-/* How a layout writes arguments: as an object, each in tags, or as Python's keyword arguments. */
-typedef enum mt_layout_arguments { MT_LAYOUT_OBJECT, MT_LAYOUT_TAGS, MT_LAYOUT_KEYWORDS } mt_layout_arguments;
 
 /* How an argument is written in tags. */
 typedef struct mt_layout_tags {
@@ -31,17 +21,17 @@ typedef struct mt_layout {
     const char *content; /* how the answer begins where it is content and not a call */
     /* A special token that the model must have, else the next layout of the format is used; NULL: none */
     const char *needs;
-    const char *trigger;          /* begins the first call, or (each) every call */
-    bool each;                    /* the trigger begins every call */
-    bool last;                    /* nothing may follow the last call */
-    const char *open;             /* after a trigger that is only before the first call */
-    const char *before, *behind;  /* before and after the name */
-    mt_layout_numbering numbered; /* where a number stands, followed by numbered_end */
-    const char *numbered_end;
+    const char *trigger;         /* begins the first call, or (each) every call */
+    bool each;                   /* the trigger begins every call */
+    bool last;                   /* nothing may follow the last call */
+    const char *open;            /* after a trigger that is only before the first call */
+    const char *before, *behind; /* before and after the name */
+    const char *number_first;    /* after the number of the call, which stands before the name; NULL: none does */
+    const char *number_last;     /* the same behind the name */
     /* After a call; between two calls (NULL: there can be only one); after the last */
     const char *after, *between, *close;
-    mt_layout_arguments arguments;
-    const mt_layout_tags *tags; /* where arguments is TAGS */
+    const mt_layout_tags *tags; /* each argument is written in these; NULL: all are an object, or keywords */
+    bool keywords;              /* arguments are Python's keyword arguments */
     mt_notation notation;       /* of the values */
 } mt_layout;
 

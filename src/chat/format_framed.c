@@ -30,11 +30,9 @@ static mt_parse_route harmony_route(mt_parser *p, const char *header, const mt_p
 
 /* A message is a header, <|message|>, text, and one of several end markers, which may be missing. */
 enum { IN_HEADER = MORE, IN_REASONING, IN_CONTENT };
-#define HARMONY_ENDS(how)                                                          \
-    {"<|call|>", START, how}, {"<|end|>", START, how}, {"<|return|>", START, how}, \
-    {                                                                              \
-        "<|start|>", IN_HEADER, how                                                \
-    }
+#define HARMONY_ENDS(how)                                                                      \
+    RULE("<|call|>", START, how), RULE("<|end|>", START, how), RULE("<|return|>", START, how), \
+        RULE("<|start|>", IN_HEADER, how)
 
 static const mt_parse_state harmony[] = {
     [START] =
@@ -64,8 +62,7 @@ static const mt_layout harmony_calls[] = {{.content = "<|channel|>final<|message
                                            .trigger = "<|channel|>",
                                            .before = "commentary to=functions.",
                                            .behind = " <|constrain|>json<|message|>"}};
-const mt_format mt_format_harmony = {
-    .name = "harmony", .signs = {{"<|channel|>", "<|message|>"}}, .read = &mt_parse_harmony, .write = harmony_calls};
+FORMAT(harmony, mt_parse_harmony, harmony_calls, {"<|channel|>", "<|message|>"});
 
 static mt_parse_route functionary_route(mt_parser *p, const char *header, const mt_parse_state *state)
 {
@@ -109,24 +106,17 @@ static const mt_parse_table functionary_table = {
 };
 
 static const mt_layout functionary_calls[] = {{.content = "all\n", .trigger = "", .behind = "\n", .between = ">>>"}};
-const mt_format mt_format_functionary = {.name = "functionary",
-                                         .signs = {{">>>", "<|start_header_id|>"}},
-                                         .read = &functionary_table,
-                                         .write = functionary_calls};
+FORMAT(functionary, functionary_table, functionary_calls, {">>>", "<|start_header_id|>"});
 
 static const mt_layout functionary_v2_calls[] = {{.content = "all\n<|content|>",
                                                   .trigger = "",
                                                   .behind = "\n<|content|>",
                                                   .between = "\n<|from|>assistant\n<|recipient|>"}};
-const mt_format mt_format_functionary_v2 = {
-    .name = "functionary_v2", .signs = {{"<|recipient|>"}}, .read = &functionary_table, .write = functionary_v2_calls};
+FORMAT(functionary_v2, functionary_table, functionary_v2_calls, {"<|recipient|>"});
 
 static const mt_layout functionary_v31_calls[] = {
     {.trigger = "<function=", .each = true, .behind = ">", .after = "</function>", .between = ""}};
-const mt_format mt_format_functionary_v31 = {.name = "functionary_v31",
-                                             .signs = {{"<function=", "<|start_header_id|>"}},
-                                             .read = &functionary_table,
-                                             .write = functionary_v31_calls};
+FORMAT(functionary_v31, functionary_table, functionary_v31_calls, {"<function=", "<|start_header_id|>"});
 
 /* Kimi writes functions.NAME:INDEX, which is also the call's id and has to be sent back unchanged. */
 static void kimi_named(mt_parser *p)
@@ -140,11 +130,7 @@ static void kimi_named(mt_parser *p)
     p->id = whole;
 }
 
-#define KIMI_ENDS(how)                          \
-    {"<|tool_call_end|>", OPEN, how},           \
-    {                                           \
-        "<|tool_calls_section_end|>", TEXT, how \
-    }
+#define KIMI_ENDS(how) RULE("<|tool_call_end|>", OPEN, how), RULE("<|tool_calls_section_end|>", TEXT, how)
 static const mt_parse_state kimi[] = {
     [TEXT] =
         CONTENT({"<|tool_calls_section_begin|>", OPEN, 0}, {"<|tool_call_begin|>", NAME, 0},
@@ -160,10 +146,8 @@ static const mt_parse_table kimi_table = {
 static const mt_layout kimi_k2_calls[] = {{.trigger = "<|tool_calls_section_begin|>",
                                            .before = "<|tool_call_begin|>functions.",
                                            .behind = ":",
-                                           .numbered = MT_LAYOUT_NUMBER_LAST,
-                                           .numbered_end = "<|tool_call_argument_begin|>",
+                                           .number_last = "<|tool_call_argument_begin|>",
                                            .after = "<|tool_call_end|>",
                                            .between = "",
                                            .close = "<|tool_calls_section_end|>"}};
-const mt_format mt_format_kimi_k2 = {
-    .name = "kimi_k2", .signs = {{"<|tool_calls_section_begin|>"}}, .read = &kimi_table, .write = kimi_k2_calls};
+FORMAT(kimi_k2, kimi_table, kimi_k2_calls, {"<|tool_calls_section_begin|>"});

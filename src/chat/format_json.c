@@ -2,8 +2,8 @@
 
 #include "chat/format_words.h"
 
-#define JSON_CALL .before = "{\"name\": \"", .behind = "\", \"arguments\": ", .after = "}"
-#define JSON_LIST .open = "[", .between = ", ", .close = "]", JSON_CALL
+#define JSON_CALL(arguments) .before = "{\"name\": \"", .behind = "\", \"" arguments "\": ", .after = "}"
+#define JSON_LIST .open = "[", .between = ", ", .close = "]", JSON_CALL("arguments")
 
 /* A format with a call, or a list of calls, between two markers. */
 #define BLOCK(name, open, close)                                                                                   \
@@ -17,51 +17,40 @@
 
 BLOCK(tool_calls, "<tool_calls>", "</tool_calls>");
 static const mt_layout tool_calls_calls[] = {
-    {.trigger = "<tool_calls>", .open = "[", JSON_CALL, .between = ", ", .close = "]</tool_calls>"}};
-const mt_format mt_format_tool_calls = {
-    .name = "tool_calls", .signs = {{"<tool_calls>"}}, .read = &tool_calls, .write = tool_calls_calls};
+    {.trigger = "<tool_calls>", .open = "[", JSON_CALL("arguments"), .between = ", ", .close = "]</tool_calls>"}};
+FORMAT(tool_calls, tool_calls, tool_calls_calls, {"<tool_calls>"});
 
 BLOCK(internlm, "<|action_start|><|plugin|>", "<|action_end|>");
-static const mt_layout internlm2_calls[] = {{.trigger = "<|action_start|>",
-                                             .open = "<|plugin|>",
-                                             .before = "{\"name\": \"",
-                                             .behind = "\", \"parameters\": ",
-                                             .after = "}",
-                                             .close = "<|action_end|>"}};
-const mt_format mt_format_internlm2 = {
-    .name = "internlm2", .signs = {{"<|action_start|>"}}, .read = &internlm, .write = internlm2_calls};
+static const mt_layout internlm2_calls[] = {
+    {.trigger = "<|action_start|>", .open = "<|plugin|>", JSON_CALL("parameters"), .close = "<|action_end|>"}};
+FORMAT(internlm2, internlm, internlm2_calls, {"<|action_start|>"});
 
 BLOCK(gigachat, "<|function_call|>", "<|message_sep|>");
-static const mt_layout gigachat_calls[] = {{.trigger = "<|function_call|>", JSON_CALL}};
-const mt_format mt_format_gigachat = {
-    .name = "gigachat", .signs = {{"<|function_call|>"}}, .read = &gigachat, .write = gigachat_calls};
+static const mt_layout gigachat_calls[] = {{.trigger = "<|function_call|>", JSON_CALL("arguments")}};
+FORMAT(gigachat, gigachat, gigachat_calls, {"<|function_call|>"});
 
 BLOCK(granite_20b, "<function_call>", "</function_call>");
 static const mt_layout granite_20b_calls[] = {
-    {.trigger = "<function_call>", .each = true, .last = true, .between = "\n", JSON_CALL}};
-const mt_format mt_format_granite_20b = {
-    .name = "granite_20b", .signs = {{"<function_call>"}}, .read = &granite_20b, .write = granite_20b_calls};
+    {.trigger = "<function_call>", .each = true, .last = true, .between = "\n", JSON_CALL("arguments")}};
+FORMAT(granite_20b, granite_20b, granite_20b_calls, {"<function_call>"});
 
 BLOCK(cohere, "<|START_ACTION|>", "<|END_ACTION|>");
 static const mt_layout cohere_calls[] = {{.trigger = "<|START_ACTION|>",
                                           .open = "[\n    ",
                                           .before = "{\"tool_call_id\": \"",
-                                          .numbered = MT_LAYOUT_NUMBER_FIRST,
-                                          .numbered_end = "\", \"tool_name\": \"",
+                                          .number_first = "\", \"tool_name\": \"",
                                           .behind = "\", \"parameters\": ",
                                           .after = "}",
                                           .between = ",\n    ",
                                           .close = "\n]<|END_ACTION|>"}};
-const mt_format mt_format_cohere = {
-    .name = "cohere", .signs = {{"<|START_ACTION|>"}}, .read = &cohere, .write = cohere_calls};
+FORMAT(cohere, cohere, cohere_calls, {"<|START_ACTION|>"});
 
 /* Nemotron Nano v2 has its own tag; Nemotron 3 writes as Qwen3-Coder does and is detected as that. */
 
 BLOCK(nemotron, "<TOOLCALL>", "</TOOLCALL>");
 static const mt_layout nemotron_calls[] = {
-    {.trigger = "<TOOLCALL>", .open = "[", JSON_CALL, .between = ", ", .close = "]</TOOLCALL>"}};
-const mt_format mt_format_nemotron = {
-    .name = "nemotron", .signs = {{"<TOOLCALL>"}}, .read = &nemotron, .write = nemotron_calls};
+    {.trigger = "<TOOLCALL>", .open = "[", JSON_CALL("arguments"), .between = ", ", .close = "]</TOOLCALL>"}};
+FORMAT(nemotron, nemotron, nemotron_calls, {"<TOOLCALL>"});
 
 static const mt_parse_state granite_states[] = {
     [TEXT] = CONTENT({"<|tool_call|>", OPEN, 0}, {"<tool_call>", OPEN, 0}, {"</tool_call>", TEXT, 0}),
@@ -72,8 +61,7 @@ static const mt_parse_state granite_states[] = {
 static const mt_parse_table granite = {.states = granite_states, .start = TEXT};
 static const mt_layout granite_calls[] = {{.needs = "<|tool_call|>", .trigger = "<|tool_call|>", JSON_LIST},
                                           {.trigger = "<tool_call>", JSON_LIST}};
-const mt_format mt_format_granite = {
-    .name = "granite", .signs = {{"<|tool_call|>"}}, .read = &granite, .write = granite_calls};
+FORMAT(granite, granite, granite_calls, {"<|tool_call|>"});
 
 /* Without a marker, only the beginning of the answer can be a call, and only one of a declared tool. */
 static const mt_parse_state llama_states[] = {
@@ -88,12 +76,8 @@ static const mt_parse_state llama_states[] = {
                    {"</function>", AFTER, 0}, {"}", AFTER, 0}),
 };
 static const mt_parse_table llama = {.states = llama_states, .start = START};
-static const mt_layout llama3_calls[] = {
-    {.trigger = "", .before = "{\"name\": \"", .behind = "\", \"parameters\": ", .after = "}", .between = "; "}};
-const mt_format mt_format_llama3 = {.name = "llama3",
-                                    .signs = {{"<|python_tag|>"}, {"<|start_header_id|>", "\"parameters\": "}},
-                                    .read = &llama,
-                                    .write = llama3_calls};
+static const mt_layout llama3_calls[] = {{.trigger = "", JSON_CALL("parameters"), .between = "; "}};
+FORMAT(llama3, llama, llama3_calls, {"<|python_tag|>"}, {"<|start_header_id|>", "\"parameters\": "});
 
 /* A list of calls is the whole answer, or stands in a code fence. */
 enum { FENCED = MORE };
@@ -106,17 +90,16 @@ static const mt_parse_state xlam_states[] = {
 };
 static const mt_parse_table xlam = {.states = xlam_states, .start = START};
 static const mt_layout xlam_calls[] = {{.trigger = "", JSON_LIST}};
-const mt_format mt_format_xlam = {
-    .name = "xlam", .signs = {{"tool_calls", "\"arguments\": {\"arg"}}, .read = &xlam, .write = xlam_calls};
+FORMAT(xlam, xlam, xlam_calls, {"tool_calls", "\"arguments\": {\"arg"});
 
 static const mt_parse_state phi_states[] = {
     [TEXT] = CONTENT({"functools", CALL, HOLD}),
     [CALL] = CALLS(TEXT, MT_PARSE_DECLARED),
 };
 static const mt_parse_table phi = {.states = phi_states, .start = TEXT};
-static const mt_layout phi4_mini_calls[] = {{.trigger = "functools[", .between = ", ", .close = "]", JSON_CALL}};
-const mt_format mt_format_phi4_mini = {
-    .name = "phi4_mini", .signs = {{"functools["}}, .read = &phi, .write = phi4_mini_calls};
+static const mt_layout phi4_mini_calls[] = {
+    {.trigger = "functools[", .between = ", ", .close = "]", JSON_CALL("arguments")}};
+FORMAT(phi4_mini, phi, phi4_mini_calls, {"functools["});
 
 static const mt_parse_state mistral_states[] = {
     [TEXT] = CONTENT({"[TOOL_CALLS]", OPEN, 0}, STRAY("[CALL_ID]"), STRAY("[ARGS]")),
@@ -130,20 +113,12 @@ static const mt_parse_state mistral_states[] = {
 static const mt_parse_table mistral = {.states = mistral_states, .start = TEXT};
 static const mt_layout mistral_calls[] = {
     {.needs = "[ARGS]", .trigger = "[TOOL_CALLS]", .each = true, .behind = "[ARGS]", .between = ""},
-    {.trigger = "[TOOL_CALLS]", .open = " [", JSON_CALL, .between = ", ", .close = "]"}};
-const mt_format mt_format_mistral = {
-    .name = "mistral", .signs = {{"[TOOL_CALLS]"}}, .read = &mistral, .write = mistral_calls};
+    {.trigger = "[TOOL_CALLS]", .open = " [", JSON_CALL("arguments"), .between = ", ", .close = "]"}};
+FORMAT(mistral, mistral, mistral_calls, {"[TOOL_CALLS]"});
 
 /* V3 writes a type, the name and a code fence; V3.1 the name and the arguments. */
-#define DEEPSEEK_CALL                    \
-    {                                    \
-        "<｜tool▁call▁begin｜>", NAME, 0 \
-    }
-#define DEEPSEEK_ENDS(how)                \
-    {"<｜tool▁call▁end｜>", OPEN, how},   \
-    {                                     \
-        "<｜tool▁calls▁end｜>", TEXT, how \
-    }
+#define DEEPSEEK_CALL RULE("<｜tool▁call▁begin｜>", NAME, 0)
+#define DEEPSEEK_ENDS(how) RULE("<｜tool▁call▁end｜>", OPEN, how), RULE("<｜tool▁calls▁end｜>", TEXT, how)
 static const mt_parse_state deepseek_states[] = {
     [TEXT] = CONTENT({"<｜tool▁calls▁begin｜>", OPEN, 0}, DEEPSEEK_CALL, STRAY("<｜tool▁calls▁end｜>"),
                      STRAY("<｜tool▁call▁end｜>"), STRAY("<｜tool▁sep｜>")),
@@ -155,19 +130,14 @@ static const mt_parse_state deepseek_states[] = {
     [ARGS] = ARGUMENTS(AFTER, DEEPSEEK_ENDS(END), {"\n```", AFTER, END}),
     [AFTER] = DROP(DEEPSEEK_ENDS(0), DEEPSEEK_CALL),
 };
-static const mt_parse_table deepseek = {
-    .states = deepseek_states,
-    .start = TEXT,
-    .breaks = "<｜tool▁calls▁begin｜>",
-};
+static const mt_parse_table deepseek = {.states = deepseek_states, .start = TEXT, .breaks = "<｜tool▁calls▁begin｜>"};
 static const mt_layout deepseek_v3_calls[] = {{.trigger = "<｜tool▁calls▁begin｜>",
                                                .before = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
                                                .behind = "\n```json\n",
                                                .after = "\n```<｜tool▁call▁end｜>",
                                                .between = "\n",
                                                .close = "<｜tool▁calls▁end｜>"}};
-const mt_format mt_format_deepseek_v3 = {
-    .name = "deepseek_v3", .signs = {{"tool▁calls▁begin", "```json"}}, .read = &deepseek, .write = deepseek_v3_calls};
+FORMAT(deepseek_v3, deepseek, deepseek_v3_calls, {"tool▁calls▁begin", "```json"});
 
 static const mt_layout deepseek_v31_calls[] = {{.trigger = "<｜tool▁calls▁begin｜>",
                                                 .before = "<｜tool▁call▁begin｜>",
@@ -175,5 +145,4 @@ static const mt_layout deepseek_v31_calls[] = {{.trigger = "<｜tool▁calls▁b
                                                 .after = "<｜tool▁call▁end｜>",
                                                 .between = "",
                                                 .close = "<｜tool▁calls▁end｜>"}};
-const mt_format mt_format_deepseek_v31 = {
-    .name = "deepseek_v31", .signs = {{"tool▁calls▁begin"}}, .read = &deepseek, .write = deepseek_v31_calls};
+FORMAT(deepseek_v31, deepseek, deepseek_v31_calls, {"tool▁calls▁begin"});

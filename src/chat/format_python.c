@@ -2,7 +2,7 @@
 #include "chat/format_words.h"
 
 #define PYTHON_CALLS(separated) \
-    .behind = "(", .arguments = MT_LAYOUT_KEYWORDS, .notation = MT_NOTATION_PYTHON, .after = ")", .between = separated
+    .behind = "(", .keywords = true, .notation = MT_NOTATION_PYTHON, .after = ")", .between = separated
 
 enum { CODE = MORE + 1, BEHIND_FENCE };
 
@@ -20,17 +20,14 @@ static const mt_parse_state python_states[] = {
 static const mt_parse_table python = {.states = python_states, .start = TEXT};
 
 static const mt_layout pythonic_calls[] = {{.trigger = "[", .close = "]", PYTHON_CALLS(", ")}};
-const mt_format mt_format_pythonic = {
-    .name = "pythonic", .signs = {{"func_name1("}}, .read = &python, .write = pythonic_calls};
+FORMAT(pythonic, python, pythonic_calls, {"func_name1("});
 
-const mt_format mt_format_llama4 = {
-    .name = "llama4", .signs = {{"<|header_start|>", "tools"}}, .read = &python, .write = pythonic_calls};
+FORMAT(llama4, python, pythonic_calls, {"<|header_start|>", "tools"});
 
 static const mt_layout lfm2_calls[] = {
     {.trigger = "<|tool_call_start|>", .open = "[", .close = "]<|tool_call_end|>", PYTHON_CALLS(", ")}};
-const mt_format mt_format_lfm2 = {
-    .name = "lfm2", .signs = {{"<|tool_call_start|>"}, {"<|tool_list_start|>"}}, .read = &python, .write = lfm2_calls};
+FORMAT(lfm2, python, lfm2_calls, {"<|tool_call_start|>"}, {"<|tool_list_start|>"});
 
 static const mt_layout gemma3_calls[] = {
     {.trigger = "```tool_code", .open = "\n", .close = "\n```", PYTHON_CALLS("\n")}};
-const mt_format mt_format_gemma3 = {.name = "gemma3", .signs = {{"tool_code"}}, .read = &python, .write = gemma3_calls};
+FORMAT(gemma3, python, gemma3_calls, {"tool_code"});

@@ -3,14 +3,8 @@
 
 /* A value ends at its closing tag only where the next argument or the end of the call follows, so the tag may also
    stand within a value. */
-#define VALUE_STATES(value_close, lines, ...)                                                                       \
-    [VALUE] = {.does = MT_DOES_VALUE, .flags = lines, .rules = {{value_close, CLOSED, 0}}}, [CLOSED] = {            \
-                                                                                                .does =             \
-                                                                                                    MT_DOES_CLOSED, \
-                                                                                                .other = VALUE,     \
-                                                                                                .flags = lines,     \
-                                                                                                .rules = {          \
-                                                                                                    __VA_ARGS__}}
+#define VALUE_STATES(value_close, lines, ...) \
+    [VALUE] = ROW(VALUE, 0, 0, lines, {value_close, CLOSED, 0}), [CLOSED] = ROW(CLOSED, 0, VALUE, lines, __VA_ARGS__)
 
 /* Tags with arguments: Qwen3-Coder, Qwen3.5 and later, Nemotron 3, Step 3.5. JSON within the same tags: Hermes,
    Qwen2.5, Qwen3. Models trained on one of them sometimes write the other, so one table reads both. */
@@ -37,23 +31,19 @@ static const mt_layout hermes_calls[] = {{.trigger = "<tool_call>",
                                           .behind = "\", \"arguments\": ",
                                           .after = "}\n</tool_call>",
                                           .between = "\n"}};
-const mt_format mt_format_hermes = {.name = "hermes", .signs = {{"<tool_call>"}}, .read = &xml, .write = hermes_calls};
+FORMAT(hermes, xml, hermes_calls, {"<tool_call>"});
 
-const mt_format mt_format_qwen3 = {.name = "qwen3", .read = &xml, .write = hermes_calls};
+FORMAT(qwen3, xml, hermes_calls, {0});
+
+/* Layouts of calls that are each in a block of their own. */
+#define FUNCTION_BLOCK .each = true, .before = "\n<function=", .behind = ">\n", .between = "\n"
 
 static const mt_layout_tags qwen_tags = {"<parameter=", ">\n", "", "", "\n</parameter>\n"};
-static const mt_layout qwen3_xml_calls[] = {{.trigger = "<tool_call>",
-                                             .each = true,
-                                             .before = "\n<function=",
-                                             .behind = ">\n",
-                                             .after = "</function>\n</tool_call>",
-                                             .between = "\n",
-                                             .arguments = MT_LAYOUT_TAGS,
-                                             .tags = &qwen_tags}};
-const mt_format mt_format_qwen3_xml = {
-    .name = "qwen3_xml", .signs = {{"<function=", "<parameter="}}, .read = &xml, .write = qwen3_xml_calls};
+static const mt_layout qwen3_xml_calls[] = {
+    {.trigger = "<tool_call>", FUNCTION_BLOCK, .after = "</function>\n</tool_call>", .tags = &qwen_tags}};
+FORMAT(qwen3_xml, xml, qwen3_xml_calls, {"<function=", "<parameter="});
 
-const mt_format mt_format_step3p5 = {.name = "step3p5", .read = &xml, .write = qwen3_xml_calls};
+FORMAT(step3p5, xml, qwen3_xml_calls, {0});
 
 static const mt_parse_state seed_states[] = {
     [TEXT] = CONTENT({"<seed:tool_call>", OPEN, 0}, {"<function=", NAME, 0}, STRAY("</seed:tool_call>"),
@@ -68,16 +58,9 @@ static const mt_parse_state seed_states[] = {
 static const mt_parse_table seed = {.states = seed_states, .start = TEXT};
 
 static const mt_layout_tags seed_tags = {"<parameter=", ">", "", "", "</parameter>\n"};
-static const mt_layout seed_oss_calls[] = {{.trigger = "<seed:tool_call>",
-                                            .each = true,
-                                            .before = "\n<function=",
-                                            .behind = ">\n",
-                                            .after = "</function>\n</seed:tool_call>",
-                                            .between = "\n",
-                                            .arguments = MT_LAYOUT_TAGS,
-                                            .tags = &seed_tags}};
-const mt_format mt_format_seed_oss = {
-    .name = "seed_oss", .signs = {{"<seed:tool_call>"}}, .read = &seed, .write = seed_oss_calls};
+static const mt_layout seed_oss_calls[] = {
+    {.trigger = "<seed:tool_call>", FUNCTION_BLOCK, .after = "</function>\n</seed:tool_call>", .tags = &seed_tags}};
+FORMAT(seed_oss, seed, seed_oss_calls, {"<seed:tool_call>"});
 
 static const mt_parse_state glm_states[] = {
     [TEXT] = CONTENT({"<tool_call>", OPEN, 0}, STRAY("</tool_call>"), STRAY("<arg_key>"), STRAY("</arg_key>"),
@@ -99,18 +82,13 @@ static const mt_layout glm4_calls[] = {{.trigger = "<tool_call>",
                                         .behind = "\n",
                                         .after = "</tool_call>",
                                         .between = "\n",
-                                        .arguments = MT_LAYOUT_TAGS,
                                         .tags = &glm4_tags}};
-const mt_format mt_format_glm4 = {.name = "glm4", .signs = {{"<arg_key>"}}, .read = &glm, .write = glm4_calls};
+FORMAT(glm4, glm, glm4_calls, {"<arg_key>"});
 
 static const mt_layout_tags glm47_tags = {"<arg_key>", "</arg_key><arg_value>", "", "", "</arg_value>"};
-static const mt_layout glm47_calls[] = {{.trigger = "<tool_call>",
-                                         .each = true,
-                                         .after = "</tool_call>",
-                                         .between = "",
-                                         .arguments = MT_LAYOUT_TAGS,
-                                         .tags = &glm47_tags}};
-const mt_format mt_format_glm47 = {.name = "glm47", .read = &glm, .write = glm47_calls};
+static const mt_layout glm47_calls[] = {
+    {.trigger = "<tool_call>", .each = true, .after = "</tool_call>", .between = "", .tags = &glm47_tags}};
+FORMAT(glm47, glm, glm47_calls, {0});
 
 static const mt_parse_state minimax_states[] = {
     [TEXT] = CONTENT({"<minimax:tool_call>", OPEN, 0}, {"<invoke name=\"", NAME, 0}, STRAY("</minimax:tool_call>"),
@@ -132,21 +110,14 @@ static const mt_layout minimax_m2_calls[] = {{.trigger = "<minimax:tool_call>",
                                               .after = "</invoke>\n",
                                               .between = "",
                                               .close = "</minimax:tool_call>",
-                                              .arguments = MT_LAYOUT_TAGS,
                                               .tags = &minimax_tags}};
-const mt_format mt_format_minimax_m2 = {
-    .name = "minimax_m2", .signs = {{"<minimax:tool_call>"}}, .read = &minimax, .write = minimax_m2_calls};
+FORMAT(minimax_m2, minimax, minimax_m2_calls, {"<minimax:tool_call>"});
 
 /* The attribute "string" says whether the value is a string. V3.2 and V4 have different names for the block. */
-#define DSML_END                                                                \
-    {"</｜DSML｜invoke>", OPEN, END}, {"</｜DSML｜function_calls>", TEXT, END}, \
-    {                                                                           \
-        "</｜DSML｜tool_calls>", TEXT, END                                      \
-    }
-#define DSML_KEY                             \
-    {                                        \
-        "<｜DSML｜parameter name=\"", KEY, 0 \
-    }
+#define DSML_END                                                                        \
+    RULE("</｜DSML｜invoke>", OPEN, END), RULE("</｜DSML｜function_calls>", TEXT, END), \
+        RULE("</｜DSML｜tool_calls>", TEXT, END)
+#define DSML_KEY RULE("<｜DSML｜parameter name=\"", KEY, 0)
 #define DSML_STRAY                                                                                  \
     STRAY("</｜DSML｜function_calls>"), STRAY("</｜DSML｜tool_calls>"), STRAY("</｜DSML｜invoke>"), \
         STRAY("<｜DSML｜parameter name=\""), STRAY("</｜DSML｜parameter>")
@@ -173,10 +144,8 @@ static const mt_layout deepseek_v32_calls[] = {{.trigger = "<｜DSML｜function_
                                                 .after = "</｜DSML｜invoke>\n",
                                                 .between = "",
                                                 .close = "</｜DSML｜function_calls>",
-                                                .arguments = MT_LAYOUT_TAGS,
                                                 .tags = &dsml_tags}};
-const mt_format mt_format_deepseek_v32 = {
-    .name = "deepseek_v32", .signs = {{"｜DSML｜"}}, .read = &dsml, .write = deepseek_v32_calls};
+FORMAT(deepseek_v32, dsml, deepseek_v32_calls, {"｜DSML｜"});
 
 /* MiniCPM 5. */
 static const mt_parse_state params_states[] = {
@@ -194,10 +163,8 @@ static const mt_layout minicpm5_calls[] = {{.trigger = "<function name=\"",
                                             .behind = "\">",
                                             .after = "</function>",
                                             .between = "\n",
-                                            .arguments = MT_LAYOUT_TAGS,
                                             .tags = &minicpm_tags}};
-const mt_format mt_format_minicpm5 = {
-    .name = "minicpm5", .signs = {{"<function name="}}, .read = &params, .write = minicpm5_calls};
+FORMAT(minicpm5, params, minicpm5_calls, {"<function name="});
 
 static const mt_parse_state gemma_states[] = {
     [TEXT] = CONTENT({"<|tool_call>", OPEN, 0}, STRAY("<tool_call|>"), STRAY("<|\"|>")),
@@ -215,5 +182,4 @@ static const mt_layout gemma4_calls[] = {{.trigger = "<|tool_call>",
                                           .after = "<tool_call|>",
                                           .between = "",
                                           .notation = MT_NOTATION_GEMMA}};
-const mt_format mt_format_gemma4 = {
-    .name = "gemma4", .signs = {{"<|tool_call>", "call:"}}, .read = &gemma, .write = gemma4_calls};
+FORMAT(gemma4, gemma, gemma4_calls, {"<|tool_call>", "call:"});

@@ -12,57 +12,35 @@
 #define END MT_PARSE_END
 #define ROUTE MT_PARSE_ROUTE
 
-/* A marker that stands alone in the text and is dropped. */
-#define STRAY(marker)   \
-    {                   \
-        marker, TEXT, 0 \
+/* A rule, for macros that make several; a marker that stands alone in the text and is dropped. */
+#define RULE(marker, next, how) \
+    {                           \
+        marker, next, how       \
+    }
+#define STRAY(marker) RULE(marker, TEXT, 0)
+
+/* A row of a table: what becomes of text in that state, the states `done` and `other`, flags, and rules. */
+#define ROW(what, after, to, how, ...)                                                             \
+    {                                                                                              \
+        .does = MT_DOES_##what, .done = after, .other = to, .flags = how, .rules = { __VA_ARGS__ } \
     }
 
-/* Rows of a table, named after what becomes of text in that state (mt_parse_does). to: the state that follows. */
-#define CONTENT(...)                                      \
-    {                                                     \
-        .does = MT_DOES_CONTENT, .rules = { __VA_ARGS__ } \
-    }
-#define REASONING(...)                                      \
-    {                                                       \
-        .does = MT_DOES_REASONING, .rules = { __VA_ARGS__ } \
-    }
-#define DROP(...)                                      \
-    {                                                  \
-        .does = MT_DOES_DROP, .rules = { __VA_ARGS__ } \
-    }
-#define LEAD(to, ...)                                               \
-    {                                                               \
-        .does = MT_DOES_LEAD, .other = to, .rules = { __VA_ARGS__ } \
-    }
-#define SKIP(to, ...)                                               \
-    {                                                               \
-        .does = MT_DOES_SKIP, .other = to, .rules = { __VA_ARGS__ } \
-    }
-#define NAMED(to, ...)                                              \
-    {                                                               \
-        .does = MT_DOES_NAME, .other = to, .rules = { __VA_ARGS__ } \
-    }
-#define KEYED(...)                                    \
-    {                                                 \
-        .does = MT_DOES_KEY, .rules = { __VA_ARGS__ } \
-    }
-#define HEADER(to, how, ...)                                                        \
-    {                                                                               \
-        .does = MT_DOES_HEADER, .other = to, .flags = how, .rules = { __VA_ARGS__ } \
-    }
-#define CALLS(to, how, ...)                                                                      \
-    {                                                                                            \
-        .does = MT_DOES_CALLS, .done = to, .other = TEXT, .flags = how, .rules = { __VA_ARGS__ } \
-    }
-#define PYTHON(to, how, ...)                                                                      \
-    {                                                                                             \
-        .does = MT_DOES_PYTHON, .done = to, .other = TEXT, .flags = how, .rules = { __VA_ARGS__ } \
-    }
-#define ARGUMENTS(to, ...)                                              \
-    {                                                                   \
-        .does = MT_DOES_ARGUMENTS, .done = to, .rules = { __VA_ARGS__ } \
-    }
+/* Rows, named after what becomes of text in that state (mt_parse_does). to: the state that follows. */
+#define CONTENT(...) ROW(CONTENT, 0, 0, 0, __VA_ARGS__)
+#define REASONING(...) ROW(REASONING, 0, 0, 0, __VA_ARGS__)
+#define DROP(...) ROW(DROP, 0, 0, 0, __VA_ARGS__)
+#define LEAD(to, ...) ROW(LEAD, 0, to, 0, __VA_ARGS__)
+#define SKIP(to, ...) ROW(SKIP, 0, to, 0, __VA_ARGS__)
+#define NAMED(to, ...) ROW(NAME, 0, to, 0, __VA_ARGS__)
+#define KEYED(...) ROW(KEY, 0, 0, 0, __VA_ARGS__)
+#define HEADER(to, how, ...) ROW(HEADER, 0, to, how, __VA_ARGS__)
+#define CALLS(to, how, ...) ROW(CALLS, to, TEXT, how, __VA_ARGS__)
+#define PYTHON(to, how, ...) ROW(PYTHON, to, TEXT, how, __VA_ARGS__)
+#define ARGUMENTS(to, ...) ROW(ARGUMENTS, to, 0, 0, __VA_ARGS__)
+
+/* Defines the format of calls that is called `id`: the table that reads it, the layouts that write it, its signs. */
+#define FORMAT(id, reads, writes, ...) \
+    const mt_format mt_format_##id = {.name = #id, .signs = {__VA_ARGS__}, .read = &reads, .write = writes}
 
 /* States that tables have in common; a table has those that it names. */
 enum {

@@ -44,47 +44,38 @@ const char *mt_shape_name(const json_t *tool)
     return json_string_value(json_object_get(function_of(tool), "name"));
 }
 
-static mt_expr number(mt_shape_writer *w)
+/* The number of a call and what follows it; NULL: there is none. */
+static mt_expr number(mt_shape_writer *w, const char *end)
 {
     mt_byteset digits = {0};
 
+    if (!end)
+        return mt_grammar_empty(w->g);
     mt_byteset_add(&digits, '0', '9');
-    return mt_grammar_repeat(w->g, mt_grammar_bytes(w->g, &digits), 1, 2);
+    return mt_grammar_seq(w->g, mt_grammar_repeat(w->g, mt_grammar_bytes(w->g, &digits), 1, 2),
+                          mt_shape_markup(w, end));
 }
 
 static bool write_arguments(mt_shape_writer *w, const mt_layout *l, const json_t *schema, bool strict, mt_expr *out)
 {
     if (json_is_null(schema))
         schema = NULL;
-    switch (l->arguments) {
-    case MT_LAYOUT_OBJECT: break;
-    case MT_LAYOUT_TAGS: return mt_shape_tagged(w, schema, strict, l->tags, out);
-    case MT_LAYOUT_KEYWORDS: return mt_shape_keywords(w, schema, strict, out);
-    }
-    return mt_shape_object(w, schema, strict, out);
+    if (l->tags)
+        return mt_shape_tagged(w, schema, strict, l->tags, out);
+    return (l->keywords ? mt_shape_keywords : mt_shape_object)(w, schema, strict, out);
 }
 
 static bool write_call(mt_shape_writer *w, const mt_layout *l, const json_t *function, mt_expr *out)
 {
     const char *name = json_string_value(json_object_get(function, "name"));
     const bool strict = json_is_true(json_object_get(function, "strict"));
-    mt_expr arguments, parts[6], numbered = mt_grammar_empty(w->g);
-    size_t count = 0;
+    mt_expr arguments;
 
     if (!write_arguments(w, l, json_object_get(function, "parameters"), strict, &arguments))
         return mt_fail_within(w->err, "tool \"%.100s\"", name) || mt_fail_about(w->err, "tools");
-    if (l->numbered != MT_LAYOUT_UNNUMBERED)
-        numbered = mt_grammar_seq(w->g, number(w), mt_shape_markup(w, l->numbered_end));
-    parts[count++] = mt_shape_markup(w, l->before);
-    if (l->numbered == MT_LAYOUT_NUMBER_FIRST)
-        parts[count++] = numbered;
-    parts[count++] = mt_grammar_text(w->g, name);
-    parts[count++] = mt_shape_markup(w, l->behind);
-    if (l->numbered == MT_LAYOUT_NUMBER_LAST)
-        parts[count++] = numbered;
-    parts[count++] = arguments;
-    parts[count++] = mt_shape_markup(w, l->after);
-    *out = mt_grammar_list(w->g, parts, count);
+    *out = MT_SHAPE_LIST(w, mt_shape_markup(w, l->before), number(w, l->number_first), mt_grammar_text(w->g, name),
+                         mt_shape_markup(w, l->behind), number(w, l->number_last), arguments,
+                         mt_shape_markup(w, l->after));
     return true;
 }
 
