@@ -12,8 +12,8 @@ typedef struct mt_tpl_above {
     bool (*exec_block)(mt_tpl_run *run, const mt_tpl_node *node, mt_tpl_build *out);
     const mt_tpl_builtin *(*method_of)(mt_tpl_value self, const mt_tpl_str *name);
     const mt_tpl_builtin *(*filter)(const mt_tpl_str *name);
-    void (*loop_repr)(mt_tpl_build *b, mt_tpl_loop *loop);
-    void (*macro_repr)(mt_tpl_build *b, const mt_tpl_macro *macro);
+    void (*loop_repr)(mt_tpl_build *b, struct mt_tpl_loop *loop);
+    void (*macro_repr)(mt_tpl_build *b, const struct mt_tpl_macro *macro);
 } mt_tpl_above;
 
 extern const mt_tpl_above mt_tpl_evaluation;

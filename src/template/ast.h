@@ -149,7 +149,7 @@ struct mt_tpl_node {
     mt_tpl_value value;
     mt_tpl_operator op, *ops;
     mt_tpl_call_args *args;
-    const mt_tpl_builtin *builtin;
+    const struct mt_tpl_builtin *builtin;
 
     mt_tpl_node *test_target; /* of FOR with a test: a copy of the target for the test */
     bool recursive, store;    /* store: a NAME that is set, not read */

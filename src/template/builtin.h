@@ -25,13 +25,13 @@ typedef bool mt_tpl_builtin_fn(mt_tpl_run *run, mt_tpl_value self, unsigned whic
     static bool fn(MT_UNUSED mt_tpl_run *run, MT_UNUSED mt_tpl_value self, MT_UNUSED unsigned which, \
                    MT_UNUSED const mt_tpl_value *a, MT_UNUSED const mt_tpl_args *args, MT_UNUSED mt_tpl_value *out)
 
-struct mt_tpl_builtin {
+typedef struct mt_tpl_builtin {
     const char *name;
     mt_tpl_builtin_fn *call;
     unsigned which;                   /* tells apart the builtins that share a function */
     unsigned char least, most;        /* how many arguments it accepts */
     const char *names[MT_TPL_PARAMS]; /* of its parameters, for named arguments */
-};
+} mt_tpl_builtin;
 
 /* Binds the arguments to the parameters and calls the builtin. False: the run has failed. */
 bool mt_tpl_call_builtin(mt_tpl_run *run, const mt_tpl_builtin *builtin, mt_tpl_value self, const mt_tpl_args *args,

@@ -8,11 +8,10 @@
 
 /* An activation: the variables of a running function, which is the template itself, a macro, a call block, a recursive
    loop, a loop's test or a block. It outlives the call, since a macro defined in it may refer to it. */
-typedef struct mt_tpl_activation mt_tpl_activation;
-struct mt_tpl_activation {
-    mt_tpl_activation *parent; /* activation of the function around this one */
+typedef struct mt_tpl_activation {
+    struct mt_tpl_activation *parent; /* activation of the function around this one */
     mt_tpl_value slots[];
-};
+} mt_tpl_activation;
 
 typedef enum mt_tpl_flow {
     MT_TPL_GO_ON,

@@ -41,12 +41,9 @@ MT_TPL_BODY(first)
 
 MT_TPL_BODY(last)
 {
-    mt_tpl_iter *iter;
-    bool can;
+    mt_tpl_iter *iter = mt_tpl_reversed(run, self);
 
-    if (!mt_tpl_reversed(run, self, &iter, &can))
-        return false;
-    if (!can)
+    if (!iter)
         return mt_tpl_fail(run, "'%s' object is not reversible", mt_tpl_type(self));
     return next_or(run, iter, "No last item, sequence was empty.", out);
 }
@@ -55,13 +52,11 @@ MT_TPL_BODY(reverse)
 {
     mt_tpl_items items = {0}, back = {0};
     mt_tpl_iter *iter;
-    bool can;
 
     if (self.kind == MT_TPL_STR)
         return mt_tpl_set_str(out, mt_tpl_reverse_text(run, self.as.str));
-    if (!mt_tpl_reversed(run, self, &iter, &can))
-        return false;
-    if (can)
+    iter = mt_tpl_reversed(run, self);
+    if (iter)
         return mt_tpl_set(out, (mt_tpl_value){.kind = MT_TPL_ITER, .as.iter = iter});
     if (!mt_tpl_is_iterable(self))
         return mt_tpl_fail(run, "argument must be iterable");

@@ -143,28 +143,21 @@ static bool percent_value(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
 {
     mt_tpl_str *text;
 
-    switch (spec->type) {
-    case 's':
-    case 'r':
-    case 'a': text = argument_text(f, v, spec->type); return text && mt_tpl_format_text(&f->out, text, spec);
-    case 'c': return percent_char(f, v, spec);
-    case 'i':
-    case 'u': spec->type = 'd'; return percent_int(f, v, spec);
-    case 'd':
-    case 'o':
-    case 'x':
-    case 'X': return percent_int(f, v, spec);
-    case 'e':
-    case 'E':
-    case 'f':
-    case 'F':
-    case 'g':
-    case 'G':
-        if (!MT_TPL_IS_NUMBER(v))
-            return mt_tpl_fail(f->run, "must be real number, not %s", mt_tpl_type(v));
-        return mt_tpl_format_float(&f->out, mt_tpl_as_float(v), spec);
-    default: return mt_tpl_fail(f->run, "unsupported format character '%c' (0x%x)", spec->type, spec->type);
+    if (spec->type == 'i' || spec->type == 'u')
+        spec->type = 'd';
+    if (strchr("sra", spec->type)) {
+        text = argument_text(f, v, spec->type);
+        return text && mt_tpl_format_text(&f->out, text, spec);
     }
+    if (spec->type == 'c')
+        return percent_char(f, v, spec);
+    if (strchr("doxX", spec->type))
+        return percent_int(f, v, spec);
+    if (!strchr("eEfFgG", spec->type))
+        return mt_tpl_fail(f->run, "unsupported format character '%c' (0x%x)", spec->type, spec->type);
+    if (!MT_TPL_IS_NUMBER(v))
+        return mt_tpl_fail(f->run, "must be real number, not %s", mt_tpl_type(v));
+    return mt_tpl_format_float(&f->out, mt_tpl_as_float(v), spec);
 }
 
 /* Processes the field after a %. */

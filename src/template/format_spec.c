@@ -27,7 +27,8 @@ static bool parse_count(mt_tpl_run *run, const mt_tpl_str *s, size_t *at, int64_
     return true;
 }
 
-static void parse_align(const mt_tpl_str *s, size_t *at, mt_tpl_spec *spec)
+/* True: a fill was given, too. */
+static bool parse_align(const mt_tpl_str *s, size_t *at, mt_tpl_spec *spec)
 {
     size_t n = s->len ? mt_utf8_size(s->data[0]) : 0;
 
@@ -36,25 +37,22 @@ static void parse_align(const mt_tpl_str *s, size_t *at, mt_tpl_spec *spec)
             spec->fill = (mt_tpl_str){.data = s->data, .len = n, .chars = 1};
         spec->align = s->data[n];
         *at = n + 1;
-    } else if (n == 1 && strchr("<>=^", s->data[0])) {
+        return true;
+    }
+    if (n == 1 && strchr("<>=^", s->data[0])) {
         spec->align = s->data[0];
         *at = 1;
     }
-}
-
-static bool fill_given(const mt_tpl_str *s)
-{
-    size_t n = mt_utf8_size(s->data[0]);
-
-    return n < s->len && strchr("<>=^", s->data[n]);
+    return false;
 }
 
 static bool parse_spec(mt_tpl_run *run, const mt_tpl_str *s, const char *type_name, mt_tpl_spec *spec)
 {
     size_t at = 0;
+    bool filled;
 
     *spec = (mt_tpl_spec){.fill = MT_TPL_LIT(" "), .precision = -1};
-    parse_align(s, &at, spec);
+    filled = parse_align(s, &at, spec);
     if (at < s->len && strchr("+- ", s->data[at]))
         spec->sign = s->data[at++];
     if (at < s->len && s->data[at] == '#') {
@@ -63,10 +61,7 @@ static bool parse_spec(mt_tpl_run *run, const mt_tpl_str *s, const char *type_na
     }
     if (at < s->len && s->data[at] == '0') {
         spec->zero = !spec->align;
-        if (fill_given(s))
-            spec->zero = false;
-        else
-            spec->fill = MT_TPL_LIT("0");
+        spec->fill = filled ? spec->fill : MT_TPL_LIT("0");
         spec->align = spec->align ? spec->align : '=';
         at++;
     }

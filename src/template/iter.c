@@ -30,7 +30,7 @@ static mt_tpl_step next_char_back(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_val
     return mt_tpl_set_str(out, mt_tpl_str_sub(run, s, begin, end)) ? MT_TPL_ITEM : MT_TPL_FAILED;
 }
 
-/* The count of items of a list, tuple, dict, view or range. */
+/* The count of items; an undefined value has none. */
 static size_t count_of(mt_tpl_value source)
 {
     size_t count = 0;
@@ -71,42 +71,16 @@ static mt_tpl_step next_item_back(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_val
     return iter->at == count ? MT_TPL_END : item(run, iter->source, count - ++iter->at, out);
 }
 
-static mt_tpl_step next_nothing(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
-{
-    (void)run;
-    (void)iter;
-    (void)out;
-    return MT_TPL_END;
-}
-
-static mt_tpl_next_fn *forward(mt_tpl_kind kind)
-{
-    switch (kind) {
-    case MT_TPL_UNDEFINED: return next_nothing;
-    case MT_TPL_STR: return next_char;
-    case MT_TPL_LIST:
-    case MT_TPL_TUPLE:
-    case MT_TPL_DICT:
-    case MT_TPL_VIEW:
-    case MT_TPL_RANGE: return next_item;
-    default: return NULL;
-    }
-}
-
-static mt_tpl_next_fn *backward(mt_tpl_kind kind, const char **type)
-{
-    *type = "reversed";
-    switch (kind) {
-    case MT_TPL_UNDEFINED: return next_nothing;
-    case MT_TPL_STR: return next_char_back;
-    case MT_TPL_LIST: *type = "list_reverseiterator"; return next_item_back;
-    case MT_TPL_TUPLE: return next_item_back;
-    case MT_TPL_DICT: *type = "dict_reversekeyiterator"; return next_item_back;
-    case MT_TPL_VIEW: *type = "dict_reverseitemiterator"; return next_item_back;
-    case MT_TPL_RANGE: *type = "range_iterator"; return next_item_back;
-    default: return NULL;
-    }
-}
+/* Kinds of values that have items, each with Python's name of the type that goes through them backwards. */
+static const char *const reversed_types[MT_TPL_METHOD + 1] = {
+    [MT_TPL_UNDEFINED] = "reversed",
+    [MT_TPL_STR] = "reversed",
+    [MT_TPL_LIST] = "list_reverseiterator",
+    [MT_TPL_TUPLE] = "reversed",
+    [MT_TPL_DICT] = "dict_reversekeyiterator",
+    [MT_TPL_RANGE] = "range_iterator",
+    [MT_TPL_VIEW] = "dict_reverseitemiterator",
+};
 
 static mt_tpl_iter *new_iter(mt_tpl_run *run, mt_tpl_next_fn *next, const char *type, mt_tpl_value source)
 {
@@ -115,20 +89,15 @@ static mt_tpl_iter *new_iter(mt_tpl_run *run, mt_tpl_next_fn *next, const char *
 
 bool mt_tpl_is_iterable(mt_tpl_value v)
 {
-    return v.kind == MT_TPL_ITER || v.kind == MT_TPL_LOOP || forward(v.kind);
+    return v.kind == MT_TPL_ITER || v.kind == MT_TPL_LOOP || reversed_types[v.kind];
 }
 
 bool mt_tpl_iterate(mt_tpl_run *run, mt_tpl_value v, mt_tpl_iter **out)
 {
-    mt_tpl_next_fn *next = forward(v.kind);
-
-    if (v.kind == MT_TPL_ITER) {
-        *out = v.as.iter;
-        return true;
-    }
-    if (!next)
+    if (v.kind != MT_TPL_ITER && !reversed_types[v.kind])
         return mt_tpl_fail(run, "'%s' object is not iterable", mt_tpl_type(v));
-    *out = new_iter(run, next, "iterator", v);
+    *out =
+        v.kind == MT_TPL_ITER ? v.as.iter : new_iter(run, v.kind == MT_TPL_STR ? next_char : next_item, "iterator", v);
     return *out != NULL;
 }
 
@@ -145,16 +114,11 @@ mt_tpl_step mt_tpl_next(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
     return step;
 }
 
-bool mt_tpl_reversed(mt_tpl_run *run, mt_tpl_value v, mt_tpl_iter **out, bool *can)
+mt_tpl_iter *mt_tpl_reversed(mt_tpl_run *run, mt_tpl_value v)
 {
-    const char *type;
-    mt_tpl_next_fn *next = backward(v.kind, &type);
-
-    *can = next != NULL;
-    if (!next)
-        return true;
-    *out = new_iter(run, next, type, v);
-    return *out != NULL;
+    if (!reversed_types[v.kind])
+        return NULL;
+    return new_iter(run, v.kind == MT_TPL_STR ? next_char_back : next_item_back, reversed_types[v.kind], v);
 }
 
 bool mt_tpl_generator(mt_tpl_run *run, mt_tpl_value from, mt_tpl_next_fn *next, const void *state, size_t size,

@@ -6,25 +6,26 @@
 #include "template/value.h"
 
 typedef enum mt_tpl_step { MT_TPL_END, MT_TPL_ITEM, MT_TPL_FAILED } mt_tpl_step;
-typedef mt_tpl_step mt_tpl_next_fn(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out);
+struct mt_tpl_iter;
+typedef mt_tpl_step mt_tpl_next_fn(mt_tpl_run *run, struct mt_tpl_iter *iter, mt_tpl_value *out);
 
-struct mt_tpl_iter {
+typedef struct mt_tpl_iter {
     mt_tpl_next_fn *next;
-    const char *type;    /* Python's name of the iterator's type */
-    mt_tpl_value source; /* what is iterated over */
-    size_t at;           /* position, in a unit of the function next */
-    mt_tpl_iter *inner;  /* of a generator: where its items come from */
-    void *state;         /* of a generator: its own */
-    bool done;           /* the end was reached */
-};
+    const char *type;          /* Python's name of the iterator's type */
+    mt_tpl_value source;       /* what is iterated over */
+    size_t at;                 /* position, in a unit of the function next */
+    struct mt_tpl_iter *inner; /* of a generator: where its items come from */
+    void *state;               /* of a generator: its own */
+    bool done;                 /* the end was reached */
+} mt_tpl_iter;
 
 /* iter(v). False: the run has failed, with Python's message where v is not iterable. */
 bool mt_tpl_iterate(mt_tpl_run *run, mt_tpl_value v, mt_tpl_iter **out);
 bool mt_tpl_is_iterable(mt_tpl_value v);
 mt_tpl_step mt_tpl_next(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out) MT_NODISCARD;
 
-/* reversed(v). *can: false, without an error, where Python cannot reverse it. */
-bool mt_tpl_reversed(mt_tpl_run *run, mt_tpl_value v, mt_tpl_iter **out, bool *can);
+/* reversed(v). NULL: Python cannot reverse it, or the run has failed. */
+mt_tpl_iter *mt_tpl_reversed(mt_tpl_run *run, mt_tpl_value v) MT_NODISCARD;
 
 /* A generator whose items the function next makes from the items of `from`. It has a copy of the state. */
 bool mt_tpl_generator(mt_tpl_run *run, mt_tpl_value from, mt_tpl_next_fn *next, const void *state, size_t size,

@@ -4,11 +4,8 @@
 
 #include "template/builtin.h"
 
-struct mt_tpl_activation;
-struct mt_tpl_node;
-
-struct mt_tpl_loop {
-    mt_tpl_iter *iter;
+typedef struct mt_tpl_loop {
+    struct mt_tpl_iter *iter;
     mt_tpl_value iterable;
     int64_t index0; /* -1: before the first item */
     int64_t depth0;
@@ -17,7 +14,7 @@ struct mt_tpl_loop {
     mt_tpl_value changed;                /* arguments of the last call of loop.changed */
     const struct mt_tpl_node *node;      /* of a recursive loop; else NULL */
     struct mt_tpl_activation *outer;     /* activation around a recursive loop */
-};
+} mt_tpl_loop;
 
 bool mt_tpl_loop_attribute(mt_tpl_run *run, mt_tpl_loop *loop, const mt_tpl_str *name, mt_tpl_value *out);
 void mt_tpl_loop_repr(mt_tpl_build *b, mt_tpl_loop *loop);

@@ -4,10 +4,10 @@
 
 #include "template/eval.h"
 
-struct mt_tpl_macro {
+typedef struct mt_tpl_macro {
     const mt_tpl_node *node;  /* a MACRO, CALL_BLOCK or GENERATION */
     mt_tpl_activation *outer; /* activation in which it was defined */
-};
+} mt_tpl_macro;
 
 bool mt_tpl_set_macro(mt_tpl_run *run, mt_tpl_activation *outer, const mt_tpl_node *node, mt_tpl_value *out);
 bool mt_tpl_call_macro(mt_tpl_run *run, const mt_tpl_macro *macro, const mt_tpl_args *args, mt_tpl_value *out);

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "template/above.h"
 #include "template/builtin.h"
+#include "template/iter.h"
 #include "template/loop.h"
 #include "template/macro.h"
 #include "template/unicode.h"
@@ -47,12 +48,14 @@ static void repr_str(mt_tpl_build *b, const mt_tpl_str *s)
     mt_tpl_build_lit(b, s->markup ? ")" : "");
 }
 
-static void repr_items(mt_tpl_build *b, const mt_tpl_list *list)
+static void repr_items(mt_tpl_build *b, const char *open, const mt_tpl_value *items, size_t count, const char *close)
 {
-    for (size_t i = 0; i < list->count && !b->run->failed; i++) {
+    mt_tpl_build_lit(b, open);
+    for (size_t i = 0; i < count && !b->run->failed; i++) {
         mt_tpl_build_lit(b, i ? ", " : "");
-        mt_tpl_build_repr(b, list->at[i]);
+        mt_tpl_build_repr(b, items[i]);
     }
+    mt_tpl_build_lit(b, close);
 }
 
 static void repr_dict(mt_tpl_build *b, const mt_tpl_dict *d)
@@ -67,22 +70,13 @@ static void repr_dict(mt_tpl_build *b, const mt_tpl_dict *d)
     mt_tpl_build_lit(b, "}");
 }
 
-static void repr_view(mt_tpl_build *b, const mt_tpl_view *view)
+static void repr_view(mt_tpl_build *b, mt_tpl_value view)
 {
-    const mt_tpl_dict *d = view->dict;
+    mt_tpl_items items = {0};
 
-    mt_tpl_build_printf(b, "%s([", mt_tpl_type((mt_tpl_value){.kind = MT_TPL_VIEW, .as.view = view}));
-    for (size_t i = 0; i < d->count && !b->run->failed; i++) {
-        mt_tpl_build_lit(b, i ? ", " : "");
-        mt_tpl_build_lit(b, view->part == MT_TPL_ITEMS ? "(" : "");
-        if (view->part != MT_TPL_VALUES)
-            mt_tpl_build_repr(b, d->at[i].key);
-        mt_tpl_build_lit(b, view->part == MT_TPL_ITEMS ? ", " : "");
-        if (view->part != MT_TPL_KEYS)
-            mt_tpl_build_repr(b, d->at[i].value);
-        mt_tpl_build_lit(b, view->part == MT_TPL_ITEMS ? ")" : "");
-    }
-    mt_tpl_build_lit(b, "])");
+    mt_tpl_build_lit(b, mt_tpl_type(view));
+    if (mt_tpl_collect(b->run, view, &items))
+        repr_items(b, "([", items.at, items.count, "])");
 }
 
 static void repr_range(mt_tpl_build *b, const mt_tpl_range *range)
@@ -132,19 +126,11 @@ static void repr_value(mt_tpl_build *b, mt_tpl_value v)
     case MT_TPL_BIG: mt_tpl_build_str(b, v.as.str); break;
     case MT_TPL_FLOAT: repr_float(b, v.as.real); break;
     case MT_TPL_STR: repr_str(b, v.as.str); break;
-    case MT_TPL_LIST:
-        mt_tpl_build_lit(b, "[");
-        repr_items(b, v.as.list);
-        mt_tpl_build_lit(b, "]");
-        break;
-    case MT_TPL_TUPLE:
-        mt_tpl_build_lit(b, "(");
-        repr_items(b, v.as.list);
-        mt_tpl_build_lit(b, v.as.list->count == 1 ? ",)" : ")");
-        break;
+    case MT_TPL_LIST: repr_items(b, "[", v.as.list->at, v.as.list->count, "]"); break;
+    case MT_TPL_TUPLE: repr_items(b, "(", v.as.list->at, v.as.list->count, v.as.list->count == 1 ? ",)" : ")"); break;
     case MT_TPL_DICT: repr_dict(b, v.as.dict); break;
     case MT_TPL_RANGE: repr_range(b, v.as.range); break;
-    case MT_TPL_VIEW: repr_view(b, v.as.view); break;
+    case MT_TPL_VIEW: repr_view(b, v); break;
     default: repr_object(b, v); break;
     }
 }

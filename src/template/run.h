@@ -18,12 +18,6 @@ typedef struct mt_tpl_place {
     uint32_t line, column;
 } mt_tpl_place;
 
-struct mt_tpl_dict;
-struct mt_tpl_activation;
-struct mt_tpl_watch;
-struct mt_tpl_blocks;
-struct mt_tpl_above;
-
 typedef struct mt_tpl_run {
     const struct mt_tpl_above *above;  /* functions of the evaluator: above.h */
     mt_arena *arena;                   /* for all values that are made */

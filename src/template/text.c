@@ -76,26 +76,6 @@ size_t mt_tpl_find_last(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_str *
     return MT_TPL_UNCOUNTED;
 }
 
-/* Replacing an empty text: `to` is put before every character and at the end. */
-static mt_tpl_str *interleave(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_str *to, int64_t count)
-{
-    mt_tpl_build b = {.run = run};
-    size_t at = 0;
-
-    while (count != 0 && !run->failed) {
-        size_t n = at < s->len ? mt_utf8_size(s->data[at]) : 0;
-
-        mt_tpl_build_str(&b, to);
-        mt_tpl_build_sub(&b, s, at, at + n);
-        count -= count > 0;
-        at += n;
-        if (n == 0 || !mt_tpl_charge(run, 1))
-            break;
-    }
-    mt_tpl_build_sub(&b, s, at, s->len);
-    return mt_tpl_build_end_like(&b, s);
-}
-
 mt_tpl_str *mt_tpl_replace(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_str *from, const mt_tpl_str *to,
                            int64_t count)
 {
@@ -104,8 +84,6 @@ mt_tpl_str *mt_tpl_replace(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_st
 
     if (!mt_tpl_charge_bytes(run, s->len))
         return NULL;
-    if (from->len == 0)
-        return interleave(run, s, to, count);
     while (count != 0 && !run->failed) {
         size_t found = mt_tpl_find(s, from, at, s->len);
 
@@ -115,6 +93,14 @@ mt_tpl_str *mt_tpl_replace(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_st
         mt_tpl_build_str(&b, to);
         at = found + from->len;
         count -= count > 0;
+        if (from->len == 0) { /* it is found before every character and at the end */
+            size_t n = at < s->len ? mt_utf8_size(s->data[at]) : 0;
+
+            mt_tpl_build_sub(&b, s, at, at + n);
+            at += n;
+            if (n == 0 || !mt_tpl_charge(run, 1))
+                break;
+        }
     }
     mt_tpl_build_sub(&b, s, at, s->len);
     return mt_tpl_build_end_like(&b, s);

@@ -83,31 +83,33 @@ static void write_line(writer *w)
     mt_tpl_build_fill(&w->b, w->style->indent, w->level);
 }
 
-static void write_separator(writer *w)
+/* What stands before item number i. */
+static void write_before(writer *w, size_t i)
 {
-    if (w->style->item)
+    if (i > 0 && w->style->item)
         mt_tpl_build_str(&w->b, w->style->item);
-    else
+    else if (i > 0)
         mt_tpl_build_lit(&w->b, w->style->indent ? "," : ", ");
+    write_line(w);
+}
+
+static void write_close(writer *w, size_t count, const char *bracket)
+{
+    w->level--;
+    if (count)
+        write_line(w);
+    mt_tpl_build_lit(&w->b, bracket);
 }
 
 static void write_list(writer *w, const mt_tpl_list *list)
 {
-    if (list->count == 0) {
-        mt_tpl_build_lit(&w->b, "[]");
-        return;
-    }
     mt_tpl_build_lit(&w->b, "[");
     w->level++;
     for (size_t i = 0; i < list->count && !w->b.run->failed; i++) {
-        if (i > 0)
-            write_separator(w);
-        write_line(w);
+        write_before(w, i);
         write_value(w, list->at[i]);
     }
-    w->level--;
-    write_line(w);
-    mt_tpl_build_lit(&w->b, "]");
+    write_close(w, list->count, "]");
 }
 
 static void write_key(writer *w, mt_tpl_value key)
@@ -144,10 +146,6 @@ static void write_dict(writer *w, const mt_tpl_dict *dict)
 {
     const mt_tpl_value *keys = NULL;
 
-    if (dict->count == 0) {
-        mt_tpl_build_lit(&w->b, "{}");
-        return;
-    }
     if (w->style->sort && !(keys = ordered_keys(w, dict)))
         return;
     mt_tpl_build_lit(&w->b, "{");
@@ -157,9 +155,7 @@ static void write_dict(writer *w, const mt_tpl_dict *dict)
 
         if (keys && !mt_tpl_dict_get(w->b.run, dict, keys[i], &value))
             break;
-        if (i > 0)
-            write_separator(w);
-        write_line(w);
+        write_before(w, i);
         write_key(w, keys ? keys[i] : dict->at[i].key);
         if (w->style->pair)
             mt_tpl_build_str(&w->b, w->style->pair);
@@ -167,9 +163,7 @@ static void write_dict(writer *w, const mt_tpl_dict *dict)
             mt_tpl_build_lit(&w->b, ": ");
         write_value(w, value);
     }
-    w->level--;
-    write_line(w);
-    mt_tpl_build_lit(&w->b, "}");
+    write_close(w, dict->count, "}");
 }
 
 static void write_any(writer *w, mt_tpl_value v)

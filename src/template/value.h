@@ -38,19 +38,6 @@ typedef enum mt_tpl_kind {
 
 #define MT_TPL_KIND(name) (1u << MT_TPL_##name) /* a bit for sets of kinds */
 
-typedef struct mt_tpl_undefined mt_tpl_undefined;
-typedef struct mt_tpl_list mt_tpl_list;
-typedef struct mt_tpl_dict mt_tpl_dict;
-typedef struct mt_tpl_range mt_tpl_range;
-typedef struct mt_tpl_view mt_tpl_view;
-typedef struct mt_tpl_iter mt_tpl_iter;
-typedef struct mt_tpl_macro mt_tpl_macro;
-typedef struct mt_tpl_loop mt_tpl_loop;
-typedef struct mt_tpl_cycler mt_tpl_cycler;
-typedef struct mt_tpl_joiner mt_tpl_joiner;
-typedef struct mt_tpl_builtin mt_tpl_builtin;
-typedef struct mt_tpl_method mt_tpl_method;
-
 typedef struct mt_tpl_value {
     mt_tpl_kind kind;
     union {
@@ -58,29 +45,29 @@ typedef struct mt_tpl_value {
         int64_t integer;
         double real;
         mt_tpl_str *str;
-        const mt_tpl_undefined *undefined;
-        const mt_tpl_list *list; /* of lists and tuples */
-        mt_tpl_dict *dict;
-        const mt_tpl_range *range;
-        const mt_tpl_view *view;
-        mt_tpl_iter *iter;
-        const mt_tpl_macro *macro;
-        mt_tpl_loop *loop;
+        const struct mt_tpl_undefined *undefined;
+        const struct mt_tpl_list *list; /* of lists and tuples */
+        struct mt_tpl_dict *dict;
+        const struct mt_tpl_range *range;
+        const struct mt_tpl_view *view;
+        struct mt_tpl_iter *iter;
+        const struct mt_tpl_macro *macro;
+        struct mt_tpl_loop *loop;
         const struct mt_tpl_node *block;
-        mt_tpl_cycler *cycler;
-        mt_tpl_joiner *joiner;
-        const mt_tpl_builtin *function;
-        const mt_tpl_method *method;
+        struct mt_tpl_cycler *cycler;
+        struct mt_tpl_joiner *joiner;
+        const struct mt_tpl_builtin *function;
+        const struct mt_tpl_method *method;
         const void *any; /* any of the pointers */
     } as;
 } mt_tpl_value;
 
 /* Why a value is undefined: what an operation on it fails with. */
-struct mt_tpl_undefined {
+typedef struct mt_tpl_undefined {
     const char *hint;    /* the message itself; NULL: made of object and name */
     mt_tpl_value object; /* which lacks the name; MISSING: a variable is missing */
     mt_tpl_value name;
-};
+} mt_tpl_undefined;
 
 /* An array of items that is being filled. Appending to the newest list of an array is cheap, as with the room of
    strings (str.h). */
@@ -89,12 +76,12 @@ typedef struct mt_tpl_items {
     size_t count, cap;
 } mt_tpl_items;
 
-struct mt_tpl_list {
+typedef struct mt_tpl_list {
     const mt_tpl_value *at;
     size_t count;
     mt_tpl_items *room; /* NULL: it cannot grow */
     bool group;         /* a tuple of groupby, with the attributes grouper and list */
-};
+} mt_tpl_list;
 
 typedef struct mt_tpl_entry {
     mt_tpl_value key, value;
@@ -102,40 +89,40 @@ typedef struct mt_tpl_entry {
 } mt_tpl_entry;
 
 /* Keeps the order in which keys were first set. */
-struct mt_tpl_dict {
+typedef struct mt_tpl_dict {
     mt_tpl_entry *at;
     size_t count, cap;
     uint32_t *index; /* hash table of entry numbers + 1; NULL while there are few */
     size_t slots;    /* of index */
     size_t watched;  /* 1 + its index in the watched list (watch.h); 0: not in it */
-};
+} mt_tpl_dict;
 
-struct mt_tpl_range {
+typedef struct mt_tpl_range {
     int64_t start, stop, step;
     size_t count;
-};
+} mt_tpl_range;
 
 typedef enum mt_tpl_part { MT_TPL_KEYS, MT_TPL_VALUES, MT_TPL_ITEMS } mt_tpl_part;
 
-struct mt_tpl_view {
+typedef struct mt_tpl_view {
     const mt_tpl_dict *dict;
     mt_tpl_part part;
-};
+} mt_tpl_view;
 
-struct mt_tpl_cycler {
+typedef struct mt_tpl_cycler {
     const mt_tpl_list *items;
     size_t at;
-};
+} mt_tpl_cycler;
 
-struct mt_tpl_joiner {
+typedef struct mt_tpl_joiner {
     mt_tpl_value separator;
     bool used;
-};
+} mt_tpl_joiner;
 
-struct mt_tpl_method {
+typedef struct mt_tpl_method {
     mt_tpl_value self;
-    const mt_tpl_builtin *call;
-};
+    const struct mt_tpl_builtin *call;
+} mt_tpl_method;
 
 /* Values. */
 
