@@ -150,7 +150,10 @@ static bool item(mt_tpl_run *run, mt_tpl_value object, mt_tpl_value key, mt_tpl_
 
     out->kind = MT_TPL_MISSING;
     switch (object.kind) {
-    case MT_TPL_DICT: return !is_hashable(key) || mt_tpl_dict_get(run, object.as.dict, key, out);
+    case MT_TPL_DICT:
+        if (is_hashable(key))
+            *out = mt_tpl_dict_get(run, object.as.dict, key);
+        return !run->failed;
     case MT_TPL_SELF:
         if (key.kind == MT_TPL_STR)
             *out = block_of(run, key.as.str);

@@ -35,7 +35,7 @@ bool mt_tpl_call_builtin(mt_tpl_run *run, const mt_tpl_builtin *builtin, mt_tpl_
     if (!mt_tpl_charge(run, 1))
         return false;
     if (builtin->most == MT_TPL_ANY)
-        return builtin->call(run, self, builtin->which, a, args, out);
+        return builtin->call(run, self, builtin->which, a, args, out) && !run->failed;
     if (args->count > builtin->most)
         return mt_tpl_fail(run, "%s() takes at most %d argument%s (%zu given)", builtin->name, builtin->most,
                            builtin->most == 1 ? "" : "s", args->count);
@@ -48,7 +48,7 @@ bool mt_tpl_call_builtin(mt_tpl_run *run, const mt_tpl_builtin *builtin, mt_tpl_
             return mt_tpl_fail(run, "%s() is missing argument %zu%s%s%s", builtin->name, i + 1,
                                builtin->names[i] ? ", '" : "", builtin->names[i] ? builtin->names[i] : "",
                                builtin->names[i] ? "'" : "");
-    return builtin->call(run, self, builtin->which, a, args, out);
+    return builtin->call(run, self, builtin->which, a, args, out) && !run->failed;
 }
 
 bool mt_tpl_arg_int(mt_tpl_run *run, mt_tpl_value v, int64_t *out)

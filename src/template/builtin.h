@@ -16,7 +16,8 @@ typedef struct mt_tpl_args {
 } mt_tpl_args;
 
 /* A builtin's function. self: the value that is filtered or tested, or the object of a method; unset for globals.
-   which: from the builtin's row. a: the parameters in order, MISSING where not given. False: the run has failed. */
+   which: from the builtin's row. a: the parameters in order, MISSING where not given. False: the run has failed; true
+   may be returned then, too. */
 typedef bool mt_tpl_builtin_fn(mt_tpl_run *run, mt_tpl_value self, unsigned which, const mt_tpl_value *a,
                                const mt_tpl_args *args, mt_tpl_value *out);
 

@@ -86,11 +86,6 @@ static int compare_numbers(mt_tpl_value a, mt_tpl_value b)
     return a.as.real < b.as.real ? -1 : a.as.real > b.as.real;
 }
 
-static bool is_sequence(mt_tpl_value v)
-{
-    return v.kind == MT_TPL_LIST || v.kind == MT_TPL_TUPLE;
-}
-
 bool mt_tpl_identical(mt_tpl_value a, mt_tpl_value b)
 {
     if (a.kind != b.kind)
@@ -108,34 +103,27 @@ bool mt_tpl_identical(mt_tpl_value a, mt_tpl_value b)
     }
 }
 
-/* *at: the first index at which two sequences differ; the shorter one's length: none. */
-static bool first_difference(mt_tpl_run *run, const mt_tpl_list *a, const mt_tpl_list *b, size_t *at)
+/* The first index at which two sequences differ; the shorter one's length: none. */
+static size_t first_difference(mt_tpl_run *run, const mt_tpl_list *a, const mt_tpl_list *b)
 {
-    size_t count = a->count < b->count ? a->count : b->count;
-    bool same = true;
+    size_t at = 0;
 
-    for (*at = 0; *at < count; ++*at) {
-        if (!mt_tpl_charge(run, 1) || !mt_tpl_equal(run, a->at[*at], b->at[*at], &same))
-            return false;
-        if (!same)
-            return true;
-    }
-    return true;
+    while (at < a->count && at < b->count && mt_tpl_charge(run, 1) && mt_tpl_equal(run, a->at[at], b->at[at]))
+        at++;
+    return at;
 }
 
-static bool equal_dicts(mt_tpl_run *run, const mt_tpl_dict *a, const mt_tpl_dict *b, bool values, bool *out)
+static bool equal_dicts(mt_tpl_run *run, const mt_tpl_dict *a, const mt_tpl_dict *b, bool values)
 {
-    *out = a->count == b->count;
-    for (size_t i = 0; *out && i < a->count; i++) {
-        mt_tpl_value other;
+    bool equal = a->count == b->count;
 
-        if (!mt_tpl_charge(run, 1) || !mt_tpl_dict_get(run, b, a->at[i].key, &other))
-            return false;
-        *out = other.kind != MT_TPL_MISSING;
-        if (*out && values && !mt_tpl_equal(run, a->at[i].value, other, out))
-            return false;
+    for (size_t i = 0; equal && i < a->count; i++) {
+        const mt_tpl_value other = mt_tpl_dict_get(run, b, a->at[i].key);
+
+        equal = mt_tpl_charge(run, 1) && other.kind != MT_TPL_MISSING &&
+                (!values || mt_tpl_equal(run, a->at[i].value, other));
     }
-    return true;
+    return equal;
 }
 
 static bool equal_ranges(const mt_tpl_range *a, const mt_tpl_range *b)
@@ -143,50 +131,39 @@ static bool equal_ranges(const mt_tpl_range *a, const mt_tpl_range *b)
     return a->count == b->count && (a->count == 0 || a->start == b->start) && (a->count < 2 || a->step == b->step);
 }
 
-static bool equal_containers(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, bool *out)
+static bool equal_containers(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b)
 {
-    size_t at;
-
     switch (a.kind) {
     case MT_TPL_LIST:
     case MT_TPL_TUPLE:
-        *out = a.as.list->count == b.as.list->count;
-        if (!*out || !first_difference(run, a.as.list, b.as.list, &at))
-            return !run->failed;
-        *out = at == a.as.list->count;
-        return true;
-    case MT_TPL_DICT: return equal_dicts(run, a.as.dict, b.as.dict, true, out);
-    case MT_TPL_RANGE: *out = equal_ranges(a.as.range, b.as.range); return true;
+        return a.as.list->count == b.as.list->count && first_difference(run, a.as.list, b.as.list) == a.as.list->count;
+    case MT_TPL_DICT: return equal_dicts(run, a.as.dict, b.as.dict, true);
+    case MT_TPL_RANGE: return equal_ranges(a.as.range, b.as.range);
     case MT_TPL_VIEW:
-        *out = false;
-        if (a.as.view->part != b.as.view->part || a.as.view->part == MT_TPL_VALUES)
-            return true;
-        return equal_dicts(run, a.as.view->dict, b.as.view->dict, a.as.view->part == MT_TPL_ITEMS, out);
-    default: *out = mt_tpl_identical(a, b); return true;
+        return a.as.view->part == b.as.view->part && a.as.view->part != MT_TPL_VALUES &&
+               equal_dicts(run, a.as.view->dict, b.as.view->dict, a.as.view->part == MT_TPL_ITEMS);
+    default: return mt_tpl_identical(a, b);
     }
 }
 
-bool mt_tpl_equal(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, bool *out)
+bool mt_tpl_equal(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b)
 {
-    const bool numbers = MT_TPL_IS_NUMBER(a) && MT_TPL_IS_NUMBER(b);
-    bool ok;
+    bool equal;
 
-    *out = numbers && compare_numbers(a, b) == 0;
-    if (numbers || a.kind != b.kind)
+    if (MT_TPL_IS_NUMBER(a) && MT_TPL_IS_NUMBER(b))
+        return compare_numbers(a, b) == 0;
+    if (a.kind != b.kind)
+        return false;
+    if (a.kind == MT_TPL_STR)
+        return a.as.str->len == b.as.str->len && mt_tpl_charge_bytes(run, a.as.str->len) &&
+               mt_tpl_str_equal(a.as.str, b.as.str);
+    if (a.kind == MT_TPL_UNDEFINED || a.kind == MT_TPL_NONE)
         return true;
-    if (a.kind == MT_TPL_STR) {
-        *out = mt_tpl_str_equal(a.as.str, b.as.str);
-        return a.as.str->len != b.as.str->len || mt_tpl_charge_bytes(run, a.as.str->len);
-    }
-    if (a.kind == MT_TPL_UNDEFINED || a.kind == MT_TPL_NONE) {
-        *out = true;
-        return true;
-    }
     if (!mt_tpl_enter(run))
         return false;
-    ok = equal_containers(run, a, b, out);
+    equal = equal_containers(run, a, b);
     mt_tpl_leave(run);
-    return ok;
+    return equal;
 }
 
 static bool holds(mt_tpl_operator op, int order)
@@ -201,40 +178,36 @@ static bool holds(mt_tpl_operator op, int order)
     }
 }
 
-static bool order_lists(mt_tpl_run *run, mt_tpl_operator op, mt_tpl_value a, mt_tpl_value b, bool *out)
+static bool order_lists(mt_tpl_run *run, mt_tpl_operator op, const mt_tpl_list *a, const mt_tpl_list *b)
 {
-    const mt_tpl_list *x = a.as.list, *y = b.as.list;
     size_t at;
-    bool ok = mt_tpl_enter(run);
+    bool result;
 
-    if (!ok)
+    if (!mt_tpl_enter(run))
         return false;
-    ok = first_difference(run, x, y, &at);
-    if (ok && at < x->count && at < y->count)
-        ok = mt_tpl_compare(run, op, x->at[at], y->at[at], out);
+    at = first_difference(run, a, b);
+    if (at < a->count && at < b->count)
+        result = mt_tpl_compare(run, op, a->at[at], b->at[at]);
     else
-        *out = holds(op, x->count < y->count ? -1 : x->count > y->count);
+        result = holds(op, a->count < b->count ? -1 : a->count > b->count);
     mt_tpl_leave(run);
-    return ok;
+    return result;
 }
 
 /* op: one of < <= > >=. */
-static bool ordered(mt_tpl_run *run, mt_tpl_operator op, mt_tpl_value a, mt_tpl_value b, bool *out)
+static bool ordered(mt_tpl_run *run, mt_tpl_operator op, mt_tpl_value a, mt_tpl_value b)
 {
     const bool or_equal = op == MT_TPL_LE || op == MT_TPL_GE;
 
-    if (MT_TPL_IS_NUMBER(a) && MT_TPL_IS_NUMBER(b)) {
-        *out = holds(op, compare_numbers(a, b));
-        return true;
-    }
+    if (MT_TPL_IS_NUMBER(a) && MT_TPL_IS_NUMBER(b))
+        return holds(op, compare_numbers(a, b));
     if (a.kind == MT_TPL_UNDEFINED || b.kind == MT_TPL_UNDEFINED)
         return mt_tpl_fail_undefined(run, a.kind == MT_TPL_UNDEFINED ? a : b);
-    if (a.kind == MT_TPL_STR && b.kind == MT_TPL_STR) {
-        *out = holds(op, mt_tpl_str_compare(a.as.str, b.as.str));
-        return mt_tpl_charge_bytes(run, a.as.str->len < b.as.str->len ? a.as.str->len : b.as.str->len);
-    }
-    if (is_sequence(a) && a.kind == b.kind)
-        return order_lists(run, op, a, b, out);
+    if (a.kind == MT_TPL_STR && b.kind == MT_TPL_STR)
+        return mt_tpl_charge_bytes(run, MT_MIN(a.as.str->len, b.as.str->len)) &&
+               holds(op, mt_tpl_str_compare(a.as.str, b.as.str));
+    if (a.kind == b.kind && (a.kind == MT_TPL_LIST || a.kind == MT_TPL_TUPLE))
+        return order_lists(run, op, a.as.list, b.as.list);
     return mt_tpl_fail(run, "'%c%s' not supported between instances of '%s' and '%s'",
                        op == '<' || op == MT_TPL_LE ? '<' : '>', or_equal ? "=" : "", mt_tpl_type(a), mt_tpl_type(b));
 }
@@ -250,70 +223,51 @@ static bool range_has(const mt_tpl_range *range, int64_t i)
            ((uint64_t)range->start - (uint64_t)i) % (0 - (uint64_t)range->step) == 0;
 }
 
-static bool contains_by_iterating(mt_tpl_run *run, mt_tpl_value container, mt_tpl_value item, bool *out)
+static bool contains_by_iterating(mt_tpl_run *run, mt_tpl_value container, mt_tpl_value item)
 {
-    mt_tpl_iter *iter;
+    mt_tpl_iter *iter = mt_tpl_iterate(run, container);
     mt_tpl_value v;
-    mt_tpl_step step;
+    bool found = false;
 
-    if (!mt_tpl_iterate(run, container, &iter))
-        return false;
-    *out = false;
-    while ((step = mt_tpl_next(run, iter, &v)) == MT_TPL_ITEM) {
-        if (!mt_tpl_equal(run, v, item, out))
-            return false;
-        if (*out)
-            return true;
-    }
-    return step == MT_TPL_END;
+    while (iter && !found && mt_tpl_next(run, iter, &v) == MT_TPL_ITEM)
+        found = mt_tpl_equal(run, v, item);
+    return found;
 }
 
-static bool contains_text(mt_tpl_run *run, const mt_tpl_str *s, mt_tpl_value item, bool *out)
+static bool contains_text(mt_tpl_run *run, const mt_tpl_str *s, mt_tpl_value item)
 {
     if (item.kind != MT_TPL_STR)
         return mt_tpl_fail(run, "'in <string>' requires string as left operand, not %s", mt_tpl_type(item));
-    *out = item.as.str->len == 0 || memmem(s->data, s->len, item.as.str->data, item.as.str->len);
-    return mt_tpl_charge_bytes(run, s->len);
+    return mt_tpl_charge_bytes(run, s->len) &&
+           (item.as.str->len == 0 || memmem(s->data, s->len, item.as.str->data, item.as.str->len));
 }
 
-bool mt_tpl_contains(mt_tpl_run *run, mt_tpl_value container, mt_tpl_value item, bool *out)
+bool mt_tpl_contains(mt_tpl_run *run, mt_tpl_value container, mt_tpl_value item)
 {
-    mt_tpl_value found;
-
     switch (container.kind) {
-    case MT_TPL_STR: return contains_text(run, container.as.str, item, out);
-    case MT_TPL_DICT:
-        if (!mt_tpl_dict_get(run, container.as.dict, item, &found))
-            return false;
-        *out = found.kind != MT_TPL_MISSING;
-        return true;
+    case MT_TPL_STR: return contains_text(run, container.as.str, item);
+    case MT_TPL_DICT: return mt_tpl_dict_get(run, container.as.dict, item).kind != MT_TPL_MISSING;
     case MT_TPL_RANGE:
-        if (!MT_TPL_IS_INT(item))
-            return contains_by_iterating(run, container, item, out);
-        *out = range_has(container.as.range, mt_tpl_as_int(item));
-        return true;
+        return MT_TPL_IS_INT(item) ? range_has(container.as.range, mt_tpl_as_int(item))
+                                   : contains_by_iterating(run, container, item);
     case MT_TPL_UNDEFINED:
     case MT_TPL_LIST:
     case MT_TPL_TUPLE:
     case MT_TPL_VIEW:
-    case MT_TPL_ITER: return contains_by_iterating(run, container, item, out);
+    case MT_TPL_ITER: return contains_by_iterating(run, container, item);
     default: return mt_tpl_fail(run, "argument of type '%s' is not iterable", mt_tpl_type(container));
     }
 }
 
-bool mt_tpl_compare(mt_tpl_run *run, mt_tpl_operator op, mt_tpl_value a, mt_tpl_value b, bool *out)
+bool mt_tpl_compare(mt_tpl_run *run, mt_tpl_operator op, mt_tpl_value a, mt_tpl_value b)
 {
-    bool ok;
-
     switch (op) {
-    case MT_TPL_EQ: return mt_tpl_equal(run, a, b, out);
-    case MT_TPL_IN: return mt_tpl_contains(run, b, a, out);
-    case MT_TPL_NE: ok = mt_tpl_equal(run, a, b, out); break;
-    case MT_TPL_NOT_IN: ok = mt_tpl_contains(run, b, a, out); break;
-    default: return ordered(run, op, a, b, out);
+    case MT_TPL_EQ: return mt_tpl_equal(run, a, b);
+    case MT_TPL_NE: return !mt_tpl_equal(run, a, b);
+    case MT_TPL_IN: return mt_tpl_contains(run, b, a);
+    case MT_TPL_NOT_IN: return !mt_tpl_contains(run, b, a);
+    default: return ordered(run, op, a, b);
     }
-    *out = ok && !*out;
-    return ok;
 }
 
 static uint64_t mix(uint64_t x)
@@ -339,21 +293,18 @@ static uint64_t hash_bytes(uint64_t seed, const char *data, size_t len)
     return mix(h ^ word);
 }
 
-static bool hash_tuple(mt_tpl_run *run, const mt_tpl_list *list, uint64_t *out)
+static uint64_t hash_value(mt_tpl_run *run, mt_tpl_value v);
+
+static uint64_t hash_tuple(mt_tpl_run *run, const mt_tpl_list *list)
 {
-    uint64_t part;
-    bool ok = true;
+    uint64_t hash = mix(run->seed + list->count);
 
     if (!mt_tpl_enter(run))
-        return false;
-    *out = mix(run->seed + list->count);
-    for (size_t i = 0; ok && i < list->count; i++) {
-        ok = mt_tpl_charge(run, 1) && mt_tpl_hash(run, list->at[i], &part);
-        if (ok)
-            *out = mix(*out ^ part);
-    }
+        return 0;
+    for (size_t i = 0; i < list->count && mt_tpl_charge(run, 1); i++)
+        hash = mix(hash ^ hash_value(run, list->at[i]));
     mt_tpl_leave(run);
-    return ok;
+    return hash;
 }
 
 static uint64_t hash_float(mt_tpl_run *run, double d)
@@ -363,21 +314,23 @@ static uint64_t hash_float(mt_tpl_run *run, double d)
     return hash_bytes(run->seed, (const char *)&d, sizeof(d));
 }
 
-bool mt_tpl_hash(mt_tpl_run *run, mt_tpl_value v, uint64_t *out)
+/* Equal values have equal hashes. What cannot be hashed fails the run. */
+static uint64_t hash_value(mt_tpl_run *run, mt_tpl_value v)
 {
     switch (v.kind) {
     case MT_TPL_STR:
-        *out = hash_bytes(run->seed, v.as.str->data, v.as.str->len);
-        return mt_tpl_charge(run, v.as.str->len / HASHED_PER_STEP);
+        return mt_tpl_charge(run, v.as.str->len / HASHED_PER_STEP)
+                   ? hash_bytes(run->seed, v.as.str->data, v.as.str->len)
+                   : 0;
     case MT_TPL_BOOL:
-    case MT_TPL_INT: *out = mix(run->seed ^ (uint64_t)mt_tpl_as_int(v)); return true;
+    case MT_TPL_INT: return mix(run->seed ^ (uint64_t)mt_tpl_as_int(v));
     case MT_TPL_BIG: /* as the double that may be equal to it */
-    case MT_TPL_FLOAT: *out = hash_float(run, mt_tpl_as_float(v)); return true;
-    case MT_TPL_TUPLE: return hash_tuple(run, v.as.list, out);
+    case MT_TPL_FLOAT: return hash_float(run, mt_tpl_as_float(v));
+    case MT_TPL_TUPLE: return hash_tuple(run, v.as.list);
     case MT_TPL_LIST:
     case MT_TPL_DICT:
     case MT_TPL_VIEW: return mt_tpl_fail(run, "unhashable type: '%s'", mt_tpl_type(v));
-    default: *out = mix(run->seed + (uint64_t)v.kind); return true;
+    default: return mix(run->seed + (uint64_t)v.kind);
     }
 }
 
@@ -416,41 +369,29 @@ static bool index_grow(mt_tpl_run *run, mt_tpl_dict *d)
     return true;
 }
 
-static bool is_key(mt_tpl_run *run, const mt_tpl_dict *d, size_t entry, mt_tpl_value key, uint64_t hash, bool *same)
+static bool is_key(mt_tpl_run *run, const mt_tpl_dict *d, size_t entry, mt_tpl_value key, uint64_t hash)
 {
-    *same = false;
-    return d->at[entry].hash != hash || (mt_tpl_charge(run, 1) && mt_tpl_equal(run, d->at[entry].key, key, same));
+    return d->at[entry].hash == hash && mt_tpl_charge(run, 1) && mt_tpl_equal(run, d->at[entry].key, key);
 }
 
-/* *found: the index of the entry with that key; the count of entries: none. */
-static bool find(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, uint64_t hash, size_t *found)
+/* The index of the entry with that key; the count of entries: there is none, or the run has failed. */
+static size_t find(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, uint64_t hash)
 {
-    bool same, ok;
-
-    if (!d->index) {
-        for (*found = 0; *found < d->count; ++*found) {
-            ok = is_key(run, d, *found, key, hash, &same);
-            if (!ok || same)
-                return ok;
-        }
-        return true;
-    }
-    for (size_t slot = (size_t)hash & (d->slots - 1); d->index[slot]; slot = (slot + 1) & (d->slots - 1)) {
-        *found = d->index[slot] - 1;
-        ok = is_key(run, d, *found, key, hash, &same);
-        if (!ok || same)
-            return ok;
-    }
-    *found = d->count;
-    return true;
+    for (size_t i = 0; !d->index && i < d->count; i++)
+        if (is_key(run, d, i, key, hash))
+            return i;
+    for (size_t slot = (size_t)hash & (d->slots - 1); d->index && d->index[slot]; slot = (slot + 1) & (d->slots - 1))
+        if (is_key(run, d, d->index[slot] - 1, key, hash))
+            return d->index[slot] - 1;
+    return d->count;
 }
 
 bool mt_tpl_dict_set(mt_tpl_run *run, mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value value)
 {
-    uint64_t hash;
-    size_t at;
+    const uint64_t hash = hash_value(run, key);
+    const size_t at = find(run, d, key, hash);
 
-    if (!mt_tpl_hash(run, key, &hash) || !find(run, d, key, hash, &at))
+    if (run->failed)
         return false;
     if (at < d->count) {
         d->at[at].value = value;
@@ -474,20 +415,14 @@ bool mt_tpl_dict_update(mt_tpl_run *run, mt_tpl_dict *d, const mt_tpl_dict *from
     return true;
 }
 
-bool mt_tpl_dict_get(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value *out)
+mt_tpl_value mt_tpl_dict_get(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key)
 {
-    uint64_t hash;
-    size_t at;
+    const size_t at = find(run, d, key, hash_value(run, key));
 
-    if (!mt_tpl_hash(run, key, &hash) || !find(run, d, key, hash, &at))
-        return false;
-    *out = at < d->count ? d->at[at].value : (mt_tpl_value){.kind = MT_TPL_MISSING};
-    return true;
+    return at < d->count && !run->failed ? d->at[at].value : (mt_tpl_value){.kind = MT_TPL_MISSING};
 }
 
 mt_tpl_value mt_tpl_dict_name(mt_tpl_run *run, const mt_tpl_dict *d, const mt_tpl_str *name)
 {
-    mt_tpl_value found;
-
-    return d && mt_tpl_dict_get(run, d, mt_tpl_const(name), &found) ? found : (mt_tpl_value){.kind = MT_TPL_MISSING};
+    return d ? mt_tpl_dict_get(run, d, mt_tpl_const(name)) : (mt_tpl_value){.kind = MT_TPL_MISSING};
 }

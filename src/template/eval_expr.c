@@ -100,11 +100,12 @@ static bool eval_compare(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_n
     if (!mt_tpl_eval(run, act, node->left, &a))
         return false;
     for (size_t i = 0; holds && i < node->list.count; i++) {
-        if (!mt_tpl_eval(run, act, node->list.at[i], &b) || !mt_tpl_compare(run, node->ops[i], a, b, &holds))
+        if (!mt_tpl_eval(run, act, node->list.at[i], &b))
             return false;
+        holds = mt_tpl_compare(run, node->ops[i], a, b);
         a = b;
     }
-    return mt_tpl_set(out, mt_tpl_bool(holds));
+    return mt_tpl_set_bool(run, out, holds);
 }
 
 static bool eval_condition(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out)
@@ -139,13 +140,9 @@ static bool eval_item(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node
 
 static bool add_named(mt_tpl_run *run, mt_tpl_dict *named, mt_tpl_value key, mt_tpl_value value)
 {
-    mt_tpl_value old;
-
     if (key.kind != MT_TPL_STR)
         return mt_tpl_fail(run, "keywords must be strings");
-    if (!mt_tpl_dict_get(run, named, key, &old))
-        return false;
-    if (MT_TPL_GIVEN(old))
+    if (MT_TPL_GIVEN(mt_tpl_dict_get(run, named, key)))
         return mt_tpl_fail(run, "got multiple values for keyword argument '%.*s'", (int)key.as.str->len,
                            key.as.str->data);
     return mt_tpl_dict_set(run, named, key, value);

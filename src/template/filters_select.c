@@ -45,7 +45,8 @@ static mt_tpl_step next_source(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value 
     if (!iter->inner) {
         if (!mt_tpl_truth(iter->source))
             return MT_TPL_END;
-        if (!mt_tpl_iterate(run, iter->source, &iter->inner))
+        iter->inner = mt_tpl_iterate(run, iter->source);
+        if (!iter->inner)
             return MT_TPL_FAILED;
     }
     return mt_tpl_next(run, iter->inner, out);

@@ -34,9 +34,9 @@ static bool next_or(mt_tpl_run *run, mt_tpl_iter *iter, const char *none, mt_tpl
 
 MT_TPL_BODY(first)
 {
-    mt_tpl_iter *iter;
+    mt_tpl_iter *iter = mt_tpl_iterate(run, self);
 
-    return mt_tpl_iterate(run, self, &iter) && next_or(run, iter, "No first item, sequence was empty.", out);
+    return iter && next_or(run, iter, "No first item, sequence was empty.", out);
 }
 
 MT_TPL_BODY(last)
@@ -101,7 +101,6 @@ MT_TPL_BODY(extreme)
 {
     mt_tpl_items items = {0};
     mt_tpl_value best, key;
-    bool better;
 
     if (!mt_tpl_collect(run, self, &items))
         return false;
@@ -111,15 +110,14 @@ MT_TPL_BODY(extreme)
     if (!key_of(run, items.at[0], a[1], nothing, !mt_tpl_truth(a[0]), &best))
         return false;
     for (size_t i = 1; i < items.count; i++) {
-        if (!key_of(run, items.at[i], a[1], nothing, !mt_tpl_truth(a[0]), &key) ||
-            !mt_tpl_compare(run, which, key, best, &better))
+        if (!key_of(run, items.at[i], a[1], nothing, !mt_tpl_truth(a[0]), &key))
             return false;
-        if (better) {
+        if (mt_tpl_compare(run, which, key, best)) {
             *out = items.at[i];
             best = key;
         }
     }
-    return true;
+    return !run->failed;
 }
 
 /* A list of keys by which an item is sorted; attribute="a,b" names more than one. */
@@ -189,7 +187,7 @@ static bool set_group(mt_tpl_run *run, mt_tpl_value grouper, mt_tpl_items *membe
 
 MT_TPL_BODY(groupby)
 {
-    bool any_case = !mt_tpl_truth(a[2]), same = false;
+    bool any_case = !mt_tpl_truth(a[2]);
     mt_tpl_items items = {0}, keys = {0}, members = {0}, groups = {0};
     mt_tpl_value key, group;
 
@@ -204,9 +202,7 @@ MT_TPL_BODY(groupby)
     for (size_t i = 0; i < items.count; i++) {
         if (!mt_tpl_items_add(run, &members, items.at[i]))
             return false;
-        if (i + 1 < items.count && !mt_tpl_equal(run, keys.at[i], keys.at[i + 1], &same))
-            return false;
-        if (i + 1 < items.count && same)
+        if (i + 1 < items.count && mt_tpl_equal(run, keys.at[i], keys.at[i + 1]))
             continue;
         if (!key_of(run, members.at[0], a[0], a[1], false, &key) ||
             !set_group(run, any_case ? key : keys.at[i], &members, &group) || !mt_tpl_items_add(run, &groups, group))
@@ -299,11 +295,10 @@ static mt_tpl_step next_deferred(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_valu
     mt_tpl_items made = {0};
     mt_tpl_value items;
 
-    if (!iter->inner &&
-        (!makers[d->which](run, iter->source, d->a, &made) || !mt_tpl_items_end(run, &made, MT_TPL_LIST, &items) ||
-         !mt_tpl_iterate(run, items, &iter->inner)))
-        return MT_TPL_FAILED;
-    return mt_tpl_next(run, iter->inner, out);
+    if (!iter->inner && makers[d->which](run, iter->source, d->a, &made) &&
+        mt_tpl_items_end(run, &made, MT_TPL_LIST, &items))
+        iter->inner = mt_tpl_iterate(run, items);
+    return iter->inner ? mt_tpl_next(run, iter->inner, out) : MT_TPL_FAILED;
 }
 
 MT_TPL_BODY(defer)
@@ -323,15 +318,15 @@ typedef struct uniqueness {
 static mt_tpl_step next_unique(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
 {
     uniqueness *u = iter->state;
-    mt_tpl_value key, old;
+    mt_tpl_value key;
     mt_tpl_step step;
 
-    if (!iter->inner && !mt_tpl_iterate(run, iter->source, &iter->inner))
+    if (!iter->inner && !(iter->inner = mt_tpl_iterate(run, iter->source)))
         return MT_TPL_FAILED;
     while ((step = mt_tpl_next(run, iter->inner, out)) == MT_TPL_ITEM) {
-        if (!key_of(run, *out, u->attribute, nothing, u->any_case, &key) || !mt_tpl_dict_get(run, u->seen, key, &old))
+        if (!key_of(run, *out, u->attribute, nothing, u->any_case, &key))
             return MT_TPL_FAILED;
-        if (!MT_TPL_GIVEN(old))
+        if (!MT_TPL_GIVEN(mt_tpl_dict_get(run, u->seen, key)))
             return mt_tpl_dict_set(run, u->seen, key, mt_tpl_none()) ? MT_TPL_ITEM : MT_TPL_FAILED;
     }
     return step;

@@ -84,9 +84,9 @@ static bool read_key(formatter *f)
         return mt_tpl_fail(f->run, "incomplete format key");
     if (f->mapping.kind != MT_TPL_DICT)
         return mt_tpl_fail(f->run, "format requires a mapping");
-    if (!mt_tpl_set_str(&key, mt_tpl_str_sub(f->run, f->format, begin, f->at - 1)) ||
-        !mt_tpl_dict_get(f->run, f->mapping.as.dict, key, &f->value))
+    if (!mt_tpl_set_str(&key, mt_tpl_str_sub(f->run, f->format, begin, f->at - 1)))
         return false;
+    f->value = mt_tpl_dict_get(f->run, f->mapping.as.dict, key);
     if (!MT_TPL_GIVEN(f->value))
         return mt_tpl_fail(f->run, "'%.*s' is not a key of the dict", (int)key.as.str->len, key.as.str->data);
     f->single = true;

@@ -92,13 +92,14 @@ bool mt_tpl_is_iterable(mt_tpl_value v)
     return v.kind == MT_TPL_ITER || v.kind == MT_TPL_LOOP || reversed_types[v.kind];
 }
 
-bool mt_tpl_iterate(mt_tpl_run *run, mt_tpl_value v, mt_tpl_iter **out)
+mt_tpl_iter *mt_tpl_iterate(mt_tpl_run *run, mt_tpl_value v)
 {
-    if (v.kind != MT_TPL_ITER && !reversed_types[v.kind])
-        return mt_tpl_fail(run, "'%s' object is not iterable", mt_tpl_type(v));
-    *out =
-        v.kind == MT_TPL_ITER ? v.as.iter : new_iter(run, v.kind == MT_TPL_STR ? next_char : next_item, "iterator", v);
-    return *out != NULL;
+    if (v.kind == MT_TPL_ITER)
+        return v.as.iter;
+    if (reversed_types[v.kind])
+        return new_iter(run, v.kind == MT_TPL_STR ? next_char : next_item, "iterator", v);
+    mt_tpl_fail(run, "'%s' object is not iterable", mt_tpl_type(v));
+    return NULL;
 }
 
 mt_tpl_step mt_tpl_next(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
@@ -132,11 +133,11 @@ bool mt_tpl_generator(mt_tpl_run *run, mt_tpl_value from, mt_tpl_next_fn *next, 
 
 bool mt_tpl_collect(mt_tpl_run *run, mt_tpl_value v, mt_tpl_items *items)
 {
-    mt_tpl_iter *iter;
+    mt_tpl_iter *iter = mt_tpl_iterate(run, v);
     mt_tpl_value item;
     mt_tpl_step step;
 
-    if (!mt_tpl_iterate(run, v, &iter))
+    if (!iter)
         return false;
     while ((step = mt_tpl_next(run, iter, &item)) == MT_TPL_ITEM)
         if (!mt_tpl_items_add(run, items, item))
@@ -160,7 +161,8 @@ bool mt_tpl_unpack(mt_tpl_run *run, mt_tpl_value v, size_t count, mt_tpl_value *
 
     if (!mt_tpl_is_iterable(v))
         return mt_tpl_fail(run, "cannot unpack non-iterable %s object", mt_tpl_type(v));
-    if (!mt_tpl_iterate(run, v, &iter))
+    iter = mt_tpl_iterate(run, v);
+    if (!iter)
         return false;
     while (got < count && (step = mt_tpl_next(run, iter, &out[got])) == MT_TPL_ITEM)
         got++;

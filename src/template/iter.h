@@ -19,8 +19,8 @@ typedef struct mt_tpl_iter {
     bool done;                 /* the end was reached */
 } mt_tpl_iter;
 
-/* iter(v). False: the run has failed, with Python's message where v is not iterable. */
-bool mt_tpl_iterate(mt_tpl_run *run, mt_tpl_value v, mt_tpl_iter **out);
+/* iter(v). NULL: the run has failed, with Python's message where v is not iterable. */
+mt_tpl_iter *mt_tpl_iterate(mt_tpl_run *run, mt_tpl_value v) MT_NODISCARD;
 bool mt_tpl_is_iterable(mt_tpl_value v);
 mt_tpl_step mt_tpl_next(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out) MT_NODISCARD;
 

@@ -51,11 +51,11 @@ static bool find_length(mt_tpl_run *run, mt_tpl_loop *loop)
         loop->length = (int64_t)count;
         return true;
     }
-    if (!mt_tpl_collect(run, from, &rest) || !mt_tpl_items_end(run, &rest, MT_TPL_LIST, &list) ||
-        !mt_tpl_iterate(run, list, &loop->iter))
+    if (!mt_tpl_collect(run, from, &rest) || !mt_tpl_items_end(run, &rest, MT_TPL_LIST, &list))
         return false;
+    loop->iter = mt_tpl_iterate(run, list);
     loop->length = (int64_t)rest.count + loop->index0 + 1 + MT_TPL_GIVEN(loop->after);
-    return true;
+    return loop->iter != NULL;
 }
 
 static bool neighbour(mt_tpl_run *run, mt_tpl_loop *loop, bool next, mt_tpl_value *out)
@@ -122,7 +122,7 @@ static mt_tpl_step next_tested(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value 
     mt_tpl_value v, test;
     mt_tpl_step step;
 
-    if (!iter->inner && !mt_tpl_iterate(run, iter->source, &iter->inner))
+    if (!iter->inner && !(iter->inner = mt_tpl_iterate(run, iter->source)))
         return MT_TPL_FAILED;
     while ((step = mt_tpl_next(run, iter->inner, &v)) == MT_TPL_ITEM) {
         if (!mt_tpl_assign(run, t->act, t->node->test_target, v) ||
@@ -157,7 +157,8 @@ static mt_tpl_flow run_loop(mt_tpl_run *run, mt_tpl_activation *outer, mt_tpl_ac
     *loop = (mt_tpl_loop){.iterable = items, .index0 = -1, .depth0 = depth0, .length = -1};
     loop->node = node->recursive ? node : NULL;
     loop->outer = outer;
-    if (!mt_tpl_iterate(run, items, &loop->iter))
+    loop->iter = mt_tpl_iterate(run, items);
+    if (!loop->iter)
         return MT_TPL_STOP;
     while (flow != MT_TPL_DO_BREAK && (step = next_item(run, loop)) == MT_TPL_ITEM) {
         *mt_tpl_variable(act, node->loop_ref) = (mt_tpl_value){.kind = MT_TPL_LOOP, .as.loop = loop};

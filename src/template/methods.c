@@ -14,11 +14,8 @@ MT_TPL_BODY(dict_view)
 
 MT_TPL_BODY(dict_get)
 {
-    if (!mt_tpl_dict_get(run, self.as.dict, a[0], out))
-        return false;
-    if (!MT_TPL_GIVEN(*out))
-        *out = MT_TPL_GIVEN(a[1]) ? a[1] : mt_tpl_none();
-    return true;
+    *out = mt_tpl_dict_get(run, self.as.dict, a[0]);
+    return MT_TPL_GIVEN(*out) || mt_tpl_set(out, MT_TPL_GIVEN(a[1]) ? a[1] : mt_tpl_none());
 }
 
 /* Values cannot be changed, so a copy is the value itself. */
@@ -30,39 +27,29 @@ MT_TPL_BODY(copy)
 MT_TPL_BODY(sequence_count)
 {
     int64_t count = 0;
-    bool same;
 
-    for (size_t i = 0; i < self.as.list->count; i++) {
-        if (!mt_tpl_charge(run, 1) || !mt_tpl_equal(run, self.as.list->at[i], a[0], &same))
-            return false;
-        count += same;
-    }
+    for (size_t i = 0; i < self.as.list->count && mt_tpl_charge(run, 1); i++)
+        count += mt_tpl_equal(run, self.as.list->at[i], a[0]);
     return mt_tpl_set(out, mt_tpl_int(count));
 }
 
 MT_TPL_BODY(sequence_index)
 {
     int64_t count = (int64_t)self.as.list->count, begin = 0, end = count;
-    bool same;
 
     if (!mt_tpl_arg_int(run, a[1], &begin) || !mt_tpl_arg_int(run, a[2], &end))
         return false;
     begin = begin < 0 ? begin + count : begin;
     end = end < 0 ? end + count : end;
-    for (int64_t i = begin < 0 ? 0 : begin; i < end && i < count; i++) {
-        if (!mt_tpl_charge(run, 1) || !mt_tpl_equal(run, self.as.list->at[i], a[0], &same))
-            return false;
-        if (same)
+    for (int64_t i = begin < 0 ? 0 : begin; i < end && i < count && mt_tpl_charge(run, 1); i++)
+        if (mt_tpl_equal(run, self.as.list->at[i], a[0]))
             return mt_tpl_set(out, mt_tpl_int(i));
-    }
     return mt_tpl_fail(run, "the value is not in the %s", mt_tpl_type(self));
 }
 
 MT_TPL_BODY(range_count)
 {
-    bool found;
-
-    return mt_tpl_contains(run, self, a[0], &found) && mt_tpl_set(out, mt_tpl_int(found));
+    return mt_tpl_set(out, mt_tpl_int(mt_tpl_contains(run, self, a[0])));
 }
 
 MT_TPL_BODY(int_bit_length)
@@ -110,14 +97,10 @@ MT_TPL_BODY(loop_cycle)
 
 MT_TPL_BODY(loop_changed)
 {
-    mt_tpl_value now;
-    bool same = false;
+    const mt_tpl_value before = self.as.loop->changed;
 
-    if (!mt_tpl_set_list(run, &now, MT_TPL_TUPLE, args->at, args->count) ||
-        !mt_tpl_equal(run, self.as.loop->changed, now, &same))
-        return false;
-    self.as.loop->changed = now;
-    return mt_tpl_set(out, mt_tpl_bool(!same));
+    return mt_tpl_set_list(run, &self.as.loop->changed, MT_TPL_TUPLE, args->at, args->count) &&
+           mt_tpl_set_bool(run, out, !mt_tpl_equal(run, before, self.as.loop->changed));
 }
 
 /* Methods, and the kinds that have them. */

@@ -71,8 +71,6 @@ MT_TPL_BODY(str_parts)
     if (separator->len == 0)
         return mt_tpl_fail(run, "empty separator");
     at = which == LAST ? mt_tpl_find_last(run, s, separator, 0, s->len) : mt_tpl_find(s, separator, 0, s->len);
-    if (run->failed)
-        return false;
     if (at == MT_TPL_UNCOUNTED)
         return set_parts(run, self, which == LAST ? 0 : s->len, 0, out);
     return set_parts(run, self, at, separator->len, out);
@@ -169,10 +167,8 @@ MT_TPL_BODY(str_find)
         mt_tpl_str before = {.data = s->data, .len = at, .chars = MT_TPL_UNCOUNTED};
 
         *out = mt_tpl_int((int64_t)mt_tpl_str_chars(&before));
-    } else if (which & OR_FAIL && !run->failed) {
-        return mt_tpl_fail(run, "substring not found");
     }
-    return !run->failed;
+    return at != MT_TPL_UNCOUNTED || !(which & OR_FAIL) || mt_tpl_fail(run, "substring not found");
 }
 
 MT_TPL_BODY(str_count)

@@ -13,24 +13,20 @@ typedef struct sorter {
     bool reverse;
 } sorter;
 
-/* *out: b must stand before a, which stands before it now. */
-static bool is_before(sorter *s, size_t b, size_t a, bool *out)
+/* Whether b must stand before a, which stands before it now. */
+static bool is_before(sorter *s, size_t b, size_t a)
 {
-    return mt_tpl_charge(s->run, 1) && (s->reverse ? mt_tpl_compare(s->run, '<', s->keys[a], s->keys[b], out)
-                                                   : mt_tpl_compare(s->run, '<', s->keys[b], s->keys[a], out));
+    return mt_tpl_compare(s->run, '<', s->keys[s->reverse ? a : b], s->keys[s->reverse ? b : a]);
 }
 
 static bool merge(sorter *s, size_t begin, size_t middle, size_t end)
 {
     size_t left = begin, right = middle, n = begin;
 
-    while (left < middle && right < end) {
-        bool swap;
-
-        if (!is_before(s, s->order[right], s->order[left], &swap))
-            return false;
-        s->spare[n++] = swap ? s->order[right++] : s->order[left++];
-    }
+    while (left < middle && right < end && mt_tpl_charge(s->run, 1))
+        s->spare[n++] = is_before(s, s->order[right], s->order[left]) ? s->order[right++] : s->order[left++];
+    if (s->run->failed)
+        return false;
     while (left < middle)
         s->spare[n++] = s->order[left++];
     while (right < end)

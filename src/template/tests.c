@@ -8,19 +8,13 @@
 #include "template/repr.h"
 #include "template/text.h"
 
-static bool answer(mt_tpl_value *out, bool is)
-{
-    return mt_tpl_set(out, mt_tpl_bool(is));
-}
-
 /* odd, even and divisibleby; without an argument the divisor is 2. */
 MT_TPL_BODY(is_remainder)
 {
     mt_tpl_value rest;
-    bool same;
 
     return mt_tpl_percent(run, self, MT_TPL_GIVEN(a[0]) ? a[0] : mt_tpl_int(2), &rest) &&
-           mt_tpl_equal(run, rest, mt_tpl_int(which), &same) && answer(out, same);
+           mt_tpl_set_bool(run, out, mt_tpl_equal(run, rest, mt_tpl_int(which)));
 }
 
 enum {
@@ -35,52 +29,51 @@ enum {
 
 MT_TPL_BODY(is_kind)
 {
-    return answer(out, which >> self.kind & 1);
+    return mt_tpl_set_bool(run, out, which >> self.kind & 1);
 }
 
 MT_TPL_BODY(is_bool)
 {
-    return answer(out, self.kind == MT_TPL_BOOL && self.as.boolean == which);
+    return mt_tpl_set_bool(run, out, self.kind == MT_TPL_BOOL && self.as.boolean == which);
 }
 
 MT_TPL_BODY(is_iterable)
 {
-    return answer(out, mt_tpl_is_iterable(self));
+    return mt_tpl_set_bool(run, out, mt_tpl_is_iterable(self));
 }
 
 MT_TPL_BODY(is_sameas)
 {
     return (self.kind != MT_TPL_STR || mt_tpl_charge_bytes(run, self.as.str->len)) &&
-           answer(out, mt_tpl_identical(self, a[0]));
+           mt_tpl_set_bool(run, out, mt_tpl_identical(self, a[0]));
 }
 
 MT_TPL_BODY(is_escaped)
 {
-    return answer(out, self.kind == MT_TPL_STR && self.as.str->markup);
+    return mt_tpl_set_bool(run, out, self.kind == MT_TPL_STR && self.as.str->markup);
 }
 
 MT_TPL_BODY(is_case)
 {
     mt_tpl_str *text = mt_tpl_text(run, self);
 
-    return text && mt_tpl_charge(run, text->len / 4) && answer(out, mt_tpl_is_all_case(text, which == MT_TPL_UPPER));
+    return text && mt_tpl_charge(run, text->len / 4) &&
+           mt_tpl_set_bool(run, out, mt_tpl_is_all_case(text, which == MT_TPL_UPPER));
 }
 
 MT_TPL_BODY(is_filter)
 {
-    return answer(out, self.kind == MT_TPL_STR && run->above->filter(self.as.str));
+    return mt_tpl_set_bool(run, out, self.kind == MT_TPL_STR && run->above->filter(self.as.str));
 }
 
 MT_TPL_BODY(is_test)
 {
-    return answer(out, self.kind == MT_TPL_STR && mt_tpl_test(self.as.str));
+    return mt_tpl_set_bool(run, out, self.kind == MT_TPL_STR && mt_tpl_test(self.as.str));
 }
 
 MT_TPL_BODY(is_compared)
 {
-    bool holds;
-
-    return mt_tpl_compare(run, which, self, a[0], &holds) && answer(out, holds);
+    return mt_tpl_set_bool(run, out, mt_tpl_compare(run, which, self, a[0]));
 }
 
 static const mt_tpl_builtin tests[] = {

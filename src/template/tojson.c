@@ -151,10 +151,8 @@ static void write_dict(writer *w, const mt_tpl_dict *dict)
     mt_tpl_build_lit(&w->b, "{");
     w->level++;
     for (size_t i = 0; i < dict->count && !w->b.run->failed; i++) {
-        mt_tpl_value value = dict->at[i].value;
+        const mt_tpl_value value = keys ? mt_tpl_dict_get(w->b.run, dict, keys[i]) : dict->at[i].value;
 
-        if (keys && !mt_tpl_dict_get(w->b.run, dict, keys[i], &value))
-            break;
         write_before(w, i);
         write_key(w, keys ? keys[i] : dict->at[i].key);
         if (w->style->pair)

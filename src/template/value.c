@@ -49,6 +49,11 @@ bool mt_tpl_set(mt_tpl_value *out, mt_tpl_value v)
     return true;
 }
 
+bool mt_tpl_set_bool(mt_tpl_run *run, mt_tpl_value *out, bool b)
+{
+    return mt_tpl_set(out, mt_tpl_bool(b)) && !run->failed;
+}
+
 void mt_tpl_offer(mt_tpl_value *out, const mt_tpl_str *name, const char *is, mt_tpl_value v)
 {
     if (mt_tpl_str_is(name, is))

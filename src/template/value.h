@@ -141,6 +141,7 @@ int64_t mt_tpl_as_int(mt_tpl_value v); /* of an INT or BOOL */
    mt_tpl_set_str: a string of NULL is a failure. mt_tpl_set_new: a value that points to a copy of `what`.
    mt_tpl_set_list: a list or tuple with a copy of the items. */
 bool mt_tpl_set(mt_tpl_value *out, mt_tpl_value v);
+bool mt_tpl_set_bool(mt_tpl_run *run, mt_tpl_value *out, bool b);
 bool mt_tpl_set_str(mt_tpl_value *out, mt_tpl_str *s);
 bool mt_tpl_set_new(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_kind kind, const void *what, size_t size);
 bool mt_tpl_set_list(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_kind kind, const mt_tpl_value *items, size_t count);
@@ -173,8 +174,8 @@ mt_tpl_dict *mt_tpl_dict_new(mt_tpl_run *run, size_t count) MT_NODISCARD;
 bool mt_tpl_dict_set(mt_tpl_run *run, mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value value);
 bool mt_tpl_dict_update(mt_tpl_run *run, mt_tpl_dict *d, const mt_tpl_dict *from); /* sets all entries of another */
 
-/* *out is MISSING where there is no such key. False: the run has failed, such as for a key that cannot be one. */
-bool mt_tpl_dict_get(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value *out);
+/* MISSING: there is no such key, or the run has failed, such as for a key that cannot be one. */
+mt_tpl_value mt_tpl_dict_get(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key);
 
 /* The value of a name, or MISSING; d may be NULL, which has none. */
 mt_tpl_value mt_tpl_dict_name(mt_tpl_run *run, const mt_tpl_dict *d, const mt_tpl_str *name);
