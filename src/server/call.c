@@ -54,8 +54,11 @@ static void update_pause(mt_call *call)
         mt_engine_poke(call->served->engine);
 }
 
-static void set_slow(mt_call *call, bool slow)
+/* Called by the http server, too, when the client reads too slowly, and when it has caught up. */
+static void set_slow(void *user, bool slow)
 {
+    mt_call *call = user;
+
     pthread_mutex_lock(&call->lock);
     call->slow = slow;
     pthread_mutex_unlock(&call->lock);
@@ -98,12 +101,6 @@ static void gone(void *user)
     mt_call_release(call);
 }
 
-/* Called by the http server when the client reads too slowly, and when it has caught up. */
-static void paused(void *user, bool is_paused)
-{
-    set_slow(user, is_paused);
-}
-
 /* Ends the call. ok: the answer is complete, and the http server does not refer to the call any more; else the client
    has left, and `gone` will be called. */
 static void complete(mt_call *call, bool ok)
@@ -113,7 +110,7 @@ static void complete(mt_call *call, bool ok)
         call->followed = false;
 }
 
-static const mt_http_follower follower = {.gone = gone, .paused = paused};
+static const mt_http_follower follower = {.gone = gone, .paused = set_slow};
 
 void mt_call_fail(mt_call *call, const mt_failure *why)
 {

@@ -72,8 +72,10 @@ static void free_page(mt_voices_page *page)
     *page = (mt_voices_page){0};
 }
 
-static void unlink_viewer(mt_viewer *viewer)
+/* Called by the http server, too, when the client has left. */
+static void unlink_viewer(void *user)
 {
+    mt_viewer *viewer = user;
     mt_dashboard *d = &viewer->server->dashboard;
     mt_viewer **at = &d->viewers;
 
@@ -88,12 +90,6 @@ static void unlink_viewer(mt_viewer *viewer)
         event_del(d->tick);
 }
 
-/* Called by the http server when the client has left. */
-static void gone(void *user)
-{
-    unlink_viewer(user);
-}
-
 /* Called by the http server when the client reads too slowly, and when it has caught up. */
 static void paused(void *user, bool is_paused)
 {
@@ -102,7 +98,7 @@ static void paused(void *user, bool is_paused)
     viewer->paused = is_paused;
 }
 
-static const mt_http_follower follower = {.gone = gone, .paused = paused};
+static const mt_http_follower follower = {.gone = unlink_viewer, .paused = paused};
 
 /* ---- events ---- */
 

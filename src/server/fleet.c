@@ -569,36 +569,28 @@ static void *keep(void *arg)
 
 /* ---- beginning and end ---- */
 
-static void init(mt_fleet *f, const mt_fleet_params *params)
+bool mt_fleet_open(mt_fleet *f, const mt_fleet_params *params, mt_error *err)
 {
     *f = (mt_fleet){.params = *params, .device = mt_options_device(params->opt)};
     pthread_mutex_init(&f->lock, NULL);
     mt_clock_cond_init(&f->changed);
+    return mt_fleet_name(f, err);
 }
 
 bool mt_fleet_check(const mt_options *opt, mt_error *err)
 {
     mt_fleet f;
-    bool ok;
+    const bool ok = mt_fleet_open(&f, &(mt_fleet_params){.opt = opt}, err);
 
-    init(&f, &(mt_fleet_params){.opt = opt});
-    ok = mt_fleet_name(&f, err);
     mt_fleet_close(&f);
     return ok;
 }
 
-bool mt_fleet_open(mt_fleet *f, const mt_fleet_params *params, mt_error *err)
+bool mt_fleet_equip(mt_fleet *f, mt_error *err)
 {
-    init(f, params);
-    if (!mt_fleet_name(f, err))
+    if (!mt_fleet_share_out(f, err) || !mt_fleet_publish(f, err))
         return false;
-    if (params->named)
-        params->named(params->ctx);
-    if (!mt_fleet_share_out(f, err))
-        return false;
-    if (!mt_fleet_publish(f, err))
-        return false;
-    mt_server_disk_open(&f->disk, params->opt);
+    mt_server_disk_open(&f->disk, f->params.opt);
     return true;
 }
 

@@ -87,8 +87,6 @@ typedef struct mt_fleet_params {
     /* A wait that mt_fleet_take began is over: the call has its model, or *why says why not. Called on any thread,
        without the lock. */
     void (*resume)(void *ctx, mt_waiter *waiter, const mt_failure *why);
-    /* Called by mt_fleet_open once the folders of the models are known and before there are threads. May be NULL. */
-    void (*named)(void *ctx);
     /* Called on the fleet's thread: `begun` first of all; `loaded` where there is one model alone, once it is loaded,
        or with *err where it cannot be. */
     void (*begun)(void *ctx);
@@ -132,9 +130,11 @@ struct mt_fleet {
 /* Whether the models that the options name exist and could be loaded, without loading them. False: *err. */
 bool mt_fleet_check(const mt_options *opt, mt_error *err) MT_NODISCARD;
 
-/* Finds and reads the folders of the named models and opens device, publisher and disk. False: *err. Close with
-   mt_fleet_close either way. No model is loaded before mt_fleet_start, which starts the thread. */
+/* mt_fleet_open finds and reads the folders of the named models, mt_fleet_equip opens device, publisher and disk, whose
+   threads begin here. False: *err. Close with mt_fleet_close either way. No model is loaded before mt_fleet_start,
+   which starts the fleet's own thread. */
 bool mt_fleet_open(mt_fleet *fleet, const mt_fleet_params *params, mt_error *err) MT_NODISCARD;
+bool mt_fleet_equip(mt_fleet *fleet, mt_error *err) MT_NODISCARD;
 bool mt_fleet_start(mt_fleet *fleet, mt_error *err) MT_NODISCARD;
 
 /* Ends the thread after the load it is at; calls that wait get an error. */

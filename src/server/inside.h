@@ -83,9 +83,6 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count);
 /* The dialect in which errors at a path are written: that of the most similar route. */
 const mt_dialect *mt_server_dialect(const char *path);
 
-/* Appends metrics in Prometheus' text format, as far as the account may see them. */
-void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out);
-
 /* Appends the running and waiting requests of an account (NULL: of all) as JSON. */
 void mt_status_write(mt_server *server, const mt_account *account, mt_buf *out);
 
@@ -120,6 +117,9 @@ char *mt_ollama_model(const json_t *body, mt_failure *why) MT_NODISCARD;
 /* Routes of other servers' APIs: see pull.c, ollama.c and others.c. */
 extern mt_http_handler mt_ollama_pull;
 extern mt_teller mt_others_load;
+
+/* Metrics in Prometheus' text format, as far as the account may see them: see metrics.c. */
+extern mt_teller mt_metrics_tell;
 
 /* mt_pulls_cancel ends downloads and tells their clients; mt_pulls_stop waits for them, when the event loop has ended.
    See pull.c. */

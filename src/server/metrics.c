@@ -189,24 +189,23 @@ static void write_cache(const writer *w, const mt_stats *s)
         labelled(w, name, "miss", mt_miss_name((mt_miss)i), s->misses[i]);
 }
 
-static void write_constraints(const writer *w, const mt_constraints_stats *given, const mt_stats *s)
+static void write_constraints(const writer *w, const mt_constraints_stats *c, const mt_stats *s)
 {
-    const mt_constraints_stats c = *given;
     mt_buf *out;
 
-    counter(w, "motet_constraints_total", c.asked, "Requests whose answer has to follow a constraint.");
-    counter(w, "motet_constraints_compiled_total", c.compiled,
+    counter(w, "motet_constraints_total", c->asked, "Requests whose answer has to follow a constraint.");
+    counter(w, "motet_constraints_compiled_total", c->compiled,
             "Constraints that were not known and had to be compiled.");
-    counter(w, "motet_constraints_refused_total", c.refused, "Constraints that could not be compiled.");
-    gauge(w, "motet_constraints_kept", (double)c.kept, "Constraints that are kept compiled.");
-    gauge(w, "motet_constraint_bytes", (double)c.bytes,
+    counter(w, "motet_constraints_refused_total", c->refused, "Constraints that could not be compiled.");
+    gauge(w, "motet_constraints_kept", (double)c->kept, "Constraints that are kept compiled.");
+    gauge(w, "motet_constraint_bytes", (double)c->bytes,
           "The vocabulary's index and all compiled constraints, kept or in use.");
-    counter(w, "motet_constraints_busy_total", c.busy, "Requests for which there was no room to compile.");
+    counter(w, "motet_constraints_busy_total", c->busy, "Requests for which there was no room to compile.");
     counter(w, "motet_constraint_masks_total", s->masks.asked, "Tokens of constrained answers.");
     counter(w, "motet_constraint_masks_computed_total", s->masks.computed, "Of them, those whose mask was not known.");
     out = open_metric(w, "motet_constraint_seconds_total", "counter", "Time spent on constraints, by what for.");
     mt_buf_printf(out, "motet_constraint_seconds_total{%s,kind=\"compile\"} %.9g\n", w->model,
-                  (double)c.compiling_ns * 1e-9);
+                  (double)c->compiling_ns * 1e-9);
     mt_buf_printf(out, "motet_constraint_seconds_total{%s,kind=\"mask\"} %.9g\n", w->model,
                   (double)s->masks.computing_ns * 1e-9);
 }
@@ -547,12 +546,14 @@ static void write_sheet(sheet *s, mt_buf *out)
     mt_free(s);
 }
 
-void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
+bool mt_metrics_tell(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
+    const mt_account *account = request->who;
     sheet *all = mt_alloc(sizeof(*all));
     writer w = {.sheet = all, .model = ""};
     mt_buf label = {.limit = MT_LIMIT_PATH};
 
+    (void)why;
     write_models(all, server, server->isolate && mt_account_scope(account));
     if (server->fleet.alone) {
         add_label(&label, server->fleet.members[0]->name);
@@ -569,4 +570,5 @@ void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
     write_accounts(&w, server, mt_account_scope(account));
     write_sheet(all, out);
     mt_buf_free(&label);
+    return true;
 }

@@ -6,20 +6,20 @@
 
 enum { COLUMN = 28 }; /* where the help of an option begins */
 
-void mt_option_default(mt_buf *out, const mt_option_row *row)
+void mt_option_default(mt_buf *out, const char *before, const mt_option_row *row, const char *behind)
 {
     const char *choice = row->values;
 
     if (row->type == MT_OPTION_INT)
-        mt_buf_printf(out, "%lld", (long long)row->value);
+        mt_buf_printf(out, "%s%lld%s", before, (long long)row->value, behind);
     if (row->type == MT_OPTION_SIZE)
-        mt_buf_puts(out, mt_option_size_text(row->value, (char[24]){0}));
+        mt_buf_printf(out, "%s%s%s", before, mt_option_size_text(row->value, (char[24]){0}), behind);
     if (row->type == MT_OPTION_CPUS)
-        mt_buf_puts(out, "all");
+        mt_buf_printf(out, "%sall%s", before, behind);
     if (row->type == MT_OPTION_CHOICE) {
         for (int64_t i = 0; i < row->value; i++)
             choice += strcspn(choice, "|") + 1;
-        mt_buf_add(out, choice, strcspn(choice, "|"));
+        mt_buf_printf(out, "%s%.*s%s", before, (int)strcspn(choice, "|"), choice, behind);
     }
 }
 
@@ -34,12 +34,7 @@ static void add_option_help(mt_buf *out, const mt_option_row *row)
         width = 0;
     }
     mt_buf_printf(out, "%*s%s", (int)(COLUMN - width), "", row->help);
-    if (row->type == MT_OPTION_INT || row->type == MT_OPTION_SIZE || row->type == MT_OPTION_CHOICE ||
-        row->type == MT_OPTION_CPUS) {
-        mt_buf_puts(out, " [");
-        mt_option_default(out, row);
-        mt_buf_puts(out, "]");
-    }
+    mt_option_default(out, " [", row, "]");
     mt_buf_puts(out, "\n");
 }
 
@@ -101,7 +96,7 @@ static void add_option_markdown(mt_buf *out, const mt_option_row *row)
          *p; p++)
         mt_buf_puts(out, *p == '|' ? ", " : (char[]){*p, '\0'});
     mt_buf_puts(out, " | ");
-    mt_option_default(out, row);
+    mt_option_default(out, "", row, "");
     mt_buf_printf(out, " | %s%s%s | %s |\n", row->env ? "`" : "", row->env ? row->env : "", row->env ? "`" : "",
                   row->help);
 }

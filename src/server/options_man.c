@@ -42,6 +42,7 @@ static void add_values(mt_buf *out, const mt_option_row *row)
 static void add_facts(mt_buf *out, const mt_option_row *row, bool variable)
 {
     char least[24], most[24];
+    mt_buf def = {.limit = 256};
 
     if (row->type == MT_OPTION_INT)
         mt_buf_printf(out, "From %lld to %lld.\n", (long long)row->least, (long long)row->most);
@@ -54,16 +55,9 @@ static void add_facts(mt_buf *out, const mt_option_row *row, bool variable)
         snprintf(range, sizeof(range), "From %g to %g.\n", row->low, row->high);
         add_roff(out, range);
     }
-    if (row->type == MT_OPTION_INT || row->type == MT_OPTION_SIZE || row->type == MT_OPTION_CHOICE ||
-        row->type == MT_OPTION_CPUS) {
-        mt_buf def = {.limit = 256};
-
-        mt_option_default(&def, row);
-        mt_buf_puts(out, "Default: ");
-        add_roff(out, def.data);
-        mt_buf_puts(out, ".\n");
-        mt_buf_free(&def);
-    }
+    mt_option_default(&def, "Default: ", row, ".\n");
+    add_roff(out, def.len ? def.data : "");
+    mt_buf_free(&def);
     if (variable && row->env)
         mt_buf_printf(out, "Variable: \\fB%s\\fR.\n", row->env);
 }
@@ -220,7 +214,7 @@ void mt_options_conf(mt_buf *out)
             mt_buf_printf(out, "# %s\n", row->values);
         mt_buf_printf(out, "#%s = ", row->name);
         before = out->len;
-        mt_option_default(out, row);
+        mt_option_default(out, "", row, "");
         if (out->len == before)
             mt_buf_puts(out, row->type == MT_OPTION_FLAG ? "no" : row->values);
         mt_buf_puts(out, "\n");

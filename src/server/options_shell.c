@@ -10,18 +10,6 @@ typedef enum value_kind { VALUE_ANY, VALUE_WORDS, VALUE_FILE, VALUE_FOLDER, VALU
 /* A shell command that prints the names of the models on this machine, one a line. */
 #define MODELS "motet list 2>/dev/null | awk 'NR > 1 { print $1 }'"
 
-/* What the values of an option are, by its placeholder in the help, such as FILE. */
-static value_kind kind_of(const char *placeholder)
-{
-    const bool known = placeholder != NULL;
-
-    if (known && strcmp(placeholder, "FILE") == 0)
-        return VALUE_FILE;
-    if (known && (strcmp(placeholder, "DIR") == 0 || strcmp(placeholder, "FOLDER") == 0))
-        return VALUE_FOLDER;
-    return VALUE_ANY;
-}
-
 /* What the operands of a command are, by their names in the help. */
 static value_kind kind_of_operand(mt_command command)
 {
@@ -34,9 +22,15 @@ static value_kind kind_of_operand(mt_command command)
     return strstr(operand, "DIR") || strstr(operand, "MODEL") || strstr(operand, "NAME") ? VALUE_MODEL : VALUE_ANY;
 }
 
+/* What the values of an option are, by its placeholder in the help, such as FILE. */
 static value_kind kind_of_option(const mt_option_row *row)
 {
-    return row->type == MT_OPTION_CHOICE ? VALUE_WORDS : kind_of(row->values);
+    if (row->type == MT_OPTION_CHOICE)
+        return VALUE_WORDS;
+    if (row->values && strcmp(row->values, "FILE") == 0)
+        return VALUE_FILE;
+    return row->values && (strcmp(row->values, "DIR") == 0 || strcmp(row->values, "FOLDER") == 0) ? VALUE_FOLDER
+                                                                                                  : VALUE_ANY;
 }
 
 /* The choices of an option, with blanks between them. */
@@ -44,6 +38,16 @@ static void add_words(mt_buf *out, const char *choices)
 {
     for (const char *p = choices; *p; p++)
         mt_buf_add(out, *p == '|' ? " " : p, 1);
+}
+
+/* How a shell completes the values of an option; forms: by their kind, the end of words being in `end`. */
+static void add_value(mt_buf *out, const mt_option_row *row, const char *const *forms, const char *end)
+{
+    mt_buf_puts(out, forms[kind_of_option(row)]);
+    if (row->type != MT_OPTION_CHOICE)
+        return;
+    add_words(out, row->values);
+    mt_buf_puts(out, end);
 }
 
 static void add_command_names(mt_buf *out)
@@ -92,8 +96,7 @@ static void add_bash_kind(mt_buf *out, mt_command command, value_kind kind, cons
 static void add_bash_command(mt_buf *out, mt_command command)
 {
     static const char *const operands[] = {
-        [VALUE_ANY] = "none",      [VALUE_FILE] = "file",   [VALUE_WORDS] = "none",
-        [VALUE_FOLDER] = "folder", [VALUE_MODEL] = "model", [VALUE_COMMAND] = "command"};
+        [VALUE_ANY] = "none", [VALUE_FILE] = "file", [VALUE_MODEL] = "model", [VALUE_COMMAND] = "command"};
     const mt_command_row *row = &mt_command_rows[command];
 
     mt_buf_printf(out, "    %s)\n        operand=%s options='", row->name, operands[kind_of_operand(command)]);
@@ -143,30 +146,20 @@ void mt_options_bash(mt_buf *out)
 
 static void add_zsh_value(mt_buf *out, const mt_option_row *row)
 {
+    static const char *const forms[] = {
+        [VALUE_ANY] = " ", [VALUE_WORDS] = "(", [VALUE_FILE] = "_files", [VALUE_FOLDER] = "_files -/"};
+
     mt_buf_puts(out, ":");
     for (const char *p = row->type == MT_OPTION_CHOICE ? "" : row->values; *p; p++)
         mt_buf_printf(out, "%s%c", *p == ':' ? "\\" : "", *p);
     mt_buf_puts(out, ":");
-    switch (kind_of_option(row)) {
-    case VALUE_WORDS:
-        mt_buf_puts(out, "(");
-        add_words(out, row->values);
-        mt_buf_puts(out, ")");
-        break;
-    case VALUE_FILE: mt_buf_puts(out, "_files"); break;
-    case VALUE_FOLDER: mt_buf_puts(out, "_files -/"); break;
-    case VALUE_ANY:
-    case VALUE_MODEL:
-    case VALUE_COMMAND: mt_buf_puts(out, " "); break;
-    }
+    add_value(out, row, forms, ")");
 }
 
 static void add_zsh_command(mt_buf *out, mt_command command)
 {
     static const char *const operands[] = {[VALUE_ANY] = "",
-                                           [VALUE_WORDS] = "",
                                            [VALUE_FILE] = "'*:file:_files'",
-                                           [VALUE_FOLDER] = "'*:folder:_files -/'",
                                            [VALUE_MODEL] = "'*:model:_motet_models'",
                                            [VALUE_COMMAND] = "'1:command:->command'"};
     const char *operand = operands[kind_of_operand(command)];
@@ -207,31 +200,17 @@ void mt_options_zsh(mt_buf *out)
                      "if [[ $funcstack[1] == _motet ]]; then\n    _motet \"$@\"\nelse\n    compdef _motet motet\nfi\n");
 }
 
-/* How fish completes the values of an option. */
-static void add_fish_value(mt_buf *out, const mt_option_row *row)
-{
-    switch (kind_of_option(row)) {
-    case VALUE_WORDS:
-        mt_buf_puts(out, " -x -a '");
-        add_words(out, row->values);
-        mt_buf_puts(out, "'");
-        break;
-    case VALUE_FILE: mt_buf_puts(out, " -r -F"); break;
-    case VALUE_FOLDER: mt_buf_puts(out, " -x -a '(__fish_complete_directories)'"); break;
-    case VALUE_ANY:
-    case VALUE_MODEL:
-    case VALUE_COMMAND: mt_buf_puts(out, " -x"); break;
-    }
-}
-
 static void add_fish_command(mt_buf *out, mt_command command)
 {
     static const char *const operands[] = {[VALUE_ANY] = "",
-                                           [VALUE_WORDS] = "",
                                            [VALUE_FILE] = "-F",
-                                           [VALUE_FOLDER] = "-a '(__fish_complete_directories)'",
                                            [VALUE_MODEL] = "-a '(__fish_motet_models; __fish_complete_directories)'",
                                            [VALUE_COMMAND] = "-a '(__fish_motet_commands)'"};
+    /* How values of options are completed */
+    static const char *const forms[] = {[VALUE_ANY] = " -x",
+                                        [VALUE_WORDS] = " -x -a '",
+                                        [VALUE_FILE] = " -r -F",
+                                        [VALUE_FOLDER] = " -x -a '(__fish_complete_directories)'"};
     const mt_command_row *command_row = &mt_command_rows[command];
     const char *operand = operands[kind_of_operand(command)];
 
@@ -244,7 +223,7 @@ static void add_fish_command(mt_buf *out, mt_command command)
             continue;
         mt_buf_printf(out, "complete -c motet -n '__fish_motet_is %s' -l %s", command_row->name, row->name);
         if (row->values)
-            add_fish_value(out, row);
+            add_value(out, row, forms, "'");
         mt_buf_puts(out, " -d '");
         add_brief(out, row->help, "\\'", "\\");
         mt_buf_puts(out, "'\n");

@@ -70,8 +70,8 @@ bool mt_option_file_next(mt_option_file *file, mt_option_line *line, mt_error *e
 /* Whether the option may stand in config files: those of motet serve, except some that make no sense there. */
 bool mt_option_in_file(const mt_option_row *row);
 
-/* Appends the default as one would type it; nothing where the option has none. */
-void mt_option_default(mt_buf *out, const mt_option_row *row);
+/* Appends the default as one would type it, between two texts; nothing where the option has none. */
+void mt_option_default(mt_buf *out, const char *before, const mt_option_row *row, const char *behind);
 
 extern const mt_command_row mt_command_rows[]; /* by mt_command; MT_COMMAND_NONE is motet without a command */
 extern const size_t mt_command_count;

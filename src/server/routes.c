@@ -41,13 +41,6 @@ static bool tell_ping(mt_server *server, const mt_http_request *request, mt_buf 
                           "the device has failed and could not be opened anew: ask another");
 }
 
-static bool tell_metrics(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
-{
-    (void)why;
-    mt_metrics_write(server, request->who, out);
-    return true;
-}
-
 static bool tell_status(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
     (void)why;
@@ -167,7 +160,7 @@ static const entry routes[] = {
     {MT_HTTP_POST, "/v1/completions/render", .task = mt_task_render},
     {MT_HTTP_POST, "/detokenize", .task = mt_task_detokenize},
     {MT_HTTP_POST, "/apply-template", .task = mt_task_apply_template},
-    {MT_HTTP_GET, "/metrics", .tell = tell_metrics, .type = "text/plain; version=0.0.4; charset=utf-8",
+    {MT_HTTP_GET, "/metrics", .tell = mt_metrics_tell, .type = "text/plain; version=0.0.4; charset=utf-8",
      .flags = MT_HTTP_ALWAYS},
     {MT_HTTP_GET, "/", .handler = get_root, .text = RUNNING, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
     {MT_HTTP_GET, "/dashboard", .handler = mt_web_get, .page = true, .flags = MT_HTTP_PUBLIC},

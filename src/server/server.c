@@ -297,14 +297,6 @@ static void open_loaded(mt_letter *letter)
     mt_http_server_drain(server->http, 0);
 }
 
-/* The fleet's callback: the models' folders are known. */
-static void named(void *ctx)
-{
-    const mt_server *server = ctx;
-
-    mt_lockdown(server->opt, &server->fleet);
-}
-
 /* The fleet's callback, on its thread. */
 static void begun(void *ctx)
 {
@@ -428,9 +420,12 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
     const mt_store_size limits = {.entries = server->opt->store_entries, .bytes = server->opt->store_bytes};
 
     const mt_fleet_params fleet = {
-        .opt = server->opt, .resume = resume, .named = named, .begun = begun, .loaded = loaded, .ctx = server};
+        .opt = server->opt, .resume = resume, .begun = begun, .loaded = loaded, .ctx = server};
 
-    if (!mt_fleet_open(&server->fleet, &fleet, err) || !check_ranks(server, err) ||
+    if (!mt_fleet_open(&server->fleet, &fleet, err))
+        return false;
+    mt_lockdown(server->opt, &server->fleet);
+    if (!mt_fleet_equip(&server->fleet, err) || !check_ranks(server, err) ||
         !mt_keys_read(&server->keys, &server->opt->api_keys, server->opt->keys, err) ||
         !mt_guard_init(&server->guard, server->opt, server->keys.count > 0, err))
         return false;
