@@ -24,11 +24,10 @@ const char *mt_body_text(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-void mt_body_copy(json_t *to, const json_t *from, const char *const *names, size_t count)
+void mt_body_copy(json_t *to, const json_t *from, const char *name)
 {
-    for (size_t i = 0; i < count; i++)
-        if (mt_body_get(from, names[i]))
-            json_object_set_new(to, names[i], mt_body_share(mt_body_get(from, names[i])));
+    if (mt_body_get(from, name))
+        json_object_set_new(to, name, mt_body_share(mt_body_get(from, name)));
 }
 
 json_t *mt_body_image_part(const json_t *url)
@@ -38,10 +37,10 @@ json_t *mt_body_image_part(const json_t *url)
 
 json_t *mt_body_tool(const json_t *tool, const json_t *schema)
 {
-    static const char *const names[] = {"name", "description"};
     json_t *function = json_object();
 
-    mt_body_copy(function, tool, names, MT_COUNT(names));
+    mt_body_copy(function, tool, "name");
+    mt_body_copy(function, tool, "description");
     if (schema)
         json_object_set_new(function, "parameters", mt_body_share(schema));
     if (json_is_boolean(json_object_get(tool, "strict")))

@@ -19,8 +19,8 @@ const json_t *mt_body_get(const json_t *object, const char *key);
 /* The member of an object as a string; "" where it is missing or no string. */
 const char *mt_body_text(const json_t *object, const char *key);
 
-/* Copies references of the named members that are there and not null. */
-void mt_body_copy(json_t *to, const json_t *from, const char *const *names, size_t count);
+/* Copies a reference to a member that is there and not null. */
+void mt_body_copy(json_t *to, const json_t *from, const char *name);
 
 /* A new {"type":"image_url","image_url":{"url":..}}. */
 json_t *mt_body_image_part(const json_t *url);

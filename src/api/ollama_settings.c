@@ -141,18 +141,17 @@ static void share_logprobs(const json_t *body, json_t *to, bool chat)
 {
     const json_t *wanted = mt_body_get(body, "logprobs"), *top = mt_body_get(body, "top_logprobs");
 
-    if (chat && wanted)
-        json_object_set_new(to, "logprobs", mt_body_share(wanted));
+    if (chat)
+        mt_body_copy(to, body, "logprobs");
     if (json_is_true(wanted) && (top || !chat))
         json_object_set_new(to, chat ? "top_logprobs" : "logprobs", top ? mt_body_share(top) : json_integer(0));
 }
 
 bool mt_ollama_settings(mt_ask *ask, json_t *to, bool chat, mt_failure *why)
 {
-    static const char *const names[] = {"model"};
     const json_t *body = ask->body, *stream = mt_body_get(body, "stream");
 
-    mt_body_copy(to, body, names, MT_COUNT(names));
+    mt_body_copy(to, body, "model");
     json_object_set_new(to, "stream", stream ? mt_body_share(stream) : json_true());
     share_logprobs(body, to, chat);
     return mt_ollama_keep(ask, why) && read_options(ask, to, why) &&

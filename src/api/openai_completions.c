@@ -115,6 +115,15 @@ static void write_top(lists *l, const mt_said_list *list, const mt_said *s, mt_b
     mt_json_write(out, "}");
 }
 
+static size_t count_characters(const mt_buf *text)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < text->len; i++)
+        count += ((unsigned char)text->data[i] & 0xC0) != 0x80; /* other bytes go on with a character of UTF-8 */
+    return count;
+}
+
 /* Where each token begins in the text, in characters; continues from chunk to chunk. */
 static void add_offsets(lists *l, mt_choice *c, mt_buf *out)
 {
@@ -126,7 +135,7 @@ static void add_offsets(lists *l, mt_choice *c, mt_buf *out)
             mt_json_write(out, "%zu", c->offset);
             scratch.len = 0;
             mt_write_token(&scratch, l->answer, l->list[k]->at[i].id, &l->bytes);
-            c->offset += mt_count_characters(l->bytes.data, l->bytes.len);
+            c->offset += count_characters(&l->bytes);
         }
     mt_json_write(out, "]");
     mt_buf_free(&scratch);

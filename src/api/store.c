@@ -413,11 +413,6 @@ static void wait_written(core *s, const char *id)
     pthread_mutex_unlock(&s->lock);
 }
 
-void mt_store_flush(mt_store *store)
-{
-    wait_written(store->core, NULL);
-}
-
 void mt_store_adopt(mt_store *store)
 {
     core *s = store->core;

@@ -39,7 +39,6 @@ void mt_store_put(mt_store *store, const char *id, char *text, size_t len);
 json_t *mt_store_get(mt_store *store, const char *id);
 
 bool mt_store_remove(mt_store *store, const char *id); /* false: there was none */
-void mt_store_flush(mt_store *store);                  /* waits until all is written */
 
 typedef struct mt_store_stats {
     mt_store_size held; /* what is written */

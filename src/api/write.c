@@ -210,12 +210,3 @@ void mt_write_prompt_logprobs(mt_buf *out, const mt_answer *answer, const mt_sai
     mt_json_write(out, "]");
     mt_buf_free(&bytes);
 }
-
-size_t mt_count_characters(const char *text, size_t len)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < len; i++)
-        count += ((unsigned char)text[i] & 0xC0) != 0x80;
-    return count;
-}

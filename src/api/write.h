@@ -35,6 +35,4 @@ void mt_write_finish(mt_buf *out, const mt_answer *answer, const mt_choice *choi
 /* "prompt_logprobs":[..], as vLLM has it: for each position an object from ids to logprobs, null for the first. */
 void mt_write_prompt_logprobs(mt_buf *out, const mt_answer *answer, const mt_said_list *said);
 
-size_t mt_count_characters(const char *text, size_t len); /* of UTF-8 */
-
 #endif

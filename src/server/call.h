@@ -52,7 +52,8 @@ typedef struct mt_call_source {
 
 struct mt_call {
     mt_letter prepared_letter; /* posted to the io thread when preparation is over */
-    /* Io thread: handles an event of a request; see mt_call_event. A pointer, since call_engine.c lies below call.c. */
+    /* Io thread: handles an event of a request. resume: the requests were paused because too many events waited, and
+       none waits any more. A pointer, since call_engine.c lies below call.c. */
     void (*receive)(mt_call *call, size_t prompt, const mt_event *event, bool resume);
     mt_server *server;
     mt_waiter waiter; /* the call's reference to its model, or its wait for that to be loaded */
@@ -206,10 +207,5 @@ void mt_call_give_places(mt_call *call, size_t needed);
 
 /* Io thread, after preparation: hands over more requests of a call for vectors, as places become free. */
 bool mt_call_more(mt_call *call, mt_error *err) MT_NODISCARD;
-
-/* The engine's thread, for each event of a request; ctx is an mt_call_source. Copies the event and has the io thread
-   call call->receive. Its `resume` is true where the requests were paused because too many events waited, and none
-   waits any more. */
-void mt_call_event(void *ctx, const mt_event *event);
 
 #endif

@@ -65,7 +65,9 @@ static void open_event(mt_letter *letter)
     mt_free(e);
 }
 
-void mt_call_event(void *ctx, const mt_event *event)
+/* The engine's thread, for each event of a request; ctx is an mt_call_source. Copies the event and has the io thread
+   call call->receive. */
+static void post_event(void *ctx, const mt_event *event)
 {
     mt_call_source *source = ctx;
     mt_call *call = source->call;
@@ -119,7 +121,7 @@ static bool publish(mt_call *call, mt_request **requests, size_t count)
 
     for (size_t i = 0; i < count; i++) {
         sources[i] = (mt_call_source){.call = call, .prompt = i, .request = requests[i]};
-        requests[i]->event = mt_call_event;
+        requests[i]->event = post_event;
         requests[i]->ctx = &sources[i];
         requests[i]->placed = call->answer->form.vectors;
     }

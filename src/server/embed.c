@@ -10,15 +10,18 @@
    that makes embeddings, which are compared then. */
 static const mt_target *pick(const mt_served *served, const char *model, bool scores)
 {
-    const mt_target *encoder = model ? mt_served_encoder(served, model) : NULL;
+    const bool any = !model || strcmp(model, "default") == 0;
 
-    for (size_t i = 0; (!model || strcmp(model, "default") == 0) && i < served->target_count; i++)
+    for (size_t i = 0; any && i < served->target_count; i++)
         if ((served->targets[i].pool == MT_POOL_SCORE) == scores)
             return &served->targets[i];
-    for (size_t i = 0; scores && (!model || strcmp(model, "default") == 0) && i < served->target_count; i++)
+    for (size_t i = 0; any && scores && i < served->target_count; i++)
         if (served->targets[i].embeds)
             return &served->targets[i];
-    return encoder ? encoder : &served->targets[served->target_count - 1];
+    for (size_t i = 0; model && i < served->target_count; i++)
+        if (mt_served_called(model, served->targets[i].name))
+            return &served->targets[i];
+    return &served->targets[served->target_count - 1]; /* the model itself */
 }
 
 /* As pick; NULL with *why where it cannot do what is asked. */

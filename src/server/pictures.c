@@ -421,8 +421,3 @@ bool mt_pictures_describe(void *ctx, const mt_chat_media *media, size_t count, m
         count_prepared(p, count, begin);
     return ok;
 }
-
-bool mt_pictures_expand(mt_pictures *p, const uint32_t *ids, size_t count, mt_error *err)
-{
-    return mt_processor_expand(p->processor, ids, count, p->at, p->count, p->arena, &p->prompt, err);
-}

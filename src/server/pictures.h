@@ -47,7 +47,7 @@ typedef struct mt_pictures {
     mt_arena *arena;               /* memory for what follows */
     mt_picture *at;
     size_t count, room_at; /* pictures in `at`; how many there is space for */
-    mt_expanded prompt;    /* set by mt_pictures_expand */
+    mt_expanded prompt;    /* set by tokens.c: each picture has as many tokens as it has features */
 } mt_pictures;
 
 /* Reads the request's settings for all its pictures: min_pixels, max_pixels, fps, num_frames, in the body itself or in
@@ -58,9 +58,6 @@ void mt_pictures_free(mt_pictures *p);
 /* Fetches and decodes all media of a chat, and writes into texts what stands for each in the prompt. The callback
    mt_prompt_model.describe; ctx is the mt_pictures. False: *err. */
 bool mt_pictures_describe(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err);
-
-/* Makes p->prompt of the prompt's token ids: each picture gets as many tokens as it has features. False: *err. */
-bool mt_pictures_expand(mt_pictures *p, const uint32_t *ids, size_t count, mt_error *err) MT_NODISCARD;
 
 /* Moves the pictures to a request, which frees them with itself; p is empty afterwards. False: *err. */
 bool mt_pictures_give(mt_pictures *p, mt_request *request, mt_error *err) MT_NODISCARD;

@@ -45,14 +45,6 @@ bool mt_served_called(const char *model, const char *name)
     return strncmp(model, name, len) == 0 && (!model[len] || strcmp(model + len, ":latest") == 0);
 }
 
-const mt_target *mt_served_encoder(const mt_served *s, const char *model)
-{
-    for (size_t i = 0; i + 1 < s->target_count; i++) /* the last target is the model itself */
-        if (mt_served_called(model, s->targets[i].name))
-            return &s->targets[i];
-    return NULL;
-}
-
 static bool has_file(const char *dir, const char *name)
 {
     char path[MT_LIMIT_PATH];

@@ -62,7 +62,4 @@ bool mt_served_open(mt_served *served, const mt_served_params *params, mt_error 
 void mt_served_stop(mt_served *served);  /* ends the engine: its last events may come during the call */
 void mt_served_close(mt_served *served); /* a zeroed one is fine */
 
-/* The encoder of that name beside the model; NULL: there is none. */
-const mt_target *mt_served_encoder(const mt_served *served, const char *model);
-
 #endif

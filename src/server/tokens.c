@@ -165,11 +165,12 @@ static size_t move_cuts(const mt_token_prompt *p, uint32_t *cuts)
 /* Replaces each pad token by as many as its picture has features, and moves the cuts along. */
 static bool expand(mt_arena *arena, mt_token_prompt *p, mt_failure *why)
 {
-    const mt_expanded *to = &p->pictures.prompt;
+    mt_pictures *all = &p->pictures;
+    mt_expanded *to = &all->prompt;
     uint32_t *cuts;
     mt_error err;
 
-    if (!mt_pictures_expand(&p->pictures, p->ids, p->count, &err))
+    if (!mt_processor_expand(all->processor, p->ids, p->count, all->at, all->count, all->arena, to, &err))
         return mt_failure_from(why, &err, "messages");
     cuts = mt_arena_alloc(arena, (p->cut_count + to->span_count + 1) * sizeof(*cuts));
     if (!cuts)
