@@ -75,7 +75,6 @@ bool mt_account_ask(mt_account *a, uint64_t now, char text[MT_LIMIT_ERROR_TEXT],
 
 bool mt_account_may(mt_account *a, uint64_t now, mt_failure *why)
 {
-    char text[MT_LIMIT_ERROR_TEXT];
     bool ok;
 
     if (!a)
@@ -85,8 +84,7 @@ bool mt_account_may(mt_account *a, uint64_t now, mt_failure *why)
     if (!ok) {
         a->use.limited++;
         mt_failure_set(why, 429, "rate_limit_exceeded", NULL, "%s", "");
-        why->retry_after = refuse(a, now, text);
-        memcpy(why->text, text, sizeof(why->text));
+        why->retry_after = refuse(a, now, why->text);
     }
     pthread_mutex_unlock(&a->lock);
     return ok;

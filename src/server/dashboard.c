@@ -40,7 +40,7 @@ struct mt_viewer {
     uint64_t seconds_told;     /* the same two marks in the pulse, in seconds since its start */
     uint64_t seconds_past;
     uint64_t faults;  /* number of the next error to tell */
-    uint64_t changes; /* mt_fleet_changes at the snapshot: another number wants a new snapshot */
+    uint64_t changes; /* mt_fleet.changes at the snapshot: another number wants a new snapshot */
     bool fresh;       /* needs a snapshot */
     bool behind;      /* there is more history to tell */
     bool paused;      /* reads too slowly */
@@ -145,7 +145,7 @@ static void add_snapshot(mt_viewer *viewer, mt_buf *out)
 
     viewer->fresh = false;
     viewer->behind = true;
-    viewer->changes = mt_fleet_changes(&server->fleet);
+    viewer->changes = server->fleet.changes;
     viewer->told = viewer->past = mt_voices_now(voices);
     viewer->told.changed = 0; /* all voices that have not ended, changed or not */
     viewer->seconds_told = viewer->seconds_past = d->pulse.count;
@@ -221,7 +221,7 @@ static void tell(mt_viewer *viewer)
 
     if (viewer->paused)
         return;
-    if (viewer->fresh || viewer->changes != mt_fleet_changes(&viewer->server->fleet) || !add_delta(viewer, &out))
+    if (viewer->fresh || viewer->changes != viewer->server->fleet.changes || !add_delta(viewer, &out))
         add_snapshot(viewer, &out);
     else if (viewer->behind)
         add_history(viewer, &out);

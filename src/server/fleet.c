@@ -35,26 +35,6 @@
 #define RETRY_SECONDS 5 /* what clients that are refused are told to wait */
 #define LONG_MS 60000   /* the keeper's longest sleep */
 
-const char *mt_member_state_name(mt_member_state state)
-{
-    static const char *const names[] = {[MT_MEMBER_UNLOADED] = "unloaded",
-                                        [MT_MEMBER_LOADING] = "loading",
-                                        [MT_MEMBER_READY] = "ready",
-                                        [MT_MEMBER_LEAVING] = "leaving"};
-
-    return names[state];
-}
-
-uint64_t mt_fleet_changes(mt_fleet *f)
-{
-    uint64_t changes;
-
-    pthread_mutex_lock(&f->lock);
-    changes = f->changes;
-    pthread_mutex_unlock(&f->lock);
-    return changes;
-}
-
 bool mt_fleet_full(mt_fleet *f, const mt_client *client, mt_error *err)
 {
     bool full = false;

@@ -111,7 +111,8 @@ struct mt_fleet {
     uint64_t requests; /* of apart: bytes for requests; 0 until a single model's engine has chosen */
     size_t work;       /* of requests: bytes for one request while it is prepared */
     size_t waiting;    /* calls that wait for any model */
-    uint64_t changes;  /* see mt_fleet_changes */
+    /* Grows whenever models are loaded, unloaded, found or deleted; any thread reads it without the lock */
+    _Atomic(uint64_t) changes;
     double keep_alive; /* seconds; for models whose requests do not say otherwise */
     mt_device_params device;
     mt_host *host;           /* threads that all models compute with */
@@ -189,7 +190,6 @@ typedef struct mt_member_view {
 /* Copies of all members; where no model was named, searches this machine for new ones first. Free with mt_free. */
 mt_member_view *mt_fleet_list(mt_fleet *fleet, size_t *count) MT_NODISCARD;
 mt_member_view mt_member_look(mt_member *member);
-const char *mt_member_state_name(mt_member_state state);
 
 /* All that a member has counted since the server started. With the lock held. */
 void mt_member_count(mt_member *member, mt_member_past *out);
@@ -200,8 +200,5 @@ bool mt_fleet_full(mt_fleet *fleet, const mt_client *client, mt_error *err);
 
 /* Whether a device has failed and could not be opened again. */
 bool mt_fleet_lost(mt_fleet *fleet);
-
-/* A number that grows whenever models are loaded, unloaded, found or deleted. */
-uint64_t mt_fleet_changes(mt_fleet *fleet);
 
 #endif

@@ -56,7 +56,7 @@ static bool read_float(const mt_config *c, const char *key, double least, double
     double value;
 
     if (!mt_config_float(c, key, (double)*out, least, most, &value, err))
-        return mt_fail_within(err, "generation_config.json");
+        return false;
     *out = (float)value;
     return true;
 }
@@ -70,13 +70,11 @@ static bool read_defaults(mt_ask_defaults *d, const mt_config *c, mt_error *err)
         !read_float(c, "top_p", 0, 1, &d->sampling.top_p, err) ||
         !read_float(c, "min_p", 0, 1, &d->sampling.min_p, err) ||
         !read_float(c, "typical_p", 0, 1, &d->sampling.typical_p, err) ||
-        !read_float(c, "repetition_penalty", 0.01, 100, &d->sampling.repetition_penalty, err))
+        !read_float(c, "repetition_penalty", 0.01, 100, &d->sampling.repetition_penalty, err) ||
+        !mt_config_int(c, "top_k", d->sampling.top_k, -1, INT32_MAX, &top_k, err) ||
+        !mt_config_int(c, "max_new_tokens", 0, 0, INT64_MAX, &d->max_tokens, err))
         return false;
-    if (!mt_config_int(c, "top_k", d->sampling.top_k, -1, INT32_MAX, &top_k, err))
-        return mt_fail_within(err, "generation_config.json");
     d->sampling.top_k = (int32_t)top_k;
-    if (!mt_config_int(c, "max_new_tokens", 0, 0, INT64_MAX, &d->max_tokens, err))
-        return mt_fail_within(err, "generation_config.json");
     d->max_tokens = d->max_tokens < MT_LIMIT_CONTEXT ? d->max_tokens : MT_LIMIT_CONTEXT;
     if (mt_config_has(c, "do_sample") && !mt_config_bool(c, "do_sample", true))
         d->sampling.temperature = 0;
@@ -93,7 +91,7 @@ static bool read_generation_config(mt_generation_config *g, const char *dir, con
         return false;
     if (c) {
         add_ends(g, c);
-        ok = read_defaults(&g->defaults, c, err);
+        ok = read_defaults(&g->defaults, c, err) || mt_fail_within(err, "generation_config.json");
     } else
         add_spelled(g, tokenizer, "<|im_end|>"); /* ends turns in folders of models whose files do not name it */
     mt_config_free(c);

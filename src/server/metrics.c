@@ -390,6 +390,7 @@ static void write_http(const writer *w, mt_server *server)
     static const char name[] = "motet_http_responses_total", late[] = "motet_calls_timed_out_total";
     static const char again[] = "motet_reloads_total";
     static const char *const classes[] = {"", "1xx", "2xx", "3xx", "4xx", "5xx"};
+    static const char *const phases[MT_TIMEOUT_PHASES] = {"preparing", "waiting", "running"};
     mt_http_stats s;
     const mt_store_stats store = mt_store_look(server->store);
 
@@ -429,7 +430,7 @@ static void write_http(const writer *w, mt_server *server)
     labelled(w, again, "result", "ok", server->reloads[1]);
     open_metric(w, late, "counter", "Calls whose time was over (timeout, --request-timeout), by what they were at.");
     for (size_t i = 0; i < MT_TIMEOUT_PHASES; i++)
-        labelled(w, late, "phase", mt_timeout_name((mt_timeout_phase)i), server->timeouts[i]);
+        labelled(w, late, "phase", phases[i], server->timeouts[i]);
 }
 
 /* Counters of accounts: of the one that asks (only), or of all (NULL). */

@@ -14,8 +14,13 @@ enum { UNLOAD_BYTES = 4096 }; /* of the body of a request to unload a model */
 
 static void add_state(mt_buf *out, const mt_member_view *v)
 {
-    mt_json_write(out, "'state':%s,'memory':%" PRIu64 ",'requests':%zu,'waiting':%zu", mt_member_state_name(v->state),
-                  v->memory, v->references, v->waiting);
+    static const char *const states[] = {[MT_MEMBER_UNLOADED] = "unloaded",
+                                         [MT_MEMBER_LOADING] = "loading",
+                                         [MT_MEMBER_READY] = "ready",
+                                         [MT_MEMBER_LEAVING] = "leaving"};
+
+    mt_json_write(out, "'state':%s,'memory':%" PRIu64 ",'requests':%zu,'waiting':%zu", states[v->state], v->memory,
+                  v->references, v->waiting);
     if (v->need)
         mt_json_write(out, "'memory_needed':%" PRIu64, v->need);
     if (v->state == MT_MEMBER_LOADING)

@@ -10,13 +10,6 @@
 #include "base/limits.h"
 #include "server/inside.h"
 
-const char *mt_timeout_name(mt_timeout_phase phase)
-{
-    static const char *const names[MT_TIMEOUT_PHASES] = {"preparing", "waiting", "running"};
-
-    return names[phase];
-}
-
 /* Sets a deadline, unless there is an earlier one. */
 static void set_deadline(mt_call *call, double seconds)
 {

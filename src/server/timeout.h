@@ -13,8 +13,6 @@ typedef enum mt_timeout_phase {
     MT_TIMEOUT_PHASES
 } mt_timeout_phase;
 
-const char *mt_timeout_name(mt_timeout_phase phase); /* for metrics: "preparing", ... */
-
 /* Io thread: sets the operator's deadline. */
 void mt_timeout_begin(mt_call *call);
 
