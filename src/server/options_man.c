@@ -86,16 +86,20 @@ static void add_help(mt_buf *out, const char *help)
     mt_buf_puts(out, ".\n");
 }
 
-static void add_option(mt_buf *out, const mt_option_row *row)
+/* An entry of a page: of motet(1), or (file) of motet.conf(5). */
+static void add_option(mt_buf *out, const mt_option_row *row, bool file)
 {
-    mt_buf_puts(out, ".TP\n\\fB\\-\\-");
+    static const char *const between[2][2] = {{"\\fR", "\\fR "}, {"\\fR = \\fIyes\\fR|\\fIno\\fR", "\\fR = "}};
+
+    mt_buf_puts(out, file ? ".TP\n\\fB" : ".TP\n\\fB\\-\\-");
     add_roff(out, row->name);
-    mt_buf_puts(out, row->values ? "\\fR " : "\\fR");
+    mt_buf_puts(out, between[file][row->values != NULL]);
     add_values(out, row);
     mt_buf_puts(out, "\n");
     add_help(out, row->help);
-    add_facts(out, row, true);
-    add_commands(out, row);
+    add_facts(out, row, !file);
+    if (!file)
+        add_commands(out, row);
 }
 
 static void add_command(mt_buf *out, const mt_command_row *row)
@@ -126,7 +130,7 @@ void mt_options_man(mt_buf *out)
     mt_buf_puts(out, ".SH OPTIONS\nAn option is written\n.BI \\-\\-name \\~value\nor\n.BI \\-\\-name= value .\n"
                      "It wins over its environment variable, and that over a config file.\n");
     for (size_t i = 0; i < mt_option_count; i++)
-        add_option(out, &mt_option_rows[i]);
+        add_option(out, &mt_option_rows[i], false);
     mt_buf_puts(out,
                 ".SH FILES\n.TP\n.IR /etc/motet.conf ,\\~ ~/.config/motet.conf\nOptions of\n.BR \"motet serve\" ;\n"
                 "other commands use those that are theirs, too.\nSee\n.BR motet.conf (5).\n"
@@ -161,19 +165,9 @@ void mt_options_man_conf(mt_buf *out)
                 "A name that does not exist, a value that is wrong and a setting that stands twice are errors.\n"
                 ".B motet serve \\-\\-check\nsays whether a server would start.\n"
                 ".B motet help config\nprints a file with every setting.\n.SH SETTINGS\n");
-    for (size_t i = 0; i < mt_option_count; i++) {
-        const mt_option_row *row = &mt_option_rows[i];
-
-        if (!mt_option_in_file(row))
-            continue;
-        mt_buf_puts(out, ".TP\n\\fB");
-        add_roff(out, row->name);
-        mt_buf_puts(out, row->values ? "\\fR = " : "\\fR = \\fIyes\\fR|\\fIno\\fR");
-        add_values(out, row);
-        mt_buf_puts(out, "\n");
-        add_help(out, row->help);
-        add_facts(out, row, false);
-    }
+    for (size_t i = 0; i < mt_option_count; i++)
+        if (mt_option_in_file(&mt_option_rows[i]))
+            add_option(out, &mt_option_rows[i], true);
     mt_buf_puts(out, ".SH EXAMPLES\n.nf\n# for a few machines of this network\nhost = 0.0.0.0\nkeys = /etc/motet/keys\n"
                      "memory = 12G\nalias = gpt\\-4o\nalias = default\n.fi\n.SH SEE ALSO\n.BR motet (1)\n");
 }
