@@ -134,6 +134,15 @@ static void *run(void *arg)
     return NULL;
 }
 
+static void free_pull(mt_pulling *p)
+{
+    pthread_mutex_destroy(&p->lock);
+    mt_buf_free(&p->lines);
+    mt_free(p->told);
+    mt_free(p->model);
+    mt_free(p);
+}
+
 /* Frees the pull where invariant 2 allows it. */
 static void release(mt_pulling *p)
 {
@@ -147,11 +156,7 @@ static void release(mt_pulling *p)
         at = &(*at)->next;
     *at = p->next;
     p->server->pull_count--;
-    pthread_mutex_destroy(&p->lock);
-    mt_buf_free(&p->lines);
-    mt_free(p->told);
-    mt_free(p->model);
-    mt_free(p);
+    free_pull(p);
 }
 
 /* No client waits for the pull any more. */
@@ -256,10 +261,7 @@ static bool start(mt_server *server, mt_http_request *request, const char *model
         add_status(p, "pulling manifest");
     pthread_mutex_init(&p->lock, NULL);
     if (pthread_create(&p->thread, NULL, run, p)) {
-        pthread_mutex_destroy(&p->lock);
-        mt_buf_free(&p->lines);
-        mt_free(p->model);
-        mt_free(p);
+        free_pull(p);
         return false;
     }
     p->next = server->pulls;

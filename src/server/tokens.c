@@ -248,33 +248,25 @@ static mt_chat chat_from(const mt_chat *chat, size_t from)
 /* What became of an attempt to make a prompt of the last messages of a chat. */
 typedef enum outcome { FITS, TOO_LONG, FAILED } outcome;
 
-typedef struct attempt {
-    mt_served *served;
-    const mt_ask *ask;
-    const atomic_bool *stop;
-    size_t most;
-    mt_token_prompt *out;
-    mt_failure *why;
-} attempt;
-
-/* Makes a->out of the chat's messages from number `from` on; frees what an earlier attempt left there. */
-static outcome try_from(const attempt *a, size_t from)
+/* Makes *out of the chat's messages from number `from` on; frees what an earlier attempt left there. */
+static outcome try_from(mt_served *served, const mt_ask *ask, size_t from, const atomic_bool *stop, size_t most,
+                        mt_token_prompt *out, mt_failure *why)
 {
-    mt_chat chat = chat_from(&a->ask->chat, from);
+    mt_chat chat = chat_from(&ask->chat, from);
 
-    mt_pictures_free(&a->out->pictures);
-    *a->out = (mt_token_prompt){.count = 0};
-    a->why->code = NULL;
+    mt_pictures_free(&out->pictures);
+    *out = (mt_token_prompt){.count = 0};
+    why->code = NULL;
     if (chat.starved) {
-        mt_failure_memory(a->why, "messages");
+        mt_failure_memory(why, "messages");
         return FAILED;
     }
-    const size_t forgotten = a->ask->chat.count - chat.count;
-    const bool made = make_chat(a->served, &chat, a->ask->body, a->stop, a->most, a->out, NULL, a->why);
-    a->out->forgotten = forgotten;
+    const size_t forgotten = ask->chat.count - chat.count;
+    const bool made = make_chat(served, &chat, ask->body, stop, most, out, NULL, why);
+    out->forgotten = forgotten;
     if (made)
-        return a->out->count <= room_of(a->served, a->ask) ? FITS : TOO_LONG;
-    return a->why->code && strcmp(a->why->code, "context_length_exceeded") == 0 ? TOO_LONG : FAILED;
+        return out->count <= room_of(served, ask) ? FITS : TOO_LONG;
+    return why->code && strcmp(why->code, "context_length_exceeded") == 0 ? TOO_LONG : FAILED;
 }
 
 /* Makes the prompt of the ask's chat, which stays unchanged. Where too little room is left for an answer, the oldest
@@ -282,8 +274,7 @@ static outcome try_from(const attempt *a, size_t from)
 static bool make_shorter(mt_served *served, const mt_ask *ask, const atomic_bool *stop, size_t most,
                          mt_token_prompt *out, mt_failure *why)
 {
-    const attempt a = {served, ask, stop, most, out, why};
-    outcome found = try_from(&a, 0);
+    outcome found = try_from(served, ask, 0, stop, most, out, why);
     size_t *starts, count, low, high;
 
     if (found != TOO_LONG)
@@ -296,14 +287,14 @@ static bool make_shorter(mt_served *served, const mt_ask *ask, const atomic_bool
     for (low = 0, high = count; low < high && found != FAILED;) {
         const size_t middle = low + (high - low) / 2;
 
-        found = try_from(&a, starts[middle]);
+        found = try_from(served, ask, starts[middle], stop, most, out, why);
         if (found == FITS)
             high = middle;
         else
             low = middle + 1;
     }
     if (found != FAILED && count > 0)
-        found = try_from(&a, starts[high < count ? high : count - 1]);
+        found = try_from(served, ask, starts[high < count ? high : count - 1], stop, most, out, why);
     /* One that is still too long is refused later, as any other */
     return found == FITS || (found == TOO_LONG && out->count > 0);
 }
