@@ -10,20 +10,17 @@ mt_tpl_node *mt_tpl_node_new(mt_tpl_parser *p, mt_tpl_node_type type, const mt_t
 {
     mt_tpl_node *node = mt_tpl_alloc(p->run, sizeof(*node));
 
-    if (!node)
-        return NULL;
+    node = node ? node : &p->none;
     node->type = type;
     node->place = at->place;
     node->height = 1;
     return node;
 }
 
-bool mt_tpl_nodes_add(mt_tpl_parser *p, mt_tpl_nodes *list, mt_tpl_node *node)
+void mt_tpl_nodes_add(mt_tpl_parser *p, mt_tpl_nodes *list, mt_tpl_node *node)
 {
-    if (!node || !mt_tpl_grow(p->run, &list->at, list->count, 1, &list->cap, sizeof(mt_tpl_node *)))
-        return false;
-    list->at[list->count++] = node;
-    return true;
+    if (!p->run->failed && mt_tpl_grow(p->run, &list->at, list->count, 1, &list->cap, sizeof(mt_tpl_node *)))
+        list->at[list->count++] = node;
 }
 
 void mt_tpl_node_raise(mt_tpl_node *node, const mt_tpl_node *child)
@@ -38,15 +35,14 @@ static void raise_list(mt_tpl_node *node, const mt_tpl_nodes *list)
         mt_tpl_node_raise(node, list->at[i]);
 }
 
-bool mt_tpl_node_check_height(mt_tpl_parser *p, const mt_tpl_node *node)
+void mt_tpl_node_check_height(mt_tpl_parser *p, const mt_tpl_node *node)
 {
-    return node->height <= MT_LIMIT_TEMPLATE_NESTING || mt_tpl_fail_nesting(p, node->place);
+    if (node->height > MT_LIMIT_TEMPLATE_NESTING)
+        mt_tpl_fail_nesting(p, node->place);
 }
 
-bool mt_tpl_node_check(mt_tpl_parser *p, mt_tpl_node *node)
+mt_tpl_node *mt_tpl_node_checked(mt_tpl_parser *p, mt_tpl_node *node)
 {
-    if (!node)
-        return false;
     mt_tpl_node_raise(node, node->left);
     mt_tpl_node_raise(node, node->right);
     mt_tpl_node_raise(node, node->third);
@@ -61,32 +57,16 @@ bool mt_tpl_node_check(mt_tpl_parser *p, mt_tpl_node *node)
     }
     if (node->params)
         raise_list(node, &node->params->defaults);
-    return mt_tpl_node_check_height(p, node);
+    mt_tpl_node_check_height(p, node);
+    return node;
 }
 
-mt_tpl_node *mt_tpl_node_checked(mt_tpl_parser *p, mt_tpl_node *node)
+mt_tpl_node *mt_tpl_node_of(mt_tpl_parser *p, mt_tpl_node_type type, const mt_tpl_token *at, mt_tpl_node *left,
+                            mt_tpl_node *right)
 {
-    return mt_tpl_node_check(p, node) ? node : NULL;
-}
+    mt_tpl_node *node = mt_tpl_node_new(p, type, at);
 
-mt_tpl_node *mt_tpl_node_binary(mt_tpl_parser *p, mt_tpl_node_type type, const mt_tpl_token *at, mt_tpl_node *left,
-                                mt_tpl_node *right)
-{
-    mt_tpl_node *node = left && right ? mt_tpl_node_new(p, type, at) : NULL;
-
-    if (!node)
-        return NULL;
     node->left = left;
     node->right = right;
-    return mt_tpl_node_checked(p, node);
-}
-
-mt_tpl_node *mt_tpl_node_unary(mt_tpl_parser *p, mt_tpl_node_type type, const mt_tpl_token *at, mt_tpl_node *operand)
-{
-    mt_tpl_node *node = operand ? mt_tpl_node_new(p, type, at) : NULL;
-
-    if (!node)
-        return NULL;
-    node->left = operand;
     return mt_tpl_node_checked(p, node);
 }

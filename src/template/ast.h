@@ -133,6 +133,7 @@ typedef struct mt_tpl_call_args {
     mt_tpl_nodes at;    /* positional */
     mt_tpl_nodes named; /* values of named arguments; names[i] belongs to named.at[i] */
     const mt_tpl_str **names;
+    size_t name_cap;
     mt_tpl_node *star, *star_star; /* *args and **kwargs, or NULL */
 } mt_tpl_call_args;
 

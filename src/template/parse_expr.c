@@ -1,6 +1,4 @@
 /* Parses operators, from the tightest binding to the loosest. */
-#include <string.h>
-
 #include "template/parser.h"
 
 static mt_tpl_node *parse_unary(mt_tpl_parser *p, bool with_filter)
@@ -9,11 +7,11 @@ static mt_tpl_node *parse_unary(mt_tpl_parser *p, bool with_filter)
     mt_tpl_node *node;
 
     if (!mt_tpl_parse_enter(p))
-        return NULL;
+        return &p->none;
     if (mt_tpl_accept(p, '-'))
-        node = mt_tpl_node_unary(p, MT_TPL_N_NEG, at, parse_unary(p, false));
+        node = mt_tpl_node_of(p, MT_TPL_N_NEG, at, parse_unary(p, false), NULL);
     else if (mt_tpl_accept(p, '+'))
-        node = mt_tpl_node_unary(p, MT_TPL_N_POS, at, parse_unary(p, false));
+        node = mt_tpl_node_of(p, MT_TPL_N_POS, at, parse_unary(p, false), NULL);
     else
         node = mt_tpl_parse_primary(p);
     node = mt_tpl_parse_postfix(p, node);
@@ -27,10 +25,9 @@ static mt_tpl_node *parse_unary(mt_tpl_parser *p, bool with_filter)
 static mt_tpl_node *parse_right(mt_tpl_parser *p, mt_tpl_node *left, mt_tpl_node *(*operand)(mt_tpl_parser *p))
 {
     const mt_tpl_token *at = p->token++;
-    mt_tpl_node *node = mt_tpl_node_binary(p, MT_TPL_N_ARITHMETIC, at, left, operand(p));
+    mt_tpl_node *node = mt_tpl_node_of(p, MT_TPL_N_ARITHMETIC, at, left, operand(p));
 
-    if (node)
-        node->op = at->type;
+    node->op = at->type;
     return node;
 }
 
@@ -43,7 +40,7 @@ static mt_tpl_node *parse_pow(mt_tpl_parser *p)
 {
     mt_tpl_node *left = parse_operand(p);
 
-    while (left && p->token->type == MT_TPL_POW)
+    while (p->token->type == MT_TPL_POW)
         left = parse_right(p, left, parse_operand);
     return left;
 }
@@ -52,8 +49,7 @@ static mt_tpl_node *parse_product(mt_tpl_parser *p)
 {
     mt_tpl_node *left = parse_pow(p);
 
-    while (left && (p->token->type == '*' || p->token->type == '/' || p->token->type == MT_TPL_FLOORDIV ||
-                    p->token->type == '%'))
+    while (p->token->type == '*' || p->token->type == '/' || p->token->type == MT_TPL_FLOORDIV || p->token->type == '%')
         left = parse_right(p, left, parse_pow);
     return left;
 }
@@ -63,14 +59,12 @@ static mt_tpl_node *parse_concat(mt_tpl_parser *p)
     const mt_tpl_token *at = p->token;
     mt_tpl_node *first = parse_product(p), *concat;
 
-    if (!first || p->token->type != '~')
+    if (p->token->type != '~')
         return first;
     concat = mt_tpl_node_new(p, MT_TPL_N_CONCAT, at);
-    if (!concat || !mt_tpl_nodes_add(p, &concat->list, first))
-        return NULL;
+    mt_tpl_nodes_add(p, &concat->list, first);
     while (mt_tpl_accept(p, '~'))
-        if (!mt_tpl_nodes_add(p, &concat->list, parse_product(p)))
-            return NULL;
+        mt_tpl_nodes_add(p, &concat->list, parse_product(p));
     return mt_tpl_node_checked(p, concat);
 }
 
@@ -78,7 +72,7 @@ static mt_tpl_node *parse_sum(mt_tpl_parser *p)
 {
     mt_tpl_node *left = parse_concat(p);
 
-    while (left && (p->token->type == '+' || p->token->type == '-'))
+    while (p->token->type == '+' || p->token->type == '-')
         left = parse_right(p, left, parse_concat);
     return left;
 }
@@ -101,24 +95,14 @@ static mt_tpl_node *parse_compare(mt_tpl_parser *p)
 {
     const mt_tpl_token *at = p->token;
     mt_tpl_node *first = parse_sum(p), *node = NULL;
-    mt_tpl_operator op, *ops;
+    mt_tpl_operator op;
+    size_t cap = 0;
 
-    while (first && accept_comparison(p, &op)) {
-        if (!node) {
-            node = mt_tpl_node_new(p, MT_TPL_N_COMPARE, at);
-            if (!node)
-                return NULL;
-            node->left = first;
-        }
-        ops = mt_tpl_alloc_array(p->run, node->list.count + 1, sizeof(*ops));
-        if (!ops)
-            return NULL;
-        if (node->list.count)
-            memcpy(ops, node->ops, node->list.count * sizeof(*ops));
-        ops[node->list.count] = op;
-        node->ops = ops;
-        if (!mt_tpl_nodes_add(p, &node->list, parse_sum(p)))
-            return NULL;
+    while (accept_comparison(p, &op)) {
+        node = node ? node : mt_tpl_node_of(p, MT_TPL_N_COMPARE, at, first, NULL);
+        if (mt_tpl_grow(p->run, &node->ops, node->list.count, 1, &cap, sizeof(op)))
+            node->ops[node->list.count] = op;
+        mt_tpl_nodes_add(p, &node->list, parse_sum(p));
     }
     return node ? mt_tpl_node_checked(p, node) : first;
 }
@@ -131,8 +115,8 @@ static mt_tpl_node *parse_not(mt_tpl_parser *p)
     if (!mt_tpl_accept_word(p, "not"))
         return parse_compare(p);
     if (!mt_tpl_parse_enter(p))
-        return NULL;
-    node = mt_tpl_node_unary(p, MT_TPL_N_NOT, at, parse_not(p));
+        return &p->none;
+    node = mt_tpl_node_of(p, MT_TPL_N_NOT, at, parse_not(p), NULL);
     mt_tpl_parse_leave(p);
     return node;
 }
@@ -142,8 +126,8 @@ static mt_tpl_node *parse_and(mt_tpl_parser *p)
     mt_tpl_node *left = parse_not(p);
     const mt_tpl_token *at;
 
-    while (left && (at = p->token, mt_tpl_accept_word(p, "and")))
-        left = mt_tpl_node_binary(p, MT_TPL_N_AND, at, left, parse_not(p));
+    while ((at = p->token, mt_tpl_accept_word(p, "and")))
+        left = mt_tpl_node_of(p, MT_TPL_N_AND, at, left, parse_not(p));
     return left;
 }
 
@@ -152,28 +136,25 @@ mt_tpl_node *mt_tpl_parse_no_condition(mt_tpl_parser *p)
     mt_tpl_node *left = parse_and(p);
     const mt_tpl_token *at;
 
-    while (left && (at = p->token, mt_tpl_accept_word(p, "or")))
-        left = mt_tpl_node_binary(p, MT_TPL_N_OR, at, left, parse_and(p));
+    while ((at = p->token, mt_tpl_accept_word(p, "or")))
+        left = mt_tpl_node_of(p, MT_TPL_N_OR, at, left, parse_and(p));
     return left;
 }
 
 mt_tpl_node *mt_tpl_parse_expression(mt_tpl_parser *p)
 {
-    mt_tpl_node *then = NULL;
     const mt_tpl_token *at;
+    mt_tpl_node *node;
 
     if (!mt_tpl_parse_enter(p))
-        return NULL;
-    then = mt_tpl_parse_no_condition(p);
-    while (then && (at = p->token, mt_tpl_accept_word(p, "if"))) {
-        mt_tpl_node *node = mt_tpl_node_binary(p, MT_TPL_N_CONDITION, at, then, mt_tpl_parse_no_condition(p));
-
-        if (node && mt_tpl_accept_word(p, "else")) {
+        return &p->none;
+    node = mt_tpl_parse_no_condition(p);
+    while ((at = p->token, mt_tpl_accept_word(p, "if"))) {
+        node = mt_tpl_node_of(p, MT_TPL_N_CONDITION, at, node, mt_tpl_parse_no_condition(p));
+        if (mt_tpl_accept_word(p, "else"))
             node->third = mt_tpl_parse_expression(p);
-            node = node->third ? mt_tpl_node_checked(p, node) : NULL;
-        }
-        then = node;
+        mt_tpl_node_checked(p, node);
     }
     mt_tpl_parse_leave(p);
-    return then;
+    return node;
 }

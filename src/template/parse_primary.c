@@ -1,6 +1,4 @@
 /* Parses the parts of expressions: literals, names, brackets; subscripts, attributes, calls; filters and tests. */
-#include <string.h>
-
 #include "template/builtin.h"
 #include "template/parser.h"
 
@@ -9,8 +7,7 @@ static mt_tpl_node *constant(mt_tpl_parser *p, mt_tpl_value value)
 {
     mt_tpl_node *node = mt_tpl_node_new(p, MT_TPL_N_CONST, p->token++);
 
-    if (node)
-        node->value = value;
+    node->value = value;
     return node;
 }
 
@@ -19,21 +16,16 @@ mt_tpl_node *mt_tpl_parse_tuple(mt_tpl_parser *p, mt_tpl_node *(*item)(mt_tpl_pa
     mt_tpl_node *tuple = mt_tpl_node_new(p, MT_TPL_N_TUPLE, p->token);
     bool comma = false;
 
-    if (!tuple)
-        return NULL;
     while (p->token->type != MT_TPL_T_VARIABLE_END && p->token->type != MT_TPL_T_BLOCK_END && p->token->type != ')') {
-        if (!mt_tpl_nodes_add(p, &tuple->list, item(p)))
-            return NULL;
+        mt_tpl_nodes_add(p, &tuple->list, item(p));
         if (!mt_tpl_accept(p, ','))
             break;
         comma = true;
     }
     if (!comma && tuple->list.count == 1)
         return tuple->list.at[0];
-    if (tuple->list.count == 0 && !in_parentheses) {
-        mt_tpl_parse_unexpected(p);
-        return NULL;
-    }
+    if (tuple->list.count == 0 && !in_parentheses)
+        return mt_tpl_parse_unexpected(p);
     return mt_tpl_node_checked(p, tuple);
 }
 
@@ -41,11 +33,11 @@ static mt_tpl_node *parse_strings(mt_tpl_parser *p)
 {
     mt_tpl_node *node = constant(p, mt_tpl_const(p->token->str));
 
-    while (node && p->token->type == MT_TPL_T_STRING) { /* 'a' 'b' is 'ab' */
+    while (p->token->type == MT_TPL_T_STRING) { /* 'a' 'b' is 'ab' */
         mt_tpl_str *joined = mt_tpl_str_concat(p->run, node->value.as.str, p->token->str);
 
         if (!joined)
-            return NULL;
+            return node;
         joined->room = NULL; /* constants are shared by threads, so it must not grow */
         mt_tpl_str_chars(joined);
         mt_tpl_set_str(&node->value, joined);
@@ -73,41 +65,24 @@ static mt_tpl_node *parse_name(mt_tpl_parser *p)
         if (mt_tpl_token_is(p->token, constants[i].word))
             return constant(p, constants[i].value);
     node = mt_tpl_node_new(p, MT_TPL_N_NAME, p->token);
-    if (node)
-        node->name = p->token->str;
-    p->token++;
+    node->name = p->token++->str;
     return node;
 }
 
-static mt_tpl_node *parse_list(mt_tpl_parser *p)
+/* A list, or a dict: then pairs with colons. */
+static mt_tpl_node *parse_items(mt_tpl_parser *p, mt_tpl_node_type type, mt_tpl_token_type close)
 {
-    mt_tpl_node *list = mt_tpl_node_new(p, MT_TPL_N_LIST, p->token++);
+    mt_tpl_node *node = mt_tpl_node_new(p, type, p->token++);
 
-    if (!list)
-        return NULL;
-    while (p->token->type != ']') {
-        if (!mt_tpl_nodes_add(p, &list->list, p->expression(p)))
-            return NULL;
+    while (p->token->type != close) {
+        mt_tpl_nodes_add(p, &node->list, p->expression(p));
+        if (type == MT_TPL_N_DICT && mt_tpl_expect(p, ':'))
+            mt_tpl_nodes_add(p, &node->list, p->expression(p));
         if (!mt_tpl_accept(p, ','))
             break;
     }
-    return mt_tpl_expect(p, ']') ? mt_tpl_node_checked(p, list) : NULL;
-}
-
-static mt_tpl_node *parse_dict(mt_tpl_parser *p)
-{
-    mt_tpl_node *dict = mt_tpl_node_new(p, MT_TPL_N_DICT, p->token++);
-
-    if (!dict)
-        return NULL;
-    while (p->token->type != '}') {
-        if (!mt_tpl_nodes_add(p, &dict->list, p->expression(p)) || !mt_tpl_expect(p, ':') ||
-            !mt_tpl_nodes_add(p, &dict->list, p->expression(p)))
-            return NULL;
-        if (!mt_tpl_accept(p, ','))
-            break;
-    }
-    return mt_tpl_expect(p, '}') ? mt_tpl_node_checked(p, dict) : NULL;
+    mt_tpl_expect(p, close);
+    return mt_tpl_node_checked(p, node);
 }
 
 mt_tpl_node *mt_tpl_parse_primary(mt_tpl_parser *p)
@@ -122,10 +97,11 @@ mt_tpl_node *mt_tpl_parse_primary(mt_tpl_parser *p)
     case '(':
         p->token++;
         node = mt_tpl_parse_tuple(p, p->expression, true);
-        return node && mt_tpl_expect(p, ')') ? node : NULL;
-    case '[': return parse_list(p);
-    case '{': return parse_dict(p);
-    default: mt_tpl_parse_unexpected(p); return NULL;
+        mt_tpl_expect(p, ')');
+        return node;
+    case '[': return parse_items(p, MT_TPL_N_LIST, ']');
+    case '{': return parse_items(p, MT_TPL_N_DICT, '}');
+    default: return mt_tpl_parse_unexpected(p);
     }
 }
 
@@ -142,19 +118,17 @@ static mt_tpl_node *parse_subscribed(mt_tpl_parser *p)
 
     if (p->token->type != ':') {
         first = p->expression(p);
-        if (!first || p->token->type != ':')
+        if (p->token->type != ':')
             return first;
     }
     p->token++;
     slice = mt_tpl_node_new(p, MT_TPL_N_SLICE, at);
-    if (!slice)
-        return NULL;
     slice->left = first;
     if (p->token->type != ':' && !ends_subscript(p))
         slice->right = p->expression(p);
-    if (!p->run->failed && mt_tpl_accept(p, ':') && !ends_subscript(p))
+    if (mt_tpl_accept(p, ':') && !ends_subscript(p))
         slice->third = p->expression(p);
-    return p->run->failed ? NULL : mt_tpl_node_checked(p, slice);
+    return mt_tpl_node_checked(p, slice);
 }
 
 static mt_tpl_node *parse_item(mt_tpl_parser *p, mt_tpl_node *object)
@@ -162,23 +136,17 @@ static mt_tpl_node *parse_item(mt_tpl_parser *p, mt_tpl_node *object)
     const mt_tpl_token *at = p->token++;
     mt_tpl_node *tuple = mt_tpl_node_new(p, MT_TPL_N_TUPLE, at);
 
-    if (!tuple)
-        return NULL;
-    while (p->token->type != ']') {
-        if (tuple->list.count > 0 && !mt_tpl_expect(p, ','))
-            return NULL;
-        if (!mt_tpl_nodes_add(p, &tuple->list, parse_subscribed(p)))
-            return NULL;
+    while (mt_tpl_before(p, ']')) {
+        if (tuple->list.count > 0)
+            mt_tpl_expect(p, ',');
+        mt_tpl_nodes_add(p, &tuple->list, parse_subscribed(p));
     }
-    p->token++;
+    mt_tpl_expect(p, ']');
     for (size_t i = 0; tuple->list.count > 1 && i < tuple->list.count; i++)
-        if (tuple->list.at[i]->type == MT_TPL_N_SLICE) {
+        if (tuple->list.at[i]->type == MT_TPL_N_SLICE)
             mt_tpl_fail_at(p->run, at->place, "invalid syntax: a slice among several subscripts");
-            return NULL;
-        }
-    if (!mt_tpl_node_check(p, tuple))
-        return NULL;
-    return mt_tpl_node_binary(p, MT_TPL_N_ITEM, at, object, tuple->list.count == 1 ? tuple->list.at[0] : tuple);
+    mt_tpl_node_checked(p, tuple);
+    return mt_tpl_node_of(p, MT_TPL_N_ITEM, at, object, tuple->list.count == 1 ? tuple->list.at[0] : tuple);
 }
 
 static mt_tpl_node *parse_attribute(mt_tpl_parser *p, mt_tpl_node *object)
@@ -187,68 +155,57 @@ static mt_tpl_node *parse_attribute(mt_tpl_parser *p, mt_tpl_node *object)
     mt_tpl_node *node;
 
     if (p->token->type == MT_TPL_T_INTEGER)
-        return mt_tpl_node_binary(p, MT_TPL_N_ITEM, at, object, constant(p, mt_tpl_int(p->token->integer)));
-    if (p->token->type != MT_TPL_T_NAME) {
+        return mt_tpl_node_of(p, MT_TPL_N_ITEM, at, object, constant(p, mt_tpl_int(p->token->integer)));
+    node = mt_tpl_node_of(p, MT_TPL_N_ATTRIBUTE, at, object, NULL);
+    node->name = p->token->str;
+    if (!mt_tpl_accept(p, MT_TPL_T_NAME))
         mt_tpl_fail_at(p->run, p->token->place, "expected name or number");
-        return NULL;
-    }
-    node = mt_tpl_node_unary(p, MT_TPL_N_ATTRIBUTE, at, object);
-    if (node)
-        node->name = p->token->str;
-    p->token++;
     return node;
 }
 
-static bool add_named(mt_tpl_parser *p, mt_tpl_call_args *args)
+static void add_named(mt_tpl_parser *p, mt_tpl_call_args *args)
 {
     const mt_tpl_token *name = p->token;
-    const mt_tpl_str **names;
 
     p->token += 2;
     for (size_t i = 0; i < args->named.count; i++)
         if (mt_tpl_str_equal(args->names[i], name->str))
-            return mt_tpl_fail_at(p->run, name->place, "keyword argument repeated: %.*s", (int)name->str->len,
-                                  name->str->data);
-    names = mt_tpl_alloc_array(p->run, args->named.count + 1, sizeof(*names));
-    if (!names)
-        return false;
-    if (args->named.count)
-        memcpy(names, args->names, args->named.count * sizeof(const mt_tpl_str *));
-    names[args->named.count] = name->str;
-    args->names = names;
-    return mt_tpl_nodes_add(p, &args->named, p->expression(p));
+            mt_tpl_fail_at(p->run, name->place, "keyword argument repeated: %.*s", (int)name->str->len,
+                           name->str->data);
+    if (mt_tpl_grow(p->run, &args->names, args->named.count, 1, &args->name_cap, sizeof(const mt_tpl_str *)))
+        args->names[args->named.count] = name->str;
+    mt_tpl_nodes_add(p, &args->named, p->expression(p));
 }
 
-static bool add_arg(mt_tpl_parser *p, mt_tpl_call_args *args, const mt_tpl_token *open)
+static void add_arg(mt_tpl_parser *p, mt_tpl_call_args *args, const mt_tpl_token *open)
 {
     const bool one = p->token->type == '*', two = p->token->type == MT_TPL_POW;
     const bool named = p->token->type == MT_TPL_T_NAME && p->token[1].type == '=';
 
     if (args->star_star || (args->star && !two && !named) || (args->named.count && !one && !two && !named))
-        return mt_tpl_fail_at(p->run, open->place, "invalid syntax for function call expression");
-    if (named)
-        return add_named(p, args);
-    if (!one && !two)
-        return mt_tpl_nodes_add(p, &args->at, p->expression(p));
-    p->token++;
-    *(one ? &args->star : &args->star_star) = p->expression(p);
-    return !p->run->failed;
+        mt_tpl_fail_at(p->run, open->place, "invalid syntax for function call expression");
+    else if (named)
+        add_named(p, args);
+    else if (mt_tpl_accept(p, '*'))
+        args->star = p->expression(p);
+    else if (mt_tpl_accept(p, MT_TPL_POW))
+        args->star_star = p->expression(p);
+    else
+        mt_tpl_nodes_add(p, &args->at, p->expression(p));
 }
 
+/* NULL: there is no memory. */
 static mt_tpl_call_args *parse_call_args(mt_tpl_parser *p)
 {
-    const mt_tpl_token *open = p->token;
+    const mt_tpl_token *open = p->token++;
     mt_tpl_call_args *args = mt_tpl_alloc(p->run, sizeof(*args));
 
-    if (!args || !mt_tpl_expect(p, '('))
-        return NULL;
-    while (p->token->type != ')') {
-        if (!add_arg(p, args, open))
-            return NULL;
-        if (p->token->type != ')' && !mt_tpl_expect(p, ','))
-            return NULL;
+    while (mt_tpl_before(p, ')')) {
+        add_arg(p, args, open);
+        if (p->token->type != ')')
+            mt_tpl_expect(p, ',');
     }
-    p->token++;
+    mt_tpl_expect(p, ')');
     return args;
 }
 
@@ -256,18 +213,14 @@ static mt_tpl_node *parse_call(mt_tpl_parser *p, mt_tpl_node *callee)
 {
     mt_tpl_node *node = mt_tpl_node_new(p, MT_TPL_N_CALL, p->token);
 
-    if (!node)
-        return NULL;
     node->left = callee;
     node->args = parse_call_args(p);
-    return node->args ? mt_tpl_node_checked(p, node) : NULL;
+    return mt_tpl_node_checked(p, node);
 }
 
 mt_tpl_node *mt_tpl_parse_postfix(mt_tpl_parser *p, mt_tpl_node *node)
 {
     for (;;) {
-        if (!node)
-            return NULL;
         switch (p->token->type) {
         case '.': node = parse_attribute(p, node); break;
         case '[': node = parse_item(p, node); break;
@@ -277,32 +230,26 @@ mt_tpl_node *mt_tpl_parse_postfix(mt_tpl_parser *p, mt_tpl_node *node)
     }
 }
 
-/* The name of a filter or test, which may have dots, and its arguments, if any. */
+/* The name of a filter or test, which may have dots, and its arguments, if any. False: the run has failed. */
 static bool parse_builtin(mt_tpl_parser *p, mt_tpl_node *node)
 {
-    const mt_tpl_token *token = p->token;
     mt_tpl_build name = {.run = p->run};
 
-    if (!mt_tpl_expect(p, MT_TPL_T_NAME))
-        return false;
-    node->name = token->str;
-    if (p->token->type == '.') {
-        mt_tpl_build_str(&name, token->str);
+    node->name = p->token->str;
+    mt_tpl_expect(p, MT_TPL_T_NAME);
+    if (p->token->type == '.' && !p->run->failed) {
+        mt_tpl_build_str(&name, node->name);
         while (mt_tpl_accept(p, '.')) {
             mt_tpl_build_lit(&name, ".");
             if (p->token->type == MT_TPL_T_NAME)
                 mt_tpl_build_str(&name, p->token->str);
-            if (!mt_tpl_expect(p, MT_TPL_T_NAME))
-                return false;
+            mt_tpl_expect(p, MT_TPL_T_NAME);
         }
         node->name = mt_tpl_build_end(&name);
-        if (!node->name)
-            return false;
     }
-    if (p->token->type != '(')
-        return true;
-    node->args = parse_call_args(p);
-    return node->args != NULL;
+    if (p->token->type == '(')
+        node->args = parse_call_args(p);
+    return !p->run->failed;
 }
 
 mt_tpl_node *mt_tpl_parse_filters(mt_tpl_parser *p, mt_tpl_node *node, bool at_name)
@@ -312,13 +259,10 @@ mt_tpl_node *mt_tpl_parse_filters(mt_tpl_parser *p, mt_tpl_node *node, bool at_n
 
         p->token += at_name ? 0 : 1;
         at_name = false;
-        if (!filter || !parse_builtin(p, filter))
-            return NULL;
         filter->left = node;
-        filter->builtin = mt_tpl_filter(filter->name);
+        if (parse_builtin(p, filter))
+            filter->builtin = mt_tpl_filter(filter->name);
         node = mt_tpl_node_checked(p, filter);
-        if (!node)
-            return NULL;
     }
     return node;
 }
@@ -344,28 +288,23 @@ static mt_tpl_node *parse_test(mt_tpl_parser *p, mt_tpl_node *node)
     bool negated = mt_tpl_accept_word(p, "not");
     mt_tpl_node *test = mt_tpl_node_new(p, MT_TPL_N_TEST, at);
 
-    if (!test || !parse_builtin(p, test))
-        return NULL;
     test->left = node;
-    test->builtin = mt_tpl_test(test->name);
+    if (parse_builtin(p, test))
+        test->builtin = mt_tpl_test(test->name);
     if (!test->args && starts_test_argument(p)) {
-        if (mt_tpl_token_is(p->token, "is")) {
+        if (mt_tpl_token_is(p->token, "is"))
             mt_tpl_fail_at(p->run, p->token->place, "You cannot chain multiple tests with is");
-            return NULL;
-        }
         test->args = mt_tpl_alloc(p->run, sizeof(*test->args));
-        if (!test->args || !mt_tpl_nodes_add(p, &test->args->at, mt_tpl_parse_postfix(p, mt_tpl_parse_primary(p))))
-            return NULL;
+        if (test->args)
+            mt_tpl_nodes_add(p, &test->args->at, mt_tpl_parse_postfix(p, mt_tpl_parse_primary(p)));
     }
-    test = mt_tpl_node_checked(p, test);
-    return negated ? mt_tpl_node_unary(p, MT_TPL_N_NOT, at, test) : test;
+    mt_tpl_node_checked(p, test);
+    return negated ? mt_tpl_node_of(p, MT_TPL_N_NOT, at, test, NULL) : test;
 }
 
 mt_tpl_node *mt_tpl_parse_filter_expr(mt_tpl_parser *p, mt_tpl_node *node)
 {
     for (;;) {
-        if (!node)
-            return NULL;
         if (p->token->type == '|')
             node = mt_tpl_parse_filters(p, node, false);
         else if (mt_tpl_token_is(p->token, "is"))

@@ -34,17 +34,23 @@ const char *mt_tpl_token_describe(const mt_tpl_token *token, char out[64])
     return out;
 }
 
-bool mt_tpl_parse_unexpected(mt_tpl_parser *p)
+mt_tpl_node *mt_tpl_parse_unexpected(mt_tpl_parser *p)
 {
     char found[64];
 
-    return mt_tpl_fail_at(p->run, p->token->place, "unexpected '%s'; an expression should be here",
-                          mt_tpl_token_describe(p->token, found));
+    mt_tpl_fail_at(p->run, p->token->place, "unexpected '%s'; an expression should be here",
+                   mt_tpl_token_describe(p->token, found));
+    return &p->none;
 }
 
 bool mt_tpl_token_is(const mt_tpl_token *token, const char *word)
 {
     return token->type == MT_TPL_T_NAME && mt_tpl_str_is(token->str, word);
+}
+
+bool mt_tpl_before(const mt_tpl_parser *p, mt_tpl_token_type type)
+{
+    return !p->run->failed && p->token->type != type;
 }
 
 bool mt_tpl_accept(mt_tpl_parser *p, mt_tpl_token_type type)

@@ -13,40 +13,40 @@ struct mt_tpl_parser {
     unsigned depth;
     mt_tpl_node *(*expression)(mt_tpl_parser *p); /* parses an expression, for parts that contain others */
     const char *const *end_words;                 /* tags that end the innermost block; NULL outside of blocks */
+    mt_tpl_node none;                             /* stands for nodes that there is no memory for */
 };
 
 /* Parses a whole template. False: the run has failed. */
 bool mt_tpl_parse(mt_tpl_run *run, const mt_tpl_token *tokens, mt_tpl_nodes *out);
 
-/* For the files of the parser. Functions that return a node return NULL where the run has failed. */
+/* For the files of the parser. A function that returns a node returns some node also where the run has failed, and may
+   be called then; what reads on until some token must look at the run. */
 
 mt_tpl_node *mt_tpl_node_new(mt_tpl_parser *p, mt_tpl_node_type type, const mt_tpl_token *at) MT_NODISCARD;
-bool mt_tpl_nodes_add(mt_tpl_parser *p, mt_tpl_nodes *list, mt_tpl_node *node); /* a NULL node fails */
+void mt_tpl_nodes_add(mt_tpl_parser *p, mt_tpl_nodes *list, mt_tpl_node *node); /* nothing once the run has failed */
 
-/* A node's height bounds the recursion of every pass over the tree. mt_tpl_node_check sets it from all children and
+/* A node's height bounds the recursion of every pass over the tree. mt_tpl_node_checked sets it from all children and
    fails beyond the limit; for a node that grows, mt_tpl_node_raise and mt_tpl_node_check_height do the same child by
    child. */
-bool mt_tpl_node_check(mt_tpl_parser *p, mt_tpl_node *node);
+mt_tpl_node *mt_tpl_node_checked(mt_tpl_parser *p, mt_tpl_node *node);
 void mt_tpl_node_raise(mt_tpl_node *node, const mt_tpl_node *child);
-bool mt_tpl_node_check_height(mt_tpl_parser *p, const mt_tpl_node *node);
+void mt_tpl_node_check_height(mt_tpl_parser *p, const mt_tpl_node *node);
+
+/* A node over one or two others; right may be NULL. */
+mt_tpl_node *mt_tpl_node_of(mt_tpl_parser *p, mt_tpl_node_type type, const mt_tpl_token *at, mt_tpl_node *left,
+                            mt_tpl_node *right) MT_NODISCARD;
 
 bool mt_tpl_fail_nesting(mt_tpl_parser *p, mt_tpl_place at); /* too many expressions or blocks inside one another */
-bool mt_tpl_parse_unexpected(mt_tpl_parser *p);              /* the current token cannot begin an expression */
+mt_tpl_node *mt_tpl_parse_unexpected(mt_tpl_parser *p);      /* the current token cannot begin an expression */
 bool mt_tpl_token_is(const mt_tpl_token *token, const char *word);
 const char *mt_tpl_token_describe(const mt_tpl_token *token, char out[64]); /* for errors; returns out */
+bool mt_tpl_before(const mt_tpl_parser *p, mt_tpl_token_type type); /* there is more to read before such a token */
 bool mt_tpl_accept(mt_tpl_parser *p, mt_tpl_token_type type);
 bool mt_tpl_accept_word(mt_tpl_parser *p, const char *word);
 bool mt_tpl_expect(mt_tpl_parser *p, mt_tpl_token_type type);
 bool mt_tpl_expect_word(mt_tpl_parser *p, const char *word);
 bool mt_tpl_parse_enter(mt_tpl_parser *p);
 void mt_tpl_parse_leave(mt_tpl_parser *p);
-
-/* A child of NULL gives NULL. */
-mt_tpl_node *mt_tpl_node_checked(mt_tpl_parser *p, mt_tpl_node *node) MT_NODISCARD;
-mt_tpl_node *mt_tpl_node_unary(mt_tpl_parser *p, mt_tpl_node_type type, const mt_tpl_token *at,
-                               mt_tpl_node *operand) MT_NODISCARD;
-mt_tpl_node *mt_tpl_node_binary(mt_tpl_parser *p, mt_tpl_node_type type, const mt_tpl_token *at, mt_tpl_node *left,
-                                mt_tpl_node *right) MT_NODISCARD;
 
 mt_tpl_node *mt_tpl_parse_expression(mt_tpl_parser *p) MT_NODISCARD;
 mt_tpl_node *mt_tpl_parse_no_condition(mt_tpl_parser *p) MT_NODISCARD; /* without `if` at its top */
