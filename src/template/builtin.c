@@ -51,24 +51,23 @@ bool mt_tpl_call_builtin(mt_tpl_run *run, const mt_tpl_builtin *builtin, mt_tpl_
     return builtin->call(run, self, builtin->which, a, args, out) && !run->failed;
 }
 
-bool mt_tpl_arg_int(mt_tpl_run *run, mt_tpl_value v, int64_t *out)
+int64_t mt_tpl_arg_int(mt_tpl_run *run, mt_tpl_value v, int64_t otherwise)
 {
-    if (!MT_TPL_GIVEN(v))
-        return true;
     if (v.kind == MT_TPL_UNDEFINED)
-        return mt_tpl_fail_undefined(run, v);
-    if (!MT_TPL_IS_INT(v))
-        return mt_tpl_fail(run, "'%s' object cannot be interpreted as an integer", mt_tpl_type(v));
-    *out = mt_tpl_as_int(v);
-    return true;
+        mt_tpl_fail_undefined(run, v);
+    else if (MT_TPL_GIVEN(v) && !MT_TPL_IS_INT(v))
+        mt_tpl_fail(run, "'%s' object cannot be interpreted as an integer", mt_tpl_type(v));
+    return MT_TPL_IS_INT(v) ? mt_tpl_as_int(v) : otherwise;
 }
 
-bool mt_tpl_arg_str(mt_tpl_run *run, mt_tpl_value v, mt_tpl_str **out)
+mt_tpl_str *mt_tpl_arg_str(mt_tpl_run *run, mt_tpl_value v, mt_tpl_str *otherwise)
 {
-    if (!MT_TPL_GIVEN(v))
-        return true;
-    if (v.kind != MT_TPL_STR)
-        return mt_tpl_fail(run, "must be str, not %s", mt_tpl_type(v));
-    *out = v.as.str;
-    return true;
+    if (MT_TPL_GIVEN(v) && v.kind != MT_TPL_STR)
+        mt_tpl_fail(run, "must be str, not %s", mt_tpl_type(v));
+    return v.kind == MT_TPL_STR ? v.as.str : otherwise;
+}
+
+mt_tpl_value mt_tpl_not_none(mt_tpl_value v)
+{
+    return v.kind == MT_TPL_NONE ? (mt_tpl_value){.kind = MT_TPL_MISSING} : v;
 }

@@ -50,9 +50,10 @@ extern const mt_tpl_builtin mt_tpl_text_filters[], mt_tpl_number_filters[], mt_t
 extern const mt_tpl_builtin mt_tpl_str_methods[], mt_tpl_str_class_methods[];
 const mt_tpl_builtin *mt_tpl_table_find(const mt_tpl_builtin *table, const mt_tpl_str *name);
 
-/* For functions of builtins: read an argument of that type; *out keeps its value where the argument is MISSING. False:
-   the run has failed. */
-bool mt_tpl_arg_int(mt_tpl_run *run, mt_tpl_value v, int64_t *out);
-bool mt_tpl_arg_str(mt_tpl_run *run, mt_tpl_value v, mt_tpl_str **out);
+/* For functions of builtins: an argument of that type. otherwise: where it is MISSING, and where it is of another type,
+   which fails the run. mt_tpl_not_none: MISSING for None. */
+int64_t mt_tpl_arg_int(mt_tpl_run *run, mt_tpl_value v, int64_t otherwise);
+mt_tpl_str *mt_tpl_arg_str(mt_tpl_run *run, mt_tpl_value v, mt_tpl_str *otherwise);
+mt_tpl_value mt_tpl_not_none(mt_tpl_value v);
 
 #endif

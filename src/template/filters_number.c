@@ -92,13 +92,11 @@ static bool round_int(mt_tpl_run *run, int64_t value, int64_t precision, mt_tpl_
 
 MT_TPL_BODY(to_rounded)
 {
-    mt_tpl_str *method = &MT_TPL_LIT("common");
-    int64_t precision = 0, whole;
+    int64_t precision = mt_tpl_arg_int(run, a[0], 0), whole;
+    mt_tpl_str *method = mt_tpl_arg_str(run, a[1], &MT_TPL_LIT("common"));
     mt_tpl_value scale, product;
     double d;
 
-    if (!mt_tpl_arg_int(run, a[0], &precision) || !mt_tpl_arg_str(run, a[1], &method))
-        return false;
     if (!mt_tpl_str_is(method, "common") && !mt_tpl_str_is(method, "ceil") && !mt_tpl_str_is(method, "floor"))
         return mt_tpl_fail(run, "method must be common, ceil or floor");
     if (!MT_TPL_IS_NUMBER(self))
@@ -170,9 +168,7 @@ MT_TPL_BODY(length)
 
 MT_TPL_BODY(attribute)
 {
-    mt_tpl_str *name = NULL;
-
-    return mt_tpl_arg_str(run, a[0], &name) && mt_tpl_get_own_attribute(run, self, name, out);
+    return mt_tpl_get_own_attribute(run, self, mt_tpl_arg_str(run, a[0], &MT_TPL_LIT("")), out);
 }
 
 const mt_tpl_builtin mt_tpl_number_filters[] = {

@@ -150,12 +150,10 @@ MT_TPL_BODY(sort)
 
 MT_TPL_BODY(dictsort)
 {
-    mt_tpl_str *by = &MT_TPL_LIT("key");
+    mt_tpl_str *by = mt_tpl_arg_str(run, a[1], &MT_TPL_LIT("key"));
     mt_tpl_items items = {0}, keys = {0};
     mt_tpl_value key;
 
-    if (!mt_tpl_arg_str(run, a[1], &by))
-        return false;
     if (!mt_tpl_str_is(by, "key") && !mt_tpl_str_is(by, "value"))
         return mt_tpl_fail(run, "You can only sort by either \"key\" or \"value\"");
     if (self.kind == MT_TPL_UNDEFINED)
@@ -243,9 +241,9 @@ static bool fill_up(mt_tpl_run *run, mt_tpl_items *part, mt_tpl_value with, int6
 static bool make_batches(mt_tpl_run *run, mt_tpl_value from, const mt_tpl_value *a, mt_tpl_items *out)
 {
     mt_tpl_items all = {0}, part = {0};
-    int64_t size = 0;
+    const int64_t size = mt_tpl_arg_int(run, a[0], 0);
 
-    if (!mt_tpl_arg_int(run, a[0], &size) || !mt_tpl_collect(run, from, &all))
+    if (!mt_tpl_collect(run, from, &all))
         return false;
     for (size_t i = 0; i < all.count; i++)
         if (((int64_t)part.count == size && !add_part(run, &part, out)) || !mt_tpl_items_add(run, &part, all.at[i]))
@@ -256,10 +254,10 @@ static bool make_batches(mt_tpl_run *run, mt_tpl_value from, const mt_tpl_value 
 static bool make_slices(mt_tpl_run *run, mt_tpl_value from, const mt_tpl_value *a, mt_tpl_items *out)
 {
     mt_tpl_items all = {0}, part = {0};
-    int64_t slices = 0, each, extra;
+    int64_t slices = mt_tpl_arg_int(run, a[0], 0), each, extra;
     size_t at = 0;
 
-    if (!mt_tpl_arg_int(run, a[0], &slices) || !mt_tpl_collect(run, from, &all))
+    if (!mt_tpl_collect(run, from, &all))
         return false;
     if (slices == 0)
         return mt_tpl_fail(run, "integer division or modulo by zero");

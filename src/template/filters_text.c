@@ -82,30 +82,26 @@ MT_TPL_BODY(escape)
 
 MT_TPL_BODY(trim)
 {
-    mt_tpl_str *text = mt_tpl_text(run, self), *chars = NULL;
+    mt_tpl_str *text = mt_tpl_text(run, self), *chars = mt_tpl_arg_str(run, mt_tpl_not_none(a[0]), NULL);
 
-    return text && (a[0].kind == MT_TPL_NONE || mt_tpl_arg_str(run, a[0], &chars)) &&
-           mt_tpl_set_str(out, mt_tpl_strip(run, text, chars, MT_TPL_BOTH));
+    return text && mt_tpl_set_str(out, mt_tpl_strip(run, text, chars, MT_TPL_BOTH));
 }
 
 MT_TPL_BODY(replace)
 {
     mt_tpl_str *text = mt_tpl_text(run, self), *from = mt_tpl_text(run, a[0]), *to = mt_tpl_text(run, a[1]);
-    int64_t count = -1;
+    int64_t count = mt_tpl_arg_int(run, mt_tpl_not_none(a[2]), -1);
 
-    if (!text || !from || !to || (a[2].kind != MT_TPL_NONE && !mt_tpl_arg_int(run, a[2], &count)))
-        return false;
-    text = mt_tpl_str_plain(run, text);
-    return text && mt_tpl_set_str(out, mt_tpl_replace(run, text, from, to, count));
+    text = text ? mt_tpl_str_plain(run, text) : NULL;
+    return text && from && to && mt_tpl_set_str(out, mt_tpl_replace(run, text, from, to, count));
 }
 
 MT_TPL_BODY(center)
 {
     mt_tpl_str *text = mt_tpl_text(run, self);
-    int64_t width = 80;
+    int64_t width = mt_tpl_arg_int(run, a[0], 80);
 
-    return text && mt_tpl_arg_int(run, a[0], &width) &&
-           mt_tpl_set_str(out, mt_tpl_pad(run, text, width, &MT_TPL_LIT(" "), MT_TPL_BOTH));
+    return text && mt_tpl_set_str(out, mt_tpl_pad(run, text, width, &MT_TPL_LIT(" "), MT_TPL_BOTH));
 }
 
 MT_TPL_BODY(format)
@@ -124,13 +120,12 @@ MT_TPL_BODY(format)
 /* The indentation: a number of spaces, or a string. */
 static mt_tpl_str *indentation(mt_tpl_run *run, mt_tpl_value width)
 {
-    int64_t count = 4;
     mt_tpl_build b = {.run = run};
+    int64_t count;
 
     if (width.kind == MT_TPL_STR)
         return width.as.str;
-    if (!mt_tpl_arg_int(run, width, &count))
-        return NULL;
+    count = mt_tpl_arg_int(run, width, 4);
     mt_tpl_build_fill(&b, &MT_TPL_LIT(" "), count > 0 ? (size_t)count : 0);
     return mt_tpl_build_end(&b);
 }
@@ -162,13 +157,12 @@ MT_TPL_BODY(indent)
 
 MT_TPL_BODY(truncate)
 {
-    mt_tpl_str *end = &MT_TPL_LIT("..."), *s = self.as.str, *kept; /* s: valid where it is a string */
-    int64_t length = 255, leeway = 5;
+    int64_t length = mt_tpl_arg_int(run, a[0], 255);
+    mt_tpl_str *end = mt_tpl_arg_str(run, a[2], &MT_TPL_LIT("...")), *kept;
+    int64_t leeway = mt_tpl_arg_int(run, mt_tpl_not_none(a[3]), 5);
+    mt_tpl_str *s = self.as.str; /* valid where it is a string */
     size_t cut, count;
 
-    if (!mt_tpl_arg_int(run, a[0], &length) || !mt_tpl_arg_str(run, a[2], &end) ||
-        (a[3].kind != MT_TPL_NONE && !mt_tpl_arg_int(run, a[3], &leeway)))
-        return false;
     if (self.kind == MT_TPL_UNDEFINED)
         return mt_tpl_set(out, self);
     if (length < (int64_t)mt_tpl_str_chars(end) || leeway < 0)
@@ -205,20 +199,16 @@ MT_TPL_BODY(wordcount)
 }
 
 /* indent: None, a number of spaces, or a string. */
-static bool json_indent(mt_tpl_run *run, mt_tpl_value v, const mt_tpl_str **out)
+static const mt_tpl_str *json_indent(mt_tpl_run *run, mt_tpl_value v)
 {
-    *out = NULL;
-    if (!MT_TPL_GIVEN(v) || v.kind == MT_TPL_NONE)
-        return true;
-    *out = indentation(run, v);
-    return *out != NULL;
+    return MT_TPL_GIVEN(mt_tpl_not_none(v)) ? indentation(run, v) : NULL;
 }
 
 static bool json_separators(mt_tpl_run *run, mt_tpl_value v, mt_tpl_json_style *style)
 {
     mt_tpl_value pair[2];
 
-    if (!MT_TPL_GIVEN(v) || v.kind == MT_TPL_NONE)
+    if (!MT_TPL_GIVEN(mt_tpl_not_none(v)))
         return true;
     if (!mt_tpl_unpack(run, v, 2, pair))
         return false;
@@ -231,10 +221,10 @@ static bool json_separators(mt_tpl_run *run, mt_tpl_value v, mt_tpl_json_style *
 
 MT_TPL_BODY(tojson)
 {
-    mt_tpl_json_style style = {.ascii = mt_tpl_truth(a[0]), .sort = mt_tpl_truth(a[3])};
+    mt_tpl_json_style style = {
+        .ascii = mt_tpl_truth(a[0]), .sort = mt_tpl_truth(a[3]), .indent = json_indent(run, a[1])};
 
-    return json_indent(run, a[1], &style.indent) && json_separators(run, a[2], &style) &&
-           mt_tpl_set_str(out, mt_tpl_to_json(run, self, &style));
+    return json_separators(run, a[2], &style) && mt_tpl_set_str(out, mt_tpl_to_json(run, self, &style));
 }
 
 static void quote_url(mt_tpl_build *b, const mt_tpl_str *s, bool query)

@@ -102,8 +102,10 @@ static bool read_count(formatter *f, int64_t *out)
 
     if (peek(f) == '*') {
         f->at++;
-        return next_argument(f, &v) &&
-               (MT_TPL_IS_INT(v) ? mt_tpl_arg_int(f->run, v, out) : mt_tpl_fail(f->run, "* wants int"));
+        if (!next_argument(f, &v) || !MT_TPL_IS_INT(v))
+            return mt_tpl_fail(f->run, "* wants int");
+        *out = mt_tpl_as_int(v);
+        return true;
     }
     for (; isdigit((unsigned char)peek(f)); f->at++)
         if (value < INT64_MAX / 100)

@@ -10,17 +10,12 @@ enum { FIELD_MAX = 128 }; /* bytes of one field of a date */
 
 MT_TPL_BODY(range)
 {
-    int64_t start = 0, stop = 0, step = 1;
+    int64_t first = mt_tpl_arg_int(run, a[0], 0), stop = mt_tpl_arg_int(run, a[1], first);
+    int64_t step = mt_tpl_arg_int(run, a[2], 1);
 
-    if (!mt_tpl_arg_int(run, a[0], &start) || !mt_tpl_arg_int(run, a[1], &stop) || !mt_tpl_arg_int(run, a[2], &step))
-        return false;
-    if (!MT_TPL_GIVEN(a[1])) {
-        stop = start;
-        start = 0;
-    }
     if (step == 0)
         return mt_tpl_fail(run, "range() arg 3 must not be zero");
-    return mt_tpl_set_range(run, out, start, stop, step);
+    return mt_tpl_set_range(run, out, MT_TPL_GIVEN(a[1]) ? first : 0, stop, step);
 }
 
 /* Fills a dict as dict(mapping or pairs, name=value ...) does. name: of the function, for errors. */
@@ -132,9 +127,7 @@ static mt_tpl_str *date(mt_tpl_run *run, const mt_tpl_str *format)
 
 MT_TPL_BODY(strftime_now)
 {
-    mt_tpl_str *format = NULL;
-
-    return mt_tpl_arg_str(run, a[0], &format) && mt_tpl_set_str(out, date(run, format));
+    return mt_tpl_set_str(out, date(run, mt_tpl_arg_str(run, a[0], &MT_TPL_LIT(""))));
 }
 
 MT_TPL_BODY(lipsum)

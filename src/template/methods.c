@@ -35,10 +35,9 @@ MT_TPL_BODY(sequence_count)
 
 MT_TPL_BODY(sequence_index)
 {
-    int64_t count = (int64_t)self.as.list->count, begin = 0, end = count;
+    int64_t count = (int64_t)self.as.list->count;
+    int64_t begin = mt_tpl_arg_int(run, a[1], 0), end = mt_tpl_arg_int(run, a[2], count);
 
-    if (!mt_tpl_arg_int(run, a[1], &begin) || !mt_tpl_arg_int(run, a[2], &end))
-        return false;
     begin = begin < 0 ? begin + count : begin;
     end = end < 0 ? end + count : end;
     for (int64_t i = begin < 0 ? 0 : begin; i < end && i < count && mt_tpl_charge(run, 1); i++)

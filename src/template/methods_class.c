@@ -77,11 +77,9 @@ MT_TPL_BODY(str_istitle)
 
 MT_TPL_BODY(str_pad)
 {
-    mt_tpl_str *fill = &MT_TPL_LIT(" ");
-    int64_t width = 0;
+    int64_t width = mt_tpl_arg_int(run, a[0], 0);
+    mt_tpl_str *fill = mt_tpl_arg_str(run, a[1], &MT_TPL_LIT(" "));
 
-    if (!mt_tpl_arg_int(run, a[0], &width) || !mt_tpl_arg_str(run, a[1], &fill))
-        return false;
     if (mt_tpl_str_chars(fill) != 1)
         return mt_tpl_fail(run, "The fill character must be exactly one character long");
     return mt_tpl_set_str(out, mt_tpl_pad(run, self.as.str, width, fill, which));
@@ -91,11 +89,9 @@ MT_TPL_BODY(str_zfill)
 {
     mt_tpl_str *s = self.as.str;
     size_t sign = s->len && (s->data[0] == '+' || s->data[0] == '-'), chars = mt_tpl_str_chars(s);
-    int64_t width = 0;
+    int64_t width = mt_tpl_arg_int(run, a[0], 0);
     mt_tpl_build b = {.run = run};
 
-    if (!mt_tpl_arg_int(run, a[0], &width))
-        return false;
     mt_tpl_build_sub(&b, s, 0, sign);
     if (width > 0 && (uint64_t)width > chars)
         mt_tpl_build_fill(&b, &MT_TPL_LIT("0"), (size_t)width - chars);
@@ -106,11 +102,9 @@ MT_TPL_BODY(str_zfill)
 MT_TPL_BODY(str_expandtabs)
 {
     const mt_tpl_str *s = self.as.str;
-    int64_t size = 8, column = 0;
+    int64_t size = mt_tpl_arg_int(run, a[0], 8), column = 0;
     mt_tpl_build b = {.run = run};
 
-    if (!mt_tpl_arg_int(run, a[0], &size))
-        return false;
     for (size_t at = 0, n; at < s->len && !run->failed; at += n) {
         n = mt_utf8_size(s->data[at]);
         if (s->data[at] == '\t') {

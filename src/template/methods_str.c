@@ -10,10 +10,17 @@
 enum { FIRST = 0, LAST = 1, OR_FAIL = 2 };
 
 /* An optional string; None means not given. */
-static bool optional_str(mt_tpl_run *run, mt_tpl_value v, mt_tpl_str **out)
+static mt_tpl_str *optional_str(mt_tpl_run *run, mt_tpl_value v)
 {
-    *out = NULL;
-    return v.kind == MT_TPL_NONE || mt_tpl_arg_str(run, v, out);
+    return mt_tpl_arg_str(run, mt_tpl_not_none(v), NULL);
+}
+
+/* A string that must be given. */
+static mt_tpl_str *needed_str(mt_tpl_run *run, mt_tpl_value v)
+{
+    static mt_tpl_str empty = {.data = ""}; /* never changed: its characters are counted */
+
+    return mt_tpl_arg_str(run, v, &empty);
 }
 
 /* Escapes a string that is put into markup. */
@@ -26,19 +33,16 @@ static bool into(mt_tpl_run *run, const mt_tpl_str *self, mt_tpl_str **s)
 
 MT_TPL_BODY(str_strip)
 {
-    mt_tpl_str *set;
-
-    return optional_str(run, a[0], &set) && mt_tpl_set_str(out, mt_tpl_strip(run, self.as.str, set, which));
+    return mt_tpl_set_str(out, mt_tpl_strip(run, self.as.str, optional_str(run, a[0]), which));
 }
 
 MT_TPL_BODY(str_split)
 {
     mt_tpl_items parts = {0};
-    mt_tpl_str *separator;
-    int64_t most = -1;
+    mt_tpl_str *separator = optional_str(run, a[0]);
+    int64_t most = mt_tpl_arg_int(run, a[1], -1);
 
-    return optional_str(run, a[0], &separator) && mt_tpl_arg_int(run, a[1], &most) &&
-           (which == LAST ? mt_tpl_rsplit : mt_tpl_split)(run, self.as.str, separator, most, &parts) &&
+    return (which == LAST ? mt_tpl_rsplit : mt_tpl_split)(run, self.as.str, separator, most, &parts) &&
            mt_tpl_items_end(run, &parts, MT_TPL_LIST, out);
 }
 
@@ -63,10 +67,10 @@ static bool set_parts(mt_tpl_run *run, mt_tpl_value self, size_t at, size_t len,
 
 MT_TPL_BODY(str_parts)
 {
-    mt_tpl_str *separator = NULL, *s = self.as.str;
+    mt_tpl_str *separator = needed_str(run, a[0]), *s = self.as.str;
     size_t at;
 
-    if (!mt_tpl_arg_str(run, a[0], &separator) || !mt_tpl_charge_bytes(run, s->len))
+    if (!mt_tpl_charge_bytes(run, s->len))
         return false;
     if (separator->len == 0)
         return mt_tpl_fail(run, "empty separator");
@@ -78,11 +82,10 @@ MT_TPL_BODY(str_parts)
 
 MT_TPL_BODY(str_replace)
 {
-    mt_tpl_str *from = NULL, *to = NULL;
-    int64_t count = -1;
+    mt_tpl_str *from = needed_str(run, a[0]), *to = needed_str(run, a[1]);
+    int64_t count = mt_tpl_arg_int(run, a[2], -1);
 
-    return mt_tpl_arg_str(run, a[0], &from) && mt_tpl_arg_str(run, a[1], &to) && mt_tpl_arg_int(run, a[2], &count) &&
-           into(run, self.as.str, &to) && mt_tpl_set_str(out, mt_tpl_replace(run, self.as.str, from, to, count));
+    return into(run, self.as.str, &to) && mt_tpl_set_str(out, mt_tpl_replace(run, self.as.str, from, to, count));
 }
 
 MT_TPL_BODY(str_join)
@@ -105,88 +108,82 @@ MT_TPL_BODY(str_join)
     return true;
 }
 
-/* Converts the optional start and end of a search from characters to byte offsets; *begin > *end: nothing is left. */
-static bool window(mt_tpl_run *run, mt_tpl_str *s, mt_tpl_value from, mt_tpl_value to, size_t *begin, size_t *end)
+/* The bytes of a search whose optional start and end are characters; begin > end: nothing is left. */
+static mt_range window(mt_tpl_run *run, mt_tpl_str *s, mt_tpl_value from, mt_tpl_value to)
 {
-    int64_t chars = (int64_t)mt_tpl_str_chars(s), first = 0, last = chars;
+    int64_t chars = (int64_t)mt_tpl_str_chars(s);
+    int64_t first = mt_tpl_arg_int(run, mt_tpl_not_none(from), 0);
+    int64_t last = mt_tpl_arg_int(run, mt_tpl_not_none(to), chars);
 
-    if ((from.kind != MT_TPL_NONE && !mt_tpl_arg_int(run, from, &first)) ||
-        (to.kind != MT_TPL_NONE && !mt_tpl_arg_int(run, to, &last)) || !mt_tpl_charge_bytes(run, s->len))
-        return false;
+    if (!mt_tpl_charge_bytes(run, s->len))
+        return (mt_range){.begin = 1, .end = 0};
     if (first < 0)
         first = first + chars < 0 ? 0 : first + chars;
     if (last < 0)
         last = last + chars < 0 ? 0 : last + chars;
-    if (last > chars)
-        last = chars;
-    *end = mt_tpl_str_offset(s, (size_t)last);
-    *begin = first > chars ? s->len + 1 : mt_tpl_str_offset(s, (size_t)first);
-    return true;
+    return (mt_range){.begin = first > chars ? s->len + 1 : mt_tpl_str_offset(s, (size_t)first),
+                      .end = mt_tpl_str_offset(s, (size_t)MT_MIN(last, chars))};
 }
 
-static bool affix_at(const mt_tpl_str *s, const mt_tpl_str *affix, size_t begin, size_t end, bool at_end)
+/* The number of characters in a range of a string. */
+static int64_t chars_in(const mt_tpl_str *s, size_t begin, size_t end)
 {
-    if (begin > end || affix->len > end - begin)
+    mt_tpl_str part = {.data = s->data + begin, .len = end - begin, .chars = MT_TPL_UNCOUNTED};
+
+    return (int64_t)mt_tpl_str_chars(&part);
+}
+
+static bool affix_at(const mt_tpl_str *s, const mt_tpl_str *affix, mt_range in, bool at_end)
+{
+    if (in.begin > in.end || affix->len > in.end - in.begin)
         return false;
-    return affix->len == 0 || memcmp(s->data + (at_end ? end - affix->len : begin), affix->data, affix->len) == 0;
+    return affix->len == 0 || memcmp(s->data + (at_end ? in.end - affix->len : in.begin), affix->data, affix->len) == 0;
 }
 
 MT_TPL_BODY(str_has_affix)
 {
     const bool at_end = which == LAST;
     const char *name = at_end ? "endswith" : "startswith";
-    size_t begin, end;
+    mt_range in;
     bool found = false;
 
     if (a[0].kind != MT_TPL_STR && a[0].kind != MT_TPL_TUPLE)
         return mt_tpl_fail(run, "%s first arg must be str or a tuple of str, not %s", name, mt_tpl_type(a[0]));
-    if (!window(run, self.as.str, a[1], a[2], &begin, &end))
-        return false;
+    in = window(run, self.as.str, a[1], a[2]);
     if (a[0].kind == MT_TPL_STR)
-        found = affix_at(self.as.str, a[0].as.str, begin, end, at_end);
+        found = affix_at(self.as.str, a[0].as.str, in, at_end);
     for (size_t i = 0; a[0].kind == MT_TPL_TUPLE && !found && i < a[0].as.list->count; i++) {
         mt_tpl_value affix = a[0].as.list->at[i];
 
         if (affix.kind != MT_TPL_STR)
             return mt_tpl_fail(run, "tuple for %s must only contain str, not %s", name, mt_tpl_type(affix));
-        found = affix_at(self.as.str, affix.as.str, begin, end, at_end);
+        found = affix_at(self.as.str, affix.as.str, in, at_end);
     }
     return mt_tpl_set(out, mt_tpl_bool(found));
 }
 
 MT_TPL_BODY(str_find)
 {
-    mt_tpl_str *s = self.as.str, *what = NULL;
-    size_t begin, end, at;
+    mt_tpl_str *s = self.as.str, *what = needed_str(run, a[0]);
+    const mt_range in = window(run, s, a[1], a[2]);
+    const size_t at =
+        which & LAST ? mt_tpl_find_last(run, s, what, in.begin, in.end) : mt_tpl_find(s, what, in.begin, in.end);
 
-    if (!mt_tpl_arg_str(run, a[0], &what) || !window(run, s, a[1], a[2], &begin, &end))
-        return false;
-    at = which & LAST ? mt_tpl_find_last(run, s, what, begin, end) : mt_tpl_find(s, what, begin, end);
-    *out = mt_tpl_int(-1);
-    if (at != MT_TPL_UNCOUNTED) {
-        mt_tpl_str before = {.data = s->data, .len = at, .chars = MT_TPL_UNCOUNTED};
-
-        *out = mt_tpl_int((int64_t)mt_tpl_str_chars(&before));
-    }
+    *out = mt_tpl_int(at == MT_TPL_UNCOUNTED ? -1 : chars_in(s, 0, at));
     return at != MT_TPL_UNCOUNTED || !(which & OR_FAIL) || mt_tpl_fail(run, "substring not found");
 }
 
 MT_TPL_BODY(str_count)
 {
-    mt_tpl_str *s = self.as.str, *what = NULL;
-    size_t begin, end;
+    mt_tpl_str *s = self.as.str, *what = needed_str(run, a[0]);
+    mt_range in = window(run, s, a[1], a[2]);
     int64_t count = 0;
 
-    if (!mt_tpl_arg_str(run, a[0], &what) || !window(run, s, a[1], a[2], &begin, &end))
-        return false;
-    if (what->len == 0 && begin <= end) {
-        mt_tpl_str part = {.data = s->data + begin, .len = end - begin, .chars = MT_TPL_UNCOUNTED};
-
-        count = (int64_t)mt_tpl_str_chars(&part) + 1;
-    }
-    while (what->len && (begin = mt_tpl_find(s, what, begin, end)) != MT_TPL_UNCOUNTED) {
+    if (what->len == 0 && in.begin <= in.end)
+        count = chars_in(s, in.begin, in.end) + 1;
+    while (what->len && (in.begin = mt_tpl_find(s, what, in.begin, in.end)) != MT_TPL_UNCOUNTED) {
         count++;
-        begin += what->len;
+        in.begin += what->len;
         if (!mt_tpl_charge(run, 1))
             return false;
     }
@@ -195,11 +192,9 @@ MT_TPL_BODY(str_count)
 
 MT_TPL_BODY(str_remove_affix)
 {
-    mt_tpl_str *s = self.as.str, *affix = NULL;
+    mt_tpl_str *s = self.as.str, *affix = needed_str(run, a[0]);
 
-    if (!mt_tpl_arg_str(run, a[0], &affix))
-        return false;
-    if (affix_at(s, affix, 0, s->len, which == LAST))
+    if (affix_at(s, affix, (mt_range){0, s->len}, which == LAST))
         s = mt_tpl_str_sub(run, s, which == LAST ? 0 : affix->len, s->len - (which == LAST ? affix->len : 0));
     return mt_tpl_set_str(out, s);
 }
