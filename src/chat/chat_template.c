@@ -37,10 +37,9 @@ static bool compile(mt_chat_template *out, const char *text, size_t len, const c
 
 static bool compile_file(mt_chat_template *out, const char *path, mt_error *err)
 {
-    mt_buf text;
+    mt_buf text = {.limit = MT_LIMIT_TEMPLATE_BYTES};
     bool ok;
 
-    mt_buf_init(&text, MT_LIMIT_TEMPLATE_BYTES);
     ok = mt_file_read(&text, path, err) && compile(out, text.data ? text.data : "", text.len, path, err);
     mt_buf_free(&text);
     return ok;
@@ -52,11 +51,10 @@ static json_t *read_json(const char *path, mt_error *err)
 {
     json_error_t why;
     json_t *json = NULL;
-    mt_buf text;
+    mt_buf text = {.limit = MT_LIMIT_TOKENIZER_SETTINGS};
 
     if (mt_file_absent(path))
         return NULL;
-    mt_buf_init(&text, MT_LIMIT_TOKENIZER_SETTINGS);
     if (mt_file_read(&text, path, err)) {
         json = json_loadb(text.data ? text.data : "", text.len, JSON_DECODE_INT_AS_REAL, &why);
         if (!json)
@@ -95,7 +93,14 @@ static bool compile_field(mt_chat_templates *set, const json_t *json, const char
     return !json_is_array(field) || compile_named(set, field, source, err);
 }
 
-/* Copies the special tokens, which are strings or objects with the string as "content". */
+/* The text of a special token, which is a string or an object with the string as "content"; NULL: there is none. */
+static json_t *token_text(json_t *token)
+{
+    token = json_is_object(token) ? json_object_get(token, "content") : token;
+    return json_is_string(token) ? token : NULL;
+}
+
+/* Copies the special tokens. Functions of jansson leave out what is NULL. */
 static void read_tokens(json_t *tokens, const json_t *config)
 {
     static const char *const names[] = {"bos_token", "eos_token", "unk_token", "pad_token",
@@ -103,25 +108,13 @@ static void read_tokens(json_t *tokens, const json_t *config)
     const json_t *more = json_object_get(config, "additional_special_tokens");
     json_t *list;
 
-    for (size_t i = 0; i < MT_COUNT(names); i++) {
-        json_t *token = json_object_get(config, names[i]);
-
-        if (json_is_object(token))
-            token = json_object_get(token, "content");
-        if (json_is_string(token))
-            json_object_set(tokens, names[i], token);
-    }
+    for (size_t i = 0; i < MT_COUNT(names); i++)
+        json_object_set(tokens, names[i], token_text(json_object_get(config, names[i])));
     if (!json_is_array(more))
         return;
     list = json_array();
-    for (size_t i = 0; i < json_array_size(more); i++) {
-        json_t *token = json_array_get(more, i);
-
-        if (json_is_object(token))
-            token = json_object_get(token, "content");
-        if (json_is_string(token))
-            json_array_append(list, token);
-    }
+    for (size_t i = 0; i < json_array_size(more); i++)
+        json_array_append(list, token_text(json_array_get(more, i)));
     json_object_set_new(tokens, "additional_special_tokens", list);
 }
 

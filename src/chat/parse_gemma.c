@@ -30,7 +30,7 @@ static void separate(mt_parser *p)
 /* Ends a word without quotes: a key, a number or true; anything else is sent as a string. */
 static void word_ends(mt_parser *p, bool key)
 {
-    mt_buf out;
+    mt_buf out = {.limit = 8 * (size_t)MT_LIMIT_PARSE_HELD};
     size_t len = p->held.len;
 
     while (len > 0 && mt_parse_space(p->held.data[len - 1]))
@@ -39,7 +39,6 @@ static void word_ends(mt_parser *p, bool key)
     if (len == 0)
         return;
     separate(p);
-    mt_buf_init(&out, 8 * (size_t)MT_LIMIT_PARSE_HELD);
     if (key || !mt_parse_literal(&out, p->held.data, len)) {
         out.len = 0;
         mt_buf_json_string(&out, p->held.data, len);

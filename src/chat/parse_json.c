@@ -72,9 +72,8 @@ static bool follow(mt_parse_json *j, char b)
 static void decode(mt_buf *text)
 {
     json_t *value = NULL;
-    mt_buf quoted;
+    mt_buf quoted = {.limit = MT_LIMIT_PARSE_HELD + 2};
 
-    mt_buf_init(&quoted, MT_LIMIT_PARSE_HELD + 2);
     mt_buf_printf(&quoted, "\"");
     mt_buf_add(&quoted, text->data, text->len);
     if (mt_buf_puts(&quoted, "\""))
@@ -89,9 +88,8 @@ static void decode(mt_buf *text)
 
 static void decode_word(mt_parse_word *word)
 {
-    mt_buf text;
+    mt_buf text = {.limit = MT_LIMIT_PARSE_NAME};
 
-    mt_buf_init(&text, MT_LIMIT_PARSE_NAME);
     mt_buf_add(&text, word->text, word->len);
     decode(&text);
     mt_parse_word_set(word, text.data ? text.data : "", text.len);

@@ -101,9 +101,8 @@ static bool string_text(reader *r, mt_buf *text, bool raw)
 static bool string(reader *r)
 {
     bool raw = *r->at == 'r', ok;
-    mt_buf text;
+    mt_buf text = {.limit = MT_LIMIT_PARSE_HELD};
 
-    mt_buf_init(&text, MT_LIMIT_PARSE_HELD);
     r->at += *r->at != '"' && *r->at != '\'';
     ok = string_text(r, &text, raw);
     if (ok)

@@ -52,7 +52,7 @@ static void argument_ends(mt_parser *p)
 {
     const char *text = p->held.len ? p->held.data : "";
     size_t len = p->held.len, name_len, skip;
-    mt_buf out;
+    mt_buf out = {.limit = 8 * (size_t)MT_LIMIT_PARSE_HELD};
 
     while (len > 0 && mt_parse_space(text[len - 1]))
         len--;
@@ -65,7 +65,6 @@ static void argument_ends(mt_parser *p)
         name_position(p);
     for (; skip < len && mt_parse_space(text[skip]); skip++)
         ;
-    mt_buf_init(&out, 8 * (size_t)MT_LIMIT_PARSE_HELD);
     if (!mt_parse_literal(&out, text + skip, len - skip)) {
         out.len = 0;
         mt_buf_json_string(&out, text + skip, len - skip);

@@ -82,9 +82,8 @@ static unsigned types_of_key(const mt_parser *p)
 
 void mt_parse_key(mt_parser *p)
 {
-    mt_buf text;
+    mt_buf text = {.limit = MT_LIMIT_PARSE_HELD};
 
-    mt_buf_init(&text, MT_LIMIT_PARSE_HELD);
     mt_buf_puts(&text, p->listed ? ", " : "{");
     mt_buf_json_string(&text, p->key.text, p->key.len);
     mt_buf_puts(&text, ": ");
@@ -161,10 +160,9 @@ static bool put_json(mt_buf *out, const char *text, size_t len, unsigned types)
 
 static bool put_python(mt_buf *out, const char *text, size_t len, unsigned types)
 {
-    mt_buf json;
+    mt_buf json = {.limit = MT_LIMIT_PARSE_HELD};
     bool fits;
 
-    mt_buf_init(&json, MT_LIMIT_PARSE_HELD);
     fits = mt_parse_literal(&json, text, len) && put_json(out, json.data, json.len, types);
     mt_buf_free(&json);
     return fits;
@@ -202,7 +200,7 @@ void mt_parse_retype(mt_parser *p, mt_buf *json)
 
 void mt_parse_value_end(mt_parser *p, bool lines)
 {
-    mt_buf out;
+    mt_buf out = {.limit = 8 * (size_t)MT_LIMIT_PARSE_HELD};
 
     p->gap_len = 0;
     if (p->line && !lines)
@@ -213,7 +211,6 @@ void mt_parse_value_end(mt_parser *p, bool lines)
         p->streaming = false;
         return;
     }
-    mt_buf_init(&out, 8 * (size_t)MT_LIMIT_PARSE_HELD);
     put_value(&out, p->held.len ? p->held.data : "", p->held.len, types_of_key(p));
     mt_parse_key(p);
     mt_parse_call_arguments(p, out.data, out.len);

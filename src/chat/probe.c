@@ -85,11 +85,17 @@ json_t *mt_probe_result_message(const mt_probe *p, json_t *content)
                      MT_PROBE_FUNCTION);
 }
 
-char *mt_probe_render_call(const mt_probe *p, json_t *call)
+json_t *mt_probe_call(const mt_probe *p, json_t *call)
 {
-    return mt_probe_render(p,
-                           json_pack("[o, o, o]", mt_probe_message("user", MT_PROBE_EPSILON),
-                                     call ? call : mt_probe_call_message(p),
-                                     mt_probe_result_message(p, json_string(MT_PROBE_BETA))),
-                           true, NULL);
+    return json_pack("[o, o, o]", mt_probe_message("user", MT_PROBE_EPSILON), call ? call : mt_probe_call_message(p),
+                     mt_probe_result_message(p, json_string(MT_PROBE_BETA)));
+}
+
+bool mt_probe_shows(const mt_probe *p, json_t *messages, const char *const *words, size_t count)
+{
+    char *text = mt_probe_render(p, messages, true, NULL);
+    bool shown = mt_probe_in_order(text, words, count);
+
+    mt_free(text);
+    return shown;
 }

@@ -28,8 +28,12 @@ json_t *mt_probe_message(const char *role, const char *content);
 json_t *mt_probe_call_message(const mt_probe *p);
 json_t *mt_probe_result_message(const mt_probe *p, json_t *content);
 
-/* Renders the user's EPSILON, a call, and BETA as its result. Owns call; NULL: the usual call. */
-char *mt_probe_render_call(const mt_probe *p, json_t *call);
+/* Renders a conversation, whose messages it owns, with a generation prompt: whether each of the words comes out once,
+   in this order. */
+bool mt_probe_shows(const mt_probe *p, json_t *messages, const char *const *words, size_t count);
+
+/* The user's EPSILON, a call, and BETA as its result; a new reference. Owns call; NULL: the usual call. */
+json_t *mt_probe_call(const mt_probe *p, json_t *call);
 
 /* What a text contains. It may be NULL, which contains nothing, except for mt_probe_count_of. */
 size_t mt_probe_count_of(const char *text, const char *word);

@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "chat/probe.h"
 
+static const char *const words[] = {MT_PROBE_ALPHA, MT_PROBE_BETA, MT_PROBE_GAMMA, MT_PROBE_DELTA, MT_PROBE_EPSILON};
+
 /* A conversation with the content in a message of that role; owns content. */
 static json_t *conversation(const mt_probe *p, mt_chat_role role, json_t *content)
 {
@@ -42,7 +44,6 @@ static bool shows_no_more_keys(const char *parts, const char *string)
 
 static void probe_content(mt_probe *p, mt_chat_role role)
 {
-    static const char *const words[] = {MT_PROBE_ALPHA};
     char *string = mt_probe_render(p, conversation(p, role, json_string(MT_PROBE_ALPHA)), true, NULL);
     char *parts = mt_probe_render(
         p, conversation(p, role, json_pack("[{s:s, s:s}]", "type", "text", "text", MT_PROBE_ALPHA)), true, NULL);
@@ -86,7 +87,6 @@ static bool adds_something(const char *with, const char *without)
 static void probe_shape(mt_probe *p, mt_chat_part_type type)
 {
     static const mt_chat_shape shapes[] = {MT_CHAT_SHAPE_TYPE, MT_CHAT_SHAPE_FIELD, MT_CHAT_SHAPE_URL};
-    static const char *const words[] = {MT_PROBE_ALPHA};
     char *plain;
 
     p->profile->shape[type] = MT_CHAT_SHAPE_NONE;
@@ -125,8 +125,6 @@ static char *between(const char *text, const char *from, const char *to)
 static char *render_turns(const mt_probe *p, size_t tested, const char *role)
 {
     static const char *const roles[] = {"system", "user", "assistant", "user", "user"};
-    static const char *const words[] = {MT_PROBE_ALPHA, MT_PROBE_BETA, MT_PROBE_GAMMA, MT_PROBE_DELTA,
-                                        MT_PROBE_EPSILON};
     json_t *all = json_array();
 
     for (size_t i = 0; i < MT_COUNT(words); i++) {
@@ -141,43 +139,34 @@ static char *render_turns(const mt_probe *p, size_t tested, const char *role)
    tools. */
 static bool shows_system_behind_result(const mt_probe *p)
 {
-    static const char *const words[] = {MT_PROBE_ALPHA, MT_PROBE_BETA, MT_PROBE_EPSILON};
+    static const char *const expected[] = {MT_PROBE_ALPHA, MT_PROBE_BETA, MT_PROBE_EPSILON};
     json_t *messages = json_pack("[o, o, o]", mt_probe_message("user", MT_PROBE_ALPHA), mt_probe_call_message(p),
                                  mt_probe_result_message(p, json_string(MT_PROBE_BETA)));
-    char *without = mt_probe_render(p, json_incref(messages), true, NULL), *with;
-    bool shown = !mt_probe_in_order(without, words, 2);
+    const bool tools = mt_probe_shows(p, json_incref(messages), expected, 2);
 
-    if (!shown) {
-        json_array_append_new(messages, mt_probe_message("system", MT_PROBE_EPSILON));
-        with = mt_probe_render(p, json_incref(messages), true, NULL);
-        shown = mt_probe_in_order(with, words, 3);
-        mt_free(with);
-    }
-    mt_free(without);
+    json_array_append_new(messages, mt_probe_message("system", MT_PROBE_EPSILON));
+    if (tools)
+        return mt_probe_shows(p, messages, expected, 3);
     json_decref(messages);
-    return shown;
+    return true;
 }
 
 static void probe_no_system(mt_probe *p)
 {
-    static const char *const words[] = {MT_PROBE_ALPHA, MT_PROBE_BETA};
-    const bool parts = !p->profile->content[MT_CHAT_SYSTEM].string;
     json_t *system = mt_probe_message("system", MT_PROBE_ALPHA), *user = mt_probe_message("user", MT_PROBE_BETA);
-    char *both, *alone = mt_probe_render(p, json_pack("[O]", user), true, NULL);
+    char *alone = mt_probe_render(p, json_pack("[O]", user), true, NULL);
+    bool both;
 
-    if (parts)
+    if (!p->profile->content[MT_CHAT_SYSTEM].string)
         json_object_set_new(system, "content", json_pack("[{s:s, s:s}]", "type", "text", "text", MT_PROBE_ALPHA));
-    both = mt_probe_render(p, json_pack("[o, o]", system, user), true, NULL);
-    p->profile->no_system = mt_probe_has(alone, MT_PROBE_BETA) && !mt_probe_in_order(both, words, 2);
+    both = mt_probe_shows(p, json_pack("[o, o]", system, user), words, 2);
+    p->profile->no_system = mt_probe_has(alone, MT_PROBE_BETA) && !both;
     mt_free(alone);
-    mt_free(both);
 }
 
 /* Whether a system message is shown where it stands, and otherwise than a user's. */
 static void probe_system(mt_probe *p)
 {
-    static const char *const words[] = {MT_PROBE_ALPHA, MT_PROBE_BETA, MT_PROBE_GAMMA, MT_PROBE_DELTA,
-                                        MT_PROBE_EPSILON};
     char *middle = render_turns(p, 3, "system");
     char *early = render_turns(p, 2, "system"), *last = render_turns(p, 4, "system");
     char *as_system = between(middle, MT_PROBE_GAMMA, MT_PROBE_DELTA),

@@ -20,14 +20,9 @@ static bool shows_broken(const mt_probe *p)
     static const char *const words[] = {MT_PROBE_GAMMA, MT_PROBE_DELTA};
     json_t *call = mt_probe_call_message(p);
     json_t *function = json_object_get(json_array_get(json_object_get(call, "tool_calls"), 0), "function");
-    char *text;
-    bool shown;
 
     json_object_set_new(function, "arguments", json_string("{\"" MT_PROBE_GAMMA "\": \"" MT_PROBE_DELTA));
-    text = mt_probe_render_call(p, call);
-    shown = mt_probe_in_order(text, words, 2);
-    mt_free(text);
-    return shown;
+    return mt_probe_shows(p, mt_probe_call(p, call), words, 2);
 }
 
 /* Tries combinations of settings, the most common first. Where none shows calls, the first that renders is used. */
@@ -43,7 +38,7 @@ static void probe_shape(mt_probe *p)
         profile->arguments_as_text = i & 1;
         profile->call_without_content = i & 2;
         profile->short_ids = i & 4;
-        text = mt_probe_render_call(p, NULL);
+        text = mt_probe_render(p, mt_probe_call(p, NULL), true, NULL);
         shown = shows_call(text);
         failed = !text;
         mt_free(text);
@@ -71,9 +66,8 @@ static bool reads_reasoning(const mt_probe *p, const char *name, bool with_call)
     bool read;
 
     json_object_set_new(said, name, json_string(MT_PROBE_ALPHA));
-    text = with_call
-               ? mt_probe_render_call(p, said)
-               : mt_probe_render(p, json_pack("[o, o]", mt_probe_message("user", MT_PROBE_EPSILON), said), false, NULL);
+    said = with_call ? mt_probe_call(p, said) : json_pack("[o, o]", mt_probe_message("user", MT_PROBE_EPSILON), said);
+    text = mt_probe_render(p, said, with_call, NULL);
     read = mt_probe_has(text, MT_PROBE_ALPHA);
     mt_free(text);
     return read;
@@ -107,7 +101,7 @@ static bool renders_call(const mt_probe *p, const char *reasoning, const char *c
         json_object_set_new(said, p->profile->reasoning, json_string(reasoning));
     if (content)
         json_object_set_new(said, "content", json_string(content));
-    text = mt_probe_render_call(p, said);
+    text = mt_probe_render(p, mt_probe_call(p, said), true, NULL);
     taken = text != NULL;
     mt_free(text);
     return taken;

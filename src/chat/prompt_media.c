@@ -118,9 +118,8 @@ static bool replace(const filler *s)
 {
     mt_prompt *p = s->out;
     size_t at = 0;
-    mt_buf text;
+    mt_buf text = {.limit = MT_LIMIT_TEMPLATE_OUTPUT};
 
-    mt_buf_init(&text, MT_LIMIT_TEMPLATE_OUTPUT);
     for (size_t i = 0; i < p->media_count; i++) {
         mt_range *place = &p->media[i].place;
 

@@ -20,11 +20,19 @@ static bool fail_memory(const reader *r)
     return mt_fail(r->err, MT_E_TOO_LARGE, "%s needs more memory than a request may have; send less", r->name);
 }
 
-static bool read_count(int64_t *out, const json_t *object, const char *key, const char *what, mt_error *err)
+/* A member of an object; NULL: it is missing or null. */
+static const json_t *get(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
 
-    if (!value || json_is_null(value))
+    return json_is_null(value) ? NULL : value;
+}
+
+static bool read_count(int64_t *out, const json_t *object, const char *key, const char *what, mt_error *err)
+{
+    const json_t *value = get(object, key);
+
+    if (!value)
         return true;
     if (!json_is_integer(value) || json_integer_value(value) < 1)
         return mt_fail(err, MT_E_INVALID, "\"%s\" of %s is no positive integer; send one, or leave it out", key, what);
@@ -34,9 +42,9 @@ static bool read_count(int64_t *out, const json_t *object, const char *key, cons
 
 static bool read_fps(double *out, const json_t *object, const char *what, mt_error *err)
 {
-    const json_t *value = json_object_get(object, "fps");
+    const json_t *value = get(object, "fps");
 
-    if (!value || json_is_null(value))
+    if (!value)
         return true;
     if (!json_is_number(value) || !(json_number_value(value) > 0 && json_number_value(value) <= MT_LIMIT_MEDIA_FPS))
         return mt_fail(err, MT_E_INVALID, "\"fps\" of %s is no number above 0 and up to %d; send one, or leave it out",
@@ -48,9 +56,9 @@ static bool read_fps(double *out, const json_t *object, const char *what, mt_err
 static bool read_detail(mt_chat_detail *out, const json_t *object, const char *what, mt_error *err)
 {
     static const char *const names[] = {"auto", "low", "high", "original"};
-    const json_t *value = json_object_get(object, "detail");
+    const json_t *value = get(object, "detail");
 
-    if (!value || json_is_null(value))
+    if (!value)
         return true;
     for (size_t i = 0; json_is_string(value) && i < MT_COUNT(names); i++)
         if (strcmp(json_string_value(value), names[i]) == 0) {
@@ -62,9 +70,9 @@ static bool read_detail(mt_chat_detail *out, const json_t *object, const char *w
 
 static bool read_crops(bool *out, const json_t *object, const char *what, mt_error *err)
 {
-    const json_t *value = json_object_get(object, "do_pan_and_scan");
+    const json_t *value = get(object, "do_pan_and_scan");
 
-    if (!value || json_is_null(value))
+    if (!value)
         return true;
     *out = json_is_true(value);
     return json_is_boolean(value) ||
@@ -151,13 +159,11 @@ static const json_t *find_value(const reader *r)
     static const char *const video[] = {"video_url", "video", "url", "source"};
     const char *const *names = r->media->type == MT_CHAT_IMAGE ? image : video;
 
-    for (size_t i = 0; i < MT_COUNT(image); i++) {
-        const json_t *value = json_object_get(r->media->source, names[i]);
+    const json_t *value = NULL;
 
-        if (value && !json_is_null(value))
-            return value;
-    }
-    return NULL;
+    for (size_t i = 0; !value && i < MT_COUNT(image); i++)
+        value = get(r->media->source, names[i]);
+    return value;
 }
 
 bool mt_chat_source_read(mt_chat_source *out, mt_arena *arena, const mt_chat_media *media,
