@@ -78,16 +78,13 @@ static bool eval_logic(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_nod
 
 static bool eval_concat(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out)
 {
-    mt_tpl_str *all = NULL, *text;
+    mt_tpl_str *all = NULL;
     mt_tpl_value v;
 
     for (size_t i = 0; i < node->list.count; i++) {
-        text = mt_tpl_eval(run, act, node->list.at[i], &v) ? mt_tpl_text(run, v) : NULL;
-        if (!text)
+        if (!mt_tpl_eval(run, act, node->list.at[i], &v))
             return false;
-        all = all ? mt_tpl_str_concat(run, all, text) : text;
-        if (!all)
-            return false;
+        all = i ? mt_tpl_str_concat(run, all, mt_tpl_text(run, v)) : mt_tpl_text(run, v);
     }
     return mt_tpl_set_str(out, mt_tpl_str_plain(run, all));
 }

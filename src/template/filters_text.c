@@ -13,9 +13,7 @@
 
 MT_TPL_BODY(recase)
 {
-    mt_tpl_str *text = mt_tpl_text(run, self);
-
-    return text && mt_tpl_set_str(out, mt_tpl_change_case(run, text, which));
+    return mt_tpl_set_str(out, mt_tpl_change_case(run, mt_tpl_text(run, self), which));
 }
 
 static bool ends_word(const char *at)
@@ -26,12 +24,10 @@ static bool ends_word(const char *at)
 /* Unlike str.title, only white space and opening brackets separate words. */
 MT_TPL_BODY(title)
 {
-    mt_tpl_str *s = mt_tpl_text(run, self), *first, *rest;
+    mt_tpl_str *s = mt_tpl_text(run, self);
     mt_tpl_build b = {.run = run};
 
-    if (!s)
-        return false;
-    for (size_t at = 0, end; at < s->len && !run->failed; at = end) {
+    for (size_t at = 0, end; !run->failed && at < s->len; at = end) {
         bool separator = ends_word(s->data + at);
         size_t second = at + mt_utf8_size(s->data[at]);
 
@@ -41,14 +37,8 @@ MT_TPL_BODY(title)
             mt_tpl_build_sub(&b, s, at, end);
             continue;
         }
-        first = mt_tpl_str_sub(run, s, at, second);
-        rest = mt_tpl_str_sub(run, s, second, end);
-        first = first ? mt_tpl_change_case(run, first, MT_TPL_UPPER) : NULL;
-        rest = rest ? mt_tpl_change_case(run, rest, MT_TPL_LOWER) : NULL;
-        if (!first || !rest)
-            return false;
-        mt_tpl_build_str(&b, first);
-        mt_tpl_build_str(&b, rest);
+        mt_tpl_build_str(&b, mt_tpl_change_case(run, mt_tpl_str_sub(run, s, at, second), MT_TPL_UPPER));
+        mt_tpl_build_str(&b, mt_tpl_change_case(run, mt_tpl_str_sub(run, s, second, end), MT_TPL_LOWER));
     }
     return mt_tpl_set_str(out, mt_tpl_build_end(&b));
 }
@@ -76,15 +66,15 @@ MT_TPL_BODY(escape)
     mt_tpl_str *text = mt_tpl_text(run, self);
 
     if (which || self.kind != MT_TPL_STR || !self.as.str->markup)
-        text = text ? mt_tpl_str_escape(run, text) : NULL;
+        text = mt_tpl_str_escape(run, text);
     return mt_tpl_set_str(out, text);
 }
 
 MT_TPL_BODY(trim)
 {
-    mt_tpl_str *text = mt_tpl_text(run, self), *chars = mt_tpl_arg_str(run, mt_tpl_not_none(a[0]), NULL);
+    mt_tpl_str *chars = mt_tpl_arg_str(run, mt_tpl_not_none(a[0]), NULL);
 
-    return text && mt_tpl_set_str(out, mt_tpl_strip(run, text, chars, MT_TPL_BOTH));
+    return mt_tpl_set_str(out, mt_tpl_strip(run, mt_tpl_text(run, self), chars, MT_TPL_BOTH));
 }
 
 MT_TPL_BODY(replace)
@@ -92,16 +82,14 @@ MT_TPL_BODY(replace)
     mt_tpl_str *text = mt_tpl_text(run, self), *from = mt_tpl_text(run, a[0]), *to = mt_tpl_text(run, a[1]);
     int64_t count = mt_tpl_arg_int(run, mt_tpl_not_none(a[2]), -1);
 
-    text = text ? mt_tpl_str_plain(run, text) : NULL;
-    return text && from && to && mt_tpl_set_str(out, mt_tpl_replace(run, text, from, to, count));
+    return mt_tpl_set_str(out, mt_tpl_replace(run, mt_tpl_str_plain(run, text), from, to, count));
 }
 
 MT_TPL_BODY(center)
 {
-    mt_tpl_str *text = mt_tpl_text(run, self);
     int64_t width = mt_tpl_arg_int(run, a[0], 80);
 
-    return text && mt_tpl_set_str(out, mt_tpl_pad(run, text, width, &MT_TPL_LIT(" "), MT_TPL_BOTH));
+    return mt_tpl_set_str(out, mt_tpl_pad(run, mt_tpl_text(run, self), width, &MT_TPL_LIT(" "), MT_TPL_BOTH));
 }
 
 MT_TPL_BODY(format)
@@ -158,7 +146,7 @@ MT_TPL_BODY(indent)
 MT_TPL_BODY(truncate)
 {
     int64_t length = mt_tpl_arg_int(run, a[0], 255);
-    mt_tpl_str *end = mt_tpl_arg_str(run, a[2], &MT_TPL_LIT("...")), *kept;
+    mt_tpl_str *end = mt_tpl_arg_str(run, a[2], &MT_TPL_LIT("..."));
     int64_t leeway = mt_tpl_arg_int(run, mt_tpl_not_none(a[3]), 5);
     mt_tpl_str *s = self.as.str; /* valid where it is a string */
     size_t cut, count;
@@ -177,8 +165,7 @@ MT_TPL_BODY(truncate)
 
         cut = word == MT_TPL_UNCOUNTED ? cut : word;
     }
-    kept = mt_tpl_str_sub(run, s, 0, cut);
-    return kept && mt_tpl_set_str(out, mt_tpl_str_concat(run, kept, end));
+    return mt_tpl_set_str(out, mt_tpl_str_concat(run, mt_tpl_str_sub(run, s, 0, cut), end));
 }
 
 MT_TPL_BODY(wordcount)
@@ -295,15 +282,10 @@ MT_TPL_BODY(xmlattr)
         for (size_t k = 0; key && k < key->len; k++)
             if (isspace((unsigned char)key->data[k]) || memchr("/>=", key->data[k], 3))
                 return mt_tpl_fail(run, "Invalid character in attribute name: '%.*s'", (int)key->len, key->data);
-        key = key ? mt_tpl_str_escape(run, key) : NULL;
-        if (value && !value->markup)
-            value = mt_tpl_str_escape(run, value);
-        if (!key || !value)
-            return false;
         mt_tpl_build_lit(&b, b.len || space ? " " : "");
-        mt_tpl_build_str(&b, key);
+        mt_tpl_build_str(&b, mt_tpl_str_escape(run, key));
         mt_tpl_build_lit(&b, "=\"");
-        mt_tpl_build_str(&b, value);
+        mt_tpl_build_str(&b, value && value->markup ? value : mt_tpl_str_escape(run, value));
         mt_tpl_build_lit(&b, "\"");
     }
     return mt_tpl_set_str(out, mt_tpl_build_end(&b));

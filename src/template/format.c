@@ -31,7 +31,7 @@ static mt_tpl_str *ascii_text(mt_tpl_run *run, mt_tpl_str *text)
 {
     mt_tpl_build b = {.run = run};
 
-    for (size_t at = 0, n; text && at < text->len && !run->failed; at += n) {
+    for (size_t at = 0, n; !run->failed && at < text->len; at += n) {
         const uint32_t c = mt_utf8_at(text->data + at);
 
         n = mt_utf8_size(text->data[at]);
@@ -40,7 +40,7 @@ static mt_tpl_str *ascii_text(mt_tpl_run *run, mt_tpl_str *text)
         else
             mt_tpl_build_printf(&b, c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", c);
     }
-    return text ? mt_tpl_build_end(&b) : NULL;
+    return mt_tpl_build_end(&b);
 }
 
 /* The text of an argument; a format that is markup escapes it. */

@@ -6,7 +6,6 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
-#include "template/lexer_string.h"
 #include "template/number.h"
 #include "template/unicode.h"
 

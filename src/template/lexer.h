@@ -32,6 +32,10 @@ typedef struct mt_tpl_token {
    where. */
 bool mt_tpl_lex(mt_tpl_run *run, const char *text, size_t len, mt_tpl_token **out);
 
+/* In lexer_string.c: the string of a literal, given without its quotes, as Python's unicode-escape codec reads it.
+   NULL: the run has failed. */
+mt_tpl_str *mt_tpl_lex_unescape(mt_tpl_run *run, const char *text, size_t len) MT_NODISCARD;
+
 /* How errors name a type of token, such as "end of statement block". */
 const char *mt_tpl_token_text(mt_tpl_token_type type);
 

@@ -1,10 +1,9 @@
-/* See lexer_string.h. */
-#include "template/lexer_string.h"
-
+/* Escape sequences in string literals. Part of lexer.h. */
 #include <ctype.h>
 #include <string.h>
 
 #include "base/utf8.h"
+#include "template/lexer.h"
 
 /* The value of up to `most` digits at *at, which moves behind them. *count: how many there were. */
 static uint32_t digits(const char *text, size_t len, size_t *at, int base, size_t most, size_t *count)

@@ -23,9 +23,9 @@ static bool add_text(mt_tpl_run *run, mt_tpl_str *a, mt_tpl_str *b, mt_tpl_value
 
     if (markup && !a->markup)
         a = mt_tpl_str_escape(run, a);
-    if (markup && a && !b->markup)
+    if (markup && !b->markup)
         b = mt_tpl_str_escape(run, b);
-    if (!a || !b || !mt_tpl_set_str(out, mt_tpl_str_concat(run, a, b)))
+    if (!mt_tpl_set_str(out, mt_tpl_str_concat(run, a, b)))
         return false;
     out->as.str->markup = markup;
     return true;

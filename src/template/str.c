@@ -86,8 +86,10 @@ mt_tpl_str *mt_tpl_str_sub(mt_tpl_run *run, const mt_tpl_str *s, size_t begin, s
 
 mt_tpl_str *mt_tpl_str_concat(mt_tpl_run *run, const mt_tpl_str *a, const mt_tpl_str *b)
 {
-    mt_tpl_build *room = a->room;
+    mt_tpl_build *room = a ? a->room : NULL;
 
+    if (!a || !b)
+        return NULL;
     if (!room || room->data != a->data || room->len != a->len || room->span_count != a->span_count) {
         room = mt_tpl_copy(run, &(mt_tpl_build){.run = run}, sizeof(*room));
         if (!room)
@@ -106,7 +108,7 @@ mt_tpl_str *mt_tpl_str_escape(mt_tpl_run *run, const mt_tpl_str *s)
     mt_tpl_build b = {.run = run};
     mt_tpl_str *escaped;
 
-    for (size_t at = 0, run_of = 0; at < s->len; at += run_of) {
+    for (size_t at = 0, run_of = 0; s && at < s->len; at += run_of) {
         const char *code = NULL;
 
         for (run_of = 0; at + run_of < s->len && !memchr("&<>\"'", s->data[at + run_of], 5); run_of++)
@@ -134,7 +136,7 @@ mt_tpl_str *mt_tpl_str_plain(mt_tpl_run *run, mt_tpl_str *s)
 {
     mt_tpl_str *plain;
 
-    if (!s->markup)
+    if (!s || !s->markup)
         return s;
     plain = mt_tpl_copy(run, s, sizeof(*s));
     if (plain)
@@ -259,7 +261,8 @@ void mt_tpl_build_fill(mt_tpl_build *b, const mt_tpl_str *s, size_t count)
 
 void mt_tpl_build_str(mt_tpl_build *b, const mt_tpl_str *s)
 {
-    mt_tpl_build_sub(b, s, 0, s->len);
+    if (s)
+        mt_tpl_build_sub(b, s, 0, s->len);
 }
 
 void mt_tpl_build_sub(mt_tpl_build *b, const mt_tpl_str *s, size_t begin, size_t end)

@@ -34,7 +34,8 @@ typedef struct mt_tpl_str {
 /* A string of a constant. */
 #define MT_TPL_LIT(text) ((mt_tpl_str){.data = text, .len = sizeof(text) - 1, .chars = sizeof(text) - 1})
 
-/* Functions that return a string return NULL where the run has failed. */
+/* Functions that return a string return NULL where the run has failed, and those that make one of others take NULL for
+   one: then it has. */
 
 mt_tpl_str *mt_tpl_str_new(mt_tpl_run *run, const char *data, size_t len, bool untrusted) MT_NODISCARD; /* borrows */
 mt_tpl_str *mt_tpl_str_lit(mt_tpl_run *run, const char *text) MT_NODISCARD; /* trusted; borrows */

@@ -29,7 +29,7 @@ static bool has_char(const mt_tpl_str *chars, const char *at)
 
 mt_tpl_str *mt_tpl_strip(mt_tpl_run *run, mt_tpl_str *s, const mt_tpl_str *chars, mt_tpl_sides sides)
 {
-    size_t begin = 0, end = s->len, cost = chars ? chars->len / 4 + 1 : 1;
+    size_t begin = 0, end = s ? s->len : 0, cost = chars ? chars->len / 4 + 1 : 1;
 
     while ((sides & MT_TPL_LEFT) && begin < end && has_char(chars, s->data + begin)) {
         begin += mt_utf8_size(s->data[begin]);
@@ -45,7 +45,7 @@ mt_tpl_str *mt_tpl_strip(mt_tpl_run *run, mt_tpl_str *s, const mt_tpl_str *chars
         if (!mt_tpl_charge(run, cost))
             return NULL;
     }
-    return begin == 0 && end == s->len ? s : mt_tpl_str_sub(run, s, begin, end);
+    return !s || (begin == 0 && end == s->len) ? s : mt_tpl_str_sub(run, s, begin, end);
 }
 
 size_t mt_tpl_find(const mt_tpl_str *s, const mt_tpl_str *what, size_t begin, size_t end)
@@ -82,7 +82,7 @@ mt_tpl_str *mt_tpl_replace(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl_st
     mt_tpl_build b = {.run = run};
     size_t at = 0;
 
-    if (!mt_tpl_charge_bytes(run, s->len))
+    if (!s || !from || !to || !mt_tpl_charge_bytes(run, s->len))
         return NULL;
     while (count != 0 && !run->failed) {
         size_t found = mt_tpl_find(s, from, at, s->len);
@@ -179,7 +179,7 @@ mt_tpl_str *mt_tpl_change_case(mt_tpl_run *run, const mt_tpl_str *s, mt_tpl_case
     mt_tpl_build b = {.run = run};
     bool first = true; /* of the string, or in title case of a word */
 
-    if (!mt_tpl_charge(run, s->len))
+    if (!s || !mt_tpl_charge(run, s->len))
         return NULL;
     for (size_t at = 0, n; at < s->len; at += n) {
         uint32_t mapped[MT_TPL_CASE_MAX];
@@ -195,10 +195,10 @@ mt_tpl_str *mt_tpl_change_case(mt_tpl_run *run, const mt_tpl_str *s, mt_tpl_case
 
 mt_tpl_str *mt_tpl_pad(mt_tpl_run *run, mt_tpl_str *s, int64_t width, const mt_tpl_str *fill, mt_tpl_sides text_at)
 {
-    size_t chars = mt_tpl_str_chars(s), missing, left;
+    size_t chars = s ? mt_tpl_str_chars(s) : 0, missing, left;
     mt_tpl_build b = {.run = run};
 
-    if (width <= 0 || (uint64_t)width <= chars)
+    if (!s || width <= 0 || (uint64_t)width <= chars)
         return s;
     missing = (size_t)width - chars;
     left = missing / 2 + (missing & (size_t)width & 1); /* as CPython centres */

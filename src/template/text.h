@@ -14,7 +14,7 @@ typedef enum mt_tpl_case {
     MT_TPL_FOLD
 } mt_tpl_case;
 
-/* Functions that return a string return NULL where the run has failed. */
+/* Functions that return a string return NULL where the run has failed; a string of NULL says that it has. */
 
 /* Chars NULL: white space */
 mt_tpl_str *mt_tpl_strip(mt_tpl_run *run, mt_tpl_str *s, const mt_tpl_str *chars, mt_tpl_sides sides);
