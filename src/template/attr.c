@@ -14,31 +14,42 @@
 /* Whether it is an attribute that exists in Python and that the sandbox hides from templates. */
 static bool is_unsafe(mt_tpl_value object, const mt_tpl_str *name)
 {
-    static const char *const list_names[] = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"};
-    static const char *const dict_names[] = {"clear", "pop", "popitem", "setdefault", "update"};
-    static const char *const object_names[] = {
-        "__class__",  "__doc__",       "__init__",   "__new__",          "__repr__",         "__str__",
-        "__eq__",     "__ne__",        "__lt__",     "__le__",           "__gt__",           "__ge__",
-        "__hash__",   "__dir__",       "__format__", "__getattribute__", "__setattr__",      "__delattr__",
-        "__reduce__", "__reduce_ex__", "__sizeof__", "__subclasshook__", "__init_subclass__"};
+    static const char *const list_names[] = {"append", "clear",   "extend", "insert", "pop",
+                                             "remove", "reverse", "sort",   NULL};
+    static const char *const dict_names[] = {"clear", "pop", "popitem", "setdefault", "update", NULL};
+    static const char *const object_names[] = {"__class__",
+                                               "__doc__",
+                                               "__init__",
+                                               "__new__",
+                                               "__repr__",
+                                               "__str__",
+                                               "__eq__",
+                                               "__ne__",
+                                               "__lt__",
+                                               "__le__",
+                                               "__gt__",
+                                               "__ge__",
+                                               "__hash__",
+                                               "__dir__",
+                                               "__format__",
+                                               "__getattribute__",
+                                               "__setattr__",
+                                               "__delattr__",
+                                               "__reduce__",
+                                               "__reduce_ex__",
+                                               "__sizeof__",
+                                               "__subclasshook__",
+                                               "__init_subclass__",
+                                               NULL};
     const char *const *names = NULL;
-    size_t count = 0;
 
-    if (object.kind == MT_TPL_LIST) {
-        names = list_names;
-        count = MT_COUNT(list_names);
-    } else if (object.kind == MT_TPL_DICT) {
-        names = dict_names;
-        count = MT_COUNT(dict_names);
-    }
-    if (name->len > 1 && name->data[0] == '_' && name->data[1] == '_') {
+    if (name->len > 1 && name->data[0] == '_' && name->data[1] == '_')
         names = object_names;
-        count = MT_COUNT(object_names);
-    }
-    for (size_t i = 0; i < count; i++)
-        if (mt_tpl_str_is(name, names[i]))
-            return true;
-    return false;
+    else if (object.kind == MT_TPL_LIST || object.kind == MT_TPL_DICT)
+        names = object.kind == MT_TPL_LIST ? list_names : dict_names;
+    while (names && *names && !mt_tpl_str_is(name, *names))
+        names++;
+    return names && *names;
 }
 
 static bool set_unsafe(mt_tpl_run *run, mt_tpl_value object, const mt_tpl_str *name, mt_tpl_value *out)
@@ -211,12 +222,6 @@ bool mt_tpl_get_item(mt_tpl_run *run, mt_tpl_value object, mt_tpl_value key, mt_
     return out->kind != MT_TPL_MISSING || mt_tpl_set_undefined_in(run, out, object, key);
 }
 
-/* The bounds of a slice, and how many items it has. */
-typedef struct bounds3 {
-    int64_t start, stop, step;
-    size_t count;
-} bounds3;
-
 static bool bound(mt_tpl_run *run, mt_tpl_value v, int64_t *out)
 {
     if (v.kind == MT_TPL_MISSING || v.kind == MT_TPL_NONE)
@@ -235,10 +240,9 @@ static int64_t clamp(int64_t i, int64_t count, int64_t low, int64_t high)
 }
 
 /* As Python's slice.indices. */
-static bool find_bounds(mt_tpl_run *run, const mt_tpl_value given[3], size_t length, bounds3 *out)
+static bool find_bounds(mt_tpl_run *run, const mt_tpl_value given[3], size_t length, mt_tpl_range *out)
 {
-    int64_t count = (int64_t)length, start, stop, step = 1;
-    uint64_t distance = 0, stride;
+    int64_t count = (int64_t)length, start, stop, step = 1, low, high;
 
     if (!bound(run, given[2], &step))
         return false;
@@ -248,18 +252,13 @@ static bool find_bounds(mt_tpl_run *run, const mt_tpl_value given[3], size_t len
     stop = step > 0 ? INT64_MAX : INT64_MIN;
     if (!bound(run, given[0], &start) || !bound(run, given[1], &stop))
         return false;
-    start = step > 0 ? clamp(start, count, 0, count) : clamp(start, count, -1, count - 1);
-    stop = step > 0 ? clamp(stop, count, 0, count) : clamp(stop, count, -1, count - 1);
-    stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
-    if (step > 0 ? stop > start : stop < start)
-        distance = step > 0 ? (uint64_t)(stop - start) : (uint64_t)(start - stop);
-    *out = (bounds3){.start = start, .stop = stop, .step = step, .count = (size_t)((distance + stride - 1) / stride)};
-    if (distance == 0)
-        out->count = 0;
+    low = step > 0 ? 0 : -1;
+    high = step > 0 ? count : count - 1;
+    *out = mt_tpl_range_of(clamp(start, count, low, high), clamp(stop, count, low, high), step);
     return true;
 }
 
-static bool slice_text(mt_tpl_run *run, mt_tpl_str *s, bounds3 by, mt_tpl_value *out)
+static bool slice_text(mt_tpl_run *run, mt_tpl_str *s, mt_tpl_range by, mt_tpl_value *out)
 {
     mt_tpl_build b = {.run = run};
     size_t at;
@@ -285,7 +284,7 @@ static bool slice_text(mt_tpl_run *run, mt_tpl_str *s, bounds3 by, mt_tpl_value 
     return mt_tpl_set_str(out, mt_tpl_build_end_like(&b, s));
 }
 
-static bool slice_list(mt_tpl_run *run, mt_tpl_value list, bounds3 by, mt_tpl_value *out)
+static bool slice_list(mt_tpl_run *run, mt_tpl_value list, mt_tpl_range by, mt_tpl_value *out)
 {
     const mt_tpl_list part = {.at = by.count ? list.as.list->at + by.start : NULL, .count = by.count};
     mt_tpl_items items = {0};
@@ -300,7 +299,7 @@ static bool slice_list(mt_tpl_run *run, mt_tpl_value list, bounds3 by, mt_tpl_va
     return mt_tpl_items_end(run, &items, list.kind, out);
 }
 
-static bool slice_range(mt_tpl_run *run, const mt_tpl_range *range, bounds3 by, mt_tpl_value *out)
+static bool slice_range(mt_tpl_run *run, const mt_tpl_range *range, mt_tpl_range by, mt_tpl_value *out)
 {
     uint64_t start = (uint64_t)range->start + (uint64_t)by.start * (uint64_t)range->step;
     uint64_t stop = (uint64_t)range->start + (uint64_t)by.stop * (uint64_t)range->step;
@@ -313,7 +312,7 @@ static bool slice_range(mt_tpl_run *run, const mt_tpl_range *range, bounds3 by, 
 
 bool mt_tpl_slice(mt_tpl_run *run, mt_tpl_value object, const mt_tpl_value bounds[3], mt_tpl_value *out)
 {
-    bounds3 by = {0};
+    mt_tpl_range by = {0};
     size_t length;
 
     switch (object.kind) {

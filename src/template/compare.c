@@ -66,21 +66,17 @@ static int compare_numbers(mt_tpl_value a, mt_tpl_value b)
 
     if (a.kind == MT_TPL_BIG)
         return b.kind == MT_TPL_BIG ? compare_digits(a.as.str->data, b.as.str->data) : compare_big(a.as.str->data, b);
-    if (b.kind == MT_TPL_BIG) {
-        order = compare_big(b.as.str->data, a);
-        return order == UNORDERED ? UNORDERED : -order;
-    }
     if (MT_TPL_IS_INT(a) && MT_TPL_IS_INT(b)) {
         int64_t x = mt_tpl_as_int(a), y = mt_tpl_as_int(b);
 
         return x < y ? -1 : x > y;
     }
-    if (MT_TPL_IS_INT(a))
-        return compare_int_float(mt_tpl_as_int(a), b.as.real);
-    if (MT_TPL_IS_INT(b)) {
-        order = compare_int_float(mt_tpl_as_int(b), a.as.real);
+    if (b.kind == MT_TPL_BIG || MT_TPL_IS_INT(b)) {
+        order = compare_numbers(b, a);
         return order == UNORDERED ? UNORDERED : -order;
     }
+    if (MT_TPL_IS_INT(a))
+        return compare_int_float(mt_tpl_as_int(a), b.as.real);
     if (isnan(a.as.real) || isnan(b.as.real))
         return UNORDERED;
     return a.as.real < b.as.real ? -1 : a.as.real > b.as.real;

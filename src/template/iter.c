@@ -176,20 +176,23 @@ bool mt_tpl_unpack(mt_tpl_run *run, mt_tpl_value v, size_t count, mt_tpl_value *
     return step == MT_TPL_END;
 }
 
-bool mt_tpl_set_range(mt_tpl_run *run, mt_tpl_value *out, int64_t start, int64_t stop, int64_t step)
+mt_tpl_range mt_tpl_range_of(int64_t start, int64_t stop, int64_t step)
 {
     uint64_t distance = 0, stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
-    mt_tpl_range range = {.start = start, .stop = stop, .step = step};
 
-    if (step > 0 && stop > start)
-        distance = (uint64_t)stop - (uint64_t)start;
-    else if (step < 0 && stop < start)
-        distance = (uint64_t)start - (uint64_t)stop;
-    distance = distance / stride + (distance % stride != 0);
-    if (distance > MT_LIMIT_TEMPLATE_RANGE)
+    if (step > 0 ? stop > start : stop < start)
+        distance = step > 0 ? (uint64_t)stop - (uint64_t)start : (uint64_t)start - (uint64_t)stop;
+    return (mt_tpl_range){
+        .start = start, .stop = stop, .step = step, .count = distance / stride + (distance % stride != 0)};
+}
+
+bool mt_tpl_set_range(mt_tpl_run *run, mt_tpl_value *out, int64_t start, int64_t stop, int64_t step)
+{
+    const mt_tpl_range range = mt_tpl_range_of(start, stop, step);
+
+    if (range.count > MT_LIMIT_TEMPLATE_RANGE)
         return mt_tpl_fail_limit(run, "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).",
                                  MT_LIMIT_TEMPLATE_RANGE);
-    range.count = (size_t)distance;
     return mt_tpl_set_new(run, out, MT_TPL_RANGE, &range, sizeof(range));
 }
 

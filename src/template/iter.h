@@ -40,6 +40,7 @@ bool mt_tpl_unpack(mt_tpl_run *run, mt_tpl_value v, size_t count, mt_tpl_value *
 
 /* range(start, stop, step); step is not 0. Fails where it has more items than the limit. */
 bool mt_tpl_set_range(mt_tpl_run *run, mt_tpl_value *out, int64_t start, int64_t stop, int64_t step);
+mt_tpl_range mt_tpl_range_of(int64_t start, int64_t stop, int64_t step); /* with its count; step is not 0 */
 int64_t mt_tpl_range_at(const mt_tpl_range *range, size_t i);
 
 #endif

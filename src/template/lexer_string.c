@@ -1,7 +1,7 @@
 /* Escape sequences in string literals. Part of lexer.h. */
-#include <ctype.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/utf8.h"
 #include "template/lexer.h"
 
@@ -11,11 +11,11 @@ static uint32_t digits(const char *text, size_t len, size_t *at, int base, size_
     uint32_t value = 0;
 
     for (*count = 0; *count < most && *at < len; ++*count, ++*at) {
-        unsigned char c = (unsigned char)text[*at];
+        const int digit = mt_hex_digit(text[*at]);
 
-        if (base == 16 ? !isxdigit(c) : c < '0' || c > '7')
+        if (digit < 0 || digit >= base)
             break;
-        value = value * (uint32_t)base + (uint32_t)(isdigit(c) ? c - '0' : tolower(c) - 'a' + 10);
+        value = value * (uint32_t)base + (uint32_t)digit;
     }
     return value;
 }

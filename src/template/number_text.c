@@ -73,17 +73,9 @@ static bool clean(const mt_tpl_str *s, char *out, size_t size)
 /* The base of a prefix such as 0x; 0: there is none. */
 static int64_t prefix_base(const char *p)
 {
-    if (p[0] != '0' || !p[1])
-        return 0;
-    switch (p[1]) {
-    case 'b':
-    case 'B': return 2;
-    case 'o':
-    case 'O': return 8;
-    case 'x':
-    case 'X': return 16;
-    default: return 0;
-    }
+    const int letter = p[0] == '0' ? tolower((unsigned char)p[1]) : 0;
+
+    return letter == 'b' ? 2 : letter == 'o' ? 8 : letter == 'x' ? 16 : 0;
 }
 
 static int digit_value(char c)

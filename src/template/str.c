@@ -105,26 +105,19 @@ mt_tpl_str *mt_tpl_str_concat(mt_tpl_run *run, const mt_tpl_str *a, const mt_tpl
 
 mt_tpl_str *mt_tpl_str_escape(mt_tpl_run *run, const mt_tpl_str *s)
 {
+    static const char signs[] = "&<>\"'", *const codes[] = {"&amp;", "&lt;", "&gt;", "&#34;", "&#39;"};
     mt_tpl_build b = {.run = run};
     mt_tpl_str *escaped;
 
-    for (size_t at = 0, run_of = 0; s && at < s->len; at += run_of) {
-        const char *code = NULL;
+    for (size_t at = 0, end = 0; s && at < s->len; at = ++end) {
+        while (end < s->len && !memchr(signs, s->data[end], sizeof(signs) - 1))
+            end++;
+        mt_tpl_build_sub(&b, s, at, end);
+        if (end < s->len) {
+            const char *code = codes[strchr(signs, s->data[end]) - signs];
 
-        for (run_of = 0; at + run_of < s->len && !memchr("&<>\"'", s->data[at + run_of], 5); run_of++)
-            ;
-        mt_tpl_build_sub(&b, s, at, at + run_of);
-        if (at + run_of == s->len)
-            break;
-        switch (s->data[at + run_of]) {
-        case '&': code = "&amp;"; break;
-        case '<': code = "&lt;"; break;
-        case '>': code = "&gt;"; break;
-        case '"': code = "&#34;"; break;
-        default: code = "&#39;"; break;
+            mt_tpl_build_add(&b, code, strlen(code), mt_tpl_str_untrusted(s, end, end + 1));
         }
-        mt_tpl_build_add(&b, code, strlen(code), mt_tpl_str_untrusted(s, at + run_of, at + run_of + 1));
-        run_of++;
     }
     escaped = mt_tpl_build_end(&b);
     if (escaped)
