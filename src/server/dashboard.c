@@ -103,13 +103,13 @@ static const mt_http_follower follower = {.gone = unlink_viewer, .paused = pause
 /* ---- events ---- */
 
 /* Says how much is to be read into the page at most. */
-static void size_page(mt_server *server, bool live, size_t ended, size_t notes)
+static void size_page(mt_server *server, bool live)
 {
     mt_voices_page *page = &server->dashboard.page;
 
     page->live_count = live ? told_at_once(mt_voices_live(server->fleet.voices)) : 0;
-    page->ended_count = ended;
-    page->notes_count = notes;
+    page->ended_count = VOICES;
+    page->notes_count = NOTES;
 }
 
 /* Whether the viewer must not see figures that tell something of other accounts. */
@@ -152,7 +152,7 @@ static void add_snapshot(mt_viewer *viewer, mt_buf *out)
     viewer->faults = 0;
     begin_event(viewer, "snapshot", out);
     mt_dashboard_write_head(server, viewer->account, out);
-    size_page(server, true, VOICES, NOTES);
+    size_page(server, true);
     mt_voices_read(voices, &viewer->told, &d->page); /* the mark is new: nothing behind it was dropped */
     mt_dashboard_write_page(server, viewer->account, &d->page, out);
     mt_dashboard_write_faults(server, viewer->account, &viewer->faults, out);
@@ -164,14 +164,12 @@ static bool add_delta(mt_viewer *viewer, mt_buf *out)
 {
     mt_server *server = viewer->server;
     mt_dashboard *d = &server->dashboard;
-    uint64_t end = d->pulse.count;
+    const uint64_t end = MT_MIN(d->pulse.count, viewer->seconds_told + SECONDS);
 
-    size_page(server, true, VOICES, NOTES);
+    size_page(server, true);
     if (!mt_voices_read(server->fleet.voices, &viewer->told, &d->page) ||
         viewer->seconds_told < mt_pulse_first(&d->pulse))
         return false;
-    if (end > viewer->seconds_told + SECONDS)
-        end = viewer->seconds_told + SECONDS;
     begin_event(viewer, "delta", out);
     mt_json_write(out, "'viewers':%zu", d->count);
     mt_dashboard_write_page(server, viewer->account, &d->page, out);
@@ -194,13 +192,10 @@ static void add_history(mt_viewer *viewer, mt_buf *out)
     mt_server *server = viewer->server;
     mt_dashboard *d = &server->dashboard;
     mt_voices *voices = server->fleet.voices;
-    uint64_t first = mt_pulse_first(&d->pulse), end = viewer->seconds_past;
+    const uint64_t kept = mt_pulse_first(&d->pulse), end = MT_MAX(viewer->seconds_past, kept);
+    const uint64_t first = end > kept + SECONDS ? end - SECONDS : kept;
 
-    if (end > first + SECONDS)
-        first = end - SECONDS;
-    if (end < first)
-        end = first;
-    size_page(server, false, VOICES, NOTES);
+    size_page(server, false);
     viewer->behind = mt_voices_before(voices, &viewer->past, &d->page);
     if (is_old(&d->page, mt_voices_time(voices, mt_clock_ns())))
         viewer->past = (mt_voices_mark){0}; /* nothing older is told */

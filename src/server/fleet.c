@@ -469,8 +469,7 @@ static mt_member *expired(const mt_fleet *f, uint64_t now, uint64_t *next)
             continue;
         if (m->expired || left <= 0)
             return m;
-        if (now + (uint64_t)(left * 1e9) < *next)
-            *next = now + (uint64_t)(left * 1e9);
+        *next = MT_MIN(*next, now + (uint64_t)(left * 1e9));
     }
     return NULL;
 }

@@ -436,9 +436,7 @@ static mt_member_view view_of(const mt_member *m, uint64_t now)
     if (idle)
         v.idle = (double)(now - m->used) * 1e-9;
     if (m->state == MT_MEMBER_READY && m->keep_alive >= 0)
-        v.expires = m->keep_alive - (v.idle > 0 ? v.idle : 0);
-    if (v.expires < 0 && m->state == MT_MEMBER_READY && m->keep_alive >= 0)
-        v.expires = 0;
+        v.expires = MT_MAX(0, m->keep_alive - MT_MAX(0, v.idle));
     return v;
 }
 
