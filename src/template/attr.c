@@ -14,42 +14,22 @@
 /* Whether it is an attribute that exists in Python and that the sandbox hides from templates. */
 static bool is_unsafe(mt_tpl_value object, const mt_tpl_str *name)
 {
-    static const char *const list_names[] = {"append", "clear",   "extend", "insert", "pop",
-                                             "remove", "reverse", "sort",   NULL};
-    static const char *const dict_names[] = {"clear", "pop", "popitem", "setdefault", "update", NULL};
-    static const char *const object_names[] = {"__class__",
-                                               "__doc__",
-                                               "__init__",
-                                               "__new__",
-                                               "__repr__",
-                                               "__str__",
-                                               "__eq__",
-                                               "__ne__",
-                                               "__lt__",
-                                               "__le__",
-                                               "__gt__",
-                                               "__ge__",
-                                               "__hash__",
-                                               "__dir__",
-                                               "__format__",
-                                               "__getattribute__",
-                                               "__setattr__",
-                                               "__delattr__",
-                                               "__reduce__",
-                                               "__reduce_ex__",
-                                               "__sizeof__",
-                                               "__subclasshook__",
-                                               "__init_subclass__",
-                                               NULL};
-    const char *const *names = NULL;
+    static const char *const list_names[] = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"};
+    static const char *const dict_names[] = {"clear", "pop", "popitem", "setdefault", "update"};
+    static const char *const object_names[] = {
+        "__class__",  "__doc__",       "__init__",   "__new__",          "__repr__",         "__str__",
+        "__eq__",     "__ne__",        "__lt__",     "__le__",           "__gt__",           "__ge__",
+        "__hash__",   "__dir__",       "__format__", "__getattribute__", "__setattr__",      "__delattr__",
+        "__reduce__", "__reduce_ex__", "__sizeof__", "__subclasshook__", "__init_subclass__"};
+    const bool any = name->len > 1 && name->data[0] == '_' && name->data[1] == '_', list = object.kind == MT_TPL_LIST;
+    const char *const *names = any ? object_names : list ? list_names : dict_names;
+    size_t count = any ? MT_COUNT(object_names) : list ? MT_COUNT(list_names) : MT_COUNT(dict_names);
 
-    if (name->len > 1 && name->data[0] == '_' && name->data[1] == '_')
-        names = object_names;
-    else if (object.kind == MT_TPL_LIST || object.kind == MT_TPL_DICT)
-        names = object.kind == MT_TPL_LIST ? list_names : dict_names;
-    while (names && *names && !mt_tpl_str_is(name, *names))
-        names++;
-    return names && *names;
+    if (!any && !list && object.kind != MT_TPL_DICT)
+        return false;
+    while (count > 0 && !mt_tpl_str_is(name, names[count - 1]))
+        count--;
+    return count > 0;
 }
 
 static bool set_unsafe(mt_tpl_run *run, mt_tpl_value object, const mt_tpl_str *name, mt_tpl_value *out)

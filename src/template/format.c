@@ -95,23 +95,21 @@ static bool read_key(formatter *f)
 }
 
 /* A width or precision: digits, or * for an argument. */
-static bool read_count(formatter *f, int64_t *out)
+static int64_t read_count(formatter *f)
 {
     mt_tpl_value v;
     int64_t value = 0;
 
     if (peek(f) == '*') {
         f->at++;
-        if (!next_argument(f, &v) || !MT_TPL_IS_INT(v))
-            return mt_tpl_fail(f->run, "* wants int");
-        *out = mt_tpl_as_int(v);
-        return true;
+        if (next_argument(f, &v) && MT_TPL_IS_INT(v))
+            return mt_tpl_as_int(v);
+        mt_tpl_fail(f->run, "* wants int");
     }
     for (; isdigit((unsigned char)peek(f)); f->at++)
         if (value < INT64_MAX / 100)
             value = value * 10 + (peek(f) - '0');
-    *out = value;
-    return true;
+    return value;
 }
 
 static bool percent_int(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
@@ -183,16 +181,14 @@ static bool percent_field(formatter *f)
         if (peek(f) == '+' || (peek(f) == ' ' && !spec.sign))
             spec.sign = peek(f);
     }
-    if (!read_count(f, &spec.width))
-        return false;
+    spec.width = read_count(f);
     if (spec.width < 0) {
         left = true;
         spec.width = spec.width == INT64_MIN ? INT64_MAX : -spec.width;
     }
     if (peek(f) == '.') {
         f->at++;
-        if (!read_count(f, &spec.precision))
-            return false;
+        spec.precision = read_count(f);
         spec.precision = spec.precision < 0 ? 0 : spec.precision;
     }
     if (peek(f) == 'l' || peek(f) == 'h' || peek(f) == 'L')
@@ -282,7 +278,6 @@ static bool field_step(formatter *f, const mt_tpl_str *name, size_t *at, mt_tpl_
     bool bracket = name->data[*at] == '[';
     size_t begin = ++*at;
     mt_tpl_str *word;
-    mt_tpl_value key;
     int64_t index;
 
     while (*at < name->len && (bracket ? name->data[*at] != ']' : name->data[*at] != '.' && name->data[*at] != '['))
@@ -299,10 +294,7 @@ static bool field_step(formatter *f, const mt_tpl_str *name, size_t *at, mt_tpl_
     ++*at;
     if (!field_number(f, word, &index))
         return false;
-    mt_tpl_set_str(&key, word);
-    if (index >= 0)
-        key = (mt_tpl_value){.kind = MT_TPL_INT, .as.integer = index};
-    return mt_tpl_get_item(f->run, *out, key, out);
+    return mt_tpl_get_item(f->run, *out, index >= 0 ? mt_tpl_int(index) : mt_tpl_const(word), out);
 }
 
 static bool field_value(formatter *f, const mt_tpl_str *name, mt_tpl_value *out)

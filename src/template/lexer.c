@@ -19,6 +19,7 @@ typedef struct lexer {
     mt_tpl_place place;
     mt_tpl_token *tokens;
     size_t count, cap;
+    mt_tpl_token none;                    /* stands for a token that there is no memory for: the run has failed */
     char open[MT_LIMIT_TEMPLATE_NESTING]; /* open brackets, each as the bracket that closes it */
     size_t open_count;
 } lexer;
@@ -69,32 +70,28 @@ static mt_tpl_place place_of(lexer *lx, size_t at)
 static mt_tpl_token *add(lexer *lx, mt_tpl_token_type type, size_t at)
 {
     if (!mt_tpl_grow(lx->run, &lx->tokens, lx->count, 1, &lx->cap, sizeof(*lx->tokens)))
-        return NULL;
+        return &lx->none;
     lx->tokens[lx->count] = (mt_tpl_token){.type = type, .place = place_of(lx, at)};
     return &lx->tokens[lx->count++];
 }
 
 /* Counts the characters now: constants are shared by threads, so nothing may be computed later. */
-static bool counted(mt_tpl_str *s)
+static mt_tpl_str *counted(mt_tpl_str *s)
 {
     if (s)
         mt_tpl_str_chars(s);
-    return s != NULL;
+    return s;
 }
 
-static bool add_text(lexer *lx, mt_tpl_token_type type, size_t begin, size_t end)
+static void add_text(lexer *lx, mt_tpl_token_type type, size_t begin, size_t end)
 {
-    mt_tpl_token *token = add(lx, type, begin);
-
-    if (!token)
-        return false;
-    token->str = mt_tpl_str_new(lx->run, lx->text + begin, end - begin, false);
-    return counted(token->str);
+    add(lx, type, begin)->str = counted(mt_tpl_str_new(lx->run, lx->text + begin, end - begin, false));
 }
 
-static bool add_data(lexer *lx, size_t begin, size_t end)
+static void add_data(lexer *lx, size_t begin, size_t end)
 {
-    return begin == end || add_text(lx, MT_TPL_T_DATA, begin, end);
+    if (begin < end)
+        add_text(lx, MT_TPL_T_DATA, begin, end);
 }
 
 static bool is_at(const lexer *lx, size_t at, const char *word)
@@ -164,7 +161,7 @@ static bool word_tag(const lexer *lx, size_t at, const char *word, bool plus, bo
     return is_at(lx, at, word) && tag_end(lx, skip_space(lx, at + strlen(word)), "%}", plus, trim, next);
 }
 
-static bool lex_raw(lexer *lx, size_t begin)
+static void lex_raw(lexer *lx, size_t begin)
 {
     size_t next = begin;
 
@@ -172,28 +169,31 @@ static bool lex_raw(lexer *lx, size_t begin)
         if (!is_at(lx, at, "{%") || !word_tag(lx, at, "endraw", true, true, &next))
             continue;
         lx->at = next;
-        return add_data(lx, begin, strip_before(lx, begin, at, sign_at(lx, at + 2), true));
+        add_data(lx, begin, strip_before(lx, begin, at, sign_at(lx, at + 2), true));
+        return;
     }
     lx->at = lx->len;
-    return begin == lx->len || mt_tpl_fail_at(lx->run, place_of(lx, begin), "Missing end of raw directive");
+    if (begin < lx->len)
+        mt_tpl_fail_at(lx->run, place_of(lx, begin), "Missing end of raw directive");
 }
 
-static bool lex_comment(lexer *lx, size_t begin)
+static void lex_comment(lexer *lx, size_t begin)
 {
     for (size_t at = begin; at < lx->len; at++)
         if (tag_end(lx, at, "#}", true, true, &lx->at))
-            return true;
+            return;
     lx->at = lx->len;
-    return begin >= lx->len || mt_tpl_fail_at(lx->run, place_of(lx, begin), "Missing end of comment tag");
+    if (begin < lx->len)
+        mt_tpl_fail_at(lx->run, place_of(lx, begin), "Missing end of comment tag");
 }
 
-static bool lex_name(lexer *lx)
+static void lex_name(lexer *lx)
 {
     size_t begin = lx->at;
 
     while (lx->at < lx->len && mt_tpl_is_name(mt_utf8_at(lx->text + lx->at)))
         lx->at += mt_utf8_size(lx->text[lx->at]);
-    return add_text(lx, MT_TPL_T_NAME, begin, lx->at);
+    add_text(lx, MT_TPL_T_NAME, begin, lx->at);
 }
 
 /* Skips digits with single underscores between them. Returns the position after them; `at` where there is no digit. */
@@ -248,108 +248,98 @@ static size_t integer_end(const lexer *lx, size_t at)
     return base && end > at + 2 ? end : skip_digits(lx, at, 1);
 }
 
-static bool lex_number(lexer *lx)
+static void lex_number(lexer *lx)
 {
     size_t begin = lx->at, end = float_end(lx, begin);
     mt_tpl_token *token = add(lx, end > begin ? MT_TPL_T_FLOAT : MT_TPL_T_INTEGER, begin);
     mt_tpl_str number = {.data = lx->text + begin, .chars = MT_TPL_UNCOUNTED};
     bool huge = false, ok;
 
-    if (!token)
-        return false;
-    if (token->type == MT_TPL_T_FLOAT) {
-        number.len = end - begin;
-        ok = mt_tpl_parse_float(&number, &token->real);
-    } else {
-        end = integer_end(lx, begin);
-        number.len = end - begin;
-        ok = mt_tpl_parse_int(&number, 0, &token->integer, &huge);
-    }
-    lx->at = end;
+    lx->at = token->type == MT_TPL_T_FLOAT ? end : integer_end(lx, begin);
+    number.len = lx->at - begin;
+    ok = token->type == MT_TPL_T_FLOAT ? mt_tpl_parse_float(&number, &token->real)
+                                       : mt_tpl_parse_int(&number, 0, &token->integer, &huge);
     if (huge)
         mt_tpl_fail_huge(lx->run);
     else if (!ok)
         mt_tpl_fail(lx->run, "a number of more than %d digits; write it shorter", NUMBER_MAX);
-    return mt_tpl_locate(lx->run, place_of(lx, begin));
+    mt_tpl_locate(lx->run, place_of(lx, begin));
 }
 
-static bool lex_string(lexer *lx)
+static void lex_string(lexer *lx)
 {
     size_t begin = lx->at, at = begin + 1;
     char quote = lx->text[begin];
-    mt_tpl_token *token;
 
     while (at < lx->len && lx->text[at] != quote)
         at += lx->text[at] == '\\' ? 2 : 1;
     if (at >= lx->len)
-        return mt_tpl_fail_at(lx->run, place_of(lx, begin), "unexpected char %c at %zu; the string has no end", quote,
-                              begin);
-    token = add(lx, MT_TPL_T_STRING, begin);
-    if (!token)
-        return false;
-    token->str = mt_tpl_lex_unescape(lx->run, lx->text + begin + 1, at - begin - 1);
+        mt_tpl_fail(lx->run, "unexpected char %c at %zu; the string has no end", quote, begin);
+    else
+        add(lx, MT_TPL_T_STRING, begin)->str =
+            counted(mt_tpl_lex_unescape(lx->run, lx->text + begin + 1, at - begin - 1));
+    mt_tpl_locate(lx->run, place_of(lx, begin));
     lx->at = at + 1;
-    return counted(token->str) || mt_tpl_locate(lx->run, place_of(lx, begin));
 }
 
-static bool balance(lexer *lx, char c)
+static void balance(lexer *lx, char c)
 {
     if (c == '(' || c == '[' || c == '{') {
         if (lx->open_count == sizeof(lx->open))
-            return mt_tpl_fail_limit(lx->run, "more than %zu brackets inside one another", sizeof(lx->open));
-        lx->open[lx->open_count++] = c == '(' ? ')' : c == '[' ? ']' : '}';
-        return true;
+            mt_tpl_fail_limit(lx->run, "more than %zu brackets inside one another", sizeof(lx->open));
+        else
+            lx->open[lx->open_count++] = c == '(' ? ')' : c == '[' ? ']' : '}';
+    } else if (c == ')' || c == ']' || c == '}') {
+        if (lx->open_count == 0)
+            mt_tpl_fail(lx->run, "unexpected '%c'", c);
+        else if (lx->open[--lx->open_count] != c)
+            mt_tpl_fail(lx->run, "unexpected '%c', expected '%c'", c, lx->open[lx->open_count]);
     }
-    if (c != ')' && c != ']' && c != '}')
-        return true;
-    if (lx->open_count == 0)
-        return mt_tpl_fail(lx->run, "unexpected '%c'", c);
-    return lx->open[--lx->open_count] == c ||
-           mt_tpl_fail(lx->run, "unexpected '%c', expected '%c'", c, lx->open[lx->open_count]);
 }
 
-static bool lex_operator(lexer *lx)
+static void lex_operator(lexer *lx)
 {
-    for (size_t i = 0; i < MT_COUNT(operators); i++) {
-        if (!is_at(lx, lx->at, operators[i]))
-            continue;
-        if (!add(lx, operator_type(i), lx->at) || !balance(lx, operators[i][0]))
-            return mt_tpl_locate(lx->run, place_of(lx, lx->at));
-        lx->at += strlen(operators[i]);
-        return true;
+    size_t i = 0;
+
+    while (i < MT_COUNT(operators) && !is_at(lx, lx->at, operators[i]))
+        i++;
+    if (i == MT_COUNT(operators)) {
+        mt_tpl_fail_at(lx->run, place_of(lx, lx->at), "unexpected char '%.*s'", (int)mt_utf8_size(lx->text[lx->at]),
+                       lx->text + lx->at);
+        return;
     }
-    return mt_tpl_fail_at(lx->run, place_of(lx, lx->at), "unexpected char '%.*s'", (int)mt_utf8_size(lx->text[lx->at]),
-                          lx->text + lx->at);
+    add(lx, operator_type(i), lx->at);
+    balance(lx, operators[i][0]);
+    mt_tpl_locate(lx->run, place_of(lx, lx->at));
+    lx->at += strlen(operators[i]);
 }
 
-static bool lex_token(lexer *lx)
+static void lex_token(lexer *lx)
 {
     const char c = lx->text[lx->at];
 
     if (isdigit((unsigned char)c))
-        return lex_number(lx);
-    if (c == '"' || c == '\'')
-        return lex_string(lx);
-    return mt_tpl_is_name_start(mt_utf8_at(lx->text + lx->at)) ? lex_name(lx) : lex_operator(lx);
+        lex_number(lx);
+    else if (c == '"' || c == '\'')
+        lex_string(lx);
+    else if (mt_tpl_is_name_start(mt_utf8_at(lx->text + lx->at)))
+        lex_name(lx);
+    else
+        lex_operator(lx);
 }
 
 /* Reads from after {{ or {% to after its end. */
-static bool lex_tag(lexer *lx, bool block)
+static void lex_tag(lexer *lx, bool block)
 {
-    for (;;) {
-        size_t next;
+    size_t next;
 
-        lx->at = skip_space(lx, lx->at);
-        if (lx->at >= lx->len)
-            return true;
+    while (!lx->run->failed && (lx->at = skip_space(lx, lx->at)) < lx->len) {
         if (lx->open_count == 0 && tag_end(lx, lx->at, block ? "%}" : "}}", block, block, &next)) {
-            if (!add(lx, block ? MT_TPL_T_BLOCK_END : MT_TPL_T_VARIABLE_END, lx->at))
-                return false;
+            add(lx, block ? MT_TPL_T_BLOCK_END : MT_TPL_T_VARIABLE_END, lx->at);
             lx->at = next;
-            return true;
+            return;
         }
-        if (!lex_token(lx))
-            return false;
+        lex_token(lx);
     }
 }
 
@@ -362,30 +352,29 @@ static size_t find_tag(const lexer *lx, size_t at)
     return lx->len;
 }
 
-static bool lex_all(lexer *lx)
+static void lex_all(lexer *lx)
 {
-    while (lx->at < lx->len) {
+    while (!lx->run->failed && lx->at < lx->len) {
         size_t begin = lx->at, tag = find_tag(lx, begin), next;
         char kind, sign;
-        bool ok;
 
-        if (tag == lx->len)
-            return add_data(lx, begin, lx->len);
+        if (tag == lx->len) {
+            add_data(lx, begin, lx->len);
+            return;
+        }
         kind = lx->text[tag + 1];
         sign = sign_at(lx, tag + 2);
-        if (!add_data(lx, begin, strip_before(lx, begin, tag, sign, kind != '{')))
-            return false;
+        add_data(lx, begin, strip_before(lx, begin, tag, sign, kind != '{'));
         lx->at = tag + 2 + (sign != '\0');
-        if (kind == '%' && word_tag(lx, tag, "raw", false, false, &next))
-            ok = lex_raw(lx, next);
-        else if (kind == '#')
-            ok = lex_comment(lx, lx->at);
-        else
-            ok = add(lx, kind == '%' ? MT_TPL_T_BLOCK_BEGIN : MT_TPL_T_VARIABLE_BEGIN, tag) && lex_tag(lx, kind == '%');
-        if (!ok)
-            return false;
+        if (kind == '%' && word_tag(lx, tag, "raw", false, false, &next)) {
+            lex_raw(lx, next);
+        } else if (kind == '#') {
+            lex_comment(lx, lx->at);
+        } else {
+            add(lx, kind == '%' ? MT_TPL_T_BLOCK_BEGIN : MT_TPL_T_VARIABLE_BEGIN, tag);
+            lex_tag(lx, kind == '%');
+        }
     }
-    return true;
 }
 
 /* A copy with \n for every line break, without one at the end. */
@@ -421,8 +410,10 @@ bool mt_tpl_lex(mt_tpl_run *run, const char *text, size_t len, mt_tpl_token **ou
     lexer lx = {.run = run, .place = {1, 1}};
 
     lx.text = normalise(run, text, len, &lx.len);
-    if (!lx.text || !check_utf8(&lx) || !lex_all(&lx) || !add(&lx, MT_TPL_T_EOF, lx.len))
+    if (!lx.text || !check_utf8(&lx))
         return false;
+    lex_all(&lx);
+    add(&lx, MT_TPL_T_EOF, lx.len);
     *out = lx.tokens;
-    return true;
+    return !run->failed;
 }
