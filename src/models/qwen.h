@@ -4,8 +4,14 @@
 
 #include "models/vision_family.h"
 
-/* Reads windows: sliding_window counts only where use_sliding_window is true, and from layer max_window_layers on. */
-bool mt_qwen_windows_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err) MT_NODISCARD;
+/* Reads the size of windows; 0: none. sliding_window counts only where use_sliding_window is true; it is 4096 where the
+   key is missing, and null means none. */
+bool mt_qwen_window_read(const mt_config *c, uint32_t *window, mt_error *err) MT_NODISCARD;
+
+/* Gives a window to the layers that layer_types names, else to those from max_window_layers on. usual: what that is
+   where the key is missing. */
+bool mt_qwen_windows_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, int64_t usual,
+                          mt_error *err) MT_NODISCARD;
 
 /* Defaults for a config with experts. renormalise: default of norm_topk_prob; always: renormalised whatever that key
    says. */

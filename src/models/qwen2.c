@@ -2,17 +2,29 @@
 #include "models/family.h"
 #include "models/qwen.h"
 
-bool mt_qwen_windows_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
+bool mt_qwen_window_read(const mt_config *c, uint32_t *out, mt_error *err)
 {
-    int64_t window, first;
-    if (!mt_config_bool(c, "use_sliding_window", false) || !mt_config_has(c, "sliding_window"))
-        return true;
-    if (!mt_config_int(c, "sliding_window", 0, 1, MT_LIMIT_CONTEXT, &window, err) ||
-        !mt_config_int(c, "max_window_layers", 28, 0, INT64_MAX, &first, err))
+    const bool none = !mt_config_bool(c, "use_sliding_window", false) ||
+                      (mt_config_names(c, "sliding_window") && !mt_config_has(c, "sliding_window"));
+    int64_t window = 0;
+    if (!none && !mt_config_int(c, "sliding_window", 4096, 1, MT_LIMIT_CONTEXT, &window, err))
         return false;
-    if (!mt_layer_types_read(s, layer, c, (uint32_t)window))
-        for (size_t i = 0; i < s->layers; i++)
-            layer[i].attn.window = (int64_t)i >= first ? (uint32_t)window : 0;
+    *out = (uint32_t)window;
+    return true;
+}
+
+bool mt_qwen_windows_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, int64_t usual, mt_error *err)
+{
+    uint32_t window;
+    int64_t first;
+    if (!mt_qwen_window_read(c, &window, err))
+        return false;
+    if (!window || mt_layer_types_read(s, layer, c, window))
+        return true;
+    if (!mt_config_int(c, "max_window_layers", usual, 0, INT64_MAX, &first, err))
+        return false;
+    for (size_t i = 0; i < s->layers; i++)
+        layer[i].attn.window = (int64_t)i >= first ? window : 0;
     return true;
 }
 
@@ -20,7 +32,7 @@ static bool read_qwen2(mt_model_spec *s, mt_layer_spec *layer, const mt_config *
 {
     layer->attn.qkv_bias = true;
     mt_layers_repeat(s, layer);
-    return mt_qwen_windows_read(s, layer, c, err) && mt_rope_read_one(s, c, 10000, arena, err);
+    return mt_qwen_windows_read(s, layer, c, 28, err) && mt_rope_read_one(s, c, 10000, arena, err);
 }
 
 const mt_family mt_family_qwen2 = {

@@ -7,7 +7,7 @@ static bool read_qwen3(mt_model_spec *s, mt_layer_spec *layer, const mt_config *
     layer->attn.qk_norm = true;
     layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", false);
     mt_layers_repeat(s, layer);
-    return mt_qwen_windows_read(s, layer, c, err) && mt_rope_read_one(s, c, 10000, arena, err);
+    return mt_qwen_windows_read(s, layer, c, 28, err) && mt_rope_read_one(s, c, 10000, arena, err);
 }
 
 /* Whether the config lists the layer among those with a plain MLP. */
@@ -55,15 +55,11 @@ bool mt_qwen_experts_read(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
 /* Where windows are switched on, every layer has one. */
 static bool read_qwen3_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
-    int64_t window = 0;
     layer->attn.qk_norm = true;
     layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", false);
-    mt_layers_repeat(s, layer);
-    if (mt_config_bool(c, "use_sliding_window", false) && mt_config_has(c, "sliding_window") &&
-        !mt_config_int(c, "sliding_window", 0, 1, MT_LIMIT_CONTEXT, &window, err))
+    if (!mt_qwen_window_read(c, &layer->attn.window, err))
         return false;
-    for (size_t i = 0; i < s->layers; i++)
-        layer[i].attn.window = (uint32_t)window;
+    mt_layers_repeat(s, layer);
     return mt_qwen_experts_read(s, layer, c, NULL, err) && mt_rope_read_one(s, c, 10000, arena, err);
 }
 

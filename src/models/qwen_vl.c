@@ -9,7 +9,7 @@ static bool read_qwen2_vl(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
 {
     layer->attn.qkv_bias = true;
     mt_layers_repeat(s, layer);
-    return mt_qwen_windows_read(s, layer, c, err) && mt_rope_read_one(s, c, 1e6, arena, err) &&
+    return mt_qwen_windows_read(s, layer, c, 80, err) && mt_rope_read_one(s, c, 1e6, arena, err) &&
            mt_rope_axes_read(s, c, sections2, false, arena, err);
 }
 

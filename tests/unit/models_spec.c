@@ -113,6 +113,36 @@ static void qwen_ignores_a_window_that_is_switched_off(void **state)
     assert_int_equal(s.layer[2].attn.window, 8);
 }
 
+/* As transformers' classes have it: 4096 where the key is missing, no window where it is null. */
+static void qwen_has_a_usual_window_where_none_is_given(void **state)
+{
+    static const struct {
+        const char *config;
+        uint32_t first, last;
+    } cases[] = {{"\"model_type\":\"qwen2\",\"max_window_layers\":2", 0, 4096},
+                 {"\"model_type\":\"qwen2\",\"max_window_layers\":2,\"sliding_window\":null", 0, 0},
+                 {"\"model_type\":\"qwen3\",\"max_window_layers\":2", 0, 4096},
+                 {"\"model_type\":\"qwen3\"", 0, 0}, /* from layer 28 on */
+                 {"\"model_type\":\"qwen3_moe\"", 4096, 4096},
+                 {"\"model_type\":\"qwen3_moe\",\"sliding_window\":null", 0, 0},
+                 {"\"model_type\":\"qwen3_moe\",\"sliding_window\":8", 8, 8}};
+    char config[512];
+    mt_model_spec s;
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        snprintf(config, sizeof(config), "{%s,\"use_sliding_window\":true," SHAPE "}", cases[i].config);
+        assert_string_equal(read_spec(config, &s), "");
+        assert_int_equal(s.layer[0].attn.window, cases[i].first);
+        assert_int_equal(s.layer[3].attn.window, cases[i].last);
+    }
+    assert_string_equal(read_spec("{\"model_type\":\"qwen2\",\"use_sliding_window\":true,\"num_hidden_layers\":60,"
+                                  "\"hidden_size\":64,\"num_attention_heads\":4,\"intermediate_size\":128}",
+                                  &s),
+                        "");
+    assert_int_equal(s.layer[27].attn.window, 0);
+    assert_int_equal(s.layer[28].attn.window, 4096);
+}
+
 static void qwen3_moe_mixes_dense_and_sparse_layers(void **state)
 {
     mt_model_spec s;
@@ -701,6 +731,7 @@ static const struct CMUnitTest tests[] = {
     TEST(yarn_ramps_from_whole_to_stretched),
     TEST(yarn_scales_cosines_too),
     TEST(qwen_ignores_a_window_that_is_switched_off),
+    TEST(qwen_has_a_usual_window_where_none_is_given),
     TEST(qwen3_moe_mixes_dense_and_sparse_layers),
     TEST(gemma_alternates_windows_and_ropes),
     TEST(of_two_rope_keys_the_older_counts),
