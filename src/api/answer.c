@@ -111,9 +111,13 @@ static void finish(mt_answer *a, mt_choice *c, const mt_event *event)
     c->spoke = event->spoke;
     c->guessed = event->guessed;
     c->taken = event->taken;
-    c->stop = event->stop ? mt_strdup(event->stop) : NULL;
     c->stop_token = event->stop_token;
     c->repeated = event->repeated;
+    if (event->stop.str) {
+        c->stop = mt_alloc(event->stop.len);
+        memcpy(c->stop, event->stop.str, event->stop.len);
+        c->stop_len = event->stop.len;
+    }
     if (event->vector) {
         c->vector = mt_alloc_array(event->vector_len, sizeof(*c->vector));
         memcpy(c->vector, event->vector, event->vector_len * sizeof(*c->vector));

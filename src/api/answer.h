@@ -50,6 +50,7 @@ struct mt_choice {
     float *vector; /* the embedding or score; free with mt_free */
     size_t vector_len;
     char *stop;          /* the stop string that ended it, or NULL; free with mt_free */
+    size_t stop_len;     /* of stop, which may contain NULs */
     uint32_t stop_token; /* the token that ended it, or MT_TOKEN_NONE */
     bool repeated;       /* was ended since it repeated itself */
 };

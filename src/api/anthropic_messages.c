@@ -47,8 +47,12 @@ static void add_stop(mt_buf *out, const mt_choice *c)
                          : mt_speech_calls(&c->speech)      ? "tool_use"
                                                             : "end_turn";
 
-    /* stop_details is about refusals only. */
-    mt_json_write(out, "'stop_reason':%s,'stop_sequence':%s,'stop_details':null", reason, c->stop);
+    mt_json_write(out, "'stop_reason':%s,'stop_sequence':", reason);
+    if (c->stop)
+        mt_json_text(out, NULL, c->stop, c->stop_len);
+    else
+        mt_json_write(out, "null");
+    mt_json_write(out, "'stop_details':null"); /* which is about refusals only */
 }
 
 static void begin(mt_answer *a, mt_choice *c, mt_buf *out)

@@ -145,7 +145,7 @@ static bool is_end(const mt_answer *answer, uint32_t token)
 static void write_stop_reason(mt_buf *out, const mt_answer *answer, const mt_choice *choice)
 {
     if (choice->stop)
-        mt_json_write(out, "'stop_reason':%s", choice->stop);
+        mt_json_text(out, "stop_reason", choice->stop, choice->stop_len);
     else if (choice->repeated)
         mt_json_write(out, "'stop_reason':'repetition'");
     else if (is_end(answer, choice->stop_token))

@@ -57,7 +57,7 @@ typedef struct mt_event {
     size_t text_len;
     mt_finish finish;             /* of DONE */
     const mt_error *error;        /* of DONE with MT_FINISH_ERROR */
-    const char *stop;             /* of DONE: the stop string that was met, NUL-terminated; NULL for none */
+    mt_stop_string stop;          /* of DONE: the stop string that was met; its str is NULL for none */
     uint32_t stop_token;          /* of DONE: the token id that ended the answer; MT_TOKEN_NONE for none */
     bool repeated;                /* of DONE with MT_FINISH_LENGTH: repeat_limit ended the answer */
     size_t cached;                /* of BEGUN and DONE: prompt tokens that came from the cache */
@@ -99,7 +99,7 @@ struct mt_request {
     size_t max_tokens;           /* of each choice; clamped to what the context leaves */
     uint32_t repeat_limit; /* an answer that repeats itself ends after so many repeated tokens (repeat.h); 0: never */
     const mt_stop *stop;   /* NULL: no stop strings */
-    const mt_stop_string *stop_strings; /* the strings that `stop` was made of, each NUL-terminated */
+    const mt_stop_string *stop_strings; /* the strings that `stop` was made of */
     bool skip_special;                  /* special tokens give no text */
     bool include_stop;                  /* the text of the stop string that ended the answer is part of the answer */
     bool prompt_logprobs;               /* an event for each prompt position; nothing is read from the cache then */

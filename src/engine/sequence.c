@@ -157,7 +157,7 @@ void mt_sequence_finish(mt_sequence *s, mt_finish finish, const mt_error *err)
                         .text_len = s->text.len,
                         .finish = finish,
                         .error = err,
-                        .stop = s->stop_met >= 0 ? r->stop_strings[s->stop_met].str : NULL,
+                        .stop = s->stop_met >= 0 ? r->stop_strings[s->stop_met] : (mt_stop_string){0},
                         .stop_token = s->stop_token,
                         .repeated = s->repeated && finish == MT_FINISH_LENGTH,
                         .cached = s->cached,

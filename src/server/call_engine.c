@@ -31,9 +31,9 @@ static char *put(char **at, const void *from, size_t len)
    thread. */
 static event_letter *copy(mt_call_source *source, const mt_event *event)
 {
-    const size_t tops = event->top_count * sizeof(*event->top), stop = event->stop ? strlen(event->stop) + 1 : 0;
+    const size_t tops = event->top_count * sizeof(*event->top);
     const size_t vector = event->vector_len * sizeof(*event->vector);
-    event_letter *e = mt_alloc(sizeof(*e) + vector + tops + event->text_len + stop);
+    event_letter *e = mt_alloc(sizeof(*e) + vector + tops + event->text_len + event->stop.len);
     char *at = e->bytes;
 
     e->source = source;
@@ -41,7 +41,7 @@ static event_letter *copy(mt_call_source *source, const mt_event *event)
     e->event.vector = event->vector ? (const float *)(const void *)put(&at, event->vector, vector) : NULL;
     e->event.top = (const mt_logprob *)(const void *)put(&at, event->top, tops);
     e->event.text = put(&at, event->text, event->text_len);
-    e->event.stop = event->stop ? put(&at, event->stop, stop) : NULL;
+    e->event.stop.str = event->stop.str ? put(&at, event->stop.str, event->stop.len) : NULL;
     if (event->error) {
         e->error = *event->error;
         e->event.error = &e->error;

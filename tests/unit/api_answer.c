@@ -74,6 +74,30 @@ static void nothing_is_written_before_a_whole_answer_is_whole(void **state)
     tear_down(&f);
 }
 
+/* What the answer says of a stop string is all of it, with its NUL. */
+static void a_stop_string_may_have_a_nul(void **state)
+{
+    static const struct {
+        const mt_dialect *dialect;
+        const char *wanted;
+    } cases[] = {{&mt_openai_chat, "\"stop_reason\":\"a\\u0000b\""},
+                 {&mt_anthropic_messages, "\"stop_reason\":\"stop_sequence\",\"stop_sequence\":\"a\\u0000b\","}};
+    const mt_event event = {.kind = MT_EVENT_DONE,
+                            .finish = MT_FINISH_STOP,
+                            .stop = {.str = "a\0b", .len = 3},
+                            .stop_token = MT_TOKEN_NONE,
+                            .tokens = 2};
+    fixture f;
+
+    (void)state;
+    for (size_t i = 0; i < 2 * MT_COUNT(cases); i++) {
+        set_up(&f, cases[i / 2].dialect, i % 2, 1, 1);
+        mt_answer_feed(f.answer, 0, &event, &f.out);
+        assert_non_null(strstr(f.out.data, cases[i / 2].wanted));
+        tear_down(&f);
+    }
+}
+
 static void an_empty_token_says_nothing_in_a_stream(void **state)
 {
     fixture f;
@@ -245,6 +269,7 @@ static void ids_are_never_the_same(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nothing_is_written_before_a_whole_answer_is_whole),
+    cmocka_unit_test(a_stop_string_may_have_a_nul),
     cmocka_unit_test(an_empty_token_says_nothing_in_a_stream),
     cmocka_unit_test(choices_of_several_prompts_are_numbered_through),
     cmocka_unit_test(an_error_ends_the_whole_and_nothing_follows),
