@@ -17,13 +17,14 @@ typedef struct formatter {
     size_t at; /* position in format */
     mt_tpl_build out;
 
-    mt_tpl_value value;   /* of %: where the next argument comes from */
-    mt_tpl_value mapping; /* of %: the dict on its right, or MISSING */
-    const mt_tpl_args *args;
-    size_t next;      /* index of the next argument */
-    bool single;      /* of %: value is one argument, even if it is a tuple */
-    bool by_position; /* of str.format: fields have had numbers */
-    bool counted;     /* of str.format: fields without a number have been counted */
+    mt_tpl_value value;      /* of %: where the next argument comes from */
+    mt_tpl_value right;      /* of %: what stands on its right, in which %(key) looks */
+    const mt_tpl_args *args; /* of str.format */
+    size_t next;             /* index of the next argument */
+    bool single;             /* of %: value is one argument, even if it is a tuple */
+    bool by_position;        /* of str.format: fields have had numbers */
+    bool counted;            /* of str.format: fields without a number have been counted */
+    unsigned depth;          /* of str.format: 1 in the spec of a field, 2 in the spec of a field there */
 } formatter;
 
 /* Escapes a repr as Python's ascii() does. */
@@ -43,16 +44,12 @@ static mt_tpl_str *ascii_text(mt_tpl_run *run, mt_tpl_str *text)
     return mt_tpl_build_end(&b);
 }
 
-/* The text of an argument; a format that is markup escapes it. */
-static mt_tpl_str *argument_text(formatter *f, mt_tpl_value v, char conversion)
+/* Python's str(), repr() or ascii() of an argument: its conversion is s, r or a. */
+static mt_tpl_str *convert(mt_tpl_run *run, mt_tpl_value v, char conversion)
 {
-    mt_tpl_str *text = conversion == 'r' || conversion == 'a' ? mt_tpl_repr(f->run, v) : mt_tpl_text(f->run, v);
+    mt_tpl_str *text = conversion == 's' ? mt_tpl_text(run, v) : mt_tpl_repr(run, v);
 
-    if (conversion == 'a')
-        text = ascii_text(f->run, text);
-    if (text && f->format->markup && !text->markup)
-        text = mt_tpl_str_escape(f->run, text);
-    return text;
+    return conversion == 'a' ? ascii_text(run, text) : text;
 }
 
 static char peek(const formatter *f)
@@ -82,11 +79,11 @@ static bool read_key(formatter *f)
         depth += peek(f) == '(' ? 1 : peek(f) == ')' ? (size_t)-1 : 0;
     if (depth > 0)
         return mt_tpl_fail(f->run, "incomplete format key");
-    if (f->mapping.kind != MT_TPL_DICT)
+    if (f->right.kind != MT_TPL_DICT)
         return mt_tpl_fail(f->run, "format requires a mapping");
     if (!mt_tpl_set_str(&key, mt_tpl_str_sub(f->run, f->format, begin, f->at - 1)))
         return false;
-    f->value = mt_tpl_dict_get(f->run, f->mapping.as.dict, key);
+    f->value = mt_tpl_dict_get(f->run, f->right.as.dict, key);
     if (!MT_TPL_GIVEN(f->value))
         return mt_tpl_fail(f->run, "'%.*s' is not a key of the dict", (int)key.as.str->len, key.as.str->data);
     f->single = true;
@@ -131,7 +128,7 @@ static bool percent_int(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
 
 static bool percent_char(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
 {
-    spec->precision = -1; /* precision applies to longer texts */
+    spec->precision = -1; /* a precision cuts texts, but not a character: %.0c writes it */
     if (v.kind == MT_TPL_STR && mt_tpl_str_chars(v.as.str) == 1)
         return mt_tpl_format_text(&f->out, v.as.str, spec);
     if (!MT_TPL_IS_INT(v))
@@ -141,12 +138,15 @@ static bool percent_char(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
 
 static bool percent_value(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
 {
+    const uint32_t code = mt_utf8_at(f->format->data + f->at - 1);
     mt_tpl_str *text;
 
     if (spec->type == 'i' || spec->type == 'u')
         spec->type = 'd';
     if (strchr("sra", spec->type)) {
-        text = argument_text(f, v, spec->type);
+        text = convert(f->run, v, spec->type);
+        if (text && f->format->markup && !text->markup)
+            text = mt_tpl_str_escape(f->run, text);
         return text && mt_tpl_format_text(&f->out, text, spec);
     }
     if (spec->type == 'c')
@@ -154,7 +154,7 @@ static bool percent_value(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
     if (strchr("doxX", spec->type))
         return percent_int(f, v, spec);
     if (!strchr("eEfFgG", spec->type))
-        return mt_tpl_fail(f->run, "unsupported format character '%c' (0x%x)", spec->type, spec->type);
+        return mt_tpl_fail(f->run, "unsupported format character '%c' (0x%x)", code < 0x7F ? (char)code : '?', code);
     if (!MT_TPL_IS_NUMBER(v))
         return mt_tpl_fail(f->run, "must be real number, not %s", mt_tpl_type(v));
     return mt_tpl_format_float(&f->out, mt_tpl_as_float(v), spec);
@@ -208,9 +208,10 @@ static bool percent_field(formatter *f)
 
 bool mt_tpl_format_percent(mt_tpl_run *run, const mt_tpl_str *format, mt_tpl_value value, mt_tpl_value *out)
 {
-    formatter f = {.run = run, .format = format, .out = {.run = run}, .value = value, .mapping = value};
-    bool mapping = value.kind == MT_TPL_DICT || value.kind == MT_TPL_LIST || value.kind == MT_TPL_RANGE ||
-                   value.kind == MT_TPL_UNDEFINED; /* arguments may be left over where Python can index the value */
+    formatter f = {.run = run, .format = format, .out = {.run = run}, .value = value, .right = value};
+    /* A value that Python can index may be left over, for it could be what %(key) looks in. */
+    bool spare = value.kind == MT_TPL_DICT || value.kind == MT_TPL_LIST || value.kind == MT_TPL_RANGE ||
+                 value.kind == MT_TPL_UNDEFINED;
     size_t given = value.kind == MT_TPL_TUPLE ? value.as.list->count : 1;
 
     while (f.at < format->len) {
@@ -222,7 +223,7 @@ bool mt_tpl_format_percent(mt_tpl_run *run, const mt_tpl_str *format, mt_tpl_val
         if (sign && !percent_field(&f))
             return false;
     }
-    if (f.next < given && !mapping)
+    if (f.next < given && !spare)
         return mt_tpl_fail(run, "not all arguments converted during string formatting");
     return mt_tpl_set_str(out, mt_tpl_build_end_like(&f.out, format));
 }
@@ -316,7 +317,26 @@ static bool field_value(formatter *f, const mt_tpl_str *name, mt_tpl_value *out)
     return true;
 }
 
-/* *end: where the brace stands that closes the field. */
+/* *end: where the name of a field ends, which is at a colon, a ! or the brace that closes the field. A key in brackets
+   may contain any of these. */
+static bool field_name_end(formatter *f, size_t *end)
+{
+    bool key = false;
+
+    for (*end = f->at; *end < f->format->len; ++*end) {
+        const char c = f->format->data[*end];
+
+        if (key || c == '[')
+            key = c != ']';
+        else if (c == '{')
+            return mt_tpl_fail(f->run, "unexpected '{' in field name");
+        else if (c == ':' || c == '!' || c == '}')
+            return true;
+    }
+    return mt_tpl_fail(f->run, "expected '}' before end of string");
+}
+
+/* *end: where the brace stands that closes the field whose spec begins at f->at. */
 static bool field_end(formatter *f, size_t *end)
 {
     size_t depth = 1;
@@ -331,96 +351,119 @@ static bool field_end(formatter *f, size_t *end)
     return mt_tpl_fail(f->run, "expected '}' before end of string");
 }
 
-/* A field's spec, which may contain fields itself, one level deep. */
+static bool write_fields(formatter *f);
+
+/* A field's spec, which may contain fields itself. These are counted together with the others. */
 static mt_tpl_str *field_spec(formatter *f, size_t begin, size_t end)
 {
     mt_tpl_str *spec = mt_tpl_str_sub(f->run, f->format, begin, end);
     formatter inner = *f;
-    mt_tpl_value made;
 
     if (!spec || !memchr(spec->data, '{', spec->len))
         return spec;
     inner.format = spec;
     inner.at = 0;
+    inner.depth++;
     inner.out = (mt_tpl_build){.run = f->run};
-    while (inner.at < spec->len) {
-        const char *open = memchr(spec->data + inner.at, '{', spec->len - inner.at);
-        size_t stop = open ? (size_t)(open - spec->data) : spec->len, close = stop;
-        mt_tpl_str *name;
-
-        mt_tpl_build_sub(&inner.out, spec, inner.at, stop);
-        inner.at = stop + 1;
-        if (!open)
-            break;
-        if (!field_end(&inner, &close))
-            return NULL;
-        name = mt_tpl_str_sub(f->run, spec, inner.at, close);
-        if (!name || !field_value(&inner, name, &made))
-            return NULL;
-        mt_tpl_build_text(&inner.out, made);
-        inner.at = close + 1;
-    }
+    if (!write_fields(&inner))
+        return NULL;
     f->next = inner.next;
+    f->by_position = inner.by_position;
+    f->counted = inner.counted;
     return mt_tpl_build_end(&inner.out);
 }
 
+/* Appends format(value, spec). A format that is markup escapes that, unless the value is markup as well. */
+static bool write_value(formatter *f, mt_tpl_value value, const mt_tpl_str *spec)
+{
+    mt_tpl_build b = {.run = f->run};
+    mt_tpl_str *text;
+
+    if (!f->format->markup)
+        return mt_tpl_format_value(&f->out, value, spec);
+    if (value.kind == MT_TPL_STR && value.as.str->markup) {
+        mt_tpl_build_str(&f->out, value.as.str);
+        return spec->len == 0 || mt_tpl_fail(f->run, "Unsupported format specification for Markup.");
+    }
+    text = mt_tpl_format_value(&b, value, spec) ? mt_tpl_build_end(&b) : NULL;
+    text = text ? mt_tpl_str_escape(f->run, text) : NULL;
+    if (text)
+        mt_tpl_build_str(&f->out, text);
+    return text != NULL;
+}
+
+/* Processes {name!conversion:spec} from behind its first brace on. */
 static bool brace_field(formatter *f)
 {
-    size_t begin = f->at, end, name_end, spec_at;
+    size_t begin = f->at, end;
     char conversion = '\0';
     mt_tpl_value value;
-    mt_tpl_str *name, *spec;
+    mt_tpl_str *name, *spec, *text;
 
-    if (!field_end(f, &end))
+    if (f->depth > 1)
+        return mt_tpl_fail(f->run, "Max string recursion exceeded");
+    if (!field_name_end(f, &end))
         return false;
-    for (name_end = begin; name_end < end && f->format->data[name_end] != ':' && f->format->data[name_end] != '!';)
-        name_end++;
-    spec_at = name_end;
-    if (spec_at < end && f->format->data[spec_at] == '!') {
-        conversion = spec_at + 1 < end ? f->format->data[spec_at + 1] : '\0';
+    name = mt_tpl_str_sub(f->run, f->format, begin, end);
+    f->at = end;
+    if (peek(f) == '!') {
+        f->at++;
+        conversion = peek(f);
         if (!conversion || !strchr("rsa", conversion))
-            return mt_tpl_fail(f->run, "Unknown conversion specifier %c", conversion ? conversion : '!');
-        spec_at += 2;
-        if (spec_at < end && f->format->data[spec_at] != ':')
+            return mt_tpl_fail(f->run, "Unknown conversion specifier: use r, s or a");
+        f->at++;
+        if (peek(f) != ':' && peek(f) != '}')
             return mt_tpl_fail(f->run, "expected ':' after conversion specifier");
     }
-    name = mt_tpl_str_sub(f->run, f->format, begin, name_end);
-    if (!name || !field_value(f, name, &value))
+    f->at += peek(f) == ':';
+    begin = f->at;
+    if (!field_end(f, &end) || !name || !field_value(f, name, &value))
         return false;
-    spec = field_spec(f, spec_at < end ? spec_at + 1 : end, end);
+    spec = field_spec(f, begin, end);
     if (!spec)
         return false;
-    if ((conversion || f->format->markup) && !mt_tpl_set_str(&value, argument_text(f, value, conversion)))
-        return false;
     f->at = end + 1;
-    return mt_tpl_format_value(&f->out, value, spec);
+    if (conversion) {
+        text = convert(f->run, value, conversion);
+        if (!text || !mt_tpl_set_str(&value, mt_tpl_str_plain(f->run, text)))
+            return false;
+    }
+    return write_value(f, value, spec);
+}
+
+/* Appends the format with its fields replaced. */
+static bool write_fields(formatter *f)
+{
+    const mt_tpl_str *format = f->format;
+
+    while (f->at < format->len && !f->run->failed) {
+        size_t begin = f->at;
+        char brace;
+
+        while (f->at < format->len && format->data[f->at] != '{' && format->data[f->at] != '}')
+            f->at++;
+        mt_tpl_build_sub(&f->out, format, begin, f->at);
+        if (f->at == format->len)
+            break;
+        brace = format->data[f->at++];
+        if (peek(f) == brace) { /* {{ and }} */
+            mt_tpl_build_sub(&f->out, format, f->at, f->at + 1);
+            f->at++;
+        } else if (brace == '}')
+            return mt_tpl_fail(f->run, "Single '}' encountered in format string");
+        else if (f->at == format->len)
+            return mt_tpl_fail(f->run, "Single '{' encountered in format string");
+        else if (!brace_field(f))
+            return false;
+    }
+    return true;
 }
 
 bool mt_tpl_format_braces(mt_tpl_run *run, const mt_tpl_str *format, const mt_tpl_args *args, mt_tpl_value *out)
 {
     formatter f = {.run = run, .format = format, .out = {.run = run}, .args = args};
 
-    while (f.at < format->len && !run->failed) {
-        size_t begin = f.at;
-        char brace;
-
-        while (f.at < format->len && format->data[f.at] != '{' && format->data[f.at] != '}')
-            f.at++;
-        mt_tpl_build_sub(&f.out, format, begin, f.at);
-        if (f.at == format->len)
-            break;
-        brace = format->data[f.at++];
-        if (peek(&f) == brace) { /* {{ and }} */
-            mt_tpl_build_sub(&f.out, format, f.at, f.at + 1);
-            f.at++;
-        } else if (brace == '}')
-            return mt_tpl_fail(run, "Single '}' encountered in format string");
-        else if (f.at == format->len)
-            return mt_tpl_fail(run, "Single '{' encountered in format string");
-        else if (!brace_field(&f))
-            return false;
-    }
-    return mt_tpl_set_str(out, mt_tpl_build_end_like(&f.out, format));
+    return write_fields(&f) && mt_tpl_set_str(out, mt_tpl_build_end_like(&f.out, format));
 }
 
 bool mt_tpl_percent(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out)
