@@ -1,4 +1,4 @@
-/* The inside of the parsers, for src/chat/parse*.c and format*.c only.
+/* The inside of the parsers, for src/chat/parse*.c, format*.c and shape*.c only.
 
    A format is a table of states. A state says what becomes of bytes (mt_parse_does) and which markers lead to which
    state. The parser reads one byte at a time and holds back only what may be the beginning of a marker, so the result
@@ -195,6 +195,9 @@ void mt_parse_value_begin(mt_parser *p, bool string);
 void mt_parse_value_byte(mt_parser *p, char b, bool lines);
 void mt_parse_value_end(mt_parser *p, bool lines);
 void mt_parse_retype(mt_parser *p, mt_buf *json); /* converts the value of p->key to the type its schema wants */
+/* What a $ref to the definitions of root names; NULL: there is none. Other schemas are returned as they are. */
+const json_t *mt_parse_resolve(const json_t *schema, const json_t *root);
+bool mt_parse_no_string(const json_t *schema, const json_t *root); /* whether no value of the schema is a string */
 
 /* parse_json.c */
 void mt_parse_calls_byte(mt_parser *p, mt_parse_machine *m, char b);

@@ -2,6 +2,7 @@
    JSON. */
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/json_escape.h"
 #include "base/json_tree.h"
 #include "chat/parse_core.h"
@@ -17,7 +18,7 @@ static unsigned type_named(const char *name)
     } types[] = {{"string", T_STRING}, {"number", T_NUMBER}, {"integer", T_NUMBER}, {"boolean", T_BOOLEAN},
                  {"null", T_NULL},     {"object", T_OBJECT}, {"array", T_ARRAY}};
 
-    for (size_t i = 0; name && i < sizeof(types) / sizeof(types[0]); i++)
+    for (size_t i = 0; name && i < MT_COUNT(types); i++)
         if (strcmp(types[i].name, name) == 0)
             return types[i].type;
     return T_ANY;
@@ -37,47 +38,70 @@ static unsigned type_of(const json_t *value)
     }
 }
 
-/* The union of the types of a list: of names, of schemas, or of values. */
-static unsigned types_in(const json_t *list, unsigned (*of)(const json_t *item))
+/* The union of the types that `of` tells of the items of a list; any where it has none. */
+static unsigned types_in(const json_t *list, const json_t *root, unsigned (*of)(const json_t *item, const json_t *root))
 {
     unsigned types = 0;
     size_t i;
     json_t *item;
 
     json_array_foreach(list, i, item)
-        types |= of(item);
+        types |= of(item, root);
     return types ? types : T_ANY;
 }
 
-static unsigned types_named(const json_t *name)
+static unsigned types_named(const json_t *name, MT_UNUSED const json_t *root)
 {
     return type_named(json_string_value(name));
 }
 
-static unsigned types_plain(const json_t *schema)
+static unsigned types_valued(const json_t *value, MT_UNUSED const json_t *root)
 {
-    const json_t *type = json_object_get(schema, "type");
-
-    if (json_is_array(type))
-        return types_in(type, types_named);
-    if (json_is_string(type))
-        return types_named(type);
-    if (json_is_array(json_object_get(schema, "enum")))
-        return types_in(json_object_get(schema, "enum"), type_of);
-    return T_ANY;
+    return type_of(value);
 }
 
-static unsigned types_of(const json_t *schema)
+const json_t *mt_parse_resolve(const json_t *schema, const json_t *root)
 {
-    const json_t *any = json_object_get(schema, "anyOf");
+    static const char *const places[] = {"$defs", "definitions"};
+    const char *ref = json_string_value(json_object_get(schema, "$ref"));
 
-    any = any ? any : json_object_get(schema, "oneOf");
-    return json_is_array(any) ? types_in(any, types_plain) : types_plain(schema);
+    for (size_t i = 0; ref && i < MT_COUNT(places); i++) {
+        const size_t len = strlen(places[i]);
+
+        if (strncmp(ref, "#/", 2) == 0 && strncmp(ref + 2, places[i], len) == 0 && ref[2 + len] == '/')
+            return json_object_get(json_object_get(root, places[i]), ref + len + 3);
+    }
+    return schema;
+}
+
+/* By "type", "enum" and "const". */
+static unsigned types_plain(const json_t *schema, const json_t *root)
+{
+    const json_t *own = mt_parse_resolve(schema, root), *type = json_object_get(own, "type");
+    const json_t *constant = json_object_get(own, "const");
+    unsigned types = json_is_array(type) ? types_in(type, root, types_named) : types_named(type, root);
+
+    types &= types_in(json_object_get(own, "enum"), root, types_valued);
+    types &= constant ? type_of(constant) : T_ANY;
+    return types ? types : T_ANY;
+}
+
+static unsigned types_of(const json_t *schema, const json_t *root)
+{
+    const json_t *own = mt_parse_resolve(schema, root), *any = json_object_get(own, "anyOf");
+
+    any = any ? any : json_object_get(own, "oneOf");
+    return json_is_array(any) ? types_in(any, root, types_plain) : types_plain(own, root);
+}
+
+bool mt_parse_no_string(const json_t *schema, const json_t *root)
+{
+    return !(types_of(schema, root) & T_STRING);
 }
 
 static unsigned types_of_key(const mt_parser *p)
 {
-    return types_of(json_object_get(json_object_get(p->schema, "properties"), p->key.text));
+    return types_of(json_object_get(json_object_get(p->schema, "properties"), p->key.text), p->schema);
 }
 
 void mt_parse_key(mt_parser *p)

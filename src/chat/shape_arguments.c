@@ -1,4 +1,4 @@
-/* The grammar of a call's arguments, from the tool's JSON schema. */
+/* The grammar of a call's arguments, from the tool's JSON schema: see shape_inside.h. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -6,102 +6,81 @@
 #include "chat/shape_inside.h"
 #include "sample/constraint/schema.h"
 
-/* A tool without a schema has no arguments. */
-bool mt_shape_object(mt_shape_writer *w, const json_t *schema, bool strict, mt_expr *out)
+/* A value as JSON. root: what references in the schema refer to; object: only an object. Where the schema cannot be
+   followed at all, any value will do, unless strict. */
+static bool json_value(mt_shape_writer *w, const json_t *schema, const json_t *root, bool object, bool strict,
+                       mt_expr *out)
 {
     mt_error ignored = {0};
 
-    if (!schema) {
-        *out = mt_grammar_text(w->g, "{}");
+    if (mt_schema_expr(&w->arguments, schema, root, object, strict, out, strict ? w->err : &ignored))
         return true;
-    }
-    if (mt_schema_expr(&w->arguments, schema, schema, true, strict, out, strict ? w->err : &ignored))
-        return true;
-    *out = mt_json_object(&w->arguments); /* any object: the schema cannot be enforced */
+    *out = object ? mt_json_object(&w->arguments) : mt_json_value(&w->arguments);
     return !strict;
 }
 
-static bool is_type(const json_t *schema, const char *type)
+/* A tool without a schema has no arguments. */
+bool mt_shape_object(mt_shape_writer *w, const json_t *schema, bool strict, mt_expr *out)
 {
-    const char *own = json_string_value(json_object_get(schema, "type"));
-
-    return own && strcmp(own, type) == 0;
+    if (schema)
+        return json_value(w, schema, schema, true, strict, out);
+    *out = mt_grammar_text(w->g, "{}");
+    return true;
 }
 
-/* Text that has to match a pattern or a format, without `<`, with which a tag would begin. */
-static bool patterned(mt_shape_writer *w, const json_t *schema, const json_t *root, mt_expr *out)
+/* Text that has to match a pattern or a format. Strings of Gemma's notation are written as they are, without `<`, with
+   which a tag would begin; here they have no quotes either. */
+static bool pattern_value(mt_shape_writer *w, const json_t *schema, const json_t *root, mt_expr *out)
 {
     mt_json raw = {.g = w->g, .notation = MT_NOTATION_GEMMA, .quotes = mt_grammar_empty(w->g)};
 
     return mt_schema_expr(&raw, schema, root, false, true, out, w->err);
 }
 
-/* A value without quotes, up to its closing tag: one of the schema's strings, or any text. */
+/* A value without quotes, up to its closing tag: one of the schema's strings, or any text where it lists none. */
 static mt_expr text_value(mt_shape_writer *w, const json_t *schema, const char *close)
 {
     const json_t *list = json_object_get(schema, "enum"), *constant = json_object_get(schema, "const");
-    mt_expr *parts, any;
+    const size_t listed = constant ? 1 : json_array_size(list);
+    mt_expr *parts = mt_alloc_array(listed + 1, sizeof(*parts)), any;
     size_t count = 0;
 
-    if (!json_is_array(list) && !json_is_string(constant))
-        return mt_grammar_until(w->g, &close, 1);
-    parts = mt_alloc_array(json_array_size(list) + 1, sizeof(*parts));
-    if (json_is_string(constant))
-        parts[count++] = mt_grammar_text(w->g, json_string_value(constant));
-    for (size_t i = 0; !json_is_string(constant) && i < json_array_size(list); i++)
-        if (json_is_string(json_array_get(list, i)))
-            parts[count++] = mt_grammar_text(w->g, json_string_value(json_array_get(list, i)));
+    for (size_t i = 0; i < listed; i++) {
+        const json_t *one = constant ? constant : json_array_get(list, i);
+
+        if (json_is_string(one))
+            parts[count++] = mt_grammar_literal(w->g, json_string_value(one), json_string_length(one));
+    }
     any = mt_grammar_any(w->g, parts, count);
     mt_free(parts);
-    return mt_grammar_seq(w->g, any, mt_grammar_text(w->g, close));
+    return count ? mt_grammar_seq(w->g, any, mt_grammar_text(w->g, close)) : mt_grammar_until(w->g, &close, 1);
 }
 
-/* Whether the type is one that is written as JSON: a number, boolean, list, object or null. */
-static bool is_json(const json_t *schema)
+/* A value and its closing tag. Strings stand as they are; what cannot be a string is JSON, since the parser reads it as
+   such. The tag behind a string is spelled out and never a special token, so that the end is found in any text. */
+static bool tagged_value(mt_shape_writer *w, const json_t *schema, const json_t *root, bool strict,
+                         const mt_layout_tags *t, mt_expr *out)
 {
-    static const char *const types[] = {"integer", "number", "boolean", "array", "object", "null"};
+    const char *type;
+    mt_expr inner;
 
-    for (size_t i = 0; i < MT_COUNT(types); i++)
-        if (is_type(schema, types[i]))
-            return true;
-    return false;
-}
-
-/* A value as JSON. */
-static bool value(mt_shape_writer *w, const json_t *schema, const json_t *root, bool strict, mt_expr *out)
-{
-    mt_error ignored = {0};
-
-    if (mt_schema_expr(&w->arguments, schema, root, false, strict, out, strict ? w->err : &ignored))
-        return true;
-    *out = mt_json_value(&w->arguments);
-    return !strict;
-}
-
-/* A value and its closing tag. */
-static bool tagged(mt_shape_writer *w, const json_t *schema, const json_t *root, bool strict, const mt_layout_tags *t,
-                   mt_expr *out)
-{
-    mt_expr json;
-
-    if (strict && is_type(schema, "string") &&
-        (json_object_get(schema, "pattern") || json_object_get(schema, "format"))) {
-        if (!patterned(w, schema, root, &json))
+    schema = mt_parse_resolve(schema, root);
+    type = json_string_value(json_object_get(schema, "type"));
+    if (mt_parse_no_string(schema, root)) {
+        if (!json_value(w, schema, root, false, strict, &inner))
             return false;
-        *out = MT_SHAPE_LIST(w, mt_shape_markup(w, t->string), json, mt_grammar_text(w->g, t->close));
-        return true;
-    }
-    if (!is_json(schema)) {
+        *out = MT_SHAPE_LIST(w, mt_shape_markup(w, t->other), inner, mt_shape_markup(w, t->close));
+    } else if (strict && type && strcmp(type, "string") == 0 &&
+               (json_object_get(schema, "pattern") || json_object_get(schema, "format"))) {
+        if (!pattern_value(w, schema, root, &inner))
+            return false;
+        *out = MT_SHAPE_LIST(w, mt_shape_markup(w, t->string), inner, mt_grammar_text(w->g, t->close));
+    } else
         *out = mt_grammar_seq(w->g, mt_shape_markup(w, t->string), text_value(w, schema, t->close));
-        return true;
-    }
-    if (!value(w, schema, root, strict, &json))
-        return false;
-    *out = MT_SHAPE_LIST(w, mt_shape_markup(w, t->other), json, mt_shape_markup(w, t->close));
     return true;
 }
 
-static bool required(const json_t *schema, const char *key)
+static bool is_required(const json_t *schema, const char *key)
 {
     const json_t *list = json_object_get(schema, "required");
 
@@ -136,12 +115,12 @@ bool mt_shape_tagged(mt_shape_writer *w, const json_t *schema, bool strict, cons
     bool ok = check_top(w, schema, strict);
 
     json_object_foreach(properties, key, own) {
-        ok = ok && tagged(w, own, schema, strict, t, &one);
+        ok = ok && tagged_value(w, own, schema, strict, t, &one);
         if (!ok)
             break;
         one = MT_SHAPE_LIST(w, mt_shape_markup(w, t->open), mt_grammar_text(w->g, key), mt_shape_markup(w, t->opened),
                             one);
-        parts[count++] = required(schema, key) ? one : mt_grammar_maybe(w->g, one);
+        parts[count++] = is_required(schema, key) ? one : mt_grammar_maybe(w->g, one);
     }
     *out = mt_grammar_list(w->g, parts, count);
     mt_free(parts);
@@ -149,7 +128,7 @@ bool mt_shape_tagged(mt_shape_writer *w, const json_t *schema, bool strict, cons
 }
 
 /* Whether a name can stand before "=" in Python, as the parser accepts it. */
-static bool is_keyword(const char *name)
+static bool is_python_name(const char *name)
 {
     size_t len = 0;
 
@@ -174,20 +153,20 @@ static void prepend(mt_shape_writer *w, mt_expr tail[2], mt_expr one, bool neede
     tail[1] = mt_grammar_call(g, behind);
 }
 
-/* Adds key=value. An optional key that is no Python name is left out; a required one is an error. */
-static bool keyword(mt_shape_writer *w, const char *key, const json_t *schema, const json_t *root, bool strict,
-                    mt_expr tail[2])
+/* Adds key=value before the arguments in tail, as `prepend` does. An optional key that is no Python name is left out; a required one is an error. */
+static bool add_keyword(mt_shape_writer *w, const char *key, const json_t *schema, const json_t *root, bool strict,
+                        mt_expr tail[2])
 {
-    const bool needed = required(root, key);
+    const bool needed = is_required(root, key);
     mt_rule rule;
     mt_expr one;
 
-    if (!is_keyword(key))
+    if (!is_python_name(key))
         return !needed ||
                mt_fail(w->err, MT_E_INVALID,
                        "\"%.100s\" is no name that an argument can have in this model's format of calls: use letters",
                        key);
-    if (!value(w, schema, root, strict, &one))
+    if (!json_value(w, schema, root, false, strict, &one))
         return false;
     rule = mt_grammar_rule(w->g); /* a rule, since it is used twice */
     mt_grammar_define(w->g, rule, MT_SHAPE_LIST(w, mt_grammar_text(w->g, key), mt_grammar_text(w->g, "="), one));
@@ -207,7 +186,7 @@ bool mt_shape_keywords(mt_shape_writer *w, const json_t *schema, bool strict, mt
     json_object_foreach(properties, key, own)
         keys[i++] = key;
     for (i = count; ok && i-- > 0;)
-        ok = keyword(w, keys[i], json_object_get(properties, keys[i]), schema, strict, tail);
+        ok = add_keyword(w, keys[i], json_object_get(properties, keys[i]), schema, strict, tail);
     mt_free(keys);
     *out = tail[0];
     return ok;

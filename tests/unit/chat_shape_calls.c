@@ -87,6 +87,14 @@ static void check_call(const heard *h)
     } else if (strcmp(h->name, "get_time") == 0) {
         assert_true(json_is_boolean(json_object_get(arguments, "utc")));
         assert_int_equal(json_object_size(arguments), 1);
+    } else if (strcmp(h->name, "numbers") == 0) {
+        const char *key;
+        json_t *own;
+
+        json_object_foreach(arguments, key, own)
+            if (!json_is_integer(own) && !json_is_null(own))
+                fail_msg("%s is no number: %s", key, h->arguments.data);
+        assert_int_equal(json_object_size(arguments), 6);
     } else if (strcmp(h->name, "random") == 0) {
         const json_t *function = json_object_get(json_array_get(h->tools, 0), "function");
 
@@ -363,6 +371,31 @@ static void calls_of_its_own_accord_fit_and_are_no_more_than_wanted(void **state
     json_decref(tools);
 }
 
+/* Schemas that allow no string, each said in another way: their values are JSON in every format. */
+static void what_is_no_string_is_followed_in_every_format(void **state)
+{
+    json_t *tools =
+        load("[{'type':'function','function':{'name':'numbers','strict':true,'parameters':{'type':'object',"
+             "'properties':{'a':{'type':['integer','null']},'b':{'anyOf':[{'type':'integer'},{'type':'null'}]},"
+             "'c':{'const':7},'d':{'enum':[1,2]},'e':{'type':['string','integer'],'enum':[3]},"
+             "'f':{'anyOf':[{'$ref':'#/$defs/n'},{'type':'null'}]}},'$defs':{'n':{'type':'integer'}},"
+             "'required':['a','b','c','d','e','f'],'additionalProperties':false}}}]");
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(formats); i++) {
+        const char *format = formats[i];
+        const mt_shape shape = {
+            .calls = MT_SHAPE_CALLS_REQUIRED,
+            .tools = tools,
+            .formats = {.tools = format, .reasoning = strcmp(format, "harmony") == 0 ? "harmony" : "none"}};
+        const followed f = follow(&shape, true, "");
+
+        if (f.answers == 0 || f.calls < f.answers)
+            fail_msg("%s: %zu answers, %zu calls", format, f.answers, f.calls);
+    }
+    json_decref(tools);
+}
+
 /* ---- random schemas ---- */
 
 static json_t *random_schema(uint64_t *seed, int depth);
@@ -432,6 +465,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_call_of_its_own_accord_is_an_allowed_one),
     cmocka_unit_test(one_call_is_not_followed_by_another),
     cmocka_unit_test(calls_of_its_own_accord_fit_and_are_no_more_than_wanted),
+    cmocka_unit_test(what_is_no_string_is_followed_in_every_format),
     cmocka_unit_test(arguments_fit_random_schemas_in_every_format),
 };
 
