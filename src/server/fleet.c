@@ -234,18 +234,18 @@ void mt_fleet_keep(mt_member *m, double seconds)
     pthread_mutex_unlock(&m->fleet->lock);
 }
 
-bool mt_fleet_unload(mt_fleet *f, const char *name)
+mt_member *mt_fleet_unload(mt_fleet *f, const char *name)
 {
     mt_member *m = mt_fleet_find(f, name, false);
 
     if (!m)
-        return false;
+        return NULL;
     pthread_mutex_lock(&f->lock);
     /* One that is leaving may be loaded again at once */
     m->expired = m->state == MT_MEMBER_LOADING || m->state == MT_MEMBER_READY;
     pthread_cond_signal(&f->changed);
     pthread_mutex_unlock(&f->lock);
-    return true;
+    return m;
 }
 
 /* ---- what was counted ---- */

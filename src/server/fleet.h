@@ -69,7 +69,7 @@ struct mt_member {
     uint64_t loading;         /* nanoseconds that the last load took */
     uint64_t loads;           /* how often it was loaded */
     mt_kv_events *events;     /* tells routers what it has cached; NULL: none are told */
-    mt_error error;           /* why the last load failed; MT_OK: it did not */
+    mt_error error;           /* why its folder could not be read or the last load failed; MT_OK: neither */
     mt_member_past past;
 };
 
@@ -161,8 +161,8 @@ void mt_fleet_tick(mt_fleet *fleet);
 /* Sets how long the model may be idle before it is unloaded; below 0: for ever; NaN: the server's default. */
 void mt_fleet_keep(mt_member *member, double seconds);
 
-/* Unloads a model as soon as no call uses it or waits for it. False: there is none of that name. */
-bool mt_fleet_unload(mt_fleet *fleet, const char *name);
+/* Unloads a model as soon as no call uses it or waits for it. Returns it; NULL: there is none of that name. */
+mt_member *mt_fleet_unload(mt_fleet *fleet, const char *name);
 
 /* *why says that there is no model of that name. advice: "", or words that end with a blank. Returns false. */
 bool mt_fleet_lacks(const char *name, const char *advice, mt_failure *why);
@@ -184,7 +184,7 @@ typedef struct mt_member_view {
     double seconds;    /* since its state began */
     double idle;       /* seconds since it was last used; below 0: not loaded, or in use */
     double expires;    /* seconds until it is unloaded; below 0: it stays */
-    mt_error error;    /* why the last load failed */
+    mt_error error;    /* as in mt_member */
 } mt_member_view;
 
 /* Copies of all members; where no model was named, searches this machine for new ones first. Free with mt_free. */

@@ -1,5 +1,6 @@
 /* Which models there are, what clients call them, and what their folders tell before they are loaded. Part of the
    fleet. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -72,6 +73,7 @@ static bool read_draft(mt_member_facts *facts, mt_model_spec *spec, const mt_opt
     return ok;
 }
 
+/* first: as for read_folder. */
 static bool read_model(mt_member_facts *facts, const mt_checkpoint *c, const mt_options *opt, bool first, mt_error *err)
 {
     mt_arena *arena = mt_arena_new(0);
@@ -130,7 +132,8 @@ bool mt_fleet_read_one(mt_fleet *f)
 {
     mt_member_facts facts;
     mt_member *m = NULL;
-    mt_error err = {.code = MT_OK};
+    mt_error err;
+    bool ok;
 
     for (size_t i = 0; i < f->count && !m; i++)
         if (!f->members[i]->facts.known)
@@ -138,10 +141,13 @@ bool mt_fleet_read_one(mt_fleet *f)
     if (!m)
         return false;
     pthread_mutex_unlock(&f->lock);
-    (void)!read_folder(&facts, m->dir, f->params.opt, false, &err);
+    ok = read_folder(&facts, m->dir, f->params.opt, false, &err);
     pthread_mutex_lock(&f->lock);
-    m->facts = facts;
-    m->error = err;
+    if (ok)
+        m->facts = facts;
+    else
+        m->error = err;
+    m->facts.known = true;
     m->need = guess_need(m);
     f->changes++;
     return true;
@@ -184,7 +190,8 @@ static bool add_named(mt_fleet *f, const char *given, const char *name, mt_error
 
     if (!dir)
         return false;
-    called = name ? mt_strdup(name) : strcmp(dir, given) ? mt_strdup(given) : mt_served_folder_name(dir);
+    /* A name of the hub is its own; a folder is called by the last part of its path */
+    called = name ? mt_strdup(name) : strcmp(dir, given) != 0 ? mt_strdup(given) : mt_served_folder_name(dir);
     if (find_name(f, called)) {
         mt_fail(err, MT_E_INVALID, "two models are called \"%s\": name one of them with --model NAME=%s", called,
                 given);
@@ -275,14 +282,14 @@ static void scan(mt_fleet *f)
     if (mt_local_list(&list, f->params.opt->models_dir, getenv, &err)) {
         pthread_mutex_lock(&f->lock);
         update_found(f, &list);
-        pthread_cond_signal(&f->changed); /* the keeper reads the folders of new ones */
+        pthread_cond_signal(&f->changed); /* the fleet's thread reads the folders of new ones */
         pthread_mutex_unlock(&f->lock);
     } else
         mt_log_warn("model.search", "%s", err.text);
     mt_local_free(&list);
 }
 
-/* Whether the weights of a single model fit into --memory. */
+/* Whether the weights of a single model fit into --memory. Of an encoder, engine/memory.c asks when it is loaded. */
 static bool check_alone(const mt_fleet *f, mt_error *err)
 {
     const uint64_t bytes = f->members[0]->facts.bytes, memory = (uint64_t)f->params.opt->memory;
@@ -307,7 +314,7 @@ bool mt_fleet_name(mt_fleet *f, mt_error *err)
 
     f->open = !opt->dir && opt->models.count == 0;
     f->alone = !f->open && opt->more.count + opt->models.count + (opt->dir != NULL) == 1;
-    f->keep_alive = opt->keep_alive == opt->keep_alive ? opt->keep_alive : f->alone ? -1 : KEEP_ALIVE;
+    f->keep_alive = !isnan(opt->keep_alive) ? opt->keep_alive : f->alone ? -1 : KEEP_ALIVE;
     if ((opt->dir && !add_named(f, opt->dir, opt->served_name, err)) || !add_all(f, &opt->more, err))
         return false;
     for (size_t i = 0; i < opt->models.count; i++)
@@ -341,20 +348,27 @@ static bool names_encoder(const mt_fleet *f, const char *name)
 }
 
 /* The member for a call that names none: for vectors the first encoder; else the first that was named; where none was
-   named, the last used of those that are loaded, or the only one. */
+   named, of those that write text the last used one that is loaded, or the only one. */
 static mt_member *by_default(const mt_fleet *f, bool vectors)
 {
-    mt_member *last = f->open && f->count == 1 && !f->members[0]->gone ? f->members[0] : NULL;
+    mt_member *last = NULL, *only = NULL;
+    size_t count = 0;
 
     for (size_t i = 0; vectors && !f->alone && i < f->count; i++)
         if (f->members[i]->facts.encoder && !f->members[i]->gone)
             return f->members[i];
     if (!f->open)
         return f->members[0];
-    for (size_t i = 0; i < f->count; i++)
-        if (f->members[i]->state == MT_MEMBER_READY && (!last || f->members[i]->used > last->used))
-            last = f->members[i];
-    return last;
+    for (size_t i = 0; i < f->count; i++) {
+        mt_member *m = f->members[i];
+
+        if (m->gone || m->facts.encoder)
+            continue;
+        only = count++ ? NULL : m;
+        if (m->state == MT_MEMBER_READY && (!last || m->used > last->used))
+            last = m;
+    }
+    return last ? last : only;
 }
 
 /* As mt_fleet_find, with the lock held. */
@@ -405,7 +419,7 @@ bool mt_fleet_unknown(mt_fleet *f, const char *name, mt_failure *why)
         if (!f->members[i]->gone && !list.full)
             mt_buf_printf(&list, "%s\"%s\"", count++ ? ", " : "ask for ", f->members[i]->name);
     pthread_mutex_unlock(&f->lock);
-    mt_buf_puts(&list, count ? ", or " : "");
+    mt_buf_puts(&list, count ? ", or " : ""); /* where the names are too long for an error, none is told */
     if (name)
         mt_fleet_lacks(name, list.full ? "" : list.data, why);
     else
@@ -425,7 +439,7 @@ static mt_member_view view_of(const mt_member *m, uint64_t now)
                         .facts = m->facts,
                         .context = m->open ? m->served.context : m->facts.context,
                         .memory = m->grant,
-                        .need = m->fleet->alone ? 0 : m->need,
+                        .need = m->fleet->alone ? 0 : m->need, /* one alone has all memory, whatever it needs */
                         .references = m->references,
                         .waiting = m->waiting,
                         .seconds = (double)(now - m->since) * 1e-9,

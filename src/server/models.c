@@ -91,15 +91,18 @@ bool mt_models_unload(mt_server *server, const mt_http_request *request, mt_buf 
     const size_t len = request->body_len < UNLOAD_BYTES ? request->body_len : UNLOAD_BYTES;
     json_t *json = mt_json_body_parse(request->body ? request->body : "", len, NULL, why);
     const char *name = json_string_value(json_object_get(json, "model"));
-    bool ok = json && (name || mt_failure_field(why, "missing_field", "model", "is missing: send the name of one"));
+    mt_member *unloaded = name ? mt_fleet_unload(&server->fleet, name) : NULL;
 
-    ok = ok && (mt_fleet_unload(&server->fleet, name) || mt_fleet_lacks(name, "", why));
-    if (ok) {
-        const mt_member_view view = mt_member_look(mt_fleet_find(&server->fleet, name, false));
+    if (unloaded) {
+        const mt_member_view view = mt_member_look(unloaded);
         const mt_listed m = mt_listed_member(&view, view.name);
 
         add_model(server, out, &m);
+    } else if (name) {
+        mt_fleet_lacks(name, "", why);
+    } else if (json) {
+        mt_failure_field(why, "missing_field", "model", "is missing: send the name of one");
     }
     mt_json_body_free(json, len);
-    return ok;
+    return unloaded != NULL;
 }

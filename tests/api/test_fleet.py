@@ -201,9 +201,17 @@ def none_named_serves_what_is_on_the_machine():
             assert said(ask(server, "bass", 0))[1] == "bass"
             assert server.chat("hi", max_tokens=2).json()["model"] == "bass"  # the one that was used last
             assert ask(server, "../models/alto", 0).status == 404 and ask(server, folder + "/alto", 0).status == 404
+            shutil.copytree(os.path.join(VECTORS, "bert-mean-f32"), os.path.join(folder, "bert"))
+            assert eventually(lambda: "bert" in models(server))
+            assert server.post("/v1/embeddings", {"model": "bert", "input": "a"}).status == 200
+            assert server.chat("hi", max_tokens=2).json()["model"] == "bass"  # which writes text
+            assert server.post("/v1/models/unload", {"model": "default"}).json()["id"] == "bass"
+            assert eventually(lambda: state(server, "bass") == "unloaded")
+            assert server.chat("hi", max_tokens=2).status == 400
             shutil.rmtree(os.path.join(folder, "alto"))
-            assert eventually(lambda: list(models(server)) == ["bass"])
+            assert eventually(lambda: list(models(server)) == ["bass", "bert"])
             assert ask(server, "alto", 0).status == 404
+            assert server.chat("hi", max_tokens=2).json()["model"] == "bass"  # the only one that is left
 
 
 # ---- waiting
