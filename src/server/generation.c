@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "hub/names.h"
 
-/* Adds a token id, unless it is known already or out of range. */
+/* Adds a token id, unless it is known already, is none of any vocabulary, or there are MT_LIMIT_EOS of them. */
 static void add_end(mt_generation_config *g, int64_t id)
 {
     if (id < 0 || id >= MT_LIMIT_VOCAB || g->eos_count == MT_LIMIT_EOS)
@@ -40,7 +40,8 @@ static void add_spelled(mt_generation_config *g, const mt_tokenizer *tokenizer, 
         add_end(g, id);
 }
 
-/* NULL with MT_OK where there is no such file; NULL with another code where it cannot be read. */
+/* NULL with MT_OK where there is no such file (a path that is too long names none); NULL with another code where it
+   cannot be read. */
 static mt_config *open_config(const char *dir, const char *name, mt_error *err)
 {
     char path[MT_LIMIT_PATH];
@@ -51,6 +52,7 @@ static mt_config *open_config(const char *dir, const char *name, mt_error *err)
     return mt_config_read(path, err);
 }
 
+/* *out keeps its value where the file has no such key. */
 static bool read_float(const mt_config *c, const char *key, double least, double most, float *out, mt_error *err)
 {
     double value;
@@ -61,12 +63,13 @@ static bool read_float(const mt_config *c, const char *key, double least, double
     return true;
 }
 
-/* do_sample matters only where it is written as false: many files leave it out and mean to sample. */
+/* Accepts what sample/settings.c accepts of requests. do_sample matters only where it is written as false: many files
+   leave it out and mean to sample. */
 static bool read_defaults(mt_ask_defaults *d, const mt_config *c, mt_error *err)
 {
     int64_t top_k;
 
-    if (!read_float(c, "temperature", 0, 2, &d->sampling.temperature, err) ||
+    if (!read_float(c, "temperature", 0, 100, &d->sampling.temperature, err) ||
         !read_float(c, "top_p", 0, 1, &d->sampling.top_p, err) ||
         !read_float(c, "min_p", 0, 1, &d->sampling.min_p, err) ||
         !read_float(c, "typical_p", 0, 1, &d->sampling.typical_p, err) ||
@@ -76,7 +79,7 @@ static bool read_defaults(mt_ask_defaults *d, const mt_config *c, mt_error *err)
         return false;
     d->sampling.top_k = (int32_t)top_k;
     d->max_tokens = d->max_tokens < MT_LIMIT_CONTEXT ? d->max_tokens : MT_LIMIT_CONTEXT;
-    if (mt_config_has(c, "do_sample") && !mt_config_bool(c, "do_sample", true))
+    if (!mt_config_bool(c, "do_sample", true))
         d->sampling.temperature = 0;
     return true;
 }
@@ -93,7 +96,7 @@ static bool read_generation_config(mt_generation_config *g, const char *dir, con
         add_ends(g, c);
         ok = read_defaults(&g->defaults, c, err) || mt_fail_within(err, "generation_config.json");
     } else
-        add_spelled(g, tokenizer, "<|im_end|>"); /* ends turns in folders of models whose files do not name it */
+        add_spelled(g, tokenizer, "<|im_end|>"); /* which ends turns; only the missing file would name it */
     mt_config_free(c);
     return ok;
 }

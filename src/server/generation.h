@@ -14,8 +14,8 @@ typedef struct mt_generation_config {
 } mt_generation_config;
 
 /* Reads generation_config.json, config.json and tokenizer_config.json; the end tokens are those that any of them names.
-   Files may be missing; a file that cannot be read, or a value out of range, is an error: false with *err. tokenizer
-   may be NULL. */
+   Files may be missing; a file that cannot be read, or a setting out of range, is an error: false with *err. Ids out of
+   range are left out. tokenizer may be NULL: then tokens that are named by their text are left out, too. */
 bool mt_generation_read(mt_generation_config *g, const char *dir, const mt_config *config,
                         const mt_tokenizer *tokenizer, mt_error *err) MT_NODISCARD;
 

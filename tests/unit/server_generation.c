@@ -89,6 +89,8 @@ static void defaults_come_from_the_file(void **state)
     assert_int_equal(g.defaults.sampling.top_k, 20);
     assert_true(read_all(&g, "{}", "{\"temperature\":0.6,\"do_sample\":false}", NULL, &err));
     assert_true(g.defaults.sampling.temperature == 0.0f);
+    assert_true(read_all(&g, "{}", "{\"temperature\":2.5}", NULL, &err));
+    assert_true(g.defaults.sampling.temperature == 2.5f);
 }
 
 static void a_broken_file_is_said(void **state)
