@@ -19,8 +19,8 @@ static void close_event(mt_buf *out)
     mt_buf_puts(out, "}\n\n");
 }
 
-/* input_tokens does not include tokens that came from the cache. */
-static void add_usage(mt_buf *out, const mt_answer *a, size_t tokens)
+/* Of what there is so far. input_tokens does not include tokens that came from the cache. */
+static void add_usage(mt_buf *out, const mt_answer *a)
 {
     const mt_usage all = mt_answer_usage(a);
 
@@ -29,7 +29,7 @@ static void add_usage(mt_buf *out, const mt_answer *a, size_t tokens)
                   "'cache_creation':{'ephemeral_5m_input_tokens':0,'ephemeral_1h_input_tokens':0},"
                   "'output_tokens':%zu,'output_tokens_details':{'thinking_tokens':%zu},"
                   "'server_tool_use':null,'service_tier':'standard','speed':'standard','inference_geo':null}",
-                  all.prompt - all.cached, all.cached, tokens, tokens ? all.reasoning : 0);
+                  all.prompt - all.cached, all.cached, all.tokens, all.reasoning);
 }
 
 /* Opens the object of a message, up to where its content begins. */
@@ -39,12 +39,13 @@ static void add_head(mt_buf *out, const mt_answer *a)
                   a->id, a->model);
 }
 
+/* Anthropic has no word for a message that was cancelled: "abort" is what other dialects say, too. */
 static void add_stop(mt_buf *out, const mt_choice *c)
 {
     const char *reason = c->finish == MT_FINISH_LENGTH      ? "max_tokens"
                          : c->finish == MT_FINISH_CANCELLED ? "abort"
                          : c->stop                          ? "stop_sequence"
-                         : mt_speech_calls(&c->speech)      ? "tool_use"
+                         : mt_speech_callable(&c->speech)   ? "tool_use"
                                                             : "end_turn";
 
     mt_json_write(out, "'stop_reason':%s,'stop_sequence':", reason);
@@ -62,19 +63,20 @@ static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
     mt_json_write(out, "'message':");
     add_head(out, a);
     mt_json_write(out, "'content':[],'stop_reason':null,'stop_sequence':null,'stop_details':null");
-    add_usage(out, a, 0);
+    add_usage(out, a);
     mt_json_write(out, "}");
     close_event(out);
-    mt_buf_puts(out, mt_anthropic_messages.idle);
+    mt_buf_puts(out, mt_anthropic_messages.idle); /* Anthropic's streams have a ping after their first event */
 }
 
+/* Opens the object of a call, up to where its input begins. */
 static void add_call_head(mt_buf *out, const mt_speech_part *call)
 {
     mt_json_write(out, "{'type':'tool_use','id':%s,'name':%s,'caller':{'type':'direct'},'input':", call->id,
                   call->name);
 }
 
-/* The events of a block; index: its number. */
+/* The events of a block: one when it starts, one for each piece of it, one when it stops. index: its number. */
 static void start_block(mt_buf *out, const mt_speech_part *part, size_t index)
 {
     open_event(out, "content_block_start");
@@ -121,6 +123,7 @@ static void stop_block(mt_buf *out, const mt_answer *a, const mt_speech_part *pa
     close_event(out);
 }
 
+/* answer.c marks all parts as written after each chunk. */
 static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 {
     for (size_t i = 0; i < c->speech.count; i++) {
@@ -140,7 +143,7 @@ static void end(mt_answer *a, mt_buf *out)
     mt_json_write(out, "'delta':{");
     add_stop(out, &a->choices[0]);
     mt_json_write(out, "'container':null}");
-    add_usage(out, a, mt_answer_usage(a).tokens);
+    add_usage(out, a);
     close_event(out);
     open_event(out, "message_stop");
     close_event(out);
@@ -176,7 +179,7 @@ static void whole(mt_answer *a, mt_buf *out)
         add_block(out, a, &c->speech.at[i]);
     mt_json_write(out, "]");
     add_stop(out, c);
-    add_usage(out, a, c->tokens);
+    add_usage(out, a);
     mt_json_write(out, "}");
 }
 

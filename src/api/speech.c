@@ -35,6 +35,7 @@ static mt_speech_part *begin(mt_speech *s, mt_speech_kind kind)
     return &s->at[s->count++];
 }
 
+/* What does not fit is dropped whole, and s->full is set. */
 static void append(mt_speech *s, mt_speech_part *part, const char *text, size_t len)
 {
     if (len > MT_LIMIT_ANSWER_BYTES - s->bytes || !mt_buf_add(&part->text, text, len))
@@ -61,7 +62,8 @@ static void begin_call(mt_speech *s, const mt_parse_event *event)
     call->name = mt_strdup(event->name);
 }
 
-/* A model may leave out the end marker of a call: the call is cut only where its arguments are. */
+/* A model may leave out the marker that ends a call, which is then not complete as the parser sees it: the call is cut
+   only where its arguments are. */
 static void end_call(mt_speech *s, const mt_parse_event *event)
 {
     mt_speech_part *call = &s->at[s->count - 1];
@@ -70,7 +72,7 @@ static void end_call(mt_speech *s, const mt_parse_event *event)
     mt_speech_end(s);
 }
 
-bool mt_speech_calls(const mt_speech *s)
+bool mt_speech_callable(const mt_speech *s)
 {
     for (size_t i = 0; i < s->count; i++)
         if (s->at[i].cut)

@@ -15,7 +15,7 @@ typedef enum mt_speech_kind { MT_SPEECH_REASONING, MT_SPEECH_TEXT, MT_SPEECH_CAL
 typedef struct mt_speech_part {
     mt_speech_kind kind;
     char *id, *name; /* of a call; owned */
-    mt_buf text;     /* of a call: its arguments, JSON unless the model wrote something else */
+    mt_buf text;     /* of a call: its arguments, an object in JSON unless the model wrote something else */
     size_t written;  /* bytes of text that were written for the client */
     bool told;       /* its beginning was written for the client */
     bool ended;      /* nothing will be added to it */
@@ -37,15 +37,17 @@ void mt_speech_free(mt_speech *speech); /* a zeroed one is empty, and is fine */
 void mt_speech_add(mt_speech *speech, mt_speech_kind kind, const char *text, size_t len);
 
 /* Whether the answer has calls and all of them are complete, so that the client can run them. */
-bool mt_speech_calls(const mt_speech *speech);
+bool mt_speech_callable(const mt_speech *speech);
 
 /* Adds an event of a parser. The first parameter is the mt_speech. */
 void mt_speech_hear(void *speech, const mt_parse_event *event);
 
 void mt_speech_end(mt_speech *speech); /* nothing will be added to the last part */
 
-bool mt_speech_news(const mt_speech *speech); /* whether something was not written for the client yet */
-void mt_speech_written(mt_speech *speech);    /* marks all as written */
+/* Whether something was not written for the client yet. That a part has ended is no news by itself: dialects that tell it
+   do so with what comes next. */
+bool mt_speech_news(const mt_speech *speech);
+void mt_speech_written(mt_speech *speech); /* marks all as written */
 
 /* Appends "key":"all texts of a kind, joined"; news: only what was not written. */
 void mt_speech_write(mt_buf *out, const char *key, const mt_speech *speech, mt_speech_kind kind, bool news);

@@ -159,7 +159,7 @@ void mt_write_finish(mt_buf *out, const mt_answer *answer, const mt_choice *choi
     const char *reason = !choice->done                           ? NULL
                          : choice->finish == MT_FINISH_CANCELLED ? "abort"
                          : choice->finish != MT_FINISH_STOP      ? mt_finish_name(choice->finish)
-                         : !mt_speech_calls(&choice->speech)     ? "stop"
+                         : !mt_speech_callable(&choice->speech)  ? "stop"
                          : answer->form.old_calls                ? "function_call"
                                                                  : "tool_calls";
 

@@ -32,19 +32,19 @@ typedef struct mt_parse_event {
     size_t index;     /* of the call: 0, 1, ... */
     const char *name; /* of the tool, which need not be declared */
     const char *id;   /* as the model wrote it; NULL: it wrote none */
-    bool complete;    /* false: the text ended within the call; its arguments are incomplete */
+    bool complete;    /* false: the text ended before the call did; its arguments may be incomplete */
 } mt_parse_event;
 
 typedef void mt_parse_fn(void *ctx, const mt_parse_event *event);
 
-/* Names of formats, from options or mt_parse_detect. NULL is "none". */
+/* Names of formats of tool calls and of reasoning, from options or mt_parse_detect. NULL is "none". */
 typedef struct mt_parse_formats {
     const char *tools, *reasoning;
 } mt_parse_formats;
 
 typedef struct mt_parse_settings {
     mt_parse_formats formats;
-    /* The request's tools in OpenAI's shape; NULL or empty: no calls are looked for. Borrowed. */
+    /* The request's tools, as OpenAI's API has them; NULL or empty: no calls are looked for. Borrowed. */
     const json_t *tools;
     mt_chat_opened_state opened; /* what the prompt's end has begun */
 } mt_parse_settings;
@@ -61,7 +61,7 @@ void mt_parser_feed(mt_parser *parser, const char *text, size_t len, mt_parse_fn
 /* The text has ended: sends the events that were held back and ends an open call. Nothing may be fed afterwards. */
 void mt_parser_finish(mt_parser *parser, mt_parse_fn *fn, void *ctx);
 
-/* The formats that a chat template uses; "none" where it uses no known one. */
+/* The formats that a chat template (its source) uses; "none" where it uses no known one. */
 mt_parse_formats mt_parse_detect(const char *source, size_t len);
 
 /* Names of all formats, "none" included, for help and options; NULL from the count on. */

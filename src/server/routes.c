@@ -6,23 +6,23 @@
 #include "server/inside.h"
 #include "server/web.h"
 
-/* Whether the account may use a route; false: *why. */
+/* Whether the account (NULL: the server has no keys) may use a route; false: *why. */
 typedef bool permit(const mt_server *server, const mt_account *account, mt_failure *why);
 
 typedef struct entry {
     mt_http_method method;
     const char *pattern;
     const mt_dialect *dialect; /* reads and writes the body, and writes errors; NULL: no body, and OpenAI's errors */
-    /* Who answers. All four NULL: the engine. */
+    /* Who answers; the handler may leave it to tell and text. All four NULL: the engine. */
     mt_task *task;            /* a preparation thread */
-    mt_teller *tell;          /* the io thread, at once */
+    mt_teller *tell;          /* the io thread, at once: writes the body of a 200, or says why not */
     const char *text;         /* the io thread, with this; behind tell, where that is true */
     mt_http_handler *handler; /* the io thread; owns the request and answers it as it likes */
     const char *type;         /* content type of tell and text; NULL: JSON; NO_TYPE: none */
     permit *may;              /* NULL: whoever has a key */
     size_t body_bytes;        /* limit of the body; 0: the server's */
-    unsigned flags;
-    bool page; /* left out with --web off */
+    unsigned flags;           /* MT_HTTP_... of http.h */
+    bool page;                /* left out with --web off */
 } entry;
 
 #define NO_TYPE ""
@@ -32,7 +32,7 @@ typedef struct entry {
 static bool tell_ping(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
     (void)request, (void)out;
-    if (server->signals)
+    if (server->signals) /* to end */
         return mt_failure_set(why, 503, "draining", NULL, "the server is shutting down: ask another");
     if (!server->ready)
         return mt_failure_set(why, 503, "loading", NULL, "the model is being loaded: try again in a moment");
@@ -80,7 +80,7 @@ static void tell(void *user, mt_http_server *http, mt_http_request *request)
     mt_http_request_free(request);
 }
 
-/* Browsers get the chat page; programs get a short text. */
+/* Browsers get the chat page; programs get the text of the route. */
 static void get_root(void *user, mt_http_server *http, mt_http_request *request)
 {
     (mt_web_wanted(user, request) ? mt_web_get : tell)(user, http, request);
@@ -202,7 +202,7 @@ const mt_dialect *mt_server_dialect(const char *path)
    place in the queue for text. */
 static bool writes(const mt_dialect *d)
 {
-    return d && !d->count && !d->vectors && !d->nothing;
+    return !d->count && !d->vectors && !d->nothing;
 }
 
 mt_http_route *mt_server_routes(mt_server *server, size_t *count)
@@ -212,6 +212,7 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count)
     *count = 0;
     for (size_t i = 0; i < MT_COUNT(routes); i++) {
         const entry *r = &routes[i];
+        /* For work on what its body has */
         const bool asks = r->method == MT_HTTP_POST && !r->handler && !r->tell && !r->text;
         const bool text = asks && !r->task && writes(r->dialect);
 

@@ -9,6 +9,7 @@ const mt_tpl_builtin *mt_tpl_table_find(const mt_tpl_builtin *table, const mt_tp
     return NULL;
 }
 
+/* Puts named arguments where their parameters stand in a, after those that were given by position. */
 static bool bind_named(mt_tpl_run *run, const mt_tpl_builtin *builtin, const mt_tpl_dict *named, mt_tpl_value *a)
 {
     for (size_t i = 0; i < named->count; i++) {
@@ -30,7 +31,8 @@ static bool bind_named(mt_tpl_run *run, const mt_tpl_builtin *builtin, const mt_
 bool mt_tpl_call_builtin(mt_tpl_run *run, const mt_tpl_builtin *builtin, mt_tpl_value self, const mt_tpl_args *args,
                          mt_tpl_value *out)
 {
-    mt_tpl_value a[MT_TPL_PARAMS] = {0};
+    mt_tpl_value a[MT_TPL_PARAMS] = {0}; /* all MISSING */
+    const char *missing;
 
     if (!mt_tpl_charge(run, 1))
         return false;
@@ -44,13 +46,15 @@ bool mt_tpl_call_builtin(mt_tpl_run *run, const mt_tpl_builtin *builtin, mt_tpl_
     if (args->named && !bind_named(run, builtin, args->named, a))
         return false;
     for (size_t i = 0; i < builtin->least; i++)
-        if (!MT_TPL_GIVEN(a[i]))
-            return mt_tpl_fail(run, "%s() is missing argument %zu%s%s%s", builtin->name, i + 1,
-                               builtin->names[i] ? ", '" : "", builtin->names[i] ? builtin->names[i] : "",
-                               builtin->names[i] ? "'" : "");
+        if (!MT_TPL_GIVEN(a[i])) {
+            missing = builtin->names[i];
+            return mt_tpl_fail(run, "%s() is missing argument %zu%s%s%s", builtin->name, i + 1, missing ? ", '" : "",
+                               missing ? missing : "", missing ? "'" : "");
+        }
     return builtin->call(run, self, builtin->which, a, args, out) && !run->failed;
 }
 
+/* Of an undefined value the error says which name is undefined; Python only says that it is no integer. */
 int64_t mt_tpl_arg_int(mt_tpl_run *run, mt_tpl_value v, int64_t otherwise)
 {
     if (v.kind == MT_TPL_UNDEFINED)
