@@ -189,7 +189,8 @@ void mt_parse_word_set(mt_parse_word *word, const char *text, size_t len);
 /* The tool's declaration; NULL: it is not declared */
 const json_t *mt_parse_tool(const mt_parser *p, const char *name);
 
-/* parse_value.c: arguments in tags, written as JSON */
+/* parse_value.c: arguments in tags, written as JSON. string: the format says that the value is one; lines: as
+   MT_PARSE_LINES */
 void mt_parse_key(mt_parser *p); /* writes p->key as the next argument's name */
 void mt_parse_value_begin(mt_parser *p, bool string);
 void mt_parse_value_byte(mt_parser *p, char b, bool lines);
@@ -211,6 +212,13 @@ bool mt_parse_literal(mt_buf *out, const char *text, size_t len); /* a Python li
 /* parse_gemma.c */
 void mt_parse_object_byte(mt_parser *p, mt_parse_machine *m, char b);
 void mt_parse_quoted(mt_parser *p, bool begins);
+
+/* Empties `held`, also after it was full. */
+static inline void mt_parse_held_clear(mt_parser *p)
+{
+    p->held.len = 0;
+    p->held.full = false;
+}
 
 static inline bool mt_parse_space(char b)
 {

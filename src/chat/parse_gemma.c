@@ -27,7 +27,8 @@ static void separate(mt_parser *p)
     p->object.comma = false;
 }
 
-/* Ends a word without quotes: a key, a number or true; anything else is sent as a string. */
+/* Ends a word without quotes: a key, a number or true; anything else is sent as a string, cut where it is longer than
+   may be held. */
 static void word_ends(mt_parser *p, bool key)
 {
     mt_buf out = {.limit = 8 * (size_t)MT_LIMIT_PARSE_HELD};
@@ -35,7 +36,7 @@ static void word_ends(mt_parser *p, bool key)
 
     while (len > 0 && mt_parse_space(p->held.data[len - 1]))
         len--;
-    p->held.len = 0;
+    mt_parse_held_clear(p); /* its bytes stay until the next one comes */
     if (len == 0)
         return;
     separate(p);
@@ -83,7 +84,7 @@ void mt_parse_quoted(mt_parser *p, bool begins)
     tell(p, "\"");
     p->streaming = p->started = begins;
     p->line = false;
-    p->held.len = 0;
+    mt_parse_held_clear(p);
 }
 
 void mt_parse_object_byte(mt_parser *p, mt_parse_machine *m, char b)
@@ -91,7 +92,7 @@ void mt_parse_object_byte(mt_parser *p, mt_parse_machine *m, char b)
     mt_parse_object *o = &p->object;
 
     if (o->depth == 0)
-        p->held.len = 0; /* what stands before the arguments is dropped */
+        mt_parse_held_clear(p); /* what stands before the arguments is dropped */
     if (b == ':' && o->key) {
         word_ends(p, true);
         tell(p, ": ");

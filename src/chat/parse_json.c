@@ -116,7 +116,7 @@ static void named(mt_parser *p, mt_parse_machine *m)
     p->collecting = false;
     mt_parse_call_begin(p);
     mt_parse_call_arguments(p, p->held.data, p->held.len);
-    p->held.len = 0;
+    mt_parse_held_clear(p);
 }
 
 static void string_end(mt_parser *p, mt_parse_machine *m)
@@ -128,7 +128,7 @@ static void string_end(mt_parser *p, mt_parse_machine *m)
         decode(&p->held);
         if (p->open) {
             mt_parse_call_arguments(p, p->held.data, p->held.len);
-            p->held.len = 0;
+            mt_parse_held_clear(p);
         }
     } else if (p->json.field == F_NAME && !p->open) {
         named(p, m);
@@ -181,8 +181,7 @@ static void object_begins(mt_parser *p)
 {
     p->json.phase = KEY;
     p->json.levels = 1;
-    p->held.len = 0;
-    p->held.full = false;
+    mt_parse_held_clear(p);
     mt_parse_word_clear(&p->name);
     mt_parse_word_clear(&p->id);
 }
@@ -303,7 +302,6 @@ void mt_parse_arguments_byte(mt_parser *p, mt_parse_machine *m, char b)
     if (j->phase == IN_SCALAR) {
         if (!mt_buf_add(&p->held, &b, 1)) {
             mt_parse_arguments_leave(p);
-            p->held.full = false;
             mt_buf_add(&p->held, &b, 1);
         }
         return;
@@ -322,5 +320,5 @@ void mt_parse_arguments_leave(mt_parser *p)
         p->held.len--;
     if (p->held.len != 4 || memcmp(p->held.data, "null", 4) != 0)
         mt_parse_call_arguments(p, p->held.data, p->held.len);
-    p->held.len = 0;
+    mt_parse_held_clear(p);
 }

@@ -73,13 +73,12 @@ static void argument_ends(mt_parser *p)
     mt_parse_key(p);
     mt_parse_call_arguments(p, out.data, out.len);
     mt_buf_free(&out);
-    p->held.len = 0;
+    mt_parse_held_clear(p);
 }
 
 static void argument_begins(mt_parser *p)
 {
-    p->held.len = 0;
-    p->held.full = false;
+    mt_parse_held_clear(p);
     p->py.closed = false;
     p->py.run = 0;
 }

@@ -58,7 +58,7 @@ static void enter(mt_parser *p, const mt_parse_state *state)
     case MT_DOES_ARGUMENTS:
         p->json = (mt_parse_json){0};
         p->py = (mt_parse_python){0};
-        p->held.len = 0;
+        mt_parse_held_clear(p);
         if (!p->collecting && state->does != MT_DOES_ARGUMENTS)
             mt_parse_collect_begin(p);
         break;

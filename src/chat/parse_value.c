@@ -137,8 +137,7 @@ static void stream_byte(mt_parser *p, char b)
 /* A value that must be a string is sent as it comes; any other once it is complete. */
 void mt_parse_value_begin(mt_parser *p, bool string)
 {
-    p->held.len = 0;
-    p->held.full = false;
+    mt_parse_held_clear(p);
     p->gap_len = 0;
     p->streaming = p->started = p->line = false;
     if (string || types_of_key(p) == T_STRING)
@@ -156,6 +155,7 @@ static void put(mt_parser *p, char b)
         stream_byte(p, b);
 }
 
+/* A line break is put only when another byte follows it: the last may be the format's. */
 void mt_parse_value_byte(mt_parser *p, char b, bool lines)
 {
     bool first = !p->started;
@@ -192,6 +192,9 @@ static bool put_python(mt_buf *out, const char *text, size_t len, unsigned types
     return fits;
 }
 
+/* Writes a value as JSON. Text that is JSON of an allowed type but a string is that value, and so is Python's spelling
+   of one (True, None) where the schema says anything of types; where it allows no string, JSON of any type will do. All
+   else is a string. */
 static void put_value(mt_buf *out, const char *text, size_t len, unsigned types)
 {
     size_t begin = 0, end = len;
@@ -224,7 +227,7 @@ void mt_parse_retype(mt_parser *p, mt_buf *json)
 
 void mt_parse_value_end(mt_parser *p, bool lines)
 {
-    mt_buf out = {.limit = 8 * (size_t)MT_LIMIT_PARSE_HELD};
+    mt_buf out = {.limit = 8 * (size_t)MT_LIMIT_PARSE_HELD}; /* a byte may become six, as \u0000 */
 
     p->gap_len = 0;
     if (p->line && !lines)

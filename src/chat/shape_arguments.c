@@ -153,7 +153,8 @@ static void prepend(mt_shape_writer *w, mt_expr tail[2], mt_expr one, bool neede
     tail[1] = mt_grammar_call(g, behind);
 }
 
-/* Adds key=value before the arguments in tail, as `prepend` does. An optional key that is no Python name is left out; a required one is an error. */
+/* Adds key=value before the arguments in tail, as `prepend` does. An optional key that is no Python name is left out; a
+   required one is an error. */
 static bool add_keyword(mt_shape_writer *w, const char *key, const json_t *schema, const json_t *root, bool strict,
                         mt_expr tail[2])
 {

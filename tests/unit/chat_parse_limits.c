@@ -48,6 +48,17 @@ static void calls_beyond_the_limit_are_dropped(void **state)
     mt_buf_free(&r.text);
 }
 
+/* A word that is too long is cut; those behind it are whole. */
+static void a_word_that_is_too_long_spoils_no_other(void **state)
+{
+    record r = parse_repeated("gemma4", "<|tool_call>call:f{a:", "x", MT_LIMIT_PARSE_HELD + 5, ",b:1}<tool_call|>");
+
+    (void)state;
+    assert_int_equal(r.calls, 1);
+    assert_true(ends(&r, "xx\", \"b\": 1}\nend"));
+    mt_buf_free(&r.text);
+}
+
 static void a_name_that_is_too_long_is_text(void **state)
 {
     record r = parse_repeated("qwen3_xml", "<function=", "n", MT_LIMIT_PARSE_NAME + 5, "> x");
@@ -199,6 +210,7 @@ static void templates_tell_their_formats(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(calls_beyond_the_limit_are_dropped),
+    cmocka_unit_test(a_word_that_is_too_long_spoils_no_other),
     cmocka_unit_test(a_name_that_is_too_long_is_text),
     cmocka_unit_test(a_value_that_is_too_long_to_be_held_is_a_string),
     cmocka_unit_test(arguments_that_wait_too_long_for_a_name_are_text),
