@@ -11,7 +11,7 @@
 #include "engine/request.h"
 #include "text/tokenizer.h"
 
-/* A token of a choice or of the prompt. Its most likely alternatives are top[top_begin ...] of its list. */
+/* What was said: a token of a choice or of the prompt. Its most likely alternatives are top[top_begin ...] of its list. */
 typedef struct mt_said {
     uint32_t id;
     bool has_logprob;
@@ -44,8 +44,8 @@ struct mt_choice {
     size_t reasoning_tokens; /* of tokens: those of reasoning */
     uint64_t waited, spoke;  /* nanoseconds: see mt_event */
     size_t guessed, taken;   /* tokens that were guessed ahead, and how many of them were right */
-    bool hide_reasoning;     /* reasoning is counted, but not written */
-    bool reasons;            /* the latest output is reasoning */
+    bool hide_reasoning;     /* reasoning is counted, but neither kept in the speech nor written */
+    bool reasons;            /* the latest event of the parser was reasoning */
     mt_finish finish;
     float *vector; /* the embedding or score; free with mt_free */
     size_t vector_len;
@@ -81,9 +81,9 @@ struct mt_answer {
     size_t dimensions;      /* numbers of a vector that are written; 0: all */
     size_t n;               /* choices for each prompt */
     json_t *tools;          /* of the chat, for parsers; a reference of its own, or NULL */
-    json_t *extra;          /* the ask's; a reference of its own, or NULL */
+    json_t *extra;          /* as in mt_ask; a reference of its own, or NULL */
     struct mt_store *store; /* where the answer is kept; borrowed; NULL: it is not kept */
-    size_t sequence;        /* number of events written, where the dialect numbers them */
+    size_t events;          /* how many were written for the client, where the dialect numbers them */
     /* Those events, for clients that come back to a background answer; data may be NULL */
     mt_buf log;
     mt_answer_prompt *prompts;

@@ -15,7 +15,7 @@ static size_t open_event(mt_buf *out, mt_answer *a, const char *type)
     const size_t start = out->len;
 
     mt_buf_printf(out, "event: %s\ndata: ", type);
-    mt_json_write(out, "{'type':%s,'sequence_number':%zu", type, a->sequence++);
+    mt_json_write(out, "{'type':%s,'sequence_number':%zu", type, a->events++);
     return start;
 }
 

@@ -1,4 +1,5 @@
-/* The grammar of text in which the format's parser finds no calls. */
+/* The grammar of text in which the format's parser finds no calls: text without the markers at which its table
+   (parse_core.h) leaves the state in which it reads content. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -12,7 +13,7 @@ typedef struct markers {
     mt_buf names; /* texts "[NAME(" of calls without a marker, each ended by NUL */
 } markers;
 
-/* The state in which the parser reads content. */
+/* The state in which the parser reads content: where headers lead to it, if they do, else its first. */
 static const mt_parse_state *content_of(const mt_parse_table *t)
 {
     const mt_parse_state *routed = t->route ? &t->states[t->routes[MT_ROUTE_CONTENT]] : t->states;
@@ -20,10 +21,11 @@ static const mt_parse_state *content_of(const mt_parse_table *t)
     return routed->does == MT_DOES_CONTENT ? routed : t->states;
 }
 
-/* Adds markers of a parser's table. read: calls may be made, so only what leads to them is left out of the text; else
-   all that could be read as part of a call is. Single brackets are never left out. Markers that the parser only holds
-   back (MT_PARSE_HOLD) count where calls may be made and no call begins so, or where they begin a header. */
-static void add_table(markers *m, const mt_parse_table *t, bool read, const char *trigger)
+/* Adds markers of a parser's table, but never single brackets. may_call: calls may be made, and begin with the trigger;
+   then those that leave the parser where it is may stand in the text, and so may those that it only holds back
+   (MT_PARSE_HOLD) where the trigger begins so. Else all are added but those that it holds back, unless these begin a
+   header. */
+static void add_table(markers *m, const mt_parse_table *t, bool may_call, const char *trigger)
 {
     const mt_parse_state *content = content_of(t);
 
@@ -31,9 +33,9 @@ static void add_table(markers *m, const mt_parse_table *t, bool read, const char
         const mt_parse_rule *rule = &content->rules[i];
         const bool held = rule->flags & MT_PARSE_HOLD, stays = &t->states[rule->next] == content;
 
-        if (strlen(rule->marker) == 1 || (read && stays))
+        if (strlen(rule->marker) == 1 || (may_call && stays))
             continue;
-        if (!held || (read ? strncmp(trigger, rule->marker, strlen(rule->marker)) != 0 : t->framed))
+        if (!held || (may_call ? strncmp(trigger, rule->marker, strlen(rule->marker)) != 0 : t->framed))
             m->list[m->count++] = rule->marker;
     }
 }
@@ -61,7 +63,7 @@ static void add_names(mt_shape_writer *w, markers *m)
 static void gather(mt_shape_writer *w, markers *m, const char *first)
 {
     const mt_shape *s = w->shape;
-    const bool read = !mt_shape_forbids(s);
+    const bool may_call = !mt_shape_forbids(s);
     const mt_parse_table *table = mt_shape_harmony(s) ? mt_format_harmony.read : mt_shape_format(s)->read;
     const char *trigger;
 
@@ -72,8 +74,8 @@ static void gather(mt_shape_writer *w, markers *m, const char *first)
     if (json_array_size(s->tools) == 0 || !table)
         return;
     trigger = mt_shape_trigger(w);
-    add_table(m, table, read, trigger);
-    if (strcmp(trigger, "[") == 0 && read)
+    add_table(m, table, may_call, trigger);
+    if (strcmp(trigger, "[") == 0 && may_call)
         add_names(w, m);
     else if (strlen(trigger) > 1)
         m->list[m->count++] = trigger;
@@ -86,7 +88,7 @@ static void drop(markers *m)
 }
 
 /* Text without the markers, which are freed. */
-static mt_expr write(mt_shape_writer *w, markers *m)
+static mt_expr text_without(mt_shape_writer *w, markers *m)
 {
     const mt_expr text = m->count ? mt_grammar_without(w->g, m->list, m->count) : mt_grammar_anything(w->g);
 
@@ -94,6 +96,7 @@ static mt_expr write(mt_shape_writer *w, markers *m)
     return text;
 }
 
+/* The frame is the first two markers of the state in which the parser reads answers, where both stay in it. */
 void mt_shape_frame(const mt_shape_writer *w, const char **open, const char **close)
 {
     const mt_format *reasoning = mt_format_find_reasoning(w->shape->formats.reasoning);
@@ -120,7 +123,7 @@ mt_expr mt_shape_talk(mt_shape_writer *w)
     uint32_t id;
 
     gather(w, &m, NULL);
-    text = write(w, &m);
+    text = text_without(w, &m);
     mt_shape_frame(w, &frame[0], &frame[1]);
     for (size_t i = 0; i < 2; i++)
         if (mt_shape_special(w, frame[i], strlen(frame[i]), &id))
@@ -164,7 +167,7 @@ mt_expr mt_shape_thought(mt_shape_writer *w, const char *close)
 
     if (mt_shape_forbids(s)) {
         gather(w, &m, close);
-        text = write(w, &m);
+        text = text_without(w, &m);
     } else {
         const char *list[2] = {close};
         const bool breaks = s->tools && table && table->breaks;

@@ -23,6 +23,7 @@ static void add_name(mt_buf *out, const char *key, const char *name)
     mt_buf_free(&full);
 }
 
+/* seconds: since 1970. */
 static void add_time(mt_buf *out, const char *key, int64_t seconds)
 {
     char text[MT_CLOCK_TEXT];
@@ -94,8 +95,11 @@ bool mt_task_ps(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 /* A number under the name that clients look for, such as "qwen3.context_length"; 0: it is not known, and left out. */
 static void add_number(mt_buf *out, const mt_card *card, const char *key, int64_t value)
 {
+    char name[sizeof(card->family) + 32];
+
+    snprintf(name, sizeof(name), "%s.%s", card->family, key);
     if (value > 0)
-        mt_json_write(out, "'%-s.%-s':%" PRId64, card->family, key, value);
+        mt_json_write(out, "%s:%" PRId64, name, value);
 }
 
 static void add_info(mt_buf *out, const mt_listed *m)
@@ -137,7 +141,6 @@ static void add_modelfile(mt_buf *out, const mt_listed *m)
     mt_buf text = {.limit = MT_LIMIT_PATH};
 
     mt_buf_printf(&text, "FROM %s\n", m->name);
-    mt_json_write(out, "{");
     mt_json_text(out, "modelfile", text.data, text.len);
     mt_buf_free(&text);
 }
@@ -204,14 +207,14 @@ bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     const mt_served *served;
     const char *text;
     mt_listed m;
+    const bool found = name && mt_listed_find(call->server, name, true, &m);
 
-    if (name && !mt_listed_find(call->server, name, true, &m)) {
+    if (name && !found)
         mt_failure_set(why, 404, "model_not_found", "model", "model '%.100s' not found: see /api/tags", name);
-        mt_free(name);
-        name = NULL;
-    }
-    if (!name)
+    mt_free(name);
+    if (!found)
         return false;
+    mt_json_write(out, "{");
     add_modelfile(out, &m);
     pthread_mutex_lock(&fleet->lock); /* the model must not be unloaded while its settings are read */
     served = m.view.member->open ? &m.view.member->served : NULL;
@@ -224,6 +227,5 @@ bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     mt_listed_write_capabilities(&m, true, out);
     add_time(out, "modified_at", m.card->modified);
     mt_json_write(out, "}");
-    mt_free(name);
     return true;
 }

@@ -157,8 +157,9 @@ static bool fail_elsewhere(const mt_option_row *row, mt_command command, mt_erro
                    mt_command_rows[owner].name);
 }
 
-/* Where a value comes from. A lower number wins: a value stays where a source with a lower number has set it. Each
-   config file is a source of its own, from FILES on. */
+/* Where a value comes from. Sources are used in the order of their weight, the line first and config files from the last
+   to the first, and a value stays where an earlier source has set it. Each config file is a source of its own, from FILES
+   on. */
 enum { NOWHERE, LINE, ENVIRONMENT, FILES };
 
 typedef struct parsing {
@@ -209,6 +210,7 @@ static bool set_from_environment(parsing *p, char *(*env)(const char *name), mt_
     return true;
 }
 
+/* The name in a line of a config file is no option of the server. */
 static bool fail_setting(const mt_option_line *line, mt_error *err)
 {
     mt_nearest nearest;
@@ -261,7 +263,7 @@ static bool read_file(mt_buf *text, const char *path, mt_error *err)
     bool ok = f != NULL;
     size_t n;
 
-    while (ok && (n = fread(piece, 1, sizeof(piece), f)) > 0)
+    while (ok && !text->full && (n = fread(piece, 1, sizeof(piece), f)) > 0)
         mt_buf_add(text, piece, n);
     ok = ok && !ferror(f);
     if (!ok)
@@ -311,6 +313,7 @@ static bool user_file(char path[MT_LIMIT_PATH], char *(*env)(const char *name))
     return len > 0 && len < MT_LIMIT_PATH;
 }
 
+/* Files that --config names, of which the last wins, or else the user's own and then the system's. */
 static bool set_from_files(parsing *p, char *(*env)(const char *name), mt_error *err)
 {
     const mt_option_list *named = &p->opt->config;
@@ -349,6 +352,8 @@ static bool parse_option(parsing *p, int argc, char *const *argv, int *at, mt_er
     return set_option(p, row, LINE, label, text, err);
 }
 
+/* A word that is no option: opt->dir, then opt->input or opt->more, as the command's row has operands; of motet help a
+   topic. */
 static bool parse_operand(mt_options *opt, const char *word, mt_error *err)
 {
     const mt_command_row *row = &mt_command_rows[opt->command];
@@ -377,11 +382,12 @@ static bool parse_operand(mt_options *opt, const char *word, mt_error *err)
 /* The short options -h and -v. */
 static bool parse_letter(mt_options *opt, const char *word, mt_error *err)
 {
-    if (strcmp(word, "-h") == 0)
-        return opt->help = true;
-    if (strcmp(word, "-v") == 0 && mt_option_applies(&mt_option_rows[ROW_version], opt->command))
-        return opt->version = true;
-    return fail_option(opt->command, word, err);
+    const bool help = strcmp(word, "-h") == 0;
+    const bool version = strcmp(word, "-v") == 0 && mt_option_applies(&mt_option_rows[ROW_version], opt->command);
+
+    opt->help |= help;
+    opt->version |= version;
+    return help || version || fail_option(opt->command, word, err);
 }
 
 /* Checks that no operand is missing. */

@@ -6,6 +6,7 @@
 
 #include "template/eval.h"
 
+/* Each is the function mt_tpl_... of that name, declared in eval.h, builtin.h, loop.h or macro.h. */
 typedef struct mt_tpl_above {
     bool (*eval)(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out);
     mt_tpl_flow (*exec)(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_nodes *body, mt_tpl_build *out);

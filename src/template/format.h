@@ -12,24 +12,24 @@ bool mt_tpl_format_braces(mt_tpl_run *run, const mt_tpl_str *format, const mt_tp
 
 /* A parsed format specification of Python. */
 typedef struct mt_tpl_spec {
-    mt_tpl_str fill;
-    char align; /* one of <>^=, or 0 */
-    char sign;  /* one of +- and space, or 0 */
-    bool alternate, zero;
-    char group;        /* one of ,_ or 0 */
-    int64_t width;     /* 0: as wide as the text */
-    int64_t precision; /* -1: none */
-    char type;         /* or 0 */
+    mt_tpl_str fill;      /* the character that pads */
+    char align;           /* one of <>^=, or 0 */
+    char sign;            /* one of +- and space, or 0 */
+    bool alternate, zero; /* # stands in the spec; 0 does, without an align */
+    char group;           /* one of ,_ or 0 */
+    int64_t width;        /* characters; 0: as wide as the text */
+    int64_t precision;    /* -1: none */
+    char type;            /* the letter at its end, or 0 */
 } mt_tpl_spec;
 
-/* Appends format(value, spec). */
+/* Appends format(value, spec). False, here and below: the run has failed. */
 bool mt_tpl_format_value(mt_tpl_build *b, mt_tpl_value value, const mt_tpl_str *spec);
 
 /* Appends a number as spec->type says, which must suit it. */
 bool mt_tpl_format_int(mt_tpl_build *b, int64_t value, const mt_tpl_spec *spec);
 bool mt_tpl_format_float(mt_tpl_build *b, double value, const mt_tpl_spec *spec);
 
-/* Appends text padded to spec's width; the character of a code point. */
+/* Appends text, cut to spec's precision and padded to its width; the character of a code point, padded. */
 bool mt_tpl_format_text(mt_tpl_build *b, mt_tpl_str *text, const mt_tpl_spec *spec);
 bool mt_tpl_format_char(mt_tpl_build *b, int64_t code, const mt_tpl_spec *spec);
 

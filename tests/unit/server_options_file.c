@@ -278,6 +278,10 @@ static void odd_files(void **state)
         assert_true(!more || strstr(err.text, "is it a config file?"));
         mt_options_free(&opt);
     }
+    named = "/dev/zero"; /* which has no end */
+    assert_false(parse(&opt, "motet serve d", &err));
+    assert_non_null(strstr(err.text, "is it a config file?"));
+    mt_options_free(&opt);
     named = folder;
     assert_false(parse(&opt, "motet serve d", &err));
     mt_options_free(&opt);
