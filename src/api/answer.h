@@ -11,7 +11,8 @@
 #include "engine/request.h"
 #include "text/tokenizer.h"
 
-/* What was said: a token of a choice or of the prompt. Its most likely alternatives are top[top_begin ...] of its list. */
+/* What was said: a token of a choice or of the prompt. Its most likely alternatives are top[top_begin ...] of its
+   list. */
 typedef struct mt_said {
     uint32_t id;
     bool has_logprob;

@@ -44,8 +44,8 @@ void mt_speech_hear(void *speech, const mt_parse_event *event);
 
 void mt_speech_end(mt_speech *speech); /* nothing will be added to the last part */
 
-/* Whether something was not written for the client yet. That a part has ended is no news by itself: dialects that tell it
-   do so with what comes next. */
+/* Whether something was not written for the client yet. That a part has ended is no news by itself: dialects that tell
+   it do so with what comes next. */
 bool mt_speech_news(const mt_speech *speech);
 void mt_speech_written(mt_speech *speech); /* marks all as written */
 

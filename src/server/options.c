@@ -157,9 +157,9 @@ static bool fail_elsewhere(const mt_option_row *row, mt_command command, mt_erro
                    mt_command_rows[owner].name);
 }
 
-/* Where a value comes from. Sources are used in the order of their weight, the line first and config files from the last
-   to the first, and a value stays where an earlier source has set it. Each config file is a source of its own, from FILES
-   on. */
+/* Where a value comes from. Sources are used in the order of their weight, the line first and config files from the
+   last to the first, and a value stays where an earlier source has set it. Each config file is a source of its own,
+   from FILES on. */
 enum { NOWHERE, LINE, ENVIRONMENT, FILES };
 
 typedef struct parsing {
