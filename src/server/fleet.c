@@ -88,6 +88,7 @@ static void remove_waiter(mt_member *m, mt_waiter **at)
     w->waits = false;
     m->waiting--;
     m->fleet->waiting--;
+    m->expired &= m->first || m->state != MT_MEMBER_UNLOADED; /* else there is nothing to unload any more */
 }
 
 /* Gives a call its reference. */
@@ -241,8 +242,8 @@ mt_member *mt_fleet_unload(mt_fleet *f, const char *name)
     if (!m)
         return NULL;
     pthread_mutex_lock(&f->lock);
-    /* One that is leaving may be loaded again at once */
-    m->expired = m->state == MT_MEMBER_LOADING || m->state == MT_MEMBER_READY;
+    /* Calls may wait for one that is leaving, or whose turn to be loaded has not come */
+    m->expired = m->first || m->state == MT_MEMBER_LOADING || m->state == MT_MEMBER_READY;
     pthread_cond_signal(&f->changed);
     pthread_mutex_unlock(&f->lock);
     return m;

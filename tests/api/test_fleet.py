@@ -293,12 +293,16 @@ def who_waits_too_long_is_told_to_come_again():
 @test
 def a_model_that_is_stopped_answers_first_who_waits_for_it():
     with gated() as (server, open_gate):
-        wait = background(lambda: ask(server, "slow", 1))
+        waits = [background(lambda: ask(server, "slow", 1))]
         assert eventually(lambda: parked(server) == 1)
-        assert server.post("/v1/models/unload", {"model": "slow"}).status == 200
+        waits.append(background(lambda: ask(server, "alto", 1)))
+        assert eventually(lambda: parked(server) == 2)
+        for name in ("slow", "alto"):  # one is being loaded, the other's turn has not come
+            assert server.post("/v1/models/unload", {"model": name}).status == 200
         open_gate()
-        said(wait())
-        assert eventually(lambda: state(server, "slow") == "unloaded")
+        for wait in waits:
+            said(wait())
+        assert eventually(lambda: state(server, "slow") == state(server, "alto") == "unloaded")
 
 
 @test
