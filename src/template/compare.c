@@ -33,7 +33,8 @@ static int compare_int_float(int64_t i, double d)
     return d > 0 ? -1 : d < 0;
 }
 
-/* Compares two integers given as decimal digits without leading zeros. */
+/* Compares two integers given as decimal digits without leading zeros. Returns -1, 0 or 1: what strcmp returns may be
+   any number, UNORDERED too. */
 static int compare_digits(const char *a, const char *b)
 {
     const size_t x = strlen(a), y = strlen(b);
@@ -42,6 +43,7 @@ static int compare_digits(const char *a, const char *b)
     if ((*a == '-') != (*b == '-'))
         return *a == '-' ? -1 : 1;
     order = x != y ? (x < y ? -1 : 1) : strcmp(a, b);
+    order = (order > 0) - (order < 0);
     return *a == '-' ? -order : order;
 }
 
