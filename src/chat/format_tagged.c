@@ -4,7 +4,7 @@
 /* A value ends at its closing tag only where the next argument or the end of the call follows, so the tag may also
    stand within a value. */
 #define VALUE_STATES(value_close, lines, ...) \
-    [VALUE] = ROW(VALUE, 0, 0, lines, {value_close, CLOSED, 0}), [CLOSED] = ROW(CLOSED, 0, VALUE, lines, __VA_ARGS__)
+    [VALUE] = ROW(VALUE, 0, 0, lines, {value_close, CLOSED, 0}), [CLOSED] = ROW(CLOSED, 0, VALUE, 0, __VA_ARGS__)
 
 /* Tags with arguments: Qwen3-Coder, Qwen3.5 and later, Nemotron 3, Step 3.5. JSON within the same tags: Hermes,
    Qwen2.5, Qwen3. Models trained on one of them sometimes write the other, so one table reads both. */

@@ -96,7 +96,7 @@ static uint8_t leave(mt_parser *p, mt_parse_machine *m, const mt_parse_rule *rul
     const mt_parse_state *state = mt_parse_state_of(m);
 
     switch (state->does) {
-    case MT_DOES_CLOSED: mt_parse_value_end(p, state->flags & MT_PARSE_LINES); break;
+    case MT_DOES_CLOSED: mt_parse_value_end(p); break;
     case MT_DOES_ARGUMENTS: mt_parse_arguments_leave(p); break;
     case MT_DOES_QUOTED: mt_parse_quoted(p, false); break;
     case MT_DOES_HEADER:
@@ -283,7 +283,7 @@ void mt_parse_end(mt_parser *p, mt_parse_machine *m)
     }
     p->collecting = false;
     if (state->does == MT_DOES_CLOSED)
-        mt_parse_value_end(p, state->flags & MT_PARSE_LINES);
+        mt_parse_value_end(p);
     else if (state->does == MT_DOES_ARGUMENTS)
         mt_parse_arguments_leave(p);
     mt_parse_call_end(p, false);

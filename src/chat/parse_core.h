@@ -151,7 +151,7 @@ struct mt_parser {
 
     bool streaming;         /* the value is sent as it comes: its opening quote was sent */
     bool started;           /* a byte of the value was read */
-    bool line;              /* its last byte is a line break that may belong to the format */
+    bool line;              /* its last byte is a line break, which belongs to the format unless more follows */
     char gap[64];           /* bytes from the end marker of a value on, in case it was no end */
     size_t gap_len;         /* 0: within the value */
     mt_buf held;            /* a value, a header, or arguments of a call without a name yet */
@@ -194,7 +194,7 @@ const json_t *mt_parse_tool(const mt_parser *p, const char *name);
 void mt_parse_key(mt_parser *p); /* writes p->key as the next argument's name */
 void mt_parse_value_begin(mt_parser *p, bool string);
 void mt_parse_value_byte(mt_parser *p, char b, bool lines);
-void mt_parse_value_end(mt_parser *p, bool lines);
+void mt_parse_value_end(mt_parser *p);
 void mt_parse_retype(mt_parser *p, mt_buf *json); /* converts the value of p->key to the type its schema wants */
 /* What a $ref to the definitions of root names; NULL: there is none. Other schemas are returned as they are. */
 const json_t *mt_parse_resolve(const json_t *schema, const json_t *root);

@@ -155,7 +155,7 @@ static void put(mt_parser *p, char b)
         stream_byte(p, b);
 }
 
-/* A line break is put only when another byte follows it: the last may be the format's. */
+/* A line break is put only when another byte follows it: the last is the format's. */
 void mt_parse_value_byte(mt_parser *p, char b, bool lines)
 {
     bool first = !p->started;
@@ -225,14 +225,12 @@ void mt_parse_retype(mt_parser *p, mt_buf *json)
     json_decref(value);
 }
 
-void mt_parse_value_end(mt_parser *p, bool lines)
+void mt_parse_value_end(mt_parser *p)
 {
     mt_buf out = {.limit = 8 * (size_t)MT_LIMIT_PARSE_HELD}; /* a byte may become six, as \u0000 */
 
     p->gap_len = 0;
-    if (p->line && !lines)
-        put(p, '\n');
-    p->line = false;
+    p->line = false; /* the value's last line break belongs to the format */
     if (p->streaming) {
         mt_parse_call_arguments(p, "\"", 1);
         p->streaming = false;
