@@ -54,7 +54,7 @@ typedef struct core {
     sqlite3_stmt *statements[STATEMENTS];
     mt_store_size limits, held; /* held is changed under both locks */
     holder *holders;            /* under lock; never freed before the end */
-    size_t views;               /* of all owners but "" */
+    size_t views;               /* under lock: of all owners but "" */
 
     pthread_mutex_t lock;         /* of the fields below */
     pthread_cond_t come, written; /* an entry was added; an entry was written */

@@ -37,7 +37,9 @@ typedef struct mt_layout {
 
 typedef struct mt_format {
     const char *name;
-    const char *signs[2][2];    /* a template has the format if it has all words of one row */
+    /* A template has the format if it has all words of one row; a word of NULL is none, and so is a row of them. No
+       rows: the format is never recognised, only chosen by name */
+    const char *signs[2][2];
     const mt_parse_table *read; /* parses the model's text; NULL: all is content */
     const mt_layout *write;     /* ends with an element that needs nothing; NULL: calls cannot be required */
 } mt_format;

@@ -1,4 +1,5 @@
-/* What the files of the fleet share, called with the fleet's lock held unless said otherwise. */
+/* What the files of the fleet share. What is for the start is called before the fleet's thread begins, without the
+   fleet's lock; the rest with the lock held unless said otherwise. */
 #ifndef MT_SERVER_FLEET_INSIDE_H
 #define MT_SERVER_FLEET_INSIDE_H
 
@@ -6,7 +7,8 @@
 
 /* ---- names: fleet_names.c ---- */
 
-/* At the start: makes members of the models that the options name, and reads their folders. False: *err. */
+/* At the start: makes members of the models that the options name, and reads their folders; where they name none, of
+   the models found on this machine. False: *err. */
 bool mt_fleet_name(mt_fleet *fleet, mt_error *err) MT_NODISCARD;
 
 /* *why says that there is no model of that name, and names some that there are. Without the lock. Returns false. */
@@ -15,11 +17,14 @@ bool mt_fleet_unknown(mt_fleet *fleet, const char *name, mt_failure *why);
 /* Reads the folder of one member that was found and not read yet; releases the lock meanwhile. False: all are read. */
 bool mt_fleet_read_one(mt_fleet *fleet);
 
-/* ---- what routers are told: fleet_events.c ---- */
+/* ---- what routers are told: fleet_events.c; none of it needs the lock ---- */
 
 bool mt_fleet_publish(mt_fleet *fleet, mt_error *err) MT_NODISCARD; /* at the start: opens the publisher where wanted */
 uint64_t mt_fleet_events_memory(const mt_options *opt);             /* bytes that the publisher takes */
-mt_kv_events *mt_fleet_events(const mt_fleet *fleet, const mt_member *member) MT_NODISCARD; /* of the member's topic */
+
+/* Where there is a publisher: what tells it of the member's cache, under the member's topic. Free with
+   mt_kv_events_free. */
+mt_kv_events *mt_fleet_events(const mt_fleet *fleet, const mt_member *member) MT_NODISCARD;
 
 /* ---- memory: fleet_room.c ---- */
 
@@ -39,11 +44,13 @@ uint64_t mt_fleet_need(const mt_fleet *fleet, const mt_member *member);
 /* Bytes that a member which is about to be loaded is given: at least what it needs. */
 uint64_t mt_fleet_grant(const mt_fleet *fleet, const mt_member *member);
 
-/* Bytes of the host's memory that it is given, where the device has memory of its own. */
+/* Bytes of the host's memory that the same member is given, where the device has memory of its own; for one alone, the
+   value of --host-memory. The fleet's thread needs no lock for it: no other changes grants. */
 uint64_t mt_fleet_host_memory(const mt_fleet *fleet, const mt_member *member);
 
 /* A member that no call uses and that is to be unloaded for another. NULL: there is none now. Members in use are told
-   to yield as soon as they may; *next is no later than that. */
+   to yield where they may already (invariant 5 in fleet.c); *next is lowered to when the first of the others may. Both
+   times are of mt_clock_ns. */
 mt_member *mt_fleet_make_way(mt_fleet *fleet, const mt_member *member, uint64_t now, uint64_t *next);
 
 #endif

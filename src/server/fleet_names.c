@@ -15,13 +15,14 @@
 #include "server/fleet_inside.h"
 
 #define KEEP_ALIVE 300               /* seconds that a model may be idle, where no option or request says */
-#define WORKING (16u << 20)          /* first guess of the bytes that a model needs beside its weights */
+#define WORKING (16u << 20)          /* first guess of the bytes that a model needs, however small it is */
 #define LISTED 8                     /* how many models the error for an unknown name lists */
 #define SCAN_NS UINT64_C(1000000000) /* between two searches of this machine for models */
 
 /* ---- what a folder holds ---- */
 
-/* Reads the chat template: whether there is one, with tool calls, with reasoning. own: a file in its place, or NULL. */
+/* Reads the chat template: whether there is one, with tool calls, with reasoning. own: a file in its place, or NULL;
+   opt: NULL where options about formats are for another model. */
 static void read_template(mt_member_facts *facts, const char *dir, const char *own, const mt_options *opt)
 {
     mt_error err;
@@ -122,7 +123,9 @@ static uint64_t file_bytes(const char *dir, const char *name)
     return mt_hub_join(path, dir, name) && stat(path, &info) == 0 ? (uint64_t)info.st_size : 0;
 }
 
-/* A first guess of the bytes that a model needs; its engine tells the true number when it is loaded. */
+/* A first guess of the bytes that a model needs: its weights; roughly a sixteenth of that and WORKING for what else the
+   engine has; a few times the tokenizer's file for its tables. The engine tells the true number when the model is
+   loaded. */
 static uint64_t guess_need(const mt_member *m)
 {
     return m->facts.bytes + m->facts.bytes / 16 + 4 * file_bytes(m->dir, "tokenizer.json") + WORKING;

@@ -31,7 +31,7 @@
      GENERATION                                                    body
      FILTER_BLOCK             filter                               body
      WITH                                                          body               list: targets and values in turn
-     SCOPE                    autoescape or 0                      body
+     AUTOESCAPE               whether to                           body
      BLOCK                                                         body               name, scoped, required,
                                                                                       else_scope: what it sees
      BREAK, CONTINUE
@@ -73,7 +73,7 @@ typedef enum mt_tpl_node_type {
     MT_TPL_N_GENERATION,
     MT_TPL_N_FILTER_BLOCK,
     MT_TPL_N_WITH,
-    MT_TPL_N_SCOPE,
+    MT_TPL_N_AUTOESCAPE,
     MT_TPL_N_BLOCK,
     MT_TPL_N_BREAK,
     MT_TPL_N_CONTINUE,

@@ -86,6 +86,8 @@ static mt_tpl_flow exec_filter_block(mt_tpl_run *run, mt_tpl_activation *act, co
     return go_on(!run->failed);
 }
 
+/* A call block calls a macro, which may call the block's body as `caller`. {% generation %}, by which templates mark
+   what the model wrote, is such a body that is called at once: what it sets is not seen outside. */
 static bool exec_call_block(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_build *out)
 {
     const mt_tpl_args nothing = {0};
@@ -112,7 +114,7 @@ static mt_tpl_flow exec_with(mt_tpl_run *run, mt_tpl_activation *act, const mt_t
     return mt_tpl_exec(run, act, &node->body, out);
 }
 
-static mt_tpl_flow exec_scope(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_build *out)
+static mt_tpl_flow exec_autoescape(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_build *out)
 {
     mt_tpl_value escape;
 
@@ -152,7 +154,7 @@ static bool exec_block(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_nod
     const mt_tpl_dict *saved = run->given;
     bool ok;
 
-    if (node->required)
+    if (node->required) /* another template would have to replace it, and none is ever loaded */
         return mt_tpl_fail(run, "Required block '%.*s' not found", (int)node->name->len, node->name->data);
     if (node->scoped && !(run->given = give_variables(run, act, &node->else_scope)))
         return false;
@@ -174,11 +176,11 @@ static mt_tpl_flow exec_statement(mt_tpl_run *run, mt_tpl_activation *act, const
     case MT_TPL_N_GENERATION: return go_on(exec_call_block(run, act, node, out));
     case MT_TPL_N_FILTER_BLOCK: return exec_filter_block(run, act, node, out);
     case MT_TPL_N_WITH: return exec_with(run, act, node, out);
-    case MT_TPL_N_SCOPE: return exec_scope(run, act, node, out);
+    case MT_TPL_N_AUTOESCAPE: return exec_autoescape(run, act, node, out);
     case MT_TPL_N_BLOCK: return go_on(exec_block(run, act, node, out));
     case MT_TPL_N_BREAK: return MT_TPL_DO_BREAK;
     case MT_TPL_N_CONTINUE: return MT_TPL_DO_CONTINUE;
-    default: break;
+    default: break; /* LOAD: the others are expressions */
     }
     return go_on(mt_tpl_fail(run, "other templates cannot be loaded; put their text into this one"));
 }

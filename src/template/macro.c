@@ -23,6 +23,8 @@ typedef struct binding {
     const mt_tpl_args *args;
 } binding;
 
+/* Whether a named argument is bound to a parameter. given: how many parameters have positional arguments; a name of one
+   of those is not bound a second time. */
 static bool is_taken(const mt_tpl_params *params, size_t given, const mt_tpl_str *name)
 {
     for (size_t i = given; i < params->names.count; i++)
@@ -31,6 +33,8 @@ static bool is_taken(const mt_tpl_params *params, size_t given, const mt_tpl_str
     return params->caller && !params->explicit_caller && mt_tpl_str_is(name, "caller");
 }
 
+/* Refuses a named argument that is no parameter. `caller` is none where the body of the macro does not use it: that is
+   what Jinja2 says when such a macro is called by a call block. */
 static bool fail_named(const binding *b, const mt_tpl_str *name)
 {
     int len;
@@ -80,6 +84,7 @@ static bool bind_varargs(binding *b)
                            more ? &b->args->at[params->names.count] : NULL, more);
 }
 
+/* Where `caller` is a parameter that the macro itself names, it is bound as any other. */
 static bool bind_caller(binding *b)
 {
     const mt_tpl_params *params = b->macro->node->params;
@@ -107,6 +112,7 @@ static bool bind(binding *b)
     return !b->run->failed && bind_caller(b) && bind_rest(b, given) && bind_varargs(b);
 }
 
+/* Gives parameters that got no argument their defaults. */
 static bool bind_defaults(binding *b)
 {
     const mt_tpl_params *params = b->macro->node->params;
@@ -139,6 +145,7 @@ bool mt_tpl_call_macro(mt_tpl_run *run, const mt_tpl_macro *macro, const mt_tpl_
     binding b = {.run = run, .macro = macro, .act = act, .args = args};
     mt_tpl_build text = {.run = run};
 
+    /* Entering the scope leaves parameters as they are and sets its other variables, which defaults may read */
     if (!act || !bind(&b) || !mt_tpl_enter_scope(run, act, &macro->node->scope) || !bind_defaults(&b))
         return false;
     return run->above->exec(run, act, &macro->node->body, &text) != MT_TPL_STOP &&

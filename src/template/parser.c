@@ -279,7 +279,7 @@ static const struct {
     {"generation", MT_TPL_N_GENERATION, parse_generation},
     {"filter", MT_TPL_N_FILTER_BLOCK, parse_filter_block},
     {"with", MT_TPL_N_WITH, parse_with},
-    {"autoescape", MT_TPL_N_SCOPE, parse_autoescape},
+    {"autoescape", MT_TPL_N_AUTOESCAPE, parse_autoescape},
     {"block", MT_TPL_N_BLOCK, parse_block},
     {"print", MT_TPL_N_OUTPUT, parse_print},
     {"break", MT_TPL_N_BREAK, NULL},

@@ -209,7 +209,7 @@ static bool collect(resolver *r, frame *f, mt_tpl_node *node)
         for (size_t i = 1; ok && i < node->list.count; i += 2)
             ok = collect(r, f, node->list.at[i]);
         return ok;
-    case MT_TPL_N_SCOPE:
+    case MT_TPL_N_AUTOESCAPE:
     case MT_TPL_N_BLOCK: return true;
     default: return each_expression(r, f, node, collect);
     }
@@ -462,7 +462,7 @@ static bool resolve(resolver *r, frame *f, mt_tpl_node *node)
     case MT_TPL_N_CALL_BLOCK: return resolve(r, f, node->left) && resolve_function(r, f, node);
     case MT_TPL_N_SET_BLOCK: return resolve(r, f, node->left) && resolve_inner(r, f, node, node->right);
     case MT_TPL_N_FILTER_BLOCK:
-    case MT_TPL_N_SCOPE: return resolve_inner(r, f, node, node->left);
+    case MT_TPL_N_AUTOESCAPE: return resolve_inner(r, f, node, node->left);
     case MT_TPL_N_WITH: return resolve_with(r, f, node);
     case MT_TPL_N_BLOCK: return resolve_block(r, f, node);
     case MT_TPL_N_FILTER:
