@@ -226,44 +226,62 @@ static bool add_option(mt_fleet *f, const char *text, mt_error *err)
     return ok;
 }
 
-/* Adds a model that was found on this machine, with what is known before its folder is read. */
-static void add_found(mt_fleet *f, const mt_local_model *l)
+/* Sets what is known of a model that was found on this machine before its folder is read. */
+static void set_found(mt_fleet *f, mt_member *m, const mt_local_model *l)
 {
-    mt_member *m = add(f, mt_strdup(l->name), mt_strdup(l->folder));
-
-    m->found = true;
     m->facts = (mt_member_facts){.bytes = l->bytes,
                                  .encoder = !(l->can & MT_LOCAL_TEXT),
                                  .scores = l->can & MT_LOCAL_SCORE,
                                  .embeds = l->can & MT_LOCAL_EMBED,
                                  .vision = (l->can & MT_LOCAL_VISION) && !f->params.opt->text_only};
     m->need = guess_need(m);
+    m->measured = false;
+    m->error = (mt_error){.code = MT_OK};
+    m->expired = m->state == MT_MEMBER_LOADING || m->state == MT_MEMBER_READY; /* of files that are deleted */
     f->changes++;
 }
 
-/* The member of a model that was found before. A model of that name in another folder is another model. */
-static mt_member *find_found(const mt_fleet *f, const mt_local_model *l)
+/* Whether the member is a model that was found before. A model of that name in another folder is another model. */
+static bool was_found(const mt_member *m, const mt_local_model *l)
 {
-    for (size_t i = 0; i < f->count; i++)
-        if (f->members[i]->found && strcmp(f->members[i]->name, l->name) == 0 &&
-            strcmp(f->members[i]->dir, l->folder) == 0)
-            return f->members[i];
-    return NULL;
+    return m->found && strcmp(m->name, l->name) == 0 && strcmp(m->dir, l->folder) == 0;
 }
 
-/* Adds new models and marks deleted ones; named models keep their names. With the lock. */
+/* The member of a model that is on this machine; a new one where there is none yet. NULL: it cannot be served, or there
+   is another of its name. */
+static mt_member *member_for(mt_fleet *f, const mt_local_model *l)
+{
+    mt_member *m;
+
+    for (size_t i = 0; i < f->count; i++)
+        if (was_found(f->members[i], l))
+            return f->members[i];
+    if (!l->whole || *l->problem || find_name(f, l->name) || f->count >= MT_LIMIT_MODELS)
+        return NULL;
+    m = add(f, mt_strdup(l->name), mt_strdup(l->folder));
+    m->found = m->gone = true;
+    return m;
+}
+
+/* Adds new models and marks deleted ones; named models keep their names. A folder that was deleted and is there again
+   may have another model in it. With the lock. */
 static void update_found(mt_fleet *f, const mt_local *list)
 {
-    for (size_t i = 0; i < f->count; i++)
-        f->members[i]->gone = f->members[i]->found;
-    for (size_t i = 0; i < list->count; i++) {
-        const mt_local_model *l = &list->at[i];
-        mt_member *m = find_found(f, l);
+    for (size_t i = 0; i < f->count; i++) {
+        mt_member *m = f->members[i];
+        bool there = false;
 
+        for (size_t k = 0; k < list->count && !there; k++)
+            there = was_found(m, &list->at[k]);
+        m->gone = m->gone || (m->found && !there);
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        mt_member *m = member_for(f, &list->at[i]);
+
+        if (m && m->gone)
+            set_found(f, m, &list->at[i]);
         if (m)
             m->gone = false;
-        else if (l->whole && !*l->problem && !find_name(f, l->name) && f->count < MT_LIMIT_MODELS)
-            add_found(f, l);
     }
 }
 

@@ -214,6 +214,22 @@ def none_named_serves_what_is_on_the_machine():
             assert server.chat("hi", max_tokens=2).json()["model"] == "bass"  # the only one that is left
 
 
+@test
+def another_model_in_the_folder_of_a_deleted_one_is_read_anew():
+    with tempfile.TemporaryDirectory() as top:
+        folder, inside = os.path.join(top, "models"), os.path.join(top, "models", "alto")
+        shutil.copytree(folder_of("alto"), inside)
+        with SUITE.start("--models-dir", folder, folder=[], env={"HF_HUB_CACHE": os.path.join(top, "no")}) as server:
+            assert eventually(lambda: models(server)["alto"]["capabilities"] == ["completion", "chat"])
+            assert said(ask(server, "alto", 0))[1] == "alto"
+            shutil.rmtree(inside)
+            assert eventually(lambda: not models(server))
+            shutil.copytree(os.path.join(VECTORS, "bert-mean-f32"), inside)
+            assert eventually(lambda: models(server).get("alto", {}).get("capabilities") == ["embedding"])
+            assert eventually(lambda: state(server, "alto") == "unloaded")  # the deleted one is not used any more
+            assert server.post("/v1/embeddings", {"model": "alto", "input": "a"}).status == 200
+
+
 # ---- waiting
 
 
