@@ -24,9 +24,9 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COUNT = re.compile(r"^\S+: (\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.MULTILINE)
 # Exactness storms, reuse, drafts, recurrent states, pictures, vectors: whatever company a sequence is in, and wherever
 # it comes from, its bits are the same.
-UNITS = ("engine_batch", "engine_reuse", "engine_keep", "engine_ahead", "engine_rota", "engine_draft", "engine_guess", "engine_state", "engine_sighted",
-         "engine_media", "engine_memory", "engine_pool", "engine_texts", "engine_turns", "models_layers", "models_guess", "models_bert",
-         "models_vision")
+UNITS = ("engine_batch", "engine_reuse", "engine_keep", "engine_ahead", "engine_rota", "engine_draft", "engine_guess",
+         "engine_state", "engine_sighted", "engine_media", "engine_memory", "engine_pool", "engine_texts",
+         "engine_turns", "models_layers", "models_guess", "models_bert", "models_vision")
 APIS = ("server", "constraints", "pictures", "vectors")
 OLDER = {"CUDA_FORCE_PTX_JIT": "1"}  # the driver compiles the code for sm_80, which the host then launches as such
 WITHOUT_MPS = {"CUDA_MPS_PIPE_DIRECTORY": "/nowhere"}
