@@ -283,6 +283,37 @@ static __device__ inline void broad_link(float (&a)[64], uint64_t rows, uint64_t
     }
 }
 
+/* Elements j and the next of row h of a thread, with what biases give. */
+static __device__ inline float2 broad_pair(const float (&a)[64], const float *bias, int h, int j)
+{
+    const float2 c = *(const float2 *)(bias + h * 8 * BIAS_STRIDE + j * 8);
+    return make_float2(a[j * 4 + h * 2] + c.x, a[j * 4 + h * 2 + 1] + c.y);
+}
+
+/* A thread's sums. Nearly all tiles are whole: no element of theirs is asked whether it is there. */
+static __device__ inline void broad_store(const mt_cuda_many &p, const many_tile &t, const float (&a)[64],
+                                          const float *bias, uint32_t row)
+{
+    const mt_cuda_weight &w = many_weight(p, t);
+    const uint32_t first = t.column * 16 + threadIdx.x % 4 * 2;
+    if (!w.bias && t.row + MT_CUDA_MANY <= t.end && t.column * 16 + MT_CUDA_MANY <= w.n) {
+        const mt_cuda_mat &y = p.y[p.shares.experts ? 0 : t.weight];
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            float *to = row_of(y, t.row + row + h * 8) + first;
+#pragma unroll
+            for (int j = 0; j < 16; j++)
+                *(float2 *)(to + j * 8) = broad_pair(a, bias, h, j);
+        }
+        return;
+    }
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+#pragma unroll
+        for (int j = 0; j < 16; j++)
+            many_store(p, t, t.row + row + h * 8, first + j * 8, broad_pair(a, bias, h, j));
+}
+
 template <int GROUP>
 static __device__ inline void broad_sums(const mt_cuda_many &p, const broad_block &b, uint32_t group)
 {
@@ -309,18 +340,9 @@ static __device__ inline void broad_sums(const mt_cuda_many &p, const broad_bloc
             if (lane == 0)
                 barrier_arrive(&b.at->empty[slot]);
         }
-        const many_tile t = many_tile_at(p, id, b.tiles);
         const float *bias = b.bias + row * BIAS_STRIDE + lane % 4 * 2;
         barrier_wait(&b.at->given, turn & 1);
-#pragma unroll
-        for (int j = 0; j < 16; j++)
-#pragma unroll
-            for (int h = 0; h < 2; h++) {
-                const float2 c = *(const float2 *)(bias + h * 8 * BIAS_STRIDE + j * 8);
-                const int i = j * 4 + h * 2;
-                many_store(p, t, t.row + row + h * 8, t.column * 16 + j * 8 + lane % 4 * 2,
-                           make_float2(a[i] + c.x, a[i + 1] + c.y));
-            }
+        broad_store(p, many_tile_at(p, id, b.tiles), a, bias, row);
         barrier_arrive(&b.at->taken);
     }
 }
