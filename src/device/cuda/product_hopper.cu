@@ -16,7 +16,7 @@ enum {
     BROAD_STAGES = 4,  /* steps of 128 of k that are copied */
     BROAD_CODES = 2,   /* that are unpacked */
     BIAS_STRIDE = 136, /* floats of a row of what is handed over */
-    PLANE_LANE = 80,   /* bytes of scales of one of the four lanes that share a row: 64, apart from the others' banks */
+    PLANE_LANE = 36,   /* scales of one of the four lanes that share a row: 32, apart from the others' banks */
     PLANE = 4 * PLANE_LANE
 };
 
@@ -32,7 +32,7 @@ template <int GROUP> struct broad_stage {
         BYTES = SCALES + 8 * EACH * 64,
         COPIED = (BYTES + 1023) / 1024 * 1024,
         PLANES = MT_CUDA_MANY * 128,
-        UNPACKED = (PLANES + EACH * 2 * PLANE + 1023) / 1024 * 1024,
+        UNPACKED = (PLANES + EACH * 2 * PLANE * 4 + 1023) / 1024 * 1024,
         ALL = BROAD_STAGES * COPIED + BROAD_CODES * UNPACKED + MT_CUDA_MANY * BIAS_STRIDE * 4
     };
 };
@@ -125,8 +125,9 @@ static __device__ inline void broad_fetch(const mt_cuda_many &p, broad_source *f
     f->groups -= S::EACH;
 }
 
-/* Codes become rows of 128 bytes, a column each, as products want them; a lane's scales come to lie together. Those of
-   groups beyond the last are 0. */
+/* Codes become rows of 128 bytes, a column each, as products want them; a lane's scales come to lie together, as fp32,
+   so that they are made of bf16 once and not by every warp. Of two biases the second is the first: so their registers
+   are in other banks than those of the sums they are for. Those of groups beyond the last are 0. */
 template <int GROUP> static __device__ inline void broad_unpack(const uint8_t *from, uint8_t *to, uint32_t groups)
 {
     typedef broad_stage<GROUP> S;
@@ -148,9 +149,10 @@ template <int GROUP> static __device__ inline void broad_unpack(const uint8_t *f
         uint2 two = *(const uint2 *)(from + S::SCALES + ((pair / 8 * S::EACH + g) * 16 + pair % 8 * 2) * 4);
         if (g >= groups)
             two = make_uint2(0, 0);
-        uint8_t *plane = to + S::PLANES + g * (2 * PLANE) + pair % 4 * PLANE_LANE + pair / 4 * 4;
-        *(unsigned *)plane = __byte_perm(two.x, two.y, 0x5410);
-        *(unsigned *)(plane + PLANE) = __byte_perm(two.x, two.y, 0x7632);
+        float *plane = (float *)(to + S::PLANES) + g * (2 * PLANE) + pair % 4 * PLANE_LANE + pair / 4 * 2;
+        *(float2 *)plane = make_float2(__uint_as_float(two.x << 16), __uint_as_float(two.y << 16));
+        *(float2 *)(plane + PLANE) =
+            make_float2(__uint_as_float(two.y & 0xffff0000u), __uint_as_float(two.x & 0xffff0000u));
     }
 }
 
@@ -189,12 +191,6 @@ template <int GROUP> static __device__ inline void broad_feed(const mt_cuda_many
 
 /* ---- biases ---- */
 
-/* Two scales of a plane's word. */
-static __device__ inline float scale_of(unsigned word, int odd)
-{
-    return __uint_as_float(odd ? word & 0xffff0000u : word << 16);
-}
-
 /* A warp has 128 rows of 32 columns; a lane rows i * 16 + lane % 8 * 2 and the next, columns j * 8 + lane / 8 * 2 and
    the next. */
 template <int GROUP>
@@ -203,15 +199,12 @@ static __device__ inline void broad_bias(float (&sum)[16][8], const uint8_t *cop
     typedef broad_stage<GROUP> S;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
     const float *sums = (const float *)(copied + S::SUMS) + lane % 8 * 2 * S::EACH;
-#pragma unroll
+#pragma unroll 1 /* biases of one group at a time: nearly all registers are for sums */
     for (int g = 0; g < S::EACH; g++) {
-        const uint4 w =
-            *(const uint4 *)(unpacked + S::PLANES + (2 * g + 1) * PLANE + lane / 8 * PLANE_LANE + warp * 16);
-        const unsigned word[4] = {w.x, w.y, w.z, w.w};
-        float bias[8];
-#pragma unroll
-        for (int c = 0; c < 8; c++)
-            bias[c] = scale_of(word[c / 2], c % 2);
+        const float4 *plane = (const float4 *)((const float *)(unpacked + S::PLANES) + (2 * g + 1) * PLANE +
+                                               lane / 8 * PLANE_LANE + warp * 8);
+        const float4 low = plane[0], high = plane[1];
+        const float bias[8] = {low.y, low.x, low.w, low.z, high.y, high.x, high.w, high.z};
 #pragma unroll
         for (int r = 0; r < 16; r++) {
             const float sx = sums[(r / 2 * 16 + r % 2) * S::EACH + g];
@@ -256,7 +249,7 @@ template <int GROUP> static __device__ inline void broad_biases(const broad_bloc
 /* 64 of k, which is a link, of 64 rows: a thread has rows lane / 4 and + 8 of its warp's 16, columns lane % 4 * 2 and
    + 1 of each eight. low and high: the link's turns for both. */
 static __device__ inline void broad_link(float (&a)[64], uint64_t rows, uint64_t columns, float2 low, float2 high,
-                                         const uint8_t *plane)
+                                         const float *plane)
 {
     const float mul[2] = {low.x, high.x}, xs[2] = {low.y, high.y};
     const float on[2] = {turn_on_add(mul[0]), turn_on_add(mul[1])};
@@ -271,14 +264,14 @@ static __device__ inline void broad_link(float (&a)[64], uint64_t rows, uint64_t
         d[i] = __float_as_int(fmaf(mul[i >> 1 & 1], __int_as_float(d[i]), on[i >> 1 & 1]));
     product_codes(d, rows + 2, columns + 2);
 #pragma unroll
-    for (int q = 0; q < 4; q++) {
-        const uint4 w = *(const uint4 *)(plane + q * 16);
-        const unsigned word[4] = {w.x, w.y, w.z, w.w};
+    for (int q = 0; q < 8; q++) {
+        const float4 w = *(const float4 *)(plane + q * 4);
+        const float ws[4] = {w.x, w.y, w.z, w.w};
 #pragma unroll
-        for (int j = 0; j < 16; j++) {
-            const int i = q * 16 + j, r = j >> 1 & 1;
+        for (int j = 0; j < 8; j++) {
+            const int i = q * 8 + j, r = j >> 1 & 1;
             const float t = fmaf(xs[r], __int_as_float(d[i]), end[r]);
-            a[i] = fmaf(scale_of(word[j / 4], j & 1), t, a[i]);
+            a[i] = fmaf(ws[j / 4 * 2 + j % 2], t, a[i]);
         }
     }
 }
@@ -328,14 +321,14 @@ static __device__ inline void broad_sums(const mt_cuda_many &p, const broad_bloc
             const uint32_t slot = n % BROAD_STAGES;
             const uint8_t *copied = b.ring + slot * S::COPIED, *unpacked = b.codes + n % BROAD_CODES * S::UNPACKED;
             barrier_wait(&b.at->ready[n % BROAD_CODES], n / BROAD_CODES & 1);
-            const float4 low = *(const float4 *)(copied + S::TURNS + row * 16);
-            const float4 high = *(const float4 *)(copied + S::TURNS + (row + 8) * 16);
             const uint64_t rows = along(shared_address(copied) + group * 8192),
                            columns = along(shared_address(unpacked));
-            const uint8_t *plane = unpacked + S::PLANES + lane % 4 * PLANE_LANE;
-            broad_link(a, rows, columns, make_float2(low.x, low.y), make_float2(high.x, high.y), plane);
-            broad_link(a, rows + 4, columns + 4, make_float2(low.z, low.w), make_float2(high.z, high.w),
-                       plane + (S::EACH - 1) * (2 * PLANE));
+            const uint8_t *turns = copied + S::TURNS + row * 16;
+            const float *plane = (const float *)(unpacked + S::PLANES) + lane % 4 * PLANE_LANE;
+#pragma unroll 1 /* the next link's loads would only take registers */
+            for (uint32_t link = 0; link < 2; link++)
+                broad_link(a, rows + link * 4, columns + link * 4, *(const float2 *)(turns + link * 8),
+                           *(const float2 *)(turns + 8 * 16 + link * 8), plane + link * ((S::EACH - 1) * (2 * PLANE)));
             __syncwarp();
             if (lane == 0)
                 barrier_arrive(&b.at->empty[slot]);
