@@ -38,6 +38,7 @@ template <int GROUP> struct broad_stage {
 };
 
 typedef struct broad_barriers {
+    __align__(16) int start[4];   /* what dots are counted from */
     uint64_t full[BROAD_STAGES];  /* a step is copied */
     uint64_t empty[BROAD_STAGES]; /* nobody needs it any more, nor what was made of it */
     uint64_t ready[BROAD_CODES];  /* it is unpacked */
@@ -249,15 +250,17 @@ template <int GROUP> static __device__ inline void broad_biases(const broad_bloc
 /* 64 of k, which is a link, of 64 rows: a thread has rows lane / 4 and + 8 of its warp's 16, columns lane % 4 * 2 and
    + 1 of each eight. low and high: the link's turns for both. */
 static __device__ inline void broad_link(float (&a)[64], uint64_t rows, uint64_t columns, float2 low, float2 high,
-                                         const float *plane)
+                                         const float *plane, unsigned start)
 {
     const float mul[2] = {low.x, high.x}, xs[2] = {low.y, high.y};
     const float on[2] = {turn_on_add(mul[0]), turn_on_add(mul[1])};
     const float end[2] = {turn_end_add(xs[0]), turn_end_add(xs[1])};
     int d[64];
 #pragma unroll
-    for (int i = 0; i < 64; i++)
-        d[i] = MT_DOT_BITS;
+    for (int i = 0; i < 64; i += 4) /* one instruction for four */
+        asm volatile("ld.volatile.shared.v4.b32 {%0,%1,%2,%3},[%4];"
+                     : "=r"(d[i]), "=r"(d[i + 1]), "=r"(d[i + 2]), "=r"(d[i + 3])
+                     : "r"(start));
     product_codes(d, rows, columns);
 #pragma unroll
     for (int i = 0; i < 64; i++)
@@ -328,7 +331,8 @@ static __device__ inline void broad_sums(const mt_cuda_many &p, const broad_bloc
 #pragma unroll 1 /* the next link's loads would only take registers */
             for (uint32_t link = 0; link < 2; link++)
                 broad_link(a, rows + link * 4, columns + link * 4, *(const float2 *)(turns + link * 8),
-                           *(const float2 *)(turns + 8 * 16 + link * 8), plane + link * ((S::EACH - 1) * (2 * PLANE)));
+                           *(const float2 *)(turns + 8 * 16 + link * 8), plane + link * ((S::EACH - 1) * (2 * PLANE)),
+                           shared_address(b.at->start));
             __syncwarp();
             if (lane == 0)
                 barrier_arrive(&b.at->empty[slot]);
@@ -350,6 +354,8 @@ template <int GROUP> static __device__ inline void broad(const mt_cuda_many &p)
     const broad_block b = {ring,         codes, (float *)(codes + BROAD_CODES * S::UNPACKED), &at, p.from.padded / 128,
                            many_tiles(p)};
     const uint32_t group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+    if (threadIdx.x < 4)
+        at.start[threadIdx.x] = MT_DOT_BITS;
     if (threadIdx.x == 0) {
         for (int i = 0; i < BROAD_STAGES; i++) {
             barrier_init(&at.full[i], 128);
