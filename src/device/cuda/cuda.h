@@ -76,7 +76,7 @@ typedef enum mt_cuda_kernel {
     X(norm_many) X(layer_norm) X(act) X(glu_many) X(pack_many) X(softcap) X(split_heads) X(finite) X(argmax)           \
     X(rope_table) X(stretch) X(join) X(mean) X(pixels) X(embed) X(add_rows)                                            \
     X(adjust) X(shortlist) X(best) X(follow)                                                                           \
-    X(pack_codes) X(norm_pack) X(glu_pack) X(pack_bf16) X(wide_halves) X(pair_halves)                                  \
+    X(pack_codes) X(norm_pack) X(glu_pack) X(pack_bf16) X(wide_halves) X(pair_halves) X(broad_64) X(broad_128)         \
     X(few_halves_1) X(few_halves_2) X(few_halves_4) X(few_bytes_1) X(few_bytes_2) X(few_bytes_4)                       \
     X(few_split_1_4) X(few_split_1_8) X(few_split_2_2) X(few_split_2_4) X(few_split_2_8) X(few_split_4_2)              \
     X(few_split_4_4) X(few_split_4_8) X(route) X(sort_pairs) X(route_and_sort) X(router) X(combine)                    \

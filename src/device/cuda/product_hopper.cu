@@ -350,9 +350,6 @@ template <int GROUP> static __device__ inline void broad(const mt_cuda_many &p)
     static_assert(S::ALL == MT_CUDA_BROAD_SHARED(S::EACH), "what the host gives");
     extern __shared__ __align__(1024) uint8_t ring[];
     __shared__ broad_barriers at;
-    uint8_t *codes = ring + BROAD_STAGES * S::COPIED;
-    const broad_block b = {ring,         codes, (float *)(codes + BROAD_CODES * S::UNPACKED), &at, p.from.padded / 128,
-                           many_tiles(p)};
     const uint32_t group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
     if (threadIdx.x < 4)
         at.start[threadIdx.x] = MT_DOT_BITS;
@@ -368,6 +365,10 @@ template <int GROUP> static __device__ inline void broad(const mt_cuda_many &p)
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();
+    follow_last();
+    uint8_t *codes = ring + BROAD_STAGES * S::COPIED;
+    const broad_block b = {ring,         codes, (float *)(codes + BROAD_CODES * S::UNPACKED), &at, p.from.padded / 128,
+                           many_tiles(p)};
     if (group == 3) {
         fewer_registers<56>();
         broad_feed<GROUP>(p, b);
