@@ -148,7 +148,7 @@ template <int HD> static __device__ inline void score_keys(float (&s)[4][4], few
     }
 }
 
-/* What is not seen is -infinity. */
+/* Masks what is not seen. */
 static __device__ inline void mask_keys(float (&s)[4][4], const mt_cuda_attention &p, const item &it, uint32_t row,
                                         uint32_t first)
 {
@@ -162,7 +162,7 @@ static __device__ inline void mask_keys(float (&s)[4][4], const mt_cuda_attentio
         for (uint32_t i = 0; i < 8; i++) {
             const uint32_t at = first + key_of(i / 2) + lane / 4 + i % 2 * 8;
             float &x = s[i / 2][i % 2 * 2 + e];
-            x = at >= seen.lo && at < seen.hi ? x : -INFINITY;
+            x = at >= seen.lo && at < seen.hi ? x : UNSEEN;
         }
     }
 }
@@ -277,10 +277,8 @@ static __device__ inline void compute_eight(const mt_cuda_attention &p, few_room
         mask_keys(s, p, it, row, first);
     find_most<HD>(most, s, room);
 #pragma unroll
-    for (int e = 0; e < 2; e++) {
-        m[e] = most[e] * scale;
-        used[e] = most[e] == -INFINITY ? 0.0f : m[e]; /* a row that sees nothing here has p = 0 all the same */
-    }
+    for (int e = 0; e < 2; e++)
+        used[e] = scaled_most(most[e], scale, m[e]);
     weigh_keys<HD>(s, room, used, scale);
     const float l = weigh_values<HD>(y, room, r);
     step_ring<RING>(r);

@@ -11,7 +11,7 @@
    segments or several do, nor on whether it comes here or to attention_few.cu.
 
    What a thread has of the segments before is in shared memory meanwhile, for registers are for scores. exp is R7's,
-   with one thing left out: what is less than 2^-126 is 0, for it rounds to 0 as bf16 or counts for nothing. */
+   with one thing left out: below -88 it gives less than 2^-126, which rounds to 0 as bf16 or counts for nothing. */
 #include "device/cuda/attention.cuh"
 
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -34,24 +34,29 @@ template <int HD> struct hopper_room {
 template <int HD>
 static __device__ inline void load_queries(const mt_cuda_attention &p, hopper_room<HD> &room, const item &it)
 {
+    constexpr uint32_t CHUNKS = HD / 8, EACH = 64 * CHUNKS / 128; /* of a thread */
     const uint32_t thread = threadIdx.x - PRODUCERS, who = thread / 128, group = p.heads / p.kv.heads;
     const uint32_t rows = it.at.tokens * group, hd = p.kv.head_dim;
-    for (uint32_t i = thread % 128; i < 64 * (HD / 8); i += 128) {
-        const uint32_t r = i / (HD / 8), chunk = i % (HD / 8);
+    const bool whole = hd == HD && p.x.stride % 4 == 0 && (uintptr_t)p.x.data % 16 == 0;
+#pragma unroll 4
+    for (uint32_t i = 0; i < EACH; i++) {
+        const uint32_t at = thread % 128 + i * 128, r = at / CHUNKS, chunk = at % CHUNKS;
         const uint32_t row = (it.apart ? 0 : who * 64) + r;
-        uint32_t word[4] = {0, 0, 0, 0};
+        __align__(16) float x[8] = {0, 0, 0, 0, 0, 0, 0, 0};
         if (row < rows) {
-            const float *x =
-                row_of(p.x, it.at.span.row + it.at.token + row / group) + (it.kv_head * group + row % group) * hd;
+            const float *from = row_of(p.x, it.at.span.row + it.at.token + row / group) +
+                                (it.kv_head * group + row % group) * hd + chunk * 8;
+            if (whole) {
+                *(float4 *)x = *(const float4 *)from;
+                *(float4 *)(x + 4) = *(const float4 *)(from + 4);
+            } else {
 #pragma unroll
-            for (uint32_t e = 0; e < 8; e += 2) {
-                const uint32_t d = chunk * 8 + e;
-                const float low = d < hd ? x[d] : 0.0f, high = d + 1 < hd ? x[d + 1] : 0.0f;
-                word[e / 2] = (uint32_t)mt_bf16_from_f32(low) | (uint32_t)mt_bf16_from_f32(high) << 16;
+                for (uint32_t e = 0; e < 8; e++)
+                    x[e] = chunk * 8 + e < hd ? from[e] : 0.0f;
             }
         }
         *(uint4 *)&room.q[who][chunk / 8][r][((chunk % 8) ^ (r % 8)) * 16] =
-            make_uint4(word[0], word[1], word[2], word[3]);
+            make_uint4(two_halves(x[0], x[1]), two_halves(x[2], x[3]), two_halves(x[4], x[5]), two_halves(x[6], x[7]));
     }
     products_see();
     named_barrier(1 + who, 128);
@@ -226,14 +231,10 @@ static __device__ inline void compute_segment(const mt_cuda_attention &p, hopper
         mask_scores<false, HALF>(s1, own, first + HALF);
     }
     uint32_t weights[2][8][4];
-    float m[2], l[2][2] = {{0, 0}, {0, 0}}, o[HD / 2];
-    float used[2] = {0, 0}; /* what is subtracted: a row that sees nothing here has p = 0 all the same */
+    float m[2], l[2][2] = {{0, 0}, {0, 0}}, o[HD / 2], used[2];
 #pragma unroll
-    for (int h = 0; h < 2; h++) {
-        const float most = most_of(s0, s1, h);
-        m[h] = most * scale;
-        used[h] = most == -INFINITY ? 0.0f : m[h];
-    }
+    for (int h = 0; h < 2; h++)
+        used[h] = scaled_most(most_of(s0, s1, h), scale, m[h]);
     weigh(weights[0], s0, used, scale, l);
     settle(weights[0]);
     value_half<HD>(o, weights[0], room, r, false);

@@ -223,52 +223,37 @@ static __device__ inline void exp_exact(float (&x)[8])
 #undef EACH
 }
 
-/* bf16(exp(x)) of R7 for x <= 0, eight at a time, as pairs; less than 2^-126 is 0.
+/* bf16(exp(x)) of R7 for finite x <= 0, eight at a time, as pairs; less than 2^-126 is 0.
 
-   What is wanted is a number of 8 bits, for which the card's own power of 2 is good enough nearly always. As long as it
-   is at least 2^-32 it differs from R7's by less than NEAR in the last place, which matters where it is that close to
-   the middle between two numbers of 8 bits. Where one of a warp's is, or is smaller and not 0, the eight are computed
-   anew by R7. So a result depends on x alone. Every x was tried on an H200: the two are at most 27 apart down to
-   2^-33. */
-#define NEAR 32u
-#define LEAST 0x2f80u /* 2^-32 as bf16 */
+   What is wanted is a number of 8 bits, for which the card's own power of 2 is good enough nearly always: with one step
+   that makes good what x log2(e) lost in rounding, it differs from R7's by less than NEAR in the last place. That
+   matters where it is so close to the middle between two numbers of 8 bits. Where one of a warp's is, its eight are
+   computed anew by R7, so that a result depends on x alone. Every x was tried on the card. */
+#define NEAR 8u
 #define BOTH 0x10001u /* times a half: two of it */
 
 /* Quickly; `doubt` is shifted by a bit in each half, of which the highest then says whether this is to be done anew. */
 static __device__ inline void weigh_quickly(uint32_t (&p)[4], const float *x, uint32_t &doubt)
 {
     float e[8];
-    uint32_t near = 0x7fff * BOTH, least = 0x7fff * BOTH;
+    uint32_t near = 0x7fff * BOTH;
 #pragma unroll
-    for (int i = 0; i < 8; i++)
-        asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e[i]) : "f"(x[i] * MT_LOG2E));
+    for (int i = 0; i < 8; i++) {
+        const float y = x[i] * MT_LOG2E;
+        asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e[i]) : "f"(y));
+        e[i] = fmaf(e[i], fmaf(y, -MT_LN2_HIGH, x[i]), e[i]);
+    }
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         p[i] = two_halves(e[i * 2], e[i * 2 + 1]);
         const uint32_t low = __byte_perm(mt_f32_bits(e[i * 2]), mt_f32_bits(e[i * 2 + 1]), 0x5410);
         near = __viaddmin_u16x2(low, (0x8000 + NEAR) * BOTH, near);
-        least = __viaddmin_u16x2(p[i], 0xffff * BOTH, least); /* 0 becomes the largest */
     }
-    /* what is less than LEAST becomes at most 2 * NEAR, too */
-    least = __viaddmax_s16x2(least, (0x10000u + 2 * NEAR + 2 - LEAST) * BOTH, 0);
-    near = __viaddmin_u16x2(least, 0, near) + (0x7fff - 2 * NEAR) * BOTH;
-    doubt = (doubt >> 1 & 0x7fff7fffu) | (~near & 0x80008000u);
+    doubt = (doubt >> 1 & 0x7fff7fffu) | (~(near + (0x7fff - 2 * NEAR) * BOTH) & 0x80008000u);
 }
 
-/* Anew. */
-static __device__ inline void weigh_exactly(uint32_t (&p)[4], const float *x)
-{
-    float e[8];
-#pragma unroll
-    for (int i = 0; i < 8; i++)
-        e[i] = x[i];
-    exp_exact(e);
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        p[i] = two_halves(p[i] & 0xffffu ? e[i * 2] : 0.0f, p[i] >> 16 ? e[i * 2 + 1] : 0.0f);
-}
-
-/* The same for K times eight. For whole warps. */
+/* The same for K times eight. For whole warps. What is done anew is compiled once: code is fetched more slowly than it
+   is executed. */
 template <int K> static __device__ inline void weights_of(uint32_t (&p)[K][4], const float (&x)[8 * K])
 {
     uint32_t doubt = 0;
@@ -276,13 +261,45 @@ template <int K> static __device__ inline void weights_of(uint32_t (&p)[K][4], c
     for (int k = 0; k < K; k++)
         weigh_quickly(p[k], x + k * 8, doubt);
     doubt = __reduce_or_sync(0xffffffffu, doubt | doubt >> 16) >> (16 - K);
+#pragma unroll 1
+    for (; doubt; doubt &= doubt - 1) {
+        const int which = __ffs((int)doubt) - 1;
+        float e[8];
+        uint32_t now[4];
 #pragma unroll
-    for (int k = 0; k < K; k++)
-        if (doubt >> k & 1)
-            weigh_exactly(p[k], x + k * 8);
+        for (int k = 0; k < K; k++)
+            if (k == which) {
+#pragma unroll
+                for (int i = 0; i < 8; i++)
+                    e[i] = x[k * 8 + i];
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    now[i] = p[k][i];
+            }
+        exp_exact(e);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            now[i] = two_halves(now[i] & 0xffffu ? e[i * 2] : 0.0f, now[i] >> 16 ? e[i * 2 + 1] : 0.0f);
+#pragma unroll
+        for (int k = 0; k < K; k++)
+            if (k == which)
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    p[k][i] = now[i];
+    }
 }
 
-/* Masks N keys: what is not seen is -infinity. */
+/* The score of what is not seen: finite, and far below all others. */
+#define UNSEEN (-0x1p100f)
+
+/* What is subtracted from a row's scores whose largest is `most`; m gets R8's. A row that sees nothing has p = 0. */
+static __device__ inline float scaled_most(float most, float scale, float &m)
+{
+    m = most == UNSEEN ? -INFINITY : most * scale;
+    return most == UNSEEN ? 0.0f : m;
+}
+
+/* Masks N keys. */
 template <bool FEW, int N>
 static __device__ inline void mask_scores(float (&s)[N / 2], const own_rows &own, uint32_t first)
 {
@@ -292,7 +309,7 @@ static __device__ inline void mask_scores(float (&s)[N / 2], const own_rows &own
 #pragma unroll
         for (int e = 0; e < (FEW ? 2 : 4); e++) {
             const uint32_t at = first + j * 8 + c + e % 2;
-            s[j * 4 + e] = at >= own.seen[e / 2].lo && at < own.seen[e / 2].hi ? s[j * 4 + e] : -INFINITY;
+            s[j * 4 + e] = at >= own.seen[e / 2].lo && at < own.seen[e / 2].hi ? s[j * 4 + e] : UNSEEN;
         }
 }
 

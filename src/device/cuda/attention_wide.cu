@@ -164,8 +164,8 @@ template <bool FEW> static __device__ inline void compute_wide(const mt_cuda_att
 #pragma unroll
                 for (int h = 0; h < H; h++) {
                     const float most = max_nan(room.most[0][base + h * 8], room.most[1][base + h * 8]);
-                    m[h] = most * scale;
-                    const float sum = weigh_wide(room, s, h, most == -INFINITY ? 0.0f : m[h], scale, who);
+                    const float used = scaled_most(most, scale, m[h]);
+                    const float sum = weigh_wide(room, s, h, used, scale, who);
                     if (threadIdx.x % 4 == 0)
                         room.sum[who][base + h * 8] = sum;
                 }
