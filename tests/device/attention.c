@@ -249,6 +249,6 @@ static void pages(run *r)
 
 const device_check attention_checks[] = {{.name = "op_kv_write op_attention", .fn = attention, .units = SEQUENCES},
                                          {.name = "op_attention", .fn = large_attention, .units = 2},
-                                         {.name = "attention of a tower", .fn = tower, .units = 200},
+                                         {.name = "attention of a tower", .fn = tower, .units = 270},
                                          {.name = "op_kv_copy", .fn = pages, .units = SEQUENCES},
                                          {0}};

@@ -90,12 +90,21 @@ typedef struct hopper {
 
 static const hopper *find_hopper(const mt_device *dev, const mt_cuda_attention *p)
 {
+#define HEADS(hd)                                                                                                  \
+    {                                                                                                              \
+        hd, {MT_K_attention_few_##hd, MT_K_attention_many_##hd}, {32, WARPGROUP_ROWS * MT_CUDA_ATTEND_GROUPS(hd)}, \
+            {256, MT_CUDA_ATTEND_THREADS(hd)},                                                                     \
+        {                                                                                                          \
+            (hd) == 64 ? 104 : 208, MT_CUDA_ATTEND_KIB(hd)                                                         \
+        }                                                                                                          \
+    }
     static const hopper all[] = {
-        {64, {MT_K_attention_few_64, MT_K_attention_many_64}, {32, 128}, {256, 384}, {104, 176}},
-        {80, {MT_K_attention_few_80, MT_K_attention_many_80}, {32, 128}, {256, 384}, {208, 224}},
-        {96, {MT_K_attention_few_96, MT_K_attention_many_96}, {32, 128}, {256, 384}, {208, 224}},
-        {128, {MT_K_attention_few_128, MT_K_attention_many_128}, {32, 128}, {256, 384}, {208, 224}},
+        HEADS(64),
+        HEADS(80),
+        HEADS(96),
+        HEADS(128),
         {256, {MT_K_attention_few_256, MT_K_attention_many_256}, {32, 64}, {384, 384}, {224, 224}}};
+#undef HEADS
     const bool able = dev->code >= 90 && !p->kv.f32 && !p->kv.bits && p->scale > 0 && p->softcap == 0.0f &&
                       p->kv.head_dim % 2 == 0 && p->kv.page_tokens >= MT_KV_SEGMENT / 32;
     for (size_t i = 0; i < MT_COUNT(all) && able; i++)
@@ -117,10 +126,10 @@ static void attend_hopper(mt_device *dev, const hopper *h, mt_cuda_attention p)
     const uint32_t group = p.heads / p.kv.heads, processors = (uint32_t)dev->processors;
     const bool many = group > h->rows[0] || !few_rows(dev->batch, h->rows[0] / group);
     cut(dev, &p, h->rows[many] / group, processors, h->head_stride);
-    p.apart = many && h->rows[many] == 2 * WARPGROUP_ROWS && takes_apart(dev, &p);
+    p.apart = many && h->rows[many] > WARPGROUP_ROWS && takes_apart(dev, &p);
     p.items -= p.apart ? p.kv.heads / 2 : 0;
     mt_cuda_launch(dev, h->kernel[many], p.items < processors ? p.items : processors, 1, 1, h->threads[many],
-                   (h->shared[many] << 10) + 3072, &p);
+                   (h->shared[many] << 10) + MT_CUDA_ATTEND_SMALL, &p);
 }
 
 /* ---- other heads, other cards ---- */

@@ -368,7 +368,7 @@ template <int HD> static __device__ inline void attend_few(const mt_cuda_attenti
     few_room<HD> &room = *(few_room<HD> *)(((uintptr_t)raw + 127) / 128 * 128);
     start_barriers<RING>(room, COMPUTING / 32);
     if (threadIdx.x < PRODUCERS)
-        copy_all<HD, HALF, RING>(p, room);
+        copy_all<HD, HALF, RING, false>(p, room);
     else
         compute_few<HD>(p, room);
 }

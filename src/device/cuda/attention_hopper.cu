@@ -2,35 +2,51 @@
    memory.
 
    A block goes from item to item: a tile of query rows, a key head and the segments it sees, or some of them. One
-   warpgroup copies keys and values into a ring of stages, half a segment each, as far ahead as the ring reaches, over
-   the borders of segments and items. Each of the others has 64 rows: the scores of a whole segment stay in its
-   registers, for R8 wants their maximum before p = bf16(exp(s - m)); p becomes the operand of the second product
-   without leaving them.
+   warpgroup copies keys and values into a ring of stages, as far ahead as the ring reaches, over the borders of
+   segments and items. Each of two or three others has 64 rows.
+
+   R8 wants the maximum of a segment's scores before p = bf16(exp(s - m)). To keep them all until then would take half
+   of all registers, and code without a loop, which would be executed faster than it can be fetched. So scores are made
+   twice, since tensor cores have the time: for the maximum, then 64 keys at a time for p, which becomes the operand of
+   the second product without leaving registers. While one warpgroup waits for tensor cores, others have work.
 
    What a row gets depends on itself alone: not on the other rows of its tile, nor on whether one block takes all
    segments or several do, nor on whether it comes here or to attention_few.cu.
 
-   What a thread has of the segments before is in shared memory meanwhile, for registers are for scores. exp is R7's,
-   with one thing left out: below -88 it gives less than 2^-126, which rounds to 0 as bf16 or counts for nothing. */
+   What a thread has of the segments before is in shared memory meanwhile. exp is R7's, with one thing left out: below
+   -88 it gives less than 2^-126, which rounds to 0 as bf16 or counts for nothing. */
 #include "device/cuda/attention.cuh"
 
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #include "device/cuda/attention_hopper.cuh"
 
-enum { HALF = MT_SEGMENT / 2, GROUPS = 2, COMPUTING = GROUPS * 128 }; /* GROUPS: warpgroups that compute */
+enum { PART = 64 }; /* keys whose weights are made at a time */
 
 template <int HD> struct hopper_room {
     static const int blocks = (HD + 63) / 64; /* of 64 columns */
-    static const int stages = blocks == 1 ? 8 : 4;
-    uint8_t q[GROUPS][blocks][64][128];
-    uint8_t stage[stages][blocks][HALF][128];
-    float4 acc[GROUPS][HD / 8][128]; /* what a thread has of its rows over the segments of an item */
+    static const int keys = blocks == 1 ? 2 * PART : PART;
+    static const int groups = MT_CUDA_ATTEND_GROUPS(HD), computing = groups * 128; /* warpgroups, threads */
+    static const int stages = MT_CUDA_ATTEND_STAGES(HD);
+    uint8_t q[groups][blocks][64][128];
+    uint8_t stage[stages][blocks][keys][128];
+    float4 acc[groups][HD / 8][128]; /* what a thread has of its rows over the segments of an item */
     uint64_t full[stages], empty[stages];
-    item item[GROUPS];
-    float scale;
+    item item[groups];
+    range seen[groups][64]; /* by rows */
 };
 
-/* The queries of 64 rows as bf16; zeros where there are none. */
+static __device__ inline uint32_t own_group(void)
+{
+    return (threadIdx.x - PRODUCERS) / 128;
+}
+
+/* Threads of a warpgroup. */
+static __device__ inline void group_barrier(void)
+{
+    named_barrier(4 + own_group(), 128);
+}
+
+/* The queries of 64 rows as bf16, zeros where there are none, and what the rows see. */
 template <int HD>
 static __device__ inline void load_queries(const mt_cuda_attention &p, hopper_room<HD> &room, const item &it)
 {
@@ -58,37 +74,88 @@ static __device__ inline void load_queries(const mt_cuda_attention &p, hopper_ro
         *(uint4 *)&room.q[who][chunk / 8][r][((chunk % 8) ^ (r % 8)) * 16] =
             make_uint4(two_halves(x[0], x[1]), two_halves(x[2], x[3]), two_halves(x[4], x[5]), two_halves(x[6], x[7]));
     }
+    if (thread % 128 < 64) {
+        const uint32_t row = (it.apart ? 0 : who * 64) + thread % 128;
+        range seen = {0, 0};
+        if (row < rows)
+            seen = seen_by(p, it.at, it.at.token + row / group);
+        room.seen[who][thread % 128] = seen;
+    }
     products_see();
-    named_barrier(1 + who, 128);
+    group_barrier();
 }
 
-/* Scores of 64 rows and 128 keys. */
-template <int HD> static __device__ inline void score_half(float (&s)[64], hopper_room<HD> &room, const ring &r)
+/* Scores of a warpgroup's rows and of keys in shared memory, as many as `s` has room for. */
+template <int HD, typename scores> static __device__ inline void score(scores &s, hopper_room<HD> &room, uint32_t keys)
 {
-    const uint32_t who = (threadIdx.x - PRODUCERS) / 128;
-    const uint32_t q = shared_address(room.q[who]), k = shared_address(room.stage[r.stage]);
-    barrier_wait(&room.full[r.stage], r.parity);
-    products_see();
-    products_begin();
+    const uint32_t q = shared_address(room.q[own_group()]);
 #pragma unroll
     for (int d = 0; d < HD / 16; d++)
-        product_scores(s, along(q + d / 4 * (64 * 128) + d % 4 * 32), along(k + d / 4 * (HALF * 128) + d % 4 * 32),
-                       d > 0);
-    products_commit();
+        product_scores(s, along(q + d / 4 * (64 * 128) + d % 4 * 32),
+                       along(keys + d / 4 * (hopper_room<HD>::keys * 128) + d % 4 * 32), d > 0);
 }
 
-/* The largest of a row's, over the four threads that have it. */
-static __device__ inline float most_of(const float (&s0)[64], const float (&s1)[64], int h)
+/* Waits for a stage; where it is. */
+template <int HD> static __device__ inline uint32_t await_stage(hopper_room<HD> &room, const ring &r)
 {
-    float m[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+    barrier_wait(&room.full[r.stage], r.parity);
+    products_see();
+    return shared_address(room.stage[0]) + r.stage * (uint32_t)sizeof(room.stage[0]);
+}
+
+/* Masks a part of a segment, whose first key is `first`. */
+template <int HD> static __device__ inline void mask_part(float (&s)[32], hopper_room<HD> &room, uint32_t first)
+{
+    own_rows own;
 #pragma unroll
-    for (int j = 0; j < 16; j++)
-#pragma unroll
-        for (int e = 0; e < 2; e++) {
-            m[e] = max_nan(m[e], s0[j * 4 + h * 2 + e]);
-            m[2 + e] = max_nan(m[2 + e], s1[j * 4 + h * 2 + e]);
+    for (int h = 0; h < 2; h++)
+        own.seen[h] = room.seen[own_group()][threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4 + h * 8];
+    mask_scores<false, PART>(s, own, first);
+}
+
+/* The largest scores of a thread's two rows in a segment. */
+template <int HD>
+static __device__ inline void find_most(float (&most)[2], hopper_room<HD> &room, ring &r, uint32_t first,
+                                        uint32_t halves, bool masked)
+{
+    constexpr int STAGES = hopper_room<HD>::stages;
+    float m[2][2] = {{UNSEEN, UNSEEN}, {UNSEEN, UNSEEN}};
+#pragma unroll 1
+    for (uint32_t half = 0; half < halves; half++, first += 2 * PART) {
+        float s[2][32];
+        const ring one = r;
+        uint32_t keys = await_stage<HD>(room, r);
+        if constexpr (hopper_room<HD>::keys == 2 * PART) {
+            products_begin();
+            score<HD>(s, room, keys);
+        } else {
+            step_ring<STAGES>(r);
+            const uint32_t more = await_stage<HD>(room, r);
+            products_begin();
+            score<HD>(s[0], room, keys);
+            score<HD>(s[1], room, more);
         }
-    return quad_most(max_nan(max_nan(m[0], m[1]), max_nan(m[2], m[3])));
+        products_commit();
+        products_wait();
+        settle(s[0]);
+        settle(s[1]);
+        release(&room.empty[one.stage]);
+        if (hopper_room<HD>::keys == PART)
+            release(&room.empty[r.stage]);
+        step_ring<STAGES>(r);
+        if (masked) {
+            mask_part<HD>(s[0], room, first);
+            mask_part<HD>(s[1], room, first + PART);
+        }
+#pragma unroll
+        for (int i = 0; i < 64; i++) {
+            float &so_far = m[i / 2 % 2][i % 2];
+            so_far = max_nan(so_far, s[i / 32][i % 32]);
+        }
+    }
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+        most[h] = quad_most(max_nan(m[h][0], m[h][1]));
 }
 
 /* p of K times 16 keys as operands of products of 16 of them; `l` gets their sum. */
@@ -107,24 +174,19 @@ static __device__ inline void weigh(uint32_t (&p)[K][4], float (&s)[8 * K], cons
     }
 }
 
+/* o += p v, or o = p v, for a part. */
 template <int HD>
-static __device__ inline void value_half(float (&o)[HD / 2], const uint32_t (&p)[8][4], hopper_room<HD> &room,
-                                         const ring &r, bool add)
+static __device__ inline void weigh_values(float (&o)[HD / 2], const uint32_t (&p)[4][4], uint32_t values, bool add)
 {
-    const uint32_t v = shared_address(room.stage[r.stage]);
-    barrier_wait(&room.full[r.stage], r.parity);
-    products_see();
-    products_begin();
 #pragma unroll
-    for (int k = 0; k < HALF / 16; k++)
-        product_values(o, p[k], across(v + k * 16 * 128, HALF * 128), k > 0 || add);
-    products_commit();
+    for (int k = 0; k < PART / 16; k++)
+        product_values(o, p[k], across(values + k * 16 * 128, hopper_room<HD>::keys * 128), k > 0 || add);
 }
 
-/* A segment that this warpgroup has no rows for: its stages go by as they come, so that none is freed too early. */
-template <int HD> static __device__ inline void pass_segment(hopper_room<HD> &room, ring &r)
+/* Stages that a warpgroup has no rows for go by as they come, so that none is freed too early. */
+template <int HD> static __device__ inline void pass_stages(hopper_room<HD> &room, ring &r, uint32_t count)
 {
-    for (int i = 0; i < 2 * MT_SEGMENT / HALF; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         barrier_wait(&room.full[r.stage], r.parity);
         release(&room.empty[r.stage]);
         step_ring<hopper_room<HD>::stages>(r);
@@ -203,86 +265,94 @@ static __device__ inline void finish_rows(const mt_cuda_attention &p, hopper_roo
     }
 }
 
-/* Scores of a segment. */
+/* A segment, whose keys are next in the ring, then keys and values by turns. */
 template <int HD>
-static __device__ inline void score_segment(float (&s0)[64], float (&s1)[64], hopper_room<HD> &room, ring &r)
-{
-    score_half<HD>(s0, room, r);
-    step_ring<hopper_room<HD>::stages>(r);
-    score_half<HD>(s1, room, r);
-    step_ring<hopper_room<HD>::stages>(r);
-    products_wait();
-    settle(s0);
-    settle(s1);
-    release_two(room.empty, r.stage);
-}
-
-/* A segment whose scores are there, and the scores of the next one, if there is MORE. Products that are begun in a
-   branch would wait for each other, so both cases are compiled. */
-template <int HD, bool MORE>
 static __device__ inline void compute_segment(const mt_cuda_attention &p, hopper_room<HD> &room, const item &it,
-                                              ring &r, uint32_t seg, float (&s0)[64], float (&s1)[64], whole (&w)[2])
+                                              ring &r, uint32_t seg, whole (&w)[2])
 {
-    const uint32_t first = seg * MT_SEGMENT;
+    constexpr int STAGES = hopper_room<HD>::stages;
+    constexpr uint32_t EACH = hopper_room<HD>::keys / PART; /* parts of a stage */
+    const uint32_t first = seg * MT_SEGMENT, halves = halves_of(it, seg);
+    const bool masked = first < it.seen.all.lo || first + MT_SEGMENT > it.seen.all.hi;
     const float scale = p.scale;
-    if (first < it.seen.all.lo || first + MT_SEGMENT > it.seen.all.hi) {
-        const own_rows own = find_rows<false>(p, it, slab_of(it));
-        mask_scores<false, HALF>(s0, own, first);
-        mask_scores<false, HALF>(s1, own, first + HALF);
-    }
-    uint32_t weights[2][8][4];
-    float m[2], l[2][2] = {{0, 0}, {0, 0}}, o[HD / 2], used[2];
+    float most[2], m[2], used[2], l[2][2] = {{0, 0}, {0, 0}}, o[HD / 2];
+    find_most<HD>(most, room, r, first, halves, masked);
 #pragma unroll
     for (int h = 0; h < 2; h++)
-        used[h] = scaled_most(most_of(s0, s1, h), scale, m[h]);
-    weigh(weights[0], s0, used, scale, l);
-    settle(weights[0]);
-    value_half<HD>(o, weights[0], room, r, false);
-    step_ring<hopper_room<HD>::stages>(r);
-    /* the scale is read once more, lest the other half's weights be made before this product is begun */
-    weigh(weights[1], s1, used, *(volatile float *)&room.scale, l);
-    settle(weights[1]);
-    value_half<HD>(o, weights[1], room, r, true);
-    step_ring<hopper_room<HD>::stages>(r);
+        used[h] = scaled_most(most[h], scale, m[h]);
+#pragma unroll
+    for (int i = 0; i < HD / 2; i++)
+        o[i] = 0;
+    uint32_t weights[4][4] = {}, done = 0; /* done: the stage of values that are being multiplied */
+    ring values = r;
+    step_ring<STAGES>(values);
+#pragma unroll 1
+    for (uint32_t part = 0; part < 2 * halves; part++) {
+        const uint32_t within = part % EACH * (PART * 128);
+        const bool begins = part % EACH == 0, ends = part % EACH == EACH - 1;
+        float s[32];
+        const uint32_t keys = await_stage<HD>(room, r);
+        products_begin();
+        score<HD>(s, room, keys + within);
+        products_commit();
+        products_wait(); /* for the part before, too */
+        settle(s);
+        settle(weights);
+        if (begins && part)
+            release(&room.empty[done]);
+        if (ends)
+            release(&room.empty[r.stage]);
+        if (masked)
+            mask_part<HD>(s, room, first + part * PART);
+        weigh(weights, s, used, scale, l);
+        settle(weights);
+        const uint32_t at = await_stage<HD>(room, values);
+        products_begin();
+        weigh_values<HD>(o, weights, at + within, part > 0);
+        products_commit();
+        done = values.stage;
+        if (ends) {
+            r = values;
+            step_ring<STAGES>(r);
+            values = r;
+            step_ring<STAGES>(values);
+        }
+    }
     products_wait();
     settle(o);
-    settle(weights[0]);
-    settle(weights[1]);
-    release_two(room.empty, r.stage);
+    settle(weights);
+    release(&room.empty[done]);
     take_segment<HD>(p, room, it, seg, w, o, m, l);
-    if (MORE && it.apart)
-        pass_segment<HD>(room, r);
-    if constexpr (MORE)
-        score_segment<HD>(s0, s1, room, r);
 }
 
-/* All segments of an item. Where warpgroups are apart, one passes by what the other computes. */
+/* All segments of an item. Where warpgroups are apart, each passes by what another computes; one without rows all. */
 template <int HD>
-static __device__ inline void compute_item(const mt_cuda_attention &p, hopper_room<HD> &room, const item &it, ring &r)
+static __device__ inline void compute_item(const mt_cuda_attention &p, hopper_room<HD> &room, const item &it, ring &r,
+                                           bool works)
 {
-    const bool second = threadIdx.x >= PRODUCERS + 128;
+    const uint32_t who = own_group(), heads = it.apart ? 2 : 1;
     whole w[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
-    float s0[64], s1[64];
+    if (works) {
 #pragma unroll
-    for (int i = 0; i < HD / 8; i++)
-        sums_of<HD>(room, i) = make_float4(0, 0, 0, 0);
-    load_queries<HD>(p, room, it);
-    if (it.apart && second)
-        pass_segment<HD>(room, r);
-    score_segment<HD>(s0, s1, room, r);
-    uint32_t seg = it.seg0;
-    for (; seg + 1 < it.seg1; seg++)
-        compute_segment<HD, true>(p, room, it, r, seg, s0, s1, w);
-    compute_segment<HD, false>(p, room, it, r, seg, s0, s1, w);
-    if (it.apart && !second)
-        pass_segment<HD>(room, r);
-    if (!it.parts)
+        for (int i = 0; i < HD / 8; i++)
+            sums_of<HD>(room, i) = make_float4(0, 0, 0, 0);
+        load_queries<HD>(p, room, it);
+    }
+#pragma unroll 1
+    for (uint32_t seg = it.seg0; seg < it.seg1; seg++)
+#pragma unroll 1
+        for (uint32_t head = 0; head < heads; head++)
+            if (works && (heads == 1 || head == who))
+                compute_segment<HD>(p, room, it, r, seg, w);
+            else
+                pass_stages<HD>(room, r, 3 * halves_of(it, seg) * (2 * PART / hopper_room<HD>::keys));
+    if (works && !it.parts)
         finish_rows<HD>(p, room, it, w);
 }
 
 template <int HD> static __device__ inline void compute_all(const mt_cuda_attention &p, hopper_room<HD> &room)
 {
-    const uint32_t who = (threadIdx.x - PRODUCERS) / 128, group = p.heads / p.kv.heads;
+    const uint32_t who = own_group(), group = p.heads / p.kv.heads;
     ring r = {0, 0};
     item &it = room.item[who]; /* registers are for scores */
     for (uint32_t round = 0; round * gridDim.x < p.items; round++) {
@@ -290,20 +360,17 @@ template <int HD> static __device__ inline void compute_all(const mt_cuda_attent
             item next;
             if (!find_item(p, item_of(p, round), next))
                 continue;
-            named_barrier(1 + who, 128); /* all are done with the last */
+            group_barrier(); /* all are done with the last */
             next.kv_head += next.apart ? who : 0;
             if (threadIdx.x % 128 == 0)
                 it = next;
-            named_barrier(1 + who, 128);
+            group_barrier();
         }
-        if (!it.apart && who * 64 >= it.at.tokens * group) {
-            for (uint32_t seg = it.seg0; seg < it.seg1; seg++)
-                pass_segment<HD>(room, r);
-        } else if (it.seg0 < it.seg1) {
-            compute_item<HD>(p, room, it, r);
-        }
-        if (it.parts && last_of_all<COMPUTING>(p, it))
-            for (uint32_t row = (threadIdx.x - PRODUCERS) / 32; row < it.at.tokens * group; row += GROUPS * 4)
+        if (it.seg0 < it.seg1)
+            compute_item<HD>(p, room, it, r, it.apart ? who < 2 : who * 64 < it.at.tokens * group);
+        if (it.parts && last_of_all<hopper_room<HD>::computing>(p, it))
+            for (uint32_t row = (threadIdx.x - PRODUCERS) / 32; row < it.at.tokens * group;
+                 row += hopper_room<HD>::groups * 4)
                 merge_row<HD, 2>(p, it, row);
     }
 }
@@ -312,23 +379,23 @@ template <int HD> static __device__ inline void attend_hopper(const mt_cuda_atte
 {
     extern __shared__ uint8_t raw[];
     hopper_room<HD> &room = *(hopper_room<HD> *)(((uintptr_t)raw + 1023) / 1024 * 1024);
-    if (threadIdx.x == 0)
-        room.scale = p.scale;
-    start_barriers<hopper_room<HD>::stages>(room, COMPUTING / 32);
+    static_assert(sizeof(room) + 1024 <= (MT_CUDA_ATTEND_KIB(HD) << 10) + MT_CUDA_ATTEND_SMALL, "what the host gives");
+    start_barriers<hopper_room<HD>::stages>(room, hopper_room<HD>::computing / 32);
     if (threadIdx.x < PRODUCERS) {
-        fewer_registers<24>();
-        copy_all<HD, HALF, hopper_room<HD>::stages>(p, room);
+        fewer_registers<hopper_room<HD>::groups == 3 ? 56 : 40>();
+        copy_all<HD, hopper_room<HD>::keys, hopper_room<HD>::stages, true>(p, room);
     } else {
-        more_registers<240>();
+        more_registers<hopper_room<HD>::groups == 3 ? 152 : 232>();
         wait_for_last();
         compute_all<HD>(p, room);
     }
 }
 
-#define HOPPER(hd)                                                                                    \
-    extern "C" __global__ void __launch_bounds__(384, 1) mtk_attention_many_##hd(mt_cuda_attention p) \
-    {                                                                                                 \
-        attend_hopper<hd>(p);                                                                         \
+#define HOPPER(hd)                                                              \
+    extern "C" __global__ void __launch_bounds__(MT_CUDA_ATTEND_THREADS(hd), 1) \
+        mtk_attention_many_##hd(mt_cuda_attention p)                            \
+    {                                                                           \
+        attend_hopper<hd>(p);                                                   \
     }
 #else
 #define HOPPER(hd)                                   \

@@ -136,13 +136,19 @@ static __device__ inline void copy_stage(const mt_cuda_attention &p, void *stage
     }
 }
 
-/* Everything a block needs, in the order in which it does: keys of a segment, then its values, N positions a stage.
-   What this step has not written is fetched while the kernel before still runs. */
-template <int HD, int N, int STAGES, typename room_type>
+/* Halves of a segment that something is seen of: what comes after them has p = 0, which adds nothing. */
+static __device__ inline uint32_t halves_of(const item &it, uint32_t seg)
+{
+    return it.seen.any.hi > seg * MT_SEGMENT + MT_SEGMENT / 2 ? 2 : 1;
+}
+
+/* Everything a block needs, in the order in which it does, N positions a stage: keys of a segment, then its values; or,
+   TWICE, the keys of halves that are seen, then them once more, each followed by its values. What this step has not
+   written is fetched while the kernel before still runs. */
+template <int HD, int N, int STAGES, bool TWICE, typename room_type>
 static __device__ inline void copy_all(const mt_cuda_attention &p, room_type &room)
 {
-    constexpr uint32_t EACH = 2 * MT_SEGMENT / N; /* stages of a segment */
-    ring r = {0, 1};                              /* a ring that nobody has used is empty */
+    ring r = {0, 1}; /* a ring that nobody has used is empty */
     item it;
     for (uint32_t round = 0; round * gridDim.x < p.items; round++) {
         if (!find_item(p, item_of(p, round), it))
@@ -150,16 +156,20 @@ static __device__ inline void copy_all(const mt_cuda_attention &p, room_type &ro
         unsigned long long next = find_pages(p, it, it.seg0);
         for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
             const unsigned long long pages = next;
+            const uint32_t keys = TWICE ? halves_of(it, seg) * (MT_SEGMENT / 2 / N) : MT_SEGMENT / N; /* stages */
+            const uint32_t each = (TWICE ? 3 : 2) * keys;
             if (seg + 1 < it.seg1)
                 next = find_pages(p, it, seg + 1);
             /* where the step says what is seen, as in towers, kernels shortly before have written it */
             if (p.step.seen || min((seg + 1) * MT_SEGMENT, it.seen.any.hi) > it.at.span.position)
                 wait_for_last();
-            for (uint32_t part = 0; part < (it.apart ? 2 : 1) * EACH; part++) {
-                const uint32_t value = part % EACH >= MT_SEGMENT / N;
+            for (uint32_t part = 0; part < (it.apart ? 2 : 1) * each; part++) {
+                const uint32_t head = part >= each, at = part - head * each, later = at >= keys ? at - keys : 0;
+                const uint32_t value = TWICE ? later % 2 : at >= keys;
+                const uint32_t from = at < keys ? at : TWICE ? later / 2 : later;
                 barrier_wait(&room.empty[r.stage], r.parity);
-                copy_stage<HD, N>(p, room.stage[r.stage], it, pages, seg * MT_SEGMENT, part % (MT_SEGMENT / N) * N,
-                                  value * p.kv.heads + it.kv_head + part / EACH);
+                copy_stage<HD, N>(p, room.stage[r.stage], it, pages, seg * MT_SEGMENT, from * N,
+                                  value * p.kv.heads + it.kv_head + head);
                 barrier_copied(&room.full[r.stage]);
                 step_ring<STAGES>(r);
             }

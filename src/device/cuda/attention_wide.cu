@@ -226,7 +226,7 @@ template <bool FEW> static __device__ inline void attend_wide(const mt_cuda_atte
     wait_for_last();
     if (threadIdx.x < PRODUCERS) {
         fewer_registers<40>();
-        copy_all<WIDTH, KEYS, STAGES>(p, room);
+        copy_all<WIDTH, KEYS, STAGES, false>(p, room);
     } else {
         more_registers<232>();
         compute_wide<FEW>(p, room);

@@ -336,6 +336,15 @@ typedef struct mt_cuda_halves {
     uint32_t act, nothing;
 } mt_cuda_halves;
 
+/* Attention of many rows on Hopper: warpgroups that compute, of 64 rows each; stages of the ring, of 16 KiB each; KiB
+   of shared memory for queries, stages and results, and bytes for all that is small. */
+#define MT_CUDA_ATTEND_GROUPS(hd) ((hd) == 64 ? 3 : 2)
+#define MT_CUDA_ATTEND_STAGES(hd) ((hd) == 128 ? 8 : 9)
+#define MT_CUDA_ATTEND_THREADS(hd) (128 * (1 + MT_CUDA_ATTEND_GROUPS(hd)))
+#define MT_CUDA_ATTEND_KIB(hd) \
+    (MT_CUDA_ATTEND_GROUPS(hd) * (((hd) + 63) / 64 * 8 + (hd) / 4) + MT_CUDA_ATTEND_STAGES(hd) * 16)
+#define MT_CUDA_ATTEND_SMALL 3072
+
 typedef struct mt_cuda_attention {
     mt_cuda_mat y, x, v; /* result; queries, or keys and values to be written */
     mt_cuda_kv kv;

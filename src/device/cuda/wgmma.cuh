@@ -142,6 +142,18 @@ static __device__ inline void product_scores(float (&d)[32], uint64_t a, uint64_
                  : "l"(a), "l"(b), "r"(add));
 }
 
+/* The same for 128 of b, as two times 64. */
+static __device__ inline void product_scores(float (&d)[2][32], uint64_t a, uint64_t b, int add)
+{
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "setp.ne.b32 p, %66, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" D64 "}, %64, %65, p, 1, 1, 0, 0;\n"
+                 "}"
+                 : F32(d[0], 0), F32(d[1], 0)
+                 : "l"(a), "l"(b), "r"(add));
+}
+
 /* d = a b, or d += a b: 64 rows of a and 16 columns; b 16 rows of 128. */
 static __device__ inline void product_values(float (&d)[64], uint64_t a, uint64_t b, int add)
 {
