@@ -130,31 +130,37 @@ template <int BITS> static __device__ inline void take_rows(const mt_cuda_few &p
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-/* Of a row that is normed: the row and its factors, behind the packed one; before and after the kernel before is done.
-   All of the block must come along. */
-static __device__ inline void take_factors(const mt_cuda_few &p, float *factor)
+/* Of a row that is normed, what a thread multiplies with: on its way before the row is there. */
+enum { ROW_FACTORS = 2 }; /* times four; the rest is read when it is wanted */
+
+static __device__ inline void load_factors(const mt_cuda_few &p, float4 w[ROW_FACTORS])
 {
-    const uint32_t k = p.w[0].k, stride = blockDim.x * 4;
-    for (uint32_t first = threadIdx.x * 4; first < k; first += 4 * stride) {
-        float4 w[4]; /* all on their way before the first is there */
 #pragma unroll
-        for (uint32_t i = 0; i < 4; i++)
-            if (first + i * stride < k)
-                w[i] = *(const float4 *)(p.norm + first + i * stride);
-#pragma unroll
-        for (uint32_t i = 0; i < 4; i++)
-            if (first + i * stride < k)
-                *(float4 *)(factor + apart(first + i * stride)) =
-                    make_float4(p.offset + w[i].x, p.offset + w[i].y, p.offset + w[i].z, p.offset + w[i].w);
+    for (uint32_t i = 0; i < ROW_FACTORS; i++) {
+        const uint32_t c = (i * blockDim.x + threadIdx.x) * 4;
+        w[i] = c < p.w[0].k ? *(const float4 *)(p.norm + c) : make_float4(0, 0, 0, 0);
     }
 }
 
-/* The row into shared memory, normed where it is told; the first block of all keeps that. */
-static __device__ inline void take_row(const mt_cuda_few &p, float *row, const float *factor, float *r)
+static __device__ inline void norm_four(const mt_cuda_few &p, float *row, uint32_t c, float4 w, float by)
 {
-    const uint32_t k = p.w[0].k;
+    float4 x = *(const float4 *)(row + apart(c));
+    x.x = (x.x * by) * (p.offset + w.x);
+    x.y = (x.y * by) * (p.offset + w.y);
+    x.z = (x.z * by) * (p.offset + w.z);
+    x.w = (x.w * by) * (p.offset + w.w);
+    *(float4 *)(row + apart(c)) = x;
+    if (blockIdx.x == 0)
+        *(float4 *)(p.out.data + c) = x;
+}
+
+/* The row into shared memory, normed where it is told; the first block of all keeps that. All of the block must come
+   along. */
+static __device__ inline void take_row(const mt_cuda_few &p, float *row, const float4 w[ROW_FACTORS], float *r)
+{
+    const uint32_t k = p.w[0].k, stride = blockDim.x * 4;
 #pragma unroll 4
-    for (uint32_t c = threadIdx.x * 4; c < k; c += blockDim.x * 4)
+    for (uint32_t c = threadIdx.x * 4; c < k; c += stride)
         copy_piece(shared_address(row + apart(c)), p.x.data + c);
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncthreads();
@@ -167,17 +173,12 @@ static __device__ inline void take_row(const mt_cuda_few &p, float *row, const f
     }
     __syncthreads();
     const float by = *r;
-    for (uint32_t c = threadIdx.x * 4; c < k; c += blockDim.x * 4) {
-        const float4 f = *(const float4 *)(factor + apart(c));
-        float4 x = *(const float4 *)(row + apart(c));
-        x.x = (x.x * by) * f.x;
-        x.y = (x.y * by) * f.y;
-        x.z = (x.z * by) * f.z;
-        x.w = (x.w * by) * f.w;
-        *(float4 *)(row + apart(c)) = x;
-        if (blockIdx.x == 0)
-            *(float4 *)(p.out.data + c) = x;
-    }
+#pragma unroll
+    for (uint32_t i = 0; i < ROW_FACTORS; i++)
+        if (i * stride + threadIdx.x * 4 < k)
+            norm_four(p, row, i * stride + threadIdx.x * 4, w[i], by);
+    for (uint32_t c = ROW_FACTORS * stride + threadIdx.x * 4; c < k; c += stride)
+        norm_four(p, row, c, *(const float4 *)(p.norm + c), by);
     __syncthreads();
 }
 
@@ -316,10 +317,17 @@ static __device__ inline void fold_step(row_sums<VALUES> *y, const row_step<VALU
     }
 }
 
-/* What became of a tile, into y; what is gated waits in `gate` for what it is gated with. */
+/* What the sums of a tile are added to, of one row: on its way before they are there. */
+static __device__ inline float load_old(const mt_cuda_few &p, uint32_t tile)
+{
+    const uint32_t lane = threadIdx.x % 32, n = tile * 16 + lane % 2 * 8 + lane / 4;
+    return p.add.data && n < p.w[0].n ? p.add.data[n] : 0;
+}
+
+/* What became of a tile, into y; what is gated waits in `gate` for what it is gated with. old: see load_old. */
 template <int VALUES>
 static __device__ inline void put_tile(const mt_cuda_few &p, const row_sums<VALUES> &y, uint32_t tile,
-                                       float gate[VALUES])
+                                       float gate[VALUES], float old)
 {
     const uint32_t lane = threadIdx.x % 32, which = row_weight(p, &tile);
     const mt_cuda_weight &w = p.w[which];
@@ -339,7 +347,7 @@ static __device__ inline void put_tile(const mt_cuda_few &p, const row_sums<VALU
         if (which != 0 || p.glu.data != p.y[0].data)
             row_of(p.y[which], row)[n] = sum;
         if (p.add.data)
-            row_of(p.add, row)[n] += sum;
+            row_of(p.add, row)[n] = (VALUES == 1 ? old : row_of(p.add, row)[n]) + sum;
     }
 }
 
@@ -383,7 +391,7 @@ template <int BITS, int VALUES> static __device__ inline void row_product(const 
     const uint32_t tiles = p.first[p.count];
     const uint32_t steps = p.from.padded / 128, chunks = (steps + PER - 1) / PER;
     const row_room room = row_room_of(p, row_raw, steps);
-    float *row = room.sums + (steps * p.m * 2 + 3) / 4 * 4, *factor = row + steps * 144;
+    float *row = room.sums + (steps * p.m * 2 + 3) / 4 * 4;
     row_handing<VALUES> *handing = handings[team];
     uint32_t n = 0, c = warp, tile = warp < chunks ? row_tile(p, team, 0) : tiles;
     row_chunk<BITS> chunk;
@@ -396,11 +404,12 @@ template <int BITS, int VALUES> static __device__ inline void row_product(const 
             barrier_init(&handing[warp].empty[i], 32);
         }
     __syncthreads();
+    float4 factors[ROW_FACTORS] = {};
     if (VALUES == 1 && p.made == MT_CUDA_NORMED)
-        take_factors(p, factor);
+        load_factors(p, factors);
     wait_for_last();
     if (VALUES == 1 && p.made != MT_CUDA_PACKED) {
-        take_row(p, row, factor, &shared_r);
+        take_row(p, row, factors, &shared_r);
         make_row<BITS>(p, room, row);
     } else {
         take_rows<BITS>(p, room, steps);
@@ -412,6 +421,7 @@ template <int BITS, int VALUES> static __device__ inline void row_product(const 
     float gate[VALUES] = {};
     while (tile < tiles) {
         const uint32_t now = tile, at = c, first = c * PER, left = steps - first;
+        const float old = VALUES == 1 && at + 1 == chunks ? load_old(p, now) : 0;
         row_step<VALUES> step[PER];
 #pragma unroll
         for (uint32_t i = 0; i < PER; i++)
@@ -436,7 +446,7 @@ template <int BITS, int VALUES> static __device__ inline void row_product(const 
         if (at + 1 < chunks)
             hand_sums<VALUES>(y, &handing[warp], given++);
         else
-            put_tile<VALUES>(p, y, now, gate);
+            put_tile<VALUES>(p, y, now, gate, old);
     }
 }
 
