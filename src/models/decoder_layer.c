@@ -228,6 +228,7 @@ static void attend(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *
                                    .scale = a->scale,
                                    .softcap = a->softcap,
                                    .sinks = l->sinks});
+    mt_op_spend(m->dev, q);
     if (a->gate)
         mt_op_gate(m->dev, y, in[MT_ROLE_QUERY_GATES], n);
 }

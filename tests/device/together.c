@@ -182,22 +182,22 @@ static mt_tensor *pairs(run *r, unsigned thing, size_t cols)
 /* A layer's attention: heads of queries and keys, keys and values into pages, and what queries see of them. */
 static void attend(run *r)
 {
-    static const size_t dims[] = {16, 64, 80, 128, 256}, groups[] = {1, 2, 4};
+    static const size_t dims[] = {16, 64, 64, 80, 128, 128, 256}, groups[] = {1, 2, 4};
     mt_kv_shape shape = {.layers = 2,
                          .heads = 1 + below(r, 3),
                          .head_dim = pick(r, dims, MT_COUNT(dims)),
                          .page_tokens = MT_PAGE_TOKENS,
-                         .type = below(r, 2) ? MT_KV_BF16 : MT_KV_F32};
+                         .type = below(r, 4) ? MT_KV_BF16 : MT_KV_F32};
     shape.query_heads = shape.heads * pick(r, groups, MT_COUNT(groups));
     const size_t dim = shape.head_dim, cols = shape.query_heads * dim, layer = below(r, 2);
     mt_error err;
     mt_kv *kv = mt_kv_new(r->set, &shape, &err);
     if (!kv || !mt_kv_reserve(r->set, kv, SEQUENCES, &err))
         abort();
-    const mt_tensor *keys = pairs(r, 2, shape.heads * dim);
-    mt_tensor *q = pairs(r, 1, cols), *k = mt_tensor_new(r->set, ROWS * r->units, shape.heads * dim),
-              *v = pairs(r, 3, shape.heads * dim), *y = mt_tensor_new(r->set, ROWS * r->units, cols),
-              *table = mt_tensor_new(r->set, ROWS * r->units, dim);
+    const mt_tensor *keys = pairs(r, 2, shape.heads * dim), *queries = pairs(r, 1, cols);
+    mt_tensor *q = mt_tensor_new(r->set, ROWS * r->units, cols),
+              *k = mt_tensor_new(r->set, ROWS * r->units, shape.heads * dim), *v = pairs(r, 3, shape.heads * dim),
+              *y = mt_tensor_new(r->set, ROWS * r->units, cols), *table = mt_tensor_new(r->set, ROWS * r->units, dim);
     const mt_tensor *norm = row_of(r, 4, dim), *frequencies = row_of(r, 5, dim / 2);
     uint32_t tokens[ROWS * SEQUENCES] = {0}, pages[SEQUENCES];
     mt_position positions[ROWS * SEQUENCES];
@@ -210,7 +210,7 @@ static void attend(run *r)
     }
     const mt_batch batch = {
         .rows = ROWS * r->units, .tokens = tokens, .positions = positions, .spans = r->units, .span = spans};
-    const bool normed = below(r, 2), spends = below(r, 2), gated = below(r, 2);
+    const bool normed = below(r, 2), spends = below(r, 4) > 0, gated = below(r, 3) == 0;
     const mt_tensor *both = gated ? pairs(r, 6, 2 * cols) : NULL;
     mt_tensor *gates = gated ? mt_tensor_new(r->set, ROWS * r->units, cols) : NULL;
     if (shape.type == MT_KV_BF16)
@@ -220,8 +220,10 @@ static void attend(run *r)
     plan(r, ROWS * SEQUENCES);
     for (size_t i = 0; i < TIMES; i++) {
         mt_step_begin(r->dev, &batch);
-        for (size_t row = 0; row < batch.rows; row++) /* the last time's may be spent */
+        for (size_t row = 0; row < batch.rows; row++) { /* the last time's may be spent */
             mt_op_copy_row(r->dev, k, row, keys, row);
+            mt_op_copy_row(r->dev, q, row, queries, row);
+        }
         mt_op_rope_table(r->dev, table, frequencies, NULL, 1);
         if (gated)
             mt_op_split_heads(r->dev, q, gates, both, dim, batch.rows);
@@ -231,6 +233,8 @@ static void attend(run *r)
         if (spends)
             mt_op_spend(r->dev, k);
         mt_op_attention(r->dev, y, q, kv, layer, (mt_attention){.causal = true, .scale = 0.1f});
+        if (spends)
+            mt_op_spend(r->dev, q);
         if (gated)
             mt_op_gate(r->dev, y, gates, batch.rows);
         mt_device_wait(r->dev);

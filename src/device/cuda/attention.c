@@ -121,15 +121,47 @@ static bool takes_apart(const mt_device *dev, const mt_cuda_attention *p)
            rest * (p->heads / p->kv.heads) <= WARPGROUP_ROWS;
 }
 
+/* Blocks that a kernel of this form has at once. */
+static uint32_t blocks_of(const mt_device *dev, const hopper *h, bool many, uint32_t *shared)
+{
+    *shared = (h->shared[many] << 10) + MT_CUDA_ATTEND_SMALL;
+    return (uint32_t)dev->processors * ((uint32_t)dev->shared / 2 > *shared ? 2 : 1);
+}
+
 static void attend_hopper(mt_device *dev, const hopper *h, mt_cuda_attention p)
 {
-    const uint32_t group = p.heads / p.kv.heads, processors = (uint32_t)dev->processors;
+    const uint32_t group = p.heads / p.kv.heads;
     const bool many = group > h->rows[0] || !few_rows(dev->batch, h->rows[0] / group);
-    cut(dev, &p, h->rows[many] / group, processors, h->head_stride);
+    uint32_t shared;
+    const uint32_t blocks = blocks_of(dev, h, many, &shared);
+    cut(dev, &p, h->rows[many] / group, blocks, h->head_stride);
     p.apart = many && h->rows[many] > WARPGROUP_ROWS && takes_apart(dev, &p);
     p.items -= p.apart ? p.kv.heads / 2 : 0;
-    mt_cuda_launch(dev, h->kernel[many], p.items < processors ? p.items : processors, 1, 1, h->threads[many],
-                   (h->shared[many] << 10) + MT_CUDA_ATTEND_SMALL, &p);
+    mt_cuda_launch(dev, h->kernel[many], p.items < blocks ? p.items : blocks, 1, 1, h->threads[many], shared, &p);
+}
+
+void mt_cuda_attention_spend(mt_device *dev, mt_cuda_mat q)
+{
+    mt_cuda_kernel kernel, before;
+    const mt_cuda_attention *a = mt_cuda_listed(dev, 0, &kernel);
+    const mt_cuda_heads *h = mt_cuda_listed(dev, 1, &before);
+    if (!h || before < MT_K_heads || before > MT_K_heads_128 ||
+        (kernel != MT_K_attention_few_64 && kernel != MT_K_attention_few_128))
+        return;
+    const hopper *form = find_hopper(dev, a);
+    const uint32_t dim = form->head_stride;
+    if (a->x.data != q.data || h->y[0].data != q.data || !h->kept_only || h->count != 2 || h->keys != 1 ||
+        h->m > MT_CUDA_ROW_ROWS || h->layer != a->layer || h->kv.data != a->kv.data || h->kv.group != a->kv.group ||
+        a->step.seen || h->head_dim != dim || a->kv.head_dim != dim || h->pairs ||
+        (h->table.data && h->table.cols != dim) || h->gates.data || h->apart != dim)
+        return;
+    const mt_cuda_asked p = {.attention = *a, .heads = *h};
+    uint32_t shared;
+    const uint32_t blocks = blocks_of(dev, form, false, &shared);
+    mt_cuda_drop(dev);
+    mt_cuda_drop(dev);
+    mt_cuda_launch(dev, dim == 64 ? MT_K_attention_asked_64 : MT_K_attention_asked_128,
+                   p.attention.items < blocks ? p.attention.items : blocks, 1, 1, form->threads[0], shared, &p);
 }
 
 /* ---- other heads, other cards ---- */

@@ -10,15 +10,17 @@
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #include "device/cuda/attention_hopper.cuh"
 
-enum { HALF = MT_SEGMENT / 2, RING = 6, COMPUTING = 128, EIGHTS = 4 }; /* EIGHTS: of rows */
+enum { HALF = MT_SEGMENT / 2, COMPUTING = 128, EIGHTS = 4 }; /* EIGHTS: of rows */
+
+template <int HD> constexpr int RING = 6; /* stages: a segment has four */
 
 template <int HD> struct few_room {
     static const int blocks = (HD + 63) / 64; /* of 64 columns */
-    uint8_t stage[RING][blocks][HALF][128];
+    uint8_t stage[RING<HD>][blocks][HALF][128];
     uint8_t q[EIGHTS * 8][HD * 2 + 16]; /* rows apart by 16 bytes more: neighbours are in different banks */
     uint8_t p[8][MT_SEGMENT * 2 + 16];
     float most[COMPUTING / 32][8];
-    uint64_t full[RING], empty[RING];
+    uint64_t full[RING<HD>], empty[RING<HD>];
 };
 
 /* Of eight rows a thread has two, and of them so many times four columns: 0 and 8 of sixteen, of one row after the
@@ -113,6 +115,74 @@ static __device__ inline void load_queries(const mt_cuda_attention &p, few_room<
     named_barrier(1, COMPUTING);
 }
 
+/* The same of heads that are normed and turned here, as heads.cu does it; and, where the item's segments hold positions
+   of this step, its keys and values, which are written to their pages. Sixteen threads have a head, each its lane of
+   R6. */
+template <int HD> static __device__ inline void make_heads(const mt_cuda_asked &p, few_room<HD> &room, const item &it)
+{
+    constexpr uint32_t N = HD / 16, AT_ONCE = COMPUTING / 16;
+    const mt_cuda_attention &a = p.attention;
+    const mt_cuda_heads &h = p.heads;
+    const uint32_t thread = threadIdx.x - PRODUCERS, l = thread % 16, group = a.heads / a.kv.heads;
+    const uint32_t tokens = it.at.tokens, rows = tokens * group, padded = (rows + 7) / 8 * 8;
+    const bool keeps = holds_new(it);
+    const uint32_t all = keeps ? padded + 2 * tokens : padded; /* queries, keys, values */
+    named_barrier(1, COMPUTING);                               /* all are done with the last */
+#pragma unroll 1
+    for (uint32_t first = 0; first < all; first += AT_ONCE) {
+        const uint32_t n = first + thread / 16;
+        const bool query = n < padded, there = query ? n < rows : n < all, value = n >= padded + tokens;
+        const uint32_t token = !there ? 0 : query ? n / group : (n - padded) % tokens, row = it.at.span.row + token;
+        const uint32_t head = query ? it.kv_head * group + (there ? n % group : 0) : it.kv_head;
+        const float *in = row_of(query ? h.x[0] : value ? h.v : h.x[1], row) + head * HD + l;
+        const float *w = value ? NULL : h.w[!query].data,
+                    *table = !value && h.table.data ? row_of(h.table, row) + l : NULL;
+        const uint32_t position = it.at.span.position + token;
+        const uint64_t page = there && !query ? a.step.pages[it.at.span.pages + position / a.kv.page_tokens] : 0;
+        float x[N], factor[N], cosine[N / 2], sine[N / 2], lane = 0;
+#pragma unroll
+        for (uint32_t i = 0; i < N; i++) {
+            x[i] = there ? in[i * 16] : 0;
+            factor[i] = w ? h.offset + w[l + i * 16] : 0;
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < N / 2; i++) {
+            cosine[i] = table ? table[i * 16] : 0;
+            sine[i] = table ? table[i * 16 + HD / 2] : 0;
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < N; i++)
+            lane = fmaf(x[i], x[i], lane);
+        const float r = 1.0f / sqrtf(fold16(lane) / (float)HD + h.eps);
+#pragma unroll
+        for (uint32_t i = 0; i < N; i++)
+            x[i] = w ? (x[i] * r) * factor[i] : x[i];
+#pragma unroll
+        for (uint32_t i = 0; i < N / 2; i++) {
+            const float one = x[i], other = x[i + N / 2];
+            x[i] = table ? fmaf(one, cosine[i], -(other * sine[i])) : one;
+            x[i + N / 2] = table ? fmaf(other, cosine[i], one * sine[i]) : other;
+        }
+        if (query) {
+#pragma unroll
+            for (uint32_t i = 0; i < N; i++)
+                *(uint16_t *)&room.q[n][(l + i * 16) * 2] = there ? (uint16_t)two_halves(x[i], 0) : 0;
+        } else if (there && position >= it.seg0 * MT_SEGMENT && position < it.seg1 * MT_SEGMENT) {
+            uint8_t *to = a.kv.data + page * a.kv.page_bytes +
+                          ((a.layer * 2 + value) * (uint64_t)a.kv.heads + it.kv_head) * a.kv.block +
+                          (uint64_t)(position % a.kv.page_tokens) * HD * 2;
+#pragma unroll
+            for (uint32_t i = 0; i < N; i++)
+                ((uint16_t *)to)[l + i * 16] = mt_bf16_from_f32(x[i]);
+        }
+    }
+    named_barrier(1, COMPUTING);
+    if (keeps) { /* who copies comes there when stages before are free, which is only after they were computed */
+        __threadfence_block();
+        named_arrive(MADE_BARRIER, blockDim.x);
+    }
+}
+
 /* Which key of a segment a thread's number `tile` of sixteen begins with: lane / 4 after it, and 8 more. */
 static __device__ inline uint32_t key_of(uint32_t tile)
 {
@@ -144,7 +214,7 @@ template <int HD> static __device__ inline void score_keys(float (&s)[4][4], few
                 load_along(a, k + d / 4 * (HALF * 128) + i * (16 * 128) + ((d % 4 * 2 + lane / 16) ^ (lane % 8)) * 16);
                 multiply(to, a, q[d][0], q[d][1]);
             }
-        step_ring<RING>(r);
+        step_ring<RING<HD>>(r);
     }
 }
 
@@ -238,7 +308,7 @@ template <int HD> static __device__ inline float weigh_values(few_result<HD> &y,
                 multiply(y.o[t], a, b[0], b[1]);
             }
         }
-        step_ring<RING>(r);
+        step_ring<RING<HD>>(r);
     }
     return quad_sum(l[0] + l[1]);
 }
@@ -269,8 +339,8 @@ static __device__ inline void compute_eight(const mt_cuda_attention &p, few_room
     float s[4][4], most[2], m[2], used[2];
     few_result<HD> y;
     score_keys<HD>(s, room, eight, r);
-    step_ring<RING>(r);
-    step_ring<RING>(r);
+    step_ring<RING<HD>>(r);
+    step_ring<RING<HD>>(r);
     if (last)
         release_two(room.empty, r.stage);
     if (first < it.seen.all.lo || first + MT_SEGMENT > it.seen.all.hi)
@@ -281,8 +351,8 @@ static __device__ inline void compute_eight(const mt_cuda_attention &p, few_room
         used[e] = scaled_most(most[e], scale, m[e]);
     weigh_keys<HD>(s, room, used, scale);
     const float l = weigh_values<HD>(y, room, r);
-    step_ring<RING>(r);
-    step_ring<RING>(r);
+    step_ring<RING<HD>>(r);
+    step_ring<RING<HD>>(r);
     if (last)
         release_two(room.empty, r.stage);
 #pragma unroll
@@ -329,7 +399,9 @@ static __device__ inline void finish_eight(const mt_cuda_attention &p, const ite
     }
 }
 
-template <int HD> static __device__ inline void compute_few(const mt_cuda_attention &p, few_room<HD> &room)
+/* made: the heads are made here, else there are queries as they are. */
+template <int HD>
+static __device__ inline void compute_few(const mt_cuda_attention &p, const mt_cuda_asked *made, few_room<HD> &room)
 {
     ring r = {0, 0};
     item it;
@@ -342,7 +414,10 @@ template <int HD> static __device__ inline void compute_few(const mt_cuda_attent
         for (int i = 0; i < EIGHTS; i++)
             so[i] = {{{-INFINITY, 0}, {-INFINITY, 0}}, {}};
         wait_for_last();
-        load_queries<HD>(p, room, it);
+        if (made)
+            make_heads<HD>(*made, room, it);
+        else
+            load_queries<HD>(p, room, it);
         for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
 #pragma unroll 1
             for (uint32_t i = 0; i < eights; i++) {
@@ -351,7 +426,7 @@ template <int HD> static __device__ inline void compute_few(const mt_cuda_attent
                 put(so, i, one);
             }
             for (int i = 0; i < 2 * MT_SEGMENT / HALF; i++)
-                step_ring<RING>(r);
+                step_ring<RING<HD>>(r);
         }
 #pragma unroll 1
         for (uint32_t i = 0; !it.parts && it.seg0 < it.seg1 && i < eights; i++)
@@ -362,26 +437,38 @@ template <int HD> static __device__ inline void compute_few(const mt_cuda_attent
     }
 }
 
-template <int HD> static __device__ inline void attend_few(const mt_cuda_attention &p)
+template <int HD, bool MADE>
+static __device__ inline void attend_few(const mt_cuda_attention &p, const mt_cuda_asked *made)
 {
     extern __shared__ uint8_t raw[];
     few_room<HD> &room = *(few_room<HD> *)(((uintptr_t)raw + 127) / 128 * 128);
-    start_barriers<RING>(room, COMPUTING / 32);
-    if (threadIdx.x < PRODUCERS)
-        copy_all<HD, HALF, RING, false>(p, room);
-    else
-        compute_few<HD>(p, room);
+    start_barriers<RING<HD>>(room, COMPUTING / 32);
+    if (threadIdx.x < PRODUCERS) {
+        copy_all<HD, HALF, RING<HD>, false, MADE>(p, room);
+    } else {
+        compute_few<HD>(p, MADE ? made : NULL, room);
+    }
 }
 
 #define FEW(hd)                                                                                      \
     extern "C" __global__ void __launch_bounds__(256, 1) mtk_attention_few_##hd(mt_cuda_attention p) \
     {                                                                                                \
-        attend_few<hd>(p);                                                                           \
+        attend_few<hd, false>(p, NULL);                                                              \
+    }
+#define ASKED(hd)                                                         \
+    extern "C" __global__ void __launch_bounds__(256, 1)                  \
+        mtk_attention_asked_##hd(const __grid_constant__ mt_cuda_asked p) \
+    {                                                                     \
+        attend_few<hd, true>(p.attention, &p);                            \
     }
 #else
 #define FEW(hd)                                     \
     KERNEL(attention_few_##hd)(mt_cuda_attention p) \
     {                                               \
+    }
+#define ASKED(hd)                                 \
+    KERNEL(attention_asked_##hd)(mt_cuda_asked p) \
+    {                                             \
     }
 #endif
 
@@ -389,3 +476,5 @@ FEW(64)
 FEW(80)
 FEW(96)
 FEW(128)
+ASKED(64)
+ASKED(128)

@@ -54,7 +54,8 @@
     MT_CUDA_HOPPER_KERNELS(X)
 #define MT_CUDA_HOPPER_KERNELS(X)                                                                                      \
     X(attention_few_64) X(attention_many_64) X(attention_few_80) X(attention_many_80) X(attention_few_96)              \
-    X(attention_many_96) X(attention_few_128) X(attention_many_128) X(attention_few_256) X(attention_many_256)
+    X(attention_many_96) X(attention_few_128) X(attention_many_128) X(attention_few_256) X(attention_many_256)    \
+    X(attention_asked_64) X(attention_asked_128)
 #define MT_CUDA_RECURRENT_KERNELS(X)                                                                                   \
     X(conv) X(conv_heads) X(conv_keep) X(gates) X(mix) X(delta) X(delta_few) X(delta_many) X(delta_normed)             \
     X(remember) X(gated_norm)
@@ -353,6 +354,8 @@ bool mt_cuda_few_can(const mt_device *dev, const mt_weight *a, const mt_weight *
 bool mt_cuda_few_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m);
 /* The same for more than 8 rows and weights that product_some.cu supports. */
 bool mt_cuda_some_launch(mt_device *dev, mt_cuda_few *p);
+/* If the last two kernels in the list make heads, that nobody else reads, and ask with them, one does both. */
+void mt_cuda_attention_spend(mt_device *dev, mt_cuda_mat q);
 /* Has the last kernel in the list, if it makes these keys, also write them and the values to their pages; else
    false. */
 bool mt_cuda_heads_keep(mt_device *dev, const mt_kv *kv, size_t layer, mt_cuda_mat k, mt_cuda_mat v);

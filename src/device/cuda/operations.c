@@ -368,6 +368,7 @@ void mt_cuda_op_spend(mt_device *dev, const mt_tensor *x)
     mt_cuda_kernel kernel;
     void *p;
     size_t back = 0;
+    mt_cuda_attention_spend(dev, x->m);
     while ((p = mt_cuda_listed(dev, back, &kernel)) && takes_packed(kernel))
         back++;
     if (!p)

@@ -360,6 +360,11 @@ typedef struct mt_cuda_attention {
     float scale, softcap;
 } mt_cuda_attention;
 
+typedef struct mt_cuda_asked { /* attention of few rows that makes its heads itself, and writes keys and values */
+    mt_cuda_attention attention; /* first: mt_cuda_attended() takes one for the other */
+    mt_cuda_heads heads;
+} mt_cuda_asked;
+
 /* Pairs of a row and an expert, sorted by expert; each expert's begin at a multiple of MT_CUDA_ALIGN. */
 #define MT_CUDA_ALIGN 8
 
