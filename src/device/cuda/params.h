@@ -279,6 +279,8 @@ typedef struct mt_cuda_few {
 #define MT_CUDA_ROW_ROWS 8
 #define MT_CUDA_ROW_WARPS 8 /* of a team */
 #define MT_CUDA_ROW_TEAMS 2 /* of a block */
+/* Bytes of shared memory for what the warps of a team leave of one row, in two places in turns. */
+#define MT_CUDA_ROW_LEFT(bits) (MT_CUDA_ROW_TEAMS * 2 * MT_CUDA_ROW_WARPS * 32 * (256 / (bits)))
 
 /* Shares of at most 8 rows with codes, for one or two parts of each expert that have equally many columns. */
 #define MT_CUDA_SHARE_STAGES 6 /* steps in shared memory, for each warp */

@@ -8,9 +8,10 @@
    One row is made here, too (taken, or normed, and packed, R3), by every block for itself: less than a kernel of its
    own would take. And what is gated is gated as soon as both are there: tiles of the two weights take turns.
 
-   A warp makes xs * dot of every link of its chunk by itself; then it takes the sums of the chunk before from the warp
-   that has it, folds its own in, in R4's order, and hands them on. Dots are exact integers and folding has one order:
-   the bits are those of every other kernel. Columns are the left operand (16 x 32), rows the right one (32 x 8). */
+   A warp makes xs * dot of every link of its chunk by itself. Of one row, all warps leave theirs in shared memory, and
+   one of them folds them in R4's order. Of more rows, a warp takes the sums of the chunk before from the warp that has
+   it, folds its own in and hands them on. Dots are exact integers and folding has one order: the bits are those of
+   every other kernel. Columns are the left operand (16 x 32), rows the right one (32 x 8). */
 #include "device/cuda/activation.cuh"
 #include "device/cuda/barrier.cuh"
 #include "device/cuda/pack.cuh"
@@ -65,12 +66,13 @@ template <int BITS> struct row_chunk {
     unsigned pair[row_form<BITS>::PER];
 };
 
+/* `left` steps of a tile, from `first` on. */
 template <int BITS>
-static __device__ inline void load_chunk(row_chunk<BITS> *c, const mt_cuda_few &p, uint32_t tile, uint32_t chunk,
-                                         uint32_t steps)
+static __device__ inline void load_chunk(row_chunk<BITS> *c, const mt_cuda_few &p, uint32_t tile, uint32_t first,
+                                         uint32_t left, uint32_t steps)
 {
     constexpr int PER = row_form<BITS>::PER, WORDS = row_form<BITS>::WORDS;
-    const uint32_t lane = threadIdx.x % 32, first = chunk * PER, left = steps - first;
+    const uint32_t lane = threadIdx.x % 32;
     const mt_cuda_weight &w = p.w[row_weight(p, &tile)];
     const uint4 *codes = (const uint4 *)(w.w + ((uint64_t)tile * steps + first) * (BITS * 256)) + lane * WORDS;
     const unsigned *pairs = (const unsigned *)w.scales + ((uint64_t)tile * steps + first) * 32 + lane;
@@ -296,25 +298,19 @@ template <int VALUES>
 static __device__ inline void fold_step(row_sums<VALUES> *y, const row_step<VALUES> &s, const row_room &room,
                                         uint32_t step, uint32_t m)
 {
-    if constexpr (VALUES == 1) {
+    float2 sx[2];
 #pragma unroll
-        for (int link = 0; link < 2; link++)
-            y->sum[0] = fmaf(__uint_as_float(s.pair[link][0]), s.t[link][0], y->sum[0]);
-    } else {
-        float2 sx[2];
+    for (uint32_t r = 0; r < 2; r++)
+        sx[r] = step_sums(room, step, m, threadIdx.x % 4 * 2 + r);
 #pragma unroll
-        for (uint32_t r = 0; r < 2; r++)
-            sx[r] = step_sums(room, step, m, threadIdx.x % 4 * 2 + r);
+    for (int link = 0; link < 2; link++)
 #pragma unroll
-        for (int link = 0; link < 2; link++)
-#pragma unroll
-            for (int v = 0; v < VALUES; v++) {
-                const unsigned both = s.pair[link][v / 2];
-                float &a = y->sum[v], &b = y->sum[VALUES + v];
-                a = fmaf(__uint_as_float(both << 16), s.t[link][v], a);
-                b = fmaf(__uint_as_float(both & 0xffff0000u), link ? sx[v % 2].y : sx[v % 2].x, b);
-            }
-    }
+        for (int v = 0; v < VALUES; v++) {
+            const unsigned both = s.pair[link][v / 2];
+            float &a = y->sum[v], &b = y->sum[VALUES + v];
+            a = fmaf(__uint_as_float(both << 16), s.t[link][v], a);
+            b = fmaf(__uint_as_float(both & 0xffff0000u), link ? sx[v % 2].y : sx[v % 2].x, b);
+        }
 }
 
 /* What the sums of a tile are added to, of one row: on its way before they are there. */
@@ -381,72 +377,204 @@ static __device__ inline void hand_sums(const row_sums<VALUES> &y, row_handing<V
     barrier_arrive(&to->full[place]);
 }
 
-template <int BITS, int VALUES> static __device__ inline void row_product(const mt_cuda_few &p)
+/* Steps of chunk c: `per` each, fewer at the end, none beyond it. */
+static __device__ inline uint32_t steps_of(uint32_t c, uint32_t per, uint32_t steps)
 {
-    constexpr int PER = row_form<BITS>::PER;
-    extern __shared__ __align__(16) uint8_t row_raw[];
-    __shared__ row_handing<VALUES> handings[TEAMS][ROW_WARPS];
-    __shared__ float shared_r;
-    const uint32_t team = threadIdx.x / 32 / ROW_WARPS, warp = threadIdx.x / 32 % ROW_WARPS, lane = threadIdx.x % 32;
-    const uint32_t tiles = p.first[p.count];
-    const uint32_t steps = p.from.padded / 128, chunks = (steps + PER - 1) / PER;
-    const row_room room = row_room_of(p, row_raw, steps);
-    float *row = room.sums + (steps * p.m * 2 + 3) / 4 * 4;
-    row_handing<VALUES> *handing = handings[team];
-    uint32_t n = 0, c = warp, tile = warp < chunks ? row_tile(p, team, 0) : tiles;
-    row_chunk<BITS> chunk;
-    if (tile < tiles)
-        load_chunk<BITS>(&chunk, p, tile, c, steps);
-    start_next();
-    if (lane == 0)
-        for (uint32_t i = 0; i < 2; i++) {
-            barrier_init(&handing[warp].full[i], 32);
-            barrier_init(&handing[warp].empty[i], 32);
-        }
-    __syncthreads();
-    float4 factors[ROW_FACTORS] = {};
-    if (VALUES == 1 && p.made == MT_CUDA_NORMED)
-        load_factors(p, factors);
-    wait_for_last();
-    if (VALUES == 1 && p.made != MT_CUDA_PACKED) {
-        take_row(p, row, factors, &shared_r);
-        make_row<BITS>(p, room, row);
-    } else {
-        take_rows<BITS>(p, room, steps);
+    return c * per < steps ? min(per, steps - c * per) : 0;
+}
+
+/* ---- one row ---- */
+
+/* What the warps of a team leave of a round of chunks, lane by lane (row_step<1>): two steps a word of four. */
+template <int BITS> struct row_left {
+    static constexpr int WORDS = row_form<BITS>::PER / 2;
+    float4 t[ROW_WARPS][WORDS][32], factor[ROW_WARPS][WORDS][32];
+};
+
+template <int BITS>
+static __device__ inline void leave_chunk(row_left<BITS> *to, const row_step<1> step[row_form<BITS>::PER])
+{
+    const uint32_t warp = threadIdx.x / 32 % ROW_WARPS, lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < row_left<BITS>::WORDS; i++) {
+        const row_step<1> &a = step[2 * i], &b = step[2 * i + 1];
+        to->t[warp][i][lane] = make_float4(a.t[0][0], a.t[1][0], b.t[0][0], b.t[1][0]);
+        to->factor[warp][i][lane] = make_float4(__uint_as_float(a.pair[0][0]), __uint_as_float(a.pair[1][0]),
+                                                __uint_as_float(b.pair[0][0]), __uint_as_float(b.pair[1][0]));
     }
-    __syncthreads();
+}
+
+/* A round's chunks, in their order, into a sum; c: the first of them. The next one is read while one is folded. */
+template <int BITS>
+static __device__ inline float fold_round(float sum, const row_left<BITS> &from, uint32_t c, uint32_t per,
+                                          uint32_t steps)
+{
+    constexpr int WORDS = row_left<BITS>::WORDS;
+    const uint32_t lane = threadIdx.x % 32;
+    float4 t[WORDS], factor[WORDS], next_t[WORDS], next_factor[WORDS];
+#pragma unroll
+    for (int i = 0; i < WORDS; i++) {
+        t[i] = from.t[0][i][lane];
+        factor[i] = from.factor[0][i][lane];
+    }
+#pragma unroll
+    for (uint32_t warp = 0; warp < ROW_WARPS; warp++) {
+        const uint32_t left = steps_of(c + warp, per, steps);
+#pragma unroll
+        for (int i = 0; i < WORDS && warp + 1 < ROW_WARPS; i++) {
+            next_t[i] = from.t[warp + 1][i][lane];
+            next_factor[i] = from.factor[warp + 1][i][lane];
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < WORDS; i++) {
+            if (i * 2 < left) {
+                sum = fmaf(factor[i].x, t[i].x, sum);
+                sum = fmaf(factor[i].y, t[i].y, sum);
+            }
+            if (i * 2 + 1 < left) {
+                sum = fmaf(factor[i].z, t[i].z, sum);
+                sum = fmaf(factor[i].w, t[i].w, sum);
+            }
+            t[i] = next_t[i];
+            factor[i] = next_factor[i];
+        }
+    }
+    return sum;
+}
+
+/* All warps of a team, and no others. */
+static __device__ inline void meet_team(uint32_t team)
+{
+    if (team) /* each with a number of its own: a number that is found out would take all there are */
+        asm volatile("bar.sync 2, %0;" ::"n"(ROW_WARPS * 32) : "memory");
+    else
+        asm volatile("bar.sync 1, %0;" ::"n"(ROW_WARPS * 32) : "memory");
+}
+
+/* The tiles of a team. In a round each warp has a chunk, or none where k ends, and leaves it in one of two places; the
+   one whose turn it is folds what all have left, while the others are at their next. `chunk` is what a warp has on its
+   way, the first of the first tile. */
+template <int BITS>
+static __device__ inline void multiply_row(const mt_cuda_few &p, const row_room &room, row_left<BITS> *left_by,
+                                           row_chunk<BITS> &chunk, uint32_t per, uint32_t steps)
+{
+    constexpr uint32_t PER = row_form<BITS>::PER;
+    const uint32_t team = threadIdx.x / 32 / ROW_WARPS, warp = threadIdx.x / 32 % ROW_WARPS;
+    const uint32_t tiles = p.first[p.count], chunks = (steps + per - 1) / per;
     const bool is_signed = p.w[0].format != MT_FORMAT_AFFINE;
-    row_handing<VALUES> *before = &handing[(warp + ROW_WARPS - 1) % ROW_WARPS];
-    uint32_t taken = 0, given = 0;
-    float gate[VALUES] = {};
+    uint32_t place = 0;
+    float gate[1] = {};
+    row_left<BITS> *own = left_by + team * 2;
+    for (uint32_t n = 0, tile = row_tile(p, team, 0), next; tile < tiles; n++, tile = next) {
+        const bool folds = (p.glu.data ? n / 2 : n) % ROW_WARPS == warp;
+        const float old = folds ? load_old(p, tile) : 0;
+        row_sums<1> y = {};
+        next = row_tile(p, team, n + 1);
+        for (uint32_t c = 0; c < chunks; c += ROW_WARPS, place ^= 1) {
+            const uint32_t mine = c + warp, left = steps_of(mine, per, steps);
+            if (left) {
+                row_step<1> step[PER] = {};
+#pragma unroll
+                for (uint32_t i = 0; i < PER; i++)
+                    if (i < left)
+                        make_step<BITS, 1>(&step[i], chunk.code[i], chunk.pair[i], room, mine * per + i, 1, is_signed);
+                const bool goes_on = mine + ROW_WARPS < chunks;
+                const uint32_t to = goes_on ? mine + ROW_WARPS : warp, of = goes_on ? tile : next;
+                if (of < tiles)
+                    load_chunk<BITS>(&chunk, p, of, to * per, steps_of(to, per, steps), steps);
+                leave_chunk<BITS>(&own[place], step);
+            }
+            meet_team(team);
+            if (folds)
+                y.sum[0] = fold_round<BITS>(y.sum[0], own[place], c, per, steps);
+        }
+        if (folds)
+            put_tile<1>(p, y, tile, gate, old);
+    }
+}
+
+/* ---- more rows ---- */
+
+template <int BITS>
+static __device__ inline void multiply_rows(const mt_cuda_few &p, const row_room &room, row_handing<4> *handing,
+                                            row_chunk<BITS> &chunk, uint32_t steps)
+{
+    constexpr uint32_t PER = row_form<BITS>::PER;
+    const uint32_t team = threadIdx.x / 32 / ROW_WARPS, warp = threadIdx.x / 32 % ROW_WARPS;
+    const uint32_t tiles = p.first[p.count], chunks = (steps + PER - 1) / PER;
+    const bool is_signed = p.w[0].format != MT_FORMAT_AFFINE;
+    row_handing<4> *before = &handing[(warp + ROW_WARPS - 1) % ROW_WARPS];
+    uint32_t n = 0, c = warp, tile = warp < chunks ? row_tile(p, team, 0) : tiles, taken = 0, given = 0;
+    float gate[4] = {};
     while (tile < tiles) {
         const uint32_t now = tile, at = c, first = c * PER, left = steps - first;
-        const float old = VALUES == 1 && at + 1 == chunks ? load_old(p, now) : 0;
-        row_step<VALUES> step[PER];
+        row_step<4> step[PER];
 #pragma unroll
         for (uint32_t i = 0; i < PER; i++)
             if (i < left)
-                make_step<BITS, VALUES>(&step[i], chunk.code[i], chunk.pair[i], room, first + i, p.m, is_signed);
+                make_step<BITS, 4>(&step[i], chunk.code[i], chunk.pair[i], room, first + i, p.m, is_signed);
         c += ROW_WARPS;
         if (c >= chunks) {
             c = warp;
             tile = row_tile(p, team, ++n);
         }
         if (tile < tiles)
-            load_chunk<BITS>(&chunk, p, tile, c, steps);
-        row_sums<VALUES> y = {};
+            load_chunk<BITS>(&chunk, p, tile, c * PER, steps - c * PER, steps);
+        row_sums<4> y = {};
         if (at + 1 < chunks) /* long true; now, when nobody waits for what comes behind */
             barrier_wait(&handing[warp].empty[given % 2], given / 2 % 2 ^ 1);
         if (at > 0)
-            take_sums<VALUES>(&y, before, taken++);
+            take_sums<4>(&y, before, taken++);
 #pragma unroll
         for (uint32_t i = 0; i < PER; i++)
             if (i < left)
-                fold_step<VALUES>(&y, step[i], room, first + i, p.m);
+                fold_step<4>(&y, step[i], room, first + i, p.m);
         if (at + 1 < chunks)
-            hand_sums<VALUES>(y, &handing[warp], given++);
+            hand_sums<4>(y, &handing[warp], given++);
         else
-            put_tile<VALUES>(p, y, now, gate, old);
+            put_tile<4>(p, y, now, gate, 0);
+    }
+}
+
+template <int BITS, int VALUES> static __device__ inline void row_product(const mt_cuda_few &p)
+{
+    constexpr uint32_t PER = row_form<BITS>::PER;
+    extern __shared__ __align__(16) uint8_t row_raw[];
+    const uint32_t team = threadIdx.x / 32 / ROW_WARPS, warp = threadIdx.x / 32 % ROW_WARPS, lane = threadIdx.x % 32;
+    const uint32_t steps = p.from.padded / 128, most = (steps + ROW_WARPS - 1) / ROW_WARPS;
+    const uint32_t per = VALUES == 1 && most < PER ? most : PER; /* so that no warp of a team is idle */
+    const uint32_t left = steps_of(warp, per, steps), tile = row_tile(p, team, 0);
+    const row_room room = row_room_of(p, row_raw, steps);
+    float *row = room.sums + (steps * p.m * 2 + 3) / 4 * 4;
+    row_chunk<BITS> chunk;
+    if (left && tile < p.first[p.count])
+        load_chunk<BITS>(&chunk, p, tile, warp * per, left, steps);
+    start_next();
+    if constexpr (VALUES == 1) {
+        __shared__ float shared_r;
+        float4 factors[ROW_FACTORS] = {};
+        if (p.made == MT_CUDA_NORMED)
+            load_factors(p, factors);
+        wait_for_last();
+        if (p.made != MT_CUDA_PACKED) {
+            take_row(p, row, factors, &shared_r);
+            make_row<BITS>(p, room, row);
+        } else {
+            take_rows<BITS>(p, room, steps);
+        }
+        __syncthreads();
+        multiply_row<BITS>(p, room, (row_left<BITS> *)(p.made ? row + steps * 144 : row), chunk, per, steps);
+    } else {
+        __shared__ row_handing<4> handings[TEAMS][ROW_WARPS];
+        if (lane == 0)
+            for (uint32_t i = 0; i < 2; i++) {
+                barrier_init(&handings[team][warp].full[i], 32);
+                barrier_init(&handings[team][warp].empty[i], 32);
+            }
+        wait_for_last();
+        take_rows<BITS>(p, room, steps);
+        __syncthreads();
+        multiply_rows<BITS>(p, room, handings[team], chunk, steps);
     }
 }
 
