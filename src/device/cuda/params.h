@@ -258,7 +258,7 @@ typedef struct mt_cuda_few {
     mt_cuda_packed from;
     uint32_t first[MT_CUDA_TOGETHER + 1]; /* first tile of each */
     uint32_t m, count;
-    uint32_t together, chunk, stages, row_stages; /* tiles side by side; steps of a chunk */
+    uint32_t together, chunk, stages, row_stages; /* tiles side by side; steps of a chunk; row: places of a team */
     uint32_t split, nothing;                      /* warps that take turns */
     uint32_t made;                                /* how product_row.cu gets its row: mt_cuda_making */
     mt_cuda_mat x, out;                           /* its input; where a normed row is written */
@@ -279,8 +279,10 @@ typedef struct mt_cuda_few {
 #define MT_CUDA_ROW_ROWS 8
 #define MT_CUDA_ROW_WARPS 8 /* of a team */
 #define MT_CUDA_ROW_TEAMS 2 /* of a block */
-/* Bytes of shared memory for what the warps of a team leave of one row, in two places in turns. */
-#define MT_CUDA_ROW_LEFT(bits) (MT_CUDA_ROW_TEAMS * 2 * MT_CUDA_ROW_WARPS * 32 * (256 / (bits)))
+/* Bytes of shared memory for what the warps of all teams leave of their chunks in a round, of one row and of more: two
+   steps of a lane, or of 16 columns of 8 rows, and scales with biases. A team has one place for it or two. */
+#define MT_CUDA_ROW_LEFT(bits) (MT_CUDA_ROW_TEAMS * MT_CUDA_ROW_WARPS * (8 / (bits)) * 32 * 32)
+#define MT_CUDA_ROW_LEFT_MORE(bits) (MT_CUDA_ROW_TEAMS * MT_CUDA_ROW_WARPS * (8 / (bits)) * 16 * (8 + 1) * 16)
 
 /* Shares of at most 8 rows with codes, for one or two parts of each expert that have equally many columns. */
 #define MT_CUDA_SHARE_STAGES 6 /* steps in shared memory, for each warp */

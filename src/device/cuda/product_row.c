@@ -4,12 +4,13 @@
 
 #include "device/cuda/cuda.h"
 
-/* Bytes of shared memory of a block besides its rows: those that the kernels declare, and those they are given. */
-#define OWN(m) ((m) > 1 ? 33280u : 16u)
+#define OWN 16u /* bytes of shared memory that the kernels declare */
 
-static uint32_t left_room(const mt_cuda_few *p)
+/* Bytes of shared memory: what the warps of all teams leave in one place of each. */
+static size_t left_room(const mt_cuda_few *p)
 {
-    return p->m > 1 ? 0 : p->w[0].kind == MT_CUDA_CODES8 ? MT_CUDA_ROW_LEFT(8) : MT_CUDA_ROW_LEFT(4);
+    const size_t bits = p->w[0].kind == MT_CUDA_CODES8 ? 8 : 4;
+    return p->m > 1 ? MT_CUDA_ROW_LEFT_MORE(bits) : MT_CUDA_ROW_LEFT(bits);
 }
 
 static bool can(const mt_device *dev, const mt_cuda_few *p)
@@ -21,10 +22,12 @@ static bool can(const mt_device *dev, const mt_cuda_few *p)
 
 bool mt_cuda_row_launch(mt_device *dev, mt_cuda_few *p)
 {
-    const size_t k = p->w[0].k, rows = mt_cuda_up(k / MT_CUDA_STEP * p->m * (128 + 16 + 8), 16);
-    const size_t shared = rows + (p->made ? k / 8 * 9 * sizeof(float) : 0) + left_room(p);
-    if (!can(dev, p) || shared + OWN(p->m) > (size_t)dev->shared)
+    const size_t k = p->w[0].k, sums = p->m * mt_cuda_up(k / MT_CUDA_STEP * 8, 16), left = left_room(p);
+    const size_t rows = k / MT_CUDA_STEP * p->m * (128 + 16) + sums + (p->made ? k / 8 * 9 * sizeof(float) : 0);
+    if (!can(dev, p) || rows + left + OWN > (size_t)dev->shared)
         return false;
+    p->stages = rows + 2 * left + OWN > (size_t)dev->shared ? 1 : 2;
+    const size_t shared = rows + p->stages * left;
     const size_t tiles = p->first[p->count], most = (tiles + MT_CUDA_ROW_TEAMS - 1) / MT_CUDA_ROW_TEAMS;
     const size_t all = (size_t)dev->processors;
     const int kernel = MT_K_row_4_1 + (p->w[0].kind == MT_CUDA_CODES8 ? 2 : 0) + (p->m > 1);
@@ -66,7 +69,7 @@ bool mt_cuda_row_make(mt_device *dev, mt_tensor *const *y, const mt_weight *cons
     }
     if (!can(dev, &p))
         return false;
-    if (x.data % 16 || (size_t)p.w[0].k * 6 + OWN(1) + left_room(&p) > (size_t)dev->shared)
+    if (x.data % 16 || (size_t)p.w[0].k * 6 + OWN + left_room(&p) > (size_t)dev->shared)
         return false;
     absorb_norm(dev, &p);
     if (p.made == MT_CUDA_NORMED)

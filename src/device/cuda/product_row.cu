@@ -8,10 +8,10 @@
    One row is made here, too (taken, or normed, and packed, R3), by every block for itself: less than a kernel of its
    own would take. And what is gated is gated as soon as both are there: tiles of the two weights take turns.
 
-   A warp makes xs * dot of every link of its chunk by itself. Of one row, all warps leave theirs in shared memory, and
-   one of them folds them in R4's order. Of more rows, a warp takes the sums of the chunk before from the warp that has
-   it, folds its own in and hands them on. Dots are exact integers and folding has one order: the bits are those of
-   every other kernel. Columns are the left operand (16 x 32), rows the right one (32 x 8). */
+   A warp makes xs * dot of every link of its chunk by itself and leaves that in shared memory, where warps of the team
+   fold all chunks in R4's order: one of them where there is one row, else one for each row. Dots are exact integers and
+   folding has one order: the bits are those of every other kernel. Columns are the left operand (16 x 32), rows the
+   right one (32 x 8). */
 #include "device/cuda/activation.cuh"
 #include "device/cuda/barrier.cuh"
 #include "device/cuda/pack.cuh"
@@ -66,25 +66,36 @@ template <int BITS> struct row_chunk {
     unsigned pair[row_form<BITS>::PER];
 };
 
-/* `left` steps of a tile, from `first` on. */
+/* Where the codes and pairs of a lane begin, of a tile's steps from one on. */
+typedef struct row_from {
+    const uint4 *codes;
+    const unsigned *pairs;
+    uint32_t left; /* steps; 0: nothing */
+} row_from;
+
 template <int BITS>
-static __device__ inline void load_chunk(row_chunk<BITS> *c, const mt_cuda_few &p, uint32_t tile, uint32_t first,
-                                         uint32_t left, uint32_t steps)
+static __device__ inline row_from find_chunk(const mt_cuda_few &p, uint32_t tile, uint32_t first, uint32_t left,
+                                             uint32_t steps)
 {
-    constexpr int PER = row_form<BITS>::PER, WORDS = row_form<BITS>::WORDS;
     const uint32_t lane = threadIdx.x % 32;
     const mt_cuda_weight &w = p.w[row_weight(p, &tile)];
-    const uint4 *codes = (const uint4 *)(w.w + ((uint64_t)tile * steps + first) * (BITS * 256)) + lane * WORDS;
-    const unsigned *pairs = (const unsigned *)w.scales + ((uint64_t)tile * steps + first) * 32 + lane;
+    const uint64_t at = (uint64_t)tile * steps + first;
+    return {(const uint4 *)(w.w + at * (BITS * 256)) + lane * row_form<BITS>::WORDS,
+            (const unsigned *)w.scales + at * 32 + lane, left};
+}
+
+/* Two steps of a chunk, or what there is of them. */
+template <int BITS> static __device__ inline void load_two(row_chunk<BITS> *c, const row_from &from, uint32_t two)
+{
 #pragma unroll
-    for (uint32_t i = 0; i < PER; i++)
-        if (i < left) {
+    for (uint32_t i = two * 2; i < two * 2 + 2; i++)
+        if (i < from.left) {
 #pragma unroll
             for (int half = 0; half < 2; half++)
 #pragma unroll
-                for (int word = 0; word < WORDS; word++)
-                    c->code[i][half][word] = __ldcs(codes + i * (BITS * 16) + half * (BITS * 8) + word);
-            c->pair[i] = __ldcs(pairs + i * 32);
+                for (int word = 0; word < row_form<BITS>::WORDS; word++)
+                    c->code[i][half][word] = __ldcs(from.codes + i * (BITS * 16) + half * (BITS * 8) + word);
+            c->pair[i] = __ldcs(from.pairs + i * 32);
         }
 }
 
@@ -98,10 +109,11 @@ static __device__ inline uint32_t row_tile(const mt_cuda_few &p, uint32_t team, 
     return tile < p.first[1] ? tile + n % 2 * p.first[1] : p.first[2];
 }
 
-/* The rows in shared memory, as they are packed. */
+/* The rows in shared memory, as they are packed, but for their sums: those of a row stand together. */
 typedef struct row_room {
     uint8_t *q;
     float *turns, *sums;
+    uint32_t apart; /* sums of a row and the next */
 } row_room;
 
 static __device__ inline row_room row_room_of(const mt_cuda_few &p, uint8_t *raw, uint32_t steps)
@@ -110,6 +122,7 @@ static __device__ inline row_room row_room_of(const mt_cuda_few &p, uint8_t *raw
     room.q = raw;
     room.turns = (float *)(raw + steps * p.m * 128);
     room.sums = room.turns + steps * p.m * 4;
+    room.apart = (steps * 2 + 3) / 4 * 4;
     return room;
 }
 
@@ -124,10 +137,12 @@ template <int BITS> static __device__ inline void take_rows(const mt_cuda_few &p
             copy_piece(shared_address(room.q + at * 128 + i * 16), p.from.q + (uint64_t)at * 128 + i * 16);
         for (uint32_t i = lane; i < rows; i += 32)
             copy_piece(shared_address(room.turns + (at + i) * 4), p.from.turns + (uint64_t)(at + i) * 4);
-        for (uint32_t i = lane; i < rows; i += 32)
-            asm volatile("cp.async.ca.shared.global [%0],[%1],8;" ::"r"(shared_address(room.sums + (at + i) * 2)),
+        for (uint32_t i = lane; i < rows; i += 32) {
+            const float *to = room.sums + (at + i) % m * room.apart + (at + i) / m * 2;
+            asm volatile("cp.async.ca.shared.global [%0],[%1],8;" ::"r"(shared_address(to)),
                          "l"(p.from.sums + (uint64_t)(at + i) * 2)
                          : "memory");
+        }
     }
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
@@ -199,16 +214,9 @@ template <int BITS> static __device__ inline void make_row(const mt_cuda_few &p,
     }
 }
 
-/* What of a step waits until its turn comes to be folded: of both links xs * dot, and pairs.
+/* xs * dot of both links of a step.
    VALUES 4: of columns lane / 4 and + 8 for rows lane % 4 * 2 and + 1.
-   VALUES 1: of the only row each column is four lanes', which would all do the same. So even lanes have column
-   lane / 4, odd ones + 8, the lower two of four xs * dot and scales, the upper two sums of groups and biases. */
-template <int VALUES> struct row_step {
-    static constexpr int COLUMNS = VALUES == 1 ? 1 : 2;
-    float t[2][VALUES];
-    unsigned pair[2][COLUMNS];
-};
-
+   VALUES 1: of the only row each column is four lanes', of which even ones have column lane / 4, odd ones + 8. */
 template <int BITS, int VALUES>
 static __device__ inline void step_links(float t[2][VALUES], const uint4 code[2][row_form<BITS>::WORDS],
                                          const row_room &room, uint32_t step, uint32_t m, bool is_signed)
@@ -260,186 +268,42 @@ static __device__ inline void step_links(float t[2][VALUES], const uint4 code[2]
     }
 }
 
-/* The sums of both groups of a step, of a row that a lane has. */
-static __device__ inline float2 step_sums(const row_room &room, uint32_t step, uint32_t m, uint32_t row)
+/* A column of a tile, of a row: what a lane that folds has. Other lanes fold its biases, and follow. */
+typedef struct row_place {
+    uint32_t row, column;
+    bool biases;
+} row_place;
+
+/* What the sum of a place is added to: on its way before that is there. */
+static __device__ inline float load_old(const mt_cuda_few &p, uint32_t tile, const row_place &at)
 {
-    return ((const float2 *)room.sums)[step * m + min(row, m - 1)];
+    const uint32_t n = tile * 16 + at.column;
+    return p.add.data && !at.biases && n < p.w[0].n ? row_of(p.add, at.row)[n] : 0;
 }
 
-template <int BITS, int VALUES>
-static __device__ inline void make_step(row_step<VALUES> *s, const uint4 code[2][row_form<BITS>::WORDS], unsigned pairs,
-                                        const row_room &room, uint32_t step, uint32_t m, bool is_signed)
+/* What became of it, into y; what is gated waits in `gate` for what it is gated with. old: see load_old. */
+static __device__ inline void put_sum(const mt_cuda_few &p, uint32_t tile, const row_place &at, float a, float b,
+                                      float &gate, float old)
 {
-    const uint32_t lane = threadIdx.x % 32;
-    step_links<BITS, VALUES>(s->t, code, room, step, m, is_signed);
-#pragma unroll
-    for (int link = 0; link < 2; link++)
-#pragma unroll
-        for (int c = 0; c < row_step<VALUES>::COLUMNS; c++)
-            s->pair[link][c] = __shfl_sync(0xffffffffu, pairs, link * 16 + (VALUES == 1 ? lane % 2 : c) * 8 + lane / 4);
-    if (VALUES == 1) {
-        const float2 sx = step_sums(room, step, m, 0);
-        const bool biases = lane % 4 >= 2;
-#pragma unroll
-        for (int link = 0; link < 2; link++) {
-            s->pair[link][0] = __byte_perm(s->pair[link][0], 0, biases ? 0x3244 : 0x1044);
-            s->t[link][0] = !biases ? s->t[link][0] : link ? sx.y : sx.x;
-        }
-    }
-}
-
-/* Sums of a tile on their way from warp to warp: scales times links, then biases times sums of groups. */
-template <int VALUES> struct row_sums {
-    static constexpr int COUNT = VALUES == 1 ? 1 : 2 * VALUES;
-    float sum[COUNT];
-};
-
-template <int VALUES>
-static __device__ inline void fold_step(row_sums<VALUES> *y, const row_step<VALUES> &s, const row_room &room,
-                                        uint32_t step, uint32_t m)
-{
-    float2 sx[2];
-#pragma unroll
-    for (uint32_t r = 0; r < 2; r++)
-        sx[r] = step_sums(room, step, m, threadIdx.x % 4 * 2 + r);
-#pragma unroll
-    for (int link = 0; link < 2; link++)
-#pragma unroll
-        for (int v = 0; v < VALUES; v++) {
-            const unsigned both = s.pair[link][v / 2];
-            float &a = y->sum[v], &b = y->sum[VALUES + v];
-            a = fmaf(__uint_as_float(both << 16), s.t[link][v], a);
-            b = fmaf(__uint_as_float(both & 0xffff0000u), link ? sx[v % 2].y : sx[v % 2].x, b);
-        }
-}
-
-/* What the sums of a tile are added to, of one row: on its way before they are there. */
-static __device__ inline float load_old(const mt_cuda_few &p, uint32_t tile)
-{
-    const uint32_t lane = threadIdx.x % 32, n = tile * 16 + lane % 2 * 8 + lane / 4;
-    return p.add.data && n < p.w[0].n ? p.add.data[n] : 0;
-}
-
-/* What became of a tile, into y; what is gated waits in `gate` for what it is gated with. old: see load_old. */
-template <int VALUES>
-static __device__ inline void put_tile(const mt_cuda_few &p, const row_sums<VALUES> &y, uint32_t tile,
-                                       float gate[VALUES], float old)
-{
-    const uint32_t lane = threadIdx.x % 32, which = row_weight(p, &tile);
+    const uint32_t which = row_weight(p, &tile), n = tile * 16 + at.column;
     const mt_cuda_weight &w = p.w[which];
-    const float above = VALUES == 1 ? __shfl_xor_sync(0xffffffffu, y.sum[0], 2) : 0;
-#pragma unroll
-    for (int v = 0; v < VALUES; v++) {
-        const uint32_t row = VALUES == 1 ? lane % 4 / 2 : lane % 4 * 2 + v % 2;
-        const uint32_t n = tile * 16 + (VALUES == 1 ? lane % 2 : v / 2) * 8 + lane / 4;
-        if (row >= p.m || n >= w.n)
-            continue;
-        const float b = VALUES == 1 ? above : y.sum[(VALUES + v) % row_sums<VALUES>::COUNT];
-        float sum = w.biased ? y.sum[v] + b : y.sum[v];
-        sum = w.bias ? sum + w.bias[n] : sum;
-        if (p.glu.data && which == 1)
-            row_of(p.glu, row)[n] = glu_of(p.act, p.glu_limit, p.glu_offset, gate[v], sum);
-        gate[v] = sum;
-        if (which != 0 || p.glu.data != p.y[0].data)
-            row_of(p.y[which], row)[n] = sum;
-        if (p.add.data)
-            row_of(p.add, row)[n] = (VALUES == 1 ? old : row_of(p.add, row)[n]) + sum;
-    }
-}
-
-/* What a warp hands to the next one, lane by lane, in two places in turns. Every lane speaks for itself: what is there,
-   and that it may be written over. */
-template <int VALUES> struct row_handing {
-    float sum[2][row_sums<VALUES>::COUNT][32];
-    uint64_t full[2], empty[2];
-};
-
-/* number: of what was handed over there before. */
-template <int VALUES>
-static __device__ inline void take_sums(row_sums<VALUES> *y, row_handing<VALUES> *from, uint32_t number)
-{
-    const uint32_t lane = threadIdx.x % 32, place = number % 2;
-    barrier_wait(&from->full[place], number / 2 % 2);
-#pragma unroll
-    for (int i = 0; i < row_sums<VALUES>::COUNT; i++)
-        y->sum[i] = from->sum[place][i][lane];
-    barrier_arrive(&from->empty[place]);
-}
-
-/* The place must be empty. */
-template <int VALUES>
-static __device__ inline void hand_sums(const row_sums<VALUES> &y, row_handing<VALUES> *to, uint32_t number)
-{
-    const uint32_t lane = threadIdx.x % 32, place = number % 2;
-#pragma unroll
-    for (int i = 0; i < row_sums<VALUES>::COUNT; i++)
-        to->sum[place][i][lane] = y.sum[i];
-    barrier_arrive(&to->full[place]);
+    if (at.biases || n >= w.n)
+        return;
+    float sum = w.biased ? a + b : a;
+    sum = w.bias ? sum + w.bias[n] : sum;
+    if (p.glu.data && which == 1)
+        row_of(p.glu, at.row)[n] = glu_of(p.act, p.glu_limit, p.glu_offset, gate, sum);
+    gate = sum;
+    if (which != 0 || p.glu.data != p.y[0].data)
+        row_of(p.y[which], at.row)[n] = sum;
+    if (p.add.data)
+        row_of(p.add, at.row)[n] = old + sum;
 }
 
 /* Steps of chunk c: `per` each, fewer at the end, none beyond it. */
 static __device__ inline uint32_t steps_of(uint32_t c, uint32_t per, uint32_t steps)
 {
     return c * per < steps ? min(per, steps - c * per) : 0;
-}
-
-/* ---- one row ---- */
-
-/* What the warps of a team leave of a round of chunks, lane by lane (row_step<1>): two steps a word of four. */
-template <int BITS> struct row_left {
-    static constexpr int WORDS = row_form<BITS>::PER / 2;
-    float4 t[ROW_WARPS][WORDS][32], factor[ROW_WARPS][WORDS][32];
-};
-
-template <int BITS>
-static __device__ inline void leave_chunk(row_left<BITS> *to, const row_step<1> step[row_form<BITS>::PER])
-{
-    const uint32_t warp = threadIdx.x / 32 % ROW_WARPS, lane = threadIdx.x % 32;
-#pragma unroll
-    for (int i = 0; i < row_left<BITS>::WORDS; i++) {
-        const row_step<1> &a = step[2 * i], &b = step[2 * i + 1];
-        to->t[warp][i][lane] = make_float4(a.t[0][0], a.t[1][0], b.t[0][0], b.t[1][0]);
-        to->factor[warp][i][lane] = make_float4(__uint_as_float(a.pair[0][0]), __uint_as_float(a.pair[1][0]),
-                                                __uint_as_float(b.pair[0][0]), __uint_as_float(b.pair[1][0]));
-    }
-}
-
-/* A round's chunks, in their order, into a sum; c: the first of them. The next one is read while one is folded. */
-template <int BITS>
-static __device__ inline float fold_round(float sum, const row_left<BITS> &from, uint32_t c, uint32_t per,
-                                          uint32_t steps)
-{
-    constexpr int WORDS = row_left<BITS>::WORDS;
-    const uint32_t lane = threadIdx.x % 32;
-    float4 t[WORDS], factor[WORDS], next_t[WORDS], next_factor[WORDS];
-#pragma unroll
-    for (int i = 0; i < WORDS; i++) {
-        t[i] = from.t[0][i][lane];
-        factor[i] = from.factor[0][i][lane];
-    }
-#pragma unroll
-    for (uint32_t warp = 0; warp < ROW_WARPS; warp++) {
-        const uint32_t left = steps_of(c + warp, per, steps);
-#pragma unroll
-        for (int i = 0; i < WORDS && warp + 1 < ROW_WARPS; i++) {
-            next_t[i] = from.t[warp + 1][i][lane];
-            next_factor[i] = from.factor[warp + 1][i][lane];
-        }
-#pragma unroll
-        for (uint32_t i = 0; i < WORDS; i++) {
-            if (i * 2 < left) {
-                sum = fmaf(factor[i].x, t[i].x, sum);
-                sum = fmaf(factor[i].y, t[i].y, sum);
-            }
-            if (i * 2 + 1 < left) {
-                sum = fmaf(factor[i].z, t[i].z, sum);
-                sum = fmaf(factor[i].w, t[i].w, sum);
-            }
-            t[i] = next_t[i];
-            factor[i] = next_factor[i];
-        }
-    }
-    return sum;
 }
 
 /* All warps of a team, and no others. */
@@ -451,131 +315,232 @@ static __device__ inline void meet_team(uint32_t team)
         asm volatile("bar.sync 1, %0;" ::"n"(ROW_WARPS * 32) : "memory");
 }
 
-/* The tiles of a team. In a round each warp has a chunk, or none where k ends, and leaves it in one of two places; the
-   one whose turn it is folds what all have left, while the others are at their next. `chunk` is what a warp has on its
-   way, the first of the first tile. */
-template <int BITS>
-static __device__ inline void multiply_row(const mt_cuda_few &p, const row_room &room, row_left<BITS> *left_by,
-                                           row_chunk<BITS> &chunk, uint32_t per, uint32_t steps)
+static __device__ inline float fold_four(float sum, const float4 &factor, const float4 &t, uint32_t steps)
+{
+    if (steps > 0) {
+        sum = fmaf(factor.x, t.x, sum);
+        sum = fmaf(factor.y, t.y, sum);
+    }
+    if (steps > 1) {
+        sum = fmaf(factor.z, t.z, sum);
+        sum = fmaf(factor.w, t.w, sum);
+    }
+    return sum;
+}
+
+/* What the warps of a team leave of a round of chunks, in words of two steps. Of one row: lane by lane what is folded,
+   the lower two of four lanes have xs * dot and scales, the upper two sums of groups and biases. */
+template <int BITS, int VALUES> struct row_left {
+    static constexpr int WORDS = row_form<BITS>::PER / 2;
+    float4 t[ROW_WARPS][WORDS][32], factor[ROW_WARPS][WORDS][32];
+
+    static __device__ inline row_place place(void)
+    {
+        const uint32_t lane = threadIdx.x % 32;
+        return {0, lane % 2 * 8 + lane / 4, lane % 4 >= 2};
+    }
+
+    /* Two steps of this warp's chunk, the first of which is `first` of all. */
+    __device__ inline void leave(uint32_t two, const float (&step)[2][2][1], const unsigned (&pairs)[2],
+                                 const row_room &room, uint32_t first)
+    {
+        const uint32_t warp = threadIdx.x / 32 % ROW_WARPS, lane = threadIdx.x % 32;
+        const bool biases = lane % 4 >= 2;
+        const unsigned which = biases ? 0x3244 : 0x1044;
+        float by[4], of[4];
+#pragma unroll
+        for (uint32_t i = 0; i < 2; i++) {
+            const float2 sx = ((const float2 *)room.sums)[first + i];
+#pragma unroll
+            for (uint32_t link = 0; link < 2; link++) {
+                const unsigned pair = __shfl_sync(0xffffffffu, pairs[i], link * 16 + lane % 2 * 8 + lane / 4);
+                by[i * 2 + link] = __uint_as_float(__byte_perm(pair, 0, which));
+                of[i * 2 + link] = !biases ? step[i][link][0] : link ? sx.y : sx.x;
+            }
+        }
+        t[warp][two][lane] = make_float4(of[0], of[1], of[2], of[3]);
+        factor[warp][two][lane] = make_float4(by[0], by[1], by[2], by[3]);
+    }
+
+    /* A round's chunks, in their order, into a sum; c: the first of them. The next is read while one is folded. */
+    __device__ inline float fold(float sum, const row_room &room, uint32_t c, uint32_t per, uint32_t steps) const
+    {
+        const uint32_t lane = threadIdx.x % 32;
+        float4 now[WORDS], by[WORDS];
+#pragma unroll
+        for (uint32_t i = 0; i < WORDS; i++) {
+            now[i] = t[0][i][lane];
+            by[i] = factor[0][i][lane];
+        }
+#pragma unroll
+        for (uint32_t warp = 0; warp < ROW_WARPS; warp++) {
+            const uint32_t left = steps_of(c + warp, per, steps);
+            float4 next[WORDS], next_by[WORDS];
+#pragma unroll
+            for (uint32_t i = 0; i < WORDS; i++) {
+                next[i] = t[min(warp + 1, ROW_WARPS - 1)][i][lane];
+                next_by[i] = factor[min(warp + 1, ROW_WARPS - 1)][i][lane];
+            }
+#pragma unroll
+            for (uint32_t i = 0; i < WORDS; i++) {
+                sum = fold_four(sum, by[i], now[i], left > i * 2 ? left - i * 2 : 0);
+                now[i] = next[i];
+                by[i] = next_by[i];
+            }
+        }
+        return sum;
+    }
+};
+
+/* Of more rows: xs * dot of all rows and columns, and scales with biases of the columns. The warp of a row's number
+   folds it, its lower lanes xs * dot of a column each, the upper ones sums of groups. Words are exchanged by xor, so
+   that neighbouring lanes find theirs in different banks, who leaves them as who folds. */
+template <int BITS> struct row_left<BITS, 4> {
+    static constexpr int WORDS = row_form<BITS>::PER / 2;
+    float4 t[ROW_WARPS][8 * 16 * WORDS];
+    uint4 pair[ROW_WARPS][16 * WORDS];
+
+    static __device__ inline row_place place(void)
+    {
+        return {threadIdx.x / 32 % ROW_WARPS, threadIdx.x % 16, threadIdx.x % 32 >= 16};
+    }
+
+    static __device__ inline uint32_t t_at(uint32_t row, uint32_t column, uint32_t word)
+    {
+        const uint32_t at = (row * 16 + column) * WORDS + word;
+        return WORDS == 1 ? at ^ (row >> 1 & 3) << 1 : at ^ ((row >> 1 ^ column >> 2) & 1) ^ (row >> 2 & 1) << 2;
+    }
+
+    static __device__ inline uint32_t pair_at(uint32_t column, uint32_t word)
+    {
+        return WORDS == 1 ? column : (column * WORDS + word) ^ (column >> 2 & 1);
+    }
+
+    __device__ inline void leave(uint32_t two, const float (&step)[2][2][4], const unsigned (&pairs)[2],
+                                 const row_room &, uint32_t)
+    {
+        const uint32_t warp = threadIdx.x / 32 % ROW_WARPS, lane = threadIdx.x % 32;
+#pragma unroll
+        for (uint32_t v = 0; v < 4; v++)
+            t[warp][t_at(lane % 4 * 2 + v % 2, v / 2 * 8 + lane / 4, two)] =
+                make_float4(step[0][0][v], step[0][1][v], step[1][0][v], step[1][1][v]);
+#pragma unroll
+        for (uint32_t i = 0; i < 2; i++)
+            ((unsigned *)&pair[warp][pair_at(lane % 16, two)])[i * 2 + lane / 16] = pairs[i];
+    }
+
+    __device__ inline float fold(float sum, const row_room &room, uint32_t c, uint32_t per, uint32_t steps) const
+    {
+        const row_place own = place();
+        const unsigned which = own.biases ? 0x3244 : 0x1044;
+        const float4 *sums = (const float4 *)(room.sums + own.row * room.apart) + c * WORDS;
+#pragma unroll 4
+        for (uint32_t warp = 0; warp < ROW_WARPS; warp++) {
+            const uint32_t left = steps_of(c + warp, per, steps);
+#pragma unroll
+            for (uint32_t i = 0; i < WORDS; i++) {
+                const float4 *from = own.biases ? sums + warp * WORDS + i : t[warp] + t_at(own.row, own.column, i);
+                const float4 of = left > i * 2 ? *from : make_float4(0, 0, 0, 0);
+                const uint4 both = pair[warp][pair_at(own.column, i)];
+                const float4 by = make_float4(
+                    __uint_as_float(__byte_perm(both.x, 0, which)), __uint_as_float(__byte_perm(both.y, 0, which)),
+                    __uint_as_float(__byte_perm(both.z, 0, which)), __uint_as_float(__byte_perm(both.w, 0, which)));
+                sum = fold_four(sum, by, of, left > i * 2 ? left - i * 2 : 0);
+            }
+        }
+        return sum;
+    }
+};
+
+/* The tiles of a team. In a round each warp has a chunk, or none where k ends, and leaves it, in one of two places
+   where there are two; who folds does it while the others are at their next. `chunk` is what a warp has on its way, the
+   first of the first tile. */
+template <int BITS, int VALUES>
+static __device__ inline void multiply_tiles(const mt_cuda_few &p, const row_room &room,
+                                             row_left<BITS, VALUES> *left_by, row_chunk<BITS> &chunk, uint32_t per,
+                                             uint32_t steps)
 {
     constexpr uint32_t PER = row_form<BITS>::PER;
     const uint32_t team = threadIdx.x / 32 / ROW_WARPS, warp = threadIdx.x / 32 % ROW_WARPS;
     const uint32_t tiles = p.first[p.count], chunks = (steps + per - 1) / per;
     const bool is_signed = p.w[0].format != MT_FORMAT_AFFINE;
-    uint32_t place = 0;
-    float gate[1] = {};
-    row_left<BITS> *own = left_by + team * 2;
+    const row_place own = row_left<BITS, VALUES>::place();
+    uint32_t place = team * p.stages;
+    float gate = 0;
     for (uint32_t n = 0, tile = row_tile(p, team, 0), next; tile < tiles; n++, tile = next) {
-        const bool folds = (p.glu.data ? n / 2 : n) % ROW_WARPS == warp;
-        const float old = folds ? load_old(p, tile) : 0;
-        row_sums<1> y = {};
+        const bool folds = VALUES > 1 ? warp < p.m : (p.glu.data ? n / 2 : n) % ROW_WARPS == warp;
+        const float old = folds ? load_old(p, tile, own) : 0;
+        float sum = 0;
         next = row_tile(p, team, n + 1);
-        for (uint32_t c = 0; c < chunks; c += ROW_WARPS, place ^= 1) {
+        for (uint32_t c = 0; c < chunks; c += ROW_WARPS) {
             const uint32_t mine = c + warp, left = steps_of(mine, per, steps);
+            if (p.stages == 1) /* until who folds is done with the round before */
+                meet_team(team);
             if (left) {
-                row_step<1> step[PER] = {};
-#pragma unroll
-                for (uint32_t i = 0; i < PER; i++)
-                    if (i < left)
-                        make_step<BITS, 1>(&step[i], chunk.code[i], chunk.pair[i], room, mine * per + i, 1, is_signed);
                 const bool goes_on = mine + ROW_WARPS < chunks;
                 const uint32_t to = goes_on ? mine + ROW_WARPS : warp, of = goes_on ? tile : next;
-                if (of < tiles)
-                    load_chunk<BITS>(&chunk, p, of, to * per, steps_of(to, per, steps), steps);
-                leave_chunk<BITS>(&own[place], step);
+                const row_from from =
+                    find_chunk<BITS>(p, of, to * per, of < tiles ? steps_of(to, per, steps) : 0, steps);
+#pragma unroll
+                for (uint32_t two = 0; two < PER / 2; two++) {
+                    float step[2][2][VALUES] = {};
+                    unsigned pairs[2] = {};
+#pragma unroll
+                    for (uint32_t i = 0; i < 2; i++)
+                        if (two * 2 + i < left) {
+                            step_links<BITS, VALUES>(step[i], chunk.code[two * 2 + i], room, mine * per + two * 2 + i,
+                                                     p.m, is_signed);
+                            pairs[i] = chunk.pair[two * 2 + i];
+                        }
+                    load_two<BITS>(&chunk, from, two);
+                    left_by[place].leave(two, step, pairs, room, mine * per + two * 2);
+                }
             }
             meet_team(team);
             if (folds)
-                y.sum[0] = fold_round<BITS>(y.sum[0], own[place], c, per, steps);
+                sum = left_by[place].fold(sum, room, c, per, steps);
+            place = p.stages == 1 ? place : place ^ 1;
         }
+        const float b = __shfl_xor_sync(0xffffffffu, sum, VALUES > 1 ? 16 : 2);
         if (folds)
-            put_tile<1>(p, y, tile, gate, old);
-    }
-}
-
-/* ---- more rows ---- */
-
-template <int BITS>
-static __device__ inline void multiply_rows(const mt_cuda_few &p, const row_room &room, row_handing<4> *handing,
-                                            row_chunk<BITS> &chunk, uint32_t steps)
-{
-    constexpr uint32_t PER = row_form<BITS>::PER;
-    const uint32_t team = threadIdx.x / 32 / ROW_WARPS, warp = threadIdx.x / 32 % ROW_WARPS;
-    const uint32_t tiles = p.first[p.count], chunks = (steps + PER - 1) / PER;
-    const bool is_signed = p.w[0].format != MT_FORMAT_AFFINE;
-    row_handing<4> *before = &handing[(warp + ROW_WARPS - 1) % ROW_WARPS];
-    uint32_t n = 0, c = warp, tile = warp < chunks ? row_tile(p, team, 0) : tiles, taken = 0, given = 0;
-    float gate[4] = {};
-    while (tile < tiles) {
-        const uint32_t now = tile, at = c, first = c * PER, left = steps - first;
-        row_step<4> step[PER];
-#pragma unroll
-        for (uint32_t i = 0; i < PER; i++)
-            if (i < left)
-                make_step<BITS, 4>(&step[i], chunk.code[i], chunk.pair[i], room, first + i, p.m, is_signed);
-        c += ROW_WARPS;
-        if (c >= chunks) {
-            c = warp;
-            tile = row_tile(p, team, ++n);
-        }
-        if (tile < tiles)
-            load_chunk<BITS>(&chunk, p, tile, c * PER, steps - c * PER, steps);
-        row_sums<4> y = {};
-        if (at + 1 < chunks) /* long true; now, when nobody waits for what comes behind */
-            barrier_wait(&handing[warp].empty[given % 2], given / 2 % 2 ^ 1);
-        if (at > 0)
-            take_sums<4>(&y, before, taken++);
-#pragma unroll
-        for (uint32_t i = 0; i < PER; i++)
-            if (i < left)
-                fold_step<4>(&y, step[i], room, first + i, p.m);
-        if (at + 1 < chunks)
-            hand_sums<4>(y, &handing[warp], given++);
-        else
-            put_tile<4>(p, y, now, gate, 0);
+            put_sum(p, tile, own, sum, b, gate, old);
     }
 }
 
 template <int BITS, int VALUES> static __device__ inline void row_product(const mt_cuda_few &p)
 {
     constexpr uint32_t PER = row_form<BITS>::PER;
+    static_assert(TEAMS * sizeof(row_left<BITS, VALUES>) ==
+                      (VALUES == 1 ? MT_CUDA_ROW_LEFT(BITS) : MT_CUDA_ROW_LEFT_MORE(BITS)),
+                  "the host reserves what warps leave");
     extern __shared__ __align__(16) uint8_t row_raw[];
-    const uint32_t team = threadIdx.x / 32 / ROW_WARPS, warp = threadIdx.x / 32 % ROW_WARPS, lane = threadIdx.x % 32;
+    const uint32_t team = threadIdx.x / 32 / ROW_WARPS, warp = threadIdx.x / 32 % ROW_WARPS;
     const uint32_t steps = p.from.padded / 128, most = (steps + ROW_WARPS - 1) / ROW_WARPS;
     const uint32_t per = VALUES == 1 && most < PER ? most : PER; /* so that no warp of a team is idle */
     const uint32_t left = steps_of(warp, per, steps), tile = row_tile(p, team, 0);
     const row_room room = row_room_of(p, row_raw, steps);
-    float *row = room.sums + (steps * p.m * 2 + 3) / 4 * 4;
+    float *row = room.sums + p.m * room.apart, *behind = row;
     row_chunk<BITS> chunk;
-    if (left && tile < p.first[p.count])
-        load_chunk<BITS>(&chunk, p, tile, warp * per, left, steps);
+    const row_from from = find_chunk<BITS>(p, tile, warp * per, tile < p.first[p.count] ? left : 0, steps);
+#pragma unroll
+    for (uint32_t two = 0; two < PER / 2; two++)
+        load_two<BITS>(&chunk, from, two);
     start_next();
-    if constexpr (VALUES == 1) {
+    if (VALUES == 1 && p.made != MT_CUDA_PACKED) {
         __shared__ float shared_r;
         float4 factors[ROW_FACTORS] = {};
         if (p.made == MT_CUDA_NORMED)
             load_factors(p, factors);
         wait_for_last();
-        if (p.made != MT_CUDA_PACKED) {
-            take_row(p, row, factors, &shared_r);
-            make_row<BITS>(p, room, row);
-        } else {
-            take_rows<BITS>(p, room, steps);
-        }
-        __syncthreads();
-        multiply_row<BITS>(p, room, (row_left<BITS> *)(p.made ? row + steps * 144 : row), chunk, per, steps);
+        take_row(p, row, factors, &shared_r);
+        make_row<BITS>(p, room, row);
+        behind += steps * 144;
     } else {
-        __shared__ row_handing<4> handings[TEAMS][ROW_WARPS];
-        if (lane == 0)
-            for (uint32_t i = 0; i < 2; i++) {
-                barrier_init(&handings[team][warp].full[i], 32);
-                barrier_init(&handings[team][warp].empty[i], 32);
-            }
         wait_for_last();
         take_rows<BITS>(p, room, steps);
-        __syncthreads();
-        multiply_rows<BITS>(p, room, handings[team], chunk, steps);
     }
+    __syncthreads();
+    multiply_tiles<BITS, VALUES>(p, room, (row_left<BITS, VALUES> *)behind, chunk, per, steps);
 }
 
 #else
