@@ -4,11 +4,11 @@
 #include "device/cuda/cuda.h"
 
 #define THREADS 256
-#define PART 1024  /* columns of a row that a block has, where rows are few */
-#define PACKERS 64 /* threads of a block that packs rows */
-#define ROWS 8     /* rows of a block of a product */
-#define WARPS 4    /* warps of a block of a product: 16 columns each */
-#define PARTS 128  /* most rows that are multiplied in parts: two of up to MT_CUDA_FEW_ROWS */
+#define PART 1024   /* columns of a row that a block has, where rows are few */
+#define PACKERS 128 /* threads of a block that packs rows */
+#define ROWS 8      /* rows of a block of a product */
+#define WARPS 4     /* warps of a block of a product: 16 columns each */
+#define PARTS 128   /* most rows that are multiplied in parts: two of up to MT_CUDA_FEW_ROWS */
 
 /* One block a row. */
 static void each_row(mt_device *dev, mt_cuda_kernel kernel, mt_cuda_rows p)
@@ -351,8 +351,8 @@ void mt_cuda_pack_rows(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdevi
         mt_cuda_launch(dev, MT_K_pack_bf16, (steps + THREADS / 32 - 1) / (THREADS / 32), 1, 1, THREADS, 0, &p);
     else if (m > MT_CUDA_FEW_ROWS)
         mt_cuda_launch(dev, MT_K_pack_many, part_blocks(m, k), 1, 1, MT_CUDA_PART_THREADS, 0, &p);
-    else if (!pack_few(dev, &p)) /* a lane a block of 32; few of them in as many blocks as there are warps */
-        mt_cuda_launch(dev, MT_K_pack_codes, (steps * 4 + PACKERS - 1) / PACKERS, 1, 1, PACKERS, 0, &p);
+    else if (!pack_few(dev, &p)) /* four lanes a block of 32 */
+        mt_cuda_launch(dev, MT_K_pack_codes, (steps * 16 + PACKERS - 1) / PACKERS, 1, 1, PACKERS, 0, &p);
 }
 
 /* Products that read rows as they are packed and no other way. */

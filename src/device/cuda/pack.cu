@@ -3,16 +3,16 @@
 #include "device/cuda/activation.cuh"
 #include "device/cuda/pack.cuh"
 
-/* A lane a block of 32. */
+/* Four lanes a block of 32. */
 KERNEL(pack_codes)(mt_cuda_pack p)
 {
-    const uint32_t blocks = p.to.padded / 32, item = blockIdx.x * blockDim.x + threadIdx.x, i = item / blocks;
+    const uint32_t blocks = p.to.padded / 32, item = (blockIdx.x * blockDim.x + threadIdx.x) / 4, i = item / blocks;
     const uint32_t block = item % blocks;
     follow_last();
     const uint32_t from = i >= p.m ? MT_CUDA_NONE : p.index ? p.index[i] : i;
-    float x[32];
-    load_block(x, row_of(p.x, from == MT_CUDA_NONE ? 0 : from), block * 32, from == MT_CUDA_NONE ? 0 : p.k);
-    pack_block(p, i, block, x, from != MT_CUDA_NONE);
+    float x[QUARTER];
+    load_quarter(x, row_of(p.x, from == MT_CUDA_NONE ? 0 : from), block, from == MT_CUDA_NONE ? 0 : p.k);
+    pack_quarter(p, i, block, x, from != MT_CUDA_NONE);
 }
 
 enum { GLU_PART = 256 }; /* of a row that a warp gates and packs */

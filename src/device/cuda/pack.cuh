@@ -118,6 +118,110 @@ static __device__ inline void pack_block(const mt_cuda_pack &p, uint32_t i, uint
     }
 }
 
+/* ---- by four lanes a block ---- */
+
+/* Four neighbouring lanes have a block, number l of them the four numbers from 4 l on and those from 16 + 4 l on: so
+   each lane of R6 is one lane's, and rows are read and written side by side. Less to do for each than with a lane a
+   block, more for all together: for few rows, where nobody else would be at work. */
+enum { QUARTER = 8 };
+
+static __device__ inline void load_quarter(float x[QUARTER], const float *row, uint32_t block, uint32_t end)
+{
+    const uint32_t k = block * 32 + threadIdx.x % 4 * 4;
+    load_four(x, row, k, end);
+    load_four(x + 4, row, k + 16, end);
+}
+
+/* The larger one; NaN where one is. */
+static __device__ inline float larger(float a, float b)
+{
+    float m;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(m) : "f"(a), "f"(b));
+    return m;
+}
+
+typedef struct quarter_codes {
+    unsigned q[2];
+    float xs;
+} quarter_codes;
+
+/* As code_block. */
+static __device__ inline quarter_codes code_quarter(const float x[QUARTER], mt_block b)
+{
+    constexpr float MAGIC = 0x1.8p23f;
+    quarter_codes c;
+    float sum[4];
+    int qq = 0;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        float z[4];
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            z[e] = b.factor > 0.0f ? x[half * 4 + e] * b.factor + MAGIC : MAGIC;
+            sum[e] = fmaf(x[half * 4 + e], z[e] - MAGIC, half ? sum[e] : 0.0f);
+        }
+        c.q[half] = __byte_perm(__byte_perm(mt_f32_bits(z[0]), mt_f32_bits(z[1]), 0x0040),
+                                __byte_perm(mt_f32_bits(z[2]), mt_f32_bits(z[3]), 0x0040), 0x5410);
+        qq = __dp4a((int)c.q[half], (int)c.q[half], qq);
+    }
+    /* lanes of R6 eight apart, then four */
+#pragma unroll
+    for (int apart = 2; apart > 0; apart /= 2) {
+        qq += __shfl_xor_sync(0xffffffffu, qq, apart);
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            sum[e] = sum[e] + __shfl_xor_sync(0xffffffffu, sum[e], apart);
+    }
+    c.xs = mt_block_fit(b, (sum[0] + sum[2]) + (sum[1] + sum[3]), (float)qq);
+    return c;
+}
+
+/* As pack_block: all lanes come along, and write where they are told; those of a block are told the same. */
+static __device__ inline void pack_quarter(const mt_cuda_pack &p, uint32_t i, uint32_t block, const float x[QUARTER],
+                                           bool writes)
+{
+    const bool linked = p.group % 64 == 0, second = linked && block % 2;
+    float amax = larger(larger(larger(fabsf(x[0]), fabsf(x[1])), larger(fabsf(x[2]), fabsf(x[3]))),
+                        larger(larger(fabsf(x[4]), fabsf(x[5])), larger(fabsf(x[6]), fabsf(x[7]))));
+    amax = larger(amax, __shfl_xor_sync(0xffffffffu, amax, 2));
+    amax = larger(amax, __shfl_xor_sync(0xffffffffu, amax, 1));
+    quarter_codes codes = code_quarter(x, mt_block_of(amax, 0.0f));
+    float beside = __shfl_xor_sync(0xffffffffu, codes.xs, 4);
+    const mt_block again = mt_block_of(amax, second ? mt_block_least(beside, p.wide) : 0.0f);
+    if (__any_sync(0xffffffffu, again.least)) {
+        const quarter_codes other = code_quarter(x, again);
+        if (again.least)
+            codes = other;
+        beside = __shfl_xor_sync(0xffffffffu, codes.xs, 4);
+    }
+    /* sums of both halves in one word, as each is less than 2^15 */
+    int sums = __dp4a((int)codes.q[0], 0x01010101, 0) + __dp4a((int)codes.q[1], 0x01010101, 0) * 65536;
+    sums += __shfl_xor_sync(0xffffffffu, sums, 2);
+    sums += __shfl_xor_sync(0xffffffffu, sums, 1);
+    const int low = (int)(int16_t)(sums & 0xffff), high = (sums - low) / 65536;
+    const float all = (float)(low + high);
+    float sx = fmaf(codes.xs, all, 0.0f);
+    for (uint32_t b = 1; b < p.group / 32; b++) {
+        const float so_far = __shfl_up_sync(0xffffffffu, sx, 4);
+        sx = block % (p.group / 32) == b ? fmaf(codes.xs, all, so_far) : sx;
+    }
+    if (!writes)
+        return;
+    const uint32_t step = block / 4, within = block % 4, l = threadIdx.x % 4;
+    *(unsigned *)(p.to.q + piece_at(p.to, step, i, within * 2) + l * 4) = codes.q[0];
+    *(unsigned *)(p.to.q + piece_at(p.to, step, i, within * 2 + 1) + l * 4) = codes.q[1];
+    if (l)
+        return;
+    const uint64_t at = (uint64_t)step * p.to.rows + i;
+    p.to.turns[at * 4 + within] = linked && !second ? mt_turn_on(codes.xs, beside).mul : codes.xs;
+    if (p.group < 32) {
+        p.to.sums[at * 8 + within * 2] = fmaf(codes.xs, (float)low, 0.0f);
+        p.to.sums[at * 8 + within * 2 + 1] = fmaf(codes.xs, (float)high, 0.0f);
+    } else if ((block + 1) * 32 % p.group == 0) {
+        p.to.sums[at * (128 / p.group) + within * 32 / p.group] = sx;
+    }
+}
+
 /* Rows in shared memory, in which blocks stand apart, so that lanes that read one each find them in different banks. */
 static __device__ inline uint32_t apart(uint32_t k)
 {
@@ -169,14 +273,6 @@ static __device__ inline void load_apart(float x[32], const float *row, uint32_t
         const float4 four = *(const float4 *)(row + block * 36 + c);
         x[c] = four.x, x[c + 1] = four.y, x[c + 2] = four.z, x[c + 3] = four.w;
     }
-}
-
-/* Numbers of a row from k on, 32 of them, zeros beyond its end. */
-static __device__ inline void load_block(float x[32], const float *row, uint32_t k, uint32_t end)
-{
-#pragma unroll
-    for (uint32_t c = 0; c < 32; c += 4)
-        load_four(x + c, row, k + c, end);
 }
 
 #endif
