@@ -255,6 +255,42 @@ static void steps_are_replayed_unless_nobody_wants_it(void **state)
     unsetenv("MOTET_CUDA");
 }
 
+/* Lists: a short one where the GPU is idle, so that it begins, then one with room for a step of many layers. */
+static void a_long_step_is_two_graphs(void **state)
+{
+    enum { KERNELS = 400, TIMES = 3 };
+    mt_error err = {0};
+    (void)state;
+    fake_set("");
+    mt_device *dev = open_device("cuda", &err);
+    assert_non_null(dev);
+    mt_set *set = mt_set_new(dev);
+    mt_tensor *y = mt_tensor_new(set, 2, 8);
+    for (size_t i = 0; i < TIMES; i++) {
+        mt_device_wait(dev);
+        const size_t before = fake_calls("cuGraphLaunch");
+        for (size_t n = 0; n < KERNELS; n++)
+            mt_op_scale(dev, y, 2, 3);
+        mt_device_wait(dev);
+        if (i == TIMES - 1)
+            assert_int_equal(fake_calls("cuGraphLaunch") - before, 2);
+    }
+    /* as a step that is begun while another runs */
+    for (size_t i = 0; i < TIMES; i++) {
+        mt_op_add(dev, y, y, 2);
+        mt_op_copy_row(dev, y, 0, y, 1); /* starts what is listed */
+        const size_t before = fake_calls("cuGraphLaunch");
+        for (size_t n = 0; n < KERNELS; n++)
+            mt_op_scale(dev, y, 2, 3);
+        mt_op_copy_row(dev, y, 0, y, 1);
+        if (i == TIMES - 1)
+            assert_int_equal(fake_calls("cuGraphLaunch") - before, 1);
+    }
+    mt_device_wait(dev);
+    mt_set_free(set);
+    mt_device_close(dev);
+}
+
 /* A picture has thousands of patches, and a copy costs some microseconds. */
 static void patches_go_up_together(void **state)
 {
@@ -717,6 +753,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_cannot_be_used_is_told),
     cmocka_unit_test(ways_are_read),
     cmocka_unit_test(steps_are_replayed_unless_nobody_wants_it),
+    cmocka_unit_test(a_long_step_is_two_graphs),
     cmocka_unit_test(patches_go_up_together),
     cmocka_unit_test(peaks_are_measured),
     cmocka_unit_test(models_live_and_leave_nothing),

@@ -189,6 +189,8 @@ void mt_cuda_step_chosen(mt_device *dev, mt_chooser *c, const mt_tensor *logits,
     mt_cuda_do(dev, "compute", event_wait, c->read[turn].come);
     if (dev->failed)
         return;
+    if (c->begun == c->ended) /* no step was begun ahead */
+        mt_cuda_idle(dev);
     for (size_t i = 0; i < count; i++) {
         const kind k = kind_of(chains[i]);
         any = any || k == LIST;

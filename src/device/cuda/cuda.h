@@ -279,6 +279,8 @@ void mt_cuda_launcher_close(mt_device *dev); /* after what was started is done *
 
 /* The stream, after starting all kernels in the list: for everything that is not a kernel. */
 CUstream mt_cuda_stream(mt_device *dev);
+/* The host has waited for all of it: what comes next is better started soon than together. */
+void mt_cuda_idle(mt_device *dev);
 
 /* A second stream for copies that no step waits for (aside.c): what is enqueued there runs after all that was enqueued
    on the first stream before. */

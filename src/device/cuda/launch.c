@@ -2,7 +2,9 @@
 
    A launch takes the host some microseconds and leaves the GPU idle for one or two, and a decode step has hundreds. So
    launches are collected in a list and started together, when the list is full or something else needs the stream
-   (mt_cuda_stream). The list has three uses:
+   (mt_cuda_stream). Between two lists a kernel waits for all of the one before it; so a list has room for a step of
+   most models. But where the GPU has nothing to do, it gets the first kernels as soon as there are some. The list has
+   three uses:
 
    1. Neighbours become one kernel: before launching, code may look at the last kernel of the list (mt_cuda_last) and
       change that instead.
@@ -22,9 +24,10 @@
 #include "device/cuda/cuda.h"
 
 enum {
-    CALLS = 128,               /* most calls of a list */
-    PARAMETERS = CALLS * 1024, /* bytes of their parameters */
-    LISTS = 96                 /* lists that are remembered: some for every number of rows */
+    CALLS = 512,              /* most calls of a list */
+    FIRST = 24,               /* most calls of a list while the GPU is idle: they take it longer than others the host */
+    PARAMETERS = CALLS * 640, /* bytes of their parameters */
+    LISTS = 96                /* lists that are remembered: some for every number of rows */
 };
 
 typedef struct call {
@@ -49,6 +52,7 @@ typedef struct seen {
 struct mt_cuda_launcher {
     CUstream stream;
     bool graphs;  /* false: the driver failed to make a graph, or graphs are switched off */
+    bool idle;    /* nothing was started since the GPU was seen to have nothing to do */
     uint64_t now; /* counts uses */
     size_t next;  /* where the list is looked for first */
     call_list list;
@@ -193,10 +197,17 @@ CUstream mt_cuda_stream(mt_device *dev)
 {
     mt_cuda_launcher *l = dev->launcher;
     dev->waited = false;
-    if (l->list.count && !dev->failed)
+    if (l->list.count && !dev->failed) {
         start_list(dev);
+        l->idle = false;
+    }
     l->list.count = l->list.used = 0;
     return l->stream;
+}
+
+void mt_cuda_idle(mt_device *dev)
+{
+    dev->launcher->idle = true;
 }
 
 /* ---- the list ---- */
@@ -205,11 +216,11 @@ void mt_cuda_list(mt_device *dev, mt_cuda_kernel kernel, size_t x, size_t y, siz
                   const void *parameter, size_t size)
 {
     call_list *list = &dev->launcher->list;
-    const size_t room = mt_cuda_up(size, 16);
+    const size_t room = mt_cuda_up(size, 16), most = dev->launcher->idle ? FIRST : CALLS;
     if (dev->failed || x * y * z == 0)
         return;
     dev->waited = false;
-    if (list->count == CALLS || list->used + room > PARAMETERS)
+    if (list->count >= most || list->used + room > PARAMETERS)
         (void)mt_cuda_stream(dev);
     list->call[list->count++] = (call){.kernel = kernel,
                                        .grid = {(uint32_t)x, (uint32_t)y, (uint32_t)z},

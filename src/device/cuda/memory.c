@@ -127,8 +127,10 @@ void mt_cuda_send(mt_device *dev, CUdeviceptr to, const void *from, size_t bytes
 
 void mt_cuda_device_wait(mt_device *dev)
 {
-    if (!dev->waited)
-        dev->waited = mt_cuda_do(dev, "compute", stream_wait, mt_cuda_stream(dev));
+    if (dev->waited)
+        return;
+    dev->waited = mt_cuda_do(dev, "compute", stream_wait, mt_cuda_stream(dev));
+    mt_cuda_idle(dev);
 }
 
 mt_reading *mt_cuda_reading_new(mt_set *set, size_t bytes)
