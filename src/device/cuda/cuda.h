@@ -14,7 +14,8 @@
 #define MT_CUDA_FEW_KERNELS(X)                                                                                         \
     X(few_4_8_64) X(few_8_8_64) X(few_8_16_64) X(few_8_32_64) X(few_8_64_64)                                           \
     X(few_4_8_0) X(few_4_16_0) X(few_4_32_0) X(few_4_64_0) X(few_8_8_0) X(few_8_16_0) X(few_8_32_0) X(few_8_64_0)      \
-    X(some_1_2) X(some_3_2) X(some_2_4) X(turns_1_2) X(turns_2_2) X(row_4_1) X(row_4_8) X(row_8_1) X(row_8_8)
+    X(some_1_2) X(some_2_2) X(some_3_2) X(some_2_4) X(turns_1_2) X(turns_2_2)                                          \
+    X(row_4_1) X(row_4_8) X(row_8_1) X(row_8_8)
 
 /* X(name): products in fp32 with so many rows per warp; `many` for many rows (product_f32.cu). */
 #define MT_CUDA_F32_KERNELS(X) X(f32_1) X(f32_2) X(f32_4) X(f32_many_4) X(f32_many_8)

@@ -13,6 +13,7 @@ typedef struct form {
 } form;
 
 static const form some_1_2 = {.kernel = MT_K_some_1_2, .rows = 1, .cols = 2, .chunk = 4, .warps = 16};
+static const form some_2_2 = {.kernel = MT_K_some_2_2, .rows = 2, .cols = 2, .chunk = 2, .warps = 12};
 static const form some_3_2 = {.kernel = MT_K_some_3_2, .rows = 3, .cols = 2, .chunk = 2, .warps = 12};
 static const form some_2_4 = {.kernel = MT_K_some_2_4, .rows = 2, .cols = 4, .chunk = 2, .warps = 12};
 static const form turns_1_2 = {
@@ -27,7 +28,7 @@ static const form *choose(uint32_t m, uint32_t each)
     if (m <= 16)
         return &turns_1_2;
     if (m <= 32)
-        return each < 6 ? &turns_1_2 : &some_1_2;
+        return each < 6 ? &turns_1_2 : &some_2_2;
     if (each > 8)
         return m <= 48 ? &some_3_2 : &some_2_4;
     if (each > 2)

@@ -132,17 +132,22 @@ static __device__ inline void some_links(float link[COLS][4], const some_place &
     for (int c = 0; c < COLS; c++)
         multiply_rows(dot[c], x[0], w[c][0], start);
 #pragma unroll
-    for (int c = 0; c < COLS; c++) {
+    for (int h = 0; h < 2; h++)
 #pragma unroll
-        for (int e = 0; e < 4; e++)
-            dot[c][e] = __float_as_int(fmaf(on[e / 2], __int_as_float(dot[c][e]), on_add[e / 2]));
-        multiply_rows(dot[c], x[1], w[c][1], dot[c]);
-    }
+        for (int c = 0; c < COLS; c++)
+#pragma unroll
+            for (int e = h * 2; e < h * 2 + 2; e++)
+                dot[c][e] = __float_as_int(fmaf(on[h], __int_as_float(dot[c][e]), on_add[h]));
 #pragma unroll
     for (int c = 0; c < COLS; c++)
+        multiply_rows(dot[c], x[1], w[c][1], dot[c]);
 #pragma unroll
-        for (int e = 0; e < 4; e++)
-            link[c][e] = fmaf(end[e / 2], __int_as_float(dot[c][e]), end_add[e / 2]);
+    for (int h = 0; h < 2; h++)
+#pragma unroll
+        for (int c = 0; c < COLS; c++)
+#pragma unroll
+            for (int e = h * 2; e < h * 2 + 2; e++)
+                link[c][e] = fmaf(end[h], __int_as_float(dot[c][e]), end_add[h]);
 }
 
 /* Codes of a group, of which a step has two. */
@@ -188,12 +193,15 @@ static __device__ inline void some_fold(some_sums<ROWS, COLS> *y, const float li
     for (int h = 0; h < 2; h++)
         sx[h] = *(const float *)(at.sums + t * 128 + h * 64 + g * 4);
 #pragma unroll
-    for (int c = 0; c < COLS; c++)
+    for (int i = 0; i < 4 * COLS; i++) { /* a column's two rows one after the other */
+        const int c = i / 4, e = i % 4 / 2 + i % 2 * 2;
+        y->a[t][c][e] = fmaf(pair[c][e % 2].x, link[c][e], y->a[t][c][e]);
+    }
 #pragma unroll
-        for (int e = 0; e < 4; e++) {
-            y->a[t][c][e] = fmaf(pair[c][e % 2].x, link[c][e], y->a[t][c][e]);
-            y->b[t][c][e] = fmaf(pair[c][e % 2].y, sx[e / 2], y->b[t][c][e]);
-        }
+    for (int i = 0; i < 4 * COLS; i++) {
+        const int c = i / 4, e = i % 4 / 2 + i % 2 * 2;
+        y->b[t][c][e] = fmaf(pair[c][e % 2].y, sx[e / 2], y->b[t][c][e]);
+    }
 }
 
 static __device__ inline some_place some_next(some_place at, uint32_t m)
@@ -206,29 +214,24 @@ static __device__ inline some_place some_next(some_place at, uint32_t m)
     return at;
 }
 
-/* A chunk of who has its columns by itself. */
+/* A step of who has its columns by itself. */
 template <int ROWS, int COLS, int CHUNK>
-static __device__ inline void some_chunk(some_sums<ROWS, COLS> *sums, some_place at, uint32_t m, uint32_t size,
-                                         const int start[4])
+static __device__ inline void some_step(some_sums<ROWS, COLS> *sums, const some_place &at, const int start[4])
 {
-#pragma unroll(ROWS *COLS <= 2 ? 2 : 1)
-    for (uint32_t step = 0; step < size; step++) {
-        uint4 codes[COLS];
-        some_load<COLS, CHUNK>(codes, at);
+    uint4 codes[COLS];
+    some_load<COLS, CHUNK>(codes, at);
 #pragma unroll
-        for (int g = 0; g < 2; g++) {
-            unsigned w[COLS][2][2];
-            float2 pair[COLS][2];
-            some_codes<COLS>(w, codes, g);
-            some_scales<COLS, CHUNK>(pair, at, g);
+    for (int g = 0; g < 2; g++) {
+        unsigned w[COLS][2][2];
+        float2 pair[COLS][2];
+        some_codes<COLS>(w, codes, g);
+        some_scales<COLS, CHUNK>(pair, at, g);
 #pragma unroll
-            for (int t = 0; t < ROWS; t++) {
-                float link[COLS][4];
-                some_links<COLS>(link, at, w, g, t, start);
-                some_fold<ROWS, COLS>(sums, link, at, pair, g, t);
-            }
+        for (int t = 0; t < ROWS; t++) {
+            float link[COLS][4];
+            some_links<COLS>(link, at, w, g, t, start);
+            some_fold<ROWS, COLS>(sums, link, at, pair, g, t);
         }
-        at = some_next(at, m);
     }
 }
 
@@ -369,46 +372,75 @@ template <int ROWS, int COLS, int CHUNK, bool TURNS> static __device__ void some
 #pragma unroll
     for (int e = 0; e < 4; e++)
         asm volatile("mov.b32 %0,%1;" : "=r"(start[e]) : "n"(MT_DOT_BITS));
-    some_sums<ROWS, COLS> sums = {};
-    uint32_t s = turn, phase = 0, r = turn / f.chunks, c = turn % f.chunks, turn_phase = 0;
     uint32_t mine = turn + chain * turns; /* when this warp fills a slot again */
-    for (uint32_t i = turn; i < total; i += turns) {
-        if (i == mine) {
-            mine += chains * turns;
-            const uint32_t next = i - lag + p.stages, at = next % p.stages;
-            if (i >= lag && next < total) {
-                uint8_t *slot = raw + at * f.slot;
-                barrier_wait(&room.empty[at], next / p.stages - 1 & 1);
-                fetch_tiles(p, f, CHUNK, slot, &room.full[at], next / f.chunks, next % f.chunks);
-                fetch_rows(p, f, CHUNK, slot, &room.full[at], next % f.chunks);
-            }
-        }
-        const uint32_t size = min((uint32_t)CHUNK, f.steps - c * CHUNK), slot = s * f.slot;
+    const auto refill = [&](uint32_t i) {
+        if (i != mine)
+            return;
+        mine += chains * turns;
+        const uint32_t next = i - lag + p.stages, at = next % p.stages;
+        if (i < lag || next >= total)
+            return;
+        uint8_t *slot = raw + at * f.slot;
+        barrier_wait(&room.empty[at], next / p.stages - 1 & 1);
+        fetch_tiles(p, f, CHUNK, slot, &room.full[at], next / f.chunks, next % f.chunks);
+        fetch_rows(p, f, CHUNK, slot, &room.full[at], next % f.chunks);
+    };
+    const auto place = [&](uint32_t slot) {
         some_place at;
 #pragma unroll
         for (int ks = 0; ks < 4; ks++)
             at.pieces[ks] = own.pieces[ks] + slot;
         at.turns = own.turns + slot, at.sums = own.sums + slot;
         at.codes = own.codes + slot, at.scales = own.scales + slot;
-        barrier_wait(&room.full[s], phase);
-        if (TURNS) {
-            some_turn<ROWS, COLS, CHUNK>(&sums, at, p.m, size, start, handed, i ? &room.turn[warp] : NULL, turn_phase,
-                                         i + 1 < total ? next_turn : NULL, c == 0, c + 1 == f.chunks);
-            turn_phase ^= i > 0;
-        } else {
-            some_chunk<ROWS, COLS, CHUNK>(&sums, at, p.m, size, start);
+        return at;
+    };
+    some_sums<ROWS, COLS> sums = {};
+    uint32_t s = turn, phase = 0;
+    if constexpr (!TURNS) { /* one loop over steps, so that sums stay in their registers from chunk to chunk */
+        uint32_t i = 0;
+        for (uint32_t r = 0; r < f.rounds; r++) {
+            sums = {};
+            uint32_t left = 0;
+            some_place at = own;
+#pragma unroll 1
+            for (uint32_t step = 0; step < f.steps; step++) {
+                if (left == 0) {
+                    refill(i++);
+                    left = min((uint32_t)CHUNK, f.steps - step);
+                    at = place(s * f.slot);
+                    barrier_wait(&room.full[s], phase);
+                }
+                some_step<ROWS, COLS, CHUNK>(&sums, at, start);
+                at = some_next(at, p.m);
+                if (--left == 0) {
+                    barrier_arrive(&room.empty[s]);
+                    if (++s == p.stages)
+                        s = 0, phase ^= 1;
+                }
+            }
+            if (r * p.together + j < f.mine)
+                some_put<ROWS, COLS>(p, sums, blockIdx.x + (r * p.together + j) * gridDim.x, row0 + lane / 4,
+                                     col0 + lane % 4 * 2);
         }
+        return;
+    }
+    uint32_t r = turn / f.chunks, c = turn % f.chunks, turn_phase = 0;
+    for (uint32_t i = turn; TURNS && i < total; i += turns) {
+        refill(i);
+        const uint32_t size = min((uint32_t)CHUNK, f.steps - c * CHUNK);
+        const some_place at = place(s * f.slot);
+        barrier_wait(&room.full[s], phase);
+        some_turn<ROWS, COLS, CHUNK>(&sums, at, p.m, size, start, handed, i ? &room.turn[warp] : NULL, turn_phase,
+                                     i + 1 < total ? next_turn : NULL, c == 0, c + 1 == f.chunks);
+        turn_phase ^= i > 0;
         barrier_arrive(&room.empty[s]);
         if ((s += turns) >= p.stages) {
             s -= p.stages;
             phase ^= 1;
         }
-        if (c + 1 == f.chunks) {
-            if (r * p.together + j < f.mine)
-                some_put<ROWS, COLS>(p, sums, blockIdx.x + (r * p.together + j) * gridDim.x, row0 + lane / 4,
-                                     col0 + lane % 4 * 2);
-            sums = {};
-        }
+        if (c + 1 == f.chunks && r * p.together + j < f.mine)
+            some_put<ROWS, COLS>(p, sums, blockIdx.x + (r * p.together + j) * gridDim.x, row0 + lane / 4,
+                                 col0 + lane % 4 * 2);
         for (c += turns; c >= f.chunks; c -= f.chunks)
             r++;
     }
@@ -427,6 +459,7 @@ template <int ROWS, int COLS, int CHUNK, bool TURNS> static __device__ void some
         some<rows, cols, chunk, turns>(p);                                  \
     }
 SOME(some, 1, 2, 4, false, 16)
+SOME(some, 2, 2, 2, false, 12)
 SOME(some, 3, 2, 2, false, 12)
 SOME(some, 2, 4, 2, false, 12)
 SOME(turns, 1, 2, 4, true, MT_CUDA_SOME_TURNING)
