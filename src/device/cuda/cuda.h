@@ -371,6 +371,12 @@ bool mt_cuda_row_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_ma
 /* Has the last product of few rows in the list, if it makes x, also add it to y; else false. */
 bool mt_cuda_few_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
 
+/* Whether neighbouring columns from an even one on can be read and written two at a time. */
+static inline bool mt_cuda_in_twos(mt_cuda_mat t)
+{
+    return t.data % (2 * sizeof(float)) == 0 && t.stride % 2 == 0;
+}
+
 static inline size_t mt_cuda_up(size_t n, size_t multiple)
 {
     return (n + multiple - 1) / multiple * multiple;

@@ -69,7 +69,7 @@ bool mt_cuda_few_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m)
 {
     mt_cuda_few *p = mt_cuda_last(dev, MT_K_few_4_8_64, MT_K_row_8_8);
     if (!p || p->count != 1 || p->m != m || p->add.data || p->y[0].data != x.data || p->y[0].cols != x.cols ||
-        y.data == x.data || p->w[0].n != y.cols || (p->made && y.data == p->x.data))
+        y.data == x.data || p->w[0].n != y.cols || !mt_cuda_in_twos(y) || (p->made && y.data == p->x.data))
         return false;
     p->add = y;
     return true;

@@ -36,11 +36,20 @@ static const form *choose(uint32_t m, uint32_t each)
     return m <= 48 ? &turns_1_2 : &turns_2_2;
 }
 
+/* Whether columns can be written two at a time. */
+static bool in_twos(const mt_cuda_few *p)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < p->count; i++)
+        all = all && p->w[i].n % 2 == 0 && mt_cuda_in_twos(p->y[i]);
+    return all;
+}
+
 bool mt_cuda_some_launch(mt_device *dev, mt_cuda_few *p)
 {
     const mt_cuda_weight *w = &p->w[0];
     if (p->m <= MT_CUDA_ROW_ROWS || w->kind != MT_CUDA_CODES4 || w->group != 64 || w->k % MT_CUDA_STEP ||
-        w->pairs != MT_SCALE_BF16)
+        w->pairs != MT_SCALE_BF16 || !in_twos(p))
         return false;
     const uint32_t tiles = p->first[p->count], blocks = MT_MIN(tiles, (uint32_t)dev->processors);
     const uint32_t each = (tiles + blocks - 1) / blocks;

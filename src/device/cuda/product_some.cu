@@ -6,7 +6,7 @@
    all the time: the slot of a chunk that all have had is filled again by one warp of those that come to a later chunk,
    by each in its turn.
 
-   A warp has ROWS times 16 rows and COLS times 8 columns: what is made of rows (factors) serves all its columns, what
+   A warp has ROWS times 16 rows and COLS times 8 columns, whole tiles: what is made of rows (factors) serves all its columns, what
    is made of columns (codes, scales) all its rows. Rows beyond p.m are whatever lies behind: a row depends on itself
    alone, and they are not put. Rows are the left operand (16 x 32), columns the right one (32 x 8).
 
@@ -106,11 +106,17 @@ template <int ROWS, int COLS> struct some_sums {
     float a[ROWS][COLS][4], b[ROWS][COLS][4];
 };
 
-/* Where a lane finds its own in a slot, at a step: pieces of rows (of each block of 32 of k), factors and sums of rows,
-   codes and scales of columns. */
+/* Where a lane finds its own in a slot, at a step: a piece of a row (of the first block of 32 of k; see piece_of),
+   factors and sums of rows, codes and scales of columns. */
 typedef struct some_place {
-    const uint8_t *pieces[4], *turns, *sums, *codes, *scales;
+    const uint8_t *piece, *turns, *sums, *codes, *scales;
 } some_place;
+
+/* The same of another block: rows begin at multiples of 128 bytes, in which pieces are exchanged by xor. */
+static __device__ inline unsigned piece_of(const some_place &at, int block)
+{
+    return shared_address(at.piece) ^ block * 32;
+}
 
 /* xs * dot of a group's link with 16 rows; w: codes of its two blocks of 32. */
 template <int COLS>
@@ -118,8 +124,8 @@ static __device__ inline void some_links(float link[COLS][4], const some_place &
                                          int t, const int start[4])
 {
     unsigned x[2][4];
-    load_rows(x[0], shared_address(at.pieces[g * 2] + t * 2048));
-    load_rows(x[1], shared_address(at.pieces[g * 2 + 1] + t * 2048));
+    load_rows(x[0], piece_of(at, g * 2) + t * 2048);
+    load_rows(x[1], piece_of(at, g * 2 + 1) + t * 2048);
     float on[2], on_add[2], end[2], end_add[2]; /* of rows lane / 4 and + 8 */
 #pragma unroll
     for (int h = 0; h < 2; h++) {
@@ -206,9 +212,7 @@ static __device__ inline void some_fold(some_sums<ROWS, COLS> *y, const float li
 
 static __device__ inline some_place some_next(some_place at, uint32_t m)
 {
-#pragma unroll
-    for (int ks = 0; ks < 4; ks++)
-        at.pieces[ks] += m * 128;
+    at.piece += m * 128;
     at.turns += m * 16, at.sums += m * 8;
     at.codes += 1024, at.scales += 128;
     return at;
@@ -295,36 +299,58 @@ static __device__ inline void some_turn(some_sums<ROWS, COLS> *sums, const some_
         barrier_arrive(next);
 }
 
-/* Sums of a tile, or of two, into y, and onto the residual stream where it is told. row, column: the lane's first. */
+/* Two neighbouring columns of a row. */
+static __device__ inline float2 some_value(const mt_cuda_weight &w, const float a[4], const float b[4], int h,
+                                           float2 bias)
+{
+    float2 y = make_float2(a[h * 2], a[h * 2 + 1]);
+    if (w.biased)
+        y.x = y.x + b[h * 2], y.y = y.y + b[h * 2 + 1];
+    if (w.bias)
+        y.x = y.x + bias.x, y.y = y.y + bias.y;
+    return y;
+}
+
+static __device__ inline float2 some_bias(const mt_cuda_weight &w, uint32_t n)
+{
+    return w.bias && n < w.n ? make_float2(w.bias[n], w.bias[n + 1]) : make_float2(0, 0);
+}
+
+/* Sums of a tile, or of two, into y, and onto the residual stream where it is told: what that has is read at once, not
+   one after the other. number: of the first tile among the block's; row, column: the lane's first. */
 template <int ROWS, int COLS>
-static __device__ inline void some_put(const mt_cuda_few &p, const some_sums<ROWS, COLS> &sums, uint32_t tile,
-                                       uint32_t row, uint32_t column)
+static __device__ inline void some_put(const mt_cuda_few &p, const some_sums<ROWS, COLS> &sums, uint32_t number,
+                                       uint32_t mine, uint32_t row, uint32_t column)
 {
 #pragma unroll
-    for (int c = 0; c < COLS; c++) {
-        uint32_t own = tile + c / 2 * gridDim.x;
-        if (own >= p.first[p.count])
+    for (int half = 0; half < COLS / 2; half++) {
+        if (number + half >= mine)
             break;
-        const uint32_t which = some_weight(p, &own);
+        uint32_t tile = blockIdx.x + (number + half) * gridDim.x;
+        const uint32_t which = some_weight(p, &tile), n = tile * 16 + column;
         const mt_cuda_weight &w = p.w[which];
+        float *to = row_of(p.y[which], row) + n, *onto = p.add.data ? row_of(p.add, row) + n : NULL;
+        const float2 bias[2] = {some_bias(w, n), some_bias(w, n + 8)};
+        float2 before[ROWS * 2][2];
 #pragma unroll
-        for (int e = 0; e < 2; e++) {
-            const uint32_t n = own * 16 + column + c % 2 * 8 + e;
-            if (n >= w.n)
-                continue;
-            const float bias = w.bias ? w.bias[n] : 0.0f;
+        for (int i = 0; i < ROWS * 2; i++)
 #pragma unroll
-            for (int i = 0; i < ROWS * 2; i++) {
-                const float a = sums.a[i / 2][c][i % 2 * 2 + e], b = sums.b[i / 2][c][i % 2 * 2 + e];
-                if (row + i * 8 >= p.m)
+            for (int c = 0; c < 2; c++)
+                if (onto && row + i * 8 < p.m && n + c * 8 < w.n)
+                    before[i][c] = *(const float2 *)(onto + i * 8 * p.add.stride + c * 8);
+#pragma unroll
+        for (int i = 0; i < ROWS * 2; i++)
+#pragma unroll
+            for (int c = 0; c < 2; c++) {
+                const int at = half * 2 + c;
+                const float2 y = some_value(w, sums.a[i / 2][at], sums.b[i / 2][at], i % 2, bias[c]);
+                if (row + i * 8 >= p.m || n + c * 8 >= w.n)
                     continue;
-                float y = w.biased ? a + b : a;
-                y = w.bias ? y + bias : y;
-                row_of(p.y[which], row + i * 8)[n] = y;
-                if (p.add.data)
-                    row_of(p.add, row + i * 8)[n] += y;
+                *(float2 *)(to + i * 8 * p.y[which].stride + c * 8) = y;
+                if (onto)
+                    *(float2 *)(onto + i * 8 * p.add.stride + c * 8) =
+                        make_float2(before[i][c].x + y.x, before[i][c].y + y.y);
             }
-        }
     }
 }
 
@@ -356,40 +382,41 @@ template <int ROWS, int COLS, int CHUNK, bool TURNS> static __device__ void some
     for (uint32_t i = warp; i < begin; i += chains * turns)
         fetch_rows(p, f, CHUNK, raw + i * f.slot, &room.full[i], i % f.chunks);
     const uint32_t parts = (p.m + ROWS * 16 - 1) / (ROWS * 16), unit = chain / parts, part = chain % parts;
-    const uint32_t j = COLS == 1 ? unit / 2 : unit * (COLS / 2), col0 = COLS == 1 ? unit % 2 * 8 : 0;
+    const uint32_t j = unit * (COLS / 2);
     const uint32_t row0 = part * (ROWS * 16), row = row0 + lane % 16;
     float4 *handed = (float4 *)(raw + p.stages * f.slot) + chain * (ROWS * COLS * 2 * 32) + lane;
     uint64_t *next_turn = &room.turn[(turn + 1 == turns ? 0 : turn + 1) * chains + chain];
     some_place own;
-#pragma unroll
-    for (int ks = 0; ks < 4; ks++)
-        own.pieces[ks] = raw + row * 128 + ((ks * 2 + lane / 16) ^ row % 8) * 16;
+    own.piece = raw + row * 128 + (lane / 16 ^ row % 8) * 16;
     own.turns = raw + f.turns + (row0 + lane / 4) * 16;
     own.sums = raw + f.sums + (row0 + lane / 4) * 8;
-    own.codes = raw + f.tiles + j * TILE_BYTES(CHUNK) + col0 * 64 + lane * 16;
-    own.scales = raw + f.tiles + j * TILE_BYTES(CHUNK) + CHUNK * 1024 + col0 * 4 + lane % 4 * 8;
+    own.codes = raw + f.tiles + j * TILE_BYTES(CHUNK) + lane * 16;
+    own.scales = raw + f.tiles + j * TILE_BYTES(CHUNK) + CHUNK * 1024 + lane % 4 * 8;
     int start[4]; /* made where nobody sees, or it is made again for each product */
 #pragma unroll
     for (int e = 0; e < 4; e++)
         asm volatile("mov.b32 %0,%1;" : "=r"(start[e]) : "n"(MT_DOT_BITS));
     uint32_t mine = turn + chain * turns; /* when this warp fills a slot again */
-    const auto refill = [&](uint32_t i) {
+    /* At chunk number i, which is number c of round r and lies in slot s: the slot of the one `lag` before gets what
+       comes p.stages after that. Nothing is divided, which would take as long as the rest. */
+    const auto refill = [&](uint32_t i, uint32_t r, uint32_t c, uint32_t s, uint32_t phase) {
         if (i != mine)
             return;
         mine += chains * turns;
-        const uint32_t next = i - lag + p.stages, at = next % p.stages;
-        if (i < lag || next >= total)
+        for (c += p.stages - lag; c >= f.chunks; c -= f.chunks)
+            r++;
+        if (i < lag || r >= f.rounds)
             return;
+        const bool same = s >= lag; /* as often round the ring as this chunk */
+        const uint32_t at = same ? s - lag : s + p.stages - lag;
         uint8_t *slot = raw + at * f.slot;
-        barrier_wait(&room.empty[at], next / p.stages - 1 & 1);
-        fetch_tiles(p, f, CHUNK, slot, &room.full[at], next / f.chunks, next % f.chunks);
-        fetch_rows(p, f, CHUNK, slot, &room.full[at], next % f.chunks);
+        barrier_wait(&room.empty[at], same ? phase : phase ^ 1);
+        fetch_tiles(p, f, CHUNK, slot, &room.full[at], r, c);
+        fetch_rows(p, f, CHUNK, slot, &room.full[at], c);
     };
     const auto place = [&](uint32_t slot) {
         some_place at;
-#pragma unroll
-        for (int ks = 0; ks < 4; ks++)
-            at.pieces[ks] = own.pieces[ks] + slot;
+        at.piece = own.piece + slot;
         at.turns = own.turns + slot, at.sums = own.sums + slot;
         at.codes = own.codes + slot, at.scales = own.scales + slot;
         return at;
@@ -405,7 +432,7 @@ template <int ROWS, int COLS, int CHUNK, bool TURNS> static __device__ void some
 #pragma unroll 1
             for (uint32_t step = 0; step < f.steps; step++) {
                 if (left == 0) {
-                    refill(i++);
+                    refill(i++, r, step / CHUNK, s, phase);
                     left = min((uint32_t)CHUNK, f.steps - step);
                     at = place(s * f.slot);
                     barrier_wait(&room.full[s], phase);
@@ -419,14 +446,13 @@ template <int ROWS, int COLS, int CHUNK, bool TURNS> static __device__ void some
                 }
             }
             if (r * p.together + j < f.mine)
-                some_put<ROWS, COLS>(p, sums, blockIdx.x + (r * p.together + j) * gridDim.x, row0 + lane / 4,
-                                     col0 + lane % 4 * 2);
+                some_put<ROWS, COLS>(p, sums, r * p.together + j, f.mine, row0 + lane / 4, lane % 4 * 2);
         }
         return;
     }
     uint32_t r = turn / f.chunks, c = turn % f.chunks, turn_phase = 0;
     for (uint32_t i = turn; TURNS && i < total; i += turns) {
-        refill(i);
+        refill(i, r, c, s, phase);
         const uint32_t size = min((uint32_t)CHUNK, f.steps - c * CHUNK);
         const some_place at = place(s * f.slot);
         barrier_wait(&room.full[s], phase);
@@ -439,8 +465,7 @@ template <int ROWS, int COLS, int CHUNK, bool TURNS> static __device__ void some
             phase ^= 1;
         }
         if (c + 1 == f.chunks && r * p.together + j < f.mine)
-            some_put<ROWS, COLS>(p, sums, blockIdx.x + (r * p.together + j) * gridDim.x, row0 + lane / 4,
-                                 col0 + lane % 4 * 2);
+            some_put<ROWS, COLS>(p, sums, r * p.together + j, f.mine, row0 + lane / 4, lane % 4 * 2);
         for (c += turns; c >= f.chunks; c -= f.chunks)
             r++;
     }
