@@ -163,6 +163,53 @@ static void mlp_halves(run *r)
     give(r, sum, 1, hidden);
 }
 
+/* The MLP of a layer with codes that most models have, for as many rows as answers side by side may be: gate and up may
+   be gated and packed by the kernel that multiplies them, however a device shares out their columns. */
+static void mlp_some(run *r)
+{
+    static const size_t inners[] = {128, 192, 1152, 1280, 4224, 6272};
+    const size_t hidden = 128 * (1 + below(r, 3)), inner = pick(r, inners, MT_COUNT(inners)), every = inner / 64;
+    const mt_mat shape = {
+        .format = MT_FORMAT_AFFINE, .bits = 4, .group = 64, .scale_type = MT_SCALE_BF16, .n = inner, .k = hidden};
+    mt_mat in[2], back = shape, out;
+    back.n = hidden;
+    back.k = inner;
+    check_matrix(r->memory, &in[0], &shape, CHECK_NORMAL);
+    check_matrix(r->memory, &in[1], &shape, CHECK_NORMAL);
+    check_matrix(r->memory, &out, &back, CHECK_NORMAL);
+    const mt_glu how = draw_glu(r);
+    mt_tensor *x = unit_rows(r, 1, hidden), *h = mt_tensor_new(r->set, r->units, hidden),
+              *y = mt_tensor_new(r->set, r->units, hidden);
+    mt_tensor *both[2] = {mt_tensor_new(r->set, r->units, inner), mt_tensor_new(r->set, r->units, inner)};
+    mt_tensor *to = below(r, 3) ? both[0] : mt_tensor_new(r->set, r->units, inner);
+    const mt_tensor *norm = row_of(r, 2, hidden);
+    const mt_weight *gate = mt_weight_new(r->set, &in[0], NULL, false),
+                    *up = mt_weight_new(r->set, &in[1], NULL, false), *down = mt_weight_new(r->set, &out, NULL, false);
+    mt_batch batch;
+    say(r, "%s, %zu to %zu, activation %d", check_matrix_name(&in[0]), hidden, inner, (int)how.act);
+    plan(r, 64);
+    begin_rows(r, &batch);
+    for (size_t i = 0; i < TIMES; i++) {
+        mt_step_begin(r->dev, &batch);
+        mt_op_norm(r->dev, h, x, r->units, norm, 1e-6f, 0);
+        mt_op_matmul(r->dev, both, (const mt_weight *[]){gate, up}, 2, h, r->units);
+        mt_op_glu(r->dev, to, both[0], both[1], r->units, how);
+        mt_op_matmul(r->dev, &y, &down, 1, to, r->units);
+        mt_op_add(r->dev, x, y, r->units);
+        mt_device_wait(r->dev);
+    }
+    mt_reading *reading = mt_reading_new(r->set, (inner > hidden ? inner : hidden) * sizeof(float));
+    for (size_t i = 0; i < r->units; i++) {
+        for (size_t t = 0; t < 2; t++) { /* of many columns every so manyth */
+            mt_read_rows(r->dev, reading, t ? both[1] : to, i, 1);
+            for (size_t c = 0; c < inner; c += every)
+                give_floats(r, mt_reading_row(r->dev, reading, 0) + c, 1);
+        }
+        mt_read_rows(r->dev, reading, x, i, 1);
+        give_floats(r, mt_reading_row(r->dev, reading, 0), hidden);
+    }
+}
+
 #define ROWS 2 /* of a sequence: the second one sees both */
 #define SEQUENCES 20
 
@@ -244,6 +291,7 @@ static void attend(run *r)
 
 const device_check together_checks[] = {{.name = "an MLP, op_spend", .fn = mlp, .units = 150},
                                         {.name = "an MLP in halves", .fn = mlp_halves, .units = 70},
+                                        {.name = "an MLP of some rows", .fn = mlp_some, .units = 64},
                                         {.name = "a tower's MLP", .fn = tower_mlp, .units = 150},
                                         {.name = "between products", .fn = between, .units = 100},
                                         {.name = "a layer's heads", .fn = attend, .units = SEQUENCES},

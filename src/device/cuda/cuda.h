@@ -14,7 +14,7 @@
 #define MT_CUDA_FEW_KERNELS(X)                                                                                         \
     X(few_4_8_64) X(few_8_8_64) X(few_8_16_64) X(few_8_32_64) X(few_8_64_64)                                           \
     X(few_4_8_0) X(few_4_16_0) X(few_4_32_0) X(few_4_64_0) X(few_8_8_0) X(few_8_16_0) X(few_8_32_0) X(few_8_64_0)      \
-    X(some_1_2) X(some_2_2) X(some_3_2) X(some_2_4) X(turns_1_2) X(turns_2_2)                                          \
+    X(some_1_2) X(some_2_2) X(some_3_2) X(some_1_4) X(some_2_4) X(turns_1_2) X(turns_2_2) X(turns_1_4)                 \
     X(row_4_1) X(row_4_8) X(row_8_1) X(row_8_8)
 
 /* X(name): products in fp32 with so many rows per warp; `many` for many rows (product_f32.cu). */
@@ -219,7 +219,9 @@ struct mt_device {
     mt_set *plan;
     size_t rows;
     mt_cuda_packed packed;               /* packed rows of the next product */
-    CUdeviceptr packed_q, packed_gated;  /* memory for packed.q: of any rows; of few that a product has gated */
+    mt_cuda_packed packed_any;           /* memory for them */
+    CUdeviceptr packed_gated;            /* the same for few rows that a product has gated */
+    CUdeviceptr links;                   /* links of such rows, see mt_cuda_few */
     CUdeviceptr expert, place, weight;   /* [rows][top_k] */
     CUdeviceptr row, share, share_count; /* pairs of rows and experts, sorted by expert (mt_cuda_sort) */
     CUdeviceptr arrived;                 /* blocks of a router that are done; 0 between kernels (mt_cuda_router) */
@@ -368,6 +370,9 @@ bool mt_cuda_row_launch(mt_device *dev, mt_cuda_few *p);
 bool mt_cuda_row_make(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, mt_cuda_mat x);
 /* Has the last product in the list, if it makes gate and up, also combine them; else false. */
 bool mt_cuda_row_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
+/* The same for product_some.cu; and, if p asks for these rows, has it pack them, too: dev->packed is these then. */
+bool mt_cuda_some_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
+bool mt_cuda_some_pack(mt_device *dev, const mt_cuda_pack *p);
 /* Has the last product of few rows in the list, if it makes x, also add it to y; else false. */
 bool mt_cuda_few_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
 

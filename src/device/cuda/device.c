@@ -163,10 +163,12 @@ static void plan_packed(mt_device *dev, const mt_cuda_needs *needs, size_t rows,
     const size_t sorted = (places + MT_CUDA_SLACK) * mt_cuda_up(inside, MT_CUDA_STEP);
     const size_t elements = plain > sorted ? plain : sorted, steps = elements / MT_CUDA_STEP;
     const size_t few = rows < MT_CUDA_FEW_ROWS ? rows : MT_CUDA_FEW_ROWS;
-    dev->packed.q = dev->packed_q = mt_cuda_memory(dev->plan, elements * sizeof(uint16_t));
+    dev->packed_any = (mt_cuda_packed){.q = mt_cuda_memory(dev->plan, elements * sizeof(uint16_t)),
+                                       .turns = mt_cuda_memory(dev->plan, steps * 4 * sizeof(float)),
+                                       .sums = mt_cuda_memory(dev->plan, steps * 8 * sizeof(float))};
+    dev->packed = dev->packed_any;
     dev->packed_gated = mt_cuda_memory(dev->plan, few * mt_cuda_up(needs->k, MT_CUDA_STEP) * sizeof(uint16_t));
-    dev->packed.turns = mt_cuda_memory(dev->plan, steps * 4 * sizeof(float));
-    dev->packed.sums = mt_cuda_memory(dev->plan, steps * 8 * sizeof(float));
+    dev->links = mt_cuda_memory(dev->plan, mt_cuda_up(needs->k, MT_CUDA_STEP) / 64 * sizeof(uint32_t));
 }
 
 bool mt_cuda_device_plan(mt_device *dev, size_t rows, mt_error *err)

@@ -61,10 +61,9 @@ bool mt_cuda_router_absorb(mt_device *dev, const mt_cuda_route *route, const mt_
                         .route = *route,
                         .arrived = dev->arrived,
                         .bits = product->bits,
-                        .pack = {.x = x, .to = dev->packed, .m = m, .k = w->k, .group = 64}};
+                        .pack = {.x = x, .to = dev->packed_any, .m = m, .k = w->k, .group = 64}};
     if (sort)
         p.sort = *sort;
-    p.pack.to.q = dev->packed_q;
     p.pack.to.rows = m;
     p.pack.to.padded = w->k;
     p.pack.wide = e->part[0]->mat.bits == 8;

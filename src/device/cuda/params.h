@@ -266,12 +266,16 @@ typedef struct mt_cuda_few {
     float eps, offset;
     mt_cuda_mat glu; /* where gate and up, combined, go; data 0: nowhere */
     float glu_limit, glu_offset;
-    uint32_t act, unused;
+    uint32_t act;
+    uint32_t pairs;     /* of product_some.cu: tiles of gate of a block, and of up, that are combined; 0: none */
+    mt_cuda_pack gated; /* how they are packed as well; to.q 0: they are not */
+    MT_CUDA_PTR(uint32_t) links; /* [links of 64 columns]: their tiles that are written; 0 between kernels */
 } mt_cuda_few;
 
 /* The same for codes of 4 bits in groups of 64 (product_some.cu): most slots of its ring, warps of a block that takes
    turns, bytes of a slot. Rows up to a multiple of 16 are read: behind the sums, which come last, there is room. */
 #define MT_CUDA_SOME_STAGES 16
+#define MT_CUDA_SOME_PAIRS 96 /* most tiles of gate of a block: they are of at most 32 links */
 #define MT_CUDA_SOME_TURNING 12
 #define MT_CUDA_SOME_SLOT(m, tiles, chunk) (((chunk) * ((m)*152 + (tiles)*1152) + 120 + 127) / 128 * 128)
 

@@ -6,17 +6,22 @@
    all the time: the slot of a chunk that all have had is filled again by one warp of those that come to a later chunk,
    by each in its turn.
 
-   A warp has ROWS times 16 rows and COLS times 8 columns, whole tiles: what is made of rows (factors) serves all its columns, what
-   is made of columns (codes, scales) all its rows. Rows beyond p.m are whatever lies behind: a row depends on itself
-   alone, and they are not put. Rows are the left operand (16 x 32), columns the right one (32 x 8).
+   A warp has ROWS times 16 rows and COLS times 8 columns, whole tiles: what is made of rows (factors) serves all its
+   columns, what is made of columns (codes, scales) all its rows. Rows beyond p.m are whatever lies behind: a row
+   depends on itself alone, and they are not put. Rows are the left operand (16 x 32), columns the right one (32 x 8).
 
    Where columns are many, a warp has its own from the first group to the last, and sums stay in registers. Where they
    are few, p.split warps have the same and take turns (TURNS): each makes xs * dot of all links of its chunk, takes the
    sums from the one before, folds its own in, in R4's order, and hands them on.
 
+   Where gate and up are gated (p.pairs), a block has neighbouring tiles of gate, each followed by that of up with the
+   same columns, and a warp two of them: what it writes is act(gate) * up. Where that is packed, too, who is last to
+   write some of a link of 64 columns packs it (R3).
+
    Every lane says for itself that it is done with a slot or has handed sums on, as in product_few.cu. */
+#include "device/cuda/activations.cuh"
 #include "device/cuda/barrier.cuh"
-#include "device/cuda/common.cuh"
+#include "device/cuda/pack.cuh"
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 
@@ -49,6 +54,8 @@ static __device__ inline some_plan some_plan_of(const mt_cuda_few &p, uint32_t c
     f.steps = p.from.padded / 128;
     f.chunks = (f.steps + chunk - 1) / chunk;
     f.mine = blockIdx.x < tiles ? (tiles - blockIdx.x + gridDim.x - 1) / gridDim.x : 0;
+    if (p.pairs)
+        f.mine = 2 * min(p.pairs, p.first[1] - min(blockIdx.x * p.pairs, p.first[1]));
     f.rounds = (f.mine + p.together - 1) / p.together;
     f.tiles = chunk * p.m * 128;
     f.turns = f.tiles + p.together * TILE_BYTES(chunk);
@@ -57,10 +64,15 @@ static __device__ inline some_plan some_plan_of(const mt_cuda_few &p, uint32_t c
     return f;
 }
 
-/* Which weight a tile is of; the tile becomes one of its own. */
-static __device__ inline uint32_t some_weight(const mt_cuda_few &p, uint32_t *tile)
+/* Which weight a block's tile of a number is of, and which of its tiles. */
+static __device__ inline uint32_t some_weight(const mt_cuda_few &p, uint32_t number, uint32_t *tile)
 {
     uint32_t i = 0;
+    if (p.pairs) {
+        *tile = blockIdx.x * p.pairs + number / 2;
+        return number % 2;
+    }
+    *tile = blockIdx.x + number * gridDim.x;
     while (i + 1 < p.count && *tile >= p.first[i + 1])
         i++;
     *tile -= p.first[i];
@@ -77,8 +89,8 @@ static __device__ inline void fetch_tiles(const mt_cuda_few &p, const some_plan 
         barrier_expect(full, size * (here * 1152 + p.m * 144) + (size * p.m * 8 + 15) / 16 * 16);
     __syncwarp();
     if (j < here) {
-        uint32_t tile = blockIdx.x + (round * p.together + j) * gridDim.x;
-        const mt_cuda_weight &w = p.w[some_weight(p, &tile)];
+        uint32_t tile;
+        const mt_cuda_weight &w = p.w[some_weight(p, round * p.together + j, &tile)];
         uint8_t *to = slot + f.tiles + j * TILE_BYTES(most);
         const uint64_t step = (uint64_t)tile * f.steps + first;
         fetch(to, w.w + step * 1024, size * 1024, full);
@@ -326,8 +338,8 @@ static __device__ inline void some_put(const mt_cuda_few &p, const some_sums<ROW
     for (int half = 0; half < COLS / 2; half++) {
         if (number + half >= mine)
             break;
-        uint32_t tile = blockIdx.x + (number + half) * gridDim.x;
-        const uint32_t which = some_weight(p, &tile), n = tile * 16 + column;
+        uint32_t tile;
+        const uint32_t which = some_weight(p, number + half, &tile), n = tile * 16 + column;
         const mt_cuda_weight &w = p.w[which];
         float *to = row_of(p.y[which], row) + n, *onto = p.add.data ? row_of(p.add, row) + n : NULL;
         const float2 bias[2] = {some_bias(w, n), some_bias(w, n + 8)};
@@ -352,6 +364,100 @@ static __device__ inline void some_put(const mt_cuda_few &p, const some_sums<ROW
                         make_float2(before[i][c].x + y.x, before[i][c].y + y.y);
             }
     }
+}
+
+/* The same of a tile of gate and one of up: what is made of both, and both as far as nothing else is written there. */
+template <int ROWS>
+static __device__ inline void some_gate(const mt_cuda_few &p, const some_sums<ROWS, 4> &sums, uint32_t number,
+                                        uint32_t row, uint32_t column)
+{
+    uint32_t tile;
+    some_weight(p, number, &tile);
+    const uint32_t n = tile * 16 + column;
+    const mt_cuda_weight &gate = p.w[0], &up = p.w[1];
+#pragma unroll
+    for (int c = 0; c < 2; c++) {
+        if (n + c * 8 >= gate.n)
+            break;
+        const float2 bias[2] = {some_bias(gate, n + c * 8), some_bias(up, n + c * 8)};
+        float *to = row_of(p.glu, row) + n + c * 8, *gates = row_of(p.y[0], row) + n + c * 8;
+        float *ups = row_of(p.y[1], row) + n + c * 8;
+        float g[ROWS * 4], u[ROWS * 4];
+#pragma unroll
+        for (int i = 0; i < ROWS * 2; i++) {
+            const float2 one = some_value(gate, sums.a[i / 2][c], sums.b[i / 2][c], i % 2, bias[0]);
+            const float2 other = some_value(up, sums.a[i / 2][c + 2], sums.b[i / 2][c + 2], i % 2, bias[1]);
+            g[i * 2] = one.x, g[i * 2 + 1] = one.y, u[i * 2] = other.x, u[i * 2 + 1] = other.y;
+            if (row + i * 8 >= p.m)
+                continue;
+            *(float2 *)(ups + i * 8 * p.y[1].stride) = other;
+            if (p.glu.data != p.y[0].data)
+                *(float2 *)(gates + i * 8 * p.y[0].stride) = one;
+        }
+        gate_all(g, u, p.act, p.glu_limit, p.glu_offset);
+#pragma unroll
+        for (int i = 0; i < ROWS * 2; i++)
+            if (row + i * 8 < p.m)
+                *(float2 *)(to + i * 8 * p.glu.stride) = make_float2(g[i * 2], g[i * 2 + 1]);
+    }
+}
+
+/* Packs the links of which this block has written the last tile. */
+static __device__ inline void some_pack(const mt_cuda_few &p)
+{
+    enum { TILES = 4 }; /* of a link */
+    __shared__ uint32_t complete;
+    const uint32_t all = p.first[1], begin = min(blockIdx.x * p.pairs, all), end = min(begin + p.pairs, all);
+    const uint32_t first = begin / TILES, lane = threadIdx.x % 32, items = 2 * p.m;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        const uint32_t link = first + lane;
+        bool last = false;
+        if (link * TILES < end) {
+            const uint32_t own = min(end, link * TILES + TILES) - max(begin, link * TILES);
+            last = atomicAdd(p.links + link, own) + own == TILES;
+            if (last)
+                p.links[link] = 0;
+        }
+        const unsigned mask = __ballot_sync(0xffffffffu, last);
+        if (lane == 0)
+            complete = mask;
+    }
+    __syncthreads();
+    const uint32_t mask = complete, count = __popc(mask) * items;
+    __threadfence();
+    for (uint32_t base = threadIdx.x - lane; base < count; base += blockDim.x) {
+        const uint32_t item = min(base + lane, count - 1), row = item % items / 2;
+        uint32_t left = mask;
+        for (uint32_t i = item / items; i > 0; i--)
+            left &= left - 1;
+        const uint32_t block = (first + __ffs(left) - 1) * 2 + item % 2;
+        const float4 *from = (const float4 *)(row_of(p.glu, row) + block * 32);
+        float x[32];
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            const float4 four = __ldcg(from + i);
+            x[i * 4] = four.x, x[i * 4 + 1] = four.y, x[i * 4 + 2] = four.z, x[i * 4 + 3] = four.w;
+        }
+        pack_block(p.gated, row, block, x, base + lane < count);
+    }
+}
+
+/* Sums of a round to where they go. */
+template <int ROWS, int COLS>
+static __device__ inline void some_end(const mt_cuda_few &p, const some_sums<ROWS, COLS> &sums, uint32_t number,
+                                       uint32_t mine, uint32_t row, uint32_t column)
+{
+    if (number >= mine)
+        return;
+    if constexpr (COLS == 4) {
+        if (p.pairs) {
+            some_gate<ROWS>(p, sums, number, row, column);
+            return;
+        }
+    }
+    some_put<ROWS, COLS>(p, sums, number, mine, row, column);
 }
 
 template <int ROWS, int COLS, int CHUNK, bool TURNS> static __device__ void some(const mt_cuda_few &p)
@@ -445,10 +551,8 @@ template <int ROWS, int COLS, int CHUNK, bool TURNS> static __device__ void some
                         s = 0, phase ^= 1;
                 }
             }
-            if (r * p.together + j < f.mine)
-                some_put<ROWS, COLS>(p, sums, r * p.together + j, f.mine, row0 + lane / 4, lane % 4 * 2);
+            some_end<ROWS, COLS>(p, sums, r * p.together + j, f.mine, row0 + lane / 4, lane % 4 * 2);
         }
-        return;
     }
     uint32_t r = turn / f.chunks, c = turn % f.chunks, turn_phase = 0;
     for (uint32_t i = turn; TURNS && i < total; i += turns) {
@@ -464,11 +568,14 @@ template <int ROWS, int COLS, int CHUNK, bool TURNS> static __device__ void some
             s -= p.stages;
             phase ^= 1;
         }
-        if (c + 1 == f.chunks && r * p.together + j < f.mine)
-            some_put<ROWS, COLS>(p, sums, r * p.together + j, f.mine, row0 + lane / 4, lane % 4 * 2);
+        if (c + 1 == f.chunks)
+            some_end<ROWS, COLS>(p, sums, r * p.together + j, f.mine, row0 + lane / 4, lane % 4 * 2);
         for (c += turns; c >= f.chunks; c -= f.chunks)
             r++;
     }
+    if constexpr (COLS == 4)
+        if (p.gated.to.q)
+            some_pack(p);
 }
 
 #else
@@ -486,6 +593,8 @@ template <int ROWS, int COLS, int CHUNK, bool TURNS> static __device__ void some
 SOME(some, 1, 2, 4, false, 16)
 SOME(some, 2, 2, 2, false, 12)
 SOME(some, 3, 2, 2, false, 12)
+SOME(some, 1, 4, 2, false, 12)
 SOME(some, 2, 4, 2, false, 12)
 SOME(turns, 1, 2, 4, true, MT_CUDA_SOME_TURNING)
 SOME(turns, 2, 2, 2, true, MT_CUDA_SOME_TURNING)
+SOME(turns, 1, 4, 2, true, MT_CUDA_SOME_TURNING)
