@@ -322,7 +322,7 @@ static bool pack_few(mt_device *dev, const mt_cuda_pack *p)
     mt_cuda_made both = {.rows = *last, .pack = *p};
     mt_cuda_drop(dev);
     if (norm)
-        mt_cuda_launch(dev, MT_K_norm_pack, p->m, 1, 1, 2 * THREADS, p->to.padded / 8 * 9 * 2 * sizeof(float), &both);
+        mt_cuda_launch(dev, MT_K_norm_pack, p->m, 1, 1, 2 * THREADS, p->to.padded / 8 * 9 * sizeof(float), &both);
     else
         mt_cuda_launch(dev, MT_K_glu_pack, (p->m * ((p->to.padded + 255) / 256) + THREADS / 32 - 1) / (THREADS / 32), 1,
                        1, THREADS, 0, &both);

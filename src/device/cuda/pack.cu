@@ -47,30 +47,49 @@ KERNEL(glu_pack)(const __grid_constant__ mt_cuda_made p)
     pack_block(p.pack, i, block, x, lane < GLU_PART / 32 && block * 32 < p.pack.to.padded);
 }
 
-/* The same of rows that are normed, a block a row. Shared memory: the row, and what it is multiplied with. */
+/* The same of rows that are normed, a block a row, which lies in shared memory. What a thread multiplies its part with
+   and that part are on their way at the same time, as the block seldom begins before the row is there. */
 KERNEL(norm_pack)(const __grid_constant__ mt_cuda_made p)
 {
     extern __shared__ __align__(16) float row[];
-    const uint32_t n = p.pack.k, padded = p.pack.to.padded;
+    constexpr uint32_t FOURS = 2; /* at once */
+    const uint32_t n = p.pack.k, padded = p.pack.to.padded, own = threadIdx.x * 4, span = blockDim.x * 4;
     const float *x = row_of(p.rows.x, blockIdx.x);
-    float *y = row_of(p.rows.y, blockIdx.x), *factor = row + apart(padded);
+    float *y = row_of(p.rows.y, blockIdx.x);
+    float w[FOURS][4];
     start_next();
-    for (uint32_t c = threadIdx.x; c < n; c += blockDim.x)
-        factor[apart(c)] = p.rows.offset + p.rows.w.data[c];
+#pragma unroll
+    for (uint32_t f = 0; f < FOURS; f++)
+        load_four(w[f], p.rows.w.data, own + f * span, n);
     wait_for_last();
-    for (uint32_t first = threadIdx.x; first < padded; first += 8 * blockDim.x) {
-        float some[8]; /* at once, not one after the other */
+    for (uint32_t first = own; first < padded; first += FOURS * span) {
+        float v[FOURS][4];
 #pragma unroll
-        for (uint32_t i = 0; i < 8; i++)
-            some[i] = first + i * blockDim.x < n ? x[first + i * blockDim.x] : 0;
+        for (uint32_t f = 0; f < FOURS; f++)
+            load_four(v[f], x, first + f * span, n);
 #pragma unroll
-        for (uint32_t i = 0; i < 8; i++)
-            if (first + i * blockDim.x < padded)
-                row[apart(first + i * blockDim.x)] = some[i];
+        for (uint32_t f = 0; f < FOURS; f++)
+            if (first + f * span < padded)
+                *(float4 *)(row + apart(first + f * span)) = make_float4(v[f][0], v[f][1], v[f][2], v[f][3]);
     }
     const float r = rms_of_block(row, n, padded, p.rows.eps);
-    for (uint32_t c = threadIdx.x; c < n; c += blockDim.x)
-        y[c] = row[apart(c)] = (row[apart(c)] * r) * factor[apart(c)];
+    for (uint32_t first = own; first < padded; first += FOURS * span)
+#pragma unroll
+        for (uint32_t f = 0; f < FOURS; f++) {
+            const uint32_t c = first + f * span;
+            if (c >= padded)
+                break;
+            if (first >= FOURS * span)
+                load_four(w[f], p.rows.w.data, c, n);
+            float4 *at = (float4 *)(row + apart(c));
+            const float some[4] = {at->x, at->y, at->z, at->w};
+            float v[4];
+#pragma unroll
+            for (uint32_t e = 0; e < 4; e++)
+                v[e] = c + e < n ? (some[e] * r) * (p.rows.offset + w[f][e]) : 0;
+            *at = make_float4(v[0], v[1], v[2], v[3]);
+            store_four(y, c, n, v);
+        }
     __syncthreads();
     for (uint32_t first = threadIdx.x / 32 * 32; first < padded / 32; first += blockDim.x) {
         const uint32_t block = min(first + threadIdx.x % 32, padded / 32 - 1);
