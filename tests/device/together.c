@@ -294,5 +294,6 @@ const device_check together_checks[] = {{.name = "an MLP, op_spend", .fn = mlp, 
                                         {.name = "an MLP of some rows", .fn = mlp_some, .units = 64},
                                         {.name = "a tower's MLP", .fn = tower_mlp, .units = 150},
                                         {.name = "between products", .fn = between, .units = 100},
-                                        {.name = "a layer's heads", .fn = attend, .units = SEQUENCES},
+                                        {.name = "attention of a layer", .fn = attend, .units = SEQUENCES},
+                                        {.name = "attention of a few answers", .fn = attend, .units = 4},
                                         {0}};
