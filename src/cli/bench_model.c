@@ -120,6 +120,7 @@ bool mt_bench_model(const mt_options *opt, mt_report *report, mt_error *err)
         ok = mt_bench_tower(&b, err);
     if (ok && engine)
         ok = mt_bench_engine(&b, err);
+    ok = ok && mt_device_well(b.o.dev, err); /* else nothing above is true */
     mt_opened_close(&b.o);
     return ok;
 }

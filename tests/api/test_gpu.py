@@ -6,6 +6,7 @@ usage: LD_LIBRARY_PATH=BUILD/tests/cuda tests/api/test_gpu.py --motet PROGRAM"""
 
 import os
 import re
+import subprocess
 import sys
 import tempfile
 
@@ -93,6 +94,16 @@ def a_card_that_is_gone():
             assert answer.status == 503, answer.body
             assert said(answer).startswith("the device could not be opened anew: "), answer.body
         assert server.request("GET", "/live").status == 200
+
+
+@suite.test
+def a_measurement_of_nothing():
+    """A fault while motet bench measures: it says so, and gives no figures."""
+    env = dict(os.environ, MOTET_FAKE_CUDA="fail=cuStreamSynchronize:60:719")
+    done = subprocess.run([suite.program, "bench", suite.folder, "--device", "cuda", "--only", "steps", "--prompt", "8",
+                           "--tokens", "4", "--json"], env=env, capture_output=True, timeout=60, check=False)
+    assert done.returncode != 0 and not done.stdout, done.stdout
+    assert FAULT in done.stderr.decode(), done.stderr
 
 
 def by_model(server, name):
