@@ -291,6 +291,33 @@ static void a_long_step_is_two_graphs(void **state)
     mt_device_close(dev);
 }
 
+/* Where no graphs are made, kernels begin while others are listed, with the parameters that they were given. */
+static void without_graphs_kernels_begin_at_once(void **state)
+{
+    enum { KERNELS = 40, COUNT = 5 };
+    mt_error err = {0};
+    (void)state;
+    fake_set("");
+    setenv("MOTET_CUDA", "graphs=0", 1);
+    mt_device *dev = open_device("cuda", &err);
+    assert_non_null(dev);
+    mt_set *set = mt_set_new(dev);
+    mt_tensor *y[COUNT];
+    for (size_t i = 0; i < COUNT; i++)
+        y[i] = mt_tensor_new(set, 2, 8);
+    const size_t before = fake_calls("cuLaunchKernelEx");
+    for (size_t n = 0; n < KERNELS; n++) {
+        mt_op_scale(dev, y[n % COUNT], 2, 3);
+        const size_t begun = fake_calls("cuLaunchKernelEx") - before;
+        assert_true(begun <= n && begun + 16 > n); /* eight stay in the list, and eight are started together */
+    }
+    mt_device_wait(dev);
+    assert_int_equal(fake_calls("cuLaunchKernelEx") - before, KERNELS);
+    mt_set_free(set);
+    mt_device_close(dev);
+    unsetenv("MOTET_CUDA");
+}
+
 /* A picture has thousands of patches, and a copy costs some microseconds. */
 static void patches_go_up_together(void **state)
 {
@@ -754,6 +781,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(ways_are_read),
     cmocka_unit_test(steps_are_replayed_unless_nobody_wants_it),
     cmocka_unit_test(a_long_step_is_two_graphs),
+    cmocka_unit_test(without_graphs_kernels_begin_at_once),
     cmocka_unit_test(patches_go_up_together),
     cmocka_unit_test(peaks_are_measured),
     cmocka_unit_test(models_live_and_leave_nothing),

@@ -15,7 +15,8 @@
    3. A kernel that waits for the one before it by itself (griddepcontrol.wait) is started while that one still runs,
       and meanwhile loads what does not depend on it.
 
-   Lists of prompts are long and differ, and gain nothing: they are launched directly. */
+   Lists of prompts and pictures are long and differ, and become no graphs: their kernels are launched one by one, while
+   later ones are listed, and only the last KEPT stay in the list, for neighbours to come. */
 #include <assert.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@
 enum {
     CALLS = 512,              /* most calls of a list */
     FIRST = 24,               /* most calls of a list while the GPU is idle: they take it longer than others the host */
+    KEPT = 8,                 /* calls that stay in a list of which no graph is made */
     PARAMETERS = CALLS * 640, /* bytes of their parameters */
     LISTS = 96                /* lists that are remembered: some for every number of rows */
 };
@@ -109,12 +111,34 @@ static CUresult start(mt_device *dev, const call *c, const uint8_t *parameters)
     return dev->cu.launch(&config, dev->kernel[c->kernel], NULL, parameter);
 }
 
-static bool start_all(mt_device *dev, const call_list *list)
+static void start_some(mt_device *dev, const call_list *list, uint32_t count)
 {
     CUresult error = 0;
-    for (uint32_t i = 0; i < list->count && !error; i++)
+    for (uint32_t i = 0; i < count && !error; i++)
         error = start(dev, &list->call[i], list->parameters);
-    return mt_cuda_ok(dev, error, "start a kernel");
+    (void)mt_cuda_ok(dev, error, "start a kernel");
+}
+
+/* Whether equal lists of the present step are to become graphs. */
+static bool replays(const mt_device *dev)
+{
+    return dev->launcher->graphs && dev->step.rows <= MT_CUDA_GRAPH_ROWS;
+}
+
+/* Starts all calls but the last KEPT, which move to the front. */
+static void start_front(mt_device *dev)
+{
+    mt_cuda_launcher *l = dev->launcher;
+    call_list *list = &l->list;
+    const uint32_t count = list->count - KEPT, at = list->call[count].at;
+    start_some(dev, list, count);
+    l->idle = false;
+    memmove(list->call, list->call + count, KEPT * sizeof(*list->call));
+    memmove(list->parameters, list->parameters + at, list->used - at);
+    for (uint32_t i = 0; i < KEPT; i++)
+        list->call[i].at -= at;
+    list->count = KEPT;
+    list->used -= at;
 }
 
 static bool same(const call_list *a, const call_list *b)
@@ -175,8 +199,8 @@ static void make_graph(mt_device *dev, seen *s)
 static void start_list(mt_device *dev)
 {
     mt_cuda_launcher *l = dev->launcher;
-    if (!l->graphs || dev->step.rows > MT_CUDA_GRAPH_ROWS) {
-        start_all(dev, &l->list);
+    if (!replays(dev)) {
+        start_some(dev, &l->list, l->list.count);
         return;
     }
     bool again;
@@ -190,7 +214,7 @@ static void start_list(mt_device *dev)
     if (s->graph)
         mt_cuda_ok(dev, dev->cu.graph_launch(s->graph, l->stream), "start a graph of kernels");
     else
-        start_all(dev, &l->list);
+        start_some(dev, &l->list, l->list.count);
 }
 
 CUstream mt_cuda_stream(mt_device *dev)
@@ -220,7 +244,9 @@ void mt_cuda_list(mt_device *dev, mt_cuda_kernel kernel, size_t x, size_t y, siz
     if (dev->failed || x * y * z == 0)
         return;
     dev->waited = false;
-    if (list->count >= most || list->used + room > PARAMETERS)
+    if (list->count >= 2 * KEPT && !replays(dev))
+        start_front(dev);
+    else if (list->count >= most || list->used + room > PARAMETERS)
         (void)mt_cuda_stream(dev);
     list->call[list->count++] = (call){.kernel = kernel,
                                        .grid = {(uint32_t)x, (uint32_t)y, (uint32_t)z},
