@@ -21,7 +21,7 @@
 #define TOGETHER 4
 #define ALONE 6
 #define ALONE_SECONDS 0.12
-#define SLICES 4 /* least rows of prompts in a step on a GPU: one part of so many of the rows that keep the GPU busy */
+#define SLICES 8 /* least rows of prompts in a step on a GPU: one part of so many of the rows that keep the GPU busy */
 
 /* Whether s has begun its answer and its next row gives a token. */
 static bool answering(const mt_sequence *s)

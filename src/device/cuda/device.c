@@ -115,7 +115,7 @@ uint64_t mt_cuda_device_memory(const mt_device *dev)
 size_t mt_cuda_device_rows(const mt_device *dev)
 {
     (void)dev;
-    return 2048;
+    return 4096;
 }
 
 uint32_t mt_cuda_device_fingerprint(const mt_device *dev)
