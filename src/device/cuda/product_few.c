@@ -3,7 +3,7 @@
 #include "device/cuda/cuda.h"
 
 #define OWN (18u << 10) /* bytes of shared memory that the kernels use besides */
-/* most rows for which product_row.cu is used where columns are few: with more it has too little shared memory */
+/* most rows with codes of 4 bits for which product_row.cu is the faster one; measured on an H200 */
 #define ROW_CROWD 6
 
 bool mt_cuda_few_can(const mt_device *dev, const mt_weight *a, const mt_weight *b, size_t m)
@@ -47,8 +47,8 @@ bool mt_cuda_few_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *co
         p.first[i + 1] = p.first[i] + (w[i]->d.n + 15) / 16;
     }
     const uint32_t tiles = p.first[count], blocks = MT_MIN(tiles, (uint32_t)dev->processors);
-    const bool codes8 = p.w[0].kind == MT_CUDA_CODES8, crowded = m > ROW_CROWD && !codes8 && tiles <= 3 * blocks;
-    if ((!crowded && mt_cuda_row_launch(dev, &p)) || mt_cuda_some_launch(dev, &p))
+    const bool codes8 = p.w[0].kind == MT_CUDA_CODES8;
+    if ((m > ROW_CROWD && mt_cuda_some_launch(dev, &p)) || mt_cuda_row_launch(dev, &p))
         return true;
     const uint32_t each = (tiles + blocks - 1) / blocks, warps = MT_CUDA_FEW_WARPS - (m > 32 ? 2 : 0), most = warps / 2;
     const uint32_t rounds = (each + most - 1) / most;

@@ -76,8 +76,7 @@ static bool list(mt_device *dev, mt_cuda_few *p, const form *f, uint32_t blocks,
 bool mt_cuda_some_launch(mt_device *dev, mt_cuda_few *p)
 {
     const mt_cuda_weight *w = &p->w[0];
-    if (p->m <= MT_CUDA_ROW_ROWS || w->kind != MT_CUDA_CODES4 || w->group != 64 || w->k % MT_CUDA_STEP ||
-        w->pairs != MT_SCALE_BF16 || !in_twos(p))
+    if (w->kind != MT_CUDA_CODES4 || w->group != 64 || w->k % MT_CUDA_STEP || w->pairs != MT_SCALE_BF16 || !in_twos(p))
         return false;
     const uint32_t tiles = p->first[p->count], blocks = MT_MIN(tiles, (uint32_t)dev->processors);
     const uint32_t each = (tiles + blocks - 1) / blocks;
