@@ -156,7 +156,8 @@ static __device__ inline float take_sink(whole &w, const float *sinks, uint32_t 
 }
 
 /* Four columns of n parts of a row, ascending, for whole warps. Each lane finds out for one of 32 parts what it counts,
-   and what all before it count from there on; the sums then wait for nothing but memory, which is read ahead. */
+   and what all before it count from there on; the sums then wait for nothing but memory, of which AHEAD parts, a divisor
+   of 32, are read at once. */
 template <int AHEAD>
 static __device__ inline whole merge_columns(const mt_cuda_attention &p, const float *parts, uint32_t n,
                                              uint32_t column, uint32_t width, float4 &acc)
@@ -168,6 +169,14 @@ static __device__ inline whole merge_columns(const mt_cuda_attention &p, const f
     for (uint32_t base = 0; base < n; base += 32) {
         const bool there = base + lane < n;
         const float2 part = there ? __ldcg((const float2 *)(parts + (base + lane) * step)) : make_float2(-INFINITY, 0);
+        float4 o[AHEAD];
+        const auto fetch_parts = [&](uint32_t first) {
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++)
+                if (base + first + i < n && column < width)
+                    o[i] = __ldcg((const float4 *)(parts + (base + first + i) * step + 4 + column));
+        };
+        fetch_parts(0);
         const bool empty = part.y == 0.0f && part.x == -INFINITY;
         float most = empty ? -INFINITY : part.x; /* of all up to this one */
 #pragma unroll
@@ -182,11 +191,8 @@ static __device__ inline whole merge_columns(const mt_cuda_attention &p, const f
         const unsigned counts = __ballot_sync(0xffffffffu, !empty);
         w.m = __shfl_sync(0xffffffffu, most, 31);
         for (uint32_t first = 0; first < 32 && base + first < n; first += AHEAD) {
-            float4 o[AHEAD];
-#pragma unroll
-            for (int i = 0; i < AHEAD; i++)
-                if (base + first + i < n && column < width)
-                    o[i] = __ldcg((const float4 *)(parts + (base + first + i) * step + 4 + column));
+            if (first)
+                fetch_parts(first);
 #pragma unroll
             for (int i = 0; i < AHEAD; i++) {
                 const float o_old = __shfl_sync(0xffffffffu, old, first + i),

@@ -433,7 +433,7 @@ static __device__ inline void compute_few(const mt_cuda_attention &p, const mt_c
             finish_eight<HD>(p, it, i, pick(so, i));
         if (it.parts && last_of_all<COMPUTING>(p, it))
             for (uint32_t row = (threadIdx.x - PRODUCERS) / 32; row < rows; row += COMPUTING / 32)
-                merge_row<HD, 4>(p, it, row);
+                merge_row<HD, 16>(p, it, row);
     }
 }
 
