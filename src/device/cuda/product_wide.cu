@@ -210,15 +210,21 @@ static __device__ inline void pair_release(uint64_t *empty)
         barrier_arrive_at(empty, threadIdx.x % 128);
 }
 
-/* Stages go by of which a warpgroup has no rows or the block no columns. */
+/* Stages go by of which a warpgroup has no rows or the block no columns. Only the warp that frees them waits for them: a
+   warp that nobody waits for might come so late that a stage is full once more, which it could not tell from empty, and
+   it would wait forever. */
 static __device__ inline void pair_pass(uint64_t *full, uint64_t *empty, uint32_t steps, uint32_t &s, uint32_t &parity)
 {
     for (uint32_t step = 0; step < steps; step++) {
-        barrier_wait(&full[s], parity);
-        pair_release(&empty[s]);
+        if (threadIdx.x % 128 < 32) {
+            barrier_wait(&full[s], parity);
+            __syncwarp();
+            pair_release(&empty[s]);
+        }
         parity ^= s + 1 == PAIR_STAGES;
         s = s + 1 == PAIR_STAGES ? 0 : s + 1;
     }
+    named_barrier(threadIdx.x / 128, 128);
 }
 
 static __device__ inline void pair_multiply(const mt_cuda_many &p, pair_room &room, uint64_t *full, uint64_t *empty)
