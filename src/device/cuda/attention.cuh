@@ -156,8 +156,8 @@ static __device__ inline float take_sink(whole &w, const float *sinks, uint32_t 
 }
 
 /* Four columns of n parts of a row, ascending, for whole warps. Each lane finds out for one of 32 parts what it counts,
-   and what all before it count from there on; the sums then wait for nothing but memory, of which AHEAD parts, a divisor
-   of 32, are read at once. */
+   and what all before it count from there on; the sums then wait for nothing but memory. AHEAD parts, a divisor of 32,
+   are read at once. */
 template <int AHEAD>
 static __device__ inline whole merge_columns(const mt_cuda_attention &p, const float *parts, uint32_t n,
                                              uint32_t column, uint32_t width, float4 &acc)

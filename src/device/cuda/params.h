@@ -368,7 +368,7 @@ typedef struct mt_cuda_attention {
     float scale, softcap;
 } mt_cuda_attention;
 
-typedef struct mt_cuda_asked { /* attention of few rows that makes its heads itself, and writes keys and values */
+typedef struct mt_cuda_asked {   /* attention of few rows that makes its heads itself, and writes keys and values */
     mt_cuda_attention attention; /* first: mt_cuda_attended() takes one for the other */
     mt_cuda_heads heads;
 } mt_cuda_asked;

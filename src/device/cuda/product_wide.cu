@@ -210,9 +210,9 @@ static __device__ inline void pair_release(uint64_t *empty)
         barrier_arrive_at(empty, threadIdx.x % 128);
 }
 
-/* Stages go by of which a warpgroup has no rows or the block no columns. Only the warp that frees them waits for them: a
-   warp that nobody waits for might come so late that a stage is full once more, which it could not tell from empty, and
-   it would wait forever. */
+/* Stages go by of which a warpgroup has no rows or the block no columns. Only the warp that frees them waits for them:
+   one that nobody waits for might come so late that a stage is full once more, which it could not tell from empty, and
+   would wait for ever. */
 static __device__ inline void pair_pass(uint64_t *full, uint64_t *empty, uint32_t steps, uint32_t &s, uint32_t &parity)
 {
     for (uint32_t step = 0; step < steps; step++) {
