@@ -192,23 +192,33 @@ template <int GROUP> static __device__ inline void broad_feed(const mt_cuda_many
 
 /* ---- biases ---- */
 
-/* A warp has 128 rows of 32 columns; a lane rows i * 16 + lane % 8 * 2 and the next, columns j * 8 + lane / 8 * 2 and
-   the next. */
+/* A warp has 128 rows of 32 columns; a lane every eighth row from its own on, columns j * 8 + bias_pair() * 2 and the
+   next. Sixteen lanes have four rows and four pairs: what is handed over is in different banks for them. */
+static __device__ inline uint32_t bias_row(void)
+{
+    return threadIdx.x % 32 / 16 * 4 + threadIdx.x % 4;
+}
+
+static __device__ inline uint32_t bias_pair(void)
+{
+    return threadIdx.x / 4 % 4;
+}
+
 template <int GROUP>
 static __device__ inline void broad_bias(float (&sum)[16][8], const uint8_t *copied, const uint8_t *unpacked)
 {
     typedef broad_stage<GROUP> S;
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-    const float *sums = (const float *)(copied + S::SUMS) + lane % 8 * 2 * S::EACH;
+    const uint32_t warp = threadIdx.x / 32 % 4;
+    const float *sums = (const float *)(copied + S::SUMS) + bias_row() * S::EACH;
 #pragma unroll 1 /* biases of one group at a time: nearly all registers are for sums */
     for (int g = 0; g < S::EACH; g++) {
         const float4 *plane = (const float4 *)((const float *)(unpacked + S::PLANES) + (2 * g + 1) * PLANE +
-                                               lane / 8 * PLANE_LANE + warp * 8);
+                                               bias_pair() * PLANE_LANE + warp * 8);
         const float4 low = plane[0], high = plane[1];
         const float bias[8] = {low.y, low.x, low.w, low.z, high.y, high.x, high.w, high.z};
 #pragma unroll
         for (int r = 0; r < 16; r++) {
-            const float sx = sums[(r / 2 * 16 + r % 2) * S::EACH + g];
+            const float sx = sums[r * 8 * S::EACH + g];
 #pragma unroll
             for (int c = 0; c < 8; c++)
                 sum[r][c] = fmaf(bias[c], sx, sum[r][c]);
@@ -235,12 +245,12 @@ template <int GROUP> static __device__ inline void broad_biases(const broad_bloc
         }
         if (turn)
             barrier_wait(&b.at->taken, (turn - 1) & 1);
-        float *to = b.bias + lane % 8 * 2 * BIAS_STRIDE + warp * 32 + lane / 8 * 2;
+        float *to = b.bias + bias_row() * BIAS_STRIDE + warp * 32 + bias_pair() * 2;
 #pragma unroll
         for (int r = 0; r < 16; r++)
 #pragma unroll
             for (int c = 0; c < 8; c += 2)
-                *(float2 *)(to + (r / 2 * 16 + r % 2) * BIAS_STRIDE + c * 4) = make_float2(sum[r][c], sum[r][c + 1]);
+                *(float2 *)(to + r * 8 * BIAS_STRIDE + c * 4) = make_float2(sum[r][c], sum[r][c + 1]);
         barrier_arrive(&b.at->given);
     }
 }
