@@ -271,6 +271,38 @@ static void matmul_halves(run *r)
     multiply_kinds(r, halves, MT_COUNT(halves));
 }
 
+/* Rows of prompts against up to three of bf16; now and then more columns than wide tiles take to occupy all processors
+   of a device. */
+static void many_halves(run *r)
+{
+    static const size_t columns[] = {100, 256, 500, 768, 1030, 1536};
+    const bool many = below(r, 8) == 0;
+    const size_t k = many ? 64 : 64 * (1 + below(r, 8)), count = many ? 1 : 1 + below(r, 3);
+    const bool biased = below(r, 2);
+    mt_tensor *x = unit_rows(r, 1, k), *y[3];
+    const mt_weight *w[3];
+    size_t n[3], all = 0;
+    for (size_t j = 0; j < count; j++) {
+        n[j] = many ? 34000 + below(r, 100) : pick(r, columns, MT_COUNT(columns));
+        const mt_mat mat = matrix_of(r, halves[0], n[j], k);
+        w[j] = mt_weight_new(r->set, &mat, biased ? vector(r, 5 + (unsigned)j, n[j]) : NULL, false);
+        y[j] = mt_tensor_new(r->set, r->units, n[j]);
+        all += n[j];
+    }
+    if (mt_device_precision(r->dev) == MT_PRECISION_FAST)
+        r->rule = NEAR;
+    say(r, "k %zu, %zu weights of %zu columns%s", k, count, all, biased ? ", biases" : "");
+    plan(r, MOST_UNITS);
+    mt_op_matmul(r->dev, y, w, count, x, r->units);
+    mt_reading *reading = mt_reading_new(r->set, 34100 * sizeof(float));
+    for (size_t i = 0; i < r->units; i++)
+        for (size_t j = 0; j < count; j++) { /* of many columns every so manyth */
+            mt_read_rows(r->dev, reading, y[j], i, 1);
+            for (size_t c = 0; c < n[j]; c += 1 + n[j] / 400)
+                give_floats(r, mt_reading_row(r->dev, reading, 0) + c, 1);
+        }
+}
+
 /* Two experts of each kind of integers. */
 static void moe_integers(run *r)
 {
@@ -496,6 +528,7 @@ const device_check product_checks[] = {{.name = "op_matmul", .fn = matmul, .unit
                                        {.name = "exact rows", .fn = exact_prompt, .units = 150},
                                        {.name = "op_matmul", .fn = matmul_integers},
                                        {.name = "op_matmul", .fn = matmul_halves},
+                                       {.name = "op_matmul", .fn = many_halves, .units = MOST_UNITS},
                                        {.name = "op_embed", .fn = embed},
                                        {.name = "op_embed chosen", .fn = embed_chosen},
                                        {.name = "op_add_rows", .fn = add_rows},

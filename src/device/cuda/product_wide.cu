@@ -40,38 +40,51 @@ static __device__ inline void wide_copy(const mt_cuda_many &p, wide_room &room, 
     }
 }
 
-/* Sums of 16 rows a warp, with biases, which are read before anything is written: what is written might be them. */
+/* Sums of 16 rows a warp. */
 static __device__ inline void wide_put(const mt_cuda_many &p, const many_tile &t, const float (&c)[64], uint32_t row)
 {
-    const mt_cuda_weight &w = many_weight(p, t);
-    const uint32_t lane = threadIdx.x % 32, first = t.column * 16 + lane % 4 * 2, i = t.row + row + lane / 4;
     const mt_cuda_mat &y = p.y[p.shares.experts ? 0 : t.weight];
-    const bool whole = t.column * 16 + MT_CUDA_MANY <= w.n && (uintptr_t)y.data % 8 == 0 && y.stride % 2 == 0;
-    float2 bias[16];
-#pragma unroll
-    for (int j = 0; j < 16; j++) {
-        const uint32_t n = first + j * 8;
-        bias[j].x = w.bias && n < w.n ? w.bias[n] : 0;
-        bias[j].y = w.bias && n + 1 < w.n ? w.bias[n + 1] : 0;
-    }
+    const uint32_t lane = threadIdx.x % 32, first = t.column * 16 + lane % 4 * 2, end = many_weight(p, t).n;
+    const bool whole = t.column * 16 + MT_CUDA_MANY <= end && (uintptr_t)y.data % 8 == 0 && y.stride % 2 == 0;
 #pragma unroll
     for (int h = 0; h < 2; h++) {
-        float *to = row_of(y, i + h * 8) + first;
+        const uint32_t i = t.row + row + lane / 4 + h * 8;
+        float *to = row_of(y, i) + first;
+        if (i >= t.end)
+            continue;
 #pragma unroll
         for (int j = 0; j < 16; j++) {
             const float low = c[j * 4 + h * 2], high = c[j * 4 + h * 2 + 1];
-            const float2 sum = w.bias ? make_float2(low + bias[j].x, high + bias[j].y) : make_float2(low, high);
-            if (i + h * 8 >= t.end)
-                continue;
             if (whole) {
-                *(float2 *)(to + j * 8) = sum;
+                *(float2 *)(to + j * 8) = make_float2(low, high);
                 continue;
             }
-            if (first + j * 8 < w.n)
-                to[j * 8] = sum.x;
-            if (first + j * 8 + 1 < w.n)
-                to[j * 8 + 1] = sum.y;
+            if (first + j * 8 < end)
+                to[j * 8] = low;
+            if (first + j * 8 + 1 < end)
+                to[j * 8 + 1] = high;
         }
+    }
+}
+
+/* Biases of 64 columns from the first one on: each lane keeps two neighbours. */
+static __device__ inline float2 wide_biases(const mt_cuda_weight &w, uint32_t first)
+{
+    const uint32_t n = first + threadIdx.x % 32 * 2;
+    return make_float2(w.bias && n < w.n ? w.bias[n] : 0, w.bias && n + 1 < w.n ? w.bias[n + 1] : 0);
+}
+
+static __device__ inline void wide_add(float (&c)[64], const float2 *bias)
+{
+#pragma unroll
+    for (int j = 0; j < 16; j++) {
+        const int from = j % 8 * 4 + threadIdx.x % 4;
+        const float low = __shfl_sync(0xffffffffu, bias[j / 8].x, from);
+        const float high = __shfl_sync(0xffffffffu, bias[j / 8].y, from);
+        c[j * 4] += low;
+        c[j * 4 + 1] += high;
+        c[j * 4 + 2] += low;
+        c[j * 4 + 3] += high;
     }
 }
 
@@ -80,6 +93,9 @@ static __device__ inline void wide_multiply(const mt_cuda_many &p, wide_room &ro
     const uint32_t who = threadIdx.x / 128 - 1, tiles = many_tiles(p), steps = p.w[0].steps;
     uint32_t s = 0, parity = 0;
     for (uint32_t id = blockIdx.x; id < tiles; id += gridDim.x) {
+        const many_tile t = many_tile_at(p, id, tiles);
+        const mt_cuda_weight &own = many_weight(p, t);
+        const float2 bias[2] = {wide_biases(own, t.column * 16), wide_biases(own, t.column * 16 + 64)};
         float c[64];
         uint32_t last = 0;
         for (uint32_t step = 0; step < steps; step++) {
@@ -100,7 +116,9 @@ static __device__ inline void wide_multiply(const mt_cuda_many &p, wide_room &ro
         products_wait<0>();
         if (threadIdx.x % 128 == 0)
             barrier_arrive(&empty[last]);
-        wide_put(p, many_tile_at(p, id, tiles), c, who * 64 + threadIdx.x / 32 % 4 * 16);
+        if (own.bias)
+            wide_add(c, bias);
+        wide_put(p, t, c, who * 64 + threadIdx.x / 32 % 4 * 16);
     }
 }
 
@@ -126,25 +144,55 @@ extern "C" __global__ void __launch_bounds__(384, 1) mtk_wide_halves(const __gri
 
 /* ---- two blocks that share rows ----
 
-   What bounds tiles of 128 by 128 is what they read: 64 bytes a cycle and multiprocessor, of which L2 gives some 40. So
-   where no experts are met, two blocks of a cluster take neighbouring tiles of columns with the same 192 rows. Each
-   copies half of the rows to both, and three warpgroups have 64 rows each. */
+   What bounds tiles of 128 by 128 is what they read. So where no experts are met, two blocks of a cluster take
+   neighbouring tiles of columns with the same 192 rows. Each copies half of the rows to both, and three warpgroups have
+   64 rows each. Some tiles are wide: they have 256 columns and make more sums of what is read. How many are is up to
+   the host, which sees to it that all multiprocessors have some (product_many.c).
 
-enum { PAIR = MT_CUDA_PAIR, PAIR_STAGES = MT_CUDA_PAIR_STAGES, PAIR_GROUPS = PAIR / 64, BLOCKS = 2 };
+   One warp has rows copied; three have columns copied side by side, for a copy that is begun holds up its warp. Columns
+   do not wait for the kernel before. Each warp says for every stage what it has copied, if only nothing: a stage is not
+   full until all have, so that none is left behind by those that wait for full and for empty stages. */
 
-struct pair_room {
-    uint8_t rows[PAIR_STAGES][PAIR * 128], columns[PAIR_STAGES][ROW_BYTES];
-};
+enum { PAIR = MT_CUDA_PAIR, PAIR_GROUPS = PAIR / 64, BLOCKS = 2, COLUMN_WARPS = 3 };
+
+/* Stages begin at a multiple of 1024: PAIR rows, then columns. */
+typedef struct pair_ring {
+    uint64_t full[MT_CUDA_PAIR_STAGES], empty[MT_CUDA_PAIR_STAGES];
+    uint8_t *stages;
+} pair_ring;
+
+/* Where in the ring a warp is. */
+typedef struct pair_place {
+    uint32_t s, parity;
+} pair_place;
+
+static __device__ inline void pair_on(const mt_cuda_many &p, pair_place &at)
+{
+    at.parity ^= at.s + 1 == p.stages;
+    at.s = at.s + 1 == p.stages ? 0 : at.s + 1;
+}
 
 /* A block's tile: its rows up to a multiple of 64, and its tiles of 16 columns; none where columns end before it. */
 typedef struct pair_tile {
     many_tile at;
     uint32_t rows, columns;
+    bool wide;
 } pair_tile;
+
+/* Two tiles of columns each, of wide ones and of others. */
+static __device__ inline uint32_t pairs_wide(const mt_cuda_many &p)
+{
+    return (p.wide[p.count] + BLOCKS - 1) / BLOCKS;
+}
+
+static __device__ inline uint32_t pairs_other(const mt_cuda_many &p)
+{
+    return (p.first[p.count] + BLOCKS - 1) / BLOCKS;
+}
 
 static __device__ inline uint32_t pair_tiles(const mt_cuda_many &p)
 {
-    return (p.m + PAIR - 1) / PAIR * ((p.first[p.count] + BLOCKS - 1) / BLOCKS);
+    return (p.m + PAIR - 1) / PAIR * (pairs_wide(p) + pairs_other(p));
 }
 
 /* Which tile a cluster takes in a round: there and back, so that who has a small one at the end of a round has the next
@@ -155,110 +203,162 @@ static __device__ inline uint32_t pair_at(uint32_t round)
     return round * all + (round % 2 ? all - 1 - own : own);
 }
 
-/* Whole tiles first, then those of the last rows. */
-static __device__ inline pair_tile pair_tile_at(const mt_cuda_many &p, uint32_t id, uint32_t rank)
+/* Number `pair` of all pairs of columns, wide ones first, with the rows from the first one on. */
+static __device__ inline pair_tile pair_tile_of(const mt_cuda_many &p, uint32_t row, uint32_t pair)
 {
-    const uint32_t columns = p.first[p.count], pairs = (columns + BLOCKS - 1) / BLOCKS, whole = p.m / PAIR;
-    uint32_t row = whole, pair = id - whole * pairs;
-    if (id < whole * pairs) {
-        const uint32_t band = id / (BAND * pairs), height = min(whole - band * BAND, (uint32_t)BAND);
-        const uint32_t within = id - band * BAND * pairs;
-        row = band * BAND + within % height;
-        pair = within / height;
-    }
-    const uint32_t column = pair * BLOCKS + rank, known = min(column, columns - 1);
-    pair_tile t = {{0, 0, row * PAIR, p.m}, min((uint32_t)PAIR, (p.m - row * PAIR + 63) / 64 * 64), 0};
-    while (t.at.weight + 1 < p.count && known >= p.first[t.at.weight + 1])
+    pair_tile t = {{0, 0, row, p.m}, min((uint32_t)PAIR, (p.m - row + 63) / 64 * 64), 0, pair < pairs_wide(p)};
+    const uint32_t columns = t.wide ? p.wide[p.count] : p.first[p.count], width = t.wide ? 16 : 8;
+    const uint32_t column = (t.wide ? pair : pair - pairs_wide(p)) * BLOCKS + block_of_cluster();
+    const uint32_t known = min(column, columns - 1);
+    while (t.at.weight + 1 < p.count && known >= (t.wide ? p.wide : p.first)[t.at.weight + 1])
         t.at.weight++;
-    t.at.column = (known - p.first[t.at.weight]) * 8;
+    const uint32_t w = t.at.weight, before = t.wide ? p.wide[w] : p.first[w];
+    t.at.column = (t.wide ? 0 : (p.wide[w + 1] - p.wide[w]) * 16) + (known - before) * width;
     if (column < columns)
-        t.columns = min(8u, (p.w[t.at.weight].n + 31) / 32 * 2 - t.at.column);
+        t.columns = min(width, (p.w[w].n + 31) / 32 * 2 - t.at.column);
     return t;
 }
 
-static __device__ inline void pair_copy(const mt_cuda_many &p, pair_room &room, uint64_t *full, uint64_t *empty)
+/* Whole tiles first, wide ones before others, then those of the last rows. */
+static __device__ inline pair_tile pair_tile_at(const mt_cuda_many &p, uint32_t id)
 {
-    const uint32_t lane = threadIdx.x, tiles = pair_tiles(p), steps = p.w[0].steps, rank = block_of_cluster();
-    uint32_t s = 0, parity = 1;
+    const uint32_t whole = p.m / PAIR, wide = whole * pairs_wide(p), all = wide + whole * pairs_other(p);
+    if (id >= all)
+        return pair_tile_of(p, whole * PAIR, id - all);
+    const uint32_t pairs = id < wide ? pairs_wide(p) : pairs_other(p), at = id < wide ? id : id - wide;
+    const uint32_t band = at / (BAND * pairs), height = min(whole - band * BAND, (uint32_t)BAND);
+    const uint32_t within = at - band * BAND * pairs;
+    return pair_tile_of(p, (band * BAND + within % height) * PAIR, within / height + (id < wide ? 0 : pairs_wide(p)));
+}
+
+/* By one thread. */
+static __device__ inline void pair_copy_rows(const mt_cuda_many &p, pair_ring &ring)
+{
+    const uint32_t tiles = pair_tiles(p), first = block_of_cluster() * (PAIR / BLOCKS);
+    pair_place at = {0, 1};
+    wait_for_last();
     for (uint32_t round = 0; round * (gridDim.x / BLOCKS) < tiles; round++) {
         if (pair_at(round) >= tiles)
             continue;
-        const pair_tile t = pair_tile_at(p, pair_at(round), rank);
-        const uint32_t first = rank * (PAIR / BLOCKS), rows = t.rows > first ? min(t.rows - first, PAIR / BLOCKS) : 0;
-        const uint8_t *from = p.w[t.at.weight].w + (uint64_t)(t.at.column + lane % 8) * steps * TILE_BYTES;
-        const uint8_t *x = p.from.q + (uint64_t)(t.at.row + first) * 128;
-        for (uint32_t step = 0; step < steps; step++) {
-            barrier_wait(&empty[s], parity);
-            if (lane == 0)
-                barrier_expect(&full[s], t.rows * 128 + t.columns * TILE_BYTES);
-            __syncwarp();
-            if (lane < t.columns)
-                fetch(room.columns[s] + lane * TILE_BYTES, from + (uint64_t)step * TILE_BYTES, TILE_BYTES, &full[s]);
-            if (lane == 8 && rows)
-                fetch_for((1 << BLOCKS) - 1, room.rows[s] + first * 128, x + (uint64_t)step * p.from.rows * 128,
-                          rows * 128, &full[s]);
-            parity ^= s + 1 == PAIR_STAGES;
-            s = s + 1 == PAIR_STAGES ? 0 : s + 1;
+        const pair_tile t = pair_tile_at(p, pair_at(round));
+        const uint32_t rows = t.rows > first ? min(t.rows - first, PAIR / BLOCKS) : 0;
+        const uint8_t *from = p.from.q + (uint64_t)(t.at.row + first) * 128;
+        for (uint32_t step = 0; step < p.w[0].steps; step++, from += (uint64_t)p.from.rows * 128) {
+            barrier_wait(&ring.empty[at.s], at.parity);
+            barrier_expect(&ring.full[at.s], t.rows * 128);
+            if (rows)
+                fetch_for((1 << BLOCKS) - 1, ring.stages + at.s * p.stage + first * 128, from, rows * 128,
+                          &ring.full[at.s]);
+            pair_on(p, at);
         }
     }
 }
 
-/* A stage is free for both blocks' copies. */
-static __device__ inline void pair_release(uint64_t *empty)
+/* By COLUMN_WARPS warps, of which this is number `warp`. */
+static __device__ inline void pair_copy_columns(const mt_cuda_many &p, pair_ring &ring, uint32_t warp)
+{
+    const uint32_t tiles = pair_tiles(p), own = threadIdx.x % 32 * COLUMN_WARPS + warp;
+    pair_place at = {0, 1};
+    for (uint32_t round = 0; round * (gridDim.x / BLOCKS) < tiles; round++) {
+        if (pair_at(round) >= tiles)
+            continue;
+        const pair_tile t = pair_tile_at(p, pair_at(round));
+        const uint32_t here = (t.columns + COLUMN_WARPS - 1 - warp) / COLUMN_WARPS;
+        const uint8_t *from = p.w[t.at.weight].w + (uint64_t)(t.at.column + own) * p.w[0].steps * TILE_BYTES;
+        for (uint32_t step = 0; step < p.w[0].steps; step++, from += TILE_BYTES) {
+            barrier_wait(&ring.empty[at.s], at.parity);
+            __syncwarp(); /* no lane waits for a stage that others go beyond */
+            if (own == warp)
+                barrier_expect(&ring.full[at.s], here * TILE_BYTES);
+            if (own < t.columns)
+                fetch(ring.stages + at.s * p.stage + PAIR * 128 + own * TILE_BYTES, from, TILE_BYTES, &ring.full[at.s]);
+            pair_on(p, at);
+        }
+    }
+}
+
+/* The stage before is free for both blocks' copies. */
+static __device__ inline void pair_release(const mt_cuda_many &p, pair_ring &ring, const pair_place &at)
 {
     if (threadIdx.x % 128 < BLOCKS)
-        barrier_arrive_at(empty, threadIdx.x % 128);
+        barrier_arrive_at(&ring.empty[(at.s ? at.s : p.stages) - 1], threadIdx.x % 128);
 }
 
 /* Stages go by of which a warpgroup has no rows or the block no columns. Only the warp that frees them waits for them:
-   one that nobody waits for might come so late that a stage is full once more, which it could not tell from empty, and
-   would wait for ever. */
-static __device__ inline void pair_pass(uint64_t *full, uint64_t *empty, uint32_t steps, uint32_t &s, uint32_t &parity)
+   a warp that nobody waits for might come so late that a stage is full once more, which it could not tell from empty,
+   and it would wait forever. */
+static __device__ inline void pair_pass(const mt_cuda_many &p, pair_ring &ring, pair_place &at)
 {
-    for (uint32_t step = 0; step < steps; step++) {
+    for (uint32_t step = 0; step < p.w[0].steps; step++) {
         if (threadIdx.x % 128 < 32) {
-            barrier_wait(&full[s], parity);
+            barrier_wait(&ring.full[at.s], at.parity);
             __syncwarp();
-            pair_release(&empty[s]);
         }
-        parity ^= s + 1 == PAIR_STAGES;
-        s = s + 1 == PAIR_STAGES ? 0 : s + 1;
+        pair_on(p, at);
+        pair_release(p, ring, at);
     }
     named_barrier(threadIdx.x / 128, 128);
 }
 
-static __device__ inline void pair_multiply(const mt_cuda_many &p, pair_room &room, uint64_t *full, uint64_t *empty)
+/* What along() gives, from its lower half. */
+static __device__ inline uint64_t along_on(uint32_t low)
 {
-    const uint32_t who = threadIdx.x / 128 - 1, tiles = pair_tiles(p), steps = p.w[0].steps, rank = block_of_cluster();
-    uint32_t s = 0, parity = 0;
+    return along(0) >> 32 << 32 | low;
+}
+
+/* A warpgroup's rows with N columns; `first` is the lower half of what along() gives for the first stage. */
+template <int N>
+static __device__ inline void pair_multiply(const mt_cuda_many &p, const many_tile &t, pair_ring &ring, pair_place &at,
+                                            uint32_t first)
+{
+    const uint32_t row = threadIdx.x / 128 * 64 - 64;
+    float2 bias[N / 64];
+#pragma unroll
+    for (int i = 0; i < N / 64; i++)
+        bias[i] = wide_biases(p.w[t.weight], t.column * 16 + i * 64);
+    float c[N / 128][64] = {}; /* the first products do not add to it, but so it need not be kept from tile to tile */
+    for (uint32_t step = 0; step < p.w[0].steps; step++) {
+        barrier_wait(&ring.full[at.s], at.parity);
+        products_begin();
+        const uint32_t stage = first + at.s * (p.stage / 16), x = stage + row * 8, w = stage + PAIR * 8;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+#pragma unroll
+            for (int half = 0; half < N / 128; half++)
+                product_scores(c[half], along_on(x + i * 2), along_on(w + half * (128 * 8) + i * 2), step > 0 || i > 0);
+        products_commit();
+        products_wait<1>();
+        if (step > 0) /* what this product has read before is free */
+            pair_release(p, ring, at);
+        pair_on(p, at);
+    }
+    products_wait<0>();
+    pair_release(p, ring, at);
+    wait_for_last(); /* long over; what it wrote can be overwritten by this thread, too */
+#pragma unroll
+    for (int half = 0; half < N / 128; half++) {
+        if (p.w[t.weight].bias)
+            wide_add(c[half], bias + half * 2);
+        wide_put(p, {t.weight, t.column + half * 8, t.row, t.end}, c[half], row + threadIdx.x / 32 % 4 * 16);
+    }
+}
+
+static __device__ inline void pair_multiply_all(const mt_cuda_many &p, pair_ring &ring)
+{
+    const uint32_t tiles = pair_tiles(p);
+    uint32_t first = (uint32_t)along(shared_address(ring.stages));
+    asm volatile("" : "+r"(first)); /* so that it is not computed once more in each step */
+    pair_place at = {0, 0};
     for (uint32_t round = 0; round * (gridDim.x / BLOCKS) < tiles; round++) {
         if (pair_at(round) >= tiles)
             continue;
-        const pair_tile t = pair_tile_at(p, pair_at(round), rank);
-        if (who * 64 >= t.rows || t.columns == 0) {
-            pair_pass(full, empty, steps, s, parity);
-            continue;
-        }
-        float c[64];
-        uint32_t last = 0;
-        for (uint32_t step = 0; step < steps; step++) {
-            barrier_wait(&full[s], parity);
-            products_begin();
-            const uint32_t x = shared_address(room.rows[s]) + who * (64 * 128), w = shared_address(room.columns[s]);
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                product_scores(c, along(x + i * 32), along(w + i * 32), step > 0 || i > 0);
-            products_commit();
-            products_wait<1>();
-            if (step > 0) /* what this product has read before is free */
-                pair_release(&empty[last]);
-            last = s;
-            parity ^= s + 1 == PAIR_STAGES;
-            s = s + 1 == PAIR_STAGES ? 0 : s + 1;
-        }
-        products_wait<0>();
-        pair_release(&empty[last]);
-        wide_put(p, t.at, c, who * 64 + threadIdx.x / 32 % 4 * 16);
+        const pair_tile t = pair_tile_at(p, pair_at(round));
+        if (threadIdx.x / 128 * 64 > t.rows || t.columns == 0)
+            pair_pass(p, ring, at);
+        else if (t.wide)
+            pair_multiply<256>(p, t.at, ring, at, first);
+        else
+            pair_multiply<128>(p, t.at, ring, at, first);
     }
 }
 
@@ -266,25 +366,26 @@ extern "C" __global__ void __cluster_dims__(BLOCKS, 1, 1) __launch_bounds__(MT_C
     mtk_pair_halves(const __grid_constant__ mt_cuda_many p)
 {
     extern __shared__ uint8_t raw[];
-    __shared__ uint64_t full[PAIR_STAGES], empty[PAIR_STAGES];
-    pair_room &room = *(pair_room *)(((uintptr_t)raw + 1023) / 1024 * 1024);
-    static_assert(sizeof(pair_room) + 1024 == MT_CUDA_PAIR_SHARED, "what the host gives");
+    __shared__ pair_ring ring;
     if (threadIdx.x == 0) {
-        for (int i = 0; i < PAIR_STAGES; i++) {
-            barrier_init(&full[i], 1);
-            barrier_init(&empty[i], BLOCKS * PAIR_GROUPS);
+        for (int i = 0; i < MT_CUDA_PAIR_STAGES; i++) {
+            barrier_init(&ring.full[i], 1 + COLUMN_WARPS);
+            barrier_init(&ring.empty[i], BLOCKS * PAIR_GROUPS);
         }
+        ring.stages = (uint8_t *)(((uintptr_t)raw + 1023) / 1024 * 1024);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     cluster_meet();
-    follow_last();
+    start_next();
     if (threadIdx.x < 128) {
-        fewer_registers<40>();
-        if (threadIdx.x < 32)
-            pair_copy(p, room, full, empty);
+        fewer_registers<32>();
+        if (threadIdx.x >= 32)
+            pair_copy_columns(p, ring, threadIdx.x / 32 - 1);
+        else if (threadIdx.x == 0)
+            pair_copy_rows(p, ring);
     } else {
-        more_registers<152>();
-        pair_multiply(p, room, full, empty);
+        more_registers<160>();
+        pair_multiply_all(p, ring);
     }
     __syncwarp();
     cluster_meet(); /* nobody leaves whom the other one still tells something */

@@ -3,8 +3,8 @@
        MOTET_CUDA=graphs=0,early=0,row=0,pair=0,ahead=0
 
    graphs 0: steps are never replayed as graphs; early 0: no kernel starts before the one before it has ended; row 0: up
-   to 8 rows have no kernels of their own; pair 0: blocks of products with bf16 share nothing; ahead 0: no step is
-   begun before the one before it is settled. */
+   to 8 rows have no kernels of their own; pair 0: blocks of products with bf16 share nothing, 2: none of their tiles is
+   wide, 3: all are; ahead 0: no step is begun before the one before it is settled. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ bool mt_cuda_ways_read(mt_cuda_ways *ways, const char *text, mt_error *err)
     const word words[] = {{"graphs", 1, &ways->graphs},
                           {"early", 1, &ways->early},
                           {"row", 1, &ways->row},
-                          {"pair", 1, &ways->pair},
+                          {"pair", 3, &ways->pair},
                           {"ahead", 1, &ways->ahead}};
     while (text && *text) {
         const size_t length = strcspn(text, ",");
