@@ -5,7 +5,9 @@
    has ended. The others have a tile each, or share its rows; with FP8 and up to 32 rows they have two, and share k.
 
    Where two weights are gated, their tiles come by turns, and two warps have two tiles: each has eight columns of both,
-   so that a lane has what it gates. */
+   so that a lane has what it gates.
+
+   Every lane says for itself that it is done with a slot, as in product_few.cu. */
 #include "device/cuda/activation.cuh"
 #include "device/cuda/barrier.cuh"
 #include "device/cuda/widen.cuh"
@@ -85,14 +87,6 @@ static __device__ inline void half_fetch_rows(const mt_cuda_halves &p, const hal
     if (threadIdx.x % 32 == 0)
         fetch(to + p.together * p.chunk * f.tile_bytes, p.from.q + (uint64_t)chunk * p.chunk * p.m * 128,
               half_count(p, f, chunk) * p.m * 128, full);
-}
-
-/* A warp is done with a slot. */
-static __device__ inline void half_release(uint64_t *empty)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-        barrier_arrive(empty);
 }
 
 /* What the last warp does. */
@@ -333,7 +327,7 @@ static __device__ inline void half_work(const mt_cuda_halves &p, const half_plan
                         }
                     }
             }
-            half_release(&empty[s]);
+            barrier_arrive(&empty[s]);
             phase ^= next == 0;
             s = next;
         }
@@ -432,7 +426,7 @@ static __device__ inline void half_turns(const mt_cuda_halves &p, const half_pla
                 } else if (within < count) {
                     half_block<N>(c, p, at, slot, within);
                 }
-                half_release(&empty[s]);
+                barrier_arrive(&empty[s]);
             }
             s += span;
             uint8_t *to = made + which * S * PART;
@@ -487,7 +481,7 @@ template <bool BYTES, int N, int S> static __device__ void few_halves(const mt_c
     if (threadIdx.x == 0) {
         for (uint32_t s = 0; s < p.stages; s++) {
             barrier_init(&full[s], 1);
-            barrier_init(&empty[s], readers);
+            barrier_init(&empty[s], readers * 32);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
