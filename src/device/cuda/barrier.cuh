@@ -21,6 +21,9 @@ static __device__ inline void barrier_expect(uint64_t *b, unsigned bytes)
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _,[%0],%1;" ::"r"(shared_address(b)), "r"(bytes) : "memory");
 }
 
+/* A barrier tells only odd phases from even ones: who comes so late that the next phase has ended as well waits for the
+   one after it, or for ever. So a thread may wait only for phases that do not go on without it: it arrives at what the
+   next one needs, or somebody does whom it meets in between. */
 static __device__ inline void barrier_wait(uint64_t *b, unsigned phase)
 {
     unsigned done = 0;
