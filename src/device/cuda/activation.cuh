@@ -23,6 +23,28 @@ static __device__ inline float rms_about(const float *x, float mean, uint32_t n,
     return 1.0f / sqrtf(fold16(lane) / (float)n + eps);
 }
 
+/* A head of 16 N numbers that turns as a whole. Sixteen threads have N of them each, sixteen apart: so a thread has
+   both of what turns together, and its lane of R6. */
+template <uint32_t N>
+static __device__ inline void turn_head(float (&x)[N], bool normed, const float (&factor)[N], float eps, bool turned,
+                                        const float (&cosine)[N / 2], const float (&sine)[N / 2])
+{
+    float lane = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < N; i++)
+        lane = fmaf(x[i], x[i], lane);
+    const float r = 1.0f / sqrtf(fold16(lane) / (float)(16 * N) + eps);
+#pragma unroll
+    for (uint32_t i = 0; i < N; i++)
+        x[i] = normed ? (x[i] * r) * factor[i] : x[i];
+#pragma unroll
+    for (uint32_t i = 0; i < N / 2; i++) {
+        const float a = x[i], b = x[i + N / 2];
+        x[i] = turned ? fmaf(a, cosine[i], -(b * sine[i])) : a;
+        x[i + N / 2] = turned ? fmaf(b, cosine[i], a * sine[i]) : b;
+    }
+}
+
 /* x = x / 2 erfc(-x / sqrt 2) */
 static __device__ inline float gelu(float x)
 {

@@ -5,6 +5,7 @@
    their columns are eight rows of queries, so that four warps share what few rows there are: for scores and exp each
    has a quarter of a segment's keys, for results a quarter of the columns. p goes from one to the other through shared
    memory. What a row gets does not depend on the rows beside it. */
+#include "device/cuda/activation.cuh"
 #include "device/cuda/attention.cuh"
 
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -139,7 +140,7 @@ template <int HD> static __device__ inline void make_heads(const mt_cuda_asked &
                     *table = !value && h.table.data ? row_of(h.table, row) + l : NULL;
         const uint32_t position = it.at.span.position + token;
         const uint64_t page = there && !query ? a.step.pages[it.at.span.pages + position / a.kv.page_tokens] : 0;
-        float x[N], factor[N], cosine[N / 2], sine[N / 2], lane = 0;
+        float x[N], factor[N], cosine[N / 2], sine[N / 2];
 #pragma unroll
         for (uint32_t i = 0; i < N; i++) {
             x[i] = there ? in[i * 16] : 0;
@@ -150,19 +151,7 @@ template <int HD> static __device__ inline void make_heads(const mt_cuda_asked &
             cosine[i] = table ? table[i * 16] : 0;
             sine[i] = table ? table[i * 16 + HD / 2] : 0;
         }
-#pragma unroll
-        for (uint32_t i = 0; i < N; i++)
-            lane = fmaf(x[i], x[i], lane);
-        const float r = 1.0f / sqrtf(fold16(lane) / (float)HD + h.eps);
-#pragma unroll
-        for (uint32_t i = 0; i < N; i++)
-            x[i] = w ? (x[i] * r) * factor[i] : x[i];
-#pragma unroll
-        for (uint32_t i = 0; i < N / 2; i++) {
-            const float one = x[i], other = x[i + N / 2];
-            x[i] = table ? fmaf(one, cosine[i], -(other * sine[i])) : one;
-            x[i + N / 2] = table ? fmaf(other, cosine[i], one * sine[i]) : other;
-        }
+        turn_head<N>(x, w, factor, h.eps, table, cosine, sine);
         if (query) {
 #pragma unroll
             for (uint32_t i = 0; i < N; i++)

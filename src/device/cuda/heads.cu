@@ -139,13 +139,13 @@ KERNEL(heads)(const __grid_constant__ mt_cuda_heads p)
         keep_head(p.kv, h, to);
 }
 
-/* The same for heads of DIM that turn as a whole: a thread has both of what turns together, and its lane of R6. */
+/* The same for heads of DIM that turn as a whole. */
 template <int DIM> static __device__ inline void whole_heads(const mt_cuda_heads &p)
 {
     constexpr uint32_t N = DIM / 16;
     const own_head own = find_head(p);
     const uint32_t l = threadIdx.x % 16;
-    float x[N], factor[N], cosine[N / 2], sine[N / 2], lane = 0;
+    float x[N], factor[N], cosine[N / 2], sine[N / 2];
     start_next();
     uint8_t *to = own.keeps ? find_place(p, own.number, own.which == 2) : NULL;
 #pragma unroll
@@ -162,19 +162,7 @@ template <int DIM> static __device__ inline void whole_heads(const mt_cuda_heads
         cosine[i] = table ? table[i * 16] : 0;
         sine[i] = table ? table[i * 16 + DIM / 2] : 0;
     }
-#pragma unroll
-    for (uint32_t i = 0; i < N; i++)
-        lane = fmaf(x[i], x[i], lane);
-    const float r = 1.0f / sqrtf(fold16(lane) / (float)DIM + p.eps);
-#pragma unroll
-    for (uint32_t i = 0; i < N; i++)
-        x[i] = own.w ? (x[i] * r) * factor[i] : x[i];
-#pragma unroll
-    for (uint32_t i = 0; i < N / 2; i++) {
-        const float a = x[i], b = x[i + N / 2];
-        x[i] = table ? fmaf(a, cosine[i], -(b * sine[i])) : a;
-        x[i + N / 2] = table ? fmaf(b, cosine[i], a * sine[i]) : b;
-    }
+    turn_head<N>(x, own.w, factor, p.eps, table, cosine, sine);
     if (!own.there)
         return;
     if (p.gates.data && own.which == 0)
