@@ -206,8 +206,8 @@ static size_t work(life *l, mt_error *why)
 
 static void ways_are_read(void **state)
 {
-    static const char *const right[] = {"", "graphs=0", "early=0,row=1", "row=0,graphs=1,early=1", "pair=0", "ahead=0"};
-    static const char *const wrong[] = {"graphs", "graphs=2", "graph=0", "row=2", "row=10", "early=0;row=0", ",", "x"};
+    static const char *const right[] = {"", "graphs=0", "early=0,row=1", "row=0,graphs=1,early=1", "pair=3", "ahead=0"};
+    static const char *const wrong[] = {"graphs", "graphs=2", "graph=0", "row=2", "pair=4", "early=0;row=0", ",", "x"};
     mt_error err = {0};
     (void)state;
     fake_set("");
@@ -294,7 +294,7 @@ static void a_long_step_is_two_graphs(void **state)
 /* Where no graphs are made, kernels begin while others are listed, with the parameters that they were given. */
 static void without_graphs_kernels_begin_at_once(void **state)
 {
-    enum { KERNELS = 40, COUNT = 5 };
+    enum { KERNELS = 40 };
     mt_error err = {0};
     (void)state;
     fake_set("");
@@ -302,17 +302,22 @@ static void without_graphs_kernels_begin_at_once(void **state)
     mt_device *dev = open_device("cuda", &err);
     assert_non_null(dev);
     mt_set *set = mt_set_new(dev);
-    mt_tensor *y[COUNT];
-    for (size_t i = 0; i < COUNT; i++)
-        y[i] = mt_tensor_new(set, 2, 8);
+    mt_reading *reading = mt_reading_new(set, sizeof(float));
+    mt_tensor *x = mt_tensor_new(set, 1, 8), *said[KERNELS];
+    for (size_t n = 0; n < KERNELS; n++)
+        said[n] = mt_tensor_new(set, 1, 1);
     const size_t before = fake_calls("cuLaunchKernelEx");
     for (size_t n = 0; n < KERNELS; n++) {
-        mt_op_scale(dev, y[n % COUNT], 2, 3);
+        mt_op_finite(dev, said[n], x, 1);
         const size_t begun = fake_calls("cuLaunchKernelEx") - before;
         assert_true(begun <= n && begun + 16 > n); /* eight stay in the list, and eight are started together */
     }
     mt_device_wait(dev);
     assert_int_equal(fake_calls("cuLaunchKernelEx") - before, KERNELS);
+    for (size_t n = 0; n < KERNELS; n++) { /* each kernel has said it of its own */
+        mt_read_rows(dev, reading, said[n], 0, 1);
+        assert_true(mt_reading_row(dev, reading, 0)[0] == 1);
+    }
     mt_set_free(set);
     mt_device_close(dev);
     unsetenv("MOTET_CUDA");
