@@ -6,8 +6,9 @@
     tools/gpu_suite.py BUILD oracle memcheck only what has one of these words in its name
     tools/gpu_suite.py BUILD --list
 
-Each check of checkdevice is a test by itself, with each sanitizer too, so that one that fails hides no other; the table
-has a line for all of them together, and one for each that failed. What a test wrote is in BUILD/gpu_suite/NAME.log.
+Each check of checkdevice is a test by itself; where a start takes longer than most checks (under a sanitizer, or where
+the driver compiles) one process runs several, and its log names those that failed. The table has a line for all of them
+together, and one for each test that failed. What a test wrote is in BUILD/gpu_suite/NAME.log.
 --jobs tests run side by side on the same card; with NVIDIA's MPS running they share it without taking turns (not the
 sanitizers, which do not work with it: they are started without)."""
 
@@ -33,6 +34,7 @@ WITHOUT_MPS = {"CUDA_MPS_PIPE_DIRECTORY": "/nowhere"}
 AT_A_TIME = ("--jobs", "4")  # checkpoints an oracle compares: most of its time is starts of the program
 # That a kernel is not in the first image that is asked is no fault.
 QUIET = ["--report-api-errors", "no"]
+TOGETHER = 6  # checks of checkdevice that a process runs where its start takes half a minute
 SANITIZERS = {"memcheck": ["--leak-check", "full", *QUIET], "racecheck": [], "initcheck": QUIET, "synccheck": []}
 
 
@@ -74,6 +76,13 @@ def checks_of(program):
     return [(int(number), re.sub(r"\W+", "_", name)) for number, name in (line.split(" ", 1) for line in lines)]
 
 
+def bundles(count, together):
+    """Name and range of numbers of each bundle of checks."""
+    for first in range(1, count + 1, together):
+        last = min(first + together - 1, count)
+        yield "{:02}_{:02}".format(first, last), "{}-{}".format(first, last)
+
+
 def tests_of(build, device):
     """What answers are made of first; sanitizers, which take longest, last: who has little time knows the most then."""
     program = os.path.join(build, "motet")
@@ -96,13 +105,14 @@ def tests_of(build, device):
         yield Test(name, [os.path.join(units, "unit_" + name)], unit)
     for name in APIS:
         yield Test("api_" + name, [sys.executable, "tests/api/test_{}.py".format(name), "--motet", program], served)
-    yield from (Test("older_{:02}_{}".format(number, name), check + ["--threads", "1", "--only", str(number)], OLDER,
-                     group="older") for number, name in checks)
+    yield from (Test("older_" + name, check + ["--threads", "1", "--only", numbers], OLDER, group="older")
+                for name, numbers in bundles(len(checks), TOGETHER))
     for tool, options in SANITIZERS.items():
-        for number, name in checks:
-            yield Test("{}_{:02}_{}".format(tool, number, name),
+        # Races of one check may take minutes to look for, and then it is well to have it begin before others end.
+        for name, numbers in bundles(len(checks), 1 if tool == "racecheck" else TOGETHER):
+            yield Test("{}_{}".format(tool, name),
                        [sanitizer(), "--tool", tool, "--error-exitcode", "9", *options, *check, "--quick",
-                        "--only", str(number)], WITHOUT_MPS, group=tool)
+                        "--only", numbers], WITHOUT_MPS, group=tool)
 
 
 def show(tests):

@@ -1,6 +1,6 @@
 /* usage: checkdevice [--device NAME] [--against NAME] [--threads N] [--trials N] [--seed N] [--quick] [--all] [--fault]
-   [--list] [--only N] [OPERATION ...]. --all: go on where one has failed; --fault: have a GPU fail, and open it anew;
-   --list: the checks there are, with a number; --only: that one alone. */
+   [--list] [--only N[-M]] [OPERATION ...]. --all: go on where one has failed; --fault: have a GPU fail, and open it
+   anew; --list: the checks there are, with a number; --only: that one alone, or those from one to another. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ typedef struct harness {
     const char *against; /* what it is held to: "cpu", but for who only wants to see what is launched */
     size_t trials, passed, failed;
     uint64_t seed;
-    size_t only; /* number of the check; 0: all */
+    size_t only, last; /* numbers of the first and last check wanted; only 0: all */
     char **wanted;
     int wanted_count;
 } harness;
@@ -276,7 +276,7 @@ static bool try(harness *h, const device_check *c, uint64_t seed)
 
 static bool wants(const harness *h, const char *name, size_t number)
 {
-    if (h->only && h->only != number)
+    if (h->only && (number < h->only || number > h->last))
         return false;
     for (int i = 0; i < h->wanted_count; i++)
         if (strstr(name, h->wanted[i]))
@@ -370,6 +370,13 @@ static int list_checks(void)
     return 0;
 }
 
+static void read_range(harness *h, const char *text)
+{
+    char *end = NULL;
+    h->only = strtoul(text, &end, 10);
+    h->last = *end == '-' ? strtoul(end + 1, NULL, 10) : h->only;
+}
+
 int main(int argc, char **argv)
 {
     harness h = {.trials = 60, .against = "cpu"};
@@ -388,7 +395,7 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--list") == 0)
             return list_checks();
         else if (value && strcmp(argv[i], "--only") == 0)
-            h.only = strtoul(argv[++i], NULL, 10);
+            read_range(&h, argv[++i]);
         else if (value && strcmp(argv[i], "--device") == 0)
             name = argv[++i];
         else if (value && strcmp(argv[i], "--against") == 0)
@@ -404,7 +411,7 @@ int main(int argc, char **argv)
             fprintf(
                 stderr,
                 "usage: checkdevice [--device NAME] [--against NAME] [--threads N] [--trials N] [--seed N] [--quick] "
-                "[--all] [--fault] [--list] [--only N] [OPERATION ...]\n");
+                "[--all] [--fault] [--list] [--only N[-M]] [OPERATION ...]\n");
             return 2;
         }
     }
