@@ -217,19 +217,25 @@ static __device__ inline half_columns half_columns_of(const mt_cuda_halves &p, c
     return own;
 }
 
-/* A sum into y, and onto the residual stream where it is told. h: which of the warp's columns. */
+/* Whether a sum is one of the product's. h: which of the warp's columns. */
+static __device__ inline bool half_is(const mt_cuda_halves &p, const half_columns &own, uint32_t h, uint32_t row)
+{
+    return own.there && row < p.m && own.column[h] + threadIdx.x % 32 / 4 < p.w[own.weight[h]].n;
+}
+
+/* A sum into y, and where it is told, onto what the residual stream was. */
 static __device__ inline float half_give(const mt_cuda_halves &p, const half_columns &own, uint32_t h, uint32_t row,
-                                         float v)
+                                         float v, float was)
 {
     const mt_cuda_weight &w = p.w[own.weight[h]];
     const uint32_t column = own.column[h] + threadIdx.x % 32 / 4;
-    if (!own.there || row >= p.m || column >= w.n)
+    if (!half_is(p, own, h, row))
         return 0;
     v = w.bias ? v + w.bias[column] : v;
     if (p.glu.data != p.y[own.weight[h]].data)
         row_of(p.y[own.weight[h]], row)[column] = v;
     if (p.add.data)
-        row_of(p.add, row)[column] += v;
+        row_of(p.add, row)[column] = was + v;
     return v;
 }
 
@@ -246,18 +252,29 @@ static __device__ inline void half_gate(const mt_cuda_halves &p, const half_colu
             (uint16_t)two_halves(v, 0);
 }
 
-/* The sums of a warp: element e of n is row n * 8 + lane % 4 * 2 + e % 2, column lane / 4 of the half e / 2. */
+/* The sums of a warp: element e of n is row n * 8 + lane % 4 * 2 + e % 2, column lane / 4 of the half e / 2. The
+   residual stream is read at once, before anything is written that might be it. */
 template <int N>
 static __device__ inline void half_out(const mt_cuda_halves &p, const half_plan &f, const half_columns &own,
                                        uint32_t row, const float y[N][4])
 {
+    const uint32_t first = row + threadIdx.x % 4 * 2;
+    float was[N][4] = {};
     wait_for_last(); /* long over; what it wrote can be read and overwritten by this thread, too */
+    if (p.add.data)
+#pragma unroll
+        for (int e = 0; e < N * 4; e++) {
+            const uint32_t r = first + e / 4 * 8 + e % 2, h = e % 4 / 2;
+            if (half_is(p, own, h, r))
+                was[e / 4][e % 4] = row_of(p.add, r)[own.column[h] + threadIdx.x % 32 / 4];
+        }
 #pragma unroll
     for (int n = 0; n < N; n++)
 #pragma unroll
         for (int e = 0; e < 2; e++) {
-            const uint32_t r = row + n * 8 + threadIdx.x % 4 * 2 + e;
-            const float low = half_give(p, own, 0, r, y[n][e]), high = half_give(p, own, 1, r, y[n][2 + e]);
+            const uint32_t r = first + n * 8 + e;
+            const float low = half_give(p, own, 0, r, y[n][e], was[n][e]);
+            const float high = half_give(p, own, 1, r, y[n][2 + e], was[n][2 + e]);
             if (f.glu)
                 half_gate(p, own, r, low, high);
         }
