@@ -313,7 +313,7 @@ typedef struct mt_cuda_few_shares {
 #define MT_CUDA_BROAD_THREADS 512
 #define MT_CUDA_BROAD_SHARED(each)                                                       \
     (4 * ((128 * (128 + 16 + (each)*4) + 8 * (1024 + (each)*64) + 1023) / 1024 * 1024) + \
-     2 * ((128 * 128 + (each)*1152 + 1023) / 1024 * 1024) + 128 * 136 * 4)
+     2 * ((128 * 128 + (each)*1152 + 1023) / 1024 * 1024) + 128 * 144 * 4)
 
 typedef struct mt_cuda_many {
     mt_cuda_weight w[MT_CUDA_TOGETHER]; /* of the same kind, except their columns */

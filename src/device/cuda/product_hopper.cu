@@ -15,7 +15,7 @@
 enum {
     BROAD_STAGES = 4,  /* steps of 128 of k that are copied */
     BROAD_CODES = 2,   /* that are unpacked */
-    BIAS_STRIDE = 136, /* floats of a row of what is handed over */
+    BIAS_STRIDE = 144, /* floats of a row of what is handed over: two rows' 64 bytes are in different banks */
     PLANE_LANE = 36,   /* scales of one of the four lanes that share a row: 32, apart from the others' banks */
     PLANE = 4 * PLANE_LANE
 };
@@ -126,31 +126,34 @@ static __device__ inline void broad_fetch(const mt_cuda_many &p, broad_source *f
     f->groups -= S::EACH;
 }
 
-/* Codes become rows of 128 bytes, a column each, as products want them; a lane's scales come to lie together, as fp32,
-   so that they are made of bf16 once and not by every warp. Of two biases the second is the first: so their registers
-   are in other banks than those of the sums they are for. Those of groups beyond the last are 0. */
+/* Codes become rows of 128 bytes, a column each, as products want them. Of 16 columns, 4 i to 4 i + 3 become rows 2 i,
+   2 i + 1, 2 i + 8 and 2 i + 9: so they are lane i's, of the four that share a row of the result. A lane's scales come
+   to lie together, as fp32, so that they are made of bf16 once and not by every warp. Of two biases the second is the
+   first: so their registers are in other banks than those of the sums they are for. Those of groups beyond the last
+   are 0. */
 template <int GROUP> static __device__ inline void broad_unpack(const uint8_t *from, uint8_t *to, uint32_t groups)
 {
     typedef broad_stage<GROUP> S;
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, n = threadIdx.x % 128;
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, thread = threadIdx.x % 128;
 #pragma unroll
     for (uint32_t i = 0; i < 4; i++) {
-        const uint32_t half = warp * 4 + i, column = half * 8 + lane / 4;
-        const uint4 raw = *(const uint4 *)(from + S::CODES + half * 512 + lane * 16);
+        const uint32_t n = warp * 32 + i * 8 + lane / 4, column = n / 16 * 16 + lane / 8 * 4 + i % 2 * 2 + lane / 4 % 2;
+        const uint4 raw = *(const uint4 *)(from + S::CODES + column * 64 + lane % 4 * 16);
         const unsigned word[4] = {raw.x, raw.y, raw.z, raw.w};
-        uint8_t *row = to + column * 128 + lane % 4 * 4;
+        uint8_t *row = to + n * 128 + lane % 4 * 4;
 #pragma unroll
         for (uint32_t ks = 0; ks < 4; ks++) {
-            *(unsigned *)(row + (ks * 2 ^ column % 8) * 16) = word[ks] & 0x0f0f0f0fu;
-            *(unsigned *)(row + (ks * 2 + 1 ^ column % 8) * 16) = word[ks] >> 4 & 0x0f0f0f0fu;
+            *(unsigned *)(row + (ks * 2 ^ n % 8) * 16) = word[ks] & 0x0f0f0f0fu;
+            *(unsigned *)(row + (ks * 2 + 1 ^ n % 8) * 16) = word[ks] >> 4 & 0x0f0f0f0fu;
         }
     }
-    if (n < S::EACH * 64) {
-        const uint32_t g = n / 64, pair = n % 64; /* of columns */
+    if (thread < S::EACH * 64) {
+        const uint32_t g = thread / 64, pair = thread % 64; /* of columns */
         uint2 two = *(const uint2 *)(from + S::SCALES + ((pair / 8 * S::EACH + g) * 16 + pair % 8 * 2) * 4);
         if (g >= groups)
             two = make_uint2(0, 0);
-        float *plane = (float *)(to + S::PLANES) + g * (2 * PLANE) + pair % 4 * PLANE_LANE + pair / 4 * 2;
+        float *plane =
+            (float *)(to + S::PLANES) + g * (2 * PLANE) + pair % 8 / 2 * PLANE_LANE + pair / 8 * 4 + pair % 2 * 2;
         *(float2 *)plane = make_float2(__uint_as_float(two.x << 16), __uint_as_float(two.y << 16));
         *(float2 *)(plane + PLANE) =
             make_float2(__uint_as_float(two.y & 0xffff0000u), __uint_as_float(two.x & 0xffff0000u));
@@ -192,28 +195,18 @@ template <int GROUP> static __device__ inline void broad_feed(const mt_cuda_many
 
 /* ---- biases ---- */
 
-/* A warp has 128 rows of 32 columns; a lane every eighth row from its own on, columns j * 8 + bias_pair() * 2 and the
-   next. Sixteen lanes have four rows and four pairs: what is handed over is in different banks for them. */
-static __device__ inline uint32_t bias_row(void)
-{
-    return threadIdx.x % 32 / 16 * 4 + threadIdx.x % 4;
-}
-
-static __device__ inline uint32_t bias_pair(void)
-{
-    return threadIdx.x / 4 % 4;
-}
-
+/* A warp has 128 rows of 32 columns; a lane every eighth row from lane / 4 on, of each 16 columns four from
+   lane % 4 * 4 on. */
 template <int GROUP>
 static __device__ inline void broad_bias(float (&sum)[16][8], const uint8_t *copied, const uint8_t *unpacked)
 {
     typedef broad_stage<GROUP> S;
-    const uint32_t warp = threadIdx.x / 32 % 4;
-    const float *sums = (const float *)(copied + S::SUMS) + bias_row() * S::EACH;
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+    const float *sums = (const float *)(copied + S::SUMS) + lane / 4 * S::EACH;
 #pragma unroll 1 /* biases of one group at a time: nearly all registers are for sums */
     for (int g = 0; g < S::EACH; g++) {
         const float4 *plane = (const float4 *)((const float *)(unpacked + S::PLANES) + (2 * g + 1) * PLANE +
-                                               bias_pair() * PLANE_LANE + warp * 8);
+                                               lane % 4 * PLANE_LANE + warp * 8);
         const float4 low = plane[0], high = plane[1];
         const float bias[8] = {low.y, low.x, low.w, low.z, high.y, high.x, high.w, high.z};
 #pragma unroll
@@ -245,20 +238,21 @@ template <int GROUP> static __device__ inline void broad_biases(const broad_bloc
         }
         if (turn)
             barrier_wait(&b.at->taken, (turn - 1) & 1);
-        float *to = b.bias + bias_row() * BIAS_STRIDE + warp * 32 + bias_pair() * 2;
+        float *to = b.bias + lane / 4 * BIAS_STRIDE + warp * 32 + lane % 4 * 4;
 #pragma unroll
         for (int r = 0; r < 16; r++)
 #pragma unroll
-            for (int c = 0; c < 8; c += 2)
-                *(float2 *)(to + r * 8 * BIAS_STRIDE + c * 4) = make_float2(sum[r][c], sum[r][c + 1]);
+            for (int c = 0; c < 8; c += 4)
+                *(float4 *)(to + r * 8 * BIAS_STRIDE + c * 4) =
+                    make_float4(sum[r][c], sum[r][c + 1], sum[r][c + 2], sum[r][c + 3]);
         barrier_arrive(&b.at->given);
     }
 }
 
 /* ---- sums ---- */
 
-/* 64 of k, which is a link, of 64 rows: a thread has rows lane / 4 and + 8 of its warp's 16, columns lane % 4 * 2 and
-   + 1 of each eight. low and high: the link's turns for both. */
+/* 64 of k, which is a link, of 64 rows: a thread has rows lane / 4 and + 8 of its warp's 16, of each 16 columns four
+   from lane % 4 * 4 on. low and high: the link's turns for both. */
 static __device__ inline void broad_link(float (&a)[64], uint64_t rows, uint64_t columns, float2 low, float2 high,
                                          const float *plane, unsigned start)
 {
@@ -289,35 +283,45 @@ static __device__ inline void broad_link(float (&a)[64], uint64_t rows, uint64_t
     }
 }
 
-/* Elements j and the next of row h of a thread, with what biases give. */
-static __device__ inline float2 broad_pair(const float (&a)[64], const float *bias, int h, int j)
+/* Four neighbours of row h of a thread, of 16 columns j, with what biases give. */
+static __device__ inline float4 broad_four(const float (&a)[64], const float *bias, int h, int j)
 {
-    const float2 c = *(const float2 *)(bias + h * 8 * BIAS_STRIDE + j * 8);
-    return make_float2(a[j * 4 + h * 2] + c.x, a[j * 4 + h * 2 + 1] + c.y);
+    const float4 c = *(const float4 *)(bias + h * 8 * BIAS_STRIDE + j * 16);
+    const float *of = a + j * 8 + h * 2;
+    return make_float4(of[0] + c.x, of[1] + c.y, of[4] + c.z, of[5] + c.w);
 }
 
-/* A thread's sums. Nearly all tiles are whole: no element of theirs is asked whether it is there. */
+/* Nearly all tiles are whole: no element of theirs is asked whether it is there, and rows take 16 bytes at a time. */
+static __device__ inline bool broad_whole(const mt_cuda_weight &w, const mt_cuda_mat &y, const many_tile &t)
+{
+    return !w.bias && t.row + MT_CUDA_MANY <= t.end && t.column * 16 + MT_CUDA_MANY <= w.n && y.stride % 4 == 0 &&
+           (uintptr_t)y.data % 16 == 0;
+}
+
+/* A thread's sums. */
 static __device__ inline void broad_store(const mt_cuda_many &p, const many_tile &t, const float (&a)[64],
                                           const float *bias, uint32_t row)
 {
-    const mt_cuda_weight &w = many_weight(p, t);
-    const uint32_t first = t.column * 16 + threadIdx.x % 4 * 2;
-    if (!w.bias && t.row + MT_CUDA_MANY <= t.end && t.column * 16 + MT_CUDA_MANY <= w.n) {
-        const mt_cuda_mat &y = p.y[p.shares.experts ? 0 : t.weight];
+    const mt_cuda_mat &y = p.y[p.shares.experts ? 0 : t.weight];
+    const uint32_t first = t.column * 16 + threadIdx.x % 4 * 4;
+    if (broad_whole(many_weight(p, t), y, t)) {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             float *to = row_of(y, t.row + row + h * 8) + first;
 #pragma unroll
-            for (int j = 0; j < 16; j++)
-                *(float2 *)(to + j * 8) = broad_pair(a, bias, h, j);
+            for (int j = 0; j < 8; j++)
+                *(float4 *)(to + j * 16) = broad_four(a, bias, h, j);
         }
         return;
     }
 #pragma unroll
     for (int h = 0; h < 2; h++)
 #pragma unroll
-        for (int j = 0; j < 16; j++)
-            many_store(p, t, t.row + row + h * 8, first + j * 8, broad_pair(a, bias, h, j));
+        for (int j = 0; j < 8; j++) {
+            const float4 four = broad_four(a, bias, h, j);
+            many_store(p, t, t.row + row + h * 8, first + j * 16, make_float2(four.x, four.y));
+            many_store(p, t, t.row + row + h * 8, first + j * 16 + 2, make_float2(four.z, four.w));
+        }
 }
 
 template <int GROUP>
@@ -347,7 +351,7 @@ static __device__ inline void broad_sums(const mt_cuda_many &p, const broad_bloc
             if (lane == 0)
                 barrier_arrive(&b.at->empty[slot]);
         }
-        const float *bias = b.bias + row * BIAS_STRIDE + lane % 4 * 2;
+        const float *bias = b.bias + row * BIAS_STRIDE + lane % 4 * 4;
         barrier_wait(&b.at->given, turn & 1);
         broad_store(p, many_tile_at(p, id, b.tiles), a, bias, row);
         barrier_arrive(&b.at->taken);
