@@ -16,6 +16,7 @@ enum {
     BROAD_STAGES = 4,  /* steps of 128 of k that are copied */
     BROAD_CODES = 2,   /* that are unpacked */
     BIAS_STRIDE = 144, /* floats of a row of what is handed over: two rows' 64 bytes are in different banks */
+    BROAD_PLACES = 8,  /* tiles that are copied, summed or stored: with a step each, six */
     PLANE_LANE = 36,   /* scales of one of the four lanes that share a row: 32, apart from the others' banks */
     PLANE = 4 * PLANE_LANE
 };
@@ -37,12 +38,21 @@ template <int GROUP> struct broad_stage {
     };
 };
 
+/* A tile, and where its result begins where it is whole: no element has to be asked whether it is there, and rows take
+   16 bytes at a time. */
+typedef struct broad_place {
+    many_tile tile;
+    float *y; /* NULL: not whole */
+    uint64_t stride;
+} broad_place;
+
 typedef struct broad_barriers {
-    __align__(16) int start[4];   /* what dots are counted from */
-    uint64_t full[BROAD_STAGES];  /* a step is copied */
-    uint64_t empty[BROAD_STAGES]; /* nobody needs it any more, nor what was made of it */
-    uint64_t ready[BROAD_CODES];  /* it is unpacked */
-    uint64_t given, taken;        /* what biases give */
+    broad_place places[BROAD_PLACES]; /* from who copies to who stores */
+    __align__(16) int start[4];       /* what dots are counted from */
+    uint64_t full[BROAD_STAGES];      /* a step is copied */
+    uint64_t empty[BROAD_STAGES];     /* nobody needs it any more, nor what was made of it */
+    uint64_t ready[BROAD_CODES];      /* it is unpacked */
+    uint64_t given, taken;            /* what biases give */
 } broad_barriers;
 
 /* A block's share of tiles, and where things are. */
@@ -73,6 +83,20 @@ static __device__ inline void product_codes(int (&d)[64], uint64_t a, uint64_t b
 }
 
 /* ---- copying and unpacking ---- */
+
+/* Tile number `turn` of the block. It takes divisions to find: who copies does so some steps before, for all. */
+static __device__ inline many_tile broad_next(const mt_cuda_many &p, const broad_block &b, uint32_t turn)
+{
+    const many_tile t = many_tile_at(p, blockIdx.x + turn * gridDim.x, b.tiles);
+    if (threadIdx.x % 128 == 0) {
+        const mt_cuda_weight &w = many_weight(p, t);
+        const mt_cuda_mat &y = p.y[p.shares.experts ? 0 : t.weight];
+        const bool whole = !w.bias && t.row + MT_CUDA_MANY <= t.end && t.column * 16 + MT_CUDA_MANY <= w.n &&
+                           y.stride % 4 == 0 && (uintptr_t)y.data % 16 == 0;
+        b.at->places[turn % BROAD_PLACES] = {t, whole ? row_of(y, t.row) + t.column * 16 : NULL, y.stride};
+    }
+    return t;
+}
 
 /* Where the next copies of a thread begin. */
 typedef struct broad_source {
@@ -165,8 +189,8 @@ template <int GROUP> static __device__ inline void broad_feed(const mt_cuda_many
     typedef broad_stage<GROUP> S;
     const uint32_t mine = b.tiles > blockIdx.x ? (b.tiles - blockIdx.x - 1) / gridDim.x + 1 : 0;
     const uint32_t total = mine * b.steps, groups = p.w[0].groups;
-    uint32_t id = blockIdx.x, fetch_step = 0, fetched = 0, step = 0;
-    broad_source from = broad_source_at<GROUP>(p, many_tile_at(p, id, b.tiles));
+    uint32_t turn = 0, fetch_step = 0, fetched = 0, step = 0;
+    broad_source from = broad_source_at<GROUP>(p, broad_next(p, b, turn));
     const auto fetch_next = [&]() {
         if (fetched >= total)
             return;
@@ -174,7 +198,7 @@ template <int GROUP> static __device__ inline void broad_feed(const mt_cuda_many
         broad_fetch<GROUP>(p, &from, shared_address(b.ring) + slot * S::COPIED, &b.at->full[slot]);
         if (++fetch_step == b.steps) {
             fetch_step = 0;
-            from = broad_source_at<GROUP>(p, many_tile_at(p, id += gridDim.x, b.tiles));
+            from = broad_source_at<GROUP>(p, broad_next(p, b, ++turn));
         }
     };
     for (int i = 0; i < BROAD_STAGES - 1; i++)
@@ -291,36 +315,36 @@ static __device__ inline float4 broad_four(const float (&a)[64], const float *bi
     return make_float4(of[0] + c.x, of[1] + c.y, of[4] + c.z, of[5] + c.w);
 }
 
-/* Nearly all tiles are whole: no element of theirs is asked whether it is there, and rows take 16 bytes at a time. */
-static __device__ inline bool broad_whole(const mt_cuda_weight &w, const mt_cuda_mat &y, const many_tile &t)
+/* To global memory, which a pointer out of shared memory does not say. */
+static __device__ inline void store_four(float *to, float4 y)
 {
-    return !w.bias && t.row + MT_CUDA_MANY <= t.end && t.column * 16 + MT_CUDA_MANY <= w.n && y.stride % 4 == 0 &&
-           (uintptr_t)y.data % 16 == 0;
+    asm volatile("st.global.v4.f32 [%0],{%1,%2,%3,%4};" ::"l"(to), "f"(y.x), "f"(y.y), "f"(y.z), "f"(y.w));
 }
 
-/* A thread's sums. */
-static __device__ inline void broad_store(const mt_cuda_many &p, const many_tile &t, const float (&a)[64],
+/* A thread's sums. Nearly all tiles are whole. */
+static __device__ inline void broad_store(const mt_cuda_many &p, const broad_place &at, const float (&a)[64],
                                           const float *bias, uint32_t row)
 {
-    const mt_cuda_mat &y = p.y[p.shares.experts ? 0 : t.weight];
-    const uint32_t first = t.column * 16 + threadIdx.x % 4 * 4;
-    if (broad_whole(many_weight(p, t), y, t)) {
+    const uint32_t first = threadIdx.x % 4 * 4;
+    const uint64_t stride = at.stride;
+    if (float *y = at.y) {
+        y += row * stride + first;
 #pragma unroll
-        for (int h = 0; h < 2; h++) {
-            float *to = row_of(y, t.row + row + h * 8) + first;
+        for (int h = 0; h < 2; h++, y += 8 * stride)
 #pragma unroll
             for (int j = 0; j < 8; j++)
-                *(float4 *)(to + j * 16) = broad_four(a, bias, h, j);
-        }
+                store_four(y + j * 16, broad_four(a, bias, h, j));
         return;
     }
+    const many_tile t = at.tile;
 #pragma unroll
     for (int h = 0; h < 2; h++)
 #pragma unroll
         for (int j = 0; j < 8; j++) {
+            const uint32_t n = t.column * 16 + first + j * 16;
             const float4 four = broad_four(a, bias, h, j);
-            many_store(p, t, t.row + row + h * 8, first + j * 16, make_float2(four.x, four.y));
-            many_store(p, t, t.row + row + h * 8, first + j * 16 + 2, make_float2(four.z, four.w));
+            many_store(p, t, t.row + row + h * 8, n, make_float2(four.x, four.y));
+            many_store(p, t, t.row + row + h * 8, n + 2, make_float2(four.z, four.w));
         }
 }
 
@@ -353,7 +377,7 @@ static __device__ inline void broad_sums(const mt_cuda_many &p, const broad_bloc
         }
         const float *bias = b.bias + row * BIAS_STRIDE + lane % 4 * 4;
         barrier_wait(&b.at->given, turn & 1);
-        broad_store(p, many_tile_at(p, id, b.tiles), a, bias, row);
+        broad_store(p, b.at->places[turn % BROAD_PLACES], a, bias, row);
         barrier_arrive(&b.at->taken);
     }
 }
