@@ -18,7 +18,8 @@ enum {
     BIAS_STRIDE = 144, /* floats of a row of what is handed over: two rows' 64 bytes are in different banks */
     BROAD_PLACES = 8,  /* tiles that are copied, summed or stored: with a step each, six */
     PLANE_LANE = 36,   /* scales of one of the four lanes that share a row: 32, apart from the others' banks */
-    PLANE = 4 * PLANE_LANE
+    PLANE = 4 * PLANE_LANE,
+    START_PIECES = 17 * 8 /* what dots are counted from, see product_start */
 };
 
 /* What is copied: rows, turns, sums, codes, scales as they lie. What is unpacked: codes as bytes, then for each group
@@ -48,11 +49,11 @@ typedef struct broad_place {
 
 typedef struct broad_barriers {
     broad_place places[BROAD_PLACES]; /* from who copies to who stores */
-    __align__(16) int start[4];       /* what dots are counted from */
-    uint64_t full[BROAD_STAGES];      /* a step is copied */
-    uint64_t empty[BROAD_STAGES];     /* nobody needs it any more, nor what was made of it */
-    uint64_t ready[BROAD_CODES];      /* it is unpacked */
-    uint64_t given, taken;            /* what biases give */
+    __align__(128) uint4 start[START_PIECES];
+    uint64_t full[BROAD_STAGES];  /* a step is copied */
+    uint64_t empty[BROAD_STAGES]; /* nobody needs it any more, nor what was made of it */
+    uint64_t ready[BROAD_CODES];  /* it is unpacked */
+    uint64_t given, taken;        /* what biases give */
 } broad_barriers;
 
 /* A block's share of tiles, and where things are. */
@@ -62,6 +63,38 @@ typedef struct broad_block {
     broad_barriers *at;
     uint32_t steps, tiles;
 } broad_block;
+
+/* Both operands of product_start: 16 bytes of bf16 are 2048, 1024, 1024 and five times 0, all alike, so that blocks of
+   eight rows may overlap (each begins 128 bytes after the one before, in both directions). */
+static __device__ inline uint4 start_piece(void)
+{
+    return make_uint4(0x44804500u, 0x4480u, 0, 0);
+}
+
+static __device__ inline uint64_t start_at(const uint4 *pieces)
+{
+    return (uint64_t)((shared_address(pieces) & 0x3ffff) >> 4) | 8ull << 16 | 8ull << 32;
+}
+
+/* d = MT_DOT_BITS, the bits of MT_DOT_START = 2 (2048^2 + 1024^2 + 1024^2), which nothing rounds: set by tensor cores,
+   64 registers take no loads. */
+static __device__ inline void product_start(int (&d)[64], uint64_t start)
+{
+#define R4(i) "=r"(d[i]), "=r"(d[i + 1]), "=r"(d[i + 2]), "=r"(d[i + 3])
+#define R16(i) R4(i), R4(i + 4), R4(i + 8), R4(i + 12)
+    products_begin();
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "setp.ne.b32 p, 0, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" D64 "}, %64, %64, p, 1, 1, 0, 0;\n"
+                 "}"
+                 : R16(0), R16(16), R16(32), R16(48)
+                 : "l"(start));
+    products_commit();
+    products_wait();
+#undef R16
+#undef R4
+}
 
 /* d += a b': 64 rows of int8 and 128 columns of bytes, 32 of k. */
 static __device__ inline void product_codes(int (&d)[64], uint64_t a, uint64_t b)
@@ -278,17 +311,13 @@ template <int GROUP> static __device__ inline void broad_biases(const broad_bloc
 /* 64 of k, which is a link, of 64 rows: a thread has rows lane / 4 and + 8 of its warp's 16, of each 16 columns four
    from lane % 4 * 4 on. low and high: the link's turns for both. */
 static __device__ inline void broad_link(float (&a)[64], uint64_t rows, uint64_t columns, float2 low, float2 high,
-                                         const float *plane, unsigned start)
+                                         const float *plane, uint64_t start)
 {
     const float mul[2] = {low.x, high.x}, xs[2] = {low.y, high.y};
     const float on[2] = {turn_on_add(mul[0]), turn_on_add(mul[1])};
     const float end[2] = {turn_end_add(xs[0]), turn_end_add(xs[1])};
     int d[64];
-#pragma unroll
-    for (int i = 0; i < 64; i += 4) /* one instruction for four */
-        asm volatile("ld.volatile.shared.v4.b32 {%0,%1,%2,%3},[%4];"
-                     : "=r"(d[i]), "=r"(d[i + 1]), "=r"(d[i + 2]), "=r"(d[i + 3])
-                     : "r"(start));
+    product_start(d, start);
     product_codes(d, rows, columns);
 #pragma unroll
     for (int i = 0; i < 64; i++)
@@ -370,7 +399,7 @@ static __device__ inline void broad_sums(const mt_cuda_many &p, const broad_bloc
             for (uint32_t link = 0; link < 2; link++)
                 broad_link(a, rows + link * 4, columns + link * 4, *(const float2 *)(turns + link * 8),
                            *(const float2 *)(turns + 8 * 16 + link * 8), plane + link * ((S::EACH - 1) * (2 * PLANE)),
-                           shared_address(b.at->start));
+                           start_at(b.at->start));
             __syncwarp();
             if (lane == 0)
                 barrier_arrive(&b.at->empty[slot]);
@@ -389,8 +418,10 @@ template <int GROUP> static __device__ inline void broad(const mt_cuda_many &p)
     extern __shared__ __align__(1024) uint8_t ring[];
     __shared__ broad_barriers at;
     const uint32_t group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
-    if (threadIdx.x < 4)
-        at.start[threadIdx.x] = MT_DOT_BITS;
+    if (threadIdx.x < START_PIECES) {
+        at.start[threadIdx.x] = start_piece();
+        products_see();
+    }
     if (threadIdx.x == 0) {
         for (int i = 0; i < BROAD_STAGES; i++) {
             barrier_init(&at.full[i], 128);
