@@ -19,6 +19,7 @@ enum {
     BROAD_PLACES = 8,  /* tiles that are copied, summed or stored: with a step each, six */
     PLANE_LANE = 36,   /* scales of one of the four lanes that share a row: 32, apart from the others' banks */
     PLANE = 4 * PLANE_LANE,
+    HALF = 64 * 128 >> 4, /* from 64 unpacked columns to the next, as products count */
     START_PIECES = 17 * 8 /* what dots are counted from, see product_start */
 };
 
@@ -76,43 +77,48 @@ static __device__ inline uint64_t start_at(const uint4 *pieces)
     return (uint64_t)((shared_address(pieces) & 0x3ffff) >> 4) | 8ull << 16 | 8ull << 32;
 }
 
-/* d = MT_DOT_BITS, the bits of MT_DOT_START = 2 (2048^2 + 1024^2 + 1024^2), which nothing rounds: set by tensor cores,
-   64 registers take no loads. */
-static __device__ inline void product_start(int (&d)[64], uint64_t start)
+#define R4(how, i) how(d[i]), how(d[i + 1]), how(d[i + 2]), how(d[i + 3])
+#define R16(how, i) R4(how, i), R4(how, i + 4), R4(how, i + 8), R4(how, i + 12)
+
+/* Begins d = MT_DOT_BITS, the bits of MT_DOT_START = 2 (2048^2 + 1024^2 + 1024^2), which nothing rounds: set by tensor
+   cores, 32 registers take no loads. */
+static __device__ inline void product_start(int (&d)[32], uint64_t start)
 {
-#define R4(i) "=r"(d[i]), "=r"(d[i + 1]), "=r"(d[i + 2]), "=r"(d[i + 3])
-#define R16(i) R4(i), R4(i + 4), R4(i + 8), R4(i + 12)
     products_begin();
     asm volatile("{\n"
                  ".reg .pred p;\n"
                  "setp.ne.b32 p, 0, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" D64 "}, %64, %64, p, 1, 1, 0, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" D32 "}, %32, %32, p, 1, 1, 0, 0;\n"
                  "}"
-                 : R16(0), R16(16), R16(32), R16(48)
+                 : R16("=r", 0), R16("=r", 16)
                  : "l"(start));
     products_commit();
-    products_wait();
-#undef R16
-#undef R4
 }
 
-/* d += a b': 64 rows of int8 and 128 columns of bytes, 32 of k. */
-static __device__ inline void product_codes(int (&d)[64], uint64_t a, uint64_t b)
+/* Begins d += a b': 64 rows of int8 and 64 columns of bytes, 32 of k. */
+static __device__ inline void product_codes(int (&d)[32], uint64_t a, uint64_t b)
 {
-#define R4(i) "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3])
-#define R16(i) R4(i), R4(i + 4), R4(i + 8), R4(i + 12)
     products_begin();
     asm volatile("{\n"
                  ".reg .pred p;\n"
                  "setp.eq.b32 p, 0, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.u8 {" D64 "}, %64, %65, p;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.u8 {" D32 "}, %32, %33, p;\n"
                  "}"
-                 : R16(0), R16(16), R16(32), R16(48)
+                 : R16("+r", 0), R16("+r", 16)
                  : "l"(a), "l"(b));
     products_commit();
-    products_wait();
+}
+
 #undef R16
 #undef R4
+
+/* Waits for what was begun of d. BUT 1: what was begun last is of the other half, and goes on. */
+template <int BUT> static __device__ inline void product_wait(int (&d)[32])
+{
+    products_wait<BUT>();
+#pragma unroll
+    for (int i = 0; i < 32; i++)
+        asm volatile("" : "+r"(d[i])::"memory");
 }
 
 /* ---- copying and unpacking ---- */
@@ -308,30 +314,57 @@ template <int GROUP> static __device__ inline void broad_biases(const broad_bloc
 
 /* ---- sums ---- */
 
+/* All elements of a row, then those of the other: factors that the instruction before had are not read again. */
+static __device__ inline void broad_turn(int (&d)[32], const float (&mul)[2], const float (&add)[2])
+{
+#pragma unroll
+    for (int r = 0; r < 2; r++)
+#pragma unroll
+        for (int j = 0; j < 16; j++) {
+            const int i = j / 2 * 4 + r * 2 + j % 2;
+            d[i] = __float_as_int(fmaf(mul[r], __int_as_float(d[i]), add[r]));
+        }
+}
+
 /* 64 of k, which is a link, of 64 rows: a thread has rows lane / 4 and + 8 of its warp's 16, of each 16 columns four
-   from lane % 4 * 4 on. low and high: the link's turns for both. */
+   from lane % 4 * 4 on. low and high: the link's turns for both. Columns are multiplied by halves: while tensor cores
+   have one, the other is turned on or folded. */
 static __device__ inline void broad_link(float (&a)[64], uint64_t rows, uint64_t columns, float2 low, float2 high,
                                          const float *plane, uint64_t start)
 {
     const float mul[2] = {low.x, high.x}, xs[2] = {low.y, high.y};
     const float on[2] = {turn_on_add(mul[0]), turn_on_add(mul[1])};
     const float end[2] = {turn_end_add(xs[0]), turn_end_add(xs[1])};
-    int d[64];
-    product_start(d, start);
-    product_codes(d, rows, columns);
+    int d[2][32];
+    product_start(d[0], start);
+    product_start(d[1], start);
 #pragma unroll
-    for (int i = 0; i < 64; i++)
-        d[i] = __float_as_int(fmaf(mul[i >> 1 & 1], __int_as_float(d[i]), on[i >> 1 & 1]));
-    product_codes(d, rows + 2, columns + 2);
+    for (int half = 0; half < 2; half++) {
+        product_wait<1>(d[half]);
+        product_codes(d[half], rows, columns + half * HALF);
+    }
 #pragma unroll
-    for (int q = 0; q < 8; q++) {
-        const float4 w = *(const float4 *)(plane + q * 4);
-        const float ws[4] = {w.x, w.y, w.z, w.w};
+    for (int half = 0; half < 2; half++) {
+        product_wait<1>(d[half]);
+        broad_turn(d[half], mul, on);
+        product_codes(d[half], rows + 2, columns + half * HALF + 2);
+    }
 #pragma unroll
-        for (int j = 0; j < 8; j++) {
-            const int i = q * 8 + j, r = j >> 1 & 1;
-            const float t = fmaf(xs[r], __int_as_float(d[i]), end[r]);
-            a[i] = fmaf(ws[j / 4 * 2 + j % 2], t, a[i]);
+    for (int half = 0; half < 2; half++) {
+        if (half == 0)
+            product_wait<1>(d[0]);
+        else
+            product_wait<0>(d[1]);
+        broad_turn(d[half], xs, end);
+#pragma unroll
+        for (int q = 0; q < 4; q++) {
+            const float4 w = *(const float4 *)(plane + half * 16 + q * 4);
+            const float ws[4] = {w.x, w.y, w.z, w.w};
+#pragma unroll
+            for (int j = 0; j < 8; j++) { /* two rows with the scale that they share */
+                const int i = q * 8 + j / 4 * 4 + j / 2 % 2 + j % 2 * 2;
+                a[half * 32 + i] = fmaf(ws[j / 2], __int_as_float(d[half][i]), a[half * 32 + i]);
+            }
         }
     }
 }
