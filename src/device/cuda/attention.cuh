@@ -172,9 +172,11 @@ static __device__ inline whole merge_columns(const mt_cuda_attention &p, const f
         float4 o[AHEAD];
         const auto fetch_parts = [&](uint32_t first) {
 #pragma unroll
-            for (int i = 0; i < AHEAD; i++)
+            for (int i = 0; i < AHEAD; i++) {
+                o[i] = make_float4(0, 0, 0, 0); /* else registers are kept for them all the time */
                 if (base + first + i < n && column < width)
                     o[i] = __ldcg((const float4 *)(parts + (base + first + i) * step + 4 + column));
+            }
         };
         fetch_parts(0);
         const bool empty = part.y == 0.0f && part.x == -INFINITY;
