@@ -4,7 +4,11 @@
    time, ascending; l has those of four threads. But here the tensor cores' rows are keys, then columns of the head, and
    their columns are eight rows of queries, so that four warps share what few rows there are: for scores and exp each
    has a quarter of a segment's keys, for results a quarter of the columns. p goes from one to the other through shared
-   memory. What a row gets does not depend on the rows beside it. */
+   memory. What a row gets does not depend on the rows beside it.
+
+   Where heads are made here, too (attention_asked), all of a segment but this step's own keys and values is copied
+   while the kernel before still runs and the heads are made; those go from the threads that make them to the stage, and
+   to their pages, which only later steps read. */
 #include "device/cuda/activation.cuh"
 #include "device/cuda/attention.cuh"
 
@@ -21,6 +25,7 @@ template <int HD> struct few_room {
     uint8_t q[EIGHTS * 8][HD * 2 + 16]; /* rows apart by 16 bytes more: neighbours are in different banks */
     uint8_t p[8][MT_SEGMENT * 2 + 16];
     float most[COMPUTING / 32][8];
+    uint8_t made[2][MT_CUDA_ROW_ROWS][HD * 2]; /* keys and values of this step, where they are made here */
     uint64_t full[RING<HD>], empty[RING<HD>];
 };
 
@@ -116,60 +121,141 @@ static __device__ inline void load_queries(const mt_cuda_attention &p, few_room<
     named_barrier(1, COMPUTING);
 }
 
-/* The same of heads that are normed and turned here, as heads.cu does it; and, where the item's segments hold positions
-   of this step, its keys and values, which are written to their pages. Sixteen threads have a head, each its lane of
-   R6. */
+/* Which head sixteen threads make, number n of an item's `all`: queries, then keys of this step, then values. */
+typedef struct head_at {
+    uint32_t token, number; /* of all query heads, or of all key heads */
+    bool there, query, value;
+} head_at;
+
+static __device__ inline head_at find_head(const mt_cuda_attention &a, const item &it, uint32_t n, uint32_t all)
+{
+    const uint32_t group = a.heads / a.kv.heads, tokens = it.at.tokens, rows = tokens * group;
+    head_at h;
+    h.there = n < all;
+    h.query = n < rows;
+    h.value = n >= rows + tokens;
+    h.token = !h.there ? 0 : h.query ? n / group : n - rows - (h.value ? tokens : 0);
+    h.number = h.query ? it.kv_head * group + n % group : it.kv_head;
+    return h;
+}
+
+/* What a thread reads for a head: its lane of R6. */
+template <int HD> struct head_in {
+    static const uint32_t count = HD / 16;
+    float x[count], factor[count], cosine[count / 2], sine[count / 2];
+    uint64_t page; /* where keys and values go */
+};
+
+/* What no kernel of this step writes. */
+template <int HD>
+static __device__ inline void load_fixed(head_in<HD> &in, const mt_cuda_asked &p, const item &it, const head_at &at)
+{
+    const mt_cuda_attention &a = p.attention;
+    const float *w = at.value ? NULL : p.heads.w[!at.query].data;
+    const uint32_t position = it.at.span.position + at.token;
+    in.page = at.there && !at.query ? a.step.pages[it.at.span.pages + position / a.kv.page_tokens] : 0;
+#pragma unroll
+    for (uint32_t i = 0; i < in.count; i++)
+        in.factor[i] = w ? p.heads.offset + w[threadIdx.x % 16 + i * 16] : 0;
+}
+
+template <int HD>
+static __device__ inline void load_head(head_in<HD> &in, const mt_cuda_asked &p, const item &it, const head_at &at)
+{
+    const mt_cuda_heads &h = p.heads;
+    const uint32_t l = threadIdx.x % 16, row = it.at.span.row + at.token;
+    const float *x = row_of(at.query ? h.x[0] : at.value ? h.v : h.x[1], row) + at.number * HD + l;
+    const float *table = !at.value && h.table.data ? row_of(h.table, row) + l : NULL;
+#pragma unroll
+    for (uint32_t i = 0; i < in.count; i++)
+        in.x[i] = at.there ? x[i * 16] : 0;
+#pragma unroll
+    for (uint32_t i = 0; i < in.count / 2; i++) {
+        in.cosine[i] = table ? table[i * 16] : 0;
+        in.sine[i] = table ? table[i * 16 + HD / 2] : 0;
+    }
+}
+
+/* Queries to where they are multiplied; keys and values to where put_made finds them, and to their pages, for steps to
+   come, if their positions are the item's. */
+template <int HD>
+static __device__ inline void put_head(const head_in<HD> &in, const mt_cuda_attention &a, few_room<HD> &room,
+                                       const item &it, const head_at &at)
+{
+    const uint32_t l = threadIdx.x % 16, position = it.at.span.position + at.token;
+    if (!at.there)
+        return;
+    if (at.query) {
+        const uint32_t group = a.heads / a.kv.heads;
+        uint8_t *to = room.q[at.token * group + at.number - it.kv_head * group];
+#pragma unroll
+        for (uint32_t i = 0; i < in.count; i++)
+            *(uint16_t *)(to + (l + i * 16) * 2) = (uint16_t)two_halves(in.x[i], 0);
+        return;
+    }
+    uint16_t *to = (uint16_t *)(a.kv.data + in.page * a.kv.page_bytes +
+                                ((a.layer * 2 + at.value) * (uint64_t)a.kv.heads + it.kv_head) * a.kv.block +
+                                (uint64_t)(position % a.kv.page_tokens) * HD * 2);
+    const bool own = position >= it.seg0 * MT_SEGMENT && position < it.seg1 * MT_SEGMENT;
+#pragma unroll
+    for (uint32_t i = 0; i < in.count; i++) {
+        const uint16_t half = mt_bf16_from_f32(in.x[i]);
+        ((uint16_t *)room.made[at.value][at.token])[l + i * 16] = half;
+        if (own)
+            to[l + i * 16] = half;
+    }
+}
+
+/* The queries, normed and turned here, and, where the item's segments hold positions of this step, its keys and values.
+   Sixteen threads have a head; what the next wants is on its way meanwhile. */
 template <int HD> static __device__ inline void make_heads(const mt_cuda_asked &p, few_room<HD> &room, const item &it)
 {
-    constexpr uint32_t N = HD / 16, AT_ONCE = COMPUTING / 16;
+    constexpr uint32_t AT_ONCE = COMPUTING / 16, CHUNKS = HD / 8;
     const mt_cuda_attention &a = p.attention;
-    const mt_cuda_heads &h = p.heads;
-    const uint32_t thread = threadIdx.x - PRODUCERS, l = thread % 16, group = a.heads / a.kv.heads;
-    const uint32_t tokens = it.at.tokens, rows = tokens * group, padded = (rows + 7) / 8 * 8;
-    const bool keeps = holds_new(it);
-    const uint32_t all = keeps ? padded + 2 * tokens : padded; /* queries, keys, values */
-    named_barrier(1, COMPUTING);                               /* all are done with the last */
+    const uint32_t thread = threadIdx.x - PRODUCERS, tokens = it.at.tokens, rows = tokens * (a.heads / a.kv.heads);
+    const uint32_t all = rows + (holds_new(it) ? 2 * tokens : 0);
+    head_at at = find_head(a, it, thread / 16, all);
+    head_in<HD> in;
+    load_fixed(in, p, it, at);
+    wait_for_last();
+    load_head(in, p, it, at);
+    named_barrier(1, COMPUTING); /* all are done with the last */
+    for (uint32_t i = rows * CHUNKS + thread; i < (rows + 7) / 8 * 8 * CHUNKS; i += COMPUTING)
+        *(uint4 *)&room.q[i / CHUNKS][i % CHUNKS * 16] = make_uint4(0, 0, 0, 0);
 #pragma unroll 1
     for (uint32_t first = 0; first < all; first += AT_ONCE) {
-        const uint32_t n = first + thread / 16;
-        const bool query = n < padded, there = query ? n < rows : n < all, value = n >= padded + tokens;
-        const uint32_t token = !there ? 0 : query ? n / group : (n - padded) % tokens, row = it.at.span.row + token;
-        const uint32_t head = query ? it.kv_head * group + (there ? n % group : 0) : it.kv_head;
-        const float *in = row_of(query ? h.x[0] : value ? h.v : h.x[1], row) + head * HD + l;
-        const float *w = value ? NULL : h.w[!query].data,
-                    *table = !value && h.table.data ? row_of(h.table, row) + l : NULL;
-        const uint32_t position = it.at.span.position + token;
-        const uint64_t page = there && !query ? a.step.pages[it.at.span.pages + position / a.kv.page_tokens] : 0;
-        float x[N], factor[N], cosine[N / 2], sine[N / 2];
-#pragma unroll
-        for (uint32_t i = 0; i < N; i++) {
-            x[i] = there ? in[i * 16] : 0;
-            factor[i] = w ? h.offset + w[l + i * 16] : 0;
+        head_at after;
+        head_in<HD> next;
+        if (first + AT_ONCE < all) {
+            after = find_head(a, it, first + AT_ONCE + thread / 16, all);
+            load_fixed(next, p, it, after);
+            load_head(next, p, it, after);
         }
-#pragma unroll
-        for (uint32_t i = 0; i < N / 2; i++) {
-            cosine[i] = table ? table[i * 16] : 0;
-            sine[i] = table ? table[i * 16 + HD / 2] : 0;
-        }
-        turn_head<N>(x, w, factor, h.eps, table, cosine, sine);
-        if (query) {
-#pragma unroll
-            for (uint32_t i = 0; i < N; i++)
-                *(uint16_t *)&room.q[n][(l + i * 16) * 2] = there ? (uint16_t)two_halves(x[i], 0) : 0;
-        } else if (there && position >= it.seg0 * MT_SEGMENT && position < it.seg1 * MT_SEGMENT) {
-            uint8_t *to = a.kv.data + page * a.kv.page_bytes +
-                          ((a.layer * 2 + value) * (uint64_t)a.kv.heads + it.kv_head) * a.kv.block +
-                          (uint64_t)(position % a.kv.page_tokens) * HD * 2;
-#pragma unroll
-            for (uint32_t i = 0; i < N; i++)
-                ((uint16_t *)to)[l + i * 16] = mt_bf16_from_f32(x[i]);
-        }
+        turn_head(in.x, !at.value && p.heads.w[!at.query].data, in.factor, p.heads.eps, !at.value && p.heads.table.data,
+                  in.cosine, in.sine);
+        put_head(in, a, room, it, at);
+        at = after;
+        in = next;
     }
     named_barrier(1, COMPUTING);
-    if (keeps) { /* who copies comes there when stages before are free, which is only after they were computed */
-        __threadfence_block();
-        named_arrive(MADE_BARRIER, blockDim.x);
+}
+
+/* Keys or values of this step into a stage that is full but for them; `first`: position of its first key. Each warp
+   puts what it alone reads there: keys of its own, or its columns of values. */
+template <int HD>
+static __device__ inline void put_made(few_room<HD> &room, const item &it, uint32_t stage, uint32_t first, bool value)
+{
+    constexpr uint32_t CHUNKS = HD / 8;
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, chunk = lane % CHUNKS;
+    if (first + HALF <= it.at.span.position)
+        return;
+    for (uint32_t i = lane / CHUNKS; i < it.at.tokens; i += 32 / CHUNKS) {
+        const uint32_t position = it.at.span.position + i, key = position - first;
+        if (position >= first && key < HALF && position >= it.seen.any.lo && (value ? chunk % 8 : key / 16) / 2 == warp)
+            *(uint4 *)&room.stage[stage][chunk / 8][key][(chunk % 8 ^ key % 8) * 16] =
+                *(const uint4 *)&room.made[value][i][chunk * 16];
     }
+    __syncwarp();
 }
 
 /* Which key of a segment a thread's number `tile` of sixteen begins with: lane / 4 after it, and 8 more. */
@@ -178,8 +264,10 @@ static __device__ inline uint32_t key_of(uint32_t tile)
     return tile / 2 * HALF + threadIdx.x / 32 % 4 * 32 + tile % 2 * 16;
 }
 
-/* Scores of eight rows and this warp's 64 keys. */
-template <int HD> static __device__ inline void score_keys(float (&s)[4][4], few_room<HD> &room, uint32_t eight, ring r)
+/* Scores of eight rows and this warp's 64 keys. MADE: put_made is to be called, by the first eight. */
+template <int HD, bool MADE>
+static __device__ inline void score_keys(float (&s)[4][4], few_room<HD> &room, const item &it, uint32_t first,
+                                         uint32_t eight, ring r)
 {
     const uint32_t lane = threadIdx.x % 32;
     uint32_t q[HD / 16][2];
@@ -191,6 +279,8 @@ template <int HD> static __device__ inline void score_keys(float (&s)[4][4], few
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         barrier_wait(&room.full[r.stage], r.parity);
+        if (MADE && eight == 0)
+            put_made(room, it, r.stage, first + (uint32_t)half * HALF, false);
         const uint32_t k = shared_address(room.stage[r.stage]) + (key_of(0) + lane % 16) * 128;
 #pragma unroll
         for (int d = 0; d < HD / 16; d++)
@@ -268,7 +358,9 @@ static __device__ inline void weigh_keys(const float (&s)[4][4], few_room<HD> &r
 }
 
 /* The results of this warp's columns; returns the sum of p of row lane / 4. */
-template <int HD> static __device__ inline float weigh_values(few_result<HD> &y, few_room<HD> &room, ring r)
+template <int HD, bool MADE>
+static __device__ inline float weigh_values(few_result<HD> &y, few_room<HD> &room, const item &it, uint32_t first,
+                                            uint32_t eight, ring r)
 {
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
     float l[2] = {0, 0};
@@ -277,6 +369,8 @@ template <int HD> static __device__ inline float weigh_values(few_result<HD> &y,
         y.o[t][0] = y.o[t][1] = y.o[t][2] = y.o[t][3] = 0;
     for (int half = 0; half < 2; half++) {
         barrier_wait(&room.full[r.stage], r.parity);
+        if (MADE && eight == 0)
+            put_made(room, it, r.stage, first + (uint32_t)half * HALF, true);
         const uint32_t v = shared_address(room.stage[r.stage]) + (lane / 16 * 8 + lane % 8) * 128 +
                            ((warp * 2 + lane / 8 % 2) ^ (lane % 8)) * 16;
         const uint8_t *p = &room.p[lane / 4][half * (HALF * 2) + lane % 4 * 4];
@@ -319,7 +413,7 @@ static __device__ inline void store_few(float *to, const few_result<HD> &y, int 
 
 /* Eight rows of a segment, whose keys are next in the ring, then its values: taken in, or left as parts. The last ones
    free the stages. */
-template <int HD>
+template <int HD, bool MADE>
 static __device__ inline void compute_eight(const mt_cuda_attention &p, few_room<HD> &room, const item &it, ring r,
                                             uint32_t seg, uint32_t eight, bool last, few_progress<HD> &so)
 {
@@ -327,7 +421,7 @@ static __device__ inline void compute_eight(const mt_cuda_attention &p, few_room
     const float scale = p.scale;
     float s[4][4], most[2], m[2], used[2];
     few_result<HD> y;
-    score_keys<HD>(s, room, eight, r);
+    score_keys<HD, MADE>(s, room, it, first, eight, r);
     step_ring<RING<HD>>(r);
     step_ring<RING<HD>>(r);
     if (last)
@@ -339,7 +433,7 @@ static __device__ inline void compute_eight(const mt_cuda_attention &p, few_room
     for (int e = 0; e < 2; e++)
         used[e] = scaled_most(most[e], scale, m[e]);
     weigh_keys<HD>(s, room, used, scale);
-    const float l = weigh_values<HD>(y, room, r);
+    const float l = weigh_values<HD, MADE>(y, room, it, first, eight, r);
     step_ring<RING<HD>>(r);
     step_ring<RING<HD>>(r);
     if (last)
@@ -388,8 +482,8 @@ static __device__ inline void finish_eight(const mt_cuda_attention &p, const ite
     }
 }
 
-/* made: the heads are made here, else there are queries as they are. */
-template <int HD>
+/* MADE: the heads are made here, else there are queries as they are. */
+template <int HD, bool MADE>
 static __device__ inline void compute_few(const mt_cuda_attention &p, const mt_cuda_asked *made, few_room<HD> &room)
 {
     ring r = {0, 0};
@@ -402,16 +496,17 @@ static __device__ inline void compute_few(const mt_cuda_attention &p, const mt_c
 #pragma unroll
         for (int i = 0; i < EIGHTS; i++)
             so[i] = {{{-INFINITY, 0}, {-INFINITY, 0}}, {}};
-        wait_for_last();
-        if (made)
+        if constexpr (MADE) {
             make_heads<HD>(*made, room, it);
-        else
+        } else {
+            wait_for_last();
             load_queries<HD>(p, room, it);
+        }
         for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
 #pragma unroll 1
             for (uint32_t i = 0; i < eights; i++) {
                 few_progress<HD> one = pick(so, i);
-                compute_eight<HD>(p, room, it, r, seg, i, i + 1 == eights, one);
+                compute_eight<HD, MADE>(p, room, it, r, seg, i, i + 1 == eights, one);
                 put(so, i, one);
             }
             for (int i = 0; i < 2 * MT_SEGMENT / HALF; i++)
@@ -431,11 +526,13 @@ static __device__ inline void attend_few(const mt_cuda_attention &p, const mt_cu
 {
     extern __shared__ uint8_t raw[];
     few_room<HD> &room = *(few_room<HD> *)(((uintptr_t)raw + 127) / 128 * 128);
+    static_assert(sizeof(room) + 127 <= (HD == 64 ? 104 : 208) * 1024 + MT_CUDA_ATTEND_SMALL,
+                  "the host reserves so much");
     start_barriers<RING<HD>>(room, COMPUTING / 32);
     if (threadIdx.x < PRODUCERS) {
         copy_all<HD, HALF, RING<HD>, false, MADE>(p, room);
     } else {
-        compute_few<HD>(p, MADE ? made : NULL, room);
+        compute_few<HD, MADE>(p, made, room);
     }
 }
 

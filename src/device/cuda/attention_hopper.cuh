@@ -142,8 +142,6 @@ static __device__ inline uint32_t halves_of(const item &it, uint32_t seg)
     return it.seen.any.hi > seg * MT_SEGMENT + MT_SEGMENT / 2 ? 2 : 1;
 }
 
-enum { MADE_BARRIER = 4 };
-
 /* Whether the item's segments hold positions of this step. */
 static __device__ inline bool holds_new(const item &it)
 {
@@ -152,8 +150,9 @@ static __device__ inline bool holds_new(const item &it)
 
 /* Everything a block needs, in the order in which it does, N positions a stage: keys of a segment, then its values; or,
    TWICE, the keys of halves that are seen, then them once more, each followed by its values. What this step has not
-   written is fetched while the kernel before still runs; where the other threads of the block write it (MADE), this
-   waits for them at MADE_BARRIER. */
+   written is fetched while the kernel before still runs: pages of earlier positions were written before the step's
+   tables were copied, and that copy waits for all kernels. Where the block's other threads make this step's keys and
+   values (MADE), they put these there, and zeros come here. */
 template <int HD, int N, int STAGES, bool TWICE, bool MADE = false, typename room_type>
 static __device__ inline void copy_all(const mt_cuda_attention &p, room_type &room)
 {
@@ -162,8 +161,9 @@ static __device__ inline void copy_all(const mt_cuda_attention &p, room_type &ro
     for (uint32_t round = 0; round * gridDim.x < p.items; round++) {
         if (!find_item(p, item_of(p, round), it))
             continue;
+        if (MADE)
+            it.seen.any.hi = max(it.seen.any.lo, min(it.seen.any.hi, it.at.span.position));
         unsigned long long next = find_pages(p, it, it.seg0);
-        bool waits = MADE && holds_new(it);
         for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
             const unsigned long long pages = next;
             const uint32_t keys = TWICE ? halves_of(it, seg) * (MT_SEGMENT / 2 / N) : MT_SEGMENT / N; /* stages */
@@ -171,12 +171,8 @@ static __device__ inline void copy_all(const mt_cuda_attention &p, room_type &ro
             if (seg + 1 < it.seg1)
                 next = find_pages(p, it, seg + 1);
             /* where the step says what is seen, as in towers, kernels shortly before have written it */
-            const bool fresh = p.step.seen || min((seg + 1) * MT_SEGMENT, it.seen.any.hi) > it.at.span.position;
-            if (fresh && waits)
-                named_barrier(MADE_BARRIER, blockDim.x);
-            else if (fresh && !MADE)
+            if (!MADE && (p.step.seen || min((seg + 1) * MT_SEGMENT, it.seen.any.hi) > it.at.span.position))
                 wait_for_last();
-            waits = waits && !fresh;
             for (uint32_t part = 0; part < (it.apart ? 2 : 1) * each; part++) {
                 const uint32_t head = part >= each, at = part - head * each, later = at >= keys ? at - keys : 0;
                 const uint32_t value = TWICE ? later % 2 : at >= keys;

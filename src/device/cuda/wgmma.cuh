@@ -20,12 +20,6 @@ static __device__ inline void named_barrier(uint32_t id, uint32_t threads)
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/* Says so to threads that wait there, and does not wait; what was written before is there for them. */
-static __device__ inline void named_arrive(uint32_t id, uint32_t threads)
-{
-    asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
 /* As named_barrier, and whether any of the threads has said so. */
 static __device__ inline uint32_t any_at_barrier(uint32_t id, uint32_t threads, uint32_t mine)
 {
