@@ -7,6 +7,9 @@
 #define THREADS 256
 #define SHARES 64 /* most shares of a tile's segments */
 #define WARPGROUP_ROWS 64
+/* Eight rows of another segment take a block about 1 us, and 2 where its copies are waited for; to leave parts, count
+   and merge takes 2.5. */
+#define ALONE 1
 
 void mt_cuda_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v)
 {
@@ -135,6 +138,7 @@ static void attend_hopper(mt_device *dev, const hopper *h, mt_cuda_attention p)
     uint32_t shared;
     const uint32_t blocks = blocks_of(dev, h, many, &shared);
     cut(dev, &p, h->rows[many] / group, blocks, h->head_stride);
+    p.alone = many || h->head_stride > 128 ? 0 : ALONE;
     p.apart = many && h->rows[many] > WARPGROUP_ROWS && takes_apart(dev, &p);
     p.items -= p.apart ? p.kv.heads / 2 : 0;
     mt_cuda_launch(dev, h->kernel[many], p.items < blocks ? p.items : blocks, 1, 1, h->threads[many], shared, &p);

@@ -106,6 +106,8 @@ static __device__ inline uint32_t segments_of(const tile_range &seen)
 static __device__ inline uint32_t shares_of(const mt_cuda_attention &p, const tile_at &at, const tile_range &seen)
 {
     const uint32_t n = segments_of(seen), most = at.span.rows <= p.tile ? p.shares : 1;
+    if (n > 1 && p.alone && (n - 1) * ((at.span.rows * (p.heads / p.kv.heads) + 7) / 8) <= p.alone)
+        return 1;
     return n < most ? max(n, 1u) : most;
 }
 

@@ -369,7 +369,9 @@ typedef struct mt_cuda_attention {
     /* most shares of a tile's segments; items: tiles times key heads times shares */
     uint32_t tile_count, shares, items;
     uint32_t layer, window, chunk, causal, heads; /* heads: query heads */
-    uint32_t apart, nothing;                      /* apart: the last tile has one item for two key heads */
+    uint32_t apart;                               /* the last tile has one item for two key heads */
+    uint32_t alone; /* a tile of few rows is one share if its segments after the first, times its eights of rows, are so
+                       many at most */
     float scale, softcap;
 } mt_cuda_attention;
 
