@@ -62,9 +62,30 @@ static bool parts_fit(const mt_batch *b, const mt_cuda_attention *p, uint32_t wi
            segments * p->kv.heads * p->part_rows * (width + 4) * sizeof(float) <= MT_CUDA_PARTS;
 }
 
+/* Into how many shares the segments of each of so many tiles and key heads are cut, so that nearly all blocks are busy
+   in all rounds. */
+static uint32_t fill_rounds(uint32_t pairs, uint32_t blocks)
+{
+    uint32_t shares = 1;
+    for (; shares < SHARES && pairs * shares < 4 * blocks; shares++) {
+        const uint32_t idle = (blocks - pairs * shares % blocks) % blocks; /* blocks that are idle in the last round */
+        if (idle * 16 <= pairs * shares)
+            break;
+    }
+    return shares;
+}
+
+/* The same for few rows: two or more shares in one round, if they have two thirds of the blocks, which read memory as
+   fast as all of them. An item of a second round makes or loads its queries anew. */
+static uint32_t fill_one(uint32_t pairs, uint32_t blocks)
+{
+    const uint32_t shares = blocks / pairs < SHARES ? blocks / pairs : SHARES;
+    return shares > 1 && 3 * pairs * shares >= 2 * blocks ? shares : fill_rounds(pairs, blocks);
+}
+
 /* Cuts spans into tiles of `tile` tokens, and the segments of spans with one tile into shares, enough to keep `blocks`
    blocks busy. */
-static void cut(mt_device *dev, mt_cuda_attention *p, uint32_t tile, uint32_t blocks, uint32_t width)
+static void cut(mt_device *dev, mt_cuda_attention *p, uint32_t tile, uint32_t blocks, uint32_t width, bool few)
 {
     p->tile = tile;
     p->part_rows = most_rows(dev->batch, tile) * (p->heads / p->kv.heads);
@@ -74,11 +95,7 @@ static void cut(mt_device *dev, mt_cuda_attention *p, uint32_t tile, uint32_t bl
     const uint32_t pairs = p->tile_count * p->kv.heads;
     p->shares = 1;
     if (p->part_rows && parts_fit(dev->batch, p, width))
-        for (uint32_t idle = blocks; p->shares < SHARES && pairs * p->shares < 4 * blocks; p->shares++) {
-            idle = (blocks - pairs * p->shares % blocks) % blocks; /* blocks that are idle in the last round */
-            if (idle * 16 <= pairs * p->shares)
-                break;
-        }
+        p->shares = few ? fill_one(pairs, blocks) : fill_rounds(pairs, blocks);
     p->items = pairs * p->shares;
 }
 
@@ -137,7 +154,7 @@ static void attend_hopper(mt_device *dev, const hopper *h, mt_cuda_attention p)
     const bool many = group > h->rows[0] || !few_rows(dev->batch, h->rows[0] / group);
     uint32_t shared;
     const uint32_t blocks = blocks_of(dev, h, many, &shared);
-    cut(dev, &p, h->rows[many] / group, blocks, h->head_stride);
+    cut(dev, &p, h->rows[many] / group, blocks, h->head_stride, !many);
     p.alone = many || h->head_stride > 128 ? 0 : ALONE;
     p.apart = many && h->rows[many] > WARPGROUP_ROWS && takes_apart(dev, &p);
     p.items -= p.apart ? p.kv.heads / 2 : 0;
@@ -194,7 +211,7 @@ static void attend_tiles(mt_device *dev, const form *f, mt_cuda_attention p)
     const bool few = group <= 16 && few_rows(dev->batch, 16 / group);
     const uint32_t rows = 16 * f->tiles[!few], hd = f->head_dim;
     const size_t shared = rows * ((hd + 8) * 2 + (MT_KV_SEGMENT + 8) * 2 + 4 * 12 + 8) + 64;
-    cut(dev, &p, rows / group, 2 * (uint32_t)dev->processors, hd);
+    cut(dev, &p, rows / group, 2 * (uint32_t)dev->processors, hd, false);
     mt_cuda_launch(dev, f->kernel[!few], p.tile_count, p.kv.heads, p.shares, 128, shared, &p);
     if (p.shares > 1)
         mt_cuda_launch(dev, MT_K_attention_merge, (size_t)p.tile_count * p.tile, p.heads, 1, hd, 0, &p);
@@ -210,7 +227,7 @@ static void attend_integers(mt_device *dev, mt_cuda_attention p)
     const size_t row =
         stride + 16 + 2 * stride * sizeof(float) + (MT_KV_SEGMENT + 4) * sizeof(float) + 2 * (MT_KV_SEGMENT + 16);
     const size_t blocks = p.kv.heads * ((group + ROWS - 1) / ROWS);
-    cut(dev, &p, ROWS / heads, 2 * (uint32_t)dev->processors, stride);
+    cut(dev, &p, ROWS / heads, 2 * (uint32_t)dev->processors, stride, false);
     mt_cuda_launch(dev, p.kv.bits == 8 ? MT_K_attention_q8 : MT_K_attention_q4, p.tile_count, blocks, p.shares, THREADS,
                    ROWS * row + 4096, &p);
     if (p.shares > 1)
