@@ -87,14 +87,24 @@ template <int STAGES, typename room_type> static __device__ inline void start_ba
     start_next();
 }
 
+/* The first numbers of the step's tables of pages, one a lane. */
+static __device__ inline uint32_t load_first(const mt_cuda_attention &p)
+{
+    static_assert(MT_CUDA_PAGES_FIRST == 32, "one a lane");
+    return p.step.pages[threadIdx.x % 32];
+}
+
 /* The layer's blocks in the pages of a segment, a page a lane: to look each up when it is copied would take longer than
-   to copy it. Any memory that is there where nothing is seen. */
-static __device__ inline unsigned long long find_pages(const mt_cuda_attention &p, const item &it, uint32_t seg)
+   to copy it. Any memory that is there where nothing is seen. FIRST: `known` is what load_first gave. */
+template <bool FIRST>
+static __device__ inline unsigned long long find_pages(const mt_cuda_attention &p, const item &it, uint32_t seg,
+                                                       uint32_t known)
 {
     const uint32_t tokens = p.kv.page_tokens, count = MT_SEGMENT / tokens, page = seg * count + threadIdx.x % 32;
     const bool there =
         threadIdx.x % 32 < count && page * tokens < it.seen.any.hi && (page + 1) * tokens > it.seen.any.lo;
-    const uint64_t at = there ? p.step.pages[it.at.span.pages + page] : 0;
+    const uint32_t index = it.at.span.pages + page, first = FIRST ? __shfl_sync(0xffffffffu, known, index % 32) : 0;
+    const uint64_t at = !there ? 0 : FIRST && index < MT_CUDA_PAGES_FIRST ? first : p.step.pages[index];
     return (unsigned long long)(p.kv.data + at * p.kv.page_bytes + (uint64_t)p.layer * 2 * p.kv.heads * p.kv.block);
 }
 
@@ -156,20 +166,21 @@ static __device__ inline bool holds_new(const item &it)
 template <int HD, int N, int STAGES, bool TWICE, bool MADE = false, typename room_type>
 static __device__ inline void copy_all(const mt_cuda_attention &p, room_type &room)
 {
-    ring r = {0, 1}; /* a ring that nobody has used is empty */
+    const uint32_t known = MADE ? load_first(p) : 0; /* on its way while the item is found, which says what is wanted */
+    ring r = {0, 1};                                 /* a ring that nobody has used is empty */
     item it;
     for (uint32_t round = 0; round * gridDim.x < p.items; round++) {
         if (!find_item(p, item_of(p, round), it))
             continue;
         if (MADE)
             it.seen.any.hi = max(it.seen.any.lo, min(it.seen.any.hi, it.at.span.position));
-        unsigned long long next = find_pages(p, it, it.seg0);
+        unsigned long long next = find_pages<MADE>(p, it, it.seg0, known);
         for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
             const unsigned long long pages = next;
             const uint32_t keys = TWICE ? halves_of(it, seg) * (MT_SEGMENT / 2 / N) : MT_SEGMENT / N; /* stages */
             const uint32_t each = (TWICE ? 3 : 2) * keys;
             if (seg + 1 < it.seg1)
-                next = find_pages(p, it, seg + 1);
+                next = find_pages<MADE>(p, it, seg + 1, known);
             /* where the step says what is seen, as in towers, kernels shortly before have written it */
             if (!MADE && (p.step.seen || min((seg + 1) * MT_SEGMENT, it.seen.any.hi) > it.at.span.position))
                 wait_for_last();

@@ -238,7 +238,7 @@ static size_t span_pages(const mt_batch *b, const mt_span *s)
 
 static size_t step_bytes(const mt_batch *b)
 {
-    size_t bytes = 1024 + b->rows * 36 + b->spans * sizeof(mt_cuda_span);
+    size_t bytes = 1024 + b->rows * 36 + b->spans * sizeof(mt_cuda_span) + MT_CUDA_PAGES_FIRST * sizeof(uint32_t);
     for (size_t i = 0; i < b->spans; i++)
         bytes +=
             MT_KV_GROUPS * span_pages(b, &b->span[i]) * sizeof(uint32_t) + b->span[i].pieces * sizeof(mt_cuda_piece);
@@ -318,6 +318,8 @@ void mt_cuda_step_begin(mt_device *dev, const mt_batch *b)
     step->pages = out.device + out.used;
     for (size_t i = 0; i < b->spans; i++)
         pages = lay_pages((uint32_t *)(void *)(out.host + out.used), pages, b, &b->span[i], &span[i]);
+    for (; pages < MT_CUDA_PAGES_FIRST; pages++)
+        ((uint32_t *)(void *)(out.host + out.used))[pages] = 0;
     out.used += pages * sizeof(uint32_t);
     assert(out.used <= bytes);
     send_step(dev, &out, bytes);

@@ -72,6 +72,9 @@ typedef struct mt_cuda_piece {
     uint32_t rows, slot;
 } mt_cuda_piece;
 
+/* Page numbers that a step's tables have at least: kernels read these before they know which they want. */
+#define MT_CUDA_PAGES_FIRST 32
+
 /* The batch of a step, copied to the device as one block. */
 typedef struct mt_cuda_step {
     uint32_t rows, spans;
