@@ -153,22 +153,29 @@ enum { ROW_FACTORS = 2 }; /* times four; the rest is read when it is wanted */
 static __device__ inline void load_factors(const mt_cuda_few &p, float4 w[ROW_FACTORS])
 {
 #pragma unroll
-    for (uint32_t i = 0; i < ROW_FACTORS; i++) {
-        const uint32_t c = (i * blockDim.x + threadIdx.x) * 4;
-        w[i] = c < p.w[0].k ? *(const float4 *)(p.norm + c) : make_float4(0, 0, 0, 0);
-    }
+    for (uint32_t i = 0; i < ROW_FACTORS; i++)
+        w[i] = *(const float4 *)(p.norm + (i * blockDim.x + threadIdx.x) * 4);
 }
 
-static __device__ inline void norm_four(const mt_cuda_few &p, float *row, uint32_t c, float4 w, float by)
+static __device__ inline float4 norm_four(const mt_cuda_few &p, float4 x, float4 w, float by)
 {
-    float4 x = *(const float4 *)(row + apart(c));
     x.x = (x.x * by) * (p.offset + w.x);
     x.y = (x.y * by) * (p.offset + w.y);
     x.z = (x.z * by) * (p.offset + w.z);
     x.w = (x.w * by) * (p.offset + w.w);
-    *(float4 *)(row + apart(c)) = x;
-    if (blockIdx.x == 0)
-        *(float4 *)(p.out.data + c) = x;
+    return x;
+}
+
+/* What a row in shared memory is multiplied with, by the first warp for all. */
+static __device__ inline float find_rms(const mt_cuda_few &p, const float *row, float *r)
+{
+    if (threadIdx.x < 32) {
+        const float by = rms_apart(row, p.w[0].k, p.w[0].k, p.eps);
+        if (threadIdx.x == 0)
+            *r = by;
+    }
+    __syncthreads();
+    return *r;
 }
 
 /* The row into shared memory, normed where it is told; the first block of all keeps that. All of the block must come
@@ -183,19 +190,18 @@ static __device__ inline void take_row(const mt_cuda_few &p, float *row, const f
     __syncthreads();
     if (p.made != MT_CUDA_NORMED)
         return;
-    if (threadIdx.x < 32) {
-        const float by = rms_apart(row, k, k, p.eps);
-        if (threadIdx.x == 0)
-            *r = by;
-    }
-    __syncthreads();
-    const float by = *r;
+    const float by = find_rms(p, row, r);
+    const auto norm = [&](uint32_t c, float4 factor) {
+        float4 *at = (float4 *)(row + apart(c));
+        const float4 x = *at = norm_four(p, *at, factor, by);
+        if (blockIdx.x == 0)
+            *(float4 *)(p.out.data + c) = x;
+    };
 #pragma unroll
     for (uint32_t i = 0; i < ROW_FACTORS; i++)
-        if (i * stride + threadIdx.x * 4 < k)
-            norm_four(p, row, i * stride + threadIdx.x * 4, w[i], by);
+        norm(i * stride + threadIdx.x * 4, w[i]); /* k is more: see make_quarters */
     for (uint32_t c = ROW_FACTORS * stride + threadIdx.x * 4; c < k; c += stride)
-        norm_four(p, row, c, *(const float4 *)(p.norm + c), by);
+        norm(c, *(const float4 *)(p.norm + c));
     __syncthreads();
 }
 
@@ -212,6 +218,45 @@ template <int BITS> static __device__ inline void make_row(const mt_cuda_few &p,
         load_apart(x, row, block);
         pack_block(pack, 0, block, x, first + threadIdx.x % 32 < p.w[0].k / 32);
     }
+}
+
+/* The same from memory on, for a row of which each thread has a quarter of a block of 32 (pack_quarter): it stays in
+   registers, and stands in shared memory only to be normed. */
+template <int BITS>
+static __device__ inline void make_quarters(const mt_cuda_few &p, const row_room &room, float *row, float *r)
+{
+    const bool normed = p.made == MT_CUDA_NORMED;
+    const uint32_t k = p.w[0].k, blocks = k / 32, block = min(threadIdx.x / 4, blocks - 1);
+    const uint32_t at = block * 32 + threadIdx.x % 4 * 4;
+    const bool there = threadIdx.x / 4 < blocks, busy = threadIdx.x / 32 * 8 < blocks; /* busy: some of the warp is */
+    float4 w[2] = {}, x[2] = {};
+#pragma unroll
+    for (uint32_t i = 0; i < 2 && busy && normed; i++)
+        w[i] = *(const float4 *)(p.norm + at + i * 16);
+    wait_for_last();
+#pragma unroll
+    for (uint32_t i = 0; i < 2 && busy; i++)
+        x[i] = __ldcg((const float4 *)(p.x.data + at + i * 16));
+    if (normed) {
+#pragma unroll
+        for (uint32_t i = 0; i < 2 && there; i++)
+            *(float4 *)(row + apart(at + i * 16)) = x[i];
+        __syncthreads();
+        const float by = find_rms(p, row, r);
+#pragma unroll
+        for (uint32_t i = 0; i < 2; i++) {
+            x[i] = norm_four(p, x[i], w[i], by);
+            if (blockIdx.x == 0 && there)
+                *(float4 *)(p.out.data + at + i * 16) = x[i];
+        }
+    }
+    const float all[QUARTER] = {x[0].x, x[0].y, x[0].z, x[0].w, x[1].x, x[1].y, x[1].z, x[1].w};
+    mt_cuda_pack pack;
+    pack.to = {room.q, room.turns, room.sums, 1, k};
+    pack.group = 64;
+    pack.wide = BITS == 8;
+    if (busy)
+        pack_quarter(pack, 0, block, all, there);
 }
 
 /* xs * dot of both links of a step.
@@ -510,6 +555,7 @@ static __device__ inline void multiply_tiles(const mt_cuda_few &p, const row_roo
 template <int BITS, int VALUES> static __device__ inline void row_product(const mt_cuda_few &p)
 {
     constexpr uint32_t PER = row_form<BITS>::PER;
+    static_assert(ROW_FACTORS * 4 == QUARTER, "a row that is no quarter of a block for each has all factors");
     static_assert(TEAMS * sizeof(row_left<BITS, VALUES>) ==
                       (VALUES == 1 ? MT_CUDA_ROW_LEFT(BITS) : MT_CUDA_ROW_LEFT_MORE(BITS)),
                   "the host reserves what warps leave");
@@ -528,12 +574,16 @@ template <int BITS, int VALUES> static __device__ inline void row_product(const 
     start_next();
     if (VALUES == 1 && p.made != MT_CUDA_PACKED) {
         __shared__ float shared_r;
-        float4 factors[ROW_FACTORS] = {};
-        if (p.made == MT_CUDA_NORMED)
-            load_factors(p, factors);
-        wait_for_last();
-        take_row(p, row, factors, &shared_r);
-        make_row<BITS>(p, room, row);
+        if (p.w[0].k <= blockDim.x * QUARTER) {
+            make_quarters<BITS>(p, room, row, &shared_r);
+        } else {
+            float4 factors[ROW_FACTORS] = {};
+            if (p.made == MT_CUDA_NORMED)
+                load_factors(p, factors);
+            wait_for_last();
+            take_row(p, row, factors, &shared_r);
+            make_row<BITS>(p, room, row);
+        }
         behind += steps * 144;
     } else {
         wait_for_last();
