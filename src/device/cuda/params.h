@@ -307,9 +307,8 @@ typedef struct mt_cuda_few_shares {
 #define MT_CUDA_WIDE_STAGES 6
 #define MT_CUDA_PAIR 192 /* rows of two blocks that share them, each with columns of its own */
 #define MT_CUDA_PAIR_THREADS 512
-#define MT_CUDA_PAIR_STAGES 5      /* of MT_CUDA_MANY columns each */
-#define MT_CUDA_PAIR_WIDE_STAGES 4 /* of twice as many, where some tiles have them */
-#define MT_CUDA_PAIR_STAGE(columns) ((MT_CUDA_PAIR + (columns)) * 128)
+#define MT_CUDA_PAIR_STAGES 5
+#define MT_CUDA_PAIR_STAGE ((MT_CUDA_PAIR + MT_CUDA_MANY) * 128) /* bytes */
 
 /* The same with warpgroups, for groups of 64 or 128; each: groups in 128 of k. Bytes of shared memory, as broad_stage
    uses them. */
@@ -324,11 +323,7 @@ typedef struct mt_cuda_many {
     mt_cuda_packed from;
     mt_cuda_shares shares;                /* of at most MT_CUDA_MANY rows, for one weight */
     uint32_t first[MT_CUDA_TOGETHER + 1]; /* first tile of columns of each */
-    uint32_t m, count;
-    /* Of two blocks that share rows: first tile of 2 * MT_CUDA_MANY columns of each weight, which come before those
-       that `first` counts then; stages in shared memory, their bytes. */
-    uint32_t wide[MT_CUDA_TOGETHER + 1];
-    uint32_t stages, stage;
+    uint32_t m, count, nothing;
 } mt_cuda_many;
 
 /* Few rows with halves or bytes: columns of all weights in tiles of 16. */

@@ -1,8 +1,6 @@
 /* How products of many rows are divided for product_many.cu, product_hopper.cu and product_bf16.cu. */
 #include "device/cuda/cuda.h"
 
-enum { WIDE = 2 * MT_CUDA_MANY }; /* columns of a wide tile of product_wide.cu */
-
 static bool alike(const mt_weight *a, const mt_weight *b)
 {
     const mt_cuda_weight *p = &a->d, *q = &b->d;
@@ -73,64 +71,20 @@ static void launch(mt_device *dev, mt_cuda_many p, size_t rows)
     mt_cuda_launch(dev, by.kernel, tiles < places ? tiles : places, 1, 1, by.threads, by.shared, &p);
 }
 
-/* Tiles of columns, of which none has those of two weights: so many wide ones first, as far as there are. */
-static void divide(mt_cuda_many *p, size_t wide)
+/* Tiles of columns, of which none has those of two weights. */
+static void divide(mt_cuda_many *p)
 {
-    for (size_t i = 0; i < p->count; i++) {
-        const uint32_t most = p->w[i].n / WIDE, own = most < wide ? most : (uint32_t)wide;
-        const uint32_t left = p->w[i].n - own * WIDE;
-        p->wide[i + 1] = p->wide[i] + own;
-        p->first[i + 1] = p->first[i] + (left + MT_CUDA_MANY - 1) / MT_CUDA_MANY;
-        wide -= own;
-    }
-}
-
-/* Tiles of 192 rows that a tile of columns meets; where there are more rows than that, those left over count by their
-   number. */
-static size_t row_tiles(const mt_cuda_many *p)
-{
-    return p->m < MT_CUDA_PAIR ? 1 : p->m / MT_CUDA_PAIR;
-}
-
-/* What a multiprocessor reads at most, in units of 64 rows of a step, if so many pairs of tiles are wide. */
-static size_t reads(const mt_device *dev, mt_cuda_many *p, size_t wide)
-{
-    divide(p, 2 * wide);
-    const size_t places = (size_t)dev->processors / 2, others = (p->first[p->count] + 1) / 2, rows = row_tiles(p);
-    const size_t over = p->m < MT_CUDA_PAIR ? 0 : p->m % MT_CUDA_PAIR * (wide + others) / MT_CUDA_PAIR;
-    const size_t first = (rows * wide + places - 1) / places, idle = first * places - rows * wide;
-    const size_t then = rows * others + over > idle ? rows * others + over - idle : 0;
-    return first * ((MT_CUDA_PAIR + WIDE) / 64) + (then + places - 1) / places * ((MT_CUDA_PAIR + MT_CUDA_MANY) / 64);
-}
-
-/* Pairs of tiles that are wide: all, none, or as many as occupy all multiprocessors some times. */
-static size_t wide_pairs(const mt_device *dev, mt_cuda_many *p)
-{
-    divide(p, SIZE_MAX);
-    const size_t places = (size_t)dev->processors / 2, rows = row_tiles(p), all = p->wide[p->count] / 2;
-    const size_t choices[] = {0, rows * all / places * places / rows, all};
-    size_t best = 0, least = SIZE_MAX;
-    if (dev->ways.pair != 1)
-        return dev->ways.pair == 3 ? all : 0;
-    for (size_t i = 0; i < MT_COUNT(choices); i++) {
-        const size_t most = reads(dev, p, choices[i]);
-        best = most < least ? choices[i] : best;
-        least = most < least ? most : least;
-    }
-    return best;
+    for (size_t i = 0; i < p->count; i++)
+        p->first[i + 1] = p->first[i] + (p->w[i].n + MT_CUDA_MANY - 1) / MT_CUDA_MANY;
 }
 
 /* Two blocks for each two tiles of columns (product_wide.cu). */
-static void launch_pairs(mt_device *dev, mt_cuda_many *p)
+static void launch_pairs(mt_device *dev, const mt_cuda_many *p)
 {
-    divide(p, 2 * wide_pairs(dev, p));
-    const bool wide = p->wide[p->count] > 0;
-    p->stages = wide ? MT_CUDA_PAIR_WIDE_STAGES : MT_CUDA_PAIR_STAGES;
-    p->stage = MT_CUDA_PAIR_STAGE(wide ? WIDE : MT_CUDA_MANY);
-    const size_t pairs = (p->wide[p->count] + 1) / 2 + (p->first[p->count] + 1) / 2;
-    const size_t tiles = (p->m + MT_CUDA_PAIR - 1) / MT_CUDA_PAIR * pairs, places = (size_t)dev->processors / 2;
+    const size_t pairs = (p->first[p->count] + 1) / 2, places = (size_t)dev->processors / 2;
+    const size_t tiles = (p->m + MT_CUDA_PAIR - 1) / MT_CUDA_PAIR * pairs;
     mt_cuda_launch(dev, MT_K_pair_halves, 2 * (tiles < places ? tiles : places), 1, 1, MT_CUDA_PAIR_THREADS,
-                   (size_t)p->stages * p->stage + 1024, p);
+                   MT_CUDA_PAIR_STAGES * MT_CUDA_PAIR_STAGE + 1024, p);
 }
 
 void mt_cuda_many_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m)
@@ -140,7 +94,7 @@ void mt_cuda_many_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *c
         p.w[i] = w[i]->d;
         p.y[i] = y[i]->m;
     }
-    divide(&p, 0);
+    divide(&p);
     if (p.w[0].kind == MT_CUDA_HALVES && dev->code >= 90 && dev->ways.pair)
         launch_pairs(dev, &p);
     else
@@ -150,6 +104,6 @@ void mt_cuda_many_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *c
 void mt_cuda_many_experts(mt_device *dev, mt_cuda_mat y, const mt_weight *w, mt_cuda_shares shares, size_t most)
 {
     mt_cuda_many p = {.w = {w->d}, .y = {y}, .from = dev->packed, .shares = shares, .m = dev->packed.rows, .count = 1};
-    divide(&p, 0);
+    divide(&p);
     launch(dev, p, most);
 }

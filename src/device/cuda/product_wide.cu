@@ -146,18 +146,24 @@ extern "C" __global__ void __launch_bounds__(384, 1) mtk_wide_halves(const __gri
 
    What bounds tiles of 128 by 128 is what they read. So where no experts are met, two blocks of a cluster take
    neighbouring tiles of columns with the same 192 rows. Each copies half of the rows to both, and three warpgroups have
-   64 rows each. Some tiles are wide: they have 256 columns and make more sums of what is read. How many are is up to
-   the host, which sees to it that all multiprocessors have some (product_many.c).
+   64 rows each.
 
    One warp has rows copied; three have columns copied side by side, for a copy that is begun holds up its warp. Columns
    do not wait for the kernel before. Each warp says for every stage what it has copied, if only nothing: a stage is not
    full until all have, so that none is left behind by those that wait for full and for empty stages. */
 
-enum { PAIR = MT_CUDA_PAIR, PAIR_GROUPS = PAIR / 64, BLOCKS = 2, COLUMN_WARPS = 3 };
+enum {
+    PAIR = MT_CUDA_PAIR,
+    PAIR_GROUPS = PAIR / 64,
+    PAIR_STAGES = MT_CUDA_PAIR_STAGES,
+    PAIR_STAGE = MT_CUDA_PAIR_STAGE,
+    BLOCKS = 2,
+    COLUMN_WARPS = 3
+};
 
 /* Stages begin at a multiple of 1024: PAIR rows, then columns. */
 typedef struct pair_ring {
-    uint64_t full[MT_CUDA_PAIR_STAGES], empty[MT_CUDA_PAIR_STAGES];
+    uint64_t full[PAIR_STAGES], empty[PAIR_STAGES];
     uint8_t *stages;
 } pair_ring;
 
@@ -166,33 +172,27 @@ typedef struct pair_place {
     uint32_t s, parity;
 } pair_place;
 
-static __device__ inline void pair_on(const mt_cuda_many &p, pair_place &at)
+static __device__ inline void pair_on(pair_place &at)
 {
-    at.parity ^= at.s + 1 == p.stages;
-    at.s = at.s + 1 == p.stages ? 0 : at.s + 1;
+    at.parity ^= at.s + 1 == PAIR_STAGES;
+    at.s = at.s + 1 == PAIR_STAGES ? 0 : at.s + 1;
 }
 
 /* A block's tile: its rows up to a multiple of 64, and its tiles of 16 columns; none where columns end before it. */
 typedef struct pair_tile {
     many_tile at;
     uint32_t rows, columns;
-    bool wide;
 } pair_tile;
 
-/* Two tiles of columns each, of wide ones and of others. */
-static __device__ inline uint32_t pairs_wide(const mt_cuda_many &p)
-{
-    return (p.wide[p.count] + BLOCKS - 1) / BLOCKS;
-}
-
-static __device__ inline uint32_t pairs_other(const mt_cuda_many &p)
+/* Two tiles of columns each. */
+static __device__ inline uint32_t pairs_of(const mt_cuda_many &p)
 {
     return (p.first[p.count] + BLOCKS - 1) / BLOCKS;
 }
 
 static __device__ inline uint32_t pair_tiles(const mt_cuda_many &p)
 {
-    return (p.m + PAIR - 1) / PAIR * (pairs_wide(p) + pairs_other(p));
+    return (p.m + PAIR - 1) / PAIR * pairs_of(p);
 }
 
 /* Which tile a cluster takes in a round: there and back, so that who has a small one at the end of a round has the next
@@ -203,32 +203,28 @@ static __device__ inline uint32_t pair_at(uint32_t round)
     return round * all + (round % 2 ? all - 1 - own : own);
 }
 
-/* Number `pair` of all pairs of columns, wide ones first, with the rows from the first one on. */
+/* Number `pair` of all pairs of columns, with the rows from the first one on. */
 static __device__ inline pair_tile pair_tile_of(const mt_cuda_many &p, uint32_t row, uint32_t pair)
 {
-    pair_tile t = {{0, 0, row, p.m}, min((uint32_t)PAIR, (p.m - row + 63) / 64 * 64), 0, pair < pairs_wide(p)};
-    const uint32_t columns = t.wide ? p.wide[p.count] : p.first[p.count], width = t.wide ? 16 : 8;
-    const uint32_t column = (t.wide ? pair : pair - pairs_wide(p)) * BLOCKS + block_of_cluster();
-    const uint32_t known = min(column, columns - 1);
-    while (t.at.weight + 1 < p.count && known >= (t.wide ? p.wide : p.first)[t.at.weight + 1])
+    pair_tile t = {{0, 0, row, p.m}, min((uint32_t)PAIR, (p.m - row + 63) / 64 * 64), 0};
+    const uint32_t column = pair * BLOCKS + block_of_cluster(), known = min(column, p.first[p.count] - 1);
+    while (t.at.weight + 1 < p.count && known >= p.first[t.at.weight + 1])
         t.at.weight++;
-    const uint32_t w = t.at.weight, before = t.wide ? p.wide[w] : p.first[w];
-    t.at.column = (t.wide ? 0 : (p.wide[w + 1] - p.wide[w]) * 16) + (known - before) * width;
-    if (column < columns)
-        t.columns = min(width, (p.w[w].n + 31) / 32 * 2 - t.at.column);
+    t.at.column = (known - p.first[t.at.weight]) * 8;
+    if (column < p.first[p.count])
+        t.columns = min(8u, (p.w[t.at.weight].n + 31) / 32 * 2 - t.at.column);
     return t;
 }
 
-/* Whole tiles first, wide ones before others, then those of the last rows. */
+/* Whole tiles first, then those of the last rows. */
 static __device__ inline pair_tile pair_tile_at(const mt_cuda_many &p, uint32_t id)
 {
-    const uint32_t whole = p.m / PAIR, wide = whole * pairs_wide(p), all = wide + whole * pairs_other(p);
-    if (id >= all)
-        return pair_tile_of(p, whole * PAIR, id - all);
-    const uint32_t pairs = id < wide ? pairs_wide(p) : pairs_other(p), at = id < wide ? id : id - wide;
-    const uint32_t band = at / (BAND * pairs), height = min(whole - band * BAND, (uint32_t)BAND);
-    const uint32_t within = at - band * BAND * pairs;
-    return pair_tile_of(p, (band * BAND + within % height) * PAIR, within / height + (id < wide ? 0 : pairs_wide(p)));
+    const uint32_t whole = p.m / PAIR, pairs = pairs_of(p);
+    if (id >= whole * pairs)
+        return pair_tile_of(p, whole * PAIR, id - whole * pairs);
+    const uint32_t band = id / (BAND * pairs), height = min(whole - band * BAND, (uint32_t)BAND);
+    const uint32_t within = id - band * BAND * pairs;
+    return pair_tile_of(p, (band * BAND + within % height) * PAIR, within / height);
 }
 
 /* By one thread. */
@@ -247,9 +243,9 @@ static __device__ inline void pair_copy_rows(const mt_cuda_many &p, pair_ring &r
             barrier_wait(&ring.empty[at.s], at.parity);
             barrier_expect(&ring.full[at.s], t.rows * 128);
             if (rows)
-                fetch_for((1 << BLOCKS) - 1, ring.stages + at.s * p.stage + first * 128, from, rows * 128,
+                fetch_for((1 << BLOCKS) - 1, ring.stages + at.s * PAIR_STAGE + first * 128, from, rows * 128,
                           &ring.full[at.s]);
-            pair_on(p, at);
+            pair_on(at);
         }
     }
 }
@@ -271,17 +267,18 @@ static __device__ inline void pair_copy_columns(const mt_cuda_many &p, pair_ring
             if (own == warp)
                 barrier_expect(&ring.full[at.s], here * TILE_BYTES);
             if (own < t.columns)
-                fetch(ring.stages + at.s * p.stage + PAIR * 128 + own * TILE_BYTES, from, TILE_BYTES, &ring.full[at.s]);
-            pair_on(p, at);
+                fetch(ring.stages + at.s * PAIR_STAGE + PAIR * 128 + own * TILE_BYTES, from, TILE_BYTES,
+                      &ring.full[at.s]);
+            pair_on(at);
         }
     }
 }
 
 /* The stage before is free for both blocks' copies. */
-static __device__ inline void pair_release(const mt_cuda_many &p, pair_ring &ring, const pair_place &at)
+static __device__ inline void pair_release(pair_ring &ring, const pair_place &at)
 {
     if (threadIdx.x % 128 < BLOCKS)
-        barrier_arrive_at(&ring.empty[(at.s ? at.s : p.stages) - 1], threadIdx.x % 128);
+        barrier_arrive_at(&ring.empty[(at.s ? at.s : PAIR_STAGES) - 1], threadIdx.x % 128);
 }
 
 /* Stages go by of which a warpgroup has no rows or the block no columns. Only the warp that frees them waits for them:
@@ -294,8 +291,8 @@ static __device__ inline void pair_pass(const mt_cuda_many &p, pair_ring &ring, 
             barrier_wait(&ring.full[at.s], at.parity);
             __syncwarp();
         }
-        pair_on(p, at);
-        pair_release(p, ring, at);
+        pair_on(at);
+        pair_release(ring, at);
     }
     named_barrier(threadIdx.x / 128, 128);
 }
@@ -306,41 +303,32 @@ static __device__ inline uint64_t along_on(uint32_t low)
     return along(0) >> 32 << 32 | low;
 }
 
-/* A warpgroup's rows with N columns; `first` is the lower half of what along() gives for the first stage. */
-template <int N>
+/* A warpgroup's rows; `first` is the lower half of what along() gives for the first stage. */
 static __device__ inline void pair_multiply(const mt_cuda_many &p, const many_tile &t, pair_ring &ring, pair_place &at,
                                             uint32_t first)
 {
     const uint32_t row = threadIdx.x / 128 * 64 - 64;
-    float2 bias[N / 64];
-#pragma unroll
-    for (int i = 0; i < N / 64; i++)
-        bias[i] = wide_biases(p.w[t.weight], t.column * 16 + i * 64);
-    float c[N / 128][64] = {}; /* the first products do not add to it, but so it need not be kept from tile to tile */
+    const float2 bias[2] = {wide_biases(p.w[t.weight], t.column * 16), wide_biases(p.w[t.weight], t.column * 16 + 64)};
+    float c[64] = {}; /* the first products do not add to it, but so it need not be kept from tile to tile */
     for (uint32_t step = 0; step < p.w[0].steps; step++) {
         barrier_wait(&ring.full[at.s], at.parity);
         products_begin();
-        const uint32_t stage = first + at.s * (p.stage / 16), x = stage + row * 8, w = stage + PAIR * 8;
+        const uint32_t stage = first + at.s * (PAIR_STAGE / 16), x = stage + row * 8, w = stage + PAIR * 8;
 #pragma unroll
         for (int i = 0; i < 4; i++)
-#pragma unroll
-            for (int half = 0; half < N / 128; half++)
-                product_scores(c[half], along_on(x + i * 2), along_on(w + half * (128 * 8) + i * 2), step > 0 || i > 0);
+            product_scores(c, along_on(x + i * 2), along_on(w + i * 2), step > 0 || i > 0);
         products_commit();
         products_wait<1>();
         if (step > 0) /* what this product has read before is free */
-            pair_release(p, ring, at);
-        pair_on(p, at);
+            pair_release(ring, at);
+        pair_on(at);
     }
     products_wait<0>();
-    pair_release(p, ring, at);
+    pair_release(ring, at);
     wait_for_last(); /* long over; what it wrote can be overwritten by this thread, too */
-#pragma unroll
-    for (int half = 0; half < N / 128; half++) {
-        if (p.w[t.weight].bias)
-            wide_add(c[half], bias + half * 2);
-        wide_put(p, {t.weight, t.column + half * 8, t.row, t.end}, c[half], row + threadIdx.x / 32 % 4 * 16);
-    }
+    if (p.w[t.weight].bias)
+        wide_add(c, bias);
+    wide_put(p, t, c, row + threadIdx.x / 32 % 4 * 16);
 }
 
 static __device__ inline void pair_multiply_all(const mt_cuda_many &p, pair_ring &ring)
@@ -355,10 +343,8 @@ static __device__ inline void pair_multiply_all(const mt_cuda_many &p, pair_ring
         const pair_tile t = pair_tile_at(p, pair_at(round));
         if (threadIdx.x / 128 * 64 > t.rows || t.columns == 0)
             pair_pass(p, ring, at);
-        else if (t.wide)
-            pair_multiply<256>(p, t.at, ring, at, first);
         else
-            pair_multiply<128>(p, t.at, ring, at, first);
+            pair_multiply(p, t.at, ring, at, first);
     }
 }
 
@@ -368,7 +354,7 @@ extern "C" __global__ void __cluster_dims__(BLOCKS, 1, 1) __launch_bounds__(MT_C
     extern __shared__ uint8_t raw[];
     __shared__ pair_ring ring;
     if (threadIdx.x == 0) {
-        for (int i = 0; i < MT_CUDA_PAIR_STAGES; i++) {
+        for (int i = 0; i < PAIR_STAGES; i++) {
             barrier_init(&ring.full[i], 1 + COLUMN_WARPS);
             barrier_init(&ring.empty[i], BLOCKS * PAIR_GROUPS);
         }

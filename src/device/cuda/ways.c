@@ -3,8 +3,8 @@
        MOTET_CUDA=graphs=0,early=0,row=0,pair=0,ahead=0
 
    graphs 0: steps are never replayed as graphs; early 0: no kernel starts before the one before it has ended; row 0: up
-   to 8 rows have no kernels of their own; pair 0: blocks of products with bf16 share nothing, 2: none of their tiles is
-   wide, 3: all are; ahead 0: no step is begun before the one before it is settled. */
+   to 8 rows have no kernels of their own; pair 0: blocks of products with bf16 share nothing; ahead 0: no step is begun
+   before the one before it is settled. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,6 @@
 
 typedef struct word {
     const char *name;
-    uint32_t most;
     uint32_t *to;
 } word;
 
@@ -22,20 +21,18 @@ static bool read_word(const word *w, const char *text, size_t length)
     if (length != name + 2 || strncmp(text, w->name, name) != 0 || text[name] != '=')
         return false;
     const char digit = text[name + 1];
-    if (digit < '0' || (uint32_t)(digit - '0') > w->most)
-        return false;
-    *w->to = (uint32_t)(digit - '0');
-    return true;
+    *w->to = digit == '1';
+    return digit == '0' || digit == '1';
 }
 
 bool mt_cuda_ways_read(mt_cuda_ways *ways, const char *text, mt_error *err)
 {
     *ways = (mt_cuda_ways){.graphs = 1, .early = 1, .row = 1, .pair = 1, .ahead = 1};
-    const word words[] = {{"graphs", 1, &ways->graphs},
-                          {"early", 1, &ways->early},
-                          {"row", 1, &ways->row},
-                          {"pair", 3, &ways->pair},
-                          {"ahead", 1, &ways->ahead}};
+    const word words[] = {{"graphs", &ways->graphs},
+                          {"early", &ways->early},
+                          {"row", &ways->row},
+                          {"pair", &ways->pair},
+                          {"ahead", &ways->ahead}};
     while (text && *text) {
         const size_t length = strcspn(text, ",");
         bool known = false;
