@@ -280,7 +280,8 @@ typedef struct mt_cuda_few {
 #define MT_CUDA_SOME_STAGES 16
 #define MT_CUDA_SOME_PAIRS 96 /* most tiles of gate of a block: they are of at most 32 links */
 #define MT_CUDA_SOME_TURNING 12
-#define MT_CUDA_SOME_SLOT(m, tiles, chunk) (((chunk) * ((m)*152 + (tiles)*1152) + 120 + 127) / 128 * 128)
+/* Bytes of a slot: a warp has up to 31 rows that are not there, and reads what would be their sums, too. */
+#define MT_CUDA_SOME_SLOT(m, tiles, chunk) (((chunk) * ((m)*152 + (tiles)*1152) + 31 * 8 + 127) / 128 * 128)
 
 /* Up to 8 rows with codes in groups of 64 (product_row.cu). */
 #define MT_CUDA_ROW_ROWS 8
