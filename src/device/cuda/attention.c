@@ -141,24 +141,23 @@ static bool takes_apart(const mt_device *dev, const mt_cuda_attention *p)
            rest * (p->heads / p->kv.heads) <= WARPGROUP_ROWS;
 }
 
-/* Blocks that a kernel of this form has at once. */
-static uint32_t blocks_of(const mt_device *dev, const hopper *h, bool many, uint32_t *shared)
+/* Bytes of shared memory of a block, which has the multiprocessor to itself. */
+static uint32_t shared_of(const hopper *h, bool many)
 {
-    *shared = (h->shared[many] << 10) + MT_CUDA_ATTEND_SMALL;
-    return (uint32_t)dev->processors * ((uint32_t)dev->shared / 2 > *shared ? 2 : 1);
+    return (h->shared[many] << 10) + MT_CUDA_ATTEND_SMALL;
 }
 
 static void attend_hopper(mt_device *dev, const hopper *h, mt_cuda_attention p)
 {
     const uint32_t group = p.heads / p.kv.heads;
     const bool many = group > h->rows[0] || !few_rows(dev->batch, h->rows[0] / group);
-    uint32_t shared;
-    const uint32_t blocks = blocks_of(dev, h, many, &shared);
+    const uint32_t blocks = (uint32_t)dev->processors;
     cut(dev, &p, h->rows[many] / group, blocks, h->head_stride, !many);
     p.alone = many || h->head_stride > 128 ? 0 : ALONE;
     p.apart = many && h->rows[many] > WARPGROUP_ROWS && takes_apart(dev, &p);
     p.items -= p.apart ? p.kv.heads / 2 : 0;
-    mt_cuda_launch(dev, h->kernel[many], p.items < blocks ? p.items : blocks, 1, 1, h->threads[many], shared, &p);
+    mt_cuda_launch(dev, h->kernel[many], p.items < blocks ? p.items : blocks, 1, 1, h->threads[many],
+                   shared_of(h, many), &p);
 }
 
 void mt_cuda_attention_spend(mt_device *dev, mt_cuda_mat q)
@@ -177,12 +176,12 @@ void mt_cuda_attention_spend(mt_device *dev, mt_cuda_mat q)
         (h->table.data && h->table.cols != dim) || h->gates.data || h->apart != dim)
         return;
     const mt_cuda_asked p = {.attention = *a, .heads = *h};
-    uint32_t shared;
-    const uint32_t blocks = blocks_of(dev, form, false, &shared);
+    const uint32_t blocks = (uint32_t)dev->processors;
     mt_cuda_drop(dev);
     mt_cuda_drop(dev);
     mt_cuda_launch(dev, dim == 64 ? MT_K_attention_asked_64 : MT_K_attention_asked_128,
-                   p.attention.items < blocks ? p.attention.items : blocks, 1, 1, form->threads[0], shared, &p);
+                   p.attention.items < blocks ? p.attention.items : blocks, 1, 1, form->threads[0],
+                   shared_of(form, false), &p);
 }
 
 /* ---- other heads, other cards ---- */
