@@ -50,18 +50,6 @@ static void draw_sequences(run *r, sequence *s, const sizes *m)
     }
 }
 
-/* Rows that hold what positions [from, from + rows) of a unit say. */
-static void write_positions(run *r, mt_tensor *t, size_t at, unsigned thing, uint32_t unit, size_t from, size_t rows,
-                            size_t cols)
-{
-    float *x = mt_alloc_array(cols, sizeof(*x));
-    for (size_t i = 0; i < rows; i++) {
-        fill(r, thing, 1 + unit * 1000 + from + i, x, cols);
-        mt_tensor_write(r->dev, t, at + i, 1, x);
-    }
-    mt_free(x);
-}
-
 /* In chunks, as prompts come. */
 static void write_keys(run *r, mt_kv *kv, size_t layer, const sequence *s, uint32_t unit, size_t cols, size_t head_dim)
 {

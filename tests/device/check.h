@@ -59,6 +59,9 @@ void fill(const run *r, unsigned thing, uint64_t number, float *x, size_t n); /*
 /* A row for each unit, holding what its number says, or a row that all share. thing tells tensors of a check apart. */
 mt_tensor *unit_rows(run *r, unsigned thing, size_t cols);
 mt_tensor *row_of(run *r, unsigned thing, size_t cols);
+/* Rows from `at` on hold what positions [from, from + rows) of a unit say. */
+void write_positions(run *r, mt_tensor *t, size_t at, unsigned thing, uint32_t unit, size_t from, size_t rows,
+                     size_t cols);
 mt_mat matrix(run *r, mt_format format, size_t n, size_t k);
 
 /* A format that models have, with what the check's rule becomes for products with it. */

@@ -66,6 +66,17 @@ mt_tensor *unit_rows(run *r, unsigned thing, size_t cols)
     return t;
 }
 
+void write_positions(run *r, mt_tensor *t, size_t at, unsigned thing, uint32_t unit, size_t from, size_t rows,
+                     size_t cols)
+{
+    float *x = mt_alloc_array(cols, sizeof(*x));
+    for (size_t i = 0; i < rows; i++) {
+        fill(r, thing, 1 + unit * 1000 + from + i, x, cols);
+        mt_tensor_write(r->dev, t, at + i, 1, x);
+    }
+    mt_free(x);
+}
+
 mt_tensor *row_of(run *r, unsigned thing, size_t cols)
 {
     mt_tensor *t = mt_tensor_new(r->set, 1, cols);

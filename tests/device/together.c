@@ -212,6 +212,9 @@ static void mlp_some(run *r)
 
 #define ROWS 2 /* of a sequence: the second one sees both */
 #define SEQUENCES 20
+#define DEEPEST 600 /* tokens before them */
+#define SEQUENCE_PAGES ((DEEPEST + ROWS) / MT_PAGE_TOKENS + 1)
+#define EARLY 64 /* rows of a step that writes keys and values of tokens before */
 
 /* Two rows for each unit. */
 static mt_tensor *pairs(run *r, unsigned thing, size_t cols)
@@ -226,45 +229,94 @@ static mt_tensor *pairs(run *r, unsigned thing, size_t cols)
     return t;
 }
 
+/* How many tokens a unit has before its rows: none, or about as many as a page or a segment has; at most `most`. */
+static uint32_t draw_depth(const run *r, uint32_t unit, uint32_t most)
+{
+    static const size_t depths[] = {0, 0, 1, 31, 127, 128, 250, 255, 256, 500, DEEPEST};
+    run own = *r; /* it does not depend on the others */
+    own.rng = r->seed + 1000 * (unit + 1);
+    const uint32_t depth = (uint32_t)pick(&own, depths, MT_COUNT(depths));
+    return depth < most ? depth : most;
+}
+
+/* Their keys and values. */
+static void write_early(run *r, mt_kv *kv, size_t layer, const mt_span *of, uint32_t unit, size_t cols)
+{
+    mt_tensor *k = mt_tensor_new(r->set, EARLY, cols), *v = mt_tensor_new(r->set, EARLY, cols);
+    for (uint32_t at = 0; at < of->position; at += EARLY) {
+        const uint32_t left = of->position - at, rows = left < EARLY ? left : EARLY;
+        const mt_span span = {.rows = rows, .position = at, .pages = {of->pages[0]}};
+        write_positions(r, k, 0, 7, unit, at, rows, cols);
+        write_positions(r, v, 0, 8, unit, at, rows, cols);
+        mt_step_begin(r->dev, &(mt_batch){.rows = rows, .spans = 1, .span = &span});
+        mt_op_kv_write(r->dev, kv, layer, k, v);
+    }
+}
+
+/* What queries see: all, or less. */
+static mt_attention draw_view(run *r, size_t heads)
+{
+    mt_attention how = {.causal = true, .scale = 0.1f};
+    how.window = below(r, 4) == 0 ? (uint32_t)(1 + below(r, 300)) : 0;
+    how.chunk = below(r, 4) == 0 ? (uint32_t)(1 + below(r, 300)) : 0;
+    how.sinks = below(r, 4) == 0 ? row_of(r, 9, heads) : NULL;
+    return how;
+}
+
 /* A layer's attention: heads of queries and keys, keys and values into pages, and what queries see of them. */
 static void attend(run *r)
 {
     static const size_t dims[] = {16, 64, 64, 80, 128, 128, 256}, groups[] = {1, 2, 4};
+    const bool crowd = below(r, 8) == 0; /* of heads, so that a block has several */
+    const uint32_t own_pages = crowd ? 2 : SEQUENCE_PAGES;
     mt_kv_shape shape = {.layers = 2,
-                         .heads = 1 + below(r, 3),
-                         .head_dim = pick(r, dims, MT_COUNT(dims)),
+                         .heads = crowd ? 40 : 1 + below(r, 3),
+                         .head_dim = crowd ? 64 : pick(r, dims, MT_COUNT(dims)),
                          .page_tokens = MT_PAGE_TOKENS,
                          .type = below(r, 4) ? MT_KV_BF16 : MT_KV_F32};
-    shape.query_heads = shape.heads * pick(r, groups, MT_COUNT(groups));
+    shape.query_heads = shape.heads * (crowd ? 1 : pick(r, groups, MT_COUNT(groups)));
     const size_t dim = shape.head_dim, cols = shape.query_heads * dim, layer = below(r, 2);
     mt_error err;
     mt_kv *kv = mt_kv_new(r->set, &shape, &err);
-    if (!kv || !mt_kv_reserve(r->set, kv, SEQUENCES, &err))
+    if (!kv || !mt_kv_reserve(r->set, kv, (size_t)SEQUENCES * own_pages, &err))
         abort();
     const mt_tensor *keys = pairs(r, 2, shape.heads * dim), *queries = pairs(r, 1, cols);
     mt_tensor *q = mt_tensor_new(r->set, ROWS * r->units, cols),
               *k = mt_tensor_new(r->set, ROWS * r->units, shape.heads * dim), *v = pairs(r, 3, shape.heads * dim),
               *y = mt_tensor_new(r->set, ROWS * r->units, cols), *table = mt_tensor_new(r->set, ROWS * r->units, dim);
     const mt_tensor *norm = row_of(r, 4, dim), *frequencies = row_of(r, 5, dim / 2);
-    uint32_t tokens[ROWS * SEQUENCES] = {0}, pages[SEQUENCES];
+    uint32_t tokens[ROWS * SEQUENCES] = {0}, pages[SEQUENCES][SEQUENCE_PAGES], seen_from[ROWS * SEQUENCES];
     mt_position positions[ROWS * SEQUENCES];
     mt_span spans[SEQUENCES];
+    const bool deep = below(r, 3) > 0, from_later = below(r, 4) == 0;
     for (uint32_t i = 0; i < r->units; i++) {
-        pages[i] = (i * 7 + 3) % SEQUENCES;
-        spans[i] = (mt_span){.row = ROWS * i, .rows = ROWS, .pages = {&pages[i]}};
-        for (uint32_t j = 0; j < ROWS; j++)
-            positions[ROWS * i + j] = (mt_position){{j, j, j}};
+        const uint32_t depth = deep ? draw_depth(r, r->unit[i], own_pages * MT_PAGE_TOKENS - ROWS) : 0;
+        for (uint32_t p = 0; p < own_pages; p++)
+            pages[i][p] = (i * 7 + 3) % SEQUENCES + p * SEQUENCES;
+        spans[i] = (mt_span){.row = ROWS * i, .rows = ROWS, .position = depth, .pages = {pages[i]}};
+        for (uint32_t j = 0; j < ROWS; j++) {
+            positions[ROWS * i + j] = (mt_position){{depth + j, depth + j, depth + j}};
+            seen_from[ROWS * i + j] = (depth + j) / 3;
+        }
     }
-    const mt_batch batch = {
-        .rows = ROWS * r->units, .tokens = tokens, .positions = positions, .spans = r->units, .span = spans};
+    const mt_batch batch = {.rows = ROWS * r->units,
+                            .tokens = tokens,
+                            .positions = positions,
+                            .spans = r->units,
+                            .span = spans,
+                            .seen_from = from_later ? seen_from : NULL};
+    const mt_attention view = draw_view(r, shape.query_heads);
     const bool normed = below(r, 2), spends = below(r, 4) > 0, gated = below(r, 3) == 0;
     const mt_tensor *both = gated ? pairs(r, 6, 2 * cols) : NULL;
     mt_tensor *gates = gated ? mt_tensor_new(r->set, ROWS * r->units, cols) : NULL;
     if (shape.type == MT_KV_BF16)
         r->rule = NEAR;
-    say(r, "%zu of %zu heads of %zu%s%s%s", shape.heads, shape.query_heads, dim, normed ? ", normed" : "",
-        spends ? ", spent" : "", gated ? ", gated" : "");
-    plan(r, ROWS * SEQUENCES);
+    say(r, "%zu of %zu heads of %zu, window %u, chunk %u%s%s%s%s%s%s", shape.heads, shape.query_heads, dim, view.window,
+        view.chunk, view.sinks ? ", sinks" : "", from_later ? ", from later" : "", deep ? ", deep" : "",
+        normed ? ", normed" : "", spends ? ", spent" : "", gated ? ", gated" : "");
+    plan(r, EARLY);
+    for (size_t i = 0; i < r->units; i++)
+        write_early(r, kv, layer, &spans[i], r->unit[i], shape.heads * dim);
     for (size_t i = 0; i < TIMES; i++) {
         mt_step_begin(r->dev, &batch);
         for (size_t row = 0; row < batch.rows; row++) { /* the last time's may be spent */
@@ -279,7 +331,7 @@ static void attend(run *r)
         mt_op_kv_write(r->dev, kv, layer, k, v);
         if (spends)
             mt_op_spend(r->dev, k);
-        mt_op_attention(r->dev, y, q, kv, layer, (mt_attention){.causal = true, .scale = 0.1f});
+        mt_op_attention(r->dev, y, q, kv, layer, view);
         if (spends)
             mt_op_spend(r->dev, q);
         if (gated)
