@@ -35,17 +35,6 @@ static void draw_sequence(const run *r, size_t i, const layer *l, sequence *s)
     s->cut = s->second > 1 && below(&own, 2) ? 1 + below(&own, s->second - 1) : 0;
 }
 
-static void write_rows(run *r, mt_tensor *t, size_t at, unsigned thing, uint32_t unit, size_t from, size_t n,
-                       size_t cols)
-{
-    float *x = mt_alloc_array(cols, sizeof(*x));
-    for (size_t i = 0; i < n; i++) {
-        fill(r, thing, 1 + unit * 100 + from + i, x, cols);
-        mt_tensor_write(r->dev, t, at + i, 1, x);
-    }
-    mt_free(x);
-}
-
 /* What follows the convolution. */
 static void run_delta(run *r, layer *l, const mt_columns qkv[3], mt_tensor *x, mt_tensor *y, mt_tensor *gates,
                       mt_tensor *a, mt_tensor *b, mt_tensor *z, size_t rows)
@@ -74,12 +63,12 @@ static void step(run *r, layer *l, const mt_span *spans, const size_t *from)
     mt_tensor *x = mt_tensor_new(r->set, batch.rows, l->columns), *y = mt_tensor_new(r->set, batch.rows, l->values);
     mt_tensor *gates = mt_tensor_new(r->set, batch.rows, 3 * s->value_heads);
     for (size_t i = 0; i < r->units; i++) {
-        write_rows(r, in, spans[i].row, 1, r->unit[i], from[i], spans[i].rows, l->columns);
-        write_rows(r, z, spans[i].row, 2, r->unit[i], from[i], spans[i].rows, l->values);
-        write_rows(r, a, spans[i].row, 3, r->unit[i], from[i], spans[i].rows, heads);
-        write_rows(r, b, spans[i].row, 4, r->unit[i], from[i], spans[i].rows, s->value_heads);
+        write_positions(r, in, spans[i].row, 1, r->unit[i], from[i], spans[i].rows, l->columns);
+        write_positions(r, z, spans[i].row, 2, r->unit[i], from[i], spans[i].rows, l->values);
+        write_positions(r, a, spans[i].row, 3, r->unit[i], from[i], spans[i].rows, heads);
+        write_positions(r, b, spans[i].row, 4, r->unit[i], from[i], spans[i].rows, s->value_heads);
         if (l->hidden)
-            write_rows(r, h, spans[i].row, 5, r->unit[i], from[i], spans[i].rows, l->hidden);
+            write_positions(r, h, spans[i].row, 5, r->unit[i], from[i], spans[i].rows, l->hidden);
     }
     const size_t share = s->value_heads / s->key_heads;
     const mt_columns qkv[3] = {{in, 0, s->key_dim}, {in, l->keys, s->key_dim}, {in, 2 * l->keys, share * s->value_dim}};
@@ -136,7 +125,7 @@ static void open_layer(run *r, layer *l)
     const bool held = mt_state_reserve(r->set, l->states, 3 * SEQUENCES, &err);
     (void)held;
     l->conv = mt_tensor_new(r->set, l->shape.taps, l->columns);
-    write_rows(r, l->conv, 0, 9, 1000, 0, l->shape.taps, l->columns);
+    write_positions(r, l->conv, 0, 9, 1000, 0, l->shape.taps, l->columns);
     float *rate = mt_alloc_array(l->shape.value_heads, sizeof(*rate));
     fill(r, 10, 0, rate, l->shape.value_heads);
     for (size_t i = 0; i < l->shape.value_heads; i++)
