@@ -134,6 +134,8 @@ def pngs(w):
     w.add("exif-behind.png", png.write(pixels, 2, 8, False, behind=[(b"eXIf", tiff)]))
     w.add("one.png", png.write(pixels[:1, :1], 2, 8, True))
     w.add("tall.png", png.write(picture(1, 5000), 2, 8, False))
+    for name, shape in (("longest", (1, 65535, 1)), ("tallest", (65535, 1, 1))):  # as long as a side may be
+        w.add(name + ".png", png.write(np.zeros(shape, np.uint8), 0, 1, False))
     text = b"Comment\0\0" + zlib.compress(bytes(1 << 20))  # a bomb in a chunk that no pixel needs
     w.add("text-bomb.png", png.write(pixels, 2, 8, False, [(b"zTXt", text)]), expected=Image.fromarray(pixels))
 
