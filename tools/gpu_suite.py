@@ -7,8 +7,8 @@
     tools/gpu_suite.py BUILD --list
 
 Each check of checkdevice is a test by itself; where a start takes longer than most checks (under a sanitizer, or where
-the driver compiles) one process runs several, and its log names those that failed. The table has a line for all of them
-together, and one for each test that failed. What a test wrote is in BUILD/gpu_suite/NAME.log.
+the driver compiles) one process runs several, and its log says what failed: an operation, or a kernel. The table has a
+line for all of them together, and one for each test that failed. What a test wrote is in BUILD/gpu_suite/NAME.log.
 --jobs tests run side by side on the same card; with NVIDIA's MPS running they share it without taking turns (not the
 sanitizers, which do not work with it: they are started without)."""
 
@@ -35,7 +35,8 @@ AT_A_TIME = ("--jobs", "4")  # checkpoints an oracle compares: most of its time 
 # That a kernel is not in the first image that is asked is no fault.
 QUIET = ["--report-api-errors", "no"]
 TOGETHER = 6  # checks of checkdevice that a process runs where its start takes half a minute
-SANITIZERS = {"memcheck": ["--leak-check", "full", *QUIET], "racecheck": [], "initcheck": QUIET, "synccheck": []}
+# racecheck comes last: its kernels run for seconds, and what waits for small ones beside it, by turns, does not get on.
+SANITIZERS = {"memcheck": ["--leak-check", "full", *QUIET], "initcheck": QUIET, "synccheck": [], "racecheck": []}
 
 
 class Test:
@@ -108,7 +109,7 @@ def tests_of(build, device):
     yield from (Test("older_" + name, check + ["--threads", "1", "--only", numbers], OLDER, group="older")
                 for name, numbers in bundles(len(checks), TOGETHER))
     for tool, options in SANITIZERS.items():
-        # Races of one check may take minutes to look for, and then it is well to have it begin before others end.
+        # To look for races in one check may take minutes.
         for name, numbers in bundles(len(checks), 1 if tool == "racecheck" else TOGETHER):
             yield Test("{}_{}".format(tool, name),
                        [sanitizer(), "--tool", tool, "--error-exitcode", "9", *options, *check, "--quick",

@@ -276,11 +276,11 @@ typedef struct mt_cuda_few {
 } mt_cuda_few;
 
 /* The same for codes of 4 bits in groups of 64 (product_some.cu): most slots of its ring, warps of a block that takes
-   turns, bytes of a slot. Rows up to a multiple of 16 are read: behind the sums, which come last, there is room. */
+   turns, bytes of a slot. A warp may have up to 31 rows that are not there, and reads what would be their sums: behind
+   the sums, which come last, there is room. */
 #define MT_CUDA_SOME_STAGES 16
 #define MT_CUDA_SOME_PAIRS 96 /* most tiles of gate of a block: they are of at most 32 links */
 #define MT_CUDA_SOME_TURNING 12
-/* Bytes of a slot: a warp has up to 31 rows that are not there, and reads what would be their sums, too. */
 #define MT_CUDA_SOME_SLOT(m, tiles, chunk) (((chunk) * ((m)*152 + (tiles)*1152) + 31 * 8 + 127) / 128 * 128)
 
 /* Up to 8 rows with codes in groups of 64 (product_row.cu). */
