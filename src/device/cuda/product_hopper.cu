@@ -189,6 +189,15 @@ static __device__ inline void broad_fetch(const mt_cuda_many &p, broad_source *f
     f->groups -= S::EACH;
 }
 
+/* Four times eight rows of 16 bytes, of which a lane has 4 bytes each of row lane / 4. at: where row lane % 8 of number
+   lane / 8 goes. */
+static __device__ inline void store_rows(uint32_t at, const unsigned (&r)[4])
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0],{%1,%2,%3,%4};" ::"r"(at), "r"(r[0]), "r"(r[1]),
+                 "r"(r[2]), "r"(r[3])
+                 : "memory");
+}
+
 /* Codes become rows of 128 bytes, a column each, as products want them. Of 16 columns, 4 i to 4 i + 3 become rows 2 i,
    2 i + 1, 2 i + 8 and 2 i + 9: so they are lane i's, of the four that share a row of the result. A lane's scales come
    to lie together, as fp32, so that they are made of bf16 once and not by every warp. Of two biases the second is the
@@ -198,16 +207,17 @@ template <int GROUP> static __device__ inline void broad_unpack(const uint8_t *f
 {
     typedef broad_stage<GROUP> S;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, thread = threadIdx.x % 128;
+    const uint32_t row = shared_address(to) + (warp * 32 + lane % 8) * 128 + (lane / 8 ^ lane % 8) * 16;
 #pragma unroll
     for (uint32_t i = 0; i < 4; i++) {
-        const uint32_t n = warp * 32 + i * 8 + lane / 4, column = n / 16 * 16 + lane / 8 * 4 + i % 2 * 2 + lane / 4 % 2;
+        const uint32_t column = warp * 32 + i / 2 * 16 + lane / 8 * 4 + i % 2 * 2 + lane / 4 % 2;
         const uint4 raw = *(const uint4 *)(from + S::CODES + column * 64 + lane % 4 * 16);
         const unsigned word[4] = {raw.x, raw.y, raw.z, raw.w};
-        uint8_t *row = to + n * 128 + lane % 4 * 4;
 #pragma unroll
-        for (uint32_t ks = 0; ks < 4; ks++) {
-            *(unsigned *)(row + (ks * 2 ^ n % 8) * 16) = word[ks] & 0x0f0f0f0fu;
-            *(unsigned *)(row + (ks * 2 + 1 ^ n % 8) * 16) = word[ks] >> 4 & 0x0f0f0f0fu;
+        for (uint32_t ks = 0; ks < 4; ks += 2) {
+            const unsigned four[4] = {word[ks] & 0x0f0f0f0fu, word[ks] >> 4 & 0x0f0f0f0fu, word[ks + 1] & 0x0f0f0f0fu,
+                                      word[ks + 1] >> 4 & 0x0f0f0f0fu};
+            store_rows((row ^ ks * 32) + i * 1024, four);
         }
     }
     if (thread < S::EACH * 64) {
