@@ -10,7 +10,7 @@ Each check of checkdevice is a test by itself; where a start takes longer than m
 the driver compiles) one process runs several, and its log says what failed: an operation, or a kernel. The table has a
 line for all of them together, and one for each test that failed. What a test wrote is in BUILD/gpu_suite/NAME.log.
 --jobs tests run side by side on the same card; with NVIDIA's MPS running they share it without taking turns (not the
-sanitizers, which do not work with it: they are started without)."""
+sanitizers, which do not work with it, nor the fault on purpose, which would be everybody's: they are started without)."""
 
 import argparse
 import os
@@ -91,7 +91,7 @@ def tests_of(build, device):
     units = os.path.join(build, "tests", "unit")
     unit = {"MOTET_TEST_DEVICE": device, "MOTET_TEST_QUICK": "1", "LD_LIBRARY_PATH": units, "MOTET_PROGRAM": program}
     served = {"MOTET_DEVICE": device}
-    yield Test("fault", check + ["--fault"])
+    yield Test("fault", check + ["--fault"], WITHOUT_MPS)
     checks = checks_of(check[0])
     yield from (Test("checkdevice_{:02}_{}".format(number, name), check + ["--threads", "1", "--only", str(number)],
                      group="checkdevice") for number, name in checks)
