@@ -16,6 +16,7 @@ typedef struct sizes {
 
 static const sizes several = {.sequences = SEQUENCES, .length = 700, .queries = 20};
 static const sizes large = {.sequences = 2, .length = 2900, .queries = 150}; /* tiles of rows, shares of segments */
+static const sizes quick = {.sequences = 2, .length = 1500, .queries = 70};  /* the same, fewer */
 
 #define LENGTH 2900
 #define QUERIES 150
@@ -126,19 +127,19 @@ static void attend(run *r, const sizes *m)
     static const size_t dims[] = {8, 16, 64, 72, 80, 96, 128, 256}, groups[] = {1, 2, 3, 4, 8};
     mt_kv_shape shape = {.group = below(r, 2),
                          .layers = 1 + below(r, 2),
-                         .heads = 1 + below(r, m == &large ? 2 : 3),
-                         .head_dim = pick(r, dims, MT_COUNT(dims)),
+                         .heads = 1 + below(r, m == &several ? 3 : 2),
+                         .head_dim = in_turn(r, dims, MT_COUNT(dims)),
                          .page_tokens = MT_PAGE_TOKENS,
-                         .type = (mt_kv_type)below(r, KV_TYPES)};
+                         .type = below(r, 3) ? MT_KV_BF16 : (mt_kv_type)below(r, KV_TYPES)};
     sequence s[SEQUENCES];
     mt_error err;
     const size_t layer = below(r, shape.layers);
-    shape.query_heads = shape.heads * pick(r, groups, MT_COUNT(groups) - (m == &large));
+    shape.query_heads = shape.heads * pick(r, groups, MT_COUNT(groups) - (m != &several));
     mt_kv *kv = mt_kv_new(r->set, &shape, &err);
     const bool held = kv && mt_kv_reserve(r->set, kv, PAGES, &err);
     (void)held;
     if (shape.type == MT_KV_BF16)
-        r->rule = NEAR;
+        r->rule = NEXT;
     say(r, "%zu of %zu heads of %zu, %s", shape.heads, shape.query_heads, shape.head_dim, type_name(shape.type));
     plan(r, 2 * QUERIES);
     draw_sequences(r, s, m);
@@ -156,7 +157,7 @@ static void attention(run *r)
 
 static void large_attention(run *r)
 {
-    attend(r, &large);
+    attend(r, r->quick ? &quick : &large);
 }
 
 /* A tower's: every row of a picture sees all of it. Units are rows, of which any may be asked at once. */
@@ -166,7 +167,7 @@ static void tower(run *r)
     const mt_kv_shape shape = {.layers = 1,
                                .heads = 2 + 2 * below(r, 2),
                                .query_heads = 4,
-                               .head_dim = pick(r, dims, MT_COUNT(dims)),
+                               .head_dim = in_turn(r, dims, MT_COUNT(dims)),
                                .page_tokens = MT_PAGE_TOKENS,
                                .type = mt_kv_type_of(r->dev)};
     const size_t cols = 4 * shape.head_dim;
@@ -177,7 +178,7 @@ static void tower(run *r)
     const bool held = kv && mt_kv_reserve(r->set, kv, PAGES, &err);
     (void)held;
     if (shape.type == MT_KV_BF16)
-        r->rule = NEAR;
+        r->rule = NEXT;
     say(r, "%zu heads of %zu, %zu keys", shape.heads, shape.head_dim, s.length);
     plan(r, MOST_UNITS);
     for (uint32_t p = 0; p <= s.length / MT_PAGE_TOKENS; p++)
@@ -210,7 +211,7 @@ static void pages(run *r)
     mt_reading *reading = mt_reading_aside(r->set, bytes);
     mt_sending *sending = mt_sending_new(r->set, bytes);
     if (shape.type == MT_KV_BF16)
-        r->rule = NEAR;
+        r->rule = NEXT;
     say(r, "%s", type_name(shape.type));
     plan(r, 256);
     draw_sequences(r, s, &several);
@@ -236,7 +237,7 @@ static void pages(run *r)
 }
 
 const device_check attention_checks[] = {{.name = "op_kv_write op_attention", .fn = attention, .units = SEQUENCES},
-                                         {.name = "op_attention", .fn = large_attention, .units = 2},
+                                         {.name = "op_attention", .fn = large_attention, .units = 2, .quick = 14},
                                          {.name = "attention of a tower", .fn = tower, .units = 270},
                                          {.name = "op_kv_copy", .fn = pages, .units = SEQUENCES},
                                          {0}};

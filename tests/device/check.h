@@ -13,19 +13,23 @@
 #define MOST_UNITS 300
 #define USUAL_UNITS 80         /* at most, where a check names no other number */
 #define MOST_FLOATS (1u << 20) /* that all units of a check give */
+#define USUAL_TRIALS 60
+#define QUICK_TRIALS 8
 
 typedef enum rule {
     BITS, /* equal */
-    NEAR  /* each within 2^-9 of the largest number of its unit: sums of bf16 products in another order (R5) */
+    NEAR, /* each within 2^-9 of the largest number of its unit: sums of bf16 products in another order (R5) */
+    NEXT  /* within 2^-7: the same, of what was such a sum before it was rounded, to this bf16 or the one beside it */
 } rule;
 
 typedef struct run {
     mt_device *dev;
     mt_set *set;               /* of this run */
-    uint64_t seed;             /* of the trial: decides shapes and what is the same for all units */
+    uint64_t seed;             /* of the trial: decides shapes and what is the same for all units; % 256: its number */
     uint64_t rng;              /* drawn from in the same order in each run of a trial */
     size_t units;              /* in this run */
     uint32_t unit[MOST_UNITS]; /* their numbers, all different */
+    bool quick;                /* nothing large: under a sanitizer that takes minutes */
     check *memory;             /* of matrices */
     rule rule;                 /* what the check asks for, BITS until it says otherwise */
     float *out;                /* [units][each]: what they give */
@@ -39,6 +43,7 @@ typedef struct device_check {
     const char *name; /* the operations it is about, a blank between */
     check_fn *fn;
     size_t units; /* at most; 0: USUAL_UNITS */
+    size_t quick; /* trials with --quick, as many as launch all of its kernels; 0: QUICK_TRIALS */
 } device_check;
 
 extern const device_check row_checks[], product_checks[], attention_checks[], recurrent_checks[], object_checks[],
@@ -49,8 +54,9 @@ bool check_fault(const char *name);
 
 /* ---- random numbers: from the trial's stream, or of a thing that has a number ---- */
 
-size_t below(run *r, size_t n);                    /* 0 .. n - 1 */
-size_t pick(run *r, const size_t *from, size_t n); /* one of them */
+size_t below(run *r, size_t n);                             /* 0 .. n - 1 */
+size_t pick(run *r, const size_t *from, size_t n);          /* one of them */
+size_t in_turn(const run *r, const size_t *from, size_t n); /* another one in each trial */
 float real(run *r, float low, float high);
 void fill(const run *r, unsigned thing, uint64_t number, float *x, size_t n); /* near 1, some of them 0 */
 
@@ -63,6 +69,9 @@ mt_tensor *row_of(run *r, unsigned thing, size_t cols);
 void write_positions(run *r, mt_tensor *t, size_t at, unsigned thing, uint32_t unit, size_t from, size_t rows,
                      size_t cols);
 mt_mat matrix(run *r, mt_format format, size_t n, size_t k);
+
+/* Whether products with such weights may add in an order of the device's own (R5). */
+bool adds_freely(const run *r, mt_format f);
 
 /* A format that models have, with what the check's rule becomes for products with it. */
 mt_format draw_format(run *r, size_t k);

@@ -207,7 +207,7 @@ static mt_mat matrix_of(run *r, kind k, size_t rows, size_t columns)
     return w;
 }
 
-enum { EACH_DEPTH = 128, EACH_COLUMNS = 20, EACH_PARTS = 5 };
+enum { EACH_DEPTH = 128, EACH_COLUMNS = 20, EACH_PARTS = 6, MOST_PARTS = 8 };
 
 /* Room for so many rows, their product and its way back. */
 typedef struct part {
@@ -216,22 +216,34 @@ typedef struct part {
     mt_reading *reading;
 } part;
 
-/* Rows of units [first, first + m) times w, to where each unit's numbers are. */
-static void multiply_part(run *r, const part *p, const mt_weight *w, size_t first, size_t m, float *to, size_t stride)
+/* Rows of m units, which: their places, times w, to where each unit's numbers are. */
+static void multiply_part(run *r, const part *p, const mt_weight *w, const size_t *which, size_t m, float *to,
+                          size_t stride)
 {
     static float rows[MOST_UNITS][EACH_DEPTH];
     for (size_t i = 0; i < m; i++)
-        fill(r, 1, 1 + r->unit[first + i], rows[i], EACH_DEPTH);
+        fill(r, 1, 1 + r->unit[which[i]], rows[i], EACH_DEPTH);
     mt_tensor_write(r->dev, p->x, 0, m, rows[0]);
     mt_op_matmul(r->dev, (mt_tensor *const[]){p->y}, &w, 1, p->x, m);
     mt_read_rows(r->dev, p->reading, p->y, 0, m);
     for (size_t i = 0; i < m; i++)
-        memcpy(to + (first + i) * stride, mt_reading_row(r->dev, p->reading, i), EACH_COLUMNS * sizeof(float));
+        memcpy(to + which[i] * stride, mt_reading_row(r->dev, p->reading, i), EACH_COLUMNS * sizeof(float));
+}
+
+/* All units by so many rows at a time; only those of the first numbers where that would be many times. */
+static void multiply_parts(run *r, const part *p, const mt_weight *w, float *to, size_t stride)
+{
+    size_t which[MOST_UNITS], count = 0;
+    for (size_t i = 0; i < r->units; i++)
+        if (r->unit[i] < MOST_PARTS * p->rows)
+            which[count++] = i;
+    for (size_t first = 0; first < count; first += p->rows)
+        multiply_part(r, p, w, which + first, count - first < p->rows ? count - first : p->rows, to, stride);
 }
 
 static void multiply_kinds(run *r, const kind *kinds, size_t count)
 {
-    static const size_t sizes[EACH_PARTS] = {MOST_UNITS, 64, 16, 8, 1};
+    static const size_t sizes[EACH_PARTS] = {MOST_UNITS, 64, 32, 16, 8, 1};
     const mt_weight *w[MT_COUNT(integers)];
     const size_t stride = count * EACH_PARTS * EACH_COLUMNS;
     float *all = mt_alloc_array(r->units * stride, sizeof(*all));
@@ -248,11 +260,7 @@ static void multiply_kinds(run *r, const kind *kinds, size_t count)
     plan(r, MOST_UNITS);
     for (size_t c = 0; c < count; c++)
         for (size_t p = 0; p < EACH_PARTS; p++)
-            for (size_t first = 0; first < r->units; first += sizes[p]) {
-                const size_t left = r->units - first;
-                multiply_part(r, &parts[p], w[c], first, left < sizes[p] ? left : sizes[p],
-                              all + (c * EACH_PARTS + p) * EACH_COLUMNS, stride);
-            }
+            multiply_parts(r, &parts[p], w[c], all + (c * EACH_PARTS + p) * EACH_COLUMNS, stride);
     say(r, "every kind");
     for (size_t i = 0; i < r->units; i++)
         give_floats(r, all + i * stride, stride);
@@ -266,7 +274,7 @@ static void matmul_integers(run *r)
 
 static void matmul_halves(run *r)
 {
-    if (mt_device_precision(r->dev) == MT_PRECISION_FAST)
+    if (adds_freely(r, halves[0].format))
         r->rule = NEAR;
     multiply_kinds(r, halves, MT_COUNT(halves));
 }
@@ -289,7 +297,7 @@ static void many_halves(run *r)
         y[j] = mt_tensor_new(r->set, r->units, n[j]);
         all += n[j];
     }
-    if (mt_device_precision(r->dev) == MT_PRECISION_FAST)
+    if (adds_freely(r, halves[0].format))
         r->rule = NEAR;
     say(r, "k %zu, %zu weights of %zu columns%s", k, count, all, biased ? ", biases" : "");
     plan(r, MOST_UNITS);
@@ -431,6 +439,8 @@ static void moe_of(run *r, size_t experts, size_t top_k, size_t hidden, size_t i
 {
     mt_mat *mats = mt_alloc_array(3 * experts, sizeof(*mats));
     const mt_format format = as ? as->format : draw_format(r, 32);
+    if (adds_freely(r, format))
+        r->rule = NEXT;
     const uint64_t before = r->rng;
     for (size_t e = 0; e < 3 * experts; e++) { /* all of one format, bits and group */
         const size_t n = e < 2 * experts ? inner : hidden, k = e < 2 * experts ? hidden : inner;
@@ -497,7 +507,7 @@ static void moe(run *r)
     static const size_t hiddens[] = {32, 64, 128, 192}, inners[] = {32, 64, 96};
     const size_t hidden = pick(r, hiddens, MT_COUNT(hiddens)), inner = pick(r, inners, MT_COUNT(inners));
     const size_t experts = 2 + below(r, 15);
-    moe_of(r, experts, 1 + below(r, experts < 8 ? experts : 8), hidden, inner, false, NULL);
+    moe_of(r, experts, 1 + below(r, experts < 8 ? experts : 8), hidden, inner, false, below(r, 4) ? NULL : &halves[0]);
 }
 
 /* Answers side by side that choose many of very many experts. */
@@ -516,7 +526,7 @@ static void moe_answers(run *r)
     static const size_t kinds[] = {1, 1, 4, 4, 7}; /* groups of 64 */
     const size_t experts = pick(r, counts, MT_COUNT(counts));
     moe_of(r, experts, 1 + below(r, experts < 18 ? experts : 18), pick(r, widths, MT_COUNT(widths)),
-           128 * (1 + below(r, 2)), below(r, 4), &integers[pick(r, kinds, MT_COUNT(kinds))]);
+           128 * (1 + below(r, 2)), below(r, 4), &integers[in_turn(r, kinds, MT_COUNT(kinds))]);
 }
 
 const device_check product_checks[] = {{.name = "op_matmul", .fn = matmul, .units = MOST_UNITS},

@@ -114,7 +114,7 @@ static void adjust(run *r)
 
 static void softcap(run *r)
 {
-    const size_t n = below(r, 4) ? width(r) : 8000 + below(r, 10000); /* long rows are cut into pieces */
+    const size_t n = below(r, 4) ? width(r) : 8000 + below(r, 5000); /* long rows are cut into pieces */
     mt_tensor *x = unit_rows(r, 1, n);
     say(r, "%zu columns", n);
     mt_op_softcap(r->dev, x, r->units, real(r, 0.5f, 50));

@@ -27,7 +27,7 @@ static void mlp(run *r)
 {
     static const size_t widths[] = {32, 64, 96, 128, 192, 384, 1152, 1344};
     static const mt_format formats[] = {MT_FORMAT_AFFINE, MT_FORMAT_AFFINE, MT_FORMAT_MXFP4, MT_FORMAT_F32};
-    const size_t hidden = pick(r, widths, MT_COUNT(widths)), inner = pick(r, widths, MT_COUNT(widths));
+    const size_t hidden = pick(r, widths, MT_COUNT(widths)), inner = pick(r, widths, MT_COUNT(widths) - 2 * r->quick);
     const mt_format format = formats[below(r, MT_COUNT(formats))];
     const mt_glu how = draw_glu(r);
     const mt_mat in = matrix(r, format, inner, hidden), out = matrix(r, format, hidden, inner);
@@ -76,8 +76,8 @@ static void tower_mlp(run *r)
     const mt_tensor *norm = row_of(r, 2, hidden), *bias = row_of(r, 3, hidden);
     const mt_weight *up = mt_weight_new(r->set, &in, NULL, false), *down = mt_weight_new(r->set, &out, NULL, false);
     mt_batch batch;
-    if (format == MT_FORMAT_BF16 && mt_device_precision(r->dev) == MT_PRECISION_FAST)
-        r->rule = NEAR;
+    if (adds_freely(r, format))
+        r->rule = NEXT;
     say(r, "%s, %zu to %zu, activation %d%s%s", check_matrix_name(&in), hidden, inner, (int)act,
         layered ? ", layer norm" : "", spends ? ", spent" : "");
     plan(r, MOST_UNITS);
@@ -134,7 +134,8 @@ static void between(run *r)
 static void mlp_halves(run *r)
 {
     static const size_t widths[] = {64, 128, 224, 256, 640}, inners[] = {128, 224, 1152, 1344, 2304, 12288};
-    const size_t hidden = pick(r, widths, MT_COUNT(widths)), inner = pick(r, inners, MT_COUNT(inners));
+    const size_t inner = in_turn(r, inners, MT_COUNT(inners)),
+                 hidden = pick(r, widths, r->quick && inner > 10000 ? 2 : MT_COUNT(widths));
     const mt_format format = below(r, 2) ? MT_FORMAT_BF16 : MT_FORMAT_FP8;
     const mt_glu how = draw_glu(r);
     const mt_mat in = matrix(r, format, inner, hidden), out = matrix(r, format, hidden, inner);
@@ -146,8 +147,8 @@ static void mlp_halves(run *r)
                     *down = mt_weight_new(r->set, &out, NULL, false);
     mt_tensor *to = below(r, 3) ? both[0] : mt_tensor_new(r->set, r->units, inner);
     mt_batch batch;
-    if (mt_device_precision(r->dev) == MT_PRECISION_FAST)
-        r->rule = NEAR;
+    if (adds_freely(r, format))
+        r->rule = NEXT;
     say(r, "%s, %zu to %zu, activation %d", check_matrix_name(&in), hidden, inner, (int)how.act);
     plan(r, MOST_UNITS);
     begin_rows(r, &batch);
@@ -168,7 +169,8 @@ static void mlp_halves(run *r)
 static void mlp_some(run *r)
 {
     static const size_t inners[] = {128, 192, 1152, 1280, 4224, 6272};
-    const size_t hidden = 128 * (1 + below(r, 3)), inner = pick(r, inners, MT_COUNT(inners)), every = inner / 64;
+    const size_t inner = in_turn(r, inners, MT_COUNT(inners)), every = inner / 64,
+                 hidden = 128 * (1 + below(r, r->quick && inner > 4000 ? 1 : 3));
     const mt_mat shape = {
         .format = MT_FORMAT_AFFINE, .bits = 4, .group = 64, .scale_type = MT_SCALE_BF16, .n = inner, .k = hidden};
     mt_mat in[2], back = shape, out;
@@ -271,7 +273,7 @@ static void attend(run *r)
     const uint32_t own_pages = crowd ? 2 : SEQUENCE_PAGES;
     mt_kv_shape shape = {.layers = 2,
                          .heads = crowd ? 40 : 1 + below(r, 3),
-                         .head_dim = crowd ? 64 : pick(r, dims, MT_COUNT(dims)),
+                         .head_dim = crowd ? 64 : in_turn(r, dims, MT_COUNT(dims)),
                          .page_tokens = MT_PAGE_TOKENS,
                          .type = below(r, 4) ? MT_KV_BF16 : MT_KV_F32};
     shape.query_heads = shape.heads * (crowd ? 1 : pick(r, groups, MT_COUNT(groups)));
@@ -310,7 +312,7 @@ static void attend(run *r)
     const mt_tensor *both = gated ? pairs(r, 6, 2 * cols) : NULL;
     mt_tensor *gates = gated ? mt_tensor_new(r->set, ROWS * r->units, cols) : NULL;
     if (shape.type == MT_KV_BF16)
-        r->rule = NEAR;
+        r->rule = NEXT;
     say(r, "%zu of %zu heads of %zu, window %u, chunk %u%s%s%s%s%s%s", shape.heads, shape.query_heads, dim, view.window,
         view.chunk, view.sinks ? ", sinks" : "", from_later ? ", from later" : "", deep ? ", deep" : "",
         normed ? ", normed" : "", spends ? ", spent" : "", gated ? ", gated" : "");
@@ -342,10 +344,10 @@ static void attend(run *r)
 }
 
 const device_check together_checks[] = {{.name = "an MLP, op_spend", .fn = mlp, .units = 150},
-                                        {.name = "an MLP in halves", .fn = mlp_halves, .units = 70},
+                                        {.name = "an MLP in halves", .fn = mlp_halves, .units = 70, .quick = 16},
                                         {.name = "an MLP of some rows", .fn = mlp_some, .units = 64},
                                         {.name = "a tower's MLP", .fn = tower_mlp, .units = 150},
                                         {.name = "between products", .fn = between, .units = 100},
                                         {.name = "attention of a layer", .fn = attend, .units = SEQUENCES},
-                                        {.name = "attention of a few answers", .fn = attend, .units = 4},
+                                        {.name = "attention of a few answers", .fn = attend, .units = 4, .quick = 13},
                                         {0}};
