@@ -118,7 +118,8 @@ def loads_of(url, args):
     for clients, options in (args.clients - pictured, []), (pictured, ["--picture", str(args.picture)]):
         if clients:
             yield [*url, "--clients", str(clients), "--prompt", str(args.prompt), "--tokens", str(args.tokens),
-                   "--requests", str(int(each * clients)), *options]
+                   "--requests", str(int(each * clients)), "--temperature", str(args.temperature), "--top-p",
+                   str(args.top_p), *options]
 
 
 def main():
@@ -134,6 +135,8 @@ def main():
     parser.add_argument("--requests", type=int, default=0, help="of all clients; 0: two of each")
     parser.add_argument("--cached", type=int, default=16384, help="tokens of the prompt that is in the cache; 0: none")
     parser.add_argument("--picture", type=int, default=0, help="side of pictures that every eighth client sends")
+    parser.add_argument("--temperature", type=float, default=0, help="above 0, tokens are drawn")
+    parser.add_argument("--top-p", type=float, default=1)
     parser.add_argument("--folder", help="where the checkpoint is, or is put; else a folder that goes again")
     parser.add_argument("--serve", default="", help="more options of motet serve")
     args = parser.parse_args()

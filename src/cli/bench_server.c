@@ -45,10 +45,14 @@ static bool count_words(const mt_chat_server *server, uint64_t seed, size_t word
 }
 
 /* Sets what all further requests to the server ask for. */
-static void ask_for(mt_chat_server *s, size_t tokens, bool ignore_eos)
+static void ask_for(mt_server_bench *b, mt_chat_server *s, size_t tokens, bool ignore_eos)
 {
+    const mt_options *o = b->opt;
     json_decref(s->settings);
-    s->settings = json_pack("{s:I, s:f}", "max_tokens", (json_int_t)tokens, "temperature", 0.0);
+    s->settings = json_pack("{s:I, s:f}", "max_tokens", (json_int_t)tokens, "temperature",
+                            isnan(o->bench_temperature) ? 0.0 : o->bench_temperature);
+    if (!isnan(o->bench_top_p))
+        json_object_set_new(s->settings, "top_p", json_real(o->bench_top_p));
     if (ignore_eos)
         json_object_set_new(s->settings, "ignore_eos", json_true());
 }
@@ -62,10 +66,10 @@ static bool learn(mt_server_bench *b, size_t i, mt_error *err)
     long few, many;
     bool ends = true; /* whether the server accepts ignore_eos */
     mt_log_passing("bench.server", "asking %s how it counts", s->url);
-    ask_for(s, 1, ends);
+    ask_for(b, s, 1, ends);
     if (!count_words(s, w->seed, FEW, &few, err)) {
         ends = false; /* ignore_eos is not part of OpenAI's API: some servers refuse it */
-        ask_for(s, 1, ends);
+        ask_for(b, s, 1, ends);
         if (!count_words(s, w->seed, FEW, &few, err))
             return false;
     }
@@ -77,7 +81,7 @@ static bool learn(mt_server_bench *b, size_t i, mt_error *err)
         mt_report_say(b->report, "%s does not say how many tokens a prompt has: words count as tokens", s->url);
     if (!ends)
         mt_report_say(b->report, "%s does not know ignore_eos: answers may be shorter than --tokens", s->url);
-    ask_for(s, w->tokens, ends);
+    ask_for(b, s, w->tokens, ends);
     return true;
 }
 
