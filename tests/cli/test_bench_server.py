@@ -146,6 +146,14 @@ def loads_are_measured_and_told_in_every_form(motet, _):
 
 
 @test
+def tokens_are_drawn_where_that_is_asked_for(motet, _):
+    for options, wanted in ([], (0, None)), (["--temperature", "0.7", "--top-p", "0.9"], (0.7, 0.9)):
+        server = wayward()
+        measured(motet, "--url", server.url, "--clients", "1", "--requests", "2", "--tokens", "1", *options)
+        assert {(a["temperature"], a.get("top_p")) for a in server.asked} == {wanted}, server.asked
+
+
+@test
 def a_seed_decides_what_is_said(motet, _):
     said = []
     for seed in "7", "7", "8", "0", "0":
