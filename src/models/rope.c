@@ -79,13 +79,14 @@ static double yarn_magnitude(double factor, double m)
     return factor <= 1 ? 1 : 0.1 * m * log(factor) + 1;
 }
 
-/* Reads a scaling's numbers. The original context may also stand beside the parameters object, and counts there. */
-static bool read_scaling(scaling *s, const mt_config *c, const mt_config *p, uint32_t context, mt_error *err)
+/* Reads a scaling's numbers. The original context may also stand beside the parameters object, and counts there. YaRN
+   without a factor stretches the original context to the whole one. */
+static bool read_scaling(scaling *s, const mt_config *c, const mt_config *p, bool yarn, uint32_t context, mt_error *err)
 {
     static const char original[] = "original_max_position_embeddings";
-    return mt_config_float(p, "factor", 1, 1e-6, 1e6, &s->factor, err) &&
-           mt_config_float(mt_config_has(c, original) ? c : p, original, context, 1, MT_LIMIT_CONTEXT, &s->original,
+    return mt_config_float(mt_config_has(c, original) ? c : p, original, context, 1, MT_LIMIT_CONTEXT, &s->original,
                            err) &&
+           mt_config_float(p, "factor", yarn ? context / s->original : 1, 1e-6, 1e6, &s->factor, err) &&
            mt_config_float(p, "low_freq_factor", 1, 1e-6, 1e6, &s->low, err) &&
            mt_config_float(p, "high_freq_factor", 4, 1e-6, 1e6, &s->high, err) &&
            mt_config_float(p, "beta_fast", 32, 1e-6, 1e6, &s->fast, err) &&
@@ -114,11 +115,12 @@ static bool apply(mt_rope *rope, double *f, const mt_config *c, const mt_config 
 {
     /* "dynamic" depends on the text's length, but only beyond the model's context, so it is plain here */
     static const char *const plain[] = {"default", "mrope", "dynamic", NULL};
+    const bool yarn = strcmp(rope->type, "yarn") == 0;
     scaling s;
 
     if (mt_words_have(plain, rope->type))
         return true;
-    if (!read_scaling(&s, c, p, context, err))
+    if (!read_scaling(&s, c, p, yarn, context, err))
         return false;
     if (strcmp(rope->type, "linear") == 0) {
         scale_linear(f, rope->half, s.factor);
@@ -126,7 +128,7 @@ static bool apply(mt_rope *rope, double *f, const mt_config *c, const mt_config 
         return read_part(f, rope->half, p, s.factor, err);
     } else if (strcmp(rope->type, "llama3") == 0) {
         scale_llama3(f, rope->half, &s);
-    } else if (strcmp(rope->type, "yarn") == 0) {
+    } else if (yarn) {
         scale_yarn(f, rope->half, &s, theta, mt_config_bool(p, "truncate", true));
         return read_yarn_scale(rope, p, s.factor, err);
     } else {

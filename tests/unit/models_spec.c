@@ -264,6 +264,21 @@ static void the_original_context_may_stand_beside_the_scaling(void **state)
     assert_memory_equal(inside.ropes[0].inv_freq, beside.ropes[0].inv_freq, 8 * sizeof(float));
 }
 
+/* Transformers takes null for the ratio of the two contexts. */
+static void yarn_without_a_factor_stretches_to_the_whole_context(void **state)
+{
+    mt_model_spec given, derived;
+    (void)state;
+    read_spec("{\"model_type\":\"llama\",\"max_position_embeddings\":1024,\"rope_scaling\":{\"rope_type\":\"yarn\","
+              "\"factor\":8,\"original_max_position_embeddings\":128}," SHAPE "}",
+              &given);
+    read_spec("{\"model_type\":\"llama\",\"max_position_embeddings\":1024,\"rope_scaling\":{\"rope_type\":\"yarn\","
+              "\"factor\":null,\"original_max_position_embeddings\":128}," SHAPE "}",
+              &derived);
+    assert_memory_equal(given.ropes[0].inv_freq, derived.ropes[0].inv_freq, 8 * sizeof(float));
+    assert_true(given.ropes[0].scale == derived.ropes[0].scale && given.ropes[0].scale > 1);
+}
+
 static void gemma2_caps_unless_a_cap_is_null(void **state)
 {
     mt_model_spec s;
@@ -736,6 +751,7 @@ static const struct CMUnitTest tests[] = {
     TEST(gemma_alternates_windows_and_ropes),
     TEST(of_two_rope_keys_the_older_counts),
     TEST(the_original_context_may_stand_beside_the_scaling),
+    TEST(yarn_without_a_factor_stretches_to_the_whole_context),
     TEST(dynamic_scaling_is_none_within_the_context),
     TEST(gemma2_caps_unless_a_cap_is_null),
     TEST(gemma3_goes_by_the_keys_that_count),
