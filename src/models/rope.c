@@ -166,17 +166,19 @@ bool mt_rope_read_part(mt_rope *rope, double theta, double part, uint32_t dim, m
     return finish(rope, f, arena, err);
 }
 
+static const char *type_of(const mt_config *parameters)
+{
+    return parameters ? mt_config_string(parameters, "rope_type", mt_config_string(parameters, "type", "default"))
+                      : "default";
+}
+
 bool mt_rope_read(mt_rope *rope, const mt_config *c, const mt_config *parameters, double theta, uint32_t dim,
                   uint32_t context, mt_arena *arena, mt_error *err)
 {
     double f[MT_LIMIT_HEAD_DIM / 2];
-    const char *type = "default";
-    if (parameters) {
-        type = mt_config_string(parameters, "rope_type", mt_config_string(parameters, "type", "default"));
-        if (!mt_config_float(parameters, "rope_theta", theta, 1, 1e12, &theta, err))
-            return false;
-    }
-    begin(rope, type, theta, dim, f);
+    if (parameters && !mt_config_float(parameters, "rope_theta", theta, 1, 1e12, &theta, err))
+        return false;
+    begin(rope, type_of(parameters), theta, dim, f);
     return (!parameters || apply(rope, f, c, parameters, theta, context, err)) && finish(rope, f, arena, err);
 }
 
@@ -199,6 +201,15 @@ bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_th
     return mt_rope_read(rope, c, mt_rope_parameters(c), theta, spec->layer[0].attn.head_dim, spec->context, arena, err);
 }
 
+/* Where the part of a head that turns stands. It may stand twice, in the parameters and beside them; then transformers
+   goes by the parameters, but by the number beside them where frequencies are scaled. */
+static const mt_config *part_from(const mt_config *c, const mt_config *parameters)
+{
+    static const char *const whole[] = {"default", "mrope", NULL}, key[] = "partial_rotary_factor";
+    const bool inside = parameters && mt_config_has(parameters, key);
+    return inside && (mt_words_have(whole, type_of(parameters)) || !mt_config_has(c, key)) ? parameters : c;
+}
+
 bool mt_rope_read_first(mt_model_spec *spec, const mt_config *c, double default_theta, double default_part,
                         mt_arena *arena, mt_error *err)
 {
@@ -207,8 +218,7 @@ bool mt_rope_read_first(mt_model_spec *spec, const mt_config *c, double default_
     mt_rope *rope = mt_arena_alloc(arena, sizeof(*rope));
     if (!rope)
         return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
-    const mt_config *from = parameters && mt_config_has(parameters, "partial_rotary_factor") ? parameters : c;
-    if (!mt_config_float(from, "partial_rotary_factor", default_part, 0, 1, &part, err) ||
+    if (!mt_config_float(part_from(c, parameters), "partial_rotary_factor", default_part, 0, 1, &part, err) ||
         !mt_config_float(c, "rope_theta", default_theta, 1, 1e12, &theta, err))
         return false;
     const uint32_t head_dim = spec->layer[0].attn.head_dim, dim = (uint32_t)((double)head_dim * part);

@@ -279,6 +279,25 @@ static void yarn_without_a_factor_stretches_to_the_whole_context(void **state)
     assert_true(given.ropes[0].scale == derived.ropes[0].scale && given.ropes[0].scale > 1);
 }
 
+/* Transformers goes by the number in the parameters, but where frequencies are scaled by the one beside them. */
+static void the_part_of_a_head_that_turns_may_stand_twice(void **state)
+{
+    mt_model_spec s;
+    (void)state;
+    read_spec("{\"model_type\":\"qwen3_next\",\"head_dim\":32,\"partial_rotary_factor\":0.25,\"rope_parameters\":{"
+              "\"rope_type\":\"default\",\"partial_rotary_factor\":0.5}," SHAPE "}",
+              &s);
+    assert_int_equal(s.ropes[0].half, 8);
+    read_spec("{\"model_type\":\"qwen3_next\",\"head_dim\":32,\"partial_rotary_factor\":0.25,\"rope_parameters\":{"
+              "\"rope_type\":\"yarn\",\"factor\":4,\"partial_rotary_factor\":0.5}," SHAPE "}",
+              &s);
+    assert_int_equal(s.ropes[0].half, 4);
+    read_spec("{\"model_type\":\"qwen3_next\",\"head_dim\":32,\"rope_parameters\":{"
+              "\"rope_type\":\"yarn\",\"factor\":4,\"partial_rotary_factor\":0.5}," SHAPE "}",
+              &s);
+    assert_int_equal(s.ropes[0].half, 8);
+}
+
 static void gemma2_caps_unless_a_cap_is_null(void **state)
 {
     mt_model_spec s;
@@ -752,6 +771,7 @@ static const struct CMUnitTest tests[] = {
     TEST(of_two_rope_keys_the_older_counts),
     TEST(the_original_context_may_stand_beside_the_scaling),
     TEST(yarn_without_a_factor_stretches_to_the_whole_context),
+    TEST(the_part_of_a_head_that_turns_may_stand_twice),
     TEST(dynamic_scaling_is_none_within_the_context),
     TEST(gemma2_caps_unless_a_cap_is_null),
     TEST(gemma3_goes_by_the_keys_that_count),
