@@ -331,10 +331,11 @@ static bool bind_layer(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, m
 }
 
 /* An output head in the files is used, whatever the config says: some tools store a tied one as well, and where it
-   differs from the embedding, transformers uses it. */
+   differs from the embedding, transformers uses it. Of two that are one, others keep the head alone. */
 static void bind_ends(mt_binder *b, mt_model_spec *spec, mt_model_weights *w)
 {
-    mt_bind_matrix(b, "embed_tokens", spec->vocab, spec->hidden, &w->embed);
+    const bool lent = spec->tied && !mt_bind_has(b, "embed_tokens") && mt_bind_has(b, "lm_head");
+    mt_bind_matrix(b, lent ? "lm_head" : "embed_tokens", spec->vocab, spec->hidden, &w->embed);
     w->norm = mt_bind_vector(b, spec->names ? spec->names->norm : usual.norm, spec->hidden);
     if (spec->aside) {
         const size_t width = (size_t)spec->layers * spec->aside;
@@ -342,7 +343,7 @@ static void bind_ends(mt_binder *b, mt_model_spec *spec, mt_model_weights *w)
         mt_bind_matrix(b, "per_layer_model_projection", width, spec->hidden, &w->aside_projection);
         w->aside_norm = mt_bind_vector(b, "per_layer_projection_norm", spec->aside);
     }
-    spec->tied = !mt_bind_has(b, "lm_head");
+    spec->tied = lent || !mt_bind_has(b, "lm_head");
     if (spec->tied)
         w->head = w->embed;
     else

@@ -49,13 +49,14 @@ static int run(const char *dir, bool json)
         name ".biases", "BF16", #n ", 1", n * 2, NULL                                                          \
     }
 
-#define LAYER_NORMS                                                                                              \
-    {"model.embed_tokens.weight", "BF16", "16, 64", 2048, NULL}, {"model.norm.weight", "BF16", "64", 128, NULL}, \
-        {"model.layers.0.input_layernorm.weight", "BF16", "64", 128, NULL},                                      \
-        {"model.layers.0.post_attention_layernorm.weight", "BF16", "64", 128, NULL},                             \
-        {"model.layers.0.self_attn.q_norm.weight", "BF16", "32", 64, NULL},                                      \
-    {                                                                                                            \
-        "model.layers.0.self_attn.k_norm.weight", "BF16", "32", 64, NULL                                         \
+#define LAYER_NORMS {"model.embed_tokens.weight", "BF16", "16, 64", 2048, NULL}, NORMS
+#define NORMS                                                                        \
+    {"model.norm.weight", "BF16", "64", 128, NULL},                                  \
+        {"model.layers.0.input_layernorm.weight", "BF16", "64", 128, NULL},          \
+        {"model.layers.0.post_attention_layernorm.weight", "BF16", "64", 128, NULL}, \
+        {"model.layers.0.self_attn.q_norm.weight", "BF16", "32", 64, NULL},          \
+    {                                                                                \
+        "model.layers.0.self_attn.k_norm.weight", "BF16", "32", 64, NULL             \
     }
 
 #define LAYER_ATTENTION                                                           \
@@ -118,6 +119,19 @@ static void what_is_unusual_is_told(void **state)
                     "              a multi-token prediction head: 1 tensor, 8 B, which the text model does not "
                     "use\n"
                     "              tensors that the model does not use: 1 more (--log-level debug lists them)\n"));
+}
+
+/* Some tools keep one of two names for the same tensor, and take the first in the alphabet. */
+static void a_tied_head_may_stand_for_the_embeddings(void **state)
+{
+    (void)state;
+    put_text("config.json", QWEN3 "}");
+    PUT_TENSORS("model.safetensors", NORMS, LAYER_ATTENTION, LAYER_MLP,
+                {"lm_head.weight", "BF16", "16, 64", 2048, NULL});
+    assert_int_equal(run(folder, false), 0);
+    assert_string_equal(said, "");
+    assert_non_null(strstr(out, "layers        1 of width 64, vocabulary 16, tied head\n"));
+    assert_null(strstr(out, "unusual"));
 }
 
 static void json_says_the_same(void **state)
@@ -285,6 +299,7 @@ static void what_towers_have_is_told(void **state)
 static const struct CMUnitTest tests[] = {
     IN_FOLDER(a_checkpoint_is_described),
     IN_FOLDER(what_is_unusual_is_told),
+    IN_FOLDER(a_tied_head_may_stand_for_the_embeddings),
     IN_FOLDER(json_says_the_same),
     IN_FOLDER(what_cannot_be_described_is_refused),
     IN_FOLDER(a_model_that_cannot_run_is_described_and_refused),
