@@ -31,14 +31,11 @@ static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_confi
 {
     static const mt_siglip_sizes usual = {
         .hidden = 768, .ffn = 3072, .layers = 12, .heads = 12, .image = 224, .patch = 16};
+    const mt_config *c = mt_config_object(config, "vision_config");
     (void)arena;
-    *v = (mt_vision_spec){.frames = 1,
-                          .out = s->hidden,
-                          .activation = MT_ACT_GELU_TANH,
-                          .bias = true,
-                          .patch_bias = true,
-                          .merge_kind = MT_MERGE_MEAN};
-    return mt_siglip_read(v, mt_config_object(config, "vision_config"), &usual, err) && read_pool(v, config, err);
+    *v = (mt_vision_spec){.frames = 1, .out = s->hidden, .bias = true, .patch_bias = true, .merge_kind = MT_MERGE_MEAN};
+    return mt_siglip_read(v, c, &usual, err) && read_pool(v, config, err) &&
+           mt_tower_activation_read(c, "hidden_act", "gelu_pytorch_tanh", &v->activation, err);
 }
 
 static void bind(mt_tower_binder *t, mt_vision_weights *w)

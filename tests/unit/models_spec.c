@@ -568,6 +568,20 @@ static void glm_turns_neighbours_or_halves(void **state)
     assert_int_equal(l->moe.shared_ffn, 64);
 }
 
+static void the_activation_of_gemma3s_tower_is_read(void **state)
+{
+    mt_model_spec s;
+    (void)state;
+    read_spec("{\"model_type\":\"gemma3\",\"mm_tokens_per_image\":49,\"text_config\":{\"num_key_value_heads\":2," SHAPE
+              "},\"vision_config\":{}}",
+              &s);
+    assert_true(s.vision->activation == MT_ACT_GELU_TANH);
+    read_spec("{\"model_type\":\"gemma3\",\"mm_tokens_per_image\":49,\"text_config\":{\"num_key_value_heads\":2," SHAPE
+              "},\"vision_config\":{\"hidden_act\":\"gelu\"}}",
+              &s);
+    assert_true(s.vision->activation == MT_ACT_GELU);
+}
+
 /* Its published configs have the text model's settings at the top. */
 static void paddleocr_is_flat_or_nested(void **state)
 {
@@ -788,6 +802,7 @@ static const struct CMUnitTest tests[] = {
     TEST(mistral_has_a_window_unless_it_is_null),
     TEST(lfm2_mixes_convolutions_and_attention),
     TEST(glm_turns_neighbours_or_halves),
+    TEST(the_activation_of_gemma3s_tower_is_read),
     TEST(paddleocr_is_flat_or_nested),
     TEST(internvl_has_one_of_several_text_models),
     TEST(minicpm_squeezes_patches_or_not),
