@@ -378,6 +378,43 @@ static void patterns_share_their_work(void **state)
     assert_true(leaves_out(MT_LIMIT_REGEX_WORK_ALL / MT_LIMIT_REGEX_WORK + 1));
 }
 
+/* Patterns of names that take too large an automaton are left out where that is allowed. What was written of the
+   automaton until then is removed, and nothing that is written later refers to it. */
+static void patterns_of_names_that_are_too_large_are_left_out(void **state)
+{
+    static const char *const texts[] = {
+        /* values with rules of their own, and values that are any JSON */
+        "{'type':'object','patternProperties':{'a.{40}$':{'type':'string'},'^b':{'type':'boolean'}},"
+        "'additionalProperties':{'type':'integer'}}",
+        "{'type':'object','properties':{'n':{'type':'object','properties':{'q':{}}}},"
+        "'patternProperties':{'a.{40}$':{'type':'string'},'^b':{}},'additionalProperties':{'type':'integer'}}",
+    };
+    static const char *const fits[] = {"{\"c\":7}", "{\"n\":{\"q\":[true,{\"x\":null}]},\"c\":7}"};
+    static const char *const other[] = {"{\"c\":true}", "{\"n\":{\"q\":[true,{\"x\":null}]},\"c\":true}"};
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(texts); i++) {
+        json_t *schema = load(texts[i]);
+        const mt_source source = {.kind = MT_SOURCE_SCHEMA, .value = schema};
+        mt_grammar *g = mt_grammar_new();
+        mt_json j = {.g = g};
+        mt_error err = {0};
+        mt_constraint *c;
+        mt_expr e;
+
+        assert_true(mt_source_expr(&source, &j, &e, &err));
+        mt_grammar_define(g, MT_GRAMMAR_START, e);
+        c = mt_constraint_new(g, vocabulary, &err);
+        assert_non_null(c);
+        assert_string_equal(mt_constraint_left_out(c), "patternProperties");
+        assert_true(constraint_fits(c, fits[i], strlen(fits[i])));
+        assert_false(constraint_fits(c, other[i], strlen(other[i])));
+        mt_constraint_release(c);
+        mt_grammar_free(g);
+        json_decref(schema);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(lists_of_names_work, setup, teardown),
     cmocka_unit_test_setup_teardown(lists_of_numbers_are_small, setup, teardown),
@@ -390,6 +427,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(repetitions_of_repetitions_count, setup, teardown),
     cmocka_unit_test_setup_teardown(expressions_that_go_in_circles_end, setup, teardown),
     cmocka_unit_test_setup_teardown(patterns_share_their_work, setup, teardown),
+    cmocka_unit_test_setup_teardown(patterns_of_names_that_are_too_large_are_left_out, setup, teardown),
 };
 
 UNIT_MAIN(tests)

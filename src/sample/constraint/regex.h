@@ -62,7 +62,7 @@ typedef struct mt_regex_query {
 } mt_regex_query;
 
 /* The query as a grammar. False where it takes too many states, or more work than the grammar has left for
-   expressions. */
+   expressions: then all that was added to the grammar since is removed, what `behind` added too. */
 bool mt_regex_query_expr(const mt_regex_query *query, mt_grammar *g, mt_char_writer *write, mt_expr *out) MT_NODISCARD;
 
 /* *out: whether the expression matches the whole text. False where that cannot be decided within the limits: the

@@ -141,6 +141,8 @@ const char *mt_schema_path_index(mt_schema_reader *r, const char *path, const ch
 
 /* The expression of what is valid at a place: a call of its rule. False with a sentence. */
 bool mt_schema_call(mt_schema_reader *r, const mt_schema_place *place, mt_expr *out) MT_NODISCARD;
+/* Keeps the first `count` of r->rules: the grammar's rules of the others were removed. */
+void mt_schema_forget_calls(mt_schema_reader *r, size_t count);
 
 /* The schema that a $ref names; NULL with a sentence. */
 const json_t *mt_schema_target(mt_schema_reader *r, const json_t *ref, const char *path);

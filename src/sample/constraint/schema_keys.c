@@ -215,6 +215,20 @@ static bool read_single(mt_schema_reader *r, mt_schema_object_reader *o, bool *d
     return true;
 }
 
+/* Writes the automaton over keys. Where it is too large it is removed from the grammar, together with the rules that
+   `behind` made for values; so these are forgotten here as well. */
+static bool write_keys(mt_schema_reader *r, const mt_regex_query *query, mt_expr *out)
+{
+    const mt_json before = *r->j;
+    const size_t rules = r->rule_count;
+
+    if (mt_regex_query_expr(query, r->j->g, mt_json_chars(r->j), out))
+        return true;
+    *r->j = before;
+    mt_schema_forget_calls(r, rules);
+    return false;
+}
+
 /* Undeclared keys that patterns or propertyNames are about, as an automaton; where that is too large, they are left
    out. */
 static bool read_patterned(mt_schema_reader *r, mt_schema_object_reader *o)
@@ -245,7 +259,7 @@ static bool read_patterned(mt_schema_reader *r, mt_schema_object_reader *o)
     query.none_count = s.none_count;
     query.least = s.least;
     query.most = s.most;
-    if ((o->count > 0 && s.none_count == 0) || !mt_regex_query_expr(&query, r->j->g, mt_json_chars(r->j), &o->other))
+    if ((o->count > 0 && s.none_count == 0) || !write_keys(r, &query, &o->other))
         return k.failed ? false
                         : mt_schema_loosen(r, o->place->part[0].path,
                                            o->pattern_count ? "patternProperties" : "propertyNames",

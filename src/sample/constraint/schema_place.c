@@ -114,3 +114,12 @@ bool mt_schema_call(mt_schema_reader *r, const mt_schema_place *place, mt_expr *
     *slot = (uint32_t)++r->rule_count;
     return true;
 }
+
+void mt_schema_forget_calls(mt_schema_reader *r, size_t count)
+{
+    while (r->rule_count > count) {
+        const mt_schema_rule *last = &r->rules[--r->rule_count];
+
+        r->rule_slots[(last->hash >> 20) % MT_SCHEMA_SLOTS] = last->same;
+    }
+}
