@@ -169,17 +169,18 @@ _Noreturn void mt_dark_work(int socket, const mt_dark_page *page)
     d.watch = (mt_media_watch){.stop = &page->stop, .take = take, .ctx = &d};
     for (;;) {
         const int file = hear(&d);
+        const size_t mapped = d.in.size ? (size_t)d.in.size : 1; /* nothing at all is sent as a file of one byte */
 
         if (file < 0)
             continue; /* a message without a file ends a video */
         d.size = (size_t)d.in.size;
-        d.data = map(file, d.size, PROT_READ);
+        d.data = map(file, mapped, PROT_READ);
         d.out = (mt_dark_letter){0};
         if (!d.data) {
             fail_memory(&d);
             continue;
         }
         (d.in.kind == MT_DARK_IMAGE ? image : video)(&d);
-        munmap((void *)(uintptr_t)d.data, d.size);
+        munmap((void *)(uintptr_t)d.data, mapped);
     }
 }

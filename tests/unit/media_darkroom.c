@@ -181,6 +181,27 @@ static void videos_are_the_same_and_so_are_faults(void **state)
     mt_darkroom_close();
 }
 
+static void nothing_at_all_is_no_picture(void **state)
+{
+    mt_developer *d;
+    mt_image image;
+    mt_error err = {0};
+
+    (void)state;
+    open_for(SOUND);
+    d = hire(&no_watch);
+    assert_false(mt_developer_image(d, &image, "", 0, NULL, NULL, &err));
+    assert_int_equal(err.code, MT_E_INVALID);
+    assert_non_null(strstr(err.text, "the 0 bytes are no picture"));
+    if (mt_video_present) {
+        assert_null(mt_developer_video(d, "", 0, &err));
+        assert_int_equal(err.code, MT_E_INVALID);
+    }
+    expect_same(d, "baseline-444.jpg"); /* it goes on with something else */
+    mt_developer_free(d);
+    mt_darkroom_close();
+}
+
 static bool show_png(mt_developer *d, mt_error *err)
 {
     mt_image image;
@@ -322,6 +343,7 @@ static void who_asks_decides_on_memory_and_pixels(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(pictures_are_the_same_and_so_are_faults),
     cmocka_unit_test(videos_are_the_same_and_so_are_faults),
+    cmocka_unit_test(nothing_at_all_is_no_picture),
     cmocka_unit_test(a_crash_is_one_requests),
     cmocka_unit_test(memory_is_bounded),
     cmocka_unit_test(nothing_leads_out),
