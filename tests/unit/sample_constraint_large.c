@@ -415,6 +415,127 @@ static void patterns_of_names_that_are_too_large_are_left_out(void **state)
     }
 }
 
+/* A schema that is not strict: what is left out of it, or why it is refused. Takes the schema. */
+static void expect_left_out(json_t *schema, const char *left_out, const char *refused)
+{
+    const mt_source source = {.kind = MT_SOURCE_SCHEMA, .value = schema};
+    mt_grammar *g = mt_grammar_new();
+    mt_json j = {.g = g};
+    mt_error err = {0};
+    mt_constraint *c = NULL;
+    mt_expr e;
+
+    if (mt_source_expr(&source, &j, &e, &err)) {
+        mt_grammar_define(g, MT_GRAMMAR_START, e);
+        c = mt_constraint_new(g, vocabulary, &err);
+    }
+    if (refused)
+        assert_string_equal(err.text, refused);
+    else if (!c)
+        fail_msg("%s", err.text);
+    else
+        assert_string_equal(mt_constraint_left_out(c), left_out);
+    mt_constraint_release(c);
+    mt_grammar_free(g);
+    json_decref(schema);
+}
+
+/* {"$ref": ...} to a schema that applies another twice, which does the same, and so on, down to the leaf. */
+static json_t *twice_over(json_t *leaf)
+{
+    json_t *defs = json_object();
+    char name[16], next[32];
+
+    for (int i = 0; i < 24; i++) {
+        snprintf(name, sizeof(name), "%d", i);
+        snprintf(next, sizeof(next), "#/$defs/%d", i + 1);
+        json_object_set_new(defs, name, json_pack("{s:[{s:s}, {s:s}]}", "allOf", "$ref", next, "$ref", next));
+    }
+    json_object_set_new(defs, "24", leaf);
+    return json_pack("{s:s, s:o}", "$ref", "#/$defs/0", "$defs", defs);
+}
+
+static json_t *zeros_and(size_t zeros, json_t *last)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < zeros; i++)
+        json_array_append_new(list, json_integer(0));
+    json_array_append_new(list, last);
+    return list;
+}
+
+/* Values, names and types that are held against each other. Each of these took minutes or hours once. */
+static void comparing_much_ends(void **state)
+{
+    enum { MANY = 90000, LONG = 1000000 };
+    json_t *schema, *list = json_array(), *other = json_array(), *names = json_object();
+    char name[32], *text = mt_alloc(LONG + 1);
+
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        json_array_append_new(list, json_integer(i));
+        json_array_append_new(other, json_string(name));
+        json_object_set_new(names, name, json_true());
+    }
+    json_array_append_new(list, json_integer(1));
+    expect_left_out(json_pack("{s:[o], s:b}", "enum", list, "uniqueItems", 1), "",
+                    "the constraint allows no answer at all; loosen it");
+    expect_left_out(json_pack("{s:s, s:b, s:{s:O}}", "type", "array", "uniqueItems", 1, "items", "enum", other),
+                    "uniqueItems", NULL);
+    expect_left_out(json_pack("{s:{s:O}, s:{}}", "propertyNames", "enum", other, "additionalProperties"),
+                    "propertyNames", NULL);
+    expect_left_out(json_pack("{s:o, s:o}", "properties", names, "required", other), "",
+                    "\"properties\" at \"#\" of the schema are too many: use fewer");
+
+    list = json_array();
+    other = json_array();
+    for (int i = 0; i < MANY; i++) {
+        json_array_append_new(list, json_pack("{s:i}", "a", i));
+        json_array_append_new(other, json_string("a"));
+    }
+    expect_left_out(json_pack("{s:o, s:o}", "enum", list, "required", other), "", NULL);
+
+    memset(text, 'a', LONG);
+    schema = twice_over(json_pack("{s:i}", "maxLength", 2 * LONG));
+    json_object_set_new(schema, "const", json_string(text));
+    expect_left_out(schema, "const", NULL);
+    mt_free(text);
+    schema = twice_over(json_pack("{s:o}", "const", zeros_and(LONG / 10, json_integer(1))));
+    json_object_set_new(schema, "const", zeros_and(LONG / 10, json_integer(1)));
+    expect_left_out(schema, "const", NULL);
+}
+
+/* Numbers are equal by value within arrays and objects too. Lists of arrays that differ in nothing else had one hash. */
+static void numbers_within_values_are_equal_by_value(void **state)
+{
+    json_t *list = json_array();
+    mt_error err = {0};
+    mt_constraint *c;
+
+    (void)state;
+    c = compile(MT_SOURCE_SCHEMA, load("{'allOf':[{'enum':[[1.0],{'a':2},3]},{'enum':[[1],{'a':2.0}]}]}"), &err);
+    assert_non_null(c);
+    assert_true(constraint_fits(c, "{\"a\":2}", 7) && !constraint_fits(c, "3", 1));
+    assert_true(constraint_fits(c, "[1.0]", 5) || constraint_fits(c, "[1]", 3));
+    mt_constraint_release(c);
+    c = compile(MT_SOURCE_SCHEMA, load("{'enum':[[1,2],[1,1.0],[[3],[3]]],'uniqueItems':true}"), &err);
+    assert_non_null(c);
+    assert_true(constraint_fits(c, "[1,2]", 5));
+    assert_false(constraint_fits(c, "[1,1.0]", 7) || constraint_fits(c, "[[3],[3]]", 9));
+    mt_constraint_release(c);
+    for (int i = 0; i < 1 << 17; i++) {
+        json_t *row = json_array();
+
+        for (int bit = 0; bit < 17; bit++)
+            json_array_append_new(row, i >> bit & 1 ? json_integer(1) : json_real(1));
+        json_array_append_new(list, row);
+    }
+    expect_left_out(json_pack("{s:[{s:O}, {s:o}]}", "allOf", "enum", list, "enum", list), "",
+                    "the constraint has more than 1048576 parts; make it smaller");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(lists_of_names_work, setup, teardown),
     cmocka_unit_test_setup_teardown(lists_of_numbers_are_small, setup, teardown),
@@ -428,6 +549,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(expressions_that_go_in_circles_end, setup, teardown),
     cmocka_unit_test_setup_teardown(patterns_share_their_work, setup, teardown),
     cmocka_unit_test_setup_teardown(patterns_of_names_that_are_too_large_are_left_out, setup, teardown),
+    cmocka_unit_test_setup_teardown(comparing_much_ends, setup, teardown),
+    cmocka_unit_test_setup_teardown(numbers_within_values_are_equal_by_value, setup, teardown),
 };
 
 UNIT_MAIN(tests)

@@ -39,7 +39,23 @@ static mt_judged is(bool true_or_not)
     return true_or_not ? YES : NO;
 }
 
-static mt_judged judge_types(const json_t *schema, const json_t *value)
+/* Counts what comparing a value may take: a step for each value within it and for each 64 bytes of text. False beyond
+   the limit. */
+static bool toil(mt_schema_reader *r, const json_t *value)
+{
+    const char *key;
+    json_t *item;
+
+    r->judged += 1 + json_string_length(value) / 64;
+    for (size_t i = 0; i < json_array_size(value) && r->judged <= MT_LIMIT_SCHEMA_JUDGED; i++)
+        toil(r, json_array_get(value, i));
+    json_object_foreach((json_t *)value, key, item)
+        if (r->judged <= MT_LIMIT_SCHEMA_JUDGED)
+            toil(r, item);
+    return r->judged <= MT_LIMIT_SCHEMA_JUDGED;
+}
+
+static mt_judged judge_types(mt_schema_reader *r, const json_t *schema, const json_t *value)
 {
     const json_t *type = json_object_get(schema, "type");
     unsigned own = 0, one;
@@ -58,6 +74,7 @@ static mt_judged judge_types(const json_t *schema, const json_t *value)
     }
     if (!type || (own == MT_TYPE_NULL && json_is_true(json_object_get(schema, "nullable"))))
         return YES;
+    r->judged += json_array_size(type);
     for (size_t i = 0; i < json_array_size(type); i++)
         if (mt_schema_type_name(json_string_value(json_array_get(type, i)), &one) && (one & own))
             return YES;
@@ -84,8 +101,11 @@ static bool listed(mt_schema_reader *r, const json_t *list, const json_t *value)
 static mt_judged judge_listed(mt_schema_reader *r, const json_t *schema, const json_t *value)
 {
     const json_t *list = json_object_get(schema, "enum"), *constant = json_object_get(schema, "const");
-    bool found = !list || (json_array_size(list) > 16 && listed(r, list, value));
+    bool found;
 
+    if ((list || constant) && !toil(r, value))
+        return UNKNOWN;
+    found = !list || (json_array_size(list) > 16 && listed(r, list, value));
     for (size_t i = 0; json_array_size(list) <= 16 && i < json_array_size(list) && !found; i++)
         found = mt_value_equal(json_array_get(list, i), value);
     return is(found && (!constant || mt_value_equal(constant, value)));
@@ -171,6 +191,20 @@ static mt_judged judge_string(judge *j, const json_t *schema, const json_t *valu
     return all;
 }
 
+static mt_judged judge_unique(mt_schema_reader *r, const json_t *value)
+{
+    mt_value_set *set;
+    bool unique = true;
+
+    if (!toil(r, value))
+        return UNKNOWN;
+    set = mt_value_set_empty(json_array_size(value));
+    for (size_t i = 0; i < json_array_size(value) && unique; i++)
+        unique = mt_value_set_add(set, json_array_get(value, i));
+    mt_value_set_free(set);
+    return is(unique);
+}
+
 static mt_judged judge_array(judge *j, const json_t *schema, const json_t *value)
 {
     const json_t *items = json_object_get(schema, "items"), *contains = json_object_get(schema, "contains");
@@ -183,10 +217,9 @@ static mt_judged judge_array(judge *j, const json_t *schema, const json_t *value
 
         if (own)
             all = both(all, judge_value(j, own, json_array_get(value, i)));
-        for (size_t k = 0; json_is_true(json_object_get(schema, "uniqueItems")) && k < i; k++)
-            if (mt_value_equal(json_array_get(value, i), json_array_get(value, k)))
-                return NO;
     }
+    if (all != NO && json_is_true(json_object_get(schema, "uniqueItems")))
+        all = both(all, judge_unique(j->r, value));
     return contains || json_object_get(schema, "unevaluatedItems") ? both(all, UNKNOWN) : all;
 }
 
@@ -224,6 +257,7 @@ static mt_judged judge_dependencies(judge *j, const json_t *list, const json_t *
             continue;
         if (!json_is_array(wanted))
             all = both(all, judge_value(j, wanted, value));
+        j->r->judged += json_array_size(wanted);
         for (size_t i = 0; i < json_array_size(wanted); i++)
             if (!json_object_get(value, json_string_value(json_array_get(wanted, i))))
                 return NO;
@@ -251,6 +285,7 @@ static mt_judged judge_object(judge *j, const json_t *schema, const json_t *valu
     const char *key;
     json_t *own;
 
+    j->r->judged += json_array_size(required);
     for (size_t i = 0; i < json_array_size(required); i++)
         if (!json_object_get(value, json_string_value(json_array_get(required, i))))
             return NO;
@@ -328,10 +363,11 @@ static mt_judged judge_value(judge *j, const json_t *schema, const json_t *value
 
     if (json_is_boolean(schema))
         return is(json_is_true(schema));
-    if (j->depth == DEPTH || ++j->r->judged > MT_LIMIT_SCHEMA_JUDGED || !json_is_object(schema))
+    j->r->judged += 1 + json_string_length(value) / 64;
+    if (j->depth == DEPTH || j->r->judged > MT_LIMIT_SCHEMA_JUDGED || !json_is_object(schema))
         return UNKNOWN;
     j->depth++;
-    all = both(judge_types(schema, value), judge_listed(j->r, schema, value));
+    all = both(judge_types(j->r, schema, value), judge_listed(j->r, schema, value));
     if (all != NO && json_is_number(value))
         all = both(all, judge_number(schema, value));
     if (all != NO && json_is_string(value))

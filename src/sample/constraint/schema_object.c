@@ -17,10 +17,13 @@ static bool find(const mt_schema_object_reader *o, const char *name, size_t *at)
     return false;
 }
 
+/* Counts one more than are allowed, and keeps no further ones. */
 static size_t add_name(mt_schema_object_reader *o, const char *name)
 {
     size_t at;
 
+    if (o->count > MT_LIMIT_SCHEMA_PROPERTIES)
+        return 0;
     if (!find(o, name, &at))
         o->names[o->count++] = name;
     return at;

@@ -159,6 +159,7 @@ static bool list_values(mt_schema_reader *r, const json_t *schema, size_t most, 
 json_t *mt_schema_values(mt_schema_reader *r, const mt_schema_place *place, size_t most)
 {
     json_t *all = NULL, *kept;
+    mt_value_set *seen;
 
     for (size_t i = 0; i < place->count && !all; i++) {
         all = json_array();
@@ -170,20 +171,20 @@ json_t *mt_schema_values(mt_schema_reader *r, const mt_schema_place *place, size
     if (!all)
         return NULL;
     kept = json_array();
-    for (size_t i = 0; i < json_array_size(all); i++) {
+    seen = mt_value_set_empty(json_array_size(all));
+    r->judged += json_array_size(all);
+    for (size_t i = 0; i < json_array_size(all) && json_array_size(kept) <= most; i++) {
         const json_t *value = json_array_get(all, i);
-        mt_judged judged = MT_JUDGED_YES;
-        bool twice = false;
+        mt_judged judged = mt_value_set_add(seen, value) ? MT_JUDGED_YES : MT_JUDGED_NO;
 
-        for (size_t k = 0; k < json_array_size(kept) && !twice; k++)
-            twice = mt_value_equal(json_array_get(kept, k), value);
-        for (size_t k = 0; k < place->count && !twice && judged == MT_JUDGED_YES; k++)
+        for (size_t k = 0; k < place->count && judged == MT_JUDGED_YES; k++)
             judged = mt_schema_judge(r, place->part[k].schema, value);
-        if (!twice && judged == MT_JUDGED_YES)
+        if (judged == MT_JUDGED_YES)
             json_array_append(kept, (json_t *)value);
     }
+    mt_value_set_free(seen);
     json_decref(all);
-    if (json_array_size(kept) > most) {
+    if (json_array_size(kept) > most || r->judged > MT_LIMIT_SCHEMA_JUDGED) {
         json_decref(kept);
         return NULL;
     }

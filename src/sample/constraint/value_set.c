@@ -14,13 +14,25 @@ struct mt_value_set {
     uint64_t seed; /* random, so that nobody can choose values that collide */
 };
 
+/* Recurses as deep as the JSON nests. */
 bool mt_value_equal(const json_t *a, const json_t *b)
 {
+    const char *key;
+    json_t *item;
+
     if (mt_json_wide(a) && mt_json_wide(b))
         return strcmp(mt_json_wide(a), mt_json_wide(b)) == 0;
     if (json_is_number(a) && json_is_number(b))
         return json_number_value(a) == json_number_value(b);
-    return json_equal((json_t *)a, (json_t *)b);
+    if (json_array_size(a) != json_array_size(b) || json_object_size(a) != json_object_size(b))
+        return false;
+    for (size_t i = 0; i < json_array_size(a); i++)
+        if (!mt_value_equal(json_array_get(a, i), json_array_get(b, i)))
+            return false;
+    json_object_foreach((json_t *)a, key, item)
+        if (!json_object_get(b, key) || !mt_value_equal(item, json_object_get(b, key)))
+            return false;
+    return json_array_size(a) || json_object_size(a) || json_equal((json_t *)a, (json_t *)b);
 }
 
 /* Mixes all bits, as small numbers stored as doubles differ in few, high bits. */
@@ -85,17 +97,33 @@ static const json_t **slot_of(const mt_value_set *s, const json_t *value)
     return &s->slots[at];
 }
 
-mt_value_set *mt_value_set_new(const json_t *array)
+mt_value_set *mt_value_set_empty(size_t room)
 {
-    const size_t count = json_array_size(array);
     mt_value_set *s = mt_alloc(sizeof(*s));
 
     s->seed = mix(mt_clock_ns(), (uintptr_t)s);
-    for (s->mask = 1; s->mask < 2 * count;)
+    for (s->mask = 1; s->mask < 2 * room;)
         s->mask *= 2;
     s->slots = mt_alloc_array(s->mask--, sizeof(*s->slots));
-    for (size_t i = 0; i < count; i++)
-        *slot_of(s, json_array_get(array, i)) = json_array_get(array, i);
+    return s;
+}
+
+bool mt_value_set_add(mt_value_set *s, const json_t *value)
+{
+    const json_t **slot = slot_of(s, value);
+
+    if (*slot)
+        return false;
+    *slot = value;
+    return true;
+}
+
+mt_value_set *mt_value_set_new(const json_t *array)
+{
+    mt_value_set *s = mt_value_set_empty(json_array_size(array));
+
+    for (size_t i = 0; i < json_array_size(array); i++)
+        mt_value_set_add(s, json_array_get(array, i));
     return s;
 }
 
