@@ -29,9 +29,7 @@ static bool set_max_tokens(mt_request *r, const mt_served *served, const mt_ask 
     const size_t left = served->context > r->prompt_len ? served->context - r->prompt_len : 0;
 
     if (left == 0)
-        return mt_failure_set(why, 400, "context_length_exceeded", param,
-                              "this model's maximum context length is %zu tokens, and the prompt has %zu: shorten it",
-                              served->context, r->prompt_len);
+        return mt_tokens_too_long(served, r->prompt_len, false, param, why);
     const int64_t wanted = ask->max_tokens >= 0 ? ask->max_tokens : ask->default_max_tokens;
     const bool all = ask->max_tokens < 0 && wanted == 0;
     r->max_tokens = all || (size_t)wanted > left ? left : (size_t)wanted;

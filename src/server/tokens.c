@@ -20,14 +20,19 @@ static bool need_tokenizer(const mt_served *served, mt_failure *why)
                           "the model \"%s\" has no tokenizer: send token ids to /v1/completions", served->name);
 }
 
+bool mt_tokens_too_long(const mt_served *served, size_t count, bool more, const char *param, mt_failure *why)
+{
+    return mt_failure_set(why, 400, "context_length_exceeded", param,
+                          "this model's maximum context length is %zu tokens, and the prompt is too long: "
+                          "%s%zu tokens > %zu: shorten it",
+                          served->context, more ? "more than " : "", count, served->context - 1);
+}
+
 /* Says why a prompt could not be made. Returns false. */
 static bool fail_prompt(const mt_served *served, size_t most, const mt_error *err, const char *param, mt_failure *why)
 {
     if (err->code == MT_E_TOO_LONG)
-        return mt_failure_set(why, 400, "context_length_exceeded", param,
-                              "this model's maximum context length is %zu tokens, and the prompt has more than %zu: "
-                              "shorten it",
-                              served->context, most);
+        return mt_tokens_too_long(served, most, true, param, why);
     return mt_failure_from(why, err, param);
 }
 
