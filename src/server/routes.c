@@ -114,6 +114,7 @@ static void serve(void *user, mt_http_server *http, mt_http_request *request)
 
 static const entry routes[] = {
     {MT_HTTP_POST, "/v1/chat/completions", .dialect = &mt_openai_chat},
+    {MT_HTTP_POST, "/chat/completions", .dialect = &mt_openai_chat}, /* as llama.cpp has it, too */
     {MT_HTTP_POST, "/v1/completions", .dialect = &mt_openai_completions},
     {MT_HTTP_POST, "/v1/embeddings", .dialect = &mt_openai_embeddings},
     {MT_HTTP_POST, "/score", .dialect = &mt_score},
@@ -122,6 +123,7 @@ static const entry routes[] = {
     {MT_HTTP_POST, "/v1/rerank", .dialect = &mt_rerank_v1},
     {MT_HTTP_POST, "/v2/rerank", .dialect = &mt_rerank_v2},
     {MT_HTTP_POST, "/v1/responses", .dialect = &mt_openai_responses},
+    {MT_HTTP_POST, "/responses", .dialect = &mt_openai_responses},
     {MT_HTTP_POST, "/v1/responses/input_tokens", .dialect = &mt_responses_input_tokens},
     {MT_HTTP_GET, "/v1/responses/{id}", .handler = mt_stored_get},
     {MT_HTTP_DELETE, "/v1/responses/{id}", .handler = mt_stored_delete},
@@ -150,6 +152,7 @@ static const entry routes[] = {
     {MT_HTTP_GET, "/ping", .tell = tell_ping, .type = NO_TYPE, .flags = PROBE},
     {MT_HTTP_POST, "/ping", .tell = tell_ping, .type = NO_TYPE, .flags = PROBE},
     {MT_HTTP_GET, "/v1/models", .tell = mt_models_list, .flags = MT_HTTP_REQUEST_ID},
+    {MT_HTTP_GET, "/models", .tell = mt_models_list, .flags = MT_HTTP_REQUEST_ID},
     {MT_HTTP_GET, "/v1/models/{id*}", .tell = mt_models_get, .flags = MT_HTTP_REQUEST_ID},
     {MT_HTTP_POST, "/v1/models/unload", .tell = mt_models_unload, .may = mt_models_may},
     {MT_HTTP_POST, "/models/unload", .tell = mt_models_unload, .may = mt_models_may},

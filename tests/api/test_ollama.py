@@ -162,6 +162,22 @@ def test_slots():
 
 
 @SUITE.test
+def test_paths_without_v1():
+    """What llama.cpp has without /v1 as well, since clients of it leave that out."""
+    asked = {"max_tokens": 4, "temperature": 0}
+    with SUITE.start() as server:
+        chat = dict(asked, messages=[{"role": "user", "content": "hello world"}])
+        assert server.post("/chat/completions", chat).text() == server.post("/v1/chat/completions", chat).text()
+        said = [server.post(path, {"max_output_tokens": 4, "temperature": 0, "input": "hello world"}).json()
+                for path in ("/responses", "/v1/responses")]
+        assert said[0]["object"] == "response" and said[0]["usage"]["output_tokens"] == 4
+        assert said[0]["output"][0]["content"] == said[1]["output"][0]["content"]
+        models = [server.request("GET", path).json()["data"][0]["id"] for path in ("/models", "/v1/models")]
+        assert models == ["tiny", "tiny"]
+        assert server.request("GET", "/chat/completions").status == 405
+
+
+@SUITE.test
 def test_counts():
     """What vLLM counts of each answer is counted: tokens of prompts and answers, what was asked for, what took long."""
     with SUITE.start() as server:
