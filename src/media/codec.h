@@ -41,8 +41,14 @@ bool mt_codec_stopped(mt_error *err);
    the greys of their index (so that the table says nothing). */
 void mt_codec_colours_rest(uint8_t colours[256][3], size_t count);
 
-/* The orientation in a TIFF structure, which is how EXIF data are stored; 1 where there is none. */
-unsigned mt_exif_orientation(const uint8_t *tiff, size_t size);
+/* Where a file says how its picture has to be turned; NULL: it has no such data. */
+typedef struct mt_metadata {
+    const uint8_t *exif, *xmp;
+    size_t exif_size, xmp_size;
+} mt_metadata;
+
+/* The EXIF orientation of a picture, 1 to 8, as Pillow finds it: where EXIF says nothing of it, XMP may. */
+unsigned mt_metadata_orientation(const mt_metadata *m);
 
 /* Turns and mirrors a picture that has this EXIF orientation, so that it is upright. */
 void mt_image_orient(mt_image *image, unsigned orientation);

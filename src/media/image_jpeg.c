@@ -55,9 +55,26 @@ static size_t coefficients(const mt_codec_head *head, unsigned components)
     return (((size_t)head->width + 31) & ~(size_t)31) * (((size_t)head->height + 31) & ~(size_t)31) * 2 * components;
 }
 
+/* Of several EXIF segments the later ones continue the first, where the orientation is; of XMP, the last counts. */
+static void read_app1(mt_metadata *m, const uint8_t *segment, size_t len)
+{
+    static const char exif[6] = "Exif\0", xmp[] = "http://ns.adobe.com/xap/1.0/";
+
+    if (len > sizeof(exif) && memcmp(segment, exif, sizeof(exif)) == 0) {
+        if (!m->exif) {
+            m->exif = segment;
+            m->exif_size = len;
+        }
+    } else if (len >= sizeof(xmp) && memcmp(segment, xmp, sizeof(xmp)) == 0) {
+        m->xmp = segment + sizeof(xmp);
+        m->xmp_size = len - sizeof(xmp);
+    }
+}
+
 static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_error *err)
 {
     const uint8_t *segment = NULL;
+    mt_metadata metadata = {0};
     size_t at = 2, len = 0;
     unsigned marker, components = 0, progressive = 0, arithmetic = 0;
 
@@ -70,11 +87,12 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
             components = segment[5];
             progressive = marker != 0xC0 && marker != 0xC1;
             arithmetic = marker > 0xC8;
-        } else if (marker == APP1 && len > 6 && memcmp(segment, "Exif\0\0", 6) == 0 && head->orientation == 1) {
-            head->orientation = mt_exif_orientation(segment + 6, len - 6);
+        } else if (marker == APP1) {
+            read_app1(&metadata, segment, len);
         } else if (marker == SOS) {
             if (!components)
                 return mt_codec_damaged(err, NAME, "its pixels come before their size");
+            head->orientation = mt_metadata_orientation(&metadata);
             head->memory = progressive || len < 1 || segment[0] < components ? coefficients(head, components) : 0;
             head->memory += (size_t)head->width * ROWS * components + 65536; /* rows of blocks being converted to RGB */
             /* a bit for each 8x8 block at least, and blocks for a fourth of the pixels at least */

@@ -20,21 +20,43 @@ static bool is_png(const uint8_t *data, size_t size)
     return size >= sizeof(SIGNATURE) && memcmp(data, SIGNATURE, sizeof(SIGNATURE)) == 0;
 }
 
-/* Finds EXIF data, which may be before or behind the pixels. */
+/* The text of an iTXt chunk that holds XMP. What is compressed is not read: XMP's specification forbids it. */
+static void read_text(mt_metadata *m, const uint8_t *text, size_t len)
+{
+    static const char key[] = "XML:com.adobe.xmp";
+    const uint8_t *end = text + len, *p = text + sizeof(key) + 2; /* behind flag and method of compression */
+
+    if (len < sizeof(key) + 2 || memcmp(text, key, sizeof(key)) != 0 || text[sizeof(key)] != 0)
+        return;
+    for (int i = 0; i < 2 && p; i++) { /* language and translated key */
+        p = memchr(p, 0, (size_t)(end - p));
+        p = p ? p + 1 : NULL;
+    }
+    m->xmp = p;
+    m->xmp_size = p ? (size_t)(end - p) : 0;
+}
+
+/* Finds EXIF and XMP data, which may be before or behind the pixels; the last of each count. */
 static unsigned orientation_of(const uint8_t *data, size_t size)
 {
     size_t at = sizeof(SIGNATURE);
+    mt_metadata m = {0};
 
     while (size - at >= CHUNK) {
         size_t len = mt_be32(data + at);
+        const uint8_t *name = data + at + 4, *body = data + at + 8;
 
-        if (len > size - at - CHUNK)
-            return 1;
-        if (memcmp(data + at + 4, "eXIf", 4) == 0)
-            return mt_exif_orientation(data + at + 8, len);
+        if (len > size - at - CHUNK || memcmp(name, "IEND", 4) == 0)
+            break;
+        if (memcmp(name, "eXIf", 4) == 0) {
+            m.exif = body;
+            m.exif_size = len;
+        } else if (memcmp(name, "iTXt", 4) == 0) {
+            read_text(&m, body, len);
+        }
         at += len + CHUNK;
     }
-    return 1;
+    return mt_metadata_orientation(&m);
 }
 
 /* Least bytes of a file: zlib expands at most 1032 to 1. */

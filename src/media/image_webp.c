@@ -15,20 +15,27 @@ static bool is_webp(const uint8_t *data, size_t size)
     return size >= 12 && memcmp(data, "RIFF", 4) == 0 && memcmp(data + 8, "WEBP", 4) == 0;
 }
 
-static unsigned orientation_of(const WebPDemuxer *demuxer)
+/* The data of a chunk, which lie in the file's; NULL: there is none. */
+static const uint8_t *find_chunk(const WebPDemuxer *demuxer, const char *name, size_t *size)
 {
     WebPChunkIterator chunk;
-    unsigned orientation = 1;
+    const uint8_t *data = NULL;
 
-    if (WebPDemuxGetChunk(demuxer, "EXIF", 1, &chunk)) {
-        const uint8_t *data = chunk.chunk.bytes;
-        size_t size = chunk.chunk.size;
-        size_t skip = size > 6 && memcmp(data, "Exif\0\0", 6) == 0 ? 6 : 0; /* some writers copy JPEG's header */
-
-        orientation = mt_exif_orientation(data + skip, size - skip);
+    if (WebPDemuxGetChunk(demuxer, name, 1, &chunk)) {
+        data = chunk.chunk.bytes;
+        *size = chunk.chunk.size;
         WebPDemuxReleaseChunkIterator(&chunk);
     }
-    return orientation;
+    return data;
+}
+
+static unsigned orientation_of(const WebPDemuxer *demuxer)
+{
+    mt_metadata m = {0};
+
+    m.exif = find_chunk(demuxer, "EXIF", &m.exif_size);
+    m.xmp = find_chunk(demuxer, "XMP ", &m.xmp_size);
+    return mt_metadata_orientation(&m);
 }
 
 /* NULL with a sentence where the file is cut off or damaged. */

@@ -1,12 +1,22 @@
-/* EXIF orientation (codec.h): cameras store pictures as the sensor was held, and say in EXIF data how to turn them. */
+/* EXIF orientation (codec.h): cameras store pictures as the sensor was held, and say in EXIF data how to turn them.
+   Some programs say it in XMP instead. */
 #include <string.h>
 
 #include "media/bytes.h"
 #include "media/codec.h"
 
-enum { ORIENTATION = 0x0112, TYPE_BYTE = 1, TYPE_SHORT = 3, TYPE_LONG = 4, ENTRY = 12 };
+enum { ORIENTATION = 0x0112, ENTRY = 12 };
+enum {
+    TYPE_SHORT = 3,
+    TYPE_LONG = 4,
+    TYPE_SIGNED_BYTE = 6,
+    TYPE_SIGNED_SHORT = 8,
+    TYPE_SIGNED_LONG = 9,
+    TYPE_IFD = 13
+};
+static const char EXIF[6] = "Exif\0"; /* JPEG writes it before EXIF data, and some programs do in other formats, too */
 
-/* A TIFF structure; big: numbers are big-endian. */
+/* A TIFF structure, which is how EXIF data are stored; big: numbers are big-endian. */
 typedef struct tiff {
     const uint8_t *data;
     size_t size;
@@ -23,37 +33,93 @@ static uint32_t read32(const tiff *t, size_t at)
     return t->big ? mt_be32(t->data + at) : mt_le32(t->data + at);
 }
 
-static uint32_t entry_value(const tiff *t, size_t entry)
+/* The number in an entry, of several the first; 1, which turns nothing, where it is no whole number or lies elsewhere.
+   0: the entry is empty. */
+static unsigned entry_value(const tiff *t, size_t entry)
 {
+    uint32_t count = read32(t, entry + 4), most = 0, value = 1;
+
     switch (read16(t, entry + 2)) {
-    case TYPE_BYTE: return t->data[entry + 8];
-    case TYPE_SHORT: return read16(t, entry + 8);
-    case TYPE_LONG: return read32(t, entry + 8);
-    default: return 1;
+    case TYPE_SIGNED_BYTE:
+        value = t->data[entry + 8];
+        most = 4;
+        break;
+    case TYPE_SHORT:
+    case TYPE_SIGNED_SHORT:
+        value = read16(t, entry + 8);
+        most = 2;
+        break;
+    case TYPE_LONG:
+    case TYPE_SIGNED_LONG:
+    case TYPE_IFD:
+        value = read32(t, entry + 8);
+        most = 1;
+        break;
+    default: break;
     }
+    if (count == 0)
+        return 0;
+    return count <= most && value >= 1 && value <= 8 ? value : 1;
 }
 
-unsigned mt_exif_orientation(const uint8_t *data, size_t size)
+/* 0: none. */
+static unsigned tiff_orientation(const tiff *t)
 {
-    tiff t = {.data = data, .size = size};
-    uint32_t count, value;
-    size_t at;
+    size_t at = read32(t, 4);
+    uint32_t count;
 
-    if (size < 8 || (memcmp(data, "II*\0", 4) != 0 && memcmp(data, "MM\0*", 4) != 0))
-        return 1;
-    t.big = data[0] == 'M';
-    at = read32(&t, 4);
-    if (at > size || size - at < 2)
-        return 1;
-    count = read16(&t, at);
+    if (at > t->size || t->size - at < 2)
+        return 0;
+    count = read16(t, at);
     at += 2;
-    for (uint32_t i = 0; i < count && size - at >= ENTRY; i++, at += ENTRY) {
-        if (read16(&t, at) != ORIENTATION)
-            continue;
-        value = entry_value(&t, at);
-        return value >= 1 && value <= 8 ? value : 1;
+    for (uint32_t i = 0; i < count && t->size - at >= ENTRY; i++, at += ENTRY) {
+        unsigned value = read16(t, at) == ORIENTATION ? entry_value(t, at) : 0;
+
+        if (value)
+            return value;
     }
-    return 1;
+    return 0;
+}
+
+/* Some programs write the number behind the order of bytes in the wrong order. 0: none. */
+static unsigned exif_orientation(const uint8_t *data, size_t size)
+{
+    for (int i = 0; i < 2 && size >= sizeof(EXIF) && memcmp(data, EXIF, sizeof(EXIF)) == 0; i++) {
+        data += sizeof(EXIF);
+        size -= sizeof(EXIF);
+    }
+    if (size < 8 || (memcmp(data, "II", 2) != 0 && memcmp(data, "MM", 2) != 0) ||
+        (memcmp(data + 2, "*\0", 2) != 0 && memcmp(data + 2, "\0*", 2) != 0))
+        return 0;
+    return tiff_orientation(&(tiff){.data = data, .size = size, .big = data[0] == 'M'});
+}
+
+/* Searches the text, as Pillow does. 0: none. */
+static unsigned xmp_orientation(const uint8_t *xmp, size_t size)
+{
+    static const char name[] = "tiff:Orientation";
+    const uint8_t *end = xmp + size;
+
+    while ((xmp = memmem(xmp, (size_t)(end - xmp), name, sizeof(name) - 1)) != NULL) {
+        const uint8_t *p = xmp += sizeof(name) - 1;
+
+        if (end - p > 1 && p[0] == '>')
+            p++;
+        else if (end - p > 2 && memcmp(p, "=\"", 2) == 0)
+            p += 2;
+        if (p > xmp && *p >= '0' && *p <= '9')
+            return *p >= '1' && *p <= '8' ? (unsigned)(*p - '0') : 1;
+    }
+    return 0;
+}
+
+unsigned mt_metadata_orientation(const mt_metadata *m)
+{
+    unsigned value = m->exif ? exif_orientation(m->exif, m->exif_size) : 0;
+
+    if (!value && m->xmp)
+        value = xmp_orientation(m->xmp, m->xmp_size);
+    return value ? value : 1;
 }
 
 /* Offset of the source of the first pixel, and the steps to the sources of the next one to the right and below. */

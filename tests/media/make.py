@@ -80,6 +80,42 @@ def exif(orientation, big=False):
     return data.tobytes()
 
 
+def xmp(orientation, element=False):
+    """What some programs write instead of EXIF, in one of two spellings."""
+    text = f'tiff:Orientation="{orientation}">'
+    if element:
+        text = f"><tiff:Orientation>{orientation}</tiff:Orientation>"
+    return f"<x:xmpmeta><rdf:RDF><rdf:Description {text}</rdf:Description></rdf:RDF></x:xmpmeta>".encode()
+
+
+def app1(*parts):
+    """Segments for the beginning of a JPEG."""
+    names = {True: b"http://ns.adobe.com/xap/1.0/\0", False: b""}
+    datas = [names[part.startswith(b"<x:")] + part for part in parts]
+    return b"".join(b"\xff\xe1" + struct.pack(">H", len(data) + 2) + data for data in datas)
+
+
+def turned_jpegs(w):
+    """Orientations that stand elsewhere than in the first EXIF data."""
+    buffer = io.BytesIO()
+    Image.fromarray(picture(24, 17)).save(buffer, "JPEG")
+    plain = buffer.getvalue()
+    nothing = Image.Exif()
+    nothing[0x010F] = "camera"
+    cases = {
+        "xmp": [xmp(6)],
+        "xmp-element": [xmp(8, True)],
+        "xmp-last": [xmp(6), xmp(3)],
+        "xmp-after-exif": [exif(3), xmp(6)],
+        "xmp-and-upright": [xmp(6), exif(1)],
+        "xmp-and-camera": [nothing.tobytes(), xmp(6)],
+        "exif-twice": [exif(1), exif(6)],
+        "exif-doubled": [b"Exif\0\0" + exif(6)],
+    }
+    for name, parts in cases.items():
+        w.add(name + ".jpg", plain[:2] + app1(*parts) + plain[2:], LOSSY)
+
+
 def jpegs(w):
     image = Image.fromarray(picture(45, 31))
     w.save("baseline-444.jpg", image, LOSSY, quality=90, subsampling=0)
@@ -97,6 +133,7 @@ def jpegs(w):
     small = Image.fromarray(picture(24, 17))
     for orientation in range(0, 10):
         w.save(f"exif-{orientation}.jpg", small, LOSSY, exif=exif(orientation, orientation % 2 == 1))
+    turned_jpegs(w)
 
 
 def pngs(w):
@@ -132,6 +169,11 @@ def pngs(w):
     tiff = exif(6)[6:]
     w.add("exif-before.png", png.write(pixels, 2, 8, False, [(b"eXIf", tiff)]))
     w.add("exif-behind.png", png.write(pixels, 2, 8, False, behind=[(b"eXIf", tiff)]))
+    w.add("exif-last.png", png.write(pixels, 2, 8, False, [(b"eXIf", exif(3)[6:])], [(b"eXIf", tiff)]))
+    w.add("exif-outside.png", png.write(pixels, 2, 8, False) + png.chunk(b"eXIf", tiff))
+    for name, chunks, behind in (("before", 1, 0), ("behind", 0, 1)):
+        text = (b"iTXt", b"XML:com.adobe.xmp\0\0\0en\0key\0" + xmp(6, behind))
+        w.add(f"xmp-{name}.png", png.write(pixels, 2, 8, False, [text] * chunks, [text] * behind))
     w.add("one.png", png.write(pixels[:1, :1], 2, 8, True))
     w.add("tall.png", png.write(picture(1, 5000), 2, 8, False))
     for name, shape in (("longest", (1, 65535, 1)), ("tallest", (65535, 1, 1))):  # as long as a side may be
@@ -156,6 +198,7 @@ def webps(w):
     hollow.paste(clear, (12, 14))
     w.save("animated-offset.webp", hollow, save_all=True, append_images=[clear.resize((60, 50))], lossless=True)
     w.save("exif.webp", image, lossless=True, exif=exif(8))
+    w.save("xmp.webp", image, lossless=True, xmp=xmp(8))
 
 
 def gifs(w):

@@ -336,21 +336,53 @@ static void decoding_asks_for_memory_and_can_be_stopped(void **state)
     each_image(expect_watched);
 }
 
-/* The same orientation in either order of bytes, in one, two and four of them. */
+/* The same orientation in either order of bytes, and in every type that Pillow takes a number from; also where the
+   magic number is in the wrong order, and where it is the first of two. Then what turns nothing: another number, a
+   byte, a text, three numbers. At last what says nothing, so that XMP is asked. */
 static void orientations_are_read_in_every_form(void **state)
 {
     static const struct {
         const char *tiff;
         unsigned orientation;
     } cases[] = {
-        {"II*\0\x08\0\0\0\1\0\x12\1\1\0\1\0\0\0\6\0\0\0", 6},   {"II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0", 6},
-        {"II*\0\x08\0\0\0\1\0\x12\1\4\0\1\0\0\0\6\0\0\0", 6},   {"MM\0*\0\0\0\x08\0\1\1\x12\0\1\0\0\0\1\6\0\0\0", 6},
-        {"MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6\0\0", 6},   {"MM\0*\0\0\0\x08\0\1\1\x12\0\4\0\0\0\1\0\0\0\6", 6},
-        {"MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\x09\0\0", 1}, {"MM\0*\0\0\0\x08\0\1\1\x12\0\2\0\0\0\1\0\6\0\0", 1}};
+        {"II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0", 6},   {"MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6\0\0", 6},
+        {"II*\0\x08\0\0\0\1\0\x12\1\4\0\1\0\0\0\6\0\0\0", 6},   {"MM\0*\0\0\0\x08\0\1\1\x12\0\4\0\0\0\1\0\0\0\6", 6},
+        {"MM\0*\0\0\0\x08\0\1\1\x12\0\6\0\0\0\1\6\0\0\0", 6},   {"MM\0*\0\0\0\x08\0\1\1\x12\0\x08\0\0\0\1\0\6\0\0", 6},
+        {"MM\0*\0\0\0\x08\0\1\1\x12\0\x09\0\0\0\1\0\0\0\6", 6}, {"MM\0*\0\0\0\x08\0\1\1\x12\0\x0D\0\0\0\1\0\0\0\6", 6},
+        {"MM*\0\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6\0\0", 6},   {"II*\0\x08\0\0\0\1\0\x12\1\3\0\2\0\0\0\6\0\3\0", 6},
+        {"MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\x09\0\0", 1}, {"II*\0\x08\0\0\0\1\0\x12\1\1\0\1\0\0\0\6\0\0\0", 1},
+        {"MM\0*\0\0\0\x08\0\1\1\x12\0\2\0\0\0\1\0\6\0\0", 1},   {"II*\0\x08\0\0\0\1\0\x12\1\3\0\3\0\0\0\6\0\0\0", 1},
+        {"II*\0\x08\0\0\0\1\0\x12\1\3\0\0\0\0\0\6\0\0\0", 8},   {"II*\0\xFF\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0", 8},
+        {"II+\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0", 8}};
+    static const char xmp[] = "tiff:Orientation, tiff:Orientation=\"8\"";
 
     (void)state;
-    for (size_t i = 0; i < MT_COUNT(cases); i++)
-        assert_int_equal(mt_exif_orientation((const uint8_t *)cases[i].tiff, 22), cases[i].orientation);
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        const mt_metadata m = {.exif = (const uint8_t *)cases[i].tiff,
+                               .exif_size = 22,
+                               .xmp = (const uint8_t *)xmp,
+                               .xmp_size = sizeof(xmp) - 1};
+
+        assert_int_equal(mt_metadata_orientation(&m), cases[i].orientation);
+    }
+}
+
+/* XMP that ends in the middle of what is searched for. */
+static void xmp_may_end_anywhere(void **state)
+{
+    static const char *const texts[] = {"<tiff:Orientation>6", " tiff:Orientation=\"6"};
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(texts); i++)
+        for (size_t len = 0; len <= strlen(texts[i]); len++) {
+            uint8_t *exact = malloc(len + 1);
+            const mt_metadata m = {.xmp = exact, .xmp_size = len};
+
+            exact[len] = '6'; /* is not read */
+            memcpy(exact, texts[i], len);
+            assert_int_equal(mt_metadata_orientation(&m), len == strlen(texts[i]) ? 6 : 1);
+            free(exact);
+        }
 }
 
 static const struct CMUnitTest tests[] = {
@@ -367,5 +399,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_picture_of_too_many_scans_is_refused),
     cmocka_unit_test(a_part_is_cut_out),
     cmocka_unit_test(orientations_are_read_in_every_form),
+    cmocka_unit_test(xmp_may_end_anywhere),
 };
 UNIT_MAIN(tests)
