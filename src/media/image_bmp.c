@@ -37,17 +37,22 @@ static size_t read_colours(bmp *b, size_t at, size_t count, size_t entry)
     return at;
 }
 
+/* Fields that are all empty mean the usual ones where a pixel has 32 bits; 24 bits have no others. */
 static bool read_masks(bmp *b, size_t at, mt_error *err)
 {
     static const uint32_t five[3] = {0x7C00, 0x3E0, 0x1F}, eight[3] = {0xFF0000, 0xFF00, 0xFF};
+    static const uint8_t none[12], usual[12] = {0, 0, 0xFF, 0, 0, 0xFF, 0, 0, 0xFF};
 
     memcpy(b->masks, b->bits == 16 ? five : eight, sizeof(b->masks));
     if (b->compression != FIELDS && b->compression != ALPHA_FIELDS)
         return true;
-    if (b->bits != 16 && b->bits != 32)
-        return mt_codec_damaged(err, NAME, "it has bit fields, but not 16 or 32 bits");
     if ((size_t)(b->end - b->data) < at + 12)
         return mt_codec_ends_early(err, NAME);
+    if (b->bits == 32 && memcmp(b->data + at, none, sizeof(none)) == 0)
+        return true;
+    if (b->bits == 24)
+        return memcmp(b->data + at, usual, sizeof(usual)) == 0 ||
+               mt_codec_damaged(err, NAME, "it has other bit fields than 24 bits may have");
     for (size_t i = 0; i < 3; i++) {
         uint32_t mask = mt_le32(b->data + at + 4 * i), low = mask & (~mask + 1);
 
@@ -61,19 +66,21 @@ static bool read_masks(bmp *b, size_t at, mt_error *err)
 static bool is_supported(const bmp *b)
 {
     switch (b->bits) {
-    case 1:
-    case 24: return b->compression == RAW;
+    case 1: return b->compression == RAW;
     case 4: return b->compression == RAW || b->compression == RLE4;
     case 8: return b->compression == RAW || b->compression == RLE8;
+    case 24: return b->compression == RAW || b->compression == FIELDS;
     case 16:
     case 32: return b->compression == RAW || b->compression == FIELDS || b->compression == ALPHA_FIELDS;
     default: return false;
     }
 }
 
+/* Where a file says that its pixels begin, though its colours do, they are behind these. */
 static bool read_tables(bmp *b, uint32_t head, uint32_t count, mt_error *err)
 {
-    size_t at = (size_t)FILE_HEAD + head;
+    size_t at = (size_t)FILE_HEAD + head, said = mt_le32(b->data + 10);
+    bool wrong = b->bits <= 8 && said == at;
     char why[80];
 
     if (!is_supported(b)) {
@@ -86,7 +93,7 @@ static bool read_tables(bmp *b, uint32_t head, uint32_t count, mt_error *err)
         at += b->compression == FIELDS ? 12 : 16;
     if (b->bits <= 8)
         at = read_colours(b, at, count ? count : (size_t)1 << b->bits, head == OS2_HEAD ? 3 : 4);
-    b->pixels = mt_le32(b->data + 10) ? mt_le32(b->data + 10) : at;
+    b->pixels = said && !wrong ? said : at;
     return b->pixels <= (size_t)(b->end - b->data) || mt_codec_ends_early(err, NAME);
 }
 
@@ -123,7 +130,7 @@ static bool open_file(bmp *b, const uint8_t *data, size_t size, mt_error *err)
     return read_tables(b, head, count, err);
 }
 
-/* Bytes of an uncompressed row. */
+/* Bytes of an uncompressed row, which are a multiple of 4; those that fill up the last row may be missing. */
 static size_t line_of(const bmp *b)
 {
     return ((size_t)b->width * b->bits + 31) / 32 * 4;
@@ -137,8 +144,8 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
         return false;
     head->width = b.width;
     head->height = b.height;
-    if (b.compression != RLE8 && b.compression != RLE4)
-        head->least = b.pixels + (uint64_t)line_of(&b) * b.height;
+    if (b.compression != RLE8 && b.compression != RLE4 && b.height > 0)
+        head->least = b.pixels + (uint64_t)line_of(&b) * (b.height - 1) + ((uint64_t)b.width * b.bits + 7) / 8;
     return true;
 }
 

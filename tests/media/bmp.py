@@ -72,11 +72,16 @@ def files(pixels):
     yield "rgb-24.bmp", wrap(width, height, 24, b"".join(up[::-1])), None
     yield "rgb-24-top-down.bmp", wrap(width, -height, 24, b"".join(up)), None
     yield "rgb-24-os2.bmp", wrap(width, height, 24, b"".join(up[::-1]), head=12), None
+    yield "rgb-24-unpadded.bmp", wrap(width, height, 24, b"".join(up[::-1]))[:-1], None
+    masks = struct.pack("<III", 0xFF0000, 0xFF00, 0xFF)
+    yield "fields-24.bmp", wrap(width, height, 24, b"".join(up[::-1]), compression=3, masks=masks), None
     for bits in (1, 4, 8):
         numbers, colours = numbered(bits)
         body = b"".join(pad(pack(line, bits)) for line in numbers[::-1])
         yield f"palette-{bits}.bmp", wrap(width, height, bits, body, quads(colours)), None
         yield f"palette-{bits}-v5.bmp", wrap(width, height, bits, body, quads(colours), head=124), None
+        file = wrap(width, height, bits, body, quads(colours))  # its pixels are said to begin where the colours do
+        yield f"palette-{bits}-early.bmp", file[:10] + struct.pack("<I", 54) + file[14:], None
     numbers, colours = numbered(4)
     body = b"".join(pad(pack(line, 4)) for line in numbers[::-1])
     yield "palette-4-os2.bmp", wrap(width, height, 4, body, b"".join(bytes(c[::-1]) for c in colours), head=12), None
@@ -104,3 +109,4 @@ def files(pixels):
     yield "fields-32.bmp", wrap(width, height, 32, body, compression=3, masks=masks[:12]), None
     masks = struct.pack("<IIII", 0xFF, 0xFF00, 0xFF0000, 0xFF000000)
     yield "fields-32-v4.bmp", wrap(width, height, 32, body, compression=3, masks=masks, head=108), None
+    yield "fields-32-empty.bmp", wrap(width, height, 32, body, compression=3, masks=bytes(12)), None
