@@ -17,6 +17,13 @@ bool mt_codec_damaged(mt_error *err, const char *name, const char *why)
     return mt_fail(err, MT_E_INVALID, "the \"%s\" picture is damaged (%s): send an intact file", name, why);
 }
 
+bool mt_codec_unknown(mt_error *err, const char *name, const char *kind)
+{
+    return mt_fail(err, MT_E_INVALID,
+                   "the \"%s\" picture is of a kind that is not known here (%s): send it as an 8-bit \"PNG\"", name,
+                   kind);
+}
+
 bool mt_codec_stopped(mt_error *err)
 {
     return mt_fail(err, MT_E_INVALID, "the picture was not decoded to its end: its request was cancelled");

@@ -30,9 +30,11 @@ typedef struct mt_codec {
 
 extern const mt_codec mt_codec_jpeg, mt_codec_png, mt_codec_webp, mt_codec_gif, mt_codec_bmp;
 
-/* Set the error for a file that ends too early, or that is inconsistent. Both return false. */
+/* Set the error for a file that ends too early, that is inconsistent, or that may be in order but is of a kind that is
+   not read here. All return false. */
 bool mt_codec_ends_early(mt_error *err, const char *name);
 bool mt_codec_damaged(mt_error *err, const char *name, const char *why);
+bool mt_codec_unknown(mt_error *err, const char *name, const char *kind);
 
 /* Sets the error for work that was cancelled (watch->stop). Returns false. */
 bool mt_codec_stopped(mt_error *err);

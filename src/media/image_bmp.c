@@ -85,7 +85,7 @@ static bool read_tables(bmp *b, uint32_t head, uint32_t count, mt_error *err)
 
     if (!is_supported(b)) {
         snprintf(why, sizeof(why), "%u bits with compression %u", (unsigned)b->bits, (unsigned)b->compression);
-        return mt_codec_damaged(err, NAME, why);
+        return mt_codec_unknown(err, NAME, why);
     }
     if (!read_masks(b, FILE_HEAD + INFO_HEAD, err))
         return false;

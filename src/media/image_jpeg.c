@@ -5,6 +5,8 @@
 
 #include <jpeglib.h>
 
+#include <jerror.h>
+
 #include "base/alloc.h"
 #include "media/bytes.h"
 #include "media/codec.h"
@@ -71,6 +73,22 @@ static void read_app1(mt_metadata *m, const uint8_t *segment, size_t len)
     }
 }
 
+/* Reads the size from a frame header. Pillow, too, reads 8 bits a colour only. */
+static bool read_frame(mt_codec_head *head, const uint8_t *segment, size_t len, unsigned *components, mt_error *err)
+{
+    char kind[80];
+
+    if (len < 6)
+        return mt_codec_damaged(err, NAME, "its frame header is too short");
+    head->height = mt_be16(segment + 1);
+    head->width = mt_be16(segment + 3);
+    *components = segment[5];
+    if (segment[0] == 8 && (*components == 1 || *components == 3 || *components == 4))
+        return true;
+    snprintf(kind, sizeof(kind), "%u bits for each of %u colours", (unsigned)segment[0], *components);
+    return mt_codec_unknown(err, NAME, kind);
+}
+
 static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_error *err)
 {
     const uint8_t *segment = NULL;
@@ -80,11 +98,8 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
 
     while ((marker = next_segment(data, size, &at, &segment, &len)) != 0) {
         if (is_frame(marker)) {
-            if (len < 6)
-                return mt_codec_damaged(err, NAME, "its frame header is too short");
-            head->height = mt_be16(segment + 1);
-            head->width = mt_be16(segment + 3);
-            components = segment[5];
+            if (!read_frame(head, segment, len, &components, err))
+                return false;
             progressive = marker != 0xC0 && marker != 0xC1;
             arithmetic = marker > 0xC8;
         } else if (marker == APP1) {
@@ -112,6 +127,7 @@ typedef struct decoder {
     const mt_media_watch *watch;
     jmp_buf failed;
     char why[JMSG_LENGTH_MAX];
+    bool unknown;  /* libjpeg does not know this kind of file */
     uint8_t *inks; /* a row of a picture with four inks */
 } decoder;
 
@@ -120,6 +136,7 @@ static void on_error(j_common_ptr jpeg)
     decoder *d = (decoder *)jpeg;
 
     jpeg->err->format_message(jpeg, d->why);
+    d->unknown = jpeg->err->msg_code == JERR_SOF_UNSUPPORTED || jpeg->err->msg_code == JERR_ARITH_NOTIMPL;
     longjmp(d->failed, 1);
 }
 
@@ -204,7 +221,7 @@ static bool start(decoder *d, const mt_image *image)
         return false;
     if (jpeg->image_width != image->width || jpeg->image_height != image->height ||
         (jpeg->num_components != 1 && jpeg->num_components != 3 && jpeg->num_components != 4)) {
-        snprintf(d->why, sizeof(d->why), "it has two sizes or %d components", jpeg->num_components);
+        snprintf(d->why, sizeof(d->why), "it has two sizes");
         longjmp(d->failed, 1);
     }
     jpeg->out_color_space = jpeg->num_components == 4 ? JCS_CMYK : JCS_RGB;
@@ -242,7 +259,9 @@ static bool decode(mt_image *image, const uint8_t *data, size_t size, const mt_m
         if (!ok)
             mt_codec_ends_early(err, NAME);
     } else {
-        (void)(mt_media_stopped(watch) ? mt_codec_stopped(err) : mt_codec_damaged(err, NAME, d->why));
+        (void)(mt_media_stopped(watch) ? mt_codec_stopped(err)
+               : d->unknown            ? mt_codec_unknown(err, NAME, d->why)
+                                       : mt_codec_damaged(err, NAME, d->why));
     }
     jpeg_destroy_decompress(&d->jpeg);
     mt_free(d->inks);

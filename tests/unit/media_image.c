@@ -170,6 +170,34 @@ static void what_is_no_picture_is_refused(void **state)
         "the 6 bytes are no picture that is known here: send \"JPEG\", \"PNG\", \"WebP\", \"GIF\" or \"BMP\"");
 }
 
+/* Files that may be in order: "damaged" would have their owner look for a fault that is not there. */
+static void kinds_that_are_not_read_are_named(void **state)
+{
+    static const char jpeg[] = "\xff\xd8\xff\xc1\0\x0b\x0c\0\1\0\1\1\1\x11\0\xff\xda\0\x08\1\1\0\0\x3f\0";
+    static const char two[] = "\xff\xd8\xff\xc0\0\x0e\x08\0\1\0\1\2\1\x11\0\2\x11\0";
+    static const char bmp[] = "BM\0\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0\1\0\0\0\1\0\0\0\1\0\2\0\0\0\0\0"
+                              "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    static const char other[] = "\xff\xd8\xff\xc5\0\x0b\x08\0\1\0\1\1\1\x11\0\xff\xda\0\x08\1\1\0\0\x3f\0";
+    mt_media_limits limits = mt_media_limits_default();
+    mt_image image;
+    mt_error err;
+
+    (void)state;
+    expect_refusal(
+        jpeg, sizeof(jpeg) - 1,
+        "the \"JPEG\" picture is of a kind that is not known here (12 bits for each of 1 colours): send it as an "
+        "8-bit \"PNG\"");
+    expect_refusal(
+        two, sizeof(two) - 1,
+        "the \"JPEG\" picture is of a kind that is not known here (8 bits for each of 2 colours): send it as an "
+        "8-bit \"PNG\"");
+    expect_refusal(bmp, sizeof(bmp) - 1,
+                   "the \"BMP\" picture is of a kind that is not known here (2 bits with compression 0): send it as an "
+                   "8-bit \"PNG\"");
+    assert_false(mt_image_decode(&image, other, sizeof(other) - 1, &limits, NULL, &err)); /* libjpeg's words follow */
+    assert_non_null(strstr(err.text, "the \"JPEG\" picture is of a kind that is not known here ("));
+}
+
 #define PNG_HEAD "\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 
 static void bombs_are_refused_by_their_header(void **state)
@@ -392,6 +420,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_file_that_ends_early_is_refused),
     cmocka_unit_test(a_damaged_file_does_no_harm),
     cmocka_unit_test(what_is_no_picture_is_refused),
+    cmocka_unit_test(kinds_that_are_not_read_are_named),
     cmocka_unit_test(bombs_are_refused_by_their_header),
     cmocka_unit_test(small_files_that_claim_large_pictures_are_refused),
     cmocka_unit_test(a_picture_without_pixels_is_refused),
