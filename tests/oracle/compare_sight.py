@@ -69,7 +69,7 @@ def ask(server, case, pictures):
     }
     answer = server.post("/v1/chat/completions", body)
     if answer.status != 200:
-        raise compare.Wrong(f"status {answer.status}: {answer.text[:300]}")
+        raise compare.Wrong(f"status {answer.status}: {answer.body[:300].decode(errors='replace')}")
     answer = answer.json()
     choice = answer["choices"][0]
 

@@ -34,7 +34,7 @@ class Wrong(Exception):
 def ask(server, path, body):
     answer = server.post(path, body)
     if answer.status != 200:
-        raise Wrong(f"status {answer.status}: {answer.text[:300]}")
+        raise Wrong(f"status {answer.status}: {answer.body[:300].decode(errors='replace')}")
     return answer.json()
 
 
