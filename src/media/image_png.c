@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <png.h>
+#include <zlib.h>
 
 #include "base/alloc.h"
 #include "media/bytes.h"
@@ -14,26 +15,118 @@ static const char NAME[] = "PNG";
 static const uint8_t SIGNATURE[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
 
 enum { HEAD = 33, CHUNK = 12 }; /* bytes to the end of IHDR; bytes around a chunk's data */
+enum { TEXT = 65536 };          /* most bytes of a compressed text that are looked at */
 
 static bool is_png(const uint8_t *data, size_t size)
 {
     return size >= sizeof(SIGNATURE) && memcmp(data, SIGNATURE, sizeof(SIGNATURE)) == 0;
 }
 
-/* The text of an iTXt chunk that holds XMP. What is compressed is not read: XMP's specification forbids it. */
-static void read_text(mt_metadata *m, const uint8_t *text, size_t len)
-{
-    static const char key[] = "XML:com.adobe.xmp";
-    const uint8_t *end = text + len, *p = text + sizeof(key) + 2; /* behind flag and method of compression */
+/* A text of a PNG. */
+typedef struct text {
+    const uint8_t *data; /* NULL: there is none */
+    size_t len;
+    bool packed; /* compressed by zlib */
+} text;
 
-    if (len < sizeof(key) + 2 || memcmp(text, key, sizeof(key)) != 0 || text[sizeof(key)] != 0)
+/* The texts that may say how a picture has to be turned, of each the last. */
+typedef struct texts {
+    text xmp, profile; /* profile: EXIF data as some programs write them, as a text of hex digits */
+} texts;
+
+/* Moves behind the next zero; NULL where there is none. */
+static const uint8_t *behind_zero(const uint8_t *p, const uint8_t *end)
+{
+    p = p ? memchr(p, 0, (size_t)(end - p)) : NULL;
+    return p ? p + 1 : NULL;
+}
+
+/* Reads a chunk of one of the three kinds of texts: key, perhaps how it is compressed, perhaps language and translated
+   key, and the text. */
+static void read_text(texts *t, const uint8_t *name, const uint8_t *body, size_t len)
+{
+    static const char xmp[] = "XML:com.adobe.xmp", profile[] = "Raw profile type exif";
+    text *to = len > sizeof(xmp) && memcmp(body, xmp, sizeof(xmp)) == 0               ? &t->xmp
+               : len > sizeof(profile) && memcmp(body, profile, sizeof(profile)) == 0 ? &t->profile
+                                                                                      : NULL;
+    const uint8_t *end = body + len, *p = behind_zero(body, end);
+    bool packed = *name == 'z';
+
+    if (!to)
         return;
-    for (int i = 0; i < 2 && p; i++) { /* language and translated key */
-        p = memchr(p, 0, (size_t)(end - p));
-        p = p ? p + 1 : NULL;
+    if (packed)
+        p++; /* the method of compression; there is one */
+    if (*name == 'i') {
+        packed = *p;
+        p = end - p >= 2 ? behind_zero(behind_zero(p + 2, end), end) : NULL;
     }
-    m->xmp = p;
-    m->xmp_size = p ? (size_t)(end - p) : 0;
+    if (p)
+        *to = (text){.data = p, .len = (size_t)(end - p), .packed = packed};
+}
+
+/* Sets *data to the text or, where it is compressed, to its beginning, expanded to `room`. Returns its length. */
+static size_t open_text(const text *t, uint8_t *room, const uint8_t **data)
+{
+    z_stream z = {.next_in = (z_const Bytef *)t->data, .avail_in = (uInt)t->len, .next_out = room, .avail_out = TEXT};
+
+    *data = t->packed ? room : t->data;
+    if (!t->packed)
+        return t->len;
+    if (inflateInit(&z) != Z_OK)
+        return 0;
+    (void)inflate(&z, Z_SYNC_FLUSH); /* what came before a fault is as good as what comes before the end of the room */
+    inflateEnd(&z);
+    return TEXT - z.avail_out;
+}
+
+static int hex_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* Reads the hex digits behind the third line end of a profile, at most TEXT of them, to `to`. */
+static size_t read_hex(const uint8_t *profile, size_t len, uint8_t *to)
+{
+    size_t lines = 0, digits = 0;
+
+    for (size_t i = 0; i < len && digits < TEXT; i++) {
+        int digit = hex_digit(profile[i]);
+
+        lines += profile[i] == '\n';
+        if (lines < 3 || profile[i] == '\n')
+            continue;
+        if (digit < 0)
+            break;
+        to[digits / 2] = (uint8_t)(digits % 2 ? to[digits / 2] << 4 | digit : digit);
+        digits++;
+    }
+    return digits / 2;
+}
+
+/* Adds what stands in texts. The digits of a compressed profile become bytes in their own place. */
+static unsigned orientation_with(mt_metadata *m, const texts *t)
+{
+    const uint8_t *profile;
+    unsigned orientation;
+    uint8_t *room;
+
+    if (!t->profile.data && !t->xmp.data)
+        return mt_metadata_orientation(m);
+    room = mt_alloc((size_t)2 * TEXT);
+    if (!m->exif && t->profile.data) {
+        size_t len = open_text(&t->profile, room, &profile);
+
+        m->exif_size = read_hex(profile, len, room);
+        m->exif = room;
+    }
+    if (t->xmp.data)
+        m->xmp_size = open_text(&t->xmp, room + TEXT, &m->xmp);
+    orientation = mt_metadata_orientation(m);
+    mt_free(room);
+    return orientation;
 }
 
 /* Finds EXIF and XMP data, which may be before or behind the pixels; the last of each count. */
@@ -41,6 +134,7 @@ static unsigned orientation_of(const uint8_t *data, size_t size)
 {
     size_t at = sizeof(SIGNATURE);
     mt_metadata m = {0};
+    texts t = {0};
 
     while (size - at >= CHUNK) {
         size_t len = mt_be32(data + at);
@@ -51,12 +145,12 @@ static unsigned orientation_of(const uint8_t *data, size_t size)
         if (memcmp(name, "eXIf", 4) == 0) {
             m.exif = body;
             m.exif_size = len;
-        } else if (memcmp(name, "iTXt", 4) == 0) {
-            read_text(&m, body, len);
+        } else if (memcmp(name, "tEXt", 4) == 0 || memcmp(name, "zTXt", 4) == 0 || memcmp(name, "iTXt", 4) == 0) {
+            read_text(&t, name, body, len);
         }
         at += len + CHUNK;
     }
-    return mt_metadata_orientation(&m);
+    return orientation_with(&m, &t);
 }
 
 /* Least bytes of a file: zlib expands at most 1032 to 1. */

@@ -174,6 +174,19 @@ def pngs(w):
     for name, chunks, behind in (("before", 1, 0), ("behind", 0, 1)):
         text = (b"iTXt", b"XML:com.adobe.xmp\0\0\0en\0key\0" + xmp(6, behind))
         w.add(f"xmp-{name}.png", png.write(pixels, 2, 8, False, [text] * chunks, [text] * behind))
+    digits = exif(8).hex()
+    lines = "\n".join(digits[i:i + 72] for i in range(0, len(digits), 72)).encode()
+    profile = b"\nexif\n%8d\n%s\n" % (len(digits) // 2, lines)
+    texts = {
+        "xmp-plain": (b"tEXt", b"XML:com.adobe.xmp\0" + xmp(6)),
+        "xmp-packed": (b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + zlib.compress(xmp(6))),
+        "profile": (b"tEXt", b"Raw profile type exif\0" + profile),
+        "profile-packed": (b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(profile)),
+    }
+    for name, text in texts.items():
+        w.add(name + ".png", png.write(pixels, 2, 8, False, [text]))
+    chunks = [texts["profile"], (b"eXIf", exif(3)[6:])]
+    w.add("profile-and-exif.png", png.write(pixels, 2, 8, False, chunks))
     w.add("one.png", png.write(pixels[:1, :1], 2, 8, True))
     w.add("tall.png", png.write(picture(1, 5000), 2, 8, False))
     for name, shape in (("longest", (1, 65535, 1)), ("tallest", (65535, 1, 1))):  # as long as a side may be
