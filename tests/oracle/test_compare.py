@@ -12,6 +12,9 @@ import unittest
 from pathlib import Path
 
 import compare
+import compare_sight
+import compare_vectors
+from served import Answer
 
 FAKE = """#!{python}
 import json, sys
@@ -97,6 +100,16 @@ class Compare(unittest.TestCase):
         self.assert_fails("malformed answer", "fast", after="del answer['steps'][0]['top']")
         self.assert_fails("wanted 3", "fast", after="answer['steps'].pop()")
         self.assert_fails("logprobs differ by inf", "fast", "steps[0][3][1] = float('nan')")
+
+    def test_a_refusal_is_shown(self):
+        class Refusing:
+            def post(self, *_):
+                return Answer(400, [], b"no such picture")
+
+        with self.assertRaisesRegex(compare.Wrong, "status 400: no such picture"):
+            compare_sight.ask(Refusing(), {"messages": [], "token_ids": []}, Path())
+        with self.assertRaisesRegex(compare_vectors.Wrong, "status 400: no such picture"):
+            compare_vectors.ask(Refusing(), "/v1/embeddings", {})
 
     def test_nothing_to_compare_fails(self):
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as out:
