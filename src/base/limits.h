@@ -195,6 +195,7 @@
 #define MT_LIMIT_SCHEMA_COMPARED (1u << 20) /* pairs of schemas that are compared */
 #define MT_LIMIT_SCHEMA_APART (1u << 26)    /* steps to find out whether schemas of a oneOf exclude each other */
 #define MT_LIMIT_SCHEMA_JUDGED (1u << 24)   /* steps to find which listed values are valid */
+#define MT_LIMIT_SCHEMA_SOUGHT (1u << 24)   /* values looked at to find what references name by $anchor or $id */
 #define MT_LIMIT_SCHEMA_PATH 512            /* bytes of a place's name in an error */
 #define MT_LIMIT_SCHEMA_PROPERTIES 2048     /* of an object, or schemas in the prefixItems of an array */
 #define MT_LIMIT_SCHEMA_COUNTED 20000       /* rules of an object or array: its length times how far it counts */

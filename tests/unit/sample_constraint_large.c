@@ -507,6 +507,23 @@ static void comparing_much_ends(void **state)
     expect_left_out(schema, "const", NULL);
 }
 
+/* Each reference by a name has the whole schema searched, which took minutes where both were many. */
+static void names_are_sought_in_large_schemas_for_a_while(void **state)
+{
+    json_t *schema = load("{'type':'object','$defs':{'a':{'$anchor':'here','type':'integer'}}}");
+    json_t *members = json_object();
+    char name[16];
+
+    (void)state;
+    for (int i = 0; i < 2000; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        json_object_set_new(members, name, json_pack("{s:s}", "$ref", i ? "nowhere" : "#here"));
+    }
+    json_object_set_new(schema, "properties", members);
+    json_object_set_new(schema, "unknown", zeros_and(1000000, json_null()));
+    expect_left_out(schema, "$ref", NULL);
+}
+
 /* Numbers are equal by value within arrays and objects too. Lists of arrays that differ in nothing else had one hash. */
 static void numbers_within_values_are_equal_by_value(void **state)
 {
@@ -550,6 +567,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(patterns_share_their_work, setup, teardown),
     cmocka_unit_test_setup_teardown(patterns_of_names_that_are_too_large_are_left_out, setup, teardown),
     cmocka_unit_test_setup_teardown(comparing_much_ends, setup, teardown),
+    cmocka_unit_test_setup_teardown(names_are_sought_in_large_schemas_for_a_while, setup, teardown),
     cmocka_unit_test_setup_teardown(numbers_within_values_are_equal_by_value, setup, teardown),
 };
 

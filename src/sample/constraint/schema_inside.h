@@ -81,6 +81,12 @@ typedef struct mt_schema_regex_known {
     const mt_regex *regex; /* NULL: not read, or invalid */
 } mt_schema_regex_known;
 
+/* A reference by "$anchor" or "$id" that was looked for. */
+typedef struct mt_schema_target_known {
+    const json_t *ref;    /* known by its address; borrowed */
+    const json_t *target; /* NULL: the schema does not have it */
+} mt_schema_target_known;
+
 /* A list of values with a set to look them up in. */
 typedef struct mt_schema_set_known {
     const json_t *list; /* known by its address; borrowed */
@@ -116,13 +122,15 @@ typedef struct mt_schema_reader {
     uint32_t member_slots[MT_SCHEMA_SLOTS];
     mt_schema_numbers_known *numbers;
     size_t number_count, number_cap;
-    mt_schema_regex_known regexes[512]; /* found by the text's address; one may replace another */
-    mt_schema_set_known sets[16];       /* sets of long lists in which values were looked up */
-    size_t sets_made;                   /* number made so far; the next replaces the oldest */
-    size_t patterns, members;           /* counted against limits */
-    size_t judged;                      /* steps of checking values */
-    size_t compared;                    /* pairs of schemas compared */
-    size_t apart_steps;                 /* steps of comparing them */
+    mt_schema_regex_known regexes[512];  /* found by the text's address; one may replace another */
+    mt_schema_target_known targets[512]; /* likewise, by the reference's address */
+    mt_schema_set_known sets[16];        /* sets of long lists in which values were looked up */
+    size_t sets_made;                    /* number made so far; the next replaces the oldest */
+    size_t patterns, members;            /* counted against limits */
+    size_t judged;                       /* steps of checking values */
+    size_t sought;                       /* values looked at in search of targets */
+    size_t compared;                     /* pairs of schemas compared */
+    size_t apart_steps;                  /* steps of comparing them */
     mt_error *err;
 } mt_schema_reader;
 

@@ -344,6 +344,7 @@ static mt_judged judge_applied(judge *j, const json_t *schema, const json_t *val
     mt_judged all = YES;
 
     if (ref) {
+        j->r->judged += json_string_length(ref) / 64;
         j->r->err = &ignored;
         target = mt_schema_target(j->r, ref, "");
         j->r->err = err;

@@ -54,6 +54,7 @@ typedef struct search {
     const char *keyword, *value;
     const json_t *found;
     size_t count;
+    size_t *sought; /* values looked at in all searches, which are limited */
 } search;
 
 /* Whether a keyword holds values, in which objects that look like schemas are none. */
@@ -82,7 +83,7 @@ static void look_for(search *s, const json_t *at, size_t depth)
         s->found = at;
         s->count++;
     }
-    if (depth == DEPTH)
+    if (depth == DEPTH || ++*s->sought > MT_LIMIT_SCHEMA_SOUGHT)
         return;
     json_array_foreach((json_t *)at, i, value)
         look_for(s, value, depth + 1);
@@ -92,15 +93,15 @@ static void look_for(search *s, const json_t *at, size_t depth)
 }
 
 /* The only schema that has the keyword with this value; NULL: none or several. */
-static const json_t *find(const mt_schema_reader *r, const char *keyword, const char *value)
+static const json_t *find(mt_schema_reader *r, const char *keyword, const char *value)
 {
-    search s = {.keyword = keyword, .value = value};
+    search s = {.keyword = keyword, .value = value, .sought = &r->sought};
 
     look_for(&s, r->root, 0);
-    return s.count == 1 ? s.found : NULL;
+    return s.count == 1 && r->sought <= MT_LIMIT_SCHEMA_SOUGHT ? s.found : NULL;
 }
 
-static const json_t *find_resource(const mt_schema_reader *r, const char *name, size_t len)
+static const json_t *find_resource(mt_schema_reader *r, const char *name, size_t len)
 {
     char base[MT_LIMIT_SCHEMA_PATH];
     const json_t *found;
@@ -115,7 +116,7 @@ static const json_t *find_resource(const mt_schema_reader *r, const char *name, 
     return found ? found : find(r, "id", base);
 }
 
-static const json_t *find_anchor(const mt_schema_reader *r, const char *hash)
+static const json_t *find_anchor(mt_schema_reader *r, const char *hash)
 {
     const json_t *found = find(r, "$anchor", hash + 1);
 
@@ -126,21 +127,38 @@ static const json_t *find_anchor(const mt_schema_reader *r, const char *hash)
     return found ? found : find(r, "id", hash);
 }
 
+/* hash: where the fragment begins; NULL: there is none. */
+static const json_t *find_target(mt_schema_reader *r, const char *text, const char *hash)
+{
+    const json_t *target = find_resource(r, text, hash ? (size_t)(hash - text) : strlen(text));
+
+    if (target && hash && hash[1] == '/')
+        return follow_pointer(target, hash + 1);
+    return target && hash && hash[1] ? find_anchor(r, hash) : target;
+}
+
+/* The whole schema is searched for an "$anchor" or "$id", so what was found is kept. */
 const json_t *mt_schema_target(mt_schema_reader *r, const json_t *ref, const char *path)
 {
     const char *text = json_string_value(ref), *hash = text ? strchr(text, '#') : NULL;
+    mt_schema_target_known *known = &r->targets[((uintptr_t)ref >> 4) % MT_COUNT(r->targets)];
     const json_t *target;
 
     if (!text) {
         mt_schema_fail(r, path, "$ref", "is not a string: refer to a place of the same schema");
         return NULL;
     }
-    target = find_resource(r, text, hash ? (size_t)(hash - text) : strlen(text));
-    if (target && hash && hash[1] == '/')
-        target = follow_pointer(target, hash + 1);
-    else if (target && hash && hash[1])
-        target = find_anchor(r, hash);
+    if (known->ref == ref)
+        target = known->target;
+    else {
+        target = find_target(r, text, hash);
+        if (text[0] != '#' || text[1] != '/')
+            *known = (mt_schema_target_known){.ref = ref, .target = target};
+    }
     if (!target)
-        mt_schema_fail(r, path, "$ref", "refers to a place that the schema does not have");
+        mt_schema_fail(r, path, "$ref",
+                       r->sought > MT_LIMIT_SCHEMA_SOUGHT
+                           ? "is one of too many by \"$anchor\" or \"$id\" in a schema this large: refer by \"#/\""
+                           : "refers to a place that the schema does not have");
     return target;
 }
