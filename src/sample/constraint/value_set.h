@@ -11,7 +11,7 @@ typedef struct mt_value_set mt_value_set;
 mt_value_set *mt_value_set_new(const json_t *array);
 mt_value_set *mt_value_set_empty(size_t room);
 bool mt_value_set_add(mt_value_set *s, const json_t *value); /* borrows it; false: it was there already */
-void mt_value_set_free(mt_value_set *s); /* NULL is fine */
+void mt_value_set_free(mt_value_set *s);                     /* NULL is fine */
 bool mt_value_set_has(const mt_value_set *s, const json_t *value);
 
 /* Equality of JSON values; numbers are compared by value, whether integer or real, also within arrays and objects:
