@@ -146,6 +146,13 @@ static bool is_lost(mt_developer *d, mt_error *err)
     return mt_fail(err, MT_E_INVALID, "the picture or video cannot be decoded: it made the decoder fail; send another");
 }
 
+/* Nobody waits for the picture any more: that its decoder is let go is no crash. */
+static bool is_cancelled(mt_developer *d, mt_error *err)
+{
+    d->lost = true;
+    return mt_fail(err, MT_E_INVALID, "the picture was not decoded to its end: its request was cancelled");
+}
+
 static bool tell(mt_developer *d, mt_dark_kind kind, int file, mt_error *err)
 {
     d->out.kind = kind;
@@ -169,8 +176,7 @@ static bool wait(mt_developer *d, mt_error *err)
             late++;
         }
     }
-    d->lost = true;
-    return mt_fail(err, MT_E_INVALID, "the picture was not decoded to its end: its request was cancelled");
+    return is_cancelled(d, err);
 }
 
 /* Receives messages until one that is not about memory. False: the process has failed or is lost. */
@@ -185,8 +191,10 @@ static bool hear(mt_developer *d, mt_error *err)
             return false;
         if (!mt_dark_receive(d->socket, &d->in, sizeof(d->in), NULL, 0, &count))
             return is_lost(d, err);
-        if (d->in.kind == MT_DARK_TAKE && (++d->takes > MT_LIMIT_DARK_TAKES || mt_media_stopped(d->watch)))
-            return is_lost(d, err); /* it would ask for ever */
+        if (d->in.kind == MT_DARK_TAKE && mt_media_stopped(d->watch))
+            return is_cancelled(d, err); /* it would ask for ever */
+        if (d->in.kind == MT_DARK_TAKE && ++d->takes > MT_LIMIT_DARK_TAKES)
+            return is_lost(d, err); /* likewise */
         if (d->in.kind == MT_DARK_TAKE &&
             !tell(d, mt_media_take(d->watch, (size_t)d->in.size, &d->refused) ? MT_DARK_GO : MT_DARK_NO, -1, err))
             return false;

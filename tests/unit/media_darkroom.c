@@ -305,6 +305,24 @@ static void who_leaves_takes_the_process_along(void **state)
     mt_darkroom_close();
 }
 
+static void who_left_before_is_no_crash(void **state)
+{
+    atomic_bool stop = true;
+    const mt_media_watch watch = {.stop = &stop};
+    const uint64_t crashed = mt_darkroom_crashed();
+    mt_developer *d;
+    mt_error err;
+
+    (void)state;
+    open_for(SOUND);
+    d = hire(&watch);
+    assert_false(show_png(d, &err)); /* its decoder asks for memory, and nobody waits any more */
+    assert_non_null(strstr(err.text, "cancelled"));
+    assert_int_equal(mt_darkroom_crashed(), crashed);
+    mt_developer_free(d);
+    mt_darkroom_close();
+}
+
 static bool refuse(void *ctx, size_t bytes, mt_error *err)
 {
     (void)ctx;
@@ -348,6 +366,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(memory_is_bounded),
     cmocka_unit_test(nothing_leads_out),
     cmocka_unit_test(who_leaves_takes_the_process_along),
+    cmocka_unit_test(who_left_before_is_no_crash),
     cmocka_unit_test(who_asks_decides_on_memory_and_pixels),
 };
 
