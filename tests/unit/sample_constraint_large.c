@@ -507,6 +507,21 @@ static void comparing_much_ends(void **state)
     expect_left_out(schema, "const", NULL);
 }
 
+/* Each of them is the opposite of all others, too: more schemas than one place may have. */
+static void many_alternatives_that_overlap_are_any_of_them(void **state)
+{
+    json_t *list = json_array();
+    char name[16];
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof(name), "k%d", i);
+        json_array_append_new(list,
+                              json_pack("{s:s, s:{s:{s:s}}}", "type", "object", "properties", name, "type", "string"));
+    }
+    expect_left_out(json_pack("{s:o}", "oneOf", list), "oneOf", NULL);
+}
+
 /* Each reference by a name has the whole schema searched, which took minutes where both were many. */
 static void names_are_sought_in_large_schemas_for_a_while(void **state)
 {
@@ -568,6 +583,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(patterns_share_their_work, setup, teardown),
     cmocka_unit_test_setup_teardown(patterns_of_names_that_are_too_large_are_left_out, setup, teardown),
     cmocka_unit_test_setup_teardown(comparing_much_ends, setup, teardown),
+    cmocka_unit_test_setup_teardown(many_alternatives_that_overlap_are_any_of_them, setup, teardown),
     cmocka_unit_test_setup_teardown(names_are_sought_in_large_schemas_for_a_while, setup, teardown),
     cmocka_unit_test_setup_teardown(numbers_within_values_are_equal_by_value, setup, teardown),
 };

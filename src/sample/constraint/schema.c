@@ -197,7 +197,7 @@ static bool read_all(mt_schema_reader *r, const json_t *schema, bool object, mt_
     return ok;
 }
 
-/* *crowded: it failed since there are too many places. */
+/* *crowded: it failed since there are too many places, or too many schemas at one. */
 static bool read_schema(mt_json *j, const json_t *schema, const json_t *root, bool object, bool strict,
                         mt_schema_effort effort, bool *crowded, mt_expr *out, mt_error *err)
 {
@@ -221,7 +221,7 @@ static bool read_schema(mt_json *j, const json_t *schema, const json_t *root, bo
     return ok;
 }
 
-/* Where there are too many places, tries again with less effort. */
+/* Where there are too many places, or schemas at one, tries again with less effort. */
 bool mt_schema_expr(mt_json *j, const json_t *schema, const json_t *root, bool object, bool strict, mt_expr *out,
                     mt_error *err)
 {

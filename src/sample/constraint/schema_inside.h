@@ -95,8 +95,9 @@ typedef struct mt_schema_set_known {
 
 #define MT_SCHEMA_SLOTS 1024
 
-/* Opposites of schemas multiply the number of places. Where there are too many, a schema is read again with less
-   effort: that says how each alternative of oneOf is made to violate those that it overlaps with. */
+/* Opposites of schemas multiply the number of places, and add to the schemas of one. Where there are too many, a schema
+   is read again with less effort: that says how each alternative of oneOf is made to violate those that it overlaps
+   with. */
 typedef enum mt_schema_effort {
     MT_EFFORT_ALL,  /* in all ways that schema_not.c finds; where these make too many combinations, as with BEST */
     MT_EFFORT_BEST, /* for each of those in only one way, the one that schema_choice.c rates highest */
@@ -109,7 +110,7 @@ typedef struct mt_schema_reader {
     mt_arena *arena; /* owns paths, places and regular expressions */
     const json_t *root;
     mt_schema_effort effort; /* how alternatives of oneOf are kept apart */
-    bool crowded;            /* there were too many places */
+    bool crowded;            /* there were too many places, or too many schemas at one */
     bool strict;             /* keywords that cannot be enforced are errors */
     mt_schema_rule *rules;
     size_t rule_count, rule_cap;

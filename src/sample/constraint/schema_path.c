@@ -72,8 +72,10 @@ bool mt_schema_add_below(mt_schema_reader *r, mt_schema_place *place, const json
     }
     if (!json_is_object(schema))
         return mt_fail(r->err, MT_E_INVALID, "the schema has at \"%.300s\" neither an object nor true or false", path);
-    if (place->count == MT_LIMIT_SCHEMA_PARTS)
+    if (place->count == MT_LIMIT_SCHEMA_PARTS) {
+        r->crowded = true;
         return mt_schema_fail(r, path, "allOf", "applies too many schemas to one place: use fewer");
+    }
     place->part[place->count] = (mt_schema_part){.schema = schema, .path = path, .parent = (uint16_t)parent};
     place->count++;
     return true;
