@@ -6,10 +6,13 @@
 #include "api/ask.h"
 #include "api/failure.h"
 
+/* What "encrypted_content" of reasoning begins with; the reasoning follows, as it is. Another server's is not read. */
+#define MT_RESPONSES_CARRIED "motet:"
+
 /* Reads a body: fills the ask's chat and its other members. ask->extra becomes
    {"echo": {fields of the request that the answer repeats},
     "tools": {the name by which the model knows a tool: {"name", "namespace"} or {"custom": true}},
-    "summary": whether reasoning is written as a summary,
+    "summary": whether reasoning is written as a summary, "carried": whether it has "encrypted_content",
     "input": the JSON text of the input, where the answer is to be kept, "previous": id}. False: *why. */
 bool mt_responses_read(mt_ask *ask, mt_failure *why);
 

@@ -185,11 +185,23 @@ static bool add_output(reader *r, const json_t *item)
                      json_object_get(item, "output"));
 }
 
-/* Its content, or else its summary. */
+/* The reasoning that a client carried in encrypted_content. */
+static void add_carried(reader *r, const json_t *item)
+{
+    mt_chat_text text = mt_chat_text_of(json_object_get(item, "encrypted_content"));
+    const size_t mark = strlen(MT_RESPONSES_CARRIED);
+
+    if (text.len <= mark || memcmp(text.data, MT_RESPONSES_CARRIED, mark) != 0)
+        return;
+    mt_chat_add_reasoning(r->chat, &r->thoughts, (mt_chat_text){text.data + mark, text.len - mark});
+}
+
+/* Its content, or else its summary, or else what was carried. */
 static bool add_reasoning(reader *r, const json_t *item)
 {
     const json_t *content = mt_body_get(item, "content");
     const json_t *texts = json_array_size(content) ? content : json_object_get(item, "summary");
+    size_t said = 0;
 
     for (size_t i = 0; i < json_array_size(texts); i++) {
         const json_t *text = json_object_get(json_array_get(texts, i), "text");
@@ -197,7 +209,10 @@ static bool add_reasoning(reader *r, const json_t *item)
         if (!json_is_string(text))
             return bad(r, "reasoning has a part without text", "");
         mt_chat_add_reasoning(r->chat, &r->thoughts, mt_chat_text_of(text));
+        said += json_string_length(text);
     }
+    if (said == 0)
+        add_carried(r, item);
     return true;
 }
 

@@ -61,6 +61,16 @@ static void add_call(mt_buf *out, const mt_answer *a, const mt_speech_part *part
     json_decref(input);
 }
 
+/* For clients that send nothing else of the reasoning back, as OpenAI's servers would not take it. */
+static void add_carried(mt_buf *out, const mt_speech_part *part)
+{
+    mt_buf text = {.limit = sizeof(MT_RESPONSES_CARRIED) + part->text.len};
+
+    if (mt_buf_puts(&text, MT_RESPONSES_CARRIED) && mt_buf_add(&text, part->text.data, part->text.len))
+        mt_json_text(out, "encrypted_content", text.data, text.len);
+    mt_buf_free(&text);
+}
+
 static void add_reasoning(mt_buf *out, const mt_answer *a, const mt_speech_part *part, bool filled)
 {
     const bool summary = json_is_true(json_object_get(a->extra, "summary"));
@@ -72,6 +82,8 @@ static void add_reasoning(mt_buf *out, const mt_answer *a, const mt_speech_part 
         mt_json_write(out, "}");
     }
     mt_json_write(out, "]");
+    if (filled && json_is_true(json_object_get(a->extra, "carried")))
+        add_carried(out, part);
 }
 
 void mt_responses_logprobs(mt_buf *out, const mt_answer *a, size_t index, size_t from)

@@ -225,8 +225,8 @@ static bool read_reasoning(reader *r)
     return true;
 }
 
-/* Logprobs are written only where "include" asks for them. */
-static bool read_logprobs(reader *r)
+/* Logprobs, and reasoning in a string that clients can send back, are written only where "include" asks for them. */
+static bool read_include(reader *r)
 {
     const json_t *include = mt_body_get(r->body, "include"), *top = mt_body_get(r->body, "top_logprobs");
 
@@ -235,6 +235,8 @@ static bool read_logprobs(reader *r)
     for (size_t i = 0; i < json_array_size(include); i++) {
         const char *what = json_string_value(json_array_get(include, i));
 
+        if (what && strcmp(what, "reasoning.encrypted_content") == 0)
+            json_object_set_new(r->extra, "carried", json_true());
         if (!what || strcmp(what, "message.output_text.logprobs") != 0)
             continue;
         r->ask->sampling.logprobs = 0;
@@ -314,7 +316,7 @@ static bool read_body(reader *r)
     r->ask->forgets = strcmp(mt_body_text(r->body, "truncation"), "auto") == 0;
     return refuse_others(r) && mt_body_refuse(r->ask, r->why) && mt_responses_echo(r->body, r->extra, r->why) &&
            read_store(r) && read_tools(r) && read_messages(r) && mt_body_fields(r->ask, own, r->why) &&
-           read_logprobs(r) && read_reasoning(r) && read_format(r) && read_tool_choice(r) &&
+           read_include(r) && read_reasoning(r) && read_format(r) && read_tool_choice(r) &&
            (!most || mt_read_max_tokens(r->ask, "max_output_tokens", most, r->why)) && mt_body_end(r->ask, r->why);
 }
 
