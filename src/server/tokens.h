@@ -25,9 +25,9 @@ typedef struct mt_token_prompt {
 /* Most tokens that are counted for a client that asks only for the count. */
 size_t mt_tokens_most(const mt_served *served);
 
-/* Says that a prompt has count tokens, or more than that, and leaves no room for an answer. Agents look for parts of the
-   sentence to know that they have to shorten the conversation: those of OpenAI's API for "maximum context length is N
-   tokens", those of Anthropic's for "prompt is too long: N tokens > N". Returns false. */
+/* Says that a prompt has count tokens, or more than that, and leaves no room for an answer. Agents look for parts of
+   the sentence to know that they have to shorten the conversation: those of OpenAI's API for "maximum context length
+   is N tokens", those of Anthropic's for "prompt is too long: N tokens > N". Returns false. */
 bool mt_tokens_too_long(const mt_served *served, size_t count, bool more, const char *param, mt_failure *why);
 
 /* Makes the prompts of an ask: one of a chat, which is changed thereby, else as many as the ask has. stop: gives up
