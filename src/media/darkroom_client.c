@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "media/codec.h"
 #include "media/darkroom_inside.h"
 
 /* milliseconds between checks whether the request is still wanted; checks after which a process is given up */
@@ -150,7 +151,7 @@ static bool is_lost(mt_developer *d, mt_error *err)
 static bool is_cancelled(mt_developer *d, mt_error *err)
 {
     d->lost = true;
-    return mt_fail(err, MT_E_INVALID, "the picture was not decoded to its end: its request was cancelled");
+    return mt_codec_stopped(err);
 }
 
 static bool tell(mt_developer *d, mt_dark_kind kind, int file, mt_error *err)
