@@ -31,19 +31,28 @@ typedef struct mt_chain {
 void mt_chain_choose(mt_chain *chain, const mt_kernels *k, const float *logits, size_t stride, size_t vocab,
                      void *scratch);
 
-/* The same, of logits that a function has for each row when it is their turn: that of the first for 0. They are used no
-   longer than until it is asked for the next. */
-void mt_chain_choose_from(mt_chain *chain, const mt_kernels *k, const float *(*row)(void *ctx, size_t ahead), void *ctx,
-                          size_t vocab, void *scratch);
+/* ---- for devices that choose for each row of a chain as if all guesses before it were right ---- */
 
-/* The best of a row of logits, of equals the first; NaN where one of them is not finite. */
+/* What is chosen of a row, and the best logit after masks and penalties; NaN where a logit is not finite. */
 typedef struct mt_best {
     uint32_t id;
     float logit;
 } mt_best;
 
-/* Whether the best of each row is all that a choice needs to know, and that choice. */
+/* Its logprob, and the likeliest. */
+typedef struct mt_tops {
+    float logprob;
+    uint32_t count;
+    mt_logprob top[MT_LIMIT_TOP_LOGPROBS];
+} mt_tops;
+
+/* Whether the best logit of each row is what is chosen. */
 bool mt_chain_greedy(const mt_chain *chain);
-void mt_chain_choose_best(mt_chain *chain, const mt_best *best);
+
+/* What row `ahead` of a chain is chosen by, but for its logits. tail has room for the row's. */
+mt_sample_row mt_chain_row(const mt_chain *chain, size_t ahead, uint32_t tail[MT_LIMIT_BAD_TOKENS]);
+
+/* Takes the tokens that were chosen, as far as guesses prove right. tops: NULL where no logprobs are asked for. */
+void mt_chain_take(mt_chain *chain, const mt_best *best, const mt_tops *tops);
 
 #endif

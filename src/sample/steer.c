@@ -32,24 +32,43 @@ static void copy_allowed(float *y, const float *x, const uint32_t *allowed, size
     }
 }
 
-static void mask_ids(float *y, size_t vocab, const uint32_t *ids, size_t count)
+/* The next token that must not be chosen, whatever the mask says: the last one of every bad word whose other tokens have
+   just been generated, and ends that come too early. *at: 0 at first. */
+static bool next_forbidden(const mt_sample_row *row, size_t *at, uint32_t *id)
 {
-    for (size_t i = 0; i < count; i++)
-        if (ids[i] < vocab)
-            y[ids[i]] = -INFINITY;
-}
-
-/* Masks the last token of every bad word whose other tokens have just been generated. */
-static void mask_bad(float *y, const mt_sample_row *row)
-{
-    for (size_t i = 0; i < row->settings->bad_count; i++) {
-        const mt_bad_word *word = &row->settings->bad[i];
+    const mt_sample_settings *s = row->settings;
+    const size_t ends = ends_masked(row) ? s->stop_count + s->eos_count : 0;
+    while (*at < s->bad_count + ends) {
+        const size_t i = (*at)++, end = i - s->bad_count;
+        if (i >= s->bad_count) {
+            *id = end < s->stop_count ? s->stop_ids[end] : s->eos_ids[end - s->stop_count];
+            if (*id < row->vocab)
+                return true;
+            continue;
+        }
+        const mt_bad_word *word = &s->bad[i];
         const size_t before = word->count - 1;
-
+        *id = word->ids[before];
         if (before <= row->tail_count &&
             (before == 0 || memcmp(row->tail + row->tail_count - before, word->ids, before * sizeof(*word->ids)) == 0))
-            y[word->ids[before]] = -INFINITY;
+            return true;
     }
+    return false;
+}
+
+bool mt_steer_mask(uint32_t *mask, const mt_sample_row *row)
+{
+    const mt_sample_settings *s = row->settings;
+    const size_t words = (row->vocab + WORD_BITS - 1) / WORD_BITS;
+    uint32_t id;
+    size_t at = 0;
+    if (!row->allowed && !s->only && s->bad_count == 0 && !ends_masked(row))
+        return false;
+    for (size_t i = 0; i < words; i++)
+        mask[i] = (row->allowed ? row->allowed[i] : UINT32_MAX) & (s->only ? s->only[i] : UINT32_MAX);
+    while (next_forbidden(row, &at, &id))
+        mask[id / WORD_BITS] &= ~(1u << id % WORD_BITS);
+    return true;
 }
 
 static void penalise(float *y, const mt_sample_settings *s, const mt_counts *counts)
@@ -69,17 +88,16 @@ static void penalise(float *y, const mt_sample_settings *s, const mt_counts *cou
 void mt_steer(float *y, const mt_sample_row *row)
 {
     const mt_sample_settings *s = row->settings;
+    uint32_t id;
+    size_t at = 0;
     if (row->allowed)
         copy_allowed(y, row->logits, row->allowed, row->vocab);
     else
         memcpy(y, row->logits, row->vocab * sizeof(*y));
     if (s->only)
         copy_allowed(y, y, s->only, row->vocab);
-    mask_bad(y, row);
-    if (ends_masked(row)) {
-        mask_ids(y, row->vocab, s->stop_ids, s->stop_count);
-        mask_ids(y, row->vocab, s->eos_ids, s->eos_count);
-    }
+    while (next_forbidden(row, &at, &id))
+        y[id] = -INFINITY;
     for (size_t i = 0; i < s->bias_count; i++)
         y[s->bias[i].id] += s->bias[i].bias;
     if (row->counts)

@@ -19,23 +19,40 @@ static void all_finite(const mt_cuda_rows *p)
     }
 }
 
-/* The best of each row is one token. */
-static void one_token(const mt_cuda_short *p, uint32_t rows)
+/* Whether all that an order names is where the GPU can read it. */
+static bool has_all(const mt_cuda_choose *p, const mt_cuda_order *o, uint32_t row)
 {
+    const size_t words = (p->vocab + 31) / 32, mask = words * sizeof(uint32_t), seen = sizeof(mt_cuda_seen);
+    return fake_memory_has((uint64_t)p->out + row * sizeof(mt_best), sizeof(mt_best)) &&
+           fake_memory_has((uint64_t)p->tops + row * sizeof(mt_tops), sizeof(mt_tops)) &&
+           (!o->mask || fake_pinned_has((const uint8_t *)(uintptr_t)p->masks + (o->mask - 1) * mask, mask)) &&
+           (!o->seen_count ||
+            (fake_pinned_has((const uint8_t *)(uintptr_t)p->seen + o->seen_first * seen, o->seen_count * seen) &&
+             fake_memory_has((uint64_t)p->penalised + o->seen_first * sizeof(float), o->seen_count * sizeof(float))));
+}
+
+/* A token that depends on what is drawn by, so that who reads another order gets another one. */
+static void chosen_tokens(const mt_cuda_choose *p, uint32_t rows)
+{
+    const mt_cuda_order *order = (const mt_cuda_order *)(uintptr_t)p->orders;
+    if (!fake_pinned_has(order, rows * sizeof(*order)))
+        fake_broken("mtk_choose", "there are no orders for %u rows", rows);
     for (uint32_t i = 0; i < rows; i++) {
-        const uint64_t at = (uint64_t)p->out + (uint64_t)i * MT_CUDA_SHORT_WORDS * sizeof(uint32_t);
-        const float logit = 1;
-        uint32_t *list = (uint32_t *)(uintptr_t)at;
-        if (!fake_memory_has(at, MT_CUDA_SHORT_WORDS * sizeof(uint32_t)))
-            fake_broken("mtk_shortlist", "row %u lies outside of its list", i);
-        fake_memory_written(at);
-        list[0] = 1;
-        list[2] = 40 + i % 8;
-        memcpy(&list[3], &logit, sizeof(logit));
+        const mt_cuda_order *o = &order[i];
+        if (!o->wanted)
+            continue;
+        if (!has_all(p, o, i))
+            fake_broken("mtk_choose", "the order of row %u has what the GPU does not", i);
+        const uint64_t best = (uint64_t)p->out + i * sizeof(mt_best), tops = (uint64_t)p->tops + i * sizeof(mt_tops);
+        fake_memory_written(best);
+        fake_memory_written(tops);
+        *(mt_best *)(uintptr_t)best =
+            (mt_best){.id = 40 + (o->inverse > 0 ? (uint32_t)(o->random % 8) : i % 8), .logit = 1};
+        *(mt_tops *)(uintptr_t)tops = (mt_tops){.logprob = -1, .count = o->logprobs > 0 ? (uint32_t)o->logprobs : 0};
     }
 }
 
-/* The same where the best of each row is all that is asked for. */
+/* The best of each row is one token. */
 static void best_token(const mt_cuda_choice *p, uint32_t rows)
 {
     for (uint32_t i = 0; i < rows; i++) {
@@ -77,10 +94,10 @@ void fake_effect(const fake_launch *launch)
         memcpy(&p, launch->parameter, sizeof(p));
         follow(&p);
     }
-    if (strcmp(launch->kernel, "mtk_shortlist") == 0 && launch->size == sizeof(mt_cuda_short)) {
-        mt_cuda_short p;
+    if (strcmp(launch->kernel, "mtk_choose") == 0 && launch->size == sizeof(mt_cuda_choose)) {
+        mt_cuda_choose p;
         memcpy(&p, launch->parameter, sizeof(p));
-        one_token(&p, launch->grid[0]);
+        chosen_tokens(&p, launch->grid[0]);
     }
     if (strcmp(launch->kernel, "mtk_finite") == 0 && launch->size == sizeof(mt_cuda_rows)) {
         mt_cuda_rows p;

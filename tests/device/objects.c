@@ -85,66 +85,162 @@ static void features(run *r)
     mt_free(copy);
 }
 
-/* Each unit is an answer with settings of its own and a guess or two. */
+/* ---- choices ---- */
+
+#define GUESSES 2
+#define SEEN_TOKENS 300 /* of a prompt, at most, and as many generated */
+
+/* An answer with settings of its own and a guess or two. */
+typedef struct answer {
+    mt_chain chain;
+    mt_sample_settings settings;
+    uint32_t guess[GUESSES], ends[2], bad[2];
+    mt_bad_word word;
+    mt_logit_bias bias;
+    uint32_t *mask, *only;
+    void *counts;
+} answer;
+
+/* Logits of one kind or another: near each other, a few above all others, equals, some that cannot be chosen. */
+static void draw_logits(run *own, uint64_t number, float *x, size_t vocab)
+{
+    const size_t shape = below(own, 6);
+    fill(own, 9, number, x, vocab);
+    for (size_t i = 0; shape > 0 && i < vocab; i++)
+        switch (shape) {
+        case 1: x[i] *= 7; break;
+        case 2: x[i] = (float)(int)(x[i] * 3) / 2; break;
+        case 3: x[i] = i % 7 ? x[i] : -INFINITY; break;
+        case 4: x[i] = 0.5f; break;
+        default: x[i] = x[i] > 1.95f ? x[i] * 6 : x[i] - 8;
+        }
+    if (below(own, 40) == 0)
+        x[below(own, vocab)] = below(own, 2) ? NAN : INFINITY;
+}
+
+static mt_counts *draw_counts(run *own, answer *a, size_t vocab)
+{
+    uint32_t prompt[SEEN_TOKENS];
+    const size_t count = below(own, SEEN_TOKENS), window = below(own, 3) ? 0 : 1 + below(own, 100);
+    if (!mt_sample_settings_penalise(&a->settings))
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        prompt[i] = (uint32_t)below(own, vocab);
+    a->counts = mt_alloc(mt_counts_bytes(count, 2 * SEEN_TOKENS, vocab, window));
+    mt_counts *counts = mt_counts_make(a->counts, prompt, count, 2 * SEEN_TOKENS, vocab, window);
+    for (size_t i = below(own, SEEN_TOKENS); i > 0; i--)
+        mt_counts_push(counts, (uint32_t)below(own, vocab));
+    return counts;
+}
+
+static uint32_t *draw_mask(run *own, size_t vocab)
+{
+    uint32_t *mask = mt_alloc_array((vocab + 31) / 32, sizeof(*mask));
+    for (size_t i = 0; i < (vocab + 31) / 32; i++)
+        mask[i] = below(own, 3) ? UINT32_MAX : (uint32_t)below(own, 1u << 31) | 1;
+    return mask;
+}
+
+static void draw_settings(run *own, answer *a, size_t vocab)
+{
+    mt_sample_settings *s = &a->settings;
+    mt_sample_settings_init(s);
+    s->temperature = below(own, 3) ? real(own, 0.2f, 2) : 0;
+    s->top_k = below(own, 2) ? (int32_t)below(own, below(own, 2) ? 30 : 3000) : 0;
+    s->top_p = below(own, 2) ? real(own, 0.1f, 1) : 1;
+    s->min_p = below(own, 2) ? real(own, 0, 0.3f) : 0;
+    s->typical_p = below(own, 8) ? 1 : real(own, 0.2f, 1);
+    s->seed = below(own, 1u << 30);
+    s->logprobs = below(own, 2) ? -1 : (int32_t)below(own, 1 + MT_LIMIT_TOP_LOGPROBS);
+    s->presence_penalty = below(own, 4) ? 0 : real(own, -2, 2);
+    s->frequency_penalty = below(own, 4) ? 0 : real(own, -2, 2);
+    s->repetition_penalty = below(own, 4) ? 1 : real(own, 0.5f, 2);
+    s->min_tokens = below(own, 3) ? 0 : 5;
+    for (size_t i = 0; i < 2; i++) {
+        a->ends[i] = (uint32_t)below(own, vocab + 5);
+        a->bad[i] = (uint32_t)below(own, vocab);
+    }
+    s->eos_ids = a->ends;
+    s->eos_count = 2;
+    a->word = (mt_bad_word){.ids = a->bad, .count = 1 + below(own, 2)};
+    s->bad = &a->word;
+    s->bad_count = below(own, 4) == 0;
+    a->bias = (mt_logit_bias){.id = (uint32_t)below(own, vocab), .bias = real(own, -5, 5)};
+    s->bias = &a->bias;
+    s->bias_count = below(own, 8) == 0;
+    if (below(own, 5) == 0)
+        s->only = a->only = draw_mask(own, vocab);
+}
+
+static void draw_answer(run *r, answer *a, size_t at, mt_tensor *logits, size_t vocab)
+{
+    run own = *r;
+    float *row = mt_alloc_array(vocab, sizeof(*row));
+    own.rng = r->seed + 31 * (r->unit[at] + 1);
+    draw_settings(&own, a, vocab);
+    for (size_t k = 0; k <= GUESSES; k++) {
+        size_t best = 0;
+        draw_logits(&own, (GUESSES + 1) * r->unit[at] + k, row, vocab);
+        for (size_t t = 0; t < vocab; t++)
+            best = row[t] > row[best] ? t : best;
+        if (k < GUESSES)
+            a->guess[k] = (uint32_t)best; /* right where the likeliest is taken */
+        mt_tensor_write(r->dev, logits, (GUESSES + 1) * at + k, 1, row);
+    }
+    a->mask = draw_mask(&own, vocab);
+    a->chain = (mt_chain){.first = (GUESSES + 1) * at,
+                          .settings = &a->settings,
+                          .counts = draw_counts(&own, a, vocab),
+                          .index = (uint32_t)below(&own, 9),
+                          .tail = {a->bad[0]},
+                          .tail_count = below(&own, 2),
+                          .constrained = below(&own, 3) == 0,
+                          .guessed = below(&own, GUESSES + 1),
+                          .guess = a->guess,
+                          .allowed = {a->mask, a->mask},
+                          .allowed_count = below(&own, 3)};
+    mt_free(row);
+}
+
+static void give_chain(run *r, const mt_chain *c)
+{
+    float told[2 + 5 * (GUESSES + 1)] = {(float)c->status, (float)c->sampled_count};
+    for (size_t k = 0; k < c->sampled_count; k++) {
+        const mt_sampled *s = &c->sampled[k];
+        float *t = told + 2 + 5 * k;
+        t[0] = (float)s->chosen.id;
+        t[1] = s->chosen.logprob;
+        t[2] = (float)s->top_count;
+        for (size_t i = 0; i < s->top_count; i++) {
+            t[3] += (float)(i + 1) * (float)s->top[i].id;
+            t[4] += (float)(i + 1) * s->top[i].logprob;
+        }
+    }
+    give_floats(r, told, MT_COUNT(told));
+}
+
 static void choices(run *r)
 {
-    const bool large = below(r, 4) == 0; /* so that only the best logits have to be looked at */
-    const size_t vocab = large ? 17000 + below(r, 4000) : 40 + below(r, 400);
-    mt_tensor *logits = mt_tensor_new(r->set, 3 * r->units, vocab);
+    const size_t vocab = below(r, 4) == 0 ? 17000 + below(r, r->quick ? 4000 : 60000) : 40 + below(r, 400);
+    mt_tensor *logits = mt_tensor_new(r->set, (GUESSES + 1) * r->units, vocab);
     mt_chooser *chooser = mt_chooser_new(r->set, vocab);
-    mt_chain *chains = mt_alloc_array(r->units, sizeof(*chains)), **list = mt_alloc_array(r->units, sizeof(mt_chain *));
-    mt_sample_settings *settings = mt_alloc_array(r->units, sizeof(*settings));
-    uint32_t(*guesses)[2] = mt_alloc_array(r->units, sizeof(*guesses)), (*masks)[16];
-    float *row = mt_alloc_array(vocab, sizeof(*row));
-    masks = mt_alloc_array(r->units, sizeof(*masks));
+    answer *a = mt_alloc_array(r->units, sizeof(*a));
+    mt_chain **list = mt_alloc_array(r->units, sizeof(mt_chain *));
     say(r, "%zu tokens", vocab);
     for (size_t i = 0; i < r->units; i++) {
-        run own = *r;
-        own.rng = r->seed + 31 * (r->unit[i] + 1);
-        mt_sample_settings_init(&settings[i]);
-        settings[i].temperature = below(&own, 3) ? real(&own, 0.2f, 2) : 0;
-        settings[i].top_k = below(&own, 2) ? (int32_t)below(&own, 30) : 0;
-        settings[i].top_p = below(&own, 2) ? real(&own, 0.1f, 1) : 1;
-        settings[i].min_p = below(&own, 2) ? real(&own, 0, 0.3f) : 0;
-        settings[i].seed = r->unit[i];
-        settings[i].logprobs = (int32_t)below(&own, 4) - 1;
-        for (size_t k = 0; k < 16; k++)
-            masks[i][k] = (uint32_t)below(&own, 1u << 31) | 1;
-        for (size_t k = 0; k < 3; k++) {
-            size_t best = 0;
-            fill(r, (unsigned)k, 1 + r->unit[i], row, vocab);
-            for (size_t t = 0; t < vocab; t++)
-                best = row[t] > row[best] ? t : best;
-            if (k < 2)
-                guesses[i][k] = (uint32_t)best; /* right where the likeliest is taken */
-            mt_tensor_write(r->dev, logits, 3 * i + k, 1, row);
-        }
-        chains[i] = (mt_chain){.first = 3 * i,
-                               .settings = &settings[i],
-                               .index = (uint32_t)below(&own, 9),
-                               .constrained = below(&own, 3) == 0 && !large,
-                               .guessed = below(&own, 3),
-                               .guess = guesses[i],
-                               .allowed = {masks[i], masks[i]},
-                               .allowed_count = 2};
-        list[i] = &chains[i];
+        draw_answer(r, &a[i], i, logits, vocab);
+        list[i] = &a[i].chain;
     }
     mt_step_choose(r->dev, chooser, logits, list, r->units);
     mt_step_chosen(r->dev, chooser, logits, list, r->units);
     for (size_t i = 0; i < r->units; i++) {
-        const mt_chain *c = &chains[i];
-        float told[16] = {(float)c->status, (float)c->sampled_count};
-        for (size_t k = 0; k < c->sampled_count; k++) {
-            told[2 + 4 * k] = (float)c->sampled[k].chosen.id;
-            told[3 + 4 * k] = c->sampled[k].chosen.logprob;
-            told[4 + 4 * k] = c->sampled[k].top_count ? (float)c->sampled[k].top[0].id : -1;
-            told[5 + 4 * k] = c->sampled[k].top_count ? c->sampled[k].top[0].logprob : 0;
-        }
-        give_floats(r, told, 16);
+        give_chain(r, &a[i].chain);
+        mt_free(a[i].mask);
+        mt_free(a[i].only);
+        mt_free(a[i].counts);
     }
-    void *const arrays[] = {chains, list, settings, guesses, masks, row};
-    for (size_t i = 0; i < MT_COUNT(arrays); i++)
-        mt_free(arrays[i]);
+    mt_free(a);
+    mt_free(list);
 }
 
 const device_check object_checks[] = {{.name = "state_restore read_state", .fn = states},

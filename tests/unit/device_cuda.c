@@ -387,8 +387,16 @@ static void models_live_and_leave_nothing(void **state)
     }
 }
 
+/* Tokens are drawn, from all candidates there are. */
+static void draw_freely(mt_request *r, uint64_t seed)
+{
+    r->sampling.temperature = 0.8f;
+    r->sampling.top_p = 0.9f;
+    r->sampling.seed = seed;
+}
+
 /* Calls of a name by an answer of so many tokens that nobody wants logprobs of. */
-static size_t calls_of(life *l, size_t tokens, const char *name)
+static size_t calls_of(life *l, size_t tokens, const char *name, bool drawn)
 {
     uint32_t prompt[] = {1, 2, 3};
     mt_error err = {0};
@@ -396,13 +404,16 @@ static size_t calls_of(life *l, size_t tokens, const char *name)
     const size_t before = fake_calls(name);
     mt_request *r = driver_request(&l->d, prompt, 3, tokens, &a);
     r->sampling.logprobs = -1;
+    if (drawn)
+        draw_freely(r, 3);
     assert_true(send(l, r, &err));
     driver_wait(&l->d, 0);
     assert_int_equal(a.count, tokens);
     return fake_calls(name) - before;
 }
 
-/* The host waits once a step, and logits stay where they are: what comes back are flags, and tokens to choose from. */
+/* The host waits once a step, and logits stay where they are, also where tokens are drawn: what comes back are flags and
+   tokens. */
 static void a_step_waits_once(void **state)
 {
     static const struct {
@@ -416,31 +427,36 @@ static void a_step_waits_once(void **state)
     (void)state;
     fake_set("");
     assert_true(life_begin_with(&l, models[0], &(shared){.plain = true}));
-    (void)calls_of(&l, 4, "cuInit");
-    for (size_t i = 0; i < MT_COUNT(calls); i++) {
-        const size_t few = calls_of(&l, 4, calls[i].name), many = calls_of(&l, 20, calls[i].name);
-        if (many - few > 16 * calls[i].most)
-            fail_msg("%s: %zu for 16 steps", calls[i].name, many - few);
+    (void)calls_of(&l, 4, "cuInit", false);
+    for (size_t i = 0; i < 2 * MT_COUNT(calls); i++) {
+        const size_t call = i / 2, few = calls_of(&l, 4, calls[call].name, i % 2),
+                     many = calls_of(&l, 20, calls[call].name, i % 2);
+        if (many - few > 16 * calls[call].most)
+            fail_msg("%s: %zu for 16 steps", calls[call].name, many - few);
     }
     life_end(&l);
 }
 
-/* Answers of different lengths that the device chooses alone. Returns how many ended with an error. */
-static size_t work_ahead(life *l, mt_error *why)
+#define ANSWERS_AHEAD 3
+
+/* Answers of different lengths that the device chooses alone. The second and the third are drawn, the third has logprobs.
+   Returns how many ended with an error. */
+static size_t work_ahead(life *l, answer answers[ANSWERS_AHEAD], mt_error *why)
 {
-    static answer answers[3];
     uint32_t prompt[LONG];
     mt_error err = {0};
     draw rng = {6};
     size_t failed = 0;
-    for (size_t i = 0; i < MT_COUNT(answers); i++) {
+    for (size_t i = 0; i < ANSWERS_AHEAD; i++) {
         draw_tokens(&rng, prompt, LONG, (uint32_t)l->d.o.spec.vocab);
         mt_request *r = driver_request(&l->d, prompt, 20 + i, 10 + 5 * i, &answers[i]);
-        r->sampling.logprobs = -1;
+        r->sampling.logprobs = i == 2 ? 5 : -1;
+        if (i > 0)
+            draw_freely(r, i);
         assert_true(send(l, r, &err));
     }
     driver_wait(&l->d, 0);
-    for (size_t i = 0; i < MT_COUNT(answers); i++)
+    for (size_t i = 0; i < ANSWERS_AHEAD; i++)
         if (answers[i].finish == MT_FINISH_ERROR) {
             failed++;
             *why = answers[i].error;
@@ -451,9 +467,10 @@ static size_t work_ahead(life *l, mt_error *why)
     return failed;
 }
 
-/* The next step is on the card while one runs, unless nobody wants that. */
+/* The next step is on the card while one runs, unless nobody wants that; what is drawn is the same. */
 static void steps_overlap(void **state)
 {
+    static answer answers[2][ANSWERS_AHEAD];
     mt_stats stats;
     mt_error why;
     (void)state;
@@ -462,7 +479,7 @@ static void steps_overlap(void **state)
         fake_set("");
         setenv("MOTET_CUDA", ahead ? "" : "ahead=0", 1);
         assert_true(life_begin_with(&l, models[0], &(shared){.plain = true}));
-        assert_int_equal(work_ahead(&l, &why), 0);
+        assert_int_equal(work_ahead(&l, answers[ahead], &why), 0);
         driver_stats(&l.d, &stats);
         if (ahead)
             assert_true(stats.ahead_steps >= 10);
@@ -471,6 +488,9 @@ static void steps_overlap(void **state)
         life_end(&l);
     }
     unsetenv("MOTET_CUDA");
+    for (size_t i = 1; i < ANSWERS_AHEAD; i++)
+        for (size_t t = 0; t < answers[0][i].count; t++)
+            assert_int_equal(answers[0][i].chosen[t].id, answers[1][i].chosen[t].id);
 }
 
 /* Whatever the card has: a sentence that says what lacks, or enough. */
@@ -550,6 +570,7 @@ static void steps_that_overlap_may_fail(void **state)
     static const char *const names[] = {"cuEventSynchronize", "cuEventRecord",        "cuGraphLaunch",
                                         "cuLaunchKernelEx",   "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2",
                                         "cuMemcpy2DAsync_v2"};
+    static answer answers[ANSWERS_AHEAD];
     size_t counts[MT_COUNT(names)], before[MT_COUNT(names)];
     uint64_t renewed = 0;
     mt_error why = {0};
@@ -559,7 +580,7 @@ static void steps_that_overlap_may_fail(void **state)
     assert_true(life_begin_with(&l, models[0], &(shared){.plain = true}));
     for (size_t i = 0; i < MT_COUNT(names); i++)
         before[i] = fake_calls(names[i]);
-    assert_int_equal(work_ahead(&l, &why), 0);
+    assert_int_equal(work_ahead(&l, answers, &why), 0);
     for (size_t i = 0; i < MT_COUNT(names); i++)
         counts[i] = fake_calls(names[i]);
     life_end(&l);
@@ -571,9 +592,9 @@ static void steps_that_overlap_may_fail(void **state)
             snprintf(settings, sizeof(settings), "fail=%s:%zu:719", names[i], before[i] + 1 + t * all / tries);
             fake_set(settings);
             assert_true(life_begin_with(&l, models[0], &(shared){.plain = true}));
-            if (work_ahead(&l, &why) > 0 && !strstr(why.text, "GPU"))
+            if (work_ahead(&l, answers, &why) > 0 && !strstr(why.text, "GPU"))
                 fail_msg("%s: %s", settings, why.text);
-            if (work_ahead(&l, &why) > 0 && work_ahead(&l, &why) > 0)
+            if (work_ahead(&l, answers, &why) > 0 && work_ahead(&l, answers, &why) > 0)
                 fail_msg("%s: is not well again: %s", settings, why.text);
             mt_engine_stats(l.d.engine, &stats);
             renewed += stats.device_faults;
@@ -640,12 +661,12 @@ static void a_fault_is_of_one_engine(void **state)
     fake_set("");
     for (size_t i = 0; i < 2; i++)
         assert_true(life_begin_with(&l[i], models[i], &with));
-    const size_t loaded = fake_calls("cuStreamSynchronize");
+    const size_t loaded = fake_calls("cuEventSynchronize");
     for (size_t i = 0; i < 2; i++)
         life_end(&l[i]);
     for (size_t at = loaded + 1; at < loaded + 40; at += 7) {
         size_t failed[2], faults = 0;
-        snprintf(settings, sizeof(settings), "fail=cuStreamSynchronize:%zu:719", at);
+        snprintf(settings, sizeof(settings), "fail=cuEventSynchronize:%zu:719", at);
         fake_set(settings);
         for (size_t i = 0; i < 2; i++)
             assert_true(life_begin_with(&l[i], models[i], &with));

@@ -1,92 +1,203 @@
-/* Chooses tokens, as src/sample defines it. The GPU finds the candidates: where the best logit of a row decides (greedy
-   choices), only this is read, and the next step can begin with it before the host knows it. Where the best
-   MT_CUDA_SHORT logits decide (top_k), only these are read, and put into a row that is -inf elsewhere. Other rows, and
-   those with too many equal logits, are read completely.
+/* Chooses tokens, as src/sample defines it. Where every row of a step is greedy, the GPU finds the best logits. Else it
+   chooses by orders (mt_cuda_order), one for each row, which the host writes to memory of its own that the GPU reads;
+   guesses are taken to be right, so that no row waits for another. Either way the next step can begin with the tokens
+   before the host knows them, unless what it is chosen by depends on them. What the GPU does not know (biases,
+   typical_p, more than there is room for) is chosen on the host, from logits that are read completely.
 
    Two choices may be under way: that of the step that runs, and that of the step that is enqueued behind it. On the GPU
    they share one buffer, since everything that reads the first choice is enqueued before the second is found. The host
    has a buffer for each. */
 #include <assert.h>
-#include <math.h>
 
 #include "device/cuda/cuda.h"
-#include "kernels/convert.h"
+#include "sample/philox.h"
 #include "sample/steer.h"
 
-#define CHOOSE_ROWS 256 /* most rows whose logits are on the host at a time */
+#define CHOOSE_ROWS 256 /* most rows that are chosen from on the GPU, and whose logits are on the host at a time */
+#define SEEN (1u << 18) /* most penalised tokens of all rows */
+
+_Static_assert(sizeof(mt_tops) == MT_CUDA_TOP_WORDS * sizeof(uint32_t), "as kernels write it");
+
+static size_t mask_words(const mt_chooser *c)
+{
+    return (c->vocab + 31) / 32;
+}
 
 mt_chooser *mt_cuda_chooser_new(mt_set *set, size_t vocab)
 {
     mt_chooser *c = mt_cuda_host(set, sizeof(*c));
     const size_t threads = mt_host_threads(set->head.dev->head.host);
     c->vocab = vocab;
+    set->head.dev->vocab = MT_MAX(set->head.dev->vocab, vocab);
     c->rows = CHOOSE_ROWS;
     c->scratch_bytes = mt_cuda_up(mt_sample_scratch_bytes(vocab), 64);
     c->scratch = mt_cuda_host(set, c->scratch_bytes * threads);
-    c->sparse = mt_cuda_host(set, threads * vocab * sizeof(*c->sparse));
     c->logits = mt_cuda_pinned(set, c->rows * vocab * sizeof(*c->logits));
-    c->lists = mt_cuda_memory(set, c->rows * MT_CUDA_SHORT_WORDS * sizeof(uint32_t));
     c->best = mt_cuda_memory(set, c->rows * sizeof(mt_best));
-    for (size_t i = 0; i < MT_COUNT(c->read); i++) {
-        c->read[i].lists = mt_cuda_pinned(set, c->rows * MT_CUDA_SHORT_WORDS * sizeof(uint32_t));
-        c->read[i].best = mt_cuda_pinned(set, c->rows * sizeof(mt_best));
-        c->read[i].come = mt_cuda_event(set);
+    c->tops = mt_cuda_memory(set, c->rows * sizeof(mt_tops));
+    c->penalised = mt_cuda_memory(set, SEEN * sizeof(float));
+    for (size_t i = 0; i < MT_COUNT(c->turn); i++) {
+        c->turn[i].orders = mt_cuda_pinned(set, c->rows * sizeof(mt_cuda_order));
+        c->turn[i].masks = mt_cuda_pinned(set, c->rows * mask_words(c) * sizeof(uint32_t));
+        c->turn[i].seen = mt_cuda_pinned(set, SEEN * sizeof(mt_cuda_seen));
+        c->turn[i].best = mt_cuda_pinned(set, c->rows * sizeof(mt_best));
+        c->turn[i].tops = mt_cuda_pinned(set, c->rows * sizeof(mt_tops));
+        c->turn[i].come = mt_cuda_event(set);
     }
-    for (size_t i = 0; i < threads * vocab; i++)
-        c->sparse[i] = -INFINITY;
     return c;
 }
 
-/* ---- what is found on the GPU ---- */
+/* ---- orders ---- */
 
-typedef enum kind { BEST, LIST, WHOLE } kind;
-
-/* What decides. */
-static kind kind_of(const mt_chain *chain)
+/* Whether the GPU knows all that a chain is chosen by. */
+static bool known(const mt_device *dev, const mt_chain *chain)
 {
     const mt_sample_settings *s = chain->settings;
-    const mt_sample_row row = {.settings = s, .counts = chain->counts, .index = chain->index};
     if (chain->first + chain->guessed >= CHOOSE_ROWS)
-        return WHOLE;
-    if (mt_chain_greedy(chain))
-        return BEST;
-    const bool plain = !chain->constrained && s->logprobs < 0 && !mt_steer_needed(&row);
-    return plain && s->top_k > 0 && s->top_k <= MT_CUDA_SHORT ? LIST : WHOLE;
+        return false;
+    return mt_chain_greedy(chain) || (dev->vocab <= MT_CUDA_CHOOSE_VOCAB && s->bias_count == 0 &&
+                                      (s->typical_p >= 1 || mt_sample_settings_greedy(s)));
 }
 
 bool mt_cuda_chooses(const mt_device *dev, const mt_chain *chain)
 {
-    (void)dev;
-    return kind_of(chain) == BEST;
+    return known(dev, chain) && !chain->constrained && !chain->counts && chain->settings->bad_count == 0;
 }
 
-/* Rows up to the last that a choice of this kind needs. */
-static size_t rows_for(kind k, mt_chain *const *chains, size_t count)
+/* Orders of a step, as they are written. */
+typedef struct writing {
+    mt_chooser *c;
+    const mt_kernels *k;
+    size_t turn, rows, masks, seen; /* rows: up to the last that has one; masks and seen: how many are used */
+    bool tops;
+} writing;
+
+static bool write_seen(writing *w, const mt_counts *counts, mt_cuda_order *order)
+{
+    size_t n;
+    const mt_count *seen = mt_counts_seen(counts, &n);
+    order->seen_first = (uint32_t)w->seen;
+    for (size_t i = 0; i < n; i++) {
+        if (seen[i].places == 0)
+            continue;
+        if (w->seen == SEEN)
+            return false;
+        w->c->turn[w->turn].seen[w->seen++] = (mt_cuda_seen){.id = seen[i].id, .count = seen[i].count};
+    }
+    order->seen_count = (uint32_t)(w->seen - order->seen_first);
+    return true;
+}
+
+/* The order of row `ahead` of a chain. False where there is no room for all of it. */
+static bool write_order(writing *w, const mt_chain *chain, size_t ahead)
+{
+    const mt_sample_settings *s = chain->settings;
+    const bool greedy = mt_sample_settings_greedy(s);
+    uint32_t tail[MT_LIMIT_BAD_TOKENS];
+    mt_sample_row row = mt_chain_row(chain, ahead, tail);
+    mt_cuda_order order = {.random = mt_philox_draw(s->seed, row.choice, row.index, MT_PURPOSE_TOKEN),
+                           .inverse = greedy ? 0 : 1.0f / s->temperature,
+                           .least = -INFINITY,
+                           .top_p = s->top_p,
+                           .top_k = s->top_k > 0 ? (uint32_t)s->top_k : 0,
+                           .repetition = s->repetition_penalty,
+                           .frequency = s->frequency_penalty,
+                           .presence = s->presence_penalty,
+                           .logprobs = s->logprobs,
+                           .wanted = 1};
+    row.vocab = w->c->vocab;
+    if (s->min_p > 0)
+        w->k->log(&order.least, &s->min_p, 1);
+    if (mt_steer_mask(w->c->turn[w->turn].masks + w->masks * mask_words(w->c), &row))
+        order.mask = (uint32_t)++w->masks;
+    if (chain->counts && !write_seen(w, chain->counts, &order))
+        return false;
+    w->c->turn[w->turn].orders[chain->first + ahead] = order;
+    return true;
+}
+
+/* Orders of all rows of a chain; none where there is no room. */
+static void write_orders(writing *w, const mt_chain *chain)
+{
+    const size_t rows =
+        chain->constrained && chain->allowed_count <= chain->guessed ? chain->allowed_count : chain->guessed + 1;
+    const writing before = *w;
+    bool fit = true;
+    size_t pushed = 0;
+    for (size_t i = 0; fit && i < rows; i++) {
+        if (i > 0 && chain->counts) {
+            mt_counts_push(chain->counts, chain->guess[i - 1]);
+            pushed++;
+        }
+        fit = write_order(w, chain, i);
+    }
+    if (pushed)
+        mt_counts_roll_back(chain->counts, pushed);
+    if (!fit) {
+        *w = before;
+        w->c->turn[w->turn].orders[chain->first].wanted = 0;
+        return;
+    }
+    w->tops = w->tops || chain->settings->logprobs >= 0;
+}
+
+/* Rows up to the last of these chains that the GPU chooses for. */
+static size_t rows_of(const mt_device *dev, mt_chain *const *chains, size_t count)
 {
     size_t rows = 0;
     for (size_t i = 0; i < count; i++)
-        if (kind_of(chains[i]) == k && chains[i]->first + chains[i]->guessed >= rows)
+        if (known(dev, chains[i]) && chains[i]->first + chains[i]->guessed >= rows)
             rows = chains[i]->first + chains[i]->guessed + 1;
     return rows;
 }
 
+static void choose_by_orders(mt_device *dev, writing *w, const mt_tensor *logits, mt_chain *const *chains, size_t count)
+{
+    mt_chooser *c = w->c;
+    for (size_t i = 0; i < w->rows; i++)
+        c->turn[w->turn].orders[i].wanted = 0;
+    for (size_t i = 0; i < count; i++)
+        if (known(dev, chains[i]))
+            write_orders(w, chains[i]);
+    const mt_cuda_choose choose = {.x = logits->m,
+                                   .out = c->best,
+                                   .tops = c->tops,
+                                   .orders = (uintptr_t)c->turn[w->turn].orders,
+                                   .masks = (uintptr_t)c->turn[w->turn].masks,
+                                   .seen = (uintptr_t)c->turn[w->turn].seen,
+                                   .penalised = c->penalised,
+                                   .vocab = (uint32_t)c->vocab};
+    mt_cuda_launch(dev, MT_K_choose, w->rows, 1, 1, 1024, mask_words(c) * sizeof(uint32_t), &choose);
+}
+
+static bool all_greedy(const mt_device *dev, mt_chain *const *chains, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (known(dev, chains[i]) && !mt_chain_greedy(chains[i]))
+            return false;
+    return true;
+}
+
 void mt_cuda_step_choose(mt_device *dev, mt_chooser *c, const mt_tensor *logits, mt_chain *const *chains, size_t count)
 {
-    const size_t turn = c->begun++ % MT_COUNT(c->read), best = rows_for(BEST, chains, count),
-                 lists = rows_for(LIST, chains, count);
-    const mt_cuda_choice choice = {.x = logits->m, .out = c->best, .vocab = (uint32_t)c->vocab};
-    const mt_cuda_short shortest = {.x = logits->m, .out = c->lists, .vocab = (uint32_t)c->vocab};
-    const size_t blocks = mt_cuda_up((c->vocab + 255) / 256, 4) + 4; /* some are read beyond the last */
-    assert(c->begun - c->ended <= MT_COUNT(c->read));
-    mt_cuda_launch(dev, MT_K_best, best, 1, 1, 1024, 0, &choice);
-    mt_cuda_launch(dev, MT_K_shortlist, lists, 1, 1, 1024, blocks * sizeof(float), &shortest);
-    if (best)
-        mt_cuda_do(dev, "hand over tokens", to_host, c->read[turn].best, c->best, best * sizeof(mt_best),
+    const size_t turn = c->begun++ % MT_COUNT(c->turn);
+    writing w = {
+        .c = c, .k = mt_host_kernels(dev->head.host), .turn = turn, .rows = rows_of(dev, chains, count), .masks = 0};
+    assert(c->begun - c->ended <= MT_COUNT(c->turn));
+    c->turn[turn].plain = all_greedy(dev, chains, count);
+    if (c->turn[turn].plain) {
+        const mt_cuda_choice choice = {.x = logits->m, .out = c->best, .vocab = (uint32_t)c->vocab};
+        mt_cuda_launch(dev, MT_K_best, w.rows, 1, 1, 1024, 0, &choice);
+    } else {
+        choose_by_orders(dev, &w, logits, chains, count);
+    }
+    if (w.rows)
+        mt_cuda_do(dev, "hand over tokens", to_host, c->turn[turn].best, c->best, w.rows * sizeof(mt_best),
                    mt_cuda_stream(dev));
-    if (lists)
-        mt_cuda_do(dev, "hand over candidates", to_host, c->read[turn].lists, c->lists,
-                   lists * MT_CUDA_SHORT_WORDS * sizeof(uint32_t), mt_cuda_stream(dev));
-    mt_cuda_do(dev, "hand over tokens", event_record, c->read[turn].come, mt_cuda_stream(dev));
+    if (w.tops)
+        mt_cuda_do(dev, "hand over logprobs", to_host, c->turn[turn].tops, c->tops, w.rows * sizeof(mt_tops),
+                   mt_cuda_stream(dev));
+    mt_cuda_do(dev, "hand over tokens", event_record, c->turn[turn].come, mt_cuda_stream(dev));
 }
 
 /* ---- what the host makes of it ---- */
@@ -95,55 +206,8 @@ typedef struct choosing {
     const mt_chooser *c;
     const mt_kernels *k;
     mt_chain *const *chains;
-    const uint32_t *lists;
     const size_t *first; /* first row of each chain in c->logits */
 } choosing;
-
-/* A chain whose rows were read as lists of their best logits. */
-typedef struct listed {
-    const uint32_t *list, *filled; /* the list of its first row; the list whose logits are in `row` now */
-    float *row;
-} listed;
-
-static void empty(const listed *l)
-{
-    for (uint32_t i = 0; l->filled && i < l->filled[0]; i++)
-        l->row[l->filled[2 + 2 * i]] = -INFINITY;
-}
-
-static const float *fill(void *ctx, size_t ahead)
-{
-    listed *l = ctx;
-    const uint32_t *list = l->list + ahead * MT_CUDA_SHORT_WORDS;
-    empty(l);
-    for (uint32_t i = 0; i < list[0]; i++)
-        l->row[list[2 + 2 * i]] = mt_f32_from_bits(list[3 + 2 * i]);
-    l->filled = list;
-    return l->row;
-}
-
-/* Whether all of its rows have lists that can be trusted. */
-static bool is_listed(const uint32_t *lists, const mt_chain *chain)
-{
-    if (kind_of(chain) != LIST)
-        return false;
-    for (size_t i = 0; i <= chain->guessed; i++)
-        if (lists[(chain->first + i) * MT_CUDA_SHORT_WORDS] > MT_CUDA_SHORT_MOST)
-            return false;
-    return true;
-}
-
-static void choose_listed(void *ctx, size_t item, size_t worker)
-{
-    const choosing *op = ctx;
-    const mt_chooser *c = op->c;
-    mt_chain *chain = op->chains[item];
-    if (!is_listed(op->lists, chain))
-        return;
-    listed l = {.list = op->lists + chain->first * MT_CUDA_SHORT_WORDS, .row = c->sparse + worker * c->vocab};
-    mt_chain_choose_from(chain, op->k, fill, &l, c->vocab, c->scratch + worker * c->scratch_bytes);
-    empty(&l);
-}
 
 static void choose_whole(void *ctx, size_t item, size_t worker)
 {
@@ -152,20 +216,24 @@ static void choose_whole(void *ctx, size_t item, size_t worker)
                     op->c->scratch + worker * op->c->scratch_bytes);
 }
 
-/* Chooses for the chains whose rows have to be read completely, some rows at a time. */
-static void choose_rest(mt_device *dev, choosing op, const mt_tensor *logits, size_t count)
+/* Whether the GPU has chosen for a chain. */
+static bool is_chosen(const mt_device *dev, const mt_chooser *c, size_t turn, const mt_chain *chain)
 {
-    const mt_chooser *c = op.c;
-    mt_chain *const *chains = op.chains;
+    return known(dev, chain) && (c->turn[turn].plain || c->turn[turn].orders[chain->first].wanted);
+}
+
+/* Chooses for the chains whose rows have to be read completely, some rows at a time. */
+static void choose_rest(mt_device *dev, const mt_chooser *c, size_t turn, const mt_tensor *logits,
+                        mt_chain *const *chains, size_t count)
+{
     mt_chain *whole[CHOOSE_ROWS];
     size_t first[CHOOSE_ROWS];
-    op.chains = whole;
-    op.first = first;
+    choosing op = {.c = c, .k = mt_host_kernels(dev->head.host), .chains = whole, .first = first};
     for (size_t done = 0; done < count;) {
         size_t some = 0, rows = 0;
         for (; done < count && rows + 1 + chains[done]->guessed <= c->rows; done++) {
             const mt_chain *chain = chains[done];
-            if (kind_of(chain) == BEST || is_listed(op.lists, chain))
+            if (is_chosen(dev, c, turn, chain))
                 continue;
             whole[some] = chains[done];
             first[some++] = rows;
@@ -183,21 +251,15 @@ static void choose_rest(mt_device *dev, choosing op, const mt_tensor *logits, si
 
 void mt_cuda_step_chosen(mt_device *dev, mt_chooser *c, const mt_tensor *logits, mt_chain *const *chains, size_t count)
 {
-    const size_t turn = c->ended++ % MT_COUNT(c->read);
-    const choosing op = {.c = c, .k = mt_host_kernels(dev->head.host), .chains = chains, .lists = c->read[turn].lists};
-    bool any = false;
-    mt_cuda_do(dev, "compute", event_wait, c->read[turn].come);
+    const size_t turn = c->ended++ % MT_COUNT(c->turn);
+    mt_cuda_do(dev, "compute", event_wait, c->turn[turn].come);
     if (dev->failed)
         return;
     if (c->begun == c->ended) /* no step was begun ahead */
         mt_cuda_idle(dev);
-    for (size_t i = 0; i < count; i++) {
-        const kind k = kind_of(chains[i]);
-        any = any || k == LIST;
-        if (k == BEST)
-            mt_chain_choose_best(chains[i], c->read[turn].best + chains[i]->first);
-    }
-    if (any)
-        mt_host_run(dev->head.host, choose_listed, (void *)(uintptr_t)&op, count);
-    choose_rest(dev, op, logits, count);
+    for (size_t i = 0; i < count; i++)
+        if (is_chosen(dev, c, turn, chains[i]))
+            mt_chain_take(chains[i], c->turn[turn].best + chains[i]->first,
+                          chains[i]->settings->logprobs >= 0 ? c->turn[turn].tops + chains[i]->first : NULL);
+    choose_rest(dev, c, turn, logits, chains, count);
 }

@@ -34,7 +34,7 @@
     X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(heads) X(heads_64) X(heads_128) X(binary) X(glu)    \
     X(norm_many) X(layer_norm) X(act) X(glu_many) X(pack_many) X(softcap) X(split_heads) X(finite) X(argmax)           \
     X(rope_table) X(stretch) X(join) X(mean) X(pixels) X(embed) X(add_rows)                                            \
-    X(adjust) X(shortlist) X(best) X(follow)                                                                           \
+    X(adjust) X(choose) X(best) X(follow)                                                                           \
     X(pack_codes) X(norm_pack) X(glu_pack) X(product_codes4) X(product_codes8) X(product_f32)                          \
     MT_CUDA_F32_KERNELS(X)                                                                                             \
     MT_CUDA_FEW_KERNELS(X)                                                                                             \
@@ -77,7 +77,7 @@ typedef enum mt_cuda_kernel {
     X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(heads) X(heads_64) X(heads_128) X(binary) X(glu)    \
     X(norm_many) X(layer_norm) X(act) X(glu_many) X(pack_many) X(softcap) X(split_heads) X(finite) X(argmax)           \
     X(rope_table) X(stretch) X(join) X(mean) X(pixels) X(embed) X(add_rows)                                            \
-    X(adjust) X(shortlist) X(best) X(follow)                                                                           \
+    X(adjust) X(choose) X(best) X(follow)                                                                           \
     X(pack_codes) X(norm_pack) X(glu_pack) X(pack_bf16) X(wide_halves) X(pair_halves) X(broad_64) X(broad_128)         \
     X(few_halves_1) X(few_halves_2) X(few_halves_4) X(few_bytes_1) X(few_bytes_2) X(few_bytes_4)                       \
     X(few_split_1_4) X(few_split_1_8) X(few_split_2_2) X(few_split_2_4) X(few_split_2_8) X(few_split_4_2)              \
@@ -120,17 +120,19 @@ struct mt_sending {
 
 struct mt_chooser {
     size_t vocab, scratch_bytes, rows;
-    uint8_t *scratch;  /* [threads][scratch_bytes] */
-    float *sparse;     /* [threads][vocab]: all -inf between choices */
-    float *logits;     /* pinned: [rows][vocab] */
-    CUdeviceptr lists; /* on the GPU: [rows][MT_CUDA_SHORT_WORDS] */
-    CUdeviceptr best;  /* on the GPU: mt_best of each row of the last choice, see mt_cuda_choice */
-    /* copies of both, pinned: choices use them alternately */
+    uint8_t *scratch;                  /* [threads][scratch_bytes] */
+    float *logits;                     /* pinned: [rows][vocab] */
+    CUdeviceptr best, tops, penalised; /* on the GPU, see mt_cuda_choose */
+    /* of the host, pinned: choices use them alternately */
     struct {
-        uint32_t *lists;
-        mt_best *best;
+        mt_cuda_order *orders; /* [rows] */
+        uint32_t *masks;       /* [rows][(vocab + 31) / 32] */
+        mt_cuda_seen *seen;
+        mt_best *best; /* copies of what was found */
+        mt_tops *tops;
         CUevent come;
-    } read[2];
+        bool plain; /* all rows are greedy: there are no orders */
+    } turn[2];
     uint32_t begun, ended; /* number of choices */
 };
 
@@ -205,6 +207,7 @@ struct mt_device {
     int processors;         /* multiprocessors */
     int shared;             /* most bytes of shared memory of a block */
     uint64_t memory, bytes; /* bytes free when it was opened, and allocated since */
+    size_t vocab;           /* most tokens that one of its choosers chooses among */
     mt_set *sets;
     bool waited; /* nothing was enqueued since the host last waited */
     bool failed; /* a driver call has failed: nothing is computed any more; fault says why */

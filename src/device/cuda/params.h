@@ -128,23 +128,43 @@ typedef struct mt_cuda_heads { /* one or two kinds of heads, and where keys and 
     mt_cuda_mat gates;  /* gets what stands behind each head of x[0]; data 0: nothing does */
 } mt_cuda_heads;
 
-/* Candidates of a row: at least so many of the best, where they exist; count, an unused word, then ids and logits. More
-   than fit are counted, and then the list is invalid. */
-#define MT_CUDA_SHORT 64
-#define MT_CUDA_SHORT_MOST 511
-#define MT_CUDA_SHORT_WORDS (2 * (MT_CUDA_SHORT_MOST + 1))
-
-typedef struct mt_cuda_short {
-    mt_cuda_mat x;
-    MT_CUDA_PTR(uint32_t) out; /* [rows][MT_CUDA_SHORT_WORDS] */
-    uint32_t vocab, unused;
-} mt_cuda_short;
-
 typedef struct mt_cuda_choice { /* the best of each row of logits; a NaN where one is not finite */
     mt_cuda_mat x;
     MT_CUDA_PTR(uint32_t) out; /* [rows][2]: id, logit, as a mt_best */
     uint32_t vocab, unused;
 } mt_cuda_choice;
+
+#define MT_CUDA_CHOOSE_VOCAB (1u << 19) /* most logits of a row that the kernel chooses from */
+/* A row's logprobs: that of the token, how many likeliest follow, their ids and logprobs. */
+#define MT_CUDA_TOP_WORDS (2 + 2 * MT_LIMIT_TOP_LOGPROBS)
+
+typedef struct mt_cuda_order { /* how a row's token is chosen (docs/sampling.md) */
+    uint64_t random;
+    float inverse; /* 1 / temperature; 0: the best is taken */
+    float least;   /* log(min_p) */
+    float top_p;
+    uint32_t top_k; /* 0: all */
+    float repetition, frequency, presence;
+    uint32_t seen_first, seen_count; /* penalised tokens */
+    uint32_t mask;                   /* 1 + which; 0: none */
+    int32_t logprobs;                /* as in mt_sample_settings */
+    uint32_t wanted;                 /* 0: nobody wants the row */
+} mt_cuda_order;
+
+typedef struct mt_cuda_seen { /* a token that was seen, and how often it was generated */
+    uint32_t id, count;
+} mt_cuda_seen;
+
+typedef struct mt_cuda_choose { /* orders, masks and what was seen: in the host's memory */
+    mt_cuda_mat x;
+    MT_CUDA_PTR(uint32_t) out;               /* as a mt_cuda_choice has it */
+    MT_CUDA_PTR(uint32_t) tops;              /* [rows][MT_CUDA_TOP_WORDS] */
+    MT_CUDA_PTR(const mt_cuda_order) orders; /* [rows] */
+    MT_CUDA_PTR(const uint32_t) masks;       /* [][(vocab + 31) / 32] */
+    MT_CUDA_PTR(const mt_cuda_seen) seen;
+    MT_CUDA_PTR(float) penalised; /* room for a logit of each of these */
+    uint32_t vocab, unused;
+} mt_cuda_choose;
 
 typedef struct mt_cuda_follow { /* tokens of a step that were chosen before */
     MT_CUDA_PTR(uint32_t) tokens;
