@@ -323,8 +323,8 @@ static __device__ void steer(const mt_cuda_choose &p, const mt_cuda_order *o, vi
         x = x > 0 ? x / o->repetition : x * o->repetition;
         x -= o->frequency * (float)s.count;
         x -= s.count > 0 ? o->presence : 0.0f;
-        penalised[i] = mask[s.id / 32] >> s.id % 32 & 1 ? x : -INFINITY;
-        atomicAnd(&mask[s.id / 32], ~(1u << s.id % 32));
+        const uint32_t before = atomicAnd(&mask[s.id / 32], ~(1u << s.id % 32));
+        penalised[i] = before >> s.id % 32 & 1 ? x : -INFINITY;
     }
     __syncthreads();
     v->mask = mask;
