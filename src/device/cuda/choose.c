@@ -13,8 +13,11 @@
 #include "sample/philox.h"
 #include "sample/steer.h"
 
-#define CHOOSE_ROWS 256 /* most rows that are chosen from on the GPU, and whose logits are on the host at a time */
+#define CHOOSE_ROWS 256 /* most rows that are chosen from on the GPU */
+#define WHOLE_ROWS 64   /* most rows whose logits are on the host at a time */
 #define SEEN (1u << 18) /* most penalised tokens of all rows */
+
+_Static_assert(WHOLE_ROWS > MT_LIMIT_DRAFT, "a chain's rows are chosen from together");
 
 _Static_assert(sizeof(mt_tops) == MT_CUDA_TOP_WORDS * sizeof(uint32_t), "as kernels write it");
 
@@ -29,19 +32,18 @@ mt_chooser *mt_cuda_chooser_new(mt_set *set, size_t vocab)
     const size_t threads = mt_host_threads(set->head.dev->head.host);
     c->vocab = vocab;
     set->head.dev->vocab = MT_MAX(set->head.dev->vocab, vocab);
-    c->rows = CHOOSE_ROWS;
     c->scratch_bytes = mt_cuda_up(mt_sample_scratch_bytes(vocab), 64);
     c->scratch = mt_cuda_host(set, c->scratch_bytes * threads);
-    c->logits = mt_cuda_pinned(set, c->rows * vocab * sizeof(*c->logits));
-    c->best = mt_cuda_memory(set, c->rows * sizeof(mt_best));
-    c->tops = mt_cuda_memory(set, c->rows * sizeof(mt_tops));
+    c->logits = mt_cuda_pinned(set, WHOLE_ROWS * vocab * sizeof(*c->logits));
+    c->best = mt_cuda_memory(set, CHOOSE_ROWS * sizeof(mt_best));
+    c->tops = mt_cuda_memory(set, CHOOSE_ROWS * sizeof(mt_tops));
     c->penalised = mt_cuda_memory(set, SEEN * sizeof(float));
     for (size_t i = 0; i < MT_COUNT(c->turn); i++) {
-        c->turn[i].orders = mt_cuda_pinned(set, c->rows * sizeof(mt_cuda_order));
-        c->turn[i].masks = mt_cuda_pinned(set, c->rows * mask_words(c) * sizeof(uint32_t));
+        c->turn[i].orders = mt_cuda_pinned(set, CHOOSE_ROWS * sizeof(mt_cuda_order));
+        c->turn[i].masks = mt_cuda_pinned(set, CHOOSE_ROWS * mask_words(c) * sizeof(uint32_t));
         c->turn[i].seen = mt_cuda_pinned(set, SEEN * sizeof(mt_cuda_seen));
-        c->turn[i].best = mt_cuda_pinned(set, c->rows * sizeof(mt_best));
-        c->turn[i].tops = mt_cuda_pinned(set, c->rows * sizeof(mt_tops));
+        c->turn[i].best = mt_cuda_pinned(set, CHOOSE_ROWS * sizeof(mt_best));
+        c->turn[i].tops = mt_cuda_pinned(set, CHOOSE_ROWS * sizeof(mt_tops));
         c->turn[i].come = mt_cuda_event(set);
     }
     return c;
@@ -226,12 +228,12 @@ static bool is_chosen(const mt_device *dev, const mt_chooser *c, size_t turn, co
 static void choose_rest(mt_device *dev, const mt_chooser *c, size_t turn, const mt_tensor *logits,
                         mt_chain *const *chains, size_t count)
 {
-    mt_chain *whole[CHOOSE_ROWS];
-    size_t first[CHOOSE_ROWS];
+    mt_chain *whole[WHOLE_ROWS];
+    size_t first[WHOLE_ROWS];
     choosing op = {.c = c, .k = mt_host_kernels(dev->head.host), .chains = whole, .first = first};
     for (size_t done = 0; done < count;) {
         size_t some = 0, rows = 0;
-        for (; done < count && rows + 1 + chains[done]->guessed <= c->rows; done++) {
+        for (; done < count && rows + 1 + chains[done]->guessed <= WHOLE_ROWS; done++) {
             const mt_chain *chain = chains[done];
             if (is_chosen(dev, c, turn, chain))
                 continue;

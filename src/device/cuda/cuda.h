@@ -119,9 +119,9 @@ struct mt_sending {
 };
 
 struct mt_chooser {
-    size_t vocab, scratch_bytes, rows;
+    size_t vocab, scratch_bytes;
     uint8_t *scratch;                  /* [threads][scratch_bytes] */
-    float *logits;                     /* pinned: [rows][vocab] */
+    float *logits;                     /* pinned: some rows, complete */
     CUdeviceptr best, tops, penalised; /* on the GPU, see mt_cuda_choose */
     /* of the host, pinned: choices use them alternately */
     struct {
