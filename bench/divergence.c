@@ -55,9 +55,13 @@ static bool parse_way(arguments *a, const char *text)
 static int current;
 static mt_kernels real;
 
+/* 11 bits, or what is left of them below 2^-14 */
 static float to_half(float x)
 {
-    return (float)(_Float16)x;
+    int exponent;
+    frexpf(x, &exponent);
+    const float ulp = ldexpf(1, (exponent > -13 ? exponent : -13) - 11);
+    return rintf(x / ulp) * ulp;
 }
 
 static void round_int8(float *y, const float *x, size_t n, bool half)

@@ -32,8 +32,8 @@ static void copy_allowed(float *y, const float *x, const uint32_t *allowed, size
     }
 }
 
-/* The next token that must not be chosen, whatever the mask says: the last one of every bad word whose other tokens have
-   just been generated, and ends that come too early. *at: 0 at first. */
+/* The next token that must not be chosen, whatever the mask says: the last one of every bad word whose other tokens
+   have just been generated, and ends that come too early. *at: 0 at first. */
 static bool next_forbidden(const mt_sample_row *row, size_t *at, uint32_t *id)
 {
     const mt_sample_settings *s = row->settings;

@@ -412,8 +412,8 @@ static size_t calls_of(life *l, size_t tokens, const char *name, bool drawn)
     return fake_calls(name) - before;
 }
 
-/* The host waits once a step, and logits stay where they are, also where tokens are drawn: what comes back are flags and
-   tokens. */
+/* The host waits once a step, and logits stay where they are, also where tokens are drawn: what comes back are flags
+   and tokens. */
 static void a_step_waits_once(void **state)
 {
     static const struct {
@@ -439,8 +439,8 @@ static void a_step_waits_once(void **state)
 
 #define ANSWERS_AHEAD 3
 
-/* Answers of different lengths that the device chooses alone. The second and the third are drawn, the third has logprobs.
-   Returns how many ended with an error. */
+/* Answers of different lengths that the device chooses alone. The second and the third are drawn, the third has
+   logprobs. Returns how many ended with an error. */
 static size_t work_ahead(life *l, answer answers[ANSWERS_AHEAD], mt_error *why)
 {
     uint32_t prompt[LONG];

@@ -1,9 +1,10 @@
-/* Chooses a token of each row of logits, as src/sample defines it, bit by bit; and hands chosen tokens to the next step.
+/* Chooses a token of each row of logits, as src/sample defines it, bit by bit; and hands chosen tokens to the next
+   step.
 
-   Candidates are ordered by keys, as in sample/ranking.c: the order of the logit in the high half, the id in the low one;
-   smaller is better. Weights are whole numbers (sample/candidates.h), so that they add up to the same in any order. To
-   find the candidate at which weights, from the best on, add up to a number, all keys are divided into four parts, and
-   the part that it is in into four again, until so few are left that they can be sorted. */
+   Candidates are ordered by keys, as in sample/ranking.c: the order of the logit in the high half, the id in the low
+   one; smaller is better. Weights are whole numbers (sample/candidates.h), so that they add up to the same in any
+   order. To find the candidate at which weights, from the best on, add up to a number, all keys are divided into four
+   parts, and the part that it is in into four again, until so few are left that they can be sorted. */
 #include "device/cuda/common.cuh"
 
 enum {
