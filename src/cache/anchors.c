@@ -7,6 +7,8 @@
 
    1. The slot of an anchor is never written; a sequence writes only slots to which it has the only reference.
    2. The tree has one reference to each anchor's slot; sequences have references of their own.
+   3. Of the free slots, as many as spare ones are not lent are left free; so anchors, however many, never keep a
+      sequence from borrowing.
 
    Rejected: evicting by last use alone. One long prompt with many turns would evict all others. */
 #include "cache/anchors.h"
@@ -17,11 +19,11 @@
 
 #include "base/alloc.h"
 
-void mt_anchors_init(mt_anchors *a, size_t slots)
+void mt_anchors_init(mt_anchors *a, size_t slots, size_t spare)
 {
-    *a = (mt_anchors){0};
-    mt_pages_init(&a->slots, slots);
-    a->of = mt_alloc_array(slots, sizeof(*a->of));
+    *a = (mt_anchors){.spare = spare};
+    mt_pages_init(&a->slots, slots + spare);
+    a->of = mt_alloc_array(slots + spare, sizeof(*a->of));
 }
 
 void mt_anchors_free(mt_anchors *a)
@@ -71,26 +73,33 @@ static bool may_go(const mt_anchors *a, size_t slot)
     return a->of[slot].list && a->slots.refs[slot] == 1;
 }
 
-/* Evicts the anchor of the lowest rank, unless its rank is above `below`. */
-static void evict_lowest(mt_anchors *a, double below)
+/* Evicts the anchor of the lowest rank, unless its rank is above `below`. False where none goes. */
+static bool evict_lowest(mt_anchors *a, double below)
 {
     size_t lowest = a->slots.total;
     for (size_t i = 0; i < a->slots.total; i++)
         if (may_go(a, i) && (lowest == a->slots.total || a->of[i].rank < a->of[lowest].rank))
             lowest = i;
     if (lowest == a->slots.total || a->of[lowest].rank > below)
-        return;
+        return false;
     if (a->of[lowest].rank > a->age)
         a->age = a->of[lowest].rank;
     a->evictions++;
     forget(a, (uint32_t)lowest);
+    return true;
+}
+
+/* Whether a slot is free beside the spare ones. */
+static bool has_free(const mt_anchors *a)
+{
+    return a->slots.free + a->lent > a->spare;
 }
 
 static uint32_t take_slot(mt_anchors *a, double below)
 {
-    if (a->slots.free == 0)
-        evict_lowest(a, below);
-    return mt_pages_take(&a->slots);
+    while (!has_free(a) && evict_lowest(a, below))
+        ;
+    return has_free(a) ? mt_pages_take(&a->slots) : MT_NO_PAGE;
 }
 
 uint32_t mt_anchors_take(mt_anchors *a)
@@ -103,6 +112,19 @@ uint32_t mt_anchors_take_for(mt_anchors *a, size_t gain)
     return take_slot(a, a->age + (double)gain);
 }
 
+uint32_t mt_anchors_borrow(mt_anchors *a)
+{
+    const uint32_t slot = a->lent < a->spare ? mt_pages_take(&a->slots) : MT_NO_PAGE;
+    a->lent += slot != MT_NO_PAGE;
+    return slot;
+}
+
+void mt_anchors_repay(mt_anchors *a)
+{
+    assert(a->lent > 0);
+    a->lent--;
+}
+
 void mt_anchors_ref(mt_anchors *a, uint32_t slot)
 {
     mt_pages_ref(&a->slots, slot);
@@ -113,11 +135,11 @@ void mt_anchors_release(mt_anchors *a, uint32_t slot)
     mt_pages_unref(&a->slots, slot);
 }
 
-size_t mt_anchors_available(const mt_anchors *a)
+size_t mt_anchors_held(const mt_anchors *a)
 {
-    size_t n = a->slots.free;
+    size_t n = a->slots.total - a->slots.free;
     for (size_t i = 0; i < a->slots.total; i++)
-        n += may_go(a, i);
+        n -= may_go(a, i);
     return n;
 }
 

@@ -24,14 +24,16 @@ typedef struct mt_anchor {
 } mt_anchor;
 
 typedef struct mt_anchors {
-    mt_pages slots; /* which slots are free, and how many references each has */
+    mt_pages slots; /* which slots are free, and how many references each has; spare ones are among them */
     mt_anchor *of;  /* [slots] */
+    size_t spare;   /* slots that are only lent */
+    size_t lent;    /* of these, how many are */
     double age;     /* rank of the anchor that was evicted last */
     size_t count;   /* anchors there are */
     uint64_t evictions;
 } mt_anchors;
 
-void mt_anchors_init(mt_anchors *a, size_t slots); /* free with mt_anchors_free */
+void mt_anchors_init(mt_anchors *a, size_t slots, size_t spare); /* free with mt_anchors_free */
 void mt_anchors_free(mt_anchors *a);
 
 /* A slot for a sequence to write, with one reference: a free one, or that of the anchor with the lowest rank that no
@@ -41,12 +43,17 @@ uint32_t mt_anchors_take(mt_anchors *a);
 /* The same for a state that would become an anchor with this gain: no anchor of a higher rank is evicted for it. */
 uint32_t mt_anchors_take_for(mt_anchors *a, size_t gain);
 
+/* For a sequence that holds one slot more for a while: a spare slot, with one reference. MT_NO_PAGE where all are lent.
+   mt_anchors_repay: the sequence has released as many slots as it had borrowed; which ones does not matter. */
+uint32_t mt_anchors_borrow(mt_anchors *a);
+void mt_anchors_repay(mt_anchors *a);
+
 /* Add and drop a reference of a sequence. */
 void mt_anchors_ref(mt_anchors *a, uint32_t slot);
 void mt_anchors_release(mt_anchors *a, uint32_t slot);
 
-/* How many slots mt_anchors_take could give. */
-size_t mt_anchors_available(const mt_anchors *a);
+/* How many slots sequences refer to. */
+size_t mt_anchors_held(const mt_anchors *a);
 
 /* Whether the caller has the only reference and the slot is no anchor: then it may be written. */
 bool mt_anchors_own(const mt_anchors *a, uint32_t slot);

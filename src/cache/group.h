@@ -13,6 +13,7 @@ typedef struct mt_cache_groups {
     size_t count;                  /* 1 to MT_KV_GROUPS */
     uint32_t window[MT_KV_GROUPS]; /* how many keys a query sees, its own included; not 0; not used for group 0 */
     size_t states;                 /* slots for recurrent states; 0: the model has none */
+    size_t spare;                  /* more of them, for steps that are begun ahead (mt_seq_follow) */
 } mt_cache_groups;
 
 /* The first position whose keys must be in pages for a query at `position` in a layer with this window. Attention reads

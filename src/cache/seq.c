@@ -16,7 +16,8 @@ static size_t pages_for(size_t positions)
 
 void mt_seq_init(mt_seq *seq, size_t groups, size_t limit)
 {
-    *seq = (mt_seq){.groups = groups, .limit = limit, .state = {.slot = MT_NO_PAGE, .next = MT_NO_PAGE}};
+    *seq = (mt_seq){
+        .groups = groups, .limit = limit, .state = {.slot = MT_NO_PAGE, .next = MT_NO_PAGE, .after.slot = MT_NO_PAGE}};
     seq->text.key = mt_alloc_array(limit, sizeof(*seq->text.key));
     seq->text.hash = mt_alloc_array(pages_for(limit), sizeof(*seq->text.hash));
     for (size_t g = 0; g < groups; g++)

@@ -13,7 +13,8 @@
 #define MT_SEQ_STOPS 16 /* most positions of a sequence that are to become anchors */
 
 /* The recurrent state of a sequence. A step overwrites the state in its slot or, where the slot is an anchor, writes to
-   another slot. */
+   another slot. A step that is begun before the one before it is committed leaves that one's state as it is, in case it
+   is the last. */
 typedef struct mt_seq_state {
     uint32_t slot;               /* of the state after position done - behind - 1; MT_NO_PAGE: none yet */
     size_t behind;               /* right guesses of the last step, which the state does not cover yet */
@@ -23,6 +24,8 @@ typedef struct mt_seq_state {
     size_t stops;
     mt_piece piece[MT_SEQ_STOPS + 1]; /* rows of the step under way, cut at the stops */
     size_t pieces;
+    mt_piece after; /* the row of the step that was begun behind it; slot MT_NO_PAGE: none was */
+    bool borrowed;  /* it holds one slot more, a spare one, as long as steps are begun ahead */
     struct {
         size_t position;
         uint32_t slot;
@@ -97,6 +100,13 @@ size_t mt_seq_common(const mt_seq *a, const mt_seq *b);
    `guesses` rows are guesses. Call after mt_seq_grow. */
 void mt_seq_cut(mt_seq *seq, size_t rows, size_t guesses, mt_span *span);
 
+/* Begins a row behind the step under way, before that one is committed, and says in `span` which slots its state goes
+   to. Of the step under way no row may be a guess. False where no slot is left. mt_seq_unfollow takes it back; else,
+   with mt_seq_commit, the row becomes the step under way. For a model without recurrent layers there is nothing to
+   do. */
+bool mt_seq_follow(mt_seq *seq, mt_span *span) MT_NODISCARD;
+void mt_seq_unfollow(mt_seq *seq);
+
 /* The step under way failed: drops its states. */
 void mt_seq_spoil(mt_seq *seq);
 
@@ -116,7 +126,7 @@ void mt_seq_drop_state(mt_seq *seq);
 void mt_seq_rest(mt_seq *seq);
 
 /* Releases all pages and the state, which becomes an anchor; the known tokens stay, so that mt_seq_resume can
-   follow. */
+   follow. A row that was begun ahead is dropped. */
 void mt_seq_suspend(mt_seq *seq);
 
 #endif

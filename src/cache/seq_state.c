@@ -124,6 +124,27 @@ void mt_seq_cut(mt_seq *seq, size_t all, size_t guesses, mt_span *span)
     span->replay = (uint32_t)st->behind;
 }
 
+/* The state two steps back, where it is the sequence's own, is read for the last time by the step under way. */
+bool mt_seq_follow(mt_seq *seq, mt_span *span)
+{
+    mt_seq_state *st = &seq->state;
+    assert(st->after.slot == MT_NO_PAGE);
+    if (st->pieces == 0)
+        return true;
+    st->after.rows = 1;
+    if (st->slot != MT_NO_PAGE && st->slot != st->next && mt_anchors_own(anchors(seq), st->slot))
+        st->after.slot = st->slot;
+    else
+        st->after.slot = st->borrowed ? mt_anchors_take(anchors(seq)) : mt_anchors_borrow(anchors(seq));
+    if (st->after.slot == MT_NO_PAGE)
+        return false;
+    st->borrowed = true;
+    span->state = st->next;
+    span->piece = &st->after;
+    span->pieces = 1;
+    return true;
+}
+
 /* Makes the state after position `at` - 1 an anchor. The position is in the page of position done - 1, or in the one
    before. */
 static void publish(mt_seq *seq, size_t at, uint32_t slot)
@@ -154,6 +175,21 @@ static void release(mt_seq *seq, uint32_t *slot)
     *slot = MT_NO_PAGE;
 }
 
+static void repay(mt_seq *seq)
+{
+    if (seq->state.borrowed)
+        mt_anchors_repay(anchors(seq));
+    seq->state.borrowed = false;
+}
+
+void mt_seq_unfollow(mt_seq *seq)
+{
+    mt_seq_state *st = &seq->state;
+    if (st->after.slot == st->slot)
+        st->after.slot = MT_NO_PAGE;
+    release(seq, &st->after.slot);
+}
+
 void mt_seq_state_commit(mt_seq *seq, size_t i)
 {
     mt_seq_state *st = &seq->state;
@@ -162,12 +198,17 @@ void mt_seq_state_commit(mt_seq *seq, size_t i)
         release(seq, &st->piece[i].slot);
         return;
     }
-    if (st->slot != st->next)
+    const bool follows = st->after.slot != MT_NO_PAGE;
+    if (st->slot != st->next && st->slot != st->after.slot)
         release(seq, &st->slot);
     st->slot = st->next;
-    st->next = MT_NO_PAGE;
-    st->pieces = 0;
+    st->next = st->after.slot;
+    st->piece[0] = st->after;
+    st->pieces = follows;
+    st->after.slot = MT_NO_PAGE;
     st->behind = 0;
+    if (!follows)
+        repay(seq);
     if (is_stop(seq, seq->done))
         publish(seq, seq->done, st->slot);
 }
@@ -182,10 +223,12 @@ void mt_seq_restored_state(mt_seq *seq, uint32_t slot)
 static void let_go(mt_seq *seq)
 {
     mt_seq_state *st = &seq->state;
+    mt_seq_unfollow(seq);
     if (st->next == st->slot)
         st->next = MT_NO_PAGE;
     release(seq, &st->slot);
     release(seq, &st->next);
+    repay(seq);
     st->anchored = 0;
     st->behind = 0;
 }
@@ -206,8 +249,9 @@ void mt_seq_spoil(mt_seq *seq)
 
 void mt_seq_state_suspend(mt_seq *seq)
 {
-    const mt_seq_state *st = &seq->state;
-    assert(st->pieces == 0);
+    mt_seq_state *st = &seq->state;
+    assert(st->pieces == 0 || st->borrowed); /* none is under way but one that was begun ahead */
+    st->pieces = 0;
     if (st->slot != MT_NO_PAGE && seq->done > st->anchored + st->behind && mt_anchors_own(anchors(seq), st->slot))
         publish(seq, seq->done - st->behind, st->slot);
     let_go(seq);

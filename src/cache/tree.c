@@ -39,7 +39,7 @@ mt_tree *mt_tree_new(const mt_cache_groups *groups, const size_t pages[], size_t
         mt_pages_init(&t->pages[g], pages[g]);
         t->owner[g] = mt_alloc_array(pages[g], sizeof(mt_node *));
     }
-    mt_anchors_init(&t->anchors, groups->states);
+    mt_anchors_init(&t->anchors, groups->states, groups->spare);
     t->total = MT_TREE_NODES * pages[0] + sequences;
     t->nodes = mt_alloc_array(t->total, sizeof(*t->nodes));
     for (size_t i = t->total; i-- > 0;) {

@@ -10,7 +10,9 @@
       is computed for nothing. It writes to a page that was its own when the row was enqueued; whoever gets the page
       afterwards writes there later.
    4. What a token decides beyond the text waits for it: constraints, penalties, guesses, settings that the device does
-      not choose by, recurrent states, which an end would have to turn back. */
+      not choose by.
+   5. Of recurrent states, a step that is begun ahead leaves the state before it as it is: there an answer may have
+      ended, and others may continue. So it needs a slot more for each answer; where one has none, no step is begun. */
 #include "base/clock.h"
 #include "engine/inside.h"
 
@@ -19,11 +21,10 @@ static bool is_wanted(const mt_engine *e)
     return e->params.ahead == MT_AHEAD_DEVICE ? mt_device_ahead(e->dev) : e->params.ahead == MT_AHEAD_ALWAYS;
 }
 
-/* Whether the engine can at all. */
-static bool can(const mt_engine *e)
+bool mt_engine_can_go_ahead(const mt_engine *e)
 {
     return is_wanted(e) && e->model && mt_model_follows(e->spec) && !mt_model_guesses(e->spec) &&
-           e->spec->state.layers == 0 && !mt_device_ranks(e->dev);
+           !mt_device_ranks(e->dev);
 }
 
 /* Whether something is to be planned first. */
@@ -60,22 +61,23 @@ static bool goes_on(mt_engine *e, const mt_step *step, const mt_part *p)
            !atomic_load_explicit(&r->cancelled, memory_order_relaxed) && !wants_guesses(e, step, p->s);
 }
 
-/* The row behind part p of the step before. False where there is no page for it. */
+/* The row behind part p of the step before. False where there is no page for it, or no slot for its state. */
 static bool add_row(mt_step *next, const mt_part *p)
 {
     mt_sequence *s = p->s;
     mt_batch *b = &next->batch;
     const size_t at = s->seq.done + p->rows, row = b->rows;
-    if (!mt_seq_grow(&s->seq, at + 1))
+    mt_span *span = &next->spans[b->spans];
+    *span = (mt_span){.row = (uint32_t)row, .rows = 1, .position = (uint32_t)at, .memo = s->place};
+    if (!mt_seq_grow(&s->seq, at + 1) || !mt_seq_follow(&s->seq, span))
         return false;
+    b->spans++;
     next->part[next->parts++] = (mt_part){.s = s,
                                           .rows = 1,
                                           .row = (uint32_t)row,
                                           .wanted = (uint32_t)next->wanted_count,
                                           .wanted_count = 1,
                                           .samples = true};
-    mt_span *span = &next->spans[b->spans++];
-    *span = (mt_span){.row = (uint32_t)row, .rows = 1, .position = (uint32_t)at, .memo = s->place};
     for (size_t g = 0; g < s->seq.groups; g++)
         span->pages[g] = s->seq.page[g];
     next->tokens[row] = 0;
@@ -105,11 +107,19 @@ static bool build(const mt_step *step, mt_step *next)
     return next->parts > 0;
 }
 
+/* The step is not begun after all. */
+static void drop(mt_step *next)
+{
+    for (size_t i = 0; i < next->parts; i++)
+        mt_seq_unfollow(&next->part[i].s->seq);
+    next->parts = 0;
+}
+
 bool mt_engine_go_ahead(mt_engine *e)
 {
     const mt_step *step = &e->step;
     size_t live = 0;
-    if (!can(e) || step->batch.rows == 0 || others_want(e) || !mt_device_well(e->dev, NULL))
+    if (!mt_engine_can_go_ahead(e) || step->batch.rows == 0 || others_want(e) || !mt_device_well(e->dev, NULL))
         return false;
     for (size_t i = 0; i < step->parts; i++) {
         if (!step->part[i].s)
@@ -118,8 +128,10 @@ bool mt_engine_go_ahead(mt_engine *e)
             return false;
         live++;
     }
-    if (live < e->running_count || !build(step, &e->next)) {
-        e->next.parts = 0;
+    if (live < e->running_count)
+        return false;
+    if (!build(step, &e->next)) {
+        drop(&e->next);
         return false;
     }
     mt_engine_launch(e, &e->next);

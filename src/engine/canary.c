@@ -22,7 +22,7 @@ void mt_engine_canary(mt_engine *e)
     for (size_t g = 0; g < e->spec->group_count; g++)
         for (size_t i = 0; i < mt_tree_total(e->tree, g); i++)
             mt_model_poison(e->model, g, (uint32_t)i);
-    for (size_t i = 0; i < mt_tree_groups(e->tree)->states; i++)
+    for (size_t i = 0; i < mt_tree_anchors(e->tree)->slots.total; i++)
         mt_model_poison(e->model, MT_KV_GROUPS, (uint32_t)i);
     mt_tree_watch(e->tree, watch, e);
 }

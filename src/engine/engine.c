@@ -305,7 +305,7 @@ static void publish_cache(const mt_engine *e, mt_stats *st)
     st->evictions = mt_tree_evictions(e->tree);
     const mt_anchors *anchors = mt_tree_anchors(e->tree);
     st->states_total = anchors->slots.total;
-    st->states_held = st->states_total - mt_anchors_available(anchors);
+    st->states_held = mt_anchors_held(anchors);
     st->states_known = anchors->count;
     st->state_evictions = anchors->evictions;
     if (e->shelf)

@@ -173,6 +173,9 @@ void mt_engine_finish(mt_engine *e, mt_step *step);
 /* Sends the step's tokens to their requests, ends sequences that are complete, then calls mt_engine_guess. */
 void mt_engine_settle(mt_engine *e, mt_step *step);
 
+/* Whether steps can be begun ahead at all; the rest depends on who runs. */
+bool mt_engine_can_go_ahead(const mt_engine *e);
+
 /* Begins the next step while this one runs, where all who answer can go on without the host; see ahead.c. */
 bool mt_engine_go_ahead(mt_engine *e);
 

@@ -15,6 +15,7 @@
 #define STATE_SHARE 8              /* kept states get one part of so many of what memory leaves */
 #define STATES_EACH 4              /* but at most so many states for each sequence */
 #define STATES_LEAST 2             /* and at least so many for each: a step may read one and write another */
+#define SPARE_SHARE 16             /* states of steps that are begun ahead get at most one part of so many */
 #define SHELF_SHARE 8 /* one part of so many of the host's rest is left unused, for what nobody has counted */
 
 /* How many pages each group gets of `bytes`. Groups with a window need fewer: the window of each running sequence, and
@@ -56,6 +57,18 @@ static size_t share_states(mt_engine *e, uint64_t *bytes)
     const uint64_t states = e->params.sequences + kept;
     *bytes -= states * slot < *bytes ? states * slot : *bytes;
     return (size_t)states;
+}
+
+/* How many more there are, at most one for each running sequence, for steps that are begun ahead. Takes their bytes
+   from *bytes. */
+static size_t share_spare(mt_engine *e, uint64_t *bytes)
+{
+    if (e->spec->state.layers == 0 || !mt_engine_can_go_ahead(e))
+        return 0;
+    const uint64_t slot = mt_state_slot_bytes(e->dev, &e->spec->state), most = *bytes / SPARE_SHARE / slot;
+    const uint64_t spare = most < e->params.sequences ? most : e->params.sequences;
+    *bytes -= spare * slot;
+    return (size_t)spare;
 }
 
 uint64_t mt_engine_memory(const mt_engine_params *params, const mt_device *dev)
@@ -272,7 +285,7 @@ bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
         return false;
     if (!e->model)
         return check_encoders(e, (b.apart ? 0 : weights) + mt_device_bytes(e->dev), err);
-    const size_t states = share_states(e, &b.left);
+    const size_t states = share_states(e, &b.left), spare = share_spare(e, &b.left);
     *b.room -= share_requests(e, *b.room);
     *b.room -= share_pictures(e, *b.room);
     share_pages(e, b.left - share_features(e, b.left), pages);
@@ -286,14 +299,14 @@ bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
         return mt_fail(err, MT_E_MEMORY, "\"--host-memory\" is %.0f MiB, which leaves nothing for requests; raise it",
                        (double)b.host / (1 << 20));
     const uint64_t device = mt_device_bytes(e->dev);
-    if (!mt_model_reserve(e->model, pages, states, err))
+    if (!mt_model_reserve(e->model, pages, states + spare, err))
         return false;
     const uint64_t cache = mt_device_bytes(e->dev) - device;
     if (!reserve_features(e, err))
         return false;
     if (e->params.host_cache && (b.apart || e->params.host_cache != MT_ENGINE_CHOOSE))
         reserve_shelf(e, b.beside);
-    mt_cache_groups groups = {.count = e->spec->group_count, .states = states};
+    mt_cache_groups groups = {.count = e->spec->group_count, .states = states, .spare = spare};
     for (size_t g = 0; g < groups.count; g++)
         groups.window[g] = e->spec->groups[g].window ? e->spec->groups[g].window : UINT32_MAX;
     e->tree = mt_tree_new(&groups, pages, e->places.all + 1);

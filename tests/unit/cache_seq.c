@@ -10,12 +10,13 @@
 #define WINDOW_PAGES 34 /* windows have fewer pages than the first group, as in use */
 #define LIMIT 1000
 #define SLOTS 12
+#define SPARE 3
 static const uint8_t no_salt[32];
 
 /* What a page's positions were computed for: the hash of all keys up to there. */
 typedef struct memory {
     uint64_t written[2][PAGES][MT_PAGE_TOKENS];
-    uint64_t state[SLOTS]; /* the story of the last position behind it */
+    uint64_t state[SLOTS + SPARE]; /* the story of the last position behind it */
 } memory;
 
 /* Which picture stands there; 0: none. Digests of pictures differ in their last byte alone. */
@@ -55,21 +56,31 @@ static void run_state(mt_seq *s, memory *m, size_t rows, const uint64_t *story)
     assert_true(span.state == MT_NO_PAGE ? s->done == 0 : m->state[span.state] == story[s->done - 1]);
     for (size_t i = 0; i < span.pieces; i++) {
         end += span.piece[i].rows;
-        assert_true(span.piece[i].rows > 0 && span.piece[i].slot < SLOTS);
+        assert_true(span.piece[i].rows > 0 && span.piece[i].slot < SLOTS + SPARE);
         m->state[span.piece[i].slot] = story[end - 1];
     }
     assert_int_equal(end, s->done + rows);
 }
 
-/* Writes positions [done, done + rows) as a step would, then commits them. */
-static void compute(mt_seq *s, memory *m, size_t rows)
+static void write_pages(mt_seq *s, memory *m, size_t rows, const uint64_t *story)
+{
+    for (size_t p = s->done; p < s->done + rows; p++)
+        for (size_t g = 0; g < s->groups; g++)
+            m->written[g][s->page[g][p / MT_PAGE_TOKENS]][p % MT_PAGE_TOKENS] = story[p];
+}
+
+/* Writes positions [done, done + rows) as a step would. */
+static void run_step(mt_seq *s, memory *m, size_t rows)
 {
     const uint64_t *story = stories(s);
     if (has_states(s))
         run_state(s, m, rows, story);
-    for (size_t p = s->done; p < s->done + rows; p++)
-        for (size_t g = 0; g < s->groups; g++)
-            m->written[g][s->page[g][p / MT_PAGE_TOKENS]][p % MT_PAGE_TOKENS] = story[p];
+    write_pages(s, m, rows, story);
+}
+
+static void compute(mt_seq *s, memory *m, size_t rows)
+{
+    run_step(s, m, rows);
     mt_seq_commit(s, rows);
 }
 
@@ -103,10 +114,15 @@ static mt_tree *new_tree_with(size_t pages, size_t window_pages)
     return mt_tree_new(&g, all, 16);
 }
 
+static mt_tree *new_tree_for_ahead(size_t pages, size_t states, size_t spare)
+{
+    const mt_cache_groups g = {.count = 1, .states = states, .spare = spare};
+    return mt_tree_new(&g, &pages, 16);
+}
+
 static mt_tree *new_tree_of(size_t pages, size_t states)
 {
-    const mt_cache_groups g = {.count = 1, .states = states};
-    return mt_tree_new(&g, &pages, 16);
+    return new_tree_for_ahead(pages, states, 0);
 }
 
 static mt_tree *new_tree(size_t pages)
@@ -450,7 +466,7 @@ static void a_lookup_ends_where_a_state_is_kept(void **state)
     assert_int_equal(ask(t, &m, 100, 45, cuts, 2, NULL), 40);
     assert_int_equal(ask(t, &m, 100, 39, cuts, 2, &miss), 0);
     assert_int_equal(miss, MT_MISS_STATE);
-    assert_int_equal(mt_anchors_available(mt_tree_anchors(t)), SLOTS);
+    assert_int_equal(mt_anchors_held(mt_tree_anchors(t)), 0);
     mt_tree_clear(t);
     assert_int_equal(mt_tree_anchors(t)->count, 0);
     mt_tree_free(t);
@@ -511,7 +527,7 @@ static void two_slots_are_enough_to_go_on(void **state)
     finish_prompt(&b, &m);
     mt_seq_free(&a);
     mt_seq_free(&b);
-    assert_int_equal(mt_anchors_available(mt_tree_anchors(t)), 2);
+    assert_int_equal(mt_anchors_held(mt_tree_anchors(t)), 0);
     mt_tree_free(t);
 }
 
@@ -558,8 +574,53 @@ static void expect_reason(const chronicle *c, const mt_seq *s, mt_miss miss, boo
     assert_true(miss == MT_MISS_EVICTED || !computed || !all_remembered);
 }
 
+/* Enqueues a row behind the step under way. What it writes depends on a token that nobody knows yet. */
+static bool follow(mt_seq *s, memory *m, size_t rows)
+{
+    mt_span span = {0};
+    if (!mt_seq_grow(s, s->done + rows + 1) || !mt_seq_follow(s, &span))
+        return false;
+    assert_int_equal(span.state, s->state.next);
+    assert_true(span.pieces == 1 && span.piece->rows == 1 && span.piece->slot != span.state);
+    m->state[span.piece->slot] = 0;
+    return true;
+}
+
+/* The rest of what is known, and then tokens whose rows are begun before the token before them is known, until no more
+   can be or it ends. Returns how many were. */
+static size_t compute_ahead(mt_seq *s, memory *m, random_t *r)
+{
+    size_t rows = s->known - s->done, ahead = 0;
+    run_step(s, m, rows);
+    for (;; rows = 1, ahead++) {
+        bool follows = s->known < 900 && follow(s, m, rows);
+        if (follows && below(r, 15) == 0) {
+            mt_seq_unfollow(s);
+            follows = false;
+        }
+        if (below(r, 40) == 0) { /* numbers that are not finite */
+            mt_seq_spoil(s);
+            mt_seq_free(s);
+            return ahead;
+        }
+        mt_seq_commit(s, rows);
+        expect_sound(s, m);
+        if (!follows)
+            return ahead;
+        if (below(r, 10) == 0) {
+            (below(r, 2) ? mt_seq_free : mt_seq_suspend)(s);
+            return ahead;
+        }
+        if (below(r, 10) == 0)
+            mt_seq_stop_at(s, s->done + below(r, 3));
+        mt_seq_add(s, below(r, 30) ? 5 : 6);
+        write_pages(s, m, 1, stories(s));
+        m->state[s->state.next] = stories(s)[s->done];
+    }
+}
+
 /* Random lives of a few sequences over a small alphabet, so that they meet often, in a pool that is often dry. */
-static size_t live(mt_tree *t, uint64_t seed)
+static size_t live(mt_tree *t, uint64_t seed, size_t *ahead)
 {
     enum { SEQUENCES = 5, SALTS = 2 };
     static memory m;
@@ -606,10 +667,14 @@ static size_t live(mt_tree *t, uint64_t seed)
                 mt_seq_free(&s[i]);
                 continue;
             }
-            if (mt_seq_grow(&s[i], s[i].done + rows))
-                compute(&s[i], &m, rows);
-            else
+            if (!mt_seq_grow(&s[i], s[i].done + rows))
                 mt_seq_suspend(&s[i]);
+            else if (ahead && rows == left)
+                *ahead += compute_ahead(&s[i], &m, &r);
+            else
+                compute(&s[i], &m, rows);
+            if (!s[i].tree)
+                continue;
             expect_sound(&s[i], &m);
             write_down(&known[of[i]], &s[i]);
         } else if (s[i].known < 900 && below(&r, 12)) {
@@ -623,9 +688,9 @@ static size_t live(mt_tree *t, uint64_t seed)
         mt_seq_free(&s[i]);
     for (size_t g = 0; g < groups; g++)
         assert_int_equal(mt_tree_available(t, g), mt_tree_total(t, g));
-    assert_int_equal(mt_anchors_available(mt_tree_anchors(t)), states);
+    assert_int_equal(mt_anchors_held(mt_tree_anchors(t)) + mt_tree_anchors(t)->lent, 0);
     mt_tree_clear(t);
-    assert_int_equal(mt_tree_anchors(t)->slots.free, states);
+    assert_int_equal(mt_tree_anchors(t)->slots.free, mt_tree_anchors(t)->slots.total);
     assert_int_equal(mt_tree_nodes(t) + t->gone.count, 0);
     mt_tree_free(t);
     return hits;
@@ -635,14 +700,15 @@ static void random_lives_are_sound(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 10; seed++)
-        assert_true(live(new_tree(PAGES), seed) > 5);
+        assert_true(live(new_tree(PAGES), seed, NULL) > 5);
 }
 
 static void random_lives_with_windows_are_sound(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 10; seed++)
-        assert_true(live(new_tree_with(seed % 3 ? PAGES : WINDOW_PAGES, seed % 3 ? WINDOW_PAGES : PAGES), seed) > 1);
+        assert_true(live(new_tree_with(seed % 3 ? PAGES : WINDOW_PAGES, seed % 3 ? WINDOW_PAGES : PAGES), seed, NULL) >
+                    1);
 }
 
 static void random_lives_with_states_are_sound(void **state)
@@ -650,8 +716,18 @@ static void random_lives_with_states_are_sound(void **state)
     size_t hits = 0;
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++)
-        hits += live(new_tree_of(PAGES, seed % 2 ? SLOTS : 6), seed);
+        hits += live(new_tree_of(PAGES, seed % 2 ? SLOTS : 6), seed, NULL);
     assert_true(hits > 20);
+}
+
+/* With few spare slots, and with enough. */
+static void random_lives_that_go_ahead_are_sound(void **state)
+{
+    size_t hits = 0, ahead[3] = {0};
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++)
+        hits += live(new_tree_for_ahead(PAGES, seed % 2 ? SLOTS : 6, seed % 3 ? SPARE : 1), seed, &ahead[seed % 3]);
+    assert_true(hits > 20 && ahead[0] > 100 && ahead[1] > 100 && ahead[2] > 100);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -672,6 +748,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(stops_are_few),
     cmocka_unit_test(two_slots_are_enough_to_go_on),
     cmocka_unit_test(random_lives_with_states_are_sound),
+    cmocka_unit_test(random_lives_that_go_ahead_are_sound),
 };
 
 UNIT_MAIN(tests)
