@@ -4,8 +4,8 @@
 #include "kernels/portable/scalar.h"
 #include "kernels/x86/qpanel.h"
 
-/* rows whose sums are kept between chunks; registers of columns; steps */
-enum { ROWS = 128, HALVES = 2, UNROLLED = 4 };
+/* rows whose sums are kept between chunks; registers of columns */
+enum { ROWS = 128, HALVES = 2 };
 
 /* The two sums of R4 for ROWS x MT_Q_COLUMNS results */
 typedef struct sums {
@@ -18,7 +18,7 @@ typedef struct chunk {
     const float *scales, *biases;    /* biases: NULL where there are none */
     size_t g0, g1, each, link, unit; /* each: units of a group */
     size_t planes, flush;            /* steps whose sums of pairs fit 16 bits */
-    int lift;                        /* what was added to every weight to make it unsigned */
+    bool lifted;                     /* MT_Q_E2M1 was added to every weight to make it unsigned */
 } chunk;
 
 size_t MT_LEVEL(q_scratch_bytes)(size_t k)
@@ -45,18 +45,18 @@ MT_INLINE vi dpbusd(vi acc, vi u, vi s)
 }
 
 /* Adds the products of one unit to dot[r][h]. */
-MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const chunk *c, const uint8_t *w, const int8_t *x, size_t nr)
+MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const chunk *c, const uint8_t *w, const int8_t *x, size_t nr,
+                    size_t unit)
 {
-    for (size_t s = 0; s < c->unit / 4; s += UNROLLED, w += UNROLLED * MT_Q_STEP, x += UNROLLED * 4 * nr) {
+    (void)c;
+    MT_UNROLL
+    for (size_t s = 0; s < unit / 4; s++) {
+        const vi low = vi_load(w + s * MT_Q_STEP), high = vi_load(w + s * MT_Q_STEP + 4 * VL);
         MT_UNROLL
-        for (size_t u = 0; u < UNROLLED; u++) {
-            const vi low = vi_load(w + u * MT_Q_STEP), high = vi_load(w + u * MT_Q_STEP + 4 * VL);
-            MT_UNROLL
-            for (size_t r = 0; r < nr; r++) {
-                const vi four = four_of(x + 4 * (u * nr + r));
-                dot[r][0] = dpbusd(dot[r][0], low, four);
-                dot[r][1] = dpbusd(dot[r][1], high, four);
-            }
+        for (size_t r = 0; r < nr; r++) {
+            const vi four = four_of(x + 4 * (s * nr + r));
+            dot[r][0] = dpbusd(dot[r][0], low, four);
+            dot[r][1] = dpbusd(dot[r][1], high, four);
         }
     }
 }
@@ -88,10 +88,11 @@ MT_INLINE void pairs_of(vi pairs[MT_Q_ROWS][HALVES], size_t steps, const uint8_t
 }
 
 /* The 32-bit sums stay in memory, as the registers are full of pairs. */
-MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const chunk *c, const uint8_t *w, const int8_t *x, size_t nr)
+MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const chunk *c, const uint8_t *w, const int8_t *x, size_t nr,
+                    size_t unit)
 {
     for (size_t plane = 0; plane < c->planes; plane++) {
-        for (size_t s = 0; s < c->unit / 4; s += c->flush) {
+        for (size_t s = 0; s < unit / 4; s += c->flush) {
             vi pairs[MT_Q_ROWS][HALVES];
             __asm__ volatile("" : : "r"(dot) : "memory");
             pairs_of(pairs, c->flush, w + plane * MT_Q_PLANE + s * MT_Q_STEP, x + s * 4 * nr, nr);
@@ -106,29 +107,41 @@ MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const chunk *c, const uint8_t *w,
 
 #endif
 
-/* a = fma(scale of W, sum, a) at the end of each link (block.h) */
-MT_INLINE void scale_fixed(float *a, const chunk *c, const mt_qtile *t, size_t nr)
+/* Brings the sums of unit u to the next one's scale, or the end's (block.h). */
+MT_INLINE vf turned(vi dot, const mt_qtile *t, size_t cell)
 {
-    const size_t bytes = c->unit / 4 * MT_Q_STEP, first = c->g0 * c->each;
-    vi dot[MT_Q_ROWS][HALVES];
-    MT_UNROLL
-    for (size_t i = 0; i < nr * HALVES; i++)
-        dot[i / HALVES][i % HALVES] = vi_set1(MT_DOT_BITS);
-    for (size_t u = first; u < c->g1 * c->each; u++) {
-        const float *scales = c->scales + u / c->each * MT_Q_COLUMNS;
-        const bool ends = (u + 1) % c->link == 0;
-        for (size_t i = 0; c->lift && i < nr * HALVES; i++)
-            dot[i / HALVES][i % HALVES] =
-                vi_add(dot[i / HALVES][i % HALVES], vi_set1(-c->lift * t->sum[u * nr + i / HALVES]));
-        dots(dot, c, c->w + (u - first) * bytes, t->q + u * c->unit * nr, nr);
+    return vf_fma(vf_set1(t->mul[cell]), vf_from_bits(dot), vf_set1(t->add[cell]));
+}
+
+/* a = fma(scale of W, sum, a) at the end of each link (block.h). `unit`, `link` and `lifted` are those of the chunk, as
+   constants: so sums stay in registers. */
+MT_INLINE void scale_fixed(float *a, const chunk *c, const mt_qtile *t, size_t nr, size_t unit, size_t link,
+                           bool lifted)
+{
+    const uint8_t *w = c->w;
+    const float *scales = c->scales + c->g0 * MT_Q_COLUMNS;
+    for (size_t u = c->g0 * c->each, left = c->each; u < c->g1 * c->each; u += link) {
+        vi dot[MT_Q_ROWS][HALVES];
+        MT_UNROLL
+        for (size_t r = 0; r < nr; r++)
+            dot[r][0] = dot[r][1] = vi_set1(MT_DOT_BITS - (lifted ? MT_Q_E2M1 * t->sum[u * nr + r] : 0));
+        dots(dot, c, w, t->q + u * unit * nr, nr, unit);
+        w += unit / 4 * MT_Q_STEP;
+        if (link == 2) {
+            MT_UNROLL
+            for (size_t i = 0; i < nr * HALVES; i++)
+                dot[i / HALVES][i % HALVES] = vf_bits(turned(dot[i / HALVES][i % HALVES], t, u * nr + i / HALVES));
+            dots(dot, c, w, t->q + (u + 1) * unit * nr, nr, unit);
+            w += unit / 4 * MT_Q_STEP;
+        }
         MT_UNROLL
         for (size_t i = 0; i < nr * HALVES; i++) {
-            const size_t r = i / HALVES, h = i % HALVES;
-            const vf sum = vf_fma(vf_set1(t->mul[u * nr + r]), vf_from_bits(dot[r][h]), vf_set1(t->add[u * nr + r]));
-            float *at = a + r * MT_Q_COLUMNS + h * VL;
-            dot[r][h] = ends ? vi_set1(MT_DOT_BITS) : vf_bits(sum);
-            if (ends)
-                vf_store(at, vf_fma(vf_load(scales + h * VL), sum, vf_load(at)));
+            const vf sum = turned(dot[i / HALVES][i % HALVES], t, (u + link - 1) * nr + i / HALVES);
+            vf_store(a + i * VL, vf_fma(vf_load(scales + i % HALVES * VL), sum, vf_load(a + i * VL)));
+        }
+        if ((left -= link) == 0) {
+            scales += MT_Q_COLUMNS;
+            left = c->each;
         }
     }
 }
@@ -157,7 +170,14 @@ MT_INLINE void bias_fixed(float *b, const chunk *c, const mt_qtile *t, size_t nr
 
 MT_INLINE void tile_fixed(float *a, float *b, const chunk *c, const mt_qtile *t, size_t nr)
 {
-    scale_fixed(a, c, t, nr);
+    if (!c->lifted && c->link == 2)
+        scale_fixed(a, c, t, nr, MT_BLOCK, 2, false);
+    else if (!c->lifted && c->unit == MT_BLOCK)
+        scale_fixed(a, c, t, nr, MT_BLOCK, 1, false);
+    else if (c->unit == MT_BLOCK)
+        scale_fixed(a, c, t, nr, MT_BLOCK, 1, true);
+    else
+        scale_fixed(a, c, t, nr, MT_BLOCK / 2, 1, c->lifted);
     if (c->biases)
         bias_fixed(b, c, t, nr);
 }
@@ -200,7 +220,7 @@ static void block(float *y, size_t ldy, mt_qpanel *p, size_t j, size_t n1, const
     c.link = mt_link(w->group);
     c.planes = w->bits == 8 ? MT_Q_PLANES : 1;
     c.flush = steps_to_flush(w);
-    c.lift = w->format != MT_FORMAT_AFFINE ? MT_Q_E2M1 : 0;
+    c.lifted = w->format != MT_FORMAT_AFFINE;
     memset(s.a, 0, (i1 - i0) * MT_Q_COLUMNS * sizeof(*s.a));
     memset(s.b, 0, (i1 - i0) * MT_Q_COLUMNS * sizeof(*s.b));
     for (size_t k = 0; k < w->k; k += MT_Q_CHUNK) {

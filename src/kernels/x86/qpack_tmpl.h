@@ -21,31 +21,37 @@ static float max_abs(const float *x, size_t n)
     return amax;
 }
 
-/* q = rint(x * factor), in order and as floats; n % 16 == 0. Returns the block's scale. */
+/* q = rint(x * factor), zeros where the factor is 0; n % 16 == 0. Returns the block's scale. */
 static float quantise(int8_t *q, const float *x, size_t n, float least)
 {
     const mt_block b = mt_block_of(max_abs(x, n), least);
-    float y[MT_BLOCK] = {0};
-    for (size_t i = 0; i < n && b.factor > 0.0f; i += VL) {
-        const vi v = vf_rint(vf_mul(vf_load(x + i), vf_set1(b.factor)));
-        vi_store_s8(q + i, v);
-        vf_store(y + i, vi_to_f32(v));
+    vlanes xq = vlanes_zero(), qq = vlanes_zero();
+    for (size_t i = 0; i < n && b.factor > 0.0f; i += MT_LANES) {
+        MT_UNROLL
+        for (size_t h = 0; h < VREGS; h++) {
+            const vf here = vf_load(x + i + h * VL);
+            const vi v = vf_rint(vf_mul(here, vf_set1(b.factor)));
+            const vf y = vi_to_f32(v);
+            vi_store_s8(q + i + h * VL, v);
+            xq.v[h] = vf_fma(here, y, xq.v[h]);
+            qq.v[h] = vf_fma(y, y, qq.v[h]);
+        }
     }
-    return mt_block_fit(b, mt_dot1(x, y, n), mt_dot1(y, y, n));
+    return mt_block_fit(b, vlanes_fold(xq), vlanes_fold(qq));
 }
 
-/* Brings n elements to paired order and returns their sum. */
+/* Brings n elements to paired order and returns their sum: bytes of which 128 was added are summed up. */
 static int32_t pair_up(int8_t *q, size_t n)
 {
-    const __m128i order = _mm_loadu_si128((const void *)mt_paired_bytes);
-    int32_t sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += q[i];
+    const __m128i order = _mm_loadu_si128((const void *)mt_paired_bytes), lift = _mm_set1_epi8((char)128);
+    __m128i sum = _mm_setzero_si128();
     for (size_t i = 0; i < n; i += 16) {
         void *at = q + i;
-        _mm_storeu_si128(at, _mm_shuffle_epi8(_mm_loadu_si128(at), order));
+        const __m128i v = _mm_shuffle_epi8(_mm_loadu_si128(at), order);
+        _mm_storeu_si128(at, v);
+        sum = _mm_add_epi32(sum, _mm_sad_epu8(_mm_xor_si128(v, lift), _mm_setzero_si128()));
     }
-    return sum;
+    return _mm_cvtsi128_si32(sum) + _mm_extract_epi32(sum, 2) - 128 * (int32_t)n;
 }
 
 static void put_turn(const mt_qtile *t, size_t cell, mt_turn turn)
