@@ -57,6 +57,7 @@ static inline void mt_qpanel_nibbles(const mt_qpanel *p, size_t h, size_t n, boo
         for (size_t r = 0; r < VL; r++) {
             const uint8_t *from = p->row[h + r] + k / 2;
             m[r] = words == VL ? vi_load(from) : vi_load_part(from, words);
+            _mm_prefetch((const char *)(p->next[h + r] + k / 2), _MM_HINT_T0);
         }
         vi_transpose(m);
         uint8_t *to = p->planes + k / 4 * MT_Q_STEP + 4 * h;
