@@ -192,6 +192,107 @@ static void tile(float *a, float *b, const chunk *c, const mt_qtile *t)
 #undef CASE
 }
 
+#if defined(__AVX512VNNI__)
+
+enum { FEW = 4 }; /* rows for which codes of 4 bits go from memory to the sums by registers alone */
+
+/* The chunk's sums of nr rows for one register of columns, h .. h+VL of the panel; n % (8 * VL) == 0. */
+MT_INLINE void few_fixed(float *a, float *b, const mt_qpanel *p, size_t h, size_t n, const chunk *c, const mt_qtile *t,
+                         size_t nr, size_t unit, size_t link, bool lifted)
+{
+    const float *scales = c->scales + c->g0 * MT_Q_COLUMNS + h;
+    const float *biases = c->biases ? c->biases + c->g0 * MT_Q_COLUMNS + h : NULL;
+    size_t u = c->g0 * c->each, g = c->g0, left = c->each;
+    const int8_t *x = t->q + u * unit * nr;
+    vf sum[FEW], bias[FEW];
+    MT_UNROLL
+    for (size_t r = 0; r < nr; r++) {
+        sum[r] = vf_load(a + r * MT_Q_COLUMNS + h);
+        bias[r] = vf_load(b + r * MT_Q_COLUMNS + h);
+    }
+    for (size_t k = 0; k < n; k += 8 * VL) {
+        vi m[VL], dot[FEW];
+        mt_qpanel_load(m, p, h, k, VL);
+        MT_UNROLL
+        for (size_t s = 0; s < VL; s++, x += 8 * nr) {
+            const size_t of_link = s % (unit / 8 * link), of_unit = s % (unit / 8);
+            const vi even = mt_qpanel_four(m[s], false, lifted), odd = mt_qpanel_four(m[s], true, lifted);
+            MT_UNROLL
+            for (size_t r = 0; r < nr; r++) {
+                if (of_link == 0)
+                    dot[r] = vi_set1(MT_DOT_BITS - (lifted ? MT_Q_E2M1 * t->sum[u * nr + r] : 0));
+                dot[r] = dpbusd(dot[r], even, four_of(x + 4 * r));
+                dot[r] = dpbusd(dot[r], odd, four_of(x + 4 * (nr + r)));
+            }
+            if (of_unit + 1 < unit / 8)
+                continue;
+            MT_UNROLL
+            for (size_t r = 0; r < nr; r++) {
+                const vf end = turned(dot[r], t, u * nr + r);
+                dot[r] = vf_bits(end);
+                if (of_link + 1 == unit / 8 * link)
+                    sum[r] = vf_fma(vf_load(scales), end, sum[r]);
+            }
+            u++;
+            if (--left > 0)
+                continue;
+            if (c->biases) {
+                MT_UNROLL
+                for (size_t r = 0; r < nr; r++)
+                    bias[r] =
+                        vf_fma(vf_load(biases + (g - c->g0) * MT_Q_COLUMNS), vf_set1(t->bias[g * nr + r]), bias[r]);
+            }
+            g++;
+            left = c->each;
+            scales += MT_Q_COLUMNS;
+        }
+    }
+    MT_UNROLL
+    for (size_t r = 0; r < nr; r++) {
+        vf_store(a + r * MT_Q_COLUMNS + h, sum[r]);
+        vf_store(b + r * MT_Q_COLUMNS + h, bias[r]);
+    }
+}
+
+MT_INLINE void few_rows(float *a, float *b, const mt_qpanel *p, size_t h, size_t n, const chunk *c, const mt_qtile *t,
+                        size_t nr)
+{
+    if (!c->lifted && c->link == 2)
+        few_fixed(a, b, p, h, n, c, t, nr, MT_BLOCK, 2, false);
+    else if (!c->lifted && c->unit == MT_BLOCK)
+        few_fixed(a, b, p, h, n, c, t, nr, MT_BLOCK, 1, false);
+    else if (c->unit == MT_BLOCK)
+        few_fixed(a, b, p, h, n, c, t, nr, MT_BLOCK, 1, true);
+    else
+        few_fixed(a, b, p, h, n, c, t, nr, MT_BLOCK / 2, 1, c->lifted);
+}
+
+/* Whether the chunk was multiplied so. */
+static bool few(float *a, float *b, const mt_qpanel *p, size_t n, const chunk *c, const mt_qtile *t)
+{
+    if (t->nr > FEW || p->w->bits != 4 || n % (8 * VL) != 0)
+        return false;
+    for (size_t h = 0; h < MT_Q_COLUMNS; h += VL) {
+        switch (t->nr) {
+        case 1: few_rows(a, b, p, h, n, c, t, 1); break;
+        case 2: few_rows(a, b, p, h, n, c, t, 2); break;
+        case 3: few_rows(a, b, p, h, n, c, t, 3); break;
+        case 4: few_rows(a, b, p, h, n, c, t, 4); break;
+        }
+    }
+    return true;
+}
+
+#else
+
+static bool few(float *a, float *b, const mt_qpanel *p, size_t n, const chunk *c, const mt_qtile *t)
+{
+    (void)a, (void)b, (void)p, (void)n, (void)c, (void)t;
+    return false;
+}
+
+#endif
+
 /* y[0..count) = a + b */
 static void finish(float *y, const float *a, const float *b, size_t count)
 {
@@ -225,10 +326,13 @@ static void block(float *y, size_t ldy, mt_qpanel *p, size_t j, size_t n1, const
     memset(s.b, 0, (i1 - i0) * MT_Q_COLUMNS * sizeof(*s.b));
     for (size_t k = 0; k < w->k; k += MT_Q_CHUNK) {
         const size_t n = w->k - k < MT_Q_CHUNK ? w->k - k : MT_Q_CHUNK;
+        const mt_qtile first = mt_qtile_at(rows, i0);
         mt_qpanel_chunk(p, j, n1, k);
-        mt_qpanel_unpack(p, n, w->k - k);
         c.g0 = k / w->group;
         c.g1 = c.g0 + n / w->group;
+        if (i1 - i0 == first.nr && few(s.a, s.b, p, n, &c, &first))
+            continue;
+        mt_qpanel_unpack(p, n, w->k - k);
         for (size_t i = i0; i < i1; i += MT_Q_ROWS) {
             const mt_qtile t = mt_qtile_at(rows, i);
             tile(s.a + (i - i0) * MT_Q_COLUMNS, s.b + (i - i0) * MT_Q_COLUMNS, &c, &t);

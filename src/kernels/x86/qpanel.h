@@ -45,29 +45,41 @@ static inline void mt_qpanel_chunk(mt_qpanel *p, size_t j, size_t n1, size_t k)
     }
 }
 
+static const uint8_t mt_qlifted[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+
+/* 4-bit codes of columns h .. h+VL of the panel: m[i] has eight of each column from k + 8 i on, `words` times. */
+MT_INLINE void mt_qpanel_load(vi m[VL], const mt_qpanel *p, size_t h, size_t k, size_t words)
+{
+    MT_UNROLL
+    for (size_t r = 0; r < VL; r++) {
+        const uint8_t *from = p->row[h + r] + k / 2;
+        m[r] = words == VL ? vi_load(from) : vi_load_part(from, words);
+        _mm_prefetch((const char *)(p->next[h + r] + k / 2), _MM_HINT_T0);
+    }
+    vi_transpose(m);
+}
+
+/* Four of these eight, the even or the odd ones, as unsigned bytes. */
+MT_INLINE vi mt_qpanel_four(vi eight, bool odd, bool e2m1)
+{
+    const vi four = vi_and(odd ? vi_srl(eight, 4) : eight, vb_set1(15));
+    return e2m1 ? vb_shuffle(vb_table(mt_qlifted), four) : four;
+}
+
 /* Columns h .. h+VL of the panel, 4-bit codes; n of k */
 static inline void mt_qpanel_nibbles(const mt_qpanel *p, size_t h, size_t n, bool e2m1)
 {
-    static const uint8_t lifted[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
-    const vi mask = vb_set1(15), table = vb_table(lifted);
     for (size_t k = 0; k < n; k += 8 * VL) {
         const size_t words = (n - k) / 8 < VL ? (n - k) / 8 : VL;
         vi m[VL];
-        MT_UNROLL
-        for (size_t r = 0; r < VL; r++) {
-            const uint8_t *from = p->row[h + r] + k / 2;
-            m[r] = words == VL ? vi_load(from) : vi_load_part(from, words);
-            _mm_prefetch((const char *)(p->next[h + r] + k / 2), _MM_HINT_T0);
-        }
-        vi_transpose(m);
+        mt_qpanel_load(m, p, h, k, words);
         uint8_t *to = p->planes + k / 4 * MT_Q_STEP + 4 * h;
         MT_UNROLL
         for (size_t s = 0; s < VL; s++, to += 2 * MT_Q_STEP) {
-            vi even = vi_and(m[s], mask), odd = vi_and(vi_srl(m[s], 4), mask);
             if (s >= words)
                 break;
-            vi_store(to, e2m1 ? vb_shuffle(table, even) : even);
-            vi_store(to + MT_Q_STEP, e2m1 ? vb_shuffle(table, odd) : odd);
+            vi_store(to, mt_qpanel_four(m[s], false, e2m1));
+            vi_store(to + MT_Q_STEP, mt_qpanel_four(m[s], true, e2m1));
         }
     }
 }
