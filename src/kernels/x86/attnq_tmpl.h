@@ -31,15 +31,10 @@ size_t MT_LEVEL(attn_q_scratch_bytes)(size_t rows, size_t head_stride)
 /* VL integers, eight of them together; with 4 bits from the upper or the lower halves of bytes. */
 MT_INLINE vi load_integers(const uint8_t *at, size_t apart, unsigned bits, bool upper)
 {
-    uint8_t bytes[VL];
-    for (size_t i = 0; i < VL; i += 8, at += apart) {
-        uint64_t x;
-        memcpy(&x, at, sizeof(x));
-        if (bits == 4)
-            x = (upper ? x : x << 4) & 0xf0f0f0f0f0f0f0f0u;
-        memcpy(bytes + i, &x, sizeof(x));
-    }
-    return vi_load_s8(bytes);
+    __m128i bytes = vb_load_eights(at, apart);
+    if (bits == 4)
+        bytes = _mm_and_si128(upper ? bytes : _mm_slli_epi16(bytes, 4), _mm_set1_epi8((char)0xf0));
+    return vi_from_s8(bytes);
 }
 
 /* The block that contains position t of the segment. */

@@ -63,6 +63,7 @@ MT_INLINE vi vi_max(vi a, vi b) { return _mm256_max_epi32(a, b); }
 MT_INLINE vi vi_load_u16(const void *p) { return _mm256_cvtepu16_epi32(_mm_loadu_si128(p)); }
 MT_INLINE vi vi_load_u8(const void *p) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64(p)); }
 MT_INLINE vi vi_load_s8(const void *p) { return _mm256_cvtepi8_epi32(_mm_loadl_epi64(p)); }
+MT_INLINE vi vi_from_s8(__m128i bytes) { return _mm256_cvtepi8_epi32(bytes); }
 MT_INLINE vf vf_load_f16(const void *p) { return _mm256_cvtph_ps(_mm_loadu_si128(p)); }
 
 MT_INLINE __m256 vlanes_fold8(const vf v[2]) { return _mm256_add_ps(v[0], v[1]); }
@@ -145,6 +146,13 @@ MT_INLINE void vi_store_s8(void *p, vi v)
     vi pairs = _mm256_packs_epi32(v, v), quads = _mm256_packs_epi16(pairs, pairs);
     __m128i both = _mm_unpacklo_epi32(_mm256_castsi256_si128(quads), _mm256_extracti128_si256(quads, 1));
     _mm_storel_epi64(p, both);
+}
+
+/* VL bytes, eight of them together, `apart` bytes from the next */
+MT_INLINE __m128i vb_load_eights(const uint8_t *p, size_t apart)
+{
+    (void)apart;
+    return _mm_loadl_epi64((const void *)p);
 }
 
 /* 16 bytes every `step` */

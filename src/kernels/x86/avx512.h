@@ -74,6 +74,7 @@ MT_INLINE vi vi_load_part(const void *p, size_t n) { return _mm512_maskz_loadu_e
 MT_INLINE vi vi_load_u16(const void *p) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256(p)); }
 MT_INLINE vi vi_load_u8(const void *p) { return _mm512_cvtepu8_epi32(_mm_loadu_si128(p)); }
 MT_INLINE vi vi_load_s8(const void *p) { return _mm512_cvtepi8_epi32(_mm_loadu_si128(p)); }
+MT_INLINE vi vi_from_s8(__m128i bytes) { return _mm512_cvtepi8_epi32(bytes); }
 MT_INLINE vf vf_load_f16(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
 
 /* The low halves (bytes) of VL elements, which fit */
@@ -122,6 +123,12 @@ MT_INLINE vf vf_load_e4m3_as_f16(const void *p)
 MT_INLINE __m256 vlanes_fold8(const vf v[1])
 {
     return _mm256_add_ps(_mm512_castps512_ps256(v[0]), _mm512_extractf32x8_ps(v[0], 1));
+}
+
+/* VL bytes, eight of them together, `apart` bytes from the next */
+MT_INLINE __m128i vb_load_eights(const uint8_t *p, size_t apart)
+{
+    return _mm_unpacklo_epi64(_mm_loadl_epi64((const void *)p), _mm_loadl_epi64((const void *)(p + apart)));
 }
 
 /* 16 bytes every `step` */
