@@ -97,6 +97,7 @@ static void expect_sound(const mt_seq *s, const memory *m)
     const uint64_t *story = stories(s);
     if (has_states(s) && s->done > 0)
         assert_true(s->state.slot != MT_NO_PAGE && m->state[s->state.slot] == story[s->done - 1]);
+    assert_true(!s->state.borrowed || s->state.pieces > 0); /* a spare slot is only for a row that is begun ahead */
     for (size_t g = 0; g < s->groups; g++) {
         const uint32_t window = mt_tree_groups(s->tree)->window[g];
         for (size_t p = g == 0 ? 0 : mt_window_begin(s->done, window); p < s->done; p++) {
