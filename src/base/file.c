@@ -27,6 +27,17 @@ bool mt_file_absent(const char *path)
     return stat(path, &st) != 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
+void mt_file_take_standard(void)
+{
+    int fd;
+
+    do /* the way that the standard files are not used */
+        fd = open("/dev/null", fcntl(STDIN_FILENO, F_GETFD) < 0 ? O_WRONLY : O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 /* Opens a regular file; *size: its size. Returns the descriptor; -1: *err. */
 static int open_regular(const char *path, size_t *size, mt_error *err)
 {

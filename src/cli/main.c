@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/crash.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mapping.h"
 #include "cli/cli.h"
@@ -89,6 +90,7 @@ int main(int argc, char **argv)
     mt_error err;
     int status;
 
+    mt_file_take_standard();
     mt_alloc_setup();
     mt_crash_setup();
     mt_mapping_guard();

@@ -5,6 +5,7 @@ usage: tests/api/test_service.py --motet PROGRAM [NAME ...]"""
 
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -67,6 +68,23 @@ def nobody_is_told_who_did_not_ask():
             server.process.send_signal(signal.SIGTERM)
             assert "WATCHDOG=1" not in manager.wait("STOPPING=1")
             assert server.process.wait(served.PATIENCE) == 0
+
+
+@test
+def standard_files_that_are_closed_are_given_to_nothing_else():
+    with tempfile.TemporaryDirectory() as folder:
+        closed = os.path.join(folder, "closed")
+        with open(closed, "w", encoding="utf-8") as f:
+            f.write('#!/bin/sh\nexec {} "$@" <&- >&-\n'.format(shlex.quote(SUITE.program)))
+        os.chmod(closed, 0o700)
+        server = served.Server(closed, SUITE.folder)
+        try:
+            names = [os.readlink("/proc/{}/fd/{}".format(server.process.pid, number)) for number in range(2)]
+            assert names == ["/dev/null"] * 2, names
+        finally:
+            assert server.stop(seconds=60) == 0, "it does not end"
+        said = subprocess.run([closed, "version"], capture_output=True, text=True, timeout=served.PATIENCE, check=False)
+        assert (said.returncode, said.stderr) == (1, "motet: cannot write the output: Bad file descriptor\n"), said
 
 
 @test
