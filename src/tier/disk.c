@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -480,42 +481,87 @@ static bool is_name(const char *name, uint64_t *number)
     return strcmp(name, again) == 0;
 }
 
-/* Adds a file of an earlier process. Deletes a file that has such a name and is no segment of this version. */
-static void add_earlier_file(mt_disk *d, const char *name, uint64_t number)
+/* Adds a file of an earlier process, and returns whether it is open. Deletes a file that has such a name and is no
+   segment of this version. One that cannot be opened, or must not be (opens), is counted until it is the oldest, while
+   its records are not known. */
+static bool add_earlier_file(mt_disk *d, uint64_t number, bool opens)
 {
+    char name[NAME_LENGTH + 1];
     mt_segment segment;
+    struct stat info;
     mt_error err = {0};
-    if (d->next_number <= number)
-        d->next_number = number + 1;
-    if (mt_segment_open(&segment, d->folder, name, &err)) {
-        if (segment.number == number) {
-            add_file(d, &segment);
-            return;
-        }
+    name_of(number, name);
+    const bool open = opens && mt_segment_open(&segment, d->folder, name, &err);
+    if (open && segment.number == number) {
+        add_file(d, &segment);
+        return true;
+    }
+    if (open)
         mt_segment_close(&segment);
+    else if (err.code != MT_E_INVALID && fstatat(d->folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0) {
+        segment = (mt_segment){.fd = -1, .number = number, .end = (uint64_t)info.st_size};
+        add_file(d, &segment)->scanned = true;
+        return false;
     }
     unlinkat(d->folder, name, 0);
     d->stats.unusable++;
+    return false;
 }
 
-/* Opens the files of earlier processes. */
+/* How many files of earlier processes are opened: a part of the descriptors, of which connections need some, too. */
+static size_t files_to_open(void)
+{
+    struct rlimit files;
+    const bool few = getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 4 < MT_LIMIT_DISK_FILES;
+    return few ? (size_t)files.rlim_cur / 4 : MT_LIMIT_DISK_FILES;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x < y) - (x > y);
+}
+
+/* Adds the files of earlier processes. */
+static void add_earlier_files(mt_disk *d, uint64_t *number, size_t count)
+{
+    const size_t most = files_to_open();
+    size_t open = 0;
+    if (count == 0)
+        return;
+    qsort(number, count, sizeof(*number), newest_first);
+    d->next_number = number[0] + 1;
+    for (size_t i = 0; i < count; i++)
+        open += add_earlier_file(d, number[i], open < most);
+    if (d->file_count > 0)
+        qsort(d->files, d->file_count, sizeof(file *), by_number);
+    if (open < d->file_count)
+        mt_log_warn("cache.disk",
+                    "%zu of %zu files are not opened: raise the limit of open files (ulimit -n), or check "
+                    "whose they are",
+                    d->file_count - open, d->file_count);
+}
+
+/* Finds the files of earlier processes. */
 static bool list_files(mt_disk *d, mt_error *err)
 {
     const int again = openat(d->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *list = again >= 0 ? fdopendir(again) : NULL;
+    uint64_t *numbers = NULL, number;
+    size_t count = 0, cap = 0;
     if (!list) {
         if (again >= 0)
             close(again);
         return mt_fail(err, MT_E_IO, "the folder of the cache cannot be read: %s", strerror(errno));
     }
-    for (struct dirent *each; (each = readdir(list));) {
-        uint64_t number;
-        if (is_name(each->d_name, &number) && number < UINT64_MAX)
-            add_earlier_file(d, each->d_name, number);
-    }
+    for (struct dirent *each; (each = readdir(list));)
+        if (is_name(each->d_name, &number) && number < UINT64_MAX) {
+            numbers = mt_grow(numbers, &cap, count + 1, sizeof(number));
+            numbers[count++] = number;
+        }
     closedir(list);
-    if (d->file_count > 0)
-        qsort(d->files, d->file_count, sizeof(file *), by_number);
+    add_earlier_files(d, numbers, count);
+    mt_free(numbers);
     return true;
 }
 

@@ -245,6 +245,37 @@ static void files_are_not_more_than_can_be_open(void **state)
     assert_int_equal(files, MT_LIMIT_DISK_FILES);
 }
 
+/* Files that there are no descriptors for stay, and count. The newest are read. */
+static void files_that_cannot_be_opened_stay(void **state)
+{
+    enum { FILES = 60 };
+    struct rlimit was, few;
+    size_t files;
+    (void)state;
+    for (unsigned i = 0; i < FILES; i++) {
+        mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
+        keep(disk, i);
+        mt_disk_close(disk);
+    }
+    const uint64_t bytes = bytes_of_files(&files);
+    assert_int_equal(files, FILES);
+    getrlimit(RLIMIT_NOFILE, &was);
+    few = (struct rlimit){.rlim_cur = 40, .rlim_max = was.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+    mt_disk *disk = open_again(open_disk(MT_LIMIT_DISK_LEAST, MANY), MT_LIMIT_DISK_LEAST);
+    assert_int_equal(mt_disk_look(disk).bytes, bytes);
+    assert_int_equal(mt_disk_look(disk).records, 10);
+    assert_true(has(disk, FILES - 1) && has(disk, FILES - 10) && !has(disk, FILES - 11));
+    setrlimit(RLIMIT_NOFILE, &was);
+    assert_int_equal(bytes_of_files(&files), bytes);
+    for (unsigned i = 0; i < 400; i++) { /* those that are not open make way like others */
+        keep(disk, 1000 + i);
+        assert_true(mt_disk_look(disk).bytes <= MT_LIMIT_DISK_LEAST);
+    }
+    assert_int_equal(bytes_of_files(&files), mt_disk_look(disk).bytes);
+    mt_disk_close(disk);
+}
+
 static void a_folder_that_cannot_be_used_is_told(void **state)
 {
     mt_error err = {0};
@@ -348,6 +379,7 @@ static const struct CMUnitTest tests[] = {TEST(it_is_there_after_a_restart),
                                           TEST(what_is_not_ours_goes_or_stays),
                                           TEST(what_is_broken_is_missed_and_forgotten),
                                           TEST(files_are_not_more_than_can_be_open),
+                                          TEST(files_that_cannot_be_opened_stay),
                                           TEST(a_full_disk_ends_writing),
                                           TEST(a_folder_that_cannot_be_used_is_told),
                                           TEST(threads_share_it),
