@@ -18,7 +18,9 @@
 #include "base/limits.h"
 #include "base/log.h"
 
-enum { VERSION = 2 }; /* of the table below, kept as user_version in the file */
+/* VERSION: of the table below, kept as user_version in the file; BUSY_MS: how long another process that writes to the
+   file is waited for, such as a server that is ending */
+enum { VERSION = 2, BUSY_MS = 1000 };
 
 enum { PUT, GET, TOUCH, REMOVE, OLDEST, HELD, ADOPT, STATEMENTS };
 
@@ -74,8 +76,10 @@ struct mt_store {
 
 static bool refuse(core *s, const char *path, mt_error *err)
 {
-    return mt_fail(err, MT_E_IO, "the store \"%s\" cannot be used: %s", path ? path : "in memory",
-                   s->db ? sqlite3_errmsg(s->db) : "out of memory");
+    const int why = s->db ? sqlite3_system_errno(s->db) : 0;
+
+    return mt_fail(err, MT_E_IO, "the store \"%s\" cannot be used: %s%s%s", path ? path : "in memory",
+                   s->db ? sqlite3_errmsg(s->db) : "out of memory", why ? ": " : "", why ? strerror(why) : "");
 }
 
 static int user_version(sqlite3 *db)
@@ -102,8 +106,10 @@ static bool set_up(core *s, const char *path, mt_error *err)
     /* from version 1, which had no owners */
     static const char step[] = "BEGIN IMMEDIATE; ALTER TABLE answer ADD COLUMN owner TEXT NOT NULL DEFAULT '';"
                                "PRAGMA user_version = 2; COMMIT";
-    const int version = user_version(s->db);
+    int version;
 
+    sqlite3_busy_timeout(s->db, BUSY_MS);
+    version = user_version(s->db);
     if (version < 0 || version > VERSION)
         return version < 0
                    ? refuse(s, path, err)
