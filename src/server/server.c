@@ -509,6 +509,19 @@ static void open_darkroom(const mt_options *opt)
                     "does not filter what they may do (seccomp)");
 }
 
+/* What must not end the process. SIGQUIT and SIGHUP ask for something: this holds before the loop that answers them is
+   there and after its end, when libevent puts back what it found. */
+static void ignore_signals(void)
+{
+    signal(SIGQUIT, SIG_IGN);
+    if (!isatty(STDERR_FILENO))
+        signal(SIGHUP, SIG_IGN);
+    /* Writing to a log that nobody reads any more fails instead */
+    signal(SIGPIPE, SIG_IGN);
+    /* Writing to a file that may not grow (ulimit -f) fails instead */
+    signal(SIGXFSZ, SIG_IGN);
+}
+
 bool mt_serve(const mt_options *opt, mt_error *err)
 {
     mt_server server = {.opt = opt, .created = (int64_t)time(NULL)};
@@ -516,9 +529,8 @@ bool mt_serve(const mt_options *opt, mt_error *err)
     mt_http_route *routes = mt_server_routes(&server, &count);
     bool ok;
 
+    ignore_signals();
     open_darkroom(opt);
-    /* Writing to a file that may not grow (ulimit -f) fails instead */
-    signal(SIGXFSZ, SIG_IGN);
     /* Memory to refuse requests with when the system has none left */
     mt_alloc_reserve();
     mt_json_body_setup();

@@ -7,6 +7,8 @@ import contextlib
 import json
 import os
 import select
+import signal
+import time
 
 import served
 from served import eventually, preparing, send
@@ -150,6 +152,11 @@ def a_thread_that_hangs_does_not_outlive_the_time_to_end():
     with send(server, "/v1/completions", {"prompt": "hang", "max_tokens": 1}):
         assert eventually(lambda: preparing(server) == 1)
         assert server.complete(prompt="come back", max_tokens=1).status == 200
+        server.process.terminate()
+        while server.process.poll() is None:  # what is asked meanwhile changes nothing
+            server.process.send_signal(signal.SIGHUP)
+            server.process.send_signal(signal.SIGQUIT)
+            time.sleep(0.02)
         assert server.stop() == 1
     assert any("server.stuck a thread is still at work" in line for line in server.log), server.log
 

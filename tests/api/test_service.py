@@ -3,11 +3,13 @@
 
 usage: tests/api/test_service.py --motet PROGRAM [NAME ...]"""
 
+import contextlib
 import os
 import re
 import shlex
 import signal
 import socket
+import sqlite3
 import subprocess
 import tempfile
 
@@ -85,6 +87,35 @@ def standard_files_that_are_closed_are_given_to_nothing_else():
             assert server.stop(seconds=60) == 0, "it does not end"
         said = subprocess.run([closed, "version"], capture_output=True, text=True, timeout=served.PATIENCE, check=False)
         assert (said.returncode, said.stderr) == (1, "motet: cannot write the output: Bad file descriptor\n"), said
+
+
+@test
+def what_is_asked_by_a_signal_does_not_end_a_server_that_begins():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "answers.db")
+        with start("--store", path):
+            pass
+        def begins():
+            """What it said, up to where it listens; asked while it waits for the store, a second at most."""
+            with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+                other.execute("BEGIN IMMEDIATE")
+                process = subprocess.Popen([SUITE.program, "serve", SUITE.folder, "--port", "0", "--store", path],
+                                           stderr=subprocess.PIPE, text=True)
+                files = "/proc/{}/fd".format(process.pid)
+                served.eventually(lambda: path in [os.path.realpath(os.path.join(files, f)) for f in os.listdir(files)])
+                process.send_signal(signal.SIGHUP)
+                process.send_signal(signal.SIGQUIT)
+                other.execute("COMMIT")
+            with process:
+                said = ""
+                while "server.listening" not in said and (line := process.stderr.readline()):
+                    said += line
+                process.terminate()
+            return said
+        said = begins()
+        if "database is locked" in said:  # the machine was too busy
+            said = begins()
+        assert "server.listening" in said, said
 
 
 @test
