@@ -1,8 +1,16 @@
-/* Level and format are set once, at the start; the only other state is whether a progress line is on the screen. A line
-   is built on the stack and written by one write(), so lines of several threads never mix, no lock is held, and nothing
-   is allocated within a step. */
+/* Level and format are set once, at the start. A line is built on the stack and written by one write(), so that nothing
+   is allocated within a step.
+
+   A pipe that nobody reads must not stop the server: a line waits PATIENCE_MS for it, later ones not at all until
+   somebody reads again and is told how many were lost. The lock is for this: of two threads that find room for a line
+   in the pipe, the second might wait for ever. Making standard error non-blocking was rejected: it may be shared with
+   other programs. */
 #include "base/log.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +24,7 @@
 #include "base/limits.h"
 
 #define CLEAR "\r\033[K" /* clears the terminal's line */
+enum { PATIENCE_MS = 1000 };
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
@@ -23,6 +32,10 @@ static const char *const level_names[] = {"error", "warn", "info", "debug"};
 static atomic_int log_level = MT_LOG_INFO;
 static atomic_int log_format = MT_LOG_TEXT;
 static atomic_bool passing; /* a progress line is on the screen: the next writer clears it */
+
+static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER; /* protects the two below; held while a line is written */
+static bool unread;                                         /* the last line found no room */
+static size_t lost;                                         /* lines that were not written and not told of */
 
 typedef struct line {
     char text[MT_LIMIT_LOG_LINE];
@@ -116,17 +129,70 @@ static void build_json(line *l, mt_log_level level, const char *event, const cha
     add_str(l, tail);
 }
 
+static void build(line *l, mt_log_level level, const char *event, const char *message)
+{
+    if (atomic_load_explicit(&log_format, memory_order_relaxed) == MT_LOG_JSON)
+        build_json(l, level, event, message);
+    else
+        build_text(l, level, event, message);
+    l->text[l->len++] = '\n';
+}
+
+/* Whether standard error takes a line without waiting; call with the lock held. */
+static bool has_room(void)
+{
+    struct pollfd end = {.fd = STDERR_FILENO, .events = POLLOUT};
+    int n;
+
+    do
+        n = poll(&end, 1, unread ? 0 : PATIENCE_MS);
+    while (n < 0 && errno == EINTR);
+    unread = n == 0;
+    return !unread;
+}
+
+/* Call with the lock held. */
+static bool write_all(const char *text, size_t len)
+{
+    while (len > 0) {
+        /* a pipe with room takes PIPE_BUF bytes */
+        const ssize_t n = has_room() ? write(STDERR_FILENO, text, len < PIPE_BUF ? len : PIPE_BUF) : 0;
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        text += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+/* Tells how many lines were lost, if any were; call with the lock held. */
+static void tell_lost(void)
+{
+    line l = {.len = 0, .limit = MT_LIMIT_LOG_LINE - 1};
+    char message[100];
+
+    if (lost == 0)
+        return;
+    snprintf(message, sizeof(message), "%zu lines are missing here: nobody read them, or there was no room", lost);
+    build(&l, MT_LOG_WARN, "log.lost", message);
+    if (write_all(l.text, l.len))
+        lost = 0;
+}
+
+void mt_log_write(const char *text, size_t len)
+{
+    pthread_mutex_lock(&writing);
+    tell_lost();
+    lost += !write_all(text, len);
+    pthread_mutex_unlock(&writing);
+}
+
 static void write_line(const line *l)
 {
-    size_t done = 0;
-
-    while (done < l->len) {
-        ssize_t n = write(STDERR_FILENO, l->text + done, l->len - done);
-
-        if (n <= 0)
-            return; /* there is nowhere to report it */
-        done += (size_t)n;
-    }
+    mt_log_write(l->text, l->len);
 }
 
 static void write_event(mt_log_level level, const char *event, const char *fmt, va_list args)
@@ -139,11 +205,7 @@ static void write_event(mt_log_level level, const char *event, const char *fmt, 
     vsnprintf(message, sizeof(message), fmt, args);
     if (atomic_exchange_explicit(&passing, false, memory_order_relaxed))
         add_str(&l, CLEAR);
-    if (atomic_load_explicit(&log_format, memory_order_relaxed) == MT_LOG_JSON)
-        build_json(&l, level, event, message);
-    else
-        build_text(&l, level, event, message);
-    l.text[l.len++] = '\n';
+    build(&l, level, event, message);
     write_line(&l);
 }
 

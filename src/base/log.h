@@ -1,9 +1,11 @@
 /* The log: one line for each event, to standard error. As text, "12:34:56.789 info  event sentence"; as JSON, an object
-   with time, level, event and message. Control characters are escaped, and a line is cut at MT_LIMIT_LOG_LINE. */
+   with time, level, event and message. Control characters are escaped, and a line is cut at MT_LIMIT_LOG_LINE. Where
+   nobody reads what is written, or the disk is full, lines are lost, and the next one that is not says how many. */
 #ifndef MT_BASE_LOG_H
 #define MT_BASE_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/compiler.h"
 
@@ -15,6 +17,9 @@ bool mt_log_enabled(mt_log_level level);
 
 /* event: a short name such as "weights.mapped"; fmt: the sentence. Any thread. */
 void mt_log(mt_log_level level, const char *event, const char *fmt, ...) MT_PRINTF(3, 4);
+
+/* Writes text that is no event, line end included, as events are written. Any thread. */
+void mt_log_write(const char *text, size_t len);
 
 /* A line of progress. On a terminal it is replaced by the next line, or removed by mt_log_passed, and is shown whatever
    the level; elsewhere it is an event of level info. See base/progress.h. */

@@ -1,7 +1,6 @@
 /* SIGQUIT's report of the server's state, and the warnings about slow steps. All is read from copies that engines make
    between steps, so it works while an engine hangs: that one shows by how long its step has run. */
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -113,14 +112,9 @@ void mt_state_dump(mt_server *server)
     add_head(&out);
     add_server(&out, server);
     mt_buf_puts(&out, "}\n");
-    for (size_t at = 0; !out.full && at < out.len;) {
-        const ssize_t wrote = write(STDERR_FILENO, out.data + at, out.len - at);
-
-        if (wrote <= 0)
-            break;
-        at += (size_t)wrote;
-    }
-    if (out.full)
+    if (!out.full)
+        mt_log_write(out.data, out.len);
+    else
         mt_log_warn("server.state", "the state has more than %u bytes: look at /v1/status", MT_LIMIT_STATE_BYTES);
     mt_buf_free(&out);
 }

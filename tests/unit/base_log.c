@@ -1,5 +1,7 @@
 #include "unit.h"
 
+#include <fcntl.h>
+
 #include "base/limits.h"
 #include "base/log.h"
 
@@ -83,10 +85,55 @@ static void lines_end_at_the_limit(void **state)
     }
 }
 
+/* Reads what is in a pipe, and returns the number of lines. */
+static size_t lines_in(int pipe, char *text, size_t size)
+{
+    size_t lines = 0;
+    ssize_t n;
+
+    while ((n = read(pipe, text, size - 1)) > 0) {
+        text[n] = '\0';
+        for (const char *at = text; (at = strchr(at, '\n')); at++)
+            lines++;
+    }
+    return lines;
+}
+
+static void log_for_nobody(void *arg)
+{
+    static char text[1 << 17];
+    const int out = dup(STDERR_FILENO);
+    size_t come, lost = 0;
+    int ends[2];
+
+    (void)arg;
+    alarm(60); /* it does not wait for ever */
+    if (pipe(ends) || fcntl(ends[0], F_SETFL, O_NONBLOCK) || dup2(ends[1], STDERR_FILENO) < 0)
+        _exit(1);
+    mt_log_setup(MT_LOG_INFO, MT_LOG_TEXT);
+    for (int i = 0; i < 1000; i++)
+        mt_log_info("x", "%500d", i);
+    come = lines_in(ends[0], text, sizeof(text));
+    mt_log_info("y", "somebody reads");
+    if (lines_in(ends[0], text, sizeof(text)) != 2 || sscanf(text, "%*s warn log.lost %zu lines", &lost) != 1)
+        _exit(2);
+    dprintf(out, "%d %s", come > 50 && come + lost == 1000, strchr(text, '\n') + 14);
+}
+
+static void a_log_that_nobody_reads_holds_up_nobody(void **state)
+{
+    char text[1000];
+
+    (void)state;
+    assert_int_equal(unit_in_child(log_for_nobody, NULL, text, sizeof(text)), 0);
+    assert_string_equal(text, "1 info  y somebody reads\n");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(text_lines),
     cmocka_unit_test(json_lines),
     cmocka_unit_test(levels_above_the_chosen_are_silent),
     cmocka_unit_test(lines_end_at_the_limit),
+    cmocka_unit_test(a_log_that_nobody_reads_holds_up_nobody),
 };
 UNIT_MAIN(tests)
