@@ -7,16 +7,20 @@
    2. There is one connection for reading and asking, used by one thread at a time, and one for the writing thread, with
       a queue of bounded bytes. What does not fit into the queue is dropped.
    3. After a failure nothing is tried for a time that doubles with each further failure.
-   4. A record counts only when checksums and signature are right. One that is not right is deleted, so that a good one
+   4. A name of a host is resolved by the writing thread alone, since that cannot be bounded in time, and anew after
+      each failure. Until it is, nothing is tried.
+   5. A record counts only when checksums and signature are right. One that is not right is deleted, so that a good one
       can replace it. */
 #include "tier/depot.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include <netinet/in.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
@@ -52,7 +56,8 @@ typedef struct item {
 } item;
 
 struct mt_depot {
-    mt_wire_address address;
+    mt_wire_address given_address;
+    bool named; /* its host is a name */
     uint8_t *secret;
     size_t secret_len;
     uint64_t queue_most, rate;
@@ -62,6 +67,7 @@ struct mt_depot {
 
     pthread_mutex_t lock;     /* protects the fields below; never held while the network is waited for */
     pthread_cond_t given;     /* the queue is not empty, or the end has come */
+    mt_wire_address address;  /* with the number of the host; the host is empty until that is known */
     uint64_t (*known)[2];     /* [SLOTS]: the first 16 bytes of keys that the depot has */
     item *first, **last;      /* the queue */
     uint64_t back_off, again; /* length of the last pause, and mt_clock_ns when it ends */
@@ -100,7 +106,7 @@ static void learn(mt_depot *r, const uint8_t key[MT_TIER_KEY], bool there)
 
 static bool is_up(mt_depot *r)
 {
-    return mt_clock_ns() >= r->again;
+    return r->address.host[0] && mt_clock_ns() >= r->again;
 }
 
 bool mt_depot_is_there(mt_depot *r)
@@ -150,6 +156,10 @@ static void note_failure(mt_depot *r, mt_wire **wire, const mt_error *err)
     r->back_off = r->back_off ? r->back_off * 2 : BACK_OFF_NS;
     r->back_off = r->back_off < BACK_OFF_MOST ? r->back_off : BACK_OFF_MOST;
     r->again = mt_clock_ns() + r->back_off;
+    if (r->named) {
+        r->address.host[0] = '\0';
+        pthread_cond_signal(&r->given);
+    }
     r->stats.failures++;
     r->stats.up = false;
     pthread_mutex_unlock(&r->lock);
@@ -172,8 +182,14 @@ static void note_success(mt_depot *r)
 
 static bool connect_to(mt_depot *r, mt_wire **wire, uint64_t until, mt_error *err)
 {
-    if (!*wire)
-        *wire = mt_wire_open(&r->address, until, err);
+    if (!*wire) {
+        pthread_mutex_lock(&r->lock);
+        const mt_wire_address address = r->address;
+        pthread_mutex_unlock(&r->lock);
+        if (!address.host[0]) /* the other thread has failed meanwhile */
+            return mt_fail(err, MT_E_IO, "the store is looked for");
+        *wire = mt_wire_open(&address, until, err);
+    }
     return *wire != NULL;
 }
 
@@ -468,6 +484,27 @@ static void keep_rate(const mt_depot *r, uint64_t bytes, uint64_t began)
         sleep_ns(due - took);
 }
 
+/* Resolves the name of the host, when the pause after a failure is over; call with the lock held, which is released
+   meanwhile. */
+static void resolve(mt_depot *r)
+{
+    const uint64_t now = mt_clock_ns();
+    mt_wire_address found;
+    mt_error err = {0};
+    if (now < r->again) {
+        const struct timespec until = mt_clock_deadline((int)((r->again - now) / MS) + 1);
+        pthread_cond_timedwait(&r->given, &r->lock, &until);
+        return;
+    }
+    pthread_mutex_unlock(&r->lock);
+    const bool ok = mt_wire_resolve(&found, &r->given_address, &err);
+    if (!ok)
+        note_failure(r, &r->writer, &err);
+    pthread_mutex_lock(&r->lock);
+    if (ok)
+        r->address = found;
+}
+
 /* The writing thread: sends what is in the queue until the end. */
 static void *write_all(void *arg)
 {
@@ -475,6 +512,10 @@ static void *write_all(void *arg)
     item *some[SENT_TOGETHER];
     pthread_mutex_lock(&r->lock);
     for (;;) {
+        if (!r->address.host[0] && !r->ending) {
+            resolve(r);
+            continue;
+        }
         const size_t count = next_items(r, some);
         if (count == 0 && r->ending)
             break;
@@ -511,10 +552,14 @@ static void *write_all(void *arg)
 mt_depot *mt_depot_open(const mt_depot_params *params, mt_error *err)
 {
     mt_depot *r = mt_alloc(sizeof(*r));
-    if (!mt_wire_address_read(&r->address, params->url, err)) {
+    uint8_t number[sizeof(struct in6_addr)];
+    if (!mt_wire_address_read(&r->given_address, params->url, err)) {
         mt_free(r);
         return NULL;
     }
+    r->named = inet_pton(AF_INET, r->given_address.host, number) != 1 &&
+               inet_pton(AF_INET6, r->given_address.host, number) != 1;
+    r->address = r->named ? (mt_wire_address){0} : r->given_address;
     r->queue_most = params->queue;
     r->rate = params->rate;
     r->last = &r->first;
@@ -526,7 +571,7 @@ mt_depot *mt_depot_open(const mt_depot_params *params, mt_error *err)
     }
     pthread_mutex_init(&r->reading, NULL);
     pthread_mutex_init(&r->lock, NULL);
-    pthread_cond_init(&r->given, NULL);
+    mt_clock_cond_init(&r->given);
     if (pthread_create(&r->thread, NULL, write_all, r) == 0)
         return r;
     r->ending = true;

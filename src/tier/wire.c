@@ -5,6 +5,7 @@
 #include "tier/wire.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,23 @@ bool mt_wire_address_read(mt_wire_address *a, const char *url, mt_error *err)
     if (ours && (!sign || read_who(a, at, (size_t)(sign - at))) && read_place(a, sign ? sign + 1 : at))
         return true;
     return mt_fail(err, MT_E_INVALID, "the address of a store is redis://[[user]:password@]host[:port][/database]");
+}
+
+bool mt_wire_resolve(mt_wire_address *to, const mt_wire_address *from, mt_error *err)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    int why = getaddrinfo(from->host, NULL, &hints, &found);
+    const struct addrinfo *best = found; /* the first of IPv4, else the first */
+    while (best && best->ai_family != AF_INET)
+        best = best->ai_next;
+    best = best ? best : found;
+    *to = *from;
+    if (best)
+        why = getnameinfo(best->ai_addr, best->ai_addrlen, to->host, sizeof(to->host), NULL, 0, NI_NUMERICHOST);
+    if (found)
+        freeaddrinfo(found);
+    return !why || mt_fail(err, MT_E_IO, "the store cannot be found: %s", gai_strerror(why));
 }
 
 /* ---- connections ---- */

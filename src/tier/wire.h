@@ -19,12 +19,16 @@ typedef struct mt_wire_address {
 /* False with a sentence where the URL is not of this form. */
 bool mt_wire_address_read(mt_wire_address *address, const char *url, mt_error *err) MT_NODISCARD;
 
+/* Copies an address, with a number for the name of its host. Takes as long as the system's resolver does. False with a
+   sentence. */
+bool mt_wire_resolve(mt_wire_address *to, const mt_wire_address *from, mt_error *err) MT_NODISCARD;
+
 typedef struct mt_wire mt_wire;
 
 extern const bool mt_wire_present; /* false in a build without hiredis */
 
-/* Connects, authenticates and selects the database, until the time `until` (mt_clock_ns) at the latest. NULL with a
-   sentence. */
+/* Connects, authenticates and selects the database, until the time `until` (mt_clock_ns) at the latest, unless the
+   address has a name that has to be resolved. NULL with a sentence. */
 mt_wire *mt_wire_open(const mt_wire_address *address, uint64_t until, mt_error *err) MT_NODISCARD;
 void mt_wire_close(mt_wire *wire); /* NULL is fine */
 
