@@ -292,6 +292,36 @@ def a_refusal_goes_to_another_replica():
             assert Refusing.asked > 0
 
 
+class Echoing(http.server.BaseHTTPRequestHandler):
+    """A replica that says what it was told of its client."""
+
+    def do_GET(self):
+        body = json.dumps([self.headers.get_all(name) for name in ("x-forwarded-for", "forwarded")]).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@test
+def replicas_are_told_who_asks():
+    """Whatever a client says of itself, the last address is its own, and nothing says otherwise."""
+    with contextlib.ExitStack() as stack:
+        stub = stack.enter_context(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echoing))
+        threading.Thread(target=stub.serve_forever, daemon=True).start()
+        stack.callback(stub.shutdown)
+        for router in (haproxy, nginx):
+            with tempfile.TemporaryDirectory() as folder, running(router, [stub.server_port] * 3, folder) as port:
+                client = http.client.HTTPConnection("127.0.0.1", port, served.PATIENCE, ("127.0.0.2", 0))
+                with contextlib.closing(client):
+                    client.request("GET", "/", headers={"x-forwarded-for": "192.0.2.1", "forwarded": "for=192.0.2.2"})
+                    told, other = json.loads(client.getresponse().read())
+                assert ",".join(told or []).split(",")[-1].strip() == "127.0.0.2" and other is None, (told, other)
+
+
 @test
 def the_simulator_finds_what_replicas_find():
     """tools/simulate with three servers: whatever they take, they find what it says they would."""
