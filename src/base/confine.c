@@ -10,6 +10,13 @@
 
 #include "base/compiler.h"
 
+static bool has_files; /* set before there are other threads */
+
+bool mt_confine_has_files(void)
+{
+    return has_files;
+}
+
 #if defined(__linux__) && (defined(__aarch64__) || defined(__x86_64__)) && !MT_SANITIZED
 
 #include <errno.h>
@@ -179,7 +186,8 @@ unsigned mt_confine(const mt_confine_path *paths, size_t count)
 
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return 0;
-    done |= confine_files(paths, count) ? MT_CONFINED_FILES : 0;
+    has_files = confine_files(paths, count);
+    done |= has_files ? MT_CONFINED_FILES : 0;
     done |= confine_calls() ? MT_CONFINED_CALLS : 0;
     done |= drop_capabilities() ? MT_CONFINED_CAPABILITIES : 0;
     return done;

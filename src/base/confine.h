@@ -23,4 +23,6 @@ typedef struct mt_confine_path {
    above. */
 unsigned mt_confine(const mt_confine_path *paths, size_t count);
 
+bool mt_confine_has_files(void); /* whether it has given up files */
+
 #endif

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/confine.h"
 #include "base/mapping.h"
 
 static bool fail_system(mt_error *err, const char *path, const char *verb, int code)
@@ -16,7 +17,8 @@ static bool fail_system(mt_error *err, const char *path, const char *verb, int c
     if (code == ENOENT || code == ENOTDIR)
         return mt_fail(err, MT_E_NOT_FOUND, "\"%s\" does not exist: check the path", path);
     if (code == EACCES || code == EPERM)
-        return mt_fail(err, MT_E_IO, "\"%s\" may not be read: check its permissions", path);
+        return mt_fail(err, MT_E_IO, "\"%s\" may not be read: check its permissions%s", path,
+                       mt_confine_has_files() ? ", or start the server anew where its folder is a new one" : "");
     return mt_fail(err, MT_E_IO, "cannot %s \"%s\": %s", verb, path, strerror(code));
 }
 
