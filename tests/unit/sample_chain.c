@@ -147,6 +147,26 @@ static void choose_rows(fixture *f, mt_best best[GUESSES + 1], mt_tops tops[GUES
         mt_counts_roll_back(counts, f->chain.guessed);
 }
 
+static void a_row_stands_behind_the_guesses_before_it(void **state)
+{
+    fixture *f = *state;
+    draw_chain(f);
+    f->settings.bad_count = 1;
+    for (size_t said = 0; said <= MT_LIMIT_BAD_TOKENS; said++) {
+        f->chain.tail[said ? said - 1 : 0] = 1000 + (uint32_t)said;
+        f->chain.tail_count = said;
+        for (size_t ahead = 0; ahead <= GUESSES; ahead++) {
+            uint32_t tail[MT_LIMIT_BAD_TOKENS];
+            const mt_sample_row row = mt_chain_row(&f->chain, ahead, tail);
+            assert_int_equal(row.index, f->chain.index + ahead);
+            assert_int_equal(row.tail_count, MT_MIN(said + ahead, MT_LIMIT_BAD_TOKENS));
+            for (size_t back = 1; back <= row.tail_count; back++)
+                assert_int_equal(tail[row.tail_count - back],
+                                 back <= ahead ? f->guess[ahead - back] : 1000 + said + ahead + 1 - back);
+        }
+    }
+}
+
 static void rows_by_themselves_make_the_same_chain(void **state)
 {
     fixture *f = *state;
@@ -161,6 +181,7 @@ static void rows_by_themselves_make_the_same_chain(void **state)
         mt_chain_take(&got, best, f->settings.logprobs >= 0 ? tops : NULL);
         assert_int_equal(got.status, wanted.status);
         assert_int_equal(got.sampled_count, wanted.sampled_count);
+        assert_true(!got.constrained || got.sampled_count <= got.allowed_count);
         for (size_t i = 0; i < got.sampled_count; i++) {
             const mt_sampled *a = &got.sampled[i], *b = &wanted.sampled[i];
             assert_memory_equal(&a->chosen, &b->chosen, sizeof(a->chosen));
@@ -192,10 +213,29 @@ static void a_mask_is_what_steering_leaves(void **state)
     assert_true(with > TRIALS / 4 && with < TRIALS);
 }
 
+static void the_best_are_chosen_where_nothing_else_is_asked_for(void **state)
+{
+    fixture *f = *state;
+    size_t greedy = 0;
+    for (f->trial = 0; f->trial < TRIALS; f->trial++) {
+        uint32_t tail[MT_LIMIT_BAD_TOKENS], mask[WORDS];
+        draw_chain(f);
+        mt_sample_row row = mt_chain_row(&f->chain, 0, tail);
+        row.vocab = VOCAB;
+        const bool wanted = f->settings.temperature == 0 && f->settings.logprobs < 0 && !f->chain.constrained &&
+                            !f->chain.counts && !mt_steer_mask(mask, &row);
+        assert_int_equal(mt_chain_greedy(&f->chain), wanted);
+        greedy += wanted;
+    }
+    assert_true(greedy > 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
+    TEST(a_row_stands_behind_the_guesses_before_it),
     TEST(rows_by_themselves_make_the_same_chain),
     TEST(a_mask_is_what_steering_leaves),
+    TEST(the_best_are_chosen_where_nothing_else_is_asked_for),
 };
 UNIT_MAIN(tests)

@@ -204,6 +204,27 @@ static void penalties_of_both_signs(void **state)
     }
 }
 
+static void what_left_the_window_is_not_penalised(void **state)
+{
+    void *memory = mt_alloc(mt_counts_bytes(0, 2, VOCAB, 2));
+    mt_sample_settings s = defaults();
+    fixture *f = *state;
+    s.temperature = 0;
+    s.repetition_penalty = 2;
+    for (uint32_t i = 0; i < VOCAB; i++)
+        f->logits[i] = i == 17 ? 9 : i == 4 ? 8 : 0;
+    for (size_t window = 1; window <= 2; window++) {
+        mt_counts *counts = mt_counts_make(memory, NULL, 0, 2, VOCAB, window);
+        const mt_sample_row row = {.logits = f->logits, .vocab = VOCAB, .settings = &s, .counts = counts};
+        mt_sampled out;
+        mt_counts_push(counts, 17);
+        mt_counts_push(counts, 3);
+        assert_int_equal(mt_sample(&f->k, &row, f->scratch, &out), MT_SAMPLE_OK);
+        assert_int_equal(out.chosen.id, window == 1 ? 17 : 4);
+    }
+    mt_free(memory);
+}
+
 static void bias_mask_and_min_tokens(void **state)
 {
     static const mt_logit_bias bias[] = {{3, 100}, {17, 7.5f}, {3, -95}, {2999, 6}, {8, -100}};
@@ -213,6 +234,8 @@ static void bias_mask_and_min_tokens(void **state)
         s = defaults();
         s.temperature = greedy ? 0 : 1;
         s.bias = bias;
+        s.bias_count = 1;
+        agrees(*state, &s, false);
         s.bias_count = MT_COUNT(bias);
         agrees(*state, &s, false);
         agrees(*state, &s, true);
@@ -223,6 +246,27 @@ static void bias_mask_and_min_tokens(void **state)
         s.min_tokens = 20; /* one of the two lengths that are tried is below */
         agrees(*state, &s, true);
     }
+}
+
+/* The likeliest token ends an answer, and is taken from the length on that is asked for; the second is never taken. */
+static void an_end_waits_for_min_tokens(void **state)
+{
+    static const uint32_t end[] = {17}, bad[] = {3};
+    mt_sample_settings s = defaults();
+    fixture *f = *state;
+    ref_input in = {.logits = f->logits, .vocab = VOCAB, .settings = &s};
+    s.temperature = 0;
+    s.min_tokens = 5;
+    s.stop_ids = s.eos_ids = end;
+    s.bad = &(mt_bad_word){bad, 1};
+    s.bad_count = 1;
+    for (uint32_t i = 0; i < VOCAB; i++)
+        f->logits[i] = i == end[0] ? 9 : i == bad[0] ? 8 : i == 4 ? 7 : 0;
+    for (in.output_count = 0; in.output_count < 10; in.output_count++)
+        for (s.stop_count = 0; s.stop_count < 2; s.stop_count++) {
+            s.eos_count = 1 - s.stop_count;
+            assert_int_equal(sample_with(f, &in, &f->k).chosen.id, in.output_count < 5 ? 4 : end[0]);
+        }
 }
 
 static void everything_at_once(void **state)
@@ -538,7 +582,9 @@ static const struct CMUnitTest tests[] = {
     TEST(min_p_of_any_size),
     TEST(typical_p_of_any_size),
     TEST(penalties_of_both_signs),
+    TEST(what_left_the_window_is_not_penalised),
     TEST(bias_mask_and_min_tokens),
+    TEST(an_end_waits_for_min_tokens),
     TEST(only_tokens_that_may_be_are_chosen),
     TEST(a_bad_word_ends_before_its_last_token),
     TEST(everything_at_once),
