@@ -221,7 +221,9 @@ static void give_chain(run *r, const mt_chain *c)
 
 static void choices(run *r)
 {
-    const size_t vocab = below(r, 4) == 0 ? 17000 + below(r, r->quick ? 4000 : 60000) : 40 + below(r, 400);
+    const size_t many = 17000 + below(r, r->quick ? 4000 : 60000), few = 40 + below(r, 400);
+    const size_t sizes[] = {few, few / 32 * 32, few, few, many, few / 32 * 32, few, few};
+    const size_t vocab = in_turn(r, sizes, MT_COUNT(sizes));
     mt_tensor *logits = mt_tensor_new(r->set, (GUESSES + 1) * r->units, vocab);
     mt_chooser *chooser = mt_chooser_new(r->set, vocab);
     answer *a = mt_alloc_array(r->units, sizeof(*a));
@@ -245,5 +247,5 @@ static void choices(run *r)
 
 const device_check object_checks[] = {{.name = "state_restore read_state", .fn = states},
                                       {.name = "tensor_reserve tensor_write read_rows", .fn = features},
-                                      {.name = "step_choose", .fn = choices},
+                                      {.name = "step_choose", .fn = choices, .units = MOST_UNITS / 3},
                                       {0}};

@@ -395,8 +395,11 @@ static void draw_freely(mt_request *r, uint64_t seed)
     r->sampling.seed = seed;
 }
 
-/* Calls of a name by an answer of so many tokens that nobody wants logprobs of. */
-static size_t calls_of(life *l, size_t tokens, const char *name, bool drawn)
+/* How an answer is chosen that nobody wants logprobs of. */
+typedef enum way { LIKELIEST, DRAWN, PENALISED, WAYS } way;
+
+/* Calls of a name by such an answer of so many tokens. */
+static size_t calls_of(life *l, size_t tokens, const char *name, way by)
 {
     uint32_t prompt[] = {1, 2, 3};
     mt_error err = {0};
@@ -404,7 +407,8 @@ static size_t calls_of(life *l, size_t tokens, const char *name, bool drawn)
     const size_t before = fake_calls(name);
     mt_request *r = driver_request(&l->d, prompt, 3, tokens, &a);
     r->sampling.logprobs = -1;
-    if (drawn)
+    r->sampling.frequency_penalty = by == PENALISED ? 1 : 0;
+    if (by != LIKELIEST)
         draw_freely(r, 3);
     assert_true(send(l, r, &err));
     driver_wait(&l->d, 0);
@@ -412,8 +416,8 @@ static size_t calls_of(life *l, size_t tokens, const char *name, bool drawn)
     return fake_calls(name) - before;
 }
 
-/* The host waits once a step, and logits stay where they are, also where tokens are drawn: what comes back are flags
-   and tokens. */
+/* The host waits once a step, and logits stay where they are, also where tokens are drawn or penalised: what comes back
+   are flags and tokens. */
 static void a_step_waits_once(void **state)
 {
     static const struct {
@@ -427,10 +431,10 @@ static void a_step_waits_once(void **state)
     (void)state;
     fake_set("");
     assert_true(life_begin_with(&l, models[0], &(shared){.plain = true}));
-    (void)calls_of(&l, 4, "cuInit", false);
-    for (size_t i = 0; i < 2 * MT_COUNT(calls); i++) {
-        const size_t call = i / 2, few = calls_of(&l, 4, calls[call].name, i % 2),
-                     many = calls_of(&l, 20, calls[call].name, i % 2);
+    (void)calls_of(&l, 4, "cuInit", LIKELIEST);
+    for (size_t i = 0; i < WAYS * MT_COUNT(calls); i++) {
+        const size_t call = i / WAYS, few = calls_of(&l, 4, calls[call].name, (way)(i % WAYS)),
+                     many = calls_of(&l, 20, calls[call].name, (way)(i % WAYS));
         if (many - few > 16 * calls[call].most)
             fail_msg("%s: %zu for 16 steps", calls[call].name, many - few);
     }
