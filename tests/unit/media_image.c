@@ -365,8 +365,8 @@ static void decoding_asks_for_memory_and_can_be_stopped(void **state)
 }
 
 /* The same orientation in either order of bytes, and in every type that Pillow takes a number from; also where the
-   magic number is in the wrong order, and where it is the first of two. Then what turns nothing: another number, a
-   byte, a text, three numbers. At last what says nothing, so that XMP is asked. */
+   magic number is in the wrong order, and where it is the first of as many as fit. Then what turns nothing: another
+   number, a byte, a text, more numbers than fit. At last what says nothing, so that XMP is asked. */
 static void orientations_are_read_in_every_form(void **state)
 {
     static const struct {
@@ -378,6 +378,8 @@ static void orientations_are_read_in_every_form(void **state)
         {"MM\0*\0\0\0\x08\0\1\1\x12\0\6\0\0\0\1\6\0\0\0", 6},   {"MM\0*\0\0\0\x08\0\1\1\x12\0\x08\0\0\0\1\0\6\0\0", 6},
         {"MM\0*\0\0\0\x08\0\1\1\x12\0\x09\0\0\0\1\0\0\0\6", 6}, {"MM\0*\0\0\0\x08\0\1\1\x12\0\x0D\0\0\0\1\0\0\0\6", 6},
         {"MM*\0\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6\0\0", 6},   {"II*\0\x08\0\0\0\1\0\x12\1\3\0\2\0\0\0\6\0\3\0", 6},
+        {"II*\0\x08\0\0\0\1\0\x12\1\6\0\4\0\0\0\6\0\0\0", 6},   {"II*\0\x08\0\0\0\1\0\x12\1\6\0\5\0\0\0\6\0\0\0", 1},
+        {"II*\0\x08\0\0\0\1\0\x12\1\4\0\2\0\0\0\6\0\0\0", 1},   {"II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\0\0\0\0", 1},
         {"MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\x09\0\0", 1}, {"II*\0\x08\0\0\0\1\0\x12\1\1\0\1\0\0\0\6\0\0\0", 1},
         {"MM\0*\0\0\0\x08\0\1\1\x12\0\2\0\0\0\1\0\6\0\0", 1},   {"II*\0\x08\0\0\0\1\0\x12\1\3\0\3\0\0\0\6\0\0\0", 1},
         {"II*\0\x08\0\0\0\1\0\x12\1\3\0\0\0\0\0\6\0\0\0", 8},   {"II*\0\xFF\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0", 8},
@@ -390,6 +392,28 @@ static void orientations_are_read_in_every_form(void **state)
                                .exif_size = 22,
                                .xmp = (const uint8_t *)xmp,
                                .xmp_size = sizeof(xmp) - 1};
+
+        assert_int_equal(mt_metadata_orientation(&m), cases[i].orientation);
+    }
+}
+
+/* The first digit counts; one that is no orientation turns nothing. */
+static void orientations_are_digits_in_xmp(void **state)
+{
+    static const struct {
+        const char *xmp;
+        unsigned orientation;
+    } cases[] = {{"tiff:Orientation=\"0\" tiff:Orientation=\"8\"", 1},
+                 {"tiff:Orientation>9 tiff:Orientation>8", 1},
+                 {"tiff:Orientation=\"1\" tiff:Orientation=\"8\"", 1},
+                 {"tiff:Orientation>2 tiff:Orientation>8", 2},
+                 {"tiff:Orientation=\"/\" tiff:Orientation=\"8\"", 8},
+                 {"tiff:Orientation>: tiff:Orientation>8", 8},
+                 {"tiff:Orientation 3 tiff:Orientation=4 tiff:Orientation\"5", 1}};
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        const mt_metadata m = {.xmp = (const uint8_t *)cases[i].xmp, .xmp_size = strlen(cases[i].xmp)};
 
         assert_int_equal(mt_metadata_orientation(&m), cases[i].orientation);
     }
@@ -428,6 +452,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_picture_of_too_many_scans_is_refused),
     cmocka_unit_test(a_part_is_cut_out),
     cmocka_unit_test(orientations_are_read_in_every_form),
+    cmocka_unit_test(orientations_are_digits_in_xmp),
     cmocka_unit_test(xmp_may_end_anywhere),
 };
 UNIT_MAIN(tests)
