@@ -217,7 +217,7 @@ typedef struct pen {
 
 static void put(pen *p, unsigned number)
 {
-    if (p->x < p->b->width && p->y < p->b->height)
+    if (p->x < p->b->width)
         memcpy(row_of(p->b, p->image, p->y) + (size_t)p->x++ * 3, p->b->colours[number], 3);
 }
 
