@@ -70,6 +70,7 @@ static void headers_tell_sizes(void **state)
 /* A file cut off anywhere is refused with a sentence, unless all pixels were there already. */
 static void expect_cuts_refused(const char *name, unsigned width, unsigned height, int tolerance, const char *hex)
 {
+    mt_image_info info;
     mt_image image, whole;
     mt_error err;
     mt_buf buf;
@@ -97,6 +98,10 @@ static void expect_cuts_refused(const char *name, unsigned width, unsigned heigh
                 !strstr(err.text, "no picture"))
                 fail_msg("%s at %zu: \"%s\"", name, len, err.text);
             assert_null(strstr(err.text, "(it ends early)"));
+            if (mt_image_probe(&info, exact, len, &limits, &err) && info.format == MT_IMAGE_JPEG) {
+                assert_false(mt_image_decode(&image, exact, len, &limits, NULL, &err));
+                assert_string_equal(err.text, "the \"JPEG\" picture ends early: send the whole file");
+            }
         }
         free(exact);
     }
@@ -282,19 +287,26 @@ static void a_picture_of_too_many_scans_is_refused(void **state)
     mt_error err;
     mt_image image;
     mt_buf buf, many;
-    size_t scan = 0;
+    size_t scan = 0, scans = 0;
 
     (void)state;
     media_read(&buf, "images", "grey-progressive.jpg");
     for (size_t i = 0; i + 1 < buf.len; i++) /* the last scan: it refines, and may come again */
-        if ((uint8_t)buf.data[i] == 0xFF && (uint8_t)buf.data[i + 1] == 0xDA)
+        if ((uint8_t)buf.data[i] == 0xFF && (uint8_t)buf.data[i + 1] == 0xDA) {
             scan = i;
+            scans++;
+        }
     mt_buf_init(&many, 1 << 20);
     mt_buf_add(&many, buf.data, scan);
-    for (int i = 0; i < MT_LIMIT_MEDIA_SCANS + 2; i++)
+    for (; scans <= MT_LIMIT_MEDIA_SCANS + 1; scans++) {
         mt_buf_add(&many, buf.data + scan, buf.len - 2 - scan);
-    mt_buf_add(&many, "\xff\xd9", 2);
-    assert_false(media_decode(&image, &many, &err));
+        if (scans < MT_LIMIT_MEDIA_SCANS)
+            continue;
+        mt_buf_add(&many, "\xff\xd9", 2);
+        assert_int_equal(media_decode(&image, &many, &err), scans == MT_LIMIT_MEDIA_SCANS);
+        mt_image_free(&image);
+        many.len -= 2;
+    }
     assert_string_equal(err.text, "the \"JPEG\" picture is damaged (it has more than 100 scans): send an intact file");
     mt_buf_free(&many);
     mt_buf_free(&buf);
