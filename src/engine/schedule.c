@@ -10,7 +10,7 @@
 /* The sum, over `rows` rows that begin at position `depth`, of the positions before each. */
 static double positions_before(size_t depth, size_t rows)
 {
-    return (double)rows * (double)depth + (double)rows * (double)(rows - (rows > 0)) / 2;
+    return (double)rows * (double)depth + (double)rows * ((double)rows - 1) / 2;
 }
 
 /* Seconds that rows add to a step that has `before` rows. */
@@ -19,15 +19,15 @@ static double cost_of(const mt_cost *cost, size_t before, size_t depth, size_t r
     return mt_cost_predict(cost, before + rows, positions_before(depth, rows)) - mt_cost_predict(cost, before, 0);
 }
 
-static int compare(const mt_candidate *a, const mt_candidate *b)
+static bool comes_before(const mt_candidate *a, const mt_candidate *b)
 {
     if (a->answering != b->answering)
-        return a->answering ? -1 : 1;
+        return a->answering;
     if (a->priority != b->priority)
-        return a->priority < b->priority ? -1 : 1;
+        return a->priority < b->priority;
     if (a->score != b->score)
-        return a->score < b->score ? -1 : 1;
-    return a->order < b->order ? -1 : a->order > b->order;
+        return a->score < b->score;
+    return a->order < b->order;
 }
 
 /* Insertion sort: the order hardly changes from one step to the next, and the sort needs no memory. */
@@ -37,7 +37,7 @@ static void sort(mt_candidate *const *candidates, size_t count, const mt_cost *c
         mt_candidate *c = candidates[i];
         c->score = cost_of(cost, 0, c->depth, c->left) + c->work + c->debt;
         size_t at = i;
-        for (; at > 0 && compare(c, order[at - 1]) < 0; at--)
+        for (; at > 0 && comes_before(c, order[at - 1]); at--)
             order[at] = order[at - 1];
         order[at] = c;
     }

@@ -177,6 +177,34 @@ static void a_prompt_leaves_other_engines_their_time(void **state)
     budget.others = 1;
     const double taken = mt_schedule(list, 1, &cost, &budget, order);
     assert_true(taken > 0.024 && taken < 0.026);
+    budget.others = 3; /* a row takes 10 ms: in one and a half times the time of one there are two */
+    mt_schedule(list, 1, &(mt_cost){.term = {0.010, 0.010, 0.010}}, &budget, order);
+    assert_int_equal(prompt.rows, 2);
+}
+
+/* A step of prompts takes up to twice as long where the one that is soonest complete is complete with it, beside the
+   oldest's share. A step takes 10 ms here, a row 1; with 120 ms there are 80 rows for it. */
+static void a_prompt_is_completed_in_a_longer_step(void **state)
+{
+    static const struct {
+        size_t left, most;
+        double seconds; /* of steps with answers, which somebody asked for */
+        bool complete;
+    } cases[] = {{80, 256, 0, true},   {120, 256, 0, true},  {164, 256, 0, true}, {180, 256, 0, false},
+                 {240, 256, 0, false}, {120, 100, 0, false}, {120, 256, 1, false}};
+    const mt_cost cost = {.term = {0.010, 0.001, 0.001}};
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        mt_candidate oldest = {.left = 4000, .most = 256, .running = true};
+        mt_candidate soon = {.left = cases[i].left, .most = cases[i].most, .running = true, .order = 1};
+        mt_candidate *const list[] = {&oldest, &soon};
+        mt_candidate *order[MT_COUNT(list)];
+        mt_budget budget = usual;
+        budget.seconds = cases[i].seconds;
+        const double taken = mt_schedule(list, MT_COUNT(list), &cost, &budget, order);
+        assert_int_equal(soon.rows == soon.left, cases[i].complete);
+        assert_true(taken <= (cases[i].complete ? 0.24 : 0.12) + 1e-9);
+    }
 }
 
 /* A prompt of 2,048 tokens beside two streams: on a machine that computes one in 6.5 s alone, it is done in less than
@@ -275,6 +303,60 @@ static void the_oldest_is_one_of_the_highest_priority(void **state)
     assert_int_equal(lower.rows, 0);
 }
 
+/* Nor does it belong to one that has no seat. Who came first and is soonest done has all. */
+static void the_oldest_can_go_on(void **state)
+{
+    mt_candidate waiting = {.left = 4000, .most = 256, .order = 0};
+    mt_candidate oldest = {.left = 4000, .most = 256, .order = 1, .running = true};
+    mt_candidate soon = {.left = 2000, .most = 256, .order = 2, .running = true};
+    mt_candidate *const all[] = {&waiting, &oldest, &soon};
+    mt_candidate *order[MT_COUNT(all)];
+    const mt_cost cost = costs();
+    mt_budget budget = usual;
+    (void)state;
+    budget.places = 0;
+    mt_schedule(all, MT_COUNT(all), &cost, &budget, order);
+    assert_true(soon.rows > oldest.rows && oldest.rows > 0);
+    assert_int_equal(waiting.rows, 0);
+    soon.order = 0;
+    mt_schedule(all + 1, 2, &cost, &budget, order);
+    assert_true(soon.rows > 0);
+    assert_int_equal(oldest.rows, 0);
+}
+
+/* A quarter of 3 ms is no row, and two quarters are one. */
+static void the_oldest_saves_its_share_up(void **state)
+{
+    mt_candidate answer = {.left = 1, .most = 1, .answering = true, .running = true};
+    mt_candidate oldest = {.left = 4000, .most = 256, .order = 1, .running = true};
+    mt_candidate soon = {.left = 2000, .most = 256, .order = 2, .running = true};
+    mt_candidate *const all[] = {&answer, &oldest, &soon};
+    mt_candidate *order[MT_COUNT(all)];
+    const mt_cost cost = costs();
+    mt_budget budget = usual;
+    (void)state;
+    budget.seconds = 0.0141;
+    for (size_t i = 0; i < 2; i++) {
+        mt_schedule(all, MT_COUNT(all), &cost, &budget, order);
+        assert_int_equal(oldest.rows, i);
+        assert_int_equal(soon.rows, 3 - i);
+    }
+}
+
+static void equals_come_as_they_came(void **state)
+{
+    mt_candidate all[4], *list[4], *order[4];
+    const mt_cost cost = costs();
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        all[i] = (mt_candidate){.left = 50, .most = 50, .order = i};
+        list[3 - i] = &all[i];
+    }
+    mt_schedule(list, 4, &cost, &usual, order);
+    for (size_t i = 0; i < 4; i++)
+        assert_ptr_equal(order[i], &all[i]);
+}
+
 /* A client that has had much comes after one that has had nothing. */
 static void clients_take_turns(void **state)
 {
@@ -334,6 +416,27 @@ static void clients_take_no_more_places_than_are_theirs(void **state)
     assert_int_equal(begun[0], 1);
     assert_int_equal(begun[1], 2);
     assert_int_equal(left[0] + left[1], 0);
+    left[0] = 1;
+    c[0].running = true;
+    mt_schedule(list, 1, &cost, &budget, order);
+    assert_int_equal(c[0].rows, 5);
+    assert_int_equal(left[0], 1); /* it had its seat */
+}
+
+static void there_are_no_more_answers_than_rows(void **state)
+{
+    mt_candidate c[10], *list[10], *order[10];
+    const mt_cost cost = costs();
+    mt_budget budget = usual;
+    (void)state;
+    budget.rows = 4;
+    for (size_t i = 0; i < 10; i++) {
+        c[i] = (mt_candidate){.left = 1, .most = 1, .answering = true, .running = true, .order = i};
+        list[i] = &c[i];
+    }
+    mt_schedule(list, 10, &cost, &budget, order);
+    for (size_t i = 0; i < 10; i++)
+        assert_int_equal(c[i].rows, i < 4);
 }
 
 /* A job's work shares the step with answers as rows of prompts do, and goes on until it is done. */
@@ -355,6 +458,28 @@ static void answers_keep_their_pace_beside_a_job(void **state)
             picture.work = 0;
     }
     assert_true((double)steps < 2 / ((allowed(&cost, 0.011) - 0.011)) + 2);
+}
+
+/* Answers that take all the time there is leave a job a little, unless a prompt has got that. */
+static void a_job_gets_a_little_in_any_case(void **state)
+{
+    mt_candidate answer = {.left = 1, .most = 1, .answering = true, .running = true};
+    mt_candidate prompt = {.left = 50, .most = 50, .running = true, .order = 1};
+    mt_candidate picture = {.work = 2, .order = 2}, *list[] = {&answer, &picture, &prompt}, *order[3];
+    const mt_cost cost = costs();
+    mt_budget budget = usual;
+    (void)state;
+    budget.seconds = 0.001;
+    mt_schedule(list, 2, &cost, &budget, order);
+    assert_true(picture.worked > 0 && picture.worked < 1e-5);
+    mt_schedule(list, 3, &cost, &budget, order);
+    assert_int_equal(prompt.rows, 1);
+    assert_true(picture.worked == 0);
+    picture.order = 0; /* as the oldest it gets its share of what is less than a row */
+    budget.seconds = 0.0114;
+    mt_schedule(list, 3, &cost, &budget, order);
+    assert_int_equal(prompt.rows, 0);
+    assert_true(picture.worked > 0.0003);
 }
 
 static void a_short_prompt_overtakes_a_picture(void **state)
@@ -391,6 +516,10 @@ static void what_is_solid_is_not_cut(void **state)
     budget.rows = 64; /* one of which is the answer's */
     mt_schedule(list, 2, &cost, &budget, order);
     assert_int_equal(block.rows, 0);
+    budget.rows = 65;
+    budget.seconds = 1;
+    mt_schedule(list, 2, &cost, &budget, order);
+    assert_int_equal(block.rows, 64);
 }
 
 static void what_jobs_take_is_learned(void **state)
@@ -499,6 +628,7 @@ static size_t schedule_guesses(mt_candidate *all, size_t count, double chance, c
 {
     mt_candidate *list[128], *order[128];
     mt_budget budget = usual;
+    double positions = 0;
     size_t rows = 0;
     budget.rows = 2048;
     budget.guesses = guesses;
@@ -508,9 +638,12 @@ static size_t schedule_guesses(mt_candidate *all, size_t count, double chance, c
             .left = 1, .most = 256, .answering = true, .running = true, .order = i, .drafts = 8, .chance = chance};
         list[i] = &all[i];
     }
-    mt_schedule(list, count, cost, &budget, order);
-    for (size_t i = 0; i < count; i++)
+    const double taken = mt_schedule(list, count, cost, &budget, order);
+    for (size_t i = 0; i < count; i++) {
         rows += all[i].rows;
+        positions += (double)(all[i].rows * (all[i].rows - 1)) / 2;
+    }
+    assert_true(fabs(taken - mt_cost_predict(cost, rows, positions)) < 1e-9);
     return rows;
 }
 
@@ -530,11 +663,34 @@ static void guesses_stay_below_the_knee(void **state)
     assert_int_equal(schedule_guesses(all, 100, 0.95, &cost, 32), 132); /* the answers are beyond it already */
     cost.term[5] = 1e-5;
     assert_int_equal(schedule_guesses(all, 64, 0.75, &cost, 32), 96);
+    assert_int_equal(schedule_guesses(all, 40, 1, &cost, 30), 70); /* 24 of them up to the knee */
     cost.term[5] = 0.011;
     cost.knee = 0;
     assert_int_equal(schedule_guesses(all, 64, 0.75, &cost, 32), 96);
     assert_false(mt_schedule_worth(&(mt_cost){.term = {0.0022, 80e-6, 80e-6}, .knee = 64}, 0.9, 0, 64, 0.0075));
     assert_true(mt_schedule_worth(&(mt_cost){.term = {0.0022, 80e-6, 80e-6}, .knee = 64}, 0.9, 0, 63, 0.0075));
+}
+
+/* Guesses that are given up leave a prompt its rows. */
+static void guesses_that_do_not_pay_take_nothing(void **state)
+{
+    const mt_cost cost = {.term = {0.0022, 80e-6, 80e-6, 0, 80e-6, 0.011}, .knee = 64};
+    mt_candidate all[65], *list[65], *order[65];
+    mt_budget budget = usual;
+    (void)state;
+    for (size_t i = 0; i < 64; i++) {
+        all[i] = (mt_candidate){
+            .left = 1, .most = 256, .answering = true, .running = true, .order = i, .drafts = 8, .chance = 0.95};
+        list[i] = &all[i];
+    }
+    all[64] = (mt_candidate){.left = 10, .most = 10, .running = true, .order = 64};
+    list[64] = &all[64];
+    budget.rows = 74;
+    budget.seconds = 1;
+    mt_schedule(list, 65, &cost, &budget, order);
+    for (size_t i = 0; i < 64; i++)
+        assert_int_equal(all[i].rows, 1);
+    assert_int_equal(all[64].rows, 10);
 }
 
 /* Tokens per second of so many answers, while what steps take is learned. Prompts come every now and then. */
@@ -594,10 +750,21 @@ static void prompts_get_a_slice(void **state)
         mt_schedule(both + 2 - count, count, &cost, &budget, order);
         assert_int_equal(prompt.rows, 200);
     }
+    mt_candidate picture = {.work = 1e-4}, other = {.left = 20, .most = 20, .depth = 8192, .running = true};
+    mt_candidate *const jobs[] = {&picture, &prompt}, *const prompts[] = {&other, &prompt};
+    budget.slice = 64;
+    mt_schedule(jobs, 2, &cost, &budget, order); /* though a job comes before it */
+    assert_in_range(prompt.rows, 60, 68);
+    mt_schedule(prompts, 2, &cost, &budget, order); /* no more than the first of them has */
+    assert_in_range(other.rows + prompt.rows, 16, 28);
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(prompts_get_a_slice),
+    cmocka_unit_test(a_prompt_is_completed_in_a_longer_step),
+    cmocka_unit_test(the_oldest_saves_its_share_up),
+    cmocka_unit_test(there_are_no_more_answers_than_rows),
+    cmocka_unit_test(guesses_that_do_not_pay_take_nothing),
     cmocka_unit_test(guesses_stay_below_the_knee),
     cmocka_unit_test(guesses_never_slow_answers_down),
     cmocka_unit_test(answers_keep_their_pace_beside_a_long_prompt),
@@ -609,10 +776,13 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nobody_starves),
     cmocka_unit_test(priority_comes_first),
     cmocka_unit_test(the_oldest_is_one_of_the_highest_priority),
+    cmocka_unit_test(the_oldest_can_go_on),
+    cmocka_unit_test(equals_come_as_they_came),
     cmocka_unit_test(clients_take_turns),
     cmocka_unit_test(places_and_rows_are_kept),
     cmocka_unit_test(clients_take_no_more_places_than_are_theirs),
     cmocka_unit_test(answers_keep_their_pace_beside_a_job),
+    cmocka_unit_test(a_job_gets_a_little_in_any_case),
     cmocka_unit_test(a_short_prompt_overtakes_a_picture),
     cmocka_unit_test(what_is_solid_is_not_cut),
     cmocka_unit_test(what_jobs_take_is_learned),
