@@ -29,6 +29,7 @@ static bool read_body(fixture *f, const mt_dialect *dialect, const char *text)
 
 static void drop(fixture *f)
 {
+    mt_ask_free(&f->ask);
     json_decref(f->body);
     mt_arena_free(f->arena);
 }
@@ -45,6 +46,29 @@ static void what_is_left_out_is_the_default(void **state)
     assert_int_equal(f.ask.n, 1);
     assert_int_equal(f.ask.sampling.logprobs, -1);
     assert_true(f.ask.skip_special_tokens && !f.ask.form.stream && !f.ask.seeded);
+    drop(&f);
+}
+
+/* Fields that nobody reads are told, but for those that ask for nothing and those that are known to do no harm. */
+static void unknown_fields_are_noted(void **state)
+{
+    char many[400] = "{";
+    fixture f;
+
+    (void)state;
+    assert_true(read_body(&f, &mt_openai_chat, "{\"a\":{},\"b\":null,\"metadata\":{},\"top_p\":1,\"c\":0}"));
+    assert_string_equal(f.ask.ignored, "a, c");
+    drop(&f);
+    for (int i = 0; i < 20; i++)
+        snprintf(many + strlen(many), sizeof(many) - strlen(many), "\"f%02d\":1%s", i, i < 19 ? "," : "}");
+    assert_true(read_body(&f, &mt_openai_chat, many));
+    assert_string_equal(f.ask.ignored,
+                        "f00, f01, f02, f03, f04, f05, f06, f07, f08, f09, f10, f11, f12, f13, f14, f15");
+    drop(&f);
+    assert_true(read_body(&f, &mt_anthropic_messages,
+                          "{\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":\"\"}],"
+                          "\"anthropic_beta\":[],\"unknown\":1}"));
+    assert_string_equal(f.ask.ignored, "unknown");
     drop(&f);
 }
 
@@ -181,6 +205,7 @@ static void every_common_field_is_in_the_documentation(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_left_out_is_the_default),
+    cmocka_unit_test(unknown_fields_are_noted),
     cmocka_unit_test(every_kind_of_field_is_read),
     cmocka_unit_test(a_wrong_field_is_named),
     cmocka_unit_test(the_ends_of_a_range_are_in_it),

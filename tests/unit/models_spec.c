@@ -234,6 +234,8 @@ static void of_two_rope_keys_the_older_counts(void **state)
               "\"rope_parameters\":{\"rope_type\":\"linear\",\"factor\":8}," SHAPE "}",
               &s);
     assert_true(s.ropes[0].inv_freq[0] == 0.125f);
+    read_spec("{\"model_type\":\"llama\",\"rope_parameters\":{\"rope_type\":\"linear\"}," SHAPE "}", &s);
+    assert_true(s.ropes[0].inv_freq[0] == 1);
     read_spec("{\"model_type\":\"gemma3_text\",\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":4},"
               "\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"default\",\"rope_theta\":100}}," SHAPE "}",
               &s);
@@ -662,6 +664,8 @@ static void wrong_configs_say_what_is_wrong(void **state)
         {"{\"model_type\":\"llama\",\"rope_scaling\":{\"type\":\"longrope\",\"factor\":2}," SHAPE "}",
          "rope type \"longrope\" is not known; known are default, dynamic, linear, llama3, yarn, proportional and "
          "mrope"},
+        {"{\"model_type\":\"llama\",\"rope_parameters\":{\"rope_theta\":0.5}," SHAPE "}",
+         "the config's \"rope_parameters.rope_theta\" is 0.5; it must be a number from 1 to 1000000000000"},
         {"{\"model_type\":\"qwen3_moe\",\"num_experts\":2,\"num_experts_per_tok\":4," SHAPE "}",
          "\"num_experts_per_tok\" is 4 but there are only 2 experts"},
         {"{\"model_type\":\"qwen3_next\",\"linear_num_value_heads\":24}",

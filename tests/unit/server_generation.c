@@ -105,10 +105,34 @@ static void a_broken_file_is_said(void **state)
     assert_non_null(strstr(err.text, "temperature"));
 }
 
+/* Those of requests. */
+static void ranges_have_their_ends(void **state)
+{
+    static const struct {
+        const char *text;
+        bool ok;
+    } cases[] = {{"{\"temperature\":100,\"repetition_penalty\":100,\"top_k\":-1}", true},
+                 {"{\"temperature\":0,\"repetition_penalty\":0.01,\"top_p\":0,\"min_p\":0}", true},
+                 {"{\"top_p\":1,\"min_p\":1,\"top_k\":2147483647}", true},
+                 {"{\"temperature\":100.5}", false},
+                 {"{\"repetition_penalty\":100.5}", false},
+                 {"{\"repetition_penalty\":0.005}", false},
+                 {"{\"top_p\":1.5}", false},
+                 {"{\"min_p\":1.5}", false},
+                 {"{\"top_k\":-2}", false}};
+    mt_generation_config g;
+    mt_error err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        if (read_all(&g, "{}", cases[i].text, NULL, &err) != cases[i].ok)
+            fail_msg("%s", cases[i].text);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(no_file_means_plain_sampling), cmocka_unit_test(a_limit_of_tokens_counts),
-    cmocka_unit_test(ends_are_the_union),           cmocka_unit_test(defaults_come_from_the_file),
-    cmocka_unit_test(a_broken_file_is_said),
+    cmocka_unit_test(ranges_have_their_ends),      cmocka_unit_test(no_file_means_plain_sampling),
+    cmocka_unit_test(a_limit_of_tokens_counts),    cmocka_unit_test(ends_are_the_union),
+    cmocka_unit_test(defaults_come_from_the_file), cmocka_unit_test(a_broken_file_is_said),
 };
 
 int main(void)

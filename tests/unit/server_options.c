@@ -106,6 +106,11 @@ static void help_and_version(void **state)
     assert_true(parse(&opt, "motet --help", &err) && opt.help);
     assert_true(parse(&opt, "motet --version", &err) && opt.version);
     assert_true(parse(&opt, "motet run --help", &err) && opt.help);
+    assert_true(parse(&opt, "motet -h", &err) && opt.help && !opt.version);
+    assert_true(parse(&opt, "motet -v", &err) && opt.version && !opt.help);
+    assert_true(parse(&opt, "motet -h -v", &err) && opt.version && opt.help);
+    assert_true(parse(&opt, "motet -v -h", &err) && opt.version && opt.help);
+    assert_false(parse(&opt, "motet run -v", &err) || parse(&opt, "motet -w", &err));
     assert_true(parse(&opt, "motet help run", &err));
     assert_int_equal(opt.topic, MT_COMMAND_RUN);
     assert_true(parse(&opt, "motet help --as markdown", &err));
