@@ -181,9 +181,36 @@ static void wide_numbers_are_shown_and_compared(void **state)
     json_decref(context);
 }
 
+static void operators_give_what_python_gives(void **state)
+{
+    static const struct {
+        const char *template, *said;
+    } cases[] = {{"{{ 'a' < 1 }}", "'<' not supported between instances of 'str' and 'int'"},
+                 {"{{ 'a' <= 1 }}", "'<=' not supported between instances of 'str' and 'int'"},
+                 {"{{ none > [] }}", "'>' not supported between instances of 'NoneType' and 'list'"},
+                 {"{{ none >= [] }}", "'>=' not supported between instances of 'NoneType' and 'list'"},
+                 {"{{ [1] * 'a' }}", "can't multiply sequence by non-int of type 'str'"},
+                 {"{{ 1.5 * [1] }}", "can't multiply sequence by non-int of type 'float'"},
+                 {"{{ '%f' % 'a' }}", "must be real number, not str"},
+                 {"{{ 'abc%y' % 1 }}", "unsupported format character 'y' (0x79)"},
+                 {"{{ ('<{}>'|safe).format('<b>'|safe) }}", "<<b>>"},
+                 {"{{ {'a': 1, 'b': 2} == {'a': 1, 'b': 3} }}", "False"},
+                 {"{{ {'a': 1, 'b': 2} == {'b': 2, 'a': 1.0} }}", "True"},
+                 {"{{ {'a': 1}.keys() == {'a': 2}.keys() }}", "True"}};
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++)
+        if (!strstr(render(cases[i].template), cases[i].said))
+            fail_msg("%s: %s", cases[i].template, render(cases[i].template));
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(integers_have_64_bits),           cmocka_unit_test(later_releases_of_jinja2_are_followed),
-    cmocka_unit_test(what_is_not_supported_says_so),   cmocka_unit_test(errors_say_line_and_column),
-    cmocka_unit_test(numbers_read_back_as_they_print), cmocka_unit_test(wide_numbers_are_shown_and_compared),
+    cmocka_unit_test(operators_give_what_python_gives),
+    cmocka_unit_test(integers_have_64_bits),
+    cmocka_unit_test(later_releases_of_jinja2_are_followed),
+    cmocka_unit_test(what_is_not_supported_says_so),
+    cmocka_unit_test(errors_say_line_and_column),
+    cmocka_unit_test(numbers_read_back_as_they_print),
+    cmocka_unit_test(wide_numbers_are_shown_and_compared),
 };
 UNIT_MAIN(tests)
