@@ -43,6 +43,8 @@ static void headers_of_strangers_say_nothing(void **state)
     assert_string_equal(client("10.0.0.0/8", "192.0.2.7", LIST, "203.0.113.1", NULL), "192.0.2.7");
     assert_string_equal(client("10.0.0.0/8", "11.0.0.1", STANDARD, "for=203.0.113.1", NULL), "11.0.0.1");
     assert_string_equal(client("10.0.0.0/8", "unix", LIST, "203.0.113.1", NULL), "unix");
+    assert_string_equal(client("10.0.0.0/9", "10.128.0.1", LIST, "203.0.113.1", NULL), "10.128.0.1");
+    assert_string_equal(client("172.16.0.0/12", "172.32.0.1", LIST, "203.0.113.1", NULL), "172.32.0.1");
 }
 
 static void a_proxy_that_is_trusted_names_its_client(void **state)
@@ -58,6 +60,11 @@ static void a_proxy_that_is_trusted_names_its_client(void **state)
     assert_string_equal(
         client("10.0.0.1", "10.0.0.1", STANDARD, "proto=https; By=\"a,;b\\\"\"; For=\"[2001:db8::5]:80\"", NULL),
         "2001:db8::/64");
+    assert_string_equal(client("172.16.0.0/12", "172.31.0.1", STANDARD, "for=\"203.0.113.\\1\"", NULL), "203.0.113.1");
+    assert_string_equal(client("::/0", "10.0.0.1", LIST, "203.0.113.1", NULL), "203.0.113.1");
+    assert_string_equal(
+        client("10.0.0.1", "10.0.0.1", STANDARD, "for=203.0.113.1;far=198.51.100.1;forth=198.51.100.2", NULL),
+        "203.0.113.1");
 }
 
 /* Only what the nearest proxies wrote is true. */

@@ -28,6 +28,7 @@ static const char *find(mt_http_method method, const char *path)
             len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", i ? "," : "", match.params[i]);
         snprintf(text + len, sizeof(text) - len, ")");
     } else if (match.allowed) {
+        assert_int_equal(match.param_count, 0);
         mt_http_allow_format(match.allowed, text, sizeof(text));
     } else {
         snprintf(text, sizeof(text), "none");
