@@ -155,6 +155,17 @@ static const row rows[] = {
     /* references */
     {"{'$defs':{'x':{'$anchor':'here','type':'integer'}},'$ref':'#here'}", {"1"}, {"'a'"}},
     {"{'$id':'http://a/b.json','$defs':{'x':{'$id':'c.json','type':'null'}},'$ref':'c.json'}", {"null"}, {"1"}},
+    {"{'$defs':{'a/b':{'type':'integer'},'c~d':{'type':'null'},'e%f':{'type':'boolean'},'~2%4x':{'const':'x'}},"
+     "'anyOf':[{'$ref':'#/$defs/a~1b'},{'$ref':'#/$defs/c~0d'},{'$ref':'#/$defs/%65%25f'},{'$ref':'#/$defs/~2%4x'}]}",
+     {"1", "null", "true", "'x'"},
+     {"'a'", "[]"}},
+    {"{'$defs':{'x':[{'type':'null'},{'type':'integer'}]},'$ref':'#/%24defs/x/1'}", {"1"}, {"null"}},
+    /* values that are equal */
+    {"{'allOf':[{'enum':[[1,2],[3,2],{'a':1,'e':1},{'a':2},{'b':1},[],{},'',0]},"
+     "{'enum':[[3,2],[0,2],{'a':3},{'c':1},{'b':1},{'a':1},{'b':1,'d':1},[]]}]}",
+     {"[3,2]", "{'b':1}", "[]"},
+     {"[0,2]", "{'a':3}", "{'c':1}", "{'a':1}", "{'b':1,'d':1}", "[1,2]", "{}", "0"}},
+    {"{'allOf':[{'enum':[0,1,'',[]]},{'enum':[null,false,1,{}]}]}", {"1"}, {"0", "''", "null", "false", "[]", "{}"}},
 };
 
 static mt_constraint *compile(const json_t *schema, bool strict, char *left_out, mt_error *err)
