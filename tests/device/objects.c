@@ -202,12 +202,22 @@ static void draw_answer(run *r, answer *a, size_t at, mt_tensor *logits, size_t 
     mt_free(row);
 }
 
+/* How many tokens count, which choosing does not change. */
+static float counted(const mt_counts *counts)
+{
+    size_t n = 0, all = 0;
+    const mt_count *seen = counts ? mt_counts_seen(counts, &n) : NULL;
+    for (size_t i = 0; i < n; i++)
+        all += seen[i].count + seen[i].places;
+    return (float)all;
+}
+
 static void give_chain(run *r, const mt_chain *c)
 {
-    float told[2 + 5 * (GUESSES + 1)] = {(float)c->status, (float)c->sampled_count};
+    float told[3 + 5 * (GUESSES + 1)] = {(float)c->status, (float)c->sampled_count, counted(c->counts)};
     for (size_t k = 0; k < c->sampled_count; k++) {
         const mt_sampled *s = &c->sampled[k];
-        float *t = told + 2 + 5 * k;
+        float *t = told + 3 + 5 * k;
         t[0] = (float)s->chosen.id;
         t[1] = s->chosen.logprob;
         t[2] = (float)s->top_count;
