@@ -140,11 +140,33 @@ static void the_last_place_is_for_who_has_none(void **state)
     }
 }
 
+/* Of those that are away the one that owes least is forgotten for a newcomer, wherever its record stands. */
+static void the_least_debt_is_forgotten(void **state)
+{
+    static const size_t places[] = {0, 1, MT_CLIENTS - 1};
+    (void)state;
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+        mt_clients c;
+        mt_clients_init(&c, 100);
+        for (size_t k = 0; k < MT_CLIENTS; k++) {
+            mt_guest *g = enter(&c, k + 1, 1, 0, 1);
+            mt_guest_charge(g, k == places[i] ? 2 : k == (places[i] + 1) % MT_CLIENTS ? 1 : 3, 0);
+            g->here = k == (places[i] + 1) % MT_CLIENTS; /* who owes less, but is here */
+        }
+        const mt_guest *g = enter(&c, 1000, 1, 0, 1);
+        assert_int_equal(g - c.guest, places[i]);
+        assert_int_equal(c.count, MT_CLIENTS);
+        assert_true(g->seconds == 0);
+        mt_clients_free(&c);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_fewest_seats_come_first),
     cmocka_unit_test(a_share_of_three_has_three_times_as_many),
     cmocka_unit_test(of_equals_who_has_had_less_comes_first),
     cmocka_unit_test(debts_outlive_requests),
+    cmocka_unit_test(the_least_debt_is_forgotten),
     cmocka_unit_test(one_client_leaves_places_to_others),
     cmocka_unit_test(the_last_place_is_for_who_has_none),
 };
