@@ -16,7 +16,7 @@
 typedef struct reader {
     mt_chat *chat;
     const char *place; /* "system" or "messages" */
-    size_t at;         /* number of the message */
+    size_t at, block;  /* number of the message, and of its content block */
     bool inside;       /* within a document or a tool result, where neither calls nor results may stand */
     mt_failure *why;
 } reader;
@@ -86,7 +86,8 @@ static bool add_image(reader *r, turn *t, const json_t *block)
     if (!(strcmp(type, "url") == 0 && json_is_string(json_object_get(source, "url"))) &&
         !(strcmp(type, "base64") == 0 && json_is_string(json_object_get(source, "data"))))
         return bad(r, "the source of an image is neither base64 nor a url: send one of these", "");
-    mt_chat_add_medium(r->chat, &t->said, MT_CHAT_IMAGE, block);
+    mt_chat_add_medium(r->chat, &t->said, MT_CHAT_IMAGE, block,
+                       mt_arena_printf(r->chat->arena, "messages.%zu.content.%zu", r->at, r->block));
     return true;
 }
 
@@ -172,7 +173,7 @@ static void mark_error(mt_chat *chat, mt_chat_message *m)
         if (said.parts[i].type == MT_CHAT_TEXT)
             mt_chat_add_text(chat, m, said.parts[i].text);
         else
-            mt_chat_add_medium(chat, m, said.parts[i].type, said.parts[i].source);
+            mt_chat_add_medium(chat, m, said.parts[i].type, said.parts[i].source, said.parts[i].place);
 }
 
 static bool add_result(reader *r, turn *t, const json_t *block)
@@ -233,9 +234,12 @@ static bool add_blocks(reader *r, turn *t, const json_t *content)
         return put_text(r, t, content);
     if (!json_is_array(content))
         return bad(r, "content is neither a string nor a list of blocks but ", mt_json_kind(content));
-    for (size_t i = 0; i < json_array_size(content); i++)
+    for (size_t i = 0; i < json_array_size(content); i++) {
+        if (!r->inside)
+            r->block = i;
         if (!add_block(r, t, json_array_get(content, i)))
             return false;
+    }
     return true;
 }
 
@@ -257,7 +261,7 @@ static bool read_messages(mt_ask *ask, mt_failure *why)
     const json_t *system = mt_body_get(ask->body, "system"), *messages = json_object_get(ask->body, "messages");
     reader r = {.chat = &ask->chat, .place = "system", .why = why};
 
-    mt_chat_begin(&ask->chat, ask->arena);
+    mt_chat_begin(&ask->chat, ask->arena, "messages");
     if (!json_is_array(messages) || json_array_size(messages) == 0)
         return mt_failure_set(why, 400, "invalid_type", "messages",
                               "messages: a list of at least one message is needed");

@@ -66,5 +66,5 @@ bool mt_body_end(mt_ask *ask, mt_failure *why)
     mt_error err = {0};
 
     return (mt_chat_end(&ask->chat, &err) && mt_chat_read_settings(&ask->chat, ask->body, &err)) ||
-           mt_failure_from(why, &err, "messages");
+           mt_failure_from(why, &err, ask->chat.field);
 }

@@ -43,7 +43,8 @@ static bool add_content(mt_ask *ask, mt_chat_message *to, const json_t *images, 
         if (!json_is_string(image))
             return mt_failure_field(why, "invalid_type", place, "has %s in it: send pictures as base64",
                                     mt_json_kind(image));
-        mt_chat_add_medium(&ask->chat, to, MT_CHAT_IMAGE, mt_ask_own(ask, image_part(image)));
+        mt_chat_add_medium(&ask->chat, to, MT_CHAT_IMAGE, mt_ask_own(ask, image_part(image)),
+                           mt_arena_printf(ask->arena, "%s[%zu]", place, i));
     }
     if (json_string_length(text))
         mt_chat_add_text(&ask->chat, to, mt_chat_text_of(text));
@@ -185,7 +186,7 @@ static bool read_chat(mt_ask *ask, mt_failure *why)
     const json_t *sent = ask->body;
     mt_error err = {0};
 
-    mt_chat_begin(&ask->chat, ask->arena);
+    mt_chat_begin(&ask->chat, ask->arena, "messages");
     if (!read_truncate(ask, why) || !read_settings(ask, true, why) || !mt_body_fields(ask, NULL, why) ||
         !add_messages(ask, json_object_get(sent, "messages"), why))
         return false;
@@ -269,7 +270,7 @@ static bool read_prompt(mt_ask *ask, mt_failure *why)
     const json_t *images = mt_body_get(ask->body, "images");
     mt_chat_message first = {.role = MT_CHAT_SYSTEM}, second = {.role = MT_CHAT_USER};
 
-    mt_chat_begin(&ask->chat, ask->arena);
+    mt_chat_begin(&ask->chat, ask->arena, "prompt");
     if (!read_settings(ask, true, why))
         return false;
     if (system && !json_is_string(system))

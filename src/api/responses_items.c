@@ -17,13 +17,25 @@ typedef struct reader {
     mt_chat_message said;     /* the assistant's latest message, not yet put into the chat */
     bool open;                /* `said` is in use: calls may join it */
     mt_chat_message thoughts; /* reasoning that waits for the assistant's next message */
+    const char *list;         /* what has the items that are read, for errors: "input" */
     size_t at;                /* number of the item */
+    const char *member;       /* of the item, which has the part that is read; NULL: none is */
+    size_t part;              /* number of the part */
     mt_failure *why;
 } reader;
 
+/* Where the reader is, for errors: "input[0]" or "input[0].content[1]"; in the arena. NULL: that is full. */
+static const char *place_of(const reader *r)
+{
+    return r->member ? mt_arena_printf(r->ask->arena, "%s[%zu].%s[%zu]", r->list, r->at, r->member, r->part)
+                     : mt_arena_printf(r->ask->arena, "%s[%zu]", r->list, r->at);
+}
+
 static bool bad(reader *r, const char *sentence, const char *what)
 {
-    return mt_failure_set(r->why, 400, "invalid_value", "input", "input[%zu]: %s%s", r->at, sentence, what);
+    const char *place = place_of(r);
+
+    return mt_failure_set(r->why, 400, "invalid_value", place, "%s: %s%s", place ? place : r->list, sentence, what);
 }
 
 /* Files are accepted only where they are pictures. */
@@ -36,7 +48,7 @@ static bool add_file(reader *r, mt_chat_message *to, const json_t *part)
         url = data;
     if (!json_is_string(url))
         return bad(r, "files are taken as images only: send file_data that begins with data:image/, or a file_url", "");
-    mt_chat_add_medium(r->chat, to, MT_CHAT_IMAGE, mt_ask_own(r->ask, mt_body_image_part(url)));
+    mt_chat_add_medium(r->chat, to, MT_CHAT_IMAGE, mt_ask_own(r->ask, mt_body_image_part(url)), place_of(r));
     return true;
 }
 
@@ -56,7 +68,7 @@ static bool add_part(reader *r, mt_chat_message *to, const json_t *part)
         if (strcmp(type, media[i].type) == 0) {
             if (!json_is_string(json_object_get(part, media[i].url)))
                 return bad(r, media[i].lacks, "");
-            mt_chat_add_medium(r->chat, to, media[i].kind, part);
+            mt_chat_add_medium(r->chat, to, media[i].kind, part, place_of(r));
             return true;
         }
     if (strcmp(type, "input_file") == 0)
@@ -71,9 +83,11 @@ static bool add_part(reader *r, mt_chat_message *to, const json_t *part)
                                  : bad(r, "parts of this type are not known: ", *type ? type : "(none)");
 }
 
-/* A string, or a list of parts. */
-static bool add_content(reader *r, mt_chat_message *to, const json_t *content)
+/* A string, or a list of parts. member: of the item, which has it. */
+static bool add_content(reader *r, mt_chat_message *to, const json_t *content, const char *member)
 {
+    bool ok = true;
+
     if (json_is_string(content)) {
         mt_chat_add_text(r->chat, to, mt_chat_text_of(content));
         return true;
@@ -81,10 +95,11 @@ static bool add_content(reader *r, mt_chat_message *to, const json_t *content)
     if (!json_is_array(content))
         return bad(r, "content is neither a string nor a list of parts but ", mt_json_kind(content));
     to->list = true;
-    for (size_t i = 0; i < json_array_size(content); i++)
-        if (!add_part(r, to, json_array_get(content, i)))
-            return false;
-    return true;
+    r->member = member;
+    for (r->part = 0; ok && r->part < json_array_size(content); r->part++)
+        ok = add_part(r, to, json_array_get(content, r->part));
+    r->member = NULL;
+    return ok;
 }
 
 /* Puts the assistant's message into the chat: nothing joins it any more. */
@@ -113,9 +128,9 @@ static void begin_empty(reader *r)
 }
 
 /* Adds a message that is not the assistant's. */
-static bool add_other(reader *r, mt_chat_message message, const json_t *content)
+static bool add_other(reader *r, mt_chat_message message, const json_t *content, const char *member)
 {
-    if (!add_content(r, &message, content))
+    if (!add_content(r, &message, content, member))
         return false;
     put_said(r);
     mt_chat_put(r->chat, &message);
@@ -139,9 +154,9 @@ static bool add_message(reader *r, const json_t *item)
     if (i == MT_COUNT(roles))
         return bad(r, "the role is none of user, assistant, system and developer", "");
     if (i > 0)
-        return add_other(r, (mt_chat_message){.role = roles[i].role}, content);
+        return add_other(r, (mt_chat_message){.role = roles[i].role}, content, "content");
     begin_said(r);
-    return add_content(r, &r->said, content);
+    return add_content(r, &r->said, content, "content");
 }
 
 /* arguments: NULL where they have the wrong type. */
@@ -182,7 +197,7 @@ static bool add_output(reader *r, const json_t *item)
     if (!json_is_string(id))
         return bad(r, "the output of a call has no string as its call_id", "");
     return add_other(r, (mt_chat_message){.role = MT_CHAT_TOOL, .call_id = mt_chat_text_of(id)},
-                     json_object_get(item, "output"));
+                     json_object_get(item, "output"), "output");
 }
 
 /* The reasoning that a client carried in encrypted_content. */
@@ -246,8 +261,8 @@ static bool add_reference(reader *r, const json_t *item)
     json_t *found = find_item(r->ask->store, id);
 
     return found ? add_item(r, mt_ask_own(r->ask, found))
-                 : mt_failure_set(r->why, 404, "item_not_found", "input",
-                                  "input[%zu]: no item \"%.60s\" is kept here: send the item itself", r->at, id);
+                 : mt_failure_set(r->why, 404, "item_not_found", place_of(r),
+                                  "%s[%zu]: no item \"%.60s\" is kept here: send the item itself", r->list, r->at, id);
 }
 
 static const struct {
@@ -307,7 +322,7 @@ static bool add_items(reader *r, const json_t *items)
 static bool read_input(reader *r, const json_t *input)
 {
     if (json_is_string(input))
-        return add_other(r, (mt_chat_message){.role = MT_CHAT_USER}, input);
+        return add_other(r, (mt_chat_message){.role = MT_CHAT_USER}, input, NULL);
     if (!json_is_array(input))
         return mt_failure_type(r->why, "input", input, "a string or a list of items");
     return add_items(r, input);
@@ -315,7 +330,11 @@ static bool read_input(reader *r, const json_t *input)
 
 bool mt_responses_items(mt_ask *ask, mt_failure *why)
 {
-    reader r = {.ask = ask, .chat = &ask->chat, .thoughts = {.role = MT_CHAT_ASSISTANT}, .why = why};
+    reader r = {.ask = ask,
+                .chat = &ask->chat,
+                .list = "previous_response_id.input",
+                .thoughts = {.role = MT_CHAT_ASSISTANT},
+                .why = why};
     json_t *chain = json_array();
     bool ok;
 
@@ -327,7 +346,8 @@ bool mt_responses_items(mt_ask *ask, mt_failure *why)
         ok = read_input(&r, json_object_get(kept, "input")) &&
              add_items(&r, json_object_get(json_object_get(kept, "response"), "output"));
     }
-    ok = ok && read_input(&r, json_object_get(ask->body, "input"));
+    r.list = "input";
+    ok = ok && read_input(&r, json_object_get(ask->body, r.list));
     if (ok && r.thoughts.sent)
         begin_empty(&r);
     put_said(&r);

@@ -311,7 +311,7 @@ static bool read_body(reader *r)
                                       "top_logprobs", "truncation",        NULL};
     const json_t *most = mt_body_get(r->body, "max_output_tokens");
 
-    mt_chat_begin(&r->ask->chat, r->ask->arena);
+    mt_chat_begin(&r->ask->chat, r->ask->arena, "input");
     json_object_set_new(r->extra, "tools", json_object());
     r->ask->forgets = strcmp(mt_body_text(r->body, "truncation"), "auto") == 0;
     return refuse_others(r) && mt_body_refuse(r->ask, r->why) && mt_responses_echo(r->body, r->extra, r->why) &&

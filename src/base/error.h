@@ -23,7 +23,7 @@ typedef enum mt_code {
 
 typedef struct mt_error {
     mt_code code;
-    const char *field; /* the field of a request that the sentence is about, a literal; NULL: not said */
+    const char *field; /* the field of a request that the sentence is about, borrowed; NULL: not said */
     char text[MT_LIMIT_ERROR_TEXT];
 } mt_error;
 

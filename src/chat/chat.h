@@ -29,8 +29,8 @@ typedef struct mt_chat_part {
     mt_chat_part_type type;
     mt_chat_text text;    /* of TEXT */
     const json_t *source; /* of IMAGE and VIDEO: the part as it was sent */
-    size_t message;       /* index of its message in the request, for errors */
-    size_t index;         /* its own index in the message's content, for errors */
+    const char *place;    /* of these: where it stands in the request, for errors: "messages[0].content[1]" */
+    size_t index;         /* in the message's content */
 } mt_chat_part;
 
 /* A tool call. */
@@ -45,7 +45,7 @@ typedef struct mt_chat_call {
 #define MT_CHAT_BROKEN "raw_arguments"
 
 typedef struct mt_chat_message {
-    size_t index; /* in the request, for errors */
+    size_t index; /* in the request; for errors while it is read */
     mt_chat_role role;
     mt_chat_part *parts;
     size_t part_count;
@@ -60,7 +60,8 @@ typedef struct mt_chat_message {
 } mt_chat_message;
 
 typedef struct mt_chat {
-    mt_arena *arena; /* borrowed */
+    mt_arena *arena;   /* borrowed */
+    const char *field; /* of the request that has the messages, for errors; a constant */
     mt_chat_message *messages;
     size_t count;
     const json_t *tools; /* an array that is not empty, or NULL */
@@ -81,16 +82,18 @@ bool mt_chat_text_equal(mt_chat_text a, mt_chat_text b);
 
 /* Building a chat. Fill a message that begins as zeroes and a role, then put it at the end of the chat. What is added
    is borrowed. */
-void mt_chat_begin(mt_chat *chat, mt_arena *arena);
+void mt_chat_begin(mt_chat *chat, mt_arena *arena, const char *field);
 void mt_chat_add_text(mt_chat *chat, mt_chat_message *to, mt_chat_text text);
 /* After a blank line where there is some */
 void mt_chat_add_reasoning(mt_chat *chat, mt_chat_message *to, mt_chat_text text);
-void mt_chat_add_medium(mt_chat *chat, mt_chat_message *to, mt_chat_part_type type, const json_t *source);
+/* place: see mt_chat_part; NULL: there was no memory for it */
+void mt_chat_add_medium(mt_chat *chat, mt_chat_message *to, mt_chat_part_type type, const json_t *source,
+                        const char *place);
 void mt_chat_add_call(mt_chat *chat, mt_chat_message *to, mt_chat_call call);
 void mt_chat_put(mt_chat *chat, const mt_chat_message *message);
 
-/* Whether the chat is complete: it has some messages, not too many, and memory sufficed. False: *err, about the field
-   "messages". */
+/* Whether the chat is complete: it has some messages, not too many, and memory sufficed. False: *err, about
+   chat->field. */
 bool mt_chat_end(const mt_chat *chat, mt_error *err) MT_NODISCARD;
 
 bool mt_chat_has_media(const mt_chat *chat); /* whether a message has pictures or videos */

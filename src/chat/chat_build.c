@@ -15,9 +15,9 @@ bool mt_chat_text_equal(mt_chat_text a, mt_chat_text b)
     return a.data && b.data && a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
 
-void mt_chat_begin(mt_chat *chat, mt_arena *arena)
+void mt_chat_begin(mt_chat *chat, mt_arena *arena, const char *field)
 {
-    *chat = (mt_chat){.arena = arena};
+    *chat = (mt_chat){.arena = arena, .field = field};
 }
 
 /* The list with space for one more element. Its capacity is the next power of two of count, so it is full where count
@@ -51,9 +51,11 @@ void mt_chat_add_text(mt_chat *chat, mt_chat_message *to, mt_chat_text text)
     add_part(chat, to, (mt_chat_part){.type = MT_CHAT_TEXT, .text = text});
 }
 
-void mt_chat_add_medium(mt_chat *chat, mt_chat_message *to, mt_chat_part_type type, const json_t *source)
+void mt_chat_add_medium(mt_chat *chat, mt_chat_message *to, mt_chat_part_type type, const json_t *source,
+                        const char *place)
 {
-    add_part(chat, to, (mt_chat_part){.type = type, .source = source});
+    chat->starved = chat->starved || !place;
+    add_part(chat, to, (mt_chat_part){.type = type, .source = source, .place = place ? place : ""});
 }
 
 static void append(mt_chat_text *to, char *data, mt_chat_text more)
@@ -104,11 +106,7 @@ void mt_chat_put(mt_chat *chat, const mt_chat_message *message)
     if (!messages)
         return;
     chat->messages = messages;
-    messages[chat->count] = *message;
-    messages[chat->count].index = chat->count;
-    for (size_t i = 0; i < message->part_count; i++)
-        message->parts[i].message = chat->count;
-    chat->count++;
+    messages[chat->count++] = *message;
 }
 
 bool mt_chat_end(const mt_chat *chat, mt_error *err)
@@ -117,12 +115,12 @@ bool mt_chat_end(const mt_chat *chat, mt_error *err)
         mt_fail(err, MT_E_TOO_LARGE,
                 "the messages need more memory than a request may have; send fewer or shorter ones");
     else if (chat->count == 0)
-        mt_fail(err, MT_E_INVALID, "messages is empty; send at least one message");
+        mt_fail(err, MT_E_INVALID, "%s is empty; send at least one message", chat->field);
     else if (chat->count > MT_LIMIT_MESSAGES)
         mt_fail(err, MT_E_TOO_LARGE, "%zu messages; send at most %d", chat->count, MT_LIMIT_MESSAGES);
     else
         return true;
-    return mt_fail_about(err, "messages");
+    return mt_fail_about(err, chat->field);
 }
 
 static bool has_part(const mt_chat *chat, bool images)

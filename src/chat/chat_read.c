@@ -113,7 +113,8 @@ static bool read_part(mt_chat *chat, mt_chat_message *m, const json_t *part, mt_
     if (t == MT_COUNT(part_types))
         return fail_part(m, i, type, err);
     if (part_types[t].kind == PART_IMAGE || part_types[t].kind == PART_VIDEO) {
-        mt_chat_add_medium(chat, m, part_types[t].kind == PART_IMAGE ? MT_CHAT_IMAGE : MT_CHAT_VIDEO, part);
+        mt_chat_add_medium(chat, m, part_types[t].kind == PART_IMAGE ? MT_CHAT_IMAGE : MT_CHAT_VIDEO, part,
+                           mt_arena_printf(chat->arena, "messages[%zu].content[%zu]", m->index, i));
         return true;
     }
     text = json_object_get(part, part_types[t].field);
@@ -319,7 +320,7 @@ bool mt_chat_read_settings(mt_chat *chat, const json_t *request, mt_error *err)
 
 bool mt_chat_read(mt_chat *chat, mt_arena *arena, const json_t *request, mt_error *err)
 {
-    mt_chat_begin(chat, arena);
+    mt_chat_begin(chat, arena, "messages");
     if (!json_is_object(request))
         return mt_fail(err, MT_E_INVALID, "the request is %s; send an object with messages", mt_chat_kind(request));
     return (read_messages(chat, get(request, "messages"), err) || mt_fail_about(err, "messages")) &&

@@ -343,10 +343,10 @@ static bool check_places(const mt_chat_context *c, const mt_chat_message *messag
     (void)wants_parts(c, message, &other);
     return other == message->part_count ||
            mt_fail(err, MT_E_INVALID,
-                   "messages[%zu] has %s, but the chat template of this model has no place for them in a message of "
-                   "role %s; send text only",
-                   message->parts[other].message, mt_chat_media_name(message->parts[other].type),
-                   mt_chat_role_name(message->role));
+                   "%s: the chat template of this model has no place for %s in a message of role %s; send text only",
+                   message->parts[other].place, mt_chat_media_name(message->parts[other].type),
+                   mt_chat_role_name(message->role)) ||
+           mt_fail_about(err, message->parts[other].place);
 }
 
 bool mt_chat_context_media(const mt_chat_context *context, mt_chat_media **media, size_t *count, mt_error *err)
@@ -367,8 +367,8 @@ bool mt_chat_context_media(const mt_chat_context *context, mt_chat_media **media
             const mt_chat_part *part = &chat->messages[i].parts[k];
 
             if (part->type != MT_CHAT_TEXT)
-                (*media)[(*count)++] = (mt_chat_media){
-                    .type = part->type, .source = part->source, .message = part->message, .part = part->index};
+                (*media)[(*count)++] =
+                    (mt_chat_media){.type = part->type, .source = part->source, .place = part->place};
         }
     return *media ||
            mt_fail(err, MT_E_TOO_LARGE, "the messages need more memory than a request may have; send fewer images");

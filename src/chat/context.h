@@ -9,8 +9,8 @@
 typedef struct mt_chat_media {
     mt_chat_part_type type;
     const json_t *source; /* the part as it was sent */
-    size_t message, part; /* its indexes in the request, for errors */
-    mt_range place;       /* where its marker stands in the rendered text */
+    const char *place;    /* where it stands in the request, for errors */
+    mt_range marker;      /* where its marker stands in the rendered text */
 } mt_chat_media;
 
 const char *mt_chat_media_name(mt_chat_part_type type); /* "images" or "videos" */

@@ -14,8 +14,9 @@ typedef struct filler {
 
 static bool fail_media(const filler *s, const mt_chat_media *media, const char *why)
 {
-    return mt_fail(s->err, MT_E_INVALID, "messages[%zu] has %s, but %s; send text only", media->message,
-                   mt_chat_media_name(media->type), why);
+    mt_fail(s->err, MT_E_INVALID, "%s is %s, but %s; send text only", media->place,
+            media->type == MT_CHAT_IMAGE ? "an image" : "a video", why);
+    return mt_fail_about(s->err, media->place);
 }
 
 /* Whether all bytes of a range are the template's. *range: index of the next untrusted range, for calls in ascending
@@ -65,7 +66,7 @@ static bool find_places(const filler *s, mt_chat_part_type type)
             return fail_media(s, media, "this model takes none");
         if (!find_marker(s, marker, &at, &range))
             return fail_media(s, media, "the chat template of this model does not show them there");
-        media->place = (mt_range){.begin = at - strlen(marker), .end = at};
+        media->marker = (mt_range){.begin = at - strlen(marker), .end = at};
     }
     if (marker && find_marker(s, marker, &at, &range))
         return mt_fail(s->err, MT_E_INVALID, "the prompt has more places for %s than %s; leave \"%s\" out of the text",
@@ -77,7 +78,7 @@ static bool find_places(const filler *s, mt_chat_part_type type)
 static bool check_order(const filler *s)
 {
     for (size_t i = 1; i < s->out->media_count; i++)
-        if (s->out->media[i].place.begin < s->out->media[i - 1].place.end)
+        if (s->out->media[i].marker.begin < s->out->media[i - 1].marker.end)
             return fail_media(s, &s->out->media[i], "the chat template of this model shows them in another order");
     return true;
 }
@@ -93,9 +94,9 @@ static size_t map(mapper *m, size_t offset)
 {
     const mt_prompt *p = m->s->out;
 
-    for (; m->next < p->media_count && p->media[m->next].place.end <= offset; m->next++) {
+    for (; m->next < p->media_count && p->media[m->next].marker.end <= offset; m->next++) {
         m->grown += m->s->texts[m->next].len;
-        m->shrunk += p->media[m->next].place.end - p->media[m->next].place.begin;
+        m->shrunk += p->media[m->next].marker.end - p->media[m->next].marker.begin;
     }
     return offset + m->grown - m->shrunk;
 }
@@ -121,11 +122,11 @@ static bool replace(const filler *s)
     mt_buf text = {.limit = MT_LIMIT_TEMPLATE_OUTPUT};
 
     for (size_t i = 0; i < p->media_count; i++) {
-        mt_range *place = &p->media[i].place;
+        const mt_range *marker = &p->media[i].marker;
 
-        mt_buf_add(&text, p->text.data + at, place->begin - at);
+        mt_buf_add(&text, p->text.data + at, marker->begin - at);
         mt_buf_add(&text, s->texts[i].data, s->texts[i].len);
-        at = place->end;
+        at = marker->end;
     }
     mt_buf_add(&text, p->text.data + at, p->text.len - at);
     if (text.full) {

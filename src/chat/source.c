@@ -6,18 +6,17 @@
 
 #include "base/limits.h"
 
-/* A part that is being read. name: for errors, "messages[0].content[1]". */
+/* A part that is being read. */
 typedef struct reader {
     mt_arena *arena;
     const mt_chat_media *media;
     mt_chat_source *out;
     mt_error *err;
-    char name[80];
 } reader;
 
 static bool fail_memory(const reader *r)
 {
-    return mt_fail(r->err, MT_E_TOO_LARGE, "%s needs more memory than a request may have; send less", r->name);
+    return mt_fail(r->err, MT_E_TOO_LARGE, "%s needs more memory than a request may have; send less", r->media->place);
 }
 
 /* A member of an object; NULL: it is missing or null. */
@@ -92,7 +91,8 @@ static bool add_url(reader *r, const json_t *url)
 {
     if (!json_is_string(url) || json_string_length(url) == 0)
         return mt_fail(r->err, MT_E_INVALID,
-                       "%s has no URL; send a string that begins with data:, http: or https: as its \"url\"", r->name);
+                       "%s has no URL; send a string that begins with data:, http: or https: as its \"url\"",
+                       r->media->place);
     r->out->urls[r->out->count++] = mt_chat_text_of(url);
     return true;
 }
@@ -106,7 +106,7 @@ static bool add_base64(reader *r, const json_t *source)
 
     if (!json_is_string(type) || !json_is_string(data))
         return mt_fail(r->err, MT_E_INVALID,
-                       "the source of %s has no \"media_type\" or no \"data\"; send both as strings", r->name);
+                       "the source of %s has no \"media_type\" or no \"data\"; send both as strings", r->media->place);
     url = mt_arena_alloc(r->arena, len);
     if (!url)
         return fail_memory(r);
@@ -137,8 +137,8 @@ static bool add_frames(reader *r, const json_t *list)
     const size_t count = json_array_size(list);
 
     if (count == 0 || count > MT_LIMIT_MEDIA_LIST)
-        return mt_fail(r->err, MT_E_INVALID, "%s is a list of %zu frames; send between 1 and %d", r->name, count,
-                       MT_LIMIT_MEDIA_LIST);
+        return mt_fail(r->err, MT_E_INVALID, "%s is a list of %zu frames; send between 1 and %d", r->media->place,
+                       count, MT_LIMIT_MEDIA_LIST);
     r->out->frames = true;
     if (!allot(r, count))
         return false;
@@ -172,10 +172,9 @@ bool mt_chat_source_read(mt_chat_source *out, mt_arena *arena, const mt_chat_med
     reader r = {.arena = arena, .media = media, .out = out, .err = err};
     const json_t *value = find_value(&r);
 
-    snprintf(r.name, sizeof(r.name), "messages[%zu].content[%zu]", media->message, media->part);
     *out = (mt_chat_source){.options = *all};
-    if (!mt_chat_media_options_read(&out->options, media->source, r.name, err) ||
-        (json_is_object(value) && !mt_chat_media_options_read(&out->options, value, r.name, err)))
+    if (!mt_chat_media_options_read(&out->options, media->source, media->place, err) ||
+        (json_is_object(value) && !mt_chat_media_options_read(&out->options, value, media->place, err)))
         return false;
     if (json_is_array(value) && media->type == MT_CHAT_VIDEO)
         return add_frames(&r, value);

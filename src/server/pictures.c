@@ -320,13 +320,14 @@ static bool load_part(mt_pictures *p, const mt_chat_media *media, mt_picture **o
     mt_chat_source source;
 
     if (!mt_chat_source_read(&source, p->scratch, media, &p->options, err)) /* the error names the part already */
-        return false;
+        return mt_fail_about(err, media->place);
     begin_picture(p);
     if (media->type == MT_CHAT_IMAGE ? load_image(p, &source, out, err)
         : source.frames              ? load_frames(p, &source, out, err)
                                      : load_video(p, &source, out, err))
         return true;
-    return mt_fail_within(err, "messages[%zu].content[%zu]", media->message, media->part);
+    mt_fail_within(err, "%s", media->place);
+    return mt_fail_about(err, media->place);
 }
 
 /* Appends a picture, and the further ones that belong to it (picture->more), to p->at. */

@@ -22,14 +22,19 @@ static bool check_answers(const mt_served *served, mt_failure *why)
                           served->name);
 }
 
+/* The field of the body that has what is answered, for errors. */
+static const char *field_of(const mt_ask *ask)
+{
+    return ask->is_chat ? ask->chat.field : "prompt";
+}
+
 /* Sets how many tokens the answer may have: as many as are asked for, at most what the context leaves. */
 static bool set_max_tokens(mt_request *r, const mt_served *served, const mt_ask *ask, mt_failure *why)
 {
-    const char *param = ask->is_chat ? "messages" : "prompt";
     const size_t left = served->context > r->prompt_len ? served->context - r->prompt_len : 0;
 
     if (left == 0)
-        return mt_tokens_too_long(served, r->prompt_len, false, param, why);
+        return mt_tokens_too_long(served, r->prompt_len, false, field_of(ask), why);
     const int64_t wanted = ask->max_tokens >= 0 ? ask->max_tokens : ask->default_max_tokens;
     const bool all = ask->max_tokens < 0 && wanted == 0;
     r->max_tokens = all || (size_t)wanted > left ? left : (size_t)wanted;
@@ -38,13 +43,11 @@ static bool set_max_tokens(mt_request *r, const mt_served *served, const mt_ask 
 
 static bool check_prompt(const mt_served *served, const mt_ask *ask, const mt_token_prompt *prompt, mt_failure *why)
 {
-    const char *param = ask->is_chat ? "messages" : "prompt";
-
     if (prompt->count == 0)
-        return mt_failure_set(why, 400, "invalid_value", param, "the prompt has no tokens: send some text");
+        return mt_failure_set(why, 400, "invalid_value", field_of(ask), "the prompt has no tokens: send some text");
     for (size_t i = 0; i < prompt->count; i++)
         if (prompt->ids[i] >= served->vocab)
-            return mt_failure_set(why, 400, "invalid_value", param,
+            return mt_failure_set(why, 400, "invalid_value", field_of(ask),
                                   "the prompt has token %u, and the model's last is %zu: send ids of this model",
                                   prompt->ids[i], served->vocab - 1);
     return true;
@@ -383,16 +386,15 @@ static bool check_kept(const mt_dialect *dialect, const mt_ask *ask, const mt_re
 static bool refused(const mt_error *err, const mt_ask *ask, mt_failure *why)
 {
     if (err->code == MT_E_TOO_LARGE)
-        return mt_failure_set(why, 400, "context_length_exceeded", ask->is_chat ? "messages" : "prompt", "%s",
-                              err->text);
+        return mt_failure_set(why, 400, "context_length_exceeded", field_of(ask), "%s", err->text);
     return mt_failure_from(why, err, NULL);
 }
 
-static bool give_pictures(mt_token_prompt *prompt, mt_request *r, mt_failure *why)
+static bool give_pictures(const mt_ask *ask, mt_token_prompt *prompt, mt_request *r, mt_failure *why)
 {
     mt_error err;
 
-    return mt_pictures_give(&prompt->pictures, r, &err) || mt_failure_from(why, &err, "messages");
+    return mt_pictures_give(&prompt->pictures, r, &err) || mt_failure_from(why, &err, field_of(ask));
 }
 
 /* Makes the requests of all prompts and hands them to the engine. */
@@ -408,7 +410,7 @@ static bool submit(mt_call *call, const mt_ask *ask, mt_token_prompt *prompts, s
         ok = check_prompt(call->served, ask, &prompts[made], why) &&
              fill(requests[made], call, ask, &prompts[made], why) &&
              check_kept(call->dialect, ask, requests[made], count, why) &&
-             give_pictures(&prompts[made], requests[made], why);
+             give_pictures(ask, &prompts[made], requests[made], why);
     }
     if (ok)
         return mt_call_submit(call, requests, count, &err) || refused(&err, ask, why);

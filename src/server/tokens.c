@@ -122,12 +122,12 @@ static bool make_prompt(const mt_served *served, mt_chat *chat, mt_pictures *pic
     mt_error err;
 
     if (!served->opened.processor && mt_chat_has_media(chat))
-        return mt_failure_set(why, 400, "unsupported_value", "messages", "this model takes no pictures: send text");
+        return mt_failure_set(why, 400, "unsupported_value", chat->field, "this model takes no pictures: send text");
     if (served->opened.processor)
         model.marks = marks_of(served->opened.processor);
     if (mt_prompt_make(prompt, chat, &model, &err))
         return true;
-    return fail_prompt(served, most, &err, own && err.code != MT_E_TOO_LONG ? "chat_template" : "messages", why);
+    return fail_prompt(served, most, &err, own && err.code != MT_E_TOO_LONG ? "chat_template" : chat->field, why);
 }
 
 static bool copy_text(mt_arena *arena, const mt_buf *text, mt_chat_text *out, mt_failure *why)
@@ -168,7 +168,7 @@ static size_t move_cuts(const mt_token_prompt *p, uint32_t *cuts)
 }
 
 /* Replaces each pad token by as many as its picture has features, and moves the cuts along. */
-static bool expand(mt_arena *arena, mt_token_prompt *p, mt_failure *why)
+static bool expand(const mt_chat *chat, mt_token_prompt *p, mt_failure *why)
 {
     mt_pictures *all = &p->pictures;
     mt_expanded *to = &all->prompt;
@@ -176,13 +176,13 @@ static bool expand(mt_arena *arena, mt_token_prompt *p, mt_failure *why)
     mt_error err;
 
     if (!mt_processor_expand(all->processor, p->ids, p->count, all->at, all->count, all->arena, to, &err))
-        return mt_failure_from(why, &err, "messages");
-    cuts = mt_arena_alloc(arena, (p->cut_count + to->span_count + 1) * sizeof(*cuts));
+        return mt_failure_from(why, &err, chat->field);
+    cuts = mt_arena_alloc(chat->arena, (p->cut_count + to->span_count + 1) * sizeof(*cuts));
     if (!cuts)
         return mt_failure_memory(why, NULL);
     p->cut_count = move_cuts(p, cuts);
     p->cuts = cuts;
-    p->ids = mt_arena_copy(arena, to->ids, to->count * sizeof(*to->ids)); /* the answer outlives the pictures */
+    p->ids = mt_arena_copy(chat->arena, to->ids, to->count * sizeof(*to->ids)); /* the answer outlives the pictures */
     p->count = to->count;
     return p->ids || mt_failure_memory(why, NULL);
 }
@@ -206,7 +206,7 @@ static bool make_chat(mt_served *served, mt_chat *chat, const json_t *body, cons
     out->templates = templates;
     out->pictures = pictures;
     mt_prompt_free(&prompt);
-    return ok && (pictures.count == 0 || expand(chat->arena, out, why));
+    return ok && (pictures.count == 0 || expand(chat, out, why));
 }
 
 /* Most tokens that a prompt may have so that its answer has room: max_tokens, or an eighth of the context, at most
@@ -263,7 +263,7 @@ static outcome try_from(mt_served *served, const mt_ask *ask, size_t from, const
     *out = (mt_token_prompt){.count = 0};
     why->code = NULL;
     if (chat.starved) {
-        mt_failure_memory(why, "messages");
+        mt_failure_memory(why, chat.field);
         return FAILED;
     }
     const size_t forgotten = ask->chat.count - chat.count;
@@ -286,7 +286,7 @@ static bool make_shorter(mt_served *served, const mt_ask *ask, const atomic_bool
         return found == FITS;
     starts = mt_arena_alloc(ask->arena, (ask->chat.count + 1) * sizeof(*starts));
     if (!starts)
-        return mt_failure_memory(why, "messages");
+        return mt_failure_memory(why, ask->chat.field);
     count = find_starts(&ask->chat, starts);
     /* Binary search: the later the beginning, the shorter the prompt */
     for (low = 0, high = count; low < high && found != FAILED;) {

@@ -250,7 +250,7 @@ def what_is_wrong_is_named_by_message_and_part():
             assert reply.status == 400, (part, reply.body)
             error = reply.json()["error"]
             assert error["message"].startswith(sentence), (sentence, error["message"])
-            assert error["param"] == "messages"
+            assert error["param"] == "messages[0].content[1]"
         whole = png(1)
         for broken in (whole[:-40], whole[:20], whole[:16] + struct.pack(">II", 60000, 60000) + whole[24:]):
             data = "data:image/png;base64," + base64.b64encode(broken).decode()

@@ -52,12 +52,12 @@ static void check_chat(const mt_chat *chat)
     for (size_t i = 0; i < chat->count; i++) {
         const mt_chat_message *m = &chat->messages[i];
 
-        assert(m->index == i && m->part_count <= m->sent && (m->call_count == 0 || m->role == MT_CHAT_ASSISTANT));
+        assert(m->part_count <= m->sent && (m->call_count == 0 || m->role == MT_CHAT_ASSISTANT));
         assert(m->list || (m->part_count == 1 && m->parts[0].type == MT_CHAT_TEXT));
         for (size_t k = 0; k < m->part_count; k++) {
             assert(m->parts[k].type == MT_CHAT_TEXT ? m->parts[k].text.data != NULL
-                                                    : json_is_object(m->parts[k].source));
-            assert(m->parts[k].message == i && m->parts[k].index < m->sent);
+                                                    : json_is_object(m->parts[k].source) && *m->parts[k].place);
+            assert(m->parts[k].index < m->sent);
         }
         for (size_t k = 0; k < m->call_count; k++)
             assert(m->calls[k].name.data);

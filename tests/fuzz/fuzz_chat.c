@@ -93,8 +93,8 @@ static void check(const mt_prompt *p)
     }
     for (size_t i = 0; i < p->media_count; i++) {
         assert(json_is_object(p->media[i].source));
-        assert(memcmp(p->text.data + p->media[i].place.begin, p->media[i].type == MT_CHAT_IMAGE ? "<image>" : "<video>",
-                      7) == 0);
+        assert(memcmp(p->text.data + p->media[i].marker.begin,
+                      p->media[i].type == MT_CHAT_IMAGE ? "<image>" : "<video>", 7) == 0);
     }
 }
 

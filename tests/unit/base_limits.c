@@ -233,7 +233,7 @@ static bool media_list(size_t count, mt_error *err)
 {
     mt_buf text = repeated("{'type':'video','video':[", "'data:a',", count - 1, "'data:a']}");
     json_t *part = load(text.data);
-    const mt_chat_media media = {.type = MT_CHAT_VIDEO, .source = part};
+    const mt_chat_media media = {.type = MT_CHAT_VIDEO, .source = part, .place = "video"};
     mt_arena *arena = mt_arena_new(0);
     mt_chat_source out;
     const bool ok = mt_chat_source_read(&out, arena, &media, &(mt_chat_media_options){0}, err);
@@ -247,7 +247,7 @@ static bool media_list(size_t count, mt_error *err)
 static bool media_fps(size_t count, mt_error *err)
 {
     json_t *part = json_pack("{s:s, s:s, s:I}", "type", "video", "video", "data:a", "fps", (json_int_t)count);
-    const mt_chat_media media = {.type = MT_CHAT_VIDEO, .source = part};
+    const mt_chat_media media = {.type = MT_CHAT_VIDEO, .source = part, .place = "video"};
     mt_arena *arena = mt_arena_new(0);
     mt_chat_source out;
     const bool ok = mt_chat_source_read(&out, arena, &media, &(mt_chat_media_options){0}, err);

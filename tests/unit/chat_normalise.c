@@ -129,7 +129,7 @@ static void images_and_videos_take_the_form_of_the_template(void **state)
     assert_string_equal(prompt_of(by_url, request), "<i><i><i><v>t");
     assert_string_equal(prompt_of(by_field, request), "<i><i><i><v>t");
     assert_string_equal(prompt_of(PLAIN, request),
-                        "error: messages[0] has images, but the chat template of this model has no place for them in a "
+                        "error: messages[0].content[0]: the chat template of this model has no place for images in a "
                         "message of role user; send text only");
 }
 

@@ -109,7 +109,7 @@ static void media_come_in_the_order_of_the_prompt(void **state)
     assert_int_equal(a.prompt.media[0].type, MT_CHAT_IMAGE);
     assert_int_equal(a.prompt.media[1].type, MT_CHAT_VIDEO);
     assert_string_equal(json_string_value(json_object_get(a.prompt.media[2].source, "image")), "3");
-    assert_int_equal(a.prompt.media[2].message, 1);
+    assert_string_equal(a.prompt.media[2].place, "messages[1].content[1]");
     forget(&a);
 }
 

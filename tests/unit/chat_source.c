@@ -52,7 +52,7 @@ static json_t *parse(const char *text)
 static bool read_part(mt_chat_source *out, mt_arena *arena, mt_chat_part_type type, const json_t *part,
                       const mt_chat_media_options *all, mt_error *err)
 {
-    const mt_chat_media media = {.type = type, .source = part, .message = 3, .part = 1};
+    const mt_chat_media media = {.type = type, .source = part, .place = "messages[3].content[1]"};
     return mt_chat_source_read(out, arena, &media, all, err);
 }
 

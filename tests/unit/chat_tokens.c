@@ -165,12 +165,12 @@ static void media_have_their_places(void **state)
     ask(&a, TURNS, request, &model);
     assert_true(a.ok);
     assert_int_equal(a.prompt.media_count, 3);
-    assert_int_equal(a.prompt.media[0].place.begin, 15); /* <|user|>, seven bytes of text */
-    assert_int_equal(a.prompt.media[1].place.begin, 22);
-    assert_int_equal(a.prompt.media[2].place.begin, 30);
+    assert_int_equal(a.prompt.media[0].marker.begin, 15); /* <|user|>, seven bytes of text */
+    assert_int_equal(a.prompt.media[1].marker.begin, 22);
+    assert_int_equal(a.prompt.media[2].marker.begin, 30);
     forget(&a);
     assert_string_equal(tokens_with(TURNS, request, &blind),
-                        "400: messages[0] has images, but this model takes none; send text only");
+                        "400: messages[0].content[2] is an image, but this model takes none; send text only");
     assert_string_equal(tokens_with(TURNS, MESSAGES(SAYS("user", "<image>")), &allowing),
                         "400: the prompt has more places for images than images; leave \"<image>\" out of the text");
     /* a template that takes parts from users and loses those of others */
@@ -178,7 +178,8 @@ static void media_have_their_places(void **state)
         tokens_of("{% for m in messages %}{% for p in m.content if p.type == 'text' or m.role == 'user' %}"
                   "{{ '<image>' if p.type == 'image' else p.text }}{% endfor %};{% endfor %}",
                   MESSAGES("{\"role\": \"assistant\", \"content\": [{\"type\": \"image\"}]}," SAYS("user", "a"))),
-        "400: messages[0] has images, but the chat template of this model does not show them there; send text only");
+        "400: messages[0].content[0] is an image, but the chat template of this model does not show them "
+        "there; send text only");
 }
 
 static mt_chat_opened opened_by(const char *template, const char *request)
