@@ -60,7 +60,8 @@ static bool check_pictures(const mt_engine *e, const mt_request *r, mt_error *er
                            r->spans[i].count, e->params.rows - e->params.sequences);
         if (r->prompt_logprobs)
             return mt_fail(err, MT_E_INVALID,
-                           "\"prompt_logprobs\" are not given for prompts with pictures by this model");
+                           "\"prompt_logprobs\" are not given for prompts with pictures by this model") ||
+                   mt_fail_about(err, "prompt_logprobs");
     }
     return true;
 }
@@ -71,8 +72,13 @@ static bool check(const mt_engine *e, const mt_request *r, mt_error *err)
     const size_t vocab = e->spec->vocab;
     if (r->prompt_len == 0)
         return mt_fail(err, MT_E_INVALID, "the prompt is empty; give at least one token");
-    if (r->choices == 0 || r->choices > e->params.sequences)
-        return mt_fail(err, MT_E_INVALID, "\"n\" is %u; give between 1 and %zu", r->choices, e->params.sequences);
+    if (r->choices > e->places.all) {
+        mt_fail(err, MT_E_INVALID,
+                "\"n\" is %u, and only %zu answers may wait or run: send at most as many, or raise "
+                "--max-queue",
+                r->choices, e->places.all);
+        return mt_fail_about(err, "n");
+    }
     if (r->prompt_len >= e->context)
         return mt_fail(err, MT_E_TOO_LARGE,
                        "the prompt has %zu tokens and the context is %zu, which the answer needs a part of; shorten it",
@@ -80,6 +86,7 @@ static bool check(const mt_engine *e, const mt_request *r, mt_error *err)
     for (size_t i = 0; i < r->prompt_len; i++)
         if (r->prompt[i] >= vocab)
             return mt_fail(err, MT_E_INVALID, "token %u is outside the vocabulary of %zu", r->prompt[i], vocab);
+    assert(r->choices > 0);
     assert(!r->pool || (r->choices == 1 && r->max_tokens == 0 && r->pool != MT_POOL_SCORE));
     assert(!r->constraint || mt_constraint_vocabulary(r->constraint)->size == vocab);
     return check_pictures(e, r, err) && mt_sample_settings_check(&r->sampling, vocab, err);

@@ -387,6 +387,8 @@ static bool refused(const mt_error *err, const mt_ask *ask, mt_failure *why)
 {
     if (err->code == MT_E_TOO_LARGE)
         return mt_failure_set(why, 400, "context_length_exceeded", field_of(ask), "%s", err->text);
+    if (err->code == MT_E_INVALID)
+        return mt_failure_set(why, 400, "invalid_value", err->field, "%s", err->text);
     return mt_failure_from(why, err, NULL);
 }
 

@@ -204,6 +204,22 @@ def a_body_of_many_small_values_is_refused_not_swallowed():
 
 
 @test
+def a_prompt_has_as_many_answers_as_are_asked_for_whatever_runs_at_once():
+    body = {"prompt": prompt(1), "max_tokens": 4, "seed": 7}
+    with start("--max-sequences", "3") as server:
+        answers = server.complete(n=128, **body).json()["choices"]
+        assert [c["index"] for c in answers] == list(range(128)), answers
+        few = server.complete(n=5, **body).json()["choices"]
+        assert [c["text"] for c in few] == [c["text"] for c in answers[:5]]
+        refused = server.complete(n=129, **body)
+        assert refused.status == 400 and refused.json()["error"]["param"] == "n", refused.body
+    with start("--max-sequences", "2", "--max-queue", "1") as server:
+        assert len(server.complete(n=4, **body).json()["choices"]) == 4  # a third more than these three
+        error = server.complete(n=5, **body).json()["error"]
+        assert (error["param"], error["code"]) == ("n", "invalid_value") and "--max-queue" in error["message"], error
+
+
+@test
 def a_stream_says_what_a_whole_answer_says():
     with start() as server:
         for i in range(12):
