@@ -495,7 +495,8 @@ static void comparing_much_ends(void **state)
         json_array_append_new(list, json_pack("{s:i}", "a", i));
         json_array_append_new(other, json_string("a"));
     }
-    expect_left_out(json_pack("{s:o, s:o}", "enum", list, "required", other), "", NULL);
+    expect_left_out(json_pack("{s:o, s:o}", "enum", list, "required", other), "",
+                    "the constraint has more than 1048576 parts; make it smaller");
 
     memset(text, 'a', LONG);
     schema = twice_over(json_pack("{s:i}", "maxLength", 2 * LONG));
@@ -505,6 +506,43 @@ static void comparing_much_ends(void **state)
     schema = twice_over(json_pack("{s:o}", "const", zeros_and(LONG / 10, json_integer(1))));
     json_object_set_new(schema, "const", zeros_and(LONG / 10, json_integer(1)));
     expect_left_out(schema, "const", NULL);
+}
+
+/* A value of which cannot be said whether it is valid may be said, or the schema is refused; one that is invalid may
+   not. */
+static void listed_values_are_never_lost_in_silence(void **state)
+{
+    enum { VALUES = 1000, NAMES = 20000 };
+    json_t *list = json_array(), *names = json_array();
+    mt_source source = {.kind = MT_SOURCE_SCHEMA};
+    mt_grammar *g = mt_grammar_new();
+    mt_json j = {.g = g};
+    mt_error err = {0};
+    mt_constraint *c;
+    mt_expr e;
+
+    (void)state;
+    json_array_append_new(list, json_integer(5));
+    for (int i = 0; i < VALUES; i++)
+        json_array_append_new(list, json_pack("{s:i}", "a", i));
+    for (int i = 0; i < NAMES; i++)
+        json_array_append_new(names, json_string("a"));
+    source.value = json_pack("{s:o, s:s, s:o}", "enum", list, "type", "object", "required", names);
+    assert_true(mt_source_expr(&source, &j, &e, &err));
+    mt_grammar_define(g, MT_GRAMMAR_START, e);
+    c = mt_constraint_new(g, vocabulary, &err);
+    if (!c)
+        fail_msg("%s", err.text);
+    assert_string_equal(mt_constraint_left_out(c), "enum");
+    assert_true(constraint_fits(c, "{\"a\":0}", 7) && constraint_fits(c, "{\"a\":999}", 9));
+    assert_false(constraint_fits(c, "{\"a\":1000}", 10) || constraint_fits(c, "5", 1));
+    source.strict = true;
+    assert_false(mt_source_expr(&source, &j, &e, &err));
+    assert_string_equal(err.text, "\"enum\" at \"#\" of the schema stands beside keywords of which cannot be said "
+                                  "whether they allow its values: leave them out");
+    mt_constraint_release(c);
+    mt_grammar_free(g);
+    json_decref((json_t *)source.value);
 }
 
 /* Each of them is the opposite of all others, too: more schemas than one place may have. */
@@ -583,6 +621,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(patterns_share_their_work, setup, teardown),
     cmocka_unit_test_setup_teardown(patterns_of_names_that_are_too_large_are_left_out, setup, teardown),
     cmocka_unit_test_setup_teardown(comparing_much_ends, setup, teardown),
+    cmocka_unit_test_setup_teardown(listed_values_are_never_lost_in_silence, setup, teardown),
     cmocka_unit_test_setup_teardown(many_alternatives_that_overlap_are_any_of_them, setup, teardown),
     cmocka_unit_test_setup_teardown(names_are_sought_in_large_schemas_for_a_while, setup, teardown),
     cmocka_unit_test_setup_teardown(numbers_within_values_are_equal_by_value, setup, teardown),

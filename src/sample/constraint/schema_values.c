@@ -67,62 +67,65 @@ static mt_judged judge_all(mt_schema_reader *r, const mt_schema_place *place, si
     return all;
 }
 
-/* The values of the list that are valid at the place, as a new list. */
+/* The values of the list that are valid at the place, as a new list; unknown: gets those of which that cannot be
+   said. */
 static json_t *valid_values(mt_schema_reader *r, const mt_schema_place *place, size_t at, const json_t *list,
-                            const json_t *constant, bool *unknown)
+                            const json_t *constant, json_t *unknown)
 {
     const size_t total = constant ? 1 : json_array_size(list);
     json_t *rest = json_copy((json_t *)place->part[at].schema), *kept = json_array();
     const bool free_of_others = alone(place, at);
 
-    *unknown = false;
     json_object_del(rest, constant ? "const" : "enum");
     for (size_t i = 0; i < total && !mt_grammar_stopped(r->j->g); i++) {
         const json_t *value = constant ? constant : json_array_get(list, i);
         const mt_judged judged = free_of_others ? MT_JUDGED_YES : judge_all(r, place, at, rest, value);
 
-        *unknown |= judged == MT_JUDGED_UNKNOWN;
-        if (judged == MT_JUDGED_YES)
-            json_array_append(kept, (json_t *)value);
+        if (judged != MT_JUDGED_NO)
+            json_array_append(judged == MT_JUDGED_YES ? kept : unknown, (json_t *)value);
     }
     json_decref(rest);
     return kept;
 }
 
+/* Adds to `kept` the values of which cannot be said whether they are valid, where no other is, or where there were too
+   many to look at them all. False: that is refused. */
+static bool keep_unknown(mt_schema_reader *r, const char *path, const char *keyword, json_t *kept, json_t *unknown)
+{
+    if (json_array_size(unknown) == 0 || (json_array_size(kept) > 0 && r->judged <= MT_LIMIT_SCHEMA_JUDGED))
+        return true;
+    json_array_extend(kept, unknown);
+    return mt_schema_loosen(r, path, keyword,
+                            "stands beside keywords of which cannot be said whether they allow its values: leave "
+                            "them out");
+}
+
 bool mt_schema_constants(mt_schema_reader *r, const mt_schema_place *place, bool *has, mt_expr *out)
 {
     const json_t *list, *constant;
-    json_t *kept;
+    json_t *kept, *unknown;
     mt_expr *parts;
     size_t at = 0, count;
-    bool unknown;
+    bool ok;
 
     if (!find_list(r, place, &list, &constant, &at))
         return false;
     *has = list || constant;
     if (!*has)
         return true;
-    kept = valid_values(r, place, at, list, constant, &unknown);
-    if (json_array_size(kept) == 0 && unknown) {
-        const char *keyword = constant ? "const" : "enum";
-
-        if (!mt_schema_loosen(r, place->part[at].path, keyword,
-                              "stands beside keywords of which cannot be said whether they allow its values: leave "
-                              "them out")) {
-            json_decref(kept);
-            return false;
-        }
-        json_decref(kept);
-        kept = constant ? json_pack("[O]", constant) : json_incref((json_t *)list);
-    }
+    unknown = json_array();
+    kept = valid_values(r, place, at, list, constant, unknown);
+    ok = keep_unknown(r, place->part[at].path, constant ? "const" : "enum", kept, unknown);
+    json_decref(unknown);
     count = json_array_size(kept);
     parts = mt_alloc_array(count + 1, sizeof(*parts));
-    for (size_t i = 0; i < count && !mt_grammar_full(r->j->g); i++)
+    for (size_t i = 0; ok && i < count && !mt_grammar_full(r->j->g); i++)
         parts[i] = mt_json_constant(r->j, json_array_get(kept, i));
-    *out = mt_grammar_any(r->j->g, parts, count);
+    if (ok)
+        *out = mt_grammar_any(r->j->g, parts, count);
     mt_free(parts);
     json_decref(kept);
-    return true;
+    return ok;
 }
 
 /* Adds what one schema lists, regardless of others: its own values, those of its target, of its alternatives. */
