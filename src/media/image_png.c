@@ -129,7 +129,14 @@ static unsigned orientation_with(mt_metadata *m, const texts *t)
     return orientation;
 }
 
-/* Finds EXIF and XMP data, which may be before or behind the pixels; the last of each count. */
+/* Whether a chunk's data, behind its name, are as they were written. */
+static bool is_intact(const uint8_t *name, size_t len)
+{
+    return crc32_z(0, name, 4 + len) == mt_be32(name + 4 + len);
+}
+
+/* Finds EXIF and XMP data, which may be before or behind the pixels; the last of each count. Damaged ones do not:
+   pixels need none of them. */
 static unsigned orientation_of(const uint8_t *data, size_t size)
 {
     size_t at = sizeof(SIGNATURE);
@@ -142,10 +149,11 @@ static unsigned orientation_of(const uint8_t *data, size_t size)
 
         if (len > size - at - CHUNK || memcmp(name, "IEND", 4) == 0)
             break;
-        if (memcmp(name, "eXIf", 4) == 0) {
+        if (memcmp(name, "eXIf", 4) == 0 && is_intact(name, len)) {
             m.exif = body;
             m.exif_size = len;
-        } else if (memcmp(name, "tEXt", 4) == 0 || memcmp(name, "zTXt", 4) == 0 || memcmp(name, "iTXt", 4) == 0) {
+        } else if ((memcmp(name, "tEXt", 4) == 0 || memcmp(name, "zTXt", 4) == 0 || memcmp(name, "iTXt", 4) == 0) &&
+                   is_intact(name, len)) {
             read_text(&t, name, body, len);
         }
         at += len + CHUNK;

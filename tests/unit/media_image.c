@@ -1,5 +1,6 @@
 #include "media_common.h"
 
+#include "media/bytes.h"
 #include "media/codec.h"
 
 /* Calls one for every line of images.txt. */
@@ -149,6 +150,46 @@ static void a_damaged_file_does_no_harm(void **state)
 {
     (void)state;
     each_image(expect_no_crash);
+}
+
+/* Chunks that pixels need are refused where their sums are wrong; others count as missing, those that say how to turn
+   the picture, too. */
+static void expect_sums_checked(const char *name, unsigned width, unsigned height, int tolerance, const char *hex)
+{
+    const bool turns = strncmp(name, "exif-be", 7) == 0 || strncmp(name, "xmp-", 4) == 0;
+    mt_image image;
+    mt_error err;
+    mt_buf buf;
+
+    (void)tolerance, (void)hex;
+    if (!strstr(name, ".png"))
+        return;
+    media_read(&buf, "images", name);
+    for (size_t at = 8, next; at < buf.len; at = next) {
+        const char *kind = buf.data + at + 4;
+        const bool needed =
+            memcmp(kind, "IHDR", 4) == 0 || memcmp(kind, "PLTE", 4) == 0 || memcmp(kind, "IDAT", 4) == 0;
+        const bool metadata = memcmp(kind, "eXIf", 4) == 0 || memcmp(kind + 1, "TXt", 3) == 0;
+
+        next = at + 12 + mt_be32((const uint8_t *)buf.data + at);
+        buf.data[next - 1] ^= 1;
+        if (media_decode(&image, &buf, &err) == needed)
+            fail_msg("%s: a wrong sum of %.4s is %s", name, kind, needed ? "accepted" : err.text);
+        if (needed)
+            assert_non_null(strstr(err.text, "CRC error"));
+        else if (turns && metadata)
+            assert_true(image.width == height && image.height == width);
+        if (!needed)
+            mt_image_free(&image);
+        buf.data[next - 1] ^= 1;
+    }
+    mt_buf_free(&buf);
+}
+
+static void sums_of_chunks_are_checked(void **state)
+{
+    (void)state;
+    each_image(expect_sums_checked);
 }
 
 static void expect_refusal(const void *data, size_t size, const char *sentence)
@@ -470,6 +511,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(headers_tell_sizes),
     cmocka_unit_test(a_file_that_ends_early_is_refused),
     cmocka_unit_test(a_damaged_file_does_no_harm),
+    cmocka_unit_test(sums_of_chunks_are_checked),
     cmocka_unit_test(what_is_no_picture_is_refused),
     cmocka_unit_test(kinds_that_are_not_read_are_named),
     cmocka_unit_test(bombs_are_refused_by_their_header),
