@@ -220,7 +220,7 @@ static bool add_block(reader *r, turn *t, const json_t *block)
 {
     const json_t *type = json_object_get(block, "type");
 
-    if (!json_is_string(type))
+    if (!mt_json_word(type))
         return bad(r, "a content block has no type", "");
     for (size_t i = 0; i < MT_COUNT(block_types); i++)
         if (strcmp(json_string_value(type), block_types[i].type) == 0)

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "api/fields.h"
+#include "base/json_tree.h"
 
 json_t *mt_body_share(const json_t *value)
 {
@@ -19,7 +20,7 @@ const json_t *mt_body_get(const json_t *object, const char *key)
 
 const char *mt_body_text(const json_t *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
+    const char *text = mt_json_word(json_object_get(object, key));
 
     return text ? text : "";
 }

@@ -27,6 +27,8 @@ bool mt_failure_field(mt_failure *why, const char *code, const char *name, const
 /* The same for values that are wrong, and for those that are right elsewhere, but not supported here. */
 #define mt_failure_value(why, name, ...) mt_failure_field(why, "invalid_value", name, __VA_ARGS__)
 #define mt_failure_unsupported(why, name, ...) mt_failure_field(why, "unsupported_value", name, __VA_ARGS__)
+/* A field whose value is a word, such as an id, has a NUL in it. */
+#define mt_failure_nul(why, name) mt_failure_value(why, name, "has a NUL character in it: leave it out")
 /* The field `name` has another type than wanted ("a string"). value: what it is; NULL: it is missing. */
 bool mt_failure_type(mt_failure *why, const char *name, const json_t *value, const char *wanted);
 /* From an error of lower layers. param: the field, where the error names none itself. */

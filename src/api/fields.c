@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/json_tree.h"
 #include "base/words.h"
 
 static bool out_of_range(const mt_field *f, const char *given, mt_failure *why)
@@ -51,10 +52,8 @@ static bool read_string(const mt_field *f, const json_t *value, const char **out
 {
     if (!json_is_string(value))
         return mt_failure_type(why, f->name, value, "a string");
-    if (strlen(json_string_value(value)) != json_string_length(value))
-        return mt_failure_value(why, f->name, "has a NUL character in it: leave it out");
-    *out = json_string_value(value);
-    return true;
+    *out = mt_json_word(value);
+    return *out || mt_failure_nul(why, f->name);
 }
 
 /* Whether a value asks for nothing: clients may send every field they know. */

@@ -136,7 +136,7 @@ bool mt_read_truncate(mt_ask *ask, const char *name, const json_t *value, mt_fai
 
 bool mt_read_truncation_side(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
-    const char *side = json_string_value(value);
+    const char *side = mt_json_word(value);
 
     if (!side || (strcmp(side, "left") != 0 && strcmp(side, "right") != 0))
         return mt_failure_value(why, name, "is neither \"left\" nor \"right\": send one");

@@ -60,7 +60,7 @@ bool mt_read_format(mt_ask *ask, const char *name, const char *type, const json_
 
 bool mt_read_response_format(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
-    const char *type = json_string_value(json_object_get(value, "type"));
+    const char *type = mt_json_word(json_object_get(value, "type"));
     const json_t *inner = json_object_get(value, "json_schema"), *schema = json_object_get(value, "schema");
 
     if (type && strcmp(type, "json_object") == 0 && schema)

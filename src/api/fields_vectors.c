@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "api/fields.h"
+#include "base/json_tree.h"
 #include "base/limits.h"
 
 /* Cohere's words, or a boolean: whether a text that is too long is cut at its start or its end. */
@@ -14,7 +15,7 @@ static bool read_truncate(mt_ask *ask, const char *name, const json_t *value, mt
     } words[] = {{"NONE", MT_TRUNCATE_NONE, MT_TRUNCATE_DEFAULT},
                  {"START", MT_TRUNCATE_FIT, MT_TRUNCATE_LEFT},
                  {"END", MT_TRUNCATE_FIT, MT_TRUNCATE_RIGHT}};
-    const char *word = json_is_boolean(value) ? json_is_true(value) ? "END" : "NONE" : json_string_value(value);
+    const char *word = json_is_boolean(value) ? json_is_true(value) ? "END" : "NONE" : mt_json_word(value);
 
     for (size_t i = 0; word && i < MT_COUNT(words); i++)
         if (strcmp(word, words[i].word) == 0) {

@@ -109,7 +109,7 @@ static void close_call(reader *r, mt_chat_message *message, const json_t *tool)
 /* The role in lower case, as Ollama accepts any; NULL: it is no role. */
 static const char *lower_role(const json_t *message, char lower[16])
 {
-    const char *role = json_string_value(json_object_get(message, "role"));
+    const char *role = mt_json_word(json_object_get(message, "role"));
     size_t i = 0;
 
     for (; role && i + 1 < 16 && role[i]; i++)

@@ -9,6 +9,7 @@
 #include "api/fields.h"
 #include "api/ollama.h"
 #include "base/duration.h"
+#include "base/json_tree.h"
 #include "base/words.h"
 
 /* The members of "options". Those without a name of ours are about how to compute, which the operator decides; they do
@@ -79,7 +80,7 @@ static bool read_options(mt_ask *ask, json_t *to, mt_failure *why)
 
 static bool read_format(const json_t *format, json_t *to, mt_failure *why)
 {
-    const char *word = json_string_value(format);
+    const char *word = mt_json_word(format);
 
     if (!format || (word && !*word))
         return true;
@@ -100,7 +101,7 @@ static bool read_think(const json_t *think, json_t *to, mt_failure *why)
 
     if (!think)
         return true;
-    if (mt_words_have(levels, json_string_value(think)))
+    if (mt_words_have(levels, mt_json_word(think)))
         json_object_set_new(to, "reasoning_effort", mt_body_share(think));
     else if (!json_is_boolean(think))
         return mt_failure_value(why, "think",

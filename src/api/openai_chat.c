@@ -7,6 +7,7 @@
 #include "api/openai.h"
 #include "api/openai_tools.h"
 #include "api/write.h"
+#include "base/json_tree.h"
 #include "base/json_write.h"
 #include "base/limits.h"
 #include "base/words.h"
@@ -65,7 +66,7 @@ static bool refuse_given(mt_ask *ask, const char *name, const json_t *value, mt_
 static bool read_modalities(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     for (size_t i = 0; i < json_array_size(value); i++) {
-        const char *modality = json_string_value(json_array_get(value, i));
+        const char *modality = mt_json_word(json_array_get(value, i));
 
         if (!modality || strcmp(modality, "text") != 0)
             return refuse_given(ask, name, value, why);
@@ -79,7 +80,7 @@ bool mt_read_effort(mt_ask *ask, const char *name, const json_t *value, mt_failu
     static const char *const efforts[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max", NULL};
 
     (void)ask;
-    return mt_words_have(efforts, json_string_value(value)) ||
+    return mt_words_have(efforts, mt_json_word(value)) ||
            mt_failure_value(
                why, name,
                "is none of none, minimal, low, medium, high, xhigh and max: send one, or what the template "

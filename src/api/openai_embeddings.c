@@ -8,13 +8,14 @@
 #include "api/openai_prompt.h"
 #include "api/write.h"
 #include "base/alloc.h"
+#include "base/json_tree.h"
 #include "base/json_write.h"
 #include "base/limits.h"
 #include "base/words.h"
 
 static bool read_format(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
-    const char *format = json_string_value(value);
+    const char *format = mt_json_word(value);
 
     if (!format || (strcmp(format, "float") != 0 && strcmp(format, "base64") != 0))
         return mt_failure_value(why, name, "is neither \"float\" nor \"base64\": send one");
@@ -29,7 +30,7 @@ static bool read_spelling(mt_ask *ask, const char *name, const json_t *value, mt
     static const char *const taken[] = {"float32", "native", "little", NULL};
 
     (void)ask;
-    return mt_words_have(taken, json_string_value(value)) ||
+    return mt_words_have(taken, mt_json_word(value)) ||
            mt_failure_unsupported(why, name,
                                   "is not supported: leave it out, and take 32-bit floats, the lowest byte first");
 }

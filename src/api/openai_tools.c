@@ -5,6 +5,7 @@
 
 #include "api/chat_body.h"
 #include "base/compiler.h"
+#include "base/json_tree.h"
 
 bool mt_tool_choice_word(mt_ask *ask, const char *word)
 {
@@ -66,12 +67,12 @@ static bool read_allowed(mt_ask *ask, const char *name, const json_t *allowed, m
 
     for (size_t i = 0; ok && i < json_array_size(tools); i++)
         ok = mt_tool_choice_add(ask, mt_chat_text_of(name_of(json_array_get(tools, i))));
-    return mt_tool_choice_mode(ask, name, json_string_value(json_object_get(allowed, "mode")), ok, why);
+    return mt_tool_choice_mode(ask, name, mt_json_word(json_object_get(allowed, "mode")), ok, why);
 }
 
 bool mt_read_tool_choice(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
-    if (mt_tool_choice_word(ask, json_string_value(value)))
+    if (mt_tool_choice_word(ask, mt_json_word(value)))
         return true;
     if (strcmp(mt_body_text(value, "type"), "allowed_tools") == 0)
         return read_allowed(ask, name, json_object_get(value, "allowed_tools"), why);
@@ -112,13 +113,13 @@ static bool is_function(const json_t *functions, const char *name)
 static bool read_choice(mt_ask *ask, const json_t *functions, const json_t *call, mt_failure *why)
 {
     const json_t *name = json_object_get(call, "name");
-    const char *word = json_string_value(call);
+    const char *word = mt_json_word(call);
 
     if (word && strcmp(word, "required") != 0 && mt_tool_choice_word(ask, word))
         return true;
     if (!json_is_string(name))
         return bad_functions("function_call", "is none of auto, none and an object with a name: send one", why);
-    if (!is_function(functions, json_string_value(name)))
+    if (!is_function(functions, mt_json_word(name)))
         return bad_functions("function_call", "names a function that \"functions\" does not have: send one of these",
                              why);
     return mt_tool_choice_only(ask, mt_chat_text_of(name)) || mt_failure_memory(why, "function_call");

@@ -34,7 +34,7 @@ static bool read_return(mt_ask *ask, const char *name, const json_t *value, mt_f
 /* Of documents that are objects only "text" is used, so rank_fields may name only that. */
 static bool read_fields(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
-    const char *only = json_string_value(json_array_get(value, 0));
+    const char *only = mt_json_word(json_array_get(value, 0));
 
     (void)ask;
     if (json_array_size(value) == 1 && only && strcmp(only, "text") == 0)

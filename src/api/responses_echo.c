@@ -5,6 +5,8 @@
 
 #include "api/chat_body.h"
 #include "api/responses.h"
+#include "base/json_tree.h"
+#include "base/words.h"
 
 /* The type that a value must have. ANY: the reader of the field checks it. */
 typedef enum wanted { ANY, BOOLEAN, INTEGER, STRING, OBJECT } wanted;
@@ -79,7 +81,8 @@ static json_t *complete_tools(const json_t *tools)
 bool mt_responses_echo(const json_t *body, json_t *extra, mt_failure *why)
 {
     static const char *const members[] = {"effort", "summary", NULL}; /* of "reasoning" */
-    const char *truncation = json_string_value(mt_body_get(body, "truncation"));
+    static const char *const truncations[] = {"auto", "disabled", NULL};
+    const json_t *truncation = mt_body_get(body, "truncation");
     json_t *all = json_object();
 
     json_object_set_new(extra, "echo", all);
@@ -92,7 +95,7 @@ bool mt_responses_echo(const json_t *body, json_t *extra, mt_failure *why)
             json_object_set_new(all, fields[i].name,
                                 value ? mt_body_share(value) : json_loads(fields[i].absent, JSON_DECODE_ANY, NULL));
     }
-    if (truncation && strcmp(truncation, "auto") != 0 && strcmp(truncation, "disabled") != 0)
+    if (truncation && !mt_words_have(truncations, mt_json_word(truncation)))
         return mt_failure_value(why, "truncation", "is neither auto nor disabled: send one of these");
     json_object_set_new(all, "service_tier", json_string("default")); /* the only one */
     json_object_set_new(all, "tools", complete_tools(json_object_get(all, "tools")));

@@ -90,7 +90,7 @@ static bool add_format(reader *r, const json_t *format, json_t *function, json_t
 
     if (!format || json_is_null(format) || strcmp(type, "text") == 0)
         return true;
-    if (strcmp(type, "grammar") != 0 || !json_is_string(definition))
+    if (strcmp(type, "grammar") != 0 || !mt_json_word(definition))
         return bad_tool(r, "the format of a custom tool is neither text nor a grammar with a definition");
     if (strcmp(syntax, "lark") == 0) {
         mt_ask_ignore(r->ask, "lark");
@@ -182,7 +182,7 @@ static bool read_allowed(reader *r, const json_t *choice)
         if (name.data && !mt_tool_choice_add(r->ask, name))
             return mt_failure_memory(r->why, "tool_choice");
     }
-    return mt_tool_choice_mode(r->ask, "tool_choice", json_string_value(json_object_get(choice, "mode")), true, r->why);
+    return mt_tool_choice_mode(r->ask, "tool_choice", mt_json_word(json_object_get(choice, "mode")), true, r->why);
 }
 
 static bool read_tool_choice(reader *r)
@@ -233,7 +233,7 @@ static bool read_include(reader *r)
     if (include && !json_is_array(include))
         return mt_failure_type(r->why, "include", include, "a list");
     for (size_t i = 0; i < json_array_size(include); i++) {
-        const char *what = json_string_value(json_array_get(include, i));
+        const char *what = mt_json_word(json_array_get(include, i));
 
         if (what && strcmp(what, "reasoning.encrypted_content") == 0)
             json_object_set_new(r->extra, "carried", json_true());
@@ -275,6 +275,8 @@ static bool read_store(reader *r)
 {
     const json_t *store = mt_body_get(r->body, "store"), *previous = mt_body_get(r->body, "previous_response_id");
 
+    if (json_is_string(previous) && !mt_json_word(previous))
+        return mt_failure_nul(r->why, "previous_response_id");
     r->ask->form.background = json_is_true(json_object_get(r->body, "background"));
     if (json_is_false(store) && r->ask->form.background)
         return mt_failure_value(r->why, "background",

@@ -229,6 +229,13 @@ size_t mt_json_tree_memory(const json_t *value)
     return value ? sum : 0;
 }
 
+const char *mt_json_word(const json_t *value)
+{
+    const char *text = json_string_value(value);
+
+    return text && strlen(text) == json_string_length(value) ? text : NULL;
+}
+
 const char *mt_json_kind(const json_t *value)
 {
     if (!value)
@@ -236,7 +243,7 @@ const char *mt_json_kind(const json_t *value)
     switch (json_typeof(value)) {
     case JSON_OBJECT: return "an object";
     case JSON_ARRAY: return "a list";
-    case JSON_STRING: return "a string";
+    case JSON_STRING: return mt_json_word(value) ? "a string" : "a string with a NUL character in it";
     case JSON_INTEGER: return "an integer";
     case JSON_REAL: return mt_json_wide(value) ? "a number that is too large" : "a number with a fraction";
     case JSON_TRUE:

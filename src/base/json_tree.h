@@ -26,6 +26,9 @@ bool mt_json_wide_is_int(const char *text); /* whether that text is an integer *
    does not fit. */
 bool mt_json_tree_write(mt_buf *out, const json_t *value);
 
+/* The text of a string that has no NUL in it, as names, ids and other words have none. NULL: it is none. */
+const char *mt_json_word(const json_t *value);
+
 /* The type of a value in sentences: "an object", "a list", ...; "missing" for NULL. */
 const char *mt_json_kind(const json_t *value);
 

@@ -30,7 +30,7 @@ static bool read_role(const json_t *message, const char *as, mt_chat_message *ou
                  {"user", MT_CHAT_USER},     {"assistant", MT_CHAT_ASSISTANT},
                  {"tool", MT_CHAT_TOOL},     {"function", MT_CHAT_TOOL}}; /* the older form */
     const json_t *role = json_object_get(message, "role");
-    const char *name = as ? as : json_string_value(role);
+    const char *name = as ? as : mt_json_word(role);
 
     if (!name)
         return mt_fail(err, MT_E_INVALID,
@@ -62,7 +62,7 @@ static const struct {
 
 static bool fail_part(const mt_chat_message *m, size_t i, const json_t *type, mt_error *err)
 {
-    if (!json_is_string(type))
+    if (!mt_json_word(type))
         return mt_fail(err, MT_E_INVALID,
                        "the type of messages[%zu].content[%zu] is %s; send text, image_url or video_url", m->index, i,
                        mt_chat_kind(type));
@@ -79,8 +79,7 @@ static size_t find_type(const json_t *type)
 {
     size_t t = 0;
 
-    while (t < MT_COUNT(part_types) &&
-           !(json_is_string(type) && strcmp(json_string_value(type), part_types[t].type) == 0))
+    while (t < MT_COUNT(part_types) && !(mt_json_word(type) && strcmp(mt_json_word(type), part_types[t].type) == 0))
         t++;
     return t;
 }
@@ -220,7 +219,7 @@ static bool read_string(const json_t *message, const char *key, size_t index, mt
 bool mt_chat_read_message(mt_chat *chat, const json_t *message, const char *role, mt_chat_message *out, mt_error *err)
 {
     static const char *const reasoning_names[] = {"reasoning_content", "reasoning", "thinking"};
-    const char *said = json_string_value(json_object_get(message, "role"));
+    const char *said = mt_json_word(json_object_get(message, "role"));
 
     *out = (mt_chat_message){.index = chat->count};
     if (!json_is_object(message))

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_tree.h"
 #include "base/limits.h"
 
 /* A part that is being read. */
@@ -59,7 +60,7 @@ static bool read_detail(mt_chat_detail *out, const json_t *object, const char *w
 
     if (!value)
         return true;
-    for (size_t i = 0; json_is_string(value) && i < MT_COUNT(names); i++)
+    for (size_t i = 0; mt_json_word(value) && i < MT_COUNT(names); i++)
         if (strcmp(json_string_value(value), names[i]) == 0) {
             *out = (mt_chat_detail)i;
             return true;
@@ -104,7 +105,7 @@ static bool add_base64(reader *r, const json_t *source)
     const size_t len = json_string_length(data) + json_string_length(type) + sizeof("data:;base64,");
     char *url;
 
-    if (!json_is_string(type) || !json_is_string(data))
+    if (!mt_json_word(type) || !mt_json_word(data))
         return mt_fail(r->err, MT_E_INVALID,
                        "the source of %s has no \"media_type\" or no \"data\"; send both as strings", r->media->place);
     url = mt_arena_alloc(r->arena, len);
@@ -120,7 +121,7 @@ static bool add_source(reader *r, const json_t *source)
 {
     const json_t *type = json_object_get(source, "type");
 
-    if (json_is_string(type) && strcmp(json_string_value(type), "base64") == 0)
+    if (mt_json_word(type) && strcmp(mt_json_word(type), "base64") == 0)
         return add_base64(r, source);
     return add_url(r, json_object_get(source, "url"));
 }

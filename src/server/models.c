@@ -6,6 +6,7 @@
 #include "api/json_body.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/json_tree.h"
 #include "base/json_write.h"
 #include "server/inside.h"
 #include "server/listed.h"
@@ -90,7 +91,7 @@ bool mt_models_unload(mt_server *server, const mt_http_request *request, mt_buf 
 {
     const size_t len = request->body_len < UNLOAD_BYTES ? request->body_len : UNLOAD_BYTES;
     json_t *json = mt_json_body_parse(request->body ? request->body : "", len, NULL, why);
-    const char *name = json_string_value(json_object_get(json, "model"));
+    const char *name = mt_json_word(json_object_get(json, "model"));
     mt_member *unloaded = name ? mt_fleet_unload(&server->fleet, name) : NULL;
 
     if (unloaded) {

@@ -7,6 +7,7 @@
 #include "api/random.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/json_tree.h"
 #include "base/limits.h"
 #include "base/patience.h"
 #include "server/client.h"
@@ -547,6 +548,8 @@ static bool find_model(mt_call *call, json_t *body, mt_failure *why)
         return true;
     if (model && !json_is_null(model) && !json_is_string(model))
         return mt_failure_type(why, "model", model, "a string");
+    if (json_is_string(model) && !mt_json_word(model))
+        return mt_failure_nul(why, "model");
     call->json = body; /* for the thread that goes on with it */
     switch (mt_fleet_take(&call->server->fleet, &call->waiter, json_string_value(model), vectors, why)) {
     case MT_FLEET_HAS: call->json = NULL; return true;
@@ -559,7 +562,7 @@ static bool find_model(mt_call *call, json_t *body, mt_failure *why)
 /* Answers a request to unload a model, which happens as soon as no call uses it. */
 static bool unload(mt_call *call, json_t *body, mt_failure *why)
 {
-    const char *name = json_string_value(json_object_get(body, "model"));
+    const char *name = mt_json_word(json_object_get(body, "model"));
     const mt_ask ask = {.body = body, .extra = body, .nothing = "unload"};
 
     if (!mt_models_may(call->server, call->account, why))
