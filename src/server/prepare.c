@@ -567,8 +567,10 @@ static bool unload(mt_call *call, json_t *body, mt_failure *why)
 
     if (!mt_models_may(call->server, call->account, why))
         return false;
-    if (!name || !mt_fleet_unload(&call->server->fleet, name))
-        return mt_fleet_lacks(name ? name : "", "", why);
+    if (!name || !*name)
+        return mt_failure_set(why, 400, "missing_field", "model", "the model is missing: name one as \"model\"");
+    if (!mt_fleet_unload(&call->server->fleet, name))
+        return mt_fleet_lacks(name, "", why);
     call->dialect->nothing(call->dialect, &call->text, &ask, name);
     return true;
 }

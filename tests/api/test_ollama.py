@@ -265,6 +265,9 @@ def test_keep_alive():
         gone = server.post("/api/chat", {"model": "tiny:latest", "messages": [], "keep_alive": "0s"}).json()
         assert gone["done_reason"] == "unload" and gone["message"]["content"] == "" and not loaded(server)
         assert server.post("/api/chat", {"model": "nobody", "keep_alive": 0}).status == 404
+        for path, unnamed in (("/api/generate", {}), ("/api/chat", {}), ("/api/generate", {"model": ""})):
+            refused = server.post(path, dict(unnamed, keep_alive=0))
+            assert refused.status == 400 and "is missing" in refused.json()["error"], refused.body
         back = server.post("/api/chat", dict(ASK, stream=False)).json()
         assert 0 < back["load_duration"] < back["total_duration"], back
         assert 0 < back["prompt_eval_duration"] < back["total_duration"] - back["load_duration"], back
