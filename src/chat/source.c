@@ -35,7 +35,9 @@ static bool read_count(int64_t *out, const json_t *object, const char *key, cons
     if (!value)
         return true;
     if (!json_is_integer(value) || json_integer_value(value) < 1)
-        return mt_fail(err, MT_E_INVALID, "\"%s\" of %s is no positive integer; send one, or leave it out", key, what);
+        return mt_fail(err, MT_E_INVALID, "\"%s\" of %s is no positive integer; send one, or leave it out", key,
+                       what) ||
+               mt_fail_about(err, key);
     *out = json_integer_value(value);
     return true;
 }
@@ -48,7 +50,8 @@ static bool read_fps(double *out, const json_t *object, const char *what, mt_err
         return true;
     if (!json_is_number(value) || !(json_number_value(value) > 0 && json_number_value(value) <= MT_LIMIT_MEDIA_FPS))
         return mt_fail(err, MT_E_INVALID, "\"fps\" of %s is no number above 0 and up to %d; send one, or leave it out",
-                       what, MT_LIMIT_MEDIA_FPS);
+                       what, MT_LIMIT_MEDIA_FPS) ||
+               mt_fail_about(err, "fps");
     *out = json_number_value(value);
     return true;
 }
@@ -65,7 +68,8 @@ static bool read_detail(mt_chat_detail *out, const json_t *object, const char *w
             *out = (mt_chat_detail)i;
             return true;
         }
-    return mt_fail(err, MT_E_INVALID, "\"detail\" of %s is not known; send auto, low, high or original", what);
+    return mt_fail(err, MT_E_INVALID, "\"detail\" of %s is not known; send auto, low, high or original", what) ||
+           mt_fail_about(err, "detail");
 }
 
 static bool read_crops(bool *out, const json_t *object, const char *what, mt_error *err)
@@ -76,7 +80,8 @@ static bool read_crops(bool *out, const json_t *object, const char *what, mt_err
         return true;
     *out = json_is_true(value);
     return json_is_boolean(value) ||
-           mt_fail(err, MT_E_INVALID, "\"do_pan_and_scan\" of %s is neither true nor false; send one of them", what);
+           mt_fail(err, MT_E_INVALID, "\"do_pan_and_scan\" of %s is neither true nor false; send one of them", what) ||
+           mt_fail_about(err, "do_pan_and_scan");
 }
 
 bool mt_chat_media_options_read(mt_chat_media_options *options, const json_t *object, const char *what, mt_error *err)

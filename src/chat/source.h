@@ -46,7 +46,7 @@ bool mt_chat_source_read(mt_chat_source *out, mt_arena *arena, const mt_chat_med
                          const mt_chat_media_options *all, mt_error *err) MT_NODISCARD;
 
 /* Reads detail, min_pixels, max_pixels, fps, num_frames and do_pan_and_scan of an object, as far as they are given.
-   what: names the object in errors. False: *err. */
+   what: names the object in errors. False: *err, about one of these fields. */
 bool mt_chat_media_options_read(mt_chat_media_options *options, const json_t *object, const char *what,
                                 mt_error *err) MT_NODISCARD;
 

@@ -179,9 +179,13 @@ bool mt_pictures_init(mt_pictures *p, const json_t *body, mt_error *err)
 
     p->arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
     if (more && !json_is_null(more) && !json_is_object(more))
-        return mt_fail(err, MT_E_INVALID, "\"mm_processor_kwargs\" is no object; send one, or leave it out");
-    return mt_chat_media_options_read(&p->options, body, "the request", err) &&
-           mt_chat_media_options_read(&p->options, more, "\"mm_processor_kwargs\"", err);
+        mt_fail(err, MT_E_INVALID, "\"mm_processor_kwargs\" is no object; send one, or leave it out");
+    else if (!mt_chat_media_options_read(&p->options, body, "the request", err))
+        return false;
+    else if (mt_chat_media_options_read(&p->options, more, "\"mm_processor_kwargs\"", err))
+        return true;
+    err->field = "mm_processor_kwargs";
+    return false;
 }
 
 void mt_pictures_free(mt_pictures *p)
@@ -319,15 +323,16 @@ static bool load_part(mt_pictures *p, const mt_chat_media *media, mt_picture **o
 {
     mt_chat_source source;
 
-    if (!mt_chat_source_read(&source, p->scratch, media, &p->options, err)) /* the error names the part already */
-        return mt_fail_about(err, media->place);
-    begin_picture(p);
-    if (media->type == MT_CHAT_IMAGE ? load_image(p, &source, out, err)
-        : source.frames              ? load_frames(p, &source, out, err)
-                                     : load_video(p, &source, out, err))
-        return true;
-    mt_fail_within(err, "%s", media->place);
-    return mt_fail_about(err, media->place);
+    if (mt_chat_source_read(&source, p->scratch, media, &p->options, err)) {
+        begin_picture(p);
+        if (media->type == MT_CHAT_IMAGE ? load_image(p, &source, out, err)
+            : source.frames              ? load_frames(p, &source, out, err)
+                                         : load_video(p, &source, out, err))
+            return true;
+        mt_fail_within(err, "%s", media->place); /* the reader's own errors name the part already */
+    }
+    err->field = media->place;
+    return false;
 }
 
 /* Appends a picture, and the further ones that belong to it (picture->more), to p->at. */

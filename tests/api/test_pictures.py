@@ -251,6 +251,10 @@ def what_is_wrong_is_named_by_message_and_part():
             error = reply.json()["error"]
             assert error["message"].startswith(sentence), (sentence, error["message"])
             assert error["param"] == "messages[0].content[1]"
+        for field, value in (("fps", 0), ("min_pixels", -1), ("num_frames", 1.5), ("detail", "soft"),
+                             ("do_pan_and_scan", 3), ("mm_processor_kwargs", 3), ("mm_processor_kwargs", {"fps": -1})):
+            reply = ask(server, **{field: value})
+            assert reply.status == 400 and reply.json()["error"]["param"] == field, reply.body
         whole = png(1)
         for broken in (whole[:-40], whole[:20], whole[:16] + struct.pack(">II", 60000, 60000) + whole[24:]):
             data = "data:image/png;base64," + base64.b64encode(broken).decode()
