@@ -8,9 +8,12 @@
 #include "base/json_tree.h"
 #include "base/words.h"
 
-static bool out_of_range(const mt_field *f, const char *given, mt_failure *why)
+static bool out_of_range(const mt_field *f, const json_t *value, mt_failure *why)
 {
-    return mt_failure_value(why, f->name, "is %s: send a value from %.15g to %.15g", given, f->least, f->most);
+    char given[MT_JSON_SHOWN];
+
+    return mt_failure_value(why, f->name, "is %s: send a value from %.15g to %.15g", mt_json_shown(value, given),
+                            f->least, f->most);
 }
 
 /* 3.0 counts as an integer, since some languages write integers so. */
@@ -18,13 +21,11 @@ static bool read_int(const mt_field *f, const json_t *value, void *out, mt_failu
 {
     const double number = json_number_value(value);
     int64_t whole;
-    char given[40];
 
     if (!json_is_number(value) || (json_is_real(value) && number != floor(number)))
         return mt_failure_type(why, f->name, value, "an integer");
-    snprintf(given, sizeof(given), "%.17g", number);
     if (!(number >= f->least && number <= f->most))
-        return out_of_range(f, given, why);
+        return out_of_range(f, value, why);
     whole = json_is_integer(value) ? json_integer_value(value) : (int64_t)number;
     if (f->size == sizeof(whole))
         memcpy(out, &whole, sizeof(whole));
@@ -36,13 +37,11 @@ static bool read_int(const mt_field *f, const json_t *value, void *out, mt_failu
 static bool read_float(const mt_field *f, const json_t *value, float *out, mt_failure *why)
 {
     const double number = json_number_value(value);
-    char given[40];
 
     if (!json_is_number(value))
         return mt_failure_type(why, f->name, value, "a number");
-    snprintf(given, sizeof(given), "%.9g", number);
     if (!(number >= f->least && number <= f->most))
-        return out_of_range(f, given, why);
+        return out_of_range(f, value, why);
     *out = (float)number;
     return true;
 }

@@ -110,12 +110,13 @@ static bool read_bad_words(mt_ask *ask, const char *name, const json_t *value, m
 bool mt_read_max_tokens(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     const double number = json_number_value(value);
+    char given[MT_JSON_SHOWN];
 
     if (!json_is_number(value) || number != floor(number))
         return mt_failure_type(why, name, value, "an integer");
     if (!(number >= -1 && number <= MT_LIMIT_CONTEXT))
-        return mt_failure_value(why, name, "is %.17g: send a value from 0 to %d, or -1 for all that fits", number,
-                                MT_LIMIT_CONTEXT);
+        return mt_failure_value(why, name, "is %s: send a value from 0 to %d, or -1 for all that fits",
+                                mt_json_shown(value, given), MT_LIMIT_CONTEXT);
     ask->max_tokens = number < 0 ? MT_LIMIT_CONTEXT : (int64_t)number;
     return true;
 }
@@ -148,6 +149,7 @@ static bool read_bias_entry(mt_logit_bias *out, const char *name, const char *ke
 {
     char *end;
     unsigned long id;
+    char given[MT_JSON_SHOWN];
 
     errno = 0;
     id = strtoul(key, &end, 10);
@@ -158,8 +160,8 @@ static bool read_bias_entry(mt_logit_bias *out, const char *name, const char *ke
                               id, name, mt_json_kind(value));
     if (!(json_number_value(value) >= -100 && json_number_value(value) <= 100))
         return mt_failure_set(why, 400, "invalid_value", name,
-                              "the value of token %lu in \"%s\" is %g: send a number from -100 to 100", id, name,
-                              json_number_value(value));
+                              "the value of token %lu in \"%s\" is %s: send a number from -100 to 100", id, name,
+                              mt_json_shown(value, given));
     *out = (mt_logit_bias){.id = (uint32_t)id, .bias = (float)json_number_value(value)};
     return true;
 }

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/float_text.h"
@@ -251,4 +252,17 @@ const char *mt_json_kind(const json_t *value)
     case JSON_NULL: return "null";
     }
     return "unknown";
+}
+
+const char *mt_json_shown(const json_t *value, char text[MT_JSON_SHOWN])
+{
+    const char *digits = mt_json_wide(value);
+
+    if (digits)
+        snprintf(text, MT_JSON_SHOWN, "%.20s%s", digits, strlen(digits) > 20 ? "..." : "");
+    else if (json_is_integer(value))
+        snprintf(text, MT_JSON_SHOWN, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else
+        snprintf(text, MT_JSON_SHOWN, "%.9g", json_real_value(value));
+    return text;
 }

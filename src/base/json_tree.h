@@ -32,6 +32,10 @@ const char *mt_json_word(const json_t *value);
 /* The type of a value in sentences: "an object", "a list", ...; "missing" for NULL. */
 const char *mt_json_kind(const json_t *value);
 
+/* A number in sentences, as it was sent; of a long one the first digits. Returns text. */
+#define MT_JSON_SHOWN 40
+const char *mt_json_shown(const json_t *value, char text[MT_JSON_SHOWN]);
+
 /* About how many bytes a value takes; 0 for NULL. */
 size_t mt_json_tree_memory(const json_t *value);
 

@@ -7,6 +7,7 @@
 
 #include <event2/event.h>
 
+#include "base/json_tree.h"
 #include "base/limits.h"
 #include "server/inside.h"
 
@@ -33,14 +34,15 @@ bool mt_timeout_read(mt_call *call, const json_t *body, mt_failure *why)
 {
     const json_t *value = json_object_get(body, "timeout");
     const double seconds = json_number_value(value);
+    char given[MT_JSON_SHOWN];
 
     if (!value || json_is_null(value))
         return true;
     if (!json_is_number(value))
         return mt_failure_type(why, "timeout", value, "a number of seconds");
     if (!(seconds > 0 && seconds <= MT_LIMIT_TIMEOUT_SECONDS))
-        return mt_failure_value(why, "timeout", "is %g: send a number of seconds above 0 and up to %d", seconds,
-                                MT_LIMIT_TIMEOUT_SECONDS);
+        return mt_failure_value(why, "timeout", "is %s: send a number of seconds above 0 and up to %d",
+                                mt_json_shown(value, given), MT_LIMIT_TIMEOUT_SECONDS);
     set_deadline(call, seconds);
     return true;
 }

@@ -3,6 +3,7 @@
 #include "api/dialect.h"
 #include "api/fields.h"
 #include "base/file.h"
+#include "base/json_tree.h"
 
 typedef struct fixture {
     mt_arena *arena;
@@ -19,7 +20,7 @@ static bool read_body(fixture *f, const mt_dialect *dialect, const char *text)
     defaults.sampling.temperature = 0.5f;
     defaults.max_tokens = 99;
     f->arena = mt_arena_new(1 << 20);
-    f->body = json_loads(text, JSON_ALLOW_NUL, NULL);
+    f->body = mt_json_tree_try(text, strlen(text));
     assert_non_null(f->body);
     if (dialect == &mt_openai_chat)
         json_object_set_new(f->body, "messages", json_pack("[{s:s, s:s}]", "role", "user", "content", "hi"));
@@ -103,7 +104,12 @@ static void a_wrong_field_is_named(void **state)
     } cases[] = {
         {"{\"n\":\"3\"}", "n", "\"n\" is a string: send an integer"},
         {"{\"n\":2.5}", "n", "\"n\" is a number with a fraction: send an integer"},
-        {"{\"n\":1e300}", "n", "\"n\" is 1.0000000000000001e+300: send a value from 1 to 128"},
+        {"{\"n\":1e300}", "n", "\"n\" is 1e+300: send a value from 1 to 128"},
+        {"{\"n\":18446744073709551615}", "n", "\"n\" is 18446744073709551615: send a value from 1 to 128"},
+        {"{\"n\":-123456789012345678901234}", "n", "\"n\" is -1234567890123456789...: send a value from 1 to 128"},
+        {"{\"temperature\":1e999}", "temperature", "\"temperature\" is 1e999: send a value from 0 to 2"},
+        {"{\"logit_bias\":{\"5\":-1e999}}", "logit_bias",
+         "the value of token 5 in \"logit_bias\" is -1e999: send a number from -100 to 100"},
         {"{\"n\":0}", "n", "\"n\" is 0: send a value from 1 to 128"},
         {"{\"n\":129}", "n", "\"n\" is 129: send a value from 1 to 128"},
         {"{\"min_p\":1.001}", "min_p", "\"min_p\" is 1.001: send a value from 0 to 1"},
