@@ -5,7 +5,10 @@
    queue is bounded; beyond that answers are not kept, so that mt_store_put never waits for the disk.
 
    What callers have is a view: the store as one owner sees it, without rows of others. The bounds are for all owners
-   together; beyond them, the owner with the most loses answers, so that no owner can push out those of others. */
+   together; beyond them, the owner with the most loses answers, so that no owner can push out those of others.
+
+   Texts have a table of their own. sqlite reads and writes rows whole, also to compare their keys where rows are the
+   index: beside texts of megabytes, finding any answer, or noting that it was used, took as long as copying them. */
 #include "api/store.h"
 
 #include <pthread.h>
@@ -18,20 +21,20 @@
 #include "base/limits.h"
 #include "base/log.h"
 
-/* VERSION: of the table below, kept as user_version in the file; BUSY_MS: how long another process that writes to the
+/* VERSION: of the tables below, kept as user_version in the file; BUSY_MS: how long another process that writes to the
    file is waited for, such as a server that is ending */
-enum { VERSION = 2, BUSY_MS = 1000 };
+enum { VERSION = 3, BUSY_MS = 1000 };
 
 enum { PUT, GET, TOUCH, REMOVE, OLDEST, HELD, ADOPT, STATEMENTS };
 
 static const char *const sql[STATEMENTS] = {
-    [PUT] = "INSERT INTO answer VALUES (?1, 1 + (SELECT ifnull(max(used), 0) FROM answer), ?3, ?2)",
-    [GET] = "SELECT text FROM answer WHERE id = ?1 AND owner = ?2",
+    [PUT] = "INSERT INTO whole_answer VALUES (?1, ?2, ?3)",
+    [GET] = "SELECT text FROM whole_answer WHERE id = ?1 AND owner = ?2",
     [TOUCH] = "UPDATE answer SET used = 1 + (SELECT max(used) FROM answer) WHERE id = ?1",
-    [REMOVE] = "DELETE FROM answer WHERE id = ?1 AND owner = ?2 RETURNING length(text), owner",
+    [REMOVE] = "DELETE FROM answer WHERE id = ?1 AND owner = ?2 RETURNING bytes, owner",
     [OLDEST] = ("DELETE FROM answer WHERE id = (SELECT id FROM answer WHERE owner = ?1 ORDER BY used LIMIT 1) "
-                "RETURNING length(text), owner"),
-    [HELD] = "SELECT count(*), sum(length(text)), owner FROM answer GROUP BY owner",
+                "RETURNING bytes, owner"),
+    [HELD] = "SELECT count(*), sum(bytes), owner FROM answer GROUP BY owner",
     [ADOPT] = "UPDATE answer SET owner = ?1 WHERE owner = ''"};
 
 /* An answer that waits to be written. */
@@ -94,18 +97,41 @@ static int user_version(sqlite3 *db)
     return version;
 }
 
+/* Changes the tables to those of a version, unless another process has done so by now. All of it happens, or
+   nothing. */
+static bool step(core *s, int version, const char *changes)
+{
+    char *all = sqlite3_mprintf("%s PRAGMA user_version = %d", changes, version);
+    const bool ok = all && sqlite3_exec(s->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK &&
+                    (user_version(s->db) >= version || sqlite3_exec(s->db, all, NULL, NULL, NULL) == SQLITE_OK) &&
+                    sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
+
+    sqlite3_free(all);
+    return ok;
+}
+
 static bool set_up(core *s, const char *path, mt_error *err)
 {
     /* With synchronous = NORMAL a power failure may lose the newest answers, but never breaks the file. */
-    static const char schema[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-                                 "CREATE TABLE IF NOT EXISTS answer (id TEXT PRIMARY KEY, used INTEGER NOT NULL,"
-                                 " text BLOB NOT NULL, owner TEXT NOT NULL DEFAULT '') WITHOUT ROWID;"
-                                 "CREATE INDEX IF NOT EXISTS answer_used ON answer (used);"
-                                 "CREATE INDEX IF NOT EXISTS answer_owner ON answer (owner, used);"
-                                 "PRAGMA user_version = 2";
-    /* from version 1, which had no owners */
-    static const char step[] = "BEGIN IMMEDIATE; ALTER TABLE answer ADD COLUMN owner TEXT NOT NULL DEFAULT '';"
-                               "PRAGMA user_version = 2; COMMIT";
+    static const char settings[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL";
+    /* steps[i] leads from version i to the next */
+    static const char *const steps[VERSION] = {
+        "CREATE TABLE answer (id TEXT PRIMARY KEY, used INTEGER NOT NULL, text BLOB NOT NULL) WITHOUT ROWID;"
+        "CREATE INDEX answer_used ON answer (used);",
+        "ALTER TABLE answer ADD COLUMN owner TEXT NOT NULL DEFAULT '';",
+        "ALTER TABLE answer RENAME TO old; DROP INDEX answer_used; DROP INDEX IF EXISTS answer_owner;"
+        "CREATE TABLE answer (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, used INTEGER NOT NULL,"
+        " bytes INTEGER NOT NULL, owner TEXT NOT NULL);"
+        "CREATE TABLE answer_text (key INTEGER PRIMARY KEY, text BLOB NOT NULL);"
+        "INSERT INTO answer SELECT NULL, id, used, length(text), owner FROM old;"
+        "INSERT INTO answer_text SELECT key, text FROM old JOIN answer USING (id); DROP TABLE old;"
+        "CREATE INDEX answer_used ON answer (used); CREATE INDEX answer_owner ON answer (owner, used);"
+        "CREATE VIEW whole_answer AS SELECT id, owner, text FROM answer JOIN answer_text USING (key);"
+        "CREATE TRIGGER put INSTEAD OF INSERT ON whole_answer BEGIN"
+        " INSERT INTO answer VALUES (NULL, new.id, 1 + (SELECT ifnull(max(used), 0) FROM answer), length(new.text),"
+        "  new.owner);"
+        " INSERT INTO answer_text VALUES (last_insert_rowid(), new.text); END;"
+        "CREATE TRIGGER removed AFTER DELETE ON answer BEGIN DELETE FROM answer_text WHERE key = old.key; END;"};
     int version;
 
     sqlite3_busy_timeout(s->db, BUSY_MS);
@@ -115,10 +141,11 @@ static bool set_up(core *s, const char *path, mt_error *err)
                    ? refuse(s, path, err)
                    : mt_fail(err, MT_E_UNSUPPORTED, "the store \"%s\" is of version %d, not %d: name another file",
                              path, version, VERSION);
-    if (version == 1 && sqlite3_exec(s->db, step, NULL, NULL, NULL) != SQLITE_OK)
+    if (sqlite3_exec(s->db, settings, NULL, NULL, NULL) != SQLITE_OK)
         return refuse(s, path, err);
-    if (sqlite3_exec(s->db, schema, NULL, NULL, NULL) != SQLITE_OK)
-        return refuse(s, path, err);
+    for (int i = version; i < VERSION; i++)
+        if (!step(s, i + 1, steps[i]))
+            return refuse(s, path, err);
     for (size_t i = 0; i < STATEMENTS; i++)
         if (sqlite3_prepare_v2(s->db, sql[i], -1, &s->statements[i], NULL) != SQLITE_OK)
             return refuse(s, path, err);

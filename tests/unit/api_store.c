@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <sqlite3.h>
+#include <time.h>
 
 #include "api/store.h"
 #include "base/alloc.h"
@@ -303,18 +304,51 @@ static void who_keeps_most_bytes_gives_way(void **state)
     mt_store_close(store);
 }
 
-static void a_file_of_the_first_version_is_read_on(void **state)
+/* Seconds of this thread for finding the answers "a" and "c" again and again. */
+static double time_to_find(mt_store *store)
 {
-    static const char old[] = "PRAGMA journal_mode = WAL;"
-                              "CREATE TABLE answer (id TEXT PRIMARY KEY, used INTEGER NOT NULL,"
-                              " text BLOB NOT NULL) WITHOUT ROWID; CREATE INDEX answer_used ON answer (used);"
-                              "INSERT INTO answer VALUES ('a', 1, '{\"x\":1}'); PRAGMA user_version = 1";
+    struct timespec begin, end;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    for (int i = 0; i < 50; i++)
+        assert_true(has(store, "a") && has(store, "c"));
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+    return (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
+}
+
+/* It took a thousand times as long where a search met the large one. */
+static void a_large_answer_does_not_slow_down_others(void **state)
+{
+    enum { LARGE = 16 << 20 };
+    mt_store *store = open_store(NULL, 10, 2 * LARGE);
+    char *text = mt_alloc(LARGE + 1);
+    double alone, beside;
+
+    (void)state;
+    memset(text, ' ', LARGE);
+    text[0] = '{';
+    text[LARGE - 1] = '}';
+    text[LARGE] = '\0';
+    keep(store, "a", "{}");
+    keep(store, "c", "{}");
+    alone = time_to_find(store);
+    keep(store, "b", text);
+    beside = time_to_find(store);
+    assert_true(has(store, "b"));
+    if (beside > 10 * alone + 0.02)
+        fail_msg("%.3f s instead of %.3f s", beside, alone);
+    mt_store_close(store);
+    mt_free(text);
+}
+
+static void expect_read_on(const char *old)
+{
     sqlite3 *other = NULL;
     char path[100];
     mt_store *store, *one;
 
-    (void)state;
     snprintf(path, sizeof(path), "%s/old.db", folder);
+    remove(path);
     assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
     assert_int_equal(sqlite3_exec(other, old, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(other);
@@ -331,11 +365,30 @@ static void a_file_of_the_first_version_is_read_on(void **state)
     }
 }
 
+static void files_of_older_versions_are_read_on(void **state)
+{
+    static const char first[] = "PRAGMA journal_mode = WAL;"
+                                "CREATE TABLE answer (id TEXT PRIMARY KEY, used INTEGER NOT NULL,"
+                                " text BLOB NOT NULL) WITHOUT ROWID; CREATE INDEX answer_used ON answer (used);"
+                                "INSERT INTO answer VALUES ('a', 1, '{\"x\":1}'); PRAGMA user_version = 1";
+    static const char second[] = "PRAGMA journal_mode = WAL;"
+                                 "CREATE TABLE answer (id TEXT PRIMARY KEY, used INTEGER NOT NULL,"
+                                 " text BLOB NOT NULL, owner TEXT NOT NULL DEFAULT '') WITHOUT ROWID;"
+                                 "CREATE INDEX answer_used ON answer (used);"
+                                 "CREATE INDEX answer_owner ON answer (owner, used);"
+                                 "INSERT INTO answer VALUES ('a', 1, '{\"x\":1}', ''); PRAGMA user_version = 2";
+
+    (void)state;
+    expect_read_on(first);
+    expect_read_on(second);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_one_owner_keeps_is_not_there_for_others),
     cmocka_unit_test(who_keeps_most_gives_way),
     cmocka_unit_test(who_keeps_most_bytes_gives_way),
-    cmocka_unit_test_setup_teardown(a_file_of_the_first_version_is_read_on, make_folder, remove_folder),
+    cmocka_unit_test(a_large_answer_does_not_slow_down_others),
+    cmocka_unit_test_setup_teardown(files_of_older_versions_are_read_on, make_folder, remove_folder),
     cmocka_unit_test(what_was_put_is_there_until_it_is_removed),
     cmocka_unit_test(no_store_has_nothing),
     cmocka_unit_test(the_one_not_asked_for_longest_goes_first),
