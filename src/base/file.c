@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/confine.h"
+#include "base/limits.h"
 #include "base/mapping.h"
 
 static bool fail_system(mt_error *err, const char *path, const char *verb, int code)
@@ -27,6 +29,37 @@ bool mt_file_absent(const char *path)
     struct stat st;
 
     return stat(path, &st) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+/* For an existing folder, some systems report another error than EEXIST. */
+static bool make_one(const char *path)
+{
+    struct stat st;
+
+    if (mkdir(path, 0700) == 0 || errno == EEXIST)
+        return true;
+    const int why = errno;
+    if (stat(path, &st) == 0)
+        return true;
+    errno = why;
+    return false;
+}
+
+bool mt_file_make_folder(const char *path)
+{
+    char part[MT_LIMIT_PATH];
+
+    if (snprintf(part, sizeof(part), "%s", path) >= (int)sizeof(part)) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    for (char *at = strchr(part + 1, '/'); at; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        if (!make_one(part))
+            return false;
+        *at = '/';
+    }
+    return make_one(part);
 }
 
 void mt_file_take_standard(void)

@@ -24,6 +24,9 @@ bool mt_file_read(mt_buf *buf, const char *path, mt_error *err) MT_NODISCARD;
 /* Whether there is no file of that name. One that cannot be examined counts as existing: reading it will say why. */
 bool mt_file_absent(const char *path);
 
+/* Makes a folder for its user alone, and those above it that are missing. False: errno says why. */
+bool mt_file_make_folder(const char *path) MT_NODISCARD;
+
 /* Takes the numbers of standard input, output and error that are closed, so that no file or socket opened later gets
    one. Reading and writing there fails as before. */
 void mt_file_take_standard(void);

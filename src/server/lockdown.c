@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/confine.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "hub/names.h"
@@ -71,26 +72,13 @@ static void add_file(list *l, const char *path, bool write)
         add_parent(l, real, write);
 }
 
-/* Makes a folder and all above it; path is unchanged afterwards. */
-static void make_folders(char *path)
-{
-    for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
-        *at = '\0';
-        mkdir(path, 0700);
-        *at = '/';
-    }
-    mkdir(path, 0700);
-}
-
 /* Allows a folder. One that is to be written is made first, since rules are about what exists. path may be NULL. */
 static void add_folder(list *l, const char *path, bool write)
 {
-    char made[MT_LIMIT_PATH];
-
     if (!path)
         return;
-    if (write && access(path, F_OK) != 0 && snprintf(made, sizeof(made), "%s", path) < (int)sizeof(made))
-        make_folders(made); /* an error shows when the folder is used */
+    if (write && access(path, F_OK) != 0)
+        (void)!mt_file_make_folder(path); /* an error shows when the folder is used */
     add(l, path, write);
 }
 

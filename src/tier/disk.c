@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 
@@ -567,7 +568,7 @@ static bool list_files(mt_disk *d, mt_error *err)
 
 static bool open_folder(mt_disk *d, const char *folder, mt_error *err)
 {
-    if (mkdir(folder, 0700) && errno != EEXIST)
+    if (!mt_file_make_folder(folder))
         return mt_fail(err, MT_E_IO, "\"%.200s\" cannot be made: %s", folder, strerror(errno));
     d->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->folder >= 0)

@@ -304,7 +304,7 @@ def what_many_requests_took_is_given_back_when_they_are_over():
     if os.environ.get("MOTET_TEST_QUICK"):
         return  # a sanitizer keeps what is freed
     served.on_the_host()
-    budget = 52 << 20
+    budget = 64 << 20
     with start("--memory", str(budget), "--max-sequences", "16", "--batch-tokens", "256",
                "--keep-alive-seconds", "1") as server:
         def post(body):  # as clients do that are told to come again: not all of them fit at once

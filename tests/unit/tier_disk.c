@@ -2,6 +2,7 @@
 #include "folder.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -245,6 +246,21 @@ static void files_are_not_more_than_can_be_open(void **state)
     assert_int_equal(files, MT_LIMIT_DISK_FILES);
 }
 
+/* Those above it, too. */
+static void the_folder_is_made(void **state)
+{
+    char path[400];
+    mt_error err = {0};
+    (void)state;
+    snprintf(path, sizeof(path), "%s/a/b/c", folder);
+    const mt_disk_params params = {.folder = path, .bytes = MT_LIMIT_DISK_LEAST, .entries = 1};
+    for (int again = 0; again < 2; again++) {
+        mt_disk *disk = mt_disk_open(&params, &err);
+        assert_string_equal(err.text, "");
+        mt_disk_close(disk);
+    }
+}
+
 /* Files that there are no descriptors for stay, and count. The newest are read. */
 static void files_that_cannot_be_opened_stay(void **state)
 {
@@ -281,9 +297,11 @@ static void a_folder_that_cannot_be_used_is_told(void **state)
     mt_error err = {0};
     char path[128];
     (void)state;
+    put("a", "no folder");
     snprintf(path, sizeof(path), "%s/a/b", folder);
     assert_null(mt_disk_open(&(mt_disk_params){.folder = path, .bytes = MT_LIMIT_DISK_LEAST, .entries = 1}, &err));
     assert_int_equal(err.code, MT_E_IO);
+    assert_non_null(strstr(err.text, strerror(ENOTDIR)));
     assert_null(mt_disk_open(&(mt_disk_params){.folder = folder, .bytes = 1, .entries = 1}, &err));
     assert_int_equal(err.code, MT_E_INVALID);
 }
@@ -379,6 +397,7 @@ static const struct CMUnitTest tests[] = {TEST(it_is_there_after_a_restart),
                                           TEST(what_is_not_ours_goes_or_stays),
                                           TEST(what_is_broken_is_missed_and_forgotten),
                                           TEST(files_are_not_more_than_can_be_open),
+                                          TEST(the_folder_is_made),
                                           TEST(files_that_cannot_be_opened_stay),
                                           TEST(a_full_disk_ends_writing),
                                           TEST(a_folder_that_cannot_be_used_is_told),
