@@ -310,11 +310,11 @@ class Echoing(http.server.BaseHTTPRequestHandler):
 def replicas_are_told_who_asks():
     """Whatever a client says of itself, the last address is its own, and nothing says otherwise."""
     with contextlib.ExitStack() as stack:
-        stub = stack.enter_context(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echoing))
-        threading.Thread(target=stub.serve_forever, daemon=True).start()
-        stack.callback(stub.shutdown)
+        replica = stack.enter_context(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echoing))
+        threading.Thread(target=replica.serve_forever, daemon=True).start()
+        stack.callback(replica.shutdown)
         for router in (haproxy, nginx):
-            with tempfile.TemporaryDirectory() as folder, running(router, [stub.server_port] * 3, folder) as port:
+            with tempfile.TemporaryDirectory() as folder, running(router, [replica.server_port] * 3, folder) as port:
                 client = http.client.HTTPConnection("127.0.0.1", port, served.PATIENCE, ("127.0.0.2", 0))
                 with contextlib.closing(client):
                     client.request("GET", "/", headers={"x-forwarded-for": "192.0.2.1", "forwarded": "for=192.0.2.2"})

@@ -28,6 +28,17 @@ size_t MT_LEVEL(q_scratch_bytes)(size_t k)
            (2 * cells + 2 * ROWS * MT_Q_COLUMNS) * sizeof(float);
 }
 
+/* Calls F(unit, link, lifted) with those of the chunk as constants. */
+#define BY_KIND(c, F)                               \
+    if (!(c)->lifted && (c)->link == 2)             \
+        F(MT_BLOCK, 2, false);                      \
+    else if (!(c)->lifted && (c)->unit == MT_BLOCK) \
+        F(MT_BLOCK, 1, false);                      \
+    else if ((c)->unit == MT_BLOCK)                 \
+        F(MT_BLOCK, 1, true);                       \
+    else                                            \
+        F(MT_BLOCK / 2, 1, (c)->lifted);
+
 MT_INLINE vi four_of(const int8_t *p)
 {
     int32_t v;
@@ -170,14 +181,9 @@ MT_INLINE void bias_fixed(float *b, const chunk *c, const mt_qtile *t, size_t nr
 
 MT_INLINE void tile_fixed(float *a, float *b, const chunk *c, const mt_qtile *t, size_t nr)
 {
-    if (!c->lifted && c->link == 2)
-        scale_fixed(a, c, t, nr, MT_BLOCK, 2, false);
-    else if (!c->lifted && c->unit == MT_BLOCK)
-        scale_fixed(a, c, t, nr, MT_BLOCK, 1, false);
-    else if (c->unit == MT_BLOCK)
-        scale_fixed(a, c, t, nr, MT_BLOCK, 1, true);
-    else
-        scale_fixed(a, c, t, nr, MT_BLOCK / 2, 1, c->lifted);
+#define KIND(unit, link, lifted) scale_fixed(a, c, t, nr, unit, link, lifted)
+    BY_KIND(c, KIND)
+#undef KIND
     if (c->biases)
         bias_fixed(b, c, t, nr);
 }
@@ -257,14 +263,9 @@ MT_INLINE void few_fixed(float *a, float *b, const mt_qpanel *p, size_t h, size_
 MT_INLINE void few_rows(float *a, float *b, const mt_qpanel *p, size_t h, size_t n, const chunk *c, const mt_qtile *t,
                         size_t nr)
 {
-    if (!c->lifted && c->link == 2)
-        few_fixed(a, b, p, h, n, c, t, nr, MT_BLOCK, 2, false);
-    else if (!c->lifted && c->unit == MT_BLOCK)
-        few_fixed(a, b, p, h, n, c, t, nr, MT_BLOCK, 1, false);
-    else if (c->unit == MT_BLOCK)
-        few_fixed(a, b, p, h, n, c, t, nr, MT_BLOCK, 1, true);
-    else
-        few_fixed(a, b, p, h, n, c, t, nr, MT_BLOCK / 2, 1, c->lifted);
+#define KIND(unit, link, lifted) few_fixed(a, b, p, h, n, c, t, nr, unit, link, lifted)
+    BY_KIND(c, KIND)
+#undef KIND
 }
 
 /* Whether the chunk was multiplied so. */
