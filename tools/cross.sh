@@ -46,6 +46,8 @@ unpack() {
     for file in event_core event_openssl hiredis jansson jpeg pcre2-8 png png16 sqlite3 utf8proc webp webpdemux z zstd; do
         [ ! -e "$libraries/lib$file.a" ] || rm -f "$libraries/lib$file.so"
     done
+    # Where a package does not say in which folder its library is, this machine's own might be taken, if it is an x86-64.
+    sed -i 's|^Libs:|& -L/usr/lib/x86_64-linux-gnu|' "$libraries"/pkgconfig/*.pc
 }
 
 describe_machine() {
