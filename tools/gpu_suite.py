@@ -34,9 +34,10 @@ WITHOUT_MPS = {"CUDA_MPS_PIPE_DIRECTORY": "/nowhere"}
 AT_A_TIME = ("--jobs", "4")  # checkpoints an oracle compares: most of its time is starts of the program
 # That a kernel is not in the first image that is asked is no fault.
 QUIET = ["--report-api-errors", "no"]
+BARRIERS = ["--num-cuda-barriers", "256"]  # of a block; what the tool reckons itself it has no memory for
 TOGETHER = 6  # checks of checkdevice that a process runs where its start takes half a minute
 # racecheck comes last: its kernels run for seconds, and what waits for small ones beside it, by turns, does not get on.
-SANITIZERS = {"memcheck": ["--leak-check", "full", *QUIET], "initcheck": QUIET, "synccheck": [], "racecheck": []}
+SANITIZERS = {"memcheck": ["--leak-check", "full", *QUIET], "initcheck": QUIET, "synccheck": BARRIERS, "racecheck": []}
 
 
 class Test:

@@ -528,7 +528,7 @@ static __device__ inline void attend_few(const mt_cuda_attention &p, const mt_cu
     few_room<HD> &room = *(few_room<HD> *)(((uintptr_t)raw + 127) / 128 * 128);
     static_assert(sizeof(room) + 127 <= (HD == 64 ? 104 : 208) * 1024 + MT_CUDA_ATTEND_SMALL,
                   "the host reserves so much");
-    start_barriers<RING<HD>>(room, COMPUTING / 32);
+    start_barriers<RING<HD>>(room, COMPUTING);
     if (threadIdx.x < PRODUCERS) {
         copy_all<HD, HALF, RING<HD>, false, MADE>(p, room);
     } else {

@@ -139,9 +139,9 @@ static __device__ inline void find_most(float (&most)[2], hopper_room<HD> &room,
         products_wait();
         settle(s[0]);
         settle(s[1]);
-        release(&room.empty[one.stage]);
+        barrier_arrive(&room.empty[one.stage]);
         if (hopper_room<HD>::keys == PART)
-            release(&room.empty[r.stage]);
+            barrier_arrive(&room.empty[r.stage]);
         step_ring<STAGES>(r);
         if (masked) {
             mask_part<HD>(s[0], room, first);
@@ -188,7 +188,7 @@ template <int HD> static __device__ inline void pass_stages(hopper_room<HD> &roo
 {
     for (uint32_t i = 0; i < count; i++) {
         barrier_wait(&room.full[r.stage], r.parity);
-        release(&room.empty[r.stage]);
+        barrier_arrive(&room.empty[r.stage]);
         step_ring<hopper_room<HD>::stages>(r);
     }
 }
@@ -299,9 +299,9 @@ static __device__ inline void compute_segment(const mt_cuda_attention &p, hopper
         settle(s);
         settle(weights);
         if (begins && part)
-            release(&room.empty[done]);
+            barrier_arrive(&room.empty[done]);
         if (ends)
-            release(&room.empty[r.stage]);
+            barrier_arrive(&room.empty[r.stage]);
         if (masked)
             mask_part<HD>(s, room, first + part * PART);
         weigh(weights, s, used, scale, l);
@@ -321,7 +321,7 @@ static __device__ inline void compute_segment(const mt_cuda_attention &p, hopper
     products_wait();
     settle(o);
     settle(weights);
-    release(&room.empty[done]);
+    barrier_arrive(&room.empty[done]);
     take_segment<HD>(p, room, it, seg, w, o, m, l);
 }
 
@@ -380,7 +380,7 @@ template <int HD> static __device__ inline void attend_hopper(const mt_cuda_atte
     extern __shared__ uint8_t raw[];
     hopper_room<HD> &room = *(hopper_room<HD> *)(((uintptr_t)raw + 1023) / 1024 * 1024);
     static_assert(sizeof(room) + 1024 <= (MT_CUDA_ATTEND_KIB(HD) << 10) + MT_CUDA_ATTEND_SMALL, "what the host gives");
-    start_barriers<hopper_room<HD>::stages>(room, hopper_room<HD>::computing / 32);
+    start_barriers<hopper_room<HD>::stages>(room, hopper_room<HD>::computing);
     if (threadIdx.x < PRODUCERS) {
         fewer_registers<hopper_room<HD>::groups == 3 ? 56 : 40>();
         copy_all<HD, hopper_room<HD>::keys, hopper_room<HD>::stages, true>(p, room);

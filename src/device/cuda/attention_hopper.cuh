@@ -58,22 +58,14 @@ template <int STAGES> static __device__ inline void step_ring(ring &r)
     r.parity ^= r.stage == 0;
 }
 
-/* Frees a stage, a warp. */
-static __device__ inline void release(uint64_t *empty)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-        barrier_arrive(empty);
-}
-
-/* Frees the two stages before `next`. */
+/* Frees the two stages before `next`, for the thread alone. */
 template <int STAGES> static __device__ inline void release_two(uint64_t (&empty)[STAGES], uint32_t next)
 {
-    release(&empty[next < 2 ? next + STAGES - 2 : next - 2]);
-    release(&empty[next < 1 ? next + STAGES - 1 : next - 1]);
+    barrier_arrive(&empty[next < 2 ? next + STAGES - 2 : next - 2]);
+    barrier_arrive(&empty[next < 1 ? next + STAGES - 1 : next - 1]);
 }
 
-/* The first thing of all; `users`: warps that free a stage. */
+/* The first thing of all; `users`: threads that free a stage. */
 template <int STAGES, typename room_type> static __device__ inline void start_barriers(room_type &room, unsigned users)
 {
     if (threadIdx.x == 0) {

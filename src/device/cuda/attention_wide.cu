@@ -63,7 +63,7 @@ static __device__ inline void score_wide(float (&s)[2][32], wide_room &room, rin
     products_wait();
 #pragma unroll
     for (int i = 0; i < QUARTERS; i++)
-        release(&room.empty[stage[i]]);
+        barrier_arrive(&room.empty[stage[i]]);
 }
 
 /* p of this warpgroup's keys into shared memory; returns their sum, for row h. */
@@ -111,7 +111,7 @@ static __device__ inline void value_wide(float (&o)[64], wide_room &room, ring &
     products_wait();
 #pragma unroll
     for (int i = 0; i < QUARTERS; i++)
-        release(&room.empty[stage[i]]);
+        barrier_arrive(&room.empty[stage[i]]);
 }
 
 template <bool FEW> static __device__ inline void compute_wide(const mt_cuda_attention &p, wide_room &room)
@@ -222,7 +222,7 @@ template <bool FEW> static __device__ inline void attend_wide(const mt_cuda_atte
 {
     extern __shared__ uint8_t raw[];
     wide_room &room = *(wide_room *)(((uintptr_t)raw + 1023) / 1024 * 1024);
-    start_barriers<STAGES>(room, COMPUTING / 32);
+    start_barriers<STAGES>(room, COMPUTING);
     wait_for_last();
     if (threadIdx.x < PRODUCERS) {
         fewer_registers<40>();

@@ -11,6 +11,9 @@ static __device__ inline void barrier_init(uint64_t *b, unsigned count)
     asm volatile("mbarrier.init.shared.b64 [%0],%1;" ::"r"(shared_address(b)), "r"(count));
 }
 
+/* Every lane says for itself that it is done with what it read or has handed on what it wrote. One lane that tells it
+   for its warp after __syncwarp would do, but tools that look for races see no order between the others and who
+   waits. */
 static __device__ inline void barrier_arrive(uint64_t *b)
 {
     asm volatile("mbarrier.arrive.shared.b64 _,[%0];" ::"r"(shared_address(b)) : "memory");

@@ -6,9 +6,6 @@
        weights --full--> warps of each tile --empty--> weights
        rows    --full--> all warps          --empty--> rows
 
-   Every lane says for itself that it is done with a slot or has handed sums on: a barrier that one lane tells for all
-   after __syncwarp would do, but tools that look for races see no order between the others and who waits there.
-
    The ring of the weights is cut into one for each tile side by side, since copies end in any order: whoever waits for
    a slot's next chunk must have had its last, as a barrier tells only odd turns from even ones.
 

@@ -305,9 +305,7 @@ template <int GROUP> static __device__ inline void broad_biases(const broad_bloc
             const uint32_t slot = n % BROAD_STAGES;
             barrier_wait(&b.at->ready[n % BROAD_CODES], n / BROAD_CODES & 1);
             broad_bias<GROUP>(sum, b.ring + slot * S::COPIED, b.codes + n % BROAD_CODES * S::UNPACKED);
-            __syncwarp();
-            if (lane == 0)
-                barrier_arrive(&b.at->empty[slot]);
+            barrier_arrive(&b.at->empty[slot]);
         }
         if (turn)
             barrier_wait(&b.at->taken, (turn - 1) & 1);
@@ -443,9 +441,7 @@ static __device__ inline void broad_sums(const mt_cuda_many &p, const broad_bloc
                 broad_link(a, rows + link * 4, columns + link * 4, *(const float2 *)(turns + link * 8),
                            *(const float2 *)(turns + 8 * 16 + link * 8), plane + link * ((S::EACH - 1) * (2 * PLANE)),
                            start_at(b.at->start));
-            __syncwarp();
-            if (lane == 0)
-                barrier_arrive(&b.at->empty[slot]);
+            barrier_arrive(&b.at->empty[slot]);
         }
         const float *bias = b.bias + row * BIAS_STRIDE + lane % 4 * 4;
         barrier_wait(&b.at->given, turn & 1);
@@ -468,7 +464,7 @@ template <int GROUP> static __device__ inline void broad(const mt_cuda_many &p)
     if (threadIdx.x == 0) {
         for (int i = 0; i < BROAD_STAGES; i++) {
             barrier_init(&at.full[i], 128);
-            barrier_init(&at.empty[i], 12); /* warps */
+            barrier_init(&at.empty[i], 3 * 128);
         }
         for (int i = 0; i < BROAD_CODES; i++)
             barrier_init(&at.ready[i], 128);
