@@ -110,6 +110,42 @@ static void some_rows(run *r)
     }
 }
 
+/* Rows of prompts against codes that most models have, one weight or two, and more columns as a rule than all
+   processors of a device take at once: what is left over then, they share. */
+static void many_rows(run *r)
+{
+    const size_t count = 1 + below(r, 2), group = below(r, 4) ? 64 : 128, k = group * (1 + below(r, 768 / group));
+    const size_t most = mt_device_precision(r->dev) == MT_PRECISION_FAST ? 12000 : 300; /* columns */
+    const bool biased = below(r, 4) == 0;
+    mt_tensor *x = unit_rows(r, 1, k), *y[2];
+    const mt_weight *w[2];
+    size_t n[2], all = 0;
+    for (size_t j = 0; j < count; j++) {
+        const mt_mat shape = {.format = MT_FORMAT_AFFINE,
+                              .bits = 4,
+                              .group = (uint16_t)group,
+                              .scale_type = MT_SCALE_BF16,
+                              .n = (most / 2 + below(r, most / 2)) / count / 4 * 4,
+                              .k = k};
+        mt_mat mat;
+        check_matrix(r->memory, &mat, &shape, CHECK_NORMAL);
+        n[j] = mat.n;
+        w[j] = mt_weight_new(r->set, &mat, biased ? vector(r, 5 + (unsigned)j, n[j]) : NULL, false);
+        y[j] = mt_tensor_new(r->set, r->units, n[j]);
+        all += n[j];
+    }
+    say(r, "groups of %zu, k %zu, %zu weights of %zu columns%s", group, k, count, all, biased ? ", biases" : "");
+    plan(r, MOST_UNITS);
+    mt_op_matmul(r->dev, y, w, count, x, r->units);
+    mt_reading *reading = mt_reading_new(r->set, most * sizeof(float));
+    for (size_t i = 0; i < r->units; i++)
+        for (size_t j = 0; j < count; j++) { /* some columns, others of each row */
+            mt_read_rows(r->dev, reading, y[j], i, 1);
+            for (size_t c = 0; c < 400; c++)
+                give_floats(r, mt_reading_row(r->dev, reading, 0) + (r->unit[i] + c * 31) % n[j], 1);
+        }
+}
+
 #define MOST_WEIGHTS 4 /* of one mt_op_matmul */
 
 /* At most so many weights, of one kind or of two, so that a device can take neighbours of a kind together; `each` rows
@@ -533,6 +569,7 @@ const device_check product_checks[] = {{.name = "op_matmul", .fn = matmul, .unit
                                        {.name = "a row", .fn = few_rows, .units = 1},
                                        {.name = "few rows", .fn = few_rows, .units = 8},
                                        {.name = "some rows", .fn = some_rows, .units = 64},
+                                       {.name = "many rows", .fn = many_rows, .units = MOST_UNITS, .quick = 4},
                                        {.name = "exact rows", .fn = exact_rows, .units = 65},
                                        {.name = "exact rows", .fn = exact_slice, .units = 96},
                                        {.name = "exact rows", .fn = exact_prompt, .units = 150},

@@ -184,8 +184,8 @@ struct mt_set {
 };
 
 #define MT_CUDA_ROUTED 32           /* most rows whose routes are sorted by the kernel that finds them */
-#define MT_CUDA_PARTS (64u << 20)   /* bytes for partial results of attention */
-#define MT_CUDA_COUNTS (1u << 18)   /* tiles whose partial results are counted */
+#define MT_CUDA_PARTS (64u << 20)   /* bytes for partial results: of attention, or of products of up to 512 blocks */
+#define MT_CUDA_COUNTS (1u << 18)   /* of who has left some */
 #define MT_CUDA_IMAGES 32           /* most images of kernels */
 #define MT_CUDA_SHARED (226u << 10) /* bytes of shared memory of a block on Hopper */
 
@@ -229,7 +229,7 @@ struct mt_device {
     CUdeviceptr row, share, share_count; /* pairs of rows and experts, sorted by expert (mt_cuda_sort) */
     CUdeviceptr arrived;                 /* blocks of a router that are done; 0 between kernels (mt_cuda_router) */
     mt_cuda_mat gate, up, down;          /* values of these pairs */
-    CUdeviceptr parts, counts;           /* partial results of attention that is split by segments */
+    CUdeviceptr parts, counts; /* partial results: of attention that is split by segments, of products' tiles */
     mt_cuda_step step;
     const uint8_t *step_staged; /* in the ring: what step_memory holds; NULL: no longer there */
     size_t step_bytes;

@@ -337,6 +337,8 @@ typedef struct mt_cuda_few_shares {
 #define MT_CUDA_BROAD_SHARED(each)                                                       \
     (4 * ((128 * (128 + 16 + (each)*4) + 8 * (1024 + (each)*64) + 1023) / 1024 * 1024) + \
      2 * ((128 * 128 + (each)*1152 + 1023) / 1024 * 1024) + 128 * 144 * 4)
+#define MT_CUDA_BROAD_PART (128u << 10) /* bytes of sums that a block leaves to the next */
+#define MT_CUDA_BROAD_MARKS 16          /* of who leaves them: twelve warps */
 
 typedef struct mt_cuda_many {
     mt_cuda_weight w[MT_CUDA_TOGETHER]; /* of the same kind, except their columns */
@@ -345,6 +347,8 @@ typedef struct mt_cuda_many {
     mt_cuda_shares shares;                /* of at most MT_CUDA_MANY rows, for one weight */
     uint32_t first[MT_CUDA_TOGETHER + 1]; /* first tile of columns of each */
     uint32_t m, count, nothing;
+    MT_CUDA_PTR(float) parts;     /* [blocks][MT_CUDA_BROAD_PART]: sums of tiles that two blocks share */
+    MT_CUDA_PTR(uint32_t) counts; /* [blocks][MT_CUDA_BROAD_MARKS]: that they are there; 0 between kernels */
 } mt_cuda_many;
 
 /* Few rows with halves or bytes: columns of all weights in tiles of 16. */

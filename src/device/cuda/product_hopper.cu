@@ -6,7 +6,11 @@
    none of which the instruction before had takes two cycles, and operands of mma.sync come out of registers as well.
    Here both factors are in shared memory, and four warpgroups have a part each: one copies, some steps ahead, and
    unpacks codes to bytes; two have 64 rows each and their sums; one adds up what the groups' biases give, which waits
-   for no product, and hands it over at the end of a tile. */
+   for no product, and hands it over at the end of a tile.
+
+   Tiles seldom go evenly into blocks, and most blocks would wait for those that have one more. So the last tiles are
+   divided by steps: a block ends in the middle of one, and the block behind it goes on with its sums, in the order of k
+   as ever. Each has such a beginning of a tile first of all, and the end of another last: so nobody waits. */
 #include "device/cuda/product.cuh"
 
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -17,6 +21,7 @@ enum {
     BROAD_CODES = 2,   /* that are unpacked */
     BIAS_STRIDE = 144, /* floats of a row of what is handed over: two rows' 64 bytes are in different banks */
     BROAD_PLACES = 8,  /* tiles that are copied, summed or stored: with a step each, six */
+    LEAST_SAVED = 6,   /* steps that a block must have less, or no tile is divided */
     PLANE_LANE = 36,   /* scales of one of the four lanes that share a row: 32, apart from the others' banks */
     PLANE = 4 * PLANE_LANE,
     HALF = 64 * 128 >> 4, /* from 64 unpacked columns to the next, as products count */
@@ -48,7 +53,15 @@ typedef struct broad_place {
     uint64_t stride;
 } broad_place;
 
+/* A block's share of the tiles: some that are whole, each gridDim.x behind the one before, and of those that are
+   divided all from step `begin` of the first to step `end` of the last. */
+typedef struct broad_share {
+    uint32_t whole, first, begin, last, end;
+    uint32_t pieces; /* in all: a tile, or a part of one, each */
+} broad_share;
+
 typedef struct broad_barriers {
+    broad_share share;
     broad_place places[BROAD_PLACES]; /* from who copies to who stores */
     __align__(128) uint4 start[START_PIECES];
     uint64_t full[BROAD_STAGES];  /* a step is copied */
@@ -57,13 +70,111 @@ typedef struct broad_barriers {
     uint64_t given, taken;        /* what biases give */
 } broad_barriers;
 
-/* A block's share of tiles, and where things are. */
+/* Where things are. */
 typedef struct broad_block {
     uint8_t *ring, *codes;
     float *bias;
     broad_barriers *at;
     uint32_t steps, tiles;
 } broad_block;
+
+/* ---- what a block has ---- */
+
+/* A tile, or the steps of it that the block has. */
+typedef struct broad_piece {
+    uint32_t tile, begin, end;
+} broad_piece;
+
+static __device__ inline broad_share broad_share_of(uint32_t tiles, uint32_t steps)
+{
+    const uint32_t blocks = gridDim.x, over = tiles % blocks;
+    broad_share s = {tiles / blocks + (blockIdx.x < over), 0, 0, 0, 0, 0};
+    if (tiles > blocks && over && (blocks - over) * steps >= LEAST_SAVED * blocks) {
+        const uint64_t divided = (uint64_t)(blocks + over) * steps;
+        const uint32_t from = divided * blockIdx.x / blocks, to = divided * (blockIdx.x + 1) / blocks;
+        s.whole = tiles / blocks - 1;
+        s.first = s.whole * blocks + from / steps, s.begin = from % steps;
+        s.last = s.whole * blocks + to / steps, s.end = to % steps;
+    }
+    s.pieces = s.whole + s.last - s.first + (s.end > 0);
+    return s;
+}
+
+/* Tiles that the block has stored before that piece: all but the beginning of one. */
+static __device__ inline uint32_t broad_stored(const broad_block &b, uint32_t turn)
+{
+    return turn - (b.at->share.end > 0);
+}
+
+/* All lanes of a warp have the same, which the compiler does not see of what lies in shared memory: only so it keeps
+   what is reckoned with in registers of the whole warp. */
+static __device__ inline uint32_t same_for_all(uint32_t x)
+{
+    return __shfl_sync(0xffffffffu, x, 0);
+}
+
+/* Piece number `turn` of the block: a tile's beginning, whole tiles, a tile's end. */
+static __device__ inline broad_piece broad_piece_at(const broad_block &b, uint32_t turn)
+{
+    const broad_share s = b.at->share;
+    if (turn == 0 && s.end)
+        return {s.last, 0, s.end};
+    turn = broad_stored(b, turn);
+    if (turn < s.whole)
+        return {blockIdx.x + turn * gridDim.x, 0, b.steps};
+    const uint32_t tile = s.first + (s.begin > 0) + turn - s.whole;
+    return tile < s.last ? broad_piece{tile, 0, b.steps} : broad_piece{s.first, s.begin, b.steps};
+}
+
+/* Where a warp of a block leaves N sums a lane for the same warp of the next block. */
+template <int N> static __device__ inline float4 *broad_left(const mt_cuda_many &p, uint32_t block)
+{
+    static_assert(N == 64 || N == 128, "the first eight warps have 64, the next four 128");
+    const uint32_t warp = threadIdx.x / 32 - (N == 64 ? 0 : 4);
+    return (float4 *)p.parts + (block * (MT_CUDA_BROAD_PART / 16) + warp * (N * 8) + threadIdx.x % 32);
+}
+
+static __device__ inline uint32_t *broad_mark(const mt_cuda_many &p, uint32_t block)
+{
+    return p.counts + block * MT_CUDA_BROAD_MARKS + threadIdx.x / 32;
+}
+
+template <int N> static __device__ inline void broad_leave(const mt_cuda_many &p, const float (&sum)[N])
+{
+    float4 *to = broad_left<N>(p, blockIdx.x);
+#pragma unroll
+    for (int i = 0; i < N; i += 4)
+        __stcg(to + i * 8, make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]));
+    __threadfence();
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+        atomicExch(broad_mark(p, blockIdx.x), 1);
+}
+
+/* What the block before has left, or nothing where a tile begins. */
+template <int N>
+static __device__ inline void broad_begin(const mt_cuda_many &p, const broad_piece &at, float (&sum)[N])
+{
+    if (at.begin == 0) {
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            sum[i] = 0;
+        return;
+    }
+    if (threadIdx.x % 32 == 0)
+        while (atomicExch(broad_mark(p, blockIdx.x - 1), 0) == 0)
+            __nanosleep(100);
+    __syncwarp();
+    __threadfence();
+    const float4 *from = broad_left<N>(p, blockIdx.x - 1);
+#pragma unroll
+    for (int i = 0; i < N; i += 4) {
+        const float4 four = __ldcg(from + i * 8);
+        sum[i] = four.x, sum[i + 1] = four.y, sum[i + 2] = four.z, sum[i + 3] = four.w;
+    }
+}
+
+/* ---- products ---- */
 
 /* Both operands of product_start: 16 bytes of bf16 are 2048, 1024, 1024 and five times 0, all alike, so that blocks of
    eight rows may overlap (each begins 128 bytes after the one before, in both directions). */
@@ -123,10 +234,11 @@ template <int BUT> static __device__ inline void product_wait(int (&d)[32])
 
 /* ---- copying and unpacking ---- */
 
-/* Tile number `turn` of the block. It takes divisions to find: who copies does so some steps before, for all. */
-static __device__ inline many_tile broad_next(const mt_cuda_many &p, const broad_block &b, uint32_t turn)
+/* The tile of piece number `turn`. It takes divisions to find: who copies does so some steps before, for all. */
+static __device__ inline many_tile broad_next(const mt_cuda_many &p, const broad_block &b, uint32_t turn,
+                                              const broad_piece &piece)
 {
-    const many_tile t = many_tile_at(p, blockIdx.x + turn * gridDim.x, b.tiles);
+    const many_tile t = many_tile_at(p, piece.tile, b.tiles);
     if (threadIdx.x % 128 == 0) {
         const mt_cuda_weight &w = many_weight(p, t);
         const mt_cuda_mat &y = p.y[p.shares.experts ? 0 : t.weight];
@@ -144,20 +256,22 @@ typedef struct broad_source {
     int tiles, groups; /* that there are from the thread's piece on */
 } broad_source;
 
-template <int GROUP> static __device__ inline broad_source broad_source_at(const mt_cuda_many &p, const many_tile &t)
+template <int GROUP>
+static __device__ inline broad_source broad_source_at(const mt_cuda_many &p, const many_tile &t, uint32_t step)
 {
     enum { EACH = broad_stage<GROUP>::EACH, PIECES = 4 * EACH }; /* PIECES: of scales of a tile */
     const mt_cuda_weight &w = many_weight(p, t);
     const uint32_t n = threadIdx.x % 128, there = (w.n + 31) / 32 * 2 - t.column;
+    const uint64_t row = (uint64_t)step * p.from.rows + t.row;
     broad_source f;
-    f.q = p.from.q + (uint64_t)t.row * 128 + n * 16;
-    f.turns = (const uint8_t *)p.from.turns + (uint64_t)t.row * 16 + n * 16;
-    f.sums = (const uint8_t *)p.from.sums + (uint64_t)t.row * (4 * EACH) + n * 16;
+    f.q = p.from.q + row * 128 + n * 16;
+    f.turns = (const uint8_t *)p.from.turns + row * 16 + n * 16;
+    f.sums = (const uint8_t *)p.from.sums + row * (4 * EACH) + n * 16;
     f.tile = (uint64_t)w.steps * 1024;
-    f.codes = w.w + (t.column + n / 64) * f.tile + n % 64 * 16;
-    f.scales = w.scales + ((uint64_t)(t.column + n / PIECES) * w.groups * 4 + n % PIECES) * 16;
+    f.codes = w.w + (t.column + n / 64) * f.tile + step * 1024 + n % 64 * 16;
+    f.scales = w.scales + ((uint64_t)(t.column + n / PIECES) * w.groups * 4 + step * PIECES + n % PIECES) * 16;
     f.tiles = (int)there - (int)(n / 64);
-    f.groups = n / PIECES < 8 && n / PIECES < there ? (int)w.groups - (int)(n % PIECES / 4) : 0;
+    f.groups = n / PIECES < there ? (int)w.groups - (int)(step * EACH + n % PIECES / 4) : 0;
     return f;
 }
 
@@ -178,8 +292,8 @@ static __device__ inline void broad_fetch(const mt_cuda_many &p, broad_source *f
     for (int i = 0; i < 4; i++)
         if (i * 2 < f->tiles)
             copy_16(to + S::CODES + i * 2048, f->codes + i * 2 * f->tile);
-    if (f->groups > 0)
-        copy_16(to + S::SCALES, f->scales);
+    if (n < 8 * 4 * S::EACH)
+        copy_or_clear(to + S::SCALES, f->scales, f->groups > 0);
     barrier_copied(full);
     f->q += p.from.rows * 128ull;
     f->turns += p.from.rows * 16ull;
@@ -201,9 +315,8 @@ static __device__ inline void store_rows(uint32_t at, const unsigned (&r)[4])
 /* Codes become rows of 128 bytes, a column each, as products want them. Of 16 columns, 4 i to 4 i + 3 become rows 2 i,
    2 i + 1, 2 i + 8 and 2 i + 9: so they are lane i's, of the four that share a row of the result. A lane's scales come
    to lie together, as fp32, so that they are made of bf16 once and not by every warp. Of two biases the second is the
-   first: so their registers are in other banks than those of the sums they are for. Those of groups beyond the last
-   are 0. */
-template <int GROUP> static __device__ inline void broad_unpack(const uint8_t *from, uint8_t *to, uint32_t groups)
+   first: so their registers are in other banks than those of the sums they are for. */
+template <int GROUP> static __device__ inline void broad_unpack(const uint8_t *from, uint8_t *to)
 {
     typedef broad_stage<GROUP> S;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, thread = threadIdx.x % 128;
@@ -222,9 +335,7 @@ template <int GROUP> static __device__ inline void broad_unpack(const uint8_t *f
     }
     if (thread < S::EACH * 64) {
         const uint32_t g = thread / 64, pair = thread % 64; /* of columns */
-        uint2 two = *(const uint2 *)(from + S::SCALES + ((pair / 8 * S::EACH + g) * 16 + pair % 8 * 2) * 4);
-        if (g >= groups)
-            two = make_uint2(0, 0);
+        const uint2 two = *(const uint2 *)(from + S::SCALES + ((pair / 8 * S::EACH + g) * 16 + pair % 8 * 2) * 4);
         float *plane =
             (float *)(to + S::PLANES) + g * (2 * PLANE) + pair % 8 / 2 * PLANE_LANE + pair / 8 * 4 + pair % 2 * 2;
         *(float2 *)plane = make_float2(__uint_as_float(two.x << 16), __uint_as_float(two.y << 16));
@@ -236,30 +347,32 @@ template <int GROUP> static __device__ inline void broad_unpack(const uint8_t *f
 template <int GROUP> static __device__ inline void broad_feed(const mt_cuda_many &p, const broad_block &b)
 {
     typedef broad_stage<GROUP> S;
-    const uint32_t mine = b.tiles > blockIdx.x ? (b.tiles - blockIdx.x - 1) / gridDim.x + 1 : 0;
-    const uint32_t total = mine * b.steps, groups = p.w[0].groups;
-    uint32_t turn = 0, fetch_step = 0, fetched = 0, step = 0;
-    broad_source from = broad_source_at<GROUP>(p, broad_next(p, b, turn));
+    const broad_share &s = b.at->share;
+    const uint32_t total = (s.whole + s.last - s.first) * b.steps + s.end - s.begin;
+    uint32_t turn = 0, left = 0, fetched = 0; /* left: steps of the piece */
+    broad_source from;
+    const auto find_next = [&]() {
+        const broad_piece piece = broad_piece_at(b, turn);
+        from = broad_source_at<GROUP>(p, broad_next(p, b, turn++, piece), piece.begin);
+        left = piece.end - piece.begin;
+    };
+    find_next();
     const auto fetch_next = [&]() {
         if (fetched >= total)
             return;
         const uint32_t slot = fetched++ % BROAD_STAGES;
         broad_fetch<GROUP>(p, &from, shared_address(b.ring) + slot * S::COPIED, &b.at->full[slot]);
-        if (++fetch_step == b.steps) {
-            fetch_step = 0;
-            from = broad_source_at<GROUP>(p, broad_next(p, b, ++turn));
-        }
+        if (--left == 0)
+            find_next();
     };
     for (int i = 0; i < BROAD_STAGES - 1; i++)
         fetch_next();
     for (uint32_t n = 0; n < total; n++) {
         const uint32_t slot = n % BROAD_STAGES;
         barrier_wait(&b.at->full[slot], n / BROAD_STAGES & 1);
-        broad_unpack<GROUP>(b.ring + slot * S::COPIED, b.codes + n % BROAD_CODES * S::UNPACKED,
-                            groups - step * S::EACH);
+        broad_unpack<GROUP>(b.ring + slot * S::COPIED, b.codes + n % BROAD_CODES * S::UNPACKED);
         products_see();
         barrier_arrive(&b.at->ready[n % BROAD_CODES]);
-        step = step + 1 == b.steps ? 0 : step + 1;
         if (n) /* the step before is done with: its stage is free, and the next but one may be unpacked over it */
             barrier_wait(&b.at->empty[(n - 1) % BROAD_STAGES], (n - 1) / BROAD_STAGES & 1);
         fetch_next();
@@ -271,7 +384,7 @@ template <int GROUP> static __device__ inline void broad_feed(const mt_cuda_many
 /* A warp has 128 rows of 32 columns; a lane every eighth row from lane / 4 on, of each 16 columns four from
    lane % 4 * 4 on. */
 template <int GROUP>
-static __device__ inline void broad_bias(float (&sum)[16][8], const uint8_t *copied, const uint8_t *unpacked)
+static __device__ inline void broad_bias(float (&sum)[128], const uint8_t *copied, const uint8_t *unpacked)
 {
     typedef broad_stage<GROUP> S;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
@@ -287,35 +400,42 @@ static __device__ inline void broad_bias(float (&sum)[16][8], const uint8_t *cop
             const float sx = sums[r * 8 * S::EACH + g];
 #pragma unroll
             for (int c = 0; c < 8; c++)
-                sum[r][c] = fmaf(bias[c], sx, sum[r][c]);
+                sum[r * 8 + c] = fmaf(bias[c], sx, sum[r * 8 + c]);
         }
     }
 }
 
-template <int GROUP> static __device__ inline void broad_biases(const broad_block &b)
+template <int GROUP> static __device__ inline void broad_biases(const mt_cuda_many &p, const broad_block &b)
 {
     typedef broad_stage<GROUP> S;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-    uint32_t n = 0, turn = 0;
+    uint32_t n = 0;
 #pragma unroll 1
-    for (uint32_t id = blockIdx.x; id < b.tiles; id += gridDim.x, turn++) {
-        float sum[16][8] = {};
+    for (uint32_t turn = 0, pieces = same_for_all(b.at->share.pieces); turn < pieces; turn++) {
+        const broad_piece piece = broad_piece_at(b, turn);
+        float sum[128];
+        broad_begin(p, piece, sum);
 #pragma unroll 1
-        for (uint32_t s = 0; s < b.steps; s++, n++) {
+        for (uint32_t s = same_for_all(piece.end - piece.begin); s > 0; s--, n++) {
             const uint32_t slot = n % BROAD_STAGES;
             barrier_wait(&b.at->ready[n % BROAD_CODES], n / BROAD_CODES & 1);
             broad_bias<GROUP>(sum, b.ring + slot * S::COPIED, b.codes + n % BROAD_CODES * S::UNPACKED);
             barrier_arrive(&b.at->empty[slot]);
         }
-        if (turn)
-            barrier_wait(&b.at->taken, (turn - 1) & 1);
+        if (piece.end < b.steps) {
+            broad_leave(p, sum);
+            continue;
+        }
+        const uint32_t given = broad_stored(b, turn);
+        if (given)
+            barrier_wait(&b.at->taken, (given - 1) & 1);
         float *to = b.bias + lane / 4 * BIAS_STRIDE + warp * 32 + lane % 4 * 4;
 #pragma unroll
         for (int r = 0; r < 16; r++)
 #pragma unroll
             for (int c = 0; c < 8; c += 4)
                 *(float4 *)(to + r * 8 * BIAS_STRIDE + c * 4) =
-                    make_float4(sum[r][c], sum[r][c + 1], sum[r][c + 2], sum[r][c + 3]);
+                    make_float4(sum[r * 8 + c], sum[r * 8 + c + 1], sum[r * 8 + c + 2], sum[r * 8 + c + 3]);
         barrier_arrive(&b.at->given);
     }
 }
@@ -423,12 +543,14 @@ static __device__ inline void broad_sums(const mt_cuda_many &p, const broad_bloc
 {
     typedef broad_stage<GROUP> S;
     const uint32_t lane = threadIdx.x % 32, row = group * 64 + threadIdx.x / 32 % 4 * 16 + lane / 4;
-    uint32_t n = 0, turn = 0;
+    uint32_t n = 0;
 #pragma unroll 1
-    for (uint32_t id = blockIdx.x; id < b.tiles; id += gridDim.x, turn++) {
-        float a[64] = {};
+    for (uint32_t turn = 0, pieces = same_for_all(b.at->share.pieces); turn < pieces; turn++) {
+        const broad_piece piece = broad_piece_at(b, turn);
+        float a[64];
+        broad_begin(p, piece, a);
 #pragma unroll 1
-        for (uint32_t s = 0; s < b.steps; s++, n++) {
+        for (uint32_t s = same_for_all(piece.end - piece.begin); s > 0; s--, n++) {
             const uint32_t slot = n % BROAD_STAGES;
             const uint8_t *copied = b.ring + slot * S::COPIED, *unpacked = b.codes + n % BROAD_CODES * S::UNPACKED;
             barrier_wait(&b.at->ready[n % BROAD_CODES], n / BROAD_CODES & 1);
@@ -443,8 +565,12 @@ static __device__ inline void broad_sums(const mt_cuda_many &p, const broad_bloc
                            start_at(b.at->start));
             barrier_arrive(&b.at->empty[slot]);
         }
+        if (piece.end < b.steps) {
+            broad_leave(p, a);
+            continue;
+        }
         const float *bias = b.bias + row * BIAS_STRIDE + lane % 4 * 4;
-        barrier_wait(&b.at->given, turn & 1);
+        barrier_wait(&b.at->given, broad_stored(b, turn) & 1);
         broad_store(p, b.at->places[turn % BROAD_PLACES], a, bias, row);
         barrier_arrive(&b.at->taken);
     }
@@ -456,7 +582,7 @@ template <int GROUP> static __device__ inline void broad(const mt_cuda_many &p)
     static_assert(S::ALL == MT_CUDA_BROAD_SHARED(S::EACH), "what the host gives");
     extern __shared__ __align__(1024) uint8_t ring[];
     __shared__ broad_barriers at;
-    const uint32_t group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+    const uint32_t group = same_for_all(threadIdx.x / 128);
     if (threadIdx.x < START_PIECES) {
         at.start[threadIdx.x] = start_piece();
         products_see();
@@ -474,6 +600,9 @@ template <int GROUP> static __device__ inline void broad(const mt_cuda_many &p)
     }
     __syncthreads();
     follow_last();
+    if (threadIdx.x == 0)
+        at.share = broad_share_of(many_tiles(p), p.from.padded / 128);
+    __syncthreads();
     uint8_t *codes = ring + BROAD_STAGES * S::COPIED;
     const broad_block b = {ring,         codes, (float *)(codes + BROAD_CODES * S::UNPACKED), &at, p.from.padded / 128,
                            many_tiles(p)};
@@ -482,7 +611,7 @@ template <int GROUP> static __device__ inline void broad(const mt_cuda_many &p)
         broad_feed<GROUP>(p, b);
     } else if (group == 2) {
         more_registers<152>();
-        broad_biases<GROUP>(b);
+        broad_biases<GROUP>(p, b);
     } else {
         more_registers<152>();
         broad_sums<GROUP>(p, b, group);

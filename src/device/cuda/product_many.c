@@ -68,6 +68,8 @@ static void launch(mt_device *dev, mt_cuda_many p, size_t rows)
 {
     const way by = way_of(dev, &p.w[0]);
     const size_t places = by.beside * (size_t)dev->processors, tiles = p.first[p.count] * rows;
+    p.parts = dev->parts;
+    p.counts = dev->counts;
     mt_cuda_launch(dev, by.kernel, tiles < places ? tiles : places, 1, 1, by.threads, by.shared, &p);
 }
 

@@ -16,9 +16,7 @@
 
    Where gate and up are gated (p.pairs), a block has neighbouring tiles of gate, each followed by that of up with the
    same columns, and a warp two of them: what it writes is act(gate) * up. Where that is packed, too, who is last to
-   write some of a link of 64 columns packs it (R3).
-
-   Every lane says for itself that it is done with a slot or has handed sums on, as in product_few.cu. */
+   write some of a link of 64 columns packs it (R3). */
 #include "device/cuda/activations.cuh"
 #include "device/cuda/barrier.cuh"
 #include "device/cuda/pack.cuh"
