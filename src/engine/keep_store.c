@@ -170,6 +170,20 @@ static void store_page(mt_engine *e, mt_sequence *s, size_t at)
         wait_in_line(e, s->kept.digest[at], node_of(s, at), MT_NO_PAGE);
 }
 
+/* Whether states that wait, or are on their way, hold half of the slots that the running sequences leave: a tier may be
+   slower than prompts are. */
+static bool states_crowd(const mt_engine *e)
+{
+    mt_keep *k = e->keep;
+    const mt_anchors *a = mt_tree_anchors(e->tree);
+    size_t held = 0;
+    for (size_t i = 0; i < k->backlog_count; i++)
+        held += pending_at(k, i)->held.slot != MT_NO_PAGE;
+    for (size_t i = 0; i < MT_KEEP_STORES; i++)
+        held += k->errand[i].held.slot != MT_NO_PAGE;
+    return held >= (a->slots.total - a->spare - e->params.sequences) / 2;
+}
+
 /* Queues a state that others may continue from, with the beginning of the page that it ends in. */
 static void store_state(mt_engine *e, mt_sequence *s, size_t position, uint32_t slot)
 {
@@ -177,7 +191,11 @@ static void store_state(mt_engine *e, mt_sequence *s, size_t position, uint32_t 
     if (!mt_tree_anchors(e->tree)->of[slot].list) /* it was evicted meanwhile */
         return;
     mt_keep_state_key(e->keep, s, position, key);
-    if (mt_tiers_lack(&e->keep->tiers, key))
+    if (!mt_tiers_lack(&e->keep->tiers, key))
+        return;
+    if (states_crowd(e))
+        e->keep->stats.skipped++;
+    else
         wait_in_line(e, key, position % MT_PAGE_TOKENS ? node_of(s, position / MT_PAGE_TOKENS) : NULL, slot);
 }
 

@@ -330,14 +330,16 @@ static void make_way(mt_engine *e, uint64_t now)
             mt_engine_preempt(e, e->running[i]);
 }
 
-/* Takes pages for the rows of s; where there are none, at the cost of its guesses, of other sequences' seats, or of its
-   own. */
+/* Takes pages and a slot for the rows of s; where there are none, at the cost of its guesses, of what waits to be
+   stored, of other sequences' seats, or of its own. */
 static void make_room(mt_engine *e, mt_sequence *s)
 {
     const size_t sure = s->seq.known - s->seq.done;
     if (s->candidate.rows > sure && !mt_seq_grow(&s->seq, s->seq.done + s->candidate.rows))
         s->candidate.rows = sure;
     while (!mt_seq_grow(&s->seq, s->seq.done + s->candidate.rows)) {
+        if (mt_keep_yield(e, false))
+            continue;
         mt_sequence *v = mt_engine_victim(e);
         if (v == s && e->running_count == 1) {
             if (mt_keep_yield(e, true))

@@ -298,6 +298,52 @@ static void memory_below_the_devices(void **state)
     check_host_memory(FIXTURES "/gemma3-mlx-4bit");
 }
 
+/* A tier that stores nothing any more: pages and states wait for it, but no running sequence loses its seat to them. */
+static void check_slow_tier(const char *dir)
+{
+    enum { LEN = 200, MANY = 24, TOGETHER = 4 };
+    static answer answers[MANY], alone;
+    static uint32_t prompt[MANY][LEN];
+    draw random = {37};
+    mt_stats stats;
+    driver d;
+    driver_open(&d, dir, MT_PRECISION_FAST, 2);
+    d.params.context = 512;
+    d.params.sequences = TOGETHER;
+    d.params.keep_all = true;
+    d.params.cache = TOGETHER * (LEN + ANSWER_TOKENS + MT_PAGE_TOKENS);
+    d.params.state_cache = 1; /* as few as there can be: two */
+    d.params.host_cache = 64u << 20;
+    driver_start(&d);
+    mt_keep *k = d.engine->keep;
+    for (size_t i = 0; i < MT_KEEP_STORES; i++)
+        mt_errand_set(k, &k->errand[i], MT_ERRAND_UNDER_WAY);
+    for (size_t i = 0; i < MANY; i++) {
+        draw_tokens(&random, prompt[i], LEN, d.o.spec.vocab);
+        driver_send(&d, driver_request(&d, prompt[i], LEN, ANSWER_TOKENS, &answers[i]));
+    }
+    driver_wait(&d, 0);
+    driver_stats(&d, &stats);
+    assert_int_equal(stats.preemptions, 0);
+    assert_true(stats.keep.skipped > 0);
+    size_t states = 0;
+    for (size_t i = 0; i < k->backlog_count; i++)
+        states += k->backlog[(k->backlog_first + i) % k->backlog_most].held.slot != MT_NO_PAGE;
+    assert_true(states <= 1);
+    for (size_t i = 0; i < MT_KEEP_STORES; i++)
+        mt_errand_set(k, &k->errand[i], MT_ERRAND_FREE);
+    driver_ask(&d, prompt[MANY - 1], LEN, ANSWER_TOKENS, &alone);
+    expect_same(dir, &answers[MANY - 1], &alone);
+    driver_close(&d);
+}
+
+static void a_slow_tier_takes_nobodys_seat(void **state)
+{
+    (void)state;
+    check_slow_tier(FIXTURES "/qwen3-mlx-4bit-g32");
+    check_slow_tier(FIXTURES "/qwen35-mlx-4bit");
+}
+
 /* ---- what comes back is taken in the order in which it was asked for ---- */
 
 enum { ROUNDS = 500 };
@@ -381,5 +427,6 @@ static const struct CMUnitTest tests[] = {TEST(the_same_bits_after_a_restart),
                                           TEST(who_goes_is_waited_for_by_nobody),
                                           TEST(two_that_end_together_are_taken_in_order),
                                           cmocka_unit_test(a_page_waits_for_those_before_it),
+                                          cmocka_unit_test(a_slow_tier_takes_nobodys_seat),
                                           cmocka_unit_test(memory_below_the_devices)};
 UNIT_MAIN(tests)
