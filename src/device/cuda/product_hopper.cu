@@ -10,7 +10,8 @@
 
    Tiles seldom go evenly into blocks, and most blocks would wait for those that have one more. So the last tiles are
    divided by steps: a block ends in the middle of one, and the block behind it goes on with its sums, in the order of k
-   as ever. Each has such a beginning of a tile first of all, and the end of another last: so nobody waits. */
+   as ever. Each has such a beginning of a tile first of all, and the end of another last: so nobody waits as a rule,
+   and if so, for a block before it, which was started before. */
 #include "device/cuda/product.cuh"
 
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
