@@ -108,6 +108,35 @@ static void what_differs_shares_nothing(void **state)
     close_kept(&d, disk);
 }
 
+/* Pages and states that a tier has are not read from the device for it again. */
+static void check_stored_once(const char *dir)
+{
+    enum { LEN = 200 };
+    static answer a;
+    uint32_t prompt[LEN];
+    draw random = {38};
+    mt_stats stats;
+    driver d;
+    wipe();
+    for (int again = 0; again < 2; again++) {
+        mt_disk *disk = open_kept(&d, dir, 1);
+        if (!again)
+            draw_tokens(&random, prompt, LEN, d.o.spec.vocab);
+        driver_ask(&d, prompt, LEN, TOKENS, &a);
+        driver_stats(&d, &stats);
+        if (again)
+            assert_int_equal(stats.keep.stored_pages + stats.keep.stored_states, 0);
+        close_kept(&d, disk); /* what waits is stored */
+    }
+}
+
+static void what_is_there_is_not_stored_again(void **state)
+{
+    (void)state;
+    check_stored_once(FIXTURES "/qwen3-mlx-4bit-g32");
+    check_stored_once(FIXTURES "/qwen35-mlx-4bit");
+}
+
 /* A few bytes of the first file are not what they were. */
 static void damage(draw *random, int bytes)
 {
@@ -422,6 +451,7 @@ static void a_page_waits_for_those_before_it(void **state)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
 static const struct CMUnitTest tests[] = {TEST(the_same_bits_after_a_restart),
                                           TEST(what_differs_shares_nothing),
+                                          TEST(what_is_there_is_not_stored_again),
                                           TEST(damage_is_never_an_answer),
                                           TEST(a_crowd_after_a_restart),
                                           TEST(who_goes_is_waited_for_by_nobody),
