@@ -137,6 +137,34 @@ static void what_is_there_is_not_stored_again(void **state)
     check_stored_once(FIXTURES "/qwen35-mlx-4bit");
 }
 
+/* The end of an answer is stored, too: the last page becomes whole, and the state is kept, with its last token. */
+static void check_next_turn(const char *dir)
+{
+    enum { DONE = 7 * MT_PAGE_TOKENS, LEN = DONE + 1 - TOKENS, NEWS = 8 }; /* the last token is not computed */
+    static answer cold, warm;
+    uint32_t talk[LEN + TOKENS + NEWS];
+    draw random = {39};
+    driver d;
+    wipe();
+    mt_disk *disk = open_kept(&d, dir, 1);
+    draw_tokens(&random, talk, MT_COUNT(talk), d.o.spec.vocab);
+    driver_ask(&d, talk, LEN, TOKENS, &cold);
+    for (size_t i = 0; i < TOKENS; i++)
+        talk[LEN + i] = cold.chosen[i].id;
+    close_kept(&d, disk);
+    disk = open_kept(&d, dir, 1);
+    driver_ask(&d, talk, MT_COUNT(talk), TOKENS, &warm);
+    assert_int_equal(warm.cached, DONE);
+    close_kept(&d, disk);
+}
+
+static void an_answer_comes_back_to_its_end(void **state)
+{
+    (void)state;
+    check_next_turn(FIXTURES "/qwen3-mlx-4bit-g32");
+    check_next_turn(FIXTURES "/qwen35-mlx-4bit");
+}
+
 /* A few bytes of the first file are not what they were. */
 static void damage(draw *random, int bytes)
 {
@@ -452,6 +480,7 @@ static void a_page_waits_for_those_before_it(void **state)
 static const struct CMUnitTest tests[] = {TEST(the_same_bits_after_a_restart),
                                           TEST(what_differs_shares_nothing),
                                           TEST(what_is_there_is_not_stored_again),
+                                          TEST(an_answer_comes_back_to_its_end),
                                           TEST(damage_is_never_an_answer),
                                           TEST(a_crowd_after_a_restart),
                                           TEST(who_goes_is_waited_for_by_nobody),
