@@ -47,19 +47,32 @@ static bool read_one(mt_shelf *s, uint32_t number)
     return true;
 }
 
+static void expect_counts(mt_shelf *s, uint64_t records, uint64_t written, uint64_t evicted)
+{
+    const mt_shelf_stats stats = mt_shelf_look(s);
+    assert_int_equal(stats.records, records);
+    assert_int_equal(stats.written, written);
+    assert_int_equal(stats.evicted, evicted);
+}
+
 static void what_was_written_is_read(void **state)
 {
     mt_shelf *s = mt_shelf_new(2 << 20, SIZE);
+    const size_t first = SIZE / 3;
     uint8_t key[MT_TIER_KEY], data[SIZE];
     (void)state;
     assert_false(read_one(s, 1));
     write_one(s, 1);
     write_one(s, 1);
     assert_true(read_one(s, 1));
-    assert_int_equal(mt_shelf_look(s).records, 1);
-    make_key(key, 1);
-    assert_false(mt_shelf_read(s, key, 2, &(mt_tier_part){data, SIZE}, 1)); /* of another kind, and cut otherwise */
+    make_key(key, 1); /* of another kind, and cut otherwise */
+    assert_false(mt_shelf_read(s, key, 2, (mt_tier_part[]){{data, first}, {data + first, SIZE - first}}, 2));
+    assert_false(mt_shelf_read(s, key, 1, (mt_tier_part[]){{data, first}, {data + first, SIZE - first - 1}}, 2));
+    assert_false(mt_shelf_read(s, key, 1, (mt_tier_part[]){{data, first - 1}, {data + first, SIZE - first}}, 2));
+    assert_false(mt_shelf_read(s, key, 1, &(mt_tier_part){data, first}, 1));
     assert_false(mt_shelf_read(s, key, 1, &(mt_tier_part){data, SIZE}, 1));
+    expect_counts(s, 1, 1, 0);
+    assert_int_equal(mt_shelf_look(s).read, 1);
     mt_shelf_free(s);
 }
 
@@ -77,10 +90,73 @@ static void the_least_lately_used_go(void **state)
     }
     for (uint32_t i = 0; i < 2000; i++)
         there += read_one(s, i);
-    assert_int_equal(there, mt_shelf_look(s).records);
+    expect_counts(s, there, 2000, 2000 - there);
     assert_true(there > 40 && there < 120);
     assert_true(read_one(s, 1999) && !read_one(s, 1000));
     mt_shelf_free(s);
+}
+
+/* Writes one part of so many bytes; whether it is there then, and how much of the shelf is used. */
+static bool keeps(mt_shelf *s, uint32_t number, size_t size, uint64_t used)
+{
+    uint8_t key[MT_TIER_KEY], *data = mt_alloc(size + 1);
+    make_key(key, number);
+    mt_shelf_write(s, key, 1, &(mt_tier_part){data, size}, 1);
+    mt_free(data);
+    assert_int_equal(mt_shelf_look(s).bytes, used);
+    return mt_shelf_has(s, key);
+}
+
+/* Pieces of 4096 bytes: all of them are used before a record goes, by one record too, and one that is too large for the
+   shelf costs none of the others. */
+static void all_of_it_is_used(void **state)
+{
+    mt_shelf *s = mt_shelf_new(1 << 20, 4096);
+    const uint64_t limit = mt_shelf_look(s).limit, pieces = limit / 4096;
+    (void)state;
+    assert_true(limit + 2 * 256 * (uint64_t)MT_TIER_KEY <= 1 << 20); /* with the keys of 512 records */
+    assert_false(keeps(s, 0, 0, 0));
+    assert_true(keeps(s, 0, 4096, 4096));
+    assert_true(keeps(s, 1, 4097, 3 * 4096));
+    for (uint32_t i = 2; i < pieces - 1; i++)
+        assert_true(keeps(s, i, 1, (i + 2) * 4096));
+    expect_counts(s, pieces - 1, pieces - 1, 0);
+    assert_false(keeps(s, 1000, limit + 1, limit));
+    expect_counts(s, pieces - 1, pieces - 1, 0);
+    assert_true(keeps(s, 1001, limit, limit));
+    expect_counts(s, 1, pieces, pieces - 1);
+    mt_shelf_free(s);
+}
+
+/* There are at most twice as many records as have the usual size. */
+static void small_ones_go_by_number(void **state)
+{
+    mt_shelf *s = mt_shelf_new(2 << 20, SIZE);
+    const uint32_t most = 2 * ((2 << 20) / SIZE);
+    (void)state;
+    for (uint32_t i = 0; i < 2 * most; i++)
+        assert_true(keeps(s, i, 1, 4096 * (i < most ? i + 1 : most)));
+    expect_counts(s, most, 2 * most, most);
+    mt_shelf_free(s);
+}
+
+/* What a byte takes: an eighth of what is usual, at most 256 KiB, and more where there would be too many pieces. The
+   index of a large shelf stays small. */
+static void pieces_fit_the_shelf(void **state)
+{
+    const struct {
+        uint64_t bytes;
+        size_t usual, piece;
+    } rows[] = {
+        {16 << 20, 8 * 4096 + 1, 8192}, {(uint64_t)1 << 30, 8 << 20, 256 << 10}, {(uint64_t)8 << 30, 4096, 8192}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        mt_shelf *s = mt_shelf_new(rows[i].bytes, rows[i].usual);
+        assert_non_null(s);
+        assert_true(keeps(s, 1, 1, rows[i].piece));
+        assert_true(mt_shelf_look(s).limit > rows[i].bytes - rows[i].bytes / 64);
+        mt_shelf_free(s);
+    }
 }
 
 enum { MARKED = 300 };
@@ -148,15 +224,21 @@ static void *work(void *arg)
 static void several_at_once(void **state)
 {
     mt_shelf *s = mt_shelf_new(2 << 20, SIZE);
+    uint64_t there = 0;
     pthread_t other;
     (void)state;
     assert_int_equal(pthread_create(&other, NULL, work, s), 0);
     work(s);
     pthread_join(other, NULL);
+    for (uint32_t i = 0; i < 170; i++)
+        there += read_one(s, i);
+    expect_counts(s, there, mt_shelf_look(s).written, mt_shelf_look(s).written - there); /* each is there but once */
     mt_shelf_free(s);
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_was_written_is_read), cmocka_unit_test(the_least_lately_used_go),
-    cmocka_unit_test(who_watches_is_told), cmocka_unit_test(too_little_is_none), cmocka_unit_test(several_at_once)};
+    cmocka_unit_test(all_of_it_is_used),        cmocka_unit_test(small_ones_go_by_number),
+    cmocka_unit_test(pieces_fit_the_shelf),     cmocka_unit_test(who_watches_is_told),
+    cmocka_unit_test(too_little_is_none),       cmocka_unit_test(several_at_once)};
 UNIT_MAIN(tests)
