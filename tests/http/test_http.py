@@ -413,6 +413,28 @@ class Limits(unittest.TestCase):
             self.assertEqual(two.ask(post("/echo", "x" * 100)).status, 503)
             self.assertEqual(one.ask("x").status, 200)
 
+    def test_the_room_of_a_body_is_given_back(self):
+        server = self.serve("body_bytes=100", "bodies_bytes=300")
+        whole = post("/echo", "x" * 100)
+        chunked = "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+        for _ in range(3):  # each alone takes so much that there is none left for another
+            self.assertEqual(server.ask(whole).status, 200)
+            with server.connect() as leaves:
+                leaves.send(whole[:-1])
+                server.wait_for(bodies=99)
+            server.wait_for(bodies=0, open=1)
+            self.assertEqual(server.ask(chunked + "60\r\n" + "x" * 96 + "\r\n60\r\n").status, 413)
+            with server.connect() as slow:  # pieces take no more than the whole
+                for first, last in ((0, -60), (-60, -20)):
+                    slow.send(whole[first:last])
+                    server.wait_for(bodies=100 + last)
+                self.assertEqual(slow.ask(whole[-20:]).status, 200)
+            with server.connect() as waits:
+                waits.send(post("/wait", "x" * 100))
+                server.wait_for(live=1, bodies=0)
+                self.assertEqual(server.ask(post("/ten", "x" * 10)).status, 200)
+            server.wait_for(live=0)
+
     def test_a_large_refused_body_still_shows_the_answer(self):
         server = self.serve("body_bytes=100")
         with server.connect() as client:
