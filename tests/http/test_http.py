@@ -538,6 +538,43 @@ class Limits(unittest.TestCase):
         self.assertEqual(server.stop().count("http.slow"), 2)
 
 
+class Counting(unittest.TestCase):
+    def test_what_comes_and_goes_is_counted(self):
+        server = Server()
+        self.addCleanup(server.stop)
+        before = server.stats()
+        with server.connect() as client, server.connect() as leaves:
+            asked = [GET.format("/large?bytes=1000"), GET.format("/nowhere"), post("/echo", "hello")]
+            for text in asked:
+                client.ask(text)
+            self.assertEqual(server.wait_for(open=3)["exchanges"], 1)
+            leaves.send(GET.format("/wait"))
+            now = server.wait_for(live=1, open=3)
+            self.assertEqual((now["exchanges"], now["gone"]), (2, 0))
+        after = server.wait_for(live=0, open=1)
+        self.assertEqual((after["gone"], after["bad"] - before["bad"]), (1, 1))
+        self.assertEqual(after["refused"] + after["yielded"] + after["slow"] + after["timed_out"], 0)
+
+    def test_bytes_connections_and_answers(self):
+        server = Server()
+        self.addCleanup(server.stop)
+        with server.connect() as client:
+            def stats():
+                client.send(GET.format("/stats"))
+                status, headers = client.head()
+                self.assertEqual(status, 200)
+                return json.loads(client.exactly(int(headers["content-length"])))
+            first, second = stats(), stats()
+            self.assertEqual((first["accepted"], first["open"], first["exchanges"]), (1, 1, 1))
+            self.assertEqual(second["in"] - first["in"], len(GET.format("/stats")))
+            self.assertEqual((second["ok"] - first["ok"], second["accepted"]), (1, 1))
+            client.ask(GET.format("/large?bytes=100000"))
+            third = stats()
+            self.assertGreater(third["out"] - second["out"], 100000)
+            self.assertLess(third["out"] - second["out"], 102000)
+            self.assertEqual((third["ok"] - second["ok"], third["bad"]), (2, 0))
+
+
 class Access(unittest.TestCase):
     def serve(self, *settings):
         server = Server(*settings)
