@@ -627,7 +627,37 @@ class Listening(unittest.TestCase):
                              "program: stop it or choose another port")
         self.assertIn('"192.0.2.1" is not an address of this machine', self.fails("host=192.0.2.1"))
         self.assertIn('host "no.such.host.invalid" is not known', self.fails("host=no.such.host.invalid"))
-        self.assertIn("port 70000 does not exist", self.fails("port=70000"))
+        for port in (-1, 65536, 70000):
+            self.assertIn(f"port {port} does not exist", self.fails(f"port={port}"))
+
+    def test_an_address_of_ipv6(self):
+        try:
+            server = Server("host=::1")
+        except RuntimeError as why:
+            self.skipTest(str(why))
+        with socket.create_connection(("::1", server.port), PATIENCE) as sock:
+            client = clients.Client(sock)
+            self.assertIn("peer ::1\n", client.ask(GET.format("/show")).text())
+            client.ask(post("/drain", ""))
+        server.stop()
+
+    def test_a_socket_takes_no_files_place(self):
+        with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+            path = os.path.join(folder, "file")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("mine")
+            self.assertIn("in use by another program", self.fails("host=unix:" + path))
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read(), "mine")
+            most = 103 if sys.platform == "darwin" else 107
+            for wrong in ("", folder.ljust(most + 1, "x")):
+                self.assertIn(f"must have 1 to {most} bytes", self.fails("host=unix:" + wrong))
+            longest = os.path.join(folder, "").ljust(most, "x")
+            server = Server("host=unix:" + longest)
+            with socket.socket(socket.AF_UNIX) as sock:
+                sock.connect(longest)
+                clients.Client(sock).ask(post("/drain", ""))
+            server.stop()
 
     def test_a_unix_socket(self):
         with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # the path of a socket has to be short
