@@ -613,6 +613,7 @@ class Access(unittest.TestCase):
         server = self.serve("origin=*")
         answer = server.ask("GET /nowhere HTTP/1.1\r\nHost: a\r\nOrigin: null\r\n\r\n")
         self.assertEqual((answer.status, answer.headers["access-control-allow-origin"]), (404, "*"))
+        self.assertNotIn("vary", answer.headers)  # it is the same for all
 
 
 class Listening(unittest.TestCase):
