@@ -15,6 +15,7 @@ enum {
     SILENT,
     NO_WIDTH,
     TOO_WIDE,
+    TOO_WIDE_BY_ONE,
     TOO_MANY_PIXELS,
     OTHER_SIZE,
     DONE_FIRST,
@@ -32,6 +33,13 @@ enum {
     NO_RATE,
     ENDLESS,
     ODD_TIMES,
+    NOT_ONE_FRAME,
+    ONE_FRAME_TOO_MANY,
+    FRAMES_TOO_LARGE,
+    STANDS_STILL,
+    TOO_FAST,
+    ENDS_BEFORE,
+    TOO_LONG,
     DEEDS
 };
 
@@ -94,6 +102,7 @@ static void misbehave(int socket, int deed)
     case SILENT: _exit(0);
     case NO_WIDTH: out.image.width = 0; break;
     case TOO_WIDE: out.image.width = UINT32_MAX; break;
+    case TOO_WIDE_BY_ONE: out.image.width = MT_LIMIT_MEDIA_SIDE + 1; break;
     case TOO_MANY_PIXELS: out.image.width = out.image.height = MT_LIMIT_MEDIA_SIDE; break;
     case DONE_FIRST: tell(socket, &out, MT_DARK_DONE); return;
     case HALF_A_LETTER: mt_dark_send(socket, &out, sizeof(out) / 2, NULL, 0); return;
@@ -111,6 +120,13 @@ static void misbehave(int socket, int deed)
     case TOO_MANY_FRAMES: out.video.frames = INT64_MAX; break;
     case NO_RATE: out.video.fps = NAN; break;
     case ENDLESS: out.video.duration = INFINITY; break;
+    case NOT_ONE_FRAME: out.video.frames = 0; break;
+    case ONE_FRAME_TOO_MANY: out.video.frames = MT_LIMIT_MEDIA_FRAMES + 1; break;
+    case FRAMES_TOO_LARGE: out.video.width = out.video.height = 4097; break;
+    case STANDS_STILL: out.video.fps = 0; break;
+    case TOO_FAST: out.video.fps = 1e5; break;
+    case ENDS_BEFORE: out.video.duration = -1; break;
+    case TOO_LONG: out.video.duration = MT_LIMIT_MEDIA_SECONDS + 1; break;
     default: break;
     }
     if (deed == ODD_CODE || deed == ENDLESS_TEXT) {
@@ -150,6 +166,20 @@ static size_t open_files(void)
     while (all && readdir(all))
         count++;
     closedir(all);
+    return count;
+}
+
+/* How often memory that is shared with a process is mapped here. */
+static size_t mappings(void)
+{
+    char line[1000];
+    size_t count = 0;
+    FILE *all = fopen("/proc/self/maps", "r");
+
+    while (all && fgets(line, sizeof(line), all))
+        count += strstr(line, "motet-picture") != NULL;
+    if (all)
+        fclose(all);
     return count;
 }
 
@@ -204,6 +234,7 @@ static void one_request_is_told_and_nobody_else(void **state)
         }
         assert_true(decode(SOUND, &err));
         assert_int_equal(before, open_files());
+        assert_int_equal(mappings(), 0);
     }
     mt_darkroom_close();
 }
