@@ -105,8 +105,10 @@ static void expect_same(mt_developer *d, const char *name)
         assert_int_equal(here.width, there.width);
         assert_int_equal(here.height, there.height);
         assert_memory_equal(here.pixels, there.pixels, (size_t)here.width * here.height * 3);
-    } else
+    } else {
         assert_string_equal(err_here.text, err_there.text);
+        assert_int_equal(err_here.code, err_there.code);
+    }
     mt_image_free(&here);
     mt_image_free(&there);
     mt_buf_free(&bytes);
@@ -217,7 +219,7 @@ static bool show_png(mt_developer *d, mt_error *err)
 
 static void a_crash_is_one_requests(void **state)
 {
-    const uint64_t before = mt_darkroom_crashed();
+    const uint64_t before = mt_darkroom_crashed(), begun = mt_darkroom_begun();
     mt_developer *d, *other;
     mt_error err;
 
@@ -228,8 +230,9 @@ static void a_crash_is_one_requests(void **state)
     assert_false(show_png(d, &err));
     assert_int_equal(err.code, MT_E_INVALID);
     assert_non_null(strstr(err.text, "cannot be decoded"));
-    assert_int_equal(mt_darkroom_crashed(), before + 1);
     assert_false(show_png(d, &err)); /* and it stays so */
+    assert_int_equal(mt_darkroom_crashed(), before + 1);
+    assert_int_equal(mt_darkroom_begun(), begun + 2);
     mt_developer_free(d);
     expect_same(other, "baseline-444.jpg");
     mt_developer_free(other);
@@ -349,6 +352,8 @@ static void who_asks_decides_on_memory_and_pixels(void **state)
     d = hire(&watch);
     assert_false(show_png(d, &err));
     assert_true(err.code == MT_E_BUSY && strcmp(err.text, "not so much") == 0);
+    assert_false(mt_developer_image(d, &image, "junk", 4, NULL, NULL, &err)); /* which has its own reason */
+    assert_true(err.code == MT_E_INVALID && strstr(err.text, "the 4 bytes are no picture"));
     media_read(&bytes, "images", "baseline-444.jpg");
     assert_false(mt_developer_image(d, &image, bytes.data, bytes.len, look_away, &info, &err));
     assert_string_equal(err.text, "seen enough");
