@@ -224,6 +224,20 @@ class Vanishing(Shared):
         self.server.wait_for(exchanges=1, open=2)
 
 
+    def test_a_late_answer_does_not_reach_who_waits_in_its_place(self):
+        with Server("connections=3") as server:
+            with server.connect() as gone:
+                gone.send(GET.format("/held"))
+                server.wait_for(exchanges=2)
+            server.wait_for(exchanges=1, open=1)
+            with server.connect() as one, server.connect() as two:  # one of them has the place
+                one.send(GET.format("/wait"))
+                two.send(GET.format("/wait"))
+                server.wait_for(live=2, open=3)
+                self.assertEqual(server.get("/release").status, 200)
+                self.assertEqual(server.wait_for(open=3)["exchanges"], 3)
+
+
 class Crowds(Shared):
     def test_two_hundred_streams_of_which_a_third_vanishes(self):
         wrong, choice = [], random.Random(1)
