@@ -358,6 +358,10 @@ static void who_asks_decides_on_memory_and_pixels(void **state)
     assert_false(mt_developer_image(d, &image, bytes.data, bytes.len, look_away, &info, &err));
     assert_string_equal(err.text, "seen enough");
     assert_true(info.width == 45 && info.height == 31);
+    mt_developer_free(d);
+    d = hire(&no_watch);
+    assert_false(mt_developer_image(d, &image, bytes.data, bytes.len, look_away, &info, &err));
+    expect_same(d, "baseline-444.jpg"); /* a process whose picture was not wanted decodes the next */
     mt_buf_free(&bytes);
     mt_developer_free(d);
     mt_darkroom_close();
