@@ -10,12 +10,22 @@
 #define WAITING_CLOCK CLOCK_MONOTONIC
 #endif
 
-uint64_t mt_clock_ns(void)
+static uint64_t read_ns(clockid_t clock)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t mt_clock_ns(void)
+{
+    return read_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t mt_clock_thread_ns(void)
+{
+    return read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void mt_clock_cond_init(pthread_cond_t *cond)

@@ -9,6 +9,9 @@
 /* Nanoseconds since some moment before the process started. */
 uint64_t mt_clock_ns(void);
 
+/* Nanoseconds of a processor that the calling thread has used. */
+uint64_t mt_clock_thread_ns(void);
+
 /* A condition variable to be waited for with a deadline of mt_clock_deadline, which changes of the time of day do not
    affect. */
 void mt_clock_cond_init(pthread_cond_t *cond);

@@ -225,6 +225,8 @@
 /* For compiling a constraint in its own lane; one that takes longer moves to the lane of large bodies */
 #define MT_LIMIT_COMPILING_MS 100
 #define MT_LIMIT_PREPARING_MEDIA 256     /* calls that wait in the lane of pictures */
+#define MT_LIMIT_PREPARING_SPARE 8       /* threads of a lane for clients that would wait behind long work of others */
+#define MT_LIMIT_PREPARING_LONG_MS 1000  /* after which preparing a call counts as long work (server/workers.c) */
 #define MT_LIMIT_END_MS 3000             /* for threads to end, after the time for answers */
 #define MT_LIMIT_CRASH_IDS 4096          /* calls that a crash report names */
 #define MT_LIMIT_CRASH_ID 64             /* bytes of each id, NUL included */

@@ -226,6 +226,7 @@ static void take(mt_engine *e, mt_request *r)
         e->masks = mt_masks_new((e->spec->vocab + 31) / 32, e->params.sequences, (size_t)e->params.masks);
     const uint64_t now = mt_clock_ns();
     r->guest = mt_clients_enter(&e->clients, &r->client, r->choices, now);
+    mt_guest_charge(r->guest, r->spent, now);
     if (r->encoder) {
         r->voice = mt_voices_enter(e->voices, r, e->params.model, 0, now);
         mt_desk *d = &e->desks[r->encoder - 1];

@@ -325,6 +325,7 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     call->received = mt_clock_ns();
     call->account = request->who;
     call->client = mt_client_of(call->account, request);
+    call->prep = (mt_prep){.stop = &call->stop, .client = &call->client};
     call->body = request->body;
     call->body_len = request->body_len;
     call->bodiless = (request->method == MT_HTTP_GET || request->method == MT_HTTP_HEAD) && call->body_len == 0;

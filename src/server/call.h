@@ -77,10 +77,13 @@ struct mt_call {
     json_t *json;
     size_t encoder; /* which encoder of the engine computes it; 0: the model itself */
     mt_lane lane;
+    mt_call *behind;            /* the next call in the lane's queue; under the lane's lock */
+    mt_guest *guest;            /* the client's record in the lane, while the call waits there; under the lane's lock */
     uint64_t received;          /* mt_clock_ns */
     atomic_uint_fast64_t until; /* deadline, mt_clock_ns; see timeout.c */
     mt_account *account;        /* NULL where the server needs no API keys */
-    mt_client client;           /* with whom the engine shares fairly; see client.h */
+    mt_client client;           /* with whom the server shares fairly; see client.h */
+    mt_prep prep;               /* what preparing it needs and costs; see pictures.h */
     /* Entry in the list of calls that is written to the log when the program crashes (base/crash.h) */
     size_t crash;
     /* mt_alloc_refused of the preparing thread before preparation: more later means memory was refused */
@@ -190,8 +193,8 @@ void mt_call_warn(mt_call *call, const char *fmt, ...) MT_PRINTF(2, 3);
 json_t *mt_call_body(mt_call *call, mt_failure *why) MT_NODISCARD;
 
 /* Preparation thread: prepares a call and posts its letter, or hands it on: to another lane, or to the fleet until its
-   model is loaded. See prepare.c. */
-void mt_call_prepare(mt_call *call);
+   model is loaded. Returns the seconds of a processor that it took, with those of the decoder process. See prepare.c. */
+double mt_call_prepare(mt_call *call);
 
 /* Any thread: goes on preparing a call that waited for its model, or ends it because of *why (NULL: go on). */
 void mt_call_resume(mt_call *call, const mt_failure *why);

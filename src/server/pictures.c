@@ -10,100 +10,17 @@
 #include "media/video.h"
 
 #define NO_ROOM "the pictures need more memory than a request may have; send fewer"
-#define LOOK_MS 50 /* how often a thread that waits for room checks whether the client has left */
 
-/* ---- room ---- */
-
-void mt_picture_room_init(mt_picture_room *room, size_t limit)
-{
-    *room = (mt_picture_room){.limit = limit};
-    pthread_mutex_init(&room->lock, NULL);
-    mt_clock_cond_init(&room->freed);
-}
-
-void mt_picture_room_free(mt_picture_room *room)
-{
-    pthread_cond_destroy(&room->freed);
-    pthread_mutex_destroy(&room->lock);
-}
+/* ---- memory ---- */
 
 static bool stopped(const mt_pictures *p)
 {
-    return p->stop && atomic_load_explicit(p->stop, memory_order_relaxed); /* relaxed: checked again and again */
+    return atomic_load_explicit(p->prep->stop, memory_order_relaxed); /* relaxed: checked again and again */
 }
 
 static bool cancelled(mt_error *err)
 {
     return mt_fail(err, MT_E_INVALID, "the request was cancelled before it began");
-}
-
-/* Waits a moment for room. Returns true where waiting is in vain: all requests that hold room wait for more, and none
-   was given back meanwhile; then none ever will be, unless one of them fails. holds: the caller holds some. With the
-   lock. */
-static bool wait_in_vain(mt_picture_room *room, bool holds)
-{
-    const struct timespec until = mt_clock_deadline(LOOK_MS);
-    const uint64_t frees = room->frees;
-    bool vain;
-
-    room->stuck += holds;
-    pthread_cond_timedwait(&room->freed, &room->lock, &until);
-    vain = holds && room->stuck == room->holders && room->given == 0 && room->frees == frees;
-    room->stuck -= holds;
-    return vain;
-}
-
-/* A request that holds nothing lets those go first that hold some and wait for more. */
-static bool fits(const mt_picture_room *room, size_t bytes, bool holds)
-{
-    return bytes <= room->limit - room->used && (holds || room->stuck == 0);
-}
-
-/* Takes more bytes of the room for p, waiting for others to give them back. False: *err. */
-static bool charge(mt_pictures *p, size_t bytes, mt_error *err)
-{
-    mt_picture_room *room = p->room;
-    bool vain = false, ok;
-
-    if (p->charged > room->limit || bytes > room->limit - p->charged)
-        return mt_fail(err, MT_E_TOO_LARGE,
-                       "the pictures of the request take %.1f MiB to decode, and all requests together may have %.1f "
-                       "(--media-memory); send fewer or smaller ones",
-                       (double)(p->charged + bytes) / (1 << 20), (double)room->limit / (1 << 20));
-    pthread_mutex_lock(&room->lock);
-    while (!fits(room, bytes, p->charged > 0) && !stopped(p) && !vain)
-        vain = wait_in_vain(room, p->charged > 0);
-    ok = fits(room, bytes, p->charged > 0) && !stopped(p);
-    if (ok) {
-        room->holders += p->charged == 0 && bytes > 0;
-        room->used += bytes;
-        p->charged += bytes;
-    }
-    pthread_mutex_unlock(&room->lock);
-    if (ok)
-        return true;
-    return stopped(p) ? cancelled(err)
-                      : mt_fail(err, MT_E_BUSY, "too many pictures are being decoded: try again in a moment");
-}
-
-static void leave(mt_picture_room *room, size_t bytes)
-{
-    room->used -= bytes;
-    room->frees++;
-    pthread_cond_broadcast(&room->freed);
-}
-
-static void uncharge(mt_pictures *p, size_t bytes)
-{
-    mt_picture_room *room = p->room;
-
-    if (bytes == 0)
-        return;
-    pthread_mutex_lock(&room->lock);
-    p->charged -= bytes;
-    room->holders -= p->charged == 0;
-    leave(room, bytes);
-    pthread_mutex_unlock(&room->lock);
 }
 
 /* The callback mt_media_watch.take: so many bytes more are needed now. */
@@ -112,7 +29,7 @@ static bool take(void *ctx, size_t bytes, mt_error *err)
     mt_pictures *p = ctx;
 
     p->now += bytes;
-    return p->now <= p->charged || charge(p, p->now - p->charged, err);
+    return p->now <= p->has.bytes || mt_picture_room_take(p->room, &p->has, p->now - p->has.bytes, p->prep->stop, err);
 }
 
 /* Before each picture: working memory of the picture before it is free again, and only the arenas count. p keeps what
@@ -126,7 +43,7 @@ static void begin_picture(mt_pictures *p)
 typedef struct held {
     mt_picture_room *room;
     mt_arena *arena;
-    size_t bytes;
+    mt_picture_share has;
 } held;
 
 static void free_held(void *object)
@@ -134,15 +51,11 @@ static void free_held(void *object)
     held *h = object;
 
     mt_arena_free(h->arena);
-    pthread_mutex_lock(&h->room->lock);
-    h->room->given -= h->bytes;
-    leave(h->room, h->bytes);
-    pthread_mutex_unlock(&h->room->lock);
+    mt_picture_room_end(h->room, &h->has);
 }
 
 bool mt_pictures_give(mt_pictures *p, mt_request *request, mt_error *err)
 {
-    mt_picture_room *room = p->room;
     held *h;
 
     if (p->count == 0)
@@ -153,13 +66,10 @@ bool mt_pictures_give(mt_pictures *p, mt_request *request, mt_error *err)
         return mt_fail(err, MT_E_TOO_LARGE, "the request needs more memory than one may have; make it smaller");
     if (!take(p, 0, err)) /* the arena may have grown beyond what is charged */
         return false;
-    *h = (held){.room = room, .arena = p->arena, .bytes = p->charged};
-    pthread_mutex_lock(&room->lock);
-    room->holders--;
-    room->given += h->bytes;
-    pthread_mutex_unlock(&room->lock);
+    *h = (held){.room = p->room, .arena = p->arena, .has = p->has};
+    mt_picture_room_hand_over(p->room, &p->has);
     p->arena = NULL;
-    p->charged = 0;
+    p->has.bytes = 0;
     if (!mt_arena_defer(request->arena, free_held, h)) {
         free_held(h);
         return mt_fail(err, MT_E_TOO_LARGE, "the request needs more memory than one may have; make it smaller");
@@ -177,6 +87,7 @@ bool mt_pictures_init(mt_pictures *p, const json_t *body, mt_error *err)
 {
     const json_t *more = json_object_get(body, "mm_processor_kwargs");
 
+    p->has.client = p->prep->client->id;
     p->arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
     if (more && !json_is_null(more) && !json_is_object(more))
         mt_fail(err, MT_E_INVALID, "\"mm_processor_kwargs\" is no object; send one, or leave it out");
@@ -190,7 +101,7 @@ bool mt_pictures_init(mt_pictures *p, const json_t *body, mt_error *err)
 
 void mt_pictures_free(mt_pictures *p)
 {
-    uncharge(p, p->charged);
+    mt_picture_room_give(p->room, &p->has, p->has.bytes);
     mt_arena_free(p->arena);
     *p = (mt_pictures){0};
 }
@@ -226,7 +137,7 @@ static bool begin_developing(mt_pictures *p, mt_error *err)
 {
     if (p->developing)
         return true;
-    p->developer = mt_developer_new(p->limits, &p->watch, p->room->limit, err);
+    p->developer = mt_developer_new(p->limits, &p->watch, mt_picture_room_most(p->room), err);
     p->developing = p->developer || err->code == MT_OK;
     return p->developing;
 }
@@ -368,8 +279,8 @@ static bool load(mt_pictures *p, const mt_chat_media *media, const mt_picture **
     mt_arena_free(p->scratch);
     p->scratch = NULL;
     p->now = mt_arena_used(p->arena);
-    if (p->charged > p->now)
-        uncharge(p, p->charged - p->now);
+    if (p->has.bytes > p->now)
+        mt_picture_room_give(p->room, &p->has, p->has.bytes - p->now);
     *out = ok ? &p->at[first] : NULL;
     return ok;
 }
@@ -385,15 +296,6 @@ static bool write_text(const mt_pictures *p, const mt_picture *picture, size_t n
     *text = (mt_chat_text){.data = ok ? mt_arena_copy(p->arena, out.data, out.len) : NULL, .len = out.len};
     mt_buf_free(&out);
     return text->data || mt_fail(err, MT_E_TOO_LARGE, NO_ROOM);
-}
-
-/* Counts for the metrics. */
-static void count_prepared(const mt_pictures *p, size_t count, uint64_t begin)
-{
-    pthread_mutex_lock(&p->room->lock);
-    p->room->pictures += count;
-    mt_histogram_add(&p->room->seconds, (double)(mt_clock_ns() - begin) * 1e-9);
-    pthread_mutex_unlock(&p->room->lock);
 }
 
 static bool describe(mt_pictures *p, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err)
@@ -420,10 +322,10 @@ bool mt_pictures_describe(void *ctx, const mt_chat_media *media, size_t count, m
 
     if (count > MT_LIMIT_MEDIA_PARTS)
         return mt_fail(err, MT_E_TOO_LARGE, "%zu pictures; send at most %d", count, MT_LIMIT_MEDIA_PARTS);
-    p->watch = (mt_media_watch){.stop = p->stop, .take = take, .ctx = p};
+    p->watch = (mt_media_watch){.stop = p->prep->stop, .take = take, .ctx = p};
     ok = describe(p, media, count, texts, err);
     end_developing(p);
     if (ok)
-        count_prepared(p, count, begin);
+        mt_picture_room_count(p->room, count, (double)(mt_clock_ns() - begin) * 1e-9);
     return ok;
 }

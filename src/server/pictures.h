@@ -3,45 +3,35 @@
 #ifndef MT_SERVER_PICTURES_H
 #define MT_SERVER_PICTURES_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "chat/source.h"
 #include "engine/request.h"
-#include "engine/stats.h"
 #include "media/darkroom.h"
 #include "media/limits.h"
 #include "models/processor.h"
+#include "server/picture_room.h"
 
-/* A bound on the bytes of all pictures of a model that are fetched, decoded, waiting or being answered, with all memory
-   needed on the way. Unlike mt_room, threads wait for it. All fields under the lock, for any thread. */
-typedef struct mt_picture_room {
-    pthread_mutex_t lock;
-    pthread_cond_t freed; /* signalled when bytes are given back */
-    size_t used, limit;   /* bytes */
-    size_t given;         /* of used: bytes of requests that the engine has, which will be freed without our doing */
-    size_t holders;       /* requests in preparation that have bytes */
-    size_t stuck;         /* of holders: those that wait for more */
-    uint64_t frees;       /* how often bytes were given back */
-    uint64_t pictures;    /* how many were prepared so far */
-    mt_histogram seconds; /* that the pictures of a request took, from fetching to patches */
-} mt_picture_room;
-
-void mt_picture_room_init(mt_picture_room *room, size_t limit);
-void mt_picture_room_free(mt_picture_room *room);
+/* For whom a prompt is prepared, and what that costs. */
+typedef struct mt_prep {
+    const atomic_bool *stop; /* the request is cancelled */
+    const mt_client *client;
+    uint64_t begin;  /* mt_clock_thread_ns of the preparing thread when it began */
+    double decoding; /* seconds of a processor that the decoder process has used since */
+} mt_prep;
 
 /* The pictures of one prompt while it is prepared. */
 typedef struct mt_pictures {
     const mt_processor *processor;
     const mt_media_limits *limits;
     mt_picture_room *room;
-    const atomic_bool *stop;       /* the request is cancelled; may be NULL */
+    mt_prep *prep;
     mt_chat_media_options options; /* what the request says for all its pictures */
     mt_media_watch watch;          /* handed to src/media: asks for room and for cancellation */
     mt_developer *developer;       /* the process that decodes; NULL: not begun, or this thread decodes */
     bool developing;               /* developer was begun, or is known not to exist */
-    size_t charged;                /* bytes taken from the room */
-    size_t now;                    /* bytes needed at this moment; may be less than charged */
+    mt_picture_share has;          /* bytes taken from the room */
+    size_t now;                    /* bytes needed at this moment; may be fewer */
     uint64_t pixels;               /* of all pictures so far, before resizing */
     mt_arena *scratch;             /* memory for the part that is being prepared; NULL between parts */
     mt_arena *arena;               /* memory for what follows */
@@ -51,7 +41,7 @@ typedef struct mt_pictures {
 } mt_pictures;
 
 /* Reads the request's settings for all its pictures: min_pixels, max_pixels, fps, num_frames, in the body itself or in
-   mm_processor_kwargs. False: *err. Free with mt_pictures_free in any case. */
+   mm_processor_kwargs. room and prep are set before. False: *err. Free with mt_pictures_free in any case. */
 bool mt_pictures_init(mt_pictures *p, const json_t *body, mt_error *err) MT_NODISCARD;
 void mt_pictures_free(mt_pictures *p);
 

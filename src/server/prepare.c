@@ -400,6 +400,12 @@ static bool give_pictures(const mt_ask *ask, mt_token_prompt *prompt, mt_request
     return mt_pictures_give(&prompt->pictures, r, &err) || mt_failure_from(why, &err, field_of(ask));
 }
 
+/* Seconds of a processor that preparing has taken so far. */
+static double seconds_of(const mt_prep *prep)
+{
+    return prep->decoding + (double)(mt_clock_thread_ns() - prep->begin) * 1e-9;
+}
+
 /* Makes the requests of all prompts and hands them to the engine. */
 static bool submit(mt_call *call, const mt_ask *ask, mt_token_prompt *prompts, size_t count, mt_failure *why)
 {
@@ -414,6 +420,7 @@ static bool submit(mt_call *call, const mt_ask *ask, mt_token_prompt *prompts, s
              fill(requests[made], call, ask, &prompts[made], why) &&
              check_kept(call->dialect, ask, requests[made], count, why) &&
              give_pictures(ask, &prompts[made], requests[made], why);
+        requests[made]->spent = seconds_of(&call->prep) / (double)count;
     }
     if (ok)
         return mt_call_submit(call, requests, count, &err) || refused(&err, ask, why);
@@ -462,7 +469,7 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
         return true;
     if (ask->form.stream && ask->form.prompt_logprobs >= 0)
         return mt_failure_value(why, "prompt_logprobs", "are not streamed: send \"stream\" as false");
-    ok = mt_tokens_make(served, ask, &call->stop,
+    ok = mt_tokens_make(served, ask, &call->prep,
                         call->dialect->count ? mt_tokens_most(served) : MT_LIMIT_COUNTED * served->context, &prompts,
                         &count, why);
     if (ok && prompts[0].forgotten)
@@ -606,7 +613,8 @@ void mt_call_resume(mt_call *call, const mt_failure *why)
     post(call, body, why ? why : &full);
 }
 
-void mt_call_prepare(mt_call *call)
+/* Prepares a call, and hands it on where it is not yet done. */
+static void prepare_call(mt_call *call, mt_prep *spent)
 {
     const mt_lane lane = call->lane;
     mt_failure why = {.status = 0};
@@ -623,6 +631,7 @@ void mt_call_prepare(mt_call *call)
     if (ok && body && !unloads) {
         call->served = call->waiter.has ? &call->waiter.member->served : NULL;
         ok = (call->task ? prepare_task : prepare_answer)(call, body, &why);
+        spent->decoding = call->prep.decoding;
     }
     if (ok && call->lane != lane) {
         ok = change_lane(call, body, &why);
@@ -632,4 +641,14 @@ void mt_call_prepare(mt_call *call)
     if (mt_alloc_refused() != call->refused && (!ok || !call->answer))
         ok = mt_failure_starved(&why); /* even where it looked like another error */
     post(call, body, ok ? NULL : &why);
+}
+
+double mt_call_prepare(mt_call *call)
+{
+    mt_prep spent = {.begin = mt_clock_thread_ns()};
+
+    call->prep.begin = spent.begin;
+    call->prep.decoding = 0;
+    prepare_call(call, &spent); /* the call may be freed */
+    return seconds_of(&spent);
 }

@@ -66,7 +66,7 @@ static void add_prompt(mt_call *call, const json_t *body, const mt_token_prompt 
 bool mt_task_render_chat(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     mt_token_prompt tokens = {.count = 0};
-    const bool ok = mt_tokens_request(call->served, call->arena, body, &call->stop, &tokens, NULL, why);
+    const bool ok = mt_tokens_request(call->served, call->arena, body, &call->prep, &tokens, NULL, why);
 
     if (ok)
         add_prompt(call, body, &tokens, out);
@@ -81,7 +81,7 @@ static bool render_all(mt_call *call, mt_ask *ask, const json_t *body, mt_buf *o
     size_t count;
 
     if (!mt_openai_prompts_read(ask, "prompt", json_object_get(body, "prompt"), why) ||
-        !mt_tokens_make(call->served, ask, &call->stop, mt_tokens_most(call->served), &prompts, &count, why))
+        !mt_tokens_make(call->served, ask, &call->prep, mt_tokens_most(call->served), &prompts, &count, why))
         return false;
     mt_json_write(out, "[");
     for (size_t i = 0; i < count; i++)

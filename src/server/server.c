@@ -240,16 +240,21 @@ static bool start_lanes(mt_server *server)
 {
     const size_t text = (size_t)server->opt->prep_threads, media = (size_t)server->opt->media_threads;
     const struct {
-        size_t threads, calls;
+        size_t threads, spare, calls;
         /* A third of MT_LIMIT_PREPARING is for other clients */
-    } lanes[] = {[MT_LANE_SMALL] = {text, 2 * MT_LIMIT_PREPARING},
-                 [MT_LANE_COMPILE] = {text, MT_LIMIT_PREPARING},
-                 [MT_LANE_LARGE] = {1, 2 * MT_LIMIT_PREPARING_LARGE}, /* other lanes add calls, too */
-                 [MT_LANE_MEDIA] = {media, MT_LIMIT_PREPARING_MEDIA}};
+    } lanes[] = {[MT_LANE_SMALL] = {text, MT_LIMIT_PREPARING_SPARE, 2 * MT_LIMIT_PREPARING},
+                 [MT_LANE_COMPILE] = {text, MT_LIMIT_PREPARING_SPARE, MT_LIMIT_PREPARING},
+                 /* There is memory for one large body at a time; other lanes add calls, too */
+                 [MT_LANE_LARGE] = {1, 0, 2 * MT_LIMIT_PREPARING_LARGE},
+                 [MT_LANE_MEDIA] = {media, MT_LIMIT_PREPARING_SPARE, MT_LIMIT_PREPARING_MEDIA}};
 
     for (size_t i = MT_LANE_COUNT; i-- > 0;) {
-        server->lanes[i] =
-            mt_workers_start(lanes[i].threads, lanes[i].calls + MT_LIMIT_LOADING, mt_call_prepare, &server->load_error);
+        const mt_workers_settings settings = {.threads = lanes[i].threads,
+                                              .spare = lanes[i].spare,
+                                              .capacity = lanes[i].calls + MT_LIMIT_LOADING,
+                                              .prepare = mt_call_prepare};
+
+        server->lanes[i] = mt_workers_start(&settings, &server->load_error);
         if (!server->lanes[i])
             return false;
     }

@@ -42,7 +42,7 @@ static bool read_tokens(mt_call *call, const json_t *body, mt_token_prompt *toke
     if (text.data)
         return mt_tokens_encode(call->served, call->arena, text, add_special, &call->stop, mt_tokens_most(call->served),
                                 tokens, why);
-    return mt_tokens_request(call->served, call->arena, body, &call->stop, tokens, NULL, why);
+    return mt_tokens_request(call->served, call->arena, body, &call->prep, tokens, NULL, why);
 }
 
 /* The body is {"prompt": text} or {"messages": [...]}. */
@@ -103,7 +103,7 @@ bool mt_task_apply_template(mt_call *call, const json_t *body, mt_buf *out, mt_f
 {
     mt_token_prompt tokens = {.count = 0};
     mt_chat_text text;
-    const bool ok = mt_tokens_request(call->served, call->arena, body, &call->stop, &tokens, &text, why);
+    const bool ok = mt_tokens_request(call->served, call->arena, body, &call->prep, &tokens, &text, why);
 
     if (ok)
         write_prompt(out, text.data, text.len);

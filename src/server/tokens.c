@@ -115,7 +115,7 @@ static bool make_prompt(const mt_served *served, mt_chat *chat, mt_pictures *pic
                              .allow_special = served->allow_special,
                              .describe = mt_pictures_describe,
                              .describe_ctx = pictures,
-                             .stop = pictures->stop,
+                             .stop = pictures->prep->stop,
                              .memory = served->work < MT_LIMIT_TEMPLATE_MEMORY ? served->work : 0,
                              .most = most};
     const bool own = templates != served->templates && templates != served->video_templates;
@@ -189,18 +189,18 @@ static bool expand(const mt_chat *chat, mt_token_prompt *p, mt_failure *why)
 
 /* Makes the prompt of a chat, which is changed. body: may have settings for pictures and a template. text: gets the
    rendered text, in the arena; may be NULL. out->pictures must be freed in any case. */
-static bool make_chat(mt_served *served, mt_chat *chat, const json_t *body, const atomic_bool *stop, size_t most,
+static bool make_chat(mt_served *served, mt_chat *chat, const json_t *body, mt_prep *prep, size_t most,
                       mt_token_prompt *out, mt_chat_text *text, mt_failure *why)
 {
     mt_pictures pictures = {
-        .processor = served->opened.processor, .limits = &served->media, .room = &served->room, .stop = stop};
+        .processor = served->opened.processor, .limits = &served->media, .room = &served->room, .prep = prep};
     const mt_chat_templates *templates = NULL;
     mt_prompt prompt = {.cut_count = 0};
     mt_error err;
     bool ok = mt_pictures_init(&pictures, body, &err) || mt_failure_from(why, &err, NULL);
 
     if (ok && need_tokenizer(served, why))
-        templates = templates_of(served, chat, body, stop, why);
+        templates = templates_of(served, chat, body, prep->stop, why);
     ok = ok && templates && make_prompt(served, chat, &pictures, templates, most, &prompt, why) &&
          keep_prompt(chat->arena, &prompt, out, why) && (!text || copy_text(chat->arena, &prompt.text, text, why));
     out->templates = templates;
@@ -254,7 +254,7 @@ static mt_chat chat_from(const mt_chat *chat, size_t from)
 typedef enum outcome { FITS, TOO_LONG, FAILED } outcome;
 
 /* Makes *out of the chat's messages from number `from` on; frees what an earlier attempt left there. */
-static outcome try_from(mt_served *served, const mt_ask *ask, size_t from, const atomic_bool *stop, size_t most,
+static outcome try_from(mt_served *served, const mt_ask *ask, size_t from, mt_prep *prep, size_t most,
                         mt_token_prompt *out, mt_failure *why)
 {
     mt_chat chat = chat_from(&ask->chat, from);
@@ -267,7 +267,7 @@ static outcome try_from(mt_served *served, const mt_ask *ask, size_t from, const
         return FAILED;
     }
     const size_t forgotten = ask->chat.count - chat.count;
-    const bool made = make_chat(served, &chat, ask->body, stop, most, out, NULL, why);
+    const bool made = make_chat(served, &chat, ask->body, prep, most, out, NULL, why);
     out->forgotten = forgotten;
     if (made)
         return out->count <= room_of(served, ask) ? FITS : TOO_LONG;
@@ -276,10 +276,10 @@ static outcome try_from(mt_served *served, const mt_ask *ask, size_t from, const
 
 /* Makes the prompt of the ask's chat, which stays unchanged. Where too little room is left for an answer, the oldest
    turns are left out, as few as possible; system messages and the last message stay. */
-static bool make_shorter(mt_served *served, const mt_ask *ask, const atomic_bool *stop, size_t most,
-                         mt_token_prompt *out, mt_failure *why)
+static bool make_shorter(mt_served *served, const mt_ask *ask, mt_prep *prep, size_t most, mt_token_prompt *out,
+                         mt_failure *why)
 {
-    outcome found = try_from(served, ask, 0, stop, most, out, why);
+    outcome found = try_from(served, ask, 0, prep, most, out, why);
     size_t *starts, count, low, high;
 
     if (found != TOO_LONG)
@@ -292,26 +292,26 @@ static bool make_shorter(mt_served *served, const mt_ask *ask, const atomic_bool
     for (low = 0, high = count; low < high && found != FAILED;) {
         const size_t middle = low + (high - low) / 2;
 
-        found = try_from(served, ask, starts[middle], stop, most, out, why);
+        found = try_from(served, ask, starts[middle], prep, most, out, why);
         if (found == FITS)
             high = middle;
         else
             low = middle + 1;
     }
     if (found != FAILED && count > 0)
-        found = try_from(served, ask, starts[high < count ? high : count - 1], stop, most, out, why);
+        found = try_from(served, ask, starts[high < count ? high : count - 1], prep, most, out, why);
     /* One that is still too long is refused later, as any other */
     return found == FITS || (found == TOO_LONG && out->count > 0);
 }
 
-bool mt_tokens_request(mt_served *served, mt_arena *arena, const json_t *body, const atomic_bool *stop,
-                       mt_token_prompt *out, mt_chat_text *text, mt_failure *why)
+bool mt_tokens_request(mt_served *served, mt_arena *arena, const json_t *body, mt_prep *prep, mt_token_prompt *out,
+                       mt_chat_text *text, mt_failure *why)
 {
     mt_error err = {0};
     mt_chat chat;
 
     return mt_chat_read(&chat, arena, body, &err)
-               ? make_chat(served, &chat, body, stop, mt_tokens_most(served), out, text, why)
+               ? make_chat(served, &chat, body, prep, mt_tokens_most(served), out, text, why)
                : mt_failure_from(why, &err, "messages");
 }
 
@@ -362,8 +362,8 @@ static bool truncate(const mt_served *served, const mt_ask *ask, mt_token_prompt
     return true;
 }
 
-bool mt_tokens_make(mt_served *served, mt_ask *ask, const atomic_bool *stop, size_t most, mt_token_prompt **out,
-                    size_t *count, mt_failure *why)
+bool mt_tokens_make(mt_served *served, mt_ask *ask, mt_prep *prep, size_t most, mt_token_prompt **out, size_t *count,
+                    mt_failure *why)
 {
     *count = ask->is_chat ? 1 : ask->prompt_count;
     *out = mt_arena_alloc(ask->arena, *count * sizeof(**out));
@@ -372,12 +372,12 @@ bool mt_tokens_make(mt_served *served, mt_ask *ask, const atomic_bool *stop, siz
     if (ask->truncate != MT_TRUNCATE_NONE)
         most = 0; /* a text that is too long is truncated, not refused */
     if (ask->is_chat && ask->forgets)
-        return make_shorter(served, ask, stop, most, *out, why);
+        return make_shorter(served, ask, prep, most, *out, why);
     if (ask->is_chat)
-        return make_chat(served, &ask->chat, ask->body, stop, most, *out, NULL, why) &&
+        return make_chat(served, &ask->chat, ask->body, prep, most, *out, NULL, why) &&
                truncate(served, ask, *out, why);
     for (size_t i = 0; i < *count; i++)
-        if (!make_one(served, ask, &ask->prompts[i], stop, most, *out + i, why) ||
+        if (!make_one(served, ask, &ask->prompts[i], prep->stop, most, *out + i, why) ||
             !truncate(served, ask, *out + i, why))
             return false;
     return true;

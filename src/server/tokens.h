@@ -30,16 +30,16 @@ size_t mt_tokens_most(const mt_served *served);
    is N tokens", those of Anthropic's for "prompt is too long: N tokens > N". Returns false. */
 bool mt_tokens_too_long(const mt_served *served, size_t count, bool more, const char *param, mt_failure *why);
 
-/* Makes the prompts of an ask: one of a chat, which is changed thereby, else as many as the ask has. stop: gives up
-   once it is true. most: tokens that a text may have, as in mt_encode_options; a longer text is refused without reading
+/* Makes the prompts of an ask: one of a chat, which is changed thereby, else as many as the ask has. prep->stop: gives
+   up once it is true. most: tokens that a text may have, as in mt_encode_options; a longer text is refused without reading
    all of it. False: *why; pictures and constraints of *out must be freed all the same. */
-bool mt_tokens_make(mt_served *served, mt_ask *ask, const atomic_bool *stop, size_t most, mt_token_prompt **out,
-                    size_t *count, mt_failure *why) MT_NODISCARD;
+bool mt_tokens_make(mt_served *served, mt_ask *ask, mt_prep *prep, size_t most, mt_token_prompt **out, size_t *count,
+                    mt_failure *why) MT_NODISCARD;
 
 /* Makes the prompt of a body in the shape of OpenAI's chat completions, for callers that want only its tokens. text:
    gets the rendered text, in the arena; may be NULL. False: *why. out->pictures must be freed in any case. */
-bool mt_tokens_request(mt_served *served, mt_arena *arena, const json_t *body, const atomic_bool *stop,
-                       mt_token_prompt *out, mt_chat_text *text, mt_failure *why) MT_NODISCARD;
+bool mt_tokens_request(mt_served *served, mt_arena *arena, const json_t *body, mt_prep *prep, mt_token_prompt *out,
+                       mt_chat_text *text, mt_failure *why) MT_NODISCARD;
 
 /* Tokenizes a text; the ids live in the arena. False: *why. */
 bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text text, bool add_special,

@@ -1,40 +1,172 @@
-/* See workers.h. */
+/* A lane's queue and threads (workers.h). All state is under the lane's lock; the threads prepare calls without it.
+
+   Which call is next:
+   1. The client with the fewest calls in preparation here, divided by its share, comes first; of equals, the one that
+      has used the least processor time in this lane lately (engine/clients.h); of its calls, the oldest.
+   2. `threads` calls run at once. A call of a client that has none running may use a spare thread, so that no client
+      waits while another has all threads.
+   3. A call that has run for MT_LIMIT_PREPARING_LONG_MS no longer counts as one of the `threads`: another may begin on a
+      spare thread beside it, but half of the spare threads are kept for rule 2.
+
+   Rejected: stopping long work and preparing it again later. Pictures would be fetched and decoded twice. */
 #include "server/workers.h"
 
 #include <pthread.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/queue.h"
+#include "base/clock.h"
+#include "base/limits.h"
+
+typedef struct worker {
+    mt_workers *lane;
+    pthread_t thread;
+    uint64_t since; /* mt_clock_ns: when its call began; 0: it has none */
+} worker;
 
 struct mt_workers {
-    mt_queue *queue;
-    pthread_t *threads;
-    size_t count;
-    void (*prepare)(mt_call *call);
+    mt_workers_settings settings;
+    worker *workers;
+    size_t count; /* of workers: all threads, spare ones too */
+
+    pthread_mutex_t lock;   /* of the fields below, and of worker.since */
+    pthread_cond_t changed; /* a call may begin, or the lane is closed */
+    mt_clients clients;
+    mt_call *first, **end; /* calls that wait, in the order they came */
+    size_t waiting, running;
+    bool closed;
 };
 
-static void *work(void *arg)
+/* The client whose call is next. NULL: no call waits. */
+static mt_guest *next_client(mt_workers *w, uint64_t now)
 {
-    mt_workers *w = arg;
-    mt_call *call;
+    size_t index = 0;
 
-    while ((call = mt_queue_wait(w->queue, -1)))
-        w->prepare(call);
+    for (size_t i = 0; i < w->clients.count; i++) {
+        mt_guest *g = &w->clients.guest[i];
+
+        g->debt = mt_guest_debt(g, now);
+        g->first = SIZE_MAX;
+    }
+    for (const mt_call *call = w->first; call; call = call->behind, index++)
+        call->guest->first = call->guest->first < index ? call->guest->first : index;
+    return mt_clients_next(&w->clients);
+}
+
+/* How many running calls are not long yet. *next_ms: after how many milliseconds one more will be. */
+static size_t count_short(const mt_workers *w, uint64_t now, int *next_ms)
+{
+    const uint64_t most = MT_LIMIT_PREPARING_LONG_MS * UINT64_C(1000000);
+    size_t count = 0;
+
+    *next_ms = MT_LIMIT_PREPARING_LONG_MS;
+    for (size_t i = 0; i < w->count; i++) {
+        const uint64_t since = w->workers[i].since;
+
+        if (since && now < since + most) {
+            const int left_ms = (int)((since + most - now) / 1000000) + 1;
+
+            count++;
+            *next_ms = left_ms < *next_ms ? left_ms : *next_ms;
+        }
+    }
+    return count;
+}
+
+/* Whether a call of the client may begin on a free thread: rules 2 and 3. False: *next_ms says when to ask again. */
+static bool may_begin(const mt_workers *w, const mt_guest *guest, uint64_t now, int *next_ms)
+{
+    const size_t threads = w->settings.threads, spare = w->settings.spare;
+
+    if (w->running < threads || guest->running == 0)
+        return true;
+    return count_short(w, now, next_ms) < threads && w->running < threads + spare / 2;
+}
+
+/* Takes the oldest call of a client out of the queue. */
+static mt_call *remove_first(mt_workers *w, mt_guest *guest)
+{
+    mt_call **at = &w->first, *call;
+
+    while ((*at)->guest != guest)
+        at = &(*at)->behind;
+    call = *at;
+    *at = call->behind;
+    if (!*at)
+        w->end = at;
+    w->waiting--;
+    guest->eager--;
+    return call;
+}
+
+/* Waits for the next call. NULL: the lane is closed, and none waits. With the lock. */
+static mt_call *wait_for_call(mt_workers *w)
+{
+    while (w->waiting > 0 || !w->closed) {
+        const uint64_t now = mt_clock_ns();
+        mt_guest *guest = next_client(w, now);
+        int next_ms = 0;
+
+        if (guest && may_begin(w, guest, now, &next_ms))
+            return remove_first(w, guest);
+        if (guest) {
+            const struct timespec until = mt_clock_deadline(next_ms);
+
+            pthread_cond_timedwait(&w->changed, &w->lock, &until);
+        } else
+            pthread_cond_wait(&w->changed, &w->lock);
+    }
     return NULL;
 }
 
-mt_workers *mt_workers_start(size_t threads, size_t capacity, void (*prepare)(mt_call *call), mt_error *err)
+static void *work(void *arg)
 {
+    worker *self = arg;
+    mt_workers *w = self->lane;
+    mt_call *call;
+
+    pthread_mutex_lock(&w->lock);
+    while ((call = wait_for_call(w))) {
+        mt_guest *guest = call->guest;
+        double seconds;
+
+        self->since = mt_clock_ns();
+        guest->running++;
+        w->running++;
+        pthread_cond_signal(&w->changed); /* another thread looks whether the next may begin, too */
+        pthread_mutex_unlock(&w->lock);
+        seconds = w->settings.prepare(call);
+        pthread_mutex_lock(&w->lock);
+        self->since = 0;
+        w->running--;
+        guest->running--;
+        guest->here--;
+        mt_guest_charge(guest, seconds, mt_clock_ns());
+    }
+    pthread_cond_signal(&w->changed); /* the next thread ends, too */
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+mt_workers *mt_workers_start(const mt_workers_settings *settings, mt_error *err)
+{
+    const size_t all = settings->threads + settings->spare;
     mt_workers *w = mt_alloc(sizeof(*w));
     int failed = 0;
 
-    w->prepare = prepare;
-    w->queue = mt_queue_new(capacity);
-    w->threads = mt_alloc_array(threads, sizeof(*w->threads));
-    for (; w->queue && !failed && w->count < threads; w->count += failed ? 0 : 1)
-        failed = pthread_create(&w->threads[w->count], NULL, work, w);
-    if (w->queue && !failed)
+    w->settings = *settings;
+    w->end = &w->first;
+    pthread_mutex_init(&w->lock, NULL);
+    mt_clock_cond_init(&w->changed);
+    mt_clients_init(&w->clients, settings->capacity + all);
+    w->workers = mt_alloc_array(all, sizeof(*w->workers));
+    pthread_mutex_lock(&w->lock); /* threads look at `count` */
+    for (; !failed && w->count < all; w->count += failed ? 0 : 1) {
+        w->workers[w->count].lane = w;
+        failed = pthread_create(&w->workers[w->count].thread, NULL, work, &w->workers[w->count]);
+    }
+    pthread_mutex_unlock(&w->lock);
+    if (!failed)
         return w;
     mt_fail(err, MT_E_IO, "the preparation threads cannot be started: %s", strerror(failed));
     mt_workers_stop(w);
@@ -45,21 +177,44 @@ void mt_workers_stop(mt_workers *w)
 {
     if (!w)
         return;
-    if (w->queue)
-        mt_queue_close(w->queue);
+    pthread_mutex_lock(&w->lock);
+    w->closed = true;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
     for (size_t i = 0; i < w->count; i++)
-        pthread_join(w->threads[i], NULL);
-    mt_queue_free(w->queue);
-    mt_free(w->threads);
+        pthread_join(w->workers[i].thread, NULL);
+    pthread_cond_destroy(&w->changed);
+    pthread_mutex_destroy(&w->lock);
+    mt_clients_free(&w->clients);
+    mt_free(w->workers);
     mt_free(w);
 }
 
 bool mt_workers_add(mt_workers *w, mt_call *call)
 {
-    return mt_queue_push(w->queue, call);
+    bool fits;
+
+    pthread_mutex_lock(&w->lock);
+    fits = !w->closed && w->waiting < w->settings.capacity;
+    if (fits) {
+        call->behind = NULL;
+        call->guest = mt_clients_enter(&w->clients, &call->client, 1, mt_clock_ns());
+        call->guest->eager++;
+        *w->end = call;
+        w->end = &call->behind;
+        w->waiting++;
+        pthread_cond_signal(&w->changed);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return fits;
 }
 
 size_t mt_workers_waiting(mt_workers *w)
 {
-    return mt_queue_len(w->queue);
+    size_t waiting;
+
+    pthread_mutex_lock(&w->lock);
+    waiting = w->waiting;
+    pthread_mutex_unlock(&w->lock);
+    return waiting;
 }

@@ -1,5 +1,5 @@
-/* A lane: a queue of calls and the threads that prepare them, in the order they came, one at a time each. mt_lane in
-   call.h lists the lanes. */
+/* A lane: a queue of calls and the threads that prepare them, one call a thread at a time. mt_lane in call.h lists the
+   lanes. Clients take turns; workers.c has the rules. */
 #ifndef MT_SERVER_WORKERS_H
 #define MT_SERVER_WORKERS_H
 
@@ -8,9 +8,17 @@
 
 typedef struct mt_workers mt_workers;
 
-/* Starts threads that call prepare for each call. capacity: how many calls may wait. NULL: *err. */
-mt_workers *mt_workers_start(size_t threads, size_t capacity, void (*prepare)(mt_call *call),
-                             mt_error *err) MT_NODISCARD;
+typedef struct mt_workers_settings {
+    size_t threads;  /* how many calls are prepared at once; at least 1 */
+    size_t spare;    /* threads beyond these, for clients that would otherwise wait behind long work */
+    size_t capacity; /* how many calls may wait */
+    /* Prepares a call, which may be freed or in another lane when this returns. Returns the seconds of a processor that
+       it took, in this thread and elsewhere. */
+    double (*prepare)(mt_call *call);
+} mt_workers_settings;
+
+/* Starts the threads. NULL: *err. */
+mt_workers *mt_workers_start(const mt_workers_settings *settings, mt_error *err) MT_NODISCARD;
 
 /* Prepares the calls that still wait (cancelled ones end at once), ends the threads and frees everything. NULL is
    fine. */

@@ -320,6 +320,25 @@ def text_never_waits_for_pictures():
 
 
 @test
+def pictures_of_one_key_do_not_wait_for_those_of_another():
+    keys = [{"authorization": "Bearer " + key} for key in ("one", "two", "three")]
+
+    def parts(content, key):
+        return server.post("/v1/chat/completions", {"messages": [{"role": "user", "content": content}],
+                                                    "max_tokens": 2}, headers=key)
+    with Silent() as web, fetching("--media-threads", "2", "--api-key", "one", "--api-key", "two", "--api-key",
+                                   "three") as server:
+        with concurrent.futures.ThreadPoolExecutor(20) as clients:
+            waiting = [clients.submit(parts, [web.part()], keys[0]) for _ in range(20)]
+            assert eventually(lambda: len(web.taken) >= 2)
+            for key in keys[1:]:
+                assert parts([image(1)], key).status == 200
+            assert not any(reply.done() for reply in waiting)
+            web.__exit__()
+            assert all(reply.result().status == 400 for reply in waiting)
+
+
+@test
 def bodies_that_wait_for_pictures_are_bounded():
     if os.environ.get("MOTET_TEST_QUICK"):
         return  # a sanitizer takes memory of its own

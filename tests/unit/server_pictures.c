@@ -9,6 +9,9 @@
 #define PATCHES 10000
 
 typedef struct giver {
+    mt_prep prep;
+    mt_client client;
+    atomic_bool stop;
     mt_pictures pictures;
     mt_request *request;
     mt_error err;
@@ -19,7 +22,8 @@ static void begin(giver *g, mt_picture_room *room)
 {
     json_t *body = json_object();
 
-    *g = (giver){.pictures = {.room = room}, .request = mt_request_new()};
+    *g = (giver){.pictures = {.room = room, .prep = &g->prep}, .request = mt_request_new()};
+    g->prep = (mt_prep){.stop = &g->stop, .client = &g->client};
     assert_true(mt_pictures_init(&g->pictures, body, &g->err));
     json_decref(body);
     g->pictures.at = mt_arena_alloc(g->pictures.arena, sizeof(*g->pictures.at));
