@@ -324,6 +324,7 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     call->handle = request->handle;
     call->received = mt_clock_ns();
     call->account = request->who;
+    call->address = mt_client_address(request);
     call->client = mt_client_of(call->account, request);
     call->prep = (mt_prep){.stop = &call->stop, .client = &call->client};
     call->body = request->body;

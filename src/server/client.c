@@ -6,11 +6,14 @@
 #include "base/hash.h"
 #include "server/inside.h"
 
+uint64_t mt_client_address(const mt_http_request *request)
+{
+    return mt_hash(request->client, strlen(request->client));
+}
+
 mt_client mt_client_of(const mt_account *account, const mt_http_request *request)
 {
-    const char *address = request->client;
-
-    return account ? account->client : (mt_client){.id = mt_hash(address, strlen(address)), .share = 1};
+    return account ? account->client : (mt_client){.id = mt_client_address(request), .share = 1};
 }
 
 /* Lower runs first. Where the server has several accounts, a request may ask to run later than others of its account,

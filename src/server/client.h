@@ -11,6 +11,9 @@
    not used for this: a client could make up many and get many shares. */
 mt_client mt_client_of(const mt_account *account, const mt_http_request *request);
 
+/* A hash of the address that a request came from, which tells clients of one account apart. */
+uint64_t mt_client_address(const mt_http_request *request);
+
 /* The account that must not share cached content with others, who could tell by the time a request takes that the
    content was sent before. NULL: all clients share. */
 const mt_account *mt_client_apart(const mt_call *call);

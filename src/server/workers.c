@@ -2,7 +2,8 @@
 
    Which call is next:
    1. The client with the fewest calls in preparation here, divided by its share, comes first; of equals, the one that
-      has used the least processor time in this lane lately (engine/clients.h); of its calls, the oldest.
+      has used the least processor time in this lane lately (engine/clients.h). Of its calls, one from the address with
+      the fewest calls in preparation comes first; of equals, the oldest.
    2. `threads` calls run at once. A call of a client that has none running may use a spare thread, so that no client
       waits while another has all threads.
    3. A call that has run for MT_LIMIT_PREPARING_LONG_MS no longer counts as one of the `threads`: another may begin on a
@@ -21,7 +22,8 @@
 typedef struct worker {
     mt_workers *lane;
     pthread_t thread;
-    uint64_t since; /* mt_clock_ns: when its call began; 0: it has none */
+    uint64_t since;   /* mt_clock_ns: when its call began; 0: it has none */
+    uint64_t address; /* of its call */
 } worker;
 
 struct mt_workers {
@@ -29,7 +31,7 @@ struct mt_workers {
     worker *workers;
     size_t count; /* of workers: all threads, spare ones too */
 
-    pthread_mutex_t lock;   /* of the fields below, and of worker.since */
+    pthread_mutex_t lock;   /* of the fields below, and of what workers do */
     pthread_cond_t changed; /* a call may begin, or the lane is closed */
     mt_clients clients;
     mt_call *first, **end; /* calls that wait, in the order they came */
@@ -83,17 +85,34 @@ static bool may_begin(const mt_workers *w, const mt_guest *guest, uint64_t now, 
     return count_short(w, now, next_ms) < threads && w->running < threads + spare / 2;
 }
 
-/* Takes the oldest call of a client out of the queue. */
-static mt_call *remove_first(mt_workers *w, mt_guest *guest)
+/* How many calls from an address are in preparation. */
+static size_t count_running(const mt_workers *w, uint64_t address)
 {
-    mt_call **at = &w->first, *call;
+    size_t count = 0;
 
-    while ((*at)->guest != guest)
-        at = &(*at)->behind;
-    call = *at;
-    *at = call->behind;
-    if (!*at)
-        w->end = at;
+    for (size_t i = 0; i < w->count; i++)
+        count += w->workers[i].since && w->workers[i].address == address;
+    return count;
+}
+
+/* Takes the next call of a client out of the queue. */
+static mt_call *remove_next(mt_workers *w, mt_guest *guest)
+{
+    mt_call **found = NULL, *call;
+    size_t fewest = SIZE_MAX;
+
+    for (mt_call **at = &w->first; *at && fewest > 0; at = &(*at)->behind) {
+        const size_t running = (*at)->guest == guest ? count_running(w, (*at)->address) : SIZE_MAX;
+
+        if (running < fewest) {
+            fewest = running;
+            found = at;
+        }
+    }
+    call = *found;
+    *found = call->behind;
+    if (!*found)
+        w->end = found;
     w->waiting--;
     guest->eager--;
     return call;
@@ -108,7 +127,7 @@ static mt_call *wait_for_call(mt_workers *w)
         int next_ms = 0;
 
         if (guest && may_begin(w, guest, now, &next_ms))
-            return remove_first(w, guest);
+            return remove_next(w, guest);
         if (guest) {
             const struct timespec until = mt_clock_deadline(next_ms);
 
@@ -131,6 +150,7 @@ static void *work(void *arg)
         double seconds;
 
         self->since = mt_clock_ns();
+        self->address = call->address;
         guest->running++;
         w->running++;
         pthread_cond_signal(&w->changed); /* another thread looks whether the next may begin, too */

@@ -57,15 +57,14 @@ static void add(mt_workers *w, size_t number, uint64_t client, uint32_t share)
     assert_true(mt_workers_add(w, &calls[number]));
 }
 
-/* Waits until so many calls have begun; the last is that of the number. */
+/* Waits until so many calls have begun; the last of these is that of the number. */
 static void begins(size_t count, size_t number)
 {
     pthread_mutex_lock(&gate.lock);
     while (gate.begun_count < count)
         pthread_cond_wait(&gate.changed, &gate.lock);
-    assert_int_equal(gate.begun_count, count);
-    assert_int_equal(gate.begun[count - 1] - calls, number);
     pthread_mutex_unlock(&gate.lock);
+    assert_int_equal(gate.begun[count - 1] - calls, number);
 }
 
 static void let(size_t number)
@@ -109,23 +108,23 @@ static void clients_take_turns(void **state)
     assert_int_equal(gate.ended, 6);
 }
 
-/* A client with a share of 4 has used as little as one with a share of 1 that has used a fourth. */
+/* What a client has used is divided by its share. */
 static void a_larger_share_comes_first(void **state)
 {
     mt_workers *w = start(1, 0);
 
     (void)state;
-    gate.seconds = 100;
+    gate.seconds = 1;
     add(w, 0, 1, 1);
     begins(1, 0);
-    add(w, 1, 2, 4);
+    add(w, 1, 2, 1u << 20);
     let(0);
     begins(2, 1);
     add(w, 2, 1, 1);
-    add(w, 3, 2, 4);
-    add(w, 4, 2, 4);
+    add(w, 3, 2, 1u << 20);
+    add(w, 4, 2, 1u << 20);
     let(1);
-    begins(3, 3); /* 100 / 4 against 100 */
+    begins(3, 3);
     let(3);
     begins(4, 4);
     end(w);
@@ -134,22 +133,42 @@ static void a_larger_share_comes_first(void **state)
 /* However many calls a client has, another's begins at once, on a spare thread. */
 static void no_client_has_all_threads(void **state)
 {
-    mt_workers *w = start(2, 2);
+    mt_workers *w = start(2, 1); /* so few that client 1 gets no spare thread for being slow */
 
     (void)state;
-    for (size_t i = 0; i < 6; i++)
+    for (size_t i = 0; i < 6; i++) {
         add(w, i, 1, 1);
-    begins(2, 1);
+        if (i < 2)
+            begins(i + 1, i);
+    }
     add(w, 6, 2, 1);
     begins(3, 6);
     add(w, 7, 3, 1);
-    begins(4, 7);
     let(6); /* client 1 has its two threads still */
-    let(7);
-    add(w, 8, 4, 1);
-    begins(5, 8);
+    begins(4, 7);
+    assert_int_equal(mt_workers_waiting(w), 4);
     end(w);
-    assert_int_equal(gate.ended, 9);
+    assert_int_equal(gate.ended, 8);
+}
+
+/* Of one client's calls, one from an address without any in preparation comes first. */
+static void addresses_of_a_client_take_turns(void **state)
+{
+    mt_workers *w = start(2, 0);
+
+    (void)state;
+    for (size_t i = 0; i < 6; i++) {
+        calls[i].address = i < 4 ? 1 : 2;
+        add(w, i, 1, 1);
+        if (i < 2)
+            begins(i + 1, i);
+    }
+    let(0);
+    begins(3, 4);
+    let(1);
+    begins(4, 2); /* each address has one: the oldest of those that wait */
+    end(w);
+    assert_int_equal(gate.ended, 6);
 }
 
 /* Calls that take long make room for others of the same client, but not on all spare threads. */
@@ -194,6 +213,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(clients_take_turns),
     cmocka_unit_test(a_larger_share_comes_first),
     cmocka_unit_test(no_client_has_all_threads),
+    cmocka_unit_test(addresses_of_a_client_take_turns),
     cmocka_unit_test(long_work_does_not_hold_a_thread),
     cmocka_unit_test(a_lane_is_bounded_and_ends_what_waits),
 };
