@@ -14,8 +14,10 @@ typedef struct mt_room {
     atomic_size_t used;
 } mt_room;
 
-/* Takes all the bytes, or returns false and takes none. mt_room_give gives them back. */
+/* Takes all the bytes, or returns false and takes none. Give them back with mt_room_give. */
 bool mt_room_take(mt_room *room, size_t bytes) MT_NODISCARD;
+/* The same, but at least `rest` bytes must be left for others. */
+bool mt_room_take_leaving(mt_room *room, size_t bytes, size_t rest) MT_NODISCARD;
 void mt_room_give(mt_room *room, size_t bytes);
 
 #endif

@@ -24,6 +24,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "http/response.h"
 
@@ -151,12 +152,14 @@ static void end_of_input(mt_http_connection *c)
         mt_http_connection_close(c);
 }
 
-/* Takes bytes of the room; a growing buffer allocates up to twice its length. */
+/* Takes bytes of the room; a growing buffer allocates up to twice its length. Large bodies leave a quarter of the room
+   to small ones: a client that sends many, or slowly, does not keep small requests of others out. */
 static bool charge(mt_http_connection *c, size_t len)
 {
-    const size_t cost = 2 * (c->body.len + len) - c->charged;
+    const size_t all = c->body.len + len, cost = 2 * all - c->charged;
+    mt_room *room = c->server->room;
 
-    if (!mt_room_take(c->server->room, cost))
+    if (!mt_room_take_leaving(room, cost, all > MT_LIMIT_SMALL_BODY ? room->limit / 4 : 0))
         return false;
     c->charged += cost;
     return true;

@@ -24,6 +24,18 @@ static void no_more_is_given_than_there_is(void **state)
     assert_true(mt_room_take(&room, 50));
 }
 
+static void some_can_be_left_to_others(void **state)
+{
+    mt_room room = {.limit = 100};
+
+    (void)state;
+    assert_false(mt_room_take_leaving(&room, 76, 25));
+    assert_true(mt_room_take_leaving(&room, 75, 25));
+    assert_false(mt_room_take_leaving(&room, 1, 25));
+    assert_true(mt_room_take(&room, 25));
+    assert_false(mt_room_take_leaving(&room, 0, 1));
+}
+
 static void *take_and_give(void *arg)
 {
     mt_room *room = arg;
@@ -51,6 +63,7 @@ static void threads_share_it(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_more_is_given_than_there_is),
+    cmocka_unit_test(some_can_be_left_to_others),
     cmocka_unit_test(threads_share_it),
 };
 
