@@ -115,13 +115,17 @@
 /* Media, always. */
 #define MT_LIMIT_MEDIA_SIDE 65535              /* pixels of a side */
 #define MT_LIMIT_MEDIA_SCANS 100               /* of a progressive JPEG; encoders write about ten */
+#define MT_LIMIT_MEDIA_PASSES 16               /* scans of a JPEG with the most pixels; smaller ones may have more */
 #define MT_LIMIT_MEDIA_STREAMS 64              /* of a video's file */
 #define MT_LIMIT_MEDIA_SAMPLES (4 << 20)       /* samples that an MP4 lists, sound included */
 #define MT_LIMIT_MEDIA_VIDEO_WORK (1ull << 37) /* pixels of all frames: an hour of 720p, ten minutes of 4K */
-#define MT_LIMIT_DARK_SECONDS 900              /* processor seconds for all pictures and videos of a request */
-#define MT_LIMIT_DARK_AGAIN_US 100000 /* microseconds before a process that could not be started is tried again */
-#define MT_LIMIT_DARK_TAKES 10000     /* how often a picture or a frame may ask for memory */
-#define MT_LIMIT_DARK_IMAGE_MS 120000 /* for one picture; a large one takes a second */
+/* Pixels of all pictures of a request, each as often as its scans go through it: half a minute */
+#define MT_LIMIT_MEDIA_PICTURES_WORK (1ull << 32)
+#define MT_LIMIT_MEDIA_IMAGE_SECONDS 20 /* processor seconds for a picture; a large one takes one or two */
+#define MT_LIMIT_DARK_SECONDS 900       /* processor seconds for all pictures and videos of a request */
+#define MT_LIMIT_DARK_AGAIN_US 100000   /* microseconds before a process that could not be started is tried again */
+#define MT_LIMIT_DARK_TAKES 10000       /* how often a picture or a frame may ask for memory */
+#define MT_LIMIT_DARK_IMAGE_MS 600000   /* for one picture by the clock, after which a process that sleeps is ended */
 /* Bytes of a decoding process beyond what it asked for: code, input, results */
 #define MT_LIMIT_DARK_SLACK (512ul << 20)
 #define MT_LIMIT_MEDIA_URL 4096    /* bytes of a URL that is fetched */

@@ -24,9 +24,24 @@ bool mt_codec_unknown(mt_error *err, const char *name, const char *kind)
                    kind);
 }
 
+uint64_t mt_codec_work(uint32_t width, uint32_t height, uint64_t times)
+{
+    const uint64_t pixels = (uint64_t)width * height;
+
+    return times == 0 || pixels <= UINT64_MAX / times ? pixels * times : UINT64_MAX;
+}
+
 bool mt_codec_stopped(mt_error *err)
 {
     return mt_fail(err, MT_E_INVALID, "the picture was not decoded to its end: its request was cancelled");
+}
+
+bool mt_codec_spent(mt_error *err, double seconds)
+{
+    return mt_fail(
+        err, MT_E_INVALID,
+        "the picture takes more than the %g seconds of a processor that one may: send a smaller or simpler one",
+        seconds);
 }
 
 void mt_codec_colours_rest(uint8_t colours[256][3], size_t count)

@@ -1,4 +1,5 @@
-/* The interface between image.c and the decoder of each picture format. Included by these files only. */
+/* The interface between image.c and the decoder of each picture format, and what they share. Included in this folder
+   only. */
 #ifndef MT_MEDIA_CODEC_H
 #define MT_MEDIA_CODEC_H
 
@@ -15,6 +16,7 @@ typedef struct mt_codec_head {
     size_t memory;        /* bytes that decoding needs besides the pixels */
     uint64_t least;       /* least bytes that a file of this size can have: a shorter file is refused */
     unsigned orientation; /* EXIF orientation: 1 to 8 */
+    uint64_t work;        /* mt_image_work; not of `head` but of `work` */
 } mt_codec_head;
 
 typedef struct mt_codec {
@@ -24,7 +26,10 @@ typedef struct mt_codec {
     bool (*is)(const uint8_t *data, size_t size);
     /* reads the header */
     bool (*head)(mt_codec_head *head, const uint8_t *data, size_t size, mt_error *err);
-    /* Fills image, which has the size from `head` and is black. Checks watch->stop now and then. */
+    /* Estimates the work of decoding in pixels (mt_image_work). Reads the bytes with code of this project alone, since
+       the server calls it outside of the decoding process. */
+    uint64_t (*work)(const uint8_t *data, size_t size);
+    /* Fills image, which has the size from `head` and is black. Checks mt_media_stopped now and then. */
     bool (*decode)(mt_image *image, const uint8_t *data, size_t size, const mt_media_watch *watch, mt_error *err);
 } mt_codec;
 
@@ -36,8 +41,13 @@ bool mt_codec_ends_early(mt_error *err, const char *name);
 bool mt_codec_damaged(mt_error *err, const char *name, const char *why);
 bool mt_codec_unknown(mt_error *err, const char *name, const char *kind);
 
-/* Sets the error for work that was cancelled (watch->stop). Returns false. */
+/* Pixels of a picture, counted so many times; UINT64_MAX where that is more. */
+uint64_t mt_codec_work(uint32_t width, uint32_t height, uint64_t times);
+
+/* Set the error for work that was cancelled (watch->stop), or that took too many seconds of a processor. Return
+   false. */
 bool mt_codec_stopped(mt_error *err);
+bool mt_codec_spent(mt_error *err, double seconds);
 
 /* Fills entries `count` to 255 of a colour table as Pillow does: with black, or with greys where all known entries are
    the greys of their index (so that the table says nothing). */

@@ -8,6 +8,8 @@
       a pipe whose other end the server holds. When that end closes, even because the server was killed, the kernel
       kills the process by a signal that cannot be caught.
    3. It has limits on memory and time, and the kernel's filter (darkroom_filter.c), before it reads the first message.
+   4. A picture that takes too much processor time ends it by a signal of its own timer, so that decoders need not
+      cooperate; it says so first.
 
    Rejected: one process for all requests, which a malicious picture of one client would share with others; threads,
    which share everything; and running a program, which would have to be found (and the server gives up exec). */
@@ -75,6 +77,20 @@ static bool wear_leash(int leash)
            fcntl(leash, F_SETFL, O_ASYNC | O_NONBLOCK) == 0;
 }
 
+static int way_out; /* the socket of a decoding process, for its signal handler */
+
+/* The timer of mt_dark_work: calls only functions that a signal handler may. */
+static void on_spent(int number)
+{
+    static mt_dark_letter last; /* static: large for a stack that may be nearly full */
+
+    (void)number;
+    last.kind = MT_DARK_SPENT;
+    last.cpu_ns = mt_dark_cpu_ns();
+    (void)mt_dark_send(way_out, &last, sizeof(last), NULL, 0);
+    _exit(0);
+}
+
 static _Noreturn void develop(const mt_dark_order *order, const int files[MT_DARK_FILES], uint64_t own)
 {
     const mt_dark_page *page = mmap(NULL, sizeof(*page), PROT_READ, MAP_SHARED, files[MT_DARK_PAGE], 0);
@@ -90,6 +106,8 @@ static _Noreturn void develop(const mt_dark_order *order, const int files[MT_DAR
     (void)own;
     (void)order;
 #endif
+    way_out = files[MT_DARK_SOCKET];
+    signal(SIGPROF, on_spent);
     bound(RLIMIT_CPU, MT_LIMIT_DARK_SECONDS);
     bound(RLIMIT_FSIZE, 0);
     bound(RLIMIT_NPROC, 0);

@@ -27,6 +27,11 @@ mt_developer *mt_developer_new(const mt_media_limits *limits, const mt_media_wat
                                mt_error *err) MT_NODISCARD;
 void mt_developer_free(mt_developer *developer); /* kills the process, whatever it does */
 
+/* Processor time that the process has had so far for all that was decoded, in nanoseconds, whether it succeeded or not:
+   what its messages said. Where it crashed or was given up, the time by the clock since its last message is added. 0
+   for NULL: then the caller decodes, and mt_clock_thread_ns tells. */
+uint64_t mt_developer_cpu_ns(const mt_developer *developer);
+
 /* As mt_image_decode. look (may be NULL) is called when the header is known, before the pixels are decoded; false
    refuses the picture. */
 bool mt_developer_image(mt_developer *d, mt_image *image, const void *data, size_t size,

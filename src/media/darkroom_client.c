@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "media/codec.h"
@@ -43,6 +44,9 @@ struct mt_developer {
     int takes;        /* requests for memory since it was told something else */
     bool lost;        /* it has crashed, or was given up */
     mt_error refused; /* why it got no memory; code MT_OK: it got all */
+    uint64_t cpu_ns;  /* processor time that it has had: what it said last, or what it may have had since */
+    uint64_t begun;   /* mt_clock_ns when it was started */
+    uint64_t heard;   /* when the last message went or came */
     mt_dark_letter in, out;
 
     /* of a video: shared memory that frames are written to, and its size */
@@ -110,7 +114,7 @@ mt_developer *mt_developer_new(const mt_media_limits *limits, const mt_media_wat
     if (!mt_darkroom_is_open())
         return NULL;
     d = mt_alloc(sizeof(*d));
-    *d = (mt_developer){.limits = limits, .watch = watch, .socket = -1, .leash = -1};
+    *d = (mt_developer){.limits = limits, .watch = watch, .socket = -1, .leash = -1, .begun = mt_clock_ns()};
     if (hire(d, memory)) {
         atomic_fetch_add(&begun, 1);
         return d;
@@ -136,6 +140,30 @@ void mt_developer_free(mt_developer *d)
     mt_free(d);
 }
 
+uint64_t mt_developer_cpu_ns(const mt_developer *d)
+{
+    return d ? d->cpu_ns : 0;
+}
+
+/* Notes what the process says that it has had, which is never more than has passed. */
+static void note_time(mt_developer *d)
+{
+    const uint64_t now = mt_clock_ns(), most = now - d->begun, said = d->in.cpu_ns < most ? d->in.cpu_ns : most;
+
+    if (said > d->cpu_ns)
+        d->cpu_ns = said;
+    d->heard = now;
+}
+
+/* Gives the process up. It cannot say what it has had since its last message: that counts as if it had worked all the
+   time. */
+static void lose(mt_developer *d)
+{
+    if (!d->lost && d->heard)
+        d->cpu_ns += mt_clock_ns() - d->heard;
+    d->lost = true;
+}
+
 static bool is_lost(mt_developer *d, mt_error *err)
 {
     if (!d->lost) {
@@ -143,20 +171,21 @@ static bool is_lost(mt_developer *d, mt_error *err)
         mt_log_warn("media.crashed", "a picture or video made its decoder crash, or took more than it may; its request "
                                      "gets a 400");
     }
-    d->lost = true;
+    lose(d);
     return mt_fail(err, MT_E_INVALID, "the picture or video cannot be decoded: it made the decoder fail; send another");
 }
 
 /* Nobody waits for the picture any more: that its decoder is let go is no crash. */
 static bool is_cancelled(mt_developer *d, mt_error *err)
 {
-    d->lost = true;
+    lose(d);
     return mt_codec_stopped(err);
 }
 
 static bool tell(mt_developer *d, mt_dark_kind kind, int file, mt_error *err)
 {
     d->out.kind = kind;
+    d->heard = mt_clock_ns();
     return (!d->lost && mt_dark_send(d->socket, &d->out, sizeof(d->out), &file, file >= 0)) || is_lost(d, err);
 }
 
@@ -192,6 +221,7 @@ static bool hear(mt_developer *d, mt_error *err)
             return false;
         if (!mt_dark_receive(d->socket, &d->in, sizeof(d->in), NULL, 0, &count))
             return is_lost(d, err);
+        note_time(d);
         if (d->in.kind == MT_DARK_TAKE && mt_media_stopped(d->watch))
             return is_cancelled(d, err); /* it would ask for ever */
         if (d->in.kind == MT_DARK_TAKE && ++d->takes > MT_LIMIT_DARK_TAKES)
@@ -200,6 +230,10 @@ static bool hear(mt_developer *d, mt_error *err)
             !tell(d, mt_media_take(d->watch, (size_t)d->in.size, &d->refused) ? MT_DARK_GO : MT_DARK_NO, -1, err))
             return false;
     } while (d->in.kind == MT_DARK_TAKE);
+    if (d->in.kind == MT_DARK_SPENT) {
+        d->lost = true; /* and no crash */
+        return mt_codec_spent(err, d->limits->image_seconds);
+    }
     if (d->in.kind != MT_DARK_FAILED)
         return true;
     if (d->refused.code != MT_OK) {
@@ -245,7 +279,7 @@ static void decline(mt_developer *d)
     mt_error ignored;
 
     if (!tell(d, MT_DARK_NO, -1, &ignored))
-        d->lost = true;
+        lose(d);
 }
 
 /* Shared memory for the pixels, lent to the process; mapped here only when it is full, which is cheaper than page by
@@ -286,6 +320,7 @@ static bool image(mt_developer *d, mt_image *out, const void *data, size_t size,
     if (!send_bytes(d, MT_DARK_IMAGE, data, size, err))
         return false;
     info = d->in.image;
+    info.work = mt_image_work(data, size);
     if (!fits(d, &info, d->limits->pixels))
         return is_lost(d, err);
     if (look && !look(ctx, &info, err)) {
@@ -387,6 +422,12 @@ mt_developer *mt_developer_new(const mt_media_limits *limits, const mt_media_wat
 void mt_developer_free(mt_developer *d)
 {
     (void)d;
+}
+
+uint64_t mt_developer_cpu_ns(const mt_developer *d)
+{
+    (void)d;
+    return 0;
 }
 
 bool mt_developer_image(mt_developer *d, mt_image *out, const void *data, size_t size,

@@ -52,6 +52,7 @@ static const struct sock_filter program[] = {
     ALLOW(sched_getaffinity),
     ALLOW(getrandom),
     ALLOW(clock_gettime),
+    ALLOW(setitimer),
     ALLOW(getpid),
     ALLOW(gettid),
     ALLOW(rt_sigreturn),

@@ -20,7 +20,8 @@ typedef enum mt_dark_kind {
     MT_DARK_ABOUT, /* size and kind of the picture or video */
     MT_DARK_TAKE,  /* asks for memory */
     MT_DARK_DONE,
-    MT_DARK_FAILED
+    MT_DARK_FAILED,
+    MT_DARK_SPENT /* the picture took too much processor time; the process ends */
 } mt_dark_kind;
 
 /* One datagram. The kind decides which members are used. */
@@ -31,7 +32,8 @@ typedef struct mt_dark_letter {
     mt_media_limits limits; /* without `root` */
     mt_image_info image;    /* of DONE: the final size */
     mt_video_info video;
-    mt_code code; /* of FAILED */
+    uint64_t cpu_ns; /* from the process: processor time that it has had since it began */
+    mt_code code;    /* of FAILED */
     char text[MT_LIMIT_ERROR_TEXT];
 } mt_dark_letter;
 
@@ -52,6 +54,9 @@ typedef struct mt_dark_page {
     /* set by the server: stop decoding */
     atomic_bool stop;
 } mt_dark_page;
+
+/* Processor time of the calling process. */
+uint64_t mt_dark_cpu_ns(void);
 
 /* Send and receive a datagram with open files. *received: how many files came, of at most `most`. False where the other
    side has gone. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "media/darkroom_client.h"
 
@@ -13,6 +14,14 @@ typedef union ancillary {
     struct cmsghdr head; /* for alignment */
     char bytes[CMSG_SPACE(MT_DARK_FILES * sizeof(int))];
 } ancillary;
+
+uint64_t mt_dark_cpu_ns(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
 
 bool mt_dark_send(int socket, const void *data, size_t size, const int *files, size_t count)
 {

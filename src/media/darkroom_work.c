@@ -2,9 +2,11 @@
    server. It asks for memory by message where a thread would ask its watch, so the server decides how much it gets. */
 #include "media/darkroom_inside.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 /* The state of a decoding process. */
@@ -19,10 +21,24 @@ typedef struct desk {
     mt_video *video;
 } desk;
 
-/* Sends a message; exits where the server has gone. */
+/* Has SIGPROF end the process after so many seconds of processor time (darkroom.c); 0: never. Most decoders notice
+   themselves that a picture has had its time (mt_image_decode); the timer, which gives a second more, is for the
+   others. */
+static void limit_time(double seconds)
+{
+    const struct itimerval timer = {
+        .it_value = {.tv_sec = (time_t)seconds, .tv_usec = (suseconds_t)((seconds - floor(seconds)) * 1e6)}};
+
+    setitimer(ITIMER_PROF, &timer, NULL);
+}
+
+/* Sends a message; exits where the server has gone. No timer ends the process once it has answered. */
 static void tell(desk *d, mt_dark_kind kind)
 {
+    if (kind == MT_DARK_DONE || kind == MT_DARK_FAILED)
+        limit_time(0);
     d->out.kind = kind;
+    d->out.cpu_ns = mt_dark_cpu_ns();
     if (!mt_dark_send(d->socket, &d->out, sizeof(d->out), NULL, 0))
         _exit(0);
 }
@@ -180,6 +196,7 @@ _Noreturn void mt_dark_work(int socket, const mt_dark_page *page)
             fail_memory(&d);
             continue;
         }
+        limit_time(d.in.kind == MT_DARK_IMAGE ? d.in.limits.image_seconds + 1 : 0);
         (d.in.kind == MT_DARK_IMAGE ? image : video)(&d);
         munmap((void *)(uintptr_t)d.data, mapped);
     }

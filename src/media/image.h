@@ -25,6 +25,7 @@ typedef struct mt_image_info {
     mt_image_format format;
     uint32_t width, height; /* before the EXIF orientation is applied */
     size_t memory;          /* most bytes that mt_image_decode needs, pixels included */
+    uint64_t work;          /* mt_image_work */
 } mt_image_info;
 
 /* Recognises the format by the bytes and reads the header; allocates nothing that grows with the picture. Fails like
@@ -32,10 +33,15 @@ typedef struct mt_image_info {
 bool mt_image_probe(mt_image_info *info, const void *data, size_t size, const mt_media_limits *limits,
                     mt_error *err) MT_NODISCARD;
 
+/* Estimates from its headers what decoding a picture costs, in pixels: as many as it has, times the scans of a JPEG,
+   and twice for a PNG of more than 32 bits a pixel and for a WebP that has alpha. 0: the header is damaged, and
+   mt_image_probe refuses it. Reads the bytes with code of this project alone and allocates nothing. */
+uint64_t mt_image_work(const void *data, size_t size);
+
 /* Decodes a picture; of an animation the first frame. Alpha is dropped, as convert("RGB") does. A file that ends early
    or is inconsistent fails. Asks the watch for all memory before it decodes, and stops within some rows (WebP: at the
-   end) after watch->stop is set. Every failure is MT_E_INVALID with a sentence for the client, or the watch's error.
-   Free with mt_image_free. */
+   end) after watch->stop is set or the thread has had limits->image_seconds for it. Every failure is MT_E_INVALID with
+   a sentence for the client, or the watch's error. Free with mt_image_free. */
 bool mt_image_decode(mt_image *image, const void *data, size_t size, const mt_media_limits *limits,
                      const mt_media_watch *watch, mt_error *err) MT_NODISCARD;
 

@@ -7,6 +7,7 @@
 
 static const char NAME[] = "BMP";
 
+enum { LOOK = 4096 }; /* codes between checks whether the picture is still wanted */
 enum { FILE_HEAD = 14, OS2_HEAD = 12, INFO_HEAD = 40 };
 enum { RAW = 0, RLE8 = 1, RLE4 = 2, FIELDS = 3, ALPHA_FIELDS = 6 };
 
@@ -149,6 +150,14 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
     return true;
 }
 
+static uint64_t work(const uint8_t *data, size_t size)
+{
+    mt_error ignored;
+    bmp b;
+
+    return open_file(&b, data, size, &ignored) ? mt_codec_work(b.width, b.height, 1) : 0;
+}
+
 /* Where row y of the file goes in the picture. */
 static uint8_t *row_of(const bmp *b, mt_image *image, uint32_t y)
 {
@@ -241,15 +250,18 @@ static const uint8_t *put_written_out(pen *p, const uint8_t *in, unsigned count)
     return (size_t)(p->b->end - in) < bytes ? p->b->end : in + bytes;
 }
 
-static bool decode_runs(const bmp *b, mt_image *image, mt_error *err)
+static bool decode_runs(const bmp *b, mt_image *image, const mt_media_watch *watch, mt_error *err)
 {
     const uint8_t *in = b->data + b->pixels;
+    size_t codes = 0;
     pen p = {.b = b, .image = image};
 
     while (p.y < b->height && b->end - in >= 2) {
         unsigned count = in[0], value = in[1];
         const uint8_t pair[2] = {in[1], in[1]};
 
+        if (codes++ % LOOK == 0 && mt_media_stopped(watch))
+            return mt_codec_stopped(err);
         in += 2;
         if (count > 0) {
             for (unsigned i = 0; i < count; i++)
@@ -278,16 +290,15 @@ static bool decode(mt_image *image, const uint8_t *data, size_t size, const mt_m
 {
     bmp b;
 
-    (void)watch; /* not checked: this is copying, which is fast */
     if (!open_file(&b, data, size, err))
         return false;
     if (b.compression != RLE8 && b.compression != RLE4) {
-        decode_raw(&b, image);
+        decode_raw(&b, image); /* not stopped: this is copying, which is fast */
         return true;
     }
     for (size_t i = 0; i < (size_t)b.width * b.height; i++)
         memcpy(image->pixels + 3 * i, b.colours[0], 3);
-    return decode_runs(&b, image, err);
+    return decode_runs(&b, image, watch, err);
 }
 
 const mt_codec mt_codec_bmp = {
@@ -295,5 +306,6 @@ const mt_codec mt_codec_bmp = {
     .format = MT_IMAGE_BMP,
     .is = is_bmp,
     .head = read_head,
+    .work = work,
     .decode = decode,
 };

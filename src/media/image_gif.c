@@ -7,6 +7,7 @@
 
 static const char NAME[] = "GIF";
 
+enum { LOOK = 4096 }; /* codes between checks whether the picture is still wanted */
 enum { HEAD = 13, EXTENSION = 0x21, IMAGE = 0x2C, CONTROL = 0xF9, CODES = 4096, DESCRIPTOR = 9 };
 
 /* A GIF file up to its first frame. */
@@ -115,6 +116,14 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
     head->height = g.height;
     head->memory = (size_t)CODES * 8;
     return true;
+}
+
+static uint64_t work(const uint8_t *data, size_t size)
+{
+    mt_error ignored;
+    gif g;
+
+    return open_file(&g, data, size, &ignored) ? mt_codec_work(g.width, g.height, 1) : 0;
 }
 
 /* Reads codes of 3 to 12 bits, least significant bit first, from blocks of at most 255 bytes. */
@@ -228,6 +237,7 @@ static bool decompress(lzw *z, gif *g, mt_image *image, const mt_media_watch *wa
 {
     reader r = {.g = g};
     pen p = {.image = image, .g = g, .done = g->columns == 0 || g->lines == 0};
+    size_t codes = 0;
 
     if (g->at >= g->size)
         return mt_codec_ends_early(err, NAME);
@@ -239,7 +249,7 @@ static bool decompress(lzw *z, gif *g, mt_image *image, const mt_media_watch *wa
     while (!p.done) {
         int code = read_code(&r, z->width);
 
-        if (mt_media_stopped(watch))
+        if (codes++ % LOOK == 0 && mt_media_stopped(watch))
             return mt_codec_stopped(err);
         if (code < 0 || code == z->clear + 1)
             return mt_codec_ends_early(err, NAME);
@@ -273,5 +283,6 @@ const mt_codec mt_codec_gif = {
     .format = MT_IMAGE_GIF,
     .is = is_gif,
     .head = read_head,
+    .work = work,
     .decode = decode,
 };

@@ -14,7 +14,7 @@
 static const char NAME[] = "JPEG";
 
 enum { ROWS = 64 }; /* most rows of each component that libjpeg keeps: five times 8, twice where it smooths */
-enum { SOI = 0xD8, SOS = 0xDA, APP1 = 0xE1, TEM = 0x01, RST0 = 0xD0, EOI = 0xD9 };
+enum { SOI = 0xD8, SOS = 0xDA, APP0 = 0xE0, APP1 = 0xE1, TEM = 0x01, RST0 = 0xD0, EOI = 0xD9 };
 
 static bool is_jpeg(const uint8_t *data, size_t size)
 {
@@ -27,7 +27,8 @@ static bool is_frame(unsigned marker)
     return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
 }
 
-/* Finds the next segment from *at on, moves *at behind it and returns its marker; 0 where the file ends before. */
+/* Finds the next segment from *at on, moves *at behind it and returns its marker; 0 where the picture ends before.
+   Skips the compressed pixels of a scan, in which a 0xFF is followed by 0 or a restart marker. */
 static unsigned next_segment(const uint8_t *data, size_t size, size_t *at, const uint8_t **segment, size_t *len)
 {
     while (size - *at >= 4) {
@@ -38,9 +39,13 @@ static unsigned next_segment(const uint8_t *data, size_t size, size_t *at, const
             continue;
         }
         *at += 2;
-        if (marker == TEM || (marker >= RST0 && marker <= EOI))
+        if (marker == EOI)
+            return 0;
+        if (marker == TEM || (marker >= RST0 && marker < EOI))
             continue;
         *len = mt_be16(data + *at);
+        if (marker >= APP0 && *len < 2)
+            *len = 2; /* libjpeg goes on there */
         if (*len < 2 || *len > size - *at)
             return 0;
         *segment = data + *at + 2;
@@ -89,6 +94,34 @@ static bool read_frame(mt_codec_head *head, const uint8_t *segment, size_t len, 
     return mt_codec_unknown(err, NAME, kind);
 }
 
+/* Counts the scans that begin from `at` on, up to one more than a picture may have. */
+static unsigned count_scans(const uint8_t *data, size_t size, size_t at)
+{
+    const uint8_t *segment;
+    unsigned marker, scans = 0;
+    size_t len;
+
+    while (scans <= MT_LIMIT_MEDIA_SCANS && (marker = next_segment(data, size, &at, &segment, &len)) != 0)
+        scans += marker == SOS;
+    return scans;
+}
+
+/* Each scan of a picture costs about as much as decoding it whole. */
+static uint64_t work(const uint8_t *data, size_t size)
+{
+    const uint8_t *segment = NULL;
+    uint32_t width = 0, height = 0;
+    unsigned marker;
+    size_t at = 2, len = 0, behind = 2;
+
+    for (; (marker = next_segment(data, size, &at, &segment, &len)) != 0 && marker != SOS; behind = at)
+        if (is_frame(marker) && len >= 5) {
+            height = mt_be16(segment + 1);
+            width = mt_be16(segment + 3);
+        }
+    return mt_codec_work(width, height, count_scans(data, size, behind));
+}
+
 static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_error *err)
 {
     const uint8_t *segment = NULL;
@@ -112,7 +145,10 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
             head->memory += (size_t)head->width * ROWS * components + 65536; /* rows of blocks being converted to RGB */
             /* a bit for each 8x8 block at least, and blocks for a fourth of the pixels at least */
             head->least = arithmetic ? 0 : (uint64_t)head->width * head->height / (64 * 4 * 8);
-            return true;
+            return 1 + count_scans(data, size, at) <= MT_LIMIT_MEDIA_SCANS ||
+                   mt_fail(err, MT_E_INVALID,
+                           "the \"%s\" picture has more than %d scans: save it with fewer, or as baseline", NAME,
+                           MT_LIMIT_MEDIA_SCANS);
         }
     }
     return mt_codec_ends_early(err, NAME);
@@ -145,18 +181,13 @@ static void on_message(j_common_ptr jpeg, int level)
     (void)jpeg, (void)level; /* warnings are ignored */
 }
 
-/* Called for every row of blocks. A progressive picture may have any number of scans, each as expensive as a whole
-   picture, so they are limited. */
+/* Called for every row of blocks. */
 static void on_progress(j_common_ptr jpeg)
 {
     decoder *d = (decoder *)jpeg;
 
     if (mt_media_stopped(d->watch))
         longjmp(d->failed, 1);
-    if (d->jpeg.input_scan_number <= MT_LIMIT_MEDIA_SCANS)
-        return;
-    snprintf(d->why, sizeof(d->why), "it has more than %d scans", MT_LIMIT_MEDIA_SCANS);
-    longjmp(d->failed, 1);
 }
 
 static void source_nothing(j_decompress_ptr jpeg)
@@ -274,5 +305,6 @@ const mt_codec mt_codec_jpeg = {
     .format = MT_IMAGE_JPEG,
     .is = is_jpeg,
     .head = read_head,
+    .work = work,
     .decode = decode,
 };

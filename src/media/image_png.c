@@ -161,14 +161,20 @@ static unsigned orientation_of(const uint8_t *data, size_t size)
     return orientation_with(&m, &t);
 }
 
+/* Bits of a pixel. */
+static unsigned bits_of(const uint8_t *data)
+{
+    static const uint8_t channels[7] = {1, 0, 3, 1, 2, 0, 4};
+
+    return data[25] < MT_COUNT(channels) ? (unsigned)data[24] * channels[data[25]] : 0;
+}
+
 /* Least bytes of a file: zlib expands at most 1032 to 1. */
 static uint64_t least_of(const uint8_t *data)
 {
-    static const uint8_t channels[7] = {1, 0, 3, 1, 2, 0, 4};
     uint64_t width = mt_be32(data + 16), height = mt_be32(data + 20);
-    unsigned bits = data[25] < MT_COUNT(channels) ? (unsigned)data[24] * channels[data[25]] : 0;
 
-    return width * bits / 8 / 1032 * height;
+    return width * bits_of(data) / 8 / 1032 * height;
 }
 
 static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_error *err)
@@ -183,6 +189,11 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
     head->orientation = orientation_of(data, size);
     head->memory = (size_t)head->width * 8 * 4 + 65536; /* rows of at most 8 bytes a pixel, and zlib */
     return true;
+}
+
+static uint64_t work(const uint8_t *data, size_t size)
+{
+    return size < HEAD ? 0 : mt_codec_work(mt_be32(data + 16), mt_be32(data + 20), bits_of(data) > 32 ? 2 : 1);
 }
 
 /* A PNG that is being decoded. */
@@ -345,5 +356,6 @@ const mt_codec mt_codec_png = {
     .format = MT_IMAGE_PNG,
     .is = is_png,
     .head = read_head,
+    .work = work,
     .decode = decode,
 };

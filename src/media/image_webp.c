@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "media/bytes.h"
 #include "media/codec.h"
 
 const bool mt_image_webp_present = true;
@@ -69,6 +70,21 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
     return true;
 }
 
+/* The first chunk has the size: of the canvas (VP8X) or, where there is no other chunk, of the lossy or lossless
+   pixels. VP8X also tells whether there is alpha, which may be a second picture to decode. */
+static uint64_t work(const uint8_t *data, size_t size)
+{
+    const uint8_t *chunk = data + 12, *body = data + 20;
+
+    if (size < 30)
+        return 0;
+    if (memcmp(chunk, "VP8X", 4) == 0)
+        return mt_codec_work((mt_le32(body + 4) & 0xFFFFFF) + 1, (mt_le32(body + 6) >> 8) + 1, body[0] & 0x10 ? 2 : 1);
+    if (memcmp(chunk, "VP8L", 4) == 0)
+        return mt_codec_work((mt_le32(body + 1) & 0x3FFF) + 1, (mt_le32(body + 1) >> 14 & 0x3FFF) + 1, 1);
+    return memcmp(chunk, "VP8 ", 4) == 0 ? mt_codec_work(mt_le16(body + 6) & 0x3FFF, mt_le16(body + 8) & 0x3FFF, 1) : 0;
+}
+
 static bool decode_frame(mt_image *image, const WebPIterator *frame)
 {
     size_t line = (size_t)image->width * 3, at;
@@ -107,5 +123,6 @@ const mt_codec mt_codec_webp = {
     .format = MT_IMAGE_WEBP,
     .is = is_webp,
     .head = read_head,
+    .work = work,
     .decode = decode,
 };

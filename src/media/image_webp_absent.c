@@ -18,4 +18,11 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
                    "\"PNG\", \"GIF\" or \"BMP\"");
 }
 
-const mt_codec mt_codec_webp = {.name = "WebP", .format = MT_IMAGE_WEBP, .is = is_webp, .head = read_head};
+static uint64_t work(const uint8_t *data, size_t size)
+{
+    (void)data, (void)size;
+    return 0;
+}
+
+const mt_codec mt_codec_webp = {
+    .name = "WebP", .format = MT_IMAGE_WEBP, .is = is_webp, .head = read_head, .work = work};

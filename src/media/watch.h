@@ -7,20 +7,28 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 /* Functions that borrow a watch accept NULL: then memory is not limited and work is never stopped. */
 typedef struct mt_media_watch {
     const atomic_bool *stop; /* once true, work ends soon; may be NULL */
+    uint64_t cpu_end;        /* work also ends soon once its thread has had so much time (mt_clock_thread_ns); 0: any */
     /* asks for so many more bytes; may wait. False refuses. NULL: no limit */
     bool (*take)(void *ctx, size_t bytes, mt_error *err);
     void *ctx;
 } mt_media_watch;
 
+/* The calling thread has had its processor time. */
+static inline bool mt_media_spent(const mt_media_watch *watch)
+{
+    return watch && watch->cpu_end && mt_clock_thread_ns() >= watch->cpu_end;
+}
+
 static inline bool mt_media_stopped(const mt_media_watch *watch)
 {
     /* relaxed: no other data depends on the flag */
-    return watch && watch->stop && atomic_load_explicit(watch->stop, memory_order_relaxed);
+    return (watch && watch->stop && atomic_load_explicit(watch->stop, memory_order_relaxed)) || mt_media_spent(watch);
 }
 
 static inline bool mt_media_take(const mt_media_watch *watch, size_t bytes, mt_error *err)

@@ -471,6 +471,7 @@ mt_media_limits mt_options_media(const mt_options *opt)
         .pixels = (uint64_t)opt->media_max_pixels,
         .video_pixels = (uint64_t)opt->video_max_pixels,
         .video_frames = opt->video_max_frames,
+        .image_seconds = MT_LIMIT_MEDIA_IMAGE_SECONDS,
         .video_seconds = (double)opt->video_max_seconds,
         .fetch_ms = opt->media_seconds * 1000,
         .allow_private = opt->media_allow_private,

@@ -118,18 +118,17 @@ static mt_picture_order order_of(const mt_pictures *p, const mt_chat_media_optio
                               .arena = p->arena};
 }
 
-/* Bounds the pixels of all pictures of a request together, since small files may have many. The limit is that of a
-   video. */
+/* Bounds the decoding work of all pictures of a request together, since small files may take much. */
 static bool count_pixels(void *ctx, const mt_image_info *info, mt_error *err)
 {
     mt_pictures *p = ctx;
 
-    p->pixels += (uint64_t)info->width * info->height;
-    return p->pixels <= MT_LIMIT_MEDIA_VIDEO_WORK ||
+    p->pixels += info->work;
+    return p->pixels <= MT_LIMIT_MEDIA_PICTURES_WORK ||
            mt_fail(err, MT_E_INVALID,
-                   "the pictures of the request have %.0f million pixels up to here, and %.0f are "
+                   "the pictures of the request have %.0f million pixels to decode up to here, and %.0f are "
                    "allowed: send fewer or smaller ones",
-                   (double)p->pixels / 1e6, (double)MT_LIMIT_MEDIA_VIDEO_WORK / 1e6);
+                   (double)p->pixels / 1e6, (double)MT_LIMIT_MEDIA_PICTURES_WORK / 1e6);
 }
 
 /* Starts the process that decodes all pictures of a request, where such processes are used. */

@@ -32,7 +32,7 @@ typedef struct mt_pictures {
     bool developing;               /* developer was begun, or is known not to exist */
     mt_picture_share has;          /* bytes taken from the room */
     size_t now;                    /* bytes needed at this moment; may be fewer */
-    uint64_t pixels;               /* of all pictures so far, before resizing */
+    uint64_t pixels;               /* mt_image_work of all pictures so far */
     mt_arena *scratch;             /* memory for the part that is being prepared; NULL between parts */
     mt_arena *arena;               /* memory for what follows */
     mt_picture *at;

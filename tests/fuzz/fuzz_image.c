@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "media/cost.h"
 #include "media/resize.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -33,6 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     limits.pixels = 1 << 18;
     known = mt_image_probe(&info, data, size, &limits, &err);
     assert(known || is_refusal(&err));
+    assert(!known || info.work == mt_media_cost(data, size));
     if (!mt_image_decode(&image, data, size, &limits, NULL, &err)) {
         assert(is_refusal(&err));
         return 0;

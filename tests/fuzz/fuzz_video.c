@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "media/cost.h"
 #include "media/video.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -28,6 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mt_video_info info;
     mt_video *video;
 
+    (void)mt_media_cost(data, size);
     limits.video_pixels = 1 << 16;
     limits.video_frames = 64;
     video = mt_video_open(data, size, &limits, NULL, &err);

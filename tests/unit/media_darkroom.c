@@ -277,6 +277,53 @@ static void nothing_leads_out(void **state)
     mt_darkroom_close();
 }
 
+/* A decoder that never looks at the clock, which uses up the time of a picture. The clock on the wall has no say. */
+static void a_picture_has_so_much_processor_time(void **state)
+{
+    const uint64_t crashed = mt_darkroom_crashed();
+    mt_developer *d;
+    mt_error err = {0};
+
+    (void)state;
+    open_for(LOOPS);
+    limits.image_seconds = 0.01;
+    d = hire(&no_watch);
+    expect_same(d, "baseline-444.jpg"); /* which is decoded in no time, and whose timer is off then */
+    assert_false(show_png(d, &err));
+    assert_int_equal(err.code, MT_E_INVALID);
+    assert_string_equal(err.text, "the picture takes more than the 0.01 seconds of a processor that one may: send a "
+                                  "smaller or simpler one");
+    assert_true(mt_developer_cpu_ns(d) > 10000000);
+    assert_false(show_png(d, &err)); /* it has ended */
+    assert_int_equal(mt_darkroom_crashed(), crashed);
+    mt_developer_free(d);
+    mt_darkroom_close();
+}
+
+static void processor_time_is_told(void **state)
+{
+    mt_developer *d;
+    uint64_t before;
+    mt_error err;
+
+    (void)state;
+    assert_int_equal(mt_developer_cpu_ns(NULL), 0);
+    open_for(SOUND);
+    d = hire(&no_watch);
+    assert_int_equal(mt_developer_cpu_ns(d), 0);
+    assert_true(show_png(d, &err));
+    before = mt_developer_cpu_ns(d);
+    assert_true(before > 0);
+    expect_same(d, "grey-1.png");
+    assert_true(mt_developer_cpu_ns(d) > before);
+    before = mt_developer_cpu_ns(d);
+    evil->kind = CRASHES; /* what it had is not told then: the time that it was not heard of counts */
+    assert_false(show_png(d, &err));
+    assert_true(mt_developer_cpu_ns(d) > before);
+    mt_developer_free(d);
+    mt_darkroom_close();
+}
+
 static void *leave(void *stop)
 {
     while (!evil->pid)
@@ -374,6 +421,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_crash_is_one_requests),
     cmocka_unit_test(memory_is_bounded),
     cmocka_unit_test(nothing_leads_out),
+    cmocka_unit_test(a_picture_has_so_much_processor_time),
+    cmocka_unit_test(processor_time_is_told),
     cmocka_unit_test(who_leaves_takes_the_process_along),
     cmocka_unit_test(who_left_before_is_no_crash),
     cmocka_unit_test(who_asks_decides_on_memory_and_pixels),

@@ -348,7 +348,7 @@ static void a_picture_of_too_many_scans_is_refused(void **state)
         mt_image_free(&image);
         many.len -= 2;
     }
-    assert_string_equal(err.text, "the \"JPEG\" picture is damaged (it has more than 100 scans): send an intact file");
+    assert_string_equal(err.text, "the \"JPEG\" picture has more than 100 scans: save it with fewer, or as baseline");
     mt_buf_free(&many);
     mt_buf_free(&buf);
 }
@@ -410,6 +410,31 @@ static void expect_watched(const char *name, unsigned width, unsigned height, in
         assert_string_equal(err.text, "the picture was not decoded to its end: its request was cancelled");
     }
     mt_buf_free(&buf);
+}
+
+/* Not even one nanosecond; only libwebp and the copying of a BMP do not look at the clock. */
+static void a_picture_has_so_much_processor_time_and_no_more(void **state)
+{
+    static const char *const names[] = {"baseline-444.jpg", "progressive.jpg", "rgb-8.png", "plain.gif", "rle8.bmp"};
+    mt_media_limits limits = mt_media_limits_default();
+
+    (void)state;
+    assert_true(limits.image_seconds == MT_LIMIT_MEDIA_IMAGE_SECONDS);
+    limits.image_seconds = 1e-9;
+    for (size_t i = 0; i < MT_COUNT(names); i++) {
+        mt_image image;
+        mt_error err = {0};
+        mt_buf buf;
+
+        media_read(&buf, "images", names[i]);
+        assert_false(mt_image_decode(&image, buf.data, buf.len, &limits, NULL, &err));
+        assert_int_equal(err.code, MT_E_INVALID);
+        assert_string_equal(err.text,
+                            "the picture takes more than the 1e-09 seconds of a processor that one may: send a "
+                            "smaller or simpler one");
+        assert_null(image.pixels);
+        mt_buf_free(&buf);
+    }
 }
 
 static void decoding_asks_for_memory_and_can_be_stopped(void **state)
@@ -507,6 +532,7 @@ static void xmp_may_end_anywhere(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(decoding_asks_for_memory_and_can_be_stopped),
+    cmocka_unit_test(a_picture_has_so_much_processor_time_and_no_more),
     cmocka_unit_test(pixels_are_those_of_pillow),
     cmocka_unit_test(headers_tell_sizes),
     cmocka_unit_test(a_file_that_ends_early_is_refused),

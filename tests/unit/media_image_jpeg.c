@@ -1,6 +1,7 @@
 /* What the segments of a JPEG say of it, of files that end before their pixels. */
 #include "unit.h"
 
+#include "base/buf.h"
 #include "base/compiler.h"
 #include "media/codec.h"
 
@@ -89,7 +90,87 @@ static void segments_that_cannot_be_are_refused(void **state)
     }
 }
 
+/* A progressive JPEG in one colour whose scans, each of a few bytes, say nothing of its pixels. */
+static void write_scans(mt_buf *to, uint8_t side_high, unsigned scans, const char *between, size_t len)
+{
+    const char frame[] = {'\xFF', '\xC2', 0, 11, 8, (char)side_high, 0, (char)side_high, 0, 1, 1, 0x11, 0};
+
+    mt_buf_init(to, 1 << 20);
+    mt_buf_add(to, "\xFF\xD8", 2);
+    mt_buf_add(to, frame, sizeof(frame));
+    for (unsigned i = 0; i < scans; i++) {
+        mt_buf_add(to, PIXELS "\x55\x55", sizeof(PIXELS) + 1);
+        mt_buf_add(to, between, len);
+    }
+    mt_buf_add(to, "\xFF\xD9", 2);
+}
+
+static bool probe_scans(uint8_t side_high, unsigned scans, const char *between, size_t len, mt_image_info *info,
+                        mt_error *err)
+{
+    mt_media_limits limits = mt_media_limits_default();
+    mt_buf bytes;
+    bool ok;
+
+    write_scans(&bytes, side_high, scans, between, len);
+    ok = mt_image_probe(info, bytes.data, bytes.len, &limits, err);
+    assert_true(!ok || info->work == mt_image_work(bytes.data, bytes.len));
+    mt_buf_free(&bytes);
+    return ok;
+}
+
+/* Nothing is decoded to find them: there are no pixels. */
+static void scans_are_counted_before_pixels_are_decoded(void **state)
+{
+    mt_image_info info;
+    mt_error err = {0};
+
+    (void)state;
+    assert_true(probe_scans(1, MT_LIMIT_MEDIA_SCANS, "", 0, &info, &err)); /* 256x256 */
+    assert_int_equal(info.work, 256 * 256 * MT_LIMIT_MEDIA_SCANS);
+    assert_false(probe_scans(1, MT_LIMIT_MEDIA_SCANS + 1, "", 0, &info, &err));
+    assert_string_equal(err.text, "the \"JPEG\" picture has more than 100 scans: save it with fewer, or as baseline");
+    assert_false(probe_scans(32, MT_LIMIT_MEDIA_PASSES + 1, "", 0, &info, &err)); /* 8192x8192, all that one may have */
+    assert_string_equal(err.text, "the \"JPEG\" picture is 8192x8192 pixels in 17 scans, and 16 are allowed for so "
+                                  "many: send a smaller one, or one with fewer scans");
+    assert_false(probe_scans(32, MT_LIMIT_MEDIA_PASSES, "", 0, &info, &err));
+    assert_non_null(strstr(err.text, "ends early")); /* since it has too few bytes for its pixels */
+}
+
+/* What stands between scans, and how many scans there are then with two that are counted without. */
+static void only_scans_are_counted(void **state)
+{
+    static const struct {
+        const char *between;
+        size_t len;
+        unsigned scans;
+    } rows[] = {
+        {"", 0, 2},
+        {PIXELS, sizeof(PIXELS) - 1, 4},
+        {"\xFF\0\xDA", 3, 2},                                   /* a byte of the pixels */
+        {"\xFF\xD0\x55\xFF\xD7\x55", 6, 2},                     /* restarts */
+        {"\xFF\xFF\xFF\xDA\0\x08\1\1\0\0\x3F\0", 12, 4},        /* filled up */
+        {"\xFF\xE1\0\x0E" PIXELS "\0", 4 + 12, 2},              /* in a segment: a thumbnail */
+        {"\xFF\xE1\0\0" PIXELS, 4 + sizeof(PIXELS) - 1, 4},     /* behind one that says it has no length */
+        {"\xFF\xFE\0\1" PIXELS, 4 + sizeof(PIXELS) - 1, 4},     /* the same */
+        {"\xFF\xD9\xFF\xD8" PIXELS, 4 + sizeof(PIXELS) - 1, 1}, /* a second picture */
+        {"\xFF\xDA\xFF\xFF", 4, 1},                             /* cut off */
+    };
+    mt_image_info info;
+    mt_error err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(rows); i++) {
+        if (!probe_scans(1, 2, rows[i].between, rows[i].len, &info, &err))
+            fail_msg("row %zu: %s", i, err.text);
+        if (info.work != 256ull * 256 * rows[i].scans)
+            fail_msg("row %zu: %llu", i, (unsigned long long)info.work / 65536);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(scans_are_counted_before_pixels_are_decoded),
+    cmocka_unit_test(only_scans_are_counted),
     cmocka_unit_test(segments_are_read),
     cmocka_unit_test(segments_that_cannot_be_are_refused),
 };

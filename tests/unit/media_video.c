@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <math.h>
 
+#include "media/cost.h"
 #include "media/video.h"
 
 static mt_video *open_clip(const mt_buf *bytes, mt_error *err)
@@ -208,6 +209,33 @@ static void claims_of_samples_are_refused(void **state)
     expect_refusal(fragment, sizeof(fragment) - 1, &limits, sentence);
 }
 
+/* 40000 frames of 2048x2048, of which a list of edits could hide all but one; and pictures in the boxes of a video. */
+static void claims_of_pixels_and_still_pictures_are_refused(void **state)
+{
+    static const char track[] = "\0\0\0\x10"
+                                "ftypisom\0\0\0\0"
+                                "\0\0\0\x76moov\0\0\0\x6etrak\0\0\0\x66mdia\0\0\0\x5eminf\0\0\0\x56stbl"
+                                "\0\0\0\x3astsd\0\0\0\0\0\0\0\1\0\0\0\x2a"
+                                "avc1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x08\0\x08\0\0\0\0\0\0\0"
+                                "\0\0\0\x14stsz\0\0\0\0\0\0\0\1\0\0\x9c\x40";
+    static const char brands[][5] = {"avif", "avis", "heic", "hevc", "mif1", "msf1"};
+    mt_media_limits limits = mt_media_limits_default();
+    char file[sizeof(track)];
+
+    (void)state;
+    assert_int_equal(mt_media_cost(track, sizeof(track) - 1), 40000ull * 2048 * 2048);
+    expect_refusal(track, sizeof(track) - 1, &limits,
+                   "the video lists frames of 167772 million pixels in all, and 137439 are allowed: send a shorter or "
+                   "smaller one");
+    for (size_t i = 0; i < MT_COUNT(brands); i++) {
+        memcpy(file, track, sizeof(track));
+        memcpy(file + 8, brands[i], 4);
+        assert_int_equal(mt_media_cost(file, sizeof(file) - 1), 0);
+        expect_refusal(file, sizeof(file) - 1, &limits,
+                       "the 134 bytes are no video that is known here: send MP4 or WebM");
+    }
+}
+
 static void reading_can_be_cancelled(void **state)
 {
     mt_media_limits limits = mt_media_limits_default();
@@ -297,6 +325,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_cut_or_damaged_file_does_no_harm),
     cmocka_unit_test(limits_are_kept),
     cmocka_unit_test(claims_of_samples_are_refused),
+    cmocka_unit_test(claims_of_pixels_and_still_pictures_are_refused),
     cmocka_unit_test(reading_can_be_cancelled),
 };
 UNIT_MAIN_IF(mt_video_present, "FFmpeg", tests)

@@ -230,7 +230,7 @@ static void what_media_may_cost(void **state)
     assert_int_equal(got.pixels, standard.pixels);
     assert_int_equal(got.video_pixels, standard.video_pixels);
     assert_int_equal(got.video_frames, standard.video_frames);
-    assert_true(got.video_seconds == standard.video_seconds);
+    assert_true(got.image_seconds == standard.image_seconds && got.video_seconds == standard.video_seconds);
     assert_int_equal(got.fetch_ms, standard.fetch_ms);
     assert_false(got.allow_private);
     assert_null(got.root);
