@@ -194,7 +194,8 @@ void mt_call_warn(mt_call *call, const char *fmt, ...) MT_PRINTF(2, 3);
 json_t *mt_call_body(mt_call *call, mt_failure *why) MT_NODISCARD;
 
 /* Preparation thread: prepares a call and posts its letter, or hands it on: to another lane, or to the fleet until its
-   model is loaded. Returns the seconds of a processor that it took, with those of the decoder process. See prepare.c. */
+   model is loaded. Returns the seconds of a processor that it took, those of the decoder process included. See
+   prepare.c. */
 double mt_call_prepare(mt_call *call);
 
 /* Any thread: goes on preparing a call that waited for its model, or ends it because of *why (NULL: go on). */

@@ -3,7 +3,8 @@
    1. One request has at most seven eighths of the room. The last eighth is only for clients that have no more than an
       eighth in all. So a small picture is decoded while another client's large ones fill the room.
    2. A request that has no bytes yet lets those go first that have some and wait for more. Rule 1 goes before this one.
-   3. Of the requests that wait and would fit, one of the client with the fewest bytes goes first; of equals, the oldest.
+   3. Of the requests that wait and would fit, one of the client with the fewest bytes goes first; of equals, the
+      oldest.
    4. Where all requests that have bytes wait for more, one of them gives up, with MT_E_BUSY. */
 #include "server/picture_room.h"
 

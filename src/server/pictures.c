@@ -143,6 +143,7 @@ static bool begin_developing(mt_pictures *p, mt_error *err)
 
 static void end_developing(mt_pictures *p)
 {
+    p->prep->decoding += (double)mt_developer_cpu_ns(p->developer) * 1e-9;
     mt_developer_free(p->developer);
     p->developer = NULL;
     p->developing = false;

@@ -6,8 +6,8 @@
       the fewest calls in preparation comes first; of equals, the oldest.
    2. `threads` calls run at once. A call of a client that has none running may use a spare thread, so that no client
       waits while another has all threads.
-   3. A call that has run for MT_LIMIT_PREPARING_LONG_MS no longer counts as one of the `threads`: another may begin on a
-      spare thread beside it, but half of the spare threads are kept for rule 2.
+   3. A call that has run for MT_LIMIT_PREPARING_LONG_MS no longer counts as one of the `threads`: another may begin on
+      a spare thread beside it, but half of the spare threads are kept for rule 2.
 
    Rejected: stopping long work and preparing it again later. Pictures would be fetched and decoded twice. */
 #include "server/workers.h"
