@@ -44,12 +44,23 @@ static mt_guest *least_indebted(const mt_clients *c, uint64_t now)
     return best;
 }
 
+static mt_guest *find(const mt_clients *c, const mt_client *client)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->guest[i].client.id == client->id)
+            return &c->guest[i];
+    return NULL;
+}
+
+double mt_clients_debt(const mt_clients *c, const mt_client *client, uint64_t now)
+{
+    const mt_guest *g = find(c, client);
+    return g ? mt_guest_debt(g, now) : 0;
+}
+
 mt_guest *mt_clients_enter(mt_clients *c, const mt_client *client, size_t count, uint64_t now)
 {
-    mt_guest *g = NULL;
-    for (size_t i = 0; !g && i < c->count; i++)
-        if (c->guest[i].client.id == client->id)
-            g = &c->guest[i];
+    mt_guest *g = find(c, client);
     if (!g) {
         g = c->count < MT_CLIENTS ? NULL : least_indebted(c, now);
         assert(g || c->count < c->most);

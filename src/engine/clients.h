@@ -49,6 +49,9 @@ mt_guest *mt_clients_enter(mt_clients *clients, const mt_client *client, size_t 
 double mt_guest_debt(const mt_guest *guest, uint64_t now);
 void mt_guest_charge(mt_guest *guest, double seconds, uint64_t now);
 
+/* The debt of a client; 0 where nothing is known of it. */
+double mt_clients_debt(const mt_clients *clients, const mt_client *client, uint64_t now);
+
 /* Compares the seats of two clients, divided by their shares, as if a had more_a and b more_b seats more (or fewer):
    below 0: a has fewer. */
 int mt_guest_compare(const mt_guest *a, int more_a, const mt_guest *b, int more_b);

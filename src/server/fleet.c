@@ -67,9 +67,9 @@ bool mt_fleet_lost(mt_fleet *f)
 
 /* ---- calls that wait: with the lock held, unless said otherwise ---- */
 
-static void add_waiter(mt_member *m, mt_waiter *w)
+static void add_waiter(mt_member *m, mt_waiter *w, const mt_client *client)
 {
-    *w = (mt_waiter){.member = m, .since = mt_clock_ns(), .waits = true};
+    *w = (mt_waiter){.member = m, .client = *client, .since = mt_clock_ns(), .waits = true};
     *m->last = w;
     m->last = &w->next;
     m->waiting++;
@@ -88,6 +88,7 @@ static void remove_waiter(mt_member *m, mt_waiter **at)
     w->waits = false;
     m->waiting--;
     m->fleet->waiting--;
+    mt_places_give(&m->fleet->places, &w->client, 1);
     m->expired &= m->first || m->state != MT_MEMBER_UNLOADED; /* else there is nothing to unload any more */
 }
 
@@ -144,9 +145,11 @@ static mt_fleet_reply refuse(mt_fleet *f, mt_failure *why, const char *code, con
     return MT_FLEET_REFUSED;
 }
 
-mt_fleet_reply mt_fleet_take(mt_fleet *f, mt_waiter *w, const char *name, bool vectors, mt_failure *why)
+mt_fleet_reply mt_fleet_take(mt_fleet *f, mt_waiter *w, const mt_client *client, const char *name, bool vectors,
+                             mt_failure *why)
 {
     mt_member *m = mt_fleet_find(f, name, vectors);
+    mt_error err;
 
     if (!m) {
         mt_fleet_unknown(f, name, why);
@@ -160,9 +163,9 @@ mt_fleet_reply mt_fleet_take(mt_fleet *f, mt_waiter *w, const char *name, bool v
         pthread_mutex_unlock(&f->lock);
         return MT_FLEET_HAS;
     }
-    if (f->waiting >= MT_LIMIT_LOADING)
+    if (!mt_places_take(&f->places, client, 1, 1, &err))
         return refuse(f, why, "overloaded", "as many requests wait for models to be loaded as may: try again later");
-    add_waiter(m, w);
+    add_waiter(m, w, client);
     pthread_cond_signal(&f->changed);
     pthread_mutex_unlock(&f->lock);
     return MT_FLEET_WAITS;
@@ -355,6 +358,15 @@ static void close_member(mt_member *m)
     mt_alloc_trim(); /* gives freed memory back to the system, for other models */
 }
 
+/* Loading a model took so many seconds, which the clients that waited for it have had. */
+static void charge(mt_fleet *f, const mt_member *m, double seconds)
+{
+    const uint64_t now = mt_clock_ns();
+
+    for (const mt_waiter *w = m->first; w; w = w->next)
+        mt_guest_charge(mt_clients_enter(&f->loading, &w->client, 0, now), seconds / (double)m->waiting, now);
+}
+
 /* The model is loaded: calls that waited for it get it. */
 static void finish_load(mt_fleet *f, mt_member *m, uint64_t began)
 {
@@ -368,6 +380,7 @@ static void finish_load(mt_fleet *f, mt_member *m, uint64_t began)
     m->used = m->since;
     m->error = (mt_error){.code = MT_OK};
     m->facts.context = m->served.context;
+    charge(f, m, (double)m->loading * 1e-9);
     list = remove_all_waiters(m, true);
     resume_all_unlocked(f, list, NULL);
 }
@@ -444,16 +457,33 @@ static void unload(mt_fleet *f, mt_member *m)
     set_state(m, MT_MEMBER_UNLOADED);
 }
 
-/* The unloaded member whose first waiting call has waited longest; NULL: no call waits. */
+/* The least debt of the clients that wait for a member. */
+static double least_debt(const mt_fleet *f, const mt_member *m, uint64_t now)
+{
+    double least = INFINITY;
+
+    for (const mt_waiter *w = m->first; w; w = w->next)
+        least = fmin(least, mt_clients_debt(&f->loading, &w->client, now));
+    return least;
+}
+
+/* The unloaded member to load next: clients take turns by the time that loading has taken for them lately; of equals,
+   the call that has waited longest decides. NULL: no call waits. */
 static mt_member *wanted(const mt_fleet *f)
 {
+    const uint64_t now = mt_clock_ns();
     mt_member *first = NULL;
+    double least = INFINITY;
 
     for (size_t i = 0; i < f->count; i++) {
         mt_member *m = f->members[i];
+        const double debt = m->state == MT_MEMBER_UNLOADED ? least_debt(f, m, now) : INFINITY;
 
-        if (m->state == MT_MEMBER_UNLOADED && m->first && (!first || m->first->since < first->first->since))
+        if (m->first && debt < INFINITY &&
+            (!first || debt < least || (debt == least && m->first->since < first->first->since))) {
             first = m;
+            least = debt;
+        }
     }
     return first;
 }
@@ -554,6 +584,8 @@ bool mt_fleet_open(mt_fleet *f, const mt_fleet_params *params, mt_error *err)
     *f = (mt_fleet){.params = *params, .device = mt_options_device(params->opt)};
     pthread_mutex_init(&f->lock, NULL);
     mt_clock_cond_init(&f->changed);
+    mt_places_init(&f->places, MT_LIMIT_LOADING / 4 * 3); /* a fourth is for other clients */
+    mt_clients_init(&f->loading, 0);
     return mt_fleet_name(f, err);
 }
 
@@ -624,6 +656,8 @@ void mt_fleet_close(mt_fleet *f)
         mt_free(f->members[i]);
     }
     mt_free(f->members);
+    mt_places_free(&f->places);
+    mt_clients_free(&f->loading);
     mt_server_disk_close(&f->disk);
     mt_publisher_close(f->publisher);
     mt_rota_free(f->rota);

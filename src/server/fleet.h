@@ -77,6 +77,7 @@ struct mt_member {
 struct mt_waiter {
     mt_member *member; /* that the call has or waits for */
     mt_waiter *next;   /* in the member's list */
+    mt_client client;  /* whose call it is */
     uint64_t since;    /* mt_clock_ns: begin of the wait */
     bool waits;        /* is in the member's list; under the fleet's lock */
     bool has;          /* has a reference */
@@ -111,6 +112,9 @@ struct mt_fleet {
     uint64_t requests; /* of apart: bytes for requests; 0 until a single model's engine has chosen */
     size_t work;       /* of requests: bytes for one request while it is prepared */
     size_t waiting;    /* calls that wait for any model */
+    mt_places places;  /* bounds these calls, for all clients and for each */
+    /* The time that loading models has taken for each client lately: whoever had less of it comes first */
+    mt_clients loading;
     /* Grows whenever models are loaded, unloaded, found or deleted; any thread reads it without the lock */
     _Atomic(uint64_t) changes;
     double keep_alive; /* seconds; for models whose requests do not say otherwise */
@@ -149,7 +153,8 @@ typedef enum mt_fleet_reply { MT_FLEET_HAS, MT_FLEET_WAITS, MT_FLEET_REFUSED } m
 
 /* Gets a call a reference to the model it asks for (NULL: it does not say). HAS: waiter has it. WAITS: the model is not
    loaded, and params.resume is called when the wait is over, perhaps before this returns. REFUSED: *why. */
-mt_fleet_reply mt_fleet_take(mt_fleet *fleet, mt_waiter *waiter, const char *name, bool vectors, mt_failure *why);
+mt_fleet_reply mt_fleet_take(mt_fleet *fleet, mt_waiter *waiter, const mt_client *client, const char *name,
+                             bool vectors, mt_failure *why);
 void mt_fleet_give(mt_waiter *waiter); /* gives a reference back; none is fine */
 
 /* Ends a wait: params.resume is called with *why. Does nothing where the call does not wait (any more). */

@@ -558,7 +558,7 @@ static bool find_model(mt_call *call, json_t *body, mt_failure *why)
     if (json_is_string(model) && !mt_json_word(model))
         return mt_failure_nul(why, "model");
     call->json = body; /* for the thread that goes on with it */
-    switch (mt_fleet_take(&call->server->fleet, &call->waiter, json_string_value(model), vectors, why)) {
+    switch (mt_fleet_take(&call->server->fleet, &call->waiter, &call->client, json_string_value(model), vectors, why)) {
     case MT_FLEET_HAS: call->json = NULL; return true;
     case MT_FLEET_REFUSED: call->json = NULL; return false;
     case MT_FLEET_WAITS: break;

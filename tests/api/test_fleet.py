@@ -280,6 +280,28 @@ def requests_wait_for_a_model_and_others_do_not():
 
 
 @test
+def clients_take_turns_in_having_models_loaded():
+    def wants(model, key):
+        return background(lambda: server.post("/v1/completions", {"model": model, "prompt": "a", "max_tokens": 1},
+                                              {"authorization": "Bearer " + key}))
+
+    def waiting():
+        requests = server.request("GET", "/v1/status", headers={"authorization": "Bearer two"}).json()["requests"]
+        requests += server.request("GET", "/v1/status", headers={"authorization": "Bearer one"}).json()["requests"]
+        return sum(r["phase"] == "loading" for r in requests)
+    keys = ("--api-key", "one", "--api-key", "two")
+    with gated(*keys, names=NAMES) as (server, open_gate):
+        waits = []
+        for i, (model, key) in enumerate([("slow", "one"), (NAMES[0], "one"), (NAMES[1], "one"), (NAMES[2], "two")]):
+            waits.append(wants(model, key))
+            assert eventually(lambda: waiting() == i + 1)
+        open_gate()
+        assert all(wait().status == 200 for wait in waits)
+        loaded = [line.split('"')[1] for line in server.log if "model.loading" in line]
+        assert loaded == ["slow", NAMES[2], NAMES[0], NAMES[1]], loaded
+
+
+@test
 def who_leaves_waits_no_longer():
     with gated() as (server, open_gate):
         left = send(server, "/v1/completions", {"model": "slow", "prompt": "a"})
