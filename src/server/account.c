@@ -119,6 +119,16 @@ static void add_quota(mt_http_extra *extra, const mt_quota *quota, const char *c
         mt_http_extra_add(extra, names[2], "%.0fm%.0fs", floor(reset / 60), floor(fmod(reset, 60)));
 }
 
+void mt_account_spend(mt_account *a, double seconds)
+{
+    if (!a)
+        return;
+    pthread_mutex_lock(&a->lock);
+    a->prepared += seconds;
+    a->use.preparing_ms = (uint64_t)(a->prepared * 1e3);
+    pthread_mutex_unlock(&a->lock);
+}
+
 void mt_account_headers(mt_account *a, uint64_t now, mt_http_extra *extra)
 {
     static const char *const requests[] = {"x-ratelimit-limit-requests", "x-ratelimit-remaining-requests",

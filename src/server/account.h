@@ -21,6 +21,7 @@ typedef struct mt_quota {
 typedef struct mt_account_use {
     uint64_t requests, limited; /* all requests, and how many of them were refused by a quota */
     uint64_t prompt_tokens, generated_tokens;
+    uint64_t preparing_ms; /* processor time that preparing its requests took, decoding included */
 } mt_account_use;
 
 typedef struct mt_account {
@@ -32,9 +33,10 @@ typedef struct mt_account {
     atomic_bool admin; /* may see and cancel requests of other accounts; may change as priority does */
     mt_store *store;   /* answers kept for this account; NULL until the first is */
 
-    pthread_mutex_t lock; /* of the three fields below */
+    pthread_mutex_t lock; /* of the four fields below */
     mt_quota requests, tokens;
     mt_account_use use;
+    double prepared; /* use.preparing_ms, in seconds and not rounded */
 } mt_account;
 
 /* Whose requests an account may see and cancel: only its own, or NULL, which stands for everybody's. */
@@ -60,6 +62,9 @@ bool mt_account_may(mt_account *account, uint64_t now, mt_failure *why);
 
 /* Counts tokens that a request has used. An account of NULL is not counted. */
 void mt_account_charge(mt_account *account, uint64_t now, size_t prompt_tokens, size_t generated_tokens);
+
+/* Counts seconds of a processor that preparing a request took. An account of NULL is not counted. */
+void mt_account_spend(mt_account *account, double seconds);
 
 /* Adds OpenAI's x-ratelimit-... headers for each limit that the account has. */
 void mt_account_headers(mt_account *account, uint64_t now, mt_http_extra *extra);

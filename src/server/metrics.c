@@ -442,7 +442,10 @@ static void write_accounts(const writer *w, const mt_server *server, const mt_ac
     } rows[] = {{"motet_key_requests_total", "Requests with a key, by its name.", offsetof(mt_account_use, requests)},
                 {"motet_key_limited_total", "Those that were to come again later.", offsetof(mt_account_use, limited)},
                 {"motet_key_prompt_tokens_total", "Prompt tokens.", offsetof(mt_account_use, prompt_tokens)},
-                {"motet_key_generation_tokens_total", "Tokens generated.", offsetof(mt_account_use, generated_tokens)}};
+                {"motet_key_generation_tokens_total", "Tokens generated.", offsetof(mt_account_use, generated_tokens)},
+                {"motet_key_preparing_milliseconds_total",
+                 "Processor time of preparing requests: templates, tokens, constraints, decoding.",
+                 offsetof(mt_account_use, preparing_ms)}};
 
     for (size_t r = 0; server->keys.count > 0 && r < MT_COUNT(rows); r++) {
         open_metric(w, rows[r].name, "counter", rows[r].help);

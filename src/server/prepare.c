@@ -632,6 +632,7 @@ static void prepare_call(mt_call *call, mt_prep *spent)
         call->served = call->waiter.has ? &call->waiter.member->served : NULL;
         ok = (call->task ? prepare_task : prepare_answer)(call, body, &why);
         spent->decoding = call->prep.decoding;
+        mt_account_spend(call->account, seconds_of(&call->prep));
     }
     if (ok && call->lane != lane) {
         ok = change_lane(call, body, &why);

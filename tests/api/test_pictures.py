@@ -9,6 +9,7 @@ import concurrent.futures
 import json
 import os
 import random
+import re
 import signal
 import socket
 import struct
@@ -336,6 +337,22 @@ def pictures_of_one_key_do_not_wait_for_those_of_another():
             assert not any(reply.done() for reply in waiting)
             web.__exit__()
             assert all(reply.result().status == 400 for reply in waiting)
+
+
+@test
+def the_time_of_decoding_counts_to_the_key():
+    key = {"authorization": "Bearer one"}
+    part = {"type": "image_url", "image_url": black(3000)}
+
+    def milliseconds():
+        text = server.request("GET", "/metrics", headers=key).body.decode()
+        return float(re.search(r"^motet_key_preparing_milliseconds_total{[^}]*} (.*)$", text, re.M)[1])
+    with start("--api-key", "one") as server:
+        before = milliseconds()
+        got = server.post("/v1/chat/completions", {"messages": [{"role": "user", "content": [part]}], "max_tokens": 1},
+                          headers=key)
+        assert got.status == 200, got.body
+        assert milliseconds() >= before + 5  # nine million pixels take longer on any machine
 
 
 @test
