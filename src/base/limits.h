@@ -121,11 +121,12 @@
 #define MT_LIMIT_MEDIA_VIDEO_WORK (1ull << 37) /* pixels of all frames: an hour of 720p, ten minutes of 4K */
 /* Pixels of all pictures of a request, each as often as its scans go through it: half a minute */
 #define MT_LIMIT_MEDIA_PICTURES_WORK (1ull << 32)
-#define MT_LIMIT_MEDIA_IMAGE_SECONDS 20 /* processor seconds for a picture; a large one takes one or two */
-#define MT_LIMIT_DARK_SECONDS 900       /* processor seconds for all pictures and videos of a request */
-#define MT_LIMIT_DARK_AGAIN_US 100000   /* microseconds before a process that could not be started is tried again */
-#define MT_LIMIT_DARK_TAKES 10000       /* how often a picture or a frame may ask for memory */
-#define MT_LIMIT_DARK_IMAGE_MS 600000   /* for one picture by the clock, after which a process that sleeps is ended */
+#define MT_LIMIT_MEDIA_LONG (1ull << 26) /* pixels to decode (media/cost.h) above which decoding is long work */
+#define MT_LIMIT_MEDIA_IMAGE_SECONDS 20  /* processor seconds for a picture; a large one takes one or two */
+#define MT_LIMIT_DARK_SECONDS 900        /* processor seconds for all pictures and videos of a request */
+#define MT_LIMIT_DARK_AGAIN_US 100000    /* microseconds before a process that could not be started is tried again */
+#define MT_LIMIT_DARK_TAKES 10000        /* how often a picture or a frame may ask for memory */
+#define MT_LIMIT_DARK_IMAGE_MS 600000    /* for one picture by the clock, after which a process that sleeps is ended */
 /* Bytes of a decoding process beyond what it asked for: code, input, results */
 #define MT_LIMIT_DARK_SLACK (512ul << 20)
 #define MT_LIMIT_MEDIA_URL 4096    /* bytes of a URL that is fetched */

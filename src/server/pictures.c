@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "media/cost.h"
 #include "media/image.h"
 #include "media/source.h"
 #include "media/video.h"
@@ -160,14 +161,23 @@ static bool develop(mt_pictures *p, mt_image *image, const mt_buf *bytes, mt_err
            mt_image_decode(image, bytes->data, bytes->len, p->limits, &p->watch, err);
 }
 
+/* Fetches a picture or video and has all ready to decode it. bytes: free with mt_buf_free in any case. */
+static bool fetch(mt_pictures *p, mt_chat_text url, mt_buf *bytes, mt_error *err)
+{
+    if (!mt_media_load(bytes, url.data, url.len, p->limits, &p->watch, err))
+        return false;
+    if (p->prep->takes_long && mt_media_cost(bytes->data, bytes->len) > MT_LIMIT_MEDIA_LONG)
+        p->prep->takes_long(p->prep->lane);
+    return begin_developing(p, err);
+}
+
 /* Fetches and decodes a picture. */
 static bool decode(mt_pictures *p, mt_chat_text url, mt_image *image, mt_error *err)
 {
     mt_buf bytes;
     bool ok;
 
-    ok = mt_media_load(&bytes, url.data, url.len, p->limits, &p->watch, err) && begin_developing(p, err) &&
-         develop(p, image, &bytes, err);
+    ok = fetch(p, url, &bytes, err) && develop(p, image, &bytes, err);
     mt_buf_free(&bytes);
     return ok;
 }
@@ -192,8 +202,7 @@ static bool load_video(mt_pictures *p, const mt_chat_source *source, mt_picture 
     mt_buf bytes;
     bool ok;
 
-    ok = mt_media_load(&bytes, source->urls[0].data, source->urls[0].len, p->limits, &p->watch, err) &&
-         begin_developing(p, err);
+    ok = fetch(p, source->urls[0], &bytes, err);
     if (ok)
         video = p->developer ? mt_developer_video(p->developer, bytes.data, bytes.len, err)
                              : mt_video_open(bytes.data, bytes.len, p->limits, &p->watch, err);

@@ -16,6 +16,9 @@
 typedef struct mt_prep {
     const atomic_bool *stop; /* the request is cancelled */
     const mt_client *client;
+    /* Tells the lane that preparing will take long, as soon as that is known; NULL: there is no lane to tell */
+    void (*takes_long)(void *lane);
+    void *lane;
     uint64_t begin;  /* mt_clock_thread_ns of the preparing thread when it began */
     double decoding; /* seconds of a processor that the decoder process has used since */
 } mt_prep;

@@ -251,6 +251,7 @@ static bool start_lanes(mt_server *server)
     for (size_t i = MT_LANE_COUNT; i-- > 0;) {
         const mt_workers_settings settings = {.threads = lanes[i].threads,
                                               .spare = lanes[i].spare,
+                                              .long_ms = MT_LIMIT_PREPARING_LONG_MS,
                                               .capacity = lanes[i].calls + MT_LIMIT_LOADING,
                                               .prepare = mt_call_prepare};
 

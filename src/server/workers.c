@@ -6,8 +6,8 @@
       the fewest calls in preparation comes first; of equals, the oldest.
    2. `threads` calls run at once. A call of a client that has none running may use a spare thread, so that no client
       waits while another has all threads.
-   3. A call that has run for MT_LIMIT_PREPARING_LONG_MS no longer counts as one of the `threads`: another may begin on
-      a spare thread beside it, but half of the spare threads are kept for rule 2.
+   3. A call that has run for `long_ms`, or says that it will take long, no longer counts as one of the `threads`:
+      another may begin on a spare thread beside it, but half of the spare threads are kept for rule 2.
 
    Rejected: stopping long work and preparing it again later. Pictures would be fetched and decoded twice. */
 #include "server/workers.h"
@@ -17,13 +17,13 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/limits.h"
 
 typedef struct worker {
     mt_workers *lane;
     pthread_t thread;
     uint64_t since;   /* mt_clock_ns: when its call began; 0: it has none */
     uint64_t address; /* of its call */
+    bool is_long;     /* its call has said that it takes long */
 } worker;
 
 struct mt_workers {
@@ -58,14 +58,14 @@ static mt_guest *next_client(mt_workers *w, uint64_t now)
 /* How many running calls are not long yet. *next_ms: after how many milliseconds one more will be. */
 static size_t count_short(const mt_workers *w, uint64_t now, int *next_ms)
 {
-    const uint64_t most = MT_LIMIT_PREPARING_LONG_MS * UINT64_C(1000000);
+    const uint64_t most = (uint64_t)w->settings.long_ms * 1000000;
     size_t count = 0;
 
-    *next_ms = MT_LIMIT_PREPARING_LONG_MS;
+    *next_ms = w->settings.long_ms;
     for (size_t i = 0; i < w->count; i++) {
         const uint64_t since = w->workers[i].since;
 
-        if (since && now < since + most) {
+        if (since && !w->workers[i].is_long && now < since + most) {
             const int left_ms = (int)((since + most - now) / 1000000) + 1;
 
             count++;
@@ -138,6 +138,17 @@ static mt_call *wait_for_call(mt_workers *w)
     return NULL;
 }
 
+/* The callback mt_prep.takes_long. */
+static void takes_long(void *ctx)
+{
+    worker *self = ctx;
+
+    pthread_mutex_lock(&self->lane->lock);
+    self->is_long = true;
+    pthread_cond_signal(&self->lane->changed);
+    pthread_mutex_unlock(&self->lane->lock);
+}
+
 static void *work(void *arg)
 {
     worker *self = arg;
@@ -151,6 +162,9 @@ static void *work(void *arg)
 
         self->since = mt_clock_ns();
         self->address = call->address;
+        self->is_long = false;
+        call->prep.takes_long = takes_long;
+        call->prep.lane = self;
         guest->running++;
         w->running++;
         pthread_cond_signal(&w->changed); /* another thread looks whether the next may begin, too */

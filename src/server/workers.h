@@ -11,6 +11,7 @@ typedef struct mt_workers mt_workers;
 typedef struct mt_workers_settings {
     size_t threads;  /* how many calls are prepared at once; at least 1 */
     size_t spare;    /* threads beyond these, for clients that would otherwise wait behind long work */
+    int long_ms;     /* after which preparing a call counts as long work */
     size_t capacity; /* how many calls may wait */
     /* Prepares a call, which may be freed or in another lane when this returns. Returns the seconds of a processor that
        it took, in this thread and elsewhere. */

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/limits.h"
 #include "server/workers.h"
 
 #define MOST 16
+#define LONG_MS 300
+#define NEVER_MS 3600000
 
 /* What happened, under the lock: calls that have begun, in this order, and those that may end. */
 static struct {
@@ -16,8 +17,9 @@ static struct {
     pthread_cond_t changed;
     const mt_call *begun[MOST];
     size_t begun_count, ended;
-    bool open[MOST]; /* by the call's number */
-    double seconds;  /* that a call says it took */
+    bool open[MOST];    /* by the call's number */
+    bool is_long[MOST]; /* says so when it begins */
+    double seconds;     /* that a call says it took */
 } gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static mt_call calls[MOST];
@@ -28,6 +30,8 @@ static double prepare(mt_call *call)
 
     pthread_mutex_lock(&gate.lock);
     gate.begun[gate.begun_count++] = call;
+    if (gate.is_long[number])
+        call->prep.takes_long(call->prep.lane);
     pthread_cond_broadcast(&gate.changed);
     while (!gate.open[number])
         pthread_cond_wait(&gate.changed, &gate.lock);
@@ -36,15 +40,17 @@ static double prepare(mt_call *call)
     return gate.seconds;
 }
 
-static mt_workers *start(size_t threads, size_t spare)
+static mt_workers *start(size_t threads, size_t spare, int long_ms)
 {
-    const mt_workers_settings settings = {.threads = threads, .spare = spare, .capacity = MOST, .prepare = prepare};
+    const mt_workers_settings settings = {
+        .threads = threads, .spare = spare, .long_ms = long_ms, .capacity = MOST, .prepare = prepare};
     mt_error err;
     mt_workers *w;
 
     gate.begun_count = gate.ended = 0;
     gate.seconds = 0;
     memset(gate.open, 0, sizeof(gate.open));
+    memset(gate.is_long, 0, sizeof(gate.is_long));
     memset(calls, 0, sizeof(calls));
     w = mt_workers_start(&settings, &err);
     assert_non_null(w);
@@ -85,7 +91,7 @@ static void end(mt_workers *w)
 /* One thread: the client that has used less comes first, whoever came first. */
 static void clients_take_turns(void **state)
 {
-    mt_workers *w = start(1, 0);
+    mt_workers *w = start(1, 0, NEVER_MS);
 
     (void)state;
     gate.seconds = 1;
@@ -111,7 +117,7 @@ static void clients_take_turns(void **state)
 /* What a client has used is divided by its share. */
 static void a_larger_share_comes_first(void **state)
 {
-    mt_workers *w = start(1, 0);
+    mt_workers *w = start(1, 0, NEVER_MS);
 
     (void)state;
     gate.seconds = 1;
@@ -133,7 +139,7 @@ static void a_larger_share_comes_first(void **state)
 /* However many calls a client has, another's begins at once, on a spare thread. */
 static void no_client_has_all_threads(void **state)
 {
-    mt_workers *w = start(2, 1); /* so few that client 1 gets no spare thread for being slow */
+    mt_workers *w = start(2, 1, NEVER_MS);
 
     (void)state;
     for (size_t i = 0; i < 6; i++) {
@@ -154,7 +160,7 @@ static void no_client_has_all_threads(void **state)
 /* Of one client's calls, one from an address without any in preparation comes first. */
 static void addresses_of_a_client_take_turns(void **state)
 {
-    mt_workers *w = start(2, 0);
+    mt_workers *w = start(2, 0, NEVER_MS);
 
     (void)state;
     for (size_t i = 0; i < 6; i++) {
@@ -174,27 +180,42 @@ static void addresses_of_a_client_take_turns(void **state)
 /* Calls that take long make room for others of the same client, but not on all spare threads. */
 static void long_work_does_not_hold_a_thread(void **state)
 {
-    mt_workers *w = start(1, 4);
+    mt_workers *w = start(1, 4, LONG_MS);
     const uint64_t began = mt_clock_ns();
 
     (void)state;
     for (size_t i = 0; i < 5; i++)
         add(w, i, 1, 1);
     begins(2, 1);
-    assert_true(mt_clock_ns() - began >= MT_LIMIT_PREPARING_LONG_MS * UINT64_C(1000000));
+    assert_true(mt_clock_ns() - began >= LONG_MS * UINT64_C(1000000));
     begins(3, 2);
     add(w, 5, 2, 1); /* half of the spare threads are taken, and others are there for a client without any */
     begins(4, 5);
-    usleep(MT_LIMIT_PREPARING_LONG_MS * 1500); /* a lane without this limit would begin another by now */
+    usleep(LONG_MS * 1500); /* a lane without this limit would begin another by now */
     assert_int_equal(mt_workers_waiting(w), 2);
     end(w);
     assert_int_equal(gate.ended, 6);
 }
 
+/* A call that says that it takes long makes room at once. */
+static void long_work_that_is_known_makes_room_at_once(void **state)
+{
+    mt_workers *w = start(1, 2, NEVER_MS);
+
+    (void)state;
+    gate.is_long[0] = true;
+    for (size_t i = 0; i < 3; i++)
+        add(w, i, 1, 1);
+    begins(2, 1); /* which is not long: the third waits */
+    assert_int_equal(mt_workers_waiting(w), 1);
+    end(w);
+    assert_int_equal(gate.ended, 3);
+}
+
 static void a_lane_is_bounded_and_ends_what_waits(void **state)
 {
-    const mt_workers_settings settings = {.threads = 1, .capacity = 3, .prepare = prepare};
-    mt_workers *w = start(1, 0);
+    const mt_workers_settings settings = {.threads = 1, .long_ms = NEVER_MS, .capacity = 3, .prepare = prepare};
+    mt_workers *w = start(1, 0, NEVER_MS);
     mt_error err;
 
     (void)state;
@@ -216,6 +237,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_client_has_all_threads),
     cmocka_unit_test(addresses_of_a_client_take_turns),
     cmocka_unit_test(long_work_does_not_hold_a_thread),
+    cmocka_unit_test(long_work_that_is_known_makes_room_at_once),
     cmocka_unit_test(a_lane_is_bounded_and_ends_what_waits),
 };
 
