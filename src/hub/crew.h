@@ -7,7 +7,7 @@
 #include "hub/line.h"
 
 typedef struct mt_crew {
-    const mt_remote *remote;
+    mt_remote *remote;
     const mt_hub_name *name;
     size_t size;                           /* most threads */
     const atomic_bool *cancel;             /* may be NULL */

@@ -2,9 +2,16 @@
    requested.
 
    A hub's files are on other hosts: digest, size and commit are taken only from the hub's own response, and no other
-   host is sent the token. Proxies are those of the environment, as for every client of the hub. */
+   host is sent the token. Proxies are those of the environment, as for every client of the hub.
+
+   A hub on the internet must not lead to services of this machine or of a private network. The address decides, just
+   before its socket is made, so that it does not matter how a name is written or what a resolver answers the second
+   time: no connection of a pull reaches nearer (media/address.h) than its first one, which is the hub's own. Where that
+   one is a proxy's, the hub counts as one on the internet, and connections to the proxy's port may reach as near as the
+   proxy is. */
 #include "hub/line.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +19,14 @@
 #include <strings.h>
 #include <time.h>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "hub/pull.h"
+#include "media/address.h"
 #include "media/transfer.h"
 
 #define MS UINT64_C(1000000)
@@ -25,16 +36,19 @@
 const bool mt_pull_present = true;
 
 struct mt_line {
-    const mt_remote *remote;
+    mt_remote *remote;
     const mt_hub_name *name;
     const atomic_bool *stop;
     CURL *curl;
+    mt_address_reach reach; /* of the address of the last connection */
+    int port;               /* and its port */
     /* of the present request */
     const mt_line_request *request;
     mt_line_answer *answer;
     mt_error *err;
     bool home;      /* the present response is from the hub itself */
     bool refused;   /* an error was set */
+    bool near;      /* the present URL leads nearer than the hub is */
     bool enough;    /* all that was asked for has come */
     uint64_t at;    /* offset in the file of the next byte of the body */
     uint64_t alive; /* mt_clock_ns when something last came */
@@ -47,7 +61,7 @@ static void setup_curl(void)
     curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-mt_line *mt_line_open(const mt_remote *remote, const mt_hub_name *name, const atomic_bool *stop, mt_error *err)
+mt_line *mt_line_open(mt_remote *remote, const mt_hub_name *name, const atomic_bool *stop, mt_error *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     mt_line *line = mt_alloc(sizeof(*line));
@@ -228,6 +242,75 @@ static int on_progress(void *arg, curl_off_t total, curl_off_t came, curl_off_t 
     return is_stopped(line) || now - line->alive > (uint64_t)line->remote->patience_ms * MS;
 }
 
+static int port_of(const struct sockaddr *address)
+{
+    struct sockaddr_in v4;
+
+    memcpy(&v4, address, sizeof(v4)); /* IPv6 has its port at the same place */
+    return ntohs(v4.sin_port);
+}
+
+/* Whether a connection may be made. Where the hub was reached through a proxy, that may have several addresses. */
+static bool may_connect(const mt_line *line, const struct sockaddr *address)
+{
+    const mt_remote *r = line->remote;
+    const int reach = (int)mt_address_reach_of(address);
+    /* acquire: the proxy is known before this is */
+    const int hub = atomic_load_explicit(&r->reach, memory_order_acquire);
+
+    return hub < 0 ? line->home : reach <= hub || (r->proxy_port == port_of(address) && reach <= r->proxy_reach);
+}
+
+/* libcurl calls this for each connection, with the address that a name was resolved to. */
+static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    mt_line *line = arg;
+    int fd;
+
+    (void)purpose;
+    line->near = !may_connect(line, &address->addr);
+    if (line->near)
+        return CURL_SOCKET_BAD;
+    line->reach = mt_address_reach_of(&address->addr);
+    line->port = port_of(&address->addr);
+    fd = socket(address->family, address->socktype, address->protocol);
+    if (fd >= 0)
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return fd;
+}
+
+/* Whether the last transfer went through a proxy. Versions of libcurl that cannot tell know it of https alone. */
+static bool used_proxy(const mt_line *line)
+{
+    long status = 0;
+#if LIBCURL_VERSION_NUM >= 0x080700
+    long used = 0;
+
+    if (curl_easy_getinfo(line->curl, CURLINFO_USED_PROXY, &used) == CURLE_OK)
+        return used != 0;
+#endif
+    curl_easy_getinfo(line->curl, CURLINFO_HTTP_CONNECTCODE, &status);
+    return status != 0;
+}
+
+/* Once the hub itself has answered for the first time, it is known where it is. The list of files is that answer: one
+   line alone asks for it, before others are opened. */
+static void note_reach(const mt_line *line)
+{
+    mt_remote *r = line->remote;
+
+    /* relaxed: no other thread has set it yet */
+    if (!line->home || atomic_load_explicit(&r->reach, memory_order_relaxed) >= 0)
+        return;
+    if (used_proxy(line)) {
+        r->proxy_port = line->port;
+        r->proxy_reach = (int)line->reach;
+    }
+    /* release: the proxy is known before this is */
+    atomic_store_explicit(&r->reach, used_proxy(line) ? (int)MT_ADDRESS_PUBLIC : (int)line->reach,
+                          memory_order_release);
+}
+
 /* Checks a URL; line->home: scheme, host and port are the hub's. */
 static bool look_at_url(mt_line *line, const char *url)
 {
@@ -244,8 +327,8 @@ static bool look_at_url(mt_line *line, const char *url)
              curl_url_get(theirs, parts[i], &b, CURLU_DEFAULT_PORT) == CURLUE_OK;
         if (ok && strcasecmp(a, b) != 0)
             line->home = false;
-        if (ok && parts[i] == CURLUPART_SCHEME && strcmp(a, "https") == 0 && strcasecmp(b, "https") != 0)
-            ok = false; /* whoever can read the connection could change it, too */
+        if (ok && parts[i] == CURLUPART_SCHEME) /* from https to http: who can read that could change it, too */
+            ok = strcasecmp(b, "https") == 0 || (strcasecmp(b, "http") == 0 && strcmp(a, "https") != 0);
         curl_free(a);
         curl_free(b);
     }
@@ -300,6 +383,8 @@ static bool set_options(mt_line *line, struct curl_slist *headers)
     failed |= curl_easy_setopt(c, CURLOPT_HEADERDATA, line);
     failed |= curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
     failed |= curl_easy_setopt(c, CURLOPT_WRITEDATA, line);
+    failed |= curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, on_socket);
+    failed |= curl_easy_setopt(c, CURLOPT_OPENSOCKETDATA, line);
     failed |= curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
     failed |= curl_easy_setopt(c, CURLOPT_XFERINFODATA, line);
     failed |= curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
@@ -318,6 +403,7 @@ static CURLcode perform(mt_line *line)
 
     line->alive = mt_clock_ns();
     line->came = 0;
+    line->near = false;
     line->answer->status = 0;
     if (set_headers(line, &headers) && set_options(line, headers))
         code = curl_easy_perform(line->curl);
@@ -385,8 +471,11 @@ mt_line_end mt_line_ask(mt_line *line, const mt_line_request *request, mt_line_a
         if (request->head && !line->home) /* the hub has said all it knows */
             return MT_LINE_DONE;
         const CURLcode code = perform(line);
+        if (code != CURLE_OK && line->near && !line->enough)
+            return fail_url(line, "which is on this machine or in a private network");
         if (code != CURLE_OK && !line->enough)
             return explain(line, code);
+        note_reach(line);
         answer->status = mt_transfer_status(line->curl);
         if (!mt_transfer_is_redirect(answer->status))
             return judge(line);

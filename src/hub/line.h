@@ -12,8 +12,7 @@ typedef struct mt_line mt_line;
 
 /* Borrows all three until it is closed; name: the model that messages mention. Once *stop is true, requests end soon
    with MT_LINE_REFUSED. */
-mt_line *mt_line_open(const mt_remote *remote, const mt_hub_name *name, const atomic_bool *stop,
-                      mt_error *err) MT_NODISCARD;
+mt_line *mt_line_open(mt_remote *remote, const mt_hub_name *name, const atomic_bool *stop, mt_error *err) MT_NODISCARD;
 void mt_line_close(mt_line *line); /* NULL is fine */
 
 typedef struct mt_line_answer {

@@ -4,7 +4,7 @@
 
 const bool mt_pull_present = false;
 
-mt_line *mt_line_open(const mt_remote *remote, const mt_hub_name *name, const atomic_bool *stop, mt_error *err)
+mt_line *mt_line_open(mt_remote *remote, const mt_hub_name *name, const atomic_bool *stop, mt_error *err)
 {
     (void)remote, (void)stop;
     mt_fail(err, MT_E_UNSUPPORTED,

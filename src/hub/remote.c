@@ -47,10 +47,11 @@ static bool set_token(mt_remote *remote, const char *text, const char *from, mt_
     text += strspn(text, " \t\r\n");
     len = strcspn(text, " \t\r\n");
     if (len >= sizeof(remote->token) || text[len + strspn(text + len, " \t\r\n")])
-        return mt_fail(err, MT_E_INVALID, "%s holds no token: set HF_TOKEN to one, or run: hf auth login", from);
+        return mt_fail(err, MT_E_INVALID, "\"%s\" holds no token: set HF_TOKEN to one, or run: hf auth login", from);
     for (size_t i = 0; i < len; i++)
         if (text[i] < 0x21 || text[i] > 0x7e)
-            return mt_fail(err, MT_E_INVALID, "%s holds no token: set HF_TOKEN to one, or run: hf auth login", from);
+            return mt_fail(err, MT_E_INVALID, "\"%s\" holds no token: set HF_TOKEN to one, or run: hf auth login",
+                           from);
     memcpy(remote->token, text, len);
     return true;
 }
@@ -99,7 +100,7 @@ bool mt_remote_read(mt_remote *remote, mt_hub_env *env, mt_error *err)
 {
     const char *file = env("SSL_CERT_FILE");
 
-    *remote = (mt_remote){.authorities = file && *file ? file : NULL};
+    *remote = (mt_remote){.authorities = file && *file ? file : NULL, .reach = -1};
     if (is_true(env("HF_HUB_OFFLINE")))
         return mt_fail(err, MT_E_INVALID, "HF_HUB_OFFLINE is set, so nothing is downloaded: unset it");
     if (!mt_hub_cache(remote->cache, env))

@@ -15,6 +15,8 @@ typedef struct mt_remote {
     char cache[MT_LIMIT_PATH];        /* folder where files go */
     const char *authorities;          /* file of trusted certificates; NULL: the system's. Belongs to the environment */
     int64_t patience_ms;              /* a transfer without a byte for so long counts as broken */
+    _Atomic int reach;                /* of the hub's address (media/address.h), once line.c knows it; else -1 */
+    int proxy_port, proxy_reach;      /* the same of the proxy that leads to it; 0: there is none */
 } mt_remote;
 
 /* From HF_ENDPOINT; HF_TOKEN, or the file that hf auth login writes; HF_HUB_CACHE and related variables;

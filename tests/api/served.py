@@ -18,6 +18,7 @@ import traceback
 
 import fixture
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 240  # seconds for what must happen; only a test that fails waits so long
 LISTENING = re.compile(r"server\.listening http(s?)://[^ ]*:(\d+)")
 
@@ -163,6 +164,13 @@ class Server:
             raise AssertionError("the server ended with {}:\n{}".format(status, "\n".join(self.log[-40:])))
         if kind is not None:
             print("\n".join(self.log[-40:]))
+
+
+def private_folders(env):
+    """Where a server has its files: those of tests are below the folder for temporary files or the tree's."""
+    folders = [tempfile.gettempdir(), os.getcwd(), os.path.dirname(HERE), os.path.expanduser("~"), "/root/", "/home/",
+               env.get("HF_HUB_CACHE"), env.get("HF_HOME")]
+    return [os.fsencode(folder) for folder in folders if folder and folder != "/"]
 
 
 def eventually(check, seconds=PATIENCE):

@@ -214,8 +214,8 @@ static void the_environment_tells_where_the_hub_is(void **state)
     assert_string_equal(remote.cache, "/nowhere/models");
     assert_string_equal(remote_of(&remote, "HF_TOKEN", " hf_x\n"), "");
     assert_string_equal(remote.token, "hf_x");
-    assert_non_null(strstr(remote_of(&remote, "HF_TOKEN", "a\nX-Evil: b"), "HF_TOKEN holds no token"));
-    assert_non_null(strstr(remote_of(&remote, "HF_TOKEN", "h\xc3\xa4"), "HF_TOKEN holds no token"));
+    assert_non_null(strstr(remote_of(&remote, "HF_TOKEN", "a\nX-Evil: b"), "\"HF_TOKEN\" holds no token"));
+    assert_non_null(strstr(remote_of(&remote, "HF_TOKEN", "h\xc3\xa4"), "\"HF_TOKEN\" holds no token"));
     assert_non_null(strstr(remote_of(&remote, "HF_ENDPOINT", "ftp://x"), "no address of a hub"));
     assert_non_null(strstr(remote_of(&remote, "HF_ENDPOINT", "https://a@b"), "no address of a hub"));
     assert_non_null(strstr(remote_of(&remote, "HF_HUB_OFFLINE", "True"), "HF_HUB_OFFLINE is set"));

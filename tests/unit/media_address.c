@@ -6,15 +6,48 @@
 #include "base/compiler.h"
 #include "media/address.h"
 
-static bool is_public(const char *text)
+static mt_address_reach reach_of(const char *text)
 {
     struct sockaddr_in v4 = {.sin_family = AF_INET};
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
 
     if (inet_pton(AF_INET, text, &v4.sin_addr) == 1)
-        return mt_address_is_public((struct sockaddr *)&v4);
+        return mt_address_reach_of((struct sockaddr *)&v4);
     assert_int_equal(inet_pton(AF_INET6, text, &v6.sin6_addr), 1);
-    return mt_address_is_public((struct sockaddr *)&v6);
+    return mt_address_reach_of((struct sockaddr *)&v6);
+}
+
+static void private_networks_reach_further_than_this_machine(void **state)
+{
+    static const struct {
+        const char *text;
+        mt_address_reach reach;
+    } rows[] = {
+        {"8.8.8.8", MT_ADDRESS_PUBLIC},
+        {"2a00:1450::200e", MT_ADDRESS_PUBLIC},
+        {"10.1.2.3", MT_ADDRESS_PRIVATE},
+        {"100.64.0.1", MT_ADDRESS_PRIVATE},
+        {"172.31.255.255", MT_ADDRESS_PRIVATE},
+        {"192.168.0.1", MT_ADDRESS_PRIVATE},
+        {"fc00::1", MT_ADDRESS_PRIVATE},
+        {"fdff::1", MT_ADDRESS_PRIVATE},
+        {"127.0.0.1", MT_ADDRESS_MACHINE},
+        {"0.0.0.0", MT_ADDRESS_MACHINE},
+        {"169.254.169.254", MT_ADDRESS_MACHINE},
+        {"192.0.0.192", MT_ADDRESS_MACHINE},
+        {"::1", MT_ADDRESS_MACHINE},
+        {"fe80::1", MT_ADDRESS_MACHINE},
+        {"::ffff:10.0.0.1", MT_ADDRESS_MACHINE},
+        {"64:ff9b::a00:1", MT_ADDRESS_MACHINE},
+        {"224.0.0.1", MT_ADDRESS_MACHINE},
+        {"fbff::1", MT_ADDRESS_MACHINE},
+        {"2002:a00:1::", MT_ADDRESS_MACHINE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(rows); i++)
+        if (reach_of(rows[i].text) != rows[i].reach)
+            fail_msg("%s", rows[i].text);
 }
 
 static void the_internet_is_public(void **state)
@@ -36,7 +69,7 @@ static void the_internet_is_public(void **state)
 
     (void)state;
     for (size_t i = 0; i < MT_COUNT(all); i++)
-        if (!is_public(all[i]))
+        if (reach_of(all[i]) != MT_ADDRESS_PUBLIC)
             fail_msg("%s is not public", all[i]);
 }
 
@@ -94,7 +127,7 @@ static void the_rest_is_not(void **state)
 
     (void)state;
     for (size_t i = 0; i < MT_COUNT(all); i++)
-        if (is_public(all[i]))
+        if (reach_of(all[i]) == MT_ADDRESS_PUBLIC)
             fail_msg("%s is public", all[i]);
 }
 
@@ -107,6 +140,7 @@ static void other_families_are_not(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(private_networks_reach_further_than_this_machine),
     cmocka_unit_test(the_internet_is_public),
     cmocka_unit_test(the_rest_is_not),
     cmocka_unit_test(other_families_are_not),
