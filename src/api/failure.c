@@ -68,6 +68,14 @@ bool mt_failure_from(mt_failure *why, const mt_error *err, const char *param)
     return mt_failure_set(why, status, code, err->field ? err->field : param, "%s", err->text);
 }
 
+bool mt_failure_from_files(mt_failure *why, const mt_error *err, const char *param, const char *name)
+{
+    mt_error shown = *err;
+
+    mt_error_hide_paths(&shown, name);
+    return mt_failure_from(why, &shown, param);
+}
+
 bool mt_failure_memory(mt_failure *why, const char *param)
 {
     return mt_failure_set(why, 413, "request_too_large", param,

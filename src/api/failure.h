@@ -33,6 +33,9 @@ bool mt_failure_field(mt_failure *why, const char *code, const char *name, const
 bool mt_failure_type(mt_failure *why, const char *name, const json_t *value, const char *wanted);
 /* From an error of lower layers. param: the field, where the error names none itself. */
 bool mt_failure_from(mt_failure *why, const mt_error *err, const char *param);
+/* The same for an error about files of the server, whose folders the client is not told (mt_error_hide_paths); the log
+   should have the whole sentence. name: the model that the client has named, or NULL. */
+bool mt_failure_from_files(mt_failure *why, const mt_error *err, const char *param, const char *name);
 /* The request needs more memory than one request may have */
 bool mt_failure_memory(mt_failure *why, const char *param);
 bool mt_failure_starved(mt_failure *why); /* the system has no memory left */

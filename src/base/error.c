@@ -49,6 +49,57 @@ bool mt_fail_about(mt_error *err, const char *field)
     return false;
 }
 
+/* What remains of a path of len bytes when its folders are hidden: its last part. */
+static const char *last_part(const char *path, size_t *len)
+{
+    size_t begin, end = *len;
+
+    while (end > 0 && path[end - 1] == '/')
+        end--;
+    for (begin = end; begin > 0 && path[begin - 1] != '/'; begin--)
+        continue;
+    *len = end - begin;
+    return path + begin;
+}
+
+static bool is_path(const char *text, size_t len, const char *name)
+{
+    static const char mark[] = "://";                   /* of a URL */
+    const size_t known = name ? strcspn(name, "@") : 0; /* without the revision */
+
+    if (!memchr(text, '/', len) || (known && known <= len && strncmp(text, name, known) == 0))
+        return false;
+    for (size_t i = 0; i + strlen(mark) <= len; i++)
+        if (memcmp(text + i, mark, strlen(mark)) == 0)
+            return false;
+    return true;
+}
+
+void mt_error_hide_paths(mt_error *err, const char *name)
+{
+    const char *at = err->text;
+    char *out = err->text;
+
+    while (*at) {
+        const bool quoted = *at == '"';
+        const char *part = at + quoted, *end = part + strcspn(part, "\"");
+        size_t len = (size_t)(end - part);
+
+        if (quoted && is_path(part, len, name)) {
+            part = last_part(part, &len);
+            len = *end ? len : 0; /* where the sentence was cut, the last part may be that of a folder */
+        }
+        if (quoted)
+            *out++ = '"';
+        memmove(out, part, len);
+        out += len;
+        if (quoted && *end)
+            *out++ = *end++;
+        at = end;
+    }
+    *out = '\0';
+}
+
 void mt_error_clear(mt_error *err)
 {
     if (!err)

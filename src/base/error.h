@@ -36,6 +36,11 @@ bool mt_fail_within(mt_error *err, const char *fmt, ...) MT_PRINTF(2, 3);
 /* Sets the field of *err, unless it is set already; returns false. */
 bool mt_fail_about(mt_error *err, const char *field);
 
+/* Makes a sentence fit for clients, which may not learn where the server has its files: what stands in quotes and has a
+   slash keeps only what follows the last one, so that "/srv/box/config.json" becomes "config.json". URLs stay as they
+   are, and so does what begins with the name of a model that clients know already (NULL: none). */
+void mt_error_hide_paths(mt_error *err, const char *name);
+
 /* Resets *err to MT_OK with an empty sentence. */
 void mt_error_clear(mt_error *err);
 

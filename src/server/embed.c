@@ -39,7 +39,7 @@ static const mt_target *find_target(const mt_served *served, const mt_ask *ask, 
         mt_failure_set(why, 400, "unsupported_value", "model",
                        "the model \"%s\" scores documents and makes no embeddings: use /v1/rerank", t->name);
     else if (t->unfit.code != MT_OK)
-        mt_failure_from(why, &t->unfit, "model");
+        mt_failure_from_files(why, &t->unfit, "model", NULL);
     else
         return t;
     return NULL;

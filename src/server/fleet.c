@@ -385,9 +385,12 @@ static void finish_load(mt_fleet *f, mt_member *m, uint64_t began)
     resume_all_unlocked(f, list, NULL);
 }
 
-/* The model cannot be loaded: calls that waited for it get an error. */
+/* The model cannot be loaded: calls that waited for it get an error. A model that lacks files is not there: it is being
+   copied or deleted. */
 static void fail_load(mt_fleet *f, mt_member *m, const mt_error *err)
 {
+    const bool missing = err->code == MT_E_NOT_FOUND;
+    mt_error shown = *err;
     mt_failure why;
 
     m->grant = 0;
@@ -396,7 +399,9 @@ static void fail_load(mt_fleet *f, mt_member *m, const mt_error *err)
     m->error = *err;
     if (!f->alone)
         mt_log_error("model.failed", "\"%s\" cannot be loaded: %s", m->name, err->text);
-    mt_failure_set(&why, 500, "load_failed", "model", "the model \"%s\" cannot be loaded: %.900s", m->name, err->text);
+    mt_error_hide_paths(&shown, m->name);
+    mt_failure_set(&why, missing ? 404 : 500, missing ? "model_not_found" : "load_failed", "model",
+                   "the model \"%.100s\" cannot be loaded: %.800s", m->name, shown.text);
     resume_all_unlocked(f, remove_all_waiters(m, false), &why);
 }
 

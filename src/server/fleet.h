@@ -189,7 +189,7 @@ typedef struct mt_member_view {
     double seconds;    /* since its state began */
     double idle;       /* seconds since it was last used; below 0: not loaded, or in use */
     double expires;    /* seconds until it is unloaded; below 0: it stays */
-    mt_error error;    /* as in mt_member */
+    mt_error error;    /* as in mt_member, without paths */
 } mt_member_view;
 
 /* Copies of all members; where no model was named, searches this machine for new ones first. Free with mt_free. */

@@ -472,6 +472,7 @@ static mt_member_view view_of(const mt_member *m, uint64_t now)
         v.idle = (double)(now - m->used) * 1e-9;
     if (m->state == MT_MEMBER_READY && m->keep_alive >= 0)
         v.expires = MT_MAX(0, m->keep_alive - MT_MAX(0, v.idle));
+    mt_error_hide_paths(&v.error, m->name);
     return v;
 }
 

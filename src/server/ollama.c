@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json_write.h"
+#include "base/log.h"
 #include "hub/remove.h"
 #include "server/inside.h"
 #include "server/listed.h"
@@ -187,7 +188,8 @@ static bool remove_model(mt_server *server, const char *name, mt_failure *why)
         mt_fleet_unload(&server->fleet, name); /* its mapped files stay until it is unloaded */
     if (mt_local_remove(name, server->opt->models_dir, getenv, &freed, &err))
         return true;
-    return mt_failure_from(why, &err, "model");
+    mt_log_warn("model.kept", "\"%.100s\" cannot be deleted: %s", name, err.text);
+    return mt_failure_from_files(why, &err, "model", name);
 }
 
 bool mt_task_delete(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)

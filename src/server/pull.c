@@ -191,7 +191,7 @@ static void tell_error(mt_pulling *p)
 {
     mt_failure why;
 
-    mt_failure_from(&why, &p->err, "model");
+    mt_failure_from_files(&why, &p->err, "model", p->model);
     if (!p->begun) {
         complete(p, mt_server_fail(p->server, p->handle, &mt_ollama_chat, &why));
         return;

@@ -118,7 +118,7 @@ static bool fail_empty(const char *dir, mt_error *err)
             dir, found.names[0]);
     else
         mt_fail(
-            err, MT_E_INVALID,
+            err, MT_E_NOT_FOUND,
             "\"%s\" is not a complete checkpoint: it has config.json but no *.safetensors; download the weights too",
             dir);
     mt_arena_free(arena);

@@ -31,6 +31,7 @@ class Server:
         self.port = None
         self.listening = threading.Event()
         self.options = options
+        self.private = private_folders(env or {})
         folders = folder if isinstance(folder, (list, tuple)) else [folder]  # an empty list: all that are found
         command = [program, "serve", *folders, "--port", "0", "--threads", "2", "--precision", "reference", *options]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
@@ -75,9 +76,17 @@ class Server:
                 body = body.encode()
             connection.request(method, path, body, dict(headers or {}))
             response = connection.getresponse()
-            return Answer(response.status, response.getheaders(), response.read())
+            answer = Answer(response.status, response.getheaders(), response.read())
+            self.check_private(path, body, answer)
+            return answer
         finally:
             connection.close()
+
+    def check_private(self, path, body, answer):
+        """No answer tells where the server has its files, unless the client has said so itself."""
+        asked = path.encode() + (body or b"")
+        for folder in self.private:
+            assert folder not in answer.body or folder in asked, (path, folder, answer.body)
 
     def post(self, path, body, headers=None):
         return self.request("POST", path, body, headers)

@@ -49,6 +49,37 @@ static void sentences_end_at_the_limit(void **state)
     assert_int_equal(strlen(err.text), MT_LIMIT_ERROR_TEXT - 1);
 }
 
+static void clients_see_no_folders(void **state)
+{
+    static const struct {
+        const char *text, *name, *shown;
+    } rows[] = {
+        {"\"/srv/box/config.json\" does not exist: check the path", NULL,
+         "\"config.json\" does not exist: check the path"},
+        {"cannot open \"box/a b\": no", NULL, "cannot open \"a b\": no"},
+        {"\"/srv/box/\" lacks \"x\" and \"/y\"", NULL, "\"box\" lacks \"x\" and \"y\""},
+        {"\"/\" is a folder", NULL, "\"\" is a folder"},
+        {"\"a/box\" is gated, \"a/box/config.json\" is not", "a/box",
+         "\"a/box\" is gated, \"a/box/config.json\" is not"},
+        {"\"a/box\" has no revision \"x\" in \"/srv\"", "a/box@x", "\"a/box\" has no revision \"x\" in \"srv\""},
+        {"\"a/box\" is gated: see http://x/y", "b", "\"box\" is gated: see http://x/y"},
+        {"the hub leads to \"https://x/y\", and on", "", "the hub leads to \"https://x/y\", and on"},
+        {"\"\" and \"x\" and 1/2 s", NULL, "\"\" and \"x\" and 1/2 s"},
+        {"there is no room for \"/srv/secret", NULL, "there is no room for \""},
+        {"", NULL, ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(rows); i++) {
+        mt_error err;
+
+        mt_fail(&err, MT_E_IO, "%s", rows[i].text);
+        mt_error_hide_paths(&err, rows[i].name);
+        assert_string_equal(err.text, rows[i].shown);
+        assert_int_equal(err.code, MT_E_IO);
+    }
+}
+
 static void clear_resets(void **state)
 {
     mt_error err;
@@ -81,6 +112,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(fail_accepts_null),
     cmocka_unit_test(within_puts_a_prefix_and_keeps_the_code),
     cmocka_unit_test(sentences_end_at_the_limit),
+    cmocka_unit_test(clients_see_no_folders),
     cmocka_unit_test(clear_resets),
     cmocka_unit_test(every_code_has_a_status),
 };

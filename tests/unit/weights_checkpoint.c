@@ -117,7 +117,7 @@ static void what_is_no_checkpoint(void **state)
     expect_sentence(&err, MT_E_INVALID,
                     "\"%s/config.json\" is not a folder; give the folder that holds config.json and "
                     "*.safetensors");
-    expect_refusal(MT_E_INVALID,
+    expect_refusal(MT_E_NOT_FOUND,
                    "\"%s\" is not a complete checkpoint: it has config.json but no *.safetensors; download "
                    "the weights too");
     put_text("weights.gguf", "GGUF");
