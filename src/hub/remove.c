@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,17 +247,17 @@ static bool remove_revision(removal *r, const char *model, const char *folder, b
     return ok;
 }
 
-static bool remove_cached(removal *r, const char *text, const mt_hub_name *name, const char *cache)
+/* model: its folder in the cache. */
+static bool remove_cached(removal *r, const mt_hub_name *name, const char *model, mt_hub_env *env)
 {
-    char model[MT_LIMIT_PATH], id[MT_LIMIT_PATH], locks[MT_LIMIT_PATH];
-    struct stat st;
+    char cache[MT_LIMIT_PATH], id[MT_LIMIT_PATH], locks[MT_LIMIT_PATH];
     bool rest = false, ok = true;
 
-    if (!mt_hub_folder(model, cache, name->id) || !mt_hub_folder(id, "", name->id) ||
-        snprintf(locks, sizeof(locks), "%s/.locks%s", cache, id) >= (int)sizeof(locks) || lstat(model, &st) != 0)
-        return mt_fail(r->err, MT_E_NOT_FOUND, "\"%s\" is not a model in \"%s\": see motet list", text, cache);
+    if (!mt_hub_cache(cache, env) || !mt_hub_folder(id, "", name->id) ||
+        snprintf(locks, sizeof(locks), "%s/.locks%s", cache, id) >= (int)sizeof(locks))
+        return mt_fail(r->err, MT_E_TOO_LARGE, "the path of \"%s\" is too long: remove it by hand", name->id);
     if (is_locked(locks))
-        return mt_fail(r->err, MT_E_BUSY, "\"%s\" is being downloaded: end that first", text);
+        return mt_fail(r->err, MT_E_BUSY, "\"%s\" is being downloaded: end that first", name->id);
     if (*name->revision) {
         char *folder = mt_hub_find_cached(name, cache);
 
@@ -269,9 +270,79 @@ static bool remove_cached(removal *r, const char *text, const mt_hub_name *name,
     return ok && (rest || (remove_path(r, model) && remove_path(r, locks)));
 }
 
+/* Where a model is: below models_dir, or its folder in the cache. False: *err. */
+static bool locate(char path[MT_LIMIT_PATH], bool *cached, const mt_hub_name *name, const char *models_dir,
+                   mt_hub_env *env, mt_error *err)
+{
+    char cache[MT_LIMIT_PATH] = "";
+    struct stat st;
+
+    *cached = false;
+    if (models_dir && !*name->revision && mt_hub_join(path, models_dir, name->id) && mt_hub_holds_model(path))
+        return true;
+    *cached = true;
+    return (mt_hub_cache(cache, env) && mt_hub_folder(path, cache, name->id) && lstat(path, &st) == 0) ||
+           mt_fail(err, MT_E_NOT_FOUND, "\"%s\" is not a model in \"%s\": see motet list", name->id, cache);
+}
+
 bool mt_remove_path(const char *path, mt_error *err)
 {
     return remove_path(&(removal){.err = err}, path);
+}
+
+/* Whether a path without links is a folder's or lies in it. Folders are compared by device and inode: the same one may
+   have several paths, where it is mounted twice or letters have no case. */
+static bool is_within(const char *path, const char *folder)
+{
+    char part[PATH_MAX];
+    struct stat top, st;
+
+    if (stat(folder, &top) != 0)
+        return false;
+    snprintf(part, sizeof(part), "%s", path);
+    while (*part) {
+        if (stat(part, &st) == 0 && st.st_dev == top.st_dev && st.st_ino == top.st_ino)
+            return true;
+        *strrchr(part, '/') = '\0';
+    }
+    return false;
+}
+
+/* Whether an entry of a folder leads into another one. */
+static bool links_into(const char *folder, const char *other)
+{
+    DIR *all = opendir(folder);
+    const struct dirent *entry;
+    bool found = false;
+
+    while (all && !found && (entry = readdir(all))) {
+        char path[MT_LIMIT_PATH], real[PATH_MAX];
+
+        found = !is_dots(entry->d_name) && mt_hub_join(path, folder, entry->d_name) && realpath(path, real) &&
+                is_within(real, other);
+    }
+    if (all)
+        closedir(all);
+    return found;
+}
+
+bool mt_local_affects(const char *name, const char *models_dir, mt_hub_env *env, const char *path)
+{
+    char removed[MT_LIMIT_PATH], cache[MT_LIMIT_PATH], used[PATH_MAX];
+    mt_hub_name read;
+    bool cached;
+
+    if (!mt_hub_name_read(&read, name) || !locate(removed, &cached, &read, models_dir, env, NULL) ||
+        !realpath(path, used))
+        return false;
+    if (cached && *read.revision && is_within(used, removed)) { /* other revisions keep the files that they use */
+        char *folder = mt_hub_cache(cache, env) ? mt_hub_find_cached(&read, cache) : NULL;
+        const bool found = folder && is_within(used, folder);
+
+        mt_free(folder);
+        return found;
+    }
+    return is_within(used, removed) || links_into(used, removed);
 }
 
 bool mt_local_remove(const char *name, const char *models_dir, mt_hub_env *env, uint64_t *freed, mt_error *err)
@@ -279,17 +350,13 @@ bool mt_local_remove(const char *name, const char *models_dir, mt_hub_env *env, 
     char path[MT_LIMIT_PATH];
     removal r = {.err = err};
     mt_hub_name read;
-    bool ok;
+    bool ok, cached;
 
     *freed = 0;
     if (!mt_hub_name_read(&read, name))
         return mt_fail(err, MT_E_INVALID, "\"%.200s\" is no model's name: see motet list", name);
-    if (models_dir && !*read.revision && mt_hub_join(path, models_dir, read.id) && mt_hub_holds_model(path))
-        ok = remove_path(&r, path);
-    else if (mt_hub_cache(path, env))
-        ok = remove_cached(&r, name, &read, path);
-    else
-        ok = mt_fail(err, MT_E_NOT_FOUND, "\"%s\" is not a model here: see motet list", name);
+    ok = locate(path, &cached, &read, models_dir, env, err) &&
+         (cached ? remove_cached(&r, &read, path, env) : remove_path(&r, path));
     *freed = r.freed;
     return ok;
 }

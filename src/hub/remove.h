@@ -14,6 +14,10 @@
 bool mt_local_remove(const char *name, const char *models_dir, mt_hub_env *env, uint64_t *freed,
                      mt_error *err) MT_NODISCARD;
 
+/* Whether removing that model would take files of what is in use at path, a model's folder or a file: it lies in what
+   is removed, or links in it lead there, whatever names and links both are reached by. Reads folders. */
+bool mt_local_affects(const char *name, const char *models_dir, mt_hub_env *env, const char *path);
+
 /* Removes a file, a link, or a folder with its content; a missing path counts as removed. */
 bool mt_remove_path(const char *path, mt_error *err) MT_NODISCARD;
 

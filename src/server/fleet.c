@@ -156,6 +156,11 @@ mt_fleet_reply mt_fleet_take(mt_fleet *f, mt_waiter *w, const mt_client *client,
         return MT_FLEET_REFUSED;
     }
     pthread_mutex_lock(&f->lock);
+    if (m->gone) { /* it was deleted since */
+        pthread_mutex_unlock(&f->lock);
+        mt_fleet_unknown(f, name, why);
+        return MT_FLEET_REFUSED;
+    }
     if (f->closing)
         return refuse(f, why, "draining", "the server is shutting down: ask another");
     if (m->state == MT_MEMBER_READY && !m->yields) {

@@ -73,6 +73,14 @@ struct mt_member {
     mt_member_past past;
 };
 
+/* A model that is being fetched for a client, under the name it was asked for. All under the fleet's lock. */
+typedef struct mt_fleet_fetch mt_fleet_fetch;
+struct mt_fleet_fetch {
+    const char *name;     /* borrowed */
+    uint64_t done, total; /* bytes; total 0: not known yet */
+    mt_fleet_fetch *next;
+};
+
 /* A call's wait for a model, or its reference to one. Part of mt_call. */
 struct mt_waiter {
     mt_member *member; /* that the call has or waits for */
@@ -125,6 +133,9 @@ struct mt_fleet {
     mt_publisher *publisher; /* tells routers what the caches have; NULL: no --kv-events */
     mt_voices *voices;       /* the recorder for the dashboard, of all models */
     uint64_t scanned;        /* mt_clock_ns: when this machine was last searched for models */
+    size_t removing;         /* models that are being deleted: meanwhile no search counts */
+    uint64_t removals;       /* how many deletions have begun: a search that one overlaps does not count */
+    mt_fleet_fetch *fetches; /* models that are being fetched */
     bool closing;
     bool running; /* thread has to be joined */
     pthread_t thread;
@@ -168,6 +179,19 @@ void mt_fleet_keep(mt_member *member, double seconds);
 
 /* Unloads a model as soon as no call uses it or waits for it. Returns it; NULL: there is none of that name. */
 mt_member *mt_fleet_unload(mt_fleet *fleet, const char *name);
+
+/* Before and after the files of a model are deleted. affects: whether the deletion takes files of what is in use at a
+   path; called without the lock. begin: the models whose files are to go leave the list, and are unloaded where they
+   are loaded and idle. False: one of them, or what belongs to it, is named on the command line, has calls, or is being
+   loaded, and nothing has changed; then there is no end. */
+bool mt_fleet_remove_begin(mt_fleet *fleet, bool (*affects)(void *ctx, const char *path), void *ctx);
+void mt_fleet_remove_end(mt_fleet *fleet);
+
+/* While a model is being fetched, calls that ask for it are refused with how far that is, unless an older state of it
+   is here. The fetch belongs to the caller from begin to end. */
+void mt_fleet_fetch_begin(mt_fleet *fleet, mt_fleet_fetch *fetch);
+void mt_fleet_fetch_told(mt_fleet *fleet, mt_fleet_fetch *fetch, uint64_t done, uint64_t total);
+void mt_fleet_fetch_end(mt_fleet *fleet, mt_fleet_fetch *fetch);
 
 /* *why says that there is no model of that name. advice: "", or words that end with a blank. Returns false. */
 bool mt_fleet_lacks(const char *name, const char *advice, mt_failure *why);

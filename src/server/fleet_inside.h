@@ -11,11 +11,20 @@
    the models found on this machine. False: *err. */
 bool mt_fleet_name(mt_fleet *fleet, mt_error *err) MT_NODISCARD;
 
-/* *why says that there is no model of that name, and names some that there are. Without the lock. Returns false. */
+/* *why says that there is no model of that name, and names some that there are, or that it is being fetched. Without
+   the lock. Returns false. */
 bool mt_fleet_unknown(mt_fleet *fleet, const char *name, mt_failure *why);
 
 /* Reads the folder of one member that was found and not read yet; releases the lock meanwhile. False: all are read. */
 bool mt_fleet_read_one(mt_fleet *fleet);
+
+/* ---- models that come and go by request: fleet_change.c ---- */
+
+/* Whether a model of that name (NULL: none) is being fetched; then *why says how far that is. */
+bool mt_fleet_fetched(const mt_fleet *fleet, const char *name, mt_failure *why);
+
+/* A member that was found is not there any more, or not all of it: it leaves the list, and is unloaded when idle. */
+void mt_member_set_gone(mt_member *member);
 
 /* ---- what routers are told: fleet_events.c; none of it needs the lock ---- */
 

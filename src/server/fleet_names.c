@@ -241,10 +241,26 @@ static void set_found(mt_fleet *f, mt_member *m, const mt_local_model *l)
     f->changes++;
 }
 
+/* Whether all of a model is here, as far as its config.json and the names of its files tell. */
+static bool is_servable(const mt_local_model *l)
+{
+    return l->whole && !*l->problem;
+}
+
 /* Whether the member is a model that was found before. A model of that name in another folder is another model. */
 static bool was_found(const mt_member *m, const mt_local_model *l)
 {
     return m->found && strcmp(m->name, l->name) == 0 && strcmp(m->dir, l->folder) == 0;
+}
+
+/* Members that are not deleted. Those that are keep their memory (invariant 6 in fleet.c), but no place. */
+static size_t count_present(const mt_fleet *f)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < f->count; i++)
+        count += !f->members[i]->gone;
+    return count;
 }
 
 /* The member of a model that is on this machine; a new one where there is none yet. NULL: it cannot be served, or there
@@ -253,18 +269,20 @@ static mt_member *member_for(mt_fleet *f, const mt_local_model *l)
 {
     mt_member *m;
 
+    if (!is_servable(l))
+        return NULL;
     for (size_t i = 0; i < f->count; i++)
         if (was_found(f->members[i], l))
             return f->members[i];
-    if (!l->whole || *l->problem || find_name(f, l->name) || f->count >= MT_LIMIT_MODELS)
+    if (find_name(f, l->name) || count_present(f) >= MT_LIMIT_MODELS)
         return NULL;
     m = add(f, mt_strdup(l->name), mt_strdup(l->folder));
     m->found = m->gone = true;
     return m;
 }
 
-/* Adds new models and marks deleted ones; named models keep their names. A folder that was deleted and is there again
-   may have another model in it. With the lock. */
+/* Adds new models and marks those that are deleted or not whole any more; named models keep their names. A folder that
+   was deleted and is there again may have another model in it. With the lock. */
 static void update_found(mt_fleet *f, const mt_local *list)
 {
     for (size_t i = 0; i < f->count; i++) {
@@ -272,8 +290,9 @@ static void update_found(mt_fleet *f, const mt_local *list)
         bool there = false;
 
         for (size_t k = 0; k < list->count && !there; k++)
-            there = was_found(m, &list->at[k]);
-        m->gone = m->gone || (m->found && !there);
+            there = is_servable(&list->at[k]) && was_found(m, &list->at[k]);
+        if (m->found && !m->gone && !there)
+            mt_member_set_gone(m);
     }
     for (size_t i = 0; i < list->count; i++) {
         mt_member *m = member_for(f, &list->at[i]);
@@ -289,20 +308,23 @@ static void update_found(mt_fleet *f, const mt_local *list)
 static void scan(mt_fleet *f)
 {
     const uint64_t now = mt_clock_ns();
+    uint64_t removals;
     mt_local list;
     mt_error err;
     bool due;
 
     pthread_mutex_lock(&f->lock);
-    due = f->open && (!f->scanned || now - f->scanned > SCAN_NS);
+    due = f->open && !f->removing && (!f->scanned || now - f->scanned > SCAN_NS);
     if (due)
         f->scanned = now;
+    removals = f->removals;
     pthread_mutex_unlock(&f->lock);
     if (!due)
         return;
     if (mt_local_list(&list, f->params.opt->models_dir, getenv, &err)) {
         pthread_mutex_lock(&f->lock);
-        update_found(f, &list);
+        if (removals == f->removals) /* else it may list what is deleted by now */
+            update_found(f, &list);
         pthread_cond_signal(&f->changed); /* the fleet's thread reads the folders of new ones */
         pthread_mutex_unlock(&f->lock);
     } else
@@ -436,6 +458,10 @@ bool mt_fleet_unknown(mt_fleet *f, const char *name, mt_failure *why)
     size_t count = 0;
 
     pthread_mutex_lock(&f->lock);
+    if (mt_fleet_fetched(f, name, why)) {
+        pthread_mutex_unlock(&f->lock);
+        return false;
+    }
     for (size_t i = 0; i < f->count && count < LISTED; i++)
         if (!f->members[i]->gone && !list.full)
             mt_buf_printf(&list, "%s\"%s\"", count++ ? ", " : "ask for ", f->members[i]->name);

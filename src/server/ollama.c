@@ -173,20 +173,40 @@ char *mt_ollama_model(const json_t *body, mt_failure *why)
     return NULL;
 }
 
-/* Removes a model's files. One that is in use, or that the command line names, is not removed. */
+/* A model that is to be deleted. */
+typedef struct deletion {
+    const char *name, *models_dir;
+} deletion;
+
+static bool affects(void *ctx, const char *path)
+{
+    const deletion *d = ctx;
+
+    return mt_local_affects(d->name, d->models_dir, getenv, path);
+}
+
+/* Whether clients know a model of the command line by that name. */
+static bool is_served(mt_server *server, const char *name)
+{
+    mt_listed found;
+
+    return !server->fleet.open && !server->opt->any_model && mt_listed_find(server, name, false, &found);
+}
+
+/* Removes a model's files. What is in use, or named on the command line, is not removed, whatever it is called here.
+   One that is loaded and idle is unloaded: its files are mapped, and stay until then. */
 static bool remove_model(mt_server *server, const char *name, mt_failure *why)
 {
-    mt_listed served;
-    const bool known = mt_listed_find(server, name, false, &served);
+    deletion d = {.name = name, .models_dir = server->opt->models_dir};
     uint64_t freed;
     mt_error err;
+    bool ok;
 
-    /* Where no model was named, the fleet has what is found on this machine, and lets go of what is no longer there */
-    if (known && (!server->fleet.open || served.view.references > 0))
+    if (is_served(server, name) || !mt_fleet_remove_begin(&server->fleet, affects, &d))
         return mt_failure_set(why, 409, "in_use", "model", "the model '%.100s' is being served: end that first", name);
-    if (known)
-        mt_fleet_unload(&server->fleet, name); /* its mapped files stay until it is unloaded */
-    if (mt_local_remove(name, server->opt->models_dir, getenv, &freed, &err))
+    ok = mt_local_remove(name, d.models_dir, getenv, &freed, &err);
+    mt_fleet_remove_end(&server->fleet);
+    if (ok)
         return true;
     mt_log_warn("model.kept", "\"%.100s\" cannot be deleted: %s", name, err.text);
     return mt_failure_from_files(why, &err, "model", name);

@@ -28,6 +28,7 @@ struct mt_pulling {
     mt_letter letter; /* the first member */
     mt_server *server;
     char *model;
+    mt_fleet_fetch fetch; /* for calls that ask for the model meanwhile */
     bool stream;
     atomic_bool cancel;
     pthread_t thread;
@@ -98,6 +99,7 @@ static void progress(void *arg, const mt_pull_status *status)
 {
     mt_pulling *p = arg;
 
+    mt_fleet_fetch_told(&p->server->fleet, &p->fetch, status->done, status->total);
     pthread_mutex_lock(&p->lock);
     if (p->stream)
         add_files(p, status);
@@ -116,8 +118,11 @@ static void *run(void *arg)
                                    .arg = p,
                                    .cancel = &p->cancel};
     mt_error err = {0};
-    char *folder = mt_pull(&params, &err);
+    char *folder;
 
+    mt_fleet_fetch_begin(&p->server->fleet, &p->fetch);
+    folder = mt_pull(&params, &err);
+    mt_fleet_fetch_end(&p->server->fleet, &p->fetch);
     mt_log_info("model.pulled", "\"%s\": %s", p->model, folder ? folder : err.text);
     pthread_mutex_lock(&p->lock);
     if (folder && p->stream) {
@@ -254,6 +259,7 @@ static bool start(mt_server *server, mt_http_request *request, const char *model
     p->letter.open = open_pull;
     p->server = server;
     p->model = mt_strdup(model);
+    p->fetch.name = p->model;
     p->stream = stream;
     p->handle = request->handle;
     mt_buf_init(&p->lines, MT_LIMIT_RESPONSE_BYTES);

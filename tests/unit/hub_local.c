@@ -254,6 +254,46 @@ static void a_folder_of_models_loses_folders_and_links_alone(void **state)
     assert_true(!is_there("models/linked") && is_there("elsewhere/config.json"));
 }
 
+static bool affects(const char *name, const char *path)
+{
+    char models[128];
+
+    snprintf(models, sizeof(models), "%s/models", folder);
+    return mt_local_affects(name, models, env, below(path));
+}
+
+static void what_is_in_use_is_known_by_any_name(void **state)
+{
+    (void)state;
+    put_model();
+    put("models/plain/config.json", TEXT_CONFIG);
+    put("models/plain/deep/config.json", TEXT_CONFIG);
+    put("other/config.json", TEXT_CONFIG);
+    put("links/tokenizer.json", "");
+    assert_int_equal(symlink("models", below("way")), 0);
+    assert_int_equal(symlink("../other", below("models/linked")), 0);
+    assert_int_equal(symlink("../" REPO "/blobs/w0", below("links/model.safetensors")), 0);
+
+    assert_true(affects("Owner/Model-1.5", REPO "/snapshots/" OLD));
+    assert_true(affects("Owner--Model-1.5", REPO "/snapshots/" OLD)); /* the same folder of the cache */
+    assert_true(affects("Owner/Model-1.5@v1", REPO "/snapshots/" OLD));
+    assert_true(affects("Owner/Model-1.5@" OLD, REPO "/snapshots/" OLD));
+    assert_true(affects("Owner/Model-1.5@main", REPO "/snapshots/" NEW));
+    assert_false(affects("Owner/Model-1.5@main", REPO "/snapshots/" OLD));
+    assert_false(affects("Owner/Model-1.5@" OLD, REPO "/snapshots/" NEW));
+    assert_true(affects("Owner/Model-1.5@v1", "links"));
+    assert_true(affects("Owner/Model-1.5", "links"));
+    assert_true(affects("plain", "way/plain"));
+    assert_true(affects("plain", "way/plain/deep"));
+    assert_true(affects("plain", "models/plain/config.json"));
+    assert_true(affects("plain/deep", "models/plain")); /* a part of it */
+    assert_true(affects("linked", "other"));
+    assert_false(affects("plain", "other"));
+    assert_false(affects("plain", "nowhere"));
+    assert_false(affects("nothing", "models/plain"));
+    assert_false(affects("../models", "models/plain"));
+}
+
 static void what_is_being_downloaded_stays(void **state)
 {
     int fd;
@@ -276,6 +316,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_model_goes_with_all_of_its_revisions, make_folder, forget),
     cmocka_unit_test_setup_teardown(what_is_no_model_here_stays, make_folder, forget),
     cmocka_unit_test_setup_teardown(a_folder_of_models_loses_folders_and_links_alone, make_folder, forget),
+    cmocka_unit_test_setup_teardown(what_is_in_use_is_known_by_any_name, make_folder, forget),
     cmocka_unit_test_setup_teardown(what_is_being_downloaded_stays, make_folder, forget),
 };
 
