@@ -98,6 +98,7 @@
 #define MT_LIMIT_TIMEOUT_SECONDS (7 * 86400) /* longest "timeout" of a request */
 #define MT_LIMIT_TIMEOUT_MS 50               /* between checks of deadlines */
 #define MT_LIMIT_HTTP_NAME 128               /* bytes of a client's name for a request */
+#define MT_LIMIT_HTTP_HOST 255               /* bytes of the name in a host header */
 #define MT_LIMIT_HTTP_PARAMS 4               /* of a path pattern */
 #define MT_LIMIT_HTTP_TURN 32                /* requests of one connection before others have their turn */
 #define MT_LIMIT_HTTP_ERROR_BYTES 65536      /* body of an error */

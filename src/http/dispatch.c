@@ -65,6 +65,20 @@ static bool refuse_method(mt_http_connection *c, unsigned allowed)
     return refuse(c, 405, "this path does not know the method: see the allow header", &allow, 1);
 }
 
+/* Whether the request says whom it is for, or its route may be asked without. HTTP/1.0 has no "host". */
+static bool is_named(const mt_http_connection *c)
+{
+    const char *host = mt_http_request_header(c->request, "host");
+
+    return !host || *host || (c->route && (c->route->flags & MT_HTTP_NAMELESS));
+}
+
+static bool refuse_nameless(mt_http_connection *c)
+{
+    mt_http_dispatch_fault(c, 400, "the request's host header is empty: send the server's name or address");
+    return false;
+}
+
 /* Finds the route. False: there is none, and the request is answered. */
 static bool find_route(mt_http_connection *c)
 {
@@ -74,10 +88,12 @@ static bool find_route(mt_http_connection *c)
     mt_http_match match;
 
     if (strcmp(path, "*") == 0)
-        return answer_options(c, (1u << MT_HTTP_METHODS) - 1);
+        return is_named(c) ? answer_options(c, (1u << MT_HTTP_METHODS) - 1) : refuse_nameless(c);
     mt_http_router_match(config->routes, config->route_count, c->request->method, path, len, &match);
     c->route = c->request->route = match.route;
     mt_http_request_set_match(c->request, &match);
+    if (!is_named(c))
+        return refuse_nameless(c);
     if (!match.allowed)
         return refuse(c, 404, "there is nothing at this path", NULL, 0);
     if (c->request->method == MT_HTTP_OPTIONS)

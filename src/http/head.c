@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "http/field.h"
+#include "http/host.h"
 
 static const char *const method_names[MT_HTTP_METHODS] = {
     [MT_HTTP_GET] = "GET",     [MT_HTTP_HEAD] = "HEAD",     [MT_HTTP_POST] = "POST",       [MT_HTTP_PUT] = "PUT",
@@ -62,17 +63,21 @@ static bool read_version(mt_http_head *head, const char *version, mt_http_fault 
     return true;
 }
 
-/* Clients of proxies send "http://host/path": returns its path. */
-static char *skip_authority(char *target)
+/* Clients of proxies send "http://host/path": takes the host out of it and returns the path. */
+static char *cut_authority(mt_http_head *head, char *target)
 {
     size_t scheme = strncasecmp(target, "http://", 7) == 0 ? 7 : strncasecmp(target, "https://", 8) == 0 ? 8 : 0;
-    char *path;
+    size_t len = scheme ? strcspn(target + scheme, "/?") : 0;
+    char *path = target + scheme + len;
 
-    if (!scheme || !target[scheme] || strchr("/?", target[scheme]))
+    if (len == 0)
         return target;
-    path = target + scheme + strcspn(target + scheme, "/?");
+    memmove(target, target + scheme, len); /* over the scheme, so that there is room for a NUL and a slash */
+    target[len] = '\0';
+    head->authority = target;
+    head->usual_port = scheme == 8 ? 443 : 80;
     if (*path != '/')
-        *--path = '/'; /* over the last byte of the host, which is not used */
+        *--path = '/';
     return path;
 }
 
@@ -81,7 +86,7 @@ static bool read_target(mt_http_head *head, char *target, mt_http_fault *fault)
     for (const char *c = target; *c; c++)
         if ((unsigned char)*c <= 0x20 || (unsigned char)*c >= 0x7F || *c == '#')
             return refuse(fault, 400, "the request's path has bytes that must be percent-encoded");
-    target = skip_authority(target);
+    target = cut_authority(head, target);
     if (*target != '/' && !(head->method == MT_HTTP_OPTIONS && strcmp(target, "*") == 0))
         return refuse(fault, 400, "the request's path does not start with \"/\"");
     head->target = target;
@@ -167,14 +172,23 @@ static bool check_repeats(const mt_http_head *head, mt_http_fault *fault)
     return true;
 }
 
+/* An empty host is for the routes to allow. Where the target has a host, another one in the header is refused: a server
+   on the way may have looked at either. */
 static bool check_host(const mt_http_head *head, mt_http_fault *fault)
 {
-    const char *host = mt_http_field_get(head->headers, head->header_count, "host");
+    const char *text = mt_http_field_get(head->headers, head->header_count, "host");
+    mt_http_host host = {0}, target;
 
-    if (!host && !head->http10)
+    if (!text && !head->http10)
         return refuse(fault, 400, "the request has no host header, which HTTP/1.1 requires");
-    if (host && host[strcspn(host, " \t,/\\?#@")])
-        return refuse(fault, 400, "the request's host header is not a host");
+    if (text && *text && !mt_http_host_read(&host, text))
+        return refuse(fault, 400, "the request's host header is not a host: send a name or an address, and a port");
+    if (!head->authority)
+        return true;
+    if (!mt_http_host_read(&target, head->authority))
+        return refuse(fault, 400, "the host in the request's target is not a host: send a name or an address");
+    if (text && !mt_http_host_equal(&host, &target, head->usual_port))
+        return refuse(fault, 400, "the request's target and its host header name different hosts: send one");
     return true;
 }
 

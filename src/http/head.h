@@ -17,7 +17,9 @@ typedef struct mt_http_head {
     mt_http_header *headers; /* mt_free */
     size_t header_count;
     mt_http_method method;
-    const char *target; /* path and query, beginning with '/'; or "*" */
+    const char *target;    /* path and query, beginning with '/'; or "*" */
+    const char *authority; /* "host:port" of a target such as "http://host:port/path"; NULL: it has none */
+    unsigned usual_port;   /* of that target's scheme */
     bool http10;
     bool keep_alive;      /* the client wants the connection to stay open */
     bool expect_continue; /* the client waits for "100 Continue" before it sends the body */

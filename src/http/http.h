@@ -90,6 +90,7 @@ enum {
     MT_HTTP_REQUEST_ID = 1u << 1, /* answers also have the request's name as "request-id" */
     MT_HTTP_ALWAYS = 1u << 2,     /* answered even when there are too many connections */
     MT_HTTP_PROBE = 1u << 3,      /* a health check: its answers are not counted, and a 503 is no failure */
+    MT_HTTP_NAMELESS = 1u << 4,   /* may be asked with an empty "host", as some health checks do */
     MT_HTTP_FLAGS_FREE = 1u << 8, /* this bit and all above are the application's */
 };
 

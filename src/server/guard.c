@@ -12,41 +12,14 @@
    Programs other than browsers write what they like into both headers; API keys are for those. */
 #include "server/guard.h"
 
-#include <arpa/inet.h>
 #include <netdb.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A host and port as a header names them. */
-typedef struct place {
-    char host[MT_GUARD_NAME]; /* a name, or an address without brackets */
-    bool address;
-    long port; /* 0: not given */
-} place;
-
-/* Parses "name:port", "1.2.3.4", "[::1]:port" or "[fe80::1%zone]". A host that is too long is left empty, which matches
-   no name. */
-static void read_place(place *p, const char *text)
-{
-    const bool bracketed = *text == '[';
-    const size_t len = strcspn(text + bracketed, bracketed ? "]%" : ":");
-    const char *rest = text + strcspn(text, bracketed ? "]" : ":");
-    unsigned char bytes[16];
-
-    *p = (place){.port = 0};
-    rest += *rest == ']';
-    if (*rest == ':')
-        p->port = strtol(rest + 1, NULL, 10);
-    if (len < sizeof(p->host))
-        memcpy(p->host, text + bracketed, len);
-    p->address = inet_pton(bracketed ? AF_INET6 : AF_INET, p->host, bytes) == 1;
-    if (!p->address && len > 1 && len < sizeof(p->host) && p->host[len - 1] == '.')
-        p->host[len - 1] = '\0'; /* a final dot says that the name is complete */
-}
+#include "http/host.h"
 
 /* Whether a host matches a pattern of `len` bytes: a name, "*.NAME" for all names below it, or "*". */
 static bool matches(const char *host, const char *pattern, size_t len)
@@ -67,10 +40,10 @@ static bool is(const char *host, const char *pattern)
     return matches(host, pattern, strlen(pattern));
 }
 
-static bool is_loopback(const place *p)
+static bool is_loopback(const mt_http_host *p)
 {
-    return p->address ? strncmp(p->host, "127.", 4) == 0 || strcmp(p->host, "::1") == 0
-                      : is(p->host, "localhost") || is(p->host, "*.localhost");
+    return p->address ? strncmp(p->name, "127.", 4) == 0 || strcmp(p->name, "::1") == 0
+                      : is(p->name, "localhost") || is(p->name, "*.localhost");
 }
 
 /* Whether any pattern of a list matches; an item may have several: "a,b". */
@@ -103,29 +76,28 @@ static bool is_own(const mt_guard *guard, const char *host)
 
 static bool host_is_ours(const mt_guard *guard, const char *text)
 {
-    place host;
+    mt_http_host host;
 
-    read_place(&host, text);
-    return host.address || is_loopback(&host) || is_own(guard, host.host) ||
-           list_has(&guard->opt->allowed_hosts, host.host);
+    if (!mt_http_host_read(&host, text))
+        return false;
+    return host.address || is_loopback(&host) || is_own(guard, host.name) ||
+           list_has(&guard->opt->allowed_hosts, host.name);
 }
 
 /* Whether a page of this origin ("https://name:port") is our own: of the host that is called, or both are this machine.
    A port that is not given is the usual one of the origin's scheme, on either side: a proxy may speak TLS for us. */
 static bool page_is_ours(const char *origin, const char *called)
 {
-    const long usual = strncmp(origin, "https:", 6) == 0 ? 443 : 80;
+    const unsigned usual = strncmp(origin, "https:", 6) == 0 ? 443 : 80;
     const char *at = strstr(origin, "://");
-    place page, host;
+    mt_http_host page, host;
 
     if (!at || !called || (strncmp(origin, "https://", 8) != 0 && strncmp(origin, "http://", 7) != 0))
         return false;
     if (strcasecmp(at + 3, called) == 0)
         return true;
-    read_place(&page, at + 3);
-    read_place(&host, called);
-    return is_loopback(&page) && is_loopback(&host) &&
-           (page.port ? page.port : usual) == (host.port ? host.port : usual);
+    return mt_http_host_read(&page, at + 3) && mt_http_host_read(&host, called) && is_loopback(&page) &&
+           is_loopback(&host) && (page.port ? page.port : usual) == (host.port ? host.port : usual);
 }
 
 /* Whether --cors allows pages of an origin; "*": pages of all. */
@@ -189,10 +161,9 @@ void mt_guard_resolve(mt_guard *guard)
     const struct addrinfo hints = {.ai_flags = AI_CANONNAME, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
     const char *own = guard->opt->host ? guard->opt->host : "127.0.0.1";
-    place host;
+    mt_http_host host;
 
-    read_place(&host, own);
-    /* --host has IPv6 addresses without brackets, which read_place does not know */
+    (void)!mt_http_host_read(&host, own); /* it is none where --host has an IPv6 address, without brackets */
     if (!guard->hosts || !*guard->name || is_loopback(&host) || strcmp(own, "::1") == 0 ||
         getaddrinfo(guard->name, NULL, &hints, &found))
         return;

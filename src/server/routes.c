@@ -105,7 +105,7 @@ static void serve(void *user, mt_http_server *http, mt_http_request *request)
 }
 
 /* Routes for health checks: for everybody, at any time, and not counted among the answers. */
-#define PROBE (MT_HTTP_PUBLIC | MT_HTTP_ALWAYS | MT_HTTP_PROBE)
+#define PROBE (MT_HTTP_PUBLIC | MT_HTTP_ALWAYS | MT_HTTP_PROBE | MT_HTTP_NAMELESS)
 #define OK "{\"status\":\"ok\"}"
 
 /* Ollama's clients look for the words, and refuse versions of Ollama that are too old for them. */
@@ -164,7 +164,7 @@ static const entry routes[] = {
     {MT_HTTP_POST, "/detokenize", .task = mt_task_detokenize},
     {MT_HTTP_POST, "/apply-template", .task = mt_task_apply_template},
     {MT_HTTP_GET, "/metrics", .tell = mt_metrics_tell, .type = "text/plain; version=0.0.4; charset=utf-8",
-     .flags = MT_HTTP_ALWAYS},
+     .flags = MT_HTTP_ALWAYS | MT_HTTP_NAMELESS},
     {MT_HTTP_GET, "/", .handler = get_root, .text = RUNNING, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
     {MT_HTTP_GET, "/dashboard", .handler = mt_web_get, .page = true, .flags = MT_HTTP_PUBLIC},
     {MT_HTTP_GET, "/dashboard/events", .handler = mt_dashboard_get, .page = true},

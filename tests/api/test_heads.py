@@ -81,6 +81,54 @@ def slashes_that_stand_for_nothing_are_forgiven():
         assert server.request("GET", "/v1%2Fmodels").status == 404
 
 
+# ---- hosts
+
+
+def status_of(server, host, target="/v1/models", version="1.1", method="GET"):
+    """The status of a request with that host; None: without one."""
+    with server.socket() as s:
+        header = "" if host is None else "host: {}\r\n".format(host)
+        s.sendall("{} {} HTTP/{}\r\n{}connection: close\r\n\r\n".format(method, target, version, header).encode())
+        return int(first_line(s).split()[1])
+
+
+@test
+def a_host_that_no_browser_could_send_is_no_request():
+    wrong = ("[::1]evil.example", "[::1", "localhost:80:evil", "localhost:65536", "localhost:x", ":80", "[evil]", "::1",
+             "a,localhost", "user@localhost", "localhost/", "b\u00fccher.example")
+    for options in ((), ("--api-key", "k")):  # where names do not matter, too
+        with start(*options, ready=False) as server:
+            for host in wrong:
+                for target in ("/v1/models", "/health", "/nowhere"):
+                    assert status_of(server, host, target) == 400, (host, target)
+                assert status_of(server, host, version="1.0") == 400, host
+            assert eventually(lambda: status_of(server, "", "/ready") == 200)
+            for target in ("/health", "/live", "/health?x", "//health/"):
+                assert status_of(server, "", target) == 200, target
+            assert status_of(server, "", "/metrics") == (401 if options else 200)
+            for method, target in (("GET", "/v1/models"), ("GET", "/"), ("GET", "/nowhere"), ("OPTIONS", "*"),
+                                   ("OPTIONS", "/v1/models"), ("PUT", "/health"), ("POST", "/v1/chat/completions")):
+                assert status_of(server, "", target, method=method) == 400, (method, target)
+            assert status_of(server, None) == 400
+            assert status_of(server, None, version="1.0") == (401 if options else 200)
+
+
+@test
+def a_target_with_a_host_has_that_of_the_header():
+    with start() as server:
+        for target, host in (("http://localhost/v1/models", "localhost"), ("http://LOCALHOST/v1/models", "localhost:80"),
+                             ("http://127.0.0.1:8000/v1/models", "127.0.0.1:8000"),
+                             ("https://[::1]/v1/models", "[::1]:443"), ("http://localhost?x", "localhost")):
+            assert status_of(server, host, target) == 200, (target, host)
+        for target, host in (("http://evil.example/v1/models", "localhost"), ("http://localhost/v1/models", "evil.example"),
+                             ("http://localhost:81/v1/models", "localhost"), ("http://localhost/v1/models", ""),
+                             ("http://u@localhost/v1/models", "localhost"), ("http://[::1/v1/models", "[::1]"),
+                             ("http://evil.example/health", "")):
+            assert status_of(server, host, target) == 400, (target, host)
+        assert status_of(server, "evil.example", "http://evil.example/v1/models") == 403
+        assert status_of(server, None, "http://localhost/v1/models", "1.0") == 200
+
+
 # ---- how bodies are packed
 
 

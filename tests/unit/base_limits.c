@@ -6,6 +6,7 @@
 #include "api/dialect.h"
 #include "base/limits.h"
 #include "chat/source.h"
+#include "http/host.h"
 #include "http/name.h"
 #include "http/router.h"
 #include "models/bert.h"
@@ -382,6 +383,16 @@ static bool http_name(size_t count, mt_error *err)
     return ok || mt_fail(err, MT_E_INVALID, "no name");
 }
 
+static bool http_host(size_t count, mt_error *err)
+{
+    mt_buf name = repeated("", "a", count, "");
+    mt_http_host host;
+    const bool ok = mt_http_host_read(&host, name.data);
+
+    mt_buf_free(&name);
+    return ok || mt_fail(err, MT_E_INVALID, "no host");
+}
+
 static bool http_params(size_t count, mt_error *err)
 {
     mt_buf pattern;
@@ -432,6 +443,7 @@ static const struct {
     ROW(MT_LIMIT_ENCODER_CONTEXT, encoder_context, "max_position_embeddings"),
     ROW(MT_LIMIT_TIMEOUT_SECONDS, timeout_seconds, "a number of seconds above 0 and up to"),
     ROW(MT_LIMIT_HTTP_NAME, http_name, "no name"),
+    ROW(MT_LIMIT_HTTP_HOST, http_host, "no host"),
     ROW(MT_LIMIT_HTTP_PARAMS, http_params, "has more than"),
 #undef ROW
     {"MT_LIMIT_HEADER_BYTES", MT_LIMIT_HEADER_BYTES, header_bytes, "longer than the", true},

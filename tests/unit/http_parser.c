@@ -95,10 +95,26 @@ static void requests_without_bodies(void **state)
     assert_parses("GET / HTTP/1.0\r\nConnection: foo, Keep-Alive\r\n\r\n", "[GET / 1.0|connection=foo, Keep-Alive];");
     assert_parses("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "[GET / close|host=a|connection=close];");
     assert_parses("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "[OPTIONS *|host=a];");
-    assert_parses("GET http://h:1/p?q HTTP/1.1\r\nHost: a\r\n\r\n", "[GET /p?q|host=a];");
-    assert_parses("GET http://h HTTP/1.1\r\nHost: a\r\n\r\n", "[GET /|host=a];");
-    assert_parses("GET http://h?q HTTP/1.1\r\nHost: a\r\n\r\n", "[GET /?q|host=a];");
     assert_parses("GET / HTTP/1.1\r\nHost: a\r\nx: \xc3\xa9\r\n\r\n", "[GET /|host=a|x=\xc3\xa9];");
+}
+
+static void targets_with_a_host_agree_with_the_header(void **state)
+{
+    (void)state;
+    assert_parses("GET http://h:1/p?q HTTP/1.1\r\nHost: h:1\r\n\r\n", "[GET /p?q|host=h:1];");
+    assert_parses("GET http://h HTTP/1.1\r\nHost: H.\r\n\r\n", "[GET /|host=H.];");
+    assert_parses("GET http://h?q HTTP/1.1\r\nHost: h:80\r\n\r\n", "[GET /?q|host=h:80];");
+    assert_parses("GET HTTPS://[::1]:443/ HTTP/1.1\r\nHost: [::1]\r\n\r\n", "[GET /|host=[::1]];");
+    assert_parses("GET http://h/p HTTP/1.0\r\n\r\n", "[GET /p 1.0 close];");
+    assert_parses("GET http://h/ HTTP/1.1\r\nHost: a\r\n\r\n", "!400");
+    assert_parses("GET http://h/ HTTP/1.1\r\nHost: h:81\r\n\r\n", "!400");
+    assert_parses("GET https://h/ HTTP/1.1\r\nHost: h:80\r\n\r\n", "!400");
+    assert_parses("GET http://h/ HTTP/1.1\r\nHost:\r\n\r\n", "!400");
+    assert_parses("GET http://h/ HTTP/1.0\r\nHost: a\r\n\r\n", "!400");
+    assert_parses("GET http://u@h/ HTTP/1.1\r\nHost: h\r\n\r\n", "!400");
+    assert_parses("GET http://h:x/ HTTP/1.0\r\n\r\n", "!400");
+    assert_parses("GET http://[::1]h/ HTTP/1.1\r\nHost: [::1]\r\n\r\n", "!400");
+    assert_parses("GET http:// HTTP/1.1\r\nHost: h\r\n\r\n", "!400");
 }
 
 static void bodies_by_length(void **state)
@@ -233,6 +249,9 @@ static void request_lines_that_are_none(void **state)
     assert_parses("G@T / HTTP/1.1\r\nHost: a\r\n\r\n", "!400");
     assert_parses("GET / HTTP/1.1\r\n\r\n", "!400");
     assert_parses("GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "!400");
+    assert_parses("GET / HTTP/1.1\r\nHost: [::1]evil.example\r\n\r\n", "!400");
+    assert_parses("GET / HTTP/1.0\r\nHost: [::1\r\n\r\n", "!400");
+    assert_parses("GET / HTTP/1.1\r\nHost: localhost:80:evil\r\n\r\n", "!400");
 }
 
 static void limits_are_exact(void **state)
@@ -313,6 +332,7 @@ static void idle_means_that_nothing_was_read(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(requests_without_bodies),
+    cmocka_unit_test(targets_with_a_host_agree_with_the_header),
     cmocka_unit_test(bodies_by_length),
     cmocka_unit_test(bodies_in_chunks),
     cmocka_unit_test(requests_in_a_row),

@@ -39,6 +39,9 @@ static void addresses_and_names_of_this_machine_are_ours(void **state)
                                          "xlocalhost",
                                          "127.1",
                                          "[evil]:1",
+                                         "[::1]evil.example",
+                                         "[::1",
+                                         "localhost:80:evil",
                                          ".",
                                          "0x7f.1"};
     const mt_options opt = {.host = NULL};
@@ -105,6 +108,8 @@ static void pages_of_others_are_refused_unless_they_are_named(void **state)
     assert_false(admits(&guard, "127.0.0.1:8000", "null"));
     assert_false(admits(&guard, "127.0.0.1:8000", "ftp://127.0.0.1:8000"));
     assert_false(admits(&guard, NULL, "http://127.0.0.1"));
+    assert_false(admits(&guard, "127.0.0.1:8000", "http://[::1]evil.example:8000"));
+    assert_false(admits(&guard, "127.0.0.1:8000", "http://localhost:8000:evil"));
     guard = guard_of(&some, false);
     assert_true(admits(&guard, "127.0.0.1:8000", "https://app.example"));
     assert_false(admits(&guard, "127.0.0.1:8000", "https://app.example.evil") ||
