@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/signals.h"
 #include "cli/cli.h"
 #include "engine/follow.h"
 
@@ -14,6 +15,7 @@ static void leave_signals(void)
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
+    mt_signals_ignore();
 }
 
 int mt_cmd_follow(const mt_options *opt)

@@ -34,6 +34,7 @@
 #endif
 
 #include "base/limits.h"
+#include "base/signals.h"
 #include "media/darkroom_client.h"
 
 #ifdef __linux__
@@ -193,7 +194,7 @@ static void undress(int socket)
     signal(SIGQUIT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
+    mt_signals_ignore();
     signal(SIGCHLD, SIG_IGN); /* children are reaped by the kernel */
     for (int i = 0; i < 3; i++)
         dup2(null, i);

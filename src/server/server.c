@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "base/signals.h"
 #include "media/darkroom.h"
 #include "ranks/ranks.h"
 #include "server/inside.h"
@@ -522,10 +523,7 @@ static void ignore_signals(void)
     signal(SIGQUIT, SIG_IGN);
     if (!isatty(STDERR_FILENO))
         signal(SIGHUP, SIG_IGN);
-    /* Writing to a log that nobody reads any more fails instead */
-    signal(SIGPIPE, SIG_IGN);
-    /* Writing to a file that may not grow (ulimit -f) fails instead */
-    signal(SIGXFSZ, SIG_IGN);
+    mt_signals_ignore();
 }
 
 bool mt_serve(const mt_options *opt, mt_error *err)

@@ -118,6 +118,27 @@ def what_is_asked_by_a_signal_does_not_end_a_server_that_begins():
         assert "server.listening" in said, said
 
 
+def descendants(pid):
+    """A process and all below it."""
+    found = [pid]
+    with contextlib.suppress(OSError), open("/proc/{0}/task/{0}/children".format(pid), encoding="utf-8") as f:
+        for child in f.read().split():
+            found += descendants(int(child))
+    return found
+
+
+@test
+def signals_that_mean_nothing_to_it_end_neither_a_server_nor_its_decoders():
+    with start() as server:
+        processes = descendants(server.process.pid)
+        assert len(processes) >= 3, processes  # it decodes pictures in processes of their own
+        for name in ("USR1", "USR2", "ALRM", "VTALRM", "PROF", "IO", "PIPE", "XFSZ", "PWR", "STKFLT", "RTMIN", "RTMAX"):
+            for pid in processes:
+                os.kill(pid, getattr(signal, "SIG" + name, signal.SIGUSR1))
+        assert server.chat("hi", max_tokens=1).status == 200
+        assert set(processes) <= set(descendants(server.process.pid))
+
+
 @test
 def a_server_gives_up_what_it_does_not_need():
     with tempfile.TemporaryDirectory() as mine, tempfile.TemporaryDirectory() as others:
