@@ -305,6 +305,7 @@ static void write_member(const writer *w, const mt_member *m)
 /* The store that servers share (--cache-remote); r may be NULL. */
 static void write_remote(const writer *w, mt_depot *r)
 {
+    static const char failures[] = "motet_remote_failures_total";
     const mt_depot_stats s = r ? mt_depot_look(r) : (mt_depot_stats){0};
 
     gauge(w, "motet_remote_up", s.up, "Whether the shared store answered last (--cache-remote).");
@@ -315,7 +316,9 @@ static void write_remote(const writer *w, mt_depot *r)
     counter(w, "motet_remote_broken_total", s.broken, "Records that were not what was written, or not signed.");
     counter(w, "motet_remote_dropped_total", s.dropped, "Records that were not sent, since it was slow or gone.");
     counter(w, "motet_remote_refused_total", s.refused, "Records that it would not take.");
-    counter(w, "motet_remote_failures_total", s.failures, "Times that it could not be reached or did not answer.");
+    open_metric(w, failures, "counter", "Times that it had no answer, by why: the log has more.");
+    for (int i = 0; i < MT_DEPOT_FAILURES; i++)
+        labelled(w, failures, "reason", mt_depot_failure_name((mt_depot_failure)i), s.failures[i]);
     counter(w, "motet_remote_sent_bytes_total", s.sent, "Bytes of records sent.");
     counter(w, "motet_remote_received_bytes_total", s.received, "Bytes of records received.");
 }

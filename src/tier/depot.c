@@ -71,8 +71,8 @@ struct mt_depot {
     uint64_t (*known)[2];     /* [SLOTS]: the first 16 bytes of keys that the depot has */
     item *first, **last;      /* the queue */
     uint64_t back_off, again; /* length of the last pause, and mt_clock_ns when it ends */
-    /* mt_clock_ns: until when nothing is sent after a refusal; of the last warning */
-    uint64_t refused_until, told;
+    /* mt_clock_ns: until when nothing is sent after a refusal; of the last warning, and of that of a broken record */
+    uint64_t refused_until, told, told_broken;
     mt_depot_stats stats;
     bool ending;
 
@@ -135,17 +135,48 @@ bool mt_depot_lacks(mt_depot *r, const uint8_t key[MT_TIER_KEY])
 
 /* ---- failures ---- */
 
-/* Logs a warning, unless there was one within LOG_NS. */
-static void tell(mt_depot *r, const char *text)
+/* Whether the last warning of a kind, at *told, was longer ago than LOG_NS; then this is the last. */
+static bool is_due(mt_depot *r, uint64_t *told)
 {
     const uint64_t now = mt_clock_ns();
     pthread_mutex_lock(&r->lock);
-    const bool due = r->told == 0 || now >= r->told + LOG_NS;
+    const bool due = *told == 0 || now >= *told + LOG_NS;
     if (due)
-        r->told = now;
+        *told = now;
     pthread_mutex_unlock(&r->lock);
-    if (due)
+    return due;
+}
+
+static void tell(mt_depot *r, const char *text)
+{
+    if (is_due(r, &r->told))
         mt_log_warn("cache.remote", "%s; until it answers, what is computed elsewhere is computed here, too", text);
+}
+
+static void tell_broken(mt_depot *r, const char *text)
+{
+    if (is_due(r, &r->told_broken))
+        mt_log_warn("cache.remote", "a record of the store is not what was written there: %s; it is deleted", text);
+}
+
+const char *mt_depot_failure_name(mt_depot_failure reason)
+{
+    static const char *const names[MT_DEPOT_FAILURES] = {[MT_DEPOT_GONE] = "gone",
+                                                         [MT_DEPOT_LATE] = "late",
+                                                         [MT_DEPOT_REFUSES] = "refuses",
+                                                         [MT_DEPOT_OUT_OF_STEP] = "out_of_step"};
+    return names[reason];
+}
+
+/* wire.h says what the codes are. */
+static mt_depot_failure reason_of(const mt_error *err)
+{
+    switch (err->code) {
+    case MT_E_BUSY: return MT_DEPOT_LATE;
+    case MT_E_UNSUPPORTED: return MT_DEPOT_REFUSES;
+    case MT_E_INVALID: return MT_DEPOT_OUT_OF_STEP;
+    default: return MT_DEPOT_GONE;
+    }
 }
 
 static void note_failure(mt_depot *r, mt_wire **wire, const mt_error *err)
@@ -160,7 +191,7 @@ static void note_failure(mt_depot *r, mt_wire **wire, const mt_error *err)
         r->address.host[0] = '\0';
         pthread_cond_signal(&r->given);
     }
-    r->stats.failures++;
+    r->stats.failures[reason_of(err)]++;
     r->stats.up = false;
     pthread_mutex_unlock(&r->lock);
     tell(r, err->text);
@@ -221,12 +252,13 @@ static bool add_get(mt_wire *w, const uint8_t key[MT_TIER_KEY], size_t size, mt_
            mt_fail(err, MT_E_MEMORY, "there is no memory for a command");
 }
 
-/* Reads a reply; false also where it is an error. */
-static bool next(mt_wire *w, mt_wire_reply *reply, size_t most, uint64_t until, mt_error *err)
+/* Reads the reply to a command, of the kind that the command has; false also where it is an error. */
+static bool next(mt_wire *w, mt_wire_reply *reply, const char *command, mt_wire_kind kind, size_t most, uint64_t until,
+                 mt_error *err)
 {
-    if (!mt_wire_next(w, reply, most, until, err))
+    if (!mt_wire_expect(w, reply, command, kind, most, until, err))
         return false;
-    return reply->kind != MT_WIRE_ERROR || mt_fail(err, MT_E_IO, "the store refuses: %.120s", reply->data);
+    return reply->kind != MT_WIRE_ERROR || mt_fail(err, MT_E_UNSUPPORTED, "the store refuses: %.120s", reply->data);
 }
 
 /* Sets there[i] to whether the depot has key[i]. */
@@ -239,9 +271,12 @@ static bool exist(mt_wire *w, const uint8_t *const key[], size_t count, bool the
     if (!mt_wire_send(w, until, err))
         return false;
     for (size_t i = 0; i < count; i++) {
-        if (!next(w, &reply, 0, until, err))
+        if (!next(w, &reply, "EXISTS", MT_WIRE_NUMBER, 0, until, err))
             return false;
-        there[i] = reply.kind == MT_WIRE_NUMBER && reply.number == 1;
+        if (reply.number != 0 && reply.number != 1)
+            return mt_fail(err, MT_E_INVALID, "the store is out of step: EXISTS expects 0 or 1, and %" PRId64 " came",
+                           reply.number);
+        there[i] = reply.number == 1;
     }
     return true;
 }
@@ -296,35 +331,39 @@ static size_t size_of(const mt_depot *r, const mt_tier_part part[], size_t parts
 
 /* ---- reading ---- */
 
-/* Takes a value apart into the parts of `want`; false where it is not the record that is wanted. */
-static bool read_value(const mt_depot *r, const mt_depot_want *want, const uint8_t *data, size_t size)
+/* Takes a value apart into the parts of `want`; false with a sentence where it is not the record that is wanted. */
+static bool read_value(const mt_depot *r, const mt_depot_want *want, const uint8_t *data, size_t size, mt_error *err)
 {
+    const size_t wanted = size_of(r, want->part, want->parts);
     mt_record record;
     uint8_t tag[TAG];
-    if (size != size_of(r, want->part, want->parts))
-        return false;
+    if (size != wanted) /* of a longer one only the next byte was asked for */
+        return mt_fail(err, MT_E_INVALID, "%zu bytes were expected, and %s%zu came", wanted,
+                       size > wanted ? "at least " : "", size);
     const size_t own = size - (r->secret ? TAG : 0);
     if (r->secret && (!sign(r, data, own, tag) || CRYPTO_memcmp(tag, data + own, TAG) != 0))
-        return false;
+        return mt_fail(err, MT_E_INVALID, "it is not signed with the secret of --cache-remote-key");
     if (!mt_record_read(&record, data, 0, own - MT_RECORD_HEADER) ||
         !mt_record_matches(&record, want->key, want->kind, want->part, want->parts))
-        return false;
+        return mt_fail(err, MT_E_INVALID, "its header is damaged, or that of another record");
     const uint8_t *at = data + MT_RECORD_HEADER;
     for (size_t i = 0; i < want->parts; at += want->part[i++].size)
         memcpy(want->part[i].data, at, want->part[i].size);
-    return mt_record_is_whole(&record, want->part, want->parts);
+    return mt_record_is_whole(&record, want->part, want->parts) ||
+           mt_fail(err, MT_E_INVALID, "its checksums are wrong");
 }
 
-static void note_read(mt_depot *r, const mt_depot_want *want, const mt_wire_reply *reply)
+static void note_read(mt_depot *r, const mt_depot_want *want, const mt_wire_reply *reply, const mt_error *why)
 {
-    /* length 0: it was deleted meanwhile */
-    const bool broken = reply->kind == MT_WIRE_BYTES && reply->len > 0 && !want->ok;
+    const bool broken = reply->len > 0 && !want->ok; /* length 0: it was deleted meanwhile */
     pthread_mutex_lock(&r->lock);
     r->stats.read += want->ok;
     r->stats.missed += !want->ok;
     r->stats.broken += broken;
     r->stats.received += reply->len;
     pthread_mutex_unlock(&r->lock);
+    if (broken)
+        tell_broken(r, why->text);
     if (!want->ok)
         learn(r, want->key, false);
 }
@@ -344,11 +383,12 @@ static bool read_all(mt_depot *r, mt_depot_want *want, size_t count, mt_error *e
     if (!mt_wire_send(r->reader, until, err))
         return false;
     for (size_t i = 0; i < count; i++) {
-        if (!next(r->reader, &reply, size_of(r, want[i].part, want[i].parts), until, err))
+        mt_error why = {0};
+        if (!next(r->reader, &reply, "GETRANGE", MT_WIRE_BYTES, size_of(r, want[i].part, want[i].parts), until, err))
             return false;
-        want[i].ok = reply.kind == MT_WIRE_BYTES && read_value(r, &want[i], (const uint8_t *)reply.data, reply.len);
-        broken[i] = reply.kind == MT_WIRE_BYTES && !want[i].ok;
-        note_read(r, &want[i], &reply);
+        want[i].ok = read_value(r, &want[i], (const uint8_t *)reply.data, reply.len, &why);
+        broken[i] = !want[i].ok;
+        note_read(r, &want[i], &reply, &why);
     }
     for (size_t i = 0; i < count; i++) {
         if (broken[i] && !add(r->reader, "DEL", want[i].key, NULL, 0, err))
@@ -358,7 +398,7 @@ static bool read_all(mt_depot *r, mt_depot_want *want, size_t count, mt_error *e
     if (deleted > 0 && !mt_wire_send(r->reader, until, err))
         return false;
     for (; deleted > 0; deleted--)
-        if (!mt_wire_next(r->reader, &reply, 0, until, err))
+        if (!mt_wire_expect(r->reader, &reply, "DEL", MT_WIRE_NUMBER, 0, until, err))
             return false;
     return true;
 }
@@ -438,8 +478,11 @@ static void note_written(mt_depot *r, const item *x, const mt_wire_reply *reply)
     pthread_mutex_unlock(&r->lock);
     if (ok)
         learn(r, x->key, true);
-    else
-        tell(r, reply->data);
+    else {
+        mt_error err = {0};
+        (void)!mt_fail(&err, MT_E_UNSUPPORTED, "the store refuses: %.120s", reply->data);
+        tell(r, err.text);
+    }
 }
 
 /* Sends some records; what another server has sent meanwhile is not sent again. */
@@ -461,7 +504,7 @@ static bool send_some(mt_depot *r, item *const some[], size_t count, mt_error *e
     for (size_t i = 0; i < count; i++) {
         if (there[i])
             learn(r, key[i], true);
-        else if (!mt_wire_next(r->writer, &reply, 0, until, err))
+        else if (!mt_wire_expect(r->writer, &reply, "SET", MT_WIRE_STATUS, 0, until, err))
             return false;
         else
             note_written(r, some[i], &reply);

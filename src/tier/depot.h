@@ -55,18 +55,28 @@ void mt_depot_read(mt_depot *remote, mt_depot_want *want, size_t count);
 void mt_depot_write(mt_depot *remote, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
                     size_t parts);
 
+/* Why a command had no answer. */
+typedef enum mt_depot_failure {
+    MT_DEPOT_GONE,        /* the depot cannot be reached, or has hung up */
+    MT_DEPOT_LATE,        /* it did not answer in time */
+    MT_DEPOT_REFUSES,     /* it answered with an error */
+    MT_DEPOT_OUT_OF_STEP, /* what it sent was not the answer to what it was asked */
+    MT_DEPOT_FAILURES
+} mt_depot_failure;
+
 typedef struct mt_depot_stats {
     /* records */
     uint64_t written, read, missed;
-    uint64_t broken;         /* records that were not as written, or not signed with the secret */
-    uint64_t dropped;        /* records dropped, since the queue was full or the depot unreachable */
-    uint64_t refused;        /* records that the depot did not accept: it is full, or we may not write */
-    uint64_t failures;       /* how often the depot could not be reached, or did not answer in time */
-    uint64_t sent, received; /* bytes of records */
-    uint64_t queued;         /* bytes that wait to be sent */
-    bool up;                 /* the last command was answered */
+    uint64_t broken;                      /* records that were not as written, or not signed with the secret */
+    uint64_t dropped;                     /* records dropped, since the queue was full or the depot unreachable */
+    uint64_t refused;                     /* records that the depot did not accept: it is full, or we may not write */
+    uint64_t failures[MT_DEPOT_FAILURES]; /* by reason */
+    uint64_t sent, received;              /* bytes of records */
+    uint64_t queued;                      /* bytes that wait to be sent */
+    bool up;                              /* the last command was answered */
 } mt_depot_stats;
 
 mt_depot_stats mt_depot_look(mt_depot *remote);
+const char *mt_depot_failure_name(mt_depot_failure reason); /* for metrics */
 
 #endif

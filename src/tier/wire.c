@@ -20,7 +20,8 @@
 
 const bool mt_wire_present = true;
 
-enum { PORT = 6379, BESIDE = 64 << 10 }; /* BESIDE: bytes of the next replies that may be in the buffer */
+enum { PORT = 6379, BESIDE = 64 << 10, SHOWN = 32 };
+/* BESIDE: bytes of the next replies that may be in the buffer; SHOWN: bytes of a wrong reply that an error has */
 
 struct mt_wire {
     redisContext *redis;
@@ -134,7 +135,8 @@ static bool wait_for(const mt_wire *w, short events, uint64_t until, mt_error *e
             return true;
         if (n < 0 && errno == EINTR)
             continue;
-        return mt_fail(err, MT_E_IO, n < 0 ? "the store cannot be waited for" : "the store does not answer in time");
+        return n < 0 ? mt_fail(err, MT_E_IO, "the store cannot be waited for")
+                     : mt_fail(err, MT_E_BUSY, "the store does not answer in time");
     }
 }
 
@@ -172,6 +174,46 @@ static bool is_plain(char first)
     return first == '$' || first == ':' || first == '+' || first == '-';
 }
 
+/* Fails with what is in the buffer, as much of it as one can read in a line. */
+static bool fail_with_bytes(const redisReader *r, const char *reason, mt_error *err)
+{
+    char shown[4 * SHOWN + 1];
+    size_t len = 0;
+    for (size_t i = r->pos; i < r->len && i < r->pos + SHOWN; i++) {
+        const unsigned char c = (unsigned char)r->buf[i];
+        const bool plain = c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+        len += (size_t)snprintf(shown + len, sizeof(shown) - len, plain ? "%c" : "\\x%02x", c);
+    }
+    shown[len] = '\0';
+    return mt_fail(err, MT_E_INVALID, "the store is out of step: %s: \"%s\"", reason, shown);
+}
+
+/* What a reply that is out of step may have wanted to be. */
+static const char *name_of_type(char first)
+{
+    switch (first) {
+    case '*': return "an array";
+    case '%': return "a map";
+    case '~': return "a set";
+    case '_': return "a null of RESP3";
+    case '#': return "a boolean";
+    case ',': return "a floating-point number";
+    case '>': return "a push message";
+    default: return "bytes of no type";
+    }
+}
+
+static mt_wire_kind kind_of(const redisReply *reply)
+{
+    switch (reply->type) {
+    case REDIS_REPLY_STRING: return MT_WIRE_BYTES;
+    case REDIS_REPLY_INTEGER: return MT_WIRE_NUMBER;
+    case REDIS_REPLY_STATUS: return MT_WIRE_STATUS;
+    case REDIS_REPLY_ERROR: return MT_WIRE_ERROR;
+    default: return MT_WIRE_NONE;
+    }
+}
+
 bool mt_wire_next(mt_wire *w, mt_wire_reply *reply, size_t most, uint64_t until, mt_error *err)
 {
     redisReader *r = w->redis->reader;
@@ -182,27 +224,43 @@ bool mt_wire_next(mt_wire *w, mt_wire_reply *reply, size_t most, uint64_t until,
     while (r->len == r->pos)
         if (!read_more(w, until, err))
             return false;
-    if (!is_plain(r->buf[r->pos]))
-        return mt_fail(err, MT_E_IO, "the store answers what nobody asked");
+    if (!is_plain(r->buf[r->pos])) {
+        char reason[64];
+        snprintf(reason, sizeof(reason), "a reply was expected, and %s came", name_of_type(r->buf[r->pos]));
+        return fail_with_bytes(r, reason, err);
+    }
     while (redisReaderGetReply(r, &found) == REDIS_OK && !found) {
         if (r->len - r->pos > most + BESIDE)
-            return mt_fail(err, MT_E_IO, "the store answers more than it was given");
+            return mt_fail(err, MT_E_INVALID,
+                           "the store is out of step: a reply of at most %zu bytes was expected, and %zu came", most,
+                           r->len - r->pos);
         if (!read_more(w, until, err))
             return false;
     }
     if (!found)
-        return mt_fail(err, MT_E_IO, "the store answers what is no answer");
+        return mt_fail(err, MT_E_INVALID, "the store is out of step: %.120s",
+                       r->err ? r->errstr : "what came is no reply");
     w->reply = found;
     *reply = (mt_wire_reply){.data = w->reply->str ? w->reply->str : "", .number = w->reply->integer};
     reply->len = w->reply->str ? (size_t)w->reply->len : 0;
-    switch (w->reply->type) {
-    case REDIS_REPLY_STRING: reply->kind = MT_WIRE_BYTES; break;
-    case REDIS_REPLY_INTEGER: reply->kind = MT_WIRE_NUMBER; break;
-    case REDIS_REPLY_STATUS: reply->kind = MT_WIRE_STATUS; break;
-    case REDIS_REPLY_ERROR: reply->kind = MT_WIRE_ERROR; break;
-    default: reply->kind = MT_WIRE_NONE; break;
-    }
+    reply->kind = kind_of(w->reply);
     return true;
+}
+
+bool mt_wire_expect(mt_wire *w, mt_wire_reply *reply, const char *command, mt_wire_kind kind, size_t most,
+                    uint64_t until, mt_error *err)
+{
+    static const char *const names[] = {[MT_WIRE_NONE] = "nothing (a null)",
+                                        [MT_WIRE_BYTES] = "bytes",
+                                        [MT_WIRE_NUMBER] = "a number",
+                                        [MT_WIRE_STATUS] = "a status",
+                                        [MT_WIRE_ERROR] = "an error"};
+    if (!mt_wire_next(w, reply, most, until, err))
+        return false;
+    if (reply->kind == kind || reply->kind == MT_WIRE_ERROR)
+        return true;
+    return mt_fail(err, MT_E_INVALID, "the store is out of step: %s expects %s, and %s came", command, names[kind],
+                   names[reply->kind]);
 }
 
 /* Sends a command whose reply is a status; false where the reply is another. */
@@ -214,9 +272,9 @@ static bool say(mt_wire *w, size_t words, const char *word[], uint64_t until, mt
         length[i] = strlen(word[i]);
     if (!mt_wire_add(w, words, word, length))
         return fail(w, err);
-    if (!mt_wire_send(w, until, err) || !mt_wire_next(w, &reply, 0, until, err))
+    if (!mt_wire_send(w, until, err) || !mt_wire_expect(w, &reply, word[0], MT_WIRE_STATUS, 0, until, err))
         return false;
-    return reply.kind == MT_WIRE_STATUS || mt_fail(err, MT_E_IO, "the store refuses: %.120s", reply.data);
+    return reply.kind == MT_WIRE_STATUS || mt_fail(err, MT_E_UNSUPPORTED, "the store refuses: %.120s", reply.data);
 }
 
 /* Waits for the connection, authenticates and selects the database. */

@@ -1,5 +1,9 @@
 /* A connection to a Redis server, or one with the same protocol. Commands are sent together before replies are read;
-   every call is bounded in time and memory. One thread at a time. See wire.c. */
+   every call is bounded in time and memory. One thread at a time. See wire.c.
+
+   The code of an error says why: MT_E_IO, the store cannot be reached or has hung up; MT_E_BUSY, it does not answer in
+   time; MT_E_UNSUPPORTED, it refuses; MT_E_INVALID, it is out of step: what it sends is not the reply to what it was
+   asked, and the sentence says what was expected and what came. */
 #ifndef MT_TIER_WIRE_H
 #define MT_TIER_WIRE_H
 
@@ -50,5 +54,10 @@ typedef struct mt_wire_reply {
 
 /* Reads the next reply, of at most `most` bytes. False with a sentence: then only mt_wire_close may follow. */
 bool mt_wire_next(mt_wire *wire, mt_wire_reply *reply, size_t most, uint64_t until, mt_error *err) MT_NODISCARD;
+
+/* The same for the reply to a command, which is of that kind or an error; another one means that replies and commands
+   are out of step. */
+bool mt_wire_expect(mt_wire *wire, mt_wire_reply *reply, const char *command, mt_wire_kind kind, size_t most,
+                    uint64_t until, mt_error *err) MT_NODISCARD;
 
 #endif

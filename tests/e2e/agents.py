@@ -178,7 +178,7 @@ class Replicas:
             server.stop(signal.SIGKILL)
 
     def counted(self, name):
-        return int(sum(each.get(name, 0) for each in self.gone))
+        return int(sum(value for each in self.gone for key, value in each.items() if key.split("{")[0] == name))
 
 
 class Play:

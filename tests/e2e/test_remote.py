@@ -71,10 +71,11 @@ class Redis:
 
 
 class Proxy:
-    """Between a server and the store; once it is slow, what the store says takes longer than anybody waits."""
+    """Between a server and the store; once it is slow, what the store says takes longer than anybody waits. What is in
+    first it says before the store does, so that every reply is that to the command before."""
 
     def __init__(self, port):
-        self.to, self.slow = port, False
+        self.to, self.slow, self.first = port, False, b""
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -83,6 +84,7 @@ class Proxy:
         while True:
             near, _ = self.socket.accept()
             far = socket.create_connection(("127.0.0.1", self.to))
+            near.sendall(self.first)
             threading.Thread(target=self.pump, args=(near, far, False), daemon=True).start()
             threading.Thread(target=self.pump, args=(far, near, True), daemon=True).start()
 
@@ -138,7 +140,11 @@ class Replica:
         return answer.json()["usage"]["prompt_tokens_details"]["cached_tokens"]
 
     def metric(self, name):
-        return self.server.metrics()["motet_remote_" + name]
+        """Of all labels together."""
+        return sum(value for key, value in self.server.metrics().items() if key.split("{")[0] == "motet_remote_" + name)
+
+    def failures(self, reason):
+        return self.server.metrics()['motet_remote_failures_total{reason="%s"}' % reason]
 
     def impatient(self):
         """On a machine that is slow enough the store does not answer in time."""
@@ -253,6 +259,22 @@ class Test:
             assert served.eventually(lambda: other.metric("failures_total") > 0)
             other.ask(2)
 
+    def out_of_step(self):
+        """What is said of it says what was expected and what came. Once it is in step again, it is used."""
+        self.fill(3)
+        proxy = Proxy(self.redis.port)
+        for first, sentence in ((b"+PONG\r\n", "EXISTS expects a number, and a status came"),
+                                (b"*1\r\n+x\r\n", 'a reply was expected, and an array came: "*1\\x0d'),
+                                (b"HTTP/1.1 400 Bad Request\r\n", 'came: "HTTP/1.1 400'),
+                                (b"$x\r\n", "Bad bulk string length")):
+            proxy.first = first
+            with Replica(self, port=proxy.port) as other:
+                other.ask(3)
+                assert served.eventually(lambda: other.failures("out_of_step") > 0)
+                warned = next(line for line in other.server.log if "cache.remote" in line)
+                assert "out of step: " in warned and sentence in warned, warned
+                assert other.metric("up") == 0
+
     def below_and_far(self, disk):
         """The first pages of a prompt are in the store alone, those behind them on a disk, which is quicker."""
         prompt = [10 + i * 7919 % 240 for i in range(24 * 32 + 5)]
@@ -283,6 +305,7 @@ class Test:
             self.shared()
             with tempfile.TemporaryDirectory() as folder:
                 self.below_and_far(folder)
+            self.out_of_step()
             self.lying()
             with tempfile.TemporaryDirectory() as folder:
                 self.signed(folder)

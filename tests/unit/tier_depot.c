@@ -133,20 +133,35 @@ static void expect_refusal(store *s, const char *sentence)
 
 static void what_is_no_reply_is_refused(void **state)
 {
-    static const char *const arrays[] = {"*2000000000\r\n", "*1\r\n:1\r\n", "%1\r\n", "~1\r\n",
-                                         "#t\r\n",          "_\r\n",        "\r\n"};
-    static const char *const broken[] = {":\r\n", ":1x\r\n", "$x\r\n", "$-5\r\n", ":99999999999999999999999\r\n"};
+    static const struct {
+        const char *said, *sentence;
+    } arrays[] = {{"*2000000000\r\n",
+                   "out of step: a reply was expected, and an array came: \"*2000000000\\x0d\\x0a\""},
+                  {"*1\r\n:1\r\n", "an array came"},
+                  {"%1\r\n", "a map came"},
+                  {"~1\r\n", "a set came"},
+                  {"#t\r\n", "a boolean came"},
+                  {"_\r\n", "a null of RESP3 came"},
+                  {",1\r\n", "a floating-point number came"},
+                  {">1\r\n", "a push message came"},
+                  {"HTTP/1.1 400 Bad Request\r\n\r\n", "bytes of no type came: \"HTTP/1.1 400 Bad Request"},
+                  {"\"\\\xff\r\n", "bytes of no type came: \"\\x22\\x5c\\xff\\x0d\\x0a\""}},
+      broken[] = {{":\r\n", "out of step: "},
+                  {":1x\r\n", "out of step: Bad integer value"},
+                  {"$x\r\n", "out of step: Bad bulk string length"},
+                  {"$-5\r\n", "out of step: Bulk string length out of range"},
+                  {":99999999999999999999999\r\n", "out of step: "}};
     static const char *const cut[] = {"", "$10\r\nabc", ":1", "+OK\r", "$"};
     (void)state;
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) {
         store s = {0};
-        say_text(&s, arrays[i]);
-        expect_refusal(&s, "nobody asked");
+        say_text(&s, arrays[i].said);
+        expect_refusal(&s, arrays[i].sentence);
     }
     for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++) {
         store s = {0};
-        say_text(&s, broken[i]);
-        expect_refusal(&s, "the store");
+        say_text(&s, broken[i].said);
+        expect_refusal(&s, broken[i].sentence);
     }
     for (size_t i = 0; i < sizeof(cut) / sizeof(*cut); i++) {
         store s = {0};
@@ -162,10 +177,10 @@ static void one_that_never_stops_is_left(void **state)
     say_text(&s, "$500000000\r\n");
     for (int i = 0; i < 100; i++)
         say_text(&s, "0123456789012345678901234567890123456789");
-    expect_refusal(&s, "more than it was given");
+    expect_refusal(&s, "at most 100 bytes was expected, and ");
     store line = {.forever = true}; /* a status that has no end */
     say_text(&line, "+OKOKOKOKOKOKOKOKOKOKOKOKOKOKOKOKOKOKOKOKOK");
-    expect_refusal(&line, "more than it was given");
+    expect_refusal(&line, "at most 100 bytes was expected, and ");
 }
 
 static void one_that_stops_in_the_middle_is_left(void **state)
@@ -286,6 +301,20 @@ static void say_value(store *s, const void *data, size_t len)
     say_text(s, "\r\n");
 }
 
+static uint64_t failed(const mt_depot_stats *stats)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < MT_DEPOT_FAILURES; i++)
+        count += stats->failures[i];
+    return count;
+}
+
+static uint64_t failed_at(mt_depot *d)
+{
+    const mt_depot_stats stats = mt_depot_look(d);
+    return failed(&stats);
+}
+
 /* Whether a server that wants x takes it from the store, which then has it deleted or not. */
 static bool taken(store *s, const sample *x, bool sealed, mt_depot_stats *stats)
 {
@@ -305,7 +334,7 @@ static bool taken(store *s, const sample *x, bool sealed, mt_depot_stats *stats)
     mt_depot_close(d);
     store_end(s);
     assert_true(!want.ok || (memcmp(a, x->a, sizeof(a)) == 0 && memcmp(b, x->b, sizeof(b)) == 0));
-    assert_true(stats->read == want.ok && stats->missed + stats->failures >= !want.ok);
+    assert_true(stats->read == want.ok && stats->missed + failed(stats) >= !want.ok);
     return want.ok;
 }
 
@@ -320,10 +349,10 @@ static bool taken_as(const sample *x, bool sealed, const void *value, size_t len
         say_value(&s, value, len);
         say_text(&s, ":1\r\n");
         ok = taken(&s, x, sealed, &stats);
-    } while (stats.failures > 0 && ++tries < 10);
+    } while (failed(&stats) > 0 && ++tries < 10);
     assert_int_equal(stats.broken, !ok && len > 0);
     assert_int_equal(strstr(s.heard, "$3\r\nDEL\r\n") != NULL, !ok);
-    assert_int_equal(stats.failures, 0);
+    assert_int_equal(failed(&stats), 0);
     return ok;
 }
 
@@ -368,17 +397,59 @@ static void a_forged_record_does_not_count_where_there_is_a_secret(void **state)
 
 static void a_store_that_says_anything_else_is_left(void **state)
 {
-    static const char *const said[] = {"*3\r\n", "$99999\r\nabc", "-ERR\r\n", "junk", "$3\r\nabc", ""};
+    static const struct {
+        const char *said;
+        mt_depot_failure reason;
+    } rows[] = {{"*3\r\n", MT_DEPOT_OUT_OF_STEP}, {"$99999\r\nabc", MT_DEPOT_GONE},  {"-ERR\r\n", MT_DEPOT_REFUSES},
+                {"junk", MT_DEPOT_OUT_OF_STEP},   {"$3\r\nabc", MT_DEPOT_GONE},      {"", MT_DEPOT_GONE},
+                {":1\r\n", MT_DEPOT_OUT_OF_STEP}, {"+OK\r\n", MT_DEPOT_OUT_OF_STEP}, {"$-1\r\n", MT_DEPOT_OUT_OF_STEP}};
     (void)state;
-    for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++) {
+    for (size_t i = 0; i < MT_COUNT(rows); i++) {
         store s = {0};
         sample x;
         mt_depot_stats stats;
         make(&x, 1, false);
-        say_text(&s, said[i]);
+        say_text(&s, rows[i].said);
         assert_false(taken(&s, &x, false, &stats));
-        assert_int_equal(stats.failures, 1);
+        assert_int_equal(failed(&stats), 1);
+        assert_true(stats.failures[rows[i].reason] == 1 || stats.failures[MT_DEPOT_LATE] == 1); /* on a busy machine */
         assert_false(stats.up);
+    }
+}
+
+static void read_one(void *arg)
+{
+    sample x;
+    mt_depot_stats stats;
+    make(&x, 1, true);
+    (void)!taken(arg, &x, true, &stats);
+}
+
+/* The line of the log has what was expected and what came. */
+static void the_log_says_why(void **state)
+{
+    static const struct {
+        const char *said, *sentence;
+    } rows[] = {
+        {":1\r\n", "out of step: GETRANGE expects bytes, and a number came"},
+        {"+OK\r\n", "out of step: GETRANGE expects bytes, and a status came"},
+        {"*1\r\n$1\r\nx\r\n", "out of step: a reply was expected, and an array came: \"*1\\x0d\\x0a$1"},
+        {"$x\r\n", "out of step: Bad bulk string length"},
+        {"-WRONGTYPE of a list\r\n", "the store refuses: WRONGTYPE of a list"},
+        {"$3\r\nabc\r\n:1\r\n", "bytes were expected, and 3 came; it is deleted"},
+        {"", "Server closed the connection"},
+    };
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(rows); i++) {
+        char text[4096];
+        int tries = 0;
+        do { /* a machine may be so busy that two seconds go by */
+            store s = {0};
+            say_text(&s, rows[i].said);
+            assert_int_equal(unit_in_child(read_one, &s, text, sizeof(text)), 0);
+        } while (strstr(text, "in time") && ++tries < 10);
+        if (!strstr(text, "warn  cache.remote ") || !strstr(text, rows[i].sentence))
+            fail_msg("\"%s\" does not say \"%s\"", text, rows[i].sentence);
     }
 }
 
@@ -398,9 +469,9 @@ static mt_depot_stats written_to(store *s, const sample *x, uint64_t queue)
     while (mt_depot_look(d).queued > 0)
         usleep(1000);
     const mt_depot_stats stats = mt_depot_look(d);
-    assert_int_equal(mt_depot_has(d, x->key), stats.failures + stats.refused + stats.dropped == 0);
+    assert_int_equal(mt_depot_has(d, x->key), failed(&stats) + stats.refused + stats.dropped == 0);
     mt_depot_close(d);
-    if (stats.failures + stats.written + stats.refused == 0) /* nobody has come: somebody must */
+    if (failed(&stats) + stats.written + stats.refused == 0) /* nobody has come: somebody must */
         shutdown(s->listens, SHUT_RDWR);
     store_end(s);
     return stats;
@@ -411,20 +482,28 @@ static void what_is_written_is_signed_and_counted(void **state)
     sample x;
     (void)state;
     make(&x, 1, true);
-    store takes = {0}, has = {0}, full = {0}, gone = {0}, small = {0};
+    store takes = {0}, has = {0}, full = {0}, gone = {0}, odd = {0}, many = {0}, small = {0};
     say_text(&takes, ":0\r\n+OK\r\n");
     mt_depot_stats stats = written_to(&takes, &x, LARGEST);
-    assert_true(stats.failures > 0 || (stats.written == 1 && stats.sent == x.len)); /* or the machine was too busy */
-    assert_true(stats.failures > 0 || memmem(takes.heard, takes.heard_len, x.value, x.len));
+    assert_true(failed(&stats) > 0 || (stats.written == 1 && stats.sent == x.len)); /* or the machine was too busy */
+    assert_true(failed(&stats) > 0 || memmem(takes.heard, takes.heard_len, x.value, x.len));
     say_text(&has, ":1\r\n"); /* another server was faster */
     stats = written_to(&has, &x, LARGEST);
-    assert_true(stats.failures > 0 || (stats.written == 0 && stats.sent == 0 && stats.dropped == 0));
+    assert_true(failed(&stats) > 0 || (stats.written == 0 && stats.sent == 0 && stats.dropped == 0));
+    say_text(&odd, ":0\r\n:1\r\n"); /* which is no reply to SET */
+    stats = written_to(&odd, &x, LARGEST);
+    assert_true(stats.written + stats.refused == 0);
+    assert_int_equal(stats.failures[MT_DEPOT_OUT_OF_STEP] + stats.failures[MT_DEPOT_LATE], 1);
+    say_text(&many, ":2\r\n"); /* nor to EXISTS */
+    stats = written_to(&many, &x, LARGEST);
+    assert_int_equal(stats.failures[MT_DEPOT_OUT_OF_STEP] + stats.failures[MT_DEPOT_LATE], 1);
     say_text(&full, ":0\r\n-OOM\r\n");
     stats = written_to(&full, &x, LARGEST);
-    assert_true(stats.written == 0 && stats.refused + stats.failures == 1);
+    assert_true(stats.written == 0 && stats.refused + failed(&stats) == 1);
     say_text(&gone, ":0\r\n");
     stats = written_to(&gone, &x, LARGEST);
-    assert_true(stats.written == 0 && stats.failures == 1 && stats.dropped == 1);
+    assert_int_equal(stats.failures[MT_DEPOT_GONE] + stats.failures[MT_DEPOT_LATE], 1);
+    assert_true(stats.written == 0 && failed(&stats) == 1 && stats.dropped == 1);
     stats = written_to(&small, &x, 10);
     assert_true(stats.dropped == 1 && stats.queued == 0);
 }
@@ -463,7 +542,7 @@ static void nobody_waits_for_a_name(void **state)
     while (!mt_depot_is_there(d))
         usleep(1000);
     mt_depot_ask(d, key, 1);
-    assert_true(mt_depot_has(d, key[0]) || mt_depot_look(d).failures > 0); /* or the machine was too busy */
+    assert_true(mt_depot_has(d, key[0]) || failed_at(d) > 0); /* or the machine was too busy */
     mt_depot_close(d);
     store_end(&s);
 }
@@ -480,6 +559,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_record_counts_when_all_of_it_is_right),
     cmocka_unit_test(a_forged_record_does_not_count_where_there_is_a_secret),
     cmocka_unit_test(a_store_that_says_anything_else_is_left),
+    cmocka_unit_test(the_log_says_why),
     cmocka_unit_test(what_is_written_is_signed_and_counted),
 };
 UNIT_MAIN_IF(mt_wire_present, "hiredis", tests)
