@@ -5,10 +5,12 @@
 #include "tier/identity.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -65,9 +67,14 @@ static bool remembered(const mt_buf *memos, const char *file, uint8_t digest[32]
 static void remember(const char *path, const char *file, const uint8_t digest[32], bool anew)
 {
     char line[LINE];
-    FILE *memos = fopen(path, anew ? "w" : "a");
-    if (!memos)
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (anew ? O_TRUNC : O_APPEND), 0600);
+    FILE *memos = fd < 0 ? NULL : fdopen(fd, "a");
+    if (!memos) {
+        if (fd >= 0)
+            close(fd);
         return;
+    }
+    (void)!fchmod(fd, 0600); /* builds of before made it readable for others */
     write_line(file, digest, line);
     fputs(line, memos);
     fclose(memos);

@@ -104,7 +104,34 @@ static void a_file_that_was_not_touched_is_not_read(void **state)
     fclose(f);
 }
 
+/* Of the file of memos. */
+static unsigned mode_of(const char *path)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    return info.st_mode & 0777;
+}
+
+static void memos_are_their_owners_alone(void **state)
+{
+    uint8_t digest[32];
+    char path[128];
+    const mode_t before = umask(0);
+    (void)state;
+    snprintf(path, sizeof(path), "%s/weights", folder);
+    put("model/config.json", "{}");
+    put("model/model.safetensors", "x");
+    find(digest);
+    assert_int_equal(mode_of(path), 0600);
+    assert_int_equal(chmod(path, 0644), 0); /* as earlier builds made it */
+    put("model/model.safetensors", "y");
+    find(digest);
+    assert_int_equal(mode_of(path), 0600);
+    umask(before);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
 static const struct CMUnitTest tests[] = {TEST(every_byte_counts), TEST(a_damaged_memo_is_none),
-                                          TEST(a_file_that_was_not_touched_is_not_read)};
+                                          TEST(a_file_that_was_not_touched_is_not_read),
+                                          TEST(memos_are_their_owners_alone)};
 UNIT_MAIN(tests)
