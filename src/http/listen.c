@@ -137,6 +137,7 @@ static void remove_stale(const struct sockaddr_un *address)
 static bool open_unix(mt_http_sockets *sockets, const char *path, mt_error *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat made;
     int fd;
 
     if (strlen(path) == 0 || strlen(path) >= sizeof(address.sun_path))
@@ -152,7 +153,20 @@ static bool open_unix(mt_http_sockets *sockets, const char *path, mt_error *err)
         return mt_fail(err, MT_E_IO, "cannot listen at socket \"%s\": %s", path, strerror(errno));
     sockets->fds[sockets->count++] = fd;
     sockets->unix_path = mt_strdup(path);
+    if (lstat(path, &made) == 0) {
+        sockets->unix_device = made.st_dev;
+        sockets->unix_inode = made.st_ino;
+    }
     return true;
+}
+
+/* Removes the socket's file; not one that another server has made at its place since. */
+static void remove_own(const mt_http_sockets *sockets)
+{
+    struct stat now;
+
+    if (lstat(sockets->unix_path, &now) == 0 && now.st_dev == sockets->unix_device && now.st_ino == sockets->unix_inode)
+        unlink(sockets->unix_path);
 }
 
 bool mt_http_sockets_open(mt_http_sockets *sockets, const char *host, int port, mt_error *err)
@@ -172,7 +186,7 @@ void mt_http_sockets_close(mt_http_sockets *sockets)
         if (sockets->fds[i] >= 0)
             close(sockets->fds[i]);
     if (sockets->unix_path)
-        unlink(sockets->unix_path);
+        remove_own(sockets);
     mt_free(sockets->unix_path);
     *sockets = (mt_http_sockets){0};
 }

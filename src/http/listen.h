@@ -3,6 +3,7 @@
 #define MT_HTTP_LISTEN_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -10,7 +11,8 @@ typedef struct mt_http_sockets {
     int fds[MT_LIMIT_HTTP_SOCKETS];
     size_t count;
     int port;        /* the port in use; 0 for a unix socket */
-    char *unix_path; /* removed by mt_http_sockets_close; NULL: none */
+    char *unix_path; /* removed by mt_http_sockets_close, unless another file has its place by then; NULL: none */
+    uint64_t unix_device, unix_inode; /* of the file that was made there */
 } mt_http_sockets;
 
 /* host: a name (all of its addresses), an address, or "unix:PATH". port 0: any free one. False: *err. */
