@@ -22,7 +22,7 @@ PREFIX ?= /usr/local
 DEB ?= build-deb
 
 .PHONY: all serve test test-gpu test-sdk test-clients test-grafana test-routers test-web test-corpus checkkernels bench docs format \
-        lint asan ubsan tsan fuzz fuzz-merge clean help setup develop test-schema mutants install deb test-deb soak kills overload \
+        lint asan asan-stores ubsan tsan fuzz fuzz-merge clean help setup develop test-schema mutants install deb test-deb soak kills overload \
         coverage valgrind faults
 
 all: $(BUILD)/build.ninja ## build build/motet and all other programs
@@ -112,6 +112,10 @@ lint: build-gcc/build.ninja build-asan/build.ninja ## check layout, layers, head
 
 asan: build-asan/build.ninja ## run the tests under the address and the undefined-behaviour sanitizer
 	@tools/sanitize.sh build-asan $(TESTS)
+
+asan-stores: build-asan/build.ninja ## the same for pictures, the hub, a Redis (which apt-get installs), the disk and the sandbox alone
+	@tools/setup.sh routers
+	@tools/sanitize.sh build-asan --stores $(TESTS)
 
 ubsan: build-ubsan/build.ninja ## run the tests under the undefined-behaviour sanitizer alone
 	@tools/sanitize.sh build-ubsan $(TESTS)

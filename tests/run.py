@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 
+# What a sanitizer writes, also one of a process whose end its test expects.
+REPORT = re.compile(r"ERROR: \w*Sanitizer|WARNING: ThreadSanitizer|runtime error: |Sanitizer: CHECK failed")
 COUNT = re.compile(r"^\S+: (\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.MULTILINE)
 SHOWN = 5000  # characters of a failed program's output: its end
 
@@ -29,6 +31,8 @@ def read_result(record):
     if not found:
         return 0, 1, 0, "ended with {} and no line of counts".format(record["result"])
     passed, failed, skipped = (int(n or 0) for n in found[-1])
+    if not failed and REPORT.search(record.get("stdout", "") + record.get("stderr", "")):
+        return passed, 1, skipped, "passed, but a sanitizer reports"
     if not ok and not failed:
         return passed, 1, skipped, "ended with {} and exit status {}".format(record["result"], record["returncode"])
     return passed, failed, skipped, ""

@@ -27,16 +27,28 @@
 #define MT_CRC32C_CAN() (__builtin_cpu_supports("sse4.2") != 0)
 #endif
 
-/* Whether a sanitizer is used, which has its own handlers for crashes. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MT_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define MT_SANITIZED 1
-#endif
-#endif
+/* Whether a sanitizer is used, which has its own handlers for crashes and reports to standard error; the build defines
+   MT_SANITIZED, since compilers do not tell of the one for undefined behaviour. Which of them: of the address and the
+   thread sanitizer compilers tell, in two ways. */
 #ifndef MT_SANITIZED
 #define MT_SANITIZED 0
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define MT_SANITIZED_ADDRESS 1
+#elif defined(__SANITIZE_THREAD__)
+#define MT_SANITIZED_THREAD 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MT_SANITIZED_ADDRESS 1
+#elif __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define MT_SANITIZED_THREAD 1
+#endif
+#endif
+#ifndef MT_SANITIZED_ADDRESS
+#define MT_SANITIZED_ADDRESS 0
+#endif
+#ifndef MT_SANITIZED_THREAD
+#define MT_SANITIZED_THREAD 0
 #endif
 
 /* Bytes that two threads should not both write: a cache line and its neighbour, which is fetched with it */

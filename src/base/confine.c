@@ -10,6 +10,19 @@
 
 #include "base/compiler.h"
 
+#if MT_SANITIZED_ADDRESS
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+void mt_confine_prepare(void)
+{
+#if MT_SANITIZED_ADDRESS
+    __sanitizer_sandbox_arguments none = {0};
+
+    __sanitizer_sandbox_on_notify(&none);
+#endif
+}
+
 static bool has_files; /* set before there are other threads */
 
 bool mt_confine_has_files(void)
@@ -17,7 +30,7 @@ bool mt_confine_has_files(void)
     return has_files;
 }
 
-#if defined(__linux__) && (defined(__aarch64__) || defined(__x86_64__)) && !MT_SANITIZED
+#if defined(__linux__) && (defined(__aarch64__) || defined(__x86_64__)) && !MT_SANITIZED_THREAD
 
 #include <errno.h>
 #include <fcntl.h>
@@ -123,7 +136,9 @@ static const struct sock_filter program[] = {
     RETURN(SECCOMP_RET_ERRNO | EPERM),
     REFUSE(execve),
     REFUSE(execveat),
+#if !MT_SANITIZED /* the search for leaks traces its own threads */
     REFUSE(ptrace),
+#endif
     REFUSE(process_vm_readv),
     REFUSE(process_vm_writev),
     REFUSE(mount),
@@ -184,6 +199,7 @@ unsigned mt_confine(const mt_confine_path *paths, size_t count)
 {
     unsigned done = 0;
 
+    mt_confine_prepare();
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return 0;
     has_files = confine_files(paths, count);

@@ -19,6 +19,10 @@ typedef struct mt_confine_path {
     bool write;       /* it may also be written, and files below it made and removed */
 } mt_confine_path;
 
+/* In a build with the address sanitizer: has it read what its reports need and the kernel will refuse from now on. Call
+   before the process gives up files or system calls; mt_confine does. */
+void mt_confine_prepare(void);
+
 /* Confines the calling thread and all that it starts later, for good. Returns what the kernel could do, as bits
    above. */
 unsigned mt_confine(const mt_confine_path *paths, size_t count);

@@ -11,10 +11,12 @@
    A handler needs stack, which a stack overflow leaves none of; the main thread's has its own (sigaltstack). */
 #include "base/crash.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #if defined(__GLIBC__) || defined(__APPLE__)
@@ -24,6 +26,7 @@
 #define MT_HAVE_EXECINFO 0
 #endif
 
+#include "base/alloc.h"
 #include "base/compiler.h"
 #include "base/limits.h"
 
@@ -177,3 +180,32 @@ void mt_crash_setup(void)
     (void)on_crash;
 #endif
 }
+
+#if MT_SANITIZED
+
+void mt_crash_plant(const char *where)
+{
+    const char *planted = getenv("MOTET_TEST_PLANT");
+    const size_t len = strlen(where);
+    volatile int largest = INT_MAX;
+    volatile char *one;
+
+    if (!planted || strncmp(planted, where, len) != 0)
+        return;
+    if (strcmp(planted + len, ":undefined") == 0)
+        largest = largest + 1;
+    if (strcmp(planted + len, ":address") != 0)
+        return;
+    one = mt_alloc(1);
+    (void)one[1];
+    mt_free((void *)(uintptr_t)one);
+}
+
+#else
+
+void mt_crash_plant(const char *where)
+{
+    (void)where;
+}
+
+#endif

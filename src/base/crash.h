@@ -14,4 +14,9 @@ void mt_crash_setup(void);
 size_t mt_crash_enter(const char *id);
 void mt_crash_leave(size_t place); /* MT_CRASH_NO_PLACE is fine */
 
+/* In a build with a sanitizer: does what it reports where MOTET_TEST_PLANT is "WHERE:address" (reads behind an
+   allocation) or "WHERE:undefined" (adds beyond INT_MAX). So a test knows that a report from there is seen. Does
+   nothing in other builds. */
+void mt_crash_plant(const char *where);
+
 #endif

@@ -41,6 +41,9 @@
 
 /* ---- the processes ---- */
 
+/* How many of the standard files these processes give up: all three, unless a sanitizer reports to the last. */
+enum { GIVEN_UP = MT_SANITIZED ? 2 : 3 };
+
 #ifdef __GLIBC__
 typedef __rlimit_resource_t resource; /* an enumeration in glibc */
 #else
@@ -110,7 +113,9 @@ static _Noreturn void develop(const mt_dark_order *order, const int files[MT_DAR
     way_out = files[MT_DARK_SOCKET];
     signal(SIGPROF, on_spent);
     bound(RLIMIT_CPU, MT_LIMIT_DARK_SECONDS);
+#if !MT_SANITIZED /* a sanitizer's report may go to a file */
     bound(RLIMIT_FSIZE, 0);
+#endif
     bound(RLIMIT_NPROC, 0);
     close(files[MT_DARK_PAGE]);
     if (!mt_dark_filter() && mt_dark_can_filter())
@@ -196,7 +201,7 @@ static void undress(int socket)
     signal(SIGTERM, SIG_IGN);
     mt_signals_ignore();
     signal(SIGCHLD, SIG_IGN); /* children are reaped by the kernel */
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < GIVEN_UP; i++)
         dup2(null, i);
     for (int i = 3, most = (int)sysconf(_SC_OPEN_MAX) < 4096 ? (int)sysconf(_SC_OPEN_MAX) : 4096; i < most; i++)
         if (i != socket)

@@ -3,7 +3,10 @@
    socket, starts a process or thread, or makes memory executable. */
 #include "media/darkroom_inside.h"
 
-#if defined(__linux__) && (defined(__aarch64__) || defined(__x86_64__)) && !MT_SANITIZED
+#include "base/compiler.h"
+#include "base/confine.h"
+
+#if defined(__linux__) && (defined(__aarch64__) || defined(__x86_64__)) && !MT_SANITIZED_THREAD
 
 #include <errno.h>
 #include <stddef.h>
@@ -55,6 +58,9 @@ static const struct sock_filter program[] = {
     ALLOW(setitimer),
     ALLOW(getpid),
     ALLOW(gettid),
+#if MT_SANITIZED_ADDRESS
+    ALLOW(sigaltstack), /* it looks for the stack before each call that does not return */
+#endif
     ALLOW(rt_sigreturn),
     ALLOW(rt_sigprocmask),
     ALLOW(restart_syscall),
@@ -76,6 +82,7 @@ bool mt_dark_filter(void)
     const struct sock_fprog all = {.len = sizeof(program) / sizeof(program[0]),
                                    .filter = (struct sock_filter *)(uintptr_t)program};
 
+    mt_confine_prepare();
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all, 0, 0) == 0;
 }
 

@@ -9,6 +9,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/crash.h"
+
 /* The state of a decoding process. */
 typedef struct desk {
     int socket;
@@ -197,6 +199,7 @@ _Noreturn void mt_dark_work(int socket, const mt_dark_page *page)
             continue;
         }
         limit_time(d.in.kind == MT_DARK_IMAGE ? d.in.limits.image_seconds + 1 : 0);
+        mt_crash_plant("decoder");
         (d.in.kind == MT_DARK_IMAGE ? image : video)(&d);
         munmap((void *)(uintptr_t)d.data, mapped);
     }

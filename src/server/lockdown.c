@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/confine.h"
+#include "base/crash.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -226,4 +227,5 @@ void mt_lockdown(const mt_options *opt, const mt_fleet *fleet)
                     done & MT_CONFINED_CAPABILITIES ? "" : " capabilities");
     mt_free(l.at);
     mt_arena_free(l.arena);
+    mt_crash_plant("server");
 }

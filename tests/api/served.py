@@ -20,26 +20,30 @@ import fixture
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 240  # seconds for what must happen; only a test that fails waits so long
+# What a sanitizer writes to standard error of a server, or of a process that it has started: tests fail by it
+REPORT = re.compile(r"ERROR: \w*Sanitizer|WARNING: ThreadSanitizer|runtime error: |Sanitizer: CHECK failed")
 LISTENING = re.compile(r"server\.listening http(s?)://[^ ]*:(\d+)")
 
 
 class Server:
-    """Use as a context manager. What the program wrote to standard error is in self.log."""
+    """Use as a context manager. What the program wrote to standard error is in self.log. The words of wrapper stand
+    before the command and run it; cwd is the folder that it runs in."""
 
-    def __init__(self, program, folder, *options, env=None, ready=True):
+    def __init__(self, program, folder, *options, env=None, ready=True, wrapper=(), cwd=None):
         self.log = []
         self.port = None
         self.listening = threading.Event()
         self.options = options
         self.private = private_folders(env or {})
         folders = folder if isinstance(folder, (list, tuple)) else [folder]  # an empty list: all that are found
-        command = [program, "serve", *folders, "--port", "0", "--threads", "2", "--precision", "reference", *options]
+        command = [*wrapper, program, "serve", *folders, "--port", "0", "--threads", "2", "--precision", "reference", *options]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
-                                        errors="replace", env=dict(os.environ, **(env or {})))
+                                        errors="replace", env=dict(os.environ, **(env or {})), cwd=cwd)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
         if not self.listening.wait(PATIENCE) or not self.port:
             self.process.kill()
+            self.look_for_reports()
             raise AssertionError("the server did not listen:\n" + "\n".join(self.log[-20:]))
         if ready:
             self.wait_ready()
@@ -162,7 +166,14 @@ class Server:
             self.process.wait()
             status = "none after {} s".format(seconds)
         self.reader.join(PATIENCE)
+        self.look_for_reports()
         return status
+
+    def reports(self):
+        return [line for line in self.log if REPORT.search(line)]
+
+    def look_for_reports(self):
+        assert not self.reports(), "a sanitizer reports:\n" + "\n".join(self.log)
 
     def __enter__(self):
         return self
