@@ -2,8 +2,10 @@
 #include "http/tls.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <event2/bufferevent.h>
@@ -37,29 +39,35 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
     return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
-/* Whether a file can be read: the system's error is clearer than OpenSSL's. */
+/* Whether a file can be read: the system's error is clearer than OpenSSL's. Reading anything but a regular file could
+   take for ever, while a server that reloads has answers to give. */
 static bool check_readable(const char *what, const char *path, mt_error *err)
 {
-    FILE *file = fopen(path, "rb");
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat info;
+    bool regular;
 
-    if (!file)
+    if (file < 0)
         return mt_fail(err, MT_E_IO, "%s \"%s\" cannot be read: %s", what, path, strerror(errno));
-    fclose(file);
-    return true;
+    regular = fstat(file, &info) == 0 && S_ISREG(info.st_mode);
+    close(file);
+    return regular || mt_fail(err, MT_E_IO, "%s \"%s\" is no regular file: give a PEM file", what, path);
 }
 
 static bool load(SSL_CTX *context, const char *certificate, const char *key, mt_error *err)
 {
+    bool read; /* the key, which may be that of another certificate */
+
     if (!check_readable("certificate file", certificate, err) || !check_readable("key file", key, err))
         return false;
     if (SSL_CTX_use_certificate_chain_file(context, certificate) != 1)
         return mt_fail(err, MT_E_INVALID,
                        "certificate file \"%s\" holds no certificate that can be used: give a PEM file", certificate);
     ERR_clear_error();
-    if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1 && SSL_CTX_check_private_key(context) == 1)
+    read = SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1;
+    if (read && SSL_CTX_check_private_key(context) == 1)
         return true;
-    if (ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH ||
-        ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_TYPE_MISMATCH)
+    if (read || ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH)
         return mt_fail(err, MT_E_INVALID,
                        "key file \"%s\" does not belong to certificate \"%s\": give the key it was made with", key,
                        certificate);
