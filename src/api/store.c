@@ -11,8 +11,11 @@
    index: beside texts of megabytes, finding any answer, or noting that it was used, took as long as copying them. */
 #include "api/store.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sqlite3.h>
 
@@ -83,6 +86,18 @@ static bool refuse(core *s, const char *path, mt_error *err)
 
     return mt_fail(err, MT_E_IO, "the store \"%s\" cannot be used: %s%s%s", path ? path : "in memory",
                    s->db ? sqlite3_errmsg(s->db) : "out of memory", why ? ": " : "", why ? strerror(why) : "");
+}
+
+/* Whether the file can be written, or made. SQLite would open it to read alone instead, and lose each answer later; its
+   error is then the one of that second try. */
+static bool can_write(const char *path, mt_error *err)
+{
+    const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+
+    if (file < 0)
+        return mt_fail(err, MT_E_IO, "the store \"%s\" cannot be used: %s", path, strerror(errno));
+    close(file);
+    return true;
 }
 
 static int user_version(sqlite3 *db)
@@ -355,7 +370,9 @@ static core *open_core(const char *path, mt_store_size limits, mt_error *err)
     pthread_cond_init(&s->written, NULL);
     s->limits = limits;
     s->last = &s->first;
-    ok = sqlite3_open(path ? path : ":memory:", &s->db) == SQLITE_OK ? set_up(s, path, err) : refuse(s, path, err);
+    ok = !path || can_write(path, err);
+    if (ok)
+        ok = sqlite3_open(path ? path : ":memory:", &s->db) == SQLITE_OK ? set_up(s, path, err) : refuse(s, path, err);
     if (ok) {
         count(s);
         s->started = pthread_create(&s->writer, NULL, work, s) == 0;
