@@ -37,9 +37,9 @@ case $build in
     # There is nothing to see where there is one thread. What the oracle runs has the threads that the engine's tests
     # have, and is slow; it also maps 100 GB, which do not fit beside the sanitizer's own tables. These cannot live with
     # much randomness in the address space either.
-    # "again": the same threads with other numbers, or other words. More than half of all programs are not built then.
+    # "again" and "attack": the same threads with other numbers, or other words. More than half of all programs are not built then.
     export MOTET_TEST_RACES=1
-    set -- --no-suite kernels --no-suite single --no-suite fuzz --no-suite oracle --no-suite again "$@"
+    set -- --no-suite kernels --no-suite single --no-suite fuzz --no-suite oracle --no-suite again --no-suite attack "$@"
     if setarch -R true 2>/dev/null; then without="setarch -R"; fi
     set -- --build "$@"
     ;;

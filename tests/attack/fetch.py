@@ -2,7 +2,7 @@
 """Server-side request forgery by URLs of pictures: none of these reaches a service of the server's own machine or
 network, whatever the URL looks like, wherever it is redirected to, and whatever its name is resolved to.
 
-usage: tests/attack/attack_fetch.py --motet PROGRAM --resolver LIBRARY [NAME ...]"""
+usage: tests/attack/fetch.py --motet PROGRAM --resolver LIBRARY [NAME ...]"""
 
 import os
 import struct

@@ -2,7 +2,7 @@
 """Deleting by request what is being served, under names that the server does not serve it by; and asking for models that
 are only half there.
 
-usage: tests/attack/attack_delete.py --motet PROGRAM [NAME ...]"""
+usage: tests/attack/delete.py --motet PROGRAM [NAME ...]"""
 
 import contextlib
 import os

@@ -2,7 +2,7 @@
 """No answer tells where the server has its files: errors of every kind that has to do with files, and of some that have
 not. The tests of the API look at all their answers alike (served.Server.check_private).
 
-usage: tests/attack/attack_paths.py --motet PROGRAM [NAME ...]"""
+usage: tests/attack/paths.py --motet PROGRAM [NAME ...]"""
 
 import contextlib
 import json

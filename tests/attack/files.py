@@ -2,7 +2,7 @@
 """Files of the server by file: URLs of pictures: none of these opens a file outside the folder of --media-root, or what
 is no file in it. What must not be opened is watched by the kernel (inotify).
 
-usage: tests/attack/attack_files.py --motet PROGRAM [NAME ...]"""
+usage: tests/attack/files.py --motet PROGRAM [NAME ...]"""
 
 import contextlib
 import ctypes
@@ -11,7 +11,7 @@ import socket
 import tempfile
 import urllib.parse
 
-import attack_fetch
+import fetch
 import reach
 import served
 
@@ -58,8 +58,8 @@ def stage():
         root, out = os.path.join(folder, "media"), os.path.join(folder, "secret")
         for path in (root + "/ok.png", root + "/sub/ok.png", root + "/with blank.png", out + "/secret.png",
                      folder + "/media-other/secret.png", folder + "/media.png", folder + "/secret.png"):
-            write(path, attack_fetch.png())
-        write(root + "/ok.png%00.png", attack_fetch.png())
+            write(path, fetch.png())
+        write(root + "/ok.png%00.png", fetch.png())
         links = {"/link.png": out + "/secret.png", "/relative.png": "../secret/secret.png", "/folder": out,
                  "/up": "..", "/chain.png": "link.png", "/dangling.png": "nowhere.png", "/loop.png": "loop.png",
                  "/zero.png": "/dev/zero", "/proc.png": "/proc/self/environ", "/inside.png": "sub/ok.png"}
@@ -70,13 +70,13 @@ def stage():
             listening.bind(root + "/socket.png")
             watch = Watch(out, folder + "/media-other", out + "/secret.png", folder + "/media.png",
                           folder + "/secret.png")
-            with served.Server(reach.PROGRAM, attack_fetch.FOLDER, "--media-root", root) as server:
+            with served.Server(reach.PROGRAM, fetch.FOLDER, "--media-root", root) as server:
                 yield folder, server, watch
             watch.close()
 
 
 def refuse(server, watch, url, words):
-    answer = attack_fetch.ask(server, url)
+    answer = fetch.ask(server, url)
     reach.check_answer(url, answer, 400, words, urllib.parse.unquote(url) + url)
     assert not watch.opened(), (url, "was opened")
     reach.check_alive(server)
@@ -89,7 +89,7 @@ def the_stage_works():
         for url in ("file://{}/media/ok.png", "FILE://{}/media/ok.png", "file://localhost{}/media/sub/ok.png",
                     "file://{}/media/with%20blank.png", "file://{}/media/sub/../ok.png", "file://{}/media/inside.png",
                     "file://{}/media/ok.png%2500.png"):
-            answer = attack_fetch.ask(server, url.format(folder))
+            answer = fetch.ask(server, url.format(folder))
             assert answer.status == 200, (url, answer.body)
         assert not watch.opened()
         with open(folder + "/secret/secret.png", "rb"):
@@ -154,7 +154,7 @@ def urls_that_are_not_right():
 
 @test
 def a_server_without_a_folder():
-    with stage() as (folder, _, watch), served.Server(reach.PROGRAM, attack_fetch.FOLDER) as server:
+    with stage() as (folder, _, watch), served.Server(reach.PROGRAM, fetch.FOLDER) as server:
         cases = [(url, url) for url in ("file://" + folder + "/media/ok.png", "file:///etc/passwd", "file:///dev/zero",
                                         "file:///", "file://", "file:x", "FILE:///etc/passwd", "file://localhost/etc/passwd",
                                         "file:///proc/self/environ", "file://" + folder + "/secret/secret.png")]

@@ -2,7 +2,7 @@
 """Hubs that lie about where files are: none leads a download to a service of the server's own machine or network, unless
 the hub itself is there.
 
-usage: tests/attack/attack_hub.py --motet PROGRAM --resolver LIBRARY [NAME ...]"""
+usage: tests/attack/hub.py --motet PROGRAM --resolver LIBRARY [NAME ...]"""
 
 import contextlib
 import socket
