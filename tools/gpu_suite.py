@@ -93,6 +93,8 @@ def tests_of(build, device):
     unit = {"MOTET_TEST_DEVICE": device, "MOTET_TEST_QUICK": "1", "LD_LIBRARY_PATH": units, "MOTET_PROGRAM": program}
     served = {"MOTET_DEVICE": device}
     yield Test("fault", check + ["--fault"], WITHOUT_MPS)
+    folder = os.path.join(build, "tests", "cuda")
+    yield Test("sm90", [os.path.join(folder, "cuda_sm90"), os.path.join(folder, "sm90.fatbin"), "4096"])
     checks = checks_of(check[0])
     yield from (Test("checkdevice_{:02}_{}".format(number, name), check + ["--threads", "1", "--only", str(number)],
                      group="checkdevice") for number, name in checks)

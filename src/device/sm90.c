@@ -73,13 +73,6 @@ static float overflowed_sum(bool negative)
     return f32_of((negative ? F32_SIGN : 0) | F32_INFINITY);
 }
 
-/* Addends that cancel or are all zero give +0, as IEEE 754 has it for rounding towards zero; zeros of one sign are not
-   told apart. */
-static float zero_sum(void)
-{
-    return 0;
-}
-
 static inline void add_number(addends *in, size_t i, uint64_t significand, int exponent, int fraction, bool negative)
 {
     in->significand[i] = significand;
@@ -99,11 +92,12 @@ static inline void add_product(addends *in, size_t i, number a, number b, format
     add_number(in, i, (uint64_t)a.significand * b.significand, a.exponent + b.exponent, 2 * f.fraction, negative);
 }
 
-/* magnitude * 2^exponent, cut towards zero. */
+/* magnitude * 2^exponent, cut towards zero. There is no -0: a sum that is zero or is cut to zero is +0. */
 static float cut_to_f32(bool negative, uint64_t magnitude, int exponent)
 {
-    const uint32_t sign = negative ? F32_SIGN : 0;
     int top = exponent;
+    if (magnitude == 0)
+        return 0;
     for (uint64_t rest = magnitude; rest > 1; rest >>= 1)
         top++;
     if (top > F32_MOST)
@@ -111,7 +105,7 @@ static float cut_to_f32(bool negative, uint64_t magnitude, int exponent)
     const int lowest = (top < F32_LEAST ? F32_LEAST : top) - F32_FRACTION, shift = lowest - exponent;
     const uint64_t cut = shift >= 64 ? 0 : shift > 0 ? magnitude >> shift : magnitude << -shift;
     const uint32_t field = top < F32_LEAST ? 0 : (uint32_t)(top - F32_LEAST); /* the leading bit adds the 1 */
-    return f32_of(sign | ((field << F32_FRACTION) + (uint32_t)cut));
+    return f32_of((negative && cut ? F32_SIGN : 0) | ((field << F32_FRACTION) + (uint32_t)cut));
 }
 
 static float sum_of(const addends *in)
@@ -127,8 +121,6 @@ static float sum_of(const addends *in)
                                            : 0;
         sum += in->negative[i] ? -(int64_t)cut : (int64_t)cut;
     }
-    if (sum == 0)
-        return zero_sum();
     return cut_to_f32(sum < 0, (uint64_t)(sum < 0 ? -sum : sum), unit);
 }
 
