@@ -183,6 +183,7 @@
 #define MT_LIMIT_CONSTRAINT_BYTES (1u << 28)  /* of masks, the vocabulary's index and all compiled constraints */
 #define MT_LIMIT_CONSTRAINT_SHARE 16          /* these bytes are at most this fraction of --memory */
 #define MT_LIMIT_CONSTRAINT_ONE (32u << 20)   /* bytes of the largest constraint that is compiled */
+#define MT_LIMIT_CONSTRAINT_MS 2000           /* milliseconds of processor time for compiling one */
 #define MT_LIMIT_SHAPE_CALLS 32               /* calls of an answer that must have calls */
 #define MT_LIMIT_CHOICE_LIST (1u << 20)       /* texts of a "choice" constraint */
 #define MT_LIMIT_REGEX_NODES 4096             /* nodes of regular expressions that have to match together */
@@ -193,7 +194,8 @@
 #define MT_LIMIT_SCHEMA_MEMBERS 200000      /* properties in all places of a schema */
 #define MT_LIMIT_AUTOMATON_WORK (1u << 20)  /* places visited to make one mask: about 40 ms */
 #define MT_LIMIT_REGEX_STATES 16384         /* states of the automaton of regular expressions */
-#define MT_LIMIT_SCHEMA_RULES 4096          /* different places of a schema */
+#define MT_LIMIT_SCHEMA_RULES (1u << 16)    /* different places of a schema */
+#define MT_LIMIT_SCHEMA_COMBINED 4096       /* of these, places to which several of its schemas apply */
 #define MT_LIMIT_SCHEMA_PARTS 128           /* schemas that apply to one place together */
 #define MT_LIMIT_SCHEMA_STRINGS 24          /* of these, schemas about strings */
 #define MT_LIMIT_SCHEMA_KEY_PATTERNS 24     /* patternProperties of one object */

@@ -247,7 +247,8 @@ static mt_constraint *compile(mt_constraints *c, const mt_shape *shape, const mt
     return made;
 }
 
-/* later: patience was over; the constraint will be asked for again, in another lane, and is counted then. */
+/* later: there was no time left, but processor time; the constraint will be asked for again, in another lane, and is
+   counted then. */
 static void count_compiled(mt_constraints *c, uint64_t begin, bool made, bool later)
 {
     pthread_mutex_lock(&c->lock);
@@ -294,7 +295,7 @@ mt_constraint *mt_constraints_get(mt_constraints *c, const uint8_t *owner, const
     wait_for_vocabulary(c);
     pthread_mutex_unlock(&c->lock);
     made = compile(c, shape, patience, err);
-    count_compiled(c, begin, made != NULL, !made && mt_patience_over(patience));
+    count_compiled(c, begin, made != NULL, !made && mt_patience_over(patience) && !mt_patience_spent(patience));
     return made && known ? keep(c, digest, made) : made;
 }
 

@@ -233,7 +233,8 @@ static mt_constraint *find_constraint(mt_call *call, const mt_shape *shape, mt_e
     const uint8_t *owner = apart ? apart->owner : NULL;
     const bool hurry = call->lane == MT_LANE_COMPILE;
     const mt_patience patience = {.stop = &call->stop,
-                                  .until = hurry ? mt_clock_ns() + MT_LIMIT_COMPILING_MS * UINT64_C(1000000) : 0};
+                                  .until = hurry ? mt_clock_ns() + MT_LIMIT_COMPILING_MS * UINT64_C(1000000) : 0,
+                                  .work_until = mt_clock_thread_ns() + MT_LIMIT_CONSTRAINT_MS * UINT64_C(1000000)};
     mt_constraint *found = call->lane == MT_LANE_SMALL ? mt_constraints_find(all, owner, shape)
                                                        : mt_constraints_get(all, owner, shape, &patience, err);
 

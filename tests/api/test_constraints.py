@@ -59,13 +59,50 @@ def grammars_with_many_alternatives():
 
 @test
 def long_lists_are_held_against_each_other_at_once():
-    count = 3 * MANY
+    count = MANY
     schema = {"allOf": [{"enum": list(range(count))}, {"enum": list(range(count - 10, 2 * count))}]}
     with start() as server:
         path, body, text = dialects(schema)[0]
         got = server.post(path, body)
         assert got.status == 200, got.body[:300]
         assert count - 10 <= int(text(got.json())) < count, got.body[:300]
+
+
+@test
+def a_union_of_many_objects():
+    def member(i):
+        texts = {"p{}".format(k): {"type": "null"} for k in range(40)}
+        return {"type": "object", "properties": {**texts, "kind": {"const": i}}, "required": ["kind"]}
+    schema = {"oneOf": [{"$ref": "#/$defs/m{}".format(i)} for i in range(100)],
+              "$defs": {"m{}".format(i): member(i) for i in range(100)}}
+    with start() as server:
+        inner = {"name": "x", "schema": schema, "strict": True}
+        got = server.chat(response_format={"type": "json_schema", "json_schema": inner}, max_tokens=900,
+                          temperature=0)
+        assert got.status == 200 and "warning" not in got.headers, got.body[:300]
+        value = json.loads(got.json()["choices"][0]["message"]["content"])
+        assert value.pop("kind") in range(100) and set(value.values()) <= {None}, value
+
+
+@test
+def a_list_of_many_tools():
+    """Calls of any of them can be enforced, as the tokens that the template writes of them do not count here."""
+    def tool(i, strict):
+        schema = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 3}, "days": {
+            "type": "integer", "minimum": 1, "maximum": 9}, "unit": {"enum": ["C", "F"]}},
+                  "required": ["city", "days", "unit"], "additionalProperties": False}
+        return {"type": "function", "function": {"name": "tool_{}".format(i), "strict": strict, "parameters": schema}}
+    template = "{% for message in messages %}{{ message.content }}{% endfor %}{% if tools %} {% endif %}"
+    with start("--allow-chat-template", "--tool-format", "hermes") as server:
+        for strict in (False, True):
+            tools = [tool(i, strict) for i in range(1500)]
+            for choice in ("auto", "required"):
+                got = server.chat(tools=tools, tool_choice=choice, chat_template=template, max_tokens=200)
+                assert got.status == 200, (strict, choice, got.body[:300])
+                calls = got.json()["choices"][0]["message"].get("tool_calls", [])
+                assert calls or choice == "auto", got.body[:300]
+                for call in calls if strict else []:
+                    assert set(json.loads(call["function"]["arguments"])) == {"city", "days", "unit"}, call
 
 
 # ---- what cannot be enforced
@@ -118,6 +155,22 @@ def what_is_too_large_is_named():
             error = got.json()["error"]
             assert said in error["message"] and error["param"] == "guided_grammar", error
         assert server.chat("hello", max_tokens=1).status == 200
+
+
+@test
+def what_takes_too_long_to_compile_is_refused():
+    """Each of many values is held against many patterns, which would take minutes."""
+    values = ["{:016x}".format(i * 0x9E3779B97F4A7C15 % 2**64) for i in range(100_000)]
+    schema = {"enum": values, "anyOf": [{"pattern": "x{}".format(i)} for i in range(200)]}
+    with start() as server:
+        path, body, _ = dialects(schema)[0]
+        got = server.post(path, body)
+        assert got.status == 400, got.body[:300]
+        error = got.json()["error"]
+        assert "more than 2 seconds of processor time to compile; make it smaller" in error["message"], error
+        assert error["param"] == "response_format", error
+        assert server.metrics()["motet_constraints_refused_total"] == 1
+        assert server.chat(guided_choice=["yes", "no"], max_tokens=9).status == 200
 
 
 # ---- who waits

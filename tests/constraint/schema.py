@@ -148,11 +148,24 @@ def make_array(rng, depth):
     return schema
 
 
+def make_tagged(rng, depth, tag, value):
+    """An object of a union in which a property of the same name mostly has another constant."""
+    schema = make_object(rng, depth)
+    members = list(schema.get("properties", {}).items())
+    members.insert(rng.randrange(len(members) + 1), (tag, rng.choice([{"const": value}, {"enum": [value]}])))
+    schema["properties"] = dict(members)
+    schema["required"] = sorted({*schema.get("required", []), *([tag] if rng.random() < 0.9 else [])})
+    if rng.random() < 0.2:
+        del schema["type"]
+    return rng.choice([schema, schema, {"allOf": [schema]}])
+
+
 def make_choice(rng, depth):
     """Schemas that are combined; some overlap, some contradict each other."""
     small = lambda: rng.choice([make_string, make_number])(rng) if rng.random() < 0.5 else make_object(rng, depth - 1)
     return rng.choice([
         lambda: {"oneOf": [small() for _ in range(rng.randrange(2, 4))]},
+        lambda: {"oneOf": [make_tagged(rng, depth - 1, "kind", rng.choice([i, i, str(i), 0])) for i in range(4)]},
         lambda: {"type": ["string", "integer", "object"], "not": small()},
         lambda: {"if": small(), "then": small(), "else": small()},
         lambda: {"allOf": [small(), {"not": small()}]},

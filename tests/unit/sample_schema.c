@@ -93,6 +93,42 @@ static const row rows[] = {
      {"{'a':'x'}", "{'b':'x'}"},
      {"{}", "{'a':'x','b':'y'}"}},
     {"{'type':'string','oneOf':[{'pattern':'a'},{'pattern':'b'}]}", {"'a'", "'xb'"}, {"'ab'", "'c'"}},
+    /* constants tell only objects apart that require them, and only where they differ */
+    {"{'oneOf':[{'type':['object','null'],'properties':{'k':{'const':1}},'required':['k']},"
+     "{'type':['object','null'],'properties':{'k':{'const':2}},'required':['k']}]}",
+     {"{'k':1}", "{'k':2}"},
+     {"null", "{}", "{'k':3}"}},
+    {"{'oneOf':[{'type':'object','properties':{'k':{'const':1},'a':{'const':5}},'required':['k']},"
+     "{'type':'object','properties':{'k':{'const':1.0},'b':{'const':6}},'required':['k']},"
+     "{'type':'object','properties':{'k':{'const':2}},'required':['k']}]}",
+     {"{'k':2}"},
+     {"{'k':1}", "{'k':1,'a':5}", "{'k':1.0}"}},
+    {"{'oneOf':[{'type':'object','properties':{'k':{'const':1}}},{'type':'object','properties':{'k':{'const':2}}}]}",
+     {"{'k':1}", "{'k':2}"},
+     {"{}", "{'k':3}"}},
+    {"{'oneOf':[{'type':'object','properties':{'k':{'const':1},'v':{'const':7}},'required':['k','v']},"
+     "{'type':'object','properties':{'k':{'const':2},'v':{'const':7}},'required':['v']}]}",
+     {"{'k':1,'v':7}", "{'k':2,'v':7}", "{'v':7}"},
+     {"{'k':1}", "{'k':3,'v':7}"}},
+    {"{'oneOf':[{'allOf':[{'type':'object','properties':{'k':{'const':1}}},{'required':['k']}]},"
+     "{'allOf':[{'type':'object','required':['k']},{'properties':{'k':{'enum':[2]}}}]},{'type':'null'}]}",
+     {"{'k':1}", "{'k':2}", "null"},
+     {"{}", "{'k':3}"}},
+    /* what is about objects alone is true of all other values */
+    {"{'type':['object','string'],'oneOf':[{'properties':{'k':{'const':1}},'required':['k']},"
+     "{'properties':{'k':{'const':2}},'required':['k']}]}",
+     {"{'k':1}", "{'k':2}"},
+     {"'x'", "{}", "{'k':3}"}},
+    {"{'type':['object','string'],'oneOf':[{'properties':{'k':{'const':1}},'required':['k']}]}",
+     {"{'k':1}", "'x'"},
+     {"{}", "{'k':2}"}},
+    /* the end of an object, and what is counted before it */
+    {"{'type':'object','properties':{'a':{},'b':{}},'required':['b'],'maxProperties':1}",
+     {"{'b':1}"},
+     {"{'a':1,'b':1}"}},
+    {"{'type':'object','properties':{'a':{},'b':{}},'additionalProperties':{'const':0},'maxProperties':3}",
+     {"{}", "{'a':1,'x':0,'y':0}", "{'x':0,'y':0,'z':0}", "{'a':1,'b':1}"},
+     {"{'a':1,'b':1,'x':0,'y':0}", "{'x':1}", "{'b':1,'a':1}", "{'a':1,}", "{,'a':1}"}},
     {"{'type':'string','oneOf':[{'format':'hostname'},{'format':'ipv4'},{'format':'ipv6'}]}",
      {"'ab.c'", "'a1'", "'1::'", "'::2'"},
      {"'1.2.3.4'", "''", "'a:b'"}},

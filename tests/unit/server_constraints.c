@@ -33,15 +33,20 @@ static void end(fixture *f)
 }
 
 /* The constraint of a choice between one word and nothing else. */
-static mt_constraint *get(fixture *f, const char *word, mt_error *err)
+static mt_constraint *get_patiently(fixture *f, const char *word, const mt_patience *patience, mt_error *err)
 {
     json_t *words = json_pack("[s]", word);
     const mt_shape shape = {.source = {.kind = MT_SOURCE_CHOICE, .value = words},
                             .formats = {.tools = "none", .reasoning = "none"}};
-    mt_constraint *c = mt_constraints_get(f->constraints, f->owner, &shape, NULL, err);
+    mt_constraint *c = mt_constraints_get(f->constraints, f->owner, &shape, patience, err);
 
     json_decref(words);
     return c;
+}
+
+static mt_constraint *get(fixture *f, const char *word, mt_error *err)
+{
+    return get_patiently(f, word, NULL, err);
 }
 
 static mt_constraints_stats look(const fixture *f)
@@ -244,6 +249,53 @@ static void what_is_too_large_or_too_late_takes_no_room(void **state)
     end(&f);
 }
 
+/* A schema that takes minutes: each of many values is held against many patterns. */
+static json_t *endless(void)
+{
+    json_t *values = json_array(), *any = json_array();
+    uint64_t seed = 5;
+    char text[32];
+
+    for (int i = 0; i < 100000; i++) {
+        snprintf(text, sizeof(text), "%016llx", (unsigned long long)constraint_random(&seed));
+        json_array_append_new(values, json_string(text));
+    }
+    for (int i = 0; i < 200; i++) {
+        snprintf(text, sizeof(text), "x%d", i);
+        json_array_append_new(any, json_pack("{s:s}", "pattern", text));
+    }
+    return json_pack("{s:o, s:o}", "enum", values, "anyOf", any);
+}
+
+/* What takes too much processor time is refused, however long the caller would wait; a small one is not. */
+static void compiling_has_its_processor_time(void **state)
+{
+    fixture f = begin(MT_LIMIT_CONSTRAINT_BYTES);
+    json_t *schema = endless();
+    const mt_shape shape = {.source = {.kind = MT_SOURCE_SCHEMA, .value = schema},
+                            .formats = {.tools = "none", .reasoning = "none"}};
+    const mt_patience patience = {.work_until = mt_clock_thread_ns() + UINT64_C(100000000)},
+                      limit = {.work_until = mt_clock_thread_ns() + MT_LIMIT_CONSTRAINT_MS * UINT64_C(1000000)};
+    mt_error err = {0};
+    mt_constraint *a;
+
+    (void)state;
+    a = get_patiently(&f, "a", &limit, &err);
+    assert_non_null(a);
+    assert_null(mt_constraints_get(f.constraints, NULL, &shape, &patience, &err));
+    assert_int_equal(err.code, MT_E_INVALID);
+    assert_string_equal(err.text, "the constraint takes more than 2 seconds of processor time to compile; make it "
+                                  "smaller, or tell the alternatives of each \"oneOf\" apart by a required property "
+                                  "with a constant");
+    assert_null(get_patiently(&f, "b", &patience, &err));
+    assert_int_equal(look(&f).asked, 3); /* it is not asked for again, in another lane */
+    assert_int_equal(look(&f).refused, 2);
+    assert_int_equal(look(&f).bytes, mt_vocabulary_memory(mt_constraint_vocabulary(a)) + mt_constraint_bytes(a));
+    mt_constraint_release(a);
+    json_decref(schema);
+    end(&f);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_was_compiled_is_found_again),
     cmocka_unit_test(all_bytes_are_counted),
@@ -252,6 +304,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(those_in_use_do_not),
     cmocka_unit_test(threads_share_the_room),
     cmocka_unit_test(what_is_too_large_or_too_late_takes_no_room),
+    cmocka_unit_test(compiling_has_its_processor_time),
 };
 
 UNIT_MAIN(tests)

@@ -25,7 +25,7 @@ struct mt_constraint {
 static bool compute(mt_constraint *c, mt_automaton_state state, uint32_t *mask);
 
 /* Sets the error for the limit that the automaton reached. */
-static bool say_lack(const mt_automaton *a, mt_error *err)
+static bool say_lack(const mt_automaton *a, const mt_patience *patience, mt_error *err)
 {
     static const char *const what[] = {
         [MT_LACK_STATES] = "states",
@@ -38,19 +38,19 @@ static bool say_lack(const mt_automaton *a, mt_error *err)
     const mt_automaton_lack lack = mt_automaton_lacks(a, &most);
 
     if (lack == MT_LACK_STOPPED)
-        return mt_grammar_say_stopped(err);
+        return mt_grammar_say_stopped(patience, err);
     return mt_fail(err, MT_E_INVALID, "the constraint needs more than %u %s to find its first token; make it simpler",
                    most, what[lack]);
 }
 
 /* Computes the mask of the first token here, so that the engine's thread need not. */
-static bool warm(mt_constraint *c, mt_error *err)
+static bool warm(mt_constraint *c, const mt_patience *patience, mt_error *err)
 {
     const mt_automaton_state start = mt_automaton_start(c->automaton);
     bool any = false;
 
     if (start == MT_STATE_UNKNOWN || !compute(c, start, c->first))
-        return say_lack(c->automaton, err);
+        return say_lack(c->automaton, patience, err);
     for (size_t i = 0; i < c->v->words; i++)
         any |= c->first[i] != 0;
     return any || mt_fail(err, MT_E_INVALID, "the model has no token to begin such an answer with");
@@ -72,7 +72,7 @@ mt_constraint *mt_constraint_make(mt_program *program, const mt_vocabulary *voca
     c->states = mt_alloc_array(MT_LIMIT_CONSTRAINT_RUNS, sizeof(*c->states));
     c->program = program;
     c->automaton = mt_automaton_new(program, patience);
-    if (warm(c, err)) {
+    if (warm(c, patience, err)) {
         mt_automaton_settle(c->automaton);
         return c;
     }

@@ -82,8 +82,13 @@ void mt_grammar_watch(mt_grammar *g, const mt_patience *patience)
     g->patience = patience;
 }
 
-bool mt_grammar_say_stopped(mt_error *err)
+bool mt_grammar_say_stopped(const mt_patience *patience, mt_error *err)
 {
+    if (mt_patience_spent(patience))
+        return mt_fail(err, MT_E_INVALID,
+                       "the constraint takes more than %d seconds of processor time to compile; make it smaller, or "
+                       "tell the alternatives of each \"oneOf\" apart by a required property with a constant",
+                       MT_LIMIT_CONSTRAINT_MS / 1000);
     return mt_fail(err, MT_E_INVALID, "the request was cancelled while its constraint was compiled");
 }
 

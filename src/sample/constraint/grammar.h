@@ -60,7 +60,8 @@ bool mt_grammar_say_full(const mt_grammar *g, mt_error *err); /* sets the error 
 
 /* Building and compiling end soon after patience is over; it must outlive the grammar. */
 void mt_grammar_watch(mt_grammar *g, const mt_patience *patience);
-bool mt_grammar_say_stopped(mt_error *err); /* sets the error for patience that is over; returns false */
+/* Sets the error for patience that is over; returns false. */
+bool mt_grammar_say_stopped(const mt_patience *patience, mt_error *err);
 
 /* Records that a keyword is not enforced by the grammar; names are kept once, separated by commas. */
 void mt_grammar_leave_out(mt_grammar *g, const char *name);

@@ -292,20 +292,27 @@ mt_expr mt_json_value(mt_json *j)
     return mt_grammar_call(j->g, j->value);
 }
 
-static mt_expr constant_string(mt_json *j, const char *s, size_t len)
+/* A string as JSON has it, without its first bytes. */
+static mt_expr quoted(mt_json *j, const char *s, size_t len, size_t skip)
 {
     mt_buf out;
     mt_expr e;
 
-    if (j->notation == MT_NOTATION_GEMMA) {
-        e = strstr(s, GEMMA_QUOTES) ? mt_grammar_never(j->g) : mt_grammar_literal(j->g, s, len);
-        return LIST(j, j->quotes, e, j->quotes);
-    }
     mt_buf_init(&out, 8 * len + 16);
     mt_buf_json_string(&out, s, len);
-    e = mt_grammar_literal(j->g, out.data, out.len);
+    e = mt_grammar_literal(j->g, out.data + skip, out.len - skip);
     mt_buf_free(&out);
     return e;
+}
+
+static mt_expr constant_string(mt_json *j, const char *s, size_t len)
+{
+    mt_expr e;
+
+    if (j->notation != MT_NOTATION_GEMMA)
+        return quoted(j, s, len, 0);
+    e = strstr(s, GEMMA_QUOTES) ? mt_grammar_never(j->g) : mt_grammar_literal(j->g, s, len);
+    return LIST(j, j->quotes, e, j->quotes);
 }
 
 /* Whether a name needs no quotes in Gemma's notation. */
@@ -319,11 +326,26 @@ static bool bare(const char *name)
     return len > 0 && name[len] == '\0';
 }
 
-mt_expr mt_json_key(mt_json *j, const char *name)
+static mt_expr key(mt_json *j, const char *name)
 {
     if (j->notation == MT_NOTATION_GEMMA && bare(name))
         return text(j, name);
     return constant_string(j, name, strlen(name));
+}
+
+mt_expr mt_json_key_begin(mt_json *j)
+{
+    return j->notation == MT_NOTATION_GEMMA ? mt_grammar_empty(j->g) : mt_json_quote(j);
+}
+
+mt_expr mt_json_key_rest(mt_json *j, const char *name)
+{
+    return j->notation == MT_NOTATION_GEMMA ? key(j, name) : quoted(j, name, strlen(name), 1);
+}
+
+mt_expr mt_json_key_open(mt_json *j)
+{
+    return j->notation == MT_NOTATION_GEMMA ? mt_json_quote(j) : mt_grammar_empty(j->g);
 }
 
 /* The shortest decimal that is read as the same number. */
@@ -352,7 +374,7 @@ mt_expr mt_json_constant(mt_json *j, const json_t *value)
     const size_t count = json_is_object(value) ? json_object_size(value) : json_array_size(value);
     mt_expr *items, all;
     char spelled[24];
-    const char *key;
+    const char *name;
     json_t *item;
     size_t i = 0;
 
@@ -375,8 +397,8 @@ mt_expr mt_json_constant(mt_json *j, const json_t *value)
                                       mt_json_constant(j, json_array_get(value, i)));
         all = constant_list(j, "[", items, count, "]");
     } else {
-        json_object_foreach((json_t *)value, key, item) {
-            items[i] = LIST(j, i ? mt_json_comma(j) : mt_json_space(j), mt_json_key(j, key), mt_json_colon(j),
+        json_object_foreach((json_t *)value, name, item) {
+            items[i] = LIST(j, i ? mt_json_comma(j) : mt_json_space(j), key(j, name), mt_json_colon(j),
                             mt_json_constant(j, item));
             i++;
         }

@@ -35,7 +35,13 @@ mt_expr mt_json_number(mt_json *j);
 mt_expr mt_json_integer(mt_json *j);
 mt_expr mt_json_null(mt_json *j);
 mt_expr mt_json_constant(mt_json *j, const json_t *value);
-mt_expr mt_json_key(mt_json *j, const char *name);
+
+/* Names of properties are written in two parts, so that alternatives can share the first: what every name begins with,
+   a quote, or nothing in Gemma's notation; then the rest of a name. The rest of an unknown name begins with
+   mt_json_key_open: nothing, or the quotes of Gemma's notation. */
+mt_expr mt_json_key_begin(mt_json *j);
+mt_expr mt_json_key_rest(mt_json *j, const char *name);
+mt_expr mt_json_key_open(mt_json *j);
 
 mt_expr mt_json_space(mt_json *j); /* white space behind braces, brackets and commas, and before closing ones */
 mt_expr mt_json_comma(mt_json *j); /* with the space behind it */

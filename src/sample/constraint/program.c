@@ -293,7 +293,7 @@ static bool check(mt_compiler *c, mt_error *err)
     mt_program *p = c->p;
 
     if (mt_grammar_stopped(c->g))
-        return mt_grammar_say_stopped(err);
+        return mt_grammar_say_stopped(c->g->patience, err);
     if (mt_grammar_full(c->g))
         return mt_grammar_say_full(c->g, err);
     if (c->full)

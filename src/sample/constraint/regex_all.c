@@ -372,6 +372,7 @@ bool mt_regex_matches(mt_grammar *g, const mt_regex *regex, const char *text, si
     const uint32_t first = mt_formulas_add(&m, regex);
     mt_formula f;
 
+    m.full = m.full || mt_grammar_stopped(g);
     if (!m.full)
         mt_formulas_begin(&m, work_left(g));
     f = m.full ? MT_FORMULA_FALSE : mt_formula_enter(&m, first, MT_BEFORE_NOTHING);

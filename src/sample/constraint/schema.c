@@ -24,7 +24,7 @@ static bool split(mt_schema_reader *r, const mt_schema_place *place, size_t at, 
     size_t made = 0;
     bool ok = true;
 
-    for (size_t i = 0; ok && i < count; i++) {
+    for (size_t i = 0; ok && i < count && !mt_grammar_full(r->j->g); i++) {
         *other = *place;
         other->part[at].split = true;
         ok = mt_schema_add_with_all(r, other, json_array_get(list, i),
@@ -239,7 +239,9 @@ bool mt_schema_expr(mt_json *j, const json_t *schema, const json_t *root, bool o
         if (read_schema(j, schema, root, object, strict, effort, &crowded, out, err))
             return true;
         if (mt_grammar_stopped(g))
-            return mt_grammar_say_stopped(err);
+            return mt_grammar_say_stopped(g->patience, err);
+        if (mt_grammar_full(g)) /* which may have caused another error */
+            return mt_grammar_say_full(g, err);
     }
     return false;
 }

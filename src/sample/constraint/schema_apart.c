@@ -2,13 +2,13 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/words.h"
 #include "sample/constraint/schema_inside.h"
 
 enum {
     DEPTH = 4,
     LOOK = 1 << 14, /* steps between two checks of patience */
-    GLANCE = 32     /* steps that looking at the types of a schema counts as */
+    GLANCE = 32,    /* steps that looking at the types of a schema counts as */
+    TAGS = 16       /* properties that are tried to tell the alternatives of a oneOf apart */
 };
 
 /* Follows a schema that is only a $ref, a few times. */
@@ -90,11 +90,12 @@ static bool values_apart(mt_schema_reader *r, const json_t *a, const json_t *b)
     return apart;
 }
 
-static bool requires(const json_t *schema, const char *key)
+/* Whether a schema requires a property. */
+static bool requires(mt_schema_reader *r, const json_t *schema, const char *key)
 {
     const json_t *list = json_object_get(schema, "required");
 
-    for (size_t i = 0; i < json_array_size(list); i++) {
+    for (size_t i = 0; i < json_array_size(list) && !tired(r, 1); i++) {
         const char *name = json_string_value(json_array_get(list, i));
 
         if (name && strcmp(name, key) == 0)
@@ -104,13 +105,13 @@ static bool requires(const json_t *schema, const char *key)
 }
 
 /* Whether a requires a property that b does not declare, and b allows no others. */
-static bool closed_to(const json_t *a, const json_t *b)
+static bool closed_to(mt_schema_reader *r, const json_t *a, const json_t *b)
 {
     const json_t *list = json_object_get(a, "required");
 
     if (!json_is_false(json_object_get(b, "additionalProperties")) || json_object_get(b, "patternProperties"))
         return false;
-    for (size_t i = 0; i < json_array_size(list); i++) {
+    for (size_t i = 0; i < json_array_size(list) && !tired(r, 1); i++) {
         const char *name = json_string_value(json_array_get(list, i));
 
         if (name && !json_object_get(json_object_get(b, "properties"), name))
@@ -119,30 +120,37 @@ static bool closed_to(const json_t *a, const json_t *b)
     return false;
 }
 
-static bool apart(mt_schema_reader *r, const json_t *a, const json_t *b, size_t depth);
-
-static bool objects_apart(mt_schema_reader *r, const json_t *a, const json_t *b, size_t depth)
+/* Whether a requires a property that b forbids. */
+static bool forbidden(mt_schema_reader *r, const json_t *a, const json_t *b)
 {
-    const json_t *mine = json_object_get(a, "properties"), *other;
-    const size_t names =
-        json_array_size(json_object_get(a, "required")) + json_array_size(json_object_get(b, "required"));
-    const char *key;
-    json_t *value;
+    const json_t *list = json_object_get(a, "required"), *others = json_object_get(b, "properties");
 
-    json_object_foreach((json_t *)mine, key, value) {
-        if (tired(r, 1 + names))
-            return true;
-        other = json_object_get(json_object_get(b, "properties"), key);
-        if (json_is_false(value) && requires(b, key))
-            return true;
-        if (!other || (!requires(a, key) && !requires(b, key)))
-            continue;
-        if (json_is_false(other) && requires(a, key))
-            return true;
-        if (requires(a, key) && requires(b, key) && apart(r, value, other, depth + 1))
+    for (size_t i = 0; others && i < json_array_size(list) && !tired(r, 1); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+
+        if (name && json_is_false(json_object_get(others, name)))
             return true;
     }
-    return closed_to(a, b) || closed_to(b, a);
+    return false;
+}
+
+static bool apart(mt_schema_reader *r, const json_t *a, const json_t *b, unsigned types, size_t depth);
+
+/* Only a property that both require can tell objects apart by its values. */
+static bool objects_apart(mt_schema_reader *r, const json_t *a, const json_t *b, size_t depth)
+{
+    const json_t *list = json_object_get(a, "required");
+    const json_t *mine = json_object_get(a, "properties"), *others = json_object_get(b, "properties");
+
+    for (size_t i = 0; mine && others && i < json_array_size(list) && !tired(r, 1); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        const json_t *own = name ? json_object_get(mine, name) : NULL;
+        const json_t *other = own ? json_object_get(others, name) : NULL;
+
+        if (other && apart(r, own, other, MT_TYPE_ANY, depth + 1) && requires(r, b, name))
+            return true;
+    }
+    return forbidden(r, a, b) || forbidden(r, b, a) || closed_to(r, a, b) || closed_to(r, b, a);
 }
 
 /* Whether a's lower limit is above b's upper limit. */
@@ -172,22 +180,23 @@ static bool counts_apart(const json_t *a, const json_t *b, unsigned shared)
     return false;
 }
 
-/* Whether what a applies besides (allOf, anyOf) excludes b. */
-static bool applied_apart(mt_schema_reader *r, const json_t *a, const json_t *b, size_t depth)
+/* Whether what a applies besides (allOf, anyOf) excludes b, of values of these types. */
+static bool applied_apart(mt_schema_reader *r, const json_t *a, const json_t *b, unsigned types, size_t depth)
 {
     const json_t *all = json_object_get(a, "allOf"), *any = json_object_get(a, "anyOf");
     bool every = true;
 
     for (size_t i = 0; i < json_array_size(all); i++)
-        if (apart(r, json_array_get(all, i), b, depth + 1))
+        if (apart(r, json_array_get(all, i), b, types, depth + 1))
             return true;
     any = any ? any : json_object_get(a, "oneOf");
     for (size_t i = 0; i < json_array_size(any) && every; i++)
-        every = apart(r, json_array_get(any, i), b, depth + 1);
+        every = apart(r, json_array_get(any, i), b, types, depth + 1);
     return json_array_size(any) > 0 && every;
 }
 
-static bool apart(mt_schema_reader *r, const json_t *a, const json_t *b, size_t depth)
+/* Whether no value of these types satisfies both. */
+static bool apart(mt_schema_reader *r, const json_t *a, const json_t *b, unsigned types, size_t depth)
 {
     unsigned shared;
 
@@ -197,25 +206,117 @@ static bool apart(mt_schema_reader *r, const json_t *a, const json_t *b, size_t 
         return true;
     if (!json_is_object(a) || !json_is_object(b) || depth > DEPTH || a == b)
         return false;
-    shared = types_of(r, a) & types_of(r, b);
+    shared = types & types_of(r, a) & types_of(r, b);
     if (shared == 0 || values_apart(r, a, b) || counts_apart(a, b, shared))
         return true;
-    return (shared == MT_TYPE_OBJECT && objects_apart(r, a, b, depth)) || applied_apart(r, a, b, depth) ||
-           applied_apart(r, b, a, depth);
+    return (shared == MT_TYPE_OBJECT && objects_apart(r, a, b, depth)) || applied_apart(r, a, b, shared, depth) ||
+           applied_apart(r, b, a, shared, depth);
 }
 
 bool mt_schema_apart(mt_schema_reader *r, const json_t *a, const json_t *b)
 {
-    return apart(r, a, b, 0);
+    return apart(r, a, b, MT_TYPE_ANY, 0);
 }
 
-bool mt_schema_says_nothing(const char *keyword)
-{
-    static const char *const keywords[] = {"title",     "description",  "default",    "examples",
-                                           "example",   "$comment",     "deprecated", "readOnly",
-                                           "writeOnly", MT_SCHEMA_MADE, NULL};
+/* What one alternative says about a property, itself or through allOf. */
+typedef struct tagging {
+    const json_t *constant; /* its only value; NULL: it may have several */
+    bool required;
+    unsigned types; /* of the alternative */
+} tagging;
 
-    return mt_words_have(keywords, keyword);
+/* The only value that a schema allows; NULL: it may allow several. */
+static const json_t *constant_of(mt_schema_reader *r, const json_t *schema)
+{
+    bool single;
+    const json_t *values = values_of(mt_schema_resolve(r, schema), &single);
+
+    if (single)
+        return values;
+    return json_array_size(values) == 1 ? json_array_get(values, 0) : NULL;
+}
+
+static void read_tag(mt_schema_reader *r, const json_t *schema, const char *name, size_t depth, tagging *t)
+{
+    const json_t *all;
+
+    schema = mt_schema_resolve(r, schema);
+    all = json_object_get(schema, "allOf");
+    if (!t->constant)
+        t->constant = constant_of(r, json_object_get(json_object_get(schema, "properties"), name));
+    t->required = t->required || requires(r, schema, name);
+    t->types &= types_of(r, schema);
+    for (size_t i = 0; depth < DEPTH && i < json_array_size(all) && !tired(r, 1); i++)
+        read_tag(r, json_array_get(all, i), name, depth + 1, t);
+}
+
+/* Finds the tags that a property gives; returns how many are different. */
+static size_t read_tags(mt_schema_reader *r, const mt_schema_union *u, const char *name, const json_t **tags)
+{
+    const size_t count = json_array_size(u->list);
+    mt_value_set *seen = mt_value_set_empty(count);
+    size_t different = 0;
+
+    for (size_t i = 0; i < count && !tired(r, GLANCE); i++) {
+        tagging t = {.types = u->types};
+
+        read_tag(r, json_array_get(u->list, i), name, 0, &t);
+        tags[i] = t.required && t.types == MT_TYPE_OBJECT ? t.constant : NULL;
+        different += tags[i] && mt_value_set_add(seen, tags[i]);
+    }
+    mt_value_set_free(seen);
+    return different;
+}
+
+/* Adds the names of properties with a constant as keys of an object. */
+static void name_constants(mt_schema_reader *r, const json_t *schema, size_t depth, json_t *names)
+{
+    const json_t *all;
+    const char *key;
+    json_t *value;
+
+    schema = mt_schema_resolve(r, schema);
+    all = json_object_get(schema, "allOf");
+    json_object_foreach(json_object_get(schema, "properties"), key, value) {
+        if (tired(r, 1))
+            return;
+        if (constant_of(r, value))
+            json_object_set_new(names, key, json_null());
+    }
+    for (size_t i = 0; depth < DEPTH && i < json_array_size(all) && !tired(r, 1); i++)
+        name_constants(r, json_array_get(all, i), depth + 1, names);
+}
+
+/* Alternatives that can be told apart by a property mostly all have it, so it is looked for in the first that has
+   constants. */
+void mt_schema_union_read(mt_schema_reader *r, const json_t *schema, mt_schema_union *u)
+{
+    const size_t count = json_array_size(u->list);
+    const json_t **tags = mt_arena_alloc(r->arena, (count + 1) * sizeof(*tags));
+    json_t *names = json_object(), *value;
+    size_t best = 0, tried = 0;
+    const char *key;
+
+    u->types = types_of(r, schema);
+    u->tags = mt_arena_alloc(r->arena, (count + 1) * sizeof(*tags));
+    for (size_t i = 0; i < count && json_object_size(names) == 0 && !tired(r, 1); i++)
+        name_constants(r, json_array_get(u->list, i), 0, names);
+    json_object_foreach(names, key, value) {
+        const size_t different = best < count && tried++ < TAGS ? read_tags(r, u, key, tags) : 0;
+
+        if (different > best) {
+            best = different;
+            memcpy(u->tags, tags, count * sizeof(*tags));
+        }
+    }
+    json_decref(names);
+}
+
+bool mt_schema_union_apart(mt_schema_reader *r, const mt_schema_union *u, size_t i, size_t k)
+{
+    if (tired(r, 1) || (u->tags[i] && u->tags[k] && !mt_value_equal(u->tags[i], u->tags[k])))
+        return true;
+    return apart(r, json_array_get(u->list, i), json_array_get(u->list, k), u->types, 0);
 }
 
 static bool listed(const json_t *value, const json_t *schema)
@@ -303,6 +404,8 @@ static bool contradicts(mt_schema_reader *r, const json_t *const *list, size_t c
             const json_t *found[SAME_NAME];
             size_t named = 0;
 
+            if (tired(r, count))
+                return false;
             for (size_t p = 0; name && p < count && named < SAME_NAME; p++)
                 if ((found[named] = json_object_get(json_object_get(list[p], "properties"), name)))
                     named++;

@@ -46,20 +46,21 @@ static json_t *keep_apart(mt_schema_reader *r, const json_t *own, const json_t *
 }
 
 /* The opposites of alternatives that overlap with number `at`, each as a list; NULL with a sentence. */
-static json_t *find_overlaps(mt_schema_reader *r, const mt_schema_part *part, const json_t *list, size_t at, bool best,
-                             size_t *product)
+static json_t *find_overlaps(mt_schema_reader *r, const mt_schema_part *part, const mt_schema_union *u, size_t at,
+                             bool best, size_t *product)
 {
-    const json_t *own = mt_schema_resolve(r, json_array_get(list, at));
+    const json_t *own = mt_schema_resolve(r, json_array_get(u->list, at));
     json_t *all = json_array();
 
     *product = 1;
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *other = mt_schema_resolve(r, json_array_get(list, i)), *broken;
+    for (size_t i = 0; i < json_array_size(u->list); i++) {
+        const json_t *other, *broken;
         json_t *kept;
         bool partly;
 
-        if (i == at || mt_schema_apart(r, own, other))
+        if (i == at || mt_schema_union_apart(r, u, at, i))
             continue;
+        other = mt_schema_resolve(r, json_array_get(u->list, i));
         if (r->effort == MT_EFFORT_NONE) {
             mt_grammar_leave_out(r->j->g, "oneOf");
             continue;
@@ -87,14 +88,14 @@ static json_t *find_overlaps(mt_schema_reader *r, const mt_schema_part *part, co
 
 /* One alternative without the values that it shares with others: in all ways, or in the best where there are too
    many. */
-static bool exclude(mt_schema_reader *r, const mt_schema_part *part, const json_t *list, size_t at, json_t *all)
+static bool exclude(mt_schema_reader *r, const mt_schema_part *part, const mt_schema_union *u, size_t at, json_t *all)
 {
     size_t product;
-    json_t *overlaps = find_overlaps(r, part, list, at, r->effort != MT_EFFORT_ALL, &product);
+    json_t *overlaps = find_overlaps(r, part, u, at, r->effort != MT_EFFORT_ALL, &product);
 
     if (overlaps && product > COMBINATIONS) {
         json_decref(overlaps);
-        overlaps = find_overlaps(r, part, list, at, true, &product);
+        overlaps = find_overlaps(r, part, u, at, true, &product);
     }
     for (size_t i = 0; i < json_array_size(overlaps); i++) {
         json_t *made = mt_schema_new(NULL);
@@ -107,11 +108,22 @@ static bool exclude(mt_schema_reader *r, const mt_schema_part *part, const json_
     return overlaps != NULL;
 }
 
+/* Whether all of several alternatives are about objects alone: any other value satisfies all of them, and so violates
+   the oneOf. */
+static bool about_objects(mt_schema_reader *r, const json_t *list)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!mt_schema_about_objects(mt_schema_resolve(r, json_array_get(list, i))))
+            return false;
+    return json_array_size(list) > 1;
+}
+
 /* Translates oneOf: anyOf of its alternatives, each without the values that it shares with others. NULL with a
    sentence. */
 static const json_t *make_one(mt_schema_reader *r, const mt_schema_part *part, const json_t *list)
 {
     const json_t *there = mt_schema_kept(r, list, KEPT_ONE);
+    mt_schema_union u = {.list = list};
     json_t *made, *any;
 
     if (there)
@@ -124,7 +136,8 @@ static const json_t *make_one(mt_schema_reader *r, const mt_schema_part *part, c
         mt_schema_fail(r, part->path, "oneOf", "has too many alternatives: use \"anyOf\"");
         return NULL;
     }
-    made = mt_schema_keep(r, list, KEPT_ONE, mt_schema_new(NULL));
+    made = mt_schema_keep(r, list, KEPT_ONE, mt_schema_new(about_objects(r, list) ? "object" : NULL));
+    mt_schema_union_read(r, json_object_get(made, "type") ? made : part->schema, &u);
     any = json_array();
     json_object_set_new(made, "anyOf", any);
     for (size_t i = 0; i < json_array_size(list) && !mt_grammar_stopped(r->j->g); i++) {
@@ -132,7 +145,7 @@ static const json_t *make_one(mt_schema_reader *r, const mt_schema_part *part, c
 
         json_object_set_new(one, "allOf", all);
         json_array_append_new(any, one);
-        if (!exclude(r, part, list, i, all))
+        if (!exclude(r, part, &u, i, all))
             return NULL;
         if (json_array_size(all) == 1)
             json_array_set(any, i, json_array_get(list, i));

@@ -62,10 +62,9 @@ typedef struct mt_schema_made {
     uint32_t same; /* next one in the same slot, plus 1; 0: none */
 } mt_schema_made;
 
-/* The rule of a property with its value. */
+/* The rule of a value behind the name of a property. */
 typedef struct mt_schema_member {
-    const char *name;
-    mt_rule value, rule; /* of the value; of the property with its value */
+    mt_rule value, rule; /* of the value; of the colon with the value */
     uint32_t same;       /* next one in the same slot, plus 1; 0: none */
 } mt_schema_member;
 
@@ -127,7 +126,7 @@ typedef struct mt_schema_reader {
     mt_schema_target_known targets[512]; /* likewise, by the reference's address */
     mt_schema_set_known sets[16];        /* sets of long lists in which values were looked up */
     size_t sets_made;                    /* number made so far; the next replaces the oldest */
-    size_t patterns, members;            /* counted against limits */
+    size_t patterns, members, combined;  /* counted against limits */
     size_t judged;                       /* steps of checking values */
     size_t sought;                       /* values looked at in search of targets */
     size_t compared;                     /* pairs of schemas compared */
@@ -167,6 +166,9 @@ bool mt_schema_types(mt_schema_reader *r, const mt_schema_place *place, unsigned
 bool mt_schema_own_types(mt_schema_reader *r, const mt_schema_part *part, unsigned *types) MT_NODISCARD;
 /* What a name in "type" stands for: "number" is integers too. False where it is none, or NULL. */
 bool mt_schema_type_name(const char *name, unsigned *types);
+bool mt_schema_says_nothing(const char *keyword); /* it is an annotation, which does not restrict values */
+/* Whether all keywords of a schema are about objects, so that all values of other types satisfy it. */
+bool mt_schema_about_objects(const json_t *schema);
 /* Reads a keyword that is a count, such as minLength; without it *out stays as it is. False with a sentence. */
 bool mt_schema_count(mt_schema_reader *r, const mt_schema_part *part, const char *keyword, uint32_t *out) MT_NODISCARD;
 
@@ -215,9 +217,22 @@ bool mt_schema_below(const mt_schema_place *place, size_t part, size_t above);
 /* schema_apart.c: whether no value can satisfy both schemas; whether nothing is valid at a place. Only where that is
    easy to see. */
 bool mt_schema_apart(mt_schema_reader *r, const json_t *a, const json_t *b);
+
+/* The alternatives of a oneOf. Most are objects that all require one property, such as "type" or "kind", each with
+   another constant. By these constants, their tags, they are told apart at once, however many properties they have;
+   others are compared in full. */
+typedef struct mt_schema_union {
+    const json_t *list;
+    unsigned types;      /* MT_TYPE_... that the schema with this oneOf allows */
+    const json_t **tags; /* of each alternative; NULL: it has none; in the arena */
+} mt_schema_union;
+
+/* Reads u->list, the oneOf of a schema. mt_schema_union_apart: whether no value satisfies both alternatives. */
+void mt_schema_union_read(mt_schema_reader *r, const json_t *schema, mt_schema_union *u);
+bool mt_schema_union_apart(mt_schema_reader *r, const mt_schema_union *u, size_t i, size_t k);
+
 bool mt_schema_dead(mt_schema_reader *r, const mt_schema_place *place);
 bool mt_schema_clash(mt_schema_reader *r, const json_t *a, const json_t *b); /* nothing is valid at a place with both */
-bool mt_schema_says_nothing(const char *keyword); /* it is an annotation, which does not restrict values */
 /* The target of a schema with a $ref, through up to 8 of them; other schemas themselves. */
 const json_t *mt_schema_resolve(mt_schema_reader *r, const json_t *schema);
 

@@ -19,7 +19,7 @@ static mt_expr other_key(mt_schema_reader *r, const char *const *names, const si
     mt_expr all = mt_grammar_never(g), free_rest;
     bool ends = true;
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !mt_grammar_full(g); i++) {
         const char *at = names[i] + offsets[i];
         uint32_t code;
         size_t alike = 0;
@@ -98,7 +98,7 @@ static bool read_others(mt_schema_reader *r, mt_schema_object_reader *o)
     if (!check_names(r, o) || !mt_schema_call(r, &values, &value))
         return false;
     offsets = mt_alloc_array(o->count + 1, sizeof(*offsets));
-    key = mt_grammar_seq(g, mt_json_quote(r->j), other_key(r, (const char *const *)o->names, offsets, o->count));
+    key = mt_grammar_seq(g, mt_json_key_open(r->j), other_key(r, (const char *const *)o->names, offsets, o->count));
     mt_free(offsets);
     o->other = mt_grammar_list(g, (mt_expr[]){key, mt_json_colon(r->j), value}, 3);
     o->open = true;
@@ -208,7 +208,7 @@ static bool read_single(mt_schema_reader *r, mt_schema_object_reader *o, bool *d
     if (!mt_schema_key_rules(r, o, NULL, 1, &values) || !mt_schema_call(r, &values, &value))
         return false;
     o->other = mt_grammar_list(g,
-                               (mt_expr[]){mt_json_quote(r->j), mt_regex_expr(regex, g, mt_json_chars(r->j)),
+                               (mt_expr[]){mt_json_key_open(r->j), mt_regex_expr(regex, g, mt_json_chars(r->j)),
                                            mt_json_quote(r->j), mt_json_colon(r->j), value},
                                5);
     o->open = !values.never;
@@ -265,7 +265,7 @@ static bool read_patterned(mt_schema_reader *r, mt_schema_object_reader *o)
                                            o->pattern_count ? "patternProperties" : "propertyNames",
                                            "takes an automaton that is too large: simplify it") &&
                               read_others(r, o);
-    o->other = mt_grammar_seq(r->j->g, mt_json_quote(r->j), o->other);
+    o->other = mt_grammar_seq(r->j->g, mt_json_key_open(r->j), o->other);
     o->open = true;
     return !k.failed;
 }

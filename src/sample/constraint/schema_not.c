@@ -300,11 +300,18 @@ static void invert_all(inverter *v, const json_t *value)
 
 static void invert_one(inverter *v, const json_t *value)
 {
+    mt_schema_union u = {.list = value};
+    size_t pairs = 0;
+
     add(v, NULL, "allOf", all_of(v, value, true));
-    for (size_t a = 0; a < json_array_size(value); a++)
-        for (size_t b = a + 1; b < json_array_size(value); b++)
-            if (!mt_schema_apart(v->r, json_array_get(value, a), json_array_get(value, b)))
-                add(v, NULL, "allOf", json_pack("[OO]", json_array_get(value, a), json_array_get(value, b)));
+    mt_schema_union_read(v->r, v->schema, &u);
+    for (size_t a = 0; a < json_array_size(value) && !mt_grammar_full(v->r->j->g) && !v->partly; a++)
+        for (size_t b = a + 1; b < json_array_size(value) && !v->partly; b++) {
+            if (mt_schema_union_apart(v->r, &u, a, b))
+                continue;
+            v->partly = ++pairs > MT_LIMIT_SCHEMA_COMBINED; /* further pairs are too many places */
+            add(v, NULL, "allOf", json_pack("[OO]", json_array_get(value, a), json_array_get(value, b)));
+        }
 }
 
 static void invert_not(inverter *v, const json_t *value)

@@ -9,24 +9,46 @@
 
 #include "base/alloc.h"
 
-static bool find(const mt_schema_object_reader *o, const char *name, size_t *at)
+/* Returns the number of a name. index: the numbers of those there are. Counts one more than are allowed, and keeps no
+   further ones. */
+static size_t add_name(mt_schema_object_reader *o, json_t *index, const char *name)
 {
-    for (*at = 0; *at < o->count; (*at)++)
-        if (strcmp(o->names[*at], name) == 0)
-            return true;
-    return false;
-}
+    const json_t *there = json_object_get(index, name);
 
-/* Counts one more than are allowed, and keeps no further ones. */
-static size_t add_name(mt_schema_object_reader *o, const char *name)
-{
-    size_t at;
-
+    if (there)
+        return (size_t)json_integer_value(there);
     if (o->count > MT_LIMIT_SCHEMA_PROPERTIES)
         return 0;
-    if (!find(o, name, &at))
-        o->names[o->count++] = name;
-    return at;
+    json_object_set_new(index, name, json_integer((json_int_t)o->count));
+    o->names[o->count] = name;
+    return o->count++;
+}
+
+/* Collects the names that schemas of the place declare, list and require. False with a sentence. */
+static bool add_names(mt_schema_reader *r, mt_schema_object_reader *o, json_t *index)
+{
+    for (size_t i = 0; i < o->place->count; i++) {
+        const char *key;
+        json_t *value;
+
+        json_object_foreach(json_object_get(o->place->part[i].schema, "properties"), key, value)
+            add_name(o, index, key);
+    }
+    for (size_t k = 0; k < json_array_size(o->listed); k++)
+        if (json_is_string(json_array_get(o->listed, k)))
+            add_name(o, index, json_string_value(json_array_get(o->listed, k)));
+    for (size_t i = 0; i < o->place->count; i++) {
+        const json_t *list = json_object_get(o->place->part[i].schema, "required");
+
+        for (size_t k = 0; k < json_array_size(list); k++) {
+            const char *name = json_string_value(json_array_get(list, k));
+
+            if (!name)
+                return mt_schema_fail(r, o->place->part[i].path, "required", "is not a list of names: give one");
+            o->required[add_name(o, index, name)] = true;
+        }
+    }
+    return true;
 }
 
 /* Names that propertyNames lists are the only ones allowed. o->listed NULL: it lists none. */
@@ -53,6 +75,8 @@ static bool read_listed(mt_schema_reader *r, mt_schema_object_reader *o)
 static bool read_names(mt_schema_reader *r, mt_schema_object_reader *o)
 {
     size_t most = json_array_size(o->listed);
+    json_t *index;
+    bool ok;
 
     for (size_t i = 0; i < o->place->count; i++) {
         const json_t *schema = o->place->part[i].schema;
@@ -70,29 +94,11 @@ static bool read_names(mt_schema_reader *r, mt_schema_object_reader *o)
     o->names = mt_arena_alloc(r->arena, (most + 1) * sizeof(*o->names));
     o->required = mt_arena_alloc(r->arena, (most + 1) * sizeof(*o->required));
     o->members = mt_arena_alloc(r->arena, (most + 1) * sizeof(*o->members));
-    for (size_t i = 0; i < o->place->count; i++) {
-        const char *key;
-        json_t *value;
-
-        json_object_foreach(json_object_get(o->place->part[i].schema, "properties"), key, value)
-            add_name(o, key);
-    }
-    for (size_t k = 0; k < json_array_size(o->listed); k++)
-        if (json_is_string(json_array_get(o->listed, k)))
-            add_name(o, json_string_value(json_array_get(o->listed, k)));
-    for (size_t i = 0; i < o->place->count; i++) {
-        const json_t *list = json_object_get(o->place->part[i].schema, "required");
-
-        for (size_t k = 0; k < json_array_size(list); k++) {
-            const char *name = json_string_value(json_array_get(list, k));
-
-            if (!name)
-                return mt_schema_fail(r, o->place->part[i].path, "required", "is not a list of names: give one");
-            o->required[add_name(o, name)] = true;
-        }
-    }
-    return o->count <= MT_LIMIT_SCHEMA_PROPERTIES ||
-           mt_schema_fail(r, o->place->part[0].path, "properties", "are too many: use fewer");
+    index = json_object();
+    ok = add_names(r, o, index);
+    json_decref(index);
+    return ok && (o->count <= MT_LIMIT_SCHEMA_PROPERTIES ||
+                  mt_schema_fail(r, o->place->part[0].path, "properties", "are too many: use fewer"));
 }
 
 static bool read_patterns(mt_schema_reader *r, mt_schema_object_reader *o)
@@ -148,28 +154,23 @@ static bool allowed(mt_schema_reader *r, const mt_schema_object_reader *o, const
     return ok;
 }
 
-/* "name": value, as a rule that all objects with this property share. */
-static mt_expr write_member(mt_schema_reader *r, const char *name, mt_expr value)
+/* A colon and a value, as a rule that all properties with this value share. */
+static mt_expr write_value(mt_schema_reader *r, mt_expr value)
 {
     mt_grammar *g = r->j->g;
     const bool called = g->nodes[value].kind == MT_EXPR_CALL;
     const mt_rule rule = called ? g->nodes[value].a : 0;
-    uint64_t hash = rule;
-    uint32_t *slot;
+    uint32_t *slot = &r->member_slots[rule % MT_SCHEMA_SLOTS];
     mt_expr made;
 
-    for (const char *at = name; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x9e3779b97f4a7c15) ^ hash >> 31;
-    slot = &r->member_slots[(hash >> 20) % MT_SCHEMA_SLOTS];
     for (uint32_t i = *slot; called && i; i = r->member_rules[i - 1].same)
-        if (r->member_rules[i - 1].value == rule && strcmp(r->member_rules[i - 1].name, name) == 0)
+        if (r->member_rules[i - 1].value == rule)
             return mt_grammar_call(g, r->member_rules[i - 1].rule);
-    made = mt_grammar_list(g, (mt_expr[]){mt_json_key(r->j, name), mt_json_colon(r->j), value}, 3);
+    made = mt_grammar_seq(g, mt_json_colon(r->j), value);
     if (!called)
         return made;
     r->member_rules = mt_grow(r->member_rules, &r->member_cap, r->member_count + 1, sizeof(*r->member_rules));
-    r->member_rules[r->member_count] =
-        (mt_schema_member){.name = name, .value = rule, .rule = mt_grammar_rule(g), .same = *slot};
+    r->member_rules[r->member_count] = (mt_schema_member){.value = rule, .rule = mt_grammar_rule(g), .same = *slot};
     mt_grammar_define(g, r->member_rules[r->member_count].rule, made);
     made = mt_grammar_call(g, r->member_rules[r->member_count].rule);
     *slot = (uint32_t)++r->member_count;
@@ -188,54 +189,83 @@ static bool read_members(mt_schema_reader *r, mt_schema_object_reader *o)
         if (!tell(r, o, o->names[n], &told) || !mt_schema_key_rules(r, o, o->names[n], told, &own) ||
             !mt_schema_call(r, &own, &value))
             return false;
-        o->members[n] = own.never ? mt_grammar_never(r->j->g) : write_member(r, o->names[n], value);
+        o->members[n] = own.never ? mt_grammar_never(r->j->g)
+                                  : mt_grammar_seq(r->j->g, mt_json_key_rest(r->j, o->names[n]), write_value(r, value));
     }
     return true;
 }
 
 /* ---- the whole ---- */
 
-/* Properties from number i on may follow `had` others; had counts up to `top`. A right-linear rule for each pair. */
+/* The properties of an object are a chain of right-linear rules, two for each pair (i, had): properties before number i
+   are written or left out, and `had` properties were written, counted up to `top`. What all properties begin with, a
+   comma or white space and then a quote, is read before it is decided which property comes: so a state within the white
+   space has one place for an object, not one for each of its optional properties. */
+typedef enum chain_rule {
+    REST, /* behind a value or the brace: some of the properties from number i on, and the end */
+    NAME, /* behind the quote: one of these properties, and the rest */
+    RULES
+} chain_rule;
+
 typedef struct chain {
     const mt_schema_object_reader *o;
-    mt_rule first;
+    mt_rule first, end; /* end: the white space behind the last property */
     uint32_t top;
+    size_t last; /* properties from this number on are all optional */
 } chain;
 
-static mt_expr follow(mt_schema_reader *r, const chain *c, size_t i, uint32_t had)
+static mt_rule rule_of(const chain *c, chain_rule which, size_t i, uint32_t had)
 {
-    const uint32_t at = had < c->top ? had : c->top;
-
-    return mt_grammar_call(r->j->g, c->first + (mt_rule)(i * (c->top + 1) + at));
+    return c->first + (mt_rule)(RULES * (i * (c->top + 1) + (had < c->top ? had : c->top)) + which);
 }
 
+static mt_expr follow(mt_schema_reader *r, const chain *c, chain_rule which, size_t i, uint32_t had)
+{
+    return mt_grammar_call(r->j->g, rule_of(c, which, i, had));
+}
+
+/* A property whose name and value are `what`, and the rest. */
 static mt_expr member(mt_schema_reader *r, const chain *c, mt_expr what, size_t i, uint32_t had)
 {
-    mt_grammar *g = r->j->g;
-
     if (had >= c->o->most)
-        return mt_grammar_never(g);
-    return mt_grammar_list(
-        g, (mt_expr[]){had ? mt_json_comma(r->j) : mt_json_space(r->j), what, follow(r, c, i, had + 1)}, 3);
+        return mt_grammar_never(r->j->g);
+    return mt_grammar_seq(r->j->g, what, follow(r, c, REST, i, had + 1));
 }
 
-static void define(mt_schema_reader *r, const chain *c, size_t i, uint32_t had)
+static mt_expr name(mt_schema_reader *r, const chain *c, size_t i, uint32_t had)
 {
     const mt_schema_object_reader *o = c->o;
-    mt_grammar *g = r->j->g;
     mt_expr all;
 
     if (i < o->count) {
         all = member(r, c, o->members[i], i + 1, had);
-        if (!o->required[i])
-            all = mt_grammar_or(g, all, follow(r, c, i + 1, had));
-    } else {
-        all = had < o->least ? mt_grammar_never(g) : had ? mt_json_space(r->j) : mt_grammar_empty(g);
-        /* an undeclared key may come twice and counts once then: so at most one is relied on */
-        if (o->open && had + 1 >= o->least)
-            all = mt_grammar_or(g, member(r, c, o->other, i, had), all);
+        return o->required[i] ? all : mt_grammar_or(r->j->g, all, follow(r, c, NAME, i + 1, had));
     }
-    mt_grammar_define(g, c->first + (mt_rule)(i * (c->top + 1) + had), all);
+    /* an undeclared key may come twice and counts once then: so at most one is relied on */
+    return o->open && had + 1 >= o->least ? member(r, c, o->other, i, had) : mt_grammar_never(r->j->g);
+}
+
+static mt_expr rest(mt_schema_reader *r, const chain *c, size_t i, uint32_t had)
+{
+    mt_grammar *g = r->j->g;
+    const mt_expr more = mt_grammar_list(g,
+                                         (mt_expr[]){had ? mt_json_comma(r->j) : mt_json_space(r->j),
+                                                     mt_json_key_begin(r->j), follow(r, c, NAME, i, had)},
+                                         3);
+
+    if (i < c->last || had < c->o->least)
+        return more;
+    return mt_grammar_or(g, more, had ? mt_grammar_call(g, c->end) : mt_grammar_empty(g));
+}
+
+/* Defines the rules of number i for each count of properties that can have been written before it. least: how many of
+   them are required. */
+static void define(mt_schema_reader *r, const chain *c, size_t i, uint32_t least)
+{
+    for (uint32_t had = least < c->top ? least : c->top; had <= c->top && (had <= i || i == c->o->count); had++) {
+        mt_grammar_define(r->j->g, rule_of(c, NAME, i, had), name(r, c, i, had));
+        mt_grammar_define(r->j->g, rule_of(c, REST, i, had), rest(r, c, i, had));
+    }
 }
 
 static bool read_counts(mt_schema_reader *r, mt_schema_object_reader *o)
@@ -273,6 +303,7 @@ bool mt_schema_object(mt_schema_reader *r, const mt_schema_place *place, mt_expr
     mt_grammar *g = r->j->g;
     mt_schema_object_reader o = {.place = place};
     chain c = {.o = &o};
+    uint32_t needed = 0;
 
     if (!read_listed(r, &o) || !read_names(r, &o) || !read_patterns(r, &o) || !read_members(r, &o) ||
         !mt_schema_read_keys(r, &o) || !read_counts(r, &o))
@@ -282,12 +313,18 @@ bool mt_schema_object(mt_schema_reader *r, const mt_schema_place *place, mt_expr
         c.top = (uint32_t)o.count + 1;
     if ((uint64_t)(c.top + 1) * (o.count + 1) > MT_LIMIT_SCHEMA_COUNTED)
         return mt_schema_fail(r, place->part[0].path, "maxProperties", "is too large: make it smaller");
+    c.end = mt_grammar_rule(g);
+    mt_grammar_define(g, c.end, mt_json_space(r->j));
     c.first = (mt_rule)g->rule_count;
-    for (size_t i = 0; i < (o.count + 1) * (c.top + 1); i++)
+    for (size_t i = 0; i < RULES * (o.count + 1) * (c.top + 1); i++)
         mt_grammar_rule(g);
-    for (size_t i = 0; i <= o.count && !mt_grammar_full(g); i++)
-        for (uint32_t had = 0; had <= c.top; had++)
-            define(r, &c, i, had);
-    *out = mt_grammar_list(g, (mt_expr[]){mt_grammar_text(g, "{"), follow(r, &c, 0, 0), mt_grammar_text(g, "}")}, 3);
+    for (size_t i = 0; i < o.count; i++)
+        c.last = o.required[i] ? i + 1 : c.last;
+    for (size_t i = 0; i <= o.count && !mt_grammar_full(g); i++) {
+        define(r, &c, i, needed);
+        needed += i < o.count && o.required[i];
+    }
+    *out =
+        mt_grammar_list(g, (mt_expr[]){mt_grammar_text(g, "{"), follow(r, &c, REST, 0, 0), mt_grammar_text(g, "}")}, 3);
     return true;
 }

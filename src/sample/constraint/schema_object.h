@@ -15,14 +15,14 @@ typedef struct mt_schema_object_reader {
     const mt_schema_place *place;
     const char **names; /* declared property names */
     bool *required;
-    mt_expr *members; /* expressions of "name": value */
+    mt_expr *members; /* expressions of "name": value, without what all names begin with */
     size_t count;
     mt_schema_pattern patterns[MT_LIMIT_SCHEMA_KEY_PATTERNS];
     size_t pattern_count;
     bool restricted;      /* there is a propertyNames */
     json_t *listed;       /* the only names that propertyNames allows; NULL: it does not list them */
     bool open;            /* undeclared properties may follow */
-    mt_expr other;        /* expression of an undeclared property */
+    mt_expr other;        /* expression of an undeclared property, likewise */
     uint32_t least, most; /* number of properties in all */
 } mt_schema_object_reader;
 

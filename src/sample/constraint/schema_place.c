@@ -82,6 +82,31 @@ static bool same_place(const mt_schema_rule *a, const mt_schema_place *b)
     return true;
 }
 
+/* Whether a place comes from a combination of schemas: several meet there, or an alternative of one was chosen. Of
+   other places there are no more than the client and schema_not.c wrote schemas; combinations multiply. */
+static bool is_combined(const mt_schema_part *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (parts[i].split || (i > 0 && parts[i].parent == i))
+            return true;
+    return false;
+}
+
+/* Counts one more place. False with a sentence: there are too many. */
+static bool count_place(mt_schema_reader *r, const mt_schema_place *place)
+{
+    const size_t most = r->effort == MT_EFFORT_ALL ? MT_LIMIT_SCHEMA_COMBINED / 2 : MT_LIMIT_SCHEMA_COMBINED;
+
+    r->combined += is_combined(place->part, place->count);
+    r->crowded = r->combined > most || r->rule_count == MT_LIMIT_SCHEMA_RULES;
+    if (r->combined > most)
+        return mt_fail(r->err, MT_E_INVALID,
+                       "the alternatives of the schema multiply to more than %d places; make it smaller",
+                       MT_LIMIT_SCHEMA_COMBINED);
+    return !r->crowded || mt_fail(r->err, MT_E_INVALID, "the schema has more than %u different places; make it smaller",
+                                  MT_LIMIT_SCHEMA_RULES);
+}
+
 bool mt_schema_call(mt_schema_reader *r, const mt_schema_place *place, mt_expr *out)
 {
     const uint64_t hash = hash_of(place);
@@ -101,10 +126,8 @@ bool mt_schema_call(mt_schema_reader *r, const mt_schema_place *place, mt_expr *
             *out = mt_grammar_call(r->j->g, r->rules[i - 1].rule);
             return true;
         }
-    r->crowded = r->rule_count == (r->effort == MT_EFFORT_ALL ? MT_LIMIT_SCHEMA_RULES / 2 : MT_LIMIT_SCHEMA_RULES);
-    if (r->crowded)
-        return mt_fail(r->err, MT_E_INVALID, "the schema has more than %d different places; make it smaller",
-                       MT_LIMIT_SCHEMA_RULES);
+    if (!count_place(r, place))
+        return false;
     r->rules = mt_grow(r->rules, &r->rule_cap, r->rule_count + 1, sizeof(*r->rules));
     parts = mt_arena_alloc(r->arena, place->count * sizeof(*parts));
     memcpy(parts, place->part, place->count * sizeof(*parts));
@@ -121,5 +144,6 @@ void mt_schema_forget_calls(mt_schema_reader *r, size_t count)
         const mt_schema_rule *last = &r->rules[--r->rule_count];
 
         r->rule_slots[(last->hash >> 20) % MT_SCHEMA_SLOTS] = last->same;
+        r->combined -= is_combined(last->parts, last->count);
     }
 }

@@ -6,7 +6,7 @@
 #include "base/words.h"
 #include "sample/constraint/schema_inside.h"
 
-enum { DEPTH = 64 };
+enum { DEPTH = 64, LOOK = 4096 }; /* LOOK: values looked at between two checks of patience */
 
 /* The next part of a JSON pointer, with ~0, ~1 and %XX decoded. */
 static bool next_key(const char **at, char *key, size_t size)
@@ -54,7 +54,7 @@ typedef struct search {
     const char *keyword, *value;
     const json_t *found;
     size_t count;
-    size_t *sought; /* values looked at in all searches, which are limited */
+    mt_schema_reader *r;
 } search;
 
 /* Whether a keyword holds values, in which objects that look like schemas are none. */
@@ -73,6 +73,14 @@ static bool ends_with(const char *address, const char *name)
     return len >= end && strcmp(address + len - end, name) == 0 && (len == end || address[len - end - 1] == '/');
 }
 
+/* Whether the values looked at in all searches are too many, or patience is over, which makes the grammar full. */
+static bool tired(mt_schema_reader *r)
+{
+    if (++r->sought % LOOK == 0 && mt_grammar_stopped(r->j->g))
+        mt_grammar_fill(r->j->g, "values to look for references in", r->sought);
+    return r->sought > MT_LIMIT_SCHEMA_SOUGHT || mt_grammar_full(r->j->g);
+}
+
 static void look_for(search *s, const json_t *at, size_t depth)
 {
     const char *own = json_string_value(json_object_get(at, s->keyword)), *key;
@@ -83,7 +91,7 @@ static void look_for(search *s, const json_t *at, size_t depth)
         s->found = at;
         s->count++;
     }
-    if (depth == DEPTH || ++*s->sought > MT_LIMIT_SCHEMA_SOUGHT)
+    if (depth == DEPTH || tired(s->r))
         return;
     json_array_foreach((json_t *)at, i, value)
         look_for(s, value, depth + 1);
@@ -95,7 +103,7 @@ static void look_for(search *s, const json_t *at, size_t depth)
 /* The only schema that has the keyword with this value; NULL: none or several. */
 static const json_t *find(mt_schema_reader *r, const char *keyword, const char *value)
 {
-    search s = {.keyword = keyword, .value = value, .sought = &r->sought};
+    search s = {.keyword = keyword, .value = value, .r = r};
 
     look_for(&s, r->root, 0);
     return s.count == 1 && r->sought <= MT_LIMIT_SCHEMA_SOUGHT ? s.found : NULL;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/words.h"
 #include "sample/constraint/schema_inside.h"
 
 /* Names of types in schemas. */
@@ -101,6 +102,31 @@ bool mt_schema_types(mt_schema_reader *r, const mt_schema_place *place, unsigned
     if (!given && implied)
         *types = implied;
     return true;
+}
+
+bool mt_schema_says_nothing(const char *keyword)
+{
+    static const char *const keywords[] = {"title",     "description",  "default",    "examples",
+                                           "example",   "$comment",     "deprecated", "readOnly",
+                                           "writeOnly", MT_SCHEMA_MADE, NULL};
+
+    return mt_words_have(keywords, keyword);
+}
+
+bool mt_schema_about_objects(const json_t *schema)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)schema, key, value) {
+        size_t k = 0;
+
+        while (k < MT_COUNT(typed) && strcmp(typed[k].name, key) != 0)
+            k++;
+        if (k < MT_COUNT(typed) ? typed[k].types != MT_TYPE_OBJECT : !mt_schema_says_nothing(key))
+            return false;
+    }
+    return json_object_size(schema) > 0;
 }
 
 bool mt_schema_count(mt_schema_reader *r, const mt_schema_part *part, const char *keyword, uint32_t *out)

@@ -4,6 +4,8 @@
 #include "base/alloc.h"
 #include "sample/constraint/schema_inside.h"
 
+enum { LOOK = 64 }; /* values between two checks of patience */
+
 const json_t *mt_schema_excluded(const mt_schema_part *part, bool *single)
 {
     const json_t *schema = json_object_get(part->schema, "not"), *constant;
@@ -77,7 +79,7 @@ static json_t *valid_values(mt_schema_reader *r, const mt_schema_place *place, s
     const bool free_of_others = alone(place, at);
 
     json_object_del(rest, constant ? "const" : "enum");
-    for (size_t i = 0; i < total && !mt_grammar_stopped(r->j->g); i++) {
+    for (size_t i = 0; i < total && (i % LOOK != 0 || !mt_grammar_stopped(r->j->g)); i++) {
         const json_t *value = constant ? constant : json_array_get(list, i);
         const mt_judged judged = free_of_others ? MT_JUDGED_YES : judge_all(r, place, at, rest, value);
 

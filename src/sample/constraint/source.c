@@ -36,7 +36,9 @@ static bool regex(const json_t *text, mt_grammar *g, mt_expr *out, mt_error *err
     if (read && !read->aware)
         *out = mt_regex_expr(read, g, mt_grammar_chars);
     else if (read && !mt_regex_query_expr(&query, g, mt_grammar_chars, out))
-        ok = mt_fail(err, MT_E_INVALID, "the regular expression takes too many states; simplify it");
+        ok = mt_grammar_stopped(g)
+                 ? mt_grammar_say_stopped(g->patience, err)
+                 : mt_fail(err, MT_E_INVALID, "the regular expression takes too many states; simplify it");
     mt_arena_free(arena);
     return ok;
 }
