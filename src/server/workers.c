@@ -28,10 +28,11 @@ typedef struct worker {
 
 struct mt_workers {
     mt_workers_settings settings;
-    worker *workers;
-    size_t count; /* of workers: all threads, spare ones too */
+    worker *workers; /* as many as `threads` and `spare` together */
 
     pthread_mutex_t lock;   /* of the fields below, and of what workers do */
+    size_t count;           /* threads that were started: spare ones when they are first needed */
+    size_t idle;            /* of count: those that wait for a call */
     pthread_cond_t changed; /* a call may begin, or the lane is closed */
     mt_clients clients;
     mt_call *first, **end; /* calls that wait, in the order they came */
@@ -118,6 +119,30 @@ static mt_call *remove_next(mt_workers *w, mt_guest *guest)
     return call;
 }
 
+static void *work(void *arg);
+
+/* Starts one more thread. Returns an error number; 0: it was started. */
+static int start_thread(mt_workers *w)
+{
+    worker *next = &w->workers[w->count];
+    int failed;
+
+    next->lane = w;
+    failed = pthread_create(&next->thread, NULL, work, next);
+    w->count += failed ? 0 : 1;
+    return failed;
+}
+
+/* Has a thread look at the queue: one that is idle, or else a spare one. Where none can be started, a busy one looks
+   when it is done. */
+static void wake(mt_workers *w)
+{
+    if (w->idle > 0 || w->closed || w->count == w->settings.threads + w->settings.spare)
+        pthread_cond_signal(&w->changed);
+    else
+        (void)start_thread(w);
+}
+
 /* Waits for the next call. NULL: the lane is closed, and none waits. With the lock. */
 static mt_call *wait_for_call(mt_workers *w)
 {
@@ -128,12 +153,14 @@ static mt_call *wait_for_call(mt_workers *w)
 
         if (guest && may_begin(w, guest, now, &next_ms))
             return remove_next(w, guest);
+        w->idle++;
         if (guest) {
             const struct timespec until = mt_clock_deadline(next_ms);
 
             pthread_cond_timedwait(&w->changed, &w->lock, &until);
         } else
             pthread_cond_wait(&w->changed, &w->lock);
+        w->idle--;
     }
     return NULL;
 }
@@ -167,7 +194,8 @@ static void *work(void *arg)
         call->prep.lane = self;
         guest->running++;
         w->running++;
-        pthread_cond_signal(&w->changed); /* another thread looks whether the next may begin, too */
+        if (w->waiting > 0)
+            wake(w); /* another thread looks whether the next may begin, too */
         pthread_mutex_unlock(&w->lock);
         seconds = w->settings.prepare(call);
         pthread_mutex_lock(&w->lock);
@@ -194,11 +222,9 @@ mt_workers *mt_workers_start(const mt_workers_settings *settings, mt_error *err)
     mt_clock_cond_init(&w->changed);
     mt_clients_init(&w->clients, settings->capacity + all);
     w->workers = mt_alloc_array(all, sizeof(*w->workers));
-    pthread_mutex_lock(&w->lock); /* threads look at `count` */
-    for (; !failed && w->count < all; w->count += failed ? 0 : 1) {
-        w->workers[w->count].lane = w;
-        failed = pthread_create(&w->workers[w->count].thread, NULL, work, &w->workers[w->count]);
-    }
+    pthread_mutex_lock(&w->lock);
+    while (!failed && w->count < settings->threads)
+        failed = start_thread(w);
     pthread_mutex_unlock(&w->lock);
     if (!failed)
         return w;
@@ -237,7 +263,7 @@ bool mt_workers_add(mt_workers *w, mt_call *call)
         *w->end = call;
         w->end = &call->behind;
         w->waiting++;
-        pthread_cond_signal(&w->changed);
+        wake(w);
     }
     pthread_mutex_unlock(&w->lock);
     return fits;

@@ -58,7 +58,8 @@ class Run:
     def start(self):
         self.control.set(mode=control.WATCH)
         self.server = served.Server(self.arguments.motet, workload.MODELS, *self.options("cache"),
-                                    env=self.control.env())
+                                    # one heap: others would have addresses left where starve() leaves none
+                                    env=dict(self.control.env(), MALLOC_ARENA_MAX="1"))
 
     def stop(self):
         if self.server:
