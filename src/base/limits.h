@@ -225,11 +225,14 @@
 #define MT_LIMIT_API_KEYS 1024               /* API keys */
 #define MT_LIMIT_KEY_NAME 64                 /* bytes of a key's name, NUL included */
 #define MT_LIMIT_PREPARING 256               /* calls that wait for a preparation thread */
-#define MT_LIMIT_REQUESTS_ALONE (640u << 20) /* bytes for requests, where no engine divides the memory */
-#define MT_LIMIT_PREPARE_COST 6              /* bytes that preparing one byte of a body takes at most */
-#define MT_LIMIT_TOKEN_COST 24               /* bytes that a token takes which is only counted */
-#define MT_LIMIT_SMALL_BODY (256u << 10) /* bytes; larger bodies are prepared one at a time, in a lane of their own */
-#define MT_LIMIT_PREPARING_LARGE 256     /* calls that wait in the lane of large bodies */
+#define MT_LIMIT_REQUESTS_BYTES (640u << 20) /* bytes for large requests: enough for one of 64 MiB */
+/* Bytes for large requests at least, unless that is more than a share of the memory (engine/memory.c, fleet_room.c) */
+#define MT_LIMIT_REQUESTS_LEAST (32u << 20)
+#define MT_LIMIT_REQUESTS_ASIDE (4u << 20) /* bytes for small requests that are being read and answered */
+#define MT_LIMIT_PREPARE_COST 6            /* bytes that preparing one byte of a body takes at most */
+#define MT_LIMIT_TOKEN_COST 24             /* bytes that a token takes which is only counted */
+#define MT_LIMIT_SMALL_BODY (256u << 10)   /* bytes; larger bodies are prepared one at a time, in a lane of their own */
+#define MT_LIMIT_PREPARING_LARGE 256       /* calls that wait in the lane of large bodies */
 /* For compiling a constraint in its own lane; one that takes longer moves to the lane of large bodies */
 #define MT_LIMIT_COMPILING_MS 100
 #define MT_LIMIT_PREPARING_MEDIA 256     /* calls that wait in the lane of pictures */

@@ -9,6 +9,8 @@
    2. The tree has one reference to each anchor's slot; sequences have references of their own.
    3. Of the free slots, as many as spare ones are not lent are left free; so anchors, however many, never keep a
       sequence from borrowing.
+   4. `idle` is a heap, lowest rank first, of exactly those anchors that no sequence refers to. Of small states there
+      may be hundreds of thousands.
 
    Rejected: evicting by last use alone. One long prompt with many turns would evict all others. */
 #include "cache/anchors.h"
@@ -24,13 +26,65 @@ void mt_anchors_init(mt_anchors *a, size_t slots, size_t spare)
     *a = (mt_anchors){.spare = spare};
     mt_pages_init(&a->slots, slots + spare);
     a->of = mt_alloc_array(slots + spare, sizeof(*a->of));
+    a->idle = mt_alloc_array(slots + spare, sizeof(*a->idle));
 }
 
 void mt_anchors_free(mt_anchors *a)
 {
     mt_pages_free(&a->slots);
     mt_free(a->of);
+    mt_free(a->idle);
     memset(a, 0, sizeof(*a));
+}
+
+/* ---- the heap ---- */
+
+static bool goes_before(const mt_anchors *a, uint32_t x, uint32_t y)
+{
+    return a->of[x].rank < a->of[y].rank || (a->of[x].rank <= a->of[y].rank && x < y);
+}
+
+static void place(mt_anchors *a, size_t at, uint32_t anchor)
+{
+    a->idle[at] = anchor;
+    a->of[anchor].at = (uint32_t)at;
+}
+
+/* Moves an anchor from place `at` of the heap towards its top, then towards its bottom, to where its rank belongs. */
+static void settle(mt_anchors *a, size_t at)
+{
+    const uint32_t anchor = a->idle[at];
+    for (; at > 0 && goes_before(a, anchor, a->idle[(at - 1) / 2]); at = (at - 1) / 2)
+        place(a, at, a->idle[(at - 1) / 2]);
+    for (size_t below; (below = 2 * at + 1) < a->idle_count; at = below) {
+        if (below + 1 < a->idle_count && goes_before(a, a->idle[below + 1], a->idle[below]))
+            below++;
+        if (!goes_before(a, a->idle[below], anchor))
+            break;
+        place(a, at, a->idle[below]);
+    }
+    place(a, at, anchor);
+}
+
+static bool is_idle(const mt_anchors *a, uint32_t slot)
+{
+    return a->of[slot].list && a->slots.refs[slot] == 1;
+}
+
+static void heap_add(mt_anchors *a, uint32_t anchor)
+{
+    a->idle[a->idle_count] = anchor;
+    settle(a, a->idle_count++);
+}
+
+static void heap_remove(mt_anchors *a, uint32_t anchor)
+{
+    const size_t at = a->of[anchor].at;
+    const uint32_t last = a->idle[--a->idle_count];
+    if (last == anchor)
+        return;
+    a->idle[at] = last;
+    settle(a, at);
 }
 
 /* ---- lists ---- */
@@ -61,6 +115,8 @@ static void unlink_anchor(mt_anchors *a, uint32_t anchor)
 
 static void forget(mt_anchors *a, uint32_t anchor)
 {
+    if (is_idle(a, anchor))
+        heap_remove(a, anchor);
     unlink_anchor(a, anchor);
     a->count--;
     mt_pages_unref(&a->slots, anchor);
@@ -68,24 +124,16 @@ static void forget(mt_anchors *a, uint32_t anchor)
 
 /* ---- slots ---- */
 
-static bool may_go(const mt_anchors *a, size_t slot)
-{
-    return a->of[slot].list && a->slots.refs[slot] == 1;
-}
-
 /* Evicts the anchor of the lowest rank, unless its rank is above `below`. False where none goes. */
 static bool evict_lowest(mt_anchors *a, double below)
 {
-    size_t lowest = a->slots.total;
-    for (size_t i = 0; i < a->slots.total; i++)
-        if (may_go(a, i) && (lowest == a->slots.total || a->of[i].rank < a->of[lowest].rank))
-            lowest = i;
-    if (lowest == a->slots.total || a->of[lowest].rank > below)
+    if (a->idle_count == 0 || a->of[a->idle[0]].rank > below)
         return false;
+    const uint32_t lowest = a->idle[0];
     if (a->of[lowest].rank > a->age)
         a->age = a->of[lowest].rank;
     a->evictions++;
-    forget(a, (uint32_t)lowest);
+    forget(a, lowest);
     return true;
 }
 
@@ -127,20 +175,21 @@ void mt_anchors_repay(mt_anchors *a)
 
 void mt_anchors_ref(mt_anchors *a, uint32_t slot)
 {
+    if (is_idle(a, slot))
+        heap_remove(a, slot);
     mt_pages_ref(&a->slots, slot);
 }
 
 void mt_anchors_release(mt_anchors *a, uint32_t slot)
 {
     mt_pages_unref(&a->slots, slot);
+    if (is_idle(a, slot))
+        heap_add(a, slot);
 }
 
 size_t mt_anchors_held(const mt_anchors *a)
 {
-    size_t n = a->slots.total - a->slots.free;
-    for (size_t i = 0; i < a->slots.total; i++)
-        n -= may_go(a, i);
-    return n;
+    return a->slots.total - a->slots.free - a->idle_count;
 }
 
 bool mt_anchors_own(const mt_anchors *a, uint32_t slot)
@@ -179,6 +228,8 @@ void mt_anchors_use(mt_anchors *a, uint32_t slot)
     assert(a->of[slot].list);
     a->of[slot].uses++;
     raise(a, &a->of[slot]);
+    if (is_idle(a, slot))
+        settle(a, a->of[slot].at);
 }
 
 void mt_anchors_drop(mt_anchors *a, mt_anchor_list *list)

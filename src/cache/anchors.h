@@ -20,16 +20,19 @@ typedef struct mt_anchor {
     uint32_t offset;      /* the state is that after so many positions of the node's page */
     uint32_t gain;        /* positions that continuing here saves over continuing at the anchor before */
     uint32_t uses;        /* how often a sequence has continued here */
+    uint32_t at;          /* its place in mt_anchors.idle, where it is there */
     double rank;          /* the anchor with the lowest rank is evicted first */
 } mt_anchor;
 
 typedef struct mt_anchors {
     mt_pages slots; /* which slots are free, and how many references each has; spare ones are among them */
     mt_anchor *of;  /* [slots] */
-    size_t spare;   /* slots that are only lent */
-    size_t lent;    /* of these, how many are */
-    double age;     /* rank of the anchor that was evicted last */
-    size_t count;   /* anchors there are */
+    uint32_t *idle; /* [slots]: anchors that no sequence refers to, idle_count of them; see anchors.c */
+    size_t idle_count;
+    size_t spare; /* slots that are only lent */
+    size_t lent;  /* of these, how many are */
+    double age;   /* rank of the anchor that was evicted last */
+    size_t count; /* anchors there are */
     uint64_t evictions;
 } mt_anchors;
 

@@ -2,6 +2,7 @@
    has and what it holds. Where the device uses the host's memory, all share one budget. Where it has memory of its own,
    weights, cache, states and features are there, and requests, pixels and the rest are on the host. */
 #include "base/alloc.h"
+#include "base/compiler.h"
 #include "base/log.h"
 #include "engine/inside.h"
 
@@ -9,14 +10,11 @@
 #define PICTURES (1u << 30)    /* bytes of pixels, at most, where the parameters do not say */
 /* but at least so many, unless that is more than a fourth: a JPEG of 12 megapixels */
 #define PICTURES_LEAST (96u << 20)
-#define ASIDE (4u << 20)      /* bytes for small requests that are being read and answered */
-#define REQUESTS (640u << 20) /* bytes for large requests, where the parameters do not say: enough for one of 64 MiB */
-#define REQUESTS_LEAST (32u << 20) /* but at least so many, unless that is more than a fourth */
-#define STATE_SHARE 8              /* kept states get one part of so many of what memory leaves */
-#define STATES_EACH 4              /* but at most so many states for each sequence */
-#define STATES_LEAST 2             /* and at least so many for each: a step may read one and write another */
-#define SPARE_SHARE 16             /* states of steps that are begun ahead get at most one part of so many */
-#define SHELF_SHARE 8 /* one part of so many of the host's rest is left unused, for what nobody has counted */
+#define STATE_SHARE 8  /* kept states get one part of so many of what memory leaves */
+#define STATES_EACH 4  /* but at most so many for each page of the cache: a short prompt on one page keeps about four */
+#define STATES_LEAST 2 /* and at least so many: a step may read one and write another */
+#define SPARE_SHARE 16 /* states of steps that are begun ahead get at most one part of so many */
+#define SHELF_SHARE 8  /* one part of so many of the host's rest is left unused, for what nobody has counted */
 
 /* How many pages each group gets of `bytes`. Groups with a window need fewer: the window of each running sequence, and
    half as many as the first group for windows that are kept. */
@@ -36,16 +34,16 @@ static void share_pages(const mt_engine *e, uint64_t bytes, size_t pages[MT_KV_G
 }
 
 /* How many slots for recurrent states there are: one for each running sequence, and some to continue from. Takes their
-   bytes from *bytes, at most half; where that is too little, fewer sequences run. 0 where the model has no such
-   layers. */
-static size_t share_states(mt_engine *e, uint64_t *bytes)
+   bytes from *bytes, at most half; where that is too little, fewer sequences run. pages: the most that the cache may
+   have. 0 where the model has no such layers. */
+static size_t share_states(mt_engine *e, uint64_t *bytes, size_t pages)
 {
     if (e->spec->state.layers == 0)
         return 0;
     const uint64_t slot = mt_state_slot_bytes(e->dev, &e->spec->state), most = *bytes / 2 / slot;
     uint64_t kept = e->params.state_cache ? e->params.state_cache / slot : *bytes / STATE_SHARE / slot;
-    if (!e->params.state_cache && kept > STATES_EACH * e->params.sequences)
-        kept = STATES_EACH * e->params.sequences;
+    if (!e->params.state_cache && kept > STATES_EACH * pages)
+        kept = STATES_EACH * pages;
     kept = kept > most / 2 ? most / 2 : kept;
     kept = kept < STATES_LEAST ? STATES_LEAST : kept;
     if (most <= kept)
@@ -126,8 +124,8 @@ static uint64_t share_requests(mt_engine *e, uint64_t bytes)
 {
     uint64_t requests = e->params.requests;
     if (requests == MT_ENGINE_CHOOSE) {
-        requests = bytes / 8 < REQUESTS ? bytes / 8 : REQUESTS;
-        requests = requests > REQUESTS_LEAST ? requests : bytes / 4 < REQUESTS_LEAST ? bytes / 4 : REQUESTS_LEAST;
+        requests = MT_MIN(bytes / 8, MT_LIMIT_REQUESTS_BYTES);
+        requests = MT_MAX(requests, MT_MIN(bytes / 4, MT_LIMIT_REQUESTS_LEAST));
     }
     e->stats.bytes_requests = requests < bytes ? requests : bytes;
     return e->stats.bytes_requests;
@@ -185,7 +183,7 @@ static bool check_encoders(const mt_engine *e, uint64_t bytes, mt_error *err)
 typedef struct budget {
     bool apart;            /* the device has memory of its own */
     uint64_t memory, host; /* limits of the device and of the host: equal where they are the same memory */
-    /* in use: working memory, and ASIDE */
+    /* in use: working memory, and what is set aside for small requests */
     uint64_t working, aside;
     uint64_t left, beside; /* left for the cache; beside: left on the host where the device has memory of its own */
     uint64_t *room;        /* points to the one of these two that requests and pixels are taken from */
@@ -205,7 +203,8 @@ static void measure(mt_engine *e, budget *b, uint64_t weights)
     const uint64_t voices = e->params.voices ? 0 : mt_voices_bytes(b->host, e->places.all + e->text_places);
     const uint64_t tier =
         (e->params.disk || e->params.remote || (e->params.host_cache && b->apart)) && e->model ? mt_keep_bytes(e) : 0;
-    b->aside = tier + voices + e->params.besides + (e->params.shares ? 0 : ASIDE) + e->params.constraints;
+    b->aside =
+        tier + voices + e->params.besides + (e->params.shares ? 0 : MT_LIMIT_REQUESTS_ASIDE) + e->params.constraints;
     b->working = b->apart ? less(device, weights) : (own > device ? own : device) + b->aside;
     b->left = less(b->memory, weights + b->working);
     b->beside = b->apart ? less(b->host, own + b->aside) : 0;
@@ -285,12 +284,12 @@ bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
         return false;
     if (!e->model)
         return check_encoders(e, (b.apart ? 0 : weights) + mt_device_bytes(e->dev), err);
-    const size_t states = share_states(e, &b.left), spare = share_spare(e, &b.left);
+    if (!wanted)
+        wanted = (e->params.sequences + 1) * (context / MT_PAGE_TOKENS + 1);
+    const size_t states = share_states(e, &b.left, wanted), spare = share_spare(e, &b.left);
     *b.room -= share_requests(e, *b.room);
     *b.room -= share_pictures(e, *b.room);
     share_pages(e, b.left - share_features(e, b.left), pages);
-    if (!wanted)
-        wanted = (e->params.sequences + 1) * (context / MT_PAGE_TOKENS + 1);
     for (size_t g = 0; g < e->spec->group_count; g++)
         pages[g] = pages[g] < wanted ? pages[g] : wanted;
     if (pages[0] < 2)

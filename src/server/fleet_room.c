@@ -10,10 +10,6 @@
 #include "server/fleet_inside.h"
 #include "server/pulse.h"
 
-#define REQUESTS (640u << 20)      /* bytes for requests at most: enough for one of 64 MiB */
-#define REQUESTS_LEAST (32u << 20) /* bytes for requests at least, as long as that is no more than an eighth of all */
-#define ASIDE (4u << 20)           /* bytes for small requests that are being read and answered */
-
 /* How many voices (choices that wait or run) there may be at a time: as many as the engine has places, its encoders
    included; with several models, as many as two engines have. */
 static size_t voices_of(const mt_fleet *f)
@@ -29,8 +25,9 @@ static size_t voices_of(const mt_fleet *f)
    apart: the device has memory of its own. False: *err. */
 static bool set_apart(mt_fleet *f, bool apart, mt_error *err)
 {
-    f->requests = MT_MIN(REQUESTS, MT_MAX(f->host_memory / 16, MT_MIN(f->host_memory / 8, REQUESTS_LEAST)));
-    f->apart = mt_resident_bytes(NULL) + f->recorded + f->requests + ASIDE;
+    f->requests = MT_MIN(MT_LIMIT_REQUESTS_BYTES,
+                         MT_MAX(f->host_memory / 16, MT_MIN(f->host_memory / 8, MT_LIMIT_REQUESTS_LEAST)));
+    f->apart = mt_resident_bytes(NULL) + f->recorded + f->requests + MT_LIMIT_REQUESTS_ASIDE;
     f->for_all = apart ? 0 : f->apart;
     return f->apart < f->host_memory ||
            mt_fail(err, MT_E_MEMORY, "\"--%s\" is %.0f MiB, and the server itself takes %.0f; raise it",

@@ -262,7 +262,7 @@ static bool open_alone(mt_served *s, const mt_served_params *p, mt_error *err)
     s->context = t->context;
     s->vocab = t->vocab;
     s->tokenizer = t->tokenizer;
-    s->requests = MT_LIMIT_REQUESTS_ALONE;
+    s->requests = MT_LIMIT_REQUESTS_BYTES;
     return true;
 }
 

@@ -64,6 +64,52 @@ static void use_raises_and_age_sinks(void **state)
     mt_anchors_free(&a);
 }
 
+static uint32_t lowest_idle(const mt_anchors *a)
+{
+    uint32_t lowest = MT_NO_PAGE;
+    for (uint32_t i = 0; i < a->slots.total; i++)
+        if (a->of[i].list && a->slots.refs[i] == 1 && (lowest == MT_NO_PAGE || a->of[i].rank < a->of[lowest].rank))
+            lowest = i;
+    return lowest;
+}
+
+/* Each eviction takes the lowest of all that nobody holds, while others are used, held, dropped and let go. */
+static void the_lowest_of_many_goes(void **state)
+{
+    enum { MANY = 300 };
+    mt_anchor_list list[MANY];
+    mt_anchors a;
+    uint64_t random = 17;
+    (void)state;
+    mt_anchors_init(&a, MANY, 0);
+    for (uint32_t i = 0; i < MANY; i++) {
+        list[i] = MT_NO_PAGE;
+        assert_int_equal(add(&a, &list[i], 1, 1 + i * 37 % 101), i);
+    }
+    for (size_t i = 0; i < 10 * MANY; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        const size_t drawn = (size_t)(random >> 33);
+        const uint32_t other = (uint32_t)(drawn / 7 % MANY);
+        if (drawn % 3 == 0)
+            mt_anchors_use(&a, other);
+        mt_anchors_ref(&a, other);
+        const uint32_t lowest = lowest_idle(&a);
+        assert_int_equal(mt_anchors_take(&a), lowest);
+        assert_int_equal(mt_anchors_held(&a), 2);
+        mt_anchors_add(&a, &list[lowest], 1, 1 + drawn % 101, lowest);
+        mt_anchors_release(&a, lowest);
+        if (drawn % 5 == 0) { /* its list forgets it before its holder does */
+            mt_anchors_drop(&a, &list[other]);
+            mt_anchors_add(&a, &list[other], 1, 1 + drawn % 53, other);
+        }
+        mt_anchors_release(&a, other);
+        assert_int_equal(mt_anchors_held(&a), 0);
+    }
+    assert_int_equal(a.evictions, 10 * MANY);
+    assert_int_equal(a.count, MANY);
+    mt_anchors_free(&a);
+}
+
 static void what_is_held_stays(void **state)
 {
     mt_anchors a;
@@ -119,8 +165,11 @@ static void spare_slots_are_only_lent(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_deepest_that_fits_is_found), cmocka_unit_test(what_saves_least_goes_first),
-    cmocka_unit_test(use_raises_and_age_sinks),       cmocka_unit_test(what_is_held_stays),
+    cmocka_unit_test(the_deepest_that_fits_is_found),
+    cmocka_unit_test(what_saves_least_goes_first),
+    cmocka_unit_test(use_raises_and_age_sinks),
+    cmocka_unit_test(the_lowest_of_many_goes),
+    cmocka_unit_test(what_is_held_stays),
     cmocka_unit_test(spare_slots_are_only_lent),
 };
 

@@ -112,7 +112,8 @@ static inline void driver_init(driver *d)
     memset(d, 0, sizeof(*d));
     mt_engine_params_init(&d->params);
     d->params.canary = true;
-    if (getenv("MOTET_TEST_AHEAD")) /* which runs a whole suite so */
+    d->params.state_cache = 16u << 20; /* of the share that states have by default, the canary would touch all */
+    if (getenv("MOTET_TEST_AHEAD"))    /* which runs a whole suite so */
         d->params.ahead = MT_AHEAD_ALWAYS;
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->ended, NULL);

@@ -139,10 +139,98 @@ static void scarce_slots_change_nothing(void **state)
     }
 }
 
+enum { TALKS = 120, QUESTION = 40, REPLY = 6 };
+
+static struct {
+    uint32_t prompt[TALKS][QUESTION + REPLY];
+    answer first[TALKS], again;
+} talks;
+
+/* A question of two turns. */
+static void ask_talk(driver *d, size_t i, size_t len, answer *a)
+{
+    static const uint32_t cuts[] = {12, QUESTION - 3};
+    mt_request *r = driver_request(d, talks.prompt[i], len, REPLY, a);
+    r->cuts = cuts;
+    r->cut_count = MT_COUNT(cuts);
+    driver_send(d, r);
+    driver_wait(d, 0);
+}
+
+static void check_talks(const char *dir)
+{
+    char what[600];
+    draw random = {36};
+    driver d;
+    mt_stats stats;
+    driver_open(&d, dir, MT_PRECISION_FAST, 2);
+    d.params.sequences = 4;
+    d.params.memory = 1u << 30;
+    d.params.state_cache = 0;
+    d.params.speculate = MT_SPECULATE_OFF; /* behind guesses, the last state is up to four tokens before the end */
+    d.params.cache = 4 * TALKS * MT_PAGE_TOKENS;
+    driver_start(&d);
+    for (size_t i = 0; i < TALKS; i++) {
+        draw_tokens(&random, talks.prompt[i], QUESTION, d.o.spec.vocab);
+        ask_talk(&d, i, QUESTION, &talks.first[i]);
+    }
+    for (size_t i = 0; i < TALKS; i++) {
+        snprintf(what, sizeof(what), "%s, conversation %zu", dir, i);
+        ask_talk(&d, i, QUESTION, &talks.again);
+        expect_same(what, &talks.first[i], &talks.again);
+        assert_int_equal(talks.again.cached, QUESTION - 1);
+    }
+    for (size_t i = 0; i < TALKS; i++) { /* the last token of an answer was sampled, not computed */
+        for (size_t t = 0; t < REPLY; t++)
+            talks.prompt[i][QUESTION + t] = talks.first[i].chosen[t].id;
+        ask_talk(&d, i, QUESTION + REPLY, &talks.again);
+        assert_int_equal(talks.again.cached, QUESTION + REPLY - 1);
+    }
+    driver_stats(&d, &stats);
+    assert_int_equal(stats.state_evictions, 0);
+    driver_close(&d);
+}
+
+/* Repeated and continued, each conversation begins at its own last state. */
+static void many_conversations_find_their_last_states(void **state)
+{
+    (void)state;
+    check_talks(FIXTURES "/qwen35-mlx-4bit");
+    check_talks(FIXTURES "/lfm2-mlx-4bit");
+}
+
+/* Kept states have an eighth of what weights and working memory leave, whether few sequences run or many; but no more
+   than all pages of the cache could have a use for. */
+static void kept_states_have_their_share(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        driver d;
+        mt_stats s;
+        driver_open(&d, FIXTURE, MT_PRECISION_FAST, 2);
+        d.params.sequences = round == 1 ? 16 : 2;
+        d.params.memory = 128u << 20;
+        d.params.state_cache = 0;
+        d.params.cache = round == 2 ? 8 * MT_PAGE_TOKENS : 0;
+        d.params.ahead = MT_AHEAD_NEVER;
+        driver_start(&d);
+        driver_stats(&d, &s);
+        const size_t slot = mt_state_slot_bytes(d.o.dev, &d.o.spec.state), kept = s.states_total - d.params.sequences;
+        const uint64_t left = s.bytes_memory - s.bytes_weights - s.bytes_working - s.bytes_constraints;
+        if (round < 2)
+            assert_int_equal(kept, left / 8 / slot);
+        else
+            assert_int_equal(kept, 4 * 8);
+        driver_close(&d);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_size_of_chunk_gives_the_same_bits),
     cmocka_unit_test(every_checkpoint_gives_the_same_bits),
     cmocka_unit_test(scarce_slots_change_nothing),
+    cmocka_unit_test(many_conversations_find_their_last_states),
+    cmocka_unit_test(kept_states_have_their_share),
 };
 
 UNIT_MAIN(tests)
