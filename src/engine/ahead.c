@@ -48,8 +48,9 @@ static bool wants_guesses(mt_engine *e, const mt_step *step, mt_sequence *s)
     if (!step->ahead || mt_engine_drafts(e, s) == 0)
         return false;
     const size_t answers = step->batch.spans;
-    return e->params.draft_all || mt_schedule_worth(&e->past.cost, s->draft.chance, s->seq.done, answers,
-                                                    mt_cost_predict(&e->past.cost, answers, step->positions_before));
+    return e->params.draft_all ||
+           mt_schedule_worth(&e->past.cost, s->draft.chance[s->draft.source], s->seq.done, answers,
+                             mt_cost_predict(&e->past.cost, answers, step->positions_before));
 }
 
 /* Whether s goes on by one token that the device alone chooses, unless it ends with it. */

@@ -4,13 +4,16 @@
 #define FIRST_CHANCE 0.5 /* of a new answer, that a guess is right */
 #define LEARNED 0.125    /* weight of the newest guess in the running average */
 #define FORGOTTEN 0.01   /* part of the way back to FIRST_CHANCE that an untried chance goes at each step */
+#define ASKED_AGAIN 64   /* steps after which a head or a drafter that was right less often than the text is asked */
 #define REACH 16384      /* positions before the end that are searched */
 #define LONGEST 4        /* a match of so many tokens is best; shorter ones are used where there is none */
 #define SHORTEST 2       /* tokens that must match at least */
 
 void mt_draft_init(mt_draft *d, const uint32_t *expected, size_t expected_count)
 {
-    *d = (mt_draft){.chance = FIRST_CHANCE, .expected = expected, .expected_count = expected_count};
+    *d = (mt_draft){.expected = expected, .expected_count = expected_count};
+    for (size_t i = 0; i < MT_DRAFT_SOURCES; i++)
+        d->chance[i] = FIRST_CHANCE;
 }
 
 /* Whether the answer's last SHORTEST tokens equal those before position `at` of d->expected; fewer where `at` is
@@ -69,6 +72,7 @@ static size_t find(const mt_key *key, size_t known)
 bool mt_draft_follow(mt_draft *d, const mt_key *key, size_t known, size_t most)
 {
     d->count = 0;
+    d->source = MT_DRAFT_TEXT;
     if (most == 0 || known < SHORTEST + 1 || !follow(d, key, known))
         return false;
     while (d->count < most && d->count < MT_LIMIT_DRAFT && d->at + d->count < d->expected_count) {
@@ -94,15 +98,28 @@ void mt_draft_guess(mt_draft *d, const mt_key *key, size_t known, size_t most)
     }
 }
 
+bool mt_draft_prefers_text(const mt_draft *d)
+{
+    return d->chance[MT_DRAFT_MODEL] < d->chance[MT_DRAFT_TEXT] && d->unasked < ASKED_AGAIN;
+}
+
+/* The chance of a source that was not tried. */
+static double recovered(double chance)
+{
+    return chance < FIRST_CHANCE ? chance + FORGOTTEN * (FIRST_CHANCE - chance) : chance;
+}
+
+static double learned(double chance, size_t tried, size_t right)
+{
+    for (size_t i = 0; i < right; i++)
+        chance += LEARNED * (1 - chance);
+    return right < tried ? chance - LEARNED * chance : chance;
+}
+
 void mt_draft_learn(mt_draft *d, size_t tried, size_t right)
 {
-    if (tried == 0) {
-        if (d->chance < FIRST_CHANCE)
-            d->chance += FORGOTTEN * (FIRST_CHANCE - d->chance);
-        return;
-    }
-    for (size_t i = 0; i < right; i++)
-        d->chance += LEARNED * (1 - d->chance);
-    if (right < tried)
-        d->chance -= LEARNED * d->chance;
+    for (size_t i = 0; i < MT_DRAFT_SOURCES; i++)
+        d->chance[i] = tried > 0 && i == d->source ? learned(d->chance[i], tried, right) : recovered(d->chance[i]);
+    d->unasked++;
+    d->count = 0;
 }

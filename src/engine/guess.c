@@ -1,8 +1,14 @@
-/* Guesses by the model's drafting head or by a drafter model, made after a step for the next one. All sequences are
-   guessed for together, in rounds: the first guess of each, then the second, which assumes that the first is right. */
+/* Which guesses go with the next row of an answer: those of the model's drafting head or of a drafter model, or those
+   from the text (draft.h). The model's are made after a step for the next one, for all sequences together, in rounds:
+   the first guess of each, then the second, which assumes that the first is right.
+
+   Each answer learns how often the guesses of either source are right. Where the model's have been right less often
+   than those from the text, or are not worth a round, the text is asked first, and the model only where the text has
+   nothing to say, or where it was not asked for long. */
 #include "engine/inside.h"
 
 #include "base/clock.h"
+#include "base/compiler.h"
 
 #define LEARNED 0.1 /* weight of the newest round in the average time of a round */
 
@@ -14,23 +20,47 @@ static bool has_room(const mt_engine *e, size_t answers, size_t depth)
     return knee == 0 || answers > knee || answers * (1 + depth) < knee;
 }
 
-/* How many guesses for s are worth making. A guess costs a row of the next step and a part of a round of the head; it
-   saves one of `answers` sequences its part of a step, if it and all guesses before it are right. */
+/* Most guesses that may go with the next row of s. The last token of an answer needs no guess after it. */
+static size_t most_of(const mt_engine *e, const mt_sequence *s)
+{
+    const size_t left = mt_sequence_left(s), most = MT_MIN(e->params.draft, left > 0 ? left - 1 : 0);
+    if (e->params.speculate == MT_SPECULATE_OFF || (e->spec->state.layers && s->place >= e->memos))
+        return 0;
+    return e->spec->state.layers ? MT_MIN(most, MT_LIMIT_MEMO_ROWS) : most;
+}
+
+size_t mt_engine_drafts(mt_engine *e, mt_sequence *s)
+{
+    const size_t most = most_of(e, s);
+    if (s->draft.count == 0)
+        mt_draft_guess(&s->draft, s->seq.text.key, s->seq.known, most);
+    return MT_MIN(s->draft.count, most);
+}
+
+/* How many guesses of the model for s are worth making. A guess costs a row of the next step and a part of a round of
+   the head; it saves one of `answers` sequences its part of a step, if it and all guesses before it are right. */
 static size_t depth_of(const mt_engine *e, const mt_sequence *s, size_t answers)
 {
     const double step = mt_cost_predict(&e->past.cost, answers, 0);
     const double cost = mt_cost_row(&e->past.cost, answers, 0) + e->past.guess_seconds;
-    const size_t left = mt_sequence_left(s);
-    size_t most = e->params.draft < MT_LIMIT_MEMO_ROWS ? e->params.draft : MT_LIMIT_MEMO_ROWS, depth = 0;
-    double chance = s->draft.chance;
-    if (left < 2 || s->place >= e->memos)
-        return 0;
-    most = most < left - 1 ? most : left - 1;
+    const size_t most = s->place < e->memos ? MT_MIN(most_of(e, s), MT_LIMIT_MEMO_ROWS) : 0;
+    double chance = s->draft.chance[MT_DRAFT_MODEL];
+    size_t depth = 0;
     for (; depth < most &&
            (e->params.draft_all || (has_room(e, answers, depth) && chance * step / (double)answers > cost));
          depth++)
-        chance *= s->draft.chance;
+        chance *= s->draft.chance[MT_DRAFT_MODEL];
     return depth;
+}
+
+/* Whether the guesses for s come from the text; if so, makes them. They do where s follows what its client expects, and
+   where the text comes before the model and has guesses. */
+static bool text_guesses(mt_engine *e, mt_sequence *s)
+{
+    mt_draft *d = &s->draft;
+    if (mt_draft_follow(d, s->seq.text.key, s->seq.known, most_of(e, s)))
+        return true;
+    return (d->depth == 0 || mt_draft_prefers_text(d)) && mt_engine_drafts(e, s) > 0;
 }
 
 /* Whether the sequence took part in the step, has not ended, and goes on with exactly one known token. */
@@ -47,8 +77,7 @@ static size_t count_answers(const mt_step *step)
     return count;
 }
 
-/* Fills step->guessers, those with the most guesses first, and returns their number. A sequence that follows what its
-   client expects needs no guesses of the head. */
+/* Fills step->guessers, those with the most guesses first, and returns their number. */
 static size_t list(mt_engine *e, mt_step *step)
 {
     const size_t answers = count_answers(step);
@@ -58,11 +87,10 @@ static size_t list(mt_engine *e, mt_step *step)
         if (!goes_on(&step->part[i]))
             continue;
         s->draft.depth = depth_of(e, s, answers);
-        if (s->draft.depth == 0)
-            mt_draft_learn(&s->draft, 0, 0);
-        if (s->draft.depth == 0 || mt_draft_follow(&s->draft, s->seq.text.key, s->seq.known, s->draft.depth) ||
-            !mt_seq_grow(&s->seq, s->seq.done + s->draft.depth))
+        if (text_guesses(e, s) || s->draft.depth == 0 || !mt_seq_grow(&s->seq, s->seq.done + s->draft.depth))
             continue;
+        s->draft.source = MT_DRAFT_MODEL;
+        s->draft.unasked = 0;
         size_t at = count++;
         for (; at > 0 && step->guessers[at - 1]->draft.depth < s->draft.depth; at--)
             step->guessers[at] = step->guessers[at - 1];

@@ -158,7 +158,8 @@ bool mt_engine_plan(mt_engine *e, mt_step *step);
    all mapped weights, the encoders' included. See memory.c. */
 bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err) MT_NODISCARD;
 
-/* Has the model's drafting head, or the drafter, guess tokens for the next step. See guess.c. */
+/* After a step: has the model's drafting head, or the drafter, guess tokens for the next one, where it should. See
+   guess.c. */
 void mt_engine_guess(mt_engine *e, mt_step *step);
 
 /* Runs the slices of jobs, makes the batch of what was planned, and launches the step. */
@@ -182,7 +183,7 @@ bool mt_engine_go_ahead(mt_engine *e);
 /* The step is settled: the one that was begun behind it is the step now. */
 void mt_engine_step_on(mt_engine *e);
 
-/* Guesses that could go with the next row of s. */
+/* How many guesses could go with the next row of s: those that are made already, else from the text. See guess.c. */
 size_t mt_engine_drafts(mt_engine *e, mt_sequence *s);
 
 /* ---- jobs: job.c ---- */

@@ -42,20 +42,6 @@ static bool needs_all(const mt_sequence *s)
     return (s->request->prompt_logprobs && s->generated == 0) || pool == MT_POOL_MEAN || pool == MT_POOL_FIRST;
 }
 
-/* The last token of an answer needs no guess after it. */
-size_t mt_engine_drafts(mt_engine *e, mt_sequence *s)
-{
-    const size_t left = mt_sequence_left(s);
-    size_t most = e->params.draft < left ? e->params.draft : left - 1;
-    if (left == 0 || e->params.speculate == MT_SPECULATE_OFF || (e->spec->state.layers && s->place >= e->memos))
-        return 0;
-    if (e->spec->state.layers && most > MT_LIMIT_MEMO_ROWS)
-        most = MT_LIMIT_MEMO_ROWS;
-    if (!mt_model_guesses(e->spec)) /* a drafting head has guessed after the last step */
-        mt_draft_guess(&s->draft, s->seq.text.key, s->seq.known, most);
-    return s->draft.count < most ? s->draft.count : most;
-}
-
 /* Sets the range of rows that must be computed in one step (a picture whose positions see each other), and the most
    rows of the step so that it does not end inside the next such range. */
 static void keep_solid(mt_candidate *c, const mt_request *r)
@@ -98,7 +84,7 @@ static bool describe(mt_engine *e, mt_sequence *s, bool running, size_t done, ui
                        .owed = s->candidate.owed};
     if (s->candidate.answering) {
         s->candidate.drafts = mt_engine_drafts(e, s);
-        s->candidate.chance = s->draft.chance;
+        s->candidate.chance = s->draft.chance[s->draft.source];
     }
     if (s->candidate.most == 0)
         s->candidate.most = 1;

@@ -60,12 +60,13 @@ typedef struct mt_stats {
     uint64_t evictions, state_evictions, preemptions;
     uint64_t yields;                               /* of the preemptions, those that gave a seat to another client */
     uint64_t drafts, draft_tokens, draft_accepted; /* steps of an answer that had guesses; guesses; right guesses */
-    uint64_t answer_steps;                         /* over all answers: steps that gave one or more tokens */
-    uint64_t canary_faults;                        /* pages and states that were written while free (canary.c) */
-    mt_masks_stats masks;                          /* token masks of constraints */
-    uint64_t finished[4];                          /* answers by their mt_finish */
-    uint64_t repeated;                             /* answers that repeat_limit ended */
-    uint64_t device_faults;                        /* how often the device failed and was opened anew */
+    uint64_t model_draft_tokens, model_draft_accepted; /* of these guesses, those of a head or a drafter */
+    uint64_t answer_steps;                             /* over all answers: steps that gave one or more tokens */
+    uint64_t canary_faults;                            /* pages and states that were written while free (canary.c) */
+    mt_masks_stats masks;                              /* token masks of constraints */
+    uint64_t finished[4];                              /* answers by their mt_finish */
+    uint64_t repeated;                                 /* answers that repeat_limit ended */
+    uint64_t device_faults;                            /* how often the device failed and was opened anew */
     /* of an answer, in seconds: from receipt until it left the queue; from there to its first token; from receipt to
        its first token; between two of its tokens; from receipt to its end */
     mt_histogram queue, prefill, first_token, inter_token, end_to_end;

@@ -317,15 +317,15 @@ static void note_token(mt_engine *e, mt_sequence *s, uint64_t pace)
 
 static void note_drafts(mt_engine *e, mt_sequence *s, size_t tried, size_t taken)
 {
-    if (s->draft.count == 0)
-        return;
+    const bool model = s->draft.source == MT_DRAFT_MODEL;
     mt_draft_learn(&s->draft, tried, taken);
     s->guessed += tried;
     s->taken += taken;
     e->stats.drafts += tried > 0;
     e->stats.draft_tokens += tried;
     e->stats.draft_accepted += taken;
-    s->draft.count = 0;
+    e->stats.model_draft_tokens += model ? tried : 0;
+    e->stats.model_draft_accepted += model ? taken : 0;
 }
 
 /* Sends the chosen tokens. The row of a right guess was computed for the token itself, and stays. */

@@ -139,6 +139,8 @@ static void write_tokens(const writer *w, const mt_stats *s)
     counter(w, "vllm:spec_decode_num_drafts_total", s->drafts, "Rows of answers that had guesses with them.");
     counter(w, "vllm:spec_decode_num_draft_tokens_total", s->draft_tokens, "Tokens guessed ahead.");
     counter(w, "vllm:spec_decode_num_accepted_tokens_total", s->draft_accepted, "Guesses that were right.");
+    counter(w, "motet_model_draft_tokens_total", s->model_draft_tokens, "Of these, tokens of a head or a drafter.");
+    counter(w, "motet_model_accepted_tokens_total", s->model_draft_accepted, "Of these, guesses that were right.");
     counter(w, "vllm:prefix_cache_queries_total", s->prompt_tokens, "Prompt tokens looked up in the prefix cache.");
     counter(w, "vllm:prefix_cache_hits_total", s->cached_tokens, "Prompt tokens found there.");
     counter(w, "vllm:gpu_prefix_cache_queries_total", s->prompt_tokens, "Both, as older routers call them.");

@@ -66,16 +66,63 @@ static void what_gains_nothing_is_given_up_and_tried_again_later(void **state)
     mt_draft d;
     (void)state;
     mt_draft_init(&d, NULL, 0);
-    const double first = d.chance;
+    const double *chance = &d.chance[MT_DRAFT_TEXT], first = *chance;
     for (int i = 0; i < 30; i++)
         mt_draft_learn(&d, 4, 0);
-    assert_true(d.chance < 0.02);
+    assert_true(*chance < 0.02);
     for (int i = 0; i < 300; i++)
         mt_draft_learn(&d, 0, 0);
-    assert_true(d.chance > 0.3 && d.chance <= first);
+    assert_true(*chance > 0.3 && *chance <= first);
     for (int i = 0; i < 30; i++)
         mt_draft_learn(&d, 4, 4);
-    assert_true(d.chance > 0.98);
+    assert_true(*chance > 0.98);
+}
+
+/* What is learned of one source says nothing about the other, whose low chance rises meanwhile. */
+static void each_source_has_its_own_chance(void **state)
+{
+    mt_draft d;
+    (void)state;
+    mt_draft_init(&d, NULL, 0);
+    d.source = MT_DRAFT_MODEL;
+    const double first = d.chance[MT_DRAFT_TEXT];
+    for (int i = 0; i < 30; i++)
+        mt_draft_learn(&d, 4, 0);
+    const double low = d.chance[MT_DRAFT_MODEL];
+    assert_true(low < 0.02 && d.chance[MT_DRAFT_TEXT] >= first && d.chance[MT_DRAFT_TEXT] <= first);
+    d.source = MT_DRAFT_TEXT;
+    for (int i = 0; i < 30; i++)
+        mt_draft_learn(&d, 4, 4);
+    assert_true(d.chance[MT_DRAFT_TEXT] > 0.98);
+    assert_true(d.chance[MT_DRAFT_MODEL] > 0.1 && d.chance[MT_DRAFT_MODEL] < first);
+}
+
+/* How often the model is asked in 1000 steps where so many of four guesses of each source are right. */
+static size_t count_asked(mt_draft *d, size_t text, size_t model)
+{
+    size_t count = 0;
+    for (int i = 0; i < 1000; i++) {
+        d->source = mt_draft_prefers_text(d) ? MT_DRAFT_TEXT : MT_DRAFT_MODEL;
+        if (d->source == MT_DRAFT_MODEL) {
+            d->unasked = 0;
+            count++;
+        }
+        mt_draft_learn(d, 4, d->source == MT_DRAFT_MODEL ? model : text);
+    }
+    return count;
+}
+
+/* A head that is wrong gives way to the text, and has one more try now and then: if it is right by then, it stays. */
+static void what_is_wrong_gives_way_and_is_tried_now_and_then(void **state)
+{
+    mt_draft d;
+    (void)state;
+    mt_draft_init(&d, NULL, 0);
+    assert_false(mt_draft_prefers_text(&d)); /* nothing is known of either */
+    assert_in_range(count_asked(&d, 4, 0), 10, 20);
+    assert_in_range(count_asked(&d, 1, 4), 900, 1000);
+    mt_draft_init(&d, NULL, 0);
+    assert_int_equal(count_asked(&d, 4, 4), 1000);
 }
 
 typedef struct setting {
@@ -206,6 +253,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(media_are_not_guessed),
     cmocka_unit_test(what_is_expected_is_followed),
     cmocka_unit_test(what_gains_nothing_is_given_up_and_tried_again_later),
+    cmocka_unit_test(each_source_has_its_own_chance),
+    cmocka_unit_test(what_is_wrong_gives_way_and_is_tried_now_and_then),
     cmocka_unit_test(an_answer_does_not_depend_on_guesses),
     cmocka_unit_test(right_guesses_save_steps),
     cmocka_unit_test(guesses_do_without_pages_that_are_not_there),

@@ -214,15 +214,20 @@ static void check_head(const char *dir)
     check(name, unit_races() ? 2 : 1);
 }
 
+static void put_checkpoint(const char *name)
+{
+    char command[512];
+    snprintf(command, sizeof(command), "rm -rf '%s'/* && cp " FIXTURES "/%s/* '%s'", folder, name, folder);
+    assert_int_equal(system(command), 0);
+}
+
 /* Two are enough: one whose model shares keys, with clusters of tokens, and one without either. */
 static void check_draft(const char *dir)
 {
     const char *name = strrchr(dir, '/') + 1;
-    char command[512];
     if (!strstr("gemma4-aside-bf16 gemma4-bf16", name))
         return;
-    snprintf(command, sizeof(command), "rm -rf '%s'/* && cp " FIXTURES "/%s/* '%s'", folder, name, folder);
-    assert_int_equal(system(command), 0);
+    put_checkpoint(name);
     now.draft = dir;
     check(name, 2);
 }
@@ -240,9 +245,69 @@ static void a_drafter_changes_no_answer(void **state)
     for_each_folder(DRAFTS, check_draft);
 }
 
+/* ---- which of the two guesses ---- */
+
+/* How an answer of ANSWER_TOKENS tokens to one prompt is guessed, with every guess tried. words: how many different
+   tokens it may have, so that it repeats itself; 0: it avoids tokens that it has had. */
+static void ask_guessed(mt_speculation speculate, size_t words, answer *a, mt_stats *stats)
+{
+    static const mt_logit_bias likely[] = {{5, 50}, {9, 50}, {17, 50}, {101, 50}};
+    driver d;
+    driver_open_with(&d, folder, now.draft, MT_PRECISION_FAST, 2);
+    d.params.speculate = speculate;
+    d.params.draft = MT_LIMIT_MEMO_ROWS;
+    d.params.draft_all = true;
+    driver_start(&d);
+    mt_request *r = driver_request(&d, now.prompt[0], LEN, ANSWER_TOKENS, a);
+    r->sampling.bias = likely;
+    r->sampling.bias_count = words;
+    r->sampling.presence_penalty = r->sampling.frequency_penalty = words ? 0 : 2;
+    driver_send(&d, r);
+    driver_wait(&d, 0);
+    driver_stats(&d, stats);
+    driver_close(&d);
+}
+
+/* Heads and drafters of the fixtures have random weights, and hardly ever guess right. */
+static void check_sources(const char *name)
+{
+    static answer plain, guessed;
+    mt_stats text, both;
+    draw_prompts();
+    for (size_t words = 2; words <= 4; words++) {
+        ask_guessed(MT_SPECULATE_OFF, words, &plain, &text);
+        ask_guessed(MT_SPECULATE_NGRAM, words, &guessed, &text);
+        expect_same(name, &plain, &guessed);
+        ask_guessed(MT_SPECULATE_MTP, words, &guessed, &both);
+        expect_same(name, &plain, &guessed);
+        if (both.draft_accepted + 4 < text.draft_accepted || text.draft_accepted < ANSWER_TOKENS / 2 ||
+            both.model_draft_tokens > ANSWER_TOKENS / 2)
+            fail_msg("%s, %zu words: %d guesses right, %d from the text alone; %d of the model's tried", name, words,
+                     (int)both.draft_accepted, (int)text.draft_accepted, (int)both.model_draft_tokens);
+    }
+    ask_guessed(MT_SPECULATE_NGRAM, 0, &guessed, &text);
+    ask_guessed(MT_SPECULATE_MTP, 0, &guessed, &both);
+    assert_true(text.draft_tokens < ANSWER_TOKENS && both.model_draft_tokens > 2 * ANSWER_TOKENS);
+}
+
+/* Where the text repeats itself, and the model is asked all the same where the text has nothing to say. */
+static void the_text_takes_over_where_a_model_guesses_wrong(void **state)
+{
+    (void)state;
+    now.draft = NULL;
+    put_head("qwen35-mlx-4bit");
+    check_sources("qwen35-mlx-4bit");
+    put_head("qwen3next-bf16");
+    check_sources("qwen3next-bf16");
+    put_checkpoint("gemma4-bf16");
+    now.draft = DRAFTS "/gemma4-bf16";
+    check_sources("gemma4-bf16");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_head_changes_no_answer, set_up, tear_down),
     cmocka_unit_test_setup_teardown(a_drafter_changes_no_answer, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(the_text_takes_over_where_a_model_guesses_wrong, set_up, tear_down),
 };
 
 UNIT_MAIN(tests)

@@ -20,11 +20,13 @@ typedef struct size {
     uint32_t width, height;
 } size;
 
-static inline void open_sighted(sighted *w, const char *dir, mt_precision precision, size_t threads)
+/* draft: the folder of what guesses for it, or NULL */
+static inline void open_sighted_with(sighted *w, const char *dir, const char *draft, mt_precision precision,
+                                     size_t threads)
 {
     mt_error err = {0};
     int64_t pad, index;
-    driver_open(&w->d, dir, precision, threads);
+    driver_open_with(&w->d, dir, draft, precision, threads);
     const mt_config *config = mt_checkpoint_config(w->d.o.checkpoint);
     assert_true(mt_config_int(config, "image_token_index", 0, 0, INT32_MAX, &index, &err));
     assert_true(mt_config_int(config, "image_token_id", index, 0, INT32_MAX, &pad, &err));
@@ -34,6 +36,11 @@ static inline void open_sighted(sighted *w, const char *dir, mt_precision precis
     w->d.params.rows = 512;
     w->d.params.cache = 16384;
     w->d.params.media_cache = 64 << 20;
+}
+
+static inline void open_sighted(sighted *w, const char *dir, mt_precision precision, size_t threads)
+{
+    open_sighted_with(w, dir, NULL, precision, threads);
 }
 
 /* Noise, each picture its own. */

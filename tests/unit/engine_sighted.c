@@ -2,6 +2,7 @@
    chunks, cold and cached, encoded alone and beside others, and never those of another picture. */
 #include "engine_driver.h"
 #include "engine_pictures.h"
+#include "folder.h"
 
 #define NEW_TOKENS 5
 #define PICTURES 20
@@ -184,9 +185,96 @@ static void every_fixture_that_sees_keeps_pictures_apart(void **state)
     for_each_folder(SIGHTED, check_isolation);
 }
 
+/* ---- guesses ---- */
+
+#define ECHOES "tests/oracle/echoes" /* what guesses the last token again, in folders with the fixtures' names */
+
+enum { TALKERS = 4, SAID = 40 };
+
+static struct {
+    answer plain[TALKERS], guessed[TALKERS];
+} said;
+
+/* Questions about pictures, all at once, whose answers have few words and so repeat themselves. */
+static void ask_to_repeat(sighted *w, answer *answers)
+{
+    static const mt_logit_bias words[] = {{5, 50}, {9, 50}};
+    driver_hold(&w->d);
+    for (unsigned i = 0; i < TALKERS; i++) {
+        mt_request *r = show_for(w, i, 1 + i % 2, sizes[i], i + 1, SAID, &answers[i]);
+        r->sampling.bias = words;
+        r->sampling.bias_count = 1 + i % 2;
+        driver_send(&w->d, r);
+    }
+    driver_let_go(&w->d);
+    driver_wait(&w->d, 0);
+}
+
+/* With and without guesses, cold and from the cache. */
+static void guess(const char *dir, const char *draft, mt_stats *stats)
+{
+    sighted w;
+    char what[640];
+    open_sighted_with(&w, dir, draft, MT_PRECISION_FAST, 2);
+    w.d.params.speculate = MT_SPECULATE_OFF;
+    driver_start(&w.d);
+    ask_to_repeat(&w, said.plain);
+    driver_close(&w.d);
+    open_sighted_with(&w, dir, draft, MT_PRECISION_FAST, 2);
+    w.d.params.draft_all = true;
+    driver_start(&w.d);
+    for (int again = 0; again < 2; again++) {
+        ask_to_repeat(&w, said.guessed);
+        for (unsigned i = 0; i < TALKERS; i++) {
+            snprintf(what, sizeof(what), "%s, guessed, time %d, request %u", dir, again, i);
+            expect_same(what, &said.plain[i], &said.guessed[i]);
+        }
+    }
+    driver_stats(&w.d, stats);
+    driver_close(&w.d);
+}
+
+static void check_guessed(const char *dir)
+{
+    mt_stats stats;
+    if (fixture_is_rewritten(dir))
+        return;
+    guess(dir, NULL, &stats);
+    if (stats.draft_accepted < TALKERS * SAID / 2)
+        fail_msg("%s: %d guesses were right", dir, (int)stats.draft_accepted);
+}
+
+static void answers_about_pictures_are_guessed_from_the_text(void **state)
+{
+    (void)state;
+    for_each_folder(SIGHTED, check_guessed);
+}
+
+static void expect_echoes(const char *dir, const char *draft)
+{
+    mt_stats stats;
+    guess(dir, draft, &stats);
+    if (stats.model_draft_accepted < TALKERS * SAID / 2)
+        fail_msg("%s: %d of the model's %d guesses were right", dir, (int)stats.model_draft_accepted,
+                 (int)stats.model_draft_tokens);
+}
+
+static void answers_about_pictures_are_guessed_by_heads_and_drafters(void **state)
+{
+    char command[512];
+    (void)state;
+    snprintf(command, sizeof(command), "cp " SIGHTED "/qwen35-bf16/* " ECHOES "/qwen35-bf16/* '%s'", folder);
+    assert_int_equal(system(command), 0);
+    expect_echoes(folder, NULL);
+    expect_echoes(SIGHTED "/gemma4vl-bf16", ECHOES "/gemma4vl-bf16");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_fixture_that_sees_is_exact),
     cmocka_unit_test(every_fixture_that_sees_keeps_pictures_apart),
+    cmocka_unit_test(answers_about_pictures_are_guessed_from_the_text),
+    cmocka_unit_test_setup_teardown(answers_about_pictures_are_guessed_by_heads_and_drafters, make_folder,
+                                    remove_folder),
 };
 
 UNIT_MAIN(tests)
