@@ -5,11 +5,35 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 static const int statuses[] = {
     [MT_OK] = 200,         [MT_E_INVALID] = 400, [MT_E_NOT_FOUND] = 404,   [MT_E_TOO_LARGE] = 413,
     [MT_E_TOO_LONG] = 400, [MT_E_BUSY] = 429,    [MT_E_UNSUPPORTED] = 501, [MT_E_MEMORY] = 503,
     [MT_E_AWAY] = 503,     [MT_E_IO] = 500,      [MT_E_INTERNAL] = 500,
 };
+
+/* C0, DEL and C1: what a terminal may obey. */
+static bool is_control(const char *s)
+{
+    const uint32_t c = mt_utf8_at(s);
+
+    return c < 0x20 || (c >= 0x7F && c < 0xA0);
+}
+
+void mt_error_tidy(mt_error *err)
+{
+    const size_t len = strlen(err->text);
+
+    for (size_t at = 0, size; at < len; at += size) {
+        size = mt_utf8_length(err->text + at, len - at);
+        if (size == 0 && len == sizeof(err->text) - 1 && len - at < MT_UTF8_MAX)
+            err->text[at] = '\0';
+        else if (size == 0 || is_control(err->text + at))
+            memset(err->text + at, '?', size ? size : 1);
+        size = size ? size : 1;
+    }
+}
 
 bool mt_fail(mt_error *err, mt_code code, const char *fmt, ...)
 {
@@ -22,6 +46,7 @@ bool mt_fail(mt_error *err, mt_code code, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(err->text, sizeof(err->text), fmt, args);
     va_end(args);
+    mt_error_tidy(err);
     return false;
 }
 
@@ -39,6 +64,7 @@ bool mt_fail_within(mt_error *err, const char *fmt, ...)
     va_end(args);
     len = strlen(err->text);
     snprintf(err->text + len, sizeof(err->text) - len, ": %s", old);
+    mt_error_tidy(err);
     return false;
 }
 

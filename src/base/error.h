@@ -41,6 +41,10 @@ bool mt_fail_about(mt_error *err, const char *field);
    are, and so does what begins with the name of a model that clients know already (NULL: none). */
 void mt_error_hide_paths(mt_error *err, const char *name);
 
+/* Makes the sentence fit to be shown: control characters and bytes that are not UTF-8 become question marks, since it
+   quotes files and requests; a character that the limit cuts is left out. The functions above do it. */
+void mt_error_tidy(mt_error *err);
+
 /* Resets *err to MT_OK with an empty sentence. */
 void mt_error_clear(mt_error *err);
 

@@ -6,19 +6,8 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/utf8.h"
 
 enum { BYTES_PER_STEP = 16, LIST_FIRST = 64 }; /* bytes of a list that are allocated first */
-
-/* Cuts an error's text at its limit without splitting a character. */
-static void trim_text(char *text)
-{
-    size_t len = strlen(text), at = 0, n;
-
-    while (at < len && (n = mt_utf8_length(text + at, len - at)) > 0)
-        at += n;
-    text[at] = '\0';
-}
 
 static bool fail(mt_tpl_run *run, mt_code code, const char *fmt, va_list args)
 {
@@ -29,7 +18,7 @@ static bool fail(mt_tpl_run *run, mt_code code, const char *fmt, va_list args)
         run->err->code = code;
         run->err->field = NULL;
         vsnprintf(run->err->text, sizeof(run->err->text), fmt, args);
-        trim_text(run->err->text);
+        mt_error_tidy(run->err);
     }
     return false;
 }
@@ -78,8 +67,6 @@ bool mt_tpl_locate(mt_tpl_run *run, mt_tpl_place at)
         return !run->failed;
     run->located = true;
     mt_fail_within(run->err, "line %u, column %u", at.line, at.column);
-    if (run->err)
-        trim_text(run->err->text);
     return false;
 }
 

@@ -80,6 +80,27 @@ static void clients_see_no_folders(void **state)
     }
 }
 
+static void sentences_can_be_shown(void **state)
+{
+    char longer[MT_LIMIT_ERROR_TEXT + 1];
+    mt_error err;
+
+    (void)state;
+    mt_fail(&err, MT_E_INVALID, "\"%s\" is no role", "\x1b[2J\r\n\t\x7f\xc2\x9b\xff\xed\xa0\x80 \xc3\xa9");
+    assert_string_equal(err.text, "\"?[2J????"
+                                  "??"
+                                  "?"
+                                  "???"
+                                  " \xc3\xa9\" is no role");
+    mt_fail_within(&err, "\x1b");
+    assert_memory_equal(err.text, "?: \"?[2J", 8);
+    for (size_t i = 0; i < sizeof(longer); i++)
+        longer[i] = i % 2 ? '\xa9' : '\xc3';
+    longer[MT_LIMIT_ERROR_TEXT] = '\0';
+    mt_fail(&err, MT_E_INVALID, "%s", longer);
+    assert_int_equal(strlen(err.text), MT_LIMIT_ERROR_TEXT - 2); /* the half of a character is left out */
+}
+
 static void clear_resets(void **state)
 {
     mt_error err;
@@ -113,6 +134,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(within_puts_a_prefix_and_keeps_the_code),
     cmocka_unit_test(sentences_end_at_the_limit),
     cmocka_unit_test(clients_see_no_folders),
+    cmocka_unit_test(sentences_can_be_shown),
     cmocka_unit_test(clear_resets),
     cmocka_unit_test(every_code_has_a_status),
 };
