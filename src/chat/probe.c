@@ -18,13 +18,17 @@ char *mt_probe_render(const mt_probe *p, json_t *messages, bool generation_promp
     mt_error err;
     char *text = NULL;
 
-    if (!context)
+    if (!context || *p->beyond) {
+        json_decref(context);
         return NULL;
+    }
     json_object_update_missing(context, (json_t *)(uintptr_t)p->tokens);
     if (mt_template_render_json(p->tpl, context, &options, &r, &err)) {
         text = mt_strdup(r.text.data ? r.text.data : "");
         for (size_t i = 0; loops_end && i < r.mark_count; i++)
             *loops_end = r.marks[i].bytes.end > *loops_end ? r.marks[i].bytes.end : *loops_end;
+    } else {
+        *p->beyond = err.code == MT_E_TOO_LARGE;
     }
     mt_rendering_free(&r);
     json_decref(context);

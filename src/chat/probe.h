@@ -17,10 +17,12 @@ typedef struct mt_probe {
     const json_t *tokens;
     const atomic_bool *stop;
     mt_chat_profile *profile; /* what is known so far; it shapes the probes that follow */
+    /* A rendering went beyond its bounds, as those to follow would: a template made to harm, of which one is enough */
+    bool *beyond;
 } mt_probe;
 
-/* Renders a conversation; owns messages. Returns the text, free with mt_free; NULL: the template failed. *loops_end
-   (may be NULL) gets the end of what loops over messages wrote. */
+/* Renders a conversation; owns messages. Returns the text, free with mt_free; NULL: the template failed, or *beyond.
+   *loops_end (may be NULL) gets the end of what loops over messages wrote. */
 char *mt_probe_render(const mt_probe *p, json_t *messages, bool generation_prompt, size_t *loops_end);
 
 /* New references. The call has the arguments {GAMMA: DELTA}; mt_probe_result_message owns content. */

@@ -200,7 +200,8 @@ static void probe_generation(mt_probe *p)
 void mt_chat_profile_probe(mt_chat_profile *profile, const mt_template *tpl, const json_t *tokens,
                            const atomic_bool *stop)
 {
-    mt_probe p = {.tpl = tpl, .tokens = tokens, .stop = stop, .profile = profile};
+    bool beyond = false;
+    mt_probe p = {.tpl = tpl, .tokens = tokens, .stop = stop, .profile = profile, .beyond = &beyond};
 
     *profile = (mt_chat_profile){.thinking = "enable_thinking"};
     if (!mt_template_reads(tpl, "enable_thinking") && mt_template_reads(tpl, "thinking"))

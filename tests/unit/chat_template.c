@@ -51,6 +51,26 @@ static void the_first_of_the_files_is_taken(void **state)
     assert_string_equal(text_of(path, true), "own <s>");
 }
 
+/* The second template loops without end where messages have calls, which is probed first. It would show parts, too. */
+static void a_template_made_to_harm_is_not_probed_again(void **state)
+{
+#define PARTS "{% for m in messages %}{% for p in m.content %}{{ p.text }}{% endfor %}{% endfor %}"
+    static const char endless[] =
+        "{% if messages | length == 3 and messages[1].tool_calls %}{% for a in range(100000) %}"
+        "{% for b in range(100000) %}{% endfor %}{% endfor %}{% endif %}" PARTS;
+    mt_error err;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        const char *text = i == 0 ? PARTS : endless;
+        mt_chat_templates *set = mt_chat_templates_new(text, strlen(text), NULL, NULL, &err);
+
+        assert_non_null(set);
+        assert_int_equal(mt_chat_templates_pick(set, false)->profile.content[MT_CHAT_USER].parts, i == 0);
+        mt_chat_templates_free(set);
+    }
+}
+
 static void named_templates(void **state)
 {
     (void)state;
@@ -82,6 +102,7 @@ static void what_is_wrong_is_told(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(the_first_of_the_files_is_taken, make_folder, remove_folder),
+    cmocka_unit_test(a_template_made_to_harm_is_not_probed_again),
     cmocka_unit_test_setup_teardown(named_templates, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(what_is_wrong_is_told, make_folder, remove_folder),
 };
