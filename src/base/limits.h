@@ -66,6 +66,8 @@
 #define MT_LIMIT_TOKENIZER_STAGES 64            /* of a normalizer or pre-tokenizer */
 #define MT_LIMIT_TOKENIZER_AROUND 64            /* tokens put before or after a text */
 #define MT_LIMIT_TOKENIZER_TEXT (1u << 30)      /* bytes that a text may grow to while it is normalised */
+#define MT_LIMIT_TOKENIZER_GROWTH 32            /* times as long as it was, for a text that is normalised or decoded */
+#define MT_LIMIT_TRIE_NODES (8u << 20)          /* of the tree of added tokens, or of a Unigram model's tokens */
 #define MT_LIMIT_TOKEN_BYTES 65536              /* bytes of a token's spelling */
 #define MT_LIMIT_TOKEN_AFFIX 64                 /* bytes of the mark at the start or end of a word */
 #define MT_LIMIT_DECODER_STEPS 8                /* of each kind */

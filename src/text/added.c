@@ -148,10 +148,11 @@ bool mt_tok_added_number(mt_tok_added *added, const mt_tok_vocab *model, size_t 
     return true;
 }
 
-static void build_trie(mt_tok_added *added, mt_tok_trie *trie, bool normalized)
+static bool build_trie(mt_tok_added *added, mt_tok_trie *trie, bool normalized, mt_error *err)
 {
     mt_tok_entry *entries = mt_alloc_array(added->count + 1, sizeof(*entries));
     size_t count = 0;
+    bool built;
 
     for (size_t i = 0; i < added->count; i++) {
         const mt_tok_added_token *token = &added->tokens[i];
@@ -161,14 +162,14 @@ static void build_trie(mt_tok_added *added, mt_tok_trie *trie, bool normalized)
         if (token->normalized && token->special)
             added->has_formed_special = true;
     }
-    mt_tok_trie_build(trie, entries, count);
+    built = mt_tok_trie_build(trie, entries, count, err);
     mt_free(entries);
+    return built;
 }
 
-void mt_tok_added_finish(mt_tok_added *added)
+bool mt_tok_added_finish(mt_tok_added *added, mt_error *err)
 {
-    build_trie(added, &added->raw, false);
-    build_trie(added, &added->formed, true);
+    return build_trie(added, &added->raw, false, err) && build_trie(added, &added->formed, true, err);
 }
 
 /* The longest token that begins at `at`, without special tokens on marked bytes; NULL: none. */
@@ -221,7 +222,7 @@ static void add_space(const mt_tok_view *text, size_t after, mt_tok_match *match
 }
 
 bool mt_tok_added_find(const mt_tok_added *added, const mt_tok_trie *trie, const mt_tok_view *text, size_t *at,
-                       size_t after, mt_tok_match *match)
+                       size_t after, const atomic_bool *stop, mt_tok_match *match)
 {
     for (;;) {
         const mt_tok_added_token *token;
@@ -232,7 +233,8 @@ bool mt_tok_added_find(const mt_tok_added *added, const mt_tok_trie *trie, const
         while (begin < text->len && mt_tok_trie_enter(trie, (unsigned char)text->data[begin]) == MT_TRIE_NONE)
             begin++;
         *at = begin;
-        if (begin == text->len)
+        /* relaxed: read again and again, and no other data depends on it */
+        if (begin == text->len || (stop && atomic_load_explicit(stop, memory_order_relaxed)))
             return false;
         token = longest_at(added, trie, text, begin, &end);
 

@@ -4,6 +4,7 @@
 #ifndef MT_TEXT_ADDED_H
 #define MT_TEXT_ADDED_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,8 +50,8 @@ bool mt_tok_added_read(mt_tok_added *added, mt_json_reader *json, mt_arena *aren
    ids in the file are ignored, as in the tokenizers library. Between this call and mt_tok_added_finish the caller may
    change `form`. */
 bool mt_tok_added_number(mt_tok_added *added, const mt_tok_vocab *model, size_t model_size, mt_error *err) MT_NODISCARD;
-/* Builds the tries. */
-void mt_tok_added_finish(mt_tok_added *added);
+/* Builds the tries. False: *err. */
+bool mt_tok_added_finish(mt_tok_added *added, mt_error *err) MT_NODISCARD;
 
 /* An occurrence of a token in a text. */
 typedef struct mt_tok_match {
@@ -60,8 +61,8 @@ typedef struct mt_tok_match {
 
 /* Finds the next occurrence from *at on: the leftmost, and of those the longest. False: there is none. A special token
    is not found where it would touch a marked byte. *at is 0 at first and moves to where the next search begins; `after`
-   is the end of the occurrence before. */
+   is the end of the occurrence before. Once *stop is true, which may be NULL, it finds none. */
 bool mt_tok_added_find(const mt_tok_added *added, const mt_tok_trie *trie, const mt_tok_view *text, size_t *at,
-                       size_t after, mt_tok_match *match);
+                       size_t after, const atomic_bool *stop, mt_tok_match *match);
 
 #endif

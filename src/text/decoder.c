@@ -60,8 +60,13 @@ static bool add_strip(mt_tok_decoder *d, const mt_tok_part *part)
     if (!d->joined && d->bytes == MT_TOK_BYTES_FALLBACK)
         return fail_order(part);
     s = add_step(d, MT_TOK_STEP_STRIP, part);
-    return s && mt_tok_part_char(part, "content", &c) && mt_tok_part_string(part, "content", &s->from, &s->from_len) &&
-           mt_tok_part_count(part, "start", &s->start) && mt_tok_part_count(part, "stop", &s->stop);
+    if (!s || !mt_tok_part_char(part, "content", &c) || !mt_tok_part_string(part, "content", &s->from, &s->from_len) ||
+        !mt_tok_part_count(part, "start", &s->start) || !mt_tok_part_count(part, "stop", &s->stop))
+        return false;
+    /* What may have to be stripped is held back, and looked at again with each token */
+    return (s->start <= MT_LIMIT_TOKEN_AFFIX && s->stop <= MT_LIMIT_TOKEN_AFFIX) ||
+           mt_fail(part->err, MT_E_TOO_LARGE, "its decoder \"Strip\" strips more than %d characters; use another file",
+                   MT_LIMIT_TOKEN_AFFIX);
 }
 
 static bool add_metaspace(mt_tok_decoder *d, const mt_tok_part *part)
@@ -119,6 +124,29 @@ static bool add_part(void *to, const mt_tok_part *part)
     return mt_tok_part_unknown(part);
 }
 
+/* How many times as long as they were texts may be after these steps; growth: the same before them. */
+static size_t growth_of(const mt_tok_step *steps, size_t count, size_t growth)
+{
+    for (size_t i = 0; i < count && growth <= MT_LIMIT_TOKENIZER_GROWTH; i++)
+        if (steps[i].kind == MT_TOK_STEP_REPLACE && steps[i].to_len > steps[i].from_len)
+            growth *= (steps[i].to_len + steps[i].from_len - 1) / steps[i].from_len;
+    return growth;
+}
+
+/* A decoder that makes a megabyte of each token would fill memory, and the time of all requests. */
+static bool check_growth(const mt_tok_decoder *d, mt_error *err)
+{
+    size_t growth = growth_of(d->token, d->token_count, 1);
+
+    growth = growth_of(d->text, d->text_count, growth_of(d->element, d->element_count, growth));
+    return growth <= MT_LIMIT_TOKENIZER_GROWTH ||
+           mt_fail(
+               err, MT_E_TOO_LARGE,
+               "its decoder makes texts more than %d times as long, which no real tokenizer does; download the file "
+               "again",
+               MT_LIMIT_TOKENIZER_GROWTH);
+}
+
 bool mt_tok_decoder_init(mt_tok_decoder *decoder, const mt_tok_node *node, mt_error *err)
 {
     *decoder = (mt_tok_decoder){0};
@@ -126,7 +154,7 @@ bool mt_tok_decoder_init(mt_tok_decoder *decoder, const mt_tok_node *node, mt_er
         decoder->spaced = true;
         return true;
     }
-    return mt_tok_parts_read(node, "decoder", "decoders", add_part, decoder, err);
+    return mt_tok_parts_read(node, "decoder", "decoders", add_part, decoder, err) && check_growth(decoder, err);
 }
 
 int mt_tok_fallback_byte(const char *s, size_t len)

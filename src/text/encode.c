@@ -120,16 +120,18 @@ static bool cut_out(encoder *e, const mt_tok_trie *trie, const mt_tok_view *text
     size_t at = 0, after = 0;
     mt_tok_match match;
 
-    while (mt_tok_added_find(&e->t->added, trie, text, &at, after, &match)) {
+    while (mt_tok_added_find(&e->t->added, trie, text, &at, after, e->words.stop, &match)) {
         if (after < match.begin && !rest(e, part_of(text, after, match.begin)))
             return false;
         if (trie == &e->t->added.raw)
             settle_places(e, match.end);
         mt_ids_add(e->out, match.token->id);
-        if (!fits(e, 0))
+        if (!fits(e, 0) || !mt_tok_matcher_goes_on(e->matcher, e->err))
             return false;
         after = match.end;
     }
+    if (!mt_tok_matcher_goes_on(e->matcher, e->err))
+        return false;
     return after >= text->len || rest(e, part_of(text, after, text->len));
 }
 
@@ -152,7 +154,7 @@ static bool encode_text(encoder *e, const char *text, size_t len, const mt_encod
     mt_tok_text repaired;
     bool ok;
 
-    mt_tok_text_init(&repaired, options->plain_count > 0);
+    mt_tok_text_init(&repaired, options->plain_count > 0, MT_LIMIT_TOKENIZER_TEXT);
     if (mt_tok_valid(text, len) < len) {
         repair(text, len, options, &repaired);
         view.data = repaired.data;
@@ -189,10 +191,11 @@ bool mt_tokenizer_encode(const mt_tokenizer *tokenizer, const char *text, size_t
     text = len > 0 ? text : "";
     options = options ? options : &none;
     marked = options->plain_count > 0 && tokenizer->added.has_formed_special;
-    mt_tok_text_init(&e.normal[0], marked);
-    mt_tok_text_init(&e.normal[1], marked);
+    mt_tok_text_init(&e.normal[0], marked, mt_tok_text_limit(len));
+    mt_tok_text_init(&e.normal[1], marked, mt_tok_text_limit(len));
+    mt_tok_cutting_init(&e.cutting, mt_tok_text_limit(len));
     e.matcher = mt_tok_matcher_new(options->stop);
-    e.words.bpe.stop = options->stop;
+    e.words.stop = e.words.bpe.stop = e.words.unigram.stop = options->stop;
     e.first = count;
     e.most = options->most ? options->most : SIZE_MAX;
     e.places = options->places;

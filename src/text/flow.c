@@ -7,18 +7,25 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 
-enum { FIRST_CAP = 256 };
+enum { FIRST_CAP = 256, SHORT = 64 }; /* bytes; a shorter text may grow as much as one of SHORT bytes */
 
-void mt_tok_text_init(mt_tok_text *text, bool marked)
+size_t mt_tok_text_limit(size_t len)
 {
-    *text = (mt_tok_text){.marked = marked};
+    len = len > SHORT ? len : SHORT;
+    return len < MT_LIMIT_TOKENIZER_TEXT / MT_LIMIT_TOKENIZER_GROWTH ? len * MT_LIMIT_TOKENIZER_GROWTH
+                                                                     : MT_LIMIT_TOKENIZER_TEXT;
+}
+
+void mt_tok_text_init(mt_tok_text *text, bool marked, size_t limit)
+{
+    *text = (mt_tok_text){.marked = marked, .limit = limit};
 }
 
 void mt_tok_text_free(mt_tok_text *text)
 {
     mt_free(text->data);
     mt_free(text->marks);
-    mt_tok_text_init(text, text->marked);
+    mt_tok_text_init(text, text->marked, text->limit);
 }
 
 void mt_tok_text_clear(mt_tok_text *text)
@@ -31,7 +38,7 @@ static bool reserve(mt_tok_text *text, size_t len)
 {
     size_t cap = text->cap ? text->cap : FIRST_CAP;
 
-    if (text->full || len > MT_LIMIT_TOKENIZER_TEXT - text->len) {
+    if (text->full || len > text->limit - text->len) {
         text->full = true;
         return false;
     }

@@ -22,13 +22,17 @@ typedef struct mt_tok_text {
     char *data;
     unsigned char *marks;
     size_t len, cap;
-    bool marked; /* `marks` is used */
+    size_t limit; /* most bytes */
+    bool marked;  /* `marks` is used */
     /* The start of the text was removed by the stage that wrote this; mt_tok_text_clear resets it */
     bool beheaded;
-    bool full; /* the text would exceed MT_LIMIT_TOKENIZER_TEXT; mt_tok_text_clear resets it */
+    bool full; /* the text would exceed its limit; mt_tok_text_clear resets it */
 } mt_tok_text;
 
-void mt_tok_text_init(mt_tok_text *text, bool marked);
+/* How many bytes a text of `len` bytes may have after a stage: a tokenizer that goes beyond is made to fill memory. */
+size_t mt_tok_text_limit(size_t len);
+
+void mt_tok_text_init(mt_tok_text *text, bool marked, size_t limit);
 void mt_tok_text_free(mt_tok_text *text);
 void mt_tok_text_clear(mt_tok_text *text);
 

@@ -226,12 +226,13 @@ bool mt_tok_normalize(const mt_tok_normalizer *normalizer, mt_tok_view *text, mt
         bool changed = false;
 
         mt_tok_text_clear(out);
-        if (!change(&normalizer->stages[i], text, out, matcher, &changed, err))
+        if (!mt_tok_matcher_goes_on(matcher, err) || !change(&normalizer->stages[i], text, out, matcher, &changed, err))
             return false;
         if (out->full)
             return mt_fail(err, MT_E_TOO_LARGE,
-                           "the text grows beyond %u bytes when it is normalized; send it in parts",
-                           MT_LIMIT_TOKENIZER_TEXT);
+                           "the tokenizer makes more than %zu bytes of the text when it is normalized; send it in "
+                           "parts, or use another model",
+                           out->limit);
         if (!changed)
             continue;
         *text = (mt_tok_view){out->data, out->marked ? out->marks : NULL, out->len, text->head && !out->beheaded};

@@ -225,6 +225,12 @@ void mt_tok_pretokenizer_free(mt_tok_pretokenizer *pre)
     pre->count = 0;
 }
 
+void mt_tok_cutting_init(mt_tok_cutting *work, size_t limit)
+{
+    for (size_t i = 0; i < MT_LIMIT_TOKENIZER_STAGES; i++)
+        mt_tok_text_init(&work->texts[i], false, limit);
+}
+
 void mt_tok_cutting_free(mt_tok_cutting *work)
 {
     for (size_t i = 0; i < MT_LIMIT_TOKENIZER_STAGES; i++)
@@ -308,10 +314,14 @@ static bool pass(void *ctx, mt_tok_piece piece)
     if (c->cut == MT_TOK_SPLIT)
         return mt_tok_split(c, s->text.data, piece, (mt_tok_sink){pass, &next}, job->matcher, job->err);
     mt_tok_text *out = &job->work->texts[s->index];
+    if (!mt_tok_matcher_goes_on(job->matcher, job->err))
+        return false;
     rewrite(c, &s->text, piece, out);
     if (out->full)
-        return mt_fail(job->err, MT_E_TOO_LARGE, "the text grows beyond %u bytes when it is cut; send it in parts",
-                       MT_LIMIT_TOKENIZER_TEXT);
+        return mt_fail(job->err, MT_E_TOO_LARGE,
+                       "the tokenizer makes more than %zu bytes of the text when it is cut; send it in parts, or use "
+                       "another model",
+                       out->limit);
     next.text = (mt_tok_view){.data = out->data, .len = out->len, .head = piece.head};
     return out->len == 0 || pass(&next, (mt_tok_piece){0, out->len, piece.head});
 }

@@ -57,12 +57,13 @@ bool mt_tok_pretokenizer_init(mt_tok_pretokenizer *pre, const mt_tok_node *node,
                               mt_error *err) MT_NODISCARD;
 void mt_tok_pretokenizer_free(mt_tok_pretokenizer *pre);
 
-/* Memory for mt_tok_pretokenize; all zero bytes at first. Free with mt_tok_cutting_free. */
+/* Memory for mt_tok_pretokenize. Free with mt_tok_cutting_free. */
 typedef struct mt_tok_cutting {
     /* For each stage that changes text: its result for the current piece */
     mt_tok_text texts[MT_LIMIT_TOKENIZER_STAGES];
 } mt_tok_cutting;
 
+void mt_tok_cutting_init(mt_tok_cutting *work, size_t limit); /* limit: most bytes of each text */
 void mt_tok_cutting_free(mt_tok_cutting *work);
 
 /* Receives a piece, which is borrowed for the call. False: *err was set, and no more pieces are to come. */

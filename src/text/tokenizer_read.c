@@ -96,6 +96,7 @@ static bool normalize_token(mt_tokenizer *t, mt_tok_added_token *token, mt_tok_t
     mt_tok_view text = {.data = token->content, .len = token->content_len, .head = true};
     char *form;
 
+    spare[0].limit = spare[1].limit = mt_tok_text_limit(text.len);
     if (!mt_tok_normalize(&t->normalizer, &text, spare, matcher, err))
         return false;
     if (text.len > MT_LIMIT_TOKEN_BYTES)
@@ -156,10 +157,10 @@ static bool put_together(mt_tokenizer *t, const sections *s, mt_error *err)
         !mt_tok_pretokenizer_init(&t->pre, s->pre_tokenizer, t->words.kind == MT_TOK_BPE, err) ||
         !mt_tok_post_init(&t->post, s->post_processor, err) || !mt_tok_decoder_init(&t->decoder, s->decoder, err))
         return false;
-    mt_tok_words_finish(&t->words, t->pre.byte_level);
-    if (!mt_tok_added_number(&t->added, &t->words.vocab, t->words.size, err) || !normalize_added(t, err))
+    if (!mt_tok_words_finish(&t->words, t->pre.byte_level, err) ||
+        !mt_tok_added_number(&t->added, &t->words.vocab, t->words.size, err) || !normalize_added(t, err) ||
+        !mt_tok_added_finish(&t->added, err))
         return false;
-    mt_tok_added_finish(&t->added);
     list_tokens(t);
     return true;
 }

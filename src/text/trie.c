@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
 
 static int by_string(const void *a, const void *b)
 {
@@ -63,21 +64,28 @@ static void add_children(builder *b, size_t node)
     b->trie->nodes[node].count = (uint16_t)(b->trie->count - first);
 }
 
-void mt_tok_trie_build(mt_tok_trie *trie, mt_tok_entry *entries, size_t count)
+bool mt_tok_trie_build(mt_tok_trie *trie, mt_tok_entry *entries, size_t count, mt_error *err)
 {
     builder b = {.trie = trie, .entries = entries};
 
     *trie = (mt_tok_trie){0};
     if (count == 0)
-        return;
+        return true;
     qsort(entries, count, sizeof(*entries), by_string);
     add_node(&b, 0, (span){0, count, 0});
-    for (size_t node = 0; node < trie->count; node++)
+    for (size_t node = 0; node < trie->count && trie->count <= MT_LIMIT_TRIE_NODES; node++)
         add_children(&b, node);
     mt_free(b.spans);
+    if (trie->count > MT_LIMIT_TRIE_NODES)
+        return mt_fail(
+            err, MT_E_TOO_LARGE,
+            "its tokens have more than %u different beginnings, which no real tokenizer has; download the file "
+            "again",
+            MT_LIMIT_TRIE_NODES);
     memset(trie->first, 0xFF, sizeof(trie->first));
     for (uint32_t i = 0; i < trie->nodes[0].count; i++)
         trie->first[trie->nodes[trie->nodes[0].children + i].byte] = trie->nodes[0].children + i;
+    return true;
 }
 
 void mt_tok_trie_free(mt_tok_trie *trie)

@@ -3,8 +3,11 @@
 #ifndef MT_TEXT_TRIE_H
 #define MT_TEXT_TRIE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/error.h"
 
 #define MT_TRIE_NONE UINT32_MAX /* as a node: none; as a value: the node is not the end of a string */
 
@@ -28,8 +31,8 @@ typedef struct mt_tok_trie {
     uint32_t first[256]; /* by byte: the index of the root's child, or MT_TRIE_NONE */
 } mt_tok_trie;
 
-/* Sorts the entries. Of equal strings the largest value counts. Free with mt_tok_trie_free. */
-void mt_tok_trie_build(mt_tok_trie *trie, mt_tok_entry *entries, size_t count);
+/* Sorts the entries. Of equal strings the largest value counts. False: *err. Free with mt_tok_trie_free also then. */
+bool mt_tok_trie_build(mt_tok_trie *trie, mt_tok_entry *entries, size_t count, mt_error *err) MT_NODISCARD;
 void mt_tok_trie_free(mt_tok_trie *trie);
 
 /* The child of a node for a byte, or MT_TRIE_NONE. mt_tok_trie_enter does the same for the root. */

@@ -13,12 +13,13 @@
 
 enum { BYTE_TOKEN = 6 }; /* bytes of "<0xNN>" */
 
-void mt_tok_unigram_finish(mt_tok_unigram *unigram)
+bool mt_tok_unigram_finish(mt_tok_unigram *unigram, mt_error *err)
 {
     const mt_tok_vocab *vocab = unigram->vocab;
     mt_tok_entry *entries = mt_alloc_array(vocab->count + 1, sizeof(*entries));
     double least = INFINITY;
     size_t count = 0;
+    bool built;
 
     for (size_t i = 0; i < unigram->count; i++)
         least = unigram->scores[i] < least ? unigram->scores[i] : least;
@@ -30,7 +31,7 @@ void mt_tok_unigram_finish(mt_tok_unigram *unigram)
         if (len > 0)
             entries[count++] = (mt_tok_entry){text, (uint32_t)len, vocab->ids[i]};
     }
-    mt_tok_trie_build(&unigram->trie, entries, count);
+    built = mt_tok_trie_build(&unigram->trie, entries, count, err);
     mt_free(entries);
     for (unsigned i = 0; i < 256; i++) {
         char text[BYTE_TOKEN + 1];
@@ -38,6 +39,7 @@ void mt_tok_unigram_finish(mt_tok_unigram *unigram)
         snprintf(text, sizeof(text), "<0x%02X>", i);
         unigram->fallback[i] = mt_tok_vocab_id(vocab, text, BYTE_TOKEN);
     }
+    return built;
 }
 
 void mt_tok_unigram_free(mt_tok_unigram *unigram)
@@ -59,11 +61,20 @@ static void offer(mt_tok_unigram_node *node, size_t begin, uint32_t id, double s
         *node = (mt_tok_unigram_node){score, (uint32_t)begin, id};
 }
 
-static bool find_ways(const mt_tok_unigram *u, mt_tok_unigram_node *nodes, const char *piece, size_t len)
+static bool stopped(const mt_tok_unigram_work *work)
 {
+    /* relaxed: read again and again, and no other data depends on it */
+    return work->stop && atomic_load_explicit(work->stop, memory_order_relaxed);
+}
+
+/* A token may be long, and then a character takes long: each one looks at `stop`. */
+static bool find_ways(const mt_tok_unigram *u, const mt_tok_unigram_work *work, const char *piece, size_t len)
+{
+    mt_tok_unigram_node *nodes = work->nodes;
+
     for (size_t i = 0; i <= len; i++)
         nodes[i] = (mt_tok_unigram_node){.begin = MT_TOKEN_NONE};
-    for (size_t at = 0, size; at < len; at += size) {
+    for (size_t at = 0, size; at < len && !stopped(work); at += size) {
         uint32_t node = mt_tok_trie_enter(&u->trie, (unsigned char)piece[at]);
         bool single = false;
 
@@ -138,9 +149,11 @@ bool mt_tok_unigram_encode(const mt_tok_unigram *unigram, mt_tok_unigram_work *w
         work->cap = 2 * len + 64;
         work->nodes = mt_alloc_array(work->cap, sizeof(*work->nodes));
     }
-    if (!find_ways(unigram, work->nodes, piece, len))
+    if (!find_ways(unigram, work, piece, len))
         return mt_fail(err, MT_E_INVALID,
                        "the tokenizer has no token for a character and no \"unk_id\"; use another one");
+    if (stopped(work)) /* the caller looks, too */
+        return true;
     turn_around(work->nodes, len);
     for (size_t at = 0, end; at < len; at = end) {
         bool unknown = work->nodes[at].id == unigram->unk;

@@ -2,6 +2,7 @@
 #ifndef MT_TEXT_UNIGRAM_H
 #define MT_TEXT_UNIGRAM_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,13 +36,15 @@ typedef struct mt_tok_unigram_node {
 typedef struct mt_tok_unigram_work {
     mt_tok_unigram_node *nodes;
     size_t cap;
+    const atomic_bool *stop; /* once it is true, the tokens of a piece are not found any more; may be NULL */
 } mt_tok_unigram_work;
 
-void mt_tok_unigram_finish(mt_tok_unigram *unigram); /* computes the derived fields, after all others are set */
+/* Computes the derived fields, after all others are set. False: *err. */
+bool mt_tok_unigram_finish(mt_tok_unigram *unigram, mt_error *err) MT_NODISCARD;
 void mt_tok_unigram_free(mt_tok_unigram *unigram);
 void mt_tok_unigram_work_free(mt_tok_unigram_work *work);
 
-/* Appends the tokens of one piece to `out`. False: *err. */
+/* Appends the tokens of one piece to `out`; none where work->stop is true. False: *err. */
 bool mt_tok_unigram_encode(const mt_tok_unigram *unigram, mt_tok_unigram_work *work, const char *piece, size_t len,
                            mt_ids *out, mt_error *err) MT_NODISCARD;
 

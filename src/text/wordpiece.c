@@ -26,9 +26,9 @@ static size_t count_chars(const char *word, size_t len)
 }
 
 /* The id of the longest token that the text begins with; *taken is its length in the text. goes_on: the text is not the
-   start of the word. */
+   start of the word. Looks at *stop again and again, since each length that a token might have takes a lookup. */
 static uint32_t longest(const mt_tok_wordpiece *model, char *spelling, const char *text, size_t len, bool goes_on,
-                        size_t *taken)
+                        const atomic_bool *stop, size_t *taken)
 {
     size_t prefix = goes_on ? model->prefix_len : 0, most = model->vocab->longest;
 
@@ -40,6 +40,9 @@ static uint32_t longest(const mt_tok_wordpiece *model, char *spelling, const cha
         memcpy(spelling, model->prefix, prefix);
     memcpy(spelling + prefix, text, len);
     for (; len > 0; len = mt_utf8_before(text, len)) {
+        /* relaxed: no other data depends on it */
+        if (stop && atomic_load_explicit(stop, memory_order_relaxed))
+            break;
         uint32_t id = mt_tok_vocab_id(model->vocab, spelling, prefix + len);
 
         if (id != MT_TOKEN_NONE) {
@@ -50,13 +53,14 @@ static uint32_t longest(const mt_tok_wordpiece *model, char *spelling, const cha
     return MT_TOKEN_NONE;
 }
 
-static bool encode_parts(const mt_tok_wordpiece *model, const char *word, size_t len, mt_ids *out, mt_error *err)
+static bool encode_parts(const mt_tok_wordpiece *model, const char *word, size_t len, const atomic_bool *stop,
+                         mt_ids *out, mt_error *err)
 {
     char *spelling = mt_alloc(model->vocab->longest + 1);
     size_t count = out->count, at = 0, taken;
 
     while (at < len) {
-        uint32_t id = longest(model, spelling, word + at, len - at, at > 0, &taken);
+        uint32_t id = longest(model, spelling, word + at, len - at, at > 0, stop, &taken);
 
         if (id == MT_TOKEN_NONE)
             break;
@@ -70,7 +74,8 @@ static bool encode_parts(const mt_tok_wordpiece *model, const char *word, size_t
     return add_unknown(model, out, err);
 }
 
-bool mt_tok_wordpiece_encode(const mt_tok_wordpiece *model, const char *word, size_t len, mt_ids *out, mt_error *err)
+bool mt_tok_wordpiece_encode(const mt_tok_wordpiece *model, const char *word, size_t len, const atomic_bool *stop,
+                             mt_ids *out, mt_error *err)
 {
     if (model->whole_words) {
         uint32_t id = mt_tok_vocab_id(model->vocab, word, len);
@@ -82,5 +87,5 @@ bool mt_tok_wordpiece_encode(const mt_tok_wordpiece *model, const char *word, si
     }
     if (count_chars(word, len) > model->most_chars)
         return add_unknown(model, out, err);
-    return encode_parts(model, word, len, out, err);
+    return encode_parts(model, word, len, stop, out, err);
 }

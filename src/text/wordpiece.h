@@ -3,6 +3,7 @@
 #ifndef MT_TEXT_WORDPIECE_H
 #define MT_TEXT_WORDPIECE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -19,8 +20,8 @@ typedef struct mt_tok_wordpiece {
     size_t most_chars; /* longer words become the unknown token */
 } mt_tok_wordpiece;
 
-/* Appends the tokens of one word to `out`. False: *err. */
-bool mt_tok_wordpiece_encode(const mt_tok_wordpiece *model, const char *word, size_t len, mt_ids *out,
-                             mt_error *err) MT_NODISCARD;
+/* Appends the tokens of one word to `out`; an unknown one where *stop, which may be NULL, is true. False: *err. */
+bool mt_tok_wordpiece_encode(const mt_tok_wordpiece *model, const char *word, size_t len, const atomic_bool *stop,
+                             mt_ids *out, mt_error *err) MT_NODISCARD;
 
 #endif

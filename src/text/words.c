@@ -1,7 +1,7 @@
 /* See words.h. */
 #include "text/words.h"
 
-void mt_tok_words_finish(mt_tok_words *words, bool byte_level)
+bool mt_tok_words_finish(mt_tok_words *words, bool byte_level, mt_error *err)
 {
     if (words->kind == MT_TOK_BPE) {
         words->bpe.vocab = &words->vocab;
@@ -9,11 +9,12 @@ void mt_tok_words_finish(mt_tok_words *words, bool byte_level)
         mt_tok_bpe_finish(&words->bpe);
     } else if (words->kind == MT_TOK_UNIGRAM) {
         words->unigram.vocab = &words->vocab;
-        mt_tok_unigram_finish(&words->unigram);
+        return mt_tok_unigram_finish(&words->unigram, err);
     } else {
         words->wordpiece.vocab = &words->vocab;
         words->wordpiece.whole_words = words->kind == MT_TOK_WORDLEVEL;
     }
+    return true;
 }
 
 void mt_tok_words_free(mt_tok_words *words)
@@ -40,6 +41,6 @@ bool mt_tok_words_encode(const mt_tok_words *words, mt_tok_words_work *work, con
     switch (words->kind) {
     case MT_TOK_BPE: return mt_tok_bpe_encode(&words->bpe, &work->bpe, piece, len, out, err);
     case MT_TOK_UNIGRAM: return mt_tok_unigram_encode(&words->unigram, &work->unigram, piece, len, out, err);
-    default: return mt_tok_wordpiece_encode(&words->wordpiece, piece, len, out, err);
+    default: return mt_tok_wordpiece_encode(&words->wordpiece, piece, len, work->stop, out, err);
     }
 }

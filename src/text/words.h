@@ -29,6 +29,7 @@ typedef struct mt_tok_words {
 typedef struct mt_tok_words_work {
     mt_tok_bpe_work bpe;
     mt_tok_unigram_work unigram;
+    const atomic_bool *stop; /* for WordPiece; may be NULL */
 } mt_tok_words_work;
 
 /* Reads the object "model" from the reader; strings are copied to the arena. Merges that come before the vocabulary
@@ -38,8 +39,8 @@ bool mt_tok_words_read(mt_tok_words *words, mt_json_reader *json, mt_arena *aren
                        mt_error *err) MT_NODISCARD;
 bool mt_tok_words_read_merges(mt_tok_words *words, mt_json_reader *json, mt_error *err) MT_NODISCARD;
 
-/* Computes the derived fields. byte_level: pieces will be bytes. */
-void mt_tok_words_finish(mt_tok_words *words, bool byte_level);
+/* Computes the derived fields. byte_level: pieces will be bytes. False: *err. */
+bool mt_tok_words_finish(mt_tok_words *words, bool byte_level, mt_error *err) MT_NODISCARD;
 void mt_tok_words_free(mt_tok_words *words); /* a struct of zero bytes is fine */
 void mt_tok_words_work_free(mt_tok_words_work *work);
 

@@ -52,7 +52,7 @@ static void check(mt_tok_change form, const char *from, const char *to)
     const mt_tok_view in = {.data = from, .len = strlen(from), .head = true};
     mt_tok_text out;
 
-    mt_tok_text_init(&out, false);
+    mt_tok_text_init(&out, false, mt_tok_text_limit(strlen(from)));
     assert_int_equal(mt_tok_change_form(form, &in, &out), strcmp(from, to) != 0);
     if (strcmp(from, to) != 0) {
         assert_int_equal(out.len, strlen(to));

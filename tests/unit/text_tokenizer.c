@@ -200,6 +200,7 @@ static void tokens_can_be_looked_up(void **state)
 
 #define SPLIT(pattern, behavior) \
     "{\"type\":\"Split\",\"pattern\":" pattern ",\"behavior\":\"" behavior "\",\"invert\":false}"
+#define DOUBLE "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"aa\"}"
 #define MODEL "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}"
 
 static void files_that_cannot_be_read_are_errors(void **state)
@@ -254,6 +255,11 @@ static void files_that_cannot_be_read_are_errors(void **state)
         {"{\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Fuse\"},{\"type\":\"ByteFallback\"}]}," MODEL
          "}",
          "its decoder \"ByteFallback\" stands where tokens cannot be decoded one by one; see docs/tokenizers.md"},
+        {"{\"decoder\":{\"type\":\"Strip\",\"content\":\"a\",\"start\":0,\"stop\":65}," MODEL "}",
+         "its decoder \"Strip\" strips more than 64 characters; use another file"},
+        {"{\"decoder\":{\"type\":\"Sequence\",\"decoders\":[" DOUBLE "," DOUBLE "," DOUBLE "," DOUBLE "," DOUBLE
+         "," DOUBLE "]}," MODEL "}",
+         "its decoder makes texts more than 32 times as long, which no real tokenizer does; download the file again"},
         {"{\"added_tokens\":[{\"content\":\"a\"}]," MODEL "}",
          "its \"added_tokens\" must be objects with \"content\" and five flags; download the file again"},
         {"{\"added_tokens\":[," MODEL "}",
@@ -333,6 +339,82 @@ static void a_text_that_nobody_waits_for_is_left(void **state)
         mt_tokenizer_free(t);
         mt_ids_free(&ids);
     }
+}
+
+/* A token of 60,000 letters takes as many steps at each letter of a text that is nearly that token: minutes. A request
+   that was cancelled before must not begin with it. */
+static void long_work_is_left_within(void **state)
+{
+    enum { LONG = 60000, TEXT = 2000000 };
+    static const char *const files[] = {
+        "{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"a\",-1],[\"",
+        "b\",-2]]}}",
+        "{\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"a\",\"continuing_subword_prefix\":\"\","
+        "\"max_input_chars_per_word\":100000000,\"vocab\":{\"a\":0,\"",
+        "b\":1}}}",
+        "{" MODEL ",\"added_tokens\":[{\"content\":\"",
+        "b\",\"special\":false,\"single_word\":false,\"lstrip\":false,\"rstrip\":false,\"normalized\":false}]}"};
+    const atomic_bool stop = true;
+    const mt_encode_options options = {.stop = &stop};
+    char *text = mt_alloc(TEXT);
+
+    (void)state;
+    memset(text, 'a', TEXT);
+    for (size_t i = 0; i < MT_COUNT(files); i += 2) {
+        mt_buf json;
+        mt_ids ids = {0};
+        mt_error err;
+        mt_tokenizer *t;
+
+        mt_buf_init(&json, 1 << 20);
+        mt_buf_puts(&json, files[i]);
+        mt_buf_add(&json, text, LONG);
+        mt_buf_puts(&json, files[i + 1]);
+        t = mt_tokenizer_parse(json.data, json.len, &err);
+        assert_non_null(t);
+        assert_false(mt_tokenizer_encode(t, text, TEXT, &options, &ids, &err));
+        assert_string_equal(err.text, "the request was cancelled while its text was read; send it again");
+        mt_tokenizer_free(t);
+        mt_buf_free(&json);
+    }
+    mt_free(text);
+}
+
+/* Each stage makes three of every "a", or two of every byte: sixty of them would fill the memory. */
+static void texts_grow_within_bounds(void **state)
+{
+    static const char *const stages[] = {"{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[",
+                                         "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"aaa\"}",
+                                         "{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[",
+                                         "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}"};
+    static const char *const sentences[] = {
+        "the tokenizer makes more than 2048 bytes of the text when it is normalized; send it in parts, or use another "
+        "model",
+        "the tokenizer makes more than 2048 bytes of the text when it is cut; send it in parts, or use another model"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++)
+        for (size_t count = 2; count <= MT_LIMIT_TOKENIZER_STAGES; count *= 4) {
+            const char *text = i == 0 ? "aa" : "\xC3\xA9";
+            mt_ids ids = {0};
+            mt_buf json;
+            mt_error err;
+            mt_tokenizer *t;
+
+            mt_buf_init(&json, 1 << 20);
+            mt_buf_puts(&json, stages[2 * i]);
+            for (size_t n = 0; n < count; n++)
+                mt_buf_printf(&json, "%s%s", n ? "," : "", stages[2 * i + 1]);
+            mt_buf_puts(&json, "]}," MODEL "}");
+            t = mt_tokenizer_parse(json.data, json.len, &err);
+            assert_non_null(t);
+            assert_int_equal(mt_tokenizer_encode(t, text, 2, NULL, &ids, &err), count == 2 || (i == 1 && count == 8));
+            if (count == MT_LIMIT_TOKENIZER_STAGES)
+                assert_string_equal(err.text, sentences[i]);
+            mt_ids_free(&ids);
+            mt_tokenizer_free(t);
+            mt_buf_free(&json);
+        }
 }
 
 /* The rest of such a text is not looked at: here it holds what the tokenizer has no token for. */
@@ -544,6 +626,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(paths_are_named_in_errors),
     cmocka_unit_test(what_has_no_token_is_an_error_or_left_out),
     cmocka_unit_test(a_text_that_nobody_waits_for_is_left),
+    cmocka_unit_test(long_work_is_left_within),
+    cmocka_unit_test(texts_grow_within_bounds),
     cmocka_unit_test(a_text_with_too_many_tokens_is_left_as_soon_as_it_has_them),
     cmocka_unit_test(a_word_with_too_many_bytes_is_not_looked_at),
     cmocka_unit_test(members_may_come_in_any_order),

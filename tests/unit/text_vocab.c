@@ -5,7 +5,9 @@
 #include "base/limits.h"
 #include "text/tokenizer.h"
 #include "text/trie.h"
+#include "text/unigram.h"
 #include "text/vocab.h"
+#include "text/wordpiece.h"
 
 static void spellings_are_found(void **state)
 {
@@ -77,9 +79,10 @@ static void tries_find_starts(void **state)
     char bytes[256][2];
     mt_tok_entry all[256];
     mt_tok_trie trie;
+    mt_error err;
 
     (void)state;
-    mt_tok_trie_build(&trie, entries, MT_COUNT(entries));
+    assert_true(mt_tok_trie_build(&trie, entries, MT_COUNT(entries), &err));
     assert_int_equal(longest(&trie, "abc"), 4);
     assert_int_equal(longest(&trie, "abcd"), 1);
     assert_int_equal(longest(&trie, "abcef"), 5);
@@ -92,17 +95,70 @@ static void tries_find_starts(void **state)
         bytes[i][1] = (char)i;
         all[i] = (mt_tok_entry){bytes[i], 2, i};
     }
-    mt_tok_trie_build(&trie, all, MT_COUNT(all));
+    assert_true(mt_tok_trie_build(&trie, all, MT_COUNT(all), &err));
     for (unsigned i = 0; i < 256; i++)
         assert_int_equal(trie.nodes[mt_tok_trie_step(&trie, mt_tok_trie_enter(&trie, 'x'), (unsigned char)i)].value, i);
     mt_tok_trie_free(&trie);
-    mt_tok_trie_build(&trie, all, 0);
+    assert_true(mt_tok_trie_build(&trie, all, 0, &err));
     assert_int_equal(mt_tok_trie_enter(&trie, 'x'), MT_TRIE_NONE);
+}
+
+/* One string of so many bytes has as many beginnings. */
+static void tries_have_a_limit(void **state)
+{
+    char *text = mt_alloc(MT_LIMIT_TRIE_NODES);
+    mt_tok_entry entries[] = {{text, MT_LIMIT_TRIE_NODES - 1, 0}, {"b", 1, 1}};
+    mt_tok_trie trie;
+    mt_error err;
+
+    (void)state;
+    memset(text, 'a', MT_LIMIT_TRIE_NODES);
+    assert_true(mt_tok_trie_build(&trie, entries, 1, &err));
+    mt_tok_trie_free(&trie);
+    assert_false(mt_tok_trie_build(&trie, entries, 2, &err));
+    assert_string_equal(err.text,
+                        "its tokens have more than 8388608 different beginnings, which no real tokenizer has; "
+                        "download the file again");
+    mt_tok_trie_free(&trie);
+    mt_free(text);
+}
+
+/* With a token of 60,000 letters, each letter of a text that is nearly that token takes as many steps: minutes, after
+   which no piece would be left as it is here. */
+static void pieces_are_left_when_their_request_has_ended(void **state)
+{
+    enum { LONG = 60000, TEXT = 2000000 };
+    const atomic_bool stop = true;
+    char *text = mt_alloc(TEXT);
+    mt_tok_vocab vocab = {0};
+    mt_tok_unigram unigram = {.vocab = &vocab, .count = 2, .scores = mt_alloc_array(2, sizeof(double))};
+    mt_tok_unigram_work work = {.stop = &stop};
+    const mt_tok_wordpiece wordpiece = {.vocab = &vocab, .unk_token = "a", .unk_len = 1, .most_chars = SIZE_MAX};
+    mt_ids ids = {0};
+    mt_error err;
+
+    (void)state;
+    memset(text, 'a', TEXT);
+    text[LONG - 1] = 'b';
+    assert_true(mt_tok_vocab_add(&vocab, "a", 1, 0, &err) && mt_tok_vocab_add(&vocab, text, LONG, 1, &err));
+    text[LONG - 1] = 'a';
+    assert_true(mt_tok_unigram_finish(&unigram, &err));
+    assert_true(mt_tok_unigram_encode(&unigram, &work, text, TEXT, &ids, &err));
+    assert_int_equal(ids.count, 0);
+    assert_true(mt_tok_wordpiece_encode(&wordpiece, text, TEXT, &stop, &ids, &err));
+    assert_int_equal(ids.count, 1);
+    mt_ids_free(&ids);
+    mt_tok_unigram_work_free(&work);
+    mt_tok_unigram_free(&unigram);
+    mt_tok_vocab_free(&vocab);
+    mt_free(text);
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(spellings_are_found),
     cmocka_unit_test(limits_are_sentences),
     cmocka_unit_test(tries_find_starts),
+    cmocka_unit_test(tries_have_a_limit),
+    cmocka_unit_test(pieces_are_left_when_their_request_has_ended),
 };
 UNIT_MAIN(tests)
