@@ -51,12 +51,14 @@ static void start(mt_parser *p, mt_parse_machine *m, mt_chat_opened_state opened
 
     if (!table)
         return;
-    if (p->reasons && opened == MT_CHAT_OPENED_REASONING && table->opened)
+    if (p->reasons && opened == MT_CHAT_OPENED_REASONING && table->opened) {
+        mt_parse_text_begin(p, MT_PARSE_REASONING);
         mt_parse_go(p, m, table->opened);
-    else if (p->reasons && opened == MT_CHAT_OPENED_ANSWER && table->answer)
+    } else if (p->reasons && opened == MT_CHAT_OPENED_ANSWER && table->answer) {
         mt_parse_go(p, m, table->answer);
-    else
+    } else {
         mt_parse_go(p, m, table->start);
+    }
 }
 
 bool mt_parse_needed(const mt_parse_settings *settings)

@@ -176,6 +176,7 @@ void mt_parse_reject(mt_parser *p, mt_parse_machine *m); /* it is no call: what 
 
 /* parse_out.c: sends events */
 void mt_parse_flush(mt_parser *p, bool all);
+void mt_parse_text_begin(mt_parser *p, mt_parse_kind kind); /* text of that kind follows, or none */
 void mt_parse_text(mt_parser *p, mt_parse_kind kind, const char *text, size_t len);
 void mt_parse_text_end(mt_parser *p); /* sends what is held back */
 void mt_parse_call_begin(mt_parser *p);

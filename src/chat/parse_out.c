@@ -55,13 +55,19 @@ static void put_space(mt_parser *p)
     p->space_len = 0;
 }
 
+void mt_parse_text_begin(mt_parser *p, mt_parse_kind kind)
+{
+    if (kind == p->text_kind)
+        return;
+    p->text_kind = kind;
+    p->space_len = 0;
+    p->lead = true;
+}
+
 void mt_parse_text(mt_parser *p, mt_parse_kind kind, const char *text, size_t len)
 {
-    if (len > 0 && kind != p->text_kind) {
-        p->text_kind = kind;
-        p->space_len = 0;
-        p->lead = true;
-    }
+    if (len > 0)
+        mt_parse_text_begin(p, kind);
     for (size_t i = 0; i < len; i++) {
         if (!mt_parse_space(text[i])) {
             put_space(p);

@@ -48,6 +48,7 @@ static void enter(mt_parser *p, const mt_parse_state *state)
         mt_parse_word_clear(&p->name);
         mt_parse_word_clear(&p->id);
         break;
+    case MT_DOES_REASONING: mt_parse_text_begin(p, MT_PARSE_REASONING); break;
     case MT_DOES_ID: mt_parse_word_clear(&p->id); break;
     case MT_DOES_KEY: mt_parse_word_clear(&p->key); break;
     case MT_DOES_VALUE:
