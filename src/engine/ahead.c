@@ -9,8 +9,8 @@
    3. An answer that turns out to have ended, or is cancelled, loses its part of the next step (mt_engine_end): its row
       is computed for nothing. It writes to a page that was its own when the row was enqueued; whoever gets the page
       afterwards writes there later.
-   4. What a token decides beyond the text waits for it: constraints, penalties, guesses, settings that the device does
-      not choose by.
+   4. What a token decides beyond the text waits for it: constraints, penalties, guesses, the end of thinking, settings
+      that the device does not choose by.
    5. Of recurrent states, a step that is begun ahead leaves the state before it as it is: there an answer may have
       ended, and others may continue. So it needs a slot more for each answer; where one has none, no step is begun. */
 #include "base/clock.h"
@@ -53,12 +53,18 @@ static bool wants_guesses(mt_engine *e, const mt_step *step, mt_sequence *s)
                              mt_cost_predict(&e->past.cost, answers, step->positions_before));
 }
 
+/* Whether the token chosen now may decide that the next one has to end the answer's thinking. */
+static bool ends_thinking(const mt_sequence *s)
+{
+    return s->request->thinking && mt_thought_ends_soon(&s->thought, s->request->thinking);
+}
+
 /* Whether s goes on by one token that the device alone chooses, unless it ends with it. */
 static bool goes_on(mt_engine *e, const mt_step *step, const mt_part *p)
 {
     mt_request *r = p->s->request;
     return p->samples && p->chain.guessed == 0 && p->wanted_count == 1 && mt_chooses(e->dev, &p->chain) &&
-           !atomic_load_explicit(&r->paused, memory_order_relaxed) &&
+           !ends_thinking(p->s) && !atomic_load_explicit(&r->paused, memory_order_relaxed) &&
            !atomic_load_explicit(&r->cancelled, memory_order_relaxed) && !wants_guesses(e, step, p->s);
 }
 

@@ -17,6 +17,7 @@
 #include "sample/constraint/constraint.h"
 #include "sample/logprobs.h"
 #include "sample/settings.h"
+#include "sample/thought.h"
 #include "text/stop.h"
 
 typedef enum mt_finish {
@@ -93,10 +94,11 @@ struct mt_request {
     size_t encoder; /* number of the engine's encoder that computes the vector, from 1 on; 0: the model does */
     size_t second;  /* for encoders of text pairs: the position where the second text begins; 0: there is one text */
 
-    mt_sample_settings sampling; /* what it points to lives in the arena */
-    mt_constraint *constraint;   /* a grammar that every answer follows; the arena holds a reference; NULL: none */
-    uint32_t choices;            /* how many answers to the one prompt are wanted, at least 1; numbered from 0 */
-    size_t max_tokens;           /* of each choice; clamped to what the context leaves */
+    mt_sample_settings sampling;     /* what it points to lives in the arena */
+    mt_constraint *constraint;       /* a grammar that every answer follows; the arena holds a reference; NULL: none */
+    const mt_thought_rule *thinking; /* limits how long each answer thinks; in the arena; NULL: nothing does */
+    uint32_t choices;                /* how many answers to the one prompt are wanted, at least 1; numbered from 0 */
+    size_t max_tokens;               /* of each choice; clamped to what the context leaves */
     uint32_t repeat_limit; /* an answer that repeats itself ends after so many repeated tokens (repeat.h); 0: never */
     const mt_stop *stop;   /* NULL: no stop strings */
     const mt_stop_string *stop_strings; /* the strings that `stop` was made of */

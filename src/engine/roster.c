@@ -87,6 +87,7 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
     s->voice = NULL;
     e->stats.finished[finish]++;
     e->stats.repeated += s->repeated;
+    e->stats.thinking_cut += s->thought.cut;
     note_answer(&e->stats, s, now);
     if (!r->placed)
         /* before the last event: who hears of the end finds the place free */

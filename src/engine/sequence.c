@@ -32,6 +32,7 @@ mt_sequence *mt_sequences_new(mt_request *r, size_t groups, size_t context, size
         s->seq.cuts = r->cuts;
         s->seq.cut_count = r->cut_count;
         s->counts = counts_of(r, max_tokens, vocab);
+        s->thought.thinking = r->thinking && r->thinking->opened;
         mt_buf_init(&s->piece, PIECE_LIMIT);
         mt_buf_init(&s->text, PIECE_LIMIT);
         if (tokenizer)
@@ -91,6 +92,14 @@ static int add_text(mt_sequence *s, uint32_t token)
     return -1;
 }
 
+void mt_sequence_think(mt_sequence *s, mt_thought *thought, uint32_t token)
+{
+    s->piece.len = 0;
+    if (s->detokenizer.tokenizer && !thought->over)
+        mt_tokenizer_bytes(s->detokenizer.tokenizer, token, &s->piece);
+    mt_thought_token(thought, s->request->thinking, token, s->piece.data, s->piece.len);
+}
+
 bool mt_sequence_token(mt_sequence *s, const mt_sampled *sampled, mt_finish *finish)
 {
     mt_request *r = s->request;
@@ -98,6 +107,8 @@ bool mt_sequence_token(mt_sequence *s, const mt_sampled *sampled, mt_finish *fin
     const bool ends = mt_sample_settings_ends(&r->sampling, token);
     const bool complete = s->run.constraint && mt_run_token(&s->run, token) && s->run.over;
     s->generated++;
+    if (r->thinking)
+        mt_sequence_think(s, &s->thought, token);
     if (s->counts)
         mt_counts_push(s->counts, token);
     s->text.len = 0;

@@ -22,6 +22,7 @@ typedef struct mt_sequence {
     size_t cached;          /* prompt positions that came from the prefix tree or a tier */
     mt_counts *counts;      /* how often each token occurred; NULL where no sampling penalty needs it */
     mt_run run;             /* the state of the constraint, where the request has one */
+    mt_thought thought;     /* where it is in thinking, where the request limits that */
     mt_candidate candidate; /* how the scheduler sees it */
     uint32_t place;         /* its number among the sequences that run, which no other of them has */
     bool begun;             /* the BEGUN event was sent */
@@ -84,6 +85,9 @@ void mt_sequence_prompt(mt_sequence *s, uint32_t token, const mt_logprob *chosen
 
 /* Adds a sampled token and sends its event. True when the token is the last; then *finish says why. */
 bool mt_sequence_token(mt_sequence *s, const mt_sampled *sampled, mt_finish *finish);
+
+/* Takes a state of thinking, its own or a copy to try guesses with, over a token. */
+void mt_sequence_think(mt_sequence *s, mt_thought *thought, uint32_t token);
 
 /* Sends DONE. err: the reason, with MT_FINISH_ERROR. The request is freed with the last of its choices. */
 void mt_sequence_finish(mt_sequence *s, mt_finish finish, const mt_error *err);

@@ -46,6 +46,7 @@ void mt_stats_join(mt_stats *s, const mt_stats *o)
 {
 #define JOIN(field) s->field += o->field;
     JOIN(repeated)
+    JOIN(thinking_cut)
     JOIN(steps)
     JOIN(step_rows)
     JOIN(ahead_steps)

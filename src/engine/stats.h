@@ -66,6 +66,7 @@ typedef struct mt_stats {
     mt_masks_stats masks;                              /* token masks of constraints */
     uint64_t finished[4];                              /* answers by their mt_finish */
     uint64_t repeated;                                 /* answers that repeat_limit ended */
+    uint64_t thinking_cut;                             /* answers whose thinking was ended since its budget was spent */
     uint64_t device_faults;                            /* how often the device failed and was opened anew */
     /* of an answer, in seconds: from receipt until it left the queue; from there to its first token; from receipt to
        its first token; between two of its tokens; from receipt to its end */

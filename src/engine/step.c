@@ -178,6 +178,28 @@ static size_t copy_tail(const mt_sequence *s, uint32_t tail[MT_LIMIT_BAD_TOKENS]
     return count;
 }
 
+/* Whether the masks of a chain let a token be chosen of row `ahead`. */
+static bool is_allowed(const mt_chain *c, size_t ahead, uint32_t token)
+{
+    return !c->constrained || (ahead < c->allowed_count && c->allowed[ahead][token / 32] >> token % 32 & 1);
+}
+
+/* Sets the tokens that have to be chosen of the part's rows, where the budget of thinking is spent. A constraint may
+   delay them until it allows them. */
+static void end_thinking(mt_part *p)
+{
+    mt_sequence *s = p->s;
+    mt_chain *c = &p->chain;
+    mt_thought ahead = s->thought;
+    for (size_t i = 0; i <= c->guessed; i++) {
+        const uint32_t next = mt_thought_next(&ahead, s->request->thinking);
+        c->forced[i] = next != MT_SAMPLE_ANY && is_allowed(c, i, next) ? next : MT_SAMPLE_ANY;
+        c->forces = c->forces || c->forced[i] != MT_SAMPLE_ANY;
+        if (i < c->guessed)
+            mt_sequence_think(s, &ahead, s->draft.token[i]);
+    }
+}
+
 /* Fills the part's chain with what the sampler needs. before: tokens of the answer that are not known yet. */
 static void ask(mt_part *p, uint32_t before)
 {
@@ -192,6 +214,9 @@ static void ask(mt_part *p, uint32_t before)
     c->tail_count = s->request->sampling.bad_count ? copy_tail(s, c->tail) : 0;
     c->constrained = s->run.constraint != NULL;
     c->guess = s->draft.token;
+    c->forces = false;
+    if (s->request->thinking && before == 0)
+        end_thinking(p);
 }
 
 /* A row whose numbers are not finite gives no token, nor do the rows behind it: shortens the chain. */

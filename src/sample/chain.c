@@ -23,6 +23,7 @@ mt_sample_row mt_chain_row(const mt_chain *c, size_t ahead, uint32_t tail[MT_LIM
                            .tail = tail,
                            .tail_count = c->settings->bad_count ? copy_tail(c, ahead, tail) : 0,
                            .allowed = c->constrained ? c->allowed[ahead] : NULL,
+                           .forced = c->forces && c->forced[ahead] != MT_SAMPLE_ANY ? &c->forced[ahead] : NULL,
                            .choice = c->choice,
                            .index = c->index + (uint32_t)ahead};
 }
@@ -67,7 +68,7 @@ void mt_chain_choose(mt_chain *c, const mt_kernels *k, const float *logits, size
 bool mt_chain_greedy(const mt_chain *c)
 {
     const mt_sample_row row = {.settings = c->settings, .counts = c->counts, .index = c->index};
-    return !c->constrained && c->settings->logprobs < 0 && mt_sample_settings_greedy(c->settings) &&
+    return !c->constrained && !c->forces && c->settings->logprobs < 0 && mt_sample_settings_greedy(c->settings) &&
            !mt_steer_needed(&row);
 }
 

@@ -18,6 +18,8 @@ typedef struct mt_chain {
     const uint32_t *guess;                       /* [guessed]: the token that each of these rows was computed behind */
     const uint32_t *allowed[1 + MT_LIMIT_DRAFT]; /* where constrained: token masks of the first allowed_count rows */
     size_t allowed_count;                        /* further rows are not chosen for */
+    bool forces;                                 /* `forced` is set, and has tokens */
+    uint32_t forced[1 + MT_LIMIT_DRAFT];         /* the token that has to be chosen of a row; MT_SAMPLE_ANY: any */
 
     /* result */
     mt_sample_status status; /* of the first token */

@@ -20,6 +20,8 @@ typedef enum mt_sample_status {
     MT_SAMPLE_NOTHING     /* every token is masked or -inf */
 } mt_sample_status;
 
+#define MT_SAMPLE_ANY UINT32_MAX /* in place of a token: any may be chosen */
+
 typedef struct mt_sample_row {
     const float *logits; /* [vocab], raw; not changed, so that several choices may share a row */
     size_t vocab;
@@ -27,7 +29,8 @@ typedef struct mt_sample_row {
     const mt_counts *counts;            /* NULL unless mt_sample_settings_penalise */
     /* token mask: bit id % 32 of word id / 32 is set for allowed tokens; NULL: all are allowed */
     const uint32_t *allowed;
-    const uint32_t *tail; /* the last generated tokens, as many as bad words look at */
+    const uint32_t *forced; /* the only token that may be chosen, whatever else is said; NULL: any */
+    const uint32_t *tail;   /* the last generated tokens, as many as bad words look at */
     size_t tail_count;
     uint32_t choice; /* which answer of the request */
     uint32_t index;  /* how many tokens the answer has */

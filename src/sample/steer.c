@@ -13,7 +13,7 @@ static bool ends_masked(const mt_sample_row *row)
 
 bool mt_steer_needed(const mt_sample_row *row)
 {
-    return row->allowed || row->counts || row->settings->only || row->settings->bad_count > 0 ||
+    return row->forced || row->allowed || row->counts || row->settings->only || row->settings->bad_count > 0 ||
            row->settings->bias_count > 0 || ends_masked(row);
 }
 
@@ -62,6 +62,11 @@ bool mt_steer_mask(uint32_t *mask, const mt_sample_row *row)
     const size_t words = (row->vocab + WORD_BITS - 1) / WORD_BITS;
     uint32_t id;
     size_t at = 0;
+    if (row->forced) {
+        memset(mask, 0, words * sizeof(*mask));
+        mask[*row->forced / WORD_BITS] = 1u << *row->forced % WORD_BITS;
+        return true;
+    }
     if (!row->allowed && !s->only && s->bad_count == 0 && !ends_masked(row))
         return false;
     for (size_t i = 0; i < words; i++)
@@ -69,6 +74,13 @@ bool mt_steer_mask(uint32_t *mask, const mt_sample_row *row)
     while (next_forbidden(row, &at, &id))
         mask[id / WORD_BITS] &= ~(1u << id % WORD_BITS);
     return true;
+}
+
+static void force(float *y, const mt_sample_row *row)
+{
+    for (size_t i = 0; i < row->vocab; i++)
+        y[i] = -INFINITY;
+    y[*row->forced] = row->logits[*row->forced];
 }
 
 static void penalise(float *y, const mt_sample_settings *s, const mt_counts *counts)
@@ -90,6 +102,10 @@ void mt_steer(float *y, const mt_sample_row *row)
     const mt_sample_settings *s = row->settings;
     uint32_t id;
     size_t at = 0;
+    if (row->forced) {
+        force(y, row);
+        return;
+    }
     if (row->allowed)
         copy_allowed(y, row->logits, row->allowed, row->vocab);
     else

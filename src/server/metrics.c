@@ -126,6 +126,7 @@ static void write_requests(const writer *w, const mt_stats *s)
     for (size_t i = 0; i < MT_COUNT(reasons); i++)
         labelled(w, name, "finished_reason", reasons[i], s->finished[i]);
     counter(w, "motet_repeated_total", s->repeated, "Answers that were ended because they went in circles.");
+    counter(w, "motet_thinking_cut_total", s->thinking_cut, "Answers whose thinking was ended at its budget.");
     counter(w, "vllm:num_preemptions_total", s->preemptions, "Answers set aside for others.");
     counter(w, "motet_seats_yielded_total", s->yields, "Of these, answers set aside for a client with fewer seats.");
 }

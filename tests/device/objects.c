@@ -198,7 +198,10 @@ static void draw_answer(run *r, answer *a, size_t at, mt_tensor *logits, size_t 
                           .guessed = below(&own, GUESSES + 1),
                           .guess = a->guess,
                           .allowed = {a->mask, a->mask},
-                          .allowed_count = below(&own, 3)};
+                          .allowed_count = below(&own, 3),
+                          .forces = below(&own, 4) == 0};
+    for (size_t k = 0; k <= GUESSES; k++)
+        a->chain.forced[k] = below(&own, 2) ? MT_SAMPLE_ANY : k < GUESSES ? a->guess[k] : (uint32_t)below(&own, vocab);
     mt_free(row);
 }
 

@@ -115,8 +115,11 @@ static void draw_chain(fixture *f)
                           .guessed = below(f, GUESSES + 1),
                           .guess = f->guess,
                           .allowed_count = below(f, GUESSES + 2)};
-    for (size_t i = 0; i <= GUESSES; i++)
+    for (size_t i = 0; i <= GUESSES; i++) {
         f->chain.allowed[i] = f->mask[i];
+        f->chain.forced[i] = below(f, 2) ? MT_SAMPLE_ANY : i < GUESSES && below(f, 2) ? f->guess[i] : below(f, VOCAB);
+    }
+    f->chain.forces = below(f, 5) == 0;
     for (size_t i = 0; i < PROMPT; i++)
         prompt[i] = below(f, VOCAB);
     if (mt_sample_settings_penalise(&f->settings))
@@ -184,6 +187,7 @@ static void rows_by_themselves_make_the_same_chain(void **state)
         assert_true(!got.constrained || got.sampled_count <= got.allowed_count);
         for (size_t i = 0; i < got.sampled_count; i++) {
             const mt_sampled *a = &got.sampled[i], *b = &wanted.sampled[i];
+            assert_true(!got.forces || got.forced[i] == MT_SAMPLE_ANY || a->chosen.id == got.forced[i]);
             assert_memory_equal(&a->chosen, &b->chosen, sizeof(a->chosen));
             assert_int_equal(a->top_count, b->top_count);
             assert_memory_equal(a->top, b->top, a->top_count * sizeof(*a->top));
@@ -223,7 +227,7 @@ static void the_best_are_chosen_where_nothing_else_is_asked_for(void **state)
         mt_sample_row row = mt_chain_row(&f->chain, 0, tail);
         row.vocab = VOCAB;
         const bool wanted = f->settings.temperature == 0 && f->settings.logprobs < 0 && !f->chain.constrained &&
-                            !f->chain.counts && !mt_steer_mask(mask, &row);
+                            !f->chain.forces && !f->chain.counts && !mt_steer_mask(mask, &row);
         assert_int_equal(mt_chain_greedy(&f->chain), wanted);
         greedy += wanted;
     }
