@@ -325,6 +325,16 @@ static bool read_tool_choice(mt_ask *ask, mt_failure *why)
                           "tool_choice: the type is none of auto, any, tool (with a name) and none");
 }
 
+/* A budget that leaves nothing for the answer is refused, as by Anthropic. With tools it may be that of several answers
+   (interleaved thinking), and is taken. */
+static bool check_budget(const mt_ask *ask, mt_failure *why)
+{
+    return ask->think_budget < 0 || ask->max_tokens < 0 || ask->think_budget < ask->max_tokens || ask->chat.tools ||
+           mt_failure_set(why, 400, "invalid_value", "thinking",
+                          "`max_tokens` must be greater than `thinking.budget_tokens`: send a smaller budget, or "
+                          "allow more tokens");
+}
+
 static bool read_thinking(mt_ask *ask, mt_failure *why)
 {
     const json_t *thinking = mt_body_get(ask->body, "thinking");
@@ -336,7 +346,8 @@ static bool read_thinking(mt_ask *ask, mt_failure *why)
         return mt_failure_set(why, 400, "invalid_value", "thinking",
                               "thinking: the type is none of enabled, adaptive and disabled");
     ask->chat.thinking = json_boolean(*type != 'd');
-    return true;
+    ask->chat.budget = mt_body_get(thinking, "budget_tokens");
+    return mt_read_thinking(ask, "thinking", thinking, why) && check_budget(ask, why);
 }
 
 /* Clients that want the server to keep the conversation fall back to sending all of it when they get this error
@@ -372,7 +383,7 @@ static bool read_output(mt_ask *ask, mt_failure *why)
     const json_t *format = format_of(ask->body);
 
     ask->chat.effort = mt_body_get(mt_body_get(ask->body, "output_config"), "effort");
-    return (!ask->chat.effort || mt_read_effort(ask, "reasoning_effort", ask->chat.effort, why)) &&
+    return (!ask->chat.effort || mt_read_effort(ask, "output_config.effort", ask->chat.effort, why)) &&
            (!format || mt_read_format(ask, "output_config.format", mt_body_text(format, "type"),
                                       json_object_get(format, "schema"), true, why));
 }

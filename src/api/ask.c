@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/compiler.h"
+#include "base/json_tree.h"
+
 void mt_ask_defaults_init(mt_ask_defaults *defaults)
 {
     *defaults = (mt_ask_defaults){0};
@@ -22,6 +25,7 @@ void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_
                     .parallel_calls = true,
                     .sampling = defaults->sampling,
                     .max_tokens = -1,
+                    .think_budget = -1,
                     .truncate = MT_TRUNCATE_NONE,
                     .default_max_tokens = defaults->max_tokens,
                     .repeat_limit = defaults->repeat_limit,
@@ -35,6 +39,30 @@ void mt_ask_free(mt_ask *ask)
     json_decref(ask->schema);
     json_decref(ask->call_names);
     ask->owned = ask->extra = ask->schema = ask->call_names = NULL;
+}
+
+/* Whether the request says outright that the model is to think: then an effort of "none" does not count. */
+static bool thinks(const mt_chat *chat)
+{
+    const json_t *wanted = json_object_get(chat->kwargs, "enable_thinking");
+
+    return json_is_true(wanted ? wanted : chat->thinking);
+}
+
+int64_t mt_ask_budget(const mt_ask *ask, bool by_template)
+{
+    static const struct {
+        const char *effort;
+        int64_t tokens;
+    } budgets[] = {{"minimal", 512}, {"low", 2048}, {"medium", 8192}, {"high", 24576}};
+    const char *effort = mt_json_word(ask->chat.effort);
+
+    if (ask->think_budget >= 0 || by_template || !effort)
+        return ask->think_budget;
+    for (size_t i = 0; i < MT_COUNT(budgets); i++)
+        if (strcmp(effort, budgets[i].effort) == 0)
+            return budgets[i].tokens;
+    return strcmp(effort, "none") == 0 && !thinks(&ask->chat) ? 0 : -1;
 }
 
 const json_t *mt_ask_own(mt_ask *ask, json_t *json)

@@ -81,8 +81,10 @@ typedef struct mt_ask {
     bool parallel_calls;
     bool is_chat; /* the ask has a chat; else it has prompts */
     mt_chat chat;
-    bool forgets;        /* where the chat is too long, its oldest messages are left out */
-    const char *nothing; /* not NULL: nothing is computed, the model is only to "load" or "unload" */
+    int64_t think_budget;    /* most tokens of thinking; -1: as many as the effort allows (mt_ask_budget) */
+    const char *think_field; /* the field that says how much to think, for warnings; NULL: none does */
+    bool forgets;            /* where the chat is too long, its oldest messages are left out */
+    const char *nothing;     /* not NULL: nothing is computed, the model is only to "load" or "unload" */
     mt_ask_prompt *prompts;
     size_t prompt_count;
 
@@ -110,6 +112,9 @@ typedef struct mt_ask {
 
 void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_defaults *defaults);
 void mt_ask_free(mt_ask *ask); /* frees what does not lie in the arena */
+
+/* Most tokens of thinking; -1: any number. by_template: the template itself makes something of the effort. */
+int64_t mt_ask_budget(const mt_ask *ask, bool by_template);
 
 /* Owns json from here on, until mt_ask_free. Returns it. */
 const json_t *mt_ask_own(mt_ask *ask, json_t *json);

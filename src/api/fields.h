@@ -76,6 +76,11 @@ extern const mt_field_table mt_fields_vectors, mt_fields_scores;
 /* Readers used by several tables, in fields_common.c. A max_tokens of -1 means all that the context leaves. */
 mt_field_read mt_read_max_tokens, mt_read_stop, mt_read_truncate, mt_read_truncation_side;
 
+/* Readers of fields about thinking, in fields_thinking.c: a word; a number of tokens; an object of Anthropic's form,
+   {"type", "budget_tokens"}, and one of OpenRouter's, {"effort", "max_tokens", "exclude"}. What the words mean, and
+   whether to think at all, src/chat knows. */
+mt_field_read mt_read_effort, mt_read_think_budget, mt_read_thinking, mt_read_reasoning;
+
 /* Readers of fields about the format of the answer: OpenAI's response_format, and those of vLLM and llama.cpp. In
    fields_format.c. */
 mt_field_read mt_read_response_format, mt_read_guided, mt_read_structured, mt_read_plain_format;

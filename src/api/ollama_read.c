@@ -181,13 +181,22 @@ static bool read_settings(mt_ask *ask, bool chat, mt_failure *why)
     return ok;
 }
 
+static bool read_fields(mt_ask *ask, mt_failure *why)
+{
+    const bool ok = mt_body_fields(ask, NULL, why);
+
+    if (ask->think_field)
+        ask->think_field = "think";
+    return ok;
+}
+
 static bool read_chat(mt_ask *ask, mt_failure *why)
 {
     const json_t *sent = ask->body;
     mt_error err = {0};
 
     mt_chat_begin(&ask->chat, ask->arena, "messages");
-    if (!read_truncate(ask, why) || !read_settings(ask, true, why) || !mt_body_fields(ask, NULL, why) ||
+    if (!read_truncate(ask, why) || !read_settings(ask, true, why) || !read_fields(ask, why) ||
         !add_messages(ask, json_object_get(sent, "messages"), why))
         return false;
     if (!mt_chat_read_tools(&ask->chat, json_object_get(sent, "tools"), &err))
@@ -285,7 +294,7 @@ static bool read_prompt(mt_ask *ask, mt_failure *why)
         mt_chat_put(&ask->chat, &first);
     }
     mt_chat_put(&ask->chat, &second);
-    return mt_body_fields(ask, NULL, why) && mt_body_end(ask, why);
+    return read_fields(ask, why) && mt_body_end(ask, why);
 }
 
 bool mt_ollama_read_generate(mt_ask *ask, mt_failure *why)

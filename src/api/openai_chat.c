@@ -10,7 +10,6 @@
 #include "base/json_tree.h"
 #include "base/json_write.h"
 #include "base/limits.h"
-#include "base/words.h"
 
 static bool read_logprobs(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
@@ -74,19 +73,6 @@ static bool read_modalities(mt_ask *ask, const char *name, const json_t *value, 
     return true;
 }
 
-/* How much to think. The words are only checked here; src/chat knows what the template makes of them. */
-bool mt_read_effort(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
-{
-    static const char *const efforts[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max", NULL};
-
-    (void)ask;
-    return mt_words_have(efforts, mt_json_word(value)) ||
-           mt_failure_value(
-               why, name,
-               "is none of none, minimal, low, medium, high, xhigh and max: send one, or what the template "
-               "knows in \"chat_template_kwargs\"");
-}
-
 static const mt_field fields[] = {
     MT_FIELD_OTHER_ROW("max_completion_tokens", mt_read_max_tokens),
     MT_FIELD_OTHER_ROW("logprobs", read_logprobs),
@@ -96,6 +82,12 @@ static const mt_field fields[] = {
     MT_FIELD_OTHER_ROW("web_search_options", refuse_given),
     MT_FIELD_BOOL_ROW("include_reasoning", form.include_reasoning),
     MT_FIELD_OTHER_ROW("reasoning_effort", mt_read_effort),
+    MT_FIELD_OTHER_ROW("reasoning", mt_read_reasoning),
+    MT_FIELD_OTHER_ROW("thinking", mt_read_thinking),
+    MT_FIELD_OTHER_ROW("thinking_budget", mt_read_think_budget),
+    MT_FIELD_OTHER_ROW("thinking_token_budget", mt_read_think_budget),
+    MT_FIELD_OTHER_ROW("thinking_budget_tokens", mt_read_think_budget),
+    MT_FIELD_OTHER_ROW("reasoning_budget_tokens", mt_read_think_budget),
     MT_FIELD_BOOL_ROW("parallel_tool_calls", parallel_calls),
     MT_FIELD_OTHER_ROW("tool_choice", mt_read_tool_choice),
     MT_FIELD_REFUSED_ROW("echo", 0),
@@ -113,7 +105,6 @@ bool mt_body_fields(mt_ask *ask, const char *const *own, mt_failure *why)
                                             "chat_template",
                                             "chat_template_kwargs",
                                             "enable_thinking",
-                                            "thinking",
                                             "documents",
                                             "add_generation_prompt",
                                             "continue_final_message",

@@ -13,6 +13,7 @@ static const mt_field fields[] = {
     MT_FIELD_BOOL_ROW("echo", form.echo),
     MT_FIELD_BOOL_ROW("add_special_tokens", add_special_tokens),
     MT_FIELD_REFUSED_ROW("suffix", 0),
+    MT_FIELD_REFUSED_ROW("thinking_token_budget", -1),
 };
 
 bool mt_openai_completions_fields(mt_ask *ask, mt_failure *why)

@@ -217,7 +217,7 @@ static bool read_reasoning(reader *r)
 {
     const json_t *reasoning = mt_body_get(r->body, "reasoning"), *effort = mt_body_get(reasoning, "effort");
 
-    if (effort && !mt_read_effort(r->ask, "reasoning_effort", effort, r->why))
+    if (reasoning && !mt_read_reasoning(r->ask, "reasoning", reasoning, r->why))
         return false;
     r->ask->chat.effort = effort;
     json_object_set_new(r->extra, "summary",

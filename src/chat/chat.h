@@ -67,7 +67,7 @@ typedef struct mt_chat {
     const json_t *tools; /* an array that is not empty, or NULL */
     /* Variables for the template as they were sent; NULL: not given. kwargs is an object, whose members win over the
        others. */
-    const json_t *thinking, *effort, *documents, *kwargs;
+    const json_t *thinking, *effort, *budget, *documents, *kwargs;
     bool no_generation_prompt;
     bool continues; /* the answer continues the last message */
     bool starved;   /* memory was missing; mt_chat_end reports it */
@@ -105,7 +105,8 @@ bool mt_chat_read(mt_chat *chat, mt_arena *arena, const json_t *request, mt_erro
 
 /* Parts of mt_chat_read, for dialects that share some of OpenAI's fields. role: overrides the message's own; NULL: does
    not. mt_chat_read_settings reads add_generation_prompt, continue_final_message, chat_template_kwargs,
-   enable_thinking, thinking, reasoning_effort and documents; values that the chat has already stay. False: *err. */
+   enable_thinking, thinking, reasoning_effort, reasoning, thinking_budget and documents; values that the chat has
+   already stay. False: *err. */
 bool mt_chat_read_message(mt_chat *chat, const json_t *message, const char *role, mt_chat_message *out,
                           mt_error *err) MT_NODISCARD;
 bool mt_chat_read_tools(mt_chat *chat, const json_t *tools, mt_error *err) MT_NODISCARD;

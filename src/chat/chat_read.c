@@ -275,16 +275,19 @@ bool mt_chat_read_tools(mt_chat *chat, const json_t *tools, mt_error *err)
     return true;
 }
 
-/* Whether the model is to think: by enable_thinking, by {"type": "enabled"}, or by the effort. NULL: the request does
-   not say. */
+/* Whether the model is to think: by enable_thinking, by {"type": "enabled"}, by what "reasoning" says beside an effort,
+   or by the effort. NULL: the request does not say. */
 static const json_t *thinking_of(const json_t *request, const json_t *effort)
 {
     const json_t *thinking = get(request, "enable_thinking");
     const char *type = json_string_value(json_object_get(get(request, "thinking"), "type"));
+    const json_t *reasoning = get(request, "reasoning"), *enabled = get(reasoning, "enabled");
     const char *word = json_string_value(effort);
 
-    if (thinking || !(type || word))
+    if (thinking || !(type || word || enabled || get(reasoning, "max_tokens")))
         return thinking;
+    if (!type && (enabled || !word))
+        return json_boolean(!json_is_false(enabled));
     return type ? json_boolean(strcmp(type, "disabled") != 0) : json_boolean(strcmp(word, "none") != 0);
 }
 
@@ -307,6 +310,8 @@ static bool read_kwargs(mt_chat *chat, const json_t *request, mt_error *err)
                            reserved[i]);
     chat->documents = get(request, "documents");
     chat->effort = chat->effort ? chat->effort : get(request, "reasoning_effort");
+    chat->effort = chat->effort ? chat->effort : get(get(request, "reasoning"), "effort");
+    chat->budget = chat->budget ? chat->budget : get(request, "thinking_budget");
     chat->thinking = chat->thinking ? chat->thinking : thinking_of(request, chat->effort);
     return true;
 }

@@ -318,9 +318,9 @@ static bool set_kwargs(maker *m, mt_tpl_dict *to)
     const json_t *thinking = json_object_get(chat->kwargs, "enable_thinking");
 
     thinking = thinking ? thinking : chat->thinking;
-    return set_json(m, to, "reasoning_effort", chat->effort) && set_json(m, to, "documents", chat->documents) &&
-           set_json(m, to, "enable_thinking", thinking) && set_json(m, to, m->profile->thinking, thinking) &&
-           mt_tpl_set_members(m->run, to, chat->kwargs, false);
+    return set_json(m, to, "reasoning_effort", chat->effort) && set_json(m, to, "thinking_budget", chat->budget) &&
+           set_json(m, to, "documents", chat->documents) && set_json(m, to, "enable_thinking", thinking) &&
+           set_json(m, to, m->profile->thinking, thinking) && mt_tpl_set_members(m->run, to, chat->kwargs, false);
 }
 
 bool mt_chat_context_fill(const void *ctx, mt_tpl_run *run, mt_tpl_dict *variables)

@@ -57,6 +57,17 @@ const mt_format *mt_format_find_reasoning(const char *name)
     return NULL;
 }
 
+bool mt_format_markers(const mt_format *reasoning, const char **open, const char **close)
+{
+    const mt_parse_table *table = reasoning ? reasoning->read : NULL;
+
+    if (!table || table->framed || !table->opened)
+        return false;
+    *open = table->states[table->opened].rules[0].marker;
+    *close = table->states[table->opened].rules[1].marker;
+    return true;
+}
+
 const char *mt_parse_tool_name(size_t i)
 {
     return i < MT_COUNT(tools) ? tools[i]->name : NULL;

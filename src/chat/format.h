@@ -59,4 +59,8 @@ extern const mt_parse_table mt_parse_harmony; /* a format of both calls and reas
 const mt_format *mt_format_find_tools(const char *name);
 const mt_format *mt_format_find_reasoning(const char *name);
 
+/* The markers around reasoning, taken from the parser's table. False: the format, which may be NULL, has none, or marks
+   reasoning by headers. */
+bool mt_format_markers(const mt_format *reasoning, const char **open, const char **close);
+
 #endif

@@ -113,19 +113,6 @@ static bool write_answer(mt_shape_writer *w, mt_expr *out)
     return true;
 }
 
-/* The markers of reasoning, taken from the parser's table. False: the format has none. */
-static bool find_markers(const char *format, const char **open, const char **close)
-{
-    const mt_format *known = mt_format_find_reasoning(format);
-    const mt_parse_table *table = known ? known->read : NULL;
-
-    if (!table || table->framed || !table->opened)
-        return false;
-    *open = table->states[table->opened].rules[0].marker;
-    *close = table->states[table->opened].rules[1].marker;
-    return true;
-}
-
 static mt_expr write_reasoning(mt_shape_writer *w)
 {
     const mt_shape *s = w->shape;
@@ -139,7 +126,8 @@ static mt_expr write_reasoning(mt_shape_writer *w)
             return rest;
         return mt_grammar_maybe(w->g, MT_SHAPE_LIST(w, mt_shape_markup(w, "<|channel|>analysis<|message|>"), rest));
     }
-    if (s->opened == MT_CHAT_OPENED_ANSWER || !find_markers(s->formats.reasoning, &open, &close))
+    if (s->opened == MT_CHAT_OPENED_ANSWER ||
+        !mt_format_markers(mt_format_find_reasoning(s->formats.reasoning), &open, &close))
         return mt_grammar_empty(w->g);
     rest = mt_grammar_seq(w->g, mt_shape_thought(w, close), lines);
     if (s->opened == MT_CHAT_OPENED_REASONING)

@@ -12,6 +12,7 @@
 #include "base/patience.h"
 #include "server/client.h"
 #include "server/inside.h"
+#include "server/thinking.h"
 #include "server/tokens.h"
 
 /* Whether the model writes text. */
@@ -321,7 +322,8 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
     r->prompt_top = r->prompt_top < 0 ? 0 : r->prompt_top;
     r->repeat_limit = (uint32_t)ask->repeat_limit;
     return set_max_tokens(r, served, ask, why) && set_sampling(r, call, ask, why) && set_stop(r, ask, why) &&
-           set_constraint(r, prompt, why) && set_expected(r, call, ask, why);
+           set_constraint(r, prompt, why) && set_expected(r, call, ask, why) &&
+           (!ask->is_chat || mt_thinking_limit(r, call, ask, prompt, &parsing, why));
 }
 
 /* Sets the text of the prompt that is repeated before the answer ("echo"). */

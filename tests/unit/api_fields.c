@@ -209,6 +209,45 @@ static void every_common_field_is_in_the_documentation(void **state)
     mt_buf_free(&page);
 }
 
+/* An effort allows so many tokens of thinking, unless a field says how many, or the template makes something of it. */
+static void efforts_are_budgets(void **state)
+{
+    static const struct {
+        const char *body;
+        int64_t budget, by_template;
+        const char *field;
+    } rows[] = {
+        {"{}", -1, -1, NULL},
+        {"{\"reasoning_effort\":\"none\"}", 0, -1, "reasoning_effort"},
+        {"{\"reasoning_effort\":\"minimal\"}", 512, -1, "reasoning_effort"},
+        {"{\"reasoning_effort\":\"low\"}", 2048, -1, "reasoning_effort"},
+        {"{\"reasoning_effort\":\"medium\"}", 8192, -1, "reasoning_effort"},
+        {"{\"reasoning\":{\"effort\":\"high\"}}", 24576, -1, "reasoning.effort"},
+        {"{\"reasoning_effort\":\"xhigh\"}", -1, -1, "reasoning_effort"},
+        {"{\"reasoning_effort\":\"max\"}", -1, -1, "reasoning_effort"},
+        {"{\"reasoning_effort\":\"none\",\"enable_thinking\":true}", -1, -1, "reasoning_effort"},
+        {"{\"reasoning_effort\":\"none\",\"chat_template_kwargs\":{\"enable_thinking\":true}}", -1, -1,
+         "reasoning_effort"},
+        {"{\"reasoning_effort\":\"low\",\"thinking_budget\":7}", 7, 7, "thinking_budget"},
+        {"{\"reasoning_effort\":\"low\",\"thinking_token_budget\":-1}", MT_LIMIT_CONTEXT, MT_LIMIT_CONTEXT, NULL},
+        {"{\"thinking_budget\":99999999999}", MT_LIMIT_CONTEXT, MT_LIMIT_CONTEXT, "thinking_budget"},
+        {"{\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":0}}", 0, 0, "thinking.budget_tokens"},
+        {"{\"thinking\":{\"type\":\"disabled\",\"budget_tokens\":9}}", -1, -1, NULL},
+        {"{\"reasoning\":{\"max_tokens\":9,\"effort\":\"low\"}}", 9, 9, "reasoning.max_tokens"},
+    };
+    fixture f;
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(rows); i++) {
+        if (!read_body(&f, &mt_openai_chat, rows[i].body))
+            fail_msg("%s: %s", rows[i].body, f.why.text);
+        assert_int_equal(mt_ask_budget(&f.ask, false), rows[i].budget);
+        assert_int_equal(mt_ask_budget(&f.ask, true), rows[i].by_template);
+        assert_true(f.ask.think_field == rows[i].field || strcmp(f.ask.think_field, rows[i].field) == 0);
+        drop(&f);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_left_out_is_the_default),
     cmocka_unit_test(unknown_fields_are_noted),
@@ -218,5 +257,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(prompts_come_in_four_shapes),
     cmocka_unit_test(a_request_that_does_not_fit_its_arena_is_refused),
     cmocka_unit_test(every_common_field_is_in_the_documentation),
+    cmocka_unit_test(efforts_are_budgets),
 };
 UNIT_MAIN(tests)

@@ -306,6 +306,13 @@ static void variables_reach_the_template(void **state)
         {"\"reasoning_effort\": \"high\", \"enable_thinking\": false", "False high"},
         {"\"thinking\": {\"type\": \"enabled\"}", "True "},
         {"\"reasoning_effort\": \"high\", \"thinking\": {\"type\": \"disabled\"}", "False high"},
+        {"\"reasoning\": {\"effort\": \"low\"}", "True low"},
+        {"\"reasoning\": {\"effort\": \"none\"}", "False none"},
+        {"\"reasoning\": {\"max_tokens\": 5}", "True "},
+        {"\"reasoning\": {\"enabled\": true}", "True "},
+        {"\"reasoning\": {\"effort\": \"low\", \"enabled\": false}", "False low"},
+        {"\"reasoning\": {\"enabled\": true}, \"enable_thinking\": false", "False "},
+        {"\"reasoning\": {}", " "},
     };
 
     (void)state;
@@ -328,6 +335,8 @@ static void variables_reach_the_template(void **state)
         assert_string_equal(prompt_of("{{ thinking }} {{ reasoning_effort }}", request), efforts[i][1]);
         assert_string_equal(prompt_of("{{ enable_thinking }} {{ reasoning_effort }}", request), efforts[i][1]);
     }
+    assert_string_equal(
+        prompt_of("{{ thinking_budget }}", "{\"messages\": [" SAYS("user", "a") "], \"thinking_budget\": 7}"), "7");
     assert_string_equal(prompt_of("{{ bos_token }}{{ tools[0].name }}{{ eos_token }}",
                                   "{\"messages\": [" SAYS("user", "a") "], \"tools\": [{\"name\": \"f\"}]}"),
                         "<s>f</s>");
