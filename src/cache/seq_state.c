@@ -124,7 +124,8 @@ void mt_seq_cut(mt_seq *seq, size_t all, size_t guesses, mt_span *span)
     span->replay = (uint32_t)st->behind;
 }
 
-/* The state two steps back, where it is the sequence's own, is read for the last time by the step under way. */
+/* The state two steps back, where it is the sequence's own, is read for the last time by the step under way. It is its
+   own without a loan, too: where the tree had an anchor at the place for which another slot was taken. */
 bool mt_seq_follow(mt_seq *seq, mt_span *span)
 {
     mt_seq_state *st = &seq->state;
@@ -134,11 +135,14 @@ bool mt_seq_follow(mt_seq *seq, mt_span *span)
     st->after.rows = 1;
     if (st->slot != MT_NO_PAGE && st->slot != st->next && mt_anchors_own(anchors(seq), st->slot))
         st->after.slot = st->slot;
-    else
-        st->after.slot = st->borrowed ? mt_anchors_take(anchors(seq)) : mt_anchors_borrow(anchors(seq));
+    else if (st->borrowed)
+        st->after.slot = mt_anchors_take(anchors(seq));
+    else {
+        st->after.slot = mt_anchors_borrow(anchors(seq));
+        st->borrowed = st->after.slot != MT_NO_PAGE;
+    }
     if (st->after.slot == MT_NO_PAGE)
         return false;
-    st->borrowed = true;
     span->state = st->next;
     span->piece = &st->after;
     span->pieces = 1;
