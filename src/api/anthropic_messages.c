@@ -83,7 +83,7 @@ static void start_block(mt_buf *out, const mt_speech_part *part, size_t index)
     mt_json_write(out, "'index':%zu,'content_block':", index);
     switch (part->kind) {
     case MT_SPEECH_REASONING: mt_json_write(out, "{'type':'thinking','thinking':'','signature':''}"); break;
-    case MT_SPEECH_TEXT: mt_json_write(out, "{'type':'text','citations':null,'text':''}"); break;
+    case MT_SPEECH_TEXT: mt_json_write(out, "{'type':'text','text':''}"); break;
     case MT_SPEECH_CALL:
         add_call_head(out, part);
         mt_json_write(out, "{}}");
@@ -158,7 +158,7 @@ static void add_block(mt_buf *out, const mt_answer *a, const mt_speech_part *par
         mt_json_write(out, "'signature':%s", a->id);
         break;
     case MT_SPEECH_TEXT:
-        mt_json_write(out, "{'type':'text','citations':null");
+        mt_json_write(out, "{'type':'text'");
         mt_json_text(out, "text", part->text.data, part->text.len);
         break;
     case MT_SPEECH_CALL:

@@ -1,17 +1,18 @@
-// What the clients' scripts share. Each is run as: node NAME.mjs PACKAGES URL PICTURE
-// PACKAGES is the folder whose node_modules holds the clients; URL is a motet server with a replay checkpoint.
+// What the clients' scripts share. Each is run as: node NAME.mjs PACKAGES URL PICTURE [MAJOR]
+// PACKAGES is the folder whose node_modules holds the clients; URL is a motet server with a replay checkpoint. MAJOR is
+// a major version before the newest, by which the packages are installed under other names (EARLIER in run.py).
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
-export const [packages, url, picture] = process.argv.slice(2);
+export const [packages, url, picture, major] = process.argv.slice(2);
 export const base64 = readFileSync(picture).toString("base64");
 export const dataUrl = "data:image/png;base64," + base64;
 const require = createRequire(pathToFileURL(packages + "/"));
 
-export const load = async (name) => import(pathToFileURL(require.resolve(name)));
+export const load = async (name) => import(pathToFileURL(require.resolve(major ? `${name}-${major}` : name)));
 
 // Long enough that what is shared is most of the prompt.
 export const system = "You are a helpful assistant. " +

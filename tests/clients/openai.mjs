@@ -32,7 +32,8 @@ const model = "gpt-any";
   stream.on("response.function_call_arguments.delta", (e) => (spelled += e.delta));
   const first = await stream.finalResponse();
   const called = first.output.find((item) => item.type === "function_call");
-  assert.equal(first.output_text, text);
+  const said = first.output.find((item) => item.type === "message");
+  assert.equal(said.content[0].text, text); // output_text is not set by finalResponse() of versions 5 and 6
   assert.equal(called.arguments, spelled);
   assert.deepEqual(JSON.parse(spelled), call);
   assert.equal(first.output[0].type, "reasoning");
