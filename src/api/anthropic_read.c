@@ -14,7 +14,8 @@
 
 /* The messages while they are read. */
 typedef struct reader {
-    mt_chat *chat;
+    mt_ask *ask;
+    mt_chat *chat;     /* the ask's */
     const char *place; /* "system" or "messages" */
     size_t at, block;  /* number of the message, and of its content block */
     bool inside;       /* within a document or a tool result, where neither calls nor results may stand */
@@ -105,13 +106,16 @@ static bool add_inside(reader *r, turn *t, const json_t *content)
     return ok;
 }
 
-/* Adds a block's title, then its content. */
+/* Adds what a block says of its content, then the content. Answers do not cite what they are made of. */
 static bool add_titled(reader *r, turn *t, const json_t *block, const json_t *content)
 {
-    const json_t *title = json_object_get(block, "title");
+    static const char *const about[] = {"title", "source", "context"};
 
-    if (json_string_length(title))
-        put_text(r, t, title);
+    for (size_t i = 0; i < MT_COUNT(about); i++)
+        if (json_string_length(json_object_get(block, about[i])))
+            put_text(r, t, json_object_get(block, about[i]));
+    if (json_is_true(json_object_get(json_object_get(block, "citations"), "enabled")))
+        mt_ask_ignore(r->ask, "citations");
     return add_inside(r, t, content);
 }
 
@@ -198,7 +202,7 @@ static bool add_result(reader *r, turn *t, const json_t *block)
 
 static const struct {
     const char *type;
-    bool (*add)(reader *r, turn *t, const json_t *block); /* NULL: such blocks are ignored */
+    bool (*add)(reader *r, turn *t, const json_t *block); /* NULL: such blocks are ignored, with a note */
 } block_types[] = {
     {"text", add_text},
     {"image", add_image},
@@ -223,8 +227,11 @@ static bool add_block(reader *r, turn *t, const json_t *block)
     if (!mt_json_word(type))
         return bad(r, "a content block has no type", "");
     for (size_t i = 0; i < MT_COUNT(block_types); i++)
-        if (strcmp(json_string_value(type), block_types[i].type) == 0)
+        if (strcmp(json_string_value(type), block_types[i].type) == 0) {
+            if (!block_types[i].add)
+                mt_ask_ignore(r->ask, block_types[i].type);
             return !block_types[i].add || block_types[i].add(r, t, block);
+        }
     return bad(r, "content blocks of this type are not known: ", json_string_value(type));
 }
 
@@ -255,11 +262,27 @@ static bool read_message(reader *r, mt_chat_role role, const json_t *content)
     return true;
 }
 
+/* Notes members of messages and blocks that nothing reads. */
+static void note_inside(mt_ask *ask)
+{
+    static const char *const message_members[] = {"content", "role", "id", NULL};
+    static const char *const block_members[] = {"cache_control", /* this and the following do not change what it says */
+                                                "caller", "citations", /* see add_titled */
+                                                "data", "signature",
+                                                /* what a block says */
+                                                "content", "context", "id", "input", "is_error", "name", "source",
+                                                "text", "thinking", "title", "tool_use_id", "type",
+                                                /* of a tool_reference, whose type is noted */
+                                                "tool_name", NULL};
+
+    mt_body_note(ask, "messages", json_object_get(ask->body, "messages"), message_members, block_members);
+}
+
 static bool read_messages(mt_ask *ask, mt_failure *why)
 {
     static const mt_chat_role roles[] = {MT_CHAT_USER, MT_CHAT_ASSISTANT, MT_CHAT_SYSTEM};
     const json_t *system = mt_body_get(ask->body, "system"), *messages = json_object_get(ask->body, "messages");
-    reader r = {.chat = &ask->chat, .place = "system", .why = why};
+    reader r = {.ask = ask, .chat = &ask->chat, .place = "system", .why = why};
 
     mt_chat_begin(&ask->chat, ask->arena, "messages");
     if (!json_is_array(messages) || json_array_size(messages) == 0)
@@ -279,31 +302,7 @@ static bool read_messages(mt_ask *ask, mt_failure *why)
         if (!read_message(&r, roles[i], json_object_get(message, "content")))
             return false;
     }
-    return true;
-}
-
-/* Tools with a schema are the client's and become the chat's. Others are run by Anthropic's servers: they are ignored,
-   with a note. */
-static bool read_tools(mt_ask *ask, mt_failure *why)
-{
-    const json_t *tools = mt_body_get(ask->body, "tools");
-    json_t *list = json_array();
-
-    mt_ask_own(ask, list);
-    if (tools && !json_is_array(tools))
-        return mt_failure_set(why, 400, "invalid_type", "tools", "tools: a list is needed, not %s",
-                              mt_json_kind(tools));
-    for (size_t i = 0; i < json_array_size(tools); i++) {
-        const json_t *tool = json_array_get(tools, i), *schema = mt_body_get(tool, "input_schema");
-
-        if (json_is_object(schema) && json_is_string(json_object_get(tool, "name")))
-            json_array_append_new(list, mt_body_tool(tool, schema));
-        else if (json_is_string(mt_body_get(tool, "type")) && !schema)
-            mt_ask_ignore(ask, mt_body_text(tool, "type"));
-        else
-            return mt_failure_set(why, 400, "invalid_value", "tools", "tools.%zu: name and input_schema are needed", i);
-    }
-    ask->chat.tools = json_array_size(list) ? list : NULL;
+    note_inside(ask);
     return true;
 }
 
@@ -335,6 +334,18 @@ static bool check_budget(const mt_ask *ask, mt_failure *why)
                           "allow more tokens");
 }
 
+/* Whether thinking is shown. What is called a summary by Anthropic is all of it here. */
+static bool read_display(mt_ask *ask, const json_t *display, mt_failure *why)
+{
+    const char *word = mt_json_word(display);
+
+    if (word && strcmp(word, "omitted") == 0)
+        ask->form.include_reasoning = false;
+    return !display || (word && (strcmp(word, "omitted") == 0 || strcmp(word, "summarized") == 0)) ||
+           mt_failure_set(why, 400, "invalid_value", "thinking",
+                          "thinking.display: it is neither summarized nor omitted: send one, or leave it out");
+}
+
 static bool read_thinking(mt_ask *ask, mt_failure *why)
 {
     const json_t *thinking = mt_body_get(ask->body, "thinking");
@@ -347,7 +358,8 @@ static bool read_thinking(mt_ask *ask, mt_failure *why)
                               "thinking: the type is none of enabled, adaptive and disabled");
     ask->chat.thinking = json_boolean(*type != 'd');
     ask->chat.budget = mt_body_get(thinking, "budget_tokens");
-    return mt_read_thinking(ask, "thinking", thinking, why) && check_budget(ask, why);
+    return mt_read_thinking(ask, "thinking", thinking, why) && check_budget(ask, why) &&
+           read_display(ask, mt_body_get(thinking, "display"), why);
 }
 
 /* Clients that want the server to keep the conversation fall back to sending all of it when they get this error
@@ -442,8 +454,6 @@ static bool read_body(mt_ask *ask, mt_failure *why)
                                       "anthropic_version",
                                       "betas",
                                       "cache_control",
-                                      "container",
-                                      "context_management",
                                       "diagnostics",
                                       "fallbacks",
                                       "inference_geo",
@@ -466,9 +476,9 @@ static bool read_body(mt_ask *ask, mt_failure *why)
     if (json_array_size(json_object_get(body, "mcp_servers")))
         mt_ask_ignore(ask, "mcp_servers");
     return refuse_thread(body, why) && read_messages(ask, why) &&
-           read_prefill(ask, format_of(body) || mt_body_get(body, "response_format"), why) && read_tools(ask, why) &&
-           mt_body_fields(ask, own, why) && read_tool_choice(ask, why) && read_thinking(ask, why) &&
-           read_stops(ask, why) && read_output(ask, why) && mt_body_end(ask, why);
+           read_prefill(ask, format_of(body) || mt_body_get(body, "response_format"), why) &&
+           mt_anthropic_tools(ask, why) && mt_body_fields(ask, own, why) && read_tool_choice(ask, why) &&
+           read_thinking(ask, why) && read_stops(ask, why) && read_output(ask, why) && mt_body_end(ask, why);
 }
 
 bool mt_anthropic_read(mt_ask *ask, mt_failure *why)

@@ -88,10 +88,14 @@ static bool is_noted(const mt_ask *ask, const char *type)
 
 void mt_ask_ignore(mt_ask *ask, const char *type)
 {
+    static const char more[] = "...";
     const size_t len = strlen(ask->ignored);
 
     if (!*type) /* an empty name would be found in any text */
         type = "\"\"";
-    if (!is_noted(ask, type) && len + strlen(type) + 3 < sizeof(ask->ignored))
-        snprintf(ask->ignored + len, sizeof(ask->ignored) - len, "%s%s", len ? ", " : "", type);
+    if (is_noted(ask, type) || is_noted(ask, more))
+        return;
+    if (len + strlen(type) + sizeof(more) + 4 >= sizeof(ask->ignored)) /* of these, 4 are for two commas with blanks */
+        type = more;
+    snprintf(ask->ignored + len, sizeof(ask->ignored) - len, "%s%s", len ? ", " : "", type);
 }

@@ -119,7 +119,8 @@ int64_t mt_ask_budget(const mt_ask *ask, bool by_template);
 /* Owns json from here on, until mt_ask_free. Returns it. */
 const json_t *mt_ask_own(mt_ask *ask, json_t *json);
 
-/* Notes in ask->ignored that a field or a thing of that name is ignored: once each, as far as there is space. */
+/* Notes in ask->ignored that a field or a thing of that name is ignored: once each, as far as there is space. Where
+   there is none, "..." stands for the rest. */
 void mt_ask_ignore(mt_ask *ask, const char *type);
 
 #endif

@@ -2,6 +2,7 @@
 #include "api/chat_body.h"
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "api/fields.h"
 #include "base/json_tree.h"
@@ -47,6 +48,56 @@ json_t *mt_body_tool(const json_t *tool, const json_t *schema)
     if (json_is_boolean(json_object_get(tool, "strict")))
         json_object_set_new(function, "strict", mt_body_share(json_object_get(tool, "strict")));
     return json_pack("{s:s, s:o}", "type", "function", "function", function);
+}
+
+const char *const mt_body_part_members[] = {"annotations", /* this and the following do not change what a part says */
+                                            "cache_control", "logprobs", "prompt_cache_breakpoint", "signature",
+                                            /* what a part says */
+                                            "detail", "do_pan_and_scan", "file_data", "file_url", "filename", "fps",
+                                            "image", "image_url", "max_pixels", "min_pixels", "num_frames", "refusal",
+                                            "source", "text", "thinking", "type", "url", "video", "video_fps",
+                                            "video_url", NULL};
+
+/* Notes members of a list of parts, and of lists of parts within them. path: of the list. */
+static void note_parts(mt_ask *ask, const char *path, const json_t *parts, const char *const *members)
+{
+    static const char *const inside[] = {"image_url", "image", "video_url", "video", "source"};
+    static const char *const inside_members[] = {"content", "data",       "detail",     "do_pan_and_scan", "format",
+                                                 "fps",     "max_pixels", "media_type", "min_pixels",      "name",
+                                                 "type",    "num_frames", "url",        "video_fps",       NULL};
+    char prefix[96];
+
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        const json_t *part = json_array_get(parts, i);
+
+        snprintf(prefix, sizeof(prefix), "%s[].content", path);
+        note_parts(ask, prefix, json_object_get(part, "content"), members);
+        snprintf(prefix, sizeof(prefix), "%s[].", path);
+        mt_fields_note(ask, prefix, part, NULL, 0, (const char *const *const[3]){members});
+        for (size_t k = 0; k < MT_COUNT(inside); k++) {
+            snprintf(prefix, sizeof(prefix), "%s[].%s.", path, inside[k]);
+            mt_fields_note(ask, prefix, json_object_get(part, inside[k]), NULL, 0,
+                           (const char *const *const[3]){inside_members});
+        }
+    }
+}
+
+void mt_body_note(mt_ask *ask, const char *field, const json_t *messages, const char *const *message_members,
+                  const char *const *part_members)
+{
+    static const char *const lists[] = {"content", "output"};
+    char path[64];
+
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        const json_t *message = json_array_get(messages, i);
+
+        snprintf(path, sizeof(path), "%s[].", field);
+        mt_fields_note(ask, path, message, NULL, 0, (const char *const *const[3]){message_members});
+        for (size_t k = 0; k < MT_COUNT(lists); k++) {
+            snprintf(path, sizeof(path), "%s[].%s", field, lists[k]);
+            note_parts(ask, path, json_object_get(message, lists[k]), part_members);
+        }
+    }
 }
 
 bool mt_body_refuse(mt_ask *ask, mt_failure *why)

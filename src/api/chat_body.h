@@ -32,6 +32,15 @@ json_t *mt_body_tool(const json_t *tool, const json_t *schema);
    reads itself. False: *why. In openai_chat.c. */
 bool mt_body_fields(mt_ask *ask, const char *const *own, mt_failure *why) MT_NODISCARD;
 
+/* Notes members that nothing reads of messages, of the parts of their content, and of what a part has inside (such as
+   image_url): fields that would have changed the answer. field: that of the body that has the messages. Each list ends
+   with NULL. */
+void mt_body_note(mt_ask *ask, const char *field, const json_t *messages, const char *const *message_members,
+                  const char *const *part_members);
+
+/* Members of the parts that src/chat reads, for mt_body_note. */
+extern const char *const mt_body_part_members[];
+
 /* Refuses fields that only OpenAI's chat can answer. False: *why. */
 bool mt_body_refuse(mt_ask *ask, mt_failure *why) MT_NODISCARD;
 

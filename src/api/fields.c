@@ -56,17 +56,21 @@ static bool read_string(const mt_field *f, const json_t *value, const char **out
 }
 
 /* Whether a value asks for nothing: clients may send every field they know. */
-static bool asks_nothing(const mt_field *f, const json_t *value)
+static bool is_nothing(const json_t *value)
 {
     switch (json_typeof(value)) {
     case JSON_OBJECT: return json_object_size(value) == 0;
     case JSON_ARRAY: return json_array_size(value) == 0;
     case JSON_STRING: return json_string_length(value) == 0;
-    case JSON_FALSE: return true;
-    case JSON_INTEGER:
-    case JSON_REAL: return json_number_value(value) == f->least;
+    case JSON_FALSE:
+    case JSON_NULL: return true;
     default: return false;
     }
+}
+
+static bool asks_nothing(const mt_field *f, const json_t *value)
+{
+    return json_is_number(value) ? json_number_value(value) == f->least : is_nothing(value);
 }
 
 static bool read_field(mt_ask *ask, const mt_field *f, const json_t *value, mt_failure *why)
@@ -147,12 +151,13 @@ void mt_fields_note(mt_ask *ask, const char *prefix, const json_t *object, const
     size_t left = MOST;
 
     json_object_foreach((json_t *)(uintptr_t)object, name, value) { /* not const for jansson; nothing is changed */
-        if (left == 0 || json_is_null(value) || is_read(tables, count, name) || mt_words_have(known[0], name) ||
+        if (is_nothing(value) || is_read(tables, count, name) || mt_words_have(known[0], name) ||
             mt_words_have(known[1], name) || mt_words_have(known[2], name))
             continue;
         snprintf(noted, sizeof(noted), "%s%s", prefix, name);
-        mt_ask_ignore(ask, noted);
-        left--;
+        mt_ask_ignore(ask, left > 0 ? noted : "...");
+        if (left-- == 0)
+            break;
     }
 }
 

@@ -30,6 +30,9 @@ static const mt_field fields[] = {
     MT_FIELD_REFUSED_ROW("regex", 0),
     MT_FIELD_REFUSED_ROW("no_stop_trim", 0),
     MT_FIELD_REFUSED_ROW("lora_path", 0),
+    MT_FIELD_REFUSED_ROW("stop_regex", 0),
+    MT_FIELD_REFUSED_ROW("custom_logit_processor", 0),
+    MT_FIELD_REFUSED_ROW("return_hidden_states", 0),
     /* llama.cpp's and its kin's */
     MT_FIELD_REFUSED_ROW("dry_multiplier", 0),
     MT_FIELD_REFUSED_ROW("xtc_probability", 0),

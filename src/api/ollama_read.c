@@ -149,6 +149,15 @@ static void set_continues(mt_ask *ask)
                           last->parts[0].text.len && !last->call_count && ask->source.kind == MT_SOURCE_NONE;
 }
 
+static void note_inside(mt_ask *ask, const json_t *messages)
+{
+    static const char *const members[] = {"content",           "images",    "name",     "reasoning",
+                                          "reasoning_content", "role",      "thinking", "tool_call_id",
+                                          "tool_calls",        "tool_name", NULL};
+
+    mt_body_note(ask, "messages", messages, members, mt_body_part_members);
+}
+
 static bool add_messages(mt_ask *ask, const json_t *sent, mt_failure *why)
 {
     reader r = {.ask = ask, .why = why};
@@ -159,6 +168,7 @@ static bool add_messages(mt_ask *ask, const json_t *sent, mt_failure *why)
     for (; r.at < json_array_size(sent); r.at++)
         if (!add_message(&r, json_array_get(sent, r.at)))
             return false;
+    note_inside(ask, sent);
     return true;
 }
 

@@ -113,6 +113,7 @@ bool mt_body_fields(mt_ask *ask, const char *const *own, mt_failure *why)
                                             "min_pixels",
                                             "max_pixels",
                                             "fps",
+                                            "video_fps",
                                             "num_frames",
                                             "do_pan_and_scan",
                                             NULL};
@@ -120,6 +121,23 @@ bool mt_body_fields(mt_ask *ask, const char *const *own, mt_failure *why)
 
     ask->is_chat = true;
     return mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, own, why);
+}
+
+/* Notes members of messages, and of objects of settings, that nothing reads. Tools are shown to the model as they
+   are. */
+static void note_inside(mt_ask *ask)
+{
+    static const char *const members[] = {
+        "annotations",  "cache_control", "content",   "function_call",     "id",   "name",
+        "parsed", /* the content once more, by OpenAI's SDK */
+        "partial",      "prefix",        "reasoning", "reasoning_content", "role", "thinking",
+        "tool_call_id", "tool_calls",    NULL};
+    static const char *const media[] = {"detail",     "do_pan_and_scan", "fps",       "max_pixels",
+                                        "min_pixels", "num_frames",      "video_fps", NULL};
+
+    mt_body_note(ask, "messages", json_object_get(ask->body, "messages"), members, mt_body_part_members);
+    mt_fields_note(ask, "mm_processor_kwargs.", json_object_get(ask->body, "mm_processor_kwargs"), NULL, 0,
+                   (const char *const *const[3]){media});
 }
 
 /* Messages, and settings of templates and pictures, are read by src/chat. */
@@ -136,6 +154,7 @@ static bool read(mt_ask *ask, mt_failure *why)
         ask->chat.tools = json_array_size(functions) ? functions : NULL;
         ask->parallel_calls = false;
     }
+    note_inside(ask);
     return true;
 }
 

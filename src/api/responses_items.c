@@ -328,6 +328,15 @@ static bool read_input(reader *r, const json_t *input)
     return add_items(r, input);
 }
 
+static void note_inside(mt_ask *ask)
+{
+    static const char *const members[] = {
+        "arguments", "call_id", "caller", "content", "encrypted_content", "id",   "input",      "name", "namespace",
+        "output",    "phase",   "role",   "status",  "summary",           "type", "created_by", NULL};
+
+    mt_body_note(ask, "input", json_object_get(ask->body, "input"), members, mt_body_part_members);
+}
+
 bool mt_responses_items(mt_ask *ask, mt_failure *why)
 {
     reader r = {.ask = ask,
@@ -348,6 +357,7 @@ bool mt_responses_items(mt_ask *ask, mt_failure *why)
     }
     r.list = "input";
     ok = ok && read_input(&r, json_object_get(ask->body, r.list));
+    note_inside(ask);
     if (ok && r.thoughts.sent)
         begin_empty(&r);
     put_said(&r);

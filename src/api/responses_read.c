@@ -145,6 +145,20 @@ static bool add_tool(reader *r, const json_t *tool, const json_t *space)
     return true;
 }
 
+/* Notes members of tools that nothing reads. Of tools that OpenAI's servers run the type is noted. */
+static void note_tools(reader *r, const json_t *tools)
+{
+    static const char *const members[] = {"description", "format", "name", "parameters",
+                                          "strict",      "tools",  "type", NULL};
+
+    for (size_t i = 0; i < json_array_size(tools); i++) {
+        const json_t *tool = json_array_get(tools, i);
+
+        if (json_is_string(json_object_get(tool, "name")))
+            mt_fields_note(r->ask, "tools[].", tool, NULL, 0, (const char *const *const[3]){members});
+    }
+}
+
 static bool read_tools(reader *r)
 {
     const json_t *tools = mt_body_get(r->body, "tools");
@@ -157,6 +171,7 @@ static bool read_tools(reader *r)
         if (!add_tool(r, json_array_get(tools, i), NULL))
             return false;
     r->ask->chat.tools = json_array_size(r->tools) ? r->tools : NULL;
+    note_tools(r, tools);
     return true;
 }
 
@@ -203,8 +218,10 @@ static bool read_tool_choice(reader *r)
 /* text.format is {"type","name","schema"}, one level less than response_format of a chat. */
 static bool read_format(reader *r)
 {
-    const json_t *format = mt_body_get(mt_body_get(r->body, "text"), "format");
+    static const char *const members[] = {"format", NULL};
+    const json_t *text = mt_body_get(r->body, "text"), *format = mt_body_get(text, "format");
 
+    mt_fields_note(r->ask, "text.", text, NULL, 0, (const char *const *const[3]){members});
     if (!format)
         return true;
     if (!json_is_string(json_object_get(format, "type")))
@@ -304,13 +321,11 @@ static bool read_messages(reader *r)
 static bool read_body(reader *r)
 {
     /* Fields that this reader reads, or that are ignored without a note. */
-    static const char *const own[] = {"background",   "client_metadata",   "context_management",
-                                      "conversation", "include",           "input",
-                                      "instructions", "max_output_tokens", "max_tool_calls",
-                                      "messages",     "moderation",        "previous_response_id",
-                                      "prompt",       "reasoning",         "stream_options",
-                                      "text",         "tool_choice",       "tools",
-                                      "top_logprobs", "truncation",        NULL};
+    static const char *const own[] = {
+        "background",   "client_metadata",   "conversation",   "include",  "input",
+        "instructions", "max_output_tokens", "max_tool_calls", "messages", "previous_response_id",
+        "prompt",       "reasoning",         "stream_options", "text",     "tool_choice",
+        "tools",        "top_logprobs",      "truncation",     NULL};
     const json_t *most = mt_body_get(r->body, "max_output_tokens");
 
     mt_chat_begin(&r->ask->chat, r->ask->arena, "input");

@@ -106,6 +106,10 @@ static bool read_part(mt_chat *chat, mt_chat_message *m, const json_t *part, mt_
     const json_t *type = json_object_get(part, "type"), *text;
     const size_t t = find_type(type), i = m->sent;
 
+    if (json_is_string(part)) { /* as vLLM takes it */
+        mt_chat_add_text(chat, m, mt_chat_text_of(part));
+        return true;
+    }
     if (!json_is_object(part))
         return mt_fail(err, MT_E_INVALID, "messages[%zu].content[%zu] is %s; send an object with a type", m->index, i,
                        mt_chat_kind(part));
@@ -236,14 +240,43 @@ bool mt_chat_read_message(mt_chat *chat, const json_t *message, const char *role
     return true;
 }
 
+/* Whether the answer is to continue the message m: "prefix", as Mistral and DeepSeek call it, or "partial", as Moonshot
+   and Alibaba do. last: m is the last message. */
+static bool read_prefix(mt_chat *chat, const json_t *message, const mt_chat_message *m, bool last, mt_error *err)
+{
+    static const char *const names[] = {"prefix", "partial"};
+
+    for (size_t i = 0; i < MT_COUNT(names); i++) {
+        const json_t *value = get(message, names[i]);
+
+        if (value && !json_is_boolean(value))
+            return mt_fail(err, MT_E_INVALID, "the %s of messages[%zu] is %s; send true or false", names[i], m->index,
+                           mt_chat_kind(value));
+        if (!json_is_true(value))
+            continue;
+        if (!last || m->role != MT_CHAT_ASSISTANT || m->call_count)
+            return mt_fail(err, MT_E_INVALID,
+                           "the %s of messages[%zu] is true, but only the last message can be continued, and only "
+                           "text of the assistant's; leave it out",
+                           names[i], m->index);
+        chat->continues = true;
+    }
+    return true;
+}
+
 static bool read_messages(mt_chat *chat, const json_t *messages, mt_error *err)
 {
+    const size_t count = json_array_size(messages);
+
     mt_chat_message message;
 
     if (!json_is_array(messages))
         return mt_fail(err, MT_E_INVALID, "messages is %s; send a list of messages", mt_chat_kind(messages));
-    for (size_t i = 0; i < json_array_size(messages); i++) {
-        if (!mt_chat_read_message(chat, json_array_get(messages, i), NULL, &message, err))
+    for (size_t i = 0; i < count; i++) {
+        const json_t *sent = json_array_get(messages, i);
+
+        if (!mt_chat_read_message(chat, sent, NULL, &message, err) ||
+            !read_prefix(chat, sent, &message, i + 1 == count, err))
             return false;
         mt_chat_put(chat, &message);
     }

@@ -42,16 +42,16 @@ static bool read_count(int64_t *out, const json_t *object, const char *key, cons
     return true;
 }
 
-static bool read_fps(double *out, const json_t *object, const char *what, mt_error *err)
+static bool read_fps(double *out, const json_t *object, const char *key, const char *what, mt_error *err)
 {
-    const json_t *value = get(object, "fps");
+    const json_t *value = get(object, key);
 
     if (!value)
         return true;
     if (!json_is_number(value) || !(json_number_value(value) > 0 && json_number_value(value) <= MT_LIMIT_MEDIA_FPS))
-        return mt_fail(err, MT_E_INVALID, "\"fps\" of %s is no number above 0 and up to %d; send one, or leave it out",
-                       what, MT_LIMIT_MEDIA_FPS) ||
-               mt_fail_about(err, "fps");
+        return mt_fail(err, MT_E_INVALID, "\"%s\" of %s is no number above 0 and up to %d; send one, or leave it out",
+                       key, what, MT_LIMIT_MEDIA_FPS) ||
+               mt_fail_about(err, key);
     *out = json_number_value(value);
     return true;
 }
@@ -90,7 +90,8 @@ bool mt_chat_media_options_read(mt_chat_media_options *options, const json_t *ob
            read_count(&options->min_pixels, object, "min_pixels", what, err) &&
            read_count(&options->max_pixels, object, "max_pixels", what, err) &&
            read_count(&options->num_frames, object, "num_frames", what, err) &&
-           read_fps(&options->fps, object, what, err) && read_crops(&options->crops, object, what, err);
+           read_fps(&options->fps, object, "fps", what, err) &&
+           read_fps(&options->fps, object, "video_fps", what, err) && read_crops(&options->crops, object, what, err);
 }
 
 static bool add_url(reader *r, const json_t *url)

@@ -7,7 +7,8 @@
        {"type": "video_url", "video_url": {"url": "..."}}                      or "video_url": "..."
        {"type": "video", "video": ["frame", "frame", ...], "fps": 2}           or "video": "..."
 
-   min_pixels, max_pixels, detail, fps and num_frames may stand in the part or in the object with the URL. */
+   min_pixels, max_pixels, detail, num_frames and fps, or video_fps, may stand in the part or in the object with the
+   URL. */
 #ifndef MT_CHAT_SOURCE_H
 #define MT_CHAT_SOURCE_H
 

@@ -5,7 +5,8 @@ too, the others of one with random weights.
 
 usage: tests/api/cases.py --motet PROGRAM [--record] [NAME ...]
 
-A case is {"name", "post" or "get" or "delete": path, "body" or "raw", "headers", "status", and "answer" or "events"}.
+A case is {"name", "post" or "get" or "delete": path, "body" or "raw", "headers", "status", "warning" (a header), and "answer" or
+"events"}.
 "needs" is a feature that a build may lack; then the case is left out.
 "without" instead of an answer is a text that the answer does not have, whatever else it says.
 "before" is a list of such requests that are sent first; $id, $in0, $item0, ... and $call stand for what the last of
@@ -100,6 +101,8 @@ def check_names(answer):
 def outcome(answer):
     """What a case records of an answer."""
     found = {"status": answer.status}
+    if "warning" in answer.headers:
+        found["warning"] = answer.headers["warning"]
     if is_stream(answer):
         check_names(answer)
         found["events"] = sorted(mask(answer.events()), key=place)
@@ -145,11 +148,11 @@ def run(server, path, arguments):
             print("{}: \"{}\" streams\n  {}\nbut is otherwise\n  {}".format(os.path.basename(path), case["name"],
                                                                           *map(json.dumps, differ)))
         if arguments.record:
-            for key in ("status", "answer", "events"):
+            for key in ("status", "warning", "answer", "events"):
                 case.pop(key, None)
             case.update(found)
             continue
-        expected = {k: case[k] for k in ("status", "answer", "events", "without") if k in case}
+        expected = {k: case[k] for k in ("status", "warning", "answer", "events", "without") if k in case}
         if found == json.loads(json.dumps(expected)):
             passed += not differ
         else:

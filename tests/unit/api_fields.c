@@ -58,13 +58,13 @@ static void unknown_fields_are_noted(void **state)
 
     (void)state;
     assert_true(read_body(&f, &mt_openai_chat, "{\"a\":{},\"b\":null,\"metadata\":{},\"top_p\":1,\"c\":0}"));
-    assert_string_equal(f.ask.ignored, "a, c");
+    assert_string_equal(f.ask.ignored, "c");
     drop(&f);
     for (int i = 0; i < 20; i++)
         snprintf(many + strlen(many), sizeof(many) - strlen(many), "\"f%02d\":1%s", i, i < 19 ? "," : "}");
     assert_true(read_body(&f, &mt_openai_chat, many));
     assert_string_equal(f.ask.ignored,
-                        "f00, f01, f02, f03, f04, f05, f06, f07, f08, f09, f10, f11, f12, f13, f14, f15");
+                        "f00, f01, f02, f03, f04, f05, f06, f07, f08, f09, f10, f11, f12, f13, f14, f15, ...");
     drop(&f);
     assert_true(read_body(&f, &mt_anthropic_messages,
                           "{\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":\"\"}],"
