@@ -194,7 +194,8 @@ bool mt_anthropic_tools(mt_ask *ask, mt_failure *why)
         else if (row == MT_COUNT(defined) && json_is_string(mt_body_get(tool, "type")) && !schema)
             mt_ask_ignore(ask, mt_body_text(tool, "type"));
         else
-            return mt_failure_set(why, 400, "invalid_value", "tools", "tools.%zu: name and input_schema are needed", i);
+            return mt_failure_set(why, 400, "invalid_value", "tools", "tools.%zu: %s needed", i,
+                                  row < MT_COUNT(defined) ? "a name is" : "name and input_schema are");
     }
     note(ask, tools);
     ask->chat.tools = json_array_size(list) ? list : NULL;

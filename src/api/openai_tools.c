@@ -72,7 +72,9 @@ static bool read_allowed(mt_ask *ask, const char *name, const json_t *allowed, m
 
 bool mt_read_tool_choice(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
-    if (mt_tool_choice_word(ask, mt_json_word(value)))
+    const char *word = mt_json_word(value);
+
+    if (mt_tool_choice_word(ask, word && strcmp(word, "any") == 0 ? "required" : word)) /* "any" is Mistral's word */
         return true;
     if (strcmp(mt_body_text(value, "type"), "allowed_tools") == 0)
         return read_allowed(ask, name, json_object_get(value, "allowed_tools"), why);
@@ -94,7 +96,7 @@ static bool add_tools(json_t *tools, const json_t *functions, mt_failure *why)
     for (size_t i = 0; i < json_array_size(functions); i++) {
         json_t *function = json_array_get(functions, i);
 
-        if (!json_is_string(json_object_get(function, "name")))
+        if (json_string_length(json_object_get(function, "name")) == 0)
             return bad_functions("functions", "has an entry without a name: send objects with a name", why);
         json_array_append_new(tools, json_pack("{s:s, s:O}", "type", "function", "function", function));
     }

@@ -36,7 +36,7 @@ static bool add_function(reader *r, const json_t *tool, const json_t *space)
     const json_t *name = json_object_get(tool, "name"), *schema = mt_body_get(tool, "parameters");
     json_t *made;
 
-    if (!json_is_string(name))
+    if (json_string_length(name) == 0)
         return bad_tool(r, "a function has no string as its name");
     if (schema && !json_is_object(schema))
         return bad_tool(r, "the parameters of a function are not an object");
@@ -109,7 +109,7 @@ static bool add_custom(reader *r, const json_t *tool)
     const json_t *name = json_object_get(tool, "name");
     json_t *schema, *input = json_pack("{s:s}", "type", "string"), *made;
 
-    if (!json_is_string(name)) {
+    if (json_string_length(name) == 0) {
         json_decref(input);
         return bad_tool(r, "a custom tool has no string as its name");
     }

@@ -283,6 +283,14 @@ static bool read_messages(mt_chat *chat, const json_t *messages, mt_error *err)
     return mt_chat_end(chat, err);
 }
 
+/* Some clients leave the wrapper "function" out. */
+static bool has_name(const json_t *tool)
+{
+    const json_t *function = get(tool, "function");
+
+    return json_string_length(json_object_get(function ? function : tool, "name")) > 0;
+}
+
 static bool check_tools(const json_t *tools, mt_error *err)
 {
     if (!json_is_array(tools))
@@ -296,6 +304,9 @@ static bool check_tools(const json_t *tools, mt_error *err)
         if (type && strcmp(type, "function") != 0)
             return mt_fail(err, MT_E_INVALID, "tools[%zu] is of type \"%.60s\", which is not supported; send functions",
                            i, type);
+        if (!has_name(json_array_get(tools, i)))
+            return mt_fail(err, MT_E_INVALID, "the function of tools[%zu] has no name; send a string that is not empty",
+                           i);
     }
     return true;
 }

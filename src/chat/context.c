@@ -311,6 +311,51 @@ static bool set_json(maker *m, mt_tpl_dict *to, const char *name, const json_t *
     return !value || (mt_tpl_from_json(m->run, value, false, &v) && mt_tpl_set_name(m->run, to, name, v));
 }
 
+static bool lacks(const json_t *object, const char *member)
+{
+    const json_t *value = json_object_get(object, member);
+
+    return !value || json_is_null(value);
+}
+
+/* A copy of a tool with the members that the template needs and the client has left out; a new reference. */
+static json_t *complete_tool(const mt_chat_profile *profile, const json_t *tool)
+{
+    json_t *made = json_copy((json_t *)(uintptr_t)tool), *function = json_object_get(made, "function"), *parameters;
+
+    if (json_is_object(function)) {
+        function = json_copy(function);
+        json_object_set_new(made, "function", function);
+    } else
+        function = made;
+    if (profile->needs_description && lacks(function, "description"))
+        json_object_set_new(function, "description", json_string(""));
+    if (profile->needs_parameters && lacks(function, "parameters"))
+        json_object_set_new(function, "parameters", json_pack("{s:s, s:{}}", "type", "object", "properties"));
+    parameters = json_object_get(function, "parameters");
+    if (profile->needs_properties && json_is_object(parameters) && lacks(parameters, "properties")) {
+        parameters = json_copy(parameters);
+        json_object_set_new(parameters, "properties", json_object());
+        json_object_set_new(function, "parameters", parameters);
+    }
+    return made;
+}
+
+static bool set_tools(maker *m, mt_tpl_dict *to)
+{
+    const mt_chat_profile *profile = m->profile;
+    const json_t *tools = m->context->chat->tools;
+    json_t *list;
+    mt_tpl_value v;
+
+    if (!tools || !(profile->needs_description || profile->needs_parameters || profile->needs_properties))
+        return set_json(m, to, "tools", tools);
+    list = json_array();
+    for (size_t i = 0; i < json_array_size(tools); i++)
+        json_array_append_new(list, complete_tool(profile, json_array_get(tools, i)));
+    return value_of(m, list, false, &v) && mt_tpl_set_name(m->run, to, "tools", v);
+}
+
 /* The request's "thinking" also gets the name that the template knows it by. */
 static bool set_kwargs(maker *m, mt_tpl_dict *to)
 {
@@ -329,8 +374,7 @@ bool mt_chat_context_fill(const void *ctx, mt_tpl_run *run, mt_tpl_dict *variabl
     maker m = {.context = c, .profile = c->profile, .run = run};
 
     return set_messages(&m, variables) && mt_tpl_set_name(run, variables, "tools", mt_tpl_none()) &&
-           set_json(&m, variables, "tools", c->chat->tools) &&
-           mt_tpl_set_name(run, variables, "documents", mt_tpl_none()) &&
+           set_tools(&m, variables) && mt_tpl_set_name(run, variables, "documents", mt_tpl_none()) &&
            mt_tpl_set_name(run, variables, "add_generation_prompt", mt_tpl_bool(c->generation_prompt)) &&
            mt_tpl_set_members(run, variables, c->tokens, true) && set_kwargs(&m, variables);
 }

@@ -12,7 +12,7 @@ char *mt_probe_render(const mt_probe *p, json_t *messages, bool generation_promp
 {
     const mt_template_options options = {
         .steps = PROBE_STEPS, .memory = PROBE_MEMORY, .output = PROBE_OUTPUT, .watch = "messages", .stop = p->stop};
-    json_t *context = json_pack("{s:o, s:n, s:n, s:b}", "messages", messages, "tools", "documents",
+    json_t *context = json_pack("{s:o, s:O?, s:n, s:b}", "messages", messages, "tools", p->tools, "documents",
                                 "add_generation_prompt", generation_prompt);
     mt_rendering r;
     mt_error err;

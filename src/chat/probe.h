@@ -16,6 +16,7 @@ typedef struct mt_probe {
     const mt_template *tpl;
     const json_t *tokens;
     const atomic_bool *stop;
+    json_t *tools;            /* of the conversations that are rendered; borrowed; NULL: none */
     mt_chat_profile *profile; /* what is known so far; it shapes the probes that follow */
     /* A rendering went beyond its bounds, as those to follow would: a template made to harm, of which one is enough */
     bool *beyond;
@@ -42,7 +43,8 @@ size_t mt_probe_count_of(const char *text, const char *word);
 bool mt_probe_has(const char *text, const char *word);
 bool mt_probe_in_order(const char *text, const char *const *words, size_t count); /* each once, in this order */
 
-/* In profile_calls.c: probe how the template shows tool calls, and reasoning. */
+/* In profile_calls.c: probe what tools must have, how the template shows tool calls, and reasoning. */
+void mt_probe_tools(mt_probe *p);
 void mt_probe_calls(mt_probe *p);
 void mt_probe_reasoning(mt_probe *p);
 

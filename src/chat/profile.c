@@ -206,6 +206,7 @@ void mt_chat_profile_probe(mt_chat_profile *profile, const mt_template *tpl, con
     *profile = (mt_chat_profile){.thinking = "enable_thinking"};
     if (!mt_template_reads(tpl, "enable_thinking") && mt_template_reads(tpl, "thinking"))
         profile->thinking = "thinking";
+    mt_probe_tools(&p);
     mt_probe_calls(&p);
     for (size_t role = 0; role < MT_CHAT_ROLES; role++)
         probe_content(&p, (mt_chat_role)role);

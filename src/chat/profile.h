@@ -32,8 +32,11 @@ typedef struct mt_chat_profile {
     bool reasoning_as_part;    /* reasoning is given as a part of type "thinking" */
     const char *reasoning;     /* the member of a message that has its reasoning */
     const char *thinking;      /* the variable that turns thinking on and off */
-    bool generation_after;     /* the generation prompt follows all that the loop over messages writes */
-    bool generation_none;      /* the template writes no generation prompt */
+    /* Members that each tool must have; those that a client has left out are given as empty ones. The last is of the
+       parameters. */
+    bool needs_description, needs_parameters, needs_properties;
+    bool generation_after; /* the generation prompt follows all that the loop over messages writes */
+    bool generation_none;  /* the template writes no generation prompt */
 } mt_chat_profile;
 
 /* tokens: texts of special tokens, an object. stop: once true, probes fail at once; may be NULL. What probes cannot

@@ -3,6 +3,37 @@
 #include "base/alloc.h"
 #include "chat/probe.h"
 
+/* Whether a tool renders that lacks a member, which may be one of its parameters' members; NULL: it lacks none. */
+static bool renders_tool(const mt_probe *p, const char *member)
+{
+    json_t *parameters = json_pack("{s:s, s:{s:{s:s, s:s}}, s:[s]}", "type", "object", "properties", MT_PROBE_GAMMA,
+                                   "type", "string", "description", MT_PROBE_DELTA, "required", MT_PROBE_GAMMA);
+    json_t *function = json_pack("{s:s, s:s, s:O}", "name", MT_PROBE_FUNCTION, "description", MT_PROBE_ALPHA,
+                                 "parameters", parameters);
+    mt_probe with = *p;
+    char *text;
+
+    if (member) {
+        json_object_del(function, member);
+        json_object_del(parameters, member);
+    }
+    with.tools = json_pack("[{s:s, s:o}]", "type", "function", "function", function);
+    text = mt_probe_render(&with, json_pack("[o]", mt_probe_message("user", MT_PROBE_BETA)), true, NULL);
+    json_decref(with.tools);
+    json_decref(parameters);
+    mt_free(text);
+    return text != NULL;
+}
+
+void mt_probe_tools(mt_probe *p)
+{
+    if (!renders_tool(p, NULL))
+        return;
+    p->profile->needs_description = !renders_tool(p, "description");
+    p->profile->needs_parameters = !renders_tool(p, "parameters");
+    p->profile->needs_properties = !renders_tool(p, "properties");
+}
+
 /* Whether a call is shown well: its name, then its arguments, neither as Python prints a dict nor as JSON within a
    string. */
 static bool shows_call(const char *text)

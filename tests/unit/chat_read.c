@@ -42,6 +42,8 @@ static void errors_say_which_message_and_why(void **state)
          "the tool_call_id of messages[0] is a number; send a string"},
         {"{\"messages\": [" SAYS("user", "a") "], \"tools\": {}}", "tools is an object; send a list of objects"},
         {"{\"messages\": [" SAYS("user", "a") "], \"tools\": [\"f\"]}", "tools[0] is a string; send an object"},
+        {"{\"messages\": [" SAYS("user", "a") "], \"tools\": [{\"function\": {}}]}",
+         "the function of tools[0] has no name; send a string that is not empty"},
         {"{\"messages\": [" SAYS("user", "a") "], \"chat_template_kwargs\": 1}",
          "chat_template_kwargs is a number; send an object"},
         {"{\"messages\": [" SAYS("user", "a") "], \"chat_template_kwargs\": {\"messages\": []}}",
