@@ -40,9 +40,10 @@ typedef struct mt_responses_page {
     const char *after, *limit, *order;
 } mt_responses_page;
 
-/* Appends a page of the items that a kept response answered. False: *why. */
-bool mt_responses_list(struct mt_store *store, const char *id, const mt_responses_page *page, mt_buf *out,
-                       mt_failure *why) MT_NODISCARD;
+/* Appends a page of the items that a response answered. running: NULL where it is kept; else it still runs, and this is
+   what will be kept of it, {"input","previous","response":{"id"}}. False: *why. */
+bool mt_responses_list(struct mt_store *store, const char *id, json_t *running, const mt_responses_page *page,
+                       mt_buf *out, mt_failure *why) MT_NODISCARD;
 
 /* The name by which the model knows a tool of a namespace (space may be NULL). NUL-terminated, from the body or in the
    ask's arena. */

@@ -136,8 +136,8 @@ static void write_page(mt_buf *out, const json_t *items, const range *r)
                   some ? mt_body_text(at(items, r, r->end - 1), "id") : NULL, more);
 }
 
-bool mt_responses_list(struct mt_store *store, const char *id, const mt_responses_page *page, mt_buf *out,
-                       mt_failure *why)
+bool mt_responses_list(struct mt_store *store, const char *id, json_t *running, const mt_responses_page *page,
+                       mt_buf *out, mt_failure *why)
 {
     json_t *chain, *items = NULL;
     range r;
@@ -145,7 +145,9 @@ bool mt_responses_list(struct mt_store *store, const char *id, const mt_response
 
     mt_json_guard_begin();
     chain = json_array();
-    ok = mt_responses_chain(store, id, chain, why);
+    if (running)
+        json_array_append(chain, running);
+    ok = mt_responses_chain(store, running ? mt_body_text(running, "previous") : id, chain, why);
     if (!ok && json_array_size(chain) == 0)
         mt_responses_missing(id, why);
     if (ok)

@@ -120,15 +120,13 @@ static void add_info(mt_buf *out, const mt_listed *m)
     mt_json_write(out, "}");
 }
 
-/* Default settings of a model, one on each line, as far as they are known (served NULL: it is not loaded). Clients look
-   for num_ctx. */
-static void add_parameters(mt_buf *out, const mt_served *served, const mt_listed *m)
+/* Default settings of a model, one on each line; d: NULL for an encoder. Clients look for num_ctx. */
+static void add_parameters(mt_buf *out, const mt_ask_defaults *d, const mt_listed *m)
 {
-    const mt_ask_defaults *d = served ? &served->generation.defaults : NULL;
     mt_buf text = {.limit = 1024};
 
     mt_buf_printf(&text, "%-30s %zu", "num_ctx", m->view.context);
-    if (!m->view.facts.encoder && d)
+    if (d)
         mt_buf_printf(&text, "\n%-30s %g\n%-30s %g\n%-30s %lld\n%-30s %g\n%-30s %g", "temperature",
                       (double)d->sampling.temperature, "top_p", (double)d->sampling.top_p, "top_k",
                       (long long)d->sampling.top_k, "min_p", (double)d->sampling.min_p, "repeat_penalty",
@@ -222,12 +220,32 @@ bool mt_task_delete(mt_call *call, const json_t *body, mt_buf *out, mt_failure *
     return ok;
 }
 
+/* Of a model that is loaded, as it is; of another, as its folder says. */
+static void add_settings(mt_buf *out, mt_server *server, const mt_listed *m)
+{
+    mt_fleet *fleet = &server->fleet;
+    bool encodes = m->view.facts.encoder;
+    mt_ask_defaults defaults;
+    const mt_served *served;
+    char *text = NULL;
+
+    pthread_mutex_lock(&fleet->lock); /* the model must not be unloaded while its settings are read */
+    served = m->view.member->open ? &m->view.member->served : NULL;
+    if (served) {
+        defaults = served->generation.defaults;
+        text = mt_strdup(!encodes && served->templates ? mt_chat_templates_text(served->templates) : "");
+    }
+    pthread_mutex_unlock(&fleet->lock);
+    if (!text)
+        text = mt_served_describe(m->card->dir, server->opt, &defaults, &encodes);
+    add_parameters(out, encodes ? NULL : &defaults, m);
+    mt_json_write(out, "'template':%s", text);
+    mt_free(text);
+}
+
 bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
-    mt_fleet *fleet = &call->server->fleet;
     char *name = mt_ollama_model(body, why);
-    const mt_served *served;
-    const char *text;
     mt_listed m;
     const bool found = name && mt_listed_find(call->server, name, true, &m);
 
@@ -238,12 +256,7 @@ bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
         return false;
     mt_json_write(out, "{");
     add_modelfile(out, &m);
-    pthread_mutex_lock(&fleet->lock); /* the model must not be unloaded while its settings are read */
-    served = m.view.member->open ? &m.view.member->served : NULL;
-    text = !m.view.facts.encoder && served && served->templates ? mt_chat_templates_text(served->templates) : "";
-    add_parameters(out, served, &m);
-    mt_json_write(out, "'template':%s", text);
-    pthread_mutex_unlock(&fleet->lock);
+    add_settings(out, call->server, &m);
     add_details(out, m.card);
     add_info(out, &m);
     mt_listed_write_capabilities(&m, true, out);

@@ -1,4 +1,5 @@
 /* The table of routes: for each path, who answers it, in which dialect, and who may ask. */
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/json_write.h"
@@ -48,16 +49,25 @@ static bool tell_status(mt_server *server, const mt_http_request *request, mt_bu
     return true;
 }
 
+/* Cancels the request of that id, or all that the client has named so (x-request-id). */
 static bool cancel_request(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
+    const mt_account *account = mt_account_scope(request->who);
     const char *id = request->params[0];
-    mt_call *call = mt_call_find(server, mt_account_scope(request->who), id);
+    const mt_call *found = NULL;
 
-    if (!call)
+    for (mt_call *call = server->calls; call; call = call->next) {
+        const bool meant = strcmp(call->id, id) == 0 || strcmp(call->name, id) == 0;
+
+        if (!meant || mt_call_is_over(call) || (account && call->account != account))
+            continue;
+        mt_call_cancel(call);
+        found = call;
+    }
+    if (!found)
         return mt_failure_set(why, 404, "request_not_found", NULL,
                               "no request \"%.60s\" is waiting or running: see /v1/status", id);
-    mt_call_cancel(call);
-    mt_json_write(out, "{'id':%s,'object':'request','cancelled':true}", call->id);
+    mt_json_write(out, "{'id':%s,'object':'request','cancelled':true}", found->id);
     return true;
 }
 
@@ -158,6 +168,7 @@ static const entry routes[] = {
     {MT_HTTP_POST, "/models/unload", .tell = mt_models_unload, .may = mt_models_may},
     {MT_HTTP_GET, "/v1/status", .tell = tell_status, .flags = MT_HTTP_ALWAYS},
     {MT_HTTP_DELETE, "/v1/requests/{id}", .tell = cancel_request},
+    {MT_HTTP_POST, "/v1/requests/{id}/cancel", .tell = cancel_request},
     {MT_HTTP_POST, "/tokenize", .task = mt_task_tokenize},
     {MT_HTTP_POST, "/v1/chat/completions/render", .task = mt_task_render_chat},
     {MT_HTTP_POST, "/v1/completions/render", .task = mt_task_render},

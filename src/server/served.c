@@ -292,6 +292,28 @@ static bool open_model(mt_served *s, const mt_served_params *p, mt_error *err)
     return true;
 }
 
+char *mt_served_describe(const char *dir, const mt_options *opt, mt_ask_defaults *defaults, bool *encodes)
+{
+    mt_error err;
+    mt_checkpoint *c = mt_checkpoint_inspect(dir, &err);
+    mt_chat_templates *templates;
+    mt_generation_config g;
+    char *text;
+
+    mt_ask_defaults_init(defaults);
+    if (c && mt_generation_read(&g, dir, mt_checkpoint_config(c), NULL, &err))
+        *defaults = g.defaults;
+    mt_checkpoint_close(c);
+    override_defaults(defaults, opt);
+    *encodes = false;
+    if (!mt_encoder_known(dir, encodes, &err) || *encodes)
+        return mt_strdup("");
+    templates = mt_chat_templates_open(dir, NULL, &err);
+    text = mt_strdup(templates ? mt_chat_templates_text(templates) : "");
+    mt_chat_templates_free(templates);
+    return text;
+}
+
 bool mt_served_open(mt_served *s, const mt_served_params *p, mt_error *err)
 {
     const uint64_t start = mt_clock_ns();

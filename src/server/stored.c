@@ -10,6 +10,7 @@
 #include "base/json_tree.h"
 #include "base/json_write.h"
 #include "base/limits.h"
+#include "http/request.h"
 #include "http/router.h"
 #include "server/inside.h"
 #include "server/watch.h"
@@ -91,7 +92,7 @@ static bool list_items(mt_call *call, const json_t *body, mt_buf *out, mt_failur
                                     .limit = json_string_value(json_object_get(body, "limit")),
                                     .order = json_string_value(json_object_get(body, "order"))};
 
-    return mt_responses_list(mt_call_store(call), id_of(body), &page, out, why);
+    return mt_responses_list(mt_call_store(call), id_of(body), json_object_get(body, "running"), &page, out, why);
 }
 
 /* The decoded value of a key in a URL's query; NULL where it is missing. Free with mt_free. */
@@ -126,19 +127,41 @@ static void add_query(mt_buf *out, const char *query, const char *key)
     mt_free(value);
 }
 
-/* Starts a call with a task. The id and other values of the query become its body. */
-static void start(mt_server *server, mt_http_request *request, mt_task *task)
+/* Appends "running":{..}, which mt_responses_list takes. */
+static void add_running(mt_buf *out, const mt_answer *answer)
+{
+    const json_t *input = json_object_get(answer->extra, "input"),
+                 *previous = json_object_get(answer->extra, "previous");
+
+    mt_json_write(out, "'running':{'response':{'id':%s},'previous':%s,'input':", answer->id,
+                  json_string_value(previous));
+    mt_buf_add(out, json_string_value(input), json_string_length(input)); /* it is JSON */
+    mt_json_write(out, "}");
+}
+
+/* Starts a call with a task. The id and other values of the query become its body, with what a response that still runs
+   was asked (NULL: none does). */
+static void start(mt_server *server, mt_http_request *request, mt_task *task, const mt_answer *running)
 {
     static const char *const keys[] = {"after", "limit", "order", "starting_after"};
-    mt_buf body = {.limit = 1u << 20};
+    const size_t more = running ? json_string_length(json_object_get(running->extra, "input")) : 0;
+    mt_buf body = {.limit = (1u << 20) + more};
+    mt_failure why;
 
+    if (!mt_room_take(&server->room, more)) {
+        mt_failure_set(&why, 503, "overloaded", NULL,
+                       "too many large requests are being read at once: try again in a moment");
+        mt_server_fail(server, request->handle, NULL, &why);
+        mt_http_request_free(request);
+        return;
+    }
     mt_json_write(&body, "{'id':%s", request->params[0]);
     for (size_t i = 0; i < MT_COUNT(keys); i++)
         add_query(&body, request->query, keys[i]);
+    if (running)
+        add_running(&body, running);
     mt_json_write(&body, "}");
-    mt_free(request->body);
-    request->body = body.data; /* the call frees it */
-    request->body_len = body.len;
+    mt_http_request_set_body(request, &body, &server->room, request->charged + more);
     request->coding = MT_HTTP_PLAIN; /* whatever the original body's compression was */
     mt_call_start(server, request, NULL, task);
 }
@@ -197,11 +220,11 @@ void mt_stored_get(void *user, mt_http_server *http, mt_http_request *request)
             mt_server_fail(server, request->handle, NULL, &why);
         mt_http_request_free(request);
     } else if (streams)
-        start(server, request, replay);
+        start(server, request, replay, NULL);
     else if (call)
         tell(server, request, call);
     else
-        start(server, request, get_kept);
+        start(server, request, get_kept, NULL);
 }
 
 /* A response that is running is cancelled, and not kept. */
@@ -213,7 +236,7 @@ void mt_stored_delete(void *user, mt_http_server *http, mt_http_request *request
 
     (void)http;
     if (!call) {
-        start(server, request, delete_kept);
+        start(server, request, delete_kept, NULL);
         return;
     }
     call->answer->store = NULL;
@@ -226,8 +249,10 @@ void mt_stored_delete(void *user, mt_http_server *http, mt_http_request *request
 
 void mt_stored_items(void *user, mt_http_server *http, mt_http_request *request)
 {
+    const mt_call *call = find_running(user, request);
+
     (void)http;
-    start(user, request, list_items);
+    start(user, request, list_items, call ? call->answer : NULL);
 }
 
 /* A response that is running ends with what it has so far; one that has ended is returned as it is. */

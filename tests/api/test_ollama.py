@@ -332,10 +332,14 @@ def test_from_a_pull_to_an_answer():
         assert server.post("/api/pull", {"model": NAME, "stream": False}).status == 200
         listed = served.eventually(lambda: server.request("GET", "/api/tags").json()["models"])
         assert [m["name"] for m in listed] == [NAME + ":latest"] and not loaded(server)
-        assert server.post("/api/show", {"model": NAME}).json()["capabilities"] == ["completion"]
+        shown = server.post("/api/show", {"model": NAME}).json()
+        assert shown["capabilities"] == ["completion"] and not loaded(server), shown
         answer = server.post("/api/chat", dict(ask, model=NAME + ":latest")).json()
         assert answer["message"]["content"] == "+ne otherxicesick" and answer["load_duration"] > 0, answer
         assert 250 < loaded(server)[NAME + ":latest"] < 301
+        again = server.post("/api/show", {"model": NAME}).json()
+        for key in ("template", "parameters"):
+            assert shown[key] and shown[key] == again[key], (key, shown, again)
         assert server.request("DELETE", "/api/delete", {"model": NAME}).status == 200 and not is_there(cache)
         assert served.eventually(lambda: not loaded(server))
         assert served.eventually(lambda: not server.request("GET", "/api/tags").json()["models"])

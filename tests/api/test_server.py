@@ -354,6 +354,27 @@ def a_request_is_cancelled_by_its_id():
 
 
 @test
+def a_request_is_cancelled_by_the_name_its_client_gave_it():
+    """Answers that are not read do not end by themselves."""
+    with start("--batch-tokens", "4") as server:
+        body = json.dumps({"prompt": [0] * 1000, "max_tokens": 1000, "ignore_eos": True, "stream": True, "n": 32,
+                           "logprobs": 5})
+        connections = [server.connect() for _ in range(3)]
+        for connection, name in zip(connections, ("mine", "mine", "other")):
+            connection.request("POST", "/v1/completions", body, {"x-request-id": name})
+        assert eventually(lambda: len({r["id"] for r in server.status()["requests"] if r["phase"] != "preparing"}) == 3)
+        aborted = lambda connection: [e["choices"][0]["finish_reason"] for e in served.events_of(
+            connection.getresponse().read().decode()) if e != "[DONE]"].count("abort") == 32
+        cancelled = server.request("POST", "/v1/requests/mine/cancel")
+        assert cancelled.status == 200 and cancelled.json()["cancelled"] is True, cancelled.body
+        assert aborted(connections[0]) and aborted(connections[1])
+        assert server.request("POST", "/v1/requests/mine/cancel").status == 404
+        assert server.request("DELETE", "/v1/requests/other").status == 200
+        assert aborted(connections[2])
+        server.wait_idle()
+
+
+@test
 def more_than_are_listed_are_counted_as_what_they_are():
     with start("--max-sequences", "128", "--max-queue", "2000", "--batch-tokens", "1") as server:
         sockets = [server.socket() for _ in range(10)]
@@ -725,6 +746,31 @@ def a_response_in_the_background_is_there_later():
         more = server.post("/v1/responses", {"input": "and?", "max_output_tokens": 1,
                                              "previous_response_id": told.json()["id"]})
         assert more.status == 200, more.body
+
+
+@test
+def a_response_that_runs_lists_what_it_was_asked():
+    with start(*OCCUPIED) as server:
+        first = server.post("/v1/responses", {"input": "hello", "max_output_tokens": 2}).json()
+        with occupy(server):
+            told = server.post("/v1/responses", {"input": [{"role": "user", "content": "and \"more\""}],
+                                                 "previous_response_id": first["id"], "background": True}).json()
+            path = "/v1/responses/" + told["id"]
+            items = lambda more="": server.request("GET", path + "/input_items?order=asc" + more)
+            listed = items()
+            assert server.request("GET", path).json()["status"] == "queued"
+            assert listed.status == 200, listed.body
+            data = listed.json()["data"]
+            assert [i["type"] for i in data] == ["message", "message", "message"], data
+            assert data[0]["content"][0]["text"] == "hello" and data[1]["id"] == first["output"][0]["id"], data
+            assert data[2]["content"] == [{"type": "input_text", "text": "and \"more\""}], data
+            assert items("&after=" + data[0]["id"]).json()["data"] == data[1:]
+            text = server.post("/v1/responses", {"input": "text", "background": True}).json()["id"]
+            alone = server.request("GET", "/v1/responses/{}/input_items".format(text)).json()["data"]
+            assert alone[0]["content"][0]["text"] == "text" and len(alone) == 1, alone
+            assert server.post(path + "/cancel", {}).json()["status"] == "cancelled"
+            wait_for(server, told["id"])
+            assert items().json()["data"] == data, "it is kept now"
 
 
 @test
