@@ -72,6 +72,7 @@ static void add_said(mt_said_list *list, const mt_event *event)
     list->at[list->count++] = (mt_said){.id = event->token,
                                         .has_logprob = event->has_logprob,
                                         .logprob = event->logprob,
+                                        .rank = event->rank,
                                         .top_begin = list->top_count,
                                         .top_count = event->top_count,
                                         .part = SIZE_MAX};

@@ -17,6 +17,7 @@ typedef struct mt_said {
     uint32_t id;
     bool has_logprob;
     float logprob;
+    size_t rank; /* of the prompt's tokens: see mt_event */
     size_t top_begin, top_count;
     size_t part; /* index of the speech part whose text the token belongs to; SIZE_MAX: none */
 } mt_said;
@@ -72,6 +73,7 @@ struct mt_answer {
     uint64_t loading;              /* of that, nanoseconds that the call waited for its model to be loaded */
     const char *model;             /* the model's name; outlives the answer */
     const mt_tokenizer *tokenizer; /* borrowed; NULL: tokens have no text */
+    uint32_t fingerprint;          /* of how it is computed (R12 of docs/numerics.md) */
     const uint32_t *eos;           /* the model's end tokens; borrowed */
     size_t eos_count;
     mt_form form;     /* the ask's */

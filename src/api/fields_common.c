@@ -231,13 +231,16 @@ static bool read_stream_option(const json_t *options, const char *name, bool *ou
                           mt_json_kind(value));
 }
 
-/* As in vLLM, usage in every chunk needs include_usage, too. */
+/* As in vLLM, usage in every chunk needs include_usage, too. In the table this row stands after "stream", so that it
+   has been read. */
 static bool read_stream_options(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     bool continuous;
 
     if (!json_is_object(value))
         return mt_failure_type(why, name, value, "an object");
+    if (!ask->form.stream)
+        return mt_failure_value(why, name, "is given without \"stream\": send that as true, or leave it out");
     if (!read_stream_option(value, "include_usage", &ask->form.include_usage, why) ||
         !read_stream_option(value, "continuous_usage_stats", &continuous, why))
         return false;

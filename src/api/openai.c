@@ -2,6 +2,7 @@
 #include "api/openai.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "api/write.h"
 #include "base/json_write.h"
@@ -10,8 +11,11 @@ static const char done[] = "data: [DONE]\n\n";
 
 static void add_head(mt_buf *out, const mt_answer *answer, const char *object)
 {
-    mt_json_write(out, "{'id':%s,'object':%s,'created':%" PRId64 ",'model':%s", answer->id, object, answer->created,
-                  answer->model);
+    char fingerprint[16];
+
+    snprintf(fingerprint, sizeof(fingerprint), "fp_%08" PRIx32, answer->fingerprint);
+    mt_json_write(out, "{'id':%s,'object':%s,'created':%" PRId64 ",'model':%s,'system_fingerprint':%s", answer->id,
+                  object, answer->created, answer->model, fingerprint);
 }
 
 void mt_openai_head(mt_buf *out, const mt_answer *answer)

@@ -78,7 +78,7 @@ static void whole(mt_answer *a, mt_buf *out)
 {
     const size_t tokens = mt_answer_usage(a).prompt;
 
-    mt_json_write(out, "{'object':'list','data':[");
+    mt_json_write(out, "{'id':%s,'object':'list','data':[", a->id);
     for (size_t i = 0; i < a->choice_count; i++)
         add_embedding(a, &a->choices[i], out);
     mt_json_write(out, "],'model':%s,'usage':{'prompt_tokens':%zu,'total_tokens':%zu}}", a->model, tokens, tokens);

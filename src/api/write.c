@@ -141,6 +141,17 @@ static bool is_end(const mt_answer *answer, uint32_t token)
     return token == MT_TOKEN_NONE;
 }
 
+/* SGLang's name for what ended the answer: as stop_reason, but with the id of the model's own end, too. */
+static void write_matched_stop(mt_buf *out, const mt_choice *choice)
+{
+    if (choice->stop)
+        mt_json_text(out, "matched_stop", choice->stop, choice->stop_len);
+    else if (choice->finish == MT_FINISH_STOP && choice->stop_token != MT_TOKEN_NONE)
+        mt_json_write(out, "'matched_stop':%" PRIu32, choice->stop_token);
+    else
+        mt_json_write(out, "'matched_stop':null");
+}
+
 /* The stop string or stop token's id of the request; null where the model ended by itself. */
 static void write_stop_reason(mt_buf *out, const mt_answer *answer, const mt_choice *choice)
 {
@@ -164,35 +175,31 @@ void mt_write_finish(mt_buf *out, const mt_answer *answer, const mt_choice *choi
                                                                  : "tool_calls";
 
     mt_json_write(out, "'finish_reason':%s", reason);
-    if (choice->done)
+    if (choice->done) {
         write_stop_reason(out, answer, choice);
+        write_matched_stop(out, choice);
+    }
 }
 
 static void add_prompt_logprob(mt_buf *out, const mt_answer *answer, const mt_logprob *p, size_t rank, mt_buf *bytes)
 {
     mt_json_write(out, "'%" PRIu32 "':{'logprob':", p->id);
     mt_write_number(out, p->logprob);
-    if (rank)
-        mt_json_write(out, "'rank':%zu", rank);
-    mt_json_write(out, "'decoded_token':");
+    mt_json_write(out, "'rank':%zu,'decoded_token':", rank);
     mt_write_token(out, answer, p->id, bytes);
     mt_json_write(out, "}");
 }
 
-/* The token itself, then the most likely ones, each once. rank: its place among the most likely; 0: not among them. */
+/* The token itself, then the most likely ones, each once. */
 static void add_position(mt_buf *out, const mt_answer *answer, const mt_said_list *said, const mt_said *s,
                          mt_buf *bytes)
 {
     const mt_logprob *top = s->top_count ? said->top + s->top_begin : NULL;
-    size_t rank = 0;
 
-    for (size_t i = 0; i < s->top_count; i++)
-        if (top[i].id == s->id)
-            rank = i + 1;
     mt_json_write(out, "{");
-    add_prompt_logprob(out, answer, &(mt_logprob){.id = s->id, .logprob = s->logprob}, rank, bytes);
+    add_prompt_logprob(out, answer, &(mt_logprob){.id = s->id, .logprob = s->logprob}, s->rank, bytes);
     for (size_t i = 0; i < s->top_count; i++)
-        if (i + 1 != rank)
+        if (top[i].id != s->id)
             add_prompt_logprob(out, answer, &top[i], i + 1, bytes);
     mt_json_write(out, "}");
 }

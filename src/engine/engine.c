@@ -146,6 +146,11 @@ size_t mt_engine_context(const mt_engine *e)
     return e->context;
 }
 
+uint32_t mt_engine_fingerprint(const mt_engine *e)
+{
+    return mt_device_fingerprint(e->dev);
+}
+
 void mt_engine_stats(mt_engine *e, mt_stats *out)
 {
     pthread_mutex_lock(&e->lock);

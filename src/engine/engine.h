@@ -115,6 +115,8 @@ uint64_t mt_engine_turn(const mt_engine *engine);
 
 size_t mt_engine_context(const mt_engine *engine); /* most positions of a sequence */
 
+uint32_t mt_engine_fingerprint(const mt_engine *engine); /* that of its device (R12 of docs/numerics.md) */
+
 /* Copies of the counters: of the model, and of an encoder (from 1 on). */
 void mt_engine_stats(mt_engine *engine, mt_stats *out);
 mt_encoder_stats mt_engine_encoder_stats(mt_engine *engine, size_t encoder);

@@ -52,6 +52,7 @@ typedef struct mt_event {
     uint32_t token;        /* of PROMPT and TOKEN */
     bool has_logprob;      /* the first prompt position has none */
     float logprob;         /* of token */
+    size_t rank;           /* of PROMPT: the token's place among all by their logprobs, from 1; 0: it has none */
     const mt_logprob *top; /* the likeliest tokens at this position, highest first */
     size_t top_count;
     const char *text; /* whole UTF-8 characters, not NUL-terminated */

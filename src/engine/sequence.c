@@ -65,13 +65,15 @@ void mt_sequence_begin(mt_sequence *s)
     tell(s, &(mt_event){.kind = MT_EVENT_BEGUN, .choice = s->choice, .cached = s->cached});
 }
 
-void mt_sequence_prompt(mt_sequence *s, uint32_t token, const mt_logprob *chosen, const mt_logprob *top, size_t count)
+void mt_sequence_prompt(mt_sequence *s, uint32_t token, const mt_logprob *chosen, size_t rank, const mt_logprob *top,
+                        size_t count)
 {
     tell(s, &(mt_event){.kind = MT_EVENT_PROMPT,
                         .choice = s->choice,
                         .token = token,
                         .has_logprob = chosen != NULL,
                         .logprob = chosen ? chosen->logprob : 0,
+                        .rank = rank,
                         .top = top,
                         .top_count = count});
 }

@@ -81,7 +81,8 @@ static inline size_t mt_sequence_left(const mt_sequence *s)
 
 /* Send BEGUN, and PROMPT for one prompt position. */
 void mt_sequence_begin(mt_sequence *s);
-void mt_sequence_prompt(mt_sequence *s, uint32_t token, const mt_logprob *chosen, const mt_logprob *top, size_t count);
+void mt_sequence_prompt(mt_sequence *s, uint32_t token, const mt_logprob *chosen, size_t rank, const mt_logprob *top,
+                        size_t count);
 
 /* Adds a sampled token and sends its event. True when the token is the last; then *finish says why. */
 bool mt_sequence_token(mt_sequence *s, const mt_sampled *sampled, mt_finish *finish);

@@ -297,7 +297,7 @@ static void tell_prompt(mt_engine *e, const mt_step *step, const mt_part *p)
     if (!tells_prompt(p))
         return;
     if (s->told == 0) {
-        mt_sequence_prompt(s, r->prompt[0], NULL, NULL, 0);
+        mt_sequence_prompt(s, r->prompt[0], NULL, 0, NULL, 0);
         s->told = 1;
     }
     for (size_t i = 0; i < p->wanted_count; i++) {
@@ -310,7 +310,7 @@ static void tell_prompt(mt_engine *e, const mt_step *step, const mt_part *p)
         const size_t count =
             r->prompt_top > 0 ? mt_logprobs_top(logits, e->spec->vocab, sum, (size_t)r->prompt_top, top) : 0;
         const mt_logprob chosen = {.id = r->prompt[position], .logprob = logits[r->prompt[position]] - sum};
-        mt_sequence_prompt(s, chosen.id, &chosen, top, count);
+        mt_sequence_prompt(s, chosen.id, &chosen, mt_logprobs_rank(logits, e->spec->vocab, chosen.id), top, count);
         s->told++;
     }
 }

@@ -51,3 +51,14 @@ size_t mt_logprobs_top(const float *logits, size_t n, float log_sum_exp, size_t 
         out[i].logprob -= log_sum_exp;
     return count;
 }
+
+size_t mt_logprobs_rank(const float *logits, size_t n, uint32_t id)
+{
+    const float own = logits[id];
+    size_t above = 0;
+    for (size_t i = 0; i < n; i++)
+        above += logits[i] > own;
+    for (size_t i = 0; i < id; i++)
+        above += logits[i] == own;
+    return above + 1;
+}

@@ -19,4 +19,7 @@ float mt_logprobs_sum(const mt_kernels *k, const float *logits, size_t n, float 
    number, which is n where that is less than k. log_sum_exp: of the row. k is at least 1. */
 size_t mt_logprobs_top(const float *logits, size_t n, float log_sum_exp, size_t k, mt_logprob *out);
 
+/* The place of a token among n by their logits: 1 for out[0] of mt_logprobs_top, 2 for the next. */
+size_t mt_logprobs_rank(const float *logits, size_t n, uint32_t id);
+
 #endif

@@ -69,6 +69,7 @@ mt_answer *mt_call_answer(mt_call *call, const mt_ask *ask, size_t prompts, cons
     a->began = call->received;
     a->loading = call->loading;
     a->model = model;
+    a->fingerprint = mt_engine_fingerprint(call->served->engine);
     call->answer = a;
     if (*ask->ignored) {
         mt_log_info("request.ignored", "%s brings what is not looked at: %s", call->id, ask->ignored);

@@ -32,7 +32,7 @@ def merge_choice(c, piece):
             c["logprobs"][key] = (c["logprobs"].get(key) or []) + value if isinstance(value, list) else value
     if piece.get("token_ids") is not None:
         c["token_ids"] = c.get("token_ids", []) + piece["token_ids"]
-    for key in ("finish_reason", "stop_reason", "prompt_token_ids"):
+    for key in ("finish_reason", "stop_reason", "matched_stop", "prompt_token_ids"):
         if key in piece:
             c[key] = piece[key]
 

@@ -30,7 +30,7 @@ PACKAGES = {"openai": "7.55.0", "@anthropic-ai/sdk": "1.9.0", "ai": "7.0.170", "
             "@langchain/openai": "1.5.8", "@langchain/core": "1.2.13", "@langchain/ollama": "1.3.0", "ollama": "0.6.4",
             "@openai/agents": "0.20.0", "zod": "4.6.7",
             "opencode-ai": "1.18.18", "opencode-" + MACHINE: "1.18.18", "@openai/codex": "0.169.0",
-            "@anthropic-ai/claude-code": "2.1.326", "@ai-sdk/anthropic": "4.0.101"}
+            "@anthropic-ai/claude-code": "2.1.326", "@ai-sdk/anthropic": "4.0.101", "@mistralai/mistralai": "2.7.0"}
 # Earlier major versions that are still in use, each under its name with the number behind it.
 EARLIER = {"ai": {"5": "5.0.277", "6": "6.0.318"}, "@ai-sdk/anthropic": {"5": "2.0.112", "6": "3.0.137"},
            "@ai-sdk/openai-compatible": {"5": "1.0.61", "6": "2.0.87"}, "openai": {"5": "5.23.2", "6": "6.30.1"},
@@ -144,7 +144,7 @@ class Clients:
         return "chat"
 
 
-LIBRARIES = ("openai", "openai-5", "openai-6", "anthropic", "anthropic-0", "ai", "ai-5", "ai-6", "langchain",
+LIBRARIES = ("openai", "openai-5", "openai-6", "anthropic", "anthropic-0", "ai", "ai-5", "ai-6", "mistral", "langchain",
              "agents", "ollama", "langchain_ollama", "continue")
 AGENTS = ("claude", "codex", "opencode")
 

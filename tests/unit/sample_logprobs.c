@@ -85,6 +85,8 @@ static void the_top_is_that_of_sorting_everything(void **state)
             for (size_t i = 0; i < count; i++)
                 assert_int_equal(top[i].id, order[i]);
         }
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(mt_logprobs_rank(logits, n, order[i]), i + 1);
     }
 }
 
