@@ -5,8 +5,8 @@ too, the others of one with random weights.
 
 usage: tests/api/cases.py --motet PROGRAM [--record] [NAME ...]
 
-A case is {"name", "post" or "get" or "delete": path, "body" or "raw", "headers", "status", "warning" (a header), and "answer" or
-"events"}.
+A case is {"name", "post" or "get" or "delete": path, "body" or "raw", "headers", "status", "warning" (a header),
+and "answer" or "events"}.
 "needs" is a feature that a build may lack; then the case is left out.
 "without" instead of an answer is a text that the answer does not have, whatever else it says.
 "before" is a list of such requests that are sent first; $id, $in0, $item0, ... and $call stand for what the last of

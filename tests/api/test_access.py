@@ -147,7 +147,7 @@ def what_runs_is_not_there_for_another_key():
         waiting = server.socket()
         data = json.dumps(work).encode()
         waiting.sendall(b"POST /v1/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer a\r\n"
-                        b"content-length: %d\r\n\r\n" % len(data) + data)
+                        b"x-request-id: mine\r\ncontent-length: %d\r\n\r\n" % len(data) + data)
         assert eventually(lambda: rows("a")["running"] == 60)
         background = respond(server, "a", background=True, max_output_tokens=2000).json()["id"]
         assert rows("b")["requests"] == [] and rows("b")["running"] + rows("b")["waiting"] + rows("b")["preparing"] == 0
@@ -157,6 +157,7 @@ def what_runs_is_not_there_for_another_key():
         assert hidden(server, background, "b") and hidden(server, background, "c")
         cancel = lambda key: server.request("DELETE", "/v1/requests/" + name, headers=bearer(key))
         assert cancel("b").status == 404 and cancel("b").json()["error"]["code"] == "request_not_found"
+        assert server.request("POST", "/v1/requests/mine/cancel", headers=bearer("b")).status == 404
         assert name in ids("a")
         assert cancel("c").status == 200
         assert eventually(lambda: name not in ids("a"))
