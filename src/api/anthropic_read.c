@@ -275,6 +275,7 @@ static void note_inside(mt_ask *ask)
                                                 /* of a tool_reference, whose type is noted */
                                                 "tool_name", NULL};
 
+    mt_body_note(ask, "system", json_object_get(ask->body, "system"), block_members, block_members);
     mt_body_note(ask, "messages", json_object_get(ask->body, "messages"), message_members, block_members);
 }
 

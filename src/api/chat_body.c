@@ -86,6 +86,7 @@ void mt_body_note(mt_ask *ask, const char *field, const json_t *messages, const 
                   const char *const *part_members)
 {
     static const char *const lists[] = {"content", "output"};
+    static const char *const call_members[] = {"arguments", "function", "id", "index", "name", "type", NULL};
     char path[64];
 
     for (size_t i = 0; i < json_array_size(messages); i++) {
@@ -97,6 +98,8 @@ void mt_body_note(mt_ask *ask, const char *field, const json_t *messages, const 
             snprintf(path, sizeof(path), "%s[].%s", field, lists[k]);
             note_parts(ask, path, json_object_get(message, lists[k]), part_members);
         }
+        snprintf(path, sizeof(path), "%s[].tool_calls", field);
+        note_parts(ask, path, json_object_get(message, "tool_calls"), call_members);
     }
 }
 

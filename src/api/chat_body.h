@@ -32,9 +32,9 @@ json_t *mt_body_tool(const json_t *tool, const json_t *schema);
    reads itself. False: *why. In openai_chat.c. */
 bool mt_body_fields(mt_ask *ask, const char *const *own, mt_failure *why) MT_NODISCARD;
 
-/* Notes members that nothing reads of messages, of the parts of their content, and of what a part has inside (such as
-   image_url): fields that would have changed the answer. field: that of the body that has the messages. Each list ends
-   with NULL. */
+/* Notes members that nothing reads of messages, of the parts of their content, of what a part has inside (such as
+   image_url), and of tool calls: fields that would have changed the answer. field: that of the body that has the
+   messages. Each list ends with NULL. */
 void mt_body_note(mt_ask *ask, const char *field, const json_t *messages, const char *const *message_members,
                   const char *const *part_members);
 

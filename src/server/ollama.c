@@ -237,7 +237,8 @@ static void add_settings(mt_buf *out, mt_server *server, const mt_listed *m)
     }
     pthread_mutex_unlock(&fleet->lock);
     if (!text)
-        text = mt_served_describe(m->card->dir, server->opt, &defaults, &encodes);
+        text = mt_served_describe(m->card->dir, server->opt, !fleet->open && m->view.member->number == 0, &defaults,
+                                  &encodes);
     add_parameters(out, encodes ? NULL : &defaults, m);
     mt_json_write(out, "'template':%s", text);
     mt_free(text);

@@ -292,7 +292,7 @@ static bool open_model(mt_served *s, const mt_served_params *p, mt_error *err)
     return true;
 }
 
-char *mt_served_describe(const char *dir, const mt_options *opt, mt_ask_defaults *defaults, bool *encodes)
+char *mt_served_describe(const char *dir, const mt_options *opt, bool first, mt_ask_defaults *defaults, bool *encodes)
 {
     mt_error err;
     mt_checkpoint *c = mt_checkpoint_inspect(dir, &err);
@@ -308,7 +308,7 @@ char *mt_served_describe(const char *dir, const mt_options *opt, mt_ask_defaults
     *encodes = false;
     if (!mt_encoder_known(dir, encodes, &err) || *encodes)
         return mt_strdup("");
-    templates = mt_chat_templates_open(dir, NULL, &err);
+    templates = mt_chat_templates_open(dir, first ? opt->chat_template : NULL, &err);
     text = mt_strdup(templates ? mt_chat_templates_text(templates) : "");
     mt_chat_templates_free(templates);
     return text;

@@ -59,8 +59,8 @@ char *mt_served_folder_name(const char *dir);
 
 /* What the folder of a model that is not loaded says of it, and the operator: its default settings, and the text of its
    chat template. The text is "" where there is none or it cannot be read, and for encoders, for which *encodes is set.
-   Free it with mt_free. */
-char *mt_served_describe(const char *dir, const mt_options *opt, mt_ask_defaults *defaults, bool *encodes);
+   Free it with mt_free. first: as in mt_served_params. */
+char *mt_served_describe(const char *dir, const mt_options *opt, bool first, mt_ask_defaults *defaults, bool *encodes);
 
 /* Loads a model. False: *err. Close with mt_served_close either way. */
 bool mt_served_open(mt_served *served, const mt_served_params *params, mt_error *err) MT_NODISCARD;
