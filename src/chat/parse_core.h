@@ -197,7 +197,7 @@ void mt_parse_value_begin(mt_parser *p, bool string);
 void mt_parse_value_byte(mt_parser *p, char b, bool lines);
 void mt_parse_value_end(mt_parser *p);
 void mt_parse_retype(mt_parser *p, mt_buf *json); /* converts the value of p->key to the type its schema wants */
-/* What a $ref to the definitions of root names; NULL: there is none. Other schemas are returned as they are. */
+/* What a $ref to any place of root names, by a JSON pointer; NULL is fine. Other schemas are returned as they are. */
 const json_t *mt_parse_resolve(const json_t *schema, const json_t *root);
 bool mt_parse_no_string(const json_t *schema, const json_t *root); /* whether no value of the schema is a string */
 

@@ -6,6 +6,7 @@
 #include "base/json_escape.h"
 #include "base/json_tree.h"
 #include "chat/parse_core.h"
+#include "sample/constraint/schema.h"
 
 /* JSON types as bits: the types that a schema allows, or the type of a value. */
 enum { T_STRING = 1, T_NUMBER = 2, T_BOOLEAN = 4, T_NULL = 8, T_OBJECT = 16, T_ARRAY = 32, T_ANY = 63 };
@@ -62,14 +63,15 @@ static unsigned types_valued(const json_t *value, MT_UNUSED const json_t *root)
 
 const json_t *mt_parse_resolve(const json_t *schema, const json_t *root)
 {
-    static const char *const places[] = {"$defs", "definitions"};
-    const char *ref = json_string_value(json_object_get(schema, "$ref"));
+    enum { MOST = 8 }; /* references to references; some schemas refer to themselves */
 
-    for (size_t i = 0; ref && i < MT_COUNT(places); i++) {
-        const size_t len = strlen(places[i]);
+    for (int steps = 0; steps < MOST; steps++) {
+        const char *ref = json_string_value(json_object_get(schema, "$ref"));
+        const json_t *target = ref && strncmp(ref, "#/", 2) == 0 ? mt_schema_pointer(root, ref + 1) : NULL;
 
-        if (strncmp(ref, "#/", 2) == 0 && strncmp(ref + 2, places[i], len) == 0 && ref[2 + len] == '/')
-            return json_object_get(json_object_get(root, places[i]), ref + len + 3);
+        if (!target)
+            break;
+        schema = target;
     }
     return schema;
 }

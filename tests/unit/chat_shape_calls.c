@@ -94,7 +94,7 @@ static void check_call(const heard *h)
         json_object_foreach(arguments, key, own)
             if (!json_is_integer(own) && !json_is_null(own))
                 fail_msg("%s is no number: %s", key, h->arguments.data);
-        assert_int_equal(json_object_size(arguments), 6);
+        assert_int_equal(json_object_size(arguments), 8);
     } else if (strcmp(h->name, "random") == 0) {
         const json_t *function = json_object_get(json_array_get(h->tools, 0), "function");
 
@@ -378,8 +378,9 @@ static void what_is_no_string_is_followed_in_every_format(void **state)
         load("[{'type':'function','function':{'name':'numbers','strict':true,'parameters':{'type':'object',"
              "'properties':{'a':{'type':['integer','null']},'b':{'anyOf':[{'type':'integer'},{'type':'null'}]},"
              "'c':{'const':7},'d':{'enum':[1,2]},'e':{'type':['string','integer'],'enum':[3]},"
-             "'f':{'anyOf':[{'$ref':'#/$defs/n'},{'type':'null'}]}},'$defs':{'n':{'type':'integer'}},"
-             "'required':['a','b','c','d','e','f'],'additionalProperties':false}}}]");
+             "'f':{'anyOf':[{'$ref':'#/$defs/n'},{'type':'null'}]},'g':{'$ref':'#/properties/d'},"
+             "'h':{'$ref':'#/$defs/two~1more/0'}},'$defs':{'n':{'type':'integer'},'two/more':[{'$ref':'#/$defs/n'}]},"
+             "'required':['a','b','c','d','e','f','g','h'],'additionalProperties':false}}}]");
 
     (void)state;
     for (size_t i = 0; i < MT_COUNT(formats); i++) {

@@ -13,4 +13,7 @@
 bool mt_schema_expr(mt_json *j, const json_t *schema, const json_t *root, bool object, bool strict, mt_expr *out,
                     mt_error *err) MT_NODISCARD;
 
+/* What a JSON pointer such as "/$defs/a" names below root, with ~0, ~1 and %XX decoded; NULL: nothing. */
+const json_t *mt_schema_pointer(const json_t *root, const char *pointer);
+
 #endif

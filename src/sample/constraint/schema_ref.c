@@ -33,8 +33,10 @@ static bool next_key(const char **at, char *key, size_t size)
     return true;
 }
 
-static const json_t *follow_pointer(const json_t *target, const char *at)
+const json_t *mt_schema_pointer(const json_t *root, const char *pointer)
 {
+    const json_t *target = root;
+    const char *at = pointer;
     char key[MT_LIMIT_SCHEMA_PATH];
 
     while (target && *at == '/') {
@@ -141,7 +143,7 @@ static const json_t *find_target(mt_schema_reader *r, const char *text, const ch
     const json_t *target = find_resource(r, text, hash ? (size_t)(hash - text) : strlen(text));
 
     if (target && hash && hash[1] == '/')
-        return follow_pointer(target, hash + 1);
+        return mt_schema_pointer(target, hash + 1);
     return target && hash && hash[1] ? find_anchor(r, hash) : target;
 }
 
