@@ -3,35 +3,43 @@
 #include "base/alloc.h"
 #include "chat/probe.h"
 
-/* Whether a tool renders that lacks a member, which may be one of its parameters' members; NULL: it lacks none. */
-static bool renders_tool(const mt_probe *p, const char *member)
+/* Whether a tool renders that lacks a member, or has null for it. holder: "function" or "parameters", which has the
+   member; NULL: the tool has all. */
+static bool renders_tool(const mt_probe *p, const char *holder, const char *member, bool null)
 {
     json_t *parameters = json_pack("{s:s, s:{s:{s:s, s:s}}, s:[s]}", "type", "object", "properties", MT_PROBE_GAMMA,
                                    "type", "string", "description", MT_PROBE_DELTA, "required", MT_PROBE_GAMMA);
     json_t *function = json_pack("{s:s, s:s, s:O}", "name", MT_PROBE_FUNCTION, "description", MT_PROBE_ALPHA,
                                  "parameters", parameters);
+    json_t *object = !holder ? NULL : *holder == 'f' ? function : parameters;
     mt_probe with = *p;
     char *text;
+    bool rendered;
 
-    if (member) {
-        json_object_del(function, member);
-        json_object_del(parameters, member);
-    }
+    json_object_del(object, member ? member : "");
+    if (null)
+        json_object_set_new(object, member, json_null());
     with.tools = json_pack("[{s:s, s:o}]", "type", "function", "function", function);
     text = mt_probe_render(&with, json_pack("[o]", mt_probe_message("user", MT_PROBE_BETA)), true, NULL);
     json_decref(with.tools);
     json_decref(parameters);
+    rendered = text != NULL;
     mt_free(text);
-    return text != NULL;
+    return rendered;
+}
+
+static bool needs(const mt_probe *p, const char *holder, const char *member)
+{
+    return !renders_tool(p, holder, member, false) || !renders_tool(p, holder, member, true);
 }
 
 void mt_probe_tools(mt_probe *p)
 {
-    if (!renders_tool(p, NULL))
+    if (!renders_tool(p, NULL, NULL, false))
         return;
-    p->profile->needs_description = !renders_tool(p, "description");
-    p->profile->needs_parameters = !renders_tool(p, "parameters");
-    p->profile->needs_properties = !renders_tool(p, "properties");
+    p->profile->needs_description = needs(p, "function", "description");
+    p->profile->needs_parameters = needs(p, "function", "parameters");
+    p->profile->needs_properties = needs(p, "parameters", "properties");
 }
 
 /* Whether a call is shown well: its name, then its arguments, neither as Python prints a dict nor as JSON within a
