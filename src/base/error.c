@@ -93,7 +93,8 @@ static bool is_path(const char *text, size_t len, const char *name)
     static const char mark[] = "://";                   /* of a URL */
     const size_t known = name ? strcspn(name, "@") : 0; /* without the revision */
 
-    if (!memchr(text, '/', len) || (known && known <= len && strncmp(text, name, known) == 0))
+    if (!memchr(text, '/', len) ||
+        (known && known <= len && strncmp(text, name, known) == 0 && (known == len || strchr("@:/", text[known]))))
         return false;
     for (size_t i = 0; i + strlen(mark) <= len; i++)
         if (memcmp(text + i, mark, strlen(mark)) == 0)

@@ -25,7 +25,7 @@ typedef struct mt_seq_state {
     mt_piece piece[MT_SEQ_STOPS + 1]; /* rows of the step under way, cut at the stops */
     size_t pieces;
     mt_piece after; /* the row of the step that was begun behind it; slot MT_NO_PAGE: none was */
-    bool borrowed;  /* it holds one slot more, a spare one, as long as steps are begun ahead */
+    bool borrowed;  /* it holds a spare slot, for steps that are begun ahead */
     struct {
         size_t position;
         uint32_t slot;

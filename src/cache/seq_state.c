@@ -254,7 +254,8 @@ void mt_seq_spoil(mt_seq *seq)
 void mt_seq_state_suspend(mt_seq *seq)
 {
     mt_seq_state *st = &seq->state;
-    assert(st->pieces == 0 || st->borrowed); /* none is under way but one that was begun ahead */
+    /* none is under way but one that was begun ahead, which writes another slot than it reads */
+    assert(st->pieces == 0 || (st->pieces == 1 && st->next != st->slot));
     st->pieces = 0;
     if (st->slot != MT_NO_PAGE && seq->done > st->anchored + st->behind && mt_anchors_own(anchors(seq), st->slot))
         publish(seq, seq->done - st->behind, st->slot);

@@ -1,4 +1,4 @@
-/* The engine's clients: the seats each has and its debt (clients.h). Used by turns.c, plan.c and step.c. */
+/* Clients: the seats each has and its debt (clients.h). */
 #include "engine/clients.h"
 
 #include <assert.h>

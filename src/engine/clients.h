@@ -1,5 +1,6 @@
-/* Clients as the engine knows them: how many seats each has and how much time it has had lately, so that a client with
-   many requests does not crowd out the others. Used by the engine's thread alone. */
+/* Clients that share something: how many seats each has and how much time it has had lately, so that a client with many
+   requests does not crowd out the others. The engine, each lane of preparation and the fleet have a table of their own;
+   whoever has it calls from one thread at a time. */
 #ifndef MT_ENGINE_CLIENTS_H
 #define MT_ENGINE_CLIENTS_H
 

@@ -2,6 +2,7 @@
 #include "server/deadline.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -23,7 +24,8 @@ static void *wait_for(void *arg)
     pthread_mutex_unlock(&d->lock);
     if (met)
         return NULL;
-    alarm(1); /* ends the process if writing to the log blocks */
+    signal(SIGALRM, SIG_DFL); /* it is ignored while the server works (base/signals.h) */
+    alarm(1);                 /* ends the process if writing to the log blocks */
     mt_log_error("server.stuck", "a thread is still at work when the time to end is over: ending without it");
     _exit(EXIT_FAILURE);
 }

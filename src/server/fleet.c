@@ -14,8 +14,8 @@
    5. Where memory does not suffice for a model that calls wait for, others are unloaded: those no call uses first,
       least recently used first. One in use finishes its calls first: it yields, which means that new calls wait as if
       it were unloaded. A model yields only after it was loaded for as long as loading it took, so that at least half of
-      the time is used for answers, whatever clients ask for. The model whose first call has waited longest is loaded
-      first, so that each model has its turn.
+      the time is used for answers, whatever clients ask for. The model is loaded next whose
+      client has had the least time of loading lately; of equals, the one whose first call has waited longest.
    6. Members are freed only at the end, and their names never change: answers point to them.
 
    One engine for all models was rejected: one thread and one prefix tree would have to know of all models,
@@ -76,11 +76,21 @@ static void add_waiter(mt_member *m, mt_waiter *w, const mt_client *client)
     m->fleet->waiting++;
 }
 
-/* *at is removed from the member's list. */
+/* A client has had so many seconds of loading a model. */
+static void charge(mt_fleet *f, const mt_client *client, double seconds)
+{
+    const uint64_t now = mt_clock_ns();
+
+    mt_guest_charge(mt_clients_enter(&f->loading, client, 0, now), seconds, now);
+}
+
+/* *at is removed from the member's list. One that leaves while its model is loaded has had its part of that time. */
 static void remove_waiter(mt_member *m, mt_waiter **at)
 {
     mt_waiter *w = *at;
 
+    if (m->state == MT_MEMBER_LOADING)
+        charge(m->fleet, &w->client, (double)(mt_clock_ns() - m->since) * 1e-9 / (double)m->waiting);
     *at = w->next;
     if (!*at)
         m->last = at;
@@ -363,15 +373,6 @@ static void close_member(mt_member *m)
     mt_alloc_trim(); /* gives freed memory back to the system, for other models */
 }
 
-/* Loading a model took so many seconds, which the clients that waited for it have had. */
-static void charge(mt_fleet *f, const mt_member *m, double seconds)
-{
-    const uint64_t now = mt_clock_ns();
-
-    for (const mt_waiter *w = m->first; w; w = w->next)
-        mt_guest_charge(mt_clients_enter(&f->loading, &w->client, 0, now), seconds / (double)m->waiting, now);
-}
-
 /* The model is loaded: calls that waited for it get it. */
 static void finish_load(mt_fleet *f, mt_member *m, uint64_t began)
 {
@@ -385,7 +386,6 @@ static void finish_load(mt_fleet *f, mt_member *m, uint64_t began)
     m->used = m->since;
     m->error = (mt_error){.code = MT_OK};
     m->facts.context = m->served.context;
-    charge(f, m, (double)m->loading * 1e-9);
     list = remove_all_waiters(m, true);
     resume_all_unlocked(f, list, NULL);
 }
@@ -435,6 +435,8 @@ static void load(mt_fleet *f, mt_member *m)
     if (!ok)
         close_member(m);
     pthread_mutex_lock(&f->lock);
+    for (const mt_waiter *w = m->first; w; w = w->next) /* also where it failed */
+        charge(f, &w->client, (double)(mt_clock_ns() - began) * 1e-9 / (double)m->waiting);
     if (ok) {
         set_need(m, need);
         finish_load(f, m, began);

@@ -73,8 +73,9 @@ static void remove_bytes(mt_picture_room *room, uint64_t client, size_t bytes)
     pthread_cond_broadcast(&room->freed);
 }
 
-/* Rules 1 and 2. */
-static bool fits(const mt_picture_room *room, const mt_picture_share *has, size_t bytes)
+/* Rules 1 and 2. stuck: how many requests that have bytes wait for more, with the one that asks: every thread must come
+   to the same answer, or each lets the other go first. */
+static bool fits(const mt_picture_room *room, const mt_picture_share *has, size_t bytes, size_t stuck)
 {
     const size_t eighth = room->limit / 8, own = client_bytes(room, has->client);
 
@@ -82,13 +83,13 @@ static bool fits(const mt_picture_room *room, const mt_picture_share *has, size_
         return false;
     if (bytes <= eighth && own <= eighth - bytes)
         return true;
-    return room->used + bytes <= room->limit - eighth && (has->bytes > 0 || room->stuck == 0);
+    return room->used + bytes <= room->limit - eighth && (has->bytes > 0 || stuck == 0);
 }
 
 /* Rule 3: whether another request that waits goes first. The list has the oldest first, and self perhaps not yet. */
 static bool goes_later(const mt_picture_room *room, const mt_picture_waiter *self)
 {
-    const size_t own = client_bytes(room, self->has->client);
+    const size_t own = client_bytes(room, self->has->client), stuck = room->stuck + (self->has->bytes > 0);
     bool older = true;
 
     for (const mt_picture_waiter *w = room->waiters; w; w = w->next) {
@@ -96,7 +97,7 @@ static bool goes_later(const mt_picture_room *room, const mt_picture_waiter *sel
 
         if (w == self)
             older = false;
-        else if ((theirs < own || (theirs == own && older)) && fits(room, w->has, w->bytes))
+        else if ((theirs < own || (theirs == own && older)) && fits(room, w->has, w->bytes, stuck))
             return true;
     }
     return false;
@@ -104,7 +105,7 @@ static bool goes_later(const mt_picture_room *room, const mt_picture_waiter *sel
 
 static bool may_take(const mt_picture_room *room, const mt_picture_waiter *self)
 {
-    return fits(room, self->has, self->bytes) && !goes_later(room, self);
+    return fits(room, self->has, self->bytes, room->stuck) && !goes_later(room, self);
 }
 
 /* Waits a moment. Returns true where waiting is in vain (rule 4): all requests that have bytes wait for more, and none
@@ -141,7 +142,7 @@ static bool wait_for_turn(mt_picture_room *room, mt_picture_waiter *self, const 
     while (!may && !vain && !stopped(stop)) {
         vain = wait_in_vain(room, self->has->bytes > 0);
         may = may_take(room, self);
-        vain = vain && !fits(room, self->has, self->bytes); /* else another's turn comes before */
+        vain = vain && !fits(room, self->has, self->bytes, room->stuck); /* else another's turn comes before */
     }
     for (at = &room->waiters; *at != self;)
         at = &(*at)->next;

@@ -172,7 +172,8 @@ static void takes_long(void *ctx)
 
     pthread_mutex_lock(&self->lane->lock);
     self->is_long = true;
-    pthread_cond_signal(&self->lane->changed);
+    if (self->lane->waiting > 0)
+        wake(self->lane);
     pthread_mutex_unlock(&self->lane->lock);
 }
 

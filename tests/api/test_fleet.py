@@ -297,8 +297,10 @@ def clients_take_turns_in_having_models_loaded():
             assert eventually(lambda: waiting() == i + 1)
         open_gate()
         assert all(wait().status == 200 for wait in waits)
-        loaded = [line.split('"')[1] for line in server.log if "model.loading" in line]
-        assert loaded == ["slow", NAMES[2], NAMES[0], NAMES[1]], loaded
+
+        def loaded():
+            return [line.split('"')[1] for line in server.log if "model.loading" in line]
+        assert eventually(lambda: len(loaded()) == 4) and loaded() == ["slow", NAMES[2], NAMES[0], NAMES[1]], loaded()
 
 
 @test

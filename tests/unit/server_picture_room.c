@@ -124,6 +124,32 @@ static void clients_take_turns(void **state)
     mt_picture_room_free(&room);
 }
 
+/* A request that has bytes and waits for more goes before one that has none, also where that one has waited longer or
+   its client has fewer bytes. */
+static void who_has_bytes_goes_before_a_newcomer(void **state)
+{
+    (void)state;
+    for (uint64_t client = 1; client <= 2; client++) {
+        mt_picture_room room;
+        taker first = {.room = &room, .has = {.client = 1}}, second = first,
+              newcomer = {.room = &room, .has = {.client = client}};
+
+        mt_picture_room_init(&room, LIMIT);
+        take_now(&first, 4000);
+        take_now(&second, 2000);
+        take_later(&newcomer, 3000, 1);
+        take_later(&second, 2000, 2);
+        give(&first);
+        pthread_join(second.thread, NULL);
+        assert_true(second.ok);
+        give(&second);
+        pthread_join(newcomer.thread, NULL);
+        assert_true(newcomer.ok);
+        give(&newcomer);
+        mt_picture_room_free(&room);
+    }
+}
+
 static void *take_or_give(void *ctx)
 {
     taker *t = ctx;
@@ -163,6 +189,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_request_has_seven_eighths),
     cmocka_unit_test(the_last_eighth_is_for_clients_with_little),
     cmocka_unit_test(clients_take_turns),
+    cmocka_unit_test(who_has_bytes_goes_before_a_newcomer),
     cmocka_unit_test(of_requests_that_wait_for_each_other_one_gives_up),
 };
 
