@@ -148,7 +148,7 @@ size_t mt_engine_context(const mt_engine *e)
 
 uint32_t mt_engine_fingerprint(const mt_engine *e)
 {
-    return mt_device_fingerprint(e->dev);
+    return e->fingerprint;
 }
 
 void mt_engine_stats(mt_engine *e, mt_stats *out)
@@ -565,6 +565,7 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
     mt_places_init(&e->places, e->params.sequences + e->params.queue);
     pthread_mutex_init(&e->lock, NULL);
     pthread_rwlock_init(&e->door, NULL);
+    e->fingerprint = mt_device_fingerprint(e->dev);
     mt_texts_open(e);
     if (mt_engine_load(e, err) && start(e, err))
         return e;

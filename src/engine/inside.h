@@ -71,7 +71,8 @@ typedef struct mt_features {
 
 struct mt_engine {
     mt_device *dev;
-    mt_opened *opened; /* the checkpoint that is loaded; owned by the caller */
+    uint32_t fingerprint; /* of dev, for any thread: dev itself may be opened anew meanwhile */
+    mt_opened *opened;    /* the checkpoint that is loaded; owned by the caller */
     const mt_model_spec *spec;
     const mt_tokenizer *tokenizer;
     mt_engine_params params;
