@@ -454,7 +454,8 @@ def two_hundred_clients_stream_while_a_third_vanishes():
             rounds -= 1
         server.wait_idle()
         assert eventually(lambda: server.metrics()["vllm:kv_cache_usage_perc"] == 0)
-        assert len(os.listdir("/proc/{}/task".format(server.process.pid))) <= threads
+        spare = 8  # MT_LIMIT_PREPARING_SPARE: threads of the lane for small calls that start when they are first needed
+        assert len(os.listdir("/proc/{}/task".format(server.process.pid))) <= threads + spare
         assert eventually(lambda: len(os.listdir("/proc/{}/fd".format(server.process.pid))) <= files)
         if memory:
             assert server.memory() < before + (2 << 20), (before, server.memory())
