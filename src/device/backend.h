@@ -30,6 +30,7 @@ typedef struct mt_device_head {
     mt_host *own; /* the same, where the device owns it; NULL: it is shared */
     mt_precision precision;
     mt_kv_bits kv_bits;
+    mt_numerics numerics;
     mt_ranks *ranks;       /* NULL: there is one rank */
     uint32_t serial;       /* number of the device, as mt_device_open counts */
     mt_progress *progress; /* where loading of weights is reported; NULL: nowhere */

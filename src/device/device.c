@@ -120,6 +120,11 @@ mt_kv_bits mt_device_kv_bits(const mt_device *dev)
     return head_of(dev)->kv_bits;
 }
 
+mt_numerics mt_device_numerics(const mt_device *dev)
+{
+    return head_of(dev)->numerics;
+}
+
 void mt_device_watch(mt_device *dev, mt_progress *progress)
 {
     ((mt_device_head *)dev)->progress = progress;

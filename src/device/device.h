@@ -43,6 +43,10 @@ typedef enum mt_precision {
     MT_PRECISION_REFERENCE /* fp32 with exactly dequantised weights */
 } mt_precision;
 
+/* How products with quantised weights are computed in fast precision (docs/numerics.md): with the bits of every device
+   that follows R3 and R4, or with those of tensor cores of sm_90. */
+typedef enum mt_numerics { MT_NUMERICS_PORTABLE, MT_NUMERICS_NATIVE } mt_numerics;
+
 /* The arithmetic of products with a weight. */
 typedef enum mt_arithmetic { MT_ARITHMETIC_INT8, MT_ARITHMETIC_BF16, MT_ARITHMETIC_FP32 } mt_arithmetic;
 
@@ -102,6 +106,7 @@ typedef struct mt_device_params {
     int number; /* which of several; mt_device_open reads it from the name */
     mt_precision precision;
     mt_kv_bits kv_bits;
+    mt_numerics numerics;
     mt_host_params host; /* threads and kernels of the host */
     mt_ranks *ranks;     /* the ranks that compute together, this one included; borrowed; NULL: there is one rank */
     mt_host *shared;     /* used instead of an own host; borrowed. Devices that share a host compute one at a time */
@@ -116,6 +121,7 @@ void mt_device_close(mt_device *dev);
 bool mt_device_renew(mt_device *dev, mt_error *err) MT_NODISCARD;
 mt_precision mt_device_precision(const mt_device *dev);
 mt_kv_bits mt_device_kv_bits(const mt_device *dev);
+mt_numerics mt_device_numerics(const mt_device *dev);
 mt_host *mt_device_host(mt_device *dev);
 mt_ranks *mt_device_ranks(const mt_device *dev); /* NULL: there is one rank */
 uint32_t mt_device_serial(const mt_device *dev); /* unique in the process, also among closed devices */

@@ -1,6 +1,7 @@
 /* Rules that every backend follows (rules.h). */
 #include "device/rules.h"
 
+#include "device/native.h"
 #include "kernels/kvq.h"
 
 mt_class mt_rules_class(mt_precision precision, const mt_mat *mat, bool exact)
@@ -18,6 +19,12 @@ mt_class mt_rules_class(mt_precision precision, const mt_mat *mat, bool exact)
     case MT_FORMAT_F16: break;
     }
     return MT_CLASS_F;
+}
+
+mt_class mt_rules_class_dense(mt_precision precision, mt_numerics numerics, const mt_mat *mat, bool exact)
+{
+    const mt_class class = mt_rules_class(precision, mat, exact);
+    return class == MT_CLASS_Q && numerics == MT_NUMERICS_NATIVE && mt_native_fits(mat) ? MT_CLASS_N : class;
 }
 
 unsigned mt_rules_kv_bits(mt_kv_type type)

@@ -461,6 +461,7 @@ mt_device_params mt_options_device(const mt_options *opt)
     return (mt_device_params){.name = opt->device,
                               .precision = opt->precision,
                               .kv_bits = opt->kv_bits,
+                              .numerics = opt->arithmetic,
                               .host = {.threads = (size_t)opt->threads, .cpu_mask = opt->cpu_mask}};
 }
 

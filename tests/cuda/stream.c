@@ -541,6 +541,12 @@ static void check_config(const char *call, const CUlaunchConfig *c, CUfunction f
         c->grid[2] > 65535 || c->grid[0] > INT32_MAX)
         fake_broken(call, "%s on %u x %u x %u blocks of %u threads", function->name, c->grid[0], c->grid[1], c->grid[2],
                     threads);
+    for (unsigned i = 0; i < c->attribute_count; i++)
+        if (c->attributes[i].id == MT_CU_LAUNCH_CLUSTER &&
+            (c->attributes[i].value.cluster[0] == 0 || c->attributes[i].value.cluster[0] > 8 ||
+             c->grid[0] % c->attributes[i].value.cluster[0]))
+            fake_broken(call, "%s on %u blocks in clusters of %u", function->name, c->grid[0],
+                        c->attributes[i].value.cluster[0]);
     if (c->shared > (unsigned)function->shared)
         fake_broken(call, "%s asks for %u bytes of shared memory of %d", function->name, c->shared, function->shared);
 }

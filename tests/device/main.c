@@ -13,8 +13,9 @@
 
 typedef struct harness {
     mt_device *defined, *tested;
-    bool all;            /* go on where one has failed */
-    bool quick;          /* few trials, nothing large */
+    bool all;   /* go on where one has failed */
+    bool quick; /* few trials, nothing large */
+    mt_numerics numerics;
     const char *against; /* what it is held to: "cpu", but for who only wants to see what is launched */
     size_t trials;       /* 0: as many as a check has */
     size_t passed, failed;
@@ -366,9 +367,11 @@ static void check_peaks(harness *h)
 static bool check_device(harness *h, const char *name, size_t threads, mt_precision precision)
 {
     mt_error err = {0};
-    const mt_device_params definition = {.name = h->against, .precision = precision, .host = {.threads = 1}};
+    const bool native = h->numerics == MT_NUMERICS_NATIVE; /* the definition is slow */
+    const mt_device_params definition = {
+        .name = h->against, .precision = precision, .numerics = h->numerics, .host = {.threads = native ? threads : 1}};
     const mt_device_params tested = {
-        .name = name, .precision = precision, .host = {.threads = threads, .cpu_mask = ~0u}};
+        .name = name, .precision = precision, .numerics = h->numerics, .host = {.threads = threads, .cpu_mask = ~0u}};
     h->defined = mt_device_open(&definition, &err);
     h->tested = h->defined ? mt_device_open(&tested, &err) : NULL;
     if (!h->tested) {
@@ -376,7 +379,8 @@ static bool check_device(harness *h, const char *name, size_t threads, mt_precis
         mt_device_close(h->defined);
         return false;
     }
-    printf("%s, %s\n", mt_device_name(h->tested), precision == MT_PRECISION_FAST ? "fast" : "reference");
+    printf("%s, %s%s\n", mt_device_name(h->tested), precision == MT_PRECISION_FAST ? "fast" : "reference",
+           native ? ", native" : "");
     size_t number = 1;
     for (size_t g = 0; g < MT_COUNT(groups); g++)
         number = run_checks(h, groups[g], number);
@@ -424,6 +428,8 @@ int main(int argc, char **argv)
             read_range(&h, argv[++i]);
         else if (value && strcmp(argv[i], "--device") == 0)
             name = argv[++i];
+        else if (strcmp(argv[i], "--native") == 0)
+            h.numerics = MT_NUMERICS_NATIVE;
         else if (value && strcmp(argv[i], "--against") == 0)
             h.against = argv[++i];
         else if (value && strcmp(argv[i], "--threads") == 0)
@@ -436,7 +442,7 @@ int main(int argc, char **argv)
         } else {
             fprintf(
                 stderr,
-                "usage: checkdevice [--device NAME] [--against NAME] [--threads N] [--trials N] [--seed N] [--quick] "
+                "usage: checkdevice [--device NAME] [--against NAME] [--native] [--threads N] [--trials N] [--seed N] [--quick] "
                 "[--all] [--fault] [--list] [--only N[-M]] [OPERATION ...]\n");
             return 2;
         }
@@ -447,8 +453,9 @@ int main(int argc, char **argv)
     h.wanted = argv + i;
     h.wanted_count = argc - i;
     const bool named = all_named();
-    const bool opened =
-        check_device(&h, name, threads, MT_PRECISION_FAST) && check_device(&h, name, threads, MT_PRECISION_REFERENCE);
+    /* reference precision has no arithmetic of its own */
+    const bool opened = check_device(&h, name, threads, MT_PRECISION_FAST) &&
+                        (h.numerics == MT_NUMERICS_NATIVE || check_device(&h, name, threads, MT_PRECISION_REFERENCE));
     h.failed += (size_t)!named + (size_t)!opened;
     printf("checkdevice: %zu passed, %zu failed\n", h.passed, h.failed);
     return h.failed ? 1 : 0;

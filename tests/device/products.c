@@ -115,7 +115,9 @@ static void some_rows(run *r)
 static void many_rows(run *r)
 {
     const size_t count = 1 + below(r, 2), group = below(r, 4) ? 64 : 128, k = group * (1 + below(r, 768 / group));
-    const size_t most = mt_device_precision(r->dev) == MT_PRECISION_FAST ? 12000 : 300; /* columns */
+    const bool slow =
+        mt_device_precision(r->dev) != MT_PRECISION_FAST || mt_device_numerics(r->dev) == MT_NUMERICS_NATIVE;
+    const size_t most = slow ? 300 : 12000; /* columns */
     const bool biased = below(r, 4) == 0;
     mt_tensor *x = unit_rows(r, 1, k), *y[2];
     const mt_weight *w[2];
@@ -143,6 +145,49 @@ static void many_rows(run *r)
             mt_read_rows(r->dev, reading, y[j], i, 1);
             for (size_t c = 0; c < 400; c++)
                 give_floats(r, mt_reading_row(r->dev, reading, 0) + (r->unit[i] + c * 31) % n[j], 1);
+        }
+}
+
+/* Rows whose segments of 256 differ in size, with weights of up to 4 bits and scales of all sizes that models have. */
+static void uneven_rows(run *r)
+{
+    static const size_t deep[] = {64, 192, 256, 320, 512, 1024, 2048, 2304, 3072, 4096, 6144, 9728, 16384};
+    static const float sizes[] = {0, 0x1p-30f, 1, 1, 1, 0x1p-3f, 0x1p9f, 0x1p-70f, 0x1p31f};
+    const size_t usual = mt_device_numerics(r->dev) == MT_NUMERICS_NATIVE ? MT_COUNT(sizes) : MT_COUNT(sizes) - 2;
+    const size_t k = pick(r, deep, MT_COUNT(deep)), count = 1 + below(r, 3), most = k > 1024 ? 24 : 200;
+    const size_t group = k % 128 == 0 && below(r, 3) == 0 ? 128 : 64;
+    mt_tensor *x = mt_tensor_new(r->set, r->units, k), *y[3];
+    const mt_weight *w[3];
+    size_t n[3];
+    float *row = mt_alloc_array(k, sizeof(*row));
+    for (size_t i = 0; i < r->units; i++) {
+        fill(r, 1, 1 + r->unit[i], row, k);
+        for (size_t j = 0; j < k; j++)
+            row[j] *= sizes[(r->seed + r->unit[i] * 31 + j / 256 * 7) % 1009 % usual];
+        mt_tensor_write(r->dev, x, i, 1, row);
+    }
+    mt_free(row);
+    for (size_t j = 0; j < count; j++) {
+        const mt_mat shape = {.format = MT_FORMAT_AFFINE,
+                              .bits = (uint8_t)(4 - below(r, 6) % 3),
+                              .group = (uint16_t)group,
+                              .scale_type = below(r, 2) ? MT_SCALE_BF16 : MT_SCALE_F16,
+                              .n = 1 + below(r, most),
+                              .k = k};
+        mt_mat mat;
+        check_matrix(r->memory, &mat, &shape, CHECK_NORMAL);
+        n[j] = mat.n;
+        w[j] = mt_weight_new(r->set, &mat, below(r, 3) ? NULL : vector(r, 5 + (unsigned)j, n[j]), false);
+        y[j] = mt_tensor_new(r->set, r->units, n[j]);
+    }
+    say(r, "k %zu, groups of %zu, %zu weights", k, group, count);
+    plan(r, MOST_UNITS);
+    mt_op_matmul(r->dev, y, w, count, x, r->units);
+    mt_reading *reading = mt_reading_new(r->set, most * sizeof(float));
+    for (size_t i = 0; i < r->units; i++)
+        for (size_t j = 0; j < count; j++) {
+            mt_read_rows(r->dev, reading, y[j], i, 1);
+            give_floats(r, mt_reading_row(r->dev, reading, 0), n[j]);
         }
 }
 
@@ -570,6 +615,8 @@ const device_check product_checks[] = {{.name = "op_matmul", .fn = matmul, .unit
                                        {.name = "few rows", .fn = few_rows, .units = 8},
                                        {.name = "some rows", .fn = some_rows, .units = 64},
                                        {.name = "many rows", .fn = many_rows, .units = MOST_UNITS, .quick = 4},
+                                       {.name = "uneven rows", .fn = uneven_rows, .units = 70},
+                                       {.name = "uneven rows", .fn = uneven_rows, .units = MOST_UNITS},
                                        {.name = "exact rows", .fn = exact_rows, .units = 65},
                                        {.name = "exact rows", .fn = exact_slice, .units = 96},
                                        {.name = "exact rows", .fn = exact_prompt, .units = 150},

@@ -129,6 +129,12 @@ static inline mt_kv_bits driver_kv_bits(void)
     return !bits ? MT_KV_BITS_16 : bits[0] == '8' ? MT_KV_BITS_8 : bits[0] == '4' ? MT_KV_BITS_4 : MT_KV_BITS_16;
 }
 
+/* How quantised weights are multiplied: MOTET_TEST_NATIVE runs a whole suite in the arithmetic `native`. */
+static inline mt_numerics driver_numerics(void)
+{
+    return getenv("MOTET_TEST_NATIVE") ? MT_NUMERICS_NATIVE : MT_NUMERICS_PORTABLE;
+}
+
 static bool driver_alone; /* be there other ranks */
 
 /* draft: the folder of what guesses for it, or NULL */
@@ -138,7 +144,8 @@ static inline void driver_open_with(driver *d, const char *dir, const char *draf
     const mt_device_params device = {.name = unit_device(),
                                      .host = {.threads = threads, .cpu_mask = ~0u},
                                      .precision = precision,
-                                     .kv_bits = driver_kv_bits()};
+                                     .kv_bits = driver_kv_bits(),
+                                     .numerics = driver_numerics()};
     mt_error err = {0};
     driver_init(d);
     if (!mt_opened_open(&d->o, dir, &device, &(mt_open_wish){.draft = draft, .alone = driver_alone}, &err))

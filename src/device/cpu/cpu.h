@@ -47,6 +47,7 @@ struct mt_weight {
     mt_mat mat;
     const float *bias;
     mt_class class; /* how it is multiplied (device/rules.h) */
+    int power;      /* of MT_CLASS_N: see native.h */
 };
 
 struct mt_experts {

@@ -12,18 +12,25 @@
 
 #include "base/alloc.h"
 #include "device/cpu/cpu.h"
+#include "device/native.h"
 
 /* ---- the device ---- */
 
 static mt_device *open_cpu(const mt_device_params *params, mt_host *host, mt_error *err)
 {
+    if (params->numerics == MT_NUMERICS_NATIVE && (!params->name || strcmp(params->name, "auto") == 0)) {
+        mt_fail(err, MT_E_UNSUPPORTED,
+                "--arithmetic native is for NVIDIA GPUs of compute capability 9.0, and there is none; leave it out, or "
+                "give --device cpu to compute the same, slowly");
+        return NULL;
+    }
     mt_device *dev = mt_alloc(sizeof(*dev));
     char features[96];
-    (void)err;
     dev->head = (mt_device_head){.backend = &mt_backend_cpu,
                                  .host = host,
                                  .precision = params->precision,
                                  .kv_bits = params->kv_bits,
+                                 .numerics = params->numerics,
                                  .ranks = params->ranks};
     dev->k = *mt_host_kernels(host);
     snprintf(dev->name, sizeof(dev->name), "cpu (%s), %zu thread%s",
@@ -97,7 +104,8 @@ size_t mt_cpu_device_rows(const mt_device *dev)
 uint32_t mt_cpu_device_fingerprint(const mt_device *dev)
 {
     const uint32_t precision = dev->head.precision == MT_PRECISION_REFERENCE, bits = dev->head.kv_bits;
-    return MT_NUMERICS_VERSION << 16 | (mt_kernels_r5_level(&dev->k) & 0xff) << 8 | bits << 1 | precision;
+    const uint32_t native = dev->head.numerics == MT_NUMERICS_NATIVE;
+    return MT_NUMERICS_VERSION << 16 | (mt_kernels_r5_level(&dev->k) & 0xff) << 8 | native << 3 | bits << 1 | precision;
 }
 
 void mt_cpu_device_enter(mt_device *dev)
@@ -135,6 +143,7 @@ static size_t block_bytes(const mt_device *dev)
     size_t bytes = dev->k.b_rows_bytes(MT_CPU_ROW_BLOCK, dev->needs.k);
     for (size_t i = 0; i < MT_COUNT(groups); i++)
         bytes = mt_cpu_max(bytes, dev->k.q_rows_bytes(MT_CPU_ROW_BLOCK, mt_cpu_up(dev->needs.k, 128), groups[i]));
+    bytes = mt_cpu_max(bytes, MT_CPU_ROW_BLOCK * mt_native_row_bytes(dev->needs.k));
     return mt_cpu_up(bytes, 64);
 }
 
@@ -170,6 +179,7 @@ bool mt_cpu_device_plan(mt_device *dev, size_t rows, mt_error *err)
     dev->packed = mt_cpu_alloc(dev->plan, (rows + MT_CPU_ROW_BLOCK - 1) / MT_CPU_ROW_BLOCK * dev->packed_block);
     size_t scratch = mt_cpu_max(k->q_scratch_bytes(dev->needs.k), k->b_scratch_bytes(dev->needs.k));
     scratch = mt_cpu_max(scratch, k->f_scratch_bytes(dev->needs.k));
+    scratch = mt_cpu_max(scratch, mt_native_row_bytes(dev->needs.k));
     dev->scratch_bytes = mt_cpu_up(mt_cpu_max(scratch, mt_cpu_attention_scratch(dev)), 64);
     dev->scratch = mt_cpu_alloc(dev->plan, mt_host_threads(dev->head.host) * dev->scratch_bytes);
     mt_cpu_plan_attention(dev);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/cpu/cpu.h"
+#include "device/native.h"
 #include "kernels/kvq.h"
 #include "sample/chain.h"
 
@@ -92,18 +93,20 @@ void mt_cpu_patches_write(mt_device *dev, mt_patches *p, const mt_pixels *pixels
 
 /* ---- weights ---- */
 
-static void init_weight(mt_set *set, mt_weight *w, const mt_mat *mat, const float *bias, bool exact)
+static void init_weight(mt_set *set, mt_weight *w, const mt_mat *mat, const float *bias, mt_class class)
 {
     w->mat = *mat;
     w->bias = bias;
-    w->class = mt_rules_class(set->head.dev->head.precision, mat, exact);
+    w->class = class;
+    w->power = class == MT_CLASS_N ? mt_native_power(mat) : 0;
     set->needs.k = mt_cpu_max(set->needs.k, mat->k);
 }
 
 mt_weight *mt_cpu_weight_new(mt_set *set, const mt_mat *mat, const float *bias, bool exact)
 {
     mt_weight *w = mt_cpu_alloc(set, sizeof(*w));
-    init_weight(set, w, mat, bias, exact);
+    const mt_device_head *dev = &set->head.dev->head;
+    init_weight(set, w, mat, bias, mt_rules_class_dense(dev->precision, dev->numerics, mat, exact));
     return w;
 }
 
@@ -111,7 +114,8 @@ static mt_weight *copy_weights(mt_set *set, size_t count, const mt_mat *mats, co
 {
     mt_weight *w = mt_cpu_alloc(set, count * sizeof(*w));
     for (size_t i = 0; i < count; i++)
-        init_weight(set, &w[i], &mats[i], bias ? bias + i * mats[i].n : NULL, false);
+        init_weight(set, &w[i], &mats[i], bias ? bias + i * mats[i].n : NULL,
+                    mt_rules_class(set->head.dev->head.precision, &mats[i], false));
     return w;
 }
 
@@ -368,7 +372,10 @@ mt_arithmetic mt_cpu_weight_arithmetic(const mt_device *dev, const mt_weight *w)
 {
     (void)dev;
     static const mt_arithmetic of[] = {
-        [MT_CLASS_Q] = MT_ARITHMETIC_INT8, [MT_CLASS_B] = MT_ARITHMETIC_BF16, [MT_CLASS_F] = MT_ARITHMETIC_FP32};
+        [MT_CLASS_N] = MT_ARITHMETIC_BF16, /* which has the speed of fp16 where there are tensor cores */
+        [MT_CLASS_Q] = MT_ARITHMETIC_INT8,
+        [MT_CLASS_B] = MT_ARITHMETIC_BF16,
+        [MT_CLASS_F] = MT_ARITHMETIC_FP32};
     return of[w->class];
 }
 

@@ -17,6 +17,12 @@
     X(some_1_2) X(some_2_2) X(some_3_2) X(some_1_4) X(some_2_4) X(turns_1_2) X(turns_2_2) X(turns_1_4)                 \
     X(row_4_1) X(row_4_8) X(row_8_1) X(row_8_8)
 
+/* X(name): the arithmetic `native` (native.c): kernels that start while the one before still runs; then the others. */
+#define MT_CUDA_NATIVE_EARLY_KERNELS(X)                                                                                \
+    X(native_pack) X(native_norm) X(native_glu) X(native_few_8_1) X(native_few_8_2) X(native_few_16_1)                 \
+    X(native_few_16_2) X(native_few_32_1) X(native_few_32_2) X(native_few_64_1) X(native_few_64_2)
+#define MT_CUDA_NATIVE_KERNELS(X) MT_CUDA_NATIVE_EARLY_KERNELS(X) X(native_decode) X(native_prompt)
+
 /* X(name): products in fp32 with so many rows per warp; `many` for many rows (product_f32.cu). */
 #define MT_CUDA_F32_KERNELS(X) X(f32_1) X(f32_2) X(f32_4) X(f32_many_4) X(f32_many_8)
 
@@ -47,6 +53,7 @@
     X(few_split_1_4) X(few_split_1_8) X(few_split_2_2) X(few_split_2_4) X(few_split_2_8) X(few_split_4_2)              \
     X(few_split_4_4) X(few_split_4_8) X(route) X(sort_pairs) X(route_and_sort) X(router) X(combine)                    \
     MT_CUDA_CHOSEN_KERNELS(X) X(peak_int8) X(peak_bf16) X(peak_fp32)                                                   \
+    MT_CUDA_NATIVE_KERNELS(X)                                                                                          \
     MT_CUDA_ATTENTION_KERNELS(X)                                                                                       \
     MT_CUDA_RECURRENT_KERNELS(X)
 #define MT_CUDA_ATTENTION_KERNELS(X)                                                                                   \
@@ -83,6 +90,7 @@ typedef enum mt_cuda_kernel {
     X(few_split_1_4) X(few_split_1_8) X(few_split_2_2) X(few_split_2_4) X(few_split_2_8) X(few_split_4_2)              \
     X(few_split_4_4) X(few_split_4_8) X(route) X(sort_pairs) X(route_and_sort) X(router) X(combine)                    \
     MT_CUDA_CHOSEN_KERNELS(X)                                                                                          \
+    MT_CUDA_NATIVE_EARLY_KERNELS(X)                                                                                    \
     MT_CUDA_SHARE_KERNELS(X)                                                                                           \
     MT_CUDA_RECURRENT_KERNELS(X)                                                                                       \
     MT_CUDA_HOPPER_KERNELS(X)
@@ -173,6 +181,7 @@ typedef struct mt_cuda_ways {
 /* What the objects of a set need in working memory. */
 typedef struct mt_cuda_needs {
     size_t k, top_k, experts, hidden, inner;
+    size_t decoded; /* bytes of the largest weight of `native`, once it is decoded */
 } mt_cuda_needs;
 
 struct mt_set {
@@ -221,10 +230,12 @@ struct mt_device {
     /* working memory, in a set of its own */
     mt_set *plan;
     size_t rows;
-    mt_cuda_packed packed;               /* packed rows of the next product */
-    mt_cuda_packed packed_any;           /* memory for them */
-    CUdeviceptr packed_gated;            /* the same for few rows that a product has gated */
-    CUdeviceptr links;                   /* links of such rows, see mt_cuda_few */
+    mt_cuda_packed packed;     /* packed rows of the next product */
+    mt_cuda_packed packed_any; /* memory for them */
+    CUdeviceptr packed_gated;  /* the same for few rows that a product has gated */
+    CUdeviceptr links;         /* links of such rows, see mt_cuda_few */
+    CUdeviceptr decoded;       /* weights of `native`, for many rows */
+    size_t decoded_bytes;
     CUdeviceptr expert, place, weight;   /* [rows][top_k] */
     CUdeviceptr row, share, share_count; /* pairs of rows and experts, sorted by expert (mt_cuda_sort) */
     CUdeviceptr arrived;                 /* blocks of a router that are done; 0 between kernels (mt_cuda_router) */
@@ -302,6 +313,12 @@ void mt_cuda_list(mt_device *dev, mt_cuda_kernel kernel, size_t x, size_t y, siz
 #define mt_cuda_launch(dev, kernel, x, y, z, threads, shared, parameter) \
     mt_cuda_list(dev, kernel, x, y, z, threads, shared, parameter, sizeof(*(parameter)))
 
+/* The same on x blocks, of which each `cluster` neighbours read each other's shared memory. */
+void mt_cuda_list_cluster(mt_device *dev, mt_cuda_kernel kernel, size_t x, size_t cluster, size_t threads,
+                          size_t shared, const void *parameter, size_t size);
+#define mt_cuda_launch_cluster(dev, kernel, x, cluster, threads, shared, parameter) \
+    mt_cuda_list_cluster(dev, kernel, x, cluster, threads, shared, parameter, sizeof(*(parameter)))
+
 /* mt_cuda_last: the parameter of the last kernel in the list that is not started, to be changed, where that kernel is
    between first and last; else NULL. mt_cuda_drop removes that kernel. */
 void *mt_cuda_last(mt_device *dev, mt_cuda_kernel first, mt_cuda_kernel last);
@@ -378,6 +395,12 @@ bool mt_cuda_some_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_m
 bool mt_cuda_some_pack(mt_device *dev, const mt_cuda_pack *p);
 /* Has the last product of few rows in the list, if it makes x, also add it to y; else false. */
 bool mt_cuda_few_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
+
+/* Packs rows of x for a weight of `native`; y = w x for rows that are packed, and weights that share them; has the last
+   of these products in the list, if it makes x of few rows, also add it to y, else false. */
+void mt_cuda_native_pack(mt_device *dev, const mt_weight *w, mt_cuda_mat x, size_t m);
+void mt_cuda_native_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m);
+bool mt_cuda_native_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
 
 /* Whether neighbouring columns from an even one on can be read and written two at a time. */
 static inline bool mt_cuda_in_twos(mt_cuda_mat t)

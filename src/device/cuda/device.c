@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compiler.h"
 #include "device/cuda/cuda.h"
 
 /* ---- sets ---- */
@@ -48,8 +49,11 @@ static mt_device *open_cuda(const mt_device_params *params, mt_host *host, mt_er
         return NULL;
     }
     mt_device *dev = mt_alloc(sizeof(*dev));
-    dev->head = (mt_device_head){
-        .backend = &mt_backend_cuda, .host = host, .precision = params->precision, .kv_bits = params->kv_bits};
+    dev->head = (mt_device_head){.backend = &mt_backend_cuda,
+                                 .host = host,
+                                 .precision = params->precision,
+                                 .kv_bits = params->kv_bits,
+                                 .numerics = params->numerics};
     dev->number = params->number;
     if (mt_cuda_open_gpu(dev, err))
         return dev;
@@ -121,7 +125,8 @@ size_t mt_cuda_device_rows(const mt_device *dev)
 uint32_t mt_cuda_device_fingerprint(const mt_device *dev)
 {
     const uint32_t precision = dev->head.precision == MT_PRECISION_REFERENCE, bits = dev->head.kv_bits;
-    return MT_NUMERICS_VERSION << 16 | (uint32_t)dev->code << 8 | bits << 1 | precision;
+    const uint32_t native = dev->head.numerics == MT_NUMERICS_NATIVE;
+    return MT_NUMERICS_VERSION << 16 | (uint32_t)dev->code << 8 | native << 3 | bits << 1 | precision;
 }
 
 /* The driver has a current context for each thread. */
@@ -142,6 +147,7 @@ static mt_cuda_needs sum_needs(const mt_device *dev)
         n.experts = s->needs.experts > n.experts ? s->needs.experts : n.experts;
         n.hidden = s->needs.hidden > n.hidden ? s->needs.hidden : n.hidden;
         n.inner = s->needs.inner > n.inner ? s->needs.inner : n.inner;
+        n.decoded = s->needs.decoded > n.decoded ? s->needs.decoded : n.decoded;
     }
     return n;
 }
@@ -159,7 +165,7 @@ static mt_cuda_mat plan_matrix(mt_device *dev, size_t rows, size_t cols)
 static void plan_packed(mt_device *dev, const mt_cuda_needs *needs, size_t rows, size_t places)
 {
     const size_t inside = needs->hidden > needs->inner ? needs->hidden : needs->inner;
-    const size_t plain = (rows + 8 + MT_CUDA_SLACK) * mt_cuda_up(needs->k, MT_CUDA_STEP);
+    const size_t plain = (rows + 8 + MT_CUDA_SLACK) * mt_cuda_up(needs->k, MT_NATIVE_SEGMENT);
     const size_t sorted = (places + MT_CUDA_SLACK) * mt_cuda_up(inside, MT_CUDA_STEP);
     const size_t elements = plain > sorted ? plain : sorted, steps = elements / MT_CUDA_STEP;
     const size_t few = rows < MT_CUDA_FEW_ROWS ? rows : MT_CUDA_FEW_ROWS;
@@ -184,6 +190,8 @@ bool mt_cuda_device_plan(mt_device *dev, size_t rows, mt_error *err)
     dev->rows = rows;
     plan_packed(dev, &needs, rows, places);
     dev->parts = mt_cuda_memory(dev->plan, MT_CUDA_PARTS);
+    dev->decoded_bytes = rows > MT_CUDA_FEW_ROWS ? MT_MIN(needs.decoded, MT_CUDA_NATIVE_SCRATCH) : 0;
+    dev->decoded = dev->decoded_bytes ? mt_cuda_memory(dev->plan, dev->decoded_bytes) : 0;
     dev->counts = mt_cuda_memory(dev->plan, MT_CUDA_COUNTS * sizeof(uint32_t));
     if (needs.top_k) {
         dev->expert = mt_cuda_memory(dev->plan, pairs * sizeof(uint32_t));

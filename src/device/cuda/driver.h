@@ -23,6 +23,7 @@ typedef struct CUlaunchAttribute {
     unsigned id;
     union {
         int allowed;
+        unsigned cluster[3]; /* blocks, along each axis */
         uint64_t all[8];
     } value;
 } CUlaunchAttribute;
@@ -61,6 +62,7 @@ enum {
     MT_CU_EVENT_WITHOUT_TIME = 2,
     MT_CU_NOT_READY = 600, /* not an error: an event has not happened yet */
     MT_CU_CAPTURE_RELAXED = 2,
+    MT_CU_LAUNCH_CLUSTER = 4,
     MT_CU_LAUNCH_PROGRAMMATIC = 6,
     MT_CU_MEMORY_HOST = 1,
     MT_CU_MEMORY_DEVICE = 2

@@ -35,6 +35,7 @@ enum {
 typedef struct call {
     mt_cuda_kernel kernel;
     uint32_t grid[3], threads, shared;
+    uint32_t cluster;  /* blocks of a cluster; 0: there are none */
     uint32_t at, size; /* offset and bytes of its parameter */
 } call;
 
@@ -97,13 +98,18 @@ static bool waits(mt_cuda_kernel kernel)
 
 static CUresult start(mt_device *dev, const call *c, const uint8_t *parameters)
 {
-    CUlaunchAttribute early = {.id = MT_CU_LAUNCH_PROGRAMMATIC, .value.allowed = 1};
+    CUlaunchAttribute attributes[2] = {{0}};
+    unsigned count = 0;
+    if (dev->code >= 90 && dev->ways.early && waits(c->kernel))
+        attributes[count++] = (CUlaunchAttribute){.id = MT_CU_LAUNCH_PROGRAMMATIC, .value.allowed = 1};
+    if (c->cluster)
+        attributes[count++] = (CUlaunchAttribute){.id = MT_CU_LAUNCH_CLUSTER, .value.cluster = {c->cluster, 1, 1}};
     CUlaunchConfig config = {.grid = {c->grid[0], c->grid[1], c->grid[2]},
                              .block = {c->threads, 1, 1},
                              .shared = c->shared,
                              .stream = dev->launcher->stream,
-                             .attributes = &early,
-                             .attribute_count = dev->code >= 90 && dev->ways.early && waits(c->kernel)};
+                             .attributes = attributes,
+                             .attribute_count = count};
     /* the driver copies it */
     size_t size = c->size;
     void *parameter[] = {MT_CU_PARAMETER_AT, (void *)(uintptr_t)(parameters + c->at), MT_CU_PARAMETER_SIZE, &size,
@@ -257,6 +263,15 @@ void mt_cuda_list(mt_device *dev, mt_cuda_kernel kernel, size_t x, size_t y, siz
     memcpy(list->parameters + list->used, parameter, size);
     memset(list->parameters + list->used + size, 0, room - size);
     list->used += (uint32_t)room;
+}
+
+void mt_cuda_list_cluster(mt_device *dev, mt_cuda_kernel kernel, size_t x, size_t cluster, size_t threads,
+                          size_t shared, const void *parameter, size_t size)
+{
+    call_list *list = &dev->launcher->list;
+    mt_cuda_list(dev, kernel, x, 1, 1, threads, shared, parameter, size);
+    if (!dev->failed && x)
+        list->call[list->count - 1].cluster = (uint32_t)cluster;
 }
 
 void *mt_cuda_last(mt_device *dev, mt_cuda_kernel first, mt_cuda_kernel last)

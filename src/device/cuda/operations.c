@@ -172,7 +172,8 @@ static bool moe_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m)
 
 void mt_cuda_op_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m)
 {
-    if (!mt_cuda_few_add(dev, y->m, x->m, m) && !mt_cuda_halves_add(dev, y->m, x->m, m) && !moe_add(dev, y->m, x->m, m))
+    if (!mt_cuda_few_add(dev, y->m, x->m, m) && !mt_cuda_halves_add(dev, y->m, x->m, m) &&
+        !mt_cuda_native_add(dev, y->m, x->m, m) && !moe_add(dev, y->m, x->m, m))
         binary(dev, y, x, NULL, m, ADD);
 }
 
@@ -360,7 +361,8 @@ void mt_cuda_pack_rows(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdevi
 static bool takes_packed(mt_cuda_kernel kernel)
 {
     return (kernel >= MT_K_many_4_32 && kernel <= MT_K_broad_128) ||
-           (kernel >= MT_K_many_halves && kernel <= MT_K_pair_halves);
+           (kernel >= MT_K_many_halves && kernel <= MT_K_pair_halves) ||
+           (kernel >= MT_K_native_few_8_1 && kernel <= MT_K_native_prompt);
 }
 
 /* What only products have read, or pages have taken, is not written for nobody. */
@@ -374,7 +376,8 @@ void mt_cuda_op_spend(mt_device *dev, const mt_tensor *x)
         back++;
     if (!p)
         return;
-    if (kernel >= MT_K_norm_many && kernel <= MT_K_glu_many) {
+    if ((kernel >= MT_K_norm_many && kernel <= MT_K_glu_many) || kernel == MT_K_native_norm ||
+        kernel == MT_K_native_glu) {
         mt_cuda_made *made_by = p;
         made_by->packed_only = made_by->pack.to.q && made_by->rows.y.data == x->m.data;
     } else if (kernel >= MT_K_heads && kernel <= MT_K_heads_128 && back == 0) {
@@ -413,6 +416,15 @@ static size_t count_together(const mt_device *dev, const mt_weight *const *w, si
     return n;
 }
 
+/* The same for `native`, whatever the number of rows. */
+static size_t count_native(const mt_weight *const *w, size_t count)
+{
+    size_t n = 0;
+    while (n < count && n < MT_CUDA_TOGETHER && w[n]->class == MT_CLASS_N && w[n]->d.k == w[0]->d.k)
+        n++;
+    return n;
+}
+
 static mt_tensor rows_from(const mt_tensor *t, size_t row)
 {
     mt_tensor part = *t;
@@ -428,7 +440,7 @@ static bool multiply_parts(mt_device *dev, mt_tensor *const *y, const mt_weight 
     if (m <= MT_CUDA_FEW_ROWS || m > PARTS)
         return false;
     for (size_t i = 0; i < count; i++)
-        if (!mt_cuda_few_can(dev, w[i], w[i], MT_CUDA_FEW_ROWS) &&
+        if (w[i]->class != MT_CLASS_N && !mt_cuda_few_can(dev, w[i], w[i], MT_CUDA_FEW_ROWS) &&
             !mt_cuda_halves_can(dev, w[i], w[i], MT_CUDA_FEW_ROWS))
             return false;
     for (size_t row = 0, rows; row < m; row += rows) {
@@ -452,6 +464,15 @@ void mt_cuda_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *con
         return;
     const mt_weight *packed = NULL; /* the last weight that rows were packed for */
     for (size_t i = 0; i < count;) {
+        const size_t native = count_native(w + i, count - i);
+        if (native) {
+            if (!packed || packed->class != MT_CLASS_N)
+                mt_cuda_native_pack(dev, w[i], x->m, m);
+            packed = w[i];
+            mt_cuda_native_launch(dev, y + i, w + i, native, m);
+            i += native;
+            continue;
+        }
         size_t together = mt_cuda_f32_launch(dev, y + i, w + i, count - i, x->m, m);
         if (together) {
             i += together;

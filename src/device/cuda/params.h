@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/limits.h"
+#include "device/native.h"
 
 #define MT_CUDA_GROUPS 4 /* MT_KV_GROUPS */
 #define MT_CUDA_NONE UINT32_MAX
@@ -44,9 +45,19 @@ typedef struct mt_cuda_cols {
                        in the order piece ^ column % 8, as those of packed rows do
        BYTES           FP8; steps of 64 of k, in them for each half of the columns 32 lanes of 16 bytes, four elements
                        a word as widen.cuh has them
+       NATIVE4         codes for the arithmetic `native`, in tiles of 64 columns; steps of 64 of k, in them 128 lanes of
+                       16 bytes in the order in which wgmma has its first operand in registers, and behind these a scale
+                       and a bias for each column (device/native.h)
 
    There is memory for an even number of tiles; what is beyond n or k is 0. */
-typedef enum mt_cuda_kind { MT_CUDA_CODES4, MT_CUDA_CODES8, MT_CUDA_HALVES, MT_CUDA_BYTES, MT_CUDA_PLAIN } mt_cuda_kind;
+typedef enum mt_cuda_kind {
+    MT_CUDA_CODES4,
+    MT_CUDA_CODES8,
+    MT_CUDA_HALVES,
+    MT_CUDA_BYTES,
+    MT_CUDA_PLAIN,
+    MT_CUDA_NATIVE4
+} mt_cuda_kind;
 
 typedef struct mt_cuda_weight {
     MT_CUDA_PTR(const uint8_t) w;
@@ -59,6 +70,8 @@ typedef struct mt_cuda_weight {
     uint8_t kind, format, biased;  /* format: mt_format; biased: groups have a bias */
     uint8_t pairs;                 /* mt_scale_type of scale and bias: F32, or BF16 or F16, both in one word */
     uint32_t row_bytes, scale_row; /* bytes of a plain row; floats of a row of scales */
+    float unit;                    /* of NATIVE4: the power of two that a product is multiplied with */
+    uint32_t nothing;
 } mt_cuda_weight;
 
 typedef struct mt_cuda_span {
@@ -191,9 +204,17 @@ typedef struct mt_cuda_lookup { /* rows of a weight */
               turn_end_add in common.cuh
        sums   [steps][rows][128 / group] sx of each group of the weight
 
-   For products with bf16, q alone: [steps][rows][64] bf16, pieces in the same order. What is beyond k is 0. Kernels
-   that take many rows may read up to MT_CUDA_SLACK rows beyond the last. */
-#define MT_CUDA_SLACK 128
+   For products with bf16, q alone: [steps][rows][64] bf16, pieces in the same order.
+
+   For `native`, where `rows` is the number of rows of a tile, and padded a multiple of MT_NATIVE_SEGMENT:
+
+       q      [tiles][padded / 64][rows][64] fp16 numbers, divided by the power of two of their segment; pieces in the
+              same order
+       turns  [tiles][segments][2][rows]: the power of the segment before divided by this one's (1 where a group of
+              segments begins), and this one's
+
+   What is beyond k is 0. Kernels that take many rows may read up to MT_CUDA_SLACK rows beyond the last. */
+#define MT_CUDA_SLACK 192
 
 typedef struct mt_cuda_packed {
     MT_CUDA_PTR(uint8_t) q;
@@ -350,6 +371,58 @@ typedef struct mt_cuda_many {
     MT_CUDA_PTR(float) parts;     /* [blocks][MT_CUDA_BROAD_PART]: sums of tiles that two blocks share */
     MT_CUDA_PTR(uint32_t) counts; /* [blocks][MT_CUDA_BROAD_MARKS]: that they are there; 0 between kernels */
 } mt_cuda_many;
+
+/* `native`: columns of a tile of a weight, elements of k in a step, bytes of a step of a tile's codes, and with scales
+   and biases. */
+#define MT_CUDA_NATIVE_TILE 64
+#define MT_CUDA_NATIVE_STEP 64
+#define MT_CUDA_NATIVE_CODES 2048
+#define MT_CUDA_NATIVE_BYTES (MT_CUDA_NATIVE_CODES + MT_CUDA_NATIVE_TILE * 4)
+#define MT_CUDA_NATIVE_CLUSTER 8 /* most blocks that share a tile: one for each group of k */
+
+/* Up to 64 rows (native_few.cu). X(rows, tiles, stages): rows of a tile of packed rows, tiles of a weight in a block,
+   stages of its ring, which are as many as two blocks of a multiprocessor have room for, and no more than measured
+   best. A stage has a segment: the rows, their powers of two, and the weights. */
+#define MT_CUDA_NATIVE_FEW(X) \
+    X(8, 1, 6) X(8, 2, 4) X(16, 1, 6) X(16, 2, 4) X(32, 1, 4) X(32, 2, 3) X(64, 1, 2) X(64, 2, 2)
+#define MT_CUDA_NATIVE_FEW_BLOCKS 2 /* of a multiprocessor */
+#define MT_CUDA_NATIVE_FEW_POWERS(rows) ((rows)*MT_NATIVE_SEGMENT * 2)
+#define MT_CUDA_NATIVE_FEW_WEIGHTS(rows) (MT_CUDA_NATIVE_FEW_POWERS(rows) + ((rows)*8 + 127) / 128 * 128)
+#define MT_CUDA_NATIVE_FEW_STAGE(rows, tiles)                                                                     \
+    ((MT_CUDA_NATIVE_FEW_WEIGHTS(rows) + (tiles)*MT_NATIVE_SEGMENT / MT_CUDA_NATIVE_STEP * MT_CUDA_NATIVE_BYTES + \
+      1023) /                                                                                                     \
+     1024 * 1024)
+#define MT_CUDA_NATIVE_FEW_SHARED(rows, tiles, stages) ((stages)*MT_CUDA_NATIVE_FEW_STAGE(rows, tiles) + 1024)
+#define MT_CUDA_NATIVE_FEW_THREADS(tiles) ((tiles)*128 + 128)
+
+typedef struct mt_cuda_native {
+    mt_cuda_weight w[MT_CUDA_TOGETHER];
+    mt_cuda_mat y[MT_CUDA_TOGETHER];
+    mt_cuda_mat add; /* the first y is also added to this; data 0: to nothing */
+    mt_cuda_packed from;
+    uint32_t first[MT_CUDA_TOGETHER + 1]; /* the first block's columns of each, counted in blocks */
+    uint32_t m, count, nothing;
+} mt_cuda_native;
+
+/* Many rows (native_prompt.cu), by weights that were decoded to fp16 before: [tiles of 128 columns][steps][128][64], in
+   pieces as those of packed rows. */
+#define MT_CUDA_NATIVE_ROWS 64 /* of a tile of packed rows, and of a warpgroup */
+#define MT_CUDA_NATIVE_GROUPS 3
+#define MT_CUDA_NATIVE_COLUMNS 128
+#define MT_CUDA_NATIVE_STAGES 5
+#define MT_CUDA_NATIVE_THREADS (128 * (MT_CUDA_NATIVE_GROUPS + 1))
+#define MT_CUDA_NATIVE_STAGE \
+    ((MT_CUDA_NATIVE_GROUPS * MT_CUDA_NATIVE_ROWS + MT_CUDA_NATIVE_COLUMNS) * MT_CUDA_NATIVE_STEP * 2)
+#define MT_CUDA_NATIVE_SCRATCH (128u << 20) /* bytes of decoded weights, at most */
+
+typedef struct mt_cuda_native_prompt {
+    mt_cuda_weight w;
+    mt_cuda_mat y;
+    mt_cuda_packed from;
+    MT_CUDA_PTR(uint8_t) decoded;
+    uint32_t column, columns; /* of the weight that are decoded and multiplied: multiples of 128, or to its end */
+    uint32_t m, nothing;
+} mt_cuda_native_prompt;
 
 /* Few rows with halves or bytes: columns of all weights in tiles of 16. */
 #define MT_CUDA_FEW_HALF_STAGES 16 /* most chunks in shared memory */

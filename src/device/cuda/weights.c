@@ -1,5 +1,6 @@
 /* Copies weights to the device, arranged as the kernels read them (params.h). */
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "device/cuda/cuda.h"
@@ -28,6 +29,7 @@ typedef struct laying {
     const mt_cuda_weight *d;
     uint8_t *to;
     size_t bytes, tile; /* bytes of a tile; index of the first */
+    size_t width;       /* columns of a tile */
 } laying;
 
 static void lay_tile(void *ctx, size_t item, size_t worker)
@@ -36,19 +38,24 @@ static void lay_tile(void *ctx, size_t item, size_t worker)
     uint8_t *to = l->to + item * l->bytes;
     (void)worker;
     memset(to, 0, l->bytes);
-    l->lay(to, l->mat, l->d, (l->tile + item) * MT_CUDA_TILE);
+    l->lay(to, l->mat, l->d, (l->tile + item) * l->width);
 }
 
-/* Sends tiles of 16 columns one behind the other: the host's threads read the file and arrange some tiles in pinned
+/* Sends tiles of so many columns one behind the other: the host's threads read the file and arrange some tiles in pinned
    memory while those before are being copied. */
-static void send_tiles(mt_device *dev, CUdeviceptr to, const mt_mat *mat, const mt_cuda_weight *d, size_t bytes,
-                       lay_fn *lay)
+static void send_tiles(mt_device *dev, CUdeviceptr to, const mt_mat *mat, const mt_cuda_weight *d, size_t width,
+                       size_t bytes, lay_fn *lay)
 {
-    const size_t tiles = (mat->n + MT_CUDA_TILE - 1) / MT_CUDA_TILE, most = MT_CUDA_STAGING / 4 / bytes + 1;
+    const size_t tiles = (mat->n + width - 1) / width, most = MT_CUDA_STAGING / 4 / bytes + 1;
     for (size_t tile = 0; to && tile < tiles && !dev->failed;) {
         const size_t some = tiles - tile < most ? tiles - tile : most;
-        laying l = {
-            .lay = lay, .mat = mat, .d = d, .to = mt_cuda_stage(dev, some * bytes), .bytes = bytes, .tile = tile};
+        laying l = {.lay = lay,
+                    .mat = mat,
+                    .d = d,
+                    .to = mt_cuda_stage(dev, some * bytes),
+                    .bytes = bytes,
+                    .tile = tile,
+                    .width = width};
         mt_host_run(dev->head.host, lay_tile, &l, some);
         mt_cuda_flush(dev, to + tile * bytes, l.to, some * bytes);
         tile += some;
@@ -120,8 +127,40 @@ static void make_codes(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
                                                                                                        : MT_SCALE_F32);
     d->w = mt_cuda_memory(set, tiles * code_bytes(d));
     d->scales = mt_cuda_memory(set, tiles * d->groups * MT_CUDA_TILE * pair_bytes(d));
-    send_tiles(set->head.dev, d->w, mat, d, code_bytes(d), lay_codes);
-    send_tiles(set->head.dev, d->scales, mat, d, d->groups * MT_CUDA_TILE * pair_bytes(d), lay_scales);
+    send_tiles(set->head.dev, d->w, mat, d, MT_CUDA_TILE, code_bytes(d), lay_codes);
+    send_tiles(set->head.dev, d->scales, mat, d, MT_CUDA_TILE, d->groups * MT_CUDA_TILE * pair_bytes(d), lay_scales);
+}
+
+/* ---- codes for `native` ---- */
+
+static void lay_native(uint8_t *to, const mt_mat *mat, const mt_cuda_weight *d, size_t first)
+{
+    const int power = ilogbf(d->unit);
+    for (size_t n = 0; n < MT_CUDA_NATIVE_TILE && first + n < mat->n; n++) {
+        mt_unpacker u = {.p = mat->w + (first + n) * mat->stride};
+        for (size_t k = 0; k < mat->k; k++) {
+            const size_t thread = n / 16 * 32 + n % 8 * 4 + k % 8 / 2;
+            uint8_t *step = to + k / MT_CUDA_NATIVE_STEP * MT_CUDA_NATIVE_BYTES;
+            uint8_t *at = step + thread * 16 + k % 64 / 16 * 4 + n % 16 / 8 + k % 2 * 2;
+            *at = (uint8_t)(*at | (unsigned)mt_unpack_next(&u, mat) << (k % 16 < 8 ? 0 : 4));
+            if (k % MT_CUDA_NATIVE_STEP == 0) {
+                const mt_native_pair pair = mt_native_pair_of(mat, first + n, k / mat->group, power);
+                memcpy(step + MT_CUDA_NATIVE_CODES + n * sizeof(pair), &pair, sizeof(pair));
+            }
+        }
+    }
+}
+
+static void make_native(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
+{
+    const size_t tiles = mt_cuda_up(mat->n, 2 * MT_CUDA_NATIVE_TILE) / MT_CUDA_NATIVE_TILE; /* kernels take pairs */
+    const size_t padded = mt_native_padded(mat->k), decoded = tiles * MT_CUDA_NATIVE_TILE * padded * sizeof(mt_f16);
+    d->kind = MT_CUDA_NATIVE4;
+    d->steps = (uint32_t)(padded / MT_CUDA_NATIVE_STEP);
+    d->unit = ldexpf(1, mt_native_power(mat));
+    d->w = mt_cuda_memory(set, tiles * d->steps * MT_CUDA_NATIVE_BYTES);
+    send_tiles(set->head.dev, d->w, mat, d, MT_CUDA_NATIVE_TILE, (size_t)d->steps * MT_CUDA_NATIVE_BYTES, lay_native);
+    set->needs.decoded = decoded > set->needs.decoded ? decoded : set->needs.decoded;
 }
 
 /* ---- halves and bytes ---- */
@@ -196,7 +235,7 @@ static void make_halves(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
     d->steps = (uint32_t)((mat->k + 63) / 64);
     const size_t bytes = (size_t)d->steps * (wide ? 2048 : 1024);
     d->w = mt_cuda_memory(set, tiles * bytes);
-    send_tiles(set->head.dev, d->w, mat, d, bytes, lay_halves);
+    send_tiles(set->head.dev, d->w, mat, d, MT_CUDA_TILE, bytes, lay_halves);
     send_block_scales(set, mat, d);
 }
 
@@ -216,12 +255,15 @@ static void make_plain(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
 }
 
 /* Arranges a weight for the kernels; its memory is freed with the set. */
-static void weight_init(mt_set *set, mt_weight *w, const mt_mat *mat, const float *bias, bool exact)
+static void weight_init(mt_set *set, mt_weight *w, const mt_mat *mat, const float *bias, mt_class class)
 {
     w->mat = *mat;
-    w->class = mt_rules_class(set->head.dev->head.precision, mat, exact);
+    w->class = class;
     w->d = (mt_cuda_weight){.n = (uint32_t)mat->n, .k = (uint32_t)mat->k, .format = (uint8_t)mat->format};
-    (has_codes(mat) ? make_codes : has_halves(mat, w->class) ? make_halves : make_plain)(set, mat, &w->d);
+    (class == MT_CLASS_N      ? make_native
+     : has_codes(mat)         ? make_codes
+     : has_halves(mat, class) ? make_halves
+                              : make_plain)(set, mat, &w->d);
     w->d.bias = floats(set, bias, mat->n);
     if (mat->k > set->needs.k)
         set->needs.k = mat->k;
@@ -232,7 +274,8 @@ static void weight_init(mt_set *set, mt_weight *w, const mt_mat *mat, const floa
 mt_weight *mt_cuda_weight_new(mt_set *set, const mt_mat *mat, const float *bias, bool exact)
 {
     mt_weight *w = mt_cuda_host(set, sizeof(*w));
-    weight_init(set, w, mat, bias, exact);
+    const mt_device_head *dev = &set->head.dev->head;
+    weight_init(set, w, mat, bias, mt_rules_class_dense(dev->precision, dev->numerics, mat, exact));
     return w;
 }
 
@@ -245,9 +288,11 @@ const mt_mat *mt_cuda_weight_mat(const mt_device *dev, const mt_weight *w)
 mt_arithmetic mt_cuda_weight_arithmetic(const mt_device *dev, const mt_weight *w)
 {
     (void)dev;
-    return w->class == MT_CLASS_Q   ? MT_ARITHMETIC_INT8
-           : w->class == MT_CLASS_B ? MT_ARITHMETIC_BF16
-                                    : MT_ARITHMETIC_FP32;
+    static const mt_arithmetic of[] = {[MT_CLASS_N] = MT_ARITHMETIC_BF16, /* which has the speed of fp16 */
+                                       [MT_CLASS_Q] = MT_ARITHMETIC_INT8,
+                                       [MT_CLASS_B] = MT_ARITHMETIC_BF16,
+                                       [MT_CLASS_F] = MT_ARITHMETIC_FP32};
+    return of[w->class];
 }
 
 /* ---- experts ---- */
@@ -269,7 +314,8 @@ mt_experts *mt_cuda_experts_new(mt_set *set, const mt_experts_params *p)
         e->part[i] = mt_cuda_host(set, p->count * sizeof(*e->part[i]));
         e->device[i] = mt_cuda_memory(set, p->count * sizeof(mt_cuda_weight));
         for (size_t j = 0; j < p->count; j++) {
-            weight_init(set, &e->part[i][j], &mats[i][j], biases[i] ? biases[i] + j * mats[i][j].n : NULL, false);
+            weight_init(set, &e->part[i][j], &mats[i][j], biases[i] ? biases[i] + j * mats[i][j].n : NULL,
+                        mt_rules_class(set->head.dev->head.precision, &mats[i][j], false));
             mt_cuda_send(set->head.dev, e->device[i] + j * sizeof(mt_cuda_weight), &e->part[i][j].d,
                          sizeof(mt_cuda_weight));
         }
