@@ -101,8 +101,8 @@ bench: all ## measure the thread pool and the kernels on this machine
 	@$(BUILD)/bench/bench_pool
 	@$(BUILD)/checkkernels --bench
 
-docs: all ## write docs/options.md anew from src/server/options.def
-	@$(BUILD)/motet help --as markdown >docs/options.md
+docs: all ## write docs/options.md and the tables of docs/coming-from.md anew from src/server/options*.def
+	@tools/docs.sh $(BUILD)/motet docs
 
 format: develop ## lay out all C files with clang-format
 	@tools/c_files.sh | xargs clang-format -i

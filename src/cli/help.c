@@ -46,6 +46,7 @@ static void write_help(mt_buf *out, const mt_options *opt)
     case MT_HELP_BASH: mt_options_bash(out); break;
     case MT_HELP_ZSH: mt_options_zsh(out); break;
     case MT_HELP_FISH: mt_options_fish(out); break;
+    case MT_HELP_FOREIGN: mt_options_foreign_markdown(out); break;
     case MT_HELP_TEXT:
         mt_options_help(out, opt->command != MT_COMMAND_HELP || opt->help ? opt->command : opt->topic);
         break;

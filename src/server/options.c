@@ -13,13 +13,6 @@
 #include "base/nearest.h"
 #include "server/options_table.h"
 
-/* The bit of each command, for the set of commands that an option belongs to. */
-enum {
-    ON_TOP = 1u << MT_COMMAND_NONE,
-#define COMMAND(id, ...) ON_##id = 1u << MT_COMMAND_##id,
-#include "server/options.def"
-};
-
 const mt_command_row mt_command_rows[] = {
     [MT_COMMAND_NONE] = {"motet", "", ""},
 #define COMMAND(id, name, operand, help) [MT_COMMAND_##id] = {name, operand, help},
@@ -132,6 +125,8 @@ static bool fail_option(mt_command command, const char *name, mt_error *err)
     const char *program = command == MT_COMMAND_NONE ? "" : mt_command_rows[command].name;
     mt_nearest nearest;
 
+    if (mt_options_foreign(name, command, err))
+        return false;
     mt_nearest_init(&nearest, name + strspn(name, "-"));
     for (size_t i = 0; i < mt_option_count; i++)
         if (mt_option_applies(&mt_option_rows[i], command))
@@ -142,11 +137,13 @@ static bool fail_option(mt_command command, const char *name, mt_error *err)
                    *program ? " " : "");
 }
 
-/* The option exists, but for other commands. */
-static bool fail_elsewhere(const mt_option_row *row, mt_command command, mt_error *err)
+/* The option exists, but for other commands. label: the option with its dashes. */
+static bool fail_elsewhere(const mt_option_row *row, const char *label, mt_command command, mt_error *err)
 {
     mt_command owner = MT_COMMAND_NONE;
 
+    if (command != MT_COMMAND_NONE && mt_options_foreign(label, command, err))
+        return false;
     while (!mt_option_applies(row, owner))
         owner++;
     if (command == MT_COMMAND_NONE)
@@ -215,6 +212,8 @@ static bool fail_setting(const mt_option_line *line, mt_error *err)
 {
     mt_nearest nearest;
 
+    if (mt_options_foreign(line->name, MT_COMMAND_SERVE, err))
+        return false;
     mt_nearest_init(&nearest, line->name);
     for (size_t i = 0; i < mt_option_count; i++)
         if (mt_option_in_file(&mt_option_rows[i]))
@@ -339,7 +338,7 @@ static bool parse_option(parsing *p, int argc, char *const *argv, int *at, mt_er
     if (!row)
         return fail_option(command, label, err);
     if (!mt_option_applies(row, command))
-        return fail_elsewhere(row, command, err);
+        return fail_elsewhere(row, label, command, err);
     if (name[len] == '=')
         text = name + len + 1;
     if (row->type == MT_OPTION_FLAG && text)

@@ -36,7 +36,8 @@ typedef enum mt_help_form {
     MT_HELP_MAN_CONF,
     MT_HELP_BASH,
     MT_HELP_ZSH,
-    MT_HELP_FISH
+    MT_HELP_FISH,
+    MT_HELP_FOREIGN
 } mt_help_form;
 
 /* Values of an option that may be given several times. */
@@ -92,5 +93,6 @@ void mt_options_man_conf(mt_buf *out);
 void mt_options_bash(mt_buf *out);
 void mt_options_zsh(mt_buf *out);
 void mt_options_fish(mt_buf *out);
+void mt_options_foreign_markdown(mt_buf *out); /* the tables of docs/coming-from.md */
 
 #endif

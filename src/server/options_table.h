@@ -8,6 +8,13 @@
 
 #include "server/options.h"
 
+/* The bit of each command, for the set of commands that an option belongs to. */
+enum {
+    ON_TOP = 1u << MT_COMMAND_NONE,
+#define COMMAND(id, ...) ON_##id = 1u << MT_COMMAND_##id,
+#include "server/options.def"
+};
+
 /* A command of motet: its name, its operands as the help names them, and its help. */
 typedef struct mt_command_row {
     const char *name, *operand, *help;
@@ -77,6 +84,10 @@ extern const mt_command_row mt_command_rows[]; /* by mt_command; MT_COMMAND_NONE
 extern const size_t mt_command_count;
 extern const mt_option_row mt_option_rows[]; /* in the order of options.def */
 extern const size_t mt_option_count;
+
+/* Whether a name is an option of other programs (options_foreign.def), of which *err says what motet has instead.
+   name: with its dashes, or without them in a config file. */
+bool mt_options_foreign(const char *name, mt_command command, mt_error *err);
 
 /* Whether the command has the option. */
 static inline bool mt_option_applies(const mt_option_row *row, mt_command command)

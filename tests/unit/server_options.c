@@ -153,7 +153,7 @@ static void sentences(void **state)
         {"motet --versoin", "\"--versoin\" is not an option: did you mean \"--version\"?"},
         {"motet run d --thread 2", "\"--thread\" is not an option: did you mean \"--threads\"?"},
         {"motet run d --nonsense=3", "\"--nonsense\" is not an option: see motet run --help"},
-        {"motet run d -t 2", "\"-t\" is not an option: see motet run --help"},
+        {"motet run d -x 2", "\"-x\" is not an option: see motet run --help"},
         {"motet info d --token-ids 1", "\"--token-ids\" is not an option of \"info\": it belongs to motet run"},
         {"motet info d --version", "\"--version\" is not an option of \"info\": it belongs to motet"},
         {"motet run d --threads", "\"--threads\" needs a value: --threads N"},
@@ -177,6 +177,44 @@ static void sentences(void **state)
         {"motet pull", "\"pull\" needs a name: motet pull NAME[@REVISION]"},
         {"motet info a b", "\"b\" is one argument too many: motet info DIR"},
         {"motet help run info", "\"info\" is one argument too many: motet help [COMMAND]"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(rows); i++)
+        expect_error(rows[i].line, rows[i].sentence);
+}
+
+static void options_of_other_programs(void **state)
+{
+    static const struct {
+        const char *line, *sentence;
+    } rows[] = {
+        {"motet serve d --max-model-len 4096",
+         "\"--max-model-len\" is not an option of motet but of vLLM: use --context N"},
+        {"motet serve d --max_model_len=4096",
+         "\"--max_model_len\" is not an option of motet but of vLLM: use --context N"},
+        {"motet --max-model-len 4096", "\"--max-model-len\" is not an option of motet but of vLLM: use --context N"},
+        {"motet serve d -c 4096",
+         "\"-c\" is not an option of motet but of llama.cpp: use --context N (of each answer, not "
+         "of all slots together)"},
+        {"motet run d -t 2", "\"-t\" is not an option of motet but of llama.cpp: use --threads N"},
+        {"motet run d --temp 1",
+         "\"--temp\" is not an option of motet but of llama.cpp and mlx-lm: use --temperature X"},
+        {"motet serve d --continuous-batching",
+         "\"--continuous-batching\" is not an option of motet but of vllm-mlx: leave it out: requests are always batched"},
+        {"motet serve d --trust-remote-code",
+         "\"--trust-remote-code\" is not an option of motet but of vLLM, vllm-mlx, "
+         "mlx-lm and mlx-vlm: leave it out: motet runs no code of checkpoints"},
+        /* one that programs mean different things by */
+        {"motet serve d --served-model-name a", "\"--served-model-name\" is not an option of motet but of vLLM: use "
+                                                "--served-name A --alias B; of vllm-mlx: use --served-name NAME"},
+        /* one that motet has for another command */
+        {"motet serve d --max-tokens 9",
+         "\"--max-tokens\" is not an option of motet but of vllm-mlx, mlx-lm and mlx-vlm: "
+         "use --default-max-tokens N (where a request has none)"},
+        {"motet bench d --temp 1", "\"--temp\" is not an option: did you mean \"--help\"?"}, /* of no row for bench */
+        {"motet serve d --max-model", "\"--max-model\" is not an option: did you mean \"--any-model\"?"},
+        {"motet serve d --max-model-length", "\"--max-model-length\" is not an option: see motet serve --help"},
     };
 
     (void)state;
@@ -275,15 +313,47 @@ static void the_document_is_current(void **state)
     mt_buf_free(&found);
 }
 
+/* Every table of other programs' options stands in the page, as a whole, and the page has no others. */
+static void the_page_of_other_programs_is_current(void **state)
+{
+    static const char end[] = "<!-- end -->\n";
+    mt_buf wanted, page;
+    mt_error err;
+    size_t tables = 0;
+
+    (void)state;
+    mt_buf_init(&wanted, 1 << 20);
+    mt_buf_init(&page, 1 << 20);
+    mt_options_foreign_markdown(&wanted);
+    assert_true(mt_file_read(&page, "docs/coming-from.md", &err));
+    for (char *at = wanted.data, *next; *at; at = next, tables++) {
+        char kept;
+
+        next = strstr(at, end) + strlen(end);
+        kept = *next;
+        *next = '\0';
+        if (!strstr(page.data, at))
+            fail_msg("docs/coming-from.md is not what options_foreign.def says: run make docs");
+        *next = kept;
+    }
+    for (const char *at = page.data; (at = strstr(at, end)); at++)
+        tables--;
+    assert_int_equal(tables, 0);
+    mt_buf_free(&wanted);
+    mt_buf_free(&page);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(defaults),
     cmocka_unit_test(values_in_both_forms_and_any_order),
     cmocka_unit_test(help_and_version),
     cmocka_unit_test(the_environment_counts_less_than_the_line),
     cmocka_unit_test(sentences),
+    cmocka_unit_test(options_of_other_programs),
     cmocka_unit_test(sizes_numbers_and_lists),
     cmocka_unit_test(what_media_may_cost),
     cmocka_unit_test(help_names_what_there_is),
     cmocka_unit_test(the_document_is_current),
+    cmocka_unit_test(the_page_of_other_programs_is_current),
 };
 UNIT_MAIN(tests)

@@ -103,6 +103,7 @@ static void sentences(void **state)
         {"port = 1\nprot = 8000\n", ":2: \"prot\" is not an option: did you mean \"port\"?"},
         {"\n\nfoo bar\n", ":3: \"foo bar\" is no setting: write name = value"},
         {"= 3", ":1: \"= 3\" is no setting: write name = value"},
+        {"max-model-len = 1", ":1: \"max-model-len\" is not an option of motet but of vLLM: use --context N"},
         {"dance = 1", ":1: \"dance\" is not an option of motet serve: see motet help config"},
         {"image = a.png", ":1: \"image\" is not an option of motet serve: see motet help config"},
         {"config = b", ":1: \"config\" is not an option of motet serve: see motet help config"},
