@@ -275,5 +275,7 @@
 #define MT_LIMIT_LOADING 1024        /* calls that wait for models to be loaded */
 #define MT_LIMIT_OPTION_LIST 16      /* how often an option may be given */
 #define MT_LIMIT_OPTION_FILE (1u << 20) /* bytes of a config file */
+#define MT_LIMIT_WARM_PROMPTS 256       /* prompts of --warm-prompts */
+#define MT_LIMIT_WARM_BYTES (16u << 20) /* bytes of their file */
 
 #endif

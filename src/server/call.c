@@ -19,7 +19,9 @@
    6. From preparation to its end a call has a reference to its model. While that is not loaded, the call waits in the
       fleet, on no thread; its letter is posted in the end even where the client has left.
    7. A call in the state MT_CALL_ALONE has no client any more: nothing is sent, and its dialect keeps the answer in
-      the store. The engine's bounds hold for it as for others. Clients may come back to its stream: watch.c. */
+      the store. The engine's bounds hold for it as for others. Clients may come back to its stream: watch.c.
+   8. A call of the server itself (warm.c) has no client from the start: its handle names nothing, so what is sent is
+      dropped, and nothing but its end is told. */
 #include "server/call.h"
 
 #include <stdio.h>
@@ -421,6 +423,14 @@ static bool may_start(mt_server *server, const mt_http_request *request, mt_work
     return false;
 }
 
+/* Hands a new call to its lane. */
+static void begin(mt_call *call)
+{
+    call->lane = call->body_len > MT_LIMIT_SMALL_BODY ? MT_LANE_LARGE : MT_LANE_SMALL;
+    if (!mt_workers_add(call->server->lanes[call->lane], call)) /* the server is closing: nothing more is prepared */
+        mt_mailbox_post(call->server->mailbox, &call->prepared_letter);
+}
+
 void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)
 {
     const bool large = request->body_len > MT_LIMIT_SMALL_BODY;
@@ -434,11 +444,21 @@ void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect
         return;
     }
     call = new_call(server, request, dialect, task);
-    call->lane = large ? MT_LANE_LARGE : MT_LANE_SMALL;
     call->followed = mt_http_follow(server->http, call->handle, &follower, call);
     if (!call->followed)
         give_up(call);
-    if (!mt_workers_add(lane, call)) /* the server is closing: nothing more is prepared */
-        mt_mailbox_post(server->mailbox, &call->prepared_letter);
+    begin(call);
     mt_http_request_free(request);
+}
+
+void mt_call_start_own(mt_server *server, const mt_dialect *dialect, char *body, const mt_waiter *waiter,
+                       void (*over)(mt_call *call))
+{
+    mt_http_request request = {.method = MT_HTTP_POST, .client = "", .body = body, .body_len = strlen(body)};
+    mt_call *call = new_call(server, &request, dialect, NULL);
+
+    call->waiter = *waiter;
+    call->over = over;
+    atomic_store_explicit(&call->until, UINT64_MAX, memory_order_relaxed); /* no other thread has the call yet */
+    begin(call);
 }

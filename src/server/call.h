@@ -55,6 +55,7 @@ struct mt_call {
     /* Io thread: handles an event of a request. resume: the requests were paused because too many events waited, and
        none waits any more. A pointer, since call_engine.c lies below call.c. */
     void (*receive)(mt_call *call, size_t prompt, const mt_event *event, bool resume);
+    void (*over)(mt_call *call); /* io thread, of a call of the server itself: before it is freed; else NULL */
     mt_server *server;
     mt_waiter waiter; /* the call's reference to its model, or its wait for that to be loaded */
     /* That model; NULL before the call has its reference, which it gets before it is prepared */
@@ -157,6 +158,11 @@ bool mt_call_may_start(mt_server *server, const mt_http_request *request, mt_fai
 /* Io thread: makes a call of a request and hands it to a lane, or answers with an error. Owns and frees request.
    dialect may be NULL; task NULL: the engine answers. */
 void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task);
+
+/* Io thread: makes a call of the server itself, which has no client: its answer is computed and dropped. No deadline
+   holds for it. Owns body, and the waiter's reference to the model. */
+void mt_call_start_own(mt_server *server, const mt_dialect *dialect, char *body, const mt_waiter *waiter,
+                       void (*over)(mt_call *call));
 
 /* Io thread: the call of that id that is not over and belongs to the account (NULL: to any); NULL: there is none. */
 mt_call *mt_call_find(const mt_server *server, const mt_account *account, const char *id);

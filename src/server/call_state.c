@@ -80,6 +80,8 @@ void mt_call_release(mt_call *call)
         return;
     report(call);
     unlink_call(call);
+    if (call->over)
+        call->over(call);
     mt_call_give_places(call, 0);
     mt_room_give(&call->server->room, call->body_charge + call->charged);
     mt_answer_free(call->answer);

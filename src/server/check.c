@@ -15,6 +15,7 @@
 #include "server/guard.h"
 #include "server/keys.h"
 #include "server/server.h"
+#include "server/warm.h"
 
 typedef bool checker(const mt_options *opt, mt_error *err);
 
@@ -63,6 +64,15 @@ static bool check_files(const mt_options *opt, mt_error *err)
     return (!opt->store || check_path("store", opt->store, err)) &&
            (!opt->cache_dir || check_path("cache-dir", opt->cache_dir, err)) && mt_server_remote_check(opt, err) &&
            (!opt->media_root || check_folder("media-root", opt->media_root, R_OK | X_OK, err));
+}
+
+static bool check_warm(const mt_options *opt, mt_error *err)
+{
+    mt_warm_list prompts = {0};
+    const bool ok = !opt->warm_prompts || mt_warm_read(&prompts, opt->warm_prompts, err);
+
+    mt_warm_free(&prompts);
+    return ok;
 }
 
 static bool check_keys(const mt_options *opt, mt_error *err)
@@ -115,8 +125,8 @@ bool mt_serve_check(const mt_options *opt, mt_buf *out)
         checker *check;
     } parts[] = {{"model and memory", mt_fleet_check}, {"chat template and formats", check_formats},
                  {"store and folders", check_files},   {"keys and names", check_keys},
-                 {"proxies", check_proxies},           {"certificate", check_tls},
-                 {"address and port", check_address}};
+                 {"prompts to warm", check_warm},      {"proxies", check_proxies},
+                 {"certificate", check_tls},           {"address and port", check_address}};
     bool all = true;
 
     for (size_t i = 0; i < opt->read.count; i++)

@@ -186,6 +186,18 @@ mt_fleet_reply mt_fleet_take(mt_fleet *f, mt_waiter *w, const mt_client *client,
     return MT_FLEET_WAITS;
 }
 
+bool mt_fleet_hold(mt_member *m, mt_waiter *w)
+{
+    bool holds;
+
+    pthread_mutex_lock(&m->fleet->lock);
+    holds = m->state == MT_MEMBER_READY && !m->yields && !m->gone && !m->fleet->closing;
+    if (holds)
+        give_reference(m, w);
+    pthread_mutex_unlock(&m->fleet->lock);
+    return holds;
+}
+
 void mt_fleet_give(mt_waiter *w)
 {
     mt_member *m = w->member;

@@ -48,6 +48,7 @@ struct mt_member {
     size_t number;      /* index in the fleet's members; also names the model in voices */
     char *name, *dir;   /* what clients call it; its folder */
     uint64_t slow_step; /* io thread only: begin of the last slow step that was logged */
+    uint64_t warmed;    /* io thread only: `loads` when prompts were last computed for it (warm.c) */
     bool found;         /* not named on the command line, but found on this machine */
     bool gone;          /* was found, and is deleted; a later member may have the same name */
     mt_member_facts facts;
@@ -166,6 +167,8 @@ typedef enum mt_fleet_reply { MT_FLEET_HAS, MT_FLEET_WAITS, MT_FLEET_REFUSED } m
    loaded, and params.resume is called when the wait is over, perhaps before this returns. REFUSED: *why. */
 mt_fleet_reply mt_fleet_take(mt_fleet *fleet, mt_waiter *waiter, const mt_client *client, const char *name,
                              bool vectors, mt_failure *why);
+bool mt_fleet_hold(mt_member *member,
+                   mt_waiter *waiter); /* gets a reference to a model that is loaded; false: it is not */
 void mt_fleet_give(mt_waiter *waiter); /* gives a reference back; none is fine */
 
 /* Ends a wait: params.resume is called with *why. Does nothing where the call does not wait (any more). */

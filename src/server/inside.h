@@ -16,6 +16,7 @@
 #include "server/notify.h"
 #include "server/options.h"
 #include "server/timeout.h"
+#include "server/warm.h"
 #include "server/workers.h"
 
 struct event;
@@ -53,6 +54,7 @@ struct mt_server {
     uint64_t timeouts[MT_TIMEOUT_PHASES];
     uint64_t reloads[2]; /* failed ones, and successful ones */
     mt_dashboard dashboard;
+    mt_warm warm;
     mt_pulling *pulls; /* downloads of models for clients */
     size_t pull_count;
     uint64_t trimmed; /* calls_total when memory was last given back to the system */

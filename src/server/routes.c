@@ -42,6 +42,16 @@ static bool tell_ping(mt_server *server, const mt_http_request *request, mt_buf 
                           "the device has failed and could not be opened anew: ask another");
 }
 
+/* The same for who sends clients here: not before the prompts of --warm-prompts are computed, where there is one
+   model. */
+static bool tell_ready(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
+{
+    return tell_ping(server, request, out, why) &&
+           (!mt_warm_pending(server) ||
+            mt_failure_set(why, 503, "warming", NULL,
+                           "the prompts of --warm-prompts are computed: try again in a moment"));
+}
+
 static bool tell_status(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
     (void)why;
@@ -181,7 +191,7 @@ static const entry routes[] = {
     {MT_HTTP_GET, "/dashboard/events", .handler = mt_dashboard_get, .page = true},
     {MT_HTTP_GET, "/assets/{path*}", .handler = mt_web_get, .page = true, .flags = MT_HTTP_PUBLIC},
     {MT_HTTP_GET, "/health", .tell = tell_ping, .text = OK, .flags = PROBE},
-    {MT_HTTP_GET, "/ready", .tell = tell_ping, .text = OK, .flags = PROBE},
+    {MT_HTTP_GET, "/ready", .tell = tell_ready, .text = OK, .flags = PROBE},
     {MT_HTTP_GET, "/live", .text = OK, .flags = PROBE},
 };
 

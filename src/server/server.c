@@ -168,6 +168,7 @@ static void each_second(evutil_socket_t fd, short what, void *user)
     check_ranks_alive(server);
     mt_fleet_tick(&server->fleet);
     mt_state_check_steps(server);
+    mt_warm_check(server);
 }
 
 /* Timer for the service manager's watchdog: tells it that we are alive if all engines are. That this runs shows that
@@ -298,6 +299,7 @@ static void open_loaded(mt_letter *letter)
         if (get_ready(server)) {
             only->served.work = server->fleet.work;
             mt_notify_send(&server->notify, "READY=1\nSTATUS=serving \"%s\"", only->name);
+            mt_warm_check(server);
             return;
         }
     }
@@ -422,6 +424,14 @@ static bool check_ranks(const mt_server *server, mt_error *err)
            mt_fail(err, MT_E_UNSUPPORTED, "several ranks serve one model: name one, or start one process");
 }
 
+/* Prompts that are computed for nobody's key are found by none that has its own cache. */
+static bool check_warm(const mt_server *server, mt_error *err)
+{
+    return !server->opt->warm_prompts || !server->isolate ||
+           mt_fail(err, MT_E_INVALID,
+                   "\"--warm-prompts\" is of no use where keys share no cache: give --isolate off, or leave it out");
+}
+
 static bool begin(mt_server *server, const mt_http_route *routes, size_t count, mt_error *err)
 {
     const mt_store_size limits = {.entries = server->opt->store_entries, .bytes = server->opt->store_bytes};
@@ -429,7 +439,8 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
     const mt_fleet_params fleet = {
         .opt = server->opt, .resume = resume, .begun = begun, .loaded = loaded, .ctx = server};
 
-    if (!mt_fleet_open(&server->fleet, &fleet, err))
+    if ((server->opt->warm_prompts && !mt_warm_read(&server->warm.list, server->opt->warm_prompts, err)) ||
+        !mt_fleet_open(&server->fleet, &fleet, err))
         return false;
     mt_lockdown(server->opt, &server->fleet);
     if (!mt_fleet_equip(&server->fleet, err) || !check_ranks(server, err) ||
@@ -443,6 +454,8 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
     if (!server->store)
         return false;
     share_store(server);
+    if (!check_warm(server, err))
+        return false;
     server->http = listen_on(server, routes, count, err);
     if (!server->http)
         return false;
@@ -499,6 +512,7 @@ static void end(mt_server *server)
     mt_keys_free(&server->keys);
     mt_store_close(server->store);
     mt_cards_free(&server->cards);
+    mt_warm_free(&server->warm.list);
     mt_deadline_meet(&server->deadline);
 }
 

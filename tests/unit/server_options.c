@@ -201,7 +201,8 @@ static void options_of_other_programs(void **state)
         {"motet run d --temp 1",
          "\"--temp\" is not an option of motet but of llama.cpp and mlx-lm: use --temperature X"},
         {"motet serve d --continuous-batching",
-         "\"--continuous-batching\" is not an option of motet but of vllm-mlx: leave it out: requests are always batched"},
+         "\"--continuous-batching\" is not an option of motet but of vllm-mlx: leave it out: requests are always "
+         "batched"},
         {"motet serve d --trust-remote-code",
          "\"--trust-remote-code\" is not an option of motet but of vLLM, vllm-mlx, "
          "mlx-lm and mlx-vlm: leave it out: motet runs no code of checkpoints"},
