@@ -8,10 +8,11 @@
    1. A node is resident while it has a page of group 0. The parent of a resident node is resident. Lookups count
       resident nodes only.
    2. The tree has one reference of its own to each page of a node; sequences have references of their own.
-   3. A sequence that holds a node's page of group 0 holds those of all nodes above. So a node that no sequence holds
-      has no descendant that one holds.
-   4. A page of a node that only the tree refers to is in the group's idle list, least recently used first. In the list
-      of group 0 a node never stands before one of its descendants, so nothing below the first is resident.
+   3. A sequence that holds a node's page of group 0 holds those of all nodes above. Who stores a page in a tier holds
+      that page alone, maybe longer than any sequence.
+   4. A page of a node that only the tree refers to is in the group's idle list, least recently used first. What is
+      evicted of group 0 is the deepest resident node below the first of the list. No sequence holds that one (3): it is
+      idle, or held by who stores it, and then it leaves the tree now and becomes free later.
    5. Evicting a page of group 0 also drops the node's other pages and states. A whole node stays without them: it tells
       why a lookup failed, and takes the pages of a sequence that computes it again. A node that is not whole is
       removed. Evicting a page of another group only leaves a gap there.
@@ -182,9 +183,12 @@ static void remove_leaf(mt_tree *t, mt_node *n)
     drop_unused_root(t, parent);
 }
 
+/* Evicts one page; of group 0 it may be one that is held, and free later only. */
 static void evict(mt_tree *t, size_t g)
 {
     mt_node *n = t->idle[g].oldest;
+    while (g == 0 && n->child[true])
+        n = n->child[true];
     t->evictions++;
     if (g > 0)
         forget_page(t, g, n);
@@ -237,7 +241,7 @@ void mt_tree_root_release(mt_tree *t, mt_node *root)
 
 uint32_t mt_tree_take(mt_tree *t, size_t g)
 {
-    if (t->pages[g].free == 0 && t->idle[g].count > 0)
+    while (t->pages[g].free == 0 && t->idle[g].count > 0)
         evict(t, g);
     return mt_pages_take(&t->pages[g]);
 }

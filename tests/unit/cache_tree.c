@@ -127,6 +127,37 @@ static void nodes_are_bounded_and_the_longest_gone_go_first(void **state)
     mt_tree_free(t);
 }
 
+/* What is being stored in a tier is held page by page, and let go from the first page on, when its sequence may have
+   ended long ago: pages go from the end of a prompt all the same, and none of it stays behind. */
+static void pages_that_are_held_one_by_one_go_from_the_end(void **state)
+{
+    enum { PAGES = 8, HELD = 4 };
+    mt_tree *t = new_tree(PAGES);
+    mt_node *node[HELD];
+    uint32_t page[HELD][MT_KV_GROUPS];
+    (void)state;
+    for (mt_key round = 0; round < 100; round++) {
+        const mt_key name = 1000 + 10 * round;
+        nodes_of(t, name, HELD * MT_PAGE_TOKENS + 1, node, HELD);
+        for (size_t i = 0; i < HELD; i++)
+            mt_tree_ref(t, node[i], page[i]);
+        for (size_t i = 0; i < HELD - 1; i++) /* the last stays held while those above are idle */
+            mt_tree_release(t, 0, page[i][0], false);
+        ask(t, no_salt, name + 1, (PAGES - HELD + 1) * MT_PAGE_TOKENS); /* takes one page of them */
+        assert_true(mt_tree_nodes(t) <= PAGES);
+        if (round % 2)
+            mt_tree_clear(t);
+        else
+            assert_int_equal(look(t, name, HELD * MT_PAGE_TOKENS + 1).positions, 2 * MT_PAGE_TOKENS);
+        mt_tree_release(t, 0, page[HELD - 1][0], false);
+    }
+    mt_tree_clear(t);
+    assert_int_equal(mt_tree_nodes(t) + t->gone.count, 0);
+    assert_int_equal(mt_tree_available(t, 0), PAGES);
+    assert_int_equal(t->pages[0].free, PAGES);
+    mt_tree_free(t);
+}
+
 static void salt_of(uint8_t salt[32], uint64_t n)
 {
     for (size_t i = 0; i < 4; i++) {
@@ -252,6 +283,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_computed_again_comes_back_to_its_node),
     cmocka_unit_test(what_is_left_of_a_prompt_is_found),
     cmocka_unit_test(nodes_are_bounded_and_the_longest_gone_go_first),
+    cmocka_unit_test(pages_that_are_held_one_by_one_go_from_the_end),
     cmocka_unit_test(salts_are_found_by_hash),
     cmocka_unit_test(roots_are_bounded),
     cmocka_unit_test(names_depend_on_content_alone),
