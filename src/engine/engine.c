@@ -440,6 +440,7 @@ static void look_round(mt_engine *e, bool stopping)
     for (mt_sequence *back; (back = mt_keep_turn(e));)
         mt_engine_preempt(e, back);
     mt_texts_advance(e, stopping);
+    mt_engine_clear(e);
 }
 
 static void tell_others(mt_engine *e)

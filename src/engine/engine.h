@@ -110,6 +110,10 @@ mt_places *mt_engine_places(mt_engine *engine, size_t encoder);
 /* Wakes the engine after mt_request.cancelled or paused was changed. NULL is fine, and so is a halted engine. */
 void mt_engine_poke(mt_engine *engine);
 
+/* Has the engine forget what is cached and no request holds, in memory and in the host's: requests that are submitted
+   after this find nothing of it. Disk and remote store are not the engine's own. */
+void mt_engine_reset(mt_engine *engine);
+
 /* mt_clock_ns when the thread began the turn of its loop that it is in; 0: it waits for work. */
 uint64_t mt_engine_turn(const mt_engine *engine);
 

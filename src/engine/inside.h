@@ -122,6 +122,7 @@ struct mt_engine {
     mt_places places;                /* places of the model's choices */
     atomic_bool stopping;            /* mt_engine_halt was called */
     atomic_bool poked;               /* a wake-up is in the inbox (inbox.c) */
+    atomic_bool reset;               /* mt_engine_reset was called (reset.c) */
     atomic_uint_fast64_t order_next; /* the `order` of the next request */
     /* mt_clock_ns when the current turn of the thread's loop began; 0: the thread waits. Relaxed: no other
        data depends on it */
@@ -138,6 +139,9 @@ struct mt_engine {
 /* The next submitted request, or NULL. Waits up to `wait` milliseconds for a request or a poke; below 0: without a
    limit. */
 mt_request *mt_inbox_next(mt_engine *e, int wait);
+
+/* Forgets what is cached where mt_engine_reset was called; between two steps. See reset.c. */
+void mt_engine_clear(mt_engine *e);
 
 /* Puts encoders, tower, model and cache on the device, sized for the largest step; and takes them off again, also after
    loading failed halfway. See load.c. */

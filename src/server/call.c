@@ -331,7 +331,8 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     call->prep = (mt_prep){.stop = &call->stop, .client = &call->client};
     call->body = request->body;
     call->body_len = request->body_len;
-    call->bodiless = (request->method == MT_HTTP_GET || request->method == MT_HTTP_HEAD) && call->body_len == 0;
+    call->bodiless = call->body_len == 0 &&
+                     (request->method == MT_HTTP_GET || request->method == MT_HTTP_HEAD || task == mt_task_cache_reset);
     call->coding = request->coding;
     call->body_charge = request->charged;
     request->body = NULL;

@@ -48,7 +48,6 @@ struct mt_member {
     size_t number;      /* index in the fleet's members; also names the model in voices */
     char *name, *dir;   /* what clients call it; its folder */
     uint64_t slow_step; /* io thread only: begin of the last slow step that was logged */
-    uint64_t warmed;    /* io thread only: `loads` when prompts were last computed for it (warm.c) */
     bool found;         /* not named on the command line, but found on this machine */
     bool gone;          /* was found, and is deleted; a later member may have the same name */
     mt_member_facts facts;
@@ -69,6 +68,7 @@ struct mt_member {
     uint64_t since;           /* mt_clock_ns: when its state began */
     uint64_t loading;         /* nanoseconds that the last load took */
     uint64_t loads;           /* how often it was loaded */
+    uint64_t warmed;          /* `loads` when prompts were last computed for it (warm.c); 0: they are to be */
     mt_kv_events *events;     /* tells routers what it has cached; NULL: none are told */
     mt_error error;           /* why its folder could not be read or the last load failed; MT_OK: neither */
     mt_member_past past;

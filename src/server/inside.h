@@ -108,7 +108,12 @@ void mt_server_keep_alive(mt_server *server);
 
 /* Tasks: what preparation threads do for calls that need no engine. See tokens.c, render.c, ollama.c, others.c. */
 extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_render, mt_task_render_chat,
-    mt_task_tags, mt_task_ps, mt_task_show, mt_task_delete, mt_task_props, mt_task_slots;
+    mt_task_tags, mt_task_ps, mt_task_show, mt_task_delete, mt_task_props, mt_task_slots, mt_task_cache_reset;
+
+/* What the cache holds, and emptying it: see cache.c. mt_cache_may: whether the account may empty it, as it may unload
+   models; false: *why. */
+extern mt_teller mt_cache_tell;
+bool mt_cache_may(const mt_server *server, const mt_account *account, mt_failure *why) MT_NODISCARD;
 
 /* Fetching and deleting models by Ollama's API, which is off unless the operator allows it. mt_ollama_may: whether the
    caller may: with --allow-pull, and where keys are needed, an admin's key; false: *why. mt_ollama_model: the name of

@@ -176,6 +176,13 @@ static const entry routes[] = {
     {MT_HTTP_GET, "/v1/models/{id*}", .tell = mt_models_get, .flags = MT_HTTP_REQUEST_ID},
     {MT_HTTP_POST, "/v1/models/unload", .tell = mt_models_unload, .may = mt_models_may},
     {MT_HTTP_POST, "/models/unload", .tell = mt_models_unload, .may = mt_models_may},
+    {MT_HTTP_GET, "/v1/cache/stats", .tell = mt_cache_tell}, /* as vllm-mlx and mlx-vlm have it */
+    {MT_HTTP_GET, "/cache/stats", .tell = mt_cache_tell},
+    {MT_HTTP_POST, "/v1/cache/reset", .task = mt_task_cache_reset, .may = mt_cache_may}, /* mlx-vlm's */
+    {MT_HTTP_POST, "/cache/reset", .task = mt_task_cache_reset, .may = mt_cache_may},
+    {MT_HTTP_DELETE, "/v1/cache", .task = mt_task_cache_reset, .may = mt_cache_may}, /* vllm-mlx's */
+    {MT_HTTP_DELETE, "/v1/cache/prefix", .task = mt_task_cache_reset, .may = mt_cache_may},
+    {MT_HTTP_POST, "/reset_prefix_cache", .task = mt_task_cache_reset, .may = mt_cache_may}, /* vLLM's */
     {MT_HTTP_GET, "/v1/status", .tell = tell_status, .flags = MT_HTTP_ALWAYS},
     {MT_HTTP_DELETE, "/v1/requests/{id}", .tell = cancel_request},
     {MT_HTTP_POST, "/v1/requests/{id}/cancel", .tell = cancel_request},

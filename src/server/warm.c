@@ -113,13 +113,3 @@ void mt_warm_check(mt_server *server)
     mt_log_info("warm.begun", "prompts of --warm-prompts for \"%s\"", member->name);
     go_on(server);
 }
-
-bool mt_warm_again(mt_server *server)
-{
-    pthread_mutex_lock(&server->fleet.lock);
-    for (size_t i = 0; i < server->fleet.count; i++)
-        server->fleet.members[i]->warmed = 0;
-    pthread_mutex_unlock(&server->fleet.lock);
-    mt_warm_check(server);
-    return server->warm.list.count > 0;
-}

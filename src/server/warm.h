@@ -43,7 +43,4 @@ bool mt_warm_pending(const mt_server *server);
 /* Io thread: begins a round for a model that was loaded since its last one, unless a round is under way. */
 void mt_warm_check(mt_server *server);
 
-/* Io thread: has the prompts computed again for all models that are loaded. Returns whether there are any prompts. */
-bool mt_warm_again(mt_server *server);
-
 #endif

@@ -346,6 +346,17 @@ static bool make_room(mt_disk *d, uint64_t bytes)
     return !mt_disk_look(d).failed;
 }
 
+void mt_disk_clear(mt_disk *d)
+{
+    pthread_mutex_lock(&d->writing);
+    while (d->file_count > 0)
+        drop_oldest(d, false);
+    pthread_mutex_lock(&d->lock);
+    d->open = false;
+    pthread_mutex_unlock(&d->lock);
+    pthread_mutex_unlock(&d->writing);
+}
+
 void mt_disk_write(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[], size_t parts)
 {
     uint64_t size = 0;

@@ -37,6 +37,9 @@ bool mt_disk_read(mt_disk *disk, const uint8_t key[MT_TIER_KEY], uint32_t kind, 
 void mt_disk_write(mt_disk *disk, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
                    size_t parts);
 
+/* Removes all records, and their files. What other threads write meanwhile may stay. */
+void mt_disk_clear(mt_disk *disk);
+
 /* Calls `tell`, on any thread, for every record that is removed from the index, until mt_disk_unwatch with the same
    ctx. At most MT_DISK_WATCHERS watch; further ones are ignored. mt_disk_unwatch ignores a ctx that does not watch, and
    NULL. */

@@ -202,6 +202,14 @@ bool mt_shelf_has(mt_shelf *s, const uint8_t key[MT_TIER_KEY])
     return there;
 }
 
+void mt_shelf_clear(mt_shelf *s)
+{
+    pthread_mutex_lock(&s->lock);
+    while (s->oldest != NONE)
+        drop_oldest(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
 void mt_shelf_watch(mt_shelf *s, mt_shelf_listener *tell, void *ctx)
 {
     s->tell = tell;

@@ -24,6 +24,8 @@ bool mt_shelf_read(mt_shelf *shelf, const uint8_t key[MT_TIER_KEY], uint32_t kin
 void mt_shelf_write(mt_shelf *shelf, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
                     size_t parts);
 
+void mt_shelf_clear(mt_shelf *shelf); /* evicts all records that are not being read */
+
 /* Sets who is called when a marked record is evicted; before anything is written. Called with the shelf's lock held. */
 typedef void mt_shelf_listener(void *ctx, const uint8_t key[MT_TIER_KEY], uint32_t kind);
 

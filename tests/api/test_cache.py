@@ -162,5 +162,121 @@ def each_model_is_warmed_when_it_has_been_loaded():
         assert eventually(lambda: len([line for line in server.log if 'warm.done 2 prompts for "bass"' in line]) == 2)
 
 
+# ---- what it holds, and emptying it
+
+RESETS = (("POST", "/v1/cache/reset"), ("POST", "/cache/reset"), ("DELETE", "/v1/cache"), ("DELETE", "/v1/cache/prefix"),
+          ("POST", "/reset_prefix_cache"))
+
+
+def stats(server):
+    return server.request("GET", "/v1/cache/stats").json()
+
+
+def reset(server, method="POST", path="/v1/cache/reset", **more):
+    got = server.request(method, path, **more)
+    assert got.status == 200 and got.json()["status"] == "cleared", got.body
+    return got.json()
+
+
+@test
+def the_cache_tells_what_it_holds():
+    with start() as server:
+        assert stats(server)["enabled"] and stats(server)["models"][0]["pages"]["known"] == 0
+        _, count = ask(server)
+        cached, _ = ask(server)
+        assert cached > 0
+
+        def told():
+            model = stats(server)["models"][0]
+            return model if model["prompt_tokens"] == 2 * count else None
+        model = eventually(told)
+        metrics = server.metrics()
+        assert model["cached_tokens"] == metrics["vllm:prefix_cache_hits_total"] == cached, (model, cached)
+        assert model["lookups"] == 2 and abs(model["hit_rate"] - cached / (2 * count)) < 1e-3, model
+        assert model["pages"]["known"] == metrics["motet_cache_pages_known"] > 0 and model["bytes"] > 0, model
+        assert stats(server)["disk"] is None and stats(server)["remote"] is None
+        assert server.request("GET", "/cache/stats").json() == stats(server)
+
+
+@test
+def an_emptied_cache_has_nothing_and_fills_again():
+    with start() as server:
+        for method, path in RESETS:
+            ask(server)
+            assert ask(server)[0] > 0
+            reset(server, method, path)
+            assert ask(server)[0] == 0, path
+        server.wait_idle()
+        reset(server, body={})  # a body does no harm
+        assert eventually(lambda: stats(server)["models"][0]["pages"]["known"] == 0), stats(server)
+
+
+@test
+def what_runs_is_not_touched():
+    long = {"prompt": "the fox and then there were", "max_tokens": 400, "ignore_eos": True, "temperature": 0.7, "seed": 7}
+    with start() as server:
+        alone = server.complete(**long).json()["choices"][0]["text"]
+    with start() as server:
+        texts = []
+        threads = [threading.Thread(target=lambda: texts.append(server.complete(**long).json()["choices"][0]["text"]))
+                   for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            reset(server)
+        for thread in threads:
+            thread.join()
+        assert texts == [alone] * 3, texts
+
+
+@test
+def pictures_are_forgotten_too():
+    shown = {"messages": [{"role": "user", "content": [
+        {"type": "image_url", "image_url": {"url": "file://" + os.path.realpath(os.path.join(BOX, "../../examples/shapes.png"))}},
+        {"type": "text", "text": "What do you see?"}]}], "max_tokens": 1}
+    with start("--media-root", os.path.realpath(os.path.join(BOX, "../../examples")), folder=BOX) as server:
+        assert server.post("/v1/chat/completions", shown).status == 200
+        assert eventually(lambda: stats(server)["models"][0]["media"]["bytes"] > 0), stats(server)
+        reset(server)
+        assert eventually(lambda: stats(server)["models"][0]["media"]["bytes"] == 0), stats(server)
+        assert stats(server)["models"][0]["states"]["known"] == 0
+
+
+@test
+def what_is_on_disk_goes_too():
+    folder = os.path.join(os.path.dirname(SUITE.folder), "disk")
+    with start("--cache-dir", folder) as server:
+        _, count = ask(server)
+        # all whole pages are stored, and nothing is on its way that would be written behind the reset
+        assert eventually(lambda: stats(server)["disk"]["written"] == count // 32) and count % 32 < 31, (count, stats(server))
+        assert reset(server)["tiers"] == ["memory", "host", "disk"]
+        assert stats(server)["disk"]["records"] == 0 and not [n for n in os.listdir(folder) if n.endswith(".motet")]
+        assert ask(server)[0] == 0
+        assert eventually(lambda: stats(server)["disk"]["records"] > 0), stats(server)  # it goes on
+    with start("--cache-dir", folder) as server:
+        assert eventually(lambda: stats(server)["disk"]["records"] > 0), stats(server)
+
+
+@test
+def only_an_admin_empties_it_where_there_are_several_keys():
+    keys = write("sk-a name=alice\nsk-b name=bob admin\n", "keys.txt")
+    with start("--keys", keys) as server:
+        def status(key, method="POST", path="/v1/cache/reset"):
+            return server.request(method, path, headers={"authorization": "Bearer " + key}).status
+        assert status("none") == 401 and status("none", "GET", "/v1/cache/stats") == 401
+        assert [status("sk-a", *each) for each in RESETS] == [403] * len(RESETS)
+        assert status("sk-b") == 200 and status("sk-a", "GET", "/v1/cache/stats") == 200
+    with start("--api-key", "only") as server:
+        assert server.request("DELETE", "/v1/cache", headers={"authorization": "Bearer only"}).status == 200
+
+
+@test
+def prompts_are_warmed_again_after_it_was_emptied():
+    with start("--warm-prompts", write([[message("system", SYSTEM)]])) as server:
+        assert reset(server)["rewarm_scheduled"]
+        assert eventually(lambda: len([line for line in server.log if "warm.done 1 prompts" in line]) == 2), server.log
+        assert ask(server)[0] > 0
+
+
 if __name__ == "__main__":
     SUITE.main()

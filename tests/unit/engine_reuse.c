@@ -71,6 +71,39 @@ static void second_sight_computes_the_last_token_only(void **state)
     for_each_fixture(check_second_sight);
 }
 
+/* A request that is submitted after a reset finds nothing, and its answer is the same. */
+static void check_reset(const char *dir)
+{
+    enum { LEN = 200 };
+    static answer first, second;
+    uint32_t prompt[LEN];
+    draw random = {15};
+    driver d;
+    if (fixture_is_rewritten(dir) || fixture_is_quantised(dir))
+        return;
+    driver_open(&d, dir, MT_PRECISION_FAST, 2);
+    draw_tokens(&random, prompt, LEN, d.o.spec.vocab);
+    d.params.context = 512;
+    d.params.sequences = 4;
+    driver_start(&d);
+    driver_ask(&d, prompt, LEN, TOKENS, &first);
+    for (size_t i = 0; i < 3; i++) {
+        mt_engine_reset(d.engine);
+        driver_ask(&d, prompt, LEN, TOKENS, &second);
+        expect_same(dir, &first, &second);
+        assert_int_equal(second.cached, 0);
+        driver_ask(&d, prompt, LEN, TOKENS, &second);
+        assert_int_equal(second.cached, LEN - 1);
+    }
+    driver_close(&d);
+}
+
+static void what_was_reset_is_computed_again(void **state)
+{
+    (void)state;
+    for_each_fixture(check_reset);
+}
+
 /* Each turn repeats all before it and adds a little: only that is computed. */
 static void a_conversation_computes_what_is_new(void **state)
 {
@@ -217,11 +250,9 @@ static void a_broken_number_ends_one_request(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_same_bits_at_every_cut),
-    cmocka_unit_test(second_sight_computes_the_last_token_only),
-    cmocka_unit_test(a_conversation_computes_what_is_new),
-    cmocka_unit_test(salted_requests_share_nothing),
-    cmocka_unit_test(prompt_logprobs_are_those_of_generation),
+    cmocka_unit_test(the_same_bits_at_every_cut),       cmocka_unit_test(second_sight_computes_the_last_token_only),
+    cmocka_unit_test(what_was_reset_is_computed_again), cmocka_unit_test(a_conversation_computes_what_is_new),
+    cmocka_unit_test(salted_requests_share_nothing),    cmocka_unit_test(prompt_logprobs_are_those_of_generation),
     cmocka_unit_test(a_broken_number_ends_one_request),
 };
 

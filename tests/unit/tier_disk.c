@@ -103,6 +103,32 @@ static void it_is_there_after_a_restart(void **state)
     mt_disk_close(disk);
 }
 
+/* What was emptied has no file and no record, also after a restart, and takes new ones. */
+static void it_is_emptied(void **state)
+{
+    size_t files;
+    mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
+    (void)state;
+    mt_disk_clear(disk); /* nothing is no fault */
+    for (unsigned i = 0; i < 60; i++)
+        keep(disk, i);
+    assert_true(has(disk, 7));
+    mt_disk_clear(disk);
+    assert_int_equal(mt_disk_look(disk).records, 0);
+    assert_int_equal(mt_disk_look(disk).bytes, 0);
+    assert_int_equal(bytes_of_files(&files), 0);
+    assert_int_equal(files, 0);
+    assert_false(has(disk, 7) || has(disk, 59));
+    keep(disk, 7);
+    assert_true(has(disk, 7));
+    disk = open_again(disk, MT_LIMIT_DISK_LEAST);
+    assert_int_equal(mt_disk_look(disk).records, 1);
+    assert_true(has(disk, 7) && !has(disk, 8));
+    mt_disk_clear(disk); /* files of an earlier process, too */
+    assert_int_equal(mt_disk_look(disk).records, 0);
+    mt_disk_close(disk);
+}
+
 static void files_stay_within_their_bound(void **state)
 {
     size_t files;
@@ -391,6 +417,7 @@ static void who_is_killed_leaves_no_wrong_record(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
 static const struct CMUnitTest tests[] = {TEST(it_is_there_after_a_restart),
+                                          TEST(it_is_emptied),
                                           TEST(files_stay_within_their_bound),
                                           TEST(the_index_has_a_bound),
                                           TEST(one_process_has_it),

@@ -97,6 +97,23 @@ static void the_least_lately_used_go(void **state)
 }
 
 /* Writes one part of so many bytes; whether it is there then, and how much of the shelf is used. */
+static void all_of_it_goes_when_it_is_emptied(void **state)
+{
+    mt_shelf *s = mt_shelf_new(2 << 20, SIZE);
+    (void)state;
+    mt_shelf_clear(s);
+    for (uint32_t round = 0; round < 3; round++) {
+        for (uint32_t i = 0; i < 20; i++)
+            write_one(s, i);
+        assert_true(read_one(s, 19));
+        mt_shelf_clear(s);
+        expect_counts(s, 0, 20 * (round + 1), 20 * (round + 1));
+        assert_int_equal(mt_shelf_look(s).bytes, 0);
+        assert_false(read_one(s, 19));
+    }
+    mt_shelf_free(s);
+}
+
 static bool keeps(mt_shelf *s, uint32_t number, size_t size, uint64_t used)
 {
     uint8_t key[MT_TIER_KEY], *data = mt_alloc(size + 1);
@@ -236,9 +253,13 @@ static void several_at_once(void **state)
     mt_shelf_free(s);
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_was_written_is_read), cmocka_unit_test(the_least_lately_used_go),
-    cmocka_unit_test(all_of_it_is_used),        cmocka_unit_test(small_ones_go_by_number),
-    cmocka_unit_test(pieces_fit_the_shelf),     cmocka_unit_test(who_watches_is_told),
-    cmocka_unit_test(too_little_is_none),       cmocka_unit_test(several_at_once)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_written_is_read),
+                                          cmocka_unit_test(the_least_lately_used_go),
+                                          cmocka_unit_test(all_of_it_goes_when_it_is_emptied),
+                                          cmocka_unit_test(all_of_it_is_used),
+                                          cmocka_unit_test(small_ones_go_by_number),
+                                          cmocka_unit_test(pieces_fit_the_shelf),
+                                          cmocka_unit_test(who_watches_is_told),
+                                          cmocka_unit_test(too_little_is_none),
+                                          cmocka_unit_test(several_at_once)};
 UNIT_MAIN(tests)
