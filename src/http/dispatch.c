@@ -60,9 +60,26 @@ static bool refuse_method(mt_http_connection *c, unsigned allowed)
 {
     char methods[MT_HTTP_ALLOW_SIZE];
     mt_http_header allow = {"allow", methods};
+    char sentence[MT_LIMIT_ERROR_TEXT];
 
     mt_http_allow_format(allowed, methods, sizeof(methods));
-    return refuse(c, 405, "this path does not know the method: see the allow header", &allow, 1);
+    snprintf(sentence, sizeof(sentence), "this path does not take the method %s: use one of %s",
+             mt_http_method_name(c->request->method), methods);
+    return refuse(c, 405, sentence, &allow, 1);
+}
+
+/* The sentence names the most similar route. It repeats nothing that the client has sent. */
+static bool refuse_path(mt_http_connection *c)
+{
+    const mt_http_config *config = &c->server->config;
+    const mt_http_route *near = mt_http_router_nearest(config->routes, config->route_count, c->request->path);
+    char sentence[MT_LIMIT_ERROR_TEXT];
+
+    if (!near)
+        return refuse(c, 404, "there is nothing at this path", NULL, 0);
+    snprintf(sentence, sizeof(sentence), "there is nothing at this path: the nearest that exists is %s %s",
+             mt_http_method_name(near->method), near->pattern);
+    return refuse(c, 404, sentence, NULL, 0);
 }
 
 /* Whether the request says whom it is for, or its route may be asked without. HTTP/1.0 has no "host". */
@@ -95,7 +112,7 @@ static bool find_route(mt_http_connection *c)
     if (!is_named(c))
         return refuse_nameless(c);
     if (!match.allowed)
-        return refuse(c, 404, "there is nothing at this path", NULL, 0);
+        return refuse_path(c);
     if (c->request->method == MT_HTTP_OPTIONS)
         return answer_options(c, match.allowed);
     return match.route ? true : refuse_method(c, match.allowed);

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/hex.h"
+#include "base/nearest.h"
 
 /* Decodes into out, NUL-terminated. Returns the length; -1: it is invalid. */
 static ptrdiff_t decode(const char *s, size_t len, char *out)
@@ -139,6 +140,72 @@ void mt_http_router_match(const mt_http_route *routes, size_t count, mt_http_met
     }
     if (!match->route)
         match->param_count = 0;
+}
+
+/* The pattern as it would be with the path's own segments for its parameters, so that these do not count as slips.
+   False: it does not fit into out. */
+static bool fill_params(const char *pattern, const char *path, char *out, size_t size)
+{
+    const char *pattern_end = pattern + strlen(pattern), *path_end = path + strlen(path);
+    size_t len = 0;
+
+    out[0] = '\0';
+    while (pattern < pattern_end && len < size) {
+        const segment want = segment_at(pattern, pattern_end);
+        const segment have = path < path_end ? segment_at(path, path_end) : (segment){.text = "", .next = path};
+        const bool rest = is_rest(&want);
+        const segment *use = is_param(&want) && have.len > 0 ? &have : &want;
+        const size_t used = rest && use == &have ? (size_t)(path_end - have.text) : use->len;
+
+        if (used >= size)
+            return false;
+        len += (size_t)snprintf(out + len, size - len, "/%.*s", (int)used, use->text);
+        pattern = want.next;
+        path = have.next;
+    }
+    return len < size;
+}
+
+/* Most slips in a path that is compared with a pattern, less than which are wanted: one in four letters of what stands
+   before a parameter, since the rest is equal. SIZE_MAX: the pattern has none. */
+static size_t most_slips(const char *pattern)
+{
+    const char *param = strchr(pattern, '{');
+
+    return param ? (size_t)(param - pattern) / 4 + 1 : SIZE_MAX;
+}
+
+/* Looks among the routes, or (inner) among their patterns without the first segment, such as "/v1". */
+static const mt_http_route *find_nearest(const mt_http_route *routes, size_t count, const char *path, bool inner)
+{
+    const mt_http_route *best = NULL;
+    char filled[MT_LIMIT_HTTP_NEAREST + 1];
+    size_t least = SIZE_MAX;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *pattern = inner ? strchr(routes[i].pattern + 1, '/') : routes[i].pattern;
+        mt_nearest one;
+
+        if (!pattern || !pattern[1] || pattern[1] == '{' || !fill_params(pattern, path, filled, sizeof(filled)))
+            continue;
+        mt_nearest_init(&one, path);
+        mt_nearest_offer(&one, filled);
+        if (one.best && one.distance < least && one.distance < most_slips(pattern)) {
+            best = &routes[i];
+            least = one.distance;
+        }
+    }
+    return best;
+}
+
+const mt_http_route *mt_http_router_nearest(const mt_http_route *routes, size_t count, const char *path)
+{
+    const mt_http_route *best;
+
+    if (strlen(path) > MT_LIMIT_HTTP_NEAREST)
+        return NULL;
+    best = find_nearest(routes, count, path, false);
+    return best ? best : find_nearest(routes, count, path, true);
 }
 
 static bool check_pattern(const char *pattern, mt_error *err)

@@ -119,6 +119,34 @@ static void paths_are_decoded_or_refused(void **state)
     }
 }
 
+static const char *nearest(const char *path)
+{
+    const mt_http_route *found = mt_http_router_nearest(routes, MT_COUNT(routes), path);
+
+    return found ? found->pattern : "none";
+}
+
+static void the_nearest_path(void **state)
+{
+    char path[MT_LIMIT_HTTP_NEAREST + 2] = "/v1/modles/";
+
+    (void)state;
+    assert_string_equal(nearest("/v1/model"), "/v1/models");
+    assert_string_equal(nearest("/V1/models"), "/v1/models");
+    assert_string_equal(nearest("/v1/modles/some/long/name"), "/v1/models/{id*}");
+    assert_string_equal(nearest("/v1/file/a-long-id-of-a-file"), "/v1/files/{id}");
+    assert_string_equal(nearest("/v1/modles/"), "/v1/models");
+    assert_string_equal(nearest("/models"), "/v1/models"); /* without its first segment */
+    assert_string_equal(nearest("/slahs"), "/slash/");
+    assert_string_equal(nearest("/nowhere/at/all"), "none");
+    assert_string_equal(nearest("/x"), "none");
+    assert_string_equal(nearest(""), "none");
+    memset(path + strlen(path), 'x', MT_LIMIT_HTTP_NEAREST - strlen(path));
+    assert_string_equal(nearest(path), "/v1/models/{id*}");
+    path[MT_LIMIT_HTTP_NEAREST] = 'x'; /* longer than what is compared */
+    assert_string_equal(nearest(path), "none");
+}
+
 static void tables_are_checked(void **state)
 {
     static const struct {
@@ -142,6 +170,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(methods),
     cmocka_unit_test(the_names_of_all_methods_fit),
     cmocka_unit_test(paths_are_decoded_or_refused),
+    cmocka_unit_test(the_nearest_path),
     cmocka_unit_test(tables_are_checked),
 };
 UNIT_MAIN(tests)
