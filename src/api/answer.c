@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/limits.h"
 
 mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_ask *ask, size_t prompt_count)
@@ -212,6 +213,16 @@ static void write_news(mt_answer *a, mt_choice *c, mt_buf *out)
     mark_written(a, c);
 }
 
+/* The times of a choice that goes on, by the clock of this thread; its last event has the engine's. */
+static void note_times(const mt_answer *a, mt_choice *c)
+{
+    const uint64_t now = mt_clock_ns() - a->began;
+
+    if (c->waited == 0)
+        c->waited = now;
+    c->spoke = now - c->waited;
+}
+
 void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *out)
 {
     mt_choice *c = &a->choices[prompt * a->n + event->choice];
@@ -237,6 +248,8 @@ void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *
     begin(a, c, out);
     if (event->kind == MT_EVENT_BEGUN)
         return;
+    if (event->kind == MT_EVENT_TOKEN && a->form.timings_each)
+        note_times(a, c);
     if (event->kind == MT_EVENT_TOKEN && (a->logprobs >= 0 || a->form.return_token_ids))
         add_said(&c->said, event);
     if (!add_text(c, event)) {

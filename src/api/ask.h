@@ -37,6 +37,8 @@ typedef struct mt_form {
     bool continuous_usage; /* every chunk tells how many tokens were used so far */
     bool background;       /* the client does not wait: the answer is kept, and asked for later */
     bool timings;          /* the answer says how long it took */
+    bool timings_each;     /* every chunk says how long it took so far */
+    bool prompt_text;      /* the answer tells the text of the prompt */
     bool return_token_ids;
     bool tokens_as_ids; /* tokens in logprobs are written as "token_id:7" */
     bool echo;          /* the answer begins with the prompt */
@@ -47,12 +49,30 @@ typedef struct mt_form {
     int64_t prompt_logprobs; /* as sampling.logprobs, for the prompt's tokens */
 } mt_form;
 
-/* A prompt or text of a call that has no messages. */
-typedef struct mt_ask_prompt {
-    mt_chat_text query; /* of scores: the text is scored against this; data is NULL elsewhere */
-    mt_chat_text text;  /* data is NULL where token ids were sent */
+/* A part of a prompt that has texts and token ids side by side. */
+typedef struct mt_ask_piece {
+    mt_chat_text text; /* data is NULL where it is ids */
+    bool plain;        /* spellings of special tokens in the text are ordinary text */
     const uint32_t *ids;
     size_t count;
+} mt_ask_piece;
+
+/* Text with a gap that the answer fills (fill in the middle). */
+typedef struct mt_ask_infill {
+    const char *field;                   /* of the body that has the suffix, for errors */
+    mt_chat_text prefix, prompt, suffix; /* prompt: stands behind the prefix; data may be NULL */
+    const json_t *extra;                 /* a list of {"filename", "text"} of other files; NULL: none */
+} mt_ask_infill;
+
+/* A prompt or text of a call that has no messages: one of text, ids, pieces and infill. */
+typedef struct mt_ask_prompt {
+    mt_chat_text query; /* of scores: the text is scored against this; data is NULL elsewhere */
+    mt_chat_text text;
+    const uint32_t *ids;
+    size_t count;
+    const mt_ask_piece *pieces; /* NULL: none */
+    size_t piece_count;
+    const mt_ask_infill *infill; /* NULL: none */
 } mt_ask_prompt;
 
 /* Lies in the arena; its strings and JSON values belong to the body or to `owned`. */

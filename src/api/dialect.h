@@ -49,6 +49,7 @@ typedef struct mt_dialect {
 
 extern const mt_dialect mt_openai_chat, mt_openai_completions, mt_openai_responses, mt_anthropic_messages,
     mt_anthropic_count_tokens, mt_openai_embeddings, mt_score, mt_rerank, mt_rerank_v1, mt_rerank_v2,
-    mt_responses_input_tokens, mt_ollama_chat, mt_ollama_generate, mt_ollama_embed, mt_ollama_embeddings;
+    mt_responses_input_tokens, mt_ollama_chat, mt_ollama_generate, mt_ollama_embed, mt_ollama_embeddings,
+    mt_llama_completion, mt_llama_infill;
 
 #endif

@@ -166,7 +166,7 @@ static bool read_bias_entry(mt_logit_bias *out, const char *name, const char *ke
     return true;
 }
 
-static bool read_bias(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+bool mt_read_bias(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     const size_t count = json_object_size(value);
     mt_logit_bias *bias;
@@ -278,7 +278,7 @@ static const mt_field fields[] = {
     MT_FIELD_FLOAT_ROW("repetition_penalty", sampling.repetition_penalty, 0.01, 100),
     MT_FIELD_OTHER_ROW("repeat_penalty", read_repeat_penalty),
     MT_FIELD_OTHER_ROW("repeat_last_n", read_repeat_last),
-    MT_FIELD_OTHER_ROW("logit_bias", read_bias),
+    MT_FIELD_OTHER_ROW("logit_bias", mt_read_bias),
     MT_FIELD_OTHER_ROW("seed", read_seed),
     MT_FIELD_OTHER_ROW("stop", mt_read_stop),
     MT_FIELD_OTHER_ROW("stop_token_ids", read_stop_ids),

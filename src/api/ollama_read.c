@@ -262,24 +262,24 @@ static bool refuse_others(const json_t *body, mt_failure *why)
 
     if (context && !(json_is_array(context) && json_array_size(context) == 0))
         return mt_failure_unsupported(why, "context", "is not taken: send what was said before to /api/chat");
-    return refuse(body, "suffix", "is not supported by this model: leave it out", why) &&
-           refuse(body, "template", "is not supported, as it is not Jinja: leave it out, or send \"raw\" as true", why);
+    return refuse(body, "template", "is not supported, as it is not Jinja: leave it out, or send \"raw\" as true", why);
 }
 
-/* "raw": the prompt is completed as it is, without a template. */
+/* "raw": the prompt is completed as it is, without a template. So is one with a suffix. */
 static bool read_raw(mt_ask *ask, mt_failure *why)
 {
-    const json_t *prompt;
+    const json_t *prompt, *suffix;
     bool ok;
 
-    if (!refuse(ask->body, "system", "is not taken with \"raw\": leave it out", why))
+    if (!refuse(ask->body, "system", "is not taken with \"raw\" or \"suffix\": leave it out", why))
         return false;
     if (json_array_size(json_object_get(ask->body, "images")))
-        return mt_failure_unsupported(why, "images", "are not taken with \"raw\": leave one of them out");
+        return mt_failure_unsupported(why, "images", "are not taken with \"raw\" or \"suffix\": leave one of them out");
     mt_json_guard_begin();
     prompt = json_object_get(ask->body, "prompt");
+    suffix = mt_body_get(ask->body, "suffix");
     ok = read_settings(ask, false, why) && mt_openai_completions_fields(ask, why) &&
-         mt_openai_prompts_read(ask, "prompt", prompt, why);
+         mt_openai_prompts_read(ask, "prompt", prompt, why) && mt_openai_suffix_read(ask, "suffix", suffix, why);
     return end_guard(ok, why);
 }
 
@@ -314,8 +314,11 @@ bool mt_ollama_read_generate(mt_ask *ask, mt_failure *why)
                                         "context",  "keep_alive",   "think",   "shift",  "logprobs",
                                         "truncate", "top_logprobs", "timeout", NULL};
     const json_t *prompt = mt_body_get(ask->body, "prompt"), *raw = mt_body_get(ask->body, "raw");
+    const json_t *suffix = mt_body_get(ask->body, "suffix");
 
     mt_ollama_begin(ask, names);
+    if (suffix && !json_is_string(suffix))
+        return mt_failure_type(why, "suffix", suffix, "a string");
     if (prompt && !json_is_string(prompt))
         return mt_failure_type(why, "prompt", prompt, "a string");
     if (raw && !json_is_boolean(raw))
@@ -324,7 +327,7 @@ bool mt_ollama_read_generate(mt_ask *ask, mt_failure *why)
         return set_nothing(ask, why);
     if (!refuse_others(ask->body, why))
         return false;
-    if (json_is_true(raw))
+    if (json_is_true(raw) || json_string_length(suffix))
         return read_raw(ask, why);
     mt_json_guard_begin();
     return end_guard(read_prompt(ask, why), why);

@@ -1,4 +1,5 @@
 /* The dialect of POST /v1/completions, as OpenAI defines it and vLLM extends it. */
+#include "api/chat_body.h"
 #include "api/dialect.h"
 #include "api/fields.h"
 #include "api/openai.h"
@@ -12,13 +13,12 @@ static const mt_field fields[] = {
     MT_FIELD_INT_ROW("logprobs", sampling.logprobs, 0, MT_LIMIT_TOP_LOGPROBS),
     MT_FIELD_BOOL_ROW("echo", form.echo),
     MT_FIELD_BOOL_ROW("add_special_tokens", add_special_tokens),
-    MT_FIELD_REFUSED_ROW("suffix", 0),
     MT_FIELD_REFUSED_ROW("thinking_token_budget", -1),
 };
 
 bool mt_openai_completions_fields(mt_ask *ask, mt_failure *why)
 {
-    static const char *const elsewhere[] = {"prompt", NULL};
+    static const char *const elsewhere[] = {"prompt", "suffix", NULL};
     const mt_field_table tables[] = {mt_fields_common, {fields, MT_COUNT(fields)}, mt_fields_refused};
 
     return mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, NULL, why);
@@ -31,7 +31,8 @@ static bool read(mt_ask *ask, mt_failure *why)
         return false;
     if (ask->default_max_tokens == 0)
         ask->default_max_tokens = 16;
-    return mt_openai_prompts_read(ask, "prompt", json_object_get(ask->body, "prompt"), why);
+    return mt_openai_prompts_read(ask, "prompt", json_object_get(ask->body, "prompt"), why) &&
+           mt_openai_suffix_read(ask, "suffix", mt_body_get(ask->body, "suffix"), why);
 }
 
 /* The parallel lists of a logprobs object are written from these. */

@@ -118,11 +118,14 @@ static double per_second(size_t count, uint64_t ns)
 
 void mt_write_timings(mt_buf *out, const mt_answer *answer)
 {
-    const mt_choice *c = &answer->choices[0];
-    const size_t computed = answer->prompts[0].count - c->cached;
+    if (answer->form.timings && answer->choices[0].done)
+        mt_write_choice_timings(out, answer, &answer->choices[0]);
+}
 
-    if (!answer->form.timings || !c->done)
-        return;
+void mt_write_choice_timings(mt_buf *out, const mt_answer *answer, const mt_choice *c)
+{
+    const size_t computed = answer->prompts[c->prompt].count - c->cached;
+
     mt_json_write(out,
                   "'timings':{'cache_n':%zu,'prompt_n':%zu,'prompt_ms':%.3f,'prompt_per_second':%.3f,"
                   "'predicted_n':%zu,'predicted_ms':%.3f,'predicted_per_second':%.3f,"

@@ -27,6 +27,8 @@ void mt_write_usage(mt_buf *out, const mt_answer *answer);
 
 /* "timings":{...} of the first choice, with llama.cpp's names, where the call wants them and the choice is done. */
 void mt_write_timings(mt_buf *out, const mt_answer *answer);
+/* The same of any choice, also of one that goes on. */
+void mt_write_choice_timings(mt_buf *out, const mt_answer *answer, const mt_choice *choice);
 
 /* "finish_reason": "stop", "tool_calls" (or "function_call"), "length", "abort", or null while the choice is not done;
    then also "stop_reason": what of the request ended it. */

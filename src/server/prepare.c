@@ -366,7 +366,7 @@ static bool make_answer(mt_call *call, const mt_ask *ask, const mt_token_prompt 
     for (size_t i = 0; i < count; i++) {
         a->prompts[i].ids = prompts[i].ids;
         a->prompts[i].count = prompts[i].count;
-        if (ask->form.echo && !set_echo(a, served, &prompts[i], &a->prompts[i], why))
+        if ((ask->form.echo || ask->form.prompt_text) && !set_echo(a, served, &prompts[i], &a->prompts[i], why))
             return false;
     }
     return !ask->is_chat || set_parser(a, served, ask, &prompts[0], why);

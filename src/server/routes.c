@@ -136,6 +136,9 @@ static const entry routes[] = {
     {MT_HTTP_POST, "/v1/chat/completions", .dialect = &mt_openai_chat},
     {MT_HTTP_POST, "/chat/completions", .dialect = &mt_openai_chat}, /* as llama.cpp has it, too */
     {MT_HTTP_POST, "/v1/completions", .dialect = &mt_openai_completions},
+    {MT_HTTP_POST, "/completion", .dialect = &mt_llama_completion},
+    {MT_HTTP_POST, "/completions", .dialect = &mt_llama_completion},
+    {MT_HTTP_POST, "/infill", .dialect = &mt_llama_infill},
     {MT_HTTP_POST, "/v1/embeddings", .dialect = &mt_openai_embeddings},
     {MT_HTTP_POST, "/score", .dialect = &mt_score},
     {MT_HTTP_POST, "/v1/score", .dialect = &mt_score},
@@ -198,6 +201,7 @@ static const entry routes[] = {
     {MT_HTTP_GET, "/dashboard/events", .handler = mt_dashboard_get, .page = true},
     {MT_HTTP_GET, "/assets/{path*}", .handler = mt_web_get, .page = true, .flags = MT_HTTP_PUBLIC},
     {MT_HTTP_GET, "/health", .tell = tell_ping, .text = OK, .flags = PROBE},
+    {MT_HTTP_GET, "/v1/health", .tell = tell_ping, .text = OK, .flags = PROBE},
     {MT_HTTP_GET, "/ready", .tell = tell_ready, .text = OK, .flags = PROBE},
     {MT_HTTP_GET, "/live", .text = OK, .flags = PROBE},
 };

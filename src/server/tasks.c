@@ -1,9 +1,11 @@
 /* Tasks that need the tokenizer or the template but not the model: /tokenize, /detokenize, /apply-template. */
 
+#include "api/chat_body.h"
 #include "api/openai_prompt.h"
 #include "api/write.h"
 #include "base/json_write.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "server/inside.h"
 #include "server/tokens.h"
 
@@ -29,6 +31,66 @@ static void add_spellings(const mt_served *served, const mt_token_prompt *p, mt_
     mt_buf_free(&bytes);
 }
 
+static bool is_text(const mt_buf *bytes)
+{
+    size_t at = 0, len;
+
+    while (at < bytes->len && (len = mt_utf8_length(bytes->data + at, bytes->len - at)) > 0)
+        at += len;
+    return at == bytes->len;
+}
+
+/* [{"id":..,"piece":..}], as llama.cpp has it; a piece that is a part of a character is a list of its bytes. */
+static void add_pieces(const mt_served *served, const mt_token_prompt *p, mt_buf *out)
+{
+    mt_buf bytes = {.limit = MT_LIMIT_TOKEN_BYTES};
+
+    mt_json_write(out, "{'tokens':[");
+    for (size_t i = 0; i < p->count; i++) {
+        bytes.len = 0;
+        mt_tokenizer_bytes(served->tokenizer, p->ids[i], &bytes);
+        mt_json_write(out, "{'id':%u", (unsigned)p->ids[i]);
+        if (is_text(&bytes))
+            mt_json_text(out, "piece", bytes.data, bytes.len);
+        else {
+            mt_json_write(out, "'piece':[");
+            for (size_t k = 0; k < bytes.len; k++)
+                mt_json_write(out, "%u", (unsigned)(unsigned char)bytes.data[k]);
+            mt_json_write(out, "]");
+        }
+        mt_json_write(out, "}");
+    }
+    mt_json_write(out, "]}");
+    mt_buf_free(&bytes);
+}
+
+/* A body of llama.cpp's: {"content": text}. */
+static bool tokenize_content(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+{
+    const json_t *content = json_object_get(body, "content");
+    mt_ask_piece piece = {.text = mt_chat_text_of(content)};
+    bool add_special = false, parse_special = true, with_pieces = false;
+    mt_token_prompt tokens;
+
+    if (!json_is_string(content))
+        return mt_failure_type(why, "content", content, "a string");
+    if (!read_flag(body, "add_special", &add_special, why) || !read_flag(body, "parse_special", &parse_special, why) ||
+        !read_flag(body, "with_pieces", &with_pieces, why))
+        return false;
+    piece.plain = !parse_special;
+    if (!mt_tokens_join(call->served, call->arena, &piece, 1, add_special, &call->stop, mt_tokens_most(call->served),
+                        &tokens, why))
+        return false;
+    if (with_pieces)
+        add_pieces(call->served, &tokens, out);
+    else {
+        mt_json_write(out, "{");
+        mt_write_ids(out, "tokens", tokens.ids, tokens.count);
+        mt_json_write(out, "}");
+    }
+    return true;
+}
+
 static bool read_tokens(mt_call *call, const json_t *body, mt_token_prompt *tokens, mt_failure *why)
 {
     const json_t *prompt = json_object_get(body, "prompt");
@@ -45,13 +107,16 @@ static bool read_tokens(mt_call *call, const json_t *body, mt_token_prompt *toke
     return mt_tokens_request(call->served, call->arena, body, &call->prep, tokens, NULL, why);
 }
 
-/* The body is {"prompt": text} or {"messages": [...]}. */
+/* The body is {"prompt": text} or {"messages": [...]}, or llama.cpp's {"content": text}. */
 bool mt_task_tokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const mt_served *served = call->served;
     mt_token_prompt tokens = {.count = 0};
-    bool spelled = false,
-         ok = read_flag(body, "return_token_strs", &spelled, why) && read_tokens(call, body, &tokens, why);
+    bool spelled = false, ok;
+
+    if (mt_body_get(body, "content"))
+        return tokenize_content(call, body, out, why);
+    ok = read_flag(body, "return_token_strs", &spelled, why) && read_tokens(call, body, &tokens, why);
 
     if (ok) {
         mt_json_write(out, "{'count':%zu,'max_model_len':%zu", tokens.count, served->context);
@@ -64,13 +129,6 @@ bool mt_task_tokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failure
     return ok;
 }
 
-static void write_prompt(mt_buf *out, const char *text, size_t len)
-{
-    mt_json_write(out, "{");
-    mt_json_text(out, "prompt", text, len);
-    mt_json_write(out, "}");
-}
-
 static bool decode(const mt_served *served, const mt_ask_prompt *ids, bool skip_special, mt_buf *out, mt_failure *why)
 {
     mt_buf text = {.limit = MT_LIMIT_ANSWER_BYTES};
@@ -80,8 +138,12 @@ static bool decode(const mt_served *served, const mt_ask_prompt *ids, bool skip_
         return mt_failure_set(why, 400, "no_tokenizer", NULL, "the model \"%s\" has no tokenizer", served->name);
     ok = mt_tokenizer_decode(served->tokenizer, ids->ids, ids->count, skip_special, &text) ||
          mt_failure_set(why, 413, "request_too_large", "tokens", "the text is too long: send the ids in parts");
-    if (ok)
-        write_prompt(out, text.data, text.len);
+    if (ok) {
+        mt_json_write(out, "{");
+        mt_json_text(out, "prompt", text.data, text.len);
+        mt_json_text(out, "content", text.data, text.len); /* its name in llama.cpp's API */
+        mt_json_write(out, "}");
+    }
     mt_buf_free(&text);
     return ok;
 }
@@ -105,8 +167,11 @@ bool mt_task_apply_template(mt_call *call, const json_t *body, mt_buf *out, mt_f
     mt_chat_text text;
     const bool ok = mt_tokens_request(call->served, call->arena, body, &call->prep, &tokens, &text, why);
 
-    if (ok)
-        write_prompt(out, text.data, text.len);
+    if (ok) {
+        mt_json_write(out, "{");
+        mt_json_text(out, "prompt", text.data, text.len);
+        mt_json_write(out, "}");
+    }
     mt_pictures_free(&tokens.pictures);
     return ok;
 }

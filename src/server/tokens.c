@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "server/infill.h"
 #include "server/own_templates.h"
 
 size_t mt_tokens_most(const mt_served *served)
@@ -61,6 +62,41 @@ bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text tex
     ok = (mt_tokenizer_encode(served->tokenizer, text.data, text.len, &options, &ids, &err) ||
           fail_prompt(served, most, &err, err.code == MT_E_TOO_LONG ? "prompt" : NULL, why)) &&
          keep_ids(arena, &ids, out, why);
+    mt_ids_free(&ids);
+    return ok;
+}
+
+static bool add_piece(const mt_served *served, const mt_ask_piece *piece, mt_encode_options *options, mt_ids *ids,
+                      mt_error *err)
+{
+    const mt_range all = {.begin = 0, .end = piece->text.len};
+    const bool text = piece->text.data != NULL;
+
+    options->plain = &all;
+    options->plain_count = piece->plain;
+    /* What the tokenizer puts around a text stands before the first piece, unless that is ids of the client's */
+    if ((text || options->add_special) &&
+        !mt_tokenizer_encode(served->tokenizer, text ? piece->text.data : "", piece->text.len, options, ids, err))
+        return false;
+    for (size_t i = 0; !text && i < piece->count; i++)
+        mt_ids_add(ids, piece->ids[i]);
+    options->add_special = false;
+    return true;
+}
+
+bool mt_tokens_join(const mt_served *served, mt_arena *arena, const mt_ask_piece *pieces, size_t count,
+                    bool add_special, const atomic_bool *stop, size_t most, mt_token_prompt *out, mt_failure *why)
+{
+    mt_encode_options options = {.add_special = add_special, .stop = stop, .most = most};
+    mt_ids ids = {0};
+    mt_error err = {0};
+    bool ok = need_tokenizer(served, why);
+
+    *out = (mt_token_prompt){.count = 0};
+    for (size_t i = 0; ok && i < count; i++)
+        ok = (add_piece(served, &pieces[i], &options, &ids, &err) || fail_prompt(served, most, &err, "prompt", why)) &&
+             (most == 0 || ids.count <= most || mt_tokens_too_long(served, ids.count, true, "prompt", why));
+    ok = ok && keep_ids(arena, &ids, out, why);
     mt_ids_free(&ids);
     return ok;
 }
@@ -315,9 +351,17 @@ bool mt_tokens_request(mt_served *served, mt_arena *arena, const json_t *body, m
                : mt_failure_from(why, &err, "messages");
 }
 
-static bool make_one(const mt_served *served, const mt_ask *ask, const mt_ask_prompt *from, const atomic_bool *stop,
+static bool make_one(const mt_served *served, mt_ask *ask, const mt_ask_prompt *from, const atomic_bool *stop,
                      size_t most, mt_token_prompt *out, mt_failure *why)
 {
+    const mt_ask_piece *pieces = from->pieces;
+    size_t count = from->piece_count;
+
+    if (from->infill && !mt_infill_pieces(served, ask, from->infill, &pieces, &count, why))
+        return false;
+    if (pieces)
+        return mt_tokens_join(served, ask->arena, pieces, count,
+                              ask->add_special_tokens && (from->infill || pieces[0].text.data), stop, most, out, why);
     if (from->text.data)
         return mt_tokens_encode(served, ask->arena, from->text, ask->add_special_tokens, stop, most, out, why);
     *out = (mt_token_prompt){.ids = from->ids, .count = from->count};

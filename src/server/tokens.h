@@ -41,6 +41,11 @@ bool mt_tokens_make(mt_served *served, mt_ask *ask, mt_prep *prep, size_t most, 
 bool mt_tokens_request(mt_served *served, mt_arena *arena, const json_t *body, mt_prep *prep, mt_token_prompt *out,
                        mt_chat_text *text, mt_failure *why) MT_NODISCARD;
 
+/* Makes one prompt of pieces; add_special: begins with what the tokenizer puts before a text. False: *why. */
+bool mt_tokens_join(const mt_served *served, mt_arena *arena, const mt_ask_piece *pieces, size_t count,
+                    bool add_special, const atomic_bool *stop, size_t most, mt_token_prompt *out,
+                    mt_failure *why) MT_NODISCARD;
+
 /* Tokenizes a text; the ids live in the arena. False: *why. */
 bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text text, bool add_special,
                       const atomic_bool *stop, size_t most, mt_token_prompt *out, mt_failure *why) MT_NODISCARD;

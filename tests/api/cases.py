@@ -32,6 +32,8 @@ import replay  # pylint: disable=wrong-import-position
 
 ID = re.compile(r"\b(chatcmpl-|cmpl-|embd-|task-|rerank-|score-|msg_|call_|resp_|rs_|fc_|ctc_|item_)[0-9a-v]{24}(?=$|[^0-9a-v])")
 TIME = re.compile(r"\b2\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+TIMES = ("prompt_ms", "prompt_per_second", "predicted_ms", "predicted_per_second", "cache_n", "prompt_n", "tokens_cached",
+         "draft_n", "draft_n_accepted")
 DURATIONS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
 EACH = 20 if "MOTET_TEST_RACES" in os.environ else 1  # one after the other, they all have the same threads
 
@@ -53,7 +55,7 @@ def mask(value, key=None):
     if isinstance(value, str):
         return TIME.sub("TIME", ID.sub(r"\1ID", value))
     # what is cached depends on what was asked before; test_server.py looks at it
-    if key in ("created", "created_at", "completed_at", "cached_tokens", *DURATIONS) and value is not None:
+    if key in ("created", "created_at", "completed_at", "cached_tokens", *DURATIONS, *TIMES) and value is not None:
         return 0
     return round(value, 3) + 0.0 if isinstance(value, float) else value
 

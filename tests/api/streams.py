@@ -165,6 +165,30 @@ def ollama_whole(answer):
     return dict(rest, message=said)
 
 
+def llama(events):
+    """Several choices are a list, in the order of their numbers."""
+    made = {}
+    for e in events:
+        into = made.setdefault(e["index"], {"content": "", "completion_probabilities": []})
+        if e["stop"]:
+            assert e["content"] == "" and e["tokens"] == [], "the text came before"
+            e = {k: v for k, v in e.items() if k != "content"}
+            into.update({k: v for k, v in e.items() if k not in ("tokens", "generation_settings")})
+        else:
+            assert not into.get("stop"), "nothing comes behind the end"
+            into["content"] += e["content"]
+            into["completion_probabilities"] += e.get("completion_probabilities", [])
+    return [made[i] for i in sorted(made)]
+
+
+def llama_whole(answer):
+    made = []
+    for choice in answer if isinstance(answer, list) else [answer]:
+        choice = dict(choice, completion_probabilities=choice.get("completion_probabilities", []))
+        made.append({k: v for k, v in choice.items() if k not in ("tokens", "generation_settings")})
+    return made
+
+
 def arguments(text):
     try:
         found = json.loads(text)
@@ -179,6 +203,7 @@ def same(answer):
 
 DIALECTS = {"/v1/chat/completions": (chat, chat_whole), "/v1/completions": (completions, completions_whole),
             "/v1/messages": (messages, same), "/v1/responses": (responses, same),
+            "/completion": (llama, llama_whole), "/infill": (llama, llama_whole),
             "/api/chat": (ollama, ollama_whole), "/api/generate": (ollama, ollama_whole)}
 
 

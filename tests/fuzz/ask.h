@@ -30,7 +30,7 @@ static void check_failure(const mt_failure *why)
 static void check_ask(const mt_ask *ask)
 {
     assert(ask->n >= 1 && ask->n <= MT_LIMIT_CHOICES);
-    assert(ask->sampling.temperature >= 0 && ask->sampling.temperature <= 2 && ask->sampling.top_p >= 0 &&
+    assert(ask->sampling.temperature >= 0 && ask->sampling.temperature <= 100 && ask->sampling.top_p >= 0 &&
            ask->sampling.top_p <= 1);
     assert(ask->max_tokens >= -1 && ask->sampling.logprobs >= -1 && ask->sampling.logprobs <= MT_LIMIT_TOP_LOGPROBS);
     assert(ask->stop_count <= MT_LIMIT_STOP_STRINGS && ask->sampling.stop_count <= MT_LIMIT_STOP_IDS);
@@ -39,8 +39,12 @@ static void check_ask(const mt_ask *ask)
            (ask->prompt_count >= 1 &&
             ask->prompt_count * (size_t)ask->n <= (ask->form.vectors ? MT_LIMIT_EMBEDDINGS : MT_LIMIT_CHOICES)));
     assert(ask->dimensions >= 0 && (!ask->scores || ask->form.vectors));
-    for (size_t i = 0; i < ask->prompt_count; i++)
-        assert(ask->prompts[i].text.data || ask->prompts[i].ids);
+    for (size_t i = 0; i < ask->prompt_count; i++) {
+        const mt_ask_prompt *p = &ask->prompts[i];
+
+        assert((p->text.data != NULL) + (p->ids != NULL) + (p->pieces != NULL) + (p->infill != NULL) == 1);
+        assert(!p->pieces || (p->piece_count > 0 && !ask->form.vectors));
+    }
 }
 
 /* Whatever dialect filled it, a chat is one that templates can be given. */
