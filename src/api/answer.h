@@ -68,10 +68,14 @@ struct mt_answer {
     const mt_dialect *dialect;
     mt_arena *arena; /* owned; the answer itself lies in it */
     char id[MT_RANDOM_ID];
-    int64_t created, ended;        /* seconds since 1970; ended: 0 until all choices are done */
-    uint64_t began;                /* mt_clock_ns when the request came */
-    uint64_t loading;              /* of that, nanoseconds that the call waited for its model to be loaded */
-    const char *model;             /* the model's name; outlives the answer */
+    int64_t created, ended; /* seconds since 1970; ended: 0 until all choices are done */
+    uint64_t began;         /* mt_clock_ns when the request came */
+    uint64_t loading;       /* of that, nanoseconds that the call waited for its model to be loaded */
+    const char *model;      /* the model's name; outlives the answer */
+    struct {
+        const char *family, *quantisation; /* of the model; outlive the answer; NULL: not known */
+        size_t context;
+    } about;                       /* for dialects that tell it (mt_dialect.more) */
     const mt_tokenizer *tokenizer; /* borrowed; NULL: tokens have no text */
     uint32_t fingerprint;          /* of how it is computed (R12 of docs/numerics.md) */
     const uint32_t *eos;           /* the model's end tokens; borrowed */

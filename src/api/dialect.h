@@ -28,6 +28,8 @@ typedef struct mt_dialect {
     void (*end)(mt_answer *answer, mt_buf *out);
     void (*whole)(mt_answer *answer, mt_buf *out);
     void (*fail)(mt_answer *answer, const mt_failure *why, mt_buf *out); /* an error in the middle of a stream */
+    /* Io thread: appends further members to the object of a whole answer, or to the last of a stream. NULL: none */
+    void (*more)(mt_buf *out, const mt_answer *answer);
 
     /* Io thread: `now` writes the answer as it is at this moment, for clients that ask while it is computed; `keep`
        puts it into the store at the end. why: not NULL where the answer has failed. Both NULL: answers of this dialect
@@ -50,6 +52,6 @@ typedef struct mt_dialect {
 extern const mt_dialect mt_openai_chat, mt_openai_completions, mt_openai_responses, mt_anthropic_messages,
     mt_anthropic_count_tokens, mt_openai_embeddings, mt_score, mt_rerank, mt_rerank_v1, mt_rerank_v2,
     mt_responses_input_tokens, mt_ollama_chat, mt_ollama_generate, mt_ollama_embed, mt_ollama_embeddings,
-    mt_llama_completion, mt_llama_infill;
+    mt_llama_completion, mt_llama_infill, mt_lmstudio_chat, mt_lmstudio_completions;
 
 #endif

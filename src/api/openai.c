@@ -48,11 +48,13 @@ void mt_openai_close_chunk(mt_buf *out, const mt_answer *answer, const mt_choice
 
 void mt_openai_end(mt_answer *answer, mt_buf *out)
 {
-    if (answer->form.include_usage) {
+    if (answer->form.include_usage || answer->dialect->more) {
         mt_openai_open(out, answer);
         mt_json_write(out, "'choices':[]");
         mt_write_usage(out, answer);
         mt_write_timings(out, answer);
+        if (answer->dialect->more)
+            answer->dialect->more(out, answer);
         close_event(out);
     }
     mt_buf_puts(out, done);

@@ -4,6 +4,7 @@
 #include "api/chat_body.h"
 #include "api/dialect.h"
 #include "api/fields.h"
+#include "api/lmstudio.h"
 #include "api/openai.h"
 #include "api/openai_tools.h"
 #include "api/write.h"
@@ -285,6 +286,8 @@ static void whole(mt_answer *a, mt_buf *out)
     mt_json_write(out, "]");
     mt_write_usage(out, a);
     mt_write_timings(out, a);
+    if (a->dialect->more)
+        a->dialect->more(out, a);
     if (a->form.prompt_logprobs >= 0)
         mt_write_prompt_logprobs(out, a, &a->prompts[0].said);
     if (a->form.return_token_ids)
@@ -292,9 +295,9 @@ static void whole(mt_answer *a, mt_buf *out)
     mt_json_write(out, "}");
 }
 
-const mt_dialect mt_openai_chat = {.name = "chat",
-                                   .prefix = "chatcmpl-",
-                                   .object = "chat.completion",
-                                   .chunk_object = "chat.completion.chunk",
-                                   .begin = begin,
-                                   MT_OPENAI_DIALECT};
+#define CHAT                                                                                                     \
+    .prefix = "chatcmpl-", .object = "chat.completion", .chunk_object = "chat.completion.chunk", .begin = begin, \
+    MT_OPENAI_DIALECT
+
+const mt_dialect mt_openai_chat = {.name = "chat", CHAT};
+const mt_dialect mt_lmstudio_chat = {.name = "lmstudio-chat", .more = mt_lmstudio_more, CHAT};

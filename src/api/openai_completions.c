@@ -2,6 +2,7 @@
 #include "api/chat_body.h"
 #include "api/dialect.h"
 #include "api/fields.h"
+#include "api/lmstudio.h"
 #include "api/openai.h"
 #include "api/openai_prompt.h"
 #include "api/write.h"
@@ -228,11 +229,12 @@ static void whole(mt_answer *a, mt_buf *out)
     mt_json_write(out, "]");
     mt_write_usage(out, a);
     mt_write_timings(out, a);
+    if (a->dialect->more)
+        a->dialect->more(out, a);
     mt_json_write(out, "}");
 }
 
-const mt_dialect mt_openai_completions = {.name = "completions",
-                                          .prefix = "cmpl-",
-                                          .object = "text_completion",
-                                          .chunk_object = "text_completion",
-                                          MT_OPENAI_DIALECT};
+#define COMPLETIONS .prefix = "cmpl-", .object = "text_completion", .chunk_object = "text_completion", MT_OPENAI_DIALECT
+
+const mt_dialect mt_openai_completions = {.name = "completions", COMPLETIONS};
+const mt_dialect mt_lmstudio_completions = {.name = "lmstudio-completions", .more = mt_lmstudio_more, COMPLETIONS};

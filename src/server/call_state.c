@@ -92,6 +92,7 @@ void mt_call_release(mt_call *call)
         mt_request_free(call->sources[i].request);
     mt_free(call->sources);
     mt_free(call->warning);
+    mt_free(call->param);
     pthread_mutex_destroy(&call->lock);
     mt_fleet_give(&call->waiter);
     mt_crash_leave(call->crash);

@@ -106,9 +106,11 @@ bool mt_embed_prepare(mt_call *call, mt_ask *ask, mt_failure *why) MT_NODISCARD;
 /* Io thread: writes a comment or the like to streams that were silent since the last time. */
 void mt_server_keep_alive(mt_server *server);
 
-/* Tasks: what preparation threads do for calls that need no engine. See tokens.c, render.c, ollama.c, others.c. */
+/* Tasks: what preparation threads do for calls that need no engine. See tasks.c, render.c, ollama.c, others.c,
+   lmstudio.c. */
 extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_render, mt_task_render_chat,
-    mt_task_tags, mt_task_ps, mt_task_show, mt_task_delete, mt_task_props, mt_task_slots, mt_task_cache_reset;
+    mt_task_tags, mt_task_ps, mt_task_show, mt_task_delete, mt_task_props, mt_task_slots, mt_task_cache_reset,
+    mt_task_lmstudio_models, mt_task_lmstudio_model;
 
 /* What the cache holds, and emptying it: see cache.c. mt_cache_may: whether the account may empty it, as it may unload
    models; false: *why. */

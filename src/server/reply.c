@@ -57,6 +57,16 @@ void mt_call_warn(mt_call *call, const char *fmt, ...)
     mt_buf_free(&all);
 }
 
+/* Reads the folder of the model, unless that was done before. */
+static void tell_model(mt_call *call, mt_answer *a)
+{
+    const mt_card *card = mt_cards_get(&call->server->cards, call->waiter.member->dir);
+
+    a->about.family = card->family;
+    a->about.quantisation = card->quantisation;
+    a->about.context = call->served->context;
+}
+
 mt_answer *mt_call_answer(mt_call *call, const mt_ask *ask, size_t prompts, const char *model, mt_failure *why)
 {
     mt_answer *a = mt_answer_new(call->dialect, ask->arena, ask, prompts);
@@ -70,6 +80,8 @@ mt_answer *mt_call_answer(mt_call *call, const mt_ask *ask, size_t prompts, cons
     a->loading = call->loading;
     a->model = model;
     a->fingerprint = mt_engine_fingerprint(call->served->engine);
+    if (call->dialect->more)
+        tell_model(call, a);
     call->answer = a;
     if (*ask->ignored) {
         mt_log_info("request.ignored", "%s brings what is not looked at: %s", call->id, ask->ignored);

@@ -33,7 +33,7 @@ import replay  # pylint: disable=wrong-import-position
 ID = re.compile(r"\b(chatcmpl-|cmpl-|embd-|task-|rerank-|score-|msg_|call_|resp_|rs_|fc_|ctc_|item_)[0-9a-v]{24}(?=$|[^0-9a-v])")
 TIME = re.compile(r"\b2\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 TIMES = ("prompt_ms", "prompt_per_second", "predicted_ms", "predicted_per_second", "cache_n", "prompt_n", "tokens_cached",
-         "draft_n", "draft_n_accepted")
+         "draft_n", "draft_n_accepted", "tokens_per_second", "time_to_first_token", "generation_time")
 DURATIONS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
 EACH = 20 if "MOTET_TEST_RACES" in os.environ else 1  # one after the other, they all have the same threads
 

@@ -203,6 +203,7 @@ def same(answer):
 
 DIALECTS = {"/v1/chat/completions": (chat, chat_whole), "/v1/completions": (completions, completions_whole),
             "/v1/messages": (messages, same), "/v1/responses": (responses, same),
+            "/api/v0/chat/completions": (chat, chat_whole), "/api/v0/completions": (completions, completions_whole),
             "/completion": (llama, llama_whole), "/infill": (llama, llama_whole),
             "/api/chat": (ollama, ollama_whole), "/api/generate": (ollama, ollama_whole)}
 

@@ -145,7 +145,7 @@ class Clients:
 
 
 LIBRARIES = ("openai", "openai-5", "openai-6", "anthropic", "anthropic-0", "ai", "ai-5", "ai-6", "mistral", "langchain",
-             "agents", "ollama", "langchain_ollama", "continue")
+             "agents", "ollama", "langchain_ollama", "continue", "lmstudio")
 AGENTS = ("claude", "codex", "opencode")
 
 
