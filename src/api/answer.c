@@ -50,6 +50,7 @@ static void free_choice(mt_choice *c)
     mt_speech_free(&c->speech);
     free_said(&c->said);
     mt_free(c->stop);
+    mt_free(c->ids);
     mt_free(c->vector);
 }
 
@@ -248,6 +249,10 @@ void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *
     begin(a, c, out);
     if (event->kind == MT_EVENT_BEGUN)
         return;
+    if (event->kind == MT_EVENT_TOKEN && a->form.context) {
+        c->ids = mt_grow(c->ids, &c->id_cap, c->id_count + 1, sizeof(*c->ids));
+        c->ids[c->id_count++] = event->token;
+    }
     if (event->kind == MT_EVENT_TOKEN && a->form.timings_each)
         note_times(a, c);
     if (event->kind == MT_EVENT_TOKEN && (a->logprobs >= 0 || a->form.return_token_ids))

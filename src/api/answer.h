@@ -35,12 +35,14 @@ typedef struct mt_said_list {
 
 /* One of the n texts that are generated for a prompt. */
 struct mt_choice {
-    size_t index, prompt;    /* number among all choices; number of its prompt */
-    bool begun, done;        /* its first event has come; its last has */
-    bool echoed;             /* the prompt was written before it (echo) */
-    mt_parser *parser;       /* NULL: all output is plain text */
-    mt_speech speech;        /* all its text so far: reasoning, content, calls */
-    mt_said_list said;       /* its tokens that are not written yet, kept where ids or logprobs are wanted */
+    size_t index, prompt; /* number among all choices; number of its prompt */
+    bool begun, done;     /* its first event has come; its last has */
+    bool echoed;          /* the prompt was written before it (echo) */
+    mt_parser *parser;    /* NULL: all output is plain text */
+    mt_speech speech;     /* all its text so far: reasoning, content, calls */
+    mt_said_list said;    /* its tokens that are not written yet, kept where ids or logprobs are wanted */
+    uint32_t *ids;        /* all its tokens, where form.context is set */
+    size_t id_count, id_cap;
     size_t offset;           /* characters of the text before the first token of `said` */
     size_t tokens, cached;   /* generated so far; prompt tokens that came from the cache */
     size_t reasoning_tokens; /* of tokens: those of reasoning */

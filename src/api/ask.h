@@ -38,6 +38,7 @@ typedef struct mt_form {
     bool background;       /* the client does not wait: the answer is kept, and asked for later */
     bool timings;          /* the answer says how long it took */
     bool timings_each;     /* every chunk says how long it took so far */
+    bool context;          /* the answer ends with all token ids of the conversation, as Ollama has it */
     bool prompt_text;      /* the answer tells the text of the prompt */
     bool return_token_ids;
     bool tokens_as_ids; /* tokens in logprobs are written as "token_id:7" */
@@ -100,6 +101,9 @@ typedef struct mt_ask {
     json_t *call_names;       /* an object whose keys are the only tools that may be called; owned; NULL: all may */
     bool parallel_calls;
     bool is_chat; /* the ask has a chat; else it has prompts */
+    /* Token ids that come before those of the chat, which is text alone; an earlier answer's "context" */
+    const uint32_t *before;
+    size_t before_count;
     mt_chat chat;
     int64_t think_budget;    /* most tokens of thinking; -1: as many as the effort allows (mt_ask_budget) */
     const char *think_field; /* the field that says how much to think, for warnings; NULL: none does */

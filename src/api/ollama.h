@@ -25,6 +25,11 @@ bool mt_ollama_unloads(const json_t *body, const char *field);
 /* Checks "options" and notes unknown ones, for calls that do not use them. False: *why. */
 bool mt_ollama_options_check(mt_ask *ask, mt_failure *why) MT_NODISCARD;
 
+/* Puts the settings of a created model, an object with the names of options, into `to` as mt_ollama_settings does.
+   False: *why. mt_ollama_parameters_note notes unknown ones. */
+bool mt_ollama_parameters(const json_t *parameters, json_t *to, mt_failure *why) MT_NODISCARD;
+void mt_ollama_parameters_note(mt_ask *ask, const json_t *parameters);
+
 /* Replaces OpenAI's name of the field at fault by the one that Ollama's clients know. */
 void mt_ollama_rename(mt_failure *why);
 

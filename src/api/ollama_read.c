@@ -255,13 +255,26 @@ static bool refuse(const json_t *body, const char *name, const char *sentence, m
     return !value || json_string_length(value) == 0 || mt_failure_unsupported(why, name, "%s", sentence);
 }
 
+/* Reads "context", the tokens of an earlier conversation. */
+static bool read_context(mt_ask *ask, mt_failure *why)
+{
+    const json_t *context = mt_body_get(ask->body, "context");
+    mt_ask_prompt ids;
+
+    if (!context)
+        return true;
+    if (!json_is_array(context))
+        return mt_failure_type(why, "context", context, "a list of token ids");
+    if (!mt_openai_ids_read(ask->arena, "context", context, &ids, why))
+        return false;
+    ask->before = ids.ids;
+    ask->before_count = ids.count;
+    return true;
+}
+
 /* Refuses fields of /api/generate that are not supported. */
 static bool refuse_others(const json_t *body, mt_failure *why)
 {
-    const json_t *context = mt_body_get(body, "context");
-
-    if (context && !(json_is_array(context) && json_array_size(context) == 0))
-        return mt_failure_unsupported(why, "context", "is not taken: send what was said before to /api/chat");
     return refuse(body, "template", "is not supported, as it is not Jinja: leave it out, or send \"raw\" as true", why);
 }
 
@@ -273,6 +286,8 @@ static bool read_raw(mt_ask *ask, mt_failure *why)
 
     if (!refuse(ask->body, "system", "is not taken with \"raw\" or \"suffix\": leave it out", why))
         return false;
+    if (json_array_size(json_object_get(ask->body, "context")))
+        return mt_failure_unsupported(why, "context", "is not taken with \"raw\" or \"suffix\": leave one of them out");
     if (json_array_size(json_object_get(ask->body, "images")))
         return mt_failure_unsupported(why, "images", "are not taken with \"raw\" or \"suffix\": leave one of them out");
     mt_json_guard_begin();
@@ -290,7 +305,11 @@ static bool read_prompt(mt_ask *ask, mt_failure *why)
     mt_chat_message first = {.role = MT_CHAT_SYSTEM}, second = {.role = MT_CHAT_USER};
 
     mt_chat_begin(&ask->chat, ask->arena, "prompt");
-    if (!read_settings(ask, true, why))
+    /* Tokens of pictures mean nothing without these */
+    ask->form.context = json_array_size(images) == 0;
+    if (!ask->form.context && json_array_size(json_object_get(ask->body, "context")))
+        return mt_failure_unsupported(why, "context", "is not taken with \"images\": send them to /api/chat");
+    if (!read_context(ask, why) || !read_settings(ask, true, why))
         return false;
     if (system && !json_is_string(system))
         return mt_failure_type(why, "system", system, "a string");

@@ -49,25 +49,29 @@ void mt_ollama_begin(mt_ask *ask, const char *const *names)
         json_object_set_new(ask->extra, "model", mt_body_share(model));
 }
 
+/* prefix: before the names of unknown ones. */
+static void note_options(mt_ask *ask, const char *prefix, const json_t *given)
+{
+    const char *names[MT_COUNT(options) + 1] = {NULL};
+
+    for (size_t i = 0; i < MT_COUNT(options); i++)
+        names[i] = options[i].theirs;
+    mt_fields_note(ask, prefix, given, NULL, 0, (const char *const *const[3]){names});
+}
+
 bool mt_ollama_options_check(mt_ask *ask, mt_failure *why)
 {
     const json_t *given = mt_body_get(ask->body, "options");
-    const char *names[MT_COUNT(options) + 1] = {NULL};
 
     if (given && !json_is_object(given))
         return mt_failure_type(why, "options", given, "an object");
-    for (size_t i = 0; i < MT_COUNT(options); i++)
-        names[i] = options[i].theirs;
-    mt_fields_note(ask, "options.", given, NULL, 0, (const char *const *const[3]){names});
+    note_options(ask, "options.", given);
     return true;
 }
 
-static bool read_options(mt_ask *ask, json_t *to, mt_failure *why)
+/* Puts options under the names of ours. */
+static void translate(const json_t *given, json_t *to)
 {
-    const json_t *given = mt_body_get(ask->body, "options");
-
-    if (!mt_ollama_options_check(ask, why))
-        return false;
     for (size_t i = 0; i < MT_COUNT(options); i++)
         if (options[i].ours && mt_body_get(given, options[i].theirs))
             json_object_set_new(to, options[i].ours, mt_body_share(mt_body_get(given, options[i].theirs)));
@@ -75,7 +79,27 @@ static bool read_options(mt_ask *ask, json_t *to, mt_failure *why)
         json_object_del(to, "seed");
     if (json_number_value(json_object_get(to, "max_tokens")) < 0) /* any negative number: no limit; here only -1 is */
         json_object_set_new(to, "max_tokens", json_integer(-1));
+}
+
+static bool read_options(mt_ask *ask, json_t *to, mt_failure *why)
+{
+    if (!mt_ollama_options_check(ask, why))
+        return false;
+    translate(mt_body_get(ask->body, "options"), to);
     return true;
+}
+
+bool mt_ollama_parameters(const json_t *parameters, json_t *to, mt_failure *why)
+{
+    if (!json_is_object(parameters))
+        return mt_failure_type(why, "parameters", parameters, "an object");
+    translate(parameters, to);
+    return true;
+}
+
+void mt_ollama_parameters_note(mt_ask *ask, const json_t *parameters)
+{
+    note_options(ask, "parameters.", parameters);
 }
 
 static bool read_format(const json_t *format, json_t *to, mt_failure *why)

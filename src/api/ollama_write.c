@@ -100,6 +100,25 @@ static void add_end(mt_buf *out, const mt_answer *a, const mt_choice *c)
         mt_answer_usage(a).prompt, c->waited > a->loading ? c->waited - a->loading : 0, c->tokens, c->spoke);
 }
 
+/* Appends "context": the tokens of the prompt and of the answer, with the one that ended it. */
+static void add_context(mt_buf *out, const mt_answer *a, const mt_choice *c)
+{
+    const mt_answer_prompt *p = &a->prompts[c->prompt];
+    const bool ended = c->finish == MT_FINISH_STOP && c->stop_token != MT_TOKEN_NONE &&
+                       (c->id_count == 0 || c->ids[c->id_count - 1] != c->stop_token);
+
+    if (!a->form.context)
+        return;
+    mt_json_write(out, "'context':[");
+    for (size_t i = 0; i < p->count; i++)
+        mt_json_write(out, "%" PRIu32, p->ids[i]);
+    for (size_t i = 0; i < c->id_count; i++)
+        mt_json_write(out, "%" PRIu32, c->ids[i]);
+    if (ended)
+        mt_json_write(out, "%" PRIu32, c->stop_token);
+    mt_json_write(out, "]");
+}
+
 static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 {
     if (!mt_speech_has(&c->speech, MT_SPEECH_TEXT, true) && !mt_speech_has(&c->speech, MT_SPEECH_REASONING, true) &&
@@ -118,6 +137,7 @@ static void end(mt_answer *a, mt_buf *out)
     add_head(out, a->extra, a->model);
     add_silence(out, a->dialect == &mt_ollama_chat);
     add_end(out, a, &a->choices[0]);
+    add_context(out, a, &a->choices[0]);
     mt_json_write(out, "}\n");
 }
 
@@ -128,6 +148,7 @@ static void whole(mt_answer *a, mt_buf *out)
     add_head(out, a->extra, a->model);
     add_said(out, a, c, false);
     add_end(out, a, c);
+    add_context(out, a, c);
     add_logprobs(out, a, &c->said);
     mt_json_write(out, "}");
 }

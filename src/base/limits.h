@@ -272,9 +272,12 @@
 #define MT_LIMIT_ITEMS_PAGE 100            /* items that are listed at once */
 #define MT_LIMIT_ITEMS_PAGE_DEFAULT 20     /* the same where the client does not say */
 #define MT_LIMIT_USABLE_CONTEXT 8192 /* tokens for which a model gets memory at least, where there are several models */
-#define MT_LIMIT_MODELS 1024         /* models that a server knows */
-#define MT_LIMIT_LOADING 1024        /* calls that wait for models to be loaded */
-#define MT_LIMIT_OPTION_LIST 16      /* how often an option may be given */
+#define MT_LIMIT_CREATED 256         /* models that clients have created of others */
+#define MT_LIMIT_CREATED_NAME 120    /* bytes of the name of one */
+#define MT_LIMIT_CREATED_BYTES 262144   /* bytes of what it has, and of a request to create one */
+#define MT_LIMIT_MODELS 1024            /* models that a server knows */
+#define MT_LIMIT_LOADING 1024           /* calls that wait for models to be loaded */
+#define MT_LIMIT_OPTION_LIST 16         /* how often an option may be given */
 #define MT_LIMIT_OPTION_FILE (1u << 20) /* bytes of a config file */
 #define MT_LIMIT_WARM_PROMPTS 256       /* prompts of --warm-prompts */
 #define MT_LIMIT_WARM_BYTES (16u << 20) /* bytes of their file */

@@ -239,7 +239,11 @@ static void progress(mt_call *call)
 
 static bool send_text(mt_call *call)
 {
-    const mt_http_response response = {.status = 200, .type = call->type ? call->type : "application/json"};
+    const mt_http_header warning = {"warning", call->warning};
+    const mt_http_response response = {.status = 200,
+                                       .type = call->type ? call->type : "application/json",
+                                       .headers = &warning,
+                                       .header_count = call->warning != NULL};
 
     return mt_http_answer(call->server->http, call->handle, &response, call->text.len ? call->text.data : "",
                           call->text.len);

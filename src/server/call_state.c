@@ -93,6 +93,7 @@ void mt_call_release(mt_call *call)
     mt_free(call->sources);
     mt_free(call->warning);
     mt_free(call->param);
+    json_decref(call->created);
     pthread_mutex_destroy(&call->lock);
     mt_fleet_give(&call->waiter);
     mt_crash_leave(call->crash);

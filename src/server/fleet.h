@@ -202,6 +202,9 @@ bool mt_fleet_lacks(const char *name, const char *advice, mt_failure *why);
 /* The member of that name or alias, as mt_fleet_take finds it; NULL: there is none. */
 mt_member *mt_fleet_find(mt_fleet *fleet, const char *name, bool vectors);
 
+/* The member of exactly that name or alias, whatever other names are taken for it (--any-model); NULL: none. */
+mt_member *mt_fleet_find_named(mt_fleet *fleet, const char *name);
+
 /* A copy of what others may know of a member. The strings belong to the member and live as long as the fleet. */
 typedef struct mt_member_view {
     const mt_member *member;

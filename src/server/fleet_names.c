@@ -414,19 +414,26 @@ static mt_member *by_default(const mt_fleet *f, bool vectors)
     return last ? last : only;
 }
 
+/* As mt_fleet_find_named, with the lock held; vectors: encoders beside a model count, too. */
+static mt_member *find_named(const mt_fleet *f, const char *name, bool vectors)
+{
+    const mt_options *opt = f->params.opt;
+    mt_member *m = find_name(f, name);
+
+    for (size_t i = 0; !m && !f->open && i < opt->aliases.count; i++)
+        if (mt_served_called(name, opt->aliases.at[i]))
+            m = f->members[0];
+    return !m && vectors && names_encoder(f, name) ? f->members[0] : m;
+}
+
 /* As mt_fleet_find, with the lock held. */
 static mt_member *find(const mt_fleet *f, const char *name, bool vectors)
 {
     const mt_options *opt = f->params.opt;
-    mt_member *m = name ? find_name(f, name) : NULL;
+    mt_member *m = name ? find_named(f, name, vectors) : NULL;
 
     if (m)
         return m;
-    for (size_t i = 0; name && !f->open && i < opt->aliases.count; i++)
-        if (mt_served_called(name, opt->aliases.at[i]))
-            return f->members[0];
-    if (name && vectors && names_encoder(f, name))
-        return f->members[0];
     return !name || mt_served_called(name, "default") || opt->any_model ? by_default(f, vectors) : NULL;
 }
 
@@ -442,6 +449,19 @@ mt_member *mt_fleet_find(mt_fleet *f, const char *name, bool vectors)
     scan(f);
     pthread_mutex_lock(&f->lock);
     m = find(f, name, vectors);
+    pthread_mutex_unlock(&f->lock);
+    return m;
+}
+
+mt_member *mt_fleet_find_named(mt_fleet *f, const char *name)
+{
+    mt_member *m;
+
+    scan(f);
+    pthread_mutex_lock(&f->lock);
+    m = find_named(f, name, true);
+    if (!m && f->count > 0 && mt_served_called(name, "default"))
+        m = f->members[0];
     pthread_mutex_unlock(&f->lock);
     return m;
 }

@@ -7,6 +7,7 @@
 #include "http/proxies.h"
 #include "server/call.h"
 #include "server/card.h"
+#include "server/created.h"
 #include "server/dashboard.h"
 #include "server/deadline.h"
 #include "server/fleet.h"
@@ -35,9 +36,10 @@ struct mt_server {
     mt_guard guard;
     atomic_bool isolate; /* cached prompts are not shared between accounts */
     mt_fleet fleet;
-    mt_store *store; /* answers kept for clients without an account; NULL: none */
-    mt_cards cards;  /* descriptions of models, for lists */
-    int64_t created; /* start of the server, seconds since 1970 */
+    mt_store *store;      /* answers kept for clients without an account; NULL: none */
+    mt_created creations; /* models that clients have created of others */
+    mt_cards cards;       /* descriptions of models, for lists */
+    int64_t created;      /* start of the server, seconds since 1970 */
 
     /* Only the io thread uses the following fields. */
     bool ready;           /* calls are accepted; with a single model, once that is loaded */
@@ -110,7 +112,7 @@ void mt_server_keep_alive(mt_server *server);
    lmstudio.c. */
 extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_render, mt_task_render_chat,
     mt_task_tags, mt_task_ps, mt_task_show, mt_task_delete, mt_task_props, mt_task_slots, mt_task_cache_reset,
-    mt_task_lmstudio_models, mt_task_lmstudio_model;
+    mt_task_lmstudio_models, mt_task_lmstudio_model, mt_task_create, mt_task_copy;
 
 /* What the cache holds, and emptying it: see cache.c. mt_cache_may: whether the account may empty it, as it may unload
    models; false: *why. */
@@ -119,9 +121,11 @@ bool mt_cache_may(const mt_server *server, const mt_account *account, mt_failure
 
 /* Fetching and deleting models by Ollama's API, which is off unless the operator allows it. mt_ollama_may: whether the
    caller may: with --allow-pull, and where keys are needed, an admin's key; false: *why. mt_ollama_model: the name of
-   the model in a body, without the tag ":latest"; NULL: *why; free with mt_free. */
+   the model in a body, without the tag ":latest"; NULL: *why; free with mt_free. mt_ollama_plain_name: a name without
+   that tag; free with mt_free. */
 bool mt_ollama_may(const mt_server *server, const mt_account *account, mt_failure *why) MT_NODISCARD;
 char *mt_ollama_model(const json_t *body, mt_failure *why) MT_NODISCARD;
+char *mt_ollama_plain_name(const char *name) MT_NODISCARD;
 
 /* Routes of other servers' APIs: see pull.c, ollama.c and others.c. */
 extern mt_http_handler mt_ollama_pull;

@@ -49,12 +49,48 @@ static size_t list_beside(mt_server *server, bool cards, const mt_member_view *v
     return count;
 }
 
+/* A created model, as the one it is made from. False: that is not here. */
+static bool list_one_created(mt_server *server, bool cards, const char *name, const char *from, mt_listed *out)
+{
+    mt_member *m = mt_fleet_find(&server->fleet, from, true);
+
+    if (!m)
+        return false;
+    const mt_member_view view = mt_member_look(m);
+    *out = list_member(server, cards, &view, name);
+    out->created = true;
+    return true;
+}
+
+/* Appends the created models, at most MT_LIMIT_CREATED. Returns how many. */
+static size_t list_created(mt_server *server, bool cards, mt_listed *out)
+{
+    size_t names, count = 0;
+    mt_created_name *all = mt_created_list(&server->creations, &names);
+
+    for (size_t i = 0; i < names; i++)
+        count += list_one_created(server, cards, all[i].name, all[i].from, &out[count]);
+    mt_free(all);
+    return count;
+}
+
+/* Finds a created model; false: there is none of that name, or the one it is made from is not here. */
+static bool find_created(mt_server *server, const char *name, bool cards, mt_listed *out)
+{
+    json_t *created = mt_created_get(&server->creations, name);
+    const bool found =
+        created && list_one_created(server, cards, name, json_string_value(json_object_get(created, "from")), out);
+
+    json_decref(created);
+    return found;
+}
+
 mt_listed *mt_listed_all(mt_server *server, bool cards, size_t *count)
 {
     const mt_option_list *aliases = &server->opt->aliases;
     size_t members;
     mt_member_view *all = mt_fleet_list(&server->fleet, &members);
-    mt_listed *out = mt_alloc_array(members + 2 * MT_LIMIT_OPTION_LIST + 1, sizeof(*out));
+    mt_listed *out = mt_alloc_array(members + 2 * MT_LIMIT_OPTION_LIST + MT_LIMIT_CREATED + 1, sizeof(*out));
 
     *count = 0;
     for (size_t i = 0; i < members; i++) {
@@ -64,6 +100,7 @@ mt_listed *mt_listed_all(mt_server *server, bool cards, size_t *count)
     }
     if (members > 0)
         *count += list_beside(server, cards, &all[0], NULL, out + *count);
+    *count += list_created(server, cards, out + *count);
     mt_free(all);
     return out;
 }
@@ -71,7 +108,11 @@ mt_listed *mt_listed_all(mt_server *server, bool cards, size_t *count)
 bool mt_listed_find(mt_server *server, const char *name, bool cards, mt_listed *out)
 {
     mt_listed beside[MT_LIMIT_OPTION_LIST + 1];
-    mt_member *m = mt_fleet_find(&server->fleet, name, true);
+    mt_member *m;
+
+    if (find_created(server, name, cards, out))
+        return true;
+    m = mt_fleet_find(&server->fleet, name, true);
 
     if (!m)
         return false;

@@ -92,7 +92,7 @@ bool mt_models_unload(mt_server *server, const mt_http_request *request, mt_buf 
     const size_t len = request->body_len < UNLOAD_BYTES ? request->body_len : UNLOAD_BYTES;
     json_t *json = mt_json_body_parse(request->body ? request->body : "", len, NULL, why);
     const char *name = mt_json_word(json_object_get(json, "model"));
-    mt_member *unloaded = name ? mt_fleet_unload(&server->fleet, name) : NULL;
+    mt_member *unloaded = name ? mt_created_unload(&server->creations, &server->fleet, name) : NULL;
 
     if (unloaded) {
         const mt_member_view view = mt_member_look(unloaded);

@@ -7,6 +7,7 @@
 #include "api/chat_body.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/json_tree.h"
 #include "base/json_write.h"
 #include "base/log.h"
 #include "hub/remove.h"
@@ -32,12 +33,14 @@ static void add_time(mt_buf *out, const char *key, int64_t seconds)
     mt_json_write(out, "%s:%s", key, mt_clock_text((struct timespec){.tv_sec = (time_t)seconds}, 0, text));
 }
 
-static void add_details(mt_buf *out, const mt_card *card)
+static void add_details(mt_buf *out, const mt_listed *m)
 {
+    const mt_card *card = m->card;
+
     mt_json_write(out,
-                  "'details':{'parent_model':'','format':'safetensors','family':%s,'families':[%s],"
+                  "'details':{'parent_model':%s,'format':'safetensors','family':%s,'families':[%s],"
                   "'parameter_size':%s,'quantization_level':%s}",
-                  card->family, card->family, card->size, card->quantisation);
+                  m->created ? m->view.name : "", card->family, card->family, card->size, card->quantisation);
 }
 
 /* Writes {"name":..,"model":..,"size":..,"digest":..,"details":{..} and leaves the object open. */
@@ -47,7 +50,7 @@ static void open_model(mt_buf *out, const mt_listed *m)
     add_name(out, "name", m->name);
     add_name(out, "model", m->name);
     mt_json_write(out, "'size':%" PRIu64 ",'digest':%s", m->card->bytes, m->card->digest);
-    add_details(out, m->card);
+    add_details(out, m);
 }
 
 bool mt_task_tags(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
@@ -120,26 +123,57 @@ static void add_info(mt_buf *out, const mt_listed *m)
     mt_json_write(out, "}");
 }
 
-/* Default settings of a model, one on each line; d: NULL for an encoder. Clients look for num_ctx. */
-static void add_parameters(mt_buf *out, const mt_ask_defaults *d, const mt_listed *m)
+/* Adds a line for a setting, or for each value of a list: a word, the name in so many columns, the value. */
+static void add_lines(mt_buf *text, const char *word, int columns, const char *key, const json_t *value)
 {
-    mt_buf text = {.limit = 1024};
+    const size_t count = json_is_array(value) ? json_array_size(value) : 1;
 
-    mt_buf_printf(&text, "%-30s %zu", "num_ctx", m->view.context);
-    if (d)
-        mt_buf_printf(&text, "\n%-30s %g\n%-30s %g\n%-30s %lld\n%-30s %g\n%-30s %g", "temperature",
-                      (double)d->sampling.temperature, "top_p", (double)d->sampling.top_p, "top_k",
-                      (long long)d->sampling.top_k, "min_p", (double)d->sampling.min_p, "repeat_penalty",
-                      (double)d->sampling.repetition_penalty);
+    for (size_t i = 0; i < count; i++) {
+        mt_buf_printf(text, "\n%s%-*s ", word, columns, key);
+        mt_json_tree_write(text, json_is_array(value) ? json_array_get(value, i) : value);
+    }
+}
+
+/* Default settings of a model, one on each line; d: NULL for an encoder; created: as below. Clients look for
+   num_ctx. */
+static void add_parameters(mt_buf *out, const mt_ask_defaults *d, const mt_listed *m, const json_t *created)
+{
+    const struct {
+        const char *name;
+        double value;
+    } usual[] = {{"num_ctx", (double)m->view.context},
+                 {"temperature", d ? (double)d->sampling.temperature : 0},
+                 {"top_p", d ? (double)d->sampling.top_p : 0},
+                 {"top_k", d ? (double)d->sampling.top_k : 0},
+                 {"min_p", d ? (double)d->sampling.min_p : 0},
+                 {"repeat_penalty", d ? (double)d->sampling.repetition_penalty : 0}};
+    json_t *given = json_object_get(created, "parameters"), *value;
+    mt_buf text = {.limit = 2 * MT_LIMIT_CREATED_BYTES};
+    const char *key;
+
+    for (size_t i = 0; i < (d ? MT_COUNT(usual) : 1); i++)
+        if (i == 0 || !json_object_get(given, usual[i].name)) /* the context is the server's */
+            mt_buf_printf(&text, "%s%-30s %.*g", i ? "\n" : "", usual[i].name, i ? 6 : 15, usual[i].value);
+    json_object_foreach(given, key, value)
+        if (strcmp(key, usual[0].name) != 0)
+            add_lines(&text, "", 30, key, value);
     mt_json_text(out, "parameters", text.data, text.len);
     mt_buf_free(&text);
 }
 
-static void add_modelfile(mt_buf *out, const mt_listed *m)
+/* created: what the model has beside the one it is made from; NULL: it is that itself. */
+static void add_modelfile(mt_buf *out, const mt_listed *m, const json_t *created)
 {
-    mt_buf text = {.limit = MT_LIMIT_PATH};
+    const char *system = mt_body_text(created, "system"), *key;
+    mt_buf text = {.limit = 2 * MT_LIMIT_CREATED_BYTES};
+    json_t *value;
 
-    mt_buf_printf(&text, "FROM %s\n", m->name);
+    mt_buf_printf(&text, "FROM %s", created ? mt_body_text(created, "from") : m->name);
+    if (*system)
+        mt_buf_printf(&text, "\nSYSTEM \"\"\"%s\"\"\"", system);
+    json_object_foreach(json_object_get(created, "parameters"), key, value)
+        add_lines(&text, "PARAMETER ", 0, key, value);
+    mt_buf_puts(&text, "\n");
     mt_json_text(out, "modelfile", text.data, text.len);
     mt_buf_free(&text);
 }
@@ -147,23 +181,31 @@ static void add_modelfile(mt_buf *out, const mt_listed *m)
 bool mt_ollama_may(const mt_server *server, const mt_account *account, mt_failure *why)
 {
     if (!server->opt->allow_pull)
-        return mt_failure_set(why, 403, "forbidden", NULL,
-                              "models are neither fetched nor deleted by request here: use motet pull and motet rm, or "
-                              "start the server with --allow-pull");
+        return mt_failure_set(
+            why, 403, "forbidden", NULL,
+            "models are neither fetched, created nor deleted by request here: use motet pull and motet rm, or "
+            "start the server with --allow-pull");
     return !account || account->admin ||
            mt_failure_set(why, 403, "forbidden", NULL,
                           "this key may not change which models there are: use one that has the word admin");
 }
 
-char *mt_ollama_model(const json_t *body, mt_failure *why)
+char *mt_ollama_plain_name(const char *name)
 {
     static const char tag[] = ":latest";
-    const char *name = *mt_body_text(body, "model") ? mt_body_text(body, "model") : mt_body_text(body, "name");
     char *copy = mt_strdup(name);
     const size_t len = strlen(copy), end = sizeof(tag) - 1;
 
     if (len > end && strcmp(copy + len - end, tag) == 0)
         copy[len - end] = '\0';
+    return copy;
+}
+
+char *mt_ollama_model(const json_t *body, mt_failure *why)
+{
+    const char *name = *mt_body_text(body, "model") ? mt_body_text(body, "model") : mt_body_text(body, "name");
+    char *copy = mt_ollama_plain_name(name);
+
     if (*copy)
         return copy;
     mt_free(copy);
@@ -200,6 +242,10 @@ static bool remove_model(mt_server *server, const char *name, mt_failure *why)
     mt_error err;
     bool ok;
 
+    if (mt_created_remove(&server->creations, name, &err))
+        return true;
+    if (err.code != MT_OK)
+        return mt_failure_from_files(why, &err, "model", name);
     if (is_served(server, name) || !mt_fleet_remove_begin(&server->fleet, affects, &d))
         return mt_failure_set(why, 409, "in_use", "model", "the model '%.100s' is being served: end that first", name);
     ok = mt_local_remove(name, d.models_dir, getenv, &freed, &err);
@@ -221,7 +267,7 @@ bool mt_task_delete(mt_call *call, const json_t *body, mt_buf *out, mt_failure *
 }
 
 /* Of a model that is loaded, as it is; of another, as its folder says. */
-static void add_settings(mt_buf *out, mt_server *server, const mt_listed *m)
+static void add_settings(mt_buf *out, mt_server *server, const mt_listed *m, const json_t *created)
 {
     mt_fleet *fleet = &server->fleet;
     bool encodes = m->view.facts.encoder;
@@ -239,9 +285,21 @@ static void add_settings(mt_buf *out, mt_server *server, const mt_listed *m)
     if (!text)
         text = mt_served_describe(m->card->dir, server->opt, !fleet->open && m->view.member->number == 0, &defaults,
                                   &encodes);
-    add_parameters(out, encodes ? NULL : &defaults, m);
-    mt_json_write(out, "'template':%s", text);
+    add_parameters(out, encodes ? NULL : &defaults, m, created);
+    mt_json_write(out, "'template':%s", *mt_body_text(created, "template") ? mt_body_text(created, "template") : text);
     mt_free(text);
+}
+
+/* What only models that clients have created have. */
+static void add_created(mt_buf *out, const json_t *created)
+{
+    static const char *const members[] = {"system", "messages", "license"};
+
+    for (size_t i = 0; i < MT_COUNT(members); i++)
+        if (mt_body_get(created, members[i])) {
+            mt_json_write(out, "%s:", members[i]);
+            mt_json_tree_write(out, mt_body_get(created, members[i]));
+        }
 }
 
 bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
@@ -249,6 +307,7 @@ bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     char *name = mt_ollama_model(body, why);
     mt_listed m;
     const bool found = name && mt_listed_find(call->server, name, true, &m);
+    json_t *created = found ? mt_created_get(&call->server->creations, name) : NULL;
 
     if (name && !found)
         mt_failure_set(why, 404, "model_not_found", "model", "model '%.100s' not found: see /api/tags", name);
@@ -256,9 +315,11 @@ bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     if (!found)
         return false;
     mt_json_write(out, "{");
-    add_modelfile(out, &m);
-    add_settings(out, call->server, &m);
-    add_details(out, m.card);
+    add_modelfile(out, &m, created);
+    add_settings(out, call->server, &m, created);
+    add_created(out, created);
+    add_details(out, &m);
+    json_decref(created);
     add_info(out, &m);
     mt_listed_write_capabilities(&m, true, out);
     add_time(out, "modified_at", m.card->modified);

@@ -456,7 +456,8 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
     const mt_lane lane = call->lane;
     bool ok;
 
-    if (!call->dialect->read(ask, why))
+    if ((call->created && !mt_created_settings(call->created, ask, why)) || !call->dialect->read(ask, why) ||
+        (call->created && ask->is_chat && !mt_created_chat(call->created, ask, why)))
         return false;
     /* Who may not unload models does not decide how long they stay, either */
     mt_fleet_keep(call->waiter.member, mt_models_may(call->server, call->account, NULL) ? ask->keep_alive : NAN);
@@ -545,8 +546,8 @@ static bool needs_none(const mt_call *call)
 {
     return call->task == mt_task_tags || call->task == mt_task_ps || call->task == mt_task_show ||
            call->task == mt_task_delete || call->task == mt_task_cache_reset ||
-           call->task == mt_task_lmstudio_models ||
-           call->task == mt_task_lmstudio_model;
+           call->task == mt_task_lmstudio_models || call->task == mt_task_lmstudio_model ||
+           call->task == mt_task_create || call->task == mt_task_copy;
 }
 
 /* Gets the call its model. False: *why; or, with why->status 0, the call waits for its model and must not be
@@ -562,8 +563,12 @@ static bool find_model(mt_call *call, json_t *body, mt_failure *why)
         return mt_failure_type(why, "model", model, "a string");
     if (json_is_string(model) && !mt_json_word(model))
         return mt_failure_nul(why, "model");
+    if (!call->created)
+        call->created = mt_created_get(&call->server->creations, json_string_value(model));
     call->json = body; /* for the thread that goes on with it */
-    switch (mt_fleet_take(&call->server->fleet, &call->waiter, &call->client, json_string_value(model), vectors, why)) {
+    switch (mt_fleet_take(&call->server->fleet, &call->waiter, &call->client,
+                          json_string_value(call->created ? json_object_get(call->created, "from") : model), vectors,
+                          why)) {
     case MT_FLEET_HAS: call->json = NULL; return true;
     case MT_FLEET_REFUSED: call->json = NULL; return false;
     case MT_FLEET_WAITS: break;
@@ -581,7 +586,7 @@ static bool unload(mt_call *call, json_t *body, mt_failure *why)
         return false;
     if (!name || !*name)
         return mt_failure_set(why, 400, "missing_field", "model", "the model is missing: name one as \"model\"");
-    if (!mt_fleet_unload(&call->server->fleet, name))
+    if (!mt_created_unload(&call->server->creations, &call->server->fleet, name))
         return mt_fleet_lacks(name, "", why);
     call->dialect->nothing(call->dialect, &call->text, &ask, name);
     return true;

@@ -7,6 +7,7 @@
    dropped all exchanges), loading ends, preparation ends, the engines end, remaining letters are opened with `closing`
    set, the http server is freed. */
 #include "server/server.h"
+#include "hub/names.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -511,6 +512,7 @@ static void end(mt_server *server)
     mt_fleet_close(&server->fleet);
     mt_keys_free(&server->keys);
     mt_store_close(server->store);
+    mt_created_close(&server->creations);
     mt_cards_free(&server->cards);
     mt_warm_free(&server->warm.list);
     mt_deadline_meet(&server->deadline);
@@ -545,6 +547,7 @@ bool mt_serve(const mt_options *opt, mt_error *err)
     mt_server server = {.opt = opt, .created = (int64_t)time(NULL)};
     size_t count;
     mt_http_route *routes = mt_server_routes(&server, &count);
+    char cache[MT_LIMIT_PATH];
     bool ok;
 
     ignore_signals();
@@ -553,6 +556,7 @@ bool mt_serve(const mt_options *opt, mt_error *err)
     mt_alloc_reserve();
     mt_json_body_setup();
     mt_cards_init(&server.cards);
+    mt_created_open(&server.creations, mt_hub_cache(cache, getenv) ? cache : NULL);
     mt_notify_open(&server.notify, getenv);
     mt_progress_watch(mt_notify_progress, &server.notify);
     ok = begin(&server, routes, count, err);

@@ -406,6 +406,39 @@ static bool truncate(const mt_served *served, const mt_ask *ask, mt_token_prompt
     return true;
 }
 
+/* The token that begins a text, which a template may write; MT_TOKEN_NONE: there is none. */
+static uint32_t begin_of_text(const mt_served *served, const mt_token_prompt *p)
+{
+    const json_t *tokens = p->templates ? mt_chat_templates_tokens(p->templates) : NULL;
+    const json_t *bos = json_object_get(tokens, "bos_token");
+
+    return json_is_string(bos) ? mt_tokenizer_find(served->tokenizer, json_string_value(bos), json_string_length(bos))
+                               : MT_TOKEN_NONE;
+}
+
+/* Puts the tokens of an earlier conversation before a chat's, which does not begin a text then. */
+static bool put_before(const mt_served *served, const mt_ask *ask, mt_token_prompt *p, mt_failure *why)
+{
+    const size_t skipped = p->count > 0 && p->ids[0] == begin_of_text(served, p);
+    const size_t count = ask->before_count + p->count - skipped;
+    uint32_t *ids, *cuts;
+
+    if (ask->before_count == 0)
+        return true;
+    ids = mt_arena_alloc(ask->arena, count * sizeof(*ids));
+    cuts = mt_arena_alloc(ask->arena, (p->cut_count + 1) * sizeof(*cuts));
+    if (!ids || !cuts)
+        return mt_failure_memory(why, "context");
+    memcpy(ids, ask->before, ask->before_count * sizeof(*ids));
+    memcpy(ids + ask->before_count, p->ids + skipped, (p->count - skipped) * sizeof(*ids));
+    for (size_t i = 0; i < p->cut_count; i++)
+        cuts[i] = (uint32_t)(p->cuts[i] + ask->before_count - (p->cuts[i] > 0 ? skipped : 0));
+    p->ids = ids;
+    p->count = count;
+    p->cuts = cuts;
+    return true;
+}
+
 bool mt_tokens_make(mt_served *served, mt_ask *ask, mt_prep *prep, size_t most, mt_token_prompt **out, size_t *count,
                     mt_failure *why)
 {
@@ -419,7 +452,7 @@ bool mt_tokens_make(mt_served *served, mt_ask *ask, mt_prep *prep, size_t most, 
         return make_shorter(served, ask, prep, most, *out, why);
     if (ask->is_chat)
         return make_chat(served, &ask->chat, ask->body, prep, most, *out, NULL, why) &&
-               truncate(served, ask, *out, why);
+               put_before(served, ask, *out, why) && truncate(served, ask, *out, why);
     for (size_t i = 0; i < *count; i++)
         if (!make_one(served, ask, &ask->prompts[i], prep->stop, most, *out + i, why) ||
             !truncate(served, ask, *out + i, why))

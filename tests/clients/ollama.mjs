@@ -75,6 +75,32 @@ for (const stream of [false, true]) {
   assert.match((await client.version()).version, /^\d+\.\d+\.\d+$/);
 }
 
+// A model that is made of another, a copy of it, and a conversation that goes on.
+{
+  const { models } = await client.list();
+  const from = models[0].name;
+  const made = await client.create({
+    model: "mario", from, system: "You are Mario.", parameters: { temperature: 0, num_predict: 3, stop: ["zzz"] }, stream: false,
+  });
+  assert.equal(made.status, "success");
+  const statuses = [];
+  for await (const part of await client.create({ model: "luigi", from: "mario", system: "You are Luigi.", stream: true }))
+    statuses.push(part.status);
+  assert.ok(statuses.length > 2 && statuses.at(-1) === "success", statuses);
+  assert.equal((await client.copy({ source: "mario", destination: "mario-backup" })).status, "success");
+  const names = (await client.list()).models.map((m) => m.name);
+  assert.deepEqual(names.slice(-3), ["luigi:latest", "mario:latest", "mario-backup:latest"], names);
+  const shown = await client.show({ model: "mario-backup" });
+  assert.ok(shown.system === "You are Mario." && /num_predict +3/.test(shown.parameters), JSON.stringify(shown));
+  const said = await client.chat({ model: "luigi", messages: [{ role: "user", content: "hello" }] });
+  assert.ok(said.eval_count <= 3 && said.model === "luigi");
+  for (const name of ["mario", "luigi", "mario-backup"]) assert.equal((await client.delete({ model: name })).status, "success");
+  assert.equal((await client.list()).models.length, models.length);
+  const first = await client.generate({ model, prompt: "hello" });
+  const second = await client.generate({ model, prompt: "hello", context: first.context });
+  assert.equal(second.prompt_eval_count, first.context.length + first.prompt_eval_count);
+}
+
 // An answer that is broken off, and what is wrong.
 {
   const stream = await client.chat({ model, stream: true, messages: [{ role: "user", content: "hello" }] });

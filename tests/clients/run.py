@@ -195,7 +195,9 @@ def main():
         with open(os.path.join(work, "picture.png"), "wb") as f:
             f.write(replay.picture())
         model = replay.write(os.path.join(made, "replay"), scripts(work), sees=True)
-        with served.Server(arguments.motet, model, "--any-model") as server:
+        env = {"HF_HUB_CACHE": os.path.join(made, "hub")}  # where models that clients create are kept
+        os.makedirs(env["HF_HUB_CACHE"])
+        with served.Server(arguments.motet, model, "--any-model", "--allow-pull", env=env) as server:
             clients = Clients(folder, server, work)
             for name in arguments.names or LIBRARIES + AGENTS:
                 home = os.path.join(made, "home-" + name)
