@@ -341,7 +341,7 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     call->body_charge = request->charged;
     request->body = NULL;
     request->charged = 0;
-    call->param = request->params[0] ? mt_strdup(request->params[0]) : NULL;
+    call->param = request->params && request->params[0] ? mt_strdup(request->params[0]) : NULL;
     if (mt_http_request_name(request))
         snprintf(call->name, sizeof(call->name), "%s", mt_http_request_name(request));
     if (mt_http_request_session(request))
