@@ -22,6 +22,7 @@ mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_as
                      .form = ask->form,
                      .logprobs = ask->sampling.logprobs,
                      .store = ask->store,
+                     .recent = ask->recent,
                      .dimensions = (size_t)ask->dimensions,
                      .n = n,
                      .prompt_count = prompt_count,

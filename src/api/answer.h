@@ -87,12 +87,13 @@ struct mt_answer {
     bool normalise;   /* vectors are scaled to length 1 */
     /* How many of the first choices are queries, where embeddings are compared for scores; 0: none */
     size_t queries;
-    size_t dimensions;      /* numbers of a vector that are written; 0: all */
-    size_t n;               /* choices for each prompt */
-    json_t *tools;          /* of the chat, for parsers; a reference of its own, or NULL */
-    json_t *extra;          /* as in mt_ask; a reference of its own, or NULL */
-    struct mt_store *store; /* where the answer is kept; borrowed; NULL: it is not kept */
-    size_t events;          /* how many were written for the client, where the dialect numbers them */
+    size_t dimensions;        /* numbers of a vector that are written; 0: all */
+    size_t n;                 /* choices for each prompt */
+    json_t *tools;            /* of the chat, for parsers; a reference of its own, or NULL */
+    json_t *extra;            /* as in mt_ask; a reference of its own, or NULL */
+    struct mt_store *store;   /* where the answer is kept; borrowed; NULL: it is not kept */
+    struct mt_recent *recent; /* as in mt_ask */
+    size_t events;            /* how many were written for the client, where the dialect numbers them */
     /* Those events, for clients that come back to a background answer; data may be NULL */
     mt_buf log;
     mt_answer_prompt *prompts;

@@ -78,13 +78,14 @@ typedef struct mt_ask_prompt {
 
 /* Lies in the arena; its strings and JSON values belong to the body or to `owned`. */
 typedef struct mt_ask {
-    mt_arena *arena;        /* borrowed */
-    const json_t *body;     /* borrowed until mt_ask_free */
-    json_t *owned;          /* a list of further JSON values that the ask refers to; NULL: none */
-    json_t *extra;          /* what the dialect needs again when it answers; owned; may be NULL */
-    struct mt_store *store; /* kept answers of this account; borrowed; NULL: none */
-    json_t *schema;         /* a schema that was sent as text, parsed; owned; may be NULL */
-    char ignored[200];      /* names of fields that are ignored, for the log and a warning; "" */
+    mt_arena *arena;          /* borrowed */
+    const json_t *body;       /* borrowed until mt_ask_free */
+    json_t *owned;            /* a list of further JSON values that the ask refers to; NULL: none */
+    json_t *extra;            /* what the dialect needs again when it answers; owned; may be NULL */
+    struct mt_store *store;   /* kept answers of this account; borrowed; NULL: none */
+    struct mt_recent *recent; /* the latest answer of the WebSocket the ask came on; borrowed; NULL: it came on none */
+    json_t *schema;           /* a schema that was sent as text, parsed; owned; may be NULL */
+    char ignored[200];        /* names of fields that are ignored, for the log and a warning; "" */
 
     const char *model, *user, *cache_salt; /* NULL: not given */
     mt_form form;

@@ -46,12 +46,14 @@ typedef struct mt_dialect {
     void (*nothing)(const struct mt_dialect *dialect, mt_buf *out, const mt_ask *ask, const char *model);
     bool vectors;     /* embeddings or scores are wanted, not text */
     bool repeats;     /* the end of a stream repeats what was streamed */
+    bool lines;       /* each event of a stream is a line, for WebSockets, and not a server-sent event */
     const char *idle; /* bytes without meaning, sent on streams that are silent for long */
 } mt_dialect;
 
 extern const mt_dialect mt_openai_chat, mt_openai_completions, mt_openai_responses, mt_anthropic_messages,
     mt_anthropic_count_tokens, mt_openai_embeddings, mt_score, mt_rerank, mt_rerank_v1, mt_rerank_v2,
-    mt_responses_input_tokens, mt_ollama_chat, mt_ollama_generate, mt_ollama_embed, mt_ollama_embeddings,
-    mt_llama_completion, mt_llama_infill, mt_lmstudio_chat, mt_lmstudio_completions;
+    mt_responses_input_tokens, mt_responses_socket, mt_responses_compact, mt_ollama_chat, mt_ollama_generate,
+    mt_ollama_embed, mt_ollama_embeddings, mt_llama_completion, mt_llama_infill, mt_lmstudio_chat,
+    mt_lmstudio_completions;
 
 #endif

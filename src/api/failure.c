@@ -101,8 +101,21 @@ void mt_failure_rename(mt_failure *why, const char *to)
         mt_failure_set(why, why->status, why->code, to, "%s", text);
 }
 
+static const char *code_of(const mt_failure *why)
+{
+    return why->code && *why->code ? why->code : NULL;
+}
+
+void mt_failure_write_event(mt_buf *out, const mt_failure *why)
+{
+    const char *type = type_of(why->status);
+
+    mt_json_write(out, "{'type':'error','status':%d,'error':{'message':%s,'type':%s,'param':%s,'code':%s}}",
+                  why->status, why->text, type, *why->param ? why->param : NULL, code_of(why) ? code_of(why) : type);
+}
+
 void mt_failure_write(mt_buf *out, const mt_failure *why)
 {
     mt_json_write(out, "{'error':{'message':%s,'type':%s,'param':%s,'code':%s}}", why->text, type_of(why->status),
-                  *why->param ? why->param : NULL, why->code && *why->code ? why->code : NULL);
+                  *why->param ? why->param : NULL, code_of(why));
 }

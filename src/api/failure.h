@@ -46,4 +46,7 @@ void mt_failure_rename(mt_failure *why, const char *to);
 /* Appends {"error":{...}} in OpenAI's shape. */
 void mt_failure_write(mt_buf *out, const mt_failure *why);
 
+/* The same as an event on a WebSocket, which always has a code. */
+void mt_failure_write_event(mt_buf *out, const mt_failure *why);
+
 #endif

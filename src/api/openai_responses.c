@@ -2,8 +2,12 @@
    for the beginning, growth and end of each item and of each part of an item. Events of a background answer are also
    logged, so that a client can leave and come back to the stream. */
 
+#include <string.h>
+
+#include "api/chat_body.h"
 #include "api/dialect.h"
 #include "api/openai.h"
+#include "api/recent.h"
 #include "api/responses.h"
 #include "api/store.h"
 #include "base/json_write.h"
@@ -14,14 +18,15 @@ static size_t open_event(mt_buf *out, mt_answer *a, const char *type)
 {
     const size_t start = out->len;
 
-    mt_buf_printf(out, "event: %s\ndata: ", type);
+    if (!a->dialect->lines)
+        mt_buf_printf(out, "event: %s\ndata: ", type);
     mt_json_write(out, "{'type':%s,'sequence_number':%zu", type, a->events++);
     return start;
 }
 
 static void close_event(mt_buf *out, mt_answer *a, size_t start)
 {
-    mt_buf_puts(out, "}\n\n");
+    mt_buf_puts(out, a->dialect->lines ? "}\n" : "}\n\n");
     if (a->form.background && (a->store || a->log.len) && !out->full)
         mt_buf_add(&a->log, out->data + start, out->len - start);
 }
@@ -187,6 +192,22 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
             tell(out, a, i);
 }
 
+/* Keeps {"input","response"} for the WebSocket, where the input has all items of the conversation before. */
+static void keep_recent(const mt_answer *a)
+{
+    mt_buf all = {.limit = MT_LIMIT_RESPONSE_BYTES};
+
+    if (!a->recent)
+        return;
+    mt_json_write(&all, "{'response':");
+    mt_responses_object(&all, a, NULL);
+    mt_json_write(&all, "'input':%-s}", json_string_value(json_object_get(a->extra, "all")));
+    if (all.full)
+        mt_buf_free(&all);
+    else
+        mt_recent_put(a->recent, a->id, all.data, all.len); /* owns the text from here on */
+}
+
 /* Puts {"input","previous","response"} into the store: what a later request needs to continue from here; and "events",
    the log of the stream, if it is complete. */
 static void keep(const mt_answer *a, const mt_failure *why)
@@ -213,6 +234,7 @@ static void end(mt_answer *a, mt_buf *out)
 {
     tell_response(out, a, a->choices[0].finish == MT_FINISH_STOP ? "response.completed" : "response.incomplete", NULL);
     keep(a, NULL);
+    keep_recent(a);
 }
 
 static void whole(mt_answer *a, mt_buf *out)
@@ -246,6 +268,32 @@ const mt_dialect mt_openai_responses = {.name = "responses",
                                         .error = mt_failure_write,
                                         .repeats = true,
                                         .idle = MT_OPENAI_IDLE};
+
+/* A message on a WebSocket: an event of the client's, of which there is one type. */
+static bool read_event(mt_ask *ask, mt_failure *why)
+{
+    const json_t *type = json_object_get(ask->body, "type");
+
+    if (strcmp(mt_body_text(ask->body, "type"), "response.create") != 0)
+        return mt_failure_value(why, "type", "is not response.create, the one type of event that is known: send %s",
+                                json_is_string(type) ? "one of that type" : "it with the fields of a response");
+    if (json_is_true(json_object_get(ask->body, "background")))
+        return mt_failure_unsupported(why, "background", "is not supported on a WebSocket: leave it out");
+    ask->form.stream = true;
+    return mt_responses_read(ask, why);
+}
+
+const mt_dialect mt_responses_socket = {.name = "responses",
+                                        .prefix = "resp_",
+                                        .read = read_event,
+                                        .begin = begin,
+                                        .chunk = chunk,
+                                        .end = end,
+                                        .fail = fail,
+                                        .error = mt_failure_write_event,
+                                        .repeats = true,
+                                        .lines = true,
+                                        .idle = "\n"};
 
 static void count(mt_buf *out, size_t tokens)
 {

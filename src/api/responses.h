@@ -13,8 +13,12 @@
    {"echo": {fields of the request that the answer repeats},
     "tools": {the name by which the model knows a tool: {"name", "namespace"} or {"custom": true}},
     "summary": whether reasoning is written as a summary, "carried": whether it has "encrypted_content",
-    "input": the JSON text of the input, where the answer is to be kept, "previous": id}. False: *why. */
+    "input": the JSON text of the input, where the answer is to be kept, "previous": id,
+    "all": the JSON text of all items so far, where the ask came on a WebSocket}. False: *why. */
 bool mt_responses_read(mt_ask *ask, mt_failure *why);
+
+/* The same for a body that is to be compacted: `last` becomes the last message of the user. */
+bool mt_responses_read_with(mt_ask *ask, const char *last, mt_failure *why);
 
 /* Sets "echo" of extra. False: *why, a field that is only repeated has the wrong type. */
 bool mt_responses_echo(const json_t *body, json_t *extra, mt_failure *why) MT_NODISCARD;
@@ -22,12 +26,14 @@ bool mt_responses_echo(const json_t *body, json_t *extra, mt_failure *why) MT_NO
 /* Adds the sampling settings to the echo, once the whole request is read. */
 void mt_responses_echo_settings(const mt_ask *ask);
 
-/* Adds the items of the input, after those of the previous responses, to the ask's chat. False: *why. */
-bool mt_responses_items(mt_ask *ask, mt_failure *why) MT_NODISCARD;
+/* Adds the items of the input, after those of the previous responses, to the ask's chat; with *all they also become a
+   new list of items, which may be NULL. False: *why. */
+bool mt_responses_items(mt_ask *ask, json_t **all, mt_failure *why) MT_NODISCARD;
 
 /* Appends to chain the kept objects {"input", "previous", "response"} of a response and of all before it, oldest first.
-   False: *why, one is not kept. */
-bool mt_responses_chain(struct mt_store *store, const char *id, json_t *chain, mt_failure *why) MT_NODISCARD;
+   recent may be NULL. False: *why, one is not kept. */
+bool mt_responses_chain(struct mt_recent *recent, struct mt_store *store, const char *id, json_t *chain,
+                        mt_failure *why) MT_NODISCARD;
 
 /* A new list of the items that a kept response got as input, each with an id. */
 json_t *mt_responses_inputs(const json_t *kept);
@@ -62,6 +68,8 @@ const char *mt_responses_tool(const mt_answer *answer, const mt_speech_part *par
 
 /* The input of a call of a custom tool, a new reference; NULL where the part is no such call. */
 json_t *mt_responses_custom(const mt_answer *answer, const mt_speech_part *part);
+
+void mt_responses_usage(mt_buf *out, const mt_answer *answer); /* "usage":{..} */
 
 /* Appends the response as it is now: running, finished, or failed (why not NULL). */
 void mt_responses_object(mt_buf *out, const mt_answer *answer, const mt_failure *why);

@@ -21,6 +21,7 @@ typedef struct reader {
     size_t at;                /* number of the item */
     const char *member;       /* of the item, which has the part that is read; NULL: none is */
     size_t part;              /* number of the part */
+    json_t *calls;            /* an object whose keys are the ids of all calls so far */
     mt_failure *why;
 } reader;
 
@@ -172,6 +173,7 @@ static bool add_call_of(reader *r, const json_t *item, const json_t *arguments)
     call = (mt_chat_call){.id = mt_chat_text_of(id),
                           .name = mt_responses_name(r->ask, json_object_get(item, "namespace"), name),
                           .arguments = arguments};
+    json_object_set_new_nocheck(r->calls, json_string_value(id), json_true());
     mt_chat_add_call(r->chat, &r->said, call);
     return true;
 }
@@ -197,7 +199,9 @@ static bool add_output(reader *r, const json_t *item)
     if (!json_is_string(id))
         return bad(r, "the output of a call has no string as its call_id", "");
     return add_other(r, (mt_chat_message){.role = MT_CHAT_TOOL, .call_id = mt_chat_text_of(id)},
-                     json_object_get(item, "output"), "output");
+                     json_object_get(item, "output"), "output") &&
+           (json_object_get(r->calls, json_string_value(id)) ||
+            bad(r, "no call before this output has its call_id: send the call, too: ", json_string_value(id)));
 }
 
 /* The reasoning that a client carried in encrypted_content. */
@@ -228,6 +232,22 @@ static bool add_reasoning(reader *r, const json_t *item)
     }
     if (said == 0)
         add_carried(r, item);
+    return true;
+}
+
+/* A summary that mt_responses_compact wrote, as something that the assistant said. */
+static bool add_compaction(reader *r, const json_t *item)
+{
+    static const char head[] = "Summary of the conversation so far:\n\n";
+    mt_chat_text text = mt_chat_text_of(json_object_get(item, "encrypted_content"));
+    const size_t mark = strlen(MT_RESPONSES_CARRIED);
+
+    if (text.len < mark || memcmp(text.data, MT_RESPONSES_CARRIED, mark) != 0)
+        return bad(r, "the encrypted_content of a compaction is not of this server: send the items themselves", "");
+    begin_said(r);
+    mt_chat_add_text(r->chat, &r->said, (mt_chat_text){.data = head, .len = sizeof(head) - 1});
+    mt_chat_add_text(r->chat, &r->said, (mt_chat_text){text.data + mark, text.len - mark});
+    put_said(r);
     return true;
 }
 
@@ -276,6 +296,7 @@ static const struct {
     {"custom_tool_call_output", add_output},
     {"reasoning", add_reasoning},
     {"item_reference", add_reference},
+    {"compaction", add_compaction},
 };
 
 /* Items of tools that OpenAI's servers run: ignored, with a note. */
@@ -337,26 +358,43 @@ static void note_inside(mt_ask *ask)
     mt_body_note(ask, "input", json_object_get(ask->body, "input"), members, mt_body_part_members);
 }
 
-bool mt_responses_items(mt_ask *ask, mt_failure *why)
+/* Adds an input to the list of all items. */
+static void collect(json_t *all, const json_t *input)
+{
+    for (size_t i = 0; i < json_array_size(input); i++)
+        json_array_append(all, json_array_get(input, i));
+    if (json_is_string(input))
+        json_array_append_new(all, json_pack("{s:s, s:O}", "role", "user", "content", input));
+}
+
+bool mt_responses_items(mt_ask *ask, json_t **all, mt_failure *why)
 {
     reader r = {.ask = ask,
                 .chat = &ask->chat,
                 .list = "previous_response_id.input",
                 .thoughts = {.role = MT_CHAT_ASSISTANT},
+                .calls = json_object(),
                 .why = why};
     json_t *chain = json_array();
     bool ok;
 
+    *all = json_array();
     mt_ask_own(ask, chain);
-    ok = mt_responses_chain(ask->store, mt_body_text(ask->body, "previous_response_id"), chain, why);
+    mt_ask_own(ask, r.calls);
+    ok = mt_responses_chain(ask->recent, ask->store, mt_body_text(ask->body, "previous_response_id"), chain, why);
     for (size_t i = 0; ok && i < json_array_size(chain); i++) {
         const json_t *kept = json_array_get(chain, i);
 
-        ok = read_input(&r, json_object_get(kept, "input")) &&
-             add_items(&r, json_object_get(json_object_get(kept, "response"), "output"));
+        const json_t *output = json_object_get(json_object_get(kept, "response"), "output");
+
+        ok = read_input(&r, json_object_get(kept, "input")) && add_items(&r, output);
+        collect(*all, json_object_get(kept, "input"));
+        collect(*all, output);
     }
     r.list = "input";
-    ok = ok && read_input(&r, json_object_get(ask->body, r.list));
+    if (mt_body_get(ask->body, r.list) || json_array_size(chain) == 0)
+        ok = ok && read_input(&r, json_object_get(ask->body, r.list));
+    collect(*all, json_object_get(ask->body, r.list));
     note_inside(ask);
     if (ok && r.thoughts.sent)
         begin_empty(&r);

@@ -5,6 +5,7 @@
 
 #include "api/chat_body.h"
 #include "api/json_body.h"
+#include "api/recent.h"
 #include "api/responses.h"
 #include "api/store.h"
 #include "base/json_tree.h"
@@ -147,7 +148,7 @@ bool mt_responses_list(struct mt_store *store, const char *id, json_t *running, 
     chain = json_array();
     if (running)
         json_array_append(chain, running);
-    ok = mt_responses_chain(store, running ? mt_body_text(running, "previous") : id, chain, why);
+    ok = mt_responses_chain(NULL, store, running ? mt_body_text(running, "previous") : id, chain, why);
     if (!ok && json_array_size(chain) == 0)
         mt_responses_missing(id, why);
     if (ok)
@@ -164,11 +165,14 @@ bool mt_responses_list(struct mt_store *store, const char *id, json_t *running, 
 }
 
 /* Responses are found newest first, so each is inserted at the front. */
-bool mt_responses_chain(struct mt_store *store, const char *id, json_t *chain, mt_failure *why)
+bool mt_responses_chain(struct mt_recent *recent, struct mt_store *store, const char *id, json_t *chain,
+                        mt_failure *why)
 {
     while (*id) {
-        json_t *kept = json_array_size(chain) < MT_LIMIT_STORE_CHAIN ? mt_store_get(store, id) : NULL;
+        json_t *kept = mt_recent_get(recent, id);
 
+        if (!kept && json_array_size(chain) < MT_LIMIT_STORE_CHAIN)
+            kept = mt_store_get(store, id);
         if (!kept)
             return mt_failure_set(why, 404, "previous_response_not_found", "previous_response_id",
                                   "the response \"%.60s\" is not kept here: send all items of the conversation", id);

@@ -139,7 +139,7 @@ void mt_responses_item(mt_buf *out, const mt_answer *a, size_t index, bool fille
     mt_json_write(out, "'status':%s}", item_status(a, index, filled));
 }
 
-static void add_usage(mt_buf *out, const mt_answer *a)
+void mt_responses_usage(mt_buf *out, const mt_answer *a)
 {
     const mt_usage all = mt_answer_usage(a);
 
@@ -197,7 +197,7 @@ void mt_responses_object(mt_buf *out, const mt_answer *a, const mt_failure *why)
     mt_json_write(out, "]");
     add_echo(out, a);
     if (c->done)
-        add_usage(out, a);
+        mt_responses_usage(out, a);
     else
         mt_json_write(out, "'usage':null");
     mt_write_timings(out, a);

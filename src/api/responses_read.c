@@ -15,8 +15,9 @@
 typedef struct reader {
     mt_ask *ask;
     const json_t *body;
-    json_t *extra; /* ask->extra */
-    json_t *tools; /* in the form that chats have */
+    json_t *extra;    /* ask->extra */
+    json_t *tools;    /* in the form that chats have */
+    const char *last; /* what the user says behind the input, where that is to be compacted; NULL: nothing */
     mt_failure *why;
 } reader;
 
@@ -309,13 +310,23 @@ static bool read_store(reader *r)
 static bool read_messages(reader *r)
 {
     const json_t *instructions = mt_body_get(r->body, "instructions");
-    mt_chat_message system = {.role = MT_CHAT_SYSTEM};
+    mt_chat_message system = {.role = MT_CHAT_SYSTEM}, last = {.role = MT_CHAT_USER};
+    json_t *all;
+    bool ok;
 
     if (instructions) {
         mt_chat_add_text(&r->ask->chat, &system, mt_chat_text_of(instructions));
         mt_chat_put(&r->ask->chat, &system);
     }
-    return mt_responses_items(r->ask, r->why);
+    ok = mt_responses_items(r->ask, &all, r->why);
+    if (ok && (r->ask->recent || r->last))
+        json_object_set_new(r->extra, "all", dump(all));
+    json_decref(all);
+    if (r->last) {
+        mt_chat_add_text(&r->ask->chat, &last, (mt_chat_text){.data = r->last, .len = strlen(r->last)});
+        mt_chat_put(&r->ask->chat, &last);
+    }
+    return ok;
 }
 
 static bool read_body(reader *r)
@@ -325,7 +336,7 @@ static bool read_body(reader *r)
         "background",   "client_metadata",   "conversation",   "include",  "input",
         "instructions", "max_output_tokens", "max_tool_calls", "messages", "previous_response_id",
         "prompt",       "reasoning",         "stream_options", "text",     "tool_choice",
-        "tools",        "top_logprobs",      "truncation",     NULL};
+        "tools",        "top_logprobs",      "truncation",     "type",     NULL};
     const json_t *most = mt_body_get(r->body, "max_output_tokens");
 
     mt_chat_begin(&r->ask->chat, r->ask->arena, "input");
@@ -337,9 +348,9 @@ static bool read_body(reader *r)
            (!most || mt_read_max_tokens(r->ask, "max_output_tokens", most, r->why)) && mt_body_end(r->ask, r->why);
 }
 
-bool mt_responses_read(mt_ask *ask, mt_failure *why)
+bool mt_responses_read_with(mt_ask *ask, const char *last, mt_failure *why)
 {
-    reader r = {.ask = ask, .body = ask->body, .why = why};
+    reader r = {.ask = ask, .body = ask->body, .last = last, .why = why};
     bool ok;
 
     mt_json_guard_begin();
@@ -351,4 +362,9 @@ bool mt_responses_read(mt_ask *ask, mt_failure *why)
     if (ok)
         mt_responses_echo_settings(ask);
     return ok;
+}
+
+bool mt_responses_read(mt_ask *ask, mt_failure *why)
+{
+    return mt_responses_read_with(ask, NULL, why);
 }

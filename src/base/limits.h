@@ -92,6 +92,7 @@
 #define MT_LIMIT_HTTP_BODY_MS 300000              /* for a client to send a body */
 #define MT_LIMIT_HTTP_SEND_MS 60000               /* without the client reading a byte of its answer */
 #define MT_LIMIT_HTTP_LINGER_MS 2000              /* for the client to close after us */
+#define MT_LIMIT_HTTP_SOCKET_MS 3600000           /* a WebSocket's, from its handshake to its end */
 
 /* HTTP, always. */
 #define MT_LIMIT_HTTP_CHUNK_EXTENSIONS 1024  /* bytes of all extensions of a body's chunks */

@@ -45,6 +45,20 @@ static void set_timer(mt_http_connection *c, int ms)
     event_add(c->timer, &tv);
 }
 
+/* Milliseconds until a WebSocket is as old as it may be; where it is, a moment for what waits to be read. */
+static int socket_left(const mt_http_connection *c)
+{
+    const uint64_t now = mt_clock_ns();
+
+    return c->socket->until > now ? (int)((c->socket->until - now) / 1000000) + 1 : 100;
+}
+
+/* No byte of a request has come. */
+static bool is_idle(const mt_http_connection *c)
+{
+    return c->socket ? mt_frames_idle(&c->socket->frames) : mt_http_parser_idle(&c->parser);
+}
+
 /* Sets the alarm of a phase once: bytes that trickle in do not postpone it. */
 static void set_alarm(mt_http_connection *c, mt_http_alarm alarm)
 {
@@ -55,7 +69,7 @@ static void set_alarm(mt_http_connection *c, mt_http_alarm alarm)
     c->alarm = alarm;
     switch (alarm) {
     case MT_HTTP_ALARM_NONE: event_del(c->timer); break;
-    case MT_HTTP_ALARM_IDLE: set_timer(c, limits->idle_ms); break;
+    case MT_HTTP_ALARM_IDLE: set_timer(c, c->socket ? socket_left(c) : limits->idle_ms); break;
     case MT_HTTP_ALARM_HEAD: set_timer(c, limits->head_ms); break;
     case MT_HTTP_ALARM_BODY: set_timer(c, limits->body_ms); break;
     }
@@ -114,16 +128,29 @@ static void linger(mt_http_connection *c)
 
 void mt_http_connection_close(mt_http_connection *c)
 {
+    if (c->socket)
+        c->server->up->leave_socket(c);
     end_exchange(c);
     set_alarm(c, MT_HTTP_ALARM_NONE);
     c->phase = MT_HTTP_CLOSING;
     bufferevent_trigger(c->bev, EV_WRITE, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
 }
 
+void mt_http_connection_leave(mt_http_connection *c)
+{
+    const mt_http_follower *follower = c->exchange.follower;
+    void *user = c->exchange.follower_user;
+
+    if (c->exchange.id)
+        mt_http_count_add(&c->server->count.gone, 1);
+    mt_http_connection_close(c);
+    if (follower && follower->gone)
+        follower->gone(user);
+}
+
 void mt_http_connection_close_idle(mt_http_connection *c)
 {
-    if (c->phase == MT_HTTP_READING_HEAD && mt_http_parser_idle(&c->parser) &&
-        evbuffer_get_length(bufferevent_get_input(c->bev)) == 0)
+    if (c->phase == MT_HTTP_READING_HEAD && is_idle(c) && evbuffer_get_length(bufferevent_get_input(c->bev)) == 0)
         mt_http_connection_close(c);
 }
 
@@ -165,19 +192,24 @@ static bool charge(mt_http_connection *c, size_t len)
     return true;
 }
 
-static void add_body_piece(mt_http_connection *c)
+bool mt_http_connection_add_body(mt_http_connection *c, const char *piece, size_t len)
 {
-    size_t len = c->parser.piece_len;
-
     if (!charge(c, len)) {
         c->server->up->fault(c, 503, "too many large requests are being read at once: try again in a moment");
-        return;
+        return false;
     }
-    if (!mt_buf_add(&c->body, c->parser.piece, len)) {
+    if (!mt_buf_add(&c->body, piece, len)) {
         c->server->up->fault(c, 503, "the system has no memory for this request: try again in a moment");
-        return;
+        return false;
     }
     mt_http_count_add(&c->server->count.bodies, len);
+    return true;
+}
+
+void mt_http_connection_await_answer(mt_http_connection *c)
+{
+    c->phase = MT_HTTP_ANSWERING;
+    set_alarm(c, MT_HTTP_ALARM_NONE);
 }
 
 static void handle_event(mt_http_connection *c, mt_http_event event)
@@ -191,8 +223,7 @@ static void handle_event(mt_http_connection *c, mt_http_event event)
         break;
     case MT_HTTP_GOT_END:
         if (c->phase == MT_HTTP_READING_BODY) { /* else it was answered when its head came */
-            c->phase = MT_HTTP_ANSWERING;
-            set_alarm(c, MT_HTTP_ALARM_NONE);
+            mt_http_connection_await_answer(c);
             c->server->up->request(c);
         }
         break;
@@ -200,6 +231,25 @@ static void handle_event(mt_http_connection *c, mt_http_event event)
     case MT_HTTP_GOT_BODY:
     case MT_HTTP_NEED: break;
     }
+}
+
+static bool reads(const mt_http_connection *c)
+{
+    return !c->doomed && (c->phase == MT_HTTP_READING_HEAD || c->phase == MT_HTTP_READING_BODY);
+}
+
+/* A message must come within the time of a body; between messages a WebSocket may be silent. */
+static mt_http_event parse_socket(mt_http_connection *c)
+{
+    const mt_http_event event = c->server->up->read_socket(c);
+
+    if (reads(c) && c->socket->frames.open) {
+        c->phase = MT_HTTP_READING_BODY;
+        set_alarm(c, MT_HTTP_ALARM_BODY);
+    } else if (reads(c) && is_idle(c)) {
+        set_alarm(c, MT_HTTP_ALARM_IDLE);
+    }
+    return event;
 }
 
 /* Parses one event from one contiguous piece of the input. */
@@ -210,25 +260,23 @@ static mt_http_event parse_some(mt_http_connection *c)
     mt_http_event event;
     size_t used;
 
+    if (c->socket)
+        return parse_socket(c);
     evbuffer_peek(input, -1, NULL, &piece, 1);
     event = mt_http_parser_next(&c->parser, piece.iov_base, piece.iov_len, &used);
     if (event == MT_HTTP_GOT_BODY)
-        add_body_piece(c); /* before draining: the piece lies in the input */
+        mt_http_connection_add_body(c, c->parser.piece,
+                                    c->parser.piece_len); /* before draining: the piece lies in the input */
     evbuffer_drain(input, used);
     handle_event(c, event);
     return event;
-}
-
-static bool reads(const mt_http_connection *c)
-{
-    return !c->doomed && (c->phase == MT_HTTP_READING_HEAD || c->phase == MT_HTTP_READING_BODY);
 }
 
 static void await_more(mt_http_connection *c)
 {
     if (c->eof)
         end_of_input(c);
-    else if (c->phase == MT_HTTP_READING_HEAD && !mt_http_parser_idle(&c->parser))
+    else if (c->phase == MT_HTTP_READING_HEAD && !is_idle(c))
         set_alarm(c, MT_HTTP_ALARM_HEAD);
 }
 
@@ -250,10 +298,21 @@ static void read_requests(mt_http_connection *c)
     }
 }
 
+/* While a message of a WebSocket is answered, pings are, too. */
+static void read_controls(mt_http_connection *c)
+{
+    while (!c->doomed && c->phase == MT_HTTP_ANSWERING &&
+           mt_http_connection_waiting(c) <= c->server->limits.output_pause &&
+           c->server->up->read_socket(c) == MT_HTTP_GOT_END) {}
+}
+
 static void advance(mt_http_connection *c)
 {
     c->advancing = true;
-    read_requests(c);
+    if (c->socket && c->phase == MT_HTTP_ANSWERING)
+        read_controls(c);
+    else
+        read_requests(c);
     c->advancing = false;
 }
 
@@ -266,11 +325,13 @@ static void on_readable(struct bufferevent *bev, void *arg)
         return;
     if (c->phase == MT_HTTP_LINGERING) {
         discard(c);
-    } else if (c->phase == MT_HTTP_ANSWERING && evbuffer_get_length(input) >= c->server->limits.pipeline_bytes) {
+        return;
+    }
+    if (c->phase != MT_HTTP_ANSWERING || c->socket)
+        advance(c);
+    if (!c->doomed && c->phase == MT_HTTP_ANSWERING && evbuffer_get_length(input) >= c->server->limits.pipeline_bytes) {
         mt_log_warn("http.pipeline", "client %s sent too much ahead of its answer and is cut off", c->peer);
         mt_http_connection_doom(c);
-    } else {
-        advance(c);
     }
 }
 
@@ -343,11 +404,13 @@ static void on_alarm(mt_http_connection *c)
     c->alarm = MT_HTTP_ALARM_NONE;
     if (c->phase == MT_HTTP_LINGERING) {
         on_linger_timeout(c);
-    } else if (!mt_http_parser_idle(&c->parser)) {
+    } else if (!is_idle(c)) {
         mt_http_count_add(&c->server->count.timed_out, 1);
         c->server->up->fault(c, 408, "the request did not arrive in time");
     } else if (mt_http_connection_waiting(c) > 0) {
         set_alarm(c, MT_HTTP_ALARM_IDLE); /* the client reads its last answer; limits.send_ms bounds that */
+    } else if (c->socket) {
+        c->server->up->expire_socket(c);
     } else {
         mt_http_connection_doom(c);
     }
@@ -410,6 +473,18 @@ mt_http_connection *mt_http_connection_new(mt_http_server *server, int fd, uint3
     return c;
 }
 
+static void free_socket(mt_http_connection *c)
+{
+    const mt_http_hooks *hooks = &c->server->config.hooks;
+
+    if (!c->socket)
+        return;
+    if (hooks->socket_closed)
+        hooks->socket_closed(hooks->user, c->socket->state);
+    mt_http_request_free(c->socket->greeting);
+    mt_free(c->socket);
+}
+
 void mt_http_connection_free(mt_http_connection *c)
 {
     const mt_http_follower *follower = c->exchange.follower;
@@ -420,6 +495,7 @@ void mt_http_connection_free(mt_http_connection *c)
     end_exchange(c);
     mt_http_connection_drop_request(c);
     mt_http_parser_free(&c->parser);
+    free_socket(c);
     bufferevent_setcb(c->bev, NULL, NULL, NULL, NULL);
     bufferevent_free(c->bev);
     event_free(c->timer);

@@ -2,6 +2,7 @@
 #ifndef MT_HTTP_CONNECTION_H
 #define MT_HTTP_CONNECTION_H
 
+#include "http/frames.h"
 #include "http/name.h"
 #include "http/parser.h"
 #include "http/server.h"
@@ -42,6 +43,15 @@ typedef struct mt_http_exchange {
     void *follower_user;
 } mt_http_exchange;
 
+/* What a connection has that has become a WebSocket. */
+typedef struct mt_http_socket {
+    mt_frames frames;
+    mt_http_request *greeting; /* of the handshake; owned */
+    void *state;               /* of hooks.socket_open */
+    uint64_t until;            /* mt_clock_ns when it is as old as it may be */
+    bool closed;               /* a close frame was sent: nothing may follow */
+} mt_http_socket;
+
 struct mt_http_connection {
     mt_http_server *server;
     uint32_t slot; /* its index in server->slots */
@@ -66,6 +76,7 @@ struct mt_http_connection {
     mt_buf body;                /* what of its body has come */
     size_t charged;             /* bytes of server->room that the body has */
     mt_http_exchange exchange;
+    mt_http_socket *socket; /* owned; NULL: it speaks HTTP */
 };
 
 /* Owns fd. NULL: the system refuses; fd is closed then. */
@@ -80,6 +91,15 @@ void mt_http_connection_finish(mt_http_connection *connection);
 
 /* Sends what is waiting and closes, without reading another request. */
 void mt_http_connection_close(mt_http_connection *connection);
+
+/* The same where the client has said that it leaves, or cannot go on: the follower hears of it. */
+void mt_http_connection_leave(mt_http_connection *connection);
+
+/* The request is complete: nothing more of the client is awaited. */
+void mt_http_connection_await_answer(mt_http_connection *connection);
+
+/* Appends to the body. False: there is no room, and the client was told. */
+bool mt_http_connection_add_body(mt_http_connection *connection, const char *piece, size_t len);
 
 /* Closes it where it waits for a request of which no byte has come. */
 void mt_http_connection_close_idle(mt_http_connection *connection);

@@ -13,6 +13,7 @@
 #include "http/field.h"
 #include "http/request.h"
 #include "http/response.h"
+#include "http/socket.h"
 
 static bool refuse_as(mt_http_connection *c, int status, const char *code, const char *sentence,
                       const mt_http_header *headers, size_t count)
@@ -33,6 +34,10 @@ void mt_http_dispatch_fault(mt_http_connection *c, int status, const char *sente
 {
     static const mt_http_header again = {"retry-after", "1"};
 
+    if (c->socket) {
+        mt_http_socket_close(c, status == 503 ? MT_FRAMES_TRY_LATER : MT_FRAMES_POLICY, sentence);
+        return;
+    }
     c->exchange.keep_alive = false;
     refuse(c, status, sentence, &again, status == 503);
 }
@@ -152,6 +157,18 @@ static bool admit(mt_http_connection *c)
                      refusal.status == 401 || refusal.retry_after);
 }
 
+/* Whether a request for a WebSocket is a handshake as it should be. */
+static bool greet(mt_http_connection *c)
+{
+    static const mt_http_header known[] = {{"upgrade", "websocket"}, {"sec-websocket-version", "13"}};
+    const char *sentence = NULL;
+    int status;
+
+    if (c->route->flags & MT_HTTP_SOCKET)
+        sentence = mt_http_socket_refusal(c->request, c->exchange.http10, &status);
+    return !sentence || refuse(c, status, sentence, known, status == 426 ? MT_COUNT(known) : 0);
+}
+
 static bool read_coding(mt_http_connection *c)
 {
     static const mt_http_header known = {"accept-encoding", "gzip, deflate, zstd"};
@@ -195,7 +212,7 @@ static bool dispatch(mt_http_connection *c, bool has_body)
     bool keep_alive = c->exchange.keep_alive;
 
     c->exchange.keep_alive = keep_alive && !has_body && !c->spare;
-    if (!find_route(c) || !settle(c) || !admit(c) || (has_body && !read_coding(c)))
+    if (!find_route(c) || !settle(c) || !admit(c) || !greet(c) || (has_body && !read_coding(c)))
         return false;
     c->exchange.keep_alive = keep_alive && !c->spare;
     return true;
@@ -236,5 +253,16 @@ void mt_http_dispatch_request(mt_http_connection *c)
     c->exchange.id = ++server->exchange_count << MT_HTTP_SLOT_BITS | c->slot;
     request->handle.id = c->exchange.id;
     mt_http_count_add(&server->count.exchanges, 1);
-    c->route->handler(c->route->user, server, request);
+    if ((c->route->flags & MT_HTTP_SOCKET) && !c->socket)
+        mt_http_socket_open(c, request);
+    else
+        c->route->handler(c->route->user, server, request);
+}
+
+void mt_http_dispatch_message(mt_http_connection *c)
+{
+    mt_http_connection_await_answer(c);
+    c->exchange = (mt_http_exchange){.keep_alive = true};
+    if (admit(c))
+        mt_http_dispatch_request(c);
 }

@@ -6,6 +6,7 @@
 
 bool mt_http_dispatch_head(mt_http_connection *connection);
 void mt_http_dispatch_request(mt_http_connection *connection);
+void mt_http_dispatch_message(mt_http_connection *connection);
 void mt_http_dispatch_fault(mt_http_connection *connection, int status, const char *sentence);
 
 #endif

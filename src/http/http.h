@@ -66,6 +66,7 @@ typedef struct mt_http_request {
     mt_http_coding coding; /* of the body */
     /* Bytes of config.room taken for the body; whoever owns the body gives them back */
     size_t charged;
+    void *socket; /* of a message on a WebSocket: what hooks.socket_open returned; else NULL */
 } mt_http_request;
 
 /* NULL is fine. Any thread. */
@@ -91,6 +92,9 @@ enum {
     MT_HTTP_ALWAYS = 1u << 2,     /* answered even when there are too many connections */
     MT_HTTP_PROBE = 1u << 3,      /* a health check: its answers are not counted, and a 503 is no failure */
     MT_HTTP_NAMELESS = 1u << 4,   /* may be asked with an empty "host", as some health checks do */
+    /* Of a GET route without parameters: a WebSocket. The handler gets each message as a POST, and each line of the
+       answer, or the whole of one that is not streamed, is sent as a message; an empty line becomes a ping. */
+    MT_HTTP_SOCKET = 1u << 5,
     MT_HTTP_FLAGS_FREE = 1u << 8, /* this bit and all above are the application's */
 };
 
@@ -123,6 +127,7 @@ typedef struct mt_http_limits {
     int body_ms;           /* from there to the end of its body */
     int send_ms;           /* without the client reading a byte of what waits for it */
     int linger_ms;         /* for the client to close after us */
+    int socket_ms;         /* from the handshake of a WebSocket to its end */
 } mt_http_limits;
 
 mt_http_limits mt_http_limits_default(void);
@@ -152,9 +157,13 @@ typedef struct mt_http_hooks {
     bool (*admit)(void *user, mt_http_request *request, mt_http_refusal *refusal);
     /* Adds headers to an answer for `who`. May be NULL. */
     void (*headers)(void *user, const void *who, mt_http_extra *extra);
-    /* Writes the body of an error. path is NULL where the request could not be read; code is NULL where there is none.
-       NULL: the sentence is sent as plain text. */
-    void (*error_body)(void *user, const char *path, int status, const char *code, const char *sentence, mt_buf *body);
+    /* Writes the body of an error. path is NULL where the request could not be read; code is NULL where there is none;
+       route is that of a message on a WebSocket, else NULL. NULL: the sentence is sent as plain text. */
+    void (*error_body)(void *user, const mt_http_route *route, const char *path, int status, const char *code,
+                       const char *sentence, mt_buf *body);
+    /* A WebSocket was opened: what is returned comes with each of its messages. It is closed. May both be NULL. */
+    void *(*socket_open)(void *user);
+    void (*socket_closed)(void *user, void *socket);
     const char *error_type; /* content type of what error_body writes; NULL: "application/json" */
 } mt_http_hooks;
 

@@ -68,6 +68,40 @@ mt_http_request *mt_http_request_new(mt_http_head *head, const char *peer, const
     return NULL;
 }
 
+/* Copies a string to *at and moves *at behind it. Returns the copy. */
+static const char *put(char **at, const char *text)
+{
+    const size_t size = strlen(text) + 1;
+    char *copy = memcpy(*at, text, size);
+
+    *at += size;
+    return copy;
+}
+
+mt_http_request *mt_http_request_again(const mt_http_request *request, const mt_http_proxies *proxies)
+{
+    const owned_request *from = (const owned_request *)request;
+    mt_http_head head = {.method = MT_HTTP_POST, .header_count = request->header_count};
+    size_t size = strlen(from->head.target) + strlen(request->query) + 2; /* the target ends where its '?' was */
+    mt_http_request *made;
+    char *at;
+
+    for (size_t i = 0; i < request->header_count; i++)
+        size += strlen(request->headers[i].name) + strlen(request->headers[i].value) + 2;
+    head.text = at = mt_alloc(size);
+    head.target = put(&at, from->head.target);
+    at[-1] = '?';
+    put(&at, request->query);
+    head.headers = mt_alloc_array(request->header_count ? request->header_count : 1, sizeof(*head.headers));
+    for (size_t i = 0; i < request->header_count; i++) {
+        head.headers[i].name = put(&at, request->headers[i].name);
+        head.headers[i].value = put(&at, request->headers[i].value);
+    }
+    made = mt_http_request_new(&head, request->peer, proxies); /* its path was decoded before */
+    made->route = request->route;
+    return made;
+}
+
 void mt_http_request_free(mt_http_request *request)
 {
     if (!request)

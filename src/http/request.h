@@ -10,6 +10,9 @@
 /* Owns *head, which is left zeroed. proxies: the trusted ones; may be NULL. NULL: the path cannot be decoded. */
 mt_http_request *mt_http_request_new(mt_http_head *head, const char *peer, const mt_http_proxies *proxies);
 
+/* A POST with the target, the headers and the route of another request. proxies: as above. */
+mt_http_request *mt_http_request_again(const mt_http_request *request, const mt_http_proxies *proxies);
+
 /* The path as sent, for the router. */
 const char *mt_http_request_raw_path(const mt_http_request *request, size_t *len);
 

@@ -108,12 +108,18 @@ static void add_name(mt_http_connection *c, const mt_http_response *response, st
         add_header(out, "request-id", name);
 }
 
+static void count_answer(mt_http_connection *c, int status)
+{
+    if (!c->route || !(c->route->flags & MT_HTTP_PROBE))
+        mt_http_count_add(&c->server->count.answers[status / 100], 1);
+}
+
 /* Writes the head, except the body's length and the empty line. */
 static void add_head(mt_http_connection *c, const mt_http_response *response)
 {
     struct evbuffer *out = mt_http_connection_output(c);
 
-    assert(response->status >= 200 && response->status < 600);
+    assert(response->status >= 101 && response->status < 600);
     evbuffer_add_printf(out, "HTTP/1.1 %d %s\r\n", response->status, mt_http_status_name(response->status));
     add_header(out, "date", date_now(c->server));
     if (response->type)
@@ -125,17 +131,53 @@ static void add_head(mt_http_connection *c, const mt_http_response *response)
     add_extra(c, out);
     add_cors(c, out);
     add_connection(c, out);
-    if (!c->route || !(c->route->flags & MT_HTTP_PROBE))
-        mt_http_count_add(&c->server->count.answers[response->status / 100], 1);
+    count_answer(c, response->status);
+}
+
+void mt_http_response_frame(mt_http_connection *c, mt_frames_opcode opcode, const void *data, size_t len)
+{
+    struct evbuffer *out = mt_http_connection_output(c);
+    uint8_t head[MT_FRAMES_HEAD];
+
+    if (c->socket->closed)
+        return;
+    evbuffer_add(out, head, mt_frames_head(head, opcode, len));
+    evbuffer_add(out, data, len);
+}
+
+void mt_http_response_close(mt_http_connection *c, mt_frames_code code, const char *sentence)
+{
+    char text[MT_FRAMES_CONTROL] = {(char)(code >> 8), (char)(code & 0xFF)};
+    const size_t len = strnlen(sentence, sizeof(text) - 2);
+
+    memcpy(text + 2, sentence, len);
+    mt_http_response_frame(c, MT_FRAMES_CLOSE, text, len + 2);
+    c->socket->closed = true;
+}
+
+/* Sends lines as messages, without their ends; an empty line as a ping. */
+static void add_lines(mt_http_connection *c, const char *data, size_t len)
+{
+    for (const char *end = data + len, *at; data < end; data = at + 1) {
+        at = memchr(data, '\n', (size_t)(end - data));
+        if (!at)
+            at = end;
+        mt_http_response_frame(c, at == data ? MT_FRAMES_PING : MT_FRAMES_TEXT, data, (size_t)(at - data));
+    }
 }
 
 void mt_http_response_whole(mt_http_connection *c, const mt_http_response *response, const void *body, size_t len)
 {
     struct evbuffer *out = mt_http_connection_output(c);
-    bool bodiless = response->status == 204 || response->status == 304;
+    bool bodiless = response->status == 101 || response->status == 204 || response->status == 304;
 
     assert(!c->exchange.begun);
     c->exchange.begun = true;
+    if (c->socket) {
+        count_answer(c, response->status);
+        mt_http_response_frame(c, MT_FRAMES_TEXT, body, len);
+        return;
+    }
     add_head(c, response);
     if (!bodiless)
         evbuffer_add_printf(out, "content-length: %zu\r\n", len);
@@ -150,6 +192,10 @@ void mt_http_response_begin(mt_http_connection *c, const mt_http_response *respo
 
     assert(!c->exchange.begun);
     c->exchange.begun = true;
+    if (c->socket) {
+        count_answer(c, response->status);
+        return;
+    }
     c->exchange.chunked = !c->exchange.http10;
     if (c->exchange.http10)
         c->exchange.keep_alive = false; /* the end of the connection marks the end of the body */
@@ -188,6 +234,11 @@ bool mt_http_response_write(mt_http_connection *c, const void *data, size_t len)
         return true;
     if (waiting > c->server->limits.output_drop)
         return drop_slow(c, waiting);
+    if (c->socket) {
+        add_lines(c, data, len);
+        pause_when_full(c);
+        return true;
+    }
     if (c->exchange.chunked)
         evbuffer_add_printf(out, "%zx\r\n", len);
     evbuffer_add(out, data, len);
@@ -214,7 +265,7 @@ void mt_http_response_error(mt_http_connection *c, const char *path, int status,
     mt_buf_init(&body, MT_LIMIT_HTTP_ERROR_BYTES);
     if (hooks->error_body) {
         response.type = hooks->error_type ? hooks->error_type : "application/json";
-        hooks->error_body(hooks->user, path, status, code, sentence, &body);
+        hooks->error_body(hooks->user, c->socket ? c->route : NULL, path, status, code, sentence, &body);
     } else {
         response.type = "text/plain; charset=utf-8";
         mt_buf_printf(&body, "%s\n", sentence);

@@ -12,6 +12,10 @@ void mt_http_response_begin(mt_http_connection *connection, const mt_http_respon
 bool mt_http_response_write(mt_http_connection *connection, const void *data, size_t len);
 void mt_http_response_end(mt_http_connection *connection);
 
+/* Writes a frame of a WebSocket; the close frame, unless one was sent already. */
+void mt_http_response_frame(mt_http_connection *connection, mt_frames_opcode opcode, const void *data, size_t len);
+void mt_http_response_close(mt_http_connection *connection, mt_frames_code code, const char *sentence);
+
 /* Writes an error. path, code: NULL where not known. */
 void mt_http_response_error(mt_http_connection *connection, const char *path, int status, const char *code,
                             const char *sentence, const mt_http_header *headers, size_t count);

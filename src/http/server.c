@@ -26,6 +26,7 @@
 #include "http/dispatch.h"
 #include "http/response.h"
 #include "http/router.h"
+#include "http/socket.h"
 
 /* Descriptors that the rest of the program needs; times in milliseconds and seconds. */
 enum { OTHER_FILES = 256, LISTEN_PAUSE_MS = 100, KEEPALIVE_IDLE_S = 30, KEEPALIVE_EACH_S = 10, KEEPALIVE_TRIES = 3 };
@@ -47,6 +48,7 @@ mt_http_limits mt_http_limits_default(void)
         .body_ms = MT_LIMIT_HTTP_BODY_MS,
         .send_ms = MT_LIMIT_HTTP_SEND_MS,
         .linger_ms = MT_LIMIT_HTTP_LINGER_MS,
+        .socket_ms = MT_LIMIT_HTTP_SOCKET_MS,
     };
 }
 
@@ -309,7 +311,11 @@ static const mt_http_upward upward = {.head = mt_http_dispatch_head,
                                       .request = mt_http_dispatch_request,
                                       .fault = mt_http_dispatch_fault,
                                       .resume = mt_http_response_resume,
-                                      .forget = forget};
+                                      .forget = forget,
+                                      .message = mt_http_dispatch_message,
+                                      .read_socket = mt_http_socket_read,
+                                      .expire_socket = mt_http_socket_expire,
+                                      .leave_socket = mt_http_socket_leave};
 
 mt_http_server *mt_http_server_new(const mt_http_config *config, mt_error *err)
 {

@@ -10,6 +10,7 @@
 #include "http/crowd.h"
 #include "http/http.h"
 #include "http/listen.h"
+#include "http/parser.h"
 #include "http/tls.h"
 
 enum { MT_HTTP_SLOT_BITS = 20 }; /* the low bits of a handle are the slot; the others count exchanges */
@@ -29,10 +30,15 @@ typedef struct mt_http_upward {
     /* The parser has read a head. True: the body is to be read. False: the request has been answered. */
     bool (*head)(mt_http_connection *connection);
     void (*request)(mt_http_connection *connection); /* the body is complete */
+    void (*message)(mt_http_connection *connection); /* connection->request is a message of a WebSocket */
     /* Answers a request that cannot be read with an error, and closes. */
     void (*fault)(mt_http_connection *connection, int status, const char *sentence);
     void (*resume)(mt_http_connection *connection); /* the client has read what was waiting */
     void (*forget)(mt_http_connection *connection); /* the connection is being freed */
+    /* Reads an event of a WebSocket; ends one that is too old; tells the client that it ends: see socket.h */
+    mt_http_event (*read_socket)(mt_http_connection *connection);
+    void (*expire_socket)(mt_http_connection *connection);
+    void (*leave_socket)(mt_http_connection *connection);
 } mt_http_upward;
 
 struct mt_http_server {

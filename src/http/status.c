@@ -9,6 +9,7 @@ static const struct {
     int status;
     const char *name;
 } names[] = {
+    {101, "Switching Protocols"},
     {200, "OK"},
     {201, "Created"},
     {202, "Accepted"},
@@ -38,6 +39,7 @@ static const struct {
     {417, "Expectation Failed"},
     {422, "Unprocessable Content"},
     {424, "Failed Dependency"},
+    {426, "Upgrade Required"},
     {429, "Too Many Requests"},
     {431, "Request Header Fields Too Large"},
     {500, "Internal Server Error"},

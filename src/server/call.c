@@ -117,6 +117,7 @@ static const mt_http_follower follower = {.gone = gone, .paused = set_slow};
 void mt_call_fail(mt_call *call, const mt_failure *why)
 {
     call->server->refused_total += why->status == 429;
+    mt_recent_fail(call->recent);
     mt_dashboard_fault(call->server, call->account, call->id, why->status, why->text);
     if (call->state == MT_CALL_ALONE && call->answer->form.stream)
         call->dialect->fail(call->answer, why, &call->out);
@@ -330,6 +331,7 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     call->handle = request->handle;
     call->received = mt_clock_ns();
     call->account = request->who;
+    call->recent = mt_recent_hold(request->socket);
     call->address = mt_client_address(request);
     call->client = mt_client_of(call->account, request);
     call->prep = (mt_prep){.stop = &call->stop, .client = &call->client};

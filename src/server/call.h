@@ -85,6 +85,7 @@ struct mt_call {
     uint64_t received;          /* mt_clock_ns */
     atomic_uint_fast64_t until; /* deadline, mt_clock_ns; see timeout.c */
     mt_account *account;        /* NULL where the server needs no API keys */
+    struct mt_recent *recent;   /* of the WebSocket that it came on; NULL: it came on none */
     uint64_t address;           /* a hash of the address it came from */
     mt_client client;           /* with whom the server shares fairly; see client.h */
     mt_prep prep;               /* what preparing it needs and costs; see pictures.h */

@@ -95,6 +95,7 @@ void mt_call_release(mt_call *call)
     mt_free(call->param);
     json_decref(call->created);
     pthread_mutex_destroy(&call->lock);
+    mt_recent_release(call->recent);
     mt_fleet_give(&call->waiter);
     mt_crash_leave(call->crash);
     mt_free(call);

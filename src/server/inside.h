@@ -2,6 +2,7 @@
 #ifndef MT_SERVER_INSIDE_H
 #define MT_SERVER_INSIDE_H
 
+#include "api/recent.h"
 #include "api/store.h"
 #include "http/http.h"
 #include "http/proxies.h"
@@ -86,6 +87,7 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count);
 
 /* The dialect in which errors at a path are written: that of the most similar route. */
 const mt_dialect *mt_server_dialect(const char *path);
+const mt_dialect *mt_server_dialect_of(const mt_http_route *route); /* of a route that has one */
 
 /* Appends the running and waiting requests of an account (NULL: of all) as JSON. */
 void mt_status_write(mt_server *server, const mt_account *account, mt_buf *out);

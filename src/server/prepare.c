@@ -501,6 +501,7 @@ static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
     if (ok) {
         mt_ask_init(ask, arena, body, &call->served->generation.defaults);
         ask->store = mt_call_store(call);
+        ask->recent = call->recent;
         mt_prefix_name(body, call->prefix);
         ok = prepare(call, ask, why);
         mt_ask_free(ask);

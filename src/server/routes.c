@@ -147,6 +147,10 @@ static const entry routes[] = {
     {MT_HTTP_POST, "/v2/rerank", .dialect = &mt_rerank_v2},
     {MT_HTTP_POST, "/v1/responses", .dialect = &mt_openai_responses},
     {MT_HTTP_POST, "/responses", .dialect = &mt_openai_responses},
+    {MT_HTTP_GET, "/v1/responses", .dialect = &mt_responses_socket, .flags = MT_HTTP_SOCKET},
+    {MT_HTTP_GET, "/responses", .dialect = &mt_responses_socket, .flags = MT_HTTP_SOCKET},
+    {MT_HTTP_POST, "/v1/responses/compact", .dialect = &mt_responses_compact},
+    {MT_HTTP_POST, "/responses/compact", .dialect = &mt_responses_compact},
     {MT_HTTP_POST, "/v1/responses/input_tokens", .dialect = &mt_responses_input_tokens},
     {MT_HTTP_GET, "/v1/responses/{id}", .handler = mt_stored_get},
     {MT_HTTP_DELETE, "/v1/responses/{id}", .handler = mt_stored_delete},
@@ -242,6 +246,11 @@ const mt_dialect *mt_server_dialect(const char *path)
     return nearest ? nearest : &mt_openai_chat;
 }
 
+const mt_dialect *mt_server_dialect_of(const mt_http_route *route)
+{
+    return ((const entry *)route->about)->dialect;
+}
+
 /* Whether all calls of a dialect want text. Those that count tokens, want vectors, or may only load a model, need no
    place in the queue for text. */
 static bool writes(const mt_dialect *d)
@@ -257,7 +266,8 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count)
     for (size_t i = 0; i < MT_COUNT(routes); i++) {
         const entry *r = &routes[i];
         /* For work on what its body has */
-        const bool asks = r->method == MT_HTTP_POST && !r->handler && !r->tell && !r->text;
+        const bool asks =
+            (r->method == MT_HTTP_POST || (r->flags & MT_HTTP_SOCKET)) && !r->handler && !r->tell && !r->text;
         const bool text = asks && !r->task && writes(r->dialect);
 
         if (r->page && server->opt->web != MT_WEB_ON)

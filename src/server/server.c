@@ -44,7 +44,8 @@ static bool admit_account(mt_server *server, mt_http_request *request, mt_http_r
     }
     request->who = account;
     refusal->status = 429;
-    return !(request->route->flags & MT_SERVER_METERED) ||
+    /* The handshake of a WebSocket asks for nothing yet; each message does, as a POST. */
+    return !(request->route->flags & MT_SERVER_METERED) || request->method != MT_HTTP_POST ||
            mt_account_ask(account, mt_clock_ns(), refusal->text, &refusal->retry_after);
 }
 
@@ -81,15 +82,16 @@ static void add_headers(void *user, const void *who, mt_http_extra *extra)
 }
 
 /* The http server's hook: writes the body of errors that it finds itself. */
-static void error_body(void *user, const char *path, int status, const char *code, const char *sentence, mt_buf *body)
+static void error_body(void *user, const mt_http_route *route, const char *path, int status, const char *code,
+                       const char *sentence, mt_buf *body)
 {
     static const struct {
         int status;
         const char *code;
-    } codes[] = {{401, "invalid_api_key"},        {403, "forbidden"},         {404, "not_found"},
-                 {405, "method_not_allowed"},     {408, "request_timeout"},   {413, "request_too_large"},
-                 {415, "unsupported_media_type"}, {414, "request_too_large"}, {431, "request_too_large"},
-                 {429, "rate_limit_exceeded"},    {503, "overloaded"}};
+    } codes[] = {{401, "invalid_api_key"},        {403, "forbidden"},           {404, "not_found"},
+                 {405, "method_not_allowed"},     {408, "request_timeout"},     {413, "request_too_large"},
+                 {415, "unsupported_media_type"}, {414, "request_too_large"},   {431, "request_too_large"},
+                 {426, "upgrade_required"},       {429, "rate_limit_exceeded"}, {503, "overloaded"}};
     mt_failure why;
 
     (void)user;
@@ -97,7 +99,19 @@ static void error_body(void *user, const char *path, int status, const char *cod
         if (codes[i].status == status)
             code = codes[i].code;
     mt_failure_set(&why, status, code, NULL, "%s", sentence);
-    mt_server_dialect(path)->error(body, &why);
+    (route ? mt_server_dialect_of(route) : mt_server_dialect(path))->error(body, &why);
+}
+
+/* The http server's hooks: what a WebSocket has for itself. */
+static void *open_socket(void *user)
+{
+    return mt_recent_new(&((mt_server *)user)->room);
+}
+
+static void close_socket(void *user, void *recent)
+{
+    (void)user;
+    mt_recent_release(recent);
 }
 
 /* The mailbox has letters. */
@@ -335,19 +349,23 @@ static void resume(void *ctx, mt_waiter *waiter, const mt_failure *why)
 static mt_http_server *listen_on(mt_server *server, const mt_http_route *routes, size_t count, mt_error *err)
 {
     const mt_options *opt = server->opt;
-    mt_http_config config = {
-        .host = opt->host ? opt->host : "127.0.0.1",
-        .port = (int)opt->port,
-        .routes = routes,
-        .route_count = count,
-        .hooks = {.user = server, .admit = admit, .headers = add_headers, .error_body = error_body},
-        .origins = opt->origins.at,
-        .origin_count = opt->origins.count,
-        .tls_certificate = opt->tls_cert,
-        .tls_key = opt->tls_key,
-        .proxies = &server->proxies,
-        .room = &server->room,
-        .limits = mt_http_limits_default()};
+    mt_http_config config = {.host = opt->host ? opt->host : "127.0.0.1",
+                             .port = (int)opt->port,
+                             .routes = routes,
+                             .route_count = count,
+                             .hooks = {.user = server,
+                                       .admit = admit,
+                                       .headers = add_headers,
+                                       .error_body = error_body,
+                                       .socket_open = open_socket,
+                                       .socket_closed = close_socket},
+                             .origins = opt->origins.at,
+                             .origin_count = opt->origins.count,
+                             .tls_certificate = opt->tls_cert,
+                             .tls_key = opt->tls_key,
+                             .proxies = &server->proxies,
+                             .room = &server->room,
+                             .limits = mt_http_limits_default()};
 
     server->room.limit = MT_LIMIT_HTTP_BODIES_BYTES; /* until the models' memory is known */
     config.limits.connections = (size_t)opt->max_connections;

@@ -1,6 +1,6 @@
 // OpenAI's own SDK: chat completions and responses, whole and streamed, each with a call of a tool.
 
-import { assert, answer, cached, call, dataUrl, load, result, schema, system, task, url } from "./common.mjs";
+import { assert, answer, cached, call, dataUrl, load, major, result, schema, system, task, url } from "./common.mjs";
 
 const { default: OpenAI } = await load("openai");
 const client = new OpenAI({ apiKey: "none", baseURL: url + "/v1", maxRetries: 0 });
@@ -61,4 +61,39 @@ const model = "gpt-any";
   });
   assert.equal(again.output_text, response.output_text);
   assert.equal(again.output[0].content[0].logprobs.map((token) => token.token).join(""), again.output_text);
+}
+
+if (!major) { // earlier versions have neither
+  const { ResponsesWS } = await load("openai/resources/responses/ws");
+  const socket = new ResponsesWS(client);
+  const turn = async (fields) => {
+    socket.send({ type: "response.create", model, store: false, ...fields });
+    let text = "";
+    for await (const event of socket.stream()) {
+      if (event.type === "error") throw event.error;
+      if (event.message?.type === "response.output_text.delta") text += event.message.delta;
+      if (event.message?.type === "response.completed") return { text, response: event.message.response };
+    }
+  };
+  const tools = [{ type: "function", name: "get_weather", parameters: schema, strict: false }];
+  const content = [{ type: "input_text", text: task }, { type: "input_image", image_url: dataUrl, detail: "auto" }];
+  const first = await turn({ tools, instructions: system, input: [{ role: "user", content }] });
+  const called = first.response.output.find((item) => item.type === "function_call");
+  assert.deepEqual(JSON.parse(called.arguments), call);
+  const second = await turn({
+    tools, instructions: system, previous_response_id: first.response.id,
+    input: [{ type: "function_call_output", call_id: called.call_id, output: result }],
+  });
+  assert.equal(second.text, answer);
+  const usage = second.response.usage;
+  cached(first.response.usage.input_tokens, usage.input_tokens, usage.input_tokens_details.cached_tokens);
+  await assert.rejects(turn({ input: "hello", previous_response_id: "resp_none" }), /not kept here/);
+  const closed = new Promise((resolve) => socket.on("close", resolve));
+  socket.close();
+  await closed;
+
+  const short = await client.responses.compact({ model, input: "hello" });
+  assert.deepEqual(short.output.map((item) => item.type), ["message", "compaction"]);
+  const after = await client.responses.create({ model, input: [...short.output, { role: "user", content: "hello" }] });
+  assert.equal(after.status, "completed");
 }

@@ -28,7 +28,7 @@ SKIP = 77
 MACHINE = "linux-arm64" if os.uname().machine in ("aarch64", "arm64") else "linux-x64"
 PACKAGES = {"openai": "7.55.0", "@anthropic-ai/sdk": "1.9.0", "ai": "7.0.170", "@ai-sdk/openai-compatible": "3.0.90",
             "@langchain/openai": "1.5.8", "@langchain/core": "1.2.13", "@langchain/ollama": "1.3.0", "ollama": "0.6.4",
-            "@openai/agents": "0.20.0", "zod": "4.6.7",
+            "@openai/agents": "0.20.0", "zod": "4.6.7", "ws": "8.23.0",
             "opencode-ai": "1.18.18", "opencode-" + MACHINE: "1.18.18", "@openai/codex": "0.169.0",
             "@anthropic-ai/claude-code": "2.1.326", "@ai-sdk/anthropic": "4.0.101", "@mistralai/mistralai": "2.7.0"}
 # Earlier major versions that are still in use, each under its name with the number behind it.

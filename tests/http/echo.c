@@ -32,6 +32,41 @@ static void echo_body(void *user, mt_http_server *server, mt_http_request *reque
     answer(server, request, "application/octet-stream", request->body, request->body_len);
 }
 
+/* Streams a message of a WebSocket back, so that each of its lines becomes a message; "count" is answered with how many
+   messages the WebSocket has sent. */
+static void echo_message(void *user, mt_http_server *server, mt_http_request *request)
+{
+    mt_http_response response = {.status = 200};
+    int *count = request->socket;
+    char text[32];
+
+    (void)user;
+    ++*count;
+    if (strcmp(request->body, "count") == 0) {
+        snprintf(text, sizeof(text), "%s %d", mt_http_method_name(request->method), *count);
+        mt_http_answer(server, request->handle, &response, text, strlen(text));
+    } else {
+        mt_http_begin(server, request->handle, &response);
+        mt_http_write(server, request->handle, request->body, request->body_len);
+        mt_http_end(server, request->handle);
+    }
+    mt_http_request_free(request);
+}
+
+static void *open_socket(void *user)
+{
+    (void)user;
+    atomic_fetch_add(&echo.sockets, 1);
+    return calloc(1, sizeof(int));
+}
+
+static void close_socket(void *user, void *socket)
+{
+    (void)user;
+    atomic_fetch_sub(&echo.sockets, 1);
+    free(socket);
+}
+
 /* What the server understood of a request, a line each. */
 static void echo_show(void *user, mt_http_server *server, mt_http_request *request)
 {
@@ -105,14 +140,15 @@ static void echo_stats(void *user, mt_http_server *server, mt_http_request *requ
     mt_http_server_stats(server, &s);
     mt_buf_init(&text, 4096);
     mt_buf_printf(&text,
-                  "{\"live\": %d, \"app_gone\": %d, \"pauses\": %d, \"open\": %d, \"accepted\": %d, \"refused\": %d, "
-                  "\"yielded\": %d, "
+                  "{\"live\": %d, \"sockets\": %d, \"app_gone\": %d, \"pauses\": %d, \"open\": %d, \"accepted\": %d, "
+                  "\"refused\": %d, \"yielded\": %d, "
                   "\"exchanges\": %d, \"ok\": %d, \"bad\": %d, \"in\": %d, \"out\": %d, \"bodies\": %d, \"slow\": %d, "
                   "\"timed_out\": %d, \"gone\": %d}",
-                  atomic_load(&echo.live), atomic_load(&echo.gone), atomic_load(&echo.pauses), (int)s.connections_open,
-                  (int)s.connections_accepted, (int)s.connections_refused, (int)s.connections_yielded,
-                  (int)s.exchanges_open, (int)s.answers[2], (int)s.answers[4], (int)s.bytes_in, (int)s.bytes_out,
-                  (int)s.body_bytes, (int)s.dropped_slow, (int)s.dropped_timed_out, (int)s.gone);
+                  atomic_load(&echo.live), atomic_load(&echo.sockets), atomic_load(&echo.gone),
+                  atomic_load(&echo.pauses), (int)s.connections_open, (int)s.connections_accepted,
+                  (int)s.connections_refused, (int)s.connections_yielded, (int)s.exchanges_open, (int)s.answers[2],
+                  (int)s.answers[4], (int)s.bytes_in, (int)s.bytes_out, (int)s.body_bytes, (int)s.dropped_slow,
+                  (int)s.dropped_timed_out, (int)s.gone);
     answer(server, request, "application/json", text.data, text.len);
     mt_buf_free(&text);
 }
@@ -135,6 +171,12 @@ const mt_http_route echo_routes[] = {
     {.method = MT_HTTP_GET, .pattern = "/late", .handler = echo_late},
     {.method = MT_HTTP_GET, .pattern = "/held", .handler = echo_held},
     {.method = MT_HTTP_GET, .pattern = "/release", .handler = echo_release},
+    {.method = MT_HTTP_GET, .pattern = "/socket", .handler = echo_message, .flags = MT_HTTP_SOCKET},
+    {.method = MT_HTTP_GET, .pattern = "/socket/ten", .handler = echo_body, .flags = MT_HTTP_SOCKET, .body_bytes = 10},
+    {.method = MT_HTTP_GET, .pattern = "/socket/wait", .handler = echo_wait, .flags = MT_HTTP_SOCKET},
+    {.method = MT_HTTP_GET, .pattern = "/socket/flood", .handler = echo_flood, .flags = MT_HTTP_SOCKET},
+    {.method = MT_HTTP_GET, .pattern = "/socket/abort", .handler = echo_abort, .flags = MT_HTTP_SOCKET},
+    {.method = MT_HTTP_GET, .pattern = "/socket/fail", .handler = echo_fail, .flags = MT_HTTP_SOCKET},
     {.method = MT_HTTP_POST, .pattern = "/drain", .handler = echo_drain, .flags = MT_HTTP_ALWAYS},
     {.method = MT_HTTP_GET, .pattern = "/stats", .handler = echo_stats, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
 };
@@ -152,9 +194,10 @@ static bool admit(void *user, mt_http_request *request, mt_http_refusal *refusal
     return false;
 }
 
-static void error_body(void *user, const char *path, int status, const char *code, const char *sentence, mt_buf *body)
+static void error_body(void *user, const mt_http_route *route, const char *path, int status, const char *code,
+                       const char *sentence, mt_buf *body)
 {
-    (void)user, (void)code;
+    (void)user, (void)route, (void)code;
     mt_buf_printf(body, "{\"status\": %d, \"path\": ", status);
     mt_buf_json_string(body, path ? path : "", path ? strlen(path) : 0);
     mt_buf_puts(body, ", \"error\": ");
@@ -176,6 +219,7 @@ static bool set_number(mt_http_limits *limits, const char *name, long value)
         {"idle_ms", NULL, &limits->idle_ms},           {"head_ms", NULL, &limits->head_ms},
         {"body_ms", NULL, &limits->body_ms},           {"send_ms", NULL, &limits->send_ms},
         {"linger_ms", NULL, &limits->linger_ms},       {"spare", &limits->spare, NULL},
+        {"socket_ms", NULL, &limits->socket_ms},
     };
 
     for (size_t i = 0; i < MT_COUNT(fields); i++)
@@ -239,7 +283,11 @@ int main(int argc, char **argv)
         .host = "127.0.0.1",
         .routes = echo_routes,
         .route_count = echo_route_count,
-        .hooks = {.user = &echo, .admit = admit, .error_body = error_body},
+        .hooks = {.user = &echo,
+                  .admit = admit,
+                  .error_body = error_body,
+                  .socket_open = open_socket,
+                  .socket_closed = close_socket},
         .origins = origins,
         .limits = mt_http_limits_default(),
     };

@@ -7,10 +7,11 @@
 #include "http/http.h"
 
 typedef struct echo_app {
-    const char *key;   /* that clients must show; NULL: none */
-    atomic_int live;   /* answers under way */
-    atomic_int gone;   /* clients that left before theirs was complete */
-    atomic_int pauses; /* times a producer was told to pause */
+    const char *key;    /* that clients must show; NULL: none */
+    atomic_int live;    /* answers under way */
+    atomic_int gone;    /* clients that left before theirs was complete */
+    atomic_int sockets; /* WebSockets that are open */
+    atomic_int pauses;  /* times a producer was told to pause */
 } echo_app;
 
 extern const mt_http_route echo_routes[];

@@ -17,6 +17,7 @@ import time
 import unittest
 
 import clients
+import websocket
 from clients import PATIENCE, Server
 
 GET = "GET {} HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -822,6 +823,211 @@ class Tls(unittest.TestCase):
             except (OSError, EOFError):
                 pass  # its handshake took too long
         server.stop()
+
+
+class WebSockets(unittest.TestCase):
+    """Of the routes below /socket."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("body_bytes=2000000", leaks=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def open(self, path="/socket", server=None, **headers):
+        made = websocket.WebSocket((server or self.server).connect().sock, path, **headers)
+        self.addCleanup(made.sock.close)
+        return made
+
+    def test_messages_come_back(self):
+        ws = self.open()
+        for size in (1, 125, 126, 65535, 65536, 1500000):
+            text = "".join(random.choices("abc\u00e9\U0001f600", k=size // 2 or 1))
+            ws.send(text, mask=websocket.random_mask())
+            self.assertEqual(ws.text(), text)
+
+    def test_each_line_is_a_message(self):
+        ws = self.open()
+        ws.send("one\ntwo\n\nthree\n")
+        self.assertEqual([ws.receive() for _ in range(4)], [(websocket.TEXT, b"one"), (websocket.TEXT, b"two"),
+                                                            (websocket.PING, b""), (websocket.TEXT, b"three")])
+
+    def test_a_message_is_a_post_and_the_socket_has_a_state(self):
+        one, other = self.open(), self.open()
+        for count in range(1, 4):
+            one.send("count")
+            self.assertEqual(one.text(), f"POST {count}")
+        other.send("count")
+        self.assertEqual(other.text(), "POST 1")
+        stats = self.server.stats()
+        self.assertGreaterEqual(stats["sockets"], 2)
+        one.sock.close()
+        other.sock.close()
+        self.server.wait_for(sockets=lambda n: n <= stats["sockets"] - 2)
+
+    def test_single_bytes_and_fragments(self):
+        ws = self.open()
+        whole = (websocket.frame("he", last=False) + websocket.frame("p", websocket.PING) +
+                 websocket.frame("", 0, last=False) + websocket.frame("llo", 0))
+        for byte in whole:
+            ws.send_raw(bytes([byte]))
+        self.assertEqual(ws.receive(), (websocket.PONG, b"p"))
+        self.assertEqual(ws.text(), "hello")
+
+    def test_many_messages_at_once(self):
+        ws = self.open()
+        ws.send_raw(b"".join(websocket.frame(f"m{i}") for i in range(200)))
+        self.assertEqual([ws.text() for _ in range(200)], [f"m{i}" for i in range(200)])
+
+    def test_what_breaks_the_rules(self):
+        frame = websocket.frame
+        rules = [(1002, frame("a", mask=None)), (1002, frame("a", flags=0x40)), (1002, frame("a", 3)),
+                 (1002, frame("a", 11)), (1002, frame("a", 0)), (1002, frame("a", last=False) + frame("b")),
+                 (1002, frame("a", websocket.PING, last=False)), (1002, frame("a" * 126, websocket.PING)),
+                 (1002, frame("a", length=16)), (1002, frame("a" * 300, length=64)),
+                 (1002, bytes([0x81, 0xFF]) + b"\xff" * 12), (1002, frame("x", websocket.CLOSE)),
+                 (1002, websocket.close_frame(999)), (1002, websocket.close_frame(1005)),
+                 (1002, websocket.close_frame(5000)), (1007, websocket.close_frame(1000, b"\xff")),
+                 (1007, frame(b"\xc3")), (1007, frame(b"\xed\xa0\x80")), (1003, frame("a", websocket.BINARY)),
+                 (1009, bytes([0x81, 0xFF]) + struct.pack(">Q", 2000001) + b"1234")]
+        beside = self.open()
+        for code, data in rules:
+            ws = self.open()
+            ws.send_raw(data)
+            self.assertEqual(ws.closed(), code, data[:20])
+        beside.send("still here")
+        self.assertEqual(beside.text(), "still here")
+
+    def test_a_limit_of_the_route_holds_for_all_fragments(self):
+        ws = self.open("/socket/ten")
+        ws.send("0123456789")
+        self.assertEqual(ws.text(), "0123456789")
+        ws.send("01234", last=False)
+        ws.send("567890", 0)
+        self.assertEqual(ws.closed(), 1009)
+
+    def test_closing(self):
+        for sent, code in ((websocket.close_frame(1000, b"bye"), 1000), (websocket.close_frame(3001), 3001),
+                           (websocket.frame("", websocket.CLOSE), 1000)):
+            ws = self.open()
+            ws.send_raw(sent)
+            self.assertEqual(ws.closed(), code)
+
+    def test_control_frames_while_answering(self):
+        ws = self.open("/socket/wait")
+        ws.send("work")
+        self.server.wait_for(live=1)
+        ws.send("a", websocket.PING)
+        self.assertEqual(ws.receive(), (websocket.PONG, b"a"))
+        ws.send("b", websocket.PONG)
+        gone = self.server.stats()["app_gone"]
+        ws.send_raw(websocket.close_frame(1001))
+        self.assertEqual(ws.closed(), 1001)
+        self.server.wait_for(live=0, app_gone=gone + 1)
+
+    def test_a_client_that_leaves_is_noticed(self):
+        for leave in (reset, lambda sock: sock.shutdown(socket.SHUT_WR)):
+            ws = self.open("/socket/wait")
+            ws.send("work")
+            self.server.wait_for(live=1)
+            leave(ws.sock)
+            self.server.wait_for(live=0)
+
+    def test_a_broken_frame_while_answering(self):
+        ws = self.open("/socket/wait")
+        ws.send("work")
+        self.server.wait_for(live=1)
+        ws.send_raw(websocket.frame("a" * 126, websocket.PING))
+        self.assertEqual(ws.closed(), 1002)
+        self.server.wait_for(live=0)
+
+    def test_errors_and_ends_of_answers(self):
+        ws = self.open("/socket/fail")
+        for _ in range(2):
+            ws.send("x")
+            self.assertEqual(json.loads(ws.text())["status"], 422)
+        ws = self.open("/socket/abort")
+        ws.send("x")
+        self.assertEqual(ws.text(), "half")
+        self.assertEqual(ws.closed(), 1011)
+
+    def test_handshakes_that_are_none(self):
+        for status, headers in ((426, {"Upgrade": None}), (426, {"Upgrade": "h2c"}), (426, {"Connection": "close"}),
+                                (426, {"Sec_WebSocket_Version": "8"}), (400, {"Sec_WebSocket_Key": None}),
+                                (400, {"Sec_WebSocket_Key": "short"}), (400, {"Sec_WebSocket_Key": "!" * 24})):
+            with self.server.connect() as client:
+                answer = client.ask(websocket.greeting("/socket", **headers))
+                self.assertEqual(answer.status, status, headers)
+                if status == 426:
+                    self.assertEqual(answer.headers["sec-websocket-version"], "13")
+        with self.server.connect() as client:
+            self.assertEqual(client.ask(websocket.greeting("/socket").replace(b"HTTP/1.1", b"HTTP/1.0")).status, 426)
+        with self.server.connect() as client:
+            self.assertEqual(client.ask(websocket.greeting("/socket", Content_Length="3") + b"abc").status, 400)
+        with self.server.connect() as client:
+            self.assertEqual(client.ask(websocket.greeting("/show")).status, 200)  # who asks need not get one
+
+    def test_keys_are_looked_at_for_each_message(self):
+        with Server("key=secret") as server:
+            with server.connect() as client:
+                self.assertEqual(client.ask(websocket.greeting("/socket")).status, 401)
+            ws = self.open(server=server, Authorization="Bearer secret")
+            ws.send("a")
+            self.assertEqual(ws.text(), "a")
+
+    def test_a_slow_reader_pauses_its_producer_alone(self):
+        with Server("output_pause=10000") as server:
+            ws = self.open("/socket/flood?n=3000&size=10000", server=server)
+            ws.send("go")
+            server.wait_for(pauses=lambda n: n > 0)
+            self.assertEqual(server.get("/show").status, 200)
+            for _ in range(3000):
+                self.assertEqual(len(ws.text()), 10006)
+
+    def test_a_reader_that_reads_nothing_is_dropped(self):
+        with Server("output_pause=10000", "output_drop=1000000") as server:
+            ws = self.open("/socket/flood?n=100000&size=10000&rude=1", server=server)
+            ws.send("go")
+            server.wait_for(slow=1, live=0)
+
+    def test_too_much_ahead_of_an_answer(self):
+        with Server("pipeline_bytes=10000") as server:
+            ws = self.open("/socket/wait", server=server)
+            ws.send("work")
+            server.wait_for(live=1)
+            ws.send("a" * 20000)
+            server.wait_for(live=0, sockets=0)
+
+    def test_bodies_share_their_room(self):
+        with Server("bodies_bytes=300") as server:
+            ws = self.open(server=server)
+            ws.send("a" * 200)
+            self.assertEqual(ws.closed(), 1013)
+
+    def test_times(self):
+        with Server("head_ms=300", "body_ms=300", "idle_ms=300") as server:
+            for begun in (b"\x81", websocket.frame("abc")[:-1], websocket.frame("a", last=False)):
+                ws = self.open(server=server)
+                ws.send_raw(begun)
+                self.assertEqual(ws.closed(), 1008)
+
+    def test_an_old_socket_is_closed(self):
+        with Server("socket_ms=300", "idle_ms=100") as server:
+            ws = self.open(server=server)
+            self.assertEqual(json.loads(ws.text())["status"], 400)
+            self.assertEqual(ws.closed(), 1001)
+
+    def test_a_drain_says_goodbye(self):
+        with Server() as server:
+            idle, busy = self.open(server=server), self.open("/socket/wait", server=server)
+            busy.send("work")
+            server.wait_for(live=1)
+            server.ask("POST /drain?ms=0 HTTP/1.1\r\nHost: a\r\n\r\n")
+            self.assertEqual(idle.closed(), 1001)
+            with self.assertRaises((EOFError, ConnectionResetError)):
+                busy.text()
 
 
 if __name__ == "__main__":
