@@ -201,6 +201,11 @@ void mt_parse_retype(mt_parser *p, mt_buf *json); /* converts the value of p->ke
 const json_t *mt_parse_resolve(const json_t *schema, const json_t *root);
 bool mt_parse_no_string(const json_t *schema, const json_t *root); /* whether no value of the schema is a string */
 
+/* Of values that are written as text: whether a text is read as a string; appends a regular expression that matches all
+   texts that are not, and perhaps others, or returns false where all are; out may be NULL. */
+bool mt_parse_reads_string(const char *text, size_t len, const json_t *schema, const json_t *root);
+bool mt_parse_others(mt_buf *out, const json_t *schema, const json_t *root);
+
 /* parse_json.c */
 void mt_parse_calls_byte(mt_parser *p, mt_parse_machine *m, char b);
 void mt_parse_arguments_byte(mt_parser *p, mt_parse_machine *m, char b);

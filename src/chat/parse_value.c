@@ -212,6 +212,39 @@ static void put_value(mt_buf *out, const char *text, size_t len, unsigned types)
     mt_buf_json_string(out, text, len);
 }
 
+bool mt_parse_reads_string(const char *text, size_t len, const json_t *schema, const json_t *root)
+{
+    mt_buf out = {.limit = 8 * (size_t)MT_LIMIT_PARSE_HELD};
+    bool string;
+
+    put_value(&out, text, len, types_of(schema, root));
+    string = out.len > 0 && out.data[0] == '"';
+    mt_buf_free(&out);
+    return string;
+}
+
+bool mt_parse_others(mt_buf *out, const json_t *schema, const json_t *root)
+{
+    static const struct {
+        unsigned type;
+        const char *regex;
+    } rows[] = {{T_NUMBER, "[-+]?(?:[0-9]+(?:\\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|NaN|Infinity)"},
+                {T_BOOLEAN, "[tT]rue|[fF]alse"},
+                {T_NULL, "null|None"},
+                {T_OBJECT, "\\{[\\s\\S]*"},
+                {T_ARRAY, "[\\[(][\\s\\S]*"}};
+    const unsigned types = types_of(schema, root);
+
+    if (types == T_STRING || !out)
+        return types != T_STRING;
+    mt_buf_puts(out, "\\s*(?:");
+    for (size_t i = 0, count = 0; i < MT_COUNT(rows); i++)
+        if (types & rows[i].type)
+            mt_buf_printf(out, "%s%s", count++ ? "|" : "", rows[i].regex);
+    mt_buf_puts(out, ")\\s*");
+    return true;
+}
+
 /* Some models quote every value: a string where the schema allows none is parsed again. */
 void mt_parse_retype(mt_parser *p, mt_buf *json)
 {

@@ -2,8 +2,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/compiler.h"
+#include "base/limits.h"
 #include "chat/shape_inside.h"
+#include "sample/constraint/regex.h"
 #include "sample/constraint/schema.h"
 
 /* A value as JSON. root: what references in the schema refer to; object: only an object. Where the schema cannot be
@@ -28,55 +31,216 @@ bool mt_shape_object(mt_shape_writer *w, const json_t *schema, bool strict, mt_e
     return true;
 }
 
-/* Text that has to match a pattern or a format. Strings of Gemma's notation are written as they are, without `<`, with
-   which a tag would begin; here they have no quotes either. */
-static bool pattern_value(mt_shape_writer *w, const json_t *schema, const json_t *root, mt_expr *out)
-{
-    mt_json raw = {.g = w->g, .notation = MT_NOTATION_GEMMA, .quotes = mt_grammar_empty(w->g)};
-
-    return mt_schema_expr(&raw, schema, root, false, true, out, w->err);
-}
-
-/* A value without quotes, up to its closing tag: one of the schema's strings, or any text where it lists none. */
-static mt_expr text_value(mt_shape_writer *w, const json_t *schema, const char *close)
+/* One of the schema's strings; doubt: only those that are read as strings. */
+static mt_expr listed_text(mt_shape_writer *w, const json_t *schema, const json_t *root, bool doubt, size_t *count)
 {
     const json_t *list = json_object_get(schema, "enum"), *constant = json_object_get(schema, "const");
     const size_t listed = constant ? 1 : json_array_size(list);
     mt_expr *parts = mt_alloc_array(listed + 1, sizeof(*parts)), any;
-    size_t count = 0;
 
+    *count = 0;
     for (size_t i = 0; i < listed; i++) {
         const json_t *one = constant ? constant : json_array_get(list, i);
 
-        if (json_is_string(one))
-            parts[count++] = mt_grammar_literal(w->g, json_string_value(one), json_string_length(one));
+        if (json_is_string(one) &&
+            (!doubt || mt_parse_reads_string(json_string_value(one), json_string_length(one), schema, root)))
+            parts[(*count)++] = mt_grammar_literal(w->g, json_string_value(one), json_string_length(one));
     }
-    any = mt_grammar_any(w->g, parts, count);
+    any = mt_grammar_any(w->g, parts, *count);
     mt_free(parts);
+    return any;
+}
+
+/* A value without quotes, up to its closing tag: one of the schema's strings, or any text where it lists none. */
+static mt_expr text_value(mt_shape_writer *w, const json_t *schema, const json_t *root, const char *close)
+{
+    size_t count;
+    const mt_expr any = listed_text(w, schema, root, false, &count);
+
     return count ? mt_grammar_seq(w->g, any, mt_grammar_text(w->g, close)) : mt_grammar_until(w->g, &close, 1);
 }
 
-/* A value and its closing tag. Strings stand as they are; what cannot be a string is JSON, since the parser reads it as
-   such. The tag behind a string is spelled out and never a special token, so that the end is found in any text. */
+static bool has_any(const json_t *schema, const char *const *keywords)
+{
+    for (; *keywords; keywords++)
+        if (json_object_get(schema, *keywords))
+            return true;
+    return false;
+}
+
+/* Keywords that say more of a string than that it is one. */
+static const char *const narrowing[] = {"pattern", "format", "minLength", "maxLength", "not",  "if", "allOf",
+                                        "anyOf",   "oneOf",  "enum",      "const",     "$ref", NULL};
+
+/* Whether a schema allows every string. */
+static bool any_string(const json_t *schema, const json_t *root)
+{
+    static const char *const others[] = {"pattern", "format", "minLength", "maxLength", "not",  "if",
+                                         "allOf",   "oneOf",  "enum",      "const",     "$ref", NULL};
+    const json_t *any = json_object_get(schema, "anyOf");
+
+    if (!any)
+        return !has_any(schema, narrowing) && !mt_parse_no_string(schema, root);
+    for (size_t i = 0; !has_any(schema, others) && i < json_array_size(any); i++) {
+        const json_t *one = mt_parse_resolve(json_array_get(any, i), root);
+
+        if (!has_any(one, narrowing) && !mt_parse_no_string(one, root))
+            return true;
+    }
+    return false;
+}
+
+/* Appends a regular expression that matches the text. */
+static void add_escaped(mt_buf *out, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        mt_buf_puts(out, strchr("\\^$.|?*+()[]{}/", text[i]) ? "\\" : "");
+        mt_buf_add(out, text + i, 1);
+    }
+}
+
+/* Reads a regular expression in which '@' stands for the text `close` and '#' for that without white space around it.
+   NULL: w->err. */
+static const mt_regex *read_around(mt_shape_writer *w, mt_arena *arena, const char *pattern, const char *close)
+{
+    static const char space[] = " \n";
+    const size_t from = strspn(close, space);
+    size_t to = strlen(close);
+    mt_buf text = {.limit = MT_LIMIT_GRAMMAR_TEXT};
+    const mt_regex *regex;
+
+    while (to > from && strchr(space, close[to - 1]))
+        to--;
+    for (; *pattern; pattern++)
+        if (*pattern == '@')
+            add_escaped(&text, close, strlen(close));
+        else if (*pattern == '#')
+            add_escaped(&text, close + from, to - from);
+        else
+            mt_buf_add(&text, pattern, 1);
+    regex = mt_regex_read(arena, mt_arena_printf(arena, "%s", text.data), text.len, false, w->err);
+    mt_buf_free(&text);
+    return regex;
+}
+
+/* Any text up to the closing tag that is not read as something else, which the expression `other` matches. The parser
+   finds the tag whether or not there is white space around it. */
+static bool other_text(mt_shape_writer *w, const char *other, const char *close, mt_expr *out)
+{
+    mt_arena *arena = mt_arena_new(0);
+    const char *read_as_other = mt_arena_printf(arena, "%s@", other);
+    const mt_regex *all = read_around(w, arena, "[\\s\\S]*@", close),
+                   *none[] = {read_around(w, arena, "[\\s\\S]*#[\\s\\S]*#[\\s\\S]*", close),
+                              read_around(w, arena, read_as_other, close)};
+    const mt_regex_query query = {
+        .all = &all, .all_count = 1, .none = none, .none_count = MT_COUNT(none), .most = MT_GRAMMAR_UNLIMITED};
+    const bool ok = all && none[0] && none[1] &&
+                    (mt_regex_query_expr(&query, w->g, mt_grammar_chars, out) ||
+                     mt_fail(w->err, MT_E_INVALID, "the schema takes too many states: simplify it"));
+
+    mt_arena_free(arena);
+    return ok;
+}
+
+/* Text of a schema that does not allow every string. Strings of Gemma's notation are written as they are, without `<`,
+   with which a tag would begin; here they have no quotes either. */
+static bool narrow_text(mt_shape_writer *w, const json_t *schema, const json_t *root, const char *other, mt_expr *out)
+{
+    mt_json raw = {.g = w->g, .notation = MT_NOTATION_GEMMA, .quotes = mt_grammar_empty(w->g)};
+    json_t *own = json_pack("{s:[O, {s:s}]}", "allOf", schema, "type", "string");
+    bool ok;
+
+    if (other)
+        json_array_append_new(json_object_get(own, "allOf"),
+                              json_pack("{s:{s:o}}", "not", "pattern", json_sprintf("^(?:%s)$", other)));
+    ok = mt_schema_expr(&raw, own, root, false, true, out, w->err);
+    json_decref(own);
+    return ok;
+}
+
+/* A string that fits a strict schema, and its closing tag. */
+static bool strict_text(mt_shape_writer *w, const json_t *schema, const json_t *root, const mt_layout_tags *t,
+                        mt_expr *out)
+{
+    mt_buf other = {.limit = MT_LIMIT_GRAMMAR_TEXT};
+    /* Where tags do not say what is a string, text that could be another value is read as that. */
+    const bool doubt = strcmp(t->string, t->other) == 0 && mt_parse_others(&other, schema, root);
+    const bool listed = json_object_get(schema, "enum") || json_object_get(schema, "const");
+    size_t count;
+    bool ok = true;
+
+    if (!listed && any_string(schema, root)) {
+        if (doubt)
+            ok = other_text(w, other.data, t->close, out);
+        else
+            *out = mt_grammar_until(w->g, &t->close, 1);
+    } else {
+        if (listed && json_object_size(schema) == (size_t)(json_object_get(schema, "type") ? 2 : 1))
+            *out = listed_text(w, schema, root, doubt, &count);
+        else
+            ok = narrow_text(w, schema, root, doubt ? other.data : NULL, out);
+        *out = ok ? mt_grammar_seq(w->g, *out, mt_grammar_text(w->g, t->close)) : 0;
+    }
+    mt_buf_free(&other);
+    return ok;
+}
+
+/* What is no string is JSON, since the parser reads it as such. */
+static bool other_value(mt_shape_writer *w, const json_t *schema, const json_t *root, bool strict,
+                        const mt_layout_tags *t, mt_expr *out)
+{
+    mt_expr inner;
+
+    if (!json_value(w, schema, root, false, strict, &inner))
+        return false;
+    *out = MT_SHAPE_LIST(w, mt_shape_markup(w, t->other), inner, mt_shape_markup(w, t->close));
+    return true;
+}
+
+/* A value that may be a string or something else and has to fit its schema. */
+static bool strict_value(mt_shape_writer *w, const json_t *schema, const json_t *root, const mt_layout_tags *t,
+                         mt_expr *out)
+{
+    static const char *const all[] = {"object", "array", "number", "boolean", "null"};
+    json_t *others = json_pack("{s:[O, {s:[sssss]}]}", "allOf", schema, "type", all[0], all[1], all[2], all[3], all[4]);
+    mt_expr text = 0, other = 0;
+    const bool ok = strict_text(w, schema, root, t, &text) && other_value(w, others, root, true, t, &other);
+
+    json_decref(others);
+    *out = mt_grammar_or(w->g, mt_grammar_seq(w->g, mt_shape_markup(w, t->string), text), other);
+    return ok;
+}
+
+/* Whether every value fits a schema, however it is read. */
+static bool is_anything(const json_t *schema)
+{
+    static const char *const notes[] = {"title", "description", "default", "examples", "$comment", "deprecated", NULL};
+    size_t known = 0;
+
+    for (size_t i = 0; notes[i]; i++)
+        known += json_object_get(schema, notes[i]) != NULL;
+    return json_is_true(schema) || (json_is_object(schema) && known == json_object_size(schema));
+}
+
+/* A value and its closing tag. Strings stand as they are. The tag behind a string is spelled out and never a special
+   token, so that the end is found in any text. */
 static bool tagged_value(mt_shape_writer *w, const json_t *schema, const json_t *root, bool strict,
                          const mt_layout_tags *t, mt_expr *out)
 {
-    const char *type;
-    mt_expr inner;
+    mt_expr text;
 
     schema = mt_parse_resolve(schema, root);
-    type = json_string_value(json_object_get(schema, "type"));
-    if (mt_parse_no_string(schema, root)) {
-        if (!json_value(w, schema, root, false, strict, &inner))
+    if (mt_parse_no_string(schema, root))
+        return other_value(w, schema, root, strict, t, out);
+    if (strict && mt_parse_others(NULL, schema, root) && !is_anything(schema))
+        return strict_value(w, schema, root, t, out);
+    if (strict && (json_object_get(schema, "pattern") || json_object_get(schema, "format"))) {
+        if (!narrow_text(w, schema, root, NULL, &text))
             return false;
-        *out = MT_SHAPE_LIST(w, mt_shape_markup(w, t->other), inner, mt_shape_markup(w, t->close));
-    } else if (strict && type && strcmp(type, "string") == 0 &&
-               (json_object_get(schema, "pattern") || json_object_get(schema, "format"))) {
-        if (!pattern_value(w, schema, root, &inner))
-            return false;
-        *out = MT_SHAPE_LIST(w, mt_shape_markup(w, t->string), inner, mt_grammar_text(w->g, t->close));
+        text = mt_grammar_seq(w->g, text, mt_grammar_text(w->g, t->close));
     } else
-        *out = mt_grammar_seq(w->g, mt_shape_markup(w, t->string), text_value(w, schema, t->close));
+        text = text_value(w, schema, root, t->close);
+    *out = mt_grammar_seq(w->g, mt_shape_markup(w, t->string), text);
     return true;
 }
 

@@ -427,9 +427,7 @@ static json_t *random_schema(uint64_t *seed, int depth)
     case 2: return load("{'type':'number'}");
     case 3: return load("{'type':'boolean'}");
     case 4: return load("{'type':'string','enum':['one','two words','<3','x: {y}, [z]']}");
-    case 5:
-        return depth > 1 ? load("{'anyOf':[{'type':'null'},{'const':7},{'type':'string','pattern':'^[a-c]+$'}]}")
-                         : load("{'type':'null'}");
+    case 5: return load("{'anyOf':[{'type':'null'},{'const':7},{'type':'string','pattern':'^[a-c]+$'}]}");
     case 6:
         return json_pack("{s:s, s:o, s:i}", "type", "array", "items", random_schema(seed, depth + 1), "maxItems", 3);
     default: return random_object(seed, depth + 1);
@@ -459,7 +457,99 @@ static void arguments_fit_random_schemas_in_every_format(void **state)
     }
 }
 
+/* ---- values in tags that may be a string or something else ---- */
+
+static const struct tagged {
+    const char *schema;  /* of the one argument */
+    const char *good[6]; /* texts that may stand in its tags; NULL: no more */
+    const char *bad[6];
+} tagged[] = {
+    {"{'type':['string','integer'],'minimum':5}",
+     {"5", "77", "five", "5 apples", "a <b> c", "007 spies"},
+     {"4", " 4", "-1", "3", NULL}},
+    {"{'type':['string','integer']}", {"5", "-3", "true", "{}", "[1]", "x"}, {"1.5", "1e3", " 2.0 ", NULL}},
+    {"{'anyOf':[{'type':'string'},{'type':'null'}]}", {"null", "5", "nulls", "<p>", "{}"}, {"None", " null ", NULL}},
+    {"{'anyOf':[{'type':'string','pattern':'^[ab]+$'},{'type':'object','properties':{'n':{'type':'integer'}},"
+     "'required':['n'],'additionalProperties':false}]}",
+     {"ab", "{\"n\": 1}", "{\"n\":-2}"},
+     {"abc", "{}", "{\"n\": \"1\"}", "[]", "c", NULL}},
+    {"{'enum':['a','b c',7,null,true]}", {"a", "b c", "7", "null", "true"}, {"b", "8", "false", "None", "\"a\""}},
+    {"{'enum':['7',8]}", {"8"}, {"7", "9", NULL}},
+    {"{'type':['string','boolean'],'maxLength':3}", {"abc", "true", "5", "false"}, {"abcd", "True", "False", NULL}},
+    {"{'oneOf':[{'type':'string','enum':['x']},{'type':'array','items':{'type':'string'}}]}",
+     {"x", "[]", "[\"y\"]"},
+     {"y", "[1]", "x ", NULL}},
+    {"{'allOf':[{'type':'string','minLength':2}]}", {"ab", "a5"}, {"a", "55", "null", NULL}},
+};
+
+static void check_tagged(const char *format, const char *before, const char *behind, const struct tagged *row)
+{
+    json_t *schema = json_pack("{s:s, s:{s:o}, s:[s], s:b}", "type", "object", "properties", "v", load(row->schema),
+                               "required", "v", "additionalProperties", 0);
+    json_t *tools = json_pack("[{s:s, s:{s:s, s:b, s:o}}]", "type", "function", "function", "name", "f", "strict", 1,
+                              "parameters", schema);
+    const mt_shape shape = {.calls = MT_SHAPE_CALLS_REQUIRED,
+                            .one = true,
+                            .tools = tools,
+                            .formats = {.tools = format, .reasoning = "none"}};
+    mt_tokenizer *tokenizer = constraint_tokenizer(NULL, 0);
+    mt_vocabulary *v = constraint_vocabulary(tokenizer);
+    mt_error err = {0};
+    mt_constraint *c = compile(&shape, tokenizer, v, &err);
+    char text[512];
+
+    if (!c)
+        fail_msg("%s: %s: %s", format, row->schema, err.text);
+    for (size_t i = 0; i < 2 * MT_COUNT(row->good); i++) {
+        const char *value = i % 2 ? row->bad[i / 2] : row->good[i / 2];
+
+        if (!value)
+            continue;
+        snprintf(text, sizeof(text), "%s%s%s", before, value, behind);
+        if (constraint_fits(c, text, strlen(text)) != (i % 2 == 0))
+            fail_msg("%s: %s is %s: %s", format, row->schema, i % 2 ? "taken" : "refused", text);
+    }
+    mt_constraint_release(c);
+    mt_vocabulary_free(v);
+    mt_tokenizer_free(tokenizer);
+    json_decref(tools);
+}
+
+static void values_in_tags_fit_strict_schemas(void **state)
+{
+    static const char *const around[][3] = {
+        {"qwen3_xml", "<tool_call>\n<function=f>\n<parameter=v>\n", "\n</parameter>\n</function>\n</tool_call>"},
+        {"seed_oss", "<seed:tool_call>\n<function=f>\n<parameter=v>", "</parameter>\n</function>\n</seed:tool_call>"},
+        {"glm47", "<tool_call>f<arg_key>v</arg_key><arg_value>", "</arg_value></tool_call>"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(around); i++)
+        for (size_t k = 0; k < MT_COUNT(tagged); k++)
+            check_tagged(around[i][0], around[i][1], around[i][2], &tagged[k]);
+}
+
+/* Where tags say what is a string, no text is taken for something else. */
+static void tags_that_say_what_is_a_string(void **state)
+{
+    static const struct tagged string = {"{'type':['string','integer'],'minimum':5}", {"4", "x", "7"}, {NULL}},
+                               number = {"{'type':['string','integer'],'minimum':5}", {"5", "7"}, {"4", "x", NULL}};
+    static const char behind[] = "</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>";
+
+    (void)state;
+    check_tagged(
+        "deepseek_v32",
+        "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"f\">\n<｜DSML｜parameter name=\"v\" string=\"true\">", behind,
+        &string);
+    check_tagged(
+        "deepseek_v32",
+        "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"f\">\n<｜DSML｜parameter name=\"v\" string=\"false\">",
+        behind, &number);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(values_in_tags_fit_strict_schemas),
+    cmocka_unit_test(tags_that_say_what_is_a_string),
     cmocka_unit_test(required_calls_are_read_back_in_every_format),
     cmocka_unit_test(a_named_tool_is_called_once),
     cmocka_unit_test(only_allowed_tools_are_called_in_every_format),
