@@ -261,6 +261,8 @@ static const mt_field fields[] = {
     MT_FIELD_OTHER_ROW("guided_grammar", mt_read_guided),
     MT_FIELD_OTHER_ROW("structured_outputs", mt_read_structured),
     MT_FIELD_OTHER_ROW("grammar", mt_read_plain_format),
+    MT_FIELD_OTHER_ROW("regex", mt_read_plain_format),
+    MT_FIELD_OTHER_ROW("ebnf", mt_read_plain_format),
     MT_FIELD_OTHER_ROW("json_schema", mt_read_plain_format),
     MT_FIELD_INT_ROW("n", n, 1, MT_LIMIT_CHOICES),
     MT_FIELD_INT_ROW("priority", priority, INT32_MIN, INT32_MAX),

@@ -15,6 +15,8 @@ static bool set_source(mt_ask *ask, const char *name, mt_source_kind kind, const
         return mt_failure_type(why, name, value, "a string");
     if (kind == MT_SOURCE_CHOICE && !json_is_array(value))
         return mt_failure_type(why, name, value, "a list of strings");
+    if (kind == MT_SOURCE_TAGS && !json_is_object(value))
+        return mt_failure_type(why, name, value, "an object with \"structures\" and \"triggers\", or a \"format\"");
     if (kind == MT_SOURCE_SCHEMA && !json_is_object(value) && !json_is_boolean(value))
         return mt_failure_type(why, name, value, "a JSON schema");
     ask->source = (mt_source){.kind = kind, .value = value};
@@ -22,19 +24,25 @@ static bool set_source(mt_ask *ask, const char *name, mt_source_kind kind, const
     return true;
 }
 
-/* A schema may also come as text, which is parsed here and kept by the ask. */
-static bool set_schema(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+/* Schemas and tags may also come as text, which is parsed here and kept by the ask. */
+static bool set_parsed(mt_ask *ask, const char *name, mt_source_kind kind, const json_t *value, mt_failure *why)
 {
     json_t *parsed;
 
     if (!json_is_string(value))
-        return set_source(ask, name, MT_SOURCE_SCHEMA, value, why);
+        return set_source(ask, name, kind, value, why);
     parsed = mt_json_tree_try(json_string_value(value), json_string_length(value));
     if (!parsed)
-        return mt_failure_value(why, name, "is a string that is no JSON: send a JSON schema");
+        return mt_failure_value(why, name, "is a string that is no JSON: send a JSON %s",
+                                kind == MT_SOURCE_SCHEMA ? "schema" : "object");
     json_decref(ask->schema);
     ask->schema = parsed;
-    return set_source(ask, name, MT_SOURCE_SCHEMA, parsed, why);
+    return set_source(ask, name, kind, parsed, why);
+}
+
+static bool set_schema(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    return set_parsed(ask, name, MT_SOURCE_SCHEMA, value, why);
 }
 
 bool mt_read_format(mt_ask *ask, const char *name, const char *type, const json_t *schema, bool strict, mt_failure *why)
@@ -65,6 +73,8 @@ bool mt_read_response_format(mt_ask *ask, const char *name, const json_t *value,
 
     if (type && strcmp(type, "json_object") == 0 && schema)
         return set_schema(ask, name, schema, why);
+    if (type && strcmp(type, "structural_tag") == 0)
+        return set_source(ask, name, MT_SOURCE_TAGS, value, why);
     return mt_read_format(ask, name, type, inner ? json_object_get(inner, "schema") : schema,
                           json_is_true(json_object_get(inner ? inner : value, "strict")), why);
 }
@@ -80,10 +90,14 @@ static bool read_kind(mt_ask *ask, const char *name, const char *kind, const jso
         return set_source(ask, name, MT_SOURCE_CHOICE, value, why);
     if (strcmp(kind, "grammar") == 0)
         return set_source(ask, name, MT_SOURCE_GBNF, value, why);
+    if (strcmp(kind, "structural_tag") == 0)
+        return set_parsed(ask, name, MT_SOURCE_TAGS, value, why);
     if (strcmp(kind, "json_object") == 0)
         return json_is_true(value) ? set_source(ask, name, MT_SOURCE_JSON, NULL, why) : true;
-    return mt_failure_unsupported(
-        why, name, "has \"%.40s\", which is not supported: send json, regex, choice, grammar or json_object", kind);
+    return mt_failure_unsupported(why, name,
+                                  "has \"%.40s\", which is not supported: send json, regex, choice, grammar, "
+                                  "structural_tag or json_object",
+                                  kind);
 }
 
 bool mt_read_guided(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
@@ -91,12 +105,16 @@ bool mt_read_guided(mt_ask *ask, const char *name, const json_t *value, mt_failu
     return read_kind(ask, name, name + strlen("guided_"), value, why);
 }
 
-/* llama.cpp's "grammar" and "json_schema"; an empty text means none. */
+/* llama.cpp's "grammar" and "json_schema", SGLang's "regex" and "ebnf"; an empty text means none. */
 bool mt_read_plain_format(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (json_is_string(value) && json_string_length(value) == 0)
         return true;
-    return read_kind(ask, name, strcmp(name, "grammar") == 0 ? "grammar" : "json", value, why);
+    return read_kind(ask, name,
+                     strcmp(name, "regex") == 0         ? "regex"
+                     : strcmp(name, "json_schema") == 0 ? "json"
+                                                        : "grammar",
+                     value, why);
 }
 
 bool mt_read_structured(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)

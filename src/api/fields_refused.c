@@ -26,8 +26,6 @@ static const mt_field fields[] = {
     MT_FIELD_REFUSED_ROW("vllm_xargs", 0),
     MT_FIELD_REFUSED_ROW("kv_transfer_params", 0),
     /* SGLang's */
-    MT_FIELD_REFUSED_ROW("ebnf", 0),
-    MT_FIELD_REFUSED_ROW("regex", 0),
     MT_FIELD_REFUSED_ROW("no_stop_trim", 0),
     MT_FIELD_REFUSED_ROW("lora_path", 0),
     MT_FIELD_REFUSED_ROW("stop_regex", 0),

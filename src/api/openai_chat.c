@@ -147,7 +147,7 @@ static bool read(mt_ask *ask, mt_failure *why)
     const json_t *functions;
     mt_error err = {0};
 
-    if (!mt_functions_read(ask, &functions, why) || !mt_body_fields(ask, NULL, why))
+    if (!mt_functions_read(ask, &functions, why) || !mt_custom_read(ask, why) || !mt_body_fields(ask, NULL, why))
         return false;
     if (!mt_chat_read(&ask->chat, ask->arena, ask->body, &err))
         return mt_failure_from(why, &err, "messages");
@@ -199,19 +199,52 @@ static void add_function(mt_buf *out, const char *key, const mt_speech_part *cal
     mt_json_write(out, "}");
 }
 
-/* Appends {"index":0,"id":...}: what is new of a call, or (whole) all of it, without its index. */
-static void add_call(mt_buf *out, const mt_speech_part *call, size_t index, bool whole)
+/* Appends "custom":{"name":..,"input":..}. The input is a string within the arguments, so it is written in one piece
+   once these are complete. */
+static void add_custom(mt_buf *out, const mt_speech_part *call, const json_t *input, bool whole)
 {
+    mt_json_write(out, "'custom':{");
+    if (whole || !call->told)
+        mt_json_write(out, "'name':%s", call->name);
+    mt_json_text(out, "input", json_string_value(input), whole || call->ended ? json_string_length(input) : 0);
+    mt_json_write(out, "}");
+}
+
+/* Appends {"index":0,"id":...}: what is new of a call, or (whole) all of it, without its index. */
+static void add_call(mt_buf *out, const mt_answer *a, const mt_speech_part *call, size_t index, bool whole)
+{
+    json_t *input = mt_custom_input(a, call);
+
     mt_json_write(out, "{");
     if (!whole)
         mt_json_write(out, "'index':%zu", index);
     if (whole || !call->told)
-        mt_json_write(out, "'id':%s,'type':'function'", call->id);
-    add_function(out, "function", call, whole);
+        mt_json_write(out, "'id':%s,'type':%s", call->id, input ? "custom" : "function");
+    if (input)
+        add_custom(out, call, input, whole);
+    else
+        add_function(out, "function", call, whole);
     mt_json_write(out, "}");
+    json_decref(input);
 }
 
-static void add_calls(mt_buf *out, const mt_choice *c, bool whole)
+/* Whether something of a call is new. Of a custom tool's that is its beginning, and its end. */
+static bool is_news(const mt_answer *a, const mt_speech_part *call)
+{
+    const bool custom = json_object_get(json_object_get(json_object_get(a->extra, "tools"), call->name), "custom");
+
+    return !call->told || (custom ? call->ended && !call->closed : call->written < call->text.len);
+}
+
+static bool has_call_news(const mt_answer *a, const mt_choice *c)
+{
+    for (size_t i = 0; i < c->speech.count; i++)
+        if (c->speech.at[i].kind == MT_SPEECH_CALL && is_news(a, &c->speech.at[i]))
+            return true;
+    return false;
+}
+
+static void add_calls(mt_buf *out, const mt_answer *a, const mt_choice *c, bool whole)
 {
     size_t index = 0;
 
@@ -221,8 +254,8 @@ static void add_calls(mt_buf *out, const mt_choice *c, bool whole)
 
         if (part->kind != MT_SPEECH_CALL)
             continue;
-        if (whole || !part->told || part->written < part->text.len)
-            add_call(out, part, index, whole);
+        if (whole || is_news(a, part))
+            add_call(out, a, part, index, whole);
         index++;
     }
     mt_json_write(out, "]");
@@ -236,10 +269,11 @@ static void add_reasoning(mt_buf *out, const mt_choice *c, bool news)
 }
 
 /* Appends "function_call":{..}, OpenAI's old form, in which there is only one call. */
-static void add_function_call(mt_buf *out, const mt_choice *c, bool whole)
+static void add_function_call(mt_buf *out, const mt_answer *a, const mt_choice *c, bool whole)
 {
     const mt_speech_part *part = c->speech.at;
 
+    (void)a;
     while (part->kind != MT_SPEECH_CALL)
         part++;
     add_function(out, "function_call", part, whole);
@@ -253,8 +287,8 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
         add_reasoning(out, c, true);
     if (mt_speech_has(&c->speech, MT_SPEECH_TEXT, true) || (!c->done && !c->parser))
         mt_speech_write(out, "content", &c->speech, MT_SPEECH_TEXT, true);
-    if (mt_speech_has(&c->speech, MT_SPEECH_CALL, true))
-        (a->form.old_calls ? add_function_call : add_calls)(out, c, false);
+    if (has_call_news(a, c))
+        (a->form.old_calls ? add_function_call : add_calls)(out, a, c, false);
     mt_json_write(out, "}");
     close_choice(out, a, c);
     mt_json_write(out, "]");
@@ -272,7 +306,7 @@ static void add_whole_choice(mt_buf *out, const mt_answer *a, const mt_choice *c
     if (mt_speech_has(&c->speech, MT_SPEECH_REASONING, false))
         add_reasoning(out, c, false);
     if (c->speech.calls)
-        (a->form.old_calls ? add_function_call : add_calls)(out, c, true);
+        (a->form.old_calls ? add_function_call : add_calls)(out, a, c, true);
     mt_json_write(out, "}");
     close_choice(out, a, c);
 }

@@ -7,6 +7,7 @@
 #include "api/chat_body.h"
 #include "api/dialect.h"
 #include "api/openai.h"
+#include "api/openai_tools.h"
 #include "api/recent.h"
 #include "api/responses.h"
 #include "api/store.h"
@@ -169,7 +170,7 @@ static void tell(mt_buf *out, mt_answer *a, size_t index)
 {
     const mt_speech_part *part = &a->choices[0].speech.at[index];
     const words *w = words_of(a, part);
-    json_t *input = mt_responses_custom(a, part);
+    json_t *input = mt_custom_input(a, part);
     const bool ends = part->ended && !part->closed;
 
     if (!part->told)

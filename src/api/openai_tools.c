@@ -6,6 +6,7 @@
 #include "api/chat_body.h"
 #include "base/compiler.h"
 #include "base/json_tree.h"
+#include "sample/constraint/schema.h"
 
 bool mt_tool_choice_word(mt_ask *ask, const char *word)
 {
@@ -20,13 +21,14 @@ bool mt_tool_choice_word(mt_ask *ask, const char *word)
     return false;
 }
 
-/* The name in {"type":"function","function":{"name":..}} or {"type":"function","name":..}; NULL: it is neither. */
+/* The name in {"type":"function","function":{"name":..}}, {"type":"function","name":..} or the same with "custom"; NULL:
+   it is none of these. */
 static const json_t *name_of(const json_t *tool)
 {
-    const json_t *type = mt_body_get(tool, "type"), *function = json_object_get(tool, "function");
-    const json_t *name = json_object_get(function ? function : tool, "name");
+    const char *type = mt_body_get(tool, "type") ? mt_body_text(tool, "type") : "function";
+    const json_t *inner = json_object_get(tool, type), *name = json_object_get(inner ? inner : tool, "name");
 
-    return json_is_string(name) && (!type || strcmp(mt_body_text(tool, "type"), "function") == 0) ? name : NULL;
+    return json_is_string(name) && (strcmp(type, "function") == 0 || strcmp(type, "custom") == 0) ? name : NULL;
 }
 
 bool mt_tool_choice_add(mt_ask *ask, mt_chat_text name)
@@ -144,4 +146,134 @@ bool mt_functions_read(mt_ask *ask, const json_t **tools, mt_failure *why)
     made = json_array();
     *tools = mt_ask_own(ask, made);
     return add_tools(made, functions, why) && (!call || read_choice(ask, functions, call, why));
+}
+
+/* ---- custom tools ---- */
+
+static bool bad_custom(mt_failure *why, const char *sentence)
+{
+    return mt_failure_set(why, 400, "invalid_value", "tools", "%s", sentence);
+}
+
+/* Whether a regular expression has a "|" outside of all groups. */
+static bool is_choice(const char *regex)
+{
+    size_t depth = 0;
+    bool class = false;
+
+    for (; *regex; regex++) {
+        if (*regex == '\\' && regex[1])
+            regex++;
+        else if (class || *regex == '[')
+            class = *regex != ']';
+        else if (*regex == '|' && depth == 0)
+            return true;
+        else if (*regex == '(')
+            depth++;
+        else if (*regex == ')' && depth > 0)
+            depth--;
+    }
+    return false;
+}
+
+/* The pattern with anchors, so that a whole text has to match it. */
+static json_t *whole(const char *regex)
+{
+    const size_t len = strlen(regex);
+    const bool anchored = len > 1 && regex[0] == '^' && regex[len - 1] == '$' && regex[len - 2] != '\\';
+
+    return anchored && !is_choice(regex) ? json_string(regex) : json_sprintf("^(?:%s)$", regex);
+}
+
+/* Sets what the input has to look like. */
+static bool add_format(const json_t *format, json_t *function, json_t *input, mt_failure *why)
+{
+    const json_t *inner = json_object_get(format, "grammar"), *grammar = inner ? inner : format; /* of a chat; flat */
+    const char *type = mt_body_text(format, "type"), *syntax = mt_body_text(grammar, "syntax");
+    json_t *definition = json_object_get(grammar, "definition");
+
+    if (!format || json_is_null(format) || strcmp(type, "text") == 0)
+        return true;
+    if (strcmp(type, "grammar") != 0 || !mt_json_word(definition))
+        return bad_custom(why, "the format of a custom tool is neither text nor a grammar with a definition");
+    if (strcmp(syntax, "lark") == 0)
+        json_object_set_new(input, MT_SCHEMA_GRAMMAR,
+                            json_pack("{s:s, s:O}", "syntax", "lark", "definition", definition));
+    else if (strcmp(syntax, "regex") == 0)
+        json_object_set_new(input, "pattern", whole(json_string_value(definition)));
+    else
+        return bad_custom(why, "the syntax of a custom tool's grammar is neither regex nor lark");
+    json_object_set_new(function, "strict", json_true());
+    return true;
+}
+
+/* The input of a custom tool is text. Models write objects, so it becomes the only member of one. */
+bool mt_custom_add(mt_ask *ask, const json_t *tool, json_t *list, mt_failure *why)
+{
+    const json_t *name = json_object_get(tool, "name");
+    json_t *schema, *input, *made;
+
+    if (json_string_length(name) == 0)
+        return bad_custom(why, "a custom tool has no string as its name");
+    input = json_pack("{s:s}", "type", "string");
+    schema = json_pack("{s:s, s:{s:o}, s:[s]}", "type", "object", "properties", "input", input, "required", "input");
+    made = mt_body_tool(tool, schema);
+    json_array_append_new(list, made);
+    json_decref(schema);
+    if (!add_format(json_object_get(tool, "format"), json_object_get(made, "function"), input, why))
+        return false;
+    if (!ask->extra)
+        ask->extra = json_object();
+    if (!json_object_get(ask->extra, "tools"))
+        json_object_set_new(ask->extra, "tools", json_object());
+    json_object_set_new(json_object_get(ask->extra, "tools"), json_string_value(name), json_pack("{s:b}", "custom", 1));
+    return true;
+}
+
+static bool is_custom(const json_t *tool)
+{
+    return strcmp(mt_body_text(tool, "type"), "custom") == 0 && json_is_object(json_object_get(tool, "custom"));
+}
+
+bool mt_custom_read(mt_ask *ask, mt_failure *why)
+{
+    const json_t *tools = json_object_get(ask->body, "tools");
+    json_t *list, *body;
+    size_t count = 0;
+    bool ok = true;
+
+    for (size_t i = 0; i < json_array_size(tools); i++)
+        count += is_custom(json_array_get(tools, i));
+    if (count == 0)
+        return true;
+    list = json_array();
+    body = json_copy((json_t *)(uintptr_t)ask->body); /* not const for jansson; its members are shared */
+    json_object_set_new(body, "tools", list);
+    ask->body = mt_ask_own(ask, body);
+    for (size_t i = 0; ok && i < json_array_size(tools); i++) {
+        json_t *tool = json_array_get(tools, i);
+
+        if (is_custom(tool))
+            ok = mt_custom_add(ask, json_object_get(tool, "custom"), list, why);
+        else
+            json_array_append(list, tool);
+    }
+    return ok;
+}
+
+json_t *mt_custom_input(const mt_answer *a, const mt_speech_part *part)
+{
+    const json_t *tool =
+        part->kind == MT_SPEECH_CALL ? json_object_get(json_object_get(a->extra, "tools"), part->name) : NULL;
+    json_t *arguments, *input;
+
+    if (!json_object_get(tool, "custom"))
+        return NULL;
+    arguments = mt_json_tree_try(part->text.data, part->text.len);
+    input = json_incref(json_object_get(arguments, "input"));
+    json_decref(arguments);
+    if (json_is_string(input))
+        return input;
+    json_decref(input);
+    return json_stringn_nocheck(part->text.len ? part->text.data : "", part->text.len);
 }

@@ -66,9 +66,6 @@ void mt_responses_logprobs(mt_buf *out, const mt_answer *answer, size_t index, s
 /* The name by which the client knows the tool of a call. */
 const char *mt_responses_tool(const mt_answer *answer, const mt_speech_part *part);
 
-/* The input of a call of a custom tool, a new reference; NULL where the part is no such call. */
-json_t *mt_responses_custom(const mt_answer *answer, const mt_speech_part *part);
-
 void mt_responses_usage(mt_buf *out, const mt_answer *answer); /* "usage":{..} */
 
 /* Appends the response as it is now: running, finished, or failed (why not NULL). */

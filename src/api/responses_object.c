@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "api/openai_tools.h"
 #include "api/responses.h"
 #include "api/write.h"
 #include "base/json_tree.h"
@@ -30,25 +31,10 @@ const char *mt_responses_tool(const mt_answer *a, const mt_speech_part *part)
     return name ? name : part->name;
 }
 
-json_t *mt_responses_custom(const mt_answer *a, const mt_speech_part *part)
-{
-    json_t *arguments, *input;
-
-    if (!json_object_get(tool_of(a, part), "custom"))
-        return NULL;
-    arguments = mt_json_tree_try(part->text.data, part->text.len);
-    input = json_incref(json_object_get(arguments, "input"));
-    json_decref(arguments);
-    if (json_is_string(input))
-        return input;
-    json_decref(input);
-    return json_stringn_nocheck(part->text.len ? part->text.data : "", part->text.len);
-}
-
 static void add_call(mt_buf *out, const mt_answer *a, const mt_speech_part *part, bool filled)
 {
     const json_t *tool = tool_of(a, part);
-    json_t *input = mt_responses_custom(a, part);
+    json_t *input = mt_custom_input(a, part);
 
     mt_json_write(out, "'type':%s,'call_id':%s,'name':%s", input ? "custom_tool_call" : "function_call", part->id,
                   mt_responses_tool(a, part));

@@ -52,78 +52,6 @@ static bool add_function(reader *r, const json_t *tool, const json_t *space)
     return true;
 }
 
-/* Whether a regular expression has a "|" outside of all groups. */
-static bool is_choice(const char *regex)
-{
-    size_t depth = 0;
-    bool class = false;
-
-    for (; *regex; regex++) {
-        if (*regex == '\\' && regex[1])
-            regex++;
-        else if (class || *regex == '[')
-            class = *regex != ']';
-        else if (*regex == '|' && depth == 0)
-            return true;
-        else if (*regex == '(')
-            depth++;
-        else if (*regex == ')' && depth > 0)
-            depth--;
-    }
-    return false;
-}
-
-/* The pattern with anchors, so that a whole text has to match it. */
-static json_t *whole(const char *regex)
-{
-    const size_t len = strlen(regex);
-    const bool anchored = len > 1 && regex[0] == '^' && regex[len - 1] == '$' && regex[len - 2] != '\\';
-
-    return anchored && !is_choice(regex) ? json_string(regex) : json_sprintf("^(?:%s)$", regex);
-}
-
-/* Regular expressions are enforced. Grammars in Lark, by which agents describe patches, are accepted but not
-   enforced. */
-static bool add_format(reader *r, const json_t *format, json_t *function, json_t *input)
-{
-    const char *type = mt_body_text(format, "type"), *syntax = mt_body_text(format, "syntax");
-    const json_t *definition = json_object_get(format, "definition");
-
-    if (!format || json_is_null(format) || strcmp(type, "text") == 0)
-        return true;
-    if (strcmp(type, "grammar") != 0 || !mt_json_word(definition))
-        return bad_tool(r, "the format of a custom tool is neither text nor a grammar with a definition");
-    if (strcmp(syntax, "lark") == 0) {
-        mt_ask_ignore(r->ask, "lark");
-        return true;
-    }
-    if (strcmp(syntax, "regex") != 0)
-        return bad_tool(r, "the syntax of a custom tool's grammar is neither regex nor lark");
-    json_object_set_new(input, "pattern", whole(json_string_value(definition)));
-    json_object_set_new(function, "strict", json_true());
-    return true;
-}
-
-/* The input of a custom tool is text. Models write objects, so it becomes the only member of one. */
-static bool add_custom(reader *r, const json_t *tool)
-{
-    const json_t *name = json_object_get(tool, "name");
-    json_t *schema, *input = json_pack("{s:s}", "type", "string"), *made;
-
-    if (json_string_length(name) == 0) {
-        json_decref(input);
-        return bad_tool(r, "a custom tool has no string as its name");
-    }
-    schema = json_pack("{s:s, s:{s:o}, s:[s]}", "type", "object", "properties", "input", input, "required", "input");
-    made = mt_body_tool(tool, schema);
-    json_array_append_new(r->tools, made);
-    json_decref(schema);
-    if (!add_format(r, json_object_get(tool, "format"), json_object_get(made, "function"), input))
-        return false;
-    remember(r, json_string_value(name), json_pack("{s:b}", "custom", 1));
-    return true;
-}
-
 /* space: the namespace that the tool is in, or NULL. */
 static bool add_tool(reader *r, const json_t *tool, const json_t *space)
 {
@@ -133,7 +61,7 @@ static bool add_tool(reader *r, const json_t *tool, const json_t *space)
     if (strcmp(type, "function") == 0)
         return add_function(r, tool, space);
     if (strcmp(type, "custom") == 0)
-        return add_custom(r, tool);
+        return mt_custom_add(r->ask, tool, r->tools, r->why);
     if (strcmp(type, "namespace") == 0 && !space && json_is_string(json_object_get(tool, "name"))) {
         for (size_t i = 0; i < json_array_size(inner); i++)
             if (!add_tool(r, json_array_get(inner, i), json_object_get(tool, "name")))

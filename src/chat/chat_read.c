@@ -144,16 +144,38 @@ static bool read_content(mt_chat *chat, const json_t *content, mt_chat_message *
     return true;
 }
 
+static void drop(void *json)
+{
+    json_decref(json);
+}
+
+/* The arguments of a call of a custom tool, whose input is text: {"input": text}, as the model wrote them. NULL: the
+   arena is full. */
+static const json_t *custom_arguments(mt_chat *chat, const json_t *input)
+{
+    json_t *made = json_pack("{s:O}", "input", input);
+
+    if (made && mt_arena_defer(chat->arena, drop, made))
+        return made;
+    json_decref(made);
+    chat->starved = true;
+    return NULL;
+}
+
 static bool read_call(mt_chat *chat, mt_chat_message *m, const json_t *call, mt_error *err)
 {
+    const json_t *custom = json_object_get(call, "custom"), *input = json_object_get(custom, "input");
     const json_t *function = json_object_get(call, "function"), *id = get(call, "id"), *name;
     const size_t i = m->call_count;
 
     if (!json_is_object(call))
         return mt_fail(err, MT_E_INVALID, "messages[%zu].tool_calls[%zu] is %s; send an object with a function",
                        m->index, i, mt_chat_kind(call));
+    if (custom && !json_is_string(input))
+        return mt_fail(err, MT_E_INVALID, "the input of messages[%zu].tool_calls[%zu].custom is %s; send a string",
+                       m->index, i, mt_chat_kind(input));
     if (!function)
-        function = call; /* some clients leave the wrapper out */
+        function = custom ? custom : call; /* some clients leave the wrapper out */
     name = json_object_get(function, "name");
     if (!json_is_string(name))
         return mt_fail(err, MT_E_INVALID, "the name of messages[%zu].tool_calls[%zu].function is %s; send a string",
@@ -164,7 +186,7 @@ static bool read_call(mt_chat *chat, mt_chat_message *m, const json_t *call, mt_
     mt_chat_add_call(chat, m,
                      (mt_chat_call){.id = mt_chat_text_of(id),
                                     .name = mt_chat_text_of(name),
-                                    .arguments = get(function, "arguments")});
+                                    .arguments = custom ? custom_arguments(chat, input) : get(function, "arguments")});
     return true;
 }
 

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "base/limits.h"
 #include "chat/shape_inside.h"
+#include "sample/constraint/lark.h"
 #include "sample/constraint/regex.h"
 #include "sample/constraint/schema.h"
 
@@ -91,31 +92,39 @@ static bool any_string(const json_t *schema, const json_t *root)
 }
 
 /* Appends a regular expression that matches the text. */
-static void add_escaped(mt_buf *out, const char *text, size_t len)
+static void add_escaped(mt_buf *out, const char *text)
 {
-    for (size_t i = 0; i < len; i++) {
-        mt_buf_puts(out, strchr("\\^$.|?*+()[]{}/", text[i]) ? "\\" : "");
-        mt_buf_add(out, text + i, 1);
+    for (; *text; text++) {
+        mt_buf_puts(out, strchr("\\^$.|?*+()[]{}/", *text) ? "\\" : "");
+        mt_buf_add(out, text, 1);
     }
+}
+
+/* The closing tag without white space around it, in the arena. */
+static const char *core_of(mt_arena *arena, const char *close)
+{
+    static const char space[] = " \n";
+    const size_t from = strspn(close, space);
+    size_t to = strlen(close);
+
+    while (to > from && strchr(space, close[to - 1]))
+        to--;
+    return mt_arena_printf(arena, "%.*s", (int)(to - from), close + from);
 }
 
 /* Reads a regular expression in which '@' stands for the text `close` and '#' for that without white space around it.
    NULL: w->err. */
 static const mt_regex *read_around(mt_shape_writer *w, mt_arena *arena, const char *pattern, const char *close)
 {
-    static const char space[] = " \n";
-    const size_t from = strspn(close, space);
-    size_t to = strlen(close);
+    const char *core = core_of(arena, close);
     mt_buf text = {.limit = MT_LIMIT_GRAMMAR_TEXT};
     const mt_regex *regex;
 
-    while (to > from && strchr(space, close[to - 1]))
-        to--;
     for (; *pattern; pattern++)
         if (*pattern == '@')
-            add_escaped(&text, close, strlen(close));
+            add_escaped(&text, close);
         else if (*pattern == '#')
-            add_escaped(&text, close + from, to - from);
+            add_escaped(&text, core);
         else
             mt_buf_add(&text, pattern, 1);
     regex = mt_regex_read(arena, mt_arena_printf(arena, "%s", text.data), text.len, false, w->err);
@@ -155,6 +164,18 @@ static bool narrow_text(mt_shape_writer *w, const json_t *schema, const json_t *
                               json_pack("{s:{s:o}}", "not", "pattern", json_sprintf("^(?:%s)$", other)));
     ok = mt_schema_expr(&raw, own, root, false, true, out, w->err);
     json_decref(own);
+    return ok;
+}
+
+/* Text of a grammar, in which the closing tag does not stand. */
+static bool grammar_text(mt_shape_writer *w, const json_t *definition, const char *close, mt_expr *out)
+{
+    mt_arena *arena = mt_arena_new(0);
+    const mt_lark_text how = {.write = mt_grammar_chars, .without = core_of(arena, close)};
+    const bool ok =
+        mt_lark_expr(w->g, &how, json_string_value(definition), json_string_length(definition), out, w->err);
+
+    mt_arena_free(arena);
     return ok;
 }
 
@@ -227,15 +248,17 @@ static bool is_anything(const json_t *schema)
 static bool tagged_value(mt_shape_writer *w, const json_t *schema, const json_t *root, bool strict,
                          const mt_layout_tags *t, mt_expr *out)
 {
+    const json_t *grammar;
     mt_expr text;
 
     schema = mt_parse_resolve(schema, root);
+    grammar = mt_schema_grammar(schema);
     if (mt_parse_no_string(schema, root))
         return other_value(w, schema, root, strict, t, out);
     if (strict && mt_parse_others(NULL, schema, root) && !is_anything(schema))
         return strict_value(w, schema, root, t, out);
-    if (strict && (json_object_get(schema, "pattern") || json_object_get(schema, "format"))) {
-        if (!narrow_text(w, schema, root, NULL, &text))
+    if (strict && (json_object_get(schema, "pattern") || json_object_get(schema, "format") || grammar)) {
+        if (!(grammar ? grammar_text(w, grammar, t->close, &text) : narrow_text(w, schema, root, NULL, &text)))
             return false;
         text = mt_grammar_seq(w->g, text, mt_grammar_text(w->g, t->close));
     } else

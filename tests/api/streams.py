@@ -17,10 +17,10 @@ def chat_choice(choices, delta_choice):
         join(message.setdefault("function_call", {}), delta["function_call"], ("name", "arguments"))
     for call in delta.get("tool_calls", []):
         calls = message.setdefault("tool_calls", [])
+        kind, text = ("custom", "input") if "custom" in call else ("function", "arguments")
         if call["index"] == len(calls):
-            calls.append({"id": call["id"], "type": call["type"],
-                          "function": {"name": call["function"]["name"], "arguments": ""}})
-        calls[call["index"]]["function"]["arguments"] += call["function"]["arguments"]
+            calls.append({"id": call["id"], "type": call["type"], kind: {"name": call[kind]["name"], text: ""}})
+        calls[call["index"]][kind][text] += call[kind][text]
     merge_choice(c, delta_choice)
 
 

@@ -479,6 +479,9 @@ static const struct tagged {
     {"{'oneOf':[{'type':'string','enum':['x']},{'type':'array','items':{'type':'string'}}]}",
      {"x", "[]", "[\"y\"]"},
      {"y", "[1]", "x ", NULL}},
+    {"{'type':'string','x-grammar':{'syntax':'lark','definition':'start: /[a-c<]+/ (X | Y)\\nX: /x/\\nY: /y+/'}}",
+     {"a<bx", "cyy"},
+     {"ab", "x", "a<dx", NULL}},
     {"{'allOf':[{'type':'string','minLength':2}]}", {"ab", "a5"}, {"a", "55", "null", NULL}},
 };
 

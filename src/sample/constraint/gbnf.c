@@ -9,38 +9,17 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "sample/constraint/charset.h"
+#include "sample/constraint/grammar_names.h"
 
 enum { SIGNS = 8 }; /* most repetition signs in a row: each wraps the one before, and compiling recurses into them */
-
-/* A rule's name. */
-typedef struct symbol {
-    const char *name;
-    size_t len;
-    mt_rule rule;
-    bool defined;
-} symbol;
 
 typedef struct reader {
     mt_grammar *g;
     const char *text;
     size_t len, at, depth;
-    symbol *symbols;
-    size_t symbol_count, symbol_cap;
-    uint32_t *slots; /* [2 * symbol_cap]: hash table of symbols by name, plus 1 */
+    mt_grammar_names names;
     mt_error *err;
 } reader;
-
-/* A list of expressions. */
-typedef struct parts {
-    mt_expr *at;
-    size_t count, cap;
-} parts;
-
-static void push(parts *p, mt_expr e)
-{
-    p->at = mt_grow(p->at, &p->cap, p->count + 1, sizeof(*p->at));
-    p->at[p->count++] = e;
-}
 
 static bool fail(const reader *r, const char *what)
 {
@@ -89,47 +68,6 @@ static bool at_definition(const reader *r)
     ahead.at += len;
     skip_space(&ahead);
     return len > 0 && ahead.len - ahead.at >= 3 && memcmp(ahead.text + ahead.at, "::=", 3) == 0;
-}
-
-static uint32_t *slot_of(const reader *r, const char *name, size_t len)
-{
-    const size_t slots = 2 * r->symbol_cap;
-    uint64_t hash = 0;
-
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ (unsigned char)name[i]) * UINT64_C(0x9e3779b97f4a7c15);
-    for (size_t at = (hash >> 32) % slots;; at = (at + 1) % slots) {
-        const symbol *s = r->slots[at] ? &r->symbols[r->slots[at] - 1] : NULL;
-
-        if (!s || (s->len == len && memcmp(s->name, name, len) == 0))
-            return &r->slots[at];
-    }
-}
-
-static void grow_symbols(reader *r)
-{
-    const size_t cap = r->symbol_cap ? 2 * r->symbol_cap : 32;
-
-    r->symbols = mt_realloc(r->symbols, r->symbol_cap * sizeof(*r->symbols), cap * sizeof(*r->symbols));
-    r->symbol_cap = cap;
-    mt_free(r->slots);
-    r->slots = mt_alloc_array(2 * cap, sizeof(*r->slots));
-    for (size_t i = 0; i < r->symbol_count; i++)
-        *slot_of(r, r->symbols[i].name, r->symbols[i].len) = (uint32_t)i + 1;
-}
-
-static symbol *find(reader *r, const char *name, size_t len)
-{
-    uint32_t *slot;
-
-    if (r->symbol_count == r->symbol_cap)
-        grow_symbols(r);
-    slot = slot_of(r, name, len);
-    if (*slot == 0) {
-        r->symbols[r->symbol_count] = (symbol){.name = name, .len = len, .rule = mt_grammar_rule(r->g)};
-        *slot = (uint32_t)++r->symbol_count;
-    }
-    return &r->symbols[*slot - 1];
 }
 
 static bool read_hex(reader *r, size_t digits, uint32_t *code)
@@ -234,7 +172,7 @@ static bool read_item(reader *r, mt_expr *out)
     if (mt_grammar_full(r->g))
         return false;
     if (len > 0) {
-        *out = mt_grammar_call(r->g, find(r, r->text + r->at, len)->rule);
+        *out = mt_grammar_call(r->g, mt_grammar_names_find(&r->names, r->text + r->at, len)->rule);
         r->at += len;
         return true;
     }
@@ -317,14 +255,14 @@ static bool read_repeated(reader *r, mt_expr *out)
 /* Reads items up to a "|", a ")", the next definition or the end. */
 static bool read_list(reader *r, mt_expr *out)
 {
-    parts list = {0};
+    mt_grammar_parts list = {0};
     bool ok = true;
 
     for (skip_space(r); ok && r->at < r->len && !peek(r, '|') && !peek(r, ')') && !at_definition(r); skip_space(r)) {
         mt_expr item = 0;
 
         ok = read_repeated(r, &item);
-        push(&list, item);
+        mt_grammar_parts_add(&list, item);
     }
     *out = mt_grammar_list(r->g, list.at, list.count);
     mt_free(list.at);
@@ -334,15 +272,15 @@ static bool read_list(reader *r, mt_expr *out)
 /* Reads alternatives, separated by "|". */
 static bool read_any(reader *r, mt_expr *out)
 {
-    parts list = {0};
+    mt_grammar_parts list = {0};
     mt_expr one = 0;
     bool ok = read_list(r, &one);
 
-    push(&list, one);
+    mt_grammar_parts_add(&list, one);
     while (ok && peek(r, '|')) {
         r->at++;
         ok = read_list(r, &one);
-        push(&list, one);
+        mt_grammar_parts_add(&list, one);
     }
     *out = mt_grammar_any(r->g, list.at, list.count);
     mt_free(list.at);
@@ -354,13 +292,13 @@ static bool read_rule(reader *r)
 {
     const char *name = r->text + r->at;
     const size_t len = word_length(r);
-    symbol *s;
+    mt_grammar_name *s;
     mt_rule rule;
     mt_expr value;
 
     if (!at_definition(r))
         return fail(r, "has something that is no rule (name ::= ...)");
-    s = find(r, name, len);
+    s = mt_grammar_names_find(&r->names, name, len);
     if (s->defined)
         return fail(r, "defines a rule twice");
     s->defined = true;
@@ -377,33 +315,30 @@ static bool read_rule(reader *r)
 
 static bool read_all(reader *r, mt_expr *out)
 {
+    mt_rule root;
+
     *out = mt_grammar_never(r->g);
     for (skip_space(r); r->at < r->len && !mt_grammar_full(r->g); skip_space(r))
         if (!read_rule(r) && !mt_grammar_full(r->g))
             return false;
     if (mt_grammar_full(r->g)) /* compiling reports it */
         return true;
-    for (size_t i = 0; i < r->symbol_count; i++)
-        if (!r->symbols[i].defined)
-            return mt_fail(r->err, MT_E_INVALID, "the grammar uses the rule \"%.*s\" and does not define it",
-                           (int)(r->symbols[i].len < 100 ? r->symbols[i].len : 100), r->symbols[i].name);
-    for (size_t i = 0; i < r->symbol_count; i++)
-        if (r->symbols[i].len == 4 && memcmp(r->symbols[i].name, "root", 4) == 0) {
-            *out = mt_grammar_call(r->g, r->symbols[i].rule);
-            return true;
-        }
-    return mt_fail(r->err, MT_E_INVALID, "the grammar has no rule \"root\"; add one");
+    if (!mt_grammar_names_check(&r->names, r->err))
+        return false;
+    if (!mt_grammar_names_rule(&r->names, "root", &root))
+        return mt_fail(r->err, MT_E_INVALID, "the grammar has no rule \"root\"; add one");
+    *out = mt_grammar_call(r->g, root);
+    return true;
 }
 
 bool mt_gbnf_expr(mt_grammar *g, const char *text, size_t len, mt_expr *out, mt_error *err)
 {
-    reader r = {.g = g, .text = text, .len = len, .err = err};
+    reader r = {.g = g, .text = text, .len = len, .names = {.g = g}, .err = err};
     bool ok;
 
     if (len > MT_LIMIT_GRAMMAR_TEXT)
         return mt_fail(err, MT_E_INVALID, "the grammar has %zu bytes; write at most %u", len, MT_LIMIT_GRAMMAR_TEXT);
     ok = read_all(&r, out);
-    mt_free(r.symbols);
-    mt_free(r.slots);
+    mt_grammar_names_free(&r.names);
     return ok;
 }

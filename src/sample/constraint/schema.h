@@ -13,6 +13,12 @@
 bool mt_schema_expr(mt_json *j, const json_t *schema, const json_t *root, bool object, bool strict, mt_expr *out,
                     mt_error *err) MT_NODISCARD;
 
+/* Keyword of a string that custom tools are given: {"syntax": "lark", "definition": text}, a grammar of its text. */
+#define MT_SCHEMA_GRAMMAR "x-grammar"
+
+/* The definition of such a grammar; NULL: the schema has none. */
+const json_t *mt_schema_grammar(const json_t *schema);
+
 /* What a JSON pointer such as "/$defs/a" names below root, with ~0, ~1 and %XX decoded; NULL: nothing. */
 const json_t *mt_schema_pointer(const json_t *root, const char *pointer);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "sample/constraint/lark.h"
 #include "sample/constraint/schema_inside.h"
 
 static bool add_regex(mt_schema_reader *r, const mt_schema_part *part, const char *keyword, const char *text,
@@ -168,12 +169,34 @@ static bool inside(mt_schema_reader *r, mt_schema_strings *s, mt_expr *out)
     return automaton(r, s, out) || narrow(r, s, out);
 }
 
+const json_t *mt_schema_grammar(const json_t *schema)
+{
+    const json_t *definition = json_object_get(json_object_get(schema, MT_SCHEMA_GRAMMAR), "definition");
+
+    return json_is_string(definition) ? definition : NULL;
+}
+
+/* A string whose text has a grammar. What else is said of it is not looked at: custom tools say nothing else. */
+static bool grammar_string(mt_schema_reader *r, const json_t *definition, mt_expr *out)
+{
+    const mt_lark_text how = {.write = mt_json_chars(r->j)};
+    mt_expr text;
+
+    if (!mt_lark_expr(r->j->g, &how, json_string_value(definition), json_string_length(definition), &text, r->err))
+        return false;
+    *out = mt_grammar_list(r->j->g, (mt_expr[]){mt_json_quote(r->j), text, mt_json_quote(r->j)}, 3);
+    return true;
+}
+
 bool mt_schema_string(mt_schema_reader *r, const mt_schema_place *place, mt_expr *out)
 {
     mt_grammar *g = r->j->g;
     mt_schema_strings s;
     mt_expr text;
 
+    for (size_t i = 0; i < place->count; i++)
+        if (mt_schema_grammar(place->part[i].schema))
+            return grammar_string(r, mt_schema_grammar(place->part[i].schema), out);
     if (!mt_schema_strings_read(r, place, &s))
         return false;
     *out = mt_json_string(r->j, s.least, s.most);

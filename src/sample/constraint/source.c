@@ -3,9 +3,9 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
-#include "sample/constraint/gbnf.h"
-#include "sample/constraint/regex.h"
 #include "sample/constraint/schema.h"
+#include "sample/constraint/source_tags.h"
+#include "sample/constraint/source_text.h"
 
 static bool choices(const json_t *list, mt_grammar *g, mt_expr *out, mt_error *err)
 {
@@ -26,33 +26,19 @@ static bool choices(const json_t *list, mt_grammar *g, mt_expr *out, mt_error *e
     return true;
 }
 
-static bool regex(const json_t *text, mt_grammar *g, mt_expr *out, mt_error *err)
-{
-    mt_arena *arena = mt_arena_new(0);
-    const mt_regex *read = mt_regex_read(arena, json_string_value(text), json_string_length(text), false, err);
-    const mt_regex_query query = {.all = &read, .all_count = 1, .most = MT_GRAMMAR_UNLIMITED};
-    bool ok = read != NULL;
-
-    if (read && !read->aware)
-        *out = mt_regex_expr(read, g, mt_grammar_chars);
-    else if (read && !mt_regex_query_expr(&query, g, mt_grammar_chars, out))
-        ok = mt_grammar_stopped(g)
-                 ? mt_grammar_say_stopped(g->patience, err)
-                 : mt_fail(err, MT_E_INVALID, "the regular expression takes too many states; simplify it");
-    mt_arena_free(arena);
-    return ok;
-}
-
 bool mt_source_expr(const mt_source *source, mt_json *j, mt_expr *out, mt_error *err)
 {
     switch (source->kind) {
     case MT_SOURCE_NONE: break;
     case MT_SOURCE_JSON: *out = mt_json_object(j); return true;
     case MT_SOURCE_SCHEMA: return mt_schema_expr(j, source->value, source->value, false, source->strict, out, err);
-    case MT_SOURCE_REGEX: return regex(source->value, j->g, out, err);
+    case MT_SOURCE_REGEX:
+        return mt_regex_text_expr(j->g, json_string_value(source->value), json_string_length(source->value), out, err);
     case MT_SOURCE_CHOICE: return choices(source->value, j->g, out, err);
     case MT_SOURCE_GBNF:
-        return mt_gbnf_expr(j->g, json_string_value(source->value), json_string_length(source->value), out, err);
+        return mt_grammar_text_expr(j->g, json_string_value(source->value), json_string_length(source->value), out,
+                                    err);
+    case MT_SOURCE_TAGS: return mt_tags_expr(j, source->value, out, err);
     }
     *out = mt_grammar_anything(j->g);
     return true;

@@ -12,7 +12,8 @@ typedef enum mt_source_kind {
     MT_SOURCE_SCHEMA, /* value: a schema */
     MT_SOURCE_REGEX,  /* value: a string; the whole answer must match */
     MT_SOURCE_CHOICE, /* value: a list of strings; the answer is one of them */
-    MT_SOURCE_GBNF    /* value: a string with a grammar */
+    MT_SOURCE_GBNF,   /* value: a string with a grammar, in GBNF or in Lark's notation */
+    MT_SOURCE_TAGS    /* value: an object, {"structures", "triggers"} or {"format"}: see source_tags.c */
 } mt_source_kind;
 
 typedef struct mt_source {
