@@ -109,6 +109,7 @@ bool mt_body_refuse(mt_ask *ask, mt_failure *why)
         MT_FIELD_REFUSED_ROW("n", 1),
         MT_FIELD_REFUSED_ROW("functions", 0),
         MT_FIELD_REFUSED_ROW("function_call", 0),
+        MT_FIELD_REFUSED_ROW("echo", 0),
         MT_FIELD_REFUSED_ROW("prompt_logprobs", -1),
         MT_FIELD_REFUSED_ROW("return_token_ids", 0),
     };

@@ -91,7 +91,7 @@ static const mt_field fields[] = {
     MT_FIELD_OTHER_ROW("reasoning_budget_tokens", mt_read_think_budget),
     MT_FIELD_BOOL_ROW("parallel_tool_calls", parallel_calls),
     MT_FIELD_OTHER_ROW("tool_choice", mt_read_tool_choice),
-    MT_FIELD_REFUSED_ROW("echo", 0),
+    MT_FIELD_BOOL_ROW("echo", form.echo),
     MT_FIELD_REFUSED_ROW("add_special_tokens", 0),
     MT_FIELD_OTHER_ROW("prediction", read_prediction),
 };
@@ -141,6 +141,27 @@ static void note_inside(mt_ask *ask)
                    (const char *const *const[3]){media});
 }
 
+/* Keeps the text of the last message in ask->extra, where the assistant said it and the answer is to begin with it. A
+   chat's prompt is not repeated, so form.echo is unset. */
+static void keep_echo(mt_ask *ask)
+{
+    const mt_chat *chat = &ask->chat;
+    const mt_chat_message *last = chat->count ? &chat->messages[chat->count - 1] : NULL;
+    mt_buf text = {.limit = MT_LIMIT_ANSWER_BYTES};
+
+    if (!ask->form.echo)
+        return;
+    ask->form.echo = false;
+    for (size_t i = 0; last && last->role == MT_CHAT_ASSISTANT && i < last->part_count; i++)
+        if (last->parts[i].type == MT_CHAT_TEXT)
+            mt_buf_add(&text, last->parts[i].text.data, last->parts[i].text.len);
+    if (!ask->extra)
+        ask->extra = json_object();
+    if (text.len && !text.full)
+        json_object_set_new(ask->extra, "echo", json_stringn_nocheck(text.data, text.len));
+    mt_buf_free(&text);
+}
+
 /* Messages, and settings of templates and pictures, are read by src/chat. */
 static bool read(mt_ask *ask, mt_failure *why)
 {
@@ -155,6 +176,7 @@ static bool read(mt_ask *ask, mt_failure *why)
         ask->chat.tools = json_array_size(functions) ? functions : NULL;
         ask->parallel_calls = false;
     }
+    keep_echo(ask);
     note_inside(ask);
     return true;
 }
@@ -175,8 +197,15 @@ static void close_choice(mt_buf *out, const mt_answer *a, const mt_choice *c)
     mt_json_write(out, "}");
 }
 
+static const json_t *echo_of(const mt_answer *a)
+{
+    return json_object_get(a->extra, "echo");
+}
+
 static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
 {
+    const json_t *echo = echo_of(a);
+
     mt_openai_open(out, a);
     mt_json_write(out,
                   "'choices':[{'index':%zu,'delta':{'role':'assistant','content':''},'logprobs':null,"
@@ -185,6 +214,32 @@ static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
     if (a->form.return_token_ids && c->index == 0)
         mt_write_ids(out, "prompt_token_ids", a->prompts[0].ids, a->prompts[0].count);
     mt_openai_close_chunk(out, a, c);
+    if (!echo)
+        return;
+    mt_openai_open(out, a);
+    mt_json_write(out, "'choices':[{'index':%zu,'delta':{", c->index);
+    mt_json_text(out, "content", json_string_value(echo), json_string_length(echo));
+    mt_json_write(out, "},'logprobs':null,'finish_reason':null}]");
+    mt_openai_close_chunk(out, a, c);
+}
+
+/* Appends "content":"all text", behind that of the message before it where the request says so (echo). */
+static void add_content(mt_buf *out, const mt_answer *a, const mt_choice *c)
+{
+    const json_t *echo = echo_of(a);
+    mt_buf text = {.limit = 2 * (size_t)MT_LIMIT_ANSWER_BYTES};
+
+    if (!echo) {
+        mt_speech_write(out, "content", &c->speech, MT_SPEECH_TEXT, false);
+        return;
+    }
+    mt_buf_add(&text, json_string_value(echo), json_string_length(echo));
+    for (size_t i = 0; i < c->speech.count; i++)
+        if (c->speech.at[i].kind == MT_SPEECH_TEXT)
+            mt_buf_add(&text, c->speech.at[i].text.data, c->speech.at[i].text.len);
+    out->full |= text.full;
+    mt_json_text(out, "content", text.data, text.len);
+    mt_buf_free(&text);
 }
 
 /* Appends "function":{"name":..,"arguments":..}: what is new of a call, or (whole) all of it. */
@@ -298,10 +353,10 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 static void add_whole_choice(mt_buf *out, const mt_answer *a, const mt_choice *c)
 {
     mt_json_write(out, "{'index':%zu,'message':{'role':'assistant'", c->index);
-    if (c->speech.calls && !mt_speech_has(&c->speech, MT_SPEECH_TEXT, false))
+    if (c->speech.calls && !mt_speech_has(&c->speech, MT_SPEECH_TEXT, false) && !echo_of(a))
         mt_json_write(out, "'content':null");
     else
-        mt_speech_write(out, "content", &c->speech, MT_SPEECH_TEXT, false);
+        add_content(out, a, c);
     mt_json_write(out, "'refusal':null");
     if (mt_speech_has(&c->speech, MT_SPEECH_REASONING, false))
         add_reasoning(out, c, false);

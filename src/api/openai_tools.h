@@ -27,9 +27,9 @@ bool mt_tool_choice_mode(mt_ask *ask, const char *field, const char *mode, bool 
    False: *why. */
 bool mt_functions_read(mt_ask *ask, const json_t **tools, mt_failure *why) MT_NODISCARD;
 
-/* Custom tools, whose input is text. mt_custom_add adds one, {"name", "description", "format"}, to a list of tools, as a
-   function with the one argument "input", and notes its name in ask->extra["tools"]. mt_custom_read does so for those of
-   a chat's body: ask->body becomes a copy without them. False: *why. */
+/* Custom tools, whose input is text. mt_custom_add adds one, {"name", "description", "format"}, to a list of tools, as
+   a function with the one argument "input", and notes its name in ask->extra["tools"]. mt_custom_read does so for those
+   of a chat's body: ask->body becomes a copy without them. False: *why. */
 bool mt_custom_add(mt_ask *ask, const json_t *tool, json_t *list, mt_failure *why) MT_NODISCARD;
 bool mt_custom_read(mt_ask *ask, mt_failure *why) MT_NODISCARD;
 

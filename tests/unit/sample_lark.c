@@ -174,8 +174,8 @@ static const struct row tags[] = {
      "{\"begin\":\"<f=b>\",\"schema\":{\"enum\":[\"x\"]},\"end\":\"</f>\"}]}",
      {"", "just text < here", "so <f=a>5</f> and <f=b>\"x\"</f>.", "<f=a>-1</f>"},
      {"<f", "<f=c>5</f>", "<f=a>x</f>", "a <f=b>\"y\"</f>", "<f=a>5"}},
-    {"{\"format\":{\"type\":\"triggered_tags\",\"triggers\":[\"<\",\"[[\"],\"at_least_one\":true,\"stop_after_first\":true,"
-     "\"tags\":[{\"begin\":\"<n>\",\"content\":" NUMBERS ",\"end\":\"</n>\"},"
+    {"{\"format\":{\"type\":\"triggered_tags\",\"triggers\":[\"<\",\"[[\"],\"at_least_one\":true,"
+     "\"stop_after_first\":true,\"tags\":[{\"begin\":\"<n>\",\"content\":" NUMBERS ",\"end\":\"</n>\"},"
      "{\"begin\":\"[[\",\"content\":{\"type\":\"any_text\"},\"end\":\"]]\"}]}}",
      {"<n>5</n>", "well <n>7</n>", "a [[b]]"},
      {"", "text", "<n>5</n> more", "<m>", "a [[b]] c"}},
@@ -185,12 +185,12 @@ static const struct row tags[] = {
      "{\"type\":\"const_string\",\"value\":\".\"}}]}}",
      {"A: 5", "A: xy.", "A: qqq"},
      {"A: ", "5", "A: xyx", "A: q.."}},
-    {"{\"format\":{\"type\":\"tags_with_separator\",\"separator\":\", \",\"tags\":[{\"begin\":\"<\",\"content\":" NUMBERS
-     ",\"end\":[\">\"]}]}}",
+    {"{\"format\":{\"type\":\"tags_with_separator\",\"separator\":\", \",\"tags\":[{\"begin\":\"<\","
+     "\"content\":" NUMBERS ",\"end\":[\">\"]}]}}",
      {"", "<1>", "<1>, <2>"},
      {"<1>,", "<1><2>", "text"}},
-    {"{\"format\":{\"type\":\"plus\",\"content\":{\"type\":\"tag\",\"begin\":\"(\",\"content\":{\"type\":\"star\",\"content\":"
-     "{\"type\":\"const_string\",\"value\":\"a\"}},\"end\":\")\"}}}",
+    {"{\"format\":{\"type\":\"plus\",\"content\":{\"type\":\"tag\",\"begin\":\"(\",\"content\":{\"type\":\"star\","
+     "\"content\":{\"type\":\"const_string\",\"value\":\"a\"}},\"end\":\")\"}}}",
      {"()", "(aa)(a)"},
      {"", "(b)"}},
     {"{\"format\":{\"type\":\"any_text\"}}", {"", "anything"}, {NULL}},

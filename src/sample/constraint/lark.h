@@ -1,5 +1,5 @@
-/* Reads grammars in Lark's notation, as OpenAI's custom tools bring them: rules in small letters, terminals in capitals,
-   %import common.X and %ignore. The start is the rule "start". */
+/* Reads grammars in Lark's notation, as OpenAI's custom tools bring them: rules in small letters, terminals in
+   capitals, %import common.X and %ignore. The start is the rule "start". */
 #ifndef MT_SAMPLE_CONSTRAINT_LARK_H
 #define MT_SAMPLE_CONSTRAINT_LARK_H
 
