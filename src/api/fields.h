@@ -83,7 +83,7 @@ mt_field_read mt_read_effort, mt_read_think_budget, mt_read_thinking, mt_read_re
 
 /* Readers of fields about the format of the answer: OpenAI's response_format, and those of vLLM and llama.cpp. In
    fields_format.c. */
-mt_field_read mt_read_response_format, mt_read_guided, mt_read_structured, mt_read_plain_format;
+mt_field_read mt_read_response_format, mt_read_guided, mt_read_structured, mt_read_plain_format, mt_read_logprob_ids;
 
 /* Sets the format of the answer. type: "text", "json_object" or "json_schema"; NULL is an error. schema: NULL where the
    type needs none. False: *why, which names the field `name`. */

@@ -81,6 +81,19 @@ static bool read_stop_ids(mt_ask *ask, const char *name, const json_t *value, mt
     return ok;
 }
 
+/* In tables its row stands after "logprobs", so that this has been read. */
+bool mt_read_logprob_ids(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    uint32_t *ids = NULL;
+
+    if (ask->sampling.logprobs < 0 && json_array_size(value) > 0)
+        return mt_failure_value(why, name, "is given without \"logprobs\": send that, too");
+    if (!read_ids(ask, name, value, MT_LIMIT_TOP_LOGPROBS, &ids, &ask->sampling.logprob_count, why))
+        return false;
+    ask->sampling.logprob_ids = ids;
+    return true;
+}
+
 /* An empty list is refused: no token could be chosen. */
 static bool read_allowed_ids(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {

@@ -20,7 +20,6 @@ static const mt_field fields[] = {
     MT_FIELD_REFUSED_ROW("early_stopping", 0),
     MT_FIELD_REFUSED_ROW("prompt_embeds", 0),
     MT_FIELD_REFUSED_ROW("logits_processors", 0),
-    MT_FIELD_REFUSED_ROW("logprob_token_ids", 0),
     MT_FIELD_REFUSED_ROW("repetition_detection", 0),
     MT_FIELD_REFUSED_ROW("guided_whitespace_pattern", 0),
     MT_FIELD_REFUSED_ROW("vllm_xargs", 0),

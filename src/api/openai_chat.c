@@ -78,6 +78,7 @@ static const mt_field fields[] = {
     MT_FIELD_OTHER_ROW("max_completion_tokens", mt_read_max_tokens),
     MT_FIELD_OTHER_ROW("logprobs", read_logprobs),
     MT_FIELD_OTHER_ROW("top_logprobs", mt_read_top_logprobs),
+    MT_FIELD_OTHER_ROW("logprob_token_ids", mt_read_logprob_ids),
     MT_FIELD_OTHER_ROW("audio", refuse_given),
     MT_FIELD_OTHER_ROW("modalities", read_modalities),
     MT_FIELD_OTHER_ROW("web_search_options", refuse_given),

@@ -12,6 +12,7 @@
 
 static const mt_field fields[] = {
     MT_FIELD_INT_ROW("logprobs", sampling.logprobs, 0, MT_LIMIT_TOP_LOGPROBS),
+    MT_FIELD_OTHER_ROW("logprob_token_ids", mt_read_logprob_ids),
     MT_FIELD_BOOL_ROW("echo", form.echo),
     MT_FIELD_BOOL_ROW("add_special_tokens", add_special_tokens),
     MT_FIELD_REFUSED_ROW("thinking_token_budget", -1),

@@ -80,7 +80,12 @@ static void report(const mt_kernels *k, const mt_sample_row *row, float highest,
         return;
     float sum = mt_logprobs_sum(k, row->logits, row->vocab, highest);
     out->chosen.logprob = row->logits[token] - sum;
-    if (asked > 0)
+    for (size_t i = 0; i < row->settings->logprob_count; i++) {
+        const uint32_t id = row->settings->logprob_ids[i];
+
+        out->top[out->top_count++] = (mt_logprob){.id = id, .logprob = row->logits[id] - sum};
+    }
+    if (asked > 0 && row->settings->logprob_count == 0)
         out->top_count = mt_logprobs_top(row->logits, row->vocab, sum, (size_t)asked, out->top);
 }
 

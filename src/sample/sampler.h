@@ -39,7 +39,7 @@ typedef struct mt_sample_row {
 typedef struct mt_sampled {
     mt_logprob chosen; /* its logprob is 0 where none are asked for */
     size_t top_count;
-    mt_logprob top[MT_LIMIT_TOP_LOGPROBS]; /* highest first; of the raw logits, whatever was chosen */
+    mt_logprob top[MT_LIMIT_TOP_LOGPROBS]; /* highest first, or of settings->logprob_ids; of the raw logits */
 } mt_sampled;
 
 /* What the highest of all logits says of them. NaN and +inf are not finite. */

@@ -80,6 +80,16 @@ static bool check_bad(const mt_sample_settings *s, size_t vocab, mt_error *err)
     return true;
 }
 
+static bool check_logprob_ids(const mt_sample_settings *s, size_t vocab, mt_error *err)
+{
+    for (size_t i = 0; i < s->logprob_count; i++)
+        if (s->logprob_ids[i] >= vocab)
+            return mt_fail(err, MT_E_INVALID, "\"logprob_token_ids\" names token %u: send ids from 0 to %zu",
+                           s->logprob_ids[i], vocab - 1) ||
+                   mt_fail_about(err, "logprob_token_ids");
+    return true;
+}
+
 bool mt_sample_settings_check(const mt_sample_settings *s, size_t vocab, mt_error *err)
 {
     return check_number("temperature", s->temperature, 0, 100, err) && check_number("top_p", s->top_p, 0, 1, err) &&
@@ -88,7 +98,7 @@ bool mt_sample_settings_check(const mt_sample_settings *s, size_t vocab, mt_erro
            check_number("frequency_penalty", s->frequency_penalty, -2, 2, err) &&
            check_number("repetition_penalty", s->repetition_penalty, 0.01f, 100, err) &&
            check_integer("top_k", s->top_k, -1, INT32_MAX, err) &&
-           check_integer("logprobs", s->logprobs, -1, MT_LIMIT_TOP_LOGPROBS, err) &&
+           check_integer("logprobs", s->logprobs, -1, MT_LIMIT_TOP_LOGPROBS, err) && check_logprob_ids(s, vocab, err) &&
            check_integer("min_tokens", s->min_tokens, 0, MT_LIMIT_CONTEXT, err) && check_bias(s, vocab, err) &&
            check_stops(s, vocab, err) && check_bad(s, vocab, err);
 }

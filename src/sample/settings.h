@@ -30,9 +30,11 @@ typedef struct mt_sample_settings {
     float repetition_penalty;                  /* on prompt and generated tokens */
     uint32_t penalty_window;                   /* penalties count only the last so many tokens; 0: all */
     int32_t top_k;                             /* 0 and -1: off */
-    int32_t logprobs;    /* -1: none; 0: of the chosen token; else also of so many likeliest tokens */
-    uint32_t min_tokens; /* before so many tokens, no stop id and no end token of the model is chosen */
-    bool ignore_eos;     /* the model's end tokens do not end the answer */
+    int32_t logprobs;            /* -1: none; 0: of the chosen token; else also of so many likeliest tokens */
+    const uint32_t *logprob_ids; /* where there are logprobs: of these tokens, in place of the likeliest */
+    size_t logprob_count;        /* at most MT_LIMIT_TOP_LOGPROBS; 0: of the likeliest */
+    uint32_t min_tokens;         /* before so many tokens, no stop id and no end token of the model is chosen */
+    bool ignore_eos;             /* the model's end tokens do not end the answer */
     uint64_t seed;
     const mt_logit_bias *bias;
     size_t bias_count;

@@ -133,9 +133,11 @@ static bool set_sampling(mt_request *r, mt_call *call, const mt_ask *ask, mt_fai
     s->bias = mt_arena_copy(r->arena, ask->sampling.bias, ask->sampling.bias_count * sizeof(*ask->sampling.bias));
     s->stop_ids =
         mt_arena_copy(r->arena, ask->sampling.stop_ids, ask->sampling.stop_count * sizeof(*ask->sampling.stop_ids));
+    s->logprob_ids = mt_arena_copy(r->arena, ask->sampling.logprob_ids,
+                                   ask->sampling.logprob_count * sizeof(*ask->sampling.logprob_ids));
     s->eos_ids = served->generation.eos;
     s->eos_count = served->generation.eos_count;
-    if (!s->bias || !s->stop_ids)
+    if (!s->bias || !s->stop_ids || !s->logprob_ids)
         return mt_failure_memory(why, NULL);
     return set_allowed_ids(r, served, ask, why) && set_bad(r, call, ask, why) &&
            (mt_sample_settings_check(s, served->vocab, &err) ||
@@ -376,7 +378,8 @@ static bool make_answer(mt_call *call, const mt_ask *ask, const mt_token_prompt 
    much. */
 static bool check_kept(const mt_dialect *dialect, const mt_ask *ask, const mt_request *r, size_t count, mt_failure *why)
 {
-    const double each = (double)sizeof(mt_said) + (double)sizeof(mt_logprob) * (double)(ask->sampling.logprobs + 1);
+    const double each = (double)sizeof(mt_said) + (double)sizeof(mt_logprob) * ((double)(ask->sampling.logprobs + 1) +
+                                                                                (double)ask->sampling.logprob_count);
 
     if ((ask->form.stream && !dialect->repeats) || ask->sampling.logprobs < 0 ||
         each * (double)r->max_tokens * (double)ask->n * (double)count <= (double)MT_LIMIT_RESPONSE_BYTES)

@@ -58,7 +58,7 @@ static bool known(const mt_device *dev, const mt_chain *chain)
     if (chain->first + chain->guessed >= CHOOSE_ROWS)
         return false;
     return mt_chain_greedy(chain) || (dev->vocab <= MT_CUDA_CHOOSE_VOCAB && s->bias_count == 0 &&
-                                      (s->typical_p >= 1 || mt_sample_settings_greedy(s)));
+                                      s->logprob_count == 0 && (s->typical_p >= 1 || mt_sample_settings_greedy(s)));
 }
 
 bool mt_cuda_chooses(const mt_device *dev, const mt_chain *chain)
