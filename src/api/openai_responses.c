@@ -280,8 +280,10 @@ static bool read_event(mt_ask *ask, mt_failure *why)
                                 json_is_string(type) ? "one of that type" : "it with the fields of a response");
     if (json_is_true(json_object_get(ask->body, "background")))
         return mt_failure_unsupported(why, "background", "is not supported on a WebSocket: leave it out");
-    ask->form.stream = true;
-    return mt_responses_read(ask, why);
+    if (!mt_responses_read(ask, why))
+        return false;
+    ask->form.stream = true; /* whatever the body says of it */
+    return true;
 }
 
 const mt_dialect mt_responses_socket = {.name = "responses",

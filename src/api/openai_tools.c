@@ -21,8 +21,8 @@ bool mt_tool_choice_word(mt_ask *ask, const char *word)
     return false;
 }
 
-/* The name in {"type":"function","function":{"name":..}}, {"type":"function","name":..} or the same with "custom"; NULL:
-   it is none of these. */
+/* The name in {"type":"function","function":{"name":..}}, {"type":"function","name":..} or the same with "custom";
+   NULL: it is none of these. */
 static const json_t *name_of(const json_t *tool)
 {
     const char *type = mt_body_get(tool, "type") ? mt_body_text(tool, "type") : "function";

@@ -320,6 +320,7 @@ static void on_readable(struct bufferevent *bev, void *arg)
 {
     mt_http_connection *c = arg;
     struct evbuffer *input = bufferevent_get_input(bev);
+    const bool answering = c->phase == MT_HTTP_ANSWERING;
 
     if (c->doomed)
         return;
@@ -327,9 +328,10 @@ static void on_readable(struct bufferevent *bev, void *arg)
         discard(c);
         return;
     }
-    if (c->phase != MT_HTTP_ANSWERING || c->socket)
+    if (!answering || c->socket)
         advance(c);
-    if (!c->doomed && c->phase == MT_HTTP_ANSWERING && evbuffer_get_length(input) >= c->server->limits.pipeline_bytes) {
+    if (answering && !c->doomed && c->phase == MT_HTTP_ANSWERING &&
+        evbuffer_get_length(input) >= c->server->limits.pipeline_bytes) {
         mt_log_warn("http.pipeline", "client %s sent too much ahead of its answer and is cut off", c->peer);
         mt_http_connection_doom(c);
     }

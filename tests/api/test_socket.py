@@ -52,11 +52,12 @@ def events_are_those_of_a_stream():
         body = {key: CREATE[key] for key in CREATE if key != "type"}
         stream = [e for e in server.post("/v1/responses", {**body, "stream": True}).events()]
         with connect(server) as ws:
-            events = turn(ws)
+            events, other = turn(ws), turn(ws, stream=False)
         assert [e["type"] for e in events] == [e["type"] for e in stream], events
         assert [e["sequence_number"] for e in events] == list(range(len(events)))
         assert [e.get("delta") for e in events] == [e.get("delta") for e in stream]
         assert set(events[-1]["response"]) == set(stream[-1]["response"])
+        assert [e["type"] for e in other] == [e["type"] for e in stream], other
 
 
 @test

@@ -166,8 +166,8 @@ static size_t find_quote(const reader *r)
     return at < r->len && r->text[at] == '"' ? at : r->len;
 }
 
-/* Reads the characters of a text up to its end. count: of them; first: the only one, where there is one. */
-static bool read_chars(reader *r, size_t end, bool both_cases, mt_grammar_parts *parts, uint32_t *first)
+/* Adds the characters of a text up to its end. *last: the last of them. */
+static bool read_chars(reader *r, size_t end, bool both_cases, mt_grammar_parts *parts, uint32_t *last)
 {
     bool ok = true;
 
@@ -180,7 +180,7 @@ static bool read_chars(reader *r, size_t end, bool both_cases, mt_grammar_parts 
         code = mt_utf8_at(r->text + r->at);
         r->at += len;
         ok = code != '\\' || read_escape(r, &code);
-        *first = code;
+        *last = code;
         if (ok)
             mt_grammar_parts_add(parts, one_char(r, code, both_cases));
     }
@@ -226,7 +226,7 @@ static bool read_text(reader *r, mt_expr *out)
     return ok;
 }
 
-/* Appends a regular expression that matches the text. */
+/* A regular expression that matches the text, in the arena. */
 static const char *escape(reader *r, const char *text)
 {
     mt_buf out = {.limit = MT_LIMIT_GRAMMAR_TEXT};

@@ -56,7 +56,7 @@ static bool read_tag(reader *r, const json_t *tag, size_t from, mt_expr *out)
     return true;
 }
 
-/* One of the tags that begin with the trigger, from behind it on; all: whole ones. */
+/* One of the tags that begin with the trigger, from behind it on. */
 static bool read_tags(reader *r, const json_t *tags, const char *trigger, mt_expr *out)
 {
     mt_expr *parts = mt_alloc_array(json_array_size(tags) + 1, sizeof(*parts));
