@@ -157,9 +157,9 @@ static bool read_fields(mt_http_head *head, char *text, size_t max_headers, mt_h
 /* Headers that two servers on the way could read in two ways may stand in a request only once. */
 static bool check_repeats(const mt_http_head *head, mt_http_fault *fault)
 {
-    static const char *const single[] = {"host",         "content-length",   "transfer-encoding",
-                                         "content-type", "content-encoding", "authorization",
-                                         "x-api-key",    "expect",           "origin"};
+    static const char *const single[] = {
+        "host",          "content-length", "transfer-encoding", "content-type", "content-encoding",
+        "authorization", "x-api-key",      "x-goog-api-key",    "expect",       "origin"};
 
     for (size_t s = 0; s < MT_COUNT(single); s++) {
         size_t seen = 0;

@@ -50,6 +50,7 @@ typedef struct mt_http_request {
     mt_http_method method;     /* HEAD where a GET route serves one: the server leaves out the answer's body */
     const char *path;          /* percent-decoded; may have any byte but controls */
     const char *query;         /* what follows '?', as sent; "" where there is none */
+    const char *query_key;     /* the value of "key" in it, decoded; NULL: none. It may be an API key */
     const char *peer;          /* address of the connection's other end, without a port; "unix" */
     const char *client;        /* the client behind proxies, for fair shares: see proxies.h */
     const char *const *params; /* what the segments {name} of the route's pattern matched, decoded, in order */
@@ -79,7 +80,11 @@ const char *mt_http_request_header(const mt_http_request *request, const char *n
 const char *mt_http_request_name(const mt_http_request *request);
 const char *mt_http_request_session(const mt_http_request *request); /* the same of x-session-id */
 
-/* The key in "authorization: Bearer KEY" or else "x-api-key: KEY"; NULL: none. */
+/* The decoded value of a key in the query; NULL: none. Free with mt_free. */
+char *mt_http_request_query(const mt_http_request *request, const char *key);
+
+/* The key in "authorization: Bearer KEY", else "x-api-key: KEY", else "x-goog-api-key: KEY", else, where the route has
+   MT_HTTP_QUERY_KEY, "?key=KEY"; NULL: none. */
 const char *mt_http_request_key(const mt_http_request *request);
 
 /* Owns request. */
@@ -95,11 +100,13 @@ enum {
     /* Of a GET route without parameters: a WebSocket. The handler gets each message as a POST, and each line of the
        answer, or the whole of one that is not streamed, is sent as a message; an empty line becomes a ping. */
     MT_HTTP_SOCKET = 1u << 5,
+    MT_HTTP_QUERY_KEY = 1u << 6,  /* the API key may stand in the query */
     MT_HTTP_FLAGS_FREE = 1u << 8, /* this bit and all above are the application's */
 };
 
 /* A pattern consists of segments: "/v1/models", "/v1/files/{id}" (one segment), "/v1/models/{id*}" (the rest, slashes
-   included, at least one byte; only last). The first route of the table that matches wins. A GET route serves HEAD,
+   included, at least one byte; only last). Behind a parameter may stand how it has to end: "/v1/models/{id*}:verb"
+   matches "/v1/models/a/b:verb", with "a/b". The first route of the table that matches wins. A GET route serves HEAD,
    too. */
 typedef struct mt_http_route {
     mt_http_method method;

@@ -15,6 +15,7 @@ typedef struct owned_request {
     mt_http_head head;
     char *path;
     char *match_text;
+    char *query_key;
     mt_room *room; /* borrowed */
     const char *params[MT_LIMIT_HTTP_PARAMS];
     char peer[PEER_SIZE], client[MT_HTTP_CLIENT_SIZE];
@@ -59,6 +60,8 @@ mt_http_request *mt_http_request_new(mt_http_head *head, const char *peer, const
     made->seen.client = made->client;
     len = strcspn(made->head.target, "?");
     made->seen.query = made->head.target + len + (made->head.target[len] == '?');
+    made->query_key = mt_http_request_query(&made->seen, "key");
+    made->seen.query_key = made->query_key;
     len = tidy(made->head.text + (made->head.target - made->head.text), len);
     made->path = mt_alloc(len + 1);
     made->seen.path = made->path;
@@ -111,6 +114,7 @@ void mt_http_request_free(mt_http_request *request)
         mt_room_give(owned(request)->room, request->charged);
     mt_free(owned(request)->path);
     mt_free(owned(request)->match_text);
+    mt_free(owned(request)->query_key);
     mt_free(request->body);
     mt_free(request);
 }
@@ -163,11 +167,35 @@ const char *mt_http_request_session(const mt_http_request *request)
     return name && mt_http_name_valid(name) ? name : NULL;
 }
 
+char *mt_http_request_query(const mt_http_request *request, const char *key)
+{
+    const char *query = request->query;
+    const size_t len = strlen(key);
+    size_t size;
+    char *value;
+
+    while (*query && !(strncmp(query, key, len) == 0 && query[len] == '=')) {
+        query += strcspn(query, "&");
+        query += *query == '&';
+    }
+    if (!*query)
+        return NULL;
+    query += len + 1;
+    size = strcspn(query, "&");
+    value = mt_alloc(size + 1);
+    if (mt_http_path_decode(query, size, value))
+        return value;
+    mt_free(value);
+    return NULL;
+}
+
 const char *mt_http_request_key(const mt_http_request *request)
 {
     const char *value = mt_http_request_header(request, "authorization");
 
     if (value && strncasecmp(value, "Bearer ", 7) == 0)
         return value + 7 + strspn(value + 7, " ");
-    return mt_http_request_header(request, "x-api-key");
+    value = mt_http_request_header(request, "x-api-key");
+    value = value ? value : mt_http_request_header(request, "x-goog-api-key");
+    return value || !request->route || !(request->route->flags & MT_HTTP_QUERY_KEY) ? value : request->query_key;
 }

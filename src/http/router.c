@@ -63,6 +63,12 @@ typedef struct segment {
     const char *next; /* at a slash, or at the end */
 } segment;
 
+/* How a parameter of a pattern has to end, behind its brace: ":verb" of "{name}:verb". */
+typedef struct tail {
+    const char *text;
+    size_t len;
+} tail;
+
 static segment segment_at(const char *path, const char *end)
 {
     segment s = {.text = path + 1};
@@ -72,25 +78,41 @@ static segment segment_at(const char *path, const char *end)
     return s;
 }
 
+/* The brace that ends the parameter which a segment begins with; NULL: it has none. */
+static const char *brace_of(const segment *s)
+{
+    return s->len >= 2 && s->text[0] == '{' ? memchr(s->text, '}', s->len) : NULL;
+}
+
 static bool is_param(const segment *s)
 {
-    return s->len >= 2 && s->text[0] == '{' && s->text[s->len - 1] == '}';
+    return brace_of(s) != NULL;
 }
 
 static bool is_rest(const segment *s)
 {
-    return is_param(s) && s->text[s->len - 2] == '*';
+    return is_param(s) && brace_of(s)[-1] == '*';
 }
 
-/* Decodes a parameter into match->text, of which *used bytes are in use. */
-static bool add_param(mt_http_match *match, size_t *used, const char *text, size_t len)
+static tail tail_of(const segment *s)
 {
-    ptrdiff_t n = decode(text, len, match->text + *used);
+    const char *begin = brace_of(s) + 1;
 
-    if (n <= 0)
+    return (tail){.text = begin, .len = s->len - (size_t)(begin - s->text)};
+}
+
+/* Decodes a parameter into match->text, of which *used bytes are in use, and cuts off the tail. False: it is empty, or
+   does not end so. */
+static bool add_param(mt_http_match *match, size_t *used, const char *text, size_t len, tail end)
+{
+    char *out = match->text + *used;
+    ptrdiff_t n = decode(text, len, out);
+
+    if (n <= (ptrdiff_t)end.len || memcmp(out + n - end.len, end.text, end.len) != 0)
         return false;
-    match->params[match->param_count++] = match->text + *used;
-    *used += (size_t)n + 1;
+    out[(size_t)n - end.len] = '\0';
+    match->params[match->param_count++] = out;
+    *used += (size_t)n - end.len + 1;
     return true;
 }
 
@@ -111,8 +133,9 @@ static bool pattern_fits(const char *pattern, const char *path, const char *end,
         segment want = segment_at(pattern, pattern_end), have = segment_at(path, end);
 
         if (is_rest(&want))
-            return add_param(match, &used, have.text, (size_t)(end - have.text));
-        if (is_param(&want) ? !add_param(match, &used, have.text, have.len) : !same(match, used, &want, &have))
+            return add_param(match, &used, have.text, (size_t)(end - have.text), tail_of(&want));
+        if (is_param(&want) ? !add_param(match, &used, have.text, have.len, tail_of(&want))
+                            : !same(match, used, &want, &have))
             return false;
         pattern = want.next;
         path = have.next;

@@ -11,7 +11,6 @@
 #include "base/json_write.h"
 #include "base/limits.h"
 #include "http/request.h"
-#include "http/router.h"
 #include "server/inside.h"
 #include "server/watch.h"
 
@@ -95,32 +94,10 @@ static bool list_items(mt_call *call, const json_t *body, mt_buf *out, mt_failur
     return mt_responses_list(mt_call_store(call), id_of(body), json_object_get(body, "running"), &page, out, why);
 }
 
-/* The decoded value of a key in a URL's query; NULL where it is missing. Free with mt_free. */
-static char *find_query(const char *query, const char *key)
-{
-    const size_t len = strlen(key);
-    size_t size;
-    char *value;
-
-    while (*query && !(strncmp(query, key, len) == 0 && query[len] == '=')) {
-        query += strcspn(query, "&");
-        query += *query == '&';
-    }
-    if (!*query)
-        return NULL;
-    query += len + 1;
-    size = strcspn(query, "&");
-    value = mt_alloc(size + 1);
-    if (mt_http_path_decode(query, size, value))
-        return value;
-    mt_free(value);
-    return NULL;
-}
-
 /* Appends "key":"value" where the query has the key. */
-static void add_query(mt_buf *out, const char *query, const char *key)
+static void add_query(mt_buf *out, const mt_http_request *request, const char *key)
 {
-    char *value = find_query(query, key);
+    char *value = mt_http_request_query(request, key);
 
     if (value)
         mt_json_write(out, "%s:%s", key, value);
@@ -157,7 +134,7 @@ static void start(mt_server *server, mt_http_request *request, mt_task *task, co
     }
     mt_json_write(&body, "{'id':%s", request->params[0]);
     for (size_t i = 0; i < MT_COUNT(keys); i++)
-        add_query(&body, request->query, keys[i]);
+        add_query(&body, request, keys[i]);
     if (running)
         add_running(&body, running);
     mt_json_write(&body, "}");
@@ -190,7 +167,7 @@ static void tell(mt_server *server, mt_http_request *request, const mt_call *cal
 /* Streams a running response from the first event on that the client has not got. False: *why. */
 static bool watch(mt_call *call, const mt_http_request *request, mt_failure *why)
 {
-    char *text = find_query(request->query, "starting_after");
+    char *text = mt_http_request_query(request, "starting_after");
     int64_t after;
     bool ok;
 
@@ -209,7 +186,7 @@ void mt_stored_get(void *user, mt_http_server *http, mt_http_request *request)
 {
     mt_server *server = user;
     mt_call *call = find_running(server, request);
-    char *stream = find_query(request->query, "stream");
+    char *stream = mt_http_request_query(request, "stream");
     const bool streams = stream && strcmp(stream, "true") == 0;
     mt_failure why;
 

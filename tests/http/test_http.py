@@ -603,7 +603,8 @@ class Access(unittest.TestCase):
             with server.connect() as client:
                 answer = client.ask(head.format(header))
                 self.assertEqual((answer.status, answer.headers["www-authenticate"]), (401, "Bearer"))
-        for header in ("Authorization: Bearer secret\r\n", "authorization: bearer  secret\r\n", "x-api-key: secret\r\n"):
+        for header in ("Authorization: Bearer secret\r\n", "authorization: bearer  secret\r\n", "x-api-key: secret\r\n",
+                       "X-Goog-Api-Key: secret\r\n"):
             self.assertEqual(server.ask(head.format(header) + "hello").text(), "hello")
         self.assertEqual(server.get("/stats").status, 200)
         self.assertEqual(server.ask("OPTIONS /echo HTTP/1.1\r\nHost: a\r\n\r\n").status, 204)

@@ -12,6 +12,9 @@ static const mt_http_route routes[] = {
     {.method = MT_HTTP_DELETE, .pattern = "/v1/files/{id}"},
     {.method = MT_HTTP_GET, .pattern = "/a/{x}/b/{y}"},
     {.method = MT_HTTP_POST, .pattern = "/slash/"},
+    {.method = MT_HTTP_POST, .pattern = "/g/{id*}:read"},
+    {.method = MT_HTTP_POST, .pattern = "/g/{id*}:readAll"},
+    {.method = MT_HTTP_POST, .pattern = "/one/{id}:do/{x}"},
 };
 
 /* "pattern(param,param)" of the route found, or the methods that would be, or "none". */
@@ -65,6 +68,24 @@ static void parameters(void **state)
     assert_string_equal(find(MT_HTTP_GET, "/v1/models/org%2Fname"), "/v1/models/{id*}(org/name)");
     assert_string_equal(find(MT_HTTP_GET, "/v1/models/load"), "/v1/models/{id*}(load)");
     assert_string_equal(find(MT_HTTP_POST, "/v1/models/load"), "/v1/models/load()");
+}
+
+/* How a parameter ends may be a part of the pattern. */
+static void tails(void **state)
+{
+    (void)state;
+    assert_string_equal(find(MT_HTTP_POST, "/g/a:read"), "/g/{id*}:read(a)");
+    assert_string_equal(find(MT_HTTP_POST, "/g/a/b:c:read"), "/g/{id*}:read(a/b:c)");
+    assert_string_equal(find(MT_HTTP_POST, "/g/a%2Fb%3Aread"), "/g/{id*}:read(a/b)");
+    assert_string_equal(find(MT_HTTP_POST, "/g/a:readAll"), "/g/{id*}:readAll(a)");
+    assert_string_equal(find(MT_HTTP_POST, "/g/:read"), "none");
+    assert_string_equal(find(MT_HTTP_POST, "/g/read"), "none");
+    assert_string_equal(find(MT_HTTP_POST, "/g/a:rea"), "none");
+    assert_string_equal(find(MT_HTTP_POST, "/g/a:Read"), "none");
+    assert_string_equal(find(MT_HTTP_POST, "/g/"), "none");
+    assert_string_equal(find(MT_HTTP_GET, "/g/a:read"), "POST, OPTIONS");
+    assert_string_equal(find(MT_HTTP_POST, "/one/a:do/b"), "/one/{id}:do/{x}(a,b)");
+    assert_string_equal(find(MT_HTTP_POST, "/one/a/b"), "none");
 }
 
 static void methods(void **state)
@@ -152,8 +173,9 @@ static void tables_are_checked(void **state)
     static const struct {
         const char *pattern;
         bool ok;
-    } rows[] = {{"/a", true},       {"/{a}/{b}/{c}/{d}", true},     {"/{a*}", true}, {"a", false}, {"", false},
-                {"/{a*}/b", false}, {"/{a}/{b}/{c}/{d}/{e}", false}};
+    } rows[] = {{"/a", true},      {"/{a}/{b}/{c}/{d}", true}, {"/{a*}", true},
+                {"/{a*}:b", true}, {"/{a*}:b/c", false},       {"a", false},
+                {"", false},       {"/{a*}/b", false},         {"/{a}/{b}/{c}/{d}/{e}", false}};
     mt_error err;
 
     (void)state;
@@ -167,6 +189,7 @@ static void tables_are_checked(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(literal_paths),
     cmocka_unit_test(parameters),
+    cmocka_unit_test(tails),
     cmocka_unit_test(methods),
     cmocka_unit_test(the_names_of_all_methods_fit),
     cmocka_unit_test(paths_are_decoded_or_refused),
