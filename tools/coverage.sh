@@ -11,7 +11,7 @@ ninja -C "$build" --quiet
 find "$build" -name '*.gcda' -delete
 
 tests=$(meson test -C "$build" --list 2>/dev/null | sed 's/.* //' |
-    grep -E '^(replay|cli_chat|api_(answer|fields|json|cases|vectors|ollama)|base_(json|utf8|units|duration)|chat|http_[a-r]|hub_l|media_[ai]|models_[ps]|sample_[cs]|server_[gko]|template|text|tier|weights)')
+    grep -E '^(replay|cli_chat|api_(answer|fields|json|cases|vectors|ollama|gemini)|base_(json|utf8|units|duration)|chat|http_[a-r]|hub_l|media_[ai]|models_[ps]|sample_[cs]|server_[gko]|template|text|tier|weights)')
 # $tests is a list of words.
 # shellcheck disable=SC2086
 MOTET_SANDBOX=off tests/run.py "$build" $tests | tail -n 1

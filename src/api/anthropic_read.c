@@ -136,15 +136,6 @@ static bool add_search_result(reader *r, turn *t, const json_t *block)
     return add_titled(r, t, block, json_object_get(block, "content"));
 }
 
-/* Where an earlier call's arguments were no JSON object, we sent them as text under MT_CHAT_BROKEN: that text is used
-   again. */
-static const json_t *arguments_of(const json_t *input)
-{
-    const json_t *text = json_object_size(input) == 1 ? json_object_get(input, MT_CHAT_BROKEN) : NULL;
-
-    return json_is_string(text) ? text : input;
-}
-
 static bool add_call(reader *r, turn *t, const json_t *block)
 {
     const json_t *name = json_object_get(block, "name"), *id = json_object_get(block, "id");
@@ -156,9 +147,10 @@ static bool add_call(reader *r, turn *t, const json_t *block)
         return bad(r, "a tool_use block has no string as its name or id", "");
     if (input && !json_is_object(input))
         return bad(r, "the input of a tool_use block is ", mt_json_kind(input));
-    mt_chat_add_call(
-        r->chat, &t->said,
-        (mt_chat_call){.id = mt_chat_text_of(id), .name = mt_chat_text_of(name), .arguments = arguments_of(input)});
+    mt_chat_add_call(r->chat, &t->said,
+                     (mt_chat_call){.id = mt_chat_text_of(id),
+                                    .name = mt_chat_text_of(name),
+                                    .arguments = mt_body_arguments(input)});
     return true;
 }
 

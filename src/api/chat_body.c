@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "api/fields.h"
 #include "base/json_tree.h"
@@ -48,6 +49,45 @@ json_t *mt_body_tool(const json_t *tool, const json_t *schema)
     if (json_is_boolean(json_object_get(tool, "strict")))
         json_object_set_new(function, "strict", mt_body_share(json_object_get(tool, "strict")));
     return json_pack("{s:s, s:o}", "type", "function", "function", function);
+}
+
+const json_t *mt_body_arguments(const json_t *sent)
+{
+    const json_t *text = json_object_size(sent) == 1 ? json_object_get(sent, MT_CHAT_BROKEN) : NULL;
+
+    return json_is_string(text) ? text : sent;
+}
+
+void mt_body_open_calls(mt_ask *ask, mt_body_calls *calls, mt_chat_message *message, size_t at)
+{
+    for (size_t i = 0; i < message->call_count; i++) {
+        mt_chat_call *call = &message->calls[i];
+        const char *id = call->id.data ? NULL : mt_arena_printf(ask->arena, "call_%zu_%zu", at, i);
+
+        if (id)
+            call->id = (mt_chat_text){.data = id, .len = strlen(id)};
+        ask->chat.starved = ask->chat.starved || !call->id.data;
+    }
+    calls->open = mt_arena_copy(ask->arena, message->calls, message->call_count * sizeof(*calls->open));
+    calls->count = calls->open ? message->call_count : 0;
+    ask->chat.starved = ask->chat.starved || !calls->open;
+}
+
+void mt_body_close_call(mt_body_calls *calls, mt_chat_message *result, mt_chat_text tool)
+{
+    size_t at = 0;
+
+    if (tool.data)
+        result->name = tool;
+    while (at < calls->count &&
+           (!calls->open[at].name.data || (tool.data && !mt_chat_text_equal(calls->open[at].name, tool))))
+        at++;
+    if (result->call_id.data || at == calls->count)
+        return;
+    result->call_id = calls->open[at].id;
+    if (!result->name.data)
+        result->name = calls->open[at].name;
+    calls->open[at].name.data = NULL;
 }
 
 const char *const mt_body_part_members[] = {"annotations", /* this and the following do not change what a part says */

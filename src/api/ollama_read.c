@@ -11,13 +11,11 @@
 #include "api/openai_prompt.h"
 #include "base/json_tree.h"
 
-/* The messages while they are read. A tool result may not say which call it answers, so the calls of the last message
-   that has some are kept; a call that has got its result loses its name here. */
+/* The messages while they are read. */
 typedef struct reader {
     mt_ask *ask;
-    mt_chat_call *open; /* those calls */
-    size_t open_count;
-    size_t at; /* number of the message */
+    mt_body_calls calls; /* of the last message that has some */
+    size_t at;           /* number of the message */
     mt_failure *why;
 } reader;
 
@@ -71,41 +69,6 @@ static bool add_images(reader *r, mt_chat_message *to, const json_t *message)
     return add_content(r->ask, to, images, text, place, r->why);
 }
 
-/* Keeps the calls of a message; calls without an id get one, so that results can refer to it. */
-static void open_calls(reader *r, mt_chat_message *message)
-{
-    for (size_t i = 0; i < message->call_count; i++) {
-        mt_chat_call *call = &message->calls[i];
-        const char *id = call->id.data ? NULL : mt_arena_printf(r->ask->arena, "call_%zu_%zu", r->at, i);
-
-        if (id)
-            call->id = (mt_chat_text){.data = id, .len = strlen(id)};
-        r->ask->chat.starved = r->ask->chat.starved || !call->id.data;
-    }
-    r->open = mt_arena_copy(r->ask->arena, message->calls, message->call_count * sizeof(*r->open));
-    r->open_count = r->open ? message->call_count : 0;
-    r->ask->chat.starved = r->ask->chat.starved || !r->open;
-}
-
-/* Finds the call that a result answers: the first open one of the named tool; where no tool is named, the first open
-   one. */
-static void close_call(reader *r, mt_chat_message *message, const json_t *tool)
-{
-    size_t at = 0;
-
-    if (json_is_string(tool))
-        message->name = mt_chat_text_of(tool);
-    while (at < r->open_count &&
-           (!r->open[at].name.data || (tool && !mt_chat_text_equal(r->open[at].name, mt_chat_text_of(tool)))))
-        at++;
-    if (message->call_id.data || at == r->open_count)
-        return;
-    message->call_id = r->open[at].id;
-    if (!message->name.data)
-        message->name = r->open[at].name;
-    r->open[at].name.data = NULL;
-}
-
 /* The role in lower case, as Ollama accepts any; NULL: it is no role. */
 static const char *lower_role(const json_t *message, char lower[16])
 {
@@ -131,9 +94,9 @@ static bool add_message(reader *r, const json_t *sent)
         return mt_failure_set(r->why, 400, NULL, "messages", "the name of messages[%zu] is %s; send a string", r->at,
                               mt_chat_kind(tool));
     if (json_is_array(json_object_get(sent, "tool_calls")))
-        open_calls(r, &message);
+        mt_body_open_calls(r->ask, &r->calls, &message, r->at);
     else if (message.role == MT_CHAT_TOOL)
-        close_call(r, &message, tool);
+        mt_body_close_call(&r->calls, &message, mt_chat_text_of(tool));
     if (!add_images(r, &message, sent))
         return false;
     mt_chat_put(&r->ask->chat, &message);

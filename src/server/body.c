@@ -54,6 +54,17 @@ static bool unpack(mt_call *call, mt_failure *why)
     return refuse(result, body.limit, why);
 }
 
+/* Puts the model that the path names into the body, where the body of other APIs names it. Returns the body, or NULL:
+   *why. */
+static json_t *name_model(mt_call *call, json_t *body, mt_failure *why)
+{
+    if (!body || !call->names_model || json_object_set_new(body, "model", json_string(call->param)) == 0)
+        return body;
+    mt_json_body_free(body, call->body_len);
+    mt_failure_set(why, 400, "invalid_value", "model", "the name of the model in the path is not UTF-8: send it so");
+    return NULL;
+}
+
 json_t *mt_call_body(mt_call *call, mt_failure *why)
 {
     const mt_lane lane = call->lane;
@@ -72,5 +83,5 @@ json_t *mt_call_body(mt_call *call, mt_failure *why)
         return NULL;
     mt_free(call->body);
     call->body = NULL;
-    return body;
+    return name_model(call, body, why);
 }

@@ -344,6 +344,8 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     request->body = NULL;
     request->charged = 0;
     call->param = request->params && request->params[0] ? mt_strdup(request->params[0]) : NULL;
+    /* A call of the server itself has no route */
+    call->names_model = request->route && (request->route->flags & MT_SERVER_MODEL);
     if (mt_http_request_name(request))
         snprintf(call->name, sizeof(call->name), "%s", mt_http_request_name(request));
     if (mt_http_request_session(request))

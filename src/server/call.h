@@ -67,9 +67,10 @@ struct mt_call {
     char id[MT_RANDOM_ID];
     char name[MT_LIMIT_HTTP_NAME + 1];    /* the client's name for this request (a header), or "" */
     char session[MT_LIMIT_HTTP_NAME + 1]; /* the client's name for the conversation this request belongs to, or "" */
-    json_t *created; /* what its model has, where a client has created that (created.h); owned; NULL: nothing */
-    char *param;     /* the first parameter of its path; NULL: none */
-    char *body;      /* freed by the preparation thread once it is parsed */
+    json_t *created;  /* what its model has, where a client has created that (created.h); owned; NULL: nothing */
+    char *param;      /* the first parameter of its path; NULL: none */
+    bool names_model; /* which is what the model is called; else the body names it */
+    char *body;       /* freed by the preparation thread once it is parsed */
     size_t body_len;
     mt_http_coding coding; /* how the body is compressed */
     /* Bytes taken from the server's room for the body, until the call is prepared */

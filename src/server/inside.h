@@ -78,8 +78,9 @@ typedef bool mt_teller(mt_server *server, const mt_http_request *request, mt_buf
 
 /* Flags of routes. */
 enum {
-    MT_SERVER_METERED = MT_HTTP_FLAGS_FREE,   /* its calls count against the rates of a key */
-    MT_SERVER_WRITES = MT_HTTP_FLAGS_FREE * 2 /* its calls want text of a model, and a place to wait for it */
+    MT_SERVER_METERED = MT_HTTP_FLAGS_FREE,    /* its calls count against the rates of a key */
+    MT_SERVER_WRITES = MT_HTTP_FLAGS_FREE * 2, /* its calls want text of a model, and a place to wait for it */
+    MT_SERVER_MODEL = MT_HTTP_FLAGS_FREE * 4   /* the first parameter of its path names the model */
 };
 
 /* The table of routes; their handlers get the server as `user`. Free with mt_free. */
@@ -144,6 +145,7 @@ void mt_pulls_stop(mt_server *server);
 /* The list of models: see models.c. mt_models_may: whether the account may unload models: where there are
    several, only admins; false: *why, which may be NULL. */
 extern mt_teller mt_models_list, mt_models_get, mt_models_unload;
+extern mt_teller mt_gemini_models, mt_gemini_model; /* in the shape of Gemini's API: see gemini.c */
 bool mt_models_may(const mt_server *server, const mt_account *account, mt_failure *why);
 
 /* Responses that are kept or still run: see stored.c. */

@@ -1,4 +1,4 @@
-/* Models as lists show them to clients, in any API. Used by models.c and ollama.c. */
+/* Models as lists show them to clients, in any API. */
 #ifndef MT_SERVER_LISTED_H
 #define MT_SERVER_LISTED_H
 
@@ -27,5 +27,9 @@ mt_listed mt_listed_member(const mt_member_view *view, const char *name);
 /* Appends "capabilities":[..]. ollama: those words alone that Ollama has, and "completion" also where the folder was
    not read yet. */
 void mt_listed_write_capabilities(const mt_listed *model, bool ollama, mt_buf *out);
+
+/* Appends what Gemini's API says of a model: "name":.., and what follows; and "models":[..] of several. In gemini.c. */
+void mt_listed_write_gemini(const mt_listed *model, mt_buf *out);
+void mt_listed_write_models(const mt_listed *all, size_t count, mt_buf *out);
 
 #endif

@@ -1,5 +1,6 @@
 /* GET /v1/models and its kin. Each model is written in the shapes of OpenAI's and of Anthropic's lists at once, since
-   clients look only at their own fields, with what the model can do and whether it is loaded. */
+   clients look only at their own fields, with what the model can do and whether it is loaded. Gemini's list stands
+   beside it: its "name" is another than what clients of OpenAI's take it for. */
 #include <inttypes.h>
 #include <time.h>
 
@@ -34,7 +35,8 @@ static void add_state(mt_buf *out, const mt_member_view *v)
         mt_json_write(out, "'error':%s", v->error.text);
 }
 
-static void add_model(const mt_server *server, mt_buf *out, const mt_listed *m)
+/* Opens the object of a model. */
+static void open_model(const mt_server *server, mt_buf *out, const mt_listed *m)
 {
     char since[MT_CLOCK_TEXT];
 
@@ -49,6 +51,11 @@ static void add_model(const mt_server *server, mt_buf *out, const mt_listed *m)
         mt_json_write(out, "'max_model_len':null");
     mt_listed_write_capabilities(m, false, out);
     add_state(out, &m->view);
+}
+
+static void add_model(const mt_server *server, mt_buf *out, const mt_listed *m)
+{
+    open_model(server, out, m);
     mt_json_write(out, "}");
 }
 
@@ -61,8 +68,10 @@ bool mt_models_list(mt_server *server, const mt_http_request *request, mt_buf *o
     mt_json_write(out, "{'object':'list','data':[");
     for (size_t i = 0; i < count; i++)
         add_model(server, out, &all[i]);
-    mt_json_write(out, "],'has_more':false,'first_id':%s,'last_id':%s}", count && *all[0].name ? all[0].name : NULL,
+    mt_json_write(out, "],'has_more':false,'first_id':%s,'last_id':%s", count && *all[0].name ? all[0].name : NULL,
                   count && *all[count - 1].name ? all[count - 1].name : NULL);
+    mt_listed_write_models(all, count, out);
+    mt_json_write(out, "}");
     mt_free(all);
     return true;
 }
@@ -73,7 +82,9 @@ bool mt_models_get(mt_server *server, const mt_http_request *request, mt_buf *ou
 
     if (!mt_listed_find(server, request->params[0], false, &m))
         return mt_fleet_lacks(request->params[0], "", why);
-    add_model(server, out, &m);
+    open_model(server, out, &m);
+    mt_listed_write_gemini(&m, out);
+    mt_json_write(out, "}");
     return true;
 }
 

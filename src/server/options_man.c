@@ -122,7 +122,7 @@ void mt_options_man(mt_buf *out)
         ".SH NAME\nmotet \\- serve vision\\-language models from the checkpoint folders people have\n"
         ".SH SYNOPSIS\n.B motet\n.I command\n.RI [ operand ...]\n.RI [ option ...]\n"
         ".SH DESCRIPTION\n.B motet\nserves vision\\-language models to many clients at once, from "
-        "checkpoints in Hugging Face's and MLX's formats,\nover the APIs of OpenAI, Anthropic and Ollama.\n"
+        "checkpoints in Hugging Face's and MLX's formats,\nover the APIs of OpenAI, Anthropic, Google and Ollama.\n"
         "It also fetches them, runs them for one question, says what a checkpoint holds, and measures how fast it is.\n"
         ".SH COMMANDS\n");
     for (size_t i = MT_COMMAND_NONE + 1; i < mt_command_count; i++)

@@ -9,9 +9,11 @@
 #include "base/compiler.h"
 #include "base/hex.h"
 
-/* Adds a text, or the texts of a list of parts, to the digest. False: there was none. */
+/* Adds a text, or the texts of a list of parts, to the digest. False: there was none. Gemini's parts stand in an
+   object. */
 static bool add_text(EVP_MD_CTX *sum, const json_t *content)
 {
+    content = json_is_object(content) ? json_object_get(content, "parts") : content;
     bool any = json_is_string(content);
 
     if (any)
@@ -29,7 +31,8 @@ static bool add_text(EVP_MD_CTX *sum, const json_t *content)
 /* What the model reads first, in any API. */
 static const json_t *first_of(const json_t *body)
 {
-    static const char *const alone[] = {"system", "instructions"}, *const listed[] = {"messages", "input", "prompt"};
+    static const char *const alone[] = {"system", "instructions", "systemInstruction", "system_instruction"},
+                             *const listed[] = {"messages", "input", "prompt", "contents"};
 
     for (size_t i = 0; i < MT_COUNT(alone); i++) {
         const json_t *given = json_object_get(body, alone[i]);

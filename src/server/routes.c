@@ -14,6 +14,7 @@ typedef struct entry {
     mt_http_method method;
     const char *pattern;
     const mt_dialect *dialect; /* reads and writes the body, and writes errors; NULL: no body, and OpenAI's errors */
+    const mt_dialect *plain;   /* instead of dialect, where the query has no "alt=sse"; NULL: dialect */
     /* Who answers; the handler may leave it to tell and text. All four NULL: the engine. */
     mt_task *task;            /* a preparation thread */
     mt_teller *tell;          /* the io thread, at once: writes the body of a 200, or says why not */
@@ -106,6 +107,16 @@ static void get_root(void *user, mt_http_server *http, mt_http_request *request)
     (mt_web_wanted(user, request) ? mt_web_get : tell)(user, http, request);
 }
 
+/* Google's clients say in the query whether they want a stream of events. */
+static const mt_dialect *dialect_of(const entry *route, const mt_http_request *request)
+{
+    char *alt = route->plain ? mt_http_request_query(request, "alt") : NULL;
+    const bool events = alt && strcmp(alt, "sse") == 0;
+
+    mt_free(alt);
+    return route->plain && !events ? route->plain : route->dialect;
+}
+
 /* The http server's handler of all routes. */
 static void serve(void *user, mt_http_server *http, mt_http_request *request)
 {
@@ -120,7 +131,7 @@ static void serve(void *user, mt_http_server *http, mt_http_request *request)
     } else if (route->tell || route->text) {
         tell(user, http, request);
     } else {
-        mt_call_start(user, request, route->dialect, route->task);
+        mt_call_start(user, request, dialect_of(route, request), route->task);
     }
 }
 
@@ -131,6 +142,26 @@ static void serve(void *user, mt_http_server *http, mt_http_request *request)
 /* Ollama's clients look for the words, and refuse versions of Ollama that are too old for them. */
 #define RUNNING "{\"status\":\"ok\",\"message\":\"Ollama is running\"}"
 #define OLLAMA "0.32.0"
+
+/* Gemini's API. A model's name may have slashes in it. */
+#define GEMINI (MT_SERVER_MODEL | MT_HTTP_QUERY_KEY)
+#define GEMINI_ROUTES(version)                                                                                   \
+    {MT_HTTP_POST, version "/models/{model*}:generateContent", .dialect = &mt_gemini_generate, .flags = GEMINI}, \
+        {MT_HTTP_POST, version "/models/{model*}:streamGenerateContent", .dialect = &mt_gemini_stream,           \
+         .plain = &mt_gemini_list, .flags = GEMINI},                                                             \
+        {MT_HTTP_POST, version "/models/{model*}:countTokens", .dialect = &mt_gemini_count, .flags = GEMINI},    \
+        {MT_HTTP_POST, version "/models/{model*}:embedContent", .dialect = &mt_gemini_embed, .flags = GEMINI},   \
+    {                                                                                                            \
+        MT_HTTP_POST, version "/models/{model*}:batchEmbedContents", .dialect = &mt_gemini_embed_batch,          \
+                                                                     .flags = GEMINI                             \
+    }
+#define GEMINI_LISTS(version)                                                                             \
+    {MT_HTTP_GET, version "/models", .dialect = &mt_gemini_generate, .tell = mt_gemini_models,            \
+     .flags = MT_HTTP_QUERY_KEY},                                                                         \
+    {                                                                                                     \
+        MT_HTTP_GET, version "/models/{model*}", .dialect = &mt_gemini_generate, .tell = mt_gemini_model, \
+                                                 .flags = MT_HTTP_QUERY_KEY                               \
+    }
 
 static const entry routes[] = {
     {MT_HTTP_POST, "/v1/chat/completions", .dialect = &mt_openai_chat},
@@ -190,6 +221,11 @@ static const entry routes[] = {
     {MT_HTTP_GET, "/v1/models", .tell = mt_models_list, .flags = MT_HTTP_REQUEST_ID},
     {MT_HTTP_GET, "/models", .tell = mt_models_list, .flags = MT_HTTP_REQUEST_ID},
     {MT_HTTP_GET, "/v1/models/{id*}", .tell = mt_models_get, .flags = MT_HTTP_REQUEST_ID},
+    GEMINI_ROUTES("/v1beta"),
+    GEMINI_ROUTES("/v1"),
+    GEMINI_ROUTES("/v1alpha"),
+    GEMINI_LISTS("/v1beta"),
+    GEMINI_LISTS("/v1alpha"),
     {MT_HTTP_POST, "/v1/models/unload", .tell = mt_models_unload, .may = mt_models_may},
     {MT_HTTP_POST, "/models/unload", .tell = mt_models_unload, .may = mt_models_may},
     {MT_HTTP_GET, "/v1/cache/stats", .tell = mt_cache_tell}, /* as vllm-mlx and mlx-vlm have it */
@@ -219,6 +255,15 @@ static const entry routes[] = {
     {MT_HTTP_GET, "/live", .text = OK, .flags = PROBE},
 };
 
+/* Whether a pattern ends with how its parameter has to end, "}:verb", and the path does so, too. */
+static bool ends_alike(const char *path, const char *pattern)
+{
+    const char *verb = strrchr(pattern, ':');
+    const size_t len = verb ? strlen(verb) : 0, all = strlen(path);
+
+    return len > 0 && all >= len && strcmp(path + all - len, verb) == 0;
+}
+
 /* How many path segments a path and a route's pattern have in common at their beginnings. */
 static size_t alike(const char *path, const char *pattern)
 {
@@ -236,7 +281,7 @@ const mt_dialect *mt_server_dialect(const char *path)
     size_t most = 0;
 
     for (size_t i = 0; path && i < MT_COUNT(routes); i++) {
-        const size_t count = alike(path, routes[i].pattern);
+        const size_t count = alike(path, routes[i].pattern) + ends_alike(path, routes[i].pattern);
 
         if (count > most) {
             nearest = routes[i].dialect;

@@ -11,7 +11,8 @@ and "answer" or "events"}.
 "without" instead of an answer is a text that the answer does not have, whatever else it says.
 "before" is a list of such requests that are sent first; $id, $in0, $item0, ... and $call stand for what the last of
 them was answered with. Ids and times are masked, and numbers of logprobs are compared to three decimals. Every request
-that is answered is also sent with the other value of "stream": the events must come to the same answer.
+that is answered is also sent with the other value of "stream", or to the other of Gemini's paths: the events must come to
+the same answer.
 --record writes what the server answers into the files: read the difference before you keep it."""
 
 import argparse
@@ -30,7 +31,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "clients"))
 import replay  # pylint: disable=wrong-import-position
 
-ID = re.compile(r"\b(chatcmpl-|cmpl-|embd-|task-|rerank-|score-|msg_|call_|resp_|rs_|fc_|ctc_|item_)[0-9a-v]{24}(?=$|[^0-9a-v])")
+ID = re.compile(r"\b(chatcmpl-|cmpl-|embd-|task-|rerank-|gemini-|score-|msg_|call_|resp_|rs_|fc_|ctc_|item_)[0-9a-v]{24}(?=$|[^0-9a-v])")
 TIME = re.compile(r"\b2\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 TIMES = ("prompt_ms", "prompt_per_second", "predicted_ms", "predicted_per_second", "cache_n", "prompt_n", "tokens_cached",
          "draft_n", "draft_n_accepted", "tokens_per_second", "time_to_first_token", "generation_time")
@@ -43,6 +44,7 @@ def mask(value, key=None):
         if "cache_read_input_tokens" in value:
             value = dict(value, input_tokens=value["input_tokens"] + value["cache_read_input_tokens"],
                          cache_read_input_tokens=0)
+        value = {k: v for k, v in value.items() if k != "cachedContentTokenCount"}  # as cached_tokens
         if "capabilities" in value and "state" in value:  # a model, which may not be rid of the last call yet
             value = dict({k: v for k, v in value.items() if k != "idle_seconds"}, memory=0, requests=0)
         return {k: mask(v, k) for k, v in value.items()}
@@ -87,7 +89,8 @@ def ask(server, case):
 
 def place(event):
     """Choices speak when they can: those of each are put together, and what belongs to none comes last."""
-    return event["choices"][0]["index"] if isinstance(event, dict) and event.get("choices") else sys.maxsize
+    choices = isinstance(event, dict) and (event.get("choices") or event.get("candidates"))
+    return choices[0]["index"] if choices else sys.maxsize
 
 
 def is_stream(answer):
@@ -110,7 +113,7 @@ def outcome(answer):
     if is_stream(answer):
         check_names(answer)
         found["events"] = sorted(mask(answer.events()), key=place)
-        ids = {e["id"] for e in answer.events() if isinstance(e, dict) and "id" in e}
+        ids = {e[key] for e in answer.events() for key in ("id", "responseId") if isinstance(e, dict) and key in e}
         assert len(ids) <= 1, "a stream with several ids"
     elif not answer.body:
         found["answer"] = None
@@ -124,10 +127,14 @@ def differences(server, case, answer):
     body = case.get("body")
     if "post" not in case or not isinstance(body, dict) or answer.status != 200:
         return None
-    body = dict(body, stream=not is_stream(answer))
-    if not body["stream"]:
-        body.pop("stream_options", None)
-    other = server.post(case["post"], body, case.get("headers"))
+    path = case["post"]
+    if "enerateContent" in path:  # Gemini's paths say whether it is streamed
+        path = streams.gemini_path(path, not is_stream(answer))
+    else:
+        body = dict(body, stream=not is_stream(answer))
+        if not body["stream"]:
+            body.pop("stream_options", None)
+    other = server.post(path, body, case.get("headers"))
     if other.status != 200 or is_stream(other) == is_stream(answer):
         return None
     stream, whole = (answer, other) if is_stream(answer) else (other, answer)

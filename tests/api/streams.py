@@ -189,6 +189,43 @@ def llama_whole(answer):
     return made
 
 
+def gemini_path(path, stream):
+    """The path of the same request, streamed as events or not."""
+    base = path.split("?")[0].replace(":streamGenerateContent", ":generateContent")
+    return base.replace(":generateContent", ":streamGenerateContent") + "?alt=sse" if stream else base
+
+
+def gemini_add(parts, part):
+    """Text goes on with text of its kind; one that is empty says nothing."""
+    if part.get("text") and parts and "text" in parts[-1] and parts[-1].get("thought") == part.get("thought"):
+        parts[-1]["text"] += part["text"]
+    elif part != {"text": ""}:
+        parts.append(dict(part))
+
+
+def gemini(events):
+    candidates = {}
+    for event in events:
+        assert len(event["candidates"]) == 1, "an event is about one candidate"
+        piece = event["candidates"][0]
+        c = candidates.setdefault(piece["index"], {"parts": [], "logprobs": {}})
+        assert "finishReason" not in c, "nothing comes behind the end"
+        for part in piece["content"]["parts"]:
+            gemini_add(c["parts"], part)
+        for key, value in piece.get("logprobsResult", {}).items():
+            c["logprobs"].setdefault(key, []).extend(value)
+        c.update({key: piece[key] for key in ("finishReason", "tokenCount") if key in piece})
+    assert all("finishReason" in c for c in candidates.values()), "every candidate ends"
+    return {"candidates": [candidates[i] for i in sorted(candidates)], "usage": events[-1]["usageMetadata"]}
+
+
+def gemini_whole(answer):
+    if isinstance(answer, list):  # a stream without "alt=sse"
+        return gemini(answer)
+    made = gemini([dict(answer, candidates=[c]) for c in answer["candidates"]])
+    return dict(made, usage=answer["usageMetadata"])
+
+
 def arguments(text):
     try:
         found = json.loads(text)
@@ -205,12 +242,14 @@ DIALECTS = {"/v1/chat/completions": (chat, chat_whole), "/v1/completions": (comp
             "/v1/messages": (messages, same), "/v1/responses": (responses, same),
             "/api/v0/chat/completions": (chat, chat_whole), "/api/v0/completions": (completions, completions_whole),
             "/completion": (llama, llama_whole), "/infill": (llama, llama_whole),
-            "/api/chat": (ollama, ollama_whole), "/api/generate": (ollama, ollama_whole)}
+            "/api/chat": (ollama, ollama_whole), "/api/generate": (ollama, ollama_whole),
+            "generateContent": (gemini, gemini_whole), "streamGenerateContent": (gemini, gemini_whole)}
 
 
 def compare(path, events, answer):
     """Two things that should be equal; None where the path has no streams."""
-    if path.split("?")[0] not in DIALECTS:
+    name = path.split("?")[0].split(":")[-1]
+    if name not in DIALECTS:
         return None
-    assemble, reduce = DIALECTS[path.split("?")[0]]
+    assemble, reduce = DIALECTS[name]
     return assemble(events), reduce(answer)

@@ -201,7 +201,15 @@ def all_shapes_and_dialects_show_the_same_picture():
         content = [{"type": "input_image", "image_url": url(3)}, {"type": "input_text", "text": "What is it?"}]
         reply = server.post("/v1/responses", {"input": [{"role": "user", "content": content}], "max_output_tokens": 2})
         assert reply.status == 200, reply.body
+        for part in {"inlineData": {"mimeType": "image/png", "data": data}}, {"fileData": {"fileUri": url(3)}}:
+            reply = gemini(server, part, {"text": "What is it?"})
+            assert reply.status == 200, reply.body
         assert server.metrics()["motet_media_cache_misses_total"] == 1
+
+
+def gemini(server, *parts):
+    return server.post("/v1beta/models/default:generateContent", {
+        "contents": [{"role": "user", "parts": list(parts)}], "generationConfig": {"maxOutputTokens": 2}})
 
 
 @test
@@ -216,6 +224,13 @@ def videos_come_as_files_or_as_frames():
         got = server.post("/v1/responses", {"max_output_tokens": 1, "input": [
             {"role": "user", "content": [{"type": "input_video", "video_url": data}]}]})
         assert got.status == 200 and got.json()["usage"]["input_tokens"] > 30, got.body
+        counts = []
+        for part in ({"inlineData": {"mimeType": "video/mp4", "data": data.split(",")[1]}},
+                     {"fileData": {"mimeType": "video/mp4", "fileUri": data}, "videoMetadata": {"fps": 0.5}}):
+            got = gemini(server, part)
+            assert got.status == 200, got.body
+            counts.append(got.json()["usageMetadata"]["promptTokenCount"])
+        assert counts[0] > 30 and counts[1] <= counts[0], counts
 
 
 @test

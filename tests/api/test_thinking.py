@@ -164,6 +164,7 @@ def responses_and_ollama_have_it_too():
 # ---- efforts
 
 ENDLESS = {"plain": ["Plain."], "endless": ["<think>\nRound and round it goes, once more "], "behind >": ["So be it."]}
+GEMINI = "/v1beta/models/tiny:generateContent"
 EFFORTS = {"none": 0, "minimal": 512, "low": 2048, "medium": 8192}
 
 
@@ -188,6 +189,10 @@ def ask_endless(server, dialect, effort):
         got = server.post("/v1/messages", {"messages": messages, "max_tokens": most,
                                            "output_config": {"effort": effort}}).json()
         return tuple(block.get("thinking") or block["text"] for block in got["content"])
+    if dialect == "gemini":
+        config = {"maxOutputTokens": most, "thinkingConfig": {"includeThoughts": True, "thinkingLevel": effort.upper()}}
+        got = server.post(GEMINI, {"contents": [{"parts": [{"text": "replay:endless"}]}], "generationConfig": config})
+        return tuple(part["text"] for part in got.json()["candidates"][0]["content"]["parts"])
     got = server.post("/api/chat", {"model": "m", "messages": messages, "stream": False, "think": effort,
                                     "options": {"num_predict": most}}).json()
     return got["message"]["thinking"], got["message"]["content"]
@@ -206,7 +211,7 @@ def an_effort_is_a_budget_where_the_template_has_none():
             for effort in ("minimal", "low") if QUICK else ("minimal", "low", "medium"):
                 wanted = told(EFFORTS[effort])
                 assert wanted[1] == "So be it.", wanted[1]
-                for dialect in ("chat", "openrouter", "responses", "messages", "ollama"):
+                for dialect in ("chat", "openrouter", "responses", "messages", "ollama", "gemini"):
                     if (dialect, effort) == ("ollama", "minimal"):  # which Ollama does not know
                         continue
                     got = ask_endless(server, dialect, effort)
@@ -260,11 +265,17 @@ def a_model_that_does_not_think_says_so():
                 ("/v1/messages", {"thinking": {"type": "enabled", "budget_tokens": 1}}, "thinking.budget_tokens"),
                 ("/v1/messages", {"output_config": {"effort": "low"}}, "output_config.effort"),
                 ("/v1/responses", {"reasoning": {"effort": "low"}}, "reasoning.effort"),
-                ("/api/chat", {"think": "low"}, "think"), ("/api/chat", {"think": False}, None)):
+                ("/api/chat", {"think": "low"}, "think"), ("/api/chat", {"think": False}, None),
+                (GEMINI, {"thinkingBudget": 5}, "generationConfig.thinkingConfig.thinkingBudget"),
+                (GEMINI, {"thinkingLevel": "LOW"}, "generationConfig.thinkingConfig.thinkingLevel"),
+                (GEMINI, {"thinkingBudget": 0}, None), (GEMINI, {"thinkingBudget": -1}, None)):
             most = {"max_output_tokens": 2} if "responses" in path else {"max_tokens": 2}
             body = {"input": "hello"} if "responses" in path else {"messages": messages}
             if path == "/api/chat":
                 most = {"options": {"num_predict": 2}, "model": "tiny"}
+            if path == GEMINI:
+                body = {"contents": [{"parts": [{"text": "hello"}]}]}
+                most, fields = {"generationConfig": {"maxOutputTokens": 2, "thinkingConfig": fields}}, {}
             got = server.post(path, {**body, **most, **fields})
             assert got.status == 200, (fields, got.body)
             warning = '299 motet "no thinking to limit: {}"'.format(name) if name else None

@@ -104,6 +104,7 @@ def overwrite_new(path):
 
 def lists(server):
     return [server.request("GET", path) for path in ("/v1/models", "/v1/models/bad", "/api/tags", "/api/ps", "/v1/status",
+                                                     "/v1beta/models", "/v1beta/models/bad",
                                                      "/metrics", "/props", "/slots", "/health", "/ready", "/")]
 
 
@@ -118,6 +119,8 @@ def models_that_break_while_they_are_not_loaded():
         for path, body in asks:
             answer = server.post(path, dict(body, model="b{}".format(number)))
             reach.check_answer((what, path), answer, status, "", "", (folder, "secret-place"))
+        answer = server.post("/v1beta/models/b{}:generateContent".format(number), {"contents": [{"parts": [{"text": "hi"}]}]})
+        reach.check_answer((what, "gemini"), answer, status, "", "", (folder, "secret-place"))
         show = server.post("/api/show", {"model": "b{}".format(number)})
         reach.check_answer(what, show, (200, 404), "", "", (folder, "secret-place"))
 

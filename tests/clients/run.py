@@ -30,11 +30,12 @@ PACKAGES = {"openai": "7.55.0", "@anthropic-ai/sdk": "1.9.0", "ai": "7.0.170", "
             "@langchain/openai": "1.5.8", "@langchain/core": "1.2.13", "@langchain/ollama": "1.3.0", "ollama": "0.6.4",
             "@openai/agents": "0.20.0", "zod": "4.6.7", "ws": "8.23.0",
             "opencode-ai": "1.18.18", "opencode-" + MACHINE: "1.18.18", "@openai/codex": "0.169.0",
-            "@anthropic-ai/claude-code": "2.1.326", "@ai-sdk/anthropic": "4.0.101", "@mistralai/mistralai": "2.7.0"}
+            "@anthropic-ai/claude-code": "2.1.326", "@ai-sdk/anthropic": "4.0.101", "@mistralai/mistralai": "2.7.0",
+            "@google/genai": "3.1.0", "@google/gemini-cli": "0.61.0"}
 # Earlier major versions that are still in use, each under its name with the number behind it.
 EARLIER = {"ai": {"5": "5.0.277", "6": "6.0.318"}, "@ai-sdk/anthropic": {"5": "2.0.112", "6": "3.0.137"},
            "@ai-sdk/openai-compatible": {"5": "1.0.61", "6": "2.0.87"}, "openai": {"5": "5.23.2", "6": "6.30.1"},
-           "@anthropic-ai/sdk": {"0": "0.137.0"}}
+           "@anthropic-ai/sdk": {"0": "0.137.0"}, "@google/genai": {"2": "2.32.0"}}
 PACKAGES.update({"{}-{}".format(name, major): "npm:{}@{}".format(name, version)
                  for name, versions in EARLIER.items() for major, version in versions.items()})
 NOTES = "replay:found The secret colour is blue."
@@ -60,6 +61,7 @@ def scripts(work):
         {"name": "Read", "arguments": {"file_path": os.path.join(work, "picture.png")}}) + "\n</tool_call>"]
     return {"plain": common["plain"], "behind ~": common["behind ~"], "weather": common["weather"], "claude": claude,
             "codex": task("exec_command", cmd="cat " + path), "opencode": task("read", filePath=path),
+            "gemini": task("read_file", file_path=path),
             "found": [ANSWER], "found@picture": [SEEN],
             "weather@picture": [common["weather"][0].replace("Let", "Now let"), "It will be sunny in your picture, too."]}
 
@@ -143,10 +145,24 @@ class Clients:
         assert SEEN in text, text[-3000:]
         return "chat"
 
+    def gemini(self, home):
+        """The base URL alone would choose a way to sign in that this version refuses without a terminal."""
+        folder = os.path.join(home, ".gemini")
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "settings.json"), "w", encoding="utf-8") as f:
+            json.dump({"security": {"auth": {"selectedType": "gemini-api-key"}},
+                       "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+                       "privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False}}, f)
+        text = self.run([self.bin("gemini"), "--skip-trust", "-m", "gemini-any", "-p",
+                         "replay:gemini What do my notes say? @picture.png"], home, GEMINI_API_KEY="none",
+                        GOOGLE_GEMINI_BASE_URL=self.url)
+        assert SEEN in text, text[-3000:]
+        return "gemini-stream"
+
 
 LIBRARIES = ("openai", "openai-5", "openai-6", "anthropic", "anthropic-0", "ai", "ai-5", "ai-6", "mistral", "langchain",
-             "agents", "ollama", "langchain_ollama", "continue", "lmstudio")
-AGENTS = ("claude", "codex", "opencode")
+             "agents", "ollama", "langchain_ollama", "continue", "lmstudio", "genai", "genai-2")
+AGENTS = ("claude", "codex", "opencode", "gemini")
 
 
 def skip(sentence):

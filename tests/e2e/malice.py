@@ -13,7 +13,9 @@ import served
 
 CORPUS = os.path.join(load.HERE, "..", "fuzz", "corpus")
 PATHS = {"api": ("/v1/chat/completions", "/v1/completions", "/v1/embeddings"), "chat": ("/v1/chat/completions",),
-         "messages": ("/v1/messages",), "responses": ("/v1/responses",), "ollama": ("/api/chat", "/api/generate")}
+         "messages": ("/v1/messages",), "responses": ("/v1/responses",), "ollama": ("/api/chat", "/api/generate"),
+         "gemini": ("/v1beta/models/{}:generateContent".format(load.DENSE),
+                    "/v1beta/models/{}:streamGenerateContent".format(load.DENSE))}
 LARGEST = 40000  # bytes of a file of the corpora that is sent
 WAIT = 3         # seconds for an answer, which may be a long one; then the client leaves
 

@@ -62,6 +62,9 @@ def asks(n):
         ("vectors", "/v1/embeddings", {"model": "bert-mean-f32", "input": ["the river meets the sea", "a fox"]}),
         ("ollama", "/api/chat", {"model": "box", "stream": False, "options": {"temperature": 0, "num_predict": 4},
                                  "messages": [{"role": "user", "content": "Who are you?"}]}),
+        ("gemini", "/v1beta/models/box:generateContent", {
+            "generationConfig": {"temperature": 0, "maxOutputTokens": 4},
+            "contents": [{"role": "user", "parts": [{"text": "Who are you?"}]}]}),
     ]
 
 
@@ -85,6 +88,8 @@ def essence(name, answer):
         return [body["status"], [[c["text"] for c in o.get("content", [])] for o in body["output"]]]
     if name == "ollama":
         return [body["message"]["content"], body["done_reason"]]
+    if name == "gemini":
+        return [body["candidates"][0]["content"], body["candidates"][0]["finishReason"]]
     choice = body["choices"][0]
     said = [choice.get("text"), choice["finish_reason"], choice.get("logprobs")]
     if "message" in choice:
@@ -101,7 +106,8 @@ def is_error(name, status, body):
     text = error if name == "ollama" else error.get("message") if isinstance(error, dict) else None
     if name == "anthropic" and body.get("type") != "error":
         return False
-    if name not in ("ollama",) and not (isinstance(error, dict) and error.get("type")):
+    kind = {"ollama": None, "gemini": "status"}.get(name, "type")
+    if kind and not (isinstance(error, dict) and error.get(kind)):
         return False
     return isinstance(text, str) and len(text) > 10 and (status in (200, 400, 413, 429, 500, 503))
 
