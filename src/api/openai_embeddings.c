@@ -1,13 +1,10 @@
 /* The dialect of POST /v1/embeddings, as OpenAI defines it. */
 #include <string.h>
 
-#include <openssl/evp.h>
-
 #include "api/answer.h"
 #include "api/fields.h"
 #include "api/openai_prompt.h"
 #include "api/write.h"
-#include "base/alloc.h"
 #include "base/json_tree.h"
 #include "base/json_write.h"
 #include "base/limits.h"
@@ -55,22 +52,12 @@ static bool read(mt_ask *ask, mt_failure *why)
            mt_openai_prompts_read(ask, "input", json_object_get(ask->body, "input"), why);
 }
 
-static void add_base64(mt_buf *out, const float *vector, size_t count)
-{
-    const size_t bytes = count * sizeof(*vector);
-    unsigned char *text = mt_alloc(bytes / 3 * 4 + 8);
-    const int len = EVP_EncodeBlock(text, (const unsigned char *)vector, (int)bytes);
-
-    mt_json_text(out, NULL, (const char *)text, (size_t)len);
-    mt_free(text);
-}
-
 static void add_embedding(const mt_answer *a, mt_choice *c, mt_buf *out)
 {
     const size_t count = mt_answer_embedding(a, c);
 
     mt_json_write(out, "{'object':'embedding','index':%zu,'embedding':", c->index);
-    (json_object_get(a->extra, "base64") ? add_base64 : mt_write_floats)(out, c->vector, count);
+    (json_object_get(a->extra, "base64") ? mt_write_base64 : mt_write_floats)(out, c->vector, count);
     mt_json_write(out, "}");
 }
 

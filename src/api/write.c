@@ -4,6 +4,9 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include <openssl/evp.h>
+
+#include "base/alloc.h"
 #include "base/json_reader.h"
 #include "base/json_write.h"
 #include "chat/chat.h"
@@ -22,6 +25,16 @@ void mt_write_floats(mt_buf *out, const float *values, size_t count)
     for (size_t i = 0; i < count; i++)
         mt_write_number(out, values[i]);
     mt_json_write(out, "]");
+}
+
+void mt_write_base64(mt_buf *out, const float *values, size_t count)
+{
+    const size_t bytes = count * sizeof(*values);
+    unsigned char *text = mt_alloc(bytes / 3 * 4 + 8);
+    const int len = EVP_EncodeBlock(text, (const unsigned char *)values, (int)bytes);
+
+    mt_json_text(out, NULL, (const char *)text, (size_t)len);
+    mt_free(text);
 }
 
 void mt_write_ids(mt_buf *out, const char *key, const uint32_t *ids, size_t count)

@@ -8,6 +8,7 @@
 void mt_write_number(mt_buf *out, float value);
 
 void mt_write_floats(mt_buf *out, const float *values, size_t count);
+void mt_write_base64(mt_buf *out, const float *values, size_t count);               /* their bytes, as a string */
 void mt_write_ids(mt_buf *out, const char *key, const uint32_t *ids, size_t count); /* "key":[..] */
 void mt_write_said_ids(mt_buf *out, const mt_said_list *said);                      /* "token_ids":[..] */
 

@@ -171,6 +171,7 @@ static const entry routes[] = {
     {MT_HTTP_POST, "/completions", .dialect = &mt_llama_completion},
     {MT_HTTP_POST, "/infill", .dialect = &mt_llama_infill},
     {MT_HTTP_POST, "/v1/embeddings", .dialect = &mt_openai_embeddings},
+    {MT_HTTP_POST, "/v2/embed", .dialect = &mt_cohere_embed},
     {MT_HTTP_POST, "/score", .dialect = &mt_score},
     {MT_HTTP_POST, "/v1/score", .dialect = &mt_score},
     {MT_HTTP_POST, "/rerank", .dialect = &mt_rerank},

@@ -1,4 +1,4 @@
-// What Cohere's own SDK makes of /v1/rerank and /v2/rerank. usage: node sdk_cohere.mjs PACKAGES URL
+// What Cohere's own SDK makes of /v2/embed, /v1/rerank and /v2/rerank. usage: node sdk_cohere.mjs PACKAGES URL
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -33,6 +33,13 @@ const checks = {
   async "the first version, without"() {
     const answer = await new CohereClient(options).rerank({ model, query, documents, topN: 1, returnDocuments: false });
     assert.deepEqual(answer.results.map((r) => [r.index, r.document]), [[0, undefined]]);
+  },
+  async "embeddings"() {
+    const answer = await new CohereClientV2(options).embed({
+      model: "bert-mean-f32", texts: ["fox", "dog"], inputType: "search_query", embeddingTypes: ["float", "binary"] });
+    assert.deepEqual(answer.embeddings.float.map((v) => v.length), [32, 32]);
+    assert.deepEqual(answer.embeddings.binary.map((v) => v.length), [4, 4]);
+    assert.equal(answer.meta.billedUnits.inputTokens, 6);
   },
   async "an error"() {
     await assert.rejects(new CohereClientV2(options).rerank({ model: "nobody", query, documents }),
