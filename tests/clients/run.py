@@ -38,6 +38,12 @@ EARLIER = {"ai": {"5": "5.0.277", "6": "6.0.318"}, "@ai-sdk/anthropic": {"5": "2
            "@anthropic-ai/sdk": {"0": "0.137.0"}, "@google/genai": {"2": "2.32.0"}}
 PACKAGES.update({"{}-{}".format(name, major): "npm:{}@{}".format(name, version)
                  for name, versions in EARLIER.items() for major, version in versions.items()})
+# OpenRouter's, frameworks and agents.
+PACKAGES.update({
+    "@openrouter/sdk": "1.3.19", "@openrouter/ai-sdk-provider": "2.10.0", "@mastra/core": "0.24.9",
+    "llamaindex": "0.12.1", "@llamaindex/openai": "0.4.22", "@llamaindex/workflow": "1.1.24",
+    "@earendil-works/pi-coding-agent": "0.74.2", "@continuedev/cli": "1.5.47", "@qwen-code/qwen-code": "0.15.10",
+    "@vibe-kit/grok-cli": "0.0.34"})
 NOTES = "replay:found The secret colour is blue."
 ANSWER = "The notes say that the colour is blue."
 SEEN = "The notes and the picture say that the colour is blue."
@@ -49,10 +55,11 @@ def scripts(work):
     says what stands in them."""
     path = os.path.join(work, "notes.txt")
 
-    def task(tool, **arguments):
-        call = json.dumps({"name": tool, "arguments": arguments})
+    def task(tool, agent=None, **arguments):
+        """agent: a name that no other has, where one before it has a tool of the same name."""
+        call, agent = json.dumps({"name": tool, "arguments": arguments}), agent or tool
         return ["<think>\nI need to look ({}).\n</think>\n\nLet me look with {}.\n<tool_call>\n{}\n</tool_call>".format(
-            tool, tool, call), "{} found nothing.".format(tool)]
+            agent, agent, call), "{} found nothing.".format(agent)]
 
     with open(os.path.join(HERE, "..", "api", "scripts.json"), encoding="utf-8") as f:
         common = json.load(f)
@@ -60,6 +67,8 @@ def scripts(work):
     claude[:0] = ["The picture first.\n<tool_call>\n" + json.dumps(
         {"name": "Read", "arguments": {"file_path": os.path.join(work, "picture.png")}}) + "\n</tool_call>"]
     return {"plain": common["plain"], "behind ~": common["behind ~"], "weather": common["weather"], "claude": claude,
+            "pi": task("read", "pi", path=path), "continue_cli": task("Read", "continue", filepath=path),
+            "qwen": task("read_file", "qwen", file_path=path), "grok": task("view_file", path=path),
             "codex": task("exec_command", cmd="cat " + path), "opencode": task("read", filePath=path),
             "gemini": task("read_file", file_path=path),
             "found": [ANSWER], "found@picture": [SEEN],
@@ -86,6 +95,15 @@ class Clients:
         assert done.returncode == 0, "ended with {}:\n{}".format(done.returncode, done.stdout[-3000:])
         return done.stdout
 
+    @staticmethod
+    def write(home, path, content):
+        """Writes a config as JSON: its path."""
+        path = os.path.join(home, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(content, f)
+        return path
+
     def bin(self, name):
         return os.path.join(self.packages, "node_modules", ".bin", name)
 
@@ -102,6 +120,42 @@ class Clients:
         (first, _), (second, cached) = sorted(turns)[-2:]
         assert cached >= 0.95 * first, "{} of {} shared tokens came from the cache: {}".format(cached, first, turns)
         return "{} tokens, then {} of them cached and {} new".format(first, cached, second - cached)
+
+    def pi(self, home):
+        model = {"id": "any", "name": "any", "input": ["text", "image"], "contextWindow": 131072, "maxTokens": 8192}
+        self.write(home, ".pi/agent/models.json", {"providers": {"motet": {
+            "baseUrl": self.url + "/v1", "api": "openai-completions", "apiKey": "none", "models": [model]}}})
+        text = self.run([self.bin("pi"), "--provider", "motet", "--model", "any", "-p", "@" + self.picture,
+                         "replay:pi What do my notes say?"], home, PI_OFFLINE="1", PI_SKIP_VERSION_CHECK="1")
+        assert SEEN in text, text[-3000:]
+        return "chat"
+
+    def continue_cli(self, home):
+        """A config of Continue is YAML, of which JSON is a part."""
+        config = self.write(home, ".continue/config.yaml", {"name": "motet", "version": "1.0.0", "schema": "v1", "models": [
+            {"name": "any", "provider": "openai", "model": "any", "apiBase": self.url + "/v1", "apiKey": "none",
+             "roles": ["chat"], "capabilities": ["tool_use"]}]})
+        text = self.run([self.bin("cn"), "-p", "--config", config, "--auto",
+                         "replay:continue_cli What do my notes say?"], home, CONTINUE_TELEMETRY_ENABLED="0")
+        assert ANSWER in text, text[-3000:]
+        return "chat"
+
+    def qwen(self, home):
+        """Qwen Code asks a proxy for addresses of this machine, too."""
+        self.write(home, ".qwen/settings.json", {"telemetry": {"enabled": False},
+                                                 "privacy": {"usageStatisticsEnabled": False},
+                                                 "general": {"disableAutoUpdate": True, "enableAutoUpdate": False}})
+        text = self.run([self.bin("qwen"), "--auth-type", "openai", "-y", "-p", "replay:qwen What do my notes say?"], home,
+                        OPENAI_API_KEY="none", OPENAI_BASE_URL=self.url + "/v1", OPENAI_MODEL="any", HTTP_PROXY="",
+                        HTTPS_PROXY="", ALL_PROXY="")
+        assert ANSWER in text, text[-3000:]
+        return "chat"
+
+    def grok(self, home):
+        text = self.run([self.bin("grok"), "--model", "any", "-p", "replay:grok What do my notes say?"], home,
+                        GROK_API_KEY="none", GROK_BASE_URL=self.url + "/v1")
+        assert ANSWER in text, text[-3000:]
+        return "chat"
 
     def claude(self, home):
         text = self.run([self.bin("claude"), "-p", "replay:claude What do my notes say?", "--model", "claude-any",
@@ -163,6 +217,9 @@ class Clients:
 LIBRARIES = ("openai", "openai-5", "openai-6", "anthropic", "anthropic-0", "ai", "ai-5", "ai-6", "mistral", "langchain",
              "agents", "ollama", "langchain_ollama", "continue", "lmstudio", "genai", "genai-2")
 AGENTS = ("claude", "codex", "opencode", "gemini")
+
+LIBRARIES += ("openrouter", "openrouter_ai", "mastra", "llamaindex")
+AGENTS += ("pi", "continue_cli", "qwen", "grok")
 
 
 def skip(sentence):
