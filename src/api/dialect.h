@@ -50,7 +50,7 @@ typedef struct mt_dialect {
     const char *idle; /* bytes without meaning, sent on streams that are silent for long */
 } mt_dialect;
 
-extern const mt_dialect mt_cohere_embed;
+extern const mt_dialect mt_cohere_embed, mt_sglang_generate;
 
 extern const mt_dialect mt_openai_chat, mt_openai_completions, mt_openai_responses, mt_anthropic_messages,
     mt_anthropic_count_tokens, mt_openai_embeddings, mt_score, mt_rerank, mt_rerank_v1, mt_rerank_v2,

@@ -190,6 +190,7 @@ static const entry routes[] = {
     {MT_HTTP_POST, "/v1/responses/{id}/cancel", .handler = mt_stored_cancel},
     {MT_HTTP_POST, "/v1/messages", .dialect = &mt_anthropic_messages, .flags = MT_HTTP_REQUEST_ID},
     {MT_HTTP_POST, "/v1/messages/count_tokens", .dialect = &mt_anthropic_count_tokens, .flags = MT_HTTP_REQUEST_ID},
+    {MT_HTTP_POST, "/generate", .dialect = &mt_sglang_generate},
     {MT_HTTP_POST, "/api/chat", .dialect = &mt_ollama_chat},
     {MT_HTTP_POST, "/api/generate", .dialect = &mt_ollama_generate},
     {MT_HTTP_POST, "/api/embed", .dialect = &mt_ollama_embed},
@@ -254,6 +255,7 @@ static const entry routes[] = {
     {MT_HTTP_GET, "/v1/health", .tell = tell_ping, .text = OK, .flags = PROBE},
     {MT_HTTP_GET, "/ready", .tell = tell_ready, .text = OK, .flags = PROBE},
     {MT_HTTP_GET, "/live", .text = OK, .flags = PROBE},
+    {MT_HTTP_GET, "/health_generate", .tell = tell_ping, .text = OK, .flags = PROBE}, /* SGLang's */
 };
 
 /* Whether a pattern ends with how its parameter has to end, "}:verb", and the path does so, too. */

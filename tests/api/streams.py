@@ -246,6 +246,25 @@ DIALECTS = {"/v1/chat/completions": (chat, chat_whole), "/v1/completions": (comp
             "generateContent": (gemini, gemini_whole), "streamGenerateContent": (gemini, gemini_whole)}
 
 
+def generate(events):
+    """Each event of SGLang's has all so far; several choices are a list, in the order of their numbers."""
+    assert events[-1] == "[DONE]", "the stream has its end"
+    made = {}
+    for e in events[:-1]:
+        before = made.get(e.get("index"), {"text": "", "output_ids": []})
+        assert e["text"].startswith(before["text"]), "what was said stays"
+        assert e["output_ids"][:len(before["output_ids"])] == before["output_ids"], "and so do its tokens"
+        made[e.get("index")] = e
+    return [{k: v for k, v in made[i].items() if k != "index"} for i in sorted(made, key=lambda i: i or 0)]
+
+
+def generate_whole(answer):
+    return answer if isinstance(answer, list) else [answer]
+
+
+DIALECTS["/generate"] = (generate, generate_whole)
+
+
 def compare(path, events, answer):
     """Two things that should be equal; None where the path has no streams."""
     name = path.split("?")[0].split(":")[-1]
