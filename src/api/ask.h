@@ -117,6 +117,7 @@ typedef struct mt_ask {
     size_t query_count;              /* distinct queries: 1, or one for each prompt */
     const char *text_field;          /* the field of the body that has the prompts */
     int64_t max_query, max_document; /* most tokens of a query and of a text that are used; 0: all */
+    int64_t context;                 /* most tokens of a text to embed; 0: as many as the model takes */
     int64_t dimensions;              /* numbers of an embedding; 0: all */
 
     /* Without what depends on the model: its end tokens, and allowed_ids and bad_words as tokens. */

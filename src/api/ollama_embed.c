@@ -20,6 +20,23 @@ static bool is_nothing(const json_t *input)
            (json_is_array(input) && json_array_size(input) == 0);
 }
 
+/* num_ctx: a text has no more tokens than that, though the model may take more. */
+static bool read_context(mt_ask *ask, mt_failure *why)
+{
+    const json_t *given = mt_body_get(mt_body_get(ask->body, "options"), "num_ctx");
+    const json_int_t count = json_integer_value(given);
+
+    if (!given)
+        return true;
+    if (!json_is_integer(given))
+        return mt_failure_type(why, "options.num_ctx", given, "an integer");
+    if (count < 1 || count > MT_LIMIT_CONTEXT)
+        return mt_failure_value(why, "options.num_ctx", "is %" JSON_INTEGER_FORMAT ": send a value from 1 to %d", count,
+                                MT_LIMIT_CONTEXT);
+    ask->context = count;
+    return true;
+}
+
 /* field: of the body, with the texts. A text that is too long is cut at its end, unless the call says otherwise. */
 static bool read_input(mt_ask *ask, const char *field, mt_failure *why)
 {
@@ -35,7 +52,7 @@ static bool read_input(mt_ask *ask, const char *field, mt_failure *why)
     for (size_t i = 0; i < MT_COUNT(tables); i++)
         if (!mt_fields_read_table(ask, &tables[i], why))
             return false;
-    if (!mt_ollama_keep(ask, why) || !mt_ollama_options_check(ask, why))
+    if (!mt_ollama_keep(ask, why) || !mt_ollama_options_check(ask, why) || !read_context(ask, why))
         return false;
     if (is_nothing(input))
         ask->nothing = "load";

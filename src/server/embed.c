@@ -60,14 +60,16 @@ static bool make_tokens(mt_request *r, const mt_embed_text *text, mt_failure *wh
 
 static bool check_tokens(const mt_request *r, const mt_target *t, const mt_ask *ask, size_t index, mt_failure *why)
 {
+    const size_t context = mt_embed_context(ask, t);
+
     if (r->prompt_len == 0)
         return mt_failure_set(why, 400, "invalid_value", ask->text_field, "text %zu of \"%s\" has no tokens: send some",
                               index, ask->text_field);
-    if (r->prompt_len > t->context)
+    if (r->prompt_len > context)
         return mt_failure_set(why, 400, "context_length_exceeded", ask->text_field,
                               "this model's maximum context length is %zu tokens, and text %zu of \"%s\" has %zu: "
                               "shorten it",
-                              t->context, index, ask->text_field, r->prompt_len);
+                              context, index, ask->text_field, r->prompt_len);
     for (size_t i = 0; i < r->prompt_len; i++)
         if (r->prompt[i] >= t->vocab)
             return mt_failure_value(why, ask->text_field,

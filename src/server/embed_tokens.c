@@ -12,12 +12,17 @@ typedef struct content {
     size_t begin, count;
 } content;
 
+size_t mt_embed_context(const mt_ask *ask, const mt_target *target)
+{
+    return ask->context ? MT_MIN((size_t)ask->context, target->context) : target->context;
+}
+
 /* Most tokens that the whole may have. */
 static size_t limit_of(const mt_embed_text *e)
 {
     if (e->ask->truncate == MT_TRUNCATE_NONE)
         return SIZE_MAX;
-    return e->ask->truncate == MT_TRUNCATE_FIT ? e->target->context : (size_t)e->ask->truncate;
+    return e->ask->truncate == MT_TRUNCATE_FIT ? mt_embed_context(e->ask, e->target) : (size_t)e->ask->truncate;
 }
 
 /* Whether anything may be truncated. */

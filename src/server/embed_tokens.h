@@ -15,6 +15,9 @@ typedef struct mt_embed_text {
     const atomic_bool *stop; /* ends encoding early, as in mt_encode_options */
 } mt_embed_text;
 
+/* Most tokens of a text: what the model takes, or what the call wants, if that is less. */
+size_t mt_embed_context(const mt_ask *ask, const mt_target *target);
+
 /* Tokens of a text, or the ids that the client sent. ids: empty before; free with mt_ids_free in any case. */
 bool mt_embed_tokens(const mt_embed_text *text, mt_ids *ids, mt_failure *why) MT_NODISCARD;
 
