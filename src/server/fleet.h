@@ -199,6 +199,9 @@ void mt_fleet_fetch_end(mt_fleet *fleet, mt_fleet_fetch *fetch);
 /* *why says that there is no model of that name. advice: "", or words that end with a blank. Returns false. */
 bool mt_fleet_lacks(const char *name, const char *advice, mt_failure *why);
 
+/* *why says that the model of that name is an encoder, which writes no text. Returns false. */
+bool mt_fleet_mute(const char *name, mt_failure *why);
+
 /* The member of that name or alias, as mt_fleet_take finds it; NULL: there is none. */
 mt_member *mt_fleet_find(mt_fleet *fleet, const char *name, bool vectors);
 

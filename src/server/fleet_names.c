@@ -472,11 +472,20 @@ bool mt_fleet_lacks(const char *name, const char *advice, mt_failure *why)
                           "the model \"%.100s\" does not exist here: %ssee /v1/models", name, advice);
 }
 
+bool mt_fleet_mute(const char *name, mt_failure *why)
+{
+    return mt_failure_set(why, 400, "unsupported_value", "model",
+                          "the model \"%.100s\" is an encoder and writes no text: use /v1/embeddings or /v1/rerank",
+                          name);
+}
+
 bool mt_fleet_unknown(mt_fleet *f, const char *name, mt_failure *why)
 {
     mt_buf list = {.limit = MT_LIMIT_ERROR_TEXT / 2};
     size_t count = 0;
 
+    if (name && names_encoder(f, name))
+        return mt_fleet_mute(name, why);
     pthread_mutex_lock(&f->lock);
     if (mt_fleet_fetched(f, name, why)) {
         pthread_mutex_unlock(&f->lock);

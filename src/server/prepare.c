@@ -18,10 +18,7 @@
 /* Whether the model writes text. */
 static bool check_answers(const mt_served *served, mt_failure *why)
 {
-    return served->opened.checkpoint ||
-           mt_failure_set(why, 400, "unsupported_value", "model",
-                          "the model \"%s\" is an encoder and writes no text: use /v1/embeddings or /v1/rerank",
-                          served->name);
+    return served->opened.checkpoint || mt_fleet_mute(served->name, why);
 }
 
 /* The field of the body that has what is answered, for errors. */
