@@ -20,8 +20,8 @@ enum {
 /* Whether products with the weight go by this rule: affine, up to 4 bits, groups of a multiple of 64. */
 bool mt_native_fits(const mt_mat *mat);
 
-/* The power of two, as an exponent, that a matrix is divided by: the least one from 0 on with which all scales are below
-   2^-8 and all biases at most 2^15. */
+/* The power of two, as an exponent, that a matrix is divided by: the least one from 0 on with which all scales are
+   below 2^-8 and all biases at most 2^15. */
 int mt_native_power(const mt_mat *mat);
 
 /* Scale and bias of a group of a row, divided by 2^power, as the GPU holds them: the scale also times 2^24, and where

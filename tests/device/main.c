@@ -442,8 +442,8 @@ int main(int argc, char **argv)
         } else {
             fprintf(
                 stderr,
-                "usage: checkdevice [--device NAME] [--against NAME] [--native] [--threads N] [--trials N] [--seed N] [--quick] "
-                "[--all] [--fault] [--list] [--only N[-M]] [OPERATION ...]\n");
+                "usage: checkdevice [--device NAME] [--against NAME] [--native] [--threads N] [--trials N] [--seed N] "
+                "[--quick] [--all] [--fault] [--list] [--only N[-M]] [OPERATION ...]\n");
             return 2;
         }
     }

@@ -107,8 +107,8 @@ static void a_matrix_has_the_least_power_that_does(void **state)
     assert_int_equal(mt_native_power(&matrix.mat), 7);
 }
 
-/* Both halves of a byte of codes give the same weight: of a scale so small that a sixteenth of it would lose bits, these
-   are cleared. */
+/* Both halves of a byte of codes give the same weight: of a scale so small that a sixteenth of it would lose bits,
+   these are cleared. */
 static void small_scales_are_multiples(void **state)
 {
     (void)state;

@@ -76,10 +76,11 @@ static bool find_kernels(mt_device *dev, mt_error *err)
 static bool check_numerics(const mt_device *dev, mt_error *err)
 {
     return dev->head.numerics != MT_NUMERICS_NATIVE || dev->code == 90 ||
-           mt_fail(err, MT_E_UNSUPPORTED,
-                   "--arithmetic native needs a GPU of compute capability 9.0 and kernels for it, and %s has kernels for "
-                   "sm_%d; leave it out",
-                   dev->name, dev->code);
+           mt_fail(
+               err, MT_E_UNSUPPORTED,
+               "--arithmetic native needs a GPU of compute capability 9.0 and kernels for it, and %s has kernels for "
+               "sm_%d; leave it out",
+               dev->name, dev->code);
 }
 
 /* ---- the card ---- */
@@ -151,7 +152,8 @@ bool mt_cuda_open_gpu(mt_device *dev, mt_error *err)
 {
     if (mt_cuda_ways_read(&dev->ways, getenv("MOTET_CUDA"), err) && mt_cuda_driver_open(&dev->cu, err) &&
         find_card(dev, err) && describe_card(dev, err) && enter(dev, err) && load_images(dev, err) &&
-        find_kernels(dev, err) && check_numerics(dev, err) && mt_cuda_launcher_open(dev, err) && mt_cuda_aside_open(dev, err)) {
+        find_kernels(dev, err) && check_numerics(dev, err) && mt_cuda_launcher_open(dev, err) &&
+        mt_cuda_aside_open(dev, err)) {
         dev->bytes = MT_CUDA_STAGING;
         dev->failed = false;
         return true;

@@ -1,5 +1,5 @@
-/* Products in the arithmetic `native` (device/native.h) on the host's side: how rows are packed, which kernel runs on how
-   many blocks, and which operations become part of it. */
+/* Products in the arithmetic `native` (device/native.h) on the host's side: how rows are packed, which kernel runs on
+   how many blocks, and which operations become part of it. */
 #include <assert.h>
 
 #include "base/compiler.h"

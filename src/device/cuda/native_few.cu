@@ -1,5 +1,5 @@
-/* y = x W' for 1 to 64 rows in the arithmetic `native` (device/native.h), W in 4 bits, for up to four weights that share
-   the rows.
+/* y = x W' for 1 to 64 rows in the arithmetic `native` (device/native.h), W in 4 bits, for up to four weights that
+   share the rows.
 
    Tiles: a block has 64 TILES columns, all rows (ROWS: 8, 16, 32 or 64) and one group of 2,048 of k; the blocks of a
    cluster have the groups of the same columns. Stages of 256 of k, which is one segment, in a ring. Two blocks a

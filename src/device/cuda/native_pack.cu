@@ -105,9 +105,9 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32) mtk_native_glu(const __
     put_group(p.pack.to, i, s, gate);
 }
 
-/* The norm of x, or of x = x + x2 where that is given. A block a row, which is in shared memory as a whole, since R6 adds
-   in an order of its own: its blocks of 32 stand apart (pack.cuh), and behind them are the exponents of its segments. A
-   warp keeps its first segment in registers, and has the weights for it before the row is there. */
+/* The norm of x, or of x = x + x2 where that is given. A block a row, which is in shared memory as a whole, since R6
+   adds in an order of its own: its blocks of 32 stand apart (pack.cuh), and behind them are the exponents of its
+   segments. A warp keeps its first segment in registers, and has the weights for it before the row is there. */
 extern "C" __global__ void __launch_bounds__(1024) mtk_native_norm(const __grid_constant__ mt_cuda_made p)
 {
     extern __shared__ __align__(16) float row[];

@@ -41,8 +41,8 @@ static void lay_tile(void *ctx, size_t item, size_t worker)
     l->lay(to, l->mat, l->d, (l->tile + item) * l->width);
 }
 
-/* Sends tiles of so many columns one behind the other: the host's threads read the file and arrange some tiles in pinned
-   memory while those before are being copied. */
+/* Sends tiles of so many columns one behind the other: the host's threads read the file and arrange some tiles in
+   pinned memory while those before are being copied. */
 static void send_tiles(mt_device *dev, CUdeviceptr to, const mt_mat *mat, const mt_cuda_weight *d, size_t width,
                        size_t bytes, lay_fn *lay)
 {
