@@ -62,7 +62,7 @@ struct mt_call {
     mt_served *served;
     const mt_dialect *dialect; /* NULL: a call of no dialect; its errors are written as OpenAI's */
     mt_task *task;             /* answers the call in place of the engine; NULL: the engine does */
-    uint64_t loading;          /* nanoseconds that the call waited for its model to be loaded */
+    uint64_t loading;          /* nanoseconds until the call had its model */
     bool bodiless;             /* a request without a body that needs none */
     char id[MT_RANDOM_ID];
     char name[MT_LIMIT_HTTP_NAME + 1];    /* the client's name for this request (a header), or "" */

@@ -7,9 +7,11 @@
 #include "api/chat_body.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json_tree.h"
 #include "base/json_write.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "hub/remove.h"
 #include "server/inside.h"
 #include "server/listed.h"
@@ -290,6 +292,32 @@ static void add_settings(mt_buf *out, mt_server *server, const mt_listed *m, con
     mt_free(text);
 }
 
+static bool is_text(const char *s, size_t len)
+{
+    size_t at = 0, step = 1;
+    for (; at < len && step > 0; at += step)
+        step = s[at] ? mt_utf8_length(s + at, len - at) : 0;
+    return len > 0 && step > 0;
+}
+
+/* The licence that lies beside the weights, if it is a text of a reasonable size. */
+static void add_license(mt_buf *out, const char *dir, const json_t *created)
+{
+    static const char *const names[] = {"LICENSE", "LICENSE.txt", "LICENSE.md"};
+    bool found = mt_body_get(created, "license") != NULL;
+
+    for (size_t i = 0; i < MT_COUNT(names) && !found; i++) {
+        mt_buf text = {.limit = MT_LIMIT_CREATED_BYTES}, path = {.limit = MT_LIMIT_PATH};
+        mt_error err;
+        mt_buf_printf(&path, "%s/%s", dir, names[i]);
+        found = !path.full && mt_file_read(&text, path.data, &err) && is_text(text.data, text.len);
+        if (found)
+            mt_json_text(out, "license", text.data, text.len);
+        mt_buf_free(&text);
+        mt_buf_free(&path);
+    }
+}
+
 /* What only models that clients have created have. */
 static void add_created(mt_buf *out, const json_t *created)
 {
@@ -318,6 +346,7 @@ bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     add_modelfile(out, &m, created);
     add_settings(out, call->server, &m, created);
     add_created(out, created);
+    add_license(out, m.card->dir, created);
     add_details(out, &m);
     json_decref(created);
     add_info(out, &m);

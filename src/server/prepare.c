@@ -556,6 +556,7 @@ static bool find_model(mt_call *call, json_t *body, mt_failure *why)
 {
     const json_t *model = json_object_get(body, "model");
     const bool vectors = call->dialect && call->dialect->vectors;
+    const uint64_t asked = mt_clock_ns();
 
     if (call->waiter.has || needs_none(call))
         return true;
@@ -569,7 +570,11 @@ static bool find_model(mt_call *call, json_t *body, mt_failure *why)
     switch (mt_fleet_take(&call->server->fleet, &call->waiter, &call->client,
                           json_string_value(call->created ? json_object_get(call->created, "from") : model), vectors,
                           why)) {
-    case MT_FLEET_HAS: call->json = NULL; return true;
+    case MT_FLEET_HAS: {
+        call->json = NULL;
+        call->loading = mt_clock_ns() - asked;
+        return true;
+    }
     case MT_FLEET_REFUSED: call->json = NULL; return false;
     case MT_FLEET_WAITS: break;
     }

@@ -47,7 +47,8 @@ def said(server, name, messages=None, **options):
 
 
 def names(server, path="/api/tags"):
-    return [m.get("name", m.get("id")) for m in (lambda a: a.get("models") or a["data"])(server.request("GET", path).json())]
+    answer = server.request("GET", path).json()  # OpenAI's list has Gemini's beside it
+    return [m.get("name", m.get("id")) for m in answer.get("data") or answer["models"]]
 
 
 @SUITE.test

@@ -222,7 +222,7 @@ def hanging(folder):
 def a_server_that_loads_is_alive_and_not_healthy():
     if "MOTET_TEST_QUICK" in os.environ:
         raise served.Skip("the sanitizers want to be loaded first")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(prefix="model-") as folder:
         server = start("--drain-seconds", "600", folder=hanging(folder), ready=False, env={"LD_PRELOAD": SUITE.hang})
         for path in ("/health", "/ready"):
             got = server.request("GET", path)
