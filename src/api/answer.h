@@ -57,6 +57,7 @@ struct mt_choice {
     size_t stop_len;     /* of stop, which may contain NULs */
     uint32_t stop_token; /* the token that ended it, or MT_TOKEN_NONE */
     bool repeated;       /* was ended since it repeated itself */
+    size_t due;          /* tokens at which a dialect that repeats all in every chunk writes the next */
 };
 
 typedef struct mt_answer_prompt {

@@ -62,7 +62,7 @@ void mt_recent_put(mt_recent *recent, const char *id, char *text, size_t len)
 {
     pthread_mutex_lock(&recent->lock);
     forget(recent);
-    if (mt_room_take_leaving(recent->room, len, recent->room->limit / 2)) {
+    if (mt_room_take_leaving(recent->room, len, recent->room->limit / 8 * 7)) {
         snprintf(recent->id, sizeof(recent->id), "%s", id);
         recent->text = text;
         recent->len = len;

@@ -210,6 +210,8 @@ static void add_finish(mt_buf *out, const mt_choice *c)
     }
 }
 
+enum { CHUNK_BYTES = 16384 }; /* of a chunk, for each token before the next */
+
 static bool is_many(const mt_answer *a)
 {
     return a->choice_count > 1 || json_object_get(a->extra, "many");
@@ -240,11 +242,18 @@ static void add_choice(mt_buf *out, const mt_answer *a, const mt_choice *c)
     mt_json_write(out, "}}");
 }
 
+/* A chunk repeats all so far. The longer it is, the more tokens come before the next, so that what is written for a
+   token is bounded. */
 static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 {
+    const size_t before = out->len;
+
+    if (c->tokens < c->due && !c->done)
+        return;
     mt_buf_puts(out, "data: ");
     add_choice(out, a, c);
     mt_buf_puts(out, "\n\n");
+    c->due = c->tokens + 1 + (out->len - before) / CHUNK_BYTES;
 }
 
 static void end(mt_answer *a, mt_buf *out)

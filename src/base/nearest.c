@@ -38,6 +38,8 @@ void mt_nearest_offer(mt_nearest *nearest, const char *candidate)
 
     if (name_len > LONGEST || len > LONGEST)
         return;
+    if ((name_len > len ? name_len - len : len - name_len) >= nearest->distance)
+        return; /* so many letters at least are inserted or left out */
     d = distance(nearest->name, name_len, candidate, len);
     if (d < nearest->distance) {
         nearest->distance = d;

@@ -164,7 +164,7 @@ static const json_t *custom_arguments(mt_chat *chat, const json_t *input)
 
 static bool read_call(mt_chat *chat, mt_chat_message *m, const json_t *call, mt_error *err)
 {
-    const json_t *custom = json_object_get(call, "custom"), *input = json_object_get(custom, "input");
+    const json_t *custom = get(call, "custom"), *input = json_object_get(custom, "input");
     const json_t *function = json_object_get(call, "function"), *id = get(call, "id"), *name;
     const size_t i = m->call_count;
 

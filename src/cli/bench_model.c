@@ -93,6 +93,8 @@ static void introduce(mt_model_bench *b)
     json_object_set_new(r->facts, "machine", json_string(mt_device_name(b->o.dev)));
     json_object_set_new(r->facts, "precision",
                         json_string(b->opt->precision == MT_PRECISION_FAST ? "fast" : "reference"));
+    json_object_set_new(r->facts, "arithmetic",
+                        json_string(b->opt->arithmetic == MT_NUMERICS_NATIVE ? "native" : "portable"));
     json_object_set_new(r->facts, "peaks", json_string(peaks));
     json_object_set_new(r->facts, "bandwidth", json_real(p->bandwidth));
     json_object_set_new(r->facts, "int8", json_real(p->int8));

@@ -8,6 +8,8 @@
 #include "kernels/convert.h"
 #include "kernels/unpack.h"
 
+enum { MOST_POWER = 127 }; /* that fp32 has; of larger scales products are infinite */
+
 bool mt_native_fits(const mt_mat *mat)
 {
     return mat->format == MT_FORMAT_AFFINE && mat->bits <= 4 && mat->group % 64 == 0 && mat->k <= MT_NATIVE_MOST_K;
@@ -36,9 +38,9 @@ int mt_native_power(const mt_mat *mat)
         for (size_t g = 0; g < mat->k / mat->group; g++) {
             const float scale = fabsf(group_value(mat, mat->scales, n, g));
             const float bias = fabsf(group_value(mat, mat->biases, n, g));
-            while (isfinite(scale) && ldexpf(scale, MT_NATIVE_CODE_EXPONENT - power) > 65504)
+            while (isfinite(scale) && power < MOST_POWER && ldexpf(scale, MT_NATIVE_CODE_EXPONENT - power) > 65504)
                 power++;
-            while (isfinite(bias) && ldexpf(bias, -power) > 0x1p15f)
+            while (isfinite(bias) && power < MOST_POWER && ldexpf(bias, -power) > 0x1p15f)
                 power++;
         }
     return power;

@@ -437,10 +437,10 @@ static void look_round(mt_engine *e, bool stopping)
 {
     sweep(e, e->running, &e->running_count, stopping);
     sweep(e, e->waiting, &e->waiting_count, stopping);
+    mt_engine_clear(e); /* before pages are handed to tiers */
     for (mt_sequence *back; (back = mt_keep_turn(e));)
         mt_engine_preempt(e, back);
     mt_texts_advance(e, stopping);
-    mt_engine_clear(e);
 }
 
 static void tell_others(mt_engine *e)

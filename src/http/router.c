@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compiler.h"
 #include "base/hex.h"
 #include "base/nearest.h"
 
@@ -212,8 +213,9 @@ static const mt_http_route *find_nearest(const mt_http_route *routes, size_t cou
         if (!pattern || !pattern[1] || pattern[1] == '{' || !fill_params(pattern, path, filled, sizeof(filled)))
             continue;
         mt_nearest_init(&one, path);
+        one.distance = MT_MIN(one.distance, MT_MIN(least, most_slips(pattern)));
         mt_nearest_offer(&one, filled);
-        if (one.best && one.distance < least && one.distance < most_slips(pattern)) {
+        if (one.best) {
             best = &routes[i];
             least = one.distance;
         }

@@ -63,9 +63,9 @@ static mt_weight *load_dense(mt_bert *b, const mt_bert_dense *d)
 
 static void load(mt_bert *b, const mt_bert_weights *w)
 {
-    b->words = mt_weight_new(b->set, &w->words, NULL, false);
-    b->places = mt_weight_new(b->set, &w->places, NULL, false);
-    b->types = mt_weight_new(b->set, &w->types, NULL, false);
+    b->words = mt_weight_new(b->set, &w->words, NULL, true);
+    b->places = mt_weight_new(b->set, &w->places, NULL, true);
+    b->types = mt_weight_new(b->set, &w->types, NULL, true);
     b->norm = load_norm(b, &w->norm);
     for (size_t i = 0; i < b->spec->layers; i++) {
         const mt_bert_layer_weights *lw = &w->layer[i];

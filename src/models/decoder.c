@@ -47,7 +47,7 @@ static void load_aside(mt_model *m, const mt_model_weights *w)
     m->aside_norm = mt_tensor_of(m->set, norm, 1, width);
     mt_free(norm);
     m->aside_scale = embed_scale(m->dev, sqrtf((float)width), &w->aside) * share;
-    m->aside_table = mt_weight_new(m->set, &w->aside, NULL, false);
+    m->aside_table = mt_weight_new(m->set, &w->aside, NULL, true);
     m->aside_projection = mt_weight_new(m->set, &w->aside_projection, NULL, false);
     m->aside = mt_tensor_new(m->set, m->max_rows, all);
     m->aside_projected = mt_shared_new(m->set, m->dev, NULL, m->max_rows, all, m->spec->aside_slices);
@@ -100,7 +100,7 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
     if (spec->state.layers)
         m->mixer = mt_mixer_new(m->set, dev, spec, weights->layer, params);
     m->embed_scale = embed_scale(dev, spec->embed_scale, &weights->embed);
-    m->embed = mt_weight_new(m->set, &weights->embed, NULL, false);
+    m->embed = mt_weight_new(m->set, &weights->embed, NULL, true);
     m->head = mt_weight_new(m->set, &weights->head, NULL, false);
     m->norm = mt_tensor_of(m->set, weights->norm, 1, spec->hidden);
     for (size_t i = 0; i < spec->layers; i++)

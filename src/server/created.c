@@ -213,19 +213,39 @@ mt_created_name *mt_created_list(mt_created *all, size_t *count)
     return out;
 }
 
-/* The file has its name once it is whole and on the disk. */
+static bool write_all(int fd, const char *text, size_t len)
+{
+    ssize_t n = 0;
+
+    for (size_t done = 0; done < len && n >= 0; done += n > 0 ? (size_t)n : 0)
+        n = write(fd, text + done, len - done);
+    return n >= 0 && fsync(fd) == 0;
+}
+
+/* The file has its name once it is whole and on the disk; until then, one that no other process uses. */
 static bool write_file(const mt_created *all, const mt_created_entry *e, mt_error *err)
 {
-    char path[MT_LIMIT_PATH], passing[MT_LIMIT_PATH];
+    char path[MT_LIMIT_PATH], passing[MT_LIMIT_PATH], suffix[32];
+    int why;
+
+    snprintf(suffix, sizeof(suffix), ".%ld.new", (long)getpid());
     bool ok = mt_file_make_folder(all->folder) && path_of(all, e->name, SUFFIX, path) &&
-              path_of(all, e->name, ".new", passing);
+              path_of(all, e->name, suffix, passing);
     const int fd = ok ? open(passing, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
 
-    ok = fd >= 0 && write(fd, e->text, e->len) == (ssize_t)e->len && fsync(fd) == 0;
-    ok = (fd < 0 || close(fd) == 0) && ok && rename(passing, path) == 0;
+    ok = fd >= 0 && write_all(fd, e->text, e->len);
+    why = errno;
+    if (fd >= 0 && close(fd) != 0 && ok) {
+        ok = false;
+        why = errno;
+    }
+    if (ok && rename(passing, path) != 0) {
+        ok = false;
+        why = errno;
+    }
     if (!ok && fd >= 0)
         unlink(passing);
-    return ok || mt_fail(err, MT_E_IO, "the model cannot be written: %s", strerror(errno));
+    return ok || mt_fail(err, MT_E_IO, "the model cannot be written: %s", strerror(why));
 }
 
 /* Whether there is room for a model of that name. With `file` held, so that no other is added meanwhile. */

@@ -20,6 +20,8 @@ static mt_listed list_member(mt_server *server, bool cards, const mt_member_view
     mt_listed m = mt_listed_member(v, name);
 
     m.card = cards ? mt_cards_get(&server->cards, v->member->dir) : NULL;
+    if (m.card && m.view.context == 0) /* a model that was found a moment ago: its folder is still to be read */
+        m.view.context = (size_t)m.card->context;
     return m;
 }
 

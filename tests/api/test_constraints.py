@@ -185,6 +185,22 @@ def slow(i):
 
 
 @test
+def tags_within_tags_of_equal_triggers_end():
+    """Every trigger reads the tags that begin with it: of two equal ones within one another, twice as many each time."""
+    nested = {"type": "any_text"}
+    for _ in range(60):
+        nested = {"type": "triggered_tags", "triggers": ["<", "<"],
+                  "tags": [{"begin": "<a>", "content": nested, "end": "</a>"}]}
+    flat = {"type": "triggered_tags", "triggers": ["<"] * 3000,
+            "tags": [{"begin": "<{}>".format(i), "content": {"type": "any_text"}, "end": "</a>"} for i in range(3000)]}
+    with start() as server:
+        for tags in (nested, flat):
+            got = server.chat(response_format={"type": "structural_tag", "format": tags}, max_tokens=5)
+            assert got.status == 400, got.body[:300]
+        assert server.chat("hi", max_tokens=2).status == 200
+
+
+@test
 def nobody_waits_for_what_takes_long_to_compile():
     names = ["{:x}".format(i * 0x9E3779B97F4A7C15 % 2**64) * 2 for i in range(MANY)]
     with start("--prep-threads", "1") as server, contextlib.ExitStack() as clients:

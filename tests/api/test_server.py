@@ -436,6 +436,28 @@ def crowd(server, clients, chaos, tokens):
 
 
 @test
+def a_stream_that_repeats_itself_is_no_longer_than_it_must_be():
+    """SGLang's chunks have all that was said before: the longer they are, the fewer there are."""
+    ask = {"text": "hello", "sampling_params": {"max_new_tokens": 400, "ignore_eos": True}, "stream": True,
+           "return_logprob": True, "top_logprobs_num": 20, "return_text_in_logprobs": True}
+    with start() as server:
+        got = server.post("/generate", ask)
+        events = [json.loads(e[6:]) for e in got.body.decode().split("\n\n") if e.startswith("data: {")]
+        last = events[-1]["meta_info"]
+        assert len(events[-1]["output_ids"]) == len(last["output_token_logprobs"]) == 400, last
+        assert 30 < len(events) < 200 and len(events[1]["output_ids"]) <= 3, len(events)
+
+
+@test
+def calls_whose_members_are_null():
+    with start() as server:
+        call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}, "custom": None}
+        messages = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": None, "tool_calls": [call]},
+                    {"role": "tool", "tool_call_id": "c", "content": "done"}]
+        assert server.post("/v1/chat/completions", {"messages": messages, "max_tokens": 1}).status == 200
+
+
+@test
 def two_hundred_clients_stream_while_a_third_vanishes():
     rounds, clients, tokens = (1, 60, 12) if QUICK else (3, 200, 30)
     end = time.time() + (60 if LONG else 0)

@@ -148,9 +148,27 @@ static void many_rows(run *r)
         }
 }
 
+/* Multiplies scales and biases by powers of two, of the matrix and of each of them, so that some are tiny. */
+static void resize(run *r, const mt_mat *mat)
+{
+    static const int least[] = {[MT_SCALE_F32] = -60, [MT_SCALE_F16] = -7, [MT_SCALE_BF16] = -60};
+    const size_t count = mat->n * (mat->k / mat->group), bytes = mat->scale_type == MT_SCALE_F32 ? 4 : 2;
+    const int shift = mat->scale_type == MT_SCALE_F32 ? 23 : mat->scale_type == MT_SCALE_F16 ? 10 : 7;
+    const int all = -(int)below(r, 8) * (mat->scale_type == MT_SCALE_F16 ? 1 : 2);
+    for (size_t i = 0; i < 2 * count; i++) {
+        uint8_t *at = (uint8_t *)(uintptr_t)(i < count ? mat->scales : mat->biases) + i % count * bytes;
+        const int own = below(r, 40) == 0 ? -(int)below(r, 40) : 0, e = all + own;
+        uint32_t bits = 0;
+        memcpy(&bits, at, bytes);
+        bits -= (uint32_t) - (e < least[mat->scale_type] ? least[mat->scale_type] : e) << shift;
+        memcpy(at, &bits, bytes);
+    }
+}
+
 /* Rows whose segments of 256 differ in size, with weights of up to 4 bits and scales of all sizes that models have. */
 static void uneven_rows(run *r)
 {
+    static const mt_scale_type types[] = {MT_SCALE_BF16, MT_SCALE_BF16, MT_SCALE_F16, MT_SCALE_F32};
     static const size_t deep[] = {64, 192, 256, 320, 512, 1024, 2048, 2304, 3072, 4096, 6144, 9728, 16384};
     static const float sizes[] = {0, 0x1p-30f, 1, 1, 1, 0x1p-3f, 0x1p9f, 0x1p-70f, 0x1p31f};
     const size_t usual = mt_device_numerics(r->dev) == MT_NUMERICS_NATIVE ? MT_COUNT(sizes) : MT_COUNT(sizes) - 2;
@@ -171,11 +189,12 @@ static void uneven_rows(run *r)
         const mt_mat shape = {.format = MT_FORMAT_AFFINE,
                               .bits = (uint8_t)(4 - below(r, 6) % 3),
                               .group = (uint16_t)group,
-                              .scale_type = below(r, 2) ? MT_SCALE_BF16 : MT_SCALE_F16,
+                              .scale_type = types[below(r, MT_COUNT(types))],
                               .n = 1 + below(r, most),
                               .k = k};
         mt_mat mat;
         check_matrix(r->memory, &mat, &shape, CHECK_NORMAL);
+        resize(r, &mat);
         n[j] = mat.n;
         w[j] = mt_weight_new(r->set, &mat, below(r, 3) ? NULL : vector(r, 5 + (unsigned)j, n[j]), false);
         y[j] = mt_tensor_new(r->set, r->units, n[j]);
@@ -432,7 +451,7 @@ static void embed(run *r)
     const size_t k = pick(r, depths, MT_COUNT(depths));
     const mt_mat mat = matrix(r, draw_format(r, k), MOST_UNITS, k);
     mt_tensor *x = mt_tensor_new(r->set, r->units, k);
-    const mt_weight *w = mt_weight_new(r->set, &mat, NULL, false);
+    const mt_weight *w = mt_weight_new(r->set, &mat, NULL, true);
     mt_batch batch;
     r->rule = BITS; /* a row of a matrix is what it is */
     begin_rows(r, &batch);
@@ -449,7 +468,7 @@ static void embed_chosen(run *r)
     const size_t k = pick(r, depths, MT_COUNT(depths)), vocab = MOST_UNITS + below(r, 3000);
     const mt_mat mat = matrix(r, draw_format(r, k), vocab, k);
     mt_tensor *x = mt_tensor_new(r->set, r->units, k), *logits = mt_tensor_new(r->set, CHOICES, vocab);
-    const mt_weight *w = mt_weight_new(r->set, &mat, NULL, false);
+    const mt_weight *w = mt_weight_new(r->set, &mat, NULL, true);
     mt_chooser *chooser = mt_chooser_new(r->set, vocab);
     float *row = mt_alloc_array(vocab, sizeof(*row));
     uint32_t chosen[MOST_UNITS];
@@ -489,7 +508,7 @@ static void add_rows(run *r)
     r->rule = BITS;
     for (size_t i = 0; i < r->units * count; i++)
         which[i] = (uint32_t)((r->unit[i / count] * 7 + i % count * 3) % rows);
-    const mt_weight *w = mt_weight_new(r->set, &mat, NULL, false);
+    const mt_weight *w = mt_weight_new(r->set, &mat, NULL, true);
     say(r, "%s, %zu rows of %zu columns%s", check_matrix_name(&mat), count, k, factor ? " with factors" : "");
     plan(r, MOST_UNITS);
     mt_op_add_rows(r->dev, x, w, mt_index_of(r->set, which, r->units * count), factor, count, r->units);

@@ -24,6 +24,10 @@ static mt_device *open_cpu(const mt_device_params *params, mt_host *host, mt_err
                 "give --device cpu to compute the same, slowly");
         return NULL;
     }
+    if (params->numerics == MT_NUMERICS_NATIVE && params->ranks) {
+        mt_fail(err, MT_E_UNSUPPORTED, "several ranks compute with --arithmetic portable only; leave native out");
+        return NULL;
+    }
     mt_device *dev = mt_alloc(sizeof(*dev));
     char features[96];
     dev->head = (mt_device_head){.backend = &mt_backend_cpu,

@@ -125,16 +125,6 @@ static __device__ inline const uint8_t *native_step(const mt_cuda_weight &w, uin
     return w.w + ((uint64_t)(n / MT_CUDA_NATIVE_TILE) * w.steps + k / MT_CUDA_NATIVE_STEP) * MT_CUDA_NATIVE_BYTES;
 }
 
-/* An element of NATIVE4, but for its unit. */
-static __device__ inline float native_at(const mt_cuda_weight &w, uint32_t n, uint32_t k)
-{
-    const uint8_t *step = native_step(w, n, k);
-    const uint32_t thread = n % 64 / 16 * 32 + n % 8 * 4 + k % 8 / 2;
-    const uint32_t code = step[thread * 16 + k % 64 / 16 * 4 + n % 16 / 8 + k % 2 * 2] >> (k % 16 < 8 ? 0 : 4) & 15;
-    const uint32_t pair = ((const uint32_t *)(step + MT_CUDA_NATIVE_CODES))[n % 64];
-    return fmaf((float)code, mt_f32_from_f16((uint16_t)pair) * 0x1p-24f, mt_f32_from_f16((uint16_t)(pair >> 16)));
-}
-
 static __device__ inline int code_at(const mt_cuda_weight &w, uint32_t n, uint32_t k)
 {
     const uint32_t r = k % 32, lane = n % 8 * 4 + r % 16 / 4, ks = k % 128 / 32, high = r / 16;
@@ -188,12 +178,10 @@ static __device__ inline void load_rows(unsigned q[4], unsigned address)
                  : "r"(address));
 }
 
-/* An element as fp32, as mt_row_f32 has it. */
+/* An element as fp32, as mt_row_f32 has it. Not of NATIVE4, which is for products alone. */
 static __device__ inline float weight_at(const mt_cuda_weight &w, uint32_t n, uint32_t k)
 {
     const uint8_t *row = w.w + (uint64_t)n * w.row_bytes;
-    if (w.kind == MT_CUDA_NATIVE4)
-        return w.unit * native_at(w, n, k);
     if (w.kind == MT_CUDA_HALVES)
         return mt_f32_from_bf16(((const uint16_t *)w.w)[half_at(w, n, k)]);
     if (w.kind == MT_CUDA_BYTES)

@@ -109,8 +109,8 @@ static void multiply_many(mt_device *dev, mt_tensor *y, const mt_weight *w, size
     const size_t all = mt_cuda_up(w->d.n, MT_CUDA_NATIVE_COLUMNS);
     const size_t row_tiles =
         (m + MT_CUDA_NATIVE_GROUPS * MT_CUDA_NATIVE_ROWS - 1) / (MT_CUDA_NATIVE_GROUPS * MT_CUDA_NATIVE_ROWS);
-    assert(most > 0);
-    for (size_t column = 0; column < all; column += most) {
+    assert(most > 0); /* mt_cuda_device_plan has seen every weight */
+    for (size_t column = 0; most > 0 && column < all; column += most) {
         const size_t columns = MT_MIN(most, all - column), tiles = columns / MT_CUDA_NATIVE_COLUMNS * row_tiles;
         const mt_cuda_native_prompt p = {.w = w->d,
                                          .y = y->m,

@@ -214,6 +214,7 @@ template <int ROWS, int TILES, int STAGES> static __device__ inline void multipl
         own[(i / 4 * 8 + i % 2) * COLUMNS + i / 2 % 2 * 8] = part[i];
     cluster_meet();
     fold_groups<COLUMNS>(p, weight, column, sums, TILES * 128);
+    __syncwarp();
     cluster_meet(); /* a block's shared memory stays until the others have read its sums */
 }
 

@@ -427,7 +427,7 @@ static bool read_list(reader *r, mt_expr *out, bool *again)
         const bool self = list.count == 0 && !*again && r->depth == 0 && !r->terminal && r->self_len > 0 &&
                           name_length(r) == r->self_len && memcmp(r->text + r->at, r->self, r->self_len) == 0;
         mt_expr item = 0;
-        bool bare;
+        bool bare = false;
 
         ok = read_repeated(r, &item, &bare);
         if (self && bare)

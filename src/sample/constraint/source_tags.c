@@ -56,6 +56,12 @@ static bool read_tag(reader *r, const json_t *tag, size_t from, mt_expr *out)
     return true;
 }
 
+/* Whether the grammar has no room or no time left, which whoever asked for it will be told. */
+static bool is_over(const reader *r)
+{
+    return mt_grammar_full(r->j->g) || mt_grammar_stopped(r->j->g);
+}
+
 /* One of the tags that begin with the trigger, from behind it on. */
 static bool read_tags(reader *r, const json_t *tags, const char *trigger, mt_expr *out)
 {
@@ -64,13 +70,13 @@ static bool read_tags(reader *r, const json_t *tags, const char *trigger, mt_exp
     size_t count = 0;
     bool ok = true;
 
-    for (size_t i = 0; ok && i < json_array_size(tags); i++) {
+    for (size_t i = 0; ok && i < json_array_size(tags) && !is_over(r); i++) {
         const char *begin = text_of(json_array_get(tags, i), "begin");
 
         if (!begin || strncmp(begin, trigger, from) == 0)
             ok = read_tag(r, json_array_get(tags, i), begin ? from : 0, &parts[count++]);
     }
-    if (ok && count == 0)
+    if (ok && count == 0 && !is_over(r))
         ok = mt_fail(r->err, MT_E_INVALID, "no structural tag begins with the trigger \"%.60s\": send one", trigger);
     *out = mt_grammar_any(r->j->g, parts, count);
     mt_free(parts);
@@ -103,7 +109,7 @@ static bool write_triggered(reader *r, const json_t *format, const char **marks,
     const uint32_t least = flag(format, "at_least_one");
     bool ok = true;
 
-    for (size_t i = 0; ok && i < triggers; i++) {
+    for (size_t i = 0; ok && i < triggers && !is_over(r); i++) {
         const char *first = marks[i];
         mt_expr tags = 0;
 
@@ -238,6 +244,11 @@ static bool read_format(reader *r, const json_t *format, mt_expr *out)
         return mt_fail(r->err, MT_E_INVALID, "the structural tag has a format without a type: send one");
     if (++r->depth > MT_LIMIT_GRAMMAR_NESTING)
         return mt_fail(r->err, MT_E_INVALID, "the structural tag has too many formats within one another");
+    if (is_over(r)) { /* formats within tags that several triggers begin are read for each of them */
+        r->depth--;
+        *out = mt_grammar_never(r->j->g);
+        return true;
+    }
     ok = read_type(r, type, format, out);
     r->depth--;
     return ok;
