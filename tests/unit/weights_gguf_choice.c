@@ -1,0 +1,172 @@
+/* Which of the GGUF files in a folder or a list is taken, and where a path leads. */
+#include "folder.h"
+
+#include "weights/gguf_choice.h"
+#include "weights/gguf_place.h"
+
+static const char *label(const char *name)
+{
+    static char out[MT_GGUF_LABEL];
+
+    mt_gguf_label(name, out);
+    return out;
+}
+
+static void a_name_tells_its_quantisation(void **state)
+{
+    (void)state;
+    assert_string_equal(label("Qwen3-8B-Q4_K_M.gguf"), "Q4_K_M");
+    assert_string_equal(label("qwen3-8b.q4_k_m.gguf"), "Q4_K_M");
+    assert_string_equal(label("a/b/model-Q8_0-00001-of-00003.gguf"), "Q8_0");
+    assert_string_equal(label("Qwen3-30B-A3B-UD-Q4_K_XL.gguf"), "UD-Q4_K_XL");
+    assert_string_equal(label("UD-IQ4_XS.gguf"), "UD-IQ4_XS");
+    assert_string_equal(label("gpt-oss-20b-MXFP4_MOE.gguf"), "MXFP4_MOE");
+    assert_string_equal(label("gpt-oss-20b-mxfp4.gguf"), "MXFP4");
+    assert_string_equal(label("x-BF16.gguf"), "BF16");
+    assert_string_equal(label("x-TQ1_0.gguf"), "TQ1_0");
+    assert_string_equal(label("Qwen2.gguf"), "");
+    assert_string_equal(label("Quick-1_2.gguf"), "");
+    assert_string_equal(label("model.gguf"), "");
+    assert_string_equal(label("QUD-Q4_0.gguf"), "Q4_0");
+    assert_string_equal(label("sha256-0123"), "");
+    assert_string_equal(label("x-Q4_0123456789012345678901234567890.gguf"), "");
+}
+
+static void shards_belong_together(void **state)
+{
+    (void)state;
+    assert_true(mt_gguf_same("m-Q8_0-00001-of-00003.gguf", "m-Q8_0-00003-of-00003.gguf"));
+    assert_false(mt_gguf_same("m-Q8_0-00001-of-00003.gguf", "m-Q8_0-00001-of-00004.gguf"));
+    assert_false(mt_gguf_same("m-Q8_0-00001-of-00003.gguf", "m-Q6_K-00001-of-00003.gguf"));
+    assert_false(mt_gguf_same("a/m-Q8_0-00001-of-00003.gguf", "b/m-Q8_0-00001-of-00003.gguf"));
+    assert_true(mt_gguf_same("m.gguf", "m.gguf"));
+    assert_true(mt_gguf_is_first("m-00001-of-00002.gguf"));
+    assert_false(mt_gguf_is_first("m-00002-of-00002.gguf"));
+    assert_true(mt_gguf_is_first("m-0002-of-0002.gguf"));
+    assert_false(mt_gguf_is_first("mmproj-m.gguf"));
+    assert_false(mt_gguf_is_first("m.safetensors"));
+    assert_true(mt_gguf_is_projector("m.mmproj-f16.gguf"));
+    assert_false(mt_gguf_is_projector("mmproj/m.gguf"));
+}
+
+static const mt_gguf_file many[] = {{"m-BF16-00001-of-00002.gguf", 900},
+                                    {"m-BF16-00002-of-00002.gguf", 800},
+                                    {"m-IQ4_XS.gguf", 400},
+                                    {"m-Q4_K_M.gguf", 480},
+                                    {"m-Q8_0.gguf", 850},
+                                    {"mmproj-m-BF16.gguf", 60},
+                                    {"mmproj-m-F16.gguf", 60}};
+
+static const char *choose(const mt_gguf_file *files, size_t count, const char *tag, uint64_t memory)
+{
+    static char said[MT_LIMIT_ERROR_TEXT];
+    mt_error err = {0};
+    size_t at = 99;
+
+    if (mt_gguf_choose(files, count, tag, memory, &at, &err))
+        return files[at].name;
+    snprintf(said, sizeof(said), "%s", err.text);
+    return said;
+}
+
+static void a_tag_or_the_memory_chooses(void **state)
+{
+    const size_t count = MT_COUNT(many);
+
+    (void)state;
+    assert_string_equal(choose(many, count, "Q8_0", 0), "m-Q8_0.gguf");
+    assert_string_equal(choose(many, count, "q8_0", 1),
+                        "m-Q8_0.gguf"); /* what is asked for is not held to memory here */
+    assert_string_equal(choose(many, count, "bf16", 0), "m-BF16-00001-of-00002.gguf");
+    assert_string_equal(choose(many, count, NULL, 0), "m-Q4_K_M.gguf");
+    assert_string_equal(choose(many, count, "latest", 1000), "m-Q4_K_M.gguf");
+    assert_string_equal(choose(many, count, "", 479), "m-IQ4_XS.gguf");
+    assert_string_equal(choose(many, 2, "", 1700), "m-BF16-00001-of-00002.gguf");
+    assert_string_equal(choose(many, 2, "", 1699),
+                        "no quantisation takes 1.7 KiB or less, which motet may take here: BF16 (1.7 KiB)");
+    assert_string_equal(choose(many, count, "Q2_K", 0),
+                        "there is no quantisation \"Q2_K\"; take one of these: BF16 (1.7 KiB), IQ4_XS (400 B), Q4_K_M "
+                        "(480 B), Q8_0 (850 B)");
+    assert_string_equal(choose(many + 5, 2, "", 0), "there is no GGUF file of a model; give a folder that has one");
+    assert_int_equal(mt_gguf_choose_projector(many, count), 6);
+    assert_int_equal(mt_gguf_choose_projector(many, 6), 5);
+    assert_int_equal(mt_gguf_choose_projector(many, 5), 5);
+}
+
+/* The place of a path below the test's folder: "MODEL PROJECTOR", "other", or the error. */
+static const char *locate(const char *below, const char *tag)
+{
+    static char out[3 * MT_LIMIT_PATH];
+    char path[MT_LIMIT_PATH];
+    mt_gguf_place place;
+    mt_error err = {0};
+    const size_t len = strlen(folder) + 1;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, below);
+    if (mt_gguf_locate(&place, path, tag, &err))
+        snprintf(out, sizeof(out), "%s %s", place.model + len, place.projector[0] ? place.projector + len : "-");
+    else
+        snprintf(out, sizeof(out), "%s", err.code == MT_OK ? "other" : err.text);
+    return out;
+}
+
+#define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define LAYER(kind, digest) "{\"mediaType\":\"application/vnd.ollama.image." kind "\",\"digest\":\"" digest "\"}"
+
+static void a_path_leads_to_files(void **state)
+{
+    (void)state;
+    put("one/a.gguf", "GGUF");
+    put("two/a-Q4_0.gguf", "GGUF");
+    put("two/a-Q8_0.gguf", "GGUF");
+    put("two/mmproj-a.gguf", "GGUF");
+    put("mixed/a.gguf", "GGUF");
+    put("mixed/model.safetensors", "");
+    put("none/config.json", "{}");
+    put("blind/mmproj-a.gguf", "GGUF");
+    assert_string_equal(locate("one", NULL), "one/a.gguf -");
+    assert_string_equal(locate("one/a.gguf", NULL), "one/a.gguf -");
+    assert_string_equal(locate("two", NULL), "two/a-Q4_0.gguf two/mmproj-a.gguf");
+    assert_string_equal(locate("two", "Q8_0"), "two/a-Q8_0.gguf two/mmproj-a.gguf");
+    assert_string_equal(locate("two/a-Q8_0.gguf", NULL), "two/a-Q8_0.gguf two/mmproj-a.gguf");
+    assert_string_equal(locate("mixed", NULL), "other");
+    assert_string_equal(locate("mixed/a.gguf", NULL), "mixed/a.gguf -");
+    assert_string_equal(locate("none", NULL), "other");
+    assert_string_equal(locate("nowhere", NULL), "other");
+    assert_string_equal(locate("none/config.json", NULL), "other");
+    assert_string_equal(locate("blind", NULL), "there is no GGUF file of a model; give a folder that has one");
+}
+
+static void a_manifest_lists_blobs(void **state)
+{
+    (void)state;
+    put("s/manifests/registry.ollama.ai/library/m/1b",
+        "{\"layers\":[" LAYER("model", "sha256:" DIGEST) "," LAYER("template", "sha256:" DIGEST) "]}");
+    put("s/manifests/h/o/m/eyes",
+        "{\"layers\":[" LAYER("projector", "sha256:" DIGEST) "," LAYER("model", "sha256:" DIGEST) "]}");
+    put("s/manifests/h/o/m/lies", "{\"layers\":[" LAYER("model", "sha256:../../../etc/passwd") "]}");
+    put("s/manifests/h/o/m/short", "{\"layers\":[" LAYER("model", "sha256:00") "]}");
+    put("s/manifests/h/o/m/empty", "{}");
+    put("s/manifests/h/o/m/cut", "{\"layers\":[");
+    assert_string_equal(locate("s/manifests/registry.ollama.ai/library/m/1b", NULL), "s/blobs/sha256-" DIGEST " -");
+    assert_string_equal(locate("s/manifests/h/o/m/eyes", NULL), "s/blobs/sha256-" DIGEST " s/blobs/sha256-" DIGEST);
+    assert_string_equal(locate("s/manifests/h/o/m/lies", NULL),
+                        "a layer of the manifest has no digest: pull the model again with Ollama");
+    assert_string_equal(locate("s/manifests/h/o/m/short", NULL),
+                        "a layer of the manifest has no digest: pull the model again with Ollama");
+    assert_string_equal(locate("s/manifests/h/o/m/empty", NULL),
+                        "the manifest has no layer with a GGUF model: take another model");
+    assert_ptr_equal(strstr(locate("s/manifests/h/o/m/cut", NULL), "other"), NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_name_tells_its_quantisation),
+        cmocka_unit_test(shards_belong_together),
+        cmocka_unit_test(a_tag_or_the_memory_chooses),
+        cmocka_unit_test_setup_teardown(a_path_leads_to_files, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_manifest_lists_blobs, make_folder, remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
