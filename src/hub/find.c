@@ -8,12 +8,22 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "hub/stores.h"
+#include "weights/gguf_place.h"
 
-static bool is_folder(const char *path)
+static bool exists(const char *path)
 {
     struct stat st;
 
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    return stat(path, &st) == 0;
+}
+
+/* Whether it is a model's path rather than its name: a folder, a GGUF file, a manifest. */
+static bool is_path(const char *model)
+{
+    struct stat st;
+
+    return stat(model, &st) == 0 && (S_ISDIR(st.st_mode) || mt_gguf_named(model) || mt_gguf_is_manifest(model));
 }
 
 bool mt_hub_holds_model(const char *folder)
@@ -25,7 +35,7 @@ bool mt_hub_holds_model(const char *folder)
     for (size_t i = 0; i < MT_COUNT(files); i++)
         if (mt_hub_join(path, folder, files[i]) && stat(path, &st) == 0)
             return true;
-    return false;
+    return mt_gguf_in(folder);
 }
 
 /* The commit that a branch or tag meant when it was last downloaded. */
@@ -44,8 +54,8 @@ static bool read_commit(const char *model, const char *ref, char commit[MT_LIMIT
     fclose(file);
     commit[len] = '\0';
     commit[strcspn(commit, " \r\n")] = '\0';
-    return mt_hub_name_read(&name, commit) && !name.owned &&
-           !*name.revision; /* a plain name, which leads to no other folder */
+    return mt_hub_name_read(&name, commit) && !name.owned && !*name.revision &&
+           !*name.tag; /* a plain name, which leads to no other folder */
 }
 
 static bool snapshot(const char *model, const char *commit, char out[MT_LIMIT_PATH])
@@ -107,30 +117,70 @@ char *mt_hub_find_cached(const mt_hub_name *name, const char *cache)
     return find_in_cache(name, cache, found) ? mt_strdup(found) : NULL;
 }
 
-/* Below models_dir there are no revisions. */
+/* A model's folder, or its GGUF file, by its name without the tag. */
+static bool find_entry(const char *id, const char *models_dir, char out[MT_LIMIT_PATH])
+{
+    if (mt_hub_join(out, models_dir, id) && mt_hub_holds_model(out))
+        return true;
+    return snprintf(out, MT_LIMIT_PATH, "%s/%s.gguf", models_dir, id) < MT_LIMIT_PATH && exists(out);
+}
+
+/* Below a folder of models there are no revisions. */
 static bool find_below(const mt_hub_name *name, const char *models_dir, char out[MT_LIMIT_PATH])
 {
     const char *slash = strchr(name->id, '/');
 
-    if (*name->revision)
-        return false;
-    return (mt_hub_join(out, models_dir, name->id) && mt_hub_holds_model(out)) ||
-           (slash && mt_hub_join(out, models_dir, slash + 1) && mt_hub_holds_model(out));
+    return !*name->revision &&
+           (find_entry(name->id, models_dir, out) || (slash && find_entry(slash + 1, models_dir, out)));
+}
+
+/* Of a folder with GGUF files, the file that the tag chooses; any other folder has no tags. */
+static bool choose(const mt_hub_name *name, char path[MT_LIMIT_PATH], mt_error *err)
+{
+    mt_gguf_place place;
+    mt_error why = {0};
+
+    if (mt_gguf_locate(&place, path, name->tag, &why)) {
+        memcpy(path, place.model, MT_LIMIT_PATH);
+        return true;
+    }
+    if (why.code != MT_OK && err)
+        *err = why;
+    return why.code == MT_OK && !*name->tag;
+}
+
+/* Looks in every place that models are kept in. */
+static bool find_anywhere(const mt_hub_name *name, const char *models_dir, mt_hub_env *env, char out[MT_LIMIT_PATH],
+                          mt_error *err)
+{
+    char store[MT_LIMIT_PATH];
+
+    if (models_dir && find_below(name, models_dir, out) && choose(name, out, err))
+        return true;
+    if (mt_hub_cache(store, env) && find_in_cache(name, store, out) && choose(name, out, err))
+        return true;
+    if (mt_store_lmstudio(store, env) && find_below(name, store, out) && choose(name, out, err))
+        return true;
+    return mt_store_ollama(store, env) && mt_store_manifest(out, store, name);
 }
 
 char *mt_hub_find(const char *model, const char *models_dir, mt_hub_env *env, mt_error *err)
 {
     char cache[MT_LIMIT_PATH] = "", found[MT_LIMIT_PATH];
+    mt_error why = {0};
     mt_hub_name name;
 
-    if (is_folder(model) || !mt_hub_name_read(&name, model))
+    if (is_path(model) || !mt_hub_name_read(&name, model))
         return mt_strdup(model);
-    if (models_dir && find_below(&name, models_dir, found))
+    if (find_anywhere(&name, models_dir, env, found, &why))
         return mt_strdup(found);
-    if (mt_hub_cache(cache, env) && find_in_cache(&name, cache, found))
-        return mt_strdup(found);
-    if (!name.owned)
+    if (why.code != MT_OK) {
+        mt_fail(err, why.code, "\"%s\": %s", name.id, why.text);
+        return NULL;
+    }
+    if (!name.owned && !*name.tag)
         return mt_strdup(model);
+    (void)mt_hub_cache(cache, env);
     mt_fail(err, MT_E_NOT_FOUND,
             "\"%s\" is neither a folder here nor a model in \"%s\"%s%s%s; download it with: motet pull %s", model,
             models_dir ? models_dir : cache, models_dir ? " or \"" : "", models_dir ? cache : "",

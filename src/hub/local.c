@@ -13,8 +13,10 @@
 
 #include "base/alloc.h"
 #include "hub/find.h"
+#include "hub/stores.h"
 #include "models/bert.h"
 #include "models/spec.h"
+#include "weights/gguf_place.h"
 #include "weights/shards.h"
 
 #define DEEPEST 8 /* deepest nesting of a model's folders */
@@ -126,16 +128,16 @@ static bool look_inside(mt_local_model *model, mt_arena *arena, mt_error *err)
     return ok && model->whole;
 }
 
-/* Adds a model's folder to the list. */
-static bool add(survey *s, const char *name, const char *folder, const char *revision)
+/* A new model at the end of the list; NULL with a sentence where there are too many. */
+static mt_local_model *append(survey *s, const char *name, const char *folder, const char *revision)
 {
     mt_local *list = s->list;
-    mt_error why = {0};
-    size_t files = 0;
 
-    if (list->count == MT_LIMIT_LOCAL_MODELS)
-        return mt_fail(s->err, MT_E_TOO_LARGE, "\"%s\" holds more than %d models: remove some of them", s->place,
-                       MT_LIMIT_LOCAL_MODELS);
+    if (list->count == MT_LIMIT_LOCAL_MODELS) {
+        mt_fail(s->err, MT_E_TOO_LARGE, "\"%s\" holds more than %d models: remove some of them", s->place,
+                MT_LIMIT_LOCAL_MODELS);
+        return NULL;
+    }
     list->at = mt_grow(list->at, &s->cap, list->count + 1, sizeof(*list->at));
     mt_local_model *model = &list->at[list->count++];
     *model = (mt_local_model){.name = mt_arena_strdup(list->arena, name),
@@ -144,11 +146,115 @@ static bool add(survey *s, const char *name, const char *folder, const char *rev
                               .revision = mt_arena_strdup(list->arena, revision),
                               .family = "",
                               .problem = "",
+                              .order = list->count,
                               .cached = s->cached};
+    return model;
+}
+
+/* Adds a folder with a checkpoint. */
+static bool add_checkpoint(survey *s, const char *name, const char *folder, const char *revision)
+{
+    mt_local_model *model = append(s, name, folder, revision);
+    mt_error why = {0};
+    size_t files = 0;
+
+    if (!model)
+        return false;
     measure(model, folder, 0, &files);
-    if (!look_inside(model, list->arena, &why))
-        model->problem = mt_arena_strdup(list->arena, why.text);
+    if (!look_inside(model, s->list->arena, &why))
+        model->problem = mt_arena_strdup(s->list->arena, why.text);
     return true;
+}
+
+/* Adds the size of a file to a model's; false where there is none. */
+static bool measure_file(mt_local_model *model, const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    model->bytes += (uint64_t)st.st_size;
+    if (st.st_mtime > model->modified)
+        model->modified = st.st_mtime;
+    return true;
+}
+
+/* Adds a GGUF model by its path: a file or a manifest. Of the file only the first bytes are read. */
+static bool add_gguf(survey *s, const char *name, const char *path, const char *revision)
+{
+    mt_local_model *model = append(s, name, path, revision);
+    char family[MT_GGUF_LABEL] = "";
+    mt_gguf_place place;
+    mt_error why = {0};
+
+    if (!model)
+        return false;
+    model->whole = mt_gguf_locate(&place, path, NULL, &why);
+    for (unsigned shard = 1; model->whole && mt_gguf_shard(place.model, shard); shard++) {
+        char part[MT_LIMIT_PATH];
+
+        snprintf(part, sizeof(part), "%s", place.model);
+        mt_gguf_set_shard(part, shard);
+        if (!measure_file(model, part))
+            model->whole = mt_fail(&why, MT_E_NOT_FOUND, "a file of it is missing: download it again");
+    }
+    if (model->whole && place.projector[0])
+        (void)measure_file(model, place.projector);
+    if (model->whole && !mt_gguf_architecture(place.model, family))
+        model->whole = mt_fail(&why, MT_E_INVALID, "it is no GGUF file that motet reads: download it again");
+    model->family = mt_arena_strdup(s->list->arena, family);
+    if (model->whole)
+        model->can = MT_LOCAL_TEXT | (place.projector[0] ? MT_LOCAL_VISION : 0);
+    else
+        model->problem = mt_arena_strdup(s->list->arena, why.text);
+    return true;
+}
+
+/* Adds each quantisation of a folder with GGUF files: "name:Q4_K_M", or "name" where there is one alone. */
+static bool add_quantisations(survey *s, const char *name, const char *folder, const char *revision)
+{
+    size_t firsts = 0;
+    bool ok = true;
+    mt_gguf_folder f;
+
+    mt_gguf_folder_read(&f, folder);
+    for (size_t i = 0; i < f.count; i++)
+        firsts += mt_gguf_is_first(f.files[i].name);
+    for (size_t i = 0; ok && i < f.count; i++) {
+        char label[MT_GGUF_LABEL], tagged[2 * MT_LIMIT_HUB_NAME], path[MT_LIMIT_PATH];
+
+        if (!mt_gguf_is_first(f.files[i].name) || !mt_hub_join(path, folder, f.files[i].name))
+            continue;
+        mt_gguf_label(f.files[i].name, label);
+        if (firsts > 1 && !*label)
+            continue; /* no name means it */
+        snprintf(tagged, sizeof(tagged), "%s%s%s", name, firsts > 1 ? ":" : "", firsts > 1 ? label : "");
+        ok = add_gguf(s, tagged, path, revision);
+    }
+    mt_gguf_folder_free(&f);
+    return ok;
+}
+
+/* Adds what a folder contains. */
+static bool add(survey *s, const char *name, const char *folder, const char *revision)
+{
+    return mt_gguf_in(folder) ? add_quantisations(s, name, folder, revision)
+                              : add_checkpoint(s, name, folder, revision);
+}
+
+/* Adds a GGUF file that is in a folder of models by itself; it is called by its name without the suffix. */
+static bool add_file(survey *s, const char *folder, const char *owner, const char *file)
+{
+    char path[MT_LIMIT_PATH], id[MT_LIMIT_PATH];
+    mt_hub_name name;
+    size_t len;
+    const char *stem = mt_gguf_stem(file, &len);
+
+    if (!mt_gguf_is_first(file) || !mt_hub_join(path, folder, file) ||
+        snprintf(id, sizeof(id), "%s%s%.*s", owner, *owner ? "/" : "", (int)len, stem) >= MT_LIMIT_HUB_NAME ||
+        !mt_hub_name_read(&name, id))
+        return true;
+    return add_gguf(s, id, path, "");
 }
 
 /* Adds models_dir/name and models_dir/owner/name. */
@@ -163,8 +269,12 @@ static bool add_folders(survey *s, const char *folder, const char *owner)
         mt_hub_name name;
 
         if (snprintf(id, sizeof(id), "%s%s%s", owner, *owner ? "/" : "", entry) >= MT_LIMIT_HUB_NAME ||
-            !mt_hub_name_read(&name, id) || *name.revision || !mt_hub_join(path, folder, entry))
+            !mt_hub_name_read(&name, id) || *name.revision || *name.tag || !mt_hub_join(path, folder, entry))
             continue;
+        if (mt_gguf_named(entry)) {
+            ok = add_file(s, folder, owner, entry);
+            continue;
+        }
         if (mt_hub_holds_model(path))
             ok = add(s, id, path, "");
         else if (!*owner)
@@ -227,13 +337,18 @@ static bool add_cache(survey *s)
     return ok;
 }
 
+static bool add_manifest(void *arg, const char *name, const char *manifest)
+{
+    return add_gguf(arg, name, manifest, "");
+}
+
 /* Of equal names, the one that mt_hub_find finds comes first. */
 static int by_name(const void *a, const void *b)
 {
     const mt_local_model *x = a, *y = b;
     const int order = strcmp(x->name, y->name);
 
-    return order ? order : (int)x->cached - (int)y->cached;
+    return order ? order : x->order < y->order ? -1 : x->order > y->order;
 }
 
 static void sort(mt_local *list)
@@ -263,6 +378,17 @@ bool mt_local_list(mt_local *list, const char *models_dir, mt_hub_env *env, mt_e
         s.place = mt_arena_strdup(list->arena, cache);
         s.cached = true;
         if (!add_cache(&s))
+            return false;
+    }
+    s.cached = true;
+    if (mt_store_lmstudio(cache, env)) {
+        s.place = mt_arena_strdup(list->arena, cache);
+        if (!add_folders(&s, s.place, ""))
+            return false;
+    }
+    if (mt_store_ollama(cache, env)) {
+        s.place = mt_arena_strdup(list->arena, cache);
+        if (!mt_store_list(s.place, add_manifest, &s))
             return false;
     }
     sort(list);

@@ -1,4 +1,5 @@
-/* Lists the models on this machine: below a folder of models, and in Hugging Face's cache. */
+/* Lists the models on this machine: below a folder of models, in Hugging Face's cache, and in the stores of LM Studio and
+   Ollama. */
 #ifndef MT_HUB_LOCAL_H
 #define MT_HUB_LOCAL_H
 
@@ -17,20 +18,21 @@ enum {
 
 typedef struct mt_local_model {
     const char *name;     /* the name for mt_hub_find; of a snapshot that no plain name means: "owner/name@commit" */
-    const char *folder;   /* with config.json and weights */
-    const char *place;    /* the folder that it is below: models_dir or the cache */
+    const char *folder;   /* with config.json and weights; or its GGUF file, or a manifest of Ollama's store */
+    const char *place;    /* the folder that it is below: models_dir, the cache, another program's store */
     const char *revision; /* commit of the snapshot; "" below models_dir, and where nothing is downloaded yet */
-    const char *family;   /* model_type of config.json; "": none */
+    const char *family;   /* model_type of config.json, or the architecture of a GGUF file; "": none */
     const char *problem;  /* why it cannot run, as far as config.json and file names tell; "": it can */
     uint64_t bytes;       /* size of its files */
     int64_t modified;     /* time of its newest file, in seconds since 1970 */
+    size_t order;         /* in which it was found */
     unsigned can;         /* MT_LOCAL_ bits; 0: unknown family */
     bool whole;           /* config.json and all weights exist */
-    bool cached;          /* it is in the hub's cache, not below models_dir */
+    bool cached;          /* it is not below models_dir */
 } mt_local_model;
 
 typedef struct mt_local {
-    mt_local_model *at; /* by name, each once: a model below models_dir hides one in the cache */
+    mt_local_model *at; /* by name, each once: a model below models_dir hides one elsewhere */
     size_t count;
     mt_arena *arena; /* owns all that the models point to */
 } mt_local;

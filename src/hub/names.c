@@ -28,17 +28,20 @@ static size_t count_parts(const char *text, size_t len)
 
 bool mt_hub_name_read(mt_hub_name *out, const char *text)
 {
-    const size_t len = strcspn(text, "@");
-    const char *revision = text[len] ? text + len + 1 : "";
-    const size_t parts = count_parts(text, len);
+    const size_t len = strcspn(text, "@:"), parts = count_parts(text, len);
+    const char *revision = text[len] == '@' ? text + len + 1 : "", *rest = text + len + strcspn(text + len, ":");
+    const size_t revised = strcspn(revision, ":");
+    const char *tag = *rest ? rest + 1 : "";
 
     *out = (mt_hub_name){.owned = parts == 2};
-    if (parts < 1 || parts > 2 || len >= sizeof(out->id) || strlen(revision) >= sizeof(out->revision))
+    if (parts < 1 || parts > 2 || len >= sizeof(out->id) || revised >= sizeof(out->revision) ||
+        strlen(tag) >= sizeof(out->tag))
         return false;
-    if (text[len] && !count_parts(revision, strlen(revision)))
+    if ((text[len] == '@' && !count_parts(revision, revised)) || (*rest && count_parts(tag, strlen(tag)) != 1))
         return false;
     memcpy(out->id, text, len);
-    memcpy(out->revision, revision, strlen(revision));
+    memcpy(out->revision, revision, revised);
+    memcpy(out->tag, tag, strlen(tag));
     return true;
 }
 

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 
 #define MT_HUB_COMMIT 40 /* hexadecimal digits */
+#define MT_HUB_TAG 80    /* bytes of a tag with its end */
 
 /* Reads an environment variable, like getenv. */
 typedef char *mt_hub_env(const char *name);
@@ -15,11 +16,13 @@ typedef char *mt_hub_env(const char *name);
 typedef struct mt_hub_name {
     char id[MT_LIMIT_HUB_NAME];       /* "owner/name", or "name" */
     char revision[MT_LIMIT_HUB_NAME]; /* a branch, tag or commit; "": none */
+    char tag[MT_HUB_TAG];             /* which of a model's GGUF files, "Q4_K_M"; "": none */
     bool owned;                       /* the name has an owner */
 } mt_hub_name;
 
-/* Reads "owner/name", "name", or either with "@revision". False where there are other characters than letters, digits,
-   ".", "_" and "-", or a part is empty or begins with a dot. So no name leads out of a folder. */
+/* Reads "owner/name" or "name", either with "@revision", ":tag" or both in this order. False where there are other
+   characters than letters, digits, ".", "_" and "-", or a part is empty or begins with a dot. So no name leads out of a
+   folder. */
 bool mt_hub_name_read(mt_hub_name *out, const char *text);
 
 /* Whether it is the full name of a commit: 40 hexadecimal digits. */

@@ -69,6 +69,26 @@ static void shard_of(const char *name, unsigned *number, unsigned *total)
         *number = *total = 1;
 }
 
+bool mt_gguf_shard(const char *first, unsigned number)
+{
+    unsigned one, total;
+
+    shard_of(first, &one, &total);
+    return number >= 1 && number <= total;
+}
+
+void mt_gguf_set_shard(char *first, unsigned number)
+{
+    unsigned one, total;
+    char digits[16];
+
+    shard_of(first, &one, &total);
+    if (total == 1)
+        return;
+    snprintf(digits, sizeof(digits), "%05u", number % 100000);
+    memcpy(first + strlen(first) - strlen(NUMBERS SUFFIX) + 1, digits, 5);
+}
+
 bool mt_gguf_is_first(const char *name)
 {
     unsigned number, total;

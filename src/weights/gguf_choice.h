@@ -29,6 +29,11 @@ void mt_gguf_label(const char *name, char out[MT_GGUF_LABEL]);
 /* The name without folders, shard numbers and ".gguf"; its length. */
 const char *mt_gguf_stem(const char *name, size_t *len);
 
+/* Whether a model whose first file has this name has a shard of this number, counted from 1; rewrites the first file's name
+   into that shard's. */
+bool mt_gguf_shard(const char *first, unsigned number);
+void mt_gguf_set_shard(char *first, unsigned number);
+
 /* Whether two names are files of one model: equal, or shards of one count. */
 bool mt_gguf_same(const char *name, const char *other);
 

@@ -11,7 +11,6 @@
 #include <jansson.h>
 
 #include "base/alloc.h"
-#include "base/arena.h"
 #include "base/file.h"
 #include "base/hex.h"
 #include "base/json_tree.h"
@@ -19,14 +18,6 @@
 
 #define MANIFESTS "/manifests/"
 #define KIND "application/vnd.ollama.image."
-
-/* The GGUF files of a folder. */
-typedef struct folder {
-    mt_gguf_file *files;
-    size_t count, cap;
-    bool safetensors; /* it has weights of that kind, too */
-    mt_arena *arena;
-} folder;
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -40,12 +31,12 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const mt_gguf_file *)a)->name, ((const mt_gguf_file *)b)->name);
 }
 
-static void read_folder(folder *f, const char *path)
+void mt_gguf_folder_read(mt_gguf_folder *f, const char *path)
 {
     DIR *all = opendir(path);
     const struct dirent *entry;
 
-    *f = (folder){.arena = mt_arena_new(0)};
+    *f = (mt_gguf_folder){.arena = mt_arena_new(0)};
     while (all && (entry = readdir(all)) && f->count < MT_LIMIT_LOCAL_FILES) {
         char at[MT_LIMIT_PATH];
         struct stat st;
@@ -64,7 +55,7 @@ static void read_folder(folder *f, const char *path)
         qsort(f->files, f->count, sizeof(*f->files), by_name);
 }
 
-static void free_folder(folder *f)
+void mt_gguf_folder_free(mt_gguf_folder *f)
 {
     mt_free(f->files);
     mt_arena_free(f->arena);
@@ -76,7 +67,7 @@ static bool join(char out[MT_LIMIT_PATH], const char *dir, const char *name, mt_
            mt_fail(err, MT_E_TOO_LARGE, "the path of \"%.100s\" is too long: move it up", name);
 }
 
-static bool add_projector(mt_gguf_place *out, const folder *f, const char *dir, mt_error *err)
+static bool add_projector(mt_gguf_place *out, const mt_gguf_folder *f, const char *dir, mt_error *err)
 {
     const size_t at = mt_gguf_choose_projector(f->files, f->count);
 
@@ -87,14 +78,14 @@ static bool locate_file(mt_gguf_place *out, const char *path, mt_error *err)
 {
     const char *slash = strrchr(path, '/');
     char dir[MT_LIMIT_PATH];
-    folder f;
+    mt_gguf_folder f;
 
     if (snprintf(out->model, sizeof(out->model), "%s", path) >= (int)sizeof(out->model))
         return mt_fail(err, MT_E_TOO_LARGE, "the path of the GGUF file is too long: move it up");
     snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    read_folder(&f, *dir ? dir : "/");
+    mt_gguf_folder_read(&f, *dir ? dir : "/");
     const bool ok = add_projector(out, &f, *dir ? dir : "/", err);
-    free_folder(&f);
+    mt_gguf_folder_free(&f);
     return ok;
 }
 
@@ -107,18 +98,83 @@ static uint64_t allowed_memory(void)
 static bool locate_folder(mt_gguf_place *out, const char *path, const char *tag, mt_error *err)
 {
     size_t chosen = 0;
-    folder f;
+    mt_gguf_folder f;
     bool ok;
 
-    read_folder(&f, path);
+    mt_gguf_folder_read(&f, path);
     if (f.count == 0 || f.safetensors) {
-        free_folder(&f);
+        mt_gguf_folder_free(&f);
         return false;
     }
     ok = mt_gguf_choose(f.files, f.count, tag, allowed_memory(), &chosen, err) &&
          join(out->model, path, f.files[chosen].name, err) && add_projector(out, &f, path, err);
-    free_folder(&f);
+    mt_gguf_folder_free(&f);
     return ok;
+}
+
+bool mt_gguf_in(const char *folder)
+{
+    mt_gguf_folder f;
+    bool found = false;
+
+    mt_gguf_folder_read(&f, folder);
+    for (size_t i = 0; i < f.count && !f.safetensors && !found; i++)
+        found = mt_gguf_is_first(f.files[i].name);
+    mt_gguf_folder_free(&f);
+    return found;
+}
+
+/* Takes an integer of so many bytes from the head of a file; 0 beyond its end. */
+static uint64_t take(const unsigned char *head, size_t len, size_t *at, size_t size)
+{
+    uint64_t value = 0;
+
+    for (size_t i = 0; i < size && *at + size <= len; i++)
+        value |= (uint64_t)head[*at + i] << 8 * i;
+    *at += size;
+    return value;
+}
+
+/* The bytes of a value that is no array; 0 for a string or an array. */
+static size_t value_size(uint64_t type)
+{
+    static const uint8_t sizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+
+    return type < MT_COUNT(sizes) ? sizes[type] : 0;
+}
+
+bool mt_gguf_architecture(const char *path, char out[MT_GGUF_LABEL])
+{
+    static const char key[] = "general.architecture";
+    enum { HEAD = 4096, STRING = 8 };
+    unsigned char head[HEAD];
+    FILE *file = fopen(path, "rb");
+    const size_t len = file ? fread(head, 1, sizeof(head), file) : 0;
+    size_t at = 24; /* behind the magic word, the version and the counts of tensors and keys */
+
+    if (file)
+        fclose(file);
+    while (len > at && memcmp(head, "GGUF", 4) == 0) {
+        const uint64_t name_len = take(head, len, &at, 8);
+        const size_t name = at;
+
+        if (name_len > len || at + name_len > len)
+            return false;
+        at += name_len;
+        const uint64_t type = take(head, len, &at, 4);
+        const uint64_t size = type == STRING ? take(head, len, &at, 8) : value_size(type);
+        if (size == 0 || size > len || at + size > len)
+            return false;
+        if (type == STRING && name_len == sizeof(key) - 1 && memcmp(head + name, key, sizeof(key) - 1) == 0) {
+            if (size >= MT_GGUF_LABEL || memchr(head + at, 0, size))
+                return false;
+            memcpy(out, head + at, size);
+            out[size] = '\0';
+            return true;
+        }
+        at += size;
+    }
+    return false;
 }
 
 static const char *find_root_end(const char *path)
