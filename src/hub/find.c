@@ -126,7 +126,7 @@ static bool find_entry(const char *id, const char *models_dir, char out[MT_LIMIT
 }
 
 /* Below a folder of models there are no revisions. */
-static bool find_below(const mt_hub_name *name, const char *models_dir, char out[MT_LIMIT_PATH])
+bool mt_hub_find_below(const mt_hub_name *name, const char *models_dir, char out[MT_LIMIT_PATH])
 {
     const char *slash = strchr(name->id, '/');
 
@@ -155,11 +155,11 @@ static bool find_anywhere(const mt_hub_name *name, const char *models_dir, mt_hu
 {
     char store[MT_LIMIT_PATH];
 
-    if (models_dir && find_below(name, models_dir, out) && choose(name, out, err))
+    if (models_dir && mt_hub_find_below(name, models_dir, out) && choose(name, out, err))
         return true;
     if (mt_hub_cache(store, env) && find_in_cache(name, store, out) && choose(name, out, err))
         return true;
-    if (mt_store_lmstudio(store, env) && find_below(name, store, out) && choose(name, out, err))
+    if (mt_store_lmstudio(store, env) && mt_hub_find_below(name, store, out) && choose(name, out, err))
         return true;
     return mt_store_ollama(store, env) && mt_store_manifest(out, store, name);
 }

@@ -14,6 +14,9 @@ char *mt_hub_find(const char *model, const char *models_dir, mt_hub_env *env, mt
 /* The folder of a name in this cache; NULL: none. Free with mt_free. */
 char *mt_hub_find_cached(const mt_hub_name *name, const char *cache) MT_NODISCARD;
 
+/* The folder of a name below a folder of models, or its GGUF file; the tag is not looked at. */
+bool mt_hub_find_below(const mt_hub_name *name, const char *models_dir, char out[MT_LIMIT_PATH]);
+
 /* Whether a folder contains a model: it has config.json, tokenizer.json or a GGUF file. A download that has just begun
    has none. */
 bool mt_hub_holds_model(const char *folder);

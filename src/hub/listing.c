@@ -8,6 +8,7 @@
 #include "base/hex.h"
 #include "base/json_tree.h"
 #include "hub/remote.h"
+#include "weights/gguf_choice.h"
 
 #define SUFFIX ".safetensors"
 
@@ -19,7 +20,7 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* Configs, tokenizers, templates and the index of the weights. In subfolders: templates, sentence-transformers' pooling
-   (1_Pooling/config.json), and a drafting head. */
+   (1_Pooling/config.json), a drafting head, and GGUF files, which large repositories have by quantisation. */
 static bool is_wanted(const char *name)
 {
     const char *slash = strchr(name, '/');
@@ -28,17 +29,17 @@ static bool is_wanted(const char *name)
         return false;
     if (!slash)
         return ends_with(name, ".json") || ends_with(name, ".jinja") || ends_with(name, SUFFIX) ||
-               strcmp(name, "merges.txt") == 0 || strcmp(name, "vocab.txt") == 0;
+               mt_gguf_named(name) || strcmp(name, "merges.txt") == 0 || strcmp(name, "vocab.txt") == 0;
     if (strchr(slash + 1, '/'))
         return false;
-    return (strncmp(name, "additional_chat_templates/", 26) == 0 && ends_with(name, ".jinja")) ||
+    return mt_gguf_named(name) || (strncmp(name, "additional_chat_templates/", 26) == 0 && ends_with(name, ".jinja")) ||
            (name[0] >= '0' && name[0] <= '9' && strcmp(slash, "/config.json") == 0) ||
            strcmp(name, "mtp/weights" SUFFIX) == 0;
 }
 
 static bool is_other(const char *name)
 {
-    static const char *const kinds[] = {".gguf", ".bin", ".pt", ".pth", ".npz"};
+    static const char *const kinds[] = {".bin", ".pt", ".pth", ".npz"};
 
     for (size_t i = 0; i < MT_COUNT(kinds); i++)
         if (ends_with(name, kinds[i]) && !strchr(name, '/'))
@@ -136,7 +137,8 @@ static bool read_entry(mt_listing *list, const json_t *entry, size_t *cap, mt_er
                        MT_LIMIT_PULL_FILES);
     list->files = mt_grow(list->files, cap, list->count + 1, sizeof(*list->files));
     file = &list->files[list->count++];
-    *file = (mt_remote_file){.name = mt_arena_strdup(list->arena, name), .weights = ends_with(name, SUFFIX)};
+    *file = (mt_remote_file){.name = mt_arena_strdup(list->arena, name),
+                             .weights = ends_with(name, SUFFIX) || mt_gguf_named(name)};
     return read_digest(file, entry, list->arena, err);
 }
 

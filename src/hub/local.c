@@ -242,7 +242,8 @@ static bool add(survey *s, const char *name, const char *folder, const char *rev
                               : add_checkpoint(s, name, folder, revision);
 }
 
-/* Adds a GGUF file that is in a folder of models by itself; it is called by its name without the suffix. */
+/* Adds a GGUF file that is in a folder of models by itself; it is called by its name without the suffix. Shards have to be
+   in a folder of their own. */
 static bool add_file(survey *s, const char *folder, const char *owner, const char *file)
 {
     char path[MT_LIMIT_PATH], id[MT_LIMIT_PATH];
@@ -250,7 +251,7 @@ static bool add_file(survey *s, const char *folder, const char *owner, const cha
     size_t len;
     const char *stem = mt_gguf_stem(file, &len);
 
-    if (!mt_gguf_is_first(file) || !mt_hub_join(path, folder, file) ||
+    if (!mt_gguf_is_first(file) || strcmp(stem + len, ".gguf") != 0 || !mt_hub_join(path, folder, file) ||
         snprintf(id, sizeof(id), "%s%s%.*s", owner, *owner ? "/" : "", (int)len, stem) >= MT_LIMIT_HUB_NAME ||
         !mt_hub_name_read(&name, id))
         return true;

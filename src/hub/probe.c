@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "hub/remove.h"
 #include "models/info.h"
+#include "weights/gguf_place.h"
 
 static bool fail_system(const char *path, mt_error *err)
 {
@@ -111,10 +112,44 @@ bool mt_probe_shards(const mt_probe *probe, mt_shards *out, mt_arena *arena, mt_
     return mt_shards_find(out, probe->folder, arena, err) || rename_in(probe, err);
 }
 
+static uint64_t machine_memory(void)
+{
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t mt_probe_memory(uint64_t memory)
+{
+    return memory ? memory : machine_memory() / 4 * 3;
+}
+
+/* cache: bytes for a thousand tokens; NULL: unknown. */
+static bool check_memory(const mt_probe *probe, uint64_t weights, const uint64_t *cache, uint64_t memory, mt_error *err)
+{
+    char needs[MT_UNITS_TEXT], more[MT_UNITS_TEXT], may[MT_UNITS_TEXT], all[MT_UNITS_TEXT];
+
+    memory = mt_probe_memory(memory);
+    if (weights + (cache ? *cache : 0) <= memory)
+        return true;
+    return mt_fail(
+        err, MT_E_MEMORY,
+        "\"%s\" takes %s for its weights%s%s%s; motet may take %s here, of %s: choose a smaller one, or one in "
+        "fewer bits",
+        probe->id, mt_bytes_text(weights, needs), cache ? " and " : "", cache ? mt_bytes_text(*cache, more) : "",
+        cache ? " for a thousand tokens" : "", mt_bytes_text(memory, may), mt_bytes_text(machine_memory(), all));
+}
+
+bool mt_probe_judge_gguf(const mt_probe *probe, const char *file, uint64_t weights, uint64_t memory, mt_error *err)
+{
+    char path[MT_LIMIT_PATH], architecture[MT_GGUF_LABEL];
+
+    if (!mt_hub_join(path, probe->folder, file) || !mt_gguf_architecture(path, architecture))
+        return mt_fail(err, MT_E_INVALID, "\"%s\" of \"%s\" is no GGUF file that motet reads: take another model", file,
+                       probe->id);
+    return check_memory(probe, weights, NULL, memory, err);
+}
+
 bool mt_probe_judge(const mt_probe *probe, uint64_t memory, mt_error *err)
 {
-    const uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    char needs[MT_UNITS_TEXT], more[MT_UNITS_TEXT], may[MT_UNITS_TEXT], all[MT_UNITS_TEXT];
     mt_info info;
     bool ok = mt_info_gather(&info, probe->folder, err);
 
@@ -127,13 +162,5 @@ bool mt_probe_judge(const mt_probe *probe, uint64_t memory, mt_error *err)
     mt_info_free(&info);
     if (!ok)
         return rename_in(probe, err);
-    memory = memory ? memory : machine / 4 * 3;
-    if (weights + cache <= memory)
-        return true;
-    return mt_fail(
-        err, MT_E_MEMORY,
-        "\"%s\" takes %s for its weights and %s for a thousand tokens; motet may take %s here, of %s: choose "
-        "a smaller one, or one in fewer bits",
-        probe->id, mt_bytes_text(weights, needs), mt_bytes_text(cache, more), mt_bytes_text(memory, may),
-        mt_bytes_text(machine, all));
+    return check_memory(probe, weights, &cache, memory, err);
 }

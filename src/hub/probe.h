@@ -32,4 +32,11 @@ bool mt_probe_shards(const mt_probe *probe, mt_shards *out, mt_arena *arena, mt_
    `memory` bytes; 0: as many as motet serve would use. */
 bool mt_probe_judge(const mt_probe *probe, uint64_t memory, mt_error *err) MT_NODISCARD;
 
+/* The same for a GGUF model, whose first bytes are in the probe: by its architecture and the size of its files. */
+bool mt_probe_judge_gguf(const mt_probe *probe, const char *file, uint64_t weights, uint64_t memory,
+                         mt_error *err) MT_NODISCARD;
+
+/* How many bytes a model may take: `memory`, or where it is 0 as many as motet serve would use. */
+uint64_t mt_probe_memory(uint64_t memory);
+
 #endif

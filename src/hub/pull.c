@@ -16,6 +16,7 @@
 #include "hub/blob.h"
 #include "hub/crew.h"
 #include "hub/probe.h"
+#include "weights/gguf_choice.h"
 
 #define AT_ONCE 4
 
@@ -43,6 +44,7 @@ typedef struct pull {
     size_t *chosen; /* indices of the items being processed */
     size_t chosen_count;
     mt_pull_file *shown;
+    const char *gguf; /* the first file of a GGUF model; NULL: it is of another kind */
 } pull;
 
 /* Reports progress. */
@@ -202,6 +204,11 @@ static bool is_noted(const pull *p, const item *it)
     return it->noted;
 }
 
+static bool is_noted_first(const pull *p, const item *it)
+{
+    return it->noted && strcmp(it->file.name, p->gguf) == 0;
+}
+
 static bool do_all(pull *p, bool (*wanted)(const pull *p, const item *it),
                    bool (*work)(void *arg, mt_line *line, size_t number, mt_error *err), mt_error *err)
 {
@@ -265,6 +272,16 @@ static bool check_room(const pull *p, mt_error *err)
     return mt_repo_check_room(&p->repo, missing, err);
 }
 
+static uint64_t weight_bytes(const pull *p)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < p->count; i++)
+        if (p->items[i].chosen && p->items[i].file.weights)
+            bytes += p->items[i].file.size;
+    return bytes;
+}
+
 /* Links what is downloaded of the model into the probe; of other files it gets only the names. */
 static bool lay_out(pull *p, mt_error *err)
 {
@@ -284,9 +301,68 @@ static bool lay_out(pull *p, mt_error *err)
     return ok && (!p->list.other || mt_probe_note(&p->probe, p->list.other, err));
 }
 
+static bool has_safetensors(const pull *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (p->items[i].file.weights && !mt_gguf_named(p->items[i].file.name))
+            return true;
+    return false;
+}
+
+/* Whether it is a GGUF model: there are no other weights, or a tag chooses among GGUF files. */
+static bool is_gguf(const pull *p)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < p->count; i++)
+        found |= mt_gguf_named(p->items[i].file.name);
+    return found && (*p->name.tag || !has_safetensors(p));
+}
+
+/* Selects the shards of one quantisation, and the projector. */
+static bool choose_gguf(pull *p, mt_error *err)
+{
+    mt_gguf_file *files = mt_alloc_array(p->count, sizeof(*files));
+    size_t first = 0;
+
+    for (size_t i = 0; i < p->count; i++)
+        files[i] = (mt_gguf_file){p->items[i].file.name, p->items[i].file.size};
+    const bool ok = mt_gguf_choose(files, p->count, p->name.tag, mt_probe_memory(p->params->memory), &first, err);
+    const size_t projector = mt_gguf_choose_projector(files, p->count);
+    for (size_t i = 0; ok && i < p->count; i++)
+        p->items[i].chosen &=
+            !p->items[i].file.weights || i == projector || mt_gguf_same(files[i].name, files[first].name);
+    p->gguf = ok ? files[first].name : NULL;
+    mt_free(files);
+    return ok || mt_fail_within(err, p->name.id);
+}
+
+/* Fetches the first bytes of a GGUF file, which tell the architecture. */
+static bool fetch_head(void *arg, mt_line *line, size_t number, mt_error *err)
+{
+    enum { HEAD = 4096 };
+    pull *p = arg;
+    const item *it = &p->items[p->chosen[number]];
+    const uint64_t len = it->file.size < HEAD ? it->file.size : HEAD;
+    mt_buf head;
+    bool ok;
+
+    mt_buf_init(&head, HEAD);
+    ok = (len == 0 || fetch_part(p, line, it, 0, len, &head, err)) &&
+         mt_probe_fill(&p->probe, it->file.name, head.data, head.len, it->file.size, err);
+    mt_buf_free(&head);
+    return ok;
+}
+
 /* Of several versions of the weights in a repository, selects those that would be opened. */
 static bool choose_weights(pull *p, mt_error *err)
 {
+    if (is_gguf(p))
+        return choose_gguf(p, err);
+    if (*p->name.tag)
+        return mt_fail(err, MT_E_INVALID, "\"%s\" has no GGUF files, so \"%s\" chooses none: pull it without a tag",
+                       p->name.id, p->name.tag);
+
     mt_arena *arena = mt_arena_new(0);
     mt_shards shards;
     const bool ok = mt_probe_shards(&p->probe, &shards, arena, err);
@@ -314,6 +390,9 @@ static bool check_model(pull *p, mt_error *err)
         return false;
     if (p->params->force)
         return true;
+    if (p->gguf)
+        return do_all(p, is_noted_first, fetch_head, err) &&
+               mt_probe_judge_gguf(&p->probe, p->gguf, weight_bytes(p), p->params->memory, err);
     return do_all(p, is_noted, fetch_header, err) && mt_probe_judge(&p->probe, p->params->memory, err);
 }
 
@@ -324,7 +403,8 @@ static char *finish(pull *p, mt_error *err)
 
     if (strcmp(revision, p->list.commit) != 0 && !mt_repo_ref(&p->repo, revision, p->list.commit, err))
         return NULL;
-    if (snprintf(folder, sizeof(folder), "%s/snapshots/%s", p->repo.model, p->list.commit) >= (int)sizeof(folder)) {
+    if (snprintf(folder, sizeof(folder), "%s/snapshots/%s%s%s", p->repo.model, p->list.commit, p->gguf ? "/" : "",
+                 p->gguf ? p->gguf : "") >= (int)sizeof(folder)) {
         mt_fail(err, MT_E_TOO_LARGE, "the path of the hub's cache is too long: set HF_HUB_CACHE to a shorter one");
         return NULL;
     }
@@ -373,8 +453,10 @@ char *mt_pull(const mt_pull_params *params, mt_error *err)
                         .look = look,
                         .arg = p};
     if (!mt_hub_name_read(&p->name, params->model) || !p->name.owned)
-        mt_fail(err, MT_E_INVALID, "\"%.200s\" is no model's name: give OWNER/NAME or OWNER/NAME@REVISION",
-                params->model);
+        mt_fail(
+            err, MT_E_INVALID,
+            "\"%.200s\" is no model's name: give OWNER/NAME, OWNER/NAME@REVISION or, of GGUF files, OWNER/NAME:Q4_K_M",
+            params->model);
     else if (mt_remote_read(&p->remote, params->env, err) && run(p, err))
         folder = finish(p, err);
     end(p);

@@ -26,7 +26,7 @@ typedef struct mt_pull_status {
 } mt_pull_status;
 
 typedef struct mt_pull_params {
-    const char *model; /* "owner/name" or "owner/name@revision" */
+    const char *model; /* "owner/name", with "@revision", ":tag" (of GGUF files) or both */
     mt_hub_env *env;
     uint64_t memory; /* most bytes that the model may take; 0: as many as motet serve would use */
     bool force;      /* download it even if it could not run */
@@ -37,7 +37,8 @@ typedef struct mt_pull_params {
     const atomic_bool *cancel; /* once true, the call ends soon; what was downloaded stays. May be NULL */
 } mt_pull_params;
 
-/* Downloads the files of a model that motet reads, and returns the folder of the snapshot, to be freed with mt_free.
+/* Downloads the files of a model that motet reads, and returns the folder of the snapshot, or the GGUF file in it, to be
+   freed with mt_free. Of GGUF files the tag chooses one quantisation (weights/gguf_choice.h), else `memory` does.
    NULL with a sentence; then what was downloaded stays, and the next call continues. A model that motet could not run
    is refused before its weights are downloaded: MT_E_UNSUPPORTED, MT_E_INVALID, MT_E_NOT_FOUND as from motet info, or
    MT_E_MEMORY. Blocks; may be called from any thread, and from several threads and processes at once. */

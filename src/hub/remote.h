@@ -27,7 +27,7 @@ typedef struct mt_remote_file {
     const char *name;   /* may have slashes; never leads out of its folder */
     const char *digest; /* hexadecimal: SHA-256 where it has 64 digits, else git's blob hash; NULL: unknown */
     uint64_t size;      /* where digest is known */
-    bool weights;       /* *.safetensors */
+    bool weights;       /* *.safetensors or *.gguf */
 } mt_remote_file;
 
 typedef struct mt_listing {

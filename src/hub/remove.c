@@ -16,6 +16,8 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "hub/find.h"
+#include "hub/stores.h"
+#include "weights/gguf_choice.h"
 
 #define DEEPEST 16 /* deepest nesting of folders */
 
@@ -201,23 +203,71 @@ static bool remove_refs(removal *r, int folder, const char *name, const char *co
     return ok;
 }
 
+/* Removes the blobs that no snapshot uses any more. */
+static bool sweep(removal *r, int model)
+{
+    blobs left = {.arena = mt_arena_new(0)};
+    bool ok;
+
+    note_links(&left, model, "snapshots", 0);
+    if (left.count)
+        qsort(left.names, left.count, sizeof(*left.names), by_string);
+    ok = remove_unreferred(r, model, &left);
+    mt_free(left.names);
+    mt_arena_free(left.arena);
+    return ok;
+}
+
 /* Removes one snapshot. */
 static bool remove_snapshot(removal *r, int model, const char *commit)
 {
-    blobs left = {.arena = mt_arena_new(0)};
     DIR *snapshots = open_at(model, "snapshots");
-    bool ok = snapshots && remove_refs(r, model, "refs", commit, 0) && remove_tree(r, dirfd(snapshots), commit, 0);
+    bool ok = snapshots && remove_refs(r, model, "refs", commit, 0) && remove_tree(r, dirfd(snapshots), commit, 0) &&
+              sweep(r, model);
 
-    if (ok) {
-        note_links(&left, model, "snapshots", 0);
-        if (left.count)
-            qsort(left.names, left.count, sizeof(*left.names), by_string);
-        ok = remove_unreferred(r, model, &left);
-    }
     if (snapshots)
         closedir(snapshots);
-    mt_free(left.names);
-    mt_arena_free(left.arena);
+    return ok;
+}
+
+/* Removes the GGUF files of a quantisation from a folder and those within it. *found: there were some; *rest: there are
+   other models. */
+static bool remove_tagged(removal *r, int folder, const char *name, const char *tag, bool *found, bool *rest,
+                          unsigned depth)
+{
+    DIR *all = depth < DEEPEST ? open_at(folder, name) : NULL;
+    const struct dirent *entry;
+    bool ok = true;
+
+    while (ok && all && (entry = readdir(all))) {
+        const bool tagged = mt_gguf_named(entry->d_name) && mt_gguf_has_label(entry->d_name, tag) &&
+                            !mt_gguf_is_projector(entry->d_name);
+
+        if (is_dots(entry->d_name))
+            continue;
+        *found |= tagged;
+        *rest |= !tagged && mt_gguf_is_first(entry->d_name);
+        ok = tagged ? remove_tree(r, dirfd(all), entry->d_name, 0)
+                    : remove_tagged(r, dirfd(all), entry->d_name, tag, found, rest, depth + 1);
+    }
+    if (all)
+        closedir(all);
+    return ok;
+}
+
+/* Removes one quantisation of a model: of all revisions, where it is in the cache. */
+static bool remove_quantisation(removal *r, const mt_hub_name *name, const char *model, bool cached, bool *rest)
+{
+    const int fd = open(model, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool ok, found = false;
+
+    if (fd < 0)
+        return fail_system(r, model);
+    ok = remove_tagged(r, fd, cached ? "snapshots" : ".", name->tag, &found, rest, 0) &&
+         (found || mt_fail(r->err, MT_E_NOT_FOUND, "\"%s\" has no quantisation \"%s\" here: see motet list", name->id,
+                           name->tag)) &&
+         (!cached || sweep(r, fd));
+    close(fd);
     return ok;
 }
 
@@ -258,7 +308,9 @@ static bool remove_cached(removal *r, const mt_hub_name *name, const char *model
         return mt_fail(r->err, MT_E_TOO_LARGE, "the path of \"%s\" is too long: remove it by hand", name->id);
     if (is_locked(locks))
         return mt_fail(r->err, MT_E_BUSY, "\"%s\" is being downloaded: end that first", name->id);
-    if (*name->revision) {
+    if (*name->tag) {
+        ok = remove_quantisation(r, name, model, true, &rest);
+    } else if (*name->revision) {
         char *folder = mt_hub_find_cached(name, cache);
 
         if (!folder)
@@ -270,6 +322,19 @@ static bool remove_cached(removal *r, const mt_hub_name *name, const char *model
     return ok && (rest || (remove_path(r, model) && remove_path(r, locks)));
 }
 
+static bool fail_absent(const mt_hub_name *name, const char *cache, mt_hub_env *env, mt_error *err)
+{
+    char store[MT_LIMIT_PATH], path[MT_LIMIT_PATH];
+
+    if (mt_store_lmstudio(store, env) && mt_hub_find_below(name, store, path))
+        return mt_fail(err, MT_E_UNSUPPORTED,
+                       "\"%s\" belongs to LM Studio, whose files motet only reads: remove it there", name->id);
+    if (mt_store_ollama(store, env) && mt_store_manifest(path, store, name))
+        return mt_fail(err, MT_E_UNSUPPORTED, "\"%s\" belongs to Ollama, whose files motet only reads: ollama rm %s",
+                       name->id, name->id);
+    return mt_fail(err, MT_E_NOT_FOUND, "\"%s\" is not a model in \"%s\": see motet list", name->id, cache);
+}
+
 /* Where a model is: below models_dir, or its folder in the cache. False: *err. */
 static bool locate(char path[MT_LIMIT_PATH], bool *cached, const mt_hub_name *name, const char *models_dir,
                    mt_hub_env *env, mt_error *err)
@@ -278,11 +343,11 @@ static bool locate(char path[MT_LIMIT_PATH], bool *cached, const mt_hub_name *na
     struct stat st;
 
     *cached = false;
-    if (models_dir && !*name->revision && mt_hub_join(path, models_dir, name->id) && mt_hub_holds_model(path))
+    if (models_dir && !*name->revision && mt_hub_find_below(name, models_dir, path))
         return true;
     *cached = true;
     return (mt_hub_cache(cache, env) && mt_hub_folder(path, cache, name->id) && lstat(path, &st) == 0) ||
-           mt_fail(err, MT_E_NOT_FOUND, "\"%s\" is not a model in \"%s\": see motet list", name->id, cache);
+           fail_absent(name, cache, env, err);
 }
 
 bool mt_remove_path(const char *path, mt_error *err)
@@ -350,13 +415,18 @@ bool mt_local_remove(const char *name, const char *models_dir, mt_hub_env *env, 
     char path[MT_LIMIT_PATH];
     removal r = {.err = err};
     mt_hub_name read;
-    bool ok, cached;
+    bool ok, cached, rest = false;
 
     *freed = 0;
     if (!mt_hub_name_read(&read, name))
         return mt_fail(err, MT_E_INVALID, "\"%.200s\" is no model's name: see motet list", name);
-    ok = locate(path, &cached, &read, models_dir, env, err) &&
-         (cached ? remove_cached(&r, &read, path, env) : remove_path(&r, path));
+    ok = locate(path, &cached, &read, models_dir, env, err);
+    if (ok && cached)
+        ok = remove_cached(&r, &read, path, env);
+    else if (ok && *read.tag)
+        ok = remove_quantisation(&r, &read, path, false, &rest) && (rest || remove_path(&r, path));
+    else if (ok)
+        ok = remove_path(&r, path);
     *freed = r.freed;
     return ok;
 }

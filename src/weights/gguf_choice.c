@@ -158,12 +158,11 @@ static uint64_t total_bytes(const mt_gguf_file *files, size_t count, size_t firs
     return bytes;
 }
 
-/* A tag means "UD-Q4_K_XL" with and without the prefix. */
-static bool has_label(const mt_gguf_file *file, const char *tag)
+bool mt_gguf_has_label(const char *name, const char *tag)
 {
     char label[MT_GGUF_LABEL];
 
-    mt_gguf_label(file->name, label);
+    mt_gguf_label(name, label);
     return strcasecmp(label, tag) == 0 || (strncmp(label, "UD-", 3) == 0 && strcasecmp(label + 3, tag) == 0);
 }
 
@@ -171,7 +170,7 @@ static bool has_label(const mt_gguf_file *file, const char *tag)
 static size_t find_label(const mt_gguf_file *files, size_t count, const char *tag, uint64_t memory)
 {
     for (size_t i = 0; i < count; i++)
-        if (mt_gguf_is_first(files[i].name) && has_label(&files[i], tag) &&
+        if (mt_gguf_is_first(files[i].name) && mt_gguf_has_label(files[i].name, tag) &&
             (!memory || total_bytes(files, count, i) <= memory))
             return i;
     return count;
@@ -258,7 +257,8 @@ size_t mt_gguf_choose_projector(const mt_gguf_file *files, size_t count)
 
     for (size_t f = 0; f < MT_COUNT(favourites); f++)
         for (size_t i = 0; i < count; i++)
-            if (mt_gguf_is_projector(files[i].name) && (!*favourites[f] || has_label(&files[i], favourites[f])))
+            if (mt_gguf_is_projector(files[i].name) &&
+                (!*favourites[f] || mt_gguf_has_label(files[i].name, favourites[f])))
                 return i;
     return count;
 }

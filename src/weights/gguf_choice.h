@@ -26,6 +26,9 @@ bool mt_gguf_is_first(const char *name);
 /* Writes the quantisation that a file's name tells, in capitals: "Q4_K_M", "UD-Q4_K_XL", "BF16"; "" where it tells none. */
 void mt_gguf_label(const char *name, char out[MT_GGUF_LABEL]);
 
+/* Whether that is the tag, in any case, with or without "UD-" before it. */
+bool mt_gguf_has_label(const char *name, const char *tag);
+
 /* The name without folders, shard numbers and ".gguf"; its length. */
 const char *mt_gguf_stem(const char *name, size_t *len);
 

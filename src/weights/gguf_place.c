@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,23 +32,58 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const mt_gguf_file *)a)->name, ((const mt_gguf_file *)b)->name);
 }
 
+/* Whether a folder is called like a quantisation, as large repositories have them. */
+static bool is_labelled(const char *name)
+{
+    char file[MT_LIMIT_PATH], label[MT_GGUF_LABEL];
+
+    snprintf(file, sizeof(file), "%.*s.gguf", MT_GGUF_LABEL, name);
+    mt_gguf_label(file, label);
+    return *label && strcasecmp(label, name) == 0;
+}
+
+/* Adds an entry of the folder at path; below: what stands before its name in the list, "" or "Q8_0/". */
+static void add_entry(mt_gguf_folder *f, const char *path, const char *below, const char *entry)
+{
+    char at[MT_LIMIT_PATH];
+    struct stat st;
+
+    f->safetensors |= ends_with(entry, ".safetensors");
+    if (!mt_gguf_named(entry) || snprintf(at, sizeof(at), "%s/%s%s", path, below, entry) >= (int)sizeof(at) ||
+        stat(at, &st) != 0 || !S_ISREG(st.st_mode) || f->count == MT_LIMIT_LOCAL_FILES)
+        return;
+    f->files = mt_grow(f->files, &f->cap, f->count + 1, sizeof(*f->files));
+    f->files[f->count++] = (mt_gguf_file){mt_arena_printf(f->arena, "%s%s", below, entry), (uint64_t)st.st_size};
+}
+
+/* Adds the files of a quantisation's own folder. */
+static void add_below(mt_gguf_folder *f, const char *path, const char *name)
+{
+    char below[MT_LIMIT_PATH], at[MT_LIMIT_PATH];
+    const struct dirent *entry;
+
+    snprintf(below, sizeof(below), "%.*s/", MT_GGUF_LABEL, name);
+    DIR *all = snprintf(at, sizeof(at), "%s/%s", path, name) < (int)sizeof(at) ? opendir(at) : NULL;
+    while (all && (entry = readdir(all)))
+        if (entry->d_name[0] != '.')
+            add_entry(f, path, below, entry->d_name);
+    if (all)
+        closedir(all);
+}
+
 void mt_gguf_folder_read(mt_gguf_folder *f, const char *path)
 {
     DIR *all = opendir(path);
     const struct dirent *entry;
 
     *f = (mt_gguf_folder){.arena = mt_arena_new(0)};
-    while (all && (entry = readdir(all)) && f->count < MT_LIMIT_LOCAL_FILES) {
-        char at[MT_LIMIT_PATH];
-        struct stat st;
-
-        f->safetensors |= ends_with(entry->d_name, ".safetensors");
-        if (entry->d_name[0] == '.' || !mt_gguf_named(entry->d_name) ||
-            snprintf(at, sizeof(at), "%s/%s", path, entry->d_name) >= (int)sizeof(at) || stat(at, &st) != 0 ||
-            !S_ISREG(st.st_mode))
+    while (all && (entry = readdir(all))) {
+        if (entry->d_name[0] == '.')
             continue;
-        f->files = mt_grow(f->files, &f->cap, f->count + 1, sizeof(*f->files));
-        f->files[f->count++] = (mt_gguf_file){mt_arena_strdup(f->arena, entry->d_name), (uint64_t)st.st_size};
+        if (is_labelled(entry->d_name))
+            add_below(f, path, entry->d_name);
+        else
+            add_entry(f, path, "", entry->d_name);
     }
     if (all)
         closedir(all);
@@ -74,17 +110,36 @@ static bool add_projector(mt_gguf_place *out, const mt_gguf_folder *f, const cha
     return at == f->count || join(out->projector, dir, f->files[at].name, err);
 }
 
-static bool locate_file(mt_gguf_place *out, const char *path, mt_error *err)
+/* Writes the folder above a file or folder. */
+static void set_folder(char out[MT_LIMIT_PATH], const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char dir[MT_LIMIT_PATH];
+
+    snprintf(out, MT_LIMIT_PATH, "%.*s", !slash ? 1 : slash == path ? 1 : (int)(slash - path), slash ? path : ".");
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* Finds the projector beside a file, or beside the folder of its quantisation. */
+static bool locate_file(mt_gguf_place *out, const char *path, mt_error *err)
+{
+    char dir[MT_LIMIT_PATH], above[MT_LIMIT_PATH];
     mt_gguf_folder f;
 
     if (snprintf(out->model, sizeof(out->model), "%s", path) >= (int)sizeof(out->model))
         return mt_fail(err, MT_E_TOO_LARGE, "the path of the GGUF file is too long: move it up");
-    snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    mt_gguf_folder_read(&f, *dir ? dir : "/");
-    const bool ok = add_projector(out, &f, *dir ? dir : "/", err);
+    set_folder(dir, path);
+    if (is_labelled(last_part(dir))) {
+        set_folder(above, dir);
+        memcpy(dir, above, sizeof(dir));
+    }
+    mt_gguf_folder_read(&f, dir);
+    const bool ok = add_projector(out, &f, dir, err);
     mt_gguf_folder_free(&f);
     return ok;
 }

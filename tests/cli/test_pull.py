@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import signal
+import struct
 import subprocess
 import tempfile
 import threading
@@ -376,12 +377,64 @@ def what_could_not_be_run_is_refused_before_its_weights(b):
     b.pull("--force")
     assert os.path.exists(b.at("blobs", b.weights))
     del (files := dict(b.files))["model.safetensors"]
-    b.hub.add(NAME, {**files, "tiny.gguf": b"x"})
-    assert '"Owner/Tiny-1.5" holds "tiny.gguf" but no *.safetensors' in b.refused()
+    b.hub.add(NAME, {**files, "tiny.bin": b"x"})
+    assert '"Owner/Tiny-1.5" holds "tiny.bin" but no *.safetensors' in b.refused()
     b.hub.add(NAME, {**files, "model-00001-of-00002.safetensors": b.files["model.safetensors"]})
     assert "lacks 1 of its 2 shards" in b.refused()
     b.hub.add(NAME, {**files, "model.safetensors": b"no header"})
     assert "model.safetensors\"" in b.refused()
+
+
+def gguf(architecture, size):
+    """The first bytes of a GGUF file, and zeros behind them."""
+    key = b"general.architecture"
+    head = struct.pack("<4sIQQQ", b"GGUF", 3, 0, 1, len(key)) + key
+    head += struct.pack("<IQ", 8, len(architecture)) + architecture
+    return head.ljust(size, b"\0")
+
+
+@test
+def one_quantisation_of_many_is_pulled(b):
+    name = "Owner/Tiny-GGUF"
+    files = {"README.md": b"#", "config.json": b"{}", "t-BF16-00001-of-00002.gguf": gguf(b"llama", 900),
+             "t-BF16-00002-of-00002.gguf": gguf(b"llama", 901), "t-Q4_K_M.gguf": gguf(b"llama", 500),
+             "Q8_0/t-Q8_0.gguf": gguf(b"llama", 700), "t-IQ4_XS.gguf": gguf(b"llama", 400),
+             "mmproj-t-BF16.gguf": gguf(b"clip", 90), "mmproj-t-F16.gguf": gguf(b"clip", 91)}
+    commit = b.hub.add(name, files)
+    folder = os.path.join(b.cache, "models--Owner--Tiny-GGUF", "snapshots", commit)
+    assert b.pull(name=name) == os.path.join(folder, "t-Q4_K_M.gguf")
+    common = {"config.json", "mmproj-t-F16.gguf"}
+    assert set(os.listdir(folder)) == common | {"t-Q4_K_M.gguf"}, os.listdir(folder)
+    assert b.pull(name=name + ":q8_0") == os.path.join(folder, "Q8_0/t-Q8_0.gguf")
+    b.pull(name=name + ":BF16")
+    assert "t-BF16-00002-of-00002.gguf" in os.listdir(folder)
+    listed = {m["name"]: m for m in json.loads(b.run("list", "--json")[1])["models"]}
+    sizes = {"Q4_K_M": 591, "Q8_0": 791, "BF16": 1892}
+    assert {n: m["bytes"] for n, m in listed.items()} == {name + ":" + tag: n for tag, n in sizes.items()}, listed
+    one = listed[name + ":Q4_K_M"]
+    assert (one["family"], one["can"], one["whole"], one["problem"]) == ("llama", ["text", "vision"], True, ""), one
+    code, out, err = b.run("rm", "--yes", name + ":BF16")
+    assert code == 0 and out == 'removed "{}:BF16": 1.8 KiB\n'.format(name), (code, out, err)
+    assert set(os.listdir(folder)) == common | {"t-Q4_K_M.gguf", "Q8_0"}, os.listdir(folder)
+    code, out, err = b.run("rm", "--yes", name + ":Q2_K")
+    assert code == 1 and 'has no quantisation "Q2_K" here' in err, (code, out, err)
+    assert b.run("rm", "--yes", name + ":Q4_K_M")[0] == b.run("rm", "--yes", name + ":Q8_0")[0] == 0
+    assert not os.path.exists(os.path.dirname(os.path.dirname(folder)))
+
+
+@test
+def a_quantisation_that_cannot_run_is_refused(b):
+    name = "Owner/Tiny-GGUF"
+    b.hub.add(name, {"t-Q4_K_M.gguf": gguf(b"llama", 5000), "t-Q8_0.gguf": gguf(b"llama", 9000)})
+    said = b.refused(name=name + ":Q2_K")
+    assert '"Q2_K"; take one of these: Q4_K_M (4.9 KiB), Q8_0 (8.8 KiB)' in said, said
+    assert "no quantisation takes 4.0 KiB or less" in b.refused("--memory", "4K", name=name)
+    said = b.refused("--memory", "6K", name=name + ":Q8_0")
+    assert "takes 8.8 KiB for its weights; motet may take 6.0 KiB here" in said, said
+    assert "has no GGUF files" in b.refused(name=NAME + ":Q4_K_M")
+    b.hub.add(name, {"t-Q4_K_M.gguf": b"no header"})
+    said = b.refused(name=name)
+    assert '"t-Q4_K_M.gguf" of "Owner/Tiny-GGUF" is no GGUF file that motet reads' in said, said
 
 
 @test

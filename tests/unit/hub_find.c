@@ -99,6 +99,51 @@ static void a_folder_of_models_comes_before_the_cache(void **state)
     assert_string_equal(find("m", models), "/models/m");
 }
 
+static void a_tag_chooses_a_quantisation(void **state)
+{
+    static const char *const odd[] = {"o/g:", "o/g:a/b", "o/g:../x", ":Q4_0"};
+    char below[128];
+
+    (void)state;
+    variable = "HF_HUB_CACHE";
+    put("models--o--g/refs/main", "abc");
+    put("models--o--g/snapshots/abc/g-Q4_K_M.gguf", "GGUF");
+    put("models--o--g/snapshots/abc/g-Q8_0.gguf", "GGUF");
+    put("below/plain.gguf", "GGUF");
+    put("below/o/safe/config.json", "{}");
+    put("below/o/safe/model.safetensors", "");
+    assert_string_equal(find("o/g", NULL), "/models--o--g/snapshots/abc/g-Q4_K_M.gguf");
+    assert_string_equal(find("o/g:q8_0", NULL), "/models--o--g/snapshots/abc/g-Q8_0.gguf");
+    assert_string_equal(find("o/g@abc:Q8_0", NULL), "/models--o--g/snapshots/abc/g-Q8_0.gguf");
+    assert_string_equal(find("o/g:Q2_K", NULL),
+                        "\"o/g\": there is no quantisation \"Q2_K\"; take one of these: Q4_K_M (4 B), Q8_0 (4 B)");
+    snprintf(below, sizeof(below), "%s/below", folder);
+    assert_string_equal(find("plain", below), "/below/plain.gguf");
+    assert_string_equal(find("o/safe", below), "/below/o/safe");
+    assert_non_null(strstr(find("o/safe:Q8_0", below), "motet pull o/safe:Q8_0"));
+    for (size_t i = 0; i < MT_COUNT(odd); i++) /* no names, so they stay as they are */
+        assert_string_equal(find(odd[i], NULL), odd[i]);
+}
+
+static void stores_of_other_programs_are_read(void **state)
+{
+    (void)state;
+    put(".lmstudio/models/o/studio/s-Q4_0.gguf", "GGUF");
+    put(".ollama/models/manifests/registry.ollama.ai/library/lib/3b", "{}");
+    put(".ollama/models/manifests/registry.ollama.ai/user/own/latest", "{}");
+    put(".ollama/models/manifests/hf.co/o/hub/Q4_0", "{}");
+    variable = "HOME";
+    assert_string_equal(find("o/studio", NULL), "/.lmstudio/models/o/studio/s-Q4_0.gguf");
+    assert_string_equal(find("o/studio:Q4_0", NULL), "/.lmstudio/models/o/studio/s-Q4_0.gguf");
+    assert_string_equal(find("lib:3b", NULL), "/.ollama/models/manifests/registry.ollama.ai/library/lib/3b");
+    assert_string_equal(find("user/own", NULL), "/.ollama/models/manifests/registry.ollama.ai/user/own/latest");
+    assert_string_equal(find("o/hub:Q4_0", NULL), "/.ollama/models/manifests/hf.co/o/hub/Q4_0");
+    assert_string_equal(find("lib", NULL), "lib"); /* it has no "latest" */
+    put("manifests/registry.ollama.ai/library/lib/latest", "{}");
+    variable = "OLLAMA_MODELS";
+    assert_string_equal(find("lib", NULL), "/manifests/registry.ollama.ai/library/lib/latest");
+}
+
 static void what_is_absent_comes_with_the_command_that_gets_it(void **state)
 {
     (void)state;
@@ -116,6 +161,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_name_is_found_in_the_cache, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(a_revision_is_a_branch_or_a_commit, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(a_folder_of_models_comes_before_the_cache, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_tag_chooses_a_quantisation, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(stores_of_other_programs_are_read, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(what_is_absent_comes_with_the_command_that_gets_it, make_folder, remove_folder),
 };
 

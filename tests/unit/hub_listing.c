@@ -34,12 +34,14 @@ static void what_motet_reads_is_taken(void **state)
                                          "chat_template.jinja",
                                          "config.json",
                                          "merges.txt",
+                                         "model-Q4_0.gguf",
                                          "model.safetensors",
                                          "mtp/weights.safetensors"};
 
     static const char *const names[] = {"config.json",
                                         "README.md",
-                                        "model.gguf",
+                                        "model.bin",
+                                        "model-Q4_0.gguf",
                                         "original/model.safetensors",
                                         "1_Pooling/config.json",
                                         "merges.txt",
@@ -60,13 +62,13 @@ static void what_motet_reads_is_taken(void **state)
     assert_string_equal(read_list(text.data), "");
     mt_buf_free(&text);
     assert_string_equal(list.commit, COMMIT);
-    assert_string_equal(list.other, "model.gguf");
-    assert_int_equal(list.count, 7);
-    for (size_t i = 0; i < 7; i++)
+    assert_string_equal(list.other, "model.bin");
+    assert_int_equal(list.count, 8);
+    for (size_t i = 0; i < 8; i++)
         assert_string_equal(list.files[i].name, wanted[i]);
-    assert_true(list.files[5].weights && list.files[6].weights && !list.files[3].weights);
-    assert_string_equal(list.files[5].digest, SHA256);
-    assert_int_equal(list.files[5].size, 7);
+    assert_true(list.files[5].weights && list.files[6].weights && list.files[7].weights && !list.files[3].weights);
+    assert_string_equal(list.files[6].digest, SHA256);
+    assert_int_equal(list.files[6].size, 7);
     assert_string_equal(list.files[3].digest, COMMIT);
     assert_int_equal(list.files[3].size, 3);
 }

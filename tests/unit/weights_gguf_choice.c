@@ -131,6 +131,11 @@ static void a_path_leads_to_files(void **state)
     assert_string_equal(locate("two/a-Q8_0.gguf", NULL), "two/a-Q8_0.gguf two/mmproj-a.gguf");
     assert_string_equal(locate("mixed", NULL), "other");
     assert_string_equal(locate("mixed/a.gguf", NULL), "mixed/a.gguf -");
+    put("large/Q8_0/a-Q8_0-00001-of-00002.gguf", "GGUF");
+    put("large/Q8_0/a-Q8_0-00002-of-00002.gguf", "GGUF");
+    put("large/other/a-Q4_0.gguf", "GGUF");
+    assert_string_equal(locate("large", NULL), "large/Q8_0/a-Q8_0-00001-of-00002.gguf -");
+    assert_string_equal(locate("large", "Q4_0"), "there is no quantisation \"Q4_0\"; take one of these: Q8_0 (8 B)");
     assert_string_equal(locate("none", NULL), "other");
     assert_string_equal(locate("nowhere", NULL), "other");
     assert_string_equal(locate("none/config.json", NULL), "other");
@@ -159,14 +164,47 @@ static void a_manifest_lists_blobs(void **state)
     assert_ptr_equal(strstr(locate("s/manifests/h/o/m/cut", NULL), "other"), NULL);
 }
 
-int main(void)
+static bool architecture(const char *bytes, size_t len, char out[MT_GGUF_LABEL])
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_name_tells_its_quantisation),
-        cmocka_unit_test(shards_belong_together),
-        cmocka_unit_test(a_tag_or_the_memory_chooses),
-        cmocka_unit_test_setup_teardown(a_path_leads_to_files, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_manifest_lists_blobs, make_folder, remove_folder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    char path[MT_LIMIT_PATH];
+
+    snprintf(path, sizeof(path), "%s/head", folder);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, len, file), len);
+    assert_int_equal(fclose(file), 0);
+    return mt_gguf_architecture(path, out);
 }
+
+#define HEAD "GGUF\3\0\0\0\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
+#define FLAG "\1\0\0\0\0\0\0\0x\7\0\0\0\1"
+#define KEY "\24\0\0\0\0\0\0\0general.architecture\10\0\0\0"
+
+static void the_first_bytes_tell_the_architecture(void **state)
+{
+    static const char good[] = HEAD FLAG KEY "\5\0\0\0\0\0\0\0qwen3";
+    static const char list[] = HEAD "\1\0\0\0\0\0\0\0x\11\0\0\0\1" KEY "\5\0\0\0\0\0\0\0qwen3";
+    static const char wide[] = HEAD KEY "\377\377\377\377\377\377\377\377qwen3";
+    static const char number[] = HEAD "\24\0\0\0\0\0\0\0general.architecture\7\0\0\0\1";
+    char out[MT_GGUF_LABEL] = "";
+
+    (void)state;
+    assert_true(architecture(good, sizeof(good) - 1, out));
+    assert_string_equal(out, "qwen3");
+    for (size_t len = 0; len < sizeof(good) - 1; len++)
+        assert_false(architecture(good, len, out));
+    assert_false(architecture(list, sizeof(list) - 1, out));
+    assert_false(architecture(wide, sizeof(wide) - 1, out));
+    assert_false(architecture(number, sizeof(number) - 1, out));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_name_tells_its_quantisation),
+    cmocka_unit_test(shards_belong_together),
+    cmocka_unit_test(a_tag_or_the_memory_chooses),
+    cmocka_unit_test_setup_teardown(a_path_leads_to_files, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_manifest_lists_blobs, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(the_first_bytes_tell_the_architecture, make_folder, remove_folder),
+};
+
+UNIT_MAIN(tests)
