@@ -26,8 +26,20 @@ static size_t count_parts(const char *text, size_t len)
     return parts;
 }
 
+/* Skips the hub's address, which people copy with a name. */
+static const char *without_host(const char *text)
+{
+    static const char *const hosts[] = {"https://huggingface.co/", "huggingface.co/", "https://hf.co/", "hf.co/"};
+
+    for (size_t i = 0; i < MT_COUNT(hosts); i++)
+        if (strncmp(text, hosts[i], strlen(hosts[i])) == 0)
+            return text + strlen(hosts[i]);
+    return text;
+}
+
 bool mt_hub_name_read(mt_hub_name *out, const char *text)
 {
+    text = without_host(text);
     const size_t len = strcspn(text, "@:"), parts = count_parts(text, len);
     const char *revision = text[len] == '@' ? text + len + 1 : "", *rest = text + len + strcspn(text + len, ":");
     const size_t revised = strcspn(revision, ":");

@@ -31,6 +31,8 @@ char *mt_served_folder_name(const char *dir)
         end--;
     for (begin = end; begin > 0 && dir[begin - 1] != '/'; begin--)
         ;
+    if (end - begin > 5 && strncmp(dir + end - 5, ".gguf", 5) == 0)
+        end -= 5;
     if (begin == end || strspn(dir + begin, ".") >= end - begin)
         return mt_strdup("default");
     name = mt_alloc(end - begin + 1);

@@ -113,6 +113,8 @@ static void a_tag_chooses_a_quantisation(void **state)
     put("below/o/safe/config.json", "{}");
     put("below/o/safe/model.safetensors", "");
     assert_string_equal(find("o/g", NULL), "/models--o--g/snapshots/abc/g-Q4_K_M.gguf");
+    assert_string_equal(find("hf.co/o/g", NULL), "/models--o--g/snapshots/abc/g-Q4_K_M.gguf");
+    assert_string_equal(find("https://huggingface.co/o/g:Q8_0", NULL), "/models--o--g/snapshots/abc/g-Q8_0.gguf");
     assert_string_equal(find("o/g:q8_0", NULL), "/models--o--g/snapshots/abc/g-Q8_0.gguf");
     assert_string_equal(find("o/g@abc:Q8_0", NULL), "/models--o--g/snapshots/abc/g-Q8_0.gguf");
     assert_string_equal(find("o/g:Q2_K", NULL),
