@@ -15,13 +15,15 @@ typedef enum mt_dtype {
     MT_DTYPE_F8_E4M3,
     MT_DTYPE_U8,
     MT_DTYPE_U32,
-    MT_DTYPE_OTHER /* another type: listed, never used */
+    MT_DTYPE_BLOCKS, /* of a GGUF file: rows of blocks, of a kind that ggml_type names */
+    MT_DTYPE_OTHER   /* another type: listed, never used */
 } mt_dtype;
 
 typedef struct mt_tensor_info {
     const char *name;
     mt_dtype dtype;
     const char *dtype_name; /* the file's name of it */
+    uint32_t ggml_type;     /* of a GGUF file: the number of its type */
     unsigned dims;
     uint64_t shape[MT_LIMIT_TENSOR_DIMS];
     const uint8_t *data; /* mapped, any alignment; valid while the checkpoint is open */

@@ -1,0 +1,55 @@
+/* Shared by gguf.c and gguf_keys.c only. */
+#ifndef MT_WEIGHTS_GGUF_INTERNAL_H
+#define MT_WEIGHTS_GGUF_INTERNAL_H
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "weights/gguf.h"
+
+struct mt_gguf_array {
+    mt_gguf_type type;
+    size_t count;
+    const uint8_t *data;     /* the elements; of strings, the whole part of the file that holds them */
+    const uint64_t *strings; /* where in data each string begins, with its length */
+};
+
+typedef struct mt_gguf_key {
+    mt_gguf_text name;
+    mt_gguf_type type;
+    const uint8_t *data; /* the value; of a string, with its length */
+    mt_gguf_array array;
+} mt_gguf_key;
+
+/* What one file begins with. */
+typedef struct mt_gguf_keys {
+    mt_gguf_key *list; /* sorted by name */
+    size_t count;
+} mt_gguf_keys;
+
+/* Reads a file from its beginning; what follows *at is unread. */
+typedef struct mt_gguf_cursor {
+    const uint8_t *at, *end;
+    mt_arena *arena; /* for tables; borrowed */
+    size_t elements; /* of all arrays so far */
+    mt_error *err;
+} mt_gguf_cursor;
+
+uint64_t mt_gguf_little(const uint8_t *p, size_t bytes);
+
+/* Little-endian numbers; false with a sentence where the file ends before. */
+bool mt_gguf_u32(mt_gguf_cursor *c, uint32_t *out);
+bool mt_gguf_u64(mt_gguf_cursor *c, uint64_t *out);
+
+/* A string with its length before it. */
+bool mt_gguf_read_text(mt_gguf_cursor *c, mt_gguf_text *out);
+
+/* The name of a key or a tensor: of 1 to MT_LIMIT_TENSOR_NAME bytes without control characters. */
+bool mt_gguf_read_name(mt_gguf_cursor *c, const char *of, mt_gguf_text *out);
+
+/* Reads `count` keys with their values. */
+bool mt_gguf_read_keys(mt_gguf_cursor *c, uint64_t count, mt_gguf_keys *out);
+
+/* The keys of the first file. */
+const mt_gguf_keys *mt_gguf_keys_of(const mt_gguf *g);
+
+#endif
