@@ -242,8 +242,8 @@ static bool add(survey *s, const char *name, const char *folder, const char *rev
                               : add_checkpoint(s, name, folder, revision);
 }
 
-/* Adds a GGUF file that is in a folder of models by itself; it is called by its name without the suffix. Shards have to be
-   in a folder of their own. */
+/* Adds a GGUF file that is in a folder of models by itself; it is called by its name without the suffix. Shards have
+   to be in a folder of their own. */
 static bool add_file(survey *s, const char *folder, const char *owner, const char *file)
 {
     char path[MT_LIMIT_PATH], id[MT_LIMIT_PATH];

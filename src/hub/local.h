@@ -1,5 +1,5 @@
-/* Lists the models on this machine: below a folder of models, in Hugging Face's cache, and in the stores of LM Studio and
-   Ollama. */
+/* Lists the models on this machine: below a folder of models, in Hugging Face's cache, and in the stores of LM
+   Studio and Ollama. */
 #ifndef MT_HUB_LOCAL_H
 #define MT_HUB_LOCAL_H
 

@@ -20,9 +20,9 @@ typedef struct mt_hub_name {
     bool owned;                       /* the name has an owner */
 } mt_hub_name;
 
-/* Reads "owner/name" or "name", with or without "hf.co/" before it, either with "@revision", ":tag" or both in this order. False where there are other
-   characters than letters, digits, ".", "_" and "-", or a part is empty or begins with a dot. So no name leads out of a
-   folder. */
+/* Reads "owner/name" or "name", with or without "hf.co/" before it, either with "@revision", ":tag" or both in this
+   order. False where there are other characters than letters, digits, ".", "_" and "-", or a part is empty or begins
+   with a dot. So no name leads out of a folder. */
 bool mt_hub_name_read(mt_hub_name *out, const char *text);
 
 /* Whether it is the full name of a commit: 40 hexadecimal digits. */

@@ -37,11 +37,11 @@ typedef struct mt_pull_params {
     const atomic_bool *cancel; /* once true, the call ends soon; what was downloaded stays. May be NULL */
 } mt_pull_params;
 
-/* Downloads the files of a model that motet reads, and returns the folder of the snapshot, or the GGUF file in it, to be
-   freed with mt_free. Of GGUF files the tag chooses one quantisation (weights/gguf_choice.h), else `memory` does.
-   NULL with a sentence; then what was downloaded stays, and the next call continues. A model that motet could not run
-   is refused before its weights are downloaded: MT_E_UNSUPPORTED, MT_E_INVALID, MT_E_NOT_FOUND as from motet info, or
-   MT_E_MEMORY. Blocks; may be called from any thread, and from several threads and processes at once. */
+/* Downloads the files of a model that motet reads, and returns the folder of the snapshot, or the GGUF file in it,
+   to be freed with mt_free. Of GGUF files the tag chooses one quantisation (weights/gguf_choice.h), else `memory`
+   does. NULL with a sentence; then what was downloaded stays, and the next call continues. A model that motet could
+   not run is refused before its weights are downloaded: MT_E_UNSUPPORTED, MT_E_INVALID, MT_E_NOT_FOUND as from motet
+   info, or MT_E_MEMORY. Blocks; may be called from any thread, and from several threads and processes at once. */
 char *mt_pull(const mt_pull_params *params, mt_error *err) MT_NODISCARD;
 
 #endif

@@ -8,9 +8,10 @@
 #include "hub/names.h"
 
 /* Removes the model with a name of mt_local_list: a folder below models_dir (which may be NULL); else from the cache
-   all its revisions or, with "@revision", only that one, its refs, and the blobs that no other revision uses; with ":tag" only
-   the GGUF files of that quantisation. What other programs keep is refused. Links are never followed: a folder that is a link loses the link only. *freed: bytes of the files removed. MT_E_BUSY while it
-   is being downloaded. */
+   all its revisions or, with "@revision", only that one, its refs, and the blobs that no other revision uses; with
+   ":tag" only the GGUF files of that quantisation. What other programs keep is refused. Links are never followed: a
+   folder that is a link loses the link only. *freed: bytes of the files removed. MT_E_BUSY while it is being
+   downloaded. */
 bool mt_local_remove(const char *name, const char *models_dir, mt_hub_env *env, uint64_t *freed,
                      mt_error *err) MT_NODISCARD;
 

@@ -1,5 +1,5 @@
-/* Finds the GGUF files of a model. Its path may be a file, a folder, or a manifest in the store of Ollama, which lists the
-   files that belong together by their digests. */
+/* Finds the GGUF files of a model. Its path may be a file, a folder, or a manifest in the store of Ollama, which
+   lists the files that belong together by their digests. */
 #ifndef MT_WEIGHTS_GGUF_PLACE_H
 #define MT_WEIGHTS_GGUF_PLACE_H
 
@@ -15,9 +15,10 @@ typedef struct mt_gguf_place {
     char projector[MT_LIMIT_PATH]; /* the projector for pictures; "": none */
 } mt_gguf_place;
 
-/* Whether path is a GGUF model: a file "*.gguf", with a projector beside it or not; a folder with such files and without
-   safetensors, of which one is chosen (gguf_choice.h) by tag (NULL or "": none) and the machine's memory; or a manifest.
-   False without an error where it is another kind of model, and with a sentence where it is one that cannot be used. */
+/* Whether path is a GGUF model: a file "*.gguf", with a projector beside it or not; a folder with such files and
+   without safetensors, of which one is chosen (gguf_choice.h) by tag (NULL or "": none) and the machine's memory; or
+   a manifest. False without an error where it is another kind of model, and with a sentence where it is one that
+   cannot be used. */
 bool mt_gguf_locate(mt_gguf_place *out, const char *path, const char *tag, mt_error *err) MT_NODISCARD;
 
 /* The GGUF files of a folder, by name. */
@@ -35,8 +36,8 @@ void mt_gguf_folder_free(mt_gguf_folder *f);
 /* Whether a folder contains a GGUF model and no safetensors. */
 bool mt_gguf_in(const char *folder);
 
-/* Reads the architecture, "qwen3", from the first bytes of a file. False where they do not tell: it is no GGUF, or has this
-   key later than any converter writes it. */
+/* Reads the architecture, "qwen3", from the first bytes of a file. False where they do not tell: it is no GGUF, or
+   has this key later than any converter writes it. */
 bool mt_gguf_architecture(const char *path, char out[MT_GGUF_LABEL]);
 
 /* Whether a path has the form of a manifest in Ollama's store: ".../manifests/HOST/OWNER/NAME/TAG". */
