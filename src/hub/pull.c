@@ -334,7 +334,7 @@ static bool choose_gguf(pull *p, mt_error *err)
             !p->items[i].file.weights || i == projector || mt_gguf_same(files[i].name, files[first].name);
     p->gguf = ok ? files[first].name : NULL;
     mt_free(files);
-    return ok || mt_fail_within(err, p->name.id);
+    return ok || mt_fail_within(err, "%s", p->name.id);
 }
 
 /* Fetches the first bytes of a GGUF file, which tell the architecture. */
