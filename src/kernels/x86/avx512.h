@@ -151,6 +151,23 @@ MT_INLINE void vi_transpose_blocks(vi *m0, vi *m1, vi *m2, vi *m3)
     *m3 = _mm512_shuffle_i32x4(b, d, 0xdd);
 }
 
+/* Element i of each block of four: the sum of the same block of m[i]. */
+MT_INLINE vi vi_sum_blocks(vi m0, vi m1, vi m2, vi m3)
+{
+    vi a = vi_add(_mm512_unpacklo_epi32(m0, m1), _mm512_unpackhi_epi32(m0, m1));
+    vi b = vi_add(_mm512_unpacklo_epi32(m2, m3), _mm512_unpackhi_epi32(m2, m3));
+    return vi_add(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+
+/* The even (odd) ones of 2 * VL elements at p */
+MT_INLINE void vi_load_apart(vi *even, vi *odd, const void *p)
+{
+    const vi first = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const vi a = vi_load(p), b = vi_load((const uint8_t *)p + 64);
+    *even = _mm512_permutex2var_epi32(a, first, b);
+    *odd = _mm512_permutex2var_epi32(a, vi_add(first, vi_set1(1)), b);
+}
+
 /* Transposes: 32-bit element j of m[i] and element i of m[j] are exchanged. */
 MT_INLINE void vi_transpose(vi m[VL])
 {

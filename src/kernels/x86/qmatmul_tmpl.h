@@ -268,12 +268,73 @@ MT_INLINE void few_rows(float *a, float *b, const mt_qpanel *p, size_t h, size_t
 #undef KIND
 }
 
+/* One row: 128 codes of a column are one register, a block in each of its quarters, so that the dots of blocks are
+   transposed and not the weights: half as many shuffles. h .. h+VL: columns of the panel; n % (8 * VL) == 0. */
+MT_INLINE void one_fixed(float *a, float *b, const mt_qpanel *p, size_t h, size_t n, const chunk *c, const mt_qtile *t,
+                         size_t link, bool lifted)
+{
+    const float *scales = c->scales + c->g0 * MT_Q_COLUMNS + h;
+    const float *biases = c->biases ? c->biases + c->g0 * MT_Q_COLUMNS + h : NULL;
+    size_t u = c->g0 * c->each, g = c->g0, left = c->each;
+    const int8_t *x = t->q + u * MT_BLOCK;
+    vf sum = vf_load(a + h), bias = vf_load(b + h);
+    for (size_t k = 0; k < n; k += 8 * VL, x += 8 * VL) {
+        vi even, odd, m[4];
+        vi_load_apart(&even, &odd, x);
+        MT_UNROLL
+        for (size_t r = 0; r < VL; r += 4) {
+            vi dot[4];
+            MT_UNROLL
+            for (size_t i = 0; i < 4; i++) {
+                const vi w = vi_load(p->row[h + r + i] + k / 2);
+                _mm_prefetch((const char *)(p->next[h + r + i] + k / 2), _MM_HINT_T1);
+                dot[i] = dpbusd(vi_set1(0), mt_qpanel_four(w, false, lifted), even);
+                dot[i] = dpbusd(dot[i], mt_qpanel_four(w, true, lifted), odd);
+            }
+            m[r / 4] = vi_sum_blocks(dot[0], dot[1], dot[2], dot[3]);
+        }
+        vi_transpose_blocks(&m[0], &m[1], &m[2], &m[3]);
+        vf end = vf_set1(0);
+        MT_UNROLL
+        for (size_t i = 0; i < 4; i++, u++) {
+            const vi from =
+                link == 2 && i % 2 ? vf_bits(end) : vi_set1(MT_DOT_BITS - (lifted ? MT_Q_E2M1 * t->sum[u] : 0));
+            end = turned(vi_add(m[i], from), t, u);
+            if (link == 1 || i % 2)
+                sum = vf_fma(vf_load(scales), end, sum);
+            if (--left > 0)
+                continue;
+            if (c->biases)
+                bias = vf_fma(vf_load(biases + (g - c->g0) * MT_Q_COLUMNS), vf_set1(t->bias[g]), bias);
+            g++;
+            left = c->each;
+            scales += MT_Q_COLUMNS;
+        }
+    }
+    vf_store(a + h, sum);
+    vf_store(b + h, bias);
+}
+
+MT_INLINE void one_row(float *a, float *b, const mt_qpanel *p, size_t h, size_t n, const chunk *c, const mt_qtile *t)
+{
+    if (c->lifted)
+        one_fixed(a, b, p, h, n, c, t, 1, true);
+    else if (c->link == 2)
+        one_fixed(a, b, p, h, n, c, t, 2, false);
+    else
+        one_fixed(a, b, p, h, n, c, t, 1, false);
+}
+
 /* Whether the chunk was multiplied so. */
 static bool few(float *a, float *b, const mt_qpanel *p, size_t n, const chunk *c, const mt_qtile *t)
 {
     if (t->nr > FEW || p->w->bits != 4 || n % (8 * VL) != 0)
         return false;
     for (size_t h = 0; h < MT_Q_COLUMNS; h += VL) {
+        if (t->nr == 1 && c->unit == MT_BLOCK) {
+            one_row(a, b, p, h, n, c, t);
+            continue;
+        }
         switch (t->nr) {
         case 1: few_rows(a, b, p, h, n, c, t, 1); break;
         case 2: few_rows(a, b, p, h, n, c, t, 2); break;
@@ -356,6 +417,8 @@ void MT_LEVEL(q_matmul)(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t
         mt_qpanel_scales(p.scales, w, w->scales, j, n1);
         if (w->biases)
             mt_qpanel_scales(p.biases, w, w->biases, j, n1);
+        if (rows->m <= MT_Q_ROWS)
+            mt_qpanel_fetch(w, j + MT_Q_COLUMNS, n1);
         for (size_t i = 0; i < rows->m; i += ROWS)
             block(y, ldy, &p, j, n1, rows, i, s);
     }

@@ -157,10 +157,56 @@ MT_INLINE vf mt_qscales_row(const uint8_t *row, const mt_mat *w, size_t g, size_
     return w->format == MT_FORMAT_NVFP4 ? vf_mul(s, vf_set1(w->global)) : s;
 }
 
+/* Fetches the scales and biases of columns j .. to the cache before their panel is begun. A panel begins by reading
+   them all, and with few rows the memory would have nothing else to do meanwhile. */
+static inline void mt_qpanel_fetch(const mt_mat *w, size_t j, size_t n1)
+{
+    const size_t end = j + MT_Q_COLUMNS < n1 ? j + MT_Q_COLUMNS : n1, size = mt_scale_size(w->scale_type);
+    for (size_t column = j; column < end; column++) {
+        for (size_t i = 0; i < w->k / w->group * size; i += 64) {
+            _mm_prefetch((const char *)(w->scales + column * w->scale_stride + i), _MM_HINT_T0);
+            if (w->biases)
+                _mm_prefetch((const char *)(w->biases + column * w->scale_stride + i), _MM_HINT_T0);
+        }
+    }
+}
+
+/* count < 2 * VL halves, two in an element; then zeros. A load of bytes just stored would wait for them. */
+MT_INLINE vi mt_qscales_part(const uint8_t *from, size_t count)
+{
+    uint8_t padded[VL * sizeof(float)] = {0};
+    return count % 2 == 0 ? vi_load_part(from, count / 2) : vi_load(memcpy(padded, from, 2 * count));
+}
+
+/* mt_qpanel_scales for bf16: pairs of groups are transposed before they are widened. */
+static inline void mt_qpanel_scales_bf16(float *y, const mt_mat *w, const uint8_t *base, size_t j, size_t n1)
+{
+    const size_t groups = w->k / w->group;
+    const vi upper = vi_set1((int)0xffff0000u);
+    for (size_t h = 0; h < MT_Q_COLUMNS; h += VL) {
+        for (size_t g = 0; g < groups; g += 2 * VL) {
+            const size_t count = groups - g < 2 * VL ? groups - g : 2 * VL;
+            vi m[VL];
+            for (size_t r = 0; r < VL; r++) {
+                const size_t column = j + h + r < n1 ? j + h + r : n1 - 1;
+                const uint8_t *from = base + column * w->scale_stride + 2 * g;
+                m[r] = count == 2 * VL ? vi_load(from) : mt_qscales_part(from, count);
+            }
+            vi_transpose(m);
+            for (size_t i = 0; i < count; i++)
+                vi_store(y + (g + i) * MT_Q_COLUMNS + h, i % 2 ? vi_and(m[i / 2], upper) : vi_sll(m[i / 2], 16));
+        }
+    }
+}
+
 /* All groups of columns from j on, transposed: [k / group][MT_Q_COLUMNS]; base: w->scales or w->biases. */
 static inline void mt_qpanel_scales(float *y, const mt_mat *w, const uint8_t *base, size_t j, size_t n1)
 {
     const size_t groups = w->k / w->group;
+    if (w->scale_type == MT_SCALE_BF16) {
+        mt_qpanel_scales_bf16(y, w, base, j, n1);
+        return;
+    }
     for (size_t h = 0; h < MT_Q_COLUMNS; h += VL) {
         for (size_t g = 0; g < groups; g += VL) {
             const size_t count = groups - g < VL ? groups - g : VL;
