@@ -2,26 +2,18 @@
 #include "chat/chat_template.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "weights/folder.h"
 
 struct mt_chat_templates {
     mt_chat_template plain, tool_use; /* tool_use.tpl is NULL where there is only one */
     json_t *tokens;                   /* an object */
 };
-
-static bool path_in(char path[MT_LIMIT_PATH], const char *dir, const char *name, mt_error *err)
-{
-    int len = snprintf(path, MT_LIMIT_PATH, "%s/%s", dir, name);
-
-    return (len > 0 && len < MT_LIMIT_PATH) ||
-           mt_fail(err, MT_E_INVALID, "\"%.60s...\" is too long for a path; move the folder", dir);
-}
 
 /* source: how errors name the template. */
 static bool compile(mt_chat_template *out, const char *text, size_t len, const char *source, mt_error *err)
@@ -45,22 +37,40 @@ static bool compile_file(mt_chat_template *out, const char *path, mt_error *err)
     return ok;
 }
 
-/* Integers are read as reals, since tokenizer configs have some that overflow. NULL: *err, or MT_OK where there is no
-   such file. */
-static json_t *read_json(const char *path, mt_error *err)
+/* The same for a file of the model. */
+static bool compile_own(mt_chat_template *out, const char *dir, const char *name, mt_error *err)
+{
+    char source[MT_LIMIT_PATH];
+    mt_folder_file file;
+    bool ok;
+
+    if (!mt_folder_open(&file, dir, name, err))
+        return false;
+    mt_folder_source(source, dir, name);
+    ok = file.len > MT_LIMIT_TEMPLATE_BYTES
+             ? mt_fail(err, MT_E_TOO_LARGE, "\"%s\" has more than %u bytes; give a shorter one", source,
+                       MT_LIMIT_TEMPLATE_BYTES)
+             : compile(out, file.data, file.len, source, err);
+    mt_folder_close(&file);
+    return ok;
+}
+
+/* Integers are read as reals, since tokenizer configs have some that overflow. NULL: *err. */
+static json_t *read_json(const char *dir, const char *name, const char *source, mt_error *err)
 {
     json_error_t why;
     json_t *json = NULL;
-    mt_buf text = {.limit = MT_LIMIT_TOKENIZER_SETTINGS};
+    mt_folder_file file;
 
-    if (mt_file_absent(path))
+    if (!mt_folder_open(&file, dir, name, err))
         return NULL;
-    if (mt_file_read(&text, path, err)) {
-        json = json_loadb(text.data ? text.data : "", text.len, JSON_DECODE_INT_AS_REAL, &why);
-        if (!json)
-            mt_fail(err, MT_E_INVALID, "\"%s\": line %d, column %d: %s", path, why.line, why.column, why.text);
-    }
-    mt_buf_free(&text);
+    if (file.len > MT_LIMIT_TOKENIZER_SETTINGS)
+        mt_fail(err, MT_E_TOO_LARGE, "\"%s\" has more than %u bytes", source, MT_LIMIT_TOKENIZER_SETTINGS);
+    else
+        json = json_loadb(file.data, file.len, JSON_DECODE_INT_AS_REAL, &why);
+    if (!json && file.len <= MT_LIMIT_TOKENIZER_SETTINGS)
+        mt_fail(err, MT_E_INVALID, "\"%s\": line %d, column %d: %s", source, why.line, why.column, why.text);
+    mt_folder_close(&file);
     return json;
 }
 
@@ -120,30 +130,27 @@ static void read_tokens(json_t *tokens, const json_t *config)
 
 static bool open_files(mt_chat_templates *set, const char *dir, mt_error *err)
 {
-    char path[MT_LIMIT_PATH];
+    static const char plain[] = "chat_template.jinja", tool_use[] = "additional_chat_templates/tool_use.jinja";
 
-    if (!path_in(path, dir, "chat_template.jinja", err))
-        return false;
-    if (mt_file_absent(path))
+    if (!mt_folder_has(dir, plain))
         return true;
-    if (!compile_file(&set->plain, path, err) || !path_in(path, dir, "additional_chat_templates/tool_use.jinja", err))
-        return false;
-    return mt_file_absent(path) || compile_file(&set->tool_use, path, err);
+    return compile_own(&set->plain, dir, plain, err) &&
+           (!mt_folder_has(dir, tool_use) || compile_own(&set->tool_use, dir, tool_use, err));
 }
 
 static bool open_json(mt_chat_templates *set, const char *dir, const char *name, bool tokens, mt_error *err)
 {
-    char path[MT_LIMIT_PATH];
+    char source[MT_LIMIT_PATH];
     json_t *json;
     bool ok;
 
-    if (!path_in(path, dir, name, err))
-        return false;
-    mt_error_clear(err);
-    json = read_json(path, err);
+    if (!mt_folder_has(dir, name))
+        return true;
+    mt_folder_source(source, dir, name);
+    json = read_json(dir, name, source, err);
     if (!json)
-        return mt_file_absent(path); /* false: *err says what is wrong with the file */
-    ok = set->plain.tpl || compile_field(set, json, path, err);
+        return false;
+    ok = set->plain.tpl || compile_field(set, json, source, err);
     if (tokens)
         read_tokens(set->tokens, json);
     json_decref(json);

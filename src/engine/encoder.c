@@ -1,15 +1,12 @@
 /* Opens an encoder's checkpoint folder (encoder.h). */
 #include "engine/encoder.h"
 
-#include <stdio.h>
-#include <string.h>
+#include "weights/folder.h"
 
 bool mt_encoder_known(const char *dir, bool *known, mt_error *err)
 {
-    char path[MT_LIMIT_PATH];
     mt_error why = {0};
-    const int len = snprintf(path, sizeof(path), "%s/config.json", dir);
-    mt_config *config = len > 0 && (size_t)len < sizeof(path) ? mt_config_read(path, &why) : NULL;
+    mt_config *config = mt_folder_config(dir, "config.json", &why);
     *known = config && mt_bert_known(config);
     mt_config_free(config);
     return why.code != MT_E_IO || mt_fail(err, MT_E_IO, "%s", why.text);

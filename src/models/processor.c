@@ -2,9 +2,7 @@
    ones a file for images and one for videos; what no file says has the default of the class in transformers. */
 #include "models/vision_family.h"
 
-#include <stdio.h>
-
-#include "base/file.h"
+#include "weights/folder.h"
 
 #define MAX_PIXELS (INT64_C(1) << 32)
 
@@ -15,14 +13,13 @@ static void free_config(void *config)
 
 bool mt_settings_file(const mt_settings *s, const char *name, const mt_config **out)
 {
-    char path[MT_LIMIT_PATH];
-    const int len = snprintf(path, sizeof(path), "%s/%s", s->dir, name);
+    mt_error why = {0};
+    mt_config *config = mt_folder_config(s->dir, name, &why);
     *out = NULL;
-    if (len < 0 || (size_t)len >= sizeof(path) || mt_file_absent(path))
-        return true;
-    mt_config *config = mt_config_read(path, s->err);
+    if (!config && why.code != MT_OK)
+        *s->err = why;
     if (!config)
-        return false;
+        return why.code == MT_OK;
     if (!mt_arena_defer(s->arena, free_config, config)) {
         mt_config_free(config);
         return mt_fail(s->err, MT_E_MEMORY, "no memory for \"%s\"", name);

@@ -49,6 +49,22 @@ static void scale_llama3(double *f, size_t half, const scaling *s)
     }
 }
 
+/* Divides each frequency by a factor of its own, as GGUF files have it. */
+static bool divide_each(double *f, size_t half, const mt_config *p, mt_error *err)
+{
+    static const char key[] = "factors";
+    if (mt_config_array(p, key) != half)
+        return mt_fail(err, MT_E_INVALID, "\"%s\" has %zu numbers for %zu frequencies", key, mt_config_array(p, key),
+                       half);
+    for (size_t i = 0; i < half; i++) {
+        const double factor = mt_config_array_float(p, key, i, 0);
+        if (!(factor > 0))
+            return mt_fail(err, MT_E_INVALID, "\"%s\" has %g, which is not above 0", key, factor);
+        f[i] /= factor;
+    }
+    return true;
+}
+
 /* YaRN: the index of the pair that turns `turns` times within the original context. */
 static double yarn_pair(double turns, double dim, double theta, double original)
 {
@@ -126,6 +142,8 @@ static bool apply(mt_rope *rope, double *f, const mt_config *c, const mt_config 
         scale_linear(f, rope->half, s.factor);
     } else if (strcmp(rope->type, "proportional") == 0) {
         return read_part(f, rope->half, p, s.factor, err);
+    } else if (strcmp(rope->type, "factors") == 0) {
+        return divide_each(f, rope->half, p, err);
     } else if (strcmp(rope->type, "llama3") == 0) {
         scale_llama3(f, rope->half, &s);
     } else if (yarn) {

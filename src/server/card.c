@@ -12,8 +12,8 @@
 #include "base/alloc.h"
 #include "base/hex.h"
 #include "base/limits.h"
-#include "hub/names.h"
 #include "weights/census.h"
+#include "weights/folder.h"
 
 void mt_cards_init(mt_cards *cards)
 {
@@ -35,14 +35,15 @@ void mt_cards_free(mt_cards *cards)
     pthread_mutex_destroy(&cards->lock);
 }
 
-/* When config.json was changed; 0 where it cannot be told. Whoever changes a model changes that file, or replaces
-   it. */
+/* When config.json was changed, or the GGUF file; 0 where it cannot be told. Whoever changes a model changes that file, or
+   replaces it. */
 static int64_t modified(const char *dir)
 {
     char path[MT_LIMIT_PATH];
     struct stat info;
 
-    return mt_hub_join(path, dir, "config.json") && stat(path, &info) == 0 ? (int64_t)info.st_mtime : 0;
+    mt_folder_source(path, dir, "config.json");
+    return stat(path, &info) == 0 ? (int64_t)info.st_mtime : 0;
 }
 
 static void set_size(mt_card *card)

@@ -13,6 +13,7 @@
 #include "hub/local.h"
 #include "hub/names.h"
 #include "server/fleet_inside.h"
+#include "weights/folder.h"
 
 #define KEEP_ALIVE 300               /* seconds that a model may be idle, where no option or request says */
 #define WORKING (16u << 20)          /* first guess of the bytes that a model needs, however small it is */
@@ -115,12 +116,15 @@ static bool read_folder(mt_member_facts *facts, const char *dir, const mt_option
     return ok;
 }
 
+/* Bytes of a model's file; 0 where it is made of a GGUF file. */
 static uint64_t file_bytes(const char *dir, const char *name)
 {
     char path[MT_LIMIT_PATH];
     struct stat info;
 
-    return mt_hub_join(path, dir, name) && stat(path, &info) == 0 ? (uint64_t)info.st_size : 0;
+    mt_folder_source(path, dir, name);
+    const char *slash = strrchr(path, '/');
+    return slash && strcmp(slash + 1, name) == 0 && stat(path, &info) == 0 ? (uint64_t)info.st_size : 0;
 }
 
 /* A first guess of the bytes that a model needs: its weights; roughly a sixteenth of that and WORKING for what else the

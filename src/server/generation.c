@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "base/file.h"
-#include "hub/names.h"
+#include "weights/folder.h"
 
 /* Adds a token id, unless it is known already, is none of any vocabulary, or there are MT_LIMIT_EOS of them. */
 static void add_end(mt_generation_config *g, int64_t id)
@@ -38,18 +37,6 @@ static void add_spelled(mt_generation_config *g, const mt_tokenizer *tokenizer, 
 
     if (id != MT_TOKEN_NONE)
         add_end(g, id);
-}
-
-/* NULL with MT_OK where there is no such file (a path that is too long names none); NULL with another code where it
-   cannot be read. */
-static mt_config *open_config(const char *dir, const char *name, mt_error *err)
-{
-    char path[MT_LIMIT_PATH];
-
-    mt_error_clear(err);
-    if (!mt_hub_join(path, dir, name) || mt_file_absent(path))
-        return NULL;
-    return mt_config_read(path, err);
 }
 
 /* *out keeps its value where the file has no such key. */
@@ -87,7 +74,7 @@ static bool read_defaults(mt_ask_defaults *d, const mt_config *c, mt_error *err)
 static bool read_generation_config(mt_generation_config *g, const char *dir, const mt_tokenizer *tokenizer,
                                    mt_error *err)
 {
-    mt_config *c = open_config(dir, "generation_config.json", err);
+    mt_config *c = mt_folder_config(dir, "generation_config.json", err);
     bool ok = true;
 
     if (!c && err->code != MT_OK)
@@ -104,7 +91,7 @@ static bool read_generation_config(mt_generation_config *g, const char *dir, con
 static bool read_tokenizer_config(mt_generation_config *g, const char *dir, const mt_tokenizer *tokenizer,
                                   mt_error *err)
 {
-    mt_config *c = open_config(dir, "tokenizer_config.json", err);
+    mt_config *c = mt_folder_config(dir, "tokenizer_config.json", err);
     const mt_config *object;
 
     if (!c)

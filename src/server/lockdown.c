@@ -21,6 +21,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "hub/names.h"
+#include "weights/gguf_place.h"
 
 enum { DEPTH = 3 }; /* how deep folders of models are searched for links */
 
@@ -151,15 +152,28 @@ static void add_linked(list *l, const char *path, bool write)
         add_links(l, path, DEPTH);
 }
 
+/* Allows a model's folder, or the folders of its GGUF file and its projector. path may be NULL. */
+static void add_model(list *l, const char *path)
+{
+    mt_gguf_place place;
+
+    if (path && mt_gguf_locate(&place, path, NULL, NULL)) {
+        add_file(l, path, false);
+        add_file(l, place.model, false);
+        add_file(l, place.projector[0] ? place.projector : NULL, false);
+    }
+    add_linked(l, path, false);
+}
+
 static void add_models(list *l, const mt_options *opt, const mt_fleet *fleet)
 {
     char hub[MT_LIMIT_PATH], home[MT_LIMIT_PATH];
 
     for (size_t i = 0; i < fleet->count; i++)
-        add_linked(l, fleet->members[i]->dir, false);
+        add_model(l, fleet->members[i]->dir);
     for (size_t i = 0; i < opt->embedding_models.count; i++)
-        add_linked(l, opt->embedding_models.at[i], false);
-    add_linked(l, opt->draft, false);
+        add_model(l, opt->embedding_models.at[i]);
+    add_model(l, opt->draft);
     add_linked(l, opt->models_dir, opt->allow_pull); /* with --allow-pull clients may delete models in it */
     if (mt_hub_cache(hub, getenv))
         add_folder(l, hub, opt->allow_pull);

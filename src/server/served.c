@@ -7,12 +7,11 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "hub/find.h"
-#include "hub/names.h"
 #include "server/own_templates.h"
 #include "tier/identity.h"
+#include "weights/folder.h"
 
 double mt_served_slow_seconds(const mt_options *opt)
 {
@@ -47,13 +46,6 @@ bool mt_served_called(const char *model, const char *name)
     return strncmp(model, name, len) == 0 && (!model[len] || strcmp(model + len, ":latest") == 0);
 }
 
-static bool has_file(const char *dir, const char *name)
-{
-    char path[MT_LIMIT_PATH];
-
-    return mt_hub_join(path, dir, name) && !mt_file_absent(path);
-}
-
 /* Some families have a chat template of their own for conversations with videos. It is not used where the operator
    gives a template. */
 static bool open_video_template(mt_served *s, mt_error *err)
@@ -72,7 +64,7 @@ static bool open_text(mt_served *s, const mt_served_params *p, mt_error *err)
 {
     const char *own = p->first ? p->opt->chat_template : NULL;
 
-    if (!has_file(p->dir, "tokenizer.json")) {
+    if (!mt_folder_has(p->dir, "tokenizer.json")) {
         mt_log_warn("model.tokenizer", "\"%s\" has no tokenizer.json: requests must be token ids", p->dir);
         return true;
     }
@@ -226,9 +218,9 @@ static bool add_encoder(mt_served *s, const char *dir, char *name, mt_error *err
         t->pool = MT_POOL_SCORE;
         mt_error_clear(&t->unfit);
     }
-    if (has_file(dir, "tokenizer.json"))
+    if (mt_folder_has(dir, "tokenizer.json"))
         t->tokenizer = mt_tokenizer_load(dir, err);
-    return t->tokenizer || !has_file(dir, "tokenizer.json");
+    return t->tokenizer || !mt_folder_has(dir, "tokenizer.json");
 }
 
 /* given: a folder or a name of the hub. */

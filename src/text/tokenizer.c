@@ -1,14 +1,14 @@
 /* See tokenizer.h. Encoding is in encode.c, decoding in detokenizer.c, reading the file in tokenizer_read.c. */
 #include "text/tokenizer.h"
 
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/limits.h"
 #include "text/detokenizer.h"
 #include "text/tokenizer_parts.h"
+#include "weights/folder.h"
+#include "weights/gguf_place.h"
 
 mt_tokenizer *mt_tokenizer_parse(const char *json, size_t len, mt_error *err)
 {
@@ -23,26 +23,19 @@ mt_tokenizer *mt_tokenizer_parse(const char *json, size_t len, mt_error *err)
 
 mt_tokenizer *mt_tokenizer_load(const char *path, mt_error *err)
 {
-    mt_tokenizer *t = NULL;
-    char inside[MT_LIMIT_PATH];
+    static const char name[] = "tokenizer.json";
     struct stat info;
-    mt_file file;
+    const bool regular = stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    const bool itself = regular && !mt_gguf_named(path) && !mt_gguf_is_manifest(path);
+    mt_folder_file file = {.data = NULL};
+    mt_tokenizer *t;
 
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
-        int len = snprintf(inside, sizeof(inside), "%s/tokenizer.json", path);
-
-        if (len < 0 || (size_t)len >= sizeof(inside)) {
-            mt_fail(err, MT_E_INVALID, "\"%.80s...\" is too long a path; move the folder", path);
-            return NULL;
-        }
-        path = inside;
-    }
-    if (!mt_file_map(&file, path, err))
+    if (itself ? !mt_file_map(&file.map, path, err) : !mt_folder_open(&file, path, name, err))
         return NULL;
-    t = mt_tokenizer_parse(file.data, file.size, err);
-    mt_file_unmap(&file);
+    t = itself ? mt_tokenizer_parse(file.map.data, file.map.size, err) : mt_tokenizer_parse(file.data, file.len, err);
+    mt_folder_close(&file);
     if (!t)
-        mt_fail_within(err, "\"%s\"", path);
+        mt_fail_within(err, "\"%s%s%s\"", path, itself ? "" : "/", itself ? "" : name);
     return t;
 }
 

@@ -19,6 +19,7 @@
 #include "base/limits.h"
 #include "base/progress.h"
 #include "media/digest.h"
+#include "weights/gguf_place.h"
 #include "weights/shards.h"
 
 #define PIECE (64ul << 20) /* bytes between two reports of progress */
@@ -127,17 +128,38 @@ static bool add_file(const char *dir, const char *name, const char *memo_path, u
     return true;
 }
 
+/* Adds all files of a GGUF model, which have the config as well. */
+static bool add_gguf(const char *first, const char *memo_path, uint8_t sum[32], mt_error *err)
+{
+    bool ok = true;
+    for (unsigned n = 1; ok && mt_gguf_shard(first, n); n++) {
+        char file[MT_LIMIT_PATH];
+        snprintf(file, sizeof(file), "%s", first);
+        mt_gguf_set_shard(file, n);
+        char *slash = strrchr(file, '/');
+        if (slash)
+            *slash = '\0';
+        ok = add_file(slash ? file : ".", slash ? slash + 1 : file, memo_path, sum, err);
+    }
+    return ok;
+}
+
 bool mt_identity(const char *dir, const char *memos, uint8_t out[32], mt_error *err)
 {
     static const char what[] = "motet weights 1";
     char path[MT_LIMIT_PATH] = "";
     mt_arena *arena = mt_arena_new(0);
     mt_shards shards;
+    mt_gguf_place place;
     mt_digest(out, (mt_digest_part[]){{what, sizeof(what)}}, 1);
-    bool ok = (!memos || mt_shards_path(path, memos, "weights", err)) && mt_shards_find(&shards, dir, arena, err) &&
-              add_file(dir, "config.json", path, out, err);
-    for (size_t i = 0; ok && i < shards.count; i++)
-        ok = add_file(dir, shards.names[i], path, out, err);
+    bool ok = !memos || mt_shards_path(path, memos, "weights", err);
+    if (ok && mt_gguf_locate(&place, dir, NULL, NULL)) {
+        ok = add_gguf(place.model, path, out, err);
+    } else {
+        ok = ok && mt_shards_find(&shards, dir, arena, err) && add_file(dir, "config.json", path, out, err);
+        for (size_t i = 0; ok && i < shards.count; i++)
+            ok = add_file(dir, shards.names[i], path, out, err);
+    }
     mt_arena_free(arena);
     return ok;
 }

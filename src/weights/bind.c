@@ -6,6 +6,7 @@
       stopping at the first missing tensor. People would download a checkpoint once for each error. */
 #include "weights/bind.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -210,12 +211,23 @@ static float element(const mt_tensor_info *t, size_t i)
     return t->dtype == MT_DTYPE_F16 ? mt_f32_from_f16(half) : mt_f32_from_bf16(half);
 }
 
+/* Element i of a tensor whose rows have `width` elements, put right. */
+static float mended(const mt_tensor_info *t, size_t i, size_t width)
+{
+    const mt_tensor_fix *fix = t->fix;
+    if (!fix)
+        return element(t, i);
+    const float value = element(t, fix->rows ? fix->rows[i / width] * width + i % width : i) - fix->less;
+    return fix->logarithm ? logf(fabsf(value)) : value;
+}
+
 static const float *convert(mt_binder *b, const mt_tensor_info *t, size_t n)
 {
     uint64_t start = mt_clock_ns();
+    const size_t width = t->dims > 1 ? t->shape[1] : 1;
     float *out = mt_binder_copy(b, n * sizeof(*out));
     for (size_t i = 0; i < n && out && !b->headers_only; i++)
-        out[i] = element(t, i);
+        out[i] = mended(t, i, width);
     mt_binder_copied(b, t);
     b->cost.seconds += (double)(mt_clock_ns() - start) * 1e-9;
     return out;
@@ -313,7 +325,7 @@ static const float *convert_conv(mt_binder *b, const mt_tensor_info *t, size_t c
     const uint64_t start = mt_clock_ns();
     float *out = mt_binder_copy(b, channels * taps * sizeof(*out));
     for (size_t i = 0; i < channels * taps && out && !b->headers_only; i++)
-        out[i % taps * channels + i / taps] = element(t, i);
+        out[i % taps * channels + i / taps] = mended(t, i, taps);
     mt_binder_copied(b, t);
     b->cost.seconds += (double)(mt_clock_ns() - start) * 1e-9;
     return out;

@@ -79,12 +79,31 @@ static bool miss(const wish *w, const char *what, const mt_tensor_info *t, const
                           companion->dtype_name, with);
 }
 
+/* Copies a row with its columns in pieces that are in another order. */
+static void copy_row(uint8_t *to, const uint8_t *from, const mt_tensor_fix *fix, size_t row_bytes, size_t element)
+{
+    const size_t piece = fix->columns ? fix->piece * element : row_bytes;
+    for (size_t p = 0; p * piece < row_bytes; p++)
+        memcpy(to + p * piece, from + (fix->columns ? fix->columns[p] : p) * piece, piece);
+}
+
+/* A copy of the tensor, put right; NULL: no memory. */
+static const uint8_t *mend(const wish *w, const mt_tensor_info *t)
+{
+    const size_t size = mt_dtype_size(t->dtype), bytes = w->k * size;
+    uint8_t *to = mt_binder_copy(w->b, w->n * bytes);
+    mt_binder_copied(w->b, t);
+    for (size_t r = 0; to && !w->b->headers_only && r < w->n; r++)
+        copy_row(to + r * bytes, t->data + (t->fix->rows ? t->fix->rows[r] : r) * bytes, t->fix, bytes, size);
+    return to;
+}
+
 static bool bind_plain(const wish *w, const mt_tensor_info *t, mt_mat *out)
 {
     if (mt_dtype_size(t->dtype) == 0 || !has_shape(w, t, w->n, w->k))
         return miss(w, "", t, NULL);
-    *out = mt_mat_plain(t->dtype, t->data, w->n, w->k);
-    return true;
+    *out = mt_mat_plain(t->dtype, t->fix ? mend(w, t) : t->data, w->n, w->k);
+    return out->w != NULL;
 }
 
 /* One scale for a whole matrix: copies it as often as a row has blocks; all rows share the copies. */

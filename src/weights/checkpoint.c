@@ -1,6 +1,6 @@
-/* A checkpoint folder as one sorted table of tensors (checkpoint.h).
+/* A checkpoint as one sorted table of tensors (checkpoint.h).
 
-   Owns the config, the mapped shards and the table. The table is one array, so that a tensor's index is its pointer
+   Owns the config, the mapped shards or the GGUF file, and the table. The table is one array, so that a tensor's index is its pointer
    minus the first one's. Nothing changes after opening, so any thread may read. The table copies the shards' tables
    (about a hundred bytes a tensor), because one binary search is faster than one for each shard. */
 #include "weights/checkpoint.h"
@@ -13,6 +13,9 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/log.h"
+#include "weights/folder.h"
+#include "weights/gguf_arch.h"
+#include "weights/gguf_place.h"
 #include "weights/safetensors.h"
 #include "weights/shards.h"
 
@@ -24,6 +27,7 @@ struct mt_checkpoint {
     mt_shards names;
     mt_safetensors **shards;
     size_t opened;
+    mt_gguf *gguf; /* instead of shards */
     mt_tensor_info *tensors;
     size_t count;
     uint64_t bytes;
@@ -40,11 +44,13 @@ static bool check_folder(const char *dir, mt_error *err)
 {
     struct stat st = {.st_mode = S_IFDIR};
     if (is_absent(dir, &st))
-        return mt_fail(err, MT_E_NOT_FOUND,
-                       "\"%s\" does not exist; give the folder that holds config.json and *.safetensors", dir);
+        return mt_fail(
+            err, MT_E_NOT_FOUND,
+            "\"%s\" does not exist; give the folder that holds config.json and *.safetensors, or a GGUF file", dir);
     if (!S_ISDIR(st.st_mode))
-        return mt_fail(err, MT_E_INVALID,
-                       "\"%s\" is not a folder; give the folder that holds config.json and *.safetensors", dir);
+        return mt_fail(
+            err, MT_E_INVALID,
+            "\"%s\" is not a folder; give the folder that holds config.json and *.safetensors, or a GGUF file", dir);
     char path[MT_LIMIT_PATH];
     if (!mt_shards_path(path, dir, "config.json", err))
         return false;
@@ -104,20 +110,14 @@ static const char *holder(const mt_checkpoint *c, const mt_tensor_info *t)
         if (found && found->data == t->data)
             return c->names.names[i];
     }
-    return "?";
+    return c->dir;
 }
 
-/* Merges the tables of all shards; two tensors of one name are an error. */
-static bool merge(mt_checkpoint *c, mt_error *err)
+/* Sorts the table; two tensors of one name are an error. */
+static bool sort(mt_checkpoint *c, mt_error *err)
 {
-    c->tensors = mt_alloc(c->count * sizeof(*c->tensors));
-    size_t at = 0;
-    for (size_t s = 0; s < c->opened; s++) {
-        for (size_t i = 0; i < mt_safetensors_count(c->shards[s]); i++) {
-            c->tensors[at] = *mt_safetensors_at(c->shards[s], i);
-            c->bytes += c->tensors[at++].bytes;
-        }
-    }
+    for (size_t i = 0; i < c->count; i++)
+        c->bytes += c->tensors[i].bytes;
     qsort(c->tensors, c->count, sizeof(*c->tensors), by_name);
     for (size_t i = 1; i < c->count; i++) {
         const mt_tensor_info *a = &c->tensors[i - 1], *b = &c->tensors[i];
@@ -131,8 +131,45 @@ static bool merge(mt_checkpoint *c, mt_error *err)
     return true;
 }
 
+/* Merges the tables of all shards. */
+static bool merge(mt_checkpoint *c, mt_error *err)
+{
+    c->tensors = mt_alloc(c->count * sizeof(*c->tensors));
+    size_t at = 0;
+    for (size_t s = 0; s < c->opened; s++)
+        for (size_t i = 0; i < mt_safetensors_count(c->shards[s]); i++)
+            c->tensors[at++] = *mt_safetensors_at(c->shards[s], i);
+    return sort(c, err);
+}
+
+/* Reads a GGUF file as the checkpoint it was made from. */
+static bool load_gguf(mt_checkpoint *c, const char *path, mt_error *err)
+{
+    mt_tensor_info *tensors;
+    c->gguf = mt_gguf_open(path, err);
+    if (!c->gguf)
+        return false;
+    if (!mt_gguf_names(c->gguf, c->arena, &tensors, &c->count, err))
+        return mt_fail_within(err, "\"%s\"", path);
+    if (c->count == 0)
+        return mt_fail(err, MT_E_INVALID, "\"%s\" holds no tensors; download the file again", path);
+    c->tensors = mt_alloc(c->count * sizeof(*c->tensors));
+    memcpy(c->tensors, tensors, c->count * sizeof(*c->tensors));
+    c->config = mt_folder_config(c->dir, "config.json", err);
+    return c->config && sort(c, err);
+}
+
 static bool load(mt_checkpoint *c, mt_error *err)
 {
+    mt_gguf_place place;
+    mt_error why = {0};
+    if (mt_gguf_locate(&place, c->dir, NULL, &why))
+        return load_gguf(c, place.model, err);
+    if (why.code != MT_OK) {
+        if (err)
+            *err = why;
+        return false;
+    }
     char path[MT_LIMIT_PATH];
     if (!check_folder(c->dir, err) || !mt_shards_path(path, c->dir, "config.json", err))
         return false;
@@ -153,8 +190,8 @@ mt_checkpoint *mt_checkpoint_open(const char *dir, mt_error *err)
         mt_checkpoint_close(c);
         return NULL;
     }
-    mt_log_debug("weights.mapped", "dir=%s shards=%zu tensors=%zu bytes=%llu", c->dir, c->opened, c->count,
-                 (unsigned long long)c->bytes);
+    mt_log_debug("weights.mapped", "dir=%s shards=%zu tensors=%zu bytes=%llu", c->dir, mt_checkpoint_shards(c),
+                 c->count, (unsigned long long)c->bytes);
     return c;
 }
 
@@ -177,6 +214,7 @@ void mt_checkpoint_close(mt_checkpoint *c)
         return;
     for (size_t i = 0; i < c->opened; i++)
         mt_safetensors_close(c->shards[i]);
+    mt_gguf_close(c->gguf);
     mt_free(c->shards);
     mt_free(c->tensors);
     mt_config_free(c->config);
@@ -226,7 +264,7 @@ const mt_tensor_info *mt_checkpoint_at(const mt_checkpoint *c, size_t i)
 
 size_t mt_checkpoint_shards(const mt_checkpoint *c)
 {
-    return c->opened;
+    return c->gguf ? mt_gguf_files(c->gguf) : c->opened;
 }
 
 void mt_checkpoint_read_once(mt_checkpoint *c)

@@ -1,4 +1,5 @@
-/* A checkpoint folder: config.json and mapped safetensors files (shards), every header validated before use. */
+/* A checkpoint: a folder with config.json and mapped safetensors files (shards), or a GGUF file that is presented as one;
+   every header is validated before use. */
 #ifndef MT_WEIGHTS_CHECKPOINT_H
 #define MT_WEIGHTS_CHECKPOINT_H
 
@@ -19,6 +20,15 @@ typedef enum mt_dtype {
     MT_DTYPE_OTHER   /* another type: listed, never used */
 } mt_dtype;
 
+/* What has to be put right where a tensor is bound, since its file has it in another form than its name promises. */
+typedef struct mt_tensor_fix {
+    const uint32_t *rows;    /* row i is row rows[i] of the data; NULL: in order */
+    const uint32_t *columns; /* the same for columns, in pieces of `piece` columns */
+    size_t piece;
+    float less;     /* is subtracted from every element */
+    bool logarithm; /* the element is the logarithm of the number's magnitude */
+} mt_tensor_fix;
+
 typedef struct mt_tensor_info {
     const char *name;
     mt_dtype dtype;
@@ -28,12 +38,14 @@ typedef struct mt_tensor_info {
     uint64_t shape[MT_LIMIT_TENSOR_DIMS];
     const uint8_t *data; /* mapped, any alignment; valid while the checkpoint is open */
     uint64_t bytes;
+    const mt_tensor_fix *fix; /* NULL: nothing */
 } mt_tensor_info;
 
 typedef struct mt_checkpoint mt_checkpoint;
 
-/* Maps the folder's files. NULL with a sentence where it is no folder, has no config.json or safetensors, lacks a
-   shard, or a shard is truncated or has an invalid header. Free with mt_checkpoint_close. */
+/* Maps the files of a folder, or a GGUF file (gguf_place.h). NULL with a sentence where there is neither, the folder has no
+   config.json or safetensors, lacks a shard, or a file is truncated or has an invalid header. Free with
+   mt_checkpoint_close. */
 mt_checkpoint *mt_checkpoint_open(const char *dir, mt_error *err) MT_NODISCARD;
 void mt_checkpoint_close(mt_checkpoint *c);
 

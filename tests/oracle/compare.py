@@ -153,6 +153,11 @@ def options_of(description, folder):
 def compare_all(options, compare_one):
     """The exit status, after all folders that the options name."""
     folders = sorted(file.parent for file in options.dir.glob("*/oracle.json") if options.filter in file.parent.name)
+    return compare_folders(options, folders, compare_one)
+
+
+def compare_folders(options, folders, compare_one):
+    """The same for a list of them."""
     if not folders:
         print(f"oracle: no checkpoints in '{options.dir}' match '{options.filter}'")
         return 1

@@ -107,8 +107,10 @@ static void what_is_no_checkpoint(void **state)
 
     (void)state;
     assert_null(mt_checkpoint_open("/no/such/folder", &err));
-    expect_sentence(&err, MT_E_NOT_FOUND,
-                    "\"/no/such/folder\" does not exist; give the folder that holds config.json and *.safetensors");
+    expect_sentence(
+        &err, MT_E_NOT_FOUND,
+        "\"/no/such/folder\" does not exist; give the folder that holds config.json and *.safetensors, or a "
+        "GGUF file");
     expect_refusal(MT_E_NOT_FOUND, "\"%s\" is not a checkpoint: it has no config.json; give the folder that holds "
                                    "config.json and *.safetensors");
     put_text("config.json", "{}");
@@ -116,13 +118,18 @@ static void what_is_no_checkpoint(void **state)
     assert_null(mt_checkpoint_open(path, &err));
     expect_sentence(&err, MT_E_INVALID,
                     "\"%s/config.json\" is not a folder; give the folder that holds config.json and "
-                    "*.safetensors");
+                    "*.safetensors, or a GGUF file");
     expect_refusal(MT_E_NOT_FOUND,
                    "\"%s\" is not a complete checkpoint: it has config.json but no *.safetensors; download "
                    "the weights too");
     put_text("weights.gguf", "GGUF");
-    expect_refusal(MT_E_INVALID, "\"%s\" holds \"weights.gguf\" but no *.safetensors, the only kind of weights motet "
-                                 "reads; give a folder with a safetensors version of the model");
+    expect_refusal(MT_E_INVALID, "\"%s/weights.gguf\": the file is truncated: it ends within its header; download the "
+                                 "file again");
+    put_text("weights.bin", "PK");
+    remove_file("weights.gguf");
+    expect_refusal(MT_E_INVALID,
+                   "\"%s\" holds \"weights.bin\" but no *.safetensors, the only kind of weights motet reads "
+                   "beside GGUF; give a folder with a safetensors version of the model, or a GGUF file");
     PUT_TENSORS("model.safetensors", {"a", "F32", "0", 0, NULL});
     mt_checkpoint_close(open_folder());
     put_bytes("model.safetensors", "\2\0\0\0\0\0\0\0{}", 10);

@@ -1,0 +1,161 @@
+/* The architectures that motet runs (gguf_arch.h). */
+#include "weights/gguf_arch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const mt_gguf_rename gemma[] = {
+    {"ffn_norm", "pre_feedforward_layernorm"},
+    {"post_ffw_norm", "post_feedforward_layernorm"},
+    {"post_ffw_norm_1", "post_feedforward_layernorm_1"},
+    {"post_ffw_norm_2", "post_feedforward_layernorm_2"},
+    {"pre_ffw_norm_2", "pre_feedforward_layernorm_2"},
+    {"ffn_gate_inp.scale", "router.scale"},
+    {"ffn_down_exps.scale", "router.per_expert_scale"},
+    {"ffn_gate_inp", "router.proj"},
+    {"ffn_gate_exps", "experts.gate_proj"},
+    {"ffn_up_exps", "experts.up_proj"},
+    {"ffn_down_exps", "experts.down_proj"},
+    {"ffn_gate_up_exps", "experts.gate_up_proj"},
+    {"layer_output_scale.weight", "layer_scalar"},
+    {"inp_gate", "per_layer_input_gate"},
+    {"proj", "per_layer_projection"},
+    {"post_norm", "post_per_layer_input_norm"},
+    {NULL, NULL},
+};
+
+static const mt_gguf_rename glm[] = {
+    {"post_attention_norm", "post_self_attn_layernorm"},
+    {"post_ffw_norm", "post_mlp_layernorm"},
+    {"ffn_up", "mlp.gate_up_proj"}, /* gate and up are one matrix */
+    {NULL, NULL},
+};
+
+static const mt_gguf_rename lfm2[] = {
+    {"attn_norm", "operator_norm"},
+    {"ffn_norm", "ffn_norm"},
+    {"attn_q_norm", "self_attn.q_layernorm"},
+    {"attn_k_norm", "self_attn.k_layernorm"},
+    {"attn_output", "self_attn.out_proj"},
+    {"ffn_gate", "feed_forward.w1"},
+    {"ffn_up", "feed_forward.w3"},
+    {"ffn_down", "feed_forward.w2"},
+    {"ffn_gate_inp", "feed_forward.gate"},
+    {"ffn_gate_exps", "feed_forward.experts.gate_proj"},
+    {"ffn_up_exps", "feed_forward.experts.up_proj"},
+    {"ffn_down_exps", "feed_forward.experts.down_proj"},
+    {"exp_probs_b.bias", "feed_forward.expert_bias"},
+    {NULL, NULL},
+};
+
+#define QWEN_NEXT (MT_GGUF_PLUS_ONE | MT_GGUF_RECURRENT | MT_GGUF_DRAFTS)
+
+static const mt_gguf_arch archs[] = {
+    {.name = "llama", .type = "llama", .flags = MT_GGUF_TURNED | MT_GGUF_DENSE},
+    {.name = "mistral3", .type = "mistral", .flags = MT_GGUF_TURNED | MT_GGUF_DENSE},
+    {.name = "qwen2", .type = "qwen2"},
+    {.name = "qwen2vl", .type = "qwen2_vl"},
+    {.name = "qwen3", .type = "qwen3"},
+    {.name = "qwen3moe", .type = "qwen3_moe"},
+    {.name = "qwen3vl", .type = "qwen3_vl"},
+    {.name = "qwen3vlmoe", .type = "qwen3_vl_moe"},
+    {.name = "qwen3next", .type = "qwen3_next", .flags = QWEN_NEXT},
+    {.name = "qwen35", .type = "qwen3_5_text", .flags = QWEN_NEXT | MT_GGUF_TILED},
+    {.name = "qwen35moe", .type = "qwen3_5_moe_text", .flags = QWEN_NEXT | MT_GGUF_TILED},
+    {.name = "gemma2", .type = "gemma2", .flags = MT_GGUF_PLUS_ONE, .renames = gemma, .wide = 46},
+    {.name = "gemma3", .type = "gemma3_text", .flags = MT_GGUF_PLUS_ONE, .renames = gemma, .wide = 62},
+    {.name = "gemma4", .type = "gemma4_text", .renames = gemma},
+    {.name = "gpt-oss", .type = "gpt_oss"},
+    {.name = "lfm2", .type = "lfm2", .renames = lfm2},
+    {.name = "lfm2moe", .type = "lfm2_moe", .renames = lfm2},
+    {.name = "glm4", .type = "glm4v", .flags = MT_GGUF_HALVED, .renames = glm},
+    {.name = "glm4moe", .type = "glm4v_moe", .flags = MT_GGUF_BARE},
+    {.name = "paddleocr", .type = "paddleocr_vl"},
+};
+
+static bool fail_unknown(mt_gguf_text name, mt_error *err)
+{
+    mt_buf known;
+    mt_buf_init(&known, MT_LIMIT_ERROR_TEXT);
+    for (size_t i = 0; i < MT_COUNT(archs); i++)
+        mt_buf_printf(&known, "%s%s", i ? ", " : "", archs[i].name);
+    mt_fail(err, MT_E_UNSUPPORTED, "a GGUF file of architecture \"%.*s\" is none that motet runs; known are %s",
+            (int)(name.len < 64 ? name.len : 64), name.at, known.data);
+    mt_buf_free(&known);
+    return false;
+}
+
+/* Refuses models whose architecture has the name of another family's. */
+static bool check(const mt_gguf *g, const mt_gguf_arch *arch, mt_error *err)
+{
+    if ((arch->flags & MT_GGUF_DENSE) && mt_gguf_own_int(g, arch, "expert_count", 0) > 0)
+        return mt_fail(err, MT_E_UNSUPPORTED, "a GGUF file of architecture \"%s\" with experts is none that motet runs",
+                       arch->name);
+    if ((arch->flags & MT_GGUF_BARE) && mt_gguf_of_layer(g, 0, "attn_q_norm.weight"))
+        return mt_fail(err, MT_E_UNSUPPORTED,
+                       "a GGUF file of architecture \"%s\" with norms of queries and keys is none that motet runs",
+                       arch->name);
+    return true;
+}
+
+const mt_gguf_arch *mt_gguf_arch_of(const mt_gguf *g, mt_error *err)
+{
+    static const char key[] = "general.architecture";
+    mt_gguf_text name;
+    if (!mt_gguf_string(g, key, &name)) {
+        mt_fail(err, MT_E_INVALID, "the file has no \"%s\"; download it again", key);
+        return NULL;
+    }
+    for (size_t i = 0; i < MT_COUNT(archs); i++)
+        if (mt_gguf_text_is(name, archs[i].name))
+            return check(g, &archs[i], err) ? &archs[i] : NULL;
+    fail_unknown(name, err);
+    return NULL;
+}
+
+static void full_key(char out[128], const mt_gguf_arch *arch, const char *key)
+{
+    snprintf(out, 128, "%s.%s", arch->name, key);
+}
+
+const mt_gguf_array *mt_gguf_own_array(const mt_gguf *g, const mt_gguf_arch *arch, const char *key)
+{
+    char full[128];
+    full_key(full, arch, key);
+    return mt_gguf_array_of(g, full);
+}
+
+int64_t mt_gguf_own_int(const mt_gguf *g, const mt_gguf_arch *arch, const char *key, int64_t fallback)
+{
+    const mt_gguf_array *a = mt_gguf_own_array(g, arch, key);
+    char full[128];
+    int64_t value = fallback, one = 0;
+    full_key(full, arch, key);
+    if (mt_gguf_int(g, full, &value) || !a)
+        return value;
+    for (size_t i = 0; i < mt_gguf_count(a); i++)
+        if (mt_gguf_array_int(a, i, &one) && (i == 0 || one > value))
+            value = one;
+    return value;
+}
+
+bool mt_gguf_own_float(const mt_gguf *g, const mt_gguf_arch *arch, const char *key, double *out)
+{
+    char full[128];
+    full_key(full, arch, key);
+    return mt_gguf_float(g, full, out);
+}
+
+int64_t mt_gguf_layers(const mt_gguf *g, const mt_gguf_arch *arch)
+{
+    const int64_t all = mt_gguf_own_int(g, arch, "block_count", 0);
+    const int64_t drafts = mt_gguf_own_int(g, arch, "nextn_predict_layers", 0);
+    return all > 0 && all <= MT_LIMIT_LAYERS && drafts >= 0 && drafts < all ? all - drafts : 0;
+}
+
+const mt_tensor_info *mt_gguf_of_layer(const mt_gguf *g, int64_t layer, const char *name)
+{
+    char full[128];
+    snprintf(full, sizeof(full), "blk.%lld.%s", (long long)layer, name);
+    return mt_gguf_find(g, full);
+}
