@@ -47,6 +47,7 @@
 #define MT_LIMIT_SHARDS 1024
 #define MT_LIMIT_GGUF_KEYS 65536                /* keys of a GGUF file */
 #define MT_LIMIT_GGUF_ELEMENTS (1u << 24)       /* elements of all arrays of a GGUF file */
+#define MT_LIMIT_GGUF_SPLITS (1u << 30)         /* squares of the lengths of all pieces whose merges are derived */
 #define MT_LIMIT_GGUF_ALIGNMENT (1u << 20)      /* bytes that its tensors are aligned to */
 #define MT_LIMIT_MAPPINGS (4 * MT_LIMIT_SHARDS) /* mapped files that are guarded against being shortened */
 

