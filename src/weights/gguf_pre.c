@@ -36,7 +36,7 @@ static const mt_gguf_pre all[] = {
     {.names = "deepseek-coder",
      .patterns = {"[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", "[一-龥ࠀ-一가-퟿]+"},
      .digits = true},
-    {.names = "deepseek-v3",
+    {.names = "deepseek-v3 joyai-llm",
      .patterns = {"\\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+",
                   "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
                   "| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"}},
