@@ -569,7 +569,7 @@ def value_of(value):
     if isinstance(value, str):
         return 8, text(value)
     kinds = [value_of(item) for item in value]
-    kind = 5 if kinds[0][0] == 4 else kinds[0][0]
+    kind = 8 if not kinds else 5 if kinds[0][0] == 4 else kinds[0][0]
     return 9, struct.pack("<IQ", kind, len(kinds)) + b"".join(data for _, data in kinds)
 
 

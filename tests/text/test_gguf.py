@@ -60,8 +60,8 @@ def cut_by(*patterns):
 # What is published under the names: pre-tokenizer, normalizer, ignore_merges.
 NFC = {"type": "NFC"}
 TEKKEN = ("[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|"
-          "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*"
-          "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+")
+          "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|\\p{N}|"
+          " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+")
 DIGITS = {"type": "Digits", "individual_digits": True}
 PUBLISHED = {
     "llama-bpe": (cut_by(SPLITS["llama3"]), None, True), "lfm2": (cut_by(SPLITS["llama3"]), None, True),
@@ -183,8 +183,7 @@ def put(folder, name, tokenizer, config, model, pre=None):
     """NAME.gguf and NAME-json.json"""
     with open(os.path.join(folder, name + "-json.json"), "w", encoding="utf-8") as file:
         json.dump(tokenizer, file)
-    with open(os.path.join(folder, name + ".gguf"), "wb") as file:
-        file.write(gguf_vocab.image(gguf_vocab.keys_of(tokenizer, config, model, pre, 600)))
+    gguf_vocab.write(os.path.join(folder, name + ".gguf"), gguf_vocab.keys_of(tokenizer, config, model, pre, 600))
 
 
 def put_all(folder):
