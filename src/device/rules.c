@@ -11,7 +11,9 @@ mt_class mt_rules_class(mt_precision precision, const mt_mat *mat, bool exact)
     switch (mat->format) {
     case MT_FORMAT_AFFINE:
     case MT_FORMAT_MXFP4:
-    case MT_FORMAT_NVFP4: return MT_CLASS_Q;
+    case MT_FORMAT_NVFP4:
+    case MT_FORMAT_SIGNED:
+    case MT_FORMAT_IQ4: return MT_CLASS_Q;
     case MT_FORMAT_BF16:
     case MT_FORMAT_FP8:
     case MT_FORMAT_MXFP8: return MT_CLASS_B;

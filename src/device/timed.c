@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "device/backend.h"
+#include "kernels/convert.h"
 
 struct mt_timed {
     mt_backend table;       /* must be first: the device's backend pointer is cast to mt_timed */
@@ -50,26 +51,14 @@ MT_DEVICE_OPERATIONS(TIMED)
 
 /* ---- the work of operations ---- */
 
-static double scale_bytes(mt_scale_type type)
-{
-    switch (type) {
-    case MT_SCALE_NONE: return 0;
-    case MT_SCALE_F32: return 4;
-    case MT_SCALE_F16:
-    case MT_SCALE_BF16: return 2;
-    case MT_SCALE_E8M0:
-    case MT_SCALE_E4M3: return 1;
-    }
-    return 0;
-}
-
 double mt_work_mat_bytes(const mt_mat *mat)
 {
-    double rows = (double)mat->n, groups = mat->group ? ceil((double)mat->k / mat->group) : 0;
+    double rows = (double)mat->n;
+    const size_t groups = mat->group ? (mat->k + mat->group - 1) / mat->group : 0;
     const double codes = rows * (double)mat->k * mat->bits / 8;
     if (mat->format == MT_FORMAT_FP8)
         rows = ceil(rows / 128);
-    return codes + rows * groups * scale_bytes(mat->scale_type) * (mat->biases ? 2 : 1);
+    return codes + rows * (double)mt_scale_bytes(mat->scale_type, groups) * (mat->biases ? 2 : 1);
 }
 
 static double cols(const mt_device *dev, const mt_tensor *t)

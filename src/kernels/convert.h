@@ -68,6 +68,20 @@ MT_LEAF int mt_e2m1_doubled(unsigned code)
     return doubled[code & 15u];
 }
 
+/* The integer that an IQ4 code stands for. */
+MT_LEAF int mt_iq4_integer(unsigned code)
+{
+    static const int8_t integer[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+    return integer[code & 15u];
+}
+
+/* Scales that share an f16; 1 for types in which each is a number of its own. */
+MT_LEAF size_t mt_scale_together(mt_scale_type type)
+{
+    return type == MT_SCALE_8_OF_F16 ? 8 : type == MT_SCALE_16_OF_F16 ? 16 : 1;
+}
+
+/* Bytes of as many scales as lie together. */
 MT_LEAF size_t mt_scale_size(mt_scale_type type)
 {
     switch (type) {
@@ -76,9 +90,28 @@ MT_LEAF size_t mt_scale_size(mt_scale_type type)
     case MT_SCALE_BF16: return 2;
     case MT_SCALE_E8M0:
     case MT_SCALE_E4M3: return 1;
+    case MT_SCALE_8_OF_F16: return 10;
+    case MT_SCALE_16_OF_F16: return 18;
     case MT_SCALE_NONE: break;
     }
     return 0;
+}
+
+/* Bytes of `count` scales; where an f16 is shared, of whole records. */
+MT_LEAF size_t mt_scale_bytes(mt_scale_type type, size_t count)
+{
+    const size_t together = mt_scale_together(type);
+    return (count + together - 1) / together * mt_scale_size(type);
+}
+
+/* Scale i of an array whose scales share f16 numbers. */
+MT_LEAF float mt_scale_shared(const uint8_t *scales, mt_scale_type type, size_t i)
+{
+    const size_t together = mt_scale_together(type);
+    const uint8_t *record = scales + i / together * mt_scale_size(type);
+    uint16_t half;
+    memcpy(&half, record, 2);
+    return mt_f32_from_f16(half) * (float)(int8_t)record[2 + i % together];
 }
 
 /* Element i of an unaligned array of scales. */
@@ -92,6 +125,8 @@ MT_LEAF float mt_scale_f32(const uint8_t *scales, mt_scale_type type, size_t i)
     case MT_SCALE_BF16: memcpy(&half, scales + 2 * i, 2); return mt_f32_from_bf16(half);
     case MT_SCALE_E8M0: return mt_f32_from_e8m0(scales[i]);
     case MT_SCALE_E4M3: return mt_f32_from_e4m3(scales[i]);
+    case MT_SCALE_8_OF_F16:
+    case MT_SCALE_16_OF_F16: return mt_scale_shared(scales, type, i);
     case MT_SCALE_NONE: break;
     }
     return 1.0f;

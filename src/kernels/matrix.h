@@ -3,6 +3,7 @@
 #ifndef MT_KERNELS_MATRIX_H
 #define MT_KERNELS_MATRIX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,9 +17,11 @@ typedef enum mt_format {
     MT_FORMAT_FP8, /* E4M3 bytes, one scale for each 128 x 128 block: w = e4m3 * scale[r/128][c/128] */
     /* codes of 2, 3, 4, 5, 6 or 8 bits, a row as one little-endian bit stream; w = scale[g] * q + bias[g] */
     MT_FORMAT_AFFINE,
-    MT_FORMAT_MXFP4, /* E2M1 nibbles, low first; group 32; scale E8M0 */
-    MT_FORMAT_NVFP4, /* E2M1 nibbles, low first; group 16; scale E4M3, times `global` */
-    MT_FORMAT_MXFP8  /* E4M3 bytes; group 32; scale E8M0 */
+    MT_FORMAT_MXFP4,  /* E2M1 nibbles, low first; group 32; scale E8M0 */
+    MT_FORMAT_NVFP4,  /* E2M1 nibbles, low first; group 16; scale E4M3, times `global` */
+    MT_FORMAT_MXFP8,  /* E4M3 bytes; group 32; scale E8M0 */
+    MT_FORMAT_SIGNED, /* codes as in AFFINE; w = scale[g] * (q - 2^(bits - 1)) */
+    MT_FORMAT_IQ4     /* nibbles, low first, each the number of one of 16 integers; w = scale[g] * integer */
 } mt_format;
 
 typedef enum mt_scale_type {
@@ -27,7 +30,9 @@ typedef enum mt_scale_type {
     MT_SCALE_F16,
     MT_SCALE_BF16,
     MT_SCALE_E8M0, /* 2^(byte-127) */
-    MT_SCALE_E4M3
+    MT_SCALE_E4M3,
+    MT_SCALE_8_OF_F16, /* an f16, then 8 signed bytes: 8 scales, which are its products with these */
+    MT_SCALE_16_OF_F16 /* the same with 16 */
 } mt_scale_type;
 
 typedef struct mt_mat {
@@ -35,13 +40,15 @@ typedef struct mt_mat {
     mt_scale_type scale_type; /* type of scales and biases */
     uint8_t bits;             /* of an element of w */
     uint16_t group;           /* elements of k that share a scale; 128 for FP8; 0 for plain formats */
+    bool split;               /* AFFINE and SIGNED of 5 or 6 bits: unpack.h says how bits above the fourth lie apart */
     size_t n, k;
     const uint8_t *w;
     size_t stride;         /* bytes from one row of w to the next */
-    const uint8_t *scales; /* row r, group g at scales + r * scale_stride + g * element size (FP8: r / 128) */
+    const uint8_t *scales; /* row r, group g at scales + r * scale_stride + mt_scale_bytes(g) (FP8: r / 128) */
     const uint8_t *biases; /* AFFINE only; same shape as scales */
     size_t scale_stride;   /* bytes from one row of scales (and biases) to the next */
     float global;          /* NVFP4: factor of the whole tensor, 1 where the file has none */
+    const float *globals;  /* those of the items of a stack, where each has its own; NULL: global is all items' */
 } mt_mat;
 
 #endif

@@ -1,35 +1,91 @@
-/* Quantised weights as integers with a scale: AFFINE codes as they are; E2M1 codes doubled, with half the scale. */
+/* Quantised weights as integers with a scale: AFFINE codes as they are, SIGNED less half their range, IQ4 as its table
+   says; E2M1 codes doubled, with half the scale.
+
+   Codes of a row are one little-endian bit stream. Where w->split, bits above the fourth lie behind it: k / 2 bytes of
+   nibbles, then the rest of each piece of the row in 16 bytes. A piece has 128 elements (5 bits) or 64 (6 bits); byte i
+   holds those of elements 2 i (in its low nibble) and 2 i + 1 (in the high one) of every 32, the first 32 in the lowest
+   bits. So vectors of nibbles and of their other bits have the same order. */
 #ifndef MT_KERNELS_UNPACK_H
 #define MT_KERNELS_UNPACK_H
 
 #include "kernels/convert.h"
 
-/* Reads the codes of a row: a little-endian bit stream. */
+/* Whether weights are codes with scales, which the integer products take (R4 of docs/numerics.md). */
+MT_LEAF bool mt_has_codes(mt_format format)
+{
+    return format == MT_FORMAT_AFFINE || format == MT_FORMAT_SIGNED || format == MT_FORMAT_IQ4 ||
+           format == MT_FORMAT_MXFP4 || format == MT_FORMAT_NVFP4;
+}
+
+/* Elements of a piece of a split row. */
+static inline size_t mt_split_piece(unsigned bits)
+{
+    return bits == 5 ? 128 : 64;
+}
+
+/* Bytes of a row of k codes. */
+static inline size_t mt_code_row(size_t k, unsigned bits, bool split)
+{
+    const size_t piece = mt_split_piece(bits);
+    return split ? k / 2 + (k + piece - 1) / piece * 16 : k * bits / 8;
+}
+
+/* Bits of element i above the fourth; high: what follows the nibbles of the row. */
+static inline unsigned mt_split_bits(const uint8_t *high, size_t i, unsigned bits)
+{
+    const size_t piece = mt_split_piece(bits);
+    const size_t shift = i % 2 * 4 + i % piece / 32 * (bits - 4);
+    return high[i / piece * 16 + i % 32 / 2] >> shift & ((1u << (bits - 4)) - 1);
+}
+
+/* What a code stands for without its scale. */
+static inline int mt_code_integer(const mt_mat *w, unsigned code)
+{
+    switch (w->format) {
+    case MT_FORMAT_AFFINE: return (int)code;
+    case MT_FORMAT_SIGNED: return (int)code - (1 << (w->bits - 1));
+    case MT_FORMAT_IQ4: return mt_iq4_integer(code);
+    default: return mt_e2m1_doubled(code);
+    }
+}
+
+/* Reads the codes of a row in order. */
 typedef struct mt_unpacker {
-    const uint8_t *p; /* next byte */
+    const uint8_t *p;    /* next byte of the stream */
+    const uint8_t *high; /* what follows it, where that is split */
     uint32_t stream;
     unsigned have; /* bits in stream */
+    size_t i;      /* next element */
 } mt_unpacker;
+
+static inline mt_unpacker mt_unpacker_of(const mt_mat *w, size_t r)
+{
+    const uint8_t *row = w->w + r * w->stride;
+    return (mt_unpacker){.p = row, .high = w->split ? row + w->k / 2 : NULL};
+}
 
 static inline int mt_unpack_next(mt_unpacker *u, const mt_mat *w)
 {
-    if (u->have < w->bits) {
+    const unsigned bits = u->high ? 4 : w->bits;
+    if (u->have < bits) {
         u->stream |= (uint32_t)*u->p++ << u->have;
         u->have += 8;
     }
-    unsigned code = u->stream & ((1u << w->bits) - 1);
-    u->stream >>= w->bits;
-    u->have -= w->bits;
-    return w->format == MT_FORMAT_AFFINE ? (int)code : mt_e2m1_doubled(code);
+    unsigned code = u->stream & ((1u << bits) - 1);
+    u->stream >>= bits;
+    u->have -= bits;
+    if (u->high)
+        code |= mt_split_bits(u->high, u->i++, w->bits) << 4;
+    return mt_code_integer(w, code);
 }
 
 /* The scale of the integers of group g; `scales`: those of the row. */
 static inline float mt_weight_scale(const mt_mat *w, const uint8_t *scales, size_t g)
 {
-    float s = mt_scale_f32(scales, w->scale_type, g);
-    if (w->format == MT_FORMAT_AFFINE)
-        return s;
-    return w->format == MT_FORMAT_NVFP4 ? 0.5f * s * w->global : 0.5f * s;
+    const float s = mt_scale_f32(scales, w->scale_type, g);
+    if (w->format == MT_FORMAT_NVFP4)
+        return 0.5f * s * w->global;
+    return w->format == MT_FORMAT_MXFP4 ? 0.5f * s : s;
 }
 
 #endif

@@ -36,7 +36,9 @@ static mt_mat shift(const mt_mat *m, size_t rows, size_t of_scales)
 
 mt_mat mt_mat_item(const mt_mat *m, size_t i)
 {
-    return shift(m, i * m->n, i * scale_rows(m, m->n));
+    mt_mat out = shift(m, i * m->n, i * scale_rows(m, m->n));
+    out.global = m->globals ? m->globals[i] : m->global;
+    return out;
 }
 
 mt_mat mt_mat_rows(const mt_mat *m, size_t first, size_t count)

@@ -14,11 +14,6 @@ static CUdeviceptr floats(mt_set *set, const float *x, size_t n)
     return at;
 }
 
-static bool has_codes(const mt_mat *mat)
-{
-    return mat->format == MT_FORMAT_AFFINE || mat->format == MT_FORMAT_MXFP4 || mat->format == MT_FORMAT_NVFP4;
-}
-
 /* ---- tiles ---- */
 
 typedef void lay_fn(uint8_t *to, const mt_mat *mat, const mt_cuda_weight *d, size_t first);
@@ -84,7 +79,7 @@ static size_t code_bytes(const mt_cuda_weight *d) /* of a tile */
 static void lay_codes(uint8_t *to, const mt_mat *mat, const mt_cuda_weight *d, size_t first)
 {
     for (size_t n = 0; n < MT_CUDA_TILE && first + n < mat->n; n++) {
-        mt_unpacker u = {.p = mat->w + (first + n) * mat->stride};
+        mt_unpacker u = mt_unpacker_of(mat, first + n);
         for (size_t k = 0; k < mat->k; k++)
             put_code(to, d, n, k, mt_unpack_next(&u, mat));
     }
@@ -137,7 +132,7 @@ static void lay_native(uint8_t *to, const mt_mat *mat, const mt_cuda_weight *d, 
 {
     const int power = ilogbf(d->unit);
     for (size_t n = 0; n < MT_CUDA_NATIVE_TILE && first + n < mat->n; n++) {
-        mt_unpacker u = {.p = mat->w + (first + n) * mat->stride};
+        mt_unpacker u = mt_unpacker_of(mat, first + n);
         for (size_t k = 0; k < mat->k; k++) {
             const size_t thread = n / 16 * 32 + n % 8 * 4 + k % 8 / 2;
             uint8_t *step = to + k / MT_CUDA_NATIVE_STEP * MT_CUDA_NATIVE_BYTES;
@@ -261,7 +256,7 @@ static void weight_init(mt_set *set, mt_weight *w, const mt_mat *mat, const floa
     w->class = class;
     w->d = (mt_cuda_weight){.n = (uint32_t)mat->n, .k = (uint32_t)mat->k, .format = (uint8_t)mat->format};
     (class == MT_CLASS_N      ? make_native
-     : has_codes(mat)         ? make_codes
+     : mt_has_codes(mat->format)         ? make_codes
      : has_halves(mat, class) ? make_halves
                               : make_plain)(set, mat, &w->d);
     w->d.bias = floats(set, bias, mat->n);

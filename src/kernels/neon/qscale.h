@@ -22,6 +22,19 @@ MT_INLINE float32x4_t mt_scale_load4(const uint8_t *p, mt_scale_type type)
     return vreinterpretq_f32_u32(vorrq_u32(vreinterpretq_u32_f32(vmulq_n_f32(x, 0x1p120f)), sign));
 }
 
+/* Scales g .. g+3 of a row that share an f16; g % 4 == 0 */
+MT_INLINE float32x4_t mt_scale_shared4(const uint8_t *row, size_t g, mt_scale_type type)
+{
+    const size_t together = mt_scale_together(type);
+    const uint8_t *record = row + g / together * mt_scale_size(type);
+    mt_f16 half;
+    uint32_t word;
+    memcpy(&half, record, sizeof(half));
+    memcpy(&word, record + 2 + g % together, sizeof(word));
+    const int16x8_t wide = vmovl_s8(vreinterpret_s8_u32(vdup_n_u32(word)));
+    return vmulq_n_f32(vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide))), mt_f32_from_f16(half));
+}
+
 typedef struct mt_f32x4x4 {
     float32x4_t v[4];
 } mt_f32x4x4;
@@ -50,7 +63,7 @@ MT_INLINE mt_scale_rows mt_scale_rows_of(const mt_mat *w, const uint8_t *base, s
 #define MT_ROW(c) base + (j + (c) < last ? j + (c) : last) * w->scale_stride
     return (mt_scale_rows){.row = {MT_ROW(0), MT_ROW(1), MT_ROW(2), MT_ROW(3)},
                            .type = w->scale_type,
-                           .e2m1 = w->format != MT_FORMAT_AFFINE,
+                           .e2m1 = w->format == MT_FORMAT_MXFP4 || w->format == MT_FORMAT_NVFP4,
                            .global = w->format == MT_FORMAT_NVFP4 ? w->global : 1.0f};
 #undef MT_ROW
 }
@@ -77,7 +90,10 @@ MT_INLINE mt_f32x4x4 mt_scale_block(const mt_scale_rows *s, size_t g, mt_scale_t
         return mt_scale_block_bf16(s->row, g);
     MT_UNROLL
     for (int c = 0; c < 4; c++) {
-        m.v[c] = mt_scale_load4(s->row[c] + g * mt_scale_size(type), type);
+        if (mt_scale_together(type) > 1)
+            m.v[c] = mt_scale_shared4(s->row[c], g, type);
+        else
+            m.v[c] = mt_scale_load4(s->row[c] + g * mt_scale_size(type), type);
         if (type == MT_SCALE_E8M0 || type == MT_SCALE_E4M3)
             m.v[c] = vmulq_n_f32(vmulq_n_f32(m.v[c], 0.5f), s->global);
     }
@@ -127,6 +143,8 @@ MT_INLINE void mt_scales_write(float *out, size_t stride, const mt_scale_rows *s
     case MT_SCALE_BF16: mt_scales_typed(out, stride, s, g0, g1, twice, MT_SCALE_BF16); break;
     case MT_SCALE_E8M0: mt_scales_typed(out, stride, s, g0, g1, twice, MT_SCALE_E8M0); break;
     case MT_SCALE_E4M3: mt_scales_typed(out, stride, s, g0, g1, twice, MT_SCALE_E4M3); break;
+    case MT_SCALE_8_OF_F16: mt_scales_typed(out, stride, s, g0, g1, twice, MT_SCALE_8_OF_F16); break;
+    case MT_SCALE_16_OF_F16: mt_scales_typed(out, stride, s, g0, g1, twice, MT_SCALE_16_OF_F16); break;
     case MT_SCALE_NONE: break;
     }
 }

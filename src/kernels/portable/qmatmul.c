@@ -125,7 +125,7 @@ void mt_q_matmul_portable(float *y, size_t ldy, const mt_mat *w, size_t n0, size
     layout l = layout_of(rows->k, rows->group);
     int16_t *q = (int16_t *)(void *)scratch;
     for (size_t j = n0; j < n1; j++) {
-        mt_unpacker u = {.p = w->w + j * w->stride};
+        mt_unpacker u = mt_unpacker_of(w, j);
         for (size_t i = 0; i < rows->k; i++)
             q[i] = (int16_t)mt_unpack_next(&u, w);
         for (size_t i = 0; i < rows->m; i++)

@@ -23,9 +23,9 @@ static void bytes(float *y, const mt_mat *w, const uint8_t *p, const uint8_t *sc
 
 static void codes(float *y, const mt_mat *w, size_t r)
 {
-    const uint8_t *p = w->w + r * w->stride, *scales = w->scales + r * w->scale_stride;
+    const uint8_t *scales = w->scales + r * w->scale_stride;
     const uint8_t *biases = w->biases ? w->biases + r * w->scale_stride : NULL;
-    mt_unpacker u = {.p = p};
+    mt_unpacker u = mt_unpacker_of(w, r);
     for (size_t g = 0; g < w->k / w->group; g++) {
         float s = mt_weight_scale(w, scales, g), b = biases ? mt_scale_f32(biases, w->scale_type, g) : 0.0f;
         for (size_t i = g * w->group; i < (g + 1) * w->group; i++) {
@@ -46,6 +46,8 @@ void mt_row_f32_portable(float *y, const mt_mat *w, size_t r)
     case MT_FORMAT_MXFP8: bytes(y, w, p, w->scales + r * w->scale_stride); return;
     case MT_FORMAT_AFFINE:
     case MT_FORMAT_MXFP4:
-    case MT_FORMAT_NVFP4: codes(y, w, r); return;
+    case MT_FORMAT_NVFP4:
+    case MT_FORMAT_SIGNED:
+    case MT_FORMAT_IQ4: codes(y, w, r); return;
     }
 }

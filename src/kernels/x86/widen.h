@@ -94,7 +94,9 @@ static inline void mt_widen(float *y, const mt_mat *w, size_t r, size_t k0, size
     case MT_FORMAT_MXFP8: mt_widen_scaled(y, w, r, k0, k1); return;
     case MT_FORMAT_AFFINE:
     case MT_FORMAT_MXFP4:
-    case MT_FORMAT_NVFP4: mt_widen_codes(y, w, r, k0, k1); return;
+    case MT_FORMAT_NVFP4:
+    case MT_FORMAT_SIGNED:
+    case MT_FORMAT_IQ4: mt_widen_codes(y, w, r, k0, k1); return;
     }
 }
 
