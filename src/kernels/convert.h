@@ -68,13 +68,6 @@ MT_LEAF int mt_e2m1_doubled(unsigned code)
     return doubled[code & 15u];
 }
 
-/* The integer that an IQ4 code stands for. */
-MT_LEAF int mt_iq4_integer(unsigned code)
-{
-    static const int8_t integer[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-    return integer[code & 15u];
-}
-
 /* Scales that share an f16; 1 for types in which each is a number of its own. */
 MT_LEAF size_t mt_scale_together(mt_scale_type type)
 {

@@ -38,15 +38,29 @@ static inline unsigned mt_split_bits(const uint8_t *high, size_t i, unsigned bit
     return high[i / piece * 16 + i % 32 / 2] >> shift & ((1u << (bits - 4)) - 1);
 }
 
+/* The integers that 16 codes stand for, in formats of 4 bits other than AFFINE. */
+static inline const int8_t *mt_code_table(mt_format format)
+{
+    static const int8_t e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+    static const int8_t iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+    static const int8_t plain[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
+    return format == MT_FORMAT_IQ4 ? iq4 : format == MT_FORMAT_SIGNED ? plain : e2m1;
+}
+
+/* The largest negative integer of the format, without its sign: added to all of them, it makes them unsigned. */
+static inline int mt_code_lift(const mt_mat *w)
+{
+    if (w->format == MT_FORMAT_AFFINE)
+        return 0;
+    return w->format == MT_FORMAT_SIGNED ? 1 << (w->bits - 1) : w->format == MT_FORMAT_IQ4 ? 127 : 12;
+}
+
 /* What a code stands for without its scale. */
 static inline int mt_code_integer(const mt_mat *w, unsigned code)
 {
-    switch (w->format) {
-    case MT_FORMAT_AFFINE: return (int)code;
-    case MT_FORMAT_SIGNED: return (int)code - (1 << (w->bits - 1));
-    case MT_FORMAT_IQ4: return mt_iq4_integer(code);
-    default: return mt_e2m1_doubled(code);
-    }
+    if (w->format == MT_FORMAT_AFFINE)
+        return (int)code;
+    return w->bits == 4 ? mt_code_table(w->format)[code] : (int)code - mt_code_lift(w);
 }
 
 /* Reads the codes of a row in order. */

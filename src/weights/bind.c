@@ -435,6 +435,7 @@ bool mt_binder_finish(mt_binder *b, mt_bind_cost *cost, mt_error *err)
         mt_binder_warm(b);
     if (cost)
         *cost = b->cost;
+    mt_pool_free(b->pool);
     mt_buf_free(&b->report);
     mt_free(b->state);
     mt_free(b);

@@ -3,6 +3,7 @@
 #define MT_WEIGHTS_BIND_INTERNAL_H
 
 #include "base/buf.h"
+#include "base/pool.h"
 #include "base/progress.h"
 #include "weights/bind.h"
 #include "weights/quant.h"
@@ -29,6 +30,7 @@ struct mt_binder {
     size_t problems, shown;         /* problems in all, and those in the report */
     mt_progress progress;
     mt_bind_cost cost;
+    mt_pool *pool; /* for laying out blocks; NULL until there are some */
 };
 
 /* Reads the tensors that are used in place into memory, unless together they are larger than the machine's memory.

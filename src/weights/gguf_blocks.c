@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "kernels/convert.h"
+#include "kernels/unpack.h"
 
 static uint16_t half_at(const uint8_t *p)
 {
@@ -245,13 +245,8 @@ const mt_gguf_layout *mt_gguf_layout_of(uint32_t type)
 /* The value of a code without its scale. */
 static float number(const mt_gguf_layout *l, uint8_t code)
 {
-    static const int8_t iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-    switch (l->format) {
-    case MT_FORMAT_SIGNED: return (float)(code - (1 << (l->bits - 1)));
-    case MT_FORMAT_IQ4: return (float)iq4[code & 15];
-    case MT_FORMAT_AFFINE: return (float)code;
-    default: return (float)mt_e2m1_doubled(code);
-    }
+    const mt_mat w = {.format = l->format, .bits = l->bits};
+    return (float)mt_code_integer(&w, code);
 }
 
 /* Half of 2^(byte - 127), also where that is 255; half of an E4M3 number. */

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "check.h"
+#include "kernels/convert.h"
 
 typedef struct harness {
     mt_device *defined, *tested;
@@ -105,6 +106,29 @@ static void without_nan(const uint8_t *codes, size_t n)
             p[i] ^= 0x40;
 }
 
+/* Codes as GGUF's types have them, which need k % 256 == 0 where scales share an f16. */
+static mt_mat of_blocks(run *r, mt_format format, size_t k)
+{
+    static const mt_mat shapes[] = {
+        {.format = MT_FORMAT_SIGNED, .bits = 4, .group = 32, .scale_type = MT_SCALE_F16},
+        {.format = MT_FORMAT_SIGNED, .bits = 5, .group = 32, .scale_type = MT_SCALE_F16, .split = true},
+        {.format = MT_FORMAT_SIGNED, .bits = 8, .group = 32, .scale_type = MT_SCALE_F16},
+        {.format = MT_FORMAT_SIGNED, .bits = 3, .group = 16, .scale_type = MT_SCALE_16_OF_F16},
+        {.format = MT_FORMAT_SIGNED, .bits = 6, .group = 16, .scale_type = MT_SCALE_16_OF_F16, .split = true},
+        {.format = MT_FORMAT_IQ4, .bits = 4, .group = 32, .scale_type = MT_SCALE_F16},
+        {.format = MT_FORMAT_IQ4, .bits = 4, .group = 32, .scale_type = MT_SCALE_8_OF_F16},
+        {.format = MT_FORMAT_AFFINE, .bits = 5, .group = 32, .scale_type = MT_SCALE_F16, .split = true},
+        {.format = MT_FORMAT_AFFINE, .bits = 4, .group = 32, .scale_type = MT_SCALE_8_OF_F16},
+        {.format = MT_FORMAT_AFFINE, .bits = 5, .group = 32, .scale_type = MT_SCALE_8_OF_F16, .split = true},
+        {.format = MT_FORMAT_AFFINE, .bits = 2, .group = 16, .scale_type = MT_SCALE_16_OF_F16},
+    };
+    for (;;) {
+        const mt_mat *shape = &shapes[below(r, MT_COUNT(shapes))];
+        if (shape->format == format && (mt_scale_together(shape->scale_type) == 1 || k % 256 == 0))
+            return *shape;
+    }
+}
+
 mt_mat matrix(run *r, mt_format format, size_t n, size_t k)
 {
     static const uint8_t affine[] = {2, 3, 4, 5, 6, 8};
@@ -115,12 +139,18 @@ mt_mat matrix(run *r, mt_format format, size_t n, size_t k)
                                     [MT_FORMAT_AFFINE] = {.bits = 4, .group = 32, .scale_type = MT_SCALE_F16},
                                     [MT_FORMAT_MXFP4] = {.bits = 4, .group = 32, .scale_type = MT_SCALE_E8M0},
                                     [MT_FORMAT_NVFP4] = {.bits = 4, .group = 16, .scale_type = MT_SCALE_E4M3},
-                                    [MT_FORMAT_MXFP8] = {.bits = 8, .group = 32, .scale_type = MT_SCALE_E8M0}};
+                                    [MT_FORMAT_MXFP8] = {.bits = 8, .group = 32, .scale_type = MT_SCALE_E8M0},
+                                    [MT_FORMAT_SIGNED] = {.bits = 0},
+                                    [MT_FORMAT_IQ4] = {.bits = 0}};
     mt_mat shape = shapes[format], w;
     shape.format = format;
     shape.n = n;
     shape.k = k;
-    if (format == MT_FORMAT_AFFINE) {
+    if (format == MT_FORMAT_SIGNED || format == MT_FORMAT_IQ4 || (format == MT_FORMAT_AFFINE && below(r, 4) == 0)) {
+        shape = of_blocks(r, format, k);
+        shape.n = n;
+        shape.k = k;
+    } else if (format == MT_FORMAT_AFFINE) {
         shape.bits = affine[below(r, sizeof(affine))];
         shape.group = (uint16_t)(32u << below(r, k % 128 == 0 ? 3 : k % 64 == 0 ? 2 : 1));
         shape.scale_type = below(r, 2) ? MT_SCALE_BF16 : MT_SCALE_F16;
@@ -149,8 +179,9 @@ bool adds_freely(const run *r, mt_format f)
 mt_format draw_format(run *r, size_t k)
 {
     static const mt_format plain[] = {MT_FORMAT_F32, MT_FORMAT_F16, MT_FORMAT_BF16};
-    static const mt_format all[] = {MT_FORMAT_AFFINE, MT_FORMAT_AFFINE, MT_FORMAT_BF16, MT_FORMAT_F32,  MT_FORMAT_F16,
-                                    MT_FORMAT_MXFP4,  MT_FORMAT_NVFP4,  MT_FORMAT_FP8,  MT_FORMAT_MXFP8};
+    static const mt_format all[] = {MT_FORMAT_AFFINE, MT_FORMAT_AFFINE, MT_FORMAT_BF16,  MT_FORMAT_F32,
+                                    MT_FORMAT_F16,    MT_FORMAT_MXFP4,  MT_FORMAT_NVFP4, MT_FORMAT_FP8,
+                                    MT_FORMAT_MXFP8,  MT_FORMAT_SIGNED, MT_FORMAT_IQ4};
     const mt_format f = k % 32 ? plain[below(r, MT_COUNT(plain))] : all[below(r, MT_COUNT(all))];
     if (adds_freely(r, f))
         r->rule = NEAR;

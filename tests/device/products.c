@@ -569,7 +569,8 @@ static void moe_of(run *r, size_t experts, size_t top_k, size_t hidden, size_t i
         params.down_bias = vector(r, 5, experts * hidden);
     }
     const mt_experts *all = mt_experts_new(r->set, &params);
-    static const mt_format exact[] = {MT_FORMAT_AFFINE, MT_FORMAT_AFFINE, MT_FORMAT_MXFP4, MT_FORMAT_F32};
+    static const mt_format exact[] = {MT_FORMAT_AFFINE, MT_FORMAT_SIGNED, MT_FORMAT_IQ4, MT_FORMAT_MXFP4,
+                                      MT_FORMAT_F32};
     mt_mat router_mat;
     if (routed)
         router_mat = matrix(r, exact[below(r, MT_COUNT(exact))], experts, hidden);

@@ -140,7 +140,8 @@ static void open_layer(run *r, layer *l)
 static void open_products(run *r, layer *l)
 {
     static const size_t widths[] = {96, 128, 256, 640, 1024};
-    static const mt_format formats[] = {MT_FORMAT_AFFINE, MT_FORMAT_AFFINE, MT_FORMAT_MXFP4, MT_FORMAT_F32};
+    static const mt_format formats[] = {MT_FORMAT_AFFINE, MT_FORMAT_SIGNED, MT_FORMAT_IQ4, MT_FORMAT_MXFP4,
+                                        MT_FORMAT_F32};
     const size_t heads = l->shape.value_heads;
     l->answers = below(r, 4);
     if (below(r, 4)) {

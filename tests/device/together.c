@@ -26,7 +26,8 @@ static void give_all(run *r, const mt_tensor *const *t, size_t count)
 static void mlp(run *r)
 {
     static const size_t widths[] = {32, 64, 96, 128, 192, 384, 1152, 1344};
-    static const mt_format formats[] = {MT_FORMAT_AFFINE, MT_FORMAT_AFFINE, MT_FORMAT_MXFP4, MT_FORMAT_F32};
+    static const mt_format formats[] = {MT_FORMAT_AFFINE, MT_FORMAT_SIGNED, MT_FORMAT_IQ4, MT_FORMAT_MXFP4,
+                                        MT_FORMAT_F32};
     const size_t hidden = pick(r, widths, MT_COUNT(widths)), inner = pick(r, widths, MT_COUNT(widths) - 2 * r->quick);
     const mt_format format = formats[below(r, MT_COUNT(formats))];
     const mt_glu how = draw_glu(r);

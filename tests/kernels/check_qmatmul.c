@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "kernels/convert.h"
+#include "kernels/unpack.h"
 
 void check_qmatmul(check *c);
 
@@ -158,6 +158,22 @@ static const mt_mat shapes[] = {
     {.format = MT_FORMAT_MXFP4, .bits = 4, .group = 32, .scale_type = MT_SCALE_E8M0},
     {.format = MT_FORMAT_NVFP4, .bits = 4, .group = 16, .scale_type = MT_SCALE_E4M3},
     {.format = MT_FORMAT_NVFP4, .bits = 4, .group = 16, .scale_type = MT_SCALE_E4M3, .global = 0.3f},
+#define CODES(f, b, g, s, ...)                                                                  \
+    {                                                                                           \
+        .format = MT_FORMAT_##f, .bits = b, .group = g, .scale_type = MT_SCALE_##s, __VA_ARGS__ \
+    }
+    CODES(SIGNED, 4, 32, F16),
+    CODES(SIGNED, 8, 32, F16),
+    CODES(SIGNED, 5, 32, F16, .split = true),
+    CODES(SIGNED, 3, 16, 16_OF_F16),
+    CODES(SIGNED, 6, 16, 16_OF_F16, .split = true),
+    CODES(IQ4, 4, 32, F16),
+    CODES(IQ4, 4, 32, 8_OF_F16),
+    CODES(AFFINE, 4, 32, F16),
+    CODES(AFFINE, 4, 32, 8_OF_F16),
+    CODES(AFFINE, 5, 32, F16, .split = true),
+    CODES(AFFINE, 5, 32, 8_OF_F16, .split = true),
+    CODES(AFFINE, 2, 16, 16_OF_F16),
 };
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
@@ -165,7 +181,8 @@ static mt_mat sized(size_t s, size_t n, size_t groups)
 {
     mt_mat w = shapes[s];
     w.n = n;
-    w.k = groups * w.group;
+    /* scales that share an f16 are those of 256 elements */
+    w.k = mt_scale_together(w.scale_type) > 1 ? (groups + 3) / 4 * 256 : groups * w.group;
     return w;
 }
 

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "check.h"
+#include "kernels/convert.h"
 
 void check_row(check *c);
 
@@ -18,6 +19,16 @@ static const mt_mat floats[] = {
     {.format = MT_FORMAT_MXFP4, .bits = 4, .group = 32, .scale_type = MT_SCALE_E8M0},
     {.format = MT_FORMAT_NVFP4, .bits = 4, .group = 16, .scale_type = MT_SCALE_E4M3},
     {.format = MT_FORMAT_NVFP4, .bits = 4, .group = 16, .scale_type = MT_SCALE_E4M3, .global = 0.3f},
+    {.format = MT_FORMAT_SIGNED, .bits = 3, .group = 16, .scale_type = MT_SCALE_16_OF_F16},
+    {.format = MT_FORMAT_SIGNED, .bits = 4, .group = 32, .scale_type = MT_SCALE_F16},
+    {.format = MT_FORMAT_SIGNED, .bits = 5, .group = 32, .scale_type = MT_SCALE_F16, .split = true},
+    {.format = MT_FORMAT_SIGNED, .bits = 6, .group = 16, .scale_type = MT_SCALE_16_OF_F16, .split = true},
+    {.format = MT_FORMAT_SIGNED, .bits = 8, .group = 32, .scale_type = MT_SCALE_F16},
+    {.format = MT_FORMAT_IQ4, .bits = 4, .group = 32, .scale_type = MT_SCALE_F16},
+    {.format = MT_FORMAT_IQ4, .bits = 4, .group = 32, .scale_type = MT_SCALE_8_OF_F16},
+    {.format = MT_FORMAT_AFFINE, .bits = 2, .group = 16, .scale_type = MT_SCALE_16_OF_F16},
+    {.format = MT_FORMAT_AFFINE, .bits = 4, .group = 32, .scale_type = MT_SCALE_8_OF_F16},
+    {.format = MT_FORMAT_AFFINE, .bits = 5, .group = 32, .scale_type = MT_SCALE_8_OF_F16, .split = true},
 };
 
 static void one(check *c, mt_mat shape, check_data kind)
@@ -111,7 +122,7 @@ void check_row(check *c)
         for (size_t f = 0; f < sizeof(floats) / sizeof(floats[0]); f++)
             for (size_t groups = 1; groups <= 5; groups++) {
                 mt_mat shape = floats[f];
-                shape.k = groups * shape.group;
+                shape.k = groups * shape.group * mt_scale_together(shape.scale_type);
                 one(c, shape, kind);
             }
         affine(c, kind);

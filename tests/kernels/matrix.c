@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "kernels/convert.h"
+#include "kernels/unpack.h"
 
 static uint16_t random_half(check *c, mt_scale_type type, check_data kind)
 {
@@ -28,8 +28,23 @@ static uint8_t random_byte(check *c, mt_scale_type type, check_data kind)
     return (uint8_t)(kind == CHECK_HUGE ? 240 + bits % 15 : 107 + bits % 41);
 }
 
+/* Records of an f16 and signed bytes. */
+static uint8_t *random_shared(check *c, mt_scale_type type, size_t count, check_data kind)
+{
+    const size_t size = mt_scale_size(type), bytes = mt_scale_bytes(type, count);
+    uint8_t *p = check_alloc(c, bytes, 1);
+    check_fill_bytes(c, p, bytes);
+    for (size_t i = 0; i < bytes; i += size) {
+        const uint16_t half = random_half(c, MT_SCALE_F16, kind);
+        memcpy(p + i, &half, 2);
+    }
+    return p;
+}
+
 static uint8_t *random_scales(check *c, mt_scale_type type, size_t count, check_data kind)
 {
+    if (mt_scale_together(type) > 1)
+        return random_shared(c, type, count, kind);
     size_t size = mt_scale_size(type);
     uint8_t *p = check_alloc(c, count * size, 1);
     for (size_t i = 0; i < count; i++) {
@@ -51,7 +66,7 @@ void check_matrix(check *c, mt_mat *w, const mt_mat *shape, check_data kind)
     *w = *shape;
     if (w->global == 0)
         w->global = 1;
-    w->stride = w->k * w->bits / 8;
+    w->stride = w->group ? mt_code_row(w->k, w->bits, w->split) : w->k * w->bits / 8;
     if (w->group == 0) {
         static const mt_scale_type plain[] = {
             [MT_FORMAT_F32] = MT_SCALE_F32, [MT_FORMAT_F16] = MT_SCALE_F16, [MT_FORMAT_BF16] = MT_SCALE_BF16};
@@ -65,7 +80,7 @@ void check_matrix(check *c, mt_mat *w, const mt_mat *shape, check_data kind)
     w->w = codes;
     size_t rows = w->format == MT_FORMAT_FP8 ? (w->n + 127) / 128 : w->n;
     size_t groups = (w->k + w->group - 1) / w->group;
-    w->scale_stride = groups * mt_scale_size(w->scale_type);
+    w->scale_stride = mt_scale_bytes(w->scale_type, groups);
     w->scales = random_scales(c, w->scale_type, rows * groups, kind);
     if (w->format == MT_FORMAT_AFFINE)
         w->biases = random_scales(c, w->scale_type, rows * groups, kind);
@@ -73,9 +88,11 @@ void check_matrix(check *c, mt_mat *w, const mt_mat *shape, check_data kind)
 
 const char *check_matrix_name(const mt_mat *w)
 {
-    static const char *const formats[] = {"f32", "f16", "bf16", "fp8", "affine", "mxfp4", "nvfp4", "mxfp8"};
-    static const char *const scales[] = {"none", "f32", "f16", "bf16", "e8m0", "e4m3"};
+    static const char *const formats[] = {"f32",   "f16",   "bf16",  "fp8",    "affine",
+                                          "mxfp4", "nvfp4", "mxfp8", "signed", "iq4"};
+    static const char *const scales[] = {"none", "f32", "f16", "bf16", "e8m0", "e4m3", "8-of-f16", "16-of-f16"};
     static char name[64];
-    snprintf(name, sizeof(name), "%s %u-bit g%u %s", formats[w->format], w->bits, w->group, scales[w->scale_type]);
+    snprintf(name, sizeof(name), "%s %u-bit%s g%u %s", formats[w->format], w->bits, w->split ? " split" : "", w->group,
+             scales[w->scale_type]);
     return name;
 }

@@ -134,7 +134,7 @@ enum { Q_BYTES = 2 * PANEL * CHUNK, WS_FLOATS = PANEL * 4 * (CHUNK / 16), ASIDE_
 
 size_t mt_q_scratch_bytes_i8mm(size_t k)
 {
-    size_t bytes = Q_BYTES + (WS_FLOATS + ASIDE_FLOATS + (k / 32 + 1) * COLUMNS) * sizeof(float);
+    size_t bytes = Q_BYTES + (WS_FLOATS + ASIDE_FLOATS + (k / 16 + 1) * COLUMNS) * sizeof(float);
     size_t one = mt_q_scratch_bytes_dotprod(k);
     return bytes > one ? bytes : one;
 }
@@ -154,21 +154,23 @@ static const uint8_t *row_of(const mt_mat *w, size_t j, size_t n1)
 
 /* Unpacks a panel of rows from[] of W, elements [k0, k1). Pointers advance and whole cache lines are written in order:
    with offsets and scattered stores it takes a third longer. */
-MT_INLINE void unpack(int8_t *out, const uint8_t *const from[2 * PANEL], size_t k0, size_t k1, mt_code code)
+MT_INLINE void unpack(int8_t *out, const mt_mat *w, const uint8_t *const from[2 * PANEL], size_t k0, size_t k1,
+                      mt_code code)
 {
-    const mt_coder coder = mt_coder_of(code);
+    const mt_coder coder = mt_coder_of(code, w);
     const size_t bytes = 4 * mt_code_bits(code);
     const uint8_t *p[2 * PANEL];
     MT_UNROLL
     for (int c = 0; c < 2 * PANEL; c++)
         p[c] = from[c] + k0 / 32 * bytes;
     for (size_t k = k0; k < k1; k += 32, out += 4 * PANEL * 16) {
-        const bool half = code == MT_CODE_E2M1 && k + 32 > k1;
+        const bool half = code == MT_CODE_TABLE && k + 32 > k1;
         steps s[PANEL];
         MT_UNROLL
         for (int c = 0; c < PANEL; c++) {
             s[c] = half ? interleave(mt_paired_half(p[2 * c], &coder), mt_paired_half(p[2 * c + 1], &coder))
-                        : load_steps(p[2 * c], p[2 * c + 1], code, &coder);
+                        : load_steps(p[2 * c], p[2 * c + 1], from[2 * c] + w->k / 2, from[2 * c + 1] + w->k / 2, k / 32,
+                                     code, &coder);
             p[2 * c] += bytes;
             p[2 * c + 1] += bytes;
         }
@@ -187,7 +189,7 @@ static void unpack_panel(int8_t *out, const mt_mat *w, size_t j, size_t n1, size
     const uint8_t *p[2 * PANEL];
     for (size_t c = 0; c < 2 * PANEL; c++)
         p[c] = row_of(w, j + c, n1);
-#define UNPACK(code) unpack(out, p, k0, k1, code)
+#define UNPACK(code) unpack(out, w, p, k0, k1, code)
     MT_SWITCH_CODE(mt_code_of(w), UNPACK)
 #undef UNPACK
 }
@@ -357,7 +359,7 @@ static void multiply_panel(const product *p, const block *b, size_t panel, size_
 {
     const size_t group = p->rows->group, pairs = b->end - b->first;
     const size_t full = p->l.pairs == SINGLE ? 0 : pairs / TILE, rest = pairs - full * TILE;
-    const bool eight = p->w->bits == 8;
+    const bool eight = mt_code_of(p->w) == MT_CODE_8;
     float *aside = p->s.aside + panel * b->tiles * RESULT;
     operands o = {
         .w = p->s.q, .ws = p->s.ws, .groups = (k1 - k0) / group, .each = group / p->l.unit, .unit = p->l.unit};

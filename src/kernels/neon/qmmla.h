@@ -33,20 +33,22 @@ MT_INLINE steps interleave(mt_paired a, mt_paired b)
         {low_halves(a.even, b.even), low_halves(a.odd, b.odd), high_halves(a.even, b.even), high_halves(a.odd, b.odd)}};
 }
 
-MT_INLINE steps load_steps(const uint8_t *p0, const uint8_t *p1, mt_code code, const mt_coder *c)
+/* A block of two rows, by number; codes in the stream at p0 and p1, other bits of the rows from h0 and h1 on. */
+MT_INLINE steps load_steps(const uint8_t *p0, const uint8_t *p1, const uint8_t *h0, const uint8_t *h1, size_t block,
+                           mt_code code, const mt_coder *c)
 {
     if (code == MT_CODE_8) {
         int8x16_t a0 = vreinterpretq_s8_u8(vld1q_u8(p0)), a1 = vreinterpretq_s8_u8(vld1q_u8(p0 + 16));
         int8x16_t b0 = vreinterpretq_s8_u8(vld1q_u8(p1)), b1 = vreinterpretq_s8_u8(vld1q_u8(p1 + 16));
         return (steps){{vuzp1q_s8(a0, b0), vuzp2q_s8(a0, b0), vuzp1q_s8(a1, b1), vuzp2q_s8(a1, b1)}};
     }
-    if (code == MT_CODE_4 || code == MT_CODE_E2M1) {
+    if (code == MT_CODE_4 || code == MT_CODE_TABLE) {
         int8x16_t a = vreinterpretq_s8_u8(vld1q_u8(p0)), b = vreinterpretq_s8_u8(vld1q_u8(p1));
         mt_paired low = mt_paired_nibbles(vreinterpretq_u8_s8(low_halves(a, b)), code, c);
         mt_paired high = mt_paired_nibbles(vreinterpretq_u8_s8(high_halves(a, b)), code, c);
         return (steps){{low.even, low.odd, high.even, high.odd}};
     }
-    return interleave(mt_paired_load(p0, code, c), mt_paired_load(p1, code, c));
+    return interleave(mt_paired_block(p0, h0, block, code, c), mt_paired_block(p1, h1, block, code, c));
 }
 
 /* Keeps loads near their use, where no register is free. */

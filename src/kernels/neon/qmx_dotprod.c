@@ -78,7 +78,7 @@ MT_INLINE float32x4_t turns_of(const mt_nibble_row *row, const uint8_t *const p[
     const float *turn = stream;
     const uint16_t *s = scales;
     float32x4_t a = vdupq_n_f32(0.0f);
-    register uint8x16_t numbers __asm__("v31") = mt_coder_of(MT_CODE_E2M1).bytes[0];
+    register uint8x16_t numbers __asm__("v31") = mt_coder_of(MT_CODE_TABLE, row->w).bytes[0];
     __asm__ volatile(BEGIN LOOP END
                      : [a] "+w"(a), [w0] "+r"(w0), [w1] "+r"(w1), [w2] "+r"(w2), [w3] "+r"(w3), [x] "+r"(x),
                        [turn] "+r"(turn), [s] "+r"(s), [turns] "+r"(turns)
@@ -93,13 +93,13 @@ MT_INLINE float32x4_t turns_of(const mt_nibble_row *row, const uint8_t *const p[
 MT_INLINE float32x4_t rest(float32x4_t a, const mt_nibble_row *row, const uint8_t *const p[4], const uint16_t *scales,
                            size_t g)
 {
-    const mt_coder coder = mt_coder_of(MT_CODE_E2M1);
+    const mt_coder coder = mt_coder_of(MT_CODE_TABLE, row->w);
     for (; g < row->groups; g++) {
         const int8x16_t even = vld1q_s8(row->x + g * MT_BLOCK), odd = vld1q_s8(row->x + g * MT_BLOCK + 16);
         int32x4_t acc[4];
         MT_UNROLL
         for (size_t c = 0; c < 4; c++) {
-            const mt_paired w = mt_paired_load(p[c] + g * MT_BLOCK / 2, MT_CODE_E2M1, &coder);
+            const mt_paired w = mt_paired_load(p[c] + g * MT_BLOCK / 2, MT_CODE_TABLE, &coder);
             acc[c] = vdotq_s32(vdotq_s32(mt_zero(), w.even, even), w.odd, odd);
         }
         const int32x4_t dot = vpaddq_s32(vpaddq_s32(acc[0], acc[1]), vpaddq_s32(acc[2], acc[3]));

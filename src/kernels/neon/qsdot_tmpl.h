@@ -107,9 +107,9 @@ size_t MT_QNAME(q_scratch_bytes)(size_t k)
     return (k / 16 + 1) * PANEL * 2 * sizeof(float) + (k + 31) / 32 * 32 * PANEL;
 }
 
-MT_INLINE mt_paired load_signed(const uint8_t *p, mt_code code, const mt_coder *coder)
+MT_INLINE mt_paired load_signed(const uint8_t *p, const uint8_t *high, size_t b, mt_code code, const mt_coder *coder)
 {
-    mt_paired v = mt_paired_load(p, code, coder);
+    mt_paired v = mt_paired_block(p, high, b, code, coder);
     if (code == MT_CODE_8) {
         v.even = veorq_s8(v.even, vreinterpretq_s8_u8(coder->mask));
         v.odd = veorq_s8(v.odd, vreinterpretq_s8_u8(coder->mask));
@@ -133,7 +133,7 @@ static float32x4_t bias_dot(const float *wb, size_t stride, const float *sx, siz
 
 /* One row of x against four rows of W. */
 typedef struct cursor {
-    const uint8_t *p[4];
+    const uint8_t *p[4], *high[4]; /* high: where the bits beside the stream begin, of split rows */
     const int8_t *q;
 } cursor;
 
@@ -146,7 +146,7 @@ MT_INLINE float32x4_t next_block(float32x4_t sum, cursor *at, const qrow *x, siz
     int32x4_t acc[4];
     MT_UNROLL
     for (int c = 0; c < 4; c++) {
-        const mt_paired w = load_signed(at->p[c], code, coder);
+        const mt_paired w = load_signed(at->p[c], at->high[c], u, code, coder);
         acc[c] = MT_QDOT(MT_QDOT(mt_zero(), w.even, even), w.odd, odd);
         at->p[c] += bytes;
     }
@@ -174,9 +174,9 @@ MT_INLINE float32x4_t next_group(float32x4_t a, cursor *at, float32x4_t ws, cons
 
 /* AFFINE with bf16 scales, which are widened on the way */
 MT_INLINE float32x4_t one_row_bf16(cursor at, const mt_scale_rows *s, const mt_scale_rows *t, const qrow *x,
-                                   size_t groups, size_t each, mt_code code)
+                                   size_t groups, size_t each, const mt_mat *w, mt_code code)
 {
-    const mt_coder coder = mt_coder_of(code);
+    const mt_coder coder = mt_coder_of(code, w);
     float32x4_t a = vdupq_n_f32(0.0f), b = vdupq_n_f32(0.0f);
     size_t g = 0;
     for (; g + 4 <= groups; g += 4) {
@@ -207,7 +207,7 @@ MT_INLINE void columns_bf16(float *y, const mt_mat *w, size_t n0, size_t step, c
             s.row[c] = w->scales + (j + c * step) * w->scale_stride;
             t.row[c] = w->biases + (j + c * step) * w->scale_stride;
         }
-        float32x4_t v = one_row_bf16(at, &s, &t, x, groups, each, code);
+        float32x4_t v = one_row_bf16(at, &s, &t, x, groups, each, w, code);
         vst1q_lane_f32(y + j, v, 0);
         vst1q_lane_f32(y + j + step, v, 1);
         vst1q_lane_f32(y + j + 2 * step, v, 2);
@@ -216,9 +216,10 @@ MT_INLINE void columns_bf16(float *y, const mt_mat *w, size_t n0, size_t step, c
 }
 
 /* Any code and group, scales as [group][4] */
-MT_INLINE float32x4_t one_row(cursor at, const float *ws, const qrow *x, size_t groups, size_t each, mt_code code)
+MT_INLINE float32x4_t one_row(cursor at, const float *ws, const qrow *x, size_t groups, const mt_mat *w, mt_code code)
 {
-    const mt_coder coder = mt_coder_of(code);
+    const mt_coder coder = mt_coder_of(code, w);
+    const size_t each = w->group / MT_BLOCK;
     float32x4_t a = vdupq_n_f32(0.0f);
     for (size_t g = 0; g < groups; g++)
         a = next_group(a, &at, vld1q_f32(ws + 4 * g), x, g * each, each, code, &coder);
@@ -226,19 +227,22 @@ MT_INLINE float32x4_t one_row(cursor at, const float *ws, const qrow *x, size_t 
 }
 
 /* Groups of 16: the lower lanes of an accumulator belong to one group, the upper lanes to the next. */
-static float32x4_t one_row_16(cursor at, const float *ws, const qrow *x, size_t groups)
+MT_INLINE float32x4_t one_row_16(cursor at, const float *ws, const qrow *x, size_t groups, const mt_mat *w,
+                                 mt_code code)
 {
     static const int32_t start[4] = {MT_DOT_BITS, 0, MT_DOT_BITS, 0};
-    const mt_coder coder = mt_coder_of(MT_CODE_E2M1);
+    const mt_coder coder = mt_coder_of(code, w);
+    const size_t bytes = 4 * mt_code_bits(code);
     float32x4_t a = vdupq_n_f32(0.0f);
     for (size_t g = 0; g < groups; g += 2) {
+        const bool half = code == MT_CODE_TABLE && g + 1 == groups;
         int8x16_t even = vld1q_s8(at.q + 16 * g), odd = vld1q_s8(at.q + 16 * g + 16);
         int32x4_t acc[4];
         MT_UNROLL
         for (int c = 0; c < 4; c++) {
-            const uint8_t *p = at.p[c] + 8 * g;
-            mt_paired w = g + 1 < groups ? mt_paired_load(p, MT_CODE_E2M1, &coder) : mt_paired_half(p, &coder);
-            acc[c] = MT_QDOT(MT_QDOT(vld1q_s32(start), w.even, even), w.odd, odd);
+            const uint8_t *p = at.p[c] + g / 2 * bytes;
+            const mt_paired v = half ? mt_paired_half(p, &coder) : mt_paired_block(p, at.high[c], g / 2, code, &coder);
+            acc[c] = MT_QDOT(MT_QDOT(vld1q_s32(start), v.even, even), v.odd, odd);
         }
         int32x4_t low = vpaddq_s32(acc[0], acc[1]), high = vpaddq_s32(acc[2], acc[3]);
         a = vfmaq_f32(a, vld1q_f32(ws + 4 * g), turned(vuzp1q_s32(low, high), x, g));
@@ -262,16 +266,16 @@ static void store(float *y, float32x4_t v, size_t n)
 static float32x4_t four_columns(const mt_mat *w, size_t j, size_t last, const qrow *x, size_t groups, float *scratch)
 {
     cursor at = {.q = x->q};
-    for (size_t c = 0; c < 4; c++)
+    for (size_t c = 0; c < 4; c++) {
         at.p[c] = w->w + (j + c < last ? j + c : last) * w->stride;
+        at.high[c] = at.p[c] + w->k / 2;
+    }
     const mt_code code = mt_code_of(w);
     mt_scale_rows s = mt_scale_rows_of(w, w->scales, j, last);
     float *ws = scratch, *wb = scratch + 4 * groups;
     mt_scales_write(ws, 4, &s, 0, groups, false);
-    if (w->group == 16)
-        return one_row_16(at, ws, x, groups);
     float32x4_t a = vdupq_n_f32(0.0f);
-#define ONE_ROW(code) a = one_row(at, ws, x, groups, w->group / MT_BLOCK, code)
+#define ONE_ROW(code) a = w->group == 16 ? one_row_16(at, ws, x, groups, w, code) : one_row(at, ws, x, groups, w, code)
     MT_SWITCH_CODE(code, ONE_ROW)
 #undef ONE_ROW
     if (!w->biases)
@@ -325,16 +329,18 @@ MT_INLINE void put_half(int8_t *out, int8x16_t c0, int8x16_t c1, int8x16_t c2, i
         vst1q_s8(out + u * PANEL * 4, vreinterpretq_s8_f32(m.v[u]));
 }
 
-MT_INLINE void unpack4(int8_t *out, const uint8_t *const from[4], size_t k, mt_code code)
+MT_INLINE void unpack4(int8_t *out, const mt_mat *w, const uint8_t *const from[4], mt_code code)
 {
-    const mt_coder coder = mt_coder_of(code);
+    const mt_coder coder = mt_coder_of(code, w);
+    const size_t k = w->k;
     const size_t bytes = 4 * mt_code_bits(code);
     for (size_t i = 0; i < k; i += 32) {
         mt_paired v[4];
         MT_UNROLL
         for (int c = 0; c < 4; c++) {
             const uint8_t *p = from[c] + i / 32 * bytes;
-            v[c] = code == MT_CODE_E2M1 && i + 32 > k ? mt_paired_half(p, &coder) : load_signed(p, code, &coder);
+            v[c] = code == MT_CODE_TABLE && i + 32 > k ? mt_paired_half(p, &coder)
+                                                       : load_signed(p, from[c] + k / 2, i / 32, code, &coder);
         }
         int8_t *at = out + i * PANEL;
         put_half(at, low_halves(v[0].even, v[0].odd), low_halves(v[1].even, v[1].odd), low_halves(v[2].even, v[2].odd),
@@ -350,7 +356,7 @@ static void unpack_panel(int8_t *out, const mt_mat *w, size_t j, size_t n1)
         const uint8_t *p[4];
         for (size_t c = 0; c < 4; c++)
             p[c] = w->w + (j + h + c < n1 ? j + h + c : n1 - 1) * w->stride;
-#define UNPACK4(code) unpack4(out + h * 4, p, w->k, code)
+#define UNPACK4(code) unpack4(out + h * 4, w, p, code)
         MT_SWITCH_CODE(mt_code_of(w), UNPACK4)
 #undef UNPACK4
     }

@@ -12,7 +12,8 @@ MT_INLINE void next_block(int32x4_t d[SINGLE][2], columns *at, const int8_t **x,
                           mt_code code, const mt_coder *coder)
 {
     const size_t bytes = 4 * mt_code_bits(code);
-    steps left = load_steps(at->w[0], at->w[1], code, coder), right = load_steps(at->w[2], at->w[3], code, coder);
+    steps left = load_steps(at->w[0], at->w[1], NULL, NULL, 0, code, coder),
+          right = load_steps(at->w[2], at->w[3], NULL, NULL, 0, code, coder);
     MT_UNROLL
     for (int s = 0; s < 4; s++) {
         at->w[s] += bytes;
@@ -63,7 +64,7 @@ MT_INLINE float32x4_t one_scale(const uint8_t *const row[4], size_t g)
 
 MT_INLINE void multiply_groups(float32x4_t a[SINGLE][2], columns at, const mt_small *p, int pairs, mt_code code)
 {
-    const mt_coder coder = mt_coder_of(code);
+    const mt_coder coder = mt_coder_of(code, p->w);
     const int8_t *x = p->x;
     const float *turn = p->turns;
     size_t g = 0;

@@ -2,6 +2,7 @@
 #ifndef MT_KERNELS_X86_CODES_H
 #define MT_KERNELS_X86_CODES_H
 
+#include "kernels/unpack.h"
 #include "kernels/x86/simd.h"
 
 #if defined(MT_LEVEL)
@@ -47,6 +48,25 @@ MT_INLINE vi mt_codes_load(const uint8_t *p, size_t bits, mt_order order)
     if (bits < 8)
         return mt_codes_narrow(p, bits, &mt_coders[order][bits]);
     return order == MT_ORDER_PLAIN ? vi_load(p) : vb_shuffle(vi_load(p), vb_table(mt_paired_bytes));
+}
+
+/* y[0..n) = elements [k, k + n) of a split row (unpack.h), both multiples of 32; high: what follows its nibbles. */
+static inline void mt_codes_join(uint8_t *y, const uint8_t *nibbles, const uint8_t *high, size_t k, size_t n,
+                                 size_t bits, mt_order order)
+{
+    const size_t piece = mt_split_piece((unsigned)bits);
+    const __m128i low = _mm_set1_epi8(15), mask = _mm_set1_epi8((char)((1 << (bits - 4)) - 1));
+    for (size_t i = 0; i < n; i += 32) {
+        const __m128i down = _mm_cvtsi64_si128((long long)((k + i) % piece / 32 * (bits - 4)));
+        const __m128i v = _mm_loadu_si128((const void *)(nibbles + (k + i) / 2));
+        const __m128i h = _mm_srl_epi16(_mm_loadu_si128((const void *)(high + (k + i) / piece * 16)), down);
+        const __m128i even = _mm_or_si128(_mm_and_si128(v, low), _mm_slli_epi16(_mm_and_si128(h, mask), 4));
+        const __m128i odd =
+            _mm_or_si128(_mm_and_si128(_mm_srli_epi16(v, 4), low), _mm_and_si128(h, _mm_slli_epi16(mask, 4)));
+        const bool plain = order == MT_ORDER_PLAIN;
+        _mm_storeu_si128((void *)(y + i), plain ? _mm_unpacklo_epi8(even, odd) : _mm_unpacklo_epi32(even, odd));
+        _mm_storeu_si128((void *)(y + i + 16), plain ? _mm_unpackhi_epi8(even, odd) : _mm_unpackhi_epi32(even, odd));
+    }
 }
 
 /* y[0..n) = n codes at p, n % 16 == 0; no byte at or beyond p + readable is read. */

@@ -18,7 +18,7 @@ typedef struct chunk {
     const float *scales, *biases;    /* biases: NULL where there are none */
     size_t g0, g1, each, link, unit; /* each: units of a group */
     size_t planes, flush;            /* steps whose sums of pairs fit 16 bits */
-    bool lifted;                     /* MT_Q_E2M1 was added to every weight to make it unsigned */
+    int lift;                        /* what was added to every weight to make it unsigned */
 } chunk;
 
 size_t MT_LEVEL(q_scratch_bytes)(size_t k)
@@ -29,15 +29,15 @@ size_t MT_LEVEL(q_scratch_bytes)(size_t k)
 }
 
 /* Calls F(unit, link, lifted) with those of the chunk as constants. */
-#define BY_KIND(c, F)                               \
-    if (!(c)->lifted && (c)->link == 2)             \
-        F(MT_BLOCK, 2, false);                      \
-    else if (!(c)->lifted && (c)->unit == MT_BLOCK) \
-        F(MT_BLOCK, 1, false);                      \
-    else if ((c)->unit == MT_BLOCK)                 \
-        F(MT_BLOCK, 1, true);                       \
-    else                                            \
-        F(MT_BLOCK / 2, 1, (c)->lifted);
+#define BY_KIND(c, F)                             \
+    if (!(c)->lift && (c)->link == 2)             \
+        F(MT_BLOCK, 2, false);                    \
+    else if (!(c)->lift && (c)->unit == MT_BLOCK) \
+        F(MT_BLOCK, 1, false);                    \
+    else if ((c)->unit == MT_BLOCK)               \
+        F(MT_BLOCK, 1, true);                     \
+    else                                          \
+        F(MT_BLOCK / 2, 1, (c)->lift > 0);
 
 MT_INLINE vi four_of(const int8_t *p)
 {
@@ -135,7 +135,7 @@ MT_INLINE void scale_fixed(float *a, const chunk *c, const mt_qtile *t, size_t n
         vi dot[MT_Q_ROWS][HALVES];
         MT_UNROLL
         for (size_t r = 0; r < nr; r++)
-            dot[r][0] = dot[r][1] = vi_set1(MT_DOT_BITS - (lifted ? MT_Q_E2M1 * t->sum[u * nr + r] : 0));
+            dot[r][0] = dot[r][1] = vi_set1(MT_DOT_BITS - (lifted ? c->lift * t->sum[u * nr + r] : 0));
         dots(dot, c, w, t->q + u * unit * nr, nr, unit);
         w += unit / 4 * MT_Q_STEP;
         if (link == 2) {
@@ -222,11 +222,11 @@ MT_INLINE void few_fixed(float *a, float *b, const mt_qpanel *p, size_t h, size_
         MT_UNROLL
         for (size_t s = 0; s < VL; s++, x += 8 * nr) {
             const size_t of_link = s % (unit / 8 * link), of_unit = s % (unit / 8);
-            const vi even = mt_qpanel_four(m[s], false, lifted), odd = mt_qpanel_four(m[s], true, lifted);
+            const vi even = mt_qpanel_four(p, m[s], false, lifted), odd = mt_qpanel_four(p, m[s], true, lifted);
             MT_UNROLL
             for (size_t r = 0; r < nr; r++) {
                 if (of_link == 0)
-                    dot[r] = vi_set1(MT_DOT_BITS - (lifted ? MT_Q_E2M1 * t->sum[u * nr + r] : 0));
+                    dot[r] = vi_set1(MT_DOT_BITS - (lifted ? c->lift * t->sum[u * nr + r] : 0));
                 dot[r] = dpbusd(dot[r], even, four_of(x + 4 * r));
                 dot[r] = dpbusd(dot[r], odd, four_of(x + 4 * (nr + r)));
             }
@@ -367,7 +367,8 @@ static void finish(float *y, const float *a, const float *b, size_t count)
 /* The largest weight times 127 times two times steps stays below 2^15. */
 static size_t steps_to_flush(const mt_mat *w)
 {
-    const size_t most = w->format != MT_FORMAT_AFFINE || w->bits == 5 ? 4 : w->bits == 6 ? 2 : 8;
+    const bool e2m1 = w->format == MT_FORMAT_MXFP4 || w->format == MT_FORMAT_NVFP4;
+    const size_t most = e2m1 || w->bits == 5 ? 4 : w->bits == 6 ? 2 : 8;
     const size_t steps = mt_unit(w->group) / 4;
     return most < steps ? most : steps;
 }
@@ -381,9 +382,9 @@ static void block(float *y, size_t ldy, mt_qpanel *p, size_t j, size_t n1, const
     c.unit = mt_unit(w->group);
     c.each = w->group / c.unit;
     c.link = mt_link(w->group);
-    c.planes = w->bits == 8 ? MT_Q_PLANES : 1;
+    c.planes = mt_q_wide(w) ? MT_Q_PLANES : 1;
     c.flush = steps_to_flush(w);
-    c.lifted = w->format != MT_FORMAT_AFFINE;
+    c.lift = mt_code_lift(w);
     memset(s.a, 0, (i1 - i0) * MT_Q_COLUMNS * sizeof(*s.a));
     memset(s.b, 0, (i1 - i0) * MT_Q_COLUMNS * sizeof(*s.b));
     for (size_t k = 0; k < w->k; k += MT_Q_CHUNK) {
@@ -412,6 +413,7 @@ void MT_LEVEL(q_matmul)(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t
     p.scales = (float *)(void *)(p.bytes + mt_round_up(VL * MT_Q_LDB, 64));
     p.biases = p.scales + cells;
     sums s = {.a = p.biases + cells};
+    mt_qpanel_table(&p);
     s.b = s.a + ROWS * MT_Q_COLUMNS;
     for (size_t j = n0; j < n1; j += MT_Q_COLUMNS) {
         mt_qpanel_scales(p.scales, w, w->scales, j, n1);

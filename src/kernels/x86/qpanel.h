@@ -15,8 +15,7 @@ enum {
     MT_Q_CHUNK = 512,
     MT_Q_STEP = 4 * MT_Q_COLUMNS, /* bytes: four elements of every column */
     MT_Q_PLANE = MT_Q_CHUNK * MT_Q_COLUMNS,
-    MT_Q_LDB = MT_Q_CHUNK + 64,
-    MT_Q_E2M1 = 12 /* E2M1 is stored as 2 w + 12 */
+    MT_Q_LDB = MT_Q_CHUNK + 64
 };
 
 #if defined(__AVX512VNNI__)
@@ -28,15 +27,18 @@ enum { MT_Q_PLANES = 2 }; /* codes of 8 bits are processed as two nibbles, so th
 typedef struct mt_qpanel {
     const mt_mat *w;
     const uint8_t *row[MT_Q_COLUMNS], *next[MT_Q_COLUMNS]; /* of the present chunk, and of the one that is prefetched */
-    uint8_t *planes;                                       /* [MT_Q_PLANES][MT_Q_PLANE] */
-    uint8_t *bytes;                                        /* [VL][MT_Q_LDB] */
-    float *scales, *biases;                                /* [k / group][MT_Q_COLUMNS] */
+    size_t k;                                              /* where the present chunk begins */
+    uint8_t table[16];      /* of codes of 4 bits: mt_code_lift added to their integers */
+    uint8_t *planes;        /* [MT_Q_PLANES][MT_Q_PLANE] */
+    uint8_t *bytes;         /* [VL][MT_Q_LDB] */
+    float *scales, *biases; /* [k / group][MT_Q_COLUMNS] */
 } mt_qpanel;
 
 static inline void mt_qpanel_chunk(mt_qpanel *p, size_t j, size_t n1, size_t k)
 {
     const mt_mat *w = p->w;
-    const size_t at = k * w->bits / 8, step = MT_Q_CHUNK * w->bits / 8;
+    const size_t bits = w->split ? 4 : w->bits, at = k * bits / 8, step = MT_Q_CHUNK * bits / 8;
+    p->k = k;
     for (size_t c = 0; c < MT_Q_COLUMNS; c++) {
         size_t column = j + c < n1 ? j + c : n1 - 1,
                after = column + MT_Q_COLUMNS < n1 ? column + MT_Q_COLUMNS : column;
@@ -45,7 +47,17 @@ static inline void mt_qpanel_chunk(mt_qpanel *p, size_t j, size_t n1, size_t k)
     }
 }
 
-static const uint8_t mt_qlifted[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+/* Whether integers have up to 8 bits. */
+static inline bool mt_q_wide(const mt_mat *w)
+{
+    return w->bits == 8 || w->format == MT_FORMAT_IQ4;
+}
+
+static inline void mt_qpanel_table(mt_qpanel *p)
+{
+    for (unsigned i = 0; i < 16; i++)
+        p->table[i] = (uint8_t)(p->w->bits == 4 ? mt_code_integer(p->w, i) + mt_code_lift(p->w) : 0);
+}
 
 /* 4-bit codes of columns h .. h+VL of the panel: m[i] has eight of each column from k + 8 i on, `words` times. */
 MT_INLINE void mt_qpanel_load(vi m[VL], const mt_qpanel *p, size_t h, size_t k, size_t words)
@@ -60,14 +72,14 @@ MT_INLINE void mt_qpanel_load(vi m[VL], const mt_qpanel *p, size_t h, size_t k, 
 }
 
 /* Four of these eight, the even or the odd ones, as unsigned bytes. */
-MT_INLINE vi mt_qpanel_four(vi eight, bool odd, bool e2m1)
+MT_INLINE vi mt_qpanel_four(const mt_qpanel *p, vi eight, bool odd, bool lifted)
 {
     const vi four = vi_and(odd ? vi_srl(eight, 4) : eight, vb_set1(15));
-    return e2m1 ? vb_shuffle(vb_table(mt_qlifted), four) : four;
+    return lifted ? vb_shuffle(vb_table(p->table), four) : four;
 }
 
 /* Columns h .. h+VL of the panel, 4-bit codes; n of k */
-static inline void mt_qpanel_nibbles(const mt_qpanel *p, size_t h, size_t n, bool e2m1)
+static inline void mt_qpanel_nibbles(const mt_qpanel *p, size_t h, size_t n, bool lifted)
 {
     for (size_t k = 0; k < n; k += 8 * VL) {
         const size_t words = (n - k) / 8 < VL ? (n - k) / 8 : VL;
@@ -78,8 +90,8 @@ static inline void mt_qpanel_nibbles(const mt_qpanel *p, size_t h, size_t n, boo
         for (size_t s = 0; s < VL; s++, to += 2 * MT_Q_STEP) {
             if (s >= words)
                 break;
-            vi_store(to, mt_qpanel_four(m[s], false, e2m1));
-            vi_store(to + MT_Q_STEP, mt_qpanel_four(m[s], true, e2m1));
+            vi_store(to, mt_qpanel_four(p, m[s], false, lifted));
+            vi_store(to + MT_Q_STEP, mt_qpanel_four(p, m[s], true, lifted));
         }
     }
 }
@@ -109,21 +121,29 @@ static inline void mt_qpanel_turn(const mt_qpanel *p, size_t h, size_t n, bool s
 
 static inline void mt_qpanel_codes(const mt_qpanel *p, size_t h, size_t n, size_t left)
 {
-    const size_t bits = p->w->bits;
+    const mt_mat *w = p->w;
+    const size_t bits = w->bits;
     for (size_t r = 0; r < VL; r++) {
-        mt_codes_unpack(p->bytes + r * MT_Q_LDB, p->row[h + r], n, left * bits / 8, bits, MT_ORDER_PAIRED);
+        uint8_t *to = p->bytes + r * MT_Q_LDB;
+        const uint8_t *nibbles = p->row[h + r] - p->k / 2; /* of the whole row, where it is split */
+        if (w->split)
+            mt_codes_join(to, nibbles, nibbles + w->k / 2, p->k, n, bits, MT_ORDER_PAIRED);
+        else
+            mt_codes_unpack(to, p->row[h + r], n, left * bits / 8, bits, MT_ORDER_PAIRED);
+        for (size_t i = 0; bits == 4 && i < n; i += MT_CODES)
+            vi_store(to + i, vb_shuffle(vb_table(p->table), vi_load(to + i)));
         for (size_t i = 0; i < n * bits / 8; i += 64)
             _mm_prefetch((const char *)(p->next[h + r] + i), _MM_HINT_T0);
     }
-    mt_qpanel_turn(p, h, n, MT_Q_PLANES == 2 && bits == 8);
+    mt_qpanel_turn(p, h, n, MT_Q_PLANES == 2 && mt_q_wide(w));
 }
 
 /* Unpacks n of k from p->row on; `left`: how many the rows still have. */
 static inline void mt_qpanel_unpack(const mt_qpanel *p, size_t n, size_t left)
 {
     for (size_t h = 0; h < MT_Q_COLUMNS; h += VL) {
-        if (p->w->bits == 4)
-            mt_qpanel_nibbles(p, h, n, p->w->format != MT_FORMAT_AFFINE);
+        if (p->w->bits == 4 && !(MT_Q_PLANES == 2 && mt_q_wide(p->w)))
+            mt_qpanel_nibbles(p, h, n, mt_code_lift(p->w) > 0);
         else
             mt_qpanel_codes(p, h, n, left);
     }
@@ -137,21 +157,40 @@ MT_INLINE vf mt_qscales_load(const uint8_t *p, mt_scale_type type)
     case MT_SCALE_BF16: return mt_halves(p, false);
     case MT_SCALE_E8M0: return vf_from_bits(vi_max(vi_sll(vi_load_u8(p), 23), vi_set1(0x00400000)));
     case MT_SCALE_E4M3: return mt_e4m3(p, false);
+    case MT_SCALE_8_OF_F16:
+    case MT_SCALE_16_OF_F16:
     case MT_SCALE_NONE: break;
     }
     return vf_set1(1.0f);
 }
 
+/* Groups g .. g+count of a row whose scales share f16 numbers; both are multiples of 8 */
+MT_INLINE vf mt_qscales_shared(const uint8_t *row, mt_scale_type type, size_t g, size_t count)
+{
+    const size_t together = mt_scale_together(type);
+    uint16_t half[VL] = {0};
+    uint8_t bytes[VL] = {0};
+    for (size_t i = 0; i < count; i += 8) {
+        const uint8_t *record = row + (g + i) / together * mt_scale_size(type);
+        for (size_t j = 0; j < 8; j++)
+            memcpy(&half[i + j], record, sizeof(*half));
+        memcpy(bytes + i, record + 2 + (g + i) % together, 8);
+    }
+    return vf_mul(vf_load_f16(half), vi_to_f32(vi_load_s8(bytes)));
+}
+
 /* Groups g .. g+count of one row */
 MT_INLINE vf mt_qscales_row(const uint8_t *row, const mt_mat *w, size_t g, size_t count)
 {
+    if (mt_scale_together(w->scale_type) > 1)
+        return mt_qscales_shared(row, w->scale_type, g, count);
     const size_t size = mt_scale_size(w->scale_type);
     uint8_t padded[VL * sizeof(float)] = {0};
     const uint8_t *p = row + g * size;
     if (count < VL)
         p = memcpy(padded, p, count * size);
     vf s = mt_qscales_load(p, w->scale_type);
-    if (w->format == MT_FORMAT_AFFINE)
+    if (w->format != MT_FORMAT_MXFP4 && w->format != MT_FORMAT_NVFP4)
         return s;
     s = vf_mul(vf_set1(0.5f), s);
     return w->format == MT_FORMAT_NVFP4 ? vf_mul(s, vf_set1(w->global)) : s;

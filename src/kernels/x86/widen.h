@@ -55,18 +55,25 @@ static inline void mt_widen_scaled(float *y, const mt_mat *w, size_t r, size_t k
     }
 }
 
-/* One group of codes, at most 128 */
-static inline void mt_widen_group(float *y, const mt_mat *w, const uint8_t *p, size_t readable, float scale,
+/* One group of codes, at most 128, from element k of a row on. Split rows are read 32 at a time, so a group of 16 may be
+   the second half. */
+static inline void mt_widen_group(float *y, const mt_mat *w, const uint8_t *row, size_t k, float scale,
                                   const float *bias)
 {
-    static const int8_t doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-    uint8_t codes[128 + MT_CODES];
-    mt_codes_unpack(codes, p, w->group, readable, w->bits, MT_ORDER_PLAIN);
-    if (w->format != MT_FORMAT_AFFINE)
+    const bool table = w->bits == 4 && w->format != MT_FORMAT_AFFINE;
+    uint8_t space[128 + MT_CODES], *codes = space;
+    if (w->split) {
+        mt_codes_join(space, row, row + w->k / 2, k / 32 * 32, w->group < 32 ? 32 : w->group, w->bits, MT_ORDER_PLAIN);
+        codes += k % 32;
+    } else {
+        mt_codes_unpack(codes, row + k * w->bits / 8, w->group, (w->k - k) * w->bits / 8, w->bits, MT_ORDER_PLAIN);
+    }
+    if (table)
         for (size_t i = 0; i < w->group; i += MT_CODES)
-            vi_store(codes + i, vb_shuffle(vb_table(doubled), vi_load(codes + i)));
+            vi_store(codes + i, vb_shuffle(vb_table(mt_code_table(w->format)), vi_load(codes + i)));
+    const vi lift = vi_set1(table ? 0 : mt_code_lift(w));
     for (size_t i = 0; i < w->group; i += VL) {
-        vf q = vi_to_f32(w->format == MT_FORMAT_AFFINE ? vi_load_u8(codes + i) : vi_load_s8(codes + i));
+        vf q = vi_to_f32(vi_sub(table ? vi_load_s8(codes + i) : vi_load_u8(codes + i), lift));
         vf_store(y + i, bias ? vf_fma(vf_set1(scale), q, vf_set1(*bias)) : vf_mul(vf_set1(scale), q));
     }
 }
@@ -78,7 +85,7 @@ static inline void mt_widen_codes(float *y, const mt_mat *w, size_t r, size_t k0
     for (size_t k = k0; k < k1; k += w->group) {
         size_t g = k / w->group;
         float scale = mt_weight_scale(w, scales, g), bias = biases ? mt_scale_f32(biases, w->scale_type, g) : 0.0f;
-        mt_widen_group(y + k - k0, w, p + k * w->bits / 8, (w->k - k) * w->bits / 8, scale, biases ? &bias : NULL);
+        mt_widen_group(y + k - k0, w, p, k, scale, biases ? &bias : NULL);
     }
 }
 
