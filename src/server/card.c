@@ -35,8 +35,8 @@ void mt_cards_free(mt_cards *cards)
     pthread_mutex_destroy(&cards->lock);
 }
 
-/* When config.json was changed, or the GGUF file; 0 where it cannot be told. Whoever changes a model changes that file, or
-   replaces it. */
+/* When config.json was changed, or the GGUF file; 0 where it cannot be told. Whoever changes a model changes that
+   file, or replaces it. */
 static int64_t modified(const char *dir)
 {
     char path[MT_LIMIT_PATH];

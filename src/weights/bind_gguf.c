@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/pool.h"
+#include "kernels/convert.h"
 #include "kernels/unpack.h"
 #include "weights/bind_internal.h"
 #include "weights/gguf_blocks.h"
@@ -21,6 +22,8 @@ typedef struct laying {
     size_t each, bytes, row_bytes; /* elements and bytes of a block; bytes of a row in the file */
     size_t n, first;               /* rows of an item of the stack; first row of the batch */
     const uint32_t *order;
+    const uint32_t *places; /* where each piece of a row's columns goes, in pieces of `piece`; NULL: where it is */
+    size_t piece;
     mt_mat m;
     uint8_t *w, *scales, *biases; /* of m, to be written */
 } laying;
@@ -57,17 +60,17 @@ static void put_stream(uint8_t *to, const uint8_t *code, size_t n, unsigned bits
     }
 }
 
-static void put_codes(const laying *p, uint8_t *row, const uint8_t *code, size_t k)
+static void put_codes(const laying *p, uint8_t *row, const uint8_t *code, size_t k, size_t n)
 {
     const mt_mat *m = &p->m;
     if (m->bits == 8) {
-        memcpy(row + k, code, p->each);
+        memcpy(row + k, code, n);
     } else if (m->bits == 4 || m->split) {
-        put_nibbles(row + k / 2, code, p->each);
+        put_nibbles(row + k / 2, code, n);
         if (m->split)
-            put_high(row + m->k / 2, code, k, p->each, m->bits);
+            put_high(row + m->k / 2, code, k, n, m->bits);
     } else {
-        put_stream(row + k * m->bits / 8, code, p->each, m->bits);
+        put_stream(row + k * m->bits / 8, code, n, m->bits);
     }
 }
 
@@ -99,6 +102,37 @@ static void put_scales(const laying *p, uint8_t *scales, uint8_t *biases, const 
         memcpy(biases + at + 2, o->least, groups);
 }
 
+/* The scales of n elements of a block, from `first` on, whose groups are apart from those of the rest: as floats, which
+   hold the product of an f16 and a byte exactly. */
+static void put_apart(const laying *p, uint8_t *scales, uint8_t *biases, const mt_gguf_block *o, size_t first, size_t k,
+                      size_t n)
+{
+    const uint16_t bias = (uint16_t)(p->l->minimum ? o->dmin ^ 0x8000u : o->dmin);
+    for (size_t i = 0; i < n; i += p->l->group) {
+        const size_t g = (first + i) / p->l->group, at = (k + i) / p->l->group * sizeof(float);
+        const float scale = mt_f32_from_f16(o->d) * (float)o->scale[g],
+                    least = mt_f32_from_f16(bias) * (float)o->least[g];
+        memcpy(scales + at, &scale, sizeof(scale));
+        if (biases)
+            memcpy(biases + at, &least, sizeof(least));
+    }
+}
+
+/* A block whose pieces go to several places; source: its first column. */
+static void put_pieces(const laying *p, uint8_t *row, uint8_t *scales, uint8_t *biases, const mt_gguf_block *o,
+                       size_t source)
+{
+    const size_t n = p->piece < p->each ? p->piece : p->each;
+    for (size_t i = 0; i < p->each; i += n) {
+        const size_t from = source + i, k = p->places[from / p->piece] * p->piece + from % p->piece;
+        put_codes(p, row, o->code + i, k, n);
+        if (p->l->two_level)
+            put_apart(p, scales, biases, o, i, k, n);
+        else
+            put_scales(p, scales, biases, o, k);
+    }
+}
+
 /* ---- rows ---- */
 
 static void lay_row(void *ctx, size_t item, size_t worker)
@@ -112,7 +146,11 @@ static void lay_row(void *ctx, size_t item, size_t worker)
     for (size_t k = 0; k < p->m.k; k += p->each, block += p->bytes) {
         mt_gguf_block o;
         p->l->open(&o, block);
-        put_codes(p, row, o.code, k);
+        if (p->places) {
+            put_pieces(p, row, scales, biases, &o, k);
+            continue;
+        }
+        put_codes(p, row, o.code, k, p->each);
         put_scales(p, scales, biases, &o, k);
     }
 }
@@ -200,6 +238,28 @@ static bool lay_out(mt_binder *b, const mt_tensor_info *t, laying *p, size_t row
     return p->w && p->scales && (p->biases || !biased) && lay_all(b, p, rows);
 }
 
+/* Prepares columns in another order. Pieces are whole blocks, or blocks whole pieces of whole groups. */
+static bool move_columns(mt_binder *b, const mt_tensor_info *t, laying *p)
+{
+    const mt_tensor_fix *fix = t->fix;
+    if (!fix || !fix->columns)
+        return true;
+    const size_t pieces = p->m.k / fix->piece;
+    if ((fix->piece % p->each != 0 && (p->each % fix->piece != 0 || fix->piece % 32 != 0 || !p->l->two_level)))
+        return mt_binder_miss(b, t->name, "heads of whole blocks", "found heads of %zu columns in %s", fix->piece,
+                              t->dtype_name);
+    uint32_t *places = mt_arena_alloc(b->arena, pieces * sizeof(*places));
+    for (size_t i = 0; places && i < pieces; i++)
+        places[fix->columns[i]] = (uint32_t)i;
+    p->places = places;
+    p->piece = fix->piece;
+    if (p->l->two_level) {
+        p->m.scale_type = MT_SCALE_F32;
+        p->m.scale_stride = mt_scale_bytes(MT_SCALE_F32, p->m.k / p->l->group);
+    }
+    return places != NULL;
+}
+
 bool mt_gguf_blocks_bind(mt_binder *b, const mt_tensor_info *t, size_t stack, size_t n, size_t k,
                          const uint32_t *row_order, mt_mat *out)
 {
@@ -224,7 +284,7 @@ bool mt_gguf_blocks_bind(mt_binder *b, const mt_tensor_info *t, size_t stack, si
                 .order = row_order,
                 .m = shape_of(l, n, k)};
     mt_binder_copied(b, t);
-    if (!bind_factor(b, t, items, &p.m) || !lay_out(b, t, &p, items * n))
+    if (!bind_factor(b, t, items, &p.m) || !move_columns(b, t, &p) || !lay_out(b, t, &p, items * n))
         return false;
     *out = p.m;
     return true;

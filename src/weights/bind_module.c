@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "weights/bind_internal.h"
+#include "weights/gguf_blocks.h"
 
 /* The module that is wanted: `stack` matrices [n, k]. */
 typedef struct wish {
@@ -230,6 +231,8 @@ bool mt_bind_module(mt_binder *b, const char *name, size_t stack, size_t n, size
         return bind_blocks(&w, blocks, out);
     if (!t)
         return miss(&w, "", NULL, NULL);
+    if (t->dtype == MT_DTYPE_BLOCKS)
+        return mt_gguf_blocks_bind(b, t, stack, n, k, t->fix ? t->fix->rows : NULL, out);
     if (t->dtype == MT_DTYPE_U32)
         return bind_packed(&w, t, out);
     if (t->dtype == MT_DTYPE_F8_E4M3)

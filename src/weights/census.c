@@ -73,8 +73,8 @@ static void label_plain(const mt_checkpoint *c, const mt_tensor_info *t, mt_cens
         if (labels[i].dtype == t->dtype)
             label = labels[i].label;
     }
-    kind->quantised = t->dtype == MT_DTYPE_F8_E4M3;
-    if (kind->quantised)
+    kind->quantised = t->dtype == MT_DTYPE_F8_E4M3 || t->dtype == MT_DTYPE_BLOCKS;
+    if (t->dtype == MT_DTYPE_F8_E4M3)
         label = has_one_scale(c, t) ? "fp8 with one scale a matrix" : "fp8 in 128 x 128 blocks";
     snprintf(kind->label, sizeof(kind->label), "%s", label);
 }

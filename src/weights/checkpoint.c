@@ -1,8 +1,8 @@
 /* A checkpoint as one sorted table of tensors (checkpoint.h).
 
-   Owns the config, the mapped shards or the GGUF file, and the table. The table is one array, so that a tensor's index is its pointer
-   minus the first one's. Nothing changes after opening, so any thread may read. The table copies the shards' tables
-   (about a hundred bytes a tensor), because one binary search is faster than one for each shard. */
+   Owns the config, the mapped shards or the GGUF file, and the table. The table is one array, so that a tensor's index
+   is its pointer minus the first one's. Nothing changes after opening, so any thread may read. The table copies the
+   shards' tables (about a hundred bytes a tensor), because one binary search is faster than one for each shard. */
 #include "weights/checkpoint.h"
 
 #include <errno.h>
@@ -146,7 +146,8 @@ static bool merge(mt_checkpoint *c, mt_error *err)
 static bool load_gguf(mt_checkpoint *c, const char *path, mt_error *err)
 {
     mt_tensor_info *tensors;
-    c->gguf = mt_gguf_open(path, err);
+    c->config = mt_folder_config(c->dir, "config.json", err);
+    c->gguf = c->config ? mt_gguf_open(path, err) : NULL;
     if (!c->gguf)
         return false;
     if (!mt_gguf_names(c->gguf, c->arena, &tensors, &c->count, err))
@@ -155,8 +156,7 @@ static bool load_gguf(mt_checkpoint *c, const char *path, mt_error *err)
         return mt_fail(err, MT_E_INVALID, "\"%s\" holds no tensors; download the file again", path);
     c->tensors = mt_alloc(c->count * sizeof(*c->tensors));
     memcpy(c->tensors, tensors, c->count * sizeof(*c->tensors));
-    c->config = mt_folder_config(c->dir, "config.json", err);
-    return c->config && sort(c, err);
+    return sort(c, err);
 }
 
 static bool load(mt_checkpoint *c, mt_error *err)

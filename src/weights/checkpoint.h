@@ -1,5 +1,5 @@
-/* A checkpoint: a folder with config.json and mapped safetensors files (shards), or a GGUF file that is presented as one;
-   every header is validated before use. */
+/* A checkpoint: a folder with config.json and mapped safetensors files (shards), or a GGUF file that is presented as
+   one; every header is validated before use. */
 #ifndef MT_WEIGHTS_CHECKPOINT_H
 #define MT_WEIGHTS_CHECKPOINT_H
 
@@ -43,8 +43,8 @@ typedef struct mt_tensor_info {
 
 typedef struct mt_checkpoint mt_checkpoint;
 
-/* Maps the files of a folder, or a GGUF file (gguf_place.h). NULL with a sentence where there is neither, the folder has no
-   config.json or safetensors, lacks a shard, or a file is truncated or has an invalid header. Free with
+/* Maps the files of a folder, or a GGUF file (gguf_place.h). NULL with a sentence where there is neither, the folder
+   has no config.json or safetensors, lacks a shard, or a file is truncated or has an invalid header. Free with
    mt_checkpoint_close. */
 mt_checkpoint *mt_checkpoint_open(const char *dir, mt_error *err) MT_NODISCARD;
 void mt_checkpoint_close(mt_checkpoint *c);

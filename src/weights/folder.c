@@ -1,5 +1,5 @@
-/* Files of a model (folder.h). Nothing is kept: a GGUF file is opened again for each text that is made of it, which takes
-   milliseconds and happens a few times when a model is opened. */
+/* Files of a model (folder.h). Nothing is kept: a GGUF file is opened again for each text that is made of it, which
+   takes milliseconds and happens a few times when a model is opened. */
 #include "weights/folder.h"
 
 #include <stdio.h>
@@ -7,10 +7,32 @@
 
 #include "weights/gguf_arch.h"
 #include "weights/gguf_place.h"
+#include "weights/gguf_tokenizer.h"
 
-static bool always(const mt_gguf *g)
+static bool has_config(const mt_gguf *g)
 {
-    return mt_gguf_has(g, "general.architecture");
+    (void)g;
+    return true;
+}
+
+static bool has_template(const mt_gguf *g)
+{
+    return mt_gguf_has_template(g, NULL);
+}
+
+static bool make_template(const mt_gguf *g, mt_buf *out, mt_error *err)
+{
+    return mt_gguf_template(g, NULL, out, err);
+}
+
+static bool has_tool_template(const mt_gguf *g)
+{
+    return mt_gguf_has_template(g, "tool_use");
+}
+
+static bool make_tool_template(const mt_gguf *g, mt_buf *out, mt_error *err)
+{
+    return mt_gguf_template(g, "tool_use", out, err);
 }
 
 /* Files that are made of a GGUF file's keys, where it has these keys. Others may be beside it. */
@@ -20,7 +42,12 @@ static const struct {
     bool (*make)(const mt_gguf *g, mt_buf *out, mt_error *err);
     size_t limit;
 } made[] = {
-    {"config.json", always, mt_gguf_config, MT_LIMIT_CONFIG_BYTES},
+    {"config.json", has_config, mt_gguf_config, MT_LIMIT_CONFIG_BYTES},
+    {"tokenizer.json", mt_gguf_has_tokenizer, mt_gguf_tokenizer, MT_LIMIT_TOKENIZER_BYTES},
+    {"tokenizer_config.json", mt_gguf_has_tokenizer, mt_gguf_tokenizer_config, MT_LIMIT_CONFIG_BYTES},
+    {"generation_config.json", mt_gguf_has_tokenizer, mt_gguf_generation_config, MT_LIMIT_CONFIG_BYTES},
+    {"chat_template.jinja", has_template, make_template, MT_LIMIT_TEMPLATE_BYTES},
+    {"additional_chat_templates/tool_use.jinja", has_tool_template, make_tool_template, MT_LIMIT_TEMPLATE_BYTES},
 };
 
 /* Where a file is looked for. */

@@ -19,16 +19,6 @@
 #define DOWNLOAD "download the file again"
 #define NUMBERS "-00001-of-00001" MT_GGUF_SUFFIX /* how the name of one of several files ends */
 
-struct mt_gguf {
-    mt_file *maps; /* none where the memory is borrowed */
-    size_t mapped; /* length of maps */
-    size_t files;  /* read so far */
-    mt_arena *arena;
-    mt_gguf_keys keys; /* of the first file */
-    mt_tensor_info *tensors;
-    size_t count, cap;
-};
-
 static bool read_shape(mt_gguf_cursor *c, mt_tensor_info *t, uint64_t *elements)
 {
     *elements = 1;
@@ -336,11 +326,6 @@ void mt_gguf_close(mt_gguf *g)
     mt_free(g->tensors);
     mt_arena_free(g->arena);
     mt_free(g);
-}
-
-const mt_gguf_keys *mt_gguf_keys_of(const mt_gguf *g)
-{
-    return &g->keys;
 }
 
 size_t mt_gguf_tensors(const mt_gguf *g)

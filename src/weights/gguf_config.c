@@ -211,11 +211,19 @@ static void put_shapes(maker *m)
     put_bool(m, "attention_k_eq_v", same);
 }
 
+/* 0, which is refused later, where it is no number. */
 static float factor_at(const mt_tensor_info *t, size_t i)
 {
     float value;
     memcpy(&value, t->data + i * sizeof(value), sizeof(value));
-    return value;
+    return isfinite(value) ? value : 0;
+}
+
+/* A number, or the fallback where the file has none. */
+static double number_or(const maker *m, const char *key, double fallback)
+{
+    double value;
+    return mt_gguf_own_float(m->g, m->arch, key, &value) && isfinite(value) ? value : fallback;
 }
 
 /* The factors that frequencies are divided by; NULL: none. */
@@ -232,10 +240,9 @@ static void put_both_ropes(maker *m, double theta)
     const mt_tensor_info *t = factors_of(m);
     const size_t pairs = t ? (size_t)t->shape[0] : 0;
     size_t turning = 0;
-    double local = 10000;
+    const double local = number_or(m, "rope.freq_base_swa", 10000);
     while (turning < pairs && factor_at(t, turning) == 1)
         turning++;
-    (void)!mt_gguf_own_float(m->g, m->arch, "rope.freq_base_swa", &local);
     mt_buf_printf(m->out,
                   "\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"proportional\",\"rope_theta\":%.17g,"
                   "\"partial_rotary_factor\":%.17g},\"sliding_attention\":{\"rope_type\":\"default\",\"rope_theta\":"
@@ -279,11 +286,10 @@ static void put_scaling(maker *m, const char *type)
 
 static void put_rope(maker *m)
 {
-    double theta = 10000;
+    const double theta = number_or(m, "rope.freq_base", 10000);
     mt_gguf_text scaling = {0};
     char key[128], type[16] = "default";
     const int64_t turned = own(m, "rope.dimension_count", m->head_dim);
-    (void)!mt_gguf_own_float(m->g, m->arch, "rope.freq_base", &theta);
     put_float(m, "rope_theta", theta);
     /* half an element more, so that the product with head_dim is never rounded below */
     put_float(m, "partial_rotary_factor", turned < m->head_dim ? ((double)turned + 0.5) / (double)m->head_dim : 1.0);
@@ -324,6 +330,21 @@ static const char *type_of(const maker *m)
     return m->arch->type;
 }
 
+/* Checks what other numbers are computed from. */
+static bool check_sizes(const maker *m, mt_error *err)
+{
+    const struct {
+        const char *key;
+        int64_t value;
+    } sizes[] = {{"block_count", m->layers}, {"embedding_length", m->hidden}, {"attention.head_count", m->heads}};
+    for (size_t i = 0; i < MT_COUNT(sizes); i++)
+        if (sizes[i].value < 1)
+            return mt_fail(err, MT_E_INVALID, "the file's \"%s.%s\" is %lld, or is not there; download it again",
+                           m->arch->name, sizes[i].key, (long long)own(m, sizes[i].key, 0));
+    return rows_of(m, "token_embd.weight") > 0 ||
+           mt_fail(err, MT_E_INVALID, "the file has no matrix \"token_embd.weight\"; download it again");
+}
+
 bool mt_gguf_config(const mt_gguf *g, mt_buf *out, mt_error *err)
 {
     maker m = {.g = g, .arch = mt_gguf_arch_of(g, err), .out = out};
@@ -332,11 +353,8 @@ bool mt_gguf_config(const mt_gguf *g, mt_buf *out, mt_error *err)
     m.layers = mt_gguf_layers(g, m.arch);
     m.hidden = own(&m, "embedding_length", 0);
     m.heads = own(&m, "attention.head_count", 0);
-    if (m.layers < 1 || m.hidden < 1 || m.heads < 1)
-        return mt_fail(err, MT_E_INVALID,
-                       "the file has no \"%s.block_count\", \"embedding_length\" or \"attention.head_count\" of at "
-                       "least 1; download it again",
-                       m.arch->name);
+    if (!check_sizes(&m, err))
+        return false;
     m.head_dim = own(&m, "attention.key_length", m.hidden / m.heads);
     mt_buf_puts(out, "{\n");
     if (!put_numbers(&m, err))

@@ -26,6 +26,16 @@ typedef struct mt_gguf_keys {
     size_t count;
 } mt_gguf_keys;
 
+struct mt_gguf {
+    mt_file *maps; /* none where the memory is borrowed */
+    size_t mapped; /* length of maps */
+    size_t files;  /* read so far */
+    mt_arena *arena;
+    mt_gguf_keys keys; /* of the first file */
+    mt_tensor_info *tensors;
+    size_t count, cap;
+};
+
 /* Reads a file from its beginning; what follows *at is unread. */
 typedef struct mt_gguf_cursor {
     const uint8_t *at, *end;
@@ -48,8 +58,5 @@ bool mt_gguf_read_name(mt_gguf_cursor *c, const char *of, mt_gguf_text *out);
 
 /* Reads `count` keys with their values. */
 bool mt_gguf_read_keys(mt_gguf_cursor *c, uint64_t count, mt_gguf_keys *out);
-
-/* The keys of the first file. */
-const mt_gguf_keys *mt_gguf_keys_of(const mt_gguf *g);
 
 #endif

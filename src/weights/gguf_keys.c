@@ -172,7 +172,7 @@ bool mt_gguf_read_keys(mt_gguf_cursor *c, uint64_t count, mt_gguf_keys *out)
 
 static const mt_gguf_key *find(const mt_gguf *g, const char *key)
 {
-    const mt_gguf_keys *keys = mt_gguf_keys_of(g);
+    const mt_gguf_keys *keys = &g->keys;
     const mt_gguf_key wanted = {.name = {.at = key, .len = strlen(key)}};
     return keys->count ? bsearch(&wanted, keys->list, keys->count, sizeof(wanted), by_name) : NULL;
 }

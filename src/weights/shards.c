@@ -113,8 +113,8 @@ static bool fail_empty(const char *dir, mt_error *err)
     if (found.count > 0)
         mt_fail(
             err, MT_E_INVALID,
-            "\"%s\" holds \"%.200s\" but no *.safetensors, the only kind of weights motet reads beside GGUF; give a folder "
-            "with a safetensors version of the model, or a GGUF file",
+            "\"%s\" holds \"%.200s\" but no *.safetensors, the only kind of weights motet reads beside GGUF; give a "
+            "folder with a safetensors version of the model, or a GGUF file",
             dir, found.names[0]);
     else
         mt_fail(

@@ -100,6 +100,19 @@ static void check_head(const char *name)
     check(HEADS, name, folder, NULL);
 }
 
+/* The same of a GGUF file, where the head is one more layer; only weights of 16 bits can be written as one. */
+static void check_head_in_gguf(const char *name)
+{
+    char command[512], path[256];
+    if (!strstr(name, "bf16"))
+        return;
+    put_head(name);
+    snprintf(path, sizeof(path), "%s/head.gguf", folder);
+    snprintf(command, sizeof(command), "python3 tests/oracle/gguf.py '%s' '%s'", folder, path);
+    assert_int_equal(system(command), 0);
+    check(HEADS, name, path, NULL);
+}
+
 static void check_draft(const char *name)
 {
     char dir[512], draft[512];
@@ -127,6 +140,12 @@ static void heads_guess_as_torch_does(void **state)
 {
     (void)state;
     check_all(HEADS, check_head);
+}
+
+static void heads_of_gguf_files_guess_as_torch_does(void **state)
+{
+    (void)state;
+    check_all(HEADS, check_head_in_gguf);
 }
 
 static void drafters_guess_as_torch_does(void **state)
@@ -161,6 +180,7 @@ static void drafts_that_do_not_fit(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(heads_guess_as_torch_does, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(heads_of_gguf_files_guess_as_torch_does, make_folder, remove_folder),
     cmocka_unit_test(drafters_guess_as_torch_does),
     cmocka_unit_test(drafts_that_do_not_fit),
 };

@@ -59,6 +59,24 @@ static void llama3_scaling_keeps_short_wavelengths(void **state)
     assert_true(fabsf(s.ropes[0].inv_freq[18] * 32 / plain.ropes[0].inv_freq[18] - 1) < 1e-6f);
 }
 
+static void factors_divide_each_frequency(void **state)
+{
+    mt_model_spec plain, s;
+    (void)state;
+    read_spec("{\"model_type\":\"llama\",\"head_dim\":4," SHAPE "}", &plain);
+    assert_string_equal(
+        read_spec("{\"model_type\":\"llama\",\"head_dim\":4,\"rope_scaling\":{\"rope_type\":\"factors\","
+                  "\"factors\":[1,8]}," SHAPE "}",
+                  &s),
+        "");
+    assert_true(s.ropes[0].inv_freq[0] == 1 && s.ropes[0].inv_freq[1] == plain.ropes[0].inv_freq[1] / 8);
+    assert_string_equal(
+        read_spec("{\"model_type\":\"llama\",\"head_dim\":4,\"rope_scaling\":{\"rope_type\":\"factors\","
+                  "\"factors\":[1]}," SHAPE "}",
+                  &s),
+        "\"factors\" has 1 numbers for 2 frequencies");
+}
+
 /* Pairs up to 11 turn 32 times and more over 32768 positions, those from 20 on less than once; between them it goes
    down from the whole frequency to a quarter in equal steps. As transformers has it. */
 static void yarn_ramps_from_whole_to_stretched(void **state)
@@ -780,6 +798,7 @@ static int close_arena(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(llama_fills_in_what_is_missing),
     TEST(llama3_scaling_keeps_short_wavelengths),
+    TEST(factors_divide_each_frequency),
     TEST(yarn_ramps_from_whole_to_stretched),
     TEST(yarn_scales_cosines_too),
     TEST(qwen_ignores_a_window_that_is_switched_off),

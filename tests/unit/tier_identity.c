@@ -42,6 +42,28 @@ static void every_byte_counts(void **state)
     assert_memory_equal(other, again, 32);
 }
 
+/* Of a GGUF model every shard counts, and nothing beside it, by its folder or its file. */
+static void every_byte_of_gguf_counts(void **state)
+{
+    uint8_t first[32], again[32], other[32];
+    char file[128];
+    mt_error err = {0};
+    (void)state;
+    put("model/m-00001-of-00002.gguf", "some weights");
+    put("model/m-00002-of-00002.gguf", "some more");
+    put("model/config.json", "{}");
+    find(first);
+    put("model/config.json", "{\"model_type\": \"llama\"}");
+    find(again);
+    assert_memory_equal(first, again, 32);
+    snprintf(file, sizeof(file), "%s/model/m-00001-of-00002.gguf", folder);
+    assert_true(mt_identity(file, folder, again, &err));
+    assert_memory_equal(first, again, 32);
+    put("model/m-00002-of-00002.gguf", "some More");
+    find(other);
+    expect_other(first, other);
+}
+
 static void damage_memos(const char *text)
 {
     char path[128];
@@ -131,7 +153,7 @@ static void memos_are_their_owners_alone(void **state)
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
-static const struct CMUnitTest tests[] = {TEST(every_byte_counts), TEST(a_damaged_memo_is_none),
-                                          TEST(a_file_that_was_not_touched_is_not_read),
+static const struct CMUnitTest tests[] = {TEST(every_byte_counts), TEST(every_byte_of_gguf_counts),
+                                          TEST(a_damaged_memo_is_none), TEST(a_file_that_was_not_touched_is_not_read),
                                           TEST(memos_are_their_owners_alone)};
 UNIT_MAIN(tests)

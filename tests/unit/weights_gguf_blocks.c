@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 #include "kernels/convert.h"
 #include "kernels/kernels.h"
+#include "kernels/levels.h"
 #include "weights/bind_internal.h"
 #include "weights/gguf_blocks.h"
 
@@ -99,6 +100,8 @@ typedef struct bound {
     bool ok;
 } bound;
 
+static const mt_tensor_fix *fix; /* of what is bound next; NULL: none */
+
 /* Binds "x.weight", whose bytes are blocks of the type, as `stack` matrices [ROWS, k]. */
 static bound bind_blocks(uint32_t type, const uint8_t *blocks, size_t stack, size_t k, const uint32_t *order,
                          bool inspect)
@@ -118,6 +121,7 @@ static bound bind_blocks(uint32_t type, const uint8_t *blocks, size_t stack, siz
     t->dtype = MT_DTYPE_BLOCKS;
     t->ggml_type = type;
     t->dtype_name = mt_gguf_type_name(type);
+    t->fix = fix;
     out.arena = mt_arena_new(0);
     mt_binder *b = mt_binder_new(out.checkpoint, out.arena);
     const bool bound_it = mt_gguf_blocks_bind(b, t, stack, ROWS, k, order, &out.m);
@@ -176,6 +180,35 @@ static void test_bound(void **state)
     }
 }
 
+/* Columns in another order, in pieces that are smaller than some types' blocks. */
+static void test_columns(void **state)
+{
+    static const uint32_t order[] = {2, 0, 3, 1};
+    const mt_tensor_fix moved = {.columns = order, .piece = 128};
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(recorded); i++) {
+        const blocks_of *of = &recorded[i];
+        if (!mt_gguf_layout_of(of->type) || of->type == MT_GGML_MXFP4 || of->type == MT_GGML_NVFP4)
+            continue;
+        const size_t k = 512, row = k / mt_gguf_block_elements(of->type) * mt_gguf_block_bytes(of->type);
+        uint8_t *blocks = random_blocks(of);
+        float want[512], got[512];
+        fix = &moved;
+        bound b = bind_blocks(of->type, blocks, 0, k, NULL, false);
+        fix = NULL;
+        assert_string_equal(b.error.text, "");
+        for (size_t r = 0; r < ROWS; r++) {
+            mt_gguf_block_floats(of->type, blocks + r * row, k, want);
+            mt_row_f32_portable(got, &b.m, r);
+            for (size_t j = 0; j < 4; j++)
+                if (memcmp(got + 128 * j, want + 128 * order[j], 128 * sizeof(*got)) != 0)
+                    fail_msg("%s: row %zu, piece %zu differs", mt_gguf_type_name(of->type), r, j);
+        }
+        drop(&b);
+        free(blocks);
+    }
+}
+
 /* Costs are told without reading anything; bytes of a weight stay near the file's. */
 static void test_costs(void **state)
 {
@@ -190,7 +223,8 @@ static void test_costs(void **state)
         bound b = bind_blocks(recorded[i].type, blocks, 0, 512, NULL, false);
         assert_true(b.ok && inspected.ok);
         assert_int_equal(b.cost.copied_bytes, inspected.cost.copied_bytes);
-        assert_true((double)b.cost.copied_bytes < (double)bytes * (recorded[i].type == MT_GGML_Q2_K ? 1.2 : 1.04) + 132);
+        assert_true((double)b.cost.copied_bytes <
+                    (double)bytes * (recorded[i].type == MT_GGML_Q2_K ? 1.2 : 1.04) + 132);
         drop(&b);
         drop(&inspected);
         free(blocks);
@@ -218,6 +252,7 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_table), cmocka_unit_test(test_floats),
-                                       IN_FOLDER(test_bound), IN_FOLDER(test_costs), IN_FOLDER(test_refused)};
+                                       IN_FOLDER(test_bound),        IN_FOLDER(test_columns),
+                                       IN_FOLDER(test_costs),        IN_FOLDER(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
