@@ -17,6 +17,9 @@ import tempfile
 import threading
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oracle"))
+import gguf  # noqa: E402 (which is there)
+
 GOOD = Path(__file__).resolve().parents[1] / "oracle" / "checkpoints"
 SECONDS = 60  # a sanitizer on a busy machine needs some; a hang takes more
 MEMORY = 384 << 10  # KiB: above what a sanitizer takes for itself, below what these headers claim
@@ -460,6 +463,144 @@ config_case("mode", "llama-mlx-4bit", quantization={"group_size": 64, "bits": 4,
 config_case("awq", quantization_config={"quant_method": "awq", "bits": 4})
 config_case("e5m2", "qwen3-fp8", quantization_config={"quant_method": "fp8", "fmt": "e5m2"})
 config_case("blocks of", "qwen3-fp8", quantization_config={"quant_method": "fp8", "weight_block_size": [0, 128]})
+
+
+# --- GGUF files -----------------------------------------------------------------------------------------------------
+
+
+def as_gguf(folder, change=lambda keys, tensors: None, name="model.gguf"):
+    """Makes the folder's only file a GGUF file, of what `change` leaves."""
+    keys, tensors = gguf.Converter(folder).convert()
+    change(keys, tensors)
+    for file in folder.iterdir():
+        file.unlink()
+    gguf.write(folder / name, keys, tensors)
+    return folder / name
+
+
+def gguf_case(words, name, change, start="llama-bf16"):
+    """A file whose keys or tensors say something else."""
+    CASES.append(("gguf_" + name, start, words, lambda folder: as_gguf(folder, change)))
+
+
+def bytes_case(words, name, change, start="llama-bf16"):
+    """A file with other bytes."""
+
+    def spoil(folder):
+        file = as_gguf(folder)
+        file.write_bytes(change(file.read_bytes()))
+
+    CASES.append(("gguf_" + name, start, words, spoil))
+
+
+def key(name, value):
+    return lambda keys, tensors: keys.update({name: value})
+
+
+def no_key(name):
+    return lambda keys, tensors: keys.pop(name)
+
+
+def tensor(name, *shape, type=gguf.F32):
+    """Gives the tensor another shape, with data of that size."""
+    size = gguf.SIZES[type]
+    for length in shape:
+        size *= length
+    return lambda keys, tensors: tensors.update({name: gguf.Tensor(type, list(shape), b"\0" * size)})
+
+
+def claim_u64(at, value):
+    return lambda data: data[:at] + value.to_bytes(8, "little") + data[at + 8 :]
+
+
+def info_of(data, name):
+    """Where the entry of a tensor is, behind its name."""
+    return data.index(name.encode()) + len(name)
+
+
+def change_info(name, offset, size, value):
+    def change(data):
+        at = info_of(data, name) + offset
+        return data[:at] + value.to_bytes(size, "little") + data[at + size :]
+
+    return change
+
+
+EMBED, QUERY = "token_embd.weight", "blk.0.attn_q.weight"
+bytes_case("does not begin with", "of_another_kind", lambda data: b"GGML" + data[4:])
+bytes_case("big-endian", "for_other_machines", lambda data: data[:4] + b"\0\0\0\3" + data[8:])
+bytes_case("version 1 of GGUF", "of_version_1", lambda data: data[:4] + b"\1\0\0\0" + data[8:])
+bytes_case("truncated", "that_is_empty", lambda data: b"")
+bytes_case("truncated", "cut_in_the_header", lambda data: data[:200])
+bytes_case("truncated", "cut_in_the_data", lambda data: data[:-100])
+bytes_case("tensors; at most", "with_too_many_tensors", claim_u64(8, 1 << 63))
+bytes_case("keys; at most", "with_too_many_keys", claim_u64(16, (1 << 64) - 1))
+bytes_case("truncated", "with_a_key_without_end", claim_u64(24, (1 << 64) - 8))
+bytes_case("git-lfs pointer", "that_is_a_pointer", lambda data: b"version https://git-lfs.github.com/spec/v1\n")
+bytes_case("dimensions; at most", "with_nine_dimensions", change_info(EMBED, 0, 4, 9))
+bytes_case("a dimension of 0", "with_no_columns", change_info(EMBED, 4, 8, 0))
+bytes_case("truncated", "with_a_wide_tensor", change_info(EMBED, 12, 8, 1 << 40))
+bytes_case("a dimension of", "with_a_size_that_wraps", change_info(EMBED, 12, 8, 1 << 62))
+bytes_case("which motet does not know", "of_an_unknown_type", change_info(EMBED, 20, 4, 77))
+bytes_case("do not fill", "with_half_a_block", change_info(EMBED, 20, 4, 12))
+bytes_case("truncated", "that_points_behind_its_end", change_info(EMBED, 24, 8, 1 << 40))
+bytes_case("truncated", "with_an_offset_that_wraps", change_info(EMBED, 24, 8, (1 << 64) - 32))
+bytes_case("not aligned", "with_an_odd_offset", change_info(EMBED, 24, 8, 33))
+bytes_case("overlap", "with_tensors_that_overlap", change_info(QUERY, 24, 8, 0))
+bytes_case(
+    "twice", "with_a_key_twice", lambda data: data.replace(b"llama.rope.freq_base", b"llama.context_length")
+)
+gguf_case("of architecture \"martian\"", "of_a_martian", key("general.architecture", "martian"))
+gguf_case("no \"general.architecture\"", "of_no_architecture", no_key("general.architecture"))
+gguf_case("no \"general.architecture\"", "of_architecture_7", key("general.architecture", 7))
+gguf_case("with experts", "of_mixtral", key("llama.expert_count", 8))
+gguf_case("general.alignment", "aligned_to_48", key("general.alignment", 48))
+gguf_case("general.alignment", "aligned_to_nothing", key("general.alignment", 0))
+gguf_case("block_count", "without_layers", key("llama.block_count", 0))
+gguf_case("block_count", "with_endless_layers", key("llama.block_count", 4000000000))
+gguf_case("block_count", "that_drafts_alone", key("llama.nextn_predict_layers", 2))
+gguf_case("does not hold", "with_more_layers", key("llama.block_count", 5))
+gguf_case("attention.head_count", "without_heads", key("llama.attention.head_count", 0))
+gguf_case("numbers of heads", "with_3_heads", key("llama.attention.head_count", 3))
+gguf_case("numbers of heads", "with_endless_heads", key("llama.attention.head_count", 4000000000))
+gguf_case("numbers of heads", "with_heads_of_odd_size", tensor(QUERY, 68, 64))
+gguf_case("embedding_length", "without_width", no_key("llama.embedding_length"))
+gguf_case("layer_norm_rms_epsilon", "without_epsilon", no_key("llama.attention.layer_norm_rms_epsilon"))
+gguf_case("layer_norm_rms_epsilon", "with_a_word_as_epsilon", key("llama.attention.layer_norm_rms_epsilon", "small"))
+gguf_case("rms_norm_eps", "with_no_number_as_epsilon", key("llama.attention.layer_norm_rms_epsilon", -1.0))
+gguf_case("max_position_embeddings", "without_context", key("llama.context_length", 0))
+gguf_case("rope type", "that_turns_in_spirals", key("llama.rope.scaling.type", "spiral"), "llama-yarn-f16")
+gguf_case("frequencies", "with_too_many_factors", tensor("rope_freqs.weight", 9))
+gguf_case("not above 0", "with_factors_of_0", tensor("rope_freqs.weight", 8))
+gguf_case("no matrix", "without_embeddings", lambda keys, tensors: tensors.pop(EMBED))
+gguf_case("no matrix", "with_an_embedding_of_one_dimension", tensor(EMBED, 256 * 64))
+gguf_case("ssm", "without_value_heads", key("qwen35.ssm.time_step_rank", 0), "qwen35-bf16")
+gguf_case("ssm", "with_5_value_heads", key("qwen35.ssm.time_step_rank", 5), "qwen35-bf16")
+gguf_case("numbers of heads", "with_wrong_value_heads", key("qwen35.ssm.time_step_rank", 4), "qwen35-bf16")
+gguf_case("numbers of heads", "with_wrong_key_heads", key("qwen35.ssm.state_size", 1024), "qwen35-bf16")
+
+
+@case("is absent; download it too")
+def gguf_shard_that_is_missing(folder):
+    as_gguf(folder, name="model-00001-of-00002.gguf")
+
+
+@case("its name 1 of 2")
+def gguf_shard_of_another(folder):
+    as_gguf(folder, lambda keys, tensors: keys.update({"split.no": 1, "split.count": 2}), "model-00001-of-00002.gguf")
+    shutil.copy(folder / "model-00001-of-00002.gguf", folder / "model-00002-of-00002.gguf")
+
+
+@case("is one of 3")
+def gguf_shard_without_a_number(folder):
+    as_gguf(folder, key("split.count", 3))
+
+
+@case("is not a checkpoint")
+def gguf_that_is_a_fifo(folder):
+    path = as_gguf(folder)
+    path.unlink()
+    os.mkfifo(path)
 
 
 # --- running them ----------------------------------------------------------------------------------------------------

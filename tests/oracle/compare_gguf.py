@@ -8,6 +8,7 @@
 In reference precision every logprob must be the same, since the weights are; where numbers that are not weights have
 been rounded on the way to the GGUF file, they may differ by BOUND (NEAR says which and why). In fast precision the
 bound is compare.py's. Where the checkpoint has recorded answers of tokens, the GGUF file's are also held to these.
+Of the checkpoints in BLOCKS, a file with blocks of Q8_0 is also compared with one that has the numbers they stand for.
 Needs nothing beyond Python's standard library.
 """
 
@@ -26,6 +27,7 @@ NEAR = {
     "llama3": "frequencies are divided by factors that are rounded to 32 bits",
     "scale": "what queries are scaled by is rounded to 32 bits",
 }
+BLOCKS = ("llama-bf16", "qwen35-bf16", "qwen3next-bf16", "qwen35moe-bf16", "gptoss-bf16", "gemma4-moe-bf16")
 LENGTH, STEPS = 40, 8  # of the prompt and answer for checkpoints without recorded tokens
 
 
@@ -77,6 +79,22 @@ def compare_file(options, folder, path, precision, bound, result):
             result.failures.append(f"prompt of {len(prompt['prompt_token_ids'])}: malformed answer: {error!r}")
 
 
+def compare_blocks(options, folder, place, result):
+    keys, tensors = gguf.Converter(folder).convert()
+    wide = [name for name, t in tensors.items() if len(t.shape) > 1 and t.shape[-1] % gguf.BLOCK == 0]
+    wide = [name for name in wide if name.endswith(".weight") and "norm" not in name and "conv" not in name]
+    both = {name: gguf.q8_0(tensors[name]) for name in wide}
+    for i, name in enumerate(("blocks", "numbers")):
+        gguf.write(place / f"{name}.gguf", keys, tensors | {name: pair[i] for name, pair in both.items()})
+    prompt = prompts_of(folder)[0][-1]
+    answers = [
+        compare.run_motet(options.motet, place / f"{name}.gguf", prompt, "reference", options.extra)
+        for name in ("blocks", "numbers")
+    ]
+    if answers[0] != answers[1]:
+        result.failures.append("blocks of Q8_0 say something else than the numbers they stand for")
+
+
 def compare_folder(options, folder, precision):
     result = compare.Result()
     near = nearly(folder)
@@ -85,6 +103,8 @@ def compare_folder(options, folder, precision):
         path = (options.keep or Path(passing)) / f"{folder.parent.name}-{folder.name}.gguf"
         gguf.convert(folder, path)
         compare_file(options, folder, path, precision, bound, result)
+        if precision == "reference" and folder.name in BLOCKS and folder.parent == options.dir:
+            compare_blocks(options, folder, Path(passing), result)
     share = 0.99 if precision == "fast" else 1.0
     worst = result.quantile(share)
     if worst > bound and (result.errors or not result.failures):

@@ -2,7 +2,6 @@
 """Writes a checkpoint folder as a GGUF file, with the names, orders and numbers that llama.cpp's converter gives.
 
     gguf.py FOLDER FILE            the text model; weights keep their type, vectors become F32
-    gguf.py FOLDER FILE --type f16
 
 A few numbers of a config have no key that the converter writes. Where a checkpoint has another value than the
 architecture's, a key of the same family says it, which llama.cpp may not read: attention.scale,
@@ -20,7 +19,8 @@ from array import array
 from dataclasses import dataclass
 from pathlib import Path
 
-F32, F16, BF16 = 0, 1, 30
+F32, F16, Q8_0, BF16 = 0, 1, 8, 30
+BLOCK = 32  # elements of a block of Q8_0
 TYPES = {"F32": F32, "F16": F16, "BF16": BF16}
 SIZES = {F32: 4, F16: 2, BF16: 2}
 ALIGNMENT = 32
@@ -68,6 +68,18 @@ class Tensor:
 
     def f32(self, change=lambda x: x):
         return Tensor(F32, self.shape, array("f", [change(x) for x in self.floats()]).tobytes())
+
+
+def q8_0(tensor):
+    """(the matrix in blocks of Q8_0, the numbers these stand for)."""
+    blocks, numbers, values = [], array("f"), tensor.floats()
+    for at in range(0, len(values), BLOCK):
+        part = values[at : at + BLOCK]
+        (scale,) = struct.unpack("<e", struct.pack("<e", max(map(abs, part)) / 127))
+        codes = [max(-127, min(127, round(x / scale))) if scale else 0 for x in part]
+        blocks.append(struct.pack("<e32b", scale, *codes))
+        numbers.extend(scale * code for code in codes)
+    return Tensor(Q8_0, tensor.shape, b"".join(blocks)), Tensor(F32, tensor.shape, numbers.tobytes())
 
 
 def stack(tensors):
@@ -478,8 +490,7 @@ class Converter:
             self.set("expert_group_count", get("n_group"))
             self.set("expert_group_used_count", get("topk_group"))
         if self.arch in ("glm4", "glm4moe"):
-            usual = 0.5 if self.arch == "glm4moe" or get("partial_rotary_factor") else 0.5
-            part = self.rope().get("partial_rotary_factor", get("partial_rotary_factor", default=usual))
+            part = self.rope().get("partial_rotary_factor", get("partial_rotary_factor", default=0.5))
             self.set("rope.dimension_count", int(self.head_dim * part))
 
     def set_recurrent(self):
