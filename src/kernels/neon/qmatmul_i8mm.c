@@ -435,20 +435,22 @@ static void multiply_columns(const product *p, size_t j)
     }
 }
 
-/* A single row is packed as at the level below: q, mul, add, sx. */
+/* A single row is packed as at the level below: q, mul, add, sx, sum. */
 static void multiply_one(float *y, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch)
 {
     if (mt_q_one_handles_i8mm(w)) {
-        const float *mul = (const float *)(const void *)(rows->data + rows->k), *add = mul + rows->k / MT_BLOCK;
+        const size_t blocks = rows->k / MT_BLOCK, groups = rows->k / rows->group;
+        const float *mul = (const float *)(const void *)(rows->data + rows->k), *add = mul + blocks;
         const mt_one one = {.y = y,
                             .n0 = n0,
                             .step = (n1 - n0) / 4,
-                            .groups = rows->k / rows->group,
+                            .groups = groups,
                             .w = w,
                             .x = (const int8_t *)rows->data,
                             .mul = mul,
                             .add = add,
-                            .sx = add + rows->k / MT_BLOCK};
+                            .sx = add + blocks,
+                            .sum = (const int32_t *)(const void *)(add + blocks + groups)};
         mt_q_one_i8mm(&one, scratch);
         n0 += 4 * one.step;
     }

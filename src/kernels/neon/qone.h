@@ -11,6 +11,7 @@ typedef struct mt_one {
     const mt_mat *w;
     const int8_t *x;             /* [k] in paired order */
     const float *mul, *add, *sx; /* [blocks], [blocks], [groups] */
+    const int32_t *sum;          /* [blocks], of x */
 } mt_one;
 
 /* Whether qone_i8mm.c can multiply this matrix. */

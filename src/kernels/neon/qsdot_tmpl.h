@@ -8,6 +8,7 @@
    row lies in paired order, 16 even and 16 odd; of several rows each 16 elements lie together, 8 even and 8 odd.
    8-bit weights w are taken as w - 128, and 128 times the sum of q is added to the dot product. */
 #include "kernels/levels.h"
+#include "kernels/neon/qblock.h"
 #include "kernels/neon/qload.h"
 #include "kernels/neon/qmx.h"
 #include "kernels/neon/qnibble.h"
@@ -298,6 +299,12 @@ static void matmul_one(float *y, const mt_mat *w, size_t n0, size_t n1, const mt
         n0 += (n1 - n0) / 4 * 4;
     } else if (w->format == MT_FORMAT_MXFP4) {
         mt_q_mx_dotprod(y, n0, (n1 - n0) / 4, &row, scratch);
+        n0 += (n1 - n0) / 4 * 4;
+    } else if (mt_q_super_handles_dotprod(w)) {
+        mt_q_super_dotprod(y, n0, n1, &row, x.sum, scratch);
+        n0 += (n1 - n0) / 4 * 4;
+    } else if (mt_q_block_handles_dotprod(w)) {
+        mt_q_block_dotprod(y, n0, (n1 - n0) / 4, &row, x.sum, scratch);
         n0 += (n1 - n0) / 4 * 4;
     }
 #endif
