@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "hub/find.h"
 #include "ranks/ranks.h"
+#include "weights/gguf_place.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -57,6 +58,24 @@ static bool find_model(mt_options *opt, char **folder, mt_error *err)
     return true;
 }
 
+/* Says which projectors GGUF models have, before the first is opened. */
+static bool choose_projector(const mt_options *opt, mt_error *err)
+{
+    mt_gguf_place place;
+
+    if (opt->help)
+        return true;
+    if (opt->mmproj && !opt->dir)
+        return mt_fail(err, MT_E_INVALID, "--mmproj is a projector for a model: give the model's GGUF file, too");
+    if (opt->mmproj && !opt->text_only && !mt_gguf_use_projector(opt->dir, opt->mmproj, err))
+        return false;
+    if (opt->text_only && opt->dir && mt_gguf_locate(&place, opt->dir, NULL, NULL) && place.projector[0])
+        mt_log_info("model.projector", "\"%s\" is left out, since --text-only asks for it", place.projector);
+    if (opt->text_only)
+        mt_gguf_use_no_projectors();
+    return true;
+}
+
 /* Whether the command is run by all processes of an MPI job together. */
 static bool is_joint(const mt_options *opt)
 {
@@ -73,10 +92,10 @@ static int run(mt_options *opt, char **folder)
 
     if (is_joint(opt) && !mt_ranks_join((double)opt->rank_seconds, &err))
         fprintf(stderr, "motet: %s\n", err.text);
+    else if (!find_model(opt, folder, &err) || !choose_projector(opt, &err))
+        fprintf(stderr, "motet: %s\n", err.text);
     else if (mt_ranks_own(mt_ranks_all()) > 0)
         status = mt_cmd_follow(opt);
-    else if (!find_model(opt, folder, &err))
-        fprintf(stderr, "motet: %s\n", err.text);
     else
         status = dispatch(opt);
     mt_ranks_part();

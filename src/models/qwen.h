@@ -29,7 +29,7 @@ bool mt_qwen_experts_read(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
 #define MT_QWEN_NAMES(...)                                                                                 \
     {                                                                                                      \
         .patch = "vision.patch_embed.proj", .layer = "vision.blocks.", .norm1 = "norm1", .norm2 = "norm2", \
-        .q = "attn.q", .qkv = "attn.qkv", .o = "attn.proj", __VA_ARGS__                                    \
+        .q = "attn.q", .k = "attn.k", .v = "attn.v", .qkv = "attn.qkv", .o = "attn.proj", __VA_ARGS__      \
     }
 
 /* Defaults for a tower's config. */

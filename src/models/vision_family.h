@@ -63,7 +63,8 @@ typedef struct mt_tower_names {
     /* table of learned positions, where there is one; a table that contains a summary's entry is left to bind */
     const char *table;
     const char *norm1, *norm2;
-    /* qkv: all three in one matrix; NULL: separate. Where it cannot be divided, q is reported as missing. */
+    /* qkv: all three in one matrix, unless the checkpoint has q by itself; NULL: separate. Where it cannot be divided,
+       q is reported as missing. */
     const char *q, *k, *v, *qkv;
     const char *o;
     const char *gate, *up, *down; /* gate: NULL where the MLP has none */

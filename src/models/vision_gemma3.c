@@ -66,7 +66,9 @@ static bool read_processor(const mt_settings *s)
     p->image.height = p->image.width = (uint32_t)side;
     p->patches = (size_t)v->table * v->table * (1 + CROPS);
     p->image_marker = p->opening = mt_settings_token(s, "boi_token", "<start_of_image>");
-    p->image_pad = mt_settings_token(s, "image_token", "<image_soft_token>");
+    /* GGUF files may have no token of that name, and another one instead */
+    p->image_pad = s->image ? mt_config_string(s->image, "image_token", "<image_soft_token>") : "<image_soft_token>";
+    p->image_pad = mt_settings_token(s, "image_token", p->image_pad);
     p->closing = mt_settings_token(s, "eoi_token", "<end_of_image>");
     return true;
 }

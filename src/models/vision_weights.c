@@ -189,7 +189,7 @@ static void bind_layer(mt_tower_binder *t, const mt_tower_names *names, mt_visio
     w->norm2 = mt_tower_norm(t, names->norm2, n, &w->norm2_bias);
     bind_more(t, names, w, arena);
     t->plain = s->qkv_plain;
-    if (names->qkv) {
+    if (names->qkv && !mt_bind_has(t->b, path(t, names->q, ""))) {
         bind_fused(t, names, w);
     } else {
         turned_matrix(t, names->q, query, &w->q, &w->q_bias, arena);

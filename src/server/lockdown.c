@@ -161,6 +161,7 @@ static void add_model(list *l, const char *path)
         add_file(l, path, false);
         add_file(l, place.model, false);
         add_file(l, place.projector[0] ? place.projector : NULL, false);
+        add_folder(l, place.searched[0] ? place.searched : NULL, false);
     }
     add_linked(l, path, false);
 }

@@ -128,6 +128,17 @@ static bool add_file(const char *dir, const char *name, const char *memo_path, u
     return true;
 }
 
+/* Adds a GGUF file that is in one piece. */
+static bool add_whole(const char *path, const char *memo_path, uint8_t sum[32], mt_error *err)
+{
+    char file[MT_LIMIT_PATH];
+    snprintf(file, sizeof(file), "%s", path);
+    char *slash = strrchr(file, '/');
+    if (slash)
+        *slash = '\0';
+    return add_file(slash ? file : ".", slash ? slash + 1 : file, memo_path, sum, err);
+}
+
 /* Adds all files of a GGUF model, which have the config as well. */
 static bool add_gguf(const char *first, const char *memo_path, uint8_t sum[32], mt_error *err)
 {
@@ -136,10 +147,7 @@ static bool add_gguf(const char *first, const char *memo_path, uint8_t sum[32], 
         char file[MT_LIMIT_PATH];
         snprintf(file, sizeof(file), "%s", first);
         mt_gguf_set_shard(file, n);
-        char *slash = strrchr(file, '/');
-        if (slash)
-            *slash = '\0';
-        ok = add_file(slash ? file : ".", slash ? slash + 1 : file, memo_path, sum, err);
+        ok = add_whole(file, memo_path, sum, err);
     }
     return ok;
 }
@@ -154,7 +162,8 @@ bool mt_identity(const char *dir, const char *memos, uint8_t out[32], mt_error *
     mt_digest(out, (mt_digest_part[]){{what, sizeof(what)}}, 1);
     bool ok = !memos || mt_shards_path(path, memos, "weights", err);
     if (ok && mt_gguf_locate(&place, dir, NULL, NULL)) {
-        ok = add_gguf(place.model, path, out, err);
+        ok = add_gguf(place.model, path, out, err) &&
+             (!place.projector[0] || add_whole(place.projector, path, out, err));
     } else {
         ok = ok && mt_shards_find(&shards, dir, arena, err) && add_file(dir, "config.json", path, out, err);
         for (size_t i = 0; ok && i < shards.count; i++)

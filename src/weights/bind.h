@@ -45,7 +45,7 @@ bool mt_bind_matrix(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *
 /* The same with rows in another order: row i is row order[i] of the file; repacked. */
 bool mt_bind_ordered(mt_binder *b, const char *path, size_t n, size_t k, const uint32_t *order, mt_mat *out);
 
-/* A plain tensor [first, second, k] as a matrix with first * second rows. */
+/* A plain tensor [first, second, k] as a matrix with first * second rows; repacked where it is [second, first, k]. */
 bool mt_bind_planes(mt_binder *b, const char *path, size_t first, size_t second, size_t k, mt_mat *out);
 
 /* The sum of the first rows of two bound matrices, as floats; `other` may have no rows. */
@@ -56,7 +56,7 @@ bool mt_bind_has_vision(const mt_binder *b);
 
 /* A tower's convolution over patches of side x side pixels and `frames` frames, as a matrix [n, channels * frames *
    side * side] with columns ordered by channel, frame, row, column. Repacked where the file has channels last, as it
-   has where it stores a matrix. */
+   has where it stores a matrix, or a tensor for each frame ("path.weight", "path.weight.1"). */
 bool mt_bind_patches(mt_binder *b, const char *path, size_t n, size_t channels, size_t frames, size_t side,
                      mt_mat *out);
 

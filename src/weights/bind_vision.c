@@ -1,5 +1,6 @@
 /* Binds tensors that only vision towers have: a convolution over patches, and a transposed projection. Both are copied
    to the row order that kernels read. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -82,6 +83,28 @@ static const mt_tensor_info *find(mt_binder *b, const char *path, char *name)
     return t ? t : mt_binder_use(b, name, "");
 }
 
+/* Joins the frames of a convolution, which GGUF files have as tensors of their own: the first is `t`, the others follow
+   its name with a number. */
+static bool join_frames(mt_binder *b, const char *name, const mt_tensor_info *t, size_t channels, size_t frames,
+                        mt_mat *out)
+{
+    const size_t n = t->shape[0], area = t->shape[2] * t->shape[3] * mt_dtype_size(t->dtype), k = channels * frames;
+    uint8_t *to = mt_binder_copy(b, n * k * area);
+    mt_binder_copied(b, t);
+    for (size_t f = 0; f < frames; f++) {
+        char full[MT_BIND_NAME + 32];
+        snprintf(full, sizeof(full), "%s.weight.%zu", name, f);
+        const mt_tensor_info *from = f ? mt_binder_use(b, full, "") : t;
+        if (!from || from->dtype != t->dtype || !has_shape(from, t->shape, t->dims))
+            return miss(b, full, t->shape, t->dims, from);
+        mt_binder_copied(b, from);
+        for (size_t i = 0; to && !b->headers_only && i < n * channels; i++)
+            memcpy(to + (i * frames + f) * area, from->data + i * area, area);
+    }
+    *out = mt_mat_plain(t->dtype, to, n, k * t->shape[2] * t->shape[3]);
+    return to != NULL;
+}
+
 bool mt_bind_patches(mt_binder *b, const char *path, size_t n, size_t channels, size_t frames, size_t side, mt_mat *out)
 {
     char name[MT_BIND_NAME];
@@ -99,17 +122,33 @@ bool mt_bind_patches(mt_binder *b, const char *path, size_t n, size_t channels, 
         *out = mt_mat_plain(t->dtype, t->data, n, k);
         return true;
     }
+    if (has_shape(t, still_first, 4))
+        return join_frames(b, name, t, channels, frames, out);
     if (has_shape(t, last, 5) || (frames == 1 && has_shape(t, still_last, 4)) || has_shape(t, flat, 2))
         return copy(b, t, &(reorder){.n = n, .k = k, .channels = channels, .inner = k / channels}, out);
     return miss(b, name, first, 5, t);
 }
 
+/* The rows of a tensor [second, first, k] in the order of [first, second, k]. */
+static bool swap_planes(mt_binder *b, const mt_tensor_info *t, mt_mat *out)
+{
+    const size_t second = t->shape[0], first = t->shape[1], row = t->shape[2] * mt_dtype_size(t->dtype);
+    uint8_t *to = mt_binder_copy(b, first * second * row);
+    mt_binder_copied(b, t);
+    for (size_t i = 0; to && !b->headers_only && i < first * second; i++)
+        memcpy(to + i * row, t->data + (i % second * first + i / second) * row, row);
+    *out = mt_mat_plain(t->dtype, to, first * second, t->shape[2]);
+    return to != NULL;
+}
+
 bool mt_bind_planes(mt_binder *b, const char *path, size_t first, size_t second, size_t k, mt_mat *out)
 {
     char name[MT_BIND_NAME];
-    const uint64_t shape[] = {first, second, k};
+    const uint64_t shape[] = {first, second, k}, turned[] = {second, first, k};
     const mt_tensor_info *t = find(b, path, name);
     memset(out, 0, sizeof(*out));
+    if (t && mt_dtype_size(t->dtype) && has_shape(t, turned, 3) && first != second)
+        return swap_planes(b, t, out);
     if (!t || mt_dtype_size(t->dtype) == 0 || !has_shape(t, shape, 3))
         return miss(b, name, shape, 3, t);
     *out = mt_mat_plain(t->dtype, t->data, first * second, k);

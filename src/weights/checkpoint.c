@@ -16,6 +16,7 @@
 #include "weights/folder.h"
 #include "weights/gguf_arch.h"
 #include "weights/gguf_place.h"
+#include "weights/gguf_projector.h"
 #include "weights/safetensors.h"
 #include "weights/shards.h"
 
@@ -27,7 +28,7 @@ struct mt_checkpoint {
     mt_shards names;
     mt_safetensors **shards;
     size_t opened;
-    mt_gguf *gguf; /* instead of shards */
+    mt_gguf *gguf, *projector; /* instead of shards; projector NULL: none */
     mt_tensor_info *tensors;
     size_t count;
     uint64_t bytes;
@@ -142,21 +143,32 @@ static bool merge(mt_checkpoint *c, mt_error *err)
     return sort(c, err);
 }
 
-/* Reads a GGUF file as the checkpoint it was made from. */
-static bool load_gguf(mt_checkpoint *c, const char *path, mt_error *err)
+/* Adds the tensors of a GGUF file to the table. */
+static bool add_gguf(mt_checkpoint *c, const char *path, bool projector, mt_error *err)
 {
+    mt_gguf **g = projector ? &c->projector : &c->gguf;
     mt_tensor_info *tensors;
-    c->config = mt_folder_config(c->dir, "config.json", err);
-    c->gguf = c->config ? mt_gguf_open(path, err) : NULL;
-    if (!c->gguf)
+    size_t count;
+    *g = mt_gguf_open(path, err);
+    if (!*g)
         return false;
-    if (!mt_gguf_names(c->gguf, c->arena, &tensors, &c->count, err))
+    if (projector ? !mt_gguf_projector_names(*g, c->arena, &tensors, &count, err)
+                  : !mt_gguf_names(*g, c->arena, &tensors, &count, err))
         return mt_fail_within(err, "\"%s\"", path);
-    if (c->count == 0)
+    if (count == 0)
         return mt_fail(err, MT_E_INVALID, "\"%s\" holds no tensors; download the file again", path);
-    c->tensors = mt_alloc(c->count * sizeof(*c->tensors));
-    memcpy(c->tensors, tensors, c->count * sizeof(*c->tensors));
-    return sort(c, err);
+    c->tensors = mt_realloc(c->tensors, c->count * sizeof(*c->tensors), (c->count + count) * sizeof(*c->tensors));
+    memcpy(c->tensors + c->count, tensors, count * sizeof(*c->tensors));
+    c->count += count;
+    return true;
+}
+
+/* Reads a GGUF file, and its projector where there is one, as the checkpoint that they were made from. */
+static bool load_gguf(mt_checkpoint *c, const mt_gguf_place *place, mt_error *err)
+{
+    c->config = mt_folder_config(c->dir, "config.json", err);
+    return c->config && add_gguf(c, place->model, false, err) &&
+           (!place->projector[0] || add_gguf(c, place->projector, true, err)) && sort(c, err);
 }
 
 static bool load(mt_checkpoint *c, mt_error *err)
@@ -164,7 +176,7 @@ static bool load(mt_checkpoint *c, mt_error *err)
     mt_gguf_place place;
     mt_error why = {0};
     if (mt_gguf_locate(&place, c->dir, NULL, &why))
-        return load_gguf(c, place.model, err);
+        return load_gguf(c, &place, err);
     if (why.code != MT_OK) {
         if (err)
             *err = why;
@@ -215,6 +227,7 @@ void mt_checkpoint_close(mt_checkpoint *c)
     for (size_t i = 0; i < c->opened; i++)
         mt_safetensors_close(c->shards[i]);
     mt_gguf_close(c->gguf);
+    mt_gguf_close(c->projector);
     mt_free(c->shards);
     mt_free(c->tensors);
     mt_config_free(c->config);
@@ -264,7 +277,7 @@ const mt_tensor_info *mt_checkpoint_at(const mt_checkpoint *c, size_t i)
 
 size_t mt_checkpoint_shards(const mt_checkpoint *c)
 {
-    return c->gguf ? mt_gguf_files(c->gguf) : c->opened;
+    return c->gguf ? mt_gguf_files(c->gguf) + (c->projector != NULL) : c->opened;
 }
 
 void mt_checkpoint_read_once(mt_checkpoint *c)

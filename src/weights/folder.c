@@ -7,6 +7,7 @@
 
 #include "weights/gguf_arch.h"
 #include "weights/gguf_place.h"
+#include "weights/gguf_projector.h"
 #include "weights/gguf_tokenizer.h"
 
 static bool has_config(const mt_gguf *g)
@@ -50,17 +51,37 @@ static const struct {
     {"additional_chat_templates/tool_use.jinja", has_tool_template, make_tool_template, MT_LIMIT_TEMPLATE_BYTES},
 };
 
+/* Files that are made of two GGUF files, where one is a projector: config.json and, unless they lie beside the model,
+   the settings of pictures. */
+static const struct {
+    const char *name;
+    bool settings; /* of pictures: where one of these lies beside the model, none is made */
+    bool (*make)(const mt_gguf *text, const mt_gguf *projector, mt_buf *out, mt_error *err);
+} seen[] = {
+    {"config.json", false, mt_gguf_projector_config},
+    {"preprocessor_config.json", true, mt_gguf_projector_images},
+    {"video_preprocessor_config.json", true, mt_gguf_projector_videos},
+    {"processor_config.json", true, NULL},
+};
+
 /* Where a file is looked for. */
 typedef struct source {
     char path[MT_LIMIT_PATH]; /* the file itself; the GGUF file where it is made */
     mt_gguf *g;               /* open where it is made */
-    size_t row;               /* of the table */
+    mt_gguf *projector;       /* the same where it is made of both */
+    size_t row;               /* of the table `made`, or of `seen` */
 } source;
 
 static bool join(char out[MT_LIMIT_PATH], const char *folder, size_t len, const char *name, mt_error *err)
 {
     const int all = snprintf(out, MT_LIMIT_PATH, "%.*s/%s", (int)len, folder, name);
     return (all > 0 && all < MT_LIMIT_PATH) || mt_fail(err, MT_E_INVALID, "the path of \"%s\" is too long", name);
+}
+
+static bool join_beside(char out[MT_LIMIT_PATH], const mt_gguf_place *place, const char *name, mt_error *err)
+{
+    const char *slash = strrchr(place->model, '/');
+    return join(out, slash ? place->model : ".", slash ? (size_t)(slash - place->model) : 1, name, err);
 }
 
 static size_t row_of(const char *name)
@@ -71,10 +92,55 @@ static size_t row_of(const char *name)
     return row;
 }
 
+static size_t seen_row_of(const char *name)
+{
+    size_t row = 0;
+    while (row < MT_COUNT(seen) && strcmp(seen[row].name, name) != 0)
+        row++;
+    return row;
+}
+
+static void close_source(source *s)
+{
+    mt_gguf_close(s->g);
+    mt_gguf_close(s->projector);
+    s->g = s->projector = NULL;
+}
+
+/* Whether settings of pictures lie beside the model. */
+static bool has_settings(const mt_gguf_place *place)
+{
+    char path[MT_LIMIT_PATH];
+    for (size_t i = 0; i < MT_COUNT(seen); i++)
+        if (seen[i].settings && join_beside(path, place, seen[i].name, NULL) && !mt_file_absent(path))
+            return true;
+    return false;
+}
+
+/* Whether a file is made of the model and its projector. */
+static bool is_seen(const mt_gguf_place *place, size_t row)
+{
+    return place->projector[0] && row < MT_COUNT(seen) && seen[row].make &&
+           !(seen[row].settings && has_settings(place));
+}
+
+/* A file that is made of the model and its projector. */
+static bool find_seen(source *s, const mt_gguf_place *place, mt_error *err)
+{
+    memcpy(s->path, place->projector, sizeof(s->path));
+    s->g = mt_gguf_open(place->model, err);
+    s->projector = s->g ? mt_gguf_open(place->projector, err) : NULL;
+    if (!s->projector)
+        close_source(s);
+    return s->projector != NULL;
+}
+
 /* A file of a GGUF model: made, or beside it. */
 static bool find_made(source *s, const mt_gguf_place *place, const char *name, mt_error *err)
 {
-    const char *slash = strrchr(place->model, '/');
+    s->row = seen_row_of(name);
+    if (is_seen(place, s->row))
+        return find_seen(s, place, err);
     s->row = row_of(name);
     if (s->row < MT_COUNT(made)) {
         s->g = mt_gguf_open(place->model, err);
@@ -86,7 +152,7 @@ static bool find_made(source *s, const mt_gguf_place *place, const char *name, m
         mt_gguf_close(s->g);
         s->g = NULL;
     }
-    return join(s->path, slash ? place->model : ".", slash ? (size_t)(slash - place->model) : 1, name, err);
+    return join_beside(s->path, place, name, err);
 }
 
 static bool find(source *s, const char *path, const char *name, mt_error *err)
@@ -108,7 +174,7 @@ bool mt_folder_has(const char *path, const char *name)
 {
     source s;
     const bool has = !find(&s, path, name, NULL) || s.g || !mt_file_absent(s.path);
-    mt_gguf_close(s.g);
+    close_source(&s);
     return has;
 }
 
@@ -122,13 +188,14 @@ static bool open_found(mt_folder_file *file, source *s, mt_error *err)
         file->data = file->map.data ? file->map.data : "";
         file->len = file->map.size;
     } else {
-        mt_buf_init(&file->made, made[s->row].limit);
-        ok = made[s->row].make(s->g, &file->made, err) || mt_fail_within(err, "\"%s\"", s->path);
+        mt_buf_init(&file->made, s->projector ? MT_LIMIT_CONFIG_BYTES : made[s->row].limit);
+        ok = (s->projector ? seen[s->row].make(s->g, s->projector, &file->made, err)
+                           : made[s->row].make(s->g, &file->made, err)) ||
+             mt_fail_within(err, "\"%s\"", s->path);
         file->data = file->made.data ? file->made.data : "";
         file->len = file->made.len;
     }
-    mt_gguf_close(s->g);
-    s->g = NULL;
+    close_source(s);
     if (!ok)
         mt_folder_close(file);
     return ok;
@@ -169,6 +236,6 @@ void mt_folder_source(char out[MT_LIMIT_PATH], const char *path, const char *nam
 {
     source s;
     (void)!find(&s, path, name, NULL);
-    mt_gguf_close(s.g);
+    close_source(&s);
     memcpy(out, s.path, MT_LIMIT_PATH);
 }

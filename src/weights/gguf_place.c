@@ -139,6 +139,7 @@ static bool locate_file(mt_gguf_place *out, const char *path, mt_error *err)
         memcpy(dir, above, sizeof(dir));
     }
     mt_gguf_folder_read(&f, dir);
+    memcpy(out->searched, dir, sizeof(out->searched));
     const bool ok = add_projector(out, &f, dir, err);
     mt_gguf_folder_free(&f);
     return ok;
@@ -302,16 +303,60 @@ static bool locate_manifest(mt_gguf_place *out, const char *path, mt_error *err)
     return ok;
 }
 
+/* What options of the command line say about projectors; set before there are threads. */
+static struct {
+    bool none;    /* no model has one */
+    dev_t device; /* with number: the file or folder that was given as the model */
+    ino_t number;
+    char file[MT_LIMIT_PATH]; /* the projector of that model; "": as it lies beside it */
+} chosen;
+
+static void choose_projector(mt_gguf_place *out, const struct stat *st)
+{
+    if (chosen.none)
+        out->projector[0] = '\0';
+    else if (chosen.file[0] && st->st_dev == chosen.device && st->st_ino == chosen.number)
+        memcpy(out->projector, chosen.file, sizeof(out->projector));
+}
+
 bool mt_gguf_locate(mt_gguf_place *out, const char *path, const char *tag, mt_error *err)
 {
     struct stat st;
+    bool found;
 
-    *out = (mt_gguf_place){{0}, {0}};
+    *out = (mt_gguf_place){.model = ""};
     if (stat(path, &st) != 0)
         return false;
     if (S_ISDIR(st.st_mode))
-        return locate_folder(out, path, tag, err);
-    if (mt_gguf_is_manifest(path))
-        return locate_manifest(out, path, err);
-    return mt_gguf_named(path) && locate_file(out, path, err);
+        found = locate_folder(out, path, tag, err);
+    else if (mt_gguf_is_manifest(path))
+        found = locate_manifest(out, path, err);
+    else
+        found = mt_gguf_named(path) && locate_file(out, path, err);
+    if (found)
+        choose_projector(out, &st);
+    return found;
+}
+
+bool mt_gguf_use_projector(const char *path, const char *file, mt_error *err)
+{
+    mt_gguf_place place;
+    mt_error why = {0};
+    struct stat st;
+
+    if (stat(path, &st) != 0 || !mt_gguf_locate(&place, path, NULL, &why))
+        return why.code != MT_OK
+                   ? mt_fail(err, why.code, "%s", why.text)
+                   : mt_fail(err, MT_E_INVALID,
+                             "a projector is for a GGUF model, which \"%s\" is not; leave --mmproj out", path);
+    if (snprintf(chosen.file, sizeof(chosen.file), "%s", file) >= (int)sizeof(chosen.file))
+        return mt_fail(err, MT_E_TOO_LARGE, "the path of the projector is too long: move it up");
+    chosen.device = st.st_dev;
+    chosen.number = st.st_ino;
+    return true;
+}
+
+void mt_gguf_use_no_projectors(void)
+{
+    chosen.none = true;
 }

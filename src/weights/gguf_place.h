@@ -13,6 +13,7 @@
 typedef struct mt_gguf_place {
     char model[MT_LIMIT_PATH];     /* the file, or the first of its shards */
     char projector[MT_LIMIT_PATH]; /* the projector for pictures; "": none */
+    char searched[MT_LIMIT_PATH];  /* the folder that was searched for it, of a model that is a file; "": none */
 } mt_gguf_place;
 
 /* Whether path is a GGUF model: a file "*.gguf", with a projector beside it or not; a folder with such files and
@@ -39,6 +40,13 @@ bool mt_gguf_in(const char *folder);
 /* Reads the architecture, "qwen3", from the first bytes of a file. False where they do not tell: it is no GGUF, or
    has this key later than any converter writes it. */
 bool mt_gguf_architecture(const char *path, char out[MT_GGUF_LABEL]);
+
+/* Gives the model at path, which must be a GGUF model, this file as its projector, whatever lies beside it. Called
+   before there are threads; a later call replaces an earlier one. */
+bool mt_gguf_use_projector(const char *path, const char *file, mt_error *err) MT_NODISCARD;
+
+/* Leaves out the projectors of all models from now on. Called before there are threads. */
+void mt_gguf_use_no_projectors(void);
 
 /* Whether a path has the form of a manifest in Ollama's store: ".../manifests/HOST/OWNER/NAME/TAG". */
 bool mt_gguf_is_manifest(const char *path);
