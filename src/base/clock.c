@@ -1,6 +1,7 @@
 /* See clock.h. */
 #include "base/clock.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 
 /* macOS can wait for conditions only by the time of day. */
@@ -9,6 +10,10 @@
 #else
 #define WAITING_CLOCK CLOCK_MONOTONIC
 #endif
+
+/* What mt_clock_ns returns instead of the time; 0: nothing is set. Relaxed everywhere: a test orders what it sets and
+   what others then read by the locks and queues of what it tests. */
+static atomic_uint_fast64_t set_ns;
 
 static uint64_t read_ns(clockid_t clock)
 {
@@ -20,7 +25,14 @@ static uint64_t read_ns(clockid_t clock)
 
 uint64_t mt_clock_ns(void)
 {
-    return read_ns(CLOCK_MONOTONIC);
+    const uint64_t set = atomic_load_explicit(&set_ns, memory_order_relaxed);
+
+    return set ? set : read_ns(CLOCK_MONOTONIC);
+}
+
+void mt_clock_set(uint64_t ns)
+{
+    atomic_store_explicit(&set_ns, ns, memory_order_relaxed);
 }
 
 uint64_t mt_clock_thread_ns(void)

@@ -9,6 +9,11 @@
 /* Nanoseconds since some moment before the process started. */
 uint64_t mt_clock_ns(void);
 
+/* For tests: stops the clock at `ns`, for all threads; 0 lets it run again. What waits for a time to pass, waits until
+   the test sets a later one: the threads of a pool spin, so a test whose clock stands gives the device one thread.
+   mt_clock_thread_ns and mt_clock_deadline are not affected. */
+void mt_clock_set(uint64_t ns);
+
 /* Nanoseconds of a processor that the calling thread has used. */
 uint64_t mt_clock_thread_ns(void);
 

@@ -132,7 +132,8 @@ static bool leads_to_state(mt_sequence *leader, size_t done, const mt_sequence *
     return true;
 }
 
-/* Whether another sequence, running or listed before s, is about to compute what s needs next: then s waits for it. */
+/* Whether another sequence, running or listed before s, is about to compute what s needs next: then s waits for it, and
+   a beginning that several share is computed once. No sequence waits for a less important one. */
 static bool follows(const mt_engine *e, size_t listed, const mt_sequence *s, const mt_hit *hit)
 {
     const bool state = e->spec->state.layers > 0;
@@ -305,8 +306,9 @@ static bool crowded(const mt_engine *e)
            mt_seq_wants(seq, seq->known) + promised(e) + 1 > mt_tree_available(e->tree, 0);
 }
 
-/* Where others wait, answers that their clients have not read for PATIENCE_NS go back to the queue: slow readers slow
-   down nobody but themselves. */
+/* Where others wait, answers that their clients do not read go back to the queue when their last token is more than
+   PATIENCE_NS old: slow readers slow down nobody but themselves. Where none of those that wait is read either, no answer
+   makes way. */
 static void make_way(mt_engine *e, uint64_t now)
 {
     if (!crowded(e))
