@@ -40,8 +40,6 @@ static bool turn_is_over(const mt_engine *e, const mt_sequence *s, uint64_t now)
 static bool may_yield(const mt_engine *e, const mt_sequence *s, const mt_guest *to, bool turns, uint64_t now)
 {
     const mt_guest *from = s->request->guest;
-    if (from == to)
-        return false;
     if (mt_guest_compare(to, 1, from, -1) <= 0)
         return true;
     return turns && mt_guest_compare(to, 0, from, 0) < 0 && to->debt < from->debt && turn_is_over(e, s, now);

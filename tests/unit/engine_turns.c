@@ -254,6 +254,150 @@ static void who_makes_way_is_the_youngest_of_the_lowest_priority(void **state)
     assert_ptr_equal(mt_engine_victim(&e), &s[3]);
 }
 
+/* A client with one seat and another that waits for it. */
+typedef struct pair {
+    mt_engine e;
+    mt_guest guest[2];
+    mt_request request[2];
+    mt_sequence sequence[2], *running[1], *waiting[1];
+} pair;
+
+static void init_pair(pair *p)
+{
+    *p =
+        (pair){.guest = {{.client = {.share = 1}, .running = 1, .seconds = 2}, {.client = {.share = 1}, .seconds = 1}}};
+    for (size_t i = 0; i < 2; i++) {
+        p->request[i] = (mt_request){.order = i, .guest = &p->guest[i]};
+        p->sequence[i].request = &p->request[i];
+    }
+    p->running[0] = &p->sequence[0];
+    p->waiting[0] = &p->sequence[1];
+    p->e.clients = (mt_clients){.guest = p->guest, .count = 2};
+    p->e.running = p->running;
+    p->e.waiting = p->waiting;
+    p->e.running_count = p->e.waiting_count = p->e.params.sequences = 1;
+}
+
+/* The first time from `from` on, in steps of a millisecond, at which the seat changes hands; 0: not within a second. */
+static unsigned changes_at(pair *p, unsigned from)
+{
+    for (unsigned ms = from; ms < from + 1000; ms++)
+        if (mt_engine_share_seats(&p->e, ms * UINT64_C(1000000)))
+            return ms;
+    return 0;
+}
+
+/* A turn begins with the answer. It lasts turn_ms, and longer where the sequence took longer to begin. */
+static void a_turn_lasts_as_long_as_its_beginning(void **state)
+{
+    static pair p;
+    (void)state;
+    init_pair(&p);
+    p.e.params.turn_ms = 100;
+    p.sequence[0].seated = 1000 * UINT64_C(1000000);
+    assert_int_equal(changes_at(&p, 1000), 0); /* it does not answer yet */
+    p.sequence[0].answering = 1050 * UINT64_C(1000000);
+    assert_int_equal(changes_at(&p, 1050), 1151);
+    p.sequence[0].answering = 1300 * UINT64_C(1000000);
+    assert_int_equal(changes_at(&p, 1300), 1601);
+    p.guest[1].seconds = 2; /* and nobody takes over who has had as much */
+    assert_int_equal(changes_at(&p, 1300), 0);
+    p.guest[1].seconds = 1;
+    p.guest[1].running = 1; /* or has as many seats */
+    assert_int_equal(changes_at(&p, 1300), 0);
+}
+
+/* Of clients with as many seats, the one that has had the most makes way; it does not make way for itself. */
+static void who_has_had_most_makes_way(void **state)
+{
+    static pair p;
+    mt_sequence *running[] = {&p.sequence[0], &p.sequence[1]};
+    mt_request newcomer = {.order = 2};
+    mt_sequence waits = {.request = &newcomer, .seq = {0}}, *waiting[] = {&waits};
+    mt_guest guest[3];
+    (void)state;
+    init_pair(&p);
+    for (size_t i = 0; i < 3; i++)
+        guest[i] = (mt_guest){.client = {.share = 1}, .running = i < 2 ? 2 : 0, .seconds = i == 0 ? 2 : 1};
+    p.request[0].guest = &guest[0];
+    p.request[1].guest = &guest[1];
+    newcomer.guest = &guest[2];
+    p.e.clients = (mt_clients){.guest = guest, .count = 3};
+    p.e.running = running;
+    p.e.waiting = waiting;
+    p.e.running_count = p.e.params.sequences = 2;
+    assert_ptr_equal(mt_engine_share_seats(&p.e, 1), &p.sequence[0]);
+    guest[1].seconds = 3;
+    assert_ptr_equal(mt_engine_share_seats(&p.e, 1), &p.sequence[1]);
+    newcomer.guest = &guest[1];
+    guest[0].running = 0;
+    assert_null(mt_engine_share_seats(&p.e, 1));
+}
+
+enum { LINE = 100 };
+
+/* `count` sequences wait, of which every `other`th is of the second client, and there are `seats` seats. */
+static void share_line(mt_guest guest[2], size_t count, size_t other, size_t seats, size_t paused)
+{
+    static mt_engine e;
+    static mt_request request[LINE];
+    static mt_sequence sequence[LINE], *waiting[LINE];
+    for (size_t i = 0; i < count; i++) {
+        request[i] = (mt_request){.order = i, .guest = &guest[(i + 1) % other == 0]};
+        atomic_store(&request[i].paused, i < paused);
+        sequence[i] = (mt_sequence){.request = &request[i], .generated = 1};
+        waiting[i] = &sequence[i];
+    }
+    e = (mt_engine){.clients = {.guest = guest, .count = 2}, .waiting = waiting, .waiting_count = count};
+    e.params.sequences = seats;
+    assert_null(mt_engine_share_seats(&e, 1));
+}
+
+/* Of a long line as many sequences are looked at as is useful: 64, in equal parts of each client that may take a seat,
+   and at least as many as it may take. */
+static void a_long_line_is_not_looked_through(void **state)
+{
+    mt_guest g[2] = {{.client = {.share = 1}}, {.client = {.share = 1}}};
+    (void)state;
+    share_line(g, LINE, LINE + 1, 3, 0);
+    assert_true(g[0].places == 3 && g[0].looks == 64);
+    share_line(g, LINE, LINE + 1, LINE, 0);
+    assert_true(g[0].places == 64 && g[0].looks == 64);
+    share_line(g, LINE, 2, 4, 0);
+    assert_true(g[0].places == 2 && g[1].places == 2 && g[0].looks == 32 && g[1].looks == 32);
+    share_line(g, LINE, 20, 45, 0); /* the second has five */
+    assert_true(g[0].places == 40 && g[1].places == 5 && g[0].looks == 40 && g[1].looks == 32);
+    share_line(g, LINE, 2, 1, 0); /* of equals, the one that waits first */
+    assert_true(g[0].places == 1 && g[1].places == 0 && g[1].looks == 0);
+    share_line(g, LINE, 2, 1, 1); /* and whose client does not read does not wait */
+    assert_true(g[0].places == 0 && g[1].places == 1);
+}
+
+/* Where pages are short, seats are taken only if that is enough: all that the sequences which may be set aside have, and
+   what was promised to them. */
+static void nobody_makes_way_in_vain(void **state)
+{
+    static mt_engine e;
+    static mt_sequence s[4];
+    static mt_request r[4];
+    mt_sequence *running[3];
+    mt_guest many = {.client = {.share = 1}, .running = 2}, few = {.client = {.share = 1}, .running = 1, .debt = 1},
+             none = {.client = {.share = 1}};
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        r[i] = (mt_request){.order = i, .guest = i < 2 ? &many : i == 2 ? &few : &none};
+        s[i] = (mt_sequence){
+            .request = &r[i], .seq = {.pages = 3, .known = 4 * MT_PAGE_TOKENS}, .seated = 1, .answering = 2};
+        if (i < 3)
+            running[i] = &s[i];
+    }
+    e.running = running;
+    e.running_count = 3;
+    assert_ptr_equal(mt_engine_yields_pages(&e, &s[3], 8), &s[1]); /* four pages each of the two of one client */
+    assert_null(mt_engine_yields_pages(&e, &s[3], 9));             /* a turn that is over counts for seats alone */
+    assert_null(mt_engine_yields_pages(&e, &s[2], 1));             /* its client would have more then */
+}
+
 /* Whose rows a step had is charged for it: see mt_guest_debt. */
 static void steps_are_charged_to_their_client(void **state)
 {
@@ -300,6 +444,10 @@ static void how_long_a_turn_lasts_can_be_seen(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(how_long_a_turn_lasts_can_be_seen),
     cmocka_unit_test(who_makes_way_is_the_youngest_of_the_lowest_priority),
+    cmocka_unit_test(a_turn_lasts_as_long_as_its_beginning),
+    cmocka_unit_test(nobody_makes_way_in_vain),
+    cmocka_unit_test(who_has_had_most_makes_way),
+    cmocka_unit_test(a_long_line_is_not_looked_through),
     cmocka_unit_test(steps_are_charged_to_their_client),
     cmocka_unit_test(a_newcomer_gets_a_seat_at_once),
     cmocka_unit_test(a_newcomer_gets_pages_at_once),
