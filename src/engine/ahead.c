@@ -4,7 +4,8 @@
    between the two, and what it has to do for a step (text, events, the tree) is done while the next one is computed.
 
    1. A step is begun ahead only when there is nothing to plan: everybody who runs is in the step before and goes on by
-      one token, nobody waits, no job is under way. All else takes its turn when the last that was begun has ended.
+      one token, nobody waits, no job is under way, and no other engine wants a turn. All else takes its turn when the
+      last that was begun has ended: so a newcomer, or another engine, waits for one step.
    2. At most one is begun ahead. The one before it is settled then, as ever: tokens are added and given out.
    3. An answer that turns out to have ended, or is cancelled, loses its part of the next step (mt_engine_end): its row
       is computed for nothing. It writes to a page that was its own when the row was enqueued; whoever gets the page

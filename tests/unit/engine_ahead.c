@@ -1,6 +1,8 @@
 /* Steps that are begun before the one before is settled: no answer depends on it, whoever ends, comes or goes. */
 #include "engine_driver.h"
 
+#include "base/clock.h"
+
 #define LEN 50
 #define TOKENS 40
 #define FIXTURE FIXTURES "/qwen3-mlx-4bit-g32"
@@ -200,11 +202,191 @@ static void others_come_and_go(void **state)
     check_crowd(RECURRENT);
 }
 
+/* Another engine, of one step, which wants its turn when `at` steps of the first have begun. */
+typedef struct rival {
+    driver *d;
+    mt_rota *rota;
+    const answer *first;
+    size_t steps, at;
+    size_t tokens; /* of the first engine's answer when the turn has come */
+    pthread_t thread;
+} rival;
+
+static void *take_turn(void *ctx)
+{
+    rival *r = ctx;
+    mt_rota_place place = {0};
+    mt_rota_begin(r->rota, &place);
+    pthread_mutex_lock(&r->d->lock);
+    r->tokens = r->first->count;
+    pthread_mutex_unlock(&r->d->lock);
+    mt_rota_end(r->rota, &place);
+    return NULL;
+}
+
+static void rival_turn(void *ctx, bool begins)
+{
+    rival *r = ctx;
+    driver_turn(r->d, begins);
+    mt_clock_set(mt_clock_ns() + 1000000); /* who has had a turn has had some time */
+    if (!begins || ++r->steps != r->at)
+        return;
+    if (pthread_create(&r->thread, NULL, take_turn, r))
+        abort();
+    while (mt_rota_wanting(r->rota) < 2)
+        usleep(100);
+}
+
+/* How many steps are begun ahead where another engine wants a turn when `at` steps have begun; 0: none does. */
+static uint64_t ahead_of(rival *r, size_t at)
+{
+    static answer a;
+    uint32_t prompt[LEN];
+    draw random = {4};
+    mt_stats stats;
+    driver d;
+    *r = (rival){.d = &d, .rota = mt_rota_new(), .first = &a, .at = at};
+    driver_open(&d, FIXTURE, MT_PRECISION_FAST, 1);
+    mt_clock_set(1);
+    d.params.ahead = MT_AHEAD_ALWAYS;
+    d.params.speculate = MT_SPECULATE_OFF;
+    d.params.rota = r->rota;
+    d.params.turn = rival_turn;
+    d.params.turn_ctx = r;
+    driver_start(&d);
+    draw_tokens(&random, prompt, LEN, d.o.spec.vocab);
+    driver_send(&d, plain(&d, prompt, LEN, TOKENS, &a));
+    driver_wait(&d, 0);
+    if (at)
+        pthread_join(r->thread, NULL);
+    driver_stats(&d, &stats);
+    driver_close(&d);
+    mt_clock_set(0);
+    mt_rota_free(r->rota);
+    return stats.ahead_steps;
+}
+
+/* An engine that shares the device goes ahead while no other wants a turn; one that does has it after the step under
+   way. */
+static void another_engine_gets_its_turn(void **state)
+{
+    rival r;
+    (void)state;
+    assert_int_equal(ahead_of(&r, 0), TOKENS - 1);
+    assert_int_equal(ahead_of(&r, 5), TOKENS - 2); /* the step behind the other's turn was planned */
+    assert_int_equal(r.tokens, 5);
+}
+
+/* Does something on the engine's thread when the step `at` has begun. */
+typedef struct meddler {
+    driver d;
+    size_t steps, at;
+    void (*act)(struct meddler *m);
+    mt_request *first, *second;
+    answer answers[2];
+    size_t tokens; /* of the first answer when the second began */
+} meddler;
+
+static void meddle(void *ctx, bool begins)
+{
+    meddler *m = ctx;
+    driver_turn(&m->d, begins);
+    if (m->answers[1].begun_at > 0 && m->tokens == 0)
+        m->tokens = m->answers[0].count;
+    if (begins && ++m->steps == m->at)
+        m->act(m);
+}
+
+static void meddler_open(meddler *m, size_t at, void (*act)(meddler *m))
+{
+    uint32_t prompt[2][LEN];
+    draw random = {4};
+    memset(m, 0, sizeof(*m));
+    driver_open(&m->d, FIXTURE, MT_PRECISION_FAST, 1);
+    m->at = at;
+    m->act = act;
+    m->d.params.ahead = MT_AHEAD_ALWAYS;
+    m->d.params.speculate = MT_SPECULATE_OFF;
+    m->d.params.turn = meddle;
+    m->d.params.turn_ctx = m;
+    driver_start(&m->d);
+    draw_tokens(&random, prompt[0], 2 * LEN, m->d.o.spec.vocab);
+    m->first = plain(&m->d, prompt[0], LEN, TOKENS, &m->answers[0]);
+    m->second = plain(&m->d, prompt[1], LEN, 5, &m->answers[1]);
+}
+
+static void send_second(meddler *m)
+{
+    driver_send(&m->d, m->second);
+}
+
+/* Whoever comes has a place in the plan after the step under way, whether that was planned or begun ahead. */
+static void a_newcomer_waits_for_one_step(void **state)
+{
+    static meddler m;
+    (void)state;
+    for (size_t at = 1; at <= 5; at += 4) {
+        meddler_open(&m, at, send_second);
+        driver_send(&m.d, m.first);
+        driver_wait(&m.d, 0);
+        assert_int_equal(m.tokens, at);
+        driver_close(&m.d);
+    }
+}
+
+static void pause_first(meddler *m)
+{
+    atomic_store(&m->first->paused, true);
+}
+
+/* An answer that nobody reads any more stops with the step under way. */
+static void who_is_not_read_does_not_go_ahead(void **state)
+{
+    static meddler m;
+    (void)state;
+    meddler_open(&m, 5, pause_first);
+    driver_send(&m.d, m.first);
+    for (bool stands = false; !stands; usleep(100)) { /* until it has nothing to do, or the answer is whole */
+        pthread_mutex_lock(&m.d.lock);
+        stands = m.answers[0].count >= 5 && (m.d.open == 0 || mt_engine_turn(m.d.engine) == 0);
+        pthread_mutex_unlock(&m.d.lock);
+    }
+    pthread_mutex_lock(&m.d.lock);
+    assert_int_equal(m.answers[0].count, 5);
+    pthread_mutex_unlock(&m.d.lock);
+    atomic_store(&m.first->paused, false);
+    mt_engine_poke(m.d.engine);
+    driver_wait(&m.d, 0);
+    mt_request_free(m.second);
+    driver_close(&m.d);
+}
+
+static void read_second(meddler *m)
+{
+    atomic_store(&m->second->paused, false);
+}
+
+/* Where one that runs had no part in a step, since nobody read it, the next one is planned: it may have one then. */
+static void who_is_read_again_is_planned_again(void **state)
+{
+    static meddler m;
+    (void)state;
+    meddler_open(&m, 12, read_second);
+    atomic_store(&m.second->paused, true);
+    driver_hold(&m.d);
+    driver_send(&m.d, m.first);
+    driver_send(&m.d, m.second);
+    driver_let_go(&m.d);
+    driver_wait(&m.d, 0);
+    assert_true(m.answers[1].ended_at < m.answers[0].ended_at);
+    driver_close(&m.d);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(an_answer_does_not_depend_on_it),
-    cmocka_unit_test(plain_answers_go_ahead),
-    cmocka_unit_test(a_row_behind_the_end_is_thrown_away),
-    cmocka_unit_test(others_come_and_go),
+    cmocka_unit_test(an_answer_does_not_depend_on_it),     cmocka_unit_test(plain_answers_go_ahead),
+    cmocka_unit_test(a_row_behind_the_end_is_thrown_away), cmocka_unit_test(others_come_and_go),
+    cmocka_unit_test(another_engine_gets_its_turn),        cmocka_unit_test(a_newcomer_waits_for_one_step),
+    cmocka_unit_test(who_is_not_read_does_not_go_ahead),   cmocka_unit_test(who_is_read_again_is_planned_again),
 };
 
 UNIT_MAIN(tests)

@@ -55,22 +55,31 @@ static void turns_are_shared_by_time(void **state)
     mt_rota_free(rota);
 }
 
+#define SECOND_NS UINT64_C(1000000000)
+
 /* One that comes back has no more than the others had since: it does not keep them waiting for all that it missed. */
 static void nobody_saves_up_turns(void **state)
 {
     mt_rota *rota = mt_rota_new();
     mt_rota_place worker = {0}, sleeper = {0};
     (void)state;
-    for (size_t i = 0; i < 10; i++) {
+    for (uint64_t i = 1; i <= 10; i++) {
+        mt_clock_set(i * SECOND_NS);
         mt_rota_begin(rota, &worker);
-        worker.began -= 1000000000u; /* it took a second longer */
+        mt_clock_set((i + 1) * SECOND_NS);
         assert_int_equal(mt_rota_wanting(rota), 1);
         mt_rota_end(rota, &worker);
     }
-    assert_true(worker.had > 9.9);
+    assert_true(worker.had > 9.99 && worker.had < 10.01);
     mt_rota_begin(rota, &sleeper);
     mt_rota_end(rota, &sleeper);
-    assert_true(sleeper.had > 8.9 && sleeper.had < worker.had);
+    assert_true(sleeper.had > 8.99 && sleeper.had < 9.01); /* as the worker when it was let in last */
+    mt_rota_begin(rota, &worker);
+    mt_rota_end(rota, &worker); /* and the worker pays nothing for the time it had alone */
+    mt_rota_begin(rota, &sleeper);
+    mt_rota_end(rota, &sleeper);
+    assert_true(sleeper.had > 9.99 && sleeper.had < 10.01);
+    mt_clock_set(0);
     mt_rota_free(rota);
 }
 
