@@ -1,5 +1,6 @@
-/* Reads pages and recurrent states back from tiers. Each page becomes part of a running sequence as if it had been
-   computed: so the prefix tree learns of it, and others share it. The sequence has no rows meanwhile; nobody else
+/* Reads pages and recurrent states back from tiers: as far as they go without a gap, where that saves LEAST_GAIN
+   positions and is expected to be quicker than computing them. Each page becomes part of a running sequence as if it had
+   been computed: so the prefix tree learns of it, and others share it. The sequence has no rows meanwhile; nobody else
    waits. */
 #include <assert.h>
 #include <string.h>
@@ -63,20 +64,19 @@ static size_t better_state(mt_keep *k, mt_sequence *s, size_t position, size_t b
     return mt_tiers_find(&k->tiers, key) < MT_TIER_COUNT ? position : best;
 }
 
-/* The last position up to `most` whose state a tier has, among those where states are kept: ends of pages, beginnings
-   of turns, and the places where this prompt's own states would be kept. 0: none that saves more than LEAST_GAIN
-   positions. */
+/* The last position behind what s has, up to `most`, whose state a tier has, among those where states are kept: ends of
+   pages, beginnings of turns, and the places where this prompt's own states would be kept. Where there is none: what s
+   has. */
 static size_t find_state(mt_keep *k, mt_sequence *s, size_t most)
 {
-    const size_t least = s->seq.done + LEAST_GAIN;
-    size_t best = least;
+    size_t best = s->seq.done;
     for (size_t i = 0; i < s->seq.state.stops; i++)
         best = better_state(k, s, s->seq.state.stop[i], best, most);
     for (size_t i = 0; i < s->seq.cut_count; i++)
         best = better_state(k, s, s->seq.cuts[i], best, most);
     for (size_t page = most / MT_PAGE_TOKENS; page * MT_PAGE_TOKENS > best; page--)
         best = better_state(k, s, page * MT_PAGE_TOKENS, best, most);
-    return best > least ? best : 0;
+    return best;
 }
 
 /* Whether reading pages [first, end), and the state after `state` positions, is quicker than computing them. */
@@ -110,10 +110,9 @@ bool mt_keep_begin(mt_engine *e, mt_sequence *s)
         if (most >= (end + 1) * MT_PAGE_TOKENS)
             most = (end + 1) * MT_PAGE_TOKENS - 1; /* a state's record has the beginning of the page that it ends in */
         state = find_state(k, s, most);
-        end = state / MT_PAGE_TOKENS; /* no state: no pages, as nothing could go on behind them */
+        end = state / MT_PAGE_TOKENS; /* no later pages, as nothing could go on behind them */
     }
-    if (end * MT_PAGE_TOKENS + (state ? state % MT_PAGE_TOKENS : 0) < s->seq.done + LEAST_GAIN ||
-        !is_quicker(e, s, first, end, state))
+    if ((state ? state : end * MT_PAGE_TOKENS) < s->seq.done + LEAST_GAIN || !is_quicker(e, s, first, end, state))
         return false;
     s->kept.next = s->kept.come = first;
     s->kept.end = end;

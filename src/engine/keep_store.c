@@ -201,9 +201,8 @@ static void store_state(mt_engine *e, mt_sequence *s, size_t position, uint32_t 
 
 void mt_keep_store(mt_engine *e, mt_sequence *s)
 {
-    /* the drafting head writes its part of a position one step later */
-    const size_t done = s->seq.done - (e->spec->mtp && s->seq.done > 0);
-    for (; s->kept.stored < done / MT_PAGE_TOKENS; s->kept.stored++)
+    const size_t later = e->spec->mtp; /* the drafting head writes its part of a position one step later */
+    for (; (s->kept.stored + 1) * MT_PAGE_TOKENS + later <= s->seq.done; s->kept.stored++)
         store_page(e, s, s->kept.stored);
     for (size_t i = 0; i < s->seq.state.news; i++)
         store_state(e, s, s->seq.state.published[i].position, s->seq.state.published[i].slot);

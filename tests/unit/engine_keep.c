@@ -2,6 +2,7 @@
    model, and whatever the disk does, nobody gets anything else. */
 #include "engine_driver.h"
 #include "folder.h"
+#include "head.h"
 
 #include <fcntl.h>
 
@@ -11,15 +12,21 @@
 #define TOKENS 6
 
 /* An engine on a folder, which knows what is in it. */
-static mt_disk *open_kept(driver *d, const char *dir, uint8_t identity)
+static mt_disk *open_kept_with(driver *d, const char *dir, uint8_t identity, mt_numerics numerics)
 {
+    const mt_device_params device = {.name = unit_device(),
+                                     .host = {.threads = 2, .cpu_mask = ~0u},
+                                     .kv_bits = driver_kv_bits(),
+                                     .numerics = numerics};
     mt_error err = {0};
     const mt_disk_params params = {.folder = folder, .bytes = MT_LIMIT_DISK_LEAST, .entries = 10000};
     mt_disk *disk = mt_disk_open(&params, &err);
     if (!disk)
         fail_msg("%s", err.text);
     mt_disk_scan(disk, NULL);
-    driver_open(d, dir, MT_PRECISION_FAST, 2);
+    driver_init(d);
+    if (!mt_opened_open(&d->o, dir, &device, &(mt_open_wish){0}, &err))
+        fail_msg("%s: %s", dir, err.text);
     d->params.context = 2048;
     d->params.sequences = 4;
     d->params.disk = disk;
@@ -27,6 +34,11 @@ static mt_disk *open_kept(driver *d, const char *dir, uint8_t identity)
     d->params.keep_all = true;
     driver_start(d);
     return disk;
+}
+
+static mt_disk *open_kept(driver *d, const char *dir, uint8_t identity)
+{
+    return open_kept_with(d, dir, identity, driver_numerics());
 }
 
 static void close_kept(driver *d, mt_disk *disk)
@@ -79,7 +91,7 @@ static void the_same_bits_after_a_restart(void **state)
     for_each_fixture(check_restart);
 }
 
-/* What depends on other weights, another salt or another device is not found. */
+/* What depends on other weights, another salt or a device with another fingerprint (R12) is not found. */
 static void what_differs_shares_nothing(void **state)
 {
     enum { LEN = 200 };
@@ -93,6 +105,11 @@ static void what_differs_shares_nothing(void **state)
     driver_ask(&d, prompt, LEN, TOKENS, &a);
     close_kept(&d, disk);
     disk = open_kept(&d, FIXTURES "/qwen3-mlx-4bit-g32", 2);
+    driver_ask(&d, prompt, LEN, TOKENS, &b);
+    assert_int_equal(b.cached, 0);
+    close_kept(&d, disk);
+    const bool native = driver_numerics() == MT_NUMERICS_NATIVE; /* then the other, with pages as large */
+    disk = open_kept_with(&d, FIXTURES "/qwen3-mlx-4bit-g32", 1, native ? MT_NUMERICS_PORTABLE : MT_NUMERICS_NATIVE);
     driver_ask(&d, prompt, LEN, TOKENS, &b);
     assert_int_equal(b.cached, 0);
     close_kept(&d, disk);
@@ -163,6 +180,42 @@ static void an_answer_comes_back_to_its_end(void **state)
     (void)state;
     check_next_turn(FIXTURES "/qwen3-mlx-4bit-g32");
     check_next_turn(FIXTURES "/qwen35-mlx-4bit");
+}
+
+/* Pages that are stored of a prompt whose answer is one token, which is not computed. */
+static uint64_t pages_stored(size_t len, bool guesses)
+{
+    static answer a;
+    uint32_t prompt[100];
+    draw random = {40};
+    mt_stats stats;
+    driver d;
+    driver_open(&d, folder, MT_PRECISION_FAST, 1);
+    assert_true(d.o.spec.mtp);
+    d.params.context = 512;
+    d.params.speculate = guesses ? MT_SPECULATE_MTP : MT_SPECULATE_OFF;
+    d.params.host_cache = 64u << 20;
+    driver_start(&d);
+    draw_tokens(&random, prompt, MT_COUNT(prompt), d.o.spec.vocab);
+    driver_ask(&d, prompt, len, 1, &a);
+    do { /* its state is stored behind its pages */
+        driver_ask(&d, prompt + len, 3, 1, &a);
+        driver_stats(&d, &stats);
+    } while (stats.keep.stored_states == 0);
+    driver_close(&d);
+    return stats.keep.stored_pages;
+}
+
+/* A head that guesses writes its part of a position one step later than the model: the page that a prompt ends with is
+   not whole before. */
+static void a_page_is_stored_when_the_head_has_written_it(void **state)
+{
+    (void)state;
+    put_head("qwen35-mlx-4bit");
+    assert_int_equal(pages_stored(2 * MT_PAGE_TOKENS, false), 2);
+    assert_int_equal(pages_stored(2 * MT_PAGE_TOKENS - 1, false), 1);
+    assert_int_equal(pages_stored(2 * MT_PAGE_TOKENS, true), 1);
+    assert_int_equal(pages_stored(2 * MT_PAGE_TOKENS + 1, true), 2);
 }
 
 /* A few bytes of the first file are not what they were. */
@@ -481,6 +534,7 @@ static const struct CMUnitTest tests[] = {TEST(the_same_bits_after_a_restart),
                                           TEST(what_differs_shares_nothing),
                                           TEST(what_is_there_is_not_stored_again),
                                           TEST(an_answer_comes_back_to_its_end),
+                                          TEST(a_page_is_stored_when_the_head_has_written_it),
                                           TEST(damage_is_never_an_answer),
                                           TEST(a_crowd_after_a_restart),
                                           TEST(who_goes_is_waited_for_by_nobody),
