@@ -156,6 +156,63 @@ static void files_stay_within_their_bound(void **state)
     mt_disk_close(disk);
 }
 
+static bool is_there(mt_disk *disk, unsigned number)
+{
+    uint8_t key[MT_TIER_KEY];
+    key_of(number, key);
+    return mt_disk_has(disk, key);
+}
+
+/* Keeps others until the oldest file has been removed once more for each file that there can be: a record that is moved
+   is in the newest file then, and has come to be in the oldest again. */
+static void go_round(mt_disk *disk, unsigned *next)
+{
+    for (const uint64_t first = mt_disk_look(disk).dropped; mt_disk_look(disk).dropped < first + 15;)
+        keep(disk, (*next)++);
+}
+
+/* A record is moved as often as it was read, but three times at most: what is not wanted any more goes in the end. */
+static void a_record_is_moved_as_often_as_it_was_read(void **state)
+{
+    static const unsigned reads[] = {0, 1, 2, 9};
+    unsigned next = 100;
+    (void)state;
+    if (unit_races())
+        UNIT_SKIP("there is one thread");
+    mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
+    for (unsigned i = 0; i < 4; i++)
+        keep(disk, i);
+    for (unsigned i = 0; i < 4; i++)
+        for (unsigned k = 0; k < reads[i]; k++)
+            assert_true(has(disk, i));
+    for (unsigned round = 1; round <= 4; round++) {
+        go_round(disk, &next);
+        for (unsigned i = 0; i < 4; i++)
+            assert_int_equal(is_there(disk, i), reads[i] >= round && round <= 3);
+    }
+    assert_int_equal(mt_disk_look(disk).moved, 1 + 2 + 3);
+    mt_disk_close(disk);
+}
+
+/* Where more than half of a file was read, only those of its records are moved that were read more often. */
+static void the_most_read_half_is_moved(void **state)
+{
+    unsigned next = 100;
+    (void)state;
+    if (unit_races())
+        UNIT_SKIP("there is one thread");
+    mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
+    for (unsigned i = 0; i < 20; i++) /* a file of twenty */
+        keep(disk, i);
+    for (unsigned i = 0; i < 16; i++)
+        assert_true(has(disk, i) && (i < 12 || has(disk, i)));
+    go_round(disk, &next);
+    for (unsigned i = 0; i < 20; i++)
+        assert_int_equal(is_there(disk, i), i >= 12 && i < 16);
+    assert_int_equal(mt_disk_look(disk).moved, 4);
+    mt_disk_close(disk);
+}
+
 static void the_index_has_a_bound(void **state)
 {
     mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, 50);
@@ -251,6 +308,69 @@ static void a_full_disk_ends_writing(void **state)
     assert_true(mt_disk_look(disk).lost > 0 && mt_disk_look(disk).lost < mt_segment_room(SIZE));
     keep(disk, 5);
     assert_true(has(disk, 5));
+    mt_disk_close(disk);
+}
+
+/* The descriptor of the first file; a test may put another in its place. */
+static int descriptor(void)
+{
+    char path[128];
+    struct stat want, info;
+    snprintf(path, sizeof(path), "%s/%016x.motet", folder, 0);
+    assert_int_equal(stat(path, &want), 0);
+    for (int fd = 3; fd < 1024; fd++)
+        if (fstat(fd, &info) == 0 && info.st_dev == want.st_dev && info.st_ino == want.st_ino)
+            return fd;
+    fail_msg("the file is not open");
+    return -1;
+}
+
+static void keep_small(mt_disk *disk, unsigned number)
+{
+    uint8_t key[MT_TIER_KEY], small[16] = {0};
+    key_of(number, key);
+    mt_disk_write(disk, key, 1, &(mt_tier_part){small, sizeof(small)}, 1);
+}
+
+/* How many of `count` records from `first` on can be read. */
+static unsigned read_small(mt_disk *disk, unsigned first, unsigned count)
+{
+    uint8_t key[MT_TIER_KEY], small[16];
+    unsigned read = 0;
+    for (unsigned i = 0; i < count; i++) {
+        key_of(first + i, key);
+        read += mt_disk_read(disk, key, 1, &(mt_tier_part){small, sizeof(small)}, 1);
+    }
+    return read;
+}
+
+/* A disk that cannot be read sixteen times in a row is not written any more; one time that it can is enough to begin
+   anew. */
+static void a_disk_that_cannot_be_read_is_given_up(void **state)
+{
+    mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
+    (void)state;
+    for (unsigned i = 0; i < 40; i++)
+        keep_small(disk, i);
+    const int fd = descriptor(), good = dup(fd), bad = open("/dev/null", O_WRONLY);
+    assert_true(dup2(bad, fd) == fd);
+    assert_int_equal(read_small(disk, 0, 15), 0);
+    assert_false(mt_disk_look(disk).failed);
+    assert_true(dup2(good, fd) == fd);
+    assert_int_equal(read_small(disk, 15, 1), 1);
+    assert_true(dup2(bad, fd) == fd);
+    assert_int_equal(read_small(disk, 16, 15), 0);
+    assert_false(mt_disk_look(disk).failed);
+    assert_int_equal(read_small(disk, 31, 1), 0);
+    assert_true(mt_disk_look(disk).failed);
+    assert_true(dup2(good, fd) == fd);
+    close(good);
+    close(bad);
+    keep_small(disk, 50);
+    assert_false(is_there(disk, 50));
+    assert_int_equal(read_small(disk, 32, 8), 8); /* what is there is read */
+    assert_int_equal(mt_disk_look(disk).broken, 31);
+    assert_int_equal(mt_disk_look(disk).records, 9); /* and what could not be read is forgotten */
     mt_disk_close(disk);
 }
 
@@ -419,7 +539,10 @@ static void who_is_killed_leaves_no_wrong_record(void **state)
 static const struct CMUnitTest tests[] = {TEST(it_is_there_after_a_restart),
                                           TEST(it_is_emptied),
                                           TEST(files_stay_within_their_bound),
+                                          TEST(a_record_is_moved_as_often_as_it_was_read),
+                                          TEST(the_most_read_half_is_moved),
                                           TEST(the_index_has_a_bound),
+                                          TEST(a_disk_that_cannot_be_read_is_given_up),
                                           TEST(one_process_has_it),
                                           TEST(what_is_not_ours_goes_or_stays),
                                           TEST(what_is_broken_is_missed_and_forgotten),
