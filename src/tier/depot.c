@@ -6,7 +6,8 @@
       other; a forgotten key is asked for again.
    2. There is one connection for reading and asking, used by one thread at a time, and one for the writing thread, with
       a queue of bounded bytes. What does not fit into the queue is dropped.
-   3. After a failure nothing is tried for a time that doubles with each further failure.
+   3. After a failure nothing is tried for BACK_OFF_NS, a time that doubles with each further failure up to
+      BACK_OFF_MOST. After the store has refused a record, nothing is written for PAUSE_NS: what waits is dropped.
    4. A name of a host is resolved by the writing thread alone, since that cannot be bounded in time, and anew after
       each failure. Until it is, nothing is tried.
    5. A record counts only when checksums and signature are right. One that is not right is deleted, so that a good one

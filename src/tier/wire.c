@@ -127,17 +127,15 @@ bool mt_wire_resolve(mt_wire_address *to, const mt_wire_address *from, mt_error 
 /* Waits until the socket is ready; false when `until` has passed. */
 static bool wait_for(const mt_wire *w, short events, uint64_t until, mt_error *err)
 {
-    for (;;) {
-        const uint64_t now = mt_clock_ns();
+    for (uint64_t now; (now = mt_clock_ns()) < until;) {
         struct pollfd one = {.fd = w->redis->fd, .events = events};
-        const int n = now < until ? poll(&one, 1, (int)((until - now) / 1000000) + 1) : 0;
+        const int n = poll(&one, 1, (int)((until - now) / 1000000) + 1);
         if (n > 0)
             return true;
-        if (n < 0 && errno == EINTR)
-            continue;
-        return n < 0 ? mt_fail(err, MT_E_IO, "the store cannot be waited for")
-                     : mt_fail(err, MT_E_BUSY, "the store does not answer in time");
+        if (n < 0 && errno != EINTR)
+            return mt_fail(err, MT_E_IO, "the store cannot be waited for");
     }
+    return mt_fail(err, MT_E_BUSY, "the store does not answer in time");
 }
 
 static bool fail(const mt_wire *w, mt_error *err)

@@ -30,6 +30,8 @@ typedef struct store {
     size_t len;
     bool forever; /* what it has said it says again, until nobody listens */
     bool open;    /* and when it has said it, it does not hang up */
+    bool shy;     /* it says nothing until it is asked to (speaks) */
+    atomic_bool called, speaks;
     char heard[65536];
     size_t heard_len;
     pthread_t thread;
@@ -39,6 +41,9 @@ static void *answer(void *arg)
 {
     store *s = arg;
     const int peer = accept(s->listens, NULL, NULL);
+    atomic_store(&s->called, true);
+    while (s->shy && !atomic_load(&s->speaks))
+        usleep(100);
     bool told = send(peer, s->said, s->len, MSG_NOSIGNAL) == (ssize_t)s->len;
     while (told && s->forever)
         told = send(peer, s->said, s->len, MSG_NOSIGNAL) > 0;
@@ -508,6 +513,141 @@ static void what_is_written_is_signed_and_counted(void **state)
     assert_true(stats.dropped == 1 && stats.queued == 0);
 }
 
+/* ---- pauses; the clock stands unless a test moves it ---- */
+
+#define START UINT64_C(1000000000000000)
+#define MS UINT64_C(1000000)
+
+/* A port of this machine at which nobody listens yet. */
+static int take_port(store *s)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(at);
+    s->listens = socket(AF_INET, SOCK_STREAM, 0);
+    assert_true(s->listens >= 0 && bind(s->listens, (struct sockaddr *)&at, sizeof(at)) == 0);
+    assert_int_equal(getsockname(s->listens, (struct sockaddr *)&at, &size), 0);
+    return s->port = ntohs(at.sin_port);
+}
+
+static mt_depot *open_depot(int port)
+{
+    char url[64];
+    mt_error err = {0};
+    snprintf(url, sizeof(url), "redis://127.0.0.1:%d", port);
+    mt_depot *d = mt_depot_open(&(mt_depot_params){.url = url, .queue = LARGEST, .rate = LARGEST}, &err);
+    assert_non_null(d);
+    return d;
+}
+
+/* Asks at `now`, which fails, and says whether the depot is left alone for exactly `pause` from then on. */
+static bool is_left_for(mt_depot *d, uint64_t now, uint64_t pause)
+{
+    static const uint8_t key[1][MT_TIER_KEY] = {{1}};
+    const uint64_t before = failed_at(d);
+    mt_clock_set(now);
+    mt_depot_ask(d, key, 1);
+    assert_int_equal(failed_at(d), before + 1);
+    mt_clock_set(now + pause - 1);
+    const bool left = !mt_depot_is_there(d) && !mt_depot_lacks(d, key[0]);
+    mt_depot_ask(d, key, 1);
+    assert_int_equal(failed_at(d), before + 1); /* which was not tried */
+    mt_clock_set(now + pause);
+    return left && mt_depot_is_there(d) && mt_depot_lacks(d, key[0]);
+}
+
+/* After a failure nothing is tried for a tenth of a second, after each further one for twice as long, up to half a
+   minute; after a success it begins anew. */
+static void pauses_double(void **state)
+{
+    static const uint64_t pauses[] = {100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000, 30000};
+    static const uint8_t known[1][MT_TIER_KEY] = {{2}};
+    store s = {0};
+    uint64_t now = START;
+    (void)state;
+    mt_clock_set(now);
+    mt_depot *d = open_depot(take_port(&s));
+    for (size_t i = 0; i < MT_COUNT(pauses); now += pauses[i++] * MS)
+        assert_true(is_left_for(d, now, pauses[i] * MS));
+    say_text(&s, ":1\r\n"); /* and hangs up */
+    assert_int_equal(listen(s.listens, 4), 0);
+    assert_int_equal(pthread_create(&s.thread, NULL, answer, &s), 0);
+    mt_depot_ask(d, known, 1);
+    assert_true(mt_depot_has(d, known[0]) && mt_depot_look(d).up);
+    assert_true(is_left_for(d, now, 100 * MS));
+    assert_false(mt_depot_look(d).up);
+    mt_depot_close(d);
+    store_end(&s);
+    mt_clock_set(0);
+}
+
+static void write_some(mt_depot *d, uint8_t first, uint8_t count)
+{
+    for (uint8_t i = 0; i < count; i++) {
+        sample x;
+        make(&x, (uint8_t)(first + i), false);
+        mt_depot_write(d, x.key, 5, (const mt_tier_part[]){{x.a, sizeof(x.a)}, {x.b, sizeof(x.b)}}, 2);
+    }
+}
+
+/* A store that refuses a record gets no other for a second, not even those that wait in the queue; it is read and asked
+   meanwhile. */
+static void who_refuses_is_not_written_for_a_while(void **state)
+{
+    store s = {.open = true, .shy = true};
+    uint8_t other[MT_TIER_KEY] = {99};
+    (void)state;
+    mt_clock_set(START);
+    say_text(&s, ":0\r\n-OOM\r\n");
+    store_begin(&s);
+    mt_depot *d = open_depot(s.port);
+    write_some(d, 1, 1);
+    while (!atomic_load(&s.called)) /* the first is on its way */
+        usleep(100);
+    write_some(d, 2, 8);
+    atomic_store(&s.speaks, true);
+    while (mt_depot_look(d).queued > 0)
+        usleep(100);
+    mt_depot_stats stats = mt_depot_look(d);
+    assert_true(stats.refused == 1 && stats.dropped == 8 && stats.written == 0 && failed(&stats) == 0);
+    mt_clock_set(START + 1000 * MS - 1);
+    assert_true(mt_depot_is_there(d) && !mt_depot_lacks(d, other));
+    write_some(d, 20, 1);
+    stats = mt_depot_look(d);
+    assert_true(stats.queued == 0 && stats.dropped == 8);
+    mt_clock_set(START + 1000 * MS);
+    assert_true(mt_depot_lacks(d, other));
+    mt_depot_close(d);
+    store_end(&s);
+    mt_clock_set(0);
+}
+
+static void fail_often(void *arg)
+{
+    static const uint64_t seconds[] = {0, 59, 60, 119};
+    static const uint8_t key[1][MT_TIER_KEY] = {{1}};
+    mt_depot *d = open_depot(*(int *)arg);
+    for (size_t i = 0; i < MT_COUNT(seconds); i++) {
+        mt_clock_set(START + seconds[i] * 1000 * MS);
+        mt_depot_ask(d, key, 1);
+    }
+    mt_depot_close(d);
+}
+
+/* A store that is away for long is a line of the log a minute. */
+static void the_log_says_it_once_a_minute(void **state)
+{
+    char text[4096], *at = text;
+    store s = {0};
+    size_t lines = 0;
+    (void)state;
+    take_port(&s);
+    assert_int_equal(unit_in_child(fail_often, &s.port, text, sizeof(text)), 0);
+    for (; (at = strstr(at, "warn  cache.remote ")); at++)
+        lines++;
+    assert_int_equal(lines, 2);
+    close(s.listens);
+}
+
 /* ---- names ---- */
 
 static atomic_bool resolves; /* the system's resolver answers */
@@ -561,5 +701,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_store_that_says_anything_else_is_left),
     cmocka_unit_test(the_log_says_why),
     cmocka_unit_test(what_is_written_is_signed_and_counted),
+    cmocka_unit_test(pauses_double),
+    cmocka_unit_test(who_refuses_is_not_written_for_a_while),
+    cmocka_unit_test(the_log_says_it_once_a_minute),
 };
 UNIT_MAIN_IF(mt_wire_present, "hiredis", tests)
