@@ -9,7 +9,11 @@ const tools = [{ type: "function", function: { name: "get_weather", description:
 const content = [{ type: "text", text: task }, { type: "image_url", imageUrl: { url: dataUrl } }];
 const messages = [{ role: "system", content: system }, { role: "user", content }];
 
-const first = await client.chat.complete({ model, messages, tools, toolChoice: "any" });
+const forced = [{ role: "user", content: "replay:forced What will the weather be in Paris?" }];
+const must = await client.chat.complete({ model, messages: forced, tools, toolChoice: "any" });
+assert.deepEqual(JSON.parse(must.choices[0].message.toolCalls[0].function.arguments), call);
+
+const first = await client.chat.complete({ model, messages, tools });
 const message = first.choices[0].message;
 assert.equal(first.choices[0].finishReason, "tool_calls");
 assert.deepEqual(JSON.parse(message.toolCalls[0].function.arguments), call);

@@ -72,6 +72,8 @@ def scripts(work):
             "codex": task("exec_command", cmd="cat " + path), "opencode": task("read", filePath=path),
             "gemini": task("read_file", file_path=path),
             "found": [ANSWER], "found@picture": [SEEN],
+            # of a call that a client insists on: no text stands before it, which the server would not let the model say
+            "forced": [common["weather"][0].replace("Let me look.\n", "").replace("need", "am to tell"), "It will be fine."],
             "weather@picture": [common["weather"][0].replace("Let", "Now let"), "It will be sunny in your picture, too."]}
 
 
