@@ -109,6 +109,7 @@ typedef struct mt_ask {
     int64_t think_budget;    /* most tokens of thinking; -1: as many as the effort allows (mt_ask_budget) */
     const char *think_field; /* the field that says how much to think, for warnings; NULL: none does */
     bool forgets;            /* where the chat is too long, its oldest messages are left out */
+    bool renders;            /* only the text of the prompt is wanted */
     const char *nothing;     /* not NULL: nothing is computed, the model is only to "load" or "unload" */
     mt_ask_prompt *prompts;
     size_t prompt_count;

@@ -44,6 +44,11 @@ typedef struct mt_dialect {
     /* Preparation thread: writes the answer to an ask with ask->nothing. model: its name, where the client did not give
        one. */
     void (*nothing)(const struct mt_dialect *dialect, mt_buf *out, const mt_ask *ask, const char *model);
+    /* Preparation thread: writes the answer to an ask with ask->renders. model: as above; pictures: how many the prompt
+       has. */
+    void (*rendered)(const struct mt_dialect *dialect, mt_buf *out, const mt_ask *ask, const char *model,
+                     mt_chat_text prompt, size_t pictures);
+    bool named;       /* a body must name its model, even where one is served alone */
     bool vectors;     /* embeddings or scores are wanted, not text */
     bool repeats;     /* the end of a stream repeats what was streamed */
     bool lines;       /* each event of a stream is a line, for WebSockets, and not a server-sent event */

@@ -109,8 +109,9 @@ static void nothing(const mt_dialect *dialect, mt_buf *out, const mt_ask *ask, c
         mt_json_write(out, "{'embedding':[]}");
 }
 
-#define DIALECT(reader, writer) \
-    .vectors = true, .prefix = "ollama-", .read = reader, .whole = writer, .nothing = nothing, .error = mt_ollama_error
+#define DIALECT(reader, writer)                                                                               \
+    .named = true, .vectors = true, .prefix = "ollama-", .read = reader, .whole = writer, .nothing = nothing, \
+    .error = mt_ollama_error
 
 const mt_dialect mt_ollama_embed = {.name = "ollama-embed", DIALECT(read_embed, whole_embed)};
 const mt_dialect mt_ollama_embeddings = {.name = "ollama-embeddings", DIALECT(read_old, whole_old)};

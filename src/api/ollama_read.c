@@ -135,6 +135,15 @@ static bool add_messages(mt_ask *ask, const json_t *sent, mt_failure *why)
     return true;
 }
 
+/* Only the prompt is wanted, as the template writes it. */
+static bool read_renders(mt_ask *ask, mt_failure *why)
+{
+    const json_t *given = mt_body_get(ask->body, "_debug_render_only");
+
+    ask->renders = json_is_true(given);
+    return !given || json_is_boolean(given) || mt_failure_type(why, "_debug_render_only", given, "true or false");
+}
+
 /* Where the chat is too long, its oldest messages are left out, unless "truncate" is false. */
 static bool read_truncate(mt_ask *ask, mt_failure *why)
 {
@@ -169,8 +178,8 @@ static bool read_chat(mt_ask *ask, mt_failure *why)
     mt_error err = {0};
 
     mt_chat_begin(&ask->chat, ask->arena, "messages");
-    if (!read_truncate(ask, why) || !read_settings(ask, true, why) || !read_fields(ask, why) ||
-        !add_messages(ask, json_object_get(sent, "messages"), why))
+    if (!read_renders(ask, why) || !read_truncate(ask, why) || !read_settings(ask, true, why) ||
+        !read_fields(ask, why) || !add_messages(ask, json_object_get(sent, "messages"), why))
         return false;
     if (!mt_chat_read_tools(&ask->chat, json_object_get(sent, "tools"), &err))
         return mt_failure_from(why, &err, "tools");
@@ -199,9 +208,9 @@ static bool set_nothing(mt_ask *ask, mt_failure *why)
 
 bool mt_ollama_read_chat(mt_ask *ask, mt_failure *why)
 {
-    static const char *const names[] = {"model",   "messages",   "tools",    "stream",   "format",
-                                        "options", "think",      "truncate", "logprobs", "top_logprobs",
-                                        "shift",   "keep_alive", "timeout",  NULL};
+    static const char *const names[] = {
+        "_debug_render_only", "model",    "messages",     "tools", "stream",     "format",  "options", "think",
+        "truncate",           "logprobs", "top_logprobs", "shift", "keep_alive", "timeout", NULL};
     const json_t *messages = mt_body_get(ask->body, "messages");
 
     mt_ollama_begin(ask, names);
@@ -291,10 +300,26 @@ static bool read_prompt(mt_ask *ask, mt_failure *why)
 
 bool mt_ollama_read_generate(mt_ask *ask, mt_failure *why)
 {
-    static const char *const names[] = {"model",    "prompt",       "suffix",  "images", "format",
-                                        "options",  "system",       "raw",     "stream", "template",
-                                        "context",  "keep_alive",   "think",   "shift",  "logprobs",
-                                        "truncate", "top_logprobs", "timeout", NULL};
+    static const char *const names[] = {"_debug_render_only",
+                                        "model",
+                                        "prompt",
+                                        "suffix",
+                                        "images",
+                                        "format",
+                                        "options",
+                                        "system",
+                                        "raw",
+                                        "stream",
+                                        "template",
+                                        "context",
+                                        "keep_alive",
+                                        "think",
+                                        "shift",
+                                        "logprobs",
+                                        "truncate",
+                                        "top_logprobs",
+                                        "timeout",
+                                        NULL};
     const json_t *prompt = mt_body_get(ask->body, "prompt"), *raw = mt_body_get(ask->body, "raw");
     const json_t *suffix = mt_body_get(ask->body, "suffix");
 
@@ -307,7 +332,7 @@ bool mt_ollama_read_generate(mt_ask *ask, mt_failure *why)
         return mt_failure_type(why, "raw", raw, "true or false");
     if (json_string_length(prompt) == 0)
         return set_nothing(ask, why);
-    if (!refuse_others(ask->body, why))
+    if (!refuse_others(ask->body, why) || !read_renders(ask, why))
         return false;
     if (json_is_true(raw) || json_string_length(suffix))
         return read_raw(ask, why);

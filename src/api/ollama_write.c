@@ -167,14 +167,27 @@ static void nothing(const mt_dialect *dialect, mt_buf *out, const mt_ask *ask, c
     mt_json_write(out, "'done':true,'done_reason':%s}", ask->nothing);
 }
 
+static void rendered(const mt_dialect *dialect, mt_buf *out, const mt_ask *ask, const char *model, mt_chat_text prompt,
+                     size_t pictures)
+{
+    add_head(out, ask->extra, model);
+    add_silence(out, dialect == &mt_ollama_chat);
+    mt_json_write(out, "'done':false,'_debug_info':{");
+    mt_json_text(out, "rendered_template", prompt.data, prompt.len);
+    if (pictures > 0)
+        mt_json_write(out, "'image_count':%zu", pictures);
+    mt_json_write(out, "}}");
+}
+
 static bool unloads(const mt_dialect *dialect, const json_t *body)
 {
     return mt_ollama_unloads(body, dialect == &mt_ollama_chat ? "messages" : "prompt");
 }
 
-#define DIALECT(reader)                                                                                     \
-    .prefix = "ollama-", .stream_type = "application/x-ndjson", .read = reader, .chunk = chunk, .end = end, \
-    .whole = whole, .unloads = unloads, .nothing = nothing, .fail = fail, .error = mt_ollama_error
+#define DIALECT(reader)                                                                                        \
+    .named = true, .prefix = "ollama-", .stream_type = "application/x-ndjson", .read = reader, .chunk = chunk, \
+    .end = end, .whole = whole, .unloads = unloads, .nothing = nothing, .rendered = rendered, .fail = fail,    \
+    .error = mt_ollama_error
 
 /* The `idle` line has no text, so that any client can read it. */
 const mt_dialect mt_ollama_chat = {.name = "ollama-chat",

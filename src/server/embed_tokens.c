@@ -108,6 +108,11 @@ bool mt_embed_tokens(const mt_embed_text *e, mt_ids *ids, mt_failure *why)
         return true;
     if (!find_content(e, from->text, ids, &c, why))
         return false;
+    if (c.count > 0 && limit <= ids->count - c.count)
+        return mt_failure_set(why, 400, "context_length_exceeded", e->ask->text_field,
+                              "a context of %zu tokens has no room for a text of \"%s\" beside the model's %zu special "
+                              "tokens: allow more",
+                              limit, e->ask->text_field, ids->count - c.count);
     truncate_to(e, ids, &c, MT_MIN(minus(limit, ids->count - c.count), most));
     return true;
 }

@@ -473,7 +473,7 @@ mt_member *mt_fleet_find_named(mt_fleet *f, const char *name)
 bool mt_fleet_lacks(const char *name, const char *advice, mt_failure *why)
 {
     return mt_failure_set(why, 404, "model_not_found", "model",
-                          "the model \"%.100s\" does not exist here: %ssee /v1/models", name, advice);
+                          "the model \"%.100s\" was not found here: %ssee /v1/models", name, advice);
 }
 
 bool mt_fleet_mute(const char *name, mt_failure *why)

@@ -325,9 +325,9 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
            (!ask->is_chat || mt_thinking_limit(r, call, ask, prompt, &parsing, why));
 }
 
-/* Sets the text of the prompt that is repeated before the answer ("echo"). */
-static bool set_echo(mt_answer *a, const mt_served *served, const mt_token_prompt *prompt, mt_answer_prompt *out,
-                     mt_failure *why)
+/* The text of a prompt, in the arena. */
+static bool text_of(mt_arena *arena, const mt_served *served, const mt_token_prompt *prompt, mt_chat_text *out,
+                    mt_failure *why)
 {
     mt_buf text = {.limit = MT_LIMIT_ANSWER_BYTES};
     char *copy;
@@ -336,8 +336,8 @@ static bool set_echo(mt_answer *a, const mt_served *served, const mt_token_promp
         mt_buf_add(&text, prompt->text.data, prompt->text.len);
     else if (served->tokenizer && !mt_tokenizer_decode(served->tokenizer, prompt->ids, prompt->count, false, &text))
         text.full = true;
-    copy = text.full ? NULL : mt_arena_copy(a->arena, text.data, text.len);
-    out->echo = (mt_chat_text){.data = copy, .len = text.len};
+    copy = text.full ? NULL : mt_arena_copy(arena, text.data, text.len);
+    *out = (mt_chat_text){.data = copy, .len = text.len};
     mt_buf_free(&text);
     return copy || mt_failure_memory(why, NULL);
 }
@@ -365,7 +365,8 @@ static bool make_answer(mt_call *call, const mt_ask *ask, const mt_token_prompt 
     for (size_t i = 0; i < count; i++) {
         a->prompts[i].ids = prompts[i].ids;
         a->prompts[i].count = prompts[i].count;
-        if ((ask->form.echo || ask->form.prompt_text) && !set_echo(a, served, &prompts[i], &a->prompts[i], why))
+        if ((ask->form.echo || ask->form.prompt_text) &&
+            !text_of(a->arena, served, &prompts[i], &a->prompts[i].echo, why))
             return false;
     }
     return !ask->is_chat || set_parser(a, served, ask, &prompts[0], why);
@@ -432,6 +433,17 @@ static bool submit(mt_call *call, const mt_ask *ask, mt_token_prompt *prompts, s
     return false;
 }
 
+/* Answers with the text of the prompt. */
+static bool tell_prompt(mt_call *call, const mt_ask *ask, const mt_token_prompt *prompt, mt_failure *why)
+{
+    mt_chat_text text;
+
+    if (!text_of(ask->arena, call->served, prompt, &text, why))
+        return false;
+    call->dialect->rendered(call->dialect, &call->text, ask, call->served->name, text, prompt->pictures.count);
+    return true;
+}
+
 /* Whether a call goes to another lane, since it brings pictures or a template of its own; it is prepared anew there. */
 static bool takes_long(mt_call *call, const json_t *body, bool pictures)
 {
@@ -478,7 +490,9 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
                         &count, why);
     if (ok && prompts[0].forgotten)
         mt_call_warn(call, "left out to make room: %zu messages", prompts[0].forgotten);
-    if (ok && call->dialect->count)
+    if (ok && ask->renders)
+        ok = tell_prompt(call, ask, &prompts[0], why);
+    else if (ok && call->dialect->count)
         call->dialect->count(&call->text, prompts[0].count);
     else {
         for (size_t i = 0; ok && i < count; i++)
@@ -564,6 +578,8 @@ static bool find_model(mt_call *call, json_t *body, mt_failure *why)
         return mt_failure_type(why, "model", model, "a string");
     if (json_is_string(model) && !mt_json_word(model))
         return mt_failure_nul(why, "model");
+    if (call->dialect && call->dialect->named && json_string_length(model) == 0)
+        return mt_failure_set(why, 400, "missing_field", "model", "model is required: name one as \"model\"");
     if (!call->created)
         call->created = mt_created_get(&call->server->creations, json_string_value(model));
     call->json = body; /* for the thread that goes on with it */

@@ -303,7 +303,7 @@ static outcome try_from(mt_served *served, const mt_ask *ask, size_t from, mt_pr
         return FAILED;
     }
     const size_t forgotten = ask->chat.count - chat.count;
-    const bool made = make_chat(served, &chat, ask->body, prep, most, out, NULL, why);
+    const bool made = make_chat(served, &chat, ask->body, prep, most, out, ask->renders ? &out->text : NULL, why);
     out->forgotten = forgotten;
     if (made)
         return out->count <= room_of(served, ask) ? FITS : TOO_LONG;
@@ -436,6 +436,7 @@ static bool put_before(const mt_served *served, const mt_ask *ask, mt_token_prom
     p->ids = ids;
     p->count = count;
     p->cuts = cuts;
+    p->text.data = NULL; /* it does not have what stands before it */
     return true;
 }
 
@@ -451,7 +452,7 @@ bool mt_tokens_make(mt_served *served, mt_ask *ask, mt_prep *prep, size_t most, 
     if (ask->is_chat && ask->forgets)
         return make_shorter(served, ask, prep, most, *out, why);
     if (ask->is_chat)
-        return make_chat(served, &ask->chat, ask->body, prep, most, *out, NULL, why) &&
+        return make_chat(served, &ask->chat, ask->body, prep, most, *out, ask->renders ? &(*out)->text : NULL, why) &&
                put_before(served, ask, *out, why) && truncate(served, ask, *out, why);
     for (size_t i = 0; i < *count; i++)
         if (!make_one(served, ask, &ask->prompts[i], prep->stop, most, *out + i, why) ||

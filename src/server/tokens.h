@@ -14,7 +14,8 @@ typedef struct mt_token_prompt {
     size_t count;
     const uint32_t *cuts; /* positions where turns begin */
     size_t cut_count;
-    mt_chat_text text;                  /* the text that was tokenized; data is NULL where ids were sent */
+    mt_chat_text text;                  /* the text that was tokenized; data is NULL where ids were sent, and of a chat
+                                           unless ask->renders */
     mt_chat_opened_state opened;        /* what the prompt's end leaves open, such as reasoning (chat/opened.h) */
     const mt_chat_templates *templates; /* of a chat: the templates used; live as long as the arena */
     mt_pictures pictures;               /* of a chat; free with mt_pictures_free */

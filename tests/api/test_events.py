@@ -208,7 +208,8 @@ def answers_say_what_their_conversation_begins_with():
               ("/v1/messages", {"messages": [{"role": "user", "content": parts}], "max_tokens": 2, "stream": True}),
               ("/v1/responses", {"instructions": first, "input": "hello", "max_output_tokens": 2}),
               ("/v1/responses", {"input": first, "max_output_tokens": 2}),
-              ("/api/chat", {"messages": [{"role": "system", "content": first}, user], "options": {"num_predict": 2}}),
+              ("/api/chat", {"model": "tiny", "messages": [{"role": "system", "content": first}, user],
+                             "options": {"num_predict": 2}}),
               ("/v1beta/models/tiny:generateContent", {"systemInstruction": {"parts": parts},
                                                        "contents": [{"parts": [{"text": "hello"}]}]}),
               ("/v1beta/models/tiny:streamGenerateContent?alt=sse", {"contents": [{"role": "user", "parts": parts}]})]

@@ -438,7 +438,7 @@ def ps_and_stop():
         assert motet("stop", "alto", url).returncode == 0
         assert eventually(lambda: motet("ps", url).stdout == "no model is loaded\n")
         refused = motet("stop", "soprano", url)
-        assert refused.returncode == 1 and '"soprano" does not exist here' in refused.stderr, refused.stderr
+        assert refused.returncode == 1 and '"soprano" was not found here' in refused.stderr, refused.stderr
         said(ask(server, "alto", 3))
     with SUITE.start() as server:  # one alone is loaded anew when it is asked for
         before = server.chat(seed=1, max_tokens=4).text()

@@ -71,7 +71,7 @@ def gaps_of_every_kind():
                 assert filled["tokens"] == plain["tokens"][:len(filled["tokens"])], kind
                 same = {"prompt": "the fox", "suffix": " dog", "temperature": 0, "max_tokens": 4}
                 assert server.complete(**same).json()["choices"][0]["text"] == filled["content"], kind
-                same = {"prompt": "the fox", "suffix": " dog", "stream": False,
+                same = {"model": "default", "prompt": "the fox", "suffix": " dog", "stream": False,
                         "options": {"temperature": 0, "num_predict": 4}}
                 answer = server.post("/api/generate", same).json()
                 assert answer["response"] == filled["content"], kind

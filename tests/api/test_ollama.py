@@ -69,7 +69,8 @@ def test_silence():
         first = taken(server)
         assert served.eventually(lambda: server.status()["running"] == 1)
         asked = [(served.send(server, path, body), key) for path, body, key in (
-            ("/api/chat", {"messages": ASK["messages"]}, "message"), ("/api/generate", {"prompt": "hello"}, "response"))]
+            ("/api/chat", {"model": "tiny", "messages": ASK["messages"]}, "message"),
+            ("/api/generate", {"model": "tiny", "prompt": "hello"}, "response"))]
         for s, key in asked:
             lines = s.makefile("rb")
             while not (line := lines.readline()).startswith(b"{"):
@@ -235,7 +236,7 @@ def test_what_does_not_fit():
     def chat(first):
         return [system, *(message for turn in turns[first:] for message in turn), last]
     with SUITE.start() as server:
-        body = {"stream": False, "options": {"temperature": 0, "num_predict": 100}}
+        body = {"model": "tiny", "stream": False, "options": {"temperature": 0, "num_predict": 100}}
         cut = server.post("/api/chat", dict(body, messages=chat(0)))
         count = cut.json()["prompt_eval_count"]
         assert cut.status == 200 and 1700 < count <= 2048 - 100, cut.body

@@ -181,7 +181,7 @@ def models_that_were_found():
         server.wait_idle()
         assert eventually(lambda: s.delete(server, "a--tub").status == 200)  # when the call has given it back
         assert names(server) == sorted(["a/spare", "box", "spare"]) and not os.path.exists(s.new)
-        reach.check_answer("deleted", server.complete(model="a/tub", prompt=[5]), 404, "does not exist here", "",
+        reach.check_answer("deleted", server.complete(model="a/tub", prompt=[5]), 404, "was not found here", "",
                            (s.folder,))
 
 
@@ -294,7 +294,7 @@ def models_that_are_half_there():
         with s.start() as server:
             assert names(server) == sorted(["a/tub@" + OLDER, "a/spare", "box", "spare"])
             for name in "half-model", "half-config", "a/tub":
-                reach.check_answer(name, server.complete(model=name, prompt=[5]), 404, "does not exist here", "",
+                reach.check_answer(name, server.complete(model=name, prompt=[5]), 404, "was not found here", "",
                                    (s.folder,))
             os.remove(s.models + "/box/model.safetensors")
             reach.check_answer("box", server.complete(model="box", prompt=[5]), 404, '\\"box\\"', "", (s.folder,))
