@@ -141,6 +141,14 @@
 #define MT_LIMIT_MEDIA_URL 4096    /* bytes of a URL that is fetched */
 #define MT_LIMIT_MEDIA_REDIRECTS 5 /* followed */
 
+/* files that clients upload to make models of */
+#define MT_LIMIT_UPLOADS 1024              /* that are kept */
+#define MT_LIMIT_UPLOAD_BYTES (1ull << 40) /* of each */
+#define MT_LIMIT_UPLOAD_AGE_S 86400        /* seconds that one is kept of which no model is made */
+#define MT_LIMIT_UPLOADING 4               /* that come at a time */
+#define MT_LIMIT_UPLOAD_AHEAD (4u << 20)   /* bytes of one that wait to be written; beyond, nothing more is read */
+#define MT_LIMIT_UPLOAD_FILES 256          /* of which a model is made */
+
 /* names */
 #define MT_LIMIT_HUB_NAME 256                  /* bytes of a model's name, of a revision, NUL included */
 #define MT_LIMIT_LOCAL_MODELS 4096             /* that are listed */

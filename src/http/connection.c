@@ -100,6 +100,7 @@ static void end_exchange(mt_http_connection *c)
         mt_http_count_sub(&c->server->count.exchanges, 1);
     mt_free(c->exchange.origin);
     c->exchange = (mt_http_exchange){0};
+    c->held = false;
 }
 
 /* Drops what comes while the connection lingers. */
@@ -206,6 +207,33 @@ bool mt_http_connection_add_body(mt_http_connection *c, const char *piece, size_
     return true;
 }
 
+static void add_body(mt_http_connection *c, const char *piece, size_t len)
+{
+    mt_http_connection_add_body(c, piece, len);
+}
+
+/* Gives a piece of a streamed body to its follower. There is no limit on how long all of it may take, but on how long a
+   piece may. */
+static void stream_body(mt_http_connection *c, const char *piece, size_t len)
+{
+    const mt_http_follower *follower = c->exchange.follower;
+
+    c->alarm = MT_HTTP_ALARM_NONE;
+    set_alarm(c, MT_HTTP_ALARM_BODY);
+    if (follower && follower->body)
+        follower->body(c->exchange.follower_user, piece, len);
+}
+
+void mt_http_connection_hold(mt_http_connection *c, bool held)
+{
+    if (c->held == held || c->phase != MT_HTTP_READING_BODY)
+        return;
+    c->held = held;
+    set_alarm(c, held ? MT_HTTP_ALARM_NONE : MT_HTTP_ALARM_BODY);
+    if (!held)
+        bufferevent_trigger(c->bev, EV_READ, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
+}
+
 void mt_http_connection_await_answer(mt_http_connection *c)
 {
     c->phase = MT_HTTP_ANSWERING;
@@ -235,7 +263,7 @@ static void handle_event(mt_http_connection *c, mt_http_event event)
 
 static bool reads(const mt_http_connection *c)
 {
-    return !c->doomed && (c->phase == MT_HTTP_READING_HEAD || c->phase == MT_HTTP_READING_BODY);
+    return !c->doomed && !c->held && (c->phase == MT_HTTP_READING_HEAD || c->phase == MT_HTTP_READING_BODY);
 }
 
 /* A message must come within the time of a body; between messages a WebSocket may be silent. */
@@ -264,9 +292,8 @@ static mt_http_event parse_some(mt_http_connection *c)
         return parse_socket(c);
     evbuffer_peek(input, -1, NULL, &piece, 1);
     event = mt_http_parser_next(&c->parser, piece.iov_base, piece.iov_len, &used);
-    if (event == MT_HTTP_GOT_BODY)
-        mt_http_connection_add_body(c, c->parser.piece,
-                                    c->parser.piece_len); /* before draining: the piece lies in the input */
+    if (event == MT_HTTP_GOT_BODY) /* before draining: the piece lies in the input */
+        (c->route->flags & MT_HTTP_STREAMED ? stream_body : add_body)(c, c->parser.piece, c->parser.piece_len);
     evbuffer_drain(input, used);
     handle_event(c, event);
     return event;

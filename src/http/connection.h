@@ -62,6 +62,7 @@ struct mt_http_connection {
     bool eof;       /* the client has shut its side */
     bool doomed;    /* is freed by the loop in a moment */
     bool advancing; /* its input is being read: an answer that ends meanwhile leaves the next request to the reader */
+    bool held;      /* its follower takes nothing more of the body for now */
     bool spare;     /* there was no room for it: see crowd.c */
     mt_http_peer *from; /* the address that it counts for, among those of the crowd */
     /* mt_clock_ns when it came, when its last answer was complete, or when crowd.c found bytes of it that were not read
@@ -100,6 +101,9 @@ void mt_http_connection_await_answer(mt_http_connection *connection);
 
 /* Appends to the body. False: there is no room, and the client was told. */
 bool mt_http_connection_add_body(mt_http_connection *connection, const char *piece, size_t len);
+
+/* Stops reading the body of the request, or goes on with it. */
+void mt_http_connection_hold(mt_http_connection *connection, bool held);
 
 /* Closes it where it waits for a request of which no byte has come. */
 void mt_http_connection_close_idle(mt_http_connection *connection);

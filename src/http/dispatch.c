@@ -33,6 +33,8 @@ static bool refuse(mt_http_connection *c, int status, const char *sentence, cons
 void mt_http_dispatch_fault(mt_http_connection *c, int status, const char *sentence)
 {
     static const mt_http_header again = {"retry-after", "1"};
+    const mt_http_follower *follower = c->exchange.follower; /* of a body that is streamed; else NULL */
+    void *user = c->exchange.follower_user;
 
     if (c->socket) {
         mt_http_socket_close(c, status == 503 ? MT_FRAMES_TRY_LATER : MT_FRAMES_POLICY, sentence);
@@ -40,6 +42,8 @@ void mt_http_dispatch_fault(mt_http_connection *c, int status, const char *sente
     }
     c->exchange.keep_alive = false;
     refuse(c, status, sentence, &again, status == 503);
+    if (follower && follower->gone)
+        follower->gone(user);
 }
 
 static bool answer_empty(mt_http_connection *c, const mt_http_header *headers, size_t count)
@@ -218,6 +222,26 @@ static bool dispatch(mt_http_connection *c, bool has_body)
     return true;
 }
 
+/* Gives the exchange its name, by which it is answered. */
+static void name_exchange(mt_http_connection *c, mt_http_request *request)
+{
+    c->exchange.id = ++c->server->exchange_count << MT_HTTP_SLOT_BITS | c->slot;
+    request->handle.id = c->exchange.id;
+    mt_http_count_add(&c->server->count.exchanges, 1);
+}
+
+/* Hands over a request whose body is still to come. False: it was answered already. */
+static bool hand_over(mt_http_connection *c)
+{
+    mt_http_request *request = c->request;
+
+    c->request = NULL;
+    c->exchange.keep_alive = false;
+    name_exchange(c, request);
+    c->route->handler(c->route->user, c->server, request);
+    return c->exchange.id != 0;
+}
+
 bool mt_http_dispatch_head(mt_http_connection *c)
 {
     bool expected = c->parser.head.expect_continue;
@@ -237,7 +261,16 @@ bool mt_http_dispatch_head(mt_http_connection *c)
     mt_buf_init(&c->body, (size_t)c->parser.body_limit);
     if (expected && length <= c->parser.body_limit)
         say_continue(c);
-    return true;
+    return !(c->route->flags & MT_HTTP_STREAMED) || hand_over(c);
+}
+
+/* The body is complete that was given to a follower. */
+static void end_streamed(mt_http_connection *c)
+{
+    const mt_http_follower *follower = c->exchange.follower;
+
+    if (follower && follower->body)
+        follower->body(c->exchange.follower_user, NULL, 0);
 }
 
 void mt_http_dispatch_request(mt_http_connection *c)
@@ -245,14 +278,16 @@ void mt_http_dispatch_request(mt_http_connection *c)
     mt_http_server *server = c->server;
     mt_http_request *request = c->request;
 
+    if (c->route->flags & MT_HTTP_STREAMED) {
+        end_streamed(c);
+        return;
+    }
     c->request = NULL;
     mt_http_count_sub(&server->count.bodies, c->body.len);
     mt_room_give(server->room, c->charged - c->body.len);
     mt_http_request_set_body(request, &c->body, server->room, c->body.len);
     c->charged = 0;
-    c->exchange.id = ++server->exchange_count << MT_HTTP_SLOT_BITS | c->slot;
-    request->handle.id = c->exchange.id;
-    mt_http_count_add(&server->count.exchanges, 1);
+    name_exchange(c, request);
     if ((c->route->flags & MT_HTTP_SOCKET) && !c->socket)
         mt_http_socket_open(c, request);
     else

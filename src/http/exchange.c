@@ -27,6 +27,14 @@ bool mt_http_follow(mt_http_server *server, mt_http_handle handle, const mt_http
     return true;
 }
 
+void mt_http_hold(mt_http_server *server, mt_http_handle handle, bool held)
+{
+    mt_http_connection *c = find(server, handle);
+
+    if (c)
+        mt_http_connection_hold(c, held);
+}
+
 bool mt_http_answer(mt_http_server *server, mt_http_handle handle, const mt_http_response *response, const void *body,
                     size_t len)
 {

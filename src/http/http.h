@@ -100,7 +100,10 @@ enum {
     /* Of a GET route without parameters: a WebSocket. The handler gets each message as a POST, and each line of the
        answer, or the whole of one that is not streamed, is sent as a message; an empty line becomes a ping. */
     MT_HTTP_SOCKET = 1u << 5,
-    MT_HTTP_QUERY_KEY = 1u << 6,  /* the API key may stand in the query */
+    MT_HTTP_QUERY_KEY = 1u << 6, /* the API key may stand in the query */
+    /* The handler gets the request once its head was read; the body goes to follower.body as it comes, and is dropped
+       where there is none. The connection is closed behind the answer, which may come before the end of the body. */
+    MT_HTTP_STREAMED = 1u << 7,
     MT_HTTP_FLAGS_FREE = 1u << 8, /* this bit and all above are the application's */
 };
 
@@ -236,10 +239,16 @@ typedef struct mt_http_follower {
     void (*gone)(void *user);
     /* The client reads more slowly than is written (may be called from within mt_http_write), or has caught up. */
     void (*paused)(void *user, bool paused);
+    /* Of a route with MT_HTTP_STREAMED: the next bytes of the body; data is NULL at its end. */
+    void (*body)(void *user, const char *data, size_t len);
 } mt_http_follower;
 
 /* Borrows follower until the answer is complete or `gone` was called. False: the client has left already. */
 bool mt_http_follow(mt_http_server *server, mt_http_handle handle, const mt_http_follower *follower, void *user);
+
+/* Io thread: of a body that is streamed, reads nothing more of it (held), or goes on reading. What the client sends
+   meanwhile waits, and it has as much time as the follower takes. */
+void mt_http_hold(mt_http_server *server, mt_http_handle handle, bool held);
 
 /* Bytes that may not stand in a header are sent as blanks. The server adds content-length, connection and date; also
    x-request-id, where the client gave one or headers have none. */

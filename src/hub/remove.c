@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "hub/find.h"
 #include "hub/stores.h"
+#include "hub/upload.h"
 #include "weights/gguf_choice.h"
 
 #define DEEPEST 16 /* deepest nesting of folders */
@@ -428,5 +429,7 @@ bool mt_local_remove(const char *name, const char *models_dir, mt_hub_env *env, 
     else if (ok)
         ok = remove_path(&r, path);
     *freed = r.freed;
+    if (ok && cached && mt_hub_cache(path, env))
+        mt_upload_sweep(path); /* the model may have been made of uploaded files */
     return ok;
 }

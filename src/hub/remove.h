@@ -10,8 +10,8 @@
 /* Removes the model with a name of mt_local_list: a folder below models_dir (which may be NULL); else from the cache
    all its revisions or, with "@revision", only that one, its refs, and the blobs that no other revision uses; with
    ":tag" only the GGUF files of that quantisation. What other programs keep is refused. Links are never followed: a
-   folder that is a link loses the link only. *freed: bytes of the files removed. MT_E_BUSY while it is being
-   downloaded. */
+   folder that is a link loses the link only. *freed: bytes of the files removed. Uploaded files that no other model is
+   made of are removed, too (upload.h). MT_E_BUSY while it is being downloaded. */
 bool mt_local_remove(const char *name, const char *models_dir, mt_hub_env *env, uint64_t *freed,
                      mt_error *err) MT_NODISCARD;
 

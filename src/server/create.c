@@ -1,4 +1,5 @@
 /* POST /api/create and /api/copy of Ollama's API: models that are made of others (created.h). */
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/chat_body.h"
@@ -9,6 +10,8 @@
 #include "base/json_write.h"
 #include "base/log.h"
 #include "base/words.h"
+#include "hub/names.h"
+#include "hub/upload.h"
 #include "server/inside.h"
 #include "server/listed.h"
 
@@ -78,18 +81,24 @@ static bool check_template(mt_server *server, const json_t *template, mt_failure
                                   "server with --allow-chat-template");
 }
 
-/* Refuses what would need files of the client's, or other weights. */
+/* Refuses what would need other weights. */
 static bool check_body(mt_call *call, const json_t *body, mt_failure *why)
 {
-    static const char *const refused[] = {"files", "adapters", "quantize", "quantization", "modelfile", "path"};
+    static const struct {
+        const char *name, *sentence;
+    } refused[] = {
+        {"quantize", "is not supported: weights are taken as they are; quantise them before they are uploaded"},
+        {"quantization", "is not supported: weights are taken as they are; quantise them before they are uploaded"},
+        {"adapters", "is not supported: merge the adapter into its model, and upload that"},
+        {"modelfile", "is not supported: send what it says as fields, such as \"from\" and \"system\""},
+        {"path", "is not supported: send \"from\" with the name of a model that is here (motet pull)"}};
     const json_t *system = mt_body_get(body, "system"), *parameters = mt_body_get(body, "parameters");
 
     for (size_t i = 0; i < MT_COUNT(refused); i++) {
-        const json_t *value = mt_body_get(body, refused[i]);
+        const json_t *value = mt_body_get(body, refused[i].name);
 
         if (value && (json_is_object(value) ? json_object_size(value) : json_string_length(value)) > 0)
-            return mt_failure_unsupported(
-                why, refused[i], "is not supported: send \"from\" with the name of a model that is here (motet pull)");
+            return mt_failure_unsupported(why, refused[i].name, "%s", refused[i].sentence);
     }
     if (parameters && !json_is_object(parameters))
         return mt_failure_type(why, "parameters", parameters, "an object");
@@ -132,8 +141,8 @@ static bool try_model(mt_call *call, const json_t *model, mt_failure *why)
 
 static void note_unknown(mt_call *call, const json_t *body)
 {
-    static const char *const known[] = {"model",   "name",       "from",   "system",  "template", "messages",
-                                        "license", "parameters", "stream", "timeout", NULL};
+    static const char *const known[] = {"model",    "name",    "from",       "files",  "system",  "template",
+                                        "messages", "license", "parameters", "stream", "timeout", NULL};
     mt_ask ask = {.arena = call->arena};
 
     mt_fields_note(&ask, "", body, NULL, 0, (const char *const *const[3]){known});
@@ -159,14 +168,118 @@ static void tell(mt_call *call, const json_t *body, mt_buf *out)
     mt_buf_puts(out, "{\"status\":\"writing manifest\"}\n{\"status\":\"success\"}\n");
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t len = strlen(text), end_len = strlen(end);
+
+    return len > end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+/* Whether the files are all that a model needs: a GGUF alone, or a folder of safetensors. */
+static bool check_kinds(const mt_upload_file *files, size_t count, mt_failure *why)
+{
+    bool config = false, weights = false;
+
+    for (size_t i = 0; i < count; i++) {
+        config = config || strcmp(files[i].name, "config.json") == 0;
+        weights = weights || ends_with(files[i].name, ".safetensors");
+    }
+    return (count == 1 && ends_with(files[0].name, ".gguf")) || (config && weights) ||
+           mt_failure_value(
+               why, "files",
+               "are no model: send \"config.json\", the tokenizer's files and *.safetensors, or one *.gguf");
+}
+
+/* Reads {"NAME": "sha256:DIGEST"}. Returns how many; 0: *why. */
+static size_t read_files(json_t *given, mt_upload_file files[MT_LIMIT_UPLOAD_FILES], mt_failure *why)
+{
+    const char *name;
+    size_t count = 0;
+    json_t *digest;
+
+    if (json_object_size(given) > MT_LIMIT_UPLOAD_FILES) {
+        mt_failure_value(why, "files", "are more than %d: send fewer", MT_LIMIT_UPLOAD_FILES);
+        return 0;
+    }
+    json_object_foreach(given, name, digest) {
+        const char *text = mt_json_word(digest);
+
+        if (!mt_upload_name_ok(name) || !text || !mt_upload_digest(text, files[count].digest)) {
+            mt_failure_value(why, "files",
+                             "have '%.100s', which is no name of a file with \"sha256:\" and 64 hexadecimal digits",
+                             name);
+            return 0;
+        }
+        files[count++].name = name;
+    }
+    return check_kinds(files, count, why) ? count : 0;
+}
+
+/* A model of files has nothing beside them. */
+static bool check_alone(const json_t *body, mt_failure *why)
+{
+    static const char *const others[] = {"from", "parameters", "system", "template", "messages"};
+
+    for (size_t i = 0; i < MT_COUNT(others); i++) {
+        const json_t *value = mt_body_get(body, others[i]);
+
+        if (json_string_length(value) || json_object_size(value) || json_array_size(value))
+            return mt_failure_value(why, others[i],
+                                    "is given with \"files\": create a model of the files first, then one \"from\" it");
+    }
+    return true;
+}
+
+/* Calls that ask for the model are told meanwhile that it is on its way, as one that is downloaded. */
+static bool fetch_model(mt_server *server, const char *cache, const char *name, const mt_upload_file *files,
+                        size_t count, mt_error *err)
+{
+    mt_fleet_fetch fetch = {.name = name};
+    bool ok;
+
+    mt_fleet_fetch_begin(&server->fleet, &fetch);
+    ok = mt_upload_model(cache, name, files, count, err);
+    mt_fleet_fetch_end(&server->fleet, &fetch);
+    return ok;
+}
+
+/* Makes a model of files that were uploaded: a folder of its own in the hub's cache, with links to them. */
+static bool create_of_files(mt_call *call, const json_t *body, const char *name, mt_failure *why)
+{
+    json_t *given = json_object_get(body, "files");
+    mt_upload_file *files = mt_alloc_array(MT_LIMIT_UPLOAD_FILES, sizeof(*files));
+    const size_t count = check_alone(body, why) ? read_files(given, files, why) : 0;
+    char cache[MT_LIMIT_PATH];
+    mt_hub_name id;
+    mt_error err;
+    bool ok = count > 0;
+
+    if (ok && (!mt_hub_name_read(&id, name) || *id.revision))
+        ok = mt_failure_value(why, "model", "is no name for a model of files: send \"name\" or \"owner/name\"");
+    if (ok && !mt_hub_cache(cache, getenv))
+        ok = mt_failure_set(why, 501, "unsupported", NULL, "there is no folder for models: set HF_HUB_CACHE or HOME");
+    if (ok)
+        ok = fetch_model(call->server, cache, name, files, count, &err) ||
+             mt_failure_from_files(why, &err, "files", name);
+    mt_free(files);
+    if (ok && !mt_created_remove(&call->server->creations, name, &err) && err.code != MT_OK)
+        ok = mt_failure_from_files(why, &err, "model", name);
+    if (ok && !call->server->fleet.open)
+        mt_call_warn(call, "this server serves the models that it was started with: start one without a model's name");
+    return ok;
+}
+
 static bool create(mt_call *call, const json_t *body, const char *name, mt_failure *why)
 {
     const char *from = mt_body_text(body, "from");
     json_t *model;
     bool ok;
 
+    if (json_object_size(json_object_get(body, "files")) > 0)
+        return create_of_files(call, body, name, why);
     if (!*from)
-        return mt_failure_field(why, "missing_field", "from", "is missing: send the name of a model that is here");
+        return mt_failure_field(why, "missing_field", "from",
+                                "is missing: send the name of a model that is here, or \"files\" that were uploaded");
     model = base_of(call->server, "from", from, why);
     if (!model)
         return false;

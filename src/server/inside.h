@@ -23,6 +23,7 @@
 
 struct event;
 typedef struct mt_pulling mt_pulling;
+typedef struct mt_uploading mt_uploading;
 
 struct mt_server {
     const mt_options *opt; /* borrowed */
@@ -60,6 +61,8 @@ struct mt_server {
     mt_warm warm;
     mt_pulling *pulls; /* downloads of models for clients */
     size_t pull_count;
+    mt_uploading *uploads; /* files that clients send to make models of */
+    size_t upload_count;
     uint64_t trimmed; /* calls_total when memory was last given back to the system */
     mt_notify notify; /* tells systemd how the server is; any thread once opened */
     struct event *wake, *terminated, *interrupted, *tick, *second, *watchdog, *timeouts_look, *quit, *hangup;
@@ -115,7 +118,7 @@ void mt_server_keep_alive(mt_server *server);
    lmstudio.c. */
 extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_render, mt_task_render_chat,
     mt_task_tags, mt_task_ps, mt_task_show, mt_task_delete, mt_task_props, mt_task_slots, mt_task_cache_reset,
-    mt_task_lmstudio_models, mt_task_lmstudio_model, mt_task_create, mt_task_copy;
+    mt_task_lmstudio_models, mt_task_lmstudio_model, mt_task_create, mt_task_copy, mt_task_blob;
 
 /* What the cache holds, and emptying it: see cache.c. mt_cache_may: whether the account may empty it, as it may unload
    models; false: *why. */
@@ -132,7 +135,7 @@ char *mt_ollama_plain_name(const char *name) MT_NODISCARD;
 
 /* Routes of other servers' APIs: see pull.c, ollama.c and others.c. */
 extern mt_http_handler mt_ollama_pull;
-extern mt_teller mt_others_load;
+extern mt_teller mt_others_load, mt_others_push;
 
 /* Metrics in Prometheus' text format, as far as the account may see them: see metrics.c. */
 extern mt_teller mt_metrics_tell;
@@ -141,6 +144,11 @@ extern mt_teller mt_metrics_tell;
    See pull.c. */
 void mt_pulls_cancel(mt_server *server);
 void mt_pulls_stop(mt_server *server);
+
+/* Uploads: see blobs.c. Cancelling and stopping them is as that of downloads. */
+extern mt_http_handler mt_blobs_put;
+void mt_blobs_cancel(mt_server *server);
+void mt_blobs_stop(mt_server *server);
 
 /* The list of models: see models.c. mt_models_may: whether the account may unload models: where there are
    several, only admins; false: *why, which may be NULL. */

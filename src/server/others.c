@@ -89,3 +89,14 @@ bool mt_others_load(mt_server *server, const mt_http_request *request, mt_buf *o
     mt_json_write(out, "{'server_load':%zu}", server->call_count);
     return true;
 }
+
+bool mt_others_push(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
+{
+    (void)server;
+    (void)request;
+    (void)out;
+    return mt_failure_set(
+        why, 501, "unsupported", NULL,
+        "models are not pushed from here: upload a model's folder to a hub with its own tool, such as "
+        "hf upload");
+}

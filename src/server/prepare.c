@@ -561,7 +561,8 @@ static bool needs_none(const mt_call *call)
 {
     return call->task == mt_task_tags || call->task == mt_task_ps || call->task == mt_task_show ||
            call->task == mt_task_delete || call->task == mt_task_cache_reset || call->task == mt_task_lmstudio_models ||
-           call->task == mt_task_lmstudio_model || call->task == mt_task_create || call->task == mt_task_copy;
+           call->task == mt_task_lmstudio_model || call->task == mt_task_create || call->task == mt_task_copy ||
+           call->task == mt_task_blob;
 }
 
 /* Gets the call its model. False: *why; or, with why->status 0, the call waits for its model and must not be

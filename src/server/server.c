@@ -8,6 +8,7 @@
    set, the http server is freed. */
 #include "server/server.h"
 #include "hub/names.h"
+#include "hub/upload.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -224,6 +225,7 @@ static void signalled(evutil_socket_t number, short what, void *user)
     mt_notify_send(&server->notify, "STOPPING=1\nSTATUS=answering what has begun");
     mt_dashboard_end(server);
     mt_pulls_cancel(server);
+    mt_blobs_cancel(server);
     mt_http_server_drain(server->http, (int)server->opt->drain_seconds * SECOND);
 }
 
@@ -522,6 +524,7 @@ static void end(mt_server *server)
     end_signals(server);
     mt_fleet_stop(&server->fleet);
     mt_pulls_stop(server);
+    mt_blobs_stop(server);
     for (size_t i = 0; i < MT_LANE_COUNT; i++) /* the first lane first: it hands calls on to later ones */
         mt_workers_stop(server->lanes[i]);
     mt_fleet_end(&server->fleet);
@@ -575,6 +578,8 @@ bool mt_serve(const mt_options *opt, mt_error *err)
     mt_json_body_setup();
     mt_cards_init(&server.cards);
     mt_created_open(&server.creations, mt_hub_cache(cache, getenv) ? cache : NULL);
+    if (opt->allow_pull && server.creations.folder)
+        mt_upload_sweep(cache);
     mt_notify_open(&server.notify, getenv);
     mt_progress_watch(mt_notify_progress, &server.notify);
     ok = begin(&server, routes, count, err);
