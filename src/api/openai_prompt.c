@@ -11,7 +11,7 @@ static bool read_id(const char *name, const json_t *id, uint32_t *out, mt_failur
                                 mt_json_kind(id));
     if (json_integer_value(id) < 0 || json_integer_value(id) >= MT_LIMIT_VOCAB)
         return mt_failure_value(
-            why, name, "has the token id %" JSON_INTEGER_FORMAT ", which no vocabulary has: send ids of the model's",
+            why, name, "has the token id %" JSON_INTEGER_FORMAT ", which is out of vocabulary: send ids of the model's",
             json_integer_value(id));
     *out = (uint32_t)json_integer_value(id);
     return true;

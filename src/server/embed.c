@@ -73,7 +73,7 @@ static bool check_tokens(const mt_request *r, const mt_target *t, const mt_ask *
     for (size_t i = 0; i < r->prompt_len; i++)
         if (r->prompt[i] >= t->vocab)
             return mt_failure_value(why, ask->text_field,
-                                    "has token %u, and the model's last is %zu: send ids of this model", r->prompt[i],
+                                    "has token %u, which is out of vocabulary: the model's last is %zu", r->prompt[i],
                                     t->vocab - 1);
     return true;
 }

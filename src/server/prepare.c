@@ -47,7 +47,7 @@ static bool check_prompt(const mt_served *served, const mt_ask *ask, const mt_to
     for (size_t i = 0; i < prompt->count; i++)
         if (prompt->ids[i] >= served->vocab)
             return mt_failure_set(why, 400, "invalid_value", field_of(ask),
-                                  "the prompt has token %u, and the model's last is %zu: send ids of this model",
+                                  "the prompt has token %u, which is out of vocabulary: the model's last is %zu",
                                   prompt->ids[i], served->vocab - 1);
     return true;
 }

@@ -19,16 +19,17 @@ static bool read_flag(const json_t *body, const char *name, bool *value, mt_fail
     return json_is_boolean(given) || mt_failure_type(why, name, given, "true or false");
 }
 
+/* The tokens as the tokenizer's file has them. */
 static void add_spellings(const mt_served *served, const mt_token_prompt *p, mt_buf *out)
 {
-    const mt_answer plain = {.tokenizer = served->tokenizer};
-    mt_buf bytes = {.limit = MT_LIMIT_TOKEN_BYTES};
-
     mt_json_write(out, "'token_strs':[");
-    for (size_t i = 0; i < p->count; i++)
-        mt_write_token(out, &plain, p->ids[i], &bytes);
+    for (size_t i = 0; i < p->count; i++) {
+        size_t len = 0;
+        const char *token = mt_tokenizer_token(served->tokenizer, p->ids[i], &len);
+
+        mt_json_text(out, NULL, token ? token : "", len);
+    }
     mt_json_write(out, "]");
-    mt_buf_free(&bytes);
 }
 
 static bool is_text(const mt_buf *bytes)
@@ -123,6 +124,8 @@ bool mt_task_tokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failure
         mt_write_ids(out, "tokens", tokens.ids, tokens.count);
         if (spelled)
             add_spellings(served, &tokens, out);
+        else
+            mt_json_write(out, "'token_strs':null");
         mt_json_write(out, "}");
     }
     mt_pictures_free(&tokens.pictures);
