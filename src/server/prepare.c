@@ -118,6 +118,21 @@ static bool set_bad(mt_request *r, mt_call *call, const mt_ask *ask, mt_failure 
     return true;
 }
 
+/* Copies stop_token_ids. Those that the model does not have never end an answer: programs that were written for one
+   model send its ids to others. */
+static const uint32_t *copy_stop_ids(mt_request *r, mt_call *call, const mt_ask *ask, size_t *count)
+{
+    uint32_t *ids = mt_arena_alloc(r->arena, (ask->sampling.stop_count + 1) * sizeof(*ids));
+
+    *count = 0;
+    for (size_t i = 0; ids && i < ask->sampling.stop_count; i++)
+        if (ask->sampling.stop_ids[i] < call->served->vocab)
+            ids[(*count)++] = ask->sampling.stop_ids[i];
+        else if (!call->warning || !strstr(call->warning, "stop_token_ids")) /* once */
+            mt_call_warn(call, "stop_token_ids: token %u is out of vocabulary", ask->sampling.stop_ids[i]);
+    return ids;
+}
+
 static bool set_sampling(mt_request *r, mt_call *call, const mt_ask *ask, mt_failure *why)
 {
     const mt_served *served = call->served;
@@ -128,8 +143,7 @@ static bool set_sampling(mt_request *r, mt_call *call, const mt_ask *ask, mt_fai
     if (!ask->seeded)
         mt_random(&s->seed, sizeof(s->seed));
     s->bias = mt_arena_copy(r->arena, ask->sampling.bias, ask->sampling.bias_count * sizeof(*ask->sampling.bias));
-    s->stop_ids =
-        mt_arena_copy(r->arena, ask->sampling.stop_ids, ask->sampling.stop_count * sizeof(*ask->sampling.stop_ids));
+    s->stop_ids = copy_stop_ids(r, call, ask, &s->stop_count);
     s->logprob_ids = mt_arena_copy(r->arena, ask->sampling.logprob_ids,
                                    ask->sampling.logprob_count * sizeof(*ask->sampling.logprob_ids));
     s->eos_ids = served->generation.eos;
