@@ -435,7 +435,8 @@ static bool read_contents(mt_ask *ask, const json_t *body, mt_failure *why)
 
 static bool read_body(mt_ask *ask, bool stream, mt_failure *why)
 {
-    /* Fields that are read here, and those that do not change an answer */
+    /* The fields that this dialect reads, and those of Gemini's API that change nothing in an answer. All others are
+       named in a warning. */
     static const char *const names[] = {
         "contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "model", "labels", "serviceTier",
         "store",    "timeout",           NULL};

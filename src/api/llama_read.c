@@ -1,5 +1,6 @@
-/* Reads the bodies of POST /completion and POST /infill, as llama.cpp's server has them. Most fields are those that all
-   dialects have (fields_common.c); this file has what is read otherwise, or is refused. */
+/* Reads the bodies of POST /completion and POST /infill, as llama.cpp's server has them. Most fields have
+   the same meaning in every dialect, and fields_common.c reads them; this file reads the fields that mean something
+   else in llama.cpp, and refuses those that motet does not support. */
 #include <string.h>
 
 #include "api/chat_body.h"

@@ -11,7 +11,8 @@
 #include "base/json_write.h"
 #include "base/limits.h"
 
-/* Appends "tokens": those that were not written, or none where they are not wanted. */
+/* Appends "tokens": the ids of the tokens that no earlier event had. The list is empty where the request did not ask
+   for ids, and in the last event of a stream, which repeats nothing. */
 static void add_tokens(mt_buf *out, const mt_answer *a, const mt_choice *c, bool last)
 {
     const bool wanted = a->form.return_token_ids && !(last && a->form.stream);

@@ -32,8 +32,8 @@ typedef struct mt_chat_profile {
     bool reasoning_as_part;    /* reasoning is given as a part of type "thinking" */
     const char *reasoning;     /* the member of a message that has its reasoning */
     const char *thinking;      /* the variable that turns thinking on and off */
-    /* Members that a tool must have, and not as null; those that a client has left out are given as empty ones. The
-       last is of the parameters. */
+    /* The template fails for a tool without its "description", its "parameters", or the "properties" of its parameters.
+       Where the client has left such a member out, the template gets an empty one. */
     bool needs_description, needs_parameters, needs_properties;
     bool generation_after; /* the generation prompt follows all that the loop over messages writes */
     bool generation_none;  /* the template writes no generation prompt */

@@ -32,7 +32,8 @@ bool mt_shape_object(mt_shape_writer *w, const json_t *schema, bool strict, mt_e
     return true;
 }
 
-/* One of the schema's strings; doubt: only those that are read as strings. */
+/* A string of the schema's "enum" or "const". doubt: the value may also be of another type, so only strings count that
+   a reader of the call cannot take for a number, a boolean or null. */
 static mt_expr listed_text(mt_shape_writer *w, const json_t *schema, const json_t *root, bool doubt, size_t *count)
 {
     const json_t *list = json_object_get(schema, "enum"), *constant = json_object_get(schema, "const");
