@@ -23,11 +23,7 @@ typedef struct reader {
 
 static bool fail(const reader *r, const char *what)
 {
-    size_t line = 1;
-
-    for (size_t i = 0; i < r->at && i < r->len; i++)
-        line += r->text[i] == '\n';
-    return mt_fail(r->err, MT_E_INVALID, "the grammar %s in line %zu", what, line);
+    return mt_grammar_fail("the grammar", what, r->text, r->at < r->len ? r->at : r->len, r->err);
 }
 
 static void skip_space(reader *r)

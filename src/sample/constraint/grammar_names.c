@@ -76,3 +76,12 @@ void mt_grammar_parts_add(mt_grammar_parts *p, mt_expr e)
     p->at = mt_grow(p->at, &p->cap, p->count + 1, sizeof(*p->at));
     p->at[p->count++] = e;
 }
+
+bool mt_grammar_fail(const char *subject, const char *what, const char *text, size_t at, mt_error *err)
+{
+    size_t line = 1;
+
+    for (size_t i = 0; i < at; i++)
+        line += text[i] == '\n';
+    return mt_fail(err, MT_E_INVALID, "%s %s in line %zu", subject, what, line);
+}

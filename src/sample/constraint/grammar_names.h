@@ -37,4 +37,8 @@ typedef struct mt_grammar_parts {
 
 void mt_grammar_parts_add(mt_grammar_parts *parts, mt_expr e);
 
+/* Fails with a sentence: the subject ("the grammar"), what is wrong with it, and the line of text[at]. Returns
+   false. */
+bool mt_grammar_fail(const char *subject, const char *what, const char *text, size_t at, mt_error *err);
+
 #endif
