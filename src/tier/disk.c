@@ -348,15 +348,31 @@ static bool make_room(mt_disk *d, uint64_t bytes)
     return !mt_disk_look(d).failed;
 }
 
+/* Removes the oldest file where its number is below `end`. */
+static bool clear_one(mt_disk *d, uint64_t end)
+{
+    bool old;
+
+    pthread_mutex_lock(&d->writing);
+    old = d->file_count > 0 && d->files[0]->segment.number < end;
+    if (old)
+        drop_oldest(d, false);
+    pthread_mutex_unlock(&d->writing);
+    return old;
+}
+
+/* Between two files the lock is free: threads that write wait for one file to be removed, not for all. */
 void mt_disk_clear(mt_disk *d)
 {
+    uint64_t end;
+
     pthread_mutex_lock(&d->writing);
-    while (d->file_count > 0)
-        drop_oldest(d, false);
     pthread_mutex_lock(&d->lock);
-    d->open = false;
+    d->open = false; /* what is written from here on goes to a new file, which stays */
+    end = d->next_number;
     pthread_mutex_unlock(&d->lock);
     pthread_mutex_unlock(&d->writing);
+    while (clear_one(d, end)) {}
 }
 
 void mt_disk_write(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[], size_t parts)
