@@ -325,12 +325,19 @@ static void read_requests(mt_http_connection *c)
     }
 }
 
-/* While a message of a WebSocket is answered, pings are, too. */
+/* While a message of a WebSocket is answered, pings are, too. A frame may lie in two pieces of the input, of which each
+   call reads one. */
 static void read_controls(mt_http_connection *c)
 {
-    while (!c->doomed && c->phase == MT_HTTP_ANSWERING &&
-           mt_http_connection_waiting(c) <= c->server->limits.output_pause &&
-           c->server->up->read_socket(c) == MT_HTTP_GOT_END) {}
+    struct evbuffer *input = bufferevent_get_input(c->bev);
+    bool more = true;
+
+    while (more && !c->doomed && c->phase == MT_HTTP_ANSWERING &&
+           mt_http_connection_waiting(c) <= c->server->limits.output_pause) {
+        const size_t before = evbuffer_get_length(input);
+
+        more = c->server->up->read_socket(c) == MT_HTTP_GOT_END || evbuffer_get_length(input) < before;
+    }
 }
 
 static void advance(mt_http_connection *c)

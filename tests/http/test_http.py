@@ -826,16 +826,8 @@ class Tls(unittest.TestCase):
         server.stop()
 
 
-class WebSockets(unittest.TestCase):
+class WebSockets(Shared):
     """Of the routes below /socket."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.server = Server("body_bytes=2000000", leaks=True)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
 
     def open(self, path="/socket", server=None, **headers):
         made = websocket.WebSocket((server or self.server).connect().sock, path, **headers)
@@ -927,6 +919,19 @@ class WebSockets(unittest.TestCase):
         ws.send_raw(websocket.close_frame(1001))
         self.assertEqual(ws.closed(), 1001)
         self.server.wait_for(live=0, app_gone=gone + 1)
+
+    def test_control_frames_that_lie_in_two_pieces_of_the_input(self):
+        """A client that does not read its pongs makes the server stop between two pings, with some in the input."""
+        with Server("output_pause=2000", leaks=True) as server:
+            for size in range(100, 125):
+                ws = self.open("/socket/wait", server)
+                ws.send("work")
+                server.wait_for(live=1)
+                pings = [os.urandom(size) for _ in range(300)]
+                ws.send_raw(b"".join(websocket.frame(ping, websocket.PING) for ping in pings))
+                self.assertEqual([ws.receive() for _ in pings], [(websocket.PONG, ping) for ping in pings])
+                ws.sock.close()
+                server.wait_for(live=0)
 
     def test_a_client_that_leaves_is_noticed(self):
         for leave in (reset, lambda sock: sock.shutdown(socket.SHUT_WR)):
