@@ -23,19 +23,22 @@ bool mt_http_is_value_byte(unsigned char c)
     return c == '\t' || (c >= 0x20 && c != 0x7F);
 }
 
+const char *mt_http_list_next(const char **list, size_t *len)
+{
+    const char *item = *list + strspn(*list, " \t,");
+
+    *len = strcspn(item, " \t,");
+    *list = item + *len;
+    return *len ? item : NULL;
+}
+
 bool mt_http_list_has(const char *list, const char *item)
 {
-    size_t want = strlen(item);
+    size_t want = strlen(item), len;
 
-    while (*list) {
-        size_t len;
-
-        list += strspn(list, " \t,");
-        len = strcspn(list, " \t,");
-        if (len == want && strncasecmp(list, item, len) == 0)
+    for (const char *one = mt_http_list_next(&list, &len); one; one = mt_http_list_next(&list, &len))
+        if (len == want && strncasecmp(one, item, len) == 0)
             return true;
-        list += len;
-    }
     return false;
 }
 

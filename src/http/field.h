@@ -12,6 +12,9 @@ bool mt_http_is_token(const char *s, size_t len); /* and not empty */
 /* Whether a byte may stand in a header's value. */
 bool mt_http_is_value_byte(unsigned char c);
 
+/* The next item of a comma-separated list, and its length; *list moves behind it. NULL: there is none. */
+const char *mt_http_list_next(const char **list, size_t *len);
+
 /* Whether a comma-separated list has the item, ignoring case. */
 bool mt_http_list_has(const char *list, const char *item);
 

@@ -51,6 +51,7 @@ typedef struct mt_http_request {
     const char *path;          /* percent-decoded; may have any byte but controls */
     const char *query;         /* what follows '?', as sent; "" where there is none */
     const char *query_key;     /* the value of "key" in it, decoded; NULL: none. It may be an API key */
+    const char *socket_key;    /* the API key among the subprotocols of a WebSocket; NULL: none */
     const char *peer;          /* address of the connection's other end, without a port; "unix" */
     const char *client;        /* the client behind proxies, for fair shares: see proxies.h */
     const char *const *params; /* what the segments {name} of the route's pattern matched, decoded, in order */
@@ -83,8 +84,12 @@ const char *mt_http_request_session(const mt_http_request *request); /* the same
 /* The decoded value of a key in the query; NULL: none. Free with mt_free. */
 char *mt_http_request_query(const mt_http_request *request, const char *key);
 
+/* The subprotocol of a WebSocket by which a page in a browser sends its API key, since it cannot set headers; the key
+   follows it. OpenAI's realtime API has it so. */
+#define MT_HTTP_SOCKET_KEY "openai-insecure-api-key."
+
 /* The key in "authorization: Bearer KEY", else "x-api-key: KEY", else "x-goog-api-key: KEY", else, where the route has
-   MT_HTTP_QUERY_KEY, "?key=KEY"; NULL: none. */
+   MT_HTTP_QUERY_KEY, "?key=KEY", and where it has MT_HTTP_SOCKET, MT_HTTP_SOCKET_KEY; NULL: none. */
 const char *mt_http_request_key(const mt_http_request *request);
 
 /* Owns request. */

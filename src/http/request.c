@@ -15,7 +15,7 @@ typedef struct owned_request {
     mt_http_head head;
     char *path;
     char *match_text;
-    char *query_key;
+    char *query_key, *socket_key;
     mt_room *room; /* borrowed */
     const char *params[MT_LIMIT_HTTP_PARAMS];
     char peer[PEER_SIZE], client[MT_HTTP_CLIENT_SIZE];
@@ -41,6 +41,19 @@ static size_t tidy(char *path, size_t len)
     return kept;
 }
 
+/* The API key among the subprotocols that a client offers; NULL: none. Free with mt_free. */
+static char *find_socket_key(const mt_http_request *request)
+{
+    static const char begin[] = MT_HTTP_SOCKET_KEY;
+    const char *list = mt_http_request_header(request, "sec-websocket-protocol");
+    size_t len;
+
+    for (const char *one = list ? mt_http_list_next(&list, &len) : NULL; one; one = mt_http_list_next(&list, &len))
+        if (len > sizeof(begin) - 1 && strncmp(one, begin, sizeof(begin) - 1) == 0)
+            return memcpy(mt_alloc(len - sizeof(begin) + 2), one + sizeof(begin) - 1, len - sizeof(begin) + 1);
+    return NULL;
+}
+
 mt_http_request *mt_http_request_new(mt_http_head *head, const char *peer, const mt_http_proxies *proxies)
 {
     owned_request *made = mt_alloc(sizeof(*made));
@@ -62,6 +75,8 @@ mt_http_request *mt_http_request_new(mt_http_head *head, const char *peer, const
     made->seen.query = made->head.target + len + (made->head.target[len] == '?');
     made->query_key = mt_http_request_query(&made->seen, "key");
     made->seen.query_key = made->query_key;
+    made->socket_key = find_socket_key(&made->seen);
+    made->seen.socket_key = made->socket_key;
     len = tidy(made->head.text + (made->head.target - made->head.text), len);
     made->path = mt_alloc(len + 1);
     made->seen.path = made->path;
@@ -115,6 +130,7 @@ void mt_http_request_free(mt_http_request *request)
     mt_free(owned(request)->path);
     mt_free(owned(request)->match_text);
     mt_free(owned(request)->query_key);
+    mt_free(owned(request)->socket_key);
     mt_free(request->body);
     mt_free(request);
 }
@@ -197,5 +213,9 @@ const char *mt_http_request_key(const mt_http_request *request)
         return value + 7 + strspn(value + 7, " ");
     value = mt_http_request_header(request, "x-api-key");
     value = value ? value : mt_http_request_header(request, "x-goog-api-key");
-    return value || !request->route || !(request->route->flags & MT_HTTP_QUERY_KEY) ? value : request->query_key;
+    if (value || !request->route)
+        return value;
+    if (request->route->flags & MT_HTTP_SOCKET)
+        return request->socket_key;
+    return request->route->flags & MT_HTTP_QUERY_KEY ? request->query_key : NULL;
 }

@@ -8,6 +8,7 @@
    3. A frame that breaks the rules closes its connection with the code that RFC 6455 has for it. */
 #include "http/socket.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -22,7 +23,8 @@
 #include "http/request.h"
 #include "http/response.h"
 
-enum { KEY = 24, ACCEPT = 28, SHA1 = 20 }; /* letters of a key, of the answer to it, and bytes of a digest */
+/* letters of a key, of the answer to it, bytes of a digest, most letters of a subprotocol */
+enum { KEY = 24, ACCEPT = 28, SHA1 = 20, PROTOCOL = 100 };
 
 const char *mt_http_socket_refusal(const mt_http_request *request, bool http10, int *status)
 {
@@ -57,13 +59,31 @@ static void answer_key(const char *key, char out[ACCEPT + 1])
     EVP_EncodeBlock((unsigned char *)out, digest, SHA1);
 }
 
+/* Chooses the first of the subprotocols that a client offers, which means nothing here: browsers refuse a connection
+   without one of theirs. That with the API key is not sent back. False: there is none. */
+static bool choose_protocol(const mt_http_request *greeting, char out[PROTOCOL + 1])
+{
+    const char *list = mt_http_request_header(greeting, "sec-websocket-protocol");
+    size_t len;
+
+    for (const char *one = list ? mt_http_list_next(&list, &len) : NULL; one; one = mt_http_list_next(&list, &len))
+        if (len <= PROTOCOL && strncmp(one, MT_HTTP_SOCKET_KEY, sizeof(MT_HTTP_SOCKET_KEY) - 1) != 0) {
+            snprintf(out, PROTOCOL + 1, "%.*s", (int)len, one);
+            return mt_http_is_token(out, len);
+        }
+    return false;
+}
+
 void mt_http_socket_open(mt_http_connection *c, mt_http_request *greeting)
 {
     const mt_http_hooks *hooks = &c->server->config.hooks;
-    char accept[ACCEPT + 1];
-    const mt_http_header headers[] = {
-        {"upgrade", "websocket"}, {"connection", "upgrade"}, {"sec-websocket-accept", accept}};
-    const mt_http_response response = {.status = 101, .headers = headers, .header_count = MT_COUNT(headers)};
+    char accept[ACCEPT + 1], protocol[PROTOCOL + 1];
+    const mt_http_header headers[] = {{"upgrade", "websocket"},
+                                      {"connection", "upgrade"},
+                                      {"sec-websocket-accept", accept},
+                                      {"sec-websocket-protocol", protocol}};
+    const mt_http_response response = {
+        .status = 101, .headers = headers, .header_count = MT_COUNT(headers) - !choose_protocol(greeting, protocol)};
 
     answer_key(mt_http_request_header(greeting, "sec-websocket-key"), accept);
     mt_http_response_whole(c, &response, NULL, 0);

@@ -162,6 +162,18 @@ def keys_hosts_and_pages_are_checked():
         assert "401" in refusal(server, Authorization="Bearer wrong")
         with connect(server, Authorization="Bearer secret", Origin="https://elsewhere.example") as ws:
             done(ws)
+            assert "sec-websocket-protocol" not in ws.head
+        offered = "realtime, openai-insecure-api-key.{}, more"  # as pages in browsers send a key
+        with connect(server, Sec_WebSocket_Protocol=offered.format("secret")) as ws:
+            assert "sec-websocket-protocol: realtime\r\n" in ws.head + "\r\n" and "secret" not in ws.head, ws.head
+            done(ws)
+            done(ws)
+        with connect(server, Sec_WebSocket_Protocol="openai-insecure-api-key.secret") as ws:
+            assert "sec-websocket-protocol" not in ws.head
+        for wrong in ("realtime", offered.format("wrong"), offered.format(""), "openai-insecure-api-key"):
+            assert "401" in refusal(server, Sec_WebSocket_Protocol=wrong), wrong
+        key = {"sec-websocket-protocol": "openai-insecure-api-key.secret"}
+        assert server.post("/v1/responses", {"input": "hello"}, key).status == 401  # of WebSockets alone
     with start() as server:
         assert "403" in refusal(server, Origin="https://elsewhere.example")
         assert "403" in refusal(server, Host="elsewhere.example")
