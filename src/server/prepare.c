@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "api/chat_body.h"
 #include "api/json_body.h"
 #include "api/random.h"
 #include "base/alloc.h"
@@ -472,6 +473,19 @@ static bool takes_long(mt_call *call, const json_t *body, bool pictures)
     return call->lane != lane;
 }
 
+/* Puts what a created model begins with before the chat. Its template is taken where those of clients are. */
+static bool begin_created(mt_call *call, mt_ask *ask, mt_failure *why)
+{
+    const bool has = json_string_length(json_object_get(call->created, "template")) > 0;
+
+    if (has && !call->served->own_templates && !mt_body_get(ask->body, "chat_template"))
+        return mt_failure_set(
+            why, 400, "unsupported_value", "model",
+            "the model was created with a chat template, and this server takes none from its clients: "
+            "start it with --allow-chat-template, or create the model without \"template\"");
+    return mt_created_chat(call->created, ask, why);
+}
+
 /* Prepares a call that the engine, or a count of tokens, answers. The arena belongs to call->answer once that is made.
    True where the call goes to another lane, too. */
 static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
@@ -483,7 +497,7 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
     bool ok;
 
     if ((call->created && !mt_created_settings(call->created, ask, why)) || !call->dialect->read(ask, why) ||
-        (call->created && ask->is_chat && !mt_created_chat(call->created, ask, why)))
+        (call->created && ask->is_chat && !begin_created(call, ask, why)))
         return false;
     /* Who may not unload models does not decide how long they stay, either */
     mt_fleet_keep(call->waiter.member, mt_models_may(call->server, call->account, NULL) ? ask->keep_alive : NAN);

@@ -161,6 +161,12 @@ def a_template():
                                                  "add_special_tokens": False}).json()
         assert said(server, "bare")[0] == answer["choices"][0]["text"], answer
         assert server.post("/api/show", {"model": "bare"}).json()["template"] == "{{ messages[-1].content }}"
+    with tempfile.TemporaryDirectory() as cache:
+        with started(cache, "--allow-chat-template") as server:
+            create(server, "bare", template="{{ messages[-1].content }}")
+        with started(cache) as server:  # which does not take it any more
+            answer = server.post("/api/chat", {"model": "bare", "messages": HELLO})
+            assert answer.status == 400 and "was created with a chat template" in answer.json()["error"], answer.body
 
 
 @SUITE.test
