@@ -8,13 +8,13 @@ tests/clients/shim puts in the place of vLLM's and SGLang's own server; what is 
 tests/clients/shim/known_NAME.txt with the reason. They need Python's packages pytest, pytest-asyncio, openai, anthropic,
 httpx, requests, regex, jsonschema, numpy, pillow, pybase64 and transformers (without torch)."""
 
-import argparse
 import os
 import re
 import subprocess
 import sys
-import tempfile
 import xml.etree.ElementTree
+
+import suites
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHIM = os.path.join(HERE, "shim")
@@ -86,24 +86,5 @@ def sglang(motet, suite, work):
     return pytest("sglang", motet, suite, work, SGLANG)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--motet", required=True)
-    parser.add_argument("--vllm")
-    parser.add_argument("--sglang")
-    arguments = parser.parse_args()
-    count = {True: 0, False: 0, None: 0}
-    for suite, folder in ((vllm, arguments.vllm), (sglang, arguments.sglang)):
-        if not folder:
-            continue
-        with tempfile.TemporaryDirectory() as work:
-            for name, ok, why in suite(arguments.motet, os.path.abspath(folder), work):
-                print("FAILED {}: {}".format(name, why) if ok is False else
-                      "{} {}".format("known" if ok is None else "ok", name), flush=True)
-                count[ok] += 1
-    print("server_suites: {} passed, {} failed, {} known to fail".format(count[True], count[False], count[None]))
-    sys.exit(1 if count[False] or not count[True] else 0)
-
-
 if __name__ == "__main__":
-    main()
+    suites.main("server_suites", {"vllm": vllm, "sglang": sglang})

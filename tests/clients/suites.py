@@ -79,23 +79,28 @@ def gpt_oss(motet, suite, work):
             len(good), len(cases), json.dumps(bad[0] if bad else "")[:2000])
 
 
-def main():
+def main(name, suites):
+    """Runs those of the suites, {option: function}, whose folders the command line names. A suite gets the program, its
+    folder and one to work in, and yields for each test its name, whether it passed (None: it is known to fail), and why
+    it did not."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--motet", required=True)
-    parser.add_argument("--open-responses")
-    parser.add_argument("--gpt-oss")
-    arguments = parser.parse_args()
-    count = {True: 0, False: 0}
-    for suite, folder in ((open_responses, arguments.open_responses), (gpt_oss, arguments.gpt_oss)):
+    for option in suites:
+        parser.add_argument("--" + option)
+    arguments = vars(parser.parse_args())
+    count = {True: 0, False: 0, None: 0}
+    for option, suite in suites.items():
+        folder = arguments[option.replace("-", "_")]
         if not folder:
             continue
         with tempfile.TemporaryDirectory() as work:
-            for name, ok, why in suite(arguments.motet, folder, work):
-                print("ok {}".format(name) if ok else "FAILED {}: {}".format(name, why), flush=True)
+            for test, ok, why in suite(arguments["motet"], os.path.abspath(folder), work):
+                print("FAILED {}: {}".format(test, why) if ok is False else
+                      "{} {}".format("known" if ok is None else "ok", test), flush=True)
                 count[ok] += 1
-    print("suites: {} passed, {} failed".format(count[True], count[False]))
+    print("{}: {} passed, {} failed, {} known to fail".format(name, count[True], count[False], count[None]))
     sys.exit(1 if count[False] or not count[True] else 0)
 
 
 if __name__ == "__main__":
-    main()
+    main("suites", {"open-responses": open_responses, "gpt-oss": gpt_oss})
