@@ -142,8 +142,9 @@ static void note_inside(mt_ask *ask)
                    (const char *const *const[3]){media});
 }
 
-/* Keeps the text of the last message in ask->extra, where the assistant said it and the answer is to begin with it. A
-   chat's prompt is not repeated, so form.echo is unset. */
+/* Keeps the text of the last message in ask->extra, where the answer is to begin with it: a message of the assistant's,
+   or any where the prompt has no generation prompt, so that the model goes on behind it. A chat's prompt is not
+   repeated, so form.echo is unset. */
 static void keep_echo(mt_ask *ask)
 {
     const mt_chat *chat = &ask->chat;
@@ -153,7 +154,9 @@ static void keep_echo(mt_ask *ask)
     if (!ask->form.echo)
         return;
     ask->form.echo = false;
-    for (size_t i = 0; last && last->role == MT_CHAT_ASSISTANT && i < last->part_count; i++)
+    if (last && last->role != MT_CHAT_ASSISTANT && !chat->no_generation_prompt)
+        last = NULL;
+    for (size_t i = 0; last && i < last->part_count; i++)
         if (last->parts[i].type == MT_CHAT_TEXT)
             mt_buf_add(&text, last->parts[i].text.data, last->parts[i].text.len);
     if (!ask->extra)
