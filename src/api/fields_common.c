@@ -65,7 +65,7 @@ static bool read_ids(mt_ask *ask, const char *name, const json_t *value, size_t 
         const json_t *id = json_array_get(value, i);
 
         if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) >= MT_LIMIT_VOCAB)
-            return mt_failure_value(why, name, "has an entry that is no token id: send ids");
+            return mt_failure_value(why, name, "has an entry that is no token id: send a flat list of integers");
         (*out)[i] = (uint32_t)json_integer_value(id);
     }
     *out_count = count;

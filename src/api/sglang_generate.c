@@ -32,13 +32,14 @@ static const char *const own[] = {"text",
                                   "logprob_start_len",
                                   "top_logprobs_num",
                                   "return_text_in_logprobs",
+                                  "token_ids_logprob",
                                   "rid",
                                   NULL};
 
 static const mt_field fields[] = {
     MT_FIELD_REFUSED_ROW("image_data", 0),     MT_FIELD_REFUSED_ROW("video_data", 0),
     MT_FIELD_REFUSED_ROW("audio_data", 0),     MT_FIELD_REFUSED_ROW("input_embeds", 0),
-    MT_FIELD_REFUSED_ROW("session_params", 0), MT_FIELD_REFUSED_ROW("token_ids_logprob", 0),
+    MT_FIELD_REFUSED_ROW("session_params", 0),
 };
 
 /* Copies the settings and all other fields into one object, under the names that the tables know. */
@@ -86,6 +87,7 @@ static bool read_int(const json_t *body, const char *name, json_int_t least, jso
 /* Logprobs of the answer's tokens, and of the prompt's from a position on; -1: of none. */
 static bool read_logprobs(mt_ask *ask, const json_t *body, mt_failure *why)
 {
+    const json_t *ids = mt_body_get(body, "token_ids_logprob");
     json_int_t start = -1, top = 0;
     bool wanted, texts;
 
@@ -94,7 +96,11 @@ static bool read_logprobs(mt_ask *ask, const json_t *body, mt_failure *why)
         !read_int(body, "top_logprobs_num", 0, MT_LIMIT_TOP_LOGPROBS, &top, why))
         return false;
     if (!wanted)
-        return true;
+        return !ids ||
+               mt_failure_value(why, "token_ids_logprob", "is given without \"return_logprob\": send that, too");
+    if (ids && top > 0)
+        return mt_failure_value(why, "token_ids_logprob",
+                                "is given beside \"top_logprobs_num\": leave one of them out");
     if (start >= 0 && ask->form.stream)
         return mt_failure_value(why, "logprob_start_len",
                                 "is given, but logprobs of the prompt are not streamed: send \"stream\" as false");
@@ -104,7 +110,9 @@ static bool read_logprobs(mt_ask *ask, const json_t *body, mt_failure *why)
     json_object_set_new(ask->extra, "start", json_integer(start));
     if (texts)
         json_object_set_new(ask->extra, "texts", json_true());
-    return true;
+    if (ids)
+        json_object_set_new(ask->extra, "ids", json_true());
+    return !ids || mt_read_logprob_ids(ask, "token_ids_logprob", ids, why);
 }
 
 static bool read_prompts(mt_ask *ask, const json_t *body, mt_failure *why)
@@ -176,7 +184,8 @@ static void add_top(mt_buf *out, const mt_answer *a, const mt_said_list *said, c
     mt_json_write(out, "]");
 }
 
-/* Appends two lists: of the tokens, from one on, and of the likeliest in the place of each. */
+/* Appends two lists: of the tokens, from one on, and of the likeliest in the place of each, or of those that the
+   request names. The second is left out where `top` is NULL. */
 static void add_logprobs(mt_buf *out, const mt_answer *a, const mt_said_list *said, size_t from, const char *tokens,
                          const char *top)
 {
@@ -184,7 +193,7 @@ static void add_logprobs(mt_buf *out, const mt_answer *a, const mt_said_list *sa
     for (size_t i = from; i < said->count; i++)
         add_token(out, a, said->at[i].has_logprob ? &said->at[i].logprob : NULL, said->at[i].id);
     mt_json_write(out, "]");
-    if (a->logprobs == 0)
+    if (!top)
         return;
     mt_json_write(out, "%s:[", top);
     for (size_t i = from; i < said->count; i++)
@@ -236,9 +245,12 @@ static void add_choice(mt_buf *out, const mt_answer *a, const mt_choice *c)
                   c->cached);
     if (json_integer_value(start) >= 0 && start)
         add_logprobs(out, a, &prompt->said, (size_t)json_integer_value(start), "input_token_logprobs",
-                     "input_top_logprobs");
+                     a->logprobs > 0 ? "input_top_logprobs" : NULL);
     if (start)
-        add_logprobs(out, a, &c->said, 0, "output_token_logprobs", "output_top_logprobs");
+        add_logprobs(out, a, &c->said, 0, "output_token_logprobs",
+                     json_object_get(a->extra, "ids") ? "output_token_ids_logprobs"
+                     : a->logprobs > 0                ? "output_top_logprobs"
+                                                      : NULL);
     mt_json_write(out, "}}");
 }
 
