@@ -12,6 +12,7 @@ import pathlib
 import threading
 import types
 
+import numpy
 import pytest
 
 import absent
@@ -181,13 +182,26 @@ def image_urls(request, local_asset_server):  # pylint: disable=redefined-outer-
     return [local_asset_server.url_for(name) for name in request.param]
 
 
+def normalize(values, **_):
+    return values / numpy.linalg.norm(values, axis=-1, keepdims=True)
+
+
+def cosine_similarity(one, other, **_):
+    return float(normalize(one) @ normalize(other))
+
+
 LONG = types.SimpleNamespace(min=-2**63, max=2**63 - 1)
+# What tests compare vectors with, by numpy
+TORCH = {"iinfo": lambda _: LONG, "tensor": lambda values, **_: numpy.array(values), "allclose": numpy.allclose}
+FUNCTIONS = {"normalize": normalize, "cosine_similarity": cosine_similarity,
+             "sigmoid": lambda values: 1 / (1 + numpy.exp(-values))}
 UTILS = {"RemoteOpenAIServer": RemoteOpenAIServer, "ROCM_EXTRA_ARGS": [], "ROCM_ENV_OVERRIDES": {},
          "VLLM_PATH": pathlib.Path("/")}
 SEEN = {"fetch_image": fetch_image, "encode_image_url": encode_image_url}
 GIVEN = {
     "tests.utils": UTILS,
-    "torch": {"iinfo": lambda _: LONG},
+    "torch": TORCH,
+    "torch.nn.functional": FUNCTIONS,
     "vllm.config": {"ModelConfig": ModelConfig},
     "vllm.tokenizers": {"get_tokenizer": remote.get_tokenizer},
     "vllm.platforms": {"current_platform": Platform()},
