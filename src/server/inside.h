@@ -118,7 +118,7 @@ void mt_server_keep_alive(mt_server *server);
    lmstudio.c. */
 extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_render, mt_task_render_chat,
     mt_task_tags, mt_task_ps, mt_task_show, mt_task_delete, mt_task_props, mt_task_slots, mt_task_cache_reset,
-    mt_task_lmstudio_models, mt_task_lmstudio_model, mt_task_create, mt_task_copy, mt_task_blob;
+    mt_task_lmstudio_models, mt_task_lmstudio_model, mt_task_create, mt_task_copy, mt_task_blob, mt_task_tokenizer_info;
 
 /* What the cache holds, and emptying it: see cache.c. mt_cache_may: whether the account may empty it, as it may unload
    models; false: *why. */

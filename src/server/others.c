@@ -1,7 +1,10 @@
-/* Routes that users of llama.cpp and vLLM know: /props, /slots, /version, /load. */
+/* Routes that users of llama.cpp and vLLM know: /props, /slots, /tokenizer_info, /version, /load. */
 #include "base/alloc.h"
+#include "base/file.h"
+#include "base/json_tree.h"
 #include "base/json_write.h"
 #include "server/inside.h"
+#include "server/listed.h"
 
 /* The settings of a request that names none. */
 static void add_defaults(mt_buf *out, const mt_served *served)
@@ -44,6 +47,42 @@ bool mt_task_props(mt_call *call, const json_t *body, mt_buf *out, mt_failure *w
                   "'modalities':{'vision':%hhd,'audio':false},'is_sleeping':false,'build_info':'motet " MT_VERSION "'}",
                   (bool)served->opened.processor);
     return true;
+}
+
+/* The model's tokenizer_config.json, a new object; empty where there is none that can be read. */
+static json_t *read_config(const char *dir)
+{
+    mt_buf text = {.limit = MT_LIMIT_TOKENIZER_SETTINGS}, path = {.limit = MT_LIMIT_PATH};
+    json_t *config = NULL;
+    mt_error err;
+
+    mt_buf_printf(&path, "%s/tokenizer_config.json", dir);
+    if (!path.full && mt_file_read(&text, path.data, &err))
+        config = mt_json_tree_try(text.data ? text.data : "", text.len);
+    mt_buf_free(&text);
+    mt_buf_free(&path);
+    if (json_is_object(config))
+        return config;
+    json_decref(config);
+    return json_object();
+}
+
+/* vLLM's: what tokenizer_config.json says, with the chat template that is used. */
+bool mt_task_tokenizer_info(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+{
+    const mt_served *served = call->served;
+    mt_listed m;
+    json_t *config = mt_listed_find(call->server, served->name, true, &m) ? read_config(m.card->dir) : json_object();
+    bool ok;
+
+    (void)body;
+    if (served->templates)
+        json_object_set_new(config, "chat_template", json_string(mt_chat_templates_text(served->templates)));
+    if (!json_is_string(json_object_get(config, "tokenizer_class")))
+        json_object_set_new(config, "tokenizer_class", json_string("PreTrainedTokenizerFast"));
+    ok = mt_json_tree_write(out, config) || mt_failure_memory(why, NULL);
+    json_decref(config);
+    return ok;
 }
 
 /* row NULL: the slot is free. */

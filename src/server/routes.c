@@ -218,6 +218,7 @@ static const entry routes[] = {
     {MT_HTTP_GET, "/api/v0/models/{id*}", .dialect = &mt_lmstudio_chat, .task = mt_task_lmstudio_model},
     {MT_HTTP_GET, "/props", .task = mt_task_props},
     {MT_HTTP_GET, "/slots", .task = mt_task_slots},
+    {MT_HTTP_GET, "/tokenizer_info", .task = mt_task_tokenizer_info},
     {MT_HTTP_GET, "/version", .text = "{\"version\":\"" MT_VERSION "\"}"},
     {MT_HTTP_GET, "/load", .tell = mt_others_load, .flags = MT_HTTP_ALWAYS},
     /* vLLM's engines can sleep; ours cannot */
