@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/json_reader.h"
 #include "base/json_write.h"
 #include "base/limits.h"
 #include "server/inside.h"
@@ -25,6 +26,7 @@ typedef struct entry {
     size_t body_bytes;        /* limit of the body; 0: the server's */
     unsigned flags;           /* MT_HTTP_... of http.h */
     bool page;                /* left out with --web off */
+    bool invoked;             /* instead of dialect, the one whose field the body has; SageMaker has one path for all */
 } entry;
 
 #define NO_TYPE ""
@@ -107,13 +109,48 @@ static void get_root(void *user, mt_http_server *http, mt_http_request *request)
     (mt_web_wanted(user, request) ? mt_web_get : tell)(user, http, request);
 }
 
+/* The dialect whose field is the first of such in the body, or NULL. Only the beginning of a large body is read, since
+   this is done on the io thread. */
+static const mt_dialect *invoked_dialect(const mt_http_request *request)
+{
+    static const struct {
+        const char *field;
+        const mt_dialect *dialect;
+    } known[] = {{"messages", &mt_openai_chat},
+                 {"prompt", &mt_openai_completions},
+                 {"input", &mt_openai_embeddings},
+                 {"queries", &mt_score},
+                 {"text_1", &mt_score},
+                 {"data_1", &mt_score},
+                 {"query", &mt_rerank}};
+    const mt_dialect *found = NULL;
+    mt_json_reader r;
+
+    if (request->coding != MT_HTTP_PLAIN)
+        return NULL;
+    mt_json_reader_init(&r, request->body, MT_MIN(request->body_len, MT_LIMIT_SMALL_BODY));
+    if (mt_json_next(&r) == MT_JSON_OBJECT_BEGIN)
+        while (!found && mt_json_next(&r) == MT_JSON_KEY) {
+            for (size_t i = 0; i < MT_COUNT(known); i++)
+                if (r.len == strlen(known[i].field) && memcmp(r.str, known[i].field, r.len) == 0)
+                    found = known[i].dialect;
+            if (!found && !mt_json_skip(&r))
+                break;
+        }
+    mt_json_reader_free(&r);
+    return found;
+}
+
 /* Google's clients say in the query whether they want a stream of events. */
 static const mt_dialect *dialect_of(const entry *route, const mt_http_request *request)
 {
+    const mt_dialect *invoked = route->invoked ? invoked_dialect(request) : NULL;
     char *alt = route->plain ? mt_http_request_query(request, "alt") : NULL;
     const bool events = alt && strcmp(alt, "sse") == 0;
 
     mt_free(alt);
+    if (invoked)
+        return invoked;
     return route->plain && !events ? route->plain : route->dialect;
 }
 
@@ -165,7 +202,8 @@ static void serve(void *user, mt_http_server *http, mt_http_request *request)
 
 static const entry routes[] = {
     {MT_HTTP_POST, "/v1/chat/completions", .dialect = &mt_openai_chat},
-    {MT_HTTP_POST, "/chat/completions", .dialect = &mt_openai_chat}, /* as llama.cpp has it, too */
+    {MT_HTTP_POST, "/chat/completions", .dialect = &mt_openai_chat},             /* as llama.cpp has it, too */
+    {MT_HTTP_POST, "/invocations", .dialect = &mt_openai_chat, .invoked = true}, /* as SageMaker calls a container */
     {MT_HTTP_POST, "/v1/completions", .dialect = &mt_openai_completions},
     {MT_HTTP_POST, "/completion", .dialect = &mt_llama_completion},
     {MT_HTTP_POST, "/completions", .dialect = &mt_llama_completion},
