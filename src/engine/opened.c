@@ -39,6 +39,8 @@ static bool open_draft(mt_opened *o, const char *dir, mt_error *err)
     o->draft = mt_checkpoint_open(dir, err);
     if (!o->draft)
         return false;
+    if (mt_device_precision(o->dev) == MT_PRECISION_REFERENCE)
+        mt_checkpoint_exact(o->draft);
     if (mt_device_apart(o->dev) || mt_device_ranks(o->dev))
         mt_checkpoint_read_once(o->draft);
     if (!mt_drafter_spec_read(&o->drafter, mt_checkpoint_config(o->draft), o->arena, err) ||
@@ -62,6 +64,8 @@ bool mt_opened_open(mt_opened *o, const char *dir, const mt_device_params *param
         o->dev = mt_device_open(&device, err);
     if (o->dev && (mt_device_apart(o->dev) || device.ranks)) /* with ranks, each reads its own part ahead */
         mt_checkpoint_read_once(o->checkpoint);
+    if (o->dev && mt_device_precision(o->dev) == MT_PRECISION_REFERENCE)
+        mt_checkpoint_exact(o->checkpoint);
     if (o->dev)
         o->told = mt_lead_open(o->dev, o->checkpoint, wish);
     const bool ok = o->dev && open_model(o, wish, err) && open_draft(o, wish->draft, err);

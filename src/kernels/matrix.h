@@ -14,7 +14,8 @@ typedef enum mt_format {
     MT_FORMAT_F32,
     MT_FORMAT_F16,
     MT_FORMAT_BF16,
-    MT_FORMAT_FP8, /* E4M3 bytes, one scale for each 128 x 128 block: w = e4m3 * scale[r/128][c/128] */
+    /* E4M3 bytes; a scale for 128 columns of 128 rows, or of one: w = e4m3 * scale[r/scale_rows][c/128] */
+    MT_FORMAT_FP8,
     /* codes of 2, 3, 4, 5, 6 or 8 bits, a row as one little-endian bit stream; w = scale[g] * q + bias[g] */
     MT_FORMAT_AFFINE,
     MT_FORMAT_MXFP4,  /* E2M1 nibbles, low first; group 32; scale E8M0 */
@@ -41,10 +42,12 @@ typedef struct mt_mat {
     uint8_t bits;             /* of an element of w */
     uint16_t group;           /* elements of k that share a scale; 128 for FP8; 0 for plain formats */
     bool split;               /* AFFINE and SIGNED of 5 or 6 bits: unpack.h says how bits above the fourth lie apart */
+    uint8_t scale_rows;       /* FP8: rows that share their scales, 128 or 1 */
     size_t n, k;
     const uint8_t *w;
-    size_t stride;         /* bytes from one row of w to the next */
-    const uint8_t *scales; /* row r, group g at scales + r * scale_stride + mt_scale_bytes(g) (FP8: r / 128) */
+    size_t stride; /* bytes from one row of w to the next */
+    /* row r, group g at scales + r * scale_stride + mt_scale_bytes(g); FP8: r / scale_rows */
+    const uint8_t *scales;
     const uint8_t *biases; /* AFFINE only; same shape as scales */
     size_t scale_stride;   /* bytes from one row of scales (and biases) to the next */
     float global;          /* NVFP4: factor of the whole tensor, 1 where the file has none */

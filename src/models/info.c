@@ -133,7 +133,12 @@ static void remark_weights(mt_info *info, bool tied_by_config, const mt_quant *q
         remark(info, "no lm_head although the config does not tie it: the embeddings are used");
     if (!info->spec.tied && tied_by_config)
         remark(info, "an lm_head although the config ties it: it is used");
-    if (mt_model_spec_sparse(&info->spec) && info->cost.copied_bytes > info->cost.mapped_bytes / 8)
+    if (info->cost.copied_bytes <= info->cost.mapped_bytes / 8)
+        return;
+    if (quant->method >= MT_QUANT_GPTQ)
+        remark(info, "the weights are laid out anew for the kernels: %s at every load",
+               mt_bytes_text(info->cost.copied_bytes, size));
+    else if (mt_model_spec_sparse(&info->spec))
         remark(info, "experts lie transposed in the files: %s are repacked at every load",
                mt_bytes_text(info->cost.copied_bytes, size));
 }

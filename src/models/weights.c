@@ -170,7 +170,7 @@ static void bind_gate_up(layer_binder *lb, const mt_tensor_names *names, mt_laye
     mt_mat both;
     if (!mt_bind_matrix(lb->b, layer_path(lb, names->gate_up), 2 * ffn, hidden, &both))
         return;
-    if (both.format == MT_FORMAT_FP8 && ffn % both.group) { /* a block of scales would be cut */
+    if (both.format == MT_FORMAT_FP8 && ffn % both.scale_rows) { /* a block of scales would be cut */
         plain(lb, names->gate, ffn, hidden, &w->gate);
         return;
     }

@@ -70,6 +70,14 @@ const mt_tensor_info *mt_binder_use(mt_binder *b, const char *name, const char *
     return t;
 }
 
+const mt_tensor_info *mt_binder_take(mt_binder *b, const char *name, const char *suffix)
+{
+    const mt_tensor_info *t = mt_binder_use(b, name, suffix);
+    if (t)
+        mt_binder_copied(b, t);
+    return t;
+}
+
 void mt_binder_copied(mt_binder *b, const mt_tensor_info *t)
 {
     b->state[t - mt_checkpoint_at(b->c, 0)] = MT_BIND_COPIED;
@@ -85,7 +93,12 @@ bool mt_binder_any(const mt_binder *b, const char *name, const char *suffix)
 
 static bool has_module(const mt_binder *b, const char *name)
 {
-    return mt_binder_find(b, name, ".weight") || mt_binder_find(b, name, ".scales") || mt_binder_find(b, name, "");
+    static const char *const suffixes[] = {".weight", ".scales", "", ".qweight", ".weight_packed"};
+    for (size_t i = 0; i < MT_COUNT(suffixes); i++) {
+        if (mt_binder_find(b, name, suffixes[i]))
+            return true;
+    }
+    return false;
 }
 
 static const char *find_prefix(const mt_binder *b)
@@ -199,7 +212,17 @@ void *mt_binder_copy(mt_binder *b, size_t bytes)
     return memory;
 }
 
-static float element(const mt_tensor_info *t, size_t i)
+void mt_binder_run(mt_binder *b, mt_pool_fn *fn, void *ctx, size_t items)
+{
+    if (!b->pool && items > 1)
+        b->pool = mt_pool_new(0, NULL);
+    if (b->pool)
+        mt_pool_run(b->pool, fn, ctx, items);
+    for (size_t i = 0; !b->pool && i < items; i++)
+        fn(ctx, i, 0);
+}
+
+float mt_tensor_float(const mt_tensor_info *t, size_t i)
 {
     uint16_t half;
     float value;
@@ -216,8 +239,8 @@ static float mended(const mt_tensor_info *t, size_t i, size_t width)
 {
     const mt_tensor_fix *fix = t->fix;
     if (!fix)
-        return element(t, i);
-    const float value = element(t, fix->rows ? fix->rows[i / width] * width + i % width : i) - fix->less;
+        return mt_tensor_float(t, i);
+    const float value = mt_tensor_float(t, fix->rows ? fix->rows[i / width] * width + i % width : i) - fix->less;
     return fix->logarithm ? logf(fabsf(value)) : value;
 }
 
@@ -274,7 +297,7 @@ float mt_bind_number(mt_binder *b, const char *path)
         return 0;
     }
     mt_binder_copied(b, t);
-    return b->headers_only ? 0 : element(t, 0);
+    return b->headers_only ? 0 : mt_tensor_float(t, 0);
 }
 
 /* An integer of 4 or 8 bytes; a negative one becomes larger than any limit. */

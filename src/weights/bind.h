@@ -22,7 +22,7 @@ typedef struct mt_binder mt_binder;
    "vision_tower.vision_model." and so on. A name that begins with '/' is a tensor's full name. */
 mt_binder *mt_binder_new(const mt_checkpoint *c, mt_arena *arena);
 
-/* True when the checkpoint has the module or tensor `path` ("path", "path.weight" or "path.scales"). */
+/* True when the checkpoint has the module or tensor `path` ("path", "path.weight", "path.qweight" ...). */
 bool mt_bind_has(const mt_binder *b, const char *path);
 
 /* Floats of n elements, converted to f32: "path.weight", or "path" itself when it names a tensor ("....bias").
@@ -38,8 +38,8 @@ const uint32_t *mt_bind_numbers(mt_binder *b, const char *path, size_t count, si
 /* A tensor with one number; 0 when it is missing. */
 float mt_bind_number(mt_binder *b, const char *path);
 
-/* The matrix [n, k] at path: plain, FP8, MLX-quantised or MXFP4 blocks, as the tensors there show. Rows in the mapped
-   file are used in place. *out is zeroed on failure. */
+/* The matrix [n, k] at path, in any layout (docs/models.md), as the tensors there show. Rows in the mapped file are
+   used in place where a kernel reads them so. *out is zeroed on failure. */
 bool mt_bind_matrix(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *out);
 
 /* The same with rows in another order: row i is row order[i] of the file; repacked. */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/pool.h"
 #include "kernels/convert.h"
 #include "kernels/unpack.h"
 #include "weights/bind_internal.h"
@@ -155,18 +154,15 @@ static void lay_row(void *ctx, size_t item, size_t worker)
     }
 }
 
-static bool lay_all(mt_binder *b, laying *p, size_t rows)
+static void lay_all(mt_binder *b, laying *p, size_t rows)
 {
     const uint64_t start = mt_clock_ns();
     const size_t batch = BATCH / p->row_bytes + 1;
-    if (!b->pool && !(b->pool = mt_pool_new(0, b->failed.code == MT_OK ? &b->failed : NULL)))
-        return false;
     for (p->first = 0; p->first < rows; p->first += batch) {
-        mt_pool_run(b->pool, lay_row, p, rows - p->first < batch ? rows - p->first : batch);
+        mt_binder_run(b, lay_row, p, rows - p->first < batch ? rows - p->first : batch);
         mt_progress_add(&b->progress, 0);
     }
     b->cost.seconds += (double)(mt_clock_ns() - start) * 1e-9;
-    return true;
 }
 
 static mt_scale_type scale_type_of(const mt_gguf_layout *l)
@@ -235,7 +231,10 @@ static bool lay_out(mt_binder *b, const mt_tensor_info *t, laying *p, size_t row
     p->m.w = p->w = mt_binder_copy(b, rows * p->m.stride);
     p->m.scales = p->scales = mt_binder_copy(b, scale_bytes);
     p->m.biases = p->biases = biased ? mt_binder_copy(b, scale_bytes) : NULL;
-    return p->w && p->scales && (p->biases || !biased) && lay_all(b, p, rows);
+    if (!p->w || !p->scales || (biased && !p->biases))
+        return false;
+    lay_all(b, p, rows);
+    return true;
 }
 
 /* Prepares columns in another order. Pieces are whole blocks, or blocks whole pieces of whole groups. */

@@ -114,7 +114,8 @@ bool mt_bind_patches(mt_binder *b, const char *path, size_t n, size_t channels, 
     const mt_tensor_info *t = find(b, path, name);
     const size_t k = channels * frames * side * side;
     memset(out, 0, sizeof(*out));
-    if (mt_binder_find(b, name, ".scales"))
+    if (mt_binder_find(b, name, ".scales") || (!t && mt_bind_has(b, path)) ||
+        (t && t->dims == 2 && mt_dtype_size(t->dtype) == 0))
         return unpack(b, name, &(reorder){.n = n, .k = k, .channels = channels, .inner = k / channels}, out);
     if (!t || mt_dtype_size(t->dtype) == 0)
         return miss(b, name, first, 5, t);

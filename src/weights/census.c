@@ -19,18 +19,39 @@ static const mt_tensor_info *sibling(const mt_checkpoint *c, const char *name, s
     return mt_checkpoint_find(c, full);
 }
 
-/* Whether a tensor holds scales or biases of a quantised matrix. */
+/* Whether a tensor belongs to a quantised matrix: its scales, zero points and the like. */
 static bool is_companion(const mt_checkpoint *c, const mt_tensor_info *t)
 {
-    static const char *const suffixes[] = {".scales", ".biases", "_scale_inv", ".activation_scale", "_scales"};
+    static const char *const suffixes[] = {".scales",
+                                           ".biases",
+                                           "_scale_inv",
+                                           ".activation_scale",
+                                           "_scales",
+                                           ".qzeros",
+                                           ".g_idx",
+                                           ".weight_scale",
+                                           ".weight_scale_2",
+                                           ".weight_zero_point",
+                                           ".weight_shape",
+                                           ".weight_g_idx",
+                                           ".weight_global_scale",
+                                           ".input_global_scale",
+                                           ".input_scale",
+                                           ".SCB",
+                                           ".weight_format",
+                                           ".weight.absmax",
+                                           ".weight.quant_map",
+                                           ".weight.nested_absmax",
+                                           ".weight.nested_quant_map",
+                                           ".weight.quant_state.bitsandbytes__nf4",
+                                           ".weight.quant_state.bitsandbytes__fp4"};
+    static const char *const owners[] = {".weight", "", "_blocks", ".qweight", ".weight_packed"};
     size_t len = strlen(t->name);
     for (size_t i = 0; i < MT_COUNT(suffixes); i++) {
-        if (!ends_with(t->name, len, suffixes[i]))
-            continue;
-        size_t stem = len - strlen(suffixes[i]);
-        if (sibling(c, t->name, stem, ".weight") || sibling(c, t->name, stem, "") ||
-            sibling(c, t->name, stem, "_blocks"))
-            return true;
+        for (size_t o = 0; o < MT_COUNT(owners) && ends_with(t->name, len, suffixes[i]); o++) {
+            if (sibling(c, t->name, len - strlen(suffixes[i]), owners[o]))
+                return true;
+        }
     }
     return false;
 }
@@ -56,10 +77,24 @@ static uint64_t packed_columns(const mt_checkpoint *c, const mt_quant *q, const 
     return scales->shape[scales->dims - 1] * p->group;
 }
 
-static bool has_one_scale(const mt_checkpoint *c, const mt_tensor_info *t)
+/* The scales of an FP8 matrix, under any of their names. */
+static const mt_tensor_info *fp8_scales(const mt_checkpoint *c, const mt_tensor_info *t)
 {
-    const mt_tensor_info *scale = sibling(c, t->name, strlen(t->name), "_scale_inv");
-    return scale && scale->dims == 0;
+    const mt_tensor_info *scales = sibling(c, t->name, strlen(t->name), "_scale_inv");
+    return scales ? scales : sibling(c, t->name, strlen(t->name), "_scale");
+}
+
+static const char *fp8_label(const mt_checkpoint *c, const mt_tensor_info *t)
+{
+    const mt_tensor_info *scales = fp8_scales(c, t);
+    const uint64_t rows = t->dims > 1 ? t->shape[t->dims - 2] : 1;
+    if (scales && scales->dtype != MT_DTYPE_F32 && scales->dtype != MT_DTYPE_F16 && scales->dtype != MT_DTYPE_BF16)
+        return "mxfp8";
+    if (scales && (scales->dims == 0 || (scales->dims == 1 && scales->shape[0] == 1)))
+        return "fp8 with one scale a matrix";
+    if (scales && rows > 1 && scales->shape[scales->dims > t->dims - 1 ? t->dims - 2 : 0] == rows)
+        return "fp8 with one scale a row";
+    return "fp8 in 128 x 128 blocks";
 }
 
 static void label_plain(const mt_checkpoint *c, const mt_tensor_info *t, mt_census_kind *kind)
@@ -75,7 +110,7 @@ static void label_plain(const mt_checkpoint *c, const mt_tensor_info *t, mt_cens
     }
     kind->quantised = t->dtype == MT_DTYPE_F8_E4M3 || t->dtype == MT_DTYPE_BLOCKS;
     if (t->dtype == MT_DTYPE_F8_E4M3)
-        label = has_one_scale(c, t) ? "fp8 with one scale a matrix" : "fp8 in 128 x 128 blocks";
+        label = fp8_label(c, t);
     snprintf(kind->label, sizeof(kind->label), "%s", label);
 }
 
@@ -88,6 +123,83 @@ static void label_packed(mt_quant_params p, mt_census_kind *kind)
         snprintf(kind->label, sizeof(kind->label), "%s", mt_format_name(p.format));
 }
 
+/* ---- other quantisers' layouts ---- */
+
+/* Names codes in groups; `groups` of them have `columns`. */
+static void label_groups(mt_census_kind *kind, const char *who, unsigned bits, uint64_t columns, uint64_t groups)
+{
+    if (groups > 1)
+        snprintf(kind->label, sizeof(kind->label), "%s %u-bit group %llu", who, bits,
+                 (unsigned long long)((columns + groups - 1) / groups));
+    else
+        snprintf(kind->label, sizeof(kind->label), "%s %u-bit, one scale a row", who, bits);
+}
+
+/* GPTQ packs columns and AWQ outputs. */
+static uint64_t count_qweight(const mt_checkpoint *c, const mt_quant *q, const mt_tensor_info *t, size_t stem,
+                              mt_census_kind *kind)
+{
+    const mt_tensor_info *scales = sibling(c, t->name, stem, ".scales"), *index = sibling(c, t->name, stem, ".g_idx");
+    const uint64_t n = scales && scales->dims == 2 ? scales->shape[1] : 0;
+    if (t->dims != 2 || n == 0)
+        return 0;
+    const bool awq = t->shape[1] != n;
+    unsigned bits = awq || q->bits == 0 ? 4 : q->bits;
+    uint64_t k = awq ? t->shape[0] : t->shape[0] * 32 / bits;
+    if (!awq && index && index->dims == 1 && index->shape[0] > 0) {
+        k = index->shape[0];
+        bits = (unsigned)(t->shape[0] * 32 / k);
+    }
+    label_groups(kind, awq ? "awq" : "gptq", bits, k, scales->shape[0]);
+    return n * k;
+}
+
+static uint64_t count_packed(const mt_checkpoint *c, const mt_quant *q, const mt_tensor_info *t, size_t stem,
+                             mt_census_kind *kind)
+{
+    const mt_tensor_info *scales = sibling(c, t->name, stem, ".weight_scale");
+    const unsigned bits = t->dtype == MT_DTYPE_U8 || q->bits < 2 || q->bits > 8 ? 4 : q->bits;
+    const uint64_t columns = t->dims ? t->shape[t->dims - 1] * (t->dtype == MT_DTYPE_U8 ? 2 : 32 / bits) : 0;
+    if (!scales || columns == 0 || (t->dtype != MT_DTYPE_U8 && t->dtype != MT_DTYPE_I32))
+        return 0;
+    if (t->dtype == MT_DTYPE_U8)
+        label_packed((mt_quant_params){.format = scales->dtype == MT_DTYPE_F8_E4M3 ? MT_FORMAT_NVFP4 : MT_FORMAT_MXFP4},
+                     kind);
+    else
+        label_groups(kind, "int", bits, columns, scales->dims ? scales->shape[scales->dims - 1] : 1);
+    return kind->parameters / t->shape[t->dims - 1] * columns;
+}
+
+static uint64_t count_bnb(const mt_checkpoint *c, const mt_tensor_info *t, size_t stem, mt_census_kind *kind)
+{
+    const bool nf4 = sibling(c, t->name, stem, ".weight.quant_state.bitsandbytes__nf4") != NULL;
+    snprintf(kind->label, sizeof(kind->label), "bitsandbytes %s", nf4 ? "nf4" : "fp4");
+    return 2 * kind->parameters;
+}
+
+/* The parameters of a matrix in one of these layouts, with its label; 0 where t is none. */
+static uint64_t count_layout(const mt_checkpoint *c, const mt_quant *q, const mt_tensor_info *t, mt_census_kind *kind)
+{
+    static const char qweight[] = ".qweight", packed[] = ".weight_packed", plain[] = ".weight";
+    const size_t len = strlen(t->name);
+    if (t->dtype == MT_DTYPE_I32 && ends_with(t->name, len, qweight))
+        return count_qweight(c, q, t, len - strlen(qweight), kind);
+    if (ends_with(t->name, len, packed))
+        return count_packed(c, q, t, len - strlen(packed), kind);
+    if (!ends_with(t->name, len, plain))
+        return 0;
+    const size_t stem = len - strlen(plain);
+    if (t->dtype == MT_DTYPE_U8 && sibling(c, t->name, stem, ".weight.absmax"))
+        return count_bnb(c, t, stem, kind);
+    if (t->dtype == MT_DTYPE_U8)
+        return count_packed(c, q, t, stem, kind);
+    const bool bnb = sibling(c, t->name, stem, ".SCB") != NULL;
+    if (t->dtype != MT_DTYPE_I8 || (!bnb && !sibling(c, t->name, stem, ".weight_scale")))
+        return 0;
+    snprintf(kind->label, sizeof(kind->label), "%s", bnb ? "bitsandbytes int8" : "int8");
+    return kind->parameters;
+}
+
 /* The kind of one tensor, with its counts. */
 static mt_census_kind kind_of(const mt_checkpoint *c, const mt_quant *q, const mt_tensor_info *t)
 {
@@ -96,7 +208,11 @@ static mt_census_kind kind_of(const mt_checkpoint *c, const mt_quant *q, const m
     uint64_t columns = packed_columns(c, q, t, &p);
     for (unsigned i = 0; i < t->dims; i++)
         kind.parameters *= columns && i + 1 == t->dims ? columns : t->shape[i];
-    if (is_blocks(c, t)) {
+    const uint64_t other = columns ? 0 : count_layout(c, q, t, &kind);
+    if (other) {
+        kind.parameters = other;
+        kind.quantised = true;
+    } else if (is_blocks(c, t)) {
         kind.parameters *= 2;
         label_packed((mt_quant_params){.format = MT_FORMAT_MXFP4}, &kind);
     } else if (columns) {
@@ -105,6 +221,13 @@ static mt_census_kind kind_of(const mt_checkpoint *c, const mt_quant *q, const m
         label_plain(c, t, &kind);
     }
     return kind;
+}
+
+/* Whether no layout has matrices of that type by themselves. */
+static bool is_unread(const mt_tensor_info *t, const mt_census_kind *kind)
+{
+    return t->dtype == MT_DTYPE_OTHER ||
+           (!kind->quantised && (t->dtype == MT_DTYPE_I8 || t->dtype == MT_DTYPE_I32 || t->dtype == MT_DTYPE_F8_E8M0));
 }
 
 static void add_kind(mt_census *out, const mt_census_kind *kind)
@@ -143,7 +266,7 @@ void mt_census_make(mt_census *out, const mt_checkpoint *c, const mt_quant *q)
             continue;
         mt_census_kind kind = kind_of(c, q, t);
         out->parameters += kind.parameters;
-        if (t->dtype == MT_DTYPE_OTHER) {
+        if (is_unread(t, &kind)) {
             out->unread++;
             snprintf(out->unread_dtype, sizeof(out->unread_dtype), "%s", t->dtype_name);
         }

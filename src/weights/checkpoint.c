@@ -22,7 +22,7 @@
 
 struct mt_checkpoint {
     char *dir;
-    bool inspecting, once;
+    bool inspecting, once, exact;
     mt_config *config;
     mt_arena *arena; /* owns shard names and index */
     mt_shards names;
@@ -288,6 +288,16 @@ void mt_checkpoint_read_once(mt_checkpoint *c)
 bool mt_checkpoint_is_read_once(const mt_checkpoint *c)
 {
     return c->once;
+}
+
+void mt_checkpoint_exact(mt_checkpoint *c)
+{
+    c->exact = true;
+}
+
+bool mt_checkpoint_is_exact(const mt_checkpoint *c)
+{
+    return c->exact;
 }
 
 uint64_t mt_checkpoint_bytes(const mt_checkpoint *c)

@@ -16,6 +16,9 @@ typedef enum mt_dtype {
     MT_DTYPE_F8_E4M3,
     MT_DTYPE_U8,
     MT_DTYPE_U32,
+    MT_DTYPE_I8,
+    MT_DTYPE_I32,
+    MT_DTYPE_F8_E8M0,
     MT_DTYPE_BLOCKS, /* of a GGUF file: rows of blocks, of a kind that ggml_type names */
     MT_DTYPE_OTHER   /* another type: listed, never used */
 } mt_dtype;
@@ -72,5 +75,9 @@ uint64_t mt_checkpoint_bytes(const mt_checkpoint *c); /* of all tensors */
 /* Marks that each tensor is read only once (copied to a device), so that reading all into memory first is of no use. */
 void mt_checkpoint_read_once(mt_checkpoint *c);
 bool mt_checkpoint_is_read_once(const mt_checkpoint *c);
+
+/* Marks that weights which no kernel has a format for are decoded exactly, to f32; else they become bf16. */
+void mt_checkpoint_exact(mt_checkpoint *c);
+bool mt_checkpoint_is_exact(const mt_checkpoint *c);
 
 #endif

@@ -90,32 +90,158 @@ static bool read_fp8(mt_quant *q, const mt_config *table, mt_error *err)
     if (mt_config_has(table, "weight_block_size")) {
         int64_t rows = mt_config_array_int(table, "weight_block_size", 0, 0);
         int64_t cols = mt_config_array_int(table, "weight_block_size", 1, 0);
-        if (rows != 128 || cols != 128 || mt_config_array(table, "weight_block_size") != 2)
-            return mt_fail(
-                err, MT_E_UNSUPPORTED,
-                "the weights are FP8 in blocks of %lld x %lld, which motet does not read; it reads 128 x 128",
-                (long long)rows, (long long)cols);
+        if (rows < 1 || cols < 1 || mt_config_array(table, "weight_block_size") != 2)
+            return mt_fail(err, MT_E_INVALID,
+                           "\"weight_block_size\" says FP8 in blocks of %lld x %lld; it has to be two sizes from 1 on",
+                           (long long)rows, (long long)cols);
+        q->block_rows = (size_t)rows;
+        q->block_cols = (size_t)cols;
     }
     q->method = MT_QUANT_FP8;
     return true;
 }
 
+static bool read_mxfp4(mt_quant *q, const mt_config *table, mt_error *err)
+{
+    (void)table, (void)err;
+    q->method = MT_QUANT_MXFP4;
+    return true;
+}
+
+/* Refuses a variant of a method, which a key of the config names. */
+static bool refuse(const char *method, const char *key, const char *value, const char *instead, mt_error *err)
+{
+    return mt_fail(err, MT_E_UNSUPPORTED,
+                   "the weights are quantised by %s with %s \"%.60s\", which motet does not read; use %s", method, key,
+                   value, instead);
+}
+
+static bool read_gptq(mt_quant *q, const mt_config *table, mt_error *err)
+{
+    const char *format = mt_config_string(table, "checkpoint_format", "gptq");
+    const mt_config *meta = mt_config_object(table, "meta");
+    const char *quantizer = meta ? mt_config_string(meta, "quantizer", NULL) : NULL;
+    if (!quantizer)
+        quantizer = meta ? mt_config_array_string(meta, "quantizer", 0) : NULL;
+    q->method = MT_QUANT_GPTQ;
+    q->symmetric = mt_config_bool(table, "sym", false);
+    q->zeros_whole = strcmp(format, "gptq_v2") == 0;
+    q->gptqmodel = quantizer && strncmp(quantizer, "gptqmodel", strlen("gptqmodel")) == 0;
+    q->activation_order = mt_config_bool(table, "desc_act", false);
+    int64_t bits = 0;
+    if (!mt_config_int(table, "bits", 4, 2, 8, &bits, err))
+        return false;
+    q->bits = (unsigned)bits;
+    if (!q->zeros_whole && strcmp(format, "gptq") != 0)
+        return refuse("GPTQ", "checkpoint_format", format, "a checkpoint in the formats \"gptq\" or \"gptq_v2\"", err);
+    return mt_config_int(table, "group_size", 0, -1, INT32_MAX, &q->group, err);
+}
+
+static bool read_awq(mt_quant *q, const mt_config *table, mt_error *err)
+{
+    const char *version = mt_config_string(table, "version", "gemm");
+    q->method = MT_QUANT_AWQ;
+    if (strcmp(version, "gemm") != 0 && strcmp(version, "GEMM") != 0)
+        return refuse("AWQ", "version", version, "a checkpoint of version \"gemm\"", err);
+    return mt_config_int(table, "group_size", 0, -1, INT32_MAX, &q->group, err);
+}
+
+/* Which of its formats a module has is told by the module's tensors; `ignore` and `targets` count for nothing here. */
+static bool read_compressed(mt_quant *q, const mt_config *table, mt_error *err)
+{
+    static const char *const known[] = {"pack-quantized",  "int-quantized",        "float-quantized",
+                                        "naive-quantized", "nvfp4-pack-quantized", "mxfp4-pack-quantized",
+                                        "mxfp8-quantized", "mixed-precision",      "dense"};
+    const char *format = mt_config_string(table, "format", known[0]);
+    const mt_config *sparsity = mt_config_object(table, "sparsity_config");
+    const char *sparse = sparsity ? mt_config_string(sparsity, "format", "dense") : "dense";
+    const mt_config *transforms = mt_config_object(table, "transform_config");
+    const mt_config *groups = mt_config_object(table, "config_groups");
+    const mt_config *first = groups ? mt_config_object(groups, "group_0") : NULL;
+    const mt_config *weights = first ? mt_config_object(first, "weights") : NULL;
+    size_t i = 0;
+    while (i < MT_COUNT(known) && strcmp(known[i], format) != 0)
+        i++;
+    if (i == MT_COUNT(known))
+        return refuse("compressed-tensors", "format", format, "a checkpoint without sparsity", err);
+    if (strcmp(sparse, "dense") != 0)
+        return refuse("compressed-tensors", "sparsity_config", sparse, "a checkpoint without sparsity", err);
+    if (transforms && mt_config_object(transforms, "config_groups") &&
+        !mt_config_empty(mt_config_object(transforms, "config_groups")))
+        return refuse("compressed-tensors", "transform_config", "config_groups", "a checkpoint without transforms",
+                      err);
+    q->method = MT_QUANT_COMPRESSED;
+    int64_t bits = 0;
+    if (weights && !mt_config_int(weights, "num_bits", 4, 1, 32, &bits, err))
+        return false;
+    q->bits = (unsigned)bits;
+    q->activation_order = weights && strcmp(mt_config_string(weights, "actorder", ""), "group") == 0;
+    if (weights && mt_config_array(weights, "block_structure") == 2) {
+        const int64_t rows = mt_config_array_int(weights, "block_structure", 0, 0);
+        const int64_t cols = mt_config_array_int(weights, "block_structure", 1, 0);
+        q->block_rows = rows > 0 ? (size_t)rows : 0;
+        q->block_cols = cols > 0 ? (size_t)cols : 0;
+    }
+    return true;
+}
+
+static bool read_modelopt(mt_quant *q, const mt_config *table, mt_error *err)
+{
+    static const char *const known[] = {
+        "NVFP4", "FP8", "FP8_PB_WO", "FP8_PER_CHANNEL_PER_TOKEN", "MXFP8", "MIXED_PRECISION", "NVFP4_FP8_MIXED"};
+    const char *algorithm = mt_config_string(table, "quant_algo", known[0]);
+    q->method = MT_QUANT_MODELOPT;
+    for (size_t i = 0; i < MT_COUNT(known); i++) {
+        if (strcmp(known[i], algorithm) == 0)
+            return true;
+    }
+    return refuse("ModelOpt", "quant_algo", algorithm, "a checkpoint in NVFP4 or FP8", err);
+}
+
+static bool read_bnb(mt_quant *q, const mt_config *table, mt_error *err)
+{
+    (void)table, (void)err;
+    q->method = MT_QUANT_BNB;
+    return true;
+}
+
+/* AutoRound writes other methods' layouts, and says whose. */
+static bool read_auto_round(mt_quant *q, const mt_config *table, mt_error *err)
+{
+    const char *packing = mt_config_string(table, "packing_format", "auto_round");
+    if (strcmp(packing, "auto_round:auto_gptq") == 0)
+        return read_gptq(q, table, err);
+    if (strcmp(packing, "auto_round:auto_awq") == 0)
+        return read_awq(q, table, err);
+    return refuse("AutoRound", "packing_format", packing, "an export in GPTQ's or AWQ's format", err);
+}
+
 static bool read_table(mt_quant *q, const mt_config *table, mt_error *err)
 {
-    const char *method = mt_config_string(table, "quant_method", NULL);
-    if (method && strcmp(method, "fp8") == 0)
-        return read_fp8(q, table, err);
-    if (method && strcmp(method, "mxfp4") == 0) {
-        q->method = MT_QUANT_MXFP4;
-        return true;
+    static const struct {
+        const char *name;
+        bool (*read)(mt_quant *q, const mt_config *table, mt_error *err);
+    } methods[] = {{"mlx", read_mlx},
+                   {"fp8", read_fp8},
+                   {"fbgemm_fp8", read_fp8},
+                   {"compressed-tensors", read_compressed},
+                   {"modelopt", read_modelopt},
+                   {"bitsandbytes", read_bnb},
+                   {"mxfp4", read_mxfp4},
+                   {"gptq", read_gptq},
+                   {"awq", read_awq},
+                   {"auto-round", read_auto_round},
+                   {"intel/auto-round", read_auto_round}};
+    const char *method = mt_config_string(table, "quant_method", methods[0].name);
+    for (size_t i = 0; i < MT_COUNT(methods); i++) {
+        if (strcmp(method, methods[i].name) == 0)
+            return methods[i].read(q, table, err);
     }
-    if (method && strcmp(method, "mlx") != 0)
-        return mt_fail(
-            err, MT_E_UNSUPPORTED,
-            "the weights are quantised by \"%.60s\", which motet does not read; use the original checkpoint, its "
-            "block FP8 version or an MLX conversion",
-            method);
-    return read_mlx(q, table, err);
+    return mt_fail(
+        err, MT_E_UNSUPPORTED,
+        "the weights are quantised by \"%.60s\", which motet does not read; use the original checkpoint, or one in "
+        "FP8, GPTQ, AWQ, compressed-tensors or an MLX conversion",
+        method);
 }
 
 /* MLX writes both keys; `quantization` is true for its tensors, the other may be left from the original. */

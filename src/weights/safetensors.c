@@ -36,13 +36,13 @@ typedef struct dtype_row {
 } dtype_row;
 
 static const dtype_row dtypes[] = {
-    {"F32", MT_DTYPE_F32, 32},          {"F16", MT_DTYPE_F16, 16},      {"BF16", MT_DTYPE_BF16, 16},
-    {"F8_E4M3", MT_DTYPE_F8_E4M3, 8},   {"U8", MT_DTYPE_U8, 8},         {"U32", MT_DTYPE_U32, 32},
-    {"F64", MT_DTYPE_OTHER, 64},        {"I64", MT_DTYPE_OTHER, 64},    {"I32", MT_DTYPE_OTHER, 32},
-    {"I16", MT_DTYPE_OTHER, 16},        {"I8", MT_DTYPE_OTHER, 8},      {"U64", MT_DTYPE_OTHER, 64},
-    {"U16", MT_DTYPE_OTHER, 16},        {"BOOL", MT_DTYPE_OTHER, 8},    {"C64", MT_DTYPE_OTHER, 64},
-    {"F8_E5M2", MT_DTYPE_OTHER, 8},     {"F8_E8M0", MT_DTYPE_OTHER, 8}, {"F8_E4M3FNUZ", MT_DTYPE_OTHER, 8},
-    {"F8_E5M2FNUZ", MT_DTYPE_OTHER, 8}, {"F6_E2M3", MT_DTYPE_OTHER, 6}, {"F6_E3M2", MT_DTYPE_OTHER, 6},
+    {"F32", MT_DTYPE_F32, 32},          {"F16", MT_DTYPE_F16, 16},        {"BF16", MT_DTYPE_BF16, 16},
+    {"F8_E4M3", MT_DTYPE_F8_E4M3, 8},   {"U8", MT_DTYPE_U8, 8},           {"U32", MT_DTYPE_U32, 32},
+    {"F64", MT_DTYPE_OTHER, 64},        {"I64", MT_DTYPE_OTHER, 64},      {"I32", MT_DTYPE_I32, 32},
+    {"I16", MT_DTYPE_OTHER, 16},        {"I8", MT_DTYPE_I8, 8},           {"U64", MT_DTYPE_OTHER, 64},
+    {"U16", MT_DTYPE_OTHER, 16},        {"BOOL", MT_DTYPE_OTHER, 8},      {"C64", MT_DTYPE_OTHER, 64},
+    {"F8_E5M2", MT_DTYPE_OTHER, 8},     {"F8_E8M0", MT_DTYPE_F8_E8M0, 8}, {"F8_E4M3FNUZ", MT_DTYPE_OTHER, 8},
+    {"F8_E5M2FNUZ", MT_DTYPE_OTHER, 8}, {"F6_E2M3", MT_DTYPE_OTHER, 6},   {"F6_E3M2", MT_DTYPE_OTHER, 6},
     {"F4", MT_DTYPE_OTHER, 4},
 };
 

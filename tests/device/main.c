@@ -132,16 +132,17 @@ static mt_mat of_blocks(run *r, mt_format format, size_t k)
 mt_mat matrix(run *r, mt_format format, size_t n, size_t k)
 {
     static const uint8_t affine[] = {2, 3, 4, 5, 6, 8};
-    static const mt_mat shapes[] = {[MT_FORMAT_F32] = {.bits = 32},
-                                    [MT_FORMAT_F16] = {.bits = 16},
-                                    [MT_FORMAT_BF16] = {.bits = 16},
-                                    [MT_FORMAT_FP8] = {.bits = 8, .group = 128, .scale_type = MT_SCALE_BF16},
-                                    [MT_FORMAT_AFFINE] = {.bits = 4, .group = 32, .scale_type = MT_SCALE_F16},
-                                    [MT_FORMAT_MXFP4] = {.bits = 4, .group = 32, .scale_type = MT_SCALE_E8M0},
-                                    [MT_FORMAT_NVFP4] = {.bits = 4, .group = 16, .scale_type = MT_SCALE_E4M3},
-                                    [MT_FORMAT_MXFP8] = {.bits = 8, .group = 32, .scale_type = MT_SCALE_E8M0},
-                                    [MT_FORMAT_SIGNED] = {.bits = 0},
-                                    [MT_FORMAT_IQ4] = {.bits = 0}};
+    static const mt_mat shapes[] = {
+        [MT_FORMAT_F32] = {.bits = 32},
+        [MT_FORMAT_F16] = {.bits = 16},
+        [MT_FORMAT_BF16] = {.bits = 16},
+        [MT_FORMAT_FP8] = {.bits = 8, .group = 128, .scale_rows = 128, .scale_type = MT_SCALE_BF16},
+        [MT_FORMAT_AFFINE] = {.bits = 4, .group = 32, .scale_type = MT_SCALE_F16},
+        [MT_FORMAT_MXFP4] = {.bits = 4, .group = 32, .scale_type = MT_SCALE_E8M0},
+        [MT_FORMAT_NVFP4] = {.bits = 4, .group = 16, .scale_type = MT_SCALE_E4M3},
+        [MT_FORMAT_MXFP8] = {.bits = 8, .group = 32, .scale_type = MT_SCALE_E8M0},
+        [MT_FORMAT_SIGNED] = {.bits = 0},
+        [MT_FORMAT_IQ4] = {.bits = 0}};
     mt_mat shape = shapes[format], w;
     shape.format = format;
     shape.n = n;
@@ -155,6 +156,8 @@ mt_mat matrix(run *r, mt_format format, size_t n, size_t k)
         shape.group = (uint16_t)(32u << below(r, k % 128 == 0 ? 3 : k % 64 == 0 ? 2 : 1));
         shape.scale_type = below(r, 2) ? MT_SCALE_BF16 : MT_SCALE_F16;
     }
+    if (format == MT_FORMAT_FP8 && below(r, 2))
+        shape.scale_rows = 1;
     check_matrix(r->memory, &w, &shape, CHECK_NORMAL);
     if (format == MT_FORMAT_FP8 || format == MT_FORMAT_MXFP8)
         without_nan(w.w, n * w.stride);

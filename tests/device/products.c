@@ -298,8 +298,13 @@ static const kind halves[] = {{MT_FORMAT_BF16, 16, 0, MT_SCALE_NONE}, {MT_FORMAT
 
 static mt_mat matrix_of(run *r, kind k, size_t rows, size_t columns)
 {
-    const mt_mat shape = {
-        .format = k.format, .scale_type = k.scale, .bits = k.bits, .group = k.group, .n = rows, .k = columns};
+    const mt_mat shape = {.format = k.format,
+                          .scale_type = k.scale,
+                          .bits = k.bits,
+                          .group = k.group,
+                          .scale_rows = 128,
+                          .n = rows,
+                          .k = columns};
     mt_mat w;
     check_matrix(r->memory, &w, &shape, CHECK_NORMAL);
     for (size_t i = 0; k.format == MT_FORMAT_FP8 && i < rows * columns; i++)

@@ -460,7 +460,15 @@ config_case("7 bits", "llama-mlx-4bit", quantization={"group_size": 64, "bits": 
 config_case("bits", "llama-mlx-4bit", quantization={"group_size": 64, "bits": 0})
 config_case("bits", "llama-mlx-4bit", quantization={"group_size": 64, "bits": "4"})
 config_case("mode", "llama-mlx-4bit", quantization={"group_size": 64, "bits": 4, "mode": "int3"})
-config_case("awq", quantization_config={"quant_method": "awq", "bits": 4})
+for other in ("exl3", "hqq", "aqlm", "torchao", "quanto", "spqr"):
+    config_case("use the original checkpoint, or one in", quantization_config={"quant_method": other, "bits": 4})
+config_case("version", "llama-awq", quantization_config={"quant_method": "awq", "version": "gemv"})
+config_case("group_size", "llama-awq", quantization_config={"quant_method": "awq", "group_size": "64"})
+config_case("checkpoint_format", quantization_config={"quant_method": "gptq", "checkpoint_format": "marlin"})
+config_case("bits", quantization_config={"quant_method": "gptq", "bits": 1 << 40})
+config_case("packing_format", quantization_config={"quant_method": "auto-round", "packing_format": "auto_round"})
+config_case("format", quantization_config={"quant_method": "compressed-tensors", "format": "marlin-24"})
+config_case("quant_algo", quantization_config={"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"})
 config_case("e5m2", "qwen3-fp8", quantization_config={"quant_method": "fp8", "fmt": "e5m2"})
 config_case("blocks of", "qwen3-fp8", quantization_config={"quant_method": "fp8", "weight_block_size": [0, 128]})
 
@@ -601,6 +609,53 @@ def gguf_that_is_a_fifo(folder):
     path = as_gguf(folder)
     path.unlink()
     os.mkfifo(path)
+
+
+# --- layouts of other quantisers: a tensor away, of another shape or type, and none of it read as something else ------
+
+LAYOUTS = [  # checkpoint, module, tensors without which it is nothing, others whose shape is turned around
+    ("llama-gptq-3bit-order", "model.layers.0.mlp.up_proj", ["scales", "qzeros", "qweight"], ["g_idx"]),
+    ("llama-awq", "model.layers.0.mlp.up_proj", ["scales", "qzeros", "qweight"], []),
+    ("qwen3-ct-int4-order", "model.layers.0.mlp.up_proj", ["weight_scale", "weight_packed"], ["weight_zero_point"]),
+    ("qwen3-ct-int8", "model.layers.0.mlp.up_proj", ["weight_scale", "weight"], []),
+    ("qwen3moe-ct-fp8", "model.layers.0.self_attn.q_proj", ["weight_scale", "weight"], []),
+    ("llama-ct-nvfp4", "model.layers.0.mlp.up_proj", ["weight_scale", "weight_global_scale", "weight_packed"], []),
+    ("qwen3-ct-mxfp4", "model.layers.0.mlp.up_proj", ["weight_scale", "weight_packed"], []),
+    ("llama-bnb-nf4", "model.layers.0.mlp.up_proj", ["weight.absmax", "weight.quant_map", "weight"], []),
+    ("llama-bnb-int8", "model.layers.0.mlp.up_proj", ["SCB", "weight"], []),
+]
+
+
+def layout_case(name, start, tensor, change):
+    def spoil(folder):
+        change_header(folder, lambda header: change(header, tensor))
+
+    CASES.append((f"{start}_{tensor.rsplit('up_proj.')[-1].rsplit('q_proj.')[-1]}_{name}", start, "does not hold", spoil))
+
+
+def rename(header, tensor):
+    header["elsewhere"] = header.pop(tensor)
+
+
+def longer(header, tensor):
+    """One dimension more at the front, and what was there in another order."""
+    shape = header[tensor]["shape"]
+    header[tensor]["shape"] = [1, *reversed(shape)] if len(shape) > 1 else [1, 1, *shape, 1]
+
+
+def other_type(header, tensor):
+    same = {"I32": "F32", "F16": "I16", "BF16": "I16", "F32": "I32", "U8": "BOOL", "I8": "BOOL", "F8_E4M3": "F8_E5M2"}
+    header[tensor]["dtype"] = same[header[tensor]["dtype"]]
+
+
+ANY_SHAPE = ("qwen3moe-ct-fp8.weight_scale", "llama-ct-nvfp4.weight_global_scale")  # dimensions of 1 mean nothing
+for start, module, needed, more in LAYOUTS:
+    for suffix in needed:
+        layout_case("away", start, f"{module}.{suffix}", rename)
+    for suffix in needed + more:
+        if f"{start}.{suffix}" not in ANY_SHAPE:
+            layout_case("turned", start, f"{module}.{suffix}", longer)
+        layout_case("of_another_type", start, f"{module}.{suffix}", other_type)
 
 
 # --- running them ----------------------------------------------------------------------------------------------------

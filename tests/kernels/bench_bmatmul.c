@@ -68,7 +68,7 @@ static void one_format(const bench *b, job *j, const char *name, mt_format forma
     j->fp32 = fp32;
     uint8_t *scales = bench_alloc((size_t)N * K / 32), *codes = bench_alloc(N * j->w.stride);
     if (format == MT_FORMAT_FP8) {
-        j->w.group = 128, j->w.scale_type = MT_SCALE_BF16, j->w.scale_stride = K / 128 * 2;
+        j->w.group = 128, j->w.scale_rows = 128, j->w.scale_type = MT_SCALE_BF16, j->w.scale_stride = K / 128 * 2;
     } else if (format == MT_FORMAT_MXFP8) {
         j->w.group = 32, j->w.scale_type = MT_SCALE_E8M0, j->w.scale_stride = K / 32;
     }

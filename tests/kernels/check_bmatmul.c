@@ -155,8 +155,9 @@ static void column_ranges(check *c, mt_mat shape, size_t m, bool fp32)
 
 static const mt_mat b_shapes[] = {
     {.format = MT_FORMAT_BF16, .bits = 16},
-    {.format = MT_FORMAT_FP8, .bits = 8, .group = 128, .scale_type = MT_SCALE_F32},
-    {.format = MT_FORMAT_FP8, .bits = 8, .group = 128, .scale_type = MT_SCALE_BF16},
+    {.format = MT_FORMAT_FP8, .bits = 8, .group = 128, .scale_rows = 128, .scale_type = MT_SCALE_F32},
+    {.format = MT_FORMAT_FP8, .bits = 8, .group = 128, .scale_rows = 128, .scale_type = MT_SCALE_BF16},
+    {.format = MT_FORMAT_FP8, .bits = 8, .group = 128, .scale_rows = 1, .scale_type = MT_SCALE_F32},
     {.format = MT_FORMAT_MXFP8, .bits = 8, .group = 32, .scale_type = MT_SCALE_E8M0},
 };
 
@@ -164,7 +165,8 @@ static const mt_mat f_shapes[] = {
     {.format = MT_FORMAT_F32, .bits = 32},
     {.format = MT_FORMAT_F16, .bits = 16},
     {.format = MT_FORMAT_BF16, .bits = 16},
-    {.format = MT_FORMAT_FP8, .bits = 8, .group = 128, .scale_type = MT_SCALE_F32},
+    {.format = MT_FORMAT_FP8, .bits = 8, .group = 128, .scale_rows = 128, .scale_type = MT_SCALE_F32},
+    {.format = MT_FORMAT_FP8, .bits = 8, .group = 128, .scale_rows = 1, .scale_type = MT_SCALE_BF16},
     {.format = MT_FORMAT_AFFINE, .bits = 4, .group = 64, .scale_type = MT_SCALE_BF16},
     {.format = MT_FORMAT_NVFP4, .bits = 4, .group = 16, .scale_type = MT_SCALE_E4M3},
 };

@@ -13,8 +13,9 @@ static const mt_mat plain[] = {
 };
 
 static const mt_mat floats[] = {
-    {.format = MT_FORMAT_FP8, .bits = 8, .group = 128, .scale_type = MT_SCALE_F32},
-    {.format = MT_FORMAT_FP8, .bits = 8, .group = 128, .scale_type = MT_SCALE_BF16},
+    {.format = MT_FORMAT_FP8, .bits = 8, .group = 128, .scale_rows = 128, .scale_type = MT_SCALE_F32},
+    {.format = MT_FORMAT_FP8, .bits = 8, .group = 128, .scale_rows = 128, .scale_type = MT_SCALE_BF16},
+    {.format = MT_FORMAT_FP8, .bits = 8, .group = 128, .scale_rows = 1, .scale_type = MT_SCALE_F32},
     {.format = MT_FORMAT_MXFP8, .bits = 8, .group = 32, .scale_type = MT_SCALE_E8M0},
     {.format = MT_FORMAT_MXFP4, .bits = 4, .group = 32, .scale_type = MT_SCALE_E8M0},
     {.format = MT_FORMAT_NVFP4, .bits = 4, .group = 16, .scale_type = MT_SCALE_E4M3},
@@ -97,6 +98,7 @@ static void known(check *c)
                  .scale_type = MT_SCALE_F32,
                  .bits = 8,
                  .group = 128,
+                 .scale_rows = 128,
                  .n = 1,
                  .k = 5,
                  .w = e4m3,

@@ -78,7 +78,7 @@ void check_matrix(check *c, mt_mat *w, const mt_mat *shape, check_data kind)
     if (kind == CHECK_HUGE)
         memset(codes, 0xff, w->n * w->stride);
     w->w = codes;
-    size_t rows = w->format == MT_FORMAT_FP8 ? (w->n + 127) / 128 : w->n;
+    size_t rows = w->format == MT_FORMAT_FP8 ? (w->n + w->scale_rows - 1u) / w->scale_rows : w->n;
     size_t groups = (w->k + w->group - 1) / w->group;
     w->scale_stride = mt_scale_bytes(w->scale_type, groups);
     w->scales = random_scales(c, w->scale_type, rows * groups, kind);
@@ -92,7 +92,7 @@ const char *check_matrix_name(const mt_mat *w)
                                           "mxfp4", "nvfp4", "mxfp8", "signed", "iq4"};
     static const char *const scales[] = {"none", "f32", "f16", "bf16", "e8m0", "e4m3", "8-of-f16", "16-of-f16"};
     static char name[64];
-    snprintf(name, sizeof(name), "%s %u-bit%s g%u %s", formats[w->format], w->bits, w->split ? " split" : "", w->group,
-             scales[w->scale_type]);
+    snprintf(name, sizeof(name), "%s %u-bit%s g%u %s%s", formats[w->format], w->bits, w->split ? " split" : "",
+             w->group, scales[w->scale_type], w->scale_rows == 1 ? " a row" : "");
     return name;
 }

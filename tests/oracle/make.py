@@ -52,7 +52,7 @@ def make_candidate(spec, config, seed, folder):
     lengths = (*LENGTHS, LONG) if spec.family in families.HYBRIDS + families.SHORT else LENGTHS
     prompts = [rng.integers(0, vocab, n).tolist() for n in lengths]
     records = [record.continuation(model, ids, LONG_STEPS if len(ids) == LONG else STEPS) for ids in prompts]
-    group = 32 if spec.layout.mlx else 0
+    group = 32 if spec.layout.mlx or spec.layout.packed else 0
     errors = record.rough_errors(model, records, group)
     clear = float((record.margins(records) > CLEAR).mean())
     variety = float(np.mean([len(set(r["token_ids"])) / len(r["token_ids"]) for r in records]))
@@ -89,6 +89,7 @@ def make(job):
         families.check_same(original, folder)
         if spec.layout.for_transformers():
             record.confirm(folder, records)
+        layouts.confirm(folder, spec.layout)
         oracle = {
             "transformers": transformers.__version__,
             "torch": torch.__version__,

@@ -125,7 +125,13 @@ static void scales_count_among_the_bytes_of_a_matrix(void **state)
                   .biases = &none};
     (void)state;
     assert_true(mt_work_mat_bytes(&mat) == 100 * (64 + 2 * 2 * 2));
-    mat = (mt_mat){.format = MT_FORMAT_FP8, .scale_type = MT_SCALE_F32, .bits = 8, .group = 128, .n = 129, .k = 256};
+    mat = (mt_mat){.format = MT_FORMAT_FP8,
+                   .scale_type = MT_SCALE_F32,
+                   .bits = 8,
+                   .group = 128,
+                   .scale_rows = 128,
+                   .n = 129,
+                   .k = 256};
     assert_true(mt_work_mat_bytes(&mat) == 129 * 256 + 2 * 2 * 4);
 }
 

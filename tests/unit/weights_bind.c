@@ -237,7 +237,7 @@ static void block_fp8_binds(void **state)
                 {"model.layers.0.q.weight_scale_inv", "F32", "1, 1", 4, NULL},
                 {"model.layers.0.r.weight", "F8_E4M3", "2, 2", 4, NULL},
                 {"model.layers.0.s.weight", "F8_E4M3", "2, 2", 4, NULL},
-                {"model.layers.0.s.weight_scale_inv", "F32", "1", 4, NULL});
+                {"model.layers.0.s.weight_scale_inv", "F32", "3", 12, NULL});
     start("{\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]}}");
     assert_true(mt_bind_matrix(binder, "layers.0.p", 130, 257, &mat));
     assert_int_equal(mat.format, MT_FORMAT_FP8);
@@ -252,8 +252,10 @@ static void block_fp8_binds(void **state)
     assert_int_equal(mat.n, 0);
     expect_report(
         "\"%s\" does not hold the 2 tensors its config.json calls for: \"model.layers.0.r.weight\" wanted [2, 2], "
-        "found F8_E4M3 [2, 2] without weight_scale_inv; \"model.layers.0.s.weight\" wanted [2, 2], found F8_E4M3 [2, "
-        "2] with weight_scale_inv F32 [1]; download it again, or check that config.json belongs to these weights");
+        "found F8_E4M3 [2, 2] without weight_scale_inv or weight_scale; "
+        "\"model.layers.0.s.weight\" wanted [2, 2], "
+        "found F8_E4M3 [2, 2] with scales F32 [3]; download it again, or check that config.json belongs to these "
+        "weights");
 }
 
 static void what_is_wrong_is_told_at_once(void **state)
@@ -276,7 +278,8 @@ static void what_is_wrong_is_told_at_once(void **state)
     assert_null(mt_bind_vector(binder, "layers.0.w", 4));
     expect_report(
         "\"%s\" does not hold the 7 tensors its config.json calls for: \"model.layers.0.a.weight\" wanted [2, 4], "
-        "found BF16 [4, 2]; \"model.layers.0.b.weight\" wanted [4, 2], found I8 [4, 2]; \"model.layers.0.c.weight\" "
+        "found BF16 [4, 2]; \"model.layers.0.b.weight\" wanted [4, 2], found I8 [4, 2] without weight_scale; "
+        "\"model.layers.0.c.weight\" "
         "wanted [4, 64], found U32 [4, 8] without scales; \"model.layers.0.d.weight\" wanted [4, 64], found U32 [4, "
         "8] without biases; \"model.layers.0.e\" wanted [4, 64], absent; \"model.layers.0.v.weight\" wanted [4], found "
         "BF16 [4, 1]; \"model.layers.0.w\" wanted [4], absent; download it again, or check that config.json belongs "
@@ -330,13 +333,13 @@ static void an_unreadable_method_comes_first(void **state)
 
     (void)state;
     PUT_TENSORS("model.safetensors", {"model.layers.0.a.qweight", "I32", "4, 8", 128, NULL});
-    start("{\"quantization_config\":{\"quant_method\":\"gptq\"}}");
+    start("{\"quantization_config\":{\"quant_method\":\"exl3\"}}");
     assert_false(mt_bind_matrix(binder, "layers.0.a", 4, 64, &mat));
     assert_false(finish(NULL, &err));
     expect_sentence(
         &err, MT_E_UNSUPPORTED,
-        "the weights are quantised by \"gptq\", which motet does not read; use the original checkpoint, its block "
-        "FP8 version or an MLX conversion");
+        "the weights are quantised by \"exl3\", which motet does not read; use the original checkpoint, or one in FP8, "
+        "GPTQ, AWQ, compressed-tensors or an MLX conversion");
 }
 
 static void inspection_reads_nothing(void **state)

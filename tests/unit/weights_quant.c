@@ -72,16 +72,42 @@ static void what_cannot_be_read_is_named(void **state)
 {
     (void)state;
     expect_refusal(
-        "{\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4}}", MT_E_UNSUPPORTED,
-        "the weights are quantised by \"awq\", which motet does not read; use the original checkpoint, its block "
-        "FP8 version or an MLX conversion");
-    expect_refusal("{\"text_config\":{\"quantization_config\":{\"quant_method\":\"compressed-tensors\"}}}",
+        "{\"quantization_config\":{\"quant_method\":\"exl3\",\"bits\":4}}", MT_E_UNSUPPORTED,
+        "the weights are quantised by \"exl3\", which motet does not read; use the original checkpoint, or one in FP8, "
+        "GPTQ, AWQ, compressed-tensors or an MLX conversion");
+    expect_refusal("{\"text_config\":{\"quantization_config\":{\"quant_method\":\"awq\",\"version\":\"gemv\"}}}",
                    MT_E_UNSUPPORTED,
-                   "the weights are quantised by \"compressed-tensors\", which motet does not read; use the original "
-                   "checkpoint, its block FP8 version or an MLX conversion");
-    expect_refusal("{\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[64,256]}}",
+                   "the weights are quantised by AWQ with version \"gemv\", which motet does not read; use a "
+                   "checkpoint of version \"gemm\"");
+    expect_refusal(
+        "{\"quantization_config\":{\"quant_method\":\"gptq\",\"checkpoint_format\":\"marlin\"}}", MT_E_UNSUPPORTED,
+        "the weights are quantised by GPTQ with checkpoint_format \"marlin\", which motet does not read; use "
+        "a checkpoint in the formats \"gptq\" or \"gptq_v2\"");
+    expect_refusal("{\"quantization_config\":{\"quant_method\":\"auto-round\",\"packing_format\":\"auto_round\"}}",
                    MT_E_UNSUPPORTED,
-                   "the weights are FP8 in blocks of 64 x 256, which motet does not read; it reads 128 x 128");
+                   "the weights are quantised by AutoRound with packing_format \"auto_round\", which motet does not "
+                   "read; use an export in GPTQ's or AWQ's format");
+    expect_refusal("{\"quantization_config\":{\"quant_method\":\"compressed-tensors\",\"format\":\"marlin-24\"}}",
+                   MT_E_UNSUPPORTED,
+                   "the weights are quantised by compressed-tensors with format \"marlin-24\", which motet does not "
+                   "read; use a checkpoint without sparsity");
+    expect_refusal("{\"quantization_config\":{\"quant_method\":\"compressed-tensors\",\"sparsity_config\":"
+                   "{\"format\":\"sparse-24-bitmask\"}}}",
+                   MT_E_UNSUPPORTED,
+                   "the weights are quantised by compressed-tensors with sparsity_config \"sparse-24-bitmask\", which "
+                   "motet does not read; use a checkpoint without sparsity");
+    expect_refusal(
+        "{\"quantization_config\":{\"quant_method\":\"compressed-tensors\",\"transform_config\":"
+        "{\"config_groups\":{\"R1\":{}}}}}",
+        MT_E_UNSUPPORTED,
+        "the weights are quantised by compressed-tensors with transform_config \"config_groups\", which motet "
+        "does not read; use a checkpoint without transforms");
+    expect_refusal(
+        "{\"quantization_config\":{\"quant_method\":\"modelopt\",\"quant_algo\":\"W4A16_AWQ\"}}", MT_E_UNSUPPORTED,
+        "the weights are quantised by ModelOpt with quant_algo \"W4A16_AWQ\", which motet does not read; use "
+        "a checkpoint in NVFP4 or FP8");
+    expect_refusal("{\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[0,256]}}", MT_E_INVALID,
+                   "\"weight_block_size\" says FP8 in blocks of 0 x 256; it has to be two sizes from 1 on");
     expect_refusal("{\"quantization_config\":{\"quant_method\":\"fp8\",\"fmt\":\"e5m2\"}}", MT_E_UNSUPPORTED,
                    "the weights are FP8 in format \"e5m2\", which motet does not read; it reads e4m3");
     expect_refusal(
@@ -92,6 +118,47 @@ static void what_cannot_be_read_is_named(void **state)
                    "the config's \"quantization.bits\" is \"four\"; it must be an integer from 2 to 8");
     expect_refusal("{\"quantization\":{\"group_size\":1024}}", MT_E_INVALID,
                    "the config's \"quantization.group_size\" is 1024; it must be an integer from 16 to 128");
+}
+
+/* Methods whose tensors say all but this. */
+static void methods_are_read(void **state)
+{
+    mt_quant q;
+    mt_error err;
+
+    (void)state;
+    assert_true(read_text("{\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":3,\"group_size\":-1,"
+                          "\"desc_act\":true,\"sym\":true,\"meta\":{\"quantizer\":[\"gptqmodel:4.0\"]}}}",
+                          &q, &err));
+    assert_int_equal(q.method, MT_QUANT_GPTQ);
+    assert_int_equal(q.group, -1);
+    assert_int_equal(q.bits, 3);
+    assert_true(q.symmetric && q.activation_order && q.gptqmodel && !q.zeros_whole);
+    assert_true(read_text("{\"quantization_config\":{\"quant_method\":\"intel/auto-round\","
+                          "\"packing_format\":\"auto_round:auto_gptq\",\"group_size\":64}}",
+                          &q, &err));
+    assert_int_equal(q.method, MT_QUANT_GPTQ);
+    assert_int_equal(q.group, 64);
+    assert_true(
+        read_text("{\"quantization_config\":{\"quant_method\":\"gptq\",\"checkpoint_format\":\"gptq_v2\"}}", &q, &err));
+    assert_true(q.zeros_whole && !q.symmetric && !q.gptqmodel);
+    assert_true(read_text("{\"quantization_config\":{\"quant_method\":\"awq\",\"group_size\":128}}", &q, &err));
+    assert_int_equal(q.method, MT_QUANT_AWQ);
+    assert_int_equal(q.group, 128);
+    assert_true(read_text("{\"quantization_config\":{\"quant_method\":\"compressed-tensors\",\"format\":"
+                          "\"float-quantized\",\"config_groups\":{\"group_0\":{\"weights\":{\"num_bits\":8,"
+                          "\"block_structure\":[64,256],\"actorder\":\"group\"}}}}}",
+                          &q, &err));
+    assert_int_equal(q.method, MT_QUANT_COMPRESSED);
+    assert_int_equal(q.bits, 8);
+    assert_int_equal(q.block_rows, 64);
+    assert_int_equal(q.block_cols, 256);
+    assert_true(q.activation_order);
+    assert_true(
+        read_text("{\"quantization_config\":{\"quant_method\":\"modelopt\",\"quant_algo\":\"FP8\"}}", &q, &err));
+    assert_int_equal(q.method, MT_QUANT_MODELOPT);
+    assert_true(read_text("{\"quantization_config\":{\"quant_method\":\"bitsandbytes\"}}", &q, &err));
+    assert_int_equal(q.method, MT_QUANT_BNB);
 }
 
 static void overrides_are_found(void **state)
@@ -168,6 +235,7 @@ static void shapes_decide(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(modes_have_defaults, drop_config),
     cmocka_unit_test_teardown(what_cannot_be_read_is_named, drop_config),
+    cmocka_unit_test_teardown(methods_are_read, drop_config),
     cmocka_unit_test_teardown(overrides_are_found, drop_config),
     cmocka_unit_test_teardown(shapes_decide, drop_config),
 };

@@ -3,7 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "device/cuda/cuda.h"
+#include "kernels/levels.h"
 #include "kernels/unpack.h"
 
 static CUdeviceptr floats(mt_set *set, const float *x, size_t n)
@@ -249,9 +251,55 @@ static void make_plain(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
     send_block_scales(set, mat, d);
 }
 
+/* ---- FP8 with a scale for each row ---- */
+
+typedef struct widening {
+    const mt_mat *from;
+    uint8_t *to;
+    bool exact;
+} widening;
+
+static void widen_row(void *ctx, size_t item, size_t worker)
+{
+    const widening *w = ctx;
+    const size_t k = w->from->k;
+    float *row = mt_alloc_array(k, sizeof(*row));
+    (void)worker;
+    mt_row_f32_portable(row, w->from, item);
+    if (w->exact)
+        memcpy(w->to + item * k * sizeof(*row), row, k * sizeof(*row));
+    else
+        mt_to_bf16_portable((mt_bf16 *)(void *)w->to + item * k, row, k);
+    mt_free(row);
+}
+
+/* The values as bf16, or f32 in reference precision; the caller frees w. The kernels for FP8 have scales of 128 rows
+   alone. */
+static mt_mat widened(const mt_device *dev, const mt_mat *mat, mt_class class)
+{
+    const bool exact = class == MT_CLASS_F;
+    const size_t size = exact ? sizeof(float) : sizeof(mt_bf16);
+    widening w = {.from = mat, .to = mt_alloc_array(mat->n * mat->k, size), .exact = exact};
+    mt_host_run(dev->head.host, widen_row, &w, mat->n);
+    return (mt_mat){.format = exact ? MT_FORMAT_F32 : MT_FORMAT_BF16,
+                    .bits = (uint8_t)(8 * size),
+                    .n = mat->n,
+                    .k = mat->k,
+                    .w = w.to,
+                    .stride = mat->k * size,
+                    .global = 1};
+}
+
 /* Arranges a weight for the kernels; its memory is freed with the set. */
 static void weight_init(mt_set *set, mt_weight *w, const mt_mat *mat, const float *bias, mt_class class)
 {
+    if (mat->format == MT_FORMAT_FP8 && mat->scale_rows == 1) {
+        const mt_mat wide = widened(set->head.dev, mat, class);
+        weight_init(set, w, &wide, bias, class);
+        mt_free((void *)(uintptr_t)wide.w);
+        w->mat.w = NULL;
+        return;
+    }
     w->mat = *mat;
     w->class = class;
     w->d = (mt_cuda_weight){.n = (uint32_t)mat->n, .k = (uint32_t)mat->k, .format = (uint8_t)mat->format};

@@ -47,7 +47,7 @@ static void fp8_tile(mt_ftile *out, const mt_mat *w, size_t j, const float *cons
             b[c] = x[c] + k;
         mt_ftile_dot(&part, a, b, w->k - k < FP8_BLOCK ? w->k - k : FP8_BLOCK, nr, nc);
         for (size_t r = 0; r < nr; r++) {
-            const uint8_t *scales = w->scales + (j + r) / FP8_BLOCK * w->scale_stride;
+            const uint8_t *scales = w->scales + (j + r) / w->scale_rows * w->scale_stride;
             float scale = mt_scale_f32(scales, w->scale_type, k / FP8_BLOCK);
             for (size_t c = 0; c < nc; c++)
                 out->v[c][r] = fmaf(scale, part.v[c][r], out->v[c][r]);

@@ -139,6 +139,10 @@ static void run_tile(float *y, size_t ldy, const tile *t)
 /* Scales of block k / 128 for COL_PAIRS pairs of columns from j on; columns beyond the matrix repeat the last. */
 static void block_scales(float *scale, const mt_mat *w, size_t j, size_t k)
 {
+    for (size_t c = 0; c < 2 * COL_PAIRS && w->scale_rows == 1; c++)
+        scale[c] = mt_scale_f32(w->scales + MT_MIN(j + c, w->n - 1) * w->scale_stride, w->scale_type, k / FP8_BLOCK);
+    if (w->scale_rows == 1)
+        return;
     size_t first = j / FP8_BLOCK, split = MT_MIN((first + 1) * FP8_BLOCK - j, 2 * COL_PAIRS),
            last = MT_MIN(first + 1, (w->n - 1) / FP8_BLOCK);
     float a = mt_scale_f32(w->scales + first * w->scale_stride, w->scale_type, k / FP8_BLOCK);

@@ -44,14 +44,25 @@ MT_INLINE float32x4_t first_row(float32x4_t a, float32x4_t b)
     return vcombine_f32(vget_low_f32(a), vget_low_f32(b));
 }
 
+/* The scales of block `block`, from each column's own. */
+MT_INLINE float32x4_t block_scales(const columns *at, const mt_mat *w, size_t block)
+{
+    float32x4_t s = vdupq_n_f32(mt_scale_f32(at->scales[0], w->scale_type, block));
+    if (w->scale_rows > 1)
+        return s;
+    s = vsetq_lane_f32(mt_scale_f32(at->scales[1], w->scale_type, block), s, 1);
+    s = vsetq_lane_f32(mt_scale_f32(at->scales[2], w->scale_type, block), s, 2);
+    return vsetq_lane_f32(mt_scale_f32(at->scales[3], w->scale_type, block), s, 3);
+}
+
 /* k is a multiple of 16; false where a weight is NaN */
-static bool fp8(float *y, const columns *at, const mt_mat *w, const uint8_t *scales)
+static bool fp8(float *y, const columns *at, const mt_mat *w)
 {
     float32x4_t sum = vdupq_n_f32(0.0f);
     uint8x16_t top = vdupq_n_u8(0);
     for (size_t k = 0; k < w->k; k += BLOCK) {
         float32x4_t acc[PAIRS];
-        const float scale = mt_scale_f32(scales, w->scale_type, k / BLOCK);
+        const float32x4_t scale = block_scales(at, w, k / BLOCK);
         MT_UNROLL
         for (size_t p = 0; p < PAIRS; p++)
             acc[p] = vdupq_n_f32(0.0f);
@@ -59,7 +70,7 @@ static bool fp8(float *y, const columns *at, const mt_mat *w, const uint8_t *sca
             fetch(at, i);
             sixteen(acc, at, i, &top);
         }
-        sum = vfmaq_n_f32(sum, first_row(acc[0], acc[1]), scale);
+        sum = vfmaq_f32(sum, first_row(acc[0], acc[1]), scale);
     }
     vst1q_f32(y, sum);
     return vmaxvq_u8(top) != 0x7f;
@@ -134,10 +145,10 @@ static bool four_columns(float *y, const mt_mat *w, size_t j, const uint8_t *x)
     columns at = {.x = x, .ahead = w->w + (j + COLUMNS) * w->stride + AHEAD};
     for (size_t c = 0; c < COLUMNS; c++) {
         at.w[c] = w->w + (j + c) * w->stride;
-        at.scales[c] = w->format == MT_FORMAT_MXFP8 ? w->scales + (j + c) * w->scale_stride : NULL;
+        at.scales[c] = w->scales + (w->format == MT_FORMAT_FP8 ? (j + c) / w->scale_rows : j + c) * w->scale_stride;
     }
     if (w->format == MT_FORMAT_FP8)
-        return j / BLOCK == (j + COLUMNS - 1) / BLOCK && fp8(y, &at, w, w->scales + j / BLOCK * w->scale_stride);
+        return (w->scale_rows == 1 || j / BLOCK == (j + COLUMNS - 1) / BLOCK) && fp8(y, &at, w);
     if (!modest(&at, w->k / 32))
         return false;
     mxfp8(y, &at, w);

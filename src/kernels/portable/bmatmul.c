@@ -35,7 +35,7 @@ static void fp8_row(float *y, const mt_mat *w, size_t j)
 
 static float fp8_dot(const mt_mat *w, size_t j, const float *row, const float *x)
 {
-    const uint8_t *scales = w->scales + j / FP8_BLOCK * w->scale_stride;
+    const uint8_t *scales = w->scales + j / w->scale_rows * w->scale_stride;
     float acc = 0.0f;
     for (size_t c = 0; c < w->k; c += FP8_BLOCK) {
         size_t n = w->k - c < FP8_BLOCK ? w->k - c : FP8_BLOCK;

@@ -12,7 +12,7 @@ static void halves(float *y, const uint8_t *p, size_t k, mt_scale_type type)
         y[i] = mt_scale_f32(p, type, i);
 }
 
-/* Bytes with a scale per group (MXFP8, and FP8 whose scales serve 128 rows). */
+/* Bytes with a scale per group (MXFP8, and FP8 whose scales may serve 128 rows). */
 static void bytes(float *y, const mt_mat *w, const uint8_t *p, const uint8_t *scales)
 {
     for (size_t i = 0; i < w->k; i++) {
@@ -42,7 +42,7 @@ void mt_row_f32_portable(float *y, const mt_mat *w, size_t r)
     case MT_FORMAT_F32: memcpy(y, p, w->k * sizeof(*y)); return;
     case MT_FORMAT_F16: halves(y, p, w->k, MT_SCALE_F16); return;
     case MT_FORMAT_BF16: halves(y, p, w->k, MT_SCALE_BF16); return;
-    case MT_FORMAT_FP8: bytes(y, w, p, w->scales + r / 128 * w->scale_stride); return;
+    case MT_FORMAT_FP8: bytes(y, w, p, w->scales + r / w->scale_rows * w->scale_stride); return;
     case MT_FORMAT_MXFP8: bytes(y, w, p, w->scales + r * w->scale_stride); return;
     case MT_FORMAT_AFFINE:
     case MT_FORMAT_MXFP4:

@@ -49,7 +49,7 @@ static __m128 fp8_scales(const mt_mat *w, size_t j, size_t count, size_t block)
     float s[TILE_W];
     for (size_t r = 0; r < TILE_W; r++) {
         size_t column = j + (r < count ? r : count - 1);
-        s[r] = mt_scale_f32(w->scales + column / FP8_BLOCK * w->scale_stride, w->scale_type, block);
+        s[r] = mt_scale_f32(w->scales + column / w->scale_rows * w->scale_stride, w->scale_type, block);
     }
     return _mm_loadu_ps(s);
 }

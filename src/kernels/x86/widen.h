@@ -48,7 +48,7 @@ static inline void mt_widen_bytes(float *y, const uint8_t *p, size_t n, float sc
 static inline void mt_widen_scaled(float *y, const mt_mat *w, size_t r, size_t k0, size_t k1)
 {
     const bool fp8 = w->format == MT_FORMAT_FP8;
-    const uint8_t *p = w->w + r * w->stride, *scales = w->scales + (fp8 ? r / 128 : r) * w->scale_stride;
+    const uint8_t *p = w->w + r * w->stride, *scales = w->scales + (fp8 ? r / w->scale_rows : r) * w->scale_stride;
     for (size_t k = k0; k < k1; k += w->group) {
         size_t n = k1 - k < w->group ? k1 - k : w->group;
         mt_widen_bytes(y + k - k0, p + k, n, mt_scale_f32(scales, w->scale_type, k / w->group), fp8);

@@ -1,6 +1,7 @@
 """The committed checkpoints: every family, every layout, and between them every detail that is easily got wrong."""
 
 from .layouts import Layout, Quantisation
+from .packed import Packed
 from .specs import ROUTER, SHARED, YARN, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
 from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, lfm2_moe, ministral3, ministral3_rope, mistral
 from .specs import qwen3_5, qwen3_5_moe, qwen3_next
@@ -237,4 +238,43 @@ LFMS = [
     Spec("lfm2-mlx-4bit", "lfm2", lfm2(hidden=128, inter=192, layers=3, attend=(2,), block_multiple_of=64), mlx(4)),
 ]
 
-ALL = HUGGING_FACE + MLX_FAMILIES + MLX_FORMATS + HYBRIDS + GPT_OSS + MISTRALS + GEMMA4 + LFMS
+
+def packed(kind, plain=r"$^", dtype="BF16", nested=False, **how):
+    return Layout(dtype=dtype, packed=Packed(kind, **how), plain=plain, nested=nested)
+
+
+TINY = {"hidden": 64, "inter": 128, "vocab": 128}
+FEW = {"hidden": 64, "vocab": 64, "experts": 4, "moe_inter": 32}
+KEPT = r"layers\.1.*v_proj"
+
+PACKED = [
+    Spec("llama-gptq-4bit", "llama", llama(**TINY), packed("gptq", group=32, symmetric=True, dtype="F16")),
+    Spec("llama-gptq-3bit-order", "llama", llama(**TINY, **UNTIED), packed("gptq", bits=3, group=32, order=True)),
+    Spec("llama-gptq-2bit", "llama", llama(**TINY), packed("gptq", bits=2, group=32, scale="BF16")),
+    Spec("qwen3-gptq-8bit-v2", "qwen3", qwen3(**{**TINY, "inter": 96}), packed("gptq", bits=8, version=2, plain=KEPT)),
+    Spec("qwen3moe-gptq-4bit", "qwen3_moe", qwen3_moe(**FEW), packed("gptq", group=32), published=False),
+    Spec("llama-awq", "llama", llama(**TINY, attention_bias=True), packed("awq", group=32)),
+    Spec(
+        "qwen35-awq",
+        "qwen3_5_text",
+        qwen3_5(hidden=64, layers=2, every=2, linear=(2, 2, 16, 32)),
+        packed("awq", group=32, nested=True),
+    ),
+    Spec("llama-ct-int4", "llama", llama(**TINY), packed("int", group=32, symmetric=True, scale="BF16")),
+    Spec("qwen3-ct-int4-order", "qwen3", qwen3(**TINY), packed("int", group=32, order=True, scale="BF16")),
+    Spec("qwen3-ct-int8", "qwen3", qwen3(**{**TINY, "inter": 96}), packed("int8", symmetric=True, scale="BF16")),
+    Spec("qwen3moe-ct-fp8", "qwen3_moe", qwen3_moe(**FEW), packed("fp8", scale="BF16")),
+    Spec(
+        "llama-ct-fp8-block",
+        "llama",
+        llama(hidden=144, inter=72, heads=2, kv=1, vocab=64, layers=1),
+        packed("fp8", scale="F32", block=(128, 128)),
+    ),
+    Spec("llama-ct-nvfp4", "llama", llama(**TINY), packed("nvfp4")),
+    Spec("qwen3-ct-mxfp4", "qwen3", qwen3(**TINY), packed("mxfp4")),
+    Spec("qwen3moe-modelopt-nvfp4", "qwen3_moe", qwen3_moe(**FEW), packed("modelopt")),
+    Spec("llama-bnb-nf4", "llama", llama(**TINY), packed("bnb4", double=True)),
+    Spec("llama-bnb-int8", "llama", llama(**{**TINY, "inter": 96}), packed("bnb8")),
+]
+
+ALL = HUGGING_FACE + MLX_FAMILIES + MLX_FORMATS + HYBRIDS + GPT_OSS + MISTRALS + GEMMA4 + LFMS + PACKED

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import numbers, safetensors
+from . import numbers, packed, safetensors
 from .safetensors import Stored, floats, rounder
 
 FP8_BLOCK = 128
@@ -40,13 +40,16 @@ class Layout:
     fp8_whole: bool = False  # one scale for a matrix, as Mistral publishes, else one for each block
     mxfp4: bool = False  # experts in blocks, as gpt-oss is published
     mlx: Quantisation | None = None
+    packed: packed.Packed | None = None  # another quantiser's layout
+    plain: str = r"$^"  # of that: modules that stay as they are
     overrides: dict = field(default_factory=dict)  # module name pattern -> Quantisation or False
     nested: bool = False  # as the text model of a multimodal one
     name_mode: bool = True  # write "mode" into the quantization entry; older conversions have none
 
     def for_transformers(self):
-        """Whether transformers reads it alike. Not so block FP8: it spreads the scales evenly over a partial block."""
-        return not self.mlx and not self.fp8 and self.experts != "transposed"
+        """Whether transformers reads it alike. Not so block FP8: it spreads the scales evenly over a partial block; nor
+        other quantisers' layouts, whose libraries round values to the type of their scales."""
+        return not self.mlx and not self.fp8 and not self.packed and self.experts != "transposed"
 
     def describe(self):
         if self.mlx:
@@ -56,6 +59,8 @@ class Layout:
             return f"hf fp8 {self.fp8_scale.lower()} {'scale a matrix' if self.fp8_whole else 'scales'}"
         if self.mxfp4:
             return "hf mxfp4 experts"
+        if self.packed:
+            return self.packed.describe()
         text = f"hf {self.dtype.lower()}"
         text += f" experts {self.experts}" if self.experts != "split" else ""
         return text + (f" {self.shards} shards" if self.shards > 1 else "")
@@ -313,11 +318,22 @@ def _encode_fp8(name, tensor, layout):
     return stored
 
 
+PACKED = re.compile(r".*(_proj|in_proj_qkv|in_proj_z|in_proj_qkvz)\.weight")
+
+
+def _is_packed(name, layout):
+    """Embeddings, head, norms, routers and what the layout leaves out stay."""
+    return bool(layout.packed and PACKED.fullmatch(name) and not re.search(layout.plain, name))
+
+
 def _encode(name, tensor, layout):
     if name.endswith("A_log"):
         return {name: floats(tensor, "F32")}
     if layout.mlx:
         return _encode_mlx(name, tensor, layout)
+    if _is_packed(name, layout):
+        seed = sum(name.replace("up_proj", "gate_proj").encode())
+        return packed.encode(name.removesuffix(".weight"), tensor, layout.packed, seed)
     if layout.fp8:
         return _encode_fp8(name, tensor, layout)
     if layout.mxfp4 and name.endswith(("gate_up_proj", "down_proj")):
@@ -340,6 +356,10 @@ def _config_with_layout(config, tensors, layout):
     config = dict(config)
     if layout.mlx:
         config["quantization"] = config["quantization_config"] = _quantization_entry(tensors, layout)
+    elif layout.packed:
+        plain = [name for name, t in tensors.items() if _is_linear(name, t) and not _is_packed(name, layout)]
+        plain = [name.removesuffix(".weight") for name in plain if "embed" not in name]
+        config["quantization_config"] = packed.entry(layout.packed, {*plain, "lm_head"})
     elif layout.mxfp4:
         kept = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]
         config["quantization_config"] = {"modules_to_not_convert": kept, "quant_method": "mxfp4"}
@@ -406,15 +426,39 @@ def _decode_mlx(module, parts, quantization):
     return numbers.affine_dequantise(weight, scales, biases, entry["bits"], entry["group_size"])
 
 
-def restore(folder, shapes):
-    """The folder's tensors as float32, under the names and shapes given."""
-    config = json.loads((folder / "config.json").read_text())
+def _owners(name):
+    """The modules whose names a tensor's name begins with."""
+    parts = name.split(".")
+    return {".".join(parts[:i]) for i in range(1, len(parts))}
+
+
+def _read(folder):
     stored = {}
     for file in sorted(folder.glob("model*.safetensors")):
         stored.update(safetensors.read(file))
+    return stored
+
+
+def confirm(folder, layout):
+    """compressed-tensors must read its layouts as `restore` does; not so blocks, of which it divides the last unevenly."""
+    entry = json.loads((folder / "config.json").read_text()).get("quantization_config", {})
+    if layout.packed and not layout.packed.block and entry["quant_method"] == "compressed-tensors":
+        packed.confirm(_read(folder), entry)
+
+
+def restore(folder, shapes):
+    """The folder's tensors as float32, under the names and shapes given."""
+    config = json.loads((folder / "config.json").read_text())
+    stored = _read(folder)
     values = {}
+    entry = config.get("quantization_config", {})
+    modules = () if "quantization" in config else packed.modules(stored)
+    for module in modules:
+        values[f"{module}.weight"] = packed.decode(module, stored, entry)
     for name, tensor in stored.items():
         module = name.removesuffix(".weight")
+        if any(name.startswith(module + ".") and not name.endswith(".bias") for module in _owners(name) if module in modules):
+            continue
         if f"{module}.scales" in stored and name.endswith(".weight"):
             values[name] = _decode_mlx(module, stored, config["quantization"])
         elif name.endswith("_blocks"):

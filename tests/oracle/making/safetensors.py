@@ -7,7 +7,7 @@ import numpy as np
 
 from . import numbers
 
-STORED = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "U32": "<u4", "U8": "u1", "F8_E4M3": "u1", "I64": "<i8"}
+STORED = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "U32": "<u4", "U8": "u1", "F8_E4M3": "u1", "I64": "<i8", "I32": "<i4", "I8": "i1"}
 
 
 @dataclass
