@@ -275,8 +275,8 @@ static bool open_file(mt_gguf *g, const char *path, unsigned number, unsigned to
     mt_gguf_keys keys = {0};
     if (!mt_file_map(map, path, err))
         return false;
-    return (read_file(g, (const uint8_t *)map->data, map->size, &keys, err) &&
-            check_split(&keys, number, total, err)) ||
+    const char *data = map->data ? map->data : ""; /* of an empty file */
+    return (read_file(g, (const uint8_t *)data, map->size, &keys, err) && check_split(&keys, number, total, err)) ||
            mt_fail_within(err, "\"%s\"", path);
 }
 
