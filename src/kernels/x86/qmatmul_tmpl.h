@@ -261,8 +261,7 @@ MT_INLINE void few_fixed(float *a, float *b, const mt_qpanel *p, size_t h, size_
 }
 
 MT_INLINE void few_rows(float *a, float *b, const mt_qpanel *p, size_t h, size_t n, const chunk *c, const mt_qtile *t,
-                        size_t nr)
-{
+                        size_t nr){
 #define KIND(unit, link, lifted) few_fixed(a, b, p, h, n, c, t, nr, unit, link, lifted)
     BY_KIND(c, KIND)
 #undef KIND
@@ -288,8 +287,8 @@ MT_INLINE void one_fixed(float *a, float *b, const mt_qpanel *p, size_t h, size_
             for (size_t i = 0; i < 4; i++) {
                 const vi w = vi_load(p->row[h + r + i] + k / 2);
                 _mm_prefetch((const char *)(p->next[h + r + i] + k / 2), _MM_HINT_T1);
-                dot[i] = dpbusd(vi_set1(0), mt_qpanel_four(w, false, lifted), even);
-                dot[i] = dpbusd(dot[i], mt_qpanel_four(w, true, lifted), odd);
+                dot[i] = dpbusd(vi_set1(0), mt_qpanel_four(p, w, false, lifted), even);
+                dot[i] = dpbusd(dot[i], mt_qpanel_four(p, w, true, lifted), odd);
             }
             m[r / 4] = vi_sum_blocks(dot[0], dot[1], dot[2], dot[3]);
         }
@@ -298,7 +297,7 @@ MT_INLINE void one_fixed(float *a, float *b, const mt_qpanel *p, size_t h, size_
         MT_UNROLL
         for (size_t i = 0; i < 4; i++, u++) {
             const vi from =
-                link == 2 && i % 2 ? vf_bits(end) : vi_set1(MT_DOT_BITS - (lifted ? MT_Q_E2M1 * t->sum[u] : 0));
+                link == 2 && i % 2 ? vf_bits(end) : vi_set1(MT_DOT_BITS - (lifted ? c->lift * t->sum[u] : 0));
             end = turned(vi_add(m[i], from), t, u);
             if (link == 1 || i % 2)
                 sum = vf_fma(vf_load(scales), end, sum);
@@ -317,7 +316,7 @@ MT_INLINE void one_fixed(float *a, float *b, const mt_qpanel *p, size_t h, size_
 
 MT_INLINE void one_row(float *a, float *b, const mt_qpanel *p, size_t h, size_t n, const chunk *c, const mt_qtile *t)
 {
-    if (c->lifted)
+    if (c->lift)
         one_fixed(a, b, p, h, n, c, t, 1, true);
     else if (c->link == 2)
         one_fixed(a, b, p, h, n, c, t, 2, false);

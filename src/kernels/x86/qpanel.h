@@ -200,9 +200,10 @@ MT_INLINE vf mt_qscales_row(const uint8_t *row, const mt_mat *w, size_t g, size_
    them all, and with few rows the memory would have nothing else to do meanwhile. */
 static inline void mt_qpanel_fetch(const mt_mat *w, size_t j, size_t n1)
 {
-    const size_t end = j + MT_Q_COLUMNS < n1 ? j + MT_Q_COLUMNS : n1, size = mt_scale_size(w->scale_type);
+    const size_t end = j + MT_Q_COLUMNS < n1 ? j + MT_Q_COLUMNS : n1;
+    const size_t bytes = mt_scale_bytes(w->scale_type, w->k / w->group);
     for (size_t column = j; column < end; column++) {
-        for (size_t i = 0; i < w->k / w->group * size; i += 64) {
+        for (size_t i = 0; i < bytes; i += 64) {
             _mm_prefetch((const char *)(w->scales + column * w->scale_stride + i), _MM_HINT_T0);
             if (w->biases)
                 _mm_prefetch((const char *)(w->biases + column * w->scale_stride + i), _MM_HINT_T0);
