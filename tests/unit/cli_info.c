@@ -238,8 +238,8 @@ static void a_model_that_cannot_run_is_described_and_refused(void **state)
     assert_non_null(strstr(out, "family        qwen3 (Qwen3ForCausalLM)\n"));
     put_text("config.json", QWEN3 ",\"quantization_config\":{\"quant_method\":\"hqq\"}}");
     expect_refusal(
-        "motet: the weights are quantised by \"hqq\", which motet does not read; use the original checkpoint, or one in "
-        "FP8, GPTQ, AWQ, compressed-tensors or an MLX conversion\n");
+        "motet: the weights are quantised by \"hqq\", which motet does not read; use the original checkpoint, or one "
+        "in FP8, GPTQ, AWQ, compressed-tensors or an MLX conversion\n");
     assert_int_equal(run(folder, true), 1);
     assert_non_null(strstr(out, "\"problem\": \"the weights are quantised by"));
 }

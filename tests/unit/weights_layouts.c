@@ -459,6 +459,52 @@ static void bnb4_binds(void **state)
     stop(NULL);
 }
 
+/* ---- stacked experts ---- */
+
+enum { EXPERTS = 2, INNER = 64, HIDDEN = 96 };
+
+/* gate_up_proj as FP8 with a scale for each row, down_proj as packed integers with zero points. */
+static void stacked_experts_bind(void **state)
+{
+    enum { WORDS = INNER / 8, GROUPS = INNER / 32, DOWN = HIDDEN / 8 };
+    static uint8_t codes[EXPERTS * 2 * INNER * HIDDEN];
+    static float row_scales[EXPERTS * 2 * INNER];
+    static uint32_t words[EXPERTS * HIDDEN * WORDS], zeros[EXPERTS * DOWN * GROUPS];
+    static uint16_t halves[EXPERTS * HIDDEN * GROUPS];
+    mt_mat gate[EXPERTS], up[EXPERTS], down[EXPERTS];
+    float row[HIDDEN];
+
+    (void)state;
+    fill(codes, sizeof(codes));
+    for (size_t i = 0; i < sizeof(codes); i++)
+        codes[i] &= 0xbf; /* no NaN */
+    fill(words, sizeof(words));
+    fill(zeros, sizeof(zeros));
+    fill_f32(row_scales, MT_COUNT(row_scales));
+    fill_f16(halves, MT_COUNT(halves));
+    PUT_TENSORS("model.safetensors", {"model.mlp.experts.gate_up_proj", "F8_E4M3", "2, 128, 96", sizeof(codes), codes},
+                {"model.mlp.experts.gate_up_proj_scale", "F32", "2, 128, 1", sizeof(row_scales), row_scales},
+                {"model.mlp.experts.down_proj.weight_packed", "I32", "2, 96, 8", sizeof(words), words},
+                {"model.mlp.experts.down_proj.weight_scale", "F16", "2, 96, 2", sizeof(halves), halves},
+                {"model.mlp.experts.down_proj.weight_zero_point", "I32", "2, 12, 2", sizeof(zeros), zeros});
+    start("{\"quant_method\":\"compressed-tensors\"}", true, false);
+    assert_true(mt_bind_experts(binder, "mlp", EXPERTS, HIDDEN, INNER, false, gate, up, down));
+    for (size_t e = 0; e < EXPERTS; e++) {
+        const size_t at = e * 2 * INNER + INNER + 5; /* row 5 of up */
+        mt_row_f32_portable(row, &up[e], 5);
+        for (size_t i = 0; i < HIDDEN; i++)
+            assert_true(row[i] == row_scales[at] * mt_f32_from_fp8(codes[at * HIDDEN + i]));
+        mt_row_f32_portable(row, &down[e], 13);
+        for (size_t i = 0; i < INNER; i++) {
+            const size_t r = e * HIDDEN + 13, g = i / 32;
+            const unsigned code = words[r * WORDS + i / 8] >> i % 8 * 4 & 15,
+                           zero = zeros[(e * DOWN + 13 / 8) * GROUPS + g] >> 13 % 8 * 4 & 15;
+            assert_true(row[i] == mt_f32_from_f16(halves[r * GROUPS + g]) * ((float)code - (float)zero));
+        }
+    }
+    stop(NULL);
+}
+
 /* ---- what is wrong ---- */
 
 static void expect_wrong(const char *quantization, const char *sentence)
@@ -542,6 +588,7 @@ static const struct CMUnitTest tests[] = {
     IN_FOLDER(float4_binds),
     IN_FOLDER(fp8_binds),
     IN_FOLDER(bnb4_binds),
+    IN_FOLDER(stacked_experts_bind),
     IN_FOLDER(wrong_tensors_are_named),
 };
 UNIT_MAIN(tests)

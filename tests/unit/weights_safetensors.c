@@ -82,11 +82,11 @@ static void every_dtype_has_its_size(void **state)
         mt_dtype dtype;
         size_t bits;
     } rows[] = {
-        {"F32", MT_DTYPE_F32, 32},      {"F16", MT_DTYPE_F16, 16},   {"BF16", MT_DTYPE_BF16, 16},
-        {"U8", MT_DTYPE_U8, 8},         {"U32", MT_DTYPE_U32, 32},   {"F8_E4M3", MT_DTYPE_F8_E4M3, 8},
-        {"I64", MT_DTYPE_OTHER, 64},    {"I32", MT_DTYPE_I32, 32}, {"I16", MT_DTYPE_OTHER, 16},
-        {"I8", MT_DTYPE_I8, 8},      {"BOOL", MT_DTYPE_OTHER, 8}, {"F64", MT_DTYPE_OTHER, 64},
-        {"U16", MT_DTYPE_OTHER, 16},    {"U64", MT_DTYPE_OTHER, 64}, {"F8_E5M2", MT_DTYPE_OTHER, 8},
+        {"F32", MT_DTYPE_F32, 32},        {"F16", MT_DTYPE_F16, 16},   {"BF16", MT_DTYPE_BF16, 16},
+        {"U8", MT_DTYPE_U8, 8},           {"U32", MT_DTYPE_U32, 32},   {"F8_E4M3", MT_DTYPE_F8_E4M3, 8},
+        {"I64", MT_DTYPE_OTHER, 64},      {"I32", MT_DTYPE_I32, 32},   {"I16", MT_DTYPE_OTHER, 16},
+        {"I8", MT_DTYPE_I8, 8},           {"BOOL", MT_DTYPE_OTHER, 8}, {"F64", MT_DTYPE_OTHER, 64},
+        {"U16", MT_DTYPE_OTHER, 16},      {"U64", MT_DTYPE_OTHER, 64}, {"F8_E5M2", MT_DTYPE_OTHER, 8},
         {"F8_E8M0", MT_DTYPE_F8_E8M0, 8}, {"F4", MT_DTYPE_OTHER, 4},   {"F6_E2M3", MT_DTYPE_OTHER, 6},
         {"C64", MT_DTYPE_OTHER, 64},
     };

@@ -321,9 +321,10 @@ def _encode_fp8(name, tensor, layout):
 PACKED = re.compile(r".*(_proj|in_proj_qkv|in_proj_z|in_proj_qkvz)\.weight")
 
 
-def _is_packed(name, layout):
-    """Embeddings, head, norms, routers and what the layout leaves out stay."""
-    return bool(layout.packed and PACKED.fullmatch(name) and not re.search(layout.plain, name))
+def _is_packed(name, tensor, layout):
+    """Embeddings, head, norms, routers and what the layout leaves out stay, and what it has no room for."""
+    named = layout.packed and PACKED.fullmatch(name) and not re.search(layout.plain, name)
+    return bool(named and tensor.ndim == 2 and packed.has_room(layout.packed, tensor.shape))
 
 
 def _encode(name, tensor, layout):
@@ -331,7 +332,7 @@ def _encode(name, tensor, layout):
         return {name: floats(tensor, "F32")}
     if layout.mlx:
         return _encode_mlx(name, tensor, layout)
-    if _is_packed(name, layout):
+    if _is_packed(name, tensor, layout):
         seed = sum(name.replace("up_proj", "gate_proj").encode())
         return packed.encode(name.removesuffix(".weight"), tensor, layout.packed, seed)
     if layout.fp8:
@@ -357,7 +358,7 @@ def _config_with_layout(config, tensors, layout):
     if layout.mlx:
         config["quantization"] = config["quantization_config"] = _quantization_entry(tensors, layout)
     elif layout.packed:
-        plain = [name for name, t in tensors.items() if _is_linear(name, t) and not _is_packed(name, layout)]
+        plain = [name for name, t in tensors.items() if _is_linear(name, t) and not _is_packed(name, t, layout)]
         plain = [name.removesuffix(".weight") for name in plain if "embed" not in name]
         config["quantization_config"] = packed.entry(layout.packed, {*plain, "lm_head"})
     elif layout.mxfp4:

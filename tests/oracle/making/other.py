@@ -3,6 +3,7 @@
 import random
 
 from .layouts import Layout, Quantisation
+from .packed import Packed
 from .families import GEMMA4, HYBRIDS, MIXTURES
 from .specs import ROUTER, SHARED, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
 from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, lfm2_moe, ministral3, ministral3_rope, mistral
@@ -54,11 +55,32 @@ def _affine(draw, routed, nested):
     return mlx(bits, group, dtype=dtype, overrides=overrides, name_mode=draw.random() < 0.5, nested=nested)
 
 
+def _packed(draw, nested):
+    """Another quantiser's layout."""
+    kind = draw.choice(["gptq", "gptq", "awq", "int", "int", "int8", "fp8", "nvfp4", "mxfp4", "modelopt", "bnb4", "bnb8"])
+    how = {"scale": draw.choice(["F16", "BF16", "F32"]), "symmetric": draw.random() < 0.5}
+    if kind in ("gptq", "int"):
+        how["bits"] = draw.choice([2, 3, 4, 8] if kind == "gptq" else [3, 4, 5, 6, 8])
+        how["order"], how["version"] = draw.random() < 0.3, draw.choice([1, 2])
+    if kind in ("gptq", "int", "awq", "int8"):
+        how["group"] = draw.choice([16, 32, 64] if how.get("order") else [0, 16, 32, 64])
+    if kind == "awq":
+        how["symmetric"] = False
+    if kind == "fp8":
+        how["block"] = draw.choice([(), (), (128, 128), (1, 128), (64, 64)])
+        how["whole"] = not how["block"] and draw.random() < 0.3
+    how["double"], how["table"] = draw.random() < 0.5, draw.choice(["nf4", "fp4"])
+    return Layout(dtype=draw.choice(["BF16", "F16"]), packed=Packed(kind, **how), nested=nested)
+
+
 def _layout(draw, family):
-    kind = draw.choice(["float", "fp8", "affine", "affine", "affine", "micro"])
+    kind = draw.choice(["float", "fp8", "affine", "affine", "affine", "micro", "packed", "packed"])
     mixture = family in (*MIXTURES, "gemma4_text")
     if family == "gpt_oss" and kind in ("fp8", "float"):
         return Layout(mxfp4=kind == "fp8", shards=draw.choice([1, 2]))
+    if kind == "packed" and family not in (*GEMMA4, "gpt_oss", "lfm2", "lfm2_moe"):
+        return _packed(draw, family in ("qwen3_5_text", "qwen3_5_moe_text") and draw.random() < 0.7)
+    kind = "affine" if kind == "packed" else kind
     nested = family in ("qwen3_5_text", "qwen3_5_moe_text", *GEMMA4) and draw.random() < 0.7
     if kind == "affine":
         return _affine(draw, mixture, nested)
@@ -87,6 +109,8 @@ def _widths(draw, layout):
         step = max(layout.mlx.group, 64)  # overrides of group 32 and 64 divide it
         hidden = step * draw.randint(1, max(1, 192 // step))
         return hidden, 32 * draw.randint(2, 8), 64 * draw.randint(1, 2)
+    if layout.packed:
+        return 32 * draw.randint(2, 5), 32 * draw.randint(2, 6), 32 * draw.randint(1, 2)
     hidden = 16 * draw.randint(3, 12)
     return hidden, 8 * draw.randint(5, 40), 8 * draw.randint(3, 9)
 

@@ -340,6 +340,13 @@ ENCODERS = {
 }
 
 
+def has_room(packed, shape):
+    """Whether a matrix of this shape can be stored: words of codes and whole groups."""
+    if packed.kind in ("fp8", "int8", "bnb8"):
+        return not packed.group or shape[1] % packed.group == 0
+    return shape[0] % 32 == 0 and shape[1] % max(32, packed.group) == 0
+
+
 def encode(module, w, packed, seed):
     parts = ENCODERS[packed.kind](np.ascontiguousarray(w, np.float32), packed, seed)
     return {f"{module}.{suffix}": stored for suffix, stored in parts.items()}
