@@ -640,10 +640,12 @@ static void internvl_has_one_of_several_text_models(void **state)
     assert_string_equal(read_spec("{\"model_type\":\"internvl\",\"text_config\":{},\"downsample_ratio\":0.25,"
                                   "\"vision_config\":{\"image_size\":[28,28],\"patch_size\":[7,7],\"norm_type\":"
                                   "\"rms_norm\",\"use_qk_norm\":true,\"attention_bias\":true,"
-                                  "\"use_mean_pooling\":false}}",
+                                  "\"layer_norm_eps\":0.25,\"use_mean_pooling\":false}}",
                                   &s),
                         "");
-    assert_true(s.layer[0].attn.qkv_bias && s.vision->table == 4 && s.vision->merge == 4 && s.vision->row_eps > 0);
+    assert_true(s.layer[0].attn.qkv_bias && s.vision->table == 4 && s.vision->merge == 4);
+    /* the config's eps is that of the layers' norms alone */
+    assert_true(s.vision->eps == 0.25f && s.vision->row_eps == 1e-6f && s.vision->merge_eps == 1e-5f);
     assert_true(s.vision->rms && !s.vision->qkv_plain && !s.vision->merge_bare);
 }
 

@@ -203,6 +203,27 @@ static void too_much_does_not_fit(void **state)
     close_tower(&t);
 }
 
+/* Queries and keys of InternViT are normed with an eps of their own. */
+static void queries_have_an_eps_of_their_own(void **state)
+{
+    const char *const folder = FIXTURES "internvl-moe-bf16";
+    tower t;
+    (void)state;
+    open_tower(&t, folder, 1, MT_PRECISION_FAST, 512);
+    mt_vision_spec *spec = (mt_vision_spec *)(uintptr_t)t.o.spec.vision;
+    assert_true(spec->row_eps == 1e-6f && spec->eps == 1e-4f);
+    mt_picture p = make_picture(&t, 5, 7, 1, 3);
+    float *features = new_features(&t, &p), *other = new_features(&t, &p);
+    encode(&t, (const mt_picture *[]){&p}, &features, 1, INFINITY);
+    spec->row_eps = 1;
+    encode(&t, (const mt_picture *[]){&p}, &other, 1, INFINITY);
+    assert_memory_not_equal(features, other, p.tokens * mt_vision_width(spec) * sizeof(*features));
+    mt_free(features);
+    mt_free(other);
+    mt_free((void *)p.patches);
+    close_tower(&t);
+}
+
 /* Patches of a token lie together, row by row, and so do tokens: four of each token here, three tokens a row. */
 static void a_patch_knows_where_it_stands(void **state)
 {
@@ -232,6 +253,6 @@ static void a_patch_knows_where_it_stands(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(slices_and_threads_change_no_bit),    cmocka_unit_test(company_changes_no_bit),
     cmocka_unit_test(a_dropped_job_leaves_nothing_behind), cmocka_unit_test(too_much_does_not_fit),
-    cmocka_unit_test(a_patch_knows_where_it_stands),
+    cmocka_unit_test(a_patch_knows_where_it_stands),       cmocka_unit_test(queries_have_an_eps_of_their_own),
 };
 UNIT_MAIN(tests)
