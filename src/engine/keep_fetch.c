@@ -1,7 +1,7 @@
 /* Reads pages and recurrent states back from tiers: as far as they go without a gap, where that saves LEAST_GAIN
-   positions and is expected to be quicker than computing them. Each page becomes part of a running sequence as if it had
-   been computed: so the prefix tree learns of it, and others share it. The sequence has no rows meanwhile; nobody else
-   waits. */
+   positions and is expected to be quicker than computing them. Each page becomes part of a running sequence as if it
+   had been computed: so the prefix tree learns of it, and others share it. The sequence has no rows meanwhile; nobody
+   else waits. */
 #include <assert.h>
 #include <string.h>
 

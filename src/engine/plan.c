@@ -307,8 +307,8 @@ static bool crowded(const mt_engine *e)
 }
 
 /* Where others wait, answers that their clients do not read go back to the queue when their last token is more than
-   PATIENCE_NS old: slow readers slow down nobody but themselves. Where none of those that wait is read either, no answer
-   makes way. */
+   PATIENCE_NS old: slow readers slow down nobody but themselves. Where none of those that wait is read either, no
+   answer makes way. */
 static void make_way(mt_engine *e, uint64_t now)
 {
     if (!crowded(e))

@@ -9,8 +9,8 @@
       takes one from the times that a record was read, of which USES_MOST count: what is not read any more goes in the
       end.
    4. A file that is being read stays open until the reader is done, even after it was removed.
-   5. A write that fails ends writing for good, and so do FAILURES_MOST reads in a row that fail: a full, slow or failing
-      disk costs cache hits and nothing else.
+   5. A write that fails ends writing for good, and so do FAILURES_MOST reads in a row that fail: a full, slow or
+      failing disk costs cache hits and nothing else.
 
    Rejected: a database. It would sync in an order that nothing here needs, and repair unfinished writes before it opens
    after the process was killed. */

@@ -71,6 +71,19 @@ static void of_equals_who_has_had_less_comes_first(void **state)
     mt_clients_free(&c);
 }
 
+/* Half of what a client has had is forgotten in five seconds; the rest counts by its share, and more is added to it. */
+static void a_debt_is_divided_by_the_share(void **state)
+{
+    mt_guest g = {.client = {.share = 4}};
+    (void)state;
+    mt_guest_charge(&g, 8, SECOND);
+    assert_float_equal(mt_guest_debt(&g, SECOND), 2, 1e-9);
+    assert_float_equal(mt_guest_debt(&g, 6 * SECOND), 1, 1e-9);
+    mt_guest_charge(&g, 4, 6 * SECOND);
+    assert_float_equal(mt_guest_debt(&g, 6 * SECOND), 2, 1e-9);
+    assert_float_equal(mt_guest_debt(&g, 16 * SECOND), 0.5, 1e-9);
+}
+
 /* Those that have gone are remembered, until there are too many; those that are here are never forgotten. */
 static void debts_outlive_requests(void **state)
 {
@@ -164,6 +177,7 @@ static void the_least_debt_is_forgotten(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_fewest_seats_come_first),
     cmocka_unit_test(a_share_of_three_has_three_times_as_many),
+    cmocka_unit_test(a_debt_is_divided_by_the_share),
     cmocka_unit_test(of_equals_who_has_had_less_comes_first),
     cmocka_unit_test(debts_outlive_requests),
     cmocka_unit_test(the_least_debt_is_forgotten),

@@ -1,5 +1,5 @@
-/* What a step makes of a sequence's past: which tokens bad words are compared with, and which positions of a prompt were
-   told already. */
+/* What a step makes of a sequence's past: which tokens bad words are compared with, and which positions of a prompt
+   were told already. */
 #include "engine_driver.h"
 
 #define FIXTURE FIXTURES "/qwen3-mlx-4bit-g32"
@@ -64,8 +64,8 @@ static size_t tokens_before(const speech *s, const mt_bad_word *word)
 }
 
 /* A word that stands in an answer and is forbidden changes the answer at the word's last token, wherever that is and
-   however long the word is; or before, where the word's other tokens stand and that one is not drawn any more. Tokens of
-   the prompt do not count. */
+   however long the word is; or before, where the word's other tokens stand and that one is not drawn any more. Tokens
+   of the prompt do not count. */
 static void a_bad_word_is_met_in_the_answer(void **state)
 {
     static const size_t lengths[] = {2, 3, MT_LIMIT_BAD_TOKENS - 1, MT_LIMIT_BAD_TOKENS};

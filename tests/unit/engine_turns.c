@@ -373,8 +373,8 @@ static void a_long_line_is_not_looked_through(void **state)
     assert_true(g[0].places == 0 && g[1].places == 1);
 }
 
-/* Where pages are short, seats are taken only if that is enough: all that the sequences which may be set aside have, and
-   what was promised to them. */
+/* Where pages are short, seats are taken only if that is enough: all that the sequences which may be set aside have,
+   and what was promised to them. */
 static void nobody_makes_way_in_vain(void **state)
 {
     static mt_engine e;

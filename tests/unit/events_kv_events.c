@@ -539,8 +539,8 @@ static uint64_t messages_anew(size_t waiting)
     return numbered;
 }
 
-/* What is told anew is cut into messages of an eighth of what one may have. Where one of them is lost again, the rest is
-   not told: what readers know has no gaps. */
+/* What is told anew is cut into messages of an eighth of what one may have. Where one of them is lost again, the rest
+   is not told: what readers know has no gaps. */
 static void who_lost_the_beginning_is_not_told_the_end(void **state)
 {
     const size_t part = MT_LIMIT_EVENT_BATCH / 8;
