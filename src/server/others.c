@@ -1,10 +1,10 @@
 /* Routes that users of llama.cpp and vLLM know: /props, /slots, /tokenizer_info, /version, /load. */
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/json_tree.h"
 #include "base/json_write.h"
 #include "server/inside.h"
 #include "server/listed.h"
+#include "weights/folder.h"
 
 /* The settings of a request that names none. */
 static void add_defaults(mt_buf *out, const mt_served *served)
@@ -52,15 +52,15 @@ bool mt_task_props(mt_call *call, const json_t *body, mt_buf *out, mt_failure *w
 /* The model's tokenizer_config.json, a new object; empty where there is none that can be read. */
 static json_t *read_config(const char *dir)
 {
-    mt_buf text = {.limit = MT_LIMIT_TOKENIZER_SETTINGS}, path = {.limit = MT_LIMIT_PATH};
+    mt_folder_file file;
     json_t *config = NULL;
     mt_error err;
 
-    mt_buf_printf(&path, "%s/tokenizer_config.json", dir);
-    if (!path.full && mt_file_read(&text, path.data, &err))
-        config = mt_json_tree_try(text.data ? text.data : "", text.len);
-    mt_buf_free(&text);
-    mt_buf_free(&path);
+    if (mt_folder_open(&file, dir, "tokenizer_config.json", &err)) {
+        if (file.len <= MT_LIMIT_TOKENIZER_SETTINGS)
+            config = mt_json_tree_try(file.data, file.len);
+        mt_folder_close(&file);
+    }
     if (json_is_object(config))
         return config;
     json_decref(config);
