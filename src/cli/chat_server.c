@@ -20,8 +20,7 @@
 /* between two questions to a starting server whether it is ready */
 #define POLL_MS 100
 
-/* Whether text is HOST:PORT or [ADDRESS]:PORT, with or without a path. */
-static bool is_address(const char *text)
+bool mt_chat_is_address(const char *text)
 {
     const char *colon = *text == '[' ? strstr(text, "]:") : strchr(text, ':');
     size_t digits;
@@ -151,7 +150,7 @@ bool mt_chat_server_open(mt_chat_server *server, const mt_options *opt, mt_error
 
     *server =
         (mt_chat_server){.key = opt->api_keys.count ? opt->api_keys.at[0] : NULL, .settings = mt_chat_settings(opt)};
-    if (opt->dir && !mt_is_url(opt->dir) && !is_address(opt->dir))
+    if (opt->dir && !mt_is_url(opt->dir) && !mt_chat_is_address(opt->dir))
         return start(server, opt, opt->dir, err);
     if (mt_chat_server_reach(server, opt->dir ? opt->dir : MT_CHAT_USUAL_URL, err))
         return true;
