@@ -11,13 +11,18 @@ typedef struct awq {
     const mt_tensor_info *codes, *zeros, *scales;
 } awq;
 
+static uint32_t word_at(const mt_tensor_info *t, size_t i)
+{
+    uint32_t word;
+    memcpy(&word, t->data + 4 * i, sizeof(word));
+    return word;
+}
+
 /* The code of output i of the eight. */
-static uint32_t code(const mt_tensor_info *t, size_t word, size_t i)
+static uint32_t code(uint32_t word, size_t i)
 {
     static const uint8_t shifts[EACH] = {0, 16, 4, 20, 8, 24, 12, 28};
-    uint32_t bits;
-    memcpy(&bits, t->data + 4 * word, sizeof(bits));
-    return bits >> shifts[i] & 15;
+    return word >> shifts[i] & 15;
 }
 
 static void lay(const void *ctx, uint8_t *to, size_t stride, size_t first, size_t rows)
@@ -25,16 +30,18 @@ static void lay(const void *ctx, uint8_t *to, size_t stride, size_t first, size_
     const awq *a = ctx;
     const size_t words = a->w->n / EACH;
     memset(to, 0, rows * stride);
-    for (size_t k = 0; k < a->w->k; k++)
+    for (size_t k = 0; k < a->w->k; k++) {
+        const uint32_t word = word_at(a->codes, k * words + first / EACH);
         for (size_t r = 0; r < rows; r++)
-            to[r * stride + k / 2] |= (uint8_t)(code(a->codes, k * words + first / EACH, r) << k % 2 * BITS);
+            to[r * stride + k / 2] |= (uint8_t)(code(word, r) << k % 2 * BITS);
+    }
 }
 
 static void pair(const void *ctx, size_t row, size_t group, float *scale, float *zero)
 {
     const awq *a = ctx;
     *scale = mt_tensor_float(a->scales, group * a->w->n + row);
-    *zero = (float)code(a->zeros, group * (a->w->n / EACH) + row / EACH, row % EACH);
+    *zero = (float)code(word_at(a->zeros, group * (a->w->n / EACH) + row / EACH), row % EACH);
 }
 
 bool mt_bind_awq(const mt_wish *w, const mt_tensor_info *t, mt_mat *out)

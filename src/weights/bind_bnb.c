@@ -27,17 +27,17 @@ static float factor(const quads *q, size_t block)
 static void decode_row(const void *ctx, size_t row, float *out)
 {
     const quads *q = ctx;
-    const size_t first = row * q->w->k, each = (size_t)q->block;
-    size_t block = first / each;
-    float scale = factor(q, block);
-    for (size_t i = 0; i < q->w->k; i++) {
-        const size_t at = first + i;
-        const uint8_t byte = q->codes->data[at / 2];
-        if (at / each != block) {
-            block = at / each;
-            scale = factor(q, block);
+    const size_t first = row * q->w->k, end = first + q->w->k, each = (size_t)q->block;
+    float values[16];
+    for (size_t i = 0; i < MT_COUNT(values); i++)
+        values[i] = mt_tensor_float(q->map, i);
+    for (size_t at = first, stop; at < end; at = stop) {
+        const float scale = factor(q, at / each);
+        stop = (at / each + 1) * each < end ? (at / each + 1) * each : end;
+        for (size_t i = at; i < stop; i++) {
+            const uint8_t byte = q->codes->data[i / 2];
+            out[i - first] = values[i % 2 ? byte & 15 : byte >> 4] * scale;
         }
-        out[i] = mt_tensor_float(q->map, at % 2 ? byte & 15 : byte >> 4) * scale;
     }
 }
 

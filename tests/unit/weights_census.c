@@ -59,6 +59,37 @@ static void packed_weights_count_what_they_stand_for(void **state)
     assert_int_equal(census.kind[0].parameters, 64 * 64);
 }
 
+static void other_layouts_are_named(void **state)
+{
+    (void)state;
+    PUT_TENSORS("model.safetensors", {"m.a.qweight", "I32", "16, 64", 4096, NULL},
+                {"m.a.scales", "F16", "2, 64", 256, NULL}, {"m.a.qzeros", "I32", "2, 8", 64, NULL},
+                {"m.a.g_idx", "I32", "128", 512, NULL}, {"m.b.qweight", "I32", "32, 4", 512, NULL},
+                {"m.b.scales", "F16", "1, 32", 64, NULL}, {"m.b.qzeros", "I32", "1, 4", 16, NULL});
+    take("{\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":4}}");
+    assert_string_equal(summary, "gptq 4-bit group 64; 1 tensor awq 4-bit, one scale a row");
+    assert_int_equal(census.parameters, 64 * 128 + 32 * 32);
+    PUT_TENSORS("model.safetensors", {"m.a.weight_packed", "I32", "4, 8", 128, NULL},
+                {"m.a.weight_scale", "BF16", "4, 1", 8, NULL}, {"m.a.weight_shape", "I64", "2", 16, NULL},
+                {"m.b.weight_packed", "U8", "4, 32", 128, NULL}, {"m.b.weight_scale", "F8_E4M3", "4, 4", 16, NULL},
+                {"m.b.weight_global_scale", "F32", "1", 4, NULL}, {"m.c.weight", "I8", "4, 8", 32, NULL},
+                {"m.c.weight_scale", "BF16", "4, 1", 8, NULL}, {"m.d.weight", "F8_E4M3", "4, 4", 16, NULL},
+                {"m.d.weight_scale", "F32", "4, 1", 16, NULL});
+    take("{\"quantization_config\":{\"quant_method\":\"compressed-tensors\",\"config_groups\":{\"group_0\":"
+         "{\"weights\":{\"num_bits\":8}}}}}");
+    assert_string_equal(summary, "nvfp4; 1 tensor int 8-bit, one scale a row; 1 tensor int8; 1 tensor fp8 with one "
+                                 "scale a row");
+    assert_int_equal(census.parameters, 4 * 32 + 4 * 64 + 32 + 16);
+    assert_int_equal(census.unread, 0);
+    PUT_TENSORS("model.safetensors", {"m.a.weight", "U8", "32, 1", 32, NULL},
+                {"m.a.weight.absmax", "F32", "1", 4, NULL}, {"m.a.weight.quant_map", "F32", "16", 64, NULL},
+                {"m.a.weight.quant_state.bitsandbytes__nf4", "U8", "2", 2, NULL},
+                {"m.b.weight", "I8", "4, 8", 32, NULL}, {"m.b.SCB", "F32", "4", 16, NULL});
+    take("{\"quantization_config\":{\"quant_method\":\"bitsandbytes\"}}");
+    assert_string_equal(summary, "bitsandbytes nf4; 1 tensor bitsandbytes int8");
+    assert_int_equal(census.parameters, 64 + 32);
+}
+
 static void fp8_weights_are_named(void **state)
 {
     (void)state;
@@ -92,6 +123,7 @@ static void blocks_of_mxfp4_count_what_they_stand_for(void **state)
 static const struct CMUnitTest tests[] = {
     IN_FOLDER(plain_weights_are_counted),
     IN_FOLDER(packed_weights_count_what_they_stand_for),
+    IN_FOLDER(other_layouts_are_named),
     IN_FOLDER(fp8_weights_are_named),
     IN_FOLDER(blocks_of_mxfp4_count_what_they_stand_for),
 };
