@@ -593,7 +593,7 @@ static void write_some(mt_depot *d, uint8_t first, uint8_t count)
    meanwhile. */
 static void who_refuses_is_not_written_for_a_while(void **state)
 {
-    store s = {.open = true, .shy = true};
+    store s = {.shy = true};
     uint8_t other[MT_TIER_KEY] = {99};
     (void)state;
     mt_clock_set(START);
