@@ -303,10 +303,10 @@ static void weight_init(mt_set *set, mt_weight *w, const mt_mat *mat, const floa
     w->mat = *mat;
     w->class = class;
     w->d = (mt_cuda_weight){.n = (uint32_t)mat->n, .k = (uint32_t)mat->k, .format = (uint8_t)mat->format};
-    (class == MT_CLASS_N      ? make_native
-     : mt_has_codes(mat->format)         ? make_codes
-     : has_halves(mat, class) ? make_halves
-                              : make_plain)(set, mat, &w->d);
+    (class == MT_CLASS_N         ? make_native
+     : mt_has_codes(mat->format) ? make_codes
+     : has_halves(mat, class)    ? make_halves
+                                 : make_plain)(set, mat, &w->d);
     w->d.bias = floats(set, bias, mat->n);
     if (mat->k > set->needs.k)
         set->needs.k = mat->k;

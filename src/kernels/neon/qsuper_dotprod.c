@@ -1,17 +1,14 @@
-/* Products of one row with weights of 4 bits in groups of 32 (qblock.h): AFFINE whose scales share an f16 in every 256
-   elements (Q4_K), SIGNED with f16 scales (Q4_0), and IQ4 with either. Like qnibble_dotprod.c, whose words are used
-   here: four columns at a time, in assembly. A turn of the loop has 8 quads where scales share an f16, else 4.
-
+/* Products of one row with weights of 4 bits in groups of 32 (qblock.h): AFFINE whose scales share an f16 in every
+   256 elements (Q4_K), SIGNED with f16 scales (Q4_0), and IQ4 with either. Like qnibble_dotprod.c, whose words are
+   used here: four columns at a time, in assembly. A turn of the loop has 8 quads where scales share an f16, else 4.
    Scales that share an f16 are made of bytes when they are needed: looked up into the upper byte of each element,
-   converted as numbers with 24 binary places, multiplied with the f16. A quad's scales are made while the next quad is
-   multiplied, and used in the one after that, so the f16 and the last bytes are replaced in the second quad. Biases of a
-   turn are added in its second half. SIGNED codes are multiplied as they are: what they are too large by, times the sum
-   of x, is subtracted where sums of products begin.
-
-   Registers: v0-3 and v4-7 sums of even and odd quads, v8-9 scales as they are stored, v10-11 bytes of biases, or v10
-   the integers of IQ4, v14 turned sums, v15 scales of a group, v16-19 low and v20-23 high nibbles of the columns, v24-25
-   temporary, v26 and v27 the f16 of scales and biases, v28-29 x, v30 mul of four blocks, v31 the constant 15; v12 and
-   v13 are left for a and b. */
+   converted as numbers with 24 binary places, multiplied with the f16. A quad's scales are made while the next quad
+   is multiplied, and used in the one after that, so the f16 and the last bytes are replaced in the second quad.
+   Biases of a turn are added in its second half. SIGNED codes are multiplied as they are: what they are too large
+   by, times the sum of x, is subtracted where sums of products begin.  Registers: v0-3 and v4-7 sums of even and odd
+   quads, v8-9 scales as they are stored, v10-11 bytes of biases, or v10 the integers of IQ4, v14 turned sums, v15
+   scales of a group, v16-19 low and v20-23 high nibbles of the columns, v24-25 temporary, v26 and v27 the f16 of
+   scales and biases, v28-29 x, v30 mul of four blocks, v31 the constant 15; v12 and v13 are left for a and b. */
 #include "kernels/neon/qblock.h"
 
 #include "kernels/neon/qload.h"
@@ -110,8 +107,8 @@ enum { AHEAD = 16384 /* bytes by which weights are prefetched beyond the next fo
     ODD(S, 3, ODD_3, ODD_4(1), ADD, EVEN_1 EVEN_2 WIDEN(9))
 #define REST_F16 EVEN_3 EVEN_4(2) ADD WIDEN_2(9) ODD_1 ODD_2 ODD_3 ODD_4(3) ADD
 
-/* `turns` > 0 turns of `quads` quads; scales of a turn take `bytes`. x9 and x10 are the distances of the third and fourth
-   column's scales, x11 and x12 where the f16 are. */
+/* `turns` > 0 turns of `quads` quads; scales of a turn take `bytes`. x9 and x10 are the distances of the third and
+   fourth column's scales, x11 and x12 where the f16 are. */
 #define TURNS(TURN, REST, quads, bytes)                                                                                \
     __asm__ volatile(                                                                                                  \
         "movi v0.4s, #0\n movi v1.4s, #0\n movi v2.4s, #0\n movi v3.4s, #0\n movi v4.4s, #0\n movi v5.4s, #0\n"        \

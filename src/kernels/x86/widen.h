@@ -55,8 +55,8 @@ static inline void mt_widen_scaled(float *y, const mt_mat *w, size_t r, size_t k
     }
 }
 
-/* One group of codes, at most 128, from element k of a row on. Split rows are read 32 at a time, so a group of 16 may be
-   the second half. */
+/* One group of codes, at most 128, from element k of a row on. Split rows are read 32 at a time, so a group of 16
+   may be the second half. */
 static inline void mt_widen_group(float *y, const mt_mat *w, const uint8_t *row, size_t k, float scale,
                                   const float *bias)
 {
