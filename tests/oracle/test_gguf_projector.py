@@ -159,7 +159,8 @@ def blocks(tensor):
 
 @test
 def other_types_of_weights(motet, place):
-    """F16 as the oracle; Q8_0, where rows are whole blocks, nearly so."""
+    """F16 as the oracle; Q8_0, where rows are whole blocks, nearly so. The folders are named like quantisations, so that
+    the folder above is searched for a projector, too, which a server in its sandbox must be able to list."""
     folder = SIGHTED / "internvl-bf16"
     case = case_of(folder, "one")
     for name, bound, change in (("f16", 0.01, half), ("q8_0", 0.2, blocks)):
@@ -195,7 +196,8 @@ def text_only_leaves_the_projector_out(motet, place):
     """A projector that motet does not know, or that is broken, does no harm then."""
     folder = SIGHTED / "qwen3vl-bf16"
     path = prepare(folder, place, False)
-    rewrite(folder, path.parent / "mmproj-model.gguf", lambda keys, _: keys.update({"clip.projector_type": "telescope"}))
+    unknown = {"clip.projector_type": "telescope"}
+    rewrite(folder, path.parent / "mmproj-model.gguf", lambda keys, _: keys.update(unknown))
     with Server(motet, str(path), "--text-only") as server:
         assert any("model.projector" in line for line in server.log), server.log
         assert server.chat(max_tokens=1).status == 200
