@@ -176,9 +176,9 @@ static const struct {
     const char *refused;
     mt_gguf_layout layout;
 } types[] = {
-    [MT_GGML_F32] = {"F32", 1, 4},
-    [MT_GGML_F16] = {"F16", 1, 2},
-    [MT_GGML_BF16] = {"BF16", 1, 2},
+    [MT_GGML_F32] = {.name = "F32", .elements = 1, .bytes = 4},
+    [MT_GGML_F16] = {.name = "F16", .elements = 1, .bytes = 2},
+    [MT_GGML_BF16] = {.name = "BF16", .elements = 1, .bytes = 2},
 #define LAYOUT(...) .layout = {__VA_ARGS__}
     [MT_GGML_Q4_0] = {"Q4_0", 32, 18, LAYOUT(MT_FORMAT_SIGNED, 4, 32, .open = open_q4_0)},
     [MT_GGML_Q4_1] = {"Q4_1", 32, 20, LAYOUT(MT_FORMAT_AFFINE, 4, 32, .open = open_q4_1)},
@@ -195,24 +195,29 @@ static const struct {
     [MT_GGML_MXFP4] = {"MXFP4", 32, 17, LAYOUT(MT_FORMAT_MXFP4, 4, 32, .open = open_mxfp4)},
     [MT_GGML_NVFP4] = {"NVFP4", 64, 36, LAYOUT(MT_FORMAT_NVFP4, 4, 16, .open = open_nvfp4)},
 #undef LAYOUT
-    [9] = {"Q8_1", 32, 40, no_weights},
-    [15] = {"Q8_K", 256, 292, no_weights},
-    [16] = {"IQ2_XXS", 256, 66, codebook},
-    [17] = {"IQ2_XS", 256, 74, codebook},
-    [18] = {"IQ3_XXS", 256, 98, codebook},
-    [19] = {"IQ1_S", 256, 50, codebook},
-    [21] = {"IQ3_S", 256, 110, codebook},
-    [22] = {"IQ2_S", 256, 82, codebook},
-    [24] = {"I8", 1, 1, no_weights},
-    [25] = {"I16", 1, 2, no_weights},
-    [26] = {"I32", 1, 4, no_weights},
-    [27] = {"I64", 1, 8, no_weights},
-    [28] = {"F64", 1, 8, no_weights},
-    [29] = {"IQ1_M", 256, 56, codebook},
-    [34] = {"TQ1_0", 256, 54, ternary},
-    [35] = {"TQ2_0", 256, 66, ternary},
-    [41] = {"Q1_0", 128, 18, ternary},
-    [42] = {"Q2_0", 64, 18, ternary},
+#define REFUSED(called, of, size, why)                                \
+    {                                                                 \
+        .name = called, .elements = of, .bytes = size, .refused = why \
+    }
+    [9] = REFUSED("Q8_1", 32, 40, no_weights),
+    [15] = REFUSED("Q8_K", 256, 292, no_weights),
+    [16] = REFUSED("IQ2_XXS", 256, 66, codebook),
+    [17] = REFUSED("IQ2_XS", 256, 74, codebook),
+    [18] = REFUSED("IQ3_XXS", 256, 98, codebook),
+    [19] = REFUSED("IQ1_S", 256, 50, codebook),
+    [21] = REFUSED("IQ3_S", 256, 110, codebook),
+    [22] = REFUSED("IQ2_S", 256, 82, codebook),
+    [24] = REFUSED("I8", 1, 1, no_weights),
+    [25] = REFUSED("I16", 1, 2, no_weights),
+    [26] = REFUSED("I32", 1, 4, no_weights),
+    [27] = REFUSED("I64", 1, 8, no_weights),
+    [28] = REFUSED("F64", 1, 8, no_weights),
+    [29] = REFUSED("IQ1_M", 256, 56, codebook),
+    [34] = REFUSED("TQ1_0", 256, 54, ternary),
+    [35] = REFUSED("TQ2_0", 256, 66, ternary),
+    [41] = REFUSED("Q1_0", 128, 18, ternary),
+    [42] = REFUSED("Q2_0", 64, 18, ternary),
+#undef REFUSED
 };
 
 size_t mt_gguf_block_elements(uint32_t type)
