@@ -28,6 +28,8 @@
 #include "base/log.h"
 #include "http/response.h"
 
+#define STREAMED (1u << 20) /* bytes of a streamed body that may take as long as a whole body otherwise */
+
 struct evbuffer *mt_http_connection_output(mt_http_connection *c)
 {
     return bufferevent_get_output(c->bev);
@@ -177,7 +179,7 @@ static void end_of_input(mt_http_connection *c)
     if (mt_http_connection_waiting(c) == 0)
         mt_http_connection_doom(c);
     else
-        mt_http_connection_close(c);
+        mt_http_connection_leave(c); /* what was answered before is still sent */
 }
 
 /* Takes bytes of the room; a growing buffer allocates up to twice its length. Large bodies leave a quarter of the room
@@ -212,14 +214,18 @@ static void add_body(mt_http_connection *c, const char *piece, size_t len)
     mt_http_connection_add_body(c, piece, len);
 }
 
-/* Gives a piece of a streamed body to its follower. There is no limit on how long all of it may take, but on how long a
-   piece may. */
+/* Gives a piece of a streamed body to its follower. There is no limit on how long all of it may take, but on how long
+   STREAMED bytes may: who sends slower than that does not keep others out. */
 static void stream_body(mt_http_connection *c, const char *piece, size_t len)
 {
     const mt_http_follower *follower = c->exchange.follower;
 
-    c->alarm = MT_HTTP_ALARM_NONE;
-    set_alarm(c, MT_HTTP_ALARM_BODY);
+    c->streamed += len;
+    if (c->streamed >= STREAMED) {
+        c->streamed = 0;
+        c->alarm = MT_HTTP_ALARM_NONE;
+        set_alarm(c, MT_HTTP_ALARM_BODY);
+    }
     if (follower && follower->body)
         follower->body(c->exchange.follower_user, piece, len);
 }

@@ -59,11 +59,12 @@ struct mt_http_connection {
     struct event *timer;
     mt_http_alarm alarm;
     mt_http_phase phase;
-    bool eof;       /* the client has shut its side */
-    bool doomed;    /* is freed by the loop in a moment */
-    bool advancing; /* its input is being read: an answer that ends meanwhile leaves the next request to the reader */
-    bool held;      /* its follower takes nothing more of the body for now */
-    bool spare;     /* there was no room for it: see crowd.c */
+    bool eof;        /* the client has shut its side */
+    bool doomed;     /* is freed by the loop in a moment */
+    bool advancing;  /* its input is being read: an answer that ends meanwhile leaves the next request to the reader */
+    bool held;       /* its follower takes nothing more of the body for now */
+    size_t streamed; /* bytes of the body that it was given since its alarm was set */
+    bool spare;      /* there was no room for it: see crowd.c */
     mt_http_peer *from; /* the address that it counts for, among those of the crowd */
     /* mt_clock_ns when it came, when its last answer was complete, or when crowd.c found bytes of it that were not read
        yet; of equals, the one that has been quiet for longest is closed for another */

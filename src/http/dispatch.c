@@ -15,10 +15,18 @@
 #include "http/response.h"
 #include "http/socket.h"
 
+/* The path of the request that is being read; of one whose body is streamed, that of its route. NULL: none is known. */
+static const char *path_of(const mt_http_connection *c)
+{
+    if (c->request)
+        return c->request->path;
+    return c->phase == MT_HTTP_READING_BODY && c->route ? c->route->pattern : NULL;
+}
+
 static bool refuse_as(mt_http_connection *c, int status, const char *code, const char *sentence,
                       const mt_http_header *headers, size_t count)
 {
-    mt_http_response_error(c, c->request ? c->request->path : NULL, status, code, sentence, headers, count);
+    mt_http_response_error(c, path_of(c), status, code, sentence, headers, count);
     mt_http_connection_drop_request(c);
     mt_http_connection_finish(c);
     return false;

@@ -16,6 +16,7 @@
 #include "hub/stores.h"
 #include "models/bert.h"
 #include "models/spec.h"
+#include "weights/gguf_arch.h"
 #include "weights/gguf_place.h"
 #include "weights/shards.h"
 
@@ -203,9 +204,12 @@ static bool add_gguf(survey *s, const char *name, const char *path, const char *
     if (model->whole && !mt_gguf_architecture(place.model, family))
         model->whole = mt_fail(&why, MT_E_INVALID, "it is no GGUF file that motet reads: download it again");
     model->family = mt_arena_strdup(s->list->arena, family);
-    if (model->whole)
+    if (model->whole && !mt_gguf_arch_known(family))
+        mt_fail(&why, MT_E_UNSUPPORTED, "its architecture \"%s\" is not one that motet runs: take another model",
+                family);
+    else if (model->whole)
         model->can = MT_LOCAL_TEXT | (place.projector[0] ? MT_LOCAL_VISION : 0);
-    else
+    if (why.code != MT_OK)
         model->problem = mt_arena_strdup(s->list->arena, why.text);
     return true;
 }
@@ -364,6 +368,28 @@ static void sort(mt_local *list)
     list->count = kept;
 }
 
+/* Adds what other programs keep. A store that may not be read hides none of the other models. */
+static bool add_stores(survey *s, mt_hub_env *env)
+{
+    char store[MT_LIMIT_PATH];
+    mt_error *err = s->err, why = {0};
+    bool ok = true;
+
+    s->err = &why;
+    if (mt_store_lmstudio(store, env)) {
+        s->place = mt_arena_strdup(s->list->arena, store);
+        ok = add_folders(s, s->place, "");
+    }
+    if (mt_store_ollama(store, env) && (ok || why.code == MT_E_IO)) {
+        s->place = mt_arena_strdup(s->list->arena, store);
+        ok = mt_store_list(s->place, add_manifest, s);
+    }
+    s->err = err;
+    if (!ok && why.code != MT_E_IO && err)
+        *err = why;
+    return ok || why.code == MT_E_IO;
+}
+
 bool mt_local_list(mt_local *list, const char *models_dir, mt_hub_env *env, mt_error *err)
 {
     char cache[MT_LIMIT_PATH];
@@ -382,16 +408,8 @@ bool mt_local_list(mt_local *list, const char *models_dir, mt_hub_env *env, mt_e
             return false;
     }
     s.cached = true;
-    if (mt_store_lmstudio(cache, env)) {
-        s.place = mt_arena_strdup(list->arena, cache);
-        if (!add_folders(&s, s.place, ""))
-            return false;
-    }
-    if (mt_store_ollama(cache, env)) {
-        s.place = mt_arena_strdup(list->arena, cache);
-        if (!mt_store_list(s.place, add_manifest, &s))
-            return false;
-    }
+    if (!add_stores(&s, env))
+        return false;
     sort(list);
     return true;
 }

@@ -53,7 +53,8 @@ bool mt_hub_name_read(mt_hub_name *out, const char *text)
         return false;
     memcpy(out->id, text, len);
     memcpy(out->revision, revision, revised);
-    memcpy(out->tag, tag, strlen(tag));
+    if (strcmp(tag, "latest") != 0) /* Ollama's word for a model without a tag */
+        memcpy(out->tag, tag, strlen(tag));
     return true;
 }
 

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "hub/remove.h"
 #include "models/info.h"
+#include "weights/gguf_arch.h"
 #include "weights/gguf_place.h"
 
 static bool fail_system(const char *path, mt_error *err)
@@ -145,6 +146,10 @@ bool mt_probe_judge_gguf(const mt_probe *probe, const char *file, uint64_t weigh
     if (!mt_hub_join(path, probe->folder, file) || !mt_gguf_architecture(path, architecture))
         return mt_fail(err, MT_E_INVALID, "\"%s\" of \"%s\" is no GGUF file that motet reads: take another model", file,
                        probe->id);
+    if (!mt_gguf_arch_known(architecture))
+        return mt_fail(err, MT_E_UNSUPPORTED,
+                       "\"%s\" is of the architecture \"%s\", which motet does not run: see docs/models.md", probe->id,
+                       architecture);
     return check_memory(probe, weights, NULL, memory, err);
 }
 

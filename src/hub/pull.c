@@ -328,7 +328,7 @@ static bool choose_gguf(pull *p, mt_error *err)
     for (size_t i = 0; i < p->count; i++)
         files[i] = (mt_gguf_file){p->items[i].file.name, p->items[i].file.size};
     const bool ok = mt_gguf_choose(files, p->count, p->name.tag, mt_probe_memory(p->params->memory), &first, err);
-    const size_t projector = mt_gguf_choose_projector(files, p->count);
+    const size_t projector = ok ? mt_gguf_choose_projector(files, p->count, files[first].name) : p->count;
     for (size_t i = 0; ok && i < p->count; i++)
         p->items[i].chosen &=
             !p->items[i].file.weights || i == projector || mt_gguf_same(files[i].name, files[first].name);

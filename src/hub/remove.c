@@ -231,6 +231,13 @@ static bool remove_snapshot(removal *r, int model, const char *commit)
     return ok;
 }
 
+static bool is_safetensors(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot && strcmp(dot, ".safetensors") == 0;
+}
+
 /* Removes the GGUF files of a quantisation from a folder and those within it. *found: there were some; *rest: there are
    other models. */
 static bool remove_tagged(removal *r, int folder, const char *name, const char *tag, bool *found, bool *rest,
@@ -247,7 +254,7 @@ static bool remove_tagged(removal *r, int folder, const char *name, const char *
         if (is_dots(entry->d_name))
             continue;
         *found |= tagged;
-        *rest |= !tagged && mt_gguf_is_first(entry->d_name);
+        *rest |= !tagged && (mt_gguf_is_first(entry->d_name) || is_safetensors(entry->d_name));
         ok = tagged ? remove_tree(r, dirfd(all), entry->d_name, 0)
                     : remove_tagged(r, dirfd(all), entry->d_name, tag, found, rest, depth + 1);
     }
@@ -331,8 +338,9 @@ static bool fail_absent(const mt_hub_name *name, const char *cache, mt_hub_env *
         return mt_fail(err, MT_E_UNSUPPORTED,
                        "\"%s\" belongs to LM Studio, whose files motet only reads: remove it there", name->id);
     if (mt_store_ollama(store, env) && mt_store_manifest(path, store, name))
-        return mt_fail(err, MT_E_UNSUPPORTED, "\"%s\" belongs to Ollama, whose files motet only reads: ollama rm %s",
-                       name->id, name->id);
+        return mt_fail(err, MT_E_UNSUPPORTED,
+                       "\"%s\" belongs to Ollama, whose files motet only reads: ollama rm %s%s%s", name->id, name->id,
+                       *name->tag ? ":" : "", name->tag);
     return mt_fail(err, MT_E_NOT_FOUND, "\"%s\" is not a model in \"%s\": see motet list", name->id, cache);
 }
 

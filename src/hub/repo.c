@@ -19,7 +19,7 @@ bool mt_repo_fail(const char *path, mt_error *err)
     if (code == ENOSPC || code == EDQUOT || code == EFBIG)
         return mt_fail(err, MT_E_IO,
                        "there is no room for \"%s\" (%s): make some with motet rm, or set HF_HUB_CACHE to a folder on "
-                       "another disk; what has come stays",
+                       "another disk; a pull goes on where it ended",
                        path, strerror(code));
     if (code == EACCES || code == EPERM || code == EROFS)
         return mt_fail(err, MT_E_IO,

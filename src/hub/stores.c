@@ -42,7 +42,7 @@ bool mt_store_ollama(char path[MT_LIMIT_PATH], mt_hub_env *env)
     if (below_home(path, ".ollama/models", env))
         return true;
     snprintf(path, MT_LIMIT_PATH, "%s", SERVICE);
-    return is_folder(path);
+    return env("HOME") && is_folder(path);
 }
 
 bool mt_store_manifest(char path[MT_LIMIT_PATH], const char *store, const mt_hub_name *name)
@@ -73,7 +73,9 @@ static bool tell(const walk *w, const char *manifest)
     const bool owned = strcmp(w->parts[1], LIBRARY) != 0;
     mt_hub_name name;
 
-    snprintf(text, sizeof(text), "%s%s%s:%s", owned ? w->parts[1] : "", owned ? "/" : "", w->parts[2], w->parts[3]);
+    const bool tagged = strcmp(w->parts[3], "latest") != 0;
+    snprintf(text, sizeof(text), "%s%s%s%s%s", owned ? w->parts[1] : "", owned ? "/" : "", w->parts[2],
+             tagged ? ":" : "", tagged ? w->parts[3] : "");
     return !mt_hub_name_read(&name, text) || w->each(w->arg, text, manifest);
 }
 

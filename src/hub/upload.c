@@ -21,6 +21,9 @@
 #include "hub/names.h"
 #include "hub/repo.h"
 
+#define SPARE (64u << 20)   /* bytes that uploads leave free on the disk */
+#define CHECKED (64u << 20) /* bytes between two looks at what is free */
+
 #define FOLDER "motet-uploads" /* within the hub's cache, whose other entries have other names */
 #define NEW ".new"
 #define PART ".part"
@@ -105,19 +108,25 @@ void mt_upload_sweep(const char *cache)
     sweep(cache);
 }
 
-/* Whether there may be one more file, of this size. */
-static bool has_room(const char *cache, uint64_t size, mt_error *err)
+/* Whether the disk of that path has so many bytes left. */
+static bool has_space(const char *path, uint64_t bytes, mt_error *err)
 {
     mt_repo here;
 
+    snprintf(here.model, sizeof(here.model), "%s", path);
+    return mt_repo_check_room(&here, bytes, err);
+}
+
+/* Whether there may be one more file, of this size. */
+static bool has_room(const char *cache, uint64_t size, mt_error *err)
+{
     if (size != UINT64_MAX && size > MT_LIMIT_UPLOAD_BYTES)
         return mt_fail(err, MT_E_TOO_LARGE, "the file has more than %llu bytes: divide it",
                        (unsigned long long)MT_LIMIT_UPLOAD_BYTES);
     if (sweep(cache) >= MT_LIMIT_UPLOADS)
         return mt_fail(err, MT_E_TOO_LARGE, "there are %d uploaded files already: delete models that are made of them",
                        MT_LIMIT_UPLOADS);
-    snprintf(here.model, sizeof(here.model), "%s", cache);
-    return size == UINT64_MAX || mt_repo_check_room(&here, size, err);
+    return has_space(cache, SPARE + (size == UINT64_MAX ? 0 : size), err);
 }
 
 static bool open_part(mt_upload *u, const char *cache, mt_error *err)
@@ -157,6 +166,9 @@ bool mt_upload_add(mt_upload *u, const void *data, size_t len, mt_error *err)
     if (len > MT_LIMIT_UPLOAD_BYTES - u->len)
         return mt_fail(err, MT_E_TOO_LARGE, "the file has more than %llu bytes: divide it",
                        (unsigned long long)MT_LIMIT_UPLOAD_BYTES);
+    /* The length of a body in chunks is not known before, and others write meanwhile. */
+    if (u->len / CHECKED != (u->len + len) / CHECKED && !has_space(u->part, CHECKED + SPARE, err))
+        return false;
     EVP_DigestUpdate(u->hash, data, len);
     u->len += len;
     for (const char *at = data; len > 0;) {
@@ -234,7 +246,9 @@ static bool link_file(const char *cache, const mt_repo *repo, const char *digest
         return false;
     if (link(from, to) != 0 && errno != EEXIST)
         return mt_repo_fail(to, err);
-    if (path_of(used, cache, digest, "") && strcmp(used, from) != 0 && rename(from, used) != 0)
+    /* another creation may have renamed it meanwhile */
+    if (path_of(used, cache, digest, "") && strcmp(used, from) != 0 && rename(from, used) != 0 &&
+        access(used, F_OK) != 0)
         return mt_repo_fail(used, err);
     return true;
 }

@@ -353,7 +353,8 @@ static void bind_ends(mt_binder *b, mt_model_spec *spec, mt_model_weights *w)
 /* The experts of a layer are multiplied together, so their matrices must have the same format. */
 static bool same_packing(const mt_mat *a, const mt_mat *b)
 {
-    return a->format == b->format && a->group == b->group;
+    return a->format == b->format && a->group == b->group && a->bits == b->bits && a->split == b->split &&
+           a->scale_type == b->scale_type && a->scale_rows == b->scale_rows && !a->biases == !b->biases;
 }
 
 static bool check_experts(const mt_layer_weights *w, size_t experts, size_t layer, mt_error *err)

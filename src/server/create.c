@@ -10,6 +10,7 @@
 #include "base/json_write.h"
 #include "base/log.h"
 #include "base/words.h"
+#include "hub/find.h"
 #include "hub/names.h"
 #include "hub/upload.h"
 #include "server/inside.h"
@@ -249,15 +250,17 @@ static bool create_of_files(mt_call *call, const json_t *body, const char *name,
     json_t *given = json_object_get(body, "files");
     mt_upload_file *files = mt_alloc_array(MT_LIMIT_UPLOAD_FILES, sizeof(*files));
     const size_t count = check_alone(body, why) ? read_files(given, files, why) : 0;
-    char cache[MT_LIMIT_PATH];
+    char cache[MT_LIMIT_PATH], folder[MT_LIMIT_PATH], snapshot[MT_LIMIT_PATH];
     mt_hub_name id;
     mt_error err;
     bool ok = count > 0;
 
-    if (ok && (!mt_hub_name_read(&id, name) || *id.revision))
+    if (ok && (!mt_hub_name_read(&id, name) || strcmp(id.id, name) != 0)) /* it has a revision, a tag or a host */
         ok = mt_failure_value(why, "model", "is no name for a model of files: send \"name\" or \"owner/name\"");
     if (ok && !mt_hub_cache(cache, getenv))
         ok = mt_failure_set(why, 501, "unsupported", NULL, "there is no folder for models: set HF_HUB_CACHE or HOME");
+    if (ok && mt_hub_folder(folder, cache, name) && mt_hub_current(snapshot, folder))
+        ok = mt_failure_set(why, 409, "in_use", "model", "a model '%.100s' is here already: choose another name", name);
     if (ok)
         ok = fetch_model(call->server, cache, name, files, count, &err) ||
              mt_failure_from_files(why, &err, "files", name);

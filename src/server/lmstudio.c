@@ -5,6 +5,7 @@
 #include "base/json_write.h"
 #include "server/inside.h"
 #include "server/listed.h"
+#include "weights/gguf_place.h"
 
 static void add_model(mt_buf *out, const mt_listed *m)
 {
@@ -12,6 +13,7 @@ static void add_model(mt_buf *out, const mt_listed *m)
     const char *slash = strchr(m->name, '/');
     const int64_t most = m->card->context ? m->card->context : (int64_t)m->view.context;
     const bool loaded = m->view.state == MT_MEMBER_READY;
+    const bool gguf = mt_gguf_named(m->card->dir) || mt_gguf_is_manifest(m->card->dir);
 
     mt_json_write(out, "{'id':%s,'object':'model','type':%s", m->name,
                   f->encoder  ? "embeddings"
@@ -19,9 +21,10 @@ static void add_model(mt_buf *out, const mt_listed *m)
                               : "llm");
     mt_json_text(out, "publisher", m->name, slash ? (size_t)(slash - m->name) : 0);
     mt_json_write(out,
-                  "'arch':%s,'compatibility_type':'safetensors','quantization':%s,'state':%s,"
+                  "'arch':%s,'compatibility_type':%s,'quantization':%s,'state':%s,"
                   "'max_context_length':%lld",
-                  m->card->family, m->card->quantisation, loaded ? "loaded" : "not-loaded", (long long)most);
+                  m->card->family, gguf ? "gguf" : "safetensors", m->card->quantisation,
+                  loaded ? "loaded" : "not-loaded", (long long)most);
     if (loaded)
         mt_json_write(out, "'loaded_context_length':%zu", m->view.context);
     mt_json_write(out, "}");

@@ -21,6 +21,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "hub/names.h"
+#include "hub/stores.h"
 #include "weights/gguf_place.h"
 
 enum { DEPTH = 3 }; /* how deep folders of models are searched for links */
@@ -178,6 +179,10 @@ static void add_models(list *l, const mt_options *opt, const mt_fleet *fleet)
     add_linked(l, opt->models_dir, opt->allow_pull); /* with --allow-pull clients may delete models in it */
     if (mt_hub_cache(hub, getenv))
         add_folder(l, hub, opt->allow_pull);
+    if (fleet->open && mt_store_lmstudio(home, getenv))
+        add_linked(l, home, false);
+    if (fleet->open && mt_store_ollama(home, getenv))
+        add_linked(l, home, false);
     if (opt->allow_pull && mt_hub_home_file(home, "token", getenv))
         add_parent(l, home, false);
 }

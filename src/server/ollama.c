@@ -15,6 +15,7 @@
 #include "hub/remove.h"
 #include "server/inside.h"
 #include "server/listed.h"
+#include "weights/gguf_place.h"
 
 /* Names in Ollama's API have a tag; a name without one gets the usual tag. */
 static void add_name(mt_buf *out, const char *key, const char *name)
@@ -38,11 +39,13 @@ static void add_time(mt_buf *out, const char *key, int64_t seconds)
 static void add_details(mt_buf *out, const mt_listed *m)
 {
     const mt_card *card = m->card;
+    const bool gguf = mt_gguf_named(card->dir) || mt_gguf_is_manifest(card->dir);
 
     mt_json_write(out,
-                  "'details':{'parent_model':%s,'format':'safetensors','family':%s,'families':[%s],"
+                  "'details':{'parent_model':%s,'format':%s,'family':%s,'families':[%s],"
                   "'parameter_size':%s,'quantization_level':%s}",
-                  m->created ? m->view.name : "", card->family, card->family, card->size, card->quantisation);
+                  m->created ? m->view.name : "", gguf ? "gguf" : "safetensors", card->family, card->family, card->size,
+                  card->quantisation);
 }
 
 /* Writes {"name":..,"model":..,"size":..,"digest":..,"details":{..} and leaves the object open. */

@@ -272,7 +272,7 @@ bool mt_gguf_blocks_bind(mt_binder *b, const mt_tensor_info *t, size_t stack, si
     if (!l)
         return mt_binder_miss(b, t->name, wanted, "found type %s, %s", t->dtype_name,
                               mt_gguf_type_refused(t->ggml_type));
-    if (k == 0 || k % each != 0 || t->bytes != (uint64_t)items * n * (k / each) * bytes)
+    if (k == 0 || k % each != 0 || strcmp(wanted, found) != 0)
         return mt_binder_miss(b, t->name, wanted, "found %s %s", t->dtype_name, found);
     laying p = {.l = l,
                 .from = t->data,

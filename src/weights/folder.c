@@ -234,7 +234,12 @@ mt_config *mt_folder_config(const char *path, const char *name, mt_error *err)
 
 void mt_folder_source(char out[MT_LIMIT_PATH], const char *path, const char *name)
 {
+    mt_gguf_place place;
     source s;
+    if (mt_gguf_locate(&place, path, NULL, NULL) && row_of(name) < MT_COUNT(made)) { /* without reading all its keys */
+        memcpy(out, place.model, MT_LIMIT_PATH);
+        return;
+    }
     (void)!find(&s, path, name, NULL);
     close_source(&s);
     memcpy(out, s.path, MT_LIMIT_PATH);

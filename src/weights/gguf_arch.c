@@ -98,6 +98,14 @@ static bool check(const mt_gguf *g, const mt_gguf_arch *arch, mt_error *err)
     return true;
 }
 
+bool mt_gguf_arch_known(const char *name)
+{
+    for (size_t i = 0; i < MT_COUNT(archs); i++)
+        if (strcmp(archs[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 const mt_gguf_arch *mt_gguf_arch_of(const mt_gguf *g, mt_error *err)
 {
     static const char key[] = "general.architecture";

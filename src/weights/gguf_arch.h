@@ -30,6 +30,9 @@ typedef struct mt_gguf_arch {
     unsigned wide; /* of this many layers, the published model scales queries by hidden / heads, not by head_dim */
 } mt_gguf_arch;
 
+/* Whether motet runs models of the architecture of that name. */
+bool mt_gguf_arch_known(const char *name);
+
 /* The file's architecture; NULL with a sentence where it has none or one that motet does not run. */
 const mt_gguf_arch *mt_gguf_arch_of(const mt_gguf *g, mt_error *err) MT_NODISCARD;
 

@@ -163,16 +163,22 @@ bool mt_gguf_has_label(const char *name, const char *tag)
     char label[MT_GGUF_LABEL];
 
     mt_gguf_label(name, label);
-    return strcasecmp(label, tag) == 0 || (strncmp(label, "UD-", 3) == 0 && strcasecmp(label + 3, tag) == 0);
+    return strcasecmp(label, tag) == 0;
 }
 
-/* The first model of that label that fits; `count`: none. */
+/* The first model of that label, or else of that label with "UD-" before it, that fits; `count`: none. */
 static size_t find_label(const mt_gguf_file *files, size_t count, const char *tag, uint64_t memory)
 {
-    for (size_t i = 0; i < count; i++)
-        if (mt_gguf_is_first(files[i].name) && mt_gguf_has_label(files[i].name, tag) &&
-            (!memory || total_bytes(files, count, i) <= memory))
-            return i;
+    char dynamic[MT_GGUF_LABEL + 3];
+
+    snprintf(dynamic, sizeof(dynamic), "UD-%.*s", MT_GGUF_LABEL - 1, tag);
+    for (size_t i = 0; i < 2 * count; i++) {
+        const char *name = files[i % count].name;
+
+        if (mt_gguf_is_first(name) && mt_gguf_has_label(name, i < count ? tag : dynamic) &&
+            (!memory || total_bytes(files, count, i % count) <= memory))
+            return i % count;
+    }
     return count;
 }
 
@@ -251,13 +257,42 @@ bool mt_gguf_choose(const mt_gguf_file *files, size_t count, const char *tag, ui
     return true;
 }
 
-size_t mt_gguf_choose_projector(const mt_gguf_file *files, size_t count)
+/* Writes a model's name: that of its file without the quantisation. */
+static void base_of(const char *name, char out[MT_LIMIT_PATH])
+{
+    char label[MT_GGUF_LABEL];
+    size_t len;
+    const char *stem = mt_gguf_stem(name, &len);
+
+    mt_gguf_label(name, label);
+    if (*label && strlen(label) < len)
+        len -= strlen(label) + 1;
+    snprintf(out, MT_LIMIT_PATH, "%.*s", (int)len, stem);
+}
+
+/* Whether all models among the files are the same one in different quantisations. */
+static bool is_alone(const mt_gguf_file *files, size_t count, const char *base)
+{
+    for (size_t i = 0; i < count; i++) {
+        char other[MT_LIMIT_PATH];
+
+        base_of(files[i].name, other);
+        if (mt_gguf_is_first(files[i].name) && strcasecmp(other, base) != 0)
+            return false;
+    }
+    return true;
+}
+
+size_t mt_gguf_choose_projector(const mt_gguf_file *files, size_t count, const char *model)
 {
     static const char *const favourites[] = {"F16", "BF16", "F32", "Q8_0", ""};
+    char base[MT_LIMIT_PATH];
 
+    base_of(model, base);
+    const bool alone = is_alone(files, count, base);
     for (size_t f = 0; f < MT_COUNT(favourites); f++)
         for (size_t i = 0; i < count; i++)
-            if (mt_gguf_is_projector(files[i].name) &&
+            if (mt_gguf_is_projector(files[i].name) && (alone || strcasestr(files[i].name, base)) &&
                 (!*favourites[f] || mt_gguf_has_label(files[i].name, favourites[f])))
                 return i;
     return count;

@@ -27,7 +27,7 @@ bool mt_gguf_is_first(const char *name);
    none. */
 void mt_gguf_label(const char *name, char out[MT_GGUF_LABEL]);
 
-/* Whether that is the tag, in any case, with or without "UD-" before it. */
+/* Whether that is the tag, in any case. */
 bool mt_gguf_has_label(const char *name, const char *tag);
 
 /* The name without folders, shard numbers and ".gguf"; its length. */
@@ -47,7 +47,8 @@ bool mt_gguf_same(const char *name, const char *other);
 bool mt_gguf_choose(const mt_gguf_file *files, size_t count, const char *tag, uint64_t memory, size_t *out,
                     mt_error *err) MT_NODISCARD;
 
-/* The projector among the files, F16 before others; `count` where there is none. */
-size_t mt_gguf_choose_projector(const mt_gguf_file *files, size_t count);
+/* The projector of a model among the files, F16 before others; `count` where there is none. Where there are several
+   models, a projector belongs to the one whose name is part of its own. */
+size_t mt_gguf_choose_projector(const mt_gguf_file *files, size_t count, const char *model);
 
 #endif

@@ -105,7 +105,7 @@ static bool join(char out[MT_LIMIT_PATH], const char *dir, const char *name, mt_
 
 static bool add_projector(mt_gguf_place *out, const mt_gguf_folder *f, const char *dir, mt_error *err)
 {
-    const size_t at = mt_gguf_choose_projector(f->files, f->count);
+    const size_t at = mt_gguf_choose_projector(f->files, f->count, out->model);
 
     return at == f->count || join(out->projector, dir, f->files[at].name, err);
 }
@@ -158,7 +158,7 @@ static bool locate_folder(mt_gguf_place *out, const char *path, const char *tag,
     bool ok;
 
     mt_gguf_folder_read(&f, path);
-    if (f.count == 0 || f.safetensors) {
+    if (f.count == 0 || (f.safetensors && !(tag && *tag))) {
         mt_gguf_folder_free(&f);
         return false;
     }
@@ -329,10 +329,10 @@ bool mt_gguf_locate(mt_gguf_place *out, const char *path, const char *tag, mt_er
         return false;
     if (S_ISDIR(st.st_mode))
         found = locate_folder(out, path, tag, err);
-    else if (mt_gguf_is_manifest(path))
-        found = locate_manifest(out, path, err);
+    else if (mt_gguf_named(path))
+        found = locate_file(out, path, err);
     else
-        found = mt_gguf_named(path) && locate_file(out, path, err);
+        found = mt_gguf_is_manifest(path) && locate_manifest(out, path, err);
     if (found)
         choose_projector(out, &st);
     return found;

@@ -63,7 +63,7 @@ def a_request_whose_time_is_over_says_so_in_each_dialect():
             assert time in error["message"] and "before the first token" in error["message"], error
             got, _ = late(server, "/v1/messages", CHAT, "waiting")
             assert got.status == 504 and got.json()["error"]["type"] == "timeout_error", got.body
-            got, time = late(server, "/api/chat", {"messages": CHAT["messages"], "stream": False}, "waiting")
+            got, time = late(server, "/api/chat", {"model": "tiny", "messages": CHAT["messages"], "stream": False}, "waiting")
             assert got.status == 504 and time in got.json()["error"], got.body
             got, _ = late(server, "/v1/responses", {"input": "hello"}, "waiting")
             assert got.status == 504 and got.json()["error"]["code"] == "timeout", got.body
@@ -86,7 +86,7 @@ def a_stream_whose_time_is_over_ends_with_an_error():
             said = late(server, "/v1/responses", {"input": "hi", "stream": True}, "waiting")[0].events()
             assert said[-1]["type"] == "response.failed", said[-1]
             assert said[-1]["response"]["error"]["code"], said[-1]
-            got, time = late(server, "/api/chat", {"messages": CHAT["messages"]}, "waiting")
+            got, time = late(server, "/api/chat", {"model": "tiny", "messages": CHAT["messages"]}, "waiting")
             assert time in got.events()[-1]["error"], got.body
         give_back(server)
 
@@ -105,7 +105,7 @@ def the_operator_has_the_last_word_on_time():
         for fine in None, 60, 0.5e3:
             answer = server.post("/v1/completions", {"prompt": [0, 9], "max_tokens": 1, "timeout": fine})
             assert answer.status == 200 and "warning" not in answer.headers, answer.headers
-        answer = server.post("/api/generate", {"prompt": "a", "timeout": 60, "stream": False,
+        answer = server.post("/api/generate", {"model": "tiny", "prompt": "a", "timeout": 60, "stream": False,
                                                "options": {"num_predict": 1}})
         assert answer.status == 200 and "warning" not in answer.headers, answer.headers
 

@@ -182,6 +182,7 @@ def refusals():
                 (400, "first", {"files": {"config.json": here, "m.safetensors": here}, "system": "You are a fox."}),
                 (400, "first", {"files": {"config.json": here, "m.safetensors": here}, "from": "x"}),
                 (400, "no name for a model", {"model": "x:1b", "files": {"config.json": here, "m.safetensors": here}}),
+                (400, "no name for a model", {"model": "hf.co/a/b", "files": {"a.gguf": here}}),
                 (400, "quantise", {"files": {"a.gguf": here}, "quantize": "q4_K_M"})):
             answer = server.post("/api/create", {"model": "x", **body})
             assert answer.status == status and word in answer.json()["error"], (body, answer.status, answer.body)

@@ -157,7 +157,7 @@ def main(motet, show):
         failed += wrong is not None
         if wrong or show:
             print(f"{'FAIL' if wrong else 'ok  '} {name}: {wrong or ''} {sentence}")
-    print(f"projectors: {len(CASES) - failed} refused, {failed} failed")
+    print(f"projectors: {len(CASES) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 

@@ -211,12 +211,15 @@ def main(arguments):
     parser.add_argument("--motet", default="build/motet")
     parser.add_argument("names", nargs="*", help="tests to run; else all")
     options = parser.parse_args(arguments)
+    passed = 0
     for function in TESTS:
         if options.names and function.__name__ not in options.names:
             continue
         with tempfile.TemporaryDirectory() as place:
             function(options.motet, Path(place))
         print(f"ok   {function.__name__}")
+        passed += 1
+    print(f"gguf_projector: {passed} passed, 0 failed")
     return 0
 
 

@@ -88,9 +88,9 @@ static void a_tag_or_the_memory_chooses(void **state)
                         "there is no quantisation \"Q2_K\"; take one of these: BF16 (1.7 KiB), IQ4_XS (400 B), Q4_K_M "
                         "(480 B), Q8_0 (850 B)");
     assert_string_equal(choose(many + 5, 2, "", 0), "there is no GGUF file of a model; give a folder that has one");
-    assert_int_equal(mt_gguf_choose_projector(many, count), 6);
-    assert_int_equal(mt_gguf_choose_projector(many, 6), 5);
-    assert_int_equal(mt_gguf_choose_projector(many, 5), 5);
+    assert_int_equal(mt_gguf_choose_projector(many, count, "m-Q8_0.gguf"), 6);
+    assert_int_equal(mt_gguf_choose_projector(many, 6, "m-Q8_0.gguf"), 5);
+    assert_int_equal(mt_gguf_choose_projector(many, 5, "m-Q8_0.gguf"), 5);
 }
 
 /* The place of a path below the test's folder: "MODEL PROJECTOR", "other", or the error. */
