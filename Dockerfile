@@ -18,7 +18,8 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/* /tmp/motet_*.deb
 USER motet
 WORKDIR /var/lib/motet
-ENV HOME=/var/lib/motet MOTET_LOG_FORMAT=json
+# The NVIDIA runtime (docker run --gpus all) puts the driver's libraries into containers that ask for these.
+ENV HOME=/var/lib/motet MOTET_LOG_FORMAT=json NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 EXPOSE 8000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --start-period=10m CMD ["/bin/bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/8000 && printf 'GET /ready HTTP/1.0\\r\\n\\r\\n' >&3 && read -r line <&3 && [[ $line == *' 200 '* ]]"]

@@ -8,6 +8,7 @@
 # CORPUS=folder        what `make test-corpus` checks against
 # MODEL=folder         what `make serve` serves; SERVE="options" are passed on
 # PREFIX=folder        where `make install` puts motet; DESTDIR=folder stands before it, for packagers
+# SHIPPED="arguments"  passed on to tests/shipped/run.py: names of stages, --ccache FOLDER
 # DEB=folder           where `make deb` builds
 BUILD ?= build
 TESTS ?=
@@ -21,8 +22,11 @@ SERVE ?=
 PREFIX ?= /usr/local
 DEB ?= build-deb
 
-.PHONY: all serve test test-gpu test-sdk test-clients test-grafana test-routers test-web test-corpus checkkernels bench docs format \
-        lint asan asan-stores ubsan tsan fuzz fuzz-merge clean help setup develop test-schema mutants install deb test-deb soak kills overload \
+# A value as one word of the shell, whatever it has in it.
+word_of = '$(subst ','\'',$(1))'
+
+.PHONY: all serve test test-gpu test-shipped test-sdk test-clients test-grafana test-routers test-web test-corpus checkkernels bench docs format \
+        lint asan asan-stores ubsan tsan fuzz fuzz-merge clean help setup develop test-schema mutants install uninstall deb test-deb soak kills overload \
         coverage valgrind faults
 
 all: $(BUILD)/build.ninja ## build build/motet and all other programs
@@ -30,12 +34,13 @@ all: $(BUILD)/build.ninja ## build build/motet and all other programs
 
 serve: $(BUILD)/build.ninja ## serve MODEL on port 8000; without one, the model in the box
 	@ninja -C $(BUILD) --quiet motet
-	@tools/serve.sh $(BUILD) $(MODEL) $(SERVE)
+	@tools/serve.sh $(call word_of,$(BUILD)) $(call word_of,$(MODEL)) $(SERVE)
 
-install: $(BUILD)/build.ninja ## install motet, man pages, completions and a systemd unit: PREFIX=folder, DESTDIR=folder
-	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
-	@ninja -C $(BUILD) --quiet installed
-	@DESTDIR=$(if $(DESTDIR),$(abspath $(DESTDIR))) meson install -C $(BUILD) --no-rebuild --quiet
+install: $(BUILD)/build.ninja ## install motet, man pages, completions and a systemd unit with its user: PREFIX=folder, DESTDIR=folder
+	@tools/install.sh $(BUILD) $(call word_of,$(PREFIX)) $(call word_of,$(DESTDIR))
+
+uninstall: ## remove what the last `make install` of this build has brought; DESTDIR=folder as then
+	@tools/uninstall.py $(BUILD) $(call word_of,$(DESTDIR))
 
 deb: ## build a Debian package in DEB, and look at it with lintian
 	@tools/setup.sh deb
@@ -43,6 +48,9 @@ deb: ## build a Debian package in DEB, and look at it with lintian
 
 test-deb: deb ## install the package in a fresh Debian (root, debootstrap) and talk to it with clients that npm fetches
 	@tests/package/deb.sh $(DEB)
+
+test-shipped: all ## run what is shipped as it is: make deb, ranks, balancers, manifests, in fresh Debians (root, debootstrap)
+	@tests/shipped/run.py --motet $(BUILD)/motet $(SHIPPED)
 
 test-sdk: all ## test the server with OpenAI's and Cohere's SDKs for Node, which npm fetches into ~/.cache
 	@tests/api/sdk.py --motet $(BUILD)/motet --install
@@ -101,7 +109,7 @@ bench: all ## measure the thread pool and the kernels on this machine
 	@$(BUILD)/bench/bench_pool
 	@$(BUILD)/checkkernels --bench
 
-docs: all ## write docs/options.md and the tables of docs/coming-from.md anew from src/server/options*.def
+docs: all ## write docs/options.md and the tables of docs/coming-from.md anew from src/options/options*.def
 	@tools/docs.sh $(BUILD)/motet docs
 
 format: develop ## lay out all C files with clang-format

@@ -9,8 +9,9 @@
 
 #include "api/dialect.h"
 #include "api/json_body.h"
-#include "base/limits.h"
-#include "server/tokens.h"
+#include "api/limits.h"
+#include "server/prepare/tokens.h"
+#include "template/limits.h"
 
 enum { TOOLS = 18, TURNS = 36, ROUNDS = 60, SYSTEM_BYTES = 16200, RESULT_BYTES = 800 };
 

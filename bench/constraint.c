@@ -12,9 +12,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/limits.h"
-#include "sample/constraint/masks.h"
-#include "sample/constraint/source.h"
+#include "constraint/masks.h"
+#include "constraint/source.h"
+#include "engine/limits.h"
 
 enum { ANSWERS = 40, TOKENS = 400, SAMPLES = 1 << 20, SLOWEST = 10, OPEN = 16 };
 

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "media/darkroom.h"
+#include "media/decode_process.h"
 #include "media/resize.h"
 
 static double milliseconds(uint64_t since)
@@ -61,14 +61,14 @@ static bool develop(const mt_file *file, double *took)
     const mt_media_watch watch = {0};
     const uint64_t since = mt_clock_ns();
     mt_error err;
-    mt_developer *d = mt_developer_new(&limits, &watch, 1 << 30, &err);
+    mt_decode_client *d = mt_decode_client_new(&limits, &watch, 1 << 30, &err);
     mt_image image = {0};
-    const bool ok = d && mt_developer_image(d, &image, file->data, file->size, NULL, NULL, &err);
+    const bool ok = d && mt_decode_client_image(d, &image, file->data, file->size, NULL, NULL, &err);
     uint64_t sum = 0;
 
     for (size_t i = 0; ok && i < (size_t)image.width * image.height * 3; i += 4096) /* as whoever reads it would */
         sum += image.pixels[i];
-    mt_developer_free(d);
+    mt_decode_client_free(d);
     *took = milliseconds(since) + (sum == 1 ? 1e-9 : 0);
     mt_image_free(&image);
     return ok;
@@ -102,7 +102,7 @@ static void compare_places(const char *path)
     mt_error err;
     mt_file file;
 
-    if (!mt_darkroom_is_open() || !mt_file_map(&file, path, &err))
+    if (!mt_decode_process_is_open() || !mt_file_map(&file, path, &err))
         return;
     for (int i = 0; i < ROUNDS; i++)
         if (!decode(&file, &here[i]) || !develop(&file, &there[i]))
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
     mt_image image;
 
     mt_alloc_setup();
-    mt_darkroom_open();
+    mt_decode_process_open();
     if (argc > 1)
         compare_places(argv[1]);
 

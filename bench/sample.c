@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "sample/philox.h"
 #include "sample/sampler.h"
+#include "weights/limits.h"
 
 enum { RUNS = 50, PROMPT = 2000, OUTPUT = 500 };
 

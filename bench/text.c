@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "text/limits.h"
 #include "text/tokenizer.h"
 
 enum { TEXT_BYTES = 1 << 20, RUNS = 5 };

@@ -16,7 +16,7 @@ import re
 import sys
 
 TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
-         ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+         ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".webmanifest": "application/manifest+json"}
 IMPORT = re.compile(r"""^(?:import|export)\b[^;"']*?["'](\.[^"']+)["']""", re.MULTILINE)
 LINK = re.compile(r'(src|href)="([^":#]+)"')
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -79,7 +79,7 @@ def main():
     rows += [("/" + folder + name, content, True) for name, content in assets.items()]
     made = [row(number, *each) for number, each in enumerate(rows)]
     with open(out, "w", encoding="utf-8") as f:
-        f.write('#include "server/web.h"\n\n' + "\n".join(data for data, _ in made))
+        f.write('#include "server/routes/web.h"\n\n' + "\n".join(data for data, _ in made))
         f.write("\nconst mt_web_file mt_web_files[] = {\n" + "".join(line for _, line in made) + "};\n")
         f.write("const size_t mt_web_count = {};\n".format(len(made)))
 

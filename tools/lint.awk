@@ -3,8 +3,8 @@
 
 BEGIN {
     width = 120
-    layers = "base ranks kernels sample device weights text template media models hub cache tier events sample/constraint engine chat api"
-    layers = layers " http server synth cli"
+    layers = "base ranks kernels sample device weights text template media models hub cache tier events constraint engine chat api"
+    layers = layers " http options server synth cli"
     count = split(layers, order, " ")
     for (i = 1; i <= count; i++)
         rank[order[i]] = i
@@ -67,11 +67,9 @@ function check_calls(code,    name)
     }
 }
 
-# The layer of a file: its folder, but what answers have to look like is one of its own.
+# The layer of a file: its folder.
 function layer_of(path)
 {
-    if (index(path, "sample/constraint/") == 1)
-        return "sample/constraint"
     sub(/\/.*/, "", path)
     return path
 }

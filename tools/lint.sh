@@ -147,13 +147,19 @@ no_loop() { # what they are
         END { if (found) print ""; exit found > 0 }'
 }
 
-# Files use each other in one direction, and so do folders. That there are any to look at is looked at, too: names of
-# objects are Meson's.
+# Files use each other in one direction, but for those that tools/recursions.txt names with a reason, and so do folders.
+# That there are any to look at is looked at, too: names of objects are Meson's.
 circles() {
-    local pairs status=0
+    local pairs allowed needless status=0
     pairs=$(users)
+    allowed=$(awk '/^src/ { print $1, $2 }' tools/recursions.txt | sort)
     [ "$(echo "$pairs" | wc -l)" -gt 1000 ] || { echo "tools/lint.sh:1: no objects are known by the names of their files"; return 1; }
-    echo "$pairs" | no_loop "files" || status=1
+    echo "$pairs" | comm -23 - <(echo "$allowed") | no_loop "files" || status=1
+    needless=$(echo "$pairs" | comm -13 - <(echo "$allowed"))
+    if [ -n "$needless" ]; then
+        echo "tools/recursions.txt:1: the first of these does not use the second any more, remove the line: $needless"
+        status=1
+    fi
     echo "$pairs" | awk -F '[/ ]' '{ split($0, file, " "); split(file[2], used, "/"); if ($2 != used[2]) print $2, used[2] }' | sort -u | no_loop "folders" || status=1
     return $status
 }
@@ -164,7 +170,7 @@ documents() {
     tools/docs.sh "$gcc"/motet "$folder"
     for page in options.md coming-from.md; do
         cmp -s "$folder/$page" "docs/$page" && continue
-        echo "docs/$page:1: is not what src/server/options*.def say: run make docs"
+        echo "docs/$page:1: is not what src/options/options*.def say: run make docs"
         status=1
     done
     rm -r "$folder"
@@ -174,15 +180,17 @@ documents() {
 # Every limit is used, and either a test names it or tests/limits.txt says where it is met, or why nowhere.
 limits() {
     local used tested known name where words status=0
-    used=$(grep -rohw --exclude=limits.h 'MT_LIMIT_[A-Z0-9_]*' src | sort -u)
+    used=$(grep -rhv '^#define MT_LIMIT_' src --include='*.[ch]' --include='*.def' --include='*.cu' --include='*.cuh' |
+        grep -ow 'MT_LIMIT_[A-Z0-9_]*' | sort -u)
+    used=$({ echo "$used"; sed -n 's/^#define MT_LIMIT_[A-Z0-9_]* //p' src/*/limits.h | grep -ow 'MT_LIMIT_[A-Z0-9_]*'; } | sort -u)
     tested=$(grep -rohw --include='*.[ch]' 'MT_LIMIT_[A-Z0-9_]*' tests | sort -u)
-    known=$(sed -n 's/^#define \(MT_LIMIT_[A-Z0-9_]*\) .*/\1/p' src/base/limits.h | sort)
+    known=$(sed -n 's/^#define \(MT_LIMIT_[A-Z0-9_]*\) .*/\1/p' src/*/limits.h src/base/error.h | sort)
     for name in $(echo "$known" | comm -23 - <(echo "$used")); do
-        echo "src/base/limits.h:1: $name is not used: remove it"
+        echo "src: $name of a limits.h is not used: remove it"
         status=1
     done
     for name in $(echo "$known" | comm -23 - <({ echo "$tested"; grep -o '^MT_LIMIT[^ ]*' tests/limits.txt; } | sort -u)); do
-        echo "src/base/limits.h:1: no test names $name: write one, or say in tests/limits.txt where it is met or why not"
+        echo "src: no test names $name of a limits.h: write one, or say in tests/limits.txt where it is met or why not"
         status=1
     done
     while read -r name where words; do

@@ -22,9 +22,9 @@ export TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/tools/tsan.supp"
 if [ "${1-}" = --stores ]; then
     shift
     command -v redis-server >/dev/null || { echo "there is no redis-server: run tools/setup.sh routers" >&2; exit 1; }
-    stores="media_address media_darkroom media_digest media_fetch media_hostile media_image media_image_bmp
+    stores="media_address media_decode_process media_digest media_fetch media_hostile media_image media_image_bmp
         media_image_jpeg media_image_png media_resize media_source media_video server_pictures api_pictures
-        hub_find hub_listing hub_local cli_pull tier_depot e2e_remote tier_disk tier_identity tier_segment tier_shelf
+        hub_find hub_listing hub_local cli_pull tier_remote e2e_remote tier_disk tier_identity tier_segment tier_host_store
         engine_keep api_store base_confine api_reports api_service"
     # $stores is a list of words.
     # shellcheck disable=SC2086

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Serves a model; of the model in the box, says what to ask it.
+# Serves a model, or several: MODEL is the path of one, which may have spaces, or names with spaces between them. Of the
+# model in the box, says what to ask it.
 # usage: tools/serve.sh BUILD MODEL [options of motet serve]
 set -eu
 
@@ -28,4 +29,9 @@ or talk to it: $build/motet chat http://localhost:$port
 END
     set -- --media-root examples "$@"
 fi
-exec "$build/motet" serve "$model" "$@"
+if [ -e "$model" ]; then
+    exec "$build/motet" serve "$model" "$@"
+fi
+# $model is a list of words.
+# shellcheck disable=SC2086
+exec "$build/motet" serve $model "$@"

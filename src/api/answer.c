@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "api/limits.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/limits.h"
 
 mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_ask *ask, size_t prompt_count)
 {

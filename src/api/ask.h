@@ -85,7 +85,7 @@ typedef struct mt_ask {
     struct mt_store *store;   /* kept answers of this account; borrowed; NULL: none */
     struct mt_recent *recent; /* the latest answer of the WebSocket the ask came on; borrowed; NULL: it came on none */
     json_t *schema;           /* a schema that was sent as text, parsed; owned; may be NULL */
-    char ignored[200];        /* names of fields that are ignored, for the log and a warning; "" */
+    char ignored[400];        /* names of fields that are ignored, for the log and a warning; "" */
 
     const char *model, *user, *cache_salt; /* NULL: not given */
     mt_form form;

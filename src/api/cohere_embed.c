@@ -8,8 +8,8 @@
 #include "api/write.h"
 #include "base/json_tree.h"
 #include "base/json_write.h"
-#include "base/limits.h"
 #include "base/words.h"
+#include "weights/limits.h"
 
 /* One bit for each number, set where it is above 0, the first in the highest bit; numbers that fill no byte are left
    out. offset: what is taken away from each byte. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json_tree.h"
+#include "base/nearest.h"
 #include "base/words.h"
 
 static bool out_of_range(const mt_field *f, const json_t *value, mt_failure *why)
@@ -127,7 +128,7 @@ static const char *const harmless[] = {"cache_prompt",
                                        "session_id",
                                        "spaces_between_special_tokens",
                                        "store",
-                                       "timeout", /* server/timeout.c reads it */
+                                       "timeout", /* server/calls/timeout.c reads it */
                                        "usage",
                                        "user",
                                        NULL};
@@ -141,12 +142,32 @@ static bool is_read(const mt_field_table *tables, size_t count, const char *name
     return false;
 }
 
+/* The field that an unknown name is probably meant to be; NULL: none is near. */
+static const char *meant(const char *name, const mt_field_table *tables, size_t count,
+                         const char *const *const known[3])
+{
+    enum { SHORTEST = 4, LONGEST = 32 }; /* comparing takes time that grows with the square of it */
+    mt_nearest nearest;
+
+    if (strlen(name) < SHORTEST || strlen(name) > LONGEST)
+        return NULL;
+    mt_nearest_init(&nearest, name);
+    for (size_t k = 0; k < count; k++)
+        for (size_t i = 0; i < tables[k].count; i++)
+            if (tables[k].fields[i].kind != MT_FIELD_REFUSED)
+                mt_nearest_offer(&nearest, tables[k].fields[i].name);
+    for (size_t k = 0; k < 3; k++)
+        for (size_t i = 0; known[k] && known[k][i]; i++)
+            mt_nearest_offer(&nearest, known[k][i]);
+    return nearest.best;
+}
+
 void mt_fields_note(mt_ask *ask, const char *prefix, const json_t *object, const mt_field_table *tables, size_t count,
                     const char *const *const known[3])
 {
     enum { MOST = 16 }; /* of a body, which may have millions */
     char noted[sizeof(ask->ignored)];
-    const char *name;
+    const char *name, *near;
     json_t *value;
     size_t left = MOST;
 
@@ -154,7 +175,9 @@ void mt_fields_note(mt_ask *ask, const char *prefix, const json_t *object, const
         if (is_nothing(value) || is_read(tables, count, name) || mt_words_have(known[0], name) ||
             mt_words_have(known[1], name) || mt_words_have(known[2], name))
             continue;
-        snprintf(noted, sizeof(noted), "%s%s", prefix, name);
+        near = left > 0 ? meant(name, tables, count, known) : NULL;
+        snprintf(noted, sizeof(noted), "%s%s%s%s%s", prefix, name, near ? " (did you mean " : "", near ? near : "",
+                 near ? "?)" : "");
         mt_ask_ignore(ask, left > 0 ? noted : "...");
         if (left-- == 0)
             break;

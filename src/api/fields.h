@@ -42,7 +42,8 @@ bool mt_fields_read(mt_ask *ask, const mt_field_table *tables, size_t count, con
                     const char *const *own, mt_failure *why) MT_NODISCARD;
 
 /* Notes members of an object that neither a table nor one of the lists (each ended by NULL, or NULL) has, with a prefix
-   before their names. Values that ask for nothing (null, false, "", [], {}) are not noted. */
+   before their names, and the name that was probably meant. Values that ask for nothing (null, false, "", [], {}) are
+   not noted. */
 void mt_fields_note(mt_ask *ask, const char *prefix, const json_t *object, const mt_field_table *tables, size_t count,
                     const char *const *const known[3]);
 

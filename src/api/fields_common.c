@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "api/fields.h"
+#include "api/limits.h"
 #include "base/json_tree.h"
-#include "base/limits.h"
+#include "sample/limits.h"
+#include "text/limits.h"
+#include "weights/limits.h"
 
 static bool read_seed(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {

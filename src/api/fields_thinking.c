@@ -4,8 +4,8 @@
 #include "api/chat_body.h"
 #include "api/fields.h"
 #include "base/json_tree.h"
-#include "base/limits.h"
 #include "base/words.h"
+#include "sample/limits.h"
 
 bool mt_read_effort(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {

@@ -3,7 +3,7 @@
 
 #include "api/fields.h"
 #include "base/json_tree.h"
-#include "base/limits.h"
+#include "sample/limits.h"
 
 /* Cohere's words, or a boolean: whether a text that is too long is cut at its start or its end. */
 static bool read_truncate(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)

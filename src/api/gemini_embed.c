@@ -6,11 +6,12 @@
 #include "api/fields.h"
 #include "api/gemini.h"
 #include "api/json_body.h"
+#include "api/limits.h"
 #include "api/openai_prompt.h"
 #include "api/write.h"
 #include "base/json_tree.h"
 #include "base/json_write.h"
-#include "base/limits.h"
+#include "weights/limits.h"
 
 static const mt_field fields[] = {
     MT_FIELD_INT_ROW("dimensions", dimensions, 1, MT_LIMIT_WIDTH),

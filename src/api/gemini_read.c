@@ -7,9 +7,9 @@
 #include "api/fields.h"
 #include "api/gemini.h"
 #include "api/json_body.h"
+#include "api/limits.h"
 #include "base/alloc.h"
 #include "base/json_tree.h"
-#include "base/limits.h"
 #include "media/source.h"
 
 /* The contents while they are read. */

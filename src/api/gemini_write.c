@@ -6,10 +6,11 @@
 
 #include "api/dialect.h"
 #include "api/gemini.h"
+#include "api/limits.h"
 #include "api/write.h"
 #include "base/alloc.h"
 #include "base/json_write.h"
-#include "base/limits.h"
+#include "weights/limits.h"
 
 /* The signature of the first call: clients want one, and send it back. It has all reasoning before the call. */
 static void add_signature(mt_buf *out, const mt_speech *s, const mt_speech_part *call)

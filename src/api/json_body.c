@@ -3,9 +3,9 @@
 
 #include <stdint.h>
 
+#include "api/limits.h"
 #include "base/alloc.h"
 #include "base/json_tree.h"
-#include "base/limits.h"
 
 /* Bytes that the thread may still allocate for JSON; SIZE_MAX: no bound. Freed memory is not added back, since parsing
    only allocates. */
@@ -77,6 +77,8 @@ json_t *mt_json_body_parse(const char *body, size_t len, const atomic_bool *stop
         mt_failure_set(why, 409, "cancelled", NULL, "the request was cancelled while it was read");
     else if (!fits)
         mt_failure_set(why, 413, "request_too_large", NULL, "the body holds too many values: send less in one request");
+    else if (len == 0)
+        mt_failure_set(why, 400, "invalid_json", NULL, "the body is empty: send a JSON object");
     else
         mt_failure_set(why, 400, "invalid_json", NULL, "the body: %s", error.text);
     mt_json_body_free(json, len);

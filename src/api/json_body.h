@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "api/failure.h"
+#include "api/limits.h"
 
 /* Called once, before any thread uses jansson: makes it allocate by base/alloc.h, within budgets. */
 void mt_json_body_setup(void);

@@ -6,11 +6,12 @@
 #include "api/chat_body.h"
 #include "api/fields.h"
 #include "api/json_body.h"
+#include "api/limits.h"
 #include "api/llama.h"
 #include "api/openai_prompt.h"
 #include "base/json_tree.h"
-#include "base/limits.h"
 #include "base/words.h"
+#include "sample/limits.h"
 
 /* -1, also as an integer without a sign, is any seed. */
 static bool read_seed(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)

@@ -9,7 +9,7 @@
 #include "api/write.h"
 #include "base/json_tree.h"
 #include "base/json_write.h"
-#include "base/limits.h"
+#include "weights/limits.h"
 
 /* Appends "tokens": the ids of the tokens that no earlier event had. The list is empty where the request did not ask
    for ids, and in the last event of a stream, which repeats nothing. */

@@ -7,7 +7,8 @@
 #include "api/openai_prompt.h"
 #include "api/write.h"
 #include "base/json_write.h"
-#include "base/limits.h"
+#include "sample/limits.h"
+#include "weights/limits.h"
 
 static const mt_field fields[] = {
     MT_FIELD_INT_ROW("dimensions", dimensions, 0, MT_LIMIT_WIDTH),

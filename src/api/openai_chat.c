@@ -4,13 +4,14 @@
 #include "api/chat_body.h"
 #include "api/dialect.h"
 #include "api/fields.h"
+#include "api/limits.h"
 #include "api/lmstudio.h"
 #include "api/openai.h"
 #include "api/openai_tools.h"
 #include "api/write.h"
 #include "base/json_tree.h"
 #include "base/json_write.h"
-#include "base/limits.h"
+#include "sample/limits.h"
 
 static bool read_logprobs(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {

@@ -7,8 +7,9 @@
 #include "api/openai_prompt.h"
 #include "api/write.h"
 #include "base/json_write.h"
-#include "base/limits.h"
 #include "base/utf8.h"
+#include "sample/limits.h"
+#include "weights/limits.h"
 
 static const mt_field fields[] = {
     MT_FIELD_INT_ROW("logprobs", sampling.logprobs, 0, MT_LIMIT_TOP_LOGPROBS),

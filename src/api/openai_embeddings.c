@@ -7,8 +7,8 @@
 #include "api/write.h"
 #include "base/json_tree.h"
 #include "base/json_write.h"
-#include "base/limits.h"
 #include "base/words.h"
+#include "weights/limits.h"
 
 static bool read_format(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {

@@ -1,8 +1,9 @@
 /* See openai_prompt.h. */
 #include "api/openai_prompt.h"
 
+#include "api/limits.h"
 #include "base/json_tree.h"
-#include "base/limits.h"
+#include "weights/limits.h"
 
 static bool read_id(const char *name, const json_t *id, uint32_t *out, mt_failure *why)
 {

@@ -6,13 +6,13 @@
 
 #include "api/chat_body.h"
 #include "api/dialect.h"
+#include "api/limits.h"
 #include "api/openai.h"
 #include "api/openai_tools.h"
 #include "api/recent.h"
 #include "api/responses.h"
 #include "api/store.h"
 #include "base/json_write.h"
-#include "base/limits.h"
 
 /* Opens an event. Returns where it begins in out. */
 static size_t open_event(mt_buf *out, mt_answer *a, const char *type)

@@ -6,7 +6,7 @@
 #include "api/chat_body.h"
 #include "base/compiler.h"
 #include "base/json_tree.h"
-#include "sample/constraint/schema.h"
+#include "constraint/schema.h"
 
 bool mt_tool_choice_word(mt_ask *ask, const char *word)
 {

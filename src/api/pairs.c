@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "api/chat_body.h"
+#include "api/limits.h"
 #include "base/json_tree.h"
-#include "base/limits.h"
 
 /* The text number i of a list, or the only one; NULL: it is no text. */
 static const json_t *text_at(const json_t *given, size_t i)

@@ -6,10 +6,10 @@
 
 #include "api/chat_body.h"
 #include "api/dialect.h"
+#include "api/limits.h"
 #include "api/responses.h"
 #include "base/json_tree.h"
 #include "base/json_write.h"
-#include "base/limits.h"
 
 static const char request[] =
     "Summarise the conversation above, so that it can be continued by somebody who has only your summary and the "

@@ -5,12 +5,12 @@
 
 #include "api/chat_body.h"
 #include "api/json_body.h"
+#include "api/limits.h"
 #include "api/recent.h"
 #include "api/responses.h"
 #include "api/store.h"
 #include "base/json_tree.h"
 #include "base/json_write.h"
-#include "base/limits.h"
 
 bool mt_responses_missing(const char *id, mt_failure *why)
 {

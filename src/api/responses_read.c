@@ -5,11 +5,11 @@
 #include "api/chat_body.h"
 #include "api/fields.h"
 #include "api/json_body.h"
+#include "api/limits.h"
 #include "api/openai_tools.h"
 #include "api/responses.h"
 #include "base/buf.h"
 #include "base/json_tree.h"
-#include "base/limits.h"
 
 /* The body while it is read. */
 typedef struct reader {

@@ -11,8 +11,9 @@
 #include "api/openai_prompt.h"
 #include "api/write.h"
 #include "base/json_write.h"
-#include "base/limits.h"
 #include "base/words.h"
+#include "sample/limits.h"
+#include "weights/limits.h"
 
 enum { DEFAULT_TOKENS = 128 }; /* of max_new_tokens */
 
@@ -184,8 +185,9 @@ static void add_top(mt_buf *out, const mt_answer *a, const mt_said_list *said, c
     mt_json_write(out, "]");
 }
 
-/* Appends two lists: of the tokens, from one on, and of the likeliest in the place of each, or of those that the
-   request names. The second is left out where `top` is NULL. */
+/* Appends two lists under the keys `tokens` and `top`: the logprobs of the answer's tokens from index `from` on, and
+   for each of these positions the logprobs of the likeliest tokens, or of the tokens that the request names. top NULL:
+   the first list alone. */
 static void add_logprobs(mt_buf *out, const mt_answer *a, const mt_said_list *said, size_t from, const char *tokens,
                          const char *top)
 {

@@ -1,11 +1,11 @@
 /* See speech.h. */
 #include "api/speech.h"
 
+#include "api/limits.h"
 #include "api/random.h"
 #include "base/alloc.h"
 #include "base/json_reader.h"
 #include "base/json_write.h"
-#include "base/limits.h"
 
 void mt_speech_free(mt_speech *s)
 {

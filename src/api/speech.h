@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "api/limits.h"
 #include "base/buf.h"
 #include "chat/parse.h"
 

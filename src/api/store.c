@@ -19,9 +19,9 @@
 
 #include <sqlite3.h>
 
+#include "api/limits.h"
 #include "base/alloc.h"
 #include "base/json_tree.h"
-#include "base/limits.h"
 #include "base/log.h"
 
 /* VERSION: of the tables below, kept as user_version in the file; BUSY_MS: how long another process that writes to the

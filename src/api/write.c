@@ -10,6 +10,7 @@
 #include "base/json_reader.h"
 #include "base/json_write.h"
 #include "chat/chat.h"
+#include "weights/limits.h"
 
 void mt_write_number(mt_buf *out, float value)
 {

@@ -8,6 +8,8 @@
    returning NULL everywhere, since a thousand places would need error paths that are never taken. */
 #include "base/alloc.h"
 
+#include "base/limits.h"
+
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -21,8 +23,6 @@
 #elif defined(__APPLE__)
 #include <malloc/malloc.h>
 #endif
-
-#include "base/limits.h"
 
 static MT_THREAD_LOCAL unsigned forbidden; /* nesting of mt_alloc_forbid */
 static MT_THREAD_LOCAL int64_t held;       /* bytes of this thread, see mt_alloc_held */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "base/compiler.h"
-#include "base/limits.h"
+#define MT_LIMIT_ERROR_TEXT 1024 /* bytes of an error's sentence, NUL included */
 
 typedef enum mt_code {
     MT_OK = 0,

@@ -22,6 +22,7 @@
 
 #include "base/alloc.h"
 #include "base/hex.h"
+#include "base/limits.h"
 #include "base/utf8.h"
 
 enum { VALUE, VALUE_OR_END, KEY_OR_END, AFTER, DONE, FAILED };

@@ -16,6 +16,7 @@
 #include "base/float_text.h"
 #include "base/json_reader.h"
 #include "base/json_write.h"
+#include "base/limits.h"
 
 /* The layout of jansson's real, followed by the text. */
 typedef struct wide {

@@ -112,7 +112,8 @@ static void build_text(line *l, mt_log_level level, const char *event, const cha
     add_escaped(l, message, MT_LOG_TEXT);
 }
 
-static void build_json(line *l, mt_log_level level, const char *event, const char *message)
+/* members: "" or more members of the object, as JSON. */
+static void build_json(line *l, mt_log_level level, const char *event, const char *members, const char *message)
 {
     static const char tail[] = "\"}";
 
@@ -123,16 +124,21 @@ static void build_json(line *l, mt_log_level level, const char *event, const cha
     add_str(l, level_names[level]);
     add_str(l, "\",\"event\":\"");
     add_escaped(l, event, MT_LOG_JSON);
-    add_str(l, "\",\"message\":\"");
+    add_str(l, "\",");
+    if (*members && l->len + strlen(members) < l->limit / 2) {
+        add_str(l, members);
+        add_str(l, ",");
+    }
+    add_str(l, "\"message\":\"");
     add_escaped(l, message, MT_LOG_JSON);
     l->limit += strlen(tail);
     add_str(l, tail);
 }
 
-static void build(line *l, mt_log_level level, const char *event, const char *message)
+static void build(line *l, mt_log_level level, const char *event, const char *members, const char *message)
 {
     if (atomic_load_explicit(&log_format, memory_order_relaxed) == MT_LOG_JSON)
-        build_json(l, level, event, message);
+        build_json(l, level, event, members, message);
     else
         build_text(l, level, event, message);
     l->text[l->len++] = '\n';
@@ -177,7 +183,7 @@ static void tell_lost(void)
     if (lost == 0)
         return;
     snprintf(message, sizeof(message), "%zu lines are missing here: nobody read them, or there was no room", lost);
-    build(&l, MT_LOG_WARN, "log.lost", message);
+    build(&l, MT_LOG_WARN, "log.lost", "", message);
     if (write_all(l.text, l.len))
         lost = 0;
 }
@@ -195,7 +201,7 @@ static void write_line(const line *l)
     mt_log_write(l->text, l->len);
 }
 
-static void write_event(mt_log_level level, const char *event, const char *fmt, va_list args)
+static void write_event(mt_log_level level, const char *event, const char *members, const char *fmt, va_list args)
 {
     line l = {.len = 0, .limit = MT_LIMIT_LOG_LINE - 1};
     char message[MT_LIMIT_LOG_LINE];
@@ -205,7 +211,7 @@ static void write_event(mt_log_level level, const char *event, const char *fmt, 
     vsnprintf(message, sizeof(message), fmt, args);
     if (atomic_exchange_explicit(&passing, false, memory_order_relaxed))
         add_str(&l, CLEAR);
-    build(&l, level, event, message);
+    build(&l, level, event, members, message);
     write_line(&l);
 }
 
@@ -214,7 +220,16 @@ void mt_log(mt_log_level level, const char *event, const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    write_event(level, event, fmt, args);
+    write_event(level, event, "", fmt, args);
+    va_end(args);
+}
+
+void mt_log_fields(mt_log_level level, const char *event, const char *members, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    write_event(level, event, members, fmt, args);
     va_end(args);
 }
 
@@ -240,7 +255,7 @@ void mt_log_passing(const char *event, const char *fmt, ...)
         atomic_store_explicit(&passing, true, memory_order_relaxed);
         write_line(&l);
     } else
-        write_event(MT_LOG_INFO, event, fmt, args);
+        write_event(MT_LOG_INFO, event, "", fmt, args);
     va_end(args);
 }
 

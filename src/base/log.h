@@ -1,6 +1,7 @@
 /* The log: one line for each event, to standard error. As text, "12:34:56.789 info  event sentence"; as JSON, an object
-   with time, level, event and message. Control characters are escaped, and a line is cut at MT_LIMIT_LOG_LINE. Where
-   nobody reads what is written, or the disk is full, lines are lost, and the next one that is not says how many. */
+   with time, level, event, message, and members of its own where an event has some. Control characters are escaped, and
+   a line is cut at MT_LIMIT_LOG_LINE. Where nobody reads what is written, or the disk is full, lines are lost, and the
+   next one that is not says how many. */
 #ifndef MT_BASE_LOG_H
 #define MT_BASE_LOG_H
 
@@ -8,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "base/limits.h"
 
 typedef enum mt_log_level { MT_LOG_ERROR, MT_LOG_WARN, MT_LOG_INFO, MT_LOG_DEBUG } mt_log_level;
 typedef enum mt_log_format { MT_LOG_TEXT, MT_LOG_JSON } mt_log_format;
@@ -17,6 +19,10 @@ bool mt_log_enabled(mt_log_level level);
 
 /* event: a short name such as "weights.mapped"; fmt: the sentence. Any thread. */
 void mt_log(mt_log_level level, const char *event, const char *fmt, ...) MT_PRINTF(3, 4);
+
+/* The same with members that only the JSON object gets, for programs: "\"tokens\":7,\"finish\":\"stop\"". They are left
+   out where they do not fit beside the sentence. */
+void mt_log_fields(mt_log_level level, const char *event, const char *members, const char *fmt, ...) MT_PRINTF(4, 5);
 
 /* Writes text that is no event, line end included, as events are written. Any thread. */
 void mt_log_write(const char *text, size_t len);

@@ -31,6 +31,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/cores.h"
+#include "base/limits.h"
 #include "base/placement.h"
 
 enum {

@@ -72,9 +72,9 @@ size_t mt_seq_common(const mt_seq *a, const mt_seq *b)
         const size_t middle = (low + high) / 2;
         *(a->text.hash[middle - 1] == b->text.hash[middle - 1] ? &low : &high) = middle;
     }
-    const mt_passage in_a = mt_text_page(&a->text, low), in_b = mt_text_page(&b->text, low);
+    const mt_page_text in_a = mt_text_page(&a->text, low), in_b = mt_text_page(&b->text, low);
     const size_t at = low * MT_PAGE_TOKENS, left = most - at;
-    return at + mt_passage_common(&in_a, &in_b, left < MT_PAGE_TOKENS ? left : MT_PAGE_TOKENS);
+    return at + mt_page_text_common(&in_a, &in_b, left < MT_PAGE_TOKENS ? left : MT_PAGE_TOKENS);
 }
 
 void mt_seq_state_resume(mt_seq *seq, const mt_hit *hit)

@@ -8,7 +8,7 @@
 
 #include "media/digest.h"
 
-mt_passage mt_text_page(const mt_text *text, size_t page)
+mt_page_text mt_text_page(const mt_text *text, size_t page)
 {
     const size_t first = page * MT_PAGE_TOKENS;
     /* figures before `low` end at or before `first`; those from `high` on end behind it */
@@ -20,14 +20,14 @@ mt_passage mt_text_page(const mt_text *text, size_t page)
         else
             low = middle + 1;
     }
-    return (mt_passage){.key = text->key + first,
-                        .first = first,
-                        .figure = low < text->figures ? &text->figure[low] : NULL,
-                        .figures = text->figures - low};
+    return (mt_page_text){.key = text->key + first,
+                          .first = first,
+                          .figure = low < text->figures ? &text->figure[low] : NULL,
+                          .figures = text->figures - low};
 }
 
-/* Where in the passage figure i begins, 0 where it began before; at most `most`, also where there is no figure i. */
-static size_t begins(const mt_passage *p, size_t i, size_t most)
+/* Where in the page text figure i begins, 0 where it began before; at most `most`, also where there is no figure i. */
+static size_t begins(const mt_page_text *p, size_t i, size_t most)
 {
     const size_t at = i == p->figures ? SIZE_MAX : p->figure[i].first > p->first ? p->figure[i].first - p->first : 0;
     return at < most ? at : most;
@@ -41,7 +41,7 @@ static uint64_t mix(uint64_t hash, uint64_t more)
 
 void mt_text_hash(mt_text *text, size_t page)
 {
-    const mt_passage p = mt_text_page(text, page);
+    const mt_page_text p = mt_text_page(text, page);
     uint64_t hash = page ? text->hash[page - 1] : 0, digest;
     for (size_t i = 0; i < MT_PAGE_TOKENS; i++)
         hash = mix(hash, p.key[i]);
@@ -52,7 +52,7 @@ void mt_text_hash(mt_text *text, size_t page)
     text->hash[page] = hash;
 }
 
-void mt_passage_digest(const mt_passage *p, size_t count, const uint8_t before[32], uint8_t out[32])
+void mt_page_text_digest(const mt_page_text *p, size_t count, const uint8_t before[32], uint8_t out[32])
 {
     uint8_t last[32];
     mt_digest(last, (mt_digest_part[]){{before, 32}, {p->key, count * sizeof(*p->key)}}, 2);
@@ -65,7 +65,7 @@ void mt_passage_digest(const mt_passage *p, size_t count, const uint8_t before[3
     memcpy(out, last, sizeof(last));
 }
 
-size_t mt_passage_common(const mt_passage *a, const mt_passage *b, size_t most)
+size_t mt_page_text_common(const mt_page_text *a, const mt_page_text *b, size_t most)
 {
     size_t same = 0;
     while (same < most && a->key[same] == b->key[same])

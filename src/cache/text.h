@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/limits.h"
 #include "device/device.h"
+#include "weights/limits.h"
 
 /* A token, with the flag MT_KEY_MEDIUM where it stands for a part of a picture. */
 typedef uint32_t mt_key;
@@ -36,22 +36,22 @@ typedef struct mt_text {
 } mt_text;
 
 /* A page of a text, or the beginning of one. */
-typedef struct mt_passage {
+typedef struct mt_page_text {
     const mt_key *key;
     size_t first;            /* position of its first key, in the count that the figures use */
     const mt_figure *figure; /* the figures that end behind `first` */
     size_t figures;
-} mt_passage;
+} mt_page_text;
 
-mt_passage mt_text_page(const mt_text *text, size_t page);
+mt_page_text mt_text_page(const mt_text *text, size_t page);
 
 /* Sets the hash of a whole page; that of the page before must be set. */
 void mt_text_hash(mt_text *text, size_t page);
 
-/* out: digest of the passage's first `count` positions and of `before`, the digest of all text before it. */
-void mt_passage_digest(const mt_passage *p, size_t count, const uint8_t before[32], uint8_t out[32]);
+/* out: digest of the page text's first `count` positions and of `before`, the digest of all text before it. */
+void mt_page_text_digest(const mt_page_text *p, size_t count, const uint8_t before[32], uint8_t out[32]);
 
 /* How many of the first `most` positions are the same in both. */
-size_t mt_passage_common(const mt_passage *a, const mt_passage *b, size_t most);
+size_t mt_page_text_common(const mt_page_text *a, const mt_page_text *b, size_t most);
 
 #endif

@@ -298,7 +298,7 @@ void mt_tree_ref(mt_tree *t, mt_node *n, uint32_t page[MT_KV_GROUPS])
 void mt_tree_anchor(mt_tree *t, mt_node *n, size_t offset, size_t gain, uint32_t slot)
 {
     uint32_t known;
-    const mt_passage p = mt_node_passage(n);
+    const mt_page_text p = mt_node_page_text(n);
     assert(n->parent && offset > 0 && offset <= n->count);
     if (mt_tree_find_anchor(t, n->parent, &p, offset, &known) && t->anchors.of[known].offset == offset)
         return;
@@ -332,7 +332,7 @@ mt_node *mt_tree_begin(mt_tree *t, mt_node *parent, const uint32_t page[MT_KV_GR
 /* Removes unheld nodes that are a beginning of a page that is whole now: they serve nobody any more. */
 static void drop_beginnings(mt_tree *t, mt_node *whole)
 {
-    const mt_passage p = mt_node_passage(whole);
+    const mt_page_text p = mt_node_page_text(whole);
     size_t scanned = 0;
     for (mt_node *n = whole->parent->child[1], *older; n && scanned < MT_TREE_SCAN; n = older, scanned++) {
         older = n->older;
@@ -371,7 +371,7 @@ static void merge(mt_tree *t, mt_node *known, uint32_t page[MT_KV_GROUPS])
 }
 
 /* Copies keys and figures of p to the node, which has `count` positions then. */
-static void learn(mt_node *n, const mt_passage *p, size_t count)
+static void learn(mt_node *n, const mt_page_text *p, size_t count)
 {
     size_t figures = n->figures;
     memcpy(n->key + n->count, p->key + n->count, (count - n->count) * sizeof(*n->key));
@@ -389,7 +389,7 @@ static void learn(mt_node *n, const mt_passage *p, size_t count)
 
 mt_node *mt_tree_fill(mt_tree *t, mt_node *n, const mt_text *text, size_t at, size_t count, uint32_t page[MT_KV_GROUPS])
 {
-    const mt_passage p = mt_text_page(text, at);
+    const mt_page_text p = mt_text_page(text, at);
     bool salted;
     assert(!mt_node_is_whole(n) && count <= MT_PAGE_TOKENS && count >= n->count);
     learn(n, &p, count);

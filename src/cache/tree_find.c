@@ -10,7 +10,7 @@ const char *mt_miss_name(mt_miss miss)
 
 mt_node *mt_tree_find_whole(mt_tree *t, const mt_node *parent, const mt_text *text, size_t page, bool *salted)
 {
-    const mt_passage p = mt_text_page(text, page);
+    const mt_page_text p = mt_text_page(text, page);
     for (mt_node *n = *mt_tree_bucket(t, text->hash[page]); n; n = n->chain) {
         t->probes++;
         if (n->hash != text->hash[page] || !n->parent || mt_node_common(n, &p, MT_PAGE_TOKENS) < MT_PAGE_TOKENS)
@@ -40,7 +40,7 @@ mt_node *mt_tree_child(mt_tree *t, mt_node *parent, const mt_text *text, size_t 
 
 /* The child that has the most positions in common with p. *media: set where a child has the same token with another
    picture at the first difference. */
-static mt_node *find_longest(const mt_node *parent, const mt_passage *p, size_t count, size_t *longest, bool *media)
+static mt_node *find_longest(const mt_node *parent, const mt_page_text *p, size_t count, size_t *longest, bool *media)
 {
     mt_node *best = NULL;
     size_t scanned = 0;
@@ -98,7 +98,8 @@ static void retreat(const mt_tree *t, mt_hit *hit)
     hit->positions = hit->pages * MT_PAGE_TOKENS;
 }
 
-mt_node *mt_tree_find_anchor(const mt_tree *t, const mt_node *parent, const mt_passage *p, size_t count, uint32_t *slot)
+mt_node *mt_tree_find_anchor(const mt_tree *t, const mt_node *parent, const mt_page_text *p, size_t count,
+                             uint32_t *slot)
 {
     mt_node *best = NULL;
     size_t deepest = 0, scanned = 0;
@@ -121,7 +122,7 @@ static void retreat_to_anchor(const mt_tree *t, mt_hit *hit, const mt_text *text
     mt_node *n, *parent = hit->node;
     uint32_t slot;
     for (size_t page = hit->pages;; page--, parent = parent->parent) {
-        const mt_passage p = mt_text_page(text, page);
+        const mt_page_text p = mt_text_page(text, page);
         const size_t left = count - page * MT_PAGE_TOKENS;
         n = mt_tree_find_anchor(t, parent, &p, left < MT_PAGE_TOKENS ? left : MT_PAGE_TOKENS, &slot);
         hit->pages = page;
@@ -158,7 +159,7 @@ mt_hit mt_tree_find(mt_tree *t, mt_node *root, const mt_text *text, size_t count
         if (!next || !mt_node_is_here(next))
             break;
     }
-    const mt_passage p = mt_text_page(text, hit.pages);
+    const mt_page_text p = mt_text_page(text, hit.pages);
     const size_t at = hit.pages * MT_PAGE_TOKENS, left = count - at;
     const bool gone = hit.pages < whole && next;
     if (left > 0)

@@ -84,16 +84,16 @@ static inline mt_node **mt_tree_bucket(mt_tree *t, uint64_t hash)
     return &t->bucket[hash & (t->buckets - 1)];
 }
 
-static inline mt_passage mt_node_passage(const mt_node *n)
+static inline mt_page_text mt_node_page_text(const mt_node *n)
 {
-    return (mt_passage){.key = n->key, .figure = n->figure, .figures = n->figures};
+    return (mt_page_text){.key = n->key, .figure = n->figure, .figures = n->figures};
 }
 
 /* How many positions the node and the first `count` positions of p have in common from the beginning. */
-static inline size_t mt_node_common(const mt_node *n, const mt_passage *p, size_t count)
+static inline size_t mt_node_common(const mt_node *n, const mt_page_text *p, size_t count)
 {
-    const mt_passage own = mt_node_passage(n);
-    return mt_passage_common(&own, p, count < n->count ? count : n->count);
+    const mt_page_text own = mt_node_page_text(n);
+    return mt_page_text_common(&own, p, count < n->count ? count : n->count);
 }
 
 /* Take a node out of a list, or add it at the newest end (or at the oldest). l is idle[g], or with g = 0 `gone`. */
@@ -110,7 +110,7 @@ mt_node *mt_tree_find_whole(mt_tree *tree, const mt_node *parent, const mt_text 
 
 /* The child of `parent` that has the anchor with the largest offset at which its page agrees with the first `count`
    positions of p; *slot: the anchor. NULL: there is none. */
-mt_node *mt_tree_find_anchor(const mt_tree *tree, const mt_node *parent, const mt_passage *p, size_t count,
+mt_node *mt_tree_find_anchor(const mt_tree *tree, const mt_node *parent, const mt_page_text *p, size_t count,
                              uint32_t *slot);
 
 #endif

@@ -51,13 +51,13 @@ static mt_tree_block describe(const mt_tree *t, const mt_node *n)
 
 void mt_tree_tell_here(mt_tree *t, mt_node *n)
 {
-    const mt_passage p = mt_node_passage(n);
+    const mt_page_text p = mt_node_page_text(n);
     uint8_t root[32];
     if (!t->tell)
         return;
     if (!n->parent->parent)
         mt_digest(root, (mt_digest_part[]){{t->seed, sizeof(t->seed)}, {n->parent->salt, sizeof(n->parent->salt)}}, 2);
-    mt_passage_digest(&p, MT_PAGE_TOKENS, n->parent->parent ? digest_of(t, n->parent) : root, digest_of(t, n));
+    mt_page_text_digest(&p, MT_PAGE_TOKENS, n->parent->parent ? digest_of(t, n->parent) : root, digest_of(t, n));
     n->told = true;
     const mt_tree_block b = describe(t, n);
     t->tell(t->told, &b, true);

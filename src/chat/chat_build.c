@@ -2,8 +2,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "chat/chat.h"
+#include "chat/limits.h"
 
 mt_chat_text mt_chat_text_of(const json_t *string)
 {

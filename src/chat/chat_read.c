@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/json_tree.h"
-#include "base/limits.h"
 #include "chat/chat.h"
 #include "chat/ending.h"
 

@@ -8,7 +8,9 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "text/limits.h"
 #include "weights/folder.h"
+#include "weights/limits.h"
 
 struct mt_chat_templates {
     mt_chat_template plain, tool_use; /* tool_use.tpl is NULL where there is only one */

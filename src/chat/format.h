@@ -5,7 +5,7 @@
 #define MT_CHAT_FORMAT_H
 
 #include "chat/parse_core.h"
-#include "sample/constraint/json.h"
+#include "constraint/json.h"
 
 /* How an argument is written in tags. */
 typedef struct mt_layout_tags {

@@ -1,10 +1,10 @@
 /* See normalise.h. */
 #include "chat/normalise.h"
 
+#include "chat/limits.h"
+
 #include <stdint.h>
 #include <string.h>
-
-#include "base/limits.h"
 
 static void *allocate(mt_chat *chat, size_t size, mt_error *err)
 {

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/nearest.h"
 #include "chat/format.h"
+#include "chat/limits.h"
 
 static bool unknown(const char *what, const char *name, const char *(*at)(size_t i), mt_error *err)
 {

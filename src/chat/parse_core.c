@@ -8,6 +8,8 @@
 
 #include "chat/parse_core.h"
 
+#include "constraint/limits.h"
+
 #define HOPS 16 /* states that a byte may pass through */
 
 typedef enum match { MATCH_NONE, MATCH_PART, MATCH_WHOLE } match;

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "chat/parse.h"
+#include "constraint/limits.h"
 
 /* What becomes of a byte in a state. */
 typedef enum mt_parse_does {

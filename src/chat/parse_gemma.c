@@ -3,6 +3,7 @@
    notation was and no deeper than LEVELS. */
 #include <string.h>
 
+#include "chat/limits.h"
 #include "chat/parse_core.h"
 
 enum { LEVELS = 64 }; /* bits of mt_parse_object.objects */

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/json_tree.h"
+#include "chat/limits.h"
 #include "chat/parse_core.h"
+#include "constraint/limits.h"
 
 enum phase { OUTSIDE, KEY, IN_KEY, COLON, VALUE, IN_STRING, IN_CONTAINER, IN_SCALAR }; /* where in a call */
 /* Which member of a call is read. F_AGAIN: arguments a second time, which are dropped. */

@@ -4,7 +4,9 @@
 
 #include "base/hex.h"
 #include "base/json_tree.h"
+#include "base/limits.h"
 #include "base/utf8.h"
+#include "chat/limits.h"
 #include "chat/parse_core.h"
 
 typedef struct reader {

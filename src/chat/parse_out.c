@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "chat/limits.h"
 #include "chat/parse_core.h"
 
 /* How many bytes at the end are the beginning of a character that is not complete. */

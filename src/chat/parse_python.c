@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "chat/limits.h"
 #include "chat/parse_core.h"
 
 enum phase { OUTSIDE, IN_NAME, IN_ARGUMENT }; /* where in a call */

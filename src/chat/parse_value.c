@@ -5,8 +5,9 @@
 #include "base/compiler.h"
 #include "base/json_escape.h"
 #include "base/json_tree.h"
+#include "chat/limits.h"
 #include "chat/parse_core.h"
-#include "sample/constraint/schema.h"
+#include "constraint/schema.h"
 
 /* JSON types as bits: the types that a schema allows, or the type of a value. */
 enum { T_STRING = 1, T_NUMBER = 2, T_BOOLEAN = 4, T_NULL = 8, T_OBJECT = 16, T_ARRAY = 32, T_ANY = 63 };

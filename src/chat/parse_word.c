@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "chat/parse_core.h"
+#include "constraint/limits.h"
 
 void mt_parse_word_clear(mt_parse_word *word)
 {

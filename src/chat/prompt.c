@@ -15,8 +15,8 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
 #include "chat/ending.h"
+#include "chat/limits.h"
 #include "chat/normalise.h"
 
 /* A prompt in the making. */

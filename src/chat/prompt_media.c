@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "chat/prompt.h"
+#include "template/limits.h"
 
 typedef struct filler {
     mt_prompt *out;

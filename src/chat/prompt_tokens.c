@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
+#include "chat/limits.h"
 
 /* Removes cuts that are none: at the beginning, at the end, and several on the same token. */
 static void keep_cuts(mt_prompt *out)

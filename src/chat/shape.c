@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/limits.h"
+#include "chat/limits.h"
 #include "chat/shape_inside.h"
 
 /* Whether a tool is declared as strict. */

@@ -5,7 +5,7 @@
 
 #include "chat/opened.h"
 #include "chat/parse.h"
-#include "sample/constraint/source.h"
+#include "constraint/source.h"
 #include "text/tokenizer.h"
 
 typedef enum mt_shape_calls {

@@ -4,11 +4,11 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/compiler.h"
-#include "base/limits.h"
 #include "chat/shape_inside.h"
-#include "sample/constraint/lark.h"
-#include "sample/constraint/regex.h"
-#include "sample/constraint/schema.h"
+#include "constraint/lark.h"
+#include "constraint/limits.h"
+#include "constraint/regex.h"
+#include "constraint/schema.h"
 
 /* A value as JSON. root: what references in the schema refer to; object: only an object. Where the schema cannot be
    followed at all, any value will do, unless strict. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
+#include "chat/limits.h"
 #include "chat/shape_inside.h"
 
 /* The layout to use; NULL: calls of this format cannot be generated. */

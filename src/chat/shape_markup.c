@@ -1,7 +1,7 @@
 /* Text of a format, in which special tokens become tokens; and which formats a shape has. */
 #include <string.h>
 
-#include "base/limits.h"
+#include "chat/limits.h"
 #include "chat/shape_inside.h"
 
 bool mt_shape_special(const mt_shape_writer *w, const char *text, size_t len, uint32_t *id)

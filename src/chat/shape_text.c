@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "chat/shape_inside.h"
+#include "constraint/limits.h"
 
 /* Markers that must not stand in the text. */
 typedef struct markers {

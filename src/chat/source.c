@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json_tree.h"
-#include "base/limits.h"
+#include "chat/limits.h"
 
 /* A part that is being read. */
 typedef struct reader {

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "device/timed.h"
 #include "engine/opened.h"
-#include "server/options.h"
+#include "options/options.h"
 
 /* ---- numbers ---- */
 

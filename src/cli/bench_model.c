@@ -5,6 +5,8 @@
 
 #include "base/log.h"
 #include "cli/bench.h"
+#include "device/limits.h"
+#include "sample/limits.h"
 #include "synth/synth.h"
 
 static const char *const parts[] = {"steps", "depths", "operations", "tower", "first", "company"};

@@ -8,6 +8,7 @@
 
 #include "api/random.h"
 #include "base/log.h"
+#include "sample/limits.h"
 
 /* words of the two prompts that show how a server counts tokens; fewest requests of a load */
 enum { FEW = 16, MANY = 144, LEAST_REQUESTS = 8 };

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "cli/chat_events.h"
-#include "server/options.h"
+#include "options/options.h"
 
 /* ---- input ---- */
 

@@ -7,9 +7,9 @@
 
 #include <openssl/evp.h>
 
+#include "api/limits.h"
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/limits.h"
 #include "cli/chat.h"
 #include "cli/cli.h"
 

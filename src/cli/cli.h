@@ -5,7 +5,7 @@
 
 #include <strings.h>
 
-#include "server/options.h"
+#include "options/options.h"
 
 /* Whether an operand is a URL of a server rather than a folder or a name. */
 static inline bool mt_is_url(const char *text)

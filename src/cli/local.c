@@ -7,6 +7,8 @@
 
 #include "base/units.h"
 #include "cli/cli.h"
+#include "hub/known.h"
+#include "hub/limits.h"
 #include "hub/local.h"
 #include "hub/remove.h"
 
@@ -105,10 +107,31 @@ static void print_json(const mt_local *list)
     json_decref(root);
 }
 
+/* Prints the short names of popular models. */
+static int print_known(bool json)
+{
+    json_t *known = json_array(), *root = json_object();
+
+    for (size_t i = 0; !json && i < mt_hub_short_count; i++)
+        printf("%-22s %s\n", mt_hub_shorts[i].name, mt_hub_shorts[i].repository);
+    for (size_t i = 0; json && i < mt_hub_short_count; i++)
+        json_array_append_new(
+            known, json_pack("{s:s,s:s}", "name", mt_hub_shorts[i].name, "repository", mt_hub_shorts[i].repository));
+    json_object_set_new(root, "known", known);
+    if (json)
+        json_dumpf(root, stdout, JSON_INDENT(2));
+    fputs(json ? "\n" : "", stdout);
+    json_decref(root);
+    return EXIT_SUCCESS;
+}
+
 int mt_cmd_list(const mt_options *opt)
 {
     mt_error err = {0};
     mt_local list;
+
+    if (opt->known)
+        return print_known(opt->json);
     const bool ok = mt_local_list(&list, opt->models_dir, getenv, &err);
 
     if (ok && opt->json)
@@ -116,33 +139,34 @@ int mt_cmd_list(const mt_options *opt)
     else if (ok && list.count)
         print_table(&list);
     else if (ok)
-        fprintf(stderr, "motet: there are no models here yet: get one with motet pull OWNER/NAME\n");
+        fprintf(stderr, "motet: there are no models here yet: get one with motet pull OWNER/NAME, or a short name "
+                        "of motet list --known\n");
     mt_local_free(&list);
     return ok ? EXIT_SUCCESS : fail(&err);
 }
 
-/* Bytes of a model on disk; of all its revisions where the options name none. */
-static uint64_t count_bytes(const mt_options *opt)
+/* Bytes of a model on disk; of all its revisions where the name has none. */
+static uint64_t count_bytes(const mt_options *opt, const char *name)
 {
-    const size_t len = strlen(opt->dir);
+    const size_t len = strlen(name);
     uint64_t bytes = 0;
     mt_local list;
 
     if (mt_local_list(&list, opt->models_dir, getenv, NULL))
         for (size_t i = 0; i < list.count; i++)
-            if (strncmp(list.at[i].name, opt->dir, len) == 0 && strchr("@", list.at[i].name[len]))
+            if (strncmp(list.at[i].name, name, len) == 0 && strchr("@", list.at[i].name[len]))
                 bytes += list.at[i].bytes;
     mt_local_free(&list);
     return bytes;
 }
 
 /* Asks the user whether to remove the model. */
-static bool ask(const mt_options *opt)
+static bool ask(const mt_options *opt, const char *name)
 {
     char answer[16] = "", size[MT_UNITS_TEXT];
-    const uint64_t bytes = count_bytes(opt);
+    const uint64_t bytes = count_bytes(opt, name);
 
-    printf("remove \"%s\"%s%s? [y/N] ", opt->dir, bytes ? ", " : "", bytes ? mt_bytes_text(bytes, size) : "");
+    printf("remove \"%s\"%s%s? [y/N] ", name, bytes ? ", " : "", bytes ? mt_bytes_text(bytes, size) : "");
     fflush(stdout);
     return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
@@ -150,15 +174,21 @@ static bool ask(const mt_options *opt)
 int mt_cmd_rm(const mt_options *opt)
 {
     char size[MT_UNITS_TEXT];
+    const char *name = opt->dir;
+    mt_hub_name found;
     mt_error err = {0};
     uint64_t freed;
 
-    if (!opt->yes && !ask(opt)) {
-        printf("\"%s\" stays\n", opt->dir);
+    if (!mt_local_removable(name, opt->models_dir, getenv, &found, &err))
+        return fail(&err);
+    if (found.owned && !strchr(name, '/')) /* it was a short name */
+        name = found.id;
+    if (!opt->yes && !ask(opt, name)) {
+        printf("\"%s\" stays\n", name);
         return EXIT_FAILURE;
     }
-    if (!mt_local_remove(opt->dir, opt->models_dir, getenv, &freed, &err))
+    if (!mt_local_remove(name, opt->models_dir, getenv, &freed, &err))
         return fail(&err);
-    printf("removed \"%s\": %s\n", opt->dir, mt_bytes_text(freed, size));
+    printf("removed \"%s\": %s\n", name, mt_bytes_text(freed, size));
     return EXIT_SUCCESS;
 }

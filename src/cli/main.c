@@ -86,13 +86,27 @@ static bool is_joint(const mt_options *opt)
             (opt->command == MT_COMMAND_BENCH && !mt_bench_has_url(opt)));
 }
 
+/* Whether mpirun has started several processes for a command that one runs. */
+static bool is_many(const mt_options *opt)
+{
+    const bool works = opt->command != MT_COMMAND_NONE && opt->command != MT_COMMAND_HELP &&
+                       opt->command != MT_COMMAND_VERSION && !opt->help;
+
+    return works && !is_joint(opt) && mt_ranks_started() > 1;
+}
+
 /* Runs the command on rank 0; all other ranks follow rank 0. */
 static int run(mt_options *opt, char **folder)
 {
     mt_error err = {0};
     int status = EXIT_FAILURE;
 
-    if (is_joint(opt) && !mt_ranks_join((double)opt->rank_seconds, &err))
+    if (is_many(opt))
+        fprintf(stderr,
+                "motet: %zu processes were started together, and this command is one process': start it without "
+                "mpirun\n",
+                mt_ranks_started());
+    else if (is_joint(opt) && !mt_ranks_join((double)opt->rank_seconds, &err))
         fprintf(stderr, "motet: %s\n", err.text);
     else if (!find_model(opt, folder, &err) || !choose_projector(opt, &err))
         fprintf(stderr, "motet: %s\n", err.text);

@@ -79,7 +79,7 @@ int mt_cmd_ps(const mt_options *opt)
         if (!is_listed(model))
             continue;
         if (shown++ == 0)
-            printf("%-40s %-9s %12s %8s %9s %9s\n", "model", "state", "memory", "requests", "idle", "unloads in");
+            printf("%-40s %-9s %12s %8s %9s %9s\n", "model", "state", "memory up to", "requests", "idle", "unloads in");
         print_row(model);
     }
     if (list && !opt->json && shown == 0)

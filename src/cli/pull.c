@@ -7,6 +7,7 @@
 #include "base/progress.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "hub/limits.h"
 #include "hub/pull.h"
 
 enum { EXIT_INTERRUPTED = 130 };

@@ -7,7 +7,9 @@
 #include "base/file.h"
 #include "base/json_tree.h"
 #include "cli/cli.h"
+#include "template/limits.h"
 #include "template/template.h"
+#include "weights/limits.h"
 
 /* the template called raise_exception */
 enum { EXIT_RAISED = 2 };

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/limits.h"
 #include "api/random.h"
 #include "api/write.h"
 #include "base/alloc.h"
 #include "base/json_write.h"
-#include "base/limits.h"
 #include "cli/cli.h"
 #include "engine/engine.h"
 #include "engine/opened.h"
 #include "hub/find.h"
-#include "server/generation.h"
+#include "server/prepare/generation.h"
 
 /* RAW_TOKENS: of an answer, where the options say nothing */
 enum { EXIT_USAGE = 2, RAW_TOKENS = 16 };

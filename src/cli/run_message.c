@@ -8,9 +8,9 @@
 #include <curl/curl.h>
 
 #include "api/json_body.h"
-#include "base/limits.h"
 #include "cli/chat.h"
 #include "cli/cli.h"
+#include "text/limits.h"
 
 enum { EXIT_INTERRUPTED = 130 }; /* the exit status of shells for a program that Ctrl-C ended */
 

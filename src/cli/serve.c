@@ -1,6 +1,7 @@
 /* The command motet serve: runs the server until a signal ends it, or only checks the options. */
 #include <stdio.h>
 
+#include "base/log.h"
 #include "cli/cli.h"
 #include "server/server.h"
 
@@ -13,6 +14,9 @@ static int check(const mt_options *opt)
     bool ok;
 
     mt_buf_init(&out, MOST_BYTES);
+    /* That a model is loaded is no news here. */
+    if (opt->log_level == MT_LOG_INFO && !opt->trace)
+        mt_log_setup(MT_LOG_WARN, opt->log_format);
     ok = mt_serve_check(opt, &out);
     fputs(out.data, stdout);
     mt_buf_free(&out);

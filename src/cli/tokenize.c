@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
+#include "text/limits.h"
 #include "text/tokenizer.h"
+#include "weights/limits.h"
 
 static bool read_input(mt_buf *input, mt_error *err)
 {
@@ -100,6 +101,19 @@ static bool parse_ids(const mt_buf *input, mt_ids *ids, mt_error *err)
     return true;
 }
 
+/* Whether the tokenizer has a token for each id. */
+static bool check_ids(const mt_tokenizer *t, const mt_ids *ids, mt_error *err)
+{
+    size_t len;
+
+    for (size_t i = 0; i < ids->count; i++)
+        if (!mt_tokenizer_token(t, ids->data[i], &len))
+            return mt_fail(err, MT_E_INVALID, "%u is the id of no token: this tokenizer has ids from 0 to %zu%s",
+                           ids->data[i], mt_tokenizer_size(t) - 1,
+                           ids->data[i] < mt_tokenizer_size(t) ? ", of which some are unused" : "");
+    return true;
+}
+
 static bool detokenize(const mt_options *opt, const mt_tokenizer *t, const mt_buf *input, mt_error *err)
 {
     mt_ids ids = {0};
@@ -107,7 +121,7 @@ static bool detokenize(const mt_options *opt, const mt_tokenizer *t, const mt_bu
     bool ok;
 
     mt_buf_init(&text, MT_LIMIT_TOKENIZER_TEXT);
-    ok = parse_ids(input, &ids, err);
+    ok = parse_ids(input, &ids, err) && check_ids(t, &ids, err);
     if (ok && !mt_tokenizer_decode(t, ids.data, ids.count, opt->skip_special, &text))
         ok = mt_fail(err, MT_E_TOO_LARGE, "the text is longer than %u bytes: give the ids in parts",
                      MT_LIMIT_TOKENIZER_TEXT);

@@ -1,10 +1,16 @@
 /* A backend: what a kind of device implements, as a name and a function for everything that device.h declares. Each
    backend defines its own struct mt_device, mt_set and so on, which no other code looks into, except the heads
-   below. */
+   below.
+
+   A function that is NULL has a fallback (fallback.h), except name, open, close, describe, device_memory, device_wait
+   and the four functions of memory. A backend with fallbacks uses their objects. */
 #ifndef MT_DEVICE_BACKEND_H
 #define MT_DEVICE_BACKEND_H
 
 #include "device/device.h"
+
+typedef struct mt_memory mt_memory; /* a piece of a device's memory */
+typedef struct mt_fallback mt_fallback;
 
 typedef struct mt_backend {
     const char *name;
@@ -15,6 +21,12 @@ typedef struct mt_backend {
     const char *(*describe)(const mt_device *dev);
     mt_set *(*set_new)(mt_device *dev);
     void (*set_free)(mt_set *set);
+    /* For the fallback alone: memory of zeros (NULL: there is none), and copies to and from byte `at` of it, which are
+       made behind everything that was enqueued before, and are complete when the function returns. */
+    mt_memory *(*memory_new)(mt_device *dev, size_t bytes);
+    void (*memory_free)(mt_device *dev, mt_memory *memory);
+    void (*memory_write)(mt_device *dev, mt_memory *memory, size_t at, const void *data, size_t bytes);
+    void (*memory_read)(mt_device *dev, const mt_memory *memory, size_t at, void *data, size_t bytes);
 #define MT_BACKEND_FIELD(result, name, parameters, arguments) result(*name) parameters;
     MT_DEVICE_OBJECTS(MT_BACKEND_FIELD)
     MT_DEVICE_ANSWERS(MT_BACKEND_FIELD)
@@ -34,6 +46,7 @@ typedef struct mt_device_head {
     mt_ranks *ranks;       /* NULL: there is one rank */
     uint32_t serial;       /* number of the device, as mt_device_open counts */
     mt_progress *progress; /* where loading of weights is reported; NULL: nowhere */
+    mt_fallback *fallback; /* NULL: the backend has all functions */
 } mt_device_head;
 
 typedef struct mt_set_head {
@@ -41,7 +54,10 @@ typedef struct mt_set_head {
 } mt_set_head;
 
 /* Increased with every change of a rule of docs/numerics.md: part of each backend's fingerprint (R12). */
-#define MT_NUMERICS_VERSION 2u
+#define MT_NUMERICS_VERSION 3u
+
+/* Adds a backend to those that mt_device_open finds by name. For tests, before the first device is opened. */
+void mt_backend_add(const mt_backend *backend);
 
 extern const mt_backend mt_backend_cpu;
 #if defined(MT_CUDA)

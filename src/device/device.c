@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "device/backend.h"
+#include "device/fallback.h"
 
 /* In the order in which they are tried. */
 static const mt_backend *const backends[] = {
@@ -17,6 +18,13 @@ static const mt_backend *const backends[] = {
 #endif
     &mt_backend_cpu,
 };
+
+static const mt_backend *added; /* found by name only */
+
+void mt_backend_add(const mt_backend *backend)
+{
+    added = backend;
+}
 
 static const mt_device_head *head_of(const mt_device *dev)
 {
@@ -47,6 +55,8 @@ static const mt_backend *find(const char *name, int *number)
 {
     const size_t len = strcspn(name, ":");
     char *end = NULL;
+    if (added && strcmp(added->name, name) == 0)
+        return added;
     for (size_t i = 0; i < MT_COUNT(backends); i++) {
         if (strlen(backends[i]->name) != len || memcmp(name, backends[i]->name, len) != 0)
             continue;
@@ -86,6 +96,10 @@ mt_device *mt_device_open(const mt_device_params *given, mt_error *err)
     }
     mt_host *own = params.shared ? NULL : mt_host_open(&params.host, &why), *host = own ? own : params.shared;
     mt_device *dev = !host ? NULL : any ? open_any(&params, host, &why) : backend->open(&params, host, &why);
+    if (dev && !mt_fallback_unneeded(of_device(dev)) && !mt_fallback_begin(dev, &params, &why)) {
+        of_device(dev)->close(dev);
+        dev = NULL;
+    }
     if (dev) {
         ((mt_device_head *)dev)->own = own;
         ((mt_device_head *)dev)->serial = atomic_fetch_add(&opened, 1);
@@ -101,7 +115,9 @@ void mt_device_close(mt_device *dev)
     if (!dev)
         return;
     mt_host *own = head_of(dev)->own;
+    mt_fallback *fallback = head_of(dev)->fallback;
     of_device(dev)->close(dev);
+    mt_fallback_end(fallback);
     mt_host_close(own);
 }
 
@@ -143,6 +159,17 @@ mt_ranks *mt_device_ranks(const mt_device *dev)
 uint32_t mt_device_serial(const mt_device *dev)
 {
     return head_of(dev)->serial;
+}
+
+const char *mt_device_lacks(const mt_device *dev, size_t i)
+{
+    const mt_backend *b = head_of(dev)->fallback ? mt_fallback_backend(head_of(dev)->fallback) : of_device(dev);
+#define LACKS(result, name, parameters, arguments) \
+    if (!b->name && i-- == 0)                      \
+        return #name;
+    MT_DEVICE_OPERATIONS(LACKS)
+#undef LACKS
+    return NULL;
 }
 
 const char *mt_device_name(const mt_device *dev)

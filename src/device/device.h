@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "device/host.h"
+#include "device/limits.h"
 #include "kernels/matrix.h"
 #include "ranks/ranks.h"
 #include "sample/chain.h"
@@ -129,6 +130,10 @@ uint32_t mt_device_serial(const mt_device *dev); /* unique in the process, also 
 /* From now on, bytes of weights copied to the device are reported to progress; NULL: no longer. */
 void mt_device_watch(mt_device *dev, mt_progress *progress);
 const char *mt_device_name(const mt_device *dev); /* "cpu (neon dotprod i8mm bf16), 2 threads" */
+
+/* The operation with number i of those that the device's backend lacks and the CPU computes for it; NULL: there are no
+   more. */
+const char *mt_device_lacks(const mt_device *dev, size_t i);
 
 /* The names of all kinds of devices, separated by commas. */
 const char *mt_device_names(void);
@@ -545,11 +550,11 @@ typedef struct mt_peaks {
       (mt_device *dev, mt_tensor *x, const mt_weight *w, const mt_index *index, const mt_tensor *factor,               \
        size_t count, size_t m),                                                                                        \
       (dev, x, w, index, factor, count, m))                                                                            \
-    /* y[i] = the `count` rows of x from row count * i on: op_join puts them side by side or, where woven,             \
+    /* y[i] = the `count` rows of x from row count * i on: op_join puts them side by side or, where interleaved,       \
        interleaves their elements (all first elements, then all second ones); op_mean takes their mean */              \
     X(void, op_join,                                                                                                   \
-      (mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m, bool woven),                          \
-      (dev, y, x, count, m, woven))                                                                                    \
+      (mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m, bool interleaved),                    \
+      (dev, y, x, count, m, interleaved))                                                                              \
     X(void, op_mean,                                                                                                   \
       (mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m),                                      \
       (dev, y, x, count, m))

@@ -12,7 +12,13 @@ enum { MOST_POWER = 127 }; /* that fp32 has; of larger scales products are infin
 
 bool mt_native_fits(const mt_mat *mat)
 {
-    return mat->format == MT_FORMAT_AFFINE && mat->bits <= 4 && mat->group % 64 == 0 && mat->k <= MT_NATIVE_MOST_K;
+    return mt_has_codes(mat->format) && mat->k <= MT_NATIVE_MOST_K &&
+           (mat->group == 16 || mat->group == 32 || (mat->group && mat->group % MT_NATIVE_SEGMENT == 0));
+}
+
+bool mt_native_narrow(const mt_mat *mat)
+{
+    return (mat->format == MT_FORMAT_AFFINE || mat->format == MT_FORMAT_SIGNED) && mat->bits <= 4;
 }
 
 /* Rounded to nearest even; what is too large is an infinity, NaN stays. */
@@ -26,9 +32,14 @@ static mt_f16 f16_of(double v)
     return (mt_f16)((signbit(v) ? 0x8000u : 0) | (bits < 0x7c00 ? (uint32_t)bits : 0x7c00u));
 }
 
-static float group_value(const mt_mat *mat, const uint8_t *values, size_t row, size_t group)
+static float scale_of(const mt_mat *mat, size_t row, size_t group)
 {
-    return values ? mt_scale_f32(values + row * mat->scale_stride, mat->scale_type, group) : 0;
+    return mt_weight_scale(mat, mat->scales + row * mat->scale_stride, group);
+}
+
+static float bias_of(const mt_mat *mat, size_t row, size_t group)
+{
+    return mat->biases ? mt_scale_f32(mat->biases + row * mat->scale_stride, mat->scale_type, group) : 0;
 }
 
 int mt_native_power(const mt_mat *mat)
@@ -36,8 +47,8 @@ int mt_native_power(const mt_mat *mat)
     int power = 0;
     for (size_t n = 0; n < mat->n; n++)
         for (size_t g = 0; g < mat->k / mat->group; g++) {
-            const float scale = fabsf(group_value(mat, mat->scales, n, g));
-            const float bias = fabsf(group_value(mat, mat->biases, n, g));
+            const float scale = fabsf(scale_of(mat, n, g));
+            const float bias = fabsf(bias_of(mat, n, g));
             while (isfinite(scale) && power < MOST_POWER && ldexpf(scale, MT_NATIVE_CODE_EXPONENT - power) > 65504)
                 power++;
             while (isfinite(bias) && power < MOST_POWER && ldexpf(bias, -power) > 0x1p15f)
@@ -48,15 +59,18 @@ int mt_native_power(const mt_mat *mat)
 
 mt_native_pair mt_native_pair_of(const mt_mat *mat, size_t row, size_t group, int power)
 {
-    double scale = ldexp(group_value(mat, mat->scales, row, group), MT_NATIVE_CODE_EXPONENT - power);
+    double scale = ldexp(scale_of(mat, row, group), MT_NATIVE_CODE_EXPONENT - power);
     if (fabs(scale) < 0x1p-10)
         scale = ldexp(nearbyint(ldexp(scale, 20)), -20);
-    return (mt_native_pair){f16_of(scale), f16_of(ldexp(group_value(mat, mat->biases, row, group), -power))};
+    const mt_f16 rounded = f16_of(scale);
+    const double unit = ldexp((double)mt_f32_from_f16(rounded), -MT_NATIVE_CODE_EXPONENT);
+    const int lift = mt_code_lift(mat);
+    return (mt_native_pair){rounded, f16_of(lift ? -lift * unit : ldexp(bias_of(mat, row, group), -power))};
 }
 
 size_t mt_native_padded(size_t k)
 {
-    return (k + MT_NATIVE_SEGMENT - 1) / MT_NATIVE_SEGMENT * MT_NATIVE_SEGMENT;
+    return (k + MT_NATIVE_CHUNK - 1) / MT_NATIVE_CHUNK * MT_NATIVE_CHUNK;
 }
 
 size_t mt_native_row_bytes(size_t k)
@@ -66,7 +80,8 @@ size_t mt_native_row_bytes(size_t k)
 
 void mt_native_weights(mt_f16 *to, const mt_mat *mat, size_t row, int power)
 {
-    mt_unpacker u = {.p = mat->w + row * mat->stride};
+    mt_unpacker u = mt_unpacker_of(mat, row);
+    const int lift = mt_code_lift(mat);
     double scale = 0, bias = 0;
     memset(to, 0, mt_native_padded(mat->k) * sizeof(*to));
     for (size_t k = 0; k < mat->k; k++) {
@@ -75,21 +90,22 @@ void mt_native_weights(mt_f16 *to, const mt_mat *mat, size_t row, int power)
             scale = ldexp((double)mt_f32_from_f16(pair.scale), -MT_NATIVE_CODE_EXPONENT);
             bias = (double)mt_f32_from_f16(pair.bias);
         }
-        to[k] = f16_of(mt_unpack_next(&u, mat) * scale + bias);
+        to[k] = f16_of((mt_unpack_next(&u, mat) + lift) * scale + bias);
     }
 }
 
+/* The least exponent there is with which the largest number is below 2^15; else the largest there is. */
 static int segment_exponent(const float *x, size_t n)
 {
     float most = 0;
-    uint32_t bits;
+    int e = MT_NATIVE_EXPONENT_LEAST;
     for (size_t i = 0; i < n; i++)
         most = fmaxf(most, fabsf(x[i]));
-    memcpy(&bits, &most, sizeof(bits));
-    const int e = (int)(bits >> 23) - 127 - MT_NATIVE_TOP;
-    return e < MT_NATIVE_EXPONENT_LEAST  ? MT_NATIVE_EXPONENT_LEAST
-           : e > MT_NATIVE_EXPONENT_MOST ? MT_NATIVE_EXPONENT_MOST
-                                         : e;
+    if (most == 0)
+        return MT_NATIVE_EXPONENT_OF_ZEROS;
+    for (int i = 1; i < MT_NATIVE_EXPONENTS && most >= ldexpf(1, MT_NATIVE_TOP + 1 + e); i++)
+        e += MT_NATIVE_EXPONENT_STEP;
+    return e;
 }
 
 void mt_native_pack(void *to, const float *x, size_t k)
@@ -97,8 +113,8 @@ void mt_native_pack(void *to, const float *x, size_t k)
     mt_f16 *half = to;
     int *exponents = (int *)(void *)(half + mt_native_padded(k));
     memset(half, 0, mt_native_padded(k) * sizeof(*half));
-    for (size_t first = 0; first < k; first += MT_NATIVE_SEGMENT) {
-        const size_t n = k - first < MT_NATIVE_SEGMENT ? k - first : MT_NATIVE_SEGMENT;
+    for (size_t first = 0; first < mt_native_padded(k); first += MT_NATIVE_SEGMENT) {
+        const size_t left = first < k ? k - first : 0, n = left < MT_NATIVE_SEGMENT ? left : MT_NATIVE_SEGMENT;
         const int e = exponents[first / MT_NATIVE_SEGMENT] = segment_exponent(x + first, n);
         for (size_t i = 0; i < n; i++)
             half[first + i] = f16_of(ldexp((double)x[first + i], -e));

@@ -37,8 +37,8 @@ static bool others_want(mt_engine *e)
     for (size_t i = 0; i < e->job_count; i++)
         if (e->jobs[i]->count > 0)
             return true;
-    for (size_t i = 0; i < e->desk_count; i++)
-        if (e->desks[i].waiting_count > 0)
+    for (size_t i = 0; i < e->text_queue_count; i++)
+        if (e->text_queues[i].waiting_count > 0)
             return true;
     return false;
 }

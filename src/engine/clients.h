@@ -17,7 +17,7 @@ typedef struct mt_client {
 } mt_client;
 
 /* The engine's record of a client. */
-typedef struct mt_guest {
+typedef struct mt_client_record {
     mt_client client;
     double seconds; /* seconds of the machine that it has had, decayed until `when` */
     uint64_t when;  /* mt_clock_ns */
@@ -25,15 +25,15 @@ typedef struct mt_guest {
     size_t running; /* its sequences that run: the seats it has */
 
     /* valid while a step is planned */
-    double debt;   /* mt_guest_debt at this step */
+    double debt;   /* mt_client_record_debt at this step */
     size_t eager;  /* its waiting sequences that could go on */
     size_t first;  /* index of the first of these among all waiting sequences */
     size_t places; /* seats that it may take in this step */
     size_t looks;  /* its waiting sequences that may still be considered */
-} mt_guest;
+} mt_client_record;
 
 typedef struct mt_clients {
-    mt_guest *guest;
+    mt_client_record *client_record;
     size_t count, most;
 } mt_clients;
 
@@ -43,23 +43,23 @@ void mt_clients_free(mt_clients *clients);
 
 /* Finds or makes the record of a client and adds `count` to its `here`. The record does not move while `here` is above
    0; who ends a sequence counts `here` down. */
-mt_guest *mt_clients_enter(mt_clients *clients, const mt_client *client, size_t count, uint64_t now);
+mt_client_record *mt_clients_enter(mt_clients *clients, const mt_client *client, size_t count, uint64_t now);
 
 /* Debt: seconds of the machine the client has had, halved for every five seconds that have passed, divided by its
    share. Charging adds to it. now: mt_clock_ns. */
-double mt_guest_debt(const mt_guest *guest, uint64_t now);
-void mt_guest_charge(mt_guest *guest, double seconds, uint64_t now);
+double mt_client_record_debt(const mt_client_record *client_record, uint64_t now);
+void mt_client_record_charge(mt_client_record *client_record, double seconds, uint64_t now);
 
 /* The debt of a client; 0 where nothing is known of it. */
 double mt_clients_debt(const mt_clients *clients, const mt_client *client, uint64_t now);
 
 /* Compares the seats of two clients, divided by their shares, as if a had more_a and b more_b seats more (or fewer):
    below 0: a has fewer. */
-int mt_guest_compare(const mt_guest *a, int more_a, const mt_guest *b, int more_b);
+int mt_client_record_compare(const mt_client_record *a, int more_a, const mt_client_record *b, int more_b);
 
 /* The client that gets the next free seat: of those with more eager sequences than places, the one with the fewest
    seats and places; of equals, the one with the least debt; then the one whose sequence waits first. NULL: none wants a
    seat. */
-mt_guest *mt_clients_next(const mt_clients *clients);
+mt_client_record *mt_clients_next(const mt_clients *clients);
 
 #endif

@@ -1,6 +1,8 @@
 /* Guesses tokens from the text itself (draft.h); a drafting head's guesses are made in guess.c. */
 #include "engine/draft.h"
 
+#include "sample/limits.h"
+
 #define FIRST_CHANCE 0.5 /* of a new answer, that a guess is right */
 #define LEARNED 0.125    /* weight of the newest guess in the running average */
 #define FORGOTTEN 0.01   /* part of the way back to FIRST_CHANCE that an untried chance goes at each step */

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/limits.h"
 #include "cache/tree.h"
+#include "sample/limits.h"
 
 typedef enum mt_speculation {
     MT_SPECULATE_OFF,

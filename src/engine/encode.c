@@ -1,9 +1,9 @@
 /* The vision tower's job: pictures become features. One job is under way at a time; it has some parts of pictures, each
-   with room in the gallery for its features, and the tower works on it in slices between steps.
+   with room in the feature cache for its features, and the tower works on it in slices between steps.
 
    1. A sequence whose next position belongs to a part without features is blind: it has no rows, and waits for a job.
-   2. The gallery entries of the job's parts are marked as filling and pinned by the job. The job reads pictures of
-      requests, so when a request ends, a job that reads its pictures is given up.
+   2. The feature cache entries of the job's parts are marked as filling and pinned by the job. The job reads pictures
+      of requests, so when a request ends, a job that reads its pictures is given up.
    3. Only running sequences pin features that are complete, from the position they have reached on. They can always go
       on, and unpin features that they have passed; so nobody waits for room in a circle. */
 #include <assert.h>
@@ -24,7 +24,7 @@ static bool in_job(const mt_engine *e, const mt_medium *medium)
 void mt_engine_unsee(mt_engine *e, mt_sequence *s)
 {
     for (; s->pinned < s->pinned_end; s->pinned++)
-        mt_gallery_unpin(e->gallery, s->request->sights[s->pinned].medium);
+        mt_feature_cache_unpin(e->feature_cache, s->request->sights[s->pinned].medium);
 }
 
 /* Pins the complete parts from `from` on and unpins all others of s. Returns the first part that is not complete. */
@@ -32,14 +32,14 @@ static size_t pin(mt_engine *e, mt_sequence *s, size_t from)
 {
     const mt_request *r = s->request;
     for (; s->pinned < s->pinned_end && s->pinned < from; s->pinned++)
-        mt_gallery_unpin(e->gallery, r->sights[s->pinned].medium);
+        mt_feature_cache_unpin(e->feature_cache, r->sights[s->pinned].medium);
     if (s->pinned == s->pinned_end)
         s->pinned = s->pinned_end = from;
     for (; s->pinned_end < r->sight_count; s->pinned_end++) {
         mt_medium *medium = r->sights[s->pinned_end].medium;
-        if (!mt_gallery_features(e->gallery, medium))
+        if (!mt_feature_cache_features(e->feature_cache, medium))
             break;
-        mt_gallery_pin(e->gallery, medium);
+        mt_feature_cache_pin(e->feature_cache, medium);
     }
     return s->pinned_end;
 }
@@ -54,7 +54,7 @@ size_t mt_engine_sees(mt_engine *e, mt_sequence *s, size_t done, bool running)
     if (running)
         at = pin(e, s, at);
     else
-        while (at < r->sight_count && mt_gallery_features(e->gallery, r->sights[at].medium))
+        while (at < r->sight_count && mt_feature_cache_features(e->feature_cache, r->sights[at].medium))
             at++;
     s->missing = at;
     if (at == r->sight_count)
@@ -74,12 +74,12 @@ bool mt_engine_expects(const mt_engine *e, const mt_sequence *s)
            (s->kept.glancing || mt_medium_filling(s->request->sights[s->missing].medium));
 }
 
-/* Adds a part of a request to the job. False when the job or the gallery is full. */
+/* Adds a part of a request to the job. False when the job or the feature cache is full. */
 static bool add(mt_engine *e, mt_request *r, mt_sight *sight)
 {
     mt_shown *p = &e->pictures;
     const size_t at = e->job.count;
-    if (mt_gallery_features(e->gallery, sight->medium) || mt_medium_filling(sight->medium))
+    if (mt_feature_cache_features(e->feature_cache, sight->medium) || mt_medium_filling(sight->medium))
         return true;
     if (at == MT_JOB_PARTS)
         return false;
@@ -87,7 +87,7 @@ static bool add(mt_engine *e, mt_request *r, mt_sight *sight)
     if (!e->tower.fits(e->tower.cursor, p->picture, at + 1))
         return false;
     do
-        p->to[at] = mt_gallery_fill(e->gallery, sight->medium, sight->picture.tokens);
+        p->to[at] = mt_feature_cache_fill(e->feature_cache, sight->medium, sight->picture.tokens);
     while (!p->to[at] && mt_keep_yield(e, false));
     if (!p->to[at])
         return false;
@@ -118,7 +118,7 @@ static void call_back(mt_engine *e, mt_sequence *s)
         return;
     for (size_t i = s->missing; i < r->sight_count && mt_keep_views_free(e); i++) {
         mt_medium *medium = r->sights[i].medium;
-        if (i >= s->kept.sought && !mt_gallery_features(e->gallery, medium) && !mt_medium_filling(medium) &&
+        if (i >= s->kept.sought && !mt_feature_cache_features(e->feature_cache, medium) && !mt_medium_filling(medium) &&
             !mt_keep_view(e, r, &r->sights[i]))
             s->kept.sought = i + 1;
     }
@@ -159,11 +159,11 @@ void mt_engine_forget(mt_engine *e, mt_request *r)
     if (mine) {
         mt_cursor_drop(e->tower.cursor);
         for (size_t i = 0; i < e->job.count; i++)
-            mt_gallery_filled(e->gallery, e->pictures.sight[i]->medium, false);
+            mt_feature_cache_filled(e->feature_cache, e->pictures.sight[i]->medium, false);
         mt_job_clear(&e->job);
     }
-    if (e->gallery)
-        mt_sights_release(r, e->gallery);
+    if (e->feature_cache)
+        mt_sights_release(r, e->feature_cache);
 }
 
 /* Whether all numbers of these rows of features are finite. */
@@ -189,7 +189,7 @@ void mt_engine_encoded(mt_engine *e, mt_job *j)
     mt_histogram_add(&e->stats.encode, (double)(mt_clock_ns() - j->began) * 1e-9);
     for (size_t i = 0; i < j->count; i++) {
         const bool ok = sound(e, p->to[i], p->sight[i]->picture.tokens);
-        mt_gallery_filled(e->gallery, p->sight[i]->medium, ok);
+        mt_feature_cache_filled(e->feature_cache, p->sight[i]->medium, ok);
         if (ok)
             mt_keep_encoded(e, j->request[i], p->sight[i]);
         else

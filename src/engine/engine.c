@@ -16,6 +16,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/inside.h"
+#include "engine/limits.h"
+#include "sample/limits.h"
 
 void mt_engine_params_init(mt_engine_params *params)
 {
@@ -94,8 +96,8 @@ static bool check(const mt_engine *e, const mt_request *r, mt_error *err)
 
 mt_places *mt_engine_places(mt_engine *e, size_t encoder)
 {
-    assert(encoder <= e->desk_count);
-    return encoder ? &e->desks[encoder - 1].places : &e->places;
+    assert(encoder <= e->text_queue_count);
+    return encoder ? &e->text_queues[encoder - 1].places : &e->places;
 }
 
 /* Checks a request, takes places for it and puts it into the inbox. */
@@ -110,7 +112,7 @@ static bool submit(mt_engine *e, mt_request *r, mt_error *err)
     if (!r->encoder)
         mt_sequences_new(r, e->spec->group_count, e->context, e->spec->vocab, e->tokenizer);
     if (r->pool) {
-        r->vector_len = !r->encoder ? e->spec->hidden : mt_bert_width(&e->desks[r->encoder - 1].encoder->spec);
+        r->vector_len = !r->encoder ? e->spec->hidden : mt_bert_width(&e->text_queues[r->encoder - 1].encoder->spec);
         r->vector = mt_arena_alloc(r->arena, r->vector_len * sizeof(*r->vector));
     }
     r->order = atomic_fetch_add(&e->order_next, 1);
@@ -161,7 +163,7 @@ void mt_engine_stats(mt_engine *e, mt_stats *out)
 mt_encoder_stats mt_engine_encoder_stats(mt_engine *e, size_t encoder)
 {
     pthread_mutex_lock(&e->lock);
-    const mt_encoder_stats stats = e->desks[encoder - 1].stats;
+    const mt_encoder_stats stats = e->text_queues[encoder - 1].stats;
     pthread_mutex_unlock(&e->lock);
     return stats;
 }
@@ -224,22 +226,22 @@ static void stop_behind_pictures(mt_sequence *s)
         }
 }
 
-/* A request from the inbox becomes the engine's: its sequences are queued, or its text waits at an encoder's desk. */
+/* A request from the inbox becomes the engine's: its sequences are queued, or its text waits at an encoder's queue. */
 static void take(mt_engine *e, mt_request *r)
 {
     if (r->constraint && !e->masks)
         e->masks = mt_masks_new((e->spec->vocab + 31) / 32, e->params.sequences, (size_t)e->params.masks);
     const uint64_t now = mt_clock_ns();
-    r->guest = mt_clients_enter(&e->clients, &r->client, r->choices, now);
-    mt_guest_charge(r->guest, r->spent, now);
+    r->client_record = mt_clients_enter(&e->clients, &r->client, r->choices, now);
+    mt_client_record_charge(r->client_record, r->spent, now);
     if (r->encoder) {
         r->voice = mt_voices_enter(e->voices, r, e->params.model, 0, now);
-        mt_desk *d = &e->desks[r->encoder - 1];
+        mt_text_queue *d = &e->text_queues[r->encoder - 1];
         d->waiting[d->waiting_count++] = r;
         return;
     }
-    if (e->gallery)
-        mt_sights_take(r, e->gallery);
+    if (e->feature_cache)
+        mt_sights_take(r, e->feature_cache);
     for (uint32_t c = 0; c < r->choices; c++) {
         r->sequences[c].voice = mt_voices_enter(e->voices, r, e->params.model, c, now);
         mt_seq_attach(&r->sequences[c].seq, e->tree, r->salt);
@@ -297,7 +299,8 @@ static mt_phase phase_of(const mt_sequence *s, bool running)
 
 static void publish_media(mt_engine *e)
 {
-    const mt_gallery_stats media = e->gallery ? mt_gallery_look(e->gallery) : (mt_gallery_stats){0};
+    const mt_feature_cache_stats media =
+        e->feature_cache ? mt_feature_cache_look(e->feature_cache) : (mt_feature_cache_stats){0};
     const size_t width = e->tower.width * sizeof(float);
     e->stats.media_known = media.known;
     e->stats.media_bytes = media.rows * width;
@@ -321,8 +324,8 @@ static void publish_cache(const mt_engine *e, mt_stats *st)
     st->states_held = mt_anchors_held(anchors);
     st->states_known = anchors->count;
     st->state_evictions = anchors->evictions;
-    if (e->shelf)
-        st->shelf = mt_shelf_look(e->shelf);
+    if (e->host_store)
+        st->host_store = mt_host_store_look(e->host_store);
 }
 
 /* Updates the copies for other threads. */
@@ -337,9 +340,9 @@ static void publish(mt_engine *e)
     publish_media(e);
     pthread_mutex_lock(&e->lock);
     e->shown = e->stats;
-    for (size_t i = 0; i < e->desk_count; i++) {
-        e->desks[i].stats.seconds = e->desks[i].job.seconds;
-        e->desks[i].stats.waiting = e->desks[i].waiting_count;
+    for (size_t i = 0; i < e->text_queue_count; i++) {
+        e->text_queues[i].stats.seconds = e->text_queues[i].job.seconds;
+        e->text_queues[i].stats.waiting = e->text_queues[i].waiting_count;
     }
     e->row_count = 0;
     for (size_t i = 0; i < e->running_count; i++)

@@ -5,6 +5,7 @@
 
 #include "engine/draft.h"
 #include "engine/encoder.h"
+#include "engine/limits.h"
 #include "engine/opened.h"
 #include "engine/places.h"
 #include "engine/request.h"
@@ -13,6 +14,7 @@
 #include "engine/voices.h"
 #include "events/kv_events.h"
 #include "models/vision.h"
+#include "sample/limits.h"
 #include "text/tokenizer.h"
 #include "tier/tiers.h"
 
@@ -48,13 +50,13 @@ typedef struct mt_engine_params {
     uint64_t besides;
     /* bytes of `memory` for decoded pixels, where the model takes pictures; 0: none, MT_ENGINE_CHOOSE: a part of it */
     uint64_t pictures;
-    /* bytes of the host's memory for the shelf, a cache tier below a device with memory of its own; 0: none,
+    /* bytes of the host's memory for the host store, a cache tier below a device with memory of its own; 0: none,
        MT_ENGINE_CHOOSE: what host_memory leaves */
     uint64_t host_cache;
-    mt_disk *disk;        /* cache tier on disk; borrowed; NULL: none */
-    mt_depot *remote;     /* cache tier on the network, shared with other servers; borrowed; NULL: none */
-    uint8_t identity[32]; /* digest of the weights: part of every key in the tiers */
-    mt_kv_events *events; /* told what the cache gains and loses, for routers; borrowed; NULL: nobody */
+    mt_disk *disk;           /* cache tier on disk; borrowed; NULL: none */
+    mt_remote_store *remote; /* cache tier on the network, shared with other servers; borrowed; NULL: none */
+    uint8_t identity[32];    /* digest of the weights: part of every key in the tiers */
+    mt_kv_events *events;    /* told what the cache gains and loses, for routers; borrowed; NULL: nobody */
     /* other engines run in this process: then `memory` bounds what this engine allocates, not the process */
     bool shares;
     int64_t held; /* where `shares`: mt_alloc_held() before this engine's model was opened */
@@ -84,6 +86,9 @@ void mt_engine_params_init(mt_engine_params *params);
 /* The bytes that params->memory and params->host_memory stand for on this device. */
 uint64_t mt_engine_memory(const mt_engine_params *params, const mt_device *dev);
 uint64_t mt_engine_host_memory(const mt_engine_params *params, const mt_device *dev);
+
+/* How much of `bytes` is for large requests: one part of so many, or up to two where that is too little for one. */
+uint64_t mt_engine_requests(uint64_t bytes, uint64_t parts);
 
 /* Loads the model of an opened checkpoint and starts the thread. All that is passed is borrowed until mt_engine_stop.
    tokenizer may be NULL: then events have no text. Where `opened` has a device but no checkpoint, the engine runs

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
 #include "base/log.h"
 #include "engine/lead.h"
 #include "engine/opened.h"

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "device/limits.h"
 
 #define LEARNED 0.1 /* weight of the newest round in the average time of a round */
 

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/queue.h"
-#include "cache/gallery.h"
+#include "cache/feature_cache.h"
 #include "engine/clients.h"
 #include "engine/engine.h"
 #include "engine/keep.h"
@@ -47,8 +47,8 @@ typedef struct mt_shown {
 } mt_shown;
 
 /* An encoder, with the texts that wait for it and its job. See texts.c. */
-typedef struct mt_desk {
-    mt_job job; /* must be the first member: the job's callback casts it to mt_desk */
+typedef struct mt_text_queue {
+    mt_job job; /* must be the first member: the job's callback casts it to mt_text_queue */
     const mt_encoder *encoder;
     mt_bert *bert;
     size_t rows; /* most rows of a job */
@@ -57,12 +57,12 @@ typedef struct mt_desk {
     mt_request **waiting;
     size_t waiting_count;
     mt_encoder_stats stats; /* protected by mt_engine.lock */
-} mt_desk;
+} mt_text_queue;
 
 /* Features of pictures, kept on the device, and the objects with which some of them are read back to be checked. */
 typedef struct mt_features {
     size_t count;        /* rows */
-    mt_tensor *rows;     /* [count]; the gallery knows which picture each row belongs to */
+    mt_tensor *rows;     /* [count]; the feature cache knows which picture each row belongs to */
     mt_tensor *some;     /* [MT_FEATURES_LOOKED_AT]: copies of the rows that are being checked */
     mt_tensor *sound;    /* for each row of `some`: whether all its numbers are finite */
     mt_index *which;     /* the rows that are copied to `some` */
@@ -81,19 +81,20 @@ struct mt_engine {
     size_t memos;    /* how many running sequences have room for guesses beside their recurrent state */
     mt_tree *tree;   /* the prefix cache */
     /* a cache tier in the host's memory; NULL where the device's memory is the host's, or none was wanted */
-    mt_shelf *shelf;
+    mt_host_store *host_store;
     mt_keep *keep;     /* moves cache entries to tiers and back; NULL where there is no tier */
     mt_vision *vision; /* the model's vision tower; NULL: it has none */
     /* how the engine runs the tower, or a test's substitute; its cursor is NULL where the model takes no pictures */
     mt_tower tower;
-    mt_gallery *gallery; /* which picture each row of `features` belongs to; NULL where the model takes no pictures */
-    mt_set *set;         /* device objects of the engine besides the model's */
+    mt_feature_cache
+        *feature_cache; /* which picture each row of `features` belongs to; NULL where the model takes no pictures */
+    mt_set *set;        /* device objects of the engine besides the model's */
     mt_features features;
     mt_shown pictures;
-    mt_job job;                     /* of the vision tower */
-    mt_desk *desks;                 /* one for each encoder */
-    size_t desk_count, text_places; /* text_places: places of all desks together */
-    mt_job **jobs;                  /* every job there is, the tower's first */
+    mt_job job;                           /* of the vision tower */
+    mt_text_queue *text_queues;           /* one for each encoder */
+    size_t text_queue_count, text_places; /* text_places: places of all queues together */
+    mt_job **jobs;                        /* every job there is, the tower's first */
     size_t job_count;
     mt_past past; /* what was learned from earlier steps */
     mt_step step; /* the step that is being planned, run or settled */
@@ -129,7 +130,7 @@ struct mt_engine {
     atomic_uint_fast64_t turn;
     pthread_rwlock_t door; /* read-locked by mt_engine_submit, write-locked while the device is opened anew */
     mt_error lost;         /* under `door`: why nothing is loaded; code MT_OK: all is loaded */
-    pthread_mutex_t lock;  /* protects the fields below, and mt_desk.stats */
+    pthread_mutex_t lock;  /* protects the fields below, and mt_text_queue.stats */
     mt_stats shown;        /* a copy of `stats` for other threads */
     mt_engine_row *rows;   /* a list of all sequences for other threads */
     size_t row_count;
@@ -215,7 +216,7 @@ void mt_jobs_run(mt_engine *e);
 
 /* ---- encoders: texts.c ---- */
 
-/* Makes and frees the desks. */
+/* Makes and frees the queues. */
 void mt_texts_open(mt_engine *e);
 void mt_texts_close(mt_engine *e);
 
@@ -226,7 +227,7 @@ void mt_texts_unload(mt_engine *e);
 /* Ends all texts that wait or are in a job. */
 void mt_texts_end(mt_engine *e, mt_finish finish, const mt_error *err);
 
-/* Ends the texts that are cancelled, or all where `stopping`; then begins a job at each desk where texts wait and none
+/* Ends the texts that are cancelled, or all where `stopping`; then begins a job at each queue where texts wait and none
    is under way. */
 void mt_texts_advance(mt_engine *e, bool stopping);
 
@@ -250,8 +251,9 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
 
 /* ---- seats: turns.c ---- */
 
-/* Sets how many of the free seats each client may take (mt_guest.places). Where no seat is free, returns the sequence
-   that should leave its seat to the client whose turn it is, which may take one seat then; NULL: nobody should. */
+/* Sets how many of the free seats each client may take (mt_client_record.places). Where no seat is free, returns the
+   sequence that should leave its seat to the client whose turn it is, which may take one seat then; NULL: nobody
+   should. */
 mt_sequence *mt_engine_share_seats(mt_engine *e, uint64_t now);
 
 /* The sequence that goes back to the queue when no page is free: the youngest of the lowest priority, of the client
@@ -290,8 +292,8 @@ void mt_engine_encoded(mt_engine *e, mt_job *job);
 /* Unpins the features that s holds: it has ended or goes back to the queue. */
 void mt_engine_unsee(mt_engine *e, mt_sequence *s);
 
-/* A request ends: it no longer holds the gallery's entries of its parts, and a job that reads its pictures is given up.
-   Features that are complete stay in the gallery as long as there is room. */
+/* A request ends: it no longer holds the feature cache's entries of its parts, and a job that reads its pictures is
+   given up. Features that are complete stay in the feature cache as long as there is room. */
 void mt_engine_forget(mt_engine *e, mt_request *r);
 
 #endif

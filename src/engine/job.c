@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/inside.h"
+#include "engine/limits.h"
 
 void mt_job_init(mt_job *j, mt_cursor *cursor, void (*done)(mt_engine *e, mt_job *j))
 {
@@ -37,7 +38,7 @@ mt_candidate *mt_job_offer(mt_job *j, const mt_request *first, uint64_t now)
     j->candidate = (mt_candidate){.work = mt_cursor_left(j->cursor) * j->rate.seconds,
                                   .running = true,
                                   .priority = first->priority,
-                                  .debt = mt_guest_debt(first->guest, now),
+                                  .debt = mt_client_record_debt(first->client_record, now),
                                   .order = first->order * MT_LIMIT_SEQUENCES,
                                   .owed = j->candidate.owed};
     return &j->candidate;
@@ -75,7 +76,7 @@ static void run(mt_engine *e, mt_job *j)
                  1e3 * expected);
     mt_rate_learn(&j->rate, work, seconds);
     for (size_t i = 0; i < j->count; i++)
-        mt_guest_charge(j->request[i]->guest, seconds * j->size[i] / j->whole, end);
+        mt_client_record_charge(j->request[i]->client_record, seconds * j->size[i] / j->whole, end);
     record(e, j, begin, end);
     j->seconds += seconds;
     j->work += work;

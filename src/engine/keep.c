@@ -1,5 +1,5 @@
 /* Cache tiers seen from the engine: pages, recurrent states and features of pictures are stored in tiers and read back.
-   Belongs to the engine's thread; transfers (errands) are performed by threads of their own (keep_errand.c).
+   Belongs to the engine's thread; transfers (transfers) are performed by threads of their own (keep_transfer.c).
 
    1. A key is a digest of all that the bytes depend on: weights, the device's fingerprint (rule R12 of
       docs/numerics.md), the shape of pages, the salt, and every token and picture up to the end of the page or state;
@@ -23,32 +23,32 @@
 
 /* ---- between steps ---- */
 
-/* Handles one errand whose bytes have come to the host. False where its sequence must go back to the queue. */
-static bool take_come(mt_engine *e, mt_errand *x)
+/* Handles one transfer whose bytes have come to the host. False where its sequence must go back to the queue. */
+static bool take_come(mt_engine *e, mt_keep_transfer *x)
 {
     mt_sequence *s = x->s;
     if (x->kind == MT_KEEP_NOTHING) {
         if (mt_keep_heard(e, x))
-            (void)mt_keep_begin(e, s); /* looks again, now that the depot's answer is known */
+            (void)mt_keep_begin(e, s); /* looks again, now that the remote store's answer is known */
     } else if (x->view) {
         mt_keep_receive_view(e, x);
     } else if (!s) {
-        mt_errand_end(e, x);
+        mt_keep_transfer_end(e, x);
     } else {
         return mt_keep_receive(e, x);
     }
     return true;
 }
 
-/* Handles all errands that have come and all transfers that the device has finished: transfers one after the other as
+/* Handles all transfers that have come and all transfers that the device has finished: transfers one after the other as
    they were begun, so that a sequence's pages count in their order. Returns a sequence that must go back to the queue;
    NULL: none. */
 static mt_sequence *take_all(mt_engine *e)
 {
     for (;;) {
-        mt_errand *x = mt_errand_first(e->keep, MT_ERRAND_SENDING);
+        mt_keep_transfer *x = mt_keep_transfer_first(e->keep, MT_KEEP_TRANSFER_SENDING);
         const bool sent = x && mt_sending_gone(e->dev, x->sending);
-        if (!sent && !(x = mt_errand_first(e->keep, MT_ERRAND_DONE)))
+        if (!sent && !(x = mt_keep_transfer_first(e->keep, MT_KEEP_TRANSFER_DONE)))
             return NULL;
         mt_sequence *s = x->s;
         if (!(sent ? mt_keep_received(e, x) : take_come(e, x)))
@@ -82,12 +82,12 @@ bool mt_keep_rest(mt_engine *e)
 {
     mt_keep *k = e->keep;
     bool any = false;
-    for (size_t i = 0; k && i < MT_KEEP_ERRANDS; i++) {
-        mt_errand *x = &k->errand[i];
-        const mt_errand_state state = mt_errand_look(k, x);
-        if (state == MT_ERRAND_SENDING)
+    for (size_t i = 0; k && i < MT_KEEP_TRANSFERS; i++) {
+        mt_keep_transfer *x = &k->transfer[i];
+        const mt_keep_transfer_state state = mt_keep_transfer_look(k, x);
+        if (state == MT_KEEP_TRANSFER_SENDING)
             mt_sending_wait(e->dev, x->sending);
-        any |= state == MT_ERRAND_SENDING || state == MT_ERRAND_READING;
+        any |= state == MT_KEEP_TRANSFER_SENDING || state == MT_KEEP_TRANSFER_READING;
     }
     return any;
 }
@@ -122,7 +122,7 @@ static size_t feature_bytes(const mt_engine *e)
     return e->tower.cursor ? MT_KEEP_ROWS * e->tower.width * sizeof(float) : 0;
 }
 
-/* Bytes of memory of errand number `number`: copies of what is stored, or what is fetched. */
+/* Bytes of memory of transfer number `number`: copies of what is stored, or what is fetched. */
 static size_t room_bytes(const mt_engine *e, size_t number)
 {
     size_t pages = 0;
@@ -141,20 +141,20 @@ uint64_t mt_keep_bytes(const mt_engine *e)
     uint64_t bytes = 0, read = state_bytes(e) + feature_bytes(e); /* copies on the host */
     for (size_t g = 0; g < e->spec->group_count; g++)
         read += page_bytes(e, g);
-    for (size_t i = 0; i < MT_KEEP_ERRANDS; i++)
+    for (size_t i = 0; i < MT_KEEP_TRANSFERS; i++)
         bytes += room_bytes(e, i) + (i < MT_KEEP_STORES && apart ? read : 0);
     return bytes + (apart ? 0 : (MT_KEEP_STORES + MT_KEEP_FETCHES) * feature_bytes(e));
 }
 
-/* Makes all errands, with the device objects that each kind needs. */
-static void make_errands(mt_keep *k, mt_engine *e)
+/* Makes all transfers, with the device objects that each kind needs. */
+static void make_transfers(mt_keep *k, mt_engine *e)
 {
-    for (size_t i = 0; i < MT_KEEP_ERRANDS; i++) {
-        mt_errand *x = &k->errand[i];
+    for (size_t i = 0; i < MT_KEEP_TRANSFERS; i++) {
+        mt_keep_transfer *x = &k->transfer[i];
         const size_t room = room_bytes(e, i);
         mt_held_init(&x->held);
         if (i >= MT_KEEP_ASK_FIRST && k->tiers.remote)
-            x->keys = mt_alloc_array(MT_DEPOT_ASKED, sizeof(*x->keys));
+            x->keys = mt_alloc_array(MT_REMOTE_STORE_ASKED, sizeof(*x->keys));
         if (room && i < MT_KEEP_STORES)
             x->room = mt_alloc_aligned(64, room);
         if (room && i >= MT_KEEP_STORES) {
@@ -214,14 +214,14 @@ mt_keep *mt_keep_new(mt_engine *e, const mt_tiers *tiers, const uint8_t identity
     const size_t half = mt_tree_total(e->tree, 0) / 2 + 1;
     k->backlog_most = half < MT_KEEP_BACKLOG ? half : MT_KEEP_BACKLOG;
     k->backlog = mt_alloc_array(k->backlog_most, sizeof(*k->backlog));
-    make_errands(k, e);
+    make_transfers(k, e);
     if (e->params.events && k->tiers.disk)
         mt_disk_watch(k->tiers.disk, tell_dropped, k->told = e);
-    if (e->params.events && k->tiers.shelf)
-        mt_shelf_watch(k->tiers.shelf, tell_gone, e);
+    if (e->params.events && k->tiers.host_store)
+        mt_host_store_watch(k->tiers.host_store, tell_gone, e);
     pthread_mutex_init(&k->lock, NULL);
     pthread_cond_init(&k->given, NULL);
-    if (mt_errands_start(k, err))
+    if (mt_transfers_start(k, err))
         return k;
     k->engine = NULL;
     mt_keep_free(k);
@@ -251,18 +251,18 @@ void mt_keep_free(mt_keep *k)
         mt_disk_unwatch(k->tiers.disk, k->told);
     if (k->engine) {
         finish_backlog(k);
-        mt_errands_stop(k);
+        mt_transfers_stop(k);
         for (size_t i = 0; i < MT_KEEP_VIEWS; i++)
             if (k->view[i].medium)
                 mt_keep_end_view(k->engine, &k->view[i], false);
-        for (size_t i = 0; i < MT_KEEP_ERRANDS; i++)
-            if (k->errand[i].state != MT_ERRAND_FREE)
-                mt_errand_end(k->engine, &k->errand[i]);
+        for (size_t i = 0; i < MT_KEEP_TRANSFERS; i++)
+            if (k->transfer[i].state != MT_KEEP_TRANSFER_FREE)
+                mt_keep_transfer_end(k->engine, &k->transfer[i]);
     }
     for (size_t i = 0; i < MT_KEEP_STORES; i++)
-        mt_free(k->errand[i].room);
-    for (size_t i = MT_KEEP_ASK_FIRST; i < MT_KEEP_ERRANDS; i++)
-        mt_free(k->errand[i].keys);
+        mt_free(k->transfer[i].room);
+    for (size_t i = MT_KEEP_ASK_FIRST; i < MT_KEEP_TRANSFERS; i++)
+        mt_free(k->transfer[i].keys);
     mt_free(k->backlog);
     pthread_cond_destroy(&k->given);
     pthread_mutex_destroy(&k->lock);

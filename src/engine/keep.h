@@ -1,5 +1,6 @@
-/* Cache tiers: whole pages, recurrent states and features of pictures are stored outside the device's memory (shelf,
-   disk, depot) and read back later, also by other processes. The engine's thread calls these functions. See keep.c. */
+/* Cache tiers: whole pages, recurrent states and features of pictures are stored outside the device's memory (host
+   store, disk, remote store) and read back later, also by other processes. The engine's thread calls these functions.
+   See keep.c. */
 #ifndef MT_ENGINE_KEEP_H
 #define MT_ENGINE_KEEP_H
 
@@ -31,8 +32,8 @@ typedef struct mt_kept {
     bool asked, brought;    /* whether that state was asked for, and has been read */
     unsigned losses;        /* how often a record that a tier was said to have did not come */
     size_t sought;          /* parts of pictures before this one are not asked for any more */
-    bool asking, heard;     /* the depot is being asked, or was asked, which pages and states it has */
-    bool glancing, glanced; /* the depot is being asked, or was asked, which features it has */
+    bool asking, heard;     /* the remote store is being asked, or was asked, which pages and states it has */
+    bool glancing, glanced; /* the remote store is being asked, or was asked, which features it has */
 } mt_kept;
 
 /* Whether the sequence waits for a tier: then it has no rows in a step. */
@@ -82,12 +83,12 @@ bool mt_keep_rest(struct mt_engine *e);
 /* A part of a picture was encoded and its features are finite: queues them to be stored. */
 void mt_keep_encoded(struct mt_engine *e, const struct mt_request *r, const struct mt_sight *sight);
 
-/* Asks the depot, once a sequence, for features that s lacks. Whether s waits for the answer. */
+/* Asks the remote store, once a sequence, for features that s lacks. Whether s waits for the answer. */
 bool mt_keep_ask_features(struct mt_engine *e, struct mt_sequence *s);
 
 /* mt_keep_view begins to read the features of a part from a tier, where a tier has them and reading is expected to be
-   quicker than encoding; else false. True also where the gallery has no room now: then nothing is begun, and it may be
-   called again. Call only where mt_keep_views_free is true. */
+   quicker than encoding; else false. True also where the feature cache has no room now: then nothing is begun, and it
+   may be called again. Call only where mt_keep_views_free is true. */
 bool mt_keep_views_free(const struct mt_engine *e);
 bool mt_keep_view(struct mt_engine *e, const struct mt_request *r, const struct mt_sight *sight);
 

@@ -1,7 +1,7 @@
-/* Asks the depot what it has for a prompt, in one message: keys of pages and states, or of features of its pictures,
-   that no tier is known to have. The sequence that asks waits for the answer, about one round trip; no other does.
-   Where all errands that ask are in use, or asking for pages would take longer than computing them, the sequence goes
-   on without asking. */
+/* Asks the remote store what it has for a prompt, in one message: keys of pages and states, or of features of its
+   pictures, that no tier is known to have. The sequence that asks waits for the answer, about one round trip; no other
+   does. Where all transfers that ask are in use, or asking for pages would take longer than computing them, the
+   sequence goes on without asking. */
 #include <string.h>
 
 #include "engine/keep_inside.h"
@@ -10,21 +10,21 @@
 /* an expected time that is too long is multiplied by this each time, so that it is tried again in the end */
 #define DOUBT 0.97
 
-static mt_errand *free_ask(mt_keep *k)
+static mt_keep_transfer *free_ask(mt_keep *k)
 {
-    return k && k->tiers.remote && mt_depot_is_there(k->tiers.remote)
-               ? mt_errand_free(k, MT_KEEP_ASK_FIRST, MT_KEEP_ASKS)
+    return k && k->tiers.remote && mt_remote_store_is_there(k->tiers.remote)
+               ? mt_keep_transfer_free(k, MT_KEEP_ASK_FIRST, MT_KEEP_ASKS)
                : NULL;
 }
 
 /* Adds a key to the question, unless a tier is known to have it, or the question is full. */
-static void add(const mt_keep *k, mt_errand *x, const uint8_t key[MT_TIER_KEY])
+static void add(const mt_keep *k, mt_keep_transfer *x, const uint8_t key[MT_TIER_KEY])
 {
-    if (x->asked < MT_DEPOT_ASKED && mt_tiers_find(&k->tiers, key) == MT_TIER_COUNT)
+    if (x->asked < MT_REMOTE_STORE_ASKED && mt_tiers_find(&k->tiers, key) == MT_TIER_COUNT)
         memcpy(x->keys[x->asked++], key, MT_TIER_KEY);
 }
 
-static void add_state(const mt_keep *k, mt_errand *x, mt_sequence *s, size_t position)
+static void add_state(const mt_keep *k, mt_keep_transfer *x, mt_sequence *s, size_t position)
 {
     uint8_t key[MT_TIER_KEY];
     if (position <= s->seq.done || position >= s->seq.known)
@@ -34,7 +34,7 @@ static void add_state(const mt_keep *k, mt_errand *x, mt_sequence *s, size_t pos
 }
 
 /* Sends the question; false where no key is left to ask for. */
-static bool ask(mt_keep *k, mt_errand *x, mt_sequence *s, bool features)
+static bool ask(mt_keep *k, mt_keep_transfer *x, mt_sequence *s, bool features)
 {
     if (x->asked == 0)
         return false;
@@ -44,7 +44,7 @@ static bool ask(mt_keep *k, mt_errand *x, mt_sequence *s, bool features)
     x->kind = MT_KEEP_NOTHING;
     x->s = s;
     *(features ? &s->kept.glancing : &s->kept.asking) = true;
-    mt_errand_give(k, x);
+    mt_keep_transfer_give(k, x);
     return true;
 }
 
@@ -62,7 +62,7 @@ static bool is_worth_it(mt_engine *e, size_t rows)
 bool mt_keep_ask_pages(mt_engine *e, mt_sequence *s)
 {
     mt_keep *k = e->keep;
-    mt_errand *x = s->kept.heard ? NULL : free_ask(k);
+    mt_keep_transfer *x = s->kept.heard ? NULL : free_ask(k);
     if (!x || !is_worth_it(e, s->seq.known - s->seq.done))
         return false;
     /* the last position is computed in any case: end is that of the whole pages before it */
@@ -89,13 +89,13 @@ bool mt_keep_ask_features(mt_engine *e, mt_sequence *s)
     uint8_t key[MT_TIER_KEY];
     if (s->kept.glancing)
         return true;
-    mt_errand *x = s->kept.glanced ? NULL : free_ask(k);
+    mt_keep_transfer *x = s->kept.glanced ? NULL : free_ask(k);
     if (!x)
         return false;
     x->asked = 0;
     for (size_t i = s->missing; i < r->sight_count; i++)
         for (size_t piece = 0; piece * MT_KEEP_ROWS < r->sights[i].picture.tokens; piece++) {
-            if (mt_gallery_features(e->gallery, r->sights[i].medium))
+            if (mt_feature_cache_features(e->feature_cache, r->sights[i].medium))
                 break;
             mt_keep_features_key(k, r->sights[i].picture.digest, r->salt, piece, key);
             add(k, x, key);
@@ -105,14 +105,14 @@ bool mt_keep_ask_features(mt_engine *e, mt_sequence *s)
 }
 
 /* An answer about features needs nothing more: planning looks for them. */
-bool mt_keep_heard(mt_engine *e, mt_errand *x)
+bool mt_keep_heard(mt_engine *e, mt_keep_transfer *x)
 {
     mt_sequence *s = x->s;
     const bool features = x->at;
     const double seconds = (double)x->took * 1e-9;
     e->keep->asking += (seconds - e->keep->asking) * (e->keep->asking > 0 ? RATE_WEIGHT : 1);
     x->asked = 0;
-    mt_errand_end(e, x);
+    mt_keep_transfer_end(e, x);
     if (s && features)
         s->kept.glancing = false;
     if (!s || features)

@@ -10,7 +10,7 @@
 
 #define LEAST_GAIN 64     /* least positions that reading back must save */
 #define MOST_LOSSES 3     /* after more losses than this a sequence computes what is left */
-#define RATE_WEIGHT 0.125 /* weight of the newest errand in the expected seconds of a byte */
+#define RATE_WEIGHT 0.125 /* weight of the newest transfer in the expected seconds of a byte */
 /* an expected time that is too long is multiplied by this each time, so that it is tried again in the end */
 #define DOUBT 0.97
 
@@ -29,8 +29,8 @@ bool mt_keep_is_quicker(mt_keep *k, double back, double anew)
     return quicker;
 }
 
-/* An errand that brought nothing is not measured. */
-void mt_keep_learn(mt_keep *k, const mt_errand *x)
+/* A transfer that brought nothing is not measured. */
+void mt_keep_learn(mt_keep *k, const mt_keep_transfer *x)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < x->parts; i++)
@@ -125,12 +125,12 @@ bool mt_keep_begin(mt_engine *e, mt_sequence *s)
 
 /* ---- asking ---- */
 
-/* Starts the errand for the state, or for the next page. False where no errand is free. */
+/* Starts the transfer for the state, or for the next page. False where no transfer is free. */
 static bool fetch_one(mt_engine *e, mt_sequence *s, bool state)
 {
     mt_keep *k = e->keep;
-    mt_errand *x = state ? mt_errand_free(k, MT_KEEP_STORES + MT_KEEP_FETCHES, MT_KEEP_STATES)
-                         : mt_errand_free(k, MT_KEEP_STORES, MT_KEEP_FETCHES);
+    mt_keep_transfer *x = state ? mt_keep_transfer_free(k, MT_KEEP_STORES + MT_KEEP_FETCHES, MT_KEEP_STATES)
+                                : mt_keep_transfer_free(k, MT_KEEP_STORES, MT_KEEP_FETCHES);
     if (!x)
         return false;
     uint8_t *at = x->room;
@@ -153,7 +153,7 @@ static bool fetch_one(mt_engine *e, mt_sequence *s, bool state)
         x->part[x->parts++] = (mt_tier_part){at, k->page_bytes[g]};
     x->tier = mt_tiers_find(&k->tiers, x->key);
     x->far = x->tier == MT_TIER_REMOTE;
-    mt_errand_give(k, x);
+    mt_keep_transfer_give(k, x);
     return true;
 }
 
@@ -171,14 +171,14 @@ void mt_keep_fetch(mt_engine *e, mt_sequence *s)
 void mt_keep_end_fetch(mt_engine *e, mt_sequence *s)
 {
     mt_keep *k = e->keep;
-    for (size_t i = MT_KEEP_STORES; i < MT_KEEP_ERRANDS; i++) {
-        mt_errand *x = &k->errand[i];
+    for (size_t i = MT_KEEP_STORES; i < MT_KEEP_TRANSFERS; i++) {
+        mt_keep_transfer *x = &k->transfer[i];
         if (x->s != s)
             continue;
         x->s = NULL;
-        const mt_errand_state state = mt_errand_look(k, x);
-        if (state == MT_ERRAND_DONE || state == MT_ERRAND_SENDING)
-            mt_errand_end(e, x); /* others are ended when their thread is done with them (keep.c) */
+        const mt_keep_transfer_state state = mt_keep_transfer_look(k, x);
+        if (state == MT_KEEP_TRANSFER_DONE || state == MT_KEEP_TRANSFER_SENDING)
+            mt_keep_transfer_end(e, x); /* others are ended when their thread is done with them (keep.c) */
     }
     s->kept.end = s->kept.state = 0;
     s->kept.asking = s->kept.glancing = false;
@@ -228,7 +228,7 @@ static void put(mt_engine *e, mt_sequence *s, size_t end)
 }
 
 /* Has the device copy a state, and the beginning of the page that it ends in. False when there is no room. */
-static bool send_state(mt_engine *e, mt_sequence *s, mt_errand *x)
+static bool send_state(mt_engine *e, mt_sequence *s, mt_keep_transfer *x)
 {
     if (x->at % MT_PAGE_TOKENS && !send_page(e, s, x->at, x->sending, e->keep->state_bytes))
         return false;
@@ -240,7 +240,7 @@ static bool send_state(mt_engine *e, mt_sequence *s, mt_errand *x)
 }
 
 /* The device has copied a state: the sequence goes on from there. */
-static void put_state(mt_engine *e, mt_sequence *s, mt_errand *x)
+static void put_state(mt_engine *e, mt_sequence *s, mt_keep_transfer *x)
 {
     if (x->at % MT_PAGE_TOKENS)
         put(e, s, x->at);
@@ -249,22 +249,22 @@ static void put_state(mt_engine *e, mt_sequence *s, mt_errand *x)
     e->keep->stats.restored_states++;
 }
 
-/* What an errand brought is on its way to the device, if there was room for it. False where the sequence must go back
+/* What a transfer brought is on its way to the device, if there was room for it. False where the sequence must go back
    to the queue. */
-static bool sent(mt_engine *e, mt_errand *x, bool room)
+static bool sent(mt_engine *e, mt_keep_transfer *x, bool room)
 {
     if (!room)
         return !lose(e, x->s);
-    mt_errand_set(e->keep, x, MT_ERRAND_SENDING);
+    mt_keep_transfer_set(e->keep, x, MT_KEEP_TRANSFER_SENDING);
     return true;
 }
 
-/* All pages have come: the state, if there is one, is copied to the device; its errand has kept it until now. False as
-   above. */
+/* All pages have come: the state, if there is one, is copied to the device; its transfer has kept it until now. False
+   as above. */
 static bool finish(mt_engine *e, mt_sequence *s)
 {
     for (size_t i = MT_KEEP_STORES + MT_KEEP_FETCHES; i < MT_KEEP_ASK_FIRST && s->kept.state; i++) {
-        mt_errand *x = &e->keep->errand[i];
+        mt_keep_transfer *x = &e->keep->transfer[i];
         if (x->s == s)
             return sent(e, x, send_state(e, s, x));
     }
@@ -272,7 +272,7 @@ static bool finish(mt_engine *e, mt_sequence *s)
     return true;
 }
 
-bool mt_keep_receive(mt_engine *e, mt_errand *x)
+bool mt_keep_receive(mt_engine *e, mt_keep_transfer *x)
 {
     mt_sequence *s = x->s;
     mt_keep_learn(e->keep, x);
@@ -285,7 +285,7 @@ bool mt_keep_receive(mt_engine *e, mt_errand *x)
     return sent(e, x, send_page(e, s, (x->at + 1) * MT_PAGE_TOKENS, x->sending, 0));
 }
 
-bool mt_keep_received(mt_engine *e, mt_errand *x)
+bool mt_keep_received(mt_engine *e, mt_keep_transfer *x)
 {
     mt_sequence *s = x->s;
     if (x->kind == MT_KEEP_STATE) {
@@ -295,7 +295,7 @@ bool mt_keep_received(mt_engine *e, mt_errand *x)
     }
     assert(x->at == s->kept.come);
     put(e, s, (x->at + 1) * MT_PAGE_TOKENS);
-    mt_errand_end(e, x);
+    mt_keep_transfer_end(e, x);
     e->keep->stats.restored_pages++;
     return ++s->kept.come < s->kept.end || finish(e, s);
 }

@@ -9,13 +9,13 @@
 static void page_key(const mt_keep *k, const mt_request *r, const mt_text *text, size_t page, const uint8_t *before,
                      size_t count, uint8_t out[32])
 {
-    const mt_passage p = mt_text_page(text, page);
+    const mt_page_text p = mt_text_page(text, page);
     uint8_t root[32];
     if (!before) {
         mt_digest(root, (mt_digest_part[]){{k->root, 32}, {r->salt, 32}}, 2);
         before = root;
     }
-    mt_passage_digest(&p, count, before, out);
+    mt_page_text_digest(&p, count, before, out);
 }
 
 void mt_keep_seal(const mt_keep *k, mt_sequence *s, size_t pages)

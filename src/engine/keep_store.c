@@ -37,7 +37,7 @@ static void wait_in_line(mt_engine *e, const uint8_t key[MT_TIER_KEY], mt_node *
 }
 
 /* Begins to read a page or a state from the device. False where a page of some group has been evicted. */
-static bool read_pages(mt_engine *e, mt_errand *x)
+static bool read_pages(mt_engine *e, mt_keep_transfer *x)
 {
     const mt_held *h = &x->held;
     if (h->slot != MT_NO_PAGE)
@@ -51,17 +51,17 @@ static bool read_pages(mt_engine *e, mt_errand *x)
 }
 
 /* The rows of features of a picture lie anywhere: gathers them, then begins to read. */
-static void read_features(mt_engine *e, mt_errand *x)
+static void read_features(mt_engine *e, mt_keep_transfer *x)
 {
     const mt_held *h = &x->held;
-    const uint32_t *rows = mt_gallery_features(e->gallery, h->medium);
+    const uint32_t *rows = mt_feature_cache_features(e->feature_cache, h->medium);
     mt_index_write(e->dev, e->features.which, rows + h->first, h->rows);
     mt_op_gather(e->dev, x->rows, e->features.rows, e->features.which, h->rows);
     mt_read_rows(e->dev, x->features, x->rows, 0, h->rows);
 }
 
 /* Begins to read a record from the device. False where it has been evicted. */
-static bool prepare(mt_engine *e, mt_errand *x, const mt_pending *p)
+static bool prepare(mt_engine *e, mt_keep_transfer *x, const mt_pending *p)
 {
     x->store = true;
     x->held = p->held;
@@ -74,7 +74,7 @@ static bool prepare(mt_engine *e, mt_errand *x, const mt_pending *p)
 }
 
 /* Whether the device has finished reading. */
-static bool has_come(mt_engine *e, mt_errand *x)
+static bool has_come(mt_engine *e, mt_keep_transfer *x)
 {
     const mt_held *h = &x->held;
     bool come = h->slot == MT_NO_PAGE || mt_reading_come(e->dev, x->reading[MT_KV_GROUPS]);
@@ -83,14 +83,14 @@ static bool has_come(mt_engine *e, mt_errand *x)
     return come && (!h->medium || mt_reading_come(e->dev, x->features));
 }
 
-static void add_part(mt_engine *e, mt_errand *x, mt_reading *reading, size_t bytes)
+static void add_part(mt_engine *e, mt_keep_transfer *x, mt_reading *reading, size_t bytes)
 {
     x->part[x->parts++] = (mt_tier_part){(void *)(uintptr_t)mt_reading_data(e->dev, reading), bytes};
 }
 
 /* Where the host reads the page itself and not a copy, copies the page's beginning: its sequence goes on writing
    there. */
-static void copy_pages(mt_errand *x)
+static void copy_pages(mt_keep_transfer *x)
 {
     uint8_t *to = x->room;
     for (size_t i = 1; i < x->parts; to += x->part[i++].size) {
@@ -99,7 +99,7 @@ static void copy_pages(mt_errand *x)
     }
 }
 
-static void copy_features(mt_engine *e, mt_errand *x)
+static void copy_features(mt_engine *e, mt_keep_transfer *x)
 {
     const size_t bytes = e->tower.width * sizeof(float);
     for (size_t i = 0; i < x->held.rows; i++)
@@ -107,8 +107,8 @@ static void copy_features(mt_engine *e, mt_errand *x)
     x->part[x->parts++] = (mt_tier_part){x->room, x->held.rows * bytes};
 }
 
-/* Gives what was read to the errands' thread; drops it where the device has failed. */
-static void hand_over(mt_engine *e, mt_errand *x)
+/* Gives what was read to the transfers' thread; drops it where the device has failed. */
+static void hand_over(mt_engine *e, mt_keep_transfer *x)
 {
     mt_keep *k = e->keep;
     const mt_held *h = &x->held;
@@ -122,7 +122,7 @@ static void hand_over(mt_engine *e, mt_errand *x)
     if (h->medium)
         copy_features(e, x);
     if (!mt_device_well(e->dev, NULL)) {
-        mt_errand_end(e, x);
+        mt_keep_transfer_end(e, x);
         k->stats.skipped++;
         return;
     }
@@ -130,27 +130,27 @@ static void hand_over(mt_engine *e, mt_errand *x)
     k->stats.stored_states += x->kind == MT_KEEP_STATE;
     k->stats.stored_pages += x->kind == MT_KEEP_PAGE;
     k->stats.stored_features += x->kind == MT_KEEP_FEATURES;
-    mt_errand_give(k, x);
+    mt_keep_transfer_give(k, x);
 }
 
 void mt_keep_work_off(mt_engine *e)
 {
     mt_keep *k = e->keep;
-    mt_errand *x;
+    mt_keep_transfer *x;
     for (size_t i = 0; i < MT_KEEP_STORES; i++)
-        if (mt_errand_look(k, &k->errand[i]) == MT_ERRAND_READING && has_come(e, &k->errand[i]))
-            hand_over(e, &k->errand[i]);
-    while (k->backlog_count > 0 && (x = mt_errand_free(k, 0, MT_KEEP_STORES))) {
+        if (mt_keep_transfer_look(k, &k->transfer[i]) == MT_KEEP_TRANSFER_READING && has_come(e, &k->transfer[i]))
+            hand_over(e, &k->transfer[i]);
+    while (k->backlog_count > 0 && (x = mt_keep_transfer_free(k, 0, MT_KEEP_STORES))) {
         const mt_pending *p = pending_at(k, 0);
         k->backlog_first = (k->backlog_first + 1) % k->backlog_most;
         k->backlog_count--;
         if (!prepare(e, x, p)) {
-            mt_errand_end(e, x);
+            mt_keep_transfer_end(e, x);
             k->stats.skipped++;
         } else if (has_come(e, x))
             hand_over(e, x);
         else
-            mt_errand_set(k, x, MT_ERRAND_READING);
+            mt_keep_transfer_set(k, x, MT_KEEP_TRANSFER_READING);
     }
 }
 
@@ -180,7 +180,7 @@ static bool states_crowd(const mt_engine *e)
     for (size_t i = 0; i < k->backlog_count; i++)
         held += pending_at(k, i)->held.slot != MT_NO_PAGE;
     for (size_t i = 0; i < MT_KEEP_STORES; i++)
-        held += k->errand[i].held.slot != MT_NO_PAGE;
+        held += k->transfer[i].held.slot != MT_NO_PAGE;
     return held >= (a->slots.total - a->spare - e->params.sequences) / 2;
 }
 
@@ -223,7 +223,7 @@ void mt_keep_encoded(mt_engine *e, const mt_request *r, const mt_sight *sight)
         p->held.first = at;
         p->held.rows = left < MT_KEEP_ROWS ? left : MT_KEEP_ROWS;
         mt_medium_hold(sight->medium);
-        mt_gallery_pin(e->gallery, sight->medium);
+        mt_feature_cache_pin(e->feature_cache, sight->medium);
     }
 }
 
@@ -237,16 +237,16 @@ bool mt_keep_shed(mt_engine *e)
 }
 
 /* Tells routers that a page is on disk. The disk may drop the page meanwhile: that is told afterwards. */
-static void tell_stored(mt_engine *e, const mt_errand *x)
+static void tell_stored(mt_engine *e, const mt_keep_transfer *x)
 {
     mt_kv_events *events = e->params.events;
     const mt_tiers *t = &e->keep->tiers;
     mt_tree_block block;
     if (x->kind != MT_KEEP_PAGE || !events || !mt_tree_block_of(e->tree, x->held.page[0], &block))
         return;
-    if (t->shelf && mt_shelf_is_new(t->shelf, x->key)) {
+    if (t->host_store && mt_host_store_is_new(t->host_store, x->key)) {
         mt_kv_events_kept(events, &block, MT_KV_HOST);
-        if (!mt_shelf_mark(t->shelf, x->key))
+        if (!mt_host_store_mark(t->host_store, x->key))
             mt_kv_events_dropped(events, block.hash, MT_KV_HOST);
     }
     if (x->news && mt_disk_has(t->disk, x->key)) {
@@ -261,14 +261,14 @@ bool mt_keep_end_stores(mt_engine *e, bool *under_way)
     bool any = false;
     *under_way = false;
     for (size_t i = 0; i < MT_KEEP_STORES; i++) {
-        mt_errand *x = &e->keep->errand[i];
-        const mt_errand_state state = mt_errand_look(e->keep, x);
-        if (state == MT_ERRAND_DONE) {
+        mt_keep_transfer *x = &e->keep->transfer[i];
+        const mt_keep_transfer_state state = mt_keep_transfer_look(e->keep, x);
+        if (state == MT_KEEP_TRANSFER_DONE) {
             tell_stored(e, x);
-            mt_errand_end(e, x);
+            mt_keep_transfer_end(e, x);
         }
-        any |= state == MT_ERRAND_DONE;
-        *under_way |= state != MT_ERRAND_DONE && state != MT_ERRAND_FREE;
+        any |= state == MT_KEEP_TRANSFER_DONE;
+        *under_way |= state != MT_KEEP_TRANSFER_DONE && state != MT_KEEP_TRANSFER_FREE;
     }
     return any;
 }

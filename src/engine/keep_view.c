@@ -1,6 +1,6 @@
 /* Reads features of pictures back from tiers, so that the tower need not encode them. A view is one part of a picture
-   whose entry in the gallery is being filled, as by a job of the tower: sequences that need it are blind until it is
-   whole. It belongs to no sequence: the one that asked for it may end. */
+   whose entry in the feature cache is being filled, as by a job of the tower: sequences that need it are blind until it
+   is whole. It belongs to no sequence: the one that asked for it may end. */
 #include <string.h>
 
 #include "engine/keep_inside.h"
@@ -71,7 +71,7 @@ bool mt_keep_view(mt_engine *e, const mt_request *r, const mt_sight *sight)
     if (!is_there(e, r, sight, &back) || !is_quicker(e, sight, back))
         return false;
     *v = (mt_view){.medium = sight->medium, .rows = sight->picture.tokens, .end = pieces_of(sight->picture.tokens)};
-    v->to = mt_gallery_fill(e->gallery, v->medium, v->rows);
+    v->to = mt_feature_cache_fill(e->feature_cache, v->medium, v->rows);
     if (!v->to) {
         v->medium = NULL;
         return true;
@@ -86,10 +86,11 @@ bool mt_keep_view(mt_engine *e, const mt_request *r, const mt_sight *sight)
 void mt_keep_fetch_views(mt_engine *e)
 {
     mt_keep *k = e->keep;
-    mt_errand *x;
+    mt_keep_transfer *x;
     for (size_t i = 0; i < MT_KEEP_VIEWS; i++) {
         mt_view *v = &k->view[i];
-        for (; v->medium && v->next < v->end && (x = mt_errand_free(k, MT_KEEP_STORES, MT_KEEP_FETCHES)); v->next++) {
+        for (; v->medium && v->next < v->end && (x = mt_keep_transfer_free(k, MT_KEEP_STORES, MT_KEEP_FETCHES));
+             v->next++) {
             x->store = x->ok = false;
             x->kind = MT_KEEP_FEATURES;
             x->view = v;
@@ -99,7 +100,7 @@ void mt_keep_fetch_views(mt_engine *e)
             x->far = x->tier == MT_TIER_REMOTE;
             x->part[0] = (mt_tier_part){x->room, piece_bytes(e, v->rows, x->at)};
             x->parts = 1;
-            mt_errand_give(k, x);
+            mt_keep_transfer_give(k, x);
         }
     }
 }
@@ -107,17 +108,17 @@ void mt_keep_fetch_views(mt_engine *e)
 void mt_keep_end_view(mt_engine *e, mt_view *v, bool whole)
 {
     mt_keep *k = e->keep;
-    for (size_t i = MT_KEEP_STORES; i < MT_KEEP_ERRANDS; i++)
-        if (k->errand[i].view == v)
-            k->errand[i].view = NULL;
+    for (size_t i = MT_KEEP_STORES; i < MT_KEEP_TRANSFERS; i++)
+        if (k->transfer[i].view == v)
+            k->transfer[i].view = NULL;
     if (!whole)
         mt_keep_features_key(k, v->digest, v->salt, 0, k->lost[k->losses++ % MT_KEEP_LOST]);
-    mt_gallery_filled(e->gallery, v->medium, whole);
-    mt_gallery_release(e->gallery, v->medium);
+    mt_feature_cache_filled(e->feature_cache, v->medium, whole);
+    mt_feature_cache_release(e->feature_cache, v->medium);
     v->medium = NULL;
 }
 
-void mt_keep_receive_view(mt_engine *e, mt_errand *x)
+void mt_keep_receive_view(mt_engine *e, mt_keep_transfer *x)
 {
     mt_keep *k = e->keep;
     mt_view *v = x->view;
@@ -131,7 +132,7 @@ void mt_keep_receive_view(mt_engine *e, mt_errand *x)
     } else
         k->stats.failed++;
     const bool ok = x->ok;
-    mt_errand_end(e, x);
+    mt_keep_transfer_end(e, x);
     k->stats.restored_features += ok && v->come == v->end;
     if (!ok || v->come == v->end)
         mt_keep_end_view(e, v, ok);

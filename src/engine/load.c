@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/inside.h"
+#include "engine/limits.h"
 
 /* patches of a picture that a request may ask for, even where the checkpoint's own limit is lower */
 #define TOWER_PATCHES 16384
@@ -61,8 +62,8 @@ static uint64_t model_bytes(const mt_opened *o)
 static uint64_t weights_of(const mt_engine *e)
 {
     uint64_t bytes = model_bytes(e->opened);
-    for (size_t i = 0; i < e->desk_count; i++)
-        bytes += mt_encoder_weights(e->desks[i].encoder);
+    for (size_t i = 0; i < e->text_queue_count; i++)
+        bytes += mt_encoder_weights(e->text_queues[i].encoder);
     return bytes;
 }
 
@@ -81,8 +82,8 @@ static bool load(mt_engine *e, mt_opened *o, mt_error *err)
     const size_t listed = e->places.all + e->job_count;
     mt_step_init(&e->step, e->set, e->params.rows, e->params.sequences, listed, e->spec->vocab);
     mt_step_init_next(&e->next, &e->step, e->params.rows, e->params.sequences, listed);
-    const mt_tiers tiers = {.shelf = e->shelf, .disk = e->params.disk, .remote = e->params.remote};
-    const bool any = tiers.shelf || tiers.disk || tiers.remote;
+    const mt_tiers tiers = {.host_store = e->host_store, .disk = e->params.disk, .remote = e->params.remote};
+    const bool any = tiers.host_store || tiers.disk || tiers.remote;
     if (any && mt_device_ranks(e->dev)) /* a rank's page is only a part of a page */
         return mt_fail(err, MT_E_UNSUPPORTED, "several ranks keep nothing in a tier; start one process for that");
     if (any && e->model && !(e->keep = mt_keep_new(e, &tiers, e->params.identity, mt_engine_poke, err)))
@@ -117,7 +118,7 @@ bool mt_engine_load(mt_engine *e, mt_error *err)
 void mt_engine_unload(mt_engine *e)
 {
     mt_keep_free(e->keep);
-    mt_shelf_free(e->shelf);
+    mt_host_store_free(e->host_store);
     mt_set_free(e->set);
     mt_texts_unload(e);
     mt_model_free(e->model);
@@ -125,17 +126,17 @@ void mt_engine_unload(mt_engine *e)
     if (e->tree)
         mt_kv_events_clear(e->params.events);
     mt_tree_free(e->tree);
-    mt_gallery_free(e->gallery);
+    mt_feature_cache_free(e->feature_cache);
     mt_step_free(&e->step);
     mt_step_free(&e->next);
     e->keep = NULL;
-    e->shelf = NULL;
+    e->host_store = NULL;
     e->set = NULL;
     e->model = NULL;
     e->vision = NULL;
     e->tower = (mt_tower){0};
     e->tree = NULL;
-    e->gallery = NULL;
+    e->feature_cache = NULL;
     e->features = (mt_features){0};
     e->pictures = (mt_shown){0};
     e->step = e->next = (mt_step){0};

@@ -5,16 +5,18 @@
 #include "base/compiler.h"
 #include "base/log.h"
 #include "engine/inside.h"
+#include "engine/limits.h"
 
 #define MEDIA_CACHE (1u << 30) /* bytes of features, at most, where the parameters do not say */
 #define PICTURES (1u << 30)    /* bytes of pixels, at most, where the parameters do not say */
 /* but at least so many, unless that is more than a fourth: a JPEG of 12 megapixels */
 #define PICTURES_LEAST (96u << 20)
-#define STATE_SHARE 8  /* kept states get one part of so many of what memory leaves */
+#define REQUESTS_SHARE 8 /* requests get one part of so many of what weights and working memory leave */
+#define STATE_SHARE 8    /* kept states get one part of so many of what memory leaves */
 #define STATES_EACH 4  /* but at most so many for each page of the cache: a short prompt on one page keeps about four */
 #define STATES_LEAST 2 /* and at least so many: a step may read one and write another */
 #define SPARE_SHARE 16 /* states of steps that are begun ahead get at most one part of so many */
-#define SHELF_SHARE 8  /* one part of so many of the host's rest is left unused, for what nobody has counted */
+#define UNUSED_SHARE 8 /* one part of so many of the host's rest is left unused, for what nobody has counted */
 
 /* How many pages each group gets of `bytes`. Groups with a window need fewer: the window of each running sequence, and
    half as many as the first group for windows that are kept. */
@@ -119,14 +121,18 @@ static uint64_t share_pictures(mt_engine *e, uint64_t bytes)
     return e->stats.bytes_pictures;
 }
 
+uint64_t mt_engine_requests(uint64_t bytes, uint64_t parts)
+{
+    const uint64_t usual = MT_MIN(bytes / parts, MT_LIMIT_REQUESTS_BYTES);
+    return MT_MAX(usual, MT_MIN(bytes / (parts / 2), MT_LIMIT_REQUESTS_LEAST));
+}
+
 /* Bytes of `bytes` for requests, which the server's threads read and prepare. */
 static uint64_t share_requests(mt_engine *e, uint64_t bytes)
 {
     uint64_t requests = e->params.requests;
-    if (requests == MT_ENGINE_CHOOSE) {
-        requests = MT_MIN(bytes / 8, MT_LIMIT_REQUESTS_BYTES);
-        requests = MT_MAX(requests, MT_MIN(bytes / 4, MT_LIMIT_REQUESTS_LEAST));
-    }
+    if (requests == MT_ENGINE_CHOOSE)
+        requests = mt_engine_requests(bytes, REQUESTS_SHARE);
     e->stats.bytes_requests = requests < bytes ? requests : bytes;
     return e->stats.bytes_requests;
 }
@@ -144,8 +150,8 @@ static uint64_t share_features(mt_engine *e, uint64_t bytes)
     return media;
 }
 
-/* Makes the shelf: what is left of the host's memory keeps what the device's cache has no room for. */
-static void reserve_shelf(mt_engine *e, uint64_t left)
+/* Makes the host store: what is left of the host's memory keeps what the device's cache has no room for. */
+static void reserve_host_store(mt_engine *e, uint64_t left)
 {
     const uint64_t wanted = e->params.host_cache;
     size_t page = 0;
@@ -153,7 +159,8 @@ static void reserve_shelf(mt_engine *e, uint64_t left)
         const mt_kv_shape shape = mt_model_kv_shape(e->spec, g, mt_kv_cached_type(e->dev));
         page += mt_kv_page_bytes(e->dev, &shape);
     }
-    e->shelf = mt_shelf_new(wanted == MT_ENGINE_CHOOSE ? left / SHELF_SHARE * (SHELF_SHARE - 1) : wanted, page);
+    e->host_store =
+        mt_host_store_new(wanted == MT_ENGINE_CHOOSE ? left / UNUSED_SHARE * (UNUSED_SHARE - 1) : wanted, page);
 }
 
 static bool reserve_features(mt_engine *e, mt_error *err)
@@ -161,7 +168,7 @@ static bool reserve_features(mt_engine *e, mt_error *err)
     mt_features *f = &e->features;
     if (!e->tower.cursor)
         return true;
-    e->gallery = mt_gallery_new(f->count);
+    e->feature_cache = mt_feature_cache_new(f->count);
     f->rows = mt_tensor_reserve(e->set, f->count > 0 ? f->count : 1, e->tower.width, err);
     f->some = mt_tensor_new(e->set, MT_FEATURES_LOOKED_AT, e->tower.width);
     f->sound = mt_tensor_new(e->set, MT_FEATURES_LOOKED_AT, 1);
@@ -268,7 +275,7 @@ static void report(const mt_engine *e, uint64_t cache)
                     (double)mt_device_bytes(e->dev) / mib, (double)mt_device_memory(e->dev) / mib, (double)cache / mib,
                     (double)features / mib, (double)e->stats.bytes_requests / mib,
                     (double)e->stats.bytes_pictures / mib,
-                    (double)(e->shelf ? mt_shelf_look(e->shelf).limit : 0) / mib);
+                    (double)(e->host_store ? mt_host_store_look(e->host_store).limit : 0) / mib);
 }
 
 /* The cache gets what the budget leaves, but no more than all sequences together could use. */
@@ -304,7 +311,7 @@ bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
     if (!reserve_features(e, err))
         return false;
     if (e->params.host_cache && (b.apart || e->params.host_cache != MT_ENGINE_CHOOSE))
-        reserve_shelf(e, b.beside);
+        reserve_host_store(e, b.beside);
     mt_cache_groups groups = {.count = e->spec->group_count, .states = states, .spare = spare};
     for (size_t g = 0; g < groups.count; g++)
         groups.window[g] = e->spec->groups[g].window ? e->spec->groups[g].window : UINT32_MAX;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/log.h"
+#include "engine/limits.h"
 
 #define UNNOTICED 0.005 /* seconds: delays below this are not noticed */
 /* nanoseconds: after this time a waiting request comes before smaller ones that would fit, and a running answer whose
@@ -78,9 +79,9 @@ static bool describe(mt_engine *e, mt_sequence *s, bool running, size_t done, ui
                        .answering = running && answering(s),
                        .running = running,
                        .priority = r->priority,
-                       .debt = mt_guest_debt(r->guest, now),
+                       .debt = mt_client_record_debt(r->client_record, now),
                        .order = r->order * MT_LIMIT_SEQUENCES + s->choice,
-                       .places = running ? NULL : &r->guest->places,
+                       .places = running ? NULL : &r->client_record->places,
                        .owed = s->candidate.owed};
     if (s->candidate.answering) {
         s->candidate.drafts = mt_engine_drafts(e, s);
@@ -190,9 +191,9 @@ static size_t list_waiting(mt_engine *e, size_t count, uint64_t now)
     const size_t running = count;
     for (size_t i = 0; i < e->waiting_count; i++) {
         mt_sequence *s = e->waiting[i];
-        if (mt_sequence_paused(s) || s->request->guest->looks == 0)
+        if (mt_sequence_paused(s) || s->request->client_record->looks == 0)
             continue;
-        s->request->guest->looks--;
+        s->request->client_record->looks--;
         const mt_hit hit = needs_all(s) ? (mt_hit){0} : mt_seq_look(&s->seq);
         if (!needs_all(s) && follows(e, count, s, &hit))
             continue;
@@ -277,7 +278,7 @@ static bool admit(mt_engine *e, mt_sequence *s, uint64_t now)
     if (s->candidate.rows > s->seq.known - s->seq.done)
         s->candidate.rows = s->seq.known - s->seq.done;
     mt_engine_leave(e->waiting, &e->waiting_count, s);
-    s->request->guest->running++;
+    s->request->client_record->running++;
     s->seated = now;
     s->answering = 0;
     s->place = free_place(e);
@@ -382,7 +383,8 @@ static mt_sequence *next_in(const mt_engine *e, size_t count, const mt_sequence 
         mt_sequence *s = owner(e->step.order[i]);
         if (e->step.order[i]->rows == 0 || e->step.order[i]->running)
             continue;
-        const int more = next ? mt_guest_compare(s->request->guest, 0, next->request->guest, 0) : -1;
+        const int more =
+            next ? mt_client_record_compare(s->request->client_record, 0, next->request->client_record, 0) : -1;
         if (more < 0 || (more == 0 && s == first))
             next = s;
     }

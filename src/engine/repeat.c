@@ -1,6 +1,8 @@
 /* Detects answers that repeat themselves (repeat.h). Called by sequence.c for every token. */
 #include "engine/repeat.h"
 
+#include "engine/limits.h"
+
 bool mt_repeat_add(mt_repeat *r, uint32_t token, uint32_t limit)
 {
     bool circles = false;

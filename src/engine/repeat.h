@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/limits.h"
+#include "engine/limits.h"
 
 /* Zeroed at the start of an answer. */
 typedef struct mt_repeat {

@@ -12,9 +12,9 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "cache/tree.h"
+#include "constraint/constraint.h"
 #include "engine/clients.h"
 #include "engine/sight.h"
-#include "sample/constraint/constraint.h"
 #include "sample/logprobs.h"
 #include "sample/settings.h"
 #include "sample/thought.h"
@@ -125,8 +125,8 @@ struct mt_request {
     atomic_bool paused;
 
     /* set and used by the engine alone */
-    mt_guest *guest;               /* the engine's record of the request's client */
-    struct mt_sequence *sequences; /* one for each choice */
+    mt_client_record *client_record; /* the engine's record of the request's client */
+    struct mt_sequence *sequences;   /* one for each choice */
     struct mt_voice *voice; /* the dashboard's record, where `encoder` is not 0; else each sequence has its own */
     mt_sight *sights;       /* the pictures, cut into parts that are encoded separately */
     size_t sight_count;

@@ -17,8 +17,8 @@ void mt_engine_clear(mt_engine *e)
     while (mt_keep_yield(e, false))
         continue;
     mt_tree_clear(e->tree);
-    if (e->gallery)
-        mt_gallery_clear(e->gallery);
-    if (e->shelf)
-        mt_shelf_clear(e->shelf);
+    if (e->feature_cache)
+        mt_feature_cache_clear(e->feature_cache);
+    if (e->host_store)
+        mt_host_store_clear(e->host_store);
 }

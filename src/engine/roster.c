@@ -56,7 +56,7 @@ void mt_engine_preempt(mt_engine *e, mt_sequence *s)
     mt_seq_suspend(&s->seq);
     mt_engine_unsee(e, s);
     mt_engine_leave(e->running, &e->running_count, s);
-    s->request->guest->running--;
+    s->request->client_record->running--;
     mt_engine_queue(e, s);
     s->candidate.rows = 0;
     e->stats.preemptions++;
@@ -72,9 +72,9 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
         if (e->running[i] == s) {
             list = e->running;
             count = &e->running_count;
-            r->guest->running--;
+            r->client_record->running--;
         }
-    r->guest->here--;
+    r->client_record->here--;
     mt_engine_leave(list, count, s);
     mt_keep_leave(e, s);
     mt_engine_unsee(e, s);

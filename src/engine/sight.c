@@ -118,16 +118,16 @@ bool mt_sights_make(mt_request *r, size_t rows, mt_error *err)
     return true;
 }
 
-void mt_sights_take(mt_request *r, mt_gallery *gallery)
+void mt_sights_take(mt_request *r, mt_feature_cache *feature_cache)
 {
     for (size_t i = 0; i < r->sight_count; i++)
-        r->sights[i].medium = mt_gallery_hold(gallery, r->sights[i].picture.digest, r->salt);
+        r->sights[i].medium = mt_feature_cache_hold(feature_cache, r->sights[i].picture.digest, r->salt);
 }
 
-void mt_sights_release(mt_request *r, mt_gallery *gallery)
+void mt_sights_release(mt_request *r, mt_feature_cache *feature_cache)
 {
     for (size_t i = 0; i < r->sight_count; i++)
-        mt_gallery_release(gallery, r->sights[i].medium);
+        mt_feature_cache_release(feature_cache, r->sights[i].medium);
     r->sight_count = 0;
 }
 

@@ -1,9 +1,9 @@
 /* The pictures of a request, cut into parts that are encoded separately; each part knows its positions in the prompt
-   and its entry in the gallery. Made on the thread that submits the request, then used by the engine's thread. */
+   and its entry in the feature cache. Made on the thread that submits the request, then used by the engine's thread. */
 #ifndef MT_ENGINE_SIGHT_H
 #define MT_ENGINE_SIGHT_H
 
-#include "cache/gallery.h"
+#include "cache/feature_cache.h"
 #include "models/picture.h"
 
 typedef struct mt_request mt_request;
@@ -14,7 +14,7 @@ typedef struct mt_sight {
     mt_picture picture;
     uint32_t first, end; /* [first, end): positions of the prompt that hold its features */
     uint32_t row;        /* number of its first row among the features of the whole picture */
-    mt_medium *medium;   /* its entry in the gallery, held from mt_sights_take to mt_sights_release */
+    mt_medium *medium;   /* its entry in the feature cache, held from mt_sights_take to mt_sights_release */
 } mt_sight;
 
 /* Cuts the pictures of a request and finds their positions in the prompt; the result is in the request's arena. False
@@ -22,9 +22,9 @@ typedef struct mt_sight {
    pictures. */
 bool mt_sights_make(mt_request *request, size_t rows, mt_error *err) MT_NODISCARD;
 
-/* On the engine's thread: takes a gallery entry for each part, and releases them. */
-void mt_sights_take(mt_request *request, mt_gallery *gallery);
-void mt_sights_release(mt_request *request, mt_gallery *gallery);
+/* On the engine's thread: takes a feature cache entry for each part, and releases them. */
+void mt_sights_take(mt_request *request, mt_feature_cache *feature_cache);
+void mt_sights_release(mt_request *request, mt_feature_cache *feature_cache);
 
 /* The first part that ends behind position `at` of the prompt; sight_count when there is none. */
 size_t mt_sights_after(const mt_request *request, size_t at);

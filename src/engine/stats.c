@@ -10,8 +10,8 @@ double mt_histogram_bound(size_t bucket)
     return bound;
 }
 
-/* unit: what bounds are multiplied by. The products are those that server/metrics.c publishes, so that 0.01 s counts as
-   at most 0.01 however they are rounded. */
+/* unit: what bounds are multiplied by. The products are those that server/metrics/metrics.c publishes, so that 0.01 s
+   counts as at most 0.01 however they are rounded. */
 static void add(mt_histogram *h, double value, double unit)
 {
     size_t i = 0;
@@ -84,9 +84,9 @@ void mt_stats_join(mt_stats *s, const mt_stats *o)
     JOIN(keep.restored_states)
     JOIN(keep.restored_features)
     JOIN(keep.failed)
-    JOIN(shelf.written)
-    JOIN(shelf.read)
-    JOIN(shelf.evicted)
+    JOIN(host_store.written)
+    JOIN(host_store.read)
+    JOIN(host_store.evicted)
 #undef JOIN
     for (size_t i = 0; i < MT_MISS_COUNT; i++)
         s->misses[i] += o->misses[i];

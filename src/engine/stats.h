@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "cache/tree.h"
+#include "constraint/masks.h"
 #include "engine/keep.h"
-#include "sample/constraint/masks.h"
 
 #define MT_HISTOGRAM_BUCKETS 24
 
@@ -37,7 +37,7 @@ typedef struct mt_stats {
     /* of each group: all pages, and those that sequences hold */
     size_t pages_total[MT_KV_GROUPS], pages_held[MT_KV_GROUPS];
     size_t pages_known; /* nodes of the prefix tree */
-    /* pictures in the gallery; bytes of features, and the most they may be */
+    /* pictures in the feature cache; bytes of features, and the most they may be */
     size_t media_known, media_bytes, media_total;
     /* slots of recurrent states: all, held by sequences, held as anchors of the prefix tree */
     size_t states_total, states_held, states_known;
@@ -54,7 +54,8 @@ typedef struct mt_stats {
     uint64_t prompt_tokens, cached_tokens, generated_tokens;
     /* lookups in the prefix tree, by the reason why they found less than all; MT_MISS_NONE: found all */
     uint64_t lookups, misses[MT_MISS_COUNT];
-    uint64_t media_hits, media_misses; /* parts of pictures whose features were in the gallery, or had to be encoded */
+    uint64_t media_hits,
+        media_misses; /* parts of pictures whose features were in the feature cache, or had to be encoded */
     uint64_t media_evictions;
     double encode_seconds, encode_work; /* of the vision tower: seconds, and multiplications */
     uint64_t evictions, state_evictions, preemptions;
@@ -79,7 +80,7 @@ typedef struct mt_stats {
     mt_histogram answer_prompt, answer_computed, answer_tokens;
     mt_histogram wanted_choices, wanted_tokens; /* choices and max_tokens that requests asked for */
     mt_keep_stats keep;                         /* records to and from cache tiers */
-    mt_shelf_stats shelf;                       /* of the tier in the host's memory */
+    mt_host_store_stats host_store;             /* of the tier in the host's memory */
 } mt_stats;
 
 /* Adds the sums of another engine; the present state stays as it is. */

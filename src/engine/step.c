@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "engine/inside.h"
 #include "kernels/kernels.h"
+#include "sample/limits.h"
 
 void mt_step_init(mt_step *step, mt_set *set, size_t rows, size_t sequences, size_t listed, size_t vocab)
 {
@@ -81,7 +82,7 @@ static void point_at_features(mt_engine *e, mt_step *step, const mt_sequence *s,
         return;
     const size_t which = mt_sights_after(r, at);
     const mt_sight *sight = &r->sights[which];
-    const uint32_t *features = mt_gallery_features(e->gallery, sight->medium);
+    const uint32_t *features = mt_feature_cache_features(e->feature_cache, sight->medium);
     assert(features);
     e->stats.media_hits += at == sight->first && which >= s->waited_for;
     step->feature_of[row] = features[span->row + (at - span->first) - sight->row];
@@ -465,7 +466,8 @@ static void note_step(mt_engine *e, mt_step *step)
     mt_cost_learn(&e->past.cost, step->batch.rows, step->positions_before, seconds);
     for (size_t i = 0; i < step->parts; i++)
         if (step->part[i].s)
-            mt_guest_charge(step->part[i].s->request->guest, seconds * (double)step->part[i].rows / rows, now);
+            mt_client_record_charge(step->part[i].s->request->client_record,
+                                    seconds * (double)step->part[i].rows / rows, now);
     e->stats.steps++;
     e->stats.step_rows += step->batch.rows;
     e->stats.step_seconds += seconds;

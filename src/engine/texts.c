@@ -1,11 +1,11 @@
 /* Texts for encoders (models/bert.h), which become vectors or scores. An encoder has no cache, and its texts have no
-   answers: each text waits at its encoder's desk until a job takes it, and its request ends when the job is done.
+   answers: each text waits at its encoder's queue until a job takes it, and its request ends when the job is done.
 
-   1. A text is at a desk or in the desk's job from the moment it is taken from the inbox to its last event.
+   1. A text is at a queue or in the queue's job from the moment it is taken from the inbox to its last event.
    2. A job takes the next text of the client with the least debt, counting what the client has in this job already; so
       a client with many texts does not crowd out the others.
    3. A job reads tokens of its texts: a cancelled text ends with the job, and a job of which no text is wanted ends.
-   4. Memory is reserved at the start: a job has at most desk->rows rows. */
+   4. Memory is reserved at the start: a job has at most queue->rows rows. */
 #include <math.h>
 #include <string.h>
 
@@ -19,11 +19,11 @@
 
 _Static_assert(MT_BERT_TEXTS <= MT_JOB_PARTS, "a job has a part for each text");
 
-static void end(mt_engine *e, mt_desk *d, mt_request *r, mt_finish finish, const mt_error *err)
+static void end(mt_engine *e, mt_text_queue *d, mt_request *r, mt_finish finish, const mt_error *err)
 {
     const bool done = finish == MT_FINISH_STOP;
     mt_voices_end(e->voices, r->voice, finish, mt_clock_ns());
-    r->guest->here--;
+    r->client_record->here--;
     if (!r->placed)
         /* before the last event: who hears of the end finds the place free */
         mt_places_give(&d->places, &r->client, 1);
@@ -47,13 +47,13 @@ static bool cancelled(const mt_request *r)
 
 static bool comes_before(const mt_request *a, const mt_request *b)
 {
-    if (a->guest->debt != b->guest->debt)
-        return a->guest->debt < b->guest->debt;
+    if (a->client_record->debt != b->client_record->debt)
+        return a->client_record->debt < b->client_record->debt;
     return a->priority != b->priority ? a->priority < b->priority : a->order < b->order;
 }
 
-/* Takes the next text from the desk; NULL when there is none, or it does not fit into the job any more. */
-static mt_request *take(mt_desk *d)
+/* Takes the next text from the queue; NULL when there is none, or it does not fit into the job any more. */
+static mt_request *take(mt_text_queue *d)
 {
     size_t first = 0;
     for (size_t i = 1; i < d->waiting_count; i++)
@@ -68,16 +68,16 @@ static mt_request *take(mt_desk *d)
 }
 
 /* Begins a job with as many waiting texts as fit. */
-static void begin(mt_engine *e, mt_desk *d, uint64_t now)
+static void begin(mt_engine *e, mt_text_queue *d, uint64_t now)
 {
     mt_bert_text texts[MT_BERT_TEXTS];
     const double token = (d->job.seconds + 1e-6) / (double)(d->stats.tokens + 1);
     for (size_t i = 0; i < e->clients.count; i++)
-        e->clients.guest[i].debt = mt_guest_debt(&e->clients.guest[i], now);
+        e->clients.client_record[i].debt = mt_client_record_debt(&e->clients.client_record[i], now);
     for (mt_request *r; (r = take(d));) {
         texts[d->job.count] = (mt_bert_text){.tokens = r->prompt, .count = r->prompt_len, .second = r->second};
         mt_job_add(&d->job, r, (double)r->prompt_len);
-        r->guest->debt += token * (double)r->prompt_len / r->guest->client.share;
+        r->client_record->debt += token * (double)r->prompt_len / r->client_record->client.share;
         mt_voices_seat(e->voices, r->voice, now);
         r->event(r->ctx, &(mt_event){.kind = MT_EVENT_BEGUN});
     }
@@ -89,7 +89,7 @@ static void begin(mt_engine *e, mt_desk *d, uint64_t now)
 /* ---- and out of it ---- */
 
 /* Computes the vector or score of a text. */
-static void pool(mt_desk *d, mt_request *r, size_t text)
+static void pool(mt_text_queue *d, mt_request *r, size_t text)
 {
     const size_t first = r->pool == MT_POOL_LAST ? r->prompt_len - 1 : 0;
     const size_t last = r->pool == MT_POOL_FIRST ? 1 : r->prompt_len;
@@ -106,7 +106,7 @@ static void pool(mt_desk *d, mt_request *r, size_t text)
         r->vector[k] /= (float)(last - first);
 }
 
-static void settle(mt_engine *e, mt_desk *d, mt_request *r, size_t text)
+static void settle(mt_engine *e, mt_text_queue *d, mt_request *r, size_t text)
 {
     mt_error err = {0};
     bool finite = true;
@@ -120,7 +120,7 @@ static void settle(mt_engine *e, mt_desk *d, mt_request *r, size_t text)
 
 static void done(mt_engine *e, mt_job *j)
 {
-    mt_desk *d = (mt_desk *)j;
+    mt_text_queue *d = (mt_text_queue *)j;
     pthread_mutex_lock(&e->lock);
     d->stats.texts += j->count;
     d->stats.tokens += (uint64_t)j->whole;
@@ -133,7 +133,7 @@ static void done(mt_engine *e, mt_job *j)
     mt_job_clear(j);
 }
 
-static void end_job(mt_engine *e, mt_desk *d, mt_finish finish, const mt_error *err)
+static void end_job(mt_engine *e, mt_text_queue *d, mt_finish finish, const mt_error *err)
 {
     mt_cursor_drop(d->job.cursor);
     for (size_t i = 0; i < d->job.count; i++)
@@ -141,7 +141,7 @@ static void end_job(mt_engine *e, mt_desk *d, mt_finish finish, const mt_error *
     mt_job_clear(&d->job);
 }
 
-static void sweep(mt_engine *e, mt_desk *d)
+static void sweep(mt_engine *e, mt_text_queue *d)
 {
     size_t kept = 0, wanted = 0;
     for (size_t i = 0; i < d->waiting_count; i++)
@@ -158,8 +158,8 @@ static void sweep(mt_engine *e, mt_desk *d)
 
 void mt_texts_end(mt_engine *e, mt_finish finish, const mt_error *err)
 {
-    for (size_t i = 0; i < e->desk_count; i++) {
-        mt_desk *d = &e->desks[i];
+    for (size_t i = 0; i < e->text_queue_count; i++) {
+        mt_text_queue *d = &e->text_queues[i];
         while (d->waiting_count > 0)
             end(e, d, d->waiting[--d->waiting_count], finish, err);
         if (d->job.count > 0)
@@ -171,17 +171,17 @@ void mt_texts_advance(mt_engine *e, bool stopping)
 {
     if (stopping)
         mt_texts_end(e, MT_FINISH_CANCELLED, NULL);
-    for (size_t i = 0; i < e->desk_count; i++) {
-        mt_desk *d = &e->desks[i];
+    for (size_t i = 0; i < e->text_queue_count; i++) {
+        mt_text_queue *d = &e->text_queues[i];
         sweep(e, d);
         if (d->job.count == 0 && d->waiting_count > 0)
             begin(e, d, mt_clock_ns());
     }
 }
 
-/* ---- desks ---- */
+/* ---- queues ---- */
 
-static bool open_desk(mt_engine *e, mt_desk *d, mt_error *err)
+static bool open_text_queue(mt_engine *e, mt_text_queue *d, mt_error *err)
 {
     const mt_encoder *n = d->encoder;
     const size_t slice = e->params.rows < SLICE_ROWS ? e->params.rows : SLICE_ROWS;
@@ -199,28 +199,28 @@ static bool open_desk(mt_engine *e, mt_desk *d, mt_error *err)
 
 bool mt_texts_load(mt_engine *e, mt_error *err)
 {
-    for (size_t i = 0; i < e->desk_count; i++)
-        if (!open_desk(e, &e->desks[i], err))
+    for (size_t i = 0; i < e->text_queue_count; i++)
+        if (!open_text_queue(e, &e->text_queues[i], err))
             return false;
     return true;
 }
 
 void mt_texts_unload(mt_engine *e)
 {
-    for (size_t i = 0; i < e->desk_count; i++) {
-        mt_bert_free(e->desks[i].bert);
-        e->desks[i].bert = NULL;
+    for (size_t i = 0; i < e->text_queue_count; i++) {
+        mt_bert_free(e->text_queues[i].bert);
+        e->text_queues[i].bert = NULL;
     }
 }
 
 void mt_texts_open(mt_engine *e)
 {
-    e->desk_count = e->params.encoder_count;
-    e->desks = mt_alloc_array(e->desk_count, sizeof(*e->desks));
-    e->jobs = mt_alloc_array(1 + e->desk_count, sizeof(mt_job *));
+    e->text_queue_count = e->params.encoder_count;
+    e->text_queues = mt_alloc_array(e->text_queue_count, sizeof(*e->text_queues));
+    e->jobs = mt_alloc_array(1 + e->text_queue_count, sizeof(mt_job *));
     e->jobs[e->job_count++] = &e->job;
-    for (size_t i = 0; i < e->desk_count; i++) {
-        mt_desk *d = &e->desks[i];
+    for (size_t i = 0; i < e->text_queue_count; i++) {
+        mt_text_queue *d = &e->text_queues[i];
         /* copied: a device that failed is loaded again when the caller's list may be gone */
         d->encoder = e->params.encoders[i];
         e->jobs[e->job_count++] = &d->job;
@@ -232,10 +232,10 @@ void mt_texts_open(mt_engine *e)
 
 void mt_texts_close(mt_engine *e)
 {
-    for (size_t i = 0; i < e->desk_count; i++) {
-        mt_places_free(&e->desks[i].places);
-        mt_free(e->desks[i].waiting);
+    for (size_t i = 0; i < e->text_queue_count; i++) {
+        mt_places_free(&e->text_queues[i].places);
+        mt_free(e->text_queues[i].waiting);
     }
-    mt_free(e->desks);
+    mt_free(e->text_queues);
     mt_free(e->jobs);
 }

@@ -17,12 +17,12 @@
 static void count_eager(mt_engine *e, uint64_t now)
 {
     for (size_t i = 0; i < e->clients.count; i++) {
-        mt_guest *g = &e->clients.guest[i];
-        g->debt = mt_guest_debt(g, now);
+        mt_client_record *g = &e->clients.client_record[i];
+        g->debt = mt_client_record_debt(g, now);
         g->eager = g->places = g->looks = 0;
     }
     for (size_t i = e->waiting_count; i-- > 0;) {
-        mt_guest *g = e->waiting[i]->request->guest;
+        mt_client_record *g = e->waiting[i]->request->client_record;
         if (!mt_sequence_paused(e->waiting[i])) {
             g->eager++;
             g->first = i;
@@ -37,26 +37,26 @@ static bool turn_is_over(const mt_engine *e, const mt_sequence *s, uint64_t now)
 }
 
 /* Whether s leaves its seat to the client `to`: by rule 2, and where `turns`, by rule 3. */
-static bool may_yield(const mt_engine *e, const mt_sequence *s, const mt_guest *to, bool turns, uint64_t now)
+static bool may_yield(const mt_engine *e, const mt_sequence *s, const mt_client_record *to, bool turns, uint64_t now)
 {
-    const mt_guest *from = s->request->guest;
-    if (mt_guest_compare(to, 1, from, -1) <= 0)
+    const mt_client_record *from = s->request->client_record;
+    if (mt_client_record_compare(to, 1, from, -1) <= 0)
         return true;
-    return turns && mt_guest_compare(to, 0, from, 0) < 0 && to->debt < from->debt && turn_is_over(e, s, now);
+    return turns && mt_client_record_compare(to, 0, from, 0) < 0 && to->debt < from->debt && turn_is_over(e, s, now);
 }
 
 /* Whether a rather than b loses its seat: the one whose client has more seats; of equals, where `debts`, the one whose
    client has more debt; then the youngest of the lowest priority. */
 static bool yields_first(const mt_sequence *a, const mt_sequence *b, bool debts)
 {
-    const mt_guest *x = a->request->guest, *y = b->request->guest;
-    const int more = mt_guest_compare(x, 0, y, 0);
+    const mt_client_record *x = a->request->client_record, *y = b->request->client_record;
+    const int more = mt_client_record_compare(x, 0, y, 0);
     if (more != 0)
         return more > 0;
     return debts && x->debt != y->debt ? x->debt > y->debt : mt_sequence_before(b, a);
 }
 
-static mt_sequence *who_yields(const mt_engine *e, const mt_guest *to, bool turns, uint64_t now)
+static mt_sequence *who_yields(const mt_engine *e, const mt_client_record *to, bool turns, uint64_t now)
 {
     mt_sequence *first = NULL;
     for (size_t i = 0; i < e->running_count; i++) {
@@ -78,7 +78,7 @@ mt_sequence *mt_engine_victim(const mt_engine *e)
 
 mt_sequence *mt_engine_yields_pages(const mt_engine *e, const mt_sequence *to, size_t pages)
 {
-    const mt_guest *g = to->request->guest;
+    const mt_client_record *g = to->request->client_record;
     size_t gained = 0;
     for (size_t i = 0; i < e->running_count; i++) {
         const mt_seq *seq = &e->running[i]->seq;
@@ -92,13 +92,13 @@ mt_sequence *mt_engine_yields_pages(const mt_engine *e, const mt_sequence *to, s
    client alone has LOOKED_AT. */
 static void share_looks(mt_engine *e)
 {
-    size_t guests = 0;
+    size_t client_records = 0;
     for (size_t i = 0; i < e->clients.count; i++)
-        guests += e->clients.guest[i].places > 0;
+        client_records += e->clients.client_record[i].places > 0;
     for (size_t i = 0; i < e->clients.count; i++) {
-        mt_guest *g = &e->clients.guest[i];
+        mt_client_record *g = &e->clients.client_record[i];
         if (g->places > 0)
-            g->looks = g->places > LOOKED_AT / guests ? g->places : LOOKED_AT / guests;
+            g->looks = g->places > LOOKED_AT / client_records ? g->places : LOOKED_AT / client_records;
     }
 }
 
@@ -106,7 +106,7 @@ mt_sequence *mt_engine_share_seats(mt_engine *e, uint64_t now)
 {
     size_t places = e->params.sequences - e->running_count;
     mt_sequence *yields = NULL;
-    mt_guest *g;
+    mt_client_record *g;
     if (e->waiting_count == 0)
         return NULL;
     count_eager(e, now);

@@ -18,7 +18,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/limits.h"
+#include "engine/limits.h"
 
 #define SHARE 256         /* the recorder gets one part of so many of the engine's memory */
 #define LEAST 64          /* but never less than one part of so many of its limits */

@@ -6,7 +6,7 @@
    removed and by which child pages name their parent.
 
    The medium of pages in the device's memory is "GPU" even where a CPU computes, as in vLLM: readers count it as the
-   nearest. Pages on the shelf have the medium "CPU", pages in files "STORAGE". */
+   nearest. Pages on the host store have the medium "CPU", pages in files "STORAGE". */
 #include "events/kv_events.h"
 
 #include <pthread.h>
@@ -17,6 +17,7 @@
 #include "base/hex.h"
 #include "base/limits.h"
 #include "base/msgpack.h"
+#include "events/limits.h"
 
 #define NEAR "GPU"
 

@@ -15,8 +15,8 @@
 #include <zmq.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
 #include "base/queue.h"
+#include "events/limits.h"
 
 const bool mt_publisher_present = true;
 

@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "events/limits.h"
 
 extern const bool mt_publisher_present; /* false in a build without ZeroMQ */
 

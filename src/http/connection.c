@@ -24,8 +24,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/limits.h"
 #include "base/log.h"
+#include "http/limits.h"
 #include "http/response.h"
 
 #define STREAMED (1u << 20) /* bytes of a streamed body that may take as long as a whole body otherwise */

@@ -7,6 +7,7 @@
 #include <event2/bufferevent.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "http/coding.h"
 #include "http/cors.h"
 #include "http/dispatch.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/compiler.h"
-#include "base/limits.h"
+#include "http/limits.h"
 
 typedef struct mt_http_host {
     char name[MT_LIMIT_HTTP_HOST + 1]; /* a name without its final dot, or an address without brackets and zone */

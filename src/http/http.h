@@ -14,8 +14,8 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/room.h"
+#include "http/limits.h"
 
 struct event_base;
 
@@ -126,7 +126,7 @@ typedef struct mt_http_route {
     size_t body_bytes; /* limit of the body; 0: the server's */
 } mt_http_route;
 
-/* Limits in milliseconds and bytes; mt_http_limits_default has the values of base/limits.h. None may be 0. */
+/* Limits in milliseconds and bytes; mt_http_limits_default has the values of http/limits.h. None may be 0. */
 typedef struct mt_http_limits {
     size_t connections;    /* of one address alone; a third more are for others */
     size_t spare;          /* connections beyond these, for routes that are always answered */
@@ -219,6 +219,10 @@ struct event_base *mt_http_server_loop(mt_http_server *server);
 
 /* Serves until a drain has ended; only once. */
 void mt_http_server_run(mt_http_server *server);
+
+/* Io thread, before a drain: the drain does not stop listening at once. Whoever connects is answered (hooks.admit may
+   refuse) until no exchange runs any more and `ms` are over, or until the drain's deadline. */
+void mt_http_server_leave(mt_http_server *server, int ms);
 
 /* Stops listening, closes idle connections, lets running exchanges end, and drops the rest after deadline_ms (0: at
    once). Any thread, but no signal handler. Only the first call counts. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "http/limits.h"
 
 enum { BACKLOG = 1024 }; /* connections that the system queues */
 
@@ -112,7 +113,9 @@ static bool open_inet(mt_http_sockets *sockets, const char *host, int port, mt_e
     snprintf(service, sizeof(service), "%d", port);
     status = getaddrinfo(host, service, &hints, &found);
     if (status)
-        return mt_fail(err, MT_E_INVALID, "host \"%s\" is not known: %s", host, gai_strerror(status));
+        return mt_fail(err, MT_E_INVALID,
+                       "host \"%s\" is not known (%s): give an address of this machine, or 0.0.0.0 for all", host,
+                       gai_strerror(status));
     ok = open_all(sockets, found, host, port, err);
     freeaddrinfo(found);
     return ok;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "http/limits.h"
 
 typedef struct mt_http_sockets {
     int fds[MT_LIMIT_HTTP_SOCKETS];

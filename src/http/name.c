@@ -3,9 +3,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/random.h>
 
 #include "http/field.h"
+#include "http/limits.h"
 
 bool mt_http_name_valid(const char *name)
 {

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "base/limits.h"
+#include "http/limits.h"
 
 enum { MT_HTTP_NAME_SIZE = MT_LIMIT_HTTP_NAME + 1 };
 

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/hex.h"
+#include "http/limits.h"
 
 void mt_http_parser_init(mt_http_parser *parser, const mt_http_limits *limits)
 {

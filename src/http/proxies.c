@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "http/http.h"
+#include "http/limits.h"
 
 enum { WHOLE = 128, CLIENT_BITS = 64, MAPPED_BITS = 96 }; /* bits of an address */
 

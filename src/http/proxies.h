@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/limits.h"
+#include "http/limits.h"
 
 enum { MT_HTTP_CLIENT_SIZE = 64 };
 

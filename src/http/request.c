@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "http/field.h"
+#include "http/limits.h"
 #include "http/name.h"
 
 enum { PEER_SIZE = 64 };

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "http/field.h"
+#include "http/limits.h"
 #include "http/status.h"
 
 /* Values may contain what clients sent, so bytes that could end a header are replaced. */

@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "base/hex.h"
 #include "base/nearest.h"
+#include "http/limits.h"
 
 /* Decodes into out, NUL-terminated. Returns the length; -1: it is invalid. */
 static ptrdiff_t decode(const char *s, size_t len, char *out)

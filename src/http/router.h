@@ -3,6 +3,7 @@
 #define MT_HTTP_ROUTER_H
 
 #include "http/http.h"
+#include "http/limits.h"
 
 enum { MT_HTTP_ALLOW_SIZE = 64 }; /* bytes for the names of all methods */
 

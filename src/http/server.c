@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "http/connection.h"
 #include "http/dispatch.h"
+#include "http/limits.h"
 #include "http/response.h"
 #include "http/router.h"
 #include "http/socket.h"
@@ -115,9 +116,32 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     mt_http_count_add(&server->count.accepted, 1);
 }
 
+static void stop_listening(mt_http_server *server)
+{
+    for (size_t i = 0; i < server->sockets.count; i++)
+        if (server->listeners[i])
+            evconnlistener_free(server->listeners[i]);
+    memset(server->listeners, 0, sizeof(server->listeners));
+    mt_http_sockets_close(&server->sockets);
+}
+
+static void close_idle_connections(mt_http_server *server)
+{
+    for (size_t i = 0; i < server->slot_count; i++)
+        if (server->slots[i])
+            mt_http_connection_close_idle(server->slots[i]);
+}
+
+/* Ends the loop once nobody is connected; before, listening ends once no exchange runs and leave_ms are over. */
 static void stop_if_drained(mt_http_server *server)
 {
-    if (server->draining && server->free_count == server->slot_count)
+    if (!server->draining || server->leaving)
+        return;
+    if (server->sockets.count > 0 && mt_http_count_get(&server->count.exchanges) == 0) {
+        stop_listening(server);
+        close_idle_connections(server);
+    }
+    if (server->sockets.count == 0 && server->free_count == server->slot_count)
         event_base_loopbreak(server->loop);
 }
 
@@ -158,23 +182,26 @@ static void on_accept_error(struct evconnlistener *listener, void *arg)
     event_add(server->listen_again, &pause);
 }
 
-static void stop_listening(mt_http_server *server)
-{
-    for (size_t i = 0; i < server->sockets.count; i++)
-        if (server->listeners[i])
-            evconnlistener_free(server->listeners[i]);
-    memset(server->listeners, 0, sizeof(server->listeners));
-    mt_http_sockets_close(&server->sockets);
-}
-
 static void on_deadline(evutil_socket_t fd, short what, void *arg)
 {
     mt_http_server *server = arg;
 
     (void)fd, (void)what;
+    server->leaving = false;
+    stop_listening(server);
     for (size_t i = 0; i < server->slot_count; i++)
         if (server->slots[i])
             mt_http_connection_doom(server->slots[i]);
+    stop_if_drained(server);
+}
+
+static void on_left(evutil_socket_t fd, short what, void *arg)
+{
+    mt_http_server *server = arg;
+
+    (void)fd, (void)what;
+    server->leaving = false;
+    stop_if_drained(server);
 }
 
 static void on_drain(evutil_socket_t fd, short what, void *arg)
@@ -185,12 +212,23 @@ static void on_drain(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     server->draining = true;
-    stop_listening(server);
-    for (size_t i = 0; i < server->slot_count; i++)
-        if (server->slots[i])
-            mt_http_connection_close_idle(server->slots[i]);
+    if (server->leave_ms < 0)
+        stop_listening(server);
+    close_idle_connections(server);
     event_add(server->deadline_event, &deadline);
+    if (server->leave_ms > 0) {
+        const struct timeval leave = milliseconds(server->leave_ms);
+
+        server->leaving = true;
+        event_add(server->leave_event, &leave);
+    }
     stop_if_drained(server);
+}
+
+void mt_http_server_leave(mt_http_server *server, int ms)
+{
+    mt_http_server_owned(server);
+    server->leave_ms = ms;
 }
 
 void mt_http_server_drain(mt_http_server *server, int deadline_ms)
@@ -245,6 +283,7 @@ static bool open_loop(mt_http_server *server, mt_error *err)
         return mt_fail(err, MT_E_IO, "the system gives no event loop: raise the limit of open files");
     server->drain_event = event_new(server->loop, mt_queue_fd(server->drain_wish), EV_READ, on_drain, server);
     server->deadline_event = evtimer_new(server->loop, on_deadline, server);
+    server->leave_event = evtimer_new(server->loop, on_left, server);
     server->listen_again = evtimer_new(server->loop, on_listen_again, server);
     event_add(server->drain_event, NULL);
     return true;
@@ -327,6 +366,7 @@ mt_http_server *mt_http_server_new(const mt_http_config *config, mt_error *err)
     server->own_room.limit = config->limits.bodies_bytes;
     server->room = config->room ? config->room : &server->own_room;
     atomic_init(&server->drain_ms, -1);
+    server->leave_ms = -1;
     signal(SIGPIPE, SIG_IGN); /* writing to a client that has left is an error of that write alone */
     make_slots(server);
     if (mt_http_router_check(config->routes, config->route_count, err) && open_tls(server, config, err) &&
@@ -353,6 +393,7 @@ void mt_http_server_free(mt_http_server *server)
     stop_listening(server);
     free_event(server->drain_event);
     free_event(server->deadline_event);
+    free_event(server->leave_event);
     free_event(server->listen_again);
     mt_queue_free(server->drain_wish);
     if (server->loop) {

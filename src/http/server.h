@@ -9,6 +9,7 @@
 #include "base/queue.h"
 #include "http/crowd.h"
 #include "http/http.h"
+#include "http/limits.h"
 #include "http/listen.h"
 #include "http/parser.h"
 #include "http/tls.h"
@@ -64,6 +65,9 @@ struct mt_http_server {
     struct event *drain_event, *deadline_event; /* drain_wish was closed; drain_ms have passed since */
     atomic_int drain_ms;                        /* as mt_http_server_drain was told; -1: nobody has called it */
     bool draining;                              /* the io thread has heard of it */
+    int leave_ms;                               /* see mt_http_server_leave; -1: listening stops with the drain */
+    struct event *leave_event;                  /* leave_ms have passed since the drain began */
+    bool leaving;                               /* draining and still listening, for leave_ms at least */
 
     mt_http_counters count;
     bool running;       /* mt_http_server_run is at work */

@@ -16,7 +16,9 @@
 #include <openssl/evp.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
 #include "base/log.h"
+#include "hub/limits.h"
 
 #define PART (1u << 20)
 #define SHA256_DIGITS 64

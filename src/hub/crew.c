@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "base/clock.h"
+#include "hub/limits.h"
 
 #define LOOK_MS 100
 

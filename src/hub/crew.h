@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "hub/limits.h"
 #include "hub/line.h"
 
 typedef struct mt_crew {

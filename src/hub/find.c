@@ -8,6 +8,10 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
+#include "base/nearest.h"
+#include "hub/known.h"
+#include "hub/limits.h"
 #include "hub/stores.h"
 #include "weights/gguf_place.h"
 
@@ -164,9 +168,28 @@ static bool find_anywhere(const mt_hub_name *name, const char *models_dir, mt_hu
     return mt_store_ollama(store, env) && mt_store_manifest(out, store, name);
 }
 
+/* A name without an owner that is not here: says which short name it is, or is nearest to. False: it is none. */
+static bool fail_short(const char *model, const char *known, mt_error *err)
+{
+    mt_nearest nearest;
+
+    if (known)
+        mt_fail(err, MT_E_NOT_FOUND, "\"%s\" is short for \"%s\", which is not here: download it with motet pull %s",
+                model, known, model);
+    mt_nearest_init(&nearest, model);
+    for (size_t i = 0; !known && i < mt_hub_short_count; i++)
+        mt_nearest_offer(&nearest, mt_hub_shorts[i].name);
+    if (nearest.best)
+        mt_fail(err, MT_E_NOT_FOUND,
+                "\"%s\" is neither a folder here nor a model's name: did you mean \"%s\", of motet list --known?",
+                model, nearest.best);
+    return known || nearest.best;
+}
+
 char *mt_hub_find(const char *model, const char *models_dir, mt_hub_env *env, mt_error *err)
 {
     char cache[MT_LIMIT_PATH] = "", found[MT_LIMIT_PATH];
+    const char *known = mt_hub_known(model);
     mt_error why = {0};
     mt_hub_name name;
 
@@ -178,12 +201,17 @@ char *mt_hub_find(const char *model, const char *models_dir, mt_hub_env *env, mt
         mt_fail(err, why.code, "\"%s\": %s", name.id, why.text);
         return NULL;
     }
+    if (known && mt_hub_name_read(&name, known) && find_anywhere(&name, models_dir, env, found, &why))
+        return mt_strdup(found);
+    if ((known || !name.owned) && !exists(model) && fail_short(model, known, err))
+        return NULL;
     if (!name.owned && !*name.tag)
         return mt_strdup(model);
     (void)mt_hub_cache(cache, env);
-    mt_fail(err, MT_E_NOT_FOUND,
-            "\"%s\" is neither a folder here nor a model in \"%s\"%s%s%s; download it with: motet pull %s", model,
+    mt_fail(err, MT_E_NOT_FOUND, "\"%s\" is neither a folder here nor a model in \"%s\"%s%s%s; %s%s", model,
             models_dir ? models_dir : cache, models_dir ? " or \"" : "", models_dir ? cache : "",
-            models_dir ? "\"" : "", model);
+            models_dir ? "\"" : "",
+            name.owned ? "download it with: motet pull " : "motet list --known has the short names for motet pull",
+            name.owned ? model : "");
     return NULL;
 }

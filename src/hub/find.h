@@ -3,12 +3,14 @@
 #define MT_HUB_FIND_H
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "hub/names.h"
 
 /* The path of a model: `model` itself where it is a folder or a file; else, where it is a valid name (hub/names.h),
    what is found below models_dir (NULL: none), in Hugging Face's cache, in LM Studio's folders or in Ollama's store:
-   a folder, a GGUF file, or a manifest (weights/gguf_place.h). NULL with a sentence that has the command to download
-   it. A text that is no valid name is returned unchanged, so that opening it gives the error. Free with mt_free. */
+   a folder, a GGUF file, or a manifest (weights/gguf_place.h); then the repository that a short name stands for
+   (hub/known.h). NULL with a sentence that has the command to download it. A text that is no valid name is returned
+   unchanged, so that opening it gives the error. Free with mt_free. */
 char *mt_hub_find(const char *model, const char *models_dir, mt_hub_env *env, mt_error *err) MT_NODISCARD;
 
 /* The folder of a name in this cache; NULL: none. Free with mt_free. */

@@ -25,6 +25,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "hub/limits.h"
 #include "hub/pull.h"
 #include "media/address.h"
 #include "media/transfer.h"
@@ -390,7 +391,8 @@ static bool set_options(mt_line *line, struct curl_slist *headers)
     failed |= curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
     failed |= curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L); /* signals would hit other threads */
     failed |= curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)line->remote->patience_ms);
-    failed |= curl_easy_setopt(c, CURLOPT_BUFFERSIZE, 256L << 10);
+    /* only a wish: libcurl refuses it for a handle whose last transfer ended before it had a connection */
+    (void)curl_easy_setopt(c, CURLOPT_BUFFERSIZE, 256L << 10);
     if (line->remote->authorities)
         failed |= curl_easy_setopt(c, CURLOPT_CAINFO, line->remote->authorities);
     return failed == 0;
@@ -411,6 +413,21 @@ static CURLcode perform(mt_line *line)
     return code;
 }
 
+/* Sets the error for a host whose name has no address; what came of it before says nothing of the next try. */
+static void fail_name(mt_line *line)
+{
+    CURLU *url = curl_url();
+    char *host = NULL;
+
+    if (url && curl_url_set(url, CURLUPART_URL, line->url, 0) == CURLUE_OK)
+        (void)curl_url_get(url, CURLUPART_HOST, &host, 0);
+    mt_fail(line->err, MT_E_IO,
+            "the name \"%.200s\" has no address (DNS): check the network and HF_ENDPOINT, or try again later",
+            host ? host : line->url);
+    curl_free(host);
+    curl_url_cleanup(url);
+}
+
 /* Sets the error for a transfer that failed, and says whether it may be tried again. */
 static mt_line_end explain(mt_line *line, CURLcode code)
 {
@@ -428,7 +445,9 @@ static mt_line_end explain(mt_line *line, CURLcode code)
             line->url);
         return MT_LINE_REFUSED;
     }
-    if (code == CURLE_ABORTED_BY_CALLBACK)
+    if (code == CURLE_COULDNT_RESOLVE_HOST)
+        fail_name(line);
+    else if (code == CURLE_ABORTED_BY_CALLBACK)
         mt_fail(line->err, MT_E_IO, "nothing has come for %lld seconds: check the network, or try again later",
                 (long long)line->remote->patience_ms / 1000);
     else

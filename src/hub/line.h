@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "hub/limits.h"
 #include "hub/remote.h"
 
 typedef struct mt_line mt_line;

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/hex.h"
 #include "base/json_tree.h"
+#include "hub/limits.h"
 #include "hub/remote.h"
 #include "weights/gguf_choice.h"
 

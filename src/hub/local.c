@@ -12,12 +12,16 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
 #include "hub/find.h"
+#include "hub/limits.h"
 #include "hub/stores.h"
 #include "models/bert.h"
 #include "models/spec.h"
+#include "weights/elsewhere.h"
 #include "weights/gguf_arch.h"
 #include "weights/gguf_place.h"
+#include "weights/limits.h"
 #include "weights/shards.h"
 
 #define DEEPEST 8 /* deepest nesting of a model's folders */
@@ -205,8 +209,7 @@ static bool add_gguf(survey *s, const char *name, const char *path, const char *
         model->whole = mt_fail(&why, MT_E_INVALID, "it is no GGUF file that motet reads: download it again");
     model->family = mt_arena_strdup(s->list->arena, family);
     if (model->whole && !mt_gguf_arch_known(family))
-        mt_fail(&why, MT_E_UNSUPPORTED, "its architecture \"%s\" is not one that motet runs: take another model",
-                family);
+        (void)mt_fail_elsewhere("its architecture", family, MT_ELSEWHERE_ADVICE, &why);
     else if (model->whole)
         model->can = MT_LOCAL_TEXT | (place.projector[0] ? MT_LOCAL_VISION : 0);
     if (why.code != MT_OK)

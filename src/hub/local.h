@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "hub/limits.h"
 #include "hub/names.h"
 
 enum {

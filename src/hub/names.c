@@ -6,6 +6,8 @@
 
 #include "base/compiler.h"
 #include "base/hex.h"
+#include "base/limits.h"
+#include "hub/limits.h"
 
 #define PREFIX "models--"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."

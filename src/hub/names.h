@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/limits.h"
+#include "hub/limits.h"
 
 #define MT_HUB_COMMIT 40 /* hexadecimal digits */
 #define MT_HUB_TAG 80    /* bytes of a tag with its end */

@@ -9,9 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/limits.h"
 #include "base/units.h"
+#include "hub/limits.h"
 #include "hub/remove.h"
 #include "models/info.h"
+#include "weights/elsewhere.h"
 #include "weights/gguf_arch.h"
 #include "weights/gguf_place.h"
 
@@ -147,9 +151,8 @@ bool mt_probe_judge_gguf(const mt_probe *probe, const char *file, uint64_t weigh
         return mt_fail(err, MT_E_INVALID, "\"%s\" of \"%s\" is no GGUF file that motet reads: take another model", file,
                        probe->id);
     if (!mt_gguf_arch_known(architecture))
-        return mt_fail(err, MT_E_UNSUPPORTED,
-                       "\"%s\" is of the architecture \"%s\", which motet does not run: see docs/models.md", probe->id,
-                       architecture);
+        return mt_fail_elsewhere("architecture", architecture, MT_ELSEWHERE_ADVICE, err) ||
+               mt_fail_within(err, "\"%s\"", probe->id);
     return check_memory(probe, weights, NULL, memory, err);
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "hub/names.h"
 #include "weights/shards.h"
 

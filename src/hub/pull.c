@@ -13,10 +13,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
 #include "hub/blob.h"
 #include "hub/crew.h"
+#include "hub/known.h"
+#include "hub/limits.h"
 #include "hub/probe.h"
 #include "weights/gguf_choice.h"
+#include "weights/limits.h"
 
 #define AT_ONCE 4
 
@@ -452,11 +456,11 @@ char *mt_pull(const mt_pull_params *params, mt_error *err)
                         .cancel = params->cancel,
                         .look = look,
                         .arg = p};
-    if (!mt_hub_name_read(&p->name, params->model) || !p->name.owned)
-        mt_fail(
-            err, MT_E_INVALID,
-            "\"%.200s\" is no model's name: give OWNER/NAME, OWNER/NAME@REVISION or, of GGUF files, OWNER/NAME:Q4_K_M",
-            params->model);
+    if (!mt_hub_name_read_known(&p->name, params->model) || !p->name.owned)
+        mt_fail(err, MT_E_INVALID,
+                "\"%.200s\" is no model's name: give OWNER/NAME, OWNER/NAME@REVISION, of GGUF files OWNER/NAME:Q4_K_M, "
+                "or a short name of motet list --known",
+                params->model);
     else if (mt_remote_read(&p->remote, params->env, err) && run(p, err))
         folder = finish(p, err);
     end(p);

@@ -26,7 +26,7 @@ typedef struct mt_pull_status {
 } mt_pull_status;
 
 typedef struct mt_pull_params {
-    const char *model; /* "owner/name", with "@revision", ":tag" (of GGUF files) or both */
+    const char *model; /* "owner/name", with "@revision", ":tag" (of GGUF files) or both; or a short name (known.h) */
     mt_hub_env *env;
     uint64_t memory; /* most bytes that the model may take; 0: as many as motet serve would use */
     bool force;      /* download it even if it could not run */

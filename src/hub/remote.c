@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/limits.h"
+#include "hub/limits.h"
 
 #define HUB "https://huggingface.co"
 

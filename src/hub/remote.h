@@ -7,6 +7,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/limits.h"
+#include "hub/limits.h"
 #include "hub/names.h"
 
 typedef struct mt_remote {

@@ -15,7 +15,10 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/limits.h"
 #include "hub/find.h"
+#include "hub/known.h"
+#include "hub/limits.h"
 #include "hub/stores.h"
 #include "hub/upload.h"
 #include "weights/gguf_choice.h"
@@ -359,6 +362,26 @@ static bool locate(char path[MT_LIMIT_PATH], bool *cached, const mt_hub_name *na
            fail_absent(name, cache, env, err);
 }
 
+/* The same by the name as given, which may be short (hub/known.h). */
+static bool find_removable(char path[MT_LIMIT_PATH], bool *cached, mt_hub_name *name, const char *given,
+                           const char *models_dir, mt_hub_env *env, mt_error *err)
+{
+    if (!mt_hub_name_read(name, given))
+        return mt_fail(err, MT_E_INVALID, "\"%.200s\" is no model's name: see motet list", given);
+    if (locate(path, cached, name, models_dir, env, err))
+        return true;
+    return mt_hub_known(given) && mt_hub_name_read_known(name, given) &&
+           locate(path, cached, name, models_dir, env, err);
+}
+
+bool mt_local_removable(const char *name, const char *models_dir, mt_hub_env *env, mt_hub_name *found, mt_error *err)
+{
+    char path[MT_LIMIT_PATH];
+    bool cached;
+
+    return find_removable(path, &cached, found, name, models_dir, env, err);
+}
+
 bool mt_remove_path(const char *path, mt_error *err)
 {
     return remove_path(&(removal){.err = err}, path);
@@ -400,14 +423,25 @@ static bool links_into(const char *folder, const char *other)
     return found;
 }
 
+/* Whether a path is that of a GGUF file in the folder that is of another quantisation than the tag's, and so stays. */
+static bool is_of_other_tag(const char *path, const char *folder, const char *tag)
+{
+    char parent[MT_LIMIT_PATH], real[PATH_MAX];
+    const char *name = strrchr(path, '/');
+
+    if (!*tag || !name || !mt_gguf_named(name + 1) || mt_gguf_has_label(name + 1, tag))
+        return false;
+    return snprintf(parent, sizeof(parent), "%.*s", (int)(name - path), path) < (int)sizeof(parent) &&
+           realpath(parent, real) && is_within(real, folder);
+}
+
 bool mt_local_affects(const char *name, const char *models_dir, mt_hub_env *env, const char *path)
 {
     char removed[MT_LIMIT_PATH], cache[MT_LIMIT_PATH], used[PATH_MAX];
     mt_hub_name read;
     bool cached;
 
-    if (!mt_hub_name_read(&read, name) || !locate(removed, &cached, &read, models_dir, env, NULL) ||
-        !realpath(path, used))
+    if (!find_removable(removed, &cached, &read, name, models_dir, env, NULL) || !realpath(path, used))
         return false;
     if (cached && *read.revision && is_within(used, removed)) { /* other revisions keep the files that they use */
         char *folder = mt_hub_cache(cache, env) ? mt_hub_find_cached(&read, cache) : NULL;
@@ -416,7 +450,7 @@ bool mt_local_affects(const char *name, const char *models_dir, mt_hub_env *env,
         mt_free(folder);
         return found;
     }
-    return is_within(used, removed) || links_into(used, removed);
+    return !is_of_other_tag(path, removed, read.tag) && (is_within(used, removed) || links_into(used, removed));
 }
 
 bool mt_local_remove(const char *name, const char *models_dir, mt_hub_env *env, uint64_t *freed, mt_error *err)
@@ -427,9 +461,7 @@ bool mt_local_remove(const char *name, const char *models_dir, mt_hub_env *env, 
     bool ok, cached, rest = false;
 
     *freed = 0;
-    if (!mt_hub_name_read(&read, name))
-        return mt_fail(err, MT_E_INVALID, "\"%.200s\" is no model's name: see motet list", name);
-    ok = locate(path, &cached, &read, models_dir, env, err);
+    ok = find_removable(path, &cached, &read, name, models_dir, env, err);
     if (ok && cached)
         ok = remove_cached(&r, &read, path, env);
     else if (ok && *read.tag)

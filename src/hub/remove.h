@@ -15,6 +15,11 @@
 bool mt_local_remove(const char *name, const char *models_dir, mt_hub_env *env, uint64_t *freed,
                      mt_error *err) MT_NODISCARD;
 
+/* Whether a model of that name can be removed: there is one, and no other program keeps it. *found: its name, which is
+   not the given one where that is short (hub/known.h). False with the sentence of mt_local_remove. */
+bool mt_local_removable(const char *name, const char *models_dir, mt_hub_env *env, mt_hub_name *found,
+                        mt_error *err) MT_NODISCARD;
+
 /* Whether removing that model would take files of what is in use at path, a model's folder or a file: it lies in what
    is removed, or links in it lead there, whatever names and links both are reached by. Reads folders. */
 bool mt_local_affects(const char *name, const char *models_dir, mt_hub_env *env, const char *path);

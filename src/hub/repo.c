@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/units.h"
 
 bool mt_repo_fail(const char *path, mt_error *err)

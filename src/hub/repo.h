@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "hub/names.h"
 
 typedef struct mt_repo {

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 
 #include "base/compiler.h"
+#include "base/limits.h"
+#include "hub/limits.h"
 
 #define LIBRARY "library" /* the owner of models that have none in their names */
 #define SERVICE "/usr/share/ollama/.ollama/models"

@@ -2,6 +2,7 @@
 #ifndef MT_HUB_STORES_H
 #define MT_HUB_STORES_H
 
+#include "base/limits.h"
 #include "hub/names.h"
 
 /* The folder of LM Studio's models, with "owner/name" below it as in a folder of models. False: there is none. */

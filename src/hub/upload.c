@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/hex.h"
 #include "base/limits.h"
+#include "hub/limits.h"
 #include "hub/names.h"
 #include "hub/repo.h"
 

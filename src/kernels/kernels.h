@@ -27,7 +27,9 @@ enum {
     MT_CPU_BF16 = 1u << 4,
     MT_CPU_AVX2 = 1u << 8,   /* with FMA and F16C */
     MT_CPU_AVX512 = 1u << 9, /* F, BW, VL, DQ */
-    MT_CPU_AVX512VNNI = 1u << 10
+    MT_CPU_AVX512VNNI = 1u << 10,
+    MT_CPU_AMX = 1u << 11, /* tiles of int8 and bf16 */
+    MT_CPU_AVXVNNI = 1u << 12
 };
 
 /* Activations packed for a matmul; the layout of data (64-byte aligned) is private to a level. */
@@ -207,8 +209,8 @@ bool mt_cpu_parse(const char *list, unsigned *mask);
    in the set is skipped. */
 void mt_kernels_init(mt_kernels *k, unsigned cpu);
 
-/* The R5 level of a table: 0 where bf16 products are computed in fp32 (R6), 1 with BFMMLA. Part of the fingerprint
-   (R12). */
+/* The R5 level of a table: 0 where bf16 products are computed in fp32 (R6), 1 with BFMMLA, 2 with AMX. Part of the
+   fingerprint (R12). */
 unsigned mt_kernels_r5_level(const mt_kernels *k);
 
 #endif

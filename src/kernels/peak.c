@@ -105,15 +105,41 @@ PEAK_LOOP(loop_fma_256, FMA_256)
 PEAK_LOOP(loop_fma_512, FMA_512)
 PEAK_LOOP(loop_dot_512, DOT_512)
 
+/* Products of tiles: 16 rows of 64 bytes each, four accumulators. */
+typedef struct tile_shapes {
+    uint8_t palette, start_row, zero[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+} tile_shapes;
+
+#define TILE_LOOP(name, product)                                                                       \
+    static void name(size_t rounds)                                                                    \
+    {                                                                                                  \
+        tile_shapes s = {.palette = 1};                                                                \
+        for (size_t i = 0; i < 8; i++) {                                                               \
+            s.bytes[i] = 64;                                                                           \
+            s.rows[i] = 16;                                                                            \
+        }                                                                                              \
+        __asm__ volatile("ldtilecfg %0" ::"m"(s));                                                     \
+        for (size_t i = 0; i < rounds; i++)                                                            \
+            __asm__ volatile(product " %tmm4, %tmm5, %tmm0\n" product " %tmm4, %tmm5, %tmm1\n" product \
+                                     " %tmm4, %tmm5, %tmm2\n" product " %tmm4, %tmm5, %tmm3");         \
+        __asm__ volatile("tilerelease");                                                               \
+    }
+
+TILE_LOOP(loop_tiles_int8, "tdpbusd")
+TILE_LOOP(loop_tiles_bf16, "tdpbf16ps")
+
 mt_peak mt_peak_int8(unsigned cpu)
 {
+    if (cpu & MT_CPU_AMX)
+        return (mt_peak){loop_tiles_int8, 4 * 2 * 16 * 16 * 64};
     return cpu & MT_CPU_AVX512VNNI ? (mt_peak){loop_dot_512, 12 * 128} : (mt_peak){0};
 }
 
 mt_peak mt_peak_bf16(unsigned cpu)
 {
-    (void)cpu;
-    return (mt_peak){0};
+    return cpu & MT_CPU_AMX ? (mt_peak){loop_tiles_bf16, 4 * 2 * 16 * 16 * 32} : (mt_peak){0};
 }
 
 mt_peak mt_peak_fp32(unsigned cpu)

@@ -12,6 +12,10 @@
 #include <sys/sysctl.h>
 #elif defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #endif
 
 static const struct {
@@ -24,8 +28,10 @@ static const struct {
     {"i8mm", MT_CPU_I8MM, MT_CPU_DOTPROD},
     {"bf16", MT_CPU_BF16, MT_CPU_NEON},
     {"avx2", MT_CPU_AVX2, 0},
+    {"avxvnni", MT_CPU_AVXVNNI, MT_CPU_AVX2},
     {"avx512", MT_CPU_AVX512, MT_CPU_AVX2},
     {"avx512vnni", MT_CPU_AVX512VNNI, MT_CPU_AVX512},
+    {"amx", MT_CPU_AMX, MT_CPU_AVX512VNNI},
 };
 enum { FEATURES = sizeof(features) / sizeof(features[0]) };
 
@@ -78,23 +84,40 @@ static unsigned xcr0(void)
     return low;
 }
 
+/* Whether threads of this process may use tiles: Linux wants to be asked, once, as it keeps 8 KiB more for each. */
+static bool tiles_allowed(void)
+{
+#if defined(__linux__)
+    const unsigned tiles = 0x60000;         /* register state that the system saves */
+    const long request = 0x1023, data = 18; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA; older headers lack the names */
+    return (xcr0() & tiles) == tiles && syscall(SYS_arch_prctl, request, data) == 0;
+#else
+    return false;
+#endif
+}
+
 unsigned mt_cpu_detect(void)
 {
     const unsigned ymm = 0x6, zmm = 0xe6;                               /* register state that the system saves */
     const unsigned osxsave = 1u << 27, fma = 1u << 12, f16c = 1u << 29; /* leaf 1, ecx */
     const unsigned avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;  /* leaf 7, ebx: F, DQ, BW, VL */
     const unsigned avx2 = 1u << 5, vnni = 1u << 11;                     /* leaf 7, ebx; ecx */
-    unsigned a, b, c, d, b7, c7, cpu = 0;
+    const unsigned amx = 1u << 22 | 1u << 24 | 1u << 25;                /* leaf 7, edx: BF16, TILE, INT8 */
+    unsigned a, b, c, d, a7, b7, c7, d7, cpu = 0;
     if (!__get_cpuid(1, &a, &b, &c, &d) || (c & (osxsave | fma | f16c)) != (osxsave | fma | f16c))
         return 0;
-    if (!__get_cpuid_count(7, 0, &a, &b7, &c7, &d) || !(b7 & avx2) || (xcr0() & ymm) != ymm)
+    if (!__get_cpuid_count(7, 0, &a7, &b7, &c7, &d7) || !(b7 & avx2) || (xcr0() & ymm) != ymm)
         return 0;
     cpu |= MT_CPU_AVX2;
+    if (a7 >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && a & 1u << 4)
+        cpu |= MT_CPU_AVXVNNI;
     if ((b7 & avx512) != avx512 || (xcr0() & zmm) != zmm)
         return cpu;
     cpu |= MT_CPU_AVX512;
     if (c7 & vnni)
         cpu |= MT_CPU_AVX512VNNI;
+    if ((d7 & amx) == amx && tiles_allowed())
+        cpu |= MT_CPU_AMX;
     return cpu;
 }
 
@@ -178,5 +201,5 @@ void mt_kernels_init(mt_kernels *k, unsigned cpu)
 
 unsigned mt_kernels_r5_level(const mt_kernels *k)
 {
-    return k->cpu & MT_CPU_BF16 ? 1 : 0;
+    return k->cpu & MT_CPU_BF16 ? 1 : k->cpu & MT_CPU_AMX ? 2 : 0;
 }

@@ -22,6 +22,11 @@ void mt_kernels_init_x86(mt_kernels *k)
 #define AVX2(name) k->name = mt_##name##_avx2;
     EACH(AVX2)
 
+    if (k->cpu & MT_CPU_AVXVNNI) { /* rows are packed as for AVX2 */
+        k->q_scratch_bytes = mt_q_scratch_bytes_avxvnni;
+        k->q_matmul = mt_q_matmul_avxvnni;
+    }
+
     if (!(k->cpu & MT_CPU_AVX512))
         return;
 #define AVX512(name) k->name = mt_##name##_avx512;
@@ -31,6 +36,13 @@ void mt_kernels_init_x86(mt_kernels *k)
         return;
     k->q_scratch_bytes = mt_q_scratch_bytes_avx512vnni; /* rows are packed as for AVX-512 */
     k->q_matmul = mt_q_matmul_avx512vnni;
+
+    if (!(k->cpu & MT_CPU_AMX))
+        return;
+    k->b_rows_bytes = mt_b_rows_bytes_amx;
+    k->b_pack = mt_b_pack_amx;
+    k->b_scratch_bytes = mt_b_scratch_bytes_amx;
+    k->b_matmul = mt_b_matmul_amx;
 }
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "media/bytes.h"
 #include "media/codec.h"
+#include "media/limits.h"
 #include "media/matroska.h"
 
 /* bytes of a box's header, with a 32-bit and a 64-bit length; deepest nesting that is followed */

@@ -7,6 +7,7 @@
 #include <libavutil/opt.h>
 
 #include "media/container.h"
+#include "media/limits.h"
 
 bool mt_demux_cancelled(const mt_demux *d)
 {

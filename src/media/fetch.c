@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "media/limits.h"
 #include "media/transfer.h"
 
 enum { SHOWN = 200 }; /* bytes of a URL that messages show */

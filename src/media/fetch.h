@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "media/limits.h"
 #include "media/watch.h"
 
 /* False in a build without libcurl, where every URL is refused as MT_E_UNSUPPORTED. */

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "media/codec.h"
+#include "media/limits.h"
 
 static const mt_codec *const codecs[] = {&mt_codec_jpeg, &mt_codec_png, &mt_codec_webp, &mt_codec_gif, &mt_codec_bmp};
 

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "media/bytes.h"
 #include "media/codec.h"
+#include "media/limits.h"
 
 static const char NAME[] = "JPEG";
 

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "media/bytes.h"
 #include "media/codec.h"
+#include "media/limits.h"
 
 static const char NAME[] = "PNG";
 static const uint8_t SIGNATURE[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};

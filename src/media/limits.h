@@ -6,7 +6,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/limits.h"
+/* Media, unless options say otherwise. */
+#define MT_LIMIT_MEDIA_BYTES (64u << 20)        /* of a picture or video as received */
+#define MT_LIMIT_MEDIA_PIXELS (64u << 20)       /* of a picture */
+#define MT_LIMIT_MEDIA_VIDEO_PIXELS (16u << 20) /* of a frame of a video; 4K has half of that */
+#define MT_LIMIT_MEDIA_FRAMES 36000             /* of a video: 20 minutes at 30 a second */
+#define MT_LIMIT_MEDIA_SECONDS 3600             /* of a video */
+#define MT_LIMIT_MEDIA_FETCH_MS 20000           /* for a URL, its redirects included */
+
+/* Media, always. */
+#define MT_LIMIT_MEDIA_SIDE 65535              /* pixels of a side */
+#define MT_LIMIT_MEDIA_SCANS 100               /* of a progressive JPEG; encoders write about ten */
+#define MT_LIMIT_MEDIA_PASSES 16               /* scans of a JPEG with the most pixels; smaller ones may have more */
+#define MT_LIMIT_MEDIA_STREAMS 64              /* of a video's file */
+#define MT_LIMIT_MEDIA_SAMPLES (4 << 20)       /* samples that an MP4 lists, sound included */
+#define MT_LIMIT_MEDIA_VIDEO_WORK (1ull << 37) /* pixels of all frames: an hour of 720p, ten minutes of 4K */
+#define MT_LIMIT_MEDIA_IMAGE_SECONDS 20        /* processor seconds for a picture; a large one takes one or two */
+#define MT_LIMIT_DECODE_SECONDS 900            /* processor seconds for all pictures and videos of a request */
+#define MT_LIMIT_DECODE_AGAIN_US 100000 /* microseconds before a process that could not be started is tried again */
+#define MT_LIMIT_DECODE_TAKES 10000     /* how often a picture or a frame may ask for memory */
+#define MT_LIMIT_DECODE_IMAGE_MS 600000 /* for one picture by the clock, after which a process that sleeps is ended */
+/* Bytes of a decoding process beyond what it asked for: code, input, results */
+#define MT_LIMIT_DECODE_SLACK (512ul << 20)
+#define MT_LIMIT_MEDIA_URL 4096    /* bytes of a URL that is fetched */
+#define MT_LIMIT_MEDIA_REDIRECTS 5 /* followed */
 
 typedef struct mt_media_limits {
     size_t bytes;          /* of an encoded picture or video */

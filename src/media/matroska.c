@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-#include "base/limits.h"
 #include "media/codec.h"
+#include "media/limits.h"
 
 enum {
     SEGMENT = 0x18538067,

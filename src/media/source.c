@@ -9,8 +9,10 @@
 
 #include "base/file.h"
 #include "base/hex.h"
+#include "base/limits.h"
 #include "media/address.h"
 #include "media/fetch.h"
+#include "media/limits.h"
 
 enum { SHOWN = 200 }; /* bytes of a URL that messages show */
 

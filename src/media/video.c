@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "media/container.h"
 #include "media/demux.h"
+#include "media/limits.h"
 
 enum {
     KEPT = 20,     /* frames in a decoder: H.264 has up to 16, one being decoded, one given out, and two to spare */

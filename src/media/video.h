@@ -34,8 +34,8 @@ double mt_video_time(const mt_video *video, int64_t index);
    the same one may be asked for again. Free image with mt_image_free. */
 bool mt_video_frame(mt_video *video, int64_t index, mt_image *image, mt_error *err) MT_NODISCARD;
 
-/* A video that is decoded elsewhere (the darkroom): next fills image, which has the right size; end is called when the
-   video is closed. Owns times, an array from mt_alloc with one element a frame. */
+/* A video that is decoded elsewhere (the decoder process): next fills image, which has the right size; end is called
+   when the video is closed. Owns times, an array from mt_alloc with one element a frame. */
 mt_video *mt_video_from(const mt_video_info *about, double *times,
                         bool (*next)(void *ctx, int64_t index, mt_image *image, mt_error *err), void (*end)(void *ctx),
                         void *ctx);

@@ -3,8 +3,11 @@
 #include <string.h>
 
 #include "base/words.h"
+#include "device/limits.h"
 #include "models/bert.h"
 #include "models/family.h"
+#include "models/limits.h"
+#include "weights/limits.h"
 
 static bool is_roberta(const mt_config *c)
 {

@@ -240,6 +240,7 @@ static void attention(mt_model *m, const mt_decoder_layer *l, const mt_layer_spe
         attend(m, l, s, n);
     mt_shared_unite(m->dev, y, n);
     mt_shared_product(m->dev, &m->own_y, l->o, y->all, n);
+    mt_op_spend(m->dev, y->all);
 }
 
 /* ---- MLP and experts: both read m->h ---- */
@@ -251,6 +252,7 @@ static void glu(mt_model *m, mt_glu how, const mt_weight *const in[3], const mt_
     mt_op_matmul(m->dev, (mt_tensor *[]){gate->own, up}, in, 2, m->h, rows);
     mt_op_spend(m->dev, m->h);
     mt_op_glu(m->dev, gate->own, gate->own, up, rows, how);
+    mt_op_spend(m->dev, up);
     mt_shared_unite(m->dev, gate, rows);
     mt_shared_product(m->dev, y, in[2], gate->all, rows);
     mt_op_spend(m->dev, gate->all);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "models/family.h"
+#include "sample/limits.h"
 
 static bool read_windows(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, int64_t pattern, mt_error *err)
 {

@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device/limits.h"
 #include "models/family.h"
+#include "sample/limits.h"
+#include "weights/limits.h"
 
 enum { ROPE_FULL, ROPE_WINDOW };
 

@@ -2,7 +2,9 @@
    head and have norms behind attention and MLP; those with experts turn halves of a head and have a shared expert. */
 #include <string.h>
 
+#include "device/limits.h"
 #include "models/family.h"
+#include "weights/limits.h"
 
 static const mt_tensor_names names = {.norm = "norm",
                                       .attn_norm = "input_layernorm",

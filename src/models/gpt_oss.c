@@ -1,6 +1,8 @@
 /* gpt-oss: an attention sink for each head, windows on every other layer, biases everywhere, experts whose gate and up
    rows alternate and are clamped. */
+#include "device/limits.h"
 #include "models/family.h"
+#include "sample/limits.h"
 
 #include <string.h>
 
@@ -35,7 +37,7 @@ static bool read_experts(mt_model_spec *s, mt_layer_spec *layer, const mt_config
                        "\"swiglu_limit\" is %g; gpt-oss cuts off at %d, and a model that does not is another one",
                        limit, LIMIT);
     moe->ffn = layer->mlp.ffn;
-    moe->bias = moe->woven = moe->router_bias = true;
+    moe->bias = moe->interleaved = moe->router_bias = true;
     moe->routing.kind = MT_ROUTE_CHOSEN;
     layer->sparse = true;
     layer->mlp.glu = (mt_glu){.act = MT_ACT_QUICK_GELU, .limit = LIMIT, .offset = 1};

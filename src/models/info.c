@@ -217,7 +217,7 @@ static void remark_tower(mt_info *info)
         remark(info, "large images may be seen in several views, with tokens for each");
     if (v)
         remark_places(info, v);
-    if (v && v->merge_kind == MT_MERGE_WOVEN)
+    if (v && v->merge_kind == MT_MERGE_INTERLEAVED)
         remark(info, "patches of a token become as wide as one of them before the text model's width");
     if (v && v->summary)
         remark(info, "the tower has a row for each view besides its patches, of which no token is made");

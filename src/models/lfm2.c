@@ -1,7 +1,9 @@
 /* LFM2: gated short convolutions between attention layers. Of a convolution only its last inputs are kept as state. */
 #include <string.h>
 
+#include "device/limits.h"
 #include "models/family.h"
+#include "weights/limits.h"
 
 static const mt_tensor_names names = {.norm = "embedding_norm",
                                       .attn_norm = "operator_norm",

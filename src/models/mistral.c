@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "models/family.h"
+#include "sample/limits.h"
 
 /* Reads the window, which all layers have. Null: no window; where the key is missing: `usual`, as older classes have
    one. */

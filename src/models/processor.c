@@ -2,6 +2,7 @@
    ones a file for images and one for videos; what no file says has the default of the class in transformers. */
 #include "models/vision_family.h"
 
+#include "models/limits.h"
 #include "weights/folder.h"
 
 #define MAX_PIXELS (INT64_C(1) << 32)
@@ -171,4 +172,9 @@ mt_processor *mt_processor_read(const char *dir, const mt_config *config, const 
 size_t mt_processor_patches(const mt_processor *p)
 {
     return p->patches < MT_LIMIT_PATCHES ? p->patches : MT_LIMIT_PATCHES;
+}
+
+uint64_t mt_processor_pixels(const mt_processor *p)
+{
+    return (uint64_t)p->patches * p->patch * p->patch;
 }

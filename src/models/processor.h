@@ -36,6 +36,8 @@ typedef struct mt_picture_wish {
 
 /* Most patches of any picture or video: the tower must have room for them. */
 size_t mt_processor_patches(const mt_processor *p);
+/* About as many pixels: what a larger picture has more of is lost when it is resized. */
+uint64_t mt_processor_pixels(const mt_processor *p);
 
 /* How pictures of a request are made. */
 typedef struct mt_picture_order {

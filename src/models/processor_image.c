@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "models/limits.h"
 #include "models/vision_family.h"
 
 #define MAX_RATIO 200          /* most that one side of a picture may be longer than the other */

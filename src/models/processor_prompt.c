@@ -1,5 +1,6 @@
 /* Placeholders of pictures: the text that stands for one, and the tokens this becomes (processor.h). */
 #include "models/vision_family.h"
+#include "sample/limits.h"
 
 const char *mt_processor_marker(const mt_processor *p, bool video)
 {

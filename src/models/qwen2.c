@@ -1,6 +1,7 @@
 /* Qwen2, and the windows that Qwen families share (qwen.h). */
 #include "models/family.h"
 #include "models/qwen.h"
+#include "sample/limits.h"
 
 bool mt_qwen_window_read(const mt_config *c, uint32_t *out, mt_error *err)
 {

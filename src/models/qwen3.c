@@ -1,6 +1,8 @@
 /* Qwen3 and Qwen3-MoE, and the experts that Qwen families share (qwen.h). */
+#include "device/limits.h"
 #include "models/family.h"
 #include "models/qwen.h"
+#include "weights/limits.h"
 
 static bool read_qwen3(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {

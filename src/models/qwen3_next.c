@@ -2,8 +2,10 @@
    layers' projections are stored, which the tensors' names tell (weights.c). */
 #include <string.h>
 
+#include "device/limits.h"
 #include "models/family.h"
 #include "models/qwen.h"
+#include "weights/limits.h"
 
 /* Reads which layers have attention: from a list of layer types, or every n-th layer. */
 static bool read_layers(const mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)

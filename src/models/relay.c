@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
 
 static void add(mt_relay *r, const void *words, size_t count)
 {

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/words.h"
+#include "device/limits.h"
 #include "models/family.h"
+#include "sample/limits.h"
 
 #define PI 3.14159265358979323846
 

@@ -6,10 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/nearest.h"
+#include "device/limits.h"
 #include "models/bert.h"
 #include "models/family.h"
 #include "models/vision_family.h"
+#include "sample/limits.h"
+#include "weights/elsewhere.h"
+#include "weights/limits.h"
 
 #define LISTED(name) &mt_family_##name
 static const mt_family *const families[] = {MT_FAMILIES(LISTED)};
@@ -22,32 +26,21 @@ static const mt_family *find_family(const char *name)
     return NULL;
 }
 
+/* Says what to do about a model type that is not known. */
 static bool fail_unknown(const char *name, mt_error *err)
 {
-    mt_buf known;
-    mt_buf_init(&known, MT_LIMIT_ERROR_TEXT);
+    char advice[128] = MT_ELSEWHERE_ADVICE;
+    mt_nearest nearest;
+
+    if (!*name)
+        return mt_fail(err, MT_E_INVALID, "\"model_type\" is missing in config.json: name the family with --family");
+    mt_nearest_init(&nearest, name);
     for (size_t i = 0; i < MT_COUNT(families); i++)
         if (!families[i]->drafts)
-            mt_buf_printf(&known, "%s%s", i ? ", " : "", families[i]->name);
-    mt_fail(err, MT_E_UNSUPPORTED, "model type \"%.64s\" is not known; known are %s", name, known.data);
-    mt_buf_free(&known);
-    return false;
-}
-
-/* Names the known family that an unknown name may be confused with. */
-static bool fail_near(const char *name, mt_error *err)
-{
-    static const struct {
-        const char *name, *why;
-    } near[] = {
-        {"internvl_chat", "the layout of InternVL's own code; take the checkpoint whose name ends in -HF"},
-        {"minicpmv", "MiniCPM-V before 4.6, which has another tower and another merger"},
-        {"minicpmo", "MiniCPM-o, which hears and speaks, too, and has another merger"},
-    };
-    for (size_t i = 0; i < MT_COUNT(near); i++)
-        if (strcmp(near[i].name, name) == 0)
-            return mt_fail(err, MT_E_UNSUPPORTED, "model type \"%s\" is %s", name, near[i].why);
-    return fail_unknown(name, err);
+            mt_nearest_offer(&nearest, families[i]->name);
+    if (nearest.best)
+        snprintf(advice, sizeof(advice), "if it is like %s, --family %s reads it so", nearest.best, nearest.best);
+    return mt_fail_elsewhere("model type", name, advice, err);
 }
 
 /* Reads the number and size of heads. */
@@ -308,7 +301,7 @@ bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char
                        "--embedding-model",
                        type);
     if (!f)
-        return fail_near(family ? family : type, err);
+        return fail_unknown(family ? family : type, err);
     if (f->drafts)
         return mt_fail(err, MT_E_UNSUPPORTED,
                        "model type \"%s\" guesses for another model and answers nothing by itself; give it beside "

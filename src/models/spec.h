@@ -84,7 +84,7 @@ typedef struct mt_moe_spec {
     uint32_t experts, top_k, ffn; /* how many there are, how many a row uses, and their width */
     uint32_t slices;              /* of each expert's width */
     bool bias;                    /* each expert's three products have biases */
-    bool woven;                   /* where gate and up are one matrix, their rows alternate; else gate comes first */
+    bool interleaved;             /* where gate and up are one matrix, their rows alternate; else gate comes first */
     mt_routing routing;
     bool router_bias;    /* the router's product has a bias */
     bool router_norm;    /* the router reads the residual stream through a norm of its own */

@@ -16,11 +16,11 @@ typedef enum mt_merge {
     MT_MERGE_MLP,
     MT_MERGE_MEAN,  /* norm the last layer's output; take the mean of a token's patches, norm it by 1 + w, project it */
     MT_MERGE_PLAIN, /* take the mean, multiply by merge_scale, perhaps standardise, norm, project */
-    /* norm each patch; put a token's patches side by side with their elements interleaved (woven), project to a patch's
+    /* norm each patch; put a token's patches side by side with their elements interleaved, project to a patch's
        width; then an MLP */
-    MT_MERGE_WOVEN,
-    /* norm each patch; side by side and woven, project to the text model's width and once more, norm; then gelu and a
-       gated MLP */
+    MT_MERGE_INTERLEAVED,
+    /* norm each patch; side by side and interleaved, project to the text model's width and once more, norm; then gelu
+       and a gated MLP */
     MT_MERGE_GATED
 } mt_merge;
 
@@ -69,7 +69,7 @@ typedef struct mt_vision_spec {
     bool by_turns;
     bool halves; /* the first half of a head turns with the column and the second with the row, each by itself */
     mt_merge merge_kind;
-    /* eps of the norms of MT_MERGE_WOVEN, of patches side by side, and of the merger's behind the tower's own */
+    /* eps of the norms of MT_MERGE_INTERLEAVED, of patches side by side, and of the merger's behind the tower's own */
     float merge_eps;
     float merge_scale; /* factor of MT_MERGE_PLAIN */
     bool standard;     /* MT_MERGE_PLAIN has a bias and a scale for each column */
@@ -83,12 +83,12 @@ typedef struct mt_vision_spec {
     uint32_t middle;  /* width of the merger's MLP; 0: that of patches side by side */
     uint32_t table;   /* side of the square table of learned positions; 0: none */
     mt_spread spread;
-    uint32_t places;    /* rows of each of two tables of learned positions, for columns and for rows; 0: none */
-    bool places_woven;  /* the rows of the two tables alternate */
-    uint32_t side;      /* most patches along a side that have positions; 0: no limit */
-    uint32_t window;    /* patches along a window; 0: no windows, a patch sees its whole view */
-    const bool *full;   /* [layers] where there are windows: layers without */
-    uint32_t tap_count; /* layers in `taps`, whose output also goes to the text model (DeepStack) */
+    uint32_t places;         /* rows of each of two tables of learned positions, for columns and for rows; 0: none */
+    bool places_interleaved; /* the rows of the two tables alternate */
+    uint32_t side;           /* most patches along a side that have positions; 0: no limit */
+    uint32_t window;         /* patches along a window; 0: no windows, a patch sees its whole view */
+    const bool *full;        /* [layers] where there are windows: layers without */
+    uint32_t tap_count;      /* layers in `taps`, whose output also goes to the text model (DeepStack) */
     uint32_t taps[MT_VISION_TAPS]; /* ascending */
     uint32_t tokens_per_second;    /* rotary positions of a second of video; 0: positions count views, not seconds */
     uint32_t block; /* tokens of the largest span whose positions all see each other in the text model; 0: none do */
@@ -98,7 +98,7 @@ typedef struct mt_vision_spec {
 typedef struct mt_merger_weights {
     const float *norm, *norm_bias;
     const float *joined_norm, *joined_norm_bias; /* NULL: none */
-    mt_mat join, up, down;                       /* join: where patches are woven */
+    mt_mat join, up, down;                       /* join: where patches are interleaved */
     const float *join_bias, *up_bias, *down_bias;
     mt_mat proj, gate; /* of MT_MERGE_GATED */
     const float *standard_bias, *standard_scale;

@@ -7,6 +7,7 @@
 #include "media/resize.h"
 #include "models/processor.h"
 #include "models/vision.h"
+#include "weights/limits.h"
 
 /* How images, or frames of videos, are resized and become patches. */
 typedef struct mt_pixel_rules {

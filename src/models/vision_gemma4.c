@@ -3,8 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "device/limits.h"
 #include "models/family.h"
 #include "models/vision_family.h"
+#include "weights/limits.h"
 
 #define LAYER_EPS 1e-5f /* of layer norms; in no config */
 #define VIDEO_FPS 24    /* frames per second of a list of frames without times */
@@ -97,7 +99,7 @@ static bool read_unified(mt_vision_spec *v, const mt_model_spec *s, const mt_con
                           .patch_bias = true,
                           .layered = true,
                           .pixels_last = true,
-                          .places_woven = true,
+                          .places_interleaved = true,
                           .merge_kind = MT_MERGE_PLAIN,
                           .merge_scale = 1,
                           .block = block_of(config, "vision")};

@@ -4,8 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "media/limits.h"
 #include "models/family.h"
 #include "models/vision_family.h"
+#include "weights/limits.h"
 
 #define MOST_FRAMES 640   /* most frames, where the video's length decides */
 #define MOST_SECONDS 2400 /* seconds of a video that are used at most */

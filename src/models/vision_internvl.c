@@ -4,7 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "media/limits.h"
 #include "models/family.h"
+#include "models/limits.h"
 #include "models/vision_family.h"
 
 #define ROW_EPS 1e-6f         /* of the norms of queries and keys, whatever the config's eps is */

@@ -214,7 +214,8 @@ static void around(uint32_t at, uint32_t size, uint32_t side, taps *t)
 /* One row of the table of columns and one of the table of rows. */
 static void factored(mt_vision_layout *l, size_t first, size_t rows)
 {
-    const uint32_t step = l->spec->places_woven ? 2 : 1, second = l->spec->places_woven ? 1 : l->spec->places;
+    const uint32_t step = l->spec->places_interleaved ? 2 : 1,
+                   second = l->spec->places_interleaved ? 1 : l->spec->places;
     for (size_t i = 0; i < rows; i++) {
         uint32_t y, x;
         place(l, item_of(l, first + i), first + i, &y, &x);

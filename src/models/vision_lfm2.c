@@ -4,6 +4,7 @@
 
 #include "models/family.h"
 #include "models/vision_family.h"
+#include "weights/limits.h"
 
 #define MAX_TOKENS (1 << 20) /* most tokens of a picture or a tile */
 

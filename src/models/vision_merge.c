@@ -40,7 +40,7 @@ void mt_tower_merger_load(mt_vision *v, mt_tower_merger *m, const mt_merger_weig
 /* Width of the merger's MLP. */
 static size_t middle(const mt_vision_spec *s)
 {
-    if (s->merge_kind == MT_MERGE_WOVEN)
+    if (s->merge_kind == MT_MERGE_INTERLEAVED)
         return s->out;
     return s->middle ? s->middle : (size_t)s->merge * s->merge * s->hidden;
 }
@@ -75,7 +75,7 @@ void mt_tower_merger_tensors(mt_vision *v, size_t rows)
     mt_set *set = v->set;
     const size_t tokens = rows / v->joint;
     v->joined = mt_tensor_new(set, tokens, has_means(s) ? s->hidden : v->joint * s->hidden);
-    if (s->merge_kind == MT_MERGE_WOVEN)
+    if (s->merge_kind == MT_MERGE_INTERLEAVED)
         v->one = mt_tensor_new(set, tokens, s->hidden);
     if (s->merge_kind == MT_MERGE_GATED) {
         v->one = mt_tensor_new(set, tokens, s->out);
@@ -96,7 +96,7 @@ double mt_tower_merger_cost(const mt_vision *v)
     switch (s->merge_kind) {
     case MT_MERGE_MEAN:
     case MT_MERGE_PLAIN: return hidden * s->out / joint;
-    case MT_MERGE_WOVEN: return (wide * hidden + hidden * s->out + (double)s->out * s->out) / joint;
+    case MT_MERGE_INTERLEAVED: return (wide * hidden + hidden * s->out + (double)s->out * s->out) / joint;
     case MT_MERGE_GATED: return s->out * (wide + s->out + 3.0 * (double)middle(s)) / joint;
     default: return (double)middle(s) * (wide + s->out) / joint;
     }
@@ -156,7 +156,7 @@ static void merge(mt_vision *v, const mt_tower_merger *m, size_t n, size_t offse
     write_tokens(v, n, offset);
 }
 
-static void merge_woven(mt_vision *v, size_t n)
+static void merge_interleaved(mt_vision *v, size_t n)
 {
     const mt_tower_merger *m = &v->merger;
     const size_t tokens = n / v->joint;
@@ -221,7 +221,7 @@ void mt_tower_tokens(mt_vision *v, size_t n)
     case MT_MERGE_MLP: merge(v, &v->merger, n, 0, false); break;
     case MT_MERGE_MEAN: pool(v, n); break;
     case MT_MERGE_PLAIN: pool_plain(v, n); break;
-    case MT_MERGE_WOVEN: merge_woven(v, n); break;
+    case MT_MERGE_INTERLEAVED: merge_interleaved(v, n); break;
     case MT_MERGE_GATED: merge_gated(v, n); break;
     }
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "media/limits.h"
 #include "models/family.h"
 #include "models/vision_family.h"
 

@@ -3,8 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "device/limits.h"
 #include "models/family.h"
 #include "models/vision_family.h"
+#include "weights/limits.h"
 
 #define NORM_EPS 1e-5f /* of the tower's norms; in no config */
 
@@ -72,7 +74,7 @@ static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_confi
                           .gated = true,
                           .first_norm = true,
                           .by_turns = true,
-                          .merge_kind = MT_MERGE_WOVEN,
+                          .merge_kind = MT_MERGE_INTERLEAVED,
                           .merge_eps = s->eps};
     return read_sizes(v, c, err) && read_theta(v, c, err) &&
            mt_tower_activation_read(c, "hidden_act", "gelu", &v->activation, err) && read_merger(v, config, err);

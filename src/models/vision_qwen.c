@@ -1,6 +1,8 @@
 /* What the vision of all Qwen families shares (qwen.h). */
+#include "media/limits.h"
 #include "models/family.h"
 #include "models/qwen.h"
+#include "weights/limits.h"
 
 static const double clip_mean[3] = {0.48145466, 0.4578275, 0.40821073};
 static const double clip_std[3] = {0.26862954, 0.26130258, 0.27577711};

@@ -4,6 +4,7 @@
 
 #include "models/family.h"
 #include "models/qwen.h"
+#include "weights/limits.h"
 
 static bool read_table(mt_vision_spec *v, const mt_config *c, mt_error *err)
 {

@@ -2,7 +2,9 @@
    Frames of videos are shown whole, and described in words. */
 #include <math.h>
 
+#include "media/limits.h"
 #include "models/family.h"
+#include "models/limits.h"
 #include "models/vision_family.h"
 
 #define MOST_PIXELS 4096 /* most pixels of a side, whatever the files say */

@@ -4,6 +4,7 @@
 
 #include "models/family.h"
 #include "models/vision_family.h"
+#include "weights/limits.h"
 
 /* Reads a number, or a pair of two equal ones. */
 static bool read_side(const mt_config *c, const char *key, int64_t fallback, int64_t max, uint32_t *out, mt_error *err)
@@ -225,8 +226,8 @@ bool mt_vision_bind(mt_vision_weights *w, const mt_vision_spec *s, mt_binder *b,
         bind_layer(&t, names, &w->layer[l], arena);
     }
     if (s->places)
-        mt_bind_planes(b, names->table, s->places_woven ? s->places : 2, s->places_woven ? 2 : s->places, s->hidden,
-                       &w->table);
+        mt_bind_planes(b, names->table, s->places_interleaved ? s->places : 2, s->places_interleaved ? 2 : s->places,
+                       s->hidden, &w->table);
     else if (s->table && !s->summary)
         mt_bind_matrix(b, names->table, (size_t)s->table * s->table, s->hidden, &w->table);
     t.prefix = "";

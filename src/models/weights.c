@@ -5,6 +5,7 @@
 
 #include "models/model.h"
 #include "models/vision.h"
+#include "weights/limits.h"
 
 /* Finds the tensors of one layer. */
 typedef struct layer_binder {
@@ -234,7 +235,7 @@ static const float *expert_bias(layer_binder *lb, const char *at, const char *na
 /* Divides the biases of gate and up, which are stored like the rows of one matrix. */
 static bool split_biases(const mt_moe_spec *moe, const float *both, mt_layer_weights *w, mt_arena *arena, mt_error *err)
 {
-    const size_t n = moe->ffn, step = moe->woven ? 2 : 1, up = moe->woven ? 1 : n;
+    const size_t n = moe->ffn, step = moe->interleaved ? 2 : 1, up = moe->interleaved ? 1 : n;
     if (!both)
         return true;
     float *apart = mt_arena_alloc(arena, 2 * moe->experts * n * sizeof(*apart));
@@ -299,7 +300,8 @@ static bool bind_sparse(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, 
     w->expert_gate = mats;
     w->expert_up = mats + experts;
     w->expert_down = mats + 2 * experts;
-    mt_bind_experts(lb->b, at, experts, hidden, moe->ffn, moe->woven, w->expert_gate, w->expert_up, w->expert_down);
+    mt_bind_experts(lb->b, at, experts, hidden, moe->ffn, moe->interleaved, w->expert_gate, w->expert_up,
+                    w->expert_down);
     bind_router(lb, w, arena);
     return !moe->bias || bind_expert_biases(lb, at, w, arena, err);
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "sample/limits.h"
 #include "sample/steer.h"
 
 /* Copies the last tokens of the answer, including guesses that are taken to be right; returns how many. */

@@ -3,6 +3,7 @@
 #ifndef MT_SAMPLE_CHAIN_H
 #define MT_SAMPLE_CHAIN_H
 
+#include "sample/limits.h"
 #include "sample/sampler.h"
 
 typedef struct mt_chain {

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "base/limits.h"
 #include "kernels/kernels.h"
 #include "sample/counts.h"
+#include "sample/limits.h"
 #include "sample/logprobs.h"
 #include "sample/settings.h"
 

@@ -1,7 +1,7 @@
 /* Sampling settings: defaults and checks (settings.h). */
 #include "sample/settings.h"
 
-#include "base/limits.h"
+#include "sample/limits.h"
 
 void mt_sample_settings_init(mt_sample_settings *s)
 {

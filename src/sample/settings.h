@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "sample/limits.h"
 
 typedef struct mt_logit_bias {
     uint32_t id;

@@ -6,20 +6,20 @@
 #include "api/store.h"
 #include "http/http.h"
 #include "http/proxies.h"
-#include "server/call.h"
-#include "server/card.h"
-#include "server/created.h"
-#include "server/dashboard.h"
-#include "server/deadline.h"
-#include "server/fleet.h"
-#include "server/guard.h"
-#include "server/keys.h"
-#include "server/mailbox.h"
+#include "options/options.h"
+#include "server/calls/call.h"
+#include "server/calls/deadline.h"
+#include "server/calls/guard.h"
+#include "server/calls/keys.h"
+#include "server/calls/mailbox.h"
+#include "server/calls/timeout.h"
+#include "server/fleet/card.h"
+#include "server/fleet/created.h"
+#include "server/fleet/fleet.h"
+#include "server/fleet/warm.h"
+#include "server/metrics/dashboard.h"
 #include "server/notify.h"
-#include "server/options.h"
-#include "server/timeout.h"
-#include "server/warm.h"
-#include "server/workers.h"
+#include "server/prepare/workers.h"
 
 struct event;
 typedef struct mt_pulling mt_pulling;
@@ -40,6 +40,7 @@ struct mt_server {
     mt_fleet fleet;
     mt_store *store;      /* answers kept for clients without an account; NULL: none */
     mt_created creations; /* models that clients have created of others */
+    mt_uploads uploaded;  /* pictures that clients have sent, to refer to them */
     mt_cards cards;       /* descriptions of models, for lists */
     int64_t created;      /* start of the server, seconds since 1970 */
 
@@ -54,6 +55,7 @@ struct mt_server {
     uint64_t cancelled_total; /* calls whose client left before the end */
     uint64_t refused_total;   /* calls that found no place or no model */
     uint64_t detached_total;  /* background answers that went on although their client had left */
+    uint64_t forsaken_total;  /* background answers that were ended because nobody followed them */
     uint64_t memory_refused;  /* mt_alloc_refused_all when it was last logged */
     uint64_t timeouts[MT_TIMEOUT_PHASES];
     uint64_t reloads[2]; /* failed ones, and successful ones */
@@ -145,7 +147,11 @@ extern mt_teller mt_metrics_tell;
 void mt_pulls_cancel(mt_server *server);
 void mt_pulls_stop(mt_server *server);
 
-/* Uploads: see blobs.c. Cancelling and stopping them is as that of downloads. */
+/* Pictures that are sent once and referred to: see uploads.h. */
+extern mt_http_handler mt_upload_put;
+extern mt_teller mt_upload_get, mt_upload_delete, mt_web_limits;
+
+/* Files that models are made of: see blobs.c. Cancelling and stopping them is as that of downloads. */
 extern mt_http_handler mt_blobs_put;
 void mt_blobs_cancel(mt_server *server);
 void mt_blobs_stop(mt_server *server);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/limits.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/confine.h"

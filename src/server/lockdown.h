@@ -2,7 +2,7 @@
 #ifndef MT_SERVER_LOCKDOWN_H
 #define MT_SERVER_LOCKDOWN_H
 
-#include "server/fleet.h"
+#include "server/fleet/fleet.h"
 
 /* Called when the models are named and before there are threads, by server.c. Logs what the kernel cannot confine. */
 void mt_lockdown(const mt_options *opt, const mt_fleet *fleet);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/limits.h"
+#include "base/error.h"
 #include "base/log.h"
 
 #define PATIENCE_S 60 /* seconds that the service manager shall wait for the next sign of progress */

@@ -21,13 +21,17 @@
 #include "api/json_body.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/signals.h"
-#include "media/darkroom.h"
+#include "http/limits.h"
+#include "media/decode_process.h"
 #include "ranks/ranks.h"
 #include "server/inside.h"
+#include "server/limits.h"
 #include "server/lockdown.h"
+#include "server/routes/web.h"
 
 enum { SECOND = 1000 }; /* milliseconds */
 
@@ -65,12 +69,26 @@ static bool admit_large(mt_server *server, const mt_http_request *request, mt_ht
     return false;
 }
 
+/* After SIGTERM only what says how the server is is answered. */
+static bool admit_late(mt_server *server, const mt_http_request *request, mt_http_refusal *refusal)
+{
+    if (!server->signals || (request->route->flags & MT_HTTP_ALWAYS))
+        return true;
+    server->refused_total++;
+    refusal->status = 503;
+    refusal->code = "draining";
+    refusal->retry_after = 1;
+    snprintf(refusal->text, sizeof(refusal->text), "the server is shutting down: ask another");
+    return false;
+}
+
 /* The http server's hook: whether a request may go on, judged by its head. */
 static bool admit(void *user, mt_http_request *request, mt_http_refusal *refusal)
 {
     mt_server *server = user;
 
-    return (server->keys.count == 0 ? mt_guard_admit(&server->guard, request, refusal)
+    return admit_late(server, request, refusal) &&
+           (server->keys.count == 0 ? mt_guard_admit(&server->guard, request, refusal)
                                     : admit_account(server, request, refusal)) &&
            admit_large(server, request, refusal);
 }
@@ -226,6 +244,7 @@ static void signalled(evutil_socket_t number, short what, void *user)
     mt_dashboard_end(server);
     mt_pulls_cancel(server);
     mt_blobs_cancel(server);
+    mt_http_server_leave(server->http, number == SIGTERM ? (int)server->opt->drain_listen_seconds * SECOND : 0);
     mt_http_server_drain(server->http, (int)server->opt->drain_seconds * SECOND);
 }
 
@@ -293,6 +312,9 @@ static void share_memory(mt_server *server)
     mt_json_body_bound(fleet->work / 3 * 2);
     server->body_most = most < (size_t)server->opt->max_body ? most : (size_t)server->opt->max_body;
     mt_http_server_bound(server->http, server->body_most);
+    mt_uploads_allow(&server->uploaded, (uint64_t)server->opt->upload_bytes < server->room.limit / 4
+                                            ? (size_t)server->opt->upload_bytes
+                                            : server->room.limit / 4);
 }
 
 /* From here on calls are accepted. */
@@ -369,6 +391,7 @@ static mt_http_server *listen_on(mt_server *server, const mt_http_route *routes,
                              .room = &server->room,
                              .limits = mt_http_limits_default()};
 
+    mt_uploads_init(&server->uploaded, &server->room);
     server->room.limit = MT_LIMIT_HTTP_BODIES_BYTES; /* until the models' memory is known */
     config.limits.connections = (size_t)opt->max_connections;
     config.limits.head_bytes = (size_t)opt->max_header;
@@ -471,6 +494,9 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
     for (size_t i = 0; i < server->opt->trusted_proxies.count; i++)
         if (!mt_http_proxies_add(&server->proxies, server->opt->trusted_proxies.at[i], err))
             return false;
+    for (size_t i = 0; i < server->opt->web_connect.count; i++)
+        if (!mt_web_may_connect(server->opt->web_connect.at[i], err))
+            return false;
     server->store = mt_store_open(server->opt->store, limits, err);
     if (!server->store)
         return false;
@@ -534,20 +560,21 @@ static void end(mt_server *server)
     mt_keys_free(&server->keys);
     mt_store_close(server->store);
     mt_created_close(&server->creations);
+    mt_uploads_free(&server->uploaded);
     mt_cards_free(&server->cards);
     mt_warm_free(&server->warm.list);
     mt_deadline_meet(&server->deadline);
 }
 
 /* Before there are threads, since it forks. */
-static void open_darkroom(const mt_options *opt)
+static void open_decode_process(const mt_options *opt)
 {
     if (opt->sandbox == MT_SANDBOX_OFF)
         return;
-    if (!mt_darkroom_open())
+    if (!mt_decode_process_open())
         mt_log_warn("server.sandbox",
                     "pictures are decoded by the server itself: the system gives no processes for it");
-    else if (!mt_darkroom_is_filtered())
+    else if (!mt_decode_process_is_filtered())
         mt_log_info("server.sandbox",
                     "pictures are decoded in processes with limits on memory and time, but the kernel "
                     "does not filter what they may do (seccomp)");
@@ -572,7 +599,7 @@ bool mt_serve(const mt_options *opt, mt_error *err)
     bool ok;
 
     ignore_signals();
-    open_darkroom(opt);
+    open_decode_process(opt);
     /* Memory to refuse requests with when the system has none left */
     mt_alloc_reserve();
     mt_json_body_setup();
@@ -586,7 +613,7 @@ bool mt_serve(const mt_options *opt, mt_error *err)
     if (ok)
         mt_http_server_run(server.http);
     end(&server);
-    mt_darkroom_close();
+    mt_decode_process_close();
     mt_progress_watch(NULL, NULL);
     mt_notify_close(&server.notify);
     mt_free(routes);

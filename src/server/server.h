@@ -2,7 +2,7 @@
 #ifndef MT_SERVER_SERVER_H
 #define MT_SERVER_SERVER_H
 
-#include "server/options.h"
+#include "options/options.h"
 
 /* Serves until SIGTERM or SIGINT, then finishes what is being answered. False: *err, it cannot begin. Only once at a
    time in a process, since signal handlers and jansson's allocator belong to the process. */

@@ -5,9 +5,10 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json_write.h"
-#include "base/limits.h"
 #include "base/log.h"
+#include "engine/limits.h"
 #include "server/inside.h"
+#include "server/limits.h"
 
 typedef unsigned long long number;
 

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/limits.h"
 #include "synth/synth.h"
+#include "weights/limits.h"
 
 static const char *const names[] = {"config.json", "model.safetensors"};
 

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/progress.h"
 #include "synth/synth.h"
+#include "weights/limits.h"
 
 enum { PIECE = 4 << 20 }; /* bytes made and written at a time */
 

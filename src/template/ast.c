@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/limits.h"
+#include "template/limits.h"
 #include "template/parser.h"
 
 mt_tpl_node *mt_tpl_node_new(mt_tpl_parser *p, mt_tpl_node_type type, const mt_tpl_token *at)

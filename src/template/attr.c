@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/utf8.h"
-#include "template/above.h"
 #include "template/builtin.h"
 #include "template/iter.h"
 #include "template/loop.h"
@@ -103,7 +102,7 @@ static bool attribute(mt_tpl_run *run, mt_tpl_value object, const mt_tpl_str *na
     out->kind = MT_TPL_MISSING;
     if (object.kind != MT_TPL_NAMESPACE && is_unsafe(object, name))
         return set_unsafe(run, object, name, out);
-    method = run->above->method_of(object, name);
+    method = mt_tpl_method_of(object, name);
     if (method)
         return mt_tpl_set_new(run, out, MT_TPL_METHOD, &(mt_tpl_method){.self = object, .call = method},
                               sizeof(mt_tpl_method));

@@ -1,7 +1,6 @@
-/* Runs statements, and fills the table of above.h. */
+/* Runs statements. */
 #include "template/eval.h"
 
-#include "template/above.h"
 #include "template/loop.h"
 #include "template/macro.h"
 #include "template/repr.h"
@@ -126,7 +125,7 @@ static mt_tpl_flow exec_autoescape(mt_tpl_run *run, mt_tpl_activation *act, cons
 }
 
 /* A block as if it stood at the top level. */
-static bool run_block(mt_tpl_run *run, const mt_tpl_node *node, mt_tpl_build *out)
+bool mt_tpl_exec_block(mt_tpl_run *run, const mt_tpl_node *node, mt_tpl_build *out)
 {
     mt_tpl_activation *act = mt_tpl_activate(run, run->root, node->slots);
 
@@ -158,7 +157,7 @@ static bool exec_block(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_nod
         return mt_tpl_fail(run, "Required block '%.*s' not found", (int)node->name->len, node->name->data);
     if (node->scoped && !(run->given = give_variables(run, act, &node->else_scope)))
         return false;
-    ok = run_block(run, node, out);
+    ok = mt_tpl_exec_block(run, node, out);
     run->given = saved;
     return ok;
 }
@@ -200,11 +199,3 @@ mt_tpl_flow mt_tpl_exec(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_no
     }
     return flow;
 }
-
-const mt_tpl_above mt_tpl_evaluation = {.eval = mt_tpl_eval,
-                                        .exec = mt_tpl_exec,
-                                        .exec_block = run_block,
-                                        .method_of = mt_tpl_method_of,
-                                        .filter = mt_tpl_filter,
-                                        .loop_repr = mt_tpl_loop_repr,
-                                        .macro_repr = mt_tpl_macro_repr};

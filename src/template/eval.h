@@ -27,6 +27,7 @@ bool mt_tpl_enter_scope(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_sc
 
 /* Runs statements and appends their text to out. */
 mt_tpl_flow mt_tpl_exec(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_nodes *body, mt_tpl_build *out);
+bool mt_tpl_exec_block(mt_tpl_run *run, const mt_tpl_node *node, mt_tpl_build *out);
 mt_tpl_flow mt_tpl_exec_for(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_build *out);
 bool mt_tpl_assign(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *target, mt_tpl_value value);
 

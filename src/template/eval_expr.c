@@ -1,6 +1,5 @@
 /* Evaluates expressions. Each evaluation that can recurse is counted, so that no template recurses without end. */
 
-#include "template/above.h"
 #include "template/attr.h"
 #include "template/compare.h"
 #include "template/eval.h"
@@ -241,7 +240,7 @@ static bool call_block(mt_tpl_run *run, const mt_tpl_node *block, const mt_tpl_a
 
     if (args->count || (args->named && args->named->count))
         return mt_tpl_fail(run, "a block takes no arguments");
-    return run->above->exec_block(run, block, &text) && mt_tpl_set_str(out, mt_tpl_build_end(&text));
+    return mt_tpl_exec_block(run, block, &text) && mt_tpl_set_str(out, mt_tpl_build_end(&text));
 }
 
 static bool call_value(mt_tpl_run *run, mt_tpl_value callee, const mt_tpl_args *args, mt_tpl_value *out)

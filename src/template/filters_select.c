@@ -1,6 +1,5 @@
 /* The filters map, select, reject, selectattr and rejectattr: generators that call another filter or a test on each
    item. */
-#include "template/above.h"
 #include "template/builtin.h"
 #include "template/iter.h"
 #include "template/path.h"
@@ -32,7 +31,7 @@ static bool call_by_name(mt_tpl_run *run, const mt_tpl_args *args, size_t off, b
     mt_tpl_str *shown;
 
     if (name.kind == MT_TPL_STR)
-        builtin = is_filter ? run->above->filter(name.as.str) : mt_tpl_test(name.as.str);
+        builtin = is_filter ? mt_tpl_filter(name.as.str) : mt_tpl_test(name.as.str);
     if (builtin)
         return mt_tpl_call_builtin(run, builtin, item, &rest, out);
     shown = mt_tpl_repr(run, name);

@@ -1,8 +1,8 @@
 /* See iter.h. */
 #include "template/iter.h"
 
-#include "base/limits.h"
 #include "base/utf8.h"
+#include "template/limits.h"
 
 static mt_tpl_step next_char(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
 {

@@ -4,8 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/utf8.h"
+#include "template/limits.h"
 #include "template/number.h"
 #include "template/unicode.h"
 

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include "template/above.h"
 #include "template/eval.h"
 #include "template/iter.h"
 #include "template/watch.h"
@@ -125,8 +124,7 @@ static mt_tpl_step next_tested(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value 
     if (!iter->inner && !(iter->inner = mt_tpl_iterate(run, iter->source)))
         return MT_TPL_FAILED;
     while ((step = mt_tpl_next(run, iter->inner, &v)) == MT_TPL_ITEM) {
-        if (!mt_tpl_assign(run, t->act, t->node->test_target, v) ||
-            !run->above->eval(run, t->act, t->node->third, &test))
+        if (!mt_tpl_assign(run, t->act, t->node->test_target, v) || !mt_tpl_eval(run, t->act, t->node->third, &test))
             return MT_TPL_FAILED;
         if (mt_tpl_truth(test))
             return target_value(run, t->act, t->node->test_target, out) ? MT_TPL_ITEM : MT_TPL_FAILED;
@@ -165,7 +163,7 @@ static mt_tpl_flow run_loop(mt_tpl_run *run, mt_tpl_activation *outer, mt_tpl_ac
         if (!mt_tpl_assign(run, act, node->left, loop->current) || !mt_tpl_enter_scope(run, act, &node->scope))
             return MT_TPL_STOP;
         mark = mt_tpl_watch_begin(run, run->watch, loop->current, out);
-        flow = run->above->exec(run, act, &node->body, out);
+        flow = mt_tpl_exec(run, act, &node->body, out);
         if (flow == MT_TPL_STOP)
             return MT_TPL_STOP;
         mt_tpl_watch_end(run->watch, mark);
@@ -175,8 +173,7 @@ static mt_tpl_flow run_loop(mt_tpl_run *run, mt_tpl_activation *outer, mt_tpl_ac
         return MT_TPL_STOP;
     if (finished_one || node->orelse.count == 0)
         return MT_TPL_GO_ON;
-    return mt_tpl_enter_scope(run, act, &node->else_scope) ? run->above->exec(run, act, &node->orelse, out)
-                                                           : MT_TPL_STOP;
+    return mt_tpl_enter_scope(run, act, &node->else_scope) ? mt_tpl_exec(run, act, &node->orelse, out) : MT_TPL_STOP;
 }
 
 /* Each level of a recursive loop is a call with variables of its own. */
@@ -192,7 +189,7 @@ mt_tpl_flow mt_tpl_exec_for(mt_tpl_run *run, mt_tpl_activation *act, const mt_tp
 {
     mt_tpl_value items;
 
-    if (!run->above->eval(run, act, node->right, &items))
+    if (!mt_tpl_eval(run, act, node->right, &items))
         return MT_TPL_STOP;
     if (node->recursive)
         return run_recursive(run, act, node, items, 0, out) ? MT_TPL_GO_ON : MT_TPL_STOP;

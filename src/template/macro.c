@@ -1,7 +1,7 @@
 /* See macro.h. */
 #include "template/macro.h"
 
-#include "template/above.h"
+#include "template/eval.h"
 #include "template/repr.h"
 
 bool mt_tpl_set_macro(mt_tpl_run *run, mt_tpl_activation *outer, const mt_tpl_node *node, mt_tpl_value *out)
@@ -126,7 +126,7 @@ static bool bind_defaults(binding *b)
         if (MT_TPL_GIVEN(*variable))
             continue;
         if (i >= first) {
-            if (!b->run->above->eval(b->run, b->act, params->defaults.at[i - first], &v))
+            if (!mt_tpl_eval(b->run, b->act, params->defaults.at[i - first], &v))
                 return false;
             *variable = v;
             continue;
@@ -148,7 +148,7 @@ bool mt_tpl_call_macro(mt_tpl_run *run, const mt_tpl_macro *macro, const mt_tpl_
     /* Entering the scope leaves parameters as they are and sets its other variables, which defaults may read */
     if (!act || !bind(&b) || !mt_tpl_enter_scope(run, act, &macro->node->scope) || !bind_defaults(&b))
         return false;
-    return run->above->exec(run, act, &macro->node->body, &text) != MT_TPL_STOP &&
+    return mt_tpl_exec(run, act, &macro->node->body, &text) != MT_TPL_STOP &&
            mt_tpl_set_str(out, mt_tpl_build_end(&text));
 }
 

@@ -1,9 +1,8 @@
 /* Reads tokens one by one, and reports those that should not be there. Part of parser.h. */
+#include "template/limits.h"
 #include "template/parser.h"
 
 #include <stdio.h>
-
-#include "base/limits.h"
 
 bool mt_tpl_fail_nesting(mt_tpl_parser *p, mt_tpl_place at)
 {

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-#include "base/limits.h"
 #include "base/utf8.h"
+#include "template/limits.h"
 #include "template/unicode.h"
 
 static void parse_body(mt_tpl_parser *p, const char *const *end_words, mt_tpl_nodes *out);

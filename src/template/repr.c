@@ -7,7 +7,6 @@
 
 #include "base/float_text.h"
 #include "base/utf8.h"
-#include "template/above.h"
 #include "template/builtin.h"
 #include "template/iter.h"
 #include "template/loop.h"
@@ -105,8 +104,8 @@ static void repr_object(mt_tpl_build *b, mt_tpl_value v)
         mt_tpl_build_lit(b, ">");
         break;
     case MT_TPL_SELF: mt_tpl_build_lit(b, "<TemplateReference None>"); break;
-    case MT_TPL_MACRO: b->run->above->macro_repr(b, v.as.macro); break;
-    case MT_TPL_LOOP: b->run->above->loop_repr(b, v.as.loop); break;
+    case MT_TPL_MACRO: mt_tpl_macro_repr(b, v.as.macro); break;
+    case MT_TPL_LOOP: mt_tpl_loop_repr(b, v.as.loop); break;
     case MT_TPL_FUNCTION: mt_tpl_build_printf(b, "<function %s>", v.as.function->name); break;
     case MT_TPL_METHOD:
         mt_tpl_build_printf(b, "<built-in method %s of %s object>", v.as.method->call->name,

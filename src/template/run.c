@@ -1,11 +1,12 @@
 /* See run.h. */
 #include "template/run.h"
 
+#include "base/error.h"
+#include "template/limits.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "base/limits.h"
 
 enum { BYTES_PER_STEP = 16, LIST_FIRST = 64 }; /* bytes of a list that are allocated first */
 

@@ -19,7 +19,6 @@ typedef struct mt_tpl_place {
 } mt_tpl_place;
 
 typedef struct mt_tpl_run {
-    const struct mt_tpl_above *above;  /* functions of the evaluator: above.h */
     mt_arena *arena;                   /* for all values that are made */
     const struct mt_tpl_dict *context; /* the caller's variables */
     struct mt_tpl_activation *root;    /* the variables of the template's top level */

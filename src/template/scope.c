@@ -15,9 +15,9 @@
    outside by hops from activation to activation. */
 #include "template/scope.h"
 
-#include <string.h>
+#include "template/limits.h"
 
-#include "base/limits.h"
+#include <string.h>
 
 /* Code with an activation of its own: nesting depth, and number of variables. */
 typedef struct function {

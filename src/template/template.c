@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
-#include "template/above.h"
 #include "template/context.h"
 #include "template/eval.h"
 #include "template/lexer.h"
+#include "template/limits.h"
 #include "template/parser.h"
 #include "template/scope.h"
 #include "template/watch.h"
+#include "weights/limits.h"
 
 /* Bytes of memory; compiling needs a few dozen for each byte of text. */
 #define COMPILE_MEMORY (512u << 20)
@@ -32,8 +32,7 @@ static uint64_t or_limit(uint64_t given, uint64_t limit)
 
 mt_template *mt_template_compile(const char *text, size_t len, mt_error *err)
 {
-    mt_tpl_run run = {
-        .above = &mt_tpl_evaluation, .err = err, .steps = MT_LIMIT_TEMPLATE_STEPS, .longest = MT_LIMIT_TEMPLATE_BYTES};
+    mt_tpl_run run = {.err = err, .steps = MT_LIMIT_TEMPLATE_STEPS, .longest = MT_LIMIT_TEMPLATE_BYTES};
     mt_tpl_token *tokens;
     mt_template *tpl;
 
@@ -119,7 +118,7 @@ bool mt_template_render(const mt_template *tpl, mt_template_fill *fill, const vo
                         const mt_template_options *options, mt_rendering *out, mt_error *err)
 {
     static const mt_template_options defaults = {.now = NULL};
-    mt_tpl_run run = {.above = &mt_tpl_evaluation, .err = err};
+    mt_tpl_run run = {.err = err};
     bool ok;
 
     options = options ? options : &defaults;

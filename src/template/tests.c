@@ -1,5 +1,4 @@
 /* The tests: `value is name`. */
-#include "template/above.h"
 #include "template/builtin.h"
 #include "template/compare.h"
 #include "template/format.h"
@@ -63,7 +62,7 @@ MT_TPL_BODY(is_case)
 
 MT_TPL_BODY(is_filter)
 {
-    return mt_tpl_set_bool(run, out, self.kind == MT_TPL_STR && run->above->filter(self.as.str));
+    return mt_tpl_set_bool(run, out, self.kind == MT_TPL_STR && mt_tpl_filter(self.as.str));
 }
 
 MT_TPL_BODY(is_test)

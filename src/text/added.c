@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
 #include "base/utf8.h"
 #include "text/chars.h"
 #include "text/tokenizer.h"
+#include "weights/limits.h"
 
 void mt_tok_added_free(mt_tok_added *added)
 {

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "text/bytelevel.h"
+#include "text/limits.h"
 
 enum { UNTRIED, MERGES_TO_IT, MERGES_TO_OTHERS }; /* values of mt_tok_bpe.whole */
 

@@ -5,6 +5,7 @@
 
 #include "base/hex.h"
 #include "base/utf8.h"
+#include "text/limits.h"
 #include "text/pretokenizer.h"
 
 static mt_tok_step *add_step(mt_tok_decoder *d, mt_tok_step_kind kind, const mt_tok_part *part)

@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/limits.h"
+#include "text/limits.h"
 #include "text/part.h"
 
 /* The fields that each kind of step uses. */

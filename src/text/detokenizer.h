@@ -10,8 +10,8 @@
 
 #include "base/buf.h"
 #include "base/compiler.h"
-#include "base/limits.h"
 #include "base/utf8.h"
+#include "text/limits.h"
 #include "text/tokenizer.h"
 
 typedef struct mt_detokenizer {

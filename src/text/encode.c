@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
 #include "base/utf8.h"
 #include "text/chars.h"
+#include "text/limits.h"
 #include "text/tokenizer_parts.h"
+#include "weights/limits.h"
 
 /* One call of mt_tokenizer_encode. */
 typedef struct encoder {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
 #include "base/utf8.h"
+#include "text/limits.h"
 
 enum { FIRST_CAP = 256, SHORT = 64 }; /* bytes; a shorter text may grow as much as one of SHORT bytes */
 

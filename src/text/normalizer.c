@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "text/chars.h"
+#include "text/limits.h"
 
 static mt_tok_stage *add_stage(mt_tok_normalizer *normalizer, mt_tok_change change, mt_error *err)
 {

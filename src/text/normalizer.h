@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "base/limits.h"
 #include "text/charsmap.h"
 #include "text/flow.h"
+#include "text/limits.h"
 #include "text/part.h"
 #include "text/regex.h"
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/utf8.h"
 
 enum { MOST_SHOWN = 80 };

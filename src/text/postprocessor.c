@@ -1,6 +1,9 @@
 /* See postprocessor.h. */
 #include "text/postprocessor.h"
 
+#include "text/limits.h"
+#include "weights/limits.h"
+
 #include <string.h>
 
 /* Adds a token before the text, as number `place` of those that this processor adds; they stand before the tokens of

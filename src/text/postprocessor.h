@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/limits.h"
+#include "text/limits.h"
 #include "text/part.h"
 
 typedef struct mt_tok_post {

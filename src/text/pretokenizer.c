@@ -6,6 +6,7 @@
 
 #include "text/bytelevel.h"
 #include "text/chars.h"
+#include "text/limits.h"
 
 #define WHITESPACE_PATTERN "[\\w\\x{200c}\\x{200d}]+|[^\\w\\s\\x{200c}\\x{200d}]+"
 

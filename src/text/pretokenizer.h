@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/limits.h"
 #include "text/flow.h"
+#include "text/limits.h"
 #include "text/part.h"
 #include "text/regex.h"
 

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
 #include "base/utf8.h"
 #include "text/chars.h"
+#include "text/limits.h"
 
 enum { FIRST_STACK = 32 * 1024, MOST_SHOWN = 200 };
 

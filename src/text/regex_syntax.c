@@ -21,7 +21,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/limits.h"
+#include "text/limits.h"
 #include "text/unicode_data.h"
 
 #define SPACES \

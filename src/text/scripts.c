@@ -3,7 +3,7 @@
    dropped. Hiragana and Katakana count as Han.
    It is a regular expression whose matches are the pieces. */
 
-#include "base/limits.h"
+#include "text/limits.h"
 #include "text/regex.h"
 
 /* Scripts by their codes in ISO 15924, the most common first because they are tried first. Common, Han, Hiragana and

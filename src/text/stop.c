@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
+#include "text/limits.h"
 
 enum { ROOT = 0, NONE = -1 };
 

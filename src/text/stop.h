@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "text/limits.h"
 
 typedef struct mt_stop mt_stop;
 

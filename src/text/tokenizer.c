@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
 #include "text/detokenizer.h"
+#include "text/limits.h"
 #include "text/tokenizer_parts.h"
 #include "weights/folder.h"
 #include "weights/gguf_place.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
 #include "text/tokenizer_parts.h"
+#include "weights/limits.h"
 
 /* The sections that were read; NULL: the file does not have it. */
 typedef struct sections {

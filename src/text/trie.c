@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
+#include "text/limits.h"
 
 static int by_string(const void *a, const void *b)
 {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
 #include "text/tokenizer.h"
+#include "weights/limits.h"
 
 enum { FIRST_CAP = 256 };
 

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
+#include "text/limits.h"
 #include "text/part.h"
 #include "text/words.h"
+#include "weights/limits.h"
 
 /* All members but the vocabulary and the merges. */
 typedef struct settings {

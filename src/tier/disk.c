@@ -9,8 +9,9 @@
       takes one from the times that a record was read, of which USES_MOST count: what is not read any more goes in the
       end.
    4. A file that is being read stays open until the reader is done, even after it was removed.
-   5. A write that fails ends writing for good, and so do FAILURES_MOST reads in a row that fail: a full, slow or
-      failing disk costs cache hits and nothing else.
+   5. A write that fails ends writing, and so do FAILURES_MOST reads in a row that fail: a full, slow or failing disk
+      costs cache hits and nothing else. It is tried again with a new file after PAUSE_NS, then after twice as long, and
+      so on up to PAUSE_MOST_NS. Nothing is appended to a file behind a failed write.
 
    Rejected: a database. It would sync in an order that nothing here needs, and repair unfinished writes before it opens
    after the process was killed. */
@@ -31,14 +32,18 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
-#include "base/limits.h"
 #include "base/log.h"
+#include "tier/limits.h"
 
 #define NAME "%016" PRIx64 ".motet"
 /* files that the limit is divided into; a record's uses are counted up to USES_MOST; failed reads in a row after which
    the disk counts as failed */
 enum { NAME_LENGTH = 22, SEGMENTS_WANTED = 16, USES_MOST = 3, FAILURES_MOST = 16 };
+
+#define PAUSE_NS (60 * UINT64_C(1000000000))
+#define PAUSE_MOST_NS (60 * PAUSE_NS)
 
 /* A file of records that is open. */
 typedef struct file {
@@ -70,6 +75,7 @@ struct mt_disk {
     entry *table;
     size_t slots, known, most; /* slots: size of the table, a power of two; known: entries in use; most: their limit */
     size_t failures;           /* failed reads in a row */
+    uint64_t pause, retry;     /* where it has failed: the present pause, and when it ends (mt_clock_ns) */
     mt_disk_stats stats;
     pthread_mutex_t watching; /* protects the watchers, and is held while they are called; `lock` is not held then */
     struct {
@@ -192,10 +198,43 @@ static void fail(mt_disk *d, const char *why)
 {
     pthread_mutex_lock(&d->lock);
     const bool first = !d->stats.failed;
+    d->pause = first ? PAUSE_NS : MT_MIN(2 * d->pause, PAUSE_MOST_NS);
+    d->retry = mt_clock_ns() + d->pause;
     d->stats.failed = true;
     pthread_mutex_unlock(&d->lock);
     if (first)
-        mt_log_warn("cache.disk", "nothing more is kept on disk: %s", why);
+        mt_log_warn("cache.disk", "nothing more is kept on disk until that works again: %s", why);
+}
+
+/* After a failed write; call with `writing` locked. */
+static void fail_writing(mt_disk *d, const char *why)
+{
+    pthread_mutex_lock(&d->lock);
+    d->open = false;
+    pthread_mutex_unlock(&d->lock);
+    fail(d, why);
+}
+
+/* Whether a write is to be tried: none has failed, or the pause is over. */
+static bool takes(mt_disk *d)
+{
+    pthread_mutex_lock(&d->lock);
+    const bool yes = !d->stats.failed || mt_clock_ns() >= d->retry;
+    pthread_mutex_unlock(&d->lock);
+    return yes;
+}
+
+/* After a successful write. */
+static void recover(mt_disk *d)
+{
+    pthread_mutex_lock(&d->lock);
+    const bool again = d->stats.failed;
+    d->stats.failed = false;
+    d->failures = again ? 0 : d->failures;
+    d->stats.written++;
+    pthread_mutex_unlock(&d->lock);
+    if (again)
+        mt_log_info("cache.disk", "the disk takes what is computed again");
 }
 
 /* Begins a file to write to; call with `writing` locked. */
@@ -206,7 +245,7 @@ static bool begin_file(mt_disk *d)
     mt_error err = {0};
     name_of(d->next_number, name);
     if (!mt_segment_create(&segment, d->folder, name, d->next_number, &err)) {
-        fail(d, err.text);
+        fail_writing(d, err.text);
         return false;
     }
     pthread_mutex_lock(&d->lock);
@@ -217,16 +256,37 @@ static bool begin_file(mt_disk *d)
     return true;
 }
 
+/* Removes the newest file where it has no record: a full disk would fill the folder with such. Call with `writing`
+   locked. */
+static void drop_unused(mt_disk *d)
+{
+    char name[NAME_LENGTH + 1];
+    file *f = d->files[d->file_count - 1];
+    if (f->segment.end > mt_segment_begin())
+        return;
+    name_of(f->segment.number, name);
+    unlinkat(d->folder, name, 0);
+    pthread_mutex_lock(&d->lock);
+    d->stats.bytes -= f->segment.end;
+    d->file_count--;
+    f->gone = true;
+    free_unused(f);
+    pthread_mutex_unlock(&d->lock);
+}
+
 /* Appends a record to the newest file; call with `writing` locked. */
 static bool append(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[], size_t parts,
                    unsigned uses)
 {
     uint64_t at = 0;
     mt_error err = {0};
+    if (!d->open)
+        return false;
     file *f = d->files[d->file_count - 1];
     mt_segment segment = f->segment; /* a copy: readers use the other one meanwhile */
     if (!mt_segment_append(&segment, key, kind, part, parts, &at, &err)) {
-        fail(d, err.text);
+        fail_writing(d, err.text);
+        drop_unused(d);
         return false;
     }
     pthread_mutex_lock(&d->lock);
@@ -329,14 +389,24 @@ static bool is_crowded(mt_disk *d)
     return crowded;
 }
 
+/* Writes a file's data to the medium; on macOS, where fsync leaves it in the drive's memory. */
+static int write_through(int fd)
+{
+#ifdef __APPLE__
+    return fcntl(fd, F_FULLFSYNC) == -1 ? -1 : 0;
+#else
+    return fdatasync(fd);
+#endif
+}
+
 /* Makes room for `bytes` to be appended and for half a file that may have to be moved; call with `writing` locked. */
 static bool make_room(mt_disk *d, uint64_t bytes)
 {
     const bool crowded = is_crowded(d);
     file *newest = d->open ? d->files[d->file_count - 1] : NULL;
     if (!newest || crowded || newest->segment.end + bytes > d->segment_bytes) {
-        if (newest && fdatasync(newest->segment.fd)) { /* so that a power failure loses at most one file */
-            fail(d, strerror(errno));
+        if (newest && write_through(newest->segment.fd)) { /* so that a power failure loses at most one file */
+            fail_writing(d, strerror(errno));
             return false;
         }
         if (!begin_file(d))
@@ -345,7 +415,7 @@ static bool make_room(mt_disk *d, uint64_t bytes)
     while (d->file_count > 1 && (mt_disk_look(d).bytes + bytes + d->segment_bytes / 2 > d->limit || is_crowded(d) ||
                                  d->file_count > MT_LIMIT_DISK_FILES))
         drop_oldest(d, !crowded);
-    return !mt_disk_look(d).failed;
+    return d->open;
 }
 
 /* Removes the oldest file where its number is below `end`. */
@@ -383,12 +453,8 @@ void mt_disk_write(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, co
     if (mt_segment_room(size) > d->segment_bytes / 2)
         return;
     pthread_mutex_lock(&d->writing);
-    if (!mt_disk_look(d).failed && !mt_disk_has(d, key) && make_room(d, mt_segment_room(size)) &&
-        append(d, key, kind, part, parts, 0)) {
-        pthread_mutex_lock(&d->lock);
-        d->stats.written++;
-        pthread_mutex_unlock(&d->lock);
-    }
+    if (takes(d) && !mt_disk_has(d, key) && make_room(d, mt_segment_room(size)) && append(d, key, kind, part, parts, 0))
+        recover(d);
     pthread_mutex_unlock(&d->writing);
 }
 

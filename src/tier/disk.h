@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "tier/limits.h"
 #include "tier/segment.h"
 
 typedef struct mt_disk mt_disk;
@@ -32,8 +33,8 @@ bool mt_disk_has(mt_disk *disk, const uint8_t key[MT_TIER_KEY]);
 bool mt_disk_read(mt_disk *disk, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
                   size_t parts) MT_NODISCARD;
 
-/* Stores a record; the oldest records make room. Does nothing where a record has that key, or writing has failed
-   before. */
+/* Stores a record; the oldest records make room. Does nothing where a record has that key, or for some time after
+   writing has failed. */
 void mt_disk_write(mt_disk *disk, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
                    size_t parts);
 
@@ -59,7 +60,7 @@ typedef struct mt_disk_stats {
     uint64_t unusable; /* files removed since they were no segments of this version */
     uint64_t lost;     /* bytes of earlier processes' files that belong to no whole record */
     bool scanned;      /* mt_disk_scan is complete */
-    bool failed;       /* writing has failed: nothing is stored any more, reading goes on */
+    bool failed;       /* writing has failed: nothing is stored until it works again, reading goes on */
 } mt_disk_stats;
 
 mt_disk_stats mt_disk_look(mt_disk *disk);

@@ -25,12 +25,21 @@
 #define PIECE (64ul << 20) /* bytes between two reports of progress */
 enum { LINE = 512, MEMOS_BYTES = 1 << 20 };
 
+/* macOS has other names for the times of a file. */
+#ifdef __APPLE__
+#define MODIFIED st_mtimespec
+#define CHANGED st_ctimespec
+#else
+#define MODIFIED st_mtim
+#define CHANGED st_ctim
+#endif
+
 /* Describes a file so that another file, or the same file after a change, is described differently. */
 static void describe(const struct stat *info, char out[LINE])
 {
     snprintf(out, LINE, "%ju %ju %jd %jd.%09ld %jd.%09ld", (uintmax_t)info->st_dev, (uintmax_t)info->st_ino,
-             (intmax_t)info->st_size, (intmax_t)info->st_mtim.tv_sec, info->st_mtim.tv_nsec,
-             (intmax_t)info->st_ctim.tv_sec, info->st_ctim.tv_nsec);
+             (intmax_t)info->st_size, (intmax_t)info->MODIFIED.tv_sec, info->MODIFIED.tv_nsec,
+             (intmax_t)info->CHANGED.tv_sec, info->CHANGED.tv_nsec);
 }
 
 static void write_line(const char *file, const uint8_t digest[32], char out[LINE])

@@ -1,4 +1,4 @@
-/* The header of a record, the same in a file and in the depot: key, kind, lengths of the parts, checksums. */
+/* The header of a record, the same in a file and in the remote store: key, kind, lengths of the parts, checksums. */
 #ifndef MT_TIER_RECORD_H
 #define MT_TIER_RECORD_H
 

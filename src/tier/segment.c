@@ -74,7 +74,7 @@ static bool transfer_one(int fd, bool writes, void *data, size_t size, uint64_t 
 static bool create(mt_segment *s, uint64_t number)
 {
     uint8_t header[FILE_HEADER] = {0};
-    if (getrandom(&s->nonce, sizeof(s->nonce), 0) != (ssize_t)sizeof(s->nonce))
+    if (getentropy(&s->nonce, sizeof(s->nonce)) != 0)
         return false;
     memcpy(header, file_magic, sizeof(file_magic));
     mt_put32(header + FILE_VERSION, VERSION);

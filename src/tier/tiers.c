@@ -4,9 +4,9 @@
 static bool has(const mt_tiers *t, mt_tier tier, const uint8_t key[MT_TIER_KEY])
 {
     switch (tier) {
-    case MT_TIER_HOST: return t->shelf && mt_shelf_has(t->shelf, key);
+    case MT_TIER_HOST: return t->host_store && mt_host_store_has(t->host_store, key);
     case MT_TIER_DISK: return t->disk && mt_disk_has(t->disk, key);
-    case MT_TIER_REMOTE: return t->remote && mt_depot_has(t->remote, key);
+    case MT_TIER_REMOTE: return t->remote && mt_remote_store_has(t->remote, key);
     case MT_TIER_COUNT: break;
     }
     return false;
@@ -22,15 +22,15 @@ mt_tier mt_tiers_find(const mt_tiers *t, const uint8_t key[MT_TIER_KEY])
 
 bool mt_tiers_lack(const mt_tiers *t, const uint8_t key[MT_TIER_KEY])
 {
-    return (t->shelf && !mt_shelf_has(t->shelf, key)) || (t->disk && !mt_disk_has(t->disk, key)) ||
-           (t->remote && mt_depot_lacks(t->remote, key));
+    return (t->host_store && !mt_host_store_has(t->host_store, key)) || (t->disk && !mt_disk_has(t->disk, key)) ||
+           (t->remote && mt_remote_store_lacks(t->remote, key));
 }
 
 static bool read_from(const mt_tiers *t, mt_tier tier, const uint8_t key[MT_TIER_KEY], uint32_t kind,
                       const mt_tier_part part[], size_t parts)
 {
     switch (tier) {
-    case MT_TIER_HOST: return t->shelf && mt_shelf_read(t->shelf, key, kind, part, parts);
+    case MT_TIER_HOST: return t->host_store && mt_host_store_read(t->host_store, key, kind, part, parts);
     case MT_TIER_DISK: return t->disk && mt_disk_read(t->disk, key, kind, part, parts);
     case MT_TIER_REMOTE:
     case MT_TIER_COUNT: break;
@@ -50,10 +50,10 @@ bool mt_tiers_read(const mt_tiers *t, mt_tier *from, const uint8_t key[MT_TIER_K
 void mt_tiers_write(const mt_tiers *t, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
                     size_t parts)
 {
-    if (t->shelf)
-        mt_shelf_write(t->shelf, key, kind, part, parts);
+    if (t->host_store)
+        mt_host_store_write(t->host_store, key, kind, part, parts);
     if (t->disk)
         mt_disk_write(t->disk, key, kind, part, parts);
     if (t->remote)
-        mt_depot_write(t->remote, key, kind, part, parts);
+        mt_remote_store_write(t->remote, key, kind, part, parts);
 }

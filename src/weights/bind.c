@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "kernels/convert.h"
 #include "weights/bind_internal.h"

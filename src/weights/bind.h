@@ -75,9 +75,10 @@ const float *mt_bind_conv(mt_binder *b, const char *path, size_t channels, size_
 
 /* The experts of a layer at path ("layers.3.mlp"): gate and up [inner, hidden] and down [hidden, inner] of each expert,
    from any layout: experts.E.gate_proj, switch_mlp.gate_proj (stacked), experts.gate_up_proj (gate and up in one),
-   transposed or not, as its shape shows (a transposed one is repacked, which counts as cost). woven: in gate_up_proj
-   the rows of gate and up alternate; else gate comes first. gate, up and down are arrays of `experts` elements. */
-bool mt_bind_experts(mt_binder *b, const char *path, size_t experts, size_t hidden, size_t inner, bool woven,
+   transposed or not, as its shape shows (a transposed one is repacked, which counts as cost). interleaved: in
+   gate_up_proj the rows of gate and up alternate; else gate comes first. gate, up and down are arrays of `experts`
+   elements. */
+bool mt_bind_experts(mt_binder *b, const char *path, size_t experts, size_t hidden, size_t inner, bool interleaved,
                      mt_mat *gate, mt_mat *up, mt_mat *down);
 
 /* What was bound, and what repacking and conversion took. */

@@ -5,7 +5,7 @@
      experts.gate_up_proj       [E, 2I, H]    stacked, gate above up
      experts.gate_up_proj       [E, H, 2I]    the same transposed: gate left of up; repacked, as kernels read rows
 
-   Where rows are woven, gate and up are each every second row of one matrix.
+   Where rows are interleaved, gate and up are each every second row of one matrix.
 
    Whether gate_up_proj is transposed is decided by its shape, from hidden (H) and inner (I). A square tensor fits both
    ways; then its sibling decides: gate_up is square when 2I = H, down when I = H, and both cannot be. */
@@ -20,7 +20,7 @@ typedef struct layer {
     mt_binder *b;
     char name[MT_BIND_NAME]; /* the module that contains the experts */
     size_t experts, hidden, inner;
-    bool woven;
+    bool interleaved;
     mt_mat *gate, *up, *down; /* [experts] */
 } layer;
 
@@ -140,8 +140,8 @@ static mt_mat every_second(const mt_mat *both, size_t first)
 /* Sets gate and up of expert e from one matrix [2 inner, hidden]. */
 static void divide(const layer *l, size_t e, const mt_mat *both)
 {
-    l->gate[e] = l->woven ? every_second(both, 0) : mt_mat_rows(both, 0, l->inner);
-    l->up[e] = l->woven ? every_second(both, 1) : mt_mat_rows(both, l->inner, l->inner);
+    l->gate[e] = l->interleaved ? every_second(both, 0) : mt_mat_rows(both, 0, l->inner);
+    l->up[e] = l->interleaved ? every_second(both, 1) : mt_mat_rows(both, l->inner, l->inner);
 }
 
 static bool fused(const layer *l, bool transposed)
@@ -160,7 +160,7 @@ static bool fused(const layer *l, bool transposed)
     }
     if (!mt_bind_module(l->b, name, l->experts, 2 * i, h, &first))
         return false;
-    if (first.format == MT_FORMAT_FP8 && first.scale_rows > 1 && (i % first.scale_rows != 0 || l->woven))
+    if (first.format == MT_FORMAT_FP8 && first.scale_rows > 1 && (i % first.scale_rows != 0 || l->interleaved))
         return mt_binder_miss(l->b, name, "gate and up apart", "found them sharing blocks of scales: %zu rows each", i);
     for (size_t e = 0; e < l->experts; e++) {
         const mt_mat both = mt_mat_item(&first, e);
@@ -226,14 +226,14 @@ static bool bind_layout(layer *l, const char *path)
     return mt_binder_miss(l->b, l->name, wanted, "absent");
 }
 
-bool mt_bind_experts(mt_binder *b, const char *path, size_t experts, size_t hidden, size_t inner, bool woven,
+bool mt_bind_experts(mt_binder *b, const char *path, size_t experts, size_t hidden, size_t inner, bool interleaved,
                      mt_mat *gate, mt_mat *up, mt_mat *down)
 {
     layer l = {.b = b,
                .experts = experts,
                .hidden = hidden,
                .inner = inner,
-               .woven = woven,
+               .interleaved = interleaved,
                .gate = gate,
                .up = up,
                .down = down};

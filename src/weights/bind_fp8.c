@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "kernels/convert.h"
 #include "weights/bind_internal.h"
+#include "weights/limits.h"
 
 /* Scales as a table: that of row r and column c is element r / rows * columns + c / cols. */
 typedef struct blocks {

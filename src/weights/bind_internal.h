@@ -6,6 +6,7 @@
 #include "base/pool.h"
 #include "base/progress.h"
 #include "weights/bind.h"
+#include "weights/limits.h"
 #include "weights/quant.h"
 
 #define MT_BIND_NAME (2 * MT_LIMIT_TENSOR_NAME) /* most bytes of a full name */

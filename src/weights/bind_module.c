@@ -190,15 +190,17 @@ static const uint8_t *in_order(mt_binder *b, const uint8_t *from, size_t stride,
     return to;
 }
 
-/* FP8 with blocks is refused: a block's 128 rows share scales and cannot be reordered. */
+/* FP8 with several rows of blocks is refused: a block's 128 rows share scales and cannot be reordered. Where all rows
+   share them, their order is no matter. */
 bool mt_bind_ordered(mt_binder *b, const char *path, size_t n, size_t k, const uint32_t *order, mt_mat *out)
 {
     if (!mt_bind_matrix(b, path, n, k, out))
         return false;
-    if (out->format == MT_FORMAT_FP8 && out->scale_rows > 1)
+    const bool shared = out->format == MT_FORMAT_FP8 && out->scale_rows > 1;
+    if (shared && out->scale_stride > 0 && n > out->scale_rows)
         return mt_binder_miss(b, path, "rows with scales of their own", "found blocks of FP8");
     out->w = in_order(b, out->w, out->stride, order, n);
-    if (out->scales)
+    if (out->scales && !shared)
         out->scales = in_order(b, out->scales, out->scale_stride, order, n);
     if (out->biases)
         out->biases = in_order(b, out->biases, out->scale_stride, order, n);

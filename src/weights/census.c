@@ -1,6 +1,8 @@
 /* Counts tensors by how they are stored (census.h). */
 #include "weights/census.h"
 
+#include "weights/limits.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,11 +12,13 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "weights/folder.h"
 #include "weights/gguf_arch.h"
 #include "weights/gguf_place.h"
 #include "weights/gguf_projector.h"
+#include "weights/limits.h"
 #include "weights/safetensors.h"
 #include "weights/shards.h"
 

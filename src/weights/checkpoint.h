@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "weights/config.h"
+#include "weights/limits.h"
 
 typedef enum mt_dtype {
     MT_DTYPE_F32,

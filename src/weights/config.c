@@ -15,6 +15,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/limits.h"
+#include "weights/limits.h"
 
 #define EXACT_INT 9007199254740992.0 /* 2^53 */
 

@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "weights/gguf_arch.h"
 #include "weights/gguf_place.h"
 #include "weights/gguf_projector.h"
 #include "weights/gguf_tokenizer.h"
+#include "weights/limits.h"
 
 static bool has_config(const mt_gguf *g)
 {

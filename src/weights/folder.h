@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/limits.h"
 #include "weights/config.h"
 
 typedef struct mt_folder_file {

@@ -14,7 +14,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
 #include "weights/gguf_internal.h"
+#include "weights/limits.h"
 
 #define DOWNLOAD "download the file again"
 #define NUMBERS "-00001-of-00001" MT_GGUF_SUFFIX /* how the name of one of several files ends */

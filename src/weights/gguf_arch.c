@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "weights/elsewhere.h"
+#include "weights/limits.h"
+
 static const mt_gguf_rename gemma[] = {
     {"ffn_norm", "pre_feedforward_layernorm"},
     {"post_ffw_norm", "post_feedforward_layernorm"},
@@ -75,14 +78,10 @@ static const mt_gguf_arch archs[] = {
 
 static bool fail_unknown(mt_gguf_text name, mt_error *err)
 {
-    mt_buf known;
-    mt_buf_init(&known, MT_LIMIT_ERROR_TEXT);
-    for (size_t i = 0; i < MT_COUNT(archs); i++)
-        mt_buf_printf(&known, "%s%s", i ? ", " : "", archs[i].name);
-    mt_fail(err, MT_E_UNSUPPORTED, "a GGUF file of architecture \"%.*s\" is none that motet runs; known are %s",
-            (int)(name.len < 64 ? name.len : 64), name.at, known.data);
-    mt_buf_free(&known);
-    return false;
+    char type[65];
+
+    snprintf(type, sizeof(type), "%.*s", (int)(name.len < 64 ? name.len : 64), name.at);
+    return mt_fail_elsewhere("architecture", type, MT_ELSEWHERE_ADVICE, err);
 }
 
 /* Refuses models whose architecture has the name of another family's. */

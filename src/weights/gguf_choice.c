@@ -8,6 +8,8 @@
 
 #include "base/buf.h"
 #include "base/compiler.h"
+#include "base/error.h"
+#include "base/limits.h"
 #include "base/units.h"
 
 #define SUFFIX ".gguf"

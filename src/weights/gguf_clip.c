@@ -2,6 +2,9 @@
    converters fill with numbers of something else. */
 #include "weights/gguf_clip.h"
 
+#include "base/error.h"
+#include "weights/limits.h"
+
 static bool fail_unknown(mt_gguf_text name, mt_error *err)
 {
     mt_buf known;

@@ -6,6 +6,7 @@
 
 #include "weights/gguf_clip.h"
 #include "weights/gguf_projector.h"
+#include "weights/limits.h"
 
 typedef struct namer {
     const mt_gguf *p;

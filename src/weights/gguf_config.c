@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device/limits.h"
 #include "weights/gguf_arch.h"
 
 typedef struct maker {

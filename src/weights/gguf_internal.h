@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "weights/gguf.h"
+#include "weights/limits.h"
 
 struct mt_gguf_array {
     mt_gguf_type type;

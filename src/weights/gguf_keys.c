@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "weights/gguf_internal.h"
+#include "weights/limits.h"
 
 #define DOWNLOAD "download the file again"
 

@@ -7,9 +7,9 @@
 
 #include "base/alloc.h"
 #include "base/json_write.h"
-#include "base/limits.h"
 #include "base/utf8.h"
 #include "weights/gguf_vocab.h"
+#include "weights/limits.h"
 
 typedef struct pair {
     float score;

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/limits.h"
 #include "weights/gguf_arch.h"
+#include "weights/limits.h"
 
 /* Names of tensors that are in no layer. */
 static const mt_gguf_rename whole[] = {

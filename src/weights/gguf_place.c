@@ -15,7 +15,9 @@
 #include "base/file.h"
 #include "base/hex.h"
 #include "base/json_tree.h"
+#include "base/limits.h"
 #include "weights/gguf_choice.h"
+#include "weights/limits.h"
 
 #define MANIFESTS "/manifests/"
 #define KIND "application/vnd.ollama.image."

@@ -7,6 +7,7 @@
 
 #include "base/json_tree.h"
 #include "weights/gguf_clip.h"
+#include "weights/limits.h"
 
 static void put_int(json_t *to, const char *key, int64_t value)
 {

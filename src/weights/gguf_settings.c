@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/json_write.h"
-#include "base/limits.h"
 #include "weights/gguf_tokenizer.h"
 #include "weights/gguf_vocab.h"
+#include "weights/limits.h"
 
 #define TEMPLATE "tokenizer.chat_template"
 

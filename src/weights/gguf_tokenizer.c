@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/json_write.h"
-#include "base/limits.h"
 #include "weights/gguf_vocab.h"
+#include "weights/limits.h"
 
 #define MERGES "tokenizer.ggml.merges"
 #define WHOLE "tokenizer.huggingface.json" /* a tokenizer.json as it is, which few files have */

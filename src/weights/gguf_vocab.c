@@ -5,8 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "base/limits.h"
 #include "base/utf8.h"
+#include "weights/limits.h"
 
 #define MODEL "tokenizer.ggml.model"
 #define PRE "tokenizer.ggml.pre"
@@ -213,18 +213,22 @@ static bool spell_tokens(mt_gguf_vocab *v, mt_error *err)
     return true;
 }
 
-/* The slot of a text, or the empty one where it belongs. */
-static size_t find_slot(const mt_gguf_vocab *v, const char *text, size_t len)
+/* The slot of a text, or the empty one where it belongs; NULL where the texts before it leave none. Half of the slots
+   are empty, so only texts that were chosen to meet come to the limit. */
+static uint32_t *find_slot(const mt_gguf_vocab *v, const char *text, size_t len)
 {
     size_t at = (size_t)mt_hash(text, len) & v->mask;
 
-    for (; v->slots[at]; at = (at + 1) & v->mask) {
-        const mt_gguf_token *token = &v->tokens[v->slots[at] - 1];
+    for (size_t i = 0; i < MT_LIMIT_GGUF_PROBES; i++, at = (at + 1) & v->mask) {
+        const mt_gguf_token *token;
 
+        if (!v->slots[at])
+            return &v->slots[at];
+        token = &v->tokens[v->slots[at] - 1];
         if (token->len == len && memcmp(token->text, text, len) == 0)
-            break;
+            return &v->slots[at];
     }
-    return at;
+    return NULL;
 }
 
 static bool index_tokens(mt_gguf_vocab *v, mt_error *err)
@@ -237,16 +241,20 @@ static bool index_tokens(mt_gguf_vocab *v, mt_error *err)
     v->mask = size - 1;
     for (size_t i = 0; i < v->count; i++) {
         const mt_gguf_token *token = &v->tokens[i];
-        size_t at;
+        uint32_t *slot;
 
         if (token->len == 0)
             continue;
-        at = find_slot(v, token->text, token->len);
-        if (v->slots[at])
+        slot = find_slot(v, token->text, token->len);
+        if (!slot)
+            return mt_fail(err, MT_E_TOO_LARGE,
+                           "the tokens in \"" TOKENS "\" were chosen to make their table slow; download the model "
+                           "elsewhere");
+        if (*slot)
             return mt_fail(err, MT_E_INVALID,
                            "tokens %u and %zu in \"" TOKENS "\" are the same, \"%.*s\"; download the file again",
-                           v->slots[at] - 1, i, shown(token->len), token->text);
-        v->slots[at] = (uint32_t)i + 1;
+                           *slot - 1, i, shown(token->len), token->text);
+        *slot = (uint32_t)i + 1;
     }
     return true;
 }
@@ -316,9 +324,9 @@ bool mt_gguf_vocab_read(mt_gguf_vocab *v, const mt_gguf *g, mt_error *err)
 
 uint32_t mt_gguf_vocab_find(const mt_gguf_vocab *v, const char *text, size_t len)
 {
-    const uint32_t slot = len > 0 ? v->slots[find_slot(v, text, len)] : 0;
+    const uint32_t *slot = len > 0 ? find_slot(v, text, len) : NULL;
 
-    return slot ? slot - 1 : MT_GGUF_NO_TOKEN;
+    return slot && *slot ? *slot - 1 : MT_GGUF_NO_TOKEN;
 }
 
 bool mt_gguf_vocab_id(const mt_gguf_vocab *v, const mt_gguf *g, const char *key, uint32_t *id, mt_error *err)

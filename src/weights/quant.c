@@ -1,6 +1,8 @@
 /* How a checkpoint is quantised (quant.h). */
 #include "weights/quant.h"
 
+#include "weights/limits.h"
+
 #include <stdio.h>
 #include <string.h>
 

@@ -19,6 +19,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/json_reader.h"
+#include "weights/limits.h"
 
 #define DOWNLOAD "download the file again"
 

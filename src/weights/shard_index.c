@@ -7,6 +7,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json_reader.h"
+#include "base/limits.h"
+#include "weights/limits.h"
 #include "weights/shards.h"
 
 #define SUFFIX ".safetensors"

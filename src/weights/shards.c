@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/limits.h"
 
 #define SINGLE "model.safetensors"
 #define SUFFIX ".safetensors"

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/limits.h"
 
 #define MT_SHARD_INDEX "model.safetensors.index.json"
 

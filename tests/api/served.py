@@ -22,21 +22,21 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 240  # seconds for what must happen; only a test that fails waits so long
 # What a sanitizer writes to standard error of a server, or of a process that it has started: tests fail by it
 REPORT = re.compile(r"ERROR: \w*Sanitizer|WARNING: ThreadSanitizer|runtime error: |Sanitizer: CHECK failed")
-LISTENING = re.compile(r"server\.listening http(s?)://[^ ]*:(\d+)")
+LISTENING = re.compile(r"server\.listening(?: |\",\"message\":\")http(s?)://[^ ]*:(\d+)")
 
 
 class Server:
     """Use as a context manager. What the program wrote to standard error is in self.log. The words of wrapper stand
     before the command and run it; cwd is the folder that it runs in."""
 
-    def __init__(self, program, folder, *options, env=None, ready=True, wrapper=(), cwd=None):
+    def __init__(self, program, folder, *options, env=None, ready=True, wrapper=(), cwd=None, port="0"):
         self.log = []
         self.port = None
         self.listening = threading.Event()
         self.options = options
         self.private = private_folders(env or {})
         folders = folder if isinstance(folder, (list, tuple)) else [folder]  # an empty list: all that are found
-        command = [*wrapper, program, "serve", *folders, "--port", "0", "--threads", "2", "--precision", "reference", *options]
+        command = [*wrapper, program, "serve", *folders, "--port", port, "--threads", "2", "--precision", "reference", *options]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
                                         errors="replace", env=dict(os.environ, OLLAMA_MODELS="/nowhere", **(env or {})), cwd=cwd)
         self.reader = threading.Thread(target=self.read, daemon=True)

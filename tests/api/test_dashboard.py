@@ -122,6 +122,11 @@ def a_request_is_followed_from_its_arrival_to_its_end():
         assert sum(s.column("prefilled_tokens")) == 80 - second["cached"]
         assert sum(s.column("ended_length")) == 2 and sum(s.column("lookups_found_all")) >= 1
         assert any(value for value in s.column("between_tokens_p50_ms")), s.seconds
+        # all that was counted, by its length
+        for name, wanted in (("first_token_times", 2), ("between_tokens_times", 16)):
+            times = s.column(name)
+            assert sum(sum(row[1::2]) for row in times) == wanted, times
+            assert all(ms > 0 for row in times for ms in row[::2]), times
         assert all(value > 0 for value in s.column("resident_bytes"))
 
 

@@ -121,6 +121,46 @@ class Silent:
 
 
 @test
+def a_picture_is_sent_once_and_referred_to():
+    """An upload stands for its bytes, for its account alone, until room is needed; then the client is told."""
+    picture = png(1)
+
+    def upload(server, data, key=None):
+        return server.post("/v1/uploads/pictures", data, key and {"authorization": "Bearer " + key})
+
+    def refer(server, address, key=None):
+        return server.request("POST", "/v1/chat/completions", {
+            "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": address}}]}],
+            "max_tokens": 2}, key and {"authorization": "Bearer " + key})
+
+    with start("--upload-bytes", "40K") as server:
+        told = upload(server, picture).json()
+        assert told["bytes"] == len(picture) and told["url"] == "upload:" + told["id"], told
+        path = "/v1/uploads/pictures/" + told["id"]
+        sent = {"type": "image_url", "image_url": {"url": told["url"]}}
+        assert said(ask(server, sent)) == said(ask(server, image(1)))
+        assert server.request("GET", path).status == 200
+        others = [upload(server, png(seed)).json() for seed in range(2, 7)]
+        assert server.request("GET", path).status == 404
+        refused = refer(server, told["url"])
+        assert refused.status == 400 and "upload it again" in refused.json()["error"]["message"], refused.body
+        assert refer(server, others[-1]["url"]).status == 200
+        assert refer(server, "upload:").status == 400
+        assert server.request("DELETE", "/v1/uploads/pictures/" + others[-1]["id"]).json()["deleted"] is True
+        assert refer(server, others[-1]["url"]).status == 400
+        assert upload(server, png(9, width=200, height=200)).status == 413
+        assert upload(server, b"").status == 413
+        seen = server.metrics()
+        assert seen["motet_uploads_total"] == 6 and seen["motet_uploads_evicted_total"] > 0, seen
+        assert seen["motet_upload_bytes"] <= 40 << 10 and seen["motet_uploads_missed_total"] >= 3, seen
+    with start("--api-key", "one", "--api-key", "two") as server:
+        told = upload(server, picture, "one").json()
+        assert refer(server, told["url"], "one").status == 200
+        assert refer(server, told["url"], "two").status == 400
+        assert upload(server, picture).status == 401
+
+
+@test
 def tokens_and_texts_of_prompts_with_pictures_are_told():
     messages = [{"role": "user", "content": [image(1), {"type": "text", "text": "What is it?"}, image(2)]}]
     with start() as server:

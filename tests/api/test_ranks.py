@@ -50,6 +50,10 @@ class Ranks(served.Server):
         self.folder.cleanup()
         return status
 
+    def complaints(self):
+        """What MPI writes by itself, such as of system calls that the sandbox refuses."""
+        return [line for line in self.log if re.search(r"Read -?\d+, expected|errno|\[\[\d+,\d+\]", line)]
+
     def named(self, rank, what):
         return any("rank {} (process {} ".format(rank, self.pid(rank)) in line and what in line for line in self.log)
 
@@ -73,6 +77,17 @@ def answers(server):
 
 
 @test
+def what_one_process_does_says_so():
+    """With MPI and without: mpirun that starts such a command twice is told, by each of the processes."""
+    for command in (["run", SUITE.folder, "hello"], ["tokenize", SUITE.folder], ["serve", "--check", SUITE.folder]):
+        for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):
+            done = subprocess.run([SUITE.program, *command], env=dict(os.environ, **{name: "2"}), capture_output=True,
+                                  text=True, check=False, timeout=served.PATIENCE, stdin=subprocess.DEVNULL)
+            assert done.returncode == 1 and "start it without mpirun" in done.stderr and not done.stdout, (command, done)
+    assert subprocess.run([SUITE.program, "--version"], env=dict(os.environ, PMI_SIZE="2"), check=False).returncode == 0
+
+
+@test
 def the_answers_of_one():
     """Two and three ranks: the same bytes, and what they exchanged is counted."""
     with SUITE.start() as server:
@@ -81,6 +96,7 @@ def the_answers_of_one():
     for count in (2, 3):
         with Ranks(count) as server:
             assert answers(server) == alone
+            assert not server.complaints(), server.complaints()[:5]
             metrics = server.metrics()
             assert metrics["motet_ranks"] == count
             for name in ("sent_bytes", "received_bytes", "exchanges", "wait_seconds"):

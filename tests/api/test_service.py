@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import tempfile
 
+import fixture
 import served
 
 SUITE = served.Suite("api_service")
@@ -41,6 +42,44 @@ def check(*options, **variables):
     done = subprocess.run([SUITE.program, "serve", SUITE.folder, "--check", *options], capture_output=True, text=True,
                           timeout=served.PATIENCE, check=False, env=dict(os.environ, **variables))
     return done.returncode, done.stdout, done.stderr
+
+
+def check_folder(folder, *options):
+    done = subprocess.run([SUITE.program, "serve", folder, "--check", "--port", "0", *options], capture_output=True, text=True,
+                          timeout=served.PATIENCE, check=False)
+    return done.returncode, done.stdout
+
+
+@test
+def what_cannot_start_is_not_well():
+    """A check loads the model: a tokenizer or a template that is broken, tensors of other shapes, no place for the cache."""
+    with tempfile.TemporaryDirectory() as top:
+        folder = fixture.write(os.path.join(top, "model"))
+        assert check_folder(folder)[0] == 0
+
+        def broken(name, change):
+            path = os.path.join(folder, name)
+            with open(path, encoding="utf-8") as f:
+                text = f.read()
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(change(text))
+            status, out = check_folder(folder)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+            assert status == 1 and "FAILED  model and memory: " in out, (name, out)
+        broken("tokenizer.json", lambda text: text[:len(text) // 2])
+        broken("tokenizer.json", lambda text: "{}")
+        broken("config.json", lambda text: re.sub(r'("intermediate_size": )(\d+)', r"\g<1>7\g<2>", text))
+        with open(os.path.join(folder, "chat_template.jinja"), "w", encoding="utf-8") as f:
+            f.write("{% if %}")
+        status, out = check_folder(folder)
+        assert status == 1 and "FAILED" in out, out
+        os.remove(os.path.join(folder, "chat_template.jinja"))
+        for place in ("/proc/nope", os.path.join(folder, "config.json")):
+            status, out = check_folder(folder, "--cache-dir", place)
+            assert status == 1 and 'FAILED  store and folders: "--cache-dir" cannot use' in out, out
+        cache = os.path.join(top, "cache")
+        assert check_folder(folder, "--cache-dir", cache)[0] == 0 and not os.path.exists(cache)
 
 
 @test

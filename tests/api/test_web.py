@@ -13,7 +13,7 @@ test, start = SUITE.test, SUITE.start
 ALIVE = {"status": "ok", "message": "Ollama is running"}
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 PACKED = {"accept-encoding": "gzip, deflate, br"}
-MOST = 300 * 1024  # bytes of all pages and their files, packed
+MOST = 150 * 1024  # bytes of all pages and their files, packed
 LINK = re.compile(r'(?:src|href)="(assets/[^"]+)"')
 
 
@@ -98,6 +98,17 @@ def a_page_may_do_little():
                 assert not sinks, (path, sinks)
             if not path.startswith("/assets/"):
                 assert not re.search(r"<script(?![^>]* src=)|<style|style=|\son\w+=", text), path
+
+
+@test
+def a_page_may_call_those_that_the_operator_names():
+    with start("--web-connect", "https://tools.example", "--web-connect", "http://127.0.0.1:9000") as server:
+        policy = server.request("GET", "/", headers=BROWSER).headers["content-security-policy"]
+        assert "connect-src 'self' https://tools.example http://127.0.0.1:9000; frame-ancestors" in policy, policy
+        limits = server.request("GET", "/web/limits").json()
+        assert limits["connect"] == ["https://tools.example", "http://127.0.0.1:9000"]
+        assert limits["background_alone"] == 600 and 0 < limits["upload_bytes"] <= 256 << 20, limits
+        assert 1 << 20 < limits["body_bytes"] <= 64 << 20 and limits["picture_bytes"] == 64 << 20, limits
 
 
 @test

@@ -360,7 +360,7 @@ def what_could_not_be_run_is_refused_before_its_weights(b):
         b.hub.add(NAME, {**b.files, "config.json": json.dumps({**config, **values}).encode()})
 
     changed(model_type="mamba")
-    assert 'model type "mamba" is not known; known are ' in b.refused()
+    assert 'model type "mamba" is a recurrent model without attention, which motet does not run' in b.refused()
     changed(num_hidden_layers=3)
     said = b.refused()
     assert '"model.layers.2.' in said and "motet-pull" not in said, said
@@ -423,6 +423,17 @@ def one_quantisation_of_many_is_pulled(b):
 
 
 @test
+def removing_a_quantisation_leaves_safetensors(b):
+    b.commit = b.hub.add(NAME, {**b.files, "t-Q8_0.gguf": gguf(b"llama", 700)})
+    folder = b.pull()
+    b.pull(name=NAME + ":Q8_0")
+    assert {"model.safetensors", "t-Q8_0.gguf"} <= set(os.listdir(folder)), os.listdir(folder)
+    code, out, err = b.run("rm", "--yes", NAME + ":Q8_0")
+    assert code == 0, (out, err)
+    assert "t-Q8_0.gguf" not in os.listdir(folder) and os.path.exists(os.path.join(folder, "model.safetensors"))
+
+
+@test
 def a_quantisation_that_cannot_run_is_refused(b):
     name = "Owner/Tiny-GGUF"
     b.hub.add(name, {"t-Q4_K_M.gguf": gguf(b"llama", 5000), "t-Q8_0.gguf": gguf(b"llama", 9000)})
@@ -432,6 +443,8 @@ def a_quantisation_that_cannot_run_is_refused(b):
     said = b.refused("--memory", "6K", name=name + ":Q8_0")
     assert "takes 8.8 KiB for its weights; motet may take 6.0 KiB here" in said, said
     assert "has no GGUF files" in b.refused(name=NAME + ":Q4_K_M")
+    b.hub.add(name, {"t-Q4_K_M.gguf": gguf(b"martian", 500)})
+    assert 'architecture "martian" is none that motet runs' in b.refused(name=name)
     b.hub.add(name, {"t-Q4_K_M.gguf": b"no header"})
     said = b.refused(name=name)
     assert '"t-Q4_K_M.gguf" of "Owner/Tiny-GGUF" is no GGUF file that motet reads' in said, said
@@ -545,8 +558,29 @@ def models_are_listed_shown_and_removed(b):
         assert code == 1 and "? [y/N] " in out and "stays" in out and os.path.exists(folder), (out, err)
     code, out, err = b.run("rm", NAME, text="y\n")
     assert code == 0 and 'removed "{}": '.format(NAME) in out and not os.path.exists(b.at()), (out, err)
-    assert "see motet list" in b.run("rm", NAME, "--yes")[2]
+    for options in ("--yes",), ():
+        code, out, err = b.run("rm", NAME, *options, text="y\n")
+        assert (code, out) == (1, "") and "see motet list" in err, (out, err)
     assert "motet pull " + NAME in b.run("show", NAME)[2]
+
+
+@test
+def short_names_stand_for_repositories(b):
+    assert "qwen3:0.6b             Qwen/Qwen3-0.6B\n" in b.run("list", "--known")[1]
+    assert {"name": "qwen3:0.6b", "repository": "Qwen/Qwen3-0.6B"} in json.loads(b.run("list", "--known", "--json")[1])["known"]
+    assert "download it with motet pull qwen3:0.6b" in b.run("show", "qwen3:0.6b")[2]
+    b.hub.add("Qwen/Qwen3-0.6B", b.files)
+    folder = b.pull(name="qwen3:0.6b")
+    assert "models--Qwen--Qwen3-0.6B" in folder and "short name" in b.refused(name="qwen3:0.6")
+    assert folder in b.run("show", "qwen3:0.6b")[1]
+    code, out, err = b.run("rm", "qwen3:0.6b", text="y\n")
+    assert code == 0 and 'remove "Qwen/Qwen3-0.6B", ' in out and not os.path.exists(folder), (out, err)
+
+
+@test
+def a_name_without_an_address_is_tried_again_and_told(b):
+    said = b.refused(env={"HF_ENDPOINT": "http://{}.example".format("a" * 64)})  # a part too long for DNS
+    assert 'a.example" has no address (DNS): check the network and HF_ENDPOINT' in said, said
 
 
 if __name__ == "__main__":

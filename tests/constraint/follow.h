@@ -11,8 +11,8 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/utf8.h"
-#include "sample/constraint/constraint.h"
-#include "sample/constraint/source.h"
+#include "constraint/constraint.h"
+#include "constraint/source.h"
 
 static const char *const constraint_words[] = {
     "ab",   "abc",   "{\"", "\":",  "\",",   "\"}",      "\",\"", " \"", "true", "null", "  ", "\n  ",    "00",

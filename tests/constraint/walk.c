@@ -14,8 +14,8 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/json_tree.h"
-#include "sample/constraint/constraint.h"
-#include "sample/constraint/source.h"
+#include "constraint/constraint.h"
+#include "constraint/source.h"
 #include "text/tokenizer.h"
 
 enum { TOKENS = 1000, LINE = 1 << 24, LEFT_OUT = 256 };

@@ -12,7 +12,7 @@
 
 #define MOST_UNITS 300
 #define USUAL_UNITS 80         /* at most, where a check names no other number */
-#define MOST_FLOATS (1u << 20) /* that all units of a check give */
+#define MOST_FLOATS (1u << 21) /* that all units of a check give */
 #define USUAL_TRIALS 60
 #define QUICK_TRIALS 8
 

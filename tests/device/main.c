@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bare.h"
 #include "base/alloc.h"
 #include "check.h"
 #include "kernels/convert.h"
@@ -399,6 +400,16 @@ static void check_peaks(harness *h)
     h->failed += !ok;
 }
 
+/* What is computed by the CPU, for the backend lacks it. */
+static void list_lacking(const mt_device *dev)
+{
+    const char *name;
+    for (size_t i = 0; (name = mt_device_lacks(dev, i)); i++)
+        printf("%s%s", i == 0 ? "not native: " : " ", name);
+    if (mt_device_lacks(dev, 0))
+        printf("\n");
+}
+
 static bool check_device(harness *h, const char *name, size_t threads, mt_precision precision)
 {
     mt_error err = {0};
@@ -416,6 +427,7 @@ static bool check_device(harness *h, const char *name, size_t threads, mt_precis
     }
     printf("%s, %s%s\n", mt_device_name(h->tested), precision == MT_PRECISION_FAST ? "fast" : "reference",
            native ? ", native" : "");
+    list_lacking(h->tested);
     size_t number = 1;
     for (size_t g = 0; g < MT_COUNT(groups); g++)
         number = run_checks(h, groups[g], number);
@@ -482,6 +494,8 @@ int main(int argc, char **argv)
             return 2;
         }
     }
+    if (strcmp(name, bare_backend.name) == 0 || strcmp(name, mixed_backend.name) == 0)
+        mt_backend_add(strcmp(name, bare_backend.name) == 0 ? &bare_backend : &mixed_backend);
     if (fault)
         return check_fault(name) ? 0 : 1;
     h.quick = h.quick || getenv("MOTET_TEST_QUICK");

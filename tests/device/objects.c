@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "check.h"
+#include "sample/limits.h"
 
 /* The bytes of a slot are the device's own, but a round trip through the host changes none. */
 static void states(run *r)

@@ -210,6 +210,60 @@ static void uneven_rows(run *r)
         }
 }
 
+/* Codes of any format, some rows at a time: every kind of codes and groups that kernels tell apart, and every number of
+   rows. */
+static void rows_of_codes(run *r)
+{
+    static const struct {
+        mt_format format;
+        uint8_t bits;
+        uint16_t group;
+        mt_scale_type scale_type;
+    } kinds[] = {{MT_FORMAT_AFFINE, 4, 64, MT_SCALE_BF16}, {MT_FORMAT_AFFINE, 4, 32, MT_SCALE_F16},
+                 {MT_FORMAT_SIGNED, 4, 16, MT_SCALE_F16},  {MT_FORMAT_AFFINE, 8, 64, MT_SCALE_BF16},
+                 {MT_FORMAT_SIGNED, 8, 32, MT_SCALE_F16},  {MT_FORMAT_NVFP4, 4, 16, MT_SCALE_E4M3},
+                 {MT_FORMAT_AFFINE, 6, 128, MT_SCALE_F32}, {MT_FORMAT_MXFP4, 4, 32, MT_SCALE_E8M0},
+                 {MT_FORMAT_AFFINE, 3, 16, MT_SCALE_F32},  {MT_FORMAT_IQ4, 4, 32, MT_SCALE_F16},
+                 {MT_FORMAT_AFFINE, 5, 32, MT_SCALE_BF16}, {MT_FORMAT_SIGNED, 8, 16, MT_SCALE_F32}};
+    static const size_t at_once[] = {3, 12, 24, 64, MOST_UNITS};
+    const size_t which = r->seed % 256 % MT_COUNT(kinds), group = kinds[which].group;
+    const size_t each = at_once[r->seed % 256 / MT_COUNT(kinds) % MT_COUNT(at_once)];
+    const size_t deep = below(r, 4) ? 640 : 4500, k = group * (1 + below(r, deep / group)), most = k > 700 ? 24 : 200;
+    const mt_mat shape = {.format = kinds[which].format,
+                          .bits = kinds[which].bits,
+                          .group = kinds[which].group,
+                          .scale_type = kinds[which].scale_type,
+                          .n = 1 + below(r, most),
+                          .k = k < 32 ? 32 : k / 32 * 32};
+    mt_mat mat;
+    check_matrix(r->memory, &mat, &shape, CHECK_NORMAL);
+    if (mat.format == MT_FORMAT_NVFP4)
+        for (size_t i = 0; i < mat.n * mat.scale_stride; i++) /* no NaN */
+            ((uint8_t *)(uintptr_t)mat.scales)[i] &= 0x7b;
+    const mt_weight *w = mt_weight_new(r->set, &mat, below(r, 2) ? vector(r, 5, mat.n) : NULL, false);
+    float *row = mt_alloc_array(mat.k, sizeof(*row));
+    mt_tensor *x[MOST_UNITS], *y[MOST_UNITS];
+    size_t parts = 0;
+    for (size_t i = 0; i < r->units; i += each, parts++) {
+        x[parts] = mt_tensor_new(r->set, each, mat.k);
+        y[parts] = mt_tensor_new(r->set, each, mat.n);
+        for (size_t j = 0; j < each && i + j < r->units; j++) {
+            fill(r, 1, 1 + r->unit[i + j], row, mat.k);
+            mt_tensor_write(r->dev, x[parts], j, 1, row);
+        }
+    }
+    mt_free(row);
+    say(r, "%s, k %zu, n %zu, %zu rows at once", check_matrix_name(&mat), mat.k, mat.n, each);
+    plan(r, MOST_UNITS);
+    for (size_t i = 0; i < parts; i++)
+        mt_op_matmul(r->dev, &y[i], &w, 1, x[i], r->units - i * each < each ? r->units - i * each : each);
+    mt_reading *reading = mt_reading_new(r->set, mat.n * sizeof(float));
+    for (size_t i = 0; i < r->units; i++) {
+        mt_read_rows(r->dev, reading, y[i / each], i % each, 1);
+        give_floats(r, mt_reading_row(r->dev, reading, 0), mat.n);
+    }
+}
+
 #define MOST_WEIGHTS 4 /* of one mt_op_matmul */
 
 /* At most so many weights, of one kind or of two, so that a device can take neighbours of a kind together; `each` rows
@@ -635,25 +689,27 @@ static void moe_answers(run *r)
            128 * (1 + below(r, 2)), below(r, 4), &integers[in_turn(r, kinds, MT_COUNT(kinds))]);
 }
 
-const device_check product_checks[] = {{.name = "op_matmul", .fn = matmul, .units = MOST_UNITS},
-                                       {.name = "a row", .fn = few_rows, .units = 1},
-                                       {.name = "few rows", .fn = few_rows, .units = 8},
-                                       {.name = "some rows", .fn = some_rows, .units = 64},
-                                       {.name = "many rows", .fn = many_rows, .units = MOST_UNITS, .quick = 4},
-                                       {.name = "uneven rows", .fn = uneven_rows, .units = 70},
-                                       {.name = "uneven rows", .fn = uneven_rows, .units = MOST_UNITS},
-                                       {.name = "exact rows", .fn = exact_rows, .units = 65},
-                                       {.name = "exact rows", .fn = exact_slice, .units = 96},
-                                       {.name = "exact rows", .fn = exact_prompt, .units = 150},
-                                       {.name = "op_matmul", .fn = matmul_integers},
-                                       {.name = "op_matmul", .fn = matmul_halves},
-                                       {.name = "op_matmul", .fn = many_halves, .units = MOST_UNITS},
-                                       {.name = "op_embed", .fn = embed},
-                                       {.name = "op_embed chosen", .fn = embed_chosen},
-                                       {.name = "op_add_rows", .fn = add_rows},
-                                       {.name = "op_moe", .fn = moe, .units = MOST_UNITS},
-                                       {.name = "op_moe", .fn = moe_routes, .units = 40},
-                                       {.name = "a row's experts", .fn = moe_answers, .units = 1},
-                                       {.name = "experts of few rows", .fn = moe_answers, .units = 40},
-                                       {.name = "op_moe", .fn = moe_integers},
-                                       {0}};
+const device_check product_checks[] = {
+    {.name = "op_matmul", .fn = matmul, .units = MOST_UNITS},
+    {.name = "a row", .fn = few_rows, .units = 1},
+    {.name = "few rows", .fn = few_rows, .units = 8},
+    {.name = "some rows", .fn = some_rows, .units = 64},
+    {.name = "many rows", .fn = many_rows, .units = MOST_UNITS, .quick = 4},
+    {.name = "uneven rows", .fn = uneven_rows, .units = 70},
+    {.name = "uneven rows", .fn = uneven_rows, .units = MOST_UNITS},
+    {.name = "rows of codes", .fn = rows_of_codes, .units = MOST_UNITS, .quick = 120},
+    {.name = "exact rows", .fn = exact_rows, .units = 65},
+    {.name = "exact rows", .fn = exact_slice, .units = 96},
+    {.name = "exact rows", .fn = exact_prompt, .units = 150},
+    {.name = "op_matmul", .fn = matmul_integers},
+    {.name = "op_matmul", .fn = matmul_halves},
+    {.name = "op_matmul", .fn = many_halves, .units = MOST_UNITS},
+    {.name = "op_embed", .fn = embed},
+    {.name = "op_embed chosen", .fn = embed_chosen},
+    {.name = "op_add_rows", .fn = add_rows},
+    {.name = "op_moe", .fn = moe, .units = MOST_UNITS},
+    {.name = "op_moe", .fn = moe_routes, .units = 40},
+    {.name = "a row's experts", .fn = moe_answers, .units = 1},
+    {.name = "experts of few rows", .fn = moe_answers, .units = 40},
+    {.name = "op_moe", .fn = moe_integers},
+    {0}};

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
 #include "check.h"
+#include "device/limits.h"
 
 #define SEQUENCES 9
 #define ROWS 24 /* of a sequence in a step */

@@ -290,9 +290,9 @@ static void join_and_mean(run *r)
         fill(r, (unsigned)(i % count), 1 + r->unit[i / count], row, n);
         mt_tensor_write(r->dev, x, i, 1, row);
     }
-    const bool woven = below(r, 2);
-    say(r, "%zu rows of %zu columns%s", count, n, woven ? ", woven" : "");
-    mt_op_join(r->dev, wide, x, count, r->units, woven);
+    const bool interleaved = below(r, 2);
+    say(r, "%zu rows of %zu columns%s", count, n, interleaved ? ", interleaved" : "");
+    mt_op_join(r->dev, wide, x, count, r->units, interleaved);
     mt_op_mean(r->dev, mean, x, count, r->units);
     mt_reading *reading = mt_reading_new(r->set, sizeof(float) * count * n);
     for (size_t i = 0; i < r->units; i++) {

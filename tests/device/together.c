@@ -1,6 +1,7 @@
 /* Operations as a model has them one after the other. A device may make one of neighbours, and may replay a row of them
    that comes again: what comes out is what each by itself would give. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "check.h"
@@ -25,7 +26,7 @@ static void give_all(run *r, const mt_tensor *const *t, size_t count)
    What is spent is not looked at. */
 static void mlp(run *r)
 {
-    static const size_t widths[] = {32, 64, 96, 128, 192, 384, 1152, 1344};
+    static const size_t widths[] = {32, 64, 96, 128, 192, 256, 512, 384, 1152, 1344};
     static const mt_format formats[] = {MT_FORMAT_AFFINE, MT_FORMAT_SIGNED, MT_FORMAT_IQ4, MT_FORMAT_MXFP4,
                                         MT_FORMAT_F32};
     const size_t hidden = pick(r, widths, MT_COUNT(widths)), inner = pick(r, widths, MT_COUNT(widths) - 2 * r->quick);
@@ -169,7 +170,7 @@ static void mlp_halves(run *r)
    be gated and packed by the kernel that multiplies them, however a device shares out their columns. */
 static void mlp_some(run *r)
 {
-    static const size_t inners[] = {128, 192, 1152, 1280, 4224, 6272};
+    static const size_t inners[] = {128, 192, 256, 1152, 1280, 4224, 6272};
     const size_t inner = in_turn(r, inners, MT_COUNT(inners)), every = inner / 64,
                  hidden = 128 * (1 + below(r, r->quick && inner > 4000 ? 1 : 3));
     const mt_mat shape = {
@@ -266,7 +267,23 @@ static mt_attention draw_view(run *r, size_t heads)
     return how;
 }
 
-/* A layer's attention: heads of queries and keys, keys and values into pages, and what queries see of them. */
+/* How many numbers of two rows are not the same bits. */
+static float count_different(run *r, mt_reading *reading, const mt_tensor *a, const mt_tensor *b, size_t row)
+{
+    const size_t cols = mt_tensor_cols(r->dev, a);
+    float *first = mt_alloc_array(cols, sizeof(*first));
+    size_t count = 0;
+    mt_read_rows(r->dev, reading, a, row, 1);
+    memcpy(first, mt_reading_row(r->dev, reading, 0), cols * sizeof(*first));
+    mt_read_rows(r->dev, reading, b, row, 1);
+    for (size_t i = 0; i < cols; i++)
+        count += memcmp(&first[i], mt_reading_row(r->dev, reading, 0) + i, sizeof(*first)) != 0;
+    mt_free(first);
+    return (float)count;
+}
+
+/* A layer's attention: heads of queries and keys, keys and values into pages, and what queries see of them; and a
+   product of what comes out, which is the same if another kernel makes its rows. */
 static void attend(run *r)
 {
     static const size_t dims[] = {16, 64, 64, 80, 128, 128, 256}, groups[] = {1, 2, 4};
@@ -312,6 +329,18 @@ static void attend(run *r)
     const bool normed = below(r, 2), spends = below(r, 4) > 0, gated = below(r, 3) == 0;
     const mt_tensor *both = gated ? pairs(r, 6, 2 * cols) : NULL;
     mt_tensor *gates = gated ? mt_tensor_new(r->set, ROWS * r->units, cols) : NULL;
+    const bool followed = cols % 32 == 0;
+    const mt_mat back = {.format = MT_FORMAT_AFFINE,
+                         .bits = 4,
+                         .group = cols % 64 ? 32 : 64,
+                         .scale_type = MT_SCALE_BF16,
+                         .n = 70,
+                         .k = followed ? cols : 32};
+    mt_mat mat;
+    check_matrix(r->memory, &mat, &back, CHECK_NORMAL);
+    const mt_weight *out = mt_weight_new(r->set, &mat, NULL, false);
+    mt_tensor *copy = mt_tensor_new(r->set, ROWS * r->units, cols);
+    mt_tensor *z[2] = {mt_tensor_new(r->set, ROWS * r->units, mat.n), mt_tensor_new(r->set, ROWS * r->units, mat.n)};
     if (shape.type == MT_KV_BF16)
         r->rule = NEXT;
     say(r, "%zu of %zu heads of %zu, window %u, chunk %u%s%s%s%s%s%s", shape.heads, shape.query_heads, dim, view.window,
@@ -339,12 +368,25 @@ static void attend(run *r)
             mt_op_spend(r->dev, q);
         if (gated)
             mt_op_gate(r->dev, y, gates, batch.rows);
+        if (followed)
+            mt_op_matmul(r->dev, &z[0], &out, 1, y, batch.rows);
+        for (size_t row = 0; row < batch.rows; row++)
+            mt_op_copy_row(r->dev, copy, row, y, row);
+        if (followed)
+            mt_op_matmul(r->dev, &z[1], &out, 1, copy, batch.rows);
         mt_device_wait(r->dev);
     }
-    give(r, y, ROWS, cols);
+    mt_reading *reading = mt_reading_new(r->set, (cols + mat.n) * sizeof(float));
+    for (size_t i = 0; i < r->units; i++)
+        for (size_t row = ROWS * i; row < ROWS * (i + 1); row++) {
+            const float different = count_different(r, reading, z[0], z[1], row);
+            mt_read_rows(r->dev, reading, y, row, 1);
+            give_floats(r, mt_reading_row(r->dev, reading, 0), cols);
+            give_floats(r, &different, 1);
+        }
 }
 
-const device_check together_checks[] = {{.name = "an MLP, op_spend", .fn = mlp, .units = 150},
+const device_check together_checks[] = {{.name = "an MLP, op_spend", .fn = mlp, .units = 200, .quick = 16},
                                         {.name = "an MLP in halves", .fn = mlp_halves, .units = 70, .quick = 16},
                                         {.name = "an MLP of some rows", .fn = mlp_some, .units = 64},
                                         {.name = "a tower's MLP", .fn = tower_mlp, .units = 150},

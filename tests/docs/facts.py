@@ -96,7 +96,7 @@ def routes_that_pages_name_are_there():
 
 @test
 def every_route_is_named():
-    table = read("src/server/routes.c")
+    table = read("src/server/routes/routes.c")
     routes = re.findall(r'\{MT_HTTP_[A-Z]+, "(/[^"]+)"', table)
     named = {re.sub(r"\{.*?\}", "{}", path) for page, text in pages().items() for code in CODE.findall(text)
              for path in re.findall(r"(/[a-z][\w/{}*-]*)", code)}

@@ -3,7 +3,7 @@
 one replica is killed in the middle, one is told to end; streams of the killed one end clearly, all else goes on, and no
 answer is wrong. Without HAProxy or nginx (Debian: haproxy, nginx-light) that part is skipped.
 
-usage: tests/e2e/test_routers.py --motet PROGRAM [--conversations N] [NAME ...]"""
+usage: tests/e2e/test_routers.py --motet PROGRAM [--conversations N] [--restarts N] [NAME ...]"""
 
 import argparse
 import concurrent.futures
@@ -44,6 +44,7 @@ def filled(path, ports, port):
     """A configuration with the addresses of this test in place of those that people put in."""
     with open(os.path.join(DEPLOY, path), encoding="utf-8") as f:
         text = f.read()
+    text = re.sub(r"(?m)^ *server (?:replica{0} )?10\.0\.0\.{0}:.*\n".format(3), "", text) if len(ports) == 2 else text
     for i, each in enumerate(ports):
         text, count = re.subn(r"10\.0\.0\.{}:8000".format(i + 1), "127.0.0.1:{}".format(each), text)
         assert count == 1
@@ -252,6 +253,106 @@ def behind_nginx():
     survive(nginx, named=True)
 
 
+class Fleet:
+    """Replicas that are restarted one after the other, each at the port that it had."""
+
+    def __init__(self, count):
+        self.servers = [self.start() for _ in range(count)]
+
+    @staticmethod
+    def start(port="0"):
+        while True:  # another program may have the port for a moment
+            try:
+                return served.Server(ARGUMENTS.motet, FOLDER, "--drain-seconds", "600", "--drain-listen-seconds", "2",
+                                     port=str(port))
+            except AssertionError as wrong:
+                if "in use" not in str(wrong):
+                    raise
+
+    def restart(self, i):
+        assert self.servers[i].stop() == 0
+        self.servers[i] = self.start(self.servers[i].port)
+
+
+class Restless:
+    """Clients that ask short questions and long ones until they are told to stop, and count what was lost."""
+
+    def __init__(self, port):
+        self.port, self.over, self.lost, self.answers = port, threading.Event(), [], 0
+        self.lock = threading.Lock()
+        self.pool = concurrent.futures.ThreadPoolExecutor(CLIENTS)
+        self.runs = [self.pool.submit(self.run, i) for i in range(CLIENTS)]
+
+    def run(self, client):
+        number = client
+        while not self.over.is_set():
+            number += CLIENTS
+            tokens = 1500 if client % 4 == 0 else 8
+            try:
+                answer = stream(self.port, {"messages": [{"role": "user", "content": str(number)}], "stream": True,
+                                            "max_tokens": tokens, "ignore_eos": True},
+                                {"x-motet-prefix": hashlib.sha256(str(number).encode()).hexdigest()})
+                wrong = None if answer.whole else "a stream of {} tokens was cut".format(tokens)
+            except (AssertionError, *ENDS) as error:
+                wrong = repr(error)
+            with self.lock:
+                self.answers += 1
+                self.lost += [wrong] if wrong else []
+
+    def end(self):
+        self.over.set()
+        self.pool.shutdown()
+        for run in self.runs:
+            run.result()
+
+
+def goes_on(port, name):
+    """Whether the balancer sends requests to a replica (again)."""
+    def asked():
+        for i in range(40):
+            body = {"messages": [{"role": "user", "content": "hello"}], "stream": True, "max_tokens": 1}
+            if stream(port, body, {"x-motet-prefix": hashlib.sha256(str(i).encode()).hexdigest()}).by == name:
+                return True
+        return False
+    return served.eventually(asked)
+
+
+def roll(router, count):
+    """Restarts replicas by turns beside clients that go on: nothing is lost."""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        fleet = Fleet(count)
+        stack.callback(lambda: [server.stop(signal.SIGKILL) for server in fleet.servers])
+        ports = [s.port for s in fleet.servers]
+        port = stack.enter_context(running(router, ports, folder))
+        names = ["replica{}".format(i + 1) if router is haproxy else "127.0.0.1:{}".format(p) for i, p in enumerate(ports)]
+        for name in names:
+            assert goes_on(port, name), name
+        clients = Restless(port)
+        try:
+            for i in range(ARGUMENTS.restarts):
+                fleet.restart(i % count)
+                # HAProxy asks each second; nginx asks nobody, and takes a replica that is ready at once
+                assert router is nginx or goes_on(port, names[i % count]), names[i % count]
+        finally:
+            clients.end()
+        assert not clients.lost, "{} of {} were lost: {}".format(len(clients.lost), clients.answers, clients.lost[:3])
+        print("{} with {} replicas: {} restarts, {} answers, none lost".format(
+            router.__name__, count, ARGUMENTS.restarts, clients.answers))
+
+
+@test
+def rolling_restarts_lose_nothing_behind_haproxy():
+    for count in (2, 3):
+        roll(haproxy, count)
+
+
+@test
+def rolling_restarts_lose_nothing_behind_nginx():
+    for count in (2, 3):
+        roll(nginx, count)
+
+
 class Refusing(http.server.BaseHTTPRequestHandler):
     """A replica that has just been told to end, or has just started: /ready was well a moment ago."""
     asked = 0
@@ -348,6 +449,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--motet", required=True)
     parser.add_argument("--conversations", type=int, default=16)
+    parser.add_argument("--restarts", type=int, default=4, help="of each balancer with two and with three replicas")
     parser.add_argument("names", nargs="*")
     ARGUMENTS = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -8,8 +8,12 @@
 
 #include "api/dialect.h"
 #include "api/json_body.h"
-#include "base/limits.h"
+#include "api/limits.h"
+#include "base/error.h"
 #include "chat/chat.h"
+#include "chat/limits.h"
+#include "sample/limits.h"
+#include "text/limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

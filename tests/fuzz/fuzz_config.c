@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "device/limits.h"
 #include "models/spec.h"
+#include "weights/limits.h"
 #include "weights/quant.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,9 +3,11 @@
    preprocessor_config.json, which stands for its kin, too. */
 #include <string.h>
 
+#include "models/limits.h"
 #include "models/processor.h"
 #include "scratch.h"
-#include "server/generation.h"
+#include "server/prepare/generation.h"
+#include "weights/limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

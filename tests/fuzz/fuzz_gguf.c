@@ -6,6 +6,7 @@
 
 #include "models/spec.h"
 #include "weights/gguf_arch.h"
+#include "weights/limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

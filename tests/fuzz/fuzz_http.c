@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "http/parser.h"
 #include "http/request.h"
-#include "server/guard.h"
+#include "server/calls/guard.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "scratch.h"
-#include "server/keys.h"
+#include "server/calls/keys.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

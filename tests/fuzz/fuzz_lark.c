@@ -5,7 +5,7 @@
 
 #include "../constraint/follow.h"
 
-#include "sample/constraint/lark.h"
+#include "constraint/lark.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

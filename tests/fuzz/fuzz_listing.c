@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hub/limits.h"
 #include "hub/remote.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/options_table.h"
+#include "options/options_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 
 #include "../chat/record.h"
 #include "base/json_tree.h"
-#include "base/limits.h"
 #include "base/utf8.h"
+#include "chat/limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

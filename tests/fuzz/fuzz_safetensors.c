@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "weights/limits.h"
 #include "weights/quant.h"
 #include "weights/safetensors.h"
 #include "weights/shards.h"

@@ -406,9 +406,9 @@ def config_that_nests(folder):
     (folder / "config.json").write_text('{"a":' * 1500 + "1" + "}" * 1500)
 
 
-config_case("is not known", model_type=ABSENT)
-config_case("is not known", model_type=7)
-config_case("is not known", model_type="martian")
+config_case("is missing in config.json", model_type=ABSENT)
+config_case("is missing in config.json", model_type=7)
+config_case("is none that motet runs", model_type="martian")
 config_case("num_hidden_layers", num_hidden_layers=0)
 config_case("num_hidden_layers", num_hidden_layers=-1)
 config_case("num_hidden_layers", num_hidden_layers=10**9)
@@ -558,7 +558,7 @@ bytes_case("overlap", "with_tensors_that_overlap", change_info(QUERY, 24, 8, 0))
 bytes_case(
     "twice", "with_a_key_twice", lambda data: data.replace(b"llama.rope.freq_base", b"llama.context_length")
 )
-gguf_case("of architecture \"martian\"", "of_a_martian", key("general.architecture", "martian"))
+gguf_case("architecture \"martian\" is none that motet runs", "of_a_martian", key("general.architecture", "martian"))
 gguf_case("no \"general.architecture\"", "of_no_architecture", no_key("general.architecture"))
 gguf_case("no \"general.architecture\"", "of_architecture_7", key("general.architecture", 7))
 gguf_case("with experts", "of_mixtral", key("llama.expert_count", 8))

@@ -6,7 +6,8 @@
 #include <string.h>
 
 static const unsigned level_bits[] = {
-    0, MT_CPU_NEON, MT_CPU_DOTPROD, MT_CPU_I8MM, MT_CPU_BF16, MT_CPU_AVX2, MT_CPU_AVX512, MT_CPU_AVX512VNNI,
+    0,           MT_CPU_NEON,    MT_CPU_DOTPROD, MT_CPU_I8MM,       MT_CPU_BF16,
+    MT_CPU_AVX2, MT_CPU_AVXVNNI, MT_CPU_AVX512,  MT_CPU_AVX512VNNI, MT_CPU_AMX,
 };
 enum { LEVELS = sizeof(level_bits) / sizeof(level_bits[0]) };
 

@@ -1,6 +1,6 @@
-/* b_matmul and f_matmul: every format, M, tile edge and tail. Equal bits on every level, with one exception: BFMMLA
-   (R5 level 1) is held to a bound against double. On every level a row's bits do not depend on M or on the column
-   range. */
+/* b_matmul and f_matmul: every format, M, tile edge and tail. Equal bits on every level, with two exceptions: BFMMLA
+   (R5 level 1) is held to a bound against double, AMX (R5 level 2) to plain C of what its tiles do. On every level a
+   row's bits do not depend on M or on the column range. */
 #include <math.h>
 #include <string.h>
 
@@ -111,7 +111,52 @@ static void near(check *c, const problem *p, const float *y)
     }
 }
 
-/* All rows at once: as portable has it, or within the bound; then one row alone, with the same bits. */
+/* What AMX adds to `sum` for elements [k, end) of a row, 32 at a time. Subnormal numbers, which tiles take for zero, do
+   not come up. */
+static float tiles(float sum, const float *w, const mt_bf16 *x, size_t k, size_t end)
+{
+    for (; k < end; k += 32) {
+        float chain[2] = {0, 0};
+        for (size_t i = k; i < k + 32 && i < end; i++)
+            chain[i % 2] = fmaf(w[i], mt_f32_from_bf16(x[i]), chain[i % 2]);
+        sum += chain[0] + chain[1];
+    }
+    return sum;
+}
+
+static float tiles_dot(const mt_mat *w, size_t j, const float *row, const mt_bf16 *x)
+{
+    const size_t block = w->format == MT_FORMAT_FP8 ? 128 : w->k;
+    float acc = 0;
+    for (size_t k = 0; k < w->k; k += block) {
+        const float dot = tiles(0, row, x, k, k + block < w->k ? k + block : w->k);
+        if (w->format != MT_FORMAT_FP8)
+            return dot;
+        acc = fmaf(mt_scale_f32(w->scales + j / w->scale_rows * w->scale_stride, w->scale_type, k / block), dot, acc);
+    }
+    return acc;
+}
+
+static void as_tiles(check *c, const problem *p, const float *y)
+{
+    const mt_mat *w = &p->w;
+    problem want = *p;
+    mt_bf16 *rounded = check_alloc(c, p->m * w->k * sizeof(*rounded), 2);
+    float *row = check_alloc(c, w->k * sizeof(*row), 4);
+    want.want = outputs(c, p);
+    for (size_t i = 0; i < p->m; i++)
+        c->ref->to_bf16(rounded + i * w->k, row_of(p, i), w->k);
+    for (size_t j = 0; j < w->n; j++) {
+        c->ref->row_f32(row, w, j);
+        for (size_t k = 0; w->format == MT_FORMAT_FP8 && k < w->k; k++)
+            row[k] = mt_f32_from_e4m3(w->w[j * w->stride + k]);
+        for (size_t i = 0; i < p->m; i++)
+            want.want[i * p->ldy + j] = tiles_dot(w, j, row, rounded + i * w->k);
+    }
+    same(c, &want, y, 0, w->n, "as tiles");
+}
+
+/* All rows at once: as portable or tiles have it, or within the bound; then one row alone, with the same bits. */
 static void every_row(check *c, mt_mat shape, size_t m, check_data kind, bool fp32)
 {
     problem p;
@@ -123,7 +168,10 @@ static void every_row(check *c, mt_mat shape, size_t m, check_data kind, bool fp
         run(c, c->ref, &p, p.want, 0, shape.n);
         same(c, &p, y, 0, shape.n, "all");
     } else if (kind == CHECK_NORMAL || kind == CHECK_WIDE || kind == CHECK_ZERO) {
-        near(c, &p, y);
+        if (mt_kernels_r5_level(c->k) == 2)
+            as_tiles(c, &p, y);
+        else
+            near(c, &p, y);
     }
     problem one = p;
     size_t i = check_below(c, m);

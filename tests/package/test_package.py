@@ -175,7 +175,7 @@ def systemd_takes_the_unit():
         if "--offline" in said("systemd-analyze", "--help"):
             score = said("systemd-analyze", "security", "--offline=true", "--no-pager", path).splitlines()[-1]
             worst = float(re.search(r"motet\.service: ([0-9.]+)", score).group(1))
-            assert worst <= 1.2, score  # what docs/operations.md says
+            assert worst <= 1.4, score  # what docs/operations.md says
 
 
 @test
@@ -188,7 +188,57 @@ def an_installation_has_its_files():
         assert done.returncode == 0, done.stdout + done.stderr
         found = {os.path.basename(name) for _, _, names in os.walk(folder) for name in names}
         assert found == {"motet", "motet.1", "motet.conf.5", "motet.conf.example", "_motet", "motet.fish",
-                         "motet.service"}, found
+                         "motet.service", "motet.conf"}, found
+        user, folders = (os.path.join(folder, found[1:]) for found in sorted(installed(folder, "motet.conf")))
+        unit = os.path.join(folder, installed(folder, "motet.service")[0][1:])
+        with open(unit, encoding="utf-8") as f:
+            wanted = re.search(r"^User=(\w+)$", f.read(), re.MULTILINE).group(1)
+        for path, tool in ((user, "systemd-sysusers"), (folders, "systemd-tmpfiles")):
+            with open(path, encoding="utf-8") as f:
+                assert wanted in f.read(), path
+        need("systemd-sysusers")
+        assert wanted in said("systemd-sysusers", "--dry-run", user)
+
+
+def installed(folder, name):
+    """Paths below a folder that have a name, as from the root."""
+    return [os.path.join(top, name)[len(folder):] for top, _, names in os.walk(folder) if name in names]
+
+
+@test
+def uninstall_takes_away_what_install_brings_and_nothing_else():
+    need("meson")
+    build = os.path.dirname(SUITE.program)
+    with tempfile.TemporaryDirectory() as top:
+        folder = os.path.join(top, "with a space")
+        os.mkdir(folder)
+        env = dict(os.environ, DESTDIR=folder)
+        subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--quiet"], env=env, check=True)
+        bash = installed(folder, "motet.fish")[0]
+        other = os.path.join(folder, os.path.dirname(bash)[1:], "other.fish")
+        open(other, "w", encoding="utf-8").close()
+        said(sys.executable, os.path.join(ROOT, "tools", "uninstall.py"), build, folder)
+        left = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
+        assert left == [other], left
+        assert not [at for at, _, _ in os.walk(folder) if os.path.basename(at) == "motet"]
+
+
+@test
+def make_serves_models_whose_path_has_a_space_and_several():
+    with tempfile.TemporaryDirectory() as top:
+        build = os.path.join(top, "a build")
+        os.mkdir(build)
+        program = os.path.join(build, "motet")
+        with open(program, "w", encoding="utf-8") as f:
+            f.write('#!/bin/sh\nfor each; do echo "[$each]"; done\n')
+        os.chmod(program, 0o755)
+        model = os.path.join(top, "a model")
+        os.mkdir(model)
+        serve = os.path.join(ROOT, "tools", "serve.sh")
+        assert said(serve, build, model, "--port", "1") == "[serve]\n[{}]\n[--port]\n[1]\n".format(model)
+        assert said(serve, build, "org/one two") == "[serve]\n[org/one]\n[two]\n"
+        assert said("make", "-s", "-n", "-C", ROOT, "serve", "BUILD=b", "MODEL=it's a model", "SERVE=--port 1").splitlines(
+        )[-1].endswith("""tools/serve.sh 'b' 'it'\\''s a model' --port 1""")
 
 
 @test
@@ -196,7 +246,7 @@ def the_package_needs_what_the_build_needs():
     wanted = {line.split()[1] for line in read("tools", "packages").splitlines() if line.startswith("build ")}
     control = read("debian", "control")
     named = set(re.findall(r"^ ([a-z0-9.+-]+)(?: \(.*\))?,$", control.split("\n\n")[0], re.MULTILINE))
-    only_here, only_there = {"debhelper-compat", "dh-sequence-installsysusers"}, {"gcc", "libc6-dev", "libcmocka-dev"}
+    only_here, only_there = {"debhelper-compat", "dh-sequence-installsysusers"}, {"gcc", "libc6-dev", "libcmocka-dev", "curl"}
     assert named - only_here == wanted - only_there, named ^ wanted
     version = re.search(r"^  version: '([^']+)'", read("meson.build"), re.MULTILINE).group(1)
     assert read("debian", "changelog").startswith("motet ({}) ".format(version))

@@ -15,8 +15,10 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "text/detokenizer.h"
+#include "text/limits.h"
 #include "text/tokenizer.h"
 #include "weights/gguf_tokenizer.h"
+#include "weights/limits.h"
 
 enum { MOST_SHOWN = 20 };
 

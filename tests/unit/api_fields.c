@@ -4,6 +4,7 @@
 #include "api/fields.h"
 #include "base/file.h"
 #include "base/json_tree.h"
+#include "sample/limits.h"
 
 typedef struct fixture {
     mt_arena *arena;
@@ -70,6 +71,10 @@ static void unknown_fields_are_noted(void **state)
                           "{\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":\"\"}],"
                           "\"anthropic_beta\":[],\"unknown\":1}"));
     assert_string_equal(f.ask.ignored, "unknown");
+    drop(&f);
+    assert_true(read_body(&f, &mt_openai_chat, "{\"tempreature\":1,\"maxTokens\":5,\"mesages\":1}"));
+    assert_string_equal(f.ask.ignored, "tempreature (did you mean temperature?), maxTokens (did you mean max_tokens?), "
+                                       "mesages (did you mean messages?)");
     drop(&f);
 }
 

@@ -5,9 +5,9 @@
 #include <sqlite3.h>
 #include <time.h>
 
+#include "api/limits.h"
 #include "api/store.h"
 #include "base/alloc.h"
-#include "base/limits.h"
 
 static mt_store *open_store(const char *path, int64_t entries, int64_t bytes)
 {

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/json_reader.h"
+#include "base/limits.h"
 
 /* Writes the events of a document in a short form ("{k:'a' #1 }"), or the error's sentence. */
 static void trace(mt_buf *out, const char *data, size_t size)

@@ -34,6 +34,29 @@ static char *line_of(mt_log_level level, mt_log_format format, const char *name,
     return line;
 }
 
+typedef struct fields {
+    mt_log_format format;
+    const char *members;
+} fields;
+
+static void write_fields(void *arg)
+{
+    const fields *f = arg;
+
+    mt_log_setup(MT_LOG_INFO, f->format);
+    mt_log_fields(MT_LOG_INFO, "e", f->members, "%s", "done");
+}
+
+/* The line of an event "e" with members and the sentence "done", without its time. */
+static const char *line_with(mt_log_format format, const char *members)
+{
+    static char line[2 * MT_LIMIT_LOG_LINE];
+    fields f = {format, members};
+
+    unit_in_child(write_fields, &f, line, sizeof(line));
+    return line + (format == MT_LOG_JSON ? sizeof("{'time':'0000-00-00T00:00:00.000Z',") - 1 : sizeof("00:00:00.000"));
+}
+
 static void text_lines(void **state)
 {
     (void)state;
@@ -61,6 +84,19 @@ static void levels_above_the_chosen_are_silent(void **state)
     assert_false(mt_log_enabled(MT_LOG_INFO));
     mt_log_setup(MT_LOG_DEBUG, MT_LOG_TEXT);
     assert_true(mt_log_enabled(MT_LOG_DEBUG));
+}
+
+/* Members of an event stand in the object, where there is room for them, and not in the text. */
+static void members_of_an_event(void **state)
+{
+    char many[MT_LIMIT_LOG_LINE] = "\"a\":\"";
+    (void)state;
+    memset(many + 5, 'x', sizeof(many) - 7);
+    many[sizeof(many) - 2] = '"';
+    assert_string_equal(line_with(MT_LOG_JSON, "\"tokens\":7,\"key\":\"k\""),
+                        "\"level\":\"info\",\"event\":\"e\",\"tokens\":7,\"key\":\"k\",\"message\":\"done\"}\n");
+    assert_string_equal(line_with(MT_LOG_JSON, many), "\"level\":\"info\",\"event\":\"e\",\"message\":\"done\"}\n");
+    assert_string_equal(line_with(MT_LOG_TEXT, "\"tokens\":7"), "info  e done\n");
 }
 
 /* A line that is too long is cut between characters, ends in a newline, and is still JSON. */
@@ -132,6 +168,7 @@ static void a_log_that_nobody_reads_holds_up_nobody(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(text_lines),
     cmocka_unit_test(json_lines),
+    cmocka_unit_test(members_of_an_event),
     cmocka_unit_test(levels_above_the_chosen_are_silent),
     cmocka_unit_test(lines_end_at_the_limit),
     cmocka_unit_test(a_log_that_nobody_reads_holds_up_nobody),

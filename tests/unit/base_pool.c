@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/limits.h"
 #include "base/pool.h"
 
 static const size_t thread_counts[] = {1, 2, 7};
@@ -218,14 +219,14 @@ static void the_ban_on_allocation_reaches_the_workers(void **state)
     mt_pool_free(pool);
 }
 
-typedef struct errand {
+typedef struct transfer {
     mt_pool *pool;
     size_t sums[7 * 16];
-} errand;
+} transfer;
 
 static void *run_elsewhere(void *ctx)
 {
-    errand *e = ctx;
+    transfer *e = ctx;
 
     mt_pool_run(e->pool, add_item, e->sums, 100);
     return NULL;
@@ -234,7 +235,7 @@ static void *run_elsewhere(void *ctx)
 /* Joining is what makes the next owner see what the one before has written. */
 static void owners_follow_one_another(void **state)
 {
-    errand e = {.pool = mt_pool_new(3, NULL)};
+    transfer e = {.pool = mt_pool_new(3, NULL)};
     size_t sum = 0;
 
     (void)state;
@@ -261,7 +262,7 @@ static void run_within(void *ctx, size_t item, size_t worker)
 
 static void run_nested(void *arg)
 {
-    errand e = {.pool = mt_pool_new(1, NULL)};
+    transfer e = {.pool = mt_pool_new(1, NULL)};
 
     (void)arg;
     signal(SIGABRT, SIG_DFL);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/progress.h"
 
@@ -203,12 +204,55 @@ static void somebody_else_may_be_told(void **state)
     assert_non_null(strstr(text, "told reading weights: 50\n"));
 }
 
+static void count(void *ctx, const char *what, unsigned percent)
+{
+    (void)what, (void)percent;
+    ++*(unsigned *)ctx;
+}
+
+/* With a clock that stands: the first line after half a second, the next after five more, and the rate of each. */
+static void lines_at_their_times(void *arg)
+{
+    const uint64_t ms = 1000000, begin = 1000 * ms;
+    unsigned told = 0;
+    mt_progress p;
+
+    (void)arg;
+    mt_log_setup(MT_LOG_ERROR, MT_LOG_TEXT);
+    mt_progress_watch(count, &told);
+    mt_clock_set(begin);
+    mt_progress_begin_bytes(&p, "pull.downloading", "pulling o/n", 0, 100000);
+    mt_clock_set(begin + 500 * ms - 1);
+    mt_progress_set(&p, 100, 100000);
+    fprintf(stderr, "%u ", told);
+    mt_clock_set(begin + 500 * ms);
+    mt_progress_set(&p, 500, 100000);
+    fprintf(stderr, "%u at %.0f, ", told, p.rate);
+    mt_clock_set(begin + 5500 * ms - 1);
+    mt_progress_set(&p, 600, 100000);
+    fprintf(stderr, "%u ", told);
+    mt_clock_set(begin + 5500 * ms);
+    mt_progress_set(&p, 3000, 100000);
+    fprintf(stderr, "%u at %.0f, ", told, p.rate);
+    p.next = 0; /* twice in one moment */
+    mt_progress_set(&p, 4000, 100000);
+    fprintf(stderr, "at %.0f\n", p.rate);
+    mt_progress_watch(NULL, NULL);
+}
+
+static void progress_is_told_at_its_times(void **state)
+{
+    char text[400];
+
+    (void)state;
+    unit_in_child(lines_at_their_times, NULL, text, sizeof(text));
+    assert_string_equal(text, "0 1 at 1000, 1 2 at 500, at 500\n");
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(somebody_else_may_be_told),
-    cmocka_unit_test(a_log_has_a_line_now_and_then),
-    cmocka_unit_test(bytes_have_a_rate_and_a_time),
-    cmocka_unit_test(what_is_quick_is_not_spoken_of),
-    cmocka_unit_test(a_terminal_has_one_line_that_goes_away),
+    cmocka_unit_test(progress_is_told_at_its_times),  cmocka_unit_test(somebody_else_may_be_told),
+    cmocka_unit_test(a_log_has_a_line_now_and_then),  cmocka_unit_test(bytes_have_a_rate_and_a_time),
+    cmocka_unit_test(what_is_quick_is_not_spoken_of), cmocka_unit_test(a_terminal_has_one_line_that_goes_away),
 };
 
 UNIT_MAIN(tests)

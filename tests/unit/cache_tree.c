@@ -270,10 +270,10 @@ static void pictures_are_told_apart_within_a_page(void **state)
         mt_seq_init(&b, 1, 40);
         mt_seq_prompt(&a, tokens, 40, cases[i].a, cases[i].figures_a);
         mt_seq_prompt(&b, tokens, 40, cases[i].b, cases[i].figures_b);
-        const mt_passage in_a = mt_text_page(&a.text, 0), in_b = mt_text_page(&b.text, 0);
-        assert_int_equal(mt_passage_common(&in_a, &in_b, 32), cases[i].common);
-        assert_int_equal(mt_passage_common(&in_b, &in_a, 32), cases[i].common);
-        assert_int_equal(mt_passage_common(&in_a, &in_b, 3), 3);
+        const mt_page_text in_a = mt_text_page(&a.text, 0), in_b = mt_text_page(&b.text, 0);
+        assert_int_equal(mt_page_text_common(&in_a, &in_b, 32), cases[i].common);
+        assert_int_equal(mt_page_text_common(&in_b, &in_a, 32), cases[i].common);
+        assert_int_equal(mt_page_text_common(&in_a, &in_b, 3), 3);
         mt_seq_free(&a);
         mt_seq_free(&b);
     }

@@ -1,8 +1,8 @@
 /* A chat as the dialects fill it: order and indices, what is borrowed, what there is no memory for. */
 #include "unit.h"
 
-#include "base/limits.h"
 #include "chat/chat.h"
+#include "chat/limits.h"
 
 enum { MANY = 70 }; /* lists double more than once on their way there */
 

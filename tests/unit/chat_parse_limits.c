@@ -2,7 +2,8 @@
 #include "unit.h"
 
 #include "../chat/record.h"
-#include "base/limits.h"
+#include "chat/limits.h"
+#include "constraint/limits.h"
 
 /* The record of text, which is fed `times` times between `before` and `after`. */
 static record parse_repeated(const char *format, const char *before, const char *text, size_t times, const char *after)

@@ -10,7 +10,7 @@
 #include "media/source.h"
 #include "media/video.h"
 #include "ranks/ranks.h"
-#include "tier/depot.h"
+#include "tier/remote.h"
 
 static void pictures_are_not_fetched(void **state)
 {
@@ -58,11 +58,11 @@ static void webp_is_known_and_refused(void **state)
 
 static void nothing_is_shared(void **state)
 {
-    const mt_depot_params params = {.url = "redis://localhost", .queue = 1 << 20};
+    const mt_remote_store_params params = {.url = "redis://localhost", .queue = 1 << 20};
     mt_error err = {0};
 
     (void)state;
-    assert_null(mt_depot_open(&params, &err));
+    assert_null(mt_remote_store_open(&params, &err));
     assert_int_equal(err.code, MT_E_UNSUPPORTED);
     assert_string_equal(err.text,
                         "a shared store cannot be used, since this motet was built without hiredis: leave out "

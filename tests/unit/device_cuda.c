@@ -4,11 +4,10 @@
 #include "engine_encoders.h"
 
 #include "folder.h"
+#include "tier/limits.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
-
-#include "base/limits.h"
 
 #define LONG 70 /* tokens of a prompt: more than two pages */
 
@@ -775,7 +774,7 @@ static bool came_back(life *l)
 {
     mt_stats stats;
     driver_stats(&l->d, &stats);
-    return stats.evictions > 0 && stats.keep.restored_pages > 0 && stats.shelf.read > 0;
+    return stats.evictions > 0 && stats.keep.restored_pages > 0 && stats.host_store.read > 0;
 }
 
 /* What the card has no room for is in the host's memory, goes there while steps go on, and comes back. */

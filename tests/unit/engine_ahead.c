@@ -228,7 +228,7 @@ static void rival_turn(void *ctx, bool begins)
 {
     rival *r = ctx;
     driver_turn(r->d, begins);
-    mt_clock_set(mt_clock_ns() + 1000000); /* who has had a turn has had some time */
+    mt_clock_set(mt_clock_ns() + 1000000); /* an engine's turn takes time on the clock */
     if (!begins || ++r->steps != r->at)
         return;
     if (pthread_create(&r->thread, NULL, take_turn, r))
@@ -320,7 +320,7 @@ static void send_second(meddler *m)
     driver_send(&m->d, m->second);
 }
 
-/* Whoever comes has a place in the plan after the step under way, whether that was planned or begun ahead. */
+/* A new request is part of the next plan, whether the step under way was planned or begun ahead. */
 static void a_newcomer_waits_for_one_step(void **state)
 {
     static meddler m;
@@ -339,7 +339,7 @@ static void pause_first(meddler *m)
     atomic_store(&m->first->paused, true);
 }
 
-/* An answer that nobody reads any more stops with the step under way. */
+/* An answer whose client stops reading gets no further step. */
 static void who_is_not_read_does_not_go_ahead(void **state)
 {
     static meddler m;

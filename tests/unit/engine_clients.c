@@ -7,9 +7,9 @@
 
 #define SECOND 1000000000ull
 
-static mt_guest *enter(mt_clients *c, uint64_t id, uint32_t share, size_t running, size_t eager)
+static mt_client_record *enter(mt_clients *c, uint64_t id, uint32_t share, size_t running, size_t eager)
 {
-    mt_guest *g = mt_clients_enter(c, &(mt_client){.id = id, .share = share}, running + eager, 0);
+    mt_client_record *g = mt_clients_enter(c, &(mt_client){.id = id, .share = share}, running + eager, 0);
     g->running = running;
     g->eager = eager;
     return g;
@@ -18,7 +18,7 @@ static mt_guest *enter(mt_clients *c, uint64_t id, uint32_t share, size_t runnin
 /* Gives out seats one by one and counts whose they are. */
 static void give(mt_clients *c, size_t seats)
 {
-    for (mt_guest *g; seats > 0 && (g = mt_clients_next(c)); seats--)
+    for (mt_client_record *g; seats > 0 && (g = mt_clients_next(c)); seats--)
         g->places++;
 }
 
@@ -27,7 +27,8 @@ static void the_fewest_seats_come_first(void **state)
     mt_clients c;
     (void)state;
     mt_clients_init(&c, 100);
-    mt_guest *greedy = enter(&c, 1, 1, 10, 50), *modest = enter(&c, 2, 1, 1, 3), *fresh = enter(&c, 3, 1, 0, 20);
+    mt_client_record *greedy = enter(&c, 1, 1, 10, 50), *modest = enter(&c, 2, 1, 1, 3),
+                     *fresh = enter(&c, 3, 1, 0, 20);
     give(&c, 4);
     assert_int_equal(fresh->places, 2);
     assert_int_equal(modest->places, 2);
@@ -45,7 +46,7 @@ static void a_share_of_three_has_three_times_as_many(void **state)
     mt_clients c;
     (void)state;
     mt_clients_init(&c, 100);
-    mt_guest *small = enter(&c, 1, 1, 0, 50), *large = enter(&c, 2, 3, 0, 50);
+    mt_client_record *small = enter(&c, 1, 1, 0, 50), *large = enter(&c, 2, 3, 0, 50);
     give(&c, 40);
     assert_int_equal(small->places, 10);
     assert_int_equal(large->places, 30);
@@ -57,11 +58,11 @@ static void of_equals_who_has_had_less_comes_first(void **state)
     mt_clients c;
     (void)state;
     mt_clients_init(&c, 100);
-    mt_guest *a = enter(&c, 1, 1, 1, 1), *b = enter(&c, 2, 1, 1, 1);
-    mt_guest_charge(a, 4, SECOND);
-    mt_guest_charge(b, 1, SECOND);
-    a->debt = mt_guest_debt(a, 6 * SECOND);
-    b->debt = mt_guest_debt(b, 6 * SECOND);
+    mt_client_record *a = enter(&c, 1, 1, 1, 1), *b = enter(&c, 2, 1, 1, 1);
+    mt_client_record_charge(a, 4, SECOND);
+    mt_client_record_charge(b, 1, SECOND);
+    a->debt = mt_client_record_debt(a, 6 * SECOND);
+    b->debt = mt_client_record_debt(b, 6 * SECOND);
     assert_true(a->debt > 1.99 && a->debt < 2.01); /* half of it is forgotten */
     assert_ptr_equal(mt_clients_next(&c), b);
     b->eager = 0;
@@ -74,14 +75,14 @@ static void of_equals_who_has_had_less_comes_first(void **state)
 /* Half of what a client has had is forgotten in five seconds; the rest counts by its share, and more is added to it. */
 static void a_debt_is_divided_by_the_share(void **state)
 {
-    mt_guest g = {.client = {.share = 4}};
+    mt_client_record g = {.client = {.share = 4}};
     (void)state;
-    mt_guest_charge(&g, 8, SECOND);
-    assert_float_equal(mt_guest_debt(&g, SECOND), 2, 1e-9);
-    assert_float_equal(mt_guest_debt(&g, 6 * SECOND), 1, 1e-9);
-    mt_guest_charge(&g, 4, 6 * SECOND);
-    assert_float_equal(mt_guest_debt(&g, 6 * SECOND), 2, 1e-9);
-    assert_float_equal(mt_guest_debt(&g, 16 * SECOND), 0.5, 1e-9);
+    mt_client_record_charge(&g, 8, SECOND);
+    assert_float_equal(mt_client_record_debt(&g, SECOND), 2, 1e-9);
+    assert_float_equal(mt_client_record_debt(&g, 6 * SECOND), 1, 1e-9);
+    mt_client_record_charge(&g, 4, 6 * SECOND);
+    assert_float_equal(mt_client_record_debt(&g, 6 * SECOND), 2, 1e-9);
+    assert_float_equal(mt_client_record_debt(&g, 16 * SECOND), 0.5, 1e-9);
 }
 
 /* Those that have gone are remembered, until there are too many; those that are here are never forgotten. */
@@ -90,18 +91,18 @@ static void debts_outlive_requests(void **state)
     mt_clients c;
     (void)state;
     mt_clients_init(&c, 10);
-    mt_guest *here = enter(&c, 1, 1, 1, 0), *gone = enter(&c, 2, 1, 1, 0);
-    mt_guest_charge(gone, 3, 0);
+    mt_client_record *here = enter(&c, 1, 1, 1, 0), *gone = enter(&c, 2, 1, 1, 0);
+    mt_client_record_charge(gone, 3, 0);
     gone->here = 0;
     for (uint64_t id = 10; id < 1000; id++) {
-        mt_guest *g = enter(&c, id, 1, 0, 0);
-        mt_guest_charge(g, 1, 0);
+        mt_client_record *g = enter(&c, id, 1, 0, 0);
+        mt_client_record_charge(g, 1, 0);
     }
     assert_true(c.count <= c.most);
     assert_ptr_equal(enter(&c, 1, 1, 1, 0), here);
     assert_int_equal(here->here, 2);
     assert_ptr_equal(enter(&c, 2, 1, 1, 0), gone);
-    assert_true(mt_guest_debt(gone, 0) == 3);
+    assert_true(mt_client_record_debt(gone, 0) == 3);
     mt_clients_free(&c);
 }
 
@@ -162,12 +163,12 @@ static void the_least_debt_is_forgotten(void **state)
         mt_clients c;
         mt_clients_init(&c, 100);
         for (size_t k = 0; k < MT_CLIENTS; k++) {
-            mt_guest *g = enter(&c, k + 1, 1, 0, 1);
-            mt_guest_charge(g, k == places[i] ? 2 : k == (places[i] + 1) % MT_CLIENTS ? 1 : 3, 0);
+            mt_client_record *g = enter(&c, k + 1, 1, 0, 1);
+            mt_client_record_charge(g, k == places[i] ? 2 : k == (places[i] + 1) % MT_CLIENTS ? 1 : 3, 0);
             g->here = k == (places[i] + 1) % MT_CLIENTS; /* who owes less, but is here */
         }
-        const mt_guest *g = enter(&c, 1000, 1, 0, 1);
-        assert_int_equal(g - c.guest, places[i]);
+        const mt_client_record *g = enter(&c, 1000, 1, 0, 1);
+        assert_int_equal(g - c.client_record, places[i]);
         assert_int_equal(c.count, MT_CLIENTS);
         assert_true(g->seconds == 0);
         mt_clients_free(&c);

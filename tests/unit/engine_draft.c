@@ -2,6 +2,7 @@
 #include "engine_driver.h"
 
 #include "engine/draft.h"
+#include "sample/limits.h"
 
 #define LEN 60
 #define TOKENS 48

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "engine/engine.h"
+#include "sample/limits.h"
 
 #define FIXTURES "tests/oracle/checkpoints"
 #define ANSWER_TOKENS 64

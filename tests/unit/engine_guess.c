@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../constraint/follow.h"
+#include "device/limits.h"
 
 #define LEN 60
 #define TOKENS 48

@@ -6,8 +6,8 @@
 
 #include <fcntl.h>
 
-#include "base/limits.h"
 #include "engine/keep_inside.h"
+#include "tier/limits.h"
 
 #define TOKENS 6
 
@@ -365,7 +365,7 @@ static bool came_back(driver *d)
 {
     mt_stats stats;
     driver_stats(d, &stats);
-    return stats.keep.restored_pages > 0 && stats.shelf.read > 0;
+    return stats.keep.restored_pages > 0 && stats.host_store.read > 0;
 }
 
 /* Memory beside the device's: what went from there for lack of room comes back, the same bits; no disk is needed. */
@@ -377,25 +377,26 @@ static void check_host_memory(const char *dir)
     draw random = {35};
     mt_stats stats;
     driver d;
-    for (int shelf = 0; shelf < 2; shelf++) {
+    for (int host_store = 0; host_store < 2; host_store++) {
         driver_open(&d, dir, MT_PRECISION_FAST, 2);
         d.params.context = 512;
         d.params.sequences = 2;
         d.params.cache = 1024;
         d.params.keep_all = true;
-        d.params.host_cache = shelf ? 64u << 20 : 0;
+        d.params.host_cache = host_store ? 64u << 20 : 0;
         driver_start(&d);
-        for (size_t i = 0; i < MANY && !shelf; i++)
+        for (size_t i = 0; i < MANY && !host_store; i++)
             draw_tokens(&random, prompt[i], LEN, d.o.spec.vocab);
-        for (size_t i = 0; i < MANY && !shelf; i++)
+        for (size_t i = 0; i < MANY && !host_store; i++)
             driver_ask(&d, prompt[i], LEN, TOKENS, &cold[i]);
-        for (size_t i = 0; shelf && i < MANY * MOST && (i < MANY * ROUNDS || !came_back(&d)); i++) {
+        for (size_t i = 0; host_store && i < MANY * MOST && (i < MANY * ROUNDS || !came_back(&d)); i++) {
             driver_ask(&d, prompt[i % MANY], LEN, TOKENS, &warm);
             expect_same(dir, &cold[i % MANY], &warm);
         }
         driver_stats(&d, &stats);
         assert_true(stats.evictions > 0);
-        assert_true(shelf ? stats.keep.restored_pages > 0 && stats.shelf.read > 0 : stats.keep.stored_pages == 0);
+        assert_true(host_store ? stats.keep.restored_pages > 0 && stats.host_store.read > 0
+                               : stats.keep.stored_pages == 0);
         driver_close(&d);
     }
 }
@@ -427,7 +428,7 @@ static void check_slow_tier(const char *dir)
     driver_start(&d);
     mt_keep *k = d.engine->keep;
     for (size_t i = 0; i < MT_KEEP_STORES; i++)
-        mt_errand_set(k, &k->errand[i], MT_ERRAND_UNDER_WAY);
+        mt_keep_transfer_set(k, &k->transfer[i], MT_KEEP_TRANSFER_UNDER_WAY);
     for (size_t i = 0; i < MANY; i++) {
         draw_tokens(&random, prompt[i], LEN, d.o.spec.vocab);
         driver_send(&d, driver_request(&d, prompt[i], LEN, ANSWER_TOKENS, &answers[i]));
@@ -441,7 +442,7 @@ static void check_slow_tier(const char *dir)
         states += k->backlog[(k->backlog_first + i) % k->backlog_most].held.slot != MT_NO_PAGE;
     assert_true(states <= 1);
     for (size_t i = 0; i < MT_KEEP_STORES; i++)
-        mt_errand_set(k, &k->errand[i], MT_ERRAND_FREE);
+        mt_keep_transfer_set(k, &k->transfer[i], MT_KEEP_TRANSFER_FREE);
     driver_ask(&d, prompt[MANY - 1], LEN, ANSWER_TOKENS, &alone);
     expect_same(dir, &answers[MANY - 1], &alone);
     driver_close(&d);
@@ -458,16 +459,16 @@ static void a_slow_tier_takes_nobodys_seat(void **state)
 
 enum { ROUNDS = 500 };
 
-/* Ends errands as the thread for them does: one after the other, in order. */
+/* Ends transfers as the thread for them does: one after the other, in order. */
 static void *end_in_order(void *arg)
 {
     mt_keep *k = arg;
     for (unsigned round = 0; round < ROUNDS; round++)
         for (size_t i = 0; i < MT_KEEP_FETCHES;) {
-            mt_errand *x = &k->errand[MT_KEEP_STORES + i];
+            mt_keep_transfer *x = &k->transfer[MT_KEEP_STORES + i];
             pthread_mutex_lock(&k->lock);
-            if (x->state == MT_ERRAND_GIVEN) {
-                x->state = MT_ERRAND_DONE;
+            if (x->state == MT_KEEP_TRANSFER_GIVEN) {
+                x->state = MT_KEEP_TRANSFER_DONE;
                 i++;
             }
             pthread_mutex_unlock(&k->lock);
@@ -478,7 +479,7 @@ static void *end_in_order(void *arg)
 static void two_that_end_together_are_taken_in_order(void **state)
 {
     mt_keep *k = mt_alloc(sizeof(*k));
-    mt_errand *x;
+    mt_keep_transfer *x;
     pthread_t thread;
     (void)state;
     pthread_mutex_init(&k->lock, NULL);
@@ -487,12 +488,12 @@ static void two_that_end_together_are_taken_in_order(void **state)
     for (unsigned round = 0; round < ROUNDS; round++) {
         const uint64_t first = k->order;
         for (size_t i = 0; i < MT_KEEP_FETCHES; i++)
-            mt_errand_give(k, &k->errand[MT_KEEP_STORES + i]);
+            mt_keep_transfer_give(k, &k->transfer[MT_KEEP_STORES + i]);
         for (uint64_t i = 0; i < MT_KEEP_FETCHES; i++) {
-            while (!(x = mt_errand_first(k, MT_ERRAND_DONE))) {}
+            while (!(x = mt_keep_transfer_first(k, MT_KEEP_TRANSFER_DONE))) {}
             assert_int_equal(x->order, first + i);
             pthread_mutex_lock(&k->lock);
-            x->state = MT_ERRAND_FREE;
+            x->state = MT_KEEP_TRANSFER_FREE;
             pthread_mutex_unlock(&k->lock);
         }
     }
@@ -502,28 +503,28 @@ static void two_that_end_together_are_taken_in_order(void **state)
     mt_free(k);
 }
 
-/* A page of the depot comes later than those behind it that a disk has: they wait for it. */
+/* A page of the remote store comes later than those behind it that a disk has: they wait for it. */
 static void a_page_waits_for_those_before_it(void **state)
 {
     mt_keep *k = mt_alloc(sizeof(*k));
-    mt_errand *page = &k->errand[MT_KEEP_STORES], *first;
+    mt_keep_transfer *page = &k->transfer[MT_KEEP_STORES], *first;
     mt_sequence one = {0}, other = {0};
     (void)state;
     pthread_mutex_init(&k->lock, NULL);
     for (size_t i = 0; i < 4; i++)
-        page[i] = (mt_errand){.kind = MT_KEEP_PAGE,
-                              .s = i < 3 ? &one : &other,
-                              .at = 7 + i % 3,
-                              .order = i,
-                              .state = i == 0 ? MT_ERRAND_UNDER_WAY : MT_ERRAND_DONE};
-    assert_ptr_equal(mt_errand_first(k, MT_ERRAND_DONE), &page[3]); /* another sequence's does not wait */
-    page[3].state = MT_ERRAND_FREE;
-    assert_null(mt_errand_first(k, MT_ERRAND_DONE));
-    page[0].state = MT_ERRAND_DONE;
+        page[i] = (mt_keep_transfer){.kind = MT_KEEP_PAGE,
+                                     .s = i < 3 ? &one : &other,
+                                     .at = 7 + i % 3,
+                                     .order = i,
+                                     .state = i == 0 ? MT_KEEP_TRANSFER_UNDER_WAY : MT_KEEP_TRANSFER_DONE};
+    assert_ptr_equal(mt_keep_transfer_first(k, MT_KEEP_TRANSFER_DONE), &page[3]); /* another sequence's does not wait */
+    page[3].state = MT_KEEP_TRANSFER_FREE;
+    assert_null(mt_keep_transfer_first(k, MT_KEEP_TRANSFER_DONE));
+    page[0].state = MT_KEEP_TRANSFER_DONE;
     for (size_t i = 0; i < 3; i++) {
-        first = mt_errand_first(k, MT_ERRAND_DONE);
+        first = mt_keep_transfer_first(k, MT_KEEP_TRANSFER_DONE);
         assert_ptr_equal(first, &page[i]);
-        first->state = MT_ERRAND_SENDING;
+        first->state = MT_KEEP_TRANSFER_SENDING;
     }
     pthread_mutex_destroy(&k->lock);
     mt_free(k);

@@ -6,8 +6,8 @@
 #include <fcntl.h>
 
 #include "base/clock.h"
-#include "base/limits.h"
 #include "engine/keep_inside.h"
+#include "tier/limits.h"
 #include "tier/segment.h"
 
 #define PAGED FIXTURES "/qwen3-mlx-4bit-g32"
@@ -218,18 +218,18 @@ static void the_last_state_comes_back(void **state)
 
 /* ---- what it takes ---- */
 
-/* An errand that has brought 1000 bytes in two parts within so many milliseconds. */
-static mt_errand brought(uint64_t ms, bool ok)
+/* A transfer that has brought 1000 bytes in two parts within so many milliseconds. */
+static mt_keep_transfer brought(uint64_t ms, bool ok)
 {
-    return (mt_errand){
+    return (mt_keep_transfer){
         .ok = ok, .tier = MT_TIER_DISK, .took = ms * 1000000, .part = {{NULL, 600}, {NULL, 400}}, .parts = 2};
 }
 
-/* The first errand says what a byte takes, each further one changes that by an eighth of the difference. */
+/* The first transfer says what a byte takes, each further one changes that by an eighth of the difference. */
 static void what_a_byte_takes_is_learned(void **state)
 {
     mt_keep *k = mt_alloc(sizeof(*k));
-    const mt_errand first = brought(1000, true), lost = brought(5000, false), second = brought(9000, true);
+    const mt_keep_transfer first = brought(1000, true), lost = brought(5000, false), second = brought(9000, true);
     (void)state;
     assert_true(mt_keep_time(k, MT_TIER_DISK, 500) == 0);
     mt_keep_learn(k, &lost); /* which says nothing */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "engine/inside.h"
+#include "tier/limits.h"
 
 #define SIDE 6               /* patches */
 #define TOKENS (SIDE * SIDE) /* one a patch */
@@ -488,8 +489,8 @@ static void the_encoders_work_is_charged_to_a_client(void **state)
     r->cancelled = true;
     driver_wait(&w.d, 0);
     assert_int_equal(w.d.engine->stats.step_rows, 0);
-    assert_int_equal(w.d.engine->clients.guest[0].client.id, 7);
-    assert_true(w.d.engine->clients.guest[0].seconds > 0);
+    assert_int_equal(w.d.engine->clients.client_record[0].client.id, 7);
+    assert_true(w.d.engine->clients.client_record[0].seconds > 0);
     driver_close(&w.d);
 }
 

@@ -172,7 +172,18 @@ static void a_long_answer_takes_nothing_but_its_pages(void **state)
     assert_true(stats.states_known <= 2); /* of the prompt and of the end */
 }
 
+/* A part, up to two parts where one is little, and never more than the limit. */
+static void large_requests_get_a_part(void **state)
+{
+    (void)state;
+    assert_int_equal(mt_engine_requests(UINT64_C(1) << 30, 8), 128 << 20);
+    assert_int_equal(mt_engine_requests(UINT64_C(160) << 20, 8), MT_LIMIT_REQUESTS_LEAST);
+    assert_int_equal(mt_engine_requests(UINT64_C(64) << 20, 8), 16 << 20);
+    assert_int_equal(mt_engine_requests(UINT64_C(1) << 40, 16), MT_LIMIT_REQUESTS_BYTES);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(large_requests_get_a_part),
     cmocka_unit_test_setup_teardown(every_slot_and_page_is_accounted_for, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(a_long_answer_takes_nothing_but_its_pages, make_folder, remove_folder),
 };

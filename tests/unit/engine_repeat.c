@@ -1,5 +1,6 @@
 #include "unit.h"
 
+#include "engine/limits.h"
 #include "engine/repeat.h"
 
 /* After how many tokens of a text that is written over and over it is seen that it is; 0: not within 2000. */

@@ -1,6 +1,7 @@
 /* What a step makes of a sequence's past: which tokens bad words are compared with, and which positions of a prompt
    were told already. */
 #include "engine_driver.h"
+#include "sample/limits.h"
 
 #define FIXTURE FIXTURES "/qwen3-mlx-4bit-g32"
 

@@ -219,11 +219,11 @@ static void wait_until_begun(sent_text *t)
     }
 }
 
-static const mt_guest *guest(const driver *d, uint64_t id)
+static const mt_client_record *client_record(const driver *d, uint64_t id)
 {
     for (size_t i = 0; i < d->engine->clients.count; i++)
-        if (d->engine->clients.guest[i].client.id == id)
-            return &d->engine->clients.guest[i];
+        if (d->engine->clients.client_record[i].client.id == id)
+            return &d->engine->clients.client_record[i];
     return NULL;
 }
 
@@ -246,8 +246,8 @@ static void clients_share_what_a_job_takes(void **state)
     driver_let_go(&a.d);
     driver_wait(&a.d, 0);
     driver_hold(&a.d); /* after the step, which charges before it tells */
-    const mt_guest *large = guest(&a.d, 11), *small = guest(&a.d, 12);
-    assert_true(small && large && small->seconds > 0 && guest(&a.d, 10)->seconds > 0);
+    const mt_client_record *large = client_record(&a.d, 11), *small = client_record(&a.d, 12);
+    assert_true(small && large && small->seconds > 0 && client_record(&a.d, 10)->seconds > 0);
     assert_true(fabs(large->seconds / small->seconds - 4) < 1e-6);
     assert_int_equal(large->here + small->here, 0);
     driver_let_go(&a.d);
@@ -394,15 +394,15 @@ static void note_turn(void *ctx, bool begins)
     driver_turn(&x->d, begins);
     if (!begins)
         return;
-    x->planned = mt_job_planned(&x->d.engine->desks[0].job);
-    x->work = x->d.engine->desks[0].job.work;
+    x->planned = mt_job_planned(&x->d.engine->text_queues[0].job);
+    x->work = x->d.engine->text_queues[0].job.work;
 }
 
 static void note_token(void *ctx, const mt_event *ev)
 {
     slices *x = ctx;
     if (ev->kind == MT_EVENT_TOKEN && x->planned)
-        *(x->d.engine->desks[0].job.work > x->work ? &x->before : &x->after) += 1;
+        *(x->d.engine->text_queues[0].job.work > x->work ? &x->before : &x->after) += 1;
     driver_event(&x->asked, ev);
 }
 

@@ -13,7 +13,7 @@ enum { PROMPT = 50, GREEDY = 6 };
 /* At a token of its own it sends what others ask: when it is certain that it has a seat, and goes on for long. */
 typedef struct host {
     asked inner; /* what driver_event takes */
-    mt_request *guests[GREEDY];
+    mt_request *client_records[GREEDY];
     size_t count, at;
 } host;
 
@@ -25,7 +25,7 @@ static void host_event(void *ctx, const mt_event *ev)
     if (ev->kind != MT_EVENT_TOKEN || h->inner.answers->count != h->at)
         return;
     for (size_t i = 0; i < h->count; i++)
-        if (!mt_engine_submit(h->inner.d->engine, h->guests[i], &err))
+        if (!mt_engine_submit(h->inner.d->engine, h->client_records[i], &err))
             abort();
 }
 
@@ -83,8 +83,8 @@ static void check_newcomer(const char *dir, size_t seats, size_t cache)
     open_seats(&d, dir, seats, cache);
     draw_prompts(prompt, GREEDY + 1, d.o.spec.vocab);
     host h = {.inner = {&d, &got[0]}, .count = 1, .at = 8};
-    h.guests[0] = request_of(&d, prompt[GREEDY], 4, 2, &got[GREEDY]);
-    d.open = d.sent = 1; /* the guest */
+    h.client_records[0] = request_of(&d, prompt[GREEDY], 4, 2, &got[GREEDY]);
+    d.open = d.sent = 1; /* the client's record */
     driver_hold(&d);
     for (size_t i = 0; i < GREEDY; i++) {
         mt_request *r = request_of(&d, prompt[i], ANSWER_TOKENS, 1, &got[i]);
@@ -236,10 +236,10 @@ static void who_makes_way_is_the_youngest_of_the_lowest_priority(void **state)
     static mt_sequence s[4];
     static mt_request r[4];
     mt_sequence *running[4];
-    mt_guest many = {.client = {.share = 1}, .running = 3}, few = {.client = {.share = 1}, .running = 1};
+    mt_client_record many = {.client = {.share = 1}, .running = 3}, few = {.client = {.share = 1}, .running = 1};
     (void)state;
     for (size_t i = 0; i < 4; i++) {
-        r[i] = (mt_request){.order = i, .guest = i < 3 ? &many : &few};
+        r[i] = (mt_request){.order = i, .client_record = i < 3 ? &many : &few};
         s[i] = (mt_sequence){.request = &r[i]};
         running[i] = &s[i];
     }
@@ -257,22 +257,22 @@ static void who_makes_way_is_the_youngest_of_the_lowest_priority(void **state)
 /* A client with one seat and another that waits for it. */
 typedef struct pair {
     mt_engine e;
-    mt_guest guest[2];
+    mt_client_record client_record[2];
     mt_request request[2];
     mt_sequence sequence[2], *running[1], *waiting[1];
 } pair;
 
 static void init_pair(pair *p)
 {
-    *p =
-        (pair){.guest = {{.client = {.share = 1}, .running = 1, .seconds = 2}, {.client = {.share = 1}, .seconds = 1}}};
+    *p = (pair){.client_record = {{.client = {.share = 1}, .running = 1, .seconds = 2},
+                                  {.client = {.share = 1}, .seconds = 1}}};
     for (size_t i = 0; i < 2; i++) {
-        p->request[i] = (mt_request){.order = i, .guest = &p->guest[i]};
+        p->request[i] = (mt_request){.order = i, .client_record = &p->client_record[i]};
         p->sequence[i].request = &p->request[i];
     }
     p->running[0] = &p->sequence[0];
     p->waiting[0] = &p->sequence[1];
-    p->e.clients = (mt_clients){.guest = p->guest, .count = 2};
+    p->e.clients = (mt_clients){.client_record = p->client_record, .count = 2};
     p->e.running = p->running;
     p->e.waiting = p->waiting;
     p->e.running_count = p->e.waiting_count = p->e.params.sequences = 1;
@@ -300,10 +300,10 @@ static void a_turn_lasts_as_long_as_its_beginning(void **state)
     assert_int_equal(changes_at(&p, 1050), 1151);
     p.sequence[0].answering = 1300 * UINT64_C(1000000);
     assert_int_equal(changes_at(&p, 1300), 1601);
-    p.guest[1].seconds = 2; /* and nobody takes over who has had as much */
+    p.client_record[1].seconds = 2; /* and nobody takes over who has had as much */
     assert_int_equal(changes_at(&p, 1300), 0);
-    p.guest[1].seconds = 1;
-    p.guest[1].running = 1; /* or has as many seats */
+    p.client_record[1].seconds = 1;
+    p.client_record[1].running = 1; /* or has as many seats */
     assert_int_equal(changes_at(&p, 1300), 0);
 }
 
@@ -314,41 +314,43 @@ static void who_has_had_most_makes_way(void **state)
     mt_sequence *running[] = {&p.sequence[0], &p.sequence[1]};
     mt_request newcomer = {.order = 2};
     mt_sequence waits = {.request = &newcomer, .seq = {0}}, *waiting[] = {&waits};
-    mt_guest guest[3];
+    mt_client_record client_record[3];
     (void)state;
     init_pair(&p);
     for (size_t i = 0; i < 3; i++)
-        guest[i] = (mt_guest){.client = {.share = 1}, .running = i < 2 ? 2 : 0, .seconds = i == 0 ? 2 : 1};
-    p.request[0].guest = &guest[0];
-    p.request[1].guest = &guest[1];
-    newcomer.guest = &guest[2];
-    p.e.clients = (mt_clients){.guest = guest, .count = 3};
+        client_record[i] =
+            (mt_client_record){.client = {.share = 1}, .running = i < 2 ? 2 : 0, .seconds = i == 0 ? 2 : 1};
+    p.request[0].client_record = &client_record[0];
+    p.request[1].client_record = &client_record[1];
+    newcomer.client_record = &client_record[2];
+    p.e.clients = (mt_clients){.client_record = client_record, .count = 3};
     p.e.running = running;
     p.e.waiting = waiting;
     p.e.running_count = p.e.params.sequences = 2;
     assert_ptr_equal(mt_engine_share_seats(&p.e, 1), &p.sequence[0]);
-    guest[1].seconds = 3;
+    client_record[1].seconds = 3;
     assert_ptr_equal(mt_engine_share_seats(&p.e, 1), &p.sequence[1]);
-    newcomer.guest = &guest[1];
-    guest[0].running = 0;
+    newcomer.client_record = &client_record[1];
+    client_record[0].running = 0;
     assert_null(mt_engine_share_seats(&p.e, 1));
 }
 
 enum { LINE = 100 };
 
 /* `count` sequences wait, of which every `other`th is of the second client, and there are `seats` seats. */
-static void share_line(mt_guest guest[2], size_t count, size_t other, size_t seats, size_t paused)
+static void share_line(mt_client_record client_record[2], size_t count, size_t other, size_t seats, size_t paused)
 {
     static mt_engine e;
     static mt_request request[LINE];
     static mt_sequence sequence[LINE], *waiting[LINE];
     for (size_t i = 0; i < count; i++) {
-        request[i] = (mt_request){.order = i, .guest = &guest[(i + 1) % other == 0]};
+        request[i] = (mt_request){.order = i, .client_record = &client_record[(i + 1) % other == 0]};
         atomic_store(&request[i].paused, i < paused);
         sequence[i] = (mt_sequence){.request = &request[i], .generated = 1};
         waiting[i] = &sequence[i];
     }
-    e = (mt_engine){.clients = {.guest = guest, .count = 2}, .waiting = waiting, .waiting_count = count};
+    e = (mt_engine){
+        .clients = {.client_record = client_record, .count = 2}, .waiting = waiting, .waiting_count = count};
     e.params.sequences = seats;
     assert_null(mt_engine_share_seats(&e, 1));
 }
@@ -357,7 +359,7 @@ static void share_line(mt_guest guest[2], size_t count, size_t other, size_t sea
    and at least as many as it may take. */
 static void a_long_line_is_not_looked_through(void **state)
 {
-    mt_guest g[2] = {{.client = {.share = 1}}, {.client = {.share = 1}}};
+    mt_client_record g[2] = {{.client = {.share = 1}}, {.client = {.share = 1}}};
     (void)state;
     share_line(g, LINE, LINE + 1, 3, 0);
     assert_true(g[0].places == 3 && g[0].looks == 64);
@@ -381,11 +383,11 @@ static void nobody_makes_way_in_vain(void **state)
     static mt_sequence s[4];
     static mt_request r[4];
     mt_sequence *running[3];
-    mt_guest many = {.client = {.share = 1}, .running = 2}, few = {.client = {.share = 1}, .running = 1, .debt = 1},
-             none = {.client = {.share = 1}};
+    mt_client_record many = {.client = {.share = 1}, .running = 2},
+                     few = {.client = {.share = 1}, .running = 1, .debt = 1}, none = {.client = {.share = 1}};
     (void)state;
     for (size_t i = 0; i < 4; i++) {
-        r[i] = (mt_request){.order = i, .guest = i < 2 ? &many : i == 2 ? &few : &none};
+        r[i] = (mt_request){.order = i, .client_record = i < 2 ? &many : i == 2 ? &few : &none};
         s[i] = (mt_sequence){
             .request = &r[i], .seq = {.pages = 3, .known = 4 * MT_PAGE_TOKENS}, .seated = 1, .answering = 2};
         if (i < 3)
@@ -398,7 +400,7 @@ static void nobody_makes_way_in_vain(void **state)
     assert_null(mt_engine_yields_pages(&e, &s[2], 1));             /* its client would have more then */
 }
 
-/* Whose rows a step had is charged for it: see mt_guest_debt. */
+/* Whose rows a step had is charged for it: see mt_client_record_debt. */
 static void steps_are_charged_to_their_client(void **state)
 {
     static uint32_t prompt[1][PROMPT];
@@ -410,8 +412,8 @@ static void steps_are_charged_to_their_client(void **state)
     driver_send(&d, request_of(&d, prompt[0], 4, 7, &got));
     driver_wait(&d, 0);
     assert_int_equal(d.engine->clients.count, 1);
-    assert_int_equal(d.engine->clients.guest[0].client.id, 7);
-    assert_true(d.engine->clients.guest[0].seconds > 0);
+    assert_int_equal(d.engine->clients.client_record[0].client.id, 7);
+    assert_true(d.engine->clients.client_record[0].seconds > 0);
     driver_close(&d);
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "engine/limits.h"
 #include "engine/voices.h"
 
 #define FIXTURE FIXTURES "/qwen3-mlx-4bit-g32"

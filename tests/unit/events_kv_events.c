@@ -6,10 +6,10 @@
 #include <zmq.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
 #include "base/msgpack.h"
 #include "cache/seq.h"
 #include "events/kv_events.h"
+#include "events/limits.h"
 
 #define PAGES 96
 #define LIMIT 640

@@ -1,6 +1,7 @@
 #include "unit.h"
 
 #include "base/alloc.h"
+#include "http/limits.h"
 #include "http/parser.h"
 
 /* What a run of the parser gave, as text: [head]body; for each request, and !400 for a fault. */

@@ -1,6 +1,7 @@
 #include "unit.h"
 
 #include "http/http.h"
+#include "http/limits.h"
 #include "http/proxies.h"
 
 /* Who it is that comes from `peer` through the proxies of a list; headers are given as name and value, up to NULL. */

@@ -1,6 +1,7 @@
 #include "unit.h"
 
 #include "base/alloc.h"
+#include "http/limits.h"
 #include "http/router.h"
 
 static const mt_http_route routes[] = {

@@ -2,6 +2,7 @@
 #include "folder.h"
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "hub/find.h"
 
 static const char *variable; /* the only one that is set, to the folder */
@@ -144,6 +145,24 @@ static void stores_of_other_programs_are_read(void **state)
     put("manifests/registry.ollama.ai/library/lib/latest", "{}");
     variable = "OLLAMA_MODELS";
     assert_string_equal(find("lib", NULL), "/manifests/registry.ollama.ai/library/lib/latest");
+    assert_string_equal(find("lib:latest", NULL), "/manifests/registry.ollama.ai/library/lib/latest");
+}
+
+static void short_names_lead_to_repositories(void **state)
+{
+    (void)state;
+    variable = "HF_HUB_CACHE";
+    assert_string_equal(find("qwen3:0.6B", NULL), "\"qwen3:0.6B\" is short for \"Qwen/Qwen3-0.6B\", which is not here: "
+                                                  "download it with motet pull qwen3:0.6B");
+    put("models--Qwen--Qwen3-0.6B/snapshots/1/config.json", "{}");
+    assert_string_equal(find("qwen3:0.6b", NULL), "/models--Qwen--Qwen3-0.6B/snapshots/1");
+    put("below/qwen3/config.json", "{}"); /* what has the name itself comes first */
+    char below[256];
+    snprintf(below, sizeof(below), "%s/below", folder);
+    assert_string_equal(find("qwen3", below), "/below/qwen3");
+    assert_string_equal(find("lama3.3", NULL), "\"lama3.3\" is neither a folder here nor a model's name: did you mean "
+                                               "\"llama3.3\", of motet list --known?");
+    assert_non_null(strstr(find("own:7b-long-tag", NULL), "motet list --known has the short names"));
 }
 
 static void what_is_absent_comes_with_the_command_that_gets_it(void **state)
@@ -165,6 +184,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_folder_of_models_comes_before_the_cache, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(a_tag_chooses_a_quantisation, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(stores_of_other_programs_are_read, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(short_names_lead_to_repositories, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(what_is_absent_comes_with_the_command_that_gets_it, make_folder, remove_folder),
 };
 

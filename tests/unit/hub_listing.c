@@ -2,6 +2,7 @@
    its refusals mean. */
 #include "unit.h"
 
+#include "hub/limits.h"
 #include "hub/remote.h"
 
 #define COMMIT "0123456789abcdef0123456789abcdef01234567"

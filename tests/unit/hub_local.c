@@ -144,7 +144,7 @@ static void what_lacks_weights_or_is_not_known_says_so(void **state)
     assert_true(!at[2].whole && *at[2].problem);
     assert_string_equal(at[3].name, "o/other");
     assert_true(at[3].whole && at[3].can == 0);
-    assert_non_null(strstr(at[3].problem, "model type \"mamba\" is not known"));
+    assert_non_null(strstr(at[3].problem, "model type \"mamba\" is a recurrent model"));
     assert_string_equal(at[4].name, "o/vectors");
     assert_true(at[4].whole && at[4].can == MT_LOCAL_EMBED && !*at[4].problem);
 }
@@ -294,6 +294,25 @@ static void what_is_in_use_is_known_by_any_name(void **state)
     assert_false(affects("../models", "models/plain"));
 }
 
+/* A quantisation may go while another one of the same model is in use. */
+static void a_quantisation_is_in_use_by_itself(void **state)
+{
+    (void)state;
+    put_file(OLD, "m-Q8_0.gguf", "q8", "w");
+    put_file(OLD, "m-Q4_K_M.gguf", "q4", "w");
+    put("models/two/m-Q8_0.gguf", "w");
+    put("models/two/m-Q4_K_M.gguf", "w");
+    assert_int_equal(symlink(REPO "/snapshots/" OLD "/m-Q8_0.gguf", below("x-Q2_K.gguf")), 0);
+
+    assert_true(affects("Owner/Model-1.5:Q8_0", REPO "/snapshots/" OLD "/m-Q8_0.gguf"));
+    assert_false(affects("Owner/Model-1.5:Q8_0", REPO "/snapshots/" OLD "/m-Q4_K_M.gguf"));
+    assert_true(affects("Owner/Model-1.5", REPO "/snapshots/" OLD "/m-Q4_K_M.gguf"));
+    assert_true(affects("two:q4_k_m", "models/two/m-Q4_K_M.gguf"));
+    assert_false(affects("two:q4_k_m", "models/two/m-Q8_0.gguf"));
+    assert_true(affects("two:q4_k_m", "models/two"));            /* no file: it may be any */
+    assert_true(affects("Owner/Model-1.5:Q8_0", "x-Q2_K.gguf")); /* a link says nothing of what it leads to */
+}
+
 static void what_is_being_downloaded_stays(void **state)
 {
     int fd;
@@ -317,6 +336,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(what_is_no_model_here_stays, make_folder, forget),
     cmocka_unit_test_setup_teardown(a_folder_of_models_loses_folders_and_links_alone, make_folder, forget),
     cmocka_unit_test_setup_teardown(what_is_in_use_is_known_by_any_name, make_folder, forget),
+    cmocka_unit_test_setup_teardown(a_quantisation_is_in_use_by_itself, make_folder, forget),
     cmocka_unit_test_setup_teardown(what_is_being_downloaded_stays, make_folder, forget),
 };
 

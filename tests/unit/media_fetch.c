@@ -1,6 +1,7 @@
 #include "media_server.h"
 
 #include "media/fetch.h"
+#include "media/limits.h"
 #include "media/source.h"
 
 static media_server server, other;

@@ -1,4 +1,4 @@
-/* What a process of the darkroom may say once a picture has taken it over. mt_dark_work is this file's: it says what
+/* What a decoder process may say once a picture has taken it over. mt_decode_work is this file's: it says what
    the first byte of the picture wants. Whatever that is, one request gets an error, the server keeps nothing of it,
    and the next picture is decoded. */
 #include "media_common.h"
@@ -9,7 +9,8 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "media/darkroom_inside.h"
+#include "media/decode_inside.h"
+#include "media/limits.h"
 
 enum {
     SOUND,
@@ -46,30 +47,30 @@ enum {
     DEEDS
 };
 
-static int hear(int socket, mt_dark_letter *in)
+static int hear(int socket, mt_decode_message *in)
 {
     size_t count;
     int file = -1;
 
-    if (!mt_dark_receive(socket, in, sizeof(*in), &file, 1, &count))
+    if (!mt_decode_receive(socket, in, sizeof(*in), &file, 1, &count))
         _exit(0);
     return file;
 }
 
-static void tell(int socket, mt_dark_letter *out, mt_dark_kind kind)
+static void tell(int socket, mt_decode_message *out, mt_decode_kind kind)
 {
     out->kind = kind;
-    if (!mt_dark_send(socket, out, sizeof(*out), NULL, 0))
+    if (!mt_decode_send(socket, out, sizeof(*out), NULL, 0))
         _exit(0);
 }
 
 /* Says how large it is, and writes where it may. */
-static void show(int socket, mt_dark_letter *out, size_t size, double times)
+static void show(int socket, mt_decode_message *out, size_t size, double times)
 {
-    mt_dark_letter in;
+    mt_decode_message in;
     void *at;
 
-    tell(socket, out, MT_DARK_ABOUT);
+    tell(socket, out, MT_DECODE_ABOUT);
     const int file = hear(socket, &in);
     if (file < 0)
         return;
@@ -85,21 +86,21 @@ static void show(int socket, mt_dark_letter *out, size_t size, double times)
     munmap(at, size);
 }
 
-static void ask_for(int socket, mt_dark_letter *out, uint64_t bytes, int times)
+static void ask_for(int socket, mt_decode_message *out, uint64_t bytes, int times)
 {
-    mt_dark_letter in;
+    mt_decode_message in;
 
     for (int i = 0; i < times; i++) {
         out->size = bytes;
-        tell(socket, out, MT_DARK_TAKE);
+        tell(socket, out, MT_DECODE_TAKE);
         hear(socket, &in);
     }
 }
 
 static void misbehave(int socket, int deed)
 {
-    mt_dark_letter out = {.image = {.width = 2, .height = 1},
-                          .video = {.width = 2, .height = 1, .frames = 2, .fps = 2, .duration = 1}};
+    mt_decode_message out = {.image = {.width = 2, .height = 1},
+                             .video = {.width = 2, .height = 1, .frames = 2, .fps = 2, .duration = 1}};
 
     switch (deed) {
     case SILENT: _exit(0);
@@ -107,8 +108,8 @@ static void misbehave(int socket, int deed)
     case TOO_WIDE: out.image.width = UINT32_MAX; break;
     case TOO_WIDE_BY_ONE: out.image.width = MT_LIMIT_MEDIA_SIDE + 1; break;
     case TOO_MANY_PIXELS: out.image.width = out.image.height = MT_LIMIT_MEDIA_SIDE; break;
-    case DONE_FIRST: tell(socket, &out, MT_DARK_DONE); return;
-    case HALF_A_LETTER: mt_dark_send(socket, &out, sizeof(out) / 2, NULL, 0); return;
+    case DONE_FIRST: tell(socket, &out, MT_DECODE_DONE); return;
+    case HALF_A_LETTER: mt_decode_send(socket, &out, sizeof(out) / 2, NULL, 0); return;
     case ODD_CODE:
         out.code = (mt_code)12345;
         snprintf(out.text, sizeof(out.text), "so it is");
@@ -116,10 +117,10 @@ static void misbehave(int socket, int deed)
     case ENDLESS_TEXT: memset(out.text, 'x', sizeof(out.text)); break;
     case GREEDY: ask_for(socket, &out, UINT64_MAX, 1); break;
     case INSATIABLE: ask_for(socket, &out, 1, INT32_MAX); break;
-    case BRINGS_FILES: mt_dark_send(socket, &out, sizeof(out), (int[]){socket}, 1); return;
-    case HAS_NO_TIME: tell(socket, &out, MT_DARK_SPENT); return;
+    case BRINGS_FILES: mt_decode_send(socket, &out, sizeof(out), (int[]){socket}, 1); return;
+    case HAS_NO_TIME: tell(socket, &out, MT_DECODE_SPENT); return;
     case LIVED_BEFORE: out.cpu_ns = UINT64_MAX; break;
-    case UNKNOWN: tell(socket, &out, (mt_dark_kind)99); return;
+    case UNKNOWN: tell(socket, &out, (mt_decode_kind)99); return;
     case BACKWARDS: out.video.height = 0; break;
     case NO_FRAMES: out.video.frames = -1; break;
     case TOO_MANY_FRAMES: out.video.frames = INT64_MAX; break;
@@ -135,18 +136,18 @@ static void misbehave(int socket, int deed)
     default: break;
     }
     if (deed == ODD_CODE || deed == ENDLESS_TEXT) {
-        tell(socket, &out, MT_DARK_FAILED);
+        tell(socket, &out, MT_DECODE_FAILED);
         return;
     }
     show(socket, &out, deed == ODD_TIMES ? 16 : 6, deed == ODD_TIMES ? NAN : 0);
     if (deed == OTHER_SIZE)
         out.image.width = 2000;
-    tell(socket, &out, MT_DARK_DONE);
+    tell(socket, &out, MT_DECODE_DONE);
 }
 
-_Noreturn void mt_dark_work(int socket, const mt_dark_page *page)
+_Noreturn void mt_decode_work(int socket, const mt_decode_page *page)
 {
-    mt_dark_letter in;
+    mt_decode_message in;
 
     (void)page;
     for (;;) {
@@ -199,24 +200,24 @@ static bool decode(unsigned char deed, mt_error *err)
     const mt_media_limits limits = mt_media_limits_default();
     const mt_media_watch watch = {.take = give_little};
     const uint64_t begun = mt_clock_ns();
-    mt_developer *d = mt_developer_new(&limits, &watch, 1 << 20, err);
+    mt_decode_client *d = mt_decode_client_new(&limits, &watch, 1 << 20, err);
     bool ok;
 
     assert_non_null(d);
     if (deed < STILL_IMAGES) {
         mt_image image;
-        ok = mt_developer_image(d, &image, &deed, 1, NULL, NULL, err);
+        ok = mt_decode_client_image(d, &image, &deed, 1, NULL, NULL, err);
         assert_true(!ok || (image.width == 2 && image.height == 1 && image.pixels[5] == 7));
         if (ok)
             mt_image_free(&image);
     } else {
-        mt_video *video = mt_developer_video(d, &deed, 1, err);
+        mt_video *video = mt_decode_client_video(d, &deed, 1, err);
         ok = video != NULL;
         assert_true(!ok || mt_video_time(video, 1) == 0);
         mt_video_close(video);
     }
-    assert_true(mt_developer_cpu_ns(d) <= mt_clock_ns() - begun); /* whatever it says */
-    mt_developer_free(d);
+    assert_true(mt_decode_client_cpu_ns(d) <= mt_clock_ns() - begun); /* whatever it says */
+    mt_decode_client_free(d);
     return ok;
 }
 
@@ -226,7 +227,7 @@ static void one_request_is_told_and_nobody_else(void **state)
     size_t before;
 
     (void)state;
-    if (!mt_darkroom_open())
+    if (!mt_decode_process_open())
         skip(); /* the system has no such thing */
     assert_true(decode(SOUND, &err));
     before = open_files();
@@ -243,7 +244,7 @@ static void one_request_is_told_and_nobody_else(void **state)
         assert_int_equal(before, open_files());
         assert_int_equal(mappings(), 0);
     }
-    mt_darkroom_close();
+    mt_decode_process_close();
 }
 
 static const struct CMUnitTest tests[] = {

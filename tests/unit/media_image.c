@@ -2,6 +2,7 @@
 
 #include "media/bytes.h"
 #include "media/codec.h"
+#include "media/limits.h"
 
 /* Calls one for every line of images.txt. */
 static int each_image(void (*one)(const char *name, unsigned width, unsigned height, int tolerance, const char *hex))

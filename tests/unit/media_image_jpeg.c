@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "media/codec.h"
+#include "media/limits.h"
 
 #define FRAME(kind) "\xFF" kind "\0\x0B\x08\0\x80\1\0\1\1\x11\0" /* 256x128 in one colour */
 #define FRAME_OF_3 "\xFF\xC0\0\x11\x08\0\x80\1\0\3\1\x22\0\2\x11\1\3\x11\1"

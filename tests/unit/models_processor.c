@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "models/family.h"
+#include "models/limits.h"
 #include "models/vision_family.h"
 
 static mt_arena *arena;

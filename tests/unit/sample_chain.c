@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "sample/chain.h"
+#include "sample/limits.h"
 #include "sample/philox.h"
 #include "sample/steer.h"
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "base/limits.h"
+#include "sample/limits.h"
 #include "sample/settings.h"
 
 enum { VOCAB = 1000 };

@@ -1,7 +1,8 @@
 /* What an account may have in a minute, and what is only its own. */
 #include "unit.h"
 
-#include "server/account.h"
+#include "base/error.h"
+#include "server/calls/account.h"
 
 #define SECOND 1000000000ull
 

@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "server/client.h"
+#include "server/calls/client.h"
 #include "server/inside.h"
 
 static mt_client who(const char *address, const char *key, const mt_account *account)

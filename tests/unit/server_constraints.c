@@ -5,8 +5,10 @@
 
 #include "../constraint/follow.h"
 
-#include "base/limits.h"
-#include "server/constraints.h"
+#include "constraint/limits.h"
+#include "engine/limits.h"
+#include "server/limits.h"
+#include "server/prepare/constraints.h"
 
 typedef struct fixture {
     mt_tokenizer *tokenizer;

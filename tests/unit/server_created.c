@@ -2,7 +2,8 @@
 #include "folder.h"
 
 #include "base/alloc.h"
-#include "server/created.h"
+#include "server/fleet/created.h"
+#include "server/limits.h"
 
 static mt_created opened(const char *cache)
 {

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "server/deadline.h"
+#include "server/calls/deadline.h"
 
 static void *hang(void *arg)
 {

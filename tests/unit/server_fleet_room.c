@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "server/fleet_inside.h"
+#include "server/fleet/fleet_inside.h"
 
 enum { MODELS = 4, WANTED = MODELS, COUNT = MODELS + 1 };
 

@@ -2,7 +2,8 @@
 
 #include <sys/stat.h>
 
-#include "server/generation.h"
+#include "sample/limits.h"
+#include "server/prepare/generation.h"
 
 static char folder[] = "/tmp/motet-generation-XXXXXX";
 

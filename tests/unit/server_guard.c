@@ -1,7 +1,7 @@
 /* Which calls a server takes that needs no key. */
 #include "unit.h"
 
-#include "server/guard.h"
+#include "server/calls/guard.h"
 
 static bool admits(const mt_guard *guard, const char *host, const char *origin)
 {
@@ -102,6 +102,8 @@ static void pages_of_others_are_refused_unless_they_are_named(void **state)
     assert_true(admits(&guard, "127.0.0.1:8000", "http://127.0.0.1:8000"));
     assert_true(admits(&guard, "127.0.0.1:8000", "http://localhost:8000"));
     assert_true(admits(&guard, "localhost", "https://[::1]:443"));
+    assert_true(admits(&guard, "127.0.0.1:80", "http://localhost"));
+    assert_false(admits(&guard, "127.0.0.1:443", "http://localhost"));
     assert_true(admits(&guard, "10.0.0.1", "https://10.0.0.1")); /* behind what speaks TLS for us */
     assert_false(admits(&guard, "127.0.0.1:8000", "http://localhost:3000"));
     assert_false(admits(&guard, "127.0.0.1:8000", "https://app.example"));

@@ -3,7 +3,7 @@
 
 #include <openssl/sha.h>
 
-#include "server/keys.h"
+#include "server/calls/keys.h"
 
 static const mt_option_list none = {.count = 0};
 

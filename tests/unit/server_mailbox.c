@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
-#include "server/mailbox.h"
+#include "server/calls/mailbox.h"
 
 enum { THREADS = 4, LETTERS = 2000 };
 

@@ -2,8 +2,8 @@
 
 #include <pthread.h>
 
-#include "base/limits.h"
-#include "server/own_templates.h"
+#include "server/limits.h"
+#include "server/prepare/own_templates.h"
 
 static const mt_chat_templates *get(mt_own_templates *own, mt_arena *arena, const char *text)
 {

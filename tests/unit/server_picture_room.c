@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "server/picture_room.h"
+#include "server/prepare/picture_room.h"
 
 #define LIMIT 8000
 

@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <pthread.h>
 
-#include "server/pictures.h"
+#include "server/prepare/pictures.h"
 
 #define PATCHES 10000
 

@@ -1,7 +1,8 @@
 #include "folder.h"
 
-#include "base/limits.h"
-#include "server/warm.h"
+#include "base/error.h"
+#include "server/fleet/warm.h"
+#include "server/limits.h"
 
 #define CHAT ",\"max_tokens\":1,\"priority\":2147483647}"
 #define USER "{\"role\":\"user\",\"content\":\".\"}"

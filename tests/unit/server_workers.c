@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "server/workers.h"
+#include "server/prepare/workers.h"
 
 #define MOST 16
 #define LONG_MS 1000

@@ -7,8 +7,9 @@
 #include <jansson.h>
 
 #include "base/buf.h"
-#include "base/limits.h"
+#include "base/error.h"
 #include "template/template.h"
+#include "weights/limits.h"
 
 static mt_code render(const char *text, const mt_template_options *options, char *message, size_t size)
 {

@@ -3,7 +3,7 @@
 #include "../text/patterns.h"
 #include "base/alloc.h"
 #include "base/compiler.h"
-#include "base/limits.h"
+#include "text/limits.h"
 #include "text/regex.h"
 
 #define SPACES \

@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
-#include "base/limits.h"
+#include "text/limits.h"
 #include "text/stop.h"
 
 static mt_stop *make(const char *const *strings, size_t count)

@@ -6,8 +6,9 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
-#include "base/limits.h"
+#include "text/limits.h"
 #include "text/tokenizer.h"
+#include "weights/limits.h"
 
 #define FOLDER "tests/text/tokenizers/"
 

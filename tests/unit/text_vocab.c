@@ -2,12 +2,13 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
-#include "base/limits.h"
+#include "text/limits.h"
 #include "text/tokenizer.h"
 #include "text/trie.h"
 #include "text/unigram.h"
 #include "text/vocab.h"
 #include "text/wordpiece.h"
+#include "weights/limits.h"
 
 static void spellings_are_found(void **state)
 {

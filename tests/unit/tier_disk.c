@@ -8,8 +8,9 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "base/limits.h"
+#include "base/clock.h"
 #include "tier/disk.h"
+#include "tier/limits.h"
 
 enum { SIZE = 200 << 10, MANY = 1000 };
 
@@ -303,11 +304,51 @@ static void a_full_disk_ends_writing(void **state)
     setrlimit(RLIMIT_FSIZE, &was);
     assert_true(mt_disk_look(disk).failed);
     assert_true(has(disk, 0) && has(disk, 4) && !has(disk, 5) && !has(disk, 19));
+    keep(disk, 5); /* not before the pause is over */
+    assert_false(has(disk, 5));
     disk = open_again(disk, MT_LIMIT_DISK_LEAST); /* what was torn is not taken for a record */
     assert_true(has(disk, 4) && !has(disk, 5));
     assert_true(mt_disk_look(disk).lost > 0 && mt_disk_look(disk).lost < mt_segment_room(SIZE));
     keep(disk, 5);
     assert_true(has(disk, 5));
+    mt_disk_close(disk);
+}
+
+/* Whether number i is kept at a time of the clock's. */
+static bool keeps_at(mt_disk *disk, uint64_t ns, unsigned i)
+{
+    mt_clock_set(ns);
+    keep(disk, i);
+    return has(disk, i);
+}
+
+/* Room comes back: pauses double while there is none, and the first write that succeeds ends them. */
+static void a_disk_with_room_again_is_written_again(void **state)
+{
+    const uint64_t second = UINT64_C(1000000000), begin = mt_clock_ns();
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
+    struct rlimit was;
+    mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
+    (void)state;
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &was);
+    assert_true(keeps_at(disk, begin, 0));
+    setrlimit(RLIMIT_FSIZE, &none);
+    assert_false(keeps_at(disk, begin, 1));
+    assert_true(mt_disk_look(disk).failed && has(disk, 0));
+    setrlimit(RLIMIT_FSIZE, &was);
+    assert_false(keeps_at(disk, begin + 60 * second - 1, 2));
+    setrlimit(RLIMIT_FSIZE, &none);
+    assert_false(keeps_at(disk, begin + 60 * second, 3)); /* tried, and twice as long from here */
+    setrlimit(RLIMIT_FSIZE, &was);
+    assert_false(keeps_at(disk, begin + 180 * second - 1, 4));
+    assert_true(mt_disk_look(disk).failed);
+    assert_true(keeps_at(disk, begin + 180 * second, 5));
+    assert_false(mt_disk_look(disk).failed);
+    assert_true(keeps_at(disk, begin + 180 * second, 6));
+    mt_clock_set(0);
+    disk = open_again(disk, MT_LIMIT_DISK_LEAST);
+    assert_true(has(disk, 0) && has(disk, 5) && has(disk, 6) && !has(disk, 1) && mt_disk_look(disk).unusable == 0);
     mt_disk_close(disk);
 }
 
@@ -550,6 +591,7 @@ static const struct CMUnitTest tests[] = {TEST(it_is_there_after_a_restart),
                                           TEST(the_folder_is_made),
                                           TEST(files_that_cannot_be_opened_stay),
                                           TEST(a_full_disk_ends_writing),
+                                          TEST(a_disk_with_room_again_is_written_again),
                                           TEST(a_folder_that_cannot_be_used_is_told),
                                           TEST(threads_share_it),
                                           TEST(who_is_killed_leaves_no_wrong_record)};

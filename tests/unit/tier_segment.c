@@ -108,6 +108,38 @@ static void a_torn_file_has_what_was_whole(void **state)
             whole += samples[i].at + mt_segment_room(sizeof(samples[i].a) + sizeof(samples[i].b)) <= (uint64_t)size;
         assert_int_equal(sound(), whole);
     }
+    mt_segment s;
+    mt_error err = {0};
+    write_samples();
+    const int fd = openat(place, "x", O_WRONLY);
+    assert_int_equal(ftruncate(fd, (off_t)mt_segment_begin() - 1), 0);
+    close(fd);
+    assert_false(mt_segment_open(&s, place, "x", &err));
+    assert_int_equal(err.code, MT_E_INVALID);
+}
+
+/* A record's bytes may be those of another one of the same file. */
+static void a_record_within_a_record_is_not_found(void **state)
+{
+    mt_segment s;
+    mt_error err = {0};
+    mt_record r;
+    uint64_t at;
+    uint8_t whole[512];
+    size_t count = 0;
+    (void)state;
+    write_samples();
+    unlinkat(place, "x", 0);
+    assert_true(mt_segment_create(&s, place, "x", 7, &err));
+    assert_true(mt_segment_append(&s, samples[0].key, 0, &(mt_tier_part){samples[0].a, 40}, 1, &at, &err));
+    const size_t size = (size_t)mt_segment_room(40);
+    assert_true(size <= sizeof(whole));
+    assert_int_equal(pread(s.fd, whole, size, (off_t)at), size);
+    assert_true(mt_segment_append(&s, samples[1].key, 1, &(mt_tier_part){whole, size}, 1, &at, &err));
+    for (at = 0; mt_segment_next(&s, &at, &r); count++)
+        assert_int_equal(r.kind, count);
+    assert_int_equal(count, 2);
+    mt_segment_close(&s);
 }
 
 static void a_flipped_bit_costs_its_record(void **state)
@@ -169,5 +201,6 @@ static int end(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 static const struct CMUnitTest tests[] = {TEST(what_was_written_comes_back), TEST(a_torn_file_has_what_was_whole),
+                                          TEST(a_record_within_a_record_is_not_found),
                                           TEST(a_flipped_bit_costs_its_record), TEST(records_belong_to_their_file)};
 UNIT_MAIN(tests)

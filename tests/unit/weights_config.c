@@ -1,7 +1,9 @@
 #include "weights_files.h"
 
 #include "base/alloc.h"
+#include "base/limits.h"
 #include "weights/config.h"
+#include "weights/limits.h"
 
 static mt_config *parse(const char *text)
 {

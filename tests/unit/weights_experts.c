@@ -11,7 +11,7 @@ static mt_mat gate[EXPERTS], up[EXPERTS], down[EXPERTS];
 static mt_bind_cost cost;
 static mt_error error;
 static size_t hidden, inner;
-static bool woven; /* gate and up in one matrix */
+static bool interleaved; /* gate and up in one matrix */
 
 /* Element (r, c) of a matrix of expert e; which is 0 for gate, 1 for up, 2 for down. Every value occurs once. */
 static uint16_t value(size_t which, size_t e, size_t r, size_t c)
@@ -29,7 +29,7 @@ static bool bind(bool inspect)
     assert_string_equal(error.text, "");
     arena = mt_arena_new(0);
     b = mt_binder_new(checkpoint, arena);
-    bound = mt_bind_experts(b, "layers.0.mlp", EXPERTS, hidden, inner, woven, gate, up, down);
+    bound = mt_bind_experts(b, "layers.0.mlp", EXPERTS, hidden, inner, interleaved, gate, up, down);
     ok = mt_binder_finish(b, &cost, &error);
     assert_true(bound == ok);
     return ok;
@@ -162,7 +162,7 @@ static uint16_t *weave(const uint16_t *both, bool transposed)
     return out;
 }
 
-static void put_woven(bool transposed)
+static void put_interleaved(bool transposed)
 {
     const size_t bytes = EXPERTS * hidden * inner * 2;
     uint16_t *apart = fill(0, 2 * inner, hidden, inner, transposed), *both = weave(apart, transposed);
@@ -178,23 +178,23 @@ static void put_woven(bool transposed)
 }
 
 /* As gpt-oss has them: every second row is gate's. */
-static void woven_experts_bind_either_way(void **state)
+static void interleaved_experts_bind_either_way(void **state)
 {
     static const size_t sizes[][2] = {{40, 12}, {16, 16}, {33, 5}};
     (void)state;
     put_text("config.json", "{}");
-    woven = true;
+    interleaved = true;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         hidden = sizes[i][0];
         inner = sizes[i][1];
-        put_woven(false);
+        put_interleaved(false);
         expect_all_plain();
         assert_int_equal(cost.copied_bytes, 0);
-        put_woven(true);
+        put_interleaved(true);
         expect_all_plain();
         assert_int_equal(cost.copied_bytes, 3 * EXPERTS * hidden * inner * 2);
     }
-    woven = false;
+    interleaved = false;
 }
 
 /* Blocks of 32 columns, two to a byte, with an exponent each; gate and up by turns. */
@@ -204,7 +204,7 @@ static void blocks_of_mxfp4_bind_in_place(void **state)
     put_text("config.json", "{\"quantization_config\":{\"quant_method\":\"mxfp4\"}}");
     hidden = 64;
     inner = 32;
-    woven = true;
+    interleaved = true;
 #define BLOCKS(name, n, g)                                                                               \
     {"model.layers.0.mlp.experts." name "_blocks", "U8", "3, " #n ", " #g ", 16", 3 * n * g * 16, NULL}, \
         {"model.layers.0.mlp.experts." name "_scales", "U8", "3, " #n ", " #g, 3 * n * g, NULL}
@@ -230,7 +230,7 @@ static void blocks_of_mxfp4_bind_in_place(void **state)
                            "gate_up_proj_blocks\" wanted [3, 64, 64], found U8 [3, 64, 1, 16] with scales U8 "
                            "[3, 64, 1]"));
     drop();
-    woven = false;
+    interleaved = false;
 }
 
 static void stacked_experts_bind_either_way(void **state)
@@ -413,7 +413,7 @@ static void absent_and_misshapen_experts_are_told(void **state)
 
 static const struct CMUnitTest tests[] = {
     IN_FOLDER(fused_experts_bind_either_way),
-    IN_FOLDER(woven_experts_bind_either_way),
+    IN_FOLDER(interleaved_experts_bind_either_way),
     IN_FOLDER(blocks_of_mxfp4_bind_in_place),
     IN_FOLDER(stacked_experts_bind_either_way),
     IN_FOLDER(inspection_repacks_nothing),

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/limits.h"
 #include "gguf_files.h"
 #include "weights/bind.h"
 #include "weights/census.h"

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "gguf_files.h"
+#include "weights/limits.h"
 
 static void expect_part(const mt_error *err, mt_code code, const char *part)
 {

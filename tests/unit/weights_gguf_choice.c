@@ -1,6 +1,8 @@
 /* Which of the GGUF files in a folder or a list is taken, and where a path leads. */
 #include "folder.h"
 
+#include "base/error.h"
+#include "base/limits.h"
 #include "weights/gguf_choice.h"
 #include "weights/gguf_place.h"
 
@@ -93,6 +95,27 @@ static void a_tag_or_the_memory_chooses(void **state)
     assert_int_equal(mt_gguf_choose_projector(many, 5, "m-Q8_0.gguf"), 5);
 }
 
+static void a_projector_belongs_to_its_model(void **state)
+{
+    static const mt_gguf_file flat[] = {
+        {"a-Q4_0.gguf", 1}, {"b-Q4_0.gguf", 1}, {"b-Q8_0.gguf", 1}, {"mmproj-b.gguf", 1}};
+
+    (void)state;
+    assert_int_equal(mt_gguf_choose_projector(flat, 4, "a-Q4_0.gguf"), 4);
+    assert_int_equal(mt_gguf_choose_projector(flat, 4, "dir/b-Q8_0.gguf"), 3);
+    assert_int_equal(mt_gguf_choose_projector(flat + 1, 3, "b-Q4_0.gguf"), 2);
+}
+
+static void an_exact_label_comes_before_a_dynamic_one(void **state)
+{
+    static const mt_gguf_file both[] = {{"m-UD-Q4_K_M.gguf", 1}, {"m-q4_k_m.gguf", 1}};
+
+    (void)state;
+    assert_string_equal(choose(both, 2, "Q4_K_M", 0), "m-q4_k_m.gguf");
+    assert_string_equal(choose(both, 1, "Q4_K_M", 0), "m-UD-Q4_K_M.gguf");
+    assert_string_equal(choose(both, 2, "ud-q4_k_m", 0), "m-UD-Q4_K_M.gguf");
+}
+
 /* The place of a path below the test's folder: "MODEL PROJECTOR", "other", or the error. */
 static const char *locate(const char *below, const char *tag)
 {
@@ -131,6 +154,8 @@ static void a_path_leads_to_files(void **state)
     assert_string_equal(locate("two/a-Q8_0.gguf", NULL), "two/a-Q8_0.gguf two/mmproj-a.gguf");
     assert_string_equal(locate("mixed", NULL), "other");
     assert_string_equal(locate("mixed/a.gguf", NULL), "mixed/a.gguf -");
+    put("mixed/a-Q8_0.gguf", "GGUF");
+    assert_string_equal(locate("mixed", "Q8_0"), "mixed/a-Q8_0.gguf -");
     put("large/Q8_0/a-Q8_0-00001-of-00002.gguf", "GGUF");
     put("large/Q8_0/a-Q8_0-00002-of-00002.gguf", "GGUF");
     put("large/other/a-Q4_0.gguf", "GGUF");
@@ -202,6 +227,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_name_tells_its_quantisation),
     cmocka_unit_test(shards_belong_together),
     cmocka_unit_test(a_tag_or_the_memory_chooses),
+    cmocka_unit_test(a_projector_belongs_to_its_model),
+    cmocka_unit_test(an_exact_label_comes_before_a_dynamic_one),
     cmocka_unit_test_setup_teardown(a_path_leads_to_files, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(a_manifest_lists_blobs, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(the_first_bytes_tell_the_architecture, make_folder, remove_folder),

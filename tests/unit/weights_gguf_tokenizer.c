@@ -3,8 +3,10 @@
 
 #include <math.h>
 
+#include "base/hash.h"
 #include "text/tokenizer.h"
 #include "weights/gguf_tokenizer.h"
+#include "weights/limits.h"
 
 enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE };
 
@@ -582,6 +584,33 @@ static void long_pieces_are_refused(void **state)
     expect_refusal(&w, mt_gguf_tokenizer, MT_E_TOO_LARGE, "too long for pieces of a SentencePiece model");
 }
 
+/* Tokens that all belong into one slot of their table, which one more may not be looked for in. */
+static void tokens_that_meet_are_refused(void **state)
+{
+    enum { SLOTS = 1024, LENGTH = 8 };
+    static char texts[MT_LIMIT_GGUF_PROBES + 1][LENGTH + 1];
+    word words[MT_COUNT(texts)];
+    gguf_writer w = begin("gpt2", "gpt-2");
+    mt_tokenizer *t;
+    unsigned number = 0;
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(texts); number++) {
+        snprintf(texts[i], sizeof(texts[i]), "%08x", number);
+        words[i] = (word){texts[i], NORMAL, 0};
+        i += mt_hash(texts[i], LENGTH) % SLOTS == 0;
+    }
+    put_words(&w, words, MT_LIMIT_GGUF_PROBES, false);
+    put_merges(&w, 0, NULL);
+    t = tokenizer_of(&w);
+    assert_int_equal(mt_tokenizer_size(t), MT_LIMIT_GGUF_PROBES);
+    mt_tokenizer_free(t);
+    w = begin("gpt2", "gpt-2");
+    put_words(&w, words, MT_COUNT(words), false);
+    put_merges(&w, 0, NULL);
+    expect_refusal(&w, mt_gguf_tokenizer, MT_E_TOO_LARGE, "were chosen to make their table slow");
+}
+
 static void a_full_buffer_is_an_error(void **state)
 {
     gguf_writer w = begin_pieces();
@@ -615,6 +644,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(merges_that_lie_are_refused),
     cmocka_unit_test(a_million_merges_are_read),
     cmocka_unit_test(long_pieces_are_refused),
+    cmocka_unit_test(tokens_that_meet_are_refused),
     cmocka_unit_test(a_full_buffer_is_an_error),
 };
 UNIT_MAIN(tests)

@@ -408,6 +408,43 @@ static void fp8_binds(void **state)
     }
 }
 
+/* Rows in another order: those that share one scale with all others can have it, those of blocks cannot. */
+static void fp8_is_reordered(void **state)
+{
+    uint32_t order[ROWS];
+    float row[COLUMNS];
+    mt_bind_cost cost;
+    mt_error err;
+    mt_mat mat;
+
+    (void)state;
+    fill(fp8, sizeof(fp8));
+    for (size_t i = 0; i < sizeof(fp8); i++)
+        fp8[i] = (fp8[i] & 0x7f) == 0x7f ? 0 : fp8[i];
+    fill_f32(fp8_scales, MT_COUNT(fp8_scales));
+    for (uint32_t i = 0; i < ROWS; i++)
+        order[i] = i * 7 % ROWS;
+    PUT_TENSORS("model.safetensors", {"m.weight", "F8_E4M3", "160, 320", sizeof(fp8), fp8},
+                {"m.weight_scale", "F32", "1", 4, fp8_scales});
+    start("{\"quant_method\":\"fp8\"}", true, false);
+    assert_true(mt_bind_ordered(binder, "/m", ROWS, COLUMNS, order, &mat));
+    assert_int_equal(mat.format, MT_FORMAT_FP8);
+    for (size_t r = 0; r < ROWS; r++) {
+        mt_row_f32_portable(row, &mat, r);
+        for (size_t i = 0; i < COLUMNS; i++)
+            assert_true(row[i] == mt_f32_from_fp8(fp8[order[r] * COLUMNS + i]) * fp8_scales[0]);
+    }
+    stop(&cost);
+    PUT_TENSORS("model.safetensors", {"m.weight", "F8_E4M3", "160, 320", sizeof(fp8), fp8},
+                {"m.weight_scale", "F32", "2, 3", 24, fp8_scales});
+    start("{\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]}", true, false);
+    assert_false(mt_bind_ordered(binder, "/m", ROWS, COLUMNS, order, &mat));
+    assert_false(mt_binder_finish(binder, &cost, &err));
+    assert_non_null(strstr(err.text, "blocks of FP8"));
+    mt_arena_free(arena);
+    mt_checkpoint_close(checkpoint);
+}
+
 /* ---- bitsandbytes ---- */
 
 static float table[16], absmax[N * K / 16], nested_map[256], nested[2];
@@ -587,6 +624,7 @@ static const struct CMUnitTest tests[] = {
     IN_FOLDER(int8_binds),
     IN_FOLDER(float4_binds),
     IN_FOLDER(fp8_binds),
+    IN_FOLDER(fp8_is_reordered),
     IN_FOLDER(bnb4_binds),
     IN_FOLDER(stacked_experts_bind),
     IN_FOLDER(wrong_tensors_are_named),

@@ -1,6 +1,7 @@
 #include "weights_files.h"
 
 #include "base/alloc.h"
+#include "weights/limits.h"
 #include "weights/safetensors.h"
 
 /* Parsed from memory that ends exactly where the image ends, so that the sanitizers see one byte too far. */

@@ -7,9 +7,10 @@ import path from "node:path";
 
 export const settings = JSON.parse(process.argv[2]);
 const require = createRequire(path.join(settings.packages, "x.js"));
-const {chromium} = require("playwright-core");
+export const {chromium} = require("playwright-core");
 const AXE = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf-8");
-const PATIENCE = 240000; // milliseconds for what must happen; only a test that fails waits so long
+export const ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"];
+const PATIENCE = 1000 * settings.patience; // milliseconds for what must happen; only a test that fails waits so long
 
 const tests = [];
 let browser = null;
@@ -56,12 +57,20 @@ class Visitor {
     }
 }
 
-/** Runs work(tab, visitor) with a page of a server. */
+/** Runs work(tab, visitor) with a page of a server. options: of the context; before(context): before anything is loaded;
+    first: runs in another page of the same origin before this one is loaded. */
 export async function visit(url, work, options = {}) {
-    const context = await browser.newContext({viewport: {width: 1280, height: 800}, colorScheme: "light", ...options});
+    const {before, first, ...rest} = options;
+    const context = await browser.newContext({viewport: {width: 1280, height: 800}, colorScheme: "light", ...rest});
     const visitor = new Visitor(context, new URL(url).origin);
     try {
+        if (before) await before(context);
         const tab = await context.newPage();
+        if (first) {
+            await tab.route("**/favicon.ico", (route) => route.fulfill({status: 204}));
+            await tab.goto(`${url}health`);
+            await tab.evaluate(first);
+        }
         await tab.goto(url);
         await work(tab, visitor);
         visitor.check();
@@ -87,11 +96,56 @@ export function until(tab, check, argument) {
     return tab.waitForFunction(check, argument, {timeout: PATIENCE});
 }
 
+// What people do on the chat page.
+
+export async function ask(tab, text) {
+    await tab.fill("#question", text);
+    await tab.press("#question", "Enter");
+}
+
+/** The number of messages, none of them being given any more. */
+export function settled(tab, count) {
+    return until(
+        tab,
+        (wanted) =>
+            document.querySelectorAll(".message").length === wanted &&
+            !document.querySelector(".running") &&
+            !document.querySelector("#send").hidden,
+        count,
+    );
+}
+
+export function lastText(tab) {
+    return tab.locator(".answer .said").last().innerText();
+}
+
+/** Until the last answer, which is still being given, has more characters than so many. */
+export async function longer(tab, than) {
+    await until(tab, (least) => document.querySelector(".running .said")?.textContent.length > least, than);
+    return (await lastText(tab)).length;
+}
+
+export async function stop(tab) {
+    await tab.click("#stop");
+    await tab.locator("text=Stopped.").last().waitFor();
+}
+
+export async function set(tab, values) {
+    await tab.click("#show-settings");
+    await tab.evaluate(() =>
+        document.querySelectorAll("#settings details").forEach((node) => {
+            node.open = true;
+        }),
+    );
+    for (const [key, value] of Object.entries(values)) await tab.fill(`#set-${key}`, value);
+    await tab.click("#show-settings");
+}
+
 /** Runs the tests of a program and ends it. */
 export async function main(name) {
     browser = await chromium.launch({
         executablePath: settings.browser,
-        args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
+        args: ARGUMENTS,
     });
     let passed = 0,
         failed = 0;

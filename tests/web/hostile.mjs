@@ -150,7 +150,7 @@ test("what a server writes that is not motet, or has gone wrong", () =>
         await tab.click("[aria-label='Colour tokens by probability']");
         await tab.locator(".token").first().focus();
         assert.equal(await tab.locator(".call h2").innerText(), evil);
-        assert.equal(await tab.locator(".bad[role=alert]").innerText(), evil);
+        assert.equal(await tab.locator(".fault .note").textContent(), evil);
         await harmless(tab);
     }));
 

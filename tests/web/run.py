@@ -2,12 +2,13 @@
 """Runs the pages in Chromium: the programs *.mjs of this folder, against a server with the model in the box, one with a
 model that says what is written (tests/clients/replay.py, scripts.json), and one that asks for a key.
 
-usage: tests/web/run.py --motet PROGRAM [--install] [--shots FOLDER] [NAME ...]
+usage: tests/web/run.py --motet PROGRAM [--install] [--shots FOLDER] [--patience SECONDS] [NAME ...]
        tests/web/run.py --fetch
 
 playwright-core and axe-core are looked for in $MOTET_WEB_PACKAGES, else in ~/.cache/motet/web; --install puts them
 there, and --fetch does nothing else. Without node, Chromium or the packages the test is skipped with a sentence. NAME:
-of programs, or of their tests. --shots: keeps pictures of the pages."""
+of programs, or of their tests. --shots: keeps pictures of the pages. --patience: how long a test waits for what must
+happen (240)."""
 
 import argparse
 import contextlib
@@ -15,6 +16,7 @@ import glob
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -63,11 +65,15 @@ def scripts():
 def servers(program, model):
     """Their addresses by name. Each program has its own: the dashboard shows all that a server has done."""
     box = os.path.join(ROOT, "models", "box")
+    with socket.create_server(("127.0.0.1", 0)) as free:  # for a server of tools, which a test starts
+        tools = free.getsockname()[1]
     with served.Server(program, box, "--precision", "fast") as in_box, \
-            served.Server(program, model, "--served-name", "replay <b>model</b>", *UNHURRIED) as said, \
+            served.Server(program, model, "--served-name", "replay <b>model</b>", "--web-connect",
+                          "http://127.0.0.1:{}".format(tools), *UNHURRIED) as said, \
             served.Server(program, model, "--api-key", "secret") as keyed:
-        yield {name + "_url": "http://127.0.0.1:{}/".format(server.port)
-               for name, server in (("box", in_box), ("replay", said), ("keyed", keyed))}
+        urls = {name + "_url": "http://127.0.0.1:{}/".format(server.port)
+                for name, server in (("box", in_box), ("replay", said), ("keyed", keyed))}
+        yield dict(urls, tools_port=tools)
 
 
 def main():
@@ -75,6 +81,7 @@ def main():
     parser.add_argument("--motet")
     parser.add_argument("--install", "--fetch", action="store_true")
     parser.add_argument("--shots")
+    parser.add_argument("--patience", type=float, default=240)
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     packages, browser = find(arguments)
@@ -90,6 +97,7 @@ def main():
         for name in chosen:
             with servers(arguments.motet, model) as urls:
                 settings = dict(urls, packages=packages, browser=browser, root=os.path.abspath(ROOT), tests=tests,
+                                patience=arguments.patience,
                                 shots=arguments.shots and os.path.abspath(arguments.shots))
                 done = subprocess.run(["node", programs[name], json.dumps(settings)], timeout=600, check=False)
             failed |= done.returncode != 0

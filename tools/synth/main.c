@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "synth/synth.h"
+#include "weights/limits.h"
 
 typedef struct request {
     mt_synth_model model;

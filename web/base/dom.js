@@ -60,6 +60,9 @@ const ICONS = {
     tokens: "M3 6h3M8 6h5M15 6h2M3 10h6M11 10h6M3 14h2M7 14h6",
     pause: "M7 5v10M13 5v10",
     play: "M6 4l10 6-10 6z",
+    page: "M6 3h6l3 3v11H6zM12 3v3h3",
+    pin: "M7 3h6l-1 5 3 3H5l3-3zM10 11v6",
+    cpu: "M6 6h8v8H6zM8 3v3M12 3v3M8 14v3M12 14v3M3 8h3M3 12h3M14 8h3M14 12h3",
     check: "M4 11l4 4 8-10",
 };
 

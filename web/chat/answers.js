@@ -6,13 +6,14 @@
 // "stopped", "cut" (no more tokens allowed) or "failed". Items are {type: "reasoning" | "text" | "call", ...}. `base`
 // is how many of them, and how much of the last one, were there before the response that is being followed.
 
-import {call, Refusal} from "../base/api.js";
+import {call, reconnected, Refusal} from "../base/api.js";
 import {events} from "../base/sse.js";
 import {loadMessage, saveMessage} from "./store.js";
+import {faultOf} from "./words.js";
 
 const SAVE_MS = 1500;
 const FORGET_MS = 5000;
-const TRIES = 6; // in a row, of picking up a connection that broke
+const TRIES = 6; // in a row, of picking up a stream that ended too soon
 
 const following = new Map(); // message id: {message, abort, sequence, changed, saved}
 
@@ -55,6 +56,7 @@ function finish(message, response) {
     const now = Date.now();
     message.status = ends[response.status] ?? "failed";
     message.error = response.error?.message ?? null;
+    message.fault = message.error ? {status: 500} : null;
     message.times.ended ??= now;
     for (const item of message.items)
         if (item.type === "reasoning") item.seconds ??= (now - (item.started ?? now)) / 1000;
@@ -155,6 +157,12 @@ async function read(run, response) {
     return false;
 }
 
+function aborted(signal) {
+    return new Promise((resolve) => {
+        signal.addEventListener("abort", resolve);
+    });
+}
+
 function pause(ms, signal) {
     return new Promise((resolve) => {
         const timer = setTimeout(resolve, ms);
@@ -179,6 +187,8 @@ async function readAll(run, first) {
             if (await read(run, response)) return;
         } catch (error) {
             if (error instanceof Refusal || run.abort.signal.aborted || !run.message.response) throw error;
+            // nothing is lost: it goes on in the server, for as long as that allows
+            await Promise.race([reconnected(), aborted(run.abort.signal)]);
         }
         response = null;
         failed = run.sequence > before ? 1 : failed + 1;
@@ -210,17 +220,18 @@ async function follow(run, begin) {
         if (run.left) return;
         if (error.status !== 404 || !(await adopt(message))) {
             message.status = run.abort.signal.aborted ? "stopped" : "failed";
-            message.error = run.abort.signal.aborted
-                ? null
-                : error.status === 404
-                  ? "the server no longer knows this answer"
-                  : error.message;
+            message.error = run.abort.signal.aborted ? null : error.message;
+            message.fault = run.abort.signal.aborted ? null : faultOf(error);
         }
     } finally {
         following.delete(message.id);
     }
-    if ((await saveMessage(message).catch(() => false)) && message.response && message.status !== "failed")
-        forget(message.response);
+    delete message.unkept;
+    const kept = await saveMessage(message).catch((error) => {
+        Object.defineProperty(message, "unkept", {value: error, configurable: true}); // for this page alone
+        return false;
+    });
+    if (kept && message.response && message.status !== "failed") forget(message.response);
     run.changed();
 }
 
@@ -228,14 +239,25 @@ function runOf(message, changed) {
     return {message, abort: new AbortController(), sequence: -1, changed, saved: 0, left: false};
 }
 
-/** Asks for an answer and follows it. body: of the request, or a promise of it. Resolves at its end. */
+/* Where the server has lost a picture that it was given before, it is given again. */
+async function ask(body, signal) {
+    try {
+        return await call("v1/responses", {body: await body(false), signal});
+    } catch (error) {
+        if (!/upload it again/.test(error.message)) throw error;
+        return call("v1/responses", {body: await body(true), signal});
+    }
+}
+
+/** Asks for an answer and follows it. body(anew): makes the body of the request; anew: with pictures that the server is
+    given again. Resolves at its end. */
 export function start(message, body, changed) {
     const run = runOf(message, changed);
     message.status = "running";
     message.error = null;
     message.response = null;
     message.times = {asked: Date.now()};
-    return follow(run, async () => call("v1/responses", {body: await body, signal: run.abort.signal}));
+    return follow(run, () => ask(body, run.abort.signal));
 }
 
 /** Follows an answer that was begun before this page was loaded, or in another tab. */
@@ -244,7 +266,8 @@ export async function resume(message, changed) {
     if (!message.response) {
         // Not saved: another tab may be about to ask.
         message.status = "failed";
-        message.error = "the server has not said yet that it has the question";
+        message.error = "The page was closed before the server had the question.";
+        message.fault = {};
         changed();
         return;
     }
@@ -268,6 +291,12 @@ export async function stop(message) {
         return;
     }
     await call(`v1/responses/${message.response}/cancel`, {method: "POST"}).catch(() => run?.abort.abort());
+}
+
+/** Ends an answer that is not to be kept, followed or not. */
+export async function discard(message) {
+    following.get(message.id)?.abort.abort();
+    if (message.response) await call(`v1/responses/${message.response}`, {method: "DELETE"}).catch(() => {});
 }
 
 /** Reads no more of what is running; the answers go on without this page. */

@@ -1,15 +1,22 @@
 // From a path of messages to the body of a request to /v1/responses.
 
-import {dataUrl} from "./media.js";
+import {toolsOf} from "./mcp.js";
+import {urlFor} from "./uploads.js";
 import {body as settingsBody} from "./settings.js";
 
-async function part(attachment) {
-    const url = await dataUrl(attachment.blob);
+async function part(attachment, anew) {
+    if (attachment.kind === "text") {
+        const text = await attachment.blob.text();
+        const marks = "`".repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map((run) => run[0].length + 1)));
+        return {type: "input_text", text: `${attachment.name}:\n${marks}\n${text}\n${marks}`};
+    }
+    const url = await urlFor(attachment, anew);
     return attachment.kind === "video" ? {type: "input_video", video_url: url} : {type: "input_image", image_url: url};
 }
 
-async function asked(message) {
-    const parts = await Promise.all((message.attachments ?? []).map(part));
+async function asked(message, anew) {
+    const parts = [];
+    for (const each of message.attachments ?? []) parts.push(await part(each, anew));
     if (message.text) parts.push({type: "input_text", text: message.text});
     return [{type: "message", role: "user", content: parts}];
 }
@@ -25,8 +32,8 @@ function said(item) {
     }
 }
 
-async function items(message) {
-    if (message.role === "user") return asked(message);
+async function items(message, anew) {
+    if (message.role === "user") return asked(message, anew);
     if (message.role === "tool")
         return message.results.map((result) => ({
             type: "function_call_output",
@@ -36,11 +43,15 @@ async function items(message) {
     return message.items.filter((item) => item.type === "call" || item.text).map(said);
 }
 
-/** The body that asks for what follows a path. goOn: the last message is an answer's beginning. */
-export async function request(settings, path, goOn) {
-    const input = (await Promise.all(path.map(items))).flat();
+/** The body that asks for what follows a path. goOn: the last message is an answer's beginning; anew: pictures are given
+    to the server again. */
+export async function request(settings, path, goOn, anew) {
+    const body = settingsBody(settings);
+    const tools = await toolsOf(settings);
+    if (tools.length > 0) body.tools = [...(body.tools ?? []), ...tools];
+    const input = (await Promise.all(path.map((message) => items(message, anew)))).flat();
     return {
-        ...settingsBody(settings),
+        ...body,
         input,
         stream: true,
         background: true,

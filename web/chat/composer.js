@@ -1,13 +1,20 @@
-// Where questions are written, with pictures and videos.
+// Where questions are written, with pictures, videos and files of text. What is written and not sent is a draft, which
+// each conversation has of its own.
 
+import {callJson} from "../base/api.js";
 import {announce, byId} from "../base/dom.js";
 import {attachment, filesOf, gallery} from "./media.js";
-import {change, on, path, running, send, session, stop, tell} from "./session.js";
+import {change, model, on, path, running, send, session, stop, tell} from "./session.js";
+import {inForce} from "./settings.js";
 import {openSketch} from "./sketch.js";
+import * as store from "./store.js";
 
-const DRAFT = "motet.draft";
+const NEW = "new"; // whose draft is that of a conversation that has no message yet
+const SAVE_MS = 300;
 
 let attachments = [];
+let owner = null; // the conversation that the draft belongs to
+let timer = 0;
 
 function showAttachments() {
     byId("attachments").replaceChildren(
@@ -16,6 +23,7 @@ function showAttachments() {
                   gallery(attachments, (gone) => {
                       attachments = attachments.filter((each) => each !== gone);
                       showAttachments();
+                      keepDraft();
                       byId("question").focus();
                   }),
               ]
@@ -26,11 +34,26 @@ function showAttachments() {
 async function attach(files) {
     for (const file of files) {
         try {
-            attachments.push(await attachment(file, attachments));
+            const made = await attachment(file, session.limits && {...session.limits, pixels: model()?.max_picture_pixels});
+            attachments.push(made);
             announce(`${file.name || "A picture"} is attached`);
+            if (made.kind === "text") count(made);
         } catch (error) {
             tell("notice", error.message);
         }
+    }
+    showAttachments();
+    keepDraft();
+}
+
+/* How many tokens a file has is known before it is sent. */
+async function count(made) {
+    try {
+        const content = await made.blob.text();
+        const body = {content, prompt: content, model: model()?.id};
+        made.tokens = (await callJson("tokenize", {body})).tokens.length;
+    } catch {
+        return; // its bytes are shown
     }
     showAttachments();
 }
@@ -42,22 +65,57 @@ function grow() {
     field.style.height = `${Math.min(field.scrollHeight + 2, window.innerHeight / 3)}px`;
 }
 
-/* What is not sent yet outlives a reload of this tab. */
+/* What is not sent yet is kept, for each conversation. */
 function keepDraft() {
-    sessionStorage.setItem(DRAFT, byId("question").value);
+    grow();
+    clearTimeout(timer);
+    timer = setTimeout(saveDraft, SAVE_MS);
+}
+
+function saveDraft() {
+    clearTimeout(timer);
+    timer = 0;
+    store.saveDraft({conversation: owner, text: byId("question").value, attachments}).catch(() => {});
+}
+
+function fill(text, files) {
+    byId("question").value = text;
+    attachments = files;
+    showAttachments();
     grow();
 }
 
-function submit() {
+/* Another conversation is shown: its draft is, too. One that has got its first message keeps what is written. */
+async function changeDraft() {
+    const next = session.kept ? session.conversation.id : NEW;
+    if (next === owner) return;
+    if (timer) saveDraft();
+    const first = owner === null;
+    owner = next;
+    if (sending) return;
+    if (!first) fill("", []);
+    const found = await store.loadDraft(next).catch(() => null);
+    // What was written or attached while the draft was loaded comes behind it.
+    if (owner === next && found) fill(found.text + byId("question").value, [...found.attachments, ...attachments]);
+}
+
+let sending = false;
+
+/* What could not be sent stays in the field. */
+async function submit() {
     const field = byId("question");
     const text = field.value.trim();
-    if ((!text && attachments.length === 0) || running()) return;
-    const sent = attachments;
-    field.value = "";
-    attachments = [];
-    showAttachments();
-    keepDraft();
-    send(text, sent);
+    if (sending || (!text && attachments.length === 0) || running()) return;
+    sending = true;
+    const before = owner;
+    try {
+        if (!(await send(text, attachments))) return;
+        fill("", []);
+        saveDraft();
+        if (before === NEW) store.saveDraft({conversation: NEW, text: "", attachments: []}).catch(() => {});
+    } finally {
+        sending = false;
+    }
 }
 
 function showState() {
@@ -67,6 +125,10 @@ function showState() {
     const {settings} = session.conversation;
     byId("think").setAttribute("aria-pressed", String(settings.thinking === "on"));
     byId("probabilities").setAttribute("aria-pressed", String(settings.probabilities));
+    const labels = inForce(settings);
+    byId("in-force").hidden = labels.length === 0;
+    byId("in-force").textContent = labels.join(" · ");
+    byId("in-force").title = `In force in this conversation: ${labels.join(", ")}`;
 }
 
 function onKey(event) {
@@ -104,12 +166,12 @@ export function startComposer() {
         submit();
     });
     field.addEventListener("keydown", onKey);
-    field.value = sessionStorage.getItem(DRAFT) ?? "";
-    grow();
+    byId("in-force").addEventListener("click", () => tell("show-setting", null));
+    window.addEventListener("pagehide", () => timer && saveDraft());
     field.addEventListener("input", keepDraft);
     field.addEventListener("paste", (event) => {
         const files = filesOf(event.clipboardData);
-        if (files.length > 0) {
+        if (files.length > 0 && !event.clipboardData.types.includes("text/plain")) {
             event.preventDefault();
             attach(files);
         }
@@ -137,6 +199,7 @@ export function startComposer() {
         if (event.key === "Escape" && running() && !document.querySelector("dialog[open]")) stop();
     });
     on("conversation", showState);
+    on("conversation", changeDraft);
     on("settings", showState);
     on("message", showState);
     startDrop();

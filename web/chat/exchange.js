@@ -1,6 +1,7 @@
 // Conversations as a file: {"format": "motet.chat", "version": 1, "conversations": [{..., "messages": [...]}]}.
 // Pictures stand in it as data URLs.
 
+import {foreign} from "./foreign.js";
 import {dataUrl} from "./media.js";
 import * as store from "./store.js";
 
@@ -10,8 +11,8 @@ const MOST = 500 * 1024 * 1024;
 /* fetch may not read data: URLs here, so that base64 is read by hand. */
 function blobOf(url) {
     const found = /^data:([\w.+/-]+);base64,([A-Za-z0-9+/=]*)$/.exec(url);
-    if (!found || !/^(?:image|video)\//.test(found[1]))
-        throw new Error("an attachment is neither a picture nor a video");
+    if (!found || !/^(?:image\/|video\/|text\/plain$)/.test(found[1]))
+        throw new Error("an attachment is neither a picture nor a video nor text");
     return new Blob([Uint8Array.from(atob(found[2]), (c) => c.charCodeAt(0))], {type: found[1]});
 }
 
@@ -72,7 +73,7 @@ function messageFrom(message, ids, conversation) {
             role: "user",
             text: text(message.text),
             attachments: (message.attachments ?? []).map((each) => ({
-                kind: each.kind === "video" ? "video" : "image",
+                kind: ["video", "text"].includes(each.kind) ? each.kind : "image",
                 name: text(each.name, 100),
                 blob: blobOf(text(each.data)),
             })),
@@ -102,6 +103,7 @@ function messageFrom(message, ids, conversation) {
         model: text(message.model, 200),
         status: ["done", "stopped", "cut", "failed"].includes(message.status) ? message.status : "stopped",
         error: message.error ? text(message.error, 1000) : null,
+        fault: message.fault ? {status: number(message.fault.status)} : null,
         ...(stats ? {stats} : {}),
         times: {},
     };
@@ -124,24 +126,31 @@ export async function imported(file) {
     } catch {
         throw new Error("the file is not JSON");
     }
-    if (data?.format !== FORMAT || !Array.isArray(data.conversations))
-        throw new Error("the file is not one that was exported here");
-    for (const each of data.conversations) {
+    const known = data?.format === FORMAT && Array.isArray(data.conversations);
+    const all = known ? data.conversations : foreign(data);
+    if (!all) throw new Error("the file is no export of this page, ChatGPT, Open WebUI or llama.cpp");
+    await store.makeSure(file.size);
+    let added = 0;
+    for (const each of all) {
         const messages = Array.isArray(each.messages) ? each.messages : [];
         const ids = new Map(messages.map((message) => [message.id, store.newId()]));
         const id = store.newId();
         const made = messages.map((message) => messageFrom(message, ids, id));
-        for (const message of made) await store.saveMessage(message);
-        await store.saveConversation({
+        const conversation = {
             id,
             title: text(each.title, 200),
             created: number(each.created),
-            updated: Date.now(),
+            updated: number(each.updated) || number(each.created) || Date.now(),
             leaf: ids.get(each.leaf) ?? null,
             settings: settingsFrom(each.settings),
+            pinned: each.pinned === true,
             bytes: made.reduce((sum, message) => sum + store.weight(message), 0),
+        };
+        await store.saveWhole(conversation, made).catch((error) => {
+            error.added = added;
+            throw error;
         });
+        added++;
     }
-    await store.prune(null);
-    return data.conversations.length;
+    return added;
 }

@@ -1,14 +1,21 @@
 // The chat page: puts its parts together. session.js has the state, the other modules show it.
 
-import {callJson, Refusal} from "../base/api.js";
-import {announce, byId, icon} from "../base/dom.js";
+import {callJson, reconnected, Refusal} from "../base/api.js";
+import {askForKey} from "../base/key.js";
+import {byId, icon} from "../base/dom.js";
 import {startTheme} from "../base/theme.js";
 import {startComposer} from "./composer.js";
+import {startConnection} from "./connection.js";
+import {startGauge} from "./gauge.js";
+import {startKeeping} from "./keeping.js";
+import {startNotices} from "./notices.js";
 import {startDrawers, toggleDrawer} from "./drawers.js";
 import {startPanel} from "./panel.js";
+import {openPicker} from "./picker.js";
 import {on, session, start, tell} from "./session.js";
 import {beginNew, startSidebar} from "./sidebar.js";
 import {startTranscript} from "./transcript.js";
+import {explained, faultOf} from "./words.js";
 
 /* Encoders cannot be talked to. */
 function talks({capabilities = []}) {
@@ -19,30 +26,21 @@ async function findModels() {
     for (let wait = 500; ; wait = Math.min(2 * wait, 8000)) {
         try {
             const {data} = await callJson("v1/models");
-            session.models = data.filter(talks).map((model) => model.id);
+            session.all = data.filter(talks);
+            session.models = session.all.map((model) => model.id);
+            session.limits = await callJson("web/limits").catch(() => null);
             tell("models");
             return;
         } catch (error) {
             if (error instanceof Refusal && error.status < 500) {
-                tell("notice", error.message);
+                const {text} = explained(faultOf(error), error.message);
+                tell("notice", {text, actions: [["Try again", findModels]]});
                 return;
             }
+            if (!(error instanceof Refusal)) await reconnected();
         }
         await new Promise((resolve) => setTimeout(resolve, wait));
     }
-}
-
-function startNotices() {
-    let timer = 0;
-    on("notice", (text) => {
-        byId("notice").textContent = text;
-        byId("notice").hidden = false;
-        announce(text);
-        clearTimeout(timer);
-        timer = setTimeout(() => {
-            byId("notice").hidden = true;
-        }, 8000);
-    });
 }
 
 function startTitle() {
@@ -75,16 +73,22 @@ for (const [id, name] of [
     ["sketch", "edit"],
     ["to-end", "down"],
     ["dashboard", "chart"],
+    ["models", "cpu"],
 ])
     byId(id).prepend(icon(name));
 startTheme();
 startNotices();
+startConnection();
+on("key", async (then) => (await askForKey("Ask whoever runs it for one.")) && then());
 startDrawers();
 startTitle();
 startTranscript();
 startComposer();
 startPanel();
 startSidebar();
+startKeeping();
+startGauge();
+byId("models").addEventListener("click", openPicker);
 startKeys();
 await start();
 tell("list");

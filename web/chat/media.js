@@ -2,7 +2,12 @@
 
 import {h, icon} from "../base/dom.js";
 
-const MOST_BYTES = 40 * 1024 * 1024; // of all in a question: a body has 64 MiB, and base64 takes a third more
+const LEAST_PIXELS = 2e6; // a picture is not made smaller than this, whatever the model sees of it
+const USUAL_PIXELS = 4e6; // where the server does not say how many the model sees
+const TEXTS = /\.(?:txt|md|markdown|csv|tsv|json|jsonl|ya?ml|toml|ini|cfg|conf|xml|html?|css|js|mjs|ts|tsx|jsx|py|c|h|cc|cpp|hpp|rs|go|java|kt|swift|rb|php|pl|lua|sh|bash|sql|r|jl|hs|ml|tex|log|diff|patch|cmake|make|mk|srt|vtt|svgz?)$/i;
+const MOST_TEXT = 4e6; // bytes of a file of text
+const PROSE = /^(?:text\/|application\/(?:json|xml|javascript|x-sh|x-yaml|toml|sql))/;
+
 const PICTURES = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp"];
 
 const urls = new WeakMap(); // of blobs that are shown
@@ -12,15 +17,42 @@ function urlOf(blob) {
     return urls.get(blob);
 }
 
-/* What the server cannot read, but the browser can (SVG, AVIF, HEIC), is drawn as a PNG first. */
-async function redrawn(file) {
-    const bitmap = await createImageBitmap(file);
-    const canvas = h("canvas", {width: bitmap.width, height: bitmap.height});
+/* A picture that the browser can draw: SVG only as an element. */
+async function drawable(file) {
+    if (!file.type.startsWith("image/svg")) return createImageBitmap(file);
+    const image = new Image();
+    image.src = urlOf(file);
+    await image.decode();
+    if (!image.naturalWidth) throw new Error("no size");
+    return image;
+}
+
+/* Drawn with no more pixels than so many. Photographs stay JPEG, all else is PNG where that is not far larger. */
+async function drawn(file, pixels) {
+    const picture = await drawable(file);
+    const [width, height] = [picture.naturalWidth ?? picture.width, picture.naturalHeight ?? picture.height];
+    const scale = Math.min(1, Math.sqrt(pixels / (width * height)));
+    const canvas = h("canvas", {width: Math.max(1, Math.round(width * scale)), height: Math.max(1, Math.round(height * scale))});
     const context = canvas.getContext("2d");
+    context.imageSmoothingQuality = "high";
     context.fillStyle = "white";
     context.fillRect(0, 0, canvas.width, canvas.height);
-    context.drawImage(bitmap, 0, 0);
-    return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+    context.drawImage(picture, 0, 0, canvas.width, canvas.height);
+    const made = (type) => new Promise((resolve) => canvas.toBlob(resolve, type, 0.92));
+    if (file.type === "image/jpeg") return made("image/jpeg");
+    const blob = await made("image/png");
+    return blob.size > 4e6 ? made("image/jpeg") : blob;
+}
+
+/* As the server can read it, and no larger than the model can see it. */
+async function fitted(file, pixels) {
+    if (!PICTURES.includes(file.type)) return drawn(file, pixels);
+    const {width, height} = await createImageBitmap(file).then((found) => {
+        const size = {width: found.width, height: found.height};
+        found.close();
+        return size;
+    });
+    return width * height > 1.1 * pixels ? drawn(file, pixels) : file;
 }
 
 export function dataUrl(blob) {
@@ -32,26 +64,49 @@ export function dataUrl(blob) {
     });
 }
 
-/** An attachment {kind, name, blob} of a file; throws a sentence where it is none. */
-export async function attachment(file, before = []) {
+function isText(file) {
+    return !file.type.startsWith("image/") && (PROSE.test(file.type) || TEXTS.test(file.name ?? ""));
+}
+
+/** An attachment {kind, name, blob} of a file; throws a sentence where it is none. limits: what the server takes, with
+    `pixels` of a picture that the model sees; null where that is not known. */
+export async function attachment(file, limits) {
     const name = (file.name || "picture").slice(0, 100);
-    const bytes = before.reduce((sum, each) => sum + each.blob.size, file.size);
-    if (bytes > MOST_BYTES) throw new Error(`${name}: a question may bring 40 MB of pictures and videos`);
-    if (file.type.startsWith("video/")) return {kind: "video", name, blob: file};
-    if (PICTURES.includes(file.type)) return {kind: "image", name, blob: file};
-    if (file.type.startsWith("image/")) {
-        const blob = await redrawn(file).catch(() => null);
-        if (blob) return {kind: "image", name, blob};
+    const most = limits?.picture_bytes ?? Infinity;
+    if (file.type.startsWith("video/")) {
+        if (file.size > most) throw new Error(`${name}: the server takes videos of up to ${Math.floor(most / 1e6)} MB`);
+        return {kind: "video", name, blob: file};
     }
-    throw new Error(`${name}: this is neither a picture nor a video that can be read`);
+    if (file.type.startsWith("image/")) {
+        const pixels = Math.max(limits?.pixels ?? USUAL_PIXELS, LEAST_PIXELS);
+        const blob = await fitted(file, pixels).catch(() => null);
+        if (!blob) throw new Error(`${name}: this picture cannot be read`);
+        if (blob.size > most) throw new Error(`${name}: the server takes pictures of up to ${Math.floor(most / 1e6)} MB`);
+        return {kind: "image", name, blob};
+    }
+    if (isText(file)) {
+        if (file.size > MOST_TEXT) throw new Error(`${name}: a file of text may have 4 MB`);
+        const text = await file.text();
+        if (text.includes("\0")) throw new Error(`${name}: this is no text`);
+        return {kind: "text", name, blob: new Blob([text], {type: "text/plain"})};
+    }
+    throw new Error(`${name}: only pictures, videos and files of text can be read`);
 }
 
 /** The files in what was pasted or dropped. */
 export function filesOf(transfer) {
-    return [...(transfer?.files ?? [])].filter((file) => /^(?:image|video)\//.test(file.type));
+    return [...(transfer?.files ?? [])];
 }
 
 function preview(each) {
+    if (each.kind === "text")
+        return h(
+            "span",
+            {class: "file"},
+            icon("page"),
+            h("b", {dir: "auto"}, each.name),
+            h("span", {class: "note"}, each.tokens ? `${each.tokens.toLocaleString()} tokens` : `${each.blob.size.toLocaleString()} bytes`),
+        );
     if (each.kind === "video")
         return h("video", {
             src: urlOf(each.blob),
@@ -67,7 +122,7 @@ function preview(each) {
 export function gallery(attachments, remove) {
     return h(
         "ul",
-        {class: "gallery", "aria-label": "Pictures and videos"},
+        {class: "gallery", "aria-label": "Attached files"},
         attachments.map((each) =>
             h(
                 "li",

@@ -1,12 +1,13 @@
 // One message as it is shown: a question, an answer with its parts, or results of tools.
 
-import {h, icon, iconButton} from "../base/dom.js";
+import {byId, h, icon, iconButton} from "../base/dom.js";
 import {copyText} from "../text/code.js";
 import {MarkdownView} from "../text/markdown.js";
 import {gallery} from "./media.js";
-import {again, canGoOn, edit, giveResults, goOn, session, switchTo} from "./session.js";
+import {again, canGoOn, edit, giveResults, goOn, session, switchTo, tell} from "./session.js";
 import {children, siblings, textOf} from "./tree.js";
 import {tokenView} from "./tokens.js";
+import {explained} from "./words.js";
 
 function seconds(value) {
     return value < 10
@@ -88,7 +89,10 @@ const PARTS = {reasoning: ReasoningPart, text: TextPart, call: CallPart};
 
 function statistics({stats, model}) {
     if (!stats) return null;
-    const said = [...(session.models.length > 1 && model ? [model] : []), `${stats.tokens} tokens`];
+    const said = [
+        ...(session.models.length > 1 && model ? [model] : []),
+        `${stats.tokens} token${stats.tokens === 1 ? "" : "s"}`,
+    ];
     if (stats.rate > 0 && Number.isFinite(stats.rate))
         said.push(`${stats.rate >= 10 ? Math.round(stats.rate) : stats.rate.toFixed(1)} tokens/s`);
     if (stats.first !== null)
@@ -117,6 +121,35 @@ function switches(message) {
 }
 
 const ENDS = {cut: "It ended here because no more tokens were allowed.", stopped: "Stopped."};
+
+const ACTS = {
+    again: ["Ask again", (message) => again(message)],
+    new: ["New conversation", () => byId("new").click()],
+    key: ["Give a key", (message) => tell("key", () => again(message))],
+    model: ["Choose another model", () => byId("model").focus()],
+    settings: ["Open the settings", () => tell("show-setting", null)],
+    edit: [
+        "Edit the question",
+        (message) => document.querySelector(`[data-id="${message.parent}"] button[aria-label^="Edit"]`)?.click(),
+    ],
+};
+
+/* What went wrong, and buttons for what can be done about it. */
+function fault(message) {
+    if (!message.error) return null;
+    const {text, details, acts} = explained(message.fault, message.error);
+    return h(
+        "div",
+        {class: "fault"},
+        h("p", {class: "bad", role: "alert"}, text),
+        details && h("details", {}, h("summary", {}, "What the server says"), h("p", {class: "note"}, details)),
+        h(
+            "div",
+            {class: "row"},
+            acts.map((name) => h("button", {type: "button", onclick: () => ACTS[name][1](message)}, ACTS[name][0])),
+        ),
+    );
+}
 
 /** The fields for results, where an answer ended with calls that nobody has answered. */
 function resultForm(message) {
@@ -156,7 +189,7 @@ class AnswerView {
         this.foot = h("footer", {});
         this.element = h(
             "article",
-            {class: "message answer", "aria-label": "Answer", dataset: {id: message.id}},
+            {class: "message answer", "aria-label": "Answer", tabindex: "-1", dataset: {id: message.id}},
             this.body,
             this.foot,
         );
@@ -213,7 +246,7 @@ class AnswerView {
         const copy = iconButton("copy", "Copy the answer", () => copyText(textOf(message), copy));
         this.foot.replaceChildren(
             ...[
-                message.error ? h("p", {class: "bad", role: "alert"}, message.error) : null,
+                fault(message),
                 ENDS[message.status] ? h("p", {class: "note"}, ENDS[message.status]) : null,
                 resultForm(message),
                 h(
@@ -244,7 +277,12 @@ class AnswerView {
 
 class QuestionView {
     constructor(message) {
-        this.element = h("article", {class: "message question", "aria-label": "Question", dataset: {id: message.id}});
+        this.element = h("article", {
+            class: "message question",
+            "aria-label": "Question",
+            tabindex: "-1",
+            dataset: {id: message.id},
+        });
         this.update(message);
     }
 
@@ -287,10 +325,9 @@ class QuestionView {
             "form",
             {
                 class: "editing",
-                onsubmit: (event) => {
+                onsubmit: async (event) => {
                     event.preventDefault();
-                    this.endEdit();
-                    edit(message, field.value.trim(), message.attachments);
+                    if (await edit(message, field.value.trim(), message.attachments)) this.endEdit();
                 },
             },
             message.attachments?.length > 0 && gallery(message.attachments),

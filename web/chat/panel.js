@@ -1,7 +1,9 @@
 // The settings of the conversation that is shown.
 
 import {byId, h} from "../base/dom.js";
-import {change, on, session} from "./session.js";
+import {toggleDrawer} from "./drawers.js";
+import {change, on, session, tell} from "./session.js";
+import {forgetConsent} from "./mcp.js";
 import {fault, FIELDS} from "./settings.js";
 
 const inputs = new Map(); // key: {input, note}
@@ -65,6 +67,62 @@ function show() {
     }
 }
 
+/* Settings under a name, for other conversations. */
+const PRESETS = "motet.presets";
+
+function presets() {
+    try {
+        return JSON.parse(localStorage.getItem(PRESETS) ?? "{}");
+    } catch {
+        return {};
+    }
+}
+
+function keepPresets(all) {
+    try {
+        localStorage.setItem(PRESETS, JSON.stringify(all));
+    } catch {
+        tell("notice", "The browser keeps no presets here.");
+    }
+    showPresets();
+}
+
+function showPresets() {
+    byId("preset").replaceChildren(
+        h("option", {value: ""}, "Choose"),
+        ...Object.keys(presets()).map((name) => h("option", {value: name}, name)),
+    );
+}
+
+function presetRow() {
+    const name = h("input", {id: "preset-name", maxlength: 60, placeholder: "Name"});
+    const use = h("select", {id: "preset", onchange: () => presets()[use.value] && change({...presets()[use.value]})});
+    const save = () => {
+        const {model: _, ...settings} = session.conversation.settings;
+        if (name.value.trim()) keepPresets({...presets(), [name.value.trim()]: settings});
+        name.value = "";
+    };
+    const remove = () => keepPresets(Object.fromEntries(Object.entries(presets()).filter(([key]) => key !== use.value)));
+    return h(
+        "details",
+        {},
+        h("summary", {}, "Presets"),
+        h("label", {for: "preset"}, "Use these settings"),
+        h("div", {class: "row"}, use, h("button", {type: "button", onclick: remove}, "Delete")),
+        h("label", {for: "preset-name"}, "Save the settings of this conversation as"),
+        h("div", {class: "row"}, name, h("button", {type: "button", onclick: save}, "Save")),
+    );
+}
+
+/* What was said of tools can be taken back. */
+function consentRow() {
+    const forget = () => {
+        forgetConsent();
+        tell("notice", "You will be asked again before each tool is called.");
+    };
+    return h("button", {type: "button", class: "small", onclick: forget}, "Ask again before each tool");
+}
+
 function groups() {
     const plain = FIELDS.filter((field) => !field.group).map(row);
     const names = [...new Set(FIELDS.map((field) => field.group).filter(Boolean))];
@@ -79,9 +137,11 @@ function groups() {
                     "div",
                     {class: name === "Sampling" ? "grid" : null},
                     FIELDS.filter((field) => field.group === name).map(row),
+                    name === "Sampling" ? null : consentRow(),
                 ),
             ),
         ),
+        presetRow(),
     ];
 }
 
@@ -99,11 +159,19 @@ function showModels() {
 
 export function startPanel() {
     byId("settings-fields").append(...groups());
+    showPresets();
     byId("model").addEventListener("change", () => change({model: byId("model").value}));
     on("conversation", () => {
         show();
         showModels();
     });
     on("settings", show);
+    on("show-setting", (key) => {
+        if (byId("settings").hidden) toggleDrawer("settings");
+        const input = inputs.get(key ?? FIELDS[0].key).input;
+        for (const group of byId("settings-fields").querySelectorAll("details"))
+            if (group.contains(input) || key === null) group.open = true;
+        input.focus();
+    });
     on("models", showModels);
 }

@@ -1,17 +1,21 @@
 // The one state of the page, and all that can be done to it. Views are told by name of what has changed:
 // "list" (conversations), "conversation" (another one is shown, or another branch of it), "settings", "title",
-// "message" (one message, given along), "models", "notice" (a sentence for the person).
+// "message" (one message, given along), "models", "notice" (a sentence for the person, or {text, actions}), "full" (the
+// browser could not keep something: there is no room), "shown" (a message that the person has asked to see).
 
 import * as answers from "./answers.js";
 import {request} from "./ask.js";
-import {defaults, remember} from "./settings.js";
+import {results} from "./mcp.js";
+import {defaults, faults, remember} from "./settings.js";
 import * as store from "./store.js";
-import {branch, children, newestLeaf, pathTo, textOf} from "./tree.js";
+import {children, newestLeaf, pathTo, textOf} from "./tree.js";
 
 const listeners = new Map();
 
 export const session = {
     models: [], // names that can be asked
+    all: [], // the models as /v1/models has them
+    limits: null, // what the server takes, see /web/limits
     conversation: null, // what is shown: {id, title, created, updated, leaf, settings, bytes}
     kept: false, // it is in the store: it has a message at least
     messages: new Map(),
@@ -61,8 +65,9 @@ export function begin() {
     show(fresh(), new Map(), false);
 }
 
-/** Shows a kept conversation; where it is gone, a new one. Of several at once the last is shown. */
-export async function openConversation(id) {
+/** Shows a kept conversation; where it is gone, a new one. Of several at once the last is shown. hit: a message of it
+    that is to be seen. */
+export async function openConversation(id, hit = null) {
     const turn = ++opening;
     const found = await store.load(id);
     if (turn !== opening) return;
@@ -73,7 +78,11 @@ export async function openConversation(id) {
     for (const key of found.messages.keys()) found.messages.set(key, answers.live(key) ?? found.messages.get(key));
     if (!found.messages.has(found.conversation.leaf)) found.conversation.leaf = newestLeaf(found.messages, null);
     found.conversation.settings = {...defaults(), ...found.conversation.settings};
+    const hits = hit && found.messages.has(hit);
+    if (hits && !pathTo(found.messages, found.conversation.leaf).includes(found.messages.get(hit)))
+        found.conversation.leaf = newestLeaf(found.messages, hit);
     show(found.conversation, found.messages, true);
+    if (hits) tell("hit", found.messages.get(hit));
 }
 
 /* What one tab writes of a conversation, others hear of: `changed` is for this one's views. */
@@ -85,28 +94,89 @@ async function keep() {
     const {conversation} = session;
     session.kept = true;
     conversation.updated = Date.now();
-    conversation.bytes = [...session.messages.values()].reduce((sum, message) => sum + store.weight(message), 0);
+    conversation.bytes = [...session.messages.values()].reduce((sum, message) => sum + weightOf(message), 0);
     try {
         await store.saveConversation(conversation);
-        await store.prune(conversation.id);
     } catch (error) {
-        tell("notice", `The browser could not keep this conversation: ${error?.message ?? "no room"}`);
+        failedToKeep(error);
     }
     tell("list");
 }
 
-async function add(message) {
-    Object.assign(message, {id: store.newId(), conversation: session.conversation.id, created: Date.now()});
+const weights = new WeakMap(); // of messages that do not change any more
+
+function weightOf(message) {
+    if (message.status === "running") return 0;
+    if (!weights.has(message)) weights.set(message, store.weight(message));
+    return weights.get(message);
+}
+
+function failedToKeep(error) {
+    if (error instanceof store.Full) tell("full");
+    else tell("notice", `The browser could not keep this: ${error?.message ?? error}`);
+}
+
+/* Adds a message to what is shown. `must`: only if it can be kept, else an error is thrown. */
+async function add(message, must) {
+    const {conversation} = session;
+    Object.assign(message, {id: store.newId(), conversation: conversation.id, created: Date.now()});
+    if (must) {
+        await store.makeSure(store.weight(message));
+        await store.saveMessage(message);
+    } else {
+        await store.saveMessage(message).catch(failedToKeep);
+    }
+    if (conversation !== session.conversation) return message;
     session.messages.set(message.id, message);
-    session.conversation.leaf = message.id;
-    if (!session.kept) history.replaceState(null, "", `#${session.conversation.id}`);
+    conversation.leaf = message.id;
+    if (!session.kept) history.replaceState(null, "", `#${conversation.id}`);
     session.kept = true;
-    await store.saveMessage(message).catch(() => {});
     return message;
 }
 
-/* An answer to the path that ends with `parent`. */
-async function answer(parent) {
+/** What the server has said of the model that is asked; undefined: nothing. */
+export function model() {
+    const name = session.conversation?.settings.model || session.models[0];
+    return session.all.find((each) => each.id === name);
+}
+
+/* A setting with a fault would be left out, and the answer be another one than was asked for. */
+function faulty() {
+    const found = faults(session.conversation.settings);
+    if (found.length === 0) return false;
+    const [{field, wrong}] = found;
+    tell("notice", {
+        text: `Nothing is sent while a setting has a fault. ${field.label}: ${wrong}`,
+        actions: [
+            ["Open the settings", () => tell("show-setting", field.key)],
+            [`Clear “${field.label}”`, () => change({[field.key]: ""})],
+        ],
+    });
+    return true;
+}
+
+/* Adds what the person says, and asks for an answer. False: it could not be kept or sent, and the person was told why. */
+async function say(message) {
+    if (faulty()) return false;
+    let kept = null;
+    try {
+        kept = await add(message, true);
+    } catch (error) {
+        failedToKeep(error);
+        return false;
+    }
+    if (kept.conversation !== session.conversation.id) return true;
+    if (!session.conversation.title) {
+        const name = message.text || message.attachments?.[0]?.name || "A picture";
+        session.conversation.title = name.replaceAll(/\s+/g, " ").slice(0, 80);
+        tell("title");
+    }
+    answer(kept.id);
+    return true;
+}
+
+/* An answer to the path that ends with `parent`. asked: it is what the person looks at, who has typed nothing. */
+async function answer(parent, asked = false) {
     const {conversation} = session;
     const before = pathTo(session.messages, parent);
     const message = await add({
@@ -116,8 +186,11 @@ async function answer(parent) {
         status: "running",
         model: conversation.settings.model,
     });
+    if (conversation !== session.conversation) return;
     tell("conversation");
-    const done = answers.start(message, request(conversation.settings, before, false), () => changed(message));
+    const settings = {...conversation.settings};
+    const done = answers.start(message, (anew) => request(settings, before, false, anew), () => changed(message));
+    if (asked) tell("shown", message);
     await keep();
     await done;
     await finished(message);
@@ -126,29 +199,38 @@ async function answer(parent) {
 async function finished(message) {
     const found = session.conversation?.id === message.conversation;
     if (found) tell("conversation");
+    if (message.unkept) failedToKeep(message.unkept);
     tell("finished", message);
     if (found && session.kept) await keep();
+    if (found && message.status === "done") await callTools(message);
 }
 
-export async function send(text, attachments) {
-    const parent = session.conversation.leaf;
-    const message = await add({parent, role: "user", text, attachments});
-    if (!session.conversation.title) {
-        session.conversation.title = (text || attachments[0]?.name || "A picture").replaceAll(/\s+/g, " ").slice(0, 80);
-        tell("title");
+/* Calls of tools that the page can make itself; the person is asked first, and gives the results where they say no. */
+async function callTools(message) {
+    const {conversation} = session;
+    const calls = message.items.filter((item) => item.type === "call");
+    try {
+        const given = await results(conversation.settings, calls);
+        const stays = conversation === session.conversation && conversation.leaf === message.id;
+        if (given && stays) await giveResults(message, given);
+    } catch (error) {
+        tell("notice", error.message);
     }
-    await answer(message.id);
+}
+
+/** Asks something. False: it could not be kept, nothing is asked, and the person was told why. */
+export function send(text, attachments) {
+    return say({parent: session.conversation.leaf, role: "user", text, attachments});
 }
 
 /** The same question in other words, beside the first. */
-export async function edit(message, text, attachments) {
-    const changedMessage = await add({parent: message.parent, role: "user", text, attachments});
-    await answer(changedMessage.id);
+export function edit(message, text, attachments) {
+    return say({parent: message.parent, role: "user", text, attachments});
 }
 
 /** Another answer to the same, beside the first. */
-export function again(message) {
-    return answer(message.parent);
+export async function again(message) {
+    if (!faulty()) await answer(message.parent, true);
 }
 
 export function canGoOn(message) {
@@ -162,9 +244,13 @@ export function canGoOn(message) {
 
 /** Goes on with an answer that ended too soon. */
 export async function goOn(message) {
+    if (faulty()) return;
     const last = message.items.at(-1);
-    const body = request(session.conversation.settings, pathTo(session.messages, message.id), true);
-    await body;
+    const settings = {...session.conversation.settings};
+    const before = pathTo(session.messages, message.id);
+    // what is sent is what is there now: the answer grows while a picture may have to be given again
+    const sent = await request(settings, before, true, false);
+    const body = (anew) => (anew ? request(settings, before, true, true) : sent);
     message.base = {
         count: message.items.length,
         joined: true,
@@ -173,14 +259,14 @@ export async function goOn(message) {
     };
     const done = answers.start(message, body, () => changed(message));
     tell("conversation");
+    tell("shown", message);
     await done;
     await finished(message);
 }
 
 /** Results of the calls in an answer, upon which the model goes on. */
-export async function giveResults(message, results) {
-    const given = await add({parent: message.id, role: "tool", results});
-    await answer(given.id);
+export function giveResults(message, results) {
+    return say({parent: message.id, role: "tool", results});
 }
 
 export function stop() {
@@ -192,19 +278,7 @@ export function stop() {
 export async function switchTo(message) {
     session.conversation.leaf = newestLeaf(session.messages, message.id);
     tell("conversation");
-    await keep();
-}
-
-/** Removes a message and all that follows it. */
-export async function removeBranch(message) {
-    const ids = branch(session.messages, message.id);
-    const beside = [...session.messages.values()].filter(
-        (other) => other.parent === message.parent && other.id !== message.id,
-    );
-    for (const id of ids) session.messages.delete(id);
-    session.conversation.leaf = beside.length > 0 ? newestLeaf(session.messages, beside.at(-1).id) : message.parent;
-    tell("conversation");
-    await store.removeMessages(session.conversation.id, ids);
+    tell("shown", message);
     await keep();
 }
 
@@ -213,6 +287,14 @@ export async function change(settings) {
     remember(session.conversation.settings);
     tell("settings");
     if (session.kept) await keep();
+}
+
+/** Pinned conversations stand before the others. */
+export async function pin(id, pinned) {
+    if (session.conversation.id === id) session.conversation.pinned = pinned;
+    const found = await store.load(id);
+    if (found) await store.saveConversation({...found.conversation, pinned});
+    tell("list");
 }
 
 export async function rename(id, title) {
@@ -225,12 +307,12 @@ export async function rename(id, title) {
     tell("list");
 }
 
+/** Forgets a conversation, and stops the answers of it that are being given, shown or not. */
 export async function remove(id) {
-    if (session.conversation.id === id) {
-        const message = running();
-        if (message) answers.stop(message);
-        begin();
-    }
+    const found = await store.load(id);
+    for (const message of found?.messages.values() ?? [])
+        if (message.status === "running") answers.discard(answers.live(message.id) ?? message);
+    if (session.conversation.id === id) begin();
     await store.removeConversation(id);
     tell("list");
 }
@@ -242,12 +324,15 @@ async function heard({conversation, message}) {
     const found = await store.load(conversation);
     if (!found || conversation !== session.conversation.id) return found ? undefined : begin();
     let news = false;
-    for (const [id, each] of found.messages) {
+    const byAge = [...found.messages].sort((a, b) => a[1].created - b[1].created);
+    for (const [id, each] of byAge) {
         const mine = session.messages.get(id);
         const late =
             mine?.response && mine.response === each.response && mine.status !== "running" && each.status === "running";
         if (answers.live(id) || late || (message !== null && id !== message && mine)) continue;
         session.messages.set(id, each);
+        // what goes on from the last message that is shown is shown, too
+        if (!mine && each.parent === session.conversation.leaf) session.conversation.leaf = each.id;
         news = true;
         if (each.status === "running") answers.resume(each, () => changed(each));
     }

@@ -104,6 +104,14 @@ export const FIELDS = [
         group: "Shape and tools",
         hint: 'A list of functions: [{"name", "description", "parameters"}]. You give their results.',
     },
+    {
+        key: "servers",
+        label: "MCP servers",
+        kind: "text",
+        rows: 2,
+        group: "Shape and tools",
+        hint: "Addresses of tools over HTTP, one a line. You are asked before one is called.",
+    },
     {key: "probabilities", label: "Ask for the probabilities of tokens", kind: "check", group: "Shape and tools"},
 ];
 
@@ -150,6 +158,18 @@ export function fault(field, text) {
     return null;
 }
 
+/** The settings that have a fault: [{field, wrong}]. */
+export function faults(settings) {
+    return FIELDS.map((field) => ({field, wrong: fault(field, settings[field.key])})).filter(({wrong}) => wrong !== null);
+}
+
+/** What is in force that makes answers other than usual: labels. */
+export function inForce(settings) {
+    return FIELDS.filter(({key}) => ["system", "schema", "tools", "servers", "seed"].includes(key) && settings[key]).map(
+        ({label}) => label,
+    );
+}
+
 function tool(each) {
     const inner = each.function ?? each; // as chat completions have it, too
     return {
@@ -160,25 +180,17 @@ function tool(each) {
     };
 }
 
-/** The part of a request's body that the settings make. Fields with a fault are left out. */
+/** The part of a request's body that the settings make, none of which has a fault. */
 export function body(settings) {
     const out = {};
     for (const field of FIELDS)
         if (
             field.field &&
             settings[field.key] !== "" &&
-            settings[field.key] !== undefined &&
-            !fault(field, settings[field.key])
+            settings[field.key] !== undefined
         )
             out[field.field] = Number(settings[field.key]);
-    const parsed = (key) =>
-        settings[key] &&
-        !fault(
-            FIELDS.find((field) => field.key === key),
-            settings[key],
-        )
-            ? JSON.parse(settings[key])
-            : null;
+    const parsed = (key) => (settings[key] ? JSON.parse(settings[key]) : null);
     const schema = parsed("schema"),
         tools = parsed("tools");
     const stop = (settings.stop ?? "").split("\n").filter(Boolean);

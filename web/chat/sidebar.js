@@ -2,7 +2,7 @@
 
 import {announce, byId, h, icon, iconButton} from "../base/dom.js";
 import {exported, imported} from "./exchange.js";
-import {begin, on, openConversation, remove, rename, session, tell} from "./session.js";
+import {begin, on, openConversation, pin, remove, rename, session, tell} from "./session.js";
 import * as store from "./store.js";
 import {closeDrawers} from "./drawers.js";
 
@@ -75,12 +75,15 @@ function row(each) {
                 dir: "auto",
                 onclick: (event) => {
                     event.preventDefault();
-                    openConversation(each.id);
+                    openConversation(each.id, each.hit);
                     closeDrawers();
                 },
             },
             title,
         ),
+        iconButton("pin", `${each.pinned ? "Unpin" : "Pin"} ${title}`, () => pin(each.id, !each.pinned), {
+            "aria-pressed": String(each.pinned === true),
+        }),
         iconButton("edit", `Rename ${title}`, () => askName(each)),
         iconButton("save", `Export ${title}`, () => exportOne(each)),
         iconButton("bin", `Forget ${title}`, () => askRemove(each)),
@@ -91,18 +94,21 @@ async function showList() {
     const words = byId("search").value.trim();
     const found = await (words ? store.search(words) : store.conversations()).catch(() => []);
     const groups = new Map();
-    for (const each of found) groups.set(dayOf(each.updated), [...(groups.get(dayOf(each.updated)) ?? []), each]);
+    const group = (each) => (each.pinned ? "Pinned" : dayOf(each.updated));
+    for (const each of found.toSorted((a, b) => (b.pinned === true) - (a.pinned === true)))
+        groups.set(group(each), [...(groups.get(group(each)) ?? []), each]);
     byId("conversations").replaceChildren(
-        ...[...groups].map(([day, group]) => h("section", {}, h("h2", {}, day), h("ul", {}, group.map(row)))),
+        ...[...groups].map(([name, members]) => h("section", {}, h("h2", {}, name), h("ul", {}, members.map(row)))),
     );
     if (found.length === 0)
         byId("conversations").append(
             h("p", {class: "note"}, words ? "Nothing was found." : "Conversations are kept here, in this browser."),
         );
-    if (words) announce(`${found.length} conversations found`);
+    if (words) announce(found.length === 1 ? "1 conversation found" : `${found.length} conversations found`);
 }
 
-async function save(ids, name) {
+/** Has the browser save some conversations as a file. */
+export async function save(ids, name) {
     const url = URL.createObjectURL(new Blob([await exported(ids)], {type: "application/json"}));
     h("a", {href: url, download: `motet-${name}.json`}).click();
     setTimeout(() => URL.revokeObjectURL(url), 60000);
@@ -121,11 +127,16 @@ function exportOne(each) {
     save([each.id], words.join("-").slice(0, 60));
 }
 
+function counted(number) {
+    return number === 1 ? "1 conversation was added." : `${number} conversations were added.`;
+}
+
 async function importFile(file) {
     try {
-        tell("notice", `${await imported(file)} conversations were added.`);
+        tell("notice", counted(await imported(file)));
     } catch (error) {
-        tell("notice", `Nothing more was added: ${error.message}`);
+        if (error instanceof store.Full) tell("full");
+        else tell("notice", `${error.added ? `${counted(error.added)} Then it ended` : "Nothing was added"}: ${error.message}`);
     }
     tell("list");
 }

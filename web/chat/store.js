@@ -1,10 +1,10 @@
 // Conversations, kept in the browser's own database (IndexedDB). Messages are records of their own, so that two tabs
 // with the same conversation add to it side by side. Tabs tell each other what has changed.
 //
-// At most MOST conversations and BYTES bytes are kept; those that were not touched for longest go first.
+// Nothing is removed that the person did not remove. Where the browser gives no more room, a write fails with a Full
+// error, and who asked for it says so.
 
-const MOST = 500;
-const BYTES = 256 * 1024 * 1024;
+const STORES = ["conversations", "messages", "drafts"];
 
 const channel = "BroadcastChannel" in window ? new BroadcastChannel("motet.chat") : null;
 let database = null;
@@ -16,25 +16,64 @@ function finished(request) {
     });
 }
 
-function open() {
-    const request = indexedDB.open("motet.chat", 1);
-    request.onupgradeneeded = () => {
-        request.result.createObjectStore("conversations", {keyPath: "id"});
-        request.result.createObjectStore("messages", {keyPath: "id"}).createIndex("conversation", "conversation");
-    };
-    return finished(request);
+/** The browser gives no more room. */
+export class Full extends Error {
+    constructor() {
+        super("There is no more room in this browser for conversations.");
+    }
 }
 
+/* What each version of the database added to the one before. */
+const VERSIONS = [
+    (database) => {
+        database.createObjectStore("conversations", {keyPath: "id"});
+        database.createObjectStore("messages", {keyPath: "id"}).createIndex("conversation", "conversation");
+    },
+    (database) => database.createObjectStore("drafts", {keyPath: "conversation"}),
+];
+
+async function open() {
+    const request = indexedDB.open("motet.chat", VERSIONS.length);
+    request.onupgradeneeded = ({oldVersion}) => {
+        for (const add of VERSIONS.slice(oldVersion)) add(request.result);
+    };
+    const opened = await finished(request);
+    // a page of a later program wants to change it: it is not to wait for this one
+    opened.onversionchange = () => {
+        opened.close();
+        database = null;
+    };
+    return opened;
+}
+
+/* work gets the stores; its writes are on the disk when this resolves. */
 async function transact(mode, work) {
     database ??= open();
-    const transaction = (await database).transaction(["conversations", "messages"], mode);
+    const transaction = (await database).transaction(STORES, mode, {durability: "strict"});
     const done = new Promise((resolve, reject) => {
         transaction.oncomplete = resolve;
         transaction.onabort = transaction.onerror = () => reject(transaction.error);
     });
-    const result = await work(transaction.objectStore("conversations"), transaction.objectStore("messages"));
-    await done;
-    return result;
+    done.catch(() => {}); // work fails with it, or it is awaited below
+    try {
+        const result = await work(...STORES.map((name) => transaction.objectStore(name)));
+        await done;
+        return result;
+    } catch (error) {
+        throw error?.name === "QuotaExceededError" ? new Full() : error;
+    }
+}
+
+/** {used, all}: bytes of what the browser gives the pages of this server; null where it does not tell. */
+export async function room() {
+    const found = await navigator.storage?.estimate?.().catch(() => null);
+    return found?.quota > 0 ? {used: found.usage ?? 0, all: found.quota} : null;
+}
+
+/** Throws Full where so many bytes more do not fit. */
+export async function makeSure(bytes) {
+    const found = await room();
+    if (found && found.used + bytes > 0.98 * found.all) throw new Full();
 }
 
 function tell(change) {
@@ -55,6 +94,14 @@ export function newId() {
 export function weight(message) {
     const attached = (message.attachments ?? []).reduce((sum, each) => sum + each.blob.size, 0);
     return attached + JSON.stringify({...message, attachments: undefined}).length;
+}
+
+/** Keeps a conversation with all of its messages, or nothing of it. */
+export async function saveWhole(conversation, all) {
+    await transact("readwrite", (store, messages) =>
+        Promise.all([finished(store.put(conversation)), ...all.map((message) => finished(messages.put(message)))]),
+    );
+    tell({conversation: conversation.id, message: null});
 }
 
 /** All conversations without their messages, the last touched first. */
@@ -93,41 +140,65 @@ export function loadMessage(id) {
     return transact("readonly", (_, messages) => finished(messages.get(id)));
 }
 
-export async function removeMessages(conversation, ids) {
-    await transact("readwrite", (_, messages) => Promise.all(ids.map((id) => finished(messages.delete(id)))));
-    tell({conversation, message: null});
+/** What is written in a conversation and not sent: {conversation, text, attachments}; undefined: nothing. */
+export function loadDraft(conversation) {
+    return transact("readonly", (store, messages, drafts) => finished(drafts.get(conversation)));
+}
+
+export function saveDraft(draft) {
+    return transact("readwrite", (store, messages, drafts) =>
+        finished(draft.text || draft.attachments.length > 0 ? drafts.put(draft) : drafts.delete(draft.conversation)),
+    );
+}
+
+/** Another conversation with the same messages. */
+export async function copyConversation(id) {
+    const {conversation, messages} = await load(id);
+    const ids = new Map([...messages.keys()].map((each) => [each, newId()]));
+    const made = {...conversation, id: newId(), title: `${conversation.title} (copy)`, updated: Date.now(), pinned: false};
+    made.leaf = ids.get(conversation.leaf) ?? null;
+    await makeSure(conversation.bytes ?? 0);
+    await saveWhole(
+        made,
+        [...messages.values()].map((message) => ({
+            ...message,
+            id: ids.get(message.id),
+            parent: ids.get(message.parent) ?? null,
+            conversation: made.id,
+            ...(message.status === "running" ? {status: "stopped", response: null} : {}),
+        })),
+    );
 }
 
 export async function removeConversation(id) {
-    await transact("readwrite", async (store, messages) => {
+    await transact("readwrite", async (store, messages, drafts) => {
         const keys = await finished(messages.index("conversation").getAllKeys(id));
-        await Promise.all([finished(store.delete(id)), ...keys.map((key) => finished(messages.delete(key)))]);
+        await Promise.all([
+            finished(store.delete(id)),
+            finished(drafts.delete(id)),
+            ...keys.map((key) => finished(messages.delete(key))),
+        ]);
     });
     tell({conversation: id, message: null});
 }
 
-/** Those whose titles or texts have all of the words; a text is looked at as it was written. */
+/** Those whose titles or texts have all of the words, with the message that has most of them as `hit`. A text is looked
+    at as it was written. */
 export async function search(words) {
     const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
     return transact("readonly", async (store, messages) => {
         const texts = new Map((await finished(store.getAll())).map((each) => [each.id, {each, text: each.title}]));
         for (const message of await finished(messages.getAll())) {
             const entry = texts.get(message.conversation);
-            if (entry) entry.text += ["", message.text, ...(message.items ?? []).map((item) => item.text)].join("\n");
+            if (!entry) continue;
+            const text = ["", message.text, ...(message.items ?? []).map((item) => item.text)].join("\n");
+            const has = wanted.filter((word) => text.toLowerCase().includes(word)).length;
+            if (has > (entry.most ?? 0)) Object.assign(entry, {most: has, hit: message.id});
+            entry.text += text;
         }
         return [...texts.values()]
             .filter(({text}) => wanted.every((word) => text.toLowerCase().includes(word)))
-            .map(({each}) => each)
+            .map(({each, hit}) => ({...each, hit}))
             .sort((a, b) => b.updated - a.updated);
     });
-}
-
-/** Forgets the oldest, until what is left is no more than may be kept. `keep` stays in any case. */
-export async function prune(keep) {
-    const all = await conversations();
-    let bytes = 0;
-    for (const [index, each] of all.entries()) {
-        bytes += each.bytes ?? 0;
-        if (each.id !== keep && (index >= MOST || bytes > BYTES)) await removeConversation(each.id);
-    }
 }

@@ -5,8 +5,8 @@
 export function pathTo(messages, leaf) {
     const path = [];
     for (let at = messages.get(leaf); at && path.length <= messages.size; at = messages.get(at.parent))
-        path.unshift(at);
-    return path;
+        path.push(at);
+    return path.reverse();
 }
 
 function byAge(a, b) {
@@ -26,11 +26,6 @@ export function children(messages, id) {
 export function newestLeaf(messages, id) {
     for (let below = children(messages, id); below.length > 0; below = children(messages, id)) id = below.at(-1).id;
     return id;
-}
-
-/** All that hangs on a message, itself included. */
-export function branch(messages, id) {
-    return [id, ...children(messages, id).flatMap((child) => branch(messages, child.id))];
 }
 
 /** What was said in a message, as plain text. */

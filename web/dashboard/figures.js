@@ -14,13 +14,16 @@ const share = (part, ...whole) => (store, row) => {
 const each = (part, whole) => whole > 0 ? part / whole : null;
 const rate = (name) => (store, time) => store.sum(name, time - RECENT, time) / RECENT;
 
-// Times come seldom: the last within half a minute.
-const latest = (name) => (store, time) => {
-    for (let i = store.rowAfter(time) - 1; i >= 0 && store.rows[i][0] / 1e6 > time - 30; i--)
-        if (store.value(store.rows[i], name) !== null)
-            return store.value(store.rows[i], name);
+/* The time that a part of all that were counted does not exceed, in milliseconds. */
+function quantile(times, part) {
+    const all = times.reduce((sum, [, count]) => sum + count, 0);
+    let below = 0;
+    for (const [ms, count] of times)
+        if ((below += count) >= part * all)
+            return ms;
     return null;
-};
+}
+
 const now = (name) => (store, time) => store.value(store.rows[store.rowAfter(time) - 1], name);
 const milliseconds = (value) => value === null ? "–" : span(value / 1e3);
 const ended = ["ended_stop", "ended_length"];
@@ -29,9 +32,11 @@ const errors = ["http_4xx", "http_5xx", "ended_error"];
 function timed(title, name, help) {
     return {
         title, help, unit: "", write: milliseconds,
-        value: (store, time) => milliseconds(latest(`${name}_p50_ms`)(store, time)),
-        note: (store, time) => `90 %: ${milliseconds(latest(`${name}_p90_ms`)(store, time))} · ` +
-                               `99 %: ${milliseconds(latest(`${name}_p99_ms`)(store, time))}`,
+        value: (store, time, begin) => milliseconds(quantile(store.times(`${name}_times`, begin, time), 0.5)),
+        note: (store, time, begin) => {
+            const times = store.times(`${name}_times`, begin, time);
+            return `90 %: ${milliseconds(quantile(times, 0.9))} · 99 %: ${milliseconds(quantile(times, 0.99))}`;
+        },
         series: [{read: column(`${name}_p99_ms`), ink: "quiet", dash: [2, 2]},
                  {read: column(`${name}_p90_ms`), ink: "quiet"}, {read: column(`${name}_p50_ms`), ink: "ink"}],
     };
@@ -63,8 +68,8 @@ const FIGURES = [
         note: (store, time) => `${short(rate("steps")(store, time))} steps/s`,
         series: [{read: (store, row) => each(store.value(row, "rows"), store.value(row, "steps")), ink: "ink"}],
     },
-    timed("First token", "first_token", "from arrival to the first token: half of the answers need no more"),
-    timed("Between tokens", "between_tokens", "between one token and the next: half of them need no more"),
+    timed("First token", "first_token", "from arrival to the first token: half of the answers in the time shown need no more"),
+    timed("Between tokens", "between_tokens", "between one token and the next: half of those in the time shown need no more"),
     {
         title: "Found", help: "tokens of prompts that were in the cache", unit: "% of prompts",
         value: (store, time) => {

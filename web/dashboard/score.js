@@ -54,6 +54,7 @@ export class Score {
         const c = this.c = begin(this.canvas, this.height);
         if (!c)
             return;
+        this.named = new Map(); // line: where its last number ends
         this.drawTimes();
         this.drawStaves();
         this.drawChosen();
@@ -71,6 +72,8 @@ export class Score {
         c.textAlign = "left";
         for (let wall = Math.ceil((view.begin + offset) / step) * step; wall < view.end + offset; wall += step) {
             const x = Math.round(this.x(wall - offset)) + 0.5;
+            if (wall - offset < store.begin - step) // nothing is known of that time
+                continue;
             c.strokeStyle = ink.line;
             c.beginPath();
             c.moveTo(x, TOP - 8);
@@ -303,10 +306,14 @@ export class Score {
         const {c} = this, x = this.x(voice.received);
         if (this.x(endOf(voice, this.view.now)) - x < 70 || x < -40)
             return;
-        c.fillStyle = ink.soft;
+        const text = `№ ${voice.number}`, at = Math.max(x, 2) + 5;
         c.font = `italic 10px ${type.serif}`;
+        if (at < (this.named.get(voice.line) ?? 0)) // another's number is there
+            return;
+        this.named.set(voice.line, at + c.measureText(text).width + 4);
+        c.fillStyle = ink.soft;
         c.textAlign = "left";
-        c.fillText(`№ ${voice.number}`, Math.max(x, 2) + 5, y - this.pitch * 0.42);
+        c.fillText(text, at, y - this.pitch * 0.42);
     }
 
     drawNow() {

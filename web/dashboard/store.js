@@ -187,6 +187,17 @@ export class Store {
         return total;
     }
 
+    /** The times of a kind that were counted from one time to another, as [[ms, how many], ...] by their lengths. */
+    times(name, from, to) {
+        const found = new Map();
+        for (let i = this.rowAfter(from), end = this.rowAfter(to); i < end; i++) {
+            const pairs = this.value(this.rows[i], name) ?? [];
+            for (let k = 0; k < pairs.length; k += 2)
+                found.set(pairs[k], (found.get(pairs[k]) ?? 0) + pairs[k + 1]);
+        }
+        return [...found].sort((a, b) => a[0] - b[0]);
+    }
+
     wall(time) {
         return (this.head.origin ?? 0) + 1e3 * time;
     }

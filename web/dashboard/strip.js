@@ -6,7 +6,7 @@ import {HOUR} from "./store.js";
 const HEIGHT = 30, LEAST = 600; // pixels; seconds that are shown however short the past is
 
 export function makeStrip(canvas, store, view, changed) {
-    const all = () => Math.max(Math.min(HOUR, view.now - store.begin), LEAST);
+    const all = () => Math.max(Math.min(HOUR, view.now - store.begin), LEAST, view.span / 1.03);
     const from = () => view.now - all(), scale = () => canvas.clientWidth / (1.03 * all());
     let held = false;
 

@@ -7,6 +7,9 @@ const LONG = 4096; // a line of more characters begins nothing but a paragraph
 const FENCE = /^ {0,3}(`{3,}|~{3,})([^`]*)$/;
 const BULLET = /^( {0,3})(?:([-*+])|(\d{1,9})[.)])(?: {1,4}|\t|$)/;
 const QUOTE = /^ {0,3}> ?/;
+const INDENTED = /^(?: {4}| {0,3}\t)/;
+const NOTE = /^ {0,3}\[\^([\w-]{1,32})\]:[ \t]*/;
+const BARE = /^\s*\\begin\{((?:equation|align|gather|multline|eqnarray|alignat|flalign)\*?)\}/;
 
 function isBlank(line) {
     return line.trim() === "";
@@ -36,7 +39,8 @@ function mathOpening(line) {
     return text.startsWith("$$") ? "$$" : text.startsWith("\\[") ? "\\]" : null;
 }
 
-function cells(line) {
+/** What stands in a row of a table. */
+export function cells(line) {
     const row = line
         .trim()
         .replace(/^\|/, "")
@@ -60,6 +64,8 @@ function begins(line) {
             heading(line) ||
             isRule(line) ||
             mathOpening(line) ||
+            NOTE.test(line) ||
+            BARE.test(line) ||
             (bullet && (bullet[2] || bullet[3] === "1")))
     );
 }
@@ -82,6 +88,7 @@ class Reader {
             const from = this.at;
             const block = (line.length <= LONG && this.special(line)) || this.paragraph();
             block.source = this.lines.slice(from, this.at).join("\n");
+            block.line = from;
             found.push(block);
         }
         return found;
@@ -94,7 +101,10 @@ class Reader {
             return simple;
         }
         if (FENCE.test(line)) return this.fence(FENCE.exec(line));
+        if (BARE.test(line)) return this.environment(BARE.exec(line)[1]);
         if (mathOpening(line)) return this.math(mathOpening(line));
+        if (NOTE.test(line)) return this.note(NOTE.exec(line));
+        if (INDENTED.test(line)) return this.indented();
         if (this.depth < DEPTH && QUOTE.test(line)) return this.quote();
         if (this.depth < DEPTH && BULLET.test(line)) return this.list();
         if (line.includes("|") && alignments(this.lines[this.at + 1])?.length === cells(line).length)
@@ -110,6 +120,8 @@ class Reader {
             text.push(this.lines[this.at].replace(new RegExp(`^ {0,${indent}}`), ""));
         const closed = this.at < this.lines.length;
         this.at += closed ? 1 : 0;
+        // of a text that is still being written: what may become the fence's end, and the end of the last line
+        if (!closed && text.length > 0 && new RegExp(`^ {0,3}${marks[0]}*$`).test(text.at(-1))) text.pop();
         return {kind: "code", language: word.trim().split(/\s/)[0].slice(0, 40), text: text.join("\n"), closed};
     }
 
@@ -128,6 +140,41 @@ class Reader {
             closed: stop >= 0,
             rest: stop < 0 ? "" : line.slice(stop + 2).trim(),
         };
+    }
+
+    /* A formula that stands in no marks but those of its environment. */
+    environment(name) {
+        const end = `\\end{${name}}`;
+        const text = [];
+        let closed = false;
+        while (!closed && this.at < this.lines.length) {
+            text.push(this.lines[this.at++]);
+            closed = text.at(-1).includes(end);
+        }
+        const stop = text.at(-1).indexOf(end) + end.length;
+        const rest = closed ? text.at(-1).slice(stop).trim() : "";
+        if (closed) text.push(text.pop().slice(0, stop));
+        return {kind: "math", text: text.join("\n").trim(), closed, rest};
+    }
+
+    note([marker, name]) {
+        this.lines[this.at] = this.lines[this.at].slice(marker.length);
+        return {...this.paragraph(), kind: "note", name};
+    }
+
+    /* Code by its indentation; blank lines within belong to it. */
+    indented() {
+        const text = [];
+        let end = this.at;
+        for (; this.at < this.lines.length; this.at++) {
+            const line = this.lines[this.at];
+            if (INDENTED.test(line)) end = this.at + 1;
+            else if (!isBlank(line)) break;
+            text.push(line.replace(INDENTED, ""));
+        }
+        text.length -= this.at - end;
+        this.at = end;
+        return {kind: "code", language: "", text: text.join("\n"), closed: true};
     }
 
     quote() {
@@ -149,7 +196,9 @@ class Reader {
         while (this.at < this.lines.length) {
             const found = BULLET.exec(this.lines[this.at]);
             if (!found || (found[3] !== undefined) !== ordered || isRule(this.lines[this.at])) break;
+            const from = this.at;
             const item = this.item(found[0]);
+            item.source = this.lines.slice(from, this.at).join("\n");
             loose ||= item.loose;
             items.push(item);
         }
@@ -190,8 +239,8 @@ class Reader {
         const align = alignments(this.lines[this.at + 1]);
         const rows = [];
         for (this.at += 2; this.at < this.lines.length && this.lines[this.at].includes("|"); this.at++)
-            rows.push(cells(this.lines[this.at]).slice(0, head.length));
-        return {kind: "table", head, align, rows};
+            rows.push(this.lines[this.at]);
+        return {kind: "table", head, align, rows}; // rows as they are written: `cells` reads one
     }
 
     paragraph() {
@@ -207,7 +256,12 @@ class Reader {
     }
 }
 
-/** The blocks of a text, in their order. */
+/** The blocks of a text whose lines end with "\n", in their order. All but the last stay what they are whatever follows;
+    `last` is where that one begins. */
 export function blocks(text) {
-    return new Reader(text.replaceAll("\r\n", "\n").split("\n"), 0).run();
+    const lines = text.split("\n");
+    const found = new Reader(lines, 0).run();
+    let last = 0;
+    for (let i = 0; i < (found.at(-1)?.line ?? 0); i++) last += lines[i].length + 1;
+    return {found, last};
 }

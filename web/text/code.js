@@ -50,27 +50,62 @@ const NAMES = {
 };
 const HASH = new Set(["python", "shell"]);
 
-// One pass, each alternative without a way back: comments, strings, numbers, words.
+/* Of a line, each alternative without a way back: comments, strings, numbers, words. What goes on over lines is opened
+   by a piece and closed by what PAIRS has for it. */
 const SLASHED =
-    /(\/\/[^\n]*|\/\*(?:[^*]|\*(?!\/))*(?:\*\/)?)|("(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|`(?:[^`\\]|\\.)*`?)|(\b\d[\w.]*)|([A-Za-z_]\w*)/g;
-const HASHED = /(#[^\n]*)|("""[^]*?(?:"""|$)|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?)|(\b\d[\w.]*)|([A-Za-z_]\w*)/g;
-const DASHED = /(--[^\n]*)|("(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?)|(\b\d[\w.]*)|([A-Za-z_]\w*)/g;
+    /(\/\/.*|\/\*.*?(?:\*\/|$))|("(?:[^"\\]|\\.)*(?:"|\\?$)|'(?:[^'\\]|\\.)*(?:'|\\?$)|`(?:[^`\\]|\\.)*(?:`|\\?$))|(\b\d[\w.]*)|([A-Za-z_]\w*)/g;
+const HASHED =
+    /(#.*)|("""(?:.*?"""|.*$)|"(?:[^"\\]|\\.)*(?:"|\\?$)|'(?:[^'\\]|\\.)*(?:'|\\?$))|(\b\d[\w.]*)|([A-Za-z_]\w*)/g;
+const DASHED = /(--.*)|("(?:[^"\\]|\\.)*(?:"|\\?$)|'(?:[^'\\]|\\.)*(?:'|\\?$))|(\b\d[\w.]*)|([A-Za-z_]\w*)/g;
 const KINDS = ["comment", "string", "number", "word"];
+const PAIRS = [
+    ["/*", "*/", "comment", SLASHED],
+    ["`", "`", "string", SLASHED],
+    ['"""', '"""', "string", HASHED],
+];
+const LONG = 2000; // characters of a line; a longer one stays black
 
-function coloured(text, language) {
-    const name = NAMES[language] ?? language;
-    if (!WORDS[name] || text.length > MOST) return [text];
-    const words = new Set(WORDS[name].split(/\s+/));
-    const nodes = [];
-    let at = 0;
-    for (const found of text.matchAll(HASH.has(name) ? HASHED : name === "sql" ? DASHED : SLASHED)) {
-        const kind = KINDS[found.slice(1).findIndex((group) => group !== undefined)];
-        if (kind === "word" && !words.has(name === "sql" ? found[0].toLowerCase() : found[0])) continue;
-        nodes.push(text.slice(at, found.index), h("span", {class: `code-${kind}`}, found[0]));
-        at = found.index + found[0].length;
+/* Colours lines one after another. */
+class Colours {
+    constructor(language) {
+        const name = NAMES[language] ?? language;
+        this.words = WORDS[name] ? new Set(WORDS[name].split(/\s+/)) : null;
+        this.folds = name === "sql";
+        this.pattern = HASH.has(name) ? HASHED : this.folds ? DASHED : SLASHED;
+        this.open = null; // the pair that a line before has opened and not closed
+        this.length = 0;
     }
-    nodes.push(text.slice(at));
-    return nodes;
+
+    /** The nodes of a line. ended: it is whole, and what it opens is open in the next one. */
+    line(text, ended) {
+        this.length += ended ? text.length + 1 : 0;
+        if (!this.words || text.length > LONG || this.length > MOST) return [text];
+        const nodes = [];
+        let {open} = this;
+        let at = 0;
+        if (open) {
+            const end = text.indexOf(open[1]);
+            at = end < 0 ? text.length : end + open[1].length;
+            nodes.push(h("span", {class: `code-${open[2]}`}, text.slice(0, at)));
+            if (end >= 0) open = null;
+        }
+        this.pattern.lastIndex = at;
+        for (let found; !open && (found = this.pattern.exec(text));) {
+            const kind = KINDS[found.slice(1).findIndex((group) => group !== undefined)];
+            if (kind === "word" && !this.words.has(this.folds ? found[0].toLowerCase() : found[0])) continue;
+            nodes.push(text.slice(at, found.index), h("span", {class: `code-${kind}`}, found[0]));
+            at = found.index + found[0].length;
+            open = this.opened(found[0]);
+        }
+        if (ended) this.open = open;
+        nodes.push(text.slice(at));
+        return nodes.filter((node) => node !== "");
+    }
+
+    opened(text) {
+        const pair = PAIRS.find((each) => each[3] === this.pattern && text.startsWith(each[0]));
+        return pair && (text.length < pair[0].length + pair[1].length || !text.endsWith(pair[1])) ? pair : null;
+    }
 }
 
 /* Where the page came over plain HTTP from another machine, browsers know no clipboard but that of old. */
@@ -100,21 +135,55 @@ export async function copyText(text, button) {
     }
 }
 
-export function codeBlock(text, language) {
-    const copy = h(
-        "button",
-        {type: "button", class: "quiet small", onclick: () => copyText(text, copy)},
-        icon("copy"),
-        "Copy",
-    );
-    return h(
-        "figure",
-        {class: "code"},
-        h("figcaption", {}, h("span", {}, language || "code"), copy),
-        h(
-            "pre",
-            {tabindex: "0", role: "region", "aria-label": `${language || "code"}`},
-            h("code", {}, coloured(text, language.toLowerCase())),
-        ),
-    );
+const CHUNK = 50; // lines of an element: what is appended makes the browser lay out no more than that anew
+
+/** Code that may still grow: {element, show(text)}. Lines that are whole stay as they are. */
+export class CodeView {
+    constructor(language) {
+        this.language = language.toLowerCase();
+        this.rest = []; // nodes of the line that is not whole
+        this.code = h("code", {});
+        this.clear();
+        const copy = h(
+            "button",
+            {type: "button", class: "quiet small", onclick: () => copyText(this.code.textContent, copy)},
+            icon("copy"),
+            "Copy",
+        );
+        this.element = h(
+            "figure",
+            {class: "code"},
+            h("figcaption", {}, h("span", {}, language || "code"), copy),
+            h("pre", {tabindex: "0", role: "region", "aria-label": `${language || "code"}`}, this.code),
+        );
+    }
+
+    clear() {
+        this.colours = new Colours(this.language);
+        this.text = ""; // the lines that are whole
+        this.count = 0;
+        this.code.replaceChildren();
+    }
+
+    append(nodes) {
+        const chunk = Math.floor(this.count / CHUNK);
+        if (this.code.childElementCount <= chunk) this.code.append(h("span", {class: "chunk"}));
+        this.code.lastChild.append(...nodes);
+    }
+
+    show(text) {
+        for (const node of this.rest) node.remove();
+        if (!text.startsWith(this.text)) this.clear();
+        const whole = text.lastIndexOf("\n") + 1;
+        if (whole > this.text.length)
+            for (const line of text.slice(this.text.length, whole - 1).split("\n")) {
+                this.append([...this.colours.line(line, true), "\n"]);
+                this.count++;
+            }
+        this.text = text.slice(0, whole);
+        this.rest = this.colours
+            .line(text.slice(whole), false)
+            .map((node) => (typeof node === "string" ? document.createTextNode(node) : node));
+        if (this.rest.length > 0) this.append(this.rest);
+    }
 }

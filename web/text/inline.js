@@ -4,6 +4,7 @@
 
 import {h} from "../base/dom.js";
 import {formula} from "./math.js";
+import {LETTERS, OPERATORS, table} from "./symbols.js";
 
 const MARKS = 4000; // of emphasis that are looked at in one text; those behind are plain
 const URL_MOST = 2048; // characters of a link
@@ -11,17 +12,26 @@ const MATH_MOST = 2000;
 const DEPTH = 8;
 const ESCAPED = /[!-/:-@[-`{-~]/;
 const SPECIAL = /[\\`*_~[\]!<$&h\n]/g;
-const ENTITIES = {
-    amp: "&",
-    lt: "<",
-    gt: ">",
-    quot: '"',
-    apos: "'",
-    nbsp: "\u00a0",
-    mdash: "—",
-    ndash: "–",
-    hellip: "…",
-};
+const ENTITIES = table(`
+amp=& lt=< gt=> quot=" apos=' nbsp=\u00a0 ensp=\u2002 emsp=\u2003 thinsp=\u2009 shy=\u00ad zwj=\u200d zwnj=\u200c lrm=\u200e
+rlm=\u200f mdash=— ndash=– hellip=… copy=© reg=® trade=™ deg=° plusmn=± micro=µ para=¶ sect=§ middot=· bull=• laquo=« raquo=»
+lsaquo=‹ rsaquo=› ldquo=“ rdquo=” lsquo=‘ rsquo=’ sbquo=‚ bdquo=„ iexcl=¡ iquest=¿ cent=¢ pound=£ yen=¥ euro=€ curren=¤
+frac12=½ frac14=¼ frac34=¾ sup1=¹ sup2=² sup3=³ ordf=ª ordm=º not=¬ divide=÷ minus=− lowast=∗ radic=√ sum=∑ prod=∏ int=∫
+larr=← uarr=↑ rarr=→ darr=↓ harr=↔ lArr=⇐ rArr=⇒ hArr=⇔ isin=∈ empty=∅ cup=∪ cap=∩ sub=⊂ sup=⊃ and=∧ or=∨ infin=∞ part=∂
+asymp=≈ ne=≠ le=≤ ge=≥ equiv=≡ there4=∴ dagger=† Dagger=‡ permil=‰ szlig=ß aelig=æ AElig=Æ oelig=œ OElig=Œ oslash=ø Oslash=Ø
+eth=ð thorn=þ spades=♠ clubs=♣ hearts=♥ diams=♦ check=✓ cross=✗ star=☆ phone=☎ lang=⟨ rang=⟩ vert=| lbrace={ rbrace=} num=#
+excl=! comma=, period=. colon=: semi=; lpar=( rpar=) lsqb=[ rsqb=] ast=* plus=+ equals=\u003d dollar=$ percnt=% sol=/ bsol=\\
+lowbar=_ grave=\` tilde=˜ circ=ˆ Tab=\t
+`);
+const MARKED = {acute: "\u0301", grave: "\u0300", circ: "\u0302", tilde: "\u0303", uml: "\u0308", cedil: "\u0327", ring: "\u030a",
+    caron: "\u030c"};
+
+/* The character that an entity names: &eacute; is an e with an acute. */
+function named(name) {
+    const known = ENTITIES.get(name) ?? LETTERS.get(name) ?? OPERATORS.get(name);
+    const [, letter, mark] = /^([A-Za-z])([a-z]+)$/.exec(name) ?? [];
+    return known ?? (Object.hasOwn(MARKED, mark ?? "") ? (letter + MARKED[mark]).normalize("NFC") : null);
+}
 
 /** An address that a link may have, or null: no script, no file, no data. */
 export function safeUrl(text) {
@@ -95,7 +105,7 @@ class Scanner {
             case "!":
                 return this.text[this.at + 1] === "[" && this.open(true);
             case "[":
-                return this.open(false);
+                return this.note() || this.open(false);
             case "]":
                 return this.close();
             case "<":
@@ -176,6 +186,12 @@ class Scanner {
         return true;
     }
 
+    /** A footnote's number. */
+    note() {
+        const found = this.match(/\[\^([\w-]{1,32})\]/y);
+        return found ? this.node(h("sup", {}, found[1]), this.at + found[0].length) : false;
+    }
+
     open(image) {
         this.brackets.push({piece: this.pieces.length, image});
         this.pieces.push({mark: image ? "![" : "["});
@@ -249,10 +265,10 @@ class Scanner {
     }
 
     entity() {
-        const found = this.match(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{2,8}));/iy);
+        const found = this.match(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{2,12}));/iy);
         if (!found) return false;
         const code = found[1] ? Number(found[1]) : found[2] ? parseInt(found[2], 16) : 0;
-        const text = code ? (code > 31 && code < 0x110000 ? String.fromCodePoint(code) : null) : ENTITIES[found[3]];
+        const text = code ? (code > 31 && code < 0x110000 ? String.fromCodePoint(code) : null) : named(found[3]);
         if (!text) return false;
         this.say(text);
         this.at += found[0].length;

@@ -1,8 +1,8 @@
 // A Markdown text as nodes, and a view that follows one while it is being written.
 
 import {h} from "../base/dom.js";
-import {blocks} from "./blocks.js";
-import {codeBlock} from "./code.js";
+import {blocks, cells} from "./blocks.js";
+import {CodeView} from "./code.js";
 import {inline} from "./inline.js";
 import {formula} from "./math.js";
 
@@ -13,113 +13,192 @@ function heading(block, outline) {
     return h(`h${outline.level}`, {dir: "auto", class: `level-${block.level}`}, inline(block.text));
 }
 
-function list(block, outline) {
-    const items = block.items.map((item) =>
-        h(
-            "li",
-            {class: item.task === null ? null : "task"},
-            item.task === null
-                ? null
-                : h("input", {
-                      type: "checkbox",
-                      disabled: true,
-                      checked: item.task,
-                      "aria-label": item.task ? "done" : "to do",
-                  }),
-            item.blocks.map((inner) =>
-                inner.kind === "paragraph" && !block.loose ? inline(inner.text) : render(inner, outline),
-            ),
-        ),
-    );
-    return h(block.ordered ? "ol" : "ul", block.ordered && block.start !== 1 ? {start: block.start} : {}, items);
+/* Views of the blocks that may become long. Each shows what its block has come to, and leaves alone what it has shown of
+   it already: a frame makes anew what has changed, and that is at the end. */
+
+/* The direction of a text by its first letter. The browser's own "auto" would look anew at each row that is added. */
+function direction(text) {
+    const letter = /\p{L}/u.exec(text.slice(0, 400))?.[0] ?? "";
+    return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(letter) ? "rtl" : null;
 }
 
-function table(block) {
-    const row = (tag, cells) =>
-        h(
-            "tr",
-            {},
-            block.head.map((_, i) => {
-                const align = block.align[i];
-                return h(
-                    tag,
-                    {class: align && `to-${align}`, scope: tag === "th" ? "col" : null},
-                    inline(cells[i] ?? ""),
-                );
-            }),
+class ListView {
+    constructor(block, outline) {
+        this.outline = {...outline};
+        this.element = h(block.ordered ? "ol" : "ul", {
+            dir: direction(block.items[0].source),
+            start: block.ordered && block.start !== 1 ? block.start : null,
+        });
+        this.items = []; // {source, loose, blocks, node}
+    }
+
+    show(block) {
+        const same = unchanged(this.items, block.items, (a, b) => a.source === b.source && a.loose === block.loose);
+        const growing = this.items[same];
+        if (growing && block.items[same] && growing.loose === block.loose && growing.task === block.items[same].task) {
+            for (const old of this.items.splice(same + 1)) old.node.remove();
+            growing.source = block.items[same].source;
+            growing.blocks.show(block.items[same].blocks);
+        } else {
+            for (const old of this.items.splice(same)) old.node.remove();
+        }
+        for (const item of block.items.slice(this.items.length)) this.add(item, block.loose);
+    }
+
+    add({source, task, blocks: inner}, loose) {
+        const box =
+            task !== null &&
+            h("input", {type: "checkbox", disabled: true, checked: task, "aria-label": task ? "done" : "to do"});
+        const node = h("li", {class: task === null ? null : "task", dir: "auto"}, box);
+        const view = new BlocksView(node, this.outline, !loose);
+        view.show(inner);
+        this.items.push({source, loose, task, blocks: view, node});
+        this.element.append(node);
+    }
+}
+
+function row(tag, block, texts) {
+    const made = block.head.map((_, i) => {
+        const properties = {class: block.align[i] && `to-${block.align[i]}`, scope: tag === "th" ? "col" : null};
+        return h(tag, {...properties, dir: "auto"}, inline(texts[i] ?? ""));
+    });
+    return h("tr", {}, made);
+}
+
+class TableView {
+    constructor(block) {
+        this.rows = []; // as they are written
+        this.body = h("tbody", {});
+        // wide ones are scrolled, with the keyboard as well
+        this.element = h(
+            "div",
+            {class: "wide", tabindex: "0", role: "region", "aria-label": "table"},
+            h("table", {dir: direction(block.head.join(" "))}, h("thead", {}, row("th", block, block.head)), this.body),
         );
-    // wide ones are scrolled, with the keyboard as well
-    return h(
-        "div",
-        {class: "wide", tabindex: "0", role: "region", "aria-label": "table"},
-        h(
-            "table",
-            {},
-            h("thead", {}, row("th", block.head)),
-            h(
-                "tbody",
-                {},
-                block.rows.map((cells) => row("td", cells)),
-            ),
-        ),
-    );
+    }
+
+    show(block) {
+        const same = unchanged(this.rows, block.rows, (a, b) => a === b);
+        while (this.body.childElementCount > same) this.body.lastChild.remove();
+        this.body.append(...block.rows.slice(same).map((line) => row("td", block, cells(line))));
+        this.rows = block.rows;
+    }
+}
+
+class QuoteView {
+    constructor(block, outline) {
+        this.element = h("blockquote", {dir: "auto"});
+        this.blocks = new BlocksView(this.element, outline, false);
+    }
+
+    show(block) {
+        this.blocks.show(block.blocks);
+    }
+}
+
+/* How many at the beginning of two lists are the same. */
+function unchanged(before, now, same) {
+    let count = 0;
+    while (count < before.length && count < now.length && same(before[count], now[count])) count++;
+    return count;
 }
 
 function math(block) {
-    const node = block.closed ? formula(block.text, true, `$$${block.text}$$`) : h("code", {}, block.text);
+    const node = block.closed ? formula(block.text, true, block.text) : h("code", {}, block.text);
     return h("div", {class: "formula"}, node, block.rest ? h("p", {}, inline(block.rest)) : null);
 }
 
+/* Blocks of no more than a few lines are made anew when they have changed. */
 function render(block, outline) {
     switch (block.kind) {
         case "heading":
             return heading(block, outline);
         case "rule":
             return h("hr");
-        case "code":
-            return codeBlock(block.text, block.language);
         case "math":
             return math(block);
-        case "quote":
-            return h(
-                "blockquote",
-                {dir: "auto"},
-                block.blocks.map((inner) => render(inner, outline)),
-            );
-        case "list":
-            return list(block, outline);
-        case "table":
-            return table(block);
+        case "note":
+            return h("p", {dir: "auto", class: "footnote"}, h("sup", {}, block.name), " ", inline(block.text));
         default:
             return h("p", {dir: "auto"}, inline(block.text));
     }
 }
 
-/** Shows a text in an element. Blocks that have not changed keep their nodes, so that following an answer costs what is
-    new, and what somebody has marked stays marked. */
-export class MarkdownView {
-    constructor(element) {
-        this.element = element;
-        this.shown = []; // {kind, source, closed, node, level}
+function viewOf(block, outline) {
+    switch (block.kind) {
+        case "code": {
+            const view = new CodeView(block.language);
+            return {element: view.element, show: ({text}) => view.show(text)};
+        }
+        case "list":
+            return new ListView(block, outline);
+        case "table":
+            return new TableView(block);
+        case "quote":
+            return new QuoteView(block, outline);
+        default:
+            return null;
+    }
+}
+
+/* What must be the same for a block's view to stay while the block grows. */
+function head(block) {
+    return JSON.stringify([block.language, block.ordered, block.start, block.head, block.align]);
+}
+
+/* Blocks one after another in an element. tight: paragraphs stand without a <p>, as in the items of a short list. */
+class BlocksView {
+    constructor(element, outline, tight) {
+        Object.assign(this, {element, outline, tight});
+        this.shown = []; // {kind, source, head, nodes, view, level: of the last heading up to here}
     }
 
-    show(text) {
-        const wanted = blocks(text);
-        let same = 0;
-        while (
-            same < wanted.length &&
-            this.shown[same]?.source === wanted[same].source &&
-            this.shown[same].kind === wanted[same].kind &&
-            this.shown[same].closed === wanted[same].closed
-        )
-            same++;
-        for (const old of this.shown.splice(same)) old.node.remove();
-        const outline = {level: this.shown.at(-1)?.level ?? 1};
-        for (const block of wanted.slice(same)) {
-            const node = render(block, outline);
-            this.shown.push({kind: block.kind, source: block.source, closed: block.closed, node, level: outline.level});
-            this.element.append(node);
+    show(wanted) {
+        let same = unchanged(this.shown, wanted, (a, b) => a.kind === b.kind && a.source === b.source);
+        const growing = this.shown[same];
+        if (growing?.view && growing.kind === wanted[same]?.kind && growing.head === head(wanted[same])) {
+            growing.view.show(wanted[same]);
+            growing.source = wanted[same++].source;
         }
+        this.keep(same);
+        for (const block of wanted.slice(same)) this.add(block);
+    }
+
+    keep(count) {
+        for (const old of this.shown.splice(count)) for (const node of old.nodes) node.remove();
+    }
+
+    add(block) {
+        const outline = {level: this.shown.at(-1)?.level ?? this.outline.level};
+        const view = viewOf(block, outline);
+        view?.show(block);
+        const made = this.tight && block.kind === "paragraph" ? inline(block.text) : [];
+        const nodes = made.map((node) => (typeof node === "string" ? document.createTextNode(node) : node));
+        if (!(this.tight && block.kind === "paragraph")) nodes.push(view?.element ?? render(block, outline));
+        this.element.append(...nodes);
+        this.shown.push({kind: block.kind, source: block.source, head: head(block), nodes, view, level: outline.level});
+    }
+}
+
+/** Shows a text in an element. While it grows, blocks before the last one are neither read nor made again, and of the
+    last one what has changed is: following an answer costs what is new, and what somebody has marked stays marked. */
+export class MarkdownView {
+    constructor(element) {
+        this.blocks = new BlocksView(element, {level: 1}, false);
+        this.text = "";
+        this.last = 0; // where in it the last block begins
+        this.before = 0; // how many blocks there are before that one
+    }
+
+    show(given) {
+        const text = given.includes("\r") ? given.replaceAll("\r\n", "\n") : given;
+        if (text === this.text) return;
+        if (!text.startsWith(this.text)) this.last = this.before = 0;
+        const {found, last} = blocks(text.slice(this.last));
+        this.text = text;
+        this.blocks.show([...this.blocks.shown.slice(0, this.before), ...found]);
+        this.last += last;
+        this.before += Math.max(found.length - 1, 0);
     }
 }
 

@@ -14,6 +14,13 @@ function m(tag, attributes, ...children) {
     return node;
 }
 
+const BIG = {big: 1.2, Big: 1.8, bigg: 2.4, Bigg: 3};
+
+/* What TeX writes in words with a backslash. */
+function plain(words) {
+    return words.replaceAll(/\\([%&#$_{} ])/g, "$1").replaceAll("~", "\u00a0").replaceAll(/\\[a-zA-Z]+ ?|[{}]/g, "");
+}
+
 /** Not a formula that can be set. */
 class Beyond extends Error {}
 
@@ -148,7 +155,7 @@ class Parser {
             this.at--;
             return m("mrow", {});
         }
-        if ("}&#$%".includes(token.text)) throw new Beyond(`${token.text} where it means nothing`);
+        if ("}&#$".includes(token.text)) throw new Beyond(`${token.text} where it means nothing`);
         if (/\p{L}/u.test(token.text)) return m("mi", {}, token.text);
         return m("mo", "()[]|".includes(token.text) ? {stretchy: "false"} : {}, token.text === "-" ? "−" : token.text);
     }
@@ -180,6 +187,8 @@ class Parser {
             case "cfrac":
                 return m("mfrac", {}, this.group(), this.group());
             case "binom":
+            case "dbinom":
+            case "tbinom":
                 return m(
                     "mrow",
                     {},
@@ -195,13 +204,85 @@ class Parser {
                 return this.environment();
             case "text":
             case "textrm":
-            case "textbf":
-            case "textit":
+            case "textnormal":
+            case "textup":
+            case "textsf":
+            case "textsc":
             case "mbox":
-                return m("mtext", {}, this.words());
+            case "hbox":
+            case "intertext":
+                return this.text("");
+            case "textbf":
+                return this.text("bold");
+            case "textit":
+            case "emph":
+                return this.text("italic");
+            case "texttt":
+                return this.text("mono");
             case "mathrm":
+            case "mathit":
+            case "mathnormal":
+            case "mathop":
+            case "mathbin":
+            case "mathrel":
+            case "mathord":
             case "operatorname":
-                return m("mi", {mathvariant: "normal"}, this.words().trim());
+                return this.upright(name);
+            case "color":
+            case "label":
+            case "hspace":
+            case "vspace":
+            case "hskip":
+            case "kern":
+            case "mspace":
+                return this.aside(name);
+            case "textcolor":
+            case "colorbox":
+                this.words();
+                return this.group();
+            case "tag":
+                return m("mtext", {class: "tag"}, `\u2003(${this.words()})`);
+            case "eqref":
+            case "ref":
+                return m("mtext", {}, name === "ref" ? this.words() : `(${this.words()})`);
+            case "phantom":
+            case "hphantom":
+            case "vphantom":
+                return m("mphantom", {}, this.group());
+            case "smash":
+            case "mathstrut":
+            case "strut":
+            case "nonumber":
+            case "notag":
+            case "hline":
+            case "allowbreak":
+            case "scriptstyle":
+            case "scriptscriptstyle":
+            case "rm":
+            case "bf":
+            case "it":
+            case "limits":
+            case "nolimits":
+            case "centering":
+            case "noindent":
+                return m("mrow", {});
+            case "cancel":
+            case "bcancel":
+            case "xcancel":
+            case "sout":
+                return m("mrow", {class: "cancel"}, this.group());
+            case "substack":
+                return this.substack();
+            case "xrightarrow":
+                return this.arrow("→");
+            case "xleftarrow":
+                return this.arrow("←");
+            case "xRightarrow":
+                return this.arrow("⇒");
+            case "xleftrightarrow":
+                return this.arrow("↔");
+            case "xmapsto":
+                return this.arrow("↦");
             case "underline":
                 return m("munder", {}, this.group(), m("mo", {stretchy: "true"}, "_"));
             case "underbrace":
@@ -227,16 +308,6 @@ class Parser {
                 );
             case "displaystyle":
             case "textstyle":
-            case "bigl":
-            case "bigr":
-            case "Bigl":
-            case "Bigr":
-            case "big":
-            case "Big":
-            case "bigg":
-            case "Bigg":
-            case "biggl":
-            case "biggr":
                 return m("mrow", {});
             case "not":
                 return m("mo", {}, `${this.atom().textContent}\u0338`);
@@ -251,9 +322,76 @@ class Parser {
             case "|":
                 return m("mo", {stretchy: "false"}, "‖");
         }
-        const letters = styled(name, "") === null ? null : styled(name, this.words());
-        if (letters === null) throw new Beyond(`\\${name}`);
-        return m("mi", {}, letters);
+        if (BIG[name.replace(/[lrm]$/, "")]) return this.sized(BIG[name.replace(/[lrm]$/, "")]);
+        if (styled(name, "") !== null) return this.styled(name);
+        return m("mtext", {class: "tex"}, `\\${name}`); // this command alone is shown as its source
+    }
+
+    /** Words within a formula, whose blanks count; formulas within them are set, too. */
+    text(style) {
+        const parts = this.words().split("$");
+        const nodes = parts.map((part, i) =>
+            i % 2 === 1
+                ? m("mrow", {}, new Parser(part, false).row([]))
+                : m("mtext", style ? {class: style} : {}, plain(part).replace(/^ | $/g, "\u00a0")),
+        );
+        return nodes.length === 1 ? nodes[0] : m("mrow", {}, nodes);
+    }
+
+    /** Letters that stand upright, or whatever else is there. */
+    upright(name) {
+        const from = this.at;
+        const words = this.peek()?.text === "{" ? this.words() : null;
+        if (words !== null && /^[\w\s.,*-]*$/.test(words)) {
+            const plain = words.trim().replaceAll(/\s+/g, "\u00a0");
+            return m("mi", name === "mathit" || name === "mathnormal" ? {} : {mathvariant: "normal"}, plain);
+        }
+        this.at = from;
+        return this.group();
+    }
+
+    styled(name) {
+        const from = this.at;
+        const words = this.peek()?.text === "{" ? this.words() : null;
+        if (words !== null && !/[\\{}^_]/.test(words)) return m("mi", {}, styled(name, words.trim()));
+        this.at = from;
+        const node = this.group();
+        const all = [node, ...node.querySelectorAll("*")];
+        for (const each of all) if (each.localName === "mi") each.textContent = styled(name, each.textContent);
+        return node;
+    }
+
+    /** What has an argument that is not shown. */
+    aside(name) {
+        const words = this.peek()?.text === "{" ? this.words() : "";
+        const width = /^\s*(-?[\d.]+)\s*(em|ex|mu|pt|cm|mm)/.exec(words);
+        const em = {em: 1, ex: 0.45, mu: 1 / 18, pt: 0.1, cm: 2.8, mm: 0.28};
+        if (!/space|skip|kern/.test(name) || !width) return m("mrow", {});
+        return m("mspace", {width: `${Math.min(Math.max(width[1] * em[width[2]], -2), 10).toFixed(3)}em`});
+    }
+
+    substack() {
+        if (!this.take("{")) throw new Beyond("braces are missing");
+        const lines = [];
+        do lines.push(this.row(["\\\\", "}"]));
+        while (this.peek()?.name === "\\" && this.next());
+        if (!this.take("}")) throw new Beyond("no closing brace");
+        return m("mtable", {}, lines.map((nodes) => m("mtr", {}, m("mtd", {}, nodes))));
+    }
+
+    /** An arrow with what stands on it, and below it. */
+    arrow(sign) {
+        const below = this.take("[") ? m("mrow", {}, this.row(["]"])) : null;
+        if (below && !this.take("]")) throw new Beyond("no closing bracket");
+        const arrow = m("mo", {stretchy: "true", minsize: "2em"}, sign);
+        return m(below ? "munderover" : "mover", {}, [arrow, below, this.group()].filter(Boolean));
+    }
+
+    sized(em) {
+        const node = this.fence();
+        for (const each of node) each.setAttribute("minsize", `${em}em`);
+        for (const each of node) each.setAttribute("maxsize", `${em}em`);
+        return node[0] ?? m("mrow", {});
     }
 
     root() {
@@ -307,21 +445,32 @@ class Parser {
             array: ["", ""],
             equation: ["", ""],
             smallmatrix: ["", ""],
+            multline: ["", ""],
+            eqnarray: ["", ""],
+            alignedat: ["", ""],
+            alignat: ["", ""],
+            flalign: ["", ""],
+            subarray: ["", ""],
+            tabular: ["", ""],
+            dcases: ["{", ""],
+            rcases: ["", "}"],
         };
         const fences = kinds[name];
         if (!fences) throw new Beyond(name);
-        if (name === "array") this.words();
+        if (["array", "tabular", "alignedat", "alignat", "subarray"].includes(name)) this.words();
         const rows = [[]];
         for (;;) {
             rows.at(-1).push(m("mtd", {}, this.row(["&", "\\\\", "\\end"])));
             const end = this.next();
-            if (end?.name === "\\") rows.push([]);
-            else if (end?.name === "end") break;
+            if (end?.name === "\\") {
+                if (this.peek()?.text === "[") while (this.peek() && !this.take("]")) this.next(); // of a space below
+                rows.push([]);
+            } else if (end?.name === "end") break;
             else if (!end) throw new Beyond("no \\end");
         }
         this.words();
         if (rows.at(-1).length === 1 && !rows.at(-1)[0].hasChildNodes()) rows.pop();
-        const side = /^(align|split|aligned)/.test(name) ? "sides" : name === "cases" ? "left" : null;
+        const side = /^(align|split|eqn|fl)/.test(name) ? "sides" : /cases$/.test(name) ? "left" : null;
         const grid = m(
             "mtable",
             side ? {class: side} : {},

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "device/cpu/cpu.h"
+#include "device/limits.h"
 #include "kernels/attn.h"
 
 #define PART_ROWS 8192 /* most (row, segment) pairs whose partial results are kept when segments are split */

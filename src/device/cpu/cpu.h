@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/pool.h"
 #include "device/backend.h"
+#include "device/limits.h"
 #include "device/rules.h"
 #include "kernels/kernels.h"
 

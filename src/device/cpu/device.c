@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "device/cpu/cpu.h"
+#include "device/limits.h"
 #include "device/native.h"
 
 /* ---- the device ---- */

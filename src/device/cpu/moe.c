@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device/cpu/cpu.h"
+#include "device/limits.h"
 
 typedef struct projection {
     const mt_weight *w; /* [experts] */

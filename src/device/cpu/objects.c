@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/cpu/cpu.h"
+#include "device/limits.h"
 #include "device/native.h"
 #include "kernels/kvq.h"
 #include "sample/chain.h"

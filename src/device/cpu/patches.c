@@ -109,11 +109,11 @@ static void weave_row(void *ctx, size_t i, size_t worker)
     }
 }
 
-void mt_cpu_op_join(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m, bool woven)
+void mt_cpu_op_join(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m, bool interleaved)
 {
     assert(m <= y->rows && m * count <= x->rows && y->cols == count * x->cols);
     patches op = {.dev = dev, .y = y, .x = x, .count = count};
-    mt_cpu_run(dev, woven ? weave_row : join_row, &op, m, m * y->cols);
+    mt_cpu_run(dev, interleaved ? weave_row : join_row, &op, m, m * y->cols);
 }
 
 static void mean_row(void *ctx, size_t i, size_t worker)

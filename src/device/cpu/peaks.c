@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "device/cpu/cpu.h"
 
 /* multiplications of a run; items for each thread; least runs; nanoseconds after which no further run is made */

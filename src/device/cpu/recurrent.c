@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "device/cpu/cpu.h"
+#include "device/limits.h"
 
 #define LENGTH_EPS 1e-6f /* added to a head's squared length; transformers has no setting for it */
 #define ITEMS 4          /* work items for each thread, before heads are divided into columns */

@@ -25,7 +25,8 @@ template <int HD> struct few_room {
     uint8_t q[EIGHTS * 8][HD * 2 + 16]; /* rows apart by 16 bytes more: neighbours are in different banks */
     uint8_t p[8][MT_SEGMENT * 2 + 16];
     float most[COMPUTING / 32][8];
-    uint8_t made[2][MT_CUDA_ROW_ROWS][HD * 2]; /* keys and values of this step, where they are made here */
+    float largest[2][COMPUTING / 32][(HD + 63) / 64][8]; /* of results, for eights by turns */
+    uint8_t made[2][MT_CUDA_ROW_ROWS][HD * 2];           /* keys and values of this step, where they are made here */
     uint64_t full[RING<HD>], empty[RING<HD>];
 };
 
@@ -459,15 +460,62 @@ static __device__ inline void compute_eight(const mt_cuda_attention &p, few_room
     }
 }
 
+/* Results of eight rows packed for `native`: `factor` times y of each of a thread's two. A number of so[].o is a
+   segment, of which each warp has a quarter. All computing threads. */
+template <int HD>
+static __device__ inline void pack_eight(const mt_cuda_attention &p, few_room<HD> &room, const item &it, uint32_t eight,
+                                         const few_result<HD> &y, const float (&factor)[2])
+{
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, group = p.heads / p.kv.heads;
+    const uint32_t first = eight * 8 + lane % 4 * 2;
+#pragma unroll
+    for (int e = 0; e < 2; e++)
+#pragma unroll
+        for (int t = 0; t < y.count; t++) {
+            float most = fmaxf(fabsf(factor[e] * y.o[t][e]), fabsf(factor[e] * y.o[t][2 + e]));
+#pragma unroll
+            for (uint32_t d = 4; d < 32; d *= 2)
+                most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, d));
+            if (lane < 4)
+                room.largest[eight % 2][warp][t][lane * 2 + e] = most;
+        }
+    named_barrier(1, COMPUTING);
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+        const uint32_t row = first + e, i = it.at.span.row + it.at.token + row / group;
+        if (row >= it.at.tokens * group)
+            continue;
+#pragma unroll
+        for (int t = 0; t < y.count; t++) {
+            const uint32_t segment = (it.kv_head * group + row % group) * (HD / MT_NATIVE_SEGMENT) + t;
+            float most = 0;
+#pragma unroll
+            for (int w = 0; w < COMPUTING / 32; w++)
+                most = fmaxf(most, room.largest[eight % 2][w][t][lane % 4 * 2 + e]);
+            const uint32_t unit = unit_of(most);
+            const float into = into_unit(unit);
+            uint8_t *to = segment_at(p.packed, i, segment);
+#pragma unroll
+            for (int h = 0; h < 2; h++)
+                *(__half *)(to + swizzled(i % p.packed.rows, warp * 2 + h) + lane / 4 * 2) =
+                    __float2half_rn(factor[e] * y.o[t][h * 2 + e] * into);
+            if (warp == 0 && lane < 4)
+                units_at(p.packed, i, segment / 4)[segment % 4] = (uint8_t)unit;
+        }
+    }
+}
+
 /* Eight rows of an item are done. */
 template <int HD>
-static __device__ inline void finish_eight(const mt_cuda_attention &p, const item &it, uint32_t eight,
-                                           few_progress<HD> so)
+static __device__ inline void finish_eight(const mt_cuda_attention &p, few_room<HD> &room, const item &it,
+                                           uint32_t eight, few_progress<HD> so)
 {
     const uint32_t group = p.heads / p.kv.heads;
+    float factor[2];
 #pragma unroll
     for (int e = 0; e < 2; e++) {
         const uint32_t row = eight * 8 + threadIdx.x % 4 * 2 + e, head = it.kv_head * group + row % group;
+        factor[e] = 0;
         if (row >= it.at.tokens * group)
             continue;
         const float old = take_sink(so.w[e], p.sinks, head);
@@ -477,9 +525,13 @@ static __device__ inline void finish_eight(const mt_cuda_attention &p, const ite
                 float &acc = so.acc.o[i / 2][i % 2 * 2 + e];
                 acc = fmaf(acc, old, 0.0f);
             }
-        store_few<HD>(row_of(p.y, it.at.span.row + it.at.token + row / group) + head * p.kv.head_dim, so.acc, e,
-                      1.0f / so.w[e].l, p.kv.head_dim);
+        factor[e] = 1.0f / so.w[e].l;
+        if (!p.packed_only)
+            store_few<HD>(row_of(p.y, it.at.span.row + it.at.token + row / group) + head * p.kv.head_dim, so.acc, e,
+                          factor[e], p.kv.head_dim);
     }
+    if (HD % 64 == 0 && p.packed.q)
+        pack_eight<HD>(p, room, it, eight, so.acc, factor);
 }
 
 /* MADE: the heads are made here, else there are queries as they are. */
@@ -514,7 +566,7 @@ static __device__ inline void compute_few(const mt_cuda_attention &p, const mt_c
         }
 #pragma unroll 1
         for (uint32_t i = 0; !it.parts && it.seg0 < it.seg1 && i < eights; i++)
-            finish_eight<HD>(p, it, i, pick(so, i));
+            finish_eight<HD>(p, room, it, i, pick(so, i));
         if (it.parts && last_of_all<COMPUTING>(p, it))
             for (uint32_t row = (threadIdx.x - PRODUCERS) / 32; row < rows; row += COMPUTING / 32)
                 merge_row<HD, 16>(p, it, row);
@@ -526,7 +578,7 @@ static __device__ inline void attend_few(const mt_cuda_attention &p, const mt_cu
 {
     extern __shared__ uint8_t raw[];
     few_room<HD> &room = *(few_room<HD> *)(((uintptr_t)raw + 127) / 128 * 128);
-    static_assert(sizeof(room) + 127 <= (HD == 64 ? 104 : 208) * 1024 + MT_CUDA_ATTEND_SMALL,
+    static_assert(sizeof(room) + 127 <= (HD == 64 ? 105 : 208) * 1024 + MT_CUDA_ATTEND_SMALL,
                   "the host reserves so much");
     start_barriers<RING<HD>>(room, COMPUTING);
     if (threadIdx.x < PRODUCERS) {

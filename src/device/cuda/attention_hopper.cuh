@@ -4,7 +4,7 @@
 #define MT_DEVICE_CUDA_ATTENTION_HOPPER_CUH
 
 #include "device/cuda/attention.cuh"
-#include "device/cuda/wgmma.cuh"
+#include "device/cuda/native.cuh"
 
 enum { PRODUCERS = 128 }; /* threads that copy: the first warpgroup */
 
@@ -380,21 +380,47 @@ template <int THREADS_C> static __device__ inline bool last_of_all(const mt_cuda
     return last;
 }
 
+/* Four columns of row i, from `column` on, packed for `native`; sixteen lanes have a segment. For whole warps; there:
+   whether the lane's columns are. */
+static __device__ inline void pack_four(const mt_cuda_packed &to, uint32_t i, uint32_t column, const float (&x)[4],
+                                        bool there)
+{
+    float most = fmaxf(fmaxf(fabsf(x[0]), fabsf(x[1])), fmaxf(fabsf(x[2]), fabsf(x[3])));
+#pragma unroll
+    for (int width = 8; width > 0; width /= 2)
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, width));
+    const uint32_t unit = unit_of(most), segment = column / MT_NATIVE_SEGMENT;
+    const float factor = into_unit(unit);
+    if (!there)
+        return;
+    __half2 both[2] = {__floats2half2_rn(x[0] * factor, x[1] * factor),
+                       __floats2half2_rn(x[2] * factor, x[3] * factor)};
+    *(uint2 *)(segment_at(to, i, segment) + swizzled(i % to.rows, column / 8 % 8) + column % 8 * 2) = *(uint2 *)both;
+    if (column % MT_NATIVE_SEGMENT == 0)
+        units_at(to, i, segment / 4)[segment % 4] = (uint8_t)unit;
+}
+
 /* What the parts of a row come to: a warp. */
 template <int HD, int AHEAD>
 static __device__ inline void merge_row(const mt_cuda_attention &p, const item &it, uint32_t row)
 {
     const uint32_t group = p.heads / p.kv.heads, head = it.kv_head * group + row % group, hd = p.kv.head_dim;
     const float *parts = part_at(p, it.at, it.kv_head, it.seen.any.lo / MT_SEGMENT, row, HD);
-    float *y = row_of(p.y, it.at.span.row + it.at.token + row / group) + head * hd;
+    const uint32_t i = it.at.span.row + it.at.token + row / group;
+    float *y = row_of(p.y, i) + head * hd;
     for (uint32_t column = threadIdx.x % 32 * 4; column < (HD + 127) / 128 * 128; column += 128) {
         float4 acc;
         whole w = merge_columns<AHEAD>(p, parts, segments_of(it.seen), column, HD, acc);
-        const float old = take_sink(w, p.sinks, head), x[4] = {acc.x, acc.y, acc.z, acc.w};
+        const float old = take_sink(w, p.sinks, head);
+        float x[4] = {acc.x, acc.y, acc.z, acc.w};
 #pragma unroll
-        for (int e = 0; e < 4; e++)
-            if (column + e < hd)
-                y[column + e] = 1.0f / w.l * (p.sinks ? fmaf(x[e], old, 0.0f) : x[e]);
+        for (int e = 0; e < 4; e++) {
+            x[e] = 1.0f / w.l * (p.sinks ? fmaf(x[e], old, 0.0f) : x[e]);
+            if (column + e < hd && !p.packed_only)
+                y[column + e] = x[e];
+        }
+        if (p.packed.q) /* where heads have no columns beyond hd */
+            pack_four(p.packed, i, head * hd + column, x, column < hd);
     }
 }
 

@@ -119,10 +119,10 @@ static __device__ inline float turn_end_add(float mul)
 
 /* ---- weights ---- */
 
-/* Where a step of a tile of NATIVE4 begins. */
-static __device__ inline const uint8_t *native_step(const mt_cuda_weight &w, uint32_t n, uint32_t k)
+/* Where a step of a tile of NATIVE4 or NATIVE8 begins, whose steps have so many bytes. */
+static __device__ inline const uint8_t *native_step(const mt_cuda_weight &w, uint32_t n, uint32_t k, uint32_t bytes)
 {
-    return w.w + ((uint64_t)(n / MT_CUDA_NATIVE_TILE) * w.steps + k / MT_CUDA_NATIVE_STEP) * MT_CUDA_NATIVE_BYTES;
+    return w.w + ((uint64_t)(n / MT_CUDA_NATIVE_TILE) * w.steps + k / MT_CUDA_NATIVE_STEP) * bytes;
 }
 
 static __device__ inline int code_at(const mt_cuda_weight &w, uint32_t n, uint32_t k)
@@ -178,7 +178,7 @@ static __device__ inline void load_rows(unsigned q[4], unsigned address)
                  : "r"(address));
 }
 
-/* An element as fp32, as mt_row_f32 has it. Not of NATIVE4, which is for products alone. */
+/* An element as fp32, as mt_row_f32 has it. Not of NATIVE4 and NATIVE8, which are for products alone. */
 static __device__ inline float weight_at(const mt_cuda_weight &w, uint32_t n, uint32_t k)
 {
     const uint8_t *row = w.w + (uint64_t)n * w.row_bytes;

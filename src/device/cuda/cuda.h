@@ -17,11 +17,19 @@
     X(some_1_2) X(some_2_2) X(some_3_2) X(some_1_4) X(some_2_4) X(turns_1_2) X(turns_2_2) X(turns_1_4)                 \
     X(row_4_1) X(row_4_8) X(row_8_1) X(row_8_8)
 
-/* X(name): the arithmetic `native` (native.c): kernels that start while the one before still runs; then the others. */
-#define MT_CUDA_NATIVE_EARLY_KERNELS(X)                                                                                \
-    X(native_pack) X(native_norm) X(native_glu) X(native_few_8_1) X(native_few_8_2) X(native_few_16_1)                 \
-    X(native_few_16_2) X(native_few_32_1) X(native_few_32_2) X(native_few_64_1) X(native_few_64_2)
-#define MT_CUDA_NATIVE_KERNELS(X) MT_CUDA_NATIVE_EARLY_KERNELS(X) X(native_decode) X(native_prompt)
+/* X(name): the arithmetic `native` (native.c): products of few rows, native_few_<bits>_<groups of a step>_<most
+   rows>_<tiles>; kernels that start while the one before still runs; then the others. */
+#define MT_CUDA_NATIVE_FEW_KERNELS(X)                                                                                  \
+    X(native_few_4_1_8_1) X(native_few_4_1_8_2) X(native_few_4_1_16_1) X(native_few_4_1_16_2) X(native_few_4_1_32_1)   \
+    X(native_few_4_1_32_2) X(native_few_4_1_64_1) X(native_few_4_1_64_2) X(native_few_4_2_8_2) X(native_few_4_2_16_2)  \
+    X(native_few_4_2_32_2) X(native_few_4_2_64_2) X(native_few_4_4_8_2) X(native_few_4_4_16_2) X(native_few_4_4_32_2)  \
+    X(native_few_4_4_64_2) X(native_few_8_1_8_2) X(native_few_8_1_16_2) X(native_few_8_1_32_2) X(native_few_8_1_64_2)  \
+    X(native_few_8_2_8_2) X(native_few_8_2_16_2) X(native_few_8_2_32_2) X(native_few_8_2_64_2) X(native_few_8_4_8_2)   \
+    X(native_few_8_4_16_2) X(native_few_8_4_32_2) X(native_few_8_4_64_2)
+#define MT_CUDA_NATIVE_EARLY_KERNELS(X) X(native_pack) X(native_norm) X(native_glu) MT_CUDA_NATIVE_FEW_KERNELS(X)
+#define MT_CUDA_NATIVE_KERNELS(X)                                                                                      \
+    MT_CUDA_NATIVE_EARLY_KERNELS(X) X(native_decode_4_1) X(native_decode_4_2) X(native_decode_4_4)                     \
+    X(native_decode_8_1) X(native_decode_8_2) X(native_decode_8_4) X(native_prompt)
 
 /* X(name): products in fp32 with so many rows per warp; `many` for many rows (product_f32.cu). */
 #define MT_CUDA_F32_KERNELS(X) X(f32_1) X(f32_2) X(f32_4) X(f32_many_4) X(f32_many_8)
@@ -195,7 +203,7 @@ struct mt_set {
 #define MT_CUDA_ROUTED 32           /* most rows whose routes are sorted by the kernel that finds them */
 #define MT_CUDA_PARTS (64u << 20)   /* bytes for partial results: of attention, or of products of up to 512 blocks */
 #define MT_CUDA_COUNTS (1u << 18)   /* of who has left some */
-#define MT_CUDA_IMAGES 32           /* most images of kernels */
+#define MT_CUDA_IMAGES 40           /* most images of kernels */
 #define MT_CUDA_SHARED (226u << 10) /* bytes of shared memory of a block on Hopper */
 
 struct mt_device {
@@ -232,7 +240,7 @@ struct mt_device {
     size_t rows;
     mt_cuda_packed packed;     /* packed rows of the next product */
     mt_cuda_packed packed_any; /* memory for them */
-    CUdeviceptr packed_gated;  /* the same for few rows that a product has gated */
+    CUdeviceptr packed_gated;  /* the same for few rows that a product has gated, or attention has made */
     CUdeviceptr links;         /* links of such rows, see mt_cuda_few */
     CUdeviceptr decoded;       /* weights of `native`, for many rows */
     size_t decoded_bytes;
@@ -396,11 +404,17 @@ bool mt_cuda_some_pack(mt_device *dev, const mt_cuda_pack *p);
 /* Has the last product of few rows in the list, if it makes x, also add it to y; else false. */
 bool mt_cuda_few_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
 
-/* Packs rows of x for a weight of `native`; y = w x for rows that are packed, and weights that share them; has the last
-   of these products in the list, if it makes x of few rows, also add it to y, else false. */
+/* Packs rows of x for a weight of `native`; whether two such weights can be multiplied together; y = w x for rows that
+   are packed and weights that can. */
 void mt_cuda_native_pack(mt_device *dev, const mt_weight *w, mt_cuda_mat x, size_t m);
+bool mt_cuda_native_alike(const mt_weight *a, const mt_weight *b);
 void mt_cuda_native_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m);
+/* Has the last of these products in the list, if it makes x of few rows, also add it to y; if it makes gate and up of
+   few rows, also combine them; else false. */
 bool mt_cuda_native_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
+bool mt_cuda_native_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
+/* Nobody reads x but products that have it packed: if the last kernel before these made it, it does not write it. */
+void mt_cuda_native_spend(mt_device *dev, mt_cuda_mat x);
 
 /* Whether neighbouring columns from an even one on can be read and written two at a time. */
 static inline bool mt_cuda_in_twos(mt_cuda_mat t)

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "device/cuda/cuda.h"
+#include "device/limits.h"
 
 /* ---- sets ---- */
 
@@ -165,7 +166,7 @@ static mt_cuda_mat plan_matrix(mt_device *dev, size_t rows, size_t cols)
 static void plan_packed(mt_device *dev, const mt_cuda_needs *needs, size_t rows, size_t places)
 {
     const size_t inside = needs->hidden > needs->inner ? needs->hidden : needs->inner;
-    const size_t plain = (rows + 8 + MT_CUDA_SLACK) * mt_cuda_up(needs->k, MT_NATIVE_SEGMENT);
+    const size_t plain = (rows + 8 + MT_CUDA_SLACK) * mt_cuda_up(needs->k, MT_NATIVE_CHUNK);
     const size_t sorted = (places + MT_CUDA_SLACK) * mt_cuda_up(inside, MT_CUDA_STEP);
     const size_t elements = plain > sorted ? plain : sorted, steps = elements / MT_CUDA_STEP;
     const size_t few = rows < MT_CUDA_FEW_ROWS ? rows : MT_CUDA_FEW_ROWS;
@@ -173,7 +174,8 @@ static void plan_packed(mt_device *dev, const mt_cuda_needs *needs, size_t rows,
                                        .turns = mt_cuda_memory(dev->plan, steps * 4 * sizeof(float)),
                                        .sums = mt_cuda_memory(dev->plan, steps * 8 * sizeof(float))};
     dev->packed = dev->packed_any;
-    dev->packed_gated = mt_cuda_memory(dev->plan, few * mt_cuda_up(needs->k, MT_CUDA_STEP) * sizeof(uint16_t));
+    /* as codes with scales, as bf16, or for `native` whole tiles of rows with their units */
+    dev->packed_gated = mt_cuda_memory(dev->plan, mt_cuda_up(few, 64) * mt_cuda_up(needs->k, MT_NATIVE_CHUNK) * 5 / 2);
     dev->links = mt_cuda_memory(dev->plan, mt_cuda_up(needs->k, MT_CUDA_STEP) / 64 * sizeof(uint32_t));
 }
 

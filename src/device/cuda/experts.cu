@@ -1,4 +1,6 @@
 /* Routes rows to experts, and sums up the experts' results. */
+#include "device/limits.h"
+
 #include "device/cuda/pack.cuh"
 #include "device/cuda/product.cuh"
 

@@ -1,6 +1,7 @@
 /* How one row meets its experts: with the kernels of experts_row.cu; and one kernel for all that comes before experts,
    of few rows. */
 #include "device/cuda/cuda.h"
+#include "device/limits.h"
 
 static bool fits(const mt_weight *w)
 {

@@ -5,25 +5,46 @@
 #include "base/compiler.h"
 #include "device/cuda/cuda.h"
 
-#define WARPS (MT_NATIVE_GROUP / MT_NATIVE_SEGMENT) /* of a block that packs: a segment each */
+#define WARPS (MT_NATIVE_GROUP / MT_NATIVE_CHUNK) /* of a block that packs: a chunk each */
 
-/* A kernel of native_few.cu. */
+/* A kernel of native_few.cuh. */
 typedef struct few_kernel {
     mt_cuda_kernel kernel;
-    uint32_t rows, tiles;
+    uint32_t bits, groups, rows, tiles, blocks, threads;
     size_t shared;
 } few_kernel;
 
 static const few_kernel few_kernels[] = {
-#define FEW_KERNEL(rows, tiles, stages) \
-    {MT_K_native_few_##rows##_##tiles, rows, tiles, MT_CUDA_NATIVE_FEW_SHARED(rows, tiles, stages)},
+#define FEW_KERNEL(bits, groups, rows, tiles, stages, blocks) \
+    {MT_K_native_few_##bits##_##groups##_##rows##_##tiles,    \
+     bits,                                                    \
+     groups,                                                  \
+     rows,                                                    \
+     tiles,                                                   \
+     blocks,                                                  \
+     MT_CUDA_NATIVE_FEW_THREADS(rows, tiles),                 \
+     MT_CUDA_NATIVE_FEW_SHARED(bits, groups, rows, tiles, stages)},
     MT_CUDA_NATIVE_FEW(FEW_KERNEL)
 #undef FEW_KERNEL
 };
+#define FIRST_FEW MT_K_native_few_4_1_8_1
+#define LAST_FEW MT_K_native_few_8_4_64_2
 
+/* Groups of k that tensor cores sum up. */
 static uint32_t groups_of(const mt_cuda_weight *w)
 {
     return (uint32_t)((w->k + MT_NATIVE_GROUP - 1) / MT_NATIVE_GROUP);
+}
+
+static uint32_t bits_of(const mt_cuda_weight *w)
+{
+    return w->kind == MT_CUDA_NATIVE4 ? 4 : 8;
+}
+
+bool mt_cuda_native_alike(const mt_weight *a, const mt_weight *b)
+{
+    return a->class == MT_CLASS_N && b->class == MT_CLASS_N && a->d.k == b->d.k && a->d.kind == b->d.kind &&
+           a->d.groups == b->d.groups;
 }
 
 /* ---- rows ---- */
@@ -37,8 +58,8 @@ static uint32_t tile_rows(size_t m)
     return rows;
 }
 
-/* Replaces the last kernel in the list, if it makes these rows, by one that packs them as well; else false. */
-static bool pack_made(mt_device *dev, const mt_cuda_pack *p)
+/* Replaces the last kernel in the list, if it norms or gates these rows, by one that packs them as well; else false. */
+static bool pack_normed(mt_device *dev, const mt_cuda_pack *p)
 {
     const mt_cuda_made *few = mt_cuda_last(dev, MT_K_norm, MT_K_norm);
     const mt_cuda_made *norm = few ? few : mt_cuda_last(dev, MT_K_norm_many, MT_K_norm_many);
@@ -49,13 +70,46 @@ static bool pack_made(mt_device *dev, const mt_cuda_pack *p)
     if (!last || packs || last->y.data != p->x.data || last->y.cols != p->k || last->m != p->m)
         return false;
     const mt_cuda_made both = {.rows = *last, .pack = *p};
-    const size_t padded = p->to.padded, segments = padded / MT_NATIVE_SEGMENT;
+    const size_t padded = p->to.padded, chunks = padded / MT_NATIVE_CHUNK;
     mt_cuda_drop(dev);
     if (norm)
-        mt_cuda_launch(dev, MT_K_native_norm, p->m, 1, 1, 32 * MT_MIN(segments, (size_t)32),
-                       (padded / 8 * 9 + segments) * sizeof(float), &both);
+        mt_cuda_launch(dev, MT_K_native_norm, p->m, 1, 1, 32 * MT_MIN(chunks, (size_t)32),
+                       padded / 8 * 9 * sizeof(float), &both);
     else
-        mt_cuda_launch(dev, MT_K_native_glu, (segments + WARPS - 1) / WARPS, p->m, 1, 32 * WARPS, 0, &both);
+        mt_cuda_launch(dev, MT_K_native_glu, (chunks + WARPS - 1) / WARPS, p->m, 1, 32 * WARPS, 0, &both);
+    return true;
+}
+
+/* Where rows go that a product has gated, which reads packed rows itself. */
+static mt_cuda_packed beside(const mt_device *dev, mt_cuda_packed packed)
+{
+    packed.q = dev->packed_gated;
+    packed.turns = dev->packed_gated + (CUdeviceptr)packed.rows * packed.padded * sizeof(mt_f16);
+    return packed;
+}
+
+/* Has the last kernel in the list, if it is a product that gates these rows, also pack them; else false. */
+static bool pack_gated(mt_device *dev, const mt_cuda_pack *p)
+{
+    mt_cuda_native *last = mt_cuda_last(dev, FIRST_FEW, LAST_FEW);
+    if (!last || !last->gates || last->gated.q || last->glu.data != p->x.data || last->glu.cols != p->k ||
+        last->m != p->m || p->k % MT_NATIVE_CHUNK || last->from.q == dev->packed_gated)
+        return false;
+    last->gated = dev->packed = beside(dev, p->to);
+    return true;
+}
+
+/* The same for attention of few rows. */
+static bool pack_attended(mt_device *dev, const mt_cuda_pack *p)
+{
+    mt_cuda_attention *few = mt_cuda_last(dev, MT_K_attention_few_64, MT_K_attention_few_64);
+    mt_cuda_attention *wide = mt_cuda_last(dev, MT_K_attention_few_128, MT_K_attention_few_128);
+    mt_cuda_asked *asked = mt_cuda_last(dev, MT_K_attention_asked_64, MT_K_attention_asked_128);
+    mt_cuda_attention *last = few ? few : wide ? wide : asked ? &asked->attention : NULL;
+    if (!last || last->packed.q || last->y.data != p->x.data || last->y.cols != p->k || last->step.rows != p->m ||
+        last->kv.head_dim != last->kv.head_stride || p->k % MT_NATIVE_CHUNK)
+        return false;
+    last->packed = p->to;
     return true;
 }
 
@@ -65,11 +119,43 @@ void mt_cuda_native_pack(mt_device *dev, const mt_weight *w, mt_cuda_mat x, size
     dev->packed.rows = tile_rows(m);
     dev->packed.padded = (uint32_t)mt_native_padded(w->d.k);
     const mt_cuda_pack p = {.x = x, .to = dev->packed, .m = (uint32_t)m, .k = w->d.k};
-    if (!pack_made(dev, &p))
+    if (!pack_normed(dev, &p) && !pack_gated(dev, &p) && !pack_attended(dev, &p))
         mt_cuda_launch(dev, MT_K_native_pack, groups_of(&w->d), m, 1, 32 * WARPS, 0, &p);
 }
 
+void mt_cuda_native_spend(mt_device *dev, mt_cuda_mat x)
+{
+    mt_cuda_kernel kernel;
+    void *p;
+    for (size_t back = 0; (p = mt_cuda_listed(dev, back, &kernel)) != NULL; back++) {
+        mt_cuda_native *few = kernel >= FIRST_FEW && kernel <= LAST_FEW ? p : NULL;
+        if (few && few->gated.q && few->glu.data == x.data)
+            few->packed_only = true;
+        for (uint32_t i = 0; few && few->gates && i < 2; i++)
+            if (few->y[i].data == x.data)
+                few->y[i] = (mt_cuda_mat){0};
+        if (!few || few->gates)
+            break;
+    }
+    mt_cuda_attention *a = NULL;
+    if (p && (kernel == MT_K_attention_few_64 || kernel == MT_K_attention_few_128))
+        a = p;
+    else if (p && kernel >= MT_K_attention_asked_64 && kernel <= MT_K_attention_asked_128)
+        a = &((mt_cuda_asked *)p)->attention;
+    if (a && a->packed.q && a->y.data == x.data)
+        a->packed_only = true;
+}
+
 /* ---- products ---- */
+
+static const few_kernel *find_few(const mt_cuda_weight *w, uint32_t rows, uint32_t tiles)
+{
+    const few_kernel *k = few_kernels;
+    const bool one = w->kind == MT_CUDA_NATIVE4 && w->groups == 1; /* of which there are kernels of one tile, too */
+    while (k->bits != bits_of(w) || k->groups != w->groups || k->rows != rows || k->tiles != (one ? tiles : 2))
+        k++;
+    return k;
+}
 
 /* 64 columns a block where all blocks run at once, else 128. */
 static const few_kernel *choose_few(const mt_device *dev, const mt_weight *const *w, size_t count, uint32_t rows)
@@ -77,27 +163,38 @@ static const few_kernel *choose_few(const mt_device *dev, const mt_weight *const
     size_t blocks = 0;
     for (size_t i = 0; i < count; i++)
         blocks += mt_cuda_up(w[i]->d.n, MT_CUDA_NATIVE_TILE) / MT_CUDA_NATIVE_TILE * groups_of(&w[i]->d);
-    const uint32_t tiles = blocks <= (size_t)dev->processors * MT_CUDA_NATIVE_FEW_BLOCKS ? 1 : 2;
-    const few_kernel *k = few_kernels;
-    while (k->rows != rows || k->tiles != tiles)
-        k++;
-    return k;
+    const few_kernel *one = find_few(&w[0]->d, rows, 1);
+    return blocks <= one->blocks * (size_t)dev->processors ? one : find_few(&w[0]->d, rows, 2);
+}
+
+static void launch_few(mt_device *dev, const few_kernel *k, mt_cuda_native *p, size_t columns)
+{
+    const size_t groups = groups_of(&p->w[0]), count = p->gates ? 1 : p->count;
+    for (size_t i = 0; i < count; i++)
+        p->first[i + 1] = p->first[i] + (uint32_t)(mt_cuda_up(p->w[i].n, columns) / columns);
+    for (size_t i = count; i < MT_CUDA_TOGETHER; i++)
+        p->first[i + 1] = p->first[i];
+    mt_cuda_launch_cluster(dev, k->kernel, p->first[count] * groups, groups, k->threads, k->shared, p);
 }
 
 static void multiply_few(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m)
 {
     const few_kernel *k = choose_few(dev, w, count, dev->packed.rows);
-    const size_t columns = (size_t)k->tiles * MT_CUDA_NATIVE_TILE, groups = groups_of(&w[0]->d);
     mt_cuda_native p = {.from = dev->packed, .m = (uint32_t)m, .count = (uint32_t)count};
     for (size_t i = 0; i < count; i++) {
         p.w[i] = w[i]->d;
         p.y[i] = y[i]->m;
-        p.first[i + 1] = p.first[i] + (uint32_t)(mt_cuda_up(w[i]->d.n, columns) / columns);
     }
-    for (size_t i = count; i < MT_CUDA_TOGETHER; i++)
-        p.first[i + 1] = p.first[i];
-    mt_cuda_launch_cluster(dev, k->kernel, p.first[count] * groups, groups, MT_CUDA_NATIVE_FEW_THREADS(k->tiles),
-                           k->shared, &p);
+    launch_few(dev, k, &p, (size_t)k->tiles * MT_CUDA_NATIVE_TILE);
+}
+
+static mt_cuda_kernel decoder_of(const mt_cuda_weight *w)
+{
+    if (w->kind == MT_CUDA_NATIVE4)
+        return w->groups == 1   ? MT_K_native_decode_4_1
+               : w->groups == 2 ? MT_K_native_decode_4_2
+                                : MT_K_native_decode_4_4;
+    return w->groups == 1 ? MT_K_native_decode_8_1 : w->groups == 2 ? MT_K_native_decode_8_2 : MT_K_native_decode_8_4;
 }
 
 /* Strips of columns, as many at a time as there is room for once they are decoded. */
@@ -119,7 +216,7 @@ static void multiply_many(mt_device *dev, mt_tensor *y, const mt_weight *w, size
                                          .column = (uint32_t)column,
                                          .columns = (uint32_t)columns,
                                          .m = (uint32_t)m};
-        mt_cuda_launch(dev, MT_K_native_decode, w->d.steps, columns / MT_CUDA_NATIVE_TILE, 1, 128, 0, &p);
+        mt_cuda_launch(dev, decoder_of(&w->d), w->d.steps, columns / MT_CUDA_NATIVE_TILE, 1, 128, 0, &p);
         mt_cuda_launch(dev, MT_K_native_prompt, MT_MIN(tiles, (size_t)dev->processors), 1, 1, MT_CUDA_NATIVE_THREADS,
                        MT_CUDA_NATIVE_STAGES * MT_CUDA_NATIVE_STAGE + 1024, &p);
     }
@@ -135,10 +232,29 @@ void mt_cuda_native_launch(mt_device *dev, mt_tensor *const *y, const mt_weight 
 
 bool mt_cuda_native_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m)
 {
-    mt_cuda_native *p = mt_cuda_last(dev, MT_K_native_few_8_1, MT_K_native_few_64_2);
+    mt_cuda_native *p = mt_cuda_last(dev, FIRST_FEW, LAST_FEW);
     if (!p || p->count != 1 || p->m != m || p->add.data || p->y[0].data != x.data || p->y[0].cols != x.cols ||
         y.data == x.data || p->w[0].n != y.cols)
         return false;
     p->add = y;
+    return true;
+}
+
+bool mt_cuda_native_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu)
+{
+    const mt_cuda_native *last = mt_cuda_last(dev, FIRST_FEW, LAST_FEW);
+    if (!last || last->gates || last->count != 2 || last->m != m || last->y[0].data != gate.data ||
+        last->y[1].data != up.data || last->w[0].n != last->w[1].n || last->w[0].n != y.cols || y.data == up.data)
+        return false;
+    mt_cuda_native p = *last;
+    p.gates = 1;
+    if (y.data == gate.data)
+        p.y[0] = (mt_cuda_mat){0};
+    p.glu = y;
+    p.glu_limit = glu->limit;
+    p.glu_offset = glu->offset;
+    p.act = glu->act;
+    mt_cuda_drop(dev);
+    launch_few(dev, find_few(&p.w[0], p.from.rows, 2), &p, MT_CUDA_NATIVE_TILE);
     return true;
 }

@@ -7,9 +7,8 @@
    single thread begins all copies. A thread has 64 sums of the group and 64 totals in registers.
 
    Roofline, H200, 2,048 rows, the four products of a layer of an 8B model: 790 GFLOP at 790 TFLOP/s are 1,000 us. A
-   stage takes 40 KB for 3.1 MFLOP, which is 8.5 TB/s at the pace that is reached, nearly all of it from L2. Scaling 64
-   sums at 7 borders of segments and folding them once takes a scheduler 6 % of the time that a group's products take
-   the tensor cores.
+   stage takes 40 KB for 3.1 MFLOP, which is 8.5 TB/s at the pace that is reached, nearly all of it from L2. Where units
+   change, which is rare, 64 sums are scaled.
 
    Rejected: 128 x 192 (0.5 % slower), 128 x 256 with totals in L2 (4 % slower), pairs of blocks that share weights (no
    faster), tiles divided between two blocks at a group (3 % slower). */
@@ -21,8 +20,8 @@ enum {
     COLUMNS = MT_CUDA_NATIVE_COLUMNS,
     GROUPS = MT_CUDA_NATIVE_GROUPS,
     ROWS = GROUPS * MT_CUDA_NATIVE_ROWS,
-    SEGMENT_STEPS = MT_NATIVE_SEGMENT / MT_CUDA_NATIVE_STEP,
-    GROUP_SEGMENTS = MT_NATIVE_GROUP / MT_NATIVE_SEGMENT,
+    CHUNK_STEPS = MT_CUDA_NATIVE_CHUNK_STEPS,
+    GROUP_CHUNKS = MT_NATIVE_GROUP / MT_NATIVE_CHUNK,
     ROWS_BYTES = ROWS * MT_CUDA_NATIVE_STEP * 2,
     COLUMNS_BYTES = COLUMNS * MT_CUDA_NATIVE_STEP * 2,
     STAGE = MT_CUDA_NATIVE_STAGE,
@@ -73,22 +72,28 @@ static __device__ inline void copy_tile(uint8_t *ring, uint64_t *full, uint64_t 
     }
 }
 
-/* Adds the products of a segment. */
-static __device__ inline void multiply_stages(float (&part)[SUMS], uint8_t *ring, uint64_t *full, uint64_t *empty,
-                                              ring_place &at, bool anew)
+/* Begins the products of a step. */
+static __device__ inline void multiply_step(float (&part)[SUMS], const uint8_t *ring, uint64_t *full,
+                                            const ring_place &at, bool anew)
 {
-    const uint32_t own = threadIdx.x / 128 * SUBTILE;
+    const uint32_t stage = shared_address(ring + at.slot * STAGE);
+    barrier_wait(&full[at.slot], at.round & 1);
+    const uint64_t a = along(stage + threadIdx.x / 128 * SUBTILE), b = along(stage + ROWS_BYTES);
+    products_begin();
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        product_f16(part, a + j * 2, b + j * 2, !anew || j > 0);
+    products_commit();
+}
+
+/* Adds the products of a chunk. */
+static __device__ inline void multiply_chunk(float (&part)[SUMS], const uint8_t *ring, uint64_t *full, uint64_t *empty,
+                                             ring_place &at, bool anew)
+{
     uint32_t last = 0;
 #pragma unroll
-    for (int c = 0; c < SEGMENT_STEPS; c++) {
-        const uint32_t stage = shared_address(ring + at.slot * STAGE);
-        barrier_wait(&full[at.slot], at.round & 1);
-        const uint64_t a = along(stage + own), b = along(stage + ROWS_BYTES);
-        products_begin();
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-            product_f16(part, a + j * 2, b + j * 2, !anew || c > 0 || j > 0);
-        products_commit();
+    for (int c = 0; c < CHUNK_STEPS; c++) {
+        multiply_step(part, ring, full, at, anew && c == 0);
         if (c > 0) {
             products_wait<1>();
             barrier_arrive(&empty[last]);
@@ -101,33 +106,93 @@ static __device__ inline void multiply_stages(float (&part)[SUMS], uint8_t *ring
     barrier_arrive(&empty[last]);
 }
 
-/* part[i]: row lane / 4 + i / 2 % 2 * 8 of the warp's 16, column 8 (i / 4) + 2 (lane % 4) + i % 2. `powers`: ratios and
-   powers of the thread's first row, [segments][2][64]. */
-static __device__ inline void multiply_tile(float (&total)[SUMS], uint8_t *ring, uint64_t *full, uint64_t *empty,
-                                            ring_place &at, const float *powers, uint32_t segments)
+/* The factor of each of a thread's two rows, lane / 4 of its warp's 16 and 8 after it: lane l has those of rows l and
+   l + 32 of the warpgroup's. */
+static __device__ inline float2 of_thread(const float (&factor)[2])
+{
+    const uint32_t row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
+    const float own = __shfl_sync(0xffffffffu, factor[0], row % 32),
+                after = __shfl_sync(0xffffffffu, factor[0], row % 32 + 8);
+    const float own1 = __shfl_sync(0xffffffffu, factor[1], row % 32);
+    const float after1 = __shfl_sync(0xffffffffu, factor[1], row % 32 + 8);
+    return row < 32 ? make_float2(own, after) : make_float2(own1, after1);
+}
+
+/* The same where units change: steps one by one. units: of a lane's rows in this chunk, four each; before: the number
+   of the last segment's. */
+static __device__ inline void multiply_changing(float (&part)[SUMS], const uint8_t *ring, uint64_t *full,
+                                                uint64_t *empty, ring_place &at, const uint32_t (&units)[2],
+                                                const uint32_t (&before)[2])
+{
+    uint32_t last[2] = {before[0], before[1]};
+#pragma unroll 1
+    for (int c = 0; c < CHUNK_STEPS; c++) {
+        float ratio[2];
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const uint32_t now = units[i] >> c * 8 & 255;
+            ratio[i] = __uint_as_float((127u << 23) + unit_bits(last[i]) - unit_bits(now));
+            last[i] = now;
+        }
+        const float2 own = of_thread(ratio);
+#pragma unroll
+        for (int i = 0; i < SUMS; i++)
+            part[i] *= i / 2 % 2 ? own.y : own.x;
+        multiply_step(part, ring, full, at, false);
+        products_wait();
+        settle(part);
+        barrier_arrive(&empty[at.slot]);
+        step(at);
+    }
+}
+
+/* part[i]: row lane / 4 + i / 2 % 2 * 8 of the warp's 16, column 8 (i / 4) + 2 (lane % 4) + i % 2. `units`: those of
+   the lane's first row, [chunks][64]; there: which of its two rows there are. */
+static __device__ inline void multiply_tile(float (&total)[SUMS], const uint8_t *ring, uint64_t *full, uint64_t *empty,
+                                            ring_place &at, const uint32_t *units, const bool (&there)[2],
+                                            uint32_t chunks)
 {
     float part[SUMS];
+    uint32_t now[2], next[2], before[2];
 #pragma unroll
     for (int i = 0; i < SUMS; i++)
         total[i] = part[i] = 0;
-    float ratio0 = 1, ratio1 = 1;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        next[i] = there[i] ? __ldg(units + i * 32) : 0;
+        before[i] = 0;
+    }
 #pragma unroll 1
-    for (uint32_t s = 0; s < segments; s++, powers += 2 * MT_CUDA_NATIVE_ROWS) {
-        const bool anew = s % GROUP_SEGMENTS == 0, ends = s % GROUP_SEGMENTS == GROUP_SEGMENTS - 1 || s + 1 == segments;
-        /* Where all ratios of a warp are 1 nothing changes. */
-        if (!anew && __any_sync(0xffffffffu, ratio0 != 1 || ratio1 != 1)) {
+    for (uint32_t c = 0; c < chunks; c++) {
+        const bool anew = c % GROUP_CHUNKS == 0;
+        bool same = true;
+        units += MT_CUDA_NATIVE_ROWS;
 #pragma unroll
-            for (int i = 0; i < SUMS; i++)
-                part[i] *= i / 2 % 2 ? ratio1 : ratio0;
+        for (int i = 0; i < 2; i++) {
+            now[i] = next[i];
+            next[i] = there[i] && c + 1 < chunks ? __ldg(units + i * 32) : 0; /* on its way while this is multiplied */
+            before[i] = anew ? now[i] & 255 : before[i];
+            same = same && now[i] == before[i] * 0x01010101u;
         }
-        /* Read now, used behind the products: the next ratios, or the powers of a group's last segment. */
-        const float *next = powers + (ends ? MT_CUDA_NATIVE_ROWS : 2 * MT_CUDA_NATIVE_ROWS);
-        ratio0 = __ldg(next), ratio1 = __ldg(next + 8);
-        multiply_stages(part, ring, full, empty, at, anew);
-        if (ends) {
+        /* A warpgroup's rows are the same for its warps, and so is what they find. */
+        if (__all_sync(0xffffffffu, same)) {
+            multiply_chunk(part, ring, full, empty, at, anew);
+        } else {
+            if (anew)
+#pragma unroll
+                for (int i = 0; i < SUMS; i++)
+                    part[i] = 0;
+            multiply_changing(part, ring, full, empty, at, now, before);
+        }
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            before[i] = now[i] >> 24;
+        if (c % GROUP_CHUNKS == GROUP_CHUNKS - 1 || c + 1 == chunks) {
+            const float unit[2] = {__uint_as_float(unit_bits(before[0])), __uint_as_float(unit_bits(before[1]))};
+            const float2 own = of_thread(unit);
 #pragma unroll
             for (int i = 0; i < SUMS; i++)
-                total[i] = fmaf(i / 2 % 2 ? ratio1 : ratio0, part[i], total[i]);
+                total[i] = fmaf(i / 2 % 2 ? own.y : own.x, part[i], total[i]);
         }
     }
 }
@@ -155,7 +220,7 @@ static __device__ inline void multiply(const mt_cuda_native_prompt &p)
     __shared__ uint64_t full[STAGES], empty[STAGES];
     uint8_t *ring = swizzled_memory();
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, warpgroup = warp / 4;
-    const uint32_t steps = p.w.steps, segments = p.from.padded / MT_NATIVE_SEGMENT;
+    const uint32_t steps = p.w.steps, chunks = p.from.padded / MT_NATIVE_CHUNK;
     const uint32_t tiles_n = (p.columns + COLUMNS - 1) / COLUMNS, tiles_m = (p.m + ROWS - 1) / ROWS;
     ring_place at = {0, 0};
     uint32_t m, t;
@@ -185,8 +250,11 @@ static __device__ inline void multiply(const mt_cuda_native_prompt &p)
         float total[SUMS];
         place_of_tile(i, tiles_m, tiles_n, &m, &t);
         const uint32_t block = m * GROUPS + warpgroup, row = warp % 4 * 16 + lane / 4;
+        const uint32_t first = block * MT_CUDA_NATIVE_ROWS + lane;
+        const bool there[2] = {first < p.m, first + 32 < p.m};
         multiply_tile(total, ring, full, empty, at,
-                      p.from.turns + (uint64_t)block * segments * 2 * MT_CUDA_NATIVE_ROWS + row, segments);
+                      (const uint32_t *)p.from.turns + (uint64_t)block * chunks * MT_CUDA_NATIVE_ROWS + lane, there,
+                      chunks);
         const uint32_t n = p.column + t * COLUMNS + lane % 4 * 2;
 #pragma unroll
         for (int high = 0; high < 2; high++) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/cuda/cuda.h"
+#include "device/limits.h"
 #include "kernels/kvq.h"
 #include "sample/chain.h"
 

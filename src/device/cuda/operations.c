@@ -186,7 +186,7 @@ void mt_cuda_op_scale(mt_device *dev, mt_tensor *x, size_t m, float factor)
 void mt_cuda_run_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu)
 {
     if (mt_cuda_row_glu(dev, y, gate, up, m, glu) || mt_cuda_halves_glu(dev, y, gate, up, m, glu) ||
-        mt_cuda_some_glu(dev, y, gate, up, m, glu))
+        mt_cuda_some_glu(dev, y, gate, up, m, glu) || mt_cuda_native_glu(dev, y, gate, up, m, glu))
         return;
     const mt_cuda_made p = {.rows = {.y = y,
                                      .x = gate,
@@ -264,10 +264,10 @@ void mt_cuda_op_act(mt_device *dev, mt_tensor *x, size_t m, mt_activation act)
     mt_cuda_launch(dev, MT_K_act, m, parts(m, x->m.cols, 2 * PART), 1, THREADS, 0, &p);
 }
 
-void mt_cuda_op_join(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m, bool woven)
+void mt_cuda_op_join(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m, bool interleaved)
 {
     each_row(dev, MT_K_join,
-             (mt_cuda_rows){.y = y->m, .x = x->m, .m = (uint32_t)m, .count = (uint32_t)count, .kind = woven});
+             (mt_cuda_rows){.y = y->m, .x = x->m, .m = (uint32_t)m, .count = (uint32_t)count, .kind = interleaved});
 }
 
 void mt_cuda_op_stretch(mt_device *dev, mt_tensor *x, const mt_tensor *factor, size_t every)
@@ -363,7 +363,7 @@ static bool takes_packed(mt_cuda_kernel kernel)
 {
     return (kernel >= MT_K_many_4_32 && kernel <= MT_K_broad_128) ||
            (kernel >= MT_K_many_halves && kernel <= MT_K_pair_halves) ||
-           (kernel >= MT_K_native_few_8_1 && kernel <= MT_K_native_prompt);
+           (kernel >= MT_K_native_few_4_1_8_1 && kernel <= MT_K_native_prompt);
 }
 
 /* What only products have read, or pages have taken, is not written for nobody. */
@@ -373,6 +373,7 @@ void mt_cuda_op_spend(mt_device *dev, const mt_tensor *x)
     void *p;
     size_t back = 0;
     mt_cuda_attention_spend(dev, x->m);
+    mt_cuda_native_spend(dev, x->m);
     while ((p = mt_cuda_listed(dev, back, &kernel)) && takes_packed(kernel))
         back++;
     if (!p)
@@ -421,7 +422,7 @@ static size_t count_together(const mt_device *dev, const mt_weight *const *w, si
 static size_t count_native(const mt_weight *const *w, size_t count)
 {
     size_t n = 0;
-    while (n < count && n < MT_CUDA_TOGETHER && w[n]->class == MT_CLASS_N && w[n]->d.k == w[0]->d.k)
+    while (n < count && n < MT_CUDA_TOGETHER && mt_cuda_native_alike(w[n], w[0]))
         n++;
     return n;
 }

@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-#include "base/limits.h"
+#include "device/limits.h"
 #include "device/native.h"
+#include "sample/limits.h"
 
 #define MT_CUDA_GROUPS 4 /* MT_KV_GROUPS */
 #define MT_CUDA_NONE UINT32_MAX
@@ -45,9 +46,9 @@ typedef struct mt_cuda_cols {
                        in the order piece ^ column % 8, as those of packed rows do
        BYTES           FP8; steps of 64 of k, in them for each half of the columns 32 lanes of 16 bytes, four elements
                        a word as widen.cuh has them
-       NATIVE4         codes for the arithmetic `native`, in tiles of 64 columns; steps of 64 of k, in them 128 lanes of
-                       16 bytes in the order in which wgmma has its first operand in registers, and behind these a scale
-                       and a bias for each column (device/native.h)
+       NATIVE4, NATIVE8  codes for the arithmetic `native`, in tiles of 64 columns; steps of 64 of k, in them 128 lanes
+                       of 16 bytes, or twice that, in the order in which wgmma has its first operand in registers, and
+                       behind these a scale and a bias for each column and each of `groups` groups (device/native.h)
 
    There is memory for an even number of tiles; what is beyond n or k is 0. */
 typedef enum mt_cuda_kind {
@@ -56,7 +57,8 @@ typedef enum mt_cuda_kind {
     MT_CUDA_HALVES,
     MT_CUDA_BYTES,
     MT_CUDA_PLAIN,
-    MT_CUDA_NATIVE4
+    MT_CUDA_NATIVE4,
+    MT_CUDA_NATIVE8
 } mt_cuda_kind;
 
 typedef struct mt_cuda_weight {
@@ -65,12 +67,12 @@ typedef struct mt_cuda_weight {
     MT_CUDA_PTR(const uint8_t) scales;
     MT_CUDA_PTR(const float) bias; /* of the columns; 0: none */
     uint32_t n, k, group;
-    uint32_t steps; /* of k */
-    uint32_t groups;
+    uint32_t steps;                /* of k */
+    uint32_t groups;               /* of a row; of NATIVE4 and NATIVE8: of a step */
     uint8_t kind, format, biased;  /* format: mt_format; biased: groups have a bias */
     uint8_t pairs;                 /* mt_scale_type of scale and bias: F32, or BF16 or F16, both in one word */
     uint32_t row_bytes, scale_row; /* bytes of a plain row; floats of a row of scales */
-    float unit;                    /* of NATIVE4: the power of two that a product is multiplied with */
+    float unit;                    /* of NATIVE4 and NATIVE8: the power of two that a product is multiplied with */
     uint32_t nothing;
 } mt_cuda_weight;
 
@@ -206,12 +208,11 @@ typedef struct mt_cuda_lookup { /* rows of a weight */
 
    For products with bf16, q alone: [steps][rows][64] bf16, pieces in the same order.
 
-   For `native`, where `rows` is the number of rows of a tile, and padded a multiple of MT_NATIVE_SEGMENT:
+   For `native`, where `rows` is the number of rows of a tile, and padded a multiple of MT_NATIVE_CHUNK:
 
        q      [tiles][padded / 64][rows][64] fp16 numbers, divided by the power of two of their segment; pieces in the
               same order
-       turns  [tiles][segments][2][rows]: the power of the segment before divided by this one's (1 where a group of
-              segments begins), and this one's
+       turns  [tiles][padded / 256][rows][4] bytes: number i of each segment's unit 2^(-56 + 16 i)
 
    What is beyond k is 0. Kernels that take many rows may read up to MT_CUDA_SLACK rows beyond the last. */
 #define MT_CUDA_SLACK 192
@@ -372,28 +373,46 @@ typedef struct mt_cuda_many {
     MT_CUDA_PTR(uint32_t) counts; /* [blocks][MT_CUDA_BROAD_MARKS]: that they are there; 0 between kernels */
 } mt_cuda_many;
 
-/* `native`: columns of a tile of a weight, elements of k in a step, bytes of a step of a tile's codes, and with scales
-   and biases. */
+/* `native`: columns of a tile of a weight, elements of k in a step; bytes of a step of a tile's codes, and with scales
+   and biases of so many groups. */
 #define MT_CUDA_NATIVE_TILE 64
 #define MT_CUDA_NATIVE_STEP 64
-#define MT_CUDA_NATIVE_CODES 2048
-#define MT_CUDA_NATIVE_BYTES (MT_CUDA_NATIVE_CODES + MT_CUDA_NATIVE_TILE * 4)
-#define MT_CUDA_NATIVE_CLUSTER 8 /* most blocks that share a tile: one for each group of k */
+#define MT_CUDA_NATIVE_CODES(bits) (512 * (bits))
+#define MT_CUDA_NATIVE_BYTES(bits, groups) (MT_CUDA_NATIVE_CODES(bits) + (groups)*MT_CUDA_NATIVE_TILE * 4)
+#define MT_CUDA_NATIVE_CHUNK_STEPS (MT_NATIVE_CHUNK / MT_CUDA_NATIVE_STEP)
 
-/* Up to 64 rows (native_few.cu). X(rows, tiles, stages): rows of a tile of packed rows, tiles of a weight in a block,
-   stages of its ring, which are as many as two blocks of a multiprocessor have room for, and no more than measured
-   best. A stage has a segment: the rows, their powers of two, and the weights. */
+/* Up to 64 rows (native_few.cuh). X(bits, groups, rows, tiles, stages, blocks): of a weight's codes; groups of a step;
+   rows of a tile of packed rows; tiles of a weight in a block; stages of its ring; blocks of a multiprocessor, which
+   its shared memory has room for. A stage has a chunk of 256 of k: the rows, the numbers of their units, and the
+   weights. */
+#define MT_CUDA_NATIVE_FEW_4_1(X) \
+    X(4, 1, 8, 1, 8, 2)           \
+    X(4, 1, 8, 2, 4, 2)           \
+    X(4, 1, 16, 1, 6, 2)          \
+    X(4, 1, 16, 2, 4, 2) X(4, 1, 32, 1, 4, 2) X(4, 1, 32, 2, 3, 2) X(4, 1, 64, 1, 2, 2) X(4, 1, 64, 2, 2, 2)
+#define MT_CUDA_NATIVE_FEW_4_2(X) X(4, 2, 8, 2, 4, 2) X(4, 2, 16, 2, 3, 2) X(4, 2, 32, 2, 3, 2) X(4, 2, 64, 2, 2, 2)
+#define MT_CUDA_NATIVE_FEW_4_4(X) X(4, 4, 8, 2, 3, 2) X(4, 4, 16, 2, 3, 2) X(4, 4, 32, 2, 2, 2) X(4, 4, 64, 2, 3, 1)
+#define MT_CUDA_NATIVE_FEW_8_1(X) X(8, 1, 8, 2, 2, 2) X(8, 1, 16, 2, 2, 2) X(8, 1, 32, 2, 2, 2) X(8, 1, 64, 2, 3, 1)
+#define MT_CUDA_NATIVE_FEW_8_2(X) X(8, 2, 8, 2, 2, 2) X(8, 2, 16, 2, 2, 2) X(8, 2, 32, 2, 2, 2) X(8, 2, 64, 2, 3, 1)
+#define MT_CUDA_NATIVE_FEW_8_4(X) X(8, 4, 8, 2, 2, 2) X(8, 4, 16, 2, 2, 2) X(8, 4, 32, 2, 3, 1) X(8, 4, 64, 2, 3, 1)
 #define MT_CUDA_NATIVE_FEW(X) \
-    X(8, 1, 6) X(8, 2, 4) X(16, 1, 6) X(16, 2, 4) X(32, 1, 4) X(32, 2, 3) X(64, 1, 2) X(64, 2, 2)
-#define MT_CUDA_NATIVE_FEW_BLOCKS 2 /* of a multiprocessor */
-#define MT_CUDA_NATIVE_FEW_POWERS(rows) ((rows)*MT_NATIVE_SEGMENT * 2)
-#define MT_CUDA_NATIVE_FEW_WEIGHTS(rows) (MT_CUDA_NATIVE_FEW_POWERS(rows) + ((rows)*8 + 127) / 128 * 128)
-#define MT_CUDA_NATIVE_FEW_STAGE(rows, tiles)                                                                     \
-    ((MT_CUDA_NATIVE_FEW_WEIGHTS(rows) + (tiles)*MT_NATIVE_SEGMENT / MT_CUDA_NATIVE_STEP * MT_CUDA_NATIVE_BYTES + \
-      1023) /                                                                                                     \
-     1024 * 1024)
-#define MT_CUDA_NATIVE_FEW_SHARED(rows, tiles, stages) ((stages)*MT_CUDA_NATIVE_FEW_STAGE(rows, tiles) + 1024)
-#define MT_CUDA_NATIVE_FEW_THREADS(tiles) ((tiles)*128 + 128)
+    MT_CUDA_NATIVE_FEW_4_1(X) \
+    MT_CUDA_NATIVE_FEW_4_2(X) \
+    MT_CUDA_NATIVE_FEW_4_4(X) MT_CUDA_NATIVE_FEW_8_1(X) MT_CUDA_NATIVE_FEW_8_2(X) MT_CUDA_NATIVE_FEW_8_4(X)
+/* Up to so many rows are multiplied by instructions of a warp, more by those of a warpgroup. */
+#define MT_CUDA_NATIVE_WARP_ROWS 16
+#define MT_CUDA_NATIVE_FEW_UNITS(rows) ((rows)*MT_NATIVE_CHUNK * 2)
+#define MT_CUDA_NATIVE_FEW_WEIGHTS(rows) (MT_CUDA_NATIVE_FEW_UNITS(rows) + ((rows)*4 + 127) / 128 * 128)
+/* Instructions of a warpgroup read rows from a multiple of 1024 on. */
+#define MT_CUDA_NATIVE_FEW_ALIGN(rows) ((rows) <= MT_CUDA_NATIVE_WARP_ROWS ? 128 : 1024)
+#define MT_CUDA_NATIVE_FEW_STAGE(bits, groups, rows, tiles)                                                        \
+    ((MT_CUDA_NATIVE_FEW_WEIGHTS(rows) + (tiles)*MT_CUDA_NATIVE_CHUNK_STEPS * MT_CUDA_NATIVE_BYTES(bits, groups) + \
+      MT_CUDA_NATIVE_FEW_ALIGN(rows) - 1) /                                                                        \
+     MT_CUDA_NATIVE_FEW_ALIGN(rows) * MT_CUDA_NATIVE_FEW_ALIGN(rows))
+#define MT_CUDA_NATIVE_FEW_SHARED(bits, groups, rows, tiles, stages) \
+    ((stages)*MT_CUDA_NATIVE_FEW_STAGE(bits, groups, rows, tiles) + 1024)
+/* Threads: a warpgroup a tile, and a warp that copies, or a warpgroup where registers are handed over. */
+#define MT_CUDA_NATIVE_FEW_THREADS(rows, tiles) ((tiles)*128 + ((rows) <= MT_CUDA_NATIVE_WARP_ROWS ? 32 : 128))
 
 typedef struct mt_cuda_native {
     mt_cuda_weight w[MT_CUDA_TOGETHER];
@@ -401,7 +420,11 @@ typedef struct mt_cuda_native {
     mt_cuda_mat add; /* the first y is also added to this; data 0: to nothing */
     mt_cuda_packed from;
     uint32_t first[MT_CUDA_TOGETHER + 1]; /* the first block's columns of each, counted in blocks */
-    uint32_t m, count, nothing;
+    uint32_t m, count, gates;             /* gates: of two weights, gate and up, a block has a tile of each */
+    mt_cuda_mat glu;                      /* gets these combined, in place of y; data 0: nothing does */
+    mt_cuda_packed gated;                 /* gets the same, packed; q 0: nothing does */
+    float glu_limit, glu_offset;
+    uint32_t act, packed_only; /* packed_only: nobody reads glu */
 } mt_cuda_native;
 
 /* Many rows (native_prompt.cu), by weights that were decoded to fp16 before: [tiles of 128 columns][steps][128][64], in
@@ -465,6 +488,8 @@ typedef struct mt_cuda_attention {
     /* most shares of a tile's segments; items: tiles times key heads times shares */
     uint32_t tile_count, shares, items;
     uint32_t layer, window, chunk, causal, heads; /* heads: query heads */
+    mt_cuda_packed packed;                        /* gets y packed for `native` as well; q 0: nothing does */
+    uint32_t packed_only, nothing;                /* packed_only: nobody reads y */
     uint32_t apart;                               /* the last tile has one item for two key heads */
     uint32_t alone; /* a tile of few rows is one share if its segments after the first, times its eights of rows, are so
                        many at most */

@@ -1,4 +1,6 @@
 /* Shared by the kernels of recurrent layers: where inputs, states and memos are stored. */
+#include "device/limits.h"
+
 #ifndef MT_DEVICE_CUDA_RECURRENT_CUH
 #define MT_DEVICE_CUDA_RECURRENT_CUH
 

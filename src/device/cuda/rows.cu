@@ -247,7 +247,7 @@ KERNEL(stretch)(mt_cuda_rows p) /* w: a factor for every `first` positions */
 
 /* ---- towers ---- */
 
-KERNEL(join)(mt_cuda_rows p) /* kind 1: woven */
+KERNEL(join)(mt_cuda_rows p) /* kind 1: interleaved */
 {
     follow_last();
     for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x) {

@@ -130,20 +130,41 @@ static void make_codes(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
 
 /* ---- codes for `native` ---- */
 
+static uint32_t native_bits(const mt_cuda_weight *d)
+{
+    return d->kind == MT_CUDA_NATIVE4 ? 4 : 8;
+}
+
+/* A code at k of its step; n: its column of the tile. */
+static void put_native(uint8_t *step, uint32_t bits, size_t n, size_t k, unsigned code)
+{
+    const size_t thread = n / 16 * 32 + n % 8 * 4 + k % 8 / 2, product = k / 16, high = k % 16 >= 8,
+                 column = n % 16 / 8;
+    const size_t word = product * 2 + column; /* of eight, where a code has a byte */
+    if (bits == 4) {
+        uint8_t *at = step + thread * 16 + product * 4 + column + k % 2 * 2;
+        *at = (uint8_t)(*at | code << (high ? 4 : 0));
+    } else {
+        step[word / 4 * 2048 + thread * 16 + word % 4 * 4 + k % 2 * 2 + high] = (uint8_t)code;
+    }
+}
+
 static void lay_native(uint8_t *to, const mt_mat *mat, const mt_cuda_weight *d, size_t first)
 {
-    const int power = ilogbf(d->unit);
+    const int power = ilogbf(d->unit), lift = mt_code_lift(mat);
+    const uint32_t bits = native_bits(d), each = MT_CUDA_NATIVE_STEP / d->groups;
     for (size_t n = 0; n < MT_CUDA_NATIVE_TILE && first + n < mat->n; n++) {
         mt_unpacker u = mt_unpacker_of(mat, first + n);
+        mt_native_pair pair = {0, 0};
         for (size_t k = 0; k < mat->k; k++) {
-            const size_t thread = n / 16 * 32 + n % 8 * 4 + k % 8 / 2;
-            uint8_t *step = to + k / MT_CUDA_NATIVE_STEP * MT_CUDA_NATIVE_BYTES;
-            uint8_t *at = step + thread * 16 + k % 64 / 16 * 4 + n % 16 / 8 + k % 2 * 2;
-            *at = (uint8_t)(*at | (unsigned)mt_unpack_next(&u, mat) << (k % 16 < 8 ? 0 : 4));
-            if (k % MT_CUDA_NATIVE_STEP == 0) {
-                const mt_native_pair pair = mt_native_pair_of(mat, first + n, k / mat->group, power);
-                memcpy(step + MT_CUDA_NATIVE_CODES + n * sizeof(pair), &pair, sizeof(pair));
-            }
+            const size_t within = k % MT_CUDA_NATIVE_STEP;
+            uint8_t *step = to + k / MT_CUDA_NATIVE_STEP * MT_CUDA_NATIVE_BYTES(bits, d->groups);
+            put_native(step, bits, n, within, (unsigned)(mt_unpack_next(&u, mat) + lift));
+            if (k % mat->group == 0)
+                pair = mt_native_pair_of(mat, first + n, k / mat->group, power);
+            if (within % each == 0)
+                memcpy(step + MT_CUDA_NATIVE_CODES(bits) + (within / each * MT_CUDA_NATIVE_TILE + n) * sizeof(pair),
+                       &pair, sizeof(pair));
         }
     }
 }
@@ -152,11 +173,13 @@ static void make_native(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
 {
     const size_t tiles = mt_cuda_up(mat->n, 2 * MT_CUDA_NATIVE_TILE) / MT_CUDA_NATIVE_TILE; /* kernels take pairs */
     const size_t padded = mt_native_padded(mat->k), decoded = tiles * MT_CUDA_NATIVE_TILE * padded * sizeof(mt_f16);
-    d->kind = MT_CUDA_NATIVE4;
+    d->kind = mt_native_narrow(mat) ? MT_CUDA_NATIVE4 : MT_CUDA_NATIVE8;
+    d->groups = mat->group < MT_CUDA_NATIVE_STEP ? MT_CUDA_NATIVE_STEP / mat->group : 1;
     d->steps = (uint32_t)(padded / MT_CUDA_NATIVE_STEP);
     d->unit = ldexpf(1, mt_native_power(mat));
-    d->w = mt_cuda_memory(set, tiles * d->steps * MT_CUDA_NATIVE_BYTES);
-    send_tiles(set->head.dev, d->w, mat, d, MT_CUDA_NATIVE_TILE, (size_t)d->steps * MT_CUDA_NATIVE_BYTES, lay_native);
+    const size_t bytes = (size_t)d->steps * MT_CUDA_NATIVE_BYTES(native_bits(d), d->groups);
+    d->w = mt_cuda_memory(set, tiles * bytes);
+    send_tiles(set->head.dev, d->w, mat, d, MT_CUDA_NATIVE_TILE, bytes, lay_native);
     set->needs.decoded = decoded > set->needs.decoded ? decoded : set->needs.decoded;
 }
 

@@ -8,7 +8,11 @@
 
 #include <immintrin.h>
 
+#if defined(__AVXVNNI__)
+#define MT_LEVEL(name) mt_##name##_avxvnni
+#else
 #define MT_LEVEL(name) mt_##name##_avx2
+#endif
 
 /* Rows of x that are multiplied with four rows of W in registers. */
 #define MT_TILE_ROWS 3
@@ -155,12 +159,48 @@ MT_INLINE __m128i vb_load_eights(const uint8_t *p, size_t apart)
     return _mm_loadl_epi64((const void *)p);
 }
 
+/* 16 bytes at p[0] and p[4], each plus `at` */
+MT_INLINE vi vb_load_each(const uint8_t *const *p, size_t at)
+{
+    __m256i v = _mm256_castsi128_si256(_mm_loadu_si128((const void *)(p[0] + at)));
+    return _mm256_inserti128_si256(v, _mm_loadu_si128((const void *)(p[4] + at)), 1);
+}
+
+/* The f16 in the low half of each element */
+MT_INLINE vf vf_low_f16(vi v)
+{
+    const vi low = _mm256_and_si256(v, _mm256_set1_epi32(0xffff));
+    const vi eight = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0x08);
+    return _mm256_cvtph_ps(_mm256_castsi256_si128(eight));
+}
+
+/* In each block of four elements: element j of m[i] and element i of m[j] are exchanged. */
+MT_INLINE void vi_transpose_quarters(vi m[4])
+{
+    vi a = _mm256_unpacklo_epi32(m[0], m[1]), b = _mm256_unpackhi_epi32(m[0], m[1]);
+    vi c = _mm256_unpacklo_epi32(m[2], m[3]), d = _mm256_unpackhi_epi32(m[2], m[3]);
+    m[0] = _mm256_unpacklo_epi64(a, c);
+    m[1] = _mm256_unpackhi_epi64(a, c);
+    m[2] = _mm256_unpacklo_epi64(b, d);
+    m[3] = _mm256_unpackhi_epi64(b, d);
+}
+
 /* 16 bytes every `step` */
 MT_INLINE vi vb_load_blocks(const uint8_t *p, size_t step)
 {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)p)),
                                    _mm_loadu_si128((const void *)(p + step)), 1);
 }
+
+#if defined(__AVXVNNI__)
+/* acc + the sums of products of four unsigned bytes with four signed ones. In assembly, as compilers copy the
+   intrinsic's accumulators in each step. */
+MT_INLINE vi vi_dot4(vi acc, vi u, vi s)
+{
+    __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(acc) : "x"(u), "x"(s));
+    return acc;
+}
+#endif
 
 /* Transposes: 32-bit element j of m[i] and element i of m[j] are exchanged. */
 MT_INLINE void vi_transpose(vi m[VL])

@@ -8,7 +8,9 @@
 
 #include <immintrin.h>
 
-#if defined(__AVX512VNNI__)
+#if defined(__AMX_TILE__) || defined(__AMXTILE__)
+#define MT_LEVEL(name) mt_##name##_amx
+#elif defined(__AVX512VNNI__)
 #define MT_LEVEL(name) mt_##name##_avx512vnni
 #else
 #define MT_LEVEL(name) mt_##name##_avx512
@@ -140,6 +142,32 @@ MT_INLINE vi vb_load_blocks(const uint8_t *p, size_t step)
     return _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(p + 3 * step)), 3);
 }
 
+/* 16 bytes at p[0], p[4], p[8] and p[12], each plus `at` */
+MT_INLINE vi vb_load_each(const uint8_t *const *p, size_t at)
+{
+    vi v = _mm512_castsi128_si512(_mm_loadu_si128((const void *)(p[0] + at)));
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(p[4] + at)), 1);
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(p[8] + at)), 2);
+    return _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(p[12] + at)), 3);
+}
+
+/* The f16 in the low half of each element */
+MT_INLINE vf vf_low_f16(vi v)
+{
+    return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(v));
+}
+
+/* In each block of four elements: element j of m[i] and element i of m[j] are exchanged. */
+MT_INLINE void vi_transpose_quarters(vi m[4])
+{
+    vi a = _mm512_unpacklo_epi32(m[0], m[1]), b = _mm512_unpackhi_epi32(m[0], m[1]);
+    vi c = _mm512_unpacklo_epi32(m[2], m[3]), d = _mm512_unpackhi_epi32(m[2], m[3]);
+    m[0] = _mm512_unpacklo_epi64(a, c);
+    m[1] = _mm512_unpackhi_epi64(a, c);
+    m[2] = _mm512_unpacklo_epi64(b, d);
+    m[3] = _mm512_unpackhi_epi64(b, d);
+}
+
 /* Transposes blocks of four elements: block j of m[i] and block i of m[j] are exchanged, i and j below 4. */
 MT_INLINE void vi_transpose_blocks(vi *m0, vi *m1, vi *m2, vi *m3)
 {
@@ -159,6 +187,17 @@ MT_INLINE vi vi_sum_blocks(vi m0, vi m1, vi m2, vi m3)
     return vi_add(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
 }
 
+/* Element i of each block of four: the sum of the first (last) two of the same block of m[i]. */
+MT_INLINE void vi_sum_halves(vi *first, vi *last, const vi m[4])
+{
+    vi a = _mm512_unpacklo_epi32(m[0], m[1]), b = _mm512_unpackhi_epi32(m[0], m[1]);
+    vi c = _mm512_unpacklo_epi32(m[2], m[3]), d = _mm512_unpackhi_epi32(m[2], m[3]);
+    a = vi_add(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+    c = vi_add(_mm512_unpacklo_epi64(c, d), _mm512_unpackhi_epi64(c, d));
+    *first = _mm512_unpacklo_epi64(a, c);
+    *last = _mm512_unpackhi_epi64(a, c);
+}
+
 /* The even (odd) ones of 2 * VL elements at p */
 MT_INLINE void vi_load_apart(vi *even, vi *odd, const void *p)
 {
@@ -167,6 +206,16 @@ MT_INLINE void vi_load_apart(vi *even, vi *odd, const void *p)
     *even = _mm512_permutex2var_epi32(a, first, b);
     *odd = _mm512_permutex2var_epi32(a, vi_add(first, vi_set1(1)), b);
 }
+
+#if defined(__AVX512VNNI__)
+/* acc + the sums of products of four unsigned bytes with four signed ones. In assembly, as compilers copy the
+   intrinsic's accumulators in each step. */
+MT_INLINE vi vi_dot4(vi acc, vi u, vi s)
+{
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(u), "v"(s));
+    return acc;
+}
+#endif
 
 /* Transposes: 32-bit element j of m[i] and element i of m[j] are exchanged. */
 MT_INLINE void vi_transpose(vi m[VL])

@@ -2,7 +2,7 @@
    tiles of rows in registers. */
 #include "kernels/levels.h"
 #include "kernels/portable/scalar.h"
-#include "kernels/x86/qpanel.h"
+#include "kernels/x86/qone.h"
 
 /* rows whose sums are kept between chunks; registers of columns */
 enum { ROWS = 128, HALVES = 2 };
@@ -12,18 +12,10 @@ typedef struct sums {
     float *a, *b;
 } sums;
 
-/* A chunk of a panel: groups [g0, g1) of the scales */
-typedef struct chunk {
-    const uint8_t *w;
-    const float *scales, *biases;    /* biases: NULL where there are none */
-    size_t g0, g1, each, link, unit; /* each: units of a group */
-    size_t planes, flush;            /* steps whose sums of pairs fit 16 bits */
-    int lift;                        /* what was added to every weight to make it unsigned */
-} chunk;
-
 size_t MT_LEVEL(q_scratch_bytes)(size_t k)
 {
-    const size_t smallest_group = 16, cells = (k / smallest_group + 1) * MT_Q_COLUMNS;
+    const size_t cells = MT_Q_GROUPS * MT_Q_COLUMNS;
+    (void)k;
     return MT_Q_PLANES * MT_Q_PLANE + mt_round_up(VL * MT_Q_LDB, 64) +
            (2 * cells + 2 * ROWS * MT_Q_COLUMNS) * sizeof(float);
 }
@@ -39,24 +31,10 @@ size_t MT_LEVEL(q_scratch_bytes)(size_t k)
     else                                          \
         F(MT_BLOCK / 2, 1, (c)->lift > 0);
 
-MT_INLINE vi four_of(const int8_t *p)
-{
-    int32_t v;
-    memcpy(&v, p, sizeof(v));
-    return vi_set1(v);
-}
-
-#if defined(__AVX512VNNI__)
-
-/* In assembly, as compilers copy the intrinsic's accumulators in each step. */
-MT_INLINE vi dpbusd(vi acc, vi u, vi s)
-{
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(u), "v"(s));
-    return acc;
-}
+#if defined(MT_VNNI)
 
 /* Adds the products of one unit to dot[r][h]. */
-MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const chunk *c, const uint8_t *w, const int8_t *x, size_t nr,
+MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const mt_qchunk *c, const uint8_t *w, const int8_t *x, size_t nr,
                     size_t unit)
 {
     (void)c;
@@ -65,9 +43,9 @@ MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const chunk *c, const uint8_t *w,
         const vi low = vi_load(w + s * MT_Q_STEP), high = vi_load(w + s * MT_Q_STEP + 4 * VL);
         MT_UNROLL
         for (size_t r = 0; r < nr; r++) {
-            const vi four = four_of(x + 4 * (s * nr + r));
-            dot[r][0] = dpbusd(dot[r][0], low, four);
-            dot[r][1] = dpbusd(dot[r][1], high, four);
+            const vi four = vi_four(x + 4 * (s * nr + r));
+            dot[r][0] = vi_dot4(dot[r][0], low, four);
+            dot[r][1] = vi_dot4(dot[r][1], high, four);
         }
     }
 }
@@ -91,7 +69,7 @@ MT_INLINE void pairs_of(vi pairs[MT_Q_ROWS][HALVES], size_t steps, const uint8_t
         const vi low = vi_load(w), high = vi_load(w + 4 * VL);
         MT_UNROLL
         for (size_t r = 0; r < nr; r++) {
-            const vi four = four_of(x + 4 * r);
+            const vi four = vi_four(x + 4 * r);
             pairs[r][0] = add_pairs(pairs[r][0], vb_maddubs(low, four));
             pairs[r][1] = add_pairs(pairs[r][1], vb_maddubs(high, four));
         }
@@ -99,7 +77,7 @@ MT_INLINE void pairs_of(vi pairs[MT_Q_ROWS][HALVES], size_t steps, const uint8_t
 }
 
 /* The 32-bit sums stay in memory, as the registers are full of pairs. */
-MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const chunk *c, const uint8_t *w, const int8_t *x, size_t nr,
+MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const mt_qchunk *c, const uint8_t *w, const int8_t *x, size_t nr,
                     size_t unit)
 {
     for (size_t plane = 0; plane < c->planes; plane++) {
@@ -118,19 +96,13 @@ MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const chunk *c, const uint8_t *w,
 
 #endif
 
-/* Brings the sums of unit u to the next one's scale, or the end's (block.h). */
-MT_INLINE vf turned(vi dot, const mt_qtile *t, size_t cell)
-{
-    return vf_fma(vf_set1(t->mul[cell]), vf_from_bits(dot), vf_set1(t->add[cell]));
-}
-
 /* a = fma(scale of W, sum, a) at the end of each link (block.h). `unit`, `link` and `lifted` are those of the chunk, as
    constants: so sums stay in registers. */
-MT_INLINE void scale_fixed(float *a, const chunk *c, const mt_qtile *t, size_t nr, size_t unit, size_t link,
+MT_INLINE void scale_fixed(float *a, const mt_qchunk *c, const mt_qtile *t, size_t nr, size_t unit, size_t link,
                            bool lifted)
 {
     const uint8_t *w = c->w;
-    const float *scales = c->scales + c->g0 * MT_Q_COLUMNS;
+    const float *scales = c->scales;
     for (size_t u = c->g0 * c->each, left = c->each; u < c->g1 * c->each; u += link) {
         vi dot[MT_Q_ROWS][HALVES];
         MT_UNROLL
@@ -141,13 +113,13 @@ MT_INLINE void scale_fixed(float *a, const chunk *c, const mt_qtile *t, size_t n
         if (link == 2) {
             MT_UNROLL
             for (size_t i = 0; i < nr * HALVES; i++)
-                dot[i / HALVES][i % HALVES] = vf_bits(turned(dot[i / HALVES][i % HALVES], t, u * nr + i / HALVES));
+                dot[i / HALVES][i % HALVES] = vf_bits(mt_qturned(dot[i / HALVES][i % HALVES], t, u * nr + i / HALVES));
             dots(dot, c, w, t->q + (u + 1) * unit * nr, nr, unit);
             w += unit / 4 * MT_Q_STEP;
         }
         MT_UNROLL
         for (size_t i = 0; i < nr * HALVES; i++) {
-            const vf sum = turned(dot[i / HALVES][i % HALVES], t, (u + link - 1) * nr + i / HALVES);
+            const vf sum = mt_qturned(dot[i / HALVES][i % HALVES], t, (u + link - 1) * nr + i / HALVES);
             vf_store(a + i * VL, vf_fma(vf_load(scales + i % HALVES * VL), sum, vf_load(a + i * VL)));
         }
         if ((left -= link) == 0) {
@@ -158,14 +130,14 @@ MT_INLINE void scale_fixed(float *a, const chunk *c, const mt_qtile *t, size_t n
 }
 
 /* b = fma(bias of W, sum of the group of x, b) */
-MT_INLINE void bias_fixed(float *b, const chunk *c, const mt_qtile *t, size_t nr)
+MT_INLINE void bias_fixed(float *b, const mt_qchunk *c, const mt_qtile *t, size_t nr)
 {
     vf sum[MT_Q_ROWS][HALVES];
     MT_UNROLL
     for (size_t i = 0; i < nr * HALVES; i++)
         sum[i / HALVES][i % HALVES] = vf_load(b + i * VL);
     for (size_t g = c->g0; g < c->g1; g++) {
-        const float *biases = c->biases + g * MT_Q_COLUMNS;
+        const float *biases = c->biases + (g - c->g0) * MT_Q_COLUMNS;
         const vf low = vf_load(biases), high = vf_load(biases + VL);
         MT_UNROLL
         for (size_t r = 0; r < nr; r++) {
@@ -179,7 +151,7 @@ MT_INLINE void bias_fixed(float *b, const chunk *c, const mt_qtile *t, size_t nr
         vf_store(b + i * VL, sum[i / HALVES][i % HALVES]);
 }
 
-MT_INLINE void tile_fixed(float *a, float *b, const chunk *c, const mt_qtile *t, size_t nr)
+MT_INLINE void tile_fixed(float *a, float *b, const mt_qchunk *c, const mt_qtile *t, size_t nr)
 {
 #define KIND(unit, link, lifted) scale_fixed(a, c, t, nr, unit, link, lifted)
     BY_KIND(c, KIND)
@@ -188,7 +160,7 @@ MT_INLINE void tile_fixed(float *a, float *b, const chunk *c, const mt_qtile *t,
         bias_fixed(b, c, t, nr);
 }
 
-static void tile(float *a, float *b, const chunk *c, const mt_qtile *t)
+static void tile(float *a, float *b, const mt_qchunk *c, const mt_qtile *t)
 {
 #define CASE(count) \
     case count: tile_fixed(a, b, c, t, count); break;
@@ -203,11 +175,11 @@ static void tile(float *a, float *b, const chunk *c, const mt_qtile *t)
 enum { FEW = 4 }; /* rows for which codes of 4 bits go from memory to the sums by registers alone */
 
 /* The chunk's sums of nr rows for one register of columns, h .. h+VL of the panel; n % (8 * VL) == 0. */
-MT_INLINE void few_fixed(float *a, float *b, const mt_qpanel *p, size_t h, size_t n, const chunk *c, const mt_qtile *t,
-                         size_t nr, size_t unit, size_t link, bool lifted)
+MT_INLINE void few_fixed(float *a, float *b, const mt_qpanel *p, size_t h, size_t n, const mt_qchunk *c,
+                         const mt_qtile *t, size_t nr, size_t unit, size_t link, bool lifted)
 {
-    const float *scales = c->scales + c->g0 * MT_Q_COLUMNS + h;
-    const float *biases = c->biases ? c->biases + c->g0 * MT_Q_COLUMNS + h : NULL;
+    const float *scales = c->scales + h;
+    const float *biases = c->biases ? c->biases + h : NULL;
     size_t u = c->g0 * c->each, g = c->g0, left = c->each;
     const int8_t *x = t->q + u * unit * nr;
     vf sum[FEW], bias[FEW];
@@ -227,14 +199,14 @@ MT_INLINE void few_fixed(float *a, float *b, const mt_qpanel *p, size_t h, size_
             for (size_t r = 0; r < nr; r++) {
                 if (of_link == 0)
                     dot[r] = vi_set1(MT_DOT_BITS - (lifted ? c->lift * t->sum[u * nr + r] : 0));
-                dot[r] = dpbusd(dot[r], even, four_of(x + 4 * r));
-                dot[r] = dpbusd(dot[r], odd, four_of(x + 4 * (nr + r)));
+                dot[r] = vi_dot4(dot[r], even, vi_four(x + 4 * r));
+                dot[r] = vi_dot4(dot[r], odd, vi_four(x + 4 * (nr + r)));
             }
             if (of_unit + 1 < unit / 8)
                 continue;
             MT_UNROLL
             for (size_t r = 0; r < nr; r++) {
-                const vf end = turned(dot[r], t, u * nr + r);
+                const vf end = mt_qturned(dot[r], t, u * nr + r);
                 dot[r] = vf_bits(end);
                 if (of_link + 1 == unit / 8 * link)
                     sum[r] = vf_fma(vf_load(scales), end, sum[r]);
@@ -260,80 +232,23 @@ MT_INLINE void few_fixed(float *a, float *b, const mt_qpanel *p, size_t h, size_
     }
 }
 
-MT_INLINE void few_rows(float *a, float *b, const mt_qpanel *p, size_t h, size_t n, const chunk *c, const mt_qtile *t,
-                        size_t nr){
+MT_INLINE void few_rows(float *a, float *b, const mt_qpanel *p, size_t h, size_t n, const mt_qchunk *c,
+                        const mt_qtile *t, size_t nr)
+{
 #define KIND(unit, link, lifted) few_fixed(a, b, p, h, n, c, t, nr, unit, link, lifted)
     BY_KIND(c, KIND)
 #undef KIND
 }
 
-/* One row: 128 codes of a column are one register, a block in each of its quarters, so that the dots of blocks are
-   transposed and not the weights: half as many shuffles. h .. h+VL: columns of the panel; n % (8 * VL) == 0. */
-MT_INLINE void one_fixed(float *a, float *b, const mt_qpanel *p, size_t h, size_t n, const chunk *c, const mt_qtile *t,
-                         size_t link, bool lifted)
-{
-    const float *scales = c->scales + c->g0 * MT_Q_COLUMNS + h;
-    const float *biases = c->biases ? c->biases + c->g0 * MT_Q_COLUMNS + h : NULL;
-    size_t u = c->g0 * c->each, g = c->g0, left = c->each;
-    const int8_t *x = t->q + u * MT_BLOCK;
-    vf sum = vf_load(a + h), bias = vf_load(b + h);
-    for (size_t k = 0; k < n; k += 8 * VL, x += 8 * VL) {
-        vi even, odd, m[4];
-        vi_load_apart(&even, &odd, x);
-        MT_UNROLL
-        for (size_t r = 0; r < VL; r += 4) {
-            vi dot[4];
-            MT_UNROLL
-            for (size_t i = 0; i < 4; i++) {
-                const vi w = vi_load(p->row[h + r + i] + k / 2);
-                _mm_prefetch((const char *)(p->next[h + r + i] + k / 2), _MM_HINT_T1);
-                dot[i] = dpbusd(vi_set1(0), mt_qpanel_four(p, w, false, lifted), even);
-                dot[i] = dpbusd(dot[i], mt_qpanel_four(p, w, true, lifted), odd);
-            }
-            m[r / 4] = vi_sum_blocks(dot[0], dot[1], dot[2], dot[3]);
-        }
-        vi_transpose_blocks(&m[0], &m[1], &m[2], &m[3]);
-        vf end = vf_set1(0);
-        MT_UNROLL
-        for (size_t i = 0; i < 4; i++, u++) {
-            const vi from =
-                link == 2 && i % 2 ? vf_bits(end) : vi_set1(MT_DOT_BITS - (lifted ? c->lift * t->sum[u] : 0));
-            end = turned(vi_add(m[i], from), t, u);
-            if (link == 1 || i % 2)
-                sum = vf_fma(vf_load(scales), end, sum);
-            if (--left > 0)
-                continue;
-            if (c->biases)
-                bias = vf_fma(vf_load(biases + (g - c->g0) * MT_Q_COLUMNS), vf_set1(t->bias[g]), bias);
-            g++;
-            left = c->each;
-            scales += MT_Q_COLUMNS;
-        }
-    }
-    vf_store(a + h, sum);
-    vf_store(b + h, bias);
-}
-
-MT_INLINE void one_row(float *a, float *b, const mt_qpanel *p, size_t h, size_t n, const chunk *c, const mt_qtile *t)
-{
-    if (c->lift)
-        one_fixed(a, b, p, h, n, c, t, 1, true);
-    else if (c->link == 2)
-        one_fixed(a, b, p, h, n, c, t, 2, false);
-    else
-        one_fixed(a, b, p, h, n, c, t, 1, false);
-}
-
 /* Whether the chunk was multiplied so. */
-static bool few(float *a, float *b, const mt_qpanel *p, size_t n, const chunk *c, const mt_qtile *t)
+static bool few(float *a, float *b, const mt_qpanel *p, size_t n, const mt_qchunk *c, const mt_qtile *t)
 {
+    if (t->nr == 1 && n % MT_Q_ONE == 0 && mt_qone(a, b, p, n, c, t))
+        return true;
     if (t->nr > FEW || p->w->bits != 4 || n % (8 * VL) != 0)
         return false;
     for (size_t h = 0; h < MT_Q_COLUMNS; h += VL) {
-        if (t->nr == 1 && c->unit == MT_BLOCK) {
-            one_row(a, b, p, h, n, c, t);
-            continue;
-        }
+        mt_qpanel_scales(p, h, c->g0, c->g1);
         switch (t->nr) {
         case 1: few_rows(a, b, p, h, n, c, t, 1); break;
         case 2: few_rows(a, b, p, h, n, c, t, 2); break;
@@ -346,7 +261,7 @@ static bool few(float *a, float *b, const mt_qpanel *p, size_t n, const chunk *c
 
 #else
 
-static bool few(float *a, float *b, const mt_qpanel *p, size_t n, const chunk *c, const mt_qtile *t)
+static bool few(float *a, float *b, const mt_qpanel *p, size_t n, const mt_qchunk *c, const mt_qtile *t)
 {
     (void)a, (void)b, (void)p, (void)n, (void)c, (void)t;
     return false;
@@ -377,7 +292,7 @@ static void block(float *y, size_t ldy, mt_qpanel *p, size_t j, size_t n1, const
 {
     const mt_mat *w = p->w;
     const size_t i1 = rows->m - i0 < ROWS ? rows->m : i0 + ROWS, count = n1 - j < MT_Q_COLUMNS ? n1 - j : MT_Q_COLUMNS;
-    chunk c = {.w = p->planes, .scales = p->scales, .biases = w->biases ? p->biases : NULL};
+    mt_qchunk c = {.w = p->planes, .scales = p->scales, .biases = w->biases ? p->biases : NULL};
     c.unit = mt_unit(w->group);
     c.each = w->group / c.unit;
     c.link = mt_link(w->group);
@@ -389,11 +304,13 @@ static void block(float *y, size_t ldy, mt_qpanel *p, size_t j, size_t n1, const
     for (size_t k = 0; k < w->k; k += MT_Q_CHUNK) {
         const size_t n = w->k - k < MT_Q_CHUNK ? w->k - k : MT_Q_CHUNK;
         const mt_qtile first = mt_qtile_at(rows, i0);
-        mt_qpanel_chunk(p, j, n1, k);
+        mt_qpanel_chunk(p, k);
         c.g0 = k / w->group;
         c.g1 = c.g0 + n / w->group;
         if (i1 - i0 == first.nr && few(s.a, s.b, p, n, &c, &first))
             continue;
+        for (size_t h = 0; h < MT_Q_COLUMNS; h += VL)
+            mt_qpanel_scales(p, h, c.g0, c.g1);
         mt_qpanel_unpack(p, n, w->k - k);
         for (size_t i = i0; i < i1; i += MT_Q_ROWS) {
             const mt_qtile t = mt_qtile_at(rows, i);
@@ -407,7 +324,7 @@ static void block(float *y, size_t ldy, mt_qpanel *p, size_t j, size_t n1, const
 void MT_LEVEL(q_matmul)(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows,
                         uint8_t *scratch)
 {
-    const size_t cells = w->k / w->group * MT_Q_COLUMNS;
+    const size_t cells = MT_Q_GROUPS * MT_Q_COLUMNS;
     mt_qpanel p = {.w = w, .planes = scratch, .bytes = scratch + MT_Q_PLANES * MT_Q_PLANE};
     p.scales = (float *)(void *)(p.bytes + mt_round_up(VL * MT_Q_LDB, 64));
     p.biases = p.scales + cells;
@@ -415,11 +332,9 @@ void MT_LEVEL(q_matmul)(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t
     mt_qpanel_table(&p);
     s.b = s.a + ROWS * MT_Q_COLUMNS;
     for (size_t j = n0; j < n1; j += MT_Q_COLUMNS) {
-        mt_qpanel_scales(p.scales, w, w->scales, j, n1);
-        if (w->biases)
-            mt_qpanel_scales(p.biases, w, w->biases, j, n1);
+        mt_qpanel_begin(&p, j, n1);
         if (rows->m <= MT_Q_ROWS)
-            mt_qpanel_fetch(w, j + MT_Q_COLUMNS, n1);
+            mt_qpanel_fetch(&p);
         for (size_t i = 0; i < rows->m; i += ROWS)
             block(y, ldy, &p, j, n1, rows, i, s);
     }

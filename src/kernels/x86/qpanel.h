@@ -6,19 +6,20 @@
 
 #include "kernels/x86/codes.h"
 #include "kernels/x86/qrows.h"
-#include "kernels/x86/widen.h"
+#include "kernels/x86/qscales.h"
 
 #if defined(MT_LEVEL)
 
 enum {
     MT_Q_COLUMNS = 2 * VL,
     MT_Q_CHUNK = 512,
-    MT_Q_STEP = 4 * MT_Q_COLUMNS, /* bytes: four elements of every column */
+    MT_Q_GROUPS = MT_Q_CHUNK / 16, /* at most */
+    MT_Q_STEP = 4 * MT_Q_COLUMNS,  /* bytes: four elements of every column */
     MT_Q_PLANE = MT_Q_CHUNK * MT_Q_COLUMNS,
     MT_Q_LDB = MT_Q_CHUNK + 64
 };
 
-#if defined(__AVX512VNNI__)
+#if defined(MT_VNNI)
 enum { MT_Q_PLANES = 1 };
 #else
 enum { MT_Q_PLANES = 2 }; /* codes of 8 bits are processed as two nibbles, so that sums of pairs fit 16 bits */
@@ -26,24 +27,57 @@ enum { MT_Q_PLANES = 2 }; /* codes of 8 bits are processed as two nibbles, so th
 
 typedef struct mt_qpanel {
     const mt_mat *w;
+    size_t column[MT_Q_COLUMNS], after[MT_Q_COLUMNS];      /* of the matrix; of the next panel */
     const uint8_t *row[MT_Q_COLUMNS], *next[MT_Q_COLUMNS]; /* of the present chunk, and of the one that is prefetched */
-    size_t k;                                              /* where the present chunk begins */
-    uint8_t table[16];      /* of codes of 4 bits: mt_code_lift added to their integers */
-    uint8_t *planes;        /* [MT_Q_PLANES][MT_Q_PLANE] */
-    uint8_t *bytes;         /* [VL][MT_Q_LDB] */
-    float *scales, *biases; /* [k / group][MT_Q_COLUMNS] */
+    size_t high, next_high;                /* bytes from there to the bits above the fourth, where rows are split */
+    size_t k;                              /* where the present chunk begins */
+    uint8_t table[16];                     /* of codes of 4 bits: mt_code_lift added to their integers */
+    uint8_t *planes;                       /* [MT_Q_PLANES][MT_Q_PLANE] */
+    uint8_t *bytes;                        /* [VL][MT_Q_LDB] */
+    mt_qscales scales_at[2], biases_at[2]; /* of the first VL columns, and of the others */
+    float *scales, *biases;                /* of the chunk: [MT_Q_GROUPS][MT_Q_COLUMNS] */
 } mt_qpanel;
 
-static inline void mt_qpanel_chunk(mt_qpanel *p, size_t j, size_t n1, size_t k)
+/* A chunk of a panel: groups [g0, g1) of the scales */
+typedef struct mt_qchunk {
+    const uint8_t *w;
+    const float *scales, *biases;    /* from g0 on; biases: NULL where there are none */
+    size_t g0, g1, each, link, unit; /* each: units of a group */
+    size_t planes, flush;            /* steps whose sums of pairs fit 16 bits */
+    int lift;                        /* what was added to every weight to make it unsigned */
+} mt_qchunk;
+
+/* Bytes from element k of a split row to those of its bits above the fourth. */
+static inline size_t mt_qpanel_high(const mt_mat *w, size_t k)
+{
+    return w->split ? (w->k - k) / 2 + k / mt_split_piece(w->bits) * 16 : 0;
+}
+
+/* Begins the panel of columns j .., up to n1; the last one stands for those beyond it, too. */
+static inline void mt_qpanel_begin(mt_qpanel *p, size_t j, size_t n1)
+{
+    const mt_mat *w = p->w;
+    for (size_t c = 0; c < MT_Q_COLUMNS; c++) {
+        p->column[c] = j + c < n1 ? j + c : n1 - 1;
+        p->after[c] = p->column[c] + MT_Q_COLUMNS < n1 ? p->column[c] + MT_Q_COLUMNS : p->column[c];
+    }
+    for (size_t h = 0; h < MT_Q_COLUMNS; h += VL) {
+        mt_qscales_at(&p->scales_at[h / VL], w, w->scales, p->column + h);
+        if (w->biases)
+            mt_qscales_at(&p->biases_at[h / VL], w, w->biases, p->column + h);
+    }
+}
+
+static inline void mt_qpanel_chunk(mt_qpanel *p, size_t k)
 {
     const mt_mat *w = p->w;
     const size_t bits = w->split ? 4 : w->bits, at = k * bits / 8, step = MT_Q_CHUNK * bits / 8;
     p->k = k;
+    p->high = mt_qpanel_high(w, k);
+    p->next_high = mt_qpanel_high(w, k + MT_Q_CHUNK < w->k ? k + MT_Q_CHUNK : 0);
     for (size_t c = 0; c < MT_Q_COLUMNS; c++) {
-        size_t column = j + c < n1 ? j + c : n1 - 1,
-               after = column + MT_Q_COLUMNS < n1 ? column + MT_Q_COLUMNS : column;
-        p->row[c] = w->w + column * w->stride + at;
-        p->next[c] = k + MT_Q_CHUNK < w->k ? p->row[c] + step : w->w + after * w->stride;
+        p->row[c] = w->w + p->column[c] * w->stride + at;
+        p->next[c] = k + MT_Q_CHUNK < w->k ? p->row[c] + step : w->w + p->after[c] * w->stride;
     }
 }
 
@@ -149,117 +183,27 @@ static inline void mt_qpanel_unpack(const mt_qpanel *p, size_t n, size_t left)
     }
 }
 
-MT_INLINE vf mt_qscales_load(const uint8_t *p, mt_scale_type type)
+/* Fetches the scales and biases of the next panel to the cache: with few rows the memory would have nothing else to do
+   while they are widened. */
+static inline void mt_qpanel_fetch(const mt_qpanel *p)
 {
-    switch (type) {
-    case MT_SCALE_F32: return vf_load(p);
-    case MT_SCALE_F16: return mt_halves(p, true);
-    case MT_SCALE_BF16: return mt_halves(p, false);
-    case MT_SCALE_E8M0: return vf_from_bits(vi_max(vi_sll(vi_load_u8(p), 23), vi_set1(0x00400000)));
-    case MT_SCALE_E4M3: return mt_e4m3(p, false);
-    case MT_SCALE_8_OF_F16:
-    case MT_SCALE_16_OF_F16:
-    case MT_SCALE_NONE: break;
-    }
-    return vf_set1(1.0f);
-}
-
-/* Groups g .. g+count of a row whose scales share f16 numbers; both are multiples of 8 */
-MT_INLINE vf mt_qscales_shared(const uint8_t *row, mt_scale_type type, size_t g, size_t count)
-{
-    const size_t together = mt_scale_together(type);
-    uint16_t half[VL] = {0};
-    uint8_t bytes[VL] = {0};
-    for (size_t i = 0; i < count; i += 8) {
-        const uint8_t *record = row + (g + i) / together * mt_scale_size(type);
-        for (size_t j = 0; j < 8; j++)
-            memcpy(&half[i + j], record, sizeof(*half));
-        memcpy(bytes + i, record + 2 + (g + i) % together, 8);
-    }
-    return vf_mul(vf_load_f16(half), vi_to_f32(vi_load_s8(bytes)));
-}
-
-/* Groups g .. g+count of one row */
-MT_INLINE vf mt_qscales_row(const uint8_t *row, const mt_mat *w, size_t g, size_t count)
-{
-    if (mt_scale_together(w->scale_type) > 1)
-        return mt_qscales_shared(row, w->scale_type, g, count);
-    const size_t size = mt_scale_size(w->scale_type);
-    uint8_t padded[VL * sizeof(float)] = {0};
-    const uint8_t *p = row + g * size;
-    if (count < VL)
-        p = memcpy(padded, p, count * size);
-    vf s = mt_qscales_load(p, w->scale_type);
-    if (w->format != MT_FORMAT_MXFP4 && w->format != MT_FORMAT_NVFP4)
-        return s;
-    s = vf_mul(vf_set1(0.5f), s);
-    return w->format == MT_FORMAT_NVFP4 ? vf_mul(s, vf_set1(w->global)) : s;
-}
-
-/* Fetches the scales and biases of columns j .. to the cache before their panel is begun. A panel begins by reading
-   them all, and with few rows the memory would have nothing else to do meanwhile. */
-static inline void mt_qpanel_fetch(const mt_mat *w, size_t j, size_t n1)
-{
-    const size_t end = j + MT_Q_COLUMNS < n1 ? j + MT_Q_COLUMNS : n1;
+    const mt_mat *w = p->w;
     const size_t bytes = mt_scale_bytes(w->scale_type, w->k / w->group);
-    for (size_t column = j; column < end; column++) {
+    for (size_t c = 0; c < MT_Q_COLUMNS; c++) {
         for (size_t i = 0; i < bytes; i += 64) {
-            _mm_prefetch((const char *)(w->scales + column * w->scale_stride + i), _MM_HINT_T0);
+            _mm_prefetch((const char *)(w->scales + p->after[c] * w->scale_stride + i), _MM_HINT_T0);
             if (w->biases)
-                _mm_prefetch((const char *)(w->biases + column * w->scale_stride + i), _MM_HINT_T0);
+                _mm_prefetch((const char *)(w->biases + p->after[c] * w->scale_stride + i), _MM_HINT_T0);
         }
     }
 }
 
-/* count < 2 * VL halves, two in an element; then zeros. A load of bytes just stored would wait for them. */
-MT_INLINE vi mt_qscales_part(const uint8_t *from, size_t count)
+/* The scales and biases of groups [g0, g1) for columns h .. h+VL of the panel, each from its first row on */
+static inline void mt_qpanel_scales(const mt_qpanel *p, size_t h, size_t g0, size_t g1)
 {
-    uint8_t padded[VL * sizeof(float)] = {0};
-    return count % 2 == 0 ? vi_load_part(from, count / 2) : vi_load(memcpy(padded, from, 2 * count));
-}
-
-/* mt_qpanel_scales for bf16: pairs of groups are transposed before they are widened. */
-static inline void mt_qpanel_scales_bf16(float *y, const mt_mat *w, const uint8_t *base, size_t j, size_t n1)
-{
-    const size_t groups = w->k / w->group;
-    const vi upper = vi_set1((int)0xffff0000u);
-    for (size_t h = 0; h < MT_Q_COLUMNS; h += VL) {
-        for (size_t g = 0; g < groups; g += 2 * VL) {
-            const size_t count = groups - g < 2 * VL ? groups - g : 2 * VL;
-            vi m[VL];
-            for (size_t r = 0; r < VL; r++) {
-                const size_t column = j + h + r < n1 ? j + h + r : n1 - 1;
-                const uint8_t *from = base + column * w->scale_stride + 2 * g;
-                m[r] = count == 2 * VL ? vi_load(from) : mt_qscales_part(from, count);
-            }
-            vi_transpose(m);
-            for (size_t i = 0; i < count; i++)
-                vi_store(y + (g + i) * MT_Q_COLUMNS + h, i % 2 ? vi_and(m[i / 2], upper) : vi_sll(m[i / 2], 16));
-        }
-    }
-}
-
-/* All groups of columns from j on, transposed: [k / group][MT_Q_COLUMNS]; base: w->scales or w->biases. */
-static inline void mt_qpanel_scales(float *y, const mt_mat *w, const uint8_t *base, size_t j, size_t n1)
-{
-    const size_t groups = w->k / w->group;
-    if (w->scale_type == MT_SCALE_BF16) {
-        mt_qpanel_scales_bf16(y, w, base, j, n1);
-        return;
-    }
-    for (size_t h = 0; h < MT_Q_COLUMNS; h += VL) {
-        for (size_t g = 0; g < groups; g += VL) {
-            const size_t count = groups - g < VL ? groups - g : VL;
-            vi m[VL];
-            for (size_t r = 0; r < VL; r++) {
-                size_t column = j + h + r < n1 ? j + h + r : n1 - 1;
-                m[r] = vf_bits(mt_qscales_row(base + column * w->scale_stride, w, g, count));
-            }
-            vi_transpose(m);
-            for (size_t i = 0; i < count; i++)
-                vi_store(y + (g + i) * MT_Q_COLUMNS + h, m[i]);
-        }
-    }
+    mt_qscales_widen(p->scales + h, MT_Q_COLUMNS, &p->scales_at[h / VL], p->w, g0, g1);
+    if (p->w->biases)
+        mt_qscales_widen(p->biases + h, MT_Q_COLUMNS, &p->biases_at[h / VL], p->w, g0, g1);
 }
 
 #endif

@@ -36,6 +36,12 @@ static inline mt_qtile mt_qtile_at(const mt_rows *rows, size_t i)
     return t;
 }
 
+/* Brings the sum of a cell (unit * nr + row) to the next unit's scale, or the end's (block.h). */
+MT_INLINE vf mt_qturned(vi dot, const mt_qtile *t, size_t cell)
+{
+    return vf_fma(vf_set1(t->mul[cell]), vf_from_bits(dot), vf_set1(t->add[cell]));
+}
+
 #endif
 
 #endif

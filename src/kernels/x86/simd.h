@@ -19,6 +19,11 @@
 #include "kernels/x86/avx2.h"
 #endif
 
+/* Sums of products of four unsigned and signed bytes, in one instruction */
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+#define MT_VNNI 1
+#endif
+
 #if defined(MT_LEVEL)
 
 enum { VREGS = MT_LANES / VL };
@@ -35,6 +40,14 @@ MT_INLINE void vf_put(float *y, size_t i, size_t n, vf v)
         vf_store(y + i, v);
     else
         vf_store_part(y + i, n - i, v);
+}
+
+/* The four bytes at p in every element */
+MT_INLINE vi vi_four(const int8_t *p)
+{
+    int32_t v;
+    memcpy(&v, p, sizeof(v));
+    return vi_set1(v);
 }
 
 MT_INLINE vf vf_abs(vf x)

@@ -1,0 +1,95 @@
+/* See target.h. */
+#include "server/fleet/target.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "weights/limits.h"
+
+/* NULL: there is no such file, or *err. */
+static json_t *read_json(const char *dir, const char *folder, const char *name, mt_error *err)
+{
+    char path[MT_LIMIT_PATH];
+    const int len = snprintf(path, sizeof(path), "%s/%s/%s", dir, folder, name);
+    json_t *json = NULL;
+    mt_buf text = {.limit = MT_LIMIT_CONFIG_BYTES};
+
+    if (len < 0 || (size_t)len >= sizeof(path) || mt_file_absent(path))
+        return NULL;
+    if (mt_file_read(&text, path, err)) {
+        json = json_loadb(text.len ? text.data : "", text.len, 0, NULL);
+        if (!json)
+            mt_fail(err, MT_E_INVALID, "\"%.200s\" is not JSON; download it again", path);
+    }
+    mt_buf_free(&text);
+    return json;
+}
+
+static const struct {
+    const char *flag, *name;
+    mt_pool pool;
+} modes[] = {{"pooling_mode_cls_token", "cls", MT_POOL_FIRST},
+             {"pooling_mode_mean_tokens", "mean", MT_POOL_MEAN},
+             {"pooling_mode_lasttoken", "lasttoken", MT_POOL_LAST}};
+
+/* Older files have a flag for each way of pooling, newer ones name one. */
+static void read_pooling(mt_target *t, const char *dir, const char *folder)
+{
+    json_t *config = read_json(dir, folder, "config.json", &t->unfit);
+    const char *named = json_string_value(json_object_get(config, "pooling_mode"));
+    const char *flag;
+    json_t *value;
+    size_t set = 0;
+    bool known = false;
+
+    json_object_foreach(config, flag, value)
+        set += strncmp(flag, "pooling_mode_", strlen("pooling_mode_")) == 0 && json_is_true(value);
+    for (size_t i = 0; i < MT_COUNT(modes); i++)
+        if (named ? strcmp(named, modes[i].name) == 0
+                  : set == 1 && json_is_true(json_object_get(config, modes[i].flag))) {
+            t->pool = modes[i].pool;
+            known = true;
+        }
+    if (!known && t->unfit.code == MT_OK)
+        mt_fail(
+            &t->unfit, MT_E_UNSUPPORTED,
+            "\"%.100s/config.json\" pools neither the first, the last nor the mean of all tokens; use another model",
+            folder);
+    json_decref(config);
+}
+
+/* Whether a text ends with another. */
+static bool ends(const char *type, const char *with)
+{
+    const size_t len = strlen(type), tail = strlen(with);
+
+    return len >= tail && strcmp(type + len - tail, with) == 0;
+}
+
+void mt_target_read(mt_target *t, const char *dir)
+{
+    json_t *modules = read_json(dir, ".", "modules.json", &t->unfit);
+
+    if (!modules)
+        return;
+    t->normalise = false;
+    t->embeds = true;
+    for (size_t i = 0; i < json_array_size(modules) && t->unfit.code == MT_OK; i++) {
+        const json_t *module = json_array_get(modules, i);
+        const char *type = json_string_value(json_object_get(module, "type"));
+        const char *path = json_string_value(json_object_get(module, "path"));
+
+        if (type && path && ends(type, ".Pooling") && !strstr(path, ".."))
+            read_pooling(t, dir, path);
+        else if (type && ends(type, ".Normalize"))
+            t->normalise = true;
+        else if (!type || !ends(type, ".Transformer"))
+            mt_fail(&t->unfit, MT_E_UNSUPPORTED,
+                    "modules.json has \"%.100s\", which is not known here; use another model", type ? type : "");
+    }
+    json_decref(modules);
+}

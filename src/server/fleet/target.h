@@ -1,0 +1,28 @@
+/* A target: what makes vectors of texts, which is a loaded model itself or an encoder beside it. Part of mt_served;
+   does not change once it is loaded. */
+#ifndef MT_SERVER_FLEET_TARGET_H
+#define MT_SERVER_FLEET_TARGET_H
+
+#include "engine/encoder.h"
+#include "engine/request.h"
+#include "text/tokenizer.h"
+
+typedef struct mt_target {
+    char *name; /* as clients know it; free with mt_free */
+    mt_tokenizer *tokenizer;
+    size_t context, vocab, width; /* tokens that it can read; number of token ids; length of its vectors */
+    /* How vectors of tokens become one; MT_POOL_SCORE: it scores pairs of texts and makes no embeddings */
+    mt_pool pool;
+    bool normalise;     /* embeddings are scaled to length 1 */
+    bool embeds;        /* its folder was made for embeddings */
+    bool twice;         /* pairs have two separators between their texts */
+    mt_error unfit;     /* why it makes no embeddings; MT_OK: it does */
+    size_t number;      /* number among the engine's encoders, from 1; 0: it is the model itself */
+    mt_encoder encoder; /* of an encoder */
+} mt_target;
+
+/* Reads modules.json and the pooling settings of sentence-transformers in this folder; settings that it does not give
+   stay as they are. What is not supported is told in unfit. */
+void mt_target_read(mt_target *target, const char *dir);
+
+#endif

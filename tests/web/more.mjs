@@ -1,0 +1,289 @@
+// What else a page of this kind is expected to have: a gauge of the context, models and their states, presets, pins, copies,
+// a search that leads to its hit, exports of other programs, tools of MCP servers, an application that is installed.
+
+import assert from "node:assert/strict";
+import http from "node:http";
+import {accessible, ask, lastText, main, set, settings, settled, shot, test, until, visit} from "./common.mjs";
+
+const {replay_url: REPLAY, tools_port: PORT} = settings;
+const titles = async (tab) => (await tab.locator("#conversations a").allInnerTexts()).join("|");
+const listed = (tab, wanted) =>
+    until(
+        tab,
+        (text) => [...document.querySelectorAll("#conversations a")].map((a) => a.textContent).join("|") === text,
+        wanted,
+    );
+
+test("the gauge says how much of the context is in use", () =>
+    visit(REPLAY, async (tab, visitor) => {
+        await ask(tab, "replay:plain");
+        await settled(tab, 2);
+        await until(tab, () => document.querySelector("#gauge").innerText.trim() === "0 % of 131,072 tokens");
+        assert.match(await tab.locator("#gauge span").getAttribute("title"), /\d+ of 131,072 tokens in use/);
+        await accessible(tab, "the gauge");
+        await visitor.context.route("**/v1/models", async (route) => {
+            const response = await route.fetch();
+            const told = await response.json();
+            for (const each of told.data) each.max_model_len = 20;
+            await route.fulfill({response, json: told});
+        });
+        await tab.reload();
+        await tab.locator("#gauge >> text=When it is full the server refuses").waitFor();
+    }));
+
+test("models are shown with their state and what they can do", () =>
+    visit(REPLAY, async (tab, visitor) => {
+        const asked = [];
+        const models = [
+            {id: "one", state: "ready", memory: 3e9, max_model_len: 8192, capabilities: ["chat", "vision", "tools"]},
+            {id: "two", state: "unloaded", memory: 0, memory_needed: 5e9, capabilities: ["chat", "thinking"]},
+        ];
+        await visitor.context.route("**/v1/models", (route) => route.fulfill({json: {data: models}}));
+        await visitor.context.route(/tokenize|unload/, (route) => {
+            asked.push([new URL(route.request().url()).pathname, route.request().postDataJSON().model]);
+            models[1].state = "ready";
+            return route.fulfill({json: {}});
+        });
+        await tab.reload();
+        await until(tab, () => document.querySelector("#model").options.length === 2);
+        await tab.click("#models");
+        const rows = tab.locator(".models li");
+        assert.match(await rows.nth(0).innerText(), /loaded · 3\.0 GB · 8,192 tokens · sees · calls tools/);
+        assert.match(await rows.nth(1).innerText(), /on disk · needs 5\.0 GB · thinks/);
+        await accessible(tab, "models");
+        await shot(tab, "models");
+        await rows.nth(1).locator("text=Load").click();
+        await rows.nth(1).locator("button >> text=Unload").waitFor();
+        await rows.nth(0).locator("button >> text=Unload").click();
+        await rows.nth(1).locator("button >> text=Use").click();
+        assert.equal(await tab.inputValue("#model"), "two");
+        assert.deepEqual(asked, [["/tokenize", "two"], ["/v1/models/unload", "one"]]);
+    }));
+
+test("settings are kept under a name", () =>
+    visit(REPLAY, async (tab) => {
+        await set(tab, {system: "Speak as a pirate.", temperature: "0.3"});
+        await tab.click("#show-settings");
+        await tab.fill("#preset-name", "Pirate");
+        await tab.click("#settings details >> nth=-1 >> button >> text=Save");
+        await tab.fill("#set-system", "");
+        await tab.fill("#set-temperature", "");
+        await tab.selectOption("#preset", "Pirate");
+        assert.equal(await tab.inputValue("#set-system"), "Speak as a pirate.");
+        assert.equal(await tab.inputValue("#set-temperature"), "0.3");
+        await accessible(tab, "presets");
+        await tab.reload();
+        await tab.click("#show-settings");
+        await tab.click("#settings summary >> nth=-1");
+        await tab.selectOption("#preset", "Pirate");
+        await tab.click("#settings >> button >> text=Delete");
+        assert.equal(await tab.locator("#preset option").count(), 1);
+    }));
+
+test("conversations are pinned and copied, and a search leads to its hit", () =>
+    visit(REPLAY, async (tab) => {
+        for (const name of ["alpha", "beta"]) {
+            await tab.click("#new");
+            await ask(tab, `replay:plain ${name}`);
+            await settled(tab, 2);
+        }
+        for (let i = 0; i < 9; i++) {
+            await ask(tab, `replay:rich ${i === 1 ? "needle" : i}`);
+            await settled(tab, 4 + 2 * i);
+        }
+        await listed(tab, "replay:plain beta|replay:plain alpha");
+        await tab.hover('#conversations li:has-text("alpha")');
+        await tab.click("[aria-label='Pin replay:plain alpha']");
+        await listed(tab, "replay:plain alpha|replay:plain beta");
+        assert.equal(await tab.locator("#conversations h2").first().innerText(), "Pinned");
+        await tab.reload();
+        await listed(tab, "replay:plain alpha|replay:plain beta");
+        await tab.click("#keeping");
+        await tab.check(".keeping li:has-text('alpha') input");
+        await tab.click(".keeping button >> text=Copy");
+        await listed(tab, "replay:plain alpha|replay:plain alpha (copy)|replay:plain beta");
+        await tab.click("#conversations a >> text=(copy)");
+        await settled(tab, 2);
+        assert.equal(await lastText(tab), "This is a plain answer.");
+        await tab.fill("#search", "needle");
+        await listed(tab, "replay:plain beta");
+        await tab.click("#conversations a");
+        await tab.locator(".message.hit >> text=needle").waitFor();
+        const seen = await tab.locator(".message.hit").evaluate((node) => {
+            const box = node.getBoundingClientRect();
+            return box.top > 0 && box.bottom < window.innerHeight && document.activeElement === node;
+        });
+        assert.ok(seen, "the hit is in sight and has the focus");
+    }));
+
+const CHATGPT = [
+    {
+        title: "From ChatGPT",
+        create_time: 1700000000.5,
+        update_time: 1700000100,
+        current_node: "d",
+        mapping: {
+            a: {id: "a", parent: null, message: null},
+            s: {id: "s", parent: "a", message: {author: {role: "system"}, content: {content_type: "text", parts: [""]}}},
+            b: {id: "b", parent: "s", message: {author: {role: "user"}, create_time: 1700000001, content: {parts: ["Hello <b>"]}}},
+            c: {id: "c", parent: "b", message: {author: {role: "assistant"}, content: {parts: ["One way"]}}},
+            d: {id: "d", parent: "b", message: {author: {role: "assistant"}, content: {parts: ["Another way"]}}},
+        },
+    },
+];
+const OPENWEBUI = [
+    {
+        title: "From Open WebUI",
+        created_at: 1700000000,
+        updated_at: 1700000200,
+        chat: {
+            history: {
+                currentId: "b",
+                messages: {
+                    a: {id: "a", parentId: null, role: "user", content: "Hi", timestamp: 1700000000},
+                    b: {
+                        id: "b",
+                        parentId: "a",
+                        role: "assistant",
+                        content: '<details type="reasoning" done="true"><summary>Thought</summary>hm</details>\nHello there',
+                        timestamp: 1700000001,
+                    },
+                },
+            },
+        },
+    },
+];
+const LLAMA = {
+    conv: {id: "c", name: "From llama.cpp", lastModified: 1700000300000, currNode: "3"},
+    messages: [
+        {id: "1", convId: "c", type: "root", role: "system", content: "", parent: null, children: ["2"], timestamp: 1},
+        {id: "2", convId: "c", type: "text", role: "user", content: "Ahoy", parent: "1", timestamp: 1700000000001},
+        {id: "3", convId: "c", type: "text", role: "assistant", content: "Ahoy!", parent: "2", timestamp: 1700000000002},
+    ],
+};
+
+test("exports of ChatGPT, Open WebUI and llama.cpp are imported", () =>
+    visit(REPLAY, async (tab) => {
+        for (const [i, data] of [CHATGPT, OPENWEBUI, LLAMA].entries()) {
+            await tab.setInputFiles("#import-file", {
+                name: "a.json",
+                mimeType: "application/json",
+                buffer: Buffer.from(JSON.stringify(data)),
+            });
+            await until(tab, (n) => document.querySelectorAll("#conversations a").length === n, i + 1);
+        }
+        assert.equal(await titles(tab), "From llama.cpp|From Open WebUI|From ChatGPT");
+        await tab.click("#conversations a >> text=From ChatGPT");
+        await settled(tab, 2);
+        assert.equal(await lastText(tab), "Another way");
+        assert.equal(await tab.locator(".asked").innerText(), "Hello <b>");
+        assert.equal(await tab.locator(".answer .switches").innerText(), "2/2");
+        await tab.click("#conversations a >> text=From Open WebUI");
+        await until(tab, () => document.querySelector(".said")?.textContent === "Hello there");
+        assert.equal(await tab.locator(".reasoning .prose").textContent(), "hm");
+        await tab.click("#conversations a >> text=From llama.cpp");
+        await until(tab, () => document.querySelector(".said")?.textContent === "Ahoy!");
+        await ask(tab, "replay:plain");
+        await settled(tab, 4);
+    }));
+
+/** A server of one tool. */
+function tools(calls) {
+    return new Promise((resolve) => {
+        const server = http.createServer((request, response) => {
+            const headers = {
+                "access-control-allow-origin": request.headers.origin ?? "*",
+                "access-control-allow-headers": "content-type, mcp-session-id, mcp-protocol-version",
+                "access-control-expose-headers": "mcp-session-id",
+            };
+            let text = "";
+            request.on("data", (piece) => {
+                text += piece;
+            });
+            request.on("end", () => {
+                if (request.method !== "POST") {
+                    response.writeHead(204, headers).end();
+                    return;
+                }
+                const {id, method, params} = JSON.parse(text);
+                calls.push([method, params, request.headers["mcp-session-id"]]);
+                const tool = {name: "get_weather", description: "Weather", inputSchema: {type: "object"}};
+                const result = {
+                    initialize: {protocolVersion: "2025-06-18", capabilities: {tools: {}}, serverInfo: {name: "x"}},
+                    "tools/list": {tools: [tool]},
+                    "tools/call": {content: [{type: "text", text: "sunny <b>and</b> warm"}]},
+                }[method];
+                if (id === undefined) response.writeHead(202, headers).end();
+                else if (method === "tools/call")
+                    response
+                        .writeHead(200, {...headers, "content-type": "text/event-stream"})
+                        .end(`event: message\ndata: ${JSON.stringify({jsonrpc: "2.0", id, result})}\n\n`);
+                else
+                    response
+                        .writeHead(200, {...headers, "content-type": "application/json", "mcp-session-id": "s1"})
+                        .end(JSON.stringify({jsonrpc: "2.0", id, result}));
+            });
+        });
+        server.listen(PORT, "127.0.0.1", () => resolve(server));
+    });
+}
+
+test("tools of an MCP server are called when the person agrees", async () => {
+    const calls = [];
+    const server = await tools(calls);
+    try {
+        await visit(REPLAY, async (tab, visitor) => {
+            visitor.allowed.push(new RegExp(`request: http://127.0.0.1:${PORT}/`));
+            await set(tab, {servers: `http://127.0.0.1:${PORT}/mcp`});
+            await ask(tab, "replay:weather");
+            await tab.locator("text=May this tool be called?").waitFor();
+            assert.match(await tab.locator("dialog .arguments").innerText(), /Paris/);
+            await accessible(tab, "consent");
+            await shot(tab, "consent");
+            await tab.click("dialog button >> text=Not now");
+            await tab.locator("form.results").waitFor();
+            assert.ok(!calls.some(([method]) => method === "tools/call"));
+            await tab.click("#new");
+            await ask(tab, "replay:weather");
+            await tab.click("dialog button >> text=Always this tool");
+            await settled(tab, 4);
+            assert.equal(await tab.locator(".results pre").innerText(), "sunny <b>and</b> warm");
+            assert.equal(await lastText(tab), "It will be sunny in Paris.");
+            const [, params, session] = calls.find(([method]) => method === "tools/call");
+            assert.deepEqual(params, {name: "get_weather", arguments: {city: "Paris", days: 3}});
+            assert.equal(session, "s1");
+            await tab.click("#new");
+            await ask(tab, "replay:weather");
+            await settled(tab, 4); // without being asked again
+        });
+        await visit(REPLAY, async (tab, visitor) => {
+            visitor.allowed.push(/Content Security Policy|violates|request: https:\/\/elsewhere/);
+            await set(tab, {servers: "https://elsewhere.example/mcp"});
+            await ask(tab, "replay:weather");
+            await tab.locator(".fault >> text=must be started with --web-connect https://elsewhere.example").waitFor();
+        });
+    } finally {
+        server.close();
+        server.closeAllConnections();
+    }
+});
+
+test("the page can be installed", () =>
+    visit(REPLAY, async (tab) => {
+        const {manifest, type, start, icon} = await tab.evaluate(async () => {
+            const href = document.querySelector("link[rel=manifest]").href;
+            const response = await fetch(href);
+            const told = await response.json();
+            const iconResponse = await fetch(new URL(told.icons[0].src, href));
+            return {
+                manifest: told,
+                type: response.headers.get("content-type"),
+                start: new URL(told.start_url, href).pathname,
+                icon: iconResponse.status,
+            };
+        });
+        assert.equal(type, "application/manifest+json");
+        assert.deepEqual([manifest.name, manifest.display, start, icon], ["motet", "standalone", "/", 200]);
+    }));
+
+await main("more");

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Installs a build. Where it goes to this very system, the unit's user and folders are made, too, by systemd's own tools.
+# usage: tools/install.sh BUILD PREFIX DESTDIR (may be empty)
+set -eu
+
+build=${1:?usage: tools/install.sh BUILD PREFIX DESTDIR}
+prefix=$(realpath -m "$2")
+target=${3:+$(realpath -m "$3")}
+
+meson configure "$build" -Dprefix="$prefix"
+ninja -C "$build" --quiet installed
+DESTDIR=$target meson install -C "$build" --no-rebuild --quiet
+unit=$prefix/lib/systemd/system/motet.service
+[ -z "$target" ] && [ -e "$unit" ] && [ "$(id -u)" = 0 ] || exit 0
+if command -v systemd-sysusers >/dev/null && command -v systemd-tmpfiles >/dev/null; then
+    systemd-sysusers "$prefix/lib/sysusers.d/motet.conf"
+    systemd-tmpfiles --create "$prefix/lib/tmpfiles.d/motet.conf"
+else
+    echo "$unit needs a user \"motet\" and its folders, which nobody has made: this system has no systemd-sysusers"
+fi
+case $prefix in
+/usr | /usr/local) ;;
+*) echo "systemd looks for no units in $prefix: systemctl link $unit" ;;
+esac

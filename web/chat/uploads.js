@@ -1,0 +1,30 @@
+// Pictures and videos are given to the server once, and referred to by its name for them after that. It keeps them for a
+// while: one that it has lost is given again. A server that keeps none gets them with each question.
+
+import {call} from "../base/api.js";
+import {dataUrl} from "./media.js";
+
+const SMALL = 32 * 1024; // bytes; what is no larger is sent along
+
+const names = new WeakMap(); // of blobs: what the server calls them
+let takes = true;
+
+async function upload(blob) {
+    const response = await call("v1/uploads/pictures", {body: blob});
+    return (await response.json()).url;
+}
+
+/** The address of an attachment for a request. anew: the server has lost what it was given. */
+export async function urlFor(attachment, anew) {
+    const {blob} = attachment;
+    if (blob.size <= SMALL || !takes) return dataUrl(blob);
+    if (anew) names.delete(blob);
+    try {
+        if (!names.has(blob)) names.set(blob, await upload(blob));
+        return names.get(blob);
+    } catch (error) {
+        if (![404, 405, 413].includes(error.status)) throw error;
+        takes = error.status === 413; // this one is too large; or it keeps none at all
+        return dataUrl(blob);
+    }
+}
