@@ -41,7 +41,7 @@ static __device__ inline void copy16(uint32_t to, const void *from, bool there)
 }
 
 /* Registers of a thread, from here on: a warpgroup that copies gives some to those that compute. Not where kernels are
-   compiled for tools that put code of their own into them, which may take more than few (MT_CUDA_SAME_REGISTERS). */
+   compiled for tools whose own code within them needs more registers than are left (-Dgpu_sanitize=true). */
 template <int N> static __device__ inline void fewer_registers(void)
 {
 #if !defined(MT_CUDA_SAME_REGISTERS)
