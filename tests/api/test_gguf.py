@@ -3,8 +3,10 @@
 
 usage: tests/api/test_gguf.py --motet PROGRAM [NAME ...]"""
 
+import hashlib
 import json
 import os
+import shutil
 import sys
 import tempfile
 
@@ -80,6 +82,37 @@ def shards_are_one_model():
         with start(folder=place) as server:
             got = server.post("/v1/completions", {"prompt": [5, 6, 7], "temperature": 0, "max_tokens": 4})
             assert got.status == 200, got.body
+
+
+def put_in_ollama(store, path, name):
+    """A model in Ollama's store, as it pulls one: the file by its digest, and a manifest."""
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    os.makedirs(os.path.join(store, "blobs"))
+    shutil.copy(path, os.path.join(store, "blobs", "sha256-" + digest))
+    folder = os.path.join(store, "manifests", "registry.ollama.ai", "library", name)
+    os.makedirs(folder)
+    layer = {"mediaType": "application/vnd.ollama.image.model", "digest": "sha256:" + digest}
+    with open(os.path.join(folder, "latest"), "w", encoding="utf-8") as file:
+        json.dump({"schemaVersion": 2, "layers": [layer]}, file)
+
+
+@test
+def models_of_other_programs_are_read_in_the_sandbox():
+    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as store:
+        folder = os.path.join(home, ".lmstudio", "models", "maker", "studio")
+        os.makedirs(folder)
+        path = os.path.join(folder, "studio-F16.gguf")
+        make(path)
+        put_in_ollama(store, path, "library-model")
+        env = {"HOME": home, "OLLAMA_MODELS": store, "HF_HUB_CACHE": os.path.join(home, "none")}
+        with start(folder=[], env=env) as server:
+            names = {model["id"] for model in server.request("GET", "/v1/models").json()["data"]}
+            assert names == {"maker/studio", "library-model"}, names
+            said = [server.post("/v1/completions", {"model": name, "prompt": [5, 6, 7], "temperature": 0, "max_tokens": 4})
+                    for name in sorted(names)]
+            assert [answer.status for answer in said] == [200, 200], [answer.body for answer in said]
+            assert said[0].json()["choices"] == said[1].json()["choices"]
 
 
 SUITE.main()
