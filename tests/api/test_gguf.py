@@ -84,11 +84,15 @@ def shards_are_one_model():
             assert got.status == 200, got.body
 
 
+def listed(server):
+    return {model["id"] for model in server.request("GET", "/v1/models").json()["data"]}
+
+
 def put_in_ollama(store, path, name):
     """A model in Ollama's store, as it pulls one: the file by its digest, and a manifest."""
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    os.makedirs(os.path.join(store, "blobs"))
+    os.makedirs(os.path.join(store, "blobs"), exist_ok=True)
     shutil.copy(path, os.path.join(store, "blobs", "sha256-" + digest))
     folder = os.path.join(store, "manifests", "registry.ollama.ai", "library", name)
     os.makedirs(folder)
@@ -100,19 +104,23 @@ def put_in_ollama(store, path, name):
 @test
 def models_of_other_programs_are_read_in_the_sandbox():
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as store:
-        folder = os.path.join(home, ".lmstudio", "models", "maker", "studio")
-        os.makedirs(folder)
-        path = os.path.join(folder, "studio-F16.gguf")
+        models = os.path.join(home, ".lmstudio", "models", "maker")
+        path = os.path.join(models, "studio", "studio-F16.gguf")
+        os.makedirs(os.path.dirname(path))
         make(path)
         put_in_ollama(store, path, "library-model")
         env = {"HOME": home, "OLLAMA_MODELS": store, "HF_HUB_CACHE": os.path.join(home, "none")}
         with start(folder=[], env=env) as server:
-            names = {model["id"] for model in server.request("GET", "/v1/models").json()["data"]}
-            assert names == {"maker/studio", "library-model"}, names
+            names = {"maker/studio", "library-model"}
+            assert listed(server) == names, listed(server)
+            shutil.copytree(os.path.join(models, "studio"), os.path.join(models, "later"))
+            put_in_ollama(store, path, "later")
+            names |= {"maker/later", "later"}  # which came after the server had locked itself in
+            assert served.eventually(lambda: listed(server) == names), listed(server)
             said = [server.post("/v1/completions", {"model": name, "prompt": [5, 6, 7], "temperature": 0, "max_tokens": 4})
                     for name in sorted(names)]
-            assert [answer.status for answer in said] == [200, 200], [answer.body for answer in said]
-            assert said[0].json()["choices"] == said[1].json()["choices"]
+            assert [answer.status for answer in said] == [200] * 4, [answer.body for answer in said]
+            assert all(answer.json()["choices"] == said[0].json()["choices"] for answer in said)
 
 
 SUITE.main()
