@@ -51,6 +51,24 @@ static const mt_gguf_rename lfm2[] = {
     {NULL, NULL},
 };
 
+static const mt_gguf_rename bert[] = {
+    {"token_embd", "embeddings.word_embeddings"},
+    {"position_embd", "embeddings.position_embeddings"},
+    {"token_types", "embeddings.token_type_embeddings"},
+    {"token_embd_norm", "embeddings.LayerNorm"},
+    {"cls", "classifier.dense"},
+    {"cls.output", "classifier.out_proj"},
+    {"attn_q", "attention.self.query"},
+    {"attn_k", "attention.self.key"},
+    {"attn_v", "attention.self.value"},
+    {"attn_output", "attention.output.dense"},
+    {"attn_output_norm", "attention.output.LayerNorm"},
+    {"ffn_up", "intermediate.dense"},
+    {"ffn_down", "output.dense"},
+    {"layer_output_norm", "output.LayerNorm"},
+    {NULL, NULL},
+};
+
 #define QWEN_NEXT (MT_GGUF_PLUS_ONE | MT_GGUF_RECURRENT | MT_GGUF_DRAFTS)
 
 static const mt_gguf_arch archs[] = {
@@ -74,6 +92,7 @@ static const mt_gguf_arch archs[] = {
     {.name = "glm4", .type = "glm4v", .flags = MT_GGUF_HALVED, .renames = glm},
     {.name = "glm4moe", .type = "glm4v_moe", .flags = MT_GGUF_BARE},
     {.name = "paddleocr", .type = "paddleocr_vl"},
+    {.name = "bert", .type = "bert", .flags = MT_GGUF_ENCODER, .renames = bert},
 };
 
 static bool fail_unknown(mt_gguf_text name, mt_error *err)
@@ -97,12 +116,23 @@ static bool check(const mt_gguf *g, const mt_gguf_arch *arch, mt_error *err)
     return true;
 }
 
-bool mt_gguf_arch_known(const char *name)
+static const mt_gguf_arch *find(const char *name)
 {
     for (size_t i = 0; i < MT_COUNT(archs); i++)
         if (strcmp(archs[i].name, name) == 0)
-            return true;
-    return false;
+            return &archs[i];
+    return NULL;
+}
+
+bool mt_gguf_arch_known(const char *name)
+{
+    return find(name) != NULL;
+}
+
+bool mt_gguf_arch_encodes(const char *name)
+{
+    const mt_gguf_arch *arch = find(name);
+    return arch && (arch->flags & MT_GGUF_ENCODER);
 }
 
 const mt_gguf_arch *mt_gguf_arch_of(const mt_gguf *g, mt_error *err)

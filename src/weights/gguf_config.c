@@ -351,6 +351,8 @@ bool mt_gguf_config(const mt_gguf *g, mt_buf *out, mt_error *err)
     maker m = {.g = g, .arch = mt_gguf_arch_of(g, err), .out = out};
     if (!m.arch)
         return false;
+    if (m.arch->flags & MT_GGUF_ENCODER)
+        return mt_gguf_encoder_config(g, m.arch, out, err);
     m.layers = mt_gguf_layers(g, m.arch);
     m.hidden = own(&m, "embedding_length", 0);
     m.heads = own(&m, "attention.head_count", 0);
