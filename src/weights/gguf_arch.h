@@ -14,9 +14,8 @@ enum {
     MT_GGUF_RECURRENT = 8, /* GatedDeltaNet */
     MT_GGUF_TILED = 16,    /* its value heads are ordered by their number within a key head */
     MT_GGUF_DENSE = 32,    /* with experts, it is a family that motet does not have */
-    MT_GGUF_BARE = 64,     /* the same where queries and keys have norms */
-    MT_GGUF_DRAFTS = 128,  /* layers behind the last are a drafting head */
-    MT_GGUF_ENCODER = 256  /* it makes vectors of texts, and has a config of its own (gguf_encoder.c) */
+    MT_GGUF_DRAFTS = 64,   /* layers behind the last are a drafting head */
+    MT_GGUF_ENCODER = 128  /* it makes vectors of texts, and has a config of its own (gguf_encoder.c) */
 };
 
 typedef struct mt_gguf_rename {

@@ -562,7 +562,7 @@ bytes_case(
 gguf_case("architecture \"martian\" is none that motet runs", "of_a_martian", key("general.architecture", "martian"))
 gguf_case("no \"general.architecture\"", "of_no_architecture", no_key("general.architecture"))
 gguf_case("no \"general.architecture\"", "of_architecture_7", key("general.architecture", 7))
-gguf_case("with experts", "of_mixtral", key("llama.expert_count", 8))
+gguf_case("block_sparse_moe.gate", "of_mixtral_without_experts", key("llama.expert_count", 8))
 gguf_case("general.alignment", "aligned_to_48", key("general.alignment", 48))
 gguf_case("general.alignment", "aligned_to_nothing", key("general.alignment", 0))
 gguf_case("block_count", "without_layers", key("llama.block_count", 0))
