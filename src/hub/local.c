@@ -210,6 +210,8 @@ static bool add_gguf(survey *s, const char *name, const char *path, const char *
     model->family = mt_arena_strdup(s->list->arena, family);
     if (model->whole && !mt_gguf_arch_known(family))
         (void)mt_fail_elsewhere("its architecture", family, MT_ELSEWHERE_ADVICE, &why);
+    else if (model->whole && mt_gguf_arch_encodes(family))
+        model->can = MT_LOCAL_EMBED;
     else if (model->whole)
         model->can = MT_LOCAL_TEXT | (place.projector[0] ? MT_LOCAL_VISION : 0);
     if (why.code != MT_OK)

@@ -17,7 +17,8 @@
 /* The rank that the model is cut for, and sums over what was cut. */
 typedef struct cutter {
     size_t rank, ranks;
-    bool fp8; /* some matrix has a scale for 128 rows */
+    bool fp8;   /* some matrix has a scale for 128 rows */
+    bool joint; /* some layer norms all its queries as one vector: then one rank has all heads of each layer */
     mt_arena *arena;
     double whole, own; /* bytes of the divided weights: of all ranks, and of this one */
 } cutter;
@@ -47,7 +48,7 @@ static uint32_t columns(const cutter *c, size_t n)
 /* How many slices `count` heads have, each with `dim` columns in some matrices. */
 static uint32_t heads(const cutter *c, size_t count, size_t dim)
 {
-    size_t each = 1;
+    size_t each = c->joint ? count : 1;
     while (c->fp8 && each < count && (count % each || each * dim % FP8_ROWS))
         each++;
     return (uint32_t)(count / each);
@@ -330,8 +331,10 @@ uint64_t mt_model_cut(mt_model_spec *spec, mt_model_weights *w, size_t rank, siz
     cutter c = {.rank = rank, .ranks = ranks, .arena = arena};
     mt_layer_spec guess = mt_model_guess_layer(spec), *layer = allocate(&c, spec->layers * sizeof(*layer));
     memcpy(layer, spec->layer, spec->layers * sizeof(*layer));
-    for (size_t i = 0; i < spec->layers; i++)
+    for (size_t i = 0; i < spec->layers; i++) {
         c.fp8 |= has_fp8(&w->layer[i]);
+        c.joint |= spec->layer[i].attn.qk_norm == MT_QK_NORM_WHOLE;
+    }
     c.fp8 |= is_fp8(&w->head) || is_fp8(&w->aside_projection) || guess_has_fp8(spec, &w->guess);
     spec->hidden_slices = columns(&c, spec->hidden);
     spec->vocab_slices = columns(&c, spec->vocab);

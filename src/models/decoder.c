@@ -103,6 +103,7 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
     m->embed = mt_weight_new(m->set, &weights->embed, NULL, true);
     m->head = mt_weight_new(m->set, &weights->head, NULL, false);
     m->norm = mt_tensor_of(m->set, weights->norm, 1, spec->hidden);
+    m->no_bias = spec->centred ? mt_tensor_new(m->set, 1, spec->hidden) : NULL; /* new tensors are zeros */
     for (size_t i = 0; i < spec->layers; i++)
         mt_decoder_layer_load(m, &m->layers[i], &weights->layer[i], &spec->layer[i]);
     if (spec->aside)
@@ -256,6 +257,8 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
         mt_op_gather(m->dev, m->last, m->x, m->wanted, count);
         mt_model_norm(m, m->last, m->last, count, m->norm);
         mt_decoder_logits(m, &m->logits, m->head, m->last, count, s->final_softcap);
+        if (s->logit_scale != 0)
+            mt_op_scale(m->dev, m->logits.all, count, s->logit_scale);
     }
     if (m->guess)
         mt_guess_enter(m, batch);

@@ -117,8 +117,9 @@ struct mt_model {
     /* [rows, 1]: whether all numbers of a row are finite; of the last step and of the one before, alternately */
     mt_tensor *sound[2];
     mt_reading *sound_reading[2];
-    mt_index *pool_to; /* for each row: the place whose sum it is added to */
-    mt_tensor *pooled; /* [places, hidden]: sums for requests that want a vector */
+    mt_tensor *no_bias; /* zeros, for norms that subtract the mean */
+    mt_index *pool_to;  /* for each row: the place whose sum it is added to */
+    mt_tensor *pooled;  /* [places, hidden]: sums for requests that want a vector */
     mt_reading *pooled_reading;
     size_t max_rows, max_logits, max_places;
     mt_guess *guess; /* NULL: the model does not guess ahead */
@@ -126,7 +127,10 @@ struct mt_model {
 
 static inline void mt_model_norm(mt_model *m, mt_tensor *y, const mt_tensor *x, size_t rows, const mt_tensor *w)
 {
-    mt_op_norm(m->dev, y, x, rows, w, m->spec->eps, m->spec->norm_offset);
+    if (m->spec->centred)
+        mt_op_layer_norm(m->dev, y, x, rows, w, m->no_bias, m->spec->eps);
+    else
+        mt_op_norm(m->dev, y, x, rows, w, m->spec->eps, m->spec->norm_offset);
 }
 
 /* Makes the rotary embeddings of the spec, with tables for so many rows; fills these for the step that has begun. */

@@ -47,8 +47,8 @@ static void load_attention(mt_model *m, mt_decoder_layer *l, const mt_layer_weig
         make_work(m, l, MT_ROLE_GATED_QUERIES, 2 * query);
         make_work(m, l, MT_ROLE_QUERY_GATES, query);
     }
-    l->q_norm = mt_tensor_of(set, w->q_norm, 1, a->head_dim);
-    l->k_norm = mt_tensor_of(set, w->k_norm, 1, a->head_dim);
+    l->q_norm = mt_tensor_of(set, w->q_norm, 1, a->qk_norm == MT_QK_NORM_WHOLE ? query : a->head_dim);
+    l->k_norm = mt_tensor_of(set, w->k_norm, 1, a->qk_norm == MT_QK_NORM_WHOLE ? key : a->head_dim);
     l->v_norm =
         a->v_norm == MT_V_NORM_PLAIN ? plain_norm(m, a->head_dim) : mt_tensor_of(set, w->v_norm, 1, a->head_dim);
     l->sinks = mt_tensor_of(set, w->sinks, 1, a->heads);
@@ -177,6 +177,10 @@ void mt_decoder_ropes_fill(mt_model *m)
 static void turn(mt_model *m, const mt_attn_spec *a, mt_tensor *x, const mt_tensor *w, size_t n)
 {
     const mt_rope_table *rope = a->rope == MT_NO_ROPE ? NULL : &m->ropes[a->rope];
+    if (a->qk_norm == MT_QK_NORM_WHOLE) {
+        mt_model_norm(m, x, x, n, w);
+        w = NULL;
+    }
     if (w || rope)
         mt_op_heads(m->dev, x, x, n, a->head_dim, w, m->spec->eps, m->spec->norm_offset, rope ? rope->table : NULL,
                     rope && rope->pairs);
@@ -315,26 +319,48 @@ static void add_aside(mt_model *m, const mt_decoder_layer *l, const mt_layer_spe
     mt_op_add(m->dev, m->x, m->y, n);
 }
 
+/* m->h = m->x as attention and the MLP read it: through the norm in front of them, where there is one. */
+static void read_stream(mt_model *m, const mt_tensor *norm, size_t n)
+{
+    if (norm) {
+        mt_model_norm(m, m->h, m->x, n, norm);
+        return;
+    }
+    mt_op_clear(m->dev, m->h, 0, n);
+    mt_op_add(m->dev, m->h, m->x, n);
+}
+
+/* m->x += m->y, through the norm behind, where there is one. */
+static void add_result(mt_model *m, const mt_layer_spec *s, const mt_tensor *norm, size_t n)
+{
+    if (norm)
+        mt_model_norm(m, m->y, m->y, n, norm);
+    if (s->residual != 0)
+        mt_op_scale(m->dev, m->y, n, s->residual);
+    mt_op_add(m->dev, m->x, m->y, n);
+}
+
 void mt_decoder_layer_run(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
 {
-    mt_model_norm(m, m->h, m->x, n, l->attn_norm);
+    read_stream(m, l->attn_norm, n);
     if (s->kind == MT_LAYER_RECURRENT)
         mt_mixer_run(m->mixer, s->slot, &m->own_y, m->h, n);
     else
         attention(m, l, s, n);
-    if (l->attn_post_norm)
-        mt_model_norm(m, m->y, m->y, n, l->attn_post_norm);
-    mt_op_add(m->dev, m->x, m->y, n);
-    mt_model_norm(m, m->h, m->x, n, l->mlp_norm);
+    if (s->parallel) {
+        read_stream(m, l->attn_norm, n); /* again, since attention may have spent it */
+        add_result(m, s, l->attn_post_norm, n);
+    } else {
+        add_result(m, s, l->attn_post_norm, n);
+        read_stream(m, l->mlp_norm, n);
+    }
     if (s->beside)
         side_by_side(m, l, s, n);
     else if (s->sparse)
         sparse(m, l, s, &m->own_y, n);
     else
         dense(m, l, s, n);
-    if (l->mlp_post_norm)
-        mt_model_norm(m, m->y, m->y, n, l->mlp_post_norm);
-    mt_op_add(m->dev, m->x, m->y, n);
+    add_result(m, s, l->mlp_post_norm, n);
     if (l->aside)
         add_aside(m, l, s, n);
     if (l->scale != 1)

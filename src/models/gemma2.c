@@ -1,4 +1,4 @@
-/* Gemma 2, and what all Gemma families share (gemma.h). */
+/* Gemma 1 and 2, and what all but the first share (gemma.h). */
 #include "models/gemma.h"
 
 #include <math.h>
@@ -52,6 +52,33 @@ static bool read_gemma2(mt_model_spec *s, mt_layer_spec *layer, const mt_config 
     s->final_softcap = (float)final_cap;
     return mt_gemma_read(s, layer, c, 2, err) && mt_rope_read_one(s, c, 1e4, arena, err);
 }
+
+/* Gemma 1 has the usual norms, no windows and no caps. What its config says of the activation does not count. */
+static bool read_gemma(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", false);
+    mt_layers_repeat(s, layer);
+    s->norm_offset = 1;
+    s->embed_scale = (float)sqrt((double)s->hidden);
+    return mt_rope_read_one(s, c, 1e4, arena, err);
+}
+
+const mt_family mt_family_gemma = {
+    .name = "gemma",
+    .defaults = {.vocab = 256000,
+                 .hidden = 3072,
+                 .layers = 28,
+                 .heads = 16,
+                 .kv_heads = 16,
+                 .head_dim = 256,
+                 .ffn = 24576,
+                 .context = 8192,
+                 .eps = 1e-6,
+                 .tied = true,
+                 .activation_key = "",
+                 .activation = "gelu_pytorch_tanh"},
+    .read = read_gemma,
+};
 
 const mt_family mt_family_gemma2 = {
     .name = "gemma2",

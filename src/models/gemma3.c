@@ -31,7 +31,8 @@ static bool read_ropes(mt_model_spec *s, const mt_config *c, mt_arena *arena, mt
 static bool read_gemma3(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     int64_t pattern;
-    layer->attn.qk_norm = true; /* its config may have attn_logit_softcapping, which transformers never applies */
+    layer->attn.qk_norm =
+        MT_QK_NORM_HEADS; /* its config may have attn_logit_softcapping, which transformers never applies */
     if (!mt_config_int(c, "sliding_window_pattern", 6, 1, INT64_MAX, &pattern, err) ||
         !mt_gemma_read(s, layer, c, pattern, err))
         return false;

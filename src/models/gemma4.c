@@ -195,7 +195,7 @@ static bool read_any(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c,
     s->embed_scale = (float)sqrt((double)s->hidden);
     layer->post_norms = layer->scaled = true;
     layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", false);
-    layer->attn.qk_norm = true;
+    layer->attn.qk_norm = MT_QK_NORM_HEADS;
     layer->attn.v_norm = MT_V_NORM_PLAIN;
     layer->attn.scale = 1;
     if (!read_experts(layer, c, err))

@@ -1,5 +1,6 @@
-/* GLM's models that take pictures: GLM-4.1V, GLM-4.5V, GLM-4.6V, GLM-OCR. Dense ones turn neighbouring elements of a
-   head and have norms behind attention and MLP; those with experts turn halves of a head and have a shared expert. */
+/* GLM: text models (GLM-4, GLM-4.5 to 4.7) and those that take pictures (GLM-4.1V, GLM-4.5V, GLM-4.6V, GLM-OCR). Dense
+   ones turn neighbouring elements of a head and, but for the first, have norms behind attention and MLP; those with
+   experts turn halves of a head and have a shared expert. */
 #include <string.h>
 
 #include "device/limits.h"
@@ -19,13 +20,16 @@ static const mt_tensor_names names = {.norm = "norm",
                                       .down = "mlp.down_proj",
                                       .gate_up = "mlp.gate_up_proj"};
 
-static bool read_rope(mt_model_spec *s, const mt_config *c, double part, bool pairs, mt_arena *arena, mt_error *err)
+/* Reads the rotary embedding. axes: of pictures, too (M-RoPE). */
+static bool read_rope(mt_model_spec *s, const mt_config *c, double part, bool pairs, bool axes, mt_arena *arena,
+                      mt_error *err)
 {
     static const uint32_t sections[3] = {8, 12, 12};
     mt_rope *rope = mt_arena_alloc(arena, sizeof(*rope));
     if (!rope)
         return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
-    if (!mt_rope_read_first(s, c, 10000, part, arena, err) || !mt_rope_axes_read(s, c, sections, false, arena, err))
+    if (!mt_rope_read_first(s, c, 10000, part, arena, err) ||
+        (axes && !mt_rope_axes_read(s, c, sections, false, arena, err)))
         return false;
     *rope = s->ropes[0];
     rope->pairs = pairs;
@@ -40,7 +44,7 @@ static bool read_dense(mt_model_spec *s, mt_layer_spec *layer, const mt_config *
     layer->attn.qkv_bias = bias;
     layer->post_norms = true;
     mt_layers_repeat(s, layer);
-    return read_rope(s, c, 1, true, arena, err);
+    return read_rope(s, c, 1, true, true, arena, err);
 }
 
 /* Reads the experts; the first layers have a dense MLP instead. */
@@ -78,7 +82,7 @@ static bool read_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c,
 {
     layer->attn.qkv_bias = mt_config_bool(c, "attention_bias", true);
     mt_layers_repeat(s, layer);
-    return read_experts(s, layer, c, err) && read_rope(s, c, 0.5, false, arena, err);
+    return read_experts(s, layer, c, err) && read_rope(s, c, 0.5, false, true, arena, err);
 }
 
 static bool read_glm4v(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
@@ -100,6 +104,35 @@ static bool read_glm46v(mt_model_spec *s, mt_layer_spec *layer, const mt_config 
         return read_moe(s, layer, c, arena, err);
     return mt_fail(err, MT_E_UNSUPPORTED,
                    "the text model of glm46v has the type \"%.64s\"; known are glm4v_text and glm4v_moe_text", type);
+}
+
+/* GLM-4 from 2024 on, without pictures. `behind`: it has norms behind attention and MLP, as the models of 2025 have. */
+static bool read_text(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, bool behind, mt_arena *arena,
+                      mt_error *err)
+{
+    s->names = &names;
+    layer->attn.qkv_bias = mt_config_bool(c, "attention_bias", true);
+    layer->post_norms = behind;
+    mt_layers_repeat(s, layer);
+    return read_rope(s, c, 0.5, true, false, arena, err);
+}
+
+static bool read_glm(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    return read_text(s, layer, c, false, arena, err);
+}
+
+static bool read_glm4(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    return read_text(s, layer, c, true, arena, err);
+}
+
+static bool read_glm4_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    layer->attn.qkv_bias = mt_config_bool(c, "attention_bias", false);
+    layer->attn.qk_norm = mt_config_bool(c, "use_qk_norm", false) ? MT_QK_NORM_HEADS : MT_QK_NORM_NONE;
+    mt_layers_repeat(s, layer);
+    return read_experts(s, layer, c, err) && read_rope(s, c, 0.5, false, false, arena, err);
 }
 
 #define DENSE_DEFAULTS                                                                                             \
@@ -134,3 +167,22 @@ const mt_family mt_family_glm_ocr = {.name = "glm_ocr",
                                                   .eps = 1e-5},
                                      .read = read_glm_ocr,
                                      .vision = &mt_vision_glm_ocr};
+
+#define TEXT_DEFAULTS                                                                                             \
+    {                                                                                                             \
+        .vocab = 151552, .hidden = 4096, .layers = 40, .heads = 32, .kv_heads = 2, .head_dim = 128, .ffn = 13696, \
+        .context = 131072, .eps = 1.5625e-7                                                                       \
+    }
+
+const mt_family mt_family_glm = {.name = "glm", .defaults = TEXT_DEFAULTS, .read = read_glm};
+const mt_family mt_family_glm4 = {.name = "glm4", .defaults = TEXT_DEFAULTS, .read = read_glm4};
+const mt_family mt_family_glm4_moe = {.name = "glm4_moe",
+                                      .defaults = {.vocab = 151552,
+                                                   .hidden = 4096,
+                                                   .layers = 46,
+                                                   .heads = 96,
+                                                   .kv_heads = 8,
+                                                   .ffn = 10944,
+                                                   .context = 131072,
+                                                   .eps = 1e-5},
+                                      .read = read_glm4_moe};

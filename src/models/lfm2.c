@@ -80,7 +80,7 @@ static bool read_any(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c,
     s->tied = mt_config_bool(c, "tie_embedding", s->tied);
     s->state = (mt_state_shape){.key_heads = 1, .value_heads = 1, .value_dim = s->hidden, .taps = (size_t)taps};
     s->state_bias = mt_config_bool(c, "conv_bias", false);
-    layer->attn.qk_norm = true;
+    layer->attn.qk_norm = MT_QK_NORM_HEADS;
     mt_layers_repeat(s, layer);
     return read_layers(s, layer, c, err) && mt_rope_read_one(s, c, 1e6, arena, err);
 }

@@ -6,7 +6,7 @@
 
 static bool read_qwen3(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
-    layer->attn.qk_norm = true;
+    layer->attn.qk_norm = MT_QK_NORM_HEADS;
     layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", false);
     mt_layers_repeat(s, layer);
     return mt_qwen_windows_read(s, layer, c, 28, err) && mt_rope_read_one(s, c, 10000, arena, err);
@@ -57,7 +57,7 @@ bool mt_qwen_experts_read(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
 /* Where windows are switched on, every layer has one. */
 static bool read_qwen3_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
-    layer->attn.qk_norm = true;
+    layer->attn.qk_norm = MT_QK_NORM_HEADS;
     layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", false);
     if (!mt_qwen_window_read(c, &layer->attn.window, err))
         return false;

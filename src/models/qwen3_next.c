@@ -56,7 +56,8 @@ static bool read_rope(mt_model_spec *s, const mt_config *c, bool axes, mt_arena 
 static bool read_text(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, bool axes, mt_arena *arena,
                       mt_error *err)
 {
-    layer->attn.qk_norm = layer->attn.gate = true;
+    layer->attn.qk_norm = MT_QK_NORM_HEADS;
+    layer->attn.gate = true;
     layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", false);
     mt_layers_repeat(s, layer);
     s->norm_offset = 1;

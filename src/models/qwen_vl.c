@@ -15,7 +15,7 @@ static bool read_qwen2_vl(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
 
 static bool read_qwen3_vl(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
-    layer->attn.qk_norm = true;
+    layer->attn.qk_norm = MT_QK_NORM_HEADS;
     layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", false);
     mt_layers_repeat(s, layer);
     return mt_rope_read_one(s, c, 5e5, arena, err) && mt_rope_axes_read(s, c, sections3, true, arena, err);

@@ -51,10 +51,9 @@ static void scale_llama3(double *f, size_t half, const scaling *s)
     }
 }
 
-/* Divides each frequency by a factor of its own, as GGUF files have it. */
-static bool divide_each(double *f, size_t half, const mt_config *p, mt_error *err)
+/* Divides each frequency by a factor of its own. */
+static bool divide_each(double *f, size_t half, const mt_config *p, const char *key, mt_error *err)
 {
-    static const char key[] = "factors";
     if (mt_config_array(p, key) != half)
         return mt_fail(err, MT_E_INVALID, "\"%s\" has %zu numbers for %zu frequencies", key, mt_config_array(p, key),
                        half);
@@ -127,6 +126,27 @@ static bool read_yarn_scale(mt_rope *rope, const mt_config *p, double factor, mt
     return true;
 }
 
+/* LongRoPE has factors for texts within the original context and others for longer ones. Which of them hold depends on
+   the length of the whole text in transformers, so that keys of earlier positions would have to be computed again; here
+   they are those of the original context, to which the context is limited (limit_context). */
+static bool scale_long(mt_rope *rope, double *f, const mt_config *p, double original, uint32_t context, mt_error *err)
+{
+    double factor, given;
+    if (!mt_config_float(p, "factor", context / original, 1e-6, 1e6, &factor, err) ||
+        !mt_config_float(p, "attention_factor", 0, 0, 1e6, &given, err))
+        return false;
+    if (given > 0)
+        rope->scale = (float)given;
+    else if (factor > 1)
+        rope->scale = (float)sqrt(1 + log(factor) / log(original));
+    return divide_each(f, rope->half, p, "short_factor", err);
+}
+
+static bool is_long(const char *type)
+{
+    return strcmp(type, "longrope") == 0 || strcmp(type, "su") == 0;
+}
+
 /* Applies the scaling that the parameters p name to the plain frequencies f. */
 static bool apply(mt_rope *rope, double *f, const mt_config *c, const mt_config *p, double theta, uint32_t context,
                   mt_error *err)
@@ -145,7 +165,9 @@ static bool apply(mt_rope *rope, double *f, const mt_config *c, const mt_config 
     } else if (strcmp(rope->type, "proportional") == 0) {
         return read_part(f, rope->half, p, s.factor, err);
     } else if (strcmp(rope->type, "factors") == 0) {
-        return divide_each(f, rope->half, p, err);
+        return divide_each(f, rope->half, p, "factors", err);
+    } else if (is_long(rope->type)) {
+        return scale_long(rope, f, p, s.original, context, err);
     } else if (strcmp(rope->type, "llama3") == 0) {
         scale_llama3(f, rope->half, &s);
     } else if (yarn) {
@@ -154,7 +176,7 @@ static bool apply(mt_rope *rope, double *f, const mt_config *c, const mt_config 
     } else {
         return mt_fail(err, MT_E_UNSUPPORTED,
                        "rope type \"%.64s\" is not known; known are default, dynamic, linear, llama3, yarn, "
-                       "proportional and mrope",
+                       "longrope, proportional and mrope",
                        rope->type);
     }
     return true;
@@ -208,6 +230,18 @@ const mt_config *mt_rope_parameters(const mt_config *c)
     return older && !mt_config_empty(older) ? older : mt_config_object(c, "rope_parameters");
 }
 
+/* With LongRoPE texts are limited to the original context. */
+static bool limit_context(mt_model_spec *spec, const mt_config *c, const mt_config *parameters, mt_error *err)
+{
+    scaling s;
+    if (!is_long(spec->ropes[0].type))
+        return true;
+    if (!read_scaling(&s, c, parameters, false, spec->context, err))
+        return false;
+    spec->context = s.original < spec->context ? (uint32_t)s.original : spec->context;
+    return true;
+}
+
 bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_theta, mt_arena *arena, mt_error *err)
 {
     double theta;
@@ -218,7 +252,9 @@ bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_th
         return false;
     spec->ropes = rope;
     spec->rope_count = 1;
-    return mt_rope_read(rope, c, mt_rope_parameters(c), theta, spec->layer[0].attn.head_dim, spec->context, arena, err);
+    const mt_config *parameters = mt_rope_parameters(c);
+    return mt_rope_read(rope, c, parameters, theta, spec->layer[0].attn.head_dim, spec->context, arena, err) &&
+           limit_context(spec, c, parameters, err);
 }
 
 /* Where the part of a head that turns stands. It may stand twice, in the parameters and beside them; then transformers
@@ -247,7 +283,8 @@ bool mt_rope_read_first(mt_model_spec *spec, const mt_config *c, double default_
                        head_dim);
     spec->ropes = rope;
     spec->rope_count = 1;
-    return mt_rope_read(rope, c, parameters, theta, dim, spec->context, arena, err);
+    return mt_rope_read(rope, c, parameters, theta, dim, spec->context, arena, err) &&
+           limit_context(spec, c, parameters, err);
 }
 
 /* Interleaved M-RoPE: of each three frequencies one is for time, one for height and one for width, until the height's

@@ -51,6 +51,13 @@ typedef enum mt_key_source {
     MT_KEYS_EARLIER /* it reads those of an earlier layer (`source`) */
 } mt_key_source;
 
+/* What a norm of queries and keys is over. */
+typedef enum mt_qk_norm {
+    MT_QK_NORM_NONE,
+    MT_QK_NORM_HEADS, /* each head by itself */
+    MT_QK_NORM_WHOLE  /* all heads of a position as one vector; ranks do not divide such heads */
+} mt_qk_norm;
+
 typedef enum mt_v_norm { MT_V_NORM_NONE, MT_V_NORM_PLAIN, MT_V_NORM_WEIGHTS } mt_v_norm;
 
 /* Where several ranks compute a model, a spec is that of one rank's part (cut.h): its heads, its columns of each width.
@@ -67,7 +74,7 @@ typedef struct mt_attn_spec {
     uint16_t source;      /* the earlier layer whose keys and values it reads */
     float scale, softcap; /* softcap 0: none */
     bool qkv_bias, o_bias;
-    bool qk_norm;
+    mt_qk_norm qk_norm;
     mt_v_norm v_norm;
     bool stretched; /* queries are multiplied by mt_model_spec.stretch */
     bool sinks;     /* attention sinks: each head has a score that takes part in the softmax and adds nothing */
@@ -101,6 +108,9 @@ typedef struct mt_layer_spec {
     bool beside;     /* it has both, each with norms of its own, and adds their results */
     bool scaled;     /* a number of the layer multiplies the residual stream behind it */
     bool post_norms; /* norms behind attention and behind the MLP, before the result is added to the residual stream */
+    bool bare;       /* no norms in front of attention and of the MLP */
+    bool parallel;   /* the MLP reads what attention reads, through the same norm */
+    float residual;  /* attention's and the MLP's results are multiplied by it before they are added; 0: by 1 */
     uint8_t group;   /* index into mt_model_spec.groups; not used for a recurrent layer */
     uint16_t slot;   /* its index among the layers of its group, or among the recurrent layers */
     mt_attn_spec attn;
@@ -132,8 +142,10 @@ typedef struct mt_model_spec {
     uint32_t vocab, hidden, layers, context;
     float eps;
     float norm_offset;                   /* 1 where norms multiply by (1 + w) */
+    bool centred;                        /* norms subtract the mean before (LayerNorm without a bias) */
     float final_softcap;                 /* 0: none */
     float embed_scale;                   /* 1: none */
+    float logit_scale;                   /* logits are multiplied by it; 0: by 1 */
     bool tied;                           /* the output head is the embedding matrix */
     const struct mt_vision_spec *vision; /* the vision tower; NULL: none, or not wanted */
     /* DeepStack: so many of the first layers each add a part of a picture's features to their output */

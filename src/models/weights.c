@@ -66,8 +66,10 @@ static void bind_norms(layer_binder *lb, mt_layer_weights *w)
 {
     const mt_model_spec *s = lb->spec;
     const mt_tensor_names names = names_of(s, lb->layer);
-    w->attn_norm = vector(lb, names.attn_norm, s->hidden);
-    w->mlp_norm = vector(lb, names.mlp_norm, s->hidden);
+    if (!lb->layer->bare)
+        w->attn_norm = vector(lb, names.attn_norm, s->hidden);
+    if (!lb->layer->bare && !lb->layer->parallel)
+        w->mlp_norm = vector(lb, names.mlp_norm, s->hidden);
     if (lb->layer->post_norms) {
         w->attn_post_norm = vector(lb, names.attn_post_norm, s->hidden);
         w->mlp_post_norm = vector(lb, names.mlp_post_norm, s->hidden);
@@ -81,22 +83,48 @@ static void bind_norms(layer_binder *lb, mt_layer_weights *w)
     }
 }
 
-static void bind_attention(layer_binder *lb, mt_layer_weights *w)
+/* Queries, keys and values above one another in one matrix, as Phi 3 has them. False: they are apart. */
+static bool bind_joined(layer_binder *lb, size_t query, size_t key, mt_layer_weights *w)
+{
+    static const char joined[] = "self_attn.qkv_proj";
+    mt_mat all;
+    if (!mt_bind_has(lb->b, layer_path(lb, joined)) ||
+        !mt_bind_matrix(lb->b, layer_path(lb, joined), query + 2 * key, lb->spec->hidden, &all))
+        return false;
+    if (all.format == MT_FORMAT_FP8 && (query % all.scale_rows || key % all.scale_rows))
+        return false; /* a block of scales would be cut */
+    w->q = mt_mat_rows(&all, 0, query);
+    w->k = mt_mat_rows(&all, query, key);
+    w->v = mt_mat_rows(&all, query + key, key);
+    return true;
+}
+
+static void bind_projected(layer_binder *lb, mt_layer_weights *w)
 {
     const mt_attn_spec *a = &lb->layer->attn;
     const size_t query = (size_t)a->heads * a->head_dim, key = (size_t)a->kv_heads * a->head_dim;
     const size_t hidden = lb->spec->hidden;
-    const mt_tensor_names names = names_of(lb->spec, lb->layer);
+    if (!a->qkv_bias && a->keys == MT_KEYS_OWN && bind_joined(lb, query, key, w))
+        return;
     matrix(lb, "self_attn.q_proj", a->gate ? 2 * query : query, hidden, &w->q, a->qkv_bias, &w->q_bias);
     if (a->keys != MT_KEYS_EARLIER)
         matrix(lb, "self_attn.k_proj", key, hidden, &w->k, a->qkv_bias, &w->k_bias);
     if (a->keys == MT_KEYS_OWN)
         matrix(lb, "self_attn.v_proj", key, hidden, &w->v, a->qkv_bias, &w->v_bias);
-    matrix(lb, names.o, hidden, query, &w->o, a->o_bias, &w->o_bias);
+}
+
+static void bind_attention(layer_binder *lb, mt_layer_weights *w)
+{
+    const mt_attn_spec *a = &lb->layer->attn;
+    const size_t query = (size_t)a->heads * a->head_dim, key = (size_t)a->kv_heads * a->head_dim;
+    const bool whole = a->qk_norm == MT_QK_NORM_WHOLE;
+    const mt_tensor_names names = names_of(lb->spec, lb->layer);
+    bind_projected(lb, w);
+    matrix(lb, names.o, lb->spec->hidden, query, &w->o, a->o_bias, &w->o_bias);
     if (a->qk_norm)
-        w->q_norm = vector(lb, names.q_norm, a->head_dim);
+        w->q_norm = vector(lb, names.q_norm, whole ? query : a->head_dim);
     if (a->qk_norm && a->keys != MT_KEYS_EARLIER)
-        w->k_norm = vector(lb, names.k_norm, a->head_dim);
+        w->k_norm = vector(lb, names.k_norm, whole ? key : a->head_dim);
     if (a->v_norm == MT_V_NORM_WEIGHTS && a->keys != MT_KEYS_EARLIER)
         w->v_norm = vector(lb, "self_attn.v_norm", a->head_dim);
     if (a->sinks)
@@ -154,15 +182,33 @@ static void bind_recurrent(layer_binder *lb, mt_layer_weights *w)
     w->mix_norm = vector(lb, "linear_attn.norm", st->value_dim);
 }
 
+/* The module of the expert that every row uses. */
+static const char *shared_name(layer_binder *lb)
+{
+    static const char *const names[] = {"mlp.shared_experts", "mlp.shared_mlp", "mlp.shared_expert"};
+    char first[64];
+    size_t i = 0;
+    for (; i + 1 < MT_COUNT(names); i++) {
+        snprintf(first, sizeof(first), "%s.gate_proj", names[i]);
+        if (mt_bind_has(lb->b, layer_path(lb, first)))
+            break;
+    }
+    return names[i];
+}
+
 static void bind_shared(layer_binder *lb, mt_layer_weights *w)
 {
     const size_t hidden = lb->spec->hidden, ffn = lb->layer->moe.shared_ffn;
-    const bool many = mt_bind_has(lb->b, layer_path(lb, "mlp.shared_experts.gate_proj"));
+    const char *module = shared_name(lb);
+    char gate[64], up[64], down[64];
+    snprintf(gate, sizeof(gate), "%s.gate_proj", module);
+    snprintf(up, sizeof(up), "%s.up_proj", module);
+    snprintf(down, sizeof(down), "%s.down_proj", module);
     if (lb->layer->moe.shared_gated)
         plain(lb, "mlp.shared_expert_gate", 1, hidden, &w->shared_router);
-    plain(lb, many ? "mlp.shared_experts.gate_proj" : "mlp.shared_expert.gate_proj", ffn, hidden, &w->shared_gate);
-    plain(lb, many ? "mlp.shared_experts.up_proj" : "mlp.shared_expert.up_proj", ffn, hidden, &w->shared_up);
-    plain(lb, many ? "mlp.shared_experts.down_proj" : "mlp.shared_expert.down_proj", hidden, ffn, &w->shared_down);
+    plain(lb, gate, ffn, hidden, &w->shared_gate);
+    plain(lb, up, ffn, hidden, &w->shared_up);
+    plain(lb, down, hidden, ffn, &w->shared_down);
 }
 
 static void bind_gate_up(layer_binder *lb, const mt_tensor_names *names, mt_layer_weights *w)
@@ -219,7 +265,8 @@ static const float *router_norm(layer_binder *lb, mt_arena *arena)
 
 static const char *router_name(layer_binder *lb)
 {
-    static const char *const names[] = {"router.proj", "mlp.router", "feed_forward.gate", "mlp.gate"};
+    static const char *const names[] = {"router.proj",           "mlp.router",      "feed_forward.gate",
+                                        "block_sparse_moe.gate", "mlp.router.gate", "mlp.gate"};
     size_t i = 0;
     while (i + 1 < MT_COUNT(names) && !mt_bind_has(lb->b, layer_path(lb, names[i])))
         i++;

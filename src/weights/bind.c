@@ -270,7 +270,9 @@ static const float *bind_floats(mt_binder *b, const char *path, const uint64_t *
         mt_binder_miss(b, name, wanted, "absent");
         return NULL;
     }
-    if (t->dims != dims || memcmp(t->shape, shape, dims * sizeof(*shape)) != 0 || mt_dtype_size(t->dtype) == 0) {
+    const bool row = dims == 1 && t->dims == 2 && t->shape[0] == 1; /* a vector that is stored as a row */
+    if (t->dims != dims + row || memcmp(t->shape + row, shape, dims * sizeof(*shape)) != 0 ||
+        mt_dtype_size(t->dtype) == 0) {
         mt_shape_text(found, t->shape, t->dims);
         mt_binder_miss(b, t->name, wanted, "found %s %s", t->dtype_name, found);
         return NULL;

@@ -49,8 +49,13 @@ static const uint8_t *mend(const mt_wish *w, const mt_tensor_info *t)
     const size_t size = mt_dtype_size(t->dtype), bytes = w->k * size;
     uint8_t *to = mt_binder_copy(w->b, w->n * bytes);
     mt_binder_copied(w->b, t);
-    for (size_t r = 0; to && !w->b->headers_only && r < w->n; r++)
-        copy_row(to + r * bytes, t->data + (t->fix->rows ? t->fix->rows[r] : r) * bytes, t->fix, bytes, size);
+    for (size_t r = 0; to && !w->b->headers_only && r < w->n; r++) {
+        const size_t from = t->fix->rows ? t->fix->rows[r] : r;
+        if (from == MT_TENSOR_NO_ROW)
+            memset(to + r * bytes, 0, bytes);
+        else
+            copy_row(to + r * bytes, t->data + from * bytes, t->fix, bytes, size);
+    }
     return to;
 }
 

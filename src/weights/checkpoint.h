@@ -24,9 +24,11 @@ typedef enum mt_dtype {
     MT_DTYPE_OTHER   /* another type: listed, never used */
 } mt_dtype;
 
+#define MT_TENSOR_NO_ROW UINT32_MAX
+
 /* What has to be put right where a tensor is bound, since its file has it in another form than its name promises. */
 typedef struct mt_tensor_fix {
-    const uint32_t *rows;    /* row i is row rows[i] of the data; NULL: in order */
+    const uint32_t *rows;    /* row i is row rows[i] of the data; MT_TENSOR_NO_ROW: zeros; NULL: in order */
     const uint32_t *columns; /* the same for columns, in pieces of `piece` columns */
     size_t piece;
     float less;     /* is subtracted from every element */

@@ -49,6 +49,8 @@ static const struct {
     {"tokenizer.json", mt_gguf_has_tokenizer, mt_gguf_tokenizer, MT_LIMIT_TOKENIZER_BYTES},
     {"tokenizer_config.json", mt_gguf_has_tokenizer, mt_gguf_tokenizer_config, MT_LIMIT_CONFIG_BYTES},
     {"generation_config.json", mt_gguf_has_tokenizer, mt_gguf_generation_config, MT_LIMIT_CONFIG_BYTES},
+    {"modules.json", mt_gguf_has_pooling, mt_gguf_modules, MT_LIMIT_CONFIG_BYTES},
+    {"1_Pooling/config.json", mt_gguf_has_pooling, mt_gguf_pooling, MT_LIMIT_CONFIG_BYTES},
     {"chat_template.jinja", has_template, make_template, MT_LIMIT_TEMPLATE_BYTES},
     {"additional_chat_templates/tool_use.jinja", has_tool_template, make_tool_template, MT_LIMIT_TEMPLATE_BYTES},
 };

@@ -34,6 +34,32 @@ static const mt_gguf_rename glm[] = {
     {NULL, NULL},
 };
 
+static const mt_gguf_rename behind[] = {
+    {"post_ffw_norm", "post_feedforward_layernorm"},
+    {NULL, NULL},
+};
+
+static const mt_gguf_rename phi3[] = {
+    {"attn_qkv", "self_attn.qkv_proj"},
+    {"ffn_up", "mlp.gate_up_proj"}, /* gate and up are one matrix */
+    {NULL, NULL},
+};
+
+static const mt_gguf_rename ernie_moe[] = {
+    {"exp_probs_b.bias", "mlp.moe_statics.e_score_correction_bias"},
+    {NULL, NULL},
+};
+
+/* Of Mixtral, whose files have the architecture of Llama, and MiniMax. */
+static const mt_gguf_rename mixtral[] = {
+    {"exp_probs_b.bias", "block_sparse_moe.e_score_correction_bias"},
+    {"ffn_gate_inp", "block_sparse_moe.gate"},
+    {"ffn_gate_exps", "block_sparse_moe.experts.gate_proj"},
+    {"ffn_up_exps", "block_sparse_moe.experts.up_proj"},
+    {"ffn_down_exps", "block_sparse_moe.experts.down_proj"},
+    {NULL, NULL},
+};
+
 static const mt_gguf_rename lfm2[] = {
     {"attn_norm", "operator_norm"},
     {"ffn_norm", "ffn_norm"},
@@ -51,10 +77,28 @@ static const mt_gguf_rename lfm2[] = {
     {NULL, NULL},
 };
 
+static const mt_gguf_rename bert[] = {
+    {"token_embd", "embeddings.word_embeddings"},
+    {"position_embd", "embeddings.position_embeddings"},
+    {"token_types", "embeddings.token_type_embeddings"},
+    {"token_embd_norm", "embeddings.LayerNorm"},
+    {"cls", "classifier.dense"},
+    {"cls.output", "classifier.out_proj"},
+    {"attn_q", "attention.self.query"},
+    {"attn_k", "attention.self.key"},
+    {"attn_v", "attention.self.value"},
+    {"attn_output", "attention.output.dense"},
+    {"attn_output_norm", "attention.output.LayerNorm"},
+    {"ffn_up", "intermediate.dense"},
+    {"ffn_down", "output.dense"},
+    {"layer_output_norm", "output.LayerNorm"},
+    {NULL, NULL},
+};
+
 #define QWEN_NEXT (MT_GGUF_PLUS_ONE | MT_GGUF_RECURRENT | MT_GGUF_DRAFTS)
 
 static const mt_gguf_arch archs[] = {
-    {.name = "llama", .type = "llama", .flags = MT_GGUF_TURNED | MT_GGUF_DENSE},
+    {.name = "llama", .type = "llama", .flags = MT_GGUF_TURNED, .renames = mixtral},
     {.name = "mistral3", .type = "mistral", .flags = MT_GGUF_TURNED | MT_GGUF_DENSE},
     {.name = "qwen2", .type = "qwen2"},
     {.name = "qwen2vl", .type = "qwen2_vl"},
@@ -72,8 +116,23 @@ static const mt_gguf_arch archs[] = {
     {.name = "lfm2", .type = "lfm2", .renames = lfm2},
     {.name = "lfm2moe", .type = "lfm2_moe", .renames = lfm2},
     {.name = "glm4", .type = "glm4v", .flags = MT_GGUF_HALVED, .renames = glm},
-    {.name = "glm4moe", .type = "glm4v_moe", .flags = MT_GGUF_BARE},
+    {.name = "glm4moe", .type = "glm4v_moe"},
     {.name = "paddleocr", .type = "paddleocr_vl"},
+    {.name = "seed_oss", .type = "seed_oss"},
+    {.name = "smollm3", .type = "smollm3", .flags = MT_GGUF_TURNED},
+    {.name = "granite", .type = "granite", .flags = MT_GGUF_TURNED},
+    {.name = "phi3", .type = "phi3", .renames = phi3},
+    {.name = "gemma", .type = "gemma", .flags = MT_GGUF_PLUS_ONE},
+    {.name = "olmo2", .type = "olmo2", .renames = behind},
+    {.name = "olmoe", .type = "olmoe"},
+    {.name = "exaone4", .type = "exaone4", .renames = behind},
+    {.name = "ernie4_5", .type = "ernie4_5"},
+    {.name = "ernie4_5-moe", .type = "ernie4_5_moe", .renames = ernie_moe},
+    {.name = "minimax-m2", .type = "minimax_m2", .renames = mixtral},
+    {.name = "qwen2moe", .type = "qwen2_moe"},
+    {.name = "command-r", .type = "cohere"},
+    {.name = "cohere2", .type = "cohere2"},
+    {.name = "bert", .type = "bert", .flags = MT_GGUF_ENCODER, .renames = bert},
 };
 
 static bool fail_unknown(mt_gguf_text name, mt_error *err)
@@ -90,19 +149,26 @@ static bool check(const mt_gguf *g, const mt_gguf_arch *arch, mt_error *err)
     if ((arch->flags & MT_GGUF_DENSE) && mt_gguf_own_int(g, arch, "expert_count", 0) > 0)
         return mt_fail(err, MT_E_UNSUPPORTED, "a GGUF file of architecture \"%s\" with experts is none that motet runs",
                        arch->name);
-    if ((arch->flags & MT_GGUF_BARE) && mt_gguf_of_layer(g, 0, "attn_q_norm.weight"))
-        return mt_fail(err, MT_E_UNSUPPORTED,
-                       "a GGUF file of architecture \"%s\" with norms of queries and keys is none that motet runs",
-                       arch->name);
     return true;
+}
+
+static const mt_gguf_arch *find(const char *name)
+{
+    for (size_t i = 0; i < MT_COUNT(archs); i++)
+        if (strcmp(archs[i].name, name) == 0)
+            return &archs[i];
+    return NULL;
 }
 
 bool mt_gguf_arch_known(const char *name)
 {
-    for (size_t i = 0; i < MT_COUNT(archs); i++)
-        if (strcmp(archs[i].name, name) == 0)
-            return true;
-    return false;
+    return find(name) != NULL;
+}
+
+bool mt_gguf_arch_encodes(const char *name)
+{
+    const mt_gguf_arch *arch = find(name);
+    return arch && (arch->flags & MT_GGUF_ENCODER);
 }
 
 const mt_gguf_arch *mt_gguf_arch_of(const mt_gguf *g, mt_error *err)

@@ -23,12 +23,24 @@ static const struct {
     {"max_position_embeddings", "context_length", true},
     {"num_attention_heads", "attention.head_count", true},
     {"num_key_value_heads", "attention.head_count_kv", false},
-    {"rms_norm_eps", "attention.layer_norm_rms_epsilon", true},
-    {"norm_eps", "attention.layer_norm_rms_epsilon", true},
+    {"rms_norm_eps", "attention.layer_norm_rms_epsilon", false},
+    {"norm_eps", "attention.layer_norm_rms_epsilon", false},
+    {"layer_norm_eps", "attention.layer_norm_epsilon", false},
     {"rope_local_base_freq", "rope.freq_base_swa", false},
     {"attn_logit_softcapping", "attn_logit_softcapping", false},
     {"final_logit_softcapping", "final_logit_softcapping", false},
+    {"embedding_multiplier", "embedding_scale", false},
+    {"attention_multiplier", "attention.scale", false},
+    {"residual_multiplier", "residual_scale", false},
+    {"logits_scaling", "logit_scale", false},
+    {"logit_scale", "logit_scale", false},
     {"num_experts", "expert_count", false},
+    {"num_local_experts", "expert_count", false},
+    {"moe_num_experts", "expert_count", false},
+    {"moe_k", "expert_used_count", false},
+    {"moe_num_shared_experts", "expert_shared_count", false},
+    {"moe_layer_start_index", "leading_dense_block_count", false},
+    {"moe_layer_interval", "interleave_moe_layer_step", false},
     {"n_routed_experts", "expert_count", false},
     {"num_experts_per_tok", "expert_used_count", false},
     {"top_k_experts", "expert_used_count", false},
@@ -73,6 +85,7 @@ static void put_bool(maker *m, const char *key, bool value)
 
 static bool put_numbers(maker *m, mt_error *err)
 {
+    double eps;
     for (size_t i = 0; i < MT_COUNT(numbers); i++) {
         double value;
         const bool listed = mt_gguf_own_array(m->g, m->arch, numbers[i].from) != NULL;
@@ -84,7 +97,16 @@ static bool put_numbers(maker *m, mt_error *err)
             return mt_fail(err, MT_E_INVALID, "the file has no number \"%s.%s\"; download it again", m->arch->name,
                            numbers[i].from);
     }
-    return true;
+    return mt_gguf_own_float(m->g, m->arch, "attention.layer_norm_rms_epsilon", &eps) ||
+           mt_gguf_own_float(m->g, m->arch, "attention.layer_norm_epsilon", &eps) ||
+           mt_fail(err, MT_E_INVALID,
+                   "the file has no number \"%s.attention.layer_norm_rms_epsilon\"; download it again", m->arch->name);
+}
+
+/* Whether the weights of chosen experts are divided by their sum where the file does not say. */
+static bool renormalises(const maker *m)
+{
+    return strcmp(m->arch->type, "olmoe") != 0 && strcmp(m->arch->type, "qwen2_moe") != 0;
 }
 
 /* Whether any layer has the tensor. */
@@ -111,6 +133,8 @@ static void put_found(maker *m)
         put_int(m, "vocab_size_per_layer_input", (int64_t)rows_of(m, "per_layer_token_embd.weight"));
     put_bool(m, "tie_word_embeddings", !mt_gguf_find(m->g, "output.weight"));
     put_bool(m, "attention_bias", bias);
+    put_bool(m, "attention_out_bias", any_has(m, "attn_output.bias"));
+    put_bool(m, "use_qk_norm", any_has(m, "attn_q_norm.weight"));
     put_bool(m, "mlp_bias", mlp_bias);
     put_bool(m, "use_bias", bias);
     put_bool(m, "conv_bias", any_has(m, "shortconv.conv.bias"));
@@ -118,7 +142,7 @@ static void put_found(maker *m)
     if (own(m, "expert_count", 0) > 0) {
         const char *comma = "";
         put_bool(m, "enable_moe_block", true);
-        put_bool(m, "norm_topk_prob", own(m, "expert_weights_norm", 1) != 0);
+        put_bool(m, "norm_topk_prob", own(m, "expert_weights_norm", renormalises(m)) != 0);
         mt_buf_puts(m->out, "\"mlp_only_layers\":[");
         for (int64_t i = 0; i < m->layers; i++)
             if (!mt_gguf_of_layer(m->g, i, "ffn_gate_inp.weight")) {
@@ -251,6 +275,23 @@ static void put_both_ropes(maker *m, double theta)
                   theta, turning < pairs ? ((double)turning + 0.5) / (double)pairs : 1.0, local);
 }
 
+/* LongRoPE's factors for texts within the original context. */
+static const mt_tensor_info *short_factors(const maker *m)
+{
+    const mt_tensor_info *t = mt_gguf_find(m->g, "rope_factors_short.weight");
+    return t && t->dims == 1 && t->dtype == MT_DTYPE_F32 && t->shape[0] <= MT_LIMIT_HEAD_DIM ? t : NULL;
+}
+
+static void put_factors(maker *m, const char *key, const mt_tensor_info *t)
+{
+    if (!t || t->shape[0] == 0)
+        return;
+    mt_buf_printf(m->out, "\"%s\":[", key);
+    for (size_t i = 0; i < t->shape[0]; i++)
+        mt_buf_printf(m->out, "%s%.17g", i ? "," : "", (double)factor_at(t, i));
+    mt_buf_puts(m->out, "],\n");
+}
+
 /* Members of the object that describes a rotary embedding. */
 static void put_scaling(maker *m, const char *type)
 {
@@ -259,13 +300,13 @@ static void put_scaling(maker *m, const char *type)
     } keys[] = {{"factor", "rope.scaling.factor"},
                 {"original_max_position_embeddings", "rope.scaling.original_context_length"},
                 {"attention_factor", "rope.scaling.yarn_attn_factor"},
+                {"attention_factor", "rope.scaling.attn_factor"},
                 {"beta_fast", "rope.scaling.yarn_beta_fast"},
                 {"beta_slow", "rope.scaling.yarn_beta_slow"},
                 {"mscale", "rope.scaling.yarn_log_multiplier"},
                 {"mscale_all_dim", "rope.scaling.yarn_log_multiplier"},
                 {"llama_4_scaling_beta", "attention.temperature_scale"}};
     const mt_gguf_array *sections = mt_gguf_own_array(m->g, m->arch, "rope.dimension_sections");
-    const mt_tensor_info *t = factors_of(m);
     const bool alone = strncmp(m->arch->name, "glm", 3) == 0; /* GLM without pictures has one axis */
     double value;
     for (size_t i = 0; i < MT_COUNT(keys); i++)
@@ -279,9 +320,8 @@ static void put_scaling(maker *m, const char *type)
             mt_gguf_array_int(sections, i, &number);
         mt_buf_printf(m->out, "%s%lld%s", i ? "," : "\"mrope_section\":[", (long long)number, i == 2 ? "],\n" : "");
     }
-    for (size_t i = 0; t && i < t->shape[0]; i++)
-        mt_buf_printf(m->out, "%s%.17g%s", i ? "," : "\"factors\":[", (double)factor_at(t, i),
-                      i + 1 == t->shape[0] ? "],\n" : "");
+    put_factors(m, "factors", factors_of(m));
+    put_factors(m, "short_factor", short_factors(m));
     mt_buf_printf(m->out, "\"rope_type\":\"%s\"},\n", type);
 }
 
@@ -304,6 +344,8 @@ static void put_rope(maker *m)
             type[i] = i < scaling.len && scaling.at[i] >= 'a' && scaling.at[i] <= 'z' ? scaling.at[i] : '\0';
     if (factors_of(m))
         snprintf(type, sizeof(type), "factors");
+    if (short_factors(m))
+        snprintf(type, sizeof(type), "longrope");
     mt_buf_puts(m->out, "\"rope_scaling\":{");
     put_scaling(m, type);
 }
@@ -328,6 +370,12 @@ static const char *type_of(const maker *m)
         return "ministral3";
     if (strcmp(m->arch->name, "glm4") == 0 && !any_has(m, "attn_q.bias"))
         return "glm_ocr";
+    if (strcmp(m->arch->name, "glm4moe") == 0 && any_has(m, "attn_q_norm.weight"))
+        return "glm4_moe";
+    if (strcmp(m->arch->name, "llama") == 0 && own(m, "expert_count", 0) > 0)
+        return "mixtral";
+    if (strcmp(m->arch->name, "olmo2") == 0 && own(m, "attention.sliding_window", 0) > 0)
+        return "olmo3";
     return m->arch->type;
 }
 
@@ -351,6 +399,8 @@ bool mt_gguf_config(const mt_gguf *g, mt_buf *out, mt_error *err)
     maker m = {.g = g, .arch = mt_gguf_arch_of(g, err), .out = out};
     if (!m.arch)
         return false;
+    if (m.arch->flags & MT_GGUF_ENCODER)
+        return mt_gguf_encoder_config(g, m.arch, out, err);
     m.layers = mt_gguf_layers(g, m.arch);
     m.hidden = own(&m, "embedding_length", 0);
     m.heads = own(&m, "attention.head_count", 0);

@@ -176,6 +176,22 @@ static bool is_norm(const char *name)
     return strstr(name, "norm") != NULL && !begins(name, "ssm_norm");
 }
 
+/* Puts rows of zeros before a table of positions. */
+static bool lengthen(const namer *n, mt_tensor_info *t, uint64_t zeros)
+{
+    if (t->dims != 2 || t->shape[0] + zeros > MT_LIMIT_WIDTH || t->dtype == MT_DTYPE_BLOCKS)
+        return mt_fail(n->err, MT_E_INVALID,
+                       "tensor \"%s\" is %s of %llu rows; known are F32, F16 and BF16 of at most %u", t->name,
+                       t->dtype_name, (unsigned long long)t->shape[0], MT_LIMIT_WIDTH);
+    const size_t rows = (size_t)(t->shape[0] + zeros);
+    uint32_t *order = new_order(n, rows);
+    for (size_t r = 0; r < rows; r++)
+        order[r] = r < zeros ? MT_TENSOR_NO_ROW : (uint32_t)(r - zeros);
+    t->shape[0] = rows;
+    t->fix = mt_arena_copy(n->arena, &(mt_tensor_fix){.rows = order}, sizeof(*t->fix));
+    return true;
+}
+
 /* Gives a tensor what has to be put right. name: within its layer, or the whole one. */
 static bool mend(const namer *n, const char *name, mt_tensor_info *t)
 {
@@ -183,6 +199,9 @@ static bool mend(const namer *n, const char *name, mt_tensor_info *t)
     mt_tensor_fix fix = {0};
     const bool query = begins(name, "attn_q."), key = begins(name, "attn_k.");
     const bool sections = mt_gguf_own_array(n->g, n->arch, "rope.dimension_sections") != NULL;
+    const uint64_t zeros = (flags & MT_GGUF_ENCODER) ? mt_gguf_encoder_rows(n->g) : 0;
+    if (zeros && strcmp(name, "position_embd.weight") == 0)
+        return lengthen(n, t, zeros);
     if ((query || key) && t->dims > 0) {
         const int64_t heads = query ? n->heads : n->kv_heads;
         if ((flags & MT_GGUF_TURNED) && !untangle(n, t, heads, &fix))
@@ -207,7 +226,8 @@ static void widen(const char *name, mt_tensor_info *t)
         t->shape[2] = t->shape[1];
         t->shape[1] = 1;
         t->dims = 3;
-    } else if (t->dims == 1 && begins(name, "ffn_gate_inp_shexp.")) {
+    } else if (t->dims == 1 && (begins(name, "ffn_gate_inp_shexp.") || strcmp(name, "token_types.weight") == 0 ||
+                                strcmp(name, "cls.output.weight") == 0)) {
         t->shape[1] = t->shape[0];
         t->shape[0] = 1;
         t->dims = 2;
@@ -269,7 +289,10 @@ static bool add_of_layer(namer *n, const mt_tensor_info *t, int64_t layer, const
     to = renamed(n->arch->renames, name, &suffix);
     if (!to)
         to = renamed(usual, name, &suffix);
-    snprintf(prefix, sizeof(prefix), "%slayers.%lld.", drafts ? "mtp." : "model.",
+    snprintf(prefix, sizeof(prefix), "%s.%lld.",
+             (n->arch->flags & MT_GGUF_ENCODER) ? "encoder.layer"
+             : drafts                           ? "mtp.layers"
+                                                : "model.layers",
              (long long)(drafts ? layer - n->layers : layer));
     if (begins(name, "ssm_ba.weight") && n->key_heads > 0)
         return divide(n, t, prefix);
@@ -285,7 +308,7 @@ static bool add_any(namer *n, const mt_tensor_info *t)
         if (end > t->name + 4 && *end == '.' && layer >= 0 && layer < MT_LIMIT_LAYERS)
             return add_of_layer(n, t, layer, end + 1);
     }
-    to = renamed(whole, t->name, &suffix);
+    to = renamed((n->arch->flags & MT_GGUF_ENCODER) ? n->arch->renames : whole, t->name, &suffix);
     return add(n, t, "", to, t->name, suffix);
 }
 

@@ -14,6 +14,7 @@ typedef struct mt_gguf_pre {
     const char *names;                          /* with blanks between them */
     const char *patterns[MT_GGUF_PRE_PATTERNS]; /* cut one after another; none: the pattern of GPT-2 */
     bool nfc;                                   /* texts are normalized to NFC */
+    bool qwen;                                  /* Qwen's, some of whose added tokens converters have as special */
     bool digits;                                /* each digit stands by itself */
     bool ignore_merges;                         /* a word that is a token is that token, whatever the merges say */
     bool bos;                                   /* texts begin with the begin-of-text token unless the file denies it */

@@ -28,7 +28,8 @@ static bool fail_full(const mt_buf *out, mt_error *err)
 static bool find_around(around *a, const mt_gguf_vocab *v, const mt_gguf *g, mt_error *err)
 {
     const bool words = v->kind == MT_GGUF_WORDPIECE;
-    const bool bos = v->pre ? v->pre->bos : v->kind != MT_GGUF_UNIGRAM;
+    const bool roberta = v->pre && v->pre->roberta;
+    const bool bos = v->pre ? v->pre->bos || roberta : v->kind != MT_GGUF_UNIGRAM;
 
     if (!mt_gguf_vocab_id(v, g, "tokenizer.ggml.bos_token_id", &a->before, err) ||
         !mt_gguf_vocab_id(v, g, words ? "tokenizer.ggml.seperator_token_id" : "tokenizer.ggml.eos_token_id", &a->behind,
@@ -41,7 +42,7 @@ static bool find_around(around *a, const mt_gguf_vocab *v, const mt_gguf *g, mt_
     }
     if (!mt_gguf_bool(g, "tokenizer.ggml.add_bos_token", bos) && v->kind != MT_GGUF_MARKED)
         a->before = MT_GGUF_NO_TOKEN;
-    if (!mt_gguf_bool(g, "tokenizer.ggml.add_eos_token", v->kind == MT_GGUF_UNIGRAM))
+    if (!mt_gguf_bool(g, "tokenizer.ggml.add_eos_token", v->kind == MT_GGUF_UNIGRAM || roberta))
         a->behind = MT_GGUF_NO_TOKEN;
     return true;
 }

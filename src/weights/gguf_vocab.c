@@ -303,7 +303,7 @@ static void mark_special(mt_gguf_vocab *v)
 
         token->special = (token->type == MT_GGUF_UNKNOWN || token->type == MT_GGUF_CONTROL) && !filler;
     }
-    if (v->pre && v->pre->nfc)
+    if (v->pre && v->pre->qwen)
         set_special(v, qwen, false);
     set_special(v, deepseek, false);
     if (gemma23)

@@ -38,7 +38,7 @@ class Server:
         folders = folder if isinstance(folder, (list, tuple)) else [folder]  # an empty list: all that are found
         command = [*wrapper, program, "serve", *folders, "--port", port, "--threads", "2", "--precision", "reference", *options]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
-                                        errors="replace", env=dict(os.environ, OLLAMA_MODELS="/nowhere", **(env or {})), cwd=cwd)
+                                        errors="replace", env={**os.environ, "OLLAMA_MODELS": "/nowhere", **(env or {})}, cwd=cwd)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
         if not self.listening.wait(PATIENCE) or not self.port:

@@ -3,8 +3,10 @@
 
 usage: tests/api/test_gguf.py --motet PROGRAM [NAME ...]"""
 
+import hashlib
 import json
 import os
+import shutil
 import sys
 import tempfile
 
@@ -80,6 +82,45 @@ def shards_are_one_model():
         with start(folder=place) as server:
             got = server.post("/v1/completions", {"prompt": [5, 6, 7], "temperature": 0, "max_tokens": 4})
             assert got.status == 200, got.body
+
+
+def listed(server):
+    return {model["id"] for model in server.request("GET", "/v1/models").json()["data"]}
+
+
+def put_in_ollama(store, path, name):
+    """A model in Ollama's store, as it pulls one: the file by its digest, and a manifest."""
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    os.makedirs(os.path.join(store, "blobs"), exist_ok=True)
+    shutil.copy(path, os.path.join(store, "blobs", "sha256-" + digest))
+    folder = os.path.join(store, "manifests", "registry.ollama.ai", "library", name)
+    os.makedirs(folder)
+    layer = {"mediaType": "application/vnd.ollama.image.model", "digest": "sha256:" + digest}
+    with open(os.path.join(folder, "latest"), "w", encoding="utf-8") as file:
+        json.dump({"schemaVersion": 2, "layers": [layer]}, file)
+
+
+@test
+def models_of_other_programs_are_read_in_the_sandbox():
+    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as store:
+        models = os.path.join(home, ".lmstudio", "models", "maker")
+        path = os.path.join(models, "studio", "studio-F16.gguf")
+        os.makedirs(os.path.dirname(path))
+        make(path)
+        put_in_ollama(store, path, "library-model")
+        env = {"HOME": home, "OLLAMA_MODELS": store, "HF_HUB_CACHE": os.path.join(home, "none")}
+        with start(folder=[], env=env) as server:
+            names = {"maker/studio", "library-model"}
+            assert listed(server) == names, listed(server)
+            shutil.copytree(os.path.join(models, "studio"), os.path.join(models, "later"))
+            put_in_ollama(store, path, "later")
+            names |= {"maker/later", "later"}  # which came after the server had locked itself in
+            assert served.eventually(lambda: listed(server) == names), listed(server)
+            said = [server.post("/v1/completions", {"model": name, "prompt": [5, 6, 7], "temperature": 0, "max_tokens": 4})
+                    for name in sorted(names)]
+            assert [answer.status for answer in said] == [200] * 4, [answer.body for answer in said]
+            assert all(answer.json()["choices"] == said[0].json()["choices"] for answer in said)
 
 
 SUITE.main()

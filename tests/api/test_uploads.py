@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import http.client
 import os
+import socket
 import tempfile
 import time
 
@@ -143,6 +144,18 @@ def clients_that_leave():
         assert served.eventually(lambda: upload(server, b"one more")[0] == 201)
         server.stop()
         assert uploads(cache) == [digest(b"one more").split(":")[1] + ".new"]
+
+
+@SUITE.test
+def a_client_that_sends_no_more():
+    """It has shut its side before the file was whole, and goes on listening: it is answered or left, not waited for."""
+    with tempfile.TemporaryDirectory() as cache, started(cache=cache) as (server, _):
+        with begin(server, b"half of it", 20) as s:
+            assert served.eventually(lambda: len(uploads(cache)) == 1)
+            s.shutdown(socket.SHUT_WR)
+            assert served.eventually(lambda: uploads(cache) == [])
+            assert not s.recv(1 << 16).startswith(b"HTTP/1.1 2")
+        assert upload(server, b"half of it")[0] == 201
 
 
 @SUITE.test

@@ -8,6 +8,7 @@ Disks are mounted in a namespace of the script's own, where the system allows th
 usage: tests/attack/disk.py --motet PROGRAM [NAME ...]"""
 
 import contextlib
+import hashlib
 import os
 import shutil
 import stat
@@ -164,6 +165,37 @@ def files_of_the_cache_are_the_owners_alone():
             mode = os.stat(os.path.join(path, name)).st_mode
             assert stat.S_IMODE(mode) == 0o600, (name, oct(mode))
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o700
+
+
+@test
+def uploads_leave_room_on_the_disk():
+    """64 MiB stay free (SPARE), whether the length of a file is known before it comes or not."""
+    def send(server, data, chunked=False):
+        name = hashlib.sha256(data).hexdigest()
+        body = iter([data[i:i + (1 << 20)] for i in range(0, len(data), 1 << 20)]) if chunked else data
+        connection = server.connect()
+        try:
+            connection.request("POST", "/api/blobs/sha256:" + name, body)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        except (BrokenPipeError, ConnectionResetError):  # it was refused before all of it had come
+            return 0, ""
+        finally:
+            connection.close()
+
+    with Disk("size=150m") as disk:
+        cache = disk.file("cache")
+        os.mkdir(cache)
+        with start("--allow-pull", env={"HF_HUB_CACHE": cache}) as server:
+            assert send(server, b"small") == (201, "")
+            status, text = send(server, bytes(100 << 20))
+            assert status in (0, 500) and (not status or "are to come" in text), (status, text)
+            status, text = send(server, bytes(100 << 20), chunked=True)
+            assert status in (0, 500) and (not status or "are to come" in text), (status, text)
+            parts = [name for name in os.listdir(os.path.join(cache, "motet-uploads")) if name.endswith(".part")]
+            assert parts == [], parts
+            assert send(server, bytes(1 << 20), chunked=True) == (201, "")
+            server.complete(prompt="hello", max_tokens=1)
 
 
 @test

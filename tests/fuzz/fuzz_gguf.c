@@ -4,6 +4,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <jansson.h>
+
+#include "models/bert.h"
 #include "models/spec.h"
 #include "weights/gguf_arch.h"
 #include "weights/limits.h"
@@ -57,7 +60,7 @@ static void check_fix(const mt_gguf *g, const mt_tensor_info *t)
 
     assert(from && t->bytes <= from->bytes);
     for (size_t i = 0; t->fix && t->fix->rows && i < t->shape[0]; i++)
-        assert(t->fix->rows[i] < from->shape[0]);
+        assert(t->fix->rows[i] < from->shape[0] || t->fix->rows[i] == MT_TENSOR_NO_ROW);
     if (t->fix && t->fix->columns) {
         assert(t->dims == 2 && t->fix->piece > 0 && t->shape[1] % t->fix->piece == 0);
         for (size_t i = 0; i < t->shape[1] / t->fix->piece; i++)
@@ -80,18 +83,41 @@ static void check_names(const mt_gguf *g)
     mt_arena_free(arena);
 }
 
+static void check_json(const mt_gguf *g, bool (*make)(const mt_gguf *g, mt_buf *out, mt_error *err))
+{
+    mt_buf text = {.limit = MT_LIMIT_CONFIG_BYTES};
+    mt_error err = {0};
+    json_t *json;
+
+    assert(make(g, &text, &err));
+    json = json_loadb(text.data, text.len, 0, NULL);
+    assert(json);
+    json_decref(json);
+    mt_buf_free(&text);
+}
+
+static void check_pooling(const mt_gguf *g)
+{
+    if (!mt_gguf_has_pooling(g))
+        return;
+    check_json(g, mt_gguf_modules);
+    check_json(g, mt_gguf_pooling);
+}
+
 static void check_config(const mt_gguf *g)
 {
     mt_arena *arena = mt_arena_new(0);
     mt_buf text = {.limit = MT_LIMIT_CONFIG_BYTES};
     mt_error err = {0};
+    mt_bert_spec bert;
     mt_model_spec spec;
 
     if (mt_gguf_config(g, &text, &err)) {
         mt_config *config = mt_config_parse(text.data, text.len, &err);
 
         assert(config);
-        checksum += mt_model_spec_read(&spec, config, NULL, arena, &err);
+        checksum += mt_bert_known(config) ? mt_bert_spec_read(&bert, config, &err)
+                                          : mt_model_spec_read(&spec, config, NULL, arena, &err);
         mt_config_free(config);
     } else {
         assert(err.code != MT_OK && strlen(err.text) > 0);
@@ -119,6 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_values(g);
     check_names(g);
     check_config(g);
+    check_pooling(g);
     mt_gguf_close(g);
     return 0;
 }

@@ -26,6 +26,7 @@ NEAR = {
     "A_log": "recurrent layers have exp(A_log) in the file, which is rounded, and its logarithm is rounded again",
     "llama3": "frequencies are divided by factors that are rounded to 32 bits",
     "scale": "what queries are scaled by is rounded to 32 bits",
+    "factors": "Granite's factors and LongRoPE's are rounded to 32 bits",
 }
 BLOCKS = ("llama-bf16", "qwen35-bf16", "qwen3next-bf16", "qwen35moe-bf16", "gptoss-bf16", "gemma4-moe-bf16")
 LENGTH, STEPS = 40, 8  # of the prompt and answer for checkpoints without recorded tokens
@@ -38,6 +39,7 @@ def nearly(folder):
     rope = config.get("rope_scaling") or config.get("rope_parameters") or {}
     near = ["A_log"] if "linear_num_key_heads" in config else []
     near += ["llama3"] if rope.get("rope_type") == "llama3" else []
+    near += ["factors"] if config["model_type"] in ("granite", "phi3") else []
     near += ["scale"] if config.get("query_pre_attn_scalar", 0) != config.get("head_dim", 0) else []
     return near if config["model_type"].startswith("gemma") or "scale" not in near else near[:-1]
 

@@ -5,17 +5,21 @@
 
 Held to: the tokens are as many; vectors have a cosine of at least 0.99999 in reference precision and 0.999 in fast,
 and no number is further away than 0.001 of the longest (0.02 in fast); scores likewise. All texts of a
-folder are sent at once, then one by one, and the bits of both answers must be equal. Encoders are served alone and
-beside another model. Needs nothing beyond Python's standard library.
+folder are sent at once, then one by one, and the bits of both answers must be equal. Encoders are served alone,
+beside another model and from GGUF files, and a decoder's GGUF file pools as its key says. Needs nothing beyond Python's standard library.
 """
 
 import argparse
 import json
 import math
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import gguf
+import gguf_encoder
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "api"))
@@ -98,6 +102,40 @@ def check(server, model, oracle, precision):
     return check_embeddings(server, model, oracle["embeddings"], precision)
 
 
+def scaled(vector):
+    length = math.sqrt(sum(x * x for x in vector))
+    return [x / length for x in vector]
+
+
+def check_file(motet, folder, oracle, precision):
+    """The encoder as a GGUF file, whose vectors always have the length 1."""
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / f"{folder.name}.gguf"
+        gguf_encoder.write(folder, path)
+        listed = subprocess.run([motet, "list", "--models-dir", scratch], capture_output=True, text=True, check=True)
+        if "embeddings" not in listed.stdout:
+            raise Wrong(f"listed as {listed.stdout}")
+        if "rerank" in oracle and folder.name.startswith("bert"):
+            return check_refused(motet, path)
+        if "embeddings" in oracle:
+            oracle = {"embeddings": [case | {"vector": scaled(case["vector"])} for case in oracle["embeddings"]]}
+        with Server(motet, path, "--precision", precision) as server:
+            return check(server, folder.name, oracle, precision)
+
+
+def check_refused(motet, path):
+    """The converter leaves out what BERT's classifier reads."""
+    made = subprocess.run([motet, "serve", path, "--check"], capture_output=True, text=True, check=False)
+    if made.returncode == 0 or "its classifier reads a pooler" not in made.stdout:
+        raise Wrong(f"ends with {made.returncode}: {made.stdout}{made.stderr}")
+    return 0
+
+
+def pooled_file(mode, path):
+    """The decoder as a GGUF file with a way to pool."""
+    gguf.convert(DECODER, path, {"qwen3.pooling_type": {"mean": 1, "cls": 2, "last": 3}[mode]})
+
+
 def pooled_copy(mode, normalise, folder):
     """The decoder's checkpoint with a way to pool."""
     for file in DECODER.iterdir():
@@ -119,6 +157,17 @@ def runs(options):
         with Server(options.motet, folder, "--precision", options.precision) as server:
             return check(server, folder.name, oracles[folder], options.precision)
 
+    def file(folder):
+        return check_file(options.motet, folder, oracles[folder], options.precision)
+
+    def decoder_file(mode, settings):
+        with tempfile.TemporaryDirectory() as scratch:
+            path = Path(scratch) / "decoder.gguf"
+            pooled_file(mode, path)
+            cases = [case | {"vector": scaled(case["vector"])} for case in settings["embeddings"]]
+            with Server(options.motet, path, "--precision", options.precision) as server:
+                return check_embeddings(server, "default", cases, options.precision)
+
     def beside():
         extra = [word for folder in encoders for word in ("--embedding-model", str(folder))]
         with Server(options.motet, DECODER, "--precision", options.precision, *extra) as server:
@@ -133,9 +182,11 @@ def runs(options):
 
     for folder in encoders:
         yield folder.name, lambda folder=folder: alone(folder)
+        yield f"{folder.name}.gguf", lambda folder=folder: file(folder)
     yield "all beside a decoder", beside
     pooling = json.loads((HERE / "vectors" / "qwen3-decoder" / "oracle.json").read_text())["pooling"]
     for mode, settings in pooling.items():
+        yield f"decoder {mode} .gguf", lambda m=mode, s=settings: decoder_file(m, s)
         for chunk in ([], ["--chunk", "7"]):
             yield f"decoder {mode} {' '.join(chunk)}", lambda m=mode, s=settings, c=chunk: decoder(m, s, c)
 

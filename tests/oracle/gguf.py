@@ -159,6 +159,8 @@ LAYER = {
     "conv.conv": "shortconv.conv",
     "conv.in_proj": "shortconv.in_proj",
     "conv.out_proj": "shortconv.out_proj",
+    "self_attn.qkv_proj": "attn_qkv",
+    "block_sparse_moe.gate": "ffn_gate_inp",
     "linear_attn.in_proj_qkv": "attn_qkv",
     "linear_attn.in_proj_z": "attn_gate",
     "linear_attn.in_proj_b": "ssm_beta",
@@ -182,6 +184,8 @@ EXACT = {
     "linear_attn.dt_bias": "ssm_dt.bias",
     "mlp.gate.e_score_correction_bias": "exp_probs_b.bias",
     "feed_forward.expert_bias": "exp_probs_b.bias",
+    "mlp.moe_statics.e_score_correction_bias": "exp_probs_b.bias",
+    "block_sparse_moe.e_score_correction_bias": "exp_probs_b.bias",
     "router.scale": "ffn_gate_inp.scale",
     "router.per_expert_scale": "ffn_down_exps.scale",
     "layer_scalar": "layer_output_scale.weight",
@@ -189,6 +193,7 @@ EXACT = {
 BEHIND = {"post_attention_layernorm": "post_attention_norm"}
 GEMMA = BEHIND | {"pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm"}
 GLM = {"post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm"}
+OLMO = BEHIND | {"post_feedforward_layernorm": "post_ffw_norm"}
 DRAFTING = {"fc": "eh_proj", "pre_fc_norm_embedding": "enorm", "pre_fc_norm_hidden": "hnorm", "norm": "shared_head_norm"}
 
 # model_type of the text model: architecture, names of its own
@@ -219,9 +224,28 @@ ARCHITECTURES = {
     "glm_ocr": ("glm4", GLM),
     "glm4v_moe": ("glm4moe", BEHIND),
     "paddleocr_vl": ("paddleocr", {}),
+    "seed_oss": ("seed_oss", BEHIND),
+    "smollm3": ("smollm3", {}),
+    "granite": ("granite", {}),
+    "phi3": ("phi3", {}),
+    "gemma": ("gemma", {}),
+    "olmo2": ("olmo2", OLMO),
+    "olmo3": ("olmo2", OLMO),
+    "olmoe": ("olmoe", {}),
+    "exaone4": ("exaone4", OLMO),
+    "ernie4_5": ("ernie4_5", {}),
+    "ernie4_5_moe": ("ernie4_5-moe", {}),
+    "mixtral": ("llama", {}),
+    "minimax_m2": ("minimax-m2", {}),
+    "qwen2_moe": ("qwen2moe", {}),
+    "glm4": ("glm4", GLM),
+    "glm4_moe": ("glm4moe", BEHIND),
+    "cohere": ("command-r", {}),
+    "cohere2": ("cohere2", {}),
 }
-TURNED = ("llama", "mistral3")
-PLUS_ONE = ("gemma2", "gemma3", "qwen3next", "qwen35", "qwen35moe")
+UNKNOWN = ("glm", "hy_v3")  # families that no architecture is for, or one of another age
+TURNED = ("llama", "mistral3", "smollm3", "granite")
+PLUS_ONE = ("gemma", "gemma2", "gemma3", "qwen3next", "qwen35", "qwen35moe")
 # kept in F32 whatever the file's type is
 PRECISE = ("ffn_gate_inp.", "ffn_gate_inp_shexp.", "ssm_conv1d.", "shortconv.conv.")
 
@@ -235,6 +259,8 @@ class Converter:
             text = kind
         elif text not in ARCHITECTURES:
             text = kind
+        if text in UNKNOWN:
+            raise Unfit("no architecture is for its family")
         self.arch, self.own = ARCHITECTURES[text]
         self.tensors = text_tensors(folder)
         self.layers = self.config["num_hidden_layers"]
@@ -339,7 +365,7 @@ class Converter:
     def put_experts(self, layer, named):
         """The experts of a layer, which GGUF files have stacked. named: without what stands before "experts."."""
         hidden = self.config["hidden_size"]
-        count = self.get("num_local_experts", "num_experts", "n_routed_experts")
+        count = self.get("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
         if "0.gate_proj.weight" in named or "0.w1.weight" in named:
             short = "0.w1.weight" in named
             for part, other in (("gate", "w1"), ("up", "w3"), ("down", "w2")):
@@ -377,7 +403,7 @@ class Converter:
                 self.put(f"blk.{self.layers}.nextn.{local}" if head else local, tensor, local)
                 continue
             number, rest = int(layer[1]) + (self.layers if head else 0), layer[2]
-            inside = re.match(r"(?:mlp\.|feed_forward\.)?experts\.(.*)", rest)
+            inside = re.match(r"(?:mlp\.|feed_forward\.|block_sparse_moe\.)?experts\.(.*)", rest)
             if inside:
                 experts.setdefault(number, {})[inside[1]] = tensor
             elif rest == "linear_attn.in_proj_qkvz.weight":
@@ -429,15 +455,18 @@ class Converter:
         self.set("feed_forward_length", get("intermediate_size"))
         self.set("attention.head_count", self.heads)
         self.set("attention.head_count_kv", self.kv_heads)
-        self.set("attention.layer_norm_rms_epsilon", float(get("rms_norm_eps", "norm_eps")))
+        if get("layer_norm_eps"):
+            self.set("attention.layer_norm_epsilon", float(c["layer_norm_eps"]))
+        else:
+            self.set("attention.layer_norm_rms_epsilon", float(get("rms_norm_eps", "norm_eps")))
         if get("head_dim"):
             self.set("attention.key_length", c["head_dim"])
             self.set("attention.value_length", c["head_dim"])
         self.set("rope.freq_base", float(self.rope().get("rope_theta", get("rope_theta", default=10000.0))))
         local = (c.get("rope_parameters") or {}).get("sliding_attention", {}).get("rope_theta", get("rope_local_base_freq"))
         self.set("rope.freq_base_swa", float(local) if local else None)
-        self.set("expert_count", get("num_local_experts", "num_experts", "n_routed_experts"))
-        self.set("expert_used_count", get("num_experts_per_tok", "top_k_experts"))
+        self.set("expert_count", get("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"))
+        self.set("expert_used_count", get("num_experts_per_tok", "top_k_experts", "moe_k"))
         self.set("expert_feed_forward_length", get("moe_intermediate_size"))
         self.set("expert_shared_feed_forward_length", get("shared_expert_intermediate_size"))
         if "mrope_section" in self.rope():
@@ -462,10 +491,13 @@ class Converter:
         if c["model_type"] == "ministral3":
             self.set("rope.scaling.yarn_log_multiplier", float(self.rope()["mscale_all_dim"]))
             self.set("attention.temperature_scale", float(self.rope()["llama_4_scaling_beta"]))
+        windows = ("gemma2", "gemma3", "gemma4", "gpt-oss", "exaone4", "cohere2")
         if get("use_sliding_window") or (self.arch == "llama" and get("sliding_window")):
             raise Unfit("its architecture has no windows")
-        if self.arch in ("gemma2", "gemma3", "gemma4", "gpt-oss"):
+        if self.arch in windows or c["model_type"] == "olmo3":
             self.set("attention.sliding_window", get("sliding_window"))
+        if self.arch == "phi3":
+            self.set("attention.sliding_window", get("sliding_window", default=0))
         if self.arch in ("gemma2", "gemma3") and c["query_pre_attn_scalar"] != self.head_dim:
             self.set("attention.scale", c["query_pre_attn_scalar"] ** -0.5)
         if self.arch in ("gemma2", "gemma3", "gemma4"):
@@ -477,7 +509,7 @@ class Converter:
             usual = [(i + 1) % 6 == 0 for i in range(self.layers)]
             if [kind.startswith("full") for kind in kinds] != usual:
                 self.set("attention.sliding_window_pattern", [kind.startswith("sliding") for kind in kinds])
-        if self.arch == "gpt-oss":
+        if self.arch in ("gpt-oss", "minimax-m2"):
             self.set("expert_feed_forward_length", c["intermediate_size"])
         if self.arch in ("qwen3moe", "qwen3vlmoe") and get("norm_topk_prob") is False:
             self.set("expert_weights_norm", False)
@@ -489,9 +521,43 @@ class Converter:
             self.set("expert_weights_norm", get("norm_topk_prob"))
             self.set("expert_group_count", get("n_group"))
             self.set("expert_group_used_count", get("topk_group"))
+        if self.arch in ("olmoe", "qwen2moe") and get("norm_topk_prob"):
+            raise Unfit("its architecture does not divide by the sum")
+        if self.arch in ("minimax-m2", "phi3"):
+            part = self.rope().get("partial_rotary_factor", get("partial_rotary_factor", default=1.0))
+            self.set("rope.dimension_count", int(self.head_dim * part))
+        if self.arch in ("exaone4", "olmo2") and get("sliding_window"):
+            kinds = get("layer_types", default=["full" if (i + 1) % 4 == 0 else "sliding" for i in range(self.layers)])
+            self.set("attention.sliding_window_pattern", [kind.startswith("sliding") for kind in kinds])
+        self.set_factors()
         if self.arch in ("glm4", "glm4moe"):
             part = self.rope().get("partial_rotary_factor", get("partial_rotary_factor", default=0.5))
             self.set("rope.dimension_count", int(self.head_dim * part))
+
+    def set_factors(self):
+        """Granite's, Cohere's, ERNIE's and Phi's."""
+        c, get = self.config, self.get
+        if self.arch == "granite":
+            self.set("attention.scale", float(c["attention_multiplier"]))
+            self.set("embedding_scale", float(c["embedding_multiplier"]))
+            self.set("residual_scale", float(c["residual_multiplier"]))
+            self.set("logit_scale", float(c["logits_scaling"]))
+        if self.arch in ("command-r", "cohere2"):
+            self.set("logit_scale", float(c["logit_scale"]))
+            self.set("rope.scaling.type", "none")
+        if self.arch == "ernie4_5-moe":
+            self.set("interleave_moe_layer_step", get("moe_layer_interval"))
+            self.set("leading_dense_block_count", get("moe_layer_start_index"))
+            self.set("expert_shared_count", get("moe_num_shared_experts"))
+        if self.arch == "phi3":
+            original = c.get("original_max_position_embeddings", c["max_position_embeddings"])
+            self.set("rope.scaling.original_context_length", original)
+        if self.rope_type() == "longrope":
+            factor = c["max_position_embeddings"] / original
+            self.set("rope.scaling.attn_factor", math.sqrt(1 + math.log(factor) / math.log(original)))
+            for kind in ("long", "short"):
+                each = array("f", self.rope()[f"{kind}_factor"])
+                self.out[f"rope_factors_{kind}.weight"] = Tensor(F32, [len(each)], each.tobytes())
 
     def set_recurrent(self):
         if self.arch in ("qwen3next", "qwen35", "qwen35moe"):

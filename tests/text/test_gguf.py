@@ -62,6 +62,8 @@ NFC = {"type": "NFC"}
 TEKKEN = ("[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|"
           "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|\\p{N}|"
           " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+")
+SEED = ("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|"
+        "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+")
 DIGITS = {"type": "Digits", "individual_digits": True}
 PUBLISHED = {
     "llama-bpe": (cut_by(SPLITS["llama3"]), None, True), "lfm2": (cut_by(SPLITS["llama3"]), None, True),
@@ -70,6 +72,12 @@ PUBLISHED = {
     "deepseek-r1-qwen": (cut_by(SPLITS["qwen2"]), NFC, False), "qwen35": (cut_by(recorded("cut-qwen3.5")), NFC, False),
     "gpt-4o": (cut_by(recorded("cut-o200k")), None, True), "tekken": (cut_by(TEKKEN), None, True),
     "gpt-2": (level(True), None, False), "roberta-bpe": (level(True), None, False),
+    "minimax-m2": (cut_by(recorded("cut-o200k")), None, False), "dbrx": (cut_by(SPLITS["llama3"]), None, False),
+    "smaug-bpe": (cut_by(SPLITS["llama3"]), None, False), "olmo": (level(True), None, False),
+    "exaone4": (level(True), None, False), "seed-coder": (cut_by(SEED), None, False),
+    "refact": ({"type": "Sequence", "pretokenizers": [DIGITS, level(True)]}, None, False),
+    "starcoder": ({"type": "Sequence", "pretokenizers": [DIGITS, level(True)]}, None, False),
+    "command-r": ({"type": "Sequence", "pretokenizers": [DIGITS, level(True)]}, NFC, False),
     "smollm": ({"type": "Sequence", "pretokenizers": [DIGITS, level(True)]}, None, False),
     "deepseek-v3": (cut_by("\\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+", recorded("cut-deepseek")),
                     None, False),

@@ -91,9 +91,9 @@ static void add_attention(toy *t, size_t i, const mt_attn_spec *a, float one)
     if (a->keys == MT_KEYS_OWN)
         add_matrix(t, "self_attn.v_proj", i, key, HIDDEN, a->qkv_bias);
     if (a->qk_norm)
-        add_vector(t, "self_attn.q_norm.weight", i, a->head_dim, one);
+        add_vector(t, "self_attn.q_norm.weight", i, a->qk_norm == MT_QK_NORM_WHOLE ? query : a->head_dim, one);
     if (a->qk_norm && a->keys != MT_KEYS_EARLIER)
-        add_vector(t, "self_attn.k_norm.weight", i, a->head_dim, one);
+        add_vector(t, "self_attn.k_norm.weight", i, a->qk_norm == MT_QK_NORM_WHOLE ? key : a->head_dim, one);
     if (a->v_norm == MT_V_NORM_WEIGHTS)
         add_vector(t, "self_attn.v_norm.weight", i, a->head_dim, one);
     if (a->sinks)
@@ -137,12 +137,14 @@ static void add_experts(toy *t, size_t i, const mt_layer_spec *l)
 static void add_layer(toy *t, size_t i, const mt_layer_spec *l)
 {
     const float one = 1 - t->spec.norm_offset;
-    add_vector(t, "input_layernorm.weight", i, HIDDEN, one);
-    add_vector(t, "post_attention_layernorm.weight", i, HIDDEN, one);
-    if (l->post_norms) {
+    if (!l->bare)
+        add_vector(t, "input_layernorm.weight", i, HIDDEN, one);
+    if ((!l->bare && !l->parallel) || l->post_norms)
+        add_vector(t, "post_attention_layernorm.weight", i, HIDDEN, one);
+    if (l->post_norms && !l->bare)
         add_vector(t, "pre_feedforward_layernorm.weight", i, HIDDEN, one);
+    if (l->post_norms)
         add_vector(t, "post_feedforward_layernorm.weight", i, HIDDEN, one);
-    }
     if (l->beside) {
         add_vector(t, "post_feedforward_layernorm_1.weight", i, HIDDEN, one);
         add_vector(t, "pre_feedforward_layernorm_2.weight", i, HIDDEN, one);
@@ -357,6 +359,10 @@ typedef struct memory {
 
 static void heads(const toy *t, const mt_attn_spec *a, double *x, size_t count, const float *w, size_t position)
 {
+    if (a->qk_norm == MT_QK_NORM_WHOLE) {
+        rms(t, x, x, w, count * a->head_dim);
+        w = NULL;
+    }
     for (size_t h = 0; h < count; h++, x += a->head_dim) {
         if (w)
             rms(t, x, x, w, a->head_dim);
@@ -436,10 +442,43 @@ static void add_to(double *x, const double *y)
         x[i] += y[i];
 }
 
-static void feed(const toy *t, const mt_layer_spec *l, const mt_layer_weights *w, double *x)
+/* Adds what attention or an MLP has made to the stream. norm: behind it. */
+static void add_result(const toy *t, const mt_layer_spec *l, const float *norm, double *y, double *x)
+{
+    if (l->post_norms)
+        rms(t, y, y, norm, HIDDEN);
+    for (size_t i = 0; l->residual != 0 && i < HIDDEN; i++)
+        y[i] *= l->residual;
+    add_to(x, y);
+}
+
+static void norm_stream(const toy *t, const float *w, const double *x, double *h)
+{
+    double mean = 0;
+    for (size_t i = 0; t->spec.centred && i < HIDDEN; i++)
+        mean += x[i] / HIDDEN;
+    for (size_t i = 0; i < HIDDEN; i++)
+        h[i] = x[i] - mean;
+    rms(t, h, h, w, HIDDEN);
+}
+
+/* What attention or an MLP reads of the stream. */
+static void read_stream(const toy *t, const mt_layer_spec *l, const float *norm, const double *x, double *h)
+{
+    if (l->bare)
+        memcpy(h, x, HIDDEN * sizeof(*h));
+    else
+        norm_stream(t, norm, x, h);
+}
+
+/* before: the stream as attention has read it. */
+static void feed(const toy *t, const mt_layer_spec *l, const mt_layer_weights *w, const double *before, double *x)
 {
     double h[HIDDEN], y[HIDDEN] = {0}, z[HIDDEN] = {0};
-    rms(t, h, x, w->mlp_norm, HIDDEN);
+    if (l->parallel)
+        read_stream(t, l, w->attn_norm, before, h);
+    else
+        read_stream(t, l, w->mlp_norm, x, h);
     if (!l->sparse || l->beside)
         mlp(&l->mlp.glu, (const mt_mat *[]){&w->gate, &w->up, &w->down},
             (const float *[]){w->gate_bias, w->up_bias, w->down_bias}, h, 1, y);
@@ -452,9 +491,7 @@ static void feed(const toy *t, const mt_layer_spec *l, const mt_layer_weights *w
     if (l->beside)
         rms(t, z, z, w->expert_post_norm, HIDDEN);
     add_to(y, z);
-    if (l->post_norms)
-        rms(t, y, y, w->mlp_post_norm, HIDDEN);
-    add_to(x, y);
+    add_result(t, l, w->mlp_post_norm, y, x);
 }
 
 /* What all layers are given besides, of a token and its embedding. */
@@ -500,7 +537,7 @@ static uint32_t embedded(const toy *t, uint32_t token)
 static void forward(const toy *t, const uint32_t *tokens, double (*logits)[VOCAB])
 {
     memory *past = mt_alloc(sizeof(*past));
-    double(*x)[HIDDEN] = mt_alloc(LENGTH * sizeof(*x)), h[HIDDEN], y[HIDDEN];
+    double(*x)[HIDDEN] = mt_alloc(LENGTH * sizeof(*x)), before[HIDDEN], h[HIDDEN], y[HIDDEN];
     double(*aside)[LAYERS * ASIDE] = mt_alloc(LENGTH * sizeof(*aside));
     for (size_t p = 0; p < LENGTH; p++) {
         const uint32_t token = embedded(t, tokens[p]);
@@ -513,22 +550,23 @@ static void forward(const toy *t, const uint32_t *tokens, double (*logits)[VOCAB
         const mt_layer_spec *s = &t->layer[l];
         const mt_layer_weights *w = &t->weights.layer[l];
         for (size_t p = 0; p < LENGTH && s->attn.keys != MT_KEYS_EARLIER; p++) {
-            rms(t, h, x[p], w->attn_norm, HIDDEN);
+            read_stream(t, s, w->attn_norm, x[p], h);
             remember(t, &s->attn, w, h, p, past->k[l][p], past->v[l][p]);
         }
         for (size_t p = 0; p < LENGTH; p++) {
-            rms(t, h, x[p], w->attn_norm, HIDDEN);
+            read_stream(t, s, w->attn_norm, x[p], h);
             attention(t, past, l, h, p, y);
-            if (s->post_norms)
-                rms(t, y, y, w->attn_post_norm, HIDDEN);
-            add_to(x[p], y);
-            feed(t, s, w, x[p]);
+            memcpy(before, x[p], sizeof(before));
+            add_result(t, s, w->attn_post_norm, y, x[p]);
+            feed(t, s, w, before, x[p]);
             end_layer(t, l, w, aside[p], x[p]);
         }
     }
     for (size_t p = 0; p < LENGTH; p++) {
-        rms(t, h, x[p], t->weights.norm, HIDDEN);
+        norm_stream(t, t->weights.norm, x[p], h);
         product(&t->weights.head, NULL, h, logits[p]);
+        for (size_t i = 0; t->spec.logit_scale != 0 && i < VOCAB; i++)
+            logits[p][i] *= t->spec.logit_scale;
     }
     mt_free(x);
     mt_free(aside);
@@ -753,7 +791,7 @@ static void chunks_and_no_rope(void **state)
     t.layer[2].attn.window = 70;
     t.layer[1].attn.keys = MT_KEYS_VALUES;
     t.layer[3].attn.rope = MT_NO_ROPE;
-    t.layer[3].attn.qk_norm = true;
+    t.layer[3].attn.qk_norm = MT_QK_NORM_HEADS;
     t.layer[3].attn.kv_heads = 4;
     check(&t);
     assert_int_equal(t.spec.group_count, 4);
@@ -789,7 +827,7 @@ static void experts_beside_a_dense_mlp(void **state)
     for (size_t i = 0; i < LAYERS; i++) {
         mt_layer_spec *l = &t.layer[i];
         l->post_norms = l->scaled = l->sparse = l->beside = true;
-        l->attn.qk_norm = true;
+        l->attn.qk_norm = MT_QK_NORM_HEADS;
         l->attn.v_norm = MT_V_NORM_PLAIN;
         l->attn.scale = 1;
         l->attn.rope = 1;
@@ -845,7 +883,8 @@ static void gates_and_norms_with_an_offset(void **state)
     t.spec.norm_offset = 1;
     for (size_t i = 0; i < LAYERS; i++) {
         mt_layer_spec *l = &t.layer[i];
-        l->attn.gate = l->attn.qk_norm = true;
+        l->attn.gate = true;
+        l->attn.qk_norm = MT_QK_NORM_HEADS;
         l->attn.v_norm = i % 2 ? MT_V_NORM_WEIGHTS : MT_V_NORM_PLAIN;
         l->sparse = true;
         l->moe.routing.renormalise = i % 2;
@@ -866,6 +905,67 @@ static void queries_grow_with_their_position(void **state)
     for (size_t i = 0; i < LAYERS; i++)
         t.layer[i].attn.stretched = i != 1;
     t.layer[2].attn.rope = MT_NO_ROPE;
+    check(&t);
+}
+
+static const mt_tensor_names behind = {.norm = "norm",
+                                       .attn_post_norm = "post_attention_layernorm",
+                                       .mlp_post_norm = "post_feedforward_layernorm",
+                                       .q_norm = "self_attn.q_norm",
+                                       .k_norm = "self_attn.k_norm",
+                                       .o = "self_attn.o_proj",
+                                       .gate = "mlp.gate_proj",
+                                       .up = "mlp.up_proj",
+                                       .down = "mlp.down_proj"};
+
+/* As OLMo 3 and EXAONE 4 have them. */
+static void norms_behind_and_none_in_front(void **state)
+{
+    toy t;
+    (void)state;
+    begin(&t);
+    t.spec.names = &behind;
+    for (size_t i = 0; i < LAYERS; i++) {
+        t.layer[i].bare = t.layer[i].post_norms = true;
+        t.layer[i].attn.qk_norm = i % 2 ? MT_QK_NORM_WHOLE : MT_QK_NORM_HEADS;
+        t.layer[i].attn.rope = i == 3 ? MT_NO_ROPE : (uint8_t)(i % 2);
+        t.layer[i].attn.window = i == 1 ? 50 : 0;
+    }
+    check(&t);
+}
+
+/* As Granite has them; norms of whole queries and keys in front of a rotation of part of a head, as MiniMax M2 has. */
+static void factors_on_results_and_logits(void **state)
+{
+    toy t;
+    (void)state;
+    begin(&t);
+    t.spec.logit_scale = 0.3f;
+    for (size_t i = 0; i < LAYERS; i++) {
+        t.layer[i].residual = 0.4f + 0.3f * (float)i;
+        t.layer[i].attn.rope = 1;
+        t.layer[i].attn.qk_norm = i < 2 ? MT_QK_NORM_WHOLE : MT_QK_NORM_NONE;
+        t.layer[i].attn.kv_heads = i < 1 ? 1 : 2;
+        t.layer[i].sparse = i > 1;
+    }
+    check(&t);
+}
+
+/* As Cohere has them, in some layers. */
+static void mlps_beside_attention(void **state)
+{
+    toy t;
+    (void)state;
+    begin(&t);
+    t.spec.centred = true;
+    t.spec.logit_scale = 2;
+    t.rope[0].pairs = true;
+    for (size_t i = 0; i < LAYERS; i++) {
+        t.layer[i].parallel = i != 2;
+        t.layer[i].attn.window = i == 3 ? 0 : 40;
+        t.layer[i].attn.rope = i == 3 ? MT_NO_ROPE : 0;
+        t.layer[i].mlp.bias = i == 1;
+    }
     check(&t);
 }
 
@@ -901,15 +1001,12 @@ static void keys_of_layers_that_have_others_are_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    IN_FOLDER(layers_differ_in_heads_and_sizes),
-    IN_FOLDER(chunks_and_no_rope),
-    IN_FOLDER(sinks_limits_and_expert_biases),
-    IN_FOLDER(experts_beside_a_dense_mlp),
-    IN_FOLDER(sigmoid_routers_with_groups),
-    IN_FOLDER(gates_and_norms_with_an_offset),
-    IN_FOLDER(queries_grow_with_their_position),
-    IN_FOLDER(layers_with_embeddings_of_their_own),
-    cmocka_unit_test(keys_of_layers_that_have_others_are_refused),
+    IN_FOLDER(layers_differ_in_heads_and_sizes),    IN_FOLDER(chunks_and_no_rope),
+    IN_FOLDER(sinks_limits_and_expert_biases),      IN_FOLDER(experts_beside_a_dense_mlp),
+    IN_FOLDER(sigmoid_routers_with_groups),         IN_FOLDER(gates_and_norms_with_an_offset),
+    IN_FOLDER(queries_grow_with_their_position),    IN_FOLDER(norms_behind_and_none_in_front),
+    IN_FOLDER(factors_on_results_and_logits),       IN_FOLDER(mlps_beside_attention),
+    IN_FOLDER(layers_with_embeddings_of_their_own), cmocka_unit_test(keys_of_layers_that_have_others_are_refused),
 };
 
 UNIT_MAIN(tests)

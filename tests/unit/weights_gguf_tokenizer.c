@@ -243,15 +243,32 @@ static void merges_and_patterns(void **state)
     static const char *const merges[] = {"a b", "1 2"};
     static const struct {
         const char *pre, *ids;
-    } rows[] = {{"qwen2", "4 5 2 3 7 8 9"},     {"qwen35", "4 5 2 3 7 8 9"}, {"llama-bpe", "11 6 7"},
-                {"gpt-4o", "11 6 7"},           {"tekken", "11 2 3 7"},      {"glm4", "4 5 6 7"},
-                {"smollm", "4 5 2 3 7"},        {"gpt-2", "4 5 6 7"},        {"lfm2", "11 6 7"},
-                {"pixtral", "11 6 7"},          {"roberta-bpe", "4 5 6 7"},  {"deepseek-v3", "4 5 6 7"},
-                {"deepseek-coder", "4 5 2 3 7"}};
+    } rows[] = {{"qwen2", "4 5 2 3 7 8 9"},
+                {"qwen35", "4 5 2 3 7 8 9"},
+                {"llama-bpe", "11 6 7"},
+                {"gpt-4o", "11 6 7"},
+                {"tekken", "11 2 3 7"},
+                {"glm4", "4 5 6 7"},
+                {"smollm", "4 5 2 3 7"},
+                {"gpt-2", "4 5 6 7"},
+                {"lfm2", "11 6 7"},
+                {"pixtral", "11 6 7"},
+                {"roberta-bpe", "4 5 6 7"},
+                {"deepseek-v3", "4 5 6 7"},
+                {"deepseek-coder", "4 5 2 3 7"},
+                {"minimax-m2", "4 5 6 7"},
+                {"dbrx", "4 5 6 7"},
+                {"smaug-bpe", "4 5 6 7"},
+                {"seed-coder", "4 5 2 3 7"},
+                {"refact", "4 5 2 3 7"},
+                {"starcoder", "4 5 2 3 7"},
+                {"command-r", "4 5 2 3 7 8 9"},
+                {"olmo", "4 5 6 7"},
+                {"exaone4", "4 5 6 7"}};
 
     (void)state;
     for (size_t i = 0; i < MT_COUNT(rows); i++) {
-        const bool nfc = strncmp(rows[i].pre, "qwen", 4) == 0;
+        const bool qwen = strncmp(rows[i].pre, "qwen", 4) == 0, nfc = qwen || strcmp(rows[i].pre, "command-r") == 0;
         gguf_writer w = begin("gpt2", rows[i].pre);
         mt_tokenizer *t;
 
@@ -260,7 +277,7 @@ static void merges_and_patterns(void **state)
         t = tokenizer_of(&w);
         expect_ids(t, nfc ? " ab12<|im_end|>e\xCC\x81" : " ab12<|im_end|>", true, rows[i].ids);
         assert_true(mt_tokenizer_special(t, 7));
-        assert_int_equal(mt_tokenizer_special(t, 10), !nfc); /* Qwen's own file does not have it as special */
+        assert_int_equal(mt_tokenizer_special(t, 10), !qwen); /* Qwen's own file does not have it as special */
         assert_int_equal(mt_tokenizer_size(t), 12);
         mt_tokenizer_free(t);
     }

@@ -6,26 +6,23 @@
 
 #include <jansson.h>
 
-#include "base/file.h"
 #include "base/limits.h"
+#include "weights/folder.h"
 #include "weights/limits.h"
 
-/* NULL: there is no such file, or *err. */
-static json_t *read_json(const char *dir, const char *folder, const char *name, mt_error *err)
+/* name: of a file of the model. NULL: there is no such file, or *err. */
+static json_t *read_json(const char *dir, const char *name, mt_error *err)
 {
-    char path[MT_LIMIT_PATH];
-    const int len = snprintf(path, sizeof(path), "%s/%s/%s", dir, folder, name);
     json_t *json = NULL;
-    mt_buf text = {.limit = MT_LIMIT_CONFIG_BYTES};
+    mt_folder_file file;
 
-    if (len < 0 || (size_t)len >= sizeof(path) || mt_file_absent(path))
+    if (!mt_folder_has(dir, name) || !mt_folder_open(&file, dir, name, err))
         return NULL;
-    if (mt_file_read(&text, path, err)) {
-        json = json_loadb(text.len ? text.data : "", text.len, 0, NULL);
-        if (!json)
-            mt_fail(err, MT_E_INVALID, "\"%.200s\" is not JSON; download it again", path);
-    }
-    mt_buf_free(&text);
+    if (file.len <= MT_LIMIT_CONFIG_BYTES)
+        json = json_loadb(file.data, file.len, 0, NULL);
+    if (!json)
+        mt_fail(err, MT_E_INVALID, "\"%.200s/%.200s\" is not JSON; download it again", dir, name);
+    mt_folder_close(&file);
     return json;
 }
 
@@ -39,7 +36,10 @@ static const struct {
 /* Older files have a flag for each way of pooling, newer ones name one. */
 static void read_pooling(mt_target *t, const char *dir, const char *folder)
 {
-    json_t *config = read_json(dir, folder, "config.json", &t->unfit);
+    char name[MT_LIMIT_PATH];
+    json_t *config = snprintf(name, sizeof(name), "%s%sconfig.json", folder, *folder ? "/" : "") < (int)sizeof(name)
+                         ? read_json(dir, name, &t->unfit)
+                         : NULL;
     const char *named = json_string_value(json_object_get(config, "pooling_mode"));
     const char *flag;
     json_t *value;
@@ -72,7 +72,7 @@ static bool ends(const char *type, const char *with)
 
 void mt_target_read(mt_target *t, const char *dir)
 {
-    json_t *modules = read_json(dir, ".", "modules.json", &t->unfit);
+    json_t *modules = read_json(dir, "modules.json", &t->unfit);
 
     if (!modules)
         return;

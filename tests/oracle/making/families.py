@@ -26,21 +26,44 @@ CLASSES = {
     "gemma4_unified_text": "Gemma4UnifiedTextConfig",
     "lfm2": "Lfm2Config",
     "lfm2_moe": "Lfm2MoeConfig",
+    "seed_oss": "SeedOssConfig",
+    "smollm3": "SmolLM3Config",
+    "granite": "GraniteConfig",
+    "phi3": "Phi3Config",
+    "gemma": "GemmaConfig",
+    "olmo2": "Olmo2Config",
+    "olmo3": "Olmo3Config",
+    "olmoe": "OlmoeConfig",
+    "exaone4": "Exaone4Config",
+    "ernie4_5": "Ernie4_5Config",
+    "ernie4_5_moe": "Ernie4_5_MoeConfig",
+    "mixtral": "MixtralConfig",
+    "minimax_m2": "MiniMaxM2Config",
+    "glm": "GlmConfig",
+    "glm4": "Glm4Config",
+    "glm4_moe": "Glm4MoeConfig",
+    "qwen2_moe": "Qwen2MoeConfig",
+    "cohere": "CohereConfig",
+    "cohere2": "Cohere2Config",
+    "hy_v3": "HYV3Config",
 }
 GEMMAS = ("gemma2", "gemma3_text")  # norms follow sublayers too
 GEMMA4 = ("gemma4_text", "gemma4_unified_text")  # there as well, but norms have no 1
 
 HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")  # recurrent layers beside attention
-GLM = ("glm4v_text", "glm_ocr_text")  # norms of their own behind sublayers
+GLM = ("glm4v_text", "glm_ocr_text", "glm4")  # norms of their own behind sublayers
+BEHIND = ("olmo2", "olmo3", "exaone4")  # norms behind sublayers and none in front
+SIGMOIDS = ("glm4v_moe_text", "glm4_moe", "minimax_m2", "hy_v3")  # of the router
 SHORT = ("lfm2", "lfm2_moe")  # convolutions beside attention
-MIXTURES = ("qwen3_moe", "qwen3_next", "qwen3_5_moe_text", "gpt_oss", "lfm2_moe")
+MIXTURES = ("qwen3_moe", "qwen3_next", "qwen3_5_moe_text", "gpt_oss", "lfm2_moe", "olmoe", "ernie4_5_moe", "mixtral")
+MIXTURES += ("minimax_m2", "hy_v3", "glm4_moe", "qwen2_moe")
 
 
 def is_mixture(family, settings):
     return family in MIXTURES or settings.get("enable_moe_block", False)
 
 
-OFFSET = (*GEMMAS, *HYBRIDS)  # norms multiply by 1 + w
+OFFSET = ("gemma", *GEMMAS, *HYBRIDS)  # norms multiply by 1 + w
 
 LOGIT_SPREAD = 1.6  # standard deviation of the logits, about
 EMBEDDING = 0.5  # of an embedding's elements where the head is another matrix
@@ -112,6 +135,9 @@ def published_lfm2(config):
     return dict(sorted(config.items()))
 
 
+PARTIAL = ("phi3", "glm", "glm4", "glm4_moe")  # which part of a head turns stands beside the scaling
+
+
 def published(config):
     """The same config in the dialect of published checkpoints: rope_theta and rope_scaling, no layer_types, ..."""
     config = dict(config)
@@ -129,6 +155,9 @@ def published(config):
     config.pop("transformers_version", None)
     config["torch_dtype"] = config.pop("dtype")
     rope = config.pop("rope_parameters")
+    if config["model_type"] in PARTIAL:
+        rope = dict(rope)
+        config["partial_rotary_factor"] = rope.pop("partial_rotary_factor")
     if "full_attention" in rope:
         config["rope_local_base_freq"] = rope["sliding_attention"]["rope_theta"]
         rope = rope["full_attention"]
@@ -139,9 +168,9 @@ def published(config):
     if config["model_type"] == "gemma3_text":
         config.pop("_sliding_window_pattern", None)
         config["sliding_window_pattern"] = (layer_types + ["full_attention"]).index("full_attention") + 1
-    if config.get("use_sliding_window") is False:
+    if config.get("use_sliding_window") is False and config["model_type"].startswith("qwen"):
         config["sliding_window"] = 20  # published ones have a number here too, to be ignored
-    if "num_local_experts" in config:
+    if config["model_type"] == "qwen3_moe" and "num_local_experts" in config:
         config["num_experts"] = config.pop("num_local_experts")
     return dict(sorted(config.items()))
 
@@ -173,6 +202,7 @@ GAIN = {  # standard deviation times sqrt(inputs); inputs have a root mean squar
     "gate_proj": 1.3,
     "up_proj": 1.3,
     "gate_up_proj": 1.3,
+    "qkv_proj": 1.3,
     "in_proj_qkv": 1.3,
     "in_proj_qkvz": 1.3,
     "in_proj_z": 1.3,
@@ -193,17 +223,30 @@ def tied(config):
     return config.get("tie_word_embeddings", config.get("tie_embedding"))
 
 
+def _logits_divisor(config):
+    return config.get("logits_scaling", 1) / config.get("logit_scale", 1)
+
+
 def _embedding_spread(config):
-    return LOGIT_SPREAD * config["hidden_size"] ** -0.5 if tied(config) else EMBEDDING
+    if not tied(config):
+        return EMBEDDING
+    return LOGIT_SPREAD * _logits_divisor(config) * config["hidden_size"] ** -0.5
+
+
+def _stream_spread(config):
+    """Of what sublayers add to, in units of what they compute."""
+    if config["model_type"] == "gemma":
+        return LOGIT_SPREAD
+    return _embedding_spread(config) * config.get("embedding_multiplier", 1) / config.get("residual_multiplier", 1)
 
 
 def _gain(part, config):
     """The last matrix of a sublayer sets how much it adds, unless a norm follows that does (Gemma)."""
     if part not in ("o_proj", "out_proj", "down_proj", "w2"):
-        return 1.5 if part == "gate" and config["model_type"] == "glm4v_moe_text" else GAIN[part]
-    if config["model_type"] in (*GEMMAS, *GEMMA4, *GLM):
+        return 1.5 if part == "gate" and config["model_type"] in SIGMOIDS else GAIN[part]
+    if config["model_type"] in (*GEMMAS, *GEMMA4, *GLM, *BEHIND):
         return 1.0
-    return _embedding_spread(config) * (MLP if part in ("down_proj", "w2") else ATTENTION)
+    return _stream_spread(config) * (MLP if part in ("down_proj", "w2") else ATTENTION)
 
 
 def _norm_centre(name, shape, config):
@@ -213,6 +256,10 @@ def _norm_centre(name, shape, config):
         # Gemma's scale is not head_dim's: keep the spread of the scores
         size = config.get("head_dim", 1)
         return 1.3 * (config.get("query_pre_attn_scalar", size) / size) ** 0.25
+    if config["model_type"] in BEHIND and "post_attention" in name:
+        return ATTENTION * _embedding_spread(config)
+    if config["model_type"] in BEHIND and "post_feedforward" in name:
+        return MLP * _embedding_spread(config)
     if config["model_type"] in GLM and "post_self_attn" in name:
         return ATTENTION * _embedding_spread(config)
     if config["model_type"] in GLM and "post_mlp" in name:
@@ -297,7 +344,7 @@ def _draw(name, shape, config, rng):
     if part == "embed_tokens":
         return rng.standard_normal(shape) * _embedding_spread(config)
     if part == "lm_head":
-        return rng.standard_normal(shape) * LOGIT_SPREAD * shape[1] ** -0.5
+        return rng.standard_normal(shape) * LOGIT_SPREAD * _logits_divisor(config) * shape[1] ** -0.5
     return rng.standard_normal(shape) * _gain(part, config) * shape[-1] ** -0.5
 
 

@@ -4,7 +4,9 @@ from .layouts import Layout, Quantisation
 from .packed import Packed
 from .specs import ROUTER, SHARED, YARN, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
 from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, lfm2_moe, ministral3, ministral3_rope, mistral
-from .specs import qwen3_5, qwen3_5_moe, qwen3_next
+from .specs import cohere, cohere2, ernie, ernie_moe, exaone4, gemma, glm, glm4_moe, granite, hy_v3, longrope, minimax_m2
+from .specs import mixtral, olmo2, olmo3
+from .specs import olmoe, phi3, qwen2_moe, qwen3_5, qwen3_5_moe, qwen3_next, seed_oss, smollm3
 
 EPS = {"rms_norm_eps": 1e-3}  # large enough to show where another is used
 UNTIED = {"tie_word_embeddings": False}
@@ -277,4 +279,58 @@ PACKED = [
     Spec("llama-bnb-int8", "llama", llama(**{**TINY, "inter": 96}), packed("bnb8")),
 ]
 
-ALL = HUGGING_FACE + MLX_FAMILIES + MLX_FORMATS + HYBRIDS + GPT_OSS + MISTRALS + GEMMA4 + LFMS + PACKED
+YARN3 = rope(5e5, "yarn", **YARN, attention_factor=1.2, beta_fast=32.0, beta_slow=1.0)
+EXPERTS_8 = {ROUTER: Quantisation(8, 64), SHARED: Quantisation(8, 64)}
+BIASES = {"attention_bias": True, "mlp_bias": True}
+
+# Families that are a config and little else.
+SMALL = [
+    Spec("seedoss-bf16", "seed_oss", seed_oss(**EPS)),
+    Spec("seedoss-mlx-4bit", "seed_oss", seed_oss(head_dim=32, attention_bias=False, **UNTIED), mlx(4), published=False),
+    Spec("smollm3-bf16", "smollm3", smollm3(**EPS)),
+    Spec(
+        "smollm3-window-mlx-4bit",
+        "smollm3",
+        smollm3(layers=3, no_rope_layers=[1, 0, 1], use_sliding_window=True, sliding_window=20, **BIASES),
+        mlx(4),
+        published=False,
+    ),
+    Spec("granite-bf16", "granite", granite(**EPS)),
+    Spec("granite-mlx-4bit", "granite", granite(**UNTIED, **BIASES), mlx(4), published=False),
+    Spec("phi3-bf16", "phi3", phi3(sliding_window=40, **EPS)),
+    Spec("phi3-long-bf16", "phi3", phi3(kv=4, **longrope(6, part=0.75)), published=False),
+    Spec("phi3-mlx-4bit", "phi3", phi3(hidden=128, **UNTIED), mlx(4)),
+    Spec("phi3-fp8", "phi3", phi3(hidden=128, heads=2, kv=2, inter=256), Layout(fp8=True)),
+    Spec("gemma-bf16", "gemma", gemma(**EPS)),
+    Spec("gemma-mlx-4bit", "gemma", gemma(kv=4), mlx(4)),
+    Spec("olmo2-bf16", "olmo2", olmo2(**EPS)),
+    Spec("olmo2-mlx-4bit", "olmo2", olmo2(kv=4, attention_bias=True, **UNTIED), mlx(4)),
+    Spec("olmo3-bf16", "olmo3", olmo3(**YARN3, **EPS)),
+    Spec("olmo3-mlx-4bit", "olmo3", olmo3(layers=3, layer_types=["full_attention"] + 2 * ["sliding_attention"]), mlx(4), published=False),
+    Spec("olmoe-bf16", "olmoe", olmoe(**EPS)),
+    Spec("olmoe-mlx-4bit", "olmoe", olmoe(inter=64, norm_topk_prob=True, **UNTIED), mlx(4, overrides=EXPERTS_8)),
+    Spec("exaone4-bf16", "exaone4", exaone4(**EPS)),
+    Spec("exaone4-full-mlx-4bit", "exaone4", exaone4(layers=2, head_dim=32, sliding_window=None, layer_types=2 * ["full_attention"]), mlx(4), published=False),
+    Spec("ernie45-bf16", "ernie4_5", ernie(**EPS)),
+    Spec("ernie45-mlx-4bit", "ernie4_5", ernie(head_dim=32, use_bias=True, **UNTIED), mlx(4)),
+    Spec("ernie45moe-bf16", "ernie4_5_moe", ernie_moe(**EPS)),
+    Spec("ernie45moe-mlx-4bit", "ernie4_5_moe", ernie_moe(moe_inter=64, moe_layer_interval=2), mlx(4, overrides=EXPERTS_8)),
+    Spec("mixtral-bf16", "mixtral", mixtral(**EPS)),
+    Spec("mixtral-mlx-4bit", "mixtral", mixtral(inter=64, sliding_window=30), mlx(4, overrides={r".*block_sparse_moe\.gate": Quantisation(8, 64)})),
+    Spec("minimaxm2-bf16", "minimax_m2", minimax_m2(**EPS), published=False),
+    Spec("minimaxm2-fp8", "minimax_m2", minimax_m2(hidden=128, inter=128), Layout(fp8=True), published=False),
+    Spec("glm-bf16", "glm", glm(rms_norm_eps=1e-3)),
+    Spec("glm4-bf16", "glm4", glm(kv=1, rms_norm_eps=1e-3)),
+    Spec("glm4-mlx-4bit", "glm4", glm(**UNTIED), mlx(4)),
+    Spec("glm4moe-bf16", "glm4_moe", glm4_moe(rms_norm_eps=1e-3)),
+    Spec("glm4moe-mlx-4bit", "glm4_moe", glm4_moe(moe_inter=64, use_qk_norm=False, attention_bias=True), mlx(4, overrides=EXPERTS_8)),
+    Spec("cohere-bf16", "cohere", cohere(layer_norm_eps=1e-3)),
+    Spec("cohere2-bf16", "cohere2", cohere2(layer_norm_eps=1e-3)),
+    Spec("cohere2-mlx-4bit", "cohere2", cohere2(kv=4, attention_bias=True, sliding_window=33), mlx(4)),
+    Spec("hyv3-bf16", "hy_v3", hy_v3(**EPS)),
+    Spec("hyv3-mlx-4bit", "hy_v3", hy_v3(head_dim=32, moe_inter=64), mlx(4, overrides={r".*mlp\.router\.gate": Quantisation(8, 64)})),
+    Spec("qwen2moe-bf16", "qwen2_moe", qwen2_moe(**EPS)),
+    Spec("qwen2moe-mlx-4bit", "qwen2_moe", qwen2_moe(inter=64, moe_inter=64, norm_topk_prob=True, **UNTIED), mlx(4, overrides=EXPERTS_8)),
+]
+
+ALL = HUGGING_FACE + MLX_FAMILIES + MLX_FORMATS + HYBRIDS + GPT_OSS + MISTRALS + GEMMA4 + LFMS + PACKED + SMALL

@@ -90,17 +90,17 @@ def _is_experts(name):
 
 def _stacked(prefix):
     """What MLX calls the module of a layer's experts, which stand in the MLP or, Gemma 4's, beside it."""
-    if prefix.endswith((".mlp.experts", ".feed_forward.experts")):
+    if prefix.endswith((".mlp.experts", ".feed_forward.experts", ".block_sparse_moe.experts")):
         return prefix.removesuffix("experts") + "switch_mlp"
     return f"{prefix}.switch_glu"
 
 
-# LFM2's experts have names of their own, as its MLPs have; MLX gives both the usual ones.
+# LFM2's experts have names of their own, as its MLPs have; MLX gives both the usual ones. Mixtral's and MiniMax's, too.
 LETTERS = {"gate_proj": "w1", "up_proj": "w3", "down_proj": "w2"}
 
 
 def _part(prefix, part):
-    return LETTERS[part] if prefix.endswith(".feed_forward.experts") else part
+    return LETTERS[part] if prefix.endswith((".feed_forward.experts", ".block_sparse_moe.experts")) else part
 
 
 def _usual_mlp(name):
@@ -108,6 +108,24 @@ def _usual_mlp(name):
     for usual, letters in LETTERS.items():
         name = name.replace(f".feed_forward.{letters}.", f".feed_forward.{usual}.")
     return name
+
+
+def _of_hunyuan(name):
+    for ours, theirs in ((".gate.weight", ".router.gate.weight"), (".e_score_correction_bias", ".expert_bias"), (".shared_experts.", ".shared_mlp.")):
+        name = name.replace(".mlp" + ours, ".mlp" + theirs)
+    return name
+
+
+def _modules(names, config):
+    """Names in memory, by those of published files, where modules are called otherwise there."""
+    kind = config.get("model_type")
+    if kind in ("mixtral", "minimax_m2"):
+        return {name.replace(".mlp.", ".block_sparse_moe."): name for name in names}
+    if kind == "ernie4_5_moe":
+        return {name.replace(".gate.moe_statics.", ".moe_statics."): name for name in names}
+    if kind == "hy_v3":
+        return {_of_hunyuan(name): name for name in names}
+    return {name: name for name in names}
 
 
 # gpt-oss has them as [E, in, out] with gate and up by turns, and biases: experts.gate_up_proj, experts.gate_up_proj_bias.
@@ -401,7 +419,7 @@ def _write_shards(folder, stored, layout, metadata):
 
 def store(folder, config, tensors, layout):
     """tensors: float32 by transformers' names; config: config.json without quantisation."""
-    renamed = _rename(tensors, layout)
+    renamed = _rename({name: tensors[of] for name, of in _modules(tensors, config).items()}, layout)
     if layout.store_tied and config.get("tie_word_embeddings", config.get("tie_embedding")):
         renamed[_nest("lm_head.weight", layout)] = renamed[_nest("model.embed_tokens.weight", layout)]
     stored = {}
@@ -471,4 +489,6 @@ def restore(folder, shapes):
             values[name] = numbers.fp8_dequantise(tensor.bits, scale.reshape(scale.shape or (1, 1)), block)
         elif not name.endswith((".scales", ".biases", "_scale_inv", "_scales", ".activation_scale")):
             values[name] = tensor.values()
-    return _rename_back(values, shapes)
+    modules = _modules(shapes, config)
+    found = _rename_back(values, {name: shapes[of] for name, of in modules.items()})
+    return {of: found[name] for name, of in modules.items()}

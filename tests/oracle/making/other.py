@@ -7,10 +7,16 @@ from .packed import Packed
 from .families import GEMMA4, HYBRIDS, MIXTURES
 from .specs import ROUTER, SHARED, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
 from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, lfm2_moe, ministral3, ministral3_rope, mistral
-from .specs import qwen3_5, qwen3_5_moe, qwen3_next
+from .specs import cohere, cohere2, ernie, ernie_moe, exaone4, gemma, glm, glm4_moe, granite, hy_v3, longrope, minimax_m2
+from .specs import mixtral, olmo2, olmo3
+from .specs import olmoe, phi3, qwen2_moe, qwen3_5, qwen3_5_moe, qwen3_next, seed_oss, smollm3
 
 FAMILIES = ["llama", "qwen2", "qwen3", "qwen3_moe", "gemma3_text", "gemma2", *HYBRIDS, "gpt_oss", "mistral", "ministral3"]
 FAMILIES += ["gemma4_text", "gemma4_unified_text", "lfm2", "lfm2_moe"]
+SMALL = ["seed_oss", "smollm3", "granite", "phi3", "gemma", "olmo2", "olmo3", "olmoe", "exaone4", "ernie4_5", "ernie4_5_moe"]
+SMALL += ["mixtral", "minimax_m2", "glm", "glm4", "glm4_moe", "qwen2_moe", "cohere", "cohere2", "hy_v3"]
+FAMILIES += SMALL
+NEVER_PUBLISHED = ("minimax_m2",)  # its published config says how much of a head turns by a key that transformers ignores
 
 
 def _rope(draw):
@@ -258,6 +264,66 @@ def _lfm2(draw, family, shape, moe_inter, tied):
     return lfm2_moe(experts=experts, top=top, moe_inter=moe_inter, dense=dense, **routing, **same)
 
 
+def _mixture(draw, moe_inter):
+    experts = draw.randint(3, 12)
+    return {"experts": experts, "top": draw.randint(2, min(4, experts)), "moe_inter": moe_inter}
+
+
+def _small_mixture(draw, family, shape, moe_inter, more):
+    """Families that are a config and little else, with experts."""
+    mixture = _mixture(draw, moe_inter)
+    part = {"partial_rotary_factor": draw.choice([0.5, 1.0])}
+    if family == "ernie4_5_moe":
+        routing = {"moe_layer_start_index": draw.randint(0, 1), "moe_layer_interval": draw.randint(1, 2)}
+        return ernie_moe(**shape, **mixture, **more, **routing, moe_num_shared_experts=draw.randint(0, 2))
+    if family == "qwen2_moe":
+        return qwen2_moe(**shape, **mixture, **more, shared_expert_intermediate_size=moe_inter, **_rope(draw))
+    if family == "hy_v3":
+        return hy_v3(**shape, **mixture, **more, head_dim=draw.choice([16, 32, 48]), **_rope(draw))
+    if family == "glm4_moe":
+        routing = {"n_shared_experts": draw.randint(1, 2), "use_qk_norm": draw.random() < 0.5}
+        routing |= {"norm_topk_prob": draw.random() < 0.7, "attention_bias": draw.random() < 0.5}
+        return glm4_moe(**shape, **mixture, **more, **routing, head_dim=draw.choice([16, 32, 48]))
+    mixture.pop("moe_inter")
+    shape = {**shape, "inter": moe_inter}
+    if family == "olmoe":
+        return olmoe(**shape, **mixture, **more, norm_topk_prob=draw.random() < 0.5, **_rope(draw))
+    if family == "mixtral":
+        return mixtral(**shape, **mixture, **more, sliding_window=draw.choice([None, draw.randint(3, 70)]), **_rope(draw))
+    return minimax_m2(**shape, **mixture, **more, head_dim=draw.choice([16, 32, 48]), **rope(draw.choice([1e4, 5e6]), **part))
+
+
+def _small(draw, family, shape, head_dim, more):
+    """The same without experts."""
+    window, layers = draw.randint(3, 70), shape["layers"]
+    if family == "seed_oss":
+        return seed_oss(**shape, **more, head_dim=head_dim, attention_out_bias=draw.random() < 0.5, **_rope(draw))
+    if family in ("cohere", "cohere2"):
+        same = {"tie_word_embeddings": more["tie_word_embeddings"], "layer_norm_eps": more["rms_norm_eps"]}
+        same |= {"logit_scale": draw.choice([0.0625, 1.0]), "attention_bias": draw.random() < 0.3}
+        return cohere(**shape, **same) if family == "cohere" else cohere2(**shape, **same, sliding_window=window)
+    if family == "smollm3":
+        return smollm3(**shape, **more, no_rope_layers=[draw.randint(0, 1) for _ in range(layers)], **_rope(draw))
+    if family == "granite":
+        factors = {"residual_multiplier": draw.choice([0.2, 1.0]), "logits_scaling": draw.choice([1.0, 8.0])}
+        return granite(**shape, **more, **factors, embedding_multiplier=draw.choice([1.0, 12.0]), **_rope(draw))
+    if family == "phi3":
+        pairs = shape["hidden"] // shape["heads"] // 2
+        return phi3(**shape, **more, **draw.choice([{}, {"sliding_window": window}, longrope(pairs)]))
+    if family == "gemma":
+        return gemma(**shape, head_dim=head_dim, **rope(draw.choice([1e4, 1e5])))
+    if family == "olmo2":
+        return olmo2(**shape, **more, attention_bias=draw.random() < 0.3, **_rope(draw))
+    if family == "olmo3":
+        return olmo3(**shape, **more, sliding_window=window, **_rope(draw))
+    if family == "exaone4":
+        full = {"sliding_window": None, "layer_types": layers * ["full_attention"]}
+        return exaone4(**shape, **more, head_dim=head_dim, **draw.choice([full, {"sliding_window": window}]))
+    if family == "ernie4_5":
+        return ernie(**shape, **more, head_dim=head_dim, use_bias=draw.random() < 0.3)
+    return glm(**shape, **more, head_dim=draw.choice([16, 32, 48]), attention_bias=draw.random() < 0.5)
+
+
 def _settings(draw, family, layout):
     hidden, inter, moe_inter = _widths(draw, layout)
     heads, kv = _heads(draw, hidden)
@@ -296,6 +362,10 @@ def _settings(draw, family, layout):
         original, beta = draw.choice([64, 128, 512]), draw.choice([0.1, 0.3])  # else attention is too sharp to round
         scaling = ministral3_rope(draw.choice([1e4, 1e6]), original, beta, mscale_all_dim=draw.choice([0.0, 1.0]))
         return ministral3(**shape, **more, **scaling)
+    if family in SMALL and family in MIXTURES:
+        return _small_mixture(draw, family, shape, moe_inter, {**tied, **eps})
+    if family in SMALL:
+        return _small(draw, family, shape, head_dim, {**tied, **eps})
     if family == "qwen2":
         return qwen2(**shape, **tied, **eps, **_window(draw, layers), **_rope(draw))
     more = {**tied, **eps, **_rope(draw), "head_dim": head_dim, "attention_bias": draw.random() < 0.2}
@@ -312,5 +382,5 @@ def specs(count, seed):
         family = FAMILIES[i % len(FAMILIES)]
         layout = _layout(draw, family)
         name = f"other-{seed}-{i:03d}-{family.replace('_', '')}"
-        made.append(Spec(name, family, _settings(draw, family, layout), layout, published=draw.random() < 0.5))
+        made.append(Spec(name, family, _settings(draw, family, layout), layout, published=draw.random() < 0.5 and family not in NEVER_PUBLISHED))
     return made

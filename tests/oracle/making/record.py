@@ -17,7 +17,7 @@ def build(folder):
         if hasattr(config, key):
             delattr(config, key)
     model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32)
-    if hasattr(config, "num_experts"):
+    if hasattr(config, "num_experts") or hasattr(config, "num_local_experts"):
         model.set_experts_implementation("eager")
     return model.eval()
 

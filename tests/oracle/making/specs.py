@@ -157,6 +157,109 @@ def ministral3(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=256, **more)
     return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
 
 
+def seed_oss(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=128, **more):
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{"head_dim": 24, **rope(1e6), **more})
+
+
+def smollm3(hidden=64, inter=128, layers=4, heads=4, kv=2, vocab=128, **more):
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{"tie_word_embeddings": True, **rope(2e6), **more})
+
+
+def granite(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=128, **more):
+    factors = {"embedding_multiplier": 3.0, "attention_multiplier": 0.3, "residual_multiplier": 0.6, "logits_scaling": 4.0}
+    defaults = {"tie_word_embeddings": True, **factors, **rope(1e4)}
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
+def phi3(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=128, **more):
+    defaults = {"original_max_position_embeddings": 2048, **rope(1e4, partial_rotary_factor=1.0)}
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
+def longrope(pairs, part=1.0, context=2048, original=1024):
+    """Published factors grow with the frequency's number; ours do, too."""
+    short = [1 + 0.05 * i for i in range(pairs)]
+    factors = {"short_factor": short, "long_factor": [4 * f for f in short], "original_max_position_embeddings": original}
+    more = {"max_position_embeddings": context, "original_max_position_embeddings": original}
+    return {**more, **rope(1e4, "longrope", partial_rotary_factor=part, **factors)}
+
+
+def gemma(hidden=64, inter=128, layers=2, heads=4, kv=1, vocab=128, **more):
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{"head_dim": 32, **rope(1e4), **more})
+
+
+def olmo2(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=128, **more):
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**rope(5e5), **more})
+
+
+def olmo3(hidden=64, inter=128, layers=4, heads=4, kv=2, vocab=128, **more):
+    """A scaling counts in layers without a window alone."""
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{"sliding_window": 20, **rope(5e5), **more})
+
+
+def olmoe(hidden=64, inter=32, layers=2, heads=4, kv=2, vocab=128, experts=6, top=3, **more):
+    mixture = {"num_experts": experts, "num_experts_per_tok": top}
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**mixture, **rope(1e4), **more})
+
+
+def exaone4(hidden=64, inter=128, layers=4, heads=4, kv=2, vocab=128, **more):
+    defaults = {"head_dim": 24, "sliding_window": 20, "sliding_window_pattern": 4, **rope(1e6)}
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
+def ernie(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=128, **more):
+    defaults = {"tie_word_embeddings": True, "head_dim": 24, **rope(5e5)}
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
+def ernie_moe(experts=6, top=3, moe_inter=32, **more):
+    mixture = {"moe_num_experts": experts, "moe_k": top, "moe_intermediate_size": moe_inter, "moe_num_shared_experts": 2}
+    settings = ernie(**{"layers": 3, **mixture, **more})
+    settings.pop("head_dim")  # its class has none
+    return settings
+
+
+def mixtral(hidden=64, inter=32, layers=2, heads=4, kv=2, vocab=128, experts=6, top=2, **more):
+    mixture = {"num_local_experts": experts, "num_experts_per_tok": top}
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**mixture, **rope(1e6), **more})
+
+
+def minimax_m2(**more):
+    """Half of a head turns."""
+    return mixtral(**{"head_dim": 32, "top": 3, **rope(5e6, partial_rotary_factor=0.5), **more})
+
+
+def glm(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=128, **more):
+    defaults = {"head_dim": 32, "rms_norm_eps": 1e-5, **rope(1e4, partial_rotary_factor=0.5)}
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
+def glm4_moe(experts=6, top=3, moe_inter=32, **more):
+    mixture = {"n_routed_experts": experts, "num_experts_per_tok": top, "moe_intermediate_size": moe_inter}
+    routing = {"n_shared_experts": 1, "first_k_dense_replace": 1, "routed_scaling_factor": 1.5, "use_qk_norm": True}
+    return glm(**{**mixture, **routing, **more})
+
+
+def qwen2_moe(hidden=64, inter=96, layers=2, heads=4, kv=2, vocab=128, experts=6, top=3, moe_inter=32, **more):
+    mixture = {"num_experts": experts, "num_experts_per_tok": top, "moe_intermediate_size": moe_inter}
+    defaults = {"shared_expert_intermediate_size": 64, **mixture, **rope(1e6)}
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
+def cohere(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=128, **more):
+    defaults = {"tie_word_embeddings": True, "logit_scale": 0.25, **rope(1e4)}
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
+def cohere2(layers=4, **more):
+    return cohere(**{"layers": layers, "sliding_window": 20, **more})
+
+
+def hy_v3(experts=6, top=3, moe_inter=32, **more):
+    mixture = {"num_experts": experts, "num_experts_per_tok": top, "moe_intermediate_size": moe_inter}
+    return seed_oss(**{**mixture, "num_shared_experts": 1, "router_scaling_factor": 1.5, **more})
+
+
 FULL_ROPE = {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6}
 
 

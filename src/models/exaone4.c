@@ -1,0 +1,62 @@
+/* EXAONE 4: norms behind attention and MLP and none in front. Where some layers have windows, those without do not turn
+   queries and keys. */
+#include <string.h>
+
+#include "models/family.h"
+#include "sample/limits.h"
+
+static const mt_tensor_names names = {.norm = "norm",
+                                      .attn_post_norm = "post_attention_layernorm",
+                                      .mlp_post_norm = "post_feedforward_layernorm",
+                                      .q_norm = "self_attn.q_norm",
+                                      .k_norm = "self_attn.k_norm",
+                                      .o = "self_attn.o_proj",
+                                      .gate = "mlp.gate_proj",
+                                      .up = "mlp.up_proj",
+                                      .down = "mlp.down_proj"};
+
+/* Whether a layer has a window: "sliding_window_pattern" is a number (every so many layers one has none) or letters, L
+   for a window, that repeat. The last layer has none where they are letters. */
+static bool has_window(const mt_model_spec *s, const char *letters, int64_t every, size_t i)
+{
+    if (*letters)
+        return i + 1 < s->layers && letters[i % strlen(letters)] == 'L';
+    return every > 0 && (int64_t)(i + 1) % every != 0;
+}
+
+static bool read_windows(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
+{
+    static const char key[] = "sliding_window_pattern";
+    const char *letters = mt_config_string(c, key, "");
+    int64_t window, every = 0;
+    if (!mt_config_int(c, "sliding_window", mt_config_names(c, "sliding_window") ? 0 : 4096, 0, MT_LIMIT_CONTEXT,
+                       &window, err) ||
+        (!*letters && !mt_config_int(c, key, mt_config_names(c, key) ? 0 : 4, 0, INT32_MAX, &every, err)))
+        return false;
+    if (!mt_layer_types_read(s, layer, c, (uint32_t)window))
+        for (size_t i = 0; i < s->layers; i++)
+            layer[i].attn.window = has_window(s, letters, every, i) ? (uint32_t)window : 0;
+    for (size_t i = 0; window && i < s->layers; i++)
+        layer[i].attn.rope = layer[i].attn.window ? 0 : MT_NO_ROPE;
+    return true;
+}
+
+static bool read_exaone4(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    s->names = &names;
+    layer->bare = layer->post_norms = true;
+    layer->attn.qk_norm = MT_QK_NORM_HEADS;
+    mt_layers_repeat(s, layer);
+    return read_windows(s, layer, c, err) && mt_rope_read_one(s, c, 10000, arena, err);
+}
+
+const mt_family mt_family_exaone4 = {.name = "exaone4",
+                                     .defaults = {.vocab = 102400,
+                                                  .hidden = 4096,
+                                                  .layers = 32,
+                                                  .heads = 32,
+                                                  .kv_heads = 32,
+                                                  .ffn = 16384,
+                                                  .context = 2048,
+                                                  .eps = 1e-5},
+                                     .read = read_exaone4};
