@@ -158,10 +158,14 @@ def published(config):
     if config["model_type"] in PARTIAL:
         rope = dict(rope)
         config["partial_rotary_factor"] = rope.pop("partial_rotary_factor")
+    if config["model_type"] == "olmo3":
+        rope = rope["full_attention"]
     if "full_attention" in rope:
         config["rope_local_base_freq"] = rope["sliding_attention"]["rope_theta"]
         rope = rope["full_attention"]
     config.update(_published_rope(rope))
+    if config["model_type"] == "olmo3" and config["rope_scaling"]:
+        config["rope_scaling"]["rope_type"] = config["rope_scaling"].pop("type")
     if config["model_type"] == "gpt_oss":
         return dict(sorted({**config, "experts_per_token": config["num_experts_per_tok"], "swiglu_limit": 7.0}.items()))
     layer_types = config.pop("layer_types", None)

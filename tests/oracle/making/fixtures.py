@@ -279,7 +279,7 @@ PACKED = [
     Spec("llama-bnb-int8", "llama", llama(**{**TINY, "inter": 96}), packed("bnb8")),
 ]
 
-YARN3 = rope(5e5, "yarn", **YARN, attention_factor=1.2, beta_fast=32.0, beta_slow=1.0)
+YARN3 = {"rope_type": "yarn", **YARN, "attention_factor": 1.2, "beta_fast": 32.0, "beta_slow": 1.0}
 EXPERTS_8 = {ROUTER: Quantisation(8, 64), SHARED: Quantisation(8, 64)}
 BIASES = {"attention_bias": True, "mlp_bias": True}
 
@@ -305,7 +305,7 @@ SMALL = [
     Spec("gemma-mlx-4bit", "gemma", gemma(kv=4), mlx(4)),
     Spec("olmo2-bf16", "olmo2", olmo2(**EPS)),
     Spec("olmo2-mlx-4bit", "olmo2", olmo2(kv=4, attention_bias=True, **UNTIED), mlx(4)),
-    Spec("olmo3-bf16", "olmo3", olmo3(**YARN3, **EPS)),
+    Spec("olmo3-bf16", "olmo3", olmo3(full=YARN3, **EPS)),
     Spec("olmo3-mlx-4bit", "olmo3", olmo3(layers=3, layer_types=["full_attention"] + 2 * ["sliding_attention"]), mlx(4), published=False),
     Spec("olmoe-bf16", "olmoe", olmoe(**EPS)),
     Spec("olmoe-mlx-4bit", "olmoe", olmoe(inter=64, norm_topk_prob=True, **UNTIED), mlx(4, overrides=EXPERTS_8)),

@@ -4,6 +4,8 @@
 `restore` returns, so it sees exactly what is on disk and nothing else.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from dataclasses import dataclass, field

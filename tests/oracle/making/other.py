@@ -315,7 +315,7 @@ def _small(draw, family, shape, head_dim, more):
     if family == "olmo2":
         return olmo2(**shape, **more, attention_bias=draw.random() < 0.3, **_rope(draw))
     if family == "olmo3":
-        return olmo3(**shape, **more, sliding_window=window, **_rope(draw))
+        return olmo3(**shape, **more, sliding_window=window, full=_rope(draw)["rope_parameters"])
     if family == "exaone4":
         full = {"sliding_window": None, "layer_types": layers * ["full_attention"]}
         return exaone4(**shape, **more, head_dim=head_dim, **draw.choice([full, {"sliding_window": window}]))

@@ -192,9 +192,14 @@ def olmo2(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=128, **more):
     return _shape(hidden, inter, layers, heads, kv, vocab, **{**rope(5e5), **more})
 
 
-def olmo3(hidden=64, inter=128, layers=4, heads=4, kv=2, vocab=128, **more):
-    """A scaling counts in layers without a window alone."""
-    return _shape(hidden, inter, layers, heads, kv, vocab, **{"sliding_window": 20, **rope(5e5), **more})
+def olmo3(hidden=64, inter=128, layers=4, heads=4, kv=2, vocab=128, full=None, **more):
+    """full: the scaling, which counts in layers without a window alone; so transformers 5.17 has it, 5.12 has not."""
+    ropes = {
+        "full_attention": {"rope_theta": 5e5, "rope_type": "default", **(full or {})},
+        "sliding_attention": {"rope_theta": 5e5, "rope_type": "default"},
+    }
+    defaults = {"sliding_window": 20, "rope_parameters": ropes}
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
 
 
 def olmoe(hidden=64, inter=32, layers=2, heads=4, kv=2, vocab=128, experts=6, top=3, **more):
