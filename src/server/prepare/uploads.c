@@ -239,7 +239,8 @@ bool mt_uploads_load(mt_uploads *u, const struct mt_account *owner, const char *
 mt_uploads_stats mt_uploads_look(mt_uploads *u)
 {
     pthread_mutex_lock(&u->lock);
-    const mt_uploads_stats stats = u->stats;
+    mt_uploads_stats stats = u->stats;
+    stats.limit = u->limit;
     pthread_mutex_unlock(&u->lock);
     return stats;
 }

@@ -20,6 +20,7 @@ typedef struct mt_upload_owner mt_upload_owner;
 
 typedef struct mt_uploads_stats {
     size_t count, bytes; /* kept now */
+    size_t limit;        /* bytes that may be */
     uint64_t taken, evicted, missed;
 } mt_uploads_stats;
 
