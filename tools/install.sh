@@ -4,8 +4,17 @@
 set -eu
 
 build=${1:?usage: tools/install.sh BUILD PREFIX DESTDIR}
-prefix=$(realpath -m "$2")
-target=${3:+$(realpath -m "$3")}
+
+# Folders that need not exist, for which macOS' realpath has no answer.
+absolute() {
+    case $1 in
+    /* | "") printf '%s\n' "$1" ;;
+    *) printf '%s\n' "$PWD/$1" ;;
+    esac
+}
+
+prefix=$(absolute "${2:?usage: tools/install.sh BUILD PREFIX DESTDIR}")
+target=$(absolute "${3-}")
 
 meson configure "$build" -Dprefix="$prefix"
 ninja -C "$build" --quiet installed

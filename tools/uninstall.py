@@ -12,13 +12,19 @@ import sys
 
 build, target = sys.argv[1], "".join(sys.argv[2:])
 said = subprocess.run(["meson", "introspect", build, "--installed"], check=True, stdout=subprocess.PIPE).stdout
-count = 0
+count = kept = 0
 for place in json.loads(said).values():
     path = os.path.abspath(target) + place if target else place
-    with contextlib.suppress(FileNotFoundError):
+    try:
         os.remove(path)
         count += 1
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:  # it is not ours to remove, or somebody has put a folder there
+        print("\"{}\" stays: {}".format(path, error.strerror), file=sys.stderr)
+        kept += 1
     if os.path.basename(os.path.dirname(path)) == "motet":
         with contextlib.suppress(OSError):  # there is something else in it
             os.rmdir(os.path.dirname(path))
 print("{} files removed".format(count))
+sys.exit(kept > 0)

@@ -203,6 +203,10 @@ char *mt_hub_find(const char *model, const char *models_dir, mt_hub_env *env, mt
     }
     if (known && mt_hub_name_read(&name, known) && find_anywhere(&name, models_dir, env, found, &why))
         return mt_strdup(found);
+    if (why.code != MT_OK) {
+        mt_fail(err, why.code, "\"%s\": %s", name.id, why.text);
+        return NULL;
+    }
     if ((known || !name.owned) && !exists(model) && fail_short(model, known, err))
         return NULL;
     if (!name.owned && !*name.tag)

@@ -18,6 +18,7 @@
 #include "server/calls/keys.h"
 #include "server/fleet/fleet.h"
 #include "server/fleet/warm.h"
+#include "server/routes/web.h"
 #include "server/server.h"
 
 typedef bool checker(const mt_options *opt, mt_error *err);
@@ -62,22 +63,33 @@ static bool check_path(const char *option, const char *path, mt_error *err)
     return ok;
 }
 
-/* Whether files can be made in a folder, which may not exist yet. Permissions do not say so of every file system. */
+/* Cuts a path down to what of it exists: the server makes the folders below. */
+static void cut_to_existing(char *path)
+{
+    while (*path && access(path, F_OK) != 0 && errno == ENOENT) {
+        char *const slash = strrchr(path, '/');
+
+        *(slash ? slash + (slash == path && slash[1]) : path) = '\0';
+    }
+}
+
+/* Whether files can be made in a folder, or in the one that it would be made in. Permissions do not say so of every
+   file system. */
 static bool check_written(const char *option, const char *path, mt_error *err)
 {
-    char file[MT_LIMIT_PATH];
-    const bool made = mkdir(path, 0700) == 0;
-    int fd, error;
+    char folder[MT_LIMIT_PATH], file[MT_LIMIT_PATH + 16];
+    int fd = -1, error = ENAMETOOLONG;
 
-    snprintf(file, sizeof(file), "%s/check-XXXXXX", path);
-    fd = made || errno == EEXIST ? mkstemp(file) : -1;
-    error = errno;
+    if (snprintf(folder, sizeof(folder), "%s", path) < (int)sizeof(folder)) {
+        cut_to_existing(folder);
+        snprintf(file, sizeof(file), "%s/check-XXXXXX", *folder ? folder : ".");
+        fd = mkstemp(file);
+        error = errno;
+    }
     if (fd >= 0) {
         close(fd);
         unlink(file);
     }
-    if (made)
-        rmdir(path);
     return fd >= 0 || mt_fail(err, MT_E_IO, "\"--%s\" cannot use \"%s\": %s", option, path, strerror(error));
 }
 
@@ -118,6 +130,14 @@ static bool check_proxies(const mt_options *opt, mt_error *err)
     return true;
 }
 
+static bool check_origins(const mt_options *opt, mt_error *err)
+{
+    for (size_t i = 0; i < opt->web_connect.count; i++)
+        if (!mt_web_may_connect(opt->web_connect.at[i], err))
+            return false;
+    return true;
+}
+
 static bool check_tls(const mt_options *opt, mt_error *err)
 {
     mt_http_tls *tls;
@@ -148,7 +168,8 @@ bool mt_serve_check(const mt_options *opt, mt_buf *out)
     } parts[] = {{"model and memory", mt_fleet_check}, {"chat template and formats", check_formats},
                  {"store and folders", check_files},   {"keys and names", check_keys},
                  {"prompts to warm", check_warm},      {"proxies", check_proxies},
-                 {"certificate", check_tls},           {"address and port", check_address}};
+                 {"origins", check_origins},           {"certificate", check_tls},
+                 {"address and port", check_address}};
     bool all = true;
 
     for (size_t i = 0; i < opt->read.count; i++)

@@ -6,6 +6,7 @@ usage: tests/api/test_pictures.py --motet PROGRAM [NAME ...]"""
 import argparse
 import base64
 import concurrent.futures
+import gzip
 import json
 import os
 import random
@@ -149,7 +150,9 @@ def a_picture_is_sent_once_and_referred_to():
         assert server.request("DELETE", "/v1/uploads/pictures/" + others[-1]["id"]).json()["deleted"] is True
         assert refer(server, others[-1]["url"]).status == 400
         assert upload(server, png(9, width=200, height=200)).status == 413
-        assert upload(server, b"").status == 413
+        assert upload(server, b"").status == 400
+        packed = server.post("/v1/uploads/pictures", gzip.compress(picture), {"content-encoding": "gzip"})
+        assert packed.status == 415 and "without a content-encoding" in packed.body.decode(), packed.body
         seen = server.metrics()
         assert seen["motet_uploads_total"] == 6 and seen["motet_uploads_evicted_total"] > 0, seen
         assert seen["motet_upload_bytes"] <= 40 << 10 and seen["motet_uploads_missed_total"] >= 3, seen

@@ -79,7 +79,12 @@ def what_cannot_start_is_not_well():
             status, out = check_folder(folder, "--cache-dir", place)
             assert status == 1 and 'FAILED  store and folders: "--cache-dir" cannot use' in out, out
         cache = os.path.join(top, "cache")
-        assert check_folder(folder, "--cache-dir", cache)[0] == 0 and not os.path.exists(cache)
+        for place in (cache, os.path.join(cache, "below", "it")):  # as a start makes them
+            assert check_folder(folder, "--cache-dir", place)[0] == 0 and not os.path.exists(cache)
+        status, out = check_folder(folder, "--cache-dir", cache + "/x" * 2500)
+        assert status == 1 and '"--cache-dir" cannot use' in out, out
+        status, out = check_folder(folder, "--web-connect", "https://tools.example/mcp")
+        assert status == 1 and "FAILED  origins: --web-connect" in out, out
 
 
 @test

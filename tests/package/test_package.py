@@ -224,6 +224,40 @@ def uninstall_takes_away_what_install_brings_and_nothing_else():
 
 
 @test
+def uninstall_says_what_it_cannot_take_away():
+    need("meson")
+    build = os.path.dirname(SUITE.program)
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--quiet"],
+                       env=dict(os.environ, DESTDIR=folder), check=True)
+        program = folder + installed(folder, "motet")[0]
+        os.remove(program)
+        os.mkdir(program)
+        done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "uninstall.py"), build, folder],
+                              capture_output=True, text=True, timeout=served.PATIENCE, check=False)
+        assert done.returncode == 1 and '"{}" stays: '.format(program) in done.stderr, done
+        assert os.listdir(program) == [] and not [name for _, _, names in os.walk(folder) for name in names], done
+
+
+@test
+def install_needs_no_tools_that_macos_lacks():
+    """Relative paths, and those with a space: made absolute by the shell alone."""
+    with tempfile.TemporaryDirectory() as top:
+        folder = os.path.realpath(top)
+        for name, script in (("meson", 'echo "meson $* DESTDIR=${DESTDIR-}"'), ("ninja", ":"), ("realpath", "exit 1")):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+                f.write("#!/bin/sh\n{}\n".format(script))
+            os.chmod(os.path.join(folder, name), 0o755)
+        for prefix, target in (("/usr", "a b"), ("my own", "/x y"), ("/a b", "")):
+            done = subprocess.run([os.path.join(ROOT, "tools", "install.sh"), "build", prefix, target], cwd=folder,
+                                  env=dict(os.environ, PATH=folder + ":" + os.environ["PATH"]), capture_output=True,
+                                  text=True, timeout=served.PATIENCE, check=False)
+            assert done.returncode == 0, done
+            assert "-Dprefix={} ".format(os.path.join(folder, prefix)) in done.stdout, done
+            assert done.stdout.endswith(" DESTDIR={}\n".format(target and os.path.join(folder, target))), done
+
+
+@test
 def make_serves_models_whose_path_has_a_space_and_several():
     with tempfile.TemporaryDirectory() as top:
         build = os.path.join(top, "a build")

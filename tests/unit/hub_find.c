@@ -1,6 +1,8 @@
 /* Where a model's name leads. */
 #include "folder.h"
 
+#include <unistd.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "hub/find.h"
@@ -165,6 +167,24 @@ static void short_names_lead_to_repositories(void **state)
     assert_non_null(strstr(find("own:7b-long-tag", NULL), "motet list --known has the short names"));
 }
 
+/* A repository that is here, but too large for this machine, is not said to be missing. */
+static void what_is_wrong_with_a_short_names_folder_is_told(void **state)
+{
+    char path[300];
+
+    (void)state;
+    variable = "HF_HUB_CACHE";
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof(path), "models--Qwen--Qwen3-8B/snapshots/1/m-Q%d_0.gguf", i ? 4 : 8);
+        put(path, "GGUF");
+        snprintf(path, sizeof(path), "%s/models--Qwen--Qwen3-8B/snapshots/1/m-Q%d_0.gguf", folder, i ? 4 : 8);
+        assert_int_equal(truncate(path, (off_t)1 << 42), 0);
+    }
+    const char *said = find("qwen3", NULL);
+    assert_null(strstr(said, "is not here"));
+    assert_non_null(strstr(said, "\"Qwen/Qwen3-8B\": no quantisation takes"));
+}
+
 static void what_is_absent_comes_with_the_command_that_gets_it(void **state)
 {
     (void)state;
@@ -185,6 +205,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_tag_chooses_a_quantisation, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(stores_of_other_programs_are_read, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(short_names_lead_to_repositories, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(what_is_wrong_with_a_short_names_folder_is_told, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(what_is_absent_comes_with_the_command_that_gets_it, make_folder, remove_folder),
 };
 

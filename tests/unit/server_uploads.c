@@ -119,10 +119,30 @@ static void there_are_so_many_at_most(void **state)
     close_uploads(&f);
 }
 
+/* Whoever keeps as many tiny ones as there may be loses one of them, and not others their picture. */
+static void many_tiny_ones_drive_nobody_out(void **state)
+{
+    fixture f;
+    char picture[MT_RANDOM_ID], first[MT_RANDOM_ID], id[MT_RANDOM_ID];
+
+    (void)state;
+    open_uploads(&f, 1 << 20, 1 << 20);
+    assert_true(add(&f, &ada, 1 << 19, picture));
+    assert_true(add(&f, &ben, 1, first));
+    for (size_t i = 2; i < 2 * MT_LIMIT_UPLOADED; i++)
+        assert_true(add(&f, &ben, 1, id));
+    assert_true(mt_uploads_has(&f.uploads, &ada, picture, false));
+    assert_false(mt_uploads_has(&f.uploads, &ben, first, false));
+    assert_int_equal(mt_uploads_look(&f.uploads).count, MT_LIMIT_UPLOADED);
+    assert_int_equal(mt_uploads_look(&f.uploads).evicted, MT_LIMIT_UPLOADED);
+    close_uploads(&f);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_upload_is_its_owners),
     cmocka_unit_test(the_oldest_of_whoever_has_most_goes_first),
     cmocka_unit_test(what_is_larger_than_all_room_is_refused),
     cmocka_unit_test(there_are_so_many_at_most),
+    cmocka_unit_test(many_tiny_ones_drive_nobody_out),
 };
 UNIT_MAIN(tests)

@@ -187,6 +187,49 @@ test("exports of ChatGPT, Open WebUI and llama.cpp are imported", () =>
         await settled(tab, 4);
     }));
 
+test("a file whose messages go in a circle, or are of the end of time, does not stop the page", () =>
+    visit(REPLAY, async (tab) => {
+        const said = (id, parent) => ({id, parent, role: "user", text: `round ${id}`, created: 1});
+        const circle = {
+            format: "motet.chat",
+            version: 1,
+            conversations: [
+                {
+                    title: "Circle",
+                    leaf: "a",
+                    settings: {servers: "https://elsewhere.example/mcp", system: "Be brief."},
+                    messages: [said("a", "b"), said("b", "c"), said("c", "b"), said("d", "d")],
+                },
+            ],
+        };
+        const late = structuredClone(LLAMA);
+        late.conv.name = "Late";
+        for (const message of late.messages) message.timestamp = 1e308;
+        for (const [i, data] of [circle, late].entries()) {
+            await tab.setInputFiles("#import-file", {
+                name: "a.json",
+                mimeType: "application/json",
+                buffer: Buffer.from(JSON.stringify(data)),
+            });
+            await until(tab, (n) => document.querySelectorAll("#conversations a").length === n, i + 1);
+        }
+        await tab.fill("#search", "round d");
+        await listed(tab, "Circle");
+        await tab.click("#conversations a");
+        await tab.locator(".message.hit").waitFor();
+        await tab.fill("#search", "round c");
+        await listed(tab, "Circle");
+        await tab.click("#conversations a");
+        await tab.locator(".message.hit >> text=round c").waitFor();
+        await tab.fill("#search", "");
+        const kept = await tab.evaluate(async () => {
+            const {src} = document.querySelector("script[type=module]");
+            const {conversations} = await import(src.replace("main.js", "store.js"));
+            return (await conversations()).find((each) => each.title === "Circle").settings;
+        });
+        assert.deepEqual(kept, {system: "Be brief."});
+    }));
+
 /** A server of one tool. */
 function tools(calls) {
     return new Promise((resolve) => {

@@ -121,6 +121,27 @@ test("Markdown and formulas become the nodes that are meant", () =>
         for (const [i, [text, wanted]] of FORMULAS.entries()) assert.equal(got[1][i], wanted, text);
     }));
 
+test("what closes no code is not looked for again and again", () =>
+    visit(REPLAY, async (tab) => {
+        const looked = await tab.evaluate(async () => {
+            const folder = document.querySelector("script[type=module]").src.replace(/chat\/main\.js$/, "");
+            const {markdown} = await import(`${folder}text/markdown.js`);
+            const {indexOf} = String.prototype;
+            let count = 0;
+            String.prototype.indexOf = function (...what) {
+                count++;
+                return indexOf.apply(this, what);
+            };
+            try {
+                markdown("\\```".repeat(1000));
+            } finally {
+                String.prototype.indexOf = indexOf;
+            }
+            return count;
+        });
+        assert.ok(looked < 20000, `${looked} searches in a text of 4000 characters`);
+    }));
+
 test("a text that grows keeps the nodes that have not changed", () =>
     visit(REPLAY, async (tab) => {
         const kept = await tab.evaluate(async () => {

@@ -109,12 +109,27 @@ function messageFrom(message, ids, conversation) {
     };
 }
 
+/* The file's author is not to say which servers of tools this page calls. */
 function settingsFrom(settings) {
     return Object.fromEntries(
         Object.entries(settings ?? {})
-            .filter(([, value]) => ["string", "number", "boolean"].includes(typeof value))
+            .filter(([key, value]) => key !== "servers" && ["string", "number", "boolean"].includes(typeof value))
             .slice(0, 50),
     );
+}
+
+/* Messages that follow one another in a circle have no beginning and no end: the circle is opened. */
+function opened(messages) {
+    const byId = new Map(messages.map((message) => [message.id, message]));
+    const sound = new Set();
+    for (const each of messages) {
+        const path = new Set();
+        let at = each;
+        for (; at && !sound.has(at) && !path.has(at); at = byId.get(at.parent)) path.add(at);
+        if (path.has(at)) at.parent = null;
+        for (const message of path) sound.add(message);
+    }
+    return messages;
 }
 
 /** Adds the conversations of a file to those that are kept, beside what is there; says how many. */
@@ -135,7 +150,7 @@ export async function imported(file) {
         const messages = Array.isArray(each.messages) ? each.messages : [];
         const ids = new Map(messages.map((message) => [message.id, store.newId()]));
         const id = store.newId();
-        const made = messages.map((message) => messageFrom(message, ids, id));
+        const made = opened(messages.map((message) => messageFrom(message, ids, id)));
         const conversation = {
             id,
             title: text(each.title, 200),

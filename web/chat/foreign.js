@@ -2,7 +2,8 @@
 // branches come along; exchange.js takes what is made here as it takes any file: nothing in it is trusted.
 
 const list = (value) => (Array.isArray(value) ? value : []);
-const ms = (seconds) => (seconds > 1e11 ? Number(seconds) : Math.round(1000 * Number(seconds))) || 0;
+const LAST = 8.64e15; // no date is later; to much larger numbers one cannot be added
+const ms = (seconds) => Math.min((seconds > 1e11 ? Number(seconds) : Math.round(1000 * Number(seconds))) || 0, LAST);
 const plain = (content) =>
     typeof content === "string"
         ? content

@@ -145,7 +145,8 @@ class Scanner {
 
     code() {
         const ticks = this.match(/`+/y)[0];
-        for (let end = this.find(ticks, this.at + ticks.length); end > 0;) {
+        const run = `run of ${ticks.length}`;
+        for (let end = this.missing.has(run) ? -1 : this.find(ticks, this.at + ticks.length); end > 0;) {
             let after = end + ticks.length;
             while (this.text[after] === "`") after++;
             if (after - end === ticks.length) {
@@ -155,6 +156,7 @@ class Scanner {
             }
             end = this.find(ticks, after);
         }
+        this.missing.set(run, this.at); // longer ones may be there, which are found again and again
         this.say(ticks);
         this.at += ticks.length;
         return true;

@@ -2,7 +2,9 @@
    1. An upload has one owner (an account; NULL where the server has no keys), and only for that owner is it there. Its
       id is random, so that without keys nobody finds another's.
    2. The bytes of all are taken from the room for requests; they are at most `limit`, which is a quarter of it.
-   3. Where there is no more room, the account that has most of it loses what it has not used for longest.
+   3. Where there is no more room, the account that has most of it loses what it has not used for longest. Where there
+      are too many, it is the account that has the most: else one that keeps thousands of tiny ones would drive out the
+      pictures of all others.
    4. An upload that a thread copies (uses > 0) stays in memory until that is done, and leaves the list at once. */
 #include "server/prepare/uploads.h"
 
@@ -14,9 +16,16 @@
 
 static const char scheme[] = "upload:";
 
+/* What an account has. In a list while that is anything, so that who has most is found without adding up all. */
+struct mt_upload_owner {
+    mt_upload_owner *next;
+    const struct mt_account *account;
+    size_t count, bytes;
+};
+
 struct mt_upload {
     mt_upload *newer, *older;
-    const struct mt_account *owner;
+    mt_upload_owner *owner; /* until it is gone */
     char *data;
     size_t len, charged;
     size_t uses; /* threads that copy it */
@@ -60,9 +69,47 @@ static void release(mt_uploads *u, mt_upload *each)
     mt_free(each);
 }
 
+static mt_upload_owner *find_owner(const mt_uploads *u, const struct mt_account *account)
+{
+    mt_upload_owner *each = u->owners;
+
+    while (each && each->account != account)
+        each = each->next;
+    return each;
+}
+
+/* Finds the owner or makes it, and counts an upload. */
+static mt_upload_owner *own(mt_uploads *u, const struct mt_account *account, size_t bytes)
+{
+    mt_upload_owner *owner = find_owner(u, account);
+
+    if (!owner) {
+        owner = mt_alloc(sizeof(*owner));
+        *owner = (mt_upload_owner){.next = u->owners, .account = account};
+        u->owners = owner;
+    }
+    owner->count++;
+    owner->bytes += bytes;
+    return owner;
+}
+
+static void disown(mt_uploads *u, mt_upload_owner *owner, size_t bytes)
+{
+    mt_upload_owner **at = &u->owners;
+
+    owner->bytes -= bytes;
+    if (--owner->count > 0)
+        return;
+    while (*at != owner)
+        at = &(*at)->next;
+    *at = owner->next;
+    mt_free(owner);
+}
+
 static void drop(mt_uploads *u, mt_upload *each)
 {
     unlink_upload(u, each);
+    disown(u, each->owner, each->charged);
     u->stats.count--;
     u->stats.bytes -= each->charged;
     each->gone = true;
@@ -79,23 +126,17 @@ void mt_uploads_free(mt_uploads *u)
     u->room = NULL;
 }
 
-static size_t bytes_of(const mt_uploads *u, const struct mt_account *owner)
+/* The one that goes first: the oldest of the account that has most bytes, or the most uploads. */
+static mt_upload *choose(const mt_uploads *u, bool too_many)
 {
-    size_t bytes = 0;
-
-    for (const mt_upload *each = u->newest; each; each = each->older)
-        bytes += each->owner == owner ? each->charged : 0;
-    return bytes;
-}
-
-/* The one that goes first: the oldest of the account that has most. */
-static mt_upload *choose(const mt_uploads *u)
-{
+    const mt_upload_owner *most = u->owners;
     mt_upload *found = u->oldest;
 
-    for (mt_upload *each = u->oldest; each; each = each->newer)
-        if (each->owner != found->owner && bytes_of(u, each->owner) > bytes_of(u, found->owner))
-            found = each;
+    for (const mt_upload_owner *each = most; each; each = each->next)
+        if (too_many ? each->count > most->count : each->bytes > most->bytes)
+            most = each;
+    while (found->owner != most)
+        found = found->newer;
     return found;
 }
 
@@ -110,11 +151,11 @@ bool mt_uploads_add(mt_uploads *u, const struct mt_account *owner, char *data, s
         return false;
     }
     while (u->stats.count > 0 && (u->stats.bytes + charged > u->limit || u->stats.count == MT_LIMIT_UPLOADED)) {
-        drop(u, choose(u));
+        drop(u, choose(u, u->stats.count == MT_LIMIT_UPLOADED));
         u->stats.evicted++;
     }
     each = mt_alloc(sizeof(*each));
-    *each = (mt_upload){.owner = owner, .data = data, .len = len, .charged = charged};
+    *each = (mt_upload){.owner = own(u, owner, charged), .data = data, .len = len, .charged = charged};
     mt_random_id(each->id, "pic_");
     memcpy(id, each->id, sizeof(each->id));
     link_newest(u, each);
@@ -128,7 +169,7 @@ bool mt_uploads_add(mt_uploads *u, const struct mt_account *owner, char *data, s
 static mt_upload *find(const mt_uploads *u, const struct mt_account *owner, const char *id, size_t len)
 {
     for (mt_upload *each = u->newest; each; each = each->older)
-        if (each->owner == owner && strlen(each->id) == len && memcmp(each->id, id, len) == 0)
+        if (each->owner->account == owner && strlen(each->id) == len && memcmp(each->id, id, len) == 0)
             return each;
     return NULL;
 }
@@ -198,7 +239,8 @@ bool mt_uploads_load(mt_uploads *u, const struct mt_account *owner, const char *
 mt_uploads_stats mt_uploads_look(mt_uploads *u)
 {
     pthread_mutex_lock(&u->lock);
-    const mt_uploads_stats stats = u->stats;
+    mt_uploads_stats stats = u->stats;
+    stats.limit = u->limit;
     pthread_mutex_unlock(&u->lock);
     return stats;
 }

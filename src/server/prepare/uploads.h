@@ -16,9 +16,11 @@
 
 struct mt_account;
 typedef struct mt_upload mt_upload;
+typedef struct mt_upload_owner mt_upload_owner;
 
 typedef struct mt_uploads_stats {
     size_t count, bytes; /* kept now */
+    size_t limit;        /* bytes that may be */
     uint64_t taken, evicted, missed;
 } mt_uploads_stats;
 
@@ -27,6 +29,7 @@ typedef struct mt_uploads {
     mt_room *room;        /* what the bytes are taken from; borrowed */
     size_t limit;         /* bytes */
     mt_upload *newest, *oldest;
+    mt_upload_owner *owners;
     mt_uploads_stats stats;
 } mt_uploads;
 

@@ -7,6 +7,20 @@
 #include "server/inside.h"
 #include "server/limits.h"
 
+static bool take(mt_server *server, mt_http_request *request, char id[MT_RANDOM_ID], mt_failure *why)
+{
+    if (request->coding != MT_HTTP_PLAIN)
+        return mt_failure_set(why, 415, "invalid_encoding", NULL,
+                              "a picture or video is uploaded as it is: send it without a content-encoding");
+    if (request->body_len == 0)
+        return mt_failure_set(why, 400, "invalid_body", NULL,
+                              "the body is empty: send the bytes of a picture or video");
+    return mt_uploads_add(&server->uploaded, request->who, request->body, request->body_len, request->charged, id) ||
+           mt_failure_set(why, 413, "upload_too_large", NULL,
+                          "a picture or video of %zu bytes cannot be kept here: %zu bytes may be (--upload-bytes)",
+                          request->body_len, mt_uploads_look(&server->uploaded).limit);
+}
+
 void mt_upload_put(void *user, mt_http_server *http, mt_http_request *request)
 {
     mt_server *server = user;
@@ -15,11 +29,7 @@ void mt_upload_put(void *user, mt_http_server *http, mt_http_request *request)
     mt_failure why;
 
     (void)http;
-    if (!request->body ||
-        !mt_uploads_add(&server->uploaded, request->who, request->body, request->body_len, request->charged, id)) {
-        mt_failure_set(&why, 413, "upload_too_large", NULL,
-                       "a picture or video of %zu bytes cannot be kept here: %zu bytes may be (--upload-bytes)",
-                       request->body_len, server->uploaded.limit);
+    if (!take(server, request, id, &why)) {
         mt_server_fail(server, request->handle, NULL, &why);
         mt_http_request_free(request);
         return;

@@ -128,7 +128,7 @@ bool mt_web_limits(mt_server *server, const mt_http_request *request, mt_buf *ou
 
     (void)request, (void)why;
     mt_json_write(out, "{'body_bytes':%zu,'picture_bytes':%zu,'upload_bytes':%zu", server->body_most,
-                  (size_t)server->opt->media_max_bytes, server->uploaded.limit);
+                  (size_t)server->opt->media_max_bytes, mt_uploads_look(&server->uploaded).limit);
     if (isfinite(alone))
         mt_json_write(out, "'background_alone':%.6g", alone);
     mt_json_write(out, "'connect':[");
