@@ -15,6 +15,7 @@
 #include "constraint/masks.h"
 #include "constraint/source.h"
 #include "engine/limits.h"
+#include "text/tokenizer.h"
 
 enum { ANSWERS = 40, TOKENS = 400, SAMPLES = 1 << 20, SLOWEST = 10, OPEN = 16 };
 

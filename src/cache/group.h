@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "device/device.h"
+#include "device/batch.h"
 
 /* Group 0 keeps every position. Each other group keeps those that its window needs; UINT32_MAX: every position. */
 typedef struct mt_cache_groups {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "device/device.h"
+#include "device/batch.h"
 
 /* For debugging: called when a page is taken and when it becomes free. pool: mt_pages.pool. */
 typedef void mt_pages_watch(void *ctx, size_t pool, uint32_t page, bool freed);

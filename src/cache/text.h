@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "device/device.h"
+#include "device/batch.h"
 #include "weights/limits.h"
 
 /* A token, with the flag MT_KEY_MEDIUM where it stands for a part of a picture. */

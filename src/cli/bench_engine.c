@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cli/bench.h"
 #include "engine/engine.h"
+#include "media/image.h"
 
 enum {
     SHORT_PROMPT = 16,

@@ -7,6 +7,7 @@
 #include "base/signals.h"
 #include "cli/cli.h"
 #include "engine/follow.h"
+#include "ranks/ranks.h"
 
 /* Ignores the signals that end a job: mpirun sends them to all ranks, but rank 0 first lets answers finish and then
    ends the others. */

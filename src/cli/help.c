@@ -4,6 +4,7 @@
 
 #include "base/version.h"
 #include "cli/cli.h"
+#include "device/device.h"
 #include "events/publisher.h"
 #include "kernels/kernels.h"
 #include "media/fetch.h"

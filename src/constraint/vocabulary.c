@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "text/tokenizer.h"
 #include "weights/limits.h"
 
 /* A token with its bytes. */

@@ -4,7 +4,8 @@
 #define MT_CONSTRAINT_VOCABULARY_H
 
 #include "constraint/grammar.h"
-#include "text/tokenizer.h"
+
+typedef struct mt_tokenizer mt_tokenizer; /* text/tokenizer.h */
 
 /* Tokens as a trie in depth-first order: a walk goes from front to back, and skips the nodes below a byte that may not
    follow. */

@@ -1,4 +1,4 @@
-/* A device: what models compute with. Declares tensors, weights, key/value pages, recurrent states and some fifty
+/* A device: what models compute with. Declares tensors, weights, key/value pages, recurrent states and some forty
    operations on them, for any kind of device. One thread owns a device and everything made from it.
 
    Operations are enqueued in order and return at once; their inputs and outputs are objects of the device, never the
@@ -19,12 +19,13 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/progress.h"
+#include "device/batch.h"
 #include "device/host.h"
-#include "device/limits.h"
-#include "kernels/matrix.h"
-#include "ranks/ranks.h"
-#include "sample/chain.h"
+#include "device/params.h"
+
+typedef struct mt_chain mt_chain;       /* sample/chain.h */
+typedef struct mt_mat mt_mat;           /* kernels/matrix.h */
+typedef struct mt_progress mt_progress; /* base/progress.h */
 
 typedef struct mt_device mt_device;
 typedef struct mt_set mt_set;         /* objects that are freed together: a model's, a tower's */
@@ -35,18 +36,8 @@ typedef struct mt_weight mt_weight;   /* a matrix, and perhaps a bias */
 typedef struct mt_experts mt_experts; /* gate, up and down of each expert of a layer */
 typedef struct mt_kv mt_kv;           /* a pool of key/value pages */
 typedef struct mt_states mt_states;   /* a pool of recurrent states */
-typedef struct mt_chooser mt_chooser; /* working memory for choosing tokens */
 typedef struct mt_reading mt_reading; /* a transfer to the host */
 typedef struct mt_sending mt_sending; /* a transfer to the device */
-
-typedef enum mt_precision {
-    MT_PRECISION_FAST,     /* int8 with quantised weights, bf16 with bf16 weights; fp32 elsewhere */
-    MT_PRECISION_REFERENCE /* fp32 with exactly dequantised weights */
-} mt_precision;
-
-/* How products with quantised weights are computed in fast precision (docs/numerics.md): with the bits of every device
-   that follows R3 and R4, or with those of tensor cores of sm_90. */
-typedef enum mt_numerics { MT_NUMERICS_PORTABLE, MT_NUMERICS_NATIVE } mt_numerics;
 
 /* The arithmetic of products with a weight. */
 typedef enum mt_arithmetic { MT_ARITHMETIC_INT8, MT_ARITHMETIC_BF16, MT_ARITHMETIC_FP32 } mt_arithmetic;
@@ -97,22 +88,6 @@ typedef struct mt_experts_params {
     mt_glu glu;
 } mt_experts_params;
 
-/* How cached keys and values are stored: in 16 bits (fp32 in reference precision), or as integers with a scale for each
-   vector. */
-typedef enum mt_kv_bits { MT_KV_BITS_16, MT_KV_BITS_8, MT_KV_BITS_4 } mt_kv_bits;
-
-typedef struct mt_device_params {
-    /* "cpu", "cuda", "cuda:1" for the second of several; NULL, "auto": a GPU that works here, else the CPU */
-    const char *name;
-    int number; /* which of several; mt_device_open reads it from the name */
-    mt_precision precision;
-    mt_kv_bits kv_bits;
-    mt_numerics numerics;
-    mt_host_params host; /* threads and kernels of the host */
-    mt_ranks *ranks;     /* the ranks that compute together, this one included; borrowed; NULL: there is one rank */
-    mt_host *shared;     /* used instead of an own host; borrowed. Devices that share a host compute one at a time */
-} mt_device_params;
-
 /* NULL with a sentence. Free with mt_device_close, after every set. */
 mt_device *mt_device_open(const mt_device_params *params, mt_error *err) MT_NODISCARD;
 void mt_device_close(mt_device *dev);
@@ -141,11 +116,6 @@ const char *mt_device_names(void);
 /* Objects live until their set is freed; the device must be planned again after that. */
 mt_set *mt_set_new(mt_device *dev);
 void mt_set_free(mt_set *set); /* NULL is fine */
-
-#define MT_KV_GROUPS 4 /* most groups of a model: layers whose pages are alike share a pool */
-#define MT_NO_PAGE UINT32_MAX
-#define MT_PAGE_TOKENS 32 /* positions of a page */
-#define MT_KV_SEGMENT 256 /* attention processes keys in segments of so many positions (R8) */
 
 typedef enum mt_kv_type { MT_KV_BF16, MT_KV_F32, MT_KV_Q8, MT_KV_Q4 } mt_kv_type;
 
@@ -179,51 +149,6 @@ typedef struct mt_state_shape {
     size_t key_heads, value_heads, key_dim, value_dim;
     size_t taps; /* of the convolution; its last taps - 1 inputs are part of the state */
 } mt_state_shape;
-
-/* ---- the batch of a step ---- */
-
-/* Some rows of a span: the recurrent state behind them is written to a slot, from which the next piece continues. */
-typedef struct mt_piece {
-    uint32_t rows, slot;
-} mt_piece;
-
-/* Rows of one sequence that are neighbours in the batch. */
-typedef struct mt_span {
-    uint32_t row, rows;                  /* rows [row, row + rows) of the batch */
-    uint32_t position;                   /* of the first row */
-    const uint32_t *pages[MT_KV_GROUPS]; /* page tables of the sequence, by group */
-    uint32_t state;                      /* slot of the state before the first row; MT_NO_PAGE: zeros */
-    uint32_t pieces;                     /* with recurrent layers: pieces, which cover all rows but the guesses */
-    const mt_piece *piece;               /* their slots differ, except that the last may be `state` */
-    /* The last rows may be guesses. No state is written for them, but what is needed to move a state over them: in a
-       memo, from which the sequence's next step takes as many as proved right. */
-    uint32_t guesses, memo; /* number of guesses, at most MT_LIMIT_MEMO_ROWS; number of the memo */
-    uint32_t replay;        /* so many of the memo's rows are between `state` and the first row */
-} mt_span;
-
-/* A row's position for rotary angles: in time, from the top, from the left. All three are equal for text. */
-typedef struct mt_position {
-    uint32_t axis[3];
-} mt_position;
-
-/* The rows that a step computes. */
-typedef struct mt_batch {
-    size_t rows;
-    const uint32_t *tokens;       /* [rows] */
-    const mt_position *positions; /* [rows] */
-    size_t spans;
-    const mt_span *span; /* [spans], in the order of their rows, which have no gaps */
-
-    /* The rest may be NULL. features, [rows]: the row of features that replaces the embedding of a row's token;
-       MT_NO_PAGE: none */
-    const uint32_t *features;
-    /* [rows]: a row sees positions [seen_from, seen) of its sequence; NULL: from the first, and up to its own */
-    const uint32_t *seen_from, *seen;
-    /* Tokens that the device chose in the step before, and that the host may not know yet. chosen, [rows]: the row of
-       that step's logits whose token it is; MT_NO_PAGE: `tokens` has it */
-    const mt_chooser *chooser;
-    const uint32_t *chosen;
-} mt_batch;
 
 /* What a layer's queries see besides what the batch says, and how scores are treated. */
 typedef struct mt_attention {

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/pool.h"
+#include "kernels/kernels.h"
 
 /* What one thread did in a measured run: times of mt_clock_ns, and nanoseconds. */
 typedef struct stay {

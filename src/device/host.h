@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "kernels/kernels.h"
 
+typedef struct mt_kernels mt_kernels; /* kernels/kernels.h */
 typedef struct mt_host mt_host;
 
 typedef struct mt_host_params {

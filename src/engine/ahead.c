@@ -16,6 +16,7 @@
       ended, and others may continue. So it needs a slot more for each answer; where one has none, no step is begun. */
 #include "base/clock.h"
 #include "engine/inside.h"
+#include "sample/thought.h"
 
 static bool is_wanted(const mt_engine *e)
 {

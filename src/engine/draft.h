@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cache/tree.h"
+#include "cache/text.h"
 #include "sample/limits.h"
 
 typedef enum mt_speculation {

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "engine/inside.h"
+#include "engine/sight.h"
 
 #define TOGETHER 1024 /* most patches of a job with several pictures: more would make the first of them wait */
 

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "engine/inside.h"
 #include "engine/limits.h"
+#include "engine/sight.h"
 #include "sample/limits.h"
 
 void mt_engine_params_init(mt_engine_params *params)

@@ -12,6 +12,7 @@
 #include "engine/lead.h"
 #include "engine/opened.h"
 #include "models/relay.h"
+#include "ranks/ranks.h"
 
 /* An open checkpoint. */
 typedef struct folder {

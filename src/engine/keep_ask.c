@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/keep_inside.h"
+#include "engine/sight.h"
 
 #define RATE_WEIGHT 0.125 /* weight of the newest answer in the expected time of an answer */
 /* an expected time that is too long is multiplied by this each time, so that it is tried again in the end */

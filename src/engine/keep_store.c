@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/keep_inside.h"
+#include "engine/sight.h"
 
 static mt_pending *pending_at(mt_keep *k, size_t i)
 {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/keep_inside.h"
+#include "engine/sight.h"
 
 /* How many records the features of a part are, and how many rows one of them has. */
 static size_t pieces_of(size_t rows)

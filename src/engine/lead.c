@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "models/relay.h"
+#include "ranks/ranks.h"
 
 static size_t words_of(const char *text)
 {

@@ -2,6 +2,7 @@
    again after the device has failed. */
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "engine/inside.h"
 #include "engine/limits.h"
 

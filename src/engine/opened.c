@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "engine/lead.h"
 #include "models/cut.h"
+#include "ranks/ranks.h"
 
 static void report(const mt_opened *o)
 {

@@ -11,14 +11,19 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "cache/tree.h"
-#include "constraint/constraint.h"
 #include "engine/clients.h"
-#include "engine/sight.h"
 #include "sample/logprobs.h"
 #include "sample/settings.h"
-#include "sample/thought.h"
 #include "text/stop.h"
+
+typedef struct mt_constraint mt_constraint;     /* constraint/constraint.h */
+typedef struct mt_figure mt_figure;             /* cache/text.h */
+typedef struct mt_media_span mt_media_span;     /* models/picture.h */
+typedef struct mt_picture mt_picture;           /* models/picture.h */
+typedef struct mt_sight mt_sight;               /* engine/sight.h */
+typedef struct mt_thought_rule mt_thought_rule; /* sample/thought.h */
+
+typedef struct mt_request mt_request;
 
 typedef enum mt_finish {
     MT_FINISH_STOP,   /* a token that ends the model's turn, a stop id or a stop string */

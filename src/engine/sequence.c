@@ -3,6 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "constraint/constraint.h"
+#include "sample/thought.h"
 
 #define PIECE_LIMIT (1u << 20) /* most bytes of text that one token may give */
 

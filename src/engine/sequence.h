@@ -4,12 +4,14 @@
 #define MT_ENGINE_SEQUENCE_H
 
 #include "cache/seq.h"
+#include "constraint/constraint.h"
 #include "engine/draft.h"
 #include "engine/keep.h"
 #include "engine/repeat.h"
 #include "engine/request.h"
 #include "engine/schedule.h"
 #include "sample/chain.h"
+#include "sample/thought.h"
 #include "text/detokenizer.h"
 
 typedef struct mt_sequence {

@@ -3,6 +3,7 @@
 #ifndef MT_ENGINE_SIGHT_H
 #define MT_ENGINE_SIGHT_H
 
+#include "base/error.h"
 #include "cache/feature_cache.h"
 #include "models/picture.h"
 

@@ -7,8 +7,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/inside.h"
+#include "engine/sight.h"
 #include "kernels/kernels.h"
 #include "sample/limits.h"
+#include "sample/thought.h"
 
 void mt_step_init(mt_step *step, mt_set *set, size_t rows, size_t sequences, size_t listed, size_t vocab)
 {

@@ -4,6 +4,7 @@
 #ifndef MT_ENGINE_STEP_H
 #define MT_ENGINE_STEP_H
 
+#include "device/device.h"
 #include "engine/cost.h"
 #include "engine/sequence.h"
 

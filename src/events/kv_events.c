@@ -17,6 +17,8 @@
 #include "base/hex.h"
 #include "base/limits.h"
 #include "base/msgpack.h"
+#include "cache/text.h"
+#include "cache/tree.h"
 #include "events/limits.h"
 
 #define NEAR "GPU"

@@ -3,8 +3,14 @@
 #ifndef MT_EVENTS_KV_EVENTS_H
 #define MT_EVENTS_KV_EVENTS_H
 
-#include "cache/tree.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
 #include "events/publisher.h"
+
+typedef struct mt_tree mt_tree;             /* cache/tree.h */
+typedef struct mt_tree_block mt_tree_block; /* cache/tree.h */
 
 typedef struct mt_kv_events mt_kv_events;
 

@@ -7,6 +7,7 @@
    Each expert is divided, rather than experts distributed: so all ranks have equal work whatever the router chooses,
    and what is exchanged for a row is its experts' inner widths and one result, not a result of each expert. */
 #include "models/cut.h"
+#include "ranks/ranks.h"
 
 #include <assert.h>
 #include <string.h>

@@ -2,6 +2,7 @@
    mt_layer_spec is used here, except those about what is kept, which spec.c uses. */
 #include "base/alloc.h"
 #include "models/decoder_inside.h"
+#include "ranks/ranks.h"
 
 /* slices: of columns that ranks compute together; 0: each rank computes all columns. */
 static void make_shared(mt_model *m, mt_decoder_layer *l, mt_role role, size_t cols, size_t slices)

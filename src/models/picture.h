@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "device/device.h"
+#include "device/batch.h"
 #include "media/digest.h"
 
 #define MT_PICTURE_SIZES 2 /* most pictures that one image becomes, each with views of another size */

@@ -12,10 +12,13 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
-#include "media/image.h"
-#include "media/video.h"
 #include "models/picture.h"
-#include "models/spec.h"
+
+typedef struct mt_config mt_config;           /* weights/config.h */
+typedef struct mt_image mt_image;             /* media/image.h */
+typedef struct mt_media_watch mt_media_watch; /* media/watch.h */
+typedef struct mt_model_spec mt_model_spec;   /* models/spec.h */
+typedef struct mt_video mt_video;             /* media/video.h */
 
 typedef struct mt_processor mt_processor;
 

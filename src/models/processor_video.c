@@ -1,6 +1,7 @@
 /* Chooses frames of a video and makes views of them (processor.h): one view has as many frames as a patch holds. */
 #include <math.h>
 
+#include "media/video.h"
 #include "models/vision_family.h"
 
 static void choose_all(mt_frame_choice *c)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ranks/ranks.h"
 
 static void add(mt_relay *r, const void *words, size_t count)
 {

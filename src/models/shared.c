@@ -1,5 +1,6 @@
 /* Tensors whose columns ranks compute together (shared.h). */
 #include "models/shared.h"
+#include "ranks/ranks.h"
 
 /* Also reserves the exchange buffer for all rows of this tensor. */
 mt_shared mt_shared_new(mt_set *set, mt_device *dev, mt_tensor *all, size_t rows, size_t cols, size_t slices)

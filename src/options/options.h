@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "device/device.h"
+#include "device/params.h"
 #include "engine/draft.h"
 #include "events/kv_events.h"
 #include "media/limits.h"

@@ -64,7 +64,8 @@ bool mt_bind_group_index(const mt_wish *w, const mt_tensor_info *t, size_t group
     return copy != NULL;
 }
 
-size_t mt_integers_groups(const mt_integers *in)
+/* Groups of a row. */
+static size_t groups_of(const mt_integers *in)
 {
     return (in->w->k + in->group - 1) / in->group;
 }
@@ -154,7 +155,7 @@ static void decode_row(const void *ctx, size_t row, float *out)
     const streams *s = ctx;
     const mt_integers *in = s->in;
     const mt_mat mat = {.format = MT_FORMAT_AFFINE, .bits = (uint8_t)in->bits};
-    const size_t groups = mt_integers_groups(in);
+    const size_t groups = groups_of(in);
     float *pairs = mt_alloc_array(2 * groups, sizeof(*pairs));
     mt_unpacker u = {.p = s->codes + row * s->stride};
     for (size_t g = 0; g < groups; g++)

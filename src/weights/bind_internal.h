@@ -117,8 +117,6 @@ typedef struct mt_integers {
     const void *ctx;
 } mt_integers;
 
-size_t mt_integers_groups(const mt_integers *in); /* of a row */
-
 /* Makes AFFINE of them, or decodes them where AFFINE has no such groups. */
 bool mt_bind_integers(const mt_integers *in, mt_mat *out);
 

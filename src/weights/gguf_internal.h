@@ -45,14 +45,9 @@ typedef struct mt_gguf_cursor {
     mt_error *err;
 } mt_gguf_cursor;
 
-uint64_t mt_gguf_little(const uint8_t *p, size_t bytes);
-
 /* Little-endian numbers; false with a sentence where the file ends before. */
 bool mt_gguf_u32(mt_gguf_cursor *c, uint32_t *out);
 bool mt_gguf_u64(mt_gguf_cursor *c, uint64_t *out);
-
-/* A string with its length before it. */
-bool mt_gguf_read_text(mt_gguf_cursor *c, mt_gguf_text *out);
 
 /* The name of a key or a tensor: of 1 to MT_LIMIT_TENSOR_NAME bytes without control characters. */
 bool mt_gguf_read_name(mt_gguf_cursor *c, const char *of, mt_gguf_text *out);

@@ -14,7 +14,7 @@ static const uint8_t sizes[] = {
     [MT_GGUF_I32] = 4, [MT_GGUF_F32] = 4,    [MT_GGUF_BOOL] = 1, [MT_GGUF_U64] = 8, [MT_GGUF_I64] = 8,
     [MT_GGUF_F64] = 8, [MT_GGUF_STRING] = 0, [MT_GGUF_ARRAY] = 0};
 
-uint64_t mt_gguf_little(const uint8_t *p, size_t bytes)
+static uint64_t little(const uint8_t *p, size_t bytes)
 {
     uint64_t value = 0;
     for (size_t i = 0; i < bytes; i++)
@@ -43,7 +43,7 @@ bool mt_gguf_u32(mt_gguf_cursor *c, uint32_t *out)
 {
     const uint8_t *at = skip(c, sizeof(*out));
     if (at)
-        *out = (uint32_t)mt_gguf_little(at, sizeof(*out));
+        *out = (uint32_t)little(at, sizeof(*out));
     return at != NULL;
 }
 
@@ -51,11 +51,12 @@ bool mt_gguf_u64(mt_gguf_cursor *c, uint64_t *out)
 {
     const uint8_t *at = skip(c, sizeof(*out));
     if (at)
-        *out = mt_gguf_little(at, sizeof(*out));
+        *out = little(at, sizeof(*out));
     return at != NULL;
 }
 
-bool mt_gguf_read_text(mt_gguf_cursor *c, mt_gguf_text *out)
+/* A string with its length before it. */
+static bool read_text(mt_gguf_cursor *c, mt_gguf_text *out)
 {
     uint64_t len = 0;
     if (!mt_gguf_u64(c, &len))
@@ -68,7 +69,7 @@ bool mt_gguf_read_text(mt_gguf_cursor *c, mt_gguf_text *out)
 
 bool mt_gguf_read_name(mt_gguf_cursor *c, const char *of, mt_gguf_text *out)
 {
-    if (!mt_gguf_read_text(c, out))
+    if (!read_text(c, out))
         return false;
     if (out->len == 0 || out->len > MT_LIMIT_TENSOR_NAME)
         return mt_fail(c->err, MT_E_INVALID, "the header has a name of %zu bytes for a %s; 1 to %d are allowed",
@@ -97,7 +98,7 @@ static bool read_strings(mt_gguf_cursor *c, mt_gguf_array *a)
     for (size_t i = 0; i < a->count; i++) {
         mt_gguf_text text;
         strings[i] = (uint64_t)(c->at - a->data);
-        if (!mt_gguf_read_text(c, &text))
+        if (!read_text(c, &text))
             return false;
     }
     a->strings = strings;
@@ -136,7 +137,7 @@ static bool read_key(mt_gguf_cursor *c, mt_gguf_key *key)
     key->type = (mt_gguf_type)type;
     key->data = c->at;
     if (type == MT_GGUF_STRING)
-        return mt_gguf_read_text(c, &text);
+        return read_text(c, &text);
     return type == MT_GGUF_ARRAY ? read_array(c, key) : skip(c, sizes[type]) != NULL;
 }
 
@@ -185,7 +186,7 @@ bool mt_gguf_has(const mt_gguf *g, const char *key)
 
 static mt_gguf_text text_at(const uint8_t *data)
 {
-    return (mt_gguf_text){.at = (const char *)data + 8, .len = (size_t)mt_gguf_little(data, 8)};
+    return (mt_gguf_text){.at = (const char *)data + 8, .len = (size_t)little(data, 8)};
 }
 
 bool mt_gguf_string(const mt_gguf *g, const char *key, mt_gguf_text *out)
@@ -206,7 +207,7 @@ static bool to_int(mt_gguf_type type, const uint8_t *data, int64_t *out)
 {
     if (type == MT_GGUF_F32 || type == MT_GGUF_F64 || sizes[type] == 0)
         return false;
-    uint64_t value = mt_gguf_little(data, sizes[type]);
+    uint64_t value = little(data, sizes[type]);
     const unsigned unused = 64 - 8u * sizes[type];
     if (is_signed(type)) /* the sign moves up, and with the value down again */
         *out = (int64_t)(value << unused) >> unused;

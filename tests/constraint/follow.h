@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "constraint/constraint.h"
 #include "constraint/source.h"
+#include "text/tokenizer.h"
 
 static const char *const constraint_words[] = {
     "ab",   "abc",   "{\"", "\":",  "\",",   "\"}",      "\",\"", " \"", "true", "null", "  ", "\n  ",    "00",

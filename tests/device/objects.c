@@ -1,10 +1,15 @@
 /* What is no operation: states and features that are read out and written back, and tokens that are chosen. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "check.h"
+#include "sample/chain.h"
+#include "sample/counts.h"
 #include "sample/limits.h"
+#include "sample/sampler.h"
+#include "sample/settings.h"
 
 /* The bytes of a slot are the device's own, but a round trip through the host changes none. */
 static void states(run *r)

@@ -4,6 +4,8 @@
 
 #include "base/alloc.h"
 #include "check.h"
+#include "sample/chain.h"
+#include "sample/settings.h"
 
 static const size_t depths[] = {1, 7, 32, 40, 64, 96, 128, 160, 256, 384, 640};
 

@@ -5,6 +5,7 @@
 
 #include "models/limits.h"
 #include "models/processor.h"
+#include "models/spec.h"
 #include "scratch.h"
 #include "server/prepare/generation.h"
 #include "weights/limits.h"

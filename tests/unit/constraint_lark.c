@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "../constraint/follow.h"
+#include "text/tokenizer.h"
 
 static mt_tokenizer *tokenizer;
 static mt_vocabulary *vocabulary;

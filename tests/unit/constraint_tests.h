@@ -7,6 +7,7 @@
 #include "../constraint/follow.h"
 
 #include "base/alloc.h"
+#include "text/tokenizer.h"
 
 static mt_tokenizer *tokenizer;
 static mt_vocabulary *vocabulary;

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "device/device.h"
+#include "kernels/matrix.h"
 
 enum { EXPERTS = 6, WIDTH = 32 };
 

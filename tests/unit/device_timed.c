@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "device/timed.h"
+#include "kernels/matrix.h"
 
 enum { WIDTH = 256, COLUMNS = 1024, ROWS = 8, THREADS = 3, CALLS = 16 };
 

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "engine/engine.h"
+#include "ranks/ranks.h"
 #include "sample/limits.h"
 
 #define FIXTURES "tests/oracle/checkpoints"

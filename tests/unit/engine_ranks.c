@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "../constraint/follow.h"
+#include "ranks/ranks.h"
 
 #define NEW_TOKENS 6
 #define ASKED 4

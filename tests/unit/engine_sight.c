@@ -2,6 +2,7 @@
    continue only where a state was kept. Conversations are laid out as chat templates do; the share of tokens that are
    found is that of all that some earlier request has computed. Prints the table of docs/cache.md. */
 #include "engine_driver.h"
+#include "media/image.h"
 
 #define FIXTURE FIXTURES "/qwen35-mlx-4bit"
 #define SIGHTED "tests/oracle/sighted/qwen35-bf16"

@@ -3,6 +3,7 @@
 #include "engine_driver.h"
 
 #include "../constraint/follow.h"
+#include "sample/thought.h"
 
 #define LEN 50
 #define TOKENS 40

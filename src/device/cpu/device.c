@@ -14,6 +14,7 @@
 #include "device/cpu/cpu.h"
 #include "device/limits.h"
 #include "device/native.h"
+#include "ranks/ranks.h"
 
 /* ---- the device ---- */
 

@@ -7,6 +7,7 @@
 
 #include "device/cpu/cpu.h"
 #include "device/limits.h"
+#include "ranks/ranks.h"
 
 typedef struct projection {
     const mt_weight *w; /* [experts] */

@@ -10,6 +10,7 @@
 #include <assert.h>
 
 #include "device/cuda/cuda.h"
+#include "sample/chain.h"
 #include "sample/limits.h"
 #include "sample/philox.h"
 #include "sample/steer.h"

@@ -7,6 +7,7 @@
 #include "device/cuda/driver.h"
 #include "device/cuda/params.h"
 #include "device/rules.h"
+#include "sample/chain.h"
 
 /* clang-format off */
 /* X(name): kernels for products of few rows, mtk_few_<bits>_<most rows>_<group; 0: any>, in the order of product_few.c;

@@ -1,5 +1,6 @@
 /* Recurrent layers on the host's side: which kernel runs, with which parameters, on how many blocks. */
 #include "device/cuda/cuda.h"
+#include "kernels/kernels.h"
 
 #define THREADS 256
 #define CONV_ROWS 8 /* rows of a block of the convolution, as in recurrent.cu */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/progress.h"
 #include "device/cuda/cuda.h"
 #include "kernels/levels.h"
 #include "kernels/unpack.h"

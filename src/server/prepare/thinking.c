@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "chat/thinking.h"
+#include "sample/thought.h"
 #include "server/inside.h"
 
 static mt_chat_text text_of(const char *words)
