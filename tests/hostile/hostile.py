@@ -472,6 +472,21 @@ config_case("format", quantization_config={"quant_method": "compressed-tensors",
 config_case("quant_algo", quantization_config={"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"})
 config_case("e5m2", "qwen3-fp8", quantization_config={"quant_method": "fp8", "fmt": "e5m2"})
 config_case("blocks of", "qwen3-fp8", quantization_config={"quant_method": "fp8", "weight_block_size": [0, 128]})
+config_case("queries, keys and values that are cut off", "olmoe-bf16", clip_qkv=8)
+config_case("norms of queries and keys with other weights", "cohere-bf16", use_qk_norm=True)
+config_case('"logits_scaling"', "granite-bf16", logits_scaling=0)
+config_case('"residual_multiplier"', "granite-bf16", residual_multiplier="much")
+config_case("6 experts", "mixtral-bf16", num_experts_per_tok=7)
+config_case("6 experts", "ernie45moe-bf16", moe_k=7)
+config_case("6 experts", "hyv3-bf16", num_experts_per_tok=7)
+config_case("entries for 3 layers", "smollm3-window-mlx-4bit", no_rope_layers=[1, 0])
+config_case("entries for 2 layers", "hyv3-bf16", mlp_layer_types=["dense"])
+config_case('"rotary_dim"', "minimaxm2-bf16", rotary_dim=64, rope_parameters=None)
+config_case("experts with biases", "ernie45moe-bf16", use_bias=True)
+config_case('"short_factor" has 1 numbers', "phi3-bf16",
+            rope_scaling={"type": "longrope", "short_factor": [1.0], "long_factor": [1.0]})
+config_case("not above 0", "phi3-bf16", rope_scaling={"type": "su", "short_factor": [0.0] * 8})
+config_case('"sliding_window_pattern"', "exaone4-bf16", sliding_window_pattern=-1)
 
 
 # --- GGUF files -----------------------------------------------------------------------------------------------------
@@ -562,7 +577,7 @@ bytes_case(
 gguf_case("architecture \"martian\" is none that motet runs", "of_a_martian", key("general.architecture", "martian"))
 gguf_case("no \"general.architecture\"", "of_no_architecture", no_key("general.architecture"))
 gguf_case("no \"general.architecture\"", "of_architecture_7", key("general.architecture", 7))
-gguf_case("block_sparse_moe.gate", "of_mixtral_without_experts", key("llama.expert_count", 8))
+gguf_case("mlp.gate", "of_mixtral_without_experts", key("llama.expert_count", 8))
 gguf_case("general.alignment", "aligned_to_48", key("general.alignment", 48))
 gguf_case("general.alignment", "aligned_to_nothing", key("general.alignment", 0))
 gguf_case("block_count", "without_layers", key("llama.block_count", 0))

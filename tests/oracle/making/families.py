@@ -168,6 +168,8 @@ def published(config):
         config["rope_scaling"]["rope_type"] = config["rope_scaling"].pop("type")
     if config["model_type"] == "gpt_oss":
         return dict(sorted({**config, "experts_per_token": config["num_experts_per_tok"], "swiglu_limit": 7.0}.items()))
+    if config["model_type"] == "exaone4":  # its published configs have both
+        return dict(sorted(config.items()))
     layer_types = config.pop("layer_types", None)
     if config["model_type"] == "gemma3_text":
         config.pop("_sliding_window_pattern", None)
