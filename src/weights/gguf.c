@@ -168,6 +168,16 @@ static bool read_tensors(mt_gguf *g, mt_gguf_cursor *c, uint64_t count, const mt
     return ok && check_apart(g->tensors + first, (size_t)count, c->err);
 }
 
+/* Whether the file begins with a word of GGML, the format before GGUF. */
+static bool is_ggml(const uint8_t *magic)
+{
+    static const char words[][5] = {"lmgg", "fmgg", "tjgg", "algg"}; /* little-endian "ggml", "ggmf", "ggjt", "ggla" */
+    for (size_t i = 0; i < MT_COUNT(words); i++)
+        if (memcmp(magic, words[i], 4) == 0)
+            return true;
+    return false;
+}
+
 static bool read_version(mt_gguf_cursor *c)
 {
     static const char pointer[] = "version https://git-lfs";
@@ -176,6 +186,11 @@ static bool read_version(mt_gguf_cursor *c)
         return mt_fail(c->err, MT_E_INVALID, "the file is a git-lfs pointer, not the weights; run \"git lfs pull\"");
     if (!mt_gguf_u32(c, &magic))
         return false;
+    if (is_ggml(c->at - 4))
+        return mt_fail(
+            c->err, MT_E_UNSUPPORTED,
+            "the file is of GGML, the format before GGUF, which motet does not read; take a GGUF file of the "
+            "same model");
     if (memcmp(c->at - 4, "GGUF", 4) != 0)
         return mt_fail(c->err, MT_E_INVALID, "the file is no GGUF file: it does not begin with \"GGUF\"; " DOWNLOAD);
     if (!mt_gguf_u32(c, &version))

@@ -171,10 +171,28 @@ bool mt_gguf_arch_encodes(const char *name)
     return arch && (arch->flags & MT_GGUF_ENCODER);
 }
 
+/* Refuses files that go with a model and are none. */
+static bool check_type(const mt_gguf *g, mt_error *err)
+{
+    mt_gguf_text type;
+    if (!mt_gguf_string(g, "general.type", &type))
+        return true;
+    if (mt_gguf_text_is(type, "adapter"))
+        return mt_fail(err, MT_E_UNSUPPORTED,
+                       "the file is an adapter (LoRA) and no model; merge it into the model that it was made for");
+    if (mt_gguf_text_is(type, "imatrix"))
+        return mt_fail(err, MT_E_UNSUPPORTED,
+                       "the file is an importance matrix, from which quantisations are made, and no model; take one of "
+                       "these");
+    return true;
+}
+
 const mt_gguf_arch *mt_gguf_arch_of(const mt_gguf *g, mt_error *err)
 {
     static const char key[] = "general.architecture";
     mt_gguf_text name;
+    if (!check_type(g, err))
+        return NULL;
     if (!mt_gguf_string(g, key, &name)) {
         mt_fail(err, MT_E_INVALID, "the file has no \"%s\"; download it again", key);
         return NULL;

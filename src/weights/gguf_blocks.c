@@ -168,6 +168,7 @@ static void open_nvfp4(mt_gguf_block *o, const uint8_t *p)
 static const char codebook[] = "whose weights are entries of a codebook; take one of the types Q2_K to Q8_0, IQ4_NL, "
                                "IQ4_XS or MXFP4 of the same model";
 static const char ternary[] = "whose weights have three values; take one of the types Q2_K to Q8_0 of the same model";
+static const char laid_out[] = "which is laid out for one kind of processor; take Q4_0 or IQ4_NL of the same model";
 static const char no_weights[] = "which is no type of weights";
 
 static const struct {
@@ -213,8 +214,14 @@ static const struct {
     [27] = REFUSED("I64", 1, 8, no_weights),
     [28] = REFUSED("F64", 1, 8, no_weights),
     [29] = REFUSED("IQ1_M", 256, 56, codebook),
+    [31] = REFUSED("Q4_0_4_4", 32, 18, laid_out),
+    [32] = REFUSED("Q4_0_4_8", 32, 18, laid_out),
+    [33] = REFUSED("Q4_0_8_8", 32, 18, laid_out),
     [34] = REFUSED("TQ1_0", 256, 54, ternary),
     [35] = REFUSED("TQ2_0", 256, 66, ternary),
+    [36] = REFUSED("IQ4_NL_4_4", 32, 18, laid_out),
+    [37] = REFUSED("IQ4_NL_4_8", 32, 18, laid_out),
+    [38] = REFUSED("IQ4_NL_8_8", 32, 18, laid_out),
     [41] = REFUSED("Q1_0", 128, 18, ternary),
     [42] = REFUSED("Q2_0", 64, 18, ternary),
 #undef REFUSED

@@ -91,26 +91,6 @@ void mt_gguf_set_shard(char *first, unsigned number)
     memcpy(first + strlen(first) - strlen(NUMBERS SUFFIX) + 1, digits, 5);
 }
 
-bool mt_gguf_is_first(const char *name)
-{
-    unsigned number, total;
-
-    shard_of(name, &number, &total);
-    return mt_gguf_named(name) && !mt_gguf_is_projector(name) && number == 1;
-}
-
-bool mt_gguf_same(const char *name, const char *other)
-{
-    size_t len, other_len;
-    const char *stem = mt_gguf_stem(name, &len), *other_stem = mt_gguf_stem(other, &other_len);
-    unsigned number, total, other_total;
-
-    shard_of(name, &number, &total);
-    shard_of(other, &number, &other_total);
-    return total == other_total && stem - name == other_stem - other && len == other_len &&
-           memcmp(name, other, (size_t)(stem - name) + len) == 0;
-}
-
 /* Whether a part of a name is a quantisation's: Q4_K_M, IQ4_XS, MXFP4_MOE, BF16. */
 static bool is_label(const char *part, size_t len)
 {
@@ -127,6 +107,43 @@ static bool is_label(const char *part, size_t len)
         digits = 2;
     return len > digits + 1 && (digits == 2 || toupper((unsigned char)part[0]) == 'Q') &&
            isdigit((unsigned char)part[digits]) && part[digits + 1] == '_';
+}
+
+/* Whether the file is an importance matrix, from which the quantisations beside it were made: it is called so, and not
+   like one of them ("m-imatrix-Q4_K_M.gguf"). */
+static bool is_matrix(const char *name)
+{
+    size_t len;
+    const char *stem = mt_gguf_stem(name, &len);
+
+    if (!strcasestr(stem, "imatrix"))
+        return false;
+    for (size_t at = 0, end; at < len; at = end + 1) {
+        end = at + strcspn(stem + at, "-.");
+        if (is_label(stem + at, end - at))
+            return false;
+    }
+    return true;
+}
+
+bool mt_gguf_is_first(const char *name)
+{
+    unsigned number, total;
+
+    shard_of(name, &number, &total);
+    return mt_gguf_named(name) && !mt_gguf_is_projector(name) && !is_matrix(name) && number == 1;
+}
+
+bool mt_gguf_same(const char *name, const char *other)
+{
+    size_t len, other_len;
+    const char *stem = mt_gguf_stem(name, &len), *other_stem = mt_gguf_stem(other, &other_len);
+    unsigned number, total, other_total;
+
+    shard_of(name, &number, &total);
+    shard_of(other, &number, &other_total);
+    return total == other_total && stem - name == other_stem - other && len == other_len &&
+           memcmp(name, other, (size_t)(stem - name) + len) == 0;
 }
 
 void mt_gguf_label(const char *name, char out[MT_GGUF_LABEL])

@@ -390,6 +390,9 @@ static bool check_sizes(const maker *m, mt_error *err)
         if (sizes[i].value < 1)
             return mt_fail(err, MT_E_INVALID, "the file's \"%s.%s\" is %lld, or is not there; download it again",
                            m->arch->name, sizes[i].key, (long long)own(m, sizes[i].key, 0));
+    if (mt_gguf_tensors(m->g) == 0)
+        return mt_fail(err, MT_E_INVALID,
+                       "the file has keys and a vocabulary, but no weights; take another file of the model");
     return rows_of(m, "token_embd.weight") > 0 ||
            mt_fail(err, MT_E_INVALID, "the file has no matrix \"token_embd.weight\"; download it again");
 }

@@ -578,6 +578,12 @@ gguf_case("architecture \"martian\" is none that motet runs", "of_a_martian", ke
 gguf_case("no \"general.architecture\"", "of_no_architecture", no_key("general.architecture"))
 gguf_case("no \"general.architecture\"", "of_architecture_7", key("general.architecture", 7))
 gguf_case("mlp.gate", "of_mixtral_without_experts", key("llama.expert_count", 8))
+gguf_case("is an adapter (LoRA)", "of_an_adapter", key("general.type", "adapter"))
+gguf_case("is an importance matrix", "of_an_importance_matrix", key("general.type", "imatrix"))
+gguf_case("no weights", "of_a_vocabulary", lambda keys, tensors: tensors.clear())
+gguf_case("found type Q4_0_4_4, which is laid out", "of_interleaved_rows",
+          lambda keys, tensors: tensors.update({QUERY: gguf.Tensor(31, [64, 64], b"\0" * (64 * 2 * 18))}))
+bytes_case("is of GGML", "of_ggml", lambda data: b"tjgg" + data[4:])
 gguf_case("general.alignment", "aligned_to_48", key("general.alignment", 48))
 gguf_case("general.alignment", "aligned_to_nothing", key("general.alignment", 0))
 gguf_case("block_count", "without_layers", key("llama.block_count", 0))

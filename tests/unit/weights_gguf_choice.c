@@ -106,6 +106,18 @@ static void a_projector_belongs_to_its_model(void **state)
     assert_int_equal(mt_gguf_choose_projector(flat + 1, 3, "b-Q4_0.gguf"), 2);
 }
 
+static void an_importance_matrix_is_no_model(void **state)
+{
+    static const mt_gguf_file with[] = {{"imatrix_m.gguf", 9}, {"m-imatrix.gguf", 9}, {"m.gguf", 1}};
+
+    (void)state;
+    assert_string_equal(choose(with, 3, NULL, 0), "m.gguf");
+    assert_false(mt_gguf_is_first("dir/m.Imatrix.gguf"));
+    assert_true(mt_gguf_is_first("m-imatrix-Q4_K_M.gguf"));
+    assert_true(mt_gguf_is_first("m-i1-IQ4_XS-imatrix.gguf"));
+    assert_true(mt_gguf_is_first("imatrix/m-Q8_0.gguf"));
+}
+
 static void an_exact_label_comes_before_a_dynamic_one(void **state)
 {
     static const mt_gguf_file both[] = {{"m-UD-Q4_K_M.gguf", 1}, {"m-q4_k_m.gguf", 1}};
@@ -228,6 +240,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(shards_belong_together),
     cmocka_unit_test(a_tag_or_the_memory_chooses),
     cmocka_unit_test(a_projector_belongs_to_its_model),
+    cmocka_unit_test(an_importance_matrix_is_no_model),
     cmocka_unit_test(an_exact_label_comes_before_a_dynamic_one),
     cmocka_unit_test_setup_teardown(a_path_leads_to_files, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(a_manifest_lists_blobs, make_folder, remove_folder),
