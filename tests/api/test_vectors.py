@@ -6,14 +6,13 @@ usage: tests/api/test_vectors.py --motet PROGRAM"""
 
 import argparse
 import base64
-import json
 import math
 import os
-import shutil
 import struct
 import sys
 import tempfile
 
+import fixture
 import served
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -173,34 +172,11 @@ def check_tokens(v):
     assert "262260 tokens, and vectors of 262144 may be asked for" in refused.json()["error"]["message"], refused.body
 
 
-def write_classifier(folder, **more):
-    """The scorer with three labels: the second's logit is the negative of what it scores, the third's is 0."""
-    source = os.path.join(VECTORS, SCORER)
-    shutil.copy(os.path.join(source, "tokenizer.json"), folder)
-    with open(os.path.join(source, "config.json"), encoding="utf-8") as f:
-        config = dict(json.load(f), id2label={"0": "good", "1": "bad", "2": "neither"}, **more)
-    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as f:
-        json.dump(config, f)
-    with open(os.path.join(source, "model.safetensors"), "rb") as f:
-        header = json.loads(f.read(int.from_bytes(f.read(8), "little")))
-        data = f.read()
-    for name in ("classifier.out_proj.bias", "classifier.out_proj.weight"):  # of bf16 numbers: signs are the highest bits
-        begin, end = header[name]["data_offsets"]
-        old = data[begin:end]
-        header[name]["shape"][0] = 3
-        header[name]["data_offsets"] = [len(data), len(data) + 3 * len(old)]
-        data += old + bytes(b ^ 0x80 if i % 2 else b for i, b in enumerate(old)) + bytes(len(old))
-    old = header.pop("__metadata__", None)
-    text = json.dumps(dict(header, **({"__metadata__": old} if old else {}))).encode()
-    with open(os.path.join(folder, "model.safetensors"), "wb") as f:
-        f.write(len(text).to_bytes(8, "little") + text + data)
-
-
 def check_labels(motet):
     texts = ["fox", TEXT]
     with tempfile.TemporaryDirectory() as folder:
         for more in ({}, {"problem_type": "multi_label_classification"}):
-            write_classifier(folder, **more)
+            fixture.write_classifier(folder, ("good", "bad", "neither"), **more)
             with served.Server(motet, folder, "--served-name", "three", "--embedding-model",
                                os.path.join(VECTORS, SCORER)) as server:
                 v = Vectors(server)
