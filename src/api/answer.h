@@ -124,8 +124,8 @@ bool mt_answer_parse(mt_answer *answer, const mt_parse_settings *settings, mt_er
    ends the answer with an error, answer->failed is set and nothing is appended. */
 void mt_answer_feed(mt_answer *answer, size_t prompt, const mt_event *event, mt_buf *out);
 
-/* Scales the vector of a choice as the ask wants it; only once. Returns how many of its numbers are to be written. Where
-   there is one for each token, each is scaled and they lie one behind the other; the number is that of all. */
+/* Scales the vector of a choice as the ask wants it; only once. Returns how many of its numbers are to be written.
+   Where there is one for each token, each is scaled and they lie one behind the other; the number is that of all. */
 size_t mt_answer_embedding(const mt_answer *answer, mt_choice *choice);
 
 /* Makes probabilities of what a classifier gave for a choice, unless the ask wants it as it is; only once. Returns the

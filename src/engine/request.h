@@ -35,7 +35,8 @@ typedef enum mt_pool {
     MT_POOL_FIRST, /* the state of the first position */
     MT_POOL_MEAN,  /* the mean over all positions, summed in their order in fp32 */
     MT_POOL_EACH,  /* the states of all positions, one behind the other */
-    MT_POOL_CLASSES /* for encoders with a classifier: what it gives to a text, or to a pair of texts, one number a label */
+    /* for encoders with a classifier: what it gives to a text, or to a pair of texts, one number a label */
+    MT_POOL_CLASSES
 } mt_pool;
 
 typedef enum mt_event_kind {

@@ -1,4 +1,5 @@
-/* A body of /v1/chat/completions, /v1/completions, /v1/embeddings, /pooling, /classify, /rerank or /score, of arbitrary bytes. */
+/* A body of /v1/chat/completions, /v1/completions, /v1/embeddings, /pooling, /classify, /rerank or /score, of arbitrary
+   bytes. */
 #include "ask.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
