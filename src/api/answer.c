@@ -284,11 +284,43 @@ static void scale(float *vector, size_t count)
 /* A shortened vector is always scaled again. */
 size_t mt_answer_embedding(const mt_answer *a, mt_choice *c)
 {
-    const size_t count = a->dimensions ? a->dimensions : c->vector_len;
+    const size_t width = a->width ? a->width : c->vector_len;
+    const size_t count = a->dimensions ? a->dimensions : width, tokens = width ? c->vector_len / width : 0;
 
-    if (a->normalise || count < c->vector_len)
-        scale(c->vector, count);
-    return count;
+    for (size_t i = 0; i < tokens; i++) {
+        float *vector = c->vector + i * count;
+
+        memmove(vector, c->vector + i * width, count * sizeof(*vector));
+        if (a->normalise || count < width)
+            scale(vector, count);
+    }
+    return tokens * count;
+}
+
+static void softmax(float *values, size_t count, double most)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += exp((double)values[i] - most);
+    for (size_t i = 0; i < count; i++)
+        values[i] = (float)(exp((double)values[i] - most) / sum);
+}
+
+size_t mt_answer_classes(const mt_answer *a, mt_choice *c)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < c->vector_len; i++)
+        if (c->vector[i] > c->vector[best])
+            best = i;
+    if (a->form.scaling == MT_SCALING_OFF)
+        return best;
+    if (!a->apart)
+        softmax(c->vector, c->vector_len, (double)c->vector[best]);
+    for (size_t i = 0; a->apart && i < c->vector_len; i++)
+        c->vector[i] = (float)(1 / (1 + exp(-(double)c->vector[i])));
+    return best;
 }
 
 /* A prompt is computed once for all its choices, so the smallest count of cached tokens among them is the true one. */

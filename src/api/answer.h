@@ -88,6 +88,9 @@ struct mt_answer {
     bool normalise;   /* vectors are scaled to length 1 */
     /* How many of the first choices are queries, where embeddings are compared for scores; 0: none */
     size_t queries;
+    size_t width;             /* numbers of a vector as the model gives it; 0: the whole vector of a choice */
+    const json_t *labels;     /* names of a classifier's labels; borrowed; NULL: the vectors are no classes */
+    bool apart;               /* each of the labels has a probability of its own */
     size_t dimensions;        /* numbers of a vector that are written; 0: all */
     size_t n;                 /* choices for each prompt */
     json_t *tools;            /* of the chat, for parsers; a reference of its own, or NULL */
@@ -121,8 +124,13 @@ bool mt_answer_parse(mt_answer *answer, const mt_parse_settings *settings, mt_er
    ends the answer with an error, answer->failed is set and nothing is appended. */
 void mt_answer_feed(mt_answer *answer, size_t prompt, const mt_event *event, mt_buf *out);
 
-/* Scales the vector of a choice as the ask wants it; only once. Returns how many of its numbers are to be written. */
+/* Scales the vector of a choice as the ask wants it; only once. Returns how many of its numbers are to be written.
+   Where there is one for each token, each is scaled and they lie one behind the other; the number is that of all. */
 size_t mt_answer_embedding(const mt_answer *answer, mt_choice *choice);
+
+/* Makes probabilities of what a classifier gave for a choice, unless the ask wants it as it is; only once. Returns the
+   number of the likeliest label. */
+size_t mt_answer_classes(const mt_answer *answer, mt_choice *choice);
 
 /* Tokens of all prompts and choices together. */
 typedef struct mt_usage {

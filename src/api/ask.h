@@ -31,6 +31,10 @@ enum { MT_TRUNCATE_NONE = -2, MT_TRUNCATE_FIT = -1 }; /* values of mt_ask.trunca
 /* Whether embeddings are scaled to length 1, and scores to between 0 and 1. DEFAULT: as the model does it. */
 typedef enum mt_scaling { MT_SCALING_DEFAULT, MT_SCALING_ON, MT_SCALING_OFF } mt_scaling;
 
+/* What is wanted of a text: one vector, a vector for each of its tokens, what a classifier says of it, or, for ANY, the
+   first or the last of these, as the model can. */
+typedef enum mt_ask_vectors { MT_ASK_ONE, MT_ASK_EACH, MT_ASK_CLASSES, MT_ASK_ANY } mt_ask_vectors;
+
 /* How the answer is to be given. */
 typedef struct mt_form {
     bool stream, include_usage;
@@ -115,6 +119,7 @@ typedef struct mt_ask {
     size_t prompt_count;
 
     bool scores;                     /* scores are wanted: each prompt has a query */
+    mt_ask_vectors vectors;          /* what is wanted of texts without a query */
     size_t query_count;              /* distinct queries: 1, or one for each prompt */
     const char *text_field;          /* the field of the body that has the prompts */
     int64_t max_query, max_document; /* most tokens of a query and of a text that are used; 0: all */

@@ -58,9 +58,9 @@ typedef struct mt_dialect {
 extern const mt_dialect mt_cohere_embed, mt_sglang_generate;
 
 extern const mt_dialect mt_openai_chat, mt_openai_completions, mt_openai_responses, mt_anthropic_messages,
-    mt_anthropic_count_tokens, mt_openai_embeddings, mt_score, mt_rerank, mt_rerank_v1, mt_rerank_v2,
-    mt_responses_input_tokens, mt_responses_socket, mt_responses_compact, mt_ollama_chat, mt_ollama_generate,
-    mt_ollama_embed, mt_ollama_embeddings, mt_llama_completion, mt_llama_infill, mt_lmstudio_chat,
+    mt_anthropic_count_tokens, mt_openai_embeddings, mt_pooling, mt_classify, mt_score, mt_rerank, mt_rerank_v1,
+    mt_rerank_v2, mt_responses_input_tokens, mt_responses_socket, mt_responses_compact, mt_ollama_chat,
+    mt_ollama_generate, mt_ollama_embed, mt_ollama_embeddings, mt_llama_completion, mt_llama_infill, mt_lmstudio_chat,
     mt_lmstudio_completions, mt_gemini_generate, mt_gemini_stream, mt_gemini_list, mt_gemini_count, mt_gemini_embed,
     mt_gemini_embed_batch;
 

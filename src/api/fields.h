@@ -72,7 +72,7 @@ bool mt_fields_read_table(mt_ask *ask, const mt_field_table *table, mt_failure *
 extern const mt_field_table mt_fields_common, mt_fields_refused;
 
 /* Fields of calls for vectors; further fields of calls for scores. */
-extern const mt_field_table mt_fields_vectors, mt_fields_scores;
+extern const mt_field_table mt_fields_vectors, mt_fields_encoding, mt_fields_scores;
 
 /* Readers used by several tables, in fields_common.c. A max_tokens of -1 means all that the context leaves. */
 mt_field_read mt_read_bias, mt_read_max_tokens, mt_read_stop, mt_read_truncate, mt_read_truncation_side;

@@ -5,6 +5,7 @@
 
 /* requests */
 #define MT_LIMIT_CHOICES 128                 /* answers of one call: prompts times n */
+#define MT_LIMIT_STATES (8u << 20)           /* numbers of a call that wants a vector of each token */
 #define MT_LIMIT_EMBEDDINGS 2048             /* texts of one call for embeddings or scores, as OpenAI has it */
 #define MT_LIMIT_BODY_BYTES (64u << 20)      /* of a request's body */
 #define MT_LIMIT_JSON_LEAST (8u << 20)       /* bytes that a parsed body may have even where memory is short */

@@ -1,49 +1,15 @@
 /* The dialect of POST /v1/embeddings, as OpenAI defines it. */
-#include <string.h>
-
 #include "api/answer.h"
 #include "api/fields.h"
 #include "api/openai_prompt.h"
 #include "api/write.h"
 #include "base/json_tree.h"
 #include "base/json_write.h"
-#include "base/words.h"
-#include "weights/limits.h"
-
-static bool read_format(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
-{
-    const char *format = mt_json_word(value);
-
-    if (!format || (strcmp(format, "float") != 0 && strcmp(format, "base64") != 0))
-        return mt_failure_value(why, name, "is neither \"float\" nor \"base64\": send one");
-    if (strcmp(format, "base64") == 0)
-        json_object_set_new(ask->extra, "base64", json_true());
-    return true;
-}
-
-/* vLLM's fields for the byte format of base64: only the usual one is supported. */
-static bool read_spelling(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
-{
-    static const char *const taken[] = {"float32", "native", "little", NULL};
-
-    (void)ask;
-    return mt_words_have(taken, mt_json_word(value)) ||
-           mt_failure_unsupported(why, name,
-                                  "is not supported: leave it out, and take 32-bit floats, the lowest byte first");
-}
-
-static const mt_field fields[] = {
-    MT_FIELD_INT_ROW("dimensions", dimensions, 1, MT_LIMIT_WIDTH),
-    MT_FIELD_BOOL_ROW("add_special_tokens", add_special_tokens),
-    MT_FIELD_OTHER_ROW("encoding_format", read_format),
-    MT_FIELD_OTHER_ROW("embed_dtype", read_spelling),
-    MT_FIELD_OTHER_ROW("endianness", read_spelling),
-};
 
 static bool read(mt_ask *ask, mt_failure *why)
 {
     static const char *const elsewhere[] = {"input", NULL};
-    const mt_field_table tables[] = {mt_fields_vectors, {fields, MT_COUNT(fields)}};
+    const mt_field_table tables[] = {mt_fields_vectors, mt_fields_encoding};
 
     ask->form.vectors = true;
     ask->text_field = "input";

@@ -134,7 +134,9 @@ static void print_encoder(const mt_info *info)
     const mt_bert_spec *s = &info->encoder;
     printf("%-14s%s, an encoder for %s\n", "family",
            mt_config_string(mt_checkpoint_config(info->checkpoint), "model_type", ""),
-           s->scores ? "scores (/v1/rerank)" : "vectors (/v1/embeddings)");
+           s->labels == 0   ? "vectors (/v1/embeddings)"
+           : s->labels == 1 ? "scores (/v1/rerank)"
+                            : "labels (/classify)");
     printf("%-14s%u of width %u, vocabulary %u\n", "layers", s->layers, s->hidden, s->vocab);
     printf("%-14s%u head%s of %u\n", "attention", s->heads, plural(s->heads), s->head_dim);
     printf("%-14s%u wide\n", "mlp", s->ffn);

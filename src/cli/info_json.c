@@ -85,7 +85,7 @@ static void set_encoder(json_t *root, const mt_info *info)
 {
     const mt_bert_spec *s = &info->encoder;
     set(root, "family", string(mt_config_string(mt_checkpoint_config(info->checkpoint), "model_type", "")));
-    set(root, "encoder", string(s->scores ? "scores" : "embeddings"));
+    set(root, "encoder", string(s->labels == 0 ? "embeddings" : s->labels == 1 ? "scores" : "labels"));
     set(root, "layers", number(s->layers));
     set(root, "hidden", number(s->hidden));
     set(root, "vocabulary", number(s->vocab));

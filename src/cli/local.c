@@ -75,7 +75,7 @@ static void set_text(json_t *root, const char *key, const char *text)
 
 static json_t *describe(const mt_local_model *m)
 {
-    static const char *const words[] = {"text", "vision", "embeddings", "scores"};
+    static const char *const words[] = {"text", "vision", "embeddings", "scores", "labels"};
     json_t *can = json_array();
 
     for (size_t i = 0; i < MT_COUNT(words); i++)

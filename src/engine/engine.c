@@ -90,7 +90,7 @@ static bool check(const mt_engine *e, const mt_request *r, mt_error *err)
         if (r->prompt[i] >= vocab)
             return mt_fail(err, MT_E_INVALID, "token %u is outside the vocabulary of %zu", r->prompt[i], vocab);
     assert(r->choices > 0);
-    assert(!r->pool || (r->choices == 1 && r->max_tokens == 0 && r->pool != MT_POOL_SCORE));
+    assert(!r->pool || (r->choices == 1 && r->max_tokens == 0 && r->pool != MT_POOL_CLASSES));
     assert(!r->constraint || mt_constraint_vocabulary(r->constraint)->size == vocab);
     return check_pictures(e, r, err) && mt_sample_settings_check(&r->sampling, vocab, err);
 }
@@ -114,6 +114,8 @@ static bool submit(mt_engine *e, mt_request *r, mt_error *err)
         mt_sequences_new(r, e->spec->group_count, e->context, e->spec->vocab, e->tokenizer);
     if (r->pool) {
         r->vector_len = !r->encoder ? e->spec->hidden : mt_bert_width(&e->text_queues[r->encoder - 1].encoder->spec);
+        if (r->pool == MT_POOL_EACH)
+            r->vector_len *= r->prompt_len;
         r->vector = mt_arena_alloc(r->arena, r->vector_len * sizeof(*r->vector));
     }
     r->order = atomic_fetch_add(&e->order_next, 1);

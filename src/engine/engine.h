@@ -105,7 +105,8 @@ void mt_engine_stop(mt_engine *engine); /* halts, then frees everything */
 
 /* On success the engine owns the request; its events may begin before this returns. MT_E_BUSY where it has no place
    left, MT_E_TOO_LARGE where the request can never fit; then the caller still owns it. A request for an encoder must
-   have tokens of that encoder's vocabulary, fit its context, and use MT_POOL_SCORE exactly where the encoder scores. */
+   have tokens of that encoder's vocabulary, fit its context, and use MT_POOL_CLASSES exactly where the
+   encoder has a classifier. */
 bool mt_engine_submit(mt_engine *engine, mt_request *request, mt_error *err) MT_NODISCARD;
 
 /* The places of an encoder, or of the model (0), for callers that take places for several requests at once and set

@@ -40,7 +40,8 @@ static mt_sequence *owner(mt_candidate *c)
 static bool needs_all(const mt_sequence *s)
 {
     const mt_pool pool = s->request->pool;
-    return (s->request->prompt_logprobs && s->generated == 0) || pool == MT_POOL_MEAN || pool == MT_POOL_FIRST;
+    return (s->request->prompt_logprobs && s->generated == 0) || pool == MT_POOL_MEAN || pool == MT_POOL_FIRST ||
+           pool == MT_POOL_EACH;
 }
 
 /* Sets the range of rows that must be computed in one step (a picture whose positions see each other), and the most

@@ -39,7 +39,9 @@ typedef enum mt_pool {
     MT_POOL_LAST,  /* the state of the last position */
     MT_POOL_FIRST, /* the state of the first position */
     MT_POOL_MEAN,  /* the mean over all positions, summed in their order in fp32 */
-    MT_POOL_SCORE  /* for cross-encoders: the score that the classifier gives to a pair of texts */
+    MT_POOL_EACH,  /* the states of all positions, one behind the other */
+    /* for encoders with a classifier: what it gives to a text, or to a pair of texts, one number a label */
+    MT_POOL_CLASSES
 } mt_pool;
 
 typedef enum mt_event_kind {
@@ -71,7 +73,8 @@ typedef struct mt_event {
     size_t prompt_tokens, tokens; /* of DONE */
     uint64_t waited, spoke; /* of DONE: ns from receipt to the first token, and from the first token to the last */
     size_t guessed, taken;  /* of DONE: tokens that were guessed ahead, and how many of the guesses were right */
-    const float *vector;    /* of DONE with MT_FINISH_STOP where the request pools: the vector; else NULL */
+    const float
+        *vector; /* of DONE with MT_FINISH_STOP where the request pools: the vector, or the vectors; else NULL */
     size_t vector_len;
     bool last; /* of DONE: no event of any choice follows, and the request is freed after this call */
 } mt_event;

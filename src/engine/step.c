@@ -378,6 +378,16 @@ static void take_tokens(mt_engine *e, mt_sequence *s, const mt_chain *c)
     }
 }
 
+/* Copies the states of a part's rows. */
+static void take_rows(mt_engine *e, const mt_part *p)
+{
+    const mt_request *r = p->s->request;
+    const size_t width = e->spec->hidden;
+    for (size_t row = 0; row < p->rows; row++)
+        memcpy(r->vector + (p->s->seq.done + row) * width, mt_model_state(e->model, p->row + row),
+               width * sizeof(*r->vector));
+}
+
 /* Adds the step's rows to the vectors of the requests that pool. */
 static void pool(mt_engine *e, mt_step *step)
 {
@@ -392,13 +402,19 @@ static void pool(mt_engine *e, mt_step *step)
             step->pooled[p->row + row] = counts ? p->s->place : MT_NO_PAGE;
         }
     }
-    if (any)
-        mt_model_pool(e->model, step->pooled, step->batch.rows);
+    if (!any)
+        return;
+    mt_model_pool(e->model, step->pooled, step->batch.rows);
+    for (size_t i = 0; i < step->parts; i++)
+        if (step->part[i].s->request->pool == MT_POOL_EACH)
+            take_rows(e, &step->part[i]);
 }
 
 static void take_vector(mt_engine *e, const mt_sequence *s)
 {
     mt_request *r = s->request;
+    if (r->pool == MT_POOL_EACH)
+        return; /* they were taken step by step */
     memcpy(r->vector, mt_model_pooled(e->model, s->place), r->vector_len * sizeof(*r->vector));
     for (size_t k = 0; r->pool == MT_POOL_MEAN && k < r->vector_len; k++)
         r->vector[k] /= (float)r->prompt_len;

@@ -93,8 +93,14 @@ static void pool(mt_text_queue *d, mt_request *r, size_t text)
 {
     const size_t first = r->pool == MT_POOL_LAST ? r->prompt_len - 1 : 0;
     const size_t last = r->pool == MT_POOL_FIRST ? 1 : r->prompt_len;
-    if (r->pool == MT_POOL_SCORE) {
-        r->vector[0] = mt_bert_score(d->bert, text);
+    const size_t width = mt_bert_width(&d->encoder->spec);
+    if (r->pool == MT_POOL_CLASSES) {
+        memcpy(r->vector, mt_bert_classes(d->bert, text), width * sizeof(*r->vector));
+        return;
+    }
+    if (r->pool == MT_POOL_EACH) {
+        for (size_t row = 0; row < r->prompt_len; row++)
+            memcpy(r->vector + row * width, mt_bert_hidden(d->bert, text, row), width * sizeof(*r->vector));
         return;
     }
     for (size_t row = first; row < last; row++) {

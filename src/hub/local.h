@@ -14,7 +14,8 @@ enum {
     MT_LOCAL_TEXT = 1,   /* it generates text */
     MT_LOCAL_VISION = 2, /* it takes pictures */
     MT_LOCAL_EMBED = 4,  /* it gives vectors of texts */
-    MT_LOCAL_SCORE = 8   /* it scores how well texts answer a question */
+    MT_LOCAL_SCORE = 8,  /* it scores how well texts answer a question */
+    MT_LOCAL_LABEL = 16  /* it tells which of several labels texts have */
 };
 
 typedef struct mt_local_model {

@@ -35,7 +35,7 @@ struct mt_bert {
     mt_kv *kv;
     mt_tensor *x, *view;               /* all rows of the job, and those of the slice */
     mt_tensor *h, *q, *k, *v, *y, *up; /* values of a slice */
-    mt_tensor *middle, *score;         /* of the classifier */
+    mt_tensor *middle, *classes;       /* of the classifier */
     mt_reading *reading;               /* reads a row */
     size_t max_rows, max_pages;
     /* the job */
@@ -78,7 +78,7 @@ static void load(mt_bert *b, const mt_bert_weights *w)
                                .attn_norm = load_norm(b, &lw->attn_norm),
                                .norm = load_norm(b, &lw->norm)};
     }
-    if (b->spec->scores) {
+    if (b->spec->labels) {
         b->dense = load_dense(b, &w->dense);
         b->out = load_dense(b, &w->out);
     }
@@ -96,10 +96,10 @@ static void new_tensors(mt_bert *b)
     b->y = mt_tensor_new(b->set, rows, hidden);
     b->up = mt_tensor_new(b->set, rows, b->spec->ffn);
     b->middle = mt_tensor_new(b->set, 1, hidden);
-    b->score = mt_tensor_new(b->set, 1, 1);
+    b->classes = mt_tensor_new(b->set, 1, MT_MAX(b->spec->labels, 1));
     b->place_index = mt_index_new(b->set, rows);
     b->type_index = mt_index_new(b->set, rows);
-    b->reading = mt_reading_new(b->set, hidden * sizeof(float));
+    b->reading = mt_reading_new(b->set, MT_MAX(hidden, b->spec->labels) * sizeof(float));
 }
 
 static void new_arrays(mt_bert *b)
@@ -308,13 +308,13 @@ const float *mt_bert_hidden(mt_bert *b, size_t text, size_t row)
 }
 
 /* tanh is computed as a softcap of 1. */
-float mt_bert_score(mt_bert *b, size_t text)
+const float *mt_bert_classes(mt_bert *b, size_t text)
 {
-    assert(!b->cursor.busy && b->spec->scores && text < b->texts);
+    assert(!b->cursor.busy && b->spec->labels && text < b->texts);
     mt_tensor_aim(b->dev, b->view, b->x, b->first[text], 1);
     multiply(b, b->middle, b->dense, b->view, 1);
     mt_op_softcap(b->dev, b->middle, 1, 1);
-    multiply(b, b->score, b->out, b->middle, 1);
-    mt_read_rows(b->dev, b->reading, b->score, 0, 1);
-    return *mt_reading_row(b->dev, b->reading, 0);
+    multiply(b, b->classes, b->out, b->middle, 1);
+    mt_read_rows(b->dev, b->reading, b->classes, 0, 1);
+    return mt_reading_row(b->dev, b->reading, 0);
 }

@@ -8,11 +8,12 @@
 #include "weights/bind.h"
 #include "weights/checkpoint.h"
 
-#define MT_BERT_TEXTS 64 /* most texts of a job */
+#define MT_BERT_TEXTS 64    /* most texts of a job */
+#define MT_BERT_LABELS 1000 /* most labels of a classifier */
 
 typedef struct mt_bert_spec {
-    bool roberta; /* RoBERTa: positions are counted from behind that of padding, and its classifier is used */
-    bool scores;  /* it has a classifier with one label, which scores pairs of texts */
+    bool roberta;    /* RoBERTa: positions are counted from behind that of padding, and its classifier is used */
+    uint32_t labels; /* of its classifier; one label: it scores pairs of texts. 0: it has none, and makes embeddings */
     uint32_t vocab, hidden, layers, heads, head_dim, ffn, positions, types, pad;
     bool two_types;   /* the second text of a pair has another token type than the first */
     uint32_t context; /* most tokens of a text */
@@ -23,7 +24,7 @@ typedef struct mt_bert_spec {
 /* How many numbers a text's vector has. */
 static inline size_t mt_bert_width(const mt_bert_spec *spec)
 {
-    return spec->scores ? 1 : spec->hidden;
+    return spec->labels ? spec->labels : spec->hidden;
 }
 
 /* Whether config.json is that of such an encoder. mt_bert_spec_read: false with a sentence. */
@@ -49,7 +50,7 @@ typedef struct mt_bert_weights {
     mt_mat words, places, types;
     mt_bert_norm norm;
     mt_bert_layer_weights *layer;
-    mt_bert_dense dense, out; /* of the classifier, where the spec scores */
+    mt_bert_dense dense, out; /* of the classifier, where the spec has labels */
     mt_bind_cost cost;
 } mt_bert_weights;
 
@@ -82,9 +83,9 @@ typedef struct mt_bert_text {
 void mt_bert_begin(mt_bert *bert, const mt_bert_text *texts, size_t count);
 mt_cursor *mt_bert_cursor(mt_bert *bert); /* runs the job */
 
-/* After the job is done: one row of the last hidden state, spec->hidden floats, valid until the next call; and the
-   classifier's score of a text. */
+/* After the job is done: one row of the last hidden state, spec->hidden floats, valid until the next call; and what
+   the classifier says of a text, spec->labels floats, valid until the next call. */
 const float *mt_bert_hidden(mt_bert *bert, size_t text, size_t row);
-float mt_bert_score(mt_bert *bert, size_t text);
+const float *mt_bert_classes(mt_bert *bert, size_t text);
 
 #endif

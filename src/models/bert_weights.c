@@ -36,21 +36,19 @@ static bool read_activation(mt_bert_spec *s, const mt_config *c, mt_error *err)
 /* The keys of "id2label" are "0", "1" and so on. */
 static size_t count_labels(const mt_config *c)
 {
-    enum { MOST = 1000 }; /* more are not counted */
     const mt_config *labels = mt_config_object(c, "id2label");
     char key[24];
 
     if (!labels)
         return 2; /* transformers' default */
-    for (size_t count = 0; count < MOST; count++) {
+    for (size_t count = 0; count <= MT_BERT_LABELS; count++) {
         snprintf(key, sizeof(key), "%zu", count);
         if (!mt_config_has(labels, key))
             return count;
     }
-    return MOST;
+    return MT_BERT_LABELS + 1;
 }
 
-/* Refuses a classifier with more than one label: it does not score pairs. */
 static bool read_head(mt_bert_spec *s, const mt_config *c, mt_error *err)
 {
     const char *architecture = mt_config_array_string(c, "architectures", 0);
@@ -58,11 +56,11 @@ static bool read_head(mt_bert_spec *s, const mt_config *c, mt_error *err)
 
     if (!architecture || !strstr(architecture, "ForSequenceClassification"))
         return true;
-    if (labels != 1)
+    if (labels == 0 || labels > MT_BERT_LABELS)
         return mt_fail(err, MT_E_UNSUPPORTED,
-                       "the classifier of \"%.100s\" has %zu labels; one with a single label can score documents",
-                       architecture, labels);
-    s->scores = true;
+                       "the classifier of \"%.100s\" has %s labels; known are those with 1 to %d", architecture,
+                       labels ? "too many" : "no", MT_BERT_LABELS);
+    s->labels = (uint32_t)labels;
     return true;
 }
 
@@ -154,7 +152,7 @@ static void bind_head(names *n, const mt_bert_spec *s, mt_bert_weights *w)
     n->prefix[0] = 0;
     if (s->roberta)
         dense(n, "classifier.dense", s->hidden, s->hidden, &w->dense);
-    dense(n, s->roberta ? "classifier.out_proj" : "classifier", 1, s->hidden, &w->out);
+    dense(n, s->roberta ? "classifier.out_proj" : "classifier", s->labels, s->hidden, &w->out);
 }
 
 /* What stands before the encoder's names. Where no name is found, none: the binder then says what is missing. */
@@ -189,7 +187,7 @@ bool mt_bert_bind(mt_bert_weights *w, const mt_bert_spec *s, const mt_checkpoint
         bind_layer(&n, s, &w->layer[l]);
     }
     snprintf(n.prefix, sizeof(n.prefix), "%s", prefix);
-    if (s->scores)
+    if (s->labels)
         bind_head(&n, s, w);
     return mt_binder_finish(n.b, &w->cost, err);
 }

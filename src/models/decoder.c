@@ -279,6 +279,12 @@ void mt_model_pool(mt_model *m, const uint32_t *to, size_t rows)
     mt_op_sum_rows(m->dev, m->pooled, m->pool_to, hidden, rows);
 }
 
+const float *mt_model_state(mt_model *m, size_t row)
+{
+    mt_read_rows(m->dev, m->pooled_reading, m->guess ? m->guess->rows : m->h, row, 1);
+    return mt_reading_row(m->dev, m->pooled_reading, 0);
+}
+
 void mt_model_pool_begin(mt_model *m, size_t place)
 {
     mt_op_clear(m->dev, m->pooled, place, 1);

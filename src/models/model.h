@@ -139,6 +139,10 @@ const mt_tensor *mt_model_step(mt_model *model, const mt_batch *batch, const uin
 void mt_model_pool(mt_model *model, const uint32_t *to, size_t rows);
 void mt_model_pool_begin(mt_model *model, size_t place); /* sets the place's sum to 0 */
 
+/* The final hidden state of one row of the last step, valid until the next call; after mt_model_pool of that step.
+   Waits for the device. */
+const float *mt_model_state(mt_model *model, size_t row);
+
 /* The sum of a place, valid until the next call. Waits for the device. */
 const float *mt_model_pooled(mt_model *model, size_t place);
 

@@ -7,6 +7,7 @@ usage: tests/api/fixture.py FOLDER"""
 import array
 import json
 import os
+import shutil
 import struct
 import sys
 
@@ -148,6 +149,29 @@ def write(folder, seed=20):
             json.dump(content, f, ensure_ascii=False)
     write_weights(os.path.join(folder, "model.safetensors"), seed)
     return folder
+
+
+def write_classifier(folder, labels, **more):
+    """The scorer of tests/oracle/vectors with several labels: the second's logit is the negative of what it scores, those of others are 0."""
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle", "vectors", "xlmr-rerank-bf16")
+    shutil.copy(os.path.join(source, "tokenizer.json"), folder)
+    with open(os.path.join(source, "config.json"), encoding="utf-8") as f:
+        config = dict(json.load(f), id2label={str(i): label for i, label in enumerate(labels)}, **more)
+    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as f:
+        json.dump(config, f)
+    with open(os.path.join(source, "model.safetensors"), "rb") as f:
+        header = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+        data = f.read()
+    for name in ("classifier.out_proj.bias", "classifier.out_proj.weight"):  # of bf16 numbers: signs are the highest bits
+        begin, end = header[name]["data_offsets"]
+        old = data[begin:end]
+        header[name]["shape"][0] = len(labels)
+        header[name]["data_offsets"] = [len(data), len(data) + len(labels) * len(old)]
+        data += old + bytes(b ^ 0x80 if i % 2 else b for i, b in enumerate(old)) + bytes((len(labels) - 2) * len(old))
+    old = header.pop("__metadata__", None)
+    text = json.dumps(dict(header, **({"__metadata__": old} if old else {}))).encode()
+    with open(os.path.join(folder, "model.safetensors"), "wb") as f:
+        f.write(len(text).to_bytes(8, "little") + text + data)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """Embeddings and scores of texts that are cut: what comes out is what the shorter text gives, with what the tokenizer
-puts around it; and scores of pairs, however they are asked for.
+puts around it; scores of pairs, however they are asked for; vectors of each token, and labels.
 
 usage: tests/api/test_vectors.py --motet PROGRAM"""
 
 import argparse
+import base64
 import math
 import os
+import struct
 import sys
+import tempfile
 
+import fixture
 import served
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -136,16 +140,77 @@ def check_cosine(v):
     equal(ranked[0]["document"], {"text": ["fox", "the sea"][ranked[0]["index"]]})
 
 
+def near(one, other, bound=1e-5):
+    assert len(one) == len(other) and all(abs(a - b) < bound for a, b in zip(one, other)), "{} is not {}".format(
+        one, other)
+
+
+def check_tokens(v):
+    """A vector for each token: their mean is the text's, and a task that is left out is what the model is for."""
+    raw = {"model": "bert", "input": [TEXT, "fox"], "use_activation": False}
+    each = [d["data"] for d in v.post("/pooling", task="token_embed", **raw)["data"]]
+    one = v.post("/pooling", **raw)
+    equal([len(e) for e in each], [len(v.ids(TEXT)), len(v.ids("fox"))])
+    for vectors, whole in zip(each, one["data"]):
+        near([sum(x) / len(vectors) for x in zip(*vectors)], whole["data"])
+    equal([d["data"] for d in one["data"]], [d["embedding"] for d in v.post("/v1/embeddings", **raw)["data"]])
+    short = dict(raw, dimensions=8, task="token_embed", use_activation=True)
+    scaled = v.post("/pooling", **short)["data"]
+    for vectors, longer in zip(scaled, each):
+        for vector, whole in zip(vectors["data"], longer):
+            length = math.sqrt(sum(x * x for x in whole[:8]))
+            near(vector, [x / length for x in whole[:8]])
+    packed = v.post("/pooling", encoding_format="base64", **short)["data"]
+    for text, vectors in zip(packed, scaled):
+        near([x for (x,) in struct.iter_unpack("<f", base64.b64decode(text["data"]))],
+             [x for vector in vectors["data"] for x in vector], 1e-6)
+    equal(v.post("/pooling", model=SCORER, input="fox")["data"][0]["data"],
+          v.post("/classify", input="fox")["data"][0]["probs"])
+    # vectors of more tokens than may be asked for
+    refused = v.server.post("/pooling", {"model": "bert", "input": [[7] * 310] * 846, "task": "token_embed"})
+    equal((refused.status, refused.json()["error"]["param"]), (400, "input"))
+    assert "262260 tokens, and vectors of 262144 may be asked for" in refused.json()["error"]["message"], refused.body
+
+
+def check_labels(motet):
+    texts = ["fox", TEXT]
+    with tempfile.TemporaryDirectory() as folder:
+        for more in ({}, {"problem_type": "multi_label_classification"}):
+            fixture.write_classifier(folder, ("good", "bad", "neither"), **more)
+            with served.Server(motet, folder, "--served-name", "three", "--embedding-model",
+                               os.path.join(VECTORS, SCORER)) as server:
+                v = Vectors(server)
+                logits = [d["probs"][0] for d in
+                          v.post("/classify", model=SCORER, input=texts, use_activation=False)["data"]]
+                raw = v.post("/classify", model="three", input=texts, use_activation=False)["data"]
+                for d, x in zip(raw, logits):
+                    near(d["probs"], [x, -x, 0])
+                    equal((d["label"], d["num_classes"]), ("good" if x > 0 else "bad", 3))
+                done = v.post("/classify", model="three", input=texts)["data"]
+                for d, x in zip(done, logits):
+                    powers = [math.exp(x), math.exp(-x), 1]
+                    near(d["probs"], [p / (p + 1) for p in powers] if more else [p / sum(powers) for p in powers])
+                equal([d["data"] for d in v.post("/pooling", model="three", input=texts)["data"]],
+                      [d["probs"] for d in done])
+                for path, body in (("/v1/rerank", {"query": "fox", "documents": ["dog"]}), ("/v1/embeddings", {"input": "x"})):
+                    refused = server.post(path, dict(body, model="three"))
+                    equal(refused.status, 400)
+                    assert "use /classify" in refused.json()["error"]["message"], refused.body
+                listed = {m["id"]: m["capabilities"] for m in server.request("GET", "/v1/models").json()["data"]}
+                equal((listed["three"], listed[SCORER]), (["classify"], ["rerank"]))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--motet", required=True)
     arguments = parser.parse_args()
-    checks = (check_embeddings, check_pairs, check_ways, check_cosine)
+    checks = (check_embeddings, check_pairs, check_ways, check_cosine, check_tokens)
     with served.Server(arguments.motet, os.path.join(VECTORS, "bert-mean-f32"), "--served-name", "bert",
                        "--embedding-model", os.path.join(VECTORS, SCORER)) as server:
         for check in checks:
             check(Vectors(server))
-    print("api_vectors: {} passed, 0 failed".format(len(checks)))
+    check_labels(arguments.motet)
+    print("api_vectors: {} passed, 0 failed".format(len(checks) + 1))
     sys.exit(0)
 
 

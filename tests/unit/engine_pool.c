@@ -2,7 +2,7 @@
 #include "engine_driver.h"
 
 #define LEN 300
-#define WIDTH 1024
+#define WIDTH 40000 /* most numbers of a result */
 
 typedef struct pooled {
     driver *d;
@@ -56,7 +56,7 @@ static void open_driver(driver *d, size_t chunk, size_t threads)
     driver_start(d);
 }
 
-static const mt_pool pools[] = {MT_POOL_LAST, MT_POOL_FIRST, MT_POOL_MEAN};
+static const mt_pool pools[] = {MT_POOL_LAST, MT_POOL_FIRST, MT_POOL_MEAN, MT_POOL_EACH};
 
 static void chunks_and_threads_change_no_bit(void **state)
 {
@@ -77,6 +77,26 @@ static void chunks_and_threads_change_no_bit(void **state)
             driver_close(&d);
         }
     }
+}
+
+/* The states of all positions begin with that of the first and end with that of the last. */
+static void each_position_has_its_state(void **state)
+{
+    static pooled each, first, last;
+    uint32_t prompt[LEN];
+    draw random = {24};
+    driver d;
+    (void)state;
+    open_driver(&d, 7, 1);
+    draw_tokens(&random, prompt, LEN, d.o.spec.vocab);
+    send_pooled(&d, MT_POOL_EACH, prompt, &each);
+    send_pooled(&d, MT_POOL_FIRST, prompt, &first);
+    send_pooled(&d, MT_POOL_LAST, prompt, &last);
+    driver_wait(&d, 0);
+    assert_int_equal(each.len, LEN * first.len);
+    assert_memory_equal(each.vector, first.vector, first.len * sizeof(*first.vector));
+    assert_memory_equal(each.vector + (LEN - 1) * last.len, last.vector, last.len * sizeof(*last.vector));
+    driver_close(&d);
 }
 
 /* Answers and other vectors beside it, and what they left in the cache: the last position may use it, others must not
@@ -150,6 +170,7 @@ static void preemption_changes_no_bit(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(chunks_and_threads_change_no_bit),
+    cmocka_unit_test(each_position_has_its_state),
     cmocka_unit_test(company_and_cache_change_no_bit),
     cmocka_unit_test(preemption_changes_no_bit),
 };

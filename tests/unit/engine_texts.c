@@ -46,7 +46,7 @@ static void texts_become_vectors_and_pairs_scores(void **state)
         mt_pool pool;
     } cases[] = {{VECTORS "bert-cls-bf16", MT_POOL_FIRST},
                  {VECTORS "xlmr-mean-bf16", MT_POOL_MEAN},
-                 {VECTORS "bert-rerank-f32", MT_POOL_SCORE}};
+                 {VECTORS "bert-rerank-f32", MT_POOL_CLASSES}};
     bool known;
     (void)state;
     for (size_t i = 0; i < MT_COUNT(cases); i++) {

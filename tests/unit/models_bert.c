@@ -27,13 +27,15 @@ static void configs_become_specs(void **state)
     mt_error err = {0};
     (void)state;
     assert_true(read_spec("{" GOOD "}", &spec, &err));
-    assert_true(!spec.roberta && !spec.scores && spec.context == 512 && spec.head_dim == 8);
+    assert_true(!spec.roberta && spec.labels == 0 && spec.context == 512 && spec.head_dim == 8);
     assert_int_equal(spec.activation, MT_ACT_GELU);
     assert_true(read_spec("{" GOOD ",\"model_type\":\"xlm-roberta\",\"max_position_embeddings\":514}", &spec, &err));
     assert_true(spec.roberta && spec.pad == 1 && spec.context == 512);
     assert_true(read_spec("{" GOOD ",\"architectures\":[\"BertForSequenceClassification\"],\"id2label\":{\"0\":\"x\"}}",
                           &spec, &err));
-    assert_true(spec.scores && spec.two_types);
+    assert_true(spec.labels == 1 && spec.two_types);
+    assert_true(read_spec("{" GOOD ",\"architectures\":[\"BertForSequenceClassification\"]}", &spec, &err));
+    assert_true(spec.labels == 2 && mt_bert_width(&spec) == 2);
     assert_true(read_spec("{" GOOD ",\"model_type\":\"roberta\",\"type_vocab_size\":2}", &spec, &err));
     assert_false(spec.two_types);
 }
@@ -52,7 +54,7 @@ static void what_is_not_known_is_refused_in_a_sentence(void **state)
         {"{" GOOD ",\"max_position_embeddings\":9000000}", "max_position_embeddings"},
         {"{" GOOD ",\"pad_token_id\":100}", "pad_token_id"},
         {"{" GOOD ",\"model_type\":\"roberta\",\"max_position_embeddings\":2}", "leaves no position"},
-        {"{" GOOD ",\"architectures\":[\"BertForSequenceClassification\"]}", "has 2 labels"},
+        {"{" GOOD ",\"architectures\":[\"BertForSequenceClassification\"],\"id2label\":{}}", "has no labels"},
     };
     (void)state;
     for (size_t i = 0; i < MT_COUNT(cases); i++) {

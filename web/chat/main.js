@@ -19,7 +19,7 @@ import {explained, faultOf} from "./words.js";
 
 /* Encoders cannot be talked to. */
 function talks({capabilities = []}) {
-    return !capabilities.includes("embedding") && !capabilities.includes("rerank");
+    return !["embedding", "rerank", "classify"].some((what) => capabilities.includes(what));
 }
 
 async function findModels() {

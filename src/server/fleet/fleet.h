@@ -25,6 +25,7 @@ typedef struct mt_member_facts {
     bool known;      /* the folder was read */
     bool encoder;    /* computes vectors and writes no text */
     bool scores;     /* an encoder that scores pairs of texts and makes no embeddings */
+    bool classifies; /* an encoder whose classifier has several labels, and that makes no embeddings */
     bool embeds;     /* was trained for embeddings */
     bool vision;     /* accepts pictures */
     bool tools;      /* its chat template has tool calls */

@@ -53,8 +53,9 @@ static bool read_encoder(mt_member_facts *facts, const char *dir, mt_error *err)
 
     if (ok) {
         facts->encoder = true;
-        facts->scores = encoder.spec.scores;
-        facts->embeds = !encoder.spec.scores;
+        facts->scores = encoder.spec.labels == 1;
+        facts->classifies = encoder.spec.labels > 1;
+        facts->embeds = encoder.spec.labels == 0;
         facts->context = encoder.spec.context;
         facts->bytes = mt_encoder_weights(&encoder);
     }
@@ -240,6 +241,7 @@ static void set_found(mt_fleet *f, mt_member *m, const mt_local_model *l)
     m->facts = (mt_member_facts){.bytes = l->bytes,
                                  .encoder = !(l->can & MT_LOCAL_TEXT),
                                  .scores = l->can & MT_LOCAL_SCORE,
+                                 .classifies = l->can & MT_LOCAL_LABEL,
                                  .embeds = l->can & MT_LOCAL_EMBED,
                                  .vision = (l->can & MT_LOCAL_VISION) && !f->params.opt->text_only};
     m->need = guess_need(m);

@@ -216,8 +216,9 @@ static bool add_encoder(mt_served *s, const char *dir, char *name, mt_error *err
     t->width = mt_bert_width(&t->encoder.spec);
     t->twice = t->encoder.spec.roberta;
     mt_target_read(t, dir);
-    if (t->encoder.spec.scores) {
-        t->pool = MT_POOL_SCORE;
+    if (t->encoder.spec.labels > 0) {
+        mt_target_read_labels(t, dir);
+        t->pool = MT_POOL_CLASSES;
         mt_error_clear(&t->unfit);
     }
     if (mt_folder_has(dir, "tokenizer.json"))
@@ -343,6 +344,7 @@ void mt_served_close(mt_served *s)
         if (s->targets[i].tokenizer != s->tokenizer)
             mt_tokenizer_free(s->targets[i].tokenizer);
         mt_encoder_close(&s->targets[i].encoder);
+        json_decref(s->targets[i].labels);
         mt_free(s->targets[i].name);
     }
     mt_tokenizer_free(s->tokenizer);

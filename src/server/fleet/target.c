@@ -62,6 +62,28 @@ static void read_pooling(mt_target *t, const char *dir, const char *folder)
     json_decref(config);
 }
 
+void mt_target_read_labels(mt_target *t, const char *dir)
+{
+    mt_error err = {0};
+    json_t *config = read_json(dir, "config.json", &err);
+    const json_t *names = json_object_get(config, "id2label");
+    const char *type = json_string_value(json_object_get(config, "problem_type"));
+    char key[24];
+
+    t->apart = t->width == 1 || (type && strcmp(type, "multi_label_classification") == 0);
+    t->labels = json_array();
+    for (size_t i = 0; i < t->width; i++) {
+        snprintf(key, sizeof(key), "%zu", i);
+        json_t *name = json_object_get(names, key);
+
+        if (json_is_string(name))
+            json_array_append(t->labels, name);
+        else
+            json_array_append_new(t->labels, json_sprintf("LABEL_%zu", i));
+    }
+    json_decref(config);
+}
+
 /* Whether a text ends with another. */
 static bool ends(const char *type, const char *with)
 {

@@ -3,6 +3,8 @@
 #ifndef MT_SERVER_FLEET_TARGET_H
 #define MT_SERVER_FLEET_TARGET_H
 
+#include <jansson.h>
+
 #include "engine/encoder.h"
 #include "engine/request.h"
 #include "text/tokenizer.h"
@@ -11,8 +13,10 @@ typedef struct mt_target {
     char *name; /* as clients know it; free with mt_free */
     mt_tokenizer *tokenizer;
     size_t context, vocab, width; /* tokens that it can read; number of token ids; length of its vectors */
-    /* How vectors of tokens become one; MT_POOL_SCORE: it scores pairs of texts and makes no embeddings */
+    /* How vectors of tokens become one; MT_POOL_CLASSES: it has a classifier and makes no embeddings */
     mt_pool pool;
+    json_t *labels;     /* a list of the names of the classifier's labels; owned; NULL: it has none */
+    bool apart;         /* several labels may fit a text: each has a probability of its own */
     bool normalise;     /* embeddings are scaled to length 1 */
     bool embeds;        /* its folder was made for embeddings */
     bool twice;         /* pairs have two separators between their texts */
@@ -24,5 +28,8 @@ typedef struct mt_target {
 /* Reads modules.json and the pooling settings of sentence-transformers in this folder; settings that it does not give
    stay as they are. What is not supported is told in unfit. */
 void mt_target_read(mt_target *target, const char *dir);
+
+/* Reads from the folder's config.json what its classifier's labels are called. */
+void mt_target_read_labels(mt_target *target, const char *dir);
 
 #endif

@@ -6,16 +6,27 @@
 #include "server/inside.h"
 #include "server/prepare/embed_tokens.h"
 
+/* Whether it can do what is asked, apart from comparing embeddings. */
+static bool can(const mt_target *t, const mt_ask *ask)
+{
+    const bool classes = t->pool == MT_POOL_CLASSES;
+
+    if (ask->scores)
+        return classes && t->width == 1;
+    return ask->vectors == MT_ASK_ANY || classes == (ask->vectors == MT_ASK_CLASSES);
+}
+
 /* The encoder or model to use. Where the call names none, the first that can do what is asked; where none scores, one
    that makes embeddings, which are compared then. */
-static const mt_target *pick(const mt_served *served, const char *model, bool scores)
+static const mt_target *pick(const mt_served *served, const mt_ask *ask)
 {
+    const char *model = ask->model;
     const bool any = !model || strcmp(model, "default") == 0;
 
     for (size_t i = 0; any && i < served->target_count; i++)
-        if ((served->targets[i].pool == MT_POOL_SCORE) == scores)
+        if (can(&served->targets[i], ask))
             return &served->targets[i];
-    for (size_t i = 0; any && scores && i < served->target_count; i++)
+    for (size_t i = 0; any && ask->scores && i < served->target_count; i++)
         if (served->targets[i].embeds)
             return &served->targets[i];
     for (size_t i = 0; model && i < served->target_count; i++)
@@ -24,20 +35,36 @@ static const mt_target *pick(const mt_served *served, const char *model, bool sc
     return &served->targets[served->target_count - 1]; /* the model itself */
 }
 
+/* Says why a model with a classifier cannot do what is asked. */
+static void refuse_classifier(const mt_target *t, const mt_ask *ask, mt_failure *why)
+{
+    if (ask->scores)
+        mt_failure_set(why, 400, "unsupported_value", "model",
+                       "the model \"%s\" knows %zu labels and gives no scores: use /classify", t->name, t->width);
+    else
+        mt_failure_set(why, 400, "unsupported_value", "model",
+                       t->width == 1 ? "the model \"%s\" scores documents and makes no embeddings: use /v1/rerank"
+                                     : "the model \"%s\" classifies texts and makes no embeddings: use /classify",
+                       t->name);
+}
+
 /* As pick; NULL with *why where it cannot do what is asked. */
 static const mt_target *find_target(const mt_served *served, const mt_ask *ask, mt_failure *why)
 {
-    const bool scores = ask->scores;
-    const mt_target *t = pick(served, ask->model, scores);
+    const mt_target *t = pick(served, ask);
 
-    if (scores && t->pool != MT_POOL_SCORE && !t->embeds)
+    if (t->pool == MT_POOL_CLASSES && !can(t, ask))
+        refuse_classifier(t, ask, why);
+    else if (ask->vectors == MT_ASK_CLASSES && t->pool != MT_POOL_CLASSES)
+        mt_failure_set(why, 400, "unsupported_value", "model",
+                       "the model \"%s\" has no classifier: ask for an encoder that has one, which the server is given "
+                       "as --embedding-model",
+                       t->name);
+    else if (ask->scores && t->pool != MT_POOL_CLASSES && !t->embeds)
         mt_failure_set(why, 400, "unsupported_value", "model",
                        "the model \"%s\" does not score documents: ask for a cross-encoder, which the server is given "
                        "as --embedding-model",
                        t->name);
-    else if (!scores && t->pool == MT_POOL_SCORE)
-        mt_failure_set(why, 400, "unsupported_value", "model",
-                       "the model \"%s\" scores documents and makes no embeddings: use /v1/rerank", t->name);
     else if (t->unfit.code != MT_OK)
         mt_failure_from_files(why, &t->unfit, "model", NULL);
     else
@@ -50,7 +77,7 @@ static bool make_tokens(mt_request *r, const mt_embed_text *text, mt_failure *wh
 {
     mt_ids ids = {0};
     const bool ok =
-        r->pool == MT_POOL_SCORE ? mt_embed_pair(text, &ids, &r->second, why) : mt_embed_tokens(text, &ids, why);
+        text->prompt->query.data ? mt_embed_pair(text, &ids, &r->second, why) : mt_embed_tokens(text, &ids, why);
 
     r->prompt_len = ids.count;
     r->prompt = mt_arena_copy(r->arena, ids.data, ids.count * sizeof(*ids.data));
@@ -82,7 +109,7 @@ static bool check_tokens(const mt_request *r, const mt_target *t, const mt_ask *
 static bool fill(mt_request *r, const mt_call *call, const mt_target *t, const mt_ask *ask, size_t index,
                  mt_failure *why)
 {
-    const bool query = ask->scores && t->pool != MT_POOL_SCORE && index < ask->query_count;
+    const bool query = ask->scores && t->pool != MT_POOL_CLASSES && index < ask->query_count;
     const mt_embed_text text = {.target = t,
                                 .ask = ask,
                                 .prompt = &ask->prompts[index],
@@ -90,7 +117,7 @@ static bool fill(mt_request *r, const mt_call *call, const mt_target *t, const m
                                 .stop = &call->stop};
 
     r->name = mt_arena_strdup(r->arena, call->id);
-    r->pool = t->pool;
+    r->pool = ask->vectors == MT_ASK_EACH ? MT_POOL_EACH : t->pool;
     r->encoder = t->number;
     mt_client_mark(call, ask, r);
     return make_tokens(r, &text, why) && check_tokens(r, t, ask, index, why);
@@ -105,14 +132,32 @@ static bool make_answer(mt_call *call, const mt_target *t, const mt_ask *ask, mt
     if (!a)
         return false;
     a->normalise = ask->form.scaling == MT_SCALING_DEFAULT ? t->normalise : ask->form.scaling == MT_SCALING_ON;
-    a->queries = ask->scores && t->pool != MT_POOL_SCORE ? ask->query_count : 0;
+    a->queries = ask->scores && t->pool != MT_POOL_CLASSES ? ask->query_count : 0;
+    a->width = ask->vectors == MT_ASK_EACH ? t->width : 0;
+    a->labels = t->labels;
+    a->apart = t->apart;
     for (size_t i = 0; i < ask->prompt_count; i++)
         a->prompts[i].count = requests[i]->prompt_len;
     return true;
 }
 
+/* Refuses calls that want vectors of more tokens than an answer may have. */
+static bool check_states(const mt_target *t, const mt_ask *ask, mt_request *const *requests, mt_failure *why)
+{
+    size_t tokens = 0;
+
+    for (size_t i = 0; i < ask->prompt_count; i++)
+        tokens += requests[i]->prompt_len;
+    return ask->vectors != MT_ASK_EACH || tokens <= MT_LIMIT_STATES / t->width ||
+           mt_failure_value(why, ask->text_field,
+                            "has %zu tokens, and vectors of %zu may be asked for at once: send it in several requests",
+                            tokens, MT_LIMIT_STATES / t->width);
+}
+
 static bool check_dimensions(const mt_target *t, const mt_ask *ask, mt_failure *why)
 {
+    if (t->pool == MT_POOL_CLASSES && ask->dimensions > 0)
+        return mt_failure_unsupported(why, "dimensions", "is for vectors, and this model has labels: leave it out");
     return (size_t)ask->dimensions <= t->width ||
            mt_failure_value(why, "dimensions", "is %lld, and this model's embeddings have %zu: send at most so many",
                             (long long)ask->dimensions, t->width);
@@ -128,7 +173,8 @@ static bool separate_pairs(mt_ask *ask, mt_failure *why)
         return mt_failure_memory(why, ask->text_field);
     for (size_t i = 0; i < queries; i++)
         apart[i] = (mt_ask_prompt){.text = ask->prompts[i].query};
-    memcpy(apart + queries, ask->prompts, count * sizeof(*apart));
+    for (size_t i = 0; i < count; i++)
+        apart[queries + i] = (mt_ask_prompt){.text = ask->prompts[i].text};
     ask->prompts = apart;
     ask->prompt_count = queries + count;
     return true;
@@ -143,7 +189,8 @@ bool mt_embed_prepare(mt_call *call, mt_ask *ask, mt_failure *why)
     size_t made = 0;
     bool ok = true;
 
-    if (!t || !check_dimensions(t, ask, why) || (ask->scores && t->pool != MT_POOL_SCORE && !separate_pairs(ask, why)))
+    if (!t || !check_dimensions(t, ask, why) ||
+        (ask->scores && t->pool != MT_POOL_CLASSES && !separate_pairs(ask, why)))
         return false;
     count = ask->prompt_count;
     requests = mt_alloc_array(count, sizeof(*requests));
@@ -151,7 +198,7 @@ bool mt_embed_prepare(mt_call *call, mt_ask *ask, mt_failure *why)
         requests[made] = mt_request_new();
         ok = fill(requests[made], call, t, ask, made, why);
     }
-    ok = ok && make_answer(call, t, ask, requests, why);
+    ok = ok && check_states(t, ask, requests, why) && make_answer(call, t, ask, requests, why);
     call->encoder = t->number;
     if (ok)
         ok = mt_call_submit(call, requests, count, &err) || mt_failure_from(why, &err, NULL);

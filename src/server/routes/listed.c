@@ -29,11 +29,13 @@ static mt_listed list_member(mt_server *server, bool cards, const mt_member_view
 
 static mt_listed list_encoder(mt_server *server, bool cards, const mt_member_view *v, const mt_target *t)
 {
-    const bool scores = t->pool == MT_POOL_SCORE;
+    const bool scores = t->pool == MT_POOL_CLASSES && t->width == 1;
+    const bool classifies = t->pool == MT_POOL_CLASSES && t->width > 1;
     mt_listed m = mt_listed_member(v, t->name);
 
     m.beside = true;
-    m.view.facts = (mt_member_facts){.known = true, .encoder = true, .scores = scores, .embeds = !scores};
+    m.view.facts = (mt_member_facts){
+        .known = true, .encoder = true, .scores = scores, .classifies = classifies, .embeds = !scores && !classifies};
     m.view.context = t->context;
     m.card = cards ? mt_cards_get(&server->cards, mt_checkpoint_dir(t->encoder.checkpoint)) : NULL;
     return m;
@@ -137,7 +139,8 @@ void mt_listed_write_capabilities(const mt_listed *m, bool ollama, mt_buf *out)
                {"tools", f->tools},
                {"thinking", f->thinking},
                {"embedding", f->embeds},
-               {"rerank", f->encoder && f->scores && !ollama}};
+               {"rerank", f->encoder && f->scores && !ollama},
+               {"classify", f->classifies && !ollama}};
 
     mt_json_write(out, "'capabilities':[");
     for (size_t i = 0; i < MT_COUNT(all); i++)

@@ -4,14 +4,19 @@ import atexit
 import os
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..", "..")
+sys.path.append(os.path.join(ROOT, "tests", "api"))
+import fixture  # pylint: disable=wrong-import-position
+
 BOX = os.path.join(ROOT, "models", "box")
 VECTORS = os.path.join(ROOT, "tests", "oracle", "vectors")
+CLASSIFIER = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
 PATIENCE = 120  # seconds until a server is ready
 # Parts of models' names, and the folder that stands in for them; any other is the model in the box.
 ENCODERS = {"rerank": "xlmr-rerank-bf16", "ms-marco": "xlmr-rerank-bf16", "e5-": "bert-mean-f32",
@@ -20,10 +25,19 @@ ENCODERS = {"rerank": "xlmr-rerank-bf16", "ms-marco": "xlmr-rerank-bf16", "e5-":
 THINKS = "{%- if enable_thinking is not defined -%}{%- set enable_thinking = true -%}{%- endif -%}\n"
 
 
+def classifier():
+    """A folder with a classifier of two labels, which is written at the first call."""
+    if not os.listdir(CLASSIFIER.name):
+        fixture.write_classifier(CLASSIFIER.name, ("Default", "Spoiled"))
+    return CLASSIFIER.name
+
+
 def folder(model):
     if os.path.isdir(model):
         return model
     lower = model.lower()
+    if "apeach" in lower:
+        return classifier()
     return next((os.path.join(VECTORS, name) for part, name in ENCODERS.items() if part in lower), BOX)
 
 

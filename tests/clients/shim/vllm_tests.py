@@ -190,11 +190,16 @@ def cosine_similarity(one, other, **_):
     return float(normalize(one) @ normalize(other))
 
 
+def softmax(values, **_):
+    powers = numpy.exp(values)
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
 LONG = types.SimpleNamespace(min=-2**63, max=2**63 - 1)
 # What tests compare vectors with, by numpy
 TORCH = {"iinfo": lambda _: LONG, "tensor": lambda values, **_: numpy.array(values), "allclose": numpy.allclose}
 FUNCTIONS = {"normalize": normalize, "cosine_similarity": cosine_similarity,
-             "sigmoid": lambda values: 1 / (1 + numpy.exp(-values))}
+             "softmax": softmax, "sigmoid": lambda values: 1 / (1 + numpy.exp(-values))}
 UTILS = {"RemoteOpenAIServer": RemoteOpenAIServer, "ROCM_EXTRA_ARGS": [], "ROCM_ENV_OVERRIDES": {},
          "VLLM_PATH": pathlib.Path("/")}
 SEEN = {"fetch_image": fetch_image, "encode_image_url": encode_image_url}
