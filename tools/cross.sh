@@ -60,6 +60,7 @@ unpack() {
     find "$root" -type l -lname '/*' ! -lname "$root/*" | while read -r link; do
         ln -sfn "$root$(readlink "$link")" "$link"
     done
+    [ -e "$root/lib" ] || ln -s usr/lib "$root/lib" # as it is in Debian 13, where no package has it
     # The linker takes an archive where it finds no shared library of that name.
     for file in event_core event_openssl hiredis jansson jpeg pcre2-8 png png16 sqlite3 utf8proc webp webpdemux z zstd; do
         [ ! -e "$libraries/lib$file.a" ] || rm -f "$libraries/lib$file.so"
@@ -71,7 +72,13 @@ unpack() {
 describe_machine() {
     local compiler="'$triplet-gcc'"
     ! command -v ccache >/dev/null || compiler="'ccache', $compiler"
+    local links=
+    # Libraries of Debian 13 want its libc, not the one that came with the compiler.
+    [ "$processor" != riscv64 ] || links="c_link_args = ['-B$libraries', '-L$libraries']"
     cat >"$root/machine.ini" <<END
+[built-in options]
+$links
+
 [binaries]
 c = [$compiler, '--sysroot=$root']
 ar = '$triplet-ar'
