@@ -1,11 +1,14 @@
 # An image with motet and nothing it does not need, in two stages on Debian 12.
 #
-# Built by nobody so far: there was no container runtime where this was written. It runs the commands that `make deb`
-# and docs/operations.md run, which are tested; the file itself is not.
-#
 #   docker build -t motet .
 #   docker run -p 8000:8000 -v $PWD/models:/models:ro motet serve /models/box --host 0.0.0.0
-FROM debian:12-slim AS build
+#
+# Kernels for GPUs are compiled where the first stage has nvcc, as in every build: name an image of Debian 12 with NVIDIA's
+# CUDA toolkit with --build-arg BUILD=... . `docker run --gpus all` has NVIDIA's container toolkit add the driver's libraries.
+#
+# `make test-shipped` builds it with buildah from a Debian made by debootstrap, runs it and stops it (tests/shipped/image.py).
+ARG BUILD=debian:12-slim
+FROM ${BUILD} AS build
 RUN apt-get update && apt-get install -y --no-install-recommends make
 WORKDIR /src
 COPY . .
@@ -18,7 +21,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/* /tmp/motet_*.deb
 USER motet
 WORKDIR /var/lib/motet
-# The NVIDIA runtime (docker run --gpus all) puts the driver's libraries into containers that ask for these.
+# NVIDIA's runtime puts the driver's libraries into containers that ask for these.
 ENV HOME=/var/lib/motet MOTET_LOG_FORMAT=json NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 EXPOSE 8000
 STOPSIGNAL SIGTERM

@@ -157,7 +157,7 @@ static bool open_unix(mt_http_sockets *sockets, const char *path, mt_error *err)
     sockets->fds[sockets->count++] = fd;
     sockets->unix_path = mt_strdup(path);
     if (lstat(path, &made) == 0) {
-        sockets->unix_device = made.st_dev;
+        sockets->unix_device = (uint64_t)made.st_dev;
         sockets->unix_inode = made.st_ino;
     }
     return true;
@@ -168,7 +168,8 @@ static void remove_own(const mt_http_sockets *sockets)
 {
     struct stat now;
 
-    if (lstat(sockets->unix_path, &now) == 0 && now.st_dev == sockets->unix_device && now.st_ino == sockets->unix_inode)
+    if (lstat(sockets->unix_path, &now) == 0 && (uint64_t)now.st_dev == sockets->unix_device &&
+        now.st_ino == sockets->unix_inode)
         unlink(sockets->unix_path);
 }
 

@@ -32,11 +32,11 @@ bool mt_decode_send(int socket, const void *data, size_t size, const int *files,
 
     if (count > 0) {
         message.msg_control = more.bytes;
-        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+        message.msg_controllen = (socklen_t)CMSG_SPACE(count * sizeof(int));
         struct cmsghdr *head = CMSG_FIRSTHDR(&message);
         head->cmsg_level = SOL_SOCKET;
         head->cmsg_type = SCM_RIGHTS;
-        head->cmsg_len = CMSG_LEN(count * sizeof(int));
+        head->cmsg_len = (socklen_t)CMSG_LEN(count * sizeof(int));
         memcpy(CMSG_DATA(head), files, count * sizeof(int));
     }
     do
@@ -53,7 +53,7 @@ bool mt_decode_receive(int socket, void *data, size_t size, int *files, size_t m
     struct msghdr message = {.msg_iov = &part,
                              .msg_iovlen = 1,
                              .msg_control = most ? more.bytes : NULL,
-                             .msg_controllen = most ? CMSG_SPACE(most * sizeof(int)) : 0};
+                             .msg_controllen = most ? (socklen_t)CMSG_SPACE(most * sizeof(int)) : 0};
     ssize_t got;
 
     *received = 0;

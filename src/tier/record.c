@@ -10,7 +10,7 @@
 
 enum { VERSION = 1 };
 
-static const char magic[4] = "MTRC";
+static const char magic[4] = {'M', 'T', 'R', 'C'};
 
 /* byte offsets in the header */
 enum {

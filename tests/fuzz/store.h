@@ -19,7 +19,7 @@ static inline int store_open(void)
     socklen_t size = sizeof(at);
 
     if (store_socket < 0) {
-        store_socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        store_socket = socket(AF_INET, SOCK_STREAM, 0);
         assert(store_socket >= 0 && bind(store_socket, (struct sockaddr *)&at, sizeof(at)) == 0);
         assert(listen(store_socket, 16) == 0 && getsockname(store_socket, (struct sockaddr *)&at, &size) == 0);
         port = ntohs(at.sin_port);

@@ -55,29 +55,30 @@ def base(folder, suite):
 
 
 class Root:
-    """A fresh Debian. Use as a context manager, which removes it. cache: a folder for ccache, or None."""
+    """A fresh Debian. Use as a context manager, which removes it. cache: a folder for ccache, or None. Without a suite it is
+    an empty folder, or what stands at path, which is left as it is."""
 
-    def __init__(self, folder, suite, name, cache=None, keep=False):
-        self.path, self.name, self.keep = os.path.join(folder, name), name, keep
+    def __init__(self, folder, suite, name, cache=None, path=None):
+        self.path, self.name, self.keep = path or os.path.join(folder, name), name, path is not None
         self.log_path, self.cache = os.path.join(folder, name + ".log"), cache
         need_root()
+        if suite is None:
+            if path is None:
+                shutil.rmtree(self.path, ignore_errors=True)
+                os.makedirs(self.path)
+            return
         found = base(folder, suite)
         shutil.rmtree(self.path, ignore_errors=True)
         subprocess.run(["cp", "-a", "--reflink=auto", found, self.path], check=True)
         for name in ("resolv.conf", "hosts"):
             shutil.copy(os.path.join("/etc", name), os.path.join(self.path, "etc", name))
         open(self.log_path, "w", encoding="utf-8").close()
-        if suite == "bookworm":  # the security updates that everybody has
-            with open(os.path.join(self.path, "etc/apt/sources.list"), "a", encoding="utf-8") as f:
-                f.write("deb {0} bookworm-updates main\ndeb {0}-security bookworm-security main\n".format(MIRROR))
+        with open(os.path.join(self.path, "etc/apt/sources.list"), "a", encoding="utf-8") as f:  # updates that everybody has
+            f.write("deb {0} {1}-updates main\ndeb {0}-security {1}-security main\n".format(MIRROR, suite))
 
     def run(self, script, user="root", cwd="/", env=None, check=True, timeout=7200):
         """What a shell script writes; it must end with 0, or with check=False (status, what it wrote)."""
-        variables = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": self.home(user),
-                     "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", **(env or {})}
-        if self.cache:
-            variables.update(CCACHE_DIR="/ccache", CCACHE_NOHASHDIR="1", CCACHE_COMPILERCHECK="content")
-        done = subprocess.run(self.command(["sh", "-ec", "cd \"$0\"; " + script, cwd], user, variables), text=True,
+        done = subprocess.run(self.shell(script, user, cwd, env), text=True,
                               errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout,
                               check=False, stdin=subprocess.DEVNULL)
         with open(self.log_path, "a", encoding="utf-8") as log:
@@ -85,6 +86,14 @@ class Root:
         if check and done.returncode != 0:
             raise Failed("{} ended with {}:\n{}".format(script, done.returncode, done.stdout[-3000:]))
         return done.stdout if check else (done.returncode, done.stdout)
+
+    def shell(self, script, user="root", cwd="/", env=None):
+        """The command line of a shell that runs a script as somebody who has logged in."""
+        variables = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": self.home(user),
+                     "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", **(env or {})}
+        if self.cache:
+            variables.update(CCACHE_DIR="/ccache", CCACHE_NOHASHDIR="1", CCACHE_COMPILERCHECK="content", CCACHE_UMASK="000")
+        return self.command(["sh", "-ec", "cd \"$0\"; " + script, cwd], user, variables)
 
     def command(self, words, user="root", variables=None):
         """The command line that runs these words in the root file system."""
@@ -119,7 +128,8 @@ class Root:
                                  stdout=subprocess.PIPE).stdout
         with open(os.path.join(target, ".tarball-version"), "w", encoding="utf-8") as f:
             f.write(version)
-        subprocess.run(["chown", "-R", self.ids(owner), target], check=True)
+        if owner != "root":
+            subprocess.run(["chown", "-R", self.ids(owner), target], check=True)
 
     def __enter__(self):
         return self

@@ -7,10 +7,12 @@ usage: tests/shipped/run.py --motet PROGRAM [--folder FOLDER] [--ccache FOLDER] 
 import argparse
 import glob
 import os
+import re
 import subprocess
 import sys
 import time
 
+import image as images
 import roots
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -18,6 +20,7 @@ TREE = roots.TREE
 STAGES = []
 ARGUMENTS = None
 SOURCES = "/src/a tree"  # a path with a space
+ANSWER = "I see a red circle and a blue square."
 
 
 def stage(function):
@@ -25,28 +28,38 @@ def stage(function):
     return function
 
 
-def root(name):
-    return roots.Root(ARGUMENTS.folder, "bookworm", name, cache=ARGUMENTS.ccache)
+def root(name, suite="bookworm"):
+    return roots.Root(ARGUMENTS.folder, suite, name, cache=ARGUMENTS.ccache)
+
+
+def ccache():
+    return ["ccache"] if ARGUMENTS.ccache else []
 
 
 def last(text):
     return (text.strip().splitlines() or [""])[-1]
 
 
-def script(*words):
-    """The last line of what a test of the tree writes."""
-    done = subprocess.run([sys.executable, *words], cwd=TREE, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          check=False)
+def output(*words):
+    """What a command writes that runs in the tree."""
+    done = subprocess.run(words, cwd=TREE, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if done.returncode == 77:
+        raise roots.Missing(last(done.stdout))
     if done.returncode != 0:
         raise roots.Failed(done.stdout[-3000:])
-    return last(done.stdout)
+    return done.stdout
+
+
+def script(*words):
+    """The last line of what a test of the tree writes."""
+    return last(output(sys.executable, *words))
 
 
 @stage
 def package():
     """make deb on a Debian with nothing but make; its package in another: installed, run, purged."""
     with root("package") as built:
-        built.install("make", *(["ccache"] if ARGUMENTS.ccache else []))
+        built.install("make", *ccache())
         built.put_sources(SOURCES)
         built.run("make deb DEB=/out", cwd=SOURCES)
         debs = [d for d in glob.glob(built.path + "/out/motet_*.deb")]
@@ -60,14 +73,94 @@ def package():
 
 
 @stage
+def image():
+    """Dockerfile's image, made without a registry: run, asked, stopped with a stream under way."""
+    return images.build_and_try(ARGUMENTS.folder)
+
+
+def readme(r, place, user="root"):
+    """The first block of README.md as it stands: what serves in a terminal of its own, the rest in another."""
+    with open(os.path.join(TREE, "README.md"), encoding="utf-8") as f:
+        first, rest = re.search(r"^```sh\n(.*?)\n(.*?)^```$", f.read(), re.MULTILINE | re.DOTALL).groups()
+    if images.request(8000, "GET", "/live"):
+        raise roots.Missing("port 8000, which README.md names, is somebody else's")
+    with open(r.log_path + ".serve", "w", encoding="utf-8") as log:
+        serving = subprocess.Popen(r.shell(first, user, place), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        try:
+            while (images.request(8000, "GET", "/ready") or [0])[0] != 200:
+                if serving.poll() is not None:
+                    raise roots.Failed("{} ended with {}: see {}".format(first, serving.returncode, log.name))
+                time.sleep(0.5)
+            said = r.run(rest, user, place)
+        finally:
+            serving.kill()
+            serving.wait()
+    if ANSWER not in said or "3 triangles" not in said:
+        raise roots.Failed("README.md's commands say: " + said)
+
+
+@stage
+def pages():
+    """The beginning of the README for a user with sudo on a bare Debian, then every command of all pages, in their order."""
+    with root("pages") as r:
+        r.install("make", "sudo", *ccache())
+        r.run("useradd --create-home --shell /bin/bash someone; echo 'someone ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/someone")
+        place = "/home/someone/motet"
+        r.put_sources(place, "someone")
+        readme(r, place, "someone")
+        r.install("python3", "git")  # for what runs the commands
+        return last(r.run("python3 tests/docs/run.py --motet build/motet", "someone", place))
+
+
+@stage
+def debian13():
+    """The beginning of the README, unit tests and the package on a Debian 13, with gcc; the tests with clang, too."""
+    with root("debian13", "trixie") as r:
+        place = "/src/motet"
+        r.install("make", *ccache())
+        r.put_sources(place)
+        readme(r, place)
+        r.install("python3", "clang")
+        said = [last(r.run("make test TESTS='--suite unit'", cwd=place)),
+                last(r.run("make test BUILD=build-clang TESTS='--suite unit'", cwd=place,
+                           env={"CC": " ".join([*ccache(), "clang"])}))]
+        r.run("make deb DEB=/out", cwd=place)
+        return "gcc: {}; clang: {}; make deb".format(*said)
+
+
+@stage
 def ranks():
     """Open MPI on one machine: the tests of several ranks, none of which complains of a refused call."""
     with root("ranks") as r:
-        r.install("make", "python3", *(["ccache"] if ARGUMENTS.ccache else []))
+        r.install("make", "python3", *ccache())
         r.put_sources("/src/motet")
         r.run("tools/setup.sh build && tools/setup.sh ranks && meson setup b -Dtests=false -Dmpi=enabled && "
               "ninja -C b --quiet motet", cwd="/src/motet")
         return last(r.run("python3 tests/api/test_ranks.py --motet b/motet", cwd="/src/motet"))
+
+
+@stage
+def macos():
+    """All of it compiled for macOS on both processors, and linked against stubs of Homebrew's libraries."""
+    return script("tests/shipped/macos.py", "--install", "--folder", os.path.join(ARGUMENTS.folder, "macos"))
+
+
+@stage
+def processors():
+    """Built for other processors by tools/cross.sh; the machine in qemu-user sees what is on a picture."""
+    said = []
+    for name, runs in (("aarch64", True), ("x86_64", True), ("riscv64", False)):
+        roots.need(name + "-linux-gnu-gcc", *(["qemu-" + name] if runs else []))
+    for name, runs in (("aarch64", True), ("x86_64", True), ("riscv64", False)):
+        output("tools/cross.sh", name, "-Dtests=false")
+        if runs:
+            answer = output("qemu-" + name, "-L", "build-{}-sysroot".format(name), "-cpu", "max",
+                            "build-{}/motet".format(name), "run", "models/box", "What do you see?", "--image",
+                            "examples/shapes.png")
+            if ANSWER not in answer:
+                raise roots.Failed("{} says: {}".format(name, answer))
+        said.append("{} {}".format(name, "answers" if runs else "compiles"))
+    return ", ".join(said)
 
 
 @stage

@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/ptrace.h>
 #include <sys/stat.h>
+#ifdef __linux__
+#include <sys/ptrace.h>
+#endif
 
 #include "base/compiler.h"
 #include "base/confine.h"
@@ -105,8 +107,10 @@ static void in_child(void *ctx)
     }
     if (done & MT_CONFINED_CALLS) {
         EXPECT(execv(words[0], words) == -1 && errno == EPERM);
+#ifdef __linux__
         if (!MT_SANITIZED) /* which searches for leaks by it */
             EXPECT(ptrace(PTRACE_TRACEME, 0, 0, 0) == -1 && errno == EPERM);
+#endif
     }
     if (done & MT_CONFINED_CAPABILITIES) /* root's right to any file's times, and to others' processes' limits */
         EXPECT(chown(p->read, 1, 1) == -1 && errno == EPERM);

@@ -8,6 +8,7 @@ static int run(const char *arguments, char *text, size_t size)
     char command[512];
     size_t len;
     FILE *pipe;
+    int status;
 
     assert_non_null(program);
     snprintf(command, sizeof(command), "ASAN_OPTIONS=detect_leaks=0 '%s' %s", program, arguments);
@@ -15,7 +16,8 @@ static int run(const char *arguments, char *text, size_t size)
     assert_non_null(pipe);
     len = fread(text, 1, size - 1, pipe);
     text[len] = '\0';
-    return WEXITSTATUS(pclose(pipe));
+    status = pclose(pipe);
+    return WEXITSTATUS(status);
 }
 
 static void help_and_version_go_to_standard_output(void **state)

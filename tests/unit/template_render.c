@@ -18,6 +18,7 @@ static int render(const char *template, const char *context, const char *options
     char command[1024];
     size_t len;
     FILE *out;
+    int status;
 
     put("t.jinja", template);
     put("c.json", context);
@@ -27,7 +28,8 @@ static int render(const char *template, const char *context, const char *options
     assert_non_null(out);
     len = fread(text, 1, size - 1, out);
     text[len] = '\0';
-    return WEXITSTATUS(pclose(out));
+    status = pclose(out);
+    return WEXITSTATUS(status);
 }
 
 static void check(const char *template, const char *context, const char *options, int code, const char *expected)

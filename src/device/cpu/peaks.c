@@ -48,7 +48,7 @@ static double rate(mt_host *host, job *j, mt_peak peak)
 {
     const size_t items = PARTS * mt_host_threads(host);
     j->peak = peak;
-    return peak.loop ? (double)items * ROUNDS * peak.ops / best(host, multiply, j, items) : 0;
+    return peak.loop ? (double)(items * ROUNDS) * peak.ops / best(host, multiply, j, items) : 0;
 }
 
 mt_peaks mt_cpu_device_peaks(mt_device *dev)

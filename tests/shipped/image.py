@@ -1,0 +1,159 @@
+"""Builds the image that Dockerfile describes, from a Debian made by debootstrap: no registry is asked. Runs what the image
+says in a chroot, as the first process of its own, the way a container runtime would: it answers, is healthy, and is stopped
+by the image's signal with a stream under way, which ends as if nothing had happened."""
+
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import roots
+
+PATIENCE = 240
+FROM = "docker.io/library/debian:12-slim"
+QUESTION = {"messages": [{"role": "user", "content": "Who are you?"}], "max_tokens": 32, "temperature": 0}
+LONG = {"prompt": "a", "max_tokens": 1500, "n": 4, "stream": True, "ignore_eos": True}
+
+
+class Store:
+    """Images and containers in a folder of their own. Use as a context manager, which removes them."""
+
+    def __init__(self, folder, log):
+        self.folder, self.log = folder, log
+        self.options = ["--root", folder, "--runroot", folder + "-run", "--storage-driver", "vfs"]
+
+    def run(self, *words, quiet=False):
+        done = subprocess.run(["buildah", *self.options, *words], text=True, check=False, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+        with open(self.log, "a", encoding="utf-8") as log:
+            log.write("$ buildah {}\n{}{}".format(" ".join(words), "" if quiet else done.stdout, done.stderr))
+        if done.returncode != 0:
+            raise roots.Failed("buildah {} ended with {}:\n{}".format(words[0], done.returncode,
+                                                                     (done.stdout + done.stderr)[-3000:]))
+        return done.stdout.strip()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        subprocess.run(["buildah", *self.options, "rm", "--all"], check=False, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+        for folder in (self.folder, self.folder + "-run"):
+            subprocess.run(["rm", "-rf", "--one-file-system", folder], check=True)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def request(port, method, path, body=None):
+    """Status and body; None where nobody listens."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    with contextlib.closing(connection):
+        try:
+            connection.request(method, path, json.dumps(body) if body else None)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        except OSError:
+            return None
+
+
+def eventually(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def expect(condition, said):
+    if not condition:
+        raise roots.Failed(said)
+
+
+class Container:
+    """The image's program in a chroot, with the words after its entry point. Ports are the machine's own."""
+
+    def __init__(self, root, config, words):
+        self.root, self.config = root, config
+        variables = dict(pair.split("=", 1) for pair in config["Env"])
+        self.variables, self.user = variables, config["User"]
+        with open(root.log_path, "w", encoding="utf-8") as log:
+            self.outside = subprocess.Popen(
+                root.command(["env", "-C", config["WorkingDir"], *config["Entrypoint"], *words], self.user, variables),
+                stdout=log, stderr=log)
+
+    def first(self):
+        """The process that is the first in the container."""
+        with open("/proc/{0}/task/{0}/children".format(self.outside.pid), encoding="ascii") as f:
+            return int(f.read().split()[0])
+
+    def healthy(self, port):
+        words = [word.replace("/8000 ", "/{} ".format(port)) for word in self.config["Healthcheck"]["Test"]]
+        expect(words[0] == "CMD" and str(port) in " ".join(words), "HEALTHCHECK is no command that asks port 8000")
+        return subprocess.call(self.root.command(words[1:], self.user, self.variables), stderr=subprocess.DEVNULL) == 0
+
+    def stop(self):
+        os.kill(self.first(), getattr(signal, self.config["StopSignal"]))
+
+
+def stopped_beside_a_stream(container, port):
+    """The whole stream, which was under way when the container was told to stop."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    with contextlib.closing(connection):
+        connection.request("POST", "/v1/completions", json.dumps(LONG))
+        answer = connection.getresponse()
+        text = answer.readline()
+        expect(answer.status == 200 and text.startswith(b"data: "), "no stream: {} {}".format(answer.status, text))
+        container.stop()
+        text += answer.read()
+    status = container.outside.wait(PATIENCE)
+    expect(text.rstrip().endswith(b"data: [DONE]"), "the stream was cut: {}".format(text[-300:]))
+    expect(status == 0, "the container ended with {}".format(status))
+    return text.count(b"data: ") - 1
+
+
+def try_image(root, config, models):
+    shutil.copytree(models, root.path + "/models")  # docker run -v $PWD/models:/models:ro
+    port = free_port()
+    container = Container(root, config, ["serve", "/models/box", "--host", "0.0.0.0", "--port", str(port)])
+    try:
+        expect(eventually(lambda: container.outside.poll() is not None or (request(port, "GET", "/ready") or [0])[0] == 200)
+               and container.outside.poll() is None, "the container is not ready")
+        expect(container.healthy(port), "HEALTHCHECK fails beside a server that is ready")
+        expect(not container.healthy(free_port()), "HEALTHCHECK succeeds where nobody listens")
+        status, body = request(port, "POST", "/v1/chat/completions", QUESTION)
+        expect(status == 200 and json.loads(body)["choices"][0]["message"]["content"], "{}: {}".format(status, body))
+        return stopped_beside_a_stream(container, port)
+    finally:
+        if container.outside.poll() is None:
+            container.outside.kill()
+            container.outside.wait()
+
+
+def build_and_try(folder):
+    """What became of it, as a line of the table."""
+    roots.need_root()
+    roots.need("buildah")
+    base = roots.base(folder, "bookworm")
+    with Store(os.path.join(folder, "images"), os.path.join(folder, "image.log")) as store:
+        made = store.run("from", "scratch")
+        store.run("add", "--quiet", made, base, "/")
+        store.run("commit", "--quiet", "--rm", made, FROM)
+        with roots.Root(folder, None, "context") as context:
+            context.put_sources("/tree")
+            store.run("build", "--pull-never", "--isolation", "chroot", "--format", "docker", "--tag", "motet",
+                      context.path + "/tree")
+        config = json.loads(store.run("inspect", "--type", "image", "motet", quiet=True))["Docker"]["config"]
+        root = roots.Root(folder, None, "container", path=store.run("mount", store.run("from", "--pull-never", "motet")))
+        events = try_image(root, config, os.path.join(roots.TREE, "models"))
+        version = root.run("motet --version").splitlines()[0]
+    return "{}: built, healthy, answered, stopped beside a stream of {} events".format(version, events)
