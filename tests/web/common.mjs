@@ -144,7 +144,7 @@ export async function set(tab, values) {
         }),
     );
     for (const [key, value] of Object.entries(values)) await tab.fill(`#set-${key}`, value);
-    await tab.click("#show-settings");
+    await tab.click("#hide-settings");
 }
 
 /** Runs the tests of a program and ends it. */
