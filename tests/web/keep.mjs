@@ -209,6 +209,18 @@ function processes(folder) {
         .filter((pid) => pid !== process.pid);
 }
 
+async function killed(context, folder) {
+    for (const pid of processes(folder)) {
+        try {
+            process.kill(pid, "SIGKILL");
+        } catch {
+            // it has ended by itself
+        }
+    }
+    // Closing what is dead may take minutes, and nothing depends on it.
+    await Promise.race([context.close().catch(() => {}), new Promise((end) => setTimeout(end, 2000))]);
+}
+
 test("a browser that is killed keeps what was asked and answered", async () => {
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), "motet-profile-"));
     const open = () => chromium.launchPersistentContext(folder, {executablePath: settings.browser, args: ARGUMENTS});
@@ -220,9 +232,7 @@ test("a browser that is killed keeps what was asked and answered", async () => {
         await settled(tab, 2);
         await ask(tab, "replay:endless");
         await until(tab, () => document.querySelector(".running .said")?.textContent.length > 100);
-        for (const pid of processes(folder)) process.kill(pid, "SIGKILL");
-        // Closing what is dead may take minutes, and nothing depends on it.
-        await Promise.race([first.close().catch(() => {}), new Promise((end) => setTimeout(end, 2000))]);
+        await killed(first, folder);
         fs.rmSync(path.join(folder, "SingletonLock"), {force: true});
         const second = await open();
         const again = second.pages()[0] ?? (await second.newPage());
@@ -234,9 +244,9 @@ test("a browser that is killed keeps what was asked and answered", async () => {
         await until(again, () => document.querySelector(".running .said")?.textContent.length > 200);
         await again.click("#stop");
         await settled(again, 4);
-        await second.close();
+        await killed(second, folder);
     } finally {
-        fs.rmSync(folder, {recursive: true, force: true});
+        fs.rmSync(folder, {recursive: true, force: true, maxRetries: 20, retryDelay: 100});
     }
 });
 
