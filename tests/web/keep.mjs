@@ -60,6 +60,27 @@ test("importing 600 conversations removes none, and keeps their dates", () =>
         await tab.locator("#notice >> text=1 conversation was added.").waitFor();
     }));
 
+test("a question that is shown as sent is on the disk with its conversation", () =>
+    visit(
+        REPLAY,
+        async (tab) => {
+            // what the page writes of a conversation after it has shown the question is lost
+            await tab.evaluate(() => {
+                const real = IDBObjectStore.prototype.put;
+                IDBObjectStore.prototype.put = function (value) {
+                    const alone = this.name === "conversations" && document.querySelector(".question");
+                    return alone ? this.get("nothing") : real.call(this, value);
+                };
+            });
+            await tab.fill("#question", "replay:endless");
+            await tab.press("#question", "Enter");
+            await tab.locator(".question").waitFor();
+            await tab.reload();
+            await until(tab, () => document.querySelectorAll("#conversations a").length === 1);
+            assert.equal(await tab.locator(".asked").innerText(), "replay:endless");
+        },
+    ));
+
 test("300 MB of pictures stay", () =>
     visit(REPLAY, async (tab) => {
         await tab.evaluate(async () => {

@@ -16,6 +16,7 @@ const LATE = "motet.draft"; // what was typed just before the page was left: the
 let attachments = [];
 let owner = null; // the conversation that the draft belongs to
 let timer = 0;
+let unsaved = null; // {owner, text}: what the database has not yet
 
 function showAttachments() {
     byId("attachments").replaceChildren(
@@ -76,17 +77,21 @@ function keepDraft() {
 function saveDraft() {
     clearTimeout(timer);
     timer = 0;
-    store.saveDraft({conversation: owner, text: byId("question").value, attachments}).catch(() => {});
+    const mine = (unsaved = {owner, text: byId("question").value});
+    const saved = () => {
+        if (unsaved === mine) unsaved = null;
+    };
+    store.saveDraft({conversation: owner, text: mine.text, attachments}).then(saved, saved);
 }
 
 function saveLate() {
-    if (!timer) return;
+    if (timer) saveDraft();
+    if (!unsaved) return;
     try {
-        localStorage.setItem(LATE, JSON.stringify({owner, text: byId("question").value}));
+        localStorage.setItem(LATE, JSON.stringify(unsaved));
     } catch {
         // then the draft is the one before
     }
-    saveDraft();
 }
 
 /* The text that was typed last for a conversation; null: the database has it. */
