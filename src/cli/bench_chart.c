@@ -194,7 +194,13 @@ void mt_chart_draw(mt_buf *out, const mt_chart *c)
         mt_svg_text(out, c->line[i].label);
         mt_buf_puts(out, "</span> ");
     }
-    mt_buf_printf(out, "</p><svg viewBox=\"0 0 %d %d\" role=\"img\">", WIDTH, HEIGHT);
+    mt_buf_printf(out, "</p><svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", WIDTH, HEIGHT);
+    mt_svg_text(out, c->title);
+    mt_buf_puts(out, ": ");
+    mt_svg_text(out, c->y);
+    mt_buf_puts(out, " by ");
+    mt_svg_text(out, c->x);
+    mt_buf_puts(out, "\">");
     draw_axis(out, &x, false, c->x);
     draw_axis(out, &y, true, c->y);
     for (size_t i = 0; i < c->lines; i++)

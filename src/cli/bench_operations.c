@@ -250,7 +250,8 @@ static void draw_step(const tally *y)
         mt_svg_text(out, i < COLOURS - 1 ? y->kind[i].label : "others");
         mt_buf_puts(out, "</span> ");
     }
-    mt_buf_printf(out, "</p><svg viewBox=\"0 0 %d %d\" role=\"img\">", WIDTH, HEIGHT);
+    mt_buf_printf(out, "</p><svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Operations of one step by time\">",
+                  WIDTH, HEIGHT);
     for (size_t i = 0; i < y->t->count; i++) {
         const mt_timing *t = &y->t->at[i];
         const double ns = (double)(t->end - t->begin), alone = ns - (double)t->host.wall;

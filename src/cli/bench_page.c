@@ -76,7 +76,7 @@ void mt_report_page(const mt_report *r, mt_buf *out)
     mt_buf_printf(out, "</title><style>%s", style);
     for (int i = 0; i < MT_CHART_LINES; i++)
         mt_buf_printf(out, ".s%d{stroke:var(--c%d)}.c%d{fill:var(--c%d)}.b%d{background:var(--c%d)}", i, i, i, i, i, i);
-    mt_buf_puts(out, "</style></head><body><h1>");
+    mt_buf_puts(out, "</style></head><body><main><h1>");
     mt_svg_text(out, r->title);
     mt_buf_puts(out, "</h1>");
     add_facts(out, r->facts);
@@ -88,5 +88,5 @@ void mt_report_page(const mt_report *r, mt_buf *out)
     mt_buf_puts(out, "</div>\n");
     for (size_t i = 0; i < r->sections; i++)
         add_table(out, &r->section[i]);
-    mt_buf_puts(out, "</body></html>\n");
+    mt_buf_puts(out, "</main></body></html>\n");
 }

@@ -42,6 +42,7 @@ class Page(html.parser.HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.count[tag] = self.count.get(tag, 0) + 1
         assert not {"src", "href"} & set(dict(attrs)), (tag, attrs)
+        assert tag != "svg" or dict(attrs).get("aria-label"), "a picture without a name"
         if tag not in ("meta", "line", "br"):
             self.open.append(tag)
 
@@ -126,7 +127,7 @@ def people_get_tables_and_a_page(motet, tiny):
             assert what in out, (what, out)
         with open(page, encoding="utf-8") as f:
             count = Page(f.read()).count
-        assert count["svg"] >= 5 and count["table"] == 5 and count["rect"] > 20, count
+        assert count["svg"] >= 5 and count["table"] == 5 and count["rect"] > 20 and count["main"] == 1, count
         code, out, err = bench(motet, tiny, "--only", "steps", *STEPS, "--plot", os.path.join(folder, "no", "page"))
         assert code == 1 and "cannot be written" in err, err
 

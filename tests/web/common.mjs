@@ -96,6 +96,12 @@ export function until(tab, check, argument) {
     return tab.waitForFunction(check, argument, {timeout: PATIENCE});
 }
 
+/** The same for a check that gives a promise. */
+export async function eventually(tab, check, argument) {
+    for (const end = Date.now() + PATIENCE; !(await tab.evaluate(check, argument)); await tab.waitForTimeout(20))
+        assert.ok(Date.now() < end, `never true: ${check}`);
+}
+
 // What people do on the chat page.
 
 export async function ask(tab, text) {
@@ -138,7 +144,7 @@ export async function set(tab, values) {
         }),
     );
     for (const [key, value] of Object.entries(values)) await tab.fill(`#set-${key}`, value);
-    await tab.click("#show-settings");
+    await tab.click("#hide-settings");
 }
 
 /** Runs the tests of a program and ends it. */

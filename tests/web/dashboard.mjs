@@ -181,6 +181,76 @@ test("a click and keys choose a voice", () => look(BOX, async (tab) => {
     assert.equal(await tab.locator("#card .id").textContent(), id);
 }));
 
+test("figures are of the time that is shown", () => look(BOX, async (tab) => {
+    const told = await tab.evaluate(async () => {
+        const folder = document.querySelector("script[type=module]").src.replace(/main\.js$/, "");
+        const [{Store}, {makeFigures}] = await Promise.all([import(`${folder}store.js`), import(`${folder}figures.js`)]);
+        const columns = ["at", "first_token_times", "between_tokens_times", "generated_tokens", "http_5xx"];
+        const now = 3600, store = new Store();
+        // one answer half an hour ago, three within the last ten minutes, and nothing in the last minute
+        const counted = new Map([[now - 1800, [[50, 1], [5, 40]]], [now - 300, [[200, 2], [20, 60]]], [now - 200, [[400, 1], [40, 4]]]]);
+        const seconds = Array.from({length: now}, (_, i) =>
+            [1e6 * (i + 1), ...counted.get(i + 1) ?? [[], []], counted.has(i + 1) ? 10 : 0, i + 1 === now - 1800 ? 1 : 0]);
+        store.take("snapshot", {columns, seconds, now: 1e6 * now, seats: 4, origin: Date.now() - 1e3 * now});
+        const element = document.createElement("div");
+        document.body.append(element);
+        const of = (span) => {
+            element.replaceChildren();
+            makeFigures(element, store, {end: now, begin: now - span, span})();
+            const figure = (title) => [...element.children].find((each) => each.querySelector("h3").textContent === title);
+            const read = (title) => `${figure(title).querySelector(".value").textContent} | ${figure(title).querySelector(".note").textContent}`;
+            return [read("First token"), read("Between tokens"), figure("Errors").querySelector(".value").textContent];
+        };
+        return [60, 600, 3600].map(of);
+    });
+    assert.deepEqual(told, [
+        ["– | 90 %: – · 99 %: –", "– | 90 %: – · 99 %: –", "0"],
+        ["200 ms | 90 %: 400 ms · 99 %: 400 ms", "20 ms | 90 %: 20 ms · 99 %: 40 ms", "0"],
+        ["200 ms | 90 %: 400 ms · 99 %: 400 ms", "20 ms | 90 %: 20 ms · 99 %: 40 ms", "1"],
+    ]);
+}));
+
+test("numbers do not collide, and no time is written where nothing is known", () => look(BOX, async (tab) => {
+    await live(tab);
+    for (let i = 0; i < 12; i++)
+        await ask(BOX, question("Who are you?", null, 1));
+    await tab.evaluate(() => {
+        const {fillText} = CanvasRenderingContext2D.prototype;
+        window.written = [];
+        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+            if (this.canvas.id === "score-canvas")
+                window.written.push({text, from: x, to: x + this.measureText(text).width, y, align: this.textAlign});
+            fillText.call(this, text, x, y);
+        };
+        const {clearRect} = CanvasRenderingContext2D.prototype;
+        CanvasRenderingContext2D.prototype.clearRect = function (...all) { // a drawing begins
+            if (this.canvas.id === "score-canvas" && window.written.length > 0)
+                [window.drawing, window.written] = [window.written, []];
+            clearRect.apply(this, all);
+        };
+    });
+    for (const span of ["10", "60", "600", "3600"]) {
+        await tab.click(`[data-span='${span}']`);
+        await tab.evaluate(() => { window.drawing = null; });
+        await until(tab, () => window.drawing !== null);
+        await tab.evaluate(() => { window.drawing = null; });
+        await until(tab, () => window.drawing !== null);
+        const drawing = await tab.evaluate(() => window.drawing);
+        for (const a of drawing)
+            for (const b of drawing)
+                assert.ok(a === b || a.y !== b.y || a.align !== b.align || a.to <= b.from || b.to <= a.from,
+                          `at ${span} s ${a.text} lies on ${b.text}`);
+        const begun = Date.now() - 3600e3;
+        for (const {text} of drawing.filter(({text}) => /^\d\d:\d\d:\d\d$/.test(text))) {
+            const time = new Date(`${new Date().toDateString()} ${text}`).getTime();
+            assert.ok(Number.isNaN(time) || time > begun, `${text} is long before the server began`);
+        }
+    }
+    const legend = await tab.locator("#legend").innerText();
+    for (const part of ["is prepared", "is cancelled", "fails", "waits", "at its length"])
+        assert.ok(legend.includes(part), part);
+}));
+
 test("what models and clients are called is text", () => look(REPLAY, async (tab) => {
     await live(tab);
     await ask(REPLAY, {messages: [{role: "user", content: "x"}], ["<img src=x onerror=alert(1)>"]: 1, temperature: "<script>"});

@@ -1,10 +1,12 @@
 // What a person has asked stays with them, whatever happens to the page, the browser and its room.
 
 import assert from "node:assert/strict";
+import {spawn} from "node:child_process";
 import fs from "node:fs";
+import net from "node:net";
 import os from "node:os";
 import path from "node:path";
-import {accessible, ARGUMENTS, ask, chromium, lastText, main, settings, settled, shot, test, until, visit} from "./common.mjs";
+import {accessible, ARGUMENTS, ask, chromium, lastText, longer, main, settings, settled, shot, stop, test, until, visit} from "./common.mjs";
 
 const {replay_url: REPLAY} = settings;
 const titles = (tab) => tab.locator("#conversations a").allInnerTexts();
@@ -57,6 +59,27 @@ test("importing 600 conversations removes none, and keeps their dates", () =>
         await tab.setInputFiles("#import-file", exported(1));
         await tab.locator("#notice >> text=1 conversation was added.").waitFor();
     }));
+
+test("a question that is shown as sent is on the disk with its conversation", () =>
+    visit(
+        REPLAY,
+        async (tab) => {
+            // what the page writes of a conversation after it has shown the question is lost
+            await tab.evaluate(() => {
+                const real = IDBObjectStore.prototype.put;
+                IDBObjectStore.prototype.put = function (value) {
+                    const alone = this.name === "conversations" && document.querySelector(".question");
+                    return alone ? this.get("nothing") : real.call(this, value);
+                };
+            });
+            await tab.fill("#question", "replay:endless");
+            await tab.press("#question", "Enter");
+            await tab.locator(".question").waitFor();
+            await tab.reload();
+            await until(tab, () => document.querySelectorAll("#conversations a").length === 1);
+            assert.equal(await tab.locator(".asked").innerText(), "replay:endless");
+        },
+    ));
 
 test("300 MB of pictures stay", () =>
     visit(REPLAY, async (tab) => {
@@ -207,6 +230,18 @@ function processes(folder) {
         .filter((pid) => pid !== process.pid);
 }
 
+async function killed(context, folder) {
+    for (const pid of processes(folder)) {
+        try {
+            process.kill(pid, "SIGKILL");
+        } catch {
+            // it has ended by itself
+        }
+    }
+    // Closing what is dead may take minutes, and nothing depends on it.
+    await Promise.race([context.close().catch(() => {}), new Promise((end) => setTimeout(end, 2000))]);
+}
+
 test("a browser that is killed keeps what was asked and answered", async () => {
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), "motet-profile-"));
     const open = () => chromium.launchPersistentContext(folder, {executablePath: settings.browser, args: ARGUMENTS});
@@ -218,9 +253,7 @@ test("a browser that is killed keeps what was asked and answered", async () => {
         await settled(tab, 2);
         await ask(tab, "replay:endless");
         await until(tab, () => document.querySelector(".running .said")?.textContent.length > 100);
-        for (const pid of processes(folder)) process.kill(pid, "SIGKILL");
-        // Closing what is dead may take minutes, and nothing depends on it.
-        await Promise.race([first.close().catch(() => {}), new Promise((end) => setTimeout(end, 2000))]);
+        await killed(first, folder);
         fs.rmSync(path.join(folder, "SingletonLock"), {force: true});
         const second = await open();
         const again = second.pages()[0] ?? (await second.newPage());
@@ -232,9 +265,66 @@ test("a browser that is killed keeps what was asked and answered", async () => {
         await until(again, () => document.querySelector(".running .said")?.textContent.length > 200);
         await again.click("#stop");
         await settled(again, 4);
-        await second.close();
+        await killed(second, folder);
     } finally {
-        fs.rmSync(folder, {recursive: true, force: true});
+        fs.rmSync(folder, {recursive: true, force: true, maxRetries: 20, retryDelay: 100});
+    }
+});
+
+/** A server of this test's own at a port; resolves once it answers. */
+async function serving(port, home) {
+    const child = spawn(settings.program, ["serve", settings.model, "--port", String(port), "--speculate", "off", "--threads", "1"], {
+        stdio: "ignore",
+        env: {...process.env, HOME: home, XDG_CONFIG_HOME: home, XDG_CACHE_HOME: home},
+    });
+    const ready = () => fetch(`http://127.0.0.1:${port}/ready`).then((response) => response.ok, () => false);
+    for (const end = Date.now() + 1000 * settings.patience; !(await ready()); await new Promise((on) => setTimeout(on, 50)))
+        assert.ok(child.exitCode === null && Date.now() < end, "the server does not start");
+    return child;
+}
+
+test("a server that is killed takes nothing that was said with it", async () => {
+    const home = fs.mkdtempSync(path.join(os.tmpdir(), "motet-home-"));
+    const port = await new Promise((resolve) => {
+        const free = net.createServer().listen(0, "127.0.0.1", () => {
+            const found = free.address().port;
+            free.close(() => resolve(found));
+        });
+    });
+    let server = await serving(port, home);
+    try {
+        await visit(`http://127.0.0.1:${port}/`, async (tab, visitor) => {
+            visitor.allowed.push(/ERR_|status of (?:404|503)/);
+            await ask(tab, "replay:plain");
+            await settled(tab, 2);
+            await ask(tab, "replay:endless");
+            await longer(tab, 200);
+            // a server that has begun to listen, and still reads its model, says 503
+            let refused = 0;
+            await visitor.context.route("**/v1/responses/*", (route) =>
+                refused++ < 2 ? route.fulfill({status: 503, json: {error: {message: "not ready"}}}) : route.continue(),
+            );
+            server.kill("SIGKILL");
+            await tab.locator("#connection:not([hidden])").waitFor();
+            await tab.fill("#question", "in between");
+            server = await serving(port, home);
+            await tab.locator(".fault >> text=it may have been started anew").waitFor();
+            await tab.locator("#connection").waitFor({state: "hidden"});
+            assert.ok((await lastText(tab)).length > 200, "what was said stays");
+            assert.equal(await tab.inputValue("#question"), "in between");
+            await tab.click(".fault >> text=Ask again");
+            await longer(tab, 20);
+            await stop(tab);
+            assert.equal(await tab.locator(".answer .switches").last().innerText(), "2/2");
+            await tab.reload();
+            await settled(tab, 4);
+            assert.equal(await tab.locator(".answer .said").first().innerText(), "This is a plain answer.");
+            await tab.click(".answer [aria-label='The branch before']");
+            await until(tab, () => [...document.querySelectorAll(".said")].at(-1).textContent.length > 200);
+        });
+    } finally {
+        server.kill("SIGKILL");
+        fs.rmSync(home, {recursive: true, force: true, maxRetries: 5});
     }
 });
 

@@ -2,7 +2,7 @@
 // two tabs, drafts, the keyboard.
 
 import assert from "node:assert/strict";
-import {accessible, ask, lastText, longer, main, set, settings, settled, shot, stop, test, until, visit} from "./common.mjs";
+import {accessible, ask, eventually, lastText, longer, main, set, settings, settled, shot, stop, test, until, visit} from "./common.mjs";
 
 const {replay_url: REPLAY} = settings;
 
@@ -62,6 +62,17 @@ test("a picture travels once, and again where the server has lost it", () =>
         await settled(tab, 6);
         assert.equal(await lastText(tab), "I see a picture of one colour.");
         assert.equal(sent.uploads, 2);
+        await eventually(tab, async () => {
+            const folder = document.querySelector("script[type=module]").src.replace(/chat\/main\.js$/, "");
+            const store = await import(`${folder}chat/store.js`);
+            const {messages} = await store.load(location.hash.slice(1));
+            return [...messages.values()].some((each) => each.attachments?.[0]?.given);
+        });
+        await tab.reload();
+        await ask(tab, "replay:picture after all");
+        await settled(tab, 8);
+        assert.equal(await lastText(tab), "I see a picture of one colour.");
+        assert.equal(sent.uploads, 2, "who loads the page again need not send it again");
     }));
 
 test("a picture is no larger than the model sees it", () =>
@@ -229,6 +240,32 @@ test("a setting with a fault is mended before anything is sent, and what is in f
         assert.equal(await tab.evaluate(() => document.activeElement.id), "set-system");
     }));
 
+test("a value that is none is a fault, not an empty setting", () =>
+    visit(REPLAY, async (tab) => {
+        const sent = listen(tab);
+        const cases = [
+            ["temperature", "0,7", /A number from 0 to 2/],
+            ["seed", "1e", /A number from 0/],
+            ["topK", "1.5", /A whole number/],
+            ["schema", "null", /An object is wanted/],
+            ["schema", '"text"', /An object is wanted/],
+            ["tools", "{}", /A list is wanted/],
+            ["servers", "tools.example/mcp", /is no address of a server/],
+        ];
+        await tab.fill("#question", "replay:plain");
+        for (const [key, value, sentence] of cases) {
+            await set(tab, {[key]: value});
+            await tab.press("#question", "Enter");
+            await tab.locator("#notice:not([hidden])").waitFor();
+            assert.match(await tab.locator("#notice p").innerText(), sentence);
+            await tab.click("#notice >> text=Clear");
+        }
+        assert.equal(sent.asked.length, 0);
+        await tab.press("#question", "Enter");
+        await settled(tab, 2);
+        assert.equal(sent.asked.length, 1);
+    }));
+
 test("the focus goes where the answer is", () =>
     visit(REPLAY, async (tab) => {
         await ask(tab, "replay:endless");
@@ -261,7 +298,6 @@ test("drafts and their files are each conversation's own, and kept", () =>
         await until(tab, () => document.querySelector("#question").value === "");
         await attached(tab, 0);
         await tab.fill("#question", "another");
-        await tab.waitForTimeout(500);
         await tab.reload();
         await until(tab, () => document.querySelector("#question").value === "another");
         await tab.click("#conversations a >> text=replay:plain one");

@@ -96,7 +96,7 @@ def main():
         model = replay.write(os.path.join(folder, "replay"), scripts(), sees=True)
         for name in chosen:
             with servers(arguments.motet, model) as urls:
-                settings = dict(urls, packages=packages, browser=browser, root=os.path.abspath(ROOT), tests=tests,
+                settings = dict(urls, program=os.path.abspath(arguments.motet), model=model, packages=packages, browser=browser, root=os.path.abspath(ROOT), tests=tests,
                                 patience=arguments.patience,
                                 shots=arguments.shots and os.path.abspath(arguments.shots))
                 done = subprocess.run(["node", programs[name], json.dumps(settings)], timeout=600, check=False)

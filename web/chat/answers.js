@@ -14,6 +14,7 @@ import {faultOf} from "./words.js";
 const SAVE_MS = 1500;
 const FORGET_MS = 5000;
 const TRIES = 6; // in a row, of picking up a stream that ended too soon
+const BUSY_MS = 1000; // between tries where the server is there and not ready yet
 
 const following = new Map(); // message id: {message, abort, sequence, changed, saved}
 
@@ -178,6 +179,7 @@ async function readAll(run, first) {
     let response = first;
     for (let failed = 0; ;) {
         const before = run.sequence;
+        let busy = false;
         try {
             response ??= await call(
                 `v1/responses/${run.message.response}?stream=true` +
@@ -186,14 +188,15 @@ async function readAll(run, first) {
             );
             if (await read(run, response)) return;
         } catch (error) {
-            if (error instanceof Refusal || run.abort.signal.aborted || !run.message.response) throw error;
+            busy = [502, 503, 504].includes(error.status);
+            if ((error instanceof Refusal && !busy) || run.abort.signal.aborted || !run.message.response) throw error;
             // nothing is lost: it goes on in the server, for as long as that allows
-            await Promise.race([reconnected(), aborted(run.abort.signal)]);
+            if (!busy) await Promise.race([reconnected(), aborted(run.abort.signal)]);
         }
         response = null;
-        failed = run.sequence > before ? 1 : failed + 1;
+        failed = busy || run.sequence > before ? 1 : failed + 1;
         if (failed > TRIES || !run.message.response) throw new Error("the connection to the server is lost");
-        await pause(250 * 2 ** failed, run.abort.signal);
+        await pause(busy ? BUSY_MS : 250 * 2 ** failed, run.abort.signal);
     }
 }
 

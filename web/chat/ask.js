@@ -1,6 +1,7 @@
 // From a path of messages to the body of a request to /v1/responses.
 
 import {toolsOf} from "./mcp.js";
+import {saveMessage} from "./store.js";
 import {urlFor} from "./uploads.js";
 import {body as settingsBody} from "./settings.js";
 
@@ -16,7 +17,11 @@ async function part(attachment, anew) {
 
 async function asked(message, anew) {
     const parts = [];
+    const given = () => (message.attachments ?? []).map((each) => each.given).join(" ");
+    const before = given();
     for (const each of message.attachments ?? []) parts.push(await part(each, anew));
+    // whoever opens the conversation again need not give them again; without room for that they do
+    if (given() !== before && message.id) saveMessage(message).catch(() => {});
     if (message.text) parts.push({type: "input_text", text: message.text});
     return [{type: "message", role: "user", content: parts}];
 }

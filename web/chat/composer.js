@@ -11,10 +11,12 @@ import * as store from "./store.js";
 
 const NEW = "new"; // whose draft is that of a conversation that has no message yet
 const SAVE_MS = 300;
+const LATE = "motet.draft"; // what was typed just before the page was left: the database is too slow for that
 
 let attachments = [];
 let owner = null; // the conversation that the draft belongs to
 let timer = 0;
+let unsaved = null; // {owner, text}: what the database has not yet
 
 function showAttachments() {
     byId("attachments").replaceChildren(
@@ -75,7 +77,33 @@ function keepDraft() {
 function saveDraft() {
     clearTimeout(timer);
     timer = 0;
-    store.saveDraft({conversation: owner, text: byId("question").value, attachments}).catch(() => {});
+    const mine = (unsaved = {owner, text: byId("question").value});
+    const saved = () => {
+        if (unsaved === mine) unsaved = null;
+    };
+    store.saveDraft({conversation: owner, text: mine.text, attachments}).then(saved, saved);
+}
+
+function saveLate() {
+    if (timer) saveDraft();
+    if (!unsaved) return;
+    try {
+        localStorage.setItem(LATE, JSON.stringify(unsaved));
+    } catch {
+        // then the draft is the one before
+    }
+}
+
+/* The text that was typed last for a conversation; null: the database has it. */
+function takeLate() {
+    try {
+        const late = JSON.parse(localStorage.getItem(LATE));
+        if (late?.owner !== owner) return null;
+        localStorage.removeItem(LATE);
+        return String(late.text);
+    } catch {
+        return null;
+    }
 }
 
 function fill(text, files) {
@@ -95,8 +123,10 @@ async function changeDraft() {
     if (sending) return;
     if (!first) fill("", []);
     const found = await store.loadDraft(next).catch(() => null);
+    if (owner !== next) return;
+    const text = takeLate() ?? found?.text;
     // What was written or attached while the draft was loaded comes behind it.
-    if (owner === next && found) fill(found.text + byId("question").value, [...found.attachments, ...attachments]);
+    if (text || found) fill((text ?? "") + byId("question").value, [...(found?.attachments ?? []), ...attachments]);
 }
 
 let sending = false;
@@ -167,7 +197,7 @@ export function startComposer() {
     });
     field.addEventListener("keydown", onKey);
     byId("in-force").addEventListener("click", () => tell("show-setting", null));
-    window.addEventListener("pagehide", () => timer && saveDraft());
+    window.addEventListener("pagehide", saveLate);
     field.addEventListener("input", keepDraft);
     field.addEventListener("paste", (event) => {
         const files = filesOf(event.clipboardData);

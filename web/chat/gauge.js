@@ -12,11 +12,10 @@ function show() {
     byId("gauge").hidden = !(most > 0 && used >= 0);
     if (byId("gauge").hidden) return;
     const full = used > NEARLY * most;
-    const said = `${used.toLocaleString()} of ${most.toLocaleString()} tokens in use, ${Number(stats.cached).toLocaleString()} of them \
-were in the cache, ${Math.max(0, most - used).toLocaleString()} are left.`;
+    const [cached, left] = [Number(stats.cached) || 0, Math.max(0, most - used)].map((n) => n.toLocaleString());
     byId("gauge").replaceChildren(
-        h("meter", {min: 0, max: most, high: NEARLY * most, "aria-label": "Room in the model's context", title: said, value: used}),
-        h("span", {title: said}, `${Math.round((100 * used) / most)} % of ${most.toLocaleString()} tokens`),
+        h("meter", {min: 0, max: most, high: NEARLY * most, "aria-label": "Room in the model's context", value: used}),
+        h("span", {}, `${used.toLocaleString()} of ${most.toLocaleString()} tokens in use (${cached} cached), ${left} left`),
         full
             ? h(
                   "span",

@@ -45,7 +45,7 @@ export async function openKeeping() {
         const n = chosen().length;
         exportButton.disabled = removeButton.disabled = copyButton.disabled = n === 0;
         everything.checked = n === boxes.length && n > 0;
-        const bytes = all.filter((each) => chosen().includes(each.id)).reduce((sum, each) => sum + each.bytes, 0);
+        const bytes = all.reduce((sum, each, i) => sum + (boxes[i].checked ? (each.bytes ?? 0) : 0), 0);
         note.textContent = n > 0 ? `${n} chosen, ${sized(bytes)}` : "";
         foot.replaceChildren(...buttons);
     }

@@ -21,11 +21,9 @@ function control(field) {
     if (field.kind === "number")
         return h("input", {
             ...common,
-            type: "number",
-            min: field.least,
-            max: field.most,
-            step: field.step,
+            type: "text", // one of numbers tells nothing of what it cannot read: it would pass for empty
             placeholder: "default",
+            autocomplete: "off",
             inputmode: "decimal",
         });
     return h("textarea", {

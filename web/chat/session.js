@@ -122,7 +122,8 @@ async function add(message, must) {
     Object.assign(message, {id: store.newId(), conversation: conversation.id, created: Date.now()});
     if (must) {
         await store.makeSure(store.weight(message));
-        await store.saveMessage(message);
+        // together: a message is found by its conversation alone
+        await store.saveWhole({...conversation, leaf: message.id, updated: message.created}, [message]);
     } else {
         await store.saveMessage(message).catch(failedToKeep);
     }
@@ -158,20 +159,20 @@ function faulty() {
 /* Adds what the person says, and asks for an answer. False: it could not be kept or sent, and the person was told why. */
 async function say(message) {
     if (faulty()) return false;
-    let kept = null;
+    const {conversation} = session;
+    const titled = conversation.title;
+    const name = message.text || message.attachments?.[0]?.name || "A picture";
+    conversation.title ||= name.replaceAll(/\s+/g, " ").slice(0, 80);
     try {
-        kept = await add(message, true);
+        await add(message, true);
     } catch (error) {
+        conversation.title = titled;
         failedToKeep(error);
         return false;
     }
-    if (kept.conversation !== session.conversation.id) return true;
-    if (!session.conversation.title) {
-        const name = message.text || message.attachments?.[0]?.name || "A picture";
-        session.conversation.title = name.replaceAll(/\s+/g, " ").slice(0, 80);
-        tell("title");
-    }
-    answer(kept.id);
+    if (conversation !== session.conversation) return true;
+    if (!titled) tell("title");
+    answer(message.id);
     return true;
 }
 

@@ -143,14 +143,21 @@ export function fault(field, text) {
     if (text === "" || text === undefined) return null;
     if (field.kind === "number") {
         const number = Number(text);
-        return Number.isFinite(number) && number >= field.least && number <= field.most
-            ? null
-            : `A number from ${field.least} to ${field.most}`;
+        if (!Number.isFinite(number) || number < field.least || number > field.most)
+            return `A number from ${field.least} to ${field.most}`;
+        return field.step === 1 && !Number.isInteger(number) ? "A whole number" : null;
+    }
+    if (field.key === "servers") {
+        const wrong = text.split(/\s+/).find((each) => each && !(/^https?:/i.test(each) && URL.canParse(each)));
+        return wrong ? `“${wrong}” is no address of a server: write https://host/mcp` : null;
     }
     if (field.kind === "json") {
         try {
             const value = JSON.parse(text);
-            return field.key === "tools" && !Array.isArray(value) ? "A list is wanted: [ ... ]" : null;
+            if (field.key === "tools") return Array.isArray(value) ? null : "A list is wanted: [ ... ]";
+            return value !== null && typeof value === "object" && !Array.isArray(value)
+                ? null
+                : "An object is wanted: { ... }";
         } catch (error) {
             return `Not JSON: ${error.message}`;
         }

@@ -6,7 +6,6 @@ import {dataUrl} from "./media.js";
 
 const SMALL = 32 * 1024; // bytes; what is no larger is sent along
 
-const names = new WeakMap(); // of blobs: what the server calls them
 let takes = true;
 
 async function upload(blob) {
@@ -14,14 +13,14 @@ async function upload(blob) {
     return (await response.json()).url;
 }
 
-/** The address of an attachment for a request. anew: the server has lost what it was given. */
+/** The address of an attachment for a request, which is kept in it as `given`. anew: the server has lost what it was
+    given. */
 export async function urlFor(attachment, anew) {
     const {blob} = attachment;
     if (blob.size <= SMALL || !takes) return dataUrl(blob);
-    if (anew) names.delete(blob);
     try {
-        if (!names.has(blob)) names.set(blob, await upload(blob));
-        return names.get(blob);
+        if (anew || !attachment.given) attachment.given = await upload(blob);
+        return attachment.given;
     } catch (error) {
         if (![404, 405, 413].includes(error.status)) throw error;
         takes = error.status === 413; // this one is too large; or it keeps none at all

@@ -231,7 +231,9 @@ class Reader {
         }
         const task = /^\[([ xX])\]\s+/.exec(lines[0]);
         if (task) lines[0] = lines[0].slice(task[0].length);
-        return {task: task ? task[1] !== " " : null, loose, blocks: new Reader(lines, this.depth + 1).run()};
+        const depth = this.depth + 1;
+        // read when it is asked for: of a list that grows, only the last item is
+        return {task: task ? task[1] !== " " : null, loose, read: () => new Reader(lines, depth).run()};
     }
 
     table() {

@@ -327,3 +327,36 @@ function plain(piece) {
 export function inline(text, depth = 0) {
     return depth > DEPTH ? [text] : new Scanner(text, depth).run();
 }
+
+const PIECE = 300; // characters of a piece, at least
+const LONGEST = 4000; // after so many it ends at the next blank, whatever is open
+const TRIES = 8;
+const ENDS = /[.,;:!?)]\s+|[。，！？、；：]|\n/g;
+
+/* What may be closed by what comes: a mark that stands between blanks, or within a word, is none. */
+function isOpen(node) {
+    return typeof node === "string" && /[`$*_~[]|\\[([]/.test(node.replaceAll(/(?<=\s)[*_~]+(?=\s)|(?<=\w)_+(?=\w)/g, ""));
+}
+
+function pieceEnd(text, from) {
+    ENDS.lastIndex = from + PIECE;
+    for (let tries = 0, found; tries < TRIES && (found = ENDS.exec(text)); tries++) {
+        if (ENDS.lastIndex >= text.length) return -1;
+        if (ENDS.lastIndex > from + LONGEST) break;
+        const end = ENDS.lastIndex;
+        if (!inline(text.slice(from, end)).some(isOpen)) return end;
+    }
+    const blank = /\s+/g;
+    blank.lastIndex = from + LONGEST;
+    return blank.test(text) && blank.lastIndex < text.length ? blank.lastIndex : -1;
+}
+
+/** A long text in pieces that are read by themselves, where nothing reaches from one into the next. More text behind
+    leaves all but the last as they are. */
+export function pieces(text) {
+    const found = [];
+    let from = 0;
+    for (let end = 0; text.length - from > PIECE && (end = pieceEnd(text, from)) > 0; from = end)
+        found.push(text.slice(from, end));
+    return [...found, text.slice(from)];
+}

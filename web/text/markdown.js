@@ -3,7 +3,7 @@
 import {h} from "../base/dom.js";
 import {blocks, cells} from "./blocks.js";
 import {CodeView} from "./code.js";
-import {inline} from "./inline.js";
+import {inline, pieces} from "./inline.js";
 import {formula} from "./math.js";
 
 /* Headings in a text are one below the page's own, and none is passed over, whatever levels the text has: who hears the
@@ -22,36 +22,43 @@ function direction(text) {
     return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(letter) ? "rtl" : null;
 }
 
+function setDirection(element, text) {
+    const found = direction(text) ?? (/\p{L}/u.test(text.slice(0, 400)) ? "ltr" : "");
+    if (element.dir !== found) element.dir = found;
+}
+
 class ListView {
     constructor(block, outline) {
         this.outline = {...outline};
         this.element = h(block.ordered ? "ol" : "ul", {
-            dir: direction(block.items[0].source),
             start: block.ordered && block.start !== 1 ? block.start : null,
         });
         this.items = []; // {source, loose, blocks, node}
     }
 
     show(block) {
+        setDirection(this.element, block.items[0].source);
         const same = unchanged(this.items, block.items, (a, b) => a.source === b.source && a.loose === block.loose);
         const growing = this.items[same];
         if (growing && block.items[same] && growing.loose === block.loose && growing.task === block.items[same].task) {
             for (const old of this.items.splice(same + 1)) old.node.remove();
             growing.source = block.items[same].source;
-            growing.blocks.show(block.items[same].blocks);
+            setDirection(growing.node, growing.source);
+            growing.blocks.show(block.items[same].read());
         } else {
             for (const old of this.items.splice(same)) old.node.remove();
         }
         for (const item of block.items.slice(this.items.length)) this.add(item, block.loose);
     }
 
-    add({source, task, blocks: inner}, loose) {
+    add({source, task, read}, loose) {
         const box =
             task !== null &&
             h("input", {type: "checkbox", disabled: true, checked: task, "aria-label": task ? "done" : "to do"});
-        const node = h("li", {class: task === null ? null : "task", dir: "auto"}, box);
+        const node = h("li", {class: task === null ? null : "task"}, box);
+        setDirection(node, source);
         const view = new BlocksView(node, this.outline, !loose);
-        view.show(inner);
+        view.show(read());
         this.items.push({source, loose, task, blocks: view, node});
         this.element.append(node);
     }
@@ -87,12 +94,43 @@ class TableView {
 
 class QuoteView {
     constructor(block, outline) {
-        this.element = h("blockquote", {dir: "auto"});
+        this.element = h("blockquote", {});
         this.blocks = new BlocksView(this.element, outline, false);
     }
 
     show(block) {
+        setDirection(this.element, block.source);
         this.blocks.show(block.blocks);
+    }
+}
+
+/* Words, in a <p> or, where they are the text of a short list's item, in the element of that item. Pieces that have ended
+   stay; nothing stands behind words that still grow. */
+class WordsView {
+    constructor(element) {
+        this.element = element;
+        this.text = ""; // of the pieces that have ended
+        this.done = []; // their nodes
+        this.rest = []; // the nodes of the last piece
+    }
+
+    get nodes() {
+        return [...this.done, ...this.rest];
+    }
+
+    show({text}) {
+        if (!text.startsWith(this.text)) {
+            for (const node of this.done.splice(0)) node.remove();
+            this.text = "";
+        }
+        for (const node of this.rest.splice(0)) node.remove();
+        for (const piece of pieces(text.slice(this.text.length))) {
+            this.done.push(...this.rest);
+            this.rest = inline(piece).map((node) => (typeof node === "string" ? document.createTextNode(node) : node));
+            this.element.append(...this.rest);
+            this.last = piece.length;
+        }
+        this.text = text.slice(0, text.length - this.last);
     }
 }
 
@@ -117,14 +155,13 @@ function render(block, outline) {
             return h("hr");
         case "math":
             return math(block);
-        case "note":
-            return h("p", {dir: "auto", class: "footnote"}, h("sup", {}, block.name), " ", inline(block.text));
         default:
-            return h("p", {dir: "auto"}, inline(block.text));
+            return h("p", {dir: "auto", class: "footnote"}, h("sup", {}, block.name), " ", inline(block.text));
     }
 }
 
-function viewOf(block, outline) {
+/* parent: the element that words stand in, where that is not one of their own. */
+function viewOf(block, outline, parent) {
     switch (block.kind) {
         case "code": {
             const view = new CodeView(block.language);
@@ -136,6 +173,8 @@ function viewOf(block, outline) {
             return new TableView(block);
         case "quote":
             return new QuoteView(block, outline);
+        case "paragraph":
+            return new WordsView(parent ?? h("p", {dir: "auto"}));
         default:
             return null;
     }
@@ -150,33 +189,33 @@ function head(block) {
 class BlocksView {
     constructor(element, outline, tight) {
         Object.assign(this, {element, outline, tight});
-        this.shown = []; // {kind, source, head, nodes, view, level: of the last heading up to here}
+        this.shown = []; // {kind, source, head, node (null: bare words), view, level: of the last heading up to here}
     }
 
     show(wanted) {
         let same = unchanged(this.shown, wanted, (a, b) => a.kind === b.kind && a.source === b.source);
         const growing = this.shown[same];
-        if (growing?.view && growing.kind === wanted[same]?.kind && growing.head === head(wanted[same])) {
+        const grows = growing?.view && growing.kind === wanted[same]?.kind && growing.head === head(wanted[same]);
+        this.keep(grows ? same + 1 : same);
+        if (grows) {
             growing.view.show(wanted[same]);
             growing.source = wanted[same++].source;
         }
-        this.keep(same);
         for (const block of wanted.slice(same)) this.add(block);
     }
 
     keep(count) {
-        for (const old of this.shown.splice(count)) for (const node of old.nodes) node.remove();
+        for (const old of this.shown.splice(count)) for (const node of old.node ? [old.node] : old.view.nodes) node.remove();
     }
 
     add(block) {
         const outline = {level: this.shown.at(-1)?.level ?? this.outline.level};
-        const view = viewOf(block, outline);
+        const bare = this.tight && block.kind === "paragraph";
+        const view = viewOf(block, outline, bare ? this.element : null);
         view?.show(block);
-        const made = this.tight && block.kind === "paragraph" ? inline(block.text) : [];
-        const nodes = made.map((node) => (typeof node === "string" ? document.createTextNode(node) : node));
-        if (!(this.tight && block.kind === "paragraph")) nodes.push(view?.element ?? render(block, outline));
-        this.element.append(...nodes);
-        this.shown.push({kind: block.kind, source: block.source, head: head(block), nodes, view, level: outline.level});
+        const node = bare ? null : (view?.element ?? render(block, outline));
+        if (node) this.element.append(node);
+        this.shown.push({kind: block.kind, source: block.source, head: head(block), node, view, level: outline.level});
     }
 }
 

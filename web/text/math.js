@@ -2,6 +2,7 @@
 
 import {ACCENTS, FENCES, FUNCTIONS, INTEGRALS, LARGE, LETTERS, LIMITS, OPERATORS, SPACES, styled} from "./symbols.js";
 import {h} from "../base/dom.js";
+import {chemistry, unit} from "./science.js";
 
 const MATHML = "http://www.w3.org/1998/Math/MathML";
 const DEPTH = 40;
@@ -46,10 +47,21 @@ function tokens(text) {
     return found;
 }
 
+/* Commands of no arguments that a formula defines for itself, put in their places. */
+function defined(text) {
+    const known = new Map();
+    const define = /\\(?:(?:re)?newcommand\*?\s*\{?|def\s*|(DeclareMathOperator)\*?\s*\{?)\\([A-Za-z]+)\}?\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}/g;
+    const rest = text.replaceAll(define, (whole, operator, name, meaning) => {
+        known.set(name, operator ? `\\operatorname{${meaning}}` : `{${meaning}}`);
+        return "";
+    });
+    return known.size > 0 ? rest.replaceAll(/\\([A-Za-z]+)/g, (whole, name) => known.get(name) ?? whole) : text;
+}
+
 class Parser {
     constructor(text, display) {
-        this.source = text;
-        this.all = tokens(text);
+        this.source = defined(text);
+        this.all = tokens(this.source);
         this.at = 0;
         this.display = display;
         this.depth = 0;
@@ -76,10 +88,17 @@ class Parser {
     row(ends) {
         const nodes = [];
         if (++this.depth > DEPTH) throw new Beyond("too deep");
-        for (let token; (token = this.peek()); nodes.push(this.scripts(this.atom(), token)))
+        let above = null; // "{a \\over b}": what stands before the command is the upper part
+        for (let token; (token = this.peek()); ) {
             if (ends.includes(token.name === undefined ? token.text : `\\${token.name}`)) break;
+            if (!above && ["over", "choose", "atop"].includes(token.name)) above = {name: this.next().name, nodes: nodes.splice(0)};
+            else nodes.push(this.scripts(this.atom(), token));
+        }
         this.depth--;
-        return nodes;
+        if (!above) return nodes;
+        const line = above.name === "over" ? {} : {linethickness: "0"};
+        const both = m("mfrac", line, m("mrow", {}, above.nodes), m("mrow", {}, nodes));
+        return above.name === "choose" ? [m("mo", {}, "("), both, m("mo", {}, ")")] : [both];
     }
 
     /** What is between braces, or else one thing: of a number its first digit, as \\frac12 is a half. */
@@ -160,6 +179,21 @@ class Parser {
         return m("mo", "()[]|".includes(token.text) ? {stretchy: "false"} : {}, token.text === "-" ? "−" : token.text);
     }
 
+    /** The nodes of TeX that something else stands for. */
+    instead(source) {
+        const inner = new Parser(source, this.display);
+        inner.depth = this.depth;
+        return m("mrow", {}, inner.row([]));
+    }
+
+    /** What is between brackets, which may be missing, as it is; else null. */
+    optional() {
+        if (!this.take("[")) return null;
+        const from = this.all[this.at - 1].to;
+        for (let token; (token = this.next()); ) if (token.text === "]") return this.source.slice(from, token.from);
+        throw new Beyond("no closing bracket");
+    }
+
     command(name) {
         if (LETTERS.has(name)) return m("mi", /^[A-Z]/.test(name) ? {mathvariant: "normal"} : {}, LETTERS.get(name));
         if (OPERATORS.has(name)) return m("mo", {}, OPERATORS.get(name));
@@ -230,6 +264,8 @@ class Parser {
                 return this.upright(name);
             case "color":
             case "label":
+            case "cline":
+            case "require":
             case "hspace":
             case "vspace":
             case "hskip":
@@ -238,8 +274,66 @@ class Parser {
                 return this.aside(name);
             case "textcolor":
             case "colorbox":
+            case "href":
+            case "enclose":
+                this.optional();
                 this.words();
                 return this.group();
+            case "raisebox":
+                this.words();
+                return this.text("");
+            case "rule":
+                this.words();
+                this.words();
+                return m("mrow", {});
+            case "fbox":
+                return m("mrow", {class: "boxed"}, this.text(""));
+            case "cancelto": {
+                const value = this.group();
+                return m("msup", {}, m("mrow", {class: "cancel"}, this.group()), value);
+            }
+            case "ce":
+            case "cee":
+                return this.instead(chemistry(this.words()));
+            case "si":
+            case "unit":
+                return this.instead(unit(this.words()));
+            case "SI":
+                return m("mrow", {}, this.instead(this.words()), m("mspace", {width: ".167em"}), this.instead(unit(this.words())));
+            case "num":
+                return this.instead(this.words());
+            case "qty":
+                if (this.peek()?.text !== "{") return m("mrow", {}, this.round());
+                return m("mrow", {}, this.instead(this.words()), m("mspace", {width: ".167em"}), this.instead(unit(this.words())));
+            case "bra":
+            case "ket":
+            case "braket":
+            case "abs":
+            case "norm":
+            case "ev":
+            case "expval":
+            case "pod":
+                return this.between(name);
+            case "dd":
+                return m("mrow", {}, m("mi", {mathvariant: "normal"}, "d"), this.peek()?.text === "{" ? this.group() : []);
+            case "dv":
+            case "pdv":
+            case "odv":
+                return this.derivative(name === "pdv" ? "∂" : "d");
+            case "genfrac":
+                return this.anyFraction();
+            case "prescript": {
+                const [above, below] = [this.group(), this.group()];
+                return m("mmultiscripts", {}, this.group(), m("mprescripts"), below, above);
+            }
+            case "middle": // outside of \\left and \\right
+                return this.fence()[0] ?? m("mrow", {});
+            case "overgroup":
+                return m("mover", {}, this.group(), m("mo", {stretchy: "true"}, "⏠"));
+            case "overbracket":
+                return m("mover", {}, this.group(), m("mo", {stretchy: "true"}, "⎴"));
+            case "underbracket":
+                return m("munder", {}, this.group(), m("mo", {stretchy: "true"}, "⎵"));
             case "tag":
                 return m("mtext", {class: "tag"}, `\u2003(${this.words()})`);
             case "eqref":
@@ -255,6 +349,17 @@ class Parser {
             case "nonumber":
             case "notag":
             case "hline":
+            case "hdashline":
+            case "hfill":
+            case "tiny":
+            case "small":
+            case "normalsize":
+            case "large":
+            case "Large":
+            case "LARGE":
+            case "huge":
+            case "Huge":
+            case "normalfont":
             case "allowbreak":
             case "scriptstyle":
             case "scriptscriptstyle":
@@ -281,6 +386,8 @@ class Parser {
                 return this.arrow("⇒");
             case "xleftrightarrow":
                 return this.arrow("↔");
+            case "xrightleftharpoons":
+                return this.arrow("⇌");
             case "xmapsto":
                 return this.arrow("↦");
             case "underline":
@@ -329,7 +436,7 @@ class Parser {
 
     /** Words within a formula, whose blanks count; formulas within them are set, too. */
     text(style) {
-        const parts = this.words().split("$");
+        const parts = (this.peek()?.text === "{" ? this.words() : (this.next()?.text ?? "")).split("$");
         const nodes = parts.map((part, i) =>
             i % 2 === 1
                 ? m("mrow", {}, new Parser(part, false).row([]))
@@ -394,6 +501,54 @@ class Parser {
         return node[0] ?? m("mrow", {});
     }
 
+    /** One argument between signs of its own. */
+    between(name) {
+        const [left, right] = {
+            bra: "⟨|",
+            ket: "|⟩",
+            braket: "⟨⟩",
+            abs: "||",
+            norm: "‖‖",
+            ev: "⟨⟩",
+            expval: "⟨⟩",
+            pod: "()",
+        }[name];
+        this.take("*"); // of a starred one, whose brackets grow as these do anyway
+        const bracket = (text) => m("mo", {stretchy: "true", symmetric: "true"}, text);
+        return m("mrow", {}, bracket(left), this.group(), bracket(right));
+    }
+
+    /** "(...)" whose brackets grow. */
+    round() {
+        if (!this.take("(")) return [this.group()];
+        const inside = this.row([")"]);
+        if (!this.take(")")) throw new Beyond("no closing bracket");
+        const bracket = (text) => m("mo", {stretchy: "true", symmetric: "true"}, text);
+        return [bracket("("), ...inside, bracket(")")];
+    }
+
+    derivative(sign) {
+        const order = this.optional();
+        const d = () => {
+            const node = m("mi", {mathvariant: "normal"}, sign);
+            return order ? m("msup", {}, node, this.instead(order)) : node;
+        };
+        const of = this.group();
+        if (this.peek()?.text !== "{") return m("mfrac", {}, d(), m("mrow", {}, m("mi", {mathvariant: "normal"}, sign), of));
+        const by = this.group();
+        const below = order ? m("msup", {}, by, this.instead(order)) : by;
+        return m("mfrac", {}, m("mrow", {}, d(), of), m("mrow", {}, m("mi", {mathvariant: "normal"}, sign), below));
+    }
+
+    /** \\genfrac: brackets, thickness of the line, style, and the two parts. */
+    anyFraction() {
+        const [left, right, thickness] = [this.words(), this.words(), this.words()];
+        this.words();
+        const line = /^\s*0/.test(thickness) ? {linethickness: "0"} : {};
+        const bracket = (text) => (text ? [m("mo", {}, text)] : []);
+        return m("mrow", {}, bracket(left), m("mfrac", line, this.group(), this.group()), bracket(right));
+    }
+
     root() {
         if (!this.take("[")) return m("msqrt", {}, this.group());
         const degree = m("mrow", {}, this.row(["]"]));
@@ -429,6 +584,7 @@ class Parser {
 
     environment() {
         const name = this.words().replace("*", "");
+        if (/matrix$/.test(name)) this.optional(); // how its columns stand
         const kinds = {
             matrix: ["", ""],
             pmatrix: ["(", ")"],

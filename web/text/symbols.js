@@ -42,20 +42,20 @@ searrow=↘ swarrow=↙ nwarrow=↖ hookleftarrow=↩ Longrightarrow=⟹ Longlef
 longleftrightarrow=⟷ longmapsto=⟼ leftharpoonup=↼ leftharpoondown=↽ rightharpoondown=⇁ leftrightharpoons=⇋
 rightleftarrows=⇄ leadsto=⇝ rightsquigarrow=⇝ twoheadrightarrow=↠ nrightarrow=↛ nRightarrow=⇏ nleftarrow=↚ varpropto=∝
 eqqcolon=≕ Coloneqq=⩴ vcentcolon=: owns=∋ smile=⌣ frown=⌢ gg=≫ lll=⋘ ggg=⋙ between=≬ pitchfork=⋔
-doteq=≐ triangleq=≜ asymp=≍ bmod=mod
+upharpoonright=↾ restriction=↾ upharpoonleft=↿ doteq=≐ triangleq=≜ asymp=≍ bmod=mod
 `);
 
 /** Operators that stand large, with their limits above and below where there is room. */
 export const LARGE = table(`
 sum=∑ prod=∏ coprod=∐ bigcup=⋃ bigcap=⋂ bigoplus=⨁ bigotimes=⨂ bigvee=⋁ bigwedge=⋀ bigodot=⨀ biguplus=⨄ bigsqcup=⨆
 `);
-export const INTEGRALS = table("int=∫ iint=∬ iiint=∭ oint=∮ iiiint=⨌ oiint=∯ smallint=∫");
+export const INTEGRALS = table("int=∫ iint=∬ iiint=∭ oint=∮ iiiint=⨌ oiint=∯ smallint=∫ fint=⨍");
 
 /** Functions, set upright; those of the second have limits below. */
 export const FUNCTIONS = new Set(
     "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh exp log ln lg deg dim ker arg hom sech csch arccot sgn tr rank diag erf mod".split(" "),
 );
-export const LIMITS = new Set("lim limsup liminf varlimsup injlim projlim max min sup inf argmax argmin det gcd Pr".split(" "));
+export const LIMITS = new Set("lim limsup liminf varliminf varlimsup injlim projlim max min sup inf argmax argmin det gcd Pr".split(" "));
 
 /** Brackets by name. */
 export const FENCES = table(`
@@ -98,7 +98,7 @@ const STYLES = {
     mathsf: [0x1d5a0, 0x1d5ba, 0x1d7e2],
     mathtt: [0x1d670, 0x1d68a, 0x1d7f6],
 };
-const ALIKE = {bm: "boldsymbol", bold: "boldsymbol", pmb: "boldsymbol", Bbb: "mathbb", frak: "mathfrak", cal: "mathcal"};
+const ALIKE = {bm: "boldsymbol", bold: "boldsymbol", pmb: "boldsymbol", Bbb: "mathbb", mathds: "mathbb", mathbbm: "mathbb", frak: "mathfrak", cal: "mathcal"};
 const OLDER = {
     mathbb: {C: "ℂ", H: "ℍ", N: "ℕ", P: "ℙ", Q: "ℚ", R: "ℝ", Z: "ℤ"},
     mathcal: {B: "ℬ", E: "ℰ", F: "ℱ", H: "ℋ", I: "ℐ", L: "ℒ", M: "ℳ", R: "ℛ", e: "ℯ", g: "ℊ", o: "ℴ"},
