@@ -15,7 +15,7 @@ static bool read_any(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c,
         return false;
     s->eps = (float)eps;
     s->centred = true;
-    s->logit_scale = (float)scale;
+    s->logit_scale = scale == 1 ? 0 : (float)scale;
     layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", false);
     layer->parallel = true;
     mt_layers_repeat(s, layer);

@@ -12,10 +12,10 @@ static bool read_granite(mt_model_spec *s, mt_layer_spec *layer, const mt_config
     layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", false);
     layer->attn.scale = (float)scores;
     layer->mlp.bias = mt_config_bool(c, "mlp_bias", false);
-    layer->residual = (float)result;
+    layer->residual = result == 1 ? 0 : (float)result;
     mt_layers_repeat(s, layer);
     s->embed_scale = (float)embedding;
-    s->logit_scale = (float)(1 / logits);
+    s->logit_scale = logits == 1 ? 0 : (float)(1 / logits);
     return mt_rope_read_one(s, c, 10000, arena, err);
 }
 

@@ -147,11 +147,18 @@ static void remark_weights(mt_info *info, bool tied_by_config, const mt_quant *q
 static void remark_layers(mt_info *info)
 {
     const mt_model_spec *s = &info->spec;
-    size_t same = 0, shared = 0;
+    size_t same = 0, shared = 0, unturned = 0;
     for (size_t i = 0; i < s->layers; i++) {
+        unturned += s->layer[i].kind == MT_LAYER_ATTENTION && s->layer[i].attn.rope == MT_NO_ROPE;
         same += s->layer[i].attn.keys == MT_KEYS_VALUES;
         shared += s->layer[i].attn.keys == MT_KEYS_EARLIER;
     }
+    if (unturned)
+        remark(info, "%zu of %u layers do not turn queries and keys", unturned, s->layers);
+    if (s->layer[0].bare)
+        remark(info, "norms stand behind attention and MLP, and none in front");
+    if (s->layer[0].parallel)
+        remark(info, "MLPs stand beside attention, not behind it");
     if (same)
         remark(info, "values are keys before their norm in %zu of %u layers", same, s->layers);
     if (shared)
@@ -170,6 +177,16 @@ static void remark_spec(mt_info *info)
     const mt_model_spec *s = &info->spec;
     const mt_attn_spec *a = &mt_model_spec_attention(s)->attn;
     const mt_layer_spec *sparse = mt_model_spec_sparse(s);
+    if (s->rope_count && mt_rope_is_long(s->ropes[0].type))
+        remark(info, "texts are limited to the original context of LongRoPE, %u tokens", s->context);
+    if (a->qk_norm == MT_QK_NORM_WHOLE)
+        remark(info, "queries and keys are normed over all heads together");
+    if (s->centred)
+        remark(info, "norms subtract the mean");
+    if (s->layer[0].residual != 0)
+        remark(info, "what attention and MLPs give is multiplied by %g", (double)s->layer[0].residual);
+    if (s->logit_scale != 0)
+        remark(info, "logits are multiplied by %g", (double)s->logit_scale);
     if (a->softcap > 0)
         remark(info, "attention scores are capped at %g", (double)a->softcap);
     if (s->final_softcap > 0)

@@ -142,7 +142,7 @@ static bool scale_long(mt_rope *rope, double *f, const mt_config *p, double orig
     return divide_each(f, rope->half, p, "short_factor", err);
 }
 
-static bool is_long(const char *type)
+bool mt_rope_is_long(const char *type)
 {
     return strcmp(type, "longrope") == 0 || strcmp(type, "su") == 0;
 }
@@ -166,7 +166,7 @@ static bool apply(mt_rope *rope, double *f, const mt_config *c, const mt_config 
         return read_part(f, rope->half, p, s.factor, err);
     } else if (strcmp(rope->type, "factors") == 0) {
         return divide_each(f, rope->half, p, "factors", err);
-    } else if (is_long(rope->type)) {
+    } else if (mt_rope_is_long(rope->type)) {
         return scale_long(rope, f, p, s.original, context, err);
     } else if (strcmp(rope->type, "llama3") == 0) {
         scale_llama3(f, rope->half, &s);
@@ -234,7 +234,7 @@ const mt_config *mt_rope_parameters(const mt_config *c)
 static bool limit_context(mt_model_spec *spec, const mt_config *c, const mt_config *parameters, mt_error *err)
 {
     scaling s;
-    if (!is_long(spec->ropes[0].type))
+    if (!mt_rope_is_long(spec->ropes[0].type))
         return true;
     if (!read_scaling(&s, c, parameters, false, spec->context, err))
         return false;

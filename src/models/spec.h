@@ -30,6 +30,9 @@ typedef struct mt_rope {
     float scale;
 } mt_rope;
 
+/* Whether a rotary embedding of this type is LongRoPE's, which limits the context to the original one. */
+bool mt_rope_is_long(const char *type);
+
 /* Factors on queries of far positions: factor[position / every], the last one for all positions beyond. */
 typedef struct mt_stretch {
     const float *factor; /* NULL: none */

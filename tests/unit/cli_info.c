@@ -275,6 +275,18 @@ static void what_new_families_have_is_told(void **state)
     assert_int_equal(run("tests/oracle/checkpoints/ministral3-fp8", false), 0);
     assert_non_null(strstr(out, "queries are multiplied by up to 1.79 as their position grows, from 40 on"));
     assert_non_null(strstr(out, "fp8 with one scale a matrix"));
+    assert_int_equal(run("tests/oracle/checkpoints/phi3-long-bf16", false), 0);
+    assert_non_null(strstr(out, "texts are limited to the original context of LongRoPE, 1024 tokens"));
+    assert_int_equal(run("tests/oracle/checkpoints/olmo3-bf16", false), 0);
+    assert_non_null(strstr(out, "queries and keys are normed over all heads together"));
+    assert_non_null(strstr(out, "norms stand behind attention and MLP, and none in front"));
+    assert_int_equal(run("tests/oracle/checkpoints/cohere2-bf16", false), 0);
+    assert_non_null(strstr(out, "1 of 4 layers do not turn queries and keys"));
+    assert_non_null(strstr(out, "MLPs stand beside attention, not behind it"));
+    assert_non_null(strstr(out, "norms subtract the mean"));
+    assert_non_null(strstr(out, "logits are multiplied by 0.25"));
+    assert_int_equal(run("tests/oracle/checkpoints/granite-bf16", false), 0);
+    assert_non_null(strstr(out, "what attention and MLPs give is multiplied by 0.6"));
 }
 
 static void what_towers_have_is_told(void **state)
