@@ -150,7 +150,10 @@ async function read(run, response) {
         run.sequence = data.sequence_number ?? run.sequence;
         if (data.type === "response.created" || Date.now() - run.saved > SAVE_MS) {
             run.saved = Date.now();
-            saveMessage(run.message).catch(() => {});
+            const saved = saveMessage(run.message).catch(() => {});
+            // Nothing of an answer is shown before it is written down which one it is: a page that is loaded again
+            // then goes on with it.
+            if (data.type === "response.created") await saved;
         }
         run.changed();
         if (last) return true;

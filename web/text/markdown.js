@@ -104,6 +104,15 @@ class QuoteView {
     }
 }
 
+/* While a direction is to be found in the text, a browser reads the text from its beginning for each node that is put
+   there: of many nodes, once all are there. */
+function appendTo(element, nodes) {
+    const found = element.dir === "auto" && nodes.childNodes.length > 50;
+    if (found) element.removeAttribute("dir");
+    element.append(nodes);
+    if (found) element.dir = "auto";
+}
+
 /* Words, in a <p> or, where they are the text of a short list's item, in the element of that item. Pieces that have ended
    stay; nothing stands behind words that still grow. */
 class WordsView {
@@ -124,12 +133,14 @@ class WordsView {
             this.text = "";
         }
         for (const node of this.rest.splice(0)) node.remove();
+        const fresh = document.createDocumentFragment();
         for (const piece of pieces(text.slice(this.text.length))) {
             this.done.push(...this.rest);
             this.rest = inline(piece).map((node) => (typeof node === "string" ? document.createTextNode(node) : node));
-            this.element.append(...this.rest);
+            fresh.append(...this.rest);
             this.last = piece.length;
         }
+        appendTo(this.element, fresh);
         this.text = text.slice(0, text.length - this.last);
     }
 }
