@@ -654,7 +654,7 @@ encoder_case("num_hidden_layers", "with_endless_layers", key("bert.block_count",
 encoder_case("3 heads cannot share", "with_3_heads", key("bert.attention.head_count", 3))
 encoder_case("pad_token_id", "with_padding_beyond_its_tokens", key(PADDING, 84))
 encoder_case("position_embeddings", "with_padding_far_beyond", key(PADDING, 3000000))
-encoder_case("has 3 labels", "with_3_labels", tensor("cls.output.weight", 3, 32))
+encoder_case("classifier.out_proj.bias", "with_3_labels", tensor("cls.output.weight", 3, 32))
 encoder_case("reads a pooler", "without_a_pooler", tensor("cls.output.weight", 1, 32), "bert-mean-f32")
 encoder_case("vocab_size", "without_embeddings", lambda keys, tensors: tensors.pop(EMBED))
 encoder_case("max_position_embeddings", "without_positions", lambda keys, tensors: tensors.pop("position_embd.weight"),

@@ -194,6 +194,11 @@ BEHIND = {"post_attention_layernorm": "post_attention_norm"}
 GEMMA = BEHIND | {"pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm"}
 GLM = {"post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm"}
 OLMO = BEHIND | {"post_feedforward_layernorm": "post_ffw_norm"}
+NUMBERS_OF_YARN = (
+    ("yarn_attn_factor", "attention_factor"),
+    ("yarn_beta_fast", "beta_fast"),
+    ("yarn_beta_slow", "beta_slow"),
+)
 DRAFTING = {"fc": "eh_proj", "pre_fc_norm_embedding": "enorm", "pre_fc_norm_hidden": "hnorm", "norm": "shared_head_norm"}
 
 # model_type of the text model: architecture, names of its own
@@ -480,7 +485,7 @@ class Converter:
         self.set("rope.scaling.factor", float(rope["factor"]))
         if self.rope_type() == "yarn":
             self.set("rope.scaling.original_context_length", rope["original_max_position_embeddings"])
-            for key, name in (("yarn_beta_fast", "beta_fast"), ("yarn_beta_slow", "beta_slow")):
+            for key, name in NUMBERS_OF_YARN:
                 self.set(f"rope.scaling.{key}", float(rope[name]) if name in rope else None)
 
     def set_own(self):

@@ -682,8 +682,8 @@ static void wrong_configs_say_what_is_wrong(void **state)
          "\"head_dim\" is 15; rotary embeddings need an even number"},
         {"{\"model_type\":\"llama\",\"hidden_act\":\"relu\"," SHAPE "}",
          "\"hidden_act\" is \"relu\"; known are silu and gelu_pytorch_tanh"},
-        {"{\"model_type\":\"llama\",\"rope_scaling\":{\"type\":\"longrope\",\"factor\":2}," SHAPE "}",
-         "rope type \"longrope\" is not known; known are default, dynamic, linear, llama3, yarn, proportional and "
+        {"{\"model_type\":\"llama\",\"rope_scaling\":{\"type\":\"ntk\",\"factor\":2}," SHAPE "}",
+         "rope type \"ntk\" is not known; known are default, dynamic, linear, llama3, yarn, longrope, proportional and "
          "mrope"},
         {"{\"model_type\":\"llama\",\"rope_parameters\":{\"rope_theta\":0.5}," SHAPE "}",
          "the config's \"rope_parameters.rope_theta\" is 0.5; it must be a number from 1 to 1000000000000"},
