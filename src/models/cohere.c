@@ -1,5 +1,5 @@
-/* Cohere's Command: norms that subtract the mean, MLPs beside attention, logits with a factor, neighbouring elements of a
-   head turn. Cohere 2 (Command R7B, A) has windows in three of four layers, and the others do not turn. */
+/* Cohere's Command: norms that subtract the mean, MLPs beside attention, logits with a factor, neighbouring elements of
+   a head turn. Cohere 2 (Command R7B, A) has windows in three of four layers, and the others do not turn. */
 #include "models/family.h"
 #include "sample/limits.h"
 #include "weights/limits.h"

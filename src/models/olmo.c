@@ -1,5 +1,5 @@
-/* OLMo 2, OLMo 3 and OLMoE. Queries and keys are normed over all heads together; 2 and 3 have norms behind attention and
-   MLP and none in front; 3 has windows in three of four layers. */
+/* OLMo 2, OLMo 3 and OLMoE. Queries and keys are normed over all heads together; 2 and 3 have norms behind attention
+   and MLP and none in front; 3 has windows in three of four layers. */
 #include <string.h>
 
 #include "models/family.h"
