@@ -1,34 +1,7 @@
-/* Qwen2 and Qwen2-MoE, and the windows that Qwen families share (qwen.h). */
+/* Qwen2 and Qwen2-MoE. */
 #include "models/family.h"
 #include "models/qwen.h"
-#include "sample/limits.h"
 #include "weights/limits.h"
-
-bool mt_qwen_window_read(const mt_config *c, uint32_t *out, mt_error *err)
-{
-    const bool none = !mt_config_bool(c, "use_sliding_window", false) ||
-                      (mt_config_names(c, "sliding_window") && !mt_config_has(c, "sliding_window"));
-    int64_t window = 0;
-    if (!none && !mt_config_int(c, "sliding_window", 4096, 1, MT_LIMIT_CONTEXT, &window, err))
-        return false;
-    *out = (uint32_t)window;
-    return true;
-}
-
-bool mt_qwen_windows_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, int64_t usual, mt_error *err)
-{
-    uint32_t window;
-    int64_t first;
-    if (!mt_qwen_window_read(c, &window, err))
-        return false;
-    if (!window || mt_layer_types_read(s, layer, c, window))
-        return true;
-    if (!mt_config_int(c, "max_window_layers", usual, 0, INT64_MAX, &first, err))
-        return false;
-    for (size_t i = 0; i < s->layers; i++)
-        layer[i].attn.window = (int64_t)i >= first ? window : 0;
-    return true;
-}
 
 static bool read_qwen2(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
