@@ -285,6 +285,14 @@ static bool read_prefix(mt_chat *chat, const json_t *message, const mt_chat_mess
     return true;
 }
 
+/* Only the assistant may say nothing, as beside calls, and a tool may have nothing to tell. */
+static bool check_content(const json_t *message, const mt_chat_message *m, mt_error *err)
+{
+    return get(message, "content") || m->role == MT_CHAT_ASSISTANT || m->role == MT_CHAT_TOOL ||
+           mt_fail(err, MT_E_INVALID, "messages[%zu] is the %s's and has no content; send a string or a list of parts",
+                   m->index, mt_chat_role_name(m->role));
+}
+
 static bool read_messages(mt_chat *chat, const json_t *messages, mt_error *err)
 {
     const size_t count = json_array_size(messages);
@@ -296,7 +304,7 @@ static bool read_messages(mt_chat *chat, const json_t *messages, mt_error *err)
     for (size_t i = 0; i < count; i++) {
         const json_t *sent = json_array_get(messages, i);
 
-        if (!mt_chat_read_message(chat, sent, NULL, &message, err) ||
+        if (!mt_chat_read_message(chat, sent, NULL, &message, err) || !check_content(sent, &message, err) ||
             !read_prefix(chat, sent, &message, i + 1 == count, err))
             return false;
         mt_chat_put(chat, &message);

@@ -17,6 +17,10 @@ static void errors_say_which_message_and_why(void **state)
          "the role \"critic\" of messages[1] is not known; send system, developer, user, assistant or tool"},
         {MESSAGES("{\"role\": \"user\", \"content\": 5}"),
          "the content of messages[0] is a number; send a string or a list of parts"},
+        {MESSAGES("{\"role\": \"user\"}"),
+         "messages[0] is the user's and has no content; send a string or a list of parts"},
+        {MESSAGES("{\"role\": \"developer\", \"content\": null}"),
+         "messages[0] is the system's and has no content; send a string or a list of parts"},
         {MESSAGES("{\"role\": \"user\", \"content\": [\"a\", 5]}"),
          "messages[0].content[1] is a number; send an object with a type"},
         {MESSAGES("{\"role\": \"assistant\", \"content\": \"a\", \"partial\": 1}"),
@@ -66,8 +70,11 @@ static void errors_say_which_message_and_why(void **state)
 static void what_may_be_null_or_missing(void **state)
 {
     (void)state;
-    assert_string_equal(prompt_of(PLAIN, MESSAGES("{\"role\": \"user\", \"content\": null}")), "<user:>^<assistant:");
-    assert_string_equal(prompt_of(PLAIN, MESSAGES("{\"role\": \"user\"}")), "<user:>^<assistant:");
+    assert_string_equal(prompt_of(PLAIN, MESSAGES("{\"role\": \"user\", \"content\": \"\"}")), "<user:>^<assistant:");
+    assert_string_equal(prompt_of(PLAIN, MESSAGES("{\"role\": \"assistant\", \"content\": null}")),
+                        "<assistant:>^<assistant:");
+    assert_string_equal(prompt_of(PLAIN, MESSAGES("{\"role\": \"assistant\"}")), "<assistant:>^<assistant:");
+    assert_string_equal(prompt_of(PLAIN, MESSAGES("{\"role\": \"tool\"}")), "<tool:#=>^<assistant:");
     assert_string_equal(prompt_of(PLAIN, MESSAGES("{\"role\": \"assistant\", \"content\": \"a\", \"tool_calls\": null,"
                                                   " \"name\": null, \"reasoning_content\": null}")),
                         "<assistant:a>^<assistant:");
