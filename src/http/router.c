@@ -150,12 +150,33 @@ static bool serves(const mt_http_route *route, mt_http_method method)
     return route->method == method || (route->method == MT_HTTP_GET && method == MT_HTTP_HEAD);
 }
 
+/* The length of a path or parameter without the verb that it ends with behind a colon, as Gemini's do. */
+static size_t verbless(const char *text, size_t len)
+{
+    size_t n = len;
+
+    while (n > 0 && text[n - 1] != ':' && text[n - 1] != '/')
+        n--;
+    return n > 0 && text[n - 1] == ':' ? n - 1 : len;
+}
+
+/* Whether a verb that no route knows, such as "tiny:predict", is posted to what a route only takes for a name: the path
+   is not there then, whatever else can be asked of the name. */
+static bool takes_verb(const mt_http_route *route, mt_http_method method, const mt_http_match *match)
+{
+    const char *name = match->param_count > 0 ? match->params[match->param_count - 1] : "";
+
+    return method == MT_HTTP_POST && route->pattern[strlen(route->pattern) - 1] == '}' &&
+           verbless(name, strlen(name)) < strlen(name);
+}
+
 void mt_http_router_match(const mt_http_route *routes, size_t count, mt_http_method method, const char *path,
                           size_t len, mt_http_match *match)
 {
     *match = (mt_http_match){.text = mt_alloc(len + MT_LIMIT_HTTP_PARAMS + 1)};
     for (size_t i = 0; i < count && !match->route; i++) {
-        if (!pattern_fits(routes[i].pattern, path, path + len, match))
+        if (!pattern_fits(routes[i].pattern, path, path + len, match) ||
+            (!serves(&routes[i], method) && takes_verb(&routes[i], method, match)))
             continue;
         match->allowed |= 1u << routes[i].method | 1u << MT_HTTP_OPTIONS;
         if (routes[i].method == MT_HTTP_GET)
@@ -167,8 +188,8 @@ void mt_http_router_match(const mt_http_route *routes, size_t count, mt_http_met
         match->param_count = 0;
 }
 
-/* The pattern as it would be with the path's own segments for its parameters, so that these do not count as slips.
-   False: it does not fit into out. */
+/* The pattern as it would be with the path's own segments for its parameters, so that these do not count as slips; how
+   a parameter has to end counts. False: it does not fit into out. */
 static bool fill_params(const char *pattern, const char *path, char *out, size_t size)
 {
     const char *pattern_end = pattern + strlen(pattern), *path_end = path + strlen(path);
@@ -178,13 +199,15 @@ static bool fill_params(const char *pattern, const char *path, char *out, size_t
     while (pattern < pattern_end && len < size) {
         const segment want = segment_at(pattern, pattern_end);
         const segment have = path < path_end ? segment_at(path, path_end) : (segment){.text = "", .next = path};
-        const bool rest = is_rest(&want);
-        const segment *use = is_param(&want) && have.len > 0 ? &have : &want;
-        const size_t used = rest && use == &have ? (size_t)(path_end - have.text) : use->len;
+        const bool filled = is_param(&want) && have.len > 0;
+        const tail end = filled ? tail_of(&want) : (tail){.text = ""};
+        const char *use = filled ? have.text : want.text;
+        size_t used = !filled ? want.len : is_rest(&want) ? (size_t)(path_end - use) : have.len;
 
+        used = end.len ? verbless(use, used) : used;
         if (used >= size)
             return false;
-        len += (size_t)snprintf(out + len, size - len, "/%.*s", (int)used, use->text);
+        len += (size_t)snprintf(out + len, size - len, "/%.*s%.*s", (int)used, use, (int)end.len, end.text);
         pattern = want.next;
         path = have.next;
     }
@@ -192,26 +215,29 @@ static bool fill_params(const char *pattern, const char *path, char *out, size_t
 }
 
 /* Most slips in a path that is compared with a pattern, less than which are wanted: one in four letters of what stands
-   before a parameter, since the rest is equal. SIZE_MAX: the pattern has none. */
+   before a parameter and one in three of what it has to end with, since the rest is equal. SIZE_MAX: it has none. */
 static size_t most_slips(const char *pattern)
 {
-    const char *param = strchr(pattern, '{');
+    const char *param = strchr(pattern, '{'), *end = strrchr(pattern, ':');
 
-    return param ? (size_t)(param - pattern) / 4 + 1 : SIZE_MAX;
+    return param ? (size_t)(param - pattern) / 4 + 1 + (end ? strlen(end) / 3 : 0) : SIZE_MAX;
 }
 
-/* Looks among the routes, or (inner) among their patterns without the first segment, such as "/v1". */
-static const mt_http_route *find_nearest(const mt_http_route *routes, size_t count, const char *path, bool inner)
+typedef enum nearness { VERBS, WHOLE, INNER } nearness;
+
+/* Looks among the routes, among those with a verb, or among their patterns without the first segment, such as "/v1". */
+static const mt_http_route *find_nearest(const mt_http_route *routes, size_t count, const char *path, nearness where)
 {
     const mt_http_route *best = NULL;
     char filled[MT_LIMIT_HTTP_NEAREST + 1];
     size_t least = SIZE_MAX;
 
     for (size_t i = 0; i < count; i++) {
-        const char *pattern = inner ? strchr(routes[i].pattern + 1, '/') : routes[i].pattern;
+        const char *pattern = where == INNER ? strchr(routes[i].pattern + 1, '/') : routes[i].pattern;
         mt_nearest one;
 
-        if (!pattern || !pattern[1] || pattern[1] == '{' || !fill_params(pattern, path, filled, sizeof(filled)))
+        if (!pattern || !pattern[1] || pattern[1] == '{' || (where == VERBS && !strchr(pattern, ':')) ||
+            !fill_params(pattern, path, filled, sizeof(filled)))
             continue;
         mt_nearest_init(&one, path);
         one.distance = MT_MIN(one.distance, MT_MIN(least, most_slips(pattern)));
@@ -226,12 +252,15 @@ static const mt_http_route *find_nearest(const mt_http_route *routes, size_t cou
 
 const mt_http_route *mt_http_router_nearest(const mt_http_route *routes, size_t count, const char *path)
 {
-    const mt_http_route *best;
+    const mt_http_route *best = NULL;
 
     if (strlen(path) > MT_LIMIT_HTTP_NEAREST)
         return NULL;
-    best = find_nearest(routes, count, path, false);
-    return best ? best : find_nearest(routes, count, path, true);
+    if (verbless(path, strlen(path)) < strlen(path))
+        best = find_nearest(routes, count, path, VERBS);
+    for (nearness where = WHOLE; !best && where <= INNER; where++)
+        best = find_nearest(routes, count, path, where);
+    return best;
 }
 
 static bool check_pattern(const char *pattern, mt_error *err)

@@ -87,6 +87,11 @@ static void tails(void **state)
     assert_string_equal(find(MT_HTTP_GET, "/g/a:read"), "POST, OPTIONS");
     assert_string_equal(find(MT_HTTP_POST, "/one/a:do/b"), "/one/{id}:do/{x}(a,b)");
     assert_string_equal(find(MT_HTTP_POST, "/one/a/b"), "none");
+    /* a verb that is not known is not posted to what has the name */
+    assert_string_equal(find(MT_HTTP_POST, "/v1/models/a:rea"), "none");
+    assert_string_equal(find(MT_HTTP_POST, "/v1/models/a:b/c"), "GET, HEAD, OPTIONS");
+    assert_string_equal(find(MT_HTTP_PUT, "/v1/models/a:rea"), "GET, HEAD, OPTIONS");
+    assert_string_equal(find(MT_HTTP_GET, "/v1/models/a:rea"), "/v1/models/{id*}(a:rea)");
 }
 
 static void methods(void **state)
@@ -160,6 +165,11 @@ static void the_nearest_path(void **state)
     assert_string_equal(nearest("/v1/modles/"), "/v1/models");
     assert_string_equal(nearest("/models"), "/v1/models"); /* without its first segment */
     assert_string_equal(nearest("/slahs"), "/slash/");
+    assert_string_equal(nearest("/g/a/b:readall"), "/g/{id*}:readAll");
+    assert_string_equal(nearest("/g/a/b:raed"), "/g/{id*}:read");
+    assert_string_equal(nearest("/g/a:write"), "none");
+    assert_string_equal(nearest("/v1/modles/a:latest"), "/v1/models/{id*}");
+    assert_string_equal(nearest("/one/a:dow/b"), "/one/{id}:do/{x}");
     assert_string_equal(nearest("/nowhere/at/all"), "none");
     assert_string_equal(nearest("/x"), "none");
     assert_string_equal(nearest(""), "none");
