@@ -174,8 +174,10 @@ bool mt_responses_chain(struct mt_recent *recent, struct mt_store *store, const 
         if (!kept && json_array_size(chain) < MT_LIMIT_STORE_CHAIN)
             kept = mt_store_get(store, id);
         if (!kept)
-            return mt_failure_set(why, 404, "previous_response_not_found", "previous_response_id",
-                                  "the response \"%.60s\" is not kept here: send all items of the conversation", id);
+            return mt_failure_set(why, 400, "previous_response_not_found", "previous_response_id",
+                                  "the previous response \"%.60s\" was not found here: send all items of the "
+                                  "conversation",
+                                  id);
         json_array_insert_new(chain, 0, kept);
         id = mt_body_text(kept, "previous");
     }

@@ -75,7 +75,7 @@ def a_conversation_goes_on_without_a_store():
         # the latest alone is kept, and for this connection alone
         for ws2, previous in ((ws, first), (ws, second), (other, third)):
             why = failed(ws2, store=False, previous_response_id=previous["id"])
-            assert why["error"]["code"] == "previous_response_not_found" and why["status"] == 404, why
+            assert why["error"]["code"] == "previous_response_not_found" and why["status"] == 400, why
         done(ws, store=False, previous_response_id=third["id"])
 
 
@@ -277,7 +277,7 @@ def compactions_that_cannot_be():
         assert why(input="a") == (400, "missing_required_parameter", "model")
         assert why(model="any") == (400, "invalid_type", "input")
         assert why(model="any", input="a", stream=True) == (400, "unsupported_value", "stream")
-        assert why(model="any", previous_response_id="resp_none")[:2] == (404, "previous_response_not_found")
+        assert why(model="any", previous_response_id="resp_none")[:2] == (400, "previous_response_not_found")
         assert why(model="any", input="replay:none")[:2] == (500, "no_summary")
         foreign = [{"type": "compaction", "encrypted_content": "gAAAA"}]
         assert why("/v1/responses", input=foreign) == (400, "invalid_value", "input[0]")
