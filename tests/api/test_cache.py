@@ -165,7 +165,7 @@ def each_model_is_warmed_when_it_has_been_loaded():
 # ---- what it holds, and emptying it
 
 RESETS = (("POST", "/v1/cache/reset"), ("POST", "/cache/reset"), ("DELETE", "/v1/cache"), ("DELETE", "/v1/cache/prefix"),
-          ("POST", "/reset_prefix_cache"))
+          ("POST", "/reset_prefix_cache"), ("POST", "/flush_cache"))
 
 
 def stats(server):

@@ -288,6 +288,7 @@ static const entry routes[] = {
     {MT_HTTP_DELETE, "/v1/cache", .task = mt_task_cache_reset, .may = mt_cache_may}, /* vllm-mlx's */
     {MT_HTTP_DELETE, "/v1/cache/prefix", .task = mt_task_cache_reset, .may = mt_cache_may},
     {MT_HTTP_POST, "/reset_prefix_cache", .task = mt_task_cache_reset, .may = mt_cache_may}, /* vLLM's */
+    {MT_HTTP_POST, "/flush_cache", .task = mt_task_cache_reset, .may = mt_cache_may},        /* SGLang's */
     {MT_HTTP_GET, "/v1/status", .tell = tell_status, .flags = MT_HTTP_ALWAYS},
     {MT_HTTP_DELETE, "/v1/requests/{id}", .tell = cancel_request},
     {MT_HTTP_POST, "/v1/requests/{id}/cancel", .tell = cancel_request},
