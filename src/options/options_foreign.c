@@ -91,16 +91,37 @@ static void add_advice(mt_buf *out, const foreign_row *row)
     mt_buf_puts(out, *row->ours && *row->remark ? ")" : "");
 }
 
-/* Appends what to do instead of an option of other programs, for each meaning that it has. */
+/* Whether a row is about an option of that name, given to that command. */
+static bool is_about(const foreign_row *row, const char *name, bool dashed, mt_command command)
+{
+    return (command == MT_COMMAND_NONE || (row->commands >> command & 1)) && row_has(row, name, dashed);
+}
+
+static bool advise_alike(const foreign_row *a, const foreign_row *b)
+{
+    return strcmp(a->ours, b->ours) == 0 && strcmp(a->remark, b->remark) == 0;
+}
+
+/* Appends what to do instead of an option of other programs, for each meaning that it has. Where rows say the same of
+   it, that is said once, of all their programs. */
 static void add_sentence(mt_buf *out, const char *name, bool dashed, mt_command command)
 {
     const char *before = " is not an option of motet but of ";
+    bool said[MT_COUNT(rows)] = {false};
 
     for (size_t i = 0; i < MT_COUNT(rows); i++) {
-        if ((command != MT_COMMAND_NONE && !(rows[i].commands >> command & 1)) || !row_has(&rows[i], name, dashed))
+        unsigned set = 0;
+
+        if (said[i] || !is_about(&rows[i], name, dashed, command))
             continue;
+        for (size_t k = i; k < MT_COUNT(rows); k++) {
+            if (!advise_alike(&rows[i], &rows[k]) || !is_about(&rows[k], name, dashed, command))
+                continue;
+            set |= rows[k].programs;
+            said[k] = true;
+        }
         mt_buf_puts(out, before);
-        add_programs(out, rows[i].programs);
+        add_programs(out, set);
         mt_buf_puts(out, ": ");
         add_advice(out, &rows[i]);
         before = "; of ";

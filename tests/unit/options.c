@@ -197,6 +197,17 @@ static void options_of_other_programs(void **state)
         {"motet serve d -c 4096",
          "\"-c\" is not an option of motet but of llama.cpp: use --context N (of each answer, not "
          "of all slots together)"},
+        {"motet serve d --mem-fraction-static 0.8",
+         "\"--mem-fraction-static\" is not an option of motet but of SGLang: use --memory SIZE (bytes for weights, cache "
+         "and all else together, such as 40G)"},
+        {"motet serve d --tp 2",
+         "\"--tp\" is not an option of motet but of SGLang: take a model that fits on one GPU, or "
+         "start several processes on CPUs with mpirun (docs/scale.md)"},
+        {"motet serve d --enable-lora", "\"--enable-lora\" is not an option of motet but of vLLM and SGLang: merge the "
+                                        "adapter into the weights beforehand: motet has no LoRA adapters"},
+        {"motet serve d --no-host",
+         "\"--no-host\" is not an option of motet but of llama.cpp: leave it out: a model is on "
+         "one device, with all its weights and its cache"},
         {"motet run d -t 2", "\"-t\" is not an option of motet but of llama.cpp: use --threads N"},
         {"motet run d --temp 1",
          "\"--temp\" is not an option of motet but of llama.cpp and mlx-lm: use --temperature X"},
@@ -204,11 +215,12 @@ static void options_of_other_programs(void **state)
          "\"--continuous-batching\" is not an option of motet but of vllm-mlx: leave it out: requests are always "
          "batched"},
         {"motet serve d --trust-remote-code",
-         "\"--trust-remote-code\" is not an option of motet but of vLLM, vllm-mlx, "
+         "\"--trust-remote-code\" is not an option of motet but of vLLM, SGLang, vllm-mlx, "
          "mlx-lm and mlx-vlm: leave it out: motet runs no code of checkpoints"},
         /* one that programs mean different things by */
-        {"motet serve d --served-model-name a", "\"--served-model-name\" is not an option of motet but of vLLM: use "
-                                                "--served-name A --alias B; of vllm-mlx: use --served-name NAME"},
+        {"motet serve d --served-model-name a",
+         "\"--served-model-name\" is not an option of motet but of vLLM: use "
+         "--served-name A --alias B; of SGLang and vllm-mlx: use --served-name NAME"},
         /* one that motet has for another command */
         {"motet serve d --max-tokens 9",
          "\"--max-tokens\" is not an option of motet but of vllm-mlx, mlx-lm and mlx-vlm: "
