@@ -4,7 +4,7 @@
 BEGIN {
     width = 120
     layers = "base ranks kernels sample device weights text template media models hub cache tier events constraint engine chat api"
-    layers = layers " http options server synth cli"
+    layers = layers " files http options server synth cli"
     count = split(layers, order, " ")
     for (i = 1; i <= count; i++)
         rank[order[i]] = i

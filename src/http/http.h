@@ -172,10 +172,11 @@ typedef struct mt_http_hooks {
     bool (*admit)(void *user, mt_http_request *request, mt_http_refusal *refusal);
     /* Adds headers to an answer for `who`. May be NULL. */
     void (*headers)(void *user, const void *who, mt_http_extra *extra);
-    /* Writes the body of an error. path is NULL where the request could not be read; code is NULL where there is none;
-       route is that of a message on a WebSocket, else NULL. NULL: the sentence is sent as plain text. */
-    void (*error_body)(void *user, const mt_http_route *route, const char *path, int status, const char *code,
-                       const char *sentence, mt_buf *body);
+    /* Writes the body of an error. path is NULL where the request could not be read, and request where it was handed to
+       its handler already, too; code is NULL where there is none; route is that of a message on a WebSocket, else NULL.
+       NULL: the sentence is sent as plain text. */
+    void (*error_body)(void *user, const mt_http_route *route, const mt_http_request *request, const char *path,
+                       int status, const char *code, const char *sentence, mt_buf *body);
     /* A WebSocket was opened: what is returned comes with each of its messages. It is closed. May both be NULL. */
     void *(*socket_open)(void *user);
     void (*socket_closed)(void *user, void *socket);

@@ -266,7 +266,7 @@ void mt_http_response_error(mt_http_connection *c, const char *path, int status,
     mt_buf_init(&body, MT_LIMIT_HTTP_ERROR_BYTES);
     if (hooks->error_body) {
         response.type = hooks->error_type ? hooks->error_type : "application/json";
-        hooks->error_body(hooks->user, c->socket ? c->route : NULL, path, status, code, sentence, &body);
+        hooks->error_body(hooks->user, c->socket ? c->route : NULL, c->request, path, status, code, sentence, &body);
     } else {
         response.type = "text/plain; charset=utf-8";
         mt_buf_printf(&body, "%s\n", sentence);

@@ -96,7 +96,8 @@ static bool check_written(const char *option, const char *path, mt_error *err)
 static bool check_files(const mt_options *opt, mt_error *err)
 {
     return (!opt->store || check_path("store", opt->store, err)) &&
-           (!opt->cache_dir || check_written("cache-dir", opt->cache_dir, err)) && mt_server_remote_check(opt, err) &&
+           (!opt->cache_dir || check_written("cache-dir", opt->cache_dir, err)) &&
+           (!opt->files_dir || check_written("files-dir", opt->files_dir, err)) && mt_server_remote_check(opt, err) &&
            (!opt->media_root || check_folder("media-root", opt->media_root, R_OK | X_OK, err));
 }
 

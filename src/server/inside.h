@@ -4,6 +4,7 @@
 
 #include "api/recent.h"
 #include "api/store.h"
+#include "files/store.h"
 #include "http/http.h"
 #include "http/proxies.h"
 #include "options/options.h"
@@ -13,6 +14,7 @@
 #include "server/calls/keys.h"
 #include "server/calls/mailbox.h"
 #include "server/calls/timeout.h"
+#include "server/calls/transfer.h"
 #include "server/fleet/card.h"
 #include "server/fleet/created.h"
 #include "server/fleet/fleet.h"
@@ -23,7 +25,6 @@
 
 struct event;
 typedef struct mt_pulling mt_pulling;
-typedef struct mt_uploading mt_uploading;
 
 struct mt_server {
     const mt_options *opt; /* borrowed */
@@ -41,6 +42,7 @@ struct mt_server {
     mt_store *store;      /* answers kept for clients without an account; NULL: none */
     mt_created creations; /* models that clients have created of others */
     mt_uploads uploaded;  /* pictures that clients have sent, to refer to them */
+    mt_files *files;      /* that clients keep here; NULL: they may not */
     mt_cards cards;       /* descriptions of models, for lists */
     int64_t created;      /* start of the server, seconds since 1970 */
 
@@ -63,10 +65,9 @@ struct mt_server {
     mt_warm warm;
     mt_pulling *pulls; /* downloads of models for clients */
     size_t pull_count;
-    mt_uploading *uploads; /* files that clients send to make models of */
-    size_t upload_count;
-    uint64_t trimmed; /* calls_total when memory was last given back to the system */
-    mt_notify notify; /* tells systemd how the server is; any thread once opened */
+    mt_transfer *transfers; /* files that clients send or fetch */
+    uint64_t trimmed;       /* calls_total when memory was last given back to the system */
+    mt_notify notify;       /* tells systemd how the server is; any thread once opened */
     struct event *wake, *terminated, *interrupted, *tick, *second, *watchdog, *timeouts_look, *quit, *hangup;
 
     mt_letter loaded_letter; /* posted when a single model is loaded, or cannot be */
@@ -91,8 +92,11 @@ enum {
 /* The table of routes; their handlers get the server as `user`. Free with mt_free. */
 mt_http_route *mt_server_routes(mt_server *server, size_t *count);
 
-/* The dialect in which errors at a path are written: that of the most similar route. */
-const mt_dialect *mt_server_dialect(const char *path);
+/* The dialect in which errors at a path are written: that of the most similar route; where that is of several APIs, the
+   one that the request (NULL: not known) is of. */
+const mt_dialect *mt_server_dialect(const char *path, const mt_http_request *request);
+/* Of a request to a path that OpenAI's and Anthropic's APIs both have. */
+const mt_dialect *mt_server_dialect_spoken(const mt_http_request *request);
 const mt_dialect *mt_server_dialect_of(const mt_http_route *route); /* of a route that has one */
 
 /* Appends the running and waiting requests of an account (NULL: of all) as JSON. */
@@ -151,10 +155,11 @@ void mt_pulls_stop(mt_server *server);
 extern mt_http_handler mt_upload_put;
 extern mt_teller mt_upload_get, mt_upload_delete, mt_web_limits;
 
-/* Files that models are made of: see blobs.c. Cancelling and stopping them is as that of downloads. */
+/* Files that models are made of: see blobs.c. */
 extern mt_http_handler mt_blobs_put;
-void mt_blobs_cancel(mt_server *server);
-void mt_blobs_stop(mt_server *server);
+
+/* Files that clients keep here and refer to: see files.c. */
+extern mt_http_handler mt_files_put, mt_files_list_get, mt_files_get, mt_files_content, mt_files_delete;
 
 /* The list of models: see models.c. mt_models_may: whether the account may unload models: where there are
    several, only admins; false: *why, which may be NULL. */

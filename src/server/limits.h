@@ -22,6 +22,11 @@
 #define MT_LIMIT_UPLOAD_AHEAD (4u << 20) /* bytes of one that wait to be written; beyond, nothing more is read */
 #define MT_LIMIT_UPLOAD_FILES 256        /* of which a model is made */
 
+/* files that clients keep here */
+#define MT_LIMIT_FILES_MOVING 32 /* that are uploaded, and that are fetched, at a time */
+#define MT_LIMIT_FILES_OWN 16    /* of them, by one client */
+#define MT_LIMIT_FILES_PAGE 1000 /* of a list of Anthropic's API */
+
 /* constraints */
 #define MT_LIMIT_CONSTRAINTS 64             /* constraints that are kept after their last request */
 #define MT_LIMIT_CONSTRAINT_ONE (32u << 20) /* bytes of the largest constraint that is compiled */

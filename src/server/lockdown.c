@@ -202,6 +202,7 @@ static void add_options(list *l, const mt_options *opt)
             add_file(l, opt->api_keys.at[i] + 1, false);
     add_folder(l, opt->media_root, false);
     add_folder(l, opt->cache_dir, true);
+    add_folder(l, opt->files_dir, true);
     add_file(l, opt->store, true);
     if (opt->host && strncmp(opt->host, "unix:", 5) == 0)
         add_file(l, opt->host + 5, true);

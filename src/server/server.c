@@ -10,6 +10,7 @@
 #include "hub/names.h"
 #include "hub/upload.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,8 +102,8 @@ static void add_headers(void *user, const void *who, mt_http_extra *extra)
 }
 
 /* The http server's hook: writes the body of errors that it finds itself. */
-static void error_body(void *user, const mt_http_route *route, const char *path, int status, const char *code,
-                       const char *sentence, mt_buf *body)
+static void error_body(void *user, const mt_http_route *route, const mt_http_request *request, const char *path,
+                       int status, const char *code, const char *sentence, mt_buf *body)
 {
     static const struct {
         int status;
@@ -118,7 +119,7 @@ static void error_body(void *user, const mt_http_route *route, const char *path,
         if (codes[i].status == status)
             code = codes[i].code;
     mt_failure_set(&why, status, code, NULL, "%s", sentence);
-    (route ? mt_server_dialect_of(route) : mt_server_dialect(path))->error(body, &why);
+    (route ? mt_server_dialect_of(route) : mt_server_dialect(path, request))->error(body, &why);
 }
 
 /* The http server's hooks: what a WebSocket has for itself. */
@@ -243,7 +244,7 @@ static void signalled(evutil_socket_t number, short what, void *user)
     mt_notify_send(&server->notify, "STOPPING=1\nSTATUS=answering what has begun");
     mt_dashboard_end(server);
     mt_pulls_cancel(server);
-    mt_blobs_cancel(server);
+    mt_transfers_cancel(server);
     mt_http_server_leave(server->http, number == SIGTERM ? (int)server->opt->drain_listen_seconds * SECOND : 0);
     mt_http_server_drain(server->http, (int)server->opt->drain_seconds * SECOND);
 }
@@ -476,6 +477,19 @@ static bool check_warm(const mt_server *server, mt_error *err)
                    "\"--warm-prompts\" is of no use where keys share no cache: give --isolate off, or leave it out");
 }
 
+static bool open_files(mt_server *server, mt_error *err)
+{
+    const double keep = server->opt->files_keep;
+    const mt_files_limits limits = {.bytes = (uint64_t)server->opt->files_bytes,
+                                    .files = MT_LIMIT_FILES,
+                                    .seconds = isnan(keep) ? MT_LIMIT_FILE_SECONDS
+                                               : keep < 0  ? 0
+                                                           : (int64_t)keep};
+
+    server->files = mt_files_open(server->opt->files_dir, limits, err);
+    return server->files != NULL;
+}
+
 static bool begin(mt_server *server, const mt_http_route *routes, size_t count, mt_error *err)
 {
     const mt_store_size limits = {.entries = server->opt->store_entries, .bytes = server->opt->store_bytes};
@@ -501,6 +515,8 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
     if (!server->store)
         return false;
     share_store(server);
+    if (server->opt->files_dir && !open_files(server, err))
+        return false;
     if (!check_warm(server, err))
         return false;
     server->http = listen_on(server, routes, count, err);
@@ -550,7 +566,7 @@ static void end(mt_server *server)
     end_signals(server);
     mt_fleet_stop(&server->fleet);
     mt_pulls_stop(server);
-    mt_blobs_stop(server);
+    mt_transfers_stop(server);
     for (size_t i = 0; i < MT_LANE_COUNT; i++) /* the first lane first: it hands calls on to later ones */
         mt_workers_stop(server->lanes[i]);
     mt_fleet_end(&server->fleet);
@@ -561,6 +577,7 @@ static void end(mt_server *server)
     mt_store_close(server->store);
     mt_created_close(&server->creations);
     mt_uploads_free(&server->uploaded);
+    mt_files_close(server->files);
     mt_cards_free(&server->cards);
     mt_warm_free(&server->warm.list);
     mt_deadline_meet(&server->deadline);

@@ -217,7 +217,7 @@ class Clients:
 
 
 LIBRARIES = ("openai", "openai-5", "openai-6", "anthropic", "anthropic-0", "ai", "ai-5", "ai-6", "mistral", "langchain",
-             "agents", "ollama", "langchain_ollama", "continue", "lmstudio", "genai", "genai-2")
+             "agents", "ollama", "langchain_ollama", "continue", "lmstudio", "genai", "genai-2", "files")
 AGENTS = ("claude", "codex", "opencode", "gemini")
 
 LIBRARIES += ("openrouter", "openrouter_ai", "mastra", "llamaindex")
@@ -272,7 +272,8 @@ def main():
         model = replay.write(os.path.join(made, "replay"), scripts(work), sees=True)
         env = {"HF_HUB_CACHE": os.path.join(made, "hub")}  # where models that clients create are kept
         os.makedirs(env["HF_HUB_CACHE"])
-        with served.Server(arguments.motet, model, "--any-model", "--allow-pull", env=env) as server:
+        with served.Server(arguments.motet, model, "--any-model", "--allow-pull", "--files-dir", os.path.join(made, "files"),
+                           env=env) as server:
             clients = Clients(folder, server, work)
             for name in arguments.names or LIBRARIES + AGENTS:
                 home = os.path.join(made, "home-" + name)

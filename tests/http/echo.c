@@ -194,8 +194,8 @@ static bool admit(void *user, mt_http_request *request, mt_http_refusal *refusal
     return false;
 }
 
-static void error_body(void *user, const mt_http_route *route, const char *path, int status, const char *code,
-                       const char *sentence, mt_buf *body)
+static void error_body(void *user, const mt_http_route *route, const mt_http_request *request, const char *path,
+                       int status, const char *code, const char *sentence, mt_buf *body)
 {
     (void)user, (void)route, (void)code;
     mt_buf_printf(body, "{\"status\": %d, \"path\": ", status);

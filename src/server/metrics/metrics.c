@@ -394,6 +394,21 @@ static void write_sandbox(const writer *w)
             "Of these, those that a picture made crash, or that took more than they may.");
 }
 
+static void write_files(const writer *w, mt_files *files)
+{
+    const mt_files_stats s = files ? mt_files_look(files) : (mt_files_stats){0};
+
+    if (!files)
+        return;
+    gauge(w, "motet_files", (double)s.count, "Files that clients keep here, those that are being uploaded included.");
+    gauge(w, "motet_files_bytes", (double)s.bytes, "Their bytes.");
+    gauge(w, "motet_files_limit_bytes", (double)s.limit, "How many they may have (--files-bytes).");
+    counter(w, "motet_files_uploaded_total", s.taken, "Files that were uploaded.");
+    counter(w, "motet_files_deleted_total", s.removed, "Files that clients have deleted.");
+    counter(w, "motet_files_expired_total", s.expired, "Files whose time was over.");
+    counter(w, "motet_files_refused_total", s.refused, "Uploads for which there was no room.");
+}
+
 static void write_http(const writer *w, mt_server *server)
 {
     static const char name[] = "motet_http_responses_total", late[] = "motet_calls_timed_out_total";
@@ -445,6 +460,7 @@ static void write_http(const writer *w, mt_server *server)
     counter(w, "motet_uploads_total", uploads.taken, "Pictures and videos that were uploaded.");
     counter(w, "motet_uploads_evicted_total", uploads.evicted, "Those that made way for others.");
     counter(w, "motet_uploads_missed_total", uploads.missed, "Times that one was referred to that was not there.");
+    write_files(w, server->files);
     open_metric(w, late, "counter", "Calls whose time was over (timeout, --request-timeout), by what they were at.");
     for (size_t i = 0; i < MT_TIMEOUT_PHASES; i++)
         labelled(w, late, "phase", phases[i], server->timeouts[i]);

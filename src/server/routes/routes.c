@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/json_reader.h"
 #include "base/json_write.h"
+#include "files/limits.h"
 #include "http/limits.h"
 #include "hub/limits.h"
 #include "server/inside.h"
@@ -234,6 +235,12 @@ static const entry routes[] = {
     {MT_HTTP_POST, "/v1/uploads/pictures", .handler = mt_upload_put, .body_bytes = MT_LIMIT_MEDIA_BYTES},
     {MT_HTTP_GET, "/v1/uploads/pictures/{id}", .tell = mt_upload_get},
     {MT_HTTP_DELETE, "/v1/uploads/pictures/{id}", .tell = mt_upload_delete},
+    {MT_HTTP_POST, "/v1/files", .handler = mt_files_put, .flags = MT_HTTP_STREAMED | MT_HTTP_REQUEST_ID,
+     .body_bytes = MT_LIMIT_FILE_BYTES + MT_LIMIT_FORM_EXTRA},
+    {MT_HTTP_GET, "/v1/files", .handler = mt_files_list_get, .flags = MT_HTTP_REQUEST_ID},
+    {MT_HTTP_GET, "/v1/files/{id}", .handler = mt_files_get, .flags = MT_HTTP_REQUEST_ID},
+    {MT_HTTP_GET, "/v1/files/{id}/content", .handler = mt_files_content, .flags = MT_HTTP_REQUEST_ID},
+    {MT_HTTP_DELETE, "/v1/files/{id}", .handler = mt_files_delete, .flags = MT_HTTP_REQUEST_ID},
     {MT_HTTP_POST, "/v1/messages", .dialect = &mt_anthropic_messages, .flags = MT_HTTP_REQUEST_ID},
     {MT_HTTP_POST, "/v1/messages/count_tokens", .dialect = &mt_anthropic_count_tokens, .flags = MT_HTTP_REQUEST_ID},
     {MT_HTTP_POST, "/generate", .dialect = &mt_sglang_generate},
@@ -331,7 +338,13 @@ static size_t alike(const char *path, const char *pattern)
     return (*path == '\0' || *path == '/') && (*pattern == '\0' || *pattern == '/') ? count : count - (count > 0);
 }
 
-const mt_dialect *mt_server_dialect(const char *path)
+/* All of Anthropic's clients say which version of the API they want. */
+const mt_dialect *mt_server_dialect_spoken(const mt_http_request *request)
+{
+    return mt_http_request_header(request, "anthropic-version") ? &mt_anthropic_messages : &mt_openai_chat;
+}
+
+const mt_dialect *mt_server_dialect(const char *path, const mt_http_request *request)
 {
     const mt_dialect *nearest = NULL;
     size_t most = 0;
@@ -344,7 +357,9 @@ const mt_dialect *mt_server_dialect(const char *path)
             most = count;
         }
     }
-    return nearest ? nearest : &mt_openai_chat;
+    if (nearest)
+        return nearest;
+    return request ? mt_server_dialect_spoken(request) : &mt_openai_chat;
 }
 
 const mt_dialect *mt_server_dialect_of(const mt_http_route *route)
