@@ -11,6 +11,7 @@
 #include "api/openai_tools.h"
 #include "base/json_tree.h"
 #include "chat/chat.h"
+#include "chat/document.h"
 
 /* The messages while they are read. */
 typedef struct reader {
@@ -85,8 +86,9 @@ static bool add_image(reader *r, turn *t, const json_t *block)
     const char *type = mt_body_text(source, "type");
 
     if (!(strcmp(type, "url") == 0 && json_is_string(json_object_get(source, "url"))) &&
-        !(strcmp(type, "base64") == 0 && json_is_string(json_object_get(source, "data"))))
-        return bad(r, "the source of an image is neither base64 nor a url: send one of these", "");
+        !(strcmp(type, "base64") == 0 && json_is_string(json_object_get(source, "data"))) &&
+        !(strcmp(type, "file") == 0 && json_is_string(json_object_get(source, "file_id"))))
+        return bad(r, "the source of an image is neither base64, a url nor a file: send one of these", "");
     mt_chat_add_medium(r->chat, &t->said, MT_CHAT_IMAGE, block,
                        mt_arena_printf(r->chat->arena, "messages.%zu.content.%zu", r->at, r->block));
     return true;
@@ -106,7 +108,14 @@ static bool add_inside(reader *r, turn *t, const json_t *content)
     return ok;
 }
 
-/* Adds what a block says of its content, then the content. Answers do not cite what they are made of. */
+/* Answers do not cite what they are made of. */
+static bool check_citations(reader *r, const json_t *block)
+{
+    return !json_is_true(json_object_get(json_object_get(block, "citations"), "enabled")) ||
+           bad(r, "citations are not written here: leave \"citations\" out", "");
+}
+
+/* Adds what a block says of its content, then the content. */
 static bool add_titled(reader *r, turn *t, const json_t *block, const json_t *content)
 {
     static const char *const about[] = {"title", "source", "context"};
@@ -114,9 +123,7 @@ static bool add_titled(reader *r, turn *t, const json_t *block, const json_t *co
     for (size_t i = 0; i < MT_COUNT(about); i++)
         if (json_string_length(json_object_get(block, about[i])))
             put_text(r, t, json_object_get(block, about[i]));
-    if (json_is_true(json_object_get(json_object_get(block, "citations"), "enabled")))
-        mt_ask_ignore(r->ask, "citations");
-    return add_inside(r, t, content);
+    return check_citations(r, block) && add_inside(r, t, content);
 }
 
 static bool add_document(reader *r, turn *t, const json_t *block)
@@ -128,7 +135,13 @@ static bool add_document(reader *r, turn *t, const json_t *block)
         return add_titled(r, t, block, json_object_get(source, "data"));
     if (strcmp(type, "content") == 0)
         return add_titled(r, t, block, json_object_get(source, "content"));
-    return bad(r, "documents are taken as text only: send a source of type text or content", "");
+    if (strcmp(type, "base64") != 0 && strcmp(type, "url") != 0 && strcmp(type, "file") != 0)
+        return bad(r, "the source of a document is of no known type: send text, content, base64, url or file", "");
+    if (json_string_length(json_object_get(block, "context")))
+        put_text(r, t, json_object_get(block, "context"));
+    mt_chat_add_document(r->chat, &t->said, block,
+                         mt_arena_printf(r->chat->arena, "messages.%zu.content.%zu", r->at, r->block));
+    return check_citations(r, block);
 }
 
 static bool add_search_result(reader *r, turn *t, const json_t *block)
@@ -166,7 +179,9 @@ static void mark_error(mt_chat *chat, mt_chat_message *m)
     m->part_count = m->sent = 0;
     mt_chat_add_text(chat, m, error);
     for (size_t i = 0; i < said.part_count; i++)
-        if (said.parts[i].type == MT_CHAT_TEXT)
+        if (said.parts[i].type == MT_CHAT_TEXT && said.parts[i].source)
+            mt_chat_add_document(chat, m, said.parts[i].source, said.parts[i].place);
+        else if (said.parts[i].type == MT_CHAT_TEXT)
             mt_chat_add_text(chat, m, said.parts[i].text);
         else
             mt_chat_add_medium(chat, m, said.parts[i].type, said.parts[i].source, said.parts[i].place);

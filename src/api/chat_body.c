@@ -93,18 +93,19 @@ void mt_body_close_call(mt_body_calls *calls, mt_chat_message *result, mt_chat_t
 const char *const mt_body_part_members[] = {"annotations", /* this and the following do not change what a part says */
                                             "cache_control", "logprobs", "prompt_cache_breakpoint", "signature",
                                             /* what a part says */
-                                            "detail", "do_pan_and_scan", "file_data", "file_url", "filename", "fps",
-                                            "image", "image_url", "max_pixels", "min_pixels", "num_frames", "refusal",
-                                            "source", "text", "thinking", "type", "url", "video", "video_fps",
-                                            "video_url", NULL};
+                                            "detail", "do_pan_and_scan", "file", "file_data", "file_id", "file_url",
+                                            "filename", "fps", "image", "image_url", "max_pixels", "min_pixels",
+                                            "num_frames", "refusal", "source", "text", "thinking", "type", "url",
+                                            "video", "video_fps", "video_url", NULL};
 
 /* Notes members of a list of parts, and of lists of parts within them. path: of the list. */
 static void note_parts(mt_ask *ask, const char *path, const json_t *parts, const char *const *members)
 {
-    static const char *const inside[] = {"image_url", "image", "video_url", "video", "source"};
-    static const char *const inside_members[] = {"content", "data",       "detail",     "do_pan_and_scan", "format",
-                                                 "fps",     "max_pixels", "media_type", "min_pixels",      "name",
-                                                 "type",    "num_frames", "url",        "video_fps",       NULL};
+    static const char *const inside[] = {"file", "image_url", "image", "video_url", "video", "source"};
+    static const char *const inside_members[] = {
+        "content",   "data",       "detail",     "do_pan_and_scan", "file_data", "file_id", "filename",   "format",
+        "fps",       "max_pixels", "media_type", "min_pixels",      "name",      "type",    "num_frames", "url",
+        "video_fps", NULL};
     char prefix[96];
 
     for (size_t i = 0; i < json_array_size(parts); i++) {

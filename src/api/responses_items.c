@@ -9,6 +9,7 @@
 #include "api/store.h"
 #include "base/json_tree.h"
 #include "base/words.h"
+#include "chat/document.h"
 
 /* The items while they are read. */
 typedef struct reader {
@@ -39,16 +40,16 @@ static bool bad(reader *r, const char *sentence, const char *what)
     return mt_failure_set(r->why, 400, "invalid_value", place, "%s: %s%s", place ? place : r->list, sentence, what);
 }
 
-/* Files are accepted only where they are pictures. */
+/* A file that says to be a picture is one; others are documents. */
 static bool add_file(reader *r, mt_chat_message *to, const json_t *part)
 {
-    static const char image[] = "data:image/";
     const json_t *data = json_object_get(part, "file_data"), *url = json_object_get(part, "file_url");
 
-    if (json_is_string(data) && strncmp(json_string_value(data), image, sizeof(image) - 1) == 0)
-        url = data;
-    if (!json_is_string(url))
-        return bad(r, "files are taken as images only: send file_data that begins with data:image/, or a file_url", "");
+    url = json_is_string(data) ? data : url;
+    if (!json_is_string(url) || !mt_chat_document_is_picture(json_string_value(url))) {
+        mt_chat_add_document(r->chat, to, part, place_of(r));
+        return true;
+    }
     mt_chat_add_medium(r->chat, to, MT_CHAT_IMAGE, mt_ask_own(r->ask, mt_body_image_part(url)), place_of(r));
     return true;
 }
@@ -60,14 +61,16 @@ static bool add_part(reader *r, mt_chat_message *to, const json_t *part)
     static const struct {
         const char *type, *url, *lacks;
         mt_chat_part_type kind;
-    } media[] = {{"input_image", "image_url", "an input_image has no string as its image_url", MT_CHAT_IMAGE},
-                 {"input_video", "video_url", "an input_video has no string as its video_url", MT_CHAT_VIDEO}};
+    } media[] = {
+        {"input_image", "image_url", "an input_image has no string as its image_url or file_id", MT_CHAT_IMAGE},
+        {"input_video", "video_url", "an input_video has no string as its video_url", MT_CHAT_VIDEO}};
     const char *type = mt_body_text(part, "type");
     const json_t *text = json_object_get(part, strcmp(type, "refusal") == 0 ? "refusal" : "text");
 
     for (size_t i = 0; i < MT_COUNT(media); i++)
         if (strcmp(type, media[i].type) == 0) {
-            if (!json_is_string(json_object_get(part, media[i].url)))
+            if (!json_is_string(json_object_get(part, media[i].url)) &&
+                !(media[i].kind == MT_CHAT_IMAGE && json_is_string(json_object_get(part, "file_id"))))
                 return bad(r, media[i].lacks, "");
             mt_chat_add_medium(r->chat, to, media[i].kind, part, place_of(r));
             return true;

@@ -28,7 +28,7 @@ typedef struct mt_chat_text {
 typedef struct mt_chat_part {
     mt_chat_part_type type;
     mt_chat_text text;    /* of TEXT */
-    const json_t *source; /* of IMAGE and VIDEO: the part as it was sent */
+    const json_t *source; /* of IMAGE and VIDEO, and of TEXT that is yet to be read (document.h): the part as sent */
     const char *place;    /* of these: where it stands in the request, for errors: "messages[0].content[1]" */
     size_t index;         /* in the message's content */
 } mt_chat_part;
@@ -112,7 +112,7 @@ bool mt_chat_read_message(mt_chat *chat, const json_t *message, const char *role
 bool mt_chat_read_tools(mt_chat *chat, const json_t *tools, mt_error *err) MT_NODISCARD;
 bool mt_chat_read_settings(mt_chat *chat, const json_t *request, mt_error *err) MT_NODISCARD;
 
-/* Whether a request in that shape, which need not be valid, has pictures or videos. */
+/* Whether a request in that shape, which need not be valid, has pictures, videos or files. */
 bool mt_chat_request_has_media(const json_t *request);
 
 #endif

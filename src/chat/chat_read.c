@@ -4,6 +4,7 @@
 
 #include "base/json_tree.h"
 #include "chat/chat.h"
+#include "chat/document.h"
 #include "chat/ending.h"
 
 const char *mt_chat_kind(const json_t *value)
@@ -45,7 +46,7 @@ static bool read_role(const json_t *message, const char *as, mt_chat_message *ou
                    name, out->index);
 }
 
-typedef enum part_kind { PART_TEXT, PART_REASONING, PART_IMAGE, PART_VIDEO } part_kind;
+typedef enum part_kind { PART_TEXT, PART_REASONING, PART_IMAGE, PART_VIDEO, PART_FILE } part_kind;
 
 /* Types of content parts. field: the member that has the text. */
 static const struct {
@@ -57,6 +58,7 @@ static const struct {
     {"refusal", PART_TEXT, "refusal"}, {"reasoning", PART_REASONING, "text"}, {"thinking", PART_REASONING, "thinking"},
     {"image_url", PART_IMAGE, NULL},   {"input_image", PART_IMAGE, NULL},     {"image", PART_IMAGE, NULL},
     {"video_url", PART_VIDEO, NULL},   {"input_video", PART_VIDEO, NULL},     {"video", PART_VIDEO, NULL},
+    {"file", PART_FILE, NULL},         {"input_file", PART_FILE, NULL},
 };
 
 static bool fail_part(const mt_chat_message *m, size_t i, const json_t *type, mt_error *err)
@@ -93,7 +95,7 @@ bool mt_chat_request_has_media(const json_t *request)
         for (size_t k = 0; k < json_array_size(content); k++) {
             const size_t t = find_type(json_object_get(json_array_get(content, k), "type"));
 
-            if (t < MT_COUNT(part_types) && (part_types[t].kind == PART_IMAGE || part_types[t].kind == PART_VIDEO))
+            if (t < MT_COUNT(part_types) && part_types[t].kind >= PART_IMAGE)
                 return true;
         }
     }
@@ -117,6 +119,10 @@ static bool read_part(mt_chat *chat, mt_chat_message *m, const json_t *part, mt_
     if (part_types[t].kind == PART_IMAGE || part_types[t].kind == PART_VIDEO) {
         mt_chat_add_medium(chat, m, part_types[t].kind == PART_IMAGE ? MT_CHAT_IMAGE : MT_CHAT_VIDEO, part,
                            mt_arena_printf(chat->arena, "messages[%zu].content[%zu]", m->index, i));
+        return true;
+    }
+    if (part_types[t].kind == PART_FILE) {
+        mt_chat_add_document(chat, m, part, mt_arena_printf(chat->arena, "messages[%zu].content[%zu]", m->index, i));
         return true;
     }
     text = json_object_get(part, part_types[t].field);

@@ -123,13 +123,26 @@ static bool add_base64(reader *r, const json_t *source)
     return true;
 }
 
+/* Makes a URL of the id of a file. */
+static bool add_file(reader *r, const json_t *id)
+{
+    const size_t len = json_string_length(id) + sizeof(MT_CHAT_FILE_SCHEME);
+    char *url = mt_arena_alloc(r->arena, len);
+
+    if (!url)
+        return fail_memory(r);
+    r->out->urls[r->out->count++] =
+        (mt_chat_text){.data = url, .len = (size_t)snprintf(url, len, MT_CHAT_FILE_SCHEME "%s", json_string_value(id))};
+    return true;
+}
+
 static bool add_source(reader *r, const json_t *source)
 {
-    const json_t *type = json_object_get(source, "type");
+    const json_t *type = json_object_get(source, "type"), *id = json_object_get(source, "file_id");
 
     if (mt_json_word(type) && strcmp(mt_json_word(type), "base64") == 0)
         return add_base64(r, source);
-    return add_url(r, json_object_get(source, "url"));
+    return json_is_string(id) ? add_file(r, id) : add_url(r, json_object_get(source, "url"));
 }
 
 static bool allot(reader *r, size_t count)
@@ -187,5 +200,7 @@ bool mt_chat_source_read(mt_chat_source *out, mt_arena *arena, const mt_chat_med
         return add_frames(&r, value);
     if (!allot(&r, 1))
         return false;
+    if (!value && json_is_string(get(media->source, "file_id")))
+        return add_file(&r, get(media->source, "file_id"));
     return json_is_object(value) ? add_source(&r, value) : add_url(&r, value);
 }

@@ -4,6 +4,7 @@
        {"type": "input_image", "image_url": "...", "detail": "low"}
        {"type": "image", "image": "..."}                                       or "url": "..."
        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "..."}}
+       {"type": "input_image", "file_id": "..."}                               or "source": {"type": "file", "file_id"}
        {"type": "video_url", "video_url": {"url": "..."}}                      or "video_url": "..."
        {"type": "video", "video": ["frame", "frame", ...], "fps": 2}           or "video": "..."
 
@@ -15,6 +16,9 @@
 #include <stdint.h>
 
 #include "chat/context.h"
+
+/* The URL of a file that the server keeps: this, and its id. */
+#define MT_CHAT_FILE_SCHEME "file-id:"
 
 typedef enum mt_chat_detail {
     MT_CHAT_DETAIL_AUTO,

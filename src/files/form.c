@@ -95,7 +95,8 @@ static bool take_purpose(mt_files_form *f, mt_error *err)
                 "\"purpose\" is none that is known: send assistants, batch, evals, fine-tune, user_data or vision");
         return mt_fail_about(err, "purpose");
     }
-    snprintf(f->about.purpose, sizeof(f->about.purpose), "%s", f->purpose.given ? f->purpose.text : "user_data");
+    snprintf(f->about.purpose, sizeof(f->about.purpose), "%.*s", (int)sizeof(f->about.purpose) - 1,
+             f->purpose.given ? f->purpose.text : "user_data");
     return true;
 }
 

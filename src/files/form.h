@@ -16,7 +16,7 @@ typedef struct mt_files_form_value {
 typedef struct mt_files_form {
     mt_files *files;
     const char *owner;
-    uint64_t size;      /* bytes of the whole form; 0: not known */
+    uint64_t size;      /* bytes that the file has at least, as far as is known */
     bool needs_purpose; /* else a file without one is user data */
     mt_multipart parts;
     mt_files_part *part; /* the file while it is written */

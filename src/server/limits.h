@@ -27,6 +27,8 @@
 #define MT_LIMIT_FILES_OWN 16    /* of them, by one client */
 #define MT_LIMIT_FILES_PAGE 1000 /* of a list of Anthropic's API */
 
+#define MT_LIMIT_DOCUMENT_BYTES (4u << 20) /* of the texts of all documents of a request */
+
 /* constraints */
 #define MT_LIMIT_CONSTRAINTS 64             /* constraints that are kept after their last request */
 #define MT_LIMIT_CONSTRAINT_ONE (32u << 20) /* bytes of the largest constraint that is compiled */

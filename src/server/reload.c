@@ -5,7 +5,6 @@
    with. Options do not change, since the engine, the caches and the threads were made by them. */
 #include <sys/stat.h>
 
-#include "base/hex.h"
 #include "base/log.h"
 #include "server/inside.h"
 
@@ -15,11 +14,11 @@ void mt_reload_share(mt_server *server)
 
     for (size_t i = 0; i < keys->account_count; i++) {
         mt_account *a = keys->accounts[i];
-        char owner[33];
+        char owner[MT_ACCOUNT_OWNER];
 
         if (a->store)
             continue;
-        mt_hex_text(a->owner, 16, owner);
+        mt_account_owner(a, owner);
         a->store = mt_store_view(server->store, owner);
     }
     if (server->opt->isolate == MT_ISOLATE_ON || (server->opt->isolate == MT_ISOLATE_AUTO && keys->account_count > 1))

@@ -244,7 +244,7 @@ static void signalled(evutil_socket_t number, short what, void *user)
     mt_notify_send(&server->notify, "STOPPING=1\nSTATUS=answering what has begun");
     mt_dashboard_end(server);
     mt_pulls_cancel(server);
-    mt_transfers_cancel(server);
+    mt_transfer_cancel_all(server);
     mt_http_server_leave(server->http, number == SIGTERM ? (int)server->opt->drain_listen_seconds * SECOND : 0);
     mt_http_server_drain(server->http, (int)server->opt->drain_seconds * SECOND);
 }
@@ -566,7 +566,7 @@ static void end(mt_server *server)
     end_signals(server);
     mt_fleet_stop(&server->fleet);
     mt_pulls_stop(server);
-    mt_transfers_stop(server);
+    mt_transfer_stop_all(server);
     for (size_t i = 0; i < MT_LANE_COUNT; i++) /* the first lane first: it hands calls on to later ones */
         mt_workers_stop(server->lanes[i]);
     mt_fleet_end(&server->fleet);

@@ -3,6 +3,7 @@
 
 usage: tests/api/test_files.py --motet PROGRAM [NAME ...]"""
 
+import base64
 import contextlib
 import os
 import signal
@@ -13,6 +14,7 @@ import time
 
 import served
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 SUITE = served.Suite("api_files")
 VERSION = {"anthropic-version": "2023-06-01", "anthropic-beta": "files-api-2025-04-14"}
 EXTRA = 1 << 20  # MT_LIMIT_FORM_EXTRA
@@ -183,17 +185,18 @@ def a_kill_leaves_what_was_whole():
     with tempfile.TemporaryDirectory() as folder:
         kept = []
         for _ in range(5):
-            with started(folder=folder) as (server, _):
+            server = SUITE.start("--files-dir", folder)
+            try:
                 listed = server.request("GET", "/v1/files?order=asc").json()["data"]
                 assert listed == kept, (listed, kept)
                 assert names(folder) == sorted(each["id"] for each in kept), names(folder)
                 half = begin_upload(server, b"y" * 100000)
                 assert served.eventually(lambda: len(names(folder)) == len(kept) + 1), names(folder)
                 kept.append(keep(server, b"z" * 50000))
-                server.process.send_signal(signal.SIGKILL)
-                server.process.wait()
-                half.close()
-                assert any(name.endswith(".part") for name in names(folder)), names(folder)
+            finally:
+                server.stop(signal.SIGKILL)
+            half.close()
+            assert any(name.endswith(".part") for name in names(folder)), names(folder)
 
 
 @SUITE.test
@@ -277,6 +280,142 @@ def one_server_a_folder():
                 raise SystemError("a second server uses the same folder")
         except AssertionError as e:
             assert "is in use by another process" in str(e), e
+
+
+def base64_of(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+def parts_of_chat(server, part):
+    body = {"messages": [{"role": "user", "content": [{"type": "text", "text": "What is this?"}, part]}], "max_tokens": 1,
+            "temperature": 0}
+    return server.post("/v1/chat/completions", body)
+
+
+def parts_of_responses(server, part):
+    content = [{"type": "input_text", "text": "What is this?"}, part]
+    return server.post("/v1/responses", {"input": [{"role": "user", "content": content}], "max_output_tokens": 1})
+
+
+def blocks(server, *parts, model="tiny"):
+    body = {"messages": [{"role": "user", "content": list(parts)}], "max_tokens": 1, "model": model}
+    return server.post("/v1/messages", body)
+
+
+def tokens(answer):
+    assert answer.status == 200, answer.body
+    usage = answer.json()["usage"]
+    return usage["prompt_tokens"] if "prompt_tokens" in usage else \
+        usage["input_tokens"] + usage.get("cache_read_input_tokens", 0)
+
+
+def cached(answer):
+    return answer.json()["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+
+@SUITE.test
+def documents_are_text():
+    notes = "a,b\n1,2\n<p>It is \u00e4 text.</p>\n"
+    with started() as (server, _):
+        kept = keep(server, notes.encode(), name="n.csv", kind="text/csv")["id"]
+        plain = parts_of_chat(server, {"type": "text", "text": "n.csv\n" + notes})
+        wanted = tokens(plain)
+        data = base64_of("\ufeff" + notes)  # with a byte order mark
+        for file in ({"file_id": kept}, {"file_data": data, "filename": "n.csv"},
+                     {"file_data": "data:text/csv;base64," + data, "filename": "n.csv"}):
+            answer = parts_of_chat(server, {"type": "file", "file": file})
+            assert tokens(answer) == wanted and cached(answer) == wanted - 1, answer.body
+            assert answer.text() == plain.text(), answer.body
+        wanted = tokens(parts_of_responses(server, {"type": "input_text", "text": "n.csv\n" + notes}))
+        for part in ({"file_id": kept}, {"file_data": data, "filename": "n.csv"}):
+            assert tokens(parts_of_responses(server, {"type": "input_file", **part})) == wanted
+        wanted = tokens(blocks(server, {"type": "text", "text": "Of old.\n"}, {"type": "text", "text": "n.csv\n" + notes}))
+        for source in ({"type": "file", "file_id": kept}, {"type": "base64", "media_type": "text/csv", "data": data}):
+            block = {"type": "document", "source": source, "title": "n.csv", "context": "Of old.\n"}
+            assert tokens(blocks(server, block)) == wanted
+        result = {"type": "tool_result", "tool_use_id": "t", "is_error": True, "content": [
+            {"type": "document", "source": {"type": "file", "file_id": kept}}]}
+        call = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "look", "input": {}}]}
+        body = {"messages": [{"role": "user", "content": "hello"}, call, {"role": "user", "content": [result]}],
+                "max_tokens": 1, "model": "tiny"}
+        with_file = tokens(server.post("/v1/messages", body))
+        result["content"] = [{"type": "text", "text": "n.csv\n" + notes}]
+        assert tokens(server.post("/v1/messages", body)) == with_file
+        counted = {"messages": [{"role": "user", "content": [{"type": "document", "source": {
+            "type": "file", "file_id": kept}}]}], "model": "tiny"}
+        assert server.post("/v1/messages/count_tokens", counted).json()["input_tokens"] == \
+            tokens(blocks(server, {"type": "text", "text": "n.csv\n" + notes}))
+        first = parts_of_responses(server, {"type": "input_file", "file_id": kept}).json()
+        follow = {"input": "And now?", "previous_response_id": first["id"], "max_output_tokens": 1}
+        assert server.post("/v1/responses", follow).status == 200
+        assert server.request("DELETE", "/v1/files/" + kept).status == 200
+        answer = server.post("/v1/responses", follow)
+        assert answer.status == 400 and "there is no file" in answer.json()["error"]["message"], answer.body
+
+
+@SUITE.test
+def documents_that_are_refused():
+    with started() as (server, _):
+        empty = keep(server, b"")["id"]
+        assert parts_of_chat(server, {"type": "file", "file": {"file_id": empty}}).status == 200
+        for data, words in ((b"%PDF-1.4 ...", "is a PDF"), (b"\x89PNG\r\n", "is a picture"), (b"PK\x03\x04", "archive"),
+                            (b"a\0b", "at byte 1"), (b"caf\xe9", "at byte 3"), (b"\xff\xfea\0", "UTF-16")):
+            kept = keep(server, data)["id"]
+            for answer in (parts_of_chat(server, {"type": "file", "file": {"file_id": kept}}),
+                           parts_of_responses(server, {"type": "input_file", "file_id": kept}),
+                           blocks(server, {"type": "document", "source": {"type": "file", "file_id": kept}})):
+                assert answer.status == 400 and words in answer.json()["error"]["message"], answer.body
+        for file, words in (({}, "no place where it is"), ({"file_id": "file-x"}, "there is no file"),
+                            ({"file_id": "f", "file_data": "YQ=="}, "more than one place"),
+                            ({"file_data": "data:text/plain,hello"}, "is not base64"), ({"file_data": "!"}, "base64"),
+                            ({"file_url": "http://127.0.0.1:1/x"}, "127.0.0.1"), ({"file_url": "ftp://x/y"}, "is no URL")):
+            answer = parts_of_chat(server, {"type": "file", "file": file})
+            assert answer.status == 400 and words in answer.json()["error"]["message"], answer.body
+            assert "messages[0].content[1]" in answer.json()["error"]["message"], answer.body
+        answer = blocks(server, {"type": "document", "source": {"type": "file", "file_id": empty},
+                                 "citations": {"enabled": True}})
+        assert answer.status == 400 and "citations" in answer.json()["error"]["message"], answer.body
+        assert blocks(server, {"type": "document", "source": {"type": "file", "file_id": empty},
+                               "citations": {"enabled": False}}, {"type": "text", "text": "x"}).status == 200
+    with SUITE.start() as server:
+        answer = parts_of_chat(server, {"type": "file", "file": {"file_id": "file-x"}})
+        assert answer.status == 400 and "--files-dir" in answer.json()["error"]["message"], answer.body
+        assert parts_of_chat(server, {"type": "file", "file": {"file_data": base64_of("x")}}).status == 200
+
+
+@SUITE.test
+def documents_are_bounded():
+    most = 4 << 20  # MT_LIMIT_DOCUMENT_BYTES
+    with started() as (server, _):
+        one, half = keep(server, b"x" * (most + 1))["id"], keep(server, b"x" * (most // 2))["id"]
+        answer = parts_of_chat(server, {"type": "file", "file": {"file_id": one}})
+        assert answer.status == 400 and "bytes allowed" in answer.json()["error"]["message"], answer.body
+        body = {"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_id": half}}] * 2}]}
+        answer = server.post("/v1/chat/completions", body)
+        assert answer.status == 413 and str(most) in answer.json()["error"]["message"], answer.body
+        answer = parts_of_chat(server, {"type": "file", "file": {"file_id": half}})
+        assert answer.status == 400 and "context" in answer.json()["error"]["message"], answer.body
+
+
+@SUITE.test
+def pictures_by_their_ids():
+    model = "qwen3vl-bf16"
+    folder = os.path.join(HERE, "..", "oracle", "sighted", model)
+    with open(os.path.join(HERE, "..", "..", "examples", "triangles.png"), "rb") as f:
+        picture = f.read()
+    with tempfile.TemporaryDirectory() as made, \
+            SUITE.start("--files-dir", os.path.join(made, "kept"), folder=folder) as server:
+        url = "data:image/png;base64," + base64.b64encode(picture).decode()
+        kept = keep(server, picture, name="triangles.png", kind="image/png", purpose="vision")["id"]
+        wanted = tokens(parts_of_responses(server, {"type": "input_image", "image_url": url}))
+        answer = parts_of_responses(server, {"type": "input_image", "file_id": kept})
+        assert tokens(answer) == wanted, answer.body
+        assert answer.json()["usage"]["input_tokens_details"]["cached_tokens"] == wanted - 1, answer.body
+        source = {"type": "base64", "media_type": "image/png", "data": url.partition(",")[2]}
+        wanted = tokens(blocks(server, {"type": "image", "source": source}, model=model))
+        assert tokens(blocks(server, {"type": "image", "source": {"type": "file", "file_id": kept}}, model=model)) == wanted
+        answer = blocks(server, {"type": "image", "source": {"type": "file", "file_id": "file-none"}}, model=model)
+        assert answer.status == 400 and "there is no file" in answer.json()["error"]["message"], answer.body
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-/* A form of arbitrary bytes, behind one that says in how long pieces it comes: it comes to the same in one piece. A file
-   that is kept has what was sent of it, and of one that is refused nothing stays. */
+/* A form of arbitrary bytes, behind one that says in how long pieces it comes: it comes to the same in one piece. A
+   file that is kept has what was sent of it, and of one that is refused nothing stays. */
 #include <string.h>
 
 #include "files/form.h"

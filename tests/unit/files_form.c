@@ -135,7 +135,7 @@ static void what_is_wrong_is_said(void **state)
         {"", "ends before its last boundary"},
         {"no boundary", "ends before its last boundary"},
         {FILE_PART("a", "b") "cut off\r\n--xYz", "ends before its last boundary"},
-        {FILE_PART("a", "b") "\r\n--xYz?", "something else than the end of its line"},
+        {FILE_PART("a", "b") "\r\n--xYz??", "something else than the end of its line"},
         {END, "\"file\" is missing"},
         {USER_DATA END, "\"file\" is missing"},
         {FILE_PART("a", "b") "\r\n" END, "\"purpose\" is missing"},
@@ -178,7 +178,7 @@ static void forms_are_bounded(void **state)
     check_refused(body.data, 1000, "more than 8192 bytes");
     check_refused(body.data, 100000, "more than 8192 bytes");
     body.len = 0;
-    mt_buf_printf(&body, FIELD("purpose", "%*s"), MT_LIMIT_FORM_VALUE + 1, "");
+    mt_buf_printf(&body, FIELD("purpose", "%*s") END, MT_LIMIT_FORM_VALUE + 1, "");
     check_refused(body.data, 100, "more than 1024 bytes");
     body.len = 0;
     mt_buf_printf(&body, FILE_PART("%*s", "b"), MT_LIMIT_FILE_NAME + 1, "");

@@ -9,9 +9,17 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hex.h"
 #include "media/digest.h"
 
 #define MINUTE 6e10 /* nanoseconds */
+
+void mt_account_owner(const mt_account *account, char owner[MT_ACCOUNT_OWNER])
+{
+    owner[0] = '\0';
+    if (account)
+        mt_hex_text(account->owner, (MT_ACCOUNT_OWNER - 1) / 2, owner);
+}
 
 double mt_quota_left(const mt_quota *q, uint64_t now)
 {

@@ -54,6 +54,10 @@ double mt_quota_left(const mt_quota *quota, uint64_t now);  /* units; may be bel
 double mt_quota_wait(const mt_quota *quota, uint64_t now);  /* seconds until one unit is left */
 double mt_quota_reset(const mt_quota *quota, uint64_t now); /* seconds until all units are left */
 
+#define MT_ACCOUNT_OWNER 33 /* bytes of an owner's name, NUL included */
+/* What marks the account as the owner of what is kept; "" where it is NULL: the server needs no keys. */
+void mt_account_owner(const mt_account *account, char owner[MT_ACCOUNT_OWNER]);
+
 /* Counts a request that has just come. False where a quota is exceeded: then text is the sentence for the client and
    *retry_after the seconds to wait. */
 bool mt_account_ask(mt_account *account, uint64_t now, char text[MT_LIMIT_ERROR_TEXT], int *retry_after);

@@ -335,8 +335,11 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     call->recent = mt_recent_hold(request->socket);
     call->address = mt_client_address(request);
     call->client = mt_client_of(call->account, request);
-    call->prep =
-        (mt_prep){.stop = &call->stop, .client = &call->client, .account = call->account, .uploads = &server->uploaded};
+    call->prep = (mt_prep){.stop = &call->stop,
+                           .client = &call->client,
+                           .account = call->account,
+                           .uploads = &server->uploaded,
+                           .files = server->files};
     call->body = request->body;
     call->body_len = request->body_len;
     call->bodiless = call->body_len == 0 &&

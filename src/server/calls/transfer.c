@@ -1,6 +1,6 @@
-/* The io thread appends what comes to a buffer, which the thread takes whole; where too much waits, nothing more is read
-   from the client until the thread has taken it. The other way round, the thread fills a buffer, which the io thread
-   takes whole while the client keeps up. Invariants:
+/* The io thread appends what comes to a buffer, which the thread takes whole; where too much waits, nothing more is
+   read from the client until the thread has taken it. The other way round, the thread fills a buffer, which the io
+   thread takes whole while the client keeps up. Invariants:
 
    1. The letter is posted once at a time: `posted` is true until it is opened.
    2. The letter posted with `done` set is the last. A transfer is freed on the io thread when that was opened and the
@@ -133,7 +133,7 @@ static void release(mt_transfer *t)
 
     if (!t->finished || t->followed)
         return;
-    if (!t->server->closing) /* when closing, mt_transfers_stop has joined it */
+    if (!t->server->closing) /* when closing, mt_transfer_stop_all has joined it */
         pthread_join(t->thread, NULL);
     while (*at != t)
         at = &(*at)->next;
@@ -302,15 +302,15 @@ bool mt_transfer_start(mt_server *server, const mt_http_request *request, const 
     return true;
 }
 
-void mt_transfers_cancel(mt_server *server)
+void mt_transfer_cancel_all(mt_server *server)
 {
     for (mt_transfer *t = server->transfers; t; t = t->next)
         cancel(t);
 }
 
-void mt_transfers_stop(mt_server *server)
+void mt_transfer_stop_all(mt_server *server)
 {
-    mt_transfers_cancel(server);
+    mt_transfer_cancel_all(server);
     for (mt_transfer *t = server->transfers; t; t = t->next)
         pthread_join(t->thread, NULL);
 }

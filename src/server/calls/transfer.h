@@ -1,5 +1,5 @@
-/* A transfer: a request whose body, or whose answer, is a file. It has a thread of its own, since it waits for the disk:
-   that takes the body as it comes, or gives the answer as the client reads it. transfer.c has the rules. */
+/* A transfer: a request whose body, or whose answer, is a file. It has a thread of its own, since it waits for the
+   disk: that takes the body as it comes, or gives the answer as the client reads it. transfer.c has the rules. */
 #ifndef MT_SERVER_CALLS_TRANSFER_H
 #define MT_SERVER_CALLS_TRANSFER_H
 
@@ -39,7 +39,7 @@ bool mt_transfer_whole(mt_transfer *transfer, mt_error *err) MT_NODISCARD;
 bool mt_transfer_give(mt_transfer *transfer, const char *data, size_t len) MT_NODISCARD;
 
 /* Io thread: ends all transfers; and waits for their threads, when the event loop has ended. */
-void mt_transfers_cancel(mt_server *server);
-void mt_transfers_stop(mt_server *server);
+void mt_transfer_cancel_all(mt_server *server);
+void mt_transfer_stop_all(mt_server *server);
 
 #endif

@@ -10,6 +10,7 @@
 #include "media/source.h"
 #include "media/video.h"
 #include "server/limits.h"
+#include "server/prepare/documents.h"
 #include "template/limits.h"
 
 #define NO_ROOM "the pictures need more memory than a request may have; send fewer"
@@ -167,9 +168,13 @@ static bool develop(mt_pictures *p, mt_image *image, const mt_buf *bytes, mt_err
 static bool fetch(mt_pictures *p, mt_chat_text url, mt_buf *bytes, mt_error *err)
 {
     const bool uploaded = p->prep->uploads && mt_uploads_is(url.data, url.len);
+    const size_t scheme = strlen(MT_CHAT_FILE_SCHEME);
+    const bool kept = url.len > scheme && memcmp(url.data, MT_CHAT_FILE_SCHEME, scheme) == 0;
 
-    if (uploaded ? !mt_uploads_load(p->prep->uploads, p->prep->account, url.data, url.len, &p->watch, bytes, err)
-                 : !mt_media_load(bytes, url.data, url.len, p->limits, &p->watch, err))
+    if (kept ? !mt_documents_load(p->prep, url.data + scheme, url.len - scheme, p->limits->bytes, &p->watch, bytes,
+                                  NULL, NULL, err)
+        : uploaded ? !mt_uploads_load(p->prep->uploads, p->prep->account, url.data, url.len, &p->watch, bytes, err)
+                   : !mt_media_load(bytes, url.data, url.len, p->limits, &p->watch, err))
         return false;
     if (p->prep->takes_long && mt_media_cost(bytes->data, bytes->len) > MT_LIMIT_MEDIA_LONG)
         p->prep->takes_long(p->prep->lane);

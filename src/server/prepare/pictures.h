@@ -19,6 +19,7 @@ typedef struct mt_prep {
     const mt_client *client;
     const struct mt_account *account; /* whose uploads it may refer to; NULL: the server has no keys */
     mt_uploads *uploads;
+    struct mt_files *files; /* that clients keep here; NULL: they may not */
     /* Tells the lane that preparing will take long, as soon as that is known; NULL: there is no lane to tell */
     void (*takes_long)(void *lane);
     void *lane;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/json_tree.h"
 #include "base/patience.h"
+#include "chat/document.h"
 #include "constraint/limits.h"
 #include "server/calls/client.h"
 #include "server/inside.h"
@@ -511,7 +512,7 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
         call->dialect->nothing(call->dialect, &call->text, ask, served->name);
         return true;
     }
-    if (ask->is_chat && takes_long(call, ask->body, mt_chat_has_media(&ask->chat)))
+    if (ask->is_chat && takes_long(call, ask->body, mt_chat_has_media(&ask->chat) || mt_chat_has_documents(&ask->chat)))
         return true;
     if (ask->form.stream && ask->form.prompt_logprobs >= 0)
         return mt_failure_value(why, "prompt_logprobs", "are not streamed: send \"stream\" as false");

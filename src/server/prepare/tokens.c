@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "server/limits.h"
+#include "server/prepare/documents.h"
 #include "server/prepare/infill.h"
 #include "server/prepare/own_templates.h"
 #include "template/limits.h"
@@ -348,7 +349,7 @@ bool mt_tokens_request(mt_served *served, mt_arena *arena, const json_t *body, m
     mt_error err = {0};
     mt_chat chat;
 
-    return mt_chat_read(&chat, arena, body, &err)
+    return mt_chat_read(&chat, arena, body, &err) && mt_documents_fill(&chat, &served->media, prep, &err)
                ? make_chat(served, &chat, body, prep, mt_tokens_most(served), out, text, why)
                : mt_failure_from(why, &err, "messages");
 }
@@ -445,12 +446,16 @@ static bool put_before(const mt_served *served, const mt_ask *ask, mt_token_prom
 bool mt_tokens_make(mt_served *served, mt_ask *ask, mt_prep *prep, size_t most, mt_token_prompt **out, size_t *count,
                     mt_failure *why)
 {
+    mt_error err = {0};
+
     *count = ask->is_chat ? 1 : ask->prompt_count;
     *out = mt_arena_alloc(ask->arena, *count * sizeof(**out));
     if (!*out)
         return mt_failure_memory(why, NULL);
     if (ask->truncate != MT_TRUNCATE_NONE)
         most = 0; /* a text that is too long is truncated, not refused */
+    if (ask->is_chat && !mt_documents_fill(&ask->chat, &served->media, prep, &err))
+        return mt_failure_from(why, &err, ask->chat.field);
     if (ask->is_chat && ask->forgets)
         return make_shorter(served, ask, prep, most, *out, why);
     if (ask->is_chat)

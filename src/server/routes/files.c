@@ -1,6 +1,6 @@
-/* /v1/files of OpenAI's and of Anthropic's API, over one store (files/store.h): the same paths, told apart by the header
-   that all of Anthropic's clients send. Files come and go on threads of their own (calls/transfer.h); what is known of
-   them is told by preparation threads, since deleting waits for the disk and a list may be long. */
+/* /v1/files of OpenAI's and of Anthropic's API, over one store (files/store.h): the same paths, told apart by the
+   header that all of Anthropic's clients send. Files come and go on threads of their own (calls/transfer.h); what is
+   known of them is told by preparation threads, since deleting waits for the disk and a list may be long. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,6 @@
 #include "api/limits.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/hex.h"
 #include "base/json_tree.h"
 #include "base/json_write.h"
 #include "files/form.h"
@@ -24,13 +23,6 @@ enum { PIECE = 256 << 10, PAGE = 20 }; /* bytes that are sent at a time; files o
 static bool is_anthropic(const mt_dialect *dialect)
 {
     return dialect == &mt_anthropic_messages;
-}
-
-static void name_owner(const mt_account *account, char owner[MT_FILES_OWNER])
-{
-    owner[0] = '\0';
-    if (account)
-        mt_hex_text(account->owner, (MT_FILES_OWNER - 1) / 2, owner);
 }
 
 static bool are_kept(const mt_server *server, mt_failure *why)
@@ -135,10 +127,11 @@ static bool start_upload(mt_server *server, const mt_http_request *request, cons
 
     u->type = mt_strdup(type ? type : "");
     u->dialect = dialect;
-    name_owner(request->who, u->owner);
+    mt_account_owner(request->who, u->owner);
     u->form.files = server->files;
     u->form.owner = u->owner;
-    u->form.size = request->announced == UINT64_MAX ? 0 : request->announced;
+    if (request->announced != UINT64_MAX && request->announced > MT_LIMIT_FORM_EXTRA)
+        u->form.size = request->announced - MT_LIMIT_FORM_EXTRA;
     u->form.needs_purpose = !is_anthropic(dialect);
     return mt_transfer_start(server, request, &uploading, u, dialect, why);
 }
@@ -245,7 +238,7 @@ static bool start_download(mt_server *server, const mt_http_request *request, co
 
     d->files = server->files;
     d->id = mt_strdup(request->params[0]);
-    name_owner(request->who, d->owner);
+    mt_account_owner(request->who, d->owner);
     return mt_transfer_start(server, request, &downloading, d, dialect, why);
 }
 
@@ -268,7 +261,7 @@ static bool get_file(mt_call *call, const json_t *body, mt_buf *out, mt_failure 
     mt_files_about about;
 
     (void)body;
-    name_owner(call->account, owner);
+    mt_account_owner(call->account, owner);
     if (!mt_files_find(call->server->files, owner, call->param, &about))
         return is_missing(call->param, why);
     tell_file(out, &about, call->dialect);
@@ -280,7 +273,7 @@ static bool delete_file(mt_call *call, const json_t *body, mt_buf *out, mt_failu
     char owner[MT_FILES_OWNER];
 
     (void)body;
-    name_owner(call->account, owner);
+    mt_account_owner(call->account, owner);
     if (!mt_files_remove(call->server->files, owner, call->param))
         return is_missing(call->param, why);
     if (is_anthropic(call->dialect))
@@ -337,7 +330,7 @@ static bool list_files(mt_call *call, const json_t *body, mt_buf *out, mt_failur
     mt_files_page page;
     mt_error err;
 
-    name_owner(call->account, owner);
+    mt_account_owner(call->account, owner);
     if (!read_query(body, anthropic, &query, why))
         return false;
     if (!mt_files_list(call->server->files, owner, &query, &page, &err)) {
