@@ -9,7 +9,7 @@
 #include "base/words.h"
 #include "files/types.h"
 
-enum { LEAST_SECONDS = 3600 }; /* after which a file may be told to expire, as OpenAI has it */
+enum { LEAST_SECONDS = 3600 }; /* after which a file may be told to expire */
 
 static const char *const purposes[] = {"assistants", "batch", "evals", "fine-tune", "user_data", "vision", NULL};
 
@@ -35,6 +35,7 @@ static bool begin(void *user, const mt_multipart_head *head, mt_error *err)
     f->value = strcmp(head->name, "purpose") == 0                  ? &f->purpose
                : strcmp(head->name, "expires_after[anchor]") == 0  ? &f->anchor
                : strcmp(head->name, "expires_after[seconds]") == 0 ? &f->seconds
+               : strcmp(head->name, "expires_in_seconds") == 0     ? &f->in_seconds
                                                                    : NULL;
     if (f->value)
         *f->value = (mt_files_form_value){.given = true};
@@ -100,16 +101,27 @@ static bool take_purpose(mt_files_form *f, mt_error *err)
     return true;
 }
 
+/* Reads after how many seconds the file expires. */
+static bool read_seconds(const mt_files_form_value *value, int64_t *seconds)
+{
+    char *end;
+
+    *seconds = strtol(value->text, &end, 10);
+    return value->len > 0 && *end == '\0' && *seconds >= LEAST_SECONDS && *seconds <= MT_LIMIT_FILE_SECONDS;
+}
+
+/* OpenAI's field for it, and Anthropic's. */
 static bool take_expiry(mt_files_form *f, mt_error *err)
 {
-    char *stop = f->seconds.text;
-    const long seconds = f->seconds.given ? strtol(f->seconds.text, &stop, 10) : 0;
-
-    if (!f->anchor.given && !f->seconds.given)
-        return true;
-    f->about.expires = seconds;
-    if (strcmp(f->anchor.text, "created_at") == 0 && f->seconds.len > 0 && *stop == '\0' && seconds >= LEAST_SECONDS &&
-        seconds <= MT_LIMIT_FILE_SECONDS)
+    if (f->in_seconds.given) {
+        if (read_seconds(&f->in_seconds, &f->about.expires))
+            return true;
+        mt_fail(err, MT_E_INVALID, "\"expires_in_seconds\" is not understood: send from %d to %d seconds",
+                LEAST_SECONDS, MT_LIMIT_FILE_SECONDS);
+        return mt_fail_about(err, "expires_in_seconds");
+    }
+    if ((!f->anchor.given && !f->seconds.given) ||
+        (strcmp(f->anchor.text, "created_at") == 0 && read_seconds(&f->seconds, &f->about.expires)))
         return true;
     mt_fail(err, MT_E_INVALID,
             "\"expires_after\" is not understood: send the anchor \"created_at\" and from %d to %d seconds",

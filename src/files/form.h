@@ -22,7 +22,7 @@ typedef struct mt_files_form {
     mt_files_part *part; /* the file while it is written */
     bool got_file, in_file;
     mt_files_form_value *value; /* the one that is being read; NULL: it is of no interest */
-    mt_files_form_value purpose, anchor, seconds;
+    mt_files_form_value purpose, anchor, seconds, in_seconds;
     mt_files_about about;
 } mt_files_form;
 

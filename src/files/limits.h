@@ -6,7 +6,7 @@
 #define MT_LIMIT_FILES 10000              /* files that are kept, those that are being uploaded included */
 #define MT_LIMIT_FILE_BYTES (512ul << 20) /* bytes of one */
 #define MT_LIMIT_FILE_NAME 255            /* bytes of its name */
-#define MT_LIMIT_FILE_SECONDS 2592000     /* longest time after which a file may be told to expire */
+#define MT_LIMIT_FILE_SECONDS 7776000     /* longest time after which a file may be told to expire */
 #define MT_LIMIT_FORM_HEAD 8192           /* bytes of the headers of a part of a form */
 #define MT_LIMIT_FORM_PARTS 32            /* parts of a form */
 #define MT_LIMIT_FORM_EXTRA (1ul << 20)   /* bytes of a form beside the file */

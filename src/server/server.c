@@ -34,7 +34,8 @@
 #include "server/lockdown.h"
 #include "server/routes/web.h"
 
-enum { SECOND = 1000 }; /* milliseconds */
+/* SECOND: in milliseconds; KEEP_SECONDS: how long files are kept by default */
+enum { SECOND = 1000, KEEP_SECONDS = 30 * 86400 };
 
 /* Finds the account of the request's key and checks its rates. False: *refusal. */
 static bool admit_account(mt_server *server, mt_http_request *request, mt_http_refusal *refusal)
@@ -482,7 +483,7 @@ static bool open_files(mt_server *server, mt_error *err)
     const double keep = server->opt->files_keep;
     const mt_files_limits limits = {.bytes = (uint64_t)server->opt->files_bytes,
                                     .files = MT_LIMIT_FILES,
-                                    .seconds = isnan(keep) ? MT_LIMIT_FILE_SECONDS
+                                    .seconds = isnan(keep) ? KEEP_SECONDS
                                                : keep < 0  ? 0
                                                            : (int64_t)keep};
 

@@ -104,9 +104,11 @@ def anthropic():
         def ids(page):
             return [each["filename"][0] for each in page["data"]], page["has_more"]
 
-        assert listed() == {"data": made[::-1], "first_id": made[4]["id"], "last_id": made[0]["id"], "has_more": False}
+        assert listed() == {"data": made[::-1], "first_id": made[4]["id"], "last_id": made[0]["id"], "has_more": False,
+                            "next_page": None}
         assert ids(listed("?limit=2")) == (["4", "3"], True)
         assert ids(listed("?limit=2&after_id=" + made[3]["id"])) == (["2", "1"], True)
+        assert ids(listed("?limit=2&page=" + listed("?limit=2")["next_page"])) == (["2", "1"], True)
         assert ids(listed("?limit=2&before_id=" + made[1]["id"])) == (["3", "2"], True)
         path = "/v1/files/" + first["id"]
         assert server.request("GET", path, headers=VERSION).json() == first

@@ -18,7 +18,10 @@ assert.equal(made.bytes, 10);
 assert.equal(made.expires_at, made.created_at + 3600);
 const shown = await openai.files.create({ file: fs.createReadStream(picture), purpose: "vision" });
 assert.equal(shown.bytes, bytes.length);
-const other = await anthropic.beta.files.upload({ file: await toFileToo(bytes, "picture.png", { type: "image/png" }) });
+const other = await anthropic.beta.files.upload({
+  file: await toFileToo(bytes, "picture.png", { type: "image/png" }), expires_in_seconds: 7200,
+});
+assert.equal(Date.parse(other.expires_at) - Date.parse(other.created_at), 7200000);
 assert.equal(other.mime_type, "image/png");
 assert.equal(other.size_bytes, bytes.length);
 

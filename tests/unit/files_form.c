@@ -146,8 +146,9 @@ static void what_is_wrong_is_said(void **state)
              FIELD("expires_after[seconds]", "3599") END,
          "\"expires_after\""},
         {FILE_PART("a", "b") "\r\n" USER_DATA FIELD("expires_after[anchor]", "created_at")
-             FIELD("expires_after[seconds]", "2592001") END,
-         "from 3600 to 2592000 seconds"},
+             FIELD("expires_after[seconds]", "7776001") END,
+         "from 3600 to 7776000 seconds"},
+        {FILE_PART("a", "b") "\r\n" USER_DATA FIELD("expires_in_seconds", "soon") END, "\"expires_in_seconds\""},
         {"--xYz\r\n\r\nx\r\n" END, "no content-disposition"},
         {"--xYz\r\nContent-Disposition: form-data\r\n\r\nx\r\n" END, "has no name"},
         {FILE_PART("\xFF", "b") "\r\n" END, "is not UTF-8"},

@@ -57,11 +57,9 @@ static void tell_anthropic(mt_buf *out, const mt_files_about *a)
                   "{'id':%s,'type':'file','filename':%s,'mime_type':%s,'size_bytes':%" PRIu64
                   ",'created_at':%s,'downloadable':true",
                   a->id, a->name, a->type, a->bytes, when);
-    if (a->expires) {
+    if (a->expires)
         mt_clock_text((struct timespec){.tv_sec = (time_t)a->expires}, 0, when);
-        mt_json_write(out, "'expires_at':%s", when);
-    }
-    mt_json_write(out, "}");
+    mt_json_write(out, "'expires_at':%s}", a->expires ? when : NULL);
 }
 
 static void tell_file(mt_buf *out, const mt_files_about *a, const mt_dialect *dialect)
@@ -315,7 +313,10 @@ static bool read_order(const json_t *body, mt_files_query *q, mt_failure *why)
 static bool read_query(const json_t *body, bool anthropic, mt_files_query *q, mt_failure *why)
 {
     if (anthropic) {
-        *q = (mt_files_query){.after = word(body, "after_id"), .before = word(body, "before_id"), .limit = PAGE};
+        /* Later versions of the API go on with `page` instead, the `next_page` of the list before */
+        const char *after = word(body, "after_id") ? word(body, "after_id") : word(body, "page");
+
+        *q = (mt_files_query){.after = after, .before = word(body, "before_id"), .limit = PAGE};
         return read_limit(body, MT_LIMIT_FILES_PAGE, &q->limit, why);
     }
     *q = (mt_files_query){.purpose = word(body, "purpose"), .after = word(body, "after"), .limit = MT_LIMIT_FILES};
@@ -340,8 +341,11 @@ static bool list_files(mt_call *call, const json_t *body, mt_buf *out, mt_failur
     mt_json_write(out, anthropic ? "{'data':[" : "{'object':'list','data':[");
     for (size_t i = 0; i < page.count; i++)
         tell_file(out, &page.at[i], call->dialect);
-    mt_json_write(out, "],'first_id':%s,'last_id':%s,'has_more':%hhd}", page.count ? page.at[0].id : NULL,
+    mt_json_write(out, "],'first_id':%s,'last_id':%s,'has_more':%hhd", page.count ? page.at[0].id : NULL,
                   page.count ? page.at[page.count - 1].id : NULL, page.more);
+    if (anthropic)
+        mt_json_write(out, "'next_page':%s", page.more && !query.before ? page.at[page.count - 1].id : NULL);
+    mt_json_write(out, "}");
     mt_free(page.at);
     return true;
 }
@@ -349,7 +353,7 @@ static bool list_files(mt_call *call, const json_t *body, mt_buf *out, mt_failur
 /* Starts a call with a task; the values of the query become its body. */
 static void start_task(mt_server *server, mt_http_request *request, mt_task *task)
 {
-    static const char *const keys[] = {"after", "after_id", "before_id", "limit", "order", "purpose"};
+    static const char *const keys[] = {"after", "after_id", "before_id", "limit", "order", "page", "purpose"};
     const mt_dialect *dialect = mt_server_dialect_spoken(request);
     mt_buf body = {.limit = 1u << 20};
     mt_failure why;
