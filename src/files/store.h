@@ -37,8 +37,8 @@ typedef struct mt_files_limits {
 mt_files *mt_files_open(const char *folder, mt_files_limits limits, mt_error *err) MT_NODISCARD;
 void mt_files_close(mt_files *files); /* no part is left; NULL is fine */
 
-/* Begins a file of an owner. size: how many bytes it will have at least, as far as is known; else 0. NULL: *err. End it with
-   mt_files_end or mt_files_drop. */
+/* Begins a file of an owner. size: how many bytes it will have at least, as far as is known; else 0. NULL: *err. End it
+   with mt_files_end or mt_files_drop. */
 mt_files_part *mt_files_begin(mt_files *files, const char *owner, uint64_t size, mt_error *err) MT_NODISCARD;
 bool mt_files_add(mt_files_part *part, const void *data, size_t len, mt_error *err) MT_NODISCARD;
 
