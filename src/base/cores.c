@@ -1,7 +1,6 @@
 /* See cores.h. */
 #include "base/cores.h"
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,30 +13,9 @@
 #include <sys/sysctl.h>
 #endif
 
-#include "base/compiler.h"
-#include "base/limits.h"
+#include "base/cgroup.h"
 
 enum { CORES_MAX = 1024 };
-
-/* Reads the beginning of a small system file. False: it is missing or empty. */
-MT_PRINTF(3, 4) static bool read_text(char *text, size_t size, const char *fmt, ...)
-{
-    char path[MT_LIMIT_PATH];
-    va_list args;
-    FILE *file;
-    size_t len;
-
-    va_start(args, fmt);
-    vsnprintf(path, sizeof(path), fmt, args);
-    va_end(args);
-    file = fopen(path, "re");
-    if (!file)
-        return false;
-    len = fread(text, 1, size - 1, file);
-    fclose(file);
-    text[len] = '\0';
-    return len > 0;
-}
 
 /* Number of allowed cores with the highest cpu_capacity. Machines with equal cores lack these files. */
 static size_t count_fastest(const char *root, const unsigned char *allowed, size_t count)
@@ -51,7 +29,7 @@ static size_t count_fastest(const char *root, const unsigned char *allowed, size
 
         if (!allowed[i])
             continue;
-        if (read_text(text, sizeof(text), "%s/sys/devices/system/cpu/cpu%zu/cpu_capacity", root, i))
+        if (mt_cgroup_read(text, sizeof(text), "%s/sys/devices/system/cpu/cpu%zu/cpu_capacity", root, i))
             capacity = strtoul(text, NULL, 10);
         if (capacity > best || found == 0) {
             best = capacity;
@@ -62,47 +40,24 @@ static size_t count_fastest(const char *root, const unsigned char *allowed, size
     return found;
 }
 
-/* Number of whole cores that "quota period" of a cpu.max file allows; SIZE_MAX for "max". Rounded down: one thread too
+/* Number of whole cores that "quota period" of a cpu.max file allows; UINT64_MAX for "max". Rounded down: one thread too
    many would be stopped in the middle of its work, and the others would wait for it. */
-static size_t quota_cores(const char *text)
+static uint64_t quota_cores(const char *text)
 {
     unsigned long long quota, period;
 
     if (sscanf(text, "%llu %llu", &quota, &period) != 2 || period == 0)
-        return SIZE_MAX;
-    return quota < period ? 1 : (size_t)(quota / period);
-}
-
-/* The smallest CPU quota of the process's control group (version 2) and of the groups around it. */
-static size_t count_quota(const char *root)
-{
-    char line[MT_LIMIT_PATH], text[64];
-    size_t best = SIZE_MAX;
-    char *group, *slash;
-
-    if (!read_text(line, sizeof(line), "%s/proc/self/cgroup", root))
-        return best;
-    group = strstr(line, "0::");
-    if (!group)
-        return best;
-    group += strlen("0::");
-    group[strcspn(group, "\n")] = '\0';
-    do {
-        if (read_text(text, sizeof(text), "%s/sys/fs/cgroup%s/cpu.max", root, group) && quota_cores(text) < best)
-            best = quota_cores(text);
-        slash = strrchr(group, '/');
-        if (slash)
-            *slash = '\0';
-    } while (slash);
-    return best;
+        return UINT64_MAX;
+    return quota < period ? 1 : quota / period;
 }
 
 size_t mt_cores_fast_at(const char *root, const unsigned char *allowed, size_t count)
 {
-    size_t cores = count_fastest(root, allowed, count), quota = count_quota(root);
+    const uint64_t quota = mt_cgroup_least(root, "", "cpu.max", quota_cores);
+    size_t cores = count_fastest(root, allowed, count);
 
     if (cores > quota)
-        cores = quota;
+        cores = (size_t)quota;
     return cores ? cores : 1;
 }
 

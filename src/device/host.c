@@ -2,11 +2,11 @@
 #include "device/host.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/memory.h"
 #include "base/pool.h"
 #include "kernels/kernels.h"
 
@@ -49,7 +49,7 @@ void mt_host_close(mt_host *host)
 
 uint64_t mt_host_memory(void)
 {
-    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    return mt_memory_total();
 }
 
 size_t mt_host_threads(const mt_host *host)

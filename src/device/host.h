@@ -20,7 +20,7 @@ typedef struct mt_host_params {
 mt_host *mt_host_open(const mt_host_params *params, mt_error *err) MT_NODISCARD;
 void mt_host_close(mt_host *host); /* NULL is fine */
 
-uint64_t mt_host_memory(void); /* physical memory of the machine */
+uint64_t mt_host_memory(void); /* the machine's, or what its container may have */
 size_t mt_host_threads(const mt_host *host);
 const mt_kernels *mt_host_kernels(const mt_host *host);
 

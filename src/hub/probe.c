@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/memory.h"
 #include "base/units.h"
 #include "hub/limits.h"
 #include "hub/remove.h"
@@ -117,14 +118,9 @@ bool mt_probe_shards(const mt_probe *probe, mt_shards *out, mt_arena *arena, mt_
     return mt_shards_find(out, probe->folder, arena, err) || rename_in(probe, err);
 }
 
-static uint64_t machine_memory(void)
-{
-    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 uint64_t mt_probe_memory(uint64_t memory)
 {
-    return memory ? memory : machine_memory() / 4 * 3;
+    return memory ? memory : mt_memory_total() / 4 * 3;
 }
 
 /* cache: bytes for a thousand tokens; NULL: unknown. */
@@ -140,7 +136,7 @@ static bool check_memory(const mt_probe *probe, uint64_t weights, const uint64_t
         "\"%s\" takes %s for its weights%s%s%s; motet may take %s here, of %s: choose a smaller one, or one in "
         "fewer bits",
         probe->id, mt_bytes_text(weights, needs), cache ? " and " : "", cache ? mt_bytes_text(*cache, more) : "",
-        cache ? " for a thousand tokens" : "", mt_bytes_text(memory, may), mt_bytes_text(machine_memory(), all));
+        cache ? " for a thousand tokens" : "", mt_bytes_text(memory, may), mt_bytes_text(mt_memory_total(), all));
 }
 
 bool mt_probe_judge_gguf(const mt_probe *probe, const char *file, uint64_t weights, uint64_t memory, mt_error *err)

@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "hub/names.h"
 #include "hub/stores.h"
 #include "weights/gguf_place.h"
@@ -241,6 +242,7 @@ void mt_lockdown(const mt_options *opt, const mt_fleet *fleet)
     add_system(&l);
     add_models(&l, opt, fleet);
     add_options(&l, opt);
+    (void)mt_memory_total(); /* looked up while its files can be read */
     done = mt_confine(l.at, l.count);
     mt_log_debug("server.sandbox", "%zu paths", l.count);
     if (done != MT_CONFINED_ALL)

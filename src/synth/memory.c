@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "synth/synth.h"
 #include "weights/limits.h"
 
@@ -39,7 +40,7 @@ static int nameless(void)
 /* Checks that the weights fit beside what runs. */
 static bool check_room(const mt_synth_plan *plan, const char *name, mt_error *err)
 {
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * page;
+    const uint64_t memory = mt_memory_total();
     uint64_t bytes = 0;
 
     for (size_t i = 0; i < plan->count; i++)

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/memory.h"
 #include "weights/bind_internal.h"
 
 #define PIECE ((size_t)16 << 20) /* bytes read between two steps of the progress bar */
@@ -59,7 +60,7 @@ void mt_binder_warm(const mt_binder *b)
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     unsigned char *pages = mt_alloc(PIECE / page + 1);
     mt_progress progress;
-    if (b->cost.mapped_bytes < (uint64_t)sysconf(_SC_PHYS_PAGES) * page) {
+    if (b->cost.mapped_bytes < mt_memory_total()) {
         mt_progress_begin(&progress, "weights.reading", "reading weights", b->cost.mapped_bytes);
         for (size_t i = 0; i < mt_checkpoint_count(b->c); i++)
             if (b->state[i] == MT_BIND_IN_PLACE)

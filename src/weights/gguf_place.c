@@ -7,7 +7,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
@@ -16,6 +15,7 @@
 #include "base/hex.h"
 #include "base/json_tree.h"
 #include "base/limits.h"
+#include "base/memory.h"
 #include "weights/gguf_choice.h"
 #include "weights/limits.h"
 
@@ -150,7 +150,7 @@ static bool locate_file(mt_gguf_place *out, const char *path, mt_error *err)
 /* The memory that motet serve would take: three quarters of the machine's. */
 static uint64_t allowed_memory(void)
 {
-    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4 * 3;
+    return mt_memory_total() / 4 * 3;
 }
 
 static bool locate_folder(mt_gguf_place *out, const char *path, const char *tag, mt_error *err)

@@ -1,10 +1,12 @@
 #include "unit.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/cores.h"
+#include "base/memory.h"
 #include "base/pool.h"
 
 static char root[] = "/tmp/motet-cores-XXXXXX";
@@ -105,6 +107,47 @@ static void the_tightest_quota_of_the_groups_counts(void **state)
     assert_int_equal(mt_cores_fast_at(root, all, 8), 2);
 }
 
+static void memory_is_what_the_groups_allow(void **state)
+{
+    const uint64_t machine = 64ull << 30;
+
+    (void)state;
+    assert_int_equal(mt_memory_total_at(root, machine), machine);
+    put("/proc/self/cgroup", "0::/a/b\n");
+    assert_int_equal(mt_memory_total_at(root, machine), machine);
+    put("/sys/fs/cgroup/a/b/memory.max", "max\n");
+    assert_int_equal(mt_memory_total_at(root, machine), machine);
+    put("/sys/fs/cgroup/a/b/memory.max", "17179869184\n");
+    assert_int_equal(mt_memory_total_at(root, machine), 16ull << 30);
+    put("/sys/fs/cgroup/a/memory.max", "8589934592\n");
+    assert_int_equal(mt_memory_total_at(root, machine), 8ull << 30);
+    put("/sys/fs/cgroup/memory.max", "999999999999999\n");
+    assert_int_equal(mt_memory_total_at(root, machine), 8ull << 30);
+    assert_int_equal(mt_memory_total_at(root, 4ull << 30), 4ull << 30);
+}
+
+/* A container sees its own group as the first, and may be told the machine's path of it. */
+static void memory_is_what_older_groups_allow(void **state)
+{
+    const uint64_t machine = 64ull << 30;
+
+    (void)state;
+    put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "4294967296\n");
+    put("/proc/self/cgroup", "3:cpuset,memories:/y\n1:name=memory:/x\n");
+    assert_int_equal(mt_memory_total_at(root, machine), machine);
+    put("/proc/self/cgroup", "3:cpu,cpuacct:/y\n2:hugetlb,memory:/docker/0123\n1:name=systemd:/x\n");
+    assert_int_equal(mt_memory_total_at(root, machine), 4ull << 30);
+    put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    assert_int_equal(mt_memory_total_at(root, machine), machine);
+}
+
+static void this_machine_has_memory(void **state)
+{
+    (void)state;
+    assert_in_range(mt_memory_total(), 1u << 20, (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
+    assert_int_equal(mt_memory_total(), mt_memory_total());
+}
+
 static void this_machine_has_cores(void **state)
 {
     (void)state;
@@ -128,6 +171,9 @@ static const struct CMUnitTest tests[] = {
     TEST(only_the_fastest_allowed_count),
     TEST(the_quota_caps),
     TEST(the_tightest_quota_of_the_groups_counts),
+    TEST(memory_is_what_the_groups_allow),
+    TEST(memory_is_what_older_groups_allow),
+    cmocka_unit_test(this_machine_has_memory),
     cmocka_unit_test(this_machine_has_cores),
     cmocka_unit_test(the_clock_moves_forward),
 };
