@@ -262,6 +262,11 @@ size_t mt_tree_total(const mt_tree *t, size_t g)
     return t->pages[g].total;
 }
 
+size_t mt_tree_filled(const mt_tree *t, size_t g)
+{
+    return t->pages[g].total - t->pages[g].free;
+}
+
 size_t mt_tree_nodes(const mt_tree *t)
 {
     return t->count;

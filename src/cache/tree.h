@@ -131,7 +131,8 @@ void mt_tree_release(mt_tree *tree, size_t group, uint32_t page, bool soon);
 /* How many pages mt_tree_take could give; and how many there are. */
 size_t mt_tree_available(const mt_tree *tree, size_t group);
 size_t mt_tree_total(const mt_tree *tree, size_t group);
-size_t mt_tree_nodes(const mt_tree *tree); /* resident ones */
+size_t mt_tree_filled(const mt_tree *tree, size_t group); /* pages that are not free: held, or kept for later */
+size_t mt_tree_nodes(const mt_tree *tree);                /* resident ones */
 uint64_t mt_tree_evictions(const mt_tree *tree);
 
 /* Forgets everything that no sequence holds. */

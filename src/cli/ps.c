@@ -44,13 +44,14 @@ static void print_row(const json_t *model)
     const char *state = json_string_value(json_object_get(model, "state"));
     const json_t *expires = json_object_get(model, "expires_in");
     const double memory = json_number_value(json_object_get(model, "memory")) / (1 << 20);
+    const double used = json_number_value(json_object_get(model, "memory_used")) / (1 << 20);
     char idle[32], until[32] = "never";
 
     describe_time(idle, json_number_value(json_object_get(model, "idle_seconds")));
     if (expires)
         describe_time(until, json_number_value(expires));
-    printf("%-40s %-9s %8.0f MiB %8lld %9s %9s\n", json_string_value(json_object_get(model, "id")), state, memory,
-           (long long)json_integer_value(json_object_get(model, "requests")), idle, until);
+    printf("%-40s %-9s %8.0f MiB %8.0f MiB %8lld %9s %10s\n", json_string_value(json_object_get(model, "id")), state,
+           used, memory, (long long)json_integer_value(json_object_get(model, "requests")), idle, until);
 }
 
 /* Whether to list a model: not if the entry is an alias, nor if the model is not loaded. */
@@ -79,7 +80,8 @@ int mt_cmd_ps(const mt_options *opt)
         if (!is_listed(model))
             continue;
         if (shown++ == 0)
-            printf("%-40s %-9s %12s %8s %9s %9s\n", "model", "state", "memory up to", "requests", "idle", "unloads in");
+            printf("%-40s %-9s %12s %12s %8s %9s %10s\n", "model", "state", "memory", "may have", "requests", "idle",
+                   "unloads in");
         print_row(model);
     }
     if (list && !opt->json && shown == 0)

@@ -163,6 +163,15 @@ void mt_engine_stats(mt_engine *e, mt_stats *out)
     pthread_mutex_unlock(&e->lock);
 }
 
+uint64_t mt_engine_used(mt_engine *e)
+{
+    pthread_mutex_lock(&e->lock);
+    const mt_stats *s = &e->shown;
+    const uint64_t bytes = s->bytes_weights + s->bytes_working + s->bytes_filled + s->media_bytes;
+    pthread_mutex_unlock(&e->lock);
+    return bytes;
+}
+
 mt_encoder_stats mt_engine_encoder_stats(mt_engine *e, size_t encoder)
 {
     pthread_mutex_lock(&e->lock);
@@ -316,13 +325,16 @@ static void publish_media(mt_engine *e)
 /* Fills the counters that describe the cache now. */
 static void publish_cache(const mt_engine *e, mt_stats *st)
 {
+    st->bytes_filled = 0;
     for (size_t g = 0; g < e->spec->group_count; g++) {
         st->pages_total[g] = mt_tree_total(e->tree, g);
         st->pages_held[g] = st->pages_total[g] - mt_tree_available(e->tree, g);
+        st->bytes_filled += mt_tree_filled(e->tree, g) * e->page_bytes[g];
     }
     st->pages_known = mt_tree_nodes(e->tree);
     st->evictions = mt_tree_evictions(e->tree);
     const mt_anchors *anchors = mt_tree_anchors(e->tree);
+    st->bytes_filled += (anchors->slots.total - anchors->slots.free) * e->state_bytes;
     st->states_total = anchors->slots.total;
     st->states_held = mt_anchors_held(anchors);
     st->states_known = anchors->count;

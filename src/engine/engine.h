@@ -129,6 +129,7 @@ uint32_t mt_engine_fingerprint(const mt_engine *engine); /* that of its device (
 
 /* Copies of the counters: of the model, and of an encoder (from 1 on). */
 void mt_engine_stats(mt_engine *engine, mt_stats *out);
+uint64_t mt_engine_used(mt_engine *engine); /* bytes: weights, working memory, what of the cache holds something */
 mt_encoder_stats mt_engine_encoder_stats(mt_engine *engine, size_t encoder);
 
 /* The recorder of the last hour; lives as long as the engine. */

@@ -113,6 +113,7 @@ struct mt_engine {
     uint64_t renewed; /* mt_clock_ns when the device was last opened anew */
     bool measured;    /* `own` has been measured: when the engine started, by the thread that started it */
     uint64_t own;     /* bytes of this process that are neither weights nor cache */
+    uint64_t page_bytes[MT_KV_GROUPS], state_bytes; /* of a page of each group; of a recurrent state */
 
     /* of the threads that start and halt the engine, one at a time */
     pthread_t thread;

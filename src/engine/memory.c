@@ -278,6 +278,16 @@ static void report(const mt_engine *e, uint64_t cache)
                     (double)(e->host_store ? mt_host_store_look(e->host_store).limit : 0) / mib);
 }
 
+/* What a page of each group and a state take, by which the cache's use is told in bytes. */
+static void note_sizes(mt_engine *e)
+{
+    for (size_t g = 0; g < e->spec->group_count; g++) {
+        const mt_kv_shape shape = mt_model_kv_shape(e->spec, g, mt_kv_cached_type(e->dev));
+        e->page_bytes[g] = mt_kv_page_bytes(e->dev, &shape);
+    }
+    e->state_bytes = e->spec->state.layers ? mt_state_slot_bytes(e->dev, &e->spec->state) : 0;
+}
+
 /* The cache gets what the budget leaves, but no more than all sequences together could use. */
 bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
 {
@@ -322,6 +332,7 @@ bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
     e->stats.bytes_working = b.apart ? b.working : b.working - e->params.constraints;
     e->stats.bytes_constraints = e->params.constraints;
     e->stats.bytes_cache = cache;
+    note_sizes(e);
     report(e, cache);
     return true;
 }

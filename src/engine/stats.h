@@ -45,6 +45,7 @@ typedef struct mt_stats {
     uint64_t device_bytes, device_memory; /* where the device has memory of its own: bytes in use, and in all */
     bool device_lost;                     /* the device failed and could not be opened anew */
     uint64_t bytes_weights, bytes_cache, bytes_working, bytes_constraints, bytes_pictures, bytes_requests;
+    uint64_t bytes_filled; /* of bytes_cache: pages and states that hold something */
 
     /* sums since the engine started */
     uint64_t steps, step_rows;

@@ -434,6 +434,10 @@ def ps_and_stop():
         said(ask(server, "alto", 3))
         lines = motet("ps", url).stdout.splitlines()
         assert len(lines) == 2 and lines[1].split()[:2] == ["alto", "ready"], lines
+        used, _, may = lines[1].split()[2:5]
+        assert 0 < int(used) < int(may), lines
+        assert 0 < models(server)["alto"]["memory_used"] < models(server)["alto"]["memory"]
+        assert models(server)["bass"]["memory_used"] == 0
         assert json.loads(motet("ps", url, "--json").stdout)["object"] == "list"
         assert motet("stop", "alto", url).returncode == 0
         assert eventually(lambda: motet("ps", url).stdout == "no model is loaded\n")

@@ -220,6 +220,7 @@ typedef struct mt_member_view {
     mt_member_facts facts;
     size_t context;    /* tokens that it can read: as loaded, else as its folder says; 0: not known */
     uint64_t memory;   /* bytes that it has been given; 0: not loaded */
+    uint64_t used;     /* of these, what it has in use now; 0: not loaded */
     uint64_t need;     /* bytes that it needs at least, as far as known */
     size_t references; /* calls that use it */
     size_t waiting;    /* calls that wait for it */

@@ -528,6 +528,7 @@ static mt_member_view view_of(const mt_member *m, uint64_t now)
                         .facts = m->facts,
                         .context = m->open ? m->served.context : m->facts.context,
                         .memory = m->grant,
+                        .used = m->open ? mt_engine_used(m->served.engine) : 0,
                         .need = m->fleet->alone ? 0 : m->need, /* one alone has all memory, whatever it needs */
                         .references = m->references,
                         .waiting = m->waiting,

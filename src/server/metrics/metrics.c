@@ -302,7 +302,9 @@ static void write_fleet(const writer *w, mt_fleet *f)
 static void write_member(const writer *w, const mt_member *m)
 {
     gauge(w, "motet_model_loaded", m->open ? 1 : 0, "Whether a model is loaded.");
-    gauge(w, "motet_model_memory_bytes", (double)m->grant, "Memory that a model has.");
+    gauge(w, "motet_model_memory_bytes", (double)m->grant, "Memory that a model may have.");
+    gauge(w, "motet_model_memory_used_bytes", m->open ? (double)mt_engine_used(m->served.engine) : 0,
+          "Memory of a model's weights, its work, and what it has cached.");
     gauge(w, "motet_model_calls", (double)m->references, "Calls that have a model.");
     counter(w, "motet_model_loads_total", m->loads, "How often a model was loaded.");
 }

@@ -21,8 +21,8 @@ static void add_state(mt_buf *out, const mt_member_view *v)
                                          [MT_MEMBER_READY] = "ready",
                                          [MT_MEMBER_LEAVING] = "leaving"};
 
-    mt_json_write(out, "'state':%s,'memory':%" PRIu64 ",'requests':%zu,'waiting':%zu", states[v->state], v->memory,
-                  v->references, v->waiting);
+    mt_json_write(out, "'state':%s,'memory':%" PRIu64 ",'memory_used':%" PRIu64 ",'requests':%zu,'waiting':%zu",
+                  states[v->state], v->memory, v->used, v->references, v->waiting);
     if (v->need)
         mt_json_write(out, "'memory_needed':%" PRIu64, v->need);
     if (v->state == MT_MEMBER_LOADING)
