@@ -8,7 +8,8 @@ What cannot be run here stands in not_run.txt with the reason. A command that is
 does a line of that list that fits no command. Words in capitals are filled in: DIR, MODEL, A and B are the model in
 the box, URL is a picture. Ports 8000 and 11434 are the server's. What is pulled comes from a hub of ours, where every
 name is the model in the box. A command that serves is started on a port of its own and ended when it is ready; one that
-measures does so with few tokens. That links lead to files is looked at, too. facts.py looks at what pages name."""
+measures does so with few tokens. Blocks of commands that are not marked "sh" fail. That links lead to files is looked at,
+too. facts.py looks at what pages name."""
 
 import argparse
 import contextlib
@@ -28,6 +29,8 @@ sys.path[:0] = [os.path.join(HERE, "..", "api"), os.path.join(HERE, "..", "cli")
 import hub as hubs  # noqa: E402 pylint: disable=wrong-import-position
 import served  # noqa: E402 pylint: disable=wrong-import-position
 
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"(sudo|docker|make|mpirun|curl|(?:build/)?motet|build/\w+|tests/\S+\.py|apt-get|tools/\S+\.sh) ")
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 AGAIN = re.compile(r"(make serve|curl|(build/)?motet) ?")  # what pages repeat is run once
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)")
@@ -184,6 +187,13 @@ def broken_links(page, text):
             if not os.path.exists(os.path.join(ROOT, os.path.dirname(page), target))]
 
 
+def unmarked(page, text):
+    """Blocks that have commands and are not marked "sh", so that nobody would run them."""
+    return ["{}:{}: a block of commands is not marked sh".format(page, text.count("\n", 0, found.start()) + 1)
+            for found in FENCED.finditer(text)
+            if found.group(1) != "sh" and any(COMMAND.match(line) for line in found.group(2).splitlines())]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--motet", required=True)
@@ -205,6 +215,7 @@ def main():
                 with open(os.path.join(ROOT, page), encoding="utf-8") as f:
                     text = f.read()
                 failures += ["{}: a link leads nowhere: {}".format(page, target) for target in broken_links(page, text)]
+                failures += unmarked(page, text)
                 for name in re.findall(r"motet pull ([\w.-]+/[\w.-]+)", text):
                     hub.add(name, hubs.files_of(os.path.join(ROOT, "models", "box")))
                 for found in BLOCK.finditer(text):
