@@ -216,6 +216,32 @@ mutants() {
     return $status
 }
 
+# Names that macOS lacks, in what the preprocessor leaves of a file where __APPLE__ is defined and __linux__ is not. All of it is
+# compiled for macOS by `make test-shipped` alone.
+elsewhere() {
+    local names file status=0
+    names='accept4|clock_nanosleep|copy_file_range|dl_iterate_phdr|epoll_[a-z0-9]+|eventfd|execvpe|explicit_bzero|fallocate|'
+    names+='fdatasync|fopencookie|getrandom|gettid|inotify_[a-z0-9]+|malloc_trim|MAP_POPULATE|memfd_create|memrchr|mempcpy|'
+    names+='mremap|O_DIRECT|O_PATH|O_TMPFILE|pipe2|posix_fadvise|posix_fallocate|prctl|preadv2|pthread_barrier_[a-z]+|'
+    names+='qsort_r|readahead|reallocarray|renameat2|sched_[gs]etaffinity|secure_getenv|sem_init|signalfd|SO_PEERCRED|'
+    names+='SOCK_CLOEXEC|SOCK_NONBLOCK|SOCK_SEQPACKET|splice|st_[acm]tim|statx|strchrnul|syscall|sysinfo|timerfd_[a-z]+'
+    for file in $(echo "$files" | grep '^src/.*\.c$' | grep -v '^src/device/cuda/' | xargs grep -lwE "$names"); do
+        # Without headers, so that their macros are as unknown as they are there.
+        sed 's/^ *# *include.*//' "$file" | clang -E -x c -std=c17 -U__linux__ -U__linux -Ulinux -D__APPLE__ - 2>/dev/null |
+            awk -v file="$file" -v names="(^|[^A-Za-z0-9_])($names)[^A-Za-z0-9_]" '
+                /^# [0-9]+ "/ { here = $3 == "\"<stdin>\""; line = $2; next }
+                here && match($0 " ", names) {
+                    name = substr($0, RSTART, RLENGTH)
+                    gsub(/[^A-Za-z0-9_]/, "", name)
+                    printf "%s:%d: macOS has no \"%s\": put it where __linux__ is defined, with another way elsewhere\n", file, line, name
+                    found = 1
+                }
+                { line++ }
+                END { exit found }' || status=1
+    done
+    return $status
+}
+
 # Headers are tried by as many of this program as there are cores.
 if [ "${1:-}" = --headers ]; then
     try_headers "${@:2}"
@@ -231,6 +257,7 @@ files=$(tools/c_files.sh)
 check "text" awk -f tools/lint.awk $files
 check "layout" layout
 check "headers" headers_alone
+check "elsewhere" elsewhere
 check "gcc" ninja -C "$gcc" --quiet
 check "clang" ninja -C "$clang" --quiet
 check "lists" listed
