@@ -20,6 +20,7 @@ TREE = roots.TREE
 STAGES = []
 ARGUMENTS = None
 SOURCES = "/src/a tree"  # a path with a space
+PROCESSORS = {"aarch64": True, "x86_64": True, "riscv64": False}  # whether it can be run here
 ANSWER = "I see a red circle and a blue square."
 
 
@@ -128,15 +129,20 @@ def debian13():
         return "gcc: {}; clang: {}; make deb".format(*said)
 
 
+def tried(name, use, options, test):
+    """The last line of a test in a Debian that has the packages of tools/packages for it, with the program built there."""
+    with root(name) as r:
+        r.install("make", "python3", *ccache())
+        r.put_sources("/src/motet")
+        r.run("tools/setup.sh build && tools/setup.sh {} && meson setup b -Dtests=false {} && ninja -C b --quiet motet".format(
+            use, options), cwd="/src/motet")
+        return last(r.run("python3 {} --motet b/motet".format(test), cwd="/src/motet"))
+
+
 @stage
 def ranks():
     """Open MPI on one machine: the tests of several ranks, none of which complains of a refused call."""
-    with root("ranks") as r:
-        r.install("make", "python3", *ccache())
-        r.put_sources("/src/motet")
-        r.run("tools/setup.sh build && tools/setup.sh ranks && meson setup b -Dtests=false -Dmpi=enabled && "
-              "ninja -C b --quiet motet", cwd="/src/motet")
-        return last(r.run("python3 tests/api/test_ranks.py --motet b/motet", cwd="/src/motet"))
+    return tried("ranks", "ranks", "-Dmpi=enabled", "tests/api/test_ranks.py")
 
 
 @stage
@@ -148,26 +154,25 @@ def macos():
 @stage
 def processors():
     """Built for other processors by tools/cross.sh; the machine in qemu-user sees what is on a picture."""
-    said = []
-    for name, runs in (("aarch64", True), ("x86_64", True), ("riscv64", False)):
-        roots.need(name + "-linux-gnu-gcc", *(["qemu-" + name] if runs else []))
-    for name, runs in (("aarch64", True), ("x86_64", True), ("riscv64", False)):
-        output("tools/cross.sh", name, "-Dtests=false")
-        if runs:
-            answer = output("qemu-" + name, "-L", "build-{}-sysroot".format(name), "-cpu", "max",
-                            "build-{}/motet".format(name), "run", "models/box", "What do you see?", "--image",
-                            "examples/shapes.png")
-            if ANSWER not in answer:
-                raise roots.Failed("{} says: {}".format(name, answer))
-        said.append("{} {}".format(name, "answers" if runs else "compiles"))
-    return ", ".join(said)
+    with root("processors") as r:
+        r.install("make", "qemu-user", *ccache(), *("gcc-{}-linux-gnu".format(p.replace("_", "-")) for p in PROCESSORS))
+        r.put_sources("/src/motet")
+        r.run("tools/setup.sh build", cwd="/src/motet")
+        for name, answers in PROCESSORS.items():
+            r.run("tools/cross.sh {} -Dtests=false".format(name), cwd="/src/motet")
+            if answers:
+                answer = r.run("qemu-{0} -L build-{0}-sysroot -cpu max build-{0}/motet run models/box 'What do you see?' "
+                               "--image examples/shapes.png".format(name), cwd="/src/motet")
+                if ANSWER not in answer:
+                    raise roots.Failed("{} says: {}".format(name, answer))
+        return ", ".join("{} {}".format(name, "answers" if answers else "compiles") for name, answers in PROCESSORS.items())
 
 
 @stage
 def balancers():
     """Rolling restarts behind HAProxy and nginx: nothing is lost."""
-    return script("tests/e2e/test_routers.py", "--motet", ARGUMENTS.motet, "--restarts", str(ARGUMENTS.restarts),
-                  "rolling_restarts_lose_nothing_behind_haproxy", "rolling_restarts_lose_nothing_behind_nginx")
+    return tried("balancers", "routers", "", "tests/e2e/test_routers.py --restarts {} rolling_restarts_lose_nothing_behind_"
+                 "haproxy rolling_restarts_lose_nothing_behind_nginx".format(ARGUMENTS.restarts))
 
 
 @stage
