@@ -16,10 +16,15 @@ RUN make deb DEB=/out
 
 FROM debian:12-slim
 COPY --from=build /out/motet_*.deb /tmp/
-RUN apt-get update \
+# The package's user, with a number that every image has: Kubernetes' runAsNonRoot takes no name for an answer.
+RUN groupadd --system --gid 8000 motet \
+    && useradd --system --uid 8000 --gid 8000 --home-dir /var/lib/motet --shell /usr/sbin/nologin motet \
+    && apt-get update \
     && apt-get install -y --no-install-recommends /tmp/motet_*.deb ca-certificates \
-    && rm -rf /var/lib/apt/lists/* /tmp/motet_*.deb
-USER motet
+    && rm -rf /var/lib/apt/lists/* /tmp/motet_*.deb \
+    && install -d -o motet -g motet -m 750 /var/lib/motet /var/cache/motet \
+    && ln -sfn /var/cache/motet /var/lib/motet/.cache
+USER 8000:8000
 WORKDIR /var/lib/motet
 # NVIDIA's runtime puts the driver's libraries into containers that ask for these.
 ENV HOME=/var/lib/motet MOTET_LOG_FORMAT=json NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility

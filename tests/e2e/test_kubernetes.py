@@ -56,7 +56,7 @@ CONTAINER = {
     "lifecycle": {"preStop": HOOK, "postStart": HOOK}, "resources": {"requests": AMOUNTS, "limits": AMOUNTS},
     "volumeMounts": [{"name!": str, "mountPath!": str, "readOnly": bool, "subPath": str}],
     "securityContext": {"runAsUser": int, "runAsGroup": int, "runAsNonRoot": bool, "readOnlyRootFilesystem": bool,
-                        "allowPrivilegeEscalation": bool}}
+                        "allowPrivilegeEscalation": bool, "capabilities": {"add": [str], "drop": [str]}}}
 POD = {"containers!": [CONTAINER], "initContainers": [CONTAINER], "terminationGracePeriodSeconds": int,
        "serviceAccountName": str, "nodeSelector": NAMES, "runtimeClassName": str,
        "volumes": [{"name!": str, "persistentVolumeClaim": {"claimName!": str, "readOnly": bool},
@@ -259,6 +259,15 @@ def the_command_serves_whom_the_manifests_send():
             assert got.status == 200 and got.json()["token_ids"], (host, got.body)
         assert server.request("GET", "/metrics", headers={"host": "10.1.2.3:8000"}).status == 200
         assert server.post("/v1/completions", {"prompt": "a"}, {"host": "evil.example"}).status == 403
+
+
+@test
+def the_user_is_not_root():
+    """The kubelet refuses a container with runAsNonRoot whose image names its user by anything else than a number."""
+    assert replica()["containers"][0]["securityContext"]["runAsNonRoot"] is True
+    with open(os.path.join(FOLDER, "..", "..", "Dockerfile"), encoding="utf-8") as f:
+        user = re.findall(r"^USER (.*)$", f.read(), re.MULTILINE)[-1]
+    assert re.fullmatch("[1-9][0-9]*:[1-9][0-9]*", user), user
 
 
 @test

@@ -96,6 +96,13 @@ class Container:
         with open("/proc/{0}/task/{0}/children".format(self.outside.pid), encoding="ascii") as f:
             return int(f.read().split()[0])
 
+    def look_at_user(self):
+        """runAsNonRoot of Kubernetes wants a number, and not 0; files of the home are the user's."""
+        user, group = self.root.ids(self.user).split(":")
+        expect(self.user == user + ":" + group and user != "0", "USER is no number of somebody else than root: " + self.user)
+        for place in (self.variables["HOME"], self.variables["HOME"] + "/.cache/"):
+            subprocess.run(self.root.command(["touch", place + "/there"], self.user, self.variables), check=True)
+
     def healthy(self, port):
         words = [word.replace("/8000 ", "/{} ".format(port)) for word in self.config["Healthcheck"]["Test"]]
         expect(words[0] == "CMD" and str(port) in " ".join(words), "HEALTHCHECK is no command that asks port 8000")
@@ -128,6 +135,7 @@ def try_image(root, config, models):
     try:
         expect(eventually(lambda: container.outside.poll() is not None or (request(port, "GET", "/ready") or [0])[0] == 200)
                and container.outside.poll() is None, "the container is not ready")
+        container.look_at_user()
         expect(container.healthy(port), "HEALTHCHECK fails beside a server that is ready")
         expect(not container.healthy(free_port()), "HEALTHCHECK succeeds where nobody listens")
         status, body = request(port, "POST", "/v1/chat/completions", QUESTION)

@@ -1,6 +1,7 @@
 """Root file systems of Debian, made by debootstrap, in which the tests of what is shipped run commands."""
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -106,6 +107,9 @@ class Root:
             return {line.split(":")[0]: line.rstrip().split(":") for line in f}
 
     def ids(self, user):
+        """User and group as numbers, of a name or of what is that already."""
+        if re.fullmatch("[0-9]+:[0-9]+", user):
+            return user
         return "{}:{}".format(*self.users()[user][2:4])
 
     def home(self, user):
