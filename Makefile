@@ -49,8 +49,8 @@ deb: ## build a Debian package in DEB, and look at it with lintian
 test-deb: deb ## install the package in a fresh Debian (root, debootstrap) and talk to it with clients that npm fetches
 	@tests/package/deb.sh $(DEB)
 
-test-shipped: all ## run what is shipped as it is: package, image, pages, other systems, balancers, in fresh Debians (root, debootstrap)
-	@tests/shipped/run.py --motet $(BUILD)/motet $(SHIPPED)
+test-shipped: ## run what is shipped as it is: package, image, pages, other systems, balancers, in fresh Debians (root, debootstrap)
+	@tests/shipped/run.py $(SHIPPED)
 
 test-sdk: all ## test the server with OpenAI's and Cohere's SDKs for Node, which npm fetches into ~/.cache
 	@tests/api/sdk.py --motet $(BUILD)/motet --install

@@ -93,7 +93,7 @@ class Root:
         variables = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": self.home(user),
                      "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", **(env or {})}
         if self.cache:
-            variables.update(CCACHE_DIR="/ccache", CCACHE_NOHASHDIR="1", CCACHE_COMPILERCHECK="content", CCACHE_UMASK="000")
+            variables.update(CCACHE_DIR="/ccache", CCACHE_NOHASHDIR="1", CCACHE_UMASK="000")
         return self.command(["sh", "-ec", "cd \"$0\"; " + script, cwd], user, variables)
 
     def command(self, words, user="root", variables=None):

@@ -2,7 +2,7 @@
 """Runs what is shipped as it is, in fresh Debians where that matters, and prints a table. Not part of `make test`: it takes
 root, debootstrap, Debian's mirror and half an hour. A stage whose means are missing is skipped and says so.
 
-usage: tests/shipped/run.py --motet PROGRAM [--folder FOLDER] [--ccache FOLDER] [--restarts N] [STAGE ...]"""
+usage: tests/shipped/run.py [--folder FOLDER] [--ccache FOLDER] [--restarts N] [STAGE ...]"""
 
 import argparse
 import glob
@@ -129,10 +129,10 @@ def debian13():
         return "gcc: {}; clang: {}; make deb".format(*said)
 
 
-def tried(name, use, options, test):
+def tried(name, use, options, test, *packages):
     """The last line of a test in a Debian that has the packages of tools/packages for it, with the program built there."""
     with root(name) as r:
-        r.install("make", "python3", *ccache())
+        r.install("make", "python3", *ccache(), *packages)
         r.put_sources("/src/motet")
         r.run("tools/setup.sh build && tools/setup.sh {} && meson setup b -Dtests=false {} && ninja -C b --quiet motet".format(
             use, options), cwd="/src/motet")
@@ -178,25 +178,23 @@ def balancers():
 @stage
 def kubernetes():
     """The manifests' fields, and their command run, probed and ended."""
-    return script("tests/e2e/test_kubernetes.py", "--motet", ARGUMENTS.motet)
+    return tried("kubernetes", "build", "", "tests/e2e/test_kubernetes.py", "python3-yaml")
 
 
 @stage
 def installed():
-    """make install and make uninstall, the unit, completions."""
-    return script("tests/package/test_package.py", "--motet", ARGUMENTS.motet)
+    """make install and make uninstall, the unit, completions of all shells, the alerts."""
+    return tried("services", "watch", "", "tests/package/test_package.py", "fish", "mandoc", "systemd", "zsh")
 
 
 def main():
     global ARGUMENTS
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--motet", required=True)
     parser.add_argument("--folder", default="/var/tmp/motet-shipped", help="where root file systems are made")
     parser.add_argument("--ccache", help="a cache of compiled files that the root file systems share")
     parser.add_argument("--restarts", type=int, default=20)
     parser.add_argument("stages", nargs="*")
     ARGUMENTS = parser.parse_args()
-    ARGUMENTS.motet = os.path.abspath(ARGUMENTS.motet)
     os.makedirs(ARGUMENTS.folder, exist_ok=True)
     rows, failed = [], False
     for function in STAGES:
