@@ -40,8 +40,8 @@ static size_t count_fastest(const char *root, const unsigned char *allowed, size
     return found;
 }
 
-/* Number of whole cores that "quota period" of a cpu.max file allows; UINT64_MAX for "max". Rounded down: one thread too
-   many would be stopped in the middle of its work, and the others would wait for it. */
+/* Number of whole cores that "quota period" of a cpu.max file allows; UINT64_MAX for "max". Rounded down: one thread
+   too many would be stopped in the middle of its work, and the others would wait for it. */
 static uint64_t quota_cores(const char *text)
 {
     unsigned long long quota, period;
