@@ -156,7 +156,7 @@ def models_are_listed_with_what_they_can_do():
                os.path.join(VECTORS, "bert-cls-bf16"), names=NAMES[:2]) as server:
         known = models(server)
         assert list(known) == ["alto", "gpt-4o", "bass", "baritone", "bert-cls-bf16"], list(known)
-        assert all(m["state"] == "unloaded" and m["memory"] == 0 for m in known.values())
+        assert all(m["state"] == "unloaded" and m["memory"] == 0 and "too_large" not in m for m in known.values())
         assert known["alto"]["max_model_len"] == fixture.CONTEXT and known["gpt-4o"]["root"] == "alto"
         assert known["alto"]["capabilities"] == ["completion", "chat"]
         assert known["bert-cls-bf16"]["capabilities"] == ["embedding"]
@@ -379,6 +379,7 @@ def a_model_that_can_never_fit_is_refused():
         refused = ask(server, "alto", 0)
         assert refused.status == 500, (refused.status, refused.body)
         assert '"--memory" leaves' in refused.json()["error"]["message"], refused.body
+        assert models(server)["alto"]["too_large"] is True, models(server)
 
 
 # ---- making way

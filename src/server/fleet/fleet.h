@@ -222,6 +222,7 @@ typedef struct mt_member_view {
     uint64_t memory;   /* bytes that it has been given; 0: not loaded */
     uint64_t used;     /* of these, what it has in use now; 0: not loaded */
     uint64_t need;     /* bytes that it needs at least, as far as known */
+    bool too_large;    /* it is not loaded, and all of --memory would not be enough for it */
     size_t references; /* calls that use it */
     size_t waiting;    /* calls that wait for it */
     double seconds;    /* since its state began */

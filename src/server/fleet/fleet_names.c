@@ -537,6 +537,9 @@ static mt_member_view view_of(const mt_member *m, uint64_t now)
                         .expires = -1,
                         .error = m->error};
 
+    mt_error why;
+
+    v.too_large = v.state == MT_MEMBER_UNLOADED && !mt_fleet_fits(m->fleet, m, &why);
     if (idle)
         v.idle = (double)(now - m->used) * 1e-9;
     if (m->state == MT_MEMBER_READY && m->keep_alive >= 0)

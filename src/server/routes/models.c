@@ -25,6 +25,8 @@ static void add_state(mt_buf *out, const mt_member_view *v)
                   states[v->state], v->memory, v->used, v->references, v->waiting);
     if (v->need)
         mt_json_write(out, "'memory_needed':%" PRIu64, v->need);
+    if (v->too_large)
+        mt_json_write(out, "'too_large':true");
     if (v->state == MT_MEMBER_LOADING)
         mt_json_write(out, "'loading_seconds':%.3f", v->seconds);
     if (v->idle >= 0)
