@@ -34,7 +34,9 @@ static void add_table(mt_buf *out, const mt_bench_section *s)
     mt_svg_text(out, s->title);
     mt_buf_puts(out, "</h2><p>");
     mt_svg_text(out, s->note);
-    mt_buf_puts(out, "</p><div class=\"scroll\"><table><tr>");
+    mt_buf_puts(out, "</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
+    mt_svg_text(out, s->title);
+    mt_buf_puts(out, "\"><table><tr>");
     for (size_t c = 0; c < s->column_count; c++) {
         mt_buf_puts(out, s->columns[c].digits == MT_BENCH_TEXT ? "<th class=\"t\">" : "<th>");
         mt_svg_text(out, s->columns[c].label);

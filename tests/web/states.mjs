@@ -2,6 +2,10 @@
 // hears the page, and a browser may install it.
 
 import assert from "node:assert/strict";
+import {execFileSync} from "node:child_process";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
 import {accessible, ask, longer, main, set, settings, settled, stop, test, until, visit} from "./common.mjs";
 
 const {replay_url: REPLAY} = settings;
@@ -76,8 +80,7 @@ const STATES = {
     },
     "the question before a conversation is forgotten": async (tab) => {
         await sidebar(tab, async () => {
-            await tab.locator("#conversations li").first().hover();
-            await tab.locator("[aria-label^='Forget']").first().click();
+            await tab.locator("[aria-label^='Forget']").first().press("Enter");
             await tab.locator("dialog >> text=Forget this conversation?").waitFor();
             await accessible(tab, "the question before a conversation is forgotten");
             await tab.click("dialog >> text=Cancel");
@@ -118,6 +121,33 @@ test("nor in the dark", () => visit(REPLAY, walk, {colorScheme: "dark"}));
 test("nor on a phone", () => visit(REPLAY, walk, PHONE));
 test("nor on a phone in the dark, without motion", () =>
     visit(REPLAY, walk, {...PHONE, colorScheme: "dark", reducedMotion: "reduce"}));
+
+test("nor has the page that a benchmark writes, light, dark and on a phone", async () => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), "motet-bench-"));
+    try {
+        const file = path.join(folder, "page.html");
+        const few = ["--prompt", "8", "--tokens", "2", "--depth", "8", "--picture", "56", "--threads", "1"];
+        const box = path.join(settings.root, "models", "box");
+        execFileSync(settings.program, ["bench", box, ...few, "--plot", file], {stdio: "ignore"});
+        const body = fs.readFileSync(file, "utf8");
+        const before = (context) =>
+            context.route(`${REPLAY}bench`, (route) => route.fulfill({contentType: "text/html; charset=utf-8", body}));
+        for (const options of [{}, {colorScheme: "dark"}, PHONE])
+            await visit(
+                `${REPLAY}bench`,
+                async (tab) => {
+                    assert.ok((await tab.locator("svg").count()) > 4);
+                    for (const picture of await tab.locator("svg").all())
+                        assert.match(await picture.getAttribute("aria-label"), /\w+ \w+/);
+                    assert.equal(await tab.locator("main").count(), 1);
+                    await accessible(tab, `a benchmark, ${JSON.stringify(options)}`);
+                },
+                {before, ...options},
+            );
+    } finally {
+        fs.rmSync(folder, {recursive: true, force: true});
+    }
+});
 
 test("a browser may install the page", () =>
     visit(REPLAY, async (tab, visitor) => {
