@@ -81,8 +81,8 @@ export async function visit(url, work, options = {}) {
 
 /** What axe-core finds, as lines; an empty list is what is wanted. */
 export async function barriers(tab) {
-    await tab.evaluate(AXE);
-    const {violations} = await tab.evaluate(() => window.axe.run(document));
+    if (!(await tab.evaluate(() => "axe" in window))) await tab.evaluate(AXE);
+    const {violations} = await tab.evaluate(() => window.axe.run(document, {resultTypes: ["violations"]}));
     return violations.flatMap((each) => each.nodes.map((node) => `${each.id}: ${node.target} ${node.failureSummary}`));
 }
 
@@ -96,10 +96,16 @@ export function until(tab, check, argument) {
     return tab.waitForFunction(check, argument, {timeout: PATIENCE});
 }
 
-/** The same for a check that gives a promise. */
-export async function eventually(tab, check, argument) {
-    for (const end = Date.now() + PATIENCE; !(await tab.evaluate(check, argument)); await tab.waitForTimeout(20))
-        assert.ok(Date.now() < end, `never true: ${check}`);
+/** Until a check here gives something true, or a promise of it. */
+export async function patiently(check, what = String(check)) {
+    const end = Date.now() + PATIENCE;
+    for (; !(await check()); await new Promise((on) => setTimeout(on, 20)))
+        assert.ok(Date.now() < end, `never true: ${what}`);
+}
+
+/** The same of one in the page that gives a promise. */
+export function eventually(tab, check, argument) {
+    return patiently(() => tab.evaluate(check, argument), String(check));
 }
 
 // What people do on the chat page.
@@ -133,7 +139,13 @@ export async function longer(tab, than) {
 
 export async function stop(tab) {
     await tab.click("#stop");
+    await until(tab, () => !document.querySelector(".running") && !document.querySelector("#send").hidden);
     await tab.locator("text=Stopped.").last().waitFor();
+}
+
+/** Presses a button of a conversation in the list: with the keyboard, for who has a pointer sees it only above. */
+export async function press(tab, label) {
+    await tab.locator(`#conversations [aria-label=${JSON.stringify(label)}]`).press("Enter");
 }
 
 export async function set(tab, values) {
@@ -167,7 +179,7 @@ export async function main(name) {
             console.log(`FAILED ${each.name}: ${error.stack}`);
         }
     }
-    await browser.close();
     console.log(`web_${name}: ${passed} passed, ${failed} failed, 0 skipped`);
-    process.exitCode = failed > 0 ? 1 : 0;
+    await browser.close();
+    process.exit(failed > 0 ? 1 : 0); // whatever a browser that was killed has left open
 }

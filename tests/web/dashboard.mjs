@@ -3,16 +3,18 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import {accessible, main, settings, shot, test, until, visit} from "./common.mjs";
+import {accessible, main, patiently, settings, shot, test, until, visit} from "./common.mjs";
 
 const {box_url: BOX, replay_url: REPLAY, keyed_url: KEYED} = settings;
-const PATIENCE = 240000;
 const PHONE = {viewport: {width: 390, height: 780}, hasTouch: true, isMobile: true};
 const SHAPES = `data:image/png;base64,${fs.readFileSync(path.join(settings.root, "examples", "shapes.png"), "base64")}`;
+
+const answered = new Map(); // address of a server: how many answers it has given
 
 async function ask(url, body, key) {
     const headers = {"content-type": "application/json", ...key && {authorization: `Bearer ${key}`}};
     const response = await fetch(`${url}v1/chat/completions`, {method: "POST", headers, body: JSON.stringify(body)});
+    if (response.ok) answered.set(url, (answered.get(url) ?? 0) + 1);
     return response.json();
 }
 
@@ -70,28 +72,46 @@ function pixels(tab, property) {
 }
 
 /** Until the score has something of a colour. */
-async function drawn(tab, property) {
-    for (const end = Date.now() + PATIENCE; await pixels(tab, property) < 4;) {
-        assert.ok(Date.now() < end, `nothing is drawn in ${property}`);
-        await tab.waitForTimeout(50);
-    }
+function drawn(tab, property) {
+    return patiently(async () => await pixels(tab, property) >= 4, `something is drawn in ${property}`);
+}
+
+/** Until the page knows that all that was asked has ended. */
+async function ended(tab) {
+    const count = answered.get(new URL("./", tab.url()).href);
+    await tab.click("#as-table");
+    await patiently(async () => {
+        const all = await rows(tab);
+        return all.length === count && all.every((row) => /^ended|^cancelled|^failed/.test(row.State));
+    }, "all answers have ended");
+    await tab.click("#as-table");
+}
+
+/** The score stands still at its last voice, however long ago that was. */
+async function atLast(tab) {
+    await tab.click("#pause");
+    await tab.focus("#score");
+    await tab.keyboard.press("ArrowDown");
+    await tab.locator("#card").waitFor();
 }
 
 test("a picture and a text are drawn in their inks, and told in words", async () => {
     await look(BOX, async (tab) => {
         await live(tab);
         await tab.click("[data-span='10']");
-        // each is looked for while it is computed: on a slow machine it is out of the window when the answer is there
-        const asked = ask(BOX, question("What do you see?", SHAPES));
+        const picture = await ask(BOX, question("What do you see?", SHAPES));
+        await ask(BOX, question("What do you see?", SHAPES));
+        await ended(tab);
+        await atLast(tab);
         await drawn(tab, "--ink"); // of the picture itself a fast machine leaves less than a pixel: the card tells it
-        const picture = await asked;
-        const askedAgain = ask(BOX, question("What do you see?", SHAPES));
         await drawn(tab, "--voice-4");
-        await askedAgain;
+        await tab.focus("#score");
+        await tab.keyboard.press("End");
+        await tab.keyboard.press("Escape");
         await ask(BOX, question("Who are you?", null, 60));
+        await ended(tab);
         await shot(tab, "dashboard");
         await tab.click("#as-table");
-        await until(tab, () => document.querySelectorAll("#table tbody tr").length >= 3);
         const [, again, first] = (await rows(tab)).slice(-3);
         assert.equal(first["Tokens"], "40");
         assert.equal(first["State"], "ended at its length");
@@ -110,7 +130,7 @@ test("it stands still, goes nearer, back and on", () => look(BOX, async (tab) =>
     const span = () => tab.locator("#span").textContent();
     await live(tab);
     await ask(BOX, question("Who are you?"));
-    await drawn(tab, "--ink");
+    await ended(tab);
     await tab.click("[data-span='10']");
     await until(tab, () => document.querySelector("#span").textContent === "10 s");
     await tab.click("#nearer");
@@ -121,13 +141,13 @@ test("it stands still, goes nearer, back and on", () => look(BOX, async (tab) =>
     const picture = () => tab.evaluate(() => window.copyOfScore().data.reduce((hash, v) => (31 * hash + v) % 1e9, 7));
     await tab.mouse.move(5, 5);
     await until(tab, () => document.querySelector("#span").textContent === "10 s");
-    let before = await picture();
-    for (let last = null; last !== before; before = await picture()) { // what was on its way when it was told to stand
-        last = before;
-        await tab.waitForTimeout(600);
-    }
+    const frames = () => tab.evaluate(() =>
+        new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    await frames();
+    const before = await picture();
     await ask(BOX, question("Who are you?"));
-    await tab.waitForTimeout(600); // drawings that must not come
+    await ended(tab); // the page has heard of it
+    await frames();
     assert.equal(await picture(), before);
     await tab.focus("#score");
     await tab.keyboard.press("ArrowLeft");
@@ -151,7 +171,8 @@ test("it stands still, goes nearer, back and on", () => look(BOX, async (tab) =>
 test("a click and keys choose a voice", () => look(BOX, async (tab) => {
     await live(tab);
     await ask(BOX, question("Who are you?", null, 200));
-    await drawn(tab, "--ink");
+    await ended(tab);
+    await tab.click("#pause");
     await tab.focus("#score");
     await tab.keyboard.press("ArrowDown");
     await until(tab, () => document.querySelector("#announcer").textContent.startsWith("Number "));
@@ -162,7 +183,6 @@ test("a click and keys choose a voice", () => look(BOX, async (tab) => {
     assert.ok(await tab.locator("#card").isHidden());
     await tab.focus("#score");
     await tab.keyboard.press("Escape");
-    await tab.click("#pause");
     // Where its ink is. The page is laid out anew as the card goes, and drawn some frames later: a click may come between.
     const inked = () => tab.evaluate(() => {
         const {data, width} = window.copyOfScore();
@@ -173,11 +193,11 @@ test("a click and keys choose a voice", () => look(BOX, async (tab) => {
                 best = [i / 4 % width, Math.floor(i / 4 / width)];
         return best.map((v) => v / window.devicePixelRatio);
     });
-    for (const end = Date.now() + PATIENCE; await tab.locator("#card").isHidden(); await tab.waitForTimeout(100)) {
+    await patiently(async () => {
         const [x, y] = await inked();
-        assert.ok(Date.now() < end, `a click at ${x}, ${y} chooses nothing`);
         await tab.locator("#score-canvas").click({position: {x: x - 1, y}});
-    }
+        return tab.locator("#card").isVisible();
+    }, "a click chooses the voice");
     assert.equal(await tab.locator("#card .id").textContent(), id);
 }));
 
@@ -210,45 +230,164 @@ test("figures are of the time that is shown", () => look(BOX, async (tab) => {
     ]);
 }));
 
-test("numbers do not collide, and no time is written where nothing is known", () => look(BOX, async (tab) => {
-    await live(tab);
-    for (let i = 0; i < 12; i++)
-        await ask(BOX, question("Who are you?", null, 1));
-    await tab.evaluate(() => {
-        const {fillText} = CanvasRenderingContext2D.prototype;
-        window.written = [];
-        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
-            if (this.canvas.id === "score-canvas")
-                window.written.push({text, from: x, to: x + this.measureText(text).width, y, align: this.textAlign});
-            fillText.call(this, text, x, y);
-        };
-        const {clearRect} = CanvasRenderingContext2D.prototype;
-        CanvasRenderingContext2D.prototype.clearRect = function (...all) { // a drawing begins
-            if (this.canvas.id === "score-canvas" && window.written.length > 0)
-                [window.drawing, window.written] = [window.written, []];
-            clearRect.apply(this, all);
-        };
+/** For the page: the modules of the dashboard, a store with what is given, a view of it, and canvases whose drawings
+    are written down: [{what, with, colour, width}]. */
+async function studio() {
+    const folder = document.querySelector("script[type=module]").src.replace(/main\.js$/, "");
+    const [{Store}, {View}, {Score}, {makeStrip}] = await Promise.all(
+        ["store", "view", "score", "strip"].map((name) => import(`${folder}${name}.js`)));
+    return {
+        Score, makeStrip,
+        open(told, width) {
+            const store = new Store();
+            store.take("snapshot", {columns: ["at", "running", "waiting"], ...told});
+            const canvas = document.createElement("canvas"), log = [];
+            canvas.style.cssText = `display: block; width: ${width}px; height: 100px`;
+            document.body.append(canvas);
+            const c = canvas.getContext("2d");
+            for (const what of ["fillText", "fillRect", "fill", "stroke"]) {
+                const real = c[what].bind(c);
+                c[what] = (...given) => {
+                    const colour = what === "stroke" ? c.strokeStyle : c.fillStyle;
+                    const width = what === "fillText" ? c.measureText(given[0]).width : 0;
+                    log.push({what, with: given, colour, width});
+                    real(...given);
+                };
+            }
+            return {store, view: new View(store), canvas, log};
+        },
+        /** A voice as the server tells of it; times are seconds. */
+        voice: (number, received, ended, more = {}) => ({
+            number, id: `id-${number}`, received: 1e6 * received, entered: 1e6 * received, seated: 1e6 * received,
+            first: 1e6 * received, ended: 1e6 * ended, waited: 0, finish: "stop", prompt: 9, cached: 0, tokens: 9,
+            ...more,
+        }),
+    };
+}
+
+/** Looks at a dashboard whose modules are in window.studio. */
+function draws(work) {
+    return look(BOX, async (tab, visitor) => {
+        await tab.evaluate(`(${studio})().then((made) => { window.studio = made; })`);
+        await work(tab, visitor);
     });
-    for (const span of ["10", "60", "600", "3600"]) {
-        await tab.click(`[data-span='${span}']`);
-        await tab.evaluate(() => { window.drawing = null; });
-        await until(tab, () => window.drawing !== null);
-        await tab.evaluate(() => { window.drawing = null; });
-        await until(tab, () => window.drawing !== null);
-        const drawing = await tab.evaluate(() => window.drawing);
-        for (const a of drawing)
-            for (const b of drawing)
-                assert.ok(a === b || a.y !== b.y || a.align !== b.align || a.to <= b.from || b.to <= a.from,
-                          `at ${span} s ${a.text} lies on ${b.text}`);
-        const begun = Date.now() - 3600e3;
-        for (const {text} of drawing.filter(({text}) => /^\d\d:\d\d:\d\d$/.test(text))) {
-            const time = new Date(`${new Date().toDateString()} ${text}`).getTime();
-            assert.ok(Number.isNaN(time) || time > begun, `${text} is long before the server began`);
+}
+
+test("numbers of voices and times do not collide", () => draws(async (tab) => {
+    const {names, times, left, over} = await tab.evaluate(() => {
+        const {Score, open, voice} = window.studio;
+        const first = 123456789, told = {now: 200e6, origin: Date.now() - 200e3, seconds: [[1e6, 0, 0]]};
+        // ten lines without a pause: a voice begins where the one before it on its line has ended
+        told.ended = Array.from({length: 180}, (_, i) => voice(first + i, i + 10, i + 19.99));
+        const found = {names: 0, times: 0, left: 0, over: []};
+        for (const [width, spans] of [[1000, [90, 110, 125]], [1600, [170]], [300, [0.5, 3, 60, 600, 3780]]]) {
+            const {store, view, canvas, log} = open(told, width), score = new Score(canvas, store, view);
+            view.pause();
+            for (const span of spans)
+                for (let end = 150; end < 161; end += 0.5) {
+                    [view.span, view.end] = [span, end];
+                    log.length = 0;
+                    score.draw();
+                    const written = log.filter(({what}) => what === "fillText").map((each) => {
+                        const [text, x, y] = each.with;
+                        return {text, from: x, to: x + each.width, y};
+                    });
+                    const numbers = written.filter(({text}) => text.startsWith("№"));
+                    found.names += numbers.length;
+                    found.times += written.length - numbers.length;
+                    found.left += score.seen.filter((each) => score.x(each.ended) > 70).length - numbers.length;
+                    for (const [i, a] of written.entries())
+                        for (const b of written.slice(i + 1))
+                            if (Math.abs(a.y - b.y) < 9 && a.to > b.from && b.to > a.from)
+                                found.over.push(`${a.text} lies on ${b.text} where ${span} s are ${width} pixels`);
+                }
+            canvas.remove();
         }
+        return found;
+    });
+    assert.deepEqual(over, []);
+    assert.ok(names > 1000 && times > 200 && left > 100, `${names} numbers, ${times} times, ${left} left out`);
+}));
+
+test("no time is written where nothing is known", () => draws(async (tab) => {
+    const written = await tab.evaluate(() => {
+        const {Score, open} = window.studio;
+        // of a server that began ten minutes ago, five seconds after midnight
+        const told = {now: 600e6, origin: new Date(2026, 0, 2, 0, 0, 5).getTime(), seconds: [[1e6, 0, 0]]};
+        const {store, view, canvas, log} = open(told, 1200);
+        const score = new Score(canvas, store, view);
+        return [60, 600, 3600].map((span) => {
+            view.span = span;
+            log.length = 0;
+            score.draw();
+            return log.filter(({what}) => what === "fillText").map(({with: [text]}) => text);
+        });
+    });
+    assert.deepEqual(written[2], ["00:00:00", "00:05:00"]);
+    for (const [i, least] of [[0, 6], [1, 6]]) {
+        assert.ok(written[i].length >= least, written[i].join(" "));
+        assert.ok(written[i].every((text) => /^00:\d\d:\d\d$/.test(text)), written[i].join(" "));
     }
+}));
+
+test("the score and the strip above it have one scale where they show one hour", () => draws(async (tab) => {
+    const found = await tab.evaluate(() => {
+        const {Score, makeStrip, open} = window.studio;
+        return [300, 3600].map((known) => { // seconds that there are
+            const begin = 5000 - known, told = {now: 5000e6, origin: 0};
+            told.seconds = Array.from({length: known}, (_, i) => [1e6 * (begin + i + 1), 0, i === known / 2 ? 9 : 0]);
+            const {store, view, canvas, log} = open(told, 1000), score = new Score(canvas, store, view);
+            view.span = 3600;
+            score.draw();
+            log.length = 0;
+            makeStrip(canvas, store, view, () => {})();
+            const boxes = log.filter(({what}) => what === "fillRect").map((each) => each.with.map(Math.round));
+            const bars = boxes.filter(([, , w, h]) => w === 1 && h > 1 && h < 30);
+            const shown = boxes.filter(([, y, w, h]) => w > 1 && y === 0 && h === 30);
+            canvas.remove();
+            return [bars.map(([x]) => x === Math.round(score.x(begin + known / 2 + 1))),
+                    shown.map(([x, , w]) => [x, Math.round(score.x(score.begin)), x + w])];
+        });
+    });
+    assert.deepEqual(found, Array(2).fill([[true], [[12, 12, 1000]]]));
+}));
+
+test("the legend has all that is drawn, and nothing else", () => draws(async (tab) => {
+    const {drawn: used, explained, kinds} = await tab.evaluate(() => {
+        const {Score, open, voice} = window.studio, told = {now: 100e6, origin: Date.now(), seconds: [[1e6, 0, 0]]};
+        told.ended = ["stop", "length", "cancelled", "error"].map((finish, i) => voice(i + 1, 10 + i, 80, {finish}));
+        told.live = [voice(9, 60, 0, {seated: 0})]; // waits
+        const note = (kind, begin, length, taken = 0) => [1, kind, 1e6 * begin, 1e6 * length, 4, 1, taken, taken];
+        told.notes = [note(0, 10, 5), note(1, 16, 0), note(2, 22, 0), note(1, 28, 0), note(3, 30, 0), note(4, 32, 10),
+                      note(5, 44, 10), note(6, 56, 8), note(6, 66, 8, 2)];
+        const {store, view, canvas, log} = open(told, 1000), score = new Score(canvas, store, view);
+        view.span = 100;
+        const used = new Set(), real = score.drawVoice.bind(score);
+        score.drawName = () => {};
+        score.drawVoice = (each) => {
+            log.length = 0;
+            real(each);
+            for (const {colour} of log)
+                used.add(colour);
+        };
+        score.draw();
+        const c = canvas.getContext("2d"), written = (colour) => (c.fillStyle = colour, c.fillStyle);
+        const raised = written(getComputedStyle(document.querySelector("#score")).backgroundColor);
+        used.delete(raised); // what is hollow lets the paper through
+        const explained = [...document.querySelectorAll("#legend path")].flatMap((path) => {
+            const {fill, stroke} = getComputedStyle(path);
+            return [fill, stroke].filter((colour) => colour !== "none").map(written);
+        });
+        return {drawn: [...used].sort(), explained: [...new Set(explained)].sort(),
+                kinds: new Set(told.notes.map(([, kind]) => kind)).size};
+    });
+    assert.equal(kinds, 7);
+    assert.deepEqual(explained, used);
     const legend = await tab.locator("#legend").innerText();
-    for (const part of ["is prepared", "is cancelled", "fails", "waits", "at its length"])
-        assert.ok(legend.includes(part), part);
+    assert.deepEqual(legend.trim().split(/\s*\n\s*/), [
+        "waits", "is prepared", "takes its seat", "makes way", "found in the cache", "looks at pictures",
+        "reads its prompt", "answers", "guessed right", "ends", "at its length", "is cancelled", "fails",
+    ]);
 }));
 
 test("what models and clients are called is text", () => look(REPLAY, async (tab) => {
@@ -274,7 +413,9 @@ test("a server with keys is asked with one", () => look(KEYED, async (tab, visit
     await tab.fill("#key", "secret");
     await tab.press("#key", "Enter");
     await live(tab);
-    await ask(KEYED, question("hello", null, 5), "secret");
+    await ask(KEYED, question("hello", null, 200), "secret");
+    await ended(tab);
+    await atLast(tab);
     await drawn(tab, "--ink");
     assert.ok(await tab.locator("#whose").isVisible());
     assert.equal(await tab.evaluate(() => document.cookie + JSON.stringify(localStorage)), "{}");
@@ -284,9 +425,11 @@ test("dark, small, and without motion", async () => {
     await look(BOX, async (tab) => {
         await live(tab);
         await ask(BOX, question("What do you see?", SHAPES));
+        await ended(tab);
+        await shot(tab, "dashboard-dark");
+        await atLast(tab);
         await drawn(tab, "--ink");
         await accessible(tab, "dark");
-        await shot(tab, "dashboard-dark");
         await tab.click("#theme"); // light, whatever the system says
         await drawn(tab, "--ink");
     }, {colorScheme: "dark", reducedMotion: "reduce"});

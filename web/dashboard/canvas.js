@@ -6,6 +6,9 @@ const NAMES = {paper: "--paper", raised: "--raised", ink: "--ink", soft: "--soft
                rubric: "--rubric", wash: "--wash", bad: "--bad", picture: "--voice-5", prompt: "--voice-2",
                cached: "--voice-4", taken: "--voice-3", quiet: "--voice-6"};
 
+/** Pixels at the left of the score and of the strip above it, which have one scale where they show one time. */
+export const MARGIN = 12;
+
 export const ink = {};
 export const type = {serif: "", sans: ""};
 

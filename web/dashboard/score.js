@@ -1,11 +1,11 @@
 // The score: each voice on a line of a staff, time from left to right. Drawing only; hands are in hands.js.
 
-import {begin, ink, type} from "./canvas.js";
+import {begin, ink, MARGIN, type} from "./canvas.js";
 import {clock} from "./format.js";
 import {KIND, endOf} from "./store.js";
 
 const SLIGHT = 3, FEW = 40;       // pixels of a voice, below which it is drawn as one, or in outline
-const TOP = 26, MARGIN = 12;   // for times; at the left and below
+const TOP = 26;                   // for times
 const WIDEST = 20, NARROWEST = 6; // pixels between lines
 const STAFF = 5, BETWEEN = 2.2;   // lines of a staff; and between staves, in distances of lines
 const SOLID = [], DOTTED = [1.5, 2.5];

@@ -1,17 +1,18 @@
 // The whole hour in a strip: how much was going on, and which part of it is looked at.
 
-import {begin, ink} from "./canvas.js";
+import {begin, ink, MARGIN} from "./canvas.js";
 import {HOUR} from "./store.js";
+import {AHEAD} from "./view.js";
 
 const HEIGHT = 30, LEAST = 600; // pixels; seconds that are shown however short the past is
 
 export function makeStrip(canvas, store, view, changed) {
-    const all = () => Math.max(Math.min(HOUR, view.now - store.begin), LEAST, view.span / 1.03);
-    const from = () => view.now - all(), scale = () => canvas.clientWidth / (1.03 * all());
+    const all = () => Math.max(Math.min(HOUR, (view.now - store.begin) / (1 - AHEAD)), LEAST, view.span);
+    const from = () => view.now - (1 - AHEAD) * all(), scale = () => (canvas.clientWidth - MARGIN) / all();
     let held = false;
 
     const go = (event) => {
-        const time = from() + (event.clientX - canvas.getBoundingClientRect().left) / scale();
+        const time = from() + (event.clientX - canvas.getBoundingClientRect().left - MARGIN) / scale();
         view.pause();
         view.move(time + view.span / 2 - view.end);
         changed();
@@ -34,7 +35,7 @@ export function makeStrip(canvas, store, view, changed) {
         const columns = new Float64Array(Math.ceil(canvas.clientWidth) + 1), start = from(), x = scale();
         let most = 4;
         for (const row of store.rows) {
-            const at = Math.round((row[0] / 1e6 - start) * x);
+            const at = Math.round(MARGIN + (row[0] / 1e6 - start) * x);
             const value = store.value(row, "running") + store.value(row, "waiting");
             if (at >= 0 && at < columns.length)
                 columns[at] = Math.max(columns[at], value);
@@ -47,7 +48,7 @@ export function makeStrip(canvas, store, view, changed) {
             const h = value > 0 ? Math.max((HEIGHT - 4) * value / most, 1.5) : 0;
             c.fillRect(i, HEIGHT - 1 - h, 1, h);
         });
-        const a = (view.begin - start) * x, w = Math.max(view.span * x, 3);
+        const a = MARGIN + (view.begin - start) * x, w = Math.max(view.span * x, 3);
         c.fillStyle = ink.rubric;
         c.globalAlpha = 0.16;
         c.fillRect(a, 0, w, HEIGHT);

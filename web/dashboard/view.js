@@ -4,6 +4,8 @@ import {HOUR} from "./store.js";
 
 const SHORTEST = 0.5, LAG = 0.3; // seconds; what is newer than LAG may not have been told yet
 
+export const AHEAD = 0.03; // of the time that is shown is behind the present
+
 export class View {
     constructor(store) {
         this.store = store;
@@ -28,7 +30,7 @@ export class View {
     /** To be called before anything is drawn. */
     update() {
         if (this.following)
-            this.end = this.now + 0.03 * this.span;
+            this.end = this.now + AHEAD * this.span;
     }
 
     get begin() {
@@ -62,7 +64,7 @@ export class View {
     /** Moves by so many seconds, as far as there is something to see. */
     move(by) {
         const first = Math.max(this.store.begin, this.now - HOUR);
-        const last = this.now + 0.03 * this.span;
+        const last = this.now + AHEAD * this.span;
         this.following = false;
         this.end = Math.max(Math.min(this.end + by, last), Math.min(first + 0.9 * this.span, last));
     }
