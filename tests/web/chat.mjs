@@ -9,6 +9,8 @@ import {
     lastText,
     longer,
     main,
+    patiently,
+    press,
     set,
     settings,
     settled,
@@ -220,7 +222,7 @@ test("a connection that breaks is picked up", () =>
         await visitor.context.setOffline(true);
         await tab.evaluate(() => fetch("v1/models").catch(() => {}));
         await visitor.context.setOffline(false);
-        await longer(tab, before + 2000);
+        await longer(tab, before + 200);
         await stop(tab);
         assert.ok(ENDLESS.repeat(10000).startsWith((await lastText(tab)).trim()));
     }));
@@ -234,10 +236,10 @@ test("two tabs do not disturb each other", () =>
         await ask(other, "replay:rich");
         await settled(other, 2);
         await until(other, () => document.querySelectorAll("#conversations li").length === 2);
-        await longer(tab, 1000);
         // the same conversation in both: both follow it, and either ends it
         await other.click("#conversations a >> text=replay:endless");
-        await longer(other, 1000);
+        const there = await longer(other, 100);
+        await longer(other, there + 100);
         await stop(other);
         await settled(tab, 2);
         await settled(other, 2);
@@ -303,7 +305,7 @@ test("settings reach the model, and faults in them are named", () =>
 test("conversations are searched, named, exported, imported and forgotten", () =>
     visit(
         BOX,
-        async (tab, visitor) => {
+        async (tab) => {
             await tab.setInputFiles("#file", SHAPES);
             await ask(tab, "What do you see?");
             await settled(tab, 2);
@@ -332,17 +334,12 @@ test("conversations are searched, named, exported, imported and forgotten", () =
             await list("About <b>you</b>|What do you see?");
             const [download] = await Promise.all([tab.waitForEvent("download"), tab.click("#export")]);
             const file = await download.path();
-            await tab.hover('#conversations li:has-text("What do you see?")');
-            const [one] = await Promise.all([
-                tab.waitForEvent("download"),
-                tab.click("[aria-label='Export What do you see?']"),
-            ]);
+            const [one] = await Promise.all([tab.waitForEvent("download"), press(tab, "Export What do you see?")]);
             assert.equal(one.suggestedFilename(), "motet-what-do-you-see.json");
             const {conversations} = JSON.parse(await readFile(await one.path(), "utf8"));
             assert.deepEqual(conversations.map((each) => each.title), ["What do you see?"]);
             for (const left of ["About <b>you</b>", "What do you see?"]) {
-                await tab.hover(`#conversations li:has-text("${left}")`);
-                await tab.click(`[aria-label='Forget ${left}']`);
+                await press(tab, `Forget ${left}`);
                 await tab.click("dialog >> text=Forget it");
                 await until(
                     tab,
@@ -360,7 +357,6 @@ test("conversations are searched, named, exported, imported and forgotten", () =
             await tab.setInputFiles("#import-file", SHAPES);
             await tab.locator("#notice >> text=not JSON").waitFor();
             assert.match(await titles(), /What do you see\?/);
-            visitor.check();
         },
         {acceptDownloads: true},
     ));
@@ -499,7 +495,7 @@ test("the first paint waits for no module and for no answer", () =>
         const painted = (origin) =>
             performance.timeOrigin > origin && performance.getEntriesByName("first-contentful-paint")[0]?.startTime;
         const time = await (await until(tab, painted, before)).jsonValue();
-        assert.ok(held.length > 20, `${held.length} files are held`);
+        await patiently(() => held.length > 20, "files are held");
         const blocking = await tab.evaluate(() =>
             performance
                 .getEntriesByType("resource")

@@ -3,10 +3,26 @@
 import assert from "node:assert/strict";
 import {spawn} from "node:child_process";
 import fs from "node:fs";
-import net from "node:net";
 import os from "node:os";
 import path from "node:path";
-import {accessible, ARGUMENTS, ask, chromium, lastText, longer, main, settings, settled, shot, stop, test, until, visit} from "./common.mjs";
+import {
+    accessible,
+    ARGUMENTS,
+    ask,
+    chromium,
+    eventually,
+    lastText,
+    longer,
+    main,
+    patiently,
+    settings,
+    settled,
+    shot,
+    stop,
+    test,
+    until,
+    visit,
+} from "./common.mjs";
 
 const {replay_url: REPLAY} = settings;
 const titles = (tab) => tab.locator("#conversations a").allInnerTexts();
@@ -81,47 +97,6 @@ test("a question that is shown as sent is on the disk with its conversation", ()
         },
     ));
 
-test("300 MB of pictures stay", () =>
-    visit(REPLAY, async (tab) => {
-        await tab.evaluate(async () => {
-            const folder = document.querySelector("script[type=module]").src.replace(/chat\/main\.js$/, "");
-            const store = await import(`${folder}chat/store.js`);
-            for (let i = 0; i < 10; i++) {
-                const message = {
-                    id: `m${i}`,
-                    conversation: `c${i}`,
-                    parent: null,
-                    created: i,
-                    role: "user",
-                    text: `picture ${i}`,
-                    attachments: [{kind: "image", name: "a", blob: new Blob([new Uint8Array(30e6)])}],
-                };
-                const conversation = {id: `c${i}`, title: `Picture ${i}`, created: i, updated: i, leaf: message.id};
-                await store.saveWhole({...conversation, settings: {}, bytes: 30e6}, [message]);
-            }
-        });
-        await ask(tab, "replay:plain");
-        await settled(tab, 2);
-        await tab.reload();
-        await until(tab, () => document.querySelectorAll("#conversations a").length === 11);
-        const bytes = await tab.evaluate(async () => {
-            const folder = document.querySelector("script[type=module]").src.replace(/chat\/main\.js$/, "");
-            const store = await import(`${folder}chat/store.js`);
-            const all = await Promise.all(Array.from({length: 10}, (_, i) => store.load(`c${i}`)));
-            return all.reduce((sum, {messages}) => sum + [...messages.values()][0].attachments[0].blob.size, 0);
-        });
-        assert.equal(bytes, 300e6);
-        await tab.click("#keeping");
-        assert.match(await tab.locator(".keeping p").first().innerText(), /^11 conversations take 300 MB\./);
-        await accessible(tab, "what is kept");
-        await shot(tab, "keeping");
-        await tab.check("#keep-c3");
-        await tab.check("#keep-c4");
-        await tab.click(".keeping button >> text=Delete");
-        await tab.click("button >> text=Delete for ever");
-        await until(tab, () => document.querySelectorAll("#conversations a").length === 9);
-    }));
-
 test("where the room is nearly full the page says so, and what takes it", () =>
     visit(
         REPLAY,
@@ -159,141 +134,170 @@ test("where it is full nothing is asked, nothing is lost, and the page says why"
         {before: roomOf(0, 1000e6)},
     ));
 
-test("what the first version of the page kept is there", () =>
-    visit(
-        REPLAY,
-        async (tab) => {
-            await tab.click("#conversations a >> text=From before");
-            await settled(tab, 2);
-            assert.equal(await lastText(tab), "an old answer");
-            assert.ok(await tab.locator(".question img").evaluate((image) => image.decode().then(() => true)));
-            await ask(tab, "replay:plain");
-            await settled(tab, 4);
-        },
-        {
-            first: async () => {
-                const canvas = Object.assign(document.createElement("canvas"), {width: 8, height: 8});
-                const blob = await new Promise((resolve) => canvas.toBlob(resolve));
-                const request = indexedDB.open("motet.chat", 1);
-                request.onupgradeneeded = () => {
-                    request.result.createObjectStore("conversations", {keyPath: "id"});
-                    request.result
-                        .createObjectStore("messages", {keyPath: "id"})
-                        .createIndex("conversation", "conversation");
-                };
-                const database = await new Promise((resolve) => {
-                    request.onsuccess = () => resolve(request.result);
-                });
-                const transaction = database.transaction(["conversations", "messages"], "readwrite");
-                const message = {conversation: "old", created: 1};
-                transaction
-                    .objectStore("conversations")
-                    .put({id: "old", title: "From before", created: 1, updated: 2, leaf: "b", settings: {}, bytes: 9});
-                transaction.objectStore("messages").put({
-                    ...message,
-                    id: "a",
-                    parent: null,
-                    role: "user",
-                    text: "an old question",
-                    attachments: [{kind: "image", name: "a.png", blob}],
-                });
-                transaction.objectStore("messages").put({
-                    ...message,
-                    id: "b",
-                    parent: "a",
-                    role: "assistant",
-                    status: "done",
-                    items: [{type: "text", text: "an old answer"}],
-                    times: {},
-                });
-                await new Promise((resolve) => {
-                    transaction.oncomplete = resolve;
-                });
-                database.close();
-            },
-        },
-    ));
-
-/** The processes of the browser that has its profile in a folder. */
-function processes(folder) {
-    return fs
-        .readdirSync("/proc")
-        .filter((name) => /^\d+$/.test(name))
-        .filter((pid) => {
-            try {
-                return fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(folder);
-            } catch {
-                return false;
-            }
-        })
-        .map(Number)
-        .filter((pid) => pid !== process.pid);
+/** For the page: a conversation as the first version of the page kept it. */
+async function keptOfOld() {
+    const canvas = Object.assign(document.createElement("canvas"), {width: 8, height: 8});
+    const blob = await new Promise((resolve) => canvas.toBlob(resolve));
+    const request = indexedDB.open("motet.chat", 1);
+    request.onupgradeneeded = () => {
+        request.result.createObjectStore("conversations", {keyPath: "id"});
+        request.result.createObjectStore("messages", {keyPath: "id"}).createIndex("conversation", "conversation");
+    };
+    const database = await new Promise((resolve) => {
+        request.onsuccess = () => resolve(request.result);
+    });
+    const transaction = database.transaction(["conversations", "messages"], "readwrite");
+    const messages = transaction.objectStore("messages");
+    const conversation = {id: "old", title: "From before", created: 1, updated: 2, leaf: "b", settings: {}, bytes: 9};
+    const both = {conversation: "old", created: 1};
+    const attachments = [{kind: "image", name: "a.png", blob}];
+    const items = [{type: "text", text: "an old answer"}];
+    transaction.objectStore("conversations").put(conversation);
+    messages.put({...both, id: "a", parent: null, role: "user", text: "an old question", attachments});
+    messages.put({...both, id: "b", parent: "a", role: "assistant", status: "done", items, times: {}});
+    await new Promise((resolve) => {
+        transaction.oncomplete = resolve;
+    });
+    database.close();
 }
 
-async function killed(context, folder) {
-    for (const pid of processes(folder)) {
-        try {
-            process.kill(pid, "SIGKILL");
-        } catch {
-            // it has ended by itself
-        }
-    }
-    // Closing what is dead may take minutes, and nothing depends on it.
-    await Promise.race([context.close().catch(() => {}), new Promise((end) => setTimeout(end, 2000))]);
+/** For the page: its store. */
+const STORE = "import(document.querySelector('script[type=module]').src.replace(/main\\.js$/, 'store.js'))";
+
+/** A browser with its profile in a folder, which can be killed at once with all that it has started. */
+async function launched(folder) {
+    const options = ["--headless", "--remote-debugging-port=0", "--no-first-run", `--user-data-dir=${folder}`];
+    const child = spawn(settings.browser, [...ARGUMENTS, ...options, "about:blank"], {
+        stdio: ["ignore", "ignore", "pipe"],
+        detached: true, // in a group of its own
+    });
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    const address = await new Promise((resolve, reject) => {
+        let said = "";
+        child.stderr.on("data", (piece) => {
+            said += piece;
+            const found = /DevTools listening on (ws:\S+)/.exec(said);
+            if (found) resolve(found[1]);
+        });
+        ended.then(() => reject(new Error(`the browser has ended: ${said}`)));
+    });
+    const browser = await chromium.connectOverCDP(address, {timeout: 1000 * settings.patience});
+    const [context] = browser.contexts();
+    const tab = context.pages()[0] ?? (await context.newPage());
+    tab.setDefaultTimeout(1000 * settings.patience);
+    await tab.setViewportSize({width: 1280, height: 800});
+    return {
+        tab,
+        async kill() {
+            process.kill(-child.pid, "SIGKILL");
+            await ended;
+            fs.rmSync(path.join(folder, "SingletonLock"), {force: true});
+        },
+    };
 }
 
-test("a browser that is killed keeps what was asked and answered", async () => {
+test("an upgrade, an import of 600, 300 MB of pictures and a browser that is killed take nothing", async () => {
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), "motet-profile-"));
-    const open = () => chromium.launchPersistentContext(folder, {executablePath: settings.browser, args: ARGUMENTS});
+    let browser = null;
     try {
-        const first = await open();
-        const tab = first.pages()[0] ?? (await first.newPage());
+        browser = await launched(folder);
+        let {tab} = browser;
+        await tab.route("**/favicon.ico", (route) => route.fulfill({status: 204}));
+        await tab.goto(`${REPLAY}health`);
+        await tab.evaluate(keptOfOld);
         await tab.goto(REPLAY);
-        await ask(tab, "replay:plain");
+        await tab.setInputFiles("#import-file", exported(600));
+        await tab.locator("#notice >> text=600 conversations were added.").waitFor();
+        await tab.evaluate(`${STORE}.then(async (store) => {
+            for (let i = 0; i < 10; i++) {
+                const attachments = [{kind: "image", name: "a", blob: new Blob([new Uint8Array(30e6)])}];
+                const about = {id: \`m\${i}\`, conversation: \`p\${i}\`, parent: null, created: i};
+                const conversation = {id: \`p\${i}\`, title: \`Picture \${i}\`, created: i, updated: i, leaf: about.id};
+                const message = {...about, role: "user", text: \`picture \${i}\`, attachments};
+                await store.saveWhole({...conversation, settings: {}, bytes: 30e6}, [message]);
+            }
+        })`);
+        await tab.click("#conversations a >> text=From before");
         await settled(tab, 2);
+        await ask(tab, "replay:plain");
+        await settled(tab, 4);
         await ask(tab, "replay:endless");
-        await until(tab, () => document.querySelector(".running .said")?.textContent.length > 100);
-        await killed(first, folder);
-        fs.rmSync(path.join(folder, "SingletonLock"), {force: true});
-        const second = await open();
-        const again = second.pages()[0] ?? (await second.newPage());
-        await again.goto(REPLAY);
-        await again.click("#conversations a >> text=replay:plain");
-        await until(again, () => document.querySelectorAll(".message").length === 4);
-        assert.equal(await again.locator(".asked").last().textContent(), "replay:endless");
-        assert.equal((await again.locator(".answer .said").first().textContent()).trim(), "This is a plain answer.");
-        await until(again, () => document.querySelector(".running .said")?.textContent.length > 200);
-        await again.click("#stop");
-        await settled(again, 4);
-        await killed(second, folder);
+        await longer(tab, 100);
+        await browser.kill();
+
+        browser = await launched(folder);
+        ({tab} = browser);
+        await tab.goto(REPLAY);
+        await until(tab, () => document.querySelectorAll("#conversations a").length === 611);
+        await tab.click("#conversations a >> text=From before");
+        await until(tab, () => document.querySelectorAll(".message").length === 6);
+        const asked = await tab.locator(".asked").allTextContents();
+        assert.deepEqual(asked, ["an old question", "replay:plain", "replay:endless"]);
+        const said = await tab.locator(".answer .said").allTextContents();
+        assert.deepEqual(said.slice(0, 2).map((text) => text.trim()), ["an old answer", "This is a plain answer."]);
+        assert.ok(await tab.locator(".question img").evaluate((image) => image.decode().then(() => true)));
+        await longer(tab, 200); // it goes on
+        await stop(tab);
+        const sizes = await tab.evaluate(`${STORE}.then(async (store) => {
+            const found = await Promise.all(Array.from({length: 10}, (_, i) => store.load(\`p\${i}\`)));
+            return found.map(({messages}) => [...messages.values()][0].attachments[0].blob.size);
+        })`);
+        assert.deepEqual(sizes, Array(10).fill(30e6));
+        await tab.click("#keeping");
+        assert.match(await tab.locator(".keeping p").first().innerText(), /^611 conversations take 30\d MB\./);
+        assert.match(await tab.locator(".keeping li label").first().innerText(), /^Picture \d$/, "the largest first");
+        await accessible(tab, "what is kept");
+        await shot(tab, "keeping");
+        await tab.check("#keep-p3");
+        await tab.check("#keep-p4");
+        await tab.click(".keeping button >> text=Delete");
+        await tab.click("button >> text=Delete for ever");
+        await until(tab, () => document.querySelectorAll("#conversations a").length === 609);
     } finally {
+        await browser?.kill().catch(() => {});
         fs.rmSync(folder, {recursive: true, force: true, maxRetries: 20, retryDelay: 100});
     }
 });
 
-/** A server of this test's own at a port; resolves once it answers. */
-async function serving(port, home) {
-    const child = spawn(settings.program, ["serve", settings.model, "--port", String(port), "--speculate", "off", "--threads", "1"], {
-        stdio: "ignore",
+/** A server of a test's own, at a port or at any: {port, url, kill}. It answers when this resolves. */
+async function serving(home, options = [], port = 0) {
+    const words = ["serve", settings.model, "--port", String(port), "--speculate", "off", "--threads", "1", ...options];
+    const child = spawn(settings.program, words, {
+        stdio: ["ignore", "ignore", "pipe"],
         env: {...process.env, HOME: home, XDG_CONFIG_HOME: home, XDG_CACHE_HOME: home},
     });
-    const ready = () => fetch(`http://127.0.0.1:${port}/ready`).then((response) => response.ok, () => false);
-    for (const end = Date.now() + 1000 * settings.patience; !(await ready()); await new Promise((on) => setTimeout(on, 50)))
-        assert.ok(child.exitCode === null && Date.now() < end, "the server does not start");
-    return child;
+    let said = "";
+    child.stderr.on("data", (piece) => {
+        said += piece;
+    });
+    const address = () => /server\.listening[^\n]*?http:\/\/[^ "\n]*:(\d+)/.exec(said)?.[1];
+    const ready = () => fetch(`http://127.0.0.1:${address()}/ready`).then((response) => response.ok, () => false);
+    await patiently(async () => {
+        assert.ok(child.exitCode === null && child.signalCode === null, `the server does not start: ${said}`);
+        return address() && ready();
+    }, "the server is ready");
+    return {port: Number(address()), url: `http://127.0.0.1:${address()}/`, kill: () => child.kill("SIGKILL")};
 }
 
-test("a server that is killed takes nothing that was said with it", async () => {
+/** Runs work(serve) with serve(options, port), which starts servers that end with it. */
+async function withServers(work) {
     const home = fs.mkdtempSync(path.join(os.tmpdir(), "motet-home-"));
-    const port = await new Promise((resolve) => {
-        const free = net.createServer().listen(0, "127.0.0.1", () => {
-            const found = free.address().port;
-            free.close(() => resolve(found));
-        });
-    });
-    let server = await serving(port, home);
+    const all = [];
     try {
-        await visit(`http://127.0.0.1:${port}/`, async (tab, visitor) => {
+        await work(async (...how) => {
+            all.push(await serving(home, ...how));
+            return all.at(-1);
+        });
+    } finally {
+        for (const each of all) each.kill();
+        fs.rmSync(home, {recursive: true, force: true, maxRetries: 5});
+    }
+}
+
+test("a server that is killed takes nothing that was said with it", () =>
+    withServers(async (serve) => {
+        const first = await serve();
+        await visit(first.url, async (tab, visitor) => {
             visitor.allowed.push(/ERR_|status of (?:404|503)/);
             await ask(tab, "replay:plain");
             await settled(tab, 2);
@@ -304,10 +308,10 @@ test("a server that is killed takes nothing that was said with it", async () => 
             await visitor.context.route("**/v1/responses/*", (route) =>
                 refused++ < 2 ? route.fulfill({status: 503, json: {error: {message: "not ready"}}}) : route.continue(),
             );
-            server.kill("SIGKILL");
+            first.kill();
             await tab.locator("#connection:not([hidden])").waitFor();
             await tab.fill("#question", "in between");
-            server = await serving(port, home);
+            await serve([], first.port);
             await tab.locator(".fault >> text=it may have been started anew").waitFor();
             await tab.locator("#connection").waitFor({state: "hidden"});
             assert.ok((await lastText(tab)).length > 200, "what was said stays");
@@ -322,10 +326,65 @@ test("a server that is killed takes nothing that was said with it", async () => 
             await tab.click(".answer [aria-label='The branch before']");
             await until(tab, () => [...document.querySelectorAll(".said")].at(-1).textContent.length > 200);
         });
-    } finally {
-        server.kill("SIGKILL");
-        fs.rmSync(home, {recursive: true, force: true, maxRetries: 5});
-    }
-});
+    }));
+
+test("an answer that nobody follows ends, and the page says why", () =>
+    withServers(async (serve) => {
+        const {url} = await serve(["--background-alone", "1s"]);
+        await visit(url, async (tab, {context}) => {
+            await ask(tab, "replay:endless");
+            await longer(tab, 100);
+            const other = await context.newPage();
+            await tab.close();
+            await patiently(async () => (await (await fetch(`${url}v1/status`)).json()).running === 0, "it ends");
+            await other.goto(url);
+            await other.click("#conversations a");
+            await settled(other, 2);
+            await other.locator(".answer >> text=It ended because nobody followed it for 1.0 s.").waitFor();
+            assert.ok((await lastText(other)).length > 100, "what it said is there");
+            await other.click("[aria-label='Go on with it']");
+            await longer(other, 100);
+            await stop(other);
+            assert.equal(await other.locator(".answer >> text=nobody followed it").count(), 0);
+        });
+    }));
+
+/** A picture of noise, so many pixels a side: {name, mimeType, buffer}. */
+function noise(tab, name, side) {
+    return tab.evaluate(async ([size]) => {
+        const canvas = Object.assign(document.createElement("canvas"), {width: size, height: size});
+        const c = canvas.getContext("2d"), all = c.createImageData(size, size);
+        for (let i = 0, seed = 7; i < all.data.length; i++) {
+            seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
+            all.data[i] = i % 4 === 3 ? 255 : seed >>> 24;
+        }
+        c.putImageData(all, 0, 0);
+        return canvas.toDataURL().split(",")[1];
+    }, [side]).then((bytes) => ({name, mimeType: "image/png", buffer: Buffer.from(bytes, "base64")}));
+}
+
+test("what the page promises of pictures the server takes, however little it keeps", () =>
+    withServers(async (serve) => {
+        const {url} = await serve(["--upload-bytes", "200K", "--max-body", "600K"]);
+        await visit(url, async (tab, visitor) => {
+            visitor.allowed.push(/status of 4(?:00|13)/);
+            await eventually(tab, async () => (await fetch("web/limits")).ok);
+            await until(tab, () => document.querySelector("#model").options.length === 1);
+            const attached = (count) =>
+                until(tab, (wanted) => document.querySelectorAll("#attachments li").length === wanted, count);
+            const sides = [200, 210, 320]; // two that it keeps one after the other, one that comes with its question
+            for (const [i, side] of sides.entries()) {
+                if (side > 300) await tab.click("#new");
+                await tab.setInputFiles("#file", await noise(tab, `${side}.png`, side));
+                await attached(1);
+                await ask(tab, "replay:picture");
+                await settled(tab, side > 300 ? 2 : 2 + 2 * i);
+                assert.equal(await lastText(tab), "I see a picture of one colour.");
+            }
+            await tab.setInputFiles("#file", await noise(tab, "large.png", 450));
+            await tab.locator("#notice >> text=/large.png: the server takes pictures of up to 4\\d\\d kB/").waitFor();
+            assert.equal(await tab.locator("#attachments li").count(), 0);
+        });
+    }));
 
 await main("keep");

@@ -2,7 +2,24 @@
 // two tabs, drafts, the keyboard.
 
 import assert from "node:assert/strict";
-import {accessible, ask, eventually, lastText, longer, main, set, settings, settled, shot, stop, test, until, visit} from "./common.mjs";
+import {
+    accessible,
+    ask,
+    eventually,
+    lastText,
+    longer,
+    main,
+    patiently,
+    press,
+    set,
+    settings,
+    settled,
+    shot,
+    stop,
+    test,
+    until,
+    visit,
+} from "./common.mjs";
 
 const {replay_url: REPLAY} = settings;
 
@@ -91,7 +108,7 @@ test("a picture is no larger than the model sees it", () =>
                 return [image.naturalWidth, image.naturalHeight];
             });
         await until(tab, () => document.querySelector("#model").options.length > 0);
-        await drop(tab, [{name: "large.jpg", type: "image/jpeg", side: 5000}]);
+        await drop(tab, [{name: "large.jpg", type: "image/jpeg", side: 2500}]);
         await attached(tab, 1);
         const [width, height] = await size();
         assert.ok(width === height && width * height <= 3.01e6 && width * height > 2.9e6, `${width} x ${height}`);
@@ -128,14 +145,16 @@ test("a conversation that is forgotten stops its answer, shown or not", () =>
         await tab.click("#new");
         await ask(tab, "replay:plain");
         await settled(tab, 2);
-        assert.equal(await running(), 1);
-        await tab.hover('#conversations li:has-text("replay:endless")');
-        await tab.click("[aria-label='Forget replay:endless']");
+        await patiently(async () => (await running()) === 1, "one answer goes on");
+        await press(tab, "Forget replay:endless");
         await tab.click("dialog >> text=Forget it");
-        for (let i = 0; (await running()) > 0; i++) {
-            assert.ok(i < 200, "the answer goes on");
-            await tab.waitForTimeout(50);
-        }
+        await patiently(async () => (await running()) === 0, "the answer ends");
+        // the one that is shown
+        await ask(tab, "replay:endless once more");
+        await longer(tab, 100);
+        await press(tab, "Forget replay:plain");
+        await tab.click("dialog >> text=Forget it");
+        await patiently(async () => (await running()) === 0, "the answer that is shown ends");
     }));
 
 /** Keeps the page from trying a lost server by itself: timers of a tenth of a second and more never end. */
@@ -147,11 +166,10 @@ const holdTimers = (tab) =>
 
 /** Presses "Try now" until the server is found: while one try is under way, pressing does nothing. */
 async function pressedUntilFound(tab) {
-    for (const end = Date.now() + 1000 * settings.patience; await tab.locator("#connection").isVisible(); ) {
-        assert.ok(Date.now() < end, "pressing does not find the server");
-        await tab.locator("#connection button").dispatchEvent("click");
-        await tab.waitForTimeout(20);
-    }
+    await eventually(tab, () => {
+        document.querySelector("#connection button").click();
+        return document.querySelector("#connection").hidden;
+    });
 }
 
 test("a server that is lost is said so once, and found again", () =>
@@ -186,7 +204,7 @@ test("nothing pulses while the connection is lost", () =>
         await tab.locator("#connection >> text=Lost the server").waitFor();
         assert.equal(await pulse(), "none");
         await visitor.context.setOffline(false);
-        await longer(tab, before + 1000);
+        await longer(tab, before + 200);
         await tab.locator("#connection").waitFor({state: "hidden"});
         await stop(tab);
     }));
@@ -278,7 +296,8 @@ test("the focus goes where the answer is", () =>
             await tab.keyboard.press("Enter");
             await until(tab, () => document.activeElement.classList.contains("answer"));
             assert.equal(await focused(), await last(), name);
-            if (await tab.locator("#stop").isVisible()) await tab.keyboard.press("Escape");
+            await tab.locator("#stop").waitFor();
+            await tab.keyboard.press("Escape");
             await settled(tab, 2);
         }
         await tab.locator("[aria-label='The branch before']").focus();

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import http from "node:http";
-import {accessible, ask, lastText, main, set, settings, settled, shot, test, until, visit} from "./common.mjs";
+import {accessible, ask, lastText, main, press, set, settings, settled, shot, test, until, visit} from "./common.mjs";
 
 const {replay_url: REPLAY, tools_port: PORT} = settings;
 const titles = async (tab) => (await tab.locator("#conversations a").allInnerTexts()).join("|");
@@ -40,6 +40,8 @@ test("models are shown with their state and what they can do", () =>
         const models = [
             {id: "one", state: "ready", memory: 3e9, max_model_len: 8192, capabilities: ["chat", "vision", "tools"]},
             {id: "two", state: "unloaded", memory: 0, memory_needed: 5e9, capabilities: ["chat", "thinking"]},
+            {id: "three", state: "unloaded", memory: 0, memory_needed: 9e12, too_large: true, capabilities: ["chat"]},
+            {id: "four", parent: "one", state: "ready", memory: 1e6, capabilities: ["chat"]},
         ];
         await visitor.context.route("**/v1/models", (route) => route.fulfill({json: {data: models}}));
         await visitor.context.route(/tokenize|unload/, (route) => {
@@ -48,11 +50,14 @@ test("models are shown with their state and what they can do", () =>
             return route.fulfill({json: {}});
         });
         await tab.reload();
-        await until(tab, () => document.querySelector("#model").options.length === 2);
+        await until(tab, () => document.querySelector("#model").options.length === 4);
         await tab.click("#models");
         const rows = tab.locator(".models li");
         assert.match(await rows.nth(0).innerText(), /loaded · 3\.0 GB · 8,192 tokens · sees · calls tools/);
         assert.match(await rows.nth(1).innerText(), /on disk · needs 5\.0 GB · thinks/);
+        assert.match(await rows.nth(2).innerText(), /too large for this server · needs 9000\.0 GB/);
+        assert.equal(await rows.nth(2).locator("button >> text=Load").count(), 0);
+        assert.match(await rows.nth(3).innerText(), /loaded · adapter of one/);
         await accessible(tab, "models");
         await shot(tab, "models");
         await rows.nth(1).locator("text=Load").click();
@@ -95,8 +100,7 @@ test("conversations are pinned and copied, and a search leads to its hit", () =>
             await settled(tab, 4 + 2 * i);
         }
         await listed(tab, "replay:plain beta|replay:plain alpha");
-        await tab.hover('#conversations li:has-text("alpha")');
-        await tab.click("[aria-label='Pin replay:plain alpha']");
+        await press(tab, "Pin replay:plain alpha");
         await listed(tab, "replay:plain alpha|replay:plain beta");
         assert.equal(await tab.locator("#conversations h2").first().innerText(), "Pinned");
         await tab.reload();
@@ -220,6 +224,8 @@ test("a file whose messages go in a circle, or are of the end of time, does not 
         await listed(tab, "Circle");
         await tab.click("#conversations a");
         await tab.locator(".message.hit").waitFor();
+        await tab.fill("#search", "");
+        await until(tab, () => document.querySelectorAll("#conversations a").length === 2);
         await tab.fill("#search", "round c");
         await listed(tab, "Circle");
         await tab.click("#conversations a");
@@ -301,6 +307,20 @@ test("tools of an MCP server are called when the person agrees", async () => {
             await tab.click("#new");
             await ask(tab, "replay:weather");
             await settled(tab, 4); // without being asked again
+            const made = () => calls.filter(([method]) => method === "tools/call").length;
+            assert.equal(made(), 2);
+            await tab.click("#in-force");
+            await tab.click("text=Ask again before each tool");
+            const cases = [["Once", /sunny/, 1], ["Never", /does not allow this tool/, 0], [null, /does not/, 0]];
+            for (const [said, result, more] of cases) {
+                const before = made();
+                await tab.click("#new");
+                await ask(tab, "replay:weather");
+                if (said) await tab.click(`dialog button >> text=${said}`);
+                await settled(tab, 4);
+                assert.match(await tab.locator(".results pre").innerText(), result);
+                assert.equal(made() - before, more, `${said ?? "never, as was said before"}`);
+            }
         });
         await visit(REPLAY, async (tab, visitor) => {
             visitor.allowed.push(/Content Security Policy|violates|request: https:\/\/elsewhere/);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import {main, settings, test, until, visit} from "./common.mjs";
+import {ask, main, settings, settled, test, until, visit} from "./common.mjs";
 
 const {replay_url: REPLAY} = settings;
 
@@ -212,7 +212,7 @@ test("a block that grows costs what is new", () =>
         const found = await tab.evaluate(async () => {
             const folder = document.querySelector("script[type=module]").src.replace(/chat\/main\.js$/, "");
             const {MarkdownView, markdown} = await import(`${folder}text/markdown.js`);
-            const many = (line) => Array.from({length: 400}, (_, i) => line.replaceAll("#", String(i))).join("");
+            const many = (line) => Array.from({length: 200}, (_, i) => line.replaceAll("#", String(i))).join("");
             const texts = {
                 code: "```js\n" + many("let a# = 'text #'; // and a word #\n") + "```\nend",
                 "code over lines": "```js\n/*\n" + many("a comment, line #\n") + "*/\n```",
@@ -249,6 +249,78 @@ test("a block that grows costs what is new", () =>
             assert.ok(same, `${name} is not what it is at once`);
             assert.ok(most < 60, `${name}: ${most} nodes are made in a frame`);
         }
+    }));
+
+/* For the page: the next answer is a stream that the test writes. */
+function takeOver() {
+    const real = window.fetch;
+    const coder = new TextEncoder();
+    let number = 0;
+    window.fetch = (address, options) => {
+        if (address !== "v1/responses") return real(address, options);
+        const body = new ReadableStream({
+            start(controller) {
+                window.say = (type, more) => {
+                    const event = JSON.stringify({type, sequence_number: number++, output_index: 0, ...more});
+                    controller.enqueue(coder.encode(`event: ${type}\ndata: ${event}\n\n`));
+                    if (type === "response.completed") controller.close();
+                };
+            },
+        });
+        return Promise.resolve(new Response(body, {headers: {"content-type": "text/event-stream"}}));
+    };
+}
+
+test("while a table of 50 KB is answered a frame makes what is new, at its beginning and at its end", () =>
+    visit(REPLAY, async (tab) => {
+        await tab.evaluate(takeOver);
+        await ask(tab, "a table");
+        await until(tab, () => window.say);
+        const found = await tab.evaluate(async () => {
+            const row = (i) => `| *cell* ${i} | \`code\` ${i} | some words |\n`;
+            let text = "| a | b | c |\n|---|---|---|\n";
+            for (let i = 0; text.length < 50000; i++) text += row(i);
+            const list = document.querySelector("#messages");
+            const size = (node) => 1 + [...node.childNodes].reduce((sum, child) => sum + size(child), 0);
+            let made = 0;
+            const observer = new MutationObserver((records) => {
+                for (const {addedNodes} of records) for (const node of addedNodes) made += size(node);
+            });
+            const frame = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+            const written = () => list.querySelector(".said")?.textContent.length ?? 0;
+            let at = 0;
+            const say = async (length) => {
+                const before = written();
+                window.say("response.output_text.delta", {delta: text.slice(at, at + length)});
+                at += length;
+                do await frame();
+                while (written() === before);
+            };
+            window.say("response.created", {response: {id: "resp_table", model: "m"}});
+            window.say("response.output_item.added", {item: {type: "message"}});
+            await say(200);
+            observer.observe(list, {childList: true, subtree: true, characterData: true});
+            const most = async (steps) => {
+                let found = 0;
+                for (let i = 0; i < steps; i++) {
+                    made = 0;
+                    await say(64); // as many as four frames have at 200 tokens/s
+                    found = Math.max(found, made);
+                }
+                return found;
+            };
+            const early = await most(20);
+            await say(text.length - at - 20 * 64);
+            const late = await most(20);
+            return {early, late, rows: list.querySelectorAll("tbody tr").length, all: size(list), length: at};
+        });
+        assert.ok(found.length >= 50000 && found.rows > 1000 && found.all > 10000, JSON.stringify(found));
+        assert.ok(found.early > 0 && found.early < 100 && found.late <= found.early + 20, JSON.stringify(found));
+        await tab.evaluate(() => {
+            const response = {id: "resp_table", status: "completed", usage: {input_tokens: 1, output_tokens: 1}};
+            window.say("response.completed", {response});
+        });
+        await settled(tab, 2);
     }));
 
 test("everyday formulas are set whole", () =>

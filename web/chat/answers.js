@@ -3,8 +3,9 @@
 // second tab, reads the same answer, and a connection that breaks is picked up where it broke.
 //
 // An answer is a message {role: "assistant", items, status, response, times, stats}; status is "running", "done",
-// "stopped", "cut" (no more tokens allowed) or "failed". Items are {type: "reasoning" | "text" | "call", ...}. `base`
-// is how many of them, and how much of the last one, were there before the response that is being followed.
+// "stopped" (halted: by somebody; alone: since nobody followed it), "cut" (no more tokens allowed) or "failed". Items
+// are {type: "reasoning" | "text" | "call", ...}. `base` is how many of them, and how much of the last one, were there
+// before the response that is being followed.
 
 import {call, reconnected, Refusal} from "../base/api.js";
 import {events} from "../base/sse.js";
@@ -216,12 +217,18 @@ function forget(id) {
     setTimeout(() => call(`v1/responses/${id}`, {method: "DELETE"}).catch(() => {}), FORGET_MS);
 }
 
+async function wasHalted(message) {
+    return (await loadMessage(message.id).catch(() => null))?.halted === true;
+}
+
 async function follow(run, begin) {
     const {message} = run;
     following.set(message.id, run);
     run.changed();
     try {
         await readAll(run, begin ? await begin() : null);
+        // one that was not begun here, and that nobody has stopped
+        if (!begin && message.status === "stopped") message.alone = !message.halted && !(await wasHalted(message));
     } catch (error) {
         if (run.left) return;
         if (error.status !== 404 || !(await adopt(message))) {
@@ -245,23 +252,27 @@ function runOf(message, changed) {
     return {message, abort: new AbortController(), sequence: -1, changed, saved: 0, left: false};
 }
 
-/* Where the server has lost a picture that it was given before, it is given again. */
+/* Where the server has lost a picture that it was given before, it is given again; where it loses one for another, they
+   are sent along. */
 async function ask(body, signal) {
-    try {
-        return await call("v1/responses", {body: await body(false), signal});
-    } catch (error) {
-        if (!/upload it again/.test(error.message)) throw error;
-        return call("v1/responses", {body: await body(true), signal});
+    for (const how of ["known", "anew"]) {
+        try {
+            return await call("v1/responses", {body: await body(how), signal});
+        } catch (error) {
+            if (!/upload it again/.test(error.message)) throw error;
+        }
     }
+    return call("v1/responses", {body: await body("along"), signal});
 }
 
-/** Asks for an answer and follows it. body(anew): makes the body of the request; anew: with pictures that the server is
-    given again. Resolves at its end. */
+/** Asks for an answer and follows it. body(how): makes the body of the request; how: pictures are given, see urlFor()
+    of uploads.js. Resolves at its end. */
 export function start(message, body, changed) {
     const run = runOf(message, changed);
     message.status = "running";
     message.error = null;
     message.response = null;
+    message.halted = message.alone = false;
     message.times = {asked: Date.now()};
     return follow(run, () => ask(body, run.abort.signal));
 }
@@ -296,6 +307,8 @@ export async function stop(message) {
         run?.abort.abort();
         return;
     }
+    message.halted = true;
+    await saveMessage(message).catch(() => {}); // before it ends: other pages are to know that somebody wanted it
     await call(`v1/responses/${message.response}/cancel`, {method: "POST"}).catch(() => run?.abort.abort());
 }
 

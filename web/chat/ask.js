@@ -5,21 +5,21 @@ import {saveMessage} from "./store.js";
 import {urlFor} from "./uploads.js";
 import {body as settingsBody} from "./settings.js";
 
-async function part(attachment, anew) {
+async function part(attachment, how) {
     if (attachment.kind === "text") {
         const text = await attachment.blob.text();
         const marks = "`".repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map((run) => run[0].length + 1)));
         return {type: "input_text", text: `${attachment.name}:\n${marks}\n${text}\n${marks}`};
     }
-    const url = await urlFor(attachment, anew);
+    const url = await urlFor(attachment, how);
     return attachment.kind === "video" ? {type: "input_video", video_url: url} : {type: "input_image", image_url: url};
 }
 
-async function asked(message, anew) {
+async function asked(message, how) {
     const parts = [];
     const given = () => (message.attachments ?? []).map((each) => each.given).join(" ");
     const before = given();
-    for (const each of message.attachments ?? []) parts.push(await part(each, anew));
+    for (const each of message.attachments ?? []) parts.push(await part(each, how));
     // whoever opens the conversation again need not give them again; without room for that they do
     if (given() !== before && message.id) saveMessage(message).catch(() => {});
     if (message.text) parts.push({type: "input_text", text: message.text});
@@ -37,8 +37,8 @@ function said(item) {
     }
 }
 
-async function items(message, anew) {
-    if (message.role === "user") return asked(message, anew);
+async function items(message, how) {
+    if (message.role === "user") return asked(message, how);
     if (message.role === "tool")
         return message.results.map((result) => ({
             type: "function_call_output",
@@ -48,13 +48,13 @@ async function items(message, anew) {
     return message.items.filter((item) => item.type === "call" || item.text).map(said);
 }
 
-/** The body that asks for what follows a path. goOn: the last message is an answer's beginning; anew: pictures are given
-    to the server again. */
-export async function request(settings, path, goOn, anew) {
+/** The body that asks for what follows a path. goOn: the last message is an answer's beginning; how: pictures are
+    given to the server, see urlFor(). */
+export async function request(settings, path, goOn, how) {
     const body = settingsBody(settings);
     const tools = await toolsOf(settings);
     if (tools.length > 0) body.tools = [...(body.tools ?? []), ...tools];
-    const input = (await Promise.all(path.map((message) => items(message, anew)))).flat();
+    const input = (await Promise.all(path.map((message) => items(message, how)))).flat();
     return {
         ...body,
         input,

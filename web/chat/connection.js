@@ -10,6 +10,7 @@ export function startConnection() {
         h("button", {type: "button", onclick: tryNow}, "Try now"),
     );
     window.addEventListener("offline", () => reconnected());
+    window.addEventListener("online", tryNow);
     whenConnected((there) => {
         byId("connection").hidden = there;
         document.body.classList.toggle("lost", !there);

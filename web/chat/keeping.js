@@ -2,16 +2,12 @@
 // Several conversations are exported or deleted here at once.
 
 import {byId, h} from "../base/dom.js";
+import {sized} from "./media.js";
 import {on, remove, tell} from "./session.js";
 import {save} from "./sidebar.js";
 import * as store from "./store.js";
 
 const MUCH = 0.8; // of the room; from here on the page says so
-
-export function sized(bytes) {
-    if (bytes < 1e6) return `${Math.max(1, Math.round(bytes / 1e3))} kB`;
-    return bytes < 1e9 ? `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
-}
 
 function said(room, all) {
     const taken = sized(all.reduce((sum, each) => sum + (each.bytes ?? 0), 0));

@@ -17,6 +17,20 @@ function urlOf(blob) {
     return urls.get(blob);
 }
 
+/** A number of bytes in words. */
+export function sized(bytes) {
+    if (bytes < 1e6) return `${Math.max(1, Math.round(bytes / 1e3))} kB`;
+    return bytes < 1e9 ? `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+}
+
+/* The most bytes of a picture or a video that the server takes, which keeps it or else reads it within a request, where
+   it is a third longer. */
+function most(limits) {
+    if (!limits) return Infinity;
+    const {picture_bytes: picture, upload_bytes: kept, body_bytes: body} = limits;
+    return Math.min(picture, Math.max(Math.min(kept, body), 0.74 * body - 4096));
+}
+
 /* A picture that the browser can draw: SVG only as an element. */
 async function drawable(file) {
     if (!file.type.startsWith("image/svg")) return createImageBitmap(file);
@@ -72,16 +86,18 @@ function isText(file) {
     `pixels` of a picture that the model sees; null where that is not known. */
 export async function attachment(file, limits) {
     const name = (file.name || "picture").slice(0, 100);
-    const most = limits?.picture_bytes ?? Infinity;
+    const fits = (what, {size}) => {
+        if (size > most(limits)) throw new Error(`${name}: the server takes ${what} of up to ${sized(most(limits))}`);
+    };
     if (file.type.startsWith("video/")) {
-        if (file.size > most) throw new Error(`${name}: the server takes videos of up to ${Math.floor(most / 1e6)} MB`);
+        fits("videos", file);
         return {kind: "video", name, blob: file};
     }
     if (file.type.startsWith("image/")) {
         const pixels = Math.max(limits?.pixels ?? USUAL_PIXELS, LEAST_PIXELS);
         const blob = await fitted(file, pixels).catch(() => null);
         if (!blob) throw new Error(`${name}: this picture cannot be read`);
-        if (blob.size > most) throw new Error(`${name}: the server takes pictures of up to ${Math.floor(most / 1e6)} MB`);
+        fits("pictures", blob);
         return {kind: "image", name, blob};
     }
     if (isText(file)) {

@@ -122,6 +122,13 @@ function switches(message) {
 
 const ENDS = {cut: "It ended here because no more tokens were allowed.", stopped: "Stopped."};
 
+/* Why an answer is no longer than it is; null where it has come to its end. */
+function ending(message) {
+    if (!message.alone) return ENDS[message.status] ?? null;
+    const long = session.limits?.background_alone;
+    return `It ended because nobody followed it${long ? ` for ${seconds(long).replace(" 0 s", "")}` : ""}.`;
+}
+
 const ACTS = {
     again: ["Ask again", (message) => again(message)],
     new: ["New conversation", () => byId("new").click()],
@@ -222,6 +229,7 @@ class AnswerView {
         return JSON.stringify([
             message.status,
             message.error,
+            ending(message),
             message.stats,
             beside,
             followed,
@@ -247,7 +255,7 @@ class AnswerView {
         this.foot.replaceChildren(
             ...[
                 fault(message),
-                ENDS[message.status] ? h("p", {class: "note"}, ENDS[message.status]) : null,
+                ending(message) && h("p", {class: "note"}, ending(message)),
                 resultForm(message),
                 h(
                     "div",

@@ -3,7 +3,7 @@
 import {callJson} from "../base/api.js";
 import {byId, h} from "../base/dom.js";
 import {change, model, session, tell} from "./session.js";
-import {sized} from "./keeping.js";
+import {sized} from "./media.js";
 import {explained, faultOf} from "./words.js";
 
 const STATES = {unloaded: "on disk", loading: "being loaded", ready: "loaded", leaving: "being unloaded"};
@@ -12,7 +12,8 @@ const ABILITIES = {vision: "sees", thinking: "thinks", tools: "calls tools"};
 function about(each) {
     const can = (each.capabilities ?? []).map((name) => ABILITIES[name]).filter(Boolean);
     return [
-        each.error ? "cannot be loaded" : (STATES[each.state] ?? "here"),
+        each.too_large ? "too large for this server" : each.error ? "cannot be loaded" : (STATES[each.state] ?? "here"),
+        each.parent && `adapter of ${each.parent}`,
         each.memory > 0 ? sized(each.memory) : each.memory_needed > 0 && `needs ${sized(each.memory_needed)}`,
         each.max_model_len && `${each.max_model_len.toLocaleString()} tokens`,
         ...can,
@@ -25,6 +26,12 @@ async function refresh() {
     const {data} = await callJson("v1/models");
     session.all = data.filter((each) => session.models.includes(each.id));
     tell("models");
+}
+
+/* All that a row shows. */
+function stateOf(each) {
+    const used = each.id === model()?.id;
+    return JSON.stringify([each.id, about(each), each.error, each.state, used, session.all.length > 1]);
 }
 
 export async function openPicker() {
@@ -44,7 +51,7 @@ export async function openPicker() {
     const row = (each) =>
         h(
             "li",
-            {},
+            {dataset: {state: stateOf(each)}},
             h("b", {dir: "auto"}, each.id),
             h("p", {class: "note"}, about(each)),
             each.error && h("p", {class: "bad"}, each.error),
@@ -65,6 +72,7 @@ export async function openPicker() {
                     each.id === model()?.id ? "In use" : "Use",
                 ),
                 each.state === "unloaded" &&
+                    !each.too_large &&
                     h(
                         "button",
                         // a model is loaded when it is asked for something
@@ -82,7 +90,11 @@ export async function openPicker() {
         );
     async function show() {
         await refresh().catch(() => {});
-        list.replaceChildren(...session.all.map(row));
+        // rows of models that are as they were stay, and so do their buttons, under a pointer or with the focus
+        const before = new Map([...list.children].map((node) => [node.dataset.state, node]));
+        const rows = session.all.map((each) => before.get(stateOf(each)) ?? row(each));
+        for (const node of list.children) if (!rows.includes(node)) node.remove();
+        rows.forEach((node, i) => list.children[i] !== node && list.insertBefore(node, list.children[i] ?? null));
     }
     const dialog = h(
         "dialog",

@@ -76,7 +76,8 @@ export async function openConversation(id, hit = null) {
         return;
     }
     for (const key of found.messages.keys()) found.messages.set(key, answers.live(key) ?? found.messages.get(key));
-    if (!found.messages.has(found.conversation.leaf)) found.conversation.leaf = newestLeaf(found.messages, null);
+    const {leaf} = found.conversation; // a page that was killed may have written an answer, and not that it is the last
+    found.conversation.leaf = newestLeaf(found.messages, found.messages.has(leaf) ? leaf : null);
     found.conversation.settings = {...defaults(), ...found.conversation.settings};
     const hits = hit && found.messages.has(hit);
     if (hits && !pathTo(found.messages, found.conversation.leaf).includes(found.messages.get(hit)))
@@ -190,7 +191,7 @@ async function answer(parent, asked = false) {
     if (conversation !== session.conversation) return;
     tell("conversation");
     const settings = {...conversation.settings};
-    const done = answers.start(message, (anew) => request(settings, before, false, anew), () => changed(message));
+    const done = answers.start(message, (how) => request(settings, before, false, how), () => changed(message));
     if (asked) tell("shown", message);
     await keep();
     await done;
@@ -250,8 +251,8 @@ export async function goOn(message) {
     const settings = {...session.conversation.settings};
     const before = pathTo(session.messages, message.id);
     // what is sent is what is there now: the answer grows while a picture may have to be given again
-    const sent = await request(settings, before, true, false);
-    const body = (anew) => (anew ? request(settings, before, true, true) : sent);
+    const sent = await request(settings, before, true, "known");
+    const body = (how) => (how === "known" ? sent : request(settings, before, true, how));
     message.base = {
         count: message.items.length,
         joined: true,

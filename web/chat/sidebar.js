@@ -90,9 +90,20 @@ function row(each) {
     );
 }
 
+/* All that the list shows. It is made anew only where that has changed: buttons stay under the pointer. */
+let shown = null;
+
 async function showList() {
     const words = byId("search").value.trim();
     const found = await (words ? store.search(words) : store.conversations()).catch(() => []);
+    if (words) announce(found.length === 1 ? "1 conversation found" : `${found.length} conversations found`);
+    const state = JSON.stringify([
+        words !== "",
+        found.map((each) => [each.id, each.title, each.pinned, each.hit, dayOf(each.updated)]),
+        session.conversation?.id,
+    ]);
+    if (state === shown) return;
+    shown = state;
     const groups = new Map();
     const group = (each) => (each.pinned ? "Pinned" : dayOf(each.updated));
     for (const each of found.toSorted((a, b) => (b.pinned === true) - (a.pinned === true)))
@@ -104,7 +115,6 @@ async function showList() {
         byId("conversations").append(
             h("p", {class: "note"}, words ? "Nothing was found." : "Conversations are kept here, in this browser."),
         );
-    if (words) announce(found.length === 1 ? "1 conversation found" : `${found.length} conversations found`);
 }
 
 /** Has the browser save some conversations as a file. */

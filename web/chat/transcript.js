@@ -177,6 +177,7 @@ export function startTranscript() {
         showAll();
         byId("to-end").hidden = isAtEnd();
     });
+    on("models", showAll);
     on("message", schedule);
     on("finished", tellEnd);
     // who asked for another answer, or another branch, is there, and not at the top of the page

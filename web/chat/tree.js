@@ -24,7 +24,9 @@ export function children(messages, id) {
 
 /** The end of the branch that was last gone along from here. */
 export function newestLeaf(messages, id) {
-    for (let below = children(messages, id); below.length > 0; below = children(messages, id)) id = below.at(-1).id;
+    let left = messages.size; // of a circle there is no end
+    for (let below = children(messages, id); below.length > 0 && left-- > 0; below = children(messages, id))
+        id = below.at(-1).id;
     return id;
 }
 

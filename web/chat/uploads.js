@@ -1,5 +1,6 @@
 // Pictures and videos are given to the server once, and referred to by its name for them after that. It keeps them for a
-// while: one that it has lost is given again. A server that keeps none gets them with each question.
+// while: one that it has lost is given again. A server that keeps none, or has no room for all of a question, gets them
+// with each question.
 
 import {call} from "../base/api.js";
 import {dataUrl} from "./media.js";
@@ -13,13 +14,13 @@ async function upload(blob) {
     return (await response.json()).url;
 }
 
-/** The address of an attachment for a request, which is kept in it as `given`. anew: the server has lost what it was
-    given. */
-export async function urlFor(attachment, anew) {
+/** The address of an attachment for a request, which is kept in it as `given`. how: "known", by the name that it has;
+    "anew", since the server has lost what it was given; "along", since it loses one when it is given another. */
+export async function urlFor(attachment, how) {
     const {blob} = attachment;
-    if (blob.size <= SMALL || !takes) return dataUrl(blob);
+    if (blob.size <= SMALL || !takes || how === "along") return dataUrl(blob);
     try {
-        if (anew || !attachment.given) attachment.given = await upload(blob);
+        if (how === "anew" || !attachment.given) attachment.given = await upload(blob);
         return attachment.given;
     } catch (error) {
         if (![404, 405, 413].includes(error.status)) throw error;
