@@ -44,6 +44,9 @@ test("a question about a picture is answered, with its figures", () =>
         assert.match(await tab.locator(".stats").last().innerText(), /· [1-9]\d* of \d+ prompt tokens cached/);
         await accessible(tab, "a conversation");
         await shot(tab, "chat");
+        await tab.emulateMedia({colorScheme: "dark"});
+        await accessible(tab, "a conversation in the dark");
+        await shot(tab, "chat-dark");
     }));
 
 test("pictures are pasted, dropped, drawn and taken away", () =>

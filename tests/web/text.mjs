@@ -339,6 +339,23 @@ test("everyday formulas are set whole", () =>
         assert.deepEqual(left, []);
     }));
 
+test("formulas have fonts whose brackets stretch", () =>
+    visit(REPLAY, async (tab) => {
+        const found = await tab.evaluate(async () => {
+            const folder = document.querySelector("script[type=module]").src.replace(/chat\/main\.js$/, "");
+            const {formula} = await import(`${folder}text/math.js`);
+            const text = "\\left( \\frac{a}{b} \\right) + (c)";
+            const node = formula(text, true, text);
+            document.querySelector("#messages").replaceChildren(node);
+            const marks = [...node.querySelectorAll("mo")].filter((each) => each.textContent === "(");
+            return [getComputedStyle(node).fontFamily, marks.map((each) => each.getAttribute("stretchy"))];
+        });
+        const fonts = found[0].split(", ").map((name) => name.replaceAll('"', ""));
+        for (const font of ["Latin Modern Math", "STIX Two Math", "Cambria Math"]) assert.ok(fonts.includes(font), font);
+        assert.equal(fonts.at(-1), "math");
+        assert.deepEqual(found[1], ["true", "false"]); // only those of left and right
+    }));
+
 test("a conversation of 500 messages is made where it is seen", () =>
     visit(
         REPLAY,
