@@ -9,6 +9,12 @@
 #include "server/inside.h"
 #include "server/limits.h"
 
+/* All of Anthropic's clients say which version of the API they want. */
+const mt_dialect *mt_server_dialect_spoken(const mt_http_request *request)
+{
+    return mt_http_request_header(request, "anthropic-version") ? &mt_anthropic_messages : &mt_openai_chat;
+}
+
 bool mt_server_json(mt_server *server, mt_http_handle handle, const mt_buf *body)
 {
     const mt_http_response response = {.status = 200, .type = "application/json"};

@@ -338,12 +338,6 @@ static size_t alike(const char *path, const char *pattern)
     return (*path == '\0' || *path == '/') && (*pattern == '\0' || *pattern == '/') ? count : count - (count > 0);
 }
 
-/* All of Anthropic's clients say which version of the API they want. */
-const mt_dialect *mt_server_dialect_spoken(const mt_http_request *request)
-{
-    return mt_http_request_header(request, "anthropic-version") ? &mt_anthropic_messages : &mt_openai_chat;
-}
-
 const mt_dialect *mt_server_dialect(const char *path, const mt_http_request *request)
 {
     const mt_dialect *nearest = NULL;
