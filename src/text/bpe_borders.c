@@ -19,7 +19,7 @@ static uint64_t joint_of(uint32_t left, uint32_t right)
 /* The slot of a pair, or the empty slot where it belongs. The table is at most half full. */
 static size_t find_slot(const mt_tok_bpe *bpe, uint64_t joint)
 {
-    size_t mask = 2 * bpe->joint_cap - 1, at = (size_t)((joint * 0x9E3779B97F4A7C15u) >> 32) & mask;
+    size_t mask = 2 * bpe->joint_cap - 1, at = (size_t)(mt_hash_number(bpe->merges.key, joint) >> 32) & mask;
 
     while (bpe->joints[at] && bpe->joints[at] != joint)
         at = (at + 1) & mask;

@@ -21,6 +21,8 @@ static void grow(mt_tok_merges *merges)
     mt_tok_merge_slot *old = merges->slots;
     size_t old_slots = 2 * merges->cap;
 
+    if (!old)
+        merges->key = mt_hash_key_draw();
     merges->cap = merges->cap ? merges->cap * 2 : FIRST_CAP;
     merges->slots = mt_alloc_array(2 * merges->cap, sizeof(*merges->slots));
     merges->mask = 2 * merges->cap - 1;

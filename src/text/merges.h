@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash_key.h"
+
 #define MT_MERGE_NONE UINT32_MAX
 
 typedef struct mt_tok_merge {
@@ -24,6 +26,7 @@ typedef struct mt_tok_merges {
     mt_tok_merge_slot *slots; /* at most half of them are used; NULL: no merges */
     size_t count, cap;        /* merges; how many there may be before the table grows */
     size_t mask;              /* number of slots, which is 2 * cap and a power of two, minus 1 */
+    mt_hash_key key;          /* as files choose the pairs */
 } mt_tok_merges;
 
 /* Adds a merge, whose rank is not MT_MERGE_NONE, or replaces the one of the same pair. */
@@ -32,7 +35,7 @@ void mt_tok_merges_free(mt_tok_merges *merges);
 
 static inline size_t mt_tok_merge_hash(const mt_tok_merges *merges, uint64_t pair)
 {
-    return (size_t)((pair * 0x9E3779B97F4A7C15u) >> 32) & merges->mask;
+    return (size_t)(mt_hash_number(merges->key, pair) >> 32) & merges->mask;
 }
 
 static inline mt_tok_merge mt_tok_merges_find(const mt_tok_merges *merges, uint32_t left, uint32_t right)

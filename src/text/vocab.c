@@ -18,24 +18,6 @@ void mt_tok_vocab_free(mt_tok_vocab *vocab)
     *vocab = (mt_tok_vocab){0};
 }
 
-/* Hashes eight bytes at a time. The rest is padded with zeros; the length is part of the hash. */
-static uint64_t hash_of(const char *s, size_t len)
-{
-    const uint64_t odd = 0x9E3779B97F4A7C15u;
-    uint64_t h = len * odd, word;
-
-    for (; len >= sizeof(word); s += sizeof(word), len -= sizeof(word)) {
-        memcpy(&word, s, sizeof(word));
-        h = (h ^ word) * odd;
-        h ^= h >> 29;
-    }
-    word = 0;
-    if (len > 0)
-        memcpy(&word, s, len);
-    h = (h ^ word) * odd;
-    return h ^ h >> 32;
-}
-
 static uint64_t slot_of(uint64_t hash, size_t index)
 {
     return (hash & 0xFFFFFFFF00000000u) | (uint64_t)(index + 1);
@@ -64,6 +46,8 @@ static void grow(mt_tok_vocab *vocab)
 {
     size_t cap = vocab->cap ? vocab->cap * 2 : FIRST_CAP;
 
+    if (vocab->cap == 0)
+        vocab->key = mt_hash_key_draw();
     vocab->begins = mt_realloc(vocab->begins, vocab->cap ? (vocab->cap + 1) * sizeof(*vocab->begins) : 0,
                                (cap + 1) * sizeof(*vocab->begins));
     vocab->ids = mt_realloc(vocab->ids, vocab->cap * sizeof(*vocab->ids), cap * sizeof(*vocab->ids));
@@ -74,7 +58,7 @@ static void grow(mt_tok_vocab *vocab)
     for (size_t i = 0; i < vocab->count; i++) {
         size_t len;
         const char *text = mt_tok_vocab_text(vocab, i, &len);
-        uint64_t hash = hash_of(text, len);
+        uint64_t hash = mt_hash_bytes(vocab->key, text, len);
         size_t at = (size_t)hash & vocab->mask;
 
         while (vocab->slots[at])
@@ -93,7 +77,7 @@ static void keep_text(mt_tok_vocab *vocab, const char *s, size_t len)
 
 bool mt_tok_vocab_add(mt_tok_vocab *vocab, const char *s, size_t len, uint32_t id, mt_error *err)
 {
-    uint64_t hash = hash_of(s, len);
+    uint64_t hash;
     size_t at, index = vocab->count;
 
     if (len > MT_LIMIT_TOKEN_BYTES)
@@ -103,6 +87,7 @@ bool mt_tok_vocab_add(mt_tok_vocab *vocab, const char *s, size_t len, uint32_t i
         return mt_fail(err, MT_E_TOO_LARGE, "it has a token with the id %u; ids must be below %u", id, MT_LIMIT_VOCAB);
     if (vocab->count == vocab->cap)
         grow(vocab);
+    hash = mt_hash_bytes(vocab->key, s, len);
     at = find_slot(vocab, hash, s, len);
     if (vocab->slots[at]) {
         index = (size_t)(uint32_t)vocab->slots[at] - 1;
@@ -125,7 +110,7 @@ size_t mt_tok_vocab_index(const mt_tok_vocab *vocab, const char *s, size_t len)
 
     if (len > vocab->longest || vocab->count == 0)
         return MT_TOK_NOT_THERE;
-    at = find_slot(vocab, hash_of(s, len), s, len);
+    at = find_slot(vocab, mt_hash_bytes(vocab->key, s, len), s, len);
     return vocab->slots[at] ? (size_t)(uint32_t)vocab->slots[at] - 1 : MT_TOK_NOT_THERE;
 }
 

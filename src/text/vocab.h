@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/hash_key.h"
 
 #define MT_TOK_NOT_THERE SIZE_MAX
 
@@ -21,6 +22,7 @@ typedef struct mt_tok_vocab {
     size_t count, cap;
     uint64_t *slots; /* hash table: the upper half of a hash, and 1 + the index of the string; 0: empty */
     size_t mask;
+    mt_hash_key key;   /* as files choose the strings */
     size_t longest;    /* bytes of the longest spelling */
     uint32_t id_limit; /* 1 + the largest id */
 } mt_tok_vocab;

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "text/limits.h"
+#include "text/merges.h"
 #include "text/tokenizer.h"
 #include "text/trie.h"
 #include "text/unigram.h"
@@ -43,6 +44,75 @@ static void spellings_are_found(void **state)
     assert_int_equal(mt_tok_vocab_id(&vocab, "a\0b", 3), 6);
     assert_int_equal(mt_tok_vocab_id(&vocab, "a\0c", 3), MT_TOKEN_NONE);
     mt_tok_vocab_free(&vocab);
+}
+
+/* The most slots in a row that are taken: how far a search may have to go. Counts runs that go around the end as two. */
+static size_t longest_run(const bool *taken, size_t count)
+{
+    size_t most = 0, run = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        run = taken[i] ? run + 1 : 0;
+        most = run > most ? run : most;
+    }
+    return most;
+}
+
+/* 2^14 strings that met in one slot under a hash that multiplied eight bytes at a time, whatever it began with: of each
+   pair of words, bits that undo each other's are flipped or not. */
+static void chosen_strings_do_not_meet(void **state)
+{
+    enum { PAIRS = 14 };
+    mt_tok_vocab vocab = {0};
+    mt_error err;
+    bool *taken;
+
+    (void)state;
+    for (uint32_t i = 0; i < 1u << PAIRS; i++) {
+        uint64_t words[2 * PAIRS] = {0};
+
+        for (unsigned pair = 0; pair < PAIRS; pair++) {
+            if (i >> pair & 1) {
+                words[2 * pair] = (uint64_t)1 << 63;
+                words[2 * pair + 1] = (uint64_t)1 << 63 | (uint64_t)1 << 34;
+            }
+        }
+        assert_true(mt_tok_vocab_add(&vocab, (const char *)words, sizeof(words), i, &err));
+    }
+    taken = mt_alloc(vocab.mask + 1);
+    for (size_t i = 0; i <= vocab.mask; i++)
+        taken[i] = vocab.slots[i] != 0;
+    assert_in_range(longest_run(taken, vocab.mask + 1), 1, 1000);
+    mt_free(taken);
+    mt_tok_vocab_free(&vocab);
+}
+
+/* Pairs of ids that met in one slot under multiplication by a known number. */
+static void chosen_pairs_do_not_meet(void **state)
+{
+    enum { PAIRS = 1 << 14 };
+    const uint64_t odd = 0x9E3779B97F4A7C15u;
+    uint64_t inverse = odd;
+    mt_tok_merges merges = {0};
+    bool *taken;
+
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        inverse *= 2 - odd * inverse;
+    assert_true(inverse * odd == 1);
+    for (uint32_t i = 0; i < PAIRS; i++) {
+        const uint64_t pair = inverse * i;
+
+        mt_tok_merges_add(&merges, (uint32_t)(pair >> 32), (uint32_t)pair, (mt_tok_merge){i, i});
+    }
+    for (uint32_t i = 0; i < PAIRS; i++)
+        assert_int_equal(mt_tok_merges_find(&merges, (uint32_t)(inverse * i >> 32), (uint32_t)(inverse * i)).id, i);
+    taken = mt_alloc(merges.mask + 1);
+    for (size_t i = 0; i <= merges.mask; i++)
+        taken[i] = merges.slots[i].merge.rank != MT_MERGE_NONE;
+    assert_in_range(longest_run(taken, merges.mask + 1), 1, 1000);
+    mt_free(taken);
+    mt_tok_merges_free(&merges);
 }
 
 static void limits_are_sentences(void **state)
@@ -157,6 +227,8 @@ static void pieces_are_left_when_their_request_has_ended(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(spellings_are_found),
+    cmocka_unit_test(chosen_strings_do_not_meet),
+    cmocka_unit_test(chosen_pairs_do_not_meet),
     cmocka_unit_test(limits_are_sentences),
     cmocka_unit_test(tries_find_starts),
     cmocka_unit_test(tries_have_a_limit),
