@@ -148,14 +148,10 @@ static bool merge(mt_checkpoint *c, mt_error *err)
 /* Adds the tensors of a GGUF file to the table. */
 static bool add_gguf(mt_checkpoint *c, const char *path, bool projector, mt_error *err)
 {
-    mt_gguf **g = projector ? &c->projector : &c->gguf;
     mt_tensor_info *tensors;
     size_t count;
-    *g = mt_gguf_open(path, err);
-    if (!*g)
-        return false;
-    if (projector ? !mt_gguf_projector_names(*g, c->arena, &tensors, &count, err)
-                  : !mt_gguf_names(*g, c->arena, &tensors, &count, err))
+    if (projector ? !mt_gguf_projector_names(c->projector, c->arena, &tensors, &count, err)
+                  : !mt_gguf_names(c->gguf, c->arena, &tensors, &count, err))
         return mt_fail_within(err, "\"%s\"", path);
     if (count == 0)
         return mt_fail(err, MT_E_INVALID, "\"%s\" holds no tensors; download the file again", path);
@@ -165,9 +161,18 @@ static bool add_gguf(mt_checkpoint *c, const char *path, bool projector, mt_erro
     return true;
 }
 
-/* Reads a GGUF file, and its projector where there is one, as the checkpoint that they were made from. */
+/* Reads a GGUF file, and its projector where there is one, as the checkpoint that they were made from. Both are opened
+   first, so that whoever reads of their keys meanwhile shares them. */
 static bool load_gguf(mt_checkpoint *c, const mt_gguf_place *place, mt_error *err)
 {
+    c->gguf = mt_gguf_open(place->model, err);
+    if (!c->gguf)
+        return false;
+    if (place->projector[0]) {
+        c->projector = mt_gguf_open(place->projector, err);
+        if (!c->projector)
+            return false;
+    }
     c->config = mt_folder_config(c->dir, "config.json", err);
     return c->config && add_gguf(c, place->model, false, err) &&
            (!place->projector[0] || add_gguf(c, place->projector, true, err)) && sort(c, err);

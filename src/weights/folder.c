@@ -1,5 +1,5 @@
 /* Files of a model (folder.h). Nothing is kept: a GGUF file is opened again for each text that is made of it, which
-   takes milliseconds and happens a few times when a model is opened. */
+   reads its header again unless somebody holds it open, as the checkpoint does while a model is opened. */
 #include "weights/folder.h"
 
 #include <stdio.h>
@@ -234,6 +234,24 @@ mt_config *mt_folder_config(const char *path, const char *name, mt_error *err)
         mt_folder_close(&file);
     }
     return config;
+}
+
+void mt_folder_hold(mt_folder_held *held, const char *path)
+{
+    mt_gguf_place place;
+    *held = (mt_folder_held){0};
+    if (!mt_gguf_locate(&place, path, NULL, NULL))
+        return;
+    held->model = mt_gguf_open(place.model, NULL); /* who needs it will say why it cannot be opened */
+    if (held->model && place.projector[0])
+        held->projector = mt_gguf_open(place.projector, NULL);
+}
+
+void mt_folder_release(mt_folder_held *held)
+{
+    mt_gguf_close(held->model);
+    mt_gguf_close(held->projector);
+    *held = (mt_folder_held){0};
 }
 
 void mt_folder_source(char out[MT_LIMIT_PATH], const char *path, const char *name)

@@ -29,6 +29,14 @@ void mt_folder_close(mt_folder_file *file);
 /* Reads it as a JSON object. NULL with MT_OK where there is none, else with a sentence. Free with mt_config_free. */
 mt_config *mt_folder_config(const char *path, const char *name, mt_error *err) MT_NODISCARD;
 
+/* Files that are kept open, so that a GGUF file's header is read once while much is read of it. */
+typedef struct mt_folder_held {
+    struct mt_gguf *model, *projector; /* NULL of a folder without, and where they cannot be opened */
+} mt_folder_held;
+
+void mt_folder_hold(mt_folder_held *held, const char *path);
+void mt_folder_release(mt_folder_held *held);
+
 /* Writes which file of the disk it comes from: itself, or the GGUF file; for messages, times and sizes. */
 void mt_folder_source(char out[MT_LIMIT_PATH], const char *path, const char *name);
 

@@ -1,7 +1,8 @@
 /* Reads GGUF files (gguf.h).
 
    A mt_gguf owns the mappings of its files, the tables of keys and the one table of tensors, merged from all files.
-   Nothing changes after opening, so any thread may read it.
+   Nothing of it changes after opening, so any thread may read it, and all who open the same files share one
+   (gguf_shared.c).
 
    Invariants once a file was opened:
    1. every tensor's bytes are inside its file, behind the header, and no two tensors of a file share a byte;
@@ -290,6 +291,7 @@ static bool open_file(mt_gguf *g, const char *path, unsigned number, unsigned to
 {
     mt_file *map = &g->maps[number - 1];
     mt_gguf_keys keys = {0};
+    (void)mt_gguf_stamp_take(&g->stamps[number - 1], path); /* where it fails, mapping says why */
     if (!mt_file_map(map, path, err))
         return false;
     const char *data = map->data ? map->data : ""; /* of an empty file */
@@ -305,6 +307,7 @@ static bool open_all(mt_gguf *g, const char *path, mt_error *err)
         return mt_fail(err, MT_E_TOO_LARGE, "\"%s\" counts %u shards; at most %d are read", path, total,
                        MT_LIMIT_SHARDS);
     g->maps = mt_alloc_array(total, sizeof(*g->maps));
+    g->stamps = mt_alloc_array(total, sizeof(*g->stamps));
     g->mapped = total;
     if (total == 1)
         return open_file(g, path, 1, 1, err);
@@ -325,20 +328,28 @@ static bool open_all(mt_gguf *g, const char *path, mt_error *err)
 
 mt_gguf *mt_gguf_open(const char *path, mt_error *err)
 {
-    mt_gguf *g = gguf_new();
+    mt_gguf *g = mt_gguf_shared_find(path);
+    if (g)
+        return g;
+    g = gguf_new();
     if (!open_all(g, path, err) || (!merge(g, err) && !mt_fail_within(err, "\"%s\"", path))) {
         mt_gguf_close(g);
         return NULL;
     }
+    mt_gguf_shared_add(g, path);
     return g;
 }
 
 void mt_gguf_close(mt_gguf *g)
 {
-    if (!g)
+    if (!g || (g->path && !mt_gguf_shared_drop(g)))
         return;
-    for (size_t i = 0; i < g->mapped; i++)
+    for (size_t i = 0; i < g->mapped; i++) {
         mt_file_unmap(&g->maps[i]);
+        mt_free(g->stamps[i].path);
+    }
+    mt_free(g->path);
+    mt_free(g->stamps);
     mt_free(g->maps);
     mt_free(g->tensors);
     mt_arena_free(g->arena);

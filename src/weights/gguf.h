@@ -39,8 +39,8 @@ typedef struct mt_gguf_text {
 typedef struct mt_gguf mt_gguf;
 typedef struct mt_gguf_array mt_gguf_array; /* of numbers or strings, never of arrays */
 
-/* Maps the file at path, and its siblings where it is one of several. NULL with a sentence that names the file. Free
-   with mt_gguf_close. */
+/* Maps the file at path, and its siblings where it is one of several; the same that another opened and has not closed,
+   where the files have not changed. NULL with a sentence that names the file. Undo with mt_gguf_close. */
 mt_gguf *mt_gguf_open(const char *path, mt_error *err) MT_NODISCARD;
 
 /* The same for one file in memory; borrows data until mt_gguf_close. */

@@ -1,6 +1,8 @@
-/* Shared by gguf.c and gguf_keys.c only. */
+/* Shared by gguf.c, gguf_keys.c and gguf_shared.c only. */
 #ifndef MT_WEIGHTS_GGUF_INTERNAL_H
 #define MT_WEIGHTS_GGUF_INTERNAL_H
+
+#include <time.h>
 
 #include "base/arena.h"
 #include "base/file.h"
@@ -27,10 +29,21 @@ typedef struct mt_gguf_keys {
     size_t count;
 } mt_gguf_keys;
 
+/* What a file was like before it was mapped. */
+typedef struct mt_gguf_stamp {
+    char *path; /* owned */
+    uint64_t device, inode, size;
+    struct timespec modified;
+} mt_gguf_stamp;
+
 struct mt_gguf {
-    mt_file *maps; /* none where the memory is borrowed */
-    size_t mapped; /* length of maps */
-    size_t files;  /* read so far */
+    mt_file *maps;         /* none where the memory is borrowed */
+    mt_gguf_stamp *stamps; /* of the same files */
+    size_t mapped;         /* length of maps and stamps */
+    char *path;            /* that it is known by, while others may share it (gguf_shared.c) */
+    size_t holders;        /* who have to close it */
+    mt_gguf *next;
+    size_t files; /* read so far */
     mt_arena *arena;
     mt_gguf_keys keys; /* of the first file */
     mt_tensor_info *tensors;
@@ -54,5 +67,17 @@ bool mt_gguf_read_name(mt_gguf_cursor *c, const char *of, mt_gguf_text *out);
 
 /* Reads `count` keys with their values. */
 bool mt_gguf_read_keys(mt_gguf_cursor *c, uint64_t count, mt_gguf_keys *out);
+
+/* Describes a file. False: it cannot be examined. */
+bool mt_gguf_stamp_take(mt_gguf_stamp *stamp, const char *path);
+
+/* The files at path, where somebody has them open and they are as they were: for one more holder. Or NULL. */
+mt_gguf *mt_gguf_shared_find(const char *path);
+
+/* Lets others find it; the caller is its first holder. */
+void mt_gguf_shared_add(mt_gguf *g, const char *path);
+
+/* One holder less. True: it was the last, and nobody finds it any more. */
+bool mt_gguf_shared_drop(mt_gguf *g);
 
 #endif

@@ -410,11 +410,40 @@ static void shards_are_opened_together(void **state)
     expect_no_file("empty.gguf", MT_E_INVALID, "the file is truncated");
 }
 
+static void open_files_are_shared(void **state)
+{
+    mt_error err = {0};
+    mt_gguf *first, *again, *other;
+
+    (void)state;
+    put_shard("m-00001-of-00002.gguf", "a", 0, 2);
+    put_shard("m-00002-of-00002.gguf", "b", 1, 2);
+    first = open_in_folder("m-00001-of-00002.gguf", &err);
+    again = open_in_folder("m-00001-of-00002.gguf", &err);
+    assert_true(first && first == again);
+    mt_gguf_close(again);
+    assert_non_null(mt_gguf_find(first, "b"));
+    remove_file("m-00002-of-00002.gguf"); /* which is mapped, so that its number stays taken */
+    put_shard("m-00002-of-00002.gguf", "c", 1, 2);
+    other = open_in_folder("m-00001-of-00002.gguf", &err);
+    assert_true(other && other != first);
+    assert_true(mt_gguf_find(first, "b") && !mt_gguf_find(other, "b") && mt_gguf_find(other, "c"));
+    again = open_in_folder("m-00001-of-00002.gguf", &err);
+    assert_ptr_equal(again, other);
+    mt_gguf_close(first);
+    mt_gguf_close(other);
+    assert_non_null(mt_gguf_find(again, "c"));
+    mt_gguf_close(again);
+    remove_file("m-00002-of-00002.gguf");
+    expect_no_file("m-00001-of-00002.gguf", MT_E_NOT_FOUND, "is absent; download it too");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(values_are_read),         cmocka_unit_test(arrays_are_read),
     cmocka_unit_test(tensors_are_read),        cmocka_unit_test(a_shortened_file_is_refused),
     cmocka_unit_test(versions_are_told_apart), cmocka_unit_test(keys_that_lie_are_refused),
     cmocka_unit_test(alignments_are_checked),  cmocka_unit_test(tensors_that_lie_are_refused),
     cmocka_unit_test(limits_are_exact),        IN_FOLDER(shards_are_opened_together),
+    IN_FOLDER(open_files_are_shared),
 };
 UNIT_MAIN(tests)

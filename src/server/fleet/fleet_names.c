@@ -98,9 +98,8 @@ static bool read_model(mt_member_facts *facts, const mt_checkpoint *c, const mt_
     return ok;
 }
 
-/* Reads the folder of a model. first: options for a single model (--family, --chat-template, ...) are about this one.
-   False: *err. Without the lock. */
-static bool read_folder(mt_member_facts *facts, const char *dir, const mt_options *opt, bool first, mt_error *err)
+/* read_folder while its files are held. */
+static bool read_held(mt_member_facts *facts, const char *dir, const mt_options *opt, bool first, mt_error *err)
 {
     mt_target target = {.embeds = false};
     mt_checkpoint *c;
@@ -118,6 +117,19 @@ static bool read_folder(mt_member_facts *facts, const char *dir, const mt_option
     facts->embeds = target.embeds && target.unfit.code == MT_OK;
     if (ok)
         read_template(facts, dir, first ? opt->chat_template : NULL, first ? opt : NULL);
+    return ok;
+}
+
+/* Reads the folder of a model. first: options for a single model (--family, --chat-template, ...) are about this one.
+   False: *err. Without the lock. */
+static bool read_folder(mt_member_facts *facts, const char *dir, const mt_options *opt, bool first, mt_error *err)
+{
+    mt_folder_held held;
+    bool ok;
+
+    mt_folder_hold(&held, dir);
+    ok = read_held(facts, dir, opt, first, err);
+    mt_folder_release(&held);
     return ok;
 }
 

@@ -289,7 +289,7 @@ static bool open_model(mt_served *s, const mt_served_params *p, mt_error *err)
     return true;
 }
 
-char *mt_served_describe(const char *dir, const mt_options *opt, bool first, mt_ask_defaults *defaults, bool *encodes)
+static char *describe(const char *dir, const mt_options *opt, bool first, mt_ask_defaults *defaults, bool *encodes)
 {
     mt_error err;
     mt_checkpoint *c = mt_checkpoint_inspect(dir, &err);
@@ -311,16 +311,31 @@ char *mt_served_describe(const char *dir, const mt_options *opt, bool first, mt_
     return text;
 }
 
+char *mt_served_describe(const char *dir, const mt_options *opt, bool first, mt_ask_defaults *defaults, bool *encodes)
+{
+    mt_folder_held held;
+    char *text;
+
+    mt_folder_hold(&held, dir);
+    text = describe(dir, opt, first, defaults, encodes);
+    mt_folder_release(&held);
+    return text;
+}
+
 bool mt_served_open(mt_served *s, const mt_served_params *p, mt_error *err)
 {
     const uint64_t start = mt_clock_ns();
-    bool encodes;
+    mt_folder_held held;
+    bool ok, encodes;
 
     *s = (mt_served){.name = p->name, .work = p->work};
     s->media = mt_options_media(p->opt);
     mt_picture_room_init(&s->room, 0);
-    if (!set_formats(s, p, err) || (p->beside && !open_encoders(s, p->opt, err)) ||
-        !mt_encoder_known(p->dir, &encodes, err) || !(encodes ? open_alone : open_model)(s, p, err))
+    mt_folder_hold(&held, p->dir);
+    ok = set_formats(s, p, err) && (!p->beside || open_encoders(s, p->opt, err)) &&
+         mt_encoder_known(p->dir, &encodes, err) && (encodes ? open_alone : open_model)(s, p, err);
+    mt_folder_release(&held);
+    if (!ok)
         return false;
     mt_log_info("model.ready", "\"%s\" with a context of %zu tokens after %.2f s", s->name, s->context,
                 (double)(mt_clock_ns() - start) / 1e9);
