@@ -186,6 +186,34 @@ static mt_mat sized(size_t s, size_t n, size_t groups)
     return w;
 }
 
+/* Depths of several pieces of those that levels take at once, the last one shorter than the others, with each type of
+   scales and each group: one row, a few, and more than are multiplied together. */
+static void pieces(check *c, mt_mat shape)
+{
+    static const size_t depths[] = {640, 768, 1280, 2688}, rows[] = {1, 2, 4, 9};
+    const size_t multiple = mt_scale_together(shape.scale_type) > 1 ? 256 : shape.group;
+    for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
+        shape.k = depths[i];
+        shape.n = 30 + check_below(c, 40);
+        for (size_t m = 0; shape.k % multiple == 0 && m < sizeof(rows) / sizeof(rows[0]); m++)
+            every_row(c, shape, rows[m], CHECK_NORMAL);
+    }
+}
+
+static void all_pieces(check *c)
+{
+    static const mt_scale_type scales[] = {MT_SCALE_BF16, MT_SCALE_F16, MT_SCALE_F32};
+    static const uint8_t bits[] = {2, 3, 4, 5, 6, 8};
+    for (size_t i = 0; i < 3 * sizeof(scales) / sizeof(scales[0]) * sizeof(bits); i++)
+        pieces(c, (mt_mat){.format = MT_FORMAT_AFFINE,
+                           .bits = bits[i / 9],
+                           .group = (uint16_t)(32u << i % 3),
+                           .scale_type = scales[i / 3 % 3]});
+    for (size_t s = 0; s < SHAPES; s++)
+        if (shapes[s].format != MT_FORMAT_AFFINE || mt_scale_together(shapes[s].scale_type) > 1)
+            pieces(c, shapes[s]);
+}
+
 void check_qmatmul(check *c)
 {
     if (!check_begin(c, CHECK_NEW(c, q_matmul) || CHECK_NEW(c, q_pack), "q_matmul"))
@@ -210,6 +238,7 @@ void check_qmatmul(check *c)
         column_ranges(c, sized(s, 19, 3), 1 + check_below(c, 3));
         column_ranges(c, sized(s, 19, 3), 4 + check_below(c, 12));
     }
+    all_pieces(c);
     every_row(c, sized(0, 16, 16), 1100, CHECK_NORMAL);
     for (size_t m = 287; m <= 300; m++) /* around the end of a block of rows */
         every_row(c, sized(0, 16, 16), m, CHECK_NORMAL);
