@@ -1,6 +1,7 @@
 /* See fields.h. */
 #include "api/fields.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -74,10 +75,26 @@ static bool asks_nothing(const mt_field *f, const json_t *value)
     return json_is_number(value) ? json_number_value(value) == f->least : is_nothing(value);
 }
 
-static bool read_field(mt_ask *ask, const mt_field *f, const json_t *value, mt_failure *why)
+/* The row that f is like, under f's name. */
+static mt_field row_like(const mt_field *f)
 {
-    void *member = (char *)ask + f->offset;
+    for (size_t i = 0; i < f->table->count; i++)
+        if (strcmp(f->table->fields[i].name, f->like) == 0) {
+            mt_field row = f->table->fields[i];
 
+            row.name = f->name;
+            return row;
+        }
+    assert(!"a row is like one that is not there");
+    return (mt_field){.name = f->name, .kind = MT_FIELD_REFUSED};
+}
+
+bool mt_field_read_value(mt_ask *ask, const mt_field *f, const json_t *value, mt_failure *why)
+{
+    const mt_field like = f->kind == MT_FIELD_LIKE ? row_like(f) : *f;
+    void *member = (char *)ask + like.offset;
+
+    f = &like;
     switch (f->kind) {
     case MT_FIELD_BOOL:
         if (!json_is_boolean(value))
@@ -87,6 +104,7 @@ static bool read_field(mt_ask *ask, const mt_field *f, const json_t *value, mt_f
     case MT_FIELD_INT: return read_int(f, value, member, why);
     case MT_FIELD_FLOAT: return read_float(f, value, member, why);
     case MT_FIELD_STRING: return read_string(f, value, member, why);
+    case MT_FIELD_LIKE: break; /* a row that others are like is not */
     case MT_FIELD_OTHER: return f->read(ask, f->name, value, why);
     case MT_FIELD_REFUSED:
         return asks_nothing(f, value) || mt_failure_unsupported(why, f->name, "is not supported: leave it out");
@@ -100,7 +118,7 @@ static bool read_table(mt_ask *ask, const mt_field_table *table, const char *con
         const mt_field *f = &table->fields[i];
         const json_t *value = json_object_get(ask->body, f->name);
 
-        if (value && !json_is_null(value) && !mt_words_have(own, f->name) && !read_field(ask, f, value, why))
+        if (value && !json_is_null(value) && !mt_words_have(own, f->name) && !mt_field_read_value(ask, f, value, why))
             return false;
     }
     return true;
@@ -109,6 +127,24 @@ static bool read_table(mt_ask *ask, const mt_field_table *table, const char *con
 bool mt_fields_read_table(mt_ask *ask, const mt_field_table *table, mt_failure *why)
 {
     return read_table(ask, table, NULL, why);
+}
+
+bool mt_fields_read_object(mt_ask *ask, const mt_field_table *table, const char *prefix, const json_t *object,
+                           mt_failure *why)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const json_t *value = json_object_get(object, table->fields[i].name);
+        mt_field row = table->fields[i];
+
+        if (!value || json_is_null(value))
+            continue;
+        row.name = mt_arena_printf(ask->arena, "%s%s", prefix, row.name); /* rows may keep their name */
+        if (!row.name)
+            return mt_failure_memory(why, NULL);
+        if (!mt_field_read_value(ask, &row, value, why))
+            return false;
+    }
+    return true;
 }
 
 /* Fields that do not change an answer: about the client, routing, caching, billing, or how others compute. */

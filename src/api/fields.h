@@ -8,6 +8,7 @@
 #include "api/failure.h"
 
 typedef struct mt_field mt_field;
+typedef struct mt_field_table mt_field_table;
 
 typedef enum mt_field_kind {
     MT_FIELD_BOOL,
@@ -15,6 +16,7 @@ typedef enum mt_field_kind {
     MT_FIELD_FLOAT,  /* float, within least and most */
     MT_FIELD_STRING, /* const char *, borrowed from the body */
     MT_FIELD_OTHER,  /* the row's function reads it */
+    MT_FIELD_LIKE,   /* read as another row, of `table`, which `like` names */
     /* Not supported: accepted only with a value that asks for nothing, such as false or the number `least` */
     MT_FIELD_REFUSED
 } mt_field_kind;
@@ -28,12 +30,14 @@ struct mt_field {
     size_t offset, size; /* of the member of mt_ask that gets the value */
     double least, most;  /* the range of INT and FLOAT; for REFUSED see there */
     mt_field_read *read; /* for OTHER */
+    const char *like;    /* for LIKE */
+    const mt_field_table *table;
 };
 
-typedef struct mt_field_table {
+struct mt_field_table {
     const mt_field *fields;
     size_t count;
-} mt_field_table;
+};
 
 /* Reads all fields of the ask's body by the tables, in their order: where two set the same member, the last one wins.
    elsewhere: names of fields that the caller reads, ended by NULL. own: the same, for names that the tables must not
@@ -50,22 +54,35 @@ void mt_fields_note(mt_ask *ask, const char *prefix, const json_t *object, const
 /* Reads the fields of one table; others are not noted. */
 bool mt_fields_read_table(mt_ask *ask, const mt_field_table *table, mt_failure *why) MT_NODISCARD;
 
+/* Reads members of another object than the body by a table. prefix: before their names in errors, such as "options.".
+   Others are not noted. False: *why. */
+bool mt_fields_read_object(mt_ask *ask, const mt_field_table *table, const char *prefix, const json_t *object,
+                           mt_failure *why) MT_NODISCARD;
+
+/* Reads one value by a row. False: *why, which names the row. */
+bool mt_field_read_value(mt_ask *ask, const mt_field *row, const json_t *value, mt_failure *why) MT_NODISCARD;
+
 /* Rows of tables. MEMBER is for the others: a row whose value becomes a member of mt_ask. */
-#define MT_FIELD_MEMBER(field, kind, member, low, high)                                       \
-    {                                                                                         \
-        field, kind, offsetof(mt_ask, member), sizeof(((mt_ask *)0)->member), low, high, NULL \
+#define MT_FIELD_MEMBER(field, kind, member, low, high)                                                   \
+    {                                                                                                     \
+        field, kind, offsetof(mt_ask, member), sizeof(((mt_ask *)0)->member), low, high, NULL, NULL, NULL \
     }
 #define MT_FIELD_BOOL_ROW(field, member) MT_FIELD_MEMBER(field, MT_FIELD_BOOL, member, 0, 0)
 #define MT_FIELD_INT_ROW(field, member, low, high) MT_FIELD_MEMBER(field, MT_FIELD_INT, member, low, high)
 #define MT_FIELD_FLOAT_ROW(field, member, low, high) MT_FIELD_MEMBER(field, MT_FIELD_FLOAT, member, low, high)
 #define MT_FIELD_STRING_ROW(field, member) MT_FIELD_MEMBER(field, MT_FIELD_STRING, member, 0, 0)
-#define MT_FIELD_OTHER_ROW(field, function)         \
-    {                                               \
-        field, MT_FIELD_OTHER, 0, 0, 0, 0, function \
+#define MT_FIELD_OTHER_ROW(field, function)                     \
+    {                                                           \
+        field, MT_FIELD_OTHER, 0, 0, 0, 0, function, NULL, NULL \
     }
-#define MT_FIELD_REFUSED_ROW(field, nothing)            \
-    {                                                   \
-        field, MT_FIELD_REFUSED, 0, 0, nothing, 0, NULL \
+#define MT_FIELD_REFUSED_ROW(field, nothing)                        \
+    {                                                               \
+        field, MT_FIELD_REFUSED, 0, 0, nothing, 0, NULL, NULL, NULL \
+    }
+/* A field with another name than the row of mt_fields_common that it is like */
+#define MT_FIELD_LIKE_ROW(field, common)                                  \
+    {                                                                     \
+        field, MT_FIELD_LIKE, 0, 0, 0, 0, NULL, common, &mt_fields_common \
     }
 
 /* Fields that all of OpenAI's dialects about text have; fields of other servers that are refused. */
@@ -75,7 +92,7 @@ extern const mt_field_table mt_fields_common, mt_fields_refused;
 extern const mt_field_table mt_fields_vectors, mt_fields_encoding, mt_fields_scores;
 
 /* Readers used by several tables, in fields_common.c. A max_tokens of -1 means all that the context leaves. */
-mt_field_read mt_read_bias, mt_read_max_tokens, mt_read_stop, mt_read_truncate, mt_read_truncation_side;
+mt_field_read mt_read_bias, mt_read_max_tokens, mt_read_seed, mt_read_stop, mt_read_truncate, mt_read_truncation_side;
 
 /* Readers of fields about thinking, in fields_thinking.c: a word; a number of tokens; an object of Anthropic's form,
    {"type", "budget_tokens"}, and one of OpenRouter's, {"effort", "max_tokens", "exclude"}. What the words mean, and

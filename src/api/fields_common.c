@@ -12,7 +12,7 @@
 #include "text/limits.h"
 #include "weights/limits.h"
 
-static bool read_seed(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+bool mt_read_seed(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (!json_is_integer(value))
         return mt_failure_type(why, name, value, "an integer");
@@ -205,17 +205,14 @@ bool mt_read_bias(mt_ask *ask, const char *name, const json_t *value, mt_failure
 }
 
 /* The name that llama.cpp and Ollama have for repetition_penalty. There penalties look back 64 tokens unless
-   repeat_last_n says otherwise. The value is read from the body once more, by a table of this row alone, so that its
-   type and range are checked as those of any number. */
+   repeat_last_n says otherwise. */
 static bool read_repeat_penalty(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     enum { USUAL = 64 }; /* tokens */
-    static const mt_field row[] = {MT_FIELD_FLOAT_ROW("repeat_penalty", sampling.repetition_penalty, 0.01, 100)};
+    const mt_field row = MT_FIELD_LIKE_ROW(name, "repetition_penalty");
 
-    (void)name;
-    (void)value;
     ask->sampling.penalty_window = USUAL;
-    return mt_fields_read_table(ask, &(mt_field_table){row, MT_COUNT(row)}, why);
+    return mt_field_read_value(ask, &row, value, why);
 }
 
 /* How many tokens penalties look back: -1: all (penalty_window 0); 0: none, so penalties are switched off. In the table
@@ -297,7 +294,7 @@ static const mt_field fields[] = {
     MT_FIELD_OTHER_ROW("repeat_penalty", read_repeat_penalty),
     MT_FIELD_OTHER_ROW("repeat_last_n", read_repeat_last),
     MT_FIELD_OTHER_ROW("logit_bias", mt_read_bias),
-    MT_FIELD_OTHER_ROW("seed", read_seed),
+    MT_FIELD_OTHER_ROW("seed", mt_read_seed),
     MT_FIELD_OTHER_ROW("stop", mt_read_stop),
     MT_FIELD_OTHER_ROW("stop_token_ids", read_stop_ids),
     MT_FIELD_OTHER_ROW("allowed_token_ids", read_allowed_ids),

@@ -153,23 +153,10 @@ static bool read_truncate(mt_ask *ask, mt_failure *why)
     return !truncate || json_is_boolean(truncate) || mt_failure_type(why, "truncate", truncate, "true or false");
 }
 
-/* Reads the settings as a body with OpenAI's field names, which becomes the ask's body: the tables then read it. */
-static bool read_settings(mt_ask *ask, bool chat, mt_failure *why)
+/* Nothing more is read from the body: a field that Ollama does not have, such as "chat_template", means nothing. */
+static void leave_body(mt_ask *ask)
 {
-    json_t *settings = json_object();
-    const bool ok = mt_ollama_settings(ask, settings, chat, why);
-
-    ask->body = mt_ask_own(ask, settings);
-    return ok;
-}
-
-static bool read_fields(mt_ask *ask, mt_failure *why)
-{
-    const bool ok = mt_body_fields(ask, NULL, why);
-
-    if (ask->think_field)
-        ask->think_field = "think";
-    return ok;
+    ask->body = mt_ask_own(ask, json_object());
 }
 
 static bool read_chat(mt_ask *ask, mt_failure *why)
@@ -178,23 +165,21 @@ static bool read_chat(mt_ask *ask, mt_failure *why)
     mt_error err = {0};
 
     mt_chat_begin(&ask->chat, ask->arena, "messages");
-    if (!read_renders(ask, why) || !read_truncate(ask, why) || !read_settings(ask, true, why) ||
-        !read_fields(ask, why) || !add_messages(ask, json_object_get(sent, "messages"), why))
+    ask->is_chat = true;
+    if (!read_renders(ask, why) || !read_truncate(ask, why) || !mt_ollama_settings(ask, why) ||
+        !add_messages(ask, json_object_get(sent, "messages"), why))
         return false;
     if (!mt_chat_read_tools(&ask->chat, json_object_get(sent, "tools"), &err))
         return mt_failure_from(why, &err, "tools");
     set_continues(ask);
+    leave_body(ask);
     return mt_body_end(ask, why);
 }
 
 /* Ends what mt_json_guard_begin began. Returns ok, or false with *why. */
 static bool end_guard(bool ok, mt_failure *why)
 {
-    if (!mt_json_guard_end())
-        return mt_failure_memory(why, NULL);
-    if (!ok)
-        mt_ollama_rename(why);
-    return ok;
+    return mt_json_guard_end() ? ok : mt_failure_memory(why, NULL);
 }
 
 /* A request without messages only loads its model. */
@@ -253,20 +238,19 @@ static bool refuse_others(const json_t *body, mt_failure *why)
 /* "raw": the prompt is completed as it is, without a template. So is one with a suffix. */
 static bool read_raw(mt_ask *ask, mt_failure *why)
 {
-    const json_t *prompt, *suffix;
+    const json_t *body = ask->body;
     bool ok;
 
-    if (!refuse(ask->body, "system", "is not taken with \"raw\" or \"suffix\": leave it out", why))
+    if (!refuse(body, "system", "is not taken with \"raw\" or \"suffix\": leave it out", why))
         return false;
-    if (json_array_size(json_object_get(ask->body, "context")))
+    if (json_array_size(json_object_get(body, "context")))
         return mt_failure_unsupported(why, "context", "is not taken with \"raw\" or \"suffix\": leave one of them out");
-    if (json_array_size(json_object_get(ask->body, "images")))
+    if (json_array_size(json_object_get(body, "images")))
         return mt_failure_unsupported(why, "images", "are not taken with \"raw\" or \"suffix\": leave one of them out");
     mt_json_guard_begin();
-    prompt = json_object_get(ask->body, "prompt");
-    suffix = mt_body_get(ask->body, "suffix");
-    ok = read_settings(ask, false, why) && mt_openai_completions_fields(ask, why) &&
-         mt_openai_prompts_read(ask, "prompt", prompt, why) && mt_openai_suffix_read(ask, "suffix", suffix, why);
+    ok = mt_ollama_settings(ask, why) && mt_openai_prompts_read(ask, "prompt", json_object_get(body, "prompt"), why) &&
+         mt_openai_suffix_read(ask, "suffix", mt_body_get(body, "suffix"), why);
+    leave_body(ask);
     return end_guard(ok, why);
 }
 
@@ -281,7 +265,8 @@ static bool read_prompt(mt_ask *ask, mt_failure *why)
     ask->form.context = json_array_size(images) == 0;
     if (!ask->form.context && json_array_size(json_object_get(ask->body, "context")))
         return mt_failure_unsupported(why, "context", "is not taken with \"images\": send them to /api/chat");
-    if (!read_context(ask, why) || !read_settings(ask, true, why))
+    ask->is_chat = true;
+    if (!read_context(ask, why) || !mt_ollama_settings(ask, why))
         return false;
     if (system && !json_is_string(system))
         return mt_failure_type(why, "system", system, "a string");
@@ -295,7 +280,8 @@ static bool read_prompt(mt_ask *ask, mt_failure *why)
         mt_chat_put(&ask->chat, &first);
     }
     mt_chat_put(&ask->chat, &second);
-    return read_fields(ask, why) && mt_body_end(ask, why);
+    leave_body(ask);
+    return mt_body_end(ask, why);
 }
 
 bool mt_ollama_read_generate(mt_ask *ask, mt_failure *why)

@@ -13,7 +13,7 @@
 #include "base/json_write.h"
 #include "sample/limits.h"
 
-static bool read_logprobs(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+bool mt_read_logprobs(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (!json_is_boolean(value))
         return mt_failure_type(why, name, value, "true or false, and how many in \"top_logprobs\"");
@@ -77,7 +77,7 @@ static bool read_modalities(mt_ask *ask, const char *name, const json_t *value, 
 
 static const mt_field fields[] = {
     MT_FIELD_OTHER_ROW("max_completion_tokens", mt_read_max_tokens),
-    MT_FIELD_OTHER_ROW("logprobs", read_logprobs),
+    MT_FIELD_OTHER_ROW("logprobs", mt_read_logprobs),
     MT_FIELD_OTHER_ROW("top_logprobs", mt_read_top_logprobs),
     MT_FIELD_OTHER_ROW("logprob_token_ids", mt_read_logprob_ids),
     MT_FIELD_OTHER_ROW("audio", refuse_given),

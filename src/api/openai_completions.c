@@ -19,7 +19,7 @@ static const mt_field fields[] = {
     MT_FIELD_REFUSED_ROW("thinking_token_budget", -1),
 };
 
-bool mt_openai_completions_fields(mt_ask *ask, mt_failure *why)
+static bool read_fields(mt_ask *ask, mt_failure *why)
 {
     static const char *const elsewhere[] = {"prompt", "suffix", NULL};
     const mt_field_table tables[] = {mt_fields_common, {fields, MT_COUNT(fields)}, mt_fields_refused};
@@ -30,7 +30,7 @@ bool mt_openai_completions_fields(mt_ask *ask, mt_failure *why)
 /* OpenAI's default of max_tokens is 16, unless the operator sets another. */
 static bool read(mt_ask *ask, mt_failure *why)
 {
-    if (!mt_openai_completions_fields(ask, why))
+    if (!read_fields(ask, why))
         return false;
     if (ask->default_max_tokens == 0)
         ask->default_max_tokens = 16;

@@ -18,7 +18,4 @@ bool mt_openai_suffix_read(mt_ask *ask, const char *field, const json_t *suffix,
 bool mt_openai_ids_read(mt_arena *arena, const char *name, const json_t *list, mt_ask_prompt *out,
                         mt_failure *why) MT_NODISCARD;
 
-/* Reads all fields of a completion but the prompt. False: *why. In openai_completions.c. */
-bool mt_openai_completions_fields(mt_ask *ask, mt_failure *why) MT_NODISCARD;
-
 #endif

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "api/chat_body.h"
-#include "api/fields.h"
 #include "api/ollama.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -320,27 +319,9 @@ bool mt_created_remove(mt_created *all, const char *name, mt_error *err)
 
 bool mt_created_settings(const json_t *model, mt_ask *ask, mt_failure *why)
 {
-    const json_t *parameters = mt_body_get(model, "parameters"), *body = ask->body;
-    json_t *settings;
-    bool ok;
+    const json_t *parameters = mt_body_get(model, "parameters");
 
-    if (!parameters)
-        return true;
-    settings = json_object();
-    mt_ask_own(ask, settings);
-    if (!mt_ollama_parameters(parameters, settings, why))
-        return false;
-    ask->body = settings;
-    ok = mt_fields_read_table(ask, &mt_fields_common, why);
-    ask->body = body;
-    if (!ok) {
-        char name[MT_FAILURE_PARAM];
-
-        mt_ollama_rename(why); /* as a member of "options" */
-        snprintf(name, sizeof(name), "parameters.%s", strchr(why->param, '.') ? strchr(why->param, '.') + 1 : "");
-        mt_failure_rename(why, name);
-    }
-    return ok;
+    return !parameters || mt_ollama_parameters(ask, parameters, why);
 }
 
 static bool add_messages(const json_t *model, mt_chat *chat, mt_failure *why)
