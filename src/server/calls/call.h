@@ -15,6 +15,7 @@
 #include "server/prepare/prefix.h"
 
 typedef struct mt_call mt_call;
+typedef struct mt_preparation mt_preparation; /* server/prepare/preparation.h */
 typedef struct mt_server mt_server;
 typedef struct mt_watcher mt_watcher;
 
@@ -89,6 +90,7 @@ struct mt_call {
     uint64_t address;           /* a hash of the address it came from */
     mt_client client;           /* with whom the server shares fairly; see client.h */
     mt_prep prep;               /* what preparing it needs and costs; see pictures.h */
+    mt_preparation *preparation; /* what is prepared so far; only a preparation thread uses it; NULL: nothing */
     /* Entry in the list of calls that is written to the log when the program crashes (base/crash.h) */
     size_t crash;
     /* mt_alloc_refused of the preparing thread before preparation: more later means memory was refused */

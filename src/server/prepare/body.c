@@ -65,23 +65,34 @@ static json_t *name_model(mt_call *call, json_t *body, mt_failure *why)
     return NULL;
 }
 
-json_t *mt_call_body(mt_call *call, mt_failure *why)
+/* Parses the bytes of the body. NULL: *why, or the call's lane has changed. */
+static json_t *read_body(mt_call *call, mt_failure *why)
 {
     const mt_lane lane = call->lane;
-    json_t *body = call->json;
+    json_t *body = NULL;
 
-    call->json = NULL;
-    if (call->bodiless)
-        return json_object();
-    if (mt_call_cancelled(call)) {
-        mt_json_body_free(body, call->body_len);
-        mt_failure_set(why, 409, "cancelled", NULL, "the request was cancelled before it began");
-        body = NULL;
-    } else if (!body && (call->coding == MT_HTTP_PLAIN || unpack(call, why)))
+    if (call->coding == MT_HTTP_PLAIN || unpack(call, why))
         body = mt_json_body_parse(call->body, call->body_len, &call->stop, why);
     if (call->lane != lane)
         return NULL;
     mt_free(call->body);
     call->body = NULL;
     return name_model(call, body, why);
+}
+
+json_t *mt_call_body(mt_call *call, mt_failure *why)
+{
+    json_t *body = call->json;
+
+    call->json = NULL;
+    if (mt_call_cancelled(call)) {
+        mt_json_body_free(body, call->body_len);
+        mt_free(call->body);
+        call->body = NULL;
+        mt_failure_set(why, 409, "cancelled", NULL, "the request was cancelled before it began");
+        return NULL;
+    }
+    if (body)
+        return body;
+    return call->bodiless ? json_object() : read_body(call, why);
 }

@@ -25,6 +25,7 @@ typedef struct mt_prep {
     void *lane;
     uint64_t begin;  /* mt_clock_thread_ns of the preparing thread when it began */
     double decoding; /* seconds of a processor that the decoder process has used since */
+    double earlier;  /* seconds of a processor that preparing took in lanes that the call has left */
 } mt_prep;
 
 /* The pictures of one prompt while it is prepared. */

@@ -16,8 +16,8 @@
 #include "server/calls/client.h"
 #include "server/inside.h"
 #include "server/limits.h"
+#include "server/prepare/preparation.h"
 #include "server/prepare/thinking.h"
-#include "server/prepare/tokens.h"
 
 /* Whether the model writes text. */
 static bool check_answers(const mt_served *served, mt_failure *why)
@@ -422,7 +422,7 @@ static bool give_pictures(const mt_ask *ask, mt_token_prompt *prompt, mt_request
     return mt_pictures_give(&prompt->pictures, r, &err) || mt_failure_from(why, &err, field_of(ask));
 }
 
-/* Seconds of a processor that preparing has taken so far. */
+/* Seconds of a processor that preparing has taken so far in this lane. */
 static double seconds_of(const mt_prep *prep)
 {
     return prep->decoding + (double)(mt_clock_thread_ns() - prep->begin) * 1e-9;
@@ -442,7 +442,7 @@ static bool submit(mt_call *call, const mt_ask *ask, mt_token_prompt *prompts, s
              fill(requests[made], call, ask, &prompts[made], why) &&
              check_kept(call->dialect, ask, requests[made], count, why) &&
              give_pictures(ask, &prompts[made], requests[made], why);
-        requests[made]->spent = seconds_of(&call->prep) / (double)count;
+        requests[made]->spent = (call->prep.earlier + seconds_of(&call->prep)) / (double)count;
     }
     if (ok)
         return mt_call_submit(call, requests, count, &err) || refused(&err, ask, why);
@@ -462,7 +462,7 @@ static bool tell_prompt(mt_call *call, const mt_ask *ask, const mt_token_prompt 
     return true;
 }
 
-/* Whether a call goes to another lane, since it brings pictures or a template of its own; it is prepared anew there. */
+/* Whether a call goes to another lane, since it brings pictures or a template of its own. */
 static bool takes_long(mt_call *call, const json_t *body, bool pictures)
 {
     const bool own =
@@ -489,21 +489,59 @@ static bool begin_created(mt_call *call, mt_ask *ask, mt_failure *why)
     return mt_created_chat(call->created, ask, why);
 }
 
-/* Prepares a call that the engine, or a count of tokens, answers. The arena belongs to call->answer once that is made.
-   True where the call goes to another lane, too. */
-static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
+/* Reads what the body asks for into the preparation's ask. */
+static bool read_ask(mt_call *call, mt_preparation *p, mt_failure *why)
 {
-    mt_served *served = call->served;
-    mt_token_prompt *prompts = NULL;
-    size_t count;
-    const mt_lane lane = call->lane;
-    bool ok;
+    mt_ask *ask = p->ask;
 
+    if (p->read)
+        return true;
+    if (!mt_account_may(call->account, mt_clock_ns(), why))
+        return false;
+    mt_prefix_name(ask->body, call->prefix);
     if ((call->created && !mt_created_settings(call->created, ask, why)) || !call->dialect->read(ask, why) ||
         (call->created && ask->is_chat && !begin_created(call, ask, why)))
         return false;
     /* Who may not unload models does not decide how long they stay, either */
     mt_fleet_keep(call->waiter.member, mt_models_may(call->server, call->account, NULL) ? ask->keep_alive : NAN);
+    p->read = true;
+    return true;
+}
+
+/* Makes the preparation's prompts. On failure they stay with the preparation, which frees their pictures. */
+static bool make_prompts(mt_call *call, mt_preparation *p, mt_failure *why)
+{
+    mt_ask *ask = p->ask;
+    mt_served *served = call->served;
+    const size_t most = call->dialect->count ? mt_tokens_most(served) : MT_LIMIT_COUNTED * served->context;
+
+    if (p->prompts)
+        return true;
+    if (ask->form.stream && ask->form.prompt_logprobs >= 0)
+        return mt_failure_value(why, "prompt_logprobs", "are not streamed: send \"stream\" as false");
+    if (!mt_tokens_make(served, ask, &call->prep, most, &p->prompts, &p->count, why))
+        return false;
+    if (p->prompts[0].forgotten)
+        mt_call_warn(call, "left out to make room: %zu messages", p->prompts[0].forgotten);
+    return true;
+}
+
+static bool constrain_all(mt_call *call, mt_preparation *p, mt_failure *why)
+{
+    while (p->constrained < p->count && constrain(call, p->ask, &p->prompts[p->constrained], why))
+        p->constrained++;
+    return p->constrained == p->count;
+}
+
+/* Prepares a call that the engine, or a count of tokens, answers; goes on where the call changed its lane. False: *why,
+   or the call's lane has changed. */
+static bool prepare(mt_call *call, mt_preparation *p, mt_failure *why)
+{
+    mt_served *served = call->served;
+    mt_ask *ask = p->ask;
+
+    if (!read_ask(call, p, why))
+        return false;
     if (ask->form.vectors && !ask->nothing)
         return mt_embed_prepare(call, ask, why);
     if (!ask->form.vectors && !check_answers(served, why))
@@ -513,47 +551,33 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
         return true;
     }
     if (ask->is_chat && takes_long(call, ask->body, mt_chat_has_media(&ask->chat) || mt_chat_has_documents(&ask->chat)))
+        return false;
+    if (!make_prompts(call, p, why))
+        return false;
+    if (ask->renders)
+        return tell_prompt(call, ask, &p->prompts[0], why);
+    if (call->dialect->count) {
+        call->dialect->count(&call->text, p->prompts[0].count);
         return true;
-    if (ask->form.stream && ask->form.prompt_logprobs >= 0)
-        return mt_failure_value(why, "prompt_logprobs", "are not streamed: send \"stream\" as false");
-    ok = mt_tokens_make(served, ask, &call->prep,
-                        call->dialect->count ? mt_tokens_most(served) : MT_LIMIT_COUNTED * served->context, &prompts,
-                        &count, why);
-    if (ok && prompts[0].forgotten)
-        mt_call_warn(call, "left out to make room: %zu messages", prompts[0].forgotten);
-    if (ok && ask->renders)
-        ok = tell_prompt(call, ask, &prompts[0], why);
-    else if (ok && call->dialect->count)
-        call->dialect->count(&call->text, prompts[0].count);
-    else {
-        for (size_t i = 0; ok && i < count; i++)
-            ok = constrain(call, ask, &prompts[i], why);
-        ok = ok && make_answer(call, ask, prompts, count, why) && submit(call, ask, prompts, count, why);
     }
-    for (size_t i = 0; prompts && i < count; i++) {
-        mt_pictures_free(&prompts[i].pictures);
-        mt_constraint_release(prompts[i].constraint);
-    }
-    return ok || call->lane != lane; /* in another lane all of it is done again */
+    return constrain_all(call, p, why) && make_answer(call, ask, p->prompts, p->count, why) &&
+           submit(call, ask, p->prompts, p->count, why);
 }
 
+/* True where the call goes to another lane, too. */
 static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
 {
-    mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
-    mt_ask *ask = mt_arena_alloc(arena, sizeof(*ask));
-    bool ok = mt_account_may(call->account, mt_clock_ns(), why) && (ask || mt_failure_memory(why, NULL));
+    const mt_lane lane = call->lane;
+    mt_preparation *p = mt_preparation_get(call, body, why);
+    const bool ok = p && prepare(call, p, why);
 
-    if (ok) {
-        mt_ask_init(ask, arena, body, &call->served->generation.defaults);
-        ask->store = mt_call_store(call);
-        ask->recent = call->recent;
-        mt_prefix_name(body, call->prefix);
-        ok = prepare(call, ask, why);
-        mt_ask_free(ask);
+    if (call->lane == lane)
+        mt_preparation_free(call);
+    else {
+        call->prep.earlier += seconds_of(&call->prep);
+        mt_preparation_park(call);
     }
-    if (!call->answer)
-        mt_arena_free(arena);
-    return ok;
+    return ok || call->lane != lane;
 }
 
 static bool prepare_task(mt_call *call, const json_t *body, mt_failure *why)
@@ -656,6 +680,7 @@ static void post(mt_call *call, json_t *body, const mt_failure *why)
 {
     if (why)
         call->failure = *why;
+    mt_preparation_free(call);
     mt_json_body_free(body, call->body_len);
     mt_room_give(&call->server->room, call->body_charge);
     call->body_charge = 0;
