@@ -1,6 +1,6 @@
-/* Reads the settings of Ollama's requests. Those that OpenAI's fields are like obey the same rows, so that both have the
-   same ranges. What jansson returns is mostly not looked at: the callers in ollama_read.c notice by mt_json_guard_end
-   where it had no memory. */
+/* Reads the settings of Ollama's requests. Those that are like OpenAI's fields use the same rows, so both have the same
+   ranges. What jansson returns is mostly not looked at: the callers in ollama_read.c notice by mt_json_guard_end where
+   it had no memory. */
 #include <math.h>
 #include <string.h>
 

@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "engine/inside.h"
 #include "engine/limits.h"
-#include "engine/sight.h"
+#include "engine/media_parts.h"
 #include "sample/limits.h"
 
 void mt_engine_params_init(mt_engine_params *params)
@@ -39,13 +39,13 @@ static bool cut_pictures(const mt_engine *e, mt_request *r, mt_error *err)
 {
     if (!e->tower.cursor)
         return true;
-    if (!mt_sights_make(r, e->features.count, err))
+    if (!mt_media_parts_make(r, e->features.count, err))
         return false;
-    for (size_t i = 0; i < r->sight_count; i++)
-        if (!e->tower.fits(e->tower.cursor, (const mt_picture *[]){&r->sights[i].picture}, 1))
+    for (size_t i = 0; i < r->media_part_count; i++)
+        if (!e->tower.fits(e->tower.cursor, (const mt_picture *[]){&r->media_parts[i].picture}, 1))
             return mt_fail(err, MT_E_TOO_LARGE,
                            "a picture has %zu patches, more than the encoder takes; send a smaller one",
-                           mt_picture_patches(&r->sights[i].picture));
+                           mt_picture_patches(&r->media_parts[i].picture));
     return true;
 }
 
@@ -253,7 +253,7 @@ static void take(mt_engine *e, mt_request *r)
         return;
     }
     if (e->feature_cache)
-        mt_sights_take(r, e->feature_cache);
+        mt_media_parts_take(r, e->feature_cache);
     for (uint32_t c = 0; c < r->choices; c++) {
         r->sequences[c].voice = mt_voices_enter(e->voices, r, e->params.model, c, now);
         mt_seq_attach(&r->sequences[c].seq, e->tree, r->salt);
@@ -304,7 +304,7 @@ static mt_engine_row describe(const mt_sequence *s, mt_phase phase, uint64_t now
 
 static mt_phase phase_of(const mt_sequence *s, bool running)
 {
-    if (s->blind)
+    if (s->lacks_features)
         return MT_PHASE_ENCODE;
     return !running ? MT_PHASE_WAITING : s->generated ? MT_PHASE_DECODE : MT_PHASE_PREFILL;
 }

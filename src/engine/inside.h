@@ -39,7 +39,7 @@ struct mt_job {
 
 /* The parts of pictures in the vision tower's job: element i of each array belongs to part i. */
 typedef struct mt_shown {
-    mt_sight *sight[MT_JOB_PARTS];
+    mt_media_part *part[MT_JOB_PARTS];
     const mt_picture *picture[MT_JOB_PARTS];
     const uint32_t *to[MT_JOB_PARTS];  /* numbers of the rows of mt_features where the part's features go */
     mt_request *unsound[MT_JOB_PARTS]; /* after a job: requests whose picture gave features that are not finite */
@@ -268,30 +268,30 @@ mt_sequence *mt_engine_yields_pages(const mt_engine *e, const mt_sequence *to, s
 /* ---- pictures: encode.c ---- */
 
 /* How many positions of s, from `done` on, can be computed with the features that exist: SIZE_MAX where none are
-   missing, 0 where s is blind, which needs features before it can go on. Sets s->blind, and s->missing where the
-   request has pictures. running: pins the features that s will use, and unpins those of parts that it has passed. */
-size_t mt_engine_sees(mt_engine *e, mt_sequence *s, size_t done, bool running);
+   missing, 0 where s needs features before it can go on. Sets s->lacks_features, and s->missing where the request has
+   pictures. running: pins the features that s will use, and unpins those of parts that it has passed. */
+size_t mt_engine_media_reach(mt_engine *e, mt_sequence *s, size_t done, bool running);
 
-/* Whether the tower's job encodes the part of a picture that s is blind for. */
+/* Whether the tower's job encodes the part of a picture whose features s lacks. */
 bool mt_engine_awaits(const mt_engine *e, const mt_sequence *s);
 
-/* Whether the features that s is blind for are being read from a tier. */
+/* Whether the features that s lacks are being read from a tier. */
 bool mt_engine_expects(const mt_engine *e, const mt_sequence *s);
 
-/* Begins to read from the tiers what they have of the features that sequences are blind for. May evict features that no
+/* Begins to read from the tiers what they have of the features that sequences lack. May evict features that no
    sequence has pinned. */
-void mt_engine_call_back(mt_engine *e);
+void mt_engine_fetch_features(mt_engine *e);
 
-/* Starts a job of the tower for `viewer`, and small pictures of others with it, where there is room for the features.
+/* Starts a job of the tower for s, and small pictures of others with it, where there is room for the features.
    May evict features that no sequence has pinned. */
-void mt_engine_encode_begin(mt_engine *e, mt_sequence *viewer);
+void mt_engine_encode_begin(mt_engine *e, mt_sequence *s);
 
 /* The tower's job is done: its features become usable. Requests whose features are not finite are listed in
    e->pictures.unsound. */
 void mt_engine_encoded(mt_engine *e, mt_job *job);
 
 /* Unpins the features that s holds: it has ended or goes back to the queue. */
-void mt_engine_unsee(mt_engine *e, mt_sequence *s);
+void mt_engine_unpin(mt_engine *e, mt_sequence *s);
 
 /* A request ends: it no longer holds the feature cache's entries of its parts, and a job that reads its pictures is
    given up. Features that are complete stay in the feature cache as long as there is room. */

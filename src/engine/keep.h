@@ -15,7 +15,7 @@
 struct mt_engine;
 struct mt_request;
 struct mt_sequence;
-struct mt_sight;
+struct mt_media_part;
 
 /* The engine's connection to its tiers. */
 typedef struct mt_keep mt_keep;
@@ -24,16 +24,16 @@ typedef struct mt_keep mt_keep;
 typedef struct mt_kept {
     uint8_t (*digest)[MT_TIER_KEY]; /* keys of its first `digests` whole pages; each digest covers all text before it */
     size_t digests, digest_cap;
-    size_t stored;          /* pages from the first on that were stored or found stored */
-    size_t next;            /* next page to ask the tiers for; pages [come, next) are being read */
-    size_t come;            /* pages before this one have been read */
-    size_t end;             /* the page behind the last that is to be read; 0: it waits for no pages */
-    size_t state;           /* the position whose recurrent state is to be read; 0: none */
-    bool asked, brought;    /* whether that state was asked for, and has been read */
-    unsigned losses;        /* how often a record that a tier was said to have did not come */
-    size_t sought;          /* parts of pictures before this one are not asked for any more */
-    bool asking, heard;     /* the remote store is being asked, or was asked, which pages and states it has */
-    bool glancing, glanced; /* the remote store is being asked, or was asked, which features it has */
+    size_t stored;       /* pages from the first on that were stored or found stored */
+    size_t next;         /* next page to ask the tiers for; pages [come, next) are being read */
+    size_t come;         /* pages before this one have been read */
+    size_t end;          /* the page behind the last that is to be read; 0: it waits for no pages */
+    size_t state;        /* the position whose recurrent state is to be read; 0: none */
+    bool asked, brought; /* whether that state was asked for, and has been read */
+    unsigned losses;     /* how often a record that a tier was said to have did not come */
+    size_t sought;       /* parts of pictures before this one are not asked for any more */
+    bool asking, heard;  /* the remote store is being asked, or was asked, which pages and states it has */
+    bool asking_features, asked_features; /* the remote store is being asked, or was asked, which features it has */
 } mt_kept;
 
 /* Whether the sequence waits for a tier: then it has no rows in a step. */
@@ -81,7 +81,7 @@ struct mt_sequence *mt_keep_turn(struct mt_engine *e);
 bool mt_keep_rest(struct mt_engine *e);
 
 /* A part of a picture was encoded and its features are finite: queues them to be stored. */
-void mt_keep_encoded(struct mt_engine *e, const struct mt_request *r, const struct mt_sight *sight);
+void mt_keep_encoded(struct mt_engine *e, const struct mt_request *r, const struct mt_media_part *part);
 
 /* Asks the remote store, once a sequence, for features that s lacks. Whether s waits for the answer. */
 bool mt_keep_ask_features(struct mt_engine *e, struct mt_sequence *s);
@@ -90,7 +90,7 @@ bool mt_keep_ask_features(struct mt_engine *e, struct mt_sequence *s);
    quicker than encoding; else false. True also where the feature cache has no room now: then nothing is begun, and it
    may be called again. Call only where mt_keep_views_free is true. */
 bool mt_keep_views_free(const struct mt_engine *e);
-bool mt_keep_view(struct mt_engine *e, const struct mt_request *r, const struct mt_sight *sight);
+bool mt_keep_view(struct mt_engine *e, const struct mt_request *r, const struct mt_media_part *part);
 
 /* Called when pages or rows of features are short: drops what is queued to be stored; or else, where `waits`, waits
    until what is being stored is written. False when there was neither. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/keep_inside.h"
-#include "engine/sight.h"
+#include "engine/media_parts.h"
 
 #define RATE_WEIGHT 0.125 /* weight of the newest answer in the expected time of an answer */
 /* an expected time that is too long is multiplied by this each time, so that it is tried again in the end */
@@ -44,7 +44,7 @@ static bool ask(mt_keep *k, mt_keep_transfer *x, mt_sequence *s, bool features)
     x->far = true;
     x->kind = MT_KEEP_NOTHING;
     x->s = s;
-    *(features ? &s->kept.glancing : &s->kept.asking) = true;
+    *(features ? &s->kept.asking_features : &s->kept.asking) = true;
     mt_keep_transfer_give(k, x);
     return true;
 }
@@ -88,20 +88,20 @@ bool mt_keep_ask_features(mt_engine *e, mt_sequence *s)
     mt_keep *k = e->keep;
     const mt_request *r = s->request;
     uint8_t key[MT_TIER_KEY];
-    if (s->kept.glancing)
+    if (s->kept.asking_features)
         return true;
-    mt_keep_transfer *x = s->kept.glanced ? NULL : free_ask(k);
+    mt_keep_transfer *x = s->kept.asked_features ? NULL : free_ask(k);
     if (!x)
         return false;
     x->asked = 0;
-    for (size_t i = s->missing; i < r->sight_count; i++)
-        for (size_t piece = 0; piece * MT_KEEP_ROWS < r->sights[i].picture.tokens; piece++) {
-            if (mt_feature_cache_features(e->feature_cache, r->sights[i].medium))
+    for (size_t i = s->missing; i < r->media_part_count; i++)
+        for (size_t piece = 0; piece * MT_KEEP_ROWS < r->media_parts[i].picture.tokens; piece++) {
+            if (mt_feature_cache_features(e->feature_cache, r->media_parts[i].medium))
                 break;
-            mt_keep_features_key(k, r->sights[i].picture.digest, r->salt, piece, key);
+            mt_keep_features_key(k, r->media_parts[i].picture.digest, r->salt, piece, key);
             add(k, x, key);
         }
-    s->kept.glanced = true;
+    s->kept.asked_features = true;
     return ask(k, x, s, true);
 }
 
@@ -115,7 +115,7 @@ bool mt_keep_heard(mt_engine *e, mt_keep_transfer *x)
     x->asked = 0;
     mt_keep_transfer_end(e, x);
     if (s && features)
-        s->kept.glancing = false;
+        s->kept.asking_features = false;
     if (!s || features)
         return false;
     s->kept.asking = false;

@@ -181,7 +181,7 @@ void mt_keep_end_fetch(mt_engine *e, mt_sequence *s)
             mt_keep_transfer_end(e, x); /* others are ended when their thread is done with them (keep.c) */
     }
     s->kept.end = s->kept.state = 0;
-    s->kept.asking = s->kept.glancing = false;
+    s->kept.asking = s->kept.asking_features = false;
 }
 
 /* ---- taking ---- */

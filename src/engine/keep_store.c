@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/keep_inside.h"
-#include "engine/sight.h"
+#include "engine/media_parts.h"
 
 static mt_pending *pending_at(mt_keep *k, size_t i)
 {
@@ -210,21 +210,21 @@ void mt_keep_store(mt_engine *e, mt_sequence *s)
     s->seq.state.news = 0;
 }
 
-void mt_keep_encoded(mt_engine *e, const mt_request *r, const mt_sight *sight)
+void mt_keep_encoded(mt_engine *e, const mt_request *r, const mt_media_part *part)
 {
     mt_keep *k = e->keep;
     uint8_t key[MT_TIER_KEY];
-    for (uint32_t at = 0; k && at < sight->picture.tokens; at += MT_KEEP_ROWS) {
-        const uint32_t left = sight->picture.tokens - at;
-        mt_keep_features_key(k, sight->picture.digest, r->salt, at / MT_KEEP_ROWS, key);
+    for (uint32_t at = 0; k && at < part->picture.tokens; at += MT_KEEP_ROWS) {
+        const uint32_t left = part->picture.tokens - at;
+        mt_keep_features_key(k, part->picture.digest, r->salt, at / MT_KEEP_ROWS, key);
         mt_pending *p = mt_tiers_lack(&k->tiers, key) ? join_line(k, key) : NULL;
         if (!p)
             continue;
-        p->held.medium = sight->medium;
+        p->held.medium = part->medium;
         p->held.first = at;
         p->held.rows = left < MT_KEEP_ROWS ? left : MT_KEEP_ROWS;
-        mt_medium_hold(sight->medium);
-        mt_feature_cache_pin(e->feature_cache, sight->medium);
+        mt_medium_hold(part->medium);
+        mt_feature_cache_pin(e->feature_cache, part->medium);
     }
 }
 

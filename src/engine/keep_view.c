@@ -1,10 +1,10 @@
 /* Reads features of pictures back from tiers, so that the tower need not encode them. A view is one part of a picture
-   whose entry in the feature cache is being filled, as by a job of the tower: sequences that need it are blind until it
+   whose entry in the feature cache is being filled, as by a job of the tower: sequences that need it wait until it
    is whole. It belongs to no sequence: the one that asked for it may end. */
 #include <string.h>
 
 #include "engine/keep_inside.h"
-#include "engine/sight.h"
+#include "engine/media_parts.h"
 
 /* How many records the features of a part are, and how many rows one of them has. */
 static size_t pieces_of(size_t rows)
@@ -24,31 +24,31 @@ static size_t piece_bytes(const mt_engine *e, size_t rows, size_t piece)
 }
 
 /* Whether tiers have all features of a part, and did not fail to give them lately. *back: seconds until they come. */
-static bool is_there(const mt_engine *e, const mt_request *r, const mt_sight *sight, double *back)
+static bool is_there(const mt_engine *e, const mt_request *r, const mt_media_part *part, double *back)
 {
     const mt_keep *k = e->keep;
     uint8_t key[MT_TIER_KEY];
-    for (size_t piece = 0; piece < pieces_of(sight->picture.tokens); piece++) {
-        mt_keep_features_key(k, sight->picture.digest, r->salt, piece, key);
+    for (size_t piece = 0; piece < pieces_of(part->picture.tokens); piece++) {
+        mt_keep_features_key(k, part->picture.digest, r->salt, piece, key);
         for (size_t i = 0; piece == 0 && i < MT_KEEP_LOST; i++)
             if (memcmp(k->lost[i], key, sizeof(key)) == 0)
                 return false;
         const mt_tier tier = mt_tiers_find(&k->tiers, key);
         if (tier == MT_TIER_COUNT)
             return false;
-        *back += mt_keep_time(k, tier, piece_bytes(e, sight->picture.tokens, piece));
+        *back += mt_keep_time(k, tier, piece_bytes(e, part->picture.tokens, piece));
     }
     return true;
 }
 
 /* Whether reading is quicker than encoding, judged by the jobs so far; before the first job it is assumed so, as
    encoding takes long. */
-static bool is_quicker(mt_engine *e, const mt_sight *sight, double back)
+static bool is_quicker(mt_engine *e, const mt_media_part *part, double back)
 {
     const mt_job *j = &e->job;
     if (j->sizes <= 0)
         return true;
-    return mt_keep_is_quicker(e->keep, back, j->seconds / j->sizes * (double)mt_picture_patches(&sight->picture));
+    return mt_keep_is_quicker(e->keep, back, j->seconds / j->sizes * (double)mt_picture_patches(&part->picture));
 }
 
 static mt_view *free_view(mt_keep *k)
@@ -64,21 +64,21 @@ bool mt_keep_views_free(const mt_engine *e)
     return free_view(e->keep) != NULL;
 }
 
-bool mt_keep_view(mt_engine *e, const mt_request *r, const mt_sight *sight)
+bool mt_keep_view(mt_engine *e, const mt_request *r, const mt_media_part *part)
 {
     mt_keep *k = e->keep;
     mt_view *v = free_view(k);
     double back = 0;
-    if (!is_there(e, r, sight, &back) || !is_quicker(e, sight, back))
+    if (!is_there(e, r, part, &back) || !is_quicker(e, part, back))
         return false;
-    *v = (mt_view){.medium = sight->medium, .rows = sight->picture.tokens, .end = pieces_of(sight->picture.tokens)};
+    *v = (mt_view){.medium = part->medium, .rows = part->picture.tokens, .end = pieces_of(part->picture.tokens)};
     v->to = mt_feature_cache_fill(e->feature_cache, v->medium, v->rows);
     if (!v->to) {
         v->medium = NULL;
         return true;
     }
     mt_medium_hold(v->medium);
-    memcpy(v->digest, sight->picture.digest, sizeof(v->digest));
+    memcpy(v->digest, part->picture.digest, sizeof(v->digest));
     memcpy(v->salt, r->salt, sizeof(v->salt));
     mt_keep_fetch_views(e);
     return true;

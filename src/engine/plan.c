@@ -15,7 +15,7 @@
    client does not read loses its seat to a waiting one */
 #define PATIENCE_NS 2000000000u
 /* nanoseconds: requests that were present together within this time are expected to be so again */
-#define COMPANY_NS 10000000000u
+#define CONCURRENT_NS 10000000000u
 /* A step of prompts alone takes TOGETHER times as long as a step of one row while requests meet, and ALONE times or
    ALONE_SECONDS while they do not: whoever comes during the step waits for its end. Short steps cost little: at four
    times, an eighth of the speed. */
@@ -67,12 +67,12 @@ static void keep_solid(mt_candidate *c, const mt_request *r)
     }
 }
 
-/* Fills the candidate of s. False where s is blind; then it may become the step's viewer. */
+/* Fills the candidate of s. False where s lacks features; then the step may encode for it. */
 static bool describe(mt_engine *e, mt_sequence *s, bool running, size_t done, uint64_t now)
 {
     const mt_request *r = s->request;
     const size_t chunk = e->params.chunk ? e->params.chunk : e->params.rows;
-    const size_t sees = mt_engine_sees(e, s, done, running);
+    const size_t reach = mt_engine_media_reach(e, s, done, running);
     s->candidate =
         (mt_candidate){.left = s->seq.known - done,
                        .depth = done,
@@ -91,12 +91,12 @@ static bool describe(mt_engine *e, mt_sequence *s, bool running, size_t done, ui
     if (s->candidate.most == 0)
         s->candidate.most = 1;
     keep_solid(&s->candidate, r);
-    if (s->blind && (e->job.count == 0 ? !mt_engine_expects(e, s) : mt_engine_awaits(e, s)) &&
-        (!e->step.viewer || mt_sequence_before(s, e->step.viewer)))
-        e->step.viewer = s;
-    if (sees > 0 && s->candidate.left > sees)
-        s->candidate.left = sees;
-    return !s->blind;
+    if (s->lacks_features && (e->job.count == 0 ? !mt_engine_expects(e, s) : mt_engine_awaits(e, s)) &&
+        (!e->step.encode_for || mt_sequence_before(s, e->step.encode_for)))
+        e->step.encode_for = s;
+    if (reach > 0 && s->candidate.left > reach)
+        s->candidate.left = reach;
+    return !s->lacks_features;
 }
 
 /* Takes over pages that others have computed of the same text meanwhile. */
@@ -170,7 +170,7 @@ static size_t list_running(mt_engine *e, uint64_t now)
         mt_sequence *s = e->running[i];
         s->candidate.rows = 0;
         if (mt_sequence_paused(s)) {
-            mt_engine_unsee(e, s);
+            mt_engine_unpin(e, s);
             continue;
         }
         if (mt_kept_waits(&s->kept)) /* its pages are being read from a tier */
@@ -274,7 +274,7 @@ static bool admit(mt_engine *e, mt_sequence *s, uint64_t now)
     /* The cache may have changed since s was listed: pages were evicted for others, or sequences that lost their seats
        left some. With pictures, s is planned anew in the next step, as it may need other features; else only its rows
        are capped. */
-    if (s->request->sight_count > 0 && s->seq.done != s->candidate.depth)
+    if (s->request->media_part_count > 0 && s->seq.done != s->candidate.depth)
         s->candidate.rows = 0;
     if (s->candidate.rows > s->seq.known - s->seq.done)
         s->candidate.rows = s->seq.known - s->seq.done;
@@ -349,7 +349,7 @@ static void make_room(mt_engine *e, mt_sequence *s)
 static mt_budget budget_of(const mt_engine *e, uint64_t now)
 {
     const double least = mt_cost_predict(&e->past.cost, 1, 0), given = e->params.step_ms * 1e-3;
-    const bool company = now - e->past.company < COMPANY_NS;
+    const bool concurrent = now - e->past.concurrent < CONCURRENT_NS;
     mt_budget b = {.rows = e->params.rows,
                    .places = e->params.sequences - e->running_count,
                    .guesses = e->step.max_wanted - MT_MIN(e->step.max_wanted, e->running_count),
@@ -357,7 +357,7 @@ static mt_budget budget_of(const mt_engine *e, uint64_t now)
                    .slice = mt_device_apart(e->dev) ? mt_device_rows(e->dev) / SLICES : 0,
                    .others = e->params.rota ? mt_rota_wanting(e->params.rota) : 0,
                    .draft_all = e->params.draft_all,
-                   .alone = company ? TOGETHER * MT_MAX(least, UNNOTICED) : MT_MAX(ALONE * least, ALONE_SECONDS)};
+                   .alone = concurrent ? TOGETHER * MT_MAX(least, UNNOTICED) : MT_MAX(ALONE * least, ALONE_SECONDS)};
     if (given > 0 && b.alone > given)
         b.alone = given;
     return b;
@@ -409,27 +409,27 @@ static void admit_all(mt_engine *e, size_t count, uint64_t now)
 /* Lists all sequences and jobs that can do something. */
 static size_t list(mt_engine *e, uint64_t now)
 {
-    e->step.viewer = NULL;
+    e->step.encode_for = NULL;
     size_t count = list_waiting(e, list_running(e, now), now);
-    const mt_request *viewer = e->step.viewer ? e->step.viewer->request : NULL;
+    const mt_request *encode_for = e->step.encode_for ? e->step.encode_for->request : NULL;
     for (size_t i = 0; i < e->job_count; i++)
         if (e->jobs[i]->count > 0)
-            e->step.candidates[count++] = mt_job_offer(e->jobs[i], e->jobs[i] == &e->job ? viewer : NULL, now);
+            e->step.candidates[count++] = mt_job_offer(e->jobs[i], e->jobs[i] == &e->job ? encode_for : NULL, now);
     return count;
 }
 
-/* Starts reading features from tiers, and a job of the tower for the viewer. Sequences of this step pin the features
-   they need first, so that these are not evicted. */
+/* Starts reading features from tiers, and a job of the tower where one is wanted. Sequences of this step pin the
+   features they need first, so that these are not evicted. */
 static void begin_job(mt_engine *e, mt_step *step)
 {
-    if (!(step->viewer && e->job.count == 0) && !(e->keep && e->tower.cursor))
+    if (!(step->encode_for && e->job.count == 0) && !(e->keep && e->tower.cursor))
         return;
     for (size_t i = 0; i < step->parts; i++)
-        mt_engine_sees(e, step->part[i].s, step->part[i].s->seq.done, true);
+        mt_engine_media_reach(e, step->part[i].s, step->part[i].s->seq.done, true);
     if (e->keep)
-        mt_engine_call_back(e);
-    if (step->viewer && e->job.count == 0)
-        mt_engine_encode_begin(e, step->viewer);
+        mt_engine_fetch_features(e);
+    if (step->encode_for && e->job.count == 0)
+        mt_engine_encode_begin(e, step->encode_for);
 }
 
 bool mt_engine_plan(mt_engine *e, mt_step *step)
@@ -440,8 +440,8 @@ bool mt_engine_plan(mt_engine *e, mt_step *step)
     make_way(e, now);
     size_t count = list(e, now);
     if (e->running_count + e->waiting_count > 1)
-        e->past.company = now;
-    if (count == 0) { /* all are blind, or there are none */
+        e->past.concurrent = now;
+    if (count == 0) { /* all lack features, or there are none */
         begin_job(e, step);
         count = list(e, now);
     }

@@ -20,7 +20,7 @@ typedef struct mt_constraint mt_constraint;     /* constraint/constraint.h */
 typedef struct mt_figure mt_figure;             /* cache/text.h */
 typedef struct mt_media_span mt_media_span;     /* models/picture.h */
 typedef struct mt_picture mt_picture;           /* models/picture.h */
-typedef struct mt_sight mt_sight;               /* engine/sight.h */
+typedef struct mt_media_part mt_media_part;     /* engine/media_parts.h */
 typedef struct mt_thought_rule mt_thought_rule; /* sample/thought.h */
 
 typedef struct mt_request mt_request;
@@ -135,9 +135,9 @@ struct mt_request {
     /* set and used by the engine alone */
     mt_client_record *client_record; /* the engine's record of the request's client */
     struct mt_sequence *sequences;   /* one for each choice */
-    struct mt_voice *voice; /* the dashboard's record, where `encoder` is not 0; else each sequence has its own */
-    mt_sight *sights;       /* the pictures, cut into parts that are encoded separately */
-    size_t sight_count;
+    struct mt_voice *voice;     /* the dashboard's record, where `encoder` is not 0; else each sequence has its own */
+    mt_media_part *media_parts; /* the pictures, cut into parts that are encoded separately */
+    size_t media_part_count;
     mt_figure *figures; /* where the pictures stand in the prompt, as the prefix tree needs it */
     size_t figure_count;
     float *vector; /* the result, where the request pools */

@@ -54,7 +54,7 @@ void mt_engine_preempt(mt_engine *e, mt_sequence *s)
     mt_voices_unseat(e->voices, s->voice, mt_clock_ns());
     mt_keep_leave(e, s);
     mt_seq_suspend(&s->seq);
-    mt_engine_unsee(e, s);
+    mt_engine_unpin(e, s);
     mt_engine_leave(e->running, &e->running_count, s);
     s->request->client_record->running--;
     mt_engine_queue(e, s);
@@ -77,9 +77,9 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
     r->client_record->here--;
     mt_engine_leave(list, count, s);
     mt_keep_leave(e, s);
-    mt_engine_unsee(e, s);
-    if (e->step.viewer == s)
-        e->step.viewer = NULL;
+    mt_engine_unpin(e, s);
+    if (e->step.encode_for == s)
+        e->step.encode_for = NULL;
     if (r->live == 1)
         mt_engine_forget(e, r);
     const uint64_t now = mt_clock_ns();

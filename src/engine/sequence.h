@@ -30,8 +30,8 @@ typedef struct mt_sequence {
     bool begun;             /* the BEGUN event was sent */
     size_t told;            /* prompt positions whose PROMPT events were sent */
 
-    /* features of pictures; parts are elements of request->sights */
-    bool blind;                /* the next position belongs to a part whose features do not exist yet */
+    /* features of pictures; parts are elements of request->media_parts */
+    bool lacks_features;       /* the next position belongs to a part whose features do not exist yet */
     size_t missing;            /* the first part ahead of seq.done without features */
     size_t pinned, pinned_end; /* [pinned, pinned_end): parts whose features are pinned for it */
     /* parts before this one were encoded because this sequence waited, and do not count as cache hits */

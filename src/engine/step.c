@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/inside.h"
-#include "engine/sight.h"
+#include "engine/media_parts.h"
 #include "kernels/kernels.h"
 #include "sample/limits.h"
 #include "sample/thought.h"
@@ -82,12 +82,12 @@ static void point_at_features(mt_engine *e, mt_step *step, const mt_sequence *s,
     step->seen[row] = (uint32_t)at + 1;
     if (!span)
         return;
-    const size_t which = mt_sights_after(r, at);
-    const mt_sight *sight = &r->sights[which];
-    const uint32_t *features = mt_feature_cache_features(e->feature_cache, sight->medium);
+    const size_t which = mt_media_parts_after(r, at);
+    const mt_media_part *part = &r->media_parts[which];
+    const uint32_t *features = mt_feature_cache_features(e->feature_cache, part->medium);
     assert(features);
-    e->stats.media_hits += at == sight->first && which >= s->waited_for;
-    step->feature_of[row] = features[span->row + (at - span->first) - sight->row];
+    e->stats.media_hits += at == part->first && which >= s->waited_for;
+    step->feature_of[row] = features[span->row + (at - span->first) - part->row];
     step->batch.features = step->feature_of;
     if (!span->block)
         return;

@@ -23,8 +23,8 @@ typedef struct mt_step {
        part */
     mt_candidate **candidates, **order;
     mt_part *part;
-    size_t parts;        /* how many take part */
-    mt_sequence *viewer; /* the first sequence that waits for the tower's job, or for one to begin; NULL: none */
+    size_t parts;            /* how many take part */
+    mt_sequence *encode_for; /* the first sequence that waits for the tower's job, or for one to begin; NULL: none */
 
     /* the batch: arrays of one element a row, which batch points to */
     mt_batch batch;
@@ -54,7 +54,7 @@ typedef struct mt_step {
 typedef struct mt_past {
     mt_cost cost;         /* predicts a step's duration */
     double guess_seconds; /* what one round of guesses of the drafting head takes */
-    uint64_t company;     /* mt_clock_ns when two or more requests were last present together */
+    uint64_t concurrent;  /* mt_clock_ns when two or more requests were last present together */
 } mt_past;
 
 /* Most rows of a step whose logits may be wanted: one for each sequence that runs, and some for guesses and prompt

@@ -83,7 +83,7 @@ static void begin(mt_engine *e, mt_text_queue *d, uint64_t now)
     }
     mt_bert_begin(d->bert, texts, d->job.count);
     if (d->job.count + e->running_count + e->waiting_count > 1)
-        e->past.company = now;
+        e->past.concurrent = now;
 }
 
 /* ---- and out of it ---- */

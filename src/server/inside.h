@@ -29,7 +29,7 @@ typedef struct mt_pulling mt_pulling;
 struct mt_server {
     const mt_options *opt; /* borrowed */
     mt_http_server *http;
-    mt_mailbox *mailbox;              /* letters to the io thread */
+    mt_mailbox *mailbox;              /* messages to the io thread */
     mt_workers *lanes[MT_LANE_COUNT]; /* pools of preparation threads; NULL until ready */
     size_t body_most;                 /* most bytes of an uncompressed body */
     /* Bytes for bodies and what is parsed from them. The rest of the memory for requests is for working on them. */
@@ -70,8 +70,8 @@ struct mt_server {
     mt_notify notify;       /* tells systemd how the server is; any thread once opened */
     struct event *wake, *terminated, *interrupted, *tick, *second, *watchdog, *timeouts_look, *quit, *hangup;
 
-    mt_letter loaded_letter; /* posted when a single model is loaded, or cannot be */
-    mt_error load_error;     /* why it cannot; read only after the letter, or after the fleet has stopped */
+    mt_message loaded_message; /* posted when a single model is loaded, or cannot be */
+    mt_error load_error;       /* why it cannot; read only after the message, or after the fleet has stopped */
 };
 
 /* Answers with an error in the dialect's shape (NULL: OpenAI's), a 429 or 503 with a retry-after header; or with JSON.

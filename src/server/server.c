@@ -4,7 +4,7 @@
    ready at once.
 
    The end has an order, so that no thread posts to what is freed: the event loop ends (the http server has completed or
-   dropped all exchanges), loading ends, preparation ends, the engines end, remaining letters are opened with `closing`
+   dropped all exchanges), loading ends, preparation ends, the engines end, remaining messages are opened with `closing`
    set, the http server is freed. */
 #include "server/server.h"
 #include "hub/names.h"
@@ -135,7 +135,7 @@ static void close_socket(void *user, void *recent)
     mt_recent_release(recent);
 }
 
-/* The mailbox has letters. */
+/* The mailbox has messages. */
 static void wake(evutil_socket_t fd, short what, void *user)
 {
     mt_server *server = user;
@@ -327,10 +327,10 @@ static bool get_ready(mt_server *server)
     return server->ready;
 }
 
-/* The letter that a single model is loaded, or cannot be: its engine has decided how much memory is for requests. */
-static void open_loaded(mt_letter *letter)
+/* The message that a single model is loaded, or cannot be: its engine has decided how much memory is for requests. */
+static void open_loaded(mt_message *message)
 {
-    mt_server *server = (mt_server *)(void *)((char *)letter - offsetof(mt_server, loaded_letter));
+    mt_server *server = (mt_server *)(void *)((char *)message - offsetof(mt_server, loaded_message));
     mt_member *only = server->fleet.members[0];
 
     if (server->closing)
@@ -362,7 +362,7 @@ static void loaded(void *ctx, const mt_error *err)
 
     if (err)
         server->load_error = *err;
-    mt_mailbox_post(server->mailbox, &server->loaded_letter);
+    mt_mailbox_post(server->mailbox, &server->loaded_message);
 }
 
 /* The fleet's callback: a call's wait for its model is over. */
@@ -527,7 +527,7 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
     if (!server->mailbox || !add_events(server))
         return mt_fail(err, MT_E_IO, "the event loop cannot be set up; are there file descriptors left?");
     report(server);
-    server->loaded_letter.open = open_loaded;
+    server->loaded_message.open = open_loaded;
     if (server->fleet.alone)
         mt_notify_send(&server->notify, "STATUS=loading \"%s\"", server->fleet.members[0]->name);
     else if (get_ready(server))

@@ -10,15 +10,15 @@
 enum { THREADS = 4, LETTERS = 2000 };
 
 typedef struct note {
-    mt_letter letter;
+    mt_message message;
     size_t sender, number;
 } note;
 
 static size_t next_of[THREADS], opened;
 
-static void open_note(mt_letter *letter)
+static void open_note(mt_message *message)
 {
-    note *n = (note *)letter;
+    note *n = (note *)message;
 
     assert_int_equal(n->number, next_of[n->sender]);
     next_of[n->sender]++;
@@ -38,8 +38,8 @@ static void *send_all(void *arg)
     for (size_t i = 0; i < LETTERS; i++) {
         note *n = mt_alloc(sizeof(*n));
 
-        *n = (note){.letter = {.open = open_note}, .sender = s->number, .number = i};
-        mt_mailbox_post(s->mailbox, &n->letter);
+        *n = (note){.message = {.open = open_note}, .sender = s->number, .number = i};
+        mt_mailbox_post(s->mailbox, &n->message);
     }
     return NULL;
 }

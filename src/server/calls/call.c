@@ -2,14 +2,14 @@
 
    1. The io thread makes the call and follows the connection, so that a client that leaves cancels it at any time.
    2. A preparation thread reads the body, makes the answer object and the requests, hands the requests to the engine
-      and posts the call's own letter (prepared_letter) to the io thread.
-   3. The engine's thread posts a letter for each event; the io thread feeds events to the answer and sends its bytes.
+      and posts the call's own message (prepared_message) to the io thread.
+   3. The engine's thread posts a message for each event; the io thread feeds events to the answer and sends its bytes.
 
    Invariants:
-   1. A call outlives its letters. The io thread frees it when its own letter and the last event of each submitted
+   1. A call outlives its messages. The io thread frees it when its own message and the last event of each submitted
       request have been opened, nothing more is to be sent, and the http server has let go of it: the answer is
       complete, or `gone` was called, which may come some time after writing failed.
-   2. Events may come before the call's own letter, since the engine begins at once. Their bytes are kept in `out`:
+   2. Events may come before the call's own message, since the engine begins at once. Their bytes are kept in `out`:
       nothing is sent before all requests are known to be accepted, so that a refusal can still have its status.
    3. A request is touched only under the lock and only while its source points to it: the engine frees the request
       after its last event.
@@ -17,7 +17,7 @@
    5. A call is admitted once, before anything of it is computed. A call with many texts keeps its places for the
       texts that are still to be handed over, so that calls that come later cannot get them.
    6. From preparation to its end a call has a reference to its model. While that is not loaded, the call waits in the
-      fleet, on no thread; its letter is posted in the end even where the client has left.
+      fleet, on no thread; its message is posted in the end even where the client has left.
    7. A call in the state MT_CALL_ALONE has no client any more: nothing is sent, and its dialect keeps the answer in
       the store. The engine's bounds hold for it as for others. Clients may come back to its stream: watch.c.
    8. A call of the server itself (warm.c) has no client from the start: its handle names nothing, so what is sent is
@@ -253,9 +253,9 @@ static bool send_text(mt_call *call)
                           call->text.len);
 }
 
-static void open_prepared(mt_letter *letter)
+static void open_prepared(mt_message *message)
 {
-    mt_call *call = (mt_call *)letter; /* prepared_letter is the first member */
+    mt_call *call = (mt_call *)message; /* prepared_message is the first member */
 
     call->held = true; /* writing to a client may find that it has left, and would free the call */
     mt_call_change(call, call->state == MT_CALL_LEFT ? MT_CALL_OVER : MT_CALL_ANSWERING);
@@ -325,7 +325,7 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
 {
     mt_call *call = mt_alloc(sizeof(*call));
 
-    call->prepared_letter.open = open_prepared;
+    call->prepared_message.open = open_prepared;
     call->server = server;
     call->dialect = dialect;
     call->task = task;
@@ -443,7 +443,7 @@ static void begin(mt_call *call)
 {
     call->lane = call->body_len > MT_LIMIT_SMALL_BODY ? MT_LANE_LARGE : MT_LANE_SMALL;
     if (!mt_workers_add(call->server->lanes[call->lane], call)) /* the server is closing: nothing more is prepared */
-        mt_mailbox_post(call->server->mailbox, &call->prepared_letter);
+        mt_mailbox_post(call->server->mailbox, &call->prepared_message);
 }
 
 void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)

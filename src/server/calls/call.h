@@ -53,7 +53,7 @@ typedef struct mt_call_source {
 } mt_call_source;
 
 struct mt_call {
-    mt_letter prepared_letter;   /* posted to the io thread when preparation is over */
+    mt_message prepared_message; /* posted to the io thread when preparation is over */
     void (*over)(mt_call *call); /* io thread, of a call of the server itself: before it is freed; else NULL */
     mt_server *server;
     mt_waiter waiter; /* the call's reference to its model, or its wait for that to be loaded */
@@ -96,7 +96,7 @@ struct mt_call {
     /* mt_alloc_refused of the preparing thread before preparation: more later means memory was refused */
     uint64_t refused;
 
-    /* Written by the preparation thread; read by the io thread once prepared_letter is opened. */
+    /* Written by the preparation thread; read by the io thread once prepared_message is opened. */
     mt_answer *answer;
     mt_arena *arena;             /* memory of a task while it works; else NULL */
     mt_buf text;                 /* the answer of a task */
@@ -209,7 +209,7 @@ void mt_call_warn(mt_call *call, const char *fmt, ...) MT_PRINTF(2, 3);
    body.c. */
 json_t *mt_call_body(mt_call *call, mt_failure *why) MT_NODISCARD;
 
-/* Preparation thread: prepares a call and posts its letter, or hands it on: to another lane, or to the fleet until its
+/* Preparation thread: prepares a call and posts its message, or hands it on: to another lane, or to the fleet until its
    model is loaded. Returns the seconds of a processor that it took, those of the decoder process included. See
    prepare.c. */
 double mt_call_prepare(mt_call *call);

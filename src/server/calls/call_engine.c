@@ -1,4 +1,4 @@
-/* The engine's side of a call: events of requests become letters to the io thread, and pausing or cancelling a call
+/* The engine's side of a call: events of requests become messages to the io thread, and pausing or cancelling a call
    becomes flags of its requests. */
 #include <string.h>
 
@@ -8,13 +8,13 @@
 #include "server/inside.h"
 #include "server/limits.h"
 
-typedef struct event_letter {
-    mt_letter letter;
+typedef struct event_message {
+    mt_message message;
     mt_call_source *source;
     mt_event event; /* its pointers point into bytes, or to error */
     mt_error error;
     char bytes[];
-} event_letter;
+} event_message;
 
 /* Copies len bytes to *at and moves *at behind them. Returns where the copy begins. */
 static char *put(char **at, const void *from, size_t len)
@@ -27,13 +27,13 @@ static char *put(char **at, const void *from, size_t len)
     return to;
 }
 
-/* A letter with a deep copy of an event, in one allocation: it is made on the engine's thread and freed on the io
+/* A message with a deep copy of an event, in one allocation: it is made on the engine's thread and freed on the io
    thread. */
-static event_letter *copy(mt_call_source *source, const mt_event *event)
+static event_message *copy(mt_call_source *source, const mt_event *event)
 {
     const size_t tops = event->top_count * sizeof(*event->top);
     const size_t vector = event->vector_len * sizeof(*event->vector);
-    event_letter *e = mt_alloc(sizeof(*e) + vector + tops + event->text_len + event->stop.len);
+    event_message *e = mt_alloc(sizeof(*e) + vector + tops + event->text_len + event->stop.len);
     char *at = e->bytes;
 
     e->source = source;
@@ -49,9 +49,9 @@ static event_letter *copy(mt_call_source *source, const mt_event *event)
     return e;
 }
 
-static void open_event(mt_letter *letter)
+static void open_event(mt_message *message)
 {
-    event_letter *e = (event_letter *)letter; /* letter is the first member */
+    event_message *e = (event_message *)message; /* message is the first member */
     mt_call *call = e->source->call;
     bool resume;
 
@@ -71,9 +71,9 @@ static void post_event(void *ctx, const mt_event *event)
 {
     mt_call_source *source = ctx;
     mt_call *call = source->call;
-    event_letter *e = copy(source, event);
+    event_message *e = copy(source, event);
 
-    e->letter.open = open_event;
+    e->message.open = open_event;
     pthread_mutex_lock(&call->lock);
     if (++call->pending >= MT_LIMIT_OUTBOX && !call->choked) {
         call->choked = true;
@@ -84,7 +84,7 @@ static void post_event(void *ctx, const mt_event *event)
     if (event->last)
         source->request = NULL;
     pthread_mutex_unlock(&call->lock);
-    mt_mailbox_post(call->server->mailbox, &e->letter);
+    mt_mailbox_post(call->server->mailbox, &e->message);
 }
 
 void mt_call_cancel(mt_call *call)

@@ -1,5 +1,5 @@
 /* A list under one mutex. The wake-up is a queue of capacity one from base/queue.h: full means that the io thread has
-   been told already, so a burst of letters costs one system call. */
+   been told already, so a burst of messages costs one system call. */
 #include "server/calls/mailbox.h"
 
 #include <pthread.h>
@@ -8,8 +8,8 @@
 #include "base/queue.h"
 
 struct mt_mailbox {
-    pthread_mutex_t lock;     /* of the list */
-    mt_letter *first, **last; /* last: where the next letter is linked */
+    pthread_mutex_t lock;      /* of the list */
+    mt_message *first, **last; /* last: where the next message is linked */
     mt_queue *wake;
 };
 
@@ -38,12 +38,12 @@ void mt_mailbox_free(mt_mailbox *m)
     mt_free(m);
 }
 
-void mt_mailbox_post(mt_mailbox *m, mt_letter *letter)
+void mt_mailbox_post(mt_mailbox *m, mt_message *message)
 {
-    letter->next = NULL;
+    message->next = NULL;
     pthread_mutex_lock(&m->lock);
-    *m->last = letter;
-    m->last = &letter->next;
+    *m->last = message;
+    m->last = &message->next;
     pthread_mutex_unlock(&m->lock);
     if (!mt_queue_push(m->wake, m)) /* any item will do */
         return;                     /* the queue is full: the io thread was told already */
@@ -54,20 +54,20 @@ int mt_mailbox_fd(mt_mailbox *m)
     return mt_queue_fd(m->wake);
 }
 
-/* The wake-up is cleared before the list is taken: a letter that comes in between wakes once more. */
+/* The wake-up is cleared before the list is taken: a message that comes in between wakes once more. */
 void mt_mailbox_open(mt_mailbox *m)
 {
-    mt_letter *letter, *next;
+    mt_message *message, *next;
 
     while (mt_queue_pop(m->wake))
         ;
     pthread_mutex_lock(&m->lock);
-    letter = m->first;
+    message = m->first;
     m->first = NULL;
     m->last = &m->first;
     pthread_mutex_unlock(&m->lock);
-    for (; letter; letter = next) {
-        next = letter->next;
-        letter->open(letter);
+    for (; message; message = next) {
+        next = message->next;
+        message->open(message);
     }
 }

@@ -2,8 +2,8 @@
    read from the client until the thread has taken it. The other way round, the thread fills a buffer, which the io
    thread takes whole while the client keeps up. Invariants:
 
-   1. The letter is posted once at a time: `posted` is true until it is opened.
-   2. The letter posted with `done` set is the last. A transfer is freed on the io thread when that was opened and the
+   1. The message is posted once at a time: `posted` is true until it is opened.
+   2. The message posted with `done` set is the last. A transfer is freed on the io thread when that was opened and the
       http server has let go of it: the answer is complete, or `gone` was called. When the server ends, the threads are
       joined before the mailbox is emptied.
    3. A client that leaves ends its transfer. */
@@ -18,7 +18,7 @@
 #include "server/limits.h"
 
 struct mt_transfer {
-    mt_letter letter; /* the first member */
+    mt_message message; /* the first member */
     mt_server *server;
     const mt_transfer_kind *kind;
     const mt_dialect *dialect;
@@ -33,14 +33,14 @@ struct mt_transfer {
     bool ended, cancelled; /* all has come; nothing more will */
     bool held;             /* nothing more is read from the client */
     bool slow;             /* the client does not read what it was sent */
-    bool posted, done;     /* the letter is in the mailbox; the thread has ended its work */
+    bool posted, done;     /* the message is in the mailbox; the thread has ended its work */
     mt_error err;          /* MT_OK: it has succeeded */
 
     /* Only the io thread uses these. */
     mt_http_handle handle;
     bool followed; /* the http server refers to the transfer and will report that the client has left */
     bool begun;    /* a part of the answer was sent */
-    bool finished; /* the last letter was opened */
+    bool finished; /* the last message was opened */
     mt_transfer *next;
 };
 
@@ -48,7 +48,7 @@ struct mt_transfer {
 static void post(mt_transfer *t)
 {
     if (!t->posted)
-        mt_mailbox_post(t->server->mailbox, &t->letter);
+        mt_mailbox_post(t->server->mailbox, &t->message);
     t->posted = true;
 }
 
@@ -229,9 +229,9 @@ static void tell(mt_transfer *t)
         t->followed = false;
 }
 
-static void open_letter(mt_letter *letter)
+static void open_letter(mt_message *message)
 {
-    mt_transfer *t = (mt_transfer *)letter; /* letter is the first member */
+    mt_transfer *t = (mt_transfer *)message; /* message is the first member */
     bool done, held;
 
     pthread_mutex_lock(&t->lock);
@@ -252,7 +252,7 @@ static mt_transfer *new_transfer(mt_server *server, const mt_http_request *reque
 {
     mt_transfer *t = mt_alloc(sizeof(*t));
 
-    t->letter.open = open_letter;
+    t->message.open = open_letter;
     t->server = server;
     t->kind = kind;
     t->job = job;

@@ -19,8 +19,8 @@ typedef struct mt_preparation {
 /* The preparation of a call, or a new one with an ask for the body, which it borrows. NULL: *why. */
 mt_preparation *mt_preparation_get(mt_call *call, const json_t *body, mt_failure *why) MT_NODISCARD;
 
-/* Before the call waits in another lane: takes room for the preparation's memory. Frees the preparation where there is none, or
-   where it may lack something because the system refused memory: then preparing begins again in the other lane. */
+/* Before the call waits in another lane: takes room for the preparation's memory. Where there is none, or memory was
+   refused meanwhile so that something may be missing, frees the preparation: it begins again in the other lane. */
 void mt_preparation_park(mt_call *call);
 
 void mt_preparation_free(mt_call *call); /* none is fine */

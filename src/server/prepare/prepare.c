@@ -675,7 +675,7 @@ static bool is_unload(const mt_call *call, const json_t *body)
     return !call->task && call->dialect && call->dialect->unloads && call->dialect->unloads(call->dialect, body);
 }
 
-/* Ends preparation: posts the call's letter, with *why where it failed. */
+/* Ends preparation: posts the call's message, with *why where it failed. */
 static void post(mt_call *call, json_t *body, const mt_failure *why)
 {
     if (why)
@@ -684,7 +684,7 @@ static void post(mt_call *call, json_t *body, const mt_failure *why)
     mt_json_body_free(body, call->body_len);
     mt_room_give(&call->server->room, call->body_charge);
     call->body_charge = 0;
-    mt_mailbox_post(call->server->mailbox, &call->prepared_letter);
+    mt_mailbox_post(call->server->mailbox, &call->prepared_message);
 }
 
 void mt_call_resume(mt_call *call, const mt_failure *why)

@@ -1,11 +1,11 @@
 /* POST /api/pull of Ollama's API: a model is downloaded from the hub, and the client is told how far that is.
 
    Each pull has a thread of its own, since it waits for the network. The thread appends lines for the client and posts
-   the pull as a letter; the io thread writes the lines. Invariants:
+   the pull as a message; the io thread writes the lines. Invariants:
 
-   1. The letter is posted once at a time: `posted` is true until it is opened, and lines that are added meanwhile go
+   1. The message is posted once at a time: `posted` is true until it is opened, and lines that are added meanwhile go
       with it.
-   2. The letter posted with `done` set is the last. A pull is freed on the io thread when that was opened and the http
+   2. The message posted with `done` set is the last. A pull is freed on the io thread when that was opened and the http
       server has let go of it: the answer is complete, or `gone` was called. When the server ends, the threads are
       joined before the mailbox is emptied.
    3. A client that leaves ends its pull. What was downloaded stays on disk, and the next pull continues from there. */
@@ -26,7 +26,7 @@
 #include "server/limits.h"
 
 struct mt_pulling {
-    mt_letter letter; /* the first member */
+    mt_message message; /* the first member */
     mt_server *server;
     char *model;
     mt_fleet_fetch fetch; /* for calls that ask for the model meanwhile */
@@ -41,7 +41,7 @@ struct mt_pulling {
     /* Under the lock. */
     pthread_mutex_t lock;
     mt_buf lines;      /* not written to the client yet */
-    bool posted, done; /* the letter is in the mailbox; the thread has ended its work */
+    bool posted, done; /* the message is in the mailbox; the thread has ended its work */
     mt_error err;      /* MT_OK: the model was downloaded */
 
     /* Only the io thread uses these. */
@@ -49,7 +49,7 @@ struct mt_pulling {
     bool begun;    /* the status line was sent */
     bool followed; /* the http server refers to the pull and will report that the client has left */
     bool over;     /* nothing more is sent */
-    bool ended;    /* the last letter was opened */
+    bool ended;    /* the last message was opened */
     mt_pulling *next;
 };
 
@@ -57,7 +57,7 @@ struct mt_pulling {
 static void post(mt_pulling *p)
 {
     if (!p->posted)
-        mt_mailbox_post(p->server->mailbox, &p->letter);
+        mt_mailbox_post(p->server->mailbox, &p->message);
     p->posted = true;
 }
 
@@ -219,7 +219,7 @@ static void tell_lines(mt_pulling *p)
 }
 
 /* Sends what is new. The caller has the lock. Where writing finds that the client has left, `gone` may be called from
-   within; it does not free the pull, since its last letter is not opened before this returns. */
+   within; it does not free the pull, since its last message is not opened before this returns. */
 static void tell(mt_pulling *p)
 {
     const bool fetched = p->done && p->err.code == MT_OK;
@@ -236,9 +236,9 @@ static void tell(mt_pulling *p)
                  p->stream ? mt_http_end(p->server->http, p->handle) : mt_server_json(p->server, p->handle, &p->lines));
 }
 
-static void open_pull(mt_letter *letter)
+static void open_pull(mt_message *message)
 {
-    mt_pulling *p = (mt_pulling *)letter; /* letter is the first member */
+    mt_pulling *p = (mt_pulling *)message; /* message is the first member */
     bool done;
 
     pthread_mutex_lock(&p->lock);
@@ -257,7 +257,7 @@ static bool start(mt_server *server, mt_http_request *request, const char *model
 {
     mt_pulling *p = mt_alloc(sizeof(*p));
 
-    p->letter.open = open_pull;
+    p->message.open = open_pull;
     p->server = server;
     p->model = mt_strdup(model);
     p->fetch.name = p->model;

@@ -1,5 +1,5 @@
-/* Cuts the pictures of a request into parts that are encoded separately (sight.h). */
-#include "engine/sight.h"
+/* Cuts the pictures of a request into parts that are encoded separately (media_parts.h). */
+#include "engine/media_parts.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ static mt_picture cut(const mt_picture *p, uint32_t begin, uint32_t views)
 }
 
 /* Sets the positions of the prompt that hold rows of the part. */
-static void place(mt_sight *s, const mt_request *r, size_t picture)
+static void place(mt_media_part *s, const mt_request *r, size_t picture)
 {
     for (size_t i = 0; i < r->span_count; i++) {
         const mt_media_span *span = &r->spans[i];
@@ -89,22 +89,22 @@ static void make_figures(mt_request *r)
     r->figure_count = r->span_count;
 }
 
-bool mt_sights_make(mt_request *r, size_t rows, mt_error *err)
+bool mt_media_parts_make(mt_request *r, size_t rows, mt_error *err)
 {
     if (r->picture_count == 0)
         return true;
     if (!spans_fit(r))
         return mt_fail(err, MT_E_INTERNAL, "the places of the pictures do not fit the prompt");
-    r->sights = mt_arena_alloc(r->arena, count_parts(r) * sizeof(*r->sights));
+    r->media_parts = mt_arena_alloc(r->arena, count_parts(r) * sizeof(*r->media_parts));
     r->figures = mt_arena_alloc(r->arena, r->span_count * sizeof(*r->figures));
-    if (!r->sights || !r->figures)
+    if (!r->media_parts || !r->figures)
         return mt_fail(err, MT_E_TOO_LARGE, "the pictures need more memory than a request may have; send fewer");
     make_figures(r);
     for (size_t i = 0; i < r->picture_count; i++) {
         const mt_picture *p = &r->pictures[i];
         const uint32_t each = views_of_part(p);
         for (uint32_t begin = 0; begin < p->views; begin += each) {
-            mt_sight *s = &r->sights[r->sight_count++];
+            mt_media_part *s = &r->media_parts[r->media_part_count++];
             s->picture = cut(p, begin, p->views - begin < each ? p->views - begin : each);
             s->row = p->tokens / p->views * begin;
             place(s, r, i);
@@ -118,25 +118,25 @@ bool mt_sights_make(mt_request *r, size_t rows, mt_error *err)
     return true;
 }
 
-void mt_sights_take(mt_request *r, mt_feature_cache *feature_cache)
+void mt_media_parts_take(mt_request *r, mt_feature_cache *feature_cache)
 {
-    for (size_t i = 0; i < r->sight_count; i++)
-        r->sights[i].medium = mt_feature_cache_hold(feature_cache, r->sights[i].picture.digest, r->salt);
+    for (size_t i = 0; i < r->media_part_count; i++)
+        r->media_parts[i].medium = mt_feature_cache_hold(feature_cache, r->media_parts[i].picture.digest, r->salt);
 }
 
-void mt_sights_release(mt_request *r, mt_feature_cache *feature_cache)
+void mt_media_parts_release(mt_request *r, mt_feature_cache *feature_cache)
 {
-    for (size_t i = 0; i < r->sight_count; i++)
-        mt_feature_cache_release(feature_cache, r->sights[i].medium);
-    r->sight_count = 0;
+    for (size_t i = 0; i < r->media_part_count; i++)
+        mt_feature_cache_release(feature_cache, r->media_parts[i].medium);
+    r->media_part_count = 0;
 }
 
-size_t mt_sights_after(const mt_request *r, size_t at)
+size_t mt_media_parts_after(const mt_request *r, size_t at)
 {
-    size_t low = 0, high = r->sight_count;
+    size_t low = 0, high = r->media_part_count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (r->sights[middle].end > at)
+        if (r->media_parts[middle].end > at)
             high = middle;
         else
             low = middle + 1;
