@@ -249,7 +249,7 @@ static bool read_raw(mt_ask *ask, mt_failure *why)
         return mt_failure_unsupported(why, "images", "are not taken with \"raw\" or \"suffix\": leave one of them out");
     mt_json_guard_begin();
     ok = mt_ollama_settings(ask, why) && mt_openai_prompts_read(ask, "prompt", json_object_get(body, "prompt"), why) &&
-         mt_openai_suffix_read(ask, "suffix", mt_body_get(body, "suffix"), why);
+         mt_openai_suffix_read(ask, mt_body_get(body, "suffix"), why);
     leave_body(ask);
     return end_guard(ok, why);
 }

@@ -35,7 +35,7 @@ static bool read(mt_ask *ask, mt_failure *why)
     if (ask->default_max_tokens == 0)
         ask->default_max_tokens = 16;
     return mt_openai_prompts_read(ask, "prompt", json_object_get(ask->body, "prompt"), why) &&
-           mt_openai_suffix_read(ask, "suffix", mt_body_get(ask->body, "suffix"), why);
+           mt_openai_suffix_read(ask, mt_body_get(ask->body, "suffix"), why);
 }
 
 /* The parallel lists of a logprobs object are written from these. */

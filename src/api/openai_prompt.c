@@ -135,8 +135,9 @@ bool mt_openai_prompts_read(mt_ask *ask, const char *field, const json_t *prompt
     return true;
 }
 
-bool mt_openai_suffix_read(mt_ask *ask, const char *field, const json_t *suffix, mt_failure *why)
+bool mt_openai_suffix_read(mt_ask *ask, const json_t *suffix, mt_failure *why)
 {
+    static const char field[] = "suffix";
     mt_ask_infill *gaps;
 
     if (!suffix)

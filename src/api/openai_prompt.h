@@ -11,8 +11,8 @@
 bool mt_openai_prompts_read(mt_ask *ask, const char *field, const json_t *prompt, mt_failure *why) MT_NODISCARD;
 
 /* Makes gaps of the prompts, which must be texts: the answer stands between each and the suffix. suffix: a string that
-   is not empty, or NULL, which changes nothing. field: its name, for errors. False: *why. */
-bool mt_openai_suffix_read(mt_ask *ask, const char *field, const json_t *suffix, mt_failure *why) MT_NODISCARD;
+   is not empty, or NULL, which changes nothing; the body's "suffix". False: *why. */
+bool mt_openai_suffix_read(mt_ask *ask, const json_t *suffix, mt_failure *why) MT_NODISCARD;
 
 /* Reads a list of token ids into the arena; name: of the field, for errors. False: *why. */
 bool mt_openai_ids_read(mt_arena *arena, const char *name, const json_t *list, mt_ask_prompt *out,

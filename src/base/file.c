@@ -20,7 +20,7 @@ static bool fail_system(mt_error *err, const char *path, const char *verb, int c
         return mt_fail(err, MT_E_NOT_FOUND, "\"%s\" does not exist: check the path", path);
     if (code == EACCES || code == EPERM)
         return mt_fail(err, MT_E_IO, "\"%s\" may not be read: check its permissions%s", path,
-                       mt_confine_has_files() ? ", or start the server anew where its folder is a new one" : "");
+                       mt_confine_has_files() ? ", or restart the server where its folder is a new one" : "");
     return mt_fail(err, MT_E_IO, "cannot %s \"%s\": %s", verb, path, strerror(code));
 }
 

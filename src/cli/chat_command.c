@@ -89,7 +89,7 @@ static void reset(mt_chat_talk *t, const char *operand)
     (void)operand;
     cut(t->messages, kept);
     json_array_clear(t->pictures);
-    confirm(t, "begun anew%s", kept ? ", with the same system text" : "");
+    confirm(t, "a new conversation%s", kept ? ", with the same system text" : "");
 }
 
 static void regenerate(mt_chat_talk *t, const char *operand)
@@ -254,7 +254,7 @@ const mt_chat_command mt_chat_commands[] = {
     {"/tools", "FILE", "tools the model may call, a JSON list; none: no more; without FILE, which it has", true,
      set_tools},
     {"/regenerate", "", "have the last question answered again", false, regenerate},
-    {"/reset", "", "begin anew, with the same system text", false, reset},
+    {"/reset", "", "begin a new conversation with the same system text", false, reset},
     {"/save", "FILE", "write the conversation to a file", true, save},
     {"/load", "FILE", "go on with one that was saved", true, load},
     {"/help", "", "this", false, help},

@@ -133,11 +133,11 @@ uint64_t mt_engine_turn(const mt_engine *e)
     return atomic_load_explicit(&e->turn, memory_order_relaxed);
 }
 
-/* Fails with MT_E_BUSY while the device is opened anew. */
+/* Fails with MT_E_BUSY while the device is reopened. */
 bool mt_engine_submit(mt_engine *e, mt_request *r, mt_error *err)
 {
     if (pthread_rwlock_tryrdlock(&e->door))
-        return mt_fail(err, MT_E_AWAY, "the device has failed and is being opened anew; try again soon");
+        return mt_fail(err, MT_E_AWAY, "the device has failed and is being reopened; try again soon");
     const bool lost = e->lost.code != MT_OK;
     const bool ok = lost ? mt_fail(err, MT_E_AWAY, "%s", e->lost.text) : submit(e, r, err);
     pthread_rwlock_unlock(&e->door);
@@ -402,7 +402,7 @@ static void look_back(mt_engine *e)
     mt_log_warn("engine.slow_step", "a step took %.1f s: %s", seconds, who);
 }
 
-/* The device has failed: ends all requests with this error, those in the inbox too, and opens the device anew. Requests
+/* The device has failed: ends all requests with this error, those in the inbox too, and reopens the device. Requests
    that come meanwhile, or after that failed, are refused. */
 static void start_over(mt_engine *e, const mt_error *fault)
 {
@@ -421,7 +421,7 @@ static void start_over(mt_engine *e, const mt_error *fault)
     pthread_rwlock_unlock(&e->door);
 }
 
-/* Where the device could not be opened anew: tries again, at most every renew_ms. */
+/* Where the device could not be reopened: tries again, at most every renew_ms. */
 static void try_again(mt_engine *e)
 {
     if (!e->lost.code || mt_clock_ns() < e->renewed + (uint64_t)(e->params.renew_ms * 1e6))

@@ -39,7 +39,7 @@ typedef struct mt_engine_params {
     size_t cache;         /* positions of the prefix cache; 0: what memory leaves */
     /* bytes for recurrent states that no running sequence holds; 0: a part of what memory leaves */
     uint64_t state_cache;
-    double renew_ms;      /* how long to wait before a device that could not be opened anew is tried again */
+    double renew_ms;      /* how long to wait before a device that could not be reopened is tried again */
     double turn_ms;       /* how long a sequence that answers keeps its seat though clients with fewer seats wait */
     double step_ms;       /* longest step while answers run; 0: see MT_STEP_SECONDS in schedule.h */
     double slow_seconds;  /* a step that takes longer is logged with its requests; 0: none is */

@@ -71,7 +71,7 @@ typedef struct mt_features {
 
 struct mt_engine {
     mt_device *dev;
-    uint32_t fingerprint; /* of dev, for any thread: dev itself may be opened anew meanwhile */
+    uint32_t fingerprint; /* of dev, for any thread: dev itself may be reopened meanwhile */
     mt_opened *opened;    /* the checkpoint that is loaded; owned by the caller */
     const mt_model_spec *spec;
     const mt_tokenizer *tokenizer;
@@ -110,7 +110,7 @@ struct mt_engine {
 
     mt_masks *masks; /* token masks of constraints; NULL until a request has a constraint */
 
-    uint64_t renewed; /* mt_clock_ns when the device was last opened anew */
+    uint64_t renewed; /* mt_clock_ns when the device was last reopened */
     bool measured;    /* `own` has been measured: when the engine started, by the thread that started it */
     uint64_t own;     /* bytes of this process that are neither weights nor cache */
     uint64_t page_bytes[MT_KV_GROUPS], state_bytes; /* of a page of each group; of a recurrent state */
@@ -129,7 +129,7 @@ struct mt_engine {
     /* mt_clock_ns when the current turn of the thread's loop began; 0: the thread waits. Relaxed: no other
        data depends on it */
     atomic_uint_fast64_t turn;
-    pthread_rwlock_t door; /* read-locked by mt_engine_submit, write-locked while the device is opened anew */
+    pthread_rwlock_t door; /* read-locked by mt_engine_submit, write-locked while the device is reopened */
     mt_error lost;         /* under `door`: why nothing is loaded; code MT_OK: all is loaded */
     pthread_mutex_t lock;  /* protects the fields below, and mt_text_queue.stats */
     mt_stats shown;        /* a copy of `stats` for other threads */
@@ -150,7 +150,7 @@ void mt_engine_clear(mt_engine *e);
 bool mt_engine_load(mt_engine *e, mt_error *err) MT_NODISCARD;
 void mt_engine_unload(mt_engine *e);
 
-/* Opens the device anew and loads; where that fails, e->lost says why. Call with no sequence running or waiting and
+/* Reopens the device and loads; where that fails, e->lost says why. Call with no sequence running or waiting and
    e->door write-locked. */
 void mt_engine_renew(mt_engine *e);
 

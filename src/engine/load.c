@@ -148,13 +148,13 @@ void mt_engine_renew(mt_engine *e)
 {
     mt_error why = {0};
     mt_engine_unload(e);
-    mt_log_warn("device.renewed", "the device is opened anew");
+    mt_log_warn("device.renewed", "the device is reopened");
     if (mt_device_renew(e->dev, &why) && mt_engine_load(e, &why)) {
         mt_error_clear(&e->lost);
         mt_log_info("device.renewed", "the device is well again: %s", mt_device_name(e->dev));
     } else {
         mt_engine_unload(e);
-        mt_fail(&e->lost, MT_E_IO, "the device could not be opened anew: %s", why.text);
+        mt_fail(&e->lost, MT_E_IO, "the device could not be reopened: %s", why.text);
         mt_log_error("device.lost", "%s", e->lost.text);
     }
     e->renewed = mt_clock_ns();

@@ -97,7 +97,7 @@ static uint64_t measure_own(const mt_engine *e, uint64_t weights)
     return resident > mapped ? resident - mapped : 0;
 }
 
-/* Measures once: when the device is opened anew, requests in memory would be counted too, and the model should get as
+/* Measures once: when the device is reopened, requests in memory would be counted too, and the model should get as
    much room as it had. */
 static uint64_t own_memory(mt_engine *e, uint64_t weights)
 {

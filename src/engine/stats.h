@@ -43,7 +43,7 @@ typedef struct mt_stats {
     size_t states_total, states_held, states_known;
     uint64_t bytes_memory;                /* the limit on all memory */
     uint64_t device_bytes, device_memory; /* where the device has memory of its own: bytes in use, and in all */
-    bool device_lost;                     /* the device failed and could not be opened anew */
+    bool device_lost;                     /* the device failed and could not be reopened */
     uint64_t bytes_weights, bytes_cache, bytes_working, bytes_constraints, bytes_pictures, bytes_requests;
     uint64_t bytes_filled; /* of bytes_cache: pages and states that hold something */
 
@@ -69,7 +69,7 @@ typedef struct mt_stats {
     uint64_t finished[4];                              /* answers by their mt_finish */
     uint64_t repeated;                                 /* answers that repeat_limit ended */
     uint64_t thinking_cut;                             /* answers whose thinking was ended since its budget was spent */
-    uint64_t device_faults;                            /* how often the device failed and was opened anew */
+    uint64_t device_faults;                            /* how often the device failed and was reopened */
     /* of an answer, in seconds: from receipt until it left the queue; from there to its first token; from receipt to
        its first token; between two of its tokens; from receipt to its end */
     mt_histogram queue, prefill, first_token, inter_token, end_to_end;

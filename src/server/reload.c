@@ -58,7 +58,7 @@ static void warn_of_files(const mt_server *server)
 
     for (size_t i = 0; i < files->count; i++)
         if (stat(files->at[i], &info) == 0 && (int64_t)info.st_mtime >= server->created)
-            mt_log_warn("server.reload", "\"%s\" has changed: its options take effect when the server is started anew",
+            mt_log_warn("server.reload", "\"%s\" has changed: its options take effect when the server is restarted",
                         files->at[i]);
 }
 
@@ -69,6 +69,6 @@ void mt_reload(mt_server *server)
     warn_of_files(server);
     server->reloads[keys && certificate]++;
     if (keys && certificate)
-        mt_log_info("server.reloaded", "%zu keys%s; what options say stays until the server is started anew",
+        mt_log_info("server.reloaded", "%zu keys%s; what options say stays until the server is restarted",
                     server->keys.count, server->opt->tls_cert ? ", the certificate" : "");
 }

@@ -47,7 +47,7 @@ static bool add_replace(mt_tok_decoder *d, const mt_tok_part *part)
     bool regex, late = d->joined || d->bytes == MT_TOK_BYTES_FALLBACK;
     mt_tok_step *s = add_step(d, MT_TOK_STEP_REPLACE, part);
 
-    if (!s || !mt_tok_part_pattern(part, "pattern", &s->from, &s->from_len, &regex) ||
+    if (!s || !mt_tok_part_pattern(part, &s->from, &s->from_len, &regex) ||
         !mt_tok_part_string(part, "content", &s->to, &s->to_len))
         return false;
     return (!regex && s->from_len > 0 && (!late || one_char(s->from, s->from_len))) || fail_order(part);

@@ -36,7 +36,7 @@ static bool add_replace(mt_tok_normalizer *normalizer, const mt_tok_part *part)
     mt_tok_stage *s = add_stage(normalizer, MT_TOK_REPLACE, part->err);
     bool regex;
 
-    if (!s || !mt_tok_part_pattern(part, "pattern", &s->from, &s->from_len, &regex) ||
+    if (!s || !mt_tok_part_pattern(part, &s->from, &s->from_len, &regex) ||
         !mt_tok_part_string(part, "content", &s->to, &s->to_len))
         return false;
     if (regex || s->from_len == 0)

@@ -196,8 +196,9 @@ const mt_tok_node *mt_tok_part_array(const mt_tok_part *part, const char *key)
     return NULL;
 }
 
-bool mt_tok_part_pattern(const mt_tok_part *part, const char *key, const char **str, size_t *len, bool *regex)
+bool mt_tok_part_pattern(const mt_tok_part *part, const char **str, size_t *len, bool *regex)
 {
+    static const char key[] = "pattern";
     const mt_tok_node *pattern = mt_tok_node_get(part->node, key), *plain, *n;
 
     plain = pattern ? mt_tok_node_get(pattern, "String") : NULL;

@@ -58,9 +58,8 @@ bool mt_tok_part_bool_or(const mt_tok_part *part, const char *key, bool otherwis
 bool mt_tok_part_count(const mt_tok_part *part, const char *key, size_t *value) MT_NODISCARD;
 const mt_tok_node *mt_tok_part_array(const mt_tok_part *part, const char *key) MT_NODISCARD; /* NULL: *err */
 
-/* Reads a member that is {"String": ...} or {"Regex": ...}. */
-bool mt_tok_part_pattern(const mt_tok_part *part, const char *key, const char **str, size_t *len,
-                         bool *regex) MT_NODISCARD;
+/* Reads the member "pattern", which is {"String": ...} or {"Regex": ...}. */
+bool mt_tok_part_pattern(const mt_tok_part *part, const char **str, size_t *len, bool *regex) MT_NODISCARD;
 
 /* Reads a string that must be one of `names`, which end with NULL; *choice is its index. */
 bool mt_tok_part_choice(const mt_tok_part *part, const char *key, const char *const *names, int *choice) MT_NODISCARD;

@@ -64,8 +64,8 @@ static bool add_split(mt_tok_pretokenizer *pre, const mt_tok_part *part)
     mt_tok_cutter *c = add_cutter(pre, MT_TOK_SPLIT, part->err);
     bool regex;
 
-    if (!c || !mt_tok_part_pattern(part, "pattern", &c->string, &c->string_len, &regex) ||
-        !read_behavior(part, &c->behavior) || !mt_tok_part_bool(part, "invert", &c->invert))
+    if (!c || !mt_tok_part_pattern(part, &c->string, &c->string_len, &regex) || !read_behavior(part, &c->behavior) ||
+        !mt_tok_part_bool(part, "invert", &c->invert))
         return false;
     if (regex || c->string_len == 0)
         c->regex = mt_tok_regex_new(c->string, c->string_len, part->err);

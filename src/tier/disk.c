@@ -5,7 +5,7 @@
    2. The index is in memory and built from the files: it only says where a record may be. The record's own header and
       checksum decide when it is read.
    3. Where there is no room, or there are too many files, the oldest file is removed. Those of its records that were
-      read most are moved, that is appended anew: at most half of the file, so that each removal makes room. Each move
+      read most are moved, that is appended again: at most half of the file, so that each removal makes room. Each move
       takes one from the times that a record was read, of which USES_MOST count: what is not read any more goes in the
       end.
    4. A file that is being read stays open until the reader is done, even after it was removed.

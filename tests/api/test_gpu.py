@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A GPU that fails while requests are under way, on a driver of our own (tests/cuda/fake.h): everybody hears of it in
-the shape of their API, the device is opened anew, or everybody hears why it is not.
+the shape of their API, the device is reopened, or everybody hears why it is not.
 
 usage: LD_LIBRARY_PATH=BUILD/tests/cuda tests/api/test_gpu.py --motet PROGRAM"""
 
@@ -92,7 +92,7 @@ def a_card_that_is_gone():
         for _ in range(2):
             answer = server.chat(max_tokens=4, **LONG)
             assert answer.status == 503, answer.body
-            assert said(answer).startswith("the device could not be opened anew: "), answer.body
+            assert said(answer).startswith("the device could not be reopened: "), answer.body
         assert server.request("GET", "/live").status == 200
 
 

@@ -214,7 +214,7 @@ def a_server_gives_up_what_it_does_not_need():
         if 'part="files"} 0' in found:
             raise served.Skip("no Landlock here")
         assert "the keys stay as they are" in line and line.endswith(
-            "may not be read: check its permissions, or start the server anew where its folder is a new one"), line
+            "may not be read: check its permissions, or restart the server where its folder is a new one"), line
         assert "NoNewPrivs:\t1" in status and "Seccomp:\t2" in status, status
         kept = 1 << 1 | 1 << 2 | 1 << 10  # files of others, and low ports
         assert not int(re.search(r"CapEff:\s+(\w+)", status).group(1), 16) & ~kept, status

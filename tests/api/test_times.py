@@ -224,7 +224,7 @@ def keys_are_read_again_and_requests_that_run_are_not_touched():
             assert "nonsense" in reload(server, "the keys stay as they are")
             assert ask("sk-ops").status == 200 and ask("sk-wrong").status == 401
             os.utime(conf)
-            assert conf in reload(server, "take effect when the server is started anew")
+            assert conf in reload(server, "take effect when the server is restarted")
             runs.close()
             said = server.request("GET", "/metrics", headers=bearer("sk-ops")).body.decode()
             assert re.search(r'motet_reloads_total\{[^}]*result="ok"\} 1\n', said), said[-3000:]

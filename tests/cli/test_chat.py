@@ -169,7 +169,7 @@ def tab_knows_commands_and_files(motet, _):
         t.wait("the model is told: be kind")
         t.prompt()
         t.type("/reset\r")
-        t.wait("begun anew, with the same system text")
+        t.wait("a new conversation, with the same system text")
         t.prompt()
         t.type("/nothing\r")
         t.wait('"/nothing" is no command; /help lists them')

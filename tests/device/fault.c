@@ -1,4 +1,4 @@
-/* A GPU that is made to fail: what it says, that it is opened anew or says why it is not, and what becomes of another
+/* A GPU that is made to fail: what it says, that it is reopened or says why it is not, and what becomes of another
    device on the same card. */
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +49,7 @@ bool check_fault(const char *name)
     /* a driver may give this process no context any more, and says so */
     const bool renewed = mt_device_renew(dev, &err);
     ok = (renewed ? gathers(dev, 0) : err.text[0] != '\0') && ok;
-    printf("opened anew: %s\n", renewed ? mt_device_name(dev) : err.text);
+    printf("reopened: %s\n", renewed ? mt_device_name(dev) : err.text);
     mt_device_close(dev);
     printf("checkdevice: %d passed, %d failed\n", ok, !ok);
     return ok;

@@ -253,7 +253,7 @@ ssize_t writev(int fd, const struct iovec *v, int count)
 
 /* ---- devices ---- */
 
-/* Devices of which an operation has failed and that were not opened anew since. Each is used by one thread. */
+/* Devices of which an operation has failed and that were not reopened since. Each is used by one thread. */
 static _Atomic(const mt_device *) sick[64];
 
 static bool is_sick(const mt_device *dev)

@@ -163,7 +163,7 @@ static bool send(life *l, mt_request *r, mt_error *err)
     for (;;) {
         if (mt_engine_submit(l->d.engine, r, err))
             return true;
-        assert_true(strstr(err->text, "opened anew"));
+        assert_true(strstr(err->text, "reopened"));
         usleep(1000);
     }
 }
@@ -518,7 +518,7 @@ static void too_little_memory_is_told(void **state)
 /* ---- faults ---- */
 
 /* One life in which the n-th call of a name fails: it does not begin, with a sentence; or whoever was under way hears
-   of it, and all is well afterwards. Returns how often the device was opened anew. */
+   of it, and all is well afterwards. Returns how often the device was reopened. */
 static uint64_t fail_once(const char *dir, const char *name, size_t n, int code)
 {
     char settings[120];
@@ -640,7 +640,7 @@ static void a_card_may_fall_off_the_bus(void **state)
         l.d.sent--;
         l.d.open--;
         pthread_mutex_unlock(&l.d.lock);
-        if (strstr(err.text, "could not be opened anew: "))
+        if (strstr(err.text, "could not be reopened: "))
             break;
         usleep(1000);
     }

@@ -10,7 +10,7 @@
 #define WINDOW FIXTURES "/gemma3-mlx-4bit"
 #define START UINT64_C(1000000000000000)
 #define PATIENCE UINT64_C(2000000000) /* nanoseconds, of plan.c */
-#define COMPANY UINT64_C(10000000000)
+#define CONCURRENT UINT64_C(10000000000)
 
 enum { LONGEST = 1024, MANY = 6 };
 
@@ -307,7 +307,7 @@ static void who_has_waited_long_comes_first(void **state)
     assert_true(x.answers[LARGE].begun_at < x.answers[SMALL + 2].begun_at);
 }
 
-/* ---- company ---- */
+/* ---- concurrent requests ---- */
 
 static void note_rows(scene *x)
 {
@@ -316,14 +316,16 @@ static void note_rows(scene *x)
 }
 
 /* Rows of the first step of a long prompt that is alone, `after` nanoseconds after two requests were there together, or
-   where there never were (0). A step takes a millisecond, and one more for each row. */
-static size_t rows_alone(uint64_t after)
+   where there never were (0). step_ms: as the option, 0 where it is not given. A step takes a millisecond, and one more
+   for each row. */
+static size_t rows_alone(uint64_t after, double step_ms)
 {
     static scene x;
     mt_stats stats;
     scene_open(&x, FIXTURE, 4, 0, 0, note_rows);
     for (size_t i = 0; i < 3; i++)
         x.d.engine->past.cost.term[i] = 1e-3;
+    x.d.engine->params.step_ms = step_ms;
     driver_hold(&x.d);
     for (size_t i = 0; i < 2 && after; i++)
         driver_send(&x.d, ask(&x, i, 0, 10, 4));
@@ -338,13 +340,15 @@ static size_t rows_alone(uint64_t after)
 }
 
 /* A step of prompts takes 120 ms where requests do not meet, and 20 ms for ten seconds after they have met: whoever
-   comes next waits less. */
+   comes next waits less. --step-ms bounds it where it is less. */
 static void a_step_is_short_where_requests_meet(void **state)
 {
     (void)state;
-    assert_in_range(rows_alone(0), 110, 119);
-    assert_in_range(rows_alone(COMPANY - 1), 10, 19);
-    assert_in_range(rows_alone(COMPANY), 110, 119);
+    assert_in_range(rows_alone(0, 0), 110, 119);
+    assert_in_range(rows_alone(CONCURRENT - 1, 0), 10, 19);
+    assert_in_range(rows_alone(CONCURRENT, 0), 110, 119);
+    assert_in_range(rows_alone(0, 10), 5, 9);
+    assert_in_range(rows_alone(0, 1000), 110, 119);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -102,10 +102,4 @@ static inline void mt_store_part(float *y, float32x4_t v, size_t n)
     memcpy(y, padded, n * sizeof(*y));
 }
 
-/* Loads from unaligned memory of any type. */
-static inline float32x4_t mt_load_f32(const void *p)
-{
-    return vreinterpretq_f32_u8(vld1q_u8(p));
-}
-
 #endif

@@ -344,7 +344,7 @@ bool mt_keys_renew(mt_keys *keys, const mt_option_list *list, const char *file, 
         strangers += !owner_of(keys, read.accounts[i]);
     if (strangers > MT_LIMIT_API_KEYS - keys->account_count) {
         mt_keys_free(&read);
-        return mt_fail(err, MT_E_INVALID, "there have been more than %d accounts: start the server anew",
+        return mt_fail(err, MT_E_INVALID, "there have been more than %d accounts: restart the server",
                        MT_LIMIT_API_KEYS);
     }
     for (size_t i = 0; i < read.account_count; i++) {

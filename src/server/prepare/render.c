@@ -82,7 +82,7 @@ static bool render_all(mt_call *call, mt_ask *ask, const json_t *body, mt_buf *o
     size_t count;
 
     if (!mt_openai_prompts_read(ask, "prompt", json_object_get(body, "prompt"), why) ||
-        !mt_openai_suffix_read(ask, "suffix", mt_body_get(body, "suffix"), why) ||
+        !mt_openai_suffix_read(ask, mt_body_get(body, "suffix"), why) ||
         !mt_tokens_make(call->served, ask, &call->prep, mt_tokens_most(call->served), &prompts, &count, why))
         return false;
     mt_json_write(out, "[");

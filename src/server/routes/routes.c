@@ -46,7 +46,7 @@ static bool tell_ping(mt_server *server, const mt_http_request *request, mt_buf 
         return mt_failure_set(why, 503, "loading", NULL, "the model is being loaded: try again in a moment");
     return !mt_fleet_lost(&server->fleet) ||
            mt_failure_set(why, 503, "device_lost", NULL,
-                          "the device has failed and could not be opened anew: ask another");
+                          "the device has failed and could not be reopened: ask another");
 }
 
 /* The same for who sends clients here: not before the prompts of --warm-prompts are computed, where there is one
