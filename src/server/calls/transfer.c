@@ -229,7 +229,7 @@ static void tell(mt_transfer *t)
         t->followed = false;
 }
 
-static void open_letter(mt_message *message)
+static void open_message(mt_message *message)
 {
     mt_transfer *t = (mt_transfer *)message; /* message is the first member */
     bool done, held;
@@ -252,7 +252,7 @@ static mt_transfer *new_transfer(mt_server *server, const mt_http_request *reque
 {
     mt_transfer *t = mt_alloc(sizeof(*t));
 
-    t->message.open = open_letter;
+    t->message.open = open_message;
     t->server = server;
     t->kind = kind;
     t->job = job;
