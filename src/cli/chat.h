@@ -72,8 +72,8 @@ mt_chat_call *mt_chat_call_new(const mt_chat_server *server, const json_t *messa
 CURL *mt_chat_call_handle(mt_chat_call *call);
 bool mt_chat_call_end(mt_chat_call *call, CURLcode code, mt_error *err) MT_NODISCARD;
 
-/* Appends a picture or video to the parts of a message. `what` is the name of a file, "-" for standard input, or a URL;
-   `kind` is "image" or "video". False: it cannot be read. */
+/* Appends a picture, video or document to the parts of a message. `what` is the name of a file, "-" for standard input,
+   or a URL; `kind` is "image", "video" or "file". False: it cannot be read. */
 bool mt_chat_add_media(json_t *parts, const char *kind, const char *what, mt_error *err) MT_NODISCARD;
 
 /* The members that the options give to every request (model parameters such as temperature). Free with json_decref. */
@@ -94,7 +94,7 @@ typedef struct mt_chat_talk {
     mt_chat_server server;
     mt_chat_line *input;
     json_t *messages; /* all messages so far, the system message first if there is one; owned */
-    json_t *pictures; /* media parts of the next message; owned */
+    json_t *pictures; /* media parts of the next message, documents too; owned */
     char file[4096];  /* the file that the conversation was saved to or loaded from; empty: none */
     bool terminal;    /* standard output is a terminal */
 } mt_chat_talk;

@@ -29,7 +29,8 @@ static void complain(const mt_error *err)
     fprintf(stderr, "motet: %s\n", err->text);
 }
 
-static void show_picture(mt_chat_talk *t, const char *operand)
+/* Adds a file or URL to what goes with the next message. */
+static bool add_medium(mt_chat_talk *t, const char *kind, const char *operand)
 {
     char path[MT_LIMIT_PATH];
     mt_error err = {0};
@@ -37,11 +38,23 @@ static void show_picture(mt_chat_talk *t, const char *operand)
 
     if (!url && !mt_chat_path(operand, path, sizeof(path), &err)) {
         complain(&err);
-        return;
+        return false;
     }
-    if (!mt_chat_add_media(t->pictures, "image", url ? operand : path, &err))
-        printf("%s\n", err.text);
-    else
+    if (mt_chat_add_media(t->pictures, kind, url ? operand : path, &err))
+        return true;
+    printf("%s\n", err.text);
+    return false;
+}
+
+static void show_file(mt_chat_talk *t, const char *operand)
+{
+    if (add_medium(t, "file", operand))
+        printf("the file goes with what you say next\n");
+}
+
+static void show_picture(mt_chat_talk *t, const char *operand)
+{
+    if (add_medium(t, "image", operand))
         printf("%zu %s with what you say next\n", json_array_size(t->pictures),
                json_array_size(t->pictures) == 1 ? "picture goes" : "pictures go");
 }
@@ -250,6 +263,7 @@ static void help(mt_chat_talk *t, const char *operand)
 
 const mt_chat_command mt_chat_commands[] = {
     {"/image", "FILE", "show the model a picture, a file or a URL, with what you say next", true, show_picture},
+    {"/file", "FILE", "have the model read a text file, or a URL, with what you say next", true, show_file},
     {"/system", "TEXT", "what the model is told about its task; without TEXT, nothing", false, set_system},
     {"/tools", "FILE", "tools the model may call, a JSON list; none: no more; without FILE, which it has", true,
      set_tools},

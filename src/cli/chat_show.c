@@ -29,13 +29,29 @@ static char *data_url(const char *kind, const mt_buf *bytes)
     return url;
 }
 
-static bool add_url(json_t *parts, const char *kind, const char *url, mt_error *err)
+/* A document's part: by its URL, or with what is in it and its name. */
+static json_t *file_part(json_t *url, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    json_t *called = json_string(slash ? slash + 1 : name);
+
+    if (mt_is_url(json_string_value(url)))
+        return json_pack("{s:s, s:o, s:o*}", "type", "input_file", "file_url", url, "filename", called);
+    return json_pack("{s:s, s:{s:o, s:o*}}", "type", "file", "file", "file_data", url, "filename", called);
+}
+
+/* name: of the file. */
+static bool add_url(json_t *parts, const char *kind, const char *url, const char *name, mt_error *err)
 {
     json_t *words = json_string(url);
     char type[32];
 
     if (!words)
         return mt_fail(err, MT_E_INVALID, "the URL is not text in UTF-8; check it");
+    if (strcmp(kind, "file") == 0) {
+        json_array_append_new(parts, file_part(words, strcmp(name, "-") == 0 ? "standard input" : name));
+        return true;
+    }
     snprintf(type, sizeof(type), "%s_url", kind);
     json_array_append_new(parts, json_pack("{s:s, s:{s:o}}", "type", type, type, "url", words));
     return true;
@@ -60,7 +76,7 @@ bool mt_chat_add_media(json_t *parts, const char *kind, const char *what, mt_err
     bool ok;
 
     if (mt_is_url(what) || strncasecmp(what, "data:", 5) == 0) /* the server fetches or decodes it */
-        return add_url(parts, kind, what, err);
+        return add_url(parts, kind, what, what, err);
     if (strncasecmp(what, "file://", 7) == 0)
         what += 7;
     mt_buf_init(&bytes, FILE_BYTES);
@@ -69,7 +85,7 @@ bool mt_chat_add_media(json_t *parts, const char *kind, const char *what, mt_err
         ok = mt_fail(err, MT_E_INVALID, "\"%s\" is empty", what);
     if (ok) {
         url = data_url(kind, &bytes);
-        ok = add_url(parts, kind, url, err);
+        ok = add_url(parts, kind, url, what, err);
         mt_free(url);
     }
     mt_buf_free(&bytes);

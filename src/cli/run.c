@@ -220,6 +220,8 @@ static size_t reads_input(const mt_options *opt)
         count += strcmp(opt->images.at[i], "-") == 0;
     for (size_t i = 0; i < opt->videos.count; i++)
         count += strcmp(opt->videos.at[i], "-") == 0;
+    for (size_t i = 0; i < opt->documents.count; i++)
+        count += strcmp(opt->documents.at[i], "-") == 0;
     return count;
 }
 
@@ -231,7 +233,8 @@ static bool check(const mt_options *opt, mt_error *err)
                        "give one prompt: motet run DIR \"what to say\", or raw with \"--prompt\" or \"--token-ids\"");
     if (opt->input && opt->logprobs)
         return mt_fail(err, MT_E_INVALID, "\"--logprobs\" goes with \"--prompt\" or \"--token-ids\"");
-    if (!opt->input && (opt->images.count + opt->videos.count > 0 || opt->system || opt->think != MT_THINK_AUTO))
+    if (!opt->input && (opt->images.count + opt->videos.count + opt->documents.count > 0 || opt->system ||
+                        opt->think != MT_THINK_AUTO))
         return mt_fail(
             err, MT_E_INVALID,
             "\"--image\", \"--video\", \"--system\" and \"--think\" go with a message: motet run DIR \"what to "

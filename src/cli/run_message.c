@@ -78,7 +78,7 @@ static json_t *conversation(const mt_options *opt, mt_error *err)
 
     mt_buf_init(&input, MT_LIMIT_ENCODE_BYTES);
     if ((strcmp(opt->input, "-") != 0 || read_input(&input, err)) && add_files(media, &opt->images, "image", err) &&
-        add_files(media, &opt->videos, "video", err))
+        add_files(media, &opt->videos, "video", err) && add_files(media, &opt->documents, "file", err))
         message = mt_chat_message(media, input.len ? input.data : opt->input, err);
     mt_buf_free(&input);
     json_decref(media);

@@ -61,6 +61,19 @@ def a_picture_goes_with_the_next_words(motet, _):
 
 
 @test
+def a_document_goes_with_the_next_words(motet, _):
+    server = fake()
+    with tempfile.NamedTemporaryFile(suffix=".txt") as notes:
+        notes.write(b"some notes")
+        notes.flush()
+        code, out, _ = pipe(motet, [server.url], "/file {}\n/file /none\nwhat is it?\n".format(notes.name))
+    assert code == 0 and "the file goes" in out and '"/none" does not exist' in out, out
+    parts = server.asked[0][0]["messages"][0]["content"]
+    assert [p["type"] for p in parts] == ["file", "text"], parts
+    assert base64.b64decode(parts[0]["file"]["file_data"].split(",")[1]) == b"some notes"
+
+
+@test
 def a_folder_is_served_for_the_while(motet, tiny):
     code, out, err = pipe(motet, [tiny, "--default-max-tokens", "8"], "hello\n")
     assert code == 0 and out.strip() and err == "", (code, out, err)

@@ -60,6 +60,27 @@ def pictures_and_videos_stand_before_the_words(motet, _):
 
 
 @test
+def documents_stand_before_the_words(motet, tiny):
+    server = fake()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "notes.md")
+        with open(path, "wb") as f:
+            f.write(b"# Notes")
+        assert run(motet, server.url, "and?", "--file", path, "--file", "https://example.org/a.csv", "--file", "-", text=b"x")[0] == 0
+        parts = server.asked[0][0]["messages"][0]["content"]
+        assert [p["type"] for p in parts] == ["file", "input_file", "file", "text"], parts
+        assert parts[0]["file"]["filename"] == "notes.md", parts
+        assert base64.b64decode(parts[0]["file"]["file_data"].split(",")[1]) == b"# Notes"
+        assert parts[1] == {"type": "input_file", "file_url": "https://example.org/a.csv", "filename": "a.csv"}, parts
+        assert parts[2]["file"]["filename"] == "standard input", parts
+        code, out, err = run(motet, tiny, "and?", "--file", path, "--max-tokens", "2")
+        assert code == 0 and out, (code, out, err)
+        code, out, err = run(motet, tiny, "and?", "--file", SHAPES)
+        assert (code, out) == (1, "") and "is a picture" in err, err
+    assert run(motet, tiny, "--prompt", "a", "--file", path)[0] == 2
+
+
+@test
 def only_the_answer_goes_into_a_pipe_and_refusals_are_status_1(motet, _):
     server = fake()
     assert run(motet, server.url, "hello") == (0, "you said hello \n", "")
