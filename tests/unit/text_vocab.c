@@ -46,7 +46,7 @@ static void spellings_are_found(void **state)
     mt_tok_vocab_free(&vocab);
 }
 
-/* The most slots in a row that are taken: how far a search may have to go. Counts runs that go around the end as two. */
+/* The most slots in a row that are taken: how far a search may go. Counts runs that go around the end as two. */
 static size_t longest_run(const bool *taken, size_t count)
 {
     size_t most = 0, run = 0;
