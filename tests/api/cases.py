@@ -46,7 +46,8 @@ def mask(value, key=None):
                          cache_read_input_tokens=0)
         value = {k: v for k, v in value.items() if k != "cachedContentTokenCount"}  # as cached_tokens
         if "capabilities" in value and "state" in value:  # a model, which may not be rid of the last call yet
-            value = dict({k: v for k, v in value.items() if k != "idle_seconds"}, memory=0, requests=0)
+            varies = ("idle_seconds", "memory_used")
+            value = dict({k: v for k, v in value.items() if k not in varies}, memory=0, requests=0)
         return {k: mask(v, k) for k, v in value.items()}
     if isinstance(value, list):
         return [mask(v, key) for v in value]
