@@ -198,8 +198,8 @@ static void options_of_other_programs(void **state)
          "\"-c\" is not an option of motet but of llama.cpp: use --context N (of each answer, not "
          "of all slots together)"},
         {"motet serve d --mem-fraction-static 0.8",
-         "\"--mem-fraction-static\" is not an option of motet but of SGLang: use --memory SIZE (bytes for weights, cache "
-         "and all else together, such as 40G)"},
+         "\"--mem-fraction-static\" is not an option of motet but of SGLang: use --memory SIZE (bytes for weights, "
+         "cache and all else together, such as 40G)"},
         {"motet serve d --tp 2",
          "\"--tp\" is not an option of motet but of SGLang: take a model that fits on one GPU, or "
          "start several processes on CPUs with mpirun (docs/scale.md)"},
