@@ -87,7 +87,7 @@ if (!major) { // earlier versions have neither
   assert.equal(second.text, answer);
   const usage = second.response.usage;
   cached(first.response.usage.input_tokens, usage.input_tokens, usage.input_tokens_details.cached_tokens);
-  await assert.rejects(turn({ input: "hello", previous_response_id: "resp_none" }), /not kept here/);
+  await assert.rejects(turn({ input: "hello", previous_response_id: "resp_none" }), /was not found here/);
   const closed = new Promise((resolve) => socket.on("close", resolve));
   socket.close();
   await closed;
