@@ -12,7 +12,17 @@ export const base64 = readFileSync(picture).toString("base64");
 export const dataUrl = "data:image/png;base64," + base64;
 const require = createRequire(pathToFileURL(packages + "/"));
 
-export const load = async (name) => import(pathToFileURL(require.resolve(major ? `${name}-${major}` : name)));
+// Packages that can only be imported do not resolve as others do.
+const resolve = (name) => {
+  try {
+    return require.resolve(name);
+  } catch (error) {
+    if (error.code !== "ERR_PACKAGE_PATH_NOT_EXPORTED") throw error;
+    const folder = `${packages}/node_modules/${name}`;
+    return `${folder}/${JSON.parse(readFileSync(folder + "/package.json")).exports["."].import}`;
+  }
+};
+export const load = async (name) => import(pathToFileURL(resolve(major ? `${name}-${major}` : name)));
 
 // Long enough that what is shared is most of the prompt.
 export const system = "You are a helpful assistant. " +

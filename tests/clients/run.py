@@ -26,6 +26,7 @@ import served  # pylint: disable=wrong-import-position
 
 SKIP = 77
 MACHINE = "linux-arm64" if os.uname().machine in ("aarch64", "arm64") else "linux-x64"
+CLINE, COPILOT = "cli-" + MACHINE, "copilot-" + MACHINE  # folders of programs
 PACKAGES = {"openai": "7.55.0", "@anthropic-ai/sdk": "1.9.0", "ai": "7.0.170", "@ai-sdk/openai-compatible": "3.0.90",
             "@langchain/openai": "1.5.8", "@langchain/core": "1.2.13", "@langchain/ollama": "1.3.0", "ollama": "0.6.4",
             "@openai/agents": "0.20.0", "zod": "4.6.7", "ws": "8.23.0",
@@ -43,7 +44,10 @@ PACKAGES.update({
     "@openrouter/sdk": "1.3.19", "@openrouter/ai-sdk-provider": "2.10.0", "@mastra/core": "0.24.9",
     "llamaindex": "0.12.1", "@llamaindex/openai": "0.4.22", "@llamaindex/workflow": "1.1.24",
     "@earendil-works/pi-coding-agent": "0.74.2", "@continuedev/cli": "1.5.47", "@qwen-code/qwen-code": "0.15.10",
-    "@vibe-kit/grok-cli": "0.0.34"})
+    "@vibe-kit/grok-cli": "0.0.34", "cline": "3.0.65", "@cline/" + CLINE: "3.0.65",
+    "@github/copilot": "1.0.102", "@github/" + COPILOT: "1.0.102", "@strands-agents/sdk": "1.19.0",
+    "genkit": "1.42.0", "@genkit-ai/compat-oai": "1.42.0", "@inngest/agent-kit": "0.13.2", "inngest": "3.54.2",
+    "@tanstack/ai": "0.58.0", "@tanstack/ai-openai": "0.23.1"})
 NOTES = "replay:found The secret colour is blue."
 ANSWER = "The notes say that the colour is blue."
 SEEN = "The notes and the picture say that the colour is blue."
@@ -68,6 +72,8 @@ def scripts(work):
         {"name": "Read", "arguments": {"file_path": os.path.join(work, "picture.png")}}) + "\n</tool_call>"]
     return {"plain": common["plain"], "behind ~": common["behind ~"], "weather": common["weather"], "claude": claude,
             "pi": task("read", "pi", path=path), "continue_cli": task("Read", "continue", filepath=path),
+            "cline": task("read_files", "cline", files=[{"path": path}]),
+            "copilot": task("view", "copilot", path=path),
             "qwen": task("read_file", "qwen", file_path=path), "grok": task("view_file", path=path),
             "codex": task("exec_command", cmd="cat " + path), "opencode": task("read", filePath=path),
             "gemini": task("read_file", file_path=path),
@@ -140,6 +146,24 @@ class Clients:
         text = self.run([self.bin("cn"), "-p", "--config", config, "--auto",
                          "replay:continue_cli What do my notes say?"], home, CONTINUE_TELEMETRY_ENABLED="0")
         assert ANSWER in text, text[-3000:]
+        return "chat"
+
+    def cline(self, home):
+        program = os.path.join(self.packages, "node_modules", "@cline", CLINE, "bin", "cline")
+        self.run([program, "auth", "openai-compatible", "-k", "none", "-m", "any", "-b", self.url + "/v1"], home)
+        text = self.run([program, "-P", "openai-compatible", "-m", "any", "replay:cline What do my notes say?"], home,
+                        CLINE_TELEMETRY_DISABLED="1")
+        assert ANSWER in text, text[-3000:]
+        return "chat"
+
+    def copilot(self, home):
+        """By chat completions, then by responses on a WebSocket."""
+        program = os.path.join(self.packages, "node_modules", "@github", COPILOT, "copilot")
+        for more in ({}, {"COPILOT_PROVIDER_WIRE_API": "responses", "COPILOT_PROVIDER_TRANSPORT": "websockets"}):
+            text = self.run([program, "--allow-all-tools", "--no-auto-update", "-p", "replay:copilot What do my notes say?"],
+                            home, COPILOT_PROVIDER_BASE_URL=self.url + "/v1", COPILOT_PROVIDER_API_KEY="none",
+                            COPILOT_MODEL="any", COPILOT_OFFLINE="true", **more)
+            assert ANSWER in text, text[-3000:]
         return "chat"
 
     def qwen(self, home):
@@ -220,8 +244,8 @@ LIBRARIES = ("openai", "openai-5", "openai-6", "anthropic", "anthropic-0", "ai",
              "agents", "ollama", "langchain_ollama", "continue", "lmstudio", "genai", "genai-2", "files")
 AGENTS = ("claude", "codex", "opencode", "gemini")
 
-LIBRARIES += ("openrouter", "openrouter_ai", "mastra", "llamaindex")
-AGENTS += ("pi", "continue_cli", "qwen", "grok")
+LIBRARIES += ("openrouter", "openrouter_ai", "mastra", "llamaindex", "strands", "genkit", "agentkit", "tanstack")
+AGENTS += ("pi", "continue_cli", "qwen", "grok", "cline", "copilot")
 
 
 def skip(sentence):
