@@ -151,8 +151,7 @@ test("it stands still, goes nearer, back and on", () => look(BOX, async (tab) =>
     assert.equal(await picture(), before);
     await tab.focus("#score");
     await tab.keyboard.press("ArrowLeft");
-    while (await picture() === before)
-        await tab.waitForTimeout(20);
+    await patiently(async () => await picture() !== before, "it goes back");
     await tab.keyboard.press("End");
     await until(tab, () => document.querySelector("#pause").textContent === "Pause");
     await tab.keyboard.press(" ");

@@ -2,6 +2,7 @@
 // two tabs, drafts, the keyboard.
 
 import assert from "node:assert/strict";
+import http from "node:http";
 import {
     accessible,
     ask,
@@ -155,7 +156,68 @@ test("a conversation that is forgotten stops its answer, shown or not", () =>
         await press(tab, "Forget replay:plain");
         await tab.click("dialog >> text=Forget it");
         await patiently(async () => (await running()) === 0, "the answer that is shown ends");
+        const kept = await tab.evaluate(async () => {
+            const request = indexedDB.open("motet.chat");
+            const database = await new Promise((resolve) => {
+                request.onsuccess = () => resolve(request.result);
+            });
+            const count = database.transaction("messages").objectStore("messages").count();
+            await new Promise((resolve) => {
+                count.onsuccess = resolve;
+            });
+            database.close();
+            return count.result;
+        });
+        assert.equal(kept, 0, "nothing is left of what was forgotten");
     }));
+
+/** A server in between, which holds answers to questions back. work(url, gate): gate.asked counts them, gate.open() lets
+    them go. */
+async function between(work) {
+    const gate = {asked: 0, held: []};
+    gate.open = () => gate.held.splice(0).forEach((go) => go());
+    const server = http.createServer((request, response) => {
+        const {method, headers, url} = request;
+        const onward = http.request(new URL(url, REPLAY), {method, headers}, async (given) => {
+            if (method === "POST" && url === "/v1/responses") {
+                gate.asked++;
+                await new Promise((resolve) => gate.held.push(resolve));
+            }
+            response.writeHead(given.statusCode, given.headers);
+            given.pipe(response);
+        });
+        onward.on("error", () => response.destroy());
+        response.on("close", () => onward.destroy());
+        request.pipe(onward);
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+        await work(`http://127.0.0.1:${server.address().port}/`, gate);
+    } finally {
+        server.close();
+        server.closeAllConnections();
+    }
+}
+
+test("who stops or forgets an answer need not wait until the server has said something", () =>
+    between((url, gate) =>
+        visit(url, async (tab) => {
+            const running = async () => (await (await fetch(`${REPLAY}v1/status`)).json()).running;
+            await until(tab, () => document.querySelector("#model").options.length > 0);
+            await ask(tab, "replay:endless");
+            await patiently(async () => gate.asked === 1 && (await running()) === 1, "it is answered");
+            await stop(tab);
+            gate.open();
+            await patiently(async () => (await running()) === 0, "it ends");
+            await ask(tab, "replay:endless again");
+            await patiently(async () => gate.asked === 2 && (await running()) === 1, "it is answered again");
+            await press(tab, "Forget replay:endless");
+            await tab.click("dialog >> text=Forget it");
+            await until(tab, () => document.querySelector(".welcome"));
+            gate.open();
+            await patiently(async () => (await running()) === 0, "that ends, too");
+        }),
+    ));
 
 /** Keeps the page from trying a lost server by itself: timers of a tenth of a second and more never end. */
 const holdTimers = (tab) =>

@@ -17,7 +17,7 @@ const FORGET_MS = 5000;
 const TRIES = 6; // in a row, of picking up a stream that ended too soon
 const BUSY_MS = 1000; // between tries where the server is there and not ready yet
 
-const following = new Map(); // message id: {message, abort, sequence, changed, saved}
+const following = new Map(); // message id: {message, abort, sequence, changed, saved, left, forgotten}
 
 /** The answer of that id while this page follows it, else undefined. */
 export function live(id) {
@@ -230,7 +230,7 @@ async function follow(run, begin) {
         // one that was not begun here, and that nobody has stopped
         if (!begin && message.status === "stopped") message.alone = !message.halted && !(await wasHalted(message));
     } catch (error) {
-        if (run.left) return;
+        if (run.left || run.forgotten) return; // what was forgotten is not written down again
         if (error.status !== 404 || !(await adopt(message))) {
             message.status = run.abort.signal.aborted ? "stopped" : "failed";
             message.error = run.abort.signal.aborted ? null : error.message;
@@ -249,7 +249,7 @@ async function follow(run, begin) {
 }
 
 function runOf(message, changed) {
-    return {message, abort: new AbortController(), sequence: -1, changed, saved: 0, left: false};
+    return {message, abort: new AbortController(), sequence: -1, changed, saved: 0, left: false, forgotten: false};
 }
 
 /* Where the server has lost a picture that it was given before, it is given again; where it loses one for another, they
@@ -265,6 +265,29 @@ async function ask(body, signal) {
     return call("v1/responses", {body: await body("along"), signal});
 }
 
+/* Ends an answer of which nothing has been read yet. */
+async function endUnseen(response) {
+    for await (const event of events(response)) {
+        const {id} = JSON.parse(event.data).response;
+        return call(`v1/responses/${id}`, {method: "DELETE"});
+    }
+}
+
+/* Asks. Who stops it before the server has said anything does not wait for that; the answer ends when it does. */
+async function asked(run, body) {
+    const given = new AbortController(); // of the request and its stream
+    const {signal} = run.abort;
+    let there = false;
+    const response = ask(body, given.signal).finally(() => {
+        there = true;
+    });
+    signal.addEventListener("abort", () => (there || run.left) && given.abort());
+    await Promise.race([response, aborted(signal)]);
+    if (!there) response.then(endUnseen).catch(() => {});
+    signal.throwIfAborted();
+    return response;
+}
+
 /** Asks for an answer and follows it. body(how): makes the body of the request; how: pictures are given, see urlFor()
     of uploads.js. Resolves at its end. */
 export function start(message, body, changed) {
@@ -274,7 +297,7 @@ export function start(message, body, changed) {
     message.response = null;
     message.halted = message.alone = false;
     message.times = {asked: Date.now()};
-    return follow(run, () => ask(body, run.abort.signal));
+    return follow(run, () => asked(run, body));
 }
 
 /** Follows an answer that was begun before this page was loaded, or in another tab. */
@@ -314,7 +337,9 @@ export async function stop(message) {
 
 /** Ends an answer that is not to be kept, followed or not. */
 export async function discard(message) {
-    following.get(message.id)?.abort.abort();
+    const run = following.get(message.id);
+    if (run) run.forgotten = true;
+    run?.abort.abort();
     if (message.response) await call(`v1/responses/${message.response}`, {method: "DELETE"}).catch(() => {});
 }
 
