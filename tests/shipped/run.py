@@ -191,7 +191,7 @@ def main():
     global ARGUMENTS
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", default="/var/tmp/motet-shipped", help="where root file systems are made")
-    parser.add_argument("--ccache", help="a cache of compiled files that the root file systems share")
+    parser.add_argument("--ccache", help="a cache of compiled files, which all users may write, for all root file systems")
     parser.add_argument("--restarts", type=int, default=20)
     parser.add_argument("stages", nargs="*")
     ARGUMENTS = parser.parse_args()
