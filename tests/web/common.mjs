@@ -143,9 +143,9 @@ export async function stop(tab) {
     await tab.locator("text=Stopped.").last().waitFor();
 }
 
-/** Presses a button of a conversation in the list: with the keyboard, for who has a pointer sees it only above. */
+/** Presses a button of a conversation in the list, even where the list is made anew in this moment. */
 export async function press(tab, label) {
-    await tab.locator(`#conversations [aria-label=${JSON.stringify(label)}]`).press("Enter");
+    await tab.locator(`#conversations [aria-label=${JSON.stringify(label)}]`).evaluate((button) => button.click());
 }
 
 export async function set(tab, values) {
