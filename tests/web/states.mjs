@@ -80,7 +80,7 @@ const STATES = {
     },
     "the question before a conversation is forgotten": async (tab) => {
         await sidebar(tab, async () => {
-            await tab.locator("[aria-label^='Forget']").first().press("Enter");
+            await tab.locator("[aria-label^='Forget']").first().evaluate((button) => button.click());
             await tab.locator("dialog >> text=Forget this conversation?").waitFor();
             await accessible(tab, "the question before a conversation is forgotten");
             await tab.click("dialog >> text=Cancel");
