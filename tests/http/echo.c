@@ -197,7 +197,7 @@ static bool admit(void *user, mt_http_request *request, mt_http_refusal *refusal
 static void error_body(void *user, const mt_http_route *route, const mt_http_request *request, const char *path,
                        int status, const char *code, const char *sentence, mt_buf *body)
 {
-    (void)user, (void)route, (void)code;
+    (void)user, (void)route, (void)request, (void)code;
     mt_buf_printf(body, "{\"status\": %d, \"path\": ", status);
     mt_buf_json_string(body, path ? path : "", path ? strlen(path) : 0);
     mt_buf_puts(body, ", \"error\": ");
