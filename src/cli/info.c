@@ -26,15 +26,26 @@ static const char *plural(size_t n)
     return n == 1 ? "" : "s";
 }
 
+/* Elements of a head of queries. */
+static uint32_t query_dim(const mt_attn_spec *a)
+{
+    return a->latent.width ? a->latent.plain + a->latent.turned : a->head_dim;
+}
+
 static void print_model(const mt_model_spec *s)
 {
     printf("%-14s%s (%s)\n", "family", s->family, s->architecture);
     printf("%-14s%u of width %u, vocabulary %u%s\n", "layers", s->layers, s->hidden, s->vocab,
            s->tied ? ", tied head" : "");
     const mt_attn_spec *a = &mt_model_spec_attention(s)->attn;
-    printf("%-14s%u head%s, %u key/value head%s of %u%s%s\n", "attention", a->heads, plural(a->heads), a->kv_heads,
-           plural(a->kv_heads), a->head_dim, a->qk_norm ? ", normalised queries and keys" : "",
-           a->qkv_bias ? ", biases" : "");
+    if (a->latent.width)
+        printf("%-14s%u head%s of %u, values of %u, over latents of %u and a turned part of %u%s\n", "attention",
+               a->heads, plural(a->heads), query_dim(a), a->latent.value, a->latent.width, a->latent.turned,
+               a->qkv_bias ? ", biases" : "");
+    else
+        printf("%-14s%u head%s, %u key/value head%s of %u%s%s\n", "attention", a->heads, plural(a->heads), a->kv_heads,
+               plural(a->kv_heads), a->head_dim, a->qk_norm ? ", normalised queries and keys" : "",
+               a->qkv_bias ? ", biases" : "");
     size_t sparse = 0;
     for (size_t i = 0; i < s->layers; i++)
         sparse += s->layer[i].sparse;
@@ -74,11 +85,12 @@ static void print_ropes(const mt_model_spec *s)
 {
     for (size_t r = 0; r < s->rope_count; r++) {
         const mt_rope *rope = &s->ropes[r];
-        uint32_t head_dim = mt_model_spec_attention(s)->attn.head_dim;
+        uint32_t head_dim = query_dim(&mt_model_spec_attention(s)->attn);
         size_t layers = 0;
         for (size_t i = 0; i < s->layers; i++) {
             layers += s->layer[i].attn.rope == r;
-            head_dim = s->layer[i].attn.rope == r && s->layer[i].attn.head_dim ? s->layer[i].attn.head_dim : head_dim;
+            head_dim =
+                s->layer[i].attn.rope == r && s->layer[i].attn.head_dim ? query_dim(&s->layer[i].attn) : head_dim;
         }
         printf("%-14s%s, theta %.7g", r ? "" : "rope", rope->type, rope->theta);
         printf(", %u of %u dimensions", 2 * rope->half, head_dim);

@@ -119,12 +119,14 @@ void mt_set_free(mt_set *set); /* NULL is fine */
 
 typedef enum mt_kv_type { MT_KV_BF16, MT_KV_F32, MT_KV_Q8, MT_KV_Q4 } mt_kv_type;
 
-/* A page is one block [layer][k|v][head][position][head_dim]. */
+/* A page is one block [layer][k|v][head][position][head_dim]. With `latent` there is one head and only keys are kept:
+   [layer][position][head_dim]; a value is the first `latent` elements of its key. */
 typedef struct mt_kv_shape {
     size_t group; /* index of its page tables in mt_span.pages */
     size_t layers;
     size_t heads, query_heads; /* query_heads / heads query heads share a key/value head */
     size_t head_dim;
+    size_t latent;      /* 0: values are kept beside keys */
     size_t page_tokens; /* positions of a page; divides 256 */
     mt_kv_type type;
 } mt_kv_shape;
@@ -165,6 +167,12 @@ typedef struct mt_columns {
     const mt_tensor *x;
     size_t base, step;
 } mt_columns;
+
+/* Rows of a matrix by head: head h has `rows` of them from row first + h * step on. */
+typedef struct mt_head_rows {
+    size_t heads, first, step, rows;
+    bool across; /* the transpose of a head's rows multiplies: its input has `rows` columns */
+} mt_head_rows;
 
 /* A patch of a picture: 3 channels of some frames of some pixels, as bytes; levels gives each byte's value by channel.
    still: it holds one frame, which stands for all. */
@@ -378,6 +386,18 @@ typedef struct mt_peaks {
       (mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, size_t head_dim, const mt_tensor *w, float eps,     \
        float offset, const mt_tensor *table, bool pairs),                                                              \
       (dev, y, x, m, head_dim, w, eps, offset, table, pairs))                                                          \
+    /* The last `count` elements of each head of x, rotated by the table (NULL: not), as the last ones of each head of \
+       y; heads have x_dim and y_dim elements. */                                                                      \
+    X(void, op_turn_ends,                                                                                              \
+      (mt_device *dev, mt_tensor *y, size_t y_dim, const mt_tensor *x, size_t x_dim, size_t count, size_t m,           \
+       const mt_tensor *table, bool pairs),                                                                            \
+      (dev, y, y_dim, x, x_dim, count, m, table, pairs))                                                               \
+    /* Columns of y from h * y_dim on = the rows of w of head h, times columns of x from h * x_dim on, for all heads.  \
+       Sums of transposed rows are in fp32, rows ascending, in every precision. */                                     \
+    X(void, op_matmul_heads,                                                                                           \
+      (mt_device *dev, mt_tensor *y, size_t y_dim, const mt_weight *w, mt_head_rows how, const mt_tensor *x,           \
+       size_t x_dim, size_t m),                                                                                        \
+      (dev, y, y_dim, w, how, x, x_dim, m))                                                                            \
     /* x = factor[position / every] * x for each of the step's rows, by the first axis of its position; factor is a    \
        tensor of one row, whose last element holds for all positions beyond */                                         \
     X(void, op_stretch,                                                                                                \
@@ -385,12 +405,14 @@ typedef struct mt_peaks {
       (dev, x, factor, every))                                                                                         \
     /* Copies page `from` to page `to`. */                                                                             \
     X(void, op_kv_copy, (mt_device *dev, mt_kv *kv, uint32_t to, uint32_t from), (dev, kv, to, from))                  \
-    /* Writes K and V of the step's rows to their sequences' pages, rounded once to the pages' type */                 \
+    /* Writes K and V of the step's rows to their sequences' pages, rounded once to the pages' type. v is NULL where   \
+       values are parts of keys. */                                                                                    \
     X(void, op_kv_write,                                                                                               \
       (mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v),                               \
       (dev, kv, layer, k, v))                                                                                          \
     /* Attention of the step's rows over the positions they see. q and y have the layer's query heads side by side:    \
-       their number is a multiple of the pages' heads, at most the shape's query_heads. */                             \
+       their number is a multiple of the pages' heads, at most the shape's query_heads. Where values are parts of keys,\
+       heads of y have `latent` elements. */                                                                           \
     X(void, op_attention,                                                                                              \
       (mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, mt_attention how),                   \
       (dev, y, q, kv, layer, how))                                                                                     \

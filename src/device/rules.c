@@ -40,11 +40,33 @@ size_t mt_rules_kv_stride(const mt_kv_shape *shape)
     return (shape->head_dim + multiple - 1) / multiple * multiple;
 }
 
-size_t mt_rules_kv_block(const mt_kv_shape *shape)
+/* Bytes of page_tokens vectors of this many elements, with padding. */
+static size_t vectors(const mt_kv_shape *shape, size_t stride)
 {
     const unsigned bits = mt_rules_kv_bits(shape->type);
-    const size_t stride = mt_rules_kv_stride(shape);
     if (bits)
         return mt_kvq_block_bytes(shape->page_tokens, stride, bits);
     return shape->page_tokens * stride * (shape->type == MT_KV_F32 ? sizeof(float) : sizeof(mt_bf16));
+}
+
+mt_kv_parts mt_rules_kv_parts(const mt_kv_shape *shape)
+{
+    const size_t multiple = 2 * MT_LANES, rest = shape->head_dim - shape->latent;
+    mt_kv_parts p = {.stride[0] = (shape->latent + multiple - 1) / multiple * multiple,
+                     .stride[1] = (rest + multiple - 1) / multiple * multiple};
+    p.second = vectors(shape, p.stride[0]);
+    return p;
+}
+
+size_t mt_rules_kv_block(const mt_kv_shape *shape)
+{
+    const mt_kv_parts p = mt_rules_kv_parts(shape);
+    if (shape->latent && mt_rules_kv_bits(shape->type))
+        return p.second + (p.stride[1] ? vectors(shape, p.stride[1]) : 0);
+    return vectors(shape, mt_rules_kv_stride(shape));
+}
+
+size_t mt_rules_kv_blocks(const mt_kv_shape *shape)
+{
+    return shape->latent ? 1 : 2 * shape->heads;
 }

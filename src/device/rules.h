@@ -17,8 +17,18 @@ mt_class mt_rules_class_dense(mt_precision precision, mt_numerics numerics, cons
 /* Bits of an element of keys and values that are integers with scales; 0 for other types. */
 unsigned mt_rules_kv_bits(mt_kv_type type);
 
-/* Elements from one position's vector of a head to the next; bytes of a head's keys, or values, in a page. */
+/* Elements from one position's vector of a head to the next; bytes of a head's keys, or values, in a page; how many
+   such blocks a layer has. */
 size_t mt_rules_kv_stride(const mt_kv_shape *shape);
 size_t mt_rules_kv_block(const mt_kv_shape *shape);
+size_t mt_rules_kv_blocks(const mt_kv_shape *shape);
+
+/* Where values are parts of keys and elements are integers, the latents and what else a key has are blocks of their
+   own, each with its scales, so that neither decides how the other is rounded. */
+typedef struct mt_kv_parts {
+    size_t stride[2]; /* elements from one position to the next, of either; 0: there is no second */
+    size_t second;    /* offset of the second block */
+} mt_kv_parts;
+mt_kv_parts mt_rules_kv_parts(const mt_kv_shape *shape);
 
 #endif

@@ -89,6 +89,20 @@ static void counted_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight 
     timed_op_matmul(dev, y, w, count, x, m);
 }
 
+static void counted_matmul_heads(mt_device *dev, mt_tensor *y, size_t y_dim, const mt_weight *w, mt_head_rows how,
+                                 const mt_tensor *x, size_t x_dim, size_t m)
+{
+    const mt_mat *mat = mt_weight_mat(dev, w);
+    const size_t n = how.heads * how.rows;
+    mt_work work = {.arithmetic = how.across ? MT_ARITHMETIC_FP32 : mt_weight_arithmetic(dev, w), .m = m, .n = n};
+    work.k = mat->k;
+    work.weights = mt_work_mat_bytes(mat) * (double)n / (double)mat->n;
+    work.bytes = work.weights + 4.0 * (double)m * (double)(how.heads * (y_dim + x_dim));
+    work.ops = 2.0 * (double)m * (double)n * (double)mat->k;
+    of(dev)->next = work;
+    timed_op_matmul_heads(dev, y, y_dim, w, how, x, x_dim, m);
+}
+
 /* Which experts the rows use is not known: estimates how many random choices would hit. */
 static void counted_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, mt_tensor *router, size_t m,
                         const mt_experts *experts)
@@ -253,6 +267,7 @@ mt_timed *mt_timed_begin(mt_device *dev, mt_timings *timings)
     t->table.step_begin = noted_begin;
     t->table.op_spend = head->backend->op_spend; /* nothing to be timed */
     t->table.op_matmul = counted_matmul;
+    t->table.op_matmul_heads = counted_matmul_heads;
     t->table.op_moe = counted_moe;
     t->table.op_attention = counted_attention;
     t->table.op_kv_write = counted_kv_write;

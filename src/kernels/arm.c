@@ -39,6 +39,7 @@ void mt_kernels_init_arm(mt_kernels *k)
     k->attn_scratch_bytes = mt_attn_scratch_bytes_neon;
     k->attn_bf16 = mt_attn_bf16_neon;
     k->attn_f32 = mt_attn_f32_neon;
+    k->attn_plain = mt_attn_plain_neon;
     k->attn_merge = mt_attn_merge_neon;
     k->kv_turn = mt_kv_turn_neon;
     k->kv_put_q = mt_kv_put_q_neon;

@@ -161,6 +161,8 @@ typedef struct mt_delta {
     X(size_t, attn_scratch_bytes, (size_t rows, size_t head_stride))                                                   \
     X(void, attn_bf16, (float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch))                 \
     X(void, attn_f32, (float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch))                  \
+    /* attn_bf16 over blocks that are plain arrays at every level, with the same bits: k_offset may be v_offset */     \
+    X(void, attn_plain, (float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch))                \
     /* Keys and values in 8 or 4 bits (kvq.h); head_stride is a multiple of 32. kv_turn rotates a vector, or (back)    \
        inverts that: pairs (i, i + h) become (a + b, a - b), h = n / 2, ..., 2, 1. */                                  \
     X(void, kv_turn, (float *x, size_t head_stride, bool back))                                                        \

@@ -12,7 +12,8 @@
     X(q_rows_bytes) X(q_pack) X(q_scratch_bytes) X(q_matmul)                                                           \
     X(b_rows_bytes) X(b_pack) X(b_scratch_bytes) X(b_matmul)                                                           \
     X(f_scratch_bytes) X(f_matmul)                                                                                     \
-    X(attn_scratch_bytes) X(attn_bf16) X(attn_f32) X(attn_merge) X(attn_q_scratch_bytes) X(attn_q)
+    X(attn_scratch_bytes) X(attn_bf16) X(attn_f32) X(attn_plain) X(attn_merge)                                         \
+    X(attn_q_scratch_bytes) X(attn_q)
 /* clang-format on */
 
 void mt_kernels_init_x86(mt_kernels *k)

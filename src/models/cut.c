@@ -122,6 +122,20 @@ static void cut_attention(cutter *c, const mt_model_spec *spec, mt_attn_spec *a,
     a->heads = (uint32_t)(r.count * share);
 }
 
+/* Of latents every rank makes and keeps all: they are narrow. A slice is a head. */
+static void cut_latent(cutter *c, const mt_model_spec *spec, mt_attn_spec *a, mt_layer_weights *w)
+{
+    a->slices = heads(c, a->heads, a->latent.plain + a->latent.turned);
+    const range r = range_of(c, a->heads, a->slices);
+    cut_rows(c, &w->q, a->slices);
+    cut_with(c, &w->o, &w->o_bias, spec->hidden_slices);
+    w->key_rows.first += r.first * w->key_rows.step;
+    w->value_rows.first += r.first * w->value_rows.step;
+    w->key_rows.heads = w->value_rows.heads = r.count;
+    a->heads = (uint32_t)r.count;
+    a->kv_heads = r.count > 0;
+}
+
 static void cut_dense(cutter *c, const mt_model_spec *spec, mt_mlp_spec *mlp, mt_layer_weights *w)
 {
     mlp->slices = columns(c, mlp->ffn);
@@ -219,7 +233,9 @@ static void cut_delta(cutter *c, const mt_model_spec *spec, const mt_state_shape
 static void cut_layer(cutter *c, const mt_model_spec *spec, const mt_state_shape *all, mt_layer_spec *l,
                       mt_layer_weights *w)
 {
-    if (l->kind == MT_LAYER_ATTENTION)
+    if (l->kind == MT_LAYER_ATTENTION && l->attn.latent.width)
+        cut_latent(c, spec, &l->attn, w);
+    else if (l->kind == MT_LAYER_ATTENTION)
         cut_attention(c, spec, &l->attn, w);
     else if (all->key_dim)
         cut_delta(c, spec, all, w);
@@ -259,10 +275,26 @@ static uint32_t state_slices(const cutter *c, const mt_state_shape *s)
     return heads(c, s->key_heads, s->key_dim);
 }
 
-static void cut_groups(cutter *c, mt_model_spec *spec)
+/* Most heads that this rank has in a layer of a group of latents. */
+static uint32_t own_heads(const mt_model_spec *spec, const mt_layer_spec *layer, size_t group)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < spec->layers; i++)
+        if (layer[i].kind == MT_LAYER_ATTENTION && layer[i].group == group && layer[i].attn.heads > most)
+            most = layer[i].attn.heads;
+    return most;
+}
+
+/* layer: the rank's. */
+static void cut_groups(cutter *c, mt_model_spec *spec, const mt_layer_spec *layer)
 {
     for (size_t g = 0; g < spec->group_count; g++) {
         mt_layer_group *group = &spec->groups[g];
+        if (group->latent) {
+            group->heads = own_heads(spec, layer, g);
+            group->kv_heads = group->heads > 0;
+            continue;
+        }
         const size_t share = group->heads / group->kv_heads;
         const range r = range_of(c, group->kv_heads, heads(c, group->kv_heads, group->head_dim));
         group->kv_heads = (uint32_t)r.count;
@@ -349,7 +381,7 @@ uint64_t mt_model_cut(mt_model_spec *spec, mt_model_weights *w, size_t rank, siz
         cut_rows(&c, &w->aside_projection, spec->aside_slices);
     }
     cut_rows(&c, &w->head, spec->vocab_slices);
-    cut_groups(&c, spec);
+    cut_groups(&c, spec, layer);
     spec->state = cut_states(&c, spec);
     spec->layer = layer;
     return (uint64_t)(c.whole - c.own);

@@ -17,6 +17,7 @@ mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec, size_t group, mt_kv_typ
                          .heads = g->kv_heads,
                          .query_heads = g->heads,
                          .head_dim = g->head_dim,
+                         .latent = g->latent,
                          .page_tokens = MT_PAGE_TOKENS,
                          .type = type};
 }

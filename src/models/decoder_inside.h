@@ -15,7 +15,10 @@ typedef enum mt_role {
     MT_ROLE_QUERY_GATES,   /* these gates alone */
     MT_ROLE_KEYS,
     MT_ROLE_VALUES,
-    MT_ROLE_ATTENDED, /* what attention gives, before the product with `o` */
+    MT_ROLE_ATTENDED,         /* what attention gives, before the product with `o` */
+    MT_ROLE_NARROW_QUERIES,   /* with latents: what queries are products of */
+    MT_ROLE_PLAIN_QUERIES,    /* with latents: queries as the checkpoint has them; QUERIES then fit latents */
+    MT_ROLE_ATTENDED_LATENTS, /* with latents: what attention gives, before it becomes each head's values */
     MT_ROLE_GATE,
     MT_ROLE_UP,
     MT_ROLE_ROUTER,
@@ -40,6 +43,9 @@ typedef struct mt_decoder_layer {
     mt_tensor *attn_norm, *attn_post_norm, *mlp_norm, *mlp_post_norm, *q_norm, *k_norm, *v_norm, *sinks;
     mt_tensor *dense_post_norm, *expert_norm, *expert_post_norm, *router_norm;
     mt_weight *q, *k, *v, *o;
+    mt_weight *q_narrow, *key_up, *value_up; /* of latents, as the next ones */
+    mt_head_rows key_rows, value_rows;
+    mt_tensor *latent, *turned; /* parts of in[MT_ROLE_KEYS] */
     mt_weight *gate, *up, *down, *router;
     mt_weight *aside_gate, *aside_out;
     mt_tensor *aside, *aside_norm; /* aside: the layer's columns of mt_model.aside */
@@ -149,6 +155,16 @@ void mt_decoder_logits(mt_model *model, const mt_shared *y, const mt_weight *hea
 mt_guess *mt_guess_new(mt_model *model, const mt_model_weights *weights, const mt_model_params *params);
 void mt_guess_free(mt_guess *guess); /* NULL is fine */
 void mt_guess_enter(mt_model *model, const mt_batch *batch);
+
+/* Makes a working tensor of a layer, or takes the one that another has. slices: of columns that ranks compute together;
+   0: each rank computes all columns. */
+void mt_decoder_work(mt_model *model, mt_decoder_layer *l, mt_role role, size_t cols, size_t slices);
+
+/* Latent attention (latent.c): loads its weights and makes its working tensors; writes what is cached of n rows, from
+   in[MT_ROLE_KEYS], to the pages; attention, whose result is in in[MT_ROLE_ATTENDED]. */
+void mt_latent_load(mt_model *model, mt_decoder_layer *l, const mt_layer_weights *w, const mt_attn_spec *a);
+void mt_latent_keep(mt_model *model, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n);
+void mt_latent_attend(mt_model *model, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n);
 
 /* Loads the weights of a layer and makes its working tensors. */
 void mt_decoder_layer_load(mt_model *model, mt_decoder_layer *l, const mt_layer_weights *w, const mt_layer_spec *spec);

@@ -4,22 +4,9 @@
 #include "models/decoder_inside.h"
 #include "ranks/ranks.h"
 
-/* slices: of columns that ranks compute together; 0: each rank computes all columns. */
-static void make_shared(mt_model *m, mt_decoder_layer *l, mt_role role, size_t cols, size_t slices)
-{
-    size_t i = 0;
-    while (i < m->works && (m->work[i].role != role || m->work[i].cols != cols || m->work[i].tensor.slices != slices))
-        i++;
-    if (i == m->works)
-        m->work[m->works++] =
-            (mt_work_tensor){role, cols, mt_shared_new(m->set, m->dev, NULL, m->max_rows, cols, slices)};
-    l->all[role] = m->work[i].tensor;
-    l->in[role] = l->all[role].own;
-}
-
 static void make_work(mt_model *m, mt_decoder_layer *l, mt_role role, size_t cols)
 {
-    make_shared(m, l, role, cols, 0);
+    mt_decoder_work(m, l, role, cols, 0);
 }
 
 /* ---- loading ---- */
@@ -41,7 +28,7 @@ static void load_attention(mt_model *m, mt_decoder_layer *l, const mt_layer_weig
     const size_t query = (size_t)a->heads * a->head_dim, key = (size_t)a->kv_heads * a->head_dim;
     mt_set *set = m->set;
     make_work(m, l, MT_ROLE_QUERIES, query);
-    make_shared(m, l, MT_ROLE_ATTENDED, w->o.k, a->slices);
+    mt_decoder_work(m, l, MT_ROLE_ATTENDED, w->o.k, a->slices);
     make_work(m, l, MT_ROLE_KEYS, key);
     make_work(m, l, MT_ROLE_VALUES, key);
     if (a->gate) {
@@ -63,7 +50,7 @@ static void load_attention(mt_model *m, mt_decoder_layer *l, const mt_layer_weig
 
 static void load_dense(mt_model *m, mt_decoder_layer *l, const mt_layer_weights *w, const mt_mlp_spec *mlp)
 {
-    make_shared(m, l, MT_ROLE_GATE, w->down.k, mlp->slices);
+    mt_decoder_work(m, l, MT_ROLE_GATE, w->down.k, mlp->slices);
     make_work(m, l, MT_ROLE_UP, mlp->ffn);
     l->gate = mt_weight_new(m->set, &w->gate, w->gate_bias, false);
     l->up = mt_weight_new(m->set, &w->up, w->up_bias, false);
@@ -72,9 +59,9 @@ static void load_dense(mt_model *m, mt_decoder_layer *l, const mt_layer_weights 
 
 static void load_shared(mt_model *m, mt_decoder_layer *l, const mt_layer_weights *w, const mt_moe_spec *moe)
 {
-    make_shared(m, l, MT_ROLE_SHARED_GATE, w->shared_down.k, moe->shared_slices);
+    mt_decoder_work(m, l, MT_ROLE_SHARED_GATE, w->shared_down.k, moe->shared_slices);
     make_work(m, l, MT_ROLE_SHARED_UP, moe->shared_ffn);
-    make_shared(m, l, MT_ROLE_SHARED, m->spec->hidden, m->spec->hidden_slices);
+    mt_decoder_work(m, l, MT_ROLE_SHARED, m->spec->hidden, m->spec->hidden_slices);
     make_work(m, l, MT_ROLE_SHARED_ROUTER, 1);
     if (moe->shared_gated)
         l->shared_router = mt_weight_new(m->set, &w->shared_router, NULL, true);
@@ -94,7 +81,7 @@ static void load_experts(mt_model *m, mt_decoder_layer *l, const mt_layer_weight
     const size_t hidden = m->spec->hidden;
     make_work(m, l, MT_ROLE_ROUTER, s->moe.experts);
     if (s->beside || s->moe.router_norm)
-        make_shared(m, l, MT_ROLE_BESIDE, hidden, m->spec->hidden_slices);
+        mt_decoder_work(m, l, MT_ROLE_BESIDE, hidden, m->spec->hidden_slices);
     if (s->moe.slices)
         mt_ranks_reserve(mt_device_ranks(m->dev), m->max_rows * s->moe.top_k * w->expert_down[0].k);
     l->router = mt_weight_new(m->set, &w->router, w->router_bias, true); /* R9 of docs/numerics.md: routers are exact */
@@ -137,6 +124,8 @@ void mt_decoder_layer_load(mt_model *m, mt_decoder_layer *l, const mt_layer_weig
     l->scale = w->scale ? w->scale[0] : 1;
     if (s->kind == MT_LAYER_RECURRENT)
         mt_mixer_load(m->mixer, s->slot, w);
+    else if (s->attn.latent.width)
+        mt_latent_load(m, l, w, &s->attn);
     else
         load_attention(m, l, w, &s->attn);
     if (m->spec->aside)
@@ -205,9 +194,9 @@ void mt_decoder_layer_enter(mt_model *m, const mt_decoder_layer *l, const mt_lay
 {
     if (s->attn.heads == 0) /* other ranks have all heads */
         return;
-    mt_op_matmul(m->dev, &l->in[MT_ROLE_KEYS], (const mt_weight *[]){l->k, l->v}, s->attn.keys == MT_KEYS_OWN ? 2 : 1,
-                 m->h, n);
-    keep(m, l, s, n);
+    const bool latent = s->attn.latent.width, both = s->attn.keys == MT_KEYS_OWN && !latent;
+    mt_op_matmul(m->dev, &l->in[MT_ROLE_KEYS], (const mt_weight *[]){l->k, l->v}, both ? 2 : 1, m->h, n);
+    (latent ? mt_latent_keep : keep)(m, l, s, n);
 }
 
 /* Attention with this rank's heads; the result is in l->in[MT_ROLE_ATTENDED]. */
@@ -242,7 +231,7 @@ static void attention(mt_model *m, const mt_decoder_layer *l, const mt_layer_spe
 {
     const mt_shared *y = &l->all[MT_ROLE_ATTENDED];
     if (s->attn.heads > 0)
-        attend(m, l, s, n);
+        (s->attn.latent.width ? mt_latent_attend : attend)(m, l, s, n);
     mt_shared_unite(m->dev, y, n);
     mt_shared_product(m->dev, &m->own_y, l->o, y->all, n);
     mt_op_spend(m->dev, y->all);

@@ -42,7 +42,7 @@ typedef struct mt_family {
         X(qwen3_5_moe), X(qwen3_5_moe_text), X(gpt_oss), X(mistral), X(ministral3), X(mistral3), X(gemma4),           \
         X(gemma4_text), X(gemma4_unified), X(gemma4_unified_text), X(gemma4_assistant), X(gemma4_unified_assistant),  \
         X(lfm2), X(lfm2_moe), X(lfm2_vl), X(glm4v), X(glm46v), X(glm4v_moe), X(glm_ocr), X(paddleocr_vl), X(smolvlm), \
-        X(internvl), X(minicpmv4_6)
+        X(internvl), X(minicpmv4_6), X(deepseek_v3), X(kimi_k2), X(kimi_k25), X(glm4_moe_lite)
 #define MT_FAMILY(name) mt_family_##name
 extern const mt_family MT_FAMILIES(MT_FAMILY);
 
@@ -82,6 +82,22 @@ bool mt_rope_read_first(mt_model_spec *spec, const mt_config *c, double default_
    "mrope_section" or the fallback: in sections one after the other or, where interleaved, in turns. */
 bool mt_rope_axes_read(mt_model_spec *spec, const mt_config *c, const uint32_t fallback[3], bool interleaved,
                        mt_arena *arena, mt_error *err) MT_NODISCARD;
+
+/* Reads latent attention into the first layer, and the rotary embedding. defaults: its widths, where the config does
+   not say. */
+bool mt_latent_read(mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, const mt_latent_spec *defaults,
+                    mt_arena *arena, mt_error *err) MT_NODISCARD;
+
+/* Reads experts that are weighed by sigmoids and chosen with a correction, or by a softmax without one, from the best
+   of some groups, with a shared one beside them. The first layers have a dense MLP instead, or those that
+   "mlp_layer_types" names. */
+typedef struct mt_expert_defaults {
+    int64_t experts, top_k, ffn, groups, top_groups, dense;
+    double scaling;
+    bool softmax;
+} mt_expert_defaults;
+bool mt_scored_experts_read(const mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c,
+                            const mt_expert_defaults *defaults, mt_error *err) MT_NODISCARD;
 
 /* Copies the first layer's spec to all layers. */
 void mt_layers_repeat(const mt_model_spec *spec, mt_layer_spec *layer);

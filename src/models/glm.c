@@ -47,42 +47,14 @@ static bool read_dense(mt_model_spec *s, mt_layer_spec *layer, const mt_config *
     return read_rope(s, c, 1, true, true, arena, err);
 }
 
-/* Reads the experts; the first layers have a dense MLP instead. */
-static bool read_experts(const mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
-{
-    mt_moe_spec moe = {.correction = true,
-                       .routing = {.kind = MT_ROUTE_SIGMOID, .renormalise = mt_config_bool(c, "norm_topk_prob", true)}};
-    int64_t groups, top_groups, dense, shared;
-    double scaling;
-    const char *key = mt_config_has(c, "num_local_experts") ? "num_local_experts" : "n_routed_experts";
-    if (!mt_size_read(c, key, 128, MT_LIMIT_EXPERTS, &moe.experts, err) ||
-        !mt_size_read(c, "num_experts_per_tok", 8, MT_LIMIT_EXPERTS_PER_TOKEN, &moe.top_k, err) ||
-        !mt_size_read(c, "moe_intermediate_size", 1408, MT_LIMIT_WIDTH, &moe.ffn, err) ||
-        !mt_config_int(c, "n_shared_experts", 1, 0, 64, &shared, err) ||
-        !mt_config_int(c, "first_k_dense_replace", 1, 0, MT_LIMIT_LAYERS, &dense, err) ||
-        !mt_config_int(c, "n_group", 1, 1, 64, &groups, err) ||
-        !mt_config_int(c, "topk_group", 1, 1, groups, &top_groups, err) ||
-        !mt_config_float(c, "routed_scaling_factor", 1, 0, 1e6, &scaling, err))
-        return false;
-    if (moe.top_k > moe.experts || moe.experts % groups || moe.experts / groups < (groups > 1 ? 2 : 1))
-        return mt_fail(err, MT_E_INVALID, "%u of %u experts in %d groups cannot be chosen", moe.top_k, moe.experts,
-                       (int)groups);
-    moe.routing.scaling = (float)scaling;
-    moe.routing.groups = groups > 1 ? (uint32_t)groups : 0;
-    moe.routing.top_groups = groups > 1 ? (uint32_t)top_groups : 0;
-    moe.shared_ffn = (uint32_t)shared * moe.ffn;
-    for (size_t i = (size_t)dense; i < s->layers; i++) {
-        layer[i].sparse = true;
-        layer[i].moe = moe;
-    }
-    return true;
-}
+static const mt_expert_defaults experts = {
+    .experts = 128, .top_k = 8, .ffn = 1408, .groups = 1, .top_groups = 1, .dense = 1, .scaling = 1};
 
 static bool read_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     layer->attn.qkv_bias = mt_config_bool(c, "attention_bias", true);
     mt_layers_repeat(s, layer);
-    return read_experts(s, layer, c, err) && read_rope(s, c, 0.5, false, true, arena, err);
+    return mt_scored_experts_read(s, layer, c, &experts, err) && read_rope(s, c, 0.5, false, true, arena, err);
 }
 
 static bool read_glm4v(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
@@ -132,7 +104,7 @@ static bool read_glm4_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
     layer->attn.qkv_bias = mt_config_bool(c, "attention_bias", false);
     layer->attn.qk_norm = mt_config_bool(c, "use_qk_norm", false) ? MT_QK_NORM_HEADS : MT_QK_NORM_NONE;
     mt_layers_repeat(s, layer);
-    return read_experts(s, layer, c, err) && read_rope(s, c, 0.5, false, false, arena, err);
+    return mt_scored_experts_read(s, layer, c, &experts, err) && read_rope(s, c, 0.5, false, false, arena, err);
 }
 
 #define DENSE_DEFAULTS                                                                                             \

@@ -46,7 +46,7 @@ static void count_cache(mt_info *info)
         info->window = window > info->window ? window : info->window;
         if (a->keys == MT_KEYS_EARLIER)
             continue;
-        token = (uint64_t)a->kv_heads * a->head_dim * 2 * sizeof(mt_bf16);
+        token = (uint64_t)a->kv_heads * a->head_dim * (a->latent.width ? 1 : 2) * sizeof(mt_bf16);
         info->cache_bytes += token * THOUSAND;
         if (window == 0) {
             info->cache_full_bytes += token * THOUSAND;

@@ -15,6 +15,12 @@ typedef struct mt_layer_weights {
     const float *scale;                                            /* one number that multiplies the residual stream */
     mt_mat q, k, v, o;
     const float *q_bias, *k_bias, *v_bias, *o_bias;
+    /* with latents: k makes what is cached, and k_norm is the latent's; q reads what q_narrow makes, where there is
+       that, through q_norm. key_up and value_up are from the latent to each head's keys and values, or the first
+       already the other way round. */
+    mt_mat q_narrow, key_up, value_up;
+    const float *q_narrow_bias;
+    mt_head_rows key_rows, value_rows;
     mt_mat gate, up, down;
     const float *gate_bias, *up_bias, *down_bias;
     mt_mat router;

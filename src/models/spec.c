@@ -101,7 +101,8 @@ static uint32_t reach(const mt_attn_spec *a)
 
 static bool keeps_alike(const mt_layer_group *g, const mt_attn_spec *a)
 {
-    return g->window == reach(a) && g->kv_heads == a->kv_heads && g->head_dim == a->head_dim;
+    return g->window == reach(a) && g->kv_heads == a->kv_heads && g->head_dim == a->head_dim &&
+           g->latent == a->latent.width;
 }
 
 /* Adds a layer to the group it fits, or to a new one; MT_KV_GROUPS: there are too many groups. */
@@ -115,6 +116,7 @@ static size_t join_group(mt_model_spec *spec, const mt_attn_spec *a)
     if (g == spec->group_count)
         spec->groups[spec->group_count++] =
             (mt_layer_group){.window = reach(a), .kv_heads = a->kv_heads, .head_dim = a->head_dim};
+    spec->groups[g].latent = a->latent.width;
     if (a->heads > spec->groups[g].heads)
         spec->groups[g].heads = a->heads;
     return g;

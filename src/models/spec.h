@@ -10,12 +10,13 @@
 #include "device/device.h"
 #include "weights/config.h"
 
-/* Layers whose pages are alike: same window, number of key/value heads and head size. */
+/* Layers whose pages are alike: same window, number of key/value heads, head size and latent. */
 typedef struct mt_layer_group {
     uint32_t window; /* 0: all keys are kept */
     uint32_t layers;
     uint32_t kv_heads, head_dim;
-    uint32_t heads; /* most query heads of any of its layers */
+    uint32_t latent; /* as mt_latent_spec.width */
+    uint32_t heads;  /* most query heads of any of its layers */
 } mt_layer_group;
 
 /* A rotary embedding: at position p, frequency i turns by the angle p * inv_freq[i]; cos and sin are multiplied by
@@ -63,11 +64,21 @@ typedef enum mt_qk_norm {
 
 typedef enum mt_v_norm { MT_V_NORM_NONE, MT_V_NORM_PLAIN, MT_V_NORM_WEIGHTS } mt_v_norm;
 
+/* Latent attention (MLA): keys and values of all heads are products of one narrow vector, the latent. What is cached of
+   a position is that and one turned part of a key, which all heads share. */
+typedef struct mt_latent_spec {
+    uint32_t width;   /* of the latent; 0: keys and values are the usual ones */
+    uint32_t queries; /* width of a vector that queries are products of; 0: they are of the layer's input */
+    uint32_t plain, turned, value; /* elements of a head: of keys, those that are not turned and those that are */
+    float eps;                     /* of the norms of both vectors */
+} mt_latent_spec;
+
 /* Where several ranks compute a model, a spec is that of one rank's part (cut.h): its heads, its columns of each width.
    `slices`, here and below, says into how many slices the whole is divided, as for mt_op_share; 0: it is not
    divided. */
 typedef struct mt_attn_spec {
-    uint32_t heads, kv_heads, head_dim;
+    uint32_t heads, kv_heads, head_dim; /* with latents: 1 key head, as wide as what is cached of a position */
+    mt_latent_spec latent;
     uint32_t slices; /* of the heads */
     uint32_t window; /* how many keys a query sees, its own included; 0: all */
     uint32_t chunk;  /* a query sees keys from the last multiple of this position on; 0: from the first */

@@ -136,6 +136,42 @@ static void plain(layer_binder *lb, const char *name, size_t n, size_t k, mt_mat
     mt_bind_matrix(lb->b, layer_path(lb, name), n, k, out);
 }
 
+/* From latents to keys and values: published in one matrix, each head's values below its keys; MLX has them apart, keys
+   by the transposed matrix. */
+static void bind_lifts(layer_binder *lb, mt_layer_weights *w)
+{
+    static const char keys[] = "self_attn.embed_q", values[] = "self_attn.unembed_out", both[] = "self_attn.kv_b_proj";
+    const mt_attn_spec *a = &lb->layer->attn;
+    const size_t heads = a->heads, width = a->latent.width, key = a->latent.plain, value = a->latent.value;
+    if (mt_bind_has(lb->b, layer_path(lb, keys))) {
+        mt_bind_stack(lb->b, layer_path(lb, keys), heads, width, key, &w->key_up);
+        mt_bind_stack(lb->b, layer_path(lb, values), heads, value, width, &w->value_up);
+        w->key_rows = (mt_head_rows){.heads = heads, .step = width, .rows = width};
+        w->value_rows = (mt_head_rows){.heads = heads, .step = value, .rows = value};
+        return;
+    }
+    plain(lb, both, heads * (key + value), width, &w->key_up);
+    w->value_up = w->key_up;
+    w->key_rows = (mt_head_rows){.heads = heads, .step = key + value, .rows = key, .across = true};
+    w->value_rows = (mt_head_rows){.heads = heads, .first = key, .step = key + value, .rows = value};
+}
+
+static void bind_latent(layer_binder *lb, mt_layer_weights *w)
+{
+    const mt_attn_spec *a = &lb->layer->attn;
+    const mt_latent_spec *s = &a->latent;
+    const size_t hidden = lb->spec->hidden, query = (size_t)a->heads * (s->plain + s->turned);
+    if (s->queries) {
+        matrix(lb, "self_attn.q_a_proj", s->queries, hidden, &w->q_narrow, a->qkv_bias, &w->q_narrow_bias);
+        w->q_norm = vector(lb, "self_attn.q_a_layernorm", s->queries);
+    }
+    plain(lb, s->queries ? "self_attn.q_b_proj" : "self_attn.q_proj", query, s->queries ? s->queries : hidden, &w->q);
+    matrix(lb, "self_attn.kv_a_proj_with_mqa", a->head_dim, hidden, &w->k, a->qkv_bias, &w->k_bias);
+    w->k_norm = vector(lb, "self_attn.kv_a_layernorm", s->width);
+    bind_lifts(lb, w);
+    matrix(lb, names_of(lb->spec, lb->layer).o, hidden, (size_t)a->heads * s->value, &w->o, a->o_bias, &w->o_bias);
+}
+
 /* Qwen3-Next stores its projections together, Qwen3.5 separately. */
 static void bind_projections(layer_binder *lb, mt_layer_weights *w)
 {
@@ -366,6 +402,8 @@ static bool bind_layer(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, m
     bind_norms(lb, w);
     if (lb->layer->kind == MT_LAYER_RECURRENT)
         bind_recurrent(lb, w);
+    else if (lb->layer->attn.latent.width)
+        bind_latent(lb, w);
     else
         bind_attention(lb, w);
     if (lb->spec->aside)
@@ -454,24 +492,45 @@ mt_layer_spec mt_model_guess_layer(const mt_model_spec *spec)
     return layer;
 }
 
+/* A drafting head's names. */
+typedef struct guess_names {
+    const char *fc, *embed_norm, *hidden_norm, *norm;
+} guess_names;
+
+/* Whether a head is there as DeepSeek has it: as one more layer, with what else it needs in that layer's module. */
+static bool guess_is_layer(layer_binder *lb)
+{
+    snprintf(lb->prefix, sizeof(lb->prefix), "layers.%u.", lb->spec->layers);
+    return lb->spec->layer[lb->spec->layers - 1].attn.latent.width && mt_bind_has(lb->b, layer_path(lb, "eh_proj")) &&
+           mt_bind_has(lb->b, layer_path(lb, "self_attn.kv_a_proj_with_mqa"));
+}
+
 /* Configs do not tell reliably whether there is a drafting head: its tensors do. */
 static bool bind_guess(layer_binder *lb, mt_model_spec *spec, mt_model_weights *w, mt_arena *arena, mt_error *err)
 {
+    static const guess_names apart = {"mtp.fc", "mtp.pre_fc_norm_embedding", "mtp.pre_fc_norm_hidden", "mtp.norm"},
+                             within = {"eh_proj", "enorm", "hnorm", "shared_head.norm"};
     mt_guess_weights *g = &w->guess;
     const mt_layer_spec layer = mt_model_guess_layer(spec);
-    spec->mtp = spec->state.layers && mt_bind_has(lb->b, "mtp.fc");
+    const size_t hidden = spec->hidden;
+    const bool is_layer = guess_is_layer(lb);
+    const guess_names *names = is_layer ? &within : &apart;
+    spec->mtp = is_layer || (spec->state.layers && mt_bind_has(lb->b, apart.fc));
     if (!spec->mtp)
         return true;
     g->layer = mt_arena_alloc(arena, sizeof(*g->layer));
     if (!g->layer)
         return mt_fail(err, MT_E_MEMORY, "no memory for a head that guesses ahead");
-    mt_bind_matrix(lb->b, "mtp.fc", spec->hidden, 2 * (size_t)spec->hidden, &g->fc);
+    if (!is_layer)
+        lb->prefix[0] = '\0';
+    mt_bind_matrix(lb->b, layer_path(lb, names->fc), hidden, 2 * hidden, &g->fc);
     g->head = mt_mat_rows(&w->head, 0, mt_model_guessed(spec));
-    g->embed_norm = mt_bind_vector(lb->b, "mtp.pre_fc_norm_embedding", spec->hidden);
-    g->hidden_norm = mt_bind_vector(lb->b, "mtp.pre_fc_norm_hidden", spec->hidden);
-    g->norm = mt_bind_vector(lb->b, "mtp.norm", spec->hidden);
+    g->embed_norm = vector(lb, names->embed_norm, hidden);
+    g->hidden_norm = vector(lb, names->hidden_norm, hidden);
+    g->norm = vector(lb, names->norm, hidden);
     lb->layer = &layer;
-    snprintf(lb->prefix, sizeof(lb->prefix), "mtp.layers.0.");
+    if (!is_layer)
+        snprintf(lb->prefix, sizeof(lb->prefix), "mtp.layers.0.");
     return bind_layer(lb, g->layer, arena, err);
 }
 

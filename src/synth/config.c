@@ -73,17 +73,27 @@ static const char *const architectures[] = {
     [MT_SYNTH_PADDLEOCR] = "PaddleOCRVLForConditionalGeneration",
     [MT_SYNTH_LFM2] = "Lfm2ForCausalLM",
     [MT_SYNTH_LFM2_MOE] = "Lfm2MoeForCausalLM",
+    [MT_SYNTH_GLM_LITE] = "Glm4MoeLiteForCausalLM",
 };
 
 static const char *const model_types[] = {
-    [MT_SYNTH_LLAMA] = "llama",         [MT_SYNTH_QWEN3] = "qwen3",
-    [MT_SYNTH_QWEN3_MOE] = "qwen3_moe", [MT_SYNTH_QWEN3_VL] = "qwen3_vl",
-    [MT_SYNTH_QWEN3_5] = "qwen3_5",     [MT_SYNTH_GEMMA3] = "gemma3_text",
-    [MT_SYNTH_GPT_OSS] = "gpt_oss",     [MT_SYNTH_MINISTRAL3] = "mistral3",
-    [MT_SYNTH_GLM] = "glm4v",           [MT_SYNTH_GLM_MOE] = "glm4v_moe",
-    [MT_SYNTH_GLM_OCR] = "glm_ocr",     [MT_SYNTH_GEMMA4] = "gemma4_text",
-    [MT_SYNTH_MISTRAL] = "mistral",     [MT_SYNTH_PADDLEOCR] = "paddleocr_vl",
-    [MT_SYNTH_LFM2] = "lfm2",           [MT_SYNTH_LFM2_MOE] = "lfm2_moe",
+    [MT_SYNTH_LLAMA] = "llama",
+    [MT_SYNTH_QWEN3] = "qwen3",
+    [MT_SYNTH_QWEN3_MOE] = "qwen3_moe",
+    [MT_SYNTH_QWEN3_VL] = "qwen3_vl",
+    [MT_SYNTH_QWEN3_5] = "qwen3_5",
+    [MT_SYNTH_GEMMA3] = "gemma3_text",
+    [MT_SYNTH_GPT_OSS] = "gpt_oss",
+    [MT_SYNTH_MINISTRAL3] = "mistral3",
+    [MT_SYNTH_GLM] = "glm4v",
+    [MT_SYNTH_GLM_MOE] = "glm4v_moe",
+    [MT_SYNTH_GLM_OCR] = "glm_ocr",
+    [MT_SYNTH_GEMMA4] = "gemma4_text",
+    [MT_SYNTH_MISTRAL] = "mistral",
+    [MT_SYNTH_PADDLEOCR] = "paddleocr_vl",
+    [MT_SYNTH_LFM2] = "lfm2",
+    [MT_SYNTH_LFM2_MOE] = "lfm2_moe",
+    [MT_SYNTH_GLM_LITE] = "glm4_moe_lite",
 };
 
 static void put_llama(object *o, const mt_synth_model *m)
@@ -179,9 +189,8 @@ static void put_glm(object *o, const mt_synth_model *m)
                   half * 3 / 8, half * 3 / 8);
 }
 
-static void put_glm_moe(object *o, const mt_synth_model *m)
+static void put_glm_experts(object *o, const mt_synth_model *m)
 {
-    put_glm(o, m);
     put_size(o, "n_routed_experts", m->experts);
     put_size(o, "num_experts_per_tok", m->experts_per_token);
     put_size(o, "moe_intermediate_size", m->moe_inter);
@@ -191,6 +200,24 @@ static void put_glm_moe(object *o, const mt_synth_model *m)
     put_size(o, "topk_group", 1);
     put_bool(o, "norm_topk_prob", true);
     put_real(o, "routed_scaling_factor", 1);
+}
+
+static void put_glm_moe(object *o, const mt_synth_model *m)
+{
+    put_glm(o, m);
+    put_glm_experts(o, m);
+}
+
+static void put_glm_lite(object *o, const mt_synth_model *m)
+{
+    put_size(o, "kv_lora_rank", m->latent.width);
+    put_size(o, "q_lora_rank", m->latent.queries);
+    put_size(o, "qk_nope_head_dim", m->latent.plain);
+    put_size(o, "qk_rope_head_dim", m->latent.turned);
+    put_size(o, "v_head_dim", m->latent.value);
+    put_bool(o, "rope_interleave", true);
+    put_raw(o, "rope_scaling", "null");
+    put_glm_experts(o, m);
 }
 
 static void put_paddleocr(object *o, const mt_synth_model *m)
@@ -284,6 +311,7 @@ static void put_text(object *o, const mt_synth_model *m)
     case MT_SYNTH_LFM2:
     case MT_SYNTH_LFM2_MOE: put_lfm2(o, m); break;
     case MT_SYNTH_GLM_MOE: put_glm_moe(o, m); break;
+    case MT_SYNTH_GLM_LITE: put_glm_lite(o, m); break;
     case MT_SYNTH_QWEN3_VL:
         put_raw(o, "rope_scaling",
                 "{\"mrope_interleaved\": true, \"mrope_section\": [24, 20, 20], \"rope_type\": \"default\"}");
@@ -395,7 +423,8 @@ static void put_quantization(object *o, const char *name, const mt_synth_model *
     put_size(&inner, "group_size", layout->group);
     put_size(&inner, "bits", layout->bits);
     put_string(&inner, "mode", "affine");
-    for (size_t i = 0; m->family != MT_SYNTH_GLM_MOE && i < m->layers; i++)
+    const bool glm = m->family == MT_SYNTH_GLM_MOE || m->family == MT_SYNTH_GLM_LITE;
+    for (size_t i = 0; !glm && i < m->layers; i++)
         if (mt_synth_is_sparse(m, i))
             mt_buf_printf(o->out, ",\n%*s\"model.layers.%zu.%s\": {\"group_size\": %zu, \"bits\": %d}",
                           (int)(2 * inner.depth), "", i, router_name(m), layout->group, MT_SYNTH_ROUTER_BITS);

@@ -189,6 +189,23 @@ static const mt_synth_model models[] = {
      .vocab = 59392,
      .context = 131072,
      .theta = 1e4},
+    {.name = "glm-4.7-flash",
+     .about =
+         "attention over latents; 64 experts, 4 per token, beside one that every token gets; the first layer dense",
+     .family = MT_SYNTH_GLM_LITE,
+     .hidden = 2048,
+     .inter = 10240,
+     .layers = 47,
+     .heads = 20,
+     .kv_heads = 20,
+     .head_dim = 64,
+     .latent = {.width = 512, .queries = 768, .plain = 192, .turned = 64, .value = 256},
+     .vocab = 154880,
+     .context = 202752,
+     .theta = 1e6,
+     .experts = 64,
+     .experts_per_token = 4,
+     .moe_inter = 1536},
     {.name = "gemma-4-e2b",
      .about = "windows of 512 on 4 of 5 layers, shared keys, an embedding for each layer; text alone",
      GEMMA4,
@@ -393,6 +410,22 @@ static const mt_synth_model models[] = {
      .experts = 10,
      .experts_per_token = 3,
      .moe_inter = 192},
+    {.name = "wide-latents",
+     .about = "the same with attention over latents",
+     .family = MT_SYNTH_GLM_LITE,
+     .hidden = 320,
+     .inter = 448,
+     .layers = 3,
+     .heads = 5,
+     .kv_heads = 5,
+     .head_dim = 64,
+     .latent = {.width = 128, .queries = 192, .plain = 64, .turned = 32, .value = 96},
+     .vocab = 1009,
+     .context = 40960,
+     .theta = 1e6,
+     .experts = 10,
+     .experts_per_token = 3,
+     .moe_inter = 192},
     {.name = "wide-windows",
      .about = "the same with Gemma 4's two kinds of attention, experts beside MLPs and embeddings of layers",
      .family = MT_SYNTH_GEMMA4,
@@ -471,7 +504,8 @@ bool mt_synth_is_recurrent(const mt_synth_model *model, size_t layer)
 
 bool mt_synth_is_sparse(const mt_synth_model *model, size_t layer)
 {
-    const size_t dense = model->family == MT_SYNTH_GLM_MOE ? 1 : mt_synth_is_lfm2(model) ? MT_SYNTH_SHORT_DENSE : 0;
+    const bool glm = model->family == MT_SYNTH_GLM_MOE || model->family == MT_SYNTH_GLM_LITE;
+    const size_t dense = glm ? 1 : mt_synth_is_lfm2(model) ? MT_SYNTH_SHORT_DENSE : 0;
     return model->experts && layer >= dense;
 }
 
@@ -509,7 +543,8 @@ bool mt_synth_has_head_norms(const mt_synth_model *model)
     case MT_SYNTH_PADDLEOCR:
     case MT_SYNTH_GLM:
     case MT_SYNTH_GLM_MOE:
-    case MT_SYNTH_GLM_OCR: return false;
+    case MT_SYNTH_GLM_OCR:
+    case MT_SYNTH_GLM_LITE: return false;
     default: return true;
     }
 }

@@ -337,6 +337,27 @@ static void attention(planner *p)
     }
 }
 
+/* Conversions have the matrix from latents to keys and values apart, by heads, that to keys transposed. */
+static void latent_attention(planner *p)
+{
+    const mt_synth_model *m = p->model;
+    const mt_synth_latent *l = &m->latent;
+    const size_t keys[3] = {m->heads, l->width, l->plain}, values[3] = {m->heads, l->value, l->width};
+
+    linear(p, "self_attn.q_a_proj", l->queries, m->hidden, 1);
+    norm(p, "self_attn.q_a_layernorm.weight", l->queries);
+    linear(p, "self_attn.q_b_proj", m->heads * (l->plain + l->turned), l->queries, 1);
+    linear(p, "self_attn.kv_a_proj_with_mqa", l->width + l->turned, m->hidden, 1);
+    norm(p, "self_attn.kv_a_layernorm.weight", l->width);
+    if (is_mlx(p)) {
+        matrix(p, "self_attn.embed_q", 3, keys, 1 / sqrt((double)l->width), p->layout->bits);
+        matrix(p, "self_attn.unembed_out", 3, values, 1 / sqrt((double)l->width), p->layout->bits);
+    } else {
+        linear(p, "self_attn.kv_b_proj", m->heads * (l->plain + l->value), l->width, 1);
+    }
+    linear(p, "self_attn.o_proj", m->hidden, m->heads * l->value, residual_gain(p));
+}
+
 /* GatedDeltaNet, Qwen3.5's recurrent layer */
 static void recurrent(planner *p)
 {
@@ -403,13 +424,15 @@ static void layer(planner *p, bool is_recurrent, bool is_sparse)
     }
     if (is_recurrent)
         recurrent(p);
+    else if (m->latent.width)
+        latent_attention(p);
     else
         attention(p);
     if (!is_sparse)
         mlp(p, m->inter);
     else if (m->family == MT_SYNTH_GPT_OSS)
         gpt_oss_mixture(p);
-    else if (m->family == MT_SYNTH_GLM_MOE)
+    else if (m->family == MT_SYNTH_GLM_MOE || m->family == MT_SYNTH_GLM_LITE)
         glm_mixture(p);
     else
         mixture(p);

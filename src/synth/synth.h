@@ -28,13 +28,19 @@ typedef enum mt_synth_family {
     MT_SYNTH_MISTRAL,
     MT_SYNTH_PADDLEOCR,
     MT_SYNTH_LFM2,
-    MT_SYNTH_LFM2_MOE
+    MT_SYNTH_LFM2_MOE,
+    MT_SYNTH_GLM_LITE
 } mt_synth_family;
 
 typedef struct mt_synth_vision {
     size_t depth, hidden, inter, heads;
     size_t deepstack[3]; /* layers that feed the text model (DeepStack); all 0: none */
 } mt_synth_vision;
+
+/* Widths of latent attention, as mt_latent_spec has them (models/spec.h). */
+typedef struct mt_synth_latent {
+    size_t width, queries, plain, turned, value;
+} mt_synth_latent;
 
 typedef struct mt_synth_model {
     const char *name, *about;
@@ -51,6 +57,7 @@ typedef struct mt_synth_model {
     bool wide_mlp;          /* gemma4: the MLP of these is twice as wide */
     uint32_t attend;        /* lfm2: a bit for each layer with attention; the others have a convolution */
     size_t value_heads;     /* of qwen3_5's recurrent layers; 0: as many as key heads */
+    mt_synth_latent latent; /* of families with latent attention */
     mt_synth_vision vision; /* depth 0: none */
     bool echo;              /* layers add nothing, so every token is followed by itself, also by the drafting head */
 } mt_synth_model;

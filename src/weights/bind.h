@@ -45,6 +45,9 @@ bool mt_bind_matrix(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *
 /* The same with rows in another order: row i is row order[i] of the file; repacked. */
 bool mt_bind_ordered(mt_binder *b, const char *path, size_t n, size_t k, const uint32_t *order, mt_mat *out);
 
+/* `count` matrices [n, k] that are stored one behind the other, as one with all their rows. */
+bool mt_bind_stack(mt_binder *b, const char *path, size_t count, size_t n, size_t k, mt_mat *out);
+
 /* A plain tensor [first, second, k] as a matrix with first * second rows; repacked where it is [second, first, k]. */
 bool mt_bind_planes(mt_binder *b, const char *path, size_t first, size_t second, size_t k, mt_mat *out);
 

@@ -218,3 +218,17 @@ bool mt_bind_matrix(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *
     mt_binder_name(b, path, name);
     return mt_bind_module(b, name, 0, n, k, out);
 }
+
+bool mt_bind_stack(mt_binder *b, const char *path, size_t count, size_t n, size_t k, mt_mat *out)
+{
+    char name[MT_BIND_NAME];
+    mt_binder_name(b, path, name);
+    if (!mt_bind_module(b, name, count, n, k, out))
+        return false;
+    if (out->globals || (out->format == MT_FORMAT_FP8 && n % out->scale_rows)) {
+        memset(out, 0, sizeof(*out));
+        return mt_binder_miss(b, name, "matrices that are one", "found each with scales of its own");
+    }
+    out->n = count * n;
+    return true;
+}

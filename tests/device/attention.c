@@ -16,6 +16,7 @@ typedef struct sizes {
 
 static const sizes several = {.sequences = SEQUENCES, .length = 700, .queries = 20};
 static const sizes large = {.sequences = 2, .length = 2900, .queries = 150}; /* tiles of rows, shares of segments */
+static const sizes wide = {.sequences = 2, .length = 700, .queries = 6};     /* few rows, as wide as they come */
 static const sizes quick = {.sequences = 2, .length = 1500, .queries = 70};  /* the same, fewer */
 
 #define LENGTH 2900
@@ -54,12 +55,14 @@ static void draw_sequences(run *r, sequence *s, const sizes *m)
 /* In chunks, as prompts come. */
 static void write_keys(run *r, mt_kv *kv, size_t layer, const sequence *s, uint32_t unit, size_t cols, size_t head_dim)
 {
-    mt_tensor *k = mt_tensor_new(r->set, 256, cols), *v = mt_tensor_new(r->set, 256, cols);
+    const bool latent = mt_kv_shape_of(r->dev, kv)->latent;
+    mt_tensor *k = mt_tensor_new(r->set, 256, cols), *v = latent ? NULL : mt_tensor_new(r->set, 256, cols);
     for (size_t at = 0; at < s->length;) {
         const size_t left = s->length - at, most = 97 + at % 159, n = left < most ? left : most;
         const mt_span span = {.rows = (uint32_t)n, .position = (uint32_t)at, .pages = {s->pages, s->pages}};
         write_positions(r, k, 0, 1, unit, at, n, cols);
-        write_positions(r, v, 0, 2, unit, at, n, cols);
+        if (v)
+            write_positions(r, v, 0, 2, unit, at, n, cols);
         mt_step_begin(r->dev, &(mt_batch){.rows = n, .spans = 1, .span = &span});
         if (at % 2) /* which may be one with writing them */
             mt_op_heads(r->dev, k, k, n, head_dim, NULL, 0, 0, NULL, false);
@@ -88,7 +91,8 @@ static void draw_view(mt_batch *b, const sequence *s, size_t count, view *v, uns
 
 static void ask(run *r, mt_kv *kv, size_t layer, const sequence *s, const sizes *m, size_t heads, size_t head_dim)
 {
-    const size_t cols = heads * head_dim;
+    const size_t cols = heads * head_dim, latent = mt_kv_shape_of(r->dev, kv)->latent;
+    const size_t out = latent ? heads * latent : cols;
     mt_span spans[SEQUENCES];
     mt_batch batch = {.spans = r->units, .span = spans};
     view seen;
@@ -99,7 +103,7 @@ static void ask(run *r, mt_kv *kv, size_t layer, const sequence *s, const sizes 
                              .pages = {s[i].pages, s[i].pages}};
         batch.rows += s[i].queries;
     }
-    mt_tensor *q = mt_tensor_new(r->set, batch.rows, cols), *y = mt_tensor_new(r->set, batch.rows, cols);
+    mt_tensor *q = mt_tensor_new(r->set, batch.rows, cols), *y = mt_tensor_new(r->set, batch.rows, out);
     for (size_t i = 0; i < r->units; i++)
         write_positions(r, q, spans[i].row, 3, r->unit[i], spans[i].position, spans[i].rows, cols);
     draw_view(&batch, s, r->units, &seen, (unsigned)below(r, 4));
@@ -112,12 +116,12 @@ static void ask(run *r, mt_kv *kv, size_t layer, const sequence *s, const sizes 
         how.sinks = row_of(r, 4, heads);
     mt_step_begin(r->dev, &batch);
     mt_op_attention(r->dev, y, q, kv, layer, how);
-    mt_reading *reading = mt_reading_new(r->set, cols * sizeof(float));
-    float *none = mt_alloc_array(cols, sizeof(*none));
+    mt_reading *reading = mt_reading_new(r->set, out * sizeof(float));
+    float *none = mt_alloc_array(out, sizeof(*none));
     for (size_t i = 0; i < r->units; i++)
         for (size_t row = 0; row < m->queries; row++) {
             mt_read_rows(r->dev, reading, y, row < spans[i].rows ? spans[i].row + row : 0, 1);
-            give_floats(r, row < spans[i].rows ? mt_reading_row(r->dev, reading, 0) : none, cols);
+            give_floats(r, row < spans[i].rows ? mt_reading_row(r->dev, reading, 0) : none, out);
         }
     mt_free(none);
 }
@@ -148,6 +152,43 @@ static void attend(run *r, const sizes *m)
     /* a layer may ask with fewer heads than others of its pages */
     const size_t share = 1 + below(r, shape.query_heads / shape.heads);
     ask(r, kv, layer, s, m, share * shape.heads, shape.head_dim);
+}
+
+/* Latents, which are the values of all heads, with what else keys have; or latents alone. */
+static void attend_latents(run *r, const sizes *m)
+{
+    static const size_t heads[] = {1, 2, 3, 16, 20, 66, 1, 134};
+    mt_kv_shape shape = {.group = below(r, 2),
+                         .layers = 1 + below(r, 2),
+                         .heads = 1,
+                         .query_heads = in_turn(r, heads, m == &several ? MT_COUNT(heads) : 3),
+                         .latent = 1 + below(r, m == &several ? 48 : 520),
+                         .page_tokens = MT_PAGE_TOKENS,
+                         .type = (mt_kv_type)below(r, KV_TYPES)};
+    sequence s[SEQUENCES];
+    mt_error err;
+    const size_t layer = below(r, shape.layers);
+    shape.head_dim = shape.latent + below(r, 3) * (1 + below(r, 40));
+    mt_kv *kv = mt_kv_new(r->set, &shape, &err);
+    const bool held = kv && mt_kv_reserve(r->set, kv, PAGES, &err);
+    (void)held;
+    say(r, "%zu heads of %zu, latents of %zu, %s", shape.query_heads, shape.head_dim, shape.latent,
+        type_name(shape.type));
+    plan(r, 2 * QUERIES);
+    draw_sequences(r, s, m);
+    for (size_t i = 0; i < r->units; i++)
+        write_keys(r, kv, layer, &s[i], r->unit[i], shape.head_dim, shape.head_dim);
+    ask(r, kv, layer, s, m, shape.query_heads, shape.head_dim);
+}
+
+static void latents(run *r)
+{
+    attend_latents(r, &several);
+}
+
+static void wide_latents(run *r)
+{
+    attend_latents(r, &wide);
 }
 
 static void attention(run *r)
@@ -238,6 +279,8 @@ static void pages(run *r)
 
 const device_check attention_checks[] = {{.name = "op_kv_write op_attention", .fn = attention, .units = SEQUENCES},
                                          {.name = "op_attention", .fn = large_attention, .units = 2, .quick = 14},
+                                         {.name = "latents", .fn = latents, .units = SEQUENCES, .latent = true},
+                                         {.name = "latents", .fn = wide_latents, .units = 2, .latent = true},
                                          {.name = "attention of a tower", .fn = tower, .units = 270},
                                          {.name = "op_kv_copy", .fn = pages, .units = SEQUENCES},
                                          {0}};

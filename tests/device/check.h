@@ -44,6 +44,7 @@ typedef struct device_check {
     check_fn *fn;
     size_t units; /* at most; 0: USUAL_UNITS */
     size_t quick; /* trials with --quick, as many as launch all of its kernels; 0: QUICK_TRIALS */
+    bool latent;  /* it is about latent attention, which a device may refuse */
 } device_check;
 
 extern const device_check row_checks[], product_checks[], attention_checks[], recurrent_checks[], object_checks[],

@@ -17,6 +17,7 @@ typedef struct harness {
     mt_device *defined, *tested;
     bool all;   /* go on where one has failed */
     bool quick; /* few trials, nothing large */
+    bool latents;
     mt_numerics numerics;
     const char *against; /* what it is held to: "cpu", but for who only wants to see what is launched */
     size_t trials;       /* 0: as many as a check has */
@@ -351,7 +352,7 @@ static size_t run_checks(harness *h, const device_check *checks, size_t number)
 {
     for (const device_check *c = checks; c->name; c++, number++) {
         bool ok = true;
-        if (!wants(h, c->name, number))
+        if (!wants(h, c->name, number) || (c->latent && !h->latents))
             continue;
         const size_t trials = h->trials ? h->trials : !h->quick ? USUAL_TRIALS : c->quick ? c->quick : QUICK_TRIALS;
         for (size_t t = 0; (ok || h->all) && t < trials; t++)
@@ -400,6 +401,21 @@ static void check_peaks(harness *h)
     h->failed += !ok;
 }
 
+/* Whether the device keeps latents, for which there are operations that it otherwise refuses. */
+static bool keeps_latents(mt_device *dev)
+{
+    const mt_kv_shape shape = {
+        .layers = 1, .heads = 1, .query_heads = 1, .head_dim = 24, .latent = 16, .page_tokens = MT_PAGE_TOKENS};
+    mt_error err;
+    mt_device_enter(dev);
+    mt_set *set = mt_set_new(dev);
+    const bool kept = mt_kv_new(set, &shape, &err);
+    mt_set_free(set);
+    if (!kept)
+        printf("%s\n", err.text);
+    return kept;
+}
+
 /* What is computed by the CPU, for the backend lacks it. */
 static void list_lacking(const mt_device *dev)
 {
@@ -428,6 +444,7 @@ static bool check_device(harness *h, const char *name, size_t threads, mt_precis
     printf("%s, %s%s\n", mt_device_name(h->tested), precision == MT_PRECISION_FAST ? "fast" : "reference",
            native ? ", native" : "");
     list_lacking(h->tested);
+    h->latents = keeps_latents(h->tested);
     size_t number = 1;
     for (size_t g = 0; g < MT_COUNT(groups); g++)
         number = run_checks(h, groups[g], number);

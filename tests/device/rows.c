@@ -163,6 +163,19 @@ static void rope(run *r)
     give(r, y, 1, heads * dim);
 }
 
+static void turn_ends(run *r)
+{
+    const size_t half = 1 + below(r, 40), count = 2 * half + 2 * below(r, 3), heads = 1 + below(r, 20);
+    const size_t x_dim = count + below(r, 40), y_dim = count + below(r, 40);
+    mt_tensor *x = unit_rows(r, 1, heads * x_dim), *y = unit_rows(r, 2, heads * y_dim);
+    const mt_tensor *table = below(r, 4) ? unit_rows(r, 3, 2 * half) : NULL;
+    const bool pairs = below(r, 2);
+    say(r, "%zu heads of %zu and %zu, %zu at the end%s%s", heads, x_dim, y_dim, count, table ? ", turned" : "",
+        pairs ? " by pairs" : "");
+    mt_op_turn_ends(r->dev, y, y_dim, x, x_dim, count, r->units, table, pairs);
+    give(r, y, 1, heads * y_dim);
+}
+
 static void stretch(run *r)
 {
     const size_t n = width(r), count = 1 + below(r, 6), every = 1 + below(r, 40);
@@ -338,6 +351,7 @@ const device_check row_checks[] = {{.name = "op_norm", .fn = norm},
                                    {.name = "op_act", .fn = act},
                                    {.name = "op_split_heads", .fn = split_heads},
                                    {.name = "op_rope_table op_heads", .fn = rope},
+                                   {.name = "op_turn_ends", .fn = turn_ends, .latent = true},
                                    {.name = "op_stretch", .fn = stretch},
                                    {.name = "op_features", .fn = features},
                                    {.name = "op_finite", .fn = finite_rows},

@@ -10,12 +10,13 @@
 
 void check_attn(check *c);
 
-enum { MAX_SEG = 3, MAX_POSITIONS = MAX_SEG * MT_SEGMENT };
+enum { MAX_SEG = 3, MAX_POSITIONS = MAX_SEG * MT_SEGMENT, WIDEST = 576 };
 
 typedef struct problem {
     mt_attn a;
     size_t seg, element, head_dim; /* element: bytes, 2 or 4 */
     check_data kind;
+    bool plain;                   /* attn_plain, with keys that are values, too */
     uint8_t *memory, *ref_memory; /* the same pages, as each level orders them */
     float *k, *v;                 /* [MT_SEGMENT][head_stride]: what was written */
     float *o;
@@ -88,17 +89,19 @@ static void write_pages(check *c, problem *p, size_t page_count)
         size_t at = (t - first) * p->a.head_stride;
         fill(c, p, p->k + at);
         fill(c, p, p->v + at);
-        put(p, c->k, p->memory, t, false, p->k + at);
-        put(p, c->k, p->memory, t, true, p->v + at);
+        if (p->plain)
+            memcpy(p->v + at, p->k + at, p->a.head_stride * sizeof(*p->v));
+        put(p, p->plain ? c->ref : c->k, p->memory, t, false, p->k + at);
+        put(p, p->plain ? c->ref : c->k, p->memory, t, true, p->v + at);
         put(p, c->ref, p->ref_memory, t, false, p->k + at);
         put(p, c->ref, p->ref_memory, t, true, p->v + at);
     }
 }
 
-static void setup(check *c, problem *p, size_t rows, size_t stride, size_t tokens, size_t element, check_data kind,
-                  bool mixed)
+static void setup(check *c, problem *p, bool plain, size_t rows, size_t stride, size_t tokens, size_t element,
+                  check_data kind, bool mixed)
 {
-    *p = (problem){.seg = check_below(c, MAX_SEG), .element = element, .kind = kind};
+    *p = (problem){.seg = check_below(c, MAX_SEG), .element = element, .kind = kind, .plain = plain};
     mt_attn *a = &p->a;
     a->head_stride = stride;
     a->page_tokens = tokens;
@@ -109,7 +112,7 @@ static void setup(check *c, problem *p, size_t rows, size_t stride, size_t token
     size_t half = tokens * stride * element, count = MT_SEGMENT / tokens + 1;
     a->page_stride = 2 * half + 2 * check_below(c, 40);
     a->k_offset = check_below(c, 2) ? half : 0;
-    a->v_offset = half - a->k_offset;
+    a->v_offset = plain ? a->k_offset : half - a->k_offset;
     p->head_dim = stride - check_below(c, 16);
     p->memory = check_alloc(c, count * a->page_stride, 2);
     p->ref_memory = check_alloc(c, count * a->page_stride, 2);
@@ -145,7 +148,7 @@ static void run(check *c, const mt_kernels *k, const problem *p, float *o, mt_at
     a.lo += r0;
     a.hi += r0;
     uint8_t *scratch = check_alloc(c, k->attn_scratch_bytes(n, a.head_stride), 64);
-    (p->element == 2 ? k->attn_bf16 : k->attn_f32)(o, part, &a, p->seg, scratch);
+    (p->plain ? k->attn_plain : p->element == 2 ? k->attn_bf16 : k->attn_f32)(o, part, &a, p->seg, scratch);
 }
 
 static void same(check *c, const problem *p, size_t r0, size_t n, const float *o, const mt_attn_part *part,
@@ -176,7 +179,7 @@ static void near(check *c, const problem *p, size_t r)
     const mt_attn *a = &p->a;
     size_t first = p->seg * MT_SEGMENT, lo = max_of(a->lo[r], first);
     size_t hi = a->hi[r] < first + MT_SEGMENT ? a->hi[r] : first + MT_SEGMENT;
-    double s[MT_SEGMENT], m = -INFINITY, slack = 1e-5, l = 0, o[256] = {0}, size[256] = {0};
+    double s[MT_SEGMENT], m = -INFINITY, slack = 1e-5, l = 0, o[WIDEST] = {0}, size[WIDEST] = {0};
     for (size_t t = lo; t < hi; t++) {
         const float *k = p->k + (t - first) * a->head_stride;
         double sum = 0, magnitude = 0;
@@ -210,14 +213,15 @@ static void near(check *c, const problem *p, size_t r)
                a->head_stride, a->page_tokens, p->seg, a->lo[r], a->hi[r], (double)a->softcap);
 }
 
-static void one(check *c, size_t rows, size_t stride, size_t tokens, size_t element, check_data kind, bool mixed)
+static void one(check *c, bool plain, size_t rows, size_t stride, size_t tokens, size_t element, check_data kind,
+                bool mixed)
 {
     problem p;
-    setup(c, &p, rows, stride, tokens, element, kind, mixed);
+    setup(c, &p, plain, rows, stride, tokens, element, kind, mixed);
     run(c, c->k, &p, p.o, p.part, 0, rows);
     float *o = check_alloc(c, rows * stride * sizeof(*o), 4);
     mt_attn_part *part = check_alloc(c, rows * sizeof(*part), 4);
-    if (element == 4 || mt_kernels_r5_level(c->k) == 0) {
+    if (element == 4 || p.plain || mt_kernels_r5_level(c->k) == 0) {
         run(c, c->ref, &p, o, part, 0, rows);
         same(c, &p, 0, rows, o, part, "all");
     }
@@ -231,20 +235,22 @@ static void one(check *c, size_t rows, size_t stride, size_t tokens, size_t elem
     check_release(c);
 }
 
-static void both(check *c, size_t element)
+static void each(check *c, size_t element, bool plain)
 {
     static const size_t tokens[] = {16, 32, 64, 128, 256};
     for (size_t stride = 16; stride <= 256; stride += 16)
         for (size_t i = 0; i < 3; i++)
-            one(c, 1 + check_below(c, 24), stride, tokens[i], element, CHECK_NORMAL, i == 2);
+            one(c, plain, 1 + check_below(c, 24), stride, tokens[i], element, CHECK_NORMAL, i == 2);
     for (size_t rows = 1; rows <= 40; rows++)
         for (size_t i = 0; i < 3; i++)
-            one(c, rows, 32, tokens[check_below(c, 5)], element, i ? CHECK_NORMAL : CHECK_WIDE, i == 2);
+            one(c, plain, rows, 32, tokens[check_below(c, 5)], element, i ? CHECK_NORMAL : CHECK_WIDE, i == 2);
     for (check_data kind = 0; kind < CHECK_DATA_KINDS; kind++)
         for (size_t rows = 1; rows <= 20; rows += 2)
-            one(c, rows, 64, 16, element, kind, true);
-    one(c, 128, 128, 64, element, CHECK_NORMAL, false);
-    one(c, 100, 64, 16, element, CHECK_NORMAL, true);
+            one(c, plain, rows, 64, 16, element, kind, true);
+    one(c, plain, 128, 128, 64, element, CHECK_NORMAL, false);
+    one(c, plain, 100, 64, 16, element, CHECK_NORMAL, true);
+    if (plain)
+        one(c, plain, 40, WIDEST, 32, element, CHECK_NORMAL, true);
 }
 
 static void check_merge(check *c)
@@ -272,11 +278,15 @@ static void check_merge(check *c)
 void check_attn(check *c)
 {
     if (check_begin(c, CHECK_NEW(c, attn_bf16), "attn_bf16")) {
-        both(c, 2);
+        each(c, 2, false);
         check_end(c);
     }
     if (check_begin(c, CHECK_NEW(c, attn_f32), "attn_f32")) {
-        both(c, 4);
+        each(c, 4, false);
+        check_end(c);
+    }
+    if (check_begin(c, CHECK_NEW(c, attn_plain), "attn_plain")) {
+        each(c, 2, true);
         check_end(c);
     }
     if (check_begin(c, CHECK_NEW(c, attn_merge), "attn_merge")) {

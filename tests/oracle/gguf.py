@@ -248,7 +248,7 @@ ARCHITECTURES = {
     "cohere": ("command-r", {}),
     "cohere2": ("cohere2", {}),
 }
-UNKNOWN = ("glm", "hy_v3")  # families that no architecture is for, or one of another age
+UNKNOWN = ("glm", "hy_v3", "deepseek_v3", "glm4_moe_lite")  # families that no architecture is for, or one of another age
 TURNED = ("llama", "mistral3", "smollm3", "granite")
 PLUS_ONE = ("gemma", "gemma2", "gemma3", "qwen3next", "qwen35", "qwen35moe")
 # kept in F32 whatever the file's type is

@@ -71,6 +71,7 @@ static void layers_of_all_kinds(void **state)
     check_text(CHECKPOINTS "qwen3moe-mlx-6bit", false);
     check_text(CHECKPOINTS "gemma4-bf16", false);
     check_text(CHECKPOINTS "qwen2-window-bf16", false);
+    check_text(CHECKPOINTS "deepseekv3-mlx-4bit", false);
 }
 
 static void recurrent_layers_and_guesses(void **state)

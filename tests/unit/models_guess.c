@@ -104,7 +104,7 @@ static void check_head(const char *name)
 static void check_head_in_gguf(const char *name)
 {
     char command[512], path[256];
-    if (!strstr(name, "bf16"))
+    if (!strstr(name, "bf16") || strstr(name, "glm47")) /* GGUF files of latent attention are not read */
         return;
     put_head(name);
     snprintf(path, sizeof(path), "%s/head.gguf", folder);
@@ -121,7 +121,7 @@ static void check_draft(const char *name)
     check(DRAFTS, name, dir, draft);
 }
 
-static void check_all(const char *at, void (*one)(const char *name))
+static void check_all(const char *at, size_t count, void (*one)(const char *name))
 {
     struct dirent *entry;
     size_t seen = 0;
@@ -133,25 +133,25 @@ static void check_all(const char *at, void (*one)(const char *name))
             seen++;
         }
     closedir(top);
-    assert_int_equal(seen, 4);
+    assert_int_equal(seen, count);
 }
 
 static void heads_guess_as_torch_does(void **state)
 {
     (void)state;
-    check_all(HEADS, check_head);
+    check_all(HEADS, 5, check_head);
 }
 
 static void heads_of_gguf_files_guess_as_torch_does(void **state)
 {
     (void)state;
-    check_all(HEADS, check_head_in_gguf);
+    check_all(HEADS, 5, check_head_in_gguf);
 }
 
 static void drafters_guess_as_torch_does(void **state)
 {
     (void)state;
-    check_all(DRAFTS, check_draft);
+    check_all(DRAFTS, 4, check_draft);
 }
 
 /* One that is for another model, one that is none, and what is none by itself. */

@@ -81,8 +81,35 @@ static void add_stack(toy *t, const char *name, size_t layer, size_t n, size_t k
         add(t, with, layer, shape, EXPERTS * n, 0, 0.5f);
 }
 
+static void add_latent(toy *t, size_t i, const mt_attn_spec *a)
+{
+    const mt_latent_spec *l = &a->latent;
+    const size_t query = a->heads * (l->plain + l->turned), in = l->queries ? l->queries : HIDDEN;
+    char shape[64];
+    if (l->queries) {
+        add_matrix(t, "self_attn.q_a_proj", i, l->queries, HIDDEN, a->qkv_bias);
+        add_vector(t, "self_attn.q_a_layernorm.weight", i, l->queries, 1);
+    }
+    add_matrix(t, l->queries ? "self_attn.q_b_proj" : "self_attn.q_proj", i, query, in, false);
+    add_matrix(t, "self_attn.kv_a_proj_with_mqa", i, a->head_dim, HIDDEN, a->qkv_bias);
+    add_vector(t, "self_attn.kv_a_layernorm.weight", i, l->width, 1);
+    if (i % 2) { /* as MLX has them */
+        snprintf(shape, sizeof(shape), "%u, %u, %u", a->heads, l->width, l->plain);
+        add(t, "self_attn.embed_q.weight", i, shape, (size_t)a->heads * l->width * l->plain, 0, 0.3f);
+        snprintf(shape, sizeof(shape), "%u, %u, %u", a->heads, l->value, l->width);
+        add(t, "self_attn.unembed_out.weight", i, shape, (size_t)a->heads * l->value * l->width, 0, 0.3f);
+    } else {
+        add_matrix(t, "self_attn.kv_b_proj", i, a->heads * (l->plain + l->value), l->width, false);
+    }
+    add_matrix(t, "self_attn.o_proj", i, HIDDEN, a->heads * l->value, a->o_bias);
+}
+
 static void add_attention(toy *t, size_t i, const mt_attn_spec *a, float one)
 {
+    if (a->latent.width) {
+        add_latent(t, i, a);
+        return;
+    }
     const size_t query = a->heads * a->head_dim, key = a->kv_heads * a->head_dim;
     add_matrix(t, "self_attn.q_proj", i, a->gate ? 2 * query : query, HIDDEN, a->qkv_bias);
     add_matrix(t, "self_attn.o_proj", i, HIDDEN, query, a->o_bias);
@@ -354,7 +381,7 @@ static void experts(const toy *t, const mt_layer_spec *l, const mt_layer_weights
 }
 
 typedef struct memory {
-    double k[LAYERS][LENGTH][64], v[LAYERS][LENGTH][64];
+    double k[LAYERS][LENGTH][96], v[LAYERS][LENGTH][96];
 } memory;
 
 static void heads(const toy *t, const mt_attn_spec *a, double *x, size_t count, const float *w, size_t position)
@@ -371,9 +398,50 @@ static void heads(const toy *t, const mt_attn_spec *a, double *x, size_t count, 
     }
 }
 
+static void rms_eps(double *y, const float *w, size_t n, double eps)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += y[i] * y[i];
+    for (size_t i = 0; i < n; i++)
+        y[i] *= w[i] / sqrt(sum / (double)n + eps);
+}
+
+/* Keys and values of all heads, as nobody who caches latents makes them. */
+static void remember_latent(const toy *t, const mt_attn_spec *a, const mt_layer_weights *w, const double *h,
+                            size_t position, double *k, double *v)
+{
+    const mt_latent_spec *l = &a->latent;
+    double latent[64];
+    product(&w->k, w->k_bias, h, latent);
+    rms_eps(latent, w->k_norm, l->width, (double)l->eps);
+    if (a->rope != MT_NO_ROPE)
+        rotate(&t->rope[a->rope], latent + l->width, position);
+    for (size_t head = 0; head < a->heads; head++, k += l->plain + l->turned, v += l->value) {
+        for (size_t i = 0; i < l->plain; i++) {
+            k[i] = 0;
+            for (size_t c = 0; c < l->width; c++)
+                k[i] += latent[c] * (w->key_rows.across
+                                         ? element(w->key_up.w + (head * w->key_rows.step + i) * w->key_up.stride, c)
+                                         : element(w->key_up.w + (head * l->width + c) * w->key_up.stride, i));
+        }
+        memcpy(k + l->plain, latent + l->width, l->turned * sizeof(*k));
+        for (size_t i = 0; i < l->value; i++) {
+            const size_t row = w->value_rows.first + head * w->value_rows.step + i;
+            v[i] = 0;
+            for (size_t c = 0; c < l->width; c++)
+                v[i] += latent[c] * element(w->value_up.w + row * w->value_up.stride, c);
+        }
+    }
+}
+
 static void remember(const toy *t, const mt_attn_spec *a, const mt_layer_weights *w, const double *h, size_t position,
                      double *k, double *v)
 {
+    if (a->latent.width) {
+        remember_latent(t, a, w, h, position, k, v);
+        return;
+    }
     product(&w->k, w->k_bias, h, k);
     if (a->keys == MT_KEYS_VALUES)
         memcpy(v, k, a->kv_heads * a->head_dim * sizeof(*v));
@@ -419,10 +487,50 @@ static void attend(const toy *t, const memory *past, const mt_attn_spec *a, size
     }
 }
 
+static void latent_attention(const toy *t, const memory *past, size_t layer, const double *h, size_t p, double *y)
+{
+    const mt_attn_spec *a = &t->layer[layer].attn;
+    const mt_latent_spec *l = &a->latent;
+    const mt_layer_weights *w = &t->weights.layer[layer];
+    const size_t dim = l->plain + l->turned;
+    double narrow[HIDDEN], q[256], out[128] = {0};
+    size_t from, to;
+    if (l->queries) {
+        product(&w->q_narrow, w->q_narrow_bias, h, narrow);
+        rms_eps(narrow, w->q_norm, l->queries, (double)l->eps);
+    }
+    product(&w->q, NULL, l->queries ? narrow : h, q);
+    sees(t, a, p, &from, &to);
+    for (size_t head = 0; head < a->heads; head++) {
+        double sum = 0, *own = q + head * dim;
+        if (a->rope != MT_NO_ROPE)
+            rotate(&t->rope[a->rope], own + l->plain, p);
+        for (size_t j = from; j < to; j++) {
+            double s = 0;
+            for (size_t i = 0; i < dim; i++)
+                s += own[i] * past->k[layer][j][head * dim + i];
+            s = exp(s * a->scale *
+                    (a->stretched
+                         ? t->spec.stretch.factor[p / t->spec.stretch.every < 3 ? p / t->spec.stretch.every : 3]
+                         : 1));
+            sum += s;
+            for (size_t i = 0; i < l->value; i++)
+                out[head * l->value + i] += s * past->v[layer][j][head * l->value + i];
+        }
+        for (size_t i = 0; i < l->value; i++)
+            out[head * l->value + i] /= sum;
+    }
+    product(&w->o, w->o_bias, out, y);
+}
+
 static void attention(const toy *t, const memory *past, size_t layer, const double *h, size_t p, double *y)
 {
     const mt_attn_spec *a = &t->layer[layer].attn;
     const mt_layer_weights *w = &t->weights.layer[layer];
+    if (a->latent.width) {
+        latent_attention(t, past, layer, h, p, y);
+        return;
+    }
     double q[256], gated[512];
     product(&w->q, w->q_bias, h, gated);
     for (size_t i = 0; i < a->heads * a->head_dim; i++)
@@ -987,6 +1095,53 @@ static void layers_with_embeddings_of_their_own(void **state)
     check(&t);
 }
 
+/* As DeepSeek V3 has it, in layers that differ, and one with usual keys among them. */
+static void latents_are_the_keys_and_values_of_all_heads(void **state)
+{
+    static const float factor[] = {1, 1.5f, 0.7f, 2};
+    toy t;
+    (void)state;
+    begin(&t);
+    t.rope[1].pairs = true;
+    t.spec.stretch = (mt_stretch){.factor = factor, .count = MT_COUNT(factor), .every = 70};
+    for (size_t i = 0; i < LAYERS; i++) {
+        mt_attn_spec *a = &t.layer[i].attn;
+        a->latent = (mt_latent_spec){
+            .width = 24, .queries = i == 2 ? 0 : 20, .plain = 12, .turned = 8, .value = 10, .eps = 1e-3f};
+        a->kv_heads = 1;
+        a->head_dim = a->latent.width + a->latent.turned;
+        a->scale = 0.3f;
+        a->rope = i == 3 ? MT_NO_ROPE : 1;
+        a->qkv_bias = a->o_bias = i == 0;
+        a->window = i == 1 ? 50 : 0;
+        a->stretched = i == 2;
+    }
+    t.layer[3].attn.heads = 3;
+    t.layer[2].attn.latent.width = 32;
+    t.layer[2].attn.head_dim = 40;
+    check(&t);
+    assert_int_equal(t.spec.group_count, 3);
+    assert_int_equal(t.spec.groups[0].latent, 24);
+    assert_int_equal(t.spec.groups[1].window, 50);
+    assert_int_equal(t.spec.groups[2].latent, 32);
+}
+
+static void latents_stand_beside_usual_keys(void **state)
+{
+    toy t;
+    (void)state;
+    begin(&t);
+    for (size_t i = 1; i < LAYERS; i += 2) {
+        mt_attn_spec *a = &t.layer[i].attn;
+        a->latent = (mt_latent_spec){.width = 24, .plain = 12, .turned = 8, .value = 10, .eps = 1e-3f};
+        a->kv_heads = 1;
+        a->head_dim = 32;
+        a->rope = 1;
+    }
+    check(&t);
+    assert_int_equal(t.spec.group_count, 2);
+}
+
 static void keys_of_layers_that_have_others_are_refused(void **state)
 {
     toy t;
@@ -1006,7 +1161,8 @@ static const struct CMUnitTest tests[] = {
     IN_FOLDER(sigmoid_routers_with_groups),         IN_FOLDER(gates_and_norms_with_an_offset),
     IN_FOLDER(queries_grow_with_their_position),    IN_FOLDER(norms_behind_and_none_in_front),
     IN_FOLDER(factors_on_results_and_logits),       IN_FOLDER(mlps_beside_attention),
-    IN_FOLDER(layers_with_embeddings_of_their_own), cmocka_unit_test(keys_of_layers_that_have_others_are_refused),
+    IN_FOLDER(layers_with_embeddings_of_their_own), IN_FOLDER(latents_are_the_keys_and_values_of_all_heads),
+    IN_FOLDER(latents_stand_beside_usual_keys),     cmocka_unit_test(keys_of_layers_that_have_others_are_refused),
 };
 
 UNIT_MAIN(tests)

@@ -662,6 +662,42 @@ static void minicpm_squeezes_patches_or_not(void **state)
     assert_true(!s.vision->squeezed && s.vision->merge == 2);
 }
 
+static void latents_have_widths_and_yarn(void **state)
+{
+    mt_model_spec s;
+    (void)state;
+    assert_string_equal(
+        read_spec("{\"model_type\":\"deepseek_v3\",\"rope_scaling\":{\"type\":\"yarn\",\"factor\":40,\"mscale\":1,"
+                  "\"mscale_all_dim\":1,\"original_max_position_embeddings\":4096}," SHAPE "}",
+                  &s),
+        "");
+    const mt_attn_spec *a = &s.layer[0].attn;
+    assert_true(a->latent.width == 512 && a->latent.queries == 1536 && a->latent.plain == 128 &&
+                a->latent.turned == 64 && a->latent.value == 128 && a->latent.eps == 1e-6f);
+    assert_true(a->kv_heads == 1 && a->head_dim == 576 && s.groups[0].latent == 512);
+    assert_true(s.ropes[0].half == 32 && s.ropes[0].pairs && s.ropes[0].scale == 1);
+    assert_true(fabsf(a->scale - 0.13523377f) < 1e-7f); /* (0.1 ln 40 + 1)^2 / sqrt(192) */
+    assert_true(!s.layer[2].sparse && s.layer[3].sparse);
+    const mt_moe_spec *moe = &s.layer[3].moe;
+    assert_true(moe->experts == 256 && moe->top_k == 8 && moe->shared_ffn == 2048 && moe->correction);
+    assert_true(moe->routing.kind == MT_ROUTE_SIGMOID && moe->routing.groups == 8 && moe->routing.top_groups == 4 &&
+                moe->routing.scaling == 2.5f && moe->routing.renormalise);
+    assert_string_equal(read_spec("{\"model_type\":\"glm4_moe_lite\",\"q_lora_rank\":null,\"rope_interleave\":false,"
+                                  "\"mlp_layer_types\":[\"sparse\",\"dense\",\"dense\",\"sparse\"]," SHAPE "}",
+                                  &s),
+                        "");
+    assert_true(s.layer[0].attn.latent.queries == 0 && s.layer[0].attn.latent.value == 256 && !s.ropes[0].pairs);
+    assert_true(s.layer[0].sparse && !s.layer[1].sparse && !s.layer[2].sparse && s.layer[3].sparse);
+    assert_int_equal(s.layer[0].moe.routing.groups, 0);
+    assert_string_equal(
+        read_spec("{\"model_type\":\"kimi_k25\",\"text_config\":{\"model_type\":\"kimi_k2\",\"n_group\":1,"
+                  "\"topk_group\":1," SHAPE "}}",
+                  &s),
+        "");
+    assert_string_equal(s.family, "kimi_k25");
+    assert_int_equal(s.layer[0].attn.latent.width, 512);
+}
+
 static void wrong_configs_say_what_is_wrong(void **state)
 {
     static const struct {
@@ -710,6 +746,15 @@ static void wrong_configs_say_what_is_wrong(void **state)
         {"{\"model_type\":\"mistral3\",\"text_config\":{\"model_type\":\"mistral4\",\"max_position_embeddings\":"
          "100," SHAPE "}}",
          "the text model of mistral3 has the type \"mistral4\"; known are mistral and ministral3"},
+        {"{\"model_type\":\"deepseek_v3\",\"scoring_func\":\"softmax\"," SHAPE "}",
+         "\"scoring_func\" is \"softmax\"; sigmoid is known"},
+        {"{\"model_type\":\"deepseek_v3\",\"topk_method\":\"greedy\"," SHAPE "}",
+         "\"topk_method\" is \"greedy\"; noaux_tc is known"},
+        {"{\"model_type\":\"glm4_moe_lite\",\"kv_lora_rank\":1000," SHAPE "}",
+         "\"kv_lora_rank\" is 1000 and \"qk_rope_head_dim\" is 64; the second must be even, and both together at most "
+         "1024"},
+        {"{\"model_type\":\"kimi_k25\",\"text_config\":{\"model_type\":\"kimi_linear\"," SHAPE "}}",
+         "the text model of kimi_k25 has the type \"kimi_linear\"; known are deepseek_v3 and kimi_k2"},
         {"{\"model_type\":\"mistral3\",\"text_config\":{\"num_key_value_heads\":2," SHAPE
          "},\"vision_config\":{\"model_type\":\"siglip\"}}",
          "the tower of mistral3 has the type \"siglip\"; pixtral is known"},
@@ -832,6 +877,7 @@ static const struct CMUnitTest tests[] = {
     TEST(paddleocr_is_flat_or_nested),
     TEST(internvl_has_one_of_several_text_models),
     TEST(minicpm_squeezes_patches_or_not),
+    TEST(latents_have_widths_and_yarn),
     TEST(wrong_configs_say_what_is_wrong),
     TEST(sizes_are_bounded),
 };

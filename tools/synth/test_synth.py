@@ -14,7 +14,7 @@ import unittest
 from pathlib import Path
 
 SIZE = {"BF16": 2, "F32": 4, "U32": 4, "U8": 1, "F8_E4M3": 1}
-WIDE = "wide wide-moe wide-sinks wide-eyes wide-pairs wide-company wide-windows wide-short wide-hybrid".split()
+WIDE = "wide wide-moe wide-sinks wide-eyes wide-pairs wide-company wide-latents wide-windows wide-short wide-hybrid".split()
 SYNTH = MOTET = None
 
 

@@ -9,6 +9,7 @@
 #include "device/cpu/cpu.h"
 #include "device/limits.h"
 #include "kernels/attn.h"
+#include "kernels/kvq.h"
 
 #define PART_ROWS 8192 /* most (row, segment) pairs whose partial results are kept when segments are split */
 
@@ -20,9 +21,10 @@ typedef struct attention {
     const mt_batch *batch;
     size_t layer;
     size_t heads, kv_heads, head_dim;
-    size_t group; /* query heads of a key/value head */
-    size_t tile;  /* tokens of a tile */
-    size_t most;  /* segments of the longest sequence */
+    size_t value_dim; /* of a head's result */
+    size_t group;     /* query heads of a key/value head. Of latents, which all share, a tile has some of them */
+    size_t tile;      /* tokens of a tile */
+    size_t most;      /* segments of the longest sequence */
     mt_attention how;
 } attention;
 
@@ -56,6 +58,8 @@ static size_t span_tiles(const attention *op, const mt_span *span)
 
 static size_t key_block(const attention *op, size_t kv_head, bool value)
 {
+    if (op->kv->shape.latent)
+        return op->layer * op->kv->block;
     return ((op->layer * 2 + value) * op->kv_heads + kv_head) * op->kv->block;
 }
 
@@ -138,6 +142,22 @@ static void find_tile(const attention *op, size_t item, tile *t)
     make_tile(op, span, index, kv_head, t);
 }
 
+/* Reads a position of integers with latents: two vectors, the second right behind the first. */
+static void get_latent(const attention *op, float *to, const uint8_t *block, size_t slot)
+{
+    const mt_kv *kv = op->kv;
+    const mt_kv_parts *parts = &kv->parts;
+    const size_t tokens = kv->shape.page_tokens, latent = kv->shape.latent, rest = kv->shape.head_dim - latent;
+    float x[MT_KVQ_STRIDE];
+    op->dev->k.kv_get_q(x, block, tokens, slot, parts->stride[0], kv->bits, false);
+    memset(to, 0, kv->head_stride * sizeof(*to));
+    memcpy(to, x, latent * sizeof(*to));
+    if (rest == 0)
+        return;
+    op->dev->k.kv_get_q(x, block + parts->second, tokens, slot, parts->stride[1], kv->bits, false);
+    memcpy(to + latent, x, rest * sizeof(*to));
+}
+
 /* A segment of integers: converts it to fp32 first, as far as the rows see it. */
 static void widened_segment(const attention *op, float *o, mt_attn_part *part, const tile *t, size_t seg,
                             uint8_t *scratch)
@@ -157,13 +177,17 @@ static void widened_segment(const attention *op, float *o, mt_attn_part *part, c
     for (size_t p = all.begin / MT_LANES * MT_LANES; p < all.end; p++) {
         const uint8_t *page = from->base + from->pages[(first + p) / tokens] * from->page_stride;
         float *at = (float *)(void *)scratch + p * stride;
+        if (op->kv->shape.latent) {
+            get_latent(op, at, page + from->k_offset, p % tokens);
+            continue;
+        }
         k->kv_get_q(at, page + from->k_offset, tokens, p % tokens, stride, from->bits, false);
         k->kv_get_q(at + half / sizeof(*at), page + from->v_offset, tokens, p % tokens, stride, from->bits, true);
     }
     mt_attn a = *from;
     a.base = scratch;
     a.k_offset = 0;
-    a.v_offset = half;
+    a.v_offset = op->kv->shape.latent ? 0 : half;
     a.pages = only;
     a.page_tokens = MT_SEGMENT;
     a.lo = lo;
@@ -178,23 +202,24 @@ static void segment(const attention *op, float *o, mt_attn_part *part, const til
         widened_segment(op, o, part, t, seg, scratch);
     else if (op->kv->bits)
         k->attn_q(o, part, &t->a, seg, scratch);
+    else if (op->kv->shape.type == MT_KV_F32)
+        k->attn_f32(o, part, &t->a, seg, scratch);
     else
-        (op->kv->shape.type == MT_KV_F32 ? k->attn_f32 : k->attn_bf16)(o, part, &t->a, seg, scratch);
+        (op->kv->shape.latent ? k->attn_plain : k->attn_bf16)(o, part, &t->a, seg, scratch);
 }
 
 /* A sink is merged behind the last segment, as a segment whose values are 0. */
 static void finish_row(const attention *op, const tile *t, size_t i, float *o, mt_attn_part *acc)
 {
     static const float nothing[MT_LIMIT_HEAD_DIM];
-    const size_t head_dim = op->head_dim;
     const size_t head = t->kv_head * op->group + i % op->group;
     if (op->how.sinks)
         op->dev->k.attn_merge(o, acc, nothing, &(mt_attn_part){.m = op->how.sinks->data[head], .l = 1},
                               op->kv->head_stride);
     if (op->kv->bits && !op->kv->widened)
         op->dev->k.kv_turn(o, op->kv->head_stride, true);
-    float *y = op->y->data + (t->row + i / op->group) * op->y->stride + head * head_dim;
-    op->dev->k.scale(y, 1.0f / acc->l, o, head_dim);
+    float *y = op->y->data + (t->row + i / op->group) * op->y->stride + head * op->value_dim;
+    op->dev->k.scale(y, 1.0f / acc->l, o, op->value_dim);
 }
 
 /* Scratch memory of a thread: accumulators, one segment's results, the kernel's own. */
@@ -269,13 +294,23 @@ static void merge_item(void *ctx, size_t item, size_t worker)
     }
 }
 
+/* Into how many equal parts query heads that share keys are divided, so that a tile has room for one. */
+static size_t shares(size_t heads)
+{
+    size_t n = (heads + MT_CPU_ATTN_ROWS - 1) / MT_CPU_ATTN_ROWS;
+    while (heads % n)
+        n++;
+    return n;
+}
+
 static attention prepare(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer,
                          const mt_batch *batch)
 {
     attention op = {.dev = dev, .kv = kv, .y = y, .q = q, .batch = batch, .layer = layer};
     op.heads = q->cols / kv->shape.head_dim;
-    op.kv_heads = kv->shape.heads;
+    op.kv_heads = kv->shape.latent ? shares(op.heads) : kv->shape.heads;
     op.head_dim = kv->shape.head_dim;
+    op.value_dim = kv->shape.latent ? kv->shape.latent : op.head_dim;
     op.group = op.heads / op.kv_heads;
     op.tile = (op.group < 8 ? MT_CPU_ATTN_FULL : MT_CPU_ATTN_ROWS) / op.group;
     if (op.tile > batch->rows)
@@ -288,7 +323,7 @@ void mt_cpu_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv
 {
     const mt_batch *batch = &dev->batch;
     attention op = prepare(dev, y, q, kv, layer, batch);
-    assert(q->cols == op.group * op.kv_heads * op.head_dim && y->cols == q->cols && layer < kv->shape.layers &&
+    assert(q->cols == op.heads * op.head_dim && y->cols == op.heads * op.value_dim && layer < kv->shape.layers &&
            op.heads <= kv->shape.query_heads && batch->rows <= dev->rows);
     op.how = how;
     size_t tiles = 0, work = 0;
@@ -314,6 +349,29 @@ typedef struct kv_write {
     const mt_tensor *k, *v;
     const mt_span *span;
 } kv_write;
+
+/* Writes the key of one row, whose latent is its value, to slot `slot` of a block. */
+static void write_latent(const kv_write *op, const float *from, uint8_t *block, size_t slot)
+{
+    const mt_kv *kv = op->kv;
+    const mt_kernels *k = &op->dev->k;
+    const mt_kv_parts *parts = &kv->parts;
+    const size_t tokens = kv->shape.page_tokens, dim = kv->shape.head_dim, latent = kv->shape.latent;
+    const size_t element = kv->shape.type == MT_KV_F32 ? sizeof(float) : sizeof(mt_bf16);
+    uint8_t *to = block + slot * kv->head_stride * element;
+    if (kv->bits) {
+        k->kv_put_q(block, tokens, slot, parts->stride[0], kv->bits, from, latent, false);
+        if (dim > latent)
+            k->kv_put_q(block + parts->second, tokens, slot, parts->stride[1], kv->bits, from + latent, dim - latent,
+                        false);
+        return;
+    }
+    if (kv->shape.type == MT_KV_F32)
+        memcpy(to, from, dim * element);
+    else
+        k->to_bf16((mt_bf16 *)(void *)to, from, dim);
+    memset(to + dim * element, 0, (kv->head_stride - dim) * element);
+}
 
 /* Writes the keys, or values, of all heads of one row to slot `slot` of a page. */
 static void write_vectors(const kv_write *op, const float *from, uint8_t *page, size_t block, size_t slot, bool value)
@@ -344,6 +402,10 @@ static void kv_write_row(void *ctx, size_t i, size_t worker)
     const size_t position = op->span->position + i, row = op->span->row + i;
     uint8_t *page = kv->data + op->span->pages[kv->shape.group][position / kv->shape.page_tokens] * kv->page_bytes;
     const size_t slot = position % kv->shape.page_tokens, block = op->layer * 2 * kv->shape.heads;
+    if (kv->shape.latent) {
+        write_latent(op, op->k->data + row * op->k->stride, page + op->layer * kv->block, slot);
+        return;
+    }
     write_vectors(op, op->k->data + row * op->k->stride, page, block, slot, false);
     write_vectors(op, op->v->data + row * op->v->stride, page, block + kv->shape.heads, slot, true);
 }
@@ -351,7 +413,8 @@ static void kv_write_row(void *ctx, size_t i, size_t worker)
 void mt_cpu_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v)
 {
     const mt_batch *batch = &dev->batch;
-    assert(k->cols == kv->shape.heads * kv->shape.head_dim && v->cols == k->cols && layer < kv->shape.layers);
+    assert(k->cols == kv->shape.heads * kv->shape.head_dim && layer < kv->shape.layers);
+    assert(kv->shape.latent ? !v : v->cols == k->cols);
     for (size_t i = 0; i < batch->spans; i++) {
         kv_write op = {.dev = dev, .kv = kv, .layer = layer, .k = k, .v = v, .span = &batch->span[i]};
         mt_cpu_run(dev, kv_write_row, &op, op.span->rows, op.span->rows * k->cols * 2);

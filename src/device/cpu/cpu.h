@@ -67,7 +67,8 @@ struct mt_kv {
     bool widened;              /* such elements are converted to fp32 before use */
     size_t query;              /* bytes of a query vector */
     size_t block;              /* bytes of a head's keys in a page, [page_tokens][head_stride] */
-    size_t page_bytes;         /* layers * 2 * heads * block, plus padding */
+    mt_kv_parts parts;         /* of a block of integers with latents */
+    size_t page_bytes;         /* layers * blocks * block, plus padding */
     uint8_t *data;
 };
 
@@ -203,7 +204,8 @@ void mt_cpu_glu(const mt_kernels *k, const mt_glu *glu, float *y, const float *g
 /* How many columns one work item has when m rows are multiplied with this weight. */
 size_t mt_cpu_columns(const mt_device *dev, const mt_weight *w, size_t m);
 
-/* Parts of mt_device_plan. */
+/* Parts of mt_device_plan. matmul: scratch memory of a product. */
+size_t mt_cpu_heads_scratch(const mt_device *dev, size_t matmul);
 size_t mt_cpu_attention_scratch(const mt_device *dev);
 void mt_cpu_plan_attention(mt_device *dev);
 void mt_cpu_plan_moe(mt_device *dev);

@@ -186,6 +186,7 @@ bool mt_cpu_device_plan(mt_device *dev, size_t rows, mt_error *err)
     size_t scratch = mt_cpu_max(k->q_scratch_bytes(dev->needs.k), k->b_scratch_bytes(dev->needs.k));
     scratch = mt_cpu_max(scratch, k->f_scratch_bytes(dev->needs.k));
     scratch = mt_cpu_max(scratch, mt_native_row_bytes(dev->needs.k));
+    scratch = mt_cpu_heads_scratch(dev, scratch);
     dev->scratch_bytes = mt_cpu_up(mt_cpu_max(scratch, mt_cpu_attention_scratch(dev)), 64);
     dev->scratch = mt_cpu_alloc(dev->plan, mt_host_threads(dev->head.host) * dev->scratch_bytes);
     mt_cpu_plan_attention(dev);

@@ -150,7 +150,7 @@ mt_experts *mt_cpu_experts_new(mt_set *set, const mt_experts_params *p)
 size_t mt_cpu_kv_page_bytes(const mt_device *dev, const mt_kv_shape *shape)
 {
     enum { WAY = 64 << 10, SKEW = 512 };
-    const size_t bytes = shape->layers * 2 * shape->heads * mt_rules_kv_block(shape);
+    const size_t bytes = shape->layers * mt_rules_kv_blocks(shape) * mt_rules_kv_block(shape);
     (void)dev;
     return bytes % WAY == 0 ? bytes + SKEW : bytes;
 }
@@ -159,7 +159,8 @@ mt_kv *mt_cpu_kv_new(mt_set *set, const mt_kv_shape *shape, mt_error *err)
 {
     _Static_assert(MT_KV_SEGMENT == MT_SEGMENT, "both are the segment of R8");
     assert(shape->query_heads % shape->heads == 0 && MT_SEGMENT % shape->page_tokens == 0);
-    if (shape->query_heads / shape->heads > MT_CPU_ATTN_ROWS) {
+    assert(!shape->latent || (shape->heads == 1 && shape->latent <= shape->head_dim));
+    if (!shape->latent && shape->query_heads / shape->heads > MT_CPU_ATTN_ROWS) {
         mt_fail(err, MT_E_UNSUPPORTED, "%zu query heads share a key/value head; at most %d may",
                 shape->query_heads / shape->heads, MT_CPU_ATTN_ROWS);
         return NULL;
@@ -168,11 +169,12 @@ mt_kv *mt_cpu_kv_new(mt_set *set, const mt_kv_shape *shape, mt_error *err)
     kv->shape = *shape;
     kv->head_stride = mt_rules_kv_stride(shape);
     kv->bits = mt_rules_kv_bits(shape->type);
-    kv->widened = kv->bits && set->head.dev->head.precision == MT_PRECISION_REFERENCE;
+    kv->widened = kv->bits && (shape->latent || set->head.dev->head.precision == MT_PRECISION_REFERENCE);
     kv->query = kv->head_stride * (shape->type == MT_KV_BF16 ? sizeof(mt_bf16) : sizeof(float));
     if (kv->bits && !kv->widened)
         kv->query = mt_kvq_query_bytes(kv->head_stride);
     kv->block = mt_rules_kv_block(shape);
+    kv->parts = mt_rules_kv_parts(shape);
     kv->page_bytes = mt_cpu_kv_page_bytes(set->head.dev, shape);
     set->needs.head_stride = mt_cpu_max(set->needs.head_stride, kv->head_stride);
     set->needs.query = mt_cpu_max(set->needs.query, shape->query_heads * kv->head_stride);

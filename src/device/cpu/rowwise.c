@@ -12,7 +12,7 @@ typedef struct rowwise {
     const mt_weight *weight;
     const mt_index *index;
     float eps, offset, scale;
-    size_t heads, head_dim, first;
+    size_t heads, head_dim, first, rest;
     bool pairs;
 } rowwise;
 
@@ -168,6 +168,38 @@ void mt_cpu_op_heads(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m,
                   .head_dim = head_dim,
                   .pairs = pairs};
     mt_cpu_run(dev, heads_row, &op, m, m * x->cols);
+}
+
+/* first and rest: elements of a head of x and of y, of which the last head_dim are turned. */
+static void turn_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const rowwise *op = ctx;
+    const float *table = op->x2 ? mt_cpu_row(op->x2, i) : NULL, *from = mt_cpu_row(op->x, i);
+    const size_t half = op->x2 ? op->x2->cols / 2 : 0, count = op->head_dim;
+    for (size_t h = 0; h < op->heads; h++) {
+        float *y = mt_cpu_row(op->y, i) + (h + 1) * op->rest - count;
+        memmove(y, from + (h + 1) * op->first - count, count * sizeof(*y));
+        if (table)
+            (op->pairs ? rotate_pairs : op->dev->k.rope)(y, table, table + half, half);
+    }
+}
+
+void mt_cpu_op_turn_ends(mt_device *dev, mt_tensor *y, size_t y_dim, const mt_tensor *x, size_t x_dim, size_t count,
+                         size_t m, const mt_tensor *table, bool pairs)
+{
+    assert(m <= x->rows && m <= y->rows && x->cols % x_dim == 0 && x->cols / x_dim == y->cols / y_dim &&
+           count <= x_dim && count <= y_dim && (!table || table->cols <= count));
+    rowwise op = {.dev = dev,
+                  .y = y,
+                  .x = x,
+                  .x2 = table,
+                  .heads = x->cols / x_dim,
+                  .head_dim = count,
+                  .first = x_dim,
+                  .rest = y_dim,
+                  .pairs = pairs};
+    mt_cpu_run(dev, turn_row, &op, m, m * op.heads * count);
 }
 
 static void stretch_row(void *ctx, size_t i, size_t worker)

@@ -181,7 +181,10 @@ size_t mt_cuda_kv_page_bytes(const mt_device *dev, const mt_kv_shape *s)
 
 mt_kv *mt_cuda_kv_new(mt_set *set, const mt_kv_shape *s, mt_error *err)
 {
-    (void)err; /* every shape is supported */
+    if (s->latent) {
+        mt_fail(err, MT_E_UNSUPPORTED, "latent attention is not computed on GPUs yet; use --device cpu");
+        return NULL;
+    }
     assert(s->query_heads % s->heads == 0 && MT_KV_SEGMENT % s->page_tokens == 0 &&
            (s->page_tokens % MT_PAGE_TOKENS == 0 || !mt_rules_kv_bits(s->type)));
     mt_kv *kv = mt_cuda_host(set, sizeof(*kv));

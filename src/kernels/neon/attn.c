@@ -172,6 +172,11 @@ void mt_attn_f32_neon(float *o, mt_attn_part *part, const mt_attn *a, size_t seg
     attend(o, part, a, seg, scratch, false);
 }
 
+void mt_attn_plain_neon(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch)
+{
+    attend(o, part, a, seg, scratch, true);
+}
+
 void mt_attn_merge_neon(float *acc_o, mt_attn_part *acc, const float *o, const mt_attn_part *part, size_t n)
 {
     if (part->l == 0.0f && part->m == -INFINITY)

@@ -118,6 +118,11 @@ void mt_attn_f32_portable(float *o, mt_attn_part *part, const mt_attn *a, size_t
     attend(o, part, a, seg, scratch, false);
 }
 
+void mt_attn_plain_portable(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch)
+{
+    attend(o, part, a, seg, scratch, true);
+}
+
 void mt_attn_merge_portable(float *acc_o, mt_attn_part *acc, const float *o, const mt_attn_part *part, size_t n)
 {
     if (part->l == 0.0f && part->m == -INFINITY)

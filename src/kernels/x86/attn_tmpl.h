@@ -260,6 +260,11 @@ void MT_LEVEL(attn_f32)(float *o, mt_attn_part *part, const mt_attn *a, size_t s
     attend(o, part, a, seg, scratch, false);
 }
 
+void MT_LEVEL(attn_plain)(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch)
+{
+    attend(o, part, a, seg, scratch, true);
+}
+
 void MT_LEVEL(attn_merge)(float *acc_o, mt_attn_part *acc, const float *o, const mt_attn_part *part, size_t n)
 {
     if (part->l == 0.0f && part->m == -INFINITY)

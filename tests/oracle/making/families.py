@@ -46,6 +46,8 @@ CLASSES = {
     "cohere": "CohereConfig",
     "cohere2": "Cohere2Config",
     "hy_v3": "HYV3Config",
+    "deepseek_v3": "DeepseekV3Config",
+    "glm4_moe_lite": "Glm4MoeLiteConfig",
 }
 GEMMAS = ("gemma2", "gemma3_text")  # norms follow sublayers too
 GEMMA4 = ("gemma4_text", "gemma4_unified_text")  # there as well, but norms have no 1
@@ -53,10 +55,11 @@ GEMMA4 = ("gemma4_text", "gemma4_unified_text")  # there as well, but norms have
 HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")  # recurrent layers beside attention
 GLM = ("glm4v_text", "glm_ocr_text", "glm4")  # norms of their own behind sublayers
 BEHIND = ("olmo2", "olmo3", "exaone4")  # norms behind sublayers and none in front
-SIGMOIDS = ("glm4v_moe_text", "glm4_moe", "minimax_m2", "hy_v3")  # of the router
+LATENT = ("deepseek_v3", "glm4_moe_lite")  # attention over latents
+SIGMOIDS = ("glm4v_moe_text", "glm4_moe", "minimax_m2", "hy_v3", *LATENT)  # of the router
 SHORT = ("lfm2", "lfm2_moe")  # convolutions beside attention
 MIXTURES = ("qwen3_moe", "qwen3_next", "qwen3_5_moe_text", "gpt_oss", "lfm2_moe", "olmoe", "ernie4_5_moe", "mixtral")
-MIXTURES += ("minimax_m2", "hy_v3", "glm4_moe", "qwen2_moe")
+MIXTURES += ("minimax_m2", "hy_v3", "glm4_moe", "qwen2_moe", *LATENT)
 
 
 def is_mixture(family, settings):
@@ -205,6 +208,10 @@ GAIN = {  # standard deviation times sqrt(inputs); inputs have a root mean squar
     "q_proj": 1.3,
     "k_proj": 1.3,
     "v_proj": 1.3,
+    "q_a_proj": 1.3,
+    "q_b_proj": 1.3,
+    "kv_a_proj_with_mqa": 1.3,
+    "kv_b_proj": 1.3,
     "gate_proj": 1.3,
     "up_proj": 1.3,
     "gate_up_proj": 1.3,

@@ -5,7 +5,7 @@ from .packed import Packed
 from .specs import ROUTER, SHARED, YARN, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
 from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, lfm2_moe, ministral3, ministral3_rope, mistral
 from .specs import cohere, cohere2, ernie, ernie_moe, exaone4, gemma, glm, glm4_moe, granite, hy_v3, longrope, minimax_m2
-from .specs import mixtral, olmo2, olmo3
+from .specs import EVEN, deepseek, latent, mixtral, olmo2, olmo3
 from .specs import olmoe, phi3, qwen2_moe, qwen3_5, qwen3_5_moe, qwen3_next, seed_oss, smollm3
 
 EPS = {"rms_norm_eps": 1e-3}  # large enough to show where another is used
@@ -333,4 +333,18 @@ SMALL = [
     Spec("qwen2moe-mlx-4bit", "qwen2_moe", qwen2_moe(inter=64, moe_inter=64, norm_topk_prob=True, **UNTIED), mlx(4, overrides=EXPERTS_8)),
 ]
 
-ALL = HUGGING_FACE + MLX_FAMILIES + MLX_FORMATS + HYBRIDS + GPT_OSS + MISTRALS + GEMMA4 + LFMS + PACKED + SMALL
+YARN_LATENT = rope(1e4, "yarn", **YARN, beta_fast=32.0, beta_slow=1.0, mscale=0.8, mscale_all_dim=1.2)
+LATENT = {"hidden": 64, "inter": 128, "moe_inter": 64, **EVEN}
+
+# DeepSeek V3, Moonlight, Kimi K2 and GLM-4.7-Flash in small
+LATENTS = [
+    Spec("deepseekv3-bf16", "deepseek_v3", deepseek(**YARN_LATENT, **EPS)),
+    Spec("deepseekv3-direct-bf16", "deepseek_v3", deepseek(q_lora_rank=None, n_group=1, topk_group=1, attention_bias=True, rope_interleave=False)),
+    Spec("deepseekv3-fp8", "deepseek_v3", deepseek(hidden=128, inter=128, experts=4, n_group=2, topk_group=1, top=2), Layout(fp8=True, fp8_scale="F32")),
+    Spec("deepseekv3-mlx-4bit", "deepseek_v3", deepseek(**LATENT), mlx(4, 32, overrides=EXPERTS_8)),
+    Spec("glm47flash-bf16", "glm4_moe_lite", latent(vocab=256, **EPS)),
+    Spec("glm47flash-mlx-4bit", "glm4_moe_lite", latent(**LATENT), mlx(4, 32)),
+    Spec("glm47flash-older-mlx-4bit", "glm4_moe_lite", latent(**LATENT), Layout(mlx=Quantisation(4, 32), lifts=False), published=False),
+]
+
+ALL = HUGGING_FACE + MLX_FAMILIES + MLX_FORMATS + HYBRIDS + GPT_OSS + MISTRALS + GEMMA4 + LFMS + PACKED + SMALL + LATENTS

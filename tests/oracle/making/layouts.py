@@ -46,6 +46,7 @@ class Layout:
     plain: str = r"$^"  # of that: modules that stay as they are
     overrides: dict = field(default_factory=dict)  # module name pattern -> Quantisation or False
     nested: bool = False  # as the text model of a multimodal one
+    lifts: bool = True  # MLX: from latents to keys and to values by two matrices; older conversions have the one
     name_mode: bool = True  # write "mode" into the quantization entry; older conversions have none
 
     def for_transformers(self):
@@ -128,6 +129,27 @@ def _modules(names, config):
     if kind == "hy_v3":
         return {_of_hunyuan(name): name for name in names}
     return {name: name for name in names}
+
+
+# Latents become keys and values of all heads by one matrix; MLX has two, by heads, that of keys transposed.
+LIFTS = (".kv_b_proj.weight", ".embed_q.weight", ".unembed_out.weight")
+
+
+def _heads_apart(name, tensor, config):
+    key, value = config["qk_nope_head_dim"], config["v_head_dim"]
+    heads = tensor.reshape(-1, key + value, tensor.shape[1])
+    prefix = name.removesuffix(LIFTS[0])
+    return {prefix + LIFTS[1]: heads[:, :key].swapaxes(1, 2), prefix + LIFTS[2]: heads[:, key:]}
+
+
+def _heads_together(tensors):
+    out = dict(tensors)
+    for name in tensors:
+        if name.endswith(LIFTS[1]):
+            prefix = name.removesuffix(LIFTS[1])
+            keys, values = out.pop(name).swapaxes(1, 2), out.pop(prefix + LIFTS[2])
+            out[prefix + LIFTS[0]] = np.concatenate([keys, values], 1).reshape(-1, values.shape[2])
+    return out
 
 
 # gpt-oss has them as [E, in, out] with gate and up by turns, and biases: experts.gate_up_proj, experts.gate_up_proj_bias.
@@ -224,7 +246,7 @@ def _unnest(name):
     return name
 
 
-def _rename(tensors, layout):
+def _rename(tensors, layout, config):
     """Names and shapes as the layout writes them, still float32."""
     out = {}
     if layout.mlx and _is_recurrent(tensors):
@@ -233,7 +255,9 @@ def _rename(tensors, layout):
     mixed = any(".feed_forward.experts." in name for name in tensors)
     for name, tensor in tensors.items():
         name = _nest(_usual_mlp(name) if layout.mlx and mixed else name, layout)
-        if not _is_experts(name) or woven and not layout.mlx:
+        if layout.mlx and layout.lifts and name.endswith(LIFTS[0]):
+            out.update(_heads_apart(name, tensor, config))
+        elif not _is_experts(name) or woven and not layout.mlx:
             out[name] = tensor
         elif woven:
             out.update(_gpt_oss_to_mlx(name, tensor))
@@ -254,7 +278,7 @@ def _rename(tensors, layout):
 def _rename_back(tensors, shapes):
     """The inverse of _rename, whatever the layout was: decided by the names and shapes found."""
     out = {}
-    tensors = _from_mlx({_unnest(name): tensor for name, tensor in tensors.items()})
+    tensors = _heads_together(_from_mlx({_unnest(name): tensor for name, tensor in tensors.items()}))
     for name, shape in shapes.items():
         found = name if name in tensors else _usual_mlp(name)
         if found in tensors:
@@ -322,7 +346,7 @@ def _encode_mlx(name, tensor, layout):
 
 
 def _encode_fp8(name, tensor, layout):
-    if not name.endswith(("_proj.weight", ".w1.weight", ".w2.weight", ".w3.weight")):  # embeddings, head, norms and routers stay
+    if not name.endswith(("_proj.weight", "_mqa.weight", ".w1.weight", ".w2.weight", ".w3.weight")):  # embeddings, head, norms and routers stay
         return {name: floats(tensor, layout.dtype)}
     if layout.fp8_whole:
         parts = numbers.fp8_quantise(tensor, max(tensor.shape), rounder(layout.fp8_scale))
@@ -338,7 +362,7 @@ def _encode_fp8(name, tensor, layout):
     return stored
 
 
-PACKED = re.compile(r".*(_proj|in_proj_qkv|in_proj_z|in_proj_qkvz)\.weight")
+PACKED = re.compile(r".*(_proj|_with_mqa|in_proj_qkv|in_proj_z|in_proj_qkvz)\.weight")
 
 
 def _is_packed(name, tensor, layout):
@@ -421,7 +445,8 @@ def _write_shards(folder, stored, layout, metadata):
 
 def store(folder, config, tensors, layout):
     """tensors: float32 by transformers' names; config: config.json without quantisation."""
-    renamed = _rename({name: tensors[of] for name, of in _modules(tensors, config).items()}, layout)
+    inner = config.get("text_config", config)
+    renamed = _rename({name: tensors[of] for name, of in _modules(tensors, config).items()}, layout, inner)
     if layout.store_tied and config.get("tie_word_embeddings", config.get("tie_embedding")):
         renamed[_nest("lm_head.weight", layout)] = renamed[_nest("model.embed_tokens.weight", layout)]
     stored = {}

@@ -4,18 +4,18 @@ import random
 
 from .layouts import Layout, Quantisation
 from .packed import Packed
-from .families import GEMMA4, HYBRIDS, MIXTURES
+from .families import GEMMA4, HYBRIDS, LATENT, MIXTURES
 from .specs import ROUTER, SHARED, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
 from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, lfm2_moe, ministral3, ministral3_rope, mistral
 from .specs import cohere, cohere2, ernie, ernie_moe, exaone4, gemma, glm, glm4_moe, granite, hy_v3, longrope, minimax_m2
-from .specs import mixtral, olmo2, olmo3
+from .specs import deepseek, latent, mixtral, olmo2, olmo3
 from .specs import olmoe, phi3, qwen2_moe, qwen3_5, qwen3_5_moe, qwen3_next, seed_oss, smollm3
 
 FAMILIES = ["llama", "qwen2", "qwen3", "qwen3_moe", "gemma3_text", "gemma2", *HYBRIDS, "gpt_oss", "mistral", "ministral3"]
 FAMILIES += ["gemma4_text", "gemma4_unified_text", "lfm2", "lfm2_moe"]
 SMALL = ["seed_oss", "smollm3", "granite", "phi3", "gemma", "olmo2", "olmo3", "olmoe", "exaone4", "ernie4_5", "ernie4_5_moe"]
 SMALL += ["mixtral", "minimax_m2", "glm", "glm4", "glm4_moe", "qwen2_moe", "cohere", "cohere2", "hy_v3"]
-FAMILIES += SMALL
+FAMILIES += [*SMALL, *LATENT]
 NEVER_PUBLISHED = ("minimax_m2",)  # its published config says how much of a head turns by a key that transformers ignores
 
 
@@ -293,6 +293,27 @@ def _small_mixture(draw, family, shape, moe_inter, more):
     return minimax_m2(**shape, **mixture, **more, head_dim=draw.choice([16, 32, 48]), **rope(draw.choice([1e4, 5e6]), **part))
 
 
+def _latent(draw, family, shape, moe_inter, more):
+    """Any widths, of which some are no multiple of what is quantised together."""
+    widths = {
+        "kv_lora_rank": draw.choice([16, 40, 64, 128]),
+        "q_lora_rank": draw.choice([None, 24, 64]),
+        "qk_nope_head_dim": draw.choice([8, 24, 32, 64]),
+        "qk_rope_head_dim": draw.choice([8, 16, 32]),
+        "v_head_dim": draw.choice([12, 32, 64]),
+    }
+    experts = 4 * draw.randint(1, 3)
+    mixture = {"experts": experts, "top": draw.randint(2, 4), "moe_inter": moe_inter}
+    routing = {"n_shared_experts": draw.randint(1, 2), "norm_topk_prob": draw.random() < 0.7}
+    same = {**shape, "kv": shape["heads"], "layers": max(2, shape["layers"]), **widths, **mixture, **routing, **more}
+    same |= {"attention_bias": draw.random() < 0.3, "rope_interleave": draw.random() < 0.7}
+    scaling = _rope(draw)
+    if family == "glm4_moe_lite":
+        return latent(**same, **scaling)
+    groups = draw.choice([{}, {"n_group": 1, "topk_group": 1}, {"n_group": 2, "topk_group": 1, "top": 2}])
+    return deepseek(**{**same, **scaling, **groups, "first_k_dense_replace": draw.randint(0, 1)})
+
+
 def _small(draw, family, shape, head_dim, more):
     """The same without experts."""
     window, layers = draw.randint(3, 70), shape["layers"]
@@ -362,6 +383,8 @@ def _settings(draw, family, layout):
         original, beta = draw.choice([64, 128, 512]), draw.choice([0.1, 0.3])  # else attention is too sharp to round
         scaling = ministral3_rope(draw.choice([1e4, 1e6]), original, beta, mscale_all_dim=draw.choice([0.0, 1.0]))
         return ministral3(**shape, **more, **scaling)
+    if family in LATENT:
+        return _latent(draw, family, shape, moe_inter, {**tied, **eps})
     if family in SMALL and family in MIXTURES:
         return _small_mixture(draw, family, shape, moe_inter, {**tied, **eps})
     if family in SMALL:

@@ -104,7 +104,7 @@ def rough(model, group):
         exact = name.endswith(("in_proj_a", "in_proj_b", "in_proj_ba", "shared_expert_gate"))
         if isinstance(module, torch.nn.Linear) and not exact or name.endswith("mlp.experts"):
             handles.append(module.register_forward_pre_hook(on_input))
-        if name.endswith(("k_proj", "v_proj", "k_norm")):
+        if name.endswith(("k_proj", "v_proj", "k_norm", "kv_a_layernorm")):
             handles.append(module.register_forward_hook(lambda _module, _args, out: _bf16(out)))
     try:
         yield

@@ -265,6 +265,20 @@ def hy_v3(experts=6, top=3, moe_inter=32, **more):
     return seed_oss(**{**mixture, "num_shared_experts": 1, "router_scaling_factor": 1.5, **more})
 
 
+def latent(hidden=64, inter=96, layers=2, heads=4, kv=4, vocab=128, experts=8, top=3, moe_inter=32, **more):
+    """Attention over latents, whose heads have other sizes for keys and for values, and experts."""
+    widths = {"kv_lora_rank": 48, "q_lora_rank": 40, "qk_nope_head_dim": 24, "qk_rope_head_dim": 16, "v_head_dim": 20}
+    mixture = {"n_routed_experts": experts, "num_experts_per_tok": top, "moe_intermediate_size": moe_inter}
+    routing = {"n_shared_experts": 1, "routed_scaling_factor": 1.5, "n_group": 1, "topk_group": 1}
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**widths, **mixture, **routing, **rope(1e4), **more})
+
+
+def deepseek(**more):
+    return latent(**{"first_k_dense_replace": 1, "n_group": 4, "topk_group": 2, **more})
+
+
+EVEN = {"kv_lora_rank": 64, "q_lora_rank": 64, "qk_nope_head_dim": 32, "qk_rope_head_dim": 32, "v_head_dim": 32}
+
 FULL_ROPE = {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6}
 
 
