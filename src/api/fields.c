@@ -85,7 +85,7 @@ static mt_field row_like(const mt_field *f)
             row.name = f->name;
             return row;
         }
-    assert(!"a row is like one that is not there");
+    assert(false); /* a row is like one that is not there */
     return (mt_field){.name = f->name, .kind = MT_FIELD_REFUSED};
 }
 
