@@ -1,6 +1,6 @@
-/* Hashes with a secret key, for tables whose entries are chosen by others: who does not know the key cannot choose
-   entries that meet, so that a table takes the time that it takes with random ones. The key is drawn anew for each
-   process; nothing that outlives it or that others see may depend on such a hash. */
+/* Keyed hashes, for hash tables whose keys come from files or clients: colliding keys cannot be prepared without
+   knowing the secret, so that lookups take the time that they take for random keys. Each table draws a secret key of
+   its own; nothing that is stored or sent may depend on such a hash. */
 #ifndef MT_BASE_HASH_KEY_H
 #define MT_BASE_HASH_KEY_H
 

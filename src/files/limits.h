@@ -3,7 +3,7 @@
 #ifndef MT_FILES_LIMITS_H
 #define MT_FILES_LIMITS_H
 
-#define MT_LIMIT_FILES 10000              /* files that are kept, those that are being uploaded included */
+#define MT_LIMIT_FILES 10000              /* stored files, unfinished uploads included */
 #define MT_LIMIT_FILE_BYTES (512ul << 20) /* bytes of one */
 #define MT_LIMIT_FILE_NAME 255            /* bytes of its name */
 #define MT_LIMIT_FILE_SECONDS 7776000     /* longest time after which a file may be told to expire */

@@ -17,7 +17,7 @@ typedef struct mt_multipart_head {
     char type[96];                         /* its content type; "": not given */
 } mt_multipart_head;
 
-/* Who is told. A function that returns false with *err ends the reading. */
+/* Callbacks for the parts of a body. One that returns false with *err ends the parsing. */
 typedef struct mt_multipart_sink {
     bool (*begin)(void *user, const mt_multipart_head *head, mt_error *err);
     bool (*data)(void *user, const char *data, size_t len, mt_error *err);

@@ -29,7 +29,7 @@ typedef struct mt_files_about {
 
 typedef struct mt_files_limits {
     uint64_t bytes;  /* of all files together */
-    size_t files;    /* how many, those that are being uploaded included */
+    size_t files;    /* number of files, unfinished uploads included */
     int64_t seconds; /* after which a file expires that was not told when; 0: never */
 } mt_files_limits;
 

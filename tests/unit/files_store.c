@@ -86,7 +86,7 @@ static void a_file_is_its_owners(void **state)
     assert_string_equal(found.name, "notes.txt");
     fd = mt_files_read(f, ADA, about.id, &found, &err);
     assert_int_equal(read(fd, text, sizeof(text)), 10);
-    assert_string_equal(text, "xxxxxxxxxx");
+    assert_int_equal(strspn(text, "x"), 10);
     close(fd);
     assert_true(mt_files_remove(f, ADA, about.id));
     assert_false(mt_files_remove(f, ADA, about.id));
