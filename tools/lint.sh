@@ -87,9 +87,9 @@ listed() {
 # The same of kernels for GPUs: a file is an image of its own, or part of another.
 kernels_listed() {
     local file name status=0
-    for file in src/device/cuda/*.cu; do
-        name=$(basename "$file" .cu)
-        if ! grep -q "'$name'" src/device/meson.build && ! grep -q "cuda/$name\.cu\"" src/device/cuda/*.cu; then
+    for file in src/device/cuda/*/*.cu; do
+        name=${file#src/device/cuda/}
+        if ! grep -q "'${name%.cu}'" src/device/meson.build && ! grep -q "cuda/$name\"" src/device/cuda/*/*.cu; then
             echo "$file:1: is not compiled: list it in src/device/meson.build"
             status=1
         fi

@@ -157,7 +157,7 @@ static CUresult count_call(const char *name)
                 unlink(fail_when);
             return fail_code;
         }
-    fake_broken(name, "is not in src/device/cuda/driver.h");
+    fake_broken(name, "is not in src/device/cuda/host/driver.h");
 }
 
 static CUresult fault_of(const char *name, bool in_context)

@@ -1,4 +1,4 @@
-/* A libcuda.so.1 of our own: the driver's calls that src/device/cuda/driver.h names, on a GPU that is this machine's
+/* A libcuda.so.1 of our own: the driver's calls that src/device/cuda/host/driver.h names, on a GPU that is this machine's
    memory. It knows the rules of order and of lifetimes and ends the program with a sentence where one is broken; any
    call can be made to fail. Kernels compute nothing but what the host cannot do without, and choices (effect.c).
 
@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "device/cuda/driver.h"
+#include "device/cuda/host/driver.h"
 
 #define FAKE_API __attribute__((visibility("default")))
 

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/pool.h"
-#include "device/cuda/driver.h"
+#include "device/cuda/host/driver.h"
 
 enum { K = MT_SM90_K, ROWS = 64, COLUMNS = 8, UNITS = 512, SKIPPED = 77 };
 

@@ -4,21 +4,21 @@
 
 #include "base/arena.h"
 #include "device/backend.h"
-#include "device/cuda/driver.h"
+#include "device/cuda/host/driver.h"
 #include "device/cuda/params.h"
 #include "device/rules.h"
 #include "sample/chain.h"
 
 /* clang-format off */
-/* X(name): kernels for products of few rows, mtk_few_<bits>_<most rows>_<group; 0: any>, in the order of product_few.c;
-   then those of product_some.c, and of one row. */
+/* X(name): kernels for products of few rows, mtk_few_<bits>_<most rows>_<group; 0: any>, in the order of
+   products/codes_rows1_64.c; then those of products/codes_rows9_64.c, and of one row. */
 #define MT_CUDA_FEW_KERNELS(X)                                                                                         \
     X(few_4_8_64) X(few_8_8_64) X(few_8_16_64) X(few_8_32_64) X(few_8_64_64)                                           \
     X(few_4_8_0) X(few_4_16_0) X(few_4_32_0) X(few_4_64_0) X(few_8_8_0) X(few_8_16_0) X(few_8_32_0) X(few_8_64_0)      \
     X(some_1_2) X(some_2_2) X(some_3_2) X(some_1_4) X(some_2_4) X(turns_1_2) X(turns_2_2) X(turns_1_4)                 \
     X(row_4_1) X(row_4_8) X(row_8_1) X(row_8_8)
 
-/* X(name): the arithmetic `native` (native.c): products of few rows, native_few_<bits>_<groups of a step>_<most
+/* X(name): the arithmetic `native` (native/native.c): products of few rows, native_few_<bits>_<groups of a step>_<most
    rows>_<tiles>; kernels that start while the one before still runs; then the others. */
 #define MT_CUDA_NATIVE_FEW_KERNELS(X)                                                                                  \
     X(native_few_4_1_8_1) X(native_few_4_1_8_2) X(native_few_4_1_16_1) X(native_few_4_1_16_2) X(native_few_4_1_32_1)   \
@@ -32,14 +32,14 @@
     MT_CUDA_NATIVE_EARLY_KERNELS(X) X(native_decode_4_1) X(native_decode_4_2) X(native_decode_4_4)                     \
     X(native_decode_8_1) X(native_decode_8_2) X(native_decode_8_4) X(native_prompt)
 
-/* X(name): products in fp32 with so many rows per warp; `many` for many rows (product_f32.cu). */
+/* X(name): products in fp32 with so many rows per warp; `many` for many rows (products/f32.cu). */
 #define MT_CUDA_F32_KERNELS(X) X(f32_1) X(f32_2) X(f32_4) X(f32_many_4) X(f32_many_8)
 
 /* X(name): products with shares of experts, mtk_shares_<bits>_<group>. */
 #define MT_CUDA_SHARE_KERNELS(X)                                                                                       \
     X(shares_4_32) X(shares_4_64) X(shares_4_128) X(shares_8_32) X(shares_8_64) X(shares_8_128)
 
-/* X(name): experts of a row, and of few, by bits (experts_row.cu, experts_few.cu). */
+/* X(name): experts of a row, and of few, by bits (experts/codes_row1.cu, experts/codes_rows2_8.cu). */
 #define MT_CUDA_CHOSEN_KERNELS(X)                                                                                      \
     X(chosen_up_4) X(chosen_up_8) X(chosen_down_4) X(chosen_down_8)                                                    \
     X(meet_up_4) X(meet_up_8) X(meet_down_4) X(meet_down_8)
@@ -85,7 +85,7 @@ typedef enum mt_cuda_kernel {
         MT_K_COUNT
 } mt_cuda_kernel;
 
-/* Kernels that start while the kernel before still runs, and wait for it themselves (launch.c). */
+/* Kernels that start while the kernel before still runs, and wait for it themselves (host/launch.c). */
 /* clang-format off */
 #define MT_CUDA_WAITING_KERNELS(X)                                                                                     \
     MT_CUDA_F32_KERNELS(X)                                                                                             \
@@ -180,9 +180,9 @@ struct mt_states {
     size_t slots, slot_bytes;
 };
 
-typedef struct mt_cuda_launcher mt_cuda_launcher; /* launch.c */
+typedef struct mt_cuda_launcher mt_cuda_launcher; /* host/launch.c */
 
-/* How kernels are started; see ways.c. */
+/* How kernels are started; see host/ways.c. */
 typedef struct mt_cuda_ways {
     uint32_t graphs, early, row, pair, ahead;
 } mt_cuda_ways;
@@ -215,7 +215,7 @@ struct mt_device {
     CUmodule module[MT_CUDA_IMAGES]; /* NULL behind the last */
     CUfunction kernel[MT_K_COUNT];
     mt_cuda_launcher *launcher;
-    CUstream aside; /* a second stream, see aside.c */
+    CUstream aside; /* a second stream, see host/aside.c */
     CUevent so_far; /* marks what was enqueued on the first stream */
     char name[160];
     mt_cuda_ways ways;
@@ -267,7 +267,7 @@ MT_DEVICE_CALLS(MT_CUDA_DECLARE)
 MT_DEVICE_OPERATIONS(MT_CUDA_DECLARE)
 #undef MT_CUDA_DECLARE
 
-/* gpu.c: opens GPU number dev->number with its kernels. Close it only after the plan and all sets were freed; the
+/* host/gpu.c: opens GPU number dev->number with its kernels. Close it only after the plan and all sets were freed; the
    device keeps its parameters. */
 bool mt_cuda_open_gpu(mt_device *dev, mt_error *err) MT_NODISCARD;
 void mt_cuda_close_gpu(mt_device *dev);
@@ -300,7 +300,7 @@ void mt_cuda_send(mt_device *dev, CUdeviceptr to, const void *from, size_t bytes
 uint8_t *mt_cuda_stage(mt_device *dev, size_t bytes);
 void mt_cuda_flush(mt_device *dev, CUdeviceptr to, const uint8_t *staged, size_t bytes);
 
-/* Kernels are collected in a list before they are started (launch.c). */
+/* Kernels are collected in a list before they are started (host/launch.c). */
 bool mt_cuda_launcher_open(mt_device *dev, mt_error *err) MT_NODISCARD;
 void mt_cuda_launcher_close(mt_device *dev); /* after what was started is done */
 
@@ -309,8 +309,8 @@ CUstream mt_cuda_stream(mt_device *dev);
 /* The host has waited for all of it: what comes next is better started soon than together. */
 void mt_cuda_idle(mt_device *dev);
 
-/* A second stream for copies that no step waits for (aside.c): what is enqueued there runs after all that was enqueued
-   on the first stream before. */
+/* A second stream for copies that no step waits for (host/aside.c): what is enqueued there runs after all that was
+   enqueued on the first stream before. */
 bool mt_cuda_aside_open(mt_device *dev, mt_error *err) MT_NODISCARD;
 void mt_cuda_aside_close(mt_device *dev); /* after what was started is done */
 void mt_cuda_aside_wait(mt_device *dev);
@@ -374,7 +374,7 @@ bool mt_cuda_router_absorb(mt_device *dev, const mt_cuda_route *route, const mt_
                            const mt_experts *e);
 /* y = the experts of one row; false, and nothing is done, where there are no kernels for that. */
 bool mt_cuda_row_experts(mt_device *dev, const mt_cuda_route *route, mt_cuda_mat x, const mt_experts *e);
-/* Whether the kernels of experts_few.cu, and those of experts_row.cu, know an expert's parts. */
+/* Whether the kernels of experts/codes_rows2_8.cu, and those of experts/codes_row1.cu, know an expert's parts. */
 bool mt_cuda_chosen_can(const mt_device *dev, const mt_experts *e);
 
 /* Places of so many sorted pairs, where each expert's begin at a multiple of MT_CUDA_ALIGN. */
@@ -387,20 +387,21 @@ void mt_cuda_run_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_ma
 bool mt_cuda_few_can(const mt_device *dev, const mt_weight *a, const mt_weight *b, size_t m);
 /* y = w x for packed rows; false, and nothing is done, where shared memory does not suffice. */
 bool mt_cuda_few_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m);
-/* The same for more than 8 rows and weights that product_some.cu supports. */
+/* The same for more than 8 rows and weights that products/codes_rows9_64.cu supports. */
 bool mt_cuda_some_launch(mt_device *dev, mt_cuda_few *p);
 /* If the last two kernels in the list make heads, that nobody else reads, and ask with them, one does both. */
 void mt_cuda_attention_spend(mt_device *dev, mt_cuda_mat q);
 /* Has the last kernel in the list, if it makes these keys, also write them and the values to their pages; else
    false. */
 bool mt_cuda_heads_keep(mt_device *dev, const mt_kv *kv, size_t layer, mt_cuda_mat k, mt_cuda_mat v);
-/* The same for up to 8 packed rows and weights that product_row.cu supports; and for one row that the kernel packs
-   itself, and norms where the last kernel in the list would. */
+/* The same for up to 8 packed rows and weights that products/codes_rows1_8.cu supports; and for one row that the kernel
+   packs itself, and norms where the last kernel in the list would. */
 bool mt_cuda_row_launch(mt_device *dev, mt_cuda_few *p);
 bool mt_cuda_row_make(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, mt_cuda_mat x);
 /* Has the last product in the list, if it makes gate and up, also combine them; else false. */
 bool mt_cuda_row_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
-/* The same for product_some.cu; and, if p asks for these rows, has it pack them, too: dev->packed is these then. */
+/* The same for products/codes_rows9_64.cu; and, if p asks for these rows, has it pack them, too: dev->packed is these
+   then. */
 bool mt_cuda_some_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
 bool mt_cuda_some_pack(mt_device *dev, const mt_cuda_pack *p);
 /* Has the last product of few rows in the list, if it makes x, also add it to y; else false. */

@@ -1,7 +1,7 @@
 /* The CUDA device: runs kernels on one stream of one GPU. Owns its memory there; used by one thread.
 
    Everything is enqueued on one stream, and so runs in order; the host waits only for readings. Copies that no step
-   needs run on a second stream (aside.c). */
+   needs run on a second stream (host/aside.c). */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #define MT_CUDA_TILE 16  /* columns of a weight that are stored together */
 #define MT_CUDA_STEP 128 /* elements of k that are stored together */
 
-/* Structs have no padding, whose bytes would be undefined: launches are compared by their bytes (launch.c). */
+/* Structs have no padding, whose bytes would be undefined: launches are compared by their bytes (host/launch.c). */
 #if defined(__clang__) && !defined(__CUDACC__)
 #pragma clang diagnostic push
 #pragma clang diagnostic error "-Wpadded"
@@ -39,13 +39,13 @@ typedef struct mt_cuda_cols {
 } mt_cuda_cols;
 
 /* A weight as it lies on the device, but for plain rows in tiles of 16 columns, in the order in which tensor cores or
-   the lanes of a warp want them (code_at and half_at in common.cuh say where an element is):
+   the lanes of a warp want them (code_at and half_at in common/common.cuh say where an element is):
 
        CODES4, CODES8  steps of 128 of k, in them for each half of the columns 32 lanes of 16 or of 32 bytes
        HALVES          bf16; steps of 64 of k, in them a column after the other, whose eight pieces of 16 bytes stand
                        in the order piece ^ column % 8, as those of packed rows do
        BYTES           FP8; steps of 64 of k, in them for each half of the columns 32 lanes of 16 bytes, four elements
-                       a word as widen.cuh has them
+                       a word as products/fp8.cuh has them
        NATIVE4, NATIVE8  codes for the arithmetic `native`, in tiles of 64 columns; steps of 64 of k, in them 128 lanes
                        of 16 bytes, or twice that, in the order in which wgmma has its first operand in registers, and
                        behind these a scale and a bias for each column and each of `groups` groups (device/native.h)
@@ -203,7 +203,7 @@ typedef struct mt_cuda_lookup { /* rows of a weight */
               eight rows of a column of pieces are in different banks when the step lies in shared memory as it is
        turns  [steps][rows][4] of each block of 32 the mul of its turn (kernels/block.h): that of mt_turn_on for the
               first block of a link, else the block's scale. add follows from it, exactly as on the CPU: turn_on_add and
-              turn_end_add in common.cuh
+              turn_end_add in common/common.cuh
        sums   [steps][rows][128 / group] sx of each group of the weight
 
    For products with bf16, q alone: [steps][rows][64] bf16, pieces in the same order.
@@ -274,7 +274,7 @@ typedef struct mt_cuda_product {
 #define MT_CUDA_FEW_STAGES 24 /* most chunks of tiles, and of rows, in shared memory */
 #define MT_CUDA_FEW_ROW_STAGES 6
 
-/* Any number of rows in fp32 (product_f32.cu): columns of a tile, elements of k in a chunk, chunks in shared memory;
+/* Any number of rows in fp32 (products/f32.cu): columns of a tile, elements of k in a chunk, chunks in shared memory;
    the same for many rows. Bytes of shared memory of a block, by rows and columns of a tile and bits of an element. */
 #define MT_CUDA_F32_COLUMNS 4
 #define MT_CUDA_F32_DEPTH 512
@@ -305,27 +305,27 @@ typedef struct mt_cuda_few {
     uint32_t m, count;
     uint32_t together, chunk, stages, row_stages; /* tiles side by side; steps of a chunk; row: places of a team */
     uint32_t split, nothing;                      /* warps that take turns */
-    uint32_t made;                                /* how product_row.cu gets its row: mt_cuda_making */
+    uint32_t made;                                /* how products/codes_rows1_8.cu gets its row: mt_cuda_making */
     mt_cuda_mat x, out;                           /* its input; where a normed row is written */
     MT_CUDA_PTR(const float) norm;                /* weights of the norm */
     float eps, offset;
     mt_cuda_mat glu; /* where gate and up, combined, go; data 0: nowhere */
     float glu_limit, glu_offset;
     uint32_t act;
-    uint32_t pairs;     /* of product_some.cu: tiles of gate of a block, and of up, that are combined; 0: none */
-    mt_cuda_pack gated; /* how they are packed as well; to.q 0: they are not */
+    uint32_t pairs; /* of products/codes_rows9_64.cu: tiles of gate of a block, and of up, that are combined; 0: none */
+    mt_cuda_pack gated;          /* how they are packed as well; to.q 0: they are not */
     MT_CUDA_PTR(uint32_t) links; /* [links of 64 columns]: their tiles that are written; 0 between kernels */
 } mt_cuda_few;
 
-/* The same for codes of 4 bits in groups of 64 (product_some.cu): most slots of its ring, warps of a block that takes
-   turns, bytes of a slot. A warp may have up to 31 rows that are not there, and reads what would be their sums: behind
-   the sums, which come last, there is room. */
+/* The same for codes of 4 bits in groups of 64 (products/codes_rows9_64.cu): most slots of its ring, warps of a block
+   that takes turns, bytes of a slot. A warp may have up to 31 rows that are not there, and reads what would be their
+   sums: behind the sums, which come last, there is room. */
 #define MT_CUDA_SOME_STAGES 16
 #define MT_CUDA_SOME_PAIRS 96 /* most tiles of gate of a block: they are of at most 32 links */
 #define MT_CUDA_SOME_TURNING 12
 #define MT_CUDA_SOME_SLOT(m, tiles, chunk) (((chunk) * ((m)*152 + (tiles)*1152) + 31 * 8 + 127) / 128 * 128)
 
-/* Up to 8 rows with codes in groups of 64 (product_row.cu). */
+/* Up to 8 rows with codes in groups of 64 (products/codes_rows1_8.cu). */
 #define MT_CUDA_ROW_ROWS 8
 #define MT_CUDA_ROW_WARPS 8 /* of a team */
 #define MT_CUDA_ROW_TEAMS 2 /* of a block */
@@ -381,9 +381,9 @@ typedef struct mt_cuda_many {
 #define MT_CUDA_NATIVE_BYTES(bits, groups) (MT_CUDA_NATIVE_CODES(bits) + (groups)*MT_CUDA_NATIVE_TILE * 4)
 #define MT_CUDA_NATIVE_CHUNK_STEPS (MT_NATIVE_CHUNK / MT_CUDA_NATIVE_STEP)
 
-/* Up to 64 rows (native_few.cuh). X(bits, groups, rows, tiles, stages, blocks): of a weight's codes; groups of a step;
-   rows of a tile of packed rows; tiles of a weight in a block; stages of its ring; blocks of a multiprocessor, which
-   its shared memory has room for. A stage has a chunk of 256 of k: the rows, the numbers of their units, and the
+/* Up to 64 rows (native/native_few.cuh). X(bits, groups, rows, tiles, stages, blocks): of a weight's codes; groups of a
+   step; rows of a tile of packed rows; tiles of a weight in a block; stages of its ring; blocks of a multiprocessor,
+   which its shared memory has room for. A stage has a chunk of 256 of k: the rows, the numbers of their units, and the
    weights. */
 #define MT_CUDA_NATIVE_FEW_4_1(X) \
     X(4, 1, 8, 1, 8, 2)           \
@@ -427,8 +427,8 @@ typedef struct mt_cuda_native {
     uint32_t act, packed_only; /* packed_only: nobody reads glu */
 } mt_cuda_native;
 
-/* Many rows (native_prompt.cu), by weights that were decoded to fp16 before: [tiles of 128 columns][steps][128][64], in
-   pieces as those of packed rows. */
+/* Many rows (native/native_prompt.cu), by weights that were decoded to fp16 before: [tiles of 128
+   columns][steps][128][64], in pieces as those of packed rows. */
 #define MT_CUDA_NATIVE_ROWS 64 /* of a tile of packed rows, and of a warpgroup */
 #define MT_CUDA_NATIVE_GROUPS 3
 #define MT_CUDA_NATIVE_COLUMNS 128
@@ -534,8 +534,8 @@ typedef struct mt_cuda_routed { /* few rows that are routed and sorted by one bl
     uint32_t warps, nothing; /* warps of the block that route */
 } mt_cuda_routed;
 
-/* Shares of up to 8 rows with codes in groups of 64 (experts_few.cu): warps of a block, steps of a tile on their way,
-   bytes of shared memory of a warp's, and of a block's rows. */
+/* Shares of up to 8 rows with codes in groups of 64 (experts/codes_rows2_8.cu): warps of a block, steps of a tile on
+   their way, bytes of shared memory of a warp's, and of a block's rows. */
 #define MT_CUDA_MEET_WARPS 8
 #define MT_CUDA_MEET_STAGES 6
 #define MT_CUDA_MEET_RING(bits) (MT_CUDA_MEET_STAGES * ((bits)*256 + 128))
@@ -572,7 +572,7 @@ typedef struct mt_cuda_router {
     float eps, offset;
 } mt_cuda_router;
 
-/* The experts of one row (experts_row.cu): gate and up with what is made of them, then down and the sum. */
+/* The experts of one row (experts/codes_row1.cu): gate and up with what is made of them, then down and the sum. */
 #define MT_CUDA_CHOSEN_MOST 16 /* experts of a row */
 #define MT_CUDA_CHOSEN_TILES 4 /* of 16 columns of gate, and of up, of a block: what two blocks of 32 of codes have */
 #define MT_CUDA_CHOSEN_PARTS 4 /* that a tile comes in */

@@ -1,0 +1,263 @@
+/* Attention and its pages on the host's side: which kernel runs, with which parameters, on how many blocks.
+
+   Nothing decided here changes a bit and, where possible, nothing depends on the length of sequences: so steps with
+   equally many rows are lists of the same launches (host/launch.c). */
+#include "device/cuda/cuda.h"
+
+#define THREADS 256
+#define SHARES 64 /* most shares of a tile's segments */
+#define WARPGROUP_ROWS 64
+/* Eight rows of another segment take a block about 1 us, and 2 where its copies are waited for; to leave parts, count
+   and merge takes 2.5. */
+#define ALONE 1
+
+void mt_cuda_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v)
+{
+    if (!kv->d.bits && mt_cuda_heads_keep(dev, kv, layer, k->m, v->m))
+        return;
+    mt_cuda_attention p = {.x = k->m, .v = v->m, .kv = kv->d, .step = dev->step, .layer = (uint32_t)layer};
+    if (kv->d.bits)
+        mt_cuda_launch(dev, MT_K_kv_write_q, dev->step.rows, 1, 1, THREADS,
+                       THREADS / 32 * kv->d.head_stride * sizeof(float), &p);
+    else
+        mt_cuda_launch(dev, MT_K_kv_write, dev->step.rows, 1, 1, THREADS, 0, &p);
+}
+
+static uint32_t count_tiles(const mt_batch *b, uint32_t tile)
+{
+    size_t tiles = 0;
+    for (size_t i = 0; i < b->spans; i++)
+        tiles += (b->span[i].rows + tile - 1) / tile;
+    return (uint32_t)tiles;
+}
+
+static bool few_rows(const mt_batch *b, uint32_t tile)
+{
+    for (size_t i = 0; i < b->spans; i++)
+        if (b->span[i].rows > tile)
+            return false;
+    return true;
+}
+
+/* Most rows of a span that is one tile, as only those have partial results; 0: there is none. */
+static uint32_t most_rows(const mt_batch *b, uint32_t tile)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < b->spans; i++)
+        most = b->span[i].rows > most && b->span[i].rows <= tile ? b->span[i].rows : most;
+    return most;
+}
+
+/* Whether there is room for the partial results of all tiles, see part_at. */
+static bool parts_fit(const mt_batch *b, const mt_cuda_attention *p, uint32_t width)
+{
+    size_t segments = 1;
+    for (size_t i = 0; i < b->spans; i++) {
+        segments++;
+        for (size_t g = 0; g < MT_KV_GROUPS; g++)
+            if (b->span[i].pages[g])
+                segments += (b->span[i].position + b->span[i].rows) / MT_KV_SEGMENT + 1;
+    }
+    return b->spans * p->kv.heads <= MT_CUDA_COUNTS &&
+           segments * p->kv.heads * p->part_rows * (width + 4) * sizeof(float) <= MT_CUDA_PARTS;
+}
+
+/* Into how many shares the segments of each of so many tiles and key heads are cut, so that nearly all blocks are busy
+   in all rounds. */
+static uint32_t fill_rounds(uint32_t pairs, uint32_t blocks)
+{
+    uint32_t shares = 1;
+    for (; shares < SHARES && pairs * shares < 4 * blocks; shares++) {
+        const uint32_t idle = (blocks - pairs * shares % blocks) % blocks; /* blocks that are idle in the last round */
+        if (idle * 16 <= pairs * shares)
+            break;
+    }
+    return shares;
+}
+
+/* The same for few rows: two or more shares in one round, if they have two thirds of the blocks, which read memory as
+   fast as all of them. An item of a second round makes or loads its queries anew. */
+static uint32_t fill_one(uint32_t pairs, uint32_t blocks)
+{
+    const uint32_t shares = blocks / pairs < SHARES ? blocks / pairs : SHARES;
+    return shares > 1 && 3 * pairs * shares >= 2 * blocks ? shares : fill_rounds(pairs, blocks);
+}
+
+/* Cuts spans into tiles of `tile` tokens, and the segments of spans with one tile into shares, enough to keep `blocks`
+   blocks busy. */
+static void cut(mt_device *dev, mt_cuda_attention *p, uint32_t tile, uint32_t blocks, uint32_t width, bool few)
+{
+    p->tile = tile;
+    p->part_rows = most_rows(dev->batch, tile) * (p->heads / p->kv.heads);
+    p->tile_count = count_tiles(dev->batch, p->tile);
+    p->parts = dev->parts;
+    p->counts = dev->counts;
+    const uint32_t pairs = p->tile_count * p->kv.heads;
+    p->shares = 1;
+    if (p->part_rows && parts_fit(dev->batch, p, width))
+        p->shares = few ? fill_one(pairs, blocks) : fill_rounds(pairs, blocks);
+    p->items = pairs * p->shares;
+}
+
+/* ---- Hopper ---- */
+
+typedef struct hopper {
+    uint32_t head_stride;
+    mt_cuda_kernel kernel[2]; /* for few rows, for many */
+    uint32_t rows[2], threads[2];
+    uint32_t shared[2]; /* KiB of shared memory for queries, stages and other large data */
+} hopper;
+
+static const hopper *find_hopper(const mt_device *dev, const mt_cuda_attention *p)
+{
+#define HEADS(hd)                                                                                                  \
+    {                                                                                                              \
+        hd, {MT_K_attention_few_##hd, MT_K_attention_many_##hd}, {32, WARPGROUP_ROWS * MT_CUDA_ATTEND_GROUPS(hd)}, \
+            {256, MT_CUDA_ATTEND_THREADS(hd)},                                                                     \
+        {                                                                                                          \
+            (hd) == 64 ? 105 : 208, MT_CUDA_ATTEND_KIB(hd)                                                         \
+        }                                                                                                          \
+    }
+    static const hopper all[] = {
+        HEADS(64),
+        HEADS(80),
+        HEADS(96),
+        HEADS(128),
+        {256, {MT_K_attention_few_256, MT_K_attention_many_256}, {32, 64}, {384, 384}, {224, 224}}};
+#undef HEADS
+    const bool able = dev->code >= 90 && !p->kv.f32 && !p->kv.bits && p->scale > 0 && p->softcap == 0.0f &&
+                      p->kv.head_dim % 2 == 0 && p->kv.page_tokens >= MT_KV_SEGMENT / 32;
+    for (size_t i = 0; i < MT_COUNT(all) && able; i++)
+        if (all[i].head_stride == p->kv.head_stride && p->heads / p->kv.heads <= all[i].rows[1])
+            return &all[i];
+    return NULL;
+}
+
+/* Whether the last tile of rows is at most half full: then two key heads are one item, with a warpgroup each. */
+static bool takes_apart(const mt_device *dev, const mt_cuda_attention *p)
+{
+    const uint32_t rest = dev->batch->span[0].rows % p->tile;
+    return dev->batch->spans == 1 && p->shares == 1 && p->step.seen && !p->causal && p->kv.heads % 2 == 0 && rest > 0 &&
+           rest * (p->heads / p->kv.heads) <= WARPGROUP_ROWS;
+}
+
+/* Bytes of shared memory of a block, which has the multiprocessor to itself. */
+static uint32_t shared_of(const hopper *h, bool many)
+{
+    return (h->shared[many] << 10) + MT_CUDA_ATTEND_SMALL;
+}
+
+static void attend_hopper(mt_device *dev, const hopper *h, mt_cuda_attention p)
+{
+    const uint32_t group = p.heads / p.kv.heads;
+    const bool many = group > h->rows[0] || !few_rows(dev->batch, h->rows[0] / group);
+    const uint32_t blocks = (uint32_t)dev->processors;
+    cut(dev, &p, h->rows[many] / group, blocks, h->head_stride, !many);
+    p.alone = many || h->head_stride > 128 ? 0 : ALONE;
+    p.apart = many && h->rows[many] > WARPGROUP_ROWS && takes_apart(dev, &p);
+    p.items -= p.apart ? p.kv.heads / 2 : 0;
+    mt_cuda_launch(dev, h->kernel[many], p.items < blocks ? p.items : blocks, 1, 1, h->threads[many],
+                   shared_of(h, many), &p);
+}
+
+void mt_cuda_attention_spend(mt_device *dev, mt_cuda_mat q)
+{
+    mt_cuda_kernel kernel, before;
+    const mt_cuda_attention *a = mt_cuda_listed(dev, 0, &kernel);
+    const mt_cuda_heads *h = mt_cuda_listed(dev, 1, &before);
+    if (!h || before < MT_K_heads || before > MT_K_heads_128 ||
+        (kernel != MT_K_attention_few_64 && kernel != MT_K_attention_few_128))
+        return;
+    const hopper *form = find_hopper(dev, a);
+    const uint32_t dim = form->head_stride;
+    if (a->x.data != q.data || h->y[0].data != q.data || !h->kept_only || h->count != 2 || h->keys != 1 ||
+        h->m > MT_CUDA_ROW_ROWS || h->layer != a->layer || h->kv.data != a->kv.data || h->kv.group != a->kv.group ||
+        a->step.seen || h->head_dim != dim || a->kv.head_dim != dim || h->pairs ||
+        (h->table.data && h->table.cols != dim) || h->gates.data || h->apart != dim)
+        return;
+    const mt_cuda_asked p = {.attention = *a, .heads = *h};
+    const uint32_t blocks = (uint32_t)dev->processors;
+    mt_cuda_drop(dev);
+    mt_cuda_drop(dev);
+    mt_cuda_launch(dev, dim == 64 ? MT_K_attention_asked_64 : MT_K_attention_asked_128,
+                   p.attention.items < blocks ? p.attention.items : blocks, 1, 1, form->threads[0],
+                   shared_of(form, false), &p);
+}
+
+/* ---- other heads, other cards ---- */
+
+/* The kernels of a shape, for few rows and for many, and how many tiles of 16 rows they take. Independent of the batch:
+   from step to step only kernels may differ that give the same bits. */
+typedef struct form {
+    mt_cuda_kernel kernel[2];
+    uint32_t head_dim, tiles[2];
+} form;
+
+static const form *find_form(const mt_cuda_kv *kv, uint32_t group)
+{
+    static const form forms[] = {{{MT_K_attention_64_1, MT_K_attention_64_4}, 64, {1, 4}},
+                                 {{MT_K_attention_128_1, MT_K_attention_128_4}, 128, {1, 4}},
+                                 {{MT_K_attention_256_1, MT_K_attention_256_2}, 256, {1, 2}}};
+    for (size_t i = 0; i < MT_COUNT(forms) && !kv->f32 && !kv->bits; i++)
+        if (forms[i].head_dim == kv->head_dim && group <= 16 * forms[i].tiles[1])
+            return &forms[i];
+    return NULL;
+}
+
+static void attend_tiles(mt_device *dev, const form *f, mt_cuda_attention p)
+{
+    const uint32_t group = p.heads / p.kv.heads;
+    const bool few = group <= 16 && few_rows(dev->batch, 16 / group);
+    const uint32_t rows = 16 * f->tiles[!few], hd = f->head_dim;
+    const size_t shared = rows * ((hd + 8) * 2 + (MT_KV_SEGMENT + 8) * 2 + 4 * 12 + 8) + 64;
+    cut(dev, &p, rows / group, 2 * (uint32_t)dev->processors, hd, false);
+    mt_cuda_launch(dev, f->kernel[!few], p.tile_count, p.kv.heads, p.shares, 128, shared, &p);
+    if (p.shares > 1)
+        mt_cuda_launch(dev, MT_K_attention_merge, (size_t)p.tile_count * p.tile, p.heads, 1, hd, 0, &p);
+}
+
+/* ---- keys and values in 8 and 4 bits ---- */
+
+#define ROWS 16 /* of a block */
+
+static void attend_integers(mt_device *dev, mt_cuda_attention p)
+{
+    const uint32_t stride = p.kv.head_stride, group = p.heads / p.kv.heads, heads = group < ROWS ? group : ROWS;
+    const size_t row =
+        stride + 16 + 2 * stride * sizeof(float) + (MT_KV_SEGMENT + 4) * sizeof(float) + 2 * (MT_KV_SEGMENT + 16);
+    const size_t blocks = p.kv.heads * ((group + ROWS - 1) / ROWS);
+    cut(dev, &p, ROWS / heads, 2 * (uint32_t)dev->processors, stride, false);
+    mt_cuda_launch(dev, p.kv.bits == 8 ? MT_K_attention_q8 : MT_K_attention_q4, p.tile_count, blocks, p.shares, THREADS,
+                   ROWS * row + 4096, &p);
+    if (p.shares > 1)
+        mt_cuda_launch(dev, MT_K_attention_merge_q, (size_t)p.tile_count * p.tile, p.heads, 1,
+                       mt_cuda_up(stride / 4, 32), stride * sizeof(float), &p);
+}
+
+void mt_cuda_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, mt_attention how)
+{
+    mt_cuda_attention p = {.y = y->m,
+                           .x = q->m,
+                           .kv = kv->d,
+                           .step = dev->step,
+                           .sinks = how.sinks ? how.sinks->m.data : 0,
+                           .layer = (uint32_t)layer,
+                           .window = how.window,
+                           .chunk = how.chunk,
+                           .causal = how.causal,
+                           .heads = q->m.cols / kv->d.head_dim,
+                           .scale = how.scale,
+                           .softcap = how.softcap};
+    const uint32_t group = p.heads / kv->d.heads;
+    const hopper *h = find_hopper(dev, &p);
+    const form *f = find_form(&kv->d, group);
+    if (h)
+        attend_hopper(dev, h, p);
+    else if (f)
+        attend_tiles(dev, f, p);
+    else if (kv->d.bits && dev->head.precision == MT_PRECISION_FAST)
+        attend_integers(dev, p);
+    else
+        mt_cuda_launch(dev, MT_K_attention, dev->step.rows, p.heads, 1, THREADS,
+                       (18 * kv->d.head_stride + MT_KV_SEGMENT) * sizeof(float), &p);
+}

@@ -1,0 +1,618 @@
+/* Attention over bf16 pages (R8) on Hopper for few rows, as answers have: at most 32 of a key head.
+
+   Items, stages and who copies are those of bf16_many_hopper.cu, and so is every sum: 16 elements or positions at a
+   time, ascending; l has those of four threads. But here the tensor cores' rows are keys, then columns of the head, and
+   their columns are eight rows of queries, so that four warps share what few rows there are: for scores and exp each
+   has a quarter of a segment's keys, for results a quarter of the columns. p goes from one to the other through shared
+   memory. What a row gets does not depend on the rows beside it.
+
+   Where heads are made here, too (attention_asked), all of a segment but this step's own keys and values is copied
+   while the kernel before still runs and the heads are made; those go from the threads that make them to the stage, and
+   to their pages, which only later steps read. */
+#include "device/cuda/attention/attention.cuh"
+#include "device/cuda/rows/activation.cuh"
+
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#include "device/cuda/attention/hopper.cuh"
+
+enum { HALF = MT_SEGMENT / 2, COMPUTING = 128, EIGHTS = 4 }; /* EIGHTS: of rows */
+
+template <int HD> constexpr int RING = 6; /* stages: a segment has four */
+
+template <int HD> struct few_room {
+    static const int blocks = (HD + 63) / 64; /* of 64 columns */
+    uint8_t stage[RING<HD>][blocks][HALF][128];
+    uint8_t q[EIGHTS * 8][HD * 2 + 16]; /* rows apart by 16 bytes more: neighbours are in different banks */
+    uint8_t p[8][MT_SEGMENT * 2 + 16];
+    float most[COMPUTING / 32][8];
+    float largest[2][COMPUTING / 32][(HD + 63) / 64][8]; /* of results, for eights by turns */
+    uint8_t made[2][MT_CUDA_ROW_ROWS][HD * 2];           /* keys and values of this step, where they are made here */
+    uint64_t full[RING<HD>], empty[RING<HD>];
+};
+
+/* Of eight rows a thread has two, and of them so many times four columns: 0 and 8 of sixteen, of one row after the
+   other. */
+template <int HD> struct few_result {
+    static const int count = (HD + 63) / 64;
+    float o[count][4];
+};
+
+/* What it has of its rows over the segments of an item. */
+template <int HD> struct few_progress {
+    whole w[2];
+    few_result<HD> acc;
+};
+
+/* Number `which`, without a register that is addressed by another. */
+template <typename type> static __device__ inline type pick(const type (&all)[EIGHTS], uint32_t which)
+{
+    type one = all[0];
+#pragma unroll
+    for (uint32_t i = 1; i < EIGHTS; i++)
+        if (i == which)
+            one = all[i];
+    return one;
+}
+
+template <typename type> static __device__ inline void put(type (&all)[EIGHTS], uint32_t which, const type &one)
+{
+#pragma unroll
+    for (uint32_t i = 0; i < EIGHTS; i++)
+        if (i == which)
+            all[i] = one;
+}
+
+/* ---- instructions ---- */
+
+/* c (16 x 8) += a (16 x 16) times b (16 x 8) */
+static __device__ inline void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
+{
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/* 16 x 16 for the first of them, whose rows are those of shared memory, or its columns. */
+static __device__ inline void load_along(uint32_t (&a)[4], uint32_t at)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3},[%4];"
+                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+                 : "r"(at)
+                 : "memory");
+}
+
+static __device__ inline void load_across(uint32_t (&a)[4], uint32_t at)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3},[%4];"
+                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+                 : "r"(at)
+                 : "memory");
+}
+
+static __device__ inline void store_across(uint32_t at, const uint32_t (&a)[4])
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0],{%1,%2,%3,%4};" ::"r"(at), "r"(a[0]), "r"(a[1]),
+                 "r"(a[2]), "r"(a[3])
+                 : "memory");
+}
+
+/* ---- a segment ---- */
+
+/* The queries as bf16; zeros where there are none. */
+template <int HD>
+static __device__ inline void load_queries(const mt_cuda_attention &p, few_room<HD> &room, const item &it)
+{
+    const uint32_t group = p.heads / p.kv.heads, rows = it.at.tokens * group, hd = p.kv.head_dim;
+    named_barrier(1, COMPUTING); /* all are done with the last */
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x - PRODUCERS; i < (rows + 7) / 8 * HD; i += COMPUTING) {
+        const uint32_t row = i / (HD / 8), d = i % (HD / 8) * 8;
+        uint32_t word[4] = {0, 0, 0, 0};
+        if (row < rows) {
+            const float *x =
+                row_of(p.x, it.at.span.row + it.at.token + row / group) + (it.kv_head * group + row % group) * hd + d;
+#pragma unroll
+            for (uint32_t e = 0; e < 4; e++)
+                if (d + e * 2 < hd)
+                    word[e] = two_halves(x[e * 2], x[e * 2 + 1]);
+        }
+        *(uint4 *)&room.q[row][d * 2] = make_uint4(word[0], word[1], word[2], word[3]);
+    }
+    named_barrier(1, COMPUTING);
+}
+
+/* Which head sixteen threads make, number n of an item's `all`: queries, then keys of this step, then values. */
+typedef struct head_at {
+    uint32_t token, number; /* of all query heads, or of all key heads */
+    bool there, query, value;
+} head_at;
+
+static __device__ inline head_at find_head(const mt_cuda_attention &a, const item &it, uint32_t n, uint32_t all)
+{
+    const uint32_t group = a.heads / a.kv.heads, tokens = it.at.tokens, rows = tokens * group;
+    head_at h;
+    h.there = n < all;
+    h.query = n < rows;
+    h.value = n >= rows + tokens;
+    h.token = !h.there ? 0 : h.query ? n / group : n - rows - (h.value ? tokens : 0);
+    h.number = h.query ? it.kv_head * group + n % group : it.kv_head;
+    return h;
+}
+
+/* What a thread reads for a head: its lane of R6. */
+template <int HD> struct head_in {
+    static const uint32_t count = HD / 16;
+    float x[count], factor[count], cosine[count / 2], sine[count / 2];
+    uint64_t page; /* where keys and values go */
+};
+
+/* What no kernel of this step writes. */
+template <int HD>
+static __device__ inline void load_fixed(head_in<HD> &in, const mt_cuda_asked &p, const item &it, const head_at &at)
+{
+    const mt_cuda_attention &a = p.attention;
+    const float *w = at.value ? NULL : p.heads.w[!at.query].data;
+    const uint32_t position = it.at.span.position + at.token;
+    in.page = at.there && !at.query ? a.step.pages[it.at.span.pages + position / a.kv.page_tokens] : 0;
+#pragma unroll
+    for (uint32_t i = 0; i < in.count; i++)
+        in.factor[i] = w ? p.heads.offset + w[threadIdx.x % 16 + i * 16] : 0;
+}
+
+template <int HD>
+static __device__ inline void load_head(head_in<HD> &in, const mt_cuda_asked &p, const item &it, const head_at &at)
+{
+    const mt_cuda_heads &h = p.heads;
+    const uint32_t l = threadIdx.x % 16, row = it.at.span.row + at.token;
+    const float *x = row_of(at.query ? h.x[0] : at.value ? h.v : h.x[1], row) + at.number * HD + l;
+    const float *table = !at.value && h.table.data ? row_of(h.table, row) + l : NULL;
+#pragma unroll
+    for (uint32_t i = 0; i < in.count; i++)
+        in.x[i] = at.there ? x[i * 16] : 0;
+#pragma unroll
+    for (uint32_t i = 0; i < in.count / 2; i++) {
+        in.cosine[i] = table ? table[i * 16] : 0;
+        in.sine[i] = table ? table[i * 16 + HD / 2] : 0;
+    }
+}
+
+/* Queries to where they are multiplied; keys and values to where put_made finds them, and to their pages, for steps to
+   come, if their positions are the item's. */
+template <int HD>
+static __device__ inline void put_head(const head_in<HD> &in, const mt_cuda_attention &a, few_room<HD> &room,
+                                       const item &it, const head_at &at)
+{
+    const uint32_t l = threadIdx.x % 16, position = it.at.span.position + at.token;
+    if (!at.there)
+        return;
+    if (at.query) {
+        const uint32_t group = a.heads / a.kv.heads;
+        uint8_t *to = room.q[at.token * group + at.number - it.kv_head * group];
+#pragma unroll
+        for (uint32_t i = 0; i < in.count; i++)
+            *(uint16_t *)(to + (l + i * 16) * 2) = (uint16_t)two_halves(in.x[i], 0);
+        return;
+    }
+    uint16_t *to = (uint16_t *)(a.kv.data + in.page * a.kv.page_bytes +
+                                ((a.layer * 2 + at.value) * (uint64_t)a.kv.heads + it.kv_head) * a.kv.block +
+                                (uint64_t)(position % a.kv.page_tokens) * HD * 2);
+    const bool own = position >= it.seg0 * MT_SEGMENT && position < it.seg1 * MT_SEGMENT;
+#pragma unroll
+    for (uint32_t i = 0; i < in.count; i++) {
+        const uint16_t half = mt_bf16_from_f32(in.x[i]);
+        ((uint16_t *)room.made[at.value][at.token])[l + i * 16] = half;
+        if (own)
+            to[l + i * 16] = half;
+    }
+}
+
+/* The queries, normed and turned here, and, where the item's segments hold positions of this step, its keys and values.
+   Sixteen threads have a head; what the next wants is on its way meanwhile. */
+template <int HD> static __device__ inline void make_heads(const mt_cuda_asked &p, few_room<HD> &room, const item &it)
+{
+    constexpr uint32_t AT_ONCE = COMPUTING / 16, CHUNKS = HD / 8;
+    const mt_cuda_attention &a = p.attention;
+    const uint32_t thread = threadIdx.x - PRODUCERS, tokens = it.at.tokens, rows = tokens * (a.heads / a.kv.heads);
+    const uint32_t all = rows + (holds_new(it) ? 2 * tokens : 0);
+    head_at at = find_head(a, it, thread / 16, all);
+    head_in<HD> in;
+    load_fixed(in, p, it, at);
+    wait_for_last();
+    load_head(in, p, it, at);
+    named_barrier(1, COMPUTING); /* all are done with the last */
+    for (uint32_t i = rows * CHUNKS + thread; i < (rows + 7) / 8 * 8 * CHUNKS; i += COMPUTING)
+        *(uint4 *)&room.q[i / CHUNKS][i % CHUNKS * 16] = make_uint4(0, 0, 0, 0);
+#pragma unroll 1
+    for (uint32_t first = 0; first < all; first += AT_ONCE) {
+        head_at after;
+        head_in<HD> next;
+        if (first + AT_ONCE < all) {
+            after = find_head(a, it, first + AT_ONCE + thread / 16, all);
+            load_fixed(next, p, it, after);
+            load_head(next, p, it, after);
+        }
+        turn_head(in.x, !at.value && p.heads.w[!at.query].data, in.factor, p.heads.eps, !at.value && p.heads.table.data,
+                  in.cosine, in.sine);
+        put_head(in, a, room, it, at);
+        at = after;
+        in = next;
+    }
+    named_barrier(1, COMPUTING);
+}
+
+/* Keys or values of this step into a stage that is full but for them; `first`: position of its first key. Each warp
+   puts what it alone reads there: keys of its own, or its columns of values. */
+template <int HD>
+static __device__ inline void put_made(few_room<HD> &room, const item &it, uint32_t stage, uint32_t first, bool value)
+{
+    constexpr uint32_t CHUNKS = HD / 8;
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, chunk = lane % CHUNKS;
+    if (first + HALF <= it.at.span.position)
+        return;
+    for (uint32_t i = lane / CHUNKS; i < it.at.tokens; i += 32 / CHUNKS) {
+        const uint32_t position = it.at.span.position + i, key = position - first;
+        if (position >= first && key < HALF && position >= it.seen.any.lo && (value ? chunk % 8 : key / 16) / 2 == warp)
+            *(uint4 *)&room.stage[stage][chunk / 8][key][(chunk % 8 ^ key % 8) * 16] =
+                *(const uint4 *)&room.made[value][i][chunk * 16];
+    }
+    __syncwarp();
+}
+
+/* Which key of a segment a thread's number `tile` of sixteen begins with: lane / 4 after it, and 8 more. */
+static __device__ inline uint32_t key_of(uint32_t tile)
+{
+    return tile / 2 * HALF + threadIdx.x / 32 % 4 * 32 + tile % 2 * 16;
+}
+
+/* Scores of eight rows and this warp's 64 keys. MADE: put_made is to be called, by the first eight. */
+template <int HD, bool MADE>
+static __device__ inline void score_keys(float (&s)[4][4], few_room<HD> &room, const item &it, uint32_t first,
+                                         uint32_t eight, ring r)
+{
+    const uint32_t lane = threadIdx.x % 32;
+    uint32_t q[HD / 16][2];
+#pragma unroll
+    for (int d = 0; d < HD / 16; d++)
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            q[d][h] = *(const uint32_t *)&room.q[eight * 8 + lane / 4][d * 32 + h * 16 + lane % 4 * 4];
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        barrier_wait(&room.full[r.stage], r.parity);
+        if (MADE && eight == 0)
+            put_made(room, it, r.stage, first + (uint32_t)half * HALF, false);
+        const uint32_t k = shared_address(room.stage[r.stage]) + (key_of(0) + lane % 16) * 128;
+#pragma unroll
+        for (int d = 0; d < HD / 16; d++)
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                float(&to)[4] = s[half * 2 + i];
+                uint32_t a[4];
+                if (d == 0)
+                    to[0] = to[1] = to[2] = to[3] = 0;
+                load_along(a, k + d / 4 * (HALF * 128) + i * (16 * 128) + ((d % 4 * 2 + lane / 16) ^ (lane % 8)) * 16);
+                multiply(to, a, q[d][0], q[d][1]);
+            }
+        step_ring<RING<HD>>(r);
+    }
+}
+
+/* Masks what is not seen. */
+static __device__ inline void mask_keys(float (&s)[4][4], const mt_cuda_attention &p, const item &it, uint32_t row,
+                                        uint32_t first)
+{
+    const uint32_t lane = threadIdx.x % 32, group = p.heads / p.kv.heads;
+#pragma unroll
+    for (uint32_t e = 0; e < 2; e++) {
+        range seen = {0, 0};
+        if (row + e < it.at.tokens * group)
+            seen = seen_by(p, it.at, it.at.token + (row + e) / group);
+#pragma unroll
+        for (uint32_t i = 0; i < 8; i++) {
+            const uint32_t at = first + key_of(i / 2) + lane / 4 + i % 2 * 8;
+            float &x = s[i / 2][i % 2 * 2 + e];
+            x = at >= seen.lo && at < seen.hi ? x : UNSEEN;
+        }
+    }
+}
+
+/* The largest of each row's over all warps. */
+template <int HD> static __device__ inline void find_most(float (&most)[2], const float (&s)[4][4], few_room<HD> &room)
+{
+    const uint32_t lane = threadIdx.x % 32;
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+        most[e] = -INFINITY;
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            most[e] = max_nan(most[e], s[i / 2][i % 2 * 2 + e]);
+#pragma unroll
+        for (uint32_t d = 4; d < 32; d *= 2)
+            most[e] = max_nan(most[e], __shfl_xor_sync(0xffffffffu, most[e], d));
+        if (lane < 4)
+            room.most[threadIdx.x / 32 % 4][lane * 2 + e] = most[e];
+    }
+    named_barrier(1, COMPUTING);
+#pragma unroll
+    for (int i = 0; i < COMPUTING / 32; i++)
+#pragma unroll
+        for (int e = 0; e < 2; e++)
+            most[e] = max_nan(most[e], room.most[i][lane % 4 * 2 + e]);
+}
+
+/* p of this warp's keys, for all warps. */
+template <int HD>
+static __device__ inline void weigh_keys(const float (&s)[4][4], few_room<HD> &room, const float (&m)[2], float scale)
+{
+    const uint32_t lane = threadIdx.x % 32;
+    float x[16];
+    uint32_t both[2][4];
+#pragma unroll
+    for (int i = 0; i < 16; i++)
+        x[i] = fmaf(s[i / 4][i % 4], scale, -m[i % 2]);
+    weights_of(both, x);
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+        store_across(shared_address(&room.p[lane % 8][(key_of((uint32_t)half * 2) + lane / 8 * 8) * 2]), both[half]);
+    named_barrier(1, COMPUTING);
+}
+
+/* The results of this warp's columns; returns the sum of p of row lane / 4. */
+template <int HD, bool MADE>
+static __device__ inline float weigh_values(few_result<HD> &y, few_room<HD> &room, const item &it, uint32_t first,
+                                            uint32_t eight, ring r)
+{
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+    float l[2] = {0, 0};
+#pragma unroll
+    for (int t = 0; t < y.count; t++)
+        y.o[t][0] = y.o[t][1] = y.o[t][2] = y.o[t][3] = 0;
+    for (int half = 0; half < 2; half++) {
+        barrier_wait(&room.full[r.stage], r.parity);
+        if (MADE && eight == 0)
+            put_made(room, it, r.stage, first + (uint32_t)half * HALF, true);
+        const uint32_t v = shared_address(room.stage[r.stage]) + (lane / 16 * 8 + lane % 8) * 128 +
+                           ((warp * 2 + lane / 8 % 2) ^ (lane % 8)) * 16;
+        const uint8_t *p = &room.p[lane / 4][half * (HALF * 2) + lane % 4 * 4];
+#pragma unroll
+        for (int k = 0; k < HALF / 16; k++) {
+            const uint32_t b[2] = {*(const uint32_t *)(p + k * 32), *(const uint32_t *)(p + k * 32 + 16)};
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                l[0] += mt_f32_from_bits(b[h] << 16);
+                l[1] += mt_f32_from_bits(b[h] & 0xffff0000u);
+            }
+#pragma unroll
+            for (int t = 0; t < y.count; t++) {
+                uint32_t a[4];
+                if (HD % 64 && t * 4 + warp >= HD / 16)
+                    continue;
+                load_across(a, v + t * (HALF * 128) + k * (16 * 128));
+                multiply(y.o[t], a, b[0], b[1]);
+            }
+        }
+        step_ring<RING<HD>>(r);
+    }
+    return quad_sum(l[0] + l[1]);
+}
+
+/* Row e of a thread's two, n columns of it. */
+template <int HD>
+static __device__ inline void store_few(float *to, const few_result<HD> &y, int e, float factor, uint32_t n)
+{
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+#pragma unroll
+    for (int t = 0; t < y.count; t++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const uint32_t d = (t * 4 + warp) * 16 + h * 8 + lane / 4;
+            if (d < n)
+                to[d] = factor * y.o[t][h * 2 + e];
+        }
+}
+
+/* Eight rows of a segment, whose keys are next in the ring, then its values: taken in, or left as parts. The last ones
+   free the stages. */
+template <int HD, bool MADE>
+static __device__ inline void compute_eight(const mt_cuda_attention &p, few_room<HD> &room, const item &it, ring r,
+                                            uint32_t seg, uint32_t eight, bool last, few_progress<HD> &so)
+{
+    const uint32_t first = seg * MT_SEGMENT, group = p.heads / p.kv.heads, c = threadIdx.x % 4 * 2, row = eight * 8 + c;
+    const float scale = p.scale;
+    float s[4][4], most[2], m[2], used[2];
+    few_result<HD> y;
+    score_keys<HD, MADE>(s, room, it, first, eight, r);
+    step_ring<RING<HD>>(r);
+    step_ring<RING<HD>>(r);
+    if (last)
+        release_two(room.empty, r.stage);
+    if (first < it.seen.all.lo || first + MT_SEGMENT > it.seen.all.hi)
+        mask_keys(s, p, it, row, first);
+    find_most<HD>(most, s, room);
+#pragma unroll
+    for (int e = 0; e < 2; e++)
+        used[e] = scaled_most(most[e], scale, m[e]);
+    weigh_keys<HD>(s, room, used, scale);
+    const float l = weigh_values<HD, MADE>(y, room, it, first, eight, r);
+    step_ring<RING<HD>>(r);
+    step_ring<RING<HD>>(r);
+    if (last)
+        release_two(room.empty, r.stage);
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+        const float sum = __shfl_sync(0xffffffffu, l, (int)(c + e) * 4);
+        float old, now;
+        if (it.parts) {
+            if (row + e >= it.at.tokens * group)
+                continue;
+            float *part = part_at(p, it.at, it.kv_head, seg, row, HD) + e * (HD + 4);
+            if (threadIdx.x - PRODUCERS < 4)
+                *(float2 *)part = make_float2(m[e], sum);
+            store_few<HD>(part + 4, y, e, 1.0f, HD);
+        } else if (take_part(so.w[e], m[e], sum, old, now)) {
+#pragma unroll
+            for (int i = 0; i < y.count * 2; i++) {
+                float &acc = so.acc.o[i / 2][i % 2 * 2 + e];
+                acc = fmaf(acc, old, y.o[i / 2][i % 2 * 2 + e] * now);
+            }
+        }
+    }
+}
+
+/* Results of eight rows packed for `native`: `factor` times y of each of a thread's two. A number of so[].o is a
+   segment, of which each warp has a quarter. All computing threads. */
+template <int HD>
+static __device__ inline void pack_eight(const mt_cuda_attention &p, few_room<HD> &room, const item &it, uint32_t eight,
+                                         const few_result<HD> &y, const float (&factor)[2])
+{
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, group = p.heads / p.kv.heads;
+    const uint32_t first = eight * 8 + lane % 4 * 2;
+#pragma unroll
+    for (int e = 0; e < 2; e++)
+#pragma unroll
+        for (int t = 0; t < y.count; t++) {
+            float most = fmaxf(fabsf(factor[e] * y.o[t][e]), fabsf(factor[e] * y.o[t][2 + e]));
+#pragma unroll
+            for (uint32_t d = 4; d < 32; d *= 2)
+                most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, d));
+            if (lane < 4)
+                room.largest[eight % 2][warp][t][lane * 2 + e] = most;
+        }
+    named_barrier(1, COMPUTING);
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+        const uint32_t row = first + e, i = it.at.span.row + it.at.token + row / group;
+        if (row >= it.at.tokens * group)
+            continue;
+#pragma unroll
+        for (int t = 0; t < y.count; t++) {
+            const uint32_t segment = (it.kv_head * group + row % group) * (HD / MT_NATIVE_SEGMENT) + t;
+            float most = 0;
+#pragma unroll
+            for (int w = 0; w < COMPUTING / 32; w++)
+                most = fmaxf(most, room.largest[eight % 2][w][t][lane % 4 * 2 + e]);
+            const uint32_t unit = unit_of(most);
+            const float into = into_unit(unit);
+            uint8_t *to = segment_at(p.packed, i, segment);
+#pragma unroll
+            for (int h = 0; h < 2; h++)
+                *(__half *)(to + swizzled(i % p.packed.rows, warp * 2 + h) + lane / 4 * 2) =
+                    __float2half_rn(factor[e] * y.o[t][h * 2 + e] * into);
+            if (warp == 0 && lane < 4)
+                units_at(p.packed, i, segment / 4)[segment % 4] = (uint8_t)unit;
+        }
+    }
+}
+
+/* Eight rows of an item are done. */
+template <int HD>
+static __device__ inline void finish_eight(const mt_cuda_attention &p, few_room<HD> &room, const item &it,
+                                           uint32_t eight, few_progress<HD> so)
+{
+    const uint32_t group = p.heads / p.kv.heads;
+    float factor[2];
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+        const uint32_t row = eight * 8 + threadIdx.x % 4 * 2 + e, head = it.kv_head * group + row % group;
+        factor[e] = 0;
+        if (row >= it.at.tokens * group)
+            continue;
+        const float old = take_sink(so.w[e], p.sinks, head);
+        if (p.sinks)
+#pragma unroll
+            for (int i = 0; i < so.acc.count * 2; i++) {
+                float &acc = so.acc.o[i / 2][i % 2 * 2 + e];
+                acc = fmaf(acc, old, 0.0f);
+            }
+        factor[e] = 1.0f / so.w[e].l;
+        if (!p.packed_only)
+            store_few<HD>(row_of(p.y, it.at.span.row + it.at.token + row / group) + head * p.kv.head_dim, so.acc, e,
+                          factor[e], p.kv.head_dim);
+    }
+    if (HD % 64 == 0 && p.packed.q)
+        pack_eight<HD>(p, room, it, eight, so.acc, factor);
+}
+
+/* MADE: the heads are made here, else there are queries as they are. */
+template <int HD, bool MADE>
+static __device__ inline void compute_few(const mt_cuda_attention &p, const mt_cuda_asked *made, few_room<HD> &room)
+{
+    ring r = {0, 0};
+    item it;
+    for (uint32_t round = 0; round * gridDim.x < p.items; round++) {
+        if (!find_item(p, item_of(p, round), it))
+            continue;
+        const uint32_t rows = it.at.tokens * (p.heads / p.kv.heads), eights = (rows + 7) / 8;
+        few_progress<HD> so[EIGHTS];
+#pragma unroll
+        for (int i = 0; i < EIGHTS; i++)
+            so[i] = {{{-INFINITY, 0}, {-INFINITY, 0}}, {}};
+        if constexpr (MADE) {
+            make_heads<HD>(*made, room, it);
+        } else {
+            wait_for_last();
+            load_queries<HD>(p, room, it);
+        }
+        for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
+#pragma unroll 1
+            for (uint32_t i = 0; i < eights; i++) {
+                few_progress<HD> one = pick(so, i);
+                compute_eight<HD, MADE>(p, room, it, r, seg, i, i + 1 == eights, one);
+                put(so, i, one);
+            }
+            for (int i = 0; i < 2 * MT_SEGMENT / HALF; i++)
+                step_ring<RING<HD>>(r);
+        }
+#pragma unroll 1
+        for (uint32_t i = 0; !it.parts && it.seg0 < it.seg1 && i < eights; i++)
+            finish_eight<HD>(p, room, it, i, pick(so, i));
+        if (it.parts && last_of_all<COMPUTING>(p, it))
+            for (uint32_t row = (threadIdx.x - PRODUCERS) / 32; row < rows; row += COMPUTING / 32)
+                merge_row<HD, 16>(p, it, row);
+    }
+}
+
+template <int HD, bool MADE>
+static __device__ inline void attend_few(const mt_cuda_attention &p, const mt_cuda_asked *made)
+{
+    extern __shared__ uint8_t raw[];
+    few_room<HD> &room = *(few_room<HD> *)(((uintptr_t)raw + 127) / 128 * 128);
+    static_assert(sizeof(room) + 127 <= (HD == 64 ? 105 : 208) * 1024 + MT_CUDA_ATTEND_SMALL,
+                  "the host reserves so much");
+    start_barriers<RING<HD>>(room, COMPUTING);
+    if (threadIdx.x < PRODUCERS) {
+        copy_all<HD, HALF, RING<HD>, false, MADE>(p, room);
+    } else {
+        compute_few<HD, MADE>(p, made, room);
+    }
+}
+
+#define FEW(hd)                                                                                      \
+    extern "C" __global__ void __launch_bounds__(256, 1) mtk_attention_few_##hd(mt_cuda_attention p) \
+    {                                                                                                \
+        attend_few<hd, false>(p, NULL);                                                              \
+    }
+#define ASKED(hd)                                                         \
+    extern "C" __global__ void __launch_bounds__(256, 1)                  \
+        mtk_attention_asked_##hd(const __grid_constant__ mt_cuda_asked p) \
+    {                                                                     \
+        attend_few<hd, true>(p.attention, &p);                            \
+    }
+#else
+#define FEW(hd)                                     \
+    KERNEL(attention_few_##hd)(mt_cuda_attention p) \
+    {                                               \
+    }
+#define ASKED(hd)                                 \
+    KERNEL(attention_asked_##hd)(mt_cuda_asked p) \
+    {                                             \
+    }
+#endif
+
+FEW(64)
+FEW(80)
+FEW(96)
+FEW(128)
+ASKED(64)
+ASKED(128)
