@@ -122,8 +122,10 @@ bool mt_chat_answer_to(mt_chat_talk *talk, size_t before, mt_error *err) MT_NODI
 /* Sends GET url/path. Returns the HTTP status; 0: no server answers. */
 long mt_chat_get(const mt_chat_server *server, const char *path, mt_buf *body);
 
-/* Sends POST url/path with the body `sent`. Returns the HTTP status; 0: no server answers. */
+/* Sends POST url/path with the body `sent`. Returns the HTTP status; 0: no server answers. mt_chat_post waits for an
+   answer as long as it takes, mt_chat_send some seconds. */
 long mt_chat_send(const mt_chat_server *server, const char *path, const char *sent, mt_buf *body);
+long mt_chat_post(const mt_chat_server *server, const char *path, const char *sent, mt_buf *body);
 
 /* From mt_chat_interruptible(true) to mt_chat_interruptible(false), Ctrl-C does not end the program: it makes
    mt_chat_interrupted true and ends the request under way. */

@@ -20,6 +20,14 @@ int mt_run_message(const mt_options *opt)
     return 1;
 }
 
+int mt_cmd_verify(const mt_options *opt)
+{
+    (void)opt;
+    fprintf(stderr, "motet: this motet was built without libcurl and cannot ask a server: send the request again with "
+                    "another client\n");
+    return 2;
+}
+
 static int refuse_list(void)
 {
     fprintf(stderr, "motet: this motet was built without libcurl and cannot ask a server: GET /v1/models and POST "

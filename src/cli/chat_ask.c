@@ -106,14 +106,15 @@ static void reader_free(reader *r, struct curl_slist *headers)
     mt_buf_free(&r->body);
 }
 
-long mt_chat_send(const mt_chat_server *server, const char *path, const char *sent, mt_buf *body)
+/* seconds: 0: as long as it takes. */
+static long exchange(const mt_chat_server *server, const char *path, const char *sent, long seconds, mt_buf *body)
 {
     reader r = {0};
     struct curl_slist *headers;
     CURL *curl = prepare(server, path, &r, &headers);
 
-    mt_buf_init(&r.body, MT_CHAT_ANSWER_BYTES);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT, CONNECT_SECONDS);
+    mt_buf_init(&r.body, body->limit);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT, seconds);
     if (sent)
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, sent);
     if (curl_easy_perform(curl) != CURLE_OK)
@@ -124,6 +125,16 @@ long mt_chat_send(const mt_chat_server *server, const char *path, const char *se
         mt_buf_add(body, r.body.data, r.body.len);
     reader_free(&r, headers);
     return r.status;
+}
+
+long mt_chat_send(const mt_chat_server *server, const char *path, const char *sent, mt_buf *body)
+{
+    return exchange(server, path, sent, CONNECT_SECONDS, body);
+}
+
+long mt_chat_post(const mt_chat_server *server, const char *path, const char *sent, mt_buf *body)
+{
+    return exchange(server, path, sent, 0, body);
 }
 
 long mt_chat_get(const mt_chat_server *server, const char *path, mt_buf *body)

@@ -24,6 +24,7 @@ int mt_run_message(const mt_options *opt); /* the command run with a message for
 int mt_cmd_tokenize(const mt_options *opt);
 int mt_cmd_detokenize(const mt_options *opt);
 int mt_cmd_render(const mt_options *opt);
+int mt_cmd_verify(const mt_options *opt);
 int mt_cmd_bench(const mt_options *opt);
 bool mt_bench_has_url(const mt_options *opt); /* whether a URL is given in place of a folder */
 int mt_cmd_pull(const mt_options *opt);

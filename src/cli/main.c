@@ -30,6 +30,7 @@ static int dispatch(const mt_options *opt)
     case MT_COMMAND_TOKENIZE: return mt_cmd_tokenize(opt);
     case MT_COMMAND_DETOKENIZE: return mt_cmd_detokenize(opt);
     case MT_COMMAND_RENDER: return mt_cmd_render(opt);
+    case MT_COMMAND_VERIFY: return mt_cmd_verify(opt);
     case MT_COMMAND_BENCH: return mt_cmd_bench(opt);
     case MT_COMMAND_PULL: return mt_cmd_pull(opt);
     case MT_COMMAND_LIST: return mt_cmd_list(opt);
@@ -46,9 +47,9 @@ static int dispatch(const mt_options *opt)
    give one. *folder owns the path. */
 static bool find_model(mt_options *opt, char **folder, mt_error *err)
 {
-    if (!opt->dir || opt->help || opt->command == MT_COMMAND_RENDER || opt->command == MT_COMMAND_PULL ||
-        opt->command == MT_COMMAND_RM || opt->command == MT_COMMAND_PS || opt->command == MT_COMMAND_STOP ||
-        (opt->command == MT_COMMAND_CHAT && mt_chat_is_address(opt->dir)) ||
+    if (!opt->dir || opt->help || opt->command == MT_COMMAND_RENDER || opt->command == MT_COMMAND_VERIFY ||
+        opt->command == MT_COMMAND_PULL || opt->command == MT_COMMAND_RM || opt->command == MT_COMMAND_PS ||
+        opt->command == MT_COMMAND_STOP || (opt->command == MT_COMMAND_CHAT && mt_chat_is_address(opt->dir)) ||
         (opt->command == MT_COMMAND_BENCH && mt_bench_has_url(opt)))
         return true;
     *folder = mt_hub_find(opt->dir, opt->models_dir, getenv, err);

@@ -70,3 +70,18 @@ size_t mt_rules_kv_blocks(const mt_kv_shape *shape)
 {
     return shape->latent ? 1 : 2 * shape->heads;
 }
+
+uint32_t mt_rules_fingerprint(const mt_way *way)
+{
+    return way->version << 16 | (way->level & 0xff) << 8 | (uint32_t)way->native << 3 | (uint32_t)way->kv_bits << 1 |
+           (way->precision == MT_PRECISION_REFERENCE);
+}
+
+mt_way mt_rules_way(uint32_t fingerprint)
+{
+    return (mt_way){.version = fingerprint >> 16,
+                    .level = fingerprint >> 8 & 0xff,
+                    .native = fingerprint >> 3 & 1,
+                    .kv_bits = (mt_kv_bits)(fingerprint >> 1 & 3),
+                    .precision = fingerprint & 1 ? MT_PRECISION_REFERENCE : MT_PRECISION_FAST};
+}

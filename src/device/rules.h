@@ -31,4 +31,16 @@ typedef struct mt_kv_parts {
 } mt_kv_parts;
 mt_kv_parts mt_rules_kv_parts(const mt_kv_shape *shape);
 
+/* A way of computing (R12): what a fingerprint stands for. */
+typedef struct mt_way {
+    unsigned version; /* of the rules: MT_NUMERICS_VERSION */
+    unsigned level;   /* of R5: that of kernels (kernels.h), or a GPU's compute capability, as 90 */
+    bool native;      /* the arithmetic of products with quantised weights */
+    mt_kv_bits kv_bits;
+    mt_precision precision;
+} mt_way;
+
+uint32_t mt_rules_fingerprint(const mt_way *way);
+mt_way mt_rules_way(uint32_t fingerprint);
+
 #endif

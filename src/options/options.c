@@ -409,10 +409,11 @@ static bool check_complete(const mt_options *opt, mt_error *err)
 
     if (command->operand[0] != '\0' && command->operand[0] != '[' && (!opt->dir || (two && !opt->input)))
         return mt_fail(err, MT_E_INVALID, "\"%s\" needs %s: motet %s %s", command->name,
-                       two                                          ? "two files"
-                       : strncmp(command->operand, "NAME", 4) == 0  ? "a name"
-                       : strncmp(command->operand, "MODEL", 5) == 0 ? "a model's name"
-                                                                    : "a checkpoint folder",
+                       two                                           ? "two files"
+                       : strncmp(command->operand, "NAME", 4) == 0   ? "a name"
+                       : strncmp(command->operand, "MODEL", 5) == 0  ? "a model's name"
+                       : strncmp(command->operand, "ANSWER", 6) == 0 ? "a saved answer"
+                                                                     : "a checkpoint folder",
                        command->name, command->operand);
     return true;
 }

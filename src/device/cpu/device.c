@@ -109,9 +109,11 @@ size_t mt_cpu_device_rows(const mt_device *dev)
 
 uint32_t mt_cpu_device_fingerprint(const mt_device *dev)
 {
-    const uint32_t precision = dev->head.precision == MT_PRECISION_REFERENCE, bits = dev->head.kv_bits;
-    const uint32_t native = dev->head.numerics == MT_NUMERICS_NATIVE;
-    return MT_NUMERICS_VERSION << 16 | (mt_kernels_r5_level(&dev->k) & 0xff) << 8 | native << 3 | bits << 1 | precision;
+    return mt_rules_fingerprint(&(mt_way){.version = MT_NUMERICS_VERSION,
+                                          .level = mt_kernels_r5_level(&dev->k),
+                                          .native = dev->head.numerics == MT_NUMERICS_NATIVE,
+                                          .kv_bits = dev->head.kv_bits,
+                                          .precision = dev->head.precision});
 }
 
 void mt_cpu_device_enter(mt_device *dev)

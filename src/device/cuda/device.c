@@ -125,9 +125,11 @@ size_t mt_cuda_device_rows(const mt_device *dev)
 
 uint32_t mt_cuda_device_fingerprint(const mt_device *dev)
 {
-    const uint32_t precision = dev->head.precision == MT_PRECISION_REFERENCE, bits = dev->head.kv_bits;
-    const uint32_t native = dev->head.numerics == MT_NUMERICS_NATIVE;
-    return MT_NUMERICS_VERSION << 16 | (uint32_t)dev->code << 8 | native << 3 | bits << 1 | precision;
+    return mt_rules_fingerprint(&(mt_way){.version = MT_NUMERICS_VERSION,
+                                          .level = (unsigned)dev->code,
+                                          .native = dev->head.numerics == MT_NUMERICS_NATIVE,
+                                          .kv_bits = dev->head.kv_bits,
+                                          .precision = dev->head.precision});
 }
 
 /* The driver has a current context for each thread. */
