@@ -11,11 +11,10 @@
 
 /* clang-format off */
 /* X(name): kernels for products of few rows, mtk_few_<bits>_<most rows>_<group; 0: any>, in the order of
-   products/codes_rows1_64.c; then those of products/codes_rows9_64.c, and of one row. */
+   products/codes_rows1_64.c; then those of up to 8 rows. */
 #define MT_CUDA_FEW_KERNELS(X)                                                                                         \
     X(few_4_8_64) X(few_8_8_64) X(few_8_16_64) X(few_8_32_64) X(few_8_64_64)                                           \
     X(few_4_8_0) X(few_4_16_0) X(few_4_32_0) X(few_4_64_0) X(few_8_8_0) X(few_8_16_0) X(few_8_32_0) X(few_8_64_0)      \
-    X(some_1_2) X(some_2_2) X(some_3_2) X(some_1_4) X(some_2_4) X(turns_1_2) X(turns_2_2) X(turns_1_4)                 \
     X(row_4_1) X(row_4_8) X(row_8_1) X(row_8_8)
 
 /* X(name): the arithmetic `native` (native/native.c): products of few rows, native_few_<bits>_<groups of a step>_<most
@@ -242,7 +241,6 @@ struct mt_device {
     mt_cuda_packed packed;     /* packed rows of the next product */
     mt_cuda_packed packed_any; /* memory for them */
     CUdeviceptr packed_gated;  /* the same for few rows that a product has gated, or attention has made */
-    CUdeviceptr links;         /* links of such rows, see mt_cuda_few */
     CUdeviceptr decoded;       /* weights of `native`, for many rows */
     size_t decoded_bytes;
     CUdeviceptr expert, place, weight;   /* [rows][top_k] */
@@ -387,8 +385,6 @@ void mt_cuda_run_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_ma
 bool mt_cuda_few_can(const mt_device *dev, const mt_weight *a, const mt_weight *b, size_t m);
 /* y = w x for packed rows; false, and nothing is done, where shared memory does not suffice. */
 bool mt_cuda_few_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m);
-/* The same for more than 8 rows and weights that products/codes_rows9_64.cu supports. */
-bool mt_cuda_some_launch(mt_device *dev, mt_cuda_few *p);
 /* If the last two kernels in the list make heads, that nobody else reads, and ask with them, one does both. */
 void mt_cuda_attention_spend(mt_device *dev, mt_cuda_mat q);
 /* Has the last kernel in the list, if it makes these keys, also write them and the values to their pages; else
@@ -400,10 +396,6 @@ bool mt_cuda_row_launch(mt_device *dev, mt_cuda_few *p);
 bool mt_cuda_row_make(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, mt_cuda_mat x);
 /* Has the last product in the list, if it makes gate and up, also combine them; else false. */
 bool mt_cuda_row_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
-/* The same for products/codes_rows9_64.cu; and, if p asks for these rows, has it pack them, too: dev->packed is these
-   then. */
-bool mt_cuda_some_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
-bool mt_cuda_some_pack(mt_device *dev, const mt_cuda_pack *p);
 /* Has the last product of few rows in the list, if it makes x, also add it to y; else false. */
 bool mt_cuda_few_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
 

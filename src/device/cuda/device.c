@@ -178,7 +178,6 @@ static void plan_packed(mt_device *dev, const mt_cuda_needs *needs, size_t rows,
     dev->packed = dev->packed_any;
     /* as codes with scales, as bf16, or for `native` whole tiles of rows with their units */
     dev->packed_gated = mt_cuda_memory(dev->plan, mt_cuda_up(few, 64) * mt_cuda_up(needs->k, MT_NATIVE_CHUNK) * 5 / 2);
-    dev->links = mt_cuda_memory(dev->plan, mt_cuda_up(needs->k, MT_CUDA_STEP) / 64 * sizeof(uint32_t));
 }
 
 bool mt_cuda_device_plan(mt_device *dev, size_t rows, mt_error *err)

@@ -312,18 +312,8 @@ typedef struct mt_cuda_few {
     mt_cuda_mat glu; /* where gate and up, combined, go; data 0: nowhere */
     float glu_limit, glu_offset;
     uint32_t act;
-    uint32_t pairs; /* of products/codes_rows9_64.cu: tiles of gate of a block, and of up, that are combined; 0: none */
-    mt_cuda_pack gated;          /* how they are packed as well; to.q 0: they are not */
-    MT_CUDA_PTR(uint32_t) links; /* [links of 64 columns]: their tiles that are written; 0 between kernels */
+    uint32_t unused;
 } mt_cuda_few;
-
-/* The same for codes of 4 bits in groups of 64 (products/codes_rows9_64.cu): most slots of its ring, warps of a block
-   that takes turns, bytes of a slot. A warp may have up to 31 rows that are not there, and reads what would be their
-   sums: behind the sums, which come last, there is room. */
-#define MT_CUDA_SOME_STAGES 16
-#define MT_CUDA_SOME_PAIRS 96 /* most tiles of gate of a block: they are of at most 32 links */
-#define MT_CUDA_SOME_TURNING 12
-#define MT_CUDA_SOME_SLOT(m, tiles, chunk) (((chunk) * ((m)*152 + (tiles)*1152) + 31 * 8 + 127) / 128 * 128)
 
 /* Up to 8 rows with codes in groups of 64 (products/codes_rows1_8.cu). */
 #define MT_CUDA_ROW_ROWS 8

@@ -3,8 +3,6 @@
 #include "device/cuda/cuda.h"
 
 #define OWN (18u << 10) /* bytes of shared memory that the kernels use besides */
-/* most rows with codes of 4 bits for which codes_rows1_8.cu is the faster one; measured on an H200 */
-#define ROW_CROWD 6
 
 bool mt_cuda_few_can(const mt_device *dev, const mt_weight *a, const mt_weight *b, size_t m)
 {
@@ -48,7 +46,7 @@ bool mt_cuda_few_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *co
     }
     const uint32_t tiles = p.first[count], blocks = MT_MIN(tiles, (uint32_t)dev->processors);
     const bool codes8 = p.w[0].kind == MT_CUDA_CODES8;
-    if ((m > ROW_CROWD && mt_cuda_some_launch(dev, &p)) || mt_cuda_row_launch(dev, &p))
+    if (mt_cuda_row_launch(dev, &p))
         return true;
     const uint32_t each = (tiles + blocks - 1) / blocks, warps = MT_CUDA_FEW_WARPS - (m > 32 ? 2 : 0), most = warps / 2;
     const uint32_t rounds = (each + most - 1) / most;

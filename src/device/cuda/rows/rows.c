@@ -201,7 +201,7 @@ void mt_cuda_op_scale(mt_device *dev, mt_tensor *x, size_t m, float factor)
 void mt_cuda_run_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu)
 {
     if (mt_cuda_row_glu(dev, y, gate, up, m, glu) || mt_cuda_halves_glu(dev, y, gate, up, m, glu) ||
-        mt_cuda_some_glu(dev, y, gate, up, m, glu) || mt_cuda_native_glu(dev, y, gate, up, m, glu))
+        mt_cuda_native_glu(dev, y, gate, up, m, glu))
         return;
     const mt_cuda_made p = {.rows = {.y = y,
                                      .x = gate,
@@ -362,7 +362,7 @@ void mt_cuda_pack_rows(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdevi
                       .wide = w->mat.bits == 8,
                       .halves = w->class == MT_CLASS_B};
     if (w->class == MT_CLASS_F || pack_made(dev, &p) || mt_cuda_normed_pack(dev, &p) ||
-        (p.halves ? mt_cuda_halves_pack(dev, &p) : mt_cuda_some_pack(dev, &p)))
+        (p.halves && mt_cuda_halves_pack(dev, &p)))
         return;
     const size_t steps = m * (p.to.padded / 128);
     if (p.halves) /* a warp packs two steps of 128, where there are two */
