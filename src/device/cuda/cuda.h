@@ -5,104 +5,10 @@
 #include "base/arena.h"
 #include "device/backend.h"
 #include "device/cuda/host/driver.h"
+#include "device/cuda/kernels.h"
 #include "device/cuda/params.h"
 #include "device/rules.h"
 #include "sample/chain.h"
-
-/* clang-format off */
-/* X(name): kernels for products of few rows, mtk_few_<bits>_<most rows>_<group; 0: any>, in the order of
-   products/codes_rows1_64.c; then those of up to 8 rows. */
-#define MT_CUDA_FEW_KERNELS(X)                                                                                         \
-    X(few_4_8_64) X(few_8_8_64) X(few_8_16_64) X(few_8_32_64) X(few_8_64_64)                                           \
-    X(few_4_8_0) X(few_4_16_0) X(few_4_32_0) X(few_4_64_0) X(few_8_8_0) X(few_8_16_0) X(few_8_32_0) X(few_8_64_0)      \
-    X(row_4_1) X(row_4_8) X(row_8_1) X(row_8_8)
-
-/* X(name): the arithmetic `native` (native/native.c): products of few rows, native_few_<bits>_<groups of a step>_<most
-   rows>_<tiles>; kernels that start while the one before still runs; then the others. */
-#define MT_CUDA_NATIVE_FEW_KERNELS(X)                                                                                  \
-    X(native_few_4_1_8_1) X(native_few_4_1_8_2) X(native_few_4_1_16_1) X(native_few_4_1_16_2) X(native_few_4_1_32_1)   \
-    X(native_few_4_1_32_2) X(native_few_4_1_64_1) X(native_few_4_1_64_2) X(native_few_4_2_8_2) X(native_few_4_2_16_2)  \
-    X(native_few_4_2_32_2) X(native_few_4_2_64_2) X(native_few_4_4_8_2) X(native_few_4_4_16_2) X(native_few_4_4_32_2)  \
-    X(native_few_4_4_64_2) X(native_few_8_1_8_2) X(native_few_8_1_16_2) X(native_few_8_1_32_2) X(native_few_8_1_64_2)  \
-    X(native_few_8_2_8_2) X(native_few_8_2_16_2) X(native_few_8_2_32_2) X(native_few_8_2_64_2) X(native_few_8_4_8_2)   \
-    X(native_few_8_4_16_2) X(native_few_8_4_32_2) X(native_few_8_4_64_2)
-#define MT_CUDA_NATIVE_EARLY_KERNELS(X) X(native_pack) X(native_norm) X(native_glu) MT_CUDA_NATIVE_FEW_KERNELS(X)
-#define MT_CUDA_NATIVE_KERNELS(X)                                                                                      \
-    MT_CUDA_NATIVE_EARLY_KERNELS(X) X(native_decode_4_1) X(native_decode_4_2) X(native_decode_4_4)                     \
-    X(native_decode_8_1) X(native_decode_8_2) X(native_decode_8_4) X(native_prompt)
-
-/* X(name): products in fp32 with so many rows per warp; `many` for many rows (products/f32.cu). */
-#define MT_CUDA_F32_KERNELS(X) X(f32_1) X(f32_2) X(f32_4) X(f32_many_4) X(f32_many_8)
-
-/* X(name): products with shares of experts, mtk_shares_<bits>_<group>. */
-#define MT_CUDA_SHARE_KERNELS(X)                                                                                       \
-    X(shares_4_32) X(shares_4_64) X(shares_4_128) X(shares_8_32) X(shares_8_64) X(shares_8_128)
-
-/* X(name): experts of a row, and of few, by bits (experts/codes_row1.cu, experts/codes_rows2_8.cu). */
-#define MT_CUDA_CHOSEN_KERNELS(X)                                                                                      \
-    X(chosen_up_4) X(chosen_up_8) X(chosen_down_4) X(chosen_down_8)                                                    \
-    X(meet_up_4) X(meet_up_8) X(meet_down_4) X(meet_down_8)
-
-/* X(name): every kernel of the images, mtk_<name>, by file. */
-#define MT_CUDA_KERNELS(X)                                                                                             \
-    X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(heads) X(heads_64) X(heads_128) X(binary) X(glu)    \
-    X(norm_many) X(layer_norm) X(act) X(glu_many) X(pack_many) X(softcap) X(split_heads) X(finite) X(argmax)           \
-    X(rope_table) X(stretch) X(join) X(mean) X(pixels) X(embed) X(add_rows)                                            \
-    X(adjust) X(choose) X(best) X(follow)                                                                           \
-    X(pack_codes) X(norm_pack) X(glu_pack) X(product_codes4) X(product_codes8) X(product_f32)                          \
-    MT_CUDA_F32_KERNELS(X)                                                                                             \
-    MT_CUDA_FEW_KERNELS(X)                                                                                             \
-    X(many_4_32) X(many_4_64) X(many_4_128) X(many_8_32) X(many_8_64) X(many_8_128) X(many_signed)                     \
-    X(many_4_32_b) X(many_4_64_b) X(many_4_128_b) X(many_8_32_b) X(many_8_64_b) X(many_8_128_b)                        \
-    X(broad_64) X(broad_128)                                                                                           \
-    MT_CUDA_SHARE_KERNELS(X)                                                                                           \
-    X(pack_bf16) X(product_bf16) X(many_halves) X(many_bytes) X(wide_halves) X(pair_halves)                            \
-    X(few_halves_1) X(few_halves_2) X(few_halves_4) X(few_bytes_1) X(few_bytes_2) X(few_bytes_4)                       \
-    X(few_split_1_4) X(few_split_1_8) X(few_split_2_2) X(few_split_2_4) X(few_split_2_8) X(few_split_4_2)              \
-    X(few_split_4_4) X(few_split_4_8) X(route) X(sort_pairs) X(route_and_sort) X(router) X(combine)                    \
-    MT_CUDA_CHOSEN_KERNELS(X) X(peak_int8) X(peak_bf16) X(peak_fp32)                                                   \
-    MT_CUDA_NATIVE_KERNELS(X)                                                                                          \
-    MT_CUDA_ATTENTION_KERNELS(X)                                                                                       \
-    MT_CUDA_RECURRENT_KERNELS(X)
-#define MT_CUDA_ATTENTION_KERNELS(X)                                                                                   \
-    X(kv_write) X(kv_write_q) X(attention) X(attention_64_1) X(attention_64_4) X(attention_128_1) X(attention_128_4)   \
-    X(attention_256_1) X(attention_256_2) X(attention_merge) X(attention_q8) X(attention_q4) X(attention_merge_q)      \
-    MT_CUDA_HOPPER_KERNELS(X)
-#define MT_CUDA_HOPPER_KERNELS(X)                                                                                      \
-    X(attention_few_64) X(attention_many_64) X(attention_few_80) X(attention_many_80) X(attention_few_96)              \
-    X(attention_many_96) X(attention_few_128) X(attention_many_128) X(attention_few_256) X(attention_many_256)    \
-    X(attention_asked_64) X(attention_asked_128)
-#define MT_CUDA_RECURRENT_KERNELS(X)                                                                                   \
-    X(conv) X(conv_heads) X(conv_keep) X(gates) X(mix) X(delta) X(delta_few) X(delta_many) X(delta_normed)             \
-    X(remember) X(gated_norm)
-/* clang-format on */
-
-typedef enum mt_cuda_kernel {
-#define MT_CUDA_NUMBER(name) MT_K_##name,
-    MT_CUDA_KERNELS(MT_CUDA_NUMBER)
-#undef MT_CUDA_NUMBER
-        MT_K_COUNT
-} mt_cuda_kernel;
-
-/* Kernels that start while the kernel before still runs, and wait for it themselves (host/launch.c). */
-/* clang-format off */
-#define MT_CUDA_WAITING_KERNELS(X)                                                                                     \
-    MT_CUDA_F32_KERNELS(X)                                                                                             \
-    MT_CUDA_FEW_KERNELS(X)                                                                                             \
-    X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(heads) X(heads_64) X(heads_128) X(binary) X(glu)    \
-    X(norm_many) X(layer_norm) X(act) X(glu_many) X(pack_many) X(softcap) X(split_heads) X(finite) X(argmax)           \
-    X(rope_table) X(stretch) X(join) X(mean) X(pixels) X(embed) X(add_rows)                                            \
-    X(adjust) X(choose) X(best) X(follow)                                                                           \
-    X(pack_codes) X(norm_pack) X(glu_pack) X(pack_bf16) X(wide_halves) X(pair_halves) X(broad_64) X(broad_128)         \
-    X(few_halves_1) X(few_halves_2) X(few_halves_4) X(few_bytes_1) X(few_bytes_2) X(few_bytes_4)                       \
-    X(few_split_1_4) X(few_split_1_8) X(few_split_2_2) X(few_split_2_4) X(few_split_2_8) X(few_split_4_2)              \
-    X(few_split_4_4) X(few_split_4_8) X(route) X(sort_pairs) X(route_and_sort) X(router) X(combine)                    \
-    MT_CUDA_CHOSEN_KERNELS(X)                                                                                          \
-    MT_CUDA_NATIVE_EARLY_KERNELS(X)                                                                                    \
-    MT_CUDA_SHARE_KERNELS(X)                                                                                           \
-    MT_CUDA_RECURRENT_KERNELS(X)                                                                                       \
-    MT_CUDA_HOPPER_KERNELS(X)
-/* clang-format on */
 
 struct mt_tensor {
     mt_cuda_mat m;
@@ -180,6 +86,7 @@ struct mt_states {
 };
 
 typedef struct mt_cuda_launcher mt_cuda_launcher; /* host/launch.c */
+typedef struct mt_cuda_fusion mt_cuda_fusion;     /* fusion.c */
 
 /* How kernels are started; see host/ways.c. */
 typedef struct mt_cuda_ways {
@@ -201,6 +108,8 @@ struct mt_set {
 };
 
 #define MT_CUDA_ROUTED 32           /* most rows whose routes are sorted by the kernel that finds them */
+#define MT_CUDA_SPAN_FEW 8          /* spans with fewer rows than this, on average, take the delta rule for answers */
+#define MT_CUDA_FUSIONS 32          /* most fusions (fusion.c) */
 #define MT_CUDA_PARTS (64u << 20)   /* bytes for partial results: of attention, or of products of up to 512 blocks */
 #define MT_CUDA_COUNTS (1u << 18)   /* of who has left some */
 #define MT_CUDA_IMAGES 40           /* most images of kernels */
@@ -214,8 +123,9 @@ struct mt_device {
     CUmodule module[MT_CUDA_IMAGES]; /* NULL behind the last */
     CUfunction kernel[MT_K_COUNT];
     mt_cuda_launcher *launcher;
-    CUstream aside; /* a second stream, see host/aside.c */
-    CUevent so_far; /* marks what was enqueued on the first stream */
+    const mt_cuda_fusion *fusions; /* what the launcher makes of neighbours (fusion.c) */
+    CUstream aside;                /* a second stream, see host/aside.c */
+    CUevent so_far;                /* marks what was enqueued on the first stream */
     char name[160];
     mt_cuda_ways ways;
     int number;             /* index among the driver's GPUs */
@@ -315,89 +225,111 @@ void mt_cuda_aside_wait(mt_device *dev);
 CUstream mt_cuda_aside(mt_device *dev);
 void mt_cuda_send_aside(mt_device *dev, CUdeviceptr to, mt_sending *s, size_t at, size_t bytes);
 
-/* Adds a kernel with one parameter struct, which is copied, to the list. */
-void mt_cuda_list(mt_device *dev, mt_cuda_kernel kernel, size_t x, size_t y, size_t z, size_t threads, size_t shared,
-                  const void *parameter, size_t size);
-#define mt_cuda_launch(dev, kernel, x, y, z, threads, shared, parameter) \
-    mt_cuda_list(dev, kernel, x, y, z, threads, shared, parameter, sizeof(*(parameter)))
+/* A kernel to be started, but for its parameter struct. */
+typedef struct mt_cuda_call {
+    mt_cuda_kernel kernel;
+    uint32_t grid[3], threads, shared;
+    uint32_t cluster;  /* blocks of a cluster; 0: there are none */
+    uint32_t at, size; /* offset and bytes of its parameter, in the list */
+} mt_cuda_call;
+
+/* Adds a kernel with one parameter struct, which is copied, to the list; or, where a fusion takes it in, changes the
+   list instead. */
+void mt_cuda_list(mt_device *dev, const mt_cuda_call *call, const void *parameter);
+#define mt_cuda_launch(dev, kernel_, x, y, z, threads_, shared_, parameter)             \
+    mt_cuda_list(dev,                                                                   \
+                 &(mt_cuda_call){.kernel = (kernel_),                                   \
+                                 .grid = {(uint32_t)(x), (uint32_t)(y), (uint32_t)(z)}, \
+                                 .threads = (uint32_t)(threads_),                       \
+                                 .shared = (uint32_t)(shared_),                         \
+                                 .size = sizeof(*(parameter))},                         \
+                 parameter)
 
 /* The same on x blocks, of which each `cluster` neighbours read each other's shared memory. */
-void mt_cuda_list_cluster(mt_device *dev, mt_cuda_kernel kernel, size_t x, size_t cluster, size_t threads,
-                          size_t shared, const void *parameter, size_t size);
-#define mt_cuda_launch_cluster(dev, kernel, x, cluster, threads, shared, parameter) \
-    mt_cuda_list_cluster(dev, kernel, x, cluster, threads, shared, parameter, sizeof(*(parameter)))
+#define mt_cuda_launch_cluster(dev, kernel_, x, cluster_, threads_, shared_, parameter) \
+    mt_cuda_list(dev,                                                                   \
+                 &(mt_cuda_call){.kernel = (kernel_),                                   \
+                                 .grid = {(uint32_t)(x), 1, 1},                         \
+                                 .threads = (uint32_t)(threads_),                       \
+                                 .shared = (uint32_t)(shared_),                         \
+                                 .cluster = (uint32_t)(cluster_),                       \
+                                 .size = sizeof(*(parameter))},                         \
+                 parameter)
 
-/* mt_cuda_last: the parameter of the last kernel in the list that is not started, to be changed, where that kernel is
-   between first and last; else NULL. mt_cuda_drop removes that kernel. */
+/* Of the kernels in the list that are not started: the parameter of the last, to be changed, where that kernel is
+   between first and last, else NULL; that of the one which stands `back` before the last, NULL where there is none; and
+   the last is removed. For fusions. */
 void *mt_cuda_last(mt_device *dev, mt_cuda_kernel first, mt_cuda_kernel last);
-/* The same of the one that stands `back` before the last, whatever it is; NULL: there is none. */
 void *mt_cuda_listed(mt_device *dev, size_t back, mt_cuda_kernel *kernel);
 void mt_cuda_drop(mt_device *dev);
 
+/* A pattern of neighbours in the list that become one kernel. `fuse` is called before a kernel of the families `next`
+   is listed, where the last kernel in the list that is not of the families `over` is of those in `first`. It looks at
+   both parameters, changes the list, and returns true: then the kernel is not listed. Families are bits:
+   MT_CUDA_FAMILY. */
+struct mt_cuda_fusion {
+    const char *name;
+    uint64_t first, over, next; /* next 0: what is spent (mt_cuda_spend) */
+    bool (*fuse)(mt_device *dev, void *first, const mt_cuda_call *call, const void *next);
+};
+#define MT_CUDA_FAMILY(name) (1ull << MT_F_##name)
+extern const mt_cuda_fusion mt_cuda_fusions[]; /* ends with one without a name */
+
+/* Nobody reads x any more, but kernels that are listed. All fusions of what is spent are tried, with x as `next`. */
+void mt_cuda_spend(mt_device *dev, mt_cuda_mat x);
+/* How often a fusion was found, by its place in the table. */
+size_t mt_cuda_fused(const mt_device *dev, size_t fusion);
+
 /* Packs rows of x (by index, where given) as the weight needs them. */
 void mt_cuda_pack_rows(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdeviceptr index, size_t m);
+
+/* Products y[i] = x w[i]' of m rows, with weights that are alike. */
+typedef struct mt_cuda_products {
+    mt_tensor *const *y;
+    const mt_weight *const *w;
+    size_t count;
+    mt_cuda_mat x;
+    size_t m;
+} mt_cuda_products;
+
 /* Whether two weights need rows packed alike. */
 bool mt_cuda_same_rows(const mt_weight *a, const mt_weight *b);
-/* y = w x for packed rows; with experts: in at most `shares` shares. */
-void mt_cuda_multiply(mt_device *dev, const mt_weight *w, mt_cuda_product p, size_t shares);
+/* The kernel that the table of products.c has for m rows. */
+mt_cuda_kernel mt_cuda_product_kernel(const mt_device *dev, const mt_weight *w, size_t m);
+/* y = w x by a kernel for any weight and any number of rows; with experts: in at most `shares` shares. */
+void mt_cuda_any_launch(mt_device *dev, const mt_weight *w, mt_cuda_product p, size_t shares);
 
-/* Whether products of m rows with a and b, which share the rows, can be one kernel for many rows; and that kernel. */
-bool mt_cuda_many_can(const mt_weight *a, const mt_weight *b, size_t m);
-void mt_cuda_many_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m);
-/* The same for sorted rows with experts like w, in at most `most` shares. */
-void mt_cuda_many_experts(mt_device *dev, mt_cuda_mat y, const mt_weight *w, mt_cuda_shares shares, size_t most);
+/* What the table's rows list; false, and nothing is listed, where the kernel does not take these products. The rows are
+   packed (dev->packed), but in fp32, and where a kernel for one row with codes packs it itself. */
+bool mt_cuda_f32_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
+bool mt_cuda_codes_row_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
+bool mt_cuda_codes_rows_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
+bool mt_cuda_codes_few_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
+bool mt_cuda_bf16_few_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
+bool mt_cuda_many_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
+/* The parameter of kernels for few rows with codes, but for how their work is divided. */
+mt_cuda_few mt_cuda_few_of(const mt_device *dev, const mt_cuda_products *p);
 
-/* The same for few bf16 rows. */
-bool mt_cuda_halves_can(const mt_device *dev, const mt_weight *a, const mt_weight *b, size_t m);
-void mt_cuda_halves_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m);
-/* Has the last product of few bf16 rows in the list, if it makes x, also add it to y; if it makes gate and up, also
-   combine them; else false. */
-bool mt_cuda_halves_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
-bool mt_cuda_halves_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
-/* Has it also pack what it combines, if p asks for these rows; dev->packed is these then. Else false. */
-bool mt_cuda_halves_pack(mt_device *dev, const mt_cuda_pack *p);
+/* Whether there is a kernel for many rows with such a weight; and its product of sorted rows with experts like w, in at
+   most `most` shares. */
+bool mt_cuda_many_can(const mt_weight *w);
+void mt_cuda_many_experts(mt_device *dev, mt_cuda_kernel kernel, mt_cuda_mat y, const mt_weight *w,
+                          mt_cuda_shares shares, size_t most);
 
-/* Has the last kernel in the list, if it norms these rows of a recurrent layer, also pack them; else false. */
-bool mt_cuda_normed_pack(mt_device *dev, const mt_cuda_pack *p);
-
-/* y = w x in fp32 for some of the weights together, from the first on: returns how many; 0, and nothing is done, where
-   there is no kernel for the first. */
-size_t mt_cuda_f32_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, mt_cuda_mat x,
-                          size_t m);
-
-/* If the last kernel in the list makes the router's product of rows x, and perhaps the one before norms them, one
-   kernel does all of it instead, chooses experts, sorts where `sort` is given, and packs the rows for gate and up;
-   else false. */
-bool mt_cuda_router_absorb(mt_device *dev, const mt_cuda_route *route, const mt_cuda_sort *sort, mt_cuda_mat x,
-                           const mt_experts *e);
 /* y = the experts of one row; false, and nothing is done, where there are no kernels for that. */
 bool mt_cuda_row_experts(mt_device *dev, const mt_cuda_route *route, mt_cuda_mat x, const mt_experts *e);
 /* Whether the kernels of experts/codes_rows2_8.cu, and those of experts/codes_row1.cu, know an expert's parts. */
 bool mt_cuda_chosen_can(const mt_device *dev, const mt_experts *e);
+
+/* Norms, rotates and writes heads as p says; attention that makes its heads itself (fusion.c). */
+void mt_cuda_heads_launch(mt_device *dev, const mt_cuda_heads *p);
+void mt_cuda_asked_launch(mt_device *dev, const mt_cuda_asked *p);
 
 /* Places of so many sorted pairs, where each expert's begin at a multiple of MT_CUDA_ALIGN. */
 size_t mt_cuda_places(size_t pairs, size_t experts);
 
 /* y = gate and up combined as glu says. */
 void mt_cuda_run_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
-
-/* Whether products of m rows with a and b, which share the rows, can be one kernel for few rows. */
-bool mt_cuda_few_can(const mt_device *dev, const mt_weight *a, const mt_weight *b, size_t m);
-/* y = w x for packed rows; false, and nothing is done, where shared memory does not suffice. */
-bool mt_cuda_few_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m);
-/* If the last two kernels in the list make heads, that nobody else reads, and ask with them, one does both. */
-void mt_cuda_attention_spend(mt_device *dev, mt_cuda_mat q);
-/* Has the last kernel in the list, if it makes these keys, also write them and the values to their pages; else
-   false. */
-bool mt_cuda_heads_keep(mt_device *dev, const mt_kv *kv, size_t layer, mt_cuda_mat k, mt_cuda_mat v);
-/* The same for up to 8 packed rows and weights that products/codes_rows1_8.cu supports; and for one row that the kernel
-   packs itself, and norms where the last kernel in the list would. */
-bool mt_cuda_row_launch(mt_device *dev, mt_cuda_few *p);
-bool mt_cuda_row_make(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, mt_cuda_mat x);
-/* Has the last product in the list, if it makes gate and up, also combine them; else false. */
-bool mt_cuda_row_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
-/* Has the last product of few rows in the list, if it makes x, also add it to y; else false. */
-bool mt_cuda_few_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
 
 /* Packs rows of x for a weight of `native`; whether two such weights can be multiplied together; y = w x for rows that
    are packed and weights that can. */

@@ -56,6 +56,7 @@ static mt_device *open_cuda(const mt_device_params *params, mt_host *host, mt_er
                                  .kv_bits = params->kv_bits,
                                  .numerics = params->numerics};
     dev->number = params->number;
+    dev->fusions = mt_cuda_fusions;
     if (mt_cuda_open_gpu(dev, err))
         return dev;
     mt_free(dev);

@@ -121,6 +121,8 @@ typedef struct mt_cuda_states {
 
 /* ---- one struct for each kernel, or for several that are alike ---- */
 
+typedef enum mt_cuda_binary { MT_CUDA_ADD, MT_CUDA_GATE, MT_CUDA_ADD_GATED, MT_CUDA_SCALE } mt_cuda_binary;
+
 typedef struct mt_cuda_rows { /* rows: elementwise operations, norms */
     mt_cuda_mat y, y2, x, x2, w, bias;
     MT_CUDA_PTR(const uint32_t) index;

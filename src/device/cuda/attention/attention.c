@@ -13,8 +13,6 @@
 
 void mt_cuda_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v)
 {
-    if (!kv->d.bits && mt_cuda_heads_keep(dev, kv, layer, k->m, v->m))
-        return;
     mt_cuda_attention p = {.x = k->m, .v = v->m, .kv = kv->d, .step = dev->step, .layer = (uint32_t)layer};
     if (kv->d.bits)
         mt_cuda_launch(dev, MT_K_kv_write_q, dev->step.rows, 1, 1, THREADS,
@@ -160,28 +158,13 @@ static void attend_hopper(mt_device *dev, const hopper *h, mt_cuda_attention p)
                    shared_of(h, many), &p);
 }
 
-void mt_cuda_attention_spend(mt_device *dev, mt_cuda_mat q)
+void mt_cuda_asked_launch(mt_device *dev, const mt_cuda_asked *p)
 {
-    mt_cuda_kernel kernel, before;
-    const mt_cuda_attention *a = mt_cuda_listed(dev, 0, &kernel);
-    const mt_cuda_heads *h = mt_cuda_listed(dev, 1, &before);
-    if (!h || before < MT_K_heads || before > MT_K_heads_128 ||
-        (kernel != MT_K_attention_few_64 && kernel != MT_K_attention_few_128))
-        return;
-    const hopper *form = find_hopper(dev, a);
-    const uint32_t dim = form->head_stride;
-    if (a->x.data != q.data || h->y[0].data != q.data || !h->kept_only || h->count != 2 || h->keys != 1 ||
-        h->m > MT_CUDA_ROW_ROWS || h->layer != a->layer || h->kv.data != a->kv.data || h->kv.group != a->kv.group ||
-        a->step.seen || h->head_dim != dim || a->kv.head_dim != dim || h->pairs ||
-        (h->table.data && h->table.cols != dim) || h->gates.data || h->apart != dim)
-        return;
-    const mt_cuda_asked p = {.attention = *a, .heads = *h};
+    const hopper *h = find_hopper(dev, &p->attention);
     const uint32_t blocks = (uint32_t)dev->processors;
-    mt_cuda_drop(dev);
-    mt_cuda_drop(dev);
-    mt_cuda_launch(dev, dim == 64 ? MT_K_attention_asked_64 : MT_K_attention_asked_128,
-                   p.attention.items < blocks ? p.attention.items : blocks, 1, 1, form->threads[0],
-                   shared_of(form, false), &p);
+    mt_cuda_launch(dev, h->head_stride == 64 ? MT_K_attention_asked_64 : MT_K_attention_asked_128,
+                   p->attention.items < blocks ? p->attention.items : blocks, 1, 1, h->threads[0], shared_of(h, false),
+                   p);
 }
 
 /* ---- other heads, other cards ---- */

@@ -1,7 +1,5 @@
-/* How one row meets its experts: with the kernels of codes_row1.cu; and one kernel for all that comes before experts,
-   of few rows. */
+/* How one row is multiplied with its experts, by the kernels of codes_row1.cu. */
 #include "device/cuda/cuda.h"
-#include "device/limits.h"
 
 static bool fits(const mt_weight *w)
 {
@@ -43,63 +41,12 @@ static bool can(const mt_device *dev, const mt_experts *e)
            shared_down(e) <= most;
 }
 
-bool mt_cuda_router_absorb(mt_device *dev, const mt_cuda_route *route, const mt_cuda_sort *sort, mt_cuda_mat x,
-                           const mt_experts *e)
-{
-    mt_cuda_kernel kernel[2];
-    const mt_cuda_f32 *product = mt_cuda_listed(dev, 0, &kernel[0]);
-    const mt_cuda_made *norm = mt_cuda_listed(dev, 1, &kernel[1]);
-    const uint32_t m = route->m;
-    if (!product || kernel[0] < MT_K_f32_1 || kernel[0] > MT_K_f32_4 || m > MT_CUDA_ROUTED || product->m != m ||
-        product->count != 1 || product->y[0].data != route->router.data || product->x.data != x.data ||
-        product->x.data % 16 || product->x.stride % 4)
-        return false;
-    const mt_cuda_weight *w = &product->w[0];
-    if (w->kind == MT_CUDA_PLAIN || w->k % MT_CUDA_STEP || w->group < 16 || w->k != e->part[0]->d.k)
-        return false;
-    mt_cuda_router p = {.w = *w,
-                        .x = product->x,
-                        .route = *route,
-                        .arrived = dev->arrived,
-                        .bits = product->bits,
-                        .pack = {.x = x, .to = dev->packed_any, .m = m, .k = w->k, .group = 64}};
-    if (sort)
-        p.sort = *sort;
-    p.pack.to.rows = m;
-    p.pack.to.padded = w->k;
-    p.pack.wide = e->part[0]->mat.bits == 8;
-    const bool normed = norm && kernel[1] == MT_K_norm && norm->rows.m == m && norm->rows.y.data == x.data &&
-                        norm->rows.y.data != norm->rows.x.data && norm->rows.x.cols == w->k && !norm->pack.to.q &&
-                        norm->rows.x.data % 16 == 0 && norm->rows.w.data % 16 == 0 && norm->rows.x.stride % 4 == 0;
-    if (normed) {
-        p.x = norm->rows.x;
-        p.y = norm->rows.y;
-        p.norm = norm->rows.w.data;
-        p.eps = norm->rows.eps;
-        p.offset = norm->rows.offset;
-    }
-    const size_t rows = m < MT_CUDA_ROUTER_ROWS ? m : MT_CUDA_ROUTER_ROWS;
-    const size_t room = rows * MT_CUDA_ROUTE_ROOM(e->count) * sizeof(uint32_t);
-    size_t shared = MT_CUDA_ROUTER_SHARED(rows, w->k, w->groups, p.bits, w->pairs == MT_SCALE_F32 ? 8u : 4u);
-    shared = shared > room ? shared : room;
-    if (shared + 4096 + MT_LIMIT_EXPERTS * sizeof(uint32_t) > (size_t)dev->shared)
-        return false;
-    dev->packed = p.pack.to;
-    for (size_t i = 0; i < 1 + (size_t)normed; i++)
-        mt_cuda_drop(dev);
-    mt_cuda_launch(dev, MT_K_router, (p.w.n + MT_CUDA_ROUTER_COLUMNS - 1) / MT_CUDA_ROUTER_COLUMNS + 1,
-                   (m + rows - 1) / rows, 1, rows * MT_CUDA_ROUTER_THREADS, shared, &p);
-    return true;
-}
-
 bool mt_cuda_row_experts(mt_device *dev, const mt_cuda_route *route, mt_cuda_mat x, const mt_experts *e)
 {
     if (route->m != 1 || !can(dev, e))
         return false;
-    if (!mt_cuda_router_absorb(dev, route, NULL, x, e)) {
-        mt_cuda_launch(dev, MT_K_route, 1, 1, 1, 32, MT_CUDA_ROUTE_ROOM(e->count) * sizeof(uint32_t), route);
-        mt_cuda_pack_rows(dev, e->part[0], x, 0, 1);
-    }
+    mt_cuda_launch(dev, MT_K_route, 1, 1, 1, 32, MT_CUDA_ROUTE_ROOM(e->count) * sizeof(uint32_t), route);
+    mt_cuda_pack_rows(dev, e->part[0], x, 0, 1);
     const mt_cuda_weight *gate = &e->part[0]->d, *down = &e->part[2]->d;
     const size_t places = e->top_k * down->steps;
     /* what is between both kernels lies where values of pairs lie otherwise, which take more */

@@ -22,9 +22,9 @@ typedef struct cut {
 static cut cut_of(const mt_experts *e, size_t pairs)
 {
     const size_t met = e->count < pairs ? e->count : pairs;
-    bool many = pairs > FEW * e->count;
+    bool many = pairs > FEW * e->count && pairs > MT_CUDA_FEW_ROWS;
     for (size_t i = 0; i < 3; i++)
-        many = many && mt_cuda_many_can(e->part[i], e->part[i], pairs);
+        many = many && mt_cuda_many_can(e->part[i]);
     return many ? (cut){MT_CUDA_MANY, pairs / MT_CUDA_MANY + met} : (cut){8, mt_cuda_places(pairs, e->count) / 8};
 }
 
@@ -95,11 +95,12 @@ static void meet(mt_device *dev, const mt_experts *e, size_t part, mt_cuda_mat y
 {
     const mt_cuda_shares shares = shares_of(dev, e, part);
     if (c.rows == MT_CUDA_MANY)
-        mt_cuda_many_experts(dev, y, e->part[part], shares, c.most);
+        mt_cuda_many_experts(dev, mt_cuda_product_kernel(dev, e->part[part], MT_CUDA_MANY), y, e->part[part], shares,
+                             c.most);
     else if (known(e->part[part]))
         meet_few(dev, e, part, 1, &y, c);
     else
-        mt_cuda_multiply(dev, e->part[part], (mt_cuda_product){.y = y, .x = x, .shares = shares, .row = row}, c.most);
+        mt_cuda_any_launch(dev, e->part[part], (mt_cuda_product){.y = y, .x = x, .shares = shares, .row = row}, c.most);
 }
 
 /* gate and up of rows of x, which are packed once where both need them alike. */
@@ -128,11 +129,8 @@ static bool meet_all(mt_device *dev, const mt_experts *e, const mt_cuda_route *h
     const size_t pairs = how->m * e->top_k, places = mt_cuda_places(pairs, e->count);
     if (c.rows != 8 || !mt_cuda_chosen_can(dev, e) || shared[0] > most || shared[1] > most)
         return false;
-    const mt_cuda_sort sort = sort_of(dev, e, pairs, c);
-    if (!mt_cuda_router_absorb(dev, how, &sort, x, e)) {
-        route(dev, e, how, c);
-        mt_cuda_pack_rows(dev, e->part[0], x, 0, how->m);
-    }
+    route(dev, e, how, c);
+    mt_cuda_pack_rows(dev, e->part[0], x, 0, how->m);
     /* what is between both kernels lies where gates lie otherwise, which take more */
     const CUdeviceptr at = dev->gate.data;
     mt_cuda_meet p = {.shares = {shares_of(dev, e, 0), shares_of(dev, e, 1)},

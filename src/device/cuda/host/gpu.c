@@ -57,7 +57,7 @@ static CUresult widen(mt_device *dev, CUfunction function)
 static bool find_kernels(mt_device *dev, mt_error *err)
 {
     static const char *const names[] = {
-#define NAME(name) "mtk_" #name,
+#define NAME(name, family, start) "mtk_" #name,
         MT_CUDA_KERNELS(NAME)
 #undef NAME
     };
@@ -167,11 +167,12 @@ void mt_cuda_close_gpu(mt_device *dev)
 {
     const mt_device_head head = dev->head;
     const int number = dev->number;
+    const mt_cuda_fusion *fusions = dev->fusions;
     char name[sizeof(dev->name)];
     memcpy(name, dev->name, sizeof(name));
     if (dev->cu.library)
         leave(dev);
-    *dev = (mt_device){.head = head, .number = number, .failed = true};
+    *dev = (mt_device){.head = head, .number = number, .fusions = fusions, .failed = true};
     memcpy(dev->name, name, sizeof(name));
     mt_fail(&dev->fault, MT_E_IO, "the GPU is not open");
 }

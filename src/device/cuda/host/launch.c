@@ -6,8 +6,8 @@
    most models. But where the GPU has nothing to do, it gets the first kernels as soon as there are some. The list has
    three uses:
 
-   1. Neighbours become one kernel: before launching, code may look at the last kernel of the list (mt_cuda_last) and
-      change that instead.
+   1. Neighbours become one kernel: before a kernel is listed, the patterns of fusion.c are held against it and the last
+      ones of the list.
    2. A list that is equal to an earlier one, byte by byte, is replayed as a graph of the driver, in one call. What
       differs between two steps with equally many rows (tokens, positions, pages) is in device memory, always at the
       same address, and not in the parameters; so the steps of answers give equal lists. Nothing has to be declared:
@@ -32,16 +32,9 @@ enum {
     LISTS = 96                /* lists that are remembered: some for every number of rows */
 };
 
-typedef struct call {
-    mt_cuda_kernel kernel;
-    uint32_t grid[3], threads, shared;
-    uint32_t cluster;  /* blocks of a cluster; 0: there are none */
-    uint32_t at, size; /* offset and bytes of its parameter */
-} call;
-
 typedef struct call_list {
     uint32_t count, used; /* calls, bytes of parameters */
-    call call[CALLS];
+    mt_cuda_call call[CALLS];
     _Alignas(16) uint8_t parameters[PARAMETERS];
 } call_list;
 
@@ -54,10 +47,12 @@ typedef struct seen {
 
 struct mt_cuda_launcher {
     CUstream stream;
-    bool graphs;  /* false: the driver failed to make a graph, or graphs are switched off */
-    bool idle;    /* nothing was started since the GPU was seen to have nothing to do */
-    uint64_t now; /* counts uses */
-    size_t next;  /* where the list is looked for first */
+    bool graphs;                   /* false: the driver failed to make a graph, or graphs are switched off */
+    bool idle;                     /* nothing was started since the GPU was seen to have nothing to do */
+    uint64_t now;                  /* counts uses */
+    size_t next;                   /* where the list is looked for first */
+    bool fusing;                   /* a fusion changes the list: what it lists is not held against patterns again */
+    size_t fused[MT_CUDA_FUSIONS]; /* how often, by fusion */
     call_list list;
     seen seen[LISTS];
 };
@@ -88,15 +83,26 @@ void mt_cuda_launcher_close(mt_device *dev)
 /* Kernels that wait for the one before by themselves. */
 static bool waits(mt_cuda_kernel kernel)
 {
+    enum { LATE, EARLY };
     static const bool does[MT_K_COUNT] = {
-#define WAITS(name) [MT_K_##name] = true,
-        MT_CUDA_WAITING_KERNELS(WAITS)
+#define WAITS(name, family, start) [MT_K_##name] = (start) == EARLY,
+        MT_CUDA_KERNELS(WAITS)
 #undef WAITS
     };
     return does[kernel];
 }
 
-static CUresult start(mt_device *dev, const call *c, const uint8_t *parameters)
+static uint64_t family_of(mt_cuda_kernel kernel)
+{
+    static const uint8_t families[MT_K_COUNT] = {
+#define FAMILY(name, family, start) [MT_K_##name] = MT_F_##family,
+        MT_CUDA_KERNELS(FAMILY)
+#undef FAMILY
+    };
+    return 1ull << families[kernel];
+}
+
+static CUresult start(mt_device *dev, const mt_cuda_call *c, const uint8_t *parameters)
 {
     CUlaunchAttribute attributes[2] = {{0}};
     unsigned count = 0;
@@ -240,44 +246,80 @@ void mt_cuda_idle(mt_device *dev)
     dev->launcher->idle = true;
 }
 
+/* ---- fusion ---- */
+
+/* The parameter of the last call but those of the families `over`, if it is one of `first`; else NULL. */
+static void *find_first(call_list *list, uint64_t first, uint64_t over)
+{
+    uint32_t i = list->count;
+    while (i > 0 && family_of(list->call[i - 1].kernel) & over)
+        i--;
+    return i > 0 && family_of(list->call[i - 1].kernel) & first ? list->parameters + list->call[i - 1].at : NULL;
+}
+
+static bool try_fusion(mt_device *dev, const mt_cuda_fusion *f, const mt_cuda_call *call, const void *next)
+{
+    mt_cuda_launcher *l = dev->launcher;
+    void *first = find_first(&l->list, f->first, f->over);
+    if (!first)
+        return false;
+    l->fusing = true;
+    const bool fused = f->fuse(dev, first, call, next);
+    l->fusing = false;
+    l->fused[f - dev->fusions] += fused;
+    return fused;
+}
+
+static bool fuse(mt_device *dev, const mt_cuda_call *call, const void *next)
+{
+    const uint64_t family = family_of(call->kernel);
+    for (const mt_cuda_fusion *f = dev->fusions; f->name && !dev->launcher->fusing; f++)
+        if (f->next & family && try_fusion(dev, f, call, next))
+            return true;
+    return false;
+}
+
+void mt_cuda_spend(mt_device *dev, mt_cuda_mat x)
+{
+    for (const mt_cuda_fusion *f = dev->fusions; f->name; f++)
+        if (!f->next)
+            (void)try_fusion(dev, f, NULL, &x);
+}
+
+size_t mt_cuda_fused(const mt_device *dev, size_t fusion)
+{
+    return dev->launcher->fused[fusion];
+}
+
 /* ---- the list ---- */
 
-void mt_cuda_list(mt_device *dev, mt_cuda_kernel kernel, size_t x, size_t y, size_t z, size_t threads, size_t shared,
-                  const void *parameter, size_t size)
+static void append(mt_device *dev, const mt_cuda_call *call, const void *parameter)
 {
     call_list *list = &dev->launcher->list;
-    const size_t room = mt_cuda_up(size, 16), most = dev->launcher->idle ? FIRST : CALLS;
-    if (dev->failed || x * y * z == 0)
-        return;
+    const size_t room = mt_cuda_up(call->size, 16), most = dev->launcher->idle ? FIRST : CALLS;
     dev->waited = false;
     if (list->count >= 2 * KEPT && !replays(dev))
         start_front(dev);
     else if (list->count >= most || list->used + room > PARAMETERS)
         (void)mt_cuda_stream(dev);
-    list->call[list->count++] = (call){.kernel = kernel,
-                                       .grid = {(uint32_t)x, (uint32_t)y, (uint32_t)z},
-                                       .threads = (uint32_t)threads,
-                                       .shared = (uint32_t)shared,
-                                       .at = list->used,
-                                       .size = (uint32_t)size};
-    memcpy(list->parameters + list->used, parameter, size);
-    memset(list->parameters + list->used + size, 0, room - size);
+    mt_cuda_call *to = &list->call[list->count++];
+    *to = *call;
+    to->at = list->used;
+    memcpy(list->parameters + list->used, parameter, call->size);
+    memset(list->parameters + list->used + call->size, 0, room - call->size);
     list->used += (uint32_t)room;
 }
 
-void mt_cuda_list_cluster(mt_device *dev, mt_cuda_kernel kernel, size_t x, size_t cluster, size_t threads,
-                          size_t shared, const void *parameter, size_t size)
+void mt_cuda_list(mt_device *dev, const mt_cuda_call *call, const void *parameter)
 {
-    call_list *list = &dev->launcher->list;
-    mt_cuda_list(dev, kernel, x, 1, 1, threads, shared, parameter, size);
-    if (!dev->failed && x)
-        list->call[list->count - 1].cluster = (uint32_t)cluster;
+    if (!dev->failed && call->grid[0] && call->grid[1] && call->grid[2] && !fuse(dev, call, parameter))
+        append(dev, call, parameter);
 }
 
 void *mt_cuda_last(mt_device *dev, mt_cuda_kernel first, mt_cuda_kernel last)
 {
     call_list *list = &dev->launcher->list;
-    const call *c = list->count ? &list->call[list->count - 1] : NULL;
+    const mt_cuda_call *c = list->count ? &list->call[list->count - 1] : NULL;
     return c && c->kernel >= first && c->kernel <= last ? list->parameters + c->at : NULL;
 }
 
@@ -286,7 +328,7 @@ void *mt_cuda_listed(mt_device *dev, size_t back, mt_cuda_kernel *kernel)
     call_list *list = &dev->launcher->list;
     if (back >= list->count)
         return NULL;
-    const call *c = &list->call[list->count - 1 - back];
+    const mt_cuda_call *c = &list->call[list->count - 1 - back];
     *kernel = c->kernel;
     return list->parameters + c->at;
 }

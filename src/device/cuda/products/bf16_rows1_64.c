@@ -1,5 +1,4 @@
-/* How products of few bf16 rows are divided for bf16_rows1_64.cu, and which operations behind them become part of
-   them: sums, gates, packing. */
+/* How products of few bf16 rows are divided for bf16_rows1_64.cu. */
 #include "base/compiler.h"
 #include "device/cuda/cuda.h"
 
@@ -11,12 +10,6 @@
 static size_t tile_bytes(const mt_cuda_weight *w)
 {
     return w->kind == MT_CUDA_HALVES ? 2048 : 1024;
-}
-
-bool mt_cuda_halves_can(const mt_device *dev, const mt_weight *a, const mt_weight *b, size_t m)
-{
-    return m <= MT_CUDA_FEW_ROWS && dev->code >= 90 && b->class == MT_CLASS_B && a->class == b->class &&
-           a->d.kind == b->d.kind && b->d.kind != MT_CUDA_PLAIN && a->d.k == b->d.k;
 }
 
 /* Most tiles side by side. With FP8 more rows than eight are worth more tiles: every round reads them again. */
@@ -61,19 +54,22 @@ static uint32_t share_k(mt_cuda_halves *p, uint32_t *warps, mt_cuda_kernel *kern
     return sums;
 }
 
-void mt_cuda_halves_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m)
+bool mt_cuda_bf16_few_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *from)
 {
+    static const mt_cuda_kernel kernels[2][3] = {{MT_K_few_halves_1, MT_K_few_halves_2, MT_K_few_halves_4},
+                                                 {MT_K_few_bytes_1, MT_K_few_bytes_2, MT_K_few_bytes_4}};
+    const size_t count = from->count, m = from->m;
     mt_cuda_halves p = {.from = dev->packed, .m = (uint32_t)m, .count = (uint32_t)count};
     for (size_t i = 0; i < count; i++) {
-        p.w[i] = w[i]->d;
-        p.y[i] = y[i]->m;
-        p.first[i + 1] = p.first[i] + (w[i]->d.n + MT_CUDA_TILE - 1) / MT_CUDA_TILE;
+        p.w[i] = from->w[i]->d;
+        p.y[i] = from->y[i]->m;
+        p.first[i + 1] = p.first[i] + (p.w[i].n + MT_CUDA_TILE - 1) / MT_CUDA_TILE;
     }
     uint32_t warps, eights, room = MT_CUDA_SHARED;
     share_out(dev, &p, &warps, &eights);
     const bool bytes = p.w[0].kind == MT_CUDA_BYTES;
     const uint32_t step = (uint32_t)(p.together * tile_bytes(&p.w[0]) + m * 128), many = CHUNK_BYTES / step;
-    mt_cuda_kernel kernel = (mt_cuda_kernel)((bytes ? MT_K_few_bytes_1 : MT_K_few_halves_1) + (int)(eights / 2));
+    kernel = kernels[bytes][eights / 2];
     p.chunk = MT_MIN(many ? many : 1, CHUNK_STEPS);
     if (bytes) /* with whole scales */
         p.chunk = p.chunk < 2 ? 2 : p.chunk / 2 * 2;
@@ -82,43 +78,5 @@ void mt_cuda_halves_launch(mt_device *dev, mt_tensor *const *y, const mt_weight 
     p.stages = MT_MIN(room / (p.chunk * step), MT_CUDA_FEW_HALF_STAGES);
     const uint32_t blocks = MT_MIN((p.first[count] + p.together - 1) / p.together, (uint32_t)dev->processors);
     mt_cuda_launch(dev, kernel, blocks, 1, 1, (warps + 1) * 32, p.stages * p.chunk * step + MT_CUDA_SHARED - room, &p);
-}
-
-static mt_cuda_halves *last_product(mt_device *dev, size_t count, size_t m)
-{
-    mt_cuda_halves *p = mt_cuda_last(dev, MT_K_few_halves_1, MT_K_few_split_4_8);
-    return p && p->count == count && p->m == m && !p->add.data && !p->glu.data ? p : NULL;
-}
-
-bool mt_cuda_halves_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m)
-{
-    mt_cuda_halves *p = last_product(dev, 1, m);
-    if (!p || p->y[0].data != x.data || p->y[0].cols != x.cols || y.data == x.data || p->w[0].n != y.cols)
-        return false;
-    p->add = y;
-    return true;
-}
-
-bool mt_cuda_halves_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu)
-{
-    mt_cuda_halves *p = last_product(dev, 2, m);
-    if (!p || p->together % 2 || p->y[0].data != gate.data || p->y[1].data != up.data || p->w[0].n != p->w[1].n ||
-        p->w[0].n != y.cols || y.data == up.data)
-        return false;
-    p->glu = y;
-    p->glu_limit = glu->limit;
-    p->glu_offset = glu->offset;
-    p->act = glu->act;
-    return true;
-}
-
-bool mt_cuda_halves_pack(mt_device *dev, const mt_cuda_pack *x)
-{
-    mt_cuda_halves *p = mt_cuda_last(dev, MT_K_few_halves_1, MT_K_few_split_4_8);
-    if (!p || !p->glu.data || p->gated.q || x->index || p->glu.data != x->x.data || p->glu.cols != x->k ||
-        p->m != x->m || x->k % MT_CUDA_STEP || p->from.q == dev->packed_gated)
-        return false;
-    dev->packed.q = dev->packed_gated;
-    p->gated = dev->packed;
     return true;
 }

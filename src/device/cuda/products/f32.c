@@ -16,14 +16,6 @@ static uint32_t bits_of(const mt_weight *w)
     return w->d.kind == MT_CUDA_CODES4 ? 4 : w->d.kind == MT_CUDA_CODES8 ? 8 : w->mat.bits;
 }
 
-static bool can(const mt_weight *a, const mt_weight *b)
-{
-    const mt_cuda_weight *p = &a->d, *q = &b->d;
-    return b->class == MT_CLASS_F && (q->kind == MT_CUDA_PLAIN || (q->group >= 16 && 128 % q->group == 0)) &&
-           a->class == b->class && p->kind == q->kind && p->format == q->format && p->group == q->group &&
-           p->pairs == q->pairs && p->biased == q->biased && p->k == q->k && bits_of(a) == bits_of(b);
-}
-
 static size_t count_tiles(const mt_weight *const *w, size_t count, size_t columns)
 {
     size_t tiles = 0;
@@ -60,25 +52,27 @@ static tiling many(const mt_device *dev, const mt_weight *const *w, size_t count
                                        bits_of(w[0]))};
 }
 
-size_t mt_cuda_f32_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, mt_cuda_mat x,
-                          size_t m)
+bool mt_cuda_f32_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *from)
 {
-    size_t together = 0, columns = 0;
-    while (together < count && together < MT_CUDA_TOGETHER && can(w[0], w[together]))
-        columns += w[together++]->d.n;
-    if (!together)
-        return 0;
-    tiling t = many(dev, w, together, m);
+    const mt_weight *const *w = from->w;
+    const size_t count = from->count, m = from->m;
+    size_t columns = 0;
+    (void)kernel;
+    if (w[0]->d.kind != MT_CUDA_PLAIN && (w[0]->d.group < 16 || 128 % w[0]->d.group))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        columns += w[i]->d.n;
+    tiling t = many(dev, w, count, m);
     if (m <= FEW_ROWS || columns <= FEW_COLUMNS || t.shared > (uint32_t)dev->shared)
-        t = few(dev, w, together, m);
+        t = few(dev, w, count, m);
     if (!t.rows)
-        return 0;
-    mt_cuda_f32 p = {.x = x, .m = (uint32_t)m, .count = (uint32_t)together, .bits = bits_of(w[0])};
-    for (size_t i = 0; i < together; i++) {
+        return false;
+    mt_cuda_f32 p = {.x = from->x, .m = (uint32_t)m, .count = (uint32_t)count, .bits = bits_of(w[0])};
+    for (size_t i = 0; i < count; i++) {
         p.w[i] = w[i]->d;
-        p.y[i] = y[i]->m;
+        p.y[i] = from->y[i]->m;
         p.first[i + 1] = p.first[i] + (w[i]->d.n + t.columns - 1) / t.columns;
     }
-    mt_cuda_launch(dev, t.kernel, p.first[together], (m + t.rows - 1) / t.rows, 1, t.threads, t.shared, &p);
-    return together;
+    mt_cuda_launch(dev, t.kernel, p.first[count], (m + t.rows - 1) / t.rows, 1, t.threads, t.shared, &p);
+    return true;
 }

@@ -1,4 +1,4 @@
-/* The operations of device.h on the host's side: which kernel runs, with which parameters, on how many blocks. */
+/* Operations on each row by itself on the host's side: which kernel runs, with which parameters, on how many blocks. */
 #include <assert.h>
 
 #include "device/cuda/cuda.h"
@@ -6,9 +6,6 @@
 #define THREADS 256
 #define PART 1024   /* columns of a row that a block has, where rows are few */
 #define PACKERS 128 /* threads of a block that packs rows */
-#define ROWS 8      /* rows of a block of a product */
-#define WARPS 4     /* warps of a block of a product: 16 columns each */
-#define PARTS 128   /* most rows that are multiplied in parts: two of up to MT_CUDA_FEW_ROWS */
 
 /* One block a row. */
 static void each_row(mt_device *dev, mt_cuda_kernel kernel, mt_cuda_rows p)
@@ -122,19 +119,6 @@ void mt_cuda_op_features(mt_device *dev, mt_tensor *x, const mt_tensor *features
                             .kind = add});
 }
 
-enum { ADD, GATE, ADD_GATED, SCALE }; /* as in rows.cu */
-
-/* What the last kernel adds to rows that are normed now is added by the norm: these are read and written once. */
-static mt_cuda_mat take_sum(mt_device *dev, mt_cuda_mat x, size_t m)
-{
-    const mt_cuda_rows *last = mt_cuda_last(dev, MT_K_binary, MT_K_binary);
-    if (!last || last->kind != ADD || last->y.data != x.data || last->y.cols != x.cols || last->m != m)
-        return (mt_cuda_mat){0};
-    const mt_cuda_mat added = last->x;
-    mt_cuda_drop(dev);
-    return added;
-}
-
 /* Few rows have a kernel that products of few rows know how to take in. */
 void mt_cuda_op_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w, float eps,
                      float offset)
@@ -145,7 +129,6 @@ void mt_cuda_op_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m,
         mt_cuda_launch(dev, MT_K_norm, m, 1, 1, THREADS, shared, &p);
         return;
     }
-    p.rows.x2 = take_sum(dev, x->m, m);
     mt_cuda_launch(dev, MT_K_norm_many, m, 1, 1, 32 * MT_CUDA_NORM_PARTS, shared, &p);
 }
 
@@ -153,7 +136,6 @@ void mt_cuda_op_layer_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, siz
                            const mt_tensor *bias, float eps)
 {
     mt_cuda_made p = {.rows = {.y = y->m, .x = x->m, .w = w->m, .bias = bias->m, .m = (uint32_t)m, .eps = eps}};
-    p.rows.x2 = take_sum(dev, x->m, m);
     const size_t two = 2 * MT_CUDA_NORM_STRIDE(x->m.cols) * sizeof(float), fit = (size_t)dev->shared / two;
     const size_t warps = fit < MT_CUDA_NORM_WARPS ? fit : MT_CUDA_NORM_WARPS;
     mt_cuda_launch(dev, MT_K_layer_norm, (m + 2 * warps - 1) / (2 * warps), 1, 1, warps * 32, warps * two, &p);
@@ -165,44 +147,19 @@ static void binary(mt_device *dev, mt_tensor *y, const mt_tensor *a, const mt_te
               y->m.cols);
 }
 
-/* Whether a kernel that makes `made`, and adds it to nothing yet, may as well add it to y, to which x shall be added:
-   where x is what it makes. */
-static bool may_add(mt_cuda_mat made, mt_cuda_mat add, mt_cuda_mat y, mt_cuda_mat x)
-{
-    return !add.data && made.data == x.data && made.cols == x.cols && y.data != x.data && made.cols == y.cols;
-}
-
-/* Has the last sum of experts' results in the list, if it makes x, also add it to y; else false. */
-static bool moe_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m)
-{
-    mt_cuda_route *few = mt_cuda_last(dev, MT_K_combine, MT_K_combine);
-    mt_cuda_chosen *one = mt_cuda_last(dev, MT_K_chosen_down_4, MT_K_chosen_down_8);
-    if (few && few->m == m && may_add(few->y, few->add, y, x))
-        few->add = y;
-    else if (one && m == 1 && may_add(one->y, one->add, y, x))
-        one->add = y;
-    else
-        return false;
-    return true;
-}
-
 void mt_cuda_op_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m)
 {
-    if (!mt_cuda_few_add(dev, y->m, x->m, m) && !mt_cuda_halves_add(dev, y->m, x->m, m) &&
-        !mt_cuda_native_add(dev, y->m, x->m, m) && !moe_add(dev, y->m, x->m, m))
-        binary(dev, y, x, NULL, m, ADD);
+    binary(dev, y, x, NULL, m, MT_CUDA_ADD);
 }
 
 void mt_cuda_op_scale(mt_device *dev, mt_tensor *x, size_t m, float factor)
 {
-    each_part(dev, MT_K_binary, (mt_cuda_rows){.y = x->m, .m = (uint32_t)m, .kind = SCALE, .scale = factor}, x->m.cols);
+    each_part(dev, MT_K_binary, (mt_cuda_rows){.y = x->m, .m = (uint32_t)m, .kind = MT_CUDA_SCALE, .scale = factor},
+              x->m.cols);
 }
 
 void mt_cuda_run_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu)
 {
-    if (mt_cuda_row_glu(dev, y, gate, up, m, glu) || mt_cuda_halves_glu(dev, y, gate, up, m, glu) ||
-        mt_cuda_native_glu(dev, y, gate, up, m, glu))
-        return;
     const mt_cuda_made p = {.rows = {.y = y,
                                      .x = gate,
                                      .x2 = up,
@@ -223,12 +180,12 @@ void mt_cuda_op_glu(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const m
 
 void mt_cuda_op_gate(mt_device *dev, mt_tensor *y, const mt_tensor *gate, size_t m)
 {
-    binary(dev, y, gate, NULL, m, GATE);
+    binary(dev, y, gate, NULL, m, MT_CUDA_GATE);
 }
 
 void mt_cuda_op_add_gated(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *gate, size_t m)
 {
-    binary(dev, y, x, gate, m, ADD_GATED);
+    binary(dev, y, x, gate, m, MT_CUDA_ADD_GATED);
 }
 
 void mt_cuda_op_softcap(mt_device *dev, mt_tensor *x, size_t m, float cap)
@@ -310,41 +267,7 @@ void mt_cuda_op_pixels(mt_device *dev, mt_tensor *x, const mt_patches *patches, 
     mt_cuda_launch(dev, MT_K_pixels, m, 1, 1, THREADS, 0, &p);
 }
 
-/* ---- products ---- */
-
-static bool made(const mt_cuda_rows *rows, const mt_cuda_pack *p)
-{
-    return !p->index && rows->y.data == p->x.data && rows->y.cols == p->k && rows->m == p->m;
-}
-
-/* Has the last kernel in the list, if it makes these rows, also pack them; else false. */
-static bool pack_made(mt_device *dev, const mt_cuda_pack *p)
-{
-    mt_cuda_made *few = mt_cuda_last(dev, MT_K_norm, MT_K_norm);
-    mt_cuda_made *last = few ? few : mt_cuda_last(dev, MT_K_norm_many, MT_K_glu_many);
-    const bool halves_alone = few || mt_cuda_last(dev, MT_K_layer_norm, MT_K_act);
-    if (!last || !made(&last->rows, p) || last->pack.to.q || (halves_alone && !p->halves))
-        return false;
-    last->pack = *p;
-    return true;
-}
-
-/* The same for few normed or gated rows, packed as codes. */
-static bool pack_few(mt_device *dev, const mt_cuda_pack *p)
-{
-    const mt_cuda_made *norm = mt_cuda_last(dev, MT_K_norm, MT_K_norm);
-    const mt_cuda_rows *glu = mt_cuda_last(dev, MT_K_glu, MT_K_glu), *last = norm ? &norm->rows : glu;
-    if (!last || !made(last, p))
-        return false;
-    mt_cuda_made both = {.rows = *last, .pack = *p};
-    mt_cuda_drop(dev);
-    if (norm)
-        mt_cuda_launch(dev, MT_K_norm_pack, p->m, 1, 1, 2 * THREADS, p->to.padded / 8 * 9 * sizeof(float), &both);
-    else
-        mt_cuda_launch(dev, MT_K_glu_pack, (p->m * ((p->to.padded + 255) / 256) + THREADS / 32 - 1) / (THREADS / 32), 1,
-                       1, THREADS, 0, &both);
-    return true;
-}
+/* ---- packing ---- */
 
 void mt_cuda_pack_rows(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdeviceptr index, size_t m)
 {
@@ -361,161 +284,18 @@ void mt_cuda_pack_rows(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdevi
                       .group = w->d.group,
                       .wide = w->mat.bits == 8,
                       .halves = w->class == MT_CLASS_B};
-    if (w->class == MT_CLASS_F || pack_made(dev, &p) || mt_cuda_normed_pack(dev, &p) ||
-        (p.halves && mt_cuda_halves_pack(dev, &p)))
+    if (w->class == MT_CLASS_F)
         return;
     const size_t steps = m * (p.to.padded / 128);
     if (p.halves) /* a warp packs two steps of 128, where there are two */
         mt_cuda_launch(dev, MT_K_pack_bf16, (steps + THREADS / 32 - 1) / (THREADS / 32), 1, 1, THREADS, 0, &p);
     else if (m > MT_CUDA_FEW_ROWS)
         mt_cuda_launch(dev, MT_K_pack_many, part_blocks(m, k), 1, 1, MT_CUDA_PART_THREADS, 0, &p);
-    else if (!pack_few(dev, &p)) /* four lanes a block of 32 */
+    else /* four lanes a block of 32 */
         mt_cuda_launch(dev, MT_K_pack_codes, (steps * 16 + PACKERS - 1) / PACKERS, 1, 1, PACKERS, 0, &p);
 }
 
-/* Products that read rows as they are packed and no other way. */
-static bool takes_packed(mt_cuda_kernel kernel)
-{
-    return (kernel >= MT_K_many_4_32 && kernel <= MT_K_broad_128) ||
-           (kernel >= MT_K_many_halves && kernel <= MT_K_pair_halves) ||
-           (kernel >= MT_K_native_few_4_1_8_1 && kernel <= MT_K_native_prompt);
-}
-
-/* What only products have read, or pages have taken, is not written for nobody. */
 void mt_cuda_op_spend(mt_device *dev, const mt_tensor *x)
 {
-    mt_cuda_kernel kernel;
-    void *p;
-    size_t back = 0;
-    mt_cuda_attention_spend(dev, x->m);
-    mt_cuda_native_spend(dev, x->m);
-    while ((p = mt_cuda_listed(dev, back, &kernel)) && takes_packed(kernel))
-        back++;
-    if (!p)
-        return;
-    if ((kernel >= MT_K_norm_many && kernel <= MT_K_glu_many) || kernel == MT_K_native_norm ||
-        kernel == MT_K_native_glu) {
-        mt_cuda_made *made_by = p;
-        made_by->packed_only = made_by->pack.to.q && made_by->rows.y.data == x->m.data;
-    } else if (kernel >= MT_K_heads && kernel <= MT_K_heads_128 && back == 0) {
-        mt_cuda_heads *heads = p;
-        heads->kept_only = heads->v.data && heads->y[heads->keys].data == x->m.data;
-    }
-}
-
-void mt_cuda_multiply(mt_device *dev, const mt_weight *w, mt_cuda_product p, size_t shares)
-{
-    const size_t tiles = (w->d.n + 15) / 16, rows = p.shares.experts ? shares : (p.m + ROWS - 1) / ROWS;
-    p.w = w->d;
-    p.from = dev->packed;
-    if (w->class == MT_CLASS_F) {
-        mt_cuda_launch(dev, MT_K_product_f32, (w->d.n + 7) / 8, rows, 1, 128, 0, &p);
-        return;
-    }
-    const mt_cuda_kernel kernel = w->class == MT_CLASS_B        ? MT_K_product_bf16
-                                  : w->d.kind == MT_CUDA_CODES4 ? MT_K_product_codes4
-                                                                : MT_K_product_codes8;
-    mt_cuda_launch(dev, kernel, (tiles + WARPS - 1) / WARPS, rows, 1, WARPS * 32, 0, &p);
-}
-
-bool mt_cuda_same_rows(const mt_weight *a, const mt_weight *b)
-{
-    return a->class == b->class &&
-           (a->class != MT_CLASS_Q || (a->d.group == b->d.group && (a->mat.bits == 8) == (b->mat.bits == 8)));
-}
-
-/* How many weights from w on one kernel can multiply together. */
-static size_t count_together(const mt_device *dev, const mt_weight *const *w, size_t count, size_t m)
-{
-    size_t n = 0;
-    while (n < count && n < MT_CUDA_TOGETHER && mt_cuda_few_can(dev, w[0], w[n], m))
-        n++;
-    return n;
-}
-
-/* The same for `native`, whatever the number of rows. */
-static size_t count_native(const mt_weight *const *w, size_t count)
-{
-    size_t n = 0;
-    while (n < count && n < MT_CUDA_TOGETHER && mt_cuda_native_alike(w[n], w[0]))
-        n++;
-    return n;
-}
-
-static mt_tensor rows_from(const mt_tensor *t, size_t row)
-{
-    mt_tensor part = *t;
-    part.m.data += row * t->m.stride * sizeof(float);
-    return part;
-}
-
-/* Somewhat more rows than kernels of few rows take: they are faster part by part, since kernels of many rows leave most
-   of the card idle. */
-static bool multiply_parts(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count,
-                           const mt_tensor *x, size_t m)
-{
-    if (m <= MT_CUDA_FEW_ROWS || m > PARTS)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        if (w[i]->class != MT_CLASS_N && !mt_cuda_few_can(dev, w[i], w[i], MT_CUDA_FEW_ROWS) &&
-            !mt_cuda_halves_can(dev, w[i], w[i], MT_CUDA_FEW_ROWS))
-            return false;
-    for (size_t row = 0, rows; row < m; row += rows) {
-        const size_t parts = (m - row + MT_CUDA_FEW_ROWS - 1) / MT_CUDA_FEW_ROWS;
-        mt_tensor to[MT_CUDA_TOGETHER], from = rows_from(x, row), *tos[MT_CUDA_TOGETHER];
-        rows = (m - row + parts - 1) / parts; /* parts of about the same size */
-        for (size_t i = 0; i < count; i++) {
-            to[i] = rows_from(y[i], row);
-            tos[i] = &to[i];
-        }
-        mt_cuda_op_matmul(dev, tos, w, count, &from, rows);
-    }
-    return true;
-}
-
-void mt_cuda_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, const mt_tensor *x,
-                       size_t m)
-{
-    assert(m <= dev->rows);
-    if (count <= MT_CUDA_TOGETHER && multiply_parts(dev, y, w, count, x, m))
-        return;
-    const mt_weight *packed = NULL; /* the last weight that rows were packed for */
-    for (size_t i = 0; i < count;) {
-        const size_t native = count_native(w + i, count - i);
-        if (native) {
-            if (!packed || packed->class != MT_CLASS_N)
-                mt_cuda_native_pack(dev, w[i], x->m, m);
-            packed = w[i];
-            mt_cuda_native_launch(dev, y + i, w + i, native, m);
-            i += native;
-            continue;
-        }
-        size_t together = mt_cuda_f32_launch(dev, y + i, w + i, count - i, x->m, m);
-        if (together) {
-            i += together;
-            continue;
-        }
-        together = count_together(dev, w + i, count - i, m);
-        if (together && m == 1 && mt_cuda_row_make(dev, y + i, w + i, together, x->m)) {
-            i += together;
-            continue;
-        }
-        if (!packed || !mt_cuda_same_rows(w[i], packed))
-            mt_cuda_pack_rows(dev, w[i], x->m, 0, m);
-        packed = w[i];
-        if (together && mt_cuda_few_launch(dev, y + i, w + i, together, m)) {
-            i += together;
-            continue;
-        }
-        for (together = 0; i + together < count && together < MT_CUDA_TOGETHER; together++)
-            if (!mt_cuda_many_can(w[i], w[i + together], m) && !mt_cuda_halves_can(dev, w[i], w[i + together], m))
-                break;
-        if (together) {
-            (m > MT_CUDA_FEW_ROWS ? mt_cuda_many_launch : mt_cuda_halves_launch)(dev, y + i, w + i, together, m);
-            i += together;
-            continue;
-        }
-        mt_cuda_multiply(dev, w[i], (mt_cuda_product){.y = y[i]->m, .x = x->m, .m = (uint32_t)m}, 0);
-        i++;
-    }
+    mt_cuda_spend(dev, x->m);
 }

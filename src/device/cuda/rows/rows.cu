@@ -107,14 +107,12 @@ KERNEL(norm)(const __grid_constant__ mt_cuda_made p)
         }
 }
 
-typedef enum binary { ADD, GATE, ADD_GATED, SCALE } binary;
-
 KERNEL(binary)(mt_cuda_rows p)
 {
     follow_last();
     float *y = row_of(p.y, blockIdx.x);
     const float *a = p.x.data ? row_of(p.x, blockIdx.x) : NULL, *b = p.x2.data ? row_of(p.x2, blockIdx.x) : NULL;
-    const float share = p.kind == ADD_GATED ? mt_sigmoid1(b[0]) : 0;
+    const float share = p.kind == MT_CUDA_ADD_GATED ? mt_sigmoid1(b[0]) : 0;
     const uint32_t n = p.y.cols;
     for (uint32_t c = first_column() * 4; c < n; c += column_stride() * 4) {
         float v[4], with[4] = {0, 0, 0, 0};
@@ -124,10 +122,10 @@ KERNEL(binary)(mt_cuda_rows p)
 #pragma unroll
         for (uint32_t e = 0; e < 4; e++)
             switch (p.kind) {
-            case ADD: v[e] = v[e] + with[e]; break;
-            case GATE: v[e] = mt_sigmoid1(with[e]) * v[e]; break;
-            case ADD_GATED: v[e] = fmaf(share, with[e], v[e]); break;
-            case SCALE: v[e] = p.scale * v[e]; break;
+            case MT_CUDA_ADD: v[e] = v[e] + with[e]; break;
+            case MT_CUDA_GATE: v[e] = mt_sigmoid1(with[e]) * v[e]; break;
+            case MT_CUDA_ADD_GATED: v[e] = fmaf(share, with[e], v[e]); break;
+            case MT_CUDA_SCALE: v[e] = p.scale * v[e]; break;
             }
         store_four(y, c, n, v);
     }
