@@ -111,7 +111,7 @@ struct mt_set {
 #define MT_CUDA_SPAN_FEW 8          /* spans with fewer rows than this, on average, take the delta rule for answers */
 #define MT_CUDA_FUSIONS 32          /* most fusions (fusion.c) */
 #define MT_CUDA_PARTS (64u << 20)   /* bytes for partial results: of attention, or of products of up to 512 blocks */
-#define MT_CUDA_COUNTS (1u << 18)   /* of who has left some */
+#define MT_CUDA_COUNTS (1u << 18)   /* marks that partial results are there */
 #define MT_CUDA_IMAGES 40           /* most images of kernels */
 #define MT_CUDA_SHARED (226u << 10) /* bytes of shared memory of a block on Hopper */
 
@@ -275,7 +275,7 @@ struct mt_cuda_fusion {
 #define MT_CUDA_FAMILY(name) (1ull << MT_F_##name)
 extern const mt_cuda_fusion mt_cuda_fusions[]; /* ends with one without a name */
 
-/* Nobody reads x any more, but kernels that are listed. All fusions of what is spent are tried, with x as `next`. */
+/* Only kernels that are listed already still read x. All fusions of what is spent are tried, with x as `next`. */
 void mt_cuda_spend(mt_device *dev, mt_cuda_mat x);
 /* How often a fusion was found, by its place in the table. */
 size_t mt_cuda_fused(const mt_device *dev, size_t fusion);
@@ -301,12 +301,12 @@ void mt_cuda_any_launch(mt_device *dev, const mt_weight *w, mt_cuda_product p, s
 
 /* What the table's rows list; false, and nothing is listed, where the kernel does not take these products. The rows are
    packed (dev->packed), but in fp32, and where a kernel for one row with codes packs it itself. */
-bool mt_cuda_f32_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
-bool mt_cuda_codes_row_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
-bool mt_cuda_codes_rows_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
-bool mt_cuda_codes_few_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
-bool mt_cuda_bf16_few_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
-bool mt_cuda_many_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
+bool mt_cuda_list_f32(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
+bool mt_cuda_list_row(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
+bool mt_cuda_list_rows(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
+bool mt_cuda_list_few(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
+bool mt_cuda_list_bf16(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
+bool mt_cuda_list_many(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p);
 /* The parameter of kernels for few rows with codes, but for how their work is divided. */
 mt_cuda_few mt_cuda_few_of(const mt_device *dev, const mt_cuda_products *p);
 
@@ -340,7 +340,8 @@ void mt_cuda_native_launch(mt_device *dev, mt_tensor *const *y, const mt_weight 
    few rows, also combine them; else false. */
 bool mt_cuda_native_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
 bool mt_cuda_native_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
-/* Nobody reads x but products that have it packed: if the last kernel before these made it, it does not write it. */
+/* Only products that read x packed still read it: if the last kernel before these products makes x, it no longer stores
+   it unpacked. */
 void mt_cuda_native_spend(mt_device *dev, mt_cuda_mat x);
 
 /* Whether neighbouring columns from an even one on can be read and written two at a time. */

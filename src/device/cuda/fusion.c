@@ -84,7 +84,7 @@ static bool add_to_experts(mt_device *dev, void *first, const mt_cuda_call *call
     return true;
 }
 
-static bool add_to_experts_of_row(mt_device *dev, void *first, const mt_cuda_call *call, const void *next)
+static bool add_to_row_experts(mt_device *dev, void *first, const mt_cuda_call *call, const void *next)
 {
     mt_cuda_chosen *p = first;
     const mt_cuda_rows *sum = next;
@@ -297,7 +297,8 @@ static const mt_cuda_f32 *router_of(mt_device *dev, size_t back, const mt_cuda_r
 {
     mt_cuda_kernel kernel;
     const mt_cuda_f32 *p = mt_cuda_listed(dev, back, &kernel);
-    const bool few = p && (kernel == MT_K_f32_1 || kernel == MT_K_f32_2 || kernel == MT_K_f32_4);
+    const bool few =
+        p && (kernel == MT_K_matmul_f32_rows4 || kernel == MT_K_matmul_f32_rows8 || kernel == MT_K_matmul_f32_rows16);
     if (!few || p->m != route->m || p->count != 1 || p->y[0].data != route->router.data || p->x.data != pack->x.data ||
         p->x.data % 16 || p->x.stride % 4)
         return NULL;
@@ -373,7 +374,8 @@ static bool gates_with_conv(mt_device *dev, void *first, const mt_cuda_call *cal
     const size_t m = call->grid[0];
     (void)first;
     if (!small || kernel[0] != MT_K_conv_heads ||
-        (kernel[1] != MT_K_f32_1 && kernel[1] != MT_K_f32_2 && kernel[1] != MT_K_f32_4))
+        (kernel[1] != MT_K_matmul_f32_rows4 && kernel[1] != MT_K_matmul_f32_rows8 &&
+         kernel[1] != MT_K_matmul_f32_rows16))
         return false;
     const mt_cuda_weight *w = &small->w[0];
     if (small->m != m || m != dev->step.rows || m >= MT_CUDA_SPAN_FEW * dev->step.spans || conv->st.taps != 4 ||
@@ -476,34 +478,34 @@ static bool spend_native(mt_device *dev, void *first, const mt_cuda_call *call, 
 
 /* clang-format off */
 const mt_cuda_fusion mt_cuda_fusions[] = {
-    /*   name                    first kernel                          next kernel                    */
-    PAIR("add to codes",          CODES,                                F(BINARY),                     add_to_codes)
-    PAIR("add to bf16",           F(BF16_FEW),                          F(BINARY),                     add_to_bf16)
-    PAIR("add to native",         F(NATIVE_FEW),                        F(BINARY),                     add_to_native)
-    PAIR("add to experts",        F(COMBINE),                           F(BINARY),                     add_to_experts)
-    PAIR("add to row's experts",  F(CHOSEN_DOWN),                       F(BINARY),                     add_to_experts_of_row)
-    PAIR("add in norm",           F(BINARY),                            F(NORM_MANY) | F(LAYER_NORM),  add_in_norm)
-    PAIR("gate in codes",         F(CODES_ROW) | F(CODES_ROWS),         F(GLU),                        gate_in_codes)
-    PAIR("gate in bf16",          F(BF16_FEW),                          F(GLU),                        gate_in_bf16)
-    PAIR("gate in native",        F(NATIVE_FEW),                        F(GLU),                        gate_in_native)
-    PAIR("pack many",             F(NORM_MANY) | F(GLU_MANY),           PACKS,                         pack_made)
-    PAIR("pack as bf16",          F(NORM) | F(LAYER_NORM) | F(ACT),     F(PACK_BF16),                  pack_made)
-    PAIR("pack norm",             F(NORM),                              F(PACK_CODES),                 pack_norm)
-    PAIR("pack glu",              F(GLU),                               F(PACK_CODES),                 pack_glu)
-    PAIR("pack in bf16",          F(BF16_FEW),                          F(PACK_BF16),                  pack_in_bf16)
-    PAIR("pack in delta",         F(DELTA_NORMED),                      F(PACK_CODES) | F(PACK_MANY),  pack_in_delta)
-    PAIR("norm in codes",         F(NORM),                              F(CODES_ROW),                  norm_in_codes)
-    PAIR("split in heads",        F(SPLIT_HEADS),                       F(HEADS),                      split_in_heads)
-    PAIR("heads of both",         F(HEADS),                             F(HEADS),                      heads_of_both)
-    PAIR("pages in heads",        F(HEADS),                             F(KV_WRITE),                   pages_in_heads)
-    PAIR("route with router",     F(ROUTE),                             F(PACK_CODES),                 route_with_router)
-    PAIR("gates with conv",       F(CONV_KEEP),                         F(GATES),                      gates_with_conv)
-    PAIR("norm in delta",         F(DELTA_FEW),                         F(GATED_NORM),                 norm_in_delta)
-    /*   name                    first kernel                          between                        */
-    SPENT("spend queries",        F(ATTENTION_FEW),                     0,                             spend_queries)
-    SPENT("spend native",         UINT64_MAX,                           0,                             spend_native)
-    SPENT("spend made",           MADE,                                 READERS,                       spend_made)
-    SPENT("spend heads",          F(HEADS),                             0,                             spend_heads)
+    /*  name                   first kernel                          next kernel                   */
+    PAIR("add to codes",         CODES,                                F(BINARY),                    add_to_codes)
+    PAIR("add to bf16",          F(BF16_FEW),                          F(BINARY),                    add_to_bf16)
+    PAIR("add to native",        F(NATIVE_FEW),                        F(BINARY),                    add_to_native)
+    PAIR("add to experts",       F(COMBINE),                           F(BINARY),                    add_to_experts)
+    PAIR("add to row's experts", F(CHOSEN_DOWN),                       F(BINARY),                    add_to_row_experts)
+    PAIR("add in norm",          F(BINARY),                            F(NORM_MANY) | F(LAYER_NORM), add_in_norm)
+    PAIR("gate in codes",        F(CODES_ROW) | F(CODES_ROWS),         F(GLU),                       gate_in_codes)
+    PAIR("gate in bf16",         F(BF16_FEW),                          F(GLU),                       gate_in_bf16)
+    PAIR("gate in native",       F(NATIVE_FEW),                        F(GLU),                       gate_in_native)
+    PAIR("pack many",            F(NORM_MANY) | F(GLU_MANY),           PACKS,                        pack_made)
+    PAIR("pack as bf16",         F(NORM) | F(LAYER_NORM) | F(ACT),     F(PACK_BF16),                 pack_made)
+    PAIR("pack norm",            F(NORM),                              F(PACK_CODES),                pack_norm)
+    PAIR("pack glu",             F(GLU),                               F(PACK_CODES),                pack_glu)
+    PAIR("pack in bf16",         F(BF16_FEW),                          F(PACK_BF16),                 pack_in_bf16)
+    PAIR("pack in delta",        F(DELTA_NORMED),                      F(PACK_CODES) | F(PACK_MANY), pack_in_delta)
+    PAIR("norm in codes",        F(NORM),                              F(CODES_ROW),                 norm_in_codes)
+    PAIR("split in heads",       F(SPLIT_HEADS),                       F(HEADS),                     split_in_heads)
+    PAIR("heads of both",        F(HEADS),                             F(HEADS),                     heads_of_both)
+    PAIR("pages in heads",       F(HEADS),                             F(KV_WRITE),                  pages_in_heads)
+    PAIR("route with router",    F(ROUTE),                             F(PACK_CODES),                route_with_router)
+    PAIR("gates with conv",      F(CONV_KEEP),                         F(GATES),                     gates_with_conv)
+    PAIR("norm in delta",        F(DELTA_FEW),                         F(GATED_NORM),                norm_in_delta)
+    /*  name                   first kernel                          between                       */
+    SPENT("spend queries",       F(ATTENTION_FEW),                     0,                            spend_queries)
+    SPENT("spend native",        UINT64_MAX,                           0,                            spend_native)
+    SPENT("spend made",          MADE,                                 READERS,                      spend_made)
+    SPENT("spend heads",         F(HEADS),                             0,                            spend_heads)
     {.name = NULL},
 };
 /* clang-format on */

@@ -12,44 +12,50 @@
     X(glu, GLU, EARLY) X(glu_many, GLU_MANY, EARLY) X(binary, BINARY, EARLY) X(softcap, OTHER, EARLY)                  \
     X(split_heads, SPLIT_HEADS, EARLY) X(finite, OTHER, EARLY) X(argmax, OTHER, EARLY) X(rope_table, OTHER, EARLY)     \
     X(stretch, OTHER, EARLY) X(join, OTHER, EARLY) X(mean, OTHER, EARLY) X(pixels, OTHER, EARLY)                       \
-    X(embed, OTHER, EARLY) X(add_rows, OTHER, EARLY) X(adjust, OTHER, EARLY)                                           \
-    X(pack_codes, PACK_CODES, EARLY) X(pack_many, PACK_MANY, EARLY) X(pack_bf16, PACK_BF16, EARLY)                     \
-    X(norm_pack, OTHER, EARLY) X(glu_pack, OTHER, EARLY)
+    X(embed, OTHER, EARLY) X(add_rows, OTHER, EARLY) X(adjust, OTHER, EARLY) X(pack_codes, PACK_CODES, EARLY)          \
+    X(pack_many, PACK_MANY, EARLY) X(pack_bf16, PACK_BF16, EARLY) X(norm_pack, OTHER, EARLY)                           \
+    X(glu_pack, OTHER, EARLY)
 
 #define MT_CUDA_PRODUCT_KERNELS(X)                                                                                     \
-    X(product_codes4, PRODUCT_ANY, LATE) X(product_codes8, PRODUCT_ANY, LATE) X(product_f32, PRODUCT_ANY, LATE)        \
-    X(product_bf16, PRODUCT_ANY, LATE)                                                                                 \
-    X(f32_1, F32_FEW, EARLY) X(f32_2, F32_FEW, EARLY) X(f32_4, F32_FEW, EARLY)                                         \
-    X(f32_many_4, F32_MANY, EARLY) X(f32_many_8, F32_MANY, EARLY)                                                      \
-    X(row_4_1, CODES_ROW, EARLY) X(row_4_8, CODES_ROWS, EARLY) X(row_8_1, CODES_ROW, EARLY)                            \
-    X(row_8_8, CODES_ROWS, EARLY)                                                                                      \
-    X(few_4_8_64, CODES_FEW, EARLY) X(few_8_8_64, CODES_FEW, EARLY) X(few_8_16_64, CODES_FEW, EARLY)                   \
-    X(few_8_32_64, CODES_FEW, EARLY) X(few_8_64_64, CODES_FEW, EARLY)                                                  \
-    X(few_4_8_0, CODES_FEW, EARLY) X(few_4_16_0, CODES_FEW, EARLY) X(few_4_32_0, CODES_FEW, EARLY)                     \
-    X(few_4_64_0, CODES_FEW, EARLY) X(few_8_8_0, CODES_FEW, EARLY) X(few_8_16_0, CODES_FEW, EARLY)                     \
-    X(few_8_32_0, CODES_FEW, EARLY) X(few_8_64_0, CODES_FEW, EARLY)                                                    \
-    X(many_4_32, CODES_MANY, LATE) X(many_4_64, CODES_MANY, LATE) X(many_4_128, CODES_MANY, LATE)                      \
-    X(many_8_32, CODES_MANY, LATE) X(many_8_64, CODES_MANY, LATE) X(many_8_128, CODES_MANY, LATE)                      \
-    X(many_signed, CODES_MANY, LATE)                                                                                   \
-    X(many_4_32_b, CODES_MANY, LATE) X(many_4_64_b, CODES_MANY, LATE) X(many_4_128_b, CODES_MANY, LATE)                \
-    X(many_8_32_b, CODES_MANY, LATE) X(many_8_64_b, CODES_MANY, LATE) X(many_8_128_b, CODES_MANY, LATE)                \
-    X(broad_64, CODES_MANY, EARLY) X(broad_128, CODES_MANY, EARLY)                                                     \
-    X(few_halves_1, BF16_FEW, EARLY) X(few_halves_2, BF16_FEW, EARLY) X(few_halves_4, BF16_FEW, EARLY)                 \
-    X(few_bytes_1, BF16_FEW, EARLY) X(few_bytes_2, BF16_FEW, EARLY) X(few_bytes_4, BF16_FEW, EARLY)                    \
-    X(few_split_1_4, BF16_FEW, EARLY) X(few_split_1_8, BF16_FEW, EARLY) X(few_split_2_2, BF16_FEW, EARLY)              \
-    X(few_split_2_4, BF16_FEW, EARLY) X(few_split_2_8, BF16_FEW, EARLY) X(few_split_4_2, BF16_FEW, EARLY)              \
-    X(few_split_4_4, BF16_FEW, EARLY) X(few_split_4_8, BF16_FEW, EARLY)                                                \
-    X(many_halves, BF16_MANY, LATE) X(many_bytes, BF16_MANY, LATE)                                                     \
-    X(wide_halves, BF16_MANY, EARLY) X(pair_halves, BF16_MANY, EARLY)
+    X(matmul_w4_any, PRODUCT_ANY, LATE) X(matmul_w8_any, PRODUCT_ANY, LATE) X(matmul_f32_any, PRODUCT_ANY, LATE)       \
+    X(matmul_bf16_any, PRODUCT_ANY, LATE) X(matmul_f32_rows4, F32_FEW, EARLY) X(matmul_f32_rows8, F32_FEW, EARLY)      \
+    X(matmul_f32_rows16, F32_FEW, EARLY) X(matmul_f32_wide_rows16, F32_MANY, EARLY)                                    \
+    X(matmul_f32_wide_rows32, F32_MANY, EARLY) X(matvec_w4_g64, CODES_ROW, EARLY)                                      \
+    X(matmul_w4_g64_rows2_8, CODES_ROWS, EARLY) X(matvec_w8_g64, CODES_ROW, EARLY)                                     \
+    X(matmul_w8_g64_rows2_8, CODES_ROWS, EARLY) X(matmul_w4_g64_ring_rows1_8, CODES_FEW, EARLY)                        \
+    X(matmul_w8_g64_ring_rows1_8, CODES_FEW, EARLY) X(matmul_w8_g64_ring_rows9_16, CODES_FEW, EARLY)                   \
+    X(matmul_w8_g64_ring_rows17_32, CODES_FEW, EARLY) X(matmul_w8_g64_ring_rows33_64, CODES_FEW, EARLY)                \
+    X(matmul_w4_ring_rows1_8, CODES_FEW, EARLY) X(matmul_w4_ring_rows9_16, CODES_FEW, EARLY)                           \
+    X(matmul_w4_ring_rows17_32, CODES_FEW, EARLY) X(matmul_w4_ring_rows33_64, CODES_FEW, EARLY)                        \
+    X(matmul_w8_ring_rows1_8, CODES_FEW, EARLY) X(matmul_w8_ring_rows9_16, CODES_FEW, EARLY)                           \
+    X(matmul_w8_ring_rows17_32, CODES_FEW, EARLY) X(matmul_w8_ring_rows33_64, CODES_FEW, EARLY)                        \
+    X(matmul_w4_g32_rows65, CODES_MANY, LATE) X(matmul_w4_g64_rows65, CODES_MANY, LATE)                                \
+    X(matmul_w4_g128_rows65, CODES_MANY, LATE) X(matmul_w8_g32_rows65, CODES_MANY, LATE)                               \
+    X(matmul_w8_g64_rows65, CODES_MANY, LATE) X(matmul_w8_g128_rows65, CODES_MANY, LATE)                               \
+    X(matmul_s8_rows65, CODES_MANY, LATE) X(matmul_w4_g32_bf16_rows65, CODES_MANY, LATE)                               \
+    X(matmul_w4_g64_bf16_rows65, CODES_MANY, LATE) X(matmul_w4_g128_bf16_rows65, CODES_MANY, LATE)                     \
+    X(matmul_w8_g32_bf16_rows65, CODES_MANY, LATE) X(matmul_w8_g64_bf16_rows65, CODES_MANY, LATE)                      \
+    X(matmul_w8_g128_bf16_rows65, CODES_MANY, LATE) X(matmul_w4_g64_hopper_rows65, CODES_MANY, EARLY)                  \
+    X(matmul_w4_g128_hopper_rows65, CODES_MANY, EARLY) X(matmul_bf16_warp8_rows1_64, BF16_FEW, EARLY)                  \
+    X(matmul_bf16_warp16_rows1_64, BF16_FEW, EARLY) X(matmul_bf16_warp32_rows1_64, BF16_FEW, EARLY)                    \
+    X(matmul_fp8_warp8_rows1_64, BF16_FEW, EARLY) X(matmul_fp8_warp16_rows1_64, BF16_FEW, EARLY)                       \
+    X(matmul_fp8_warp32_rows1_64, BF16_FEW, EARLY) X(matmul_fp8_split4_rows1_8, BF16_FEW, EARLY)                       \
+    X(matmul_fp8_split8_rows1_8, BF16_FEW, EARLY) X(matmul_fp8_split2_rows9_16, BF16_FEW, EARLY)                       \
+    X(matmul_fp8_split4_rows9_16, BF16_FEW, EARLY) X(matmul_fp8_split8_rows9_16, BF16_FEW, EARLY)                      \
+    X(matmul_fp8_split2_rows17_32, BF16_FEW, EARLY) X(matmul_fp8_split4_rows17_32, BF16_FEW, EARLY)                    \
+    X(matmul_fp8_split8_rows17_32, BF16_FEW, EARLY) X(matmul_bf16_rows65, BF16_MANY, LATE)                             \
+    X(matmul_fp8_rows65, BF16_MANY, LATE) X(matmul_bf16_hopper_rows65, BF16_MANY, EARLY)                               \
+    X(matmul_bf16_pairs_rows65, BF16_MANY, EARLY)
 
 #define MT_CUDA_EXPERTS_KERNELS(X)                                                                                     \
-    X(shares_4_32, OTHER, EARLY) X(shares_4_64, OTHER, EARLY) X(shares_4_128, OTHER, EARLY)                            \
-    X(shares_8_32, OTHER, EARLY) X(shares_8_64, OTHER, EARLY) X(shares_8_128, OTHER, EARLY)                            \
-    X(route, ROUTE, EARLY) X(route_and_sort, ROUTE, EARLY) X(sort_pairs, OTHER, EARLY) X(router, OTHER, EARLY)         \
-    X(combine, COMBINE, EARLY)                                                                                         \
-    X(chosen_up_4, OTHER, EARLY) X(chosen_up_8, OTHER, EARLY) X(chosen_down_4, CHOSEN_DOWN, EARLY)                     \
-    X(chosen_down_8, CHOSEN_DOWN, EARLY)                                                                               \
-    X(meet_up_4, OTHER, EARLY) X(meet_up_8, OTHER, EARLY) X(meet_down_4, OTHER, EARLY) X(meet_down_8, OTHER, EARLY)
+    X(experts_w4_g32_rows1_8, OTHER, EARLY) X(experts_w4_g64_rows1_8, OTHER, EARLY)                                    \
+    X(experts_w4_g128_rows1_8, OTHER, EARLY) X(experts_w8_g32_rows1_8, OTHER, EARLY)                                   \
+    X(experts_w8_g64_rows1_8, OTHER, EARLY) X(experts_w8_g128_rows1_8, OTHER, EARLY) X(route, ROUTE, EARLY)            \
+    X(route_and_sort, ROUTE, EARLY) X(sort_pairs, OTHER, EARLY) X(router, OTHER, EARLY) X(combine, COMBINE, EARLY)     \
+    X(experts_up_w4_g64_row1, OTHER, EARLY) X(experts_up_w8_g64_row1, OTHER, EARLY)                                    \
+    X(experts_down_w4_g64_row1, CHOSEN_DOWN, EARLY) X(experts_down_w8_g64_row1, CHOSEN_DOWN, EARLY)                    \
+    X(experts_up_w4_g64_rows1_8, OTHER, EARLY) X(experts_up_w8_g64_rows1_8, OTHER, EARLY)                              \
+    X(experts_down_w4_g64_rows1_8, OTHER, EARLY) X(experts_down_w8_g64_rows1_8, OTHER, EARLY)
 
 /* The arithmetic `native` (native/native.c): products of few rows, native_few_<bits>_<groups of a step>_<most
    rows>_<tiles>; then the others. */
@@ -77,18 +83,16 @@
     X(native_prompt, NATIVE_MANY, LATE)
 
 #define MT_CUDA_ATTENTION_KERNELS(X)                                                                                   \
-    X(heads, HEADS, EARLY) X(heads_64, HEADS, EARLY) X(heads_128, HEADS, EARLY)                                        \
-    X(kv_write, KV_WRITE, LATE) X(kv_write_q, OTHER, LATE) X(attention, OTHER, LATE)                                   \
-    X(attention_64_1, OTHER, LATE) X(attention_64_4, OTHER, LATE) X(attention_128_1, OTHER, LATE)                      \
-    X(attention_128_4, OTHER, LATE) X(attention_256_1, OTHER, LATE) X(attention_256_2, OTHER, LATE)                    \
-    X(attention_merge, OTHER, LATE) X(attention_q8, OTHER, LATE) X(attention_q4, OTHER, LATE)                          \
-    X(attention_merge_q, OTHER, LATE)                                                                                  \
-    X(attention_few_64, ATTENTION_FEW, EARLY) X(attention_many_64, OTHER, EARLY)                                       \
-    X(attention_few_80, OTHER, EARLY) X(attention_many_80, OTHER, EARLY)                                               \
-    X(attention_few_96, OTHER, EARLY) X(attention_many_96, OTHER, EARLY)                                               \
+    X(heads, HEADS, EARLY) X(heads_64, HEADS, EARLY) X(heads_128, HEADS, EARLY) X(kv_write, KV_WRITE, LATE)            \
+    X(kv_write_q, OTHER, LATE) X(attention, OTHER, LATE) X(attention_64_1, OTHER, LATE)                                \
+    X(attention_64_4, OTHER, LATE) X(attention_128_1, OTHER, LATE) X(attention_128_4, OTHER, LATE)                     \
+    X(attention_256_1, OTHER, LATE) X(attention_256_2, OTHER, LATE) X(attention_merge, OTHER, LATE)                    \
+    X(attention_q8, OTHER, LATE) X(attention_q4, OTHER, LATE) X(attention_merge_q, OTHER, LATE)                        \
+    X(attention_few_64, ATTENTION_FEW, EARLY) X(attention_many_64, OTHER, EARLY) X(attention_few_80, OTHER, EARLY)     \
+    X(attention_many_80, OTHER, EARLY) X(attention_few_96, OTHER, EARLY) X(attention_many_96, OTHER, EARLY)            \
     X(attention_few_128, ATTENTION_FEW, EARLY) X(attention_many_128, OTHER, EARLY)                                     \
-    X(attention_few_256, OTHER, EARLY) X(attention_many_256, OTHER, EARLY)                                             \
-    X(attention_asked_64, OTHER, EARLY) X(attention_asked_128, OTHER, EARLY)
+    X(attention_few_256, OTHER, EARLY) X(attention_many_256, OTHER, EARLY) X(attention_asked_64, OTHER, EARLY)         \
+    X(attention_asked_128, OTHER, EARLY)
 
 #define MT_CUDA_RECURRENT_KERNELS(X)                                                                                   \
     X(conv, OTHER, EARLY) X(conv_heads, OTHER, EARLY) X(conv_keep, CONV_KEEP, EARLY) X(gates, GATES, EARLY)            \
@@ -102,8 +106,8 @@
     MT_CUDA_NATIVE_KERNELS(X)                                                                                          \
     MT_CUDA_ATTENTION_KERNELS(X)                                                                                       \
     MT_CUDA_RECURRENT_KERNELS(X)                                                                                       \
-    X(choose, OTHER, EARLY) X(best, OTHER, EARLY) X(follow, OTHER, EARLY)                                              \
-    X(peak_int8, OTHER, LATE) X(peak_bf16, OTHER, LATE) X(peak_fp32, OTHER, LATE)
+    X(choose, OTHER, EARLY) X(best, OTHER, EARLY) X(follow, OTHER, EARLY) X(peak_int8, OTHER, LATE)                    \
+    X(peak_bf16, OTHER, LATE) X(peak_fp32, OTHER, LATE)
 
 /* F(name): families. */
 #define MT_CUDA_FAMILIES(F)                                                                                            \

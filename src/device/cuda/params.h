@@ -140,7 +140,7 @@ typedef struct mt_cuda_heads { /* one or two kinds of heads, and where keys and 
     mt_cuda_step step;
     uint32_t m, count, head_dim, pairs, keys, layer;
     float eps, offset;
-    uint32_t kept_only; /* nobody reads the y of keys */
+    uint32_t kept_only; /* the y of keys is not read */
     uint32_t apart;     /* floats from a head of x[0] to the next */
     mt_cuda_mat gates;  /* gets what stands behind each head of x[0]; data 0: nothing does */
 } mt_cuda_heads;
@@ -165,7 +165,7 @@ typedef struct mt_cuda_order { /* how a row's token is chosen (docs/sampling.md)
     uint32_t seen_first, seen_count; /* penalised tokens */
     uint32_t mask;                   /* 1 + which; 0: none */
     int32_t logprobs;                /* as in mt_sample_settings */
-    uint32_t wanted;                 /* 0: nobody wants the row */
+    uint32_t wanted;                 /* 0: the row's token is not needed */
 } mt_cuda_order;
 
 typedef struct mt_cuda_seen { /* a token that was seen, and how often it was generated */
@@ -237,7 +237,7 @@ typedef struct mt_cuda_pack {
 typedef struct mt_cuda_made { /* rows that are packed as they are computed */
     mt_cuda_rows rows;
     mt_cuda_pack pack;             /* to.q 0: they are not packed */
-    uint32_t packed_only, nothing; /* packed_only: nobody reads y */
+    uint32_t packed_only, nothing; /* packed_only: y is not read */
 } mt_cuda_made;
 
 #define MT_CUDA_PART 1024                                  /* of a row that a warp gates or packs */
@@ -352,7 +352,7 @@ typedef struct mt_cuda_few_shares {
     (4 * ((128 * (128 + 16 + (each)*4) + 8 * (1024 + (each)*64) + 1023) / 1024 * 1024) + \
      2 * ((128 * 128 + (each)*1152 + 1023) / 1024 * 1024) + 128 * 144 * 4)
 #define MT_CUDA_BROAD_PART (128u << 10) /* bytes of sums that a block leaves to the next */
-#define MT_CUDA_BROAD_MARKS 16          /* of who leaves them: twelve warps */
+#define MT_CUDA_BROAD_MARKS 16          /* that they are there: of twelve warps */
 
 typedef struct mt_cuda_many {
     mt_cuda_weight w[MT_CUDA_TOGETHER]; /* of the same kind, except their columns */
@@ -416,7 +416,7 @@ typedef struct mt_cuda_native {
     mt_cuda_mat glu;                      /* gets these combined, in place of y; data 0: nothing does */
     mt_cuda_packed gated;                 /* gets the same, packed; q 0: nothing does */
     float glu_limit, glu_offset;
-    uint32_t act, packed_only; /* packed_only: nobody reads glu */
+    uint32_t act, packed_only; /* packed_only: glu is not read */
 } mt_cuda_native;
 
 /* Many rows (native/native_prompt.cu), by weights that were decoded to fp16 before: [tiles of 128
@@ -481,7 +481,7 @@ typedef struct mt_cuda_attention {
     uint32_t tile_count, shares, items;
     uint32_t layer, window, chunk, causal, heads; /* heads: query heads */
     mt_cuda_packed packed;                        /* gets y packed for `native` as well; q 0: nothing does */
-    uint32_t packed_only, nothing;                /* packed_only: nobody reads y */
+    uint32_t packed_only, nothing;                /* packed_only: y is not read */
     uint32_t apart;                               /* the last tile has one item for two key heads */
     uint32_t alone; /* a tile of few rows is one share if its segments after the first, times its eights of rows, are so
                        many at most */

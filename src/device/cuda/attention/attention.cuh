@@ -11,7 +11,7 @@ typedef struct range {
     uint32_t lo, hi;
 } range;
 
-/* What is wanted of a span. */
+/* The fields of a span that attention reads. */
 typedef struct span_at {
     uint32_t row, rows, position, pages; /* pages: where its table begins */
 } span_at;
@@ -102,7 +102,7 @@ static __device__ inline uint32_t segments_of(const tile_range &seen)
     return to > from ? to - from : 0;
 }
 
-/* Into how many shares the segments of a tile are divided; where it is one, who has it merges them itself. */
+/* Into how many shares the segments of a tile are divided. The block with the only share merges its segments itself. */
 static __device__ inline uint32_t shares_of(const mt_cuda_attention &p, const tile_at &at, const tile_range &seen)
 {
     const uint32_t n = segments_of(seen), most = at.span.rows <= p.tile ? p.shares : 1;

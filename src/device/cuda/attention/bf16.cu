@@ -8,16 +8,9 @@
    each, of which a product of 16 takes four. Queries and keys are permuted alike, so that only the order of additions
    is another one, the same for every row. */
 #include "device/cuda/attention/attention.cuh"
+#include "device/cuda/common/mma.cuh"
 
 enum { WARPS_A = 4, KEYS = MT_SEGMENT / WARPS_A, P_STRIDE = MT_SEGMENT + 8 };
-
-static __device__ inline void mma_bf16(float c[4], const unsigned a[4], unsigned b0, unsigned b1)
-{
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
 
 static __device__ inline unsigned pack_bf16(float low, float high)
 {
@@ -61,8 +54,8 @@ static __device__ inline void score(float s[MT][KEYS / 8][4], const shared_room<
                 const uint2 *high = (const uint2 *)&room.q[i * 16 + lane / 4 + 8][d * 32 + c * 8];
                 const unsigned a0[4] = {low[0].x, high[0].x, low[0].y, high[0].y};
                 const unsigned a1[4] = {low[1].x, high[1].x, low[1].y, high[1].y};
-                mma_bf16(s[i][j], a0, b.x, b.y);
-                mma_bf16(s[i][j], a1, b.z, b.w);
+                mma_bf16_ordered(s[i][j], a0, b.x, b.y);
+                mma_bf16_ordered(s[i][j], a1, b.z, b.w);
             }
         }
     }
@@ -177,8 +170,8 @@ static __device__ inline void values(float o[MT][HD / 32][4], const shared_room<
                                    *(const unsigned *)(high + 8)};
 #pragma unroll
             for (int j = 0; j < N; j++)
-                mma_bf16(o[i][j], a, (unsigned)v[0][j] | (unsigned)v[1][j] << 16,
-                         (unsigned)v[2][j] | (unsigned)v[3][j] << 16);
+                mma_bf16_ordered(o[i][j], a, (unsigned)v[0][j] | (unsigned)v[1][j] << 16,
+                                 (unsigned)v[2][j] | (unsigned)v[3][j] << 16);
         }
     }
 }

@@ -1,10 +1,10 @@
 /* Attention over bf16 pages (R8) on Hopper for few rows, as answers have: at most 32 of a key head.
 
-   Items, stages and who copies are those of bf16_many_hopper.cu, and so is every sum: 16 elements or positions at a
-   time, ascending; l has those of four threads. But here the tensor cores' rows are keys, then columns of the head, and
-   their columns are eight rows of queries, so that four warps share what few rows there are: for scores and exp each
-   has a quarter of a segment's keys, for results a quarter of the columns. p goes from one to the other through shared
-   memory. What a row gets does not depend on the rows beside it.
+   Items, stages and the copying warpgroup are those of bf16_many_hopper.cu, and so is every sum: 16 elements or
+   positions at a time, ascending; l has those of four threads. But here the tensor cores' rows are keys, then columns
+   of the head, and their columns are eight rows of queries, so that four warps share what few rows there are: for
+   scores and exp each has a quarter of a segment's keys, for results a quarter of the columns. p goes from one to the
+   other through shared memory. What a row gets does not depend on the rows beside it.
 
    Where heads are made here, too (attention_asked), all of a segment but this step's own keys and values is copied
    while the kernel before still runs and the heads are made; those go from the threads that make them to the stage, and
@@ -60,41 +60,6 @@ template <typename type> static __device__ inline void put(type (&all)[EIGHTS], 
     for (uint32_t i = 0; i < EIGHTS; i++)
         if (i == which)
             all[i] = one;
-}
-
-/* ---- instructions ---- */
-
-/* c (16 x 8) += a (16 x 16) times b (16 x 8) */
-static __device__ inline void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
-{
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-/* 16 x 16 for the first of them, whose rows are those of shared memory, or its columns. */
-static __device__ inline void load_along(uint32_t (&a)[4], uint32_t at)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3},[%4];"
-                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
-                 : "r"(at)
-                 : "memory");
-}
-
-static __device__ inline void load_across(uint32_t (&a)[4], uint32_t at)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3},[%4];"
-                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
-                 : "r"(at)
-                 : "memory");
-}
-
-static __device__ inline void store_across(uint32_t at, const uint32_t (&a)[4])
-{
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0],{%1,%2,%3,%4};" ::"r"(at), "r"(a[0]), "r"(a[1]),
-                 "r"(a[2]), "r"(a[3])
-                 : "memory");
 }
 
 /* ---- a segment ---- */
@@ -208,7 +173,7 @@ static __device__ inline void put_head(const head_in<HD> &in, const mt_cuda_atte
 }
 
 /* The queries, normed and turned here, and, where the item's segments hold positions of this step, its keys and values.
-   Sixteen threads have a head; what the next wants is on its way meanwhile. */
+   Sixteen threads have a head; data of the next head are loaded meanwhile. */
 template <int HD> static __device__ inline void make_heads(const mt_cuda_asked &p, few_room<HD> &room, const item &it)
 {
     constexpr uint32_t AT_ONCE = COMPUTING / 16, CHUNKS = HD / 8;
@@ -291,8 +256,9 @@ static __device__ inline void score_keys(float (&s)[4][4], few_room<HD> &room, c
                 uint32_t a[4];
                 if (d == 0)
                     to[0] = to[1] = to[2] = to[3] = 0;
-                load_along(a, k + d / 4 * (HALF * 128) + i * (16 * 128) + ((d % 4 * 2 + lane / 16) ^ (lane % 8)) * 16);
-                multiply(to, a, q[d][0], q[d][1]);
+                load_rows_ordered(a, k + d / 4 * (HALF * 128) + i * (16 * 128) +
+                                         ((d % 4 * 2 + lane / 16) ^ (lane % 8)) * 16);
+                mma_bf16_ordered(to, a, q[d][0], q[d][1]);
             }
         step_ring<RING<HD>>(r);
     }
@@ -354,7 +320,7 @@ static __device__ inline void weigh_keys(const float (&s)[4][4], few_room<HD> &r
     weights_of(both, x);
 #pragma unroll
     for (int half = 0; half < 2; half++)
-        store_across(shared_address(&room.p[lane % 8][(key_of((uint32_t)half * 2) + lane / 8 * 8) * 2]), both[half]);
+        store_columns(shared_address(&room.p[lane % 8][(key_of((uint32_t)half * 2) + lane / 8 * 8) * 2]), both[half]);
     named_barrier(1, COMPUTING);
 }
 
@@ -388,8 +354,8 @@ static __device__ inline float weigh_values(few_result<HD> &y, few_room<HD> &roo
                 uint32_t a[4];
                 if (HD % 64 && t * 4 + warp >= HD / 16)
                     continue;
-                load_across(a, v + t * (HALF * 128) + k * (16 * 128));
-                multiply(y.o[t], a, b[0], b[1]);
+                load_columns(a, v + t * (HALF * 128) + k * (16 * 128));
+                mma_bf16_ordered(y.o[t], a, b[0], b[1]);
             }
         }
         step_ring<RING<HD>>(r);

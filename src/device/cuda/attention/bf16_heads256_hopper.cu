@@ -2,7 +2,7 @@
 
    Two warpgroups have the same 64 rows. For the scores each takes every other 64 keys of a segment, for the results
    half of the head's columns; rows' maxima and sums, and p as bf16, go from one to the other through shared memory.
-   All else is as in bf16_many_hopper.cu: who copies, who merges, how few rows are spread. */
+   Copying, merging and the distribution of few rows are those of bf16_many_hopper.cu. */
 #include "device/cuda/attention/attention.cuh"
 
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)

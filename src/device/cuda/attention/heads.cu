@@ -1,8 +1,9 @@
 /* Norms and rotates the heads of rows, and writes those that are keys to their pages together with the values, as one
-   kernel for all heads of a layer. Half a warp handles a head, which is in shared memory meanwhile. */
+   kernel for all heads of a layer. Half a warp has a head, in shared memory. */
 #include "device/cuda/rows/activation.cuh"
 
-/* Where a key or value of a row goes. What the step says was there before its first kernel. */
+/* Where a key or value of a row goes. The step's tables were copied before its first kernel, so they can be read at
+   once. */
 static __device__ inline uint8_t *find_place(const mt_cuda_heads &p, uint32_t head, bool value)
 {
     const mt_cuda_kv &kv = p.kv;

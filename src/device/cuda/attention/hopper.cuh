@@ -4,6 +4,7 @@
 #define MT_DEVICE_CUDA_ATTENTION_HOPPER_CUH
 
 #include "device/cuda/attention/attention.cuh"
+#include "device/cuda/common/ring.cuh"
 #include "device/cuda/native/native.cuh"
 
 enum { PRODUCERS = 128 }; /* threads that copy: the first warpgroup */
@@ -39,24 +40,14 @@ static __device__ inline bool find_item(const mt_cuda_attention &p, uint32_t num
     return share < shares && it.at.tokens;
 }
 
-/* What a block takes in a round: forth and back, so that those who come last in one are the first in the next. Where
-   the last items are short, as those of a tile that is not full, they go to blocks that have had less. */
+/* The item of a block in a round: up and down by turns, so that blocks which are last in one round are first in the
+   next. Where the last items are short, as those of a tile that is not full, they go to blocks that have had less. */
 static __device__ inline uint32_t item_of(const mt_cuda_attention &p, uint32_t round)
 {
     return round * gridDim.x + (round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
 }
 
 /* ---- the ring ---- */
-
-typedef struct ring {
-    uint32_t stage, parity;
-} ring;
-
-template <int STAGES> static __device__ inline void step_ring(ring &r)
-{
-    r.stage = r.stage + 1 == STAGES ? 0 : r.stage + 1;
-    r.parity ^= r.stage == 0;
-}
 
 /* Frees the two stages before `next`, for the thread alone. */
 template <int STAGES> static __device__ inline void release_two(uint64_t (&empty)[STAGES], uint32_t next)
@@ -69,11 +60,8 @@ template <int STAGES> static __device__ inline void release_two(uint64_t (&empty
 template <int STAGES, typename room_type> static __device__ inline void start_barriers(room_type &room, unsigned users)
 {
     if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; i++) {
-            barrier_init(&room.full[i], PRODUCERS);
-            barrier_init(&room.empty[i], users);
-        }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        init_ring(room.full, room.empty, STAGES, PRODUCERS, users);
+        barriers_are_made();
     }
     __syncthreads();
     start_next();
@@ -121,8 +109,8 @@ static __device__ inline void copy_stage(const mt_cuda_attention &p, void *stage
                                   (((slot & within) + lane / chunks) * (HD * 2) + chunk * 16);
 #pragma unroll
             for (uint32_t j = 0; j < 8; j += rows)
-                copy16(to + (i + j) * 128 + (turned ^ j * 16), from + j * (HD * 2),
-                       slot + lane / chunks + j - unseen < seen);
+                copy_or_clear(to + (i + j) * 128 + (turned ^ j * 16), from + j * (HD * 2),
+                              slot + lane / chunks + j - unseen < seen);
         }
     } else {
         constexpr uint32_t rows = PRODUCERS / chunks, used = rows * chunks; /* at a time */
@@ -132,8 +120,8 @@ static __device__ inline void copy_stage(const mt_cuda_attention &p, void *stage
             const uint32_t key = thread / chunks + i * rows, slot = first + key;
             const uint8_t *page = (const uint8_t *)__shfl_sync(0xffffffffu, pages, slot >> shift);
             if (key < N && thread < used)
-                copy16(to + key * 128 + ((chunk % 8) ^ (key % 8)) * 16,
-                       page + ((slot & within) * (HD * 2) + chunk * 16), slot - unseen < seen);
+                copy_or_clear(to + key * 128 + ((chunk % 8) ^ (key % 8)) * 16,
+                              page + ((slot & within) * (HD * 2) + chunk * 16), slot - unseen < seen);
         }
     }
 }
@@ -158,8 +146,9 @@ static __device__ inline bool holds_new(const item &it)
 template <int HD, int N, int STAGES, bool TWICE, bool MADE = false, typename room_type>
 static __device__ inline void copy_all(const mt_cuda_attention &p, room_type &room)
 {
-    const uint32_t known = MADE ? load_first(p) : 0; /* on its way while the item is found, which says what is wanted */
-    ring r = {0, 1};                                 /* a ring that nobody has used is empty */
+    const uint32_t known =
+        MADE ? load_first(p) : 0; /* loaded while the item is found that says which of them are needed */
+    ring r = {0, 1};              /* a ring that nobody has used is empty */
     item it;
     for (uint32_t round = 0; round * gridDim.x < p.items; round++) {
         if (!find_item(p, item_of(p, round), it))
@@ -315,7 +304,8 @@ template <int K> static __device__ inline void weights_of(uint32_t (&p)[K][4], c
 /* The score of what is not seen: finite, and far below all others. */
 #define UNSEEN (-0x1p100f)
 
-/* What is subtracted from a row's scores whose largest is `most`; m gets R8's. A row that sees nothing has p = 0. */
+/* The number to subtract from a row's scores, of which `most` is the largest; m becomes R8's. A row that sees nothing
+   has p = 0. */
 static __device__ inline float scaled_most(float most, float scale, float &m)
 {
     m = most == UNSEEN ? -INFINITY : most * scale;
@@ -400,7 +390,7 @@ static __device__ inline void pack_four(const mt_cuda_packed &to, uint32_t i, ui
         units_at(to, i, segment / 4)[segment % 4] = (uint8_t)unit;
 }
 
-/* What the parts of a row come to: a warp. */
+/* Merges the partial results of a row. By one warp. */
 template <int HD, int AHEAD>
 static __device__ inline void merge_row(const mt_cuda_attention &p, const item &it, uint32_t row)
 {

@@ -7,22 +7,21 @@
    operands: a thread reads 8 neighbouring bytes of a key's channels or of a channel's positions. */
 #include "device/cuda/attention/attention.cuh"
 #include "device/cuda/attention/kvq.cuh"
+#include "device/cuda/common/mma.cuh"
 
 enum { Q_ROWS = 16, Q_WARPS = 8, S_STRIDE = MT_SEGMENT + 4, U_STRIDE = MT_SEGMENT + 16 };
 
 /* c += a b': 16 rows, 8 columns, 32 of a sum; the weights of values have no sign. */
 static __device__ inline void product_keys(int (&c)[4], uint2 low, uint2 high, uint32_t b0, uint32_t b1)
 {
-    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
-                 : "r"(low.x), "r"(high.x), "r"(low.y), "r"(high.y), "r"(b0), "r"(b1));
+    const unsigned a[4] = {low.x, high.x, low.y, high.y};
+    mma_s8_s8_ordered(c, a, b0, b1);
 }
 
 static __device__ inline void product_weights(int (&c)[4], uint2 low, uint2 high, uint32_t b0, uint32_t b1)
 {
-    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
-                 : "r"(low.x), "r"(high.x), "r"(low.y), "r"(high.y), "r"(b0), "r"(b1));
+    const unsigned a[4] = {low.x, high.x, low.y, high.y};
+    mma_u8_s8_ordered(c, a, b0, b1);
 }
 
 typedef struct q_room {

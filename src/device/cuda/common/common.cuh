@@ -11,8 +11,8 @@
 #define KERNEL(name) extern "C" __global__ void mtk_##name
 #define THREADS 256
 
-/* A kernel that was started while the one before it runs waits here until that one is done; one that calls the second
-   lets the next begin (host/launch.c). */
+/* A kernel may start while the kernel before it still runs (host/launch.c). wait_for_last waits until that one has
+   ended and its results can be read; start_next lets the next kernel start. */
 static __device__ inline void wait_for_last(void)
 {
 #if __CUDA_ARCH__ >= 900
@@ -27,7 +27,7 @@ static __device__ inline void start_next(void)
 #endif
 }
 
-/* For kernels that have nothing to do before. */
+/* For kernels with nothing to do before their input is there. */
 static __device__ inline void follow_last(void)
 {
     start_next();
@@ -52,7 +52,7 @@ static __device__ inline float fold16(float lane)
     return __shfl_sync(0xffffffffu, lane, 0, 16);
 }
 
-/* R6 dot of x and y by sixteen threads; every thread of the warp must come along. */
+/* R6 dot of x and y by sixteen threads; every thread of the warp must call it. */
 static __device__ inline float dot16(const float *x, const float *y, uint32_t n)
 {
     const uint32_t l = threadIdx.x % 16;
@@ -167,15 +167,6 @@ static __device__ inline uint8_t byte_at(const mt_cuda_weight &w, uint32_t n, ui
     if (k % 16 < 8)
         return (uint8_t)((own >> 8 & 0x80) | (own >> 4 & 0x7f));
     return (uint8_t)((word >> (1 - k % 2) * 16 << 4 & 0x80) | (own >> 8 & 0x78) | (own & 7));
-}
-
-/* Four pieces of 8 rows by 16 bytes in shared memory, as a left or right operand has them: lane l says where row l % 8
-   of piece l / 8 lies, and gets 4 bytes of each. */
-static __device__ inline void load_rows(unsigned q[4], unsigned address)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3},[%4];"
-                 : "=r"(q[0]), "=r"(q[1]), "=r"(q[2]), "=r"(q[3])
-                 : "r"(address));
 }
 
 /* An element as fp32, as mt_row_f32 has it. Not of NATIVE4 and NATIVE8, which are for products alone. */

@@ -1,14 +1,14 @@
-/* The experts of one row, with codes in groups of 64: all that is read of them is on its way before the first of it is
-   multiplied, and nothing is written between a product and what is made of it.
+/* The experts of one row, with codes in groups of 64 (R4):
 
-       chosen_up    a block has 64 columns of one expert, of gate and of up: what it gates it also packs (R3)
-       chosen_down  a block has 16 columns of all experts, a warp each, and adds up what they give, by rank (R9)
+       up    h = act(x G') * (x U'), packed for down (R3): a block has 64 columns of one expert, of gate and of up
+       down  y = sum over experts of weight * (h D'): a block has 16 columns of all experts, a warp each, and adds up
+             their results by rank (R9)
 
-   A warp has a tile of 16 columns, which the copying engine brings to shared memory in some parts. Columns are the left
-   operand (16 x 32); all eight columns of the right one (32 x 8) are the row. So every column is four lanes': even ones
-   have column lane / 4, odd ones + 8; the lower two of four fold xs * dot and scales, the upper two sums of groups and
-   biases (R4). */
-#include "device/cuda/common/barrier.cuh"
+   Roofline: memory, and how soon the first copy begins: a warp begins to copy all of its tile of 16 columns, in some
+   parts, before it multiplies any of it.
+   Operands: columns on the left (16 x 32); all 8 columns of the right operand (32 x 8) are the row. So four lanes hold
+   the same column: even ones column lane / 4, odd ones that + 8; the lower two of four fold xs * dot and scales, the
+   upper two sums of groups and biases. */
 #include "device/cuda/products/product.cuh"
 #include "device/cuda/rows/activation.cuh"
 #include "device/cuda/rows/pack.cuh"
@@ -44,7 +44,7 @@ static __device__ inline void fetch_row(const chosen_row &to, const mt_cuda_pack
     copy_commit();
 }
 
-/* A tile on its way, by one thread: codes, then scales, as they lie. */
+/* Begins to copy a tile: codes, then scales, in the order of the weight. By one thread. */
 template <int BITS>
 static __device__ inline void fetch_tile(uint8_t *to, const uint8_t *codes, const uint8_t *scales, uint32_t tile,
                                          uint32_t steps, uint64_t *full)
@@ -97,7 +97,7 @@ static __device__ inline float chosen_step(float y, const uint8_t *codes, const 
     return y;
 }
 
-/* What a tile gives: of column lane % 2 * 8 + lane / 4, in lanes that are the lower two of four. */
+/* The result of a tile: column lane % 2 * 8 + lane / 4, in the lower two of each four lanes. */
 template <int BITS>
 static __device__ inline float chosen_tile(const uint8_t *tile, const chosen_row &row, const mt_cuda_weight &w,
                                            uint64_t *full, const float *bias, uint32_t first)
@@ -124,7 +124,7 @@ static __device__ inline void begin_tile(uint64_t *full)
     if (threadIdx.x % 32 == 0) {
         for (uint32_t i = 0; i < MT_CUDA_CHOSEN_PARTS; i++)
             barrier_init(&full[i], 1);
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        barriers_are_made();
     }
     __syncwarp();
 }
@@ -227,16 +227,16 @@ template <int BITS> static __device__ inline void chosen_down(const mt_cuda_chos
 }
 #endif
 
-#define CHOSEN(bits)                                                           \
-    extern "C" __global__ void __launch_bounds__(64 * MT_CUDA_CHOSEN_TILES, 1) \
-        mtk_chosen_up_##bits(const __grid_constant__ mt_cuda_chosen p)         \
-    {                                                                          \
-        chosen_up<bits>(p);                                                    \
-    }                                                                          \
-    extern "C" __global__ void __launch_bounds__(32 * MT_CUDA_CHOSEN_MOST)     \
-        mtk_chosen_down_##bits(const __grid_constant__ mt_cuda_chosen p)       \
-    {                                                                          \
-        chosen_down<bits>(p);                                                  \
+#define CHOSEN(bits)                                                                  \
+    extern "C" __global__ void __launch_bounds__(64 * MT_CUDA_CHOSEN_TILES, 1)        \
+        mtk_experts_up_w##bits##_g64_row1(const __grid_constant__ mt_cuda_chosen p)   \
+    {                                                                                 \
+        chosen_up<bits>(p);                                                           \
+    }                                                                                 \
+    extern "C" __global__ void __launch_bounds__(32 * MT_CUDA_CHOSEN_MOST)            \
+        mtk_experts_down_w##bits##_g64_row1(const __grid_constant__ mt_cuda_chosen p) \
+    {                                                                                 \
+        chosen_down<bits>(p);                                                         \
     }
 CHOSEN(4)
 CHOSEN(8)

@@ -67,14 +67,14 @@ bool mt_cuda_row_experts(mt_device *dev, const mt_cuda_route *route, mt_cuda_mat
                         .wide = e->part[2]->mat.bits == 8,
                         .limit = e->glu.limit,
                         .offset = e->glu.offset};
-    mt_cuda_launch(dev, bits_of(gate) == 8 ? MT_K_chosen_up_8 : MT_K_chosen_up_4,
+    mt_cuda_launch(dev, bits_of(gate) == 8 ? MT_K_experts_up_w8_g64_row1 : MT_K_experts_up_w4_g64_row1,
                    gate->n / (MT_CUDA_CHOSEN_TILES * MT_CUDA_TILE), e->top_k, 1, 64 * MT_CUDA_CHOSEN_TILES,
                    shared_up(e), &p);
     p.experts[0] = e->device[2];
     p.w = *down;
     p.from = between;
     p.y = route->y;
-    mt_cuda_launch(dev, bits_of(down) == 8 ? MT_K_chosen_down_8 : MT_K_chosen_down_4,
+    mt_cuda_launch(dev, bits_of(down) == 8 ? MT_K_experts_down_w8_g64_row1 : MT_K_experts_down_w4_g64_row1,
                    (down->n + MT_CUDA_TILE - 1) / MT_CUDA_TILE, 1, 1, 32 * e->top_k, shared_down(e), &p);
     return true;
 }

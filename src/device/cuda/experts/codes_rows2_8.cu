@@ -1,12 +1,13 @@
-/* Shares of up to 8 rows with their experts, with codes in groups of 64:
+/* Rows sorted by expert, in shares of up to 8 rows, with codes in groups of 64 (R4):
 
-       meet_up    a block has 64 columns of a share's expert, of gate and of up: what it gates it also packs (R3)
-       meet_down  a block has 128 columns
+       up    h = act(x G') * (x U'), packed for down (R3): a block has 64 columns of a share's expert, of gate and of up
+       down  y = h D': a block has 128 columns
 
-   A warp has a tile of 16 columns, of which the copying engine keeps some steps of k on their way, in a ring of the
-   warp's own; the rows are there for all warps of the block. R4 in the order of every other kernel: columns are the
-   left operand (16 x 32), rows the right one (32 x 8). */
-#include "device/cuda/common/barrier.cuh"
+   Roofline: memory, as an expert has few rows.
+   Warps: a warp has a tile of 16 columns and a ring of its own, which one lane keeps filled with steps of 128 of k; the
+   rows lie in shared memory for all warps of the block.
+   Operands: columns on the left (16 x 32), rows on the right (32 x 8). */
+#include "device/cuda/common/ring.cuh"
 #include "device/cuda/products/product.cuh"
 #include "device/cuda/rows/activation.cuh"
 #include "device/cuda/rows/pack.cuh"
@@ -21,7 +22,7 @@ typedef struct meet_rows {
     float *turns, *sums;
 } meet_rows;
 
-/* Rows that stand together on their way, by lanes of a warp, a step each. */
+/* Begins to copy a share's rows, which are neighbours: by one warp, a step of k a lane. */
 static __device__ inline void fetch_share(const meet_rows &to, const mt_cuda_packed &from, uint32_t row, uint32_t steps,
                                           uint64_t *full)
 {
@@ -36,7 +37,8 @@ static __device__ inline void fetch_share(const meet_rows &to, const mt_cuda_pac
     }
 }
 
-/* Rows that are anywhere, by the block: `row` says which; who is not there is the first. */
+/* Copies a share's rows from anywhere (`row` says which), by the whole block, and waits for them. Where there are fewer
+   than 8, the first is copied instead. */
 static __device__ inline void gather_share(const meet_rows &to, const mt_cuda_packed &from, const uint32_t *row,
                                            const mt_cuda_share &share, uint32_t steps)
 {
@@ -60,7 +62,7 @@ static __device__ inline void gather_share(const meet_rows &to, const mt_cuda_pa
     __syncthreads();
 }
 
-/* A step of a tile on its way, by one thread. */
+/* Begins to copy a step of a tile. By one thread. */
 template <int BITS>
 static __device__ inline void fetch_step(uint8_t *slot, const mt_cuda_weight &w, uint32_t tile, uint32_t step,
                                          uint64_t *full)
@@ -121,7 +123,7 @@ static __device__ inline void meet_step(meet_sums *y, const uint8_t *slot, const
     }
 }
 
-/* Gates what the block's warps have made of gate and up, and packs it. */
+/* Combines the block's columns of gate and up, and packs the result. */
 static __device__ inline void meet_gate(const mt_cuda_meet &p, const mt_cuda_share &share,
                                         const float (&both)[2][MEET_ROWS][64])
 {
@@ -154,19 +156,20 @@ template <int BITS, bool UP> static __device__ inline void meet_share(const mt_c
             barrier_init(&full[warp][i], 1);
         if (warp == 0)
             barrier_init(&rows_full, 1);
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        barriers_are_made();
     }
     __syncthreads();
     start_next();
     wait_for_last();
     const uint32_t count = *p.shares[0].count;
     const mt_cuda_share share =
-        p.shares[0].share[blockIdx.y]; /* perhaps nothing, but at hand together with the count */
+        p.shares[0].share
+            [blockIdx.y]; /* read before it is known whether it exists, so that it arrives together with the count */
     if (blockIdx.y >= count)
         return;
     const mt_cuda_weight w = p.shares[which].experts[share.expert];
     const uint32_t steps = w.steps;
-    uint8_t *ring = meet_memory + warp * MT_CUDA_MEET_RING(BITS);
+    uint8_t *stages = meet_memory + warp * MT_CUDA_MEET_RING(BITS);
     meet_rows rows;
     rows.q = meet_memory + MEET_WARPS * MT_CUDA_MEET_RING(BITS);
     rows.turns = (float *)(rows.q + steps * (MEET_ROWS * 128));
@@ -174,7 +177,7 @@ template <int BITS, bool UP> static __device__ inline void meet_share(const mt_c
     const bool there = tile * 16 < w.n;
     if (there && lane == 0)
         for (uint32_t s = 0; s < min((uint32_t)MEET_STAGES, steps); s++)
-            fetch_step<BITS>(ring + s * (BITS * 256 + 128), w, tile, s, &full[warp][s]);
+            fetch_step<BITS>(stages + s * (BITS * 256 + 128), w, tile, s, &full[warp][s]);
     if (UP) {
         gather_share(rows, p.from, p.row, share, steps);
     } else {
@@ -183,18 +186,15 @@ template <int BITS, bool UP> static __device__ inline void meet_share(const mt_c
         barrier_wait(&rows_full, 0);
     }
     meet_sums y = {};
-    uint32_t slot = 0, phase = 0;
+    ring place = {0, 0};
     for (uint32_t s = 0; there && s < steps; s++) {
-        uint8_t *at = ring + slot * (BITS * 256 + 128);
-        barrier_wait(&full[warp][slot], phase);
+        uint8_t *at = stages + place.stage * (BITS * 256 + 128);
+        barrier_wait(&full[warp][place.stage], place.parity);
         meet_step<BITS>(&y, at, rows, s, w.format != MT_FORMAT_AFFINE);
         __syncwarp();
         if (lane == 0 && s + MEET_STAGES < steps)
-            fetch_step<BITS>(at, w, tile, s + MEET_STAGES, &full[warp][slot]);
-        if (++slot == MEET_STAGES) {
-            slot = 0;
-            phase ^= 1;
-        }
+            fetch_step<BITS>(at, w, tile, s + MEET_STAGES, &full[warp][place.stage]);
+        step_ring(place, MEET_STAGES);
     }
     __shared__ float both[2][UP ? MEET_ROWS : 1][64];
 #pragma unroll
@@ -219,13 +219,13 @@ template <int BITS, bool UP> static __device__ inline void meet_share(const mt_c
 }
 #endif
 
-#define MEET(name, bits, up)                                              \
-    extern "C" __global__ void __launch_bounds__(32 * MT_CUDA_MEET_WARPS) \
-        mtk_##name##_##bits(const __grid_constant__ mt_cuda_meet p)       \
-    {                                                                     \
-        meet_share<bits, up>(p);                                          \
+#define MEET(name, bits, up)                                                               \
+    extern "C" __global__ void __launch_bounds__(32 * MT_CUDA_MEET_WARPS)                  \
+        mtk_experts_##name##_w##bits##_g64_rows1_8(const __grid_constant__ mt_cuda_meet p) \
+    {                                                                                      \
+        meet_share<bits, up>(p);                                                           \
     }
-MEET(meet_up, 4, true)
-MEET(meet_up, 8, true)
-MEET(meet_down, 4, false)
-MEET(meet_down, 8, false)
+MEET(up, 4, true)
+MEET(up, 8, true)
+MEET(down, 4, false)
+MEET(down, 8, false)

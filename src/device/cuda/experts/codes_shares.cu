@@ -1,6 +1,7 @@
-/* Products of shares of up to 8 rows with codes of their experts, as fast as memory gives the codes: a warp has 16
-   columns of an expert, and a ring of its own in shared memory with the steps to come. R4 of docs/numerics.md, in the
-   order of every other kernel. */
+/* Rows sorted by expert, in shares of up to 8 rows, with codes of any usual group (R4): y = x W' for one part of each
+   expert.
+
+   Roofline: memory. A warp has 16 columns of an expert, and a ring of its own with the steps to come. */
 #include "device/cuda/products/product.cuh"
 
 enum { SHARE_WARPS = 4, SHARE_STAGES = MT_CUDA_SHARE_STAGES };
@@ -17,7 +18,7 @@ template <int BITS, int GROUP> struct share_stage {
     };
 };
 
-/* Everything of a step. Scales of groups beyond k are 0. */
+/* Begins to copy a step: codes, scales (0 beyond k), rows. */
 template <int BITS, int GROUP>
 static __device__ inline void share_fetch(const mt_cuda_weight &w, const mt_cuda_packed &from, uint32_t tile_at,
                                           uint32_t row, uint32_t step, unsigned to)
@@ -144,9 +145,9 @@ template <int BITS, int GROUP> static __device__ inline void few_shares(const mt
         few_shares<bits, group>(p);                            \
     }
 
-SHARES(shares_4_32, 4, 32)
-SHARES(shares_4_64, 4, 64)
-SHARES(shares_4_128, 4, 128)
-SHARES(shares_8_32, 8, 32)
-SHARES(shares_8_64, 8, 64)
-SHARES(shares_8_128, 8, 128)
+SHARES(experts_w4_g32_rows1_8, 4, 32)
+SHARES(experts_w4_g64_rows1_8, 4, 64)
+SHARES(experts_w4_g128_rows1_8, 4, 128)
+SHARES(experts_w8_g32_rows1_8, 8, 32)
+SHARES(experts_w8_g64_rows1_8, 8, 64)
+SHARES(experts_w8_g128_rows1_8, 8, 128)

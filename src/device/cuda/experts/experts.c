@@ -73,8 +73,9 @@ static bool known(const mt_weight *w)
 /* Products of few rows with one part of their experts, or with two alike. */
 static void meet_few(mt_device *dev, const mt_experts *e, size_t part, size_t count, const mt_cuda_mat *y, cut c)
 {
-    static const mt_cuda_kernel kernels[2][3] = {{MT_K_shares_4_32, MT_K_shares_4_64, MT_K_shares_4_128},
-                                                 {MT_K_shares_8_32, MT_K_shares_8_64, MT_K_shares_8_128}};
+    static const mt_cuda_kernel kernels[2][3] = {
+        {MT_K_experts_w4_g32_rows1_8, MT_K_experts_w4_g64_rows1_8, MT_K_experts_w4_g128_rows1_8},
+        {MT_K_experts_w8_g32_rows1_8, MT_K_experts_w8_g64_rows1_8, MT_K_experts_w8_g128_rows1_8}};
     const mt_cuda_weight *w = &e->part[part]->d;
     const size_t each = 128 / w->group, bits = w->kind == MT_CUDA_CODES8 ? 8 : 4;
     const size_t stage = bits * 256 + each * 128 + 1024 + 128 + each * 32; /* as share_stage in codes_shares.cu */
@@ -145,13 +146,13 @@ static bool meet_all(mt_device *dev, const mt_experts *e, const mt_cuda_route *h
                       .wide = e->part[2]->mat.bits == 8,
                       .limit = e->glu.limit,
                       .offset = e->glu.offset};
-    mt_cuda_launch(dev, bits[0] == 8 ? MT_K_meet_up_8 : MT_K_meet_up_4, gate->n / 64, c.most, 1,
-                   32 * MT_CUDA_MEET_WARPS, shared[0], &p);
+    mt_cuda_launch(dev, bits[0] == 8 ? MT_K_experts_up_w8_g64_rows1_8 : MT_K_experts_up_w4_g64_rows1_8, gate->n / 64,
+                   c.most, 1, 32 * MT_CUDA_MEET_WARPS, shared[0], &p);
     p.shares[0] = shares_of(dev, e, 2);
     p.from = p.to;
     p.y = dev->down;
-    mt_cuda_launch(dev, bits[1] == 8 ? MT_K_meet_down_8 : MT_K_meet_down_4, (down->n + 127) / 128, c.most, 1,
-                   32 * MT_CUDA_MEET_WARPS, shared[1], &p);
+    mt_cuda_launch(dev, bits[1] == 8 ? MT_K_experts_down_w8_g64_rows1_8 : MT_K_experts_down_w4_g64_rows1_8,
+                   (down->n + 127) / 128, c.most, 1, 32 * MT_CUDA_MEET_WARPS, shared[1], &p);
     return true;
 }
 

@@ -9,7 +9,7 @@ static __device__ inline float choice(const mt_cuda_route &p, const float *x, ui
     return p.correction ? x[j] + p.correction[j] : x[j];
 }
 
-/* What a group of experts counts: its two best together. */
+/* The score of a group of experts: the sum of its two best. */
 static __device__ float group_score(const mt_cuda_route &p, const float *x, uint32_t first, uint32_t size)
 {
     float best = choice(p, x, first), second = -INFINITY;
@@ -193,7 +193,7 @@ KERNEL(route)(const __grid_constant__ mt_cuda_route p)
         route_row(p, row, room + warp * each, room + warp * each + each - MT_LIMIT_EXPERTS_PER_TOKEN);
 }
 
-/* The sum over all threads before this one, and over all; every thread of the block must come along. */
+/* The sum over all threads before this one, and over all; every thread of the block must call it. */
 static __device__ uint32_t sum_before(uint32_t x, uint32_t *room, uint32_t *all)
 {
     const uint32_t lane = threadIdx.x % 32, warps = blockDim.x / 32;
@@ -273,11 +273,12 @@ KERNEL(route_and_sort)(const __grid_constant__ mt_cuda_routed p)
     sort_all(p.sort, expert);
 }
 
-/* A row to shared memory when the kernel before is done, by its threads of the block, normed where it is told; some
-   keep it so. What it is multiplied with comes before. All of the block must come along. */
+/* Loads a row into shared memory when the kernel before has ended, by the row's threads, and norms it where that is
+   asked for (`keeps`: stores the normed row as well). The norm's weights are loaded before. All threads of the block
+   must call it. */
 static __device__ inline void take_row(const mt_cuda_router &p, uint32_t i, float *row, float *factor, bool keeps)
 {
-    constexpr uint32_t SOME = 4; /* fours of a thread that are on their way at once */
+    constexpr uint32_t SOME = 4; /* groups of four floats that a thread loads at once */
     const uint32_t k = p.w.k, stride = MT_CUDA_ROUTER_THREADS * 4, own = threadIdx.x % MT_CUDA_ROUTER_THREADS * 4;
     float w[SOME][4];
 #pragma unroll
@@ -389,7 +390,7 @@ extern "C" __global__ void __launch_bounds__(MT_CUDA_ROUTER_ROWS *MT_CUDA_ROUTER
 /* y = the sum over a row's experts, by rank; added to `add`, too, where there is one. A thread has four columns. */
 KERNEL(combine)(const __grid_constant__ mt_cuda_route p)
 {
-    constexpr uint32_t SOME = 8; /* that are on their way at the same time */
+    constexpr uint32_t SOME = 8; /* loads in flight at the same time */
     const uint32_t c = (blockIdx.x * blockDim.x + threadIdx.x) * 4, row = blockIdx.y, n = p.y.cols;
     follow_last();
     if (c >= n)

@@ -3,7 +3,7 @@
 #include "device/cuda/common/common.cuh"
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#include "device/cuda/common/wgmma.cuh"
+#include "device/cuda/common/mma.cuh"
 
 /* 64 rows by 128 columns, 32 of k: signed bytes. */
 static __device__ inline void product_bytes(int (&d)[64], uint64_t a, uint64_t b)
@@ -21,7 +21,7 @@ static __device__ inline void product_bytes(int (&d)[64], uint64_t a, uint64_t b
 #undef R4
 }
 
-/* Operands that lie anywhere in shared memory: what comes out is nothing. */
+/* Operands are whatever numbers: the results are not used. */
 static __device__ inline void fill_operands(unsigned (&room)[6144])
 {
     for (unsigned i = threadIdx.x; i < 6144; i += blockDim.x)

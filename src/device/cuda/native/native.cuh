@@ -5,7 +5,7 @@
 
 #include <cuda_fp16.h>
 
-#include "device/cuda/common/wgmma.cuh"
+#include "device/cuda/common/mma.cuh"
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 

@@ -106,19 +106,19 @@ template <int BITS> static __device__ void product_codes(const mt_cuda_product &
     put(p, w, &t, tile_at, y);
 }
 
-KERNEL(product_codes4)(mt_cuda_product p)
+KERNEL(matmul_w4_any)(mt_cuda_product p)
 {
     product_codes<4>(p);
 }
 
-KERNEL(product_codes8)(mt_cuda_product p)
+KERNEL(matmul_w8_any)(mt_cuda_product p)
 {
     product_codes<8>(p);
 }
 
 /* ---- fp32: R6, half a warp a column ---- */
 
-KERNEL(product_f32)(mt_cuda_product p)
+KERNEL(matmul_f32_any)(mt_cuda_product p)
 {
     const mt_cuda_weight *of = weight_of(p);
     if (!of)

@@ -4,15 +4,6 @@
 #include "device/cuda/products/fp8.cuh"
 #include "device/cuda/products/product.cuh"
 
-/* c (16 x 8) += a (16 x 16) times b (16 x 8) */
-static __device__ inline void multiply(float c[4], const unsigned a[4], const unsigned b[2])
-{
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
 /* A warp four steps of 64 of a row, a lane a piece of eight elements. */
 KERNEL(pack_bf16)(mt_cuda_pack p)
 {
@@ -55,7 +46,7 @@ static __device__ inline unsigned pair_at(const mt_cuda_weight &w, uint32_t n, u
     return half[0] | half[1] << 16;
 }
 
-KERNEL(product_bf16)(mt_cuda_product p)
+KERNEL(matmul_bf16_any)(mt_cuda_product p)
 {
     const mt_cuda_weight *of = weight_of(p);
     if (!of)
@@ -75,7 +66,7 @@ KERNEL(product_bf16)(mt_cuda_product p)
         unsigned b[2] = {0, 0};
         for (uint32_t h = 0; there && h < 2; h++)
             b[h] = ((const unsigned *)(p.from.q + piece_at(p.from, k / 64, row, k % 64 / 8 + h)))[lane % 4];
-        multiply(c, a, b);
+        mma_bf16_ordered(c, a, b[0], b[1]);
         if (w.format == MT_FORMAT_FP8 && ((k + 16) % 128 == 0 || k + 16 >= w.k))
             for (int r = 0; r < 4; r++) {
                 const uint32_t block = (n + (r >> 1) * 8) / 128;
@@ -155,7 +146,7 @@ static __device__ inline void half_step(float c[4][half_stage<BYTES>::J][4], con
         for (int j = 0; j < J; j++)
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                multiply(c[i][j], a[i], b[j]);
+                mma_bf16_ordered(c[i][j], a[i], b[j][0], b[j][1]);
     }
 }
 
@@ -238,12 +229,12 @@ template <bool BYTES> static __device__ void many_halves(const mt_cuda_many &p)
     }
 }
 
-extern "C" __global__ void __launch_bounds__(128, 2) mtk_many_halves(const __grid_constant__ mt_cuda_many p)
+extern "C" __global__ void __launch_bounds__(128, 2) mtk_matmul_bf16_rows65(const __grid_constant__ mt_cuda_many p)
 {
     many_halves<false>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1) mtk_many_bytes(const __grid_constant__ mt_cuda_many p)
+extern "C" __global__ void __launch_bounds__(256, 1) mtk_matmul_fp8_rows65(const __grid_constant__ mt_cuda_many p)
 {
     many_halves<true>(p);
 }

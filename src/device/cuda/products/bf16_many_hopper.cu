@@ -7,7 +7,8 @@
 #include "device/cuda/products/product.cuh"
 
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#include "device/cuda/common/wgmma.cuh"
+#include "device/cuda/common/mma.cuh"
+#include "device/cuda/common/ring.cuh"
 
 enum { STAGES = MT_CUDA_WIDE_STAGES, GROUPS = 2, ROW_BYTES = MT_CUDA_MANY * 128, TILE_BYTES = 2048 };
 
@@ -19,23 +20,24 @@ struct wide_room {
 static __device__ inline void wide_copy(const mt_cuda_many &p, wide_room &room, uint64_t *full, uint64_t *empty)
 {
     const uint32_t lane = threadIdx.x, tiles = many_tiles(p), steps = p.w[0].steps;
-    uint32_t s = 0, parity = 1; /* a ring that nobody has used is empty */
+    ring at = {0, 1};
     for (uint32_t id = blockIdx.x; id < tiles; id += gridDim.x) {
         const many_tile t = many_tile_at(p, id, tiles);
         const mt_cuda_weight &w = many_weight(p, t);
         const uint32_t left = (w.n + 31) / 32 * 2 - t.column, here = left < 8 ? left : 8;
         const uint8_t *from = w.w + (uint64_t)(t.column + lane % 8) * steps * TILE_BYTES;
         for (uint32_t step = 0; step < steps; step++) {
-            barrier_wait(&empty[s], parity);
+            barrier_wait(&empty[at.stage], at.parity);
             if (lane == 0)
-                barrier_expect(&full[s], ROW_BYTES + here * TILE_BYTES);
+                barrier_expect(&full[at.stage], ROW_BYTES + here * TILE_BYTES);
             __syncwarp();
             if (lane < here)
-                fetch(room.columns[s] + lane * TILE_BYTES, from + (uint64_t)step * TILE_BYTES, TILE_BYTES, &full[s]);
+                fetch(room.columns[at.stage] + lane * TILE_BYTES, from + (uint64_t)step * TILE_BYTES, TILE_BYTES,
+                      &full[at.stage]);
             if (lane == 8)
-                fetch(room.rows[s], p.from.q + ((uint64_t)step * p.from.rows + t.row) * 128, ROW_BYTES, &full[s]);
-            parity ^= s + 1 == STAGES;
-            s = s + 1 == STAGES ? 0 : s + 1;
+                fetch(room.rows[at.stage], p.from.q + ((uint64_t)step * p.from.rows + t.row) * 128, ROW_BYTES,
+                      &full[at.stage]);
+            step_ring<STAGES>(at);
         }
     }
 }
@@ -91,7 +93,7 @@ static __device__ inline void wide_add(float (&c)[64], const float2 *bias)
 static __device__ inline void wide_multiply(const mt_cuda_many &p, wide_room &room, uint64_t *full, uint64_t *empty)
 {
     const uint32_t who = threadIdx.x / 128 - 1, tiles = many_tiles(p), steps = p.w[0].steps;
-    uint32_t s = 0, parity = 0;
+    ring at = {0, 0};
     for (uint32_t id = blockIdx.x; id < tiles; id += gridDim.x) {
         const many_tile t = many_tile_at(p, id, tiles);
         const mt_cuda_weight &own = many_weight(p, t);
@@ -99,9 +101,10 @@ static __device__ inline void wide_multiply(const mt_cuda_many &p, wide_room &ro
         float c[64];
         uint32_t last = 0;
         for (uint32_t step = 0; step < steps; step++) {
-            barrier_wait(&full[s], parity);
+            barrier_wait(&full[at.stage], at.parity);
             products_begin();
-            const uint32_t x = shared_address(room.rows[s]) + who * (64 * 128), w = shared_address(room.columns[s]);
+            const uint32_t x = shared_address(room.rows[at.stage]) + who * (64 * 128),
+                           w = shared_address(room.columns[at.stage]);
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 product_scores(c, along(x + i * 32), along(w + i * 32), step > 0 || i > 0);
@@ -109,9 +112,8 @@ static __device__ inline void wide_multiply(const mt_cuda_many &p, wide_room &ro
             products_wait<1>();
             if (step > 0 && threadIdx.x % 128 == 0) /* what this product has read before is free */
                 barrier_arrive(&empty[last]);
-            last = s;
-            parity ^= s + 1 == STAGES;
-            s = s + 1 == STAGES ? 0 : s + 1;
+            last = at.stage;
+            step_ring<STAGES>(at);
         }
         products_wait<0>();
         if (threadIdx.x % 128 == 0)
@@ -122,17 +124,15 @@ static __device__ inline void wide_multiply(const mt_cuda_many &p, wide_room &ro
     }
 }
 
-extern "C" __global__ void __launch_bounds__(384, 1) mtk_wide_halves(const __grid_constant__ mt_cuda_many p)
+extern "C" __global__ void __launch_bounds__(384, 1)
+    mtk_matmul_bf16_hopper_rows65(const __grid_constant__ mt_cuda_many p)
 {
     extern __shared__ uint8_t raw[];
     __shared__ uint64_t full[STAGES], empty[STAGES];
     wide_room &room = *(wide_room *)(((uintptr_t)raw + 1023) / 1024 * 1024);
     if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; i++) {
-            barrier_init(&full[i], 1);
-            barrier_init(&empty[i], GROUPS);
-        }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        init_ring(full, empty, STAGES, 1, GROUPS);
+        barriers_are_made();
     }
     __syncthreads();
     follow_last();
@@ -167,17 +167,6 @@ typedef struct pair_ring {
     uint8_t *stages;
 } pair_ring;
 
-/* Where in the ring a warp is. */
-typedef struct pair_place {
-    uint32_t s, parity;
-} pair_place;
-
-static __device__ inline void pair_on(pair_place &at)
-{
-    at.parity ^= at.s + 1 == PAIR_STAGES;
-    at.s = at.s + 1 == PAIR_STAGES ? 0 : at.s + 1;
-}
-
 /* A block's tile: its rows up to a multiple of 64, and its tiles of 16 columns; none where columns end before it. */
 typedef struct pair_tile {
     many_tile at;
@@ -208,9 +197,9 @@ static __device__ inline pair_tile pair_tile_of(const mt_cuda_many &p, uint32_t 
 {
     pair_tile t = {{0, 0, row, p.m}, min((uint32_t)PAIR, (p.m - row + 63) / 64 * 64), 0};
     const uint32_t column = pair * BLOCKS + block_of_cluster(), known = min(column, p.first[p.count] - 1);
-    while (t.at.weight + 1 < p.count && known >= p.first[t.at.weight + 1])
-        t.at.weight++;
-    t.at.column = (known - p.first[t.at.weight]) * 8;
+    t.at.column = known;
+    t.at.weight = weight_of_tile(p, &t.at.column);
+    t.at.column *= 8;
     if (column < p.first[p.count])
         t.columns = min(8u, (p.w[t.at.weight].n + 31) / 32 * 2 - t.at.column);
     return t;
@@ -228,10 +217,10 @@ static __device__ inline pair_tile pair_tile_at(const mt_cuda_many &p, uint32_t 
 }
 
 /* By one thread. */
-static __device__ inline void pair_copy_rows(const mt_cuda_many &p, pair_ring &ring)
+static __device__ inline void pair_copy_rows(const mt_cuda_many &p, pair_ring &room)
 {
     const uint32_t tiles = pair_tiles(p), first = block_of_cluster() * (PAIR / BLOCKS);
-    pair_place at = {0, 1};
+    ring at = {0, 1};
     wait_for_last();
     for (uint32_t round = 0; round * (gridDim.x / BLOCKS) < tiles; round++) {
         if (pair_at(round) >= tiles)
@@ -240,21 +229,21 @@ static __device__ inline void pair_copy_rows(const mt_cuda_many &p, pair_ring &r
         const uint32_t rows = t.rows > first ? min(t.rows - first, PAIR / BLOCKS) : 0;
         const uint8_t *from = p.from.q + (uint64_t)(t.at.row + first) * 128;
         for (uint32_t step = 0; step < p.w[0].steps; step++, from += (uint64_t)p.from.rows * 128) {
-            barrier_wait(&ring.empty[at.s], at.parity);
-            barrier_expect(&ring.full[at.s], t.rows * 128);
+            barrier_wait(&room.empty[at.stage], at.parity);
+            barrier_expect(&room.full[at.stage], t.rows * 128);
             if (rows)
-                fetch_for((1 << BLOCKS) - 1, ring.stages + at.s * PAIR_STAGE + first * 128, from, rows * 128,
-                          &ring.full[at.s]);
-            pair_on(at);
+                fetch_for((1 << BLOCKS) - 1, room.stages + at.stage * PAIR_STAGE + first * 128, from, rows * 128,
+                          &room.full[at.stage]);
+            step_ring<PAIR_STAGES>(at);
         }
     }
 }
 
 /* By COLUMN_WARPS warps, of which this is number `warp`. */
-static __device__ inline void pair_copy_columns(const mt_cuda_many &p, pair_ring &ring, uint32_t warp)
+static __device__ inline void pair_copy_columns(const mt_cuda_many &p, pair_ring &room, uint32_t warp)
 {
     const uint32_t tiles = pair_tiles(p), own = threadIdx.x % 32 * COLUMN_WARPS + warp;
-    pair_place at = {0, 1};
+    ring at = {0, 1};
     for (uint32_t round = 0; round * (gridDim.x / BLOCKS) < tiles; round++) {
         if (pair_at(round) >= tiles)
             continue;
@@ -262,37 +251,37 @@ static __device__ inline void pair_copy_columns(const mt_cuda_many &p, pair_ring
         const uint32_t here = (t.columns + COLUMN_WARPS - 1 - warp) / COLUMN_WARPS;
         const uint8_t *from = p.w[t.at.weight].w + (uint64_t)(t.at.column + own) * p.w[0].steps * TILE_BYTES;
         for (uint32_t step = 0; step < p.w[0].steps; step++, from += TILE_BYTES) {
-            barrier_wait(&ring.empty[at.s], at.parity);
+            barrier_wait(&room.empty[at.stage], at.parity);
             __syncwarp(); /* no lane waits for a stage that others go beyond */
             if (own == warp)
-                barrier_expect(&ring.full[at.s], here * TILE_BYTES);
+                barrier_expect(&room.full[at.stage], here * TILE_BYTES);
             if (own < t.columns)
-                fetch(ring.stages + at.s * PAIR_STAGE + PAIR * 128 + own * TILE_BYTES, from, TILE_BYTES,
-                      &ring.full[at.s]);
-            pair_on(at);
+                fetch(room.stages + at.stage * PAIR_STAGE + PAIR * 128 + own * TILE_BYTES, from, TILE_BYTES,
+                      &room.full[at.stage]);
+            step_ring<PAIR_STAGES>(at);
         }
     }
 }
 
 /* The stage before is free for both blocks' copies. */
-static __device__ inline void pair_release(pair_ring &ring, const pair_place &at)
+static __device__ inline void pair_release(pair_ring &room, const ring &at)
 {
     if (threadIdx.x % 128 < BLOCKS)
-        barrier_arrive_at(&ring.empty[(at.s ? at.s : PAIR_STAGES) - 1], threadIdx.x % 128);
+        barrier_arrive_at(&room.empty[(at.stage ? at.stage : PAIR_STAGES) - 1], threadIdx.x % 128);
 }
 
 /* Stages go by of which a warpgroup has no rows or the block no columns. Only the warp that frees them waits for them:
    a warp that nobody waits for might come so late that a stage is full once more, which it could not tell from empty,
    and it would wait forever. */
-static __device__ inline void pair_pass(const mt_cuda_many &p, pair_ring &ring, pair_place &at)
+static __device__ inline void pair_pass(const mt_cuda_many &p, pair_ring &room, ring &at)
 {
     for (uint32_t step = 0; step < p.w[0].steps; step++) {
         if (threadIdx.x % 128 < 32) {
-            barrier_wait(&ring.full[at.s], at.parity);
+            barrier_wait(&room.full[at.stage], at.parity);
             __syncwarp();
         }
-        pair_on(at);
-        pair_release(ring, at);
+        step_ring<PAIR_STAGES>(at);
+        pair_release(room, at);
     }
     named_barrier(threadIdx.x / 128, 128);
 }
@@ -304,85 +293,82 @@ static __device__ inline uint64_t along_on(uint32_t low)
 }
 
 /* A warpgroup's rows; `first` is the lower half of what along() gives for the first stage. */
-static __device__ inline void pair_multiply(const mt_cuda_many &p, const many_tile &t, pair_ring &ring, pair_place &at,
+static __device__ inline void pair_multiply(const mt_cuda_many &p, const many_tile &t, pair_ring &room, ring &at,
                                             uint32_t first)
 {
     const uint32_t row = threadIdx.x / 128 * 64 - 64;
     const float2 bias[2] = {wide_biases(p.w[t.weight], t.column * 16), wide_biases(p.w[t.weight], t.column * 16 + 64)};
     float c[64] = {}; /* the first products do not add to it, but so it need not be kept from tile to tile */
     for (uint32_t step = 0; step < p.w[0].steps; step++) {
-        barrier_wait(&ring.full[at.s], at.parity);
+        barrier_wait(&room.full[at.stage], at.parity);
         products_begin();
-        const uint32_t stage = first + at.s * (PAIR_STAGE / 16), x = stage + row * 8, w = stage + PAIR * 8;
+        const uint32_t stage = first + at.stage * (PAIR_STAGE / 16), x = stage + row * 8, w = stage + PAIR * 8;
 #pragma unroll
         for (int i = 0; i < 4; i++)
             product_scores(c, along_on(x + i * 2), along_on(w + i * 2), step > 0 || i > 0);
         products_commit();
         products_wait<1>();
         if (step > 0) /* what this product has read before is free */
-            pair_release(ring, at);
-        pair_on(at);
+            pair_release(room, at);
+        step_ring<PAIR_STAGES>(at);
     }
     products_wait<0>();
-    pair_release(ring, at);
-    wait_for_last(); /* long over; what it wrote can be overwritten by this thread, too */
+    pair_release(room, at);
+    wait_for_last(); /* has long ended; this thread may now overwrite its results */
     if (p.w[t.weight].bias)
         wide_add(c, bias);
     wide_put(p, t, c, row + threadIdx.x / 32 % 4 * 16);
 }
 
-static __device__ inline void pair_multiply_all(const mt_cuda_many &p, pair_ring &ring)
+static __device__ inline void pair_multiply_all(const mt_cuda_many &p, pair_ring &room)
 {
     const uint32_t tiles = pair_tiles(p);
-    uint32_t first = (uint32_t)along(shared_address(ring.stages));
+    uint32_t first = (uint32_t)along(shared_address(room.stages));
     asm volatile("" : "+r"(first)); /* so that it is not computed once more in each step */
-    pair_place at = {0, 0};
+    ring at = {0, 0};
     for (uint32_t round = 0; round * (gridDim.x / BLOCKS) < tiles; round++) {
         if (pair_at(round) >= tiles)
             continue;
         const pair_tile t = pair_tile_at(p, pair_at(round));
         if (threadIdx.x / 128 * 64 > t.rows || t.columns == 0)
-            pair_pass(p, ring, at);
+            pair_pass(p, room, at);
         else
-            pair_multiply(p, t.at, ring, at, first);
+            pair_multiply(p, t.at, room, at, first);
     }
 }
 
 extern "C" __global__ void __cluster_dims__(BLOCKS, 1, 1) __launch_bounds__(MT_CUDA_PAIR_THREADS, 1)
-    mtk_pair_halves(const __grid_constant__ mt_cuda_many p)
+    mtk_matmul_bf16_pairs_rows65(const __grid_constant__ mt_cuda_many p)
 {
     extern __shared__ uint8_t raw[];
-    __shared__ pair_ring ring;
+    __shared__ pair_ring room;
     if (threadIdx.x == 0) {
-        for (int i = 0; i < PAIR_STAGES; i++) {
-            barrier_init(&ring.full[i], 1 + COLUMN_WARPS);
-            barrier_init(&ring.empty[i], BLOCKS * PAIR_GROUPS);
-        }
-        ring.stages = (uint8_t *)(((uintptr_t)raw + 1023) / 1024 * 1024);
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        init_ring(room.full, room.empty, PAIR_STAGES, 1 + COLUMN_WARPS, BLOCKS * PAIR_GROUPS);
+        room.stages = (uint8_t *)(((uintptr_t)raw + 1023) / 1024 * 1024);
+        barriers_are_made();
     }
     cluster_meet();
     start_next();
     if (threadIdx.x < 128) {
         fewer_registers<32>();
         if (threadIdx.x >= 32)
-            pair_copy_columns(p, ring, threadIdx.x / 32 - 1);
+            pair_copy_columns(p, room, threadIdx.x / 32 - 1);
         else if (threadIdx.x == 0)
-            pair_copy_rows(p, ring);
+            pair_copy_rows(p, room);
     } else {
         more_registers<160>();
-        pair_multiply_all(p, ring);
+        pair_multiply_all(p, room);
     }
     __syncwarp();
-    cluster_meet(); /* nobody leaves whom the other one still tells something */
+    cluster_meet(); /* a block that ended could not receive the other's arrivals */
 }
 
 #else
-KERNEL(wide_halves)(const __grid_constant__ mt_cuda_many p)
+KERNEL(matmul_bf16_hopper_rows65)(const __grid_constant__ mt_cuda_many p)
 {
 }
 
-KERNEL(pair_halves)(const __grid_constant__ mt_cuda_many p)
+KERNEL(matmul_bf16_pairs_rows65)(const __grid_constant__ mt_cuda_many p)
 {
 }
 #endif

@@ -40,9 +40,10 @@ static void share_out(const mt_device *dev, mt_cuda_halves *p, uint32_t *warps, 
    which they exchange sums. */
 static uint32_t share_k(mt_cuda_halves *p, uint32_t *warps, mt_cuda_kernel *kernel)
 {
-    static const mt_cuda_kernel kernels[3][3] = {{MT_K_COUNT, MT_K_few_split_1_4, MT_K_few_split_1_8}, /* most_tiles */
-                                                 {MT_K_few_split_2_2, MT_K_few_split_2_4, MT_K_few_split_2_8},
-                                                 {MT_K_few_split_4_2, MT_K_few_split_4_4, MT_K_few_split_4_8}};
+    static const mt_cuda_kernel kernels[3][3] = {
+        {MT_K_COUNT, MT_K_matmul_fp8_split4_rows1_8, MT_K_matmul_fp8_split8_rows1_8}, /* most_tiles */
+        {MT_K_matmul_fp8_split2_rows9_16, MT_K_matmul_fp8_split4_rows9_16, MT_K_matmul_fp8_split8_rows9_16},
+        {MT_K_matmul_fp8_split2_rows17_32, MT_K_matmul_fp8_split4_rows17_32, MT_K_matmul_fp8_split8_rows17_32}};
     const uint32_t rows = p->m <= 8 ? 0 : p->m <= 16 ? 1 : 2, pairs = (p->together + 1) / 2;
     const uint32_t sharing = pairs == 1 ? 2 : pairs <= 3 ? 1 : 0, split = 2u << sharing;
     const uint32_t sums = pairs * 2 * split * MT_CUDA_HALF_PART(1u << rows), step = p->together * 1024 + p->m * 128;
@@ -54,10 +55,11 @@ static uint32_t share_k(mt_cuda_halves *p, uint32_t *warps, mt_cuda_kernel *kern
     return sums;
 }
 
-bool mt_cuda_bf16_few_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *from)
+bool mt_cuda_list_bf16(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *from)
 {
-    static const mt_cuda_kernel kernels[2][3] = {{MT_K_few_halves_1, MT_K_few_halves_2, MT_K_few_halves_4},
-                                                 {MT_K_few_bytes_1, MT_K_few_bytes_2, MT_K_few_bytes_4}};
+    static const mt_cuda_kernel kernels[2][3] = {
+        {MT_K_matmul_bf16_warp8_rows1_64, MT_K_matmul_bf16_warp16_rows1_64, MT_K_matmul_bf16_warp32_rows1_64},
+        {MT_K_matmul_fp8_warp8_rows1_64, MT_K_matmul_fp8_warp16_rows1_64, MT_K_matmul_fp8_warp32_rows1_64}};
     const size_t count = from->count, m = from->m;
     mt_cuda_halves p = {.from = dev->packed, .m = (uint32_t)m, .count = (uint32_t)count};
     for (size_t i = 0; i < count; i++) {

@@ -1,28 +1,20 @@
-/* Products of up to 64 bf16 rows with bf16 and FP8 weights (R5), at the memory's pace: a warp has 16 columns and up to
-   32 rows, and adds as all kernels of bf16.cu do.
+/* y = x W' for 1 to 64 rows in bf16, W in bf16 or FP8 (R5), with the sums of all kernels of bf16.cu.
 
-   The last warp of a block has chunks copied into a ring: those of the weights before the kernel that makes the rows
-   has ended. The others have a tile each, or share its rows; with FP8 and up to 32 rows they have two, and share k.
-
-   Where two weights are gated, their tiles come by turns, and two warps have two tiles: each has eight columns of both,
-   so that a lane has what it gates.
-
-   Every lane says for itself that it is done with a slot, as in codes_rows1_64.cu. */
-#include "device/cuda/common/barrier.cuh"
+   Roofline: memory. Every weight is read once.
+   Tiles: 16 columns; a warp has up to 32 rows of a tile. As many blocks as multiprocessors.
+   Warps: the last warp of a block copies chunks of k into a ring of stages: weights before the kernel that makes the
+   rows has ended. The other warps have a tile each, or share its rows. With FP8 and up to 32 rows, S warps share the k
+   of two tiles, 128 at a time.
+   Gate and up: tiles of the two weights alternate, and two warps have two tiles: each has 8 columns of both, so that a
+   lane holds what it combines.
+   Every lane itself arrives at the barrier of a stage it has read, as in codes_rows1_64.cu. */
+#include "device/cuda/common/ring.cuh"
 #include "device/cuda/products/fp8.cuh"
 #include "device/cuda/rows/activation.cuh"
 
 #if ARCH >= 90
 
-/* c (16 x 8) += a (16 x 16) times b (16 x 8) */
-static __device__ inline void multiply(float c[4], const unsigned a[4], const unsigned b[2])
-{
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-/* How a block shares out what there is to do: the same for all warps. */
+/* How the block's work is divided: the same for all warps. */
 typedef struct half_plan {
     uint32_t tile_bytes, slot;    /* bytes of a tile's step, of a chunk */
     uint32_t steps, chunks;       /* of k */
@@ -47,25 +39,21 @@ static __device__ inline half_plan half_plan_of(const mt_cuda_halves &p, uint32_
 /* Which weight a tile is of; the tile becomes one of its own. */
 static __device__ inline uint32_t half_weight(const mt_cuda_halves &p, bool glu, uint32_t *tile)
 {
-    uint32_t i = 0;
     if (glu) {
-        i = *tile % 2;
+        const uint32_t i = *tile % 2;
         *tile /= 2;
         return i;
     }
-    while (i + 1 < p.count && *tile >= p.first[i + 1])
-        i++;
-    *tile -= p.first[i];
-    return i;
+    return weight_of_tile(p, tile);
 }
 
-/* Some steps of k, from the chunk's first on. */
+/* Steps of 64 of k in a chunk: the last chunk may have fewer. */
 static __device__ inline uint32_t half_count(const mt_cuda_halves &p, const half_plan &f, uint32_t chunk)
 {
     return min(f.steps - chunk * p.chunk, p.chunk);
 }
 
-/* A chunk of p.together tiles, whose bytes and those of the rows are waited for. */
+/* Begins to copy a chunk of p.together tiles; `full` expects the bytes of the rows as well. */
 static __device__ inline void half_fetch_tiles(const mt_cuda_halves &p, const half_plan &f, uint32_t first,
                                                uint32_t chunk, uint8_t *to, uint64_t *full)
 {
@@ -89,35 +77,34 @@ static __device__ inline void half_fetch_rows(const mt_cuda_halves &p, const hal
               half_count(p, f, chunk) * p.m * 128, full);
 }
 
-/* What the last warp does. */
-static __device__ inline void half_copy(const mt_cuda_halves &p, const half_plan &f, uint8_t *ring, uint64_t *full,
+/* The warp that copies. */
+static __device__ inline void half_copy(const mt_cuda_halves &p, const half_plan &f, uint8_t *stages, uint64_t *full,
                                         uint64_t *empty)
 {
     const uint32_t total = f.rounds * f.chunks, ahead = min(total, p.stages);
-    uint32_t first = blockIdx.x * p.together, chunk = 0, s = 0, phase = 1;
+    uint32_t first = blockIdx.x * p.together, chunk = 0;
+    ring at = {0, 1};
     for (uint32_t n = 0; n < total; n++) {
         if (n == ahead) { /* the ring is full: now rows are needed */
             wait_for_last();
             for (uint32_t i = 0; i < ahead; i++)
-                half_fetch_rows(p, f, i % f.chunks, ring + i * f.slot, &full[i]);
+                half_fetch_rows(p, f, i % f.chunks, stages + i * f.slot, &full[i]);
         }
-        barrier_wait(&empty[s], phase);
-        half_fetch_tiles(p, f, first, chunk, ring + s * f.slot, &full[s]);
+        uint8_t *slot = stages + at.stage * f.slot;
+        barrier_wait(&empty[at.stage], at.parity);
+        half_fetch_tiles(p, f, first, chunk, slot, &full[at.stage]);
         if (n >= ahead)
-            half_fetch_rows(p, f, chunk, ring + s * f.slot, &full[s]);
+            half_fetch_rows(p, f, chunk, slot, &full[at.stage]);
         if (++chunk == f.chunks) {
             chunk = 0;
             first += f.stride;
         }
-        if (++s == p.stages) {
-            s = 0;
-            phase ^= 1;
-        }
+        step_ring(at, p.stages);
     }
     if (total == ahead) {
         wait_for_last();
         for (uint32_t i = 0; i < ahead; i++)
-            half_fetch_rows(p, f, i % f.chunks, ring + i * f.slot, &full[i]);
+            half_fetch_rows(p, f, i % f.chunks, stages + i * f.slot, &full[i]);
     }
 }
 
@@ -145,7 +132,7 @@ template <bool BYTES> static __device__ inline half_warp half_warp_of(const mt_c
     return at;
 }
 
-/* slot: the chunk; step: of it. Rows that are not there: some that are. */
+/* Loads 32 of k of a step of the chunk in `slot`. Rows beyond p.m repeat the last row. */
 template <bool BYTES, int N>
 static __device__ inline void half_load(half_part<N> *part, const mt_cuda_halves &p, const half_warp &at,
                                         const uint8_t *slot, uint32_t step, uint32_t k32)
@@ -186,7 +173,7 @@ template <int N> static __device__ inline void half_multiply(float c[N][4], cons
     for (int k16 = 0; k16 < 2; k16++)
 #pragma unroll
         for (int n = 0; n < N; n++)
-            multiply(c[n], part->a[k16], part->b[n] + k16 * 2);
+            mma_bf16(c[n], part->a[k16], part->b[n][k16 * 2], part->b[n][k16 * 2 + 1]);
 }
 
 /* A warp's columns in a round: c + 8 h is column h of `column`, of weight[h]. */
@@ -223,7 +210,7 @@ static __device__ inline bool half_is(const mt_cuda_halves &p, const half_column
     return own.there && row < p.m && own.column[h] + threadIdx.x % 32 / 4 < p.w[own.weight[h]].n;
 }
 
-/* A sum into y, and where it is told, onto what the residual stream was. */
+/* Stores a sum in y and, where p.add is set, adds it to the residual stream, which held `was`. */
 static __device__ inline float half_give(const mt_cuda_halves &p, const half_columns &own, uint32_t h, uint32_t row,
                                          float v, float was)
 {
@@ -288,12 +275,12 @@ template <int N> static __device__ inline void half_add(float y[N][4], const flo
         y[e / 4][e % 4] = fmaf(scale[e % 4 / 2], done[e / 4][e % 4], y[e / 4][e % 4]);
 }
 
-/* What a warp does that has all of k. N: times eight rows. */
+/* A warp that multiplies all of k, for N times 8 rows. */
 template <bool BYTES, int N>
 static __device__ inline void half_work(const mt_cuda_halves &p, const half_plan &f, const uint8_t *ring,
                                         uint64_t *full, uint64_t *empty)
 {
-    constexpr bool LATER = BYTES && N < 4; /* more rows are multiplied meanwhile anyway */
+    constexpr bool LATER = BYTES && N < 4; /* with more rows there are enough products in flight anyway */
     half_warp at = half_warp_of<BYTES>(p, f);
     at.row *= N * 8;
     uint32_t s = 0, phase = 0, tile = blockIdx.x * p.together + at.tile;
@@ -393,7 +380,7 @@ static __device__ inline void half_block(float c[2][N][4], const mt_cuda_halves 
                 const unsigned a[4] = {one[0], two[0], one[1], two[1]};
 #pragma unroll
                 for (int n = 0; n < N; n++)
-                    multiply(c[t][n], a, b[n] + k16 * 2);
+                    mma_bf16(c[t][n], a, b[n][k16 * 2], b[n][k16 * 2 + 1]);
             }
     }
 }
@@ -455,7 +442,7 @@ static __device__ inline void half_turns(const mt_cuda_halves &p, const half_pla
             }
             if (lane < 4)
                 ((float *)(own + SUMS * 32))[lane] = scale;
-            asm volatile("bar.sync %0,%1;" ::"r"(1 + group), "r"(S * 32) : "memory");
+            named_barrier(1 + group, S * 32);
 #pragma unroll
             for (uint32_t b = 0; b < S; b++)
                 if (done + b < blocks) {
@@ -496,11 +483,8 @@ template <bool BYTES, int N, int S> static __device__ void few_halves(const mt_c
     const uint32_t readers = S ? dots / (S ? S : 1) * (p.chunk / 2) : dots; /* of a chunk */
     const half_plan f = half_plan_of(p, BYTES ? 1024 : 2048);
     if (threadIdx.x == 0) {
-        for (uint32_t s = 0; s < p.stages; s++) {
-            barrier_init(&full[s], 1);
-            barrier_init(&empty[s], readers * 32);
-        }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        init_ring(full, empty, p.stages, 1, readers * 32);
+        barriers_are_made();
     }
     __syncthreads();
     start_next();
@@ -525,17 +509,17 @@ template <bool BYTES, int N, int S> static __device__ void few_halves(const mt_c
         few_halves<bytes, n, s>(p);                                                \
     }
 
-FEW(few_halves_1, false, 1, 0)
-FEW(few_halves_2, false, 2, 0)
-FEW(few_halves_4, false, 4, 0)
-FEW(few_bytes_1, true, 1, 0)
-FEW(few_bytes_2, true, 2, 0)
-FEW(few_bytes_4, true, 4, 0)
-FEW(few_split_1_4, true, 1, 4)
-FEW(few_split_1_8, true, 1, 8)
-FEW(few_split_2_2, true, 2, 2)
-FEW(few_split_2_4, true, 2, 4)
-FEW(few_split_2_8, true, 2, 8)
-FEW(few_split_4_2, true, 4, 2)
-FEW(few_split_4_4, true, 4, 4)
-FEW(few_split_4_8, true, 4, 8)
+FEW(matmul_bf16_warp8_rows1_64, false, 1, 0)
+FEW(matmul_bf16_warp16_rows1_64, false, 2, 0)
+FEW(matmul_bf16_warp32_rows1_64, false, 4, 0)
+FEW(matmul_fp8_warp8_rows1_64, true, 1, 0)
+FEW(matmul_fp8_warp16_rows1_64, true, 2, 0)
+FEW(matmul_fp8_warp32_rows1_64, true, 4, 0)
+FEW(matmul_fp8_split4_rows1_8, true, 1, 4)
+FEW(matmul_fp8_split8_rows1_8, true, 1, 8)
+FEW(matmul_fp8_split2_rows9_16, true, 2, 2)
+FEW(matmul_fp8_split4_rows9_16, true, 2, 4)
+FEW(matmul_fp8_split8_rows9_16, true, 2, 8)
+FEW(matmul_fp8_split2_rows17_32, true, 4, 2)
+FEW(matmul_fp8_split4_rows17_32, true, 4, 4)
+FEW(matmul_fp8_split8_rows17_32, true, 4, 8)

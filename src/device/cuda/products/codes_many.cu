@@ -81,17 +81,9 @@ template <bool SIGNED>
 static __device__ inline void many_multiply(int d[4], const unsigned q[4], const unsigned code[2], const int start[4])
 {
     if (SIGNED)
-        asm volatile(
-            "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%12,%13};"
-            : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
-            : "r"(q[0]), "r"(q[1]), "r"(q[2]), "r"(q[3]), "r"(code[0]), "r"(code[1]), "r"(start[0]), "r"(start[1]),
-              "r"(start[2]), "r"(start[3]));
+        mma_s8_s8_ordered(d, q, code[0], code[1], start);
     else
-        asm volatile(
-            "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%12,%13};"
-            : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
-            : "r"(q[0]), "r"(q[1]), "r"(q[2]), "r"(q[3]), "r"(code[0]), "r"(code[1]), "r"(start[0]), "r"(start[1]),
-              "r"(start[2]), "r"(start[3]));
+        mma_s8_u8_ordered(d, q, code[0], code[1], start);
 }
 
 /* What a thread reads of every stage, in bytes from its beginning: of 16 rows i rows lane / 4 and + 8, of 8 columns j
@@ -316,16 +308,16 @@ template <int BITS, int GROUP, bool SIGNED, bool BF16> static __device__ inline 
     }
 
 /* Those with _b know that scales are bf16. */
-MANY(many_4_32, 4, 32, false, false)
-MANY(many_4_64, 4, 64, false, false)
-MANY(many_4_128, 4, 128, false, false)
-MANY(many_8_32, 8, 32, false, false)
-MANY(many_8_64, 8, 64, false, false)
-MANY(many_8_128, 8, 128, false, false)
-MANY(many_4_32_b, 4, 32, false, true)
-MANY(many_4_64_b, 4, 64, false, true)
-MANY(many_4_128_b, 4, 128, false, true)
-MANY(many_8_32_b, 8, 32, false, true)
-MANY(many_8_64_b, 8, 64, false, true)
-MANY(many_8_128_b, 8, 128, false, true)
-MANY(many_signed, 8, 32, true, false)
+MANY(matmul_w4_g32_rows65, 4, 32, false, false)
+MANY(matmul_w4_g64_rows65, 4, 64, false, false)
+MANY(matmul_w4_g128_rows65, 4, 128, false, false)
+MANY(matmul_w8_g32_rows65, 8, 32, false, false)
+MANY(matmul_w8_g64_rows65, 8, 64, false, false)
+MANY(matmul_w8_g128_rows65, 8, 128, false, false)
+MANY(matmul_w4_g32_bf16_rows65, 4, 32, false, true)
+MANY(matmul_w4_g64_bf16_rows65, 4, 64, false, true)
+MANY(matmul_w4_g128_bf16_rows65, 4, 128, false, true)
+MANY(matmul_w8_g32_bf16_rows65, 8, 32, false, true)
+MANY(matmul_w8_g64_bf16_rows65, 8, 64, false, true)
+MANY(matmul_w8_g128_bf16_rows65, 8, 128, false, true)
+MANY(matmul_s8_rows65, 8, 32, true, false)

@@ -15,7 +15,7 @@
 #include "device/cuda/products/product.cuh"
 
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#include "device/cuda/common/wgmma.cuh"
+#include "device/cuda/common/mma.cuh"
 
 enum {
     BROAD_STAGES = 4,  /* steps of 128 of k that are copied */
@@ -63,10 +63,10 @@ typedef struct broad_share {
 
 typedef struct broad_barriers {
     broad_share share;
-    broad_place places[BROAD_PLACES]; /* from who copies to who stores */
+    broad_place places[BROAD_PLACES]; /* from the warpgroup that copies to those that store */
     __align__(128) uint4 start[START_PIECES];
     uint64_t full[BROAD_STAGES];  /* a step is copied */
-    uint64_t empty[BROAD_STAGES]; /* nobody needs it any more, nor what was made of it */
+    uint64_t empty[BROAD_STAGES]; /* the stage, and what was unpacked of it, has been read */
     uint64_t ready[BROAD_CODES];  /* it is unpacked */
     uint64_t given, taken;        /* what biases give */
 } broad_barriers;
@@ -152,7 +152,7 @@ template <int N> static __device__ inline void broad_leave(const mt_cuda_many &p
         atomicExch(broad_mark(p, blockIdx.x), 1);
 }
 
-/* What the block before has left, or nothing where a tile begins. */
+/* The sums that the block before has left, or zeros where a tile begins. */
 template <int N>
 static __device__ inline void broad_begin(const mt_cuda_many &p, const broad_piece &at, float (&sum)[N])
 {
@@ -235,7 +235,8 @@ template <int BUT> static __device__ inline void product_wait(int (&d)[32])
 
 /* ---- copying and unpacking ---- */
 
-/* The tile of piece number `turn`. It takes divisions to find: who copies does so some steps before, for all. */
+/* The tile of piece number `turn`. Finding it takes divisions: the copying warpgroup does so some steps ahead, for all.
+   */
 static __device__ inline many_tile broad_next(const mt_cuda_many &p, const broad_block &b, uint32_t turn,
                                               const broad_piece &piece)
 {
@@ -302,15 +303,6 @@ static __device__ inline void broad_fetch(const mt_cuda_many &p, broad_source *f
     f->codes += 1024;
     f->scales += S::EACH * 64;
     f->groups -= S::EACH;
-}
-
-/* Four times eight rows of 16 bytes, of which a lane has 4 bytes each of row lane / 4. at: where row lane % 8 of number
-   lane / 8 goes. */
-static __device__ inline void store_rows(uint32_t at, const unsigned (&r)[4])
-{
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0],{%1,%2,%3,%4};" ::"r"(at), "r"(r[0]), "r"(r[1]),
-                 "r"(r[2]), "r"(r[3])
-                 : "memory");
 }
 
 /* Codes become rows of 128 bytes, a column each, as products want them. Of 16 columns, 4 i to 4 i + 3 become rows 2 i,
@@ -597,7 +589,7 @@ template <int GROUP> static __device__ inline void broad(const mt_cuda_many &p)
             barrier_init(&at.ready[i], 128);
         barrier_init(&at.given, 128);
         barrier_init(&at.taken, 256);
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        barriers_are_made();
     }
     __syncthreads();
     follow_last();
@@ -619,16 +611,16 @@ template <int GROUP> static __device__ inline void broad(const mt_cuda_many &p)
     }
 }
 
-#define BROAD(group)                                                       \
-    extern "C" __global__ void __launch_bounds__(MT_CUDA_BROAD_THREADS, 1) \
-        mtk_broad_##group(const __grid_constant__ mt_cuda_many p)          \
-    {                                                                      \
-        broad<group>(p);                                                   \
+#define BROAD(group)                                                                   \
+    extern "C" __global__ void __launch_bounds__(MT_CUDA_BROAD_THREADS, 1)             \
+        mtk_matmul_w4_g##group##_hopper_rows65(const __grid_constant__ mt_cuda_many p) \
+    {                                                                                  \
+        broad<group>(p);                                                               \
     }
 #else
-#define BROAD(group)                                              \
-    KERNEL(broad_##group)(const __grid_constant__ mt_cuda_many p) \
-    {                                                             \
+#define BROAD(group)                                                                   \
+    KERNEL(matmul_w4_g##group##_hopper_rows65)(const __grid_constant__ mt_cuda_many p) \
+    {                                                                                  \
     }
 #endif
 

@@ -37,7 +37,7 @@ mt_cuda_few mt_cuda_few_of(const mt_device *dev, const mt_cuda_products *from)
     return p;
 }
 
-bool mt_cuda_codes_few_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *from)
+bool mt_cuda_list_few(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *from)
 {
     mt_cuda_few p = mt_cuda_few_of(dev, from);
     const uint32_t m = p.m, tiles = p.first[p.count], blocks = MT_MIN(tiles, (uint32_t)dev->processors);

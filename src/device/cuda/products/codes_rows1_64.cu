@@ -1,20 +1,23 @@
-/* Products of up to 64 rows with codes, at the memory's pace: every code is read once. Blocks stay and take tiles of 16
-   columns, up to TILES of them side by side, chunk after chunk of k. Two warps fetch chunks into rings in shared
-   memory, one those of the weights, which may begin before the kernel that makes the rows has ended, one those of the
-   rows; the others multiply:
+/* y = x W' for 1 to 64 rows, W in codes of 4 or 8 bits in groups of 32, 64 or 128 (R4).
+
+   Roofline: memory. Every code is read once.
+   Tiles: 16 columns by all rows. As many blocks as multiprocessors; a block computes `together` tiles at a time, chunk
+   after chunk of k.
+   Warps: one warp copies weights, which may begin before the kernel that makes the rows has ended; one copies rows; the
+   others multiply. Each has a ring of stages in shared memory:
 
        weights --full--> warps of each tile --empty--> weights
        rows    --full--> all warps          --empty--> rows
 
-   The ring of the weights is cut into one for each tile side by side, since copies end in any order: whoever waits for
-   a slot's next chunk must have had its last, as a barrier tells only odd turns from even ones.
-
-   Up to 16 rows, a warp has 8 of the tile's columns and all rows; beyond, all columns and half of the rows. Where
-   columns are few, several warps have the same, and take turns: each makes xs * dot of all links of its chunk, takes
-   the sums from the one before, folds its own in, in R4's order, and hands them on. Else sums stay in registers from
-   the first group to the last. Rows are the left operand (16 x 32), columns the right one (32 x 8). */
-#include "device/cuda/common/barrier.cuh"
-#include "device/cuda/common/common.cuh"
+   Tiles side by side have rings of their own, since copies complete in any order: a warp that waits for the next chunk
+   of a stage must have seen the chunk before it, as a barrier tells only odd phases from even ones.
+   Up to 16 rows, two warps share a tile by columns, 8 each; beyond, by rows. Where there are few columns, several warps
+   (`split`) take the chunks of a tile in turn: each computes the links of its chunk, receives the sums from the warp
+   before it, folds its links in, in R4's order, and hands the sums on. Otherwise sums stay in registers from the first
+   group to the last.
+   Operands: rows on the left (16 x 32), columns on the right (32 x 8). */
+#include "device/cuda/common/ring.cuh"
+#include "device/cuda/products/product.cuh"
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 
@@ -23,15 +26,9 @@ static __device__ inline void multiply_rows(int y[4], const unsigned x[4], const
                                             bool is_signed)
 {
     if (is_signed)
-        asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%12,%13};"
-            : "=r"(y[0]), "=r"(y[1]), "=r"(y[2]), "=r"(y[3])
-            : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(w[0]), "r"(w[1]), "r"(from[0]), "r"(from[1]),
-              "r"(from[2]), "r"(from[3]));
+        mma_s8_s8(y, x, w[0], w[1], from);
     else
-        asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%12,%13};"
-            : "=r"(y[0]), "=r"(y[1]), "=r"(y[2]), "=r"(y[3])
-            : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(w[0]), "r"(w[1]), "r"(from[0]), "r"(from[1]),
-              "r"(from[2]), "r"(from[3]));
+        mma_s8_u8(y, x, w[0], w[1], from);
 }
 
 typedef struct few_room {
@@ -40,7 +37,7 @@ typedef struct few_room {
     uint64_t turn[MT_CUDA_FEW_WARPS]; /* it is the warp's */
 } few_room;
 
-/* Where things lie and how they are shared out: the same for all warps of a block. */
+/* Addresses, and how the block's work is divided: the same for all warps. */
 typedef struct few_plan {
     uint32_t group, each, pair_bytes, step_bytes; /* each: groups of a step; step_bytes: codes of a tile */
     uint32_t slot, row_slot;                      /* bytes of a chunk of a tile; of the rows */
@@ -74,31 +71,21 @@ static __device__ inline uint32_t few_min(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Which weight a tile is of; the tile becomes one of its own. */
-static __device__ inline uint32_t few_weight(const mt_cuda_few &p, uint32_t *tile)
-{
-    uint32_t i = 0;
-    while (i + 1 < p.count && *tile >= p.first[i + 1])
-        i++;
-    *tile -= p.first[i];
-    return i;
-}
-
-/* Lane j fetches for tile j of those side by side. */
+/* The warp that copies weights: lane j copies those of tile j of the tiles side by side. */
 static __device__ void fetch_weights(const mt_cuda_few &p, const few_plan &f, few_room *room)
 {
     const uint32_t j = threadIdx.x % 32;
-    uint32_t turn = 0, phase = 1;
+    ring at = {0, 1};
     for (uint32_t r = 0; r < f.rounds; r++)
         for (uint32_t c = 0; c < f.chunks; c++) {
             const uint32_t first = c * p.chunk, size = few_min(p.chunk, f.steps - first);
             if (j < p.together && r * p.together + j < f.mine) {
                 uint32_t tile = blockIdx.x + (r * p.together + j) * gridDim.x;
-                const mt_cuda_weight &w = p.w[few_weight(p, &tile)];
+                const mt_cuda_weight &w = p.w[weight_of_tile(p, &tile)];
                 const uint32_t groups = few_min((first + size) * f.each, w.groups) - first * f.each;
-                const uint32_t pairs = groups * 16 * f.pair_bytes, s = j * f.depth + turn;
+                const uint32_t pairs = groups * 16 * f.pair_bytes, s = j * f.depth + at.stage;
                 uint8_t *slot = f.ring + s * f.slot;
-                barrier_wait(&room->empty[s], phase);
+                barrier_wait(&room->empty[s], at.parity);
                 barrier_expect(&room->full[s], size * f.step_bytes + pairs);
                 fetch(slot, w.w + ((uint64_t)tile * f.steps + first) * f.step_bytes, size * f.step_bytes,
                       &room->full[s]);
@@ -106,31 +93,26 @@ static __device__ void fetch_weights(const mt_cuda_few &p, const few_plan &f, fe
                       w.scales + ((uint64_t)tile * w.groups + first * f.each) * 16 * f.pair_bytes, pairs,
                       &room->full[s]);
             }
-            if (++turn == f.depth) {
-                turn = 0;
-                phase ^= 1;
-            }
+            step_ring(at, f.depth);
         }
 }
 
-/* A chunk of the rows: q, turns and sums of its steps. Every round takes them anew. */
+/* The warp that copies rows: q, turns and sums of each chunk, again in every round of tiles. */
 static __device__ void fetch_rows(const mt_cuda_few &p, const few_plan &f, few_room *room)
 {
-    uint32_t s = 0, phase = 1;
+    ring at = {0, 1};
     for (uint32_t n = 0; n < f.rounds * f.chunks; n++) {
         const uint32_t first = n % f.chunks * p.chunk, size = few_min(p.chunk, f.steps - first);
         const uint32_t each = f.each * 4, sums = (size * p.m * each + 15) / 16 * 16; /* as copies are counted */
-        uint8_t *slot = f.rows + s * f.row_slot;
-        barrier_wait(&room->rows_empty[s], phase);
-        barrier_expect(&room->rows_full[s], size * p.m * (128 + 16) + sums);
-        fetch(slot, p.from.q + (uint64_t)first * p.m * 128, size * p.m * 128, &room->rows_full[s]);
+        uint8_t *slot = f.rows + at.stage * f.row_slot;
+        barrier_wait(&room->rows_empty[at.stage], at.parity);
+        barrier_expect(&room->rows_full[at.stage], size * p.m * (128 + 16) + sums);
+        fetch(slot, p.from.q + (uint64_t)first * p.m * 128, size * p.m * 128, &room->rows_full[at.stage]);
         fetch(slot + p.chunk * p.m * 128, p.from.turns + (uint64_t)first * p.m * 4, size * p.m * 16,
-              &room->rows_full[s]);
-        fetch(slot + p.chunk * p.m * 144, p.from.sums + (uint64_t)first * p.m * f.each, sums, &room->rows_full[s]);
-        if (++s == p.row_stages) {
-            s = 0;
-            phase ^= 1;
-        }
+              &room->rows_full[at.stage]);
+        fetch(slot + p.chunk * p.m * 144, p.from.sums + (uint64_t)first * p.m * f.each, sums,
+              &room->rows_full[at.stage]);
+        step_ring(at, p.row_stages);
     }
 }
 
@@ -157,7 +139,7 @@ typedef struct few_place {
     uint32_t col0, row0;
 } few_place;
 
-/* One step of 128 of k. All that is read comes first, so that nothing waits for it one by one. */
+/* The links of one step of 128 of k. All loads come first, so that their latencies overlap. */
 template <int BITS, int ROWS, int GROUP>
 static __device__ inline void few_step(few_links<ROWS> *links, const mt_cuda_few &p, const few_plan &f,
                                        const uint8_t *slot, const uint8_t *rows, uint32_t step, few_place at,
@@ -259,12 +241,12 @@ static __device__ inline void few_fold(few_sums<ROWS> *y, const few_links<ROWS> 
     }
 }
 
-/* Sums of a tile into y, and onto the residual stream where it is told. */
+/* Stores the sums of a tile in y and, where p.add is set, adds them to the residual stream. */
 template <int ROWS>
 static __device__ inline void few_put(const mt_cuda_few &p, const few_sums<ROWS> &sums, uint32_t tile, few_place at)
 {
     constexpr int COLS = few_form<ROWS>::COLS, VALUES = few_form<ROWS>::VALUES;
-    const uint32_t lane = threadIdx.x % 32, which = few_weight(p, &tile);
+    const uint32_t lane = threadIdx.x % 32, which = weight_of_tile(p, &tile);
     const mt_cuda_weight &w = p.w[which];
 #pragma unroll
     for (int c = 0; c < COLS; c++)
@@ -282,8 +264,8 @@ static __device__ inline void few_put(const mt_cuda_few &p, const few_sums<ROWS>
         }
 }
 
-/* Sums on their way from the warp that has a chunk to the one that has the next, lane by lane. Who hands over does not
-   wait: it does so again only after all others had their turn. */
+/* Sums are handed from the warp with a chunk to the warp with the next chunk, lane by lane. The first does not wait for
+   the second: it hands over again only after all other warps had their turn. */
 template <int ROWS>
 static __device__ inline void few_take(few_sums<ROWS> *y, float (*handed)[32], uint64_t *turn, uint32_t phase, bool any)
 {
@@ -310,7 +292,7 @@ static __device__ inline void few_hand(const few_sums<ROWS> &y, float (*handed)[
     barrier_arrive(next);
 }
 
-/* A chunk of a warp that has a tile's columns, or half of them, by itself. */
+/* One chunk for a warp that owns its columns (no other warp takes turns with it). */
 template <int BITS, int ROWS, int GROUP>
 static __device__ inline void few_chunk(few_sums<ROWS> sums[few_form<ROWS>::TILES], const mt_cuda_few &p,
                                         const few_plan &f, const uint8_t *slot, const uint8_t *rows, uint32_t size,
@@ -327,8 +309,8 @@ static __device__ inline void few_chunk(few_sums<ROWS> sums[few_form<ROWS>::TILE
         }
 }
 
-/* The same of one that takes turns with others. handed NULL: the first of all has nobody to take from; begins: a
-   tile. */
+/* One chunk for a warp that takes turns with others. handed NULL: there is no warp before it; begins: this is the first
+   chunk of a tile. */
 template <int BITS, int ROWS, int GROUP>
 static __device__ inline void few_turn(few_sums<ROWS> *sums, const mt_cuda_few &p, const few_plan &f,
                                        const uint8_t *slot, const uint8_t *rows, uint32_t size, few_place at,
@@ -350,7 +332,7 @@ static __device__ inline void few_turn(few_sums<ROWS> *sums, const mt_cuda_few &
             few_fold<BITS, ROWS, GROUP>(sums, &links[step], p, f, slot, rows, step, at, left - step * 128);
 }
 
-/* What a warp does with its chunks, which are every p.split-th. */
+/* A warp that multiplies: of the chunks of k it has every p.split-th. */
 template <int BITS, int ROWS, int GROUP>
 static __device__ inline void few_multiply(const mt_cuda_few &p, const few_plan &f, few_room *room, float (*handed)[32])
 {
@@ -383,7 +365,7 @@ static __device__ inline void few_multiply(const mt_cuda_few &p, const few_plan 
             barrier_arrive(&room->empty[j * f.depth + s]);
         barrier_arrive(&room->rows_empty[rs]);
         if (c + 1 == f.chunks) {
-            wait_for_last(); /* long over; what it wrote can be read and overwritten by this thread, too */
+            wait_for_last(); /* has long ended; this thread may now read and overwrite its results */
 #pragma unroll
             for (int t = 0; t < TILES; t++) {
                 if (active)
@@ -414,17 +396,11 @@ template <int BITS, int ROWS, int GROUP> static __device__ void few(const mt_cud
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, chains = 2 * p.together;
     const uint32_t warps = chains * p.split;
     if (threadIdx.x == 0) {
-        for (uint32_t s = 0; s < p.stages; s++) {
-            barrier_init(&room.full[s], 1);
-            barrier_init(&room.empty[s], 2 * 32);
-        }
-        for (uint32_t s = 0; s < p.row_stages; s++) {
-            barrier_init(&room.rows_full[s], 1);
-            barrier_init(&room.rows_empty[s], chains * 32);
-        }
+        init_ring(room.full, room.empty, p.stages, 1, 2 * 32);
+        init_ring(room.rows_full, room.rows_empty, p.row_stages, 1, chains * 32);
         for (uint32_t w = 0; w < warps; w++)
             barrier_init(&room.turn[w], 32);
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        barriers_are_made();
     }
     __syncthreads();
     start_next();
@@ -445,22 +421,22 @@ template <int BITS, int ROWS, int GROUP> static __device__ void few(const mt_cud
 }
 #endif
 
-#define FEW(bits, rows, group)                                                                     \
+#define FEW(name, bits, rows, group)                                                               \
     extern "C" __global__ void __launch_bounds__(32 * (MT_CUDA_FEW_WARPS + ((rows) > 32 ? 0 : 2))) \
-        mtk_few_##bits##_##rows##_##group(const __grid_constant__ mt_cuda_few p)                   \
+        mtk_##name(const __grid_constant__ mt_cuda_few p)                                          \
     {                                                                                              \
         few<bits, rows, group>(p);                                                                 \
     }
-FEW(4, 8, 64)
-FEW(8, 8, 64)
-FEW(8, 16, 64)
-FEW(8, 32, 64)
-FEW(8, 64, 64)
-FEW(4, 8, 0)
-FEW(4, 16, 0)
-FEW(4, 32, 0)
-FEW(4, 64, 0)
-FEW(8, 8, 0)
-FEW(8, 16, 0)
-FEW(8, 32, 0)
-FEW(8, 64, 0)
+FEW(matmul_w4_g64_ring_rows1_8, 4, 8, 64)
+FEW(matmul_w8_g64_ring_rows1_8, 8, 8, 64)
+FEW(matmul_w8_g64_ring_rows9_16, 8, 16, 64)
+FEW(matmul_w8_g64_ring_rows17_32, 8, 32, 64)
+FEW(matmul_w8_g64_ring_rows33_64, 8, 64, 64)
+FEW(matmul_w4_ring_rows1_8, 4, 8, 0)
+FEW(matmul_w4_ring_rows9_16, 4, 16, 0)
+FEW(matmul_w4_ring_rows17_32, 4, 32, 0)
+FEW(matmul_w4_ring_rows33_64, 4, 64, 0)
+FEW(matmul_w8_ring_rows1_8, 8, 8, 0)
+FEW(matmul_w8_ring_rows9_16, 8, 16, 0)
+FEW(matmul_w8_ring_rows17_32, 8, 32, 0)
+FEW(matmul_w8_ring_rows33_64, 8, 64, 0)

@@ -25,13 +25,13 @@ static bool list(mt_device *dev, mt_cuda_kernel kernel, mt_cuda_few *p)
     return true;
 }
 
-bool mt_cuda_codes_rows_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *from)
+bool mt_cuda_list_rows(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *from)
 {
     mt_cuda_few p = mt_cuda_few_of(dev, from);
     return list(dev, kernel, &p);
 }
 
-bool mt_cuda_codes_row_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *from)
+bool mt_cuda_list_row(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *from)
 {
     mt_cuda_few p = mt_cuda_few_of(dev, from);
     p.made = MT_CUDA_AS_THEY_ARE;

@@ -1,18 +1,16 @@
-/* Up to 8 rows against codes with groups of 64, at the memory's pace.
+/* y = x W' for 1 to 8 rows, W in codes of 4 or 8 bits in groups of 64, scales and biases in bf16 (R4).
 
-   A block has the multiprocessor to itself, and two teams, which have the rows in common; each takes tile after tile of
-   16 columns. Its warps share k: chunks of some steps of 128 go round them. Codes come from memory straight to
-   registers: those of the next chunk are on their way while this one's sums are folded, those of the first while the
-   kernel before still runs.
-
-   One row is made here, too (taken, or normed, and packed, R3), by every block for itself: less than a kernel of its
-   own would take. And what is gated is gated as soon as both are there: tiles of the two weights take turns.
-
-   A warp makes xs * dot of every link of its chunk by itself and leaves that in shared memory, where warps of the team
-   fold all chunks in R4's order: one of them where there is one row, else one for each row. Dots are exact integers and
-   folding has one order: the bits are those of every other kernel. Columns are the left operand (16 x 32), rows the
-   right one (32 x 8). */
-#include "device/cuda/common/barrier.cuh"
+   Roofline: memory. Every code is read once, from memory straight into registers.
+   Tiles: 16 columns by all rows. One block a multiprocessor; its two teams of warps share the rows, and each team takes
+   tile after tile.
+   Warps: the warps of a team share k, in chunks of some steps of 128. Codes of the next chunk are loaded while sums of
+   this one are folded, those of the first chunk while the kernel before still runs. A warp leaves xs * dot of every
+   link of its chunk in shared memory, where warps of the team fold all chunks in R4's order: one warp for one row, else
+   a warp for each row. Dots are exact integers and folding has one order, so the bits are those of every other kernel.
+   One row: every block also packs the row (R3), and norms it where that is asked for, which takes less time than a
+   kernel of its own. Gate and up: tiles of the two weights alternate, and a team combines them as soon as it has both.
+   Operands: columns on the left (16 x 32), rows on the right (32 x 8). */
+#include "device/cuda/common/mma.cuh"
 #include "device/cuda/rows/activation.cuh"
 #include "device/cuda/rows/pack.cuh"
 
@@ -25,23 +23,12 @@ static __device__ inline void multiply_columns(int y[4], const unsigned w[4], un
                                                const int from[4], bool is_signed)
 {
     if (is_signed)
-        asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%12,%13};"
-            : "=r"(y[0]), "=r"(y[1]), "=r"(y[2]), "=r"(y[3])
-            : "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]), "r"(x0), "r"(x1), "r"(from[0]), "r"(from[1]), "r"(from[2]),
-              "r"(from[3]));
+        mma_s8_s8(y, w, x0, x1, from);
     else
-        asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%12,%13};"
-            : "=r"(y[0]), "=r"(y[1]), "=r"(y[2]), "=r"(y[3])
-            : "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]), "r"(x0), "r"(x1), "r"(from[0]), "r"(from[1]), "r"(from[2]),
-              "r"(from[3]));
+        mma_u8_s8(y, w, x0, x1, from);
 }
 
-static __device__ inline void copy_piece(unsigned to, const void *from)
-{
-    asm volatile("cp.async.cg.shared.global [%0],[%1],16;" ::"r"(to), "l"(from) : "memory");
-}
-
-/* Which weight a tile of 16 columns is of; the tile becomes one of its own. */
+/* weight_of_tile without a loop: the first codes wait for it. */
 static __device__ inline uint32_t row_weight(const mt_cuda_few &p, uint32_t *tile)
 {
     uint32_t which = 0, first = 0;
@@ -60,7 +47,8 @@ template <int BITS> struct row_form {
     static constexpr int PER = BITS == 4 ? 4 : 2, WORDS = BITS / 4;
 };
 
-/* A chunk on its way: codes of both halves of the columns, and of each step word l of its 32 pairs. */
+/* A chunk that is being loaded into registers: codes of both halves of the columns, and of each step word l of its 32
+   pairs. */
 template <int BITS> struct row_chunk {
     uint4 code[row_form<BITS>::PER][2][row_form<BITS>::WORDS];
     unsigned pair[row_form<BITS>::PER];
@@ -134,20 +122,18 @@ template <int BITS> static __device__ inline void take_rows(const mt_cuda_few &p
     for (uint32_t first = threadIdx.x / 32 * PER; first < steps; first += TEAMS * ROW_WARPS * PER) {
         const uint32_t rows = (steps - first < PER ? steps - first : PER) * m, at = first * m;
         for (uint32_t i = lane; i < rows * 8; i += 32)
-            copy_piece(shared_address(room.q + at * 128 + i * 16), p.from.q + (uint64_t)at * 128 + i * 16);
+            copy_16(shared_address(room.q + at * 128 + i * 16), p.from.q + (uint64_t)at * 128 + i * 16);
         for (uint32_t i = lane; i < rows; i += 32)
-            copy_piece(shared_address(room.turns + (at + i) * 4), p.from.turns + (uint64_t)(at + i) * 4);
+            copy_16(shared_address(room.turns + (at + i) * 4), p.from.turns + (uint64_t)(at + i) * 4);
         for (uint32_t i = lane; i < rows; i += 32) {
             const float *to = room.sums + (at + i) % m * room.apart + (at + i) / m * 2;
-            asm volatile("cp.async.ca.shared.global [%0],[%1],8;" ::"r"(shared_address(to)),
-                         "l"(p.from.sums + (uint64_t)(at + i) * 2)
-                         : "memory");
+            copy_small(shared_address(to), p.from.sums + (uint64_t)(at + i) * 2, 8);
         }
     }
-    asm volatile("cp.async.wait_all;" ::: "memory");
+    copy_wait_all();
 }
 
-/* Of a row that is normed, what a thread multiplies with: on its way before the row is there. */
+/* The norm's weights for a thread's part of the row: loaded before the row is there. */
 enum { ROW_FACTORS = 2 }; /* times four; the rest is read when it is wanted */
 
 static __device__ inline void load_factors(const mt_cuda_few &p, float4 w[ROW_FACTORS])
@@ -166,7 +152,7 @@ static __device__ inline float4 norm_four(const mt_cuda_few &p, float4 x, float4
     return x;
 }
 
-/* What a row in shared memory is multiplied with, by the first warp for all. */
+/* 1 / rms of the row in shared memory, by the first warp for the whole block. */
 static __device__ inline float find_rms(const mt_cuda_few &p, const float *row, float *r)
 {
     if (threadIdx.x < 32) {
@@ -185,8 +171,8 @@ static __device__ inline void take_row(const mt_cuda_few &p, float *row, const f
     const uint32_t k = p.w[0].k, stride = blockDim.x * 4;
 #pragma unroll 4
     for (uint32_t c = threadIdx.x * 4; c < k; c += stride)
-        copy_piece(shared_address(row + apart(c)), p.x.data + c);
-    asm volatile("cp.async.wait_all;" ::: "memory");
+        copy_16(shared_address(row + apart(c)), p.x.data + c);
+    copy_wait_all();
     __syncthreads();
     if (p.made != MT_CUDA_NORMED)
         return;
@@ -319,7 +305,7 @@ typedef struct row_place {
     bool biases;
 } row_place;
 
-/* What the sum of a place is added to: on its way before that is there. */
+/* The residual stream at a place: loaded before the sum is there. */
 static __device__ inline float load_old(const mt_cuda_few &p, uint32_t tile, const row_place &at)
 {
     const uint32_t n = tile * 16 + at.column;
@@ -355,9 +341,9 @@ static __device__ inline uint32_t steps_of(uint32_t c, uint32_t per, uint32_t st
 static __device__ inline void meet_team(uint32_t team)
 {
     if (team) /* each with a number of its own: a number that is found out would take all there are */
-        asm volatile("bar.sync 2, %0;" ::"n"(ROW_WARPS * 32) : "memory");
+        named_barrier<2, ROW_WARPS * 32>();
     else
-        asm volatile("bar.sync 1, %0;" ::"n"(ROW_WARPS * 32) : "memory");
+        named_barrier<1, ROW_WARPS * 32>();
 }
 
 static __device__ inline float fold_four(float sum, const float4 &factor, const float4 &t, uint32_t steps)
@@ -605,7 +591,7 @@ template <int BITS, int VALUES> static __device__ inline void row_product(const 
     {                                                                                           \
         row_product<bits, values>(p);                                                           \
     }
-ROW(row_4_1, 4, 1)
-ROW(row_4_8, 4, 4)
-ROW(row_8_1, 8, 1)
-ROW(row_8_8, 8, 4)
+ROW(matvec_w4_g64, 4, 1)
+ROW(matmul_w4_g64_rows2_8, 4, 4)
+ROW(matvec_w8_g64, 8, 1)
+ROW(matmul_w8_g64_rows2_8, 8, 4)

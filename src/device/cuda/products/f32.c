@@ -27,7 +27,7 @@ static size_t count_tiles(const mt_weight *const *w, size_t count, size_t column
 /* Few rows in tiles of 4, 8 or 16: the smallest of which there are no more than processors. */
 static tiling few(const mt_device *dev, const mt_weight *const *w, size_t count, size_t m)
 {
-    static const mt_cuda_kernel kernels[] = {MT_K_f32_1, MT_K_f32_2, MT_K_f32_4};
+    static const mt_cuda_kernel kernels[] = {MT_K_matmul_f32_rows4, MT_K_matmul_f32_rows8, MT_K_matmul_f32_rows16};
     const size_t tiles = count_tiles(w, count, MT_CUDA_F32_COLUMNS);
     tiling best = {0};
     for (uint32_t i = 0; i < MT_COUNT(kernels); i++) {
@@ -47,12 +47,13 @@ static tiling many(const mt_device *dev, const mt_weight *const *w, size_t count
     const size_t tiles = count_tiles(w, count, MT_CUDA_F32_MANY_COLUMNS);
     const bool large = tiles * ((m + 31) / 32) >= (size_t)dev->processors;
     const uint32_t rows = large ? 32 : 16;
-    return (tiling){large ? MT_K_f32_many_8 : MT_K_f32_many_4, rows, MT_CUDA_F32_MANY_COLUMNS, 256,
+    return (tiling){large ? MT_K_matmul_f32_wide_rows32 : MT_K_matmul_f32_wide_rows16, rows, MT_CUDA_F32_MANY_COLUMNS,
+                    256,
                     MT_CUDA_F32_SHARED(rows, MT_CUDA_F32_MANY_COLUMNS, MT_CUDA_F32_MANY_DEPTH, MT_CUDA_F32_MANY_STAGES,
                                        bits_of(w[0]))};
 }
 
-bool mt_cuda_f32_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *from)
+bool mt_cuda_list_f32(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *from)
 {
     const mt_weight *const *w = from->w;
     const size_t count = from->count, m = from->m;

@@ -30,17 +30,6 @@ template <int CT_, int RT_, int WC_, int WR_, int KC_, int S_> struct f32_shape 
     static_assert(COLUMNS * EACH == WIDE, "a thread has a part of a column");
 };
 
-/* The first so many of 16 or of 4 bytes, then zeros. */
-static __device__ inline void copy_some(unsigned to, const void *from, uint32_t bytes)
-{
-    asm volatile("cp.async.cg.shared.global [%0],[%1],16,%2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-}
-
-static __device__ inline void copy_word(unsigned to, const void *from, uint32_t bytes)
-{
-    asm volatile("cp.async.ca.shared.global [%0],[%1],4,%2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-}
-
 /* Codes of a column from k on, and their scales; t: which of the column's threads. What is not there is not copied. */
 template <class T>
 static __device__ inline void f32_fetch_column(const mt_cuda_weight &w, uint32_t n, uint32_t k, uint32_t t,
@@ -80,11 +69,11 @@ static __device__ inline void f32_fetch_rows(const mt_cuda_f32 &p, uint32_t row,
         const float *x = row_of(p.x, r);
         if (aligned) {
             const uint32_t there = at < end ? end - at : 0;
-            copy_some(to + i * 16, x + (there ? at : 0), (there < 4 ? there : 4) * 4);
+            copy_some_16(to + i * 16, x + (there ? at : 0), (there < 4 ? there : 4) * 4);
             continue;
         }
         for (uint32_t e = 0; e < 4; e++)
-            copy_word(to + i * 16 + e * 4, x + (at + e < end ? at + e : 0), at + e < end ? 4 : 0);
+            copy_some_4(to + i * 16 + e * 4, x + (at + e < end ? at + e : 0), at + e < end ? 4 : 0);
     }
 }
 
@@ -216,10 +205,8 @@ template <class T> static __device__ inline void f32_product(const mt_cuda_f32 &
     extern __shared__ __align__(128) uint8_t memory[];
     const uint32_t thread = threadIdx.x, part = thread % T::EACH, own = thread / T::EACH; /* the column it fetches */
     const uint32_t warp = thread / 32, half = thread % 32 / 16, lane = thread % 16;
-    uint32_t tile = blockIdx.x, which = 0;
-    while (which + 1 < p.count && tile >= p.first[which + 1])
-        which++;
-    tile -= p.first[which];
+    uint32_t tile = blockIdx.x;
+    const uint32_t which = weight_of_tile(p, &tile);
     const mt_cuda_weight &w = p.w[which];
     const uint32_t k = w.k, chunks = (k + T::KC - 1) / T::KC, row = blockIdx.y * T::ROWS_OF;
     const uint32_t column = tile * T::COLUMNS + own, n = column < w.n ? column : w.n - 1;
@@ -287,8 +274,8 @@ template <class T> static __device__ inline void f32_product(const mt_cuda_f32 &
         f32_product<f32_shape<8, rows, 2, 4, MT_CUDA_F32_MANY_DEPTH, MT_CUDA_F32_MANY_STAGES>>(p);         \
     }
 
-PRODUCT(f32_1, 1)
-PRODUCT(f32_2, 2)
-PRODUCT(f32_4, 4)
-PRODUCT_MANY(f32_many_4, 4)
-PRODUCT_MANY(f32_many_8, 8)
+PRODUCT(matmul_f32_rows4, 1)
+PRODUCT(matmul_f32_rows8, 2)
+PRODUCT(matmul_f32_rows16, 4)
+PRODUCT_MANY(matmul_f32_wide_rows16, 4)
+PRODUCT_MANY(matmul_f32_wide_rows32, 8)

@@ -19,11 +19,12 @@ static needs needs_of(const mt_device *dev, mt_cuda_kernel kernel, const mt_cuda
 {
     const size_t each = w->group ? 128 / w->group : 0;
     switch (kernel) {
-    case MT_K_broad_64:
-    case MT_K_broad_128: return (needs){MT_CUDA_BROAD_THREADS, MT_CUDA_BROAD_SHARED(each), 1};
-    case MT_K_wide_halves: return (needs){384, (size_t)MT_CUDA_WIDE_STAGES * 2 * MT_CUDA_MANY * 128 + 1024, 1};
-    case MT_K_many_halves: return (needs){128, (size_t)MT_CUDA_HALF_STAGES * (MT_CUDA_MANY * 128 + 8 * 2048), 2};
-    case MT_K_many_bytes: return (needs){256, (size_t)MT_CUDA_HALF_STAGES * (MT_CUDA_MANY * 128 + 8 * 1024), 1};
+    case MT_K_matmul_w4_g64_hopper_rows65:
+    case MT_K_matmul_w4_g128_hopper_rows65: return (needs){MT_CUDA_BROAD_THREADS, MT_CUDA_BROAD_SHARED(each), 1};
+    case MT_K_matmul_bf16_hopper_rows65:
+        return (needs){384, (size_t)MT_CUDA_WIDE_STAGES * 2 * MT_CUDA_MANY * 128 + 1024, 1};
+    case MT_K_matmul_bf16_rows65: return (needs){128, (size_t)MT_CUDA_HALF_STAGES * (MT_CUDA_MANY * 128 + 8 * 2048), 2};
+    case MT_K_matmul_fp8_rows65: return (needs){256, (size_t)MT_CUDA_HALF_STAGES * (MT_CUDA_MANY * 128 + 8 * 1024), 1};
     default:
         return (needs){256,
                        (size_t)MT_CUDA_MANY_STAGES(dev->code) *
@@ -54,11 +55,11 @@ static void launch_pairs(mt_device *dev, const mt_cuda_many *p)
 {
     const size_t pairs = (p->first[p->count] + 1) / 2, places = (size_t)dev->processors / 2;
     const size_t tiles = (p->m + MT_CUDA_PAIR - 1) / MT_CUDA_PAIR * pairs;
-    mt_cuda_launch(dev, MT_K_pair_halves, 2 * (tiles < places ? tiles : places), 1, 1, MT_CUDA_PAIR_THREADS,
-                   MT_CUDA_PAIR_STAGES * MT_CUDA_PAIR_STAGE + 1024, p);
+    mt_cuda_launch(dev, MT_K_matmul_bf16_pairs_rows65, 2 * (tiles < places ? tiles : places), 1, 1,
+                   MT_CUDA_PAIR_THREADS, MT_CUDA_PAIR_STAGES * MT_CUDA_PAIR_STAGE + 1024, p);
 }
 
-bool mt_cuda_many_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *from)
+bool mt_cuda_list_many(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *from)
 {
     mt_cuda_many p = {.from = dev->packed, .m = (uint32_t)from->m, .count = (uint32_t)from->count};
     for (size_t i = 0; i < from->count; i++) {
@@ -66,7 +67,7 @@ bool mt_cuda_many_launch(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_pr
         p.y[i] = from->y[i]->m;
     }
     divide(&p);
-    if (kernel == MT_K_wide_halves && dev->ways.pair)
+    if (kernel == MT_K_matmul_bf16_hopper_rows65 && dev->ways.pair)
         launch_pairs(dev, &p);
     else
         launch(dev, kernel, p, (from->m + MT_CUDA_MANY - 1) / MT_CUDA_MANY);

@@ -2,7 +2,20 @@
 #ifndef MT_DEVICE_CUDA_PRODUCTS_PRODUCT_CUH
 #define MT_DEVICE_CUDA_PRODUCTS_PRODUCT_CUH
 
-#include "device/cuda/common/common.cuh"
+#include "device/cuda/common/mma.cuh"
+
+/* ---- weights that share their rows ---- */
+
+/* Which weight a tile of columns is of, of several side by side; the tile becomes one of the weight's own. p.first: the
+   first tile of each. */
+template <class parameter> static __device__ inline uint32_t weight_of_tile(const parameter &p, uint32_t *tile)
+{
+    uint32_t i = 0;
+    while (i + 1 < p.count && *tile >= p.first[i + 1])
+        i++;
+    *tile -= p.first[i];
+    return i;
+}
 
 /* ---- a warp with 16 columns and 8 rows ---- */
 
@@ -23,7 +36,7 @@ static __device__ inline uint32_t row_at(const mt_cuda_product &p, uint32_t r, b
     return first + (*there ? r : 0);
 }
 
-/* What the block's rows meet; NULL: there is no such share. */
+/* The weight that the block's rows are multiplied with; NULL: there is no such share. */
 static __device__ inline const mt_cuda_weight *weight_of(const mt_cuda_product &p)
 {
     if (!p.shares.experts)
@@ -80,54 +93,18 @@ static __device__ inline many_tile many_tile_at(const mt_cuda_many &p, uint32_t 
     const uint32_t band = id / (BAND * columns), height = rows - band * BAND < BAND ? rows - band * BAND : BAND;
     const uint32_t within = id - band * BAND * columns;
     many_tile t = {0, within / height, (band * BAND + within % height) * MT_CUDA_MANY, p.m};
-    while (t.weight + 1 < p.count && t.column >= p.first[t.weight + 1])
-        t.weight++;
-    t.column = (t.column - p.first[t.weight]) * 8;
+    t.weight = weight_of_tile(p, &t.column);
+    t.column *= 8;
     return t;
-}
-
-/* Copies of 16 bytes to shared memory: some, then a mark; and a wait for all but the last so many marks. */
-static __device__ inline void copy_16(unsigned to, const void *from)
-{
-    asm volatile("cp.async.cg.shared.global [%0],[%1],16;" ::"r"(to), "l"(from) : "memory");
-}
-
-/* The same of 4 or 8 bytes. */
-static __device__ inline void copy_small(unsigned to, const void *from, uint32_t bytes)
-{
-    if (bytes == 8)
-        asm volatile("cp.async.ca.shared.global [%0],[%1],8;" ::"r"(to), "l"(from) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0],[%1],4;" ::"r"(to), "l"(from) : "memory");
-}
-
-/* Zeros where it is not there. */
-static __device__ inline void copy_or_clear(unsigned to, const void *from, bool there)
-{
-    asm volatile("cp.async.cg.shared.global [%0],[%1],16,%2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0) : "memory");
-}
-
-static __device__ inline void copy_commit(void)
-{
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-template <int BUT> static __device__ inline void copy_wait(void)
-{
-    asm volatile("cp.async.wait_group %0;" ::"n"(BUT) : "memory");
 }
 
 /* c[16 columns of w][8 rows] += codes (16 x 32) times q (32 x 8) */
 static __device__ inline void multiply_codes(int c[4], const unsigned a[4], const unsigned b[2], bool is_signed)
 {
     if (is_signed)
-        asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-            : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+        mma_s8_s8(c, a, b[0], b[1]);
     else
-        asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-            : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+        mma_u8_s8(c, a, b[0], b[1]);
 }
 
 /* Two neighbours of a row of the result. */

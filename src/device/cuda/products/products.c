@@ -32,14 +32,14 @@ typedef struct product {
     unsigned rows;
 } product;
 
-static bool list_native(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p)
+static bool mt_cuda_list_native(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p)
 {
     (void)kernel;
     mt_cuda_native_launch(dev, p->y, p->w, p->count, p->m);
     return true;
 }
 
-static bool list_any(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p)
+static bool mt_cuda_list_any(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p)
 {
     (void)kernel;
     for (size_t i = 0; i < p->count; i++)
@@ -54,62 +54,62 @@ static bool list_any(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_produc
      .from = (from_),                                                            \
      .to = (to_),                                                                \
      .card = (card_),                                                            \
-     .kernel = (kernel_),                                                        \
-     .list = (list_),                                                            \
+     .kernel = MT_K_##kernel_,                                                   \
+     .list = mt_cuda_list_##list_,                                               \
      .rows = (rows_)},
 
 /* clang-format off */
 static const product products[] = {
-    /*  formats            group   scales rows       card kernel                 listed by                   rows are */
-    ROW(NATIVE,            0,     ANY,    1, MANY, 90, MT_K_COUNT,            list_native,                PACKED)
-    ROW(F32,               0,     ANY,    1, MANY,  0, MT_K_COUNT,            mt_cuda_f32_launch,         READS)
-    ROW(F32,               0,     ANY,    1, MANY,  0, MT_K_product_f32,      list_any,                   PACKED)
+    /*  formats              group   scales rows       card kernel                        listed  rows are */
+    ROW(NATIVE,              0,     ANY,    1, MANY, 90, COUNT,                        native, PACKED)
+    ROW(F32,                 0,     ANY,    1, MANY,  0, COUNT,                        f32,    READS)
+    ROW(F32,                 0,     ANY,    1, MANY,  0, matmul_f32_any,               any,    PACKED)
 
-    ROW(C4,                64,    WHOLE,  1, 1,    90, MT_K_row_4_1,          mt_cuda_codes_row_launch,   READS)
-    ROW(C8 | S8,           64,    WHOLE,  1, 1,    90, MT_K_row_8_1,          mt_cuda_codes_row_launch,   READS)
-    ROW(C4,                64,    WHOLE,  1, 1,    90, MT_K_row_4_1,          mt_cuda_codes_rows_launch,  PACKED)
-    ROW(C8 | S8,           64,    WHOLE,  1, 1,    90, MT_K_row_8_1,          mt_cuda_codes_rows_launch,  PACKED)
-    ROW(C4,                64,    WHOLE,  2, 8,    90, MT_K_row_4_8,          mt_cuda_codes_rows_launch,  PACKED)
-    ROW(C8 | S8,           64,    WHOLE,  2, 8,    90, MT_K_row_8_8,          mt_cuda_codes_rows_launch,  PACKED)
-    ROW(C4,                64,    WHOLE,  1, 8,    90, MT_K_few_4_8_64,       mt_cuda_codes_few_launch,   PACKED)
-    ROW(C8 | S8,           64,    WHOLE,  1, 8,    90, MT_K_few_8_8_64,       mt_cuda_codes_few_launch,   PACKED)
-    ROW(C8 | S8,           64,    WHOLE,  9, 16,   90, MT_K_few_8_16_64,      mt_cuda_codes_few_launch,   PACKED)
-    ROW(C8 | S8,           64,    WHOLE, 17, 32,   90, MT_K_few_8_32_64,      mt_cuda_codes_few_launch,   PACKED)
-    ROW(C8 | S8,           64,    WHOLE, 33, 64,   90, MT_K_few_8_64_64,      mt_cuda_codes_few_launch,   PACKED)
-    ROW(C4,                USUAL, ANY,    1, 8,    90, MT_K_few_4_8_0,        mt_cuda_codes_few_launch,   PACKED)
-    ROW(C4,                USUAL, ANY,    9, 16,   90, MT_K_few_4_16_0,       mt_cuda_codes_few_launch,   PACKED)
-    ROW(C4,                USUAL, ANY,   17, 32,   90, MT_K_few_4_32_0,       mt_cuda_codes_few_launch,   PACKED)
-    ROW(C4,                USUAL, ANY,   33, 64,   90, MT_K_few_4_64_0,       mt_cuda_codes_few_launch,   PACKED)
-    ROW(C8 | S8,           USUAL, ANY,    1, 8,    90, MT_K_few_8_8_0,        mt_cuda_codes_few_launch,   PACKED)
-    ROW(C8 | S8,           USUAL, ANY,    9, 16,   90, MT_K_few_8_16_0,       mt_cuda_codes_few_launch,   PACKED)
-    ROW(C8 | S8,           USUAL, ANY,   17, 32,   90, MT_K_few_8_32_0,       mt_cuda_codes_few_launch,   PACKED)
-    ROW(C8 | S8,           USUAL, ANY,   33, 64,   90, MT_K_few_8_64_0,       mt_cuda_codes_few_launch,   PACKED)
+    ROW(C4,                  64,    WHOLE,  1, 1,    90, matvec_w4_g64,                row,    READS)
+    ROW(C8 | S8,             64,    WHOLE,  1, 1,    90, matvec_w8_g64,                row,    READS)
+    ROW(C4,                  64,    WHOLE,  1, 1,    90, matvec_w4_g64,                rows,   PACKED)
+    ROW(C8 | S8,             64,    WHOLE,  1, 1,    90, matvec_w8_g64,                rows,   PACKED)
+    ROW(C4,                  64,    WHOLE,  2, 8,    90, matmul_w4_g64_rows2_8,        rows,   PACKED)
+    ROW(C8 | S8,             64,    WHOLE,  2, 8,    90, matmul_w8_g64_rows2_8,        rows,   PACKED)
+    ROW(C4,                  64,    WHOLE,  1, 8,    90, matmul_w4_g64_ring_rows1_8,   few,    PACKED)
+    ROW(C8 | S8,             64,    WHOLE,  1, 8,    90, matmul_w8_g64_ring_rows1_8,   few,    PACKED)
+    ROW(C8 | S8,             64,    WHOLE,  9, 16,   90, matmul_w8_g64_ring_rows9_16,  few,    PACKED)
+    ROW(C8 | S8,             64,    WHOLE, 17, 32,   90, matmul_w8_g64_ring_rows17_32, few,    PACKED)
+    ROW(C8 | S8,             64,    WHOLE, 33, 64,   90, matmul_w8_g64_ring_rows33_64, few,    PACKED)
+    ROW(C4,                  USUAL, ANY,    1, 8,    90, matmul_w4_ring_rows1_8,       few,    PACKED)
+    ROW(C4,                  USUAL, ANY,    9, 16,   90, matmul_w4_ring_rows9_16,      few,    PACKED)
+    ROW(C4,                  USUAL, ANY,   17, 32,   90, matmul_w4_ring_rows17_32,     few,    PACKED)
+    ROW(C4,                  USUAL, ANY,   33, 64,   90, matmul_w4_ring_rows33_64,     few,    PACKED)
+    ROW(C8 | S8,             USUAL, ANY,    1, 8,    90, matmul_w8_ring_rows1_8,       few,    PACKED)
+    ROW(C8 | S8,             USUAL, ANY,    9, 16,   90, matmul_w8_ring_rows9_16,      few,    PACKED)
+    ROW(C8 | S8,             USUAL, ANY,   17, 32,   90, matmul_w8_ring_rows17_32,     few,    PACKED)
+    ROW(C8 | S8,             USUAL, ANY,   33, 64,   90, matmul_w8_ring_rows33_64,     few,    PACKED)
 
-    ROW(C4,                64,    PAIRS, 65, MANY, 90, MT_K_broad_64,         mt_cuda_many_launch,        PACKED)
-    ROW(C4,                128,   PAIRS, 65, MANY, 90, MT_K_broad_128,        mt_cuda_many_launch,        PACKED)
-    ROW(C4,                32,    PAIRS, 65, MANY,  0, MT_K_many_4_32_b,      mt_cuda_many_launch,        PACKED)
-    ROW(C4,                64,    PAIRS, 65, MANY,  0, MT_K_many_4_64_b,      mt_cuda_many_launch,        PACKED)
-    ROW(C4,                128,   PAIRS, 65, MANY,  0, MT_K_many_4_128_b,     mt_cuda_many_launch,        PACKED)
-    ROW(C8,                32,    PAIRS, 65, MANY,  0, MT_K_many_8_32_b,      mt_cuda_many_launch,        PACKED)
-    ROW(C8,                64,    PAIRS, 65, MANY,  0, MT_K_many_8_64_b,      mt_cuda_many_launch,        PACKED)
-    ROW(C8,                128,   PAIRS, 65, MANY,  0, MT_K_many_8_128_b,     mt_cuda_many_launch,        PACKED)
-    ROW(C4,                32,    ANY,   65, MANY,  0, MT_K_many_4_32,        mt_cuda_many_launch,        PACKED)
-    ROW(C4,                64,    ANY,   65, MANY,  0, MT_K_many_4_64,        mt_cuda_many_launch,        PACKED)
-    ROW(C4,                128,   ANY,   65, MANY,  0, MT_K_many_4_128,       mt_cuda_many_launch,        PACKED)
-    ROW(C8,                32,    ANY,   65, MANY,  0, MT_K_many_8_32,        mt_cuda_many_launch,        PACKED)
-    ROW(C8,                64,    ANY,   65, MANY,  0, MT_K_many_8_64,        mt_cuda_many_launch,        PACKED)
-    ROW(C8,                128,   ANY,   65, MANY,  0, MT_K_many_8_128,       mt_cuda_many_launch,        PACKED)
-    ROW(S8,                USUAL, ANY,   65, MANY,  0, MT_K_many_signed,      mt_cuda_many_launch,        PACKED)
+    ROW(C4,                  64,    PAIRS, 65, MANY, 90, matmul_w4_g64_hopper_rows65,  many,   PACKED)
+    ROW(C4,                  128,   PAIRS, 65, MANY, 90, matmul_w4_g128_hopper_rows65, many,   PACKED)
+    ROW(C4,                  32,    PAIRS, 65, MANY,  0, matmul_w4_g32_bf16_rows65,    many,   PACKED)
+    ROW(C4,                  64,    PAIRS, 65, MANY,  0, matmul_w4_g64_bf16_rows65,    many,   PACKED)
+    ROW(C4,                  128,   PAIRS, 65, MANY,  0, matmul_w4_g128_bf16_rows65,   many,   PACKED)
+    ROW(C8,                  32,    PAIRS, 65, MANY,  0, matmul_w8_g32_bf16_rows65,    many,   PACKED)
+    ROW(C8,                  64,    PAIRS, 65, MANY,  0, matmul_w8_g64_bf16_rows65,    many,   PACKED)
+    ROW(C8,                  128,   PAIRS, 65, MANY,  0, matmul_w8_g128_bf16_rows65,   many,   PACKED)
+    ROW(C4,                  32,    ANY,   65, MANY,  0, matmul_w4_g32_rows65,         many,   PACKED)
+    ROW(C4,                  64,    ANY,   65, MANY,  0, matmul_w4_g64_rows65,         many,   PACKED)
+    ROW(C4,                  128,   ANY,   65, MANY,  0, matmul_w4_g128_rows65,        many,   PACKED)
+    ROW(C8,                  32,    ANY,   65, MANY,  0, matmul_w8_g32_rows65,         many,   PACKED)
+    ROW(C8,                  64,    ANY,   65, MANY,  0, matmul_w8_g64_rows65,         many,   PACKED)
+    ROW(C8,                  128,   ANY,   65, MANY,  0, matmul_w8_g128_rows65,        many,   PACKED)
+    ROW(S8,                  USUAL, ANY,   65, MANY,  0, matmul_s8_rows65,             many,   PACKED)
 
-    ROW(BF16 | FP8,        0,     ANY,    1, 64,   90, MT_K_COUNT,            mt_cuda_bf16_few_launch,    PACKED)
-    ROW(BF16,              0,     ANY,   65, MANY, 90, MT_K_wide_halves,      mt_cuda_many_launch,        PACKED)
-    ROW(BF16,              0,     ANY,   65, MANY,  0, MT_K_many_halves,      mt_cuda_many_launch,        PACKED)
-    ROW(FP8,               0,     ANY,   65, MANY,  0, MT_K_many_bytes,       mt_cuda_many_launch,        PACKED)
+    ROW(BF16 | FP8,          0,     ANY,    1, 64,   90, COUNT,                        bf16,   PACKED)
+    ROW(BF16,                0,     ANY,   65, MANY, 90, matmul_bf16_hopper_rows65,    many,   PACKED)
+    ROW(BF16,                0,     ANY,   65, MANY,  0, matmul_bf16_rows65,           many,   PACKED)
+    ROW(FP8,                 0,     ANY,   65, MANY,  0, matmul_fp8_rows65,            many,   PACKED)
 
     /* what is left, for instance codes in groups of 16 */
-    ROW(C4,                0,     ANY,    1, MANY,  0, MT_K_product_codes4,   list_any,                   PACKED)
-    ROW(C8 | S8,           0,     ANY,    1, MANY,  0, MT_K_product_codes8,   list_any,                   PACKED)
-    ROW(BF16 | FP8 | PLAIN, 0,     ANY,    1, MANY,  0, MT_K_product_bf16,     list_any,                   PACKED)
+    ROW(C4,                  0,     ANY,    1, MANY,  0, matmul_w4_any,                any,    PACKED)
+    ROW(C8 | S8,             0,     ANY,    1, MANY,  0, matmul_w8_any,                any,    PACKED)
+    ROW(BF16 | FP8 | PLAIN,  0,     ANY,    1, MANY,  0, matmul_bf16_any,              any,    PACKED)
 };
 /* clang-format on */
 
@@ -153,7 +153,7 @@ void mt_cuda_any_launch(mt_device *dev, const mt_weight *w, mt_cuda_product p, s
     const size_t columns = w->class == MT_CLASS_F ? 8 : 16 * WARPS; /* of a block */
     const size_t rows = p.shares.experts ? shares : (p.m + ROWS - 1) / ROWS;
     const product *any = products + MT_COUNT(products) - 1;
-    while (any->list != list_any || !(any->formats & format_of(w)))
+    while (any->list != mt_cuda_list_any || !(any->formats & format_of(w)))
         any--;
     p.w = w->d;
     p.from = dev->packed;

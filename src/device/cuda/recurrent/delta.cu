@@ -10,6 +10,7 @@
    and one copies. A lane has half of a column there; while one half of the lanes makes its part of a chain, what the
    others compute is of no use, but there are as many warps as a multiprocessor has schedulers, and each is half as long
    at the work beside the chain. Answers have one warp, which reads the state once. */
+#include "device/cuda/common/copy.cuh"
 #include "device/cuda/recurrent/recurrent.cuh"
 #include "device/cuda/rows/pack.cuh"
 
@@ -46,28 +47,6 @@ static __device__ inline strip find_strip(const mt_cuda_recurrent &p, uint32_t b
     return s;
 }
 
-static __device__ inline void copy_floats(void *to, const float *from)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
-                 : "memory");
-}
-
-static __device__ inline void copy_float(void *to, const float *from)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
-                 : "memory");
-}
-
-static __device__ inline void copies_end(void)
-{
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-template <int N> static __device__ inline void copies_wait(void)
-{
-    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
-}
-
 /* Begins to copy token t of a strip, if there is one; those of a memo come first. */
 template <int N>
 static __device__ inline void fetch_token(const mt_cuda_recurrent &p, const strip &s, token (&ring)[N], uint32_t t)
@@ -79,19 +58,19 @@ static __device__ inline void fetch_token(const mt_cuda_recurrent &p, const stri
     const float *x = old ? memo_of(p, s.span, t) + p.st.columns : row_of(p.x, row);
     const float *gates = old ? x + p.st.columns : row_of(p.gates, row);
     token *to = &ring[t % N];
-    copy_floats(to->q + lane * 4, x + s.key + lane * 4);
-    copy_floats(to->k + lane * 4, x + s.keys + s.key + lane * 4);
+    copy_16(shared_address(to->q + lane * 4), x + s.key + lane * 4);
+    copy_16(shared_address(to->k + lane * 4), x + s.keys + s.key + lane * 4);
     if (lane < s.columns)
-        copy_float(to->v + lane, x + s.value + lane);
+        copy_small(shared_address(to->v + lane), x + s.value + lane, 4);
     if (lane < 2)
-        copy_float(lane ? &to->beta : &to->decay, gates + lane * p.st.value_heads + s.head);
+        copy_small(shared_address(lane ? &to->beta : &to->decay), gates + lane * p.st.value_heads + s.head, 4);
 }
 
 static __device__ inline void fetch_chunk(const mt_cuda_recurrent &p, const strip &s, token (&ring)[RING], uint32_t c)
 {
     for (uint32_t t = c * CHUNK; t < (c + 1) * CHUNK; t++)
         fetch_token(p, s, ring, t);
-    copies_end();
+    copy_commit();
 }
 
 template <int N> static __device__ inline void load_state(const mt_cuda_recurrent &p, const strip &s, float (&state)[N])
@@ -223,9 +202,9 @@ static __device__ inline void answer(const mt_cuda_recurrent &p, const strip &s,
     wait_for_last();
     for (uint32_t t = 0; t < AHEAD; t++) {
         fetch_token(p, s, ring, t);
-        copies_end();
+        copy_commit();
     }
-    copies_wait<AHEAD - 1>();
+    copy_wait<AHEAD - 1>();
     __syncwarp();
     keeping k = first_piece(p, s);
     if (s.span.replay == 0)
@@ -233,8 +212,8 @@ static __device__ inline void answer(const mt_cuda_recurrent &p, const strip &s,
     m = recall(state, ring[0].k);
     for (uint32_t t = 0; t < s.tokens; t++) {
         fetch_token(p, s, ring, t + AHEAD);
-        copies_end();
-        copies_wait<AHEAD - 1>(); /* t + 1 is there */
+        copy_commit();
+        copy_wait<AHEAD - 1>(); /* t + 1 is there */
         __syncwarp();
         const token &now = ring[t % RING_FEW];
         advance_state(state, &now, &ring[(t + 1) % RING_FEW], change_of(now, m, lane), zero, o, m);
@@ -283,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(32 * STRIPS, 3) mtk_delta_normed(co
         for (uint32_t i = 0; i < EACH; i++)
             sum = fmaf(v[i], v[i], sum);
         const float r = 1.0f / sqrtf(fold16(sum) / (float)N + p.norm.eps);
-        __syncwarp(); /* who stands in for a row that is not there has read the first one */
+        __syncwarp(); /* threads without a row of their own have read the first one */
 #pragma unroll
         for (uint32_t i = 0; i < EACH; i++) {
             v[i] = mt_silu1(z[i]) * ((v[i] * r) * (0.0f + w[i]));
@@ -442,7 +421,7 @@ static __device__ inline void give_outputs(const mt_cuda_recurrent &p, const str
 /* All warps of the block, each wherever it is in its own code. */
 static __device__ inline void meet(void)
 {
-    asm volatile("barrier.cta.sync 1,%0;" ::"n"(MT_CUDA_DELTA_THREADS) : "memory");
+    named_barrier_apart<1, MT_CUDA_DELTA_THREADS>();
 }
 
 /* In round c warps 0 and 1 take chunk c, 2 and 3 the one before it, 16 columns each; the last one copies. */
@@ -460,7 +439,7 @@ extern "C" __global__ void __launch_bounds__(MT_CUDA_DELTA_THREADS) mtk_delta_ma
         for (uint32_t c = 0; c < 3; c++)
             fetch_chunk(p, s, ring, c);
         for (uint32_t c = 0; c < rounds; c++) {
-            copies_wait<1>(); /* of chunks up to c + 1: keys and decays are looked at a token ahead */
+            copy_wait<1>(); /* of chunks up to c + 1: keys and decays are looked at a token ahead */
             meet();
             fetch_chunk(p, s, ring, c + 3);
         }

@@ -25,7 +25,7 @@ KERNEL(conv)(mt_cuda_recurrent p)
         float *x = y + (h < heads ? h : 0) * n;
         const float length = sqrtf(dot16(x, x, n) + LENGTH_EPS);
         const float scale = (h < p.st.key_heads ? 1 / sqrtf((float)n) : 1) / length;
-        __syncthreads(); /* who stands in for a head that is not there has read the first one */
+        __syncthreads(); /* threads without a head of their own have read the first one */
         for (uint32_t i = threadIdx.x % 16; h < heads && i < n; i += 16)
             x[i] = scale * x[i];
         __syncthreads();

@@ -44,7 +44,7 @@ static __device__ inline float gelu_near(float x)
     return x * (x < 0 ? tail : 1.0f - tail);
 }
 
-/* What the sigmoid of an activation is taken of. */
+/* The argument of an activation's sigmoid. */
 static __device__ inline float gelu_argument(float x)
 {
     return MT_GELU_SCALE * fmaf(MT_GELU_CUBE * (x * x), x, x);
@@ -60,7 +60,7 @@ template <int N> static __device__ inline bool near(const float (&x)[N], float m
     return all;
 }
 
-/* What is rare is compiled once. */
+/* The rare case, in a function of its own, so that it is compiled once. */
 static __device__ __noinline__ float activate_far(float x, uint32_t act)
 {
     return activate(x, act);

@@ -1,5 +1,5 @@
-/* Packs rows as int8 (R3 of docs/numerics.md), in the layout that products read (params.h): as they are, or while they
-   are normed or gated. The normed or gated rows are also written as the separate kernels would. */
+/* Few rows packed as int8 (R3 of docs/numerics.md), in the layout that products read (params.h): as they are, or while
+   they are normed or gated. Normed or gated rows are also stored unpacked, as by the separate kernels. */
 #include "device/cuda/rows/activation.cuh"
 #include "device/cuda/rows/pack.cuh"
 

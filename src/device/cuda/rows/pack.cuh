@@ -69,8 +69,8 @@ static __device__ inline block_codes code_block(const float x[32], mt_block b)
     return c;
 }
 
-/* Block `block` of row i, whose neighbours are those of the lanes beside: all lanes come along, and write where they
-   are told. */
+/* Block `block` of row i, whose neighbours are in the neighbouring lanes. All lanes of the warp must call it; those
+   with `writes` store. */
 static __device__ inline void pack_block(const mt_cuda_pack &p, uint32_t i, uint32_t block, const float x[32],
                                          bool writes)
 {
@@ -81,7 +81,7 @@ static __device__ inline void pack_block(const mt_cuda_pack &p, uint32_t i, uint
         most = max(most, mt_f32_bits(x[c]) & 0x7fffffffu);
     const float amax = mt_f32_from_bits(most);
     block_codes codes = code_block(x, mt_block_of(amax, 0.0f));
-    /* the second of a link once more where its scale would be too small, which is rare */
+    /* the second block of a link is packed again where its scale would be too small, which is rare */
     const float before = __shfl_xor_sync(0xffffffffu, codes.xs, 1);
     const mt_block again = mt_block_of(amax, second ? mt_block_least(before, p.wide) : 0.0f);
     if (__any_sync(0xffffffffu, again.least)) {
@@ -95,7 +95,7 @@ static __device__ inline void pack_block(const mt_cuda_pack &p, uint32_t i, uint
         sums[w / 4] = __dp4a((int)codes.q[w], 0x01010101, sums[w / 4]);
     const float beside = __shfl_xor_sync(0xffffffffu, codes.xs, 1), all = (float)(sums[0] + sums[1]);
     float sx = fmaf(codes.xs, all, 0.0f);
-    if (p.group >= 64) { /* the first block's, then this one's, or of four */
+    if (p.group >= 64) { /* sums of 2 or 4 blocks, in their order */
         for (uint32_t b = 1; b < p.group / 32; b++) {
             const float so_far = __shfl_up_sync(0xffffffffu, sx, 1);
             sx = block % (p.group / 32) == b ? fmaf(codes.xs, all, so_far) : sx;
@@ -121,8 +121,8 @@ static __device__ inline void pack_block(const mt_cuda_pack &p, uint32_t i, uint
 /* ---- by four lanes a block ---- */
 
 /* Four neighbouring lanes have a block, number l of them the four numbers from 4 l on and those from 16 + 4 l on: so
-   each lane of R6 is one lane's, and rows are read and written side by side. Less to do for each than with a lane a
-   block, more for all together: for few rows, where nobody else would be at work. */
+   each lane of R6 is one lane's, and rows are read and written side by side. Compared with a lane a block, a lane has
+   less work and all lanes together have more: for few rows, where most lanes would be idle. */
 enum { QUARTER = 8 };
 
 static __device__ inline void load_quarter(float x[QUARTER], const float *row, uint32_t block, uint32_t end)
@@ -176,7 +176,7 @@ static __device__ inline quarter_codes code_quarter(const float x[QUARTER], mt_b
     return c;
 }
 
-/* As pack_block: all lanes come along, and write where they are told; those of a block are told the same. */
+/* As pack_block; the four lanes of a block have the same `writes`. */
 static __device__ inline void pack_quarter(const mt_cuda_pack &p, uint32_t i, uint32_t block, const float x[QUARTER],
                                            bool writes)
 {

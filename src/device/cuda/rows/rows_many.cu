@@ -1,16 +1,13 @@
-/* Rows of prompts and of pictures on their way from one product to the next: summed, normed, gated, activated, and
-   packed as the product wants them (params.h), all of it in one pass over memory. What is made is also written as it
-   is, unless nobody reads it (packed_only).
+/* Many rows (prompts, pictures) between two products: summed, normed, gated or activated, and packed as the next
+   product reads them (params.h), in one pass over memory. The result is also stored unpacked, unless no kernel reads it
+   (packed_only).
 
    A warp has a part of a row in shared memory, whose blocks of 32 stand apart (pack.cuh): it is loaded and stored in
    pieces of 16 bytes by neighbours, and packed a block a lane. */
 #include "device/cuda/rows/activations.cuh"
 #include "device/cuda/rows/pack.cuh"
 
-enum {
-    SOME = 4,
-    STRIDE = 128 * SOME
-}; /* pieces of a lane that are on their way at once, and what a warp has of them */
+enum { SOME = 4, STRIDE = 128 * SOME }; /* pieces that a lane loads at once; elements of a warp in one */
 
 /* Codes of a part of a row that begins with column `first`: a multiple of 128, as is what it has. */
 static __device__ inline void pack_part(const mt_cuda_pack &p, uint32_t i, uint32_t first, uint32_t count,

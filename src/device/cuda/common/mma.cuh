@@ -1,44 +1,101 @@
-/* Products of a warpgroup (four warps, 64 rows) on Hopper's tensor cores, and the barriers of shared memory that go
-   with them. Sums of one kind of instruction: an element of a result gets its products in the same order whatever N is.
+/* Instructions of the tensor cores: those of a warp (mma.sync), with the loads and stores of their operands, and those
+   of a warpgroup (wgmma), four warps with 64 rows, on Hopper.
 
-   Matrices in shared memory are swizzled by 128 bytes: blocks of 64 columns, in them rows of 128 bytes, whose chunks of
-   16 bytes are exchanged by xor with the row's number modulo 8. A block begins at a multiple of 1024. */
-#ifndef MT_DEVICE_CUDA_COMMON_WGMMA_CUH
-#define MT_DEVICE_CUDA_COMMON_WGMMA_CUH
+   An operand of a warp is in registers, in pieces of 8 rows by 16 bytes: lane l has 4 bytes of row l / 4 of each.
+   Matrices of wgmma in shared memory are swizzled by 128 bytes: blocks of 64 columns, in them rows of 128 bytes, whose
+   chunks of 16 bytes are exchanged by xor with the row's number modulo 8. A block begins at a multiple of 1024. */
+#ifndef MT_DEVICE_CUDA_COMMON_MMA_CUH
+#define MT_DEVICE_CUDA_COMMON_MMA_CUH
 
-#include "device/cuda/common/barrier.cuh"
+#include "device/cuda/common/copy.cuh"
 
-/* Arrives when the copies this thread has begun are there. */
-static __device__ inline void barrier_copied(uint64_t *b)
+/* ---- a warp ---- */
+
+/* Each instruction is there twice: the compiler may move the one, and leaves the other (_ordered) among those of its
+   kind where the source has it, as kernels want that schedule loads and products by hand. */
+
+/* c (16 x 8) += a (16 x 16) times b (16 x 8), bf16 */
+#define MMA_BF16(name, how)                                                                                          \
+    static __device__ inline void name(float c[4], const unsigned a[4], unsigned b0, unsigned b1)                    \
+    {                                                                                                                \
+        asm how(                                                                                                     \
+            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};" \
+            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                         \
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                                         \
+    }
+MMA_BF16(mma_bf16, )
+MMA_BF16(mma_bf16_ordered, volatile)
+#undef MMA_BF16
+
+/* c (16 x 8) += a (16 x 32) times b (32 x 8), or d = c + that; of a and of b bytes with a sign (s8) or without (u8) */
+#define MMA_BYTES(name, how, A, B)                                                                               \
+    static __device__ inline void name(int c[4], const unsigned a[4], unsigned b0, unsigned b1)                  \
+    {                                                                                                            \
+        asm how("mma.sync.aligned.m16n8k32.row.col.s32." #A "." #B                                               \
+                ".s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"                                        \
+                : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])                                                 \
+                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                                 \
+    }                                                                                                            \
+    static __device__ inline void name(int d[4], const unsigned a[4], unsigned b0, unsigned b1, const int c[4])  \
+    {                                                                                                            \
+        asm how("mma.sync.aligned.m16n8k32.row.col.s32." #A "." #B                                               \
+                ".s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%12,%13};"                                    \
+                : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])                                                 \
+                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(c[0]), "r"(c[1]), "r"(c[2]), \
+                  "r"(c[3]));                                                                                    \
+    }
+MMA_BYTES(mma_s8_s8, , s8, s8)
+MMA_BYTES(mma_s8_u8, , s8, u8)
+MMA_BYTES(mma_u8_s8, , u8, s8)
+MMA_BYTES(mma_s8_s8_ordered, volatile, s8, s8)
+MMA_BYTES(mma_s8_u8_ordered, volatile, s8, u8)
+MMA_BYTES(mma_u8_s8_ordered, volatile, u8, s8)
+#undef MMA_BYTES
+
+/* Four pieces of 8 rows by 16 bytes from shared memory: lane l says where row l % 8 of piece l / 8 lies. _ordered: not
+   moved beyond other accesses to memory. */
+static __device__ inline void load_rows(unsigned q[4], unsigned address)
 {
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(b)) : "memory");
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3},[%4];"
+                 : "=r"(q[0]), "=r"(q[1]), "=r"(q[2]), "=r"(q[3])
+                 : "r"(address));
 }
 
-/* Threads of a warpgroup (or of several) alone. */
-static __device__ inline void named_barrier(uint32_t id, uint32_t threads)
+static __device__ inline void load_rows_ordered(unsigned q[4], unsigned address)
 {
-    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
-/* As named_barrier, and whether any of the threads has said so. */
-static __device__ inline uint32_t any_at_barrier(uint32_t id, uint32_t threads, uint32_t mine)
-{
-    uint32_t any;
-    asm volatile("{.reg .pred p, q;\n"
-                 "setp.ne.u32 p, %3, 0;\n"
-                 "bar.red.or.pred q, %1, %2, p;\n"
-                 "selp.u32 %0, 1, 0, q;}"
-                 : "=r"(any)
-                 : "r"(id), "r"(threads), "r"(mine)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3},[%4];"
+                 : "=r"(q[0]), "=r"(q[1]), "=r"(q[2]), "=r"(q[3])
+                 : "r"(address)
                  : "memory");
-    return any;
 }
 
-/* 16 bytes, or zeros. */
-static __device__ inline void copy16(uint32_t to, const void *from, bool there)
+/* The same of pieces of 16-bit elements, transposed. */
+static __device__ inline void load_columns(unsigned q[4], unsigned address)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0) : "memory");
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3},[%4];"
+                 : "=r"(q[0]), "=r"(q[1]), "=r"(q[2]), "=r"(q[3])
+                 : "r"(address)
+                 : "memory");
 }
+
+#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
+
+/* The other way round. */
+static __device__ inline void store_rows(unsigned address, const unsigned q[4])
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0],{%1,%2,%3,%4};" ::"r"(address), "r"(q[0]), "r"(q[1]),
+                 "r"(q[2]), "r"(q[3])
+                 : "memory");
+}
+
+static __device__ inline void store_columns(unsigned address, const unsigned q[4])
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0],{%1,%2,%3,%4};" ::"r"(address), "r"(q[0]),
+                 "r"(q[1]), "r"(q[2]), "r"(q[3])
+                 : "memory");
+}
+
+/* ---- a warpgroup: wgmma. An element of a result gets its products in the same order whatever N is ---- */
 
 /* Registers of a thread, from here on: a warpgroup that copies gives some to those that compute. Not where kernels are
    compiled for tools whose own code within them needs more registers than are left (-Dgpu_sanitize=true). */
@@ -55,8 +112,6 @@ template <int N> static __device__ inline void more_registers(void)
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
 #endif
 }
-
-/* ---- products ---- */
 
 /* Rows are along the sum: `at` is the first chunk of 16 columns. */
 static __device__ inline uint64_t along(uint32_t at)
@@ -184,4 +239,5 @@ PRODUCT_VALUES(80, 40, D40, "%40", "%41", "%42", "%43", "%44", "%45", F32(d, 0),
 PRODUCT_VALUES(96, 48, D48, "%48", "%49", "%50", "%51", "%52", "%53", F32(d, 0), F16(d, 32))
 PRODUCT_VALUES(128, 64, D64, "%64", "%65", "%66", "%67", "%68", "%69", F32(d, 0), F32(d, 32))
 
+#endif
 #endif
