@@ -78,6 +78,10 @@ struct mt_answer {
     struct {
         const char *family, *quantisation; /* of the model; outlive the answer; NULL: not known */
         size_t context;
+        const char *size; /* number of parameters in short; outlives the answer */
+        uint64_t bytes;   /* of its files */
+        int64_t longest;  /* the context that it was trained for; 0: not known */
+        bool gguf, vision, tools;
     } about;                       /* for dialects that tell it (mt_dialect.more) */
     const mt_tokenizer *tokenizer; /* borrowed; NULL: tokens have no text */
     uint32_t fingerprint;          /* of how it is computed (R12 of docs/numerics.md) */

@@ -48,6 +48,8 @@ typedef struct mt_dialect {
        has. */
     void (*rendered)(const struct mt_dialect *dialect, mt_buf *out, const mt_ask *ask, const char *model,
                      mt_chat_text prompt, size_t pictures);
+    /* Preparation thread: what of a body names its model; NULL: its member "model". The function NULL: always that. */
+    const json_t *(*model)(const json_t *body);
     bool named;       /* a body must name its model, even where one is served alone */
     bool vectors;     /* embeddings or scores are wanted, not text */
     bool repeats;     /* the end of a stream repeats what was streamed */
@@ -61,7 +63,8 @@ extern const mt_dialect mt_openai_chat, mt_openai_completions, mt_openai_respons
     mt_anthropic_count_tokens, mt_openai_embeddings, mt_pooling, mt_classify, mt_score, mt_rerank, mt_rerank_v1,
     mt_rerank_v2, mt_responses_input_tokens, mt_responses_socket, mt_responses_compact, mt_ollama_chat,
     mt_ollama_generate, mt_ollama_embed, mt_ollama_embeddings, mt_llama_completion, mt_llama_infill, mt_lmstudio_chat,
-    mt_lmstudio_completions, mt_gemini_generate, mt_gemini_stream, mt_gemini_list, mt_gemini_count, mt_gemini_embed,
+    mt_lmstudio_completions, mt_lmstudio_predict, mt_lmstudio_template, mt_lmstudio_embed, mt_lmstudio_call,
+    mt_lmstudio_vectors, mt_gemini_generate, mt_gemini_stream, mt_gemini_list, mt_gemini_count, mt_gemini_embed,
     mt_gemini_embed_batch;
 
 #endif

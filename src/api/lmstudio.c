@@ -1,11 +1,11 @@
 /* See lmstudio.h. */
 #include "api/lmstudio.h"
 
+#include "api/lmstudio_socket.h"
 #include "base/json_write.h"
 #include "base/version.h"
 
-/* LM Studio's words for why an answer has ended. */
-static const char *stop_reason(const mt_answer *a, const mt_choice *c)
+const char *mt_lmstudio_stop(const mt_answer *a, const mt_choice *c)
 {
     const bool full = a->about.context && a->prompts[c->prompt].count + c->tokens >= a->about.context;
 
@@ -26,7 +26,7 @@ void mt_lmstudio_more(mt_buf *out, const mt_answer *a)
                   "'stats':{'tokens_per_second':%.3f,'time_to_first_token':%.3f,'generation_time':%.3f,"
                   "'stop_reason':%s}",
                   spoke > 0 && c->tokens > 1 ? (double)(c->tokens - 1) / spoke : 0, (double)c->waited * 1e-9, spoke,
-                  stop_reason(a, c));
+                  mt_lmstudio_stop(a, c));
     mt_json_write(out,
                   "'model_info':{'arch':%s,'quant':%s,'format':'safetensors','context_length':%zu},"
                   "'runtime':{'name':'motet','version':%s,'supported_formats':['safetensors']}",

@@ -1,7 +1,8 @@
 /* A connection is a parser, at most one exchange, and a bufferevent. Only the io thread uses it.
 
    1. One exchange at a time: the next request is not parsed before the answer is complete, so answers leave in order.
-      What a client sends ahead waits in the input buffer, at most limits.pipeline_bytes of it.
+      What a client sends ahead waits in the input buffer, at most limits.pipeline_bytes of it. The exception is a
+      WebSocket with MT_HTTP_SOCKET_MANY: `exchange` is then the one that is written to, and the others are set aside.
    2. Reading never stops while a handler works, since reading is how we learn that a client has left. So a client that
       fills the input buffer while it is answered is cut off.
    3. If the client shuts its side before the answer is complete, it has left, and the work for it is cancelled. An
@@ -96,13 +97,44 @@ void mt_http_connection_drop_request(mt_http_connection *c)
     c->request = NULL;
 }
 
+bool mt_http_connection_turn_to(mt_http_connection *c, uint64_t id)
+{
+    const mt_http_exchange own = c->exchange;
+
+    if (own.id == id)
+        return true;
+    for (size_t i = 0; c->socket && i < c->socket->other_count; i++)
+        if (c->socket->others[i].id == id) {
+            c->exchange = c->socket->others[i];
+            c->socket->others[i] = own;
+            return true;
+        }
+    return false;
+}
+
+/* Another exchange of the connection, where there is one, becomes its own. */
 static void end_exchange(mt_http_connection *c)
 {
     if (c->exchange.id)
         mt_http_count_sub(&c->server->count.exchanges, 1);
     mt_free(c->exchange.origin);
+    mt_free(c->exchange.errors);
     c->exchange = (mt_http_exchange){0};
+    if (c->socket && c->socket->other_count)
+        c->exchange = c->socket->others[--c->socket->other_count];
     c->held = false;
+}
+
+/* Ends an exchange that is not complete, and tells its follower. */
+static void end_early(mt_http_connection *c)
+{
+    const mt_http_follower *follower = c->exchange.follower;
+    void *user = c->exchange.follower_user;
+
+    mt_http_count_add(&c->server->count.gone, 1);
+    end_exchange(c);
+    if (follower && follower->gone)
+        follower->gone(user);
 }
 
 /* Drops what comes while the connection lingers. */
@@ -149,26 +181,33 @@ void mt_http_connection_leave(mt_http_connection *c)
     mt_http_connection_close(c);
     if (follower && follower->gone)
         follower->gone(user);
+    while (c->exchange.id)
+        end_early(c);
 }
 
 void mt_http_connection_close_idle(mt_http_connection *c)
 {
-    if (c->phase == MT_HTTP_READING_HEAD && is_idle(c) && evbuffer_get_length(bufferevent_get_input(c->bev)) == 0)
+    if (c->phase == MT_HTTP_READING_HEAD && !c->exchange.id && is_idle(c) &&
+        evbuffer_get_length(bufferevent_get_input(c->bev)) == 0)
         mt_http_connection_close(c);
 }
 
 void mt_http_connection_finish(mt_http_connection *c)
 {
+    const bool many = c->socket && c->socket->many;
+
     if (c->doomed)
         return;
-    if (!c->exchange.keep_alive || c->server->draining) {
+    if (!(many && c->socket->other_count) && (!c->exchange.keep_alive || c->server->draining)) {
         mt_http_connection_close(c);
         return;
     }
     end_exchange(c);
     c->quiet = mt_clock_ns();
-    c->phase = MT_HTTP_READING_HEAD;
-    set_alarm(c, MT_HTTP_ALARM_IDLE);
+    if (!many || c->phase == MT_HTTP_ANSWERING) { /* else a message may be coming */
+        c->phase = MT_HTTP_READING_HEAD;
+        set_alarm(c, MT_HTTP_ALARM_IDLE);
+    }
     if (!c->advancing) /* what the client sent ahead is read from the loop, not from inside of an answer */
         bufferevent_trigger(c->bev, EV_READ, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
 }
@@ -246,6 +285,14 @@ void mt_http_connection_await_answer(mt_http_connection *c)
     set_alarm(c, MT_HTTP_ALARM_NONE);
 }
 
+void mt_http_connection_await_more(mt_http_connection *c)
+{
+    if (c->exchange.id)
+        c->socket->others[c->socket->other_count++] = c->exchange;
+    c->phase = MT_HTTP_READING_HEAD;
+    set_alarm(c, MT_HTTP_ALARM_IDLE);
+}
+
 static void handle_event(mt_http_connection *c, mt_http_event event)
 {
     switch (event) {
@@ -267,9 +314,16 @@ static void handle_event(mt_http_connection *c, mt_http_event event)
     }
 }
 
+/* A WebSocket answers as many messages as it may. */
+static bool is_full(const mt_http_connection *c)
+{
+    return c->socket && c->socket->other_count == MT_LIMIT_HTTP_SOCKET_MANY;
+}
+
 static bool reads(const mt_http_connection *c)
 {
-    return !c->doomed && !c->held && (c->phase == MT_HTTP_READING_HEAD || c->phase == MT_HTTP_READING_BODY);
+    return !c->doomed && !c->held && !is_full(c) &&
+           (c->phase == MT_HTTP_READING_HEAD || c->phase == MT_HTTP_READING_BODY);
 }
 
 /* A message must come within the time of a body; between messages a WebSocket may be silent. */
@@ -360,7 +414,7 @@ static void on_readable(struct bufferevent *bev, void *arg)
 {
     mt_http_connection *c = arg;
     struct evbuffer *input = bufferevent_get_input(bev);
-    const bool answering = c->phase == MT_HTTP_ANSWERING;
+    const bool answering = c->phase == MT_HTTP_ANSWERING || is_full(c);
 
     if (c->doomed)
         return;
@@ -370,7 +424,7 @@ static void on_readable(struct bufferevent *bev, void *arg)
     }
     if (!answering || c->socket)
         advance(c);
-    if (answering && !c->doomed && c->phase == MT_HTTP_ANSWERING &&
+    if (answering && !c->doomed && (c->phase == MT_HTTP_ANSWERING || is_full(c)) &&
         evbuffer_get_length(input) >= c->server->limits.pipeline_bytes) {
         mt_log_warn("http.pipeline", "client %s sent too much ahead of its answer and is cut off", c->peer);
         mt_http_connection_doom(c);
@@ -449,7 +503,7 @@ static void on_alarm(mt_http_connection *c)
     } else if (!is_idle(c)) {
         mt_http_count_add(&c->server->count.timed_out, 1);
         c->server->up->fault(c, 408, "the request did not arrive in time");
-    } else if (mt_http_connection_waiting(c) > 0) {
+    } else if (mt_http_connection_waiting(c) > 0 || c->exchange.id) {
         set_alarm(c, MT_HTTP_ALARM_IDLE); /* the client reads its last answer; limits.send_ms bounds that */
     } else if (c->socket) {
         c->server->up->expire_socket(c);
@@ -529,9 +583,13 @@ static void free_socket(mt_http_connection *c)
 
 void mt_http_connection_free(mt_http_connection *c)
 {
-    const mt_http_follower *follower = c->exchange.follower;
-    void *user = c->exchange.follower_user;
+    const mt_http_follower *follower;
+    void *user;
 
+    while (c->socket && c->socket->other_count)
+        end_early(c);
+    follower = c->exchange.follower;
+    user = c->exchange.follower_user;
     if (c->exchange.id)
         mt_http_count_add(&c->server->count.gone, 1);
     end_exchange(c);

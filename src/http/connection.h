@@ -39,6 +39,7 @@ typedef struct mt_http_exchange {
     void *who;                    /* whose request it is, as hooks.admit said; NULL: nobody's in particular */
     char name[MT_HTTP_NAME_SIZE]; /* what the client calls it; "": nothing */
     char *origin;                 /* the page that is allowed to read the answer, "*", or NULL; mt_free */
+    char *errors;                 /* what an error is sent behind (mt_http_errors_begin), or NULL; mt_free */
     const mt_http_follower *follower; /* NULL: nobody wants to hear of the client */
     void *follower_user;
 } mt_http_exchange;
@@ -50,6 +51,10 @@ typedef struct mt_http_socket {
     void *state;               /* of hooks.socket_open */
     uint64_t until;            /* mt_clock_ns when it is as old as it may be */
     bool closed;               /* a close frame was sent: nothing may follow */
+    bool many;                 /* MT_HTTP_SOCKET_MANY: several messages are answered at once */
+    /* Exchanges that go on, beside the connection's own; that one is none (id 0) only where these are none, too */
+    mt_http_exchange others[MT_LIMIT_HTTP_SOCKET_MANY];
+    size_t other_count;
 } mt_http_socket;
 
 struct mt_http_connection {
@@ -97,8 +102,15 @@ void mt_http_connection_close(mt_http_connection *connection);
 /* The same where the client has said that it leaves, or cannot go on: the follower hears of it. */
 void mt_http_connection_leave(mt_http_connection *connection);
 
+/* Of a WebSocket that answers many messages at once: makes the exchange with this id the connection's own. False: it
+   is over. */
+bool mt_http_connection_turn_to(mt_http_connection *connection, uint64_t id);
+
 /* The request is complete: nothing more of the client is awaited. */
 void mt_http_connection_await_answer(mt_http_connection *connection);
+
+/* The same where more messages are read while this one is answered: the exchange before it is set aside. */
+void mt_http_connection_await_more(mt_http_connection *connection);
 
 /* Appends to the body. False: there is no room, and the client was told. */
 bool mt_http_connection_add_body(mt_http_connection *connection, const char *piece, size_t len);

@@ -81,8 +81,8 @@ static int closable(mt_http_connection *c, const mt_http_peer *to)
         return 0;
     switch (c->phase) {
     case MT_HTTP_LINGERING: return 3;
-    case MT_HTTP_READING_HEAD: return mt_http_connection_waiting(c) > 0 ? 0 : 2;
-    case MT_HTTP_READING_BODY: return c->from->open >= to->open + 2;
+    case MT_HTTP_READING_HEAD: return mt_http_connection_waiting(c) > 0 || c->exchange.id ? 0 : 2;
+    case MT_HTTP_READING_BODY: return !c->exchange.id && c->from->open >= to->open + 2;
     case MT_HTTP_ANSWERING:
     case MT_HTTP_CLOSING: break;
     }

@@ -305,7 +305,10 @@ void mt_http_dispatch_request(mt_http_connection *c)
 
 void mt_http_dispatch_message(mt_http_connection *c)
 {
-    mt_http_connection_await_answer(c);
+    if (c->socket->many)
+        mt_http_connection_await_more(c);
+    else
+        mt_http_connection_await_answer(c);
     c->exchange = (mt_http_exchange){.keep_alive = true};
     if (admit(c))
         mt_http_dispatch_request(c);

@@ -1,6 +1,7 @@
 /* The functions that answer a request by its handle. Where the client has left, the handle finds nothing, and they
    return false. */
 
+#include "base/alloc.h"
 #include "http/connection.h"
 #include "http/response.h"
 
@@ -13,7 +14,7 @@ static mt_http_connection *find(mt_http_server *server, mt_http_handle handle)
     if (handle.id == 0 || slot >= server->slot_count)
         return NULL;
     c = server->slots[slot];
-    return c && c->exchange.id == handle.id && !c->doomed ? c : NULL;
+    return c && !c->doomed && mt_http_connection_turn_to(c, handle.id) ? c : NULL;
 }
 
 bool mt_http_follow(mt_http_server *server, mt_http_handle handle, const mt_http_follower *follower, void *user)
@@ -33,6 +34,24 @@ void mt_http_hold(mt_http_server *server, mt_http_handle handle, bool held)
 
     if (c)
         mt_http_connection_hold(c, held);
+}
+
+void mt_http_errors_begin(mt_http_server *server, mt_http_handle handle, const char *text)
+{
+    mt_http_connection *c = find(server, handle);
+
+    if (!c)
+        return;
+    mt_free(c->exchange.errors);
+    c->exchange.errors = mt_strdup(text);
+}
+
+void mt_http_socket_bound(mt_http_server *server, mt_http_handle handle, size_t bytes)
+{
+    mt_http_connection *c = find(server, handle);
+
+    if (c && c->socket)
+        c->socket->frames.limit = bytes;
 }
 
 bool mt_http_answer(mt_http_server *server, mt_http_handle handle, const mt_http_response *response, const void *body,

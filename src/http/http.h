@@ -109,7 +109,10 @@ enum {
     /* The handler gets the request once its head was read; the body goes to follower.body as it comes, and is dropped
        where there is none. The connection is closed behind the answer, which may come before the end of the body. */
     MT_HTTP_STREAMED = 1u << 7,
-    MT_HTTP_FLAGS_FREE = 1u << 8, /* this bit and all above are the application's */
+    /* With MT_HTTP_SOCKET: a message does not wait for the answers to those before it. Lines of several answers come in
+       any order, so each says what it is about; a whole answer may have several lines, too. */
+    MT_HTTP_SOCKET_MANY = 1u << 8,
+    MT_HTTP_FLAGS_FREE = 1u << 9, /* this bit and all above are the application's */
 };
 
 /* A pattern consists of segments: "/v1/models", "/v1/files/{id}" (one segment), "/v1/models/{id*}" (the rest, slashes
@@ -276,6 +279,13 @@ bool mt_http_answer(mt_http_server *server, mt_http_handle handle, const mt_http
 bool mt_http_begin(mt_http_server *server, mt_http_handle handle, const mt_http_response *response);
 bool mt_http_write(mt_http_server *server, mt_http_handle handle, const void *data, size_t len);
 bool mt_http_end(mt_http_server *server, mt_http_handle handle);
+
+/* Io thread: where the answer to a message of a WebSocket (MT_HTTP_SOCKET_MANY) is an error, its body is sent behind
+   this text, and a closing brace behind the body. */
+void mt_http_errors_begin(mt_http_server *server, mt_http_handle handle, const char *text);
+
+/* Io thread: from here on the WebSocket of this handle takes messages of so many bytes. */
+void mt_http_socket_bound(mt_http_server *server, mt_http_handle handle, size_t bytes);
 
 /* Answers with an error in the form of hooks.error_body; path as in the request. */
 bool mt_http_fail(mt_http_server *server, mt_http_handle handle, const char *path, int status, const char *sentence);

@@ -167,6 +167,23 @@ static void add_lines(mt_http_connection *c, const char *data, size_t len)
     }
 }
 
+/* Sends a whole answer to a message. */
+static void add_message(mt_http_connection *c, const mt_http_response *response, const void *body, size_t len)
+{
+    mt_buf text = {.limit = len + MT_LIMIT_HTTP_ERROR_BYTES};
+
+    if (c->exchange.errors && response->status >= 400) {
+        mt_buf_puts(&text, c->exchange.errors);
+        mt_buf_add(&text, body, len);
+        mt_buf_puts(&text, "}");
+        mt_http_response_frame(c, MT_FRAMES_TEXT, text.data, text.len);
+        mt_buf_free(&text);
+    } else if (c->socket->many)
+        add_lines(c, body, len);
+    else
+        mt_http_response_frame(c, MT_FRAMES_TEXT, body, len);
+}
+
 void mt_http_response_whole(mt_http_connection *c, const mt_http_response *response, const void *body, size_t len)
 {
     struct evbuffer *out = mt_http_connection_output(c);
@@ -176,7 +193,7 @@ void mt_http_response_whole(mt_http_connection *c, const mt_http_response *respo
     c->exchange.begun = true;
     if (c->socket) {
         count_answer(c, response->status);
-        mt_http_response_frame(c, MT_FRAMES_TEXT, body, len);
+        add_message(c, response, body, len);
         return;
     }
     add_head(c, response);
@@ -275,7 +292,7 @@ void mt_http_response_error(mt_http_connection *c, const char *path, int status,
     mt_buf_free(&body);
 }
 
-void mt_http_response_resume(mt_http_connection *c)
+static void resume(mt_http_connection *c)
 {
     const mt_http_follower *follower = c->exchange.follower;
 
@@ -284,4 +301,18 @@ void mt_http_response_resume(mt_http_connection *c)
     c->exchange.paused = false;
     if (follower && follower->paused)
         follower->paused(c->exchange.follower_user, false);
+}
+
+/* A follower may write, and so end exchanges. */
+void mt_http_response_resume(mt_http_connection *c)
+{
+    uint64_t others[MT_LIMIT_HTTP_SOCKET_MANY];
+    const size_t count = c->socket ? c->socket->other_count : 0;
+
+    for (size_t i = 0; i < count; i++)
+        others[i] = c->socket->others[i].id;
+    resume(c);
+    for (size_t i = 0; i < count; i++)
+        if (!c->doomed && mt_http_connection_turn_to(c, others[i]))
+            resume(c);
 }

@@ -4,7 +4,8 @@
    1. The request of the handshake is kept: each message becomes a copy of it, with the method POST and the message as
       its body, and is admitted anew. A key that is withdrawn or used up counts from the next message on.
    2. While a message is answered, control frames before the next message are answered at once; that message, and what
-      follows it, waits in the input as pipelined requests do.
+      follows it, waits in the input as pipelined requests do. With MT_HTTP_SOCKET_MANY it waits only where
+      MT_LIMIT_HTTP_SOCKET_MANY messages are answered already.
    3. A frame that breaks the rules closes its connection with the code that RFC 6455 has for it. */
 #include "http/socket.h"
 
@@ -91,6 +92,7 @@ void mt_http_socket_open(mt_http_connection *c, mt_http_request *greeting)
     c->socket->greeting = greeting;
     c->socket->until = mt_clock_ns() + (uint64_t)c->server->limits.socket_ms * 1000000;
     c->socket->state = hooks->socket_open ? hooks->socket_open(hooks->user) : NULL;
+    c->socket->many = c->route->flags & MT_HTTP_SOCKET_MANY;
     mt_frames_init(&c->socket->frames, c->route->body_bytes ? c->route->body_bytes : c->server->limits.body_bytes);
     mt_http_connection_finish(c);
 }
@@ -140,7 +142,7 @@ static void read_message(mt_http_connection *c)
         mt_http_socket_close(c, MT_FRAMES_NOT_UTF8, "the message is not UTF-8");
         return;
     }
-    if (mt_clock_ns() >= c->socket->until) {
+    if (mt_clock_ns() >= c->socket->until && !c->exchange.id) {
         mt_http_socket_expire(c);
         return;
     }

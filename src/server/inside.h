@@ -74,6 +74,15 @@ struct mt_server {
     mt_error load_error;       /* why it cannot; read only after the message, or after the fleet has stopped */
 };
 
+/* What a WebSocket has for itself: hooks.socket_open makes it. */
+typedef struct mt_socket {
+    mt_recent *recent; /* owned */
+    char *key;         /* the API key that its client has named in a message; owned; NULL: none */
+} mt_socket;
+
+/* Io thread: whether a request may go on; false: *refusal, in which status is 401 before. */
+bool mt_server_admit(mt_server *server, mt_http_request *request, mt_http_refusal *refusal) MT_NODISCARD;
+
 /* Answers with an error in the dialect's shape (NULL: OpenAI's), a 429 or 503 with a retry-after header; or with JSON.
    False: the client has left. */
 bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_dialect *dialect, const mt_failure *why);
@@ -86,7 +95,9 @@ typedef bool mt_teller(mt_server *server, const mt_http_request *request, mt_buf
 enum {
     MT_SERVER_METERED = MT_HTTP_FLAGS_FREE,    /* its calls count against the rates of a key */
     MT_SERVER_WRITES = MT_HTTP_FLAGS_FREE * 2, /* its calls want text of a model, and a place to wait for it */
-    MT_SERVER_MODEL = MT_HTTP_FLAGS_FREE * 4   /* the first parameter of its path names the model */
+    MT_SERVER_MODEL = MT_HTTP_FLAGS_FREE * 4,  /* the first parameter of its path names the model */
+    /* A WebSocket whose client sends its API key in a message: its handler admits each message (mt_server_admit) */
+    MT_SERVER_GREETED = MT_HTTP_FLAGS_FREE * 8
 };
 
 /* The table of routes; their handlers get the server as `user`. Free with mt_free. */
@@ -124,7 +135,9 @@ void mt_server_keep_alive(mt_server *server);
    lmstudio.c. */
 extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_render, mt_task_render_chat,
     mt_task_tags, mt_task_ps, mt_task_show, mt_task_delete, mt_task_props, mt_task_slots, mt_task_cache_reset,
-    mt_task_lmstudio_models, mt_task_lmstudio_model, mt_task_create, mt_task_copy, mt_task_blob, mt_task_tokenizer_info;
+    mt_task_lmstudio_models, mt_task_lmstudio_model, mt_task_lmstudio_list, mt_task_lmstudio_find,
+    mt_task_lmstudio_load, mt_task_lmstudio_config, mt_task_lmstudio_tokenize, mt_task_lmstudio_upload, mt_task_create,
+    mt_task_copy, mt_task_blob, mt_task_tokenizer_info;
 
 /* What the cache holds, and emptying it: see cache.c. mt_cache_may: whether the account may empty it, as it may unload
    models; false: *why. */
@@ -154,6 +167,9 @@ void mt_pulls_stop(mt_server *server);
 /* Pictures that are sent once and referred to: see uploads.h. */
 extern mt_http_handler mt_upload_put;
 extern mt_teller mt_upload_get, mt_upload_delete, mt_web_limits;
+
+/* Messages on the WebSockets of LM Studio's SDKs: see lmstudio_socket.c. */
+extern mt_http_handler mt_lmstudio_message;
 
 /* Files that models are made of: see blobs.c. */
 extern mt_http_handler mt_blobs_put;

@@ -37,6 +37,7 @@
 #define MT_LIMIT_COUNTED 4           /* contexts: a prompt is counted up to so many before it is refused as too long */
 #define MT_LIMIT_EMBEDDING_FLIGHT 16 /* of these, texts that the engine has at a time */
 #define MT_LIMIT_API_KEYS 1024       /* API keys */
+#define MT_LIMIT_GREETING_BYTES 8192 /* of messages on a WebSocket before one has had a good key */
 #define MT_LIMIT_KEY_NAME 64         /* bytes of a key's name, NUL included */
 #define MT_LIMIT_PREPARING 256       /* calls that wait for a preparation thread */
 #define MT_LIMIT_PREPARE_COST 6      /* bytes that preparing one byte of a body takes at most */

@@ -84,15 +84,23 @@ static bool admit_late(mt_server *server, const mt_http_request *request, mt_htt
     return false;
 }
 
+bool mt_server_admit(mt_server *server, mt_http_request *request, mt_http_refusal *refusal)
+{
+    return admit_late(server, request, refusal) &&
+           (server->keys.count == 0 ? mt_guard_admit(&server->guard, request, refusal)
+                                    : admit_account(server, request, refusal)) &&
+           admit_large(server, request, refusal);
+}
+
 /* The http server's hook: whether a request may go on, judged by its head. */
 static bool admit(void *user, mt_http_request *request, mt_http_refusal *refusal)
 {
     mt_server *server = user;
 
-    return admit_late(server, request, refusal) &&
-           (server->keys.count == 0 ? mt_guard_admit(&server->guard, request, refusal)
-                                    : admit_account(server, request, refusal)) &&
-           admit_large(server, request, refusal);
+    if (!(request->route->flags & MT_SERVER_GREETED))
+        return mt_server_admit(server, request, refusal);
+    return request->socket || (admit_late(server, request, refusal) &&
+                               (server->keys.count > 0 || mt_guard_admit(&server->guard, request, refusal)));
 }
 
 /* The http server's hook: adds headers to each answer. */
@@ -126,13 +134,20 @@ static void error_body(void *user, const mt_http_route *route, const mt_http_req
 /* The http server's hooks: what a WebSocket has for itself. */
 static void *open_socket(void *user)
 {
-    return mt_recent_new(&((mt_server *)user)->room);
+    mt_socket *socket = mt_alloc(sizeof(*socket));
+
+    socket->recent = mt_recent_new(&((mt_server *)user)->room);
+    return socket;
 }
 
-static void close_socket(void *user, void *recent)
+static void close_socket(void *user, void *state)
 {
+    mt_socket *socket = state;
+
     (void)user;
-    mt_recent_release(recent);
+    mt_recent_release(socket->recent);
+    mt_free(socket->key);
+    mt_free(socket);
 }
 
 /* The mailbox has messages. */

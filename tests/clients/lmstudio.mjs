@@ -1,5 +1,4 @@
 // LM Studio's REST API, as OpenAI's SDK and Vercel's AI SDK speak to it by its base URL, and with plain requests.
-// @lmstudio/sdk speaks over a WebSocket of its own instead, which motet has not.
 
 import { assert, answer, call, dataUrl, load, result, schema, task, url } from "./common.mjs";
 

@@ -32,7 +32,7 @@ PACKAGES = {"openai": "7.55.0", "@anthropic-ai/sdk": "1.9.0", "ai": "7.0.170", "
             "@openai/agents": "0.20.0", "zod": "4.6.7", "ws": "8.23.0",
             "opencode-ai": "1.18.18", "opencode-" + MACHINE: "1.18.18", "@openai/codex": "0.169.0",
             "@anthropic-ai/claude-code": "2.1.326", "@ai-sdk/anthropic": "4.0.101", "@mistralai/mistralai": "2.7.0",
-            "@google/genai": "3.1.0", "@google/gemini-cli": "0.61.0"}
+            "@lmstudio/sdk": "1.5.0", "@google/genai": "3.1.0", "@google/gemini-cli": "0.61.0"}
 # Earlier major versions that are still in use, each under its name with the number behind it.
 EARLIER = {"ai": {"5": "5.0.277", "6": "6.0.318"}, "@ai-sdk/anthropic": {"5": "2.0.112", "6": "3.0.137"},
            "@ai-sdk/openai-compatible": {"5": "1.0.61", "6": "2.0.87"}, "openai": {"5": "5.23.2", "6": "6.30.1"},
@@ -241,7 +241,7 @@ class Clients:
 
 
 LIBRARIES = ("openai", "openai-5", "openai-6", "anthropic", "anthropic-0", "ai", "ai-5", "ai-6", "mistral", "langchain",
-             "agents", "ollama", "langchain_ollama", "continue", "lmstudio", "genai", "genai-2", "files")
+             "agents", "ollama", "langchain_ollama", "continue", "lmstudio", "lmstudio_sdk", "genai", "genai-2", "files")
 AGENTS = ("claude", "codex", "opencode", "gemini")
 
 LIBRARIES += ("openrouter", "openrouter_ai", "mastra", "llamaindex", "strands", "genkit", "agentkit", "tanstack")

@@ -153,6 +153,55 @@ static void echo_stats(void *user, mt_http_server *server, mt_http_request *requ
     mt_buf_free(&text);
 }
 
+static mt_http_handle many[100];
+static size_t many_count;
+
+static void many_gone(void *user)
+{
+    (void)user;
+    atomic_fetch_add(&echo.gone, 1);
+}
+
+/* Of a WebSocket that answers many messages at once. "hold" is answered by the route below, "error" by an error that
+   says what it is about; anything else is sent back at once. */
+static void echo_many(void *user, mt_http_server *server, mt_http_request *request)
+{
+    static const mt_http_follower follower = {.gone = many_gone};
+
+    (void)user;
+    if (strcmp(request->body, "hold") == 0) {
+        mt_http_follow(server, request->handle, &follower, NULL);
+        many[many_count++] = request->handle;
+        mt_http_request_free(request);
+    } else if (strcmp(request->body, "error") == 0) {
+        mt_http_errors_begin(server, request->handle, "{\"id\":1,\"error\":");
+        echo_fail(user, server, request);
+    } else
+        answer(server, request, NULL, request->body, request->body_len);
+}
+
+/* Answers all that is held, the latest first, with two lines each; every other in pieces. */
+static void echo_many_answer(void *user, mt_http_server *server, mt_http_request *request)
+{
+    const mt_http_response response = {.status = 200};
+    char lines[40];
+
+    (void)user;
+    for (size_t i = many_count; i-- > 0;) {
+        const int len = snprintf(lines, sizeof(lines), "held %zu\nmore\n", i);
+
+        if (i % 2 == 0) {
+            mt_http_answer(server, many[i], &response, lines, (size_t)len);
+        } else if (mt_http_begin(server, many[i], &response)) {
+            mt_http_write(server, many[i], lines, (size_t)len - 5);
+            mt_http_write(server, many[i], "more\n", 5);
+            mt_http_end(server, many[i]);
+        }
+    }
+    many_count = 0;
+    answer(server, request, "text/plain", "answered", 8);
+}
+
 const mt_http_route echo_routes[] = {
     {.method = MT_HTTP_GET, .pattern = "/show", .handler = echo_show},
     {.method = MT_HTTP_POST, .pattern = "/show", .handler = echo_show},
@@ -172,6 +221,11 @@ const mt_http_route echo_routes[] = {
     {.method = MT_HTTP_GET, .pattern = "/held", .handler = echo_held},
     {.method = MT_HTTP_GET, .pattern = "/release", .handler = echo_release},
     {.method = MT_HTTP_GET, .pattern = "/socket", .handler = echo_message, .flags = MT_HTTP_SOCKET},
+    {.method = MT_HTTP_GET,
+     .pattern = "/socket/many",
+     .handler = echo_many,
+     .flags = MT_HTTP_SOCKET | MT_HTTP_SOCKET_MANY},
+    {.method = MT_HTTP_GET, .pattern = "/many", .handler = echo_many_answer},
     {.method = MT_HTTP_GET, .pattern = "/socket/ten", .handler = echo_body, .flags = MT_HTTP_SOCKET, .body_bytes = 10},
     {.method = MT_HTTP_GET, .pattern = "/socket/wait", .handler = echo_wait, .flags = MT_HTTP_SOCKET},
     {.method = MT_HTTP_GET, .pattern = "/socket/flood", .handler = echo_flood, .flags = MT_HTTP_SOCKET},

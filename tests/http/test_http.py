@@ -949,6 +949,41 @@ class WebSockets(Shared):
         self.assertEqual(ws.closed(), 1002)
         self.server.wait_for(live=0)
 
+    def test_messages_answered_side_by_side(self):
+        """As many as MT_LIMIT_HTTP_SOCKET_MANY beside one: what follows waits."""
+        ws, limit = self.open("/socket/many"), 64 + 1
+        ws.send("hold")
+        ws.send("at once")
+        self.assertEqual(ws.text(), "at once")
+        ws.send("error")
+        self.assertEqual(json.loads(ws.text())["error"]["status"], 422)
+        ws.send_raw(websocket.frame("hold") * 2 + websocket.frame("more") + websocket.frame("p", websocket.PING))
+        self.assertEqual([ws.text(), ws.receive()], ["more", (websocket.PONG, b"p")])
+        self.assertEqual(self.server.get("/many").status, 200)
+        self.assertEqual([ws.text() for _ in range(6)], ["held 2", "more", "held 1", "more", "held 0", "more"])
+        gone = self.server.stats()["app_gone"]
+        ws.send_raw(websocket.frame("hold") * limit + websocket.frame("late") + websocket.frame("a", last=False))
+        self.server.wait_for(exchanges=limit + 1)  # and the one that asks
+        self.assertEqual(self.server.get("/many").status, 200)
+        lines = [ws.text() for _ in range(2 * limit + 1)]
+        self.assertEqual(sorted(lines), sorted(["more"] * limit + ["late"] + [f"held {i}" for i in range(limit)]))
+        ws.send("t once", 0)
+        self.assertEqual(ws.text(), "at once")
+        self.assertEqual(self.server.stats()["app_gone"], gone)
+
+    def test_a_client_that_leaves_messages_is_noticed(self):
+        gone = self.server.stats()["app_gone"]
+        for leave in (lambda ws: reset(ws.sock), lambda ws: ws.sock.shutdown(socket.SHUT_WR),
+                      lambda ws: ws.send_raw(websocket.close_frame(1000)),
+                      lambda ws: ws.send_raw(websocket.frame("a" * 126, websocket.PING))):
+            ws = self.open("/socket/many")
+            ws.send_raw(websocket.frame("hold") * 3 + websocket.frame("here"))
+            self.assertEqual(ws.text(), "here")
+            leave(ws)
+            gone += 3
+            self.server.wait_for(app_gone=gone)
+            self.assertEqual(self.server.get("/many").status, 200)  # handles of what has gone
+
     def test_errors_and_ends_of_answers(self):
         ws = self.open("/socket/fail")
         for _ in range(2):

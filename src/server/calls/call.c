@@ -332,7 +332,8 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     call->handle = request->handle;
     call->received = mt_clock_ns();
     call->account = request->who;
-    call->recent = mt_recent_hold(request->socket);
+    call->recent = request->socket ? mt_recent_hold(((const mt_socket *)request->socket)->recent) : NULL;
+    call->channel = -1;
     call->address = mt_client_address(request);
     call->client = mt_client_of(call->account, request);
     call->prep = (mt_prep){.stop = &call->stop,
@@ -446,7 +447,7 @@ static void begin(mt_call *call)
         mt_mailbox_post(call->server->mailbox, &call->prepared_message);
 }
 
-void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)
+mt_call *mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)
 {
     const bool large = request->body_len > MT_LIMIT_SMALL_BODY;
     mt_workers *lane = server->lanes[large ? MT_LANE_LARGE : MT_LANE_SMALL];
@@ -456,7 +457,7 @@ void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect
     if (!may_start(server, request, lane, large ? MT_LIMIT_PREPARING_LARGE : MT_LIMIT_PREPARING, &why)) {
         mt_server_fail(server, request->handle, dialect, &why);
         mt_http_request_free(request);
-        return;
+        return NULL;
     }
     call = new_call(server, request, dialect, task);
     call->followed = mt_http_follow(server->http, call->handle, &follower, call);
@@ -464,6 +465,7 @@ void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect
         give_up(call);
     begin(call);
     mt_http_request_free(request);
+    return call;
 }
 
 void mt_call_start_own(mt_server *server, const mt_dialect *dialect, char *body, const mt_waiter *waiter,

@@ -87,6 +87,7 @@ struct mt_call {
     atomic_uint_fast64_t until; /* deadline, mt_clock_ns; see timeout.c */
     mt_account *account;        /* NULL where the server needs no API keys */
     struct mt_recent *recent;   /* of the WebSocket that it came on; NULL: it came on none */
+    int64_t channel;            /* the number by which its client cancels it there; -1: none. Io thread */
     uint64_t address;           /* a hash of the address it came from */
     mt_client client;           /* with whom the server shares fairly; see client.h */
     mt_prep prep;               /* what preparing it needs and costs; see pictures.h */
@@ -161,9 +162,9 @@ void mt_call_end(mt_call *call);
    taken: *why, and the refusal is counted. */
 bool mt_call_may_start(mt_server *server, const mt_http_request *request, mt_failure *why) MT_NODISCARD;
 
-/* Io thread: makes a call of a request and hands it to a lane, or answers with an error. Owns and frees request.
-   dialect may be NULL; task NULL: the engine answers. */
-void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task);
+/* Io thread: makes a call of a request and hands it to a lane, or answers with an error and returns NULL. Owns and frees
+   request. dialect may be NULL; task NULL: the engine answers. The call may be used until the io thread goes on. */
+mt_call *mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task);
 
 /* Io thread: makes a call of the server itself, which has no client: its answer is computed and dropped. No deadline
    holds for it. Owns body, and the waiter's reference to the model. */

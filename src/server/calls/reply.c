@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "server/inside.h"
 #include "server/limits.h"
+#include "weights/gguf_place.h"
 
 /* All of Anthropic's clients say which version of the API they want. */
 const mt_dialect *mt_server_dialect_spoken(const mt_http_request *request)
@@ -68,10 +69,17 @@ void mt_call_warn(mt_call *call, const char *fmt, ...)
 static void tell_model(mt_call *call, mt_answer *a)
 {
     const mt_card *card = mt_cards_get(&call->server->cards, call->waiter.member->dir);
+    const mt_member_view view = mt_member_look(call->waiter.member);
 
     a->about.family = card->family;
     a->about.quantisation = card->quantisation;
     a->about.context = call->served->context;
+    a->about.size = card->size;
+    a->about.bytes = card->bytes;
+    a->about.longest = card->context ? card->context : (int64_t)call->served->context;
+    a->about.gguf = mt_gguf_named(card->dir) || mt_gguf_is_manifest(card->dir);
+    a->about.vision = view.facts.vision;
+    a->about.tools = view.facts.tools;
 }
 
 mt_answer *mt_call_answer(mt_call *call, const mt_ask *ask, size_t prompts, const char *model, mt_failure *why)

@@ -617,14 +617,20 @@ static bool needs_none(const mt_call *call)
     return call->task == mt_task_tags || call->task == mt_task_ps || call->task == mt_task_show ||
            call->task == mt_task_delete || call->task == mt_task_cache_reset || call->task == mt_task_lmstudio_models ||
            call->task == mt_task_lmstudio_model || call->task == mt_task_create || call->task == mt_task_copy ||
-           call->task == mt_task_blob;
+           call->task == mt_task_blob || call->task == mt_task_lmstudio_list || call->task == mt_task_lmstudio_find ||
+           call->task == mt_task_lmstudio_upload;
+}
+
+static const json_t *model_of(const mt_call *call, const json_t *body)
+{
+    return call->dialect && call->dialect->model ? call->dialect->model(body) : json_object_get(body, "model");
 }
 
 /* Gets the call its model. False: *why; or, with why->status 0, the call waits for its model and must not be
    touched. */
 static bool find_model(mt_call *call, json_t *body, mt_failure *why)
 {
-    const json_t *model = json_object_get(body, "model");
+    const json_t *model = model_of(call, body);
     const bool vectors = call->dialect && call->dialect->vectors;
     const uint64_t asked = mt_clock_ns();
 

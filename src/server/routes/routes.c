@@ -204,6 +204,14 @@ static void serve(void *user, mt_http_server *http, mt_http_request *request)
                                                  .flags = MT_HTTP_QUERY_KEY                               \
     }
 
+/* LM Studio's SDKs: a WebSocket for each part of their API. The first message is small, and says who the client is. */
+#define LMSTUDIO_SOCKET(path)                                                                \
+    {                                                                                        \
+        MT_HTTP_GET, path, .dialect = &mt_lmstudio_call, .handler = mt_lmstudio_message,     \
+                           .body_bytes = MT_LIMIT_GREETING_BYTES,                            \
+                           .flags = MT_HTTP_SOCKET | MT_HTTP_SOCKET_MANY | MT_SERVER_GREETED \
+    }
+
 static const entry routes[] = {
     {MT_HTTP_POST, "/v1/chat/completions", .dialect = &mt_openai_chat},
     {MT_HTTP_POST, "/chat/completions", .dialect = &mt_openai_chat},             /* as llama.cpp has it, too */
@@ -269,6 +277,15 @@ static const entry routes[] = {
     {MT_HTTP_POST, "/api/v0/embeddings", .dialect = &mt_openai_embeddings},
     {MT_HTTP_GET, "/api/v0/models", .dialect = &mt_lmstudio_chat, .task = mt_task_lmstudio_models},
     {MT_HTTP_GET, "/api/v0/models/{id*}", .dialect = &mt_lmstudio_chat, .task = mt_task_lmstudio_model},
+    {MT_HTTP_GET, "/lmstudio-greeting", .text = "{\"lmstudio\":true}", .flags = MT_HTTP_PUBLIC},
+    LMSTUDIO_SOCKET("/llm"),
+    LMSTUDIO_SOCKET("/embedding"),
+    LMSTUDIO_SOCKET("/system"),
+    LMSTUDIO_SOCKET("/files"),
+    LMSTUDIO_SOCKET("/diagnostics"),
+    LMSTUDIO_SOCKET("/repository"),
+    LMSTUDIO_SOCKET("/plugins"),
+    LMSTUDIO_SOCKET("/runtime"),
     {MT_HTTP_GET, "/props", .task = mt_task_props},
     {MT_HTTP_GET, "/slots", .task = mt_task_slots},
     {MT_HTTP_GET, "/tokenizer_info", .task = mt_task_tokenizer_info},
