@@ -1,14 +1,14 @@
-/* Attention (R8 of docs/numerics.md): K and V of the visible positions are widened to fp32, SPAN rows at a time in
-   tiles of TILE_X; reductions by R6. V is stored lane by lane, position t at [t % 16][t / 16], so that products of one
-   lane read memory in order. */
+/* Attention (R8 of docs/numerics.md); reductions by R6. Few rows read K and V where they are (attn_few.h). For more, K and
+   V of the visible positions are widened to fp32, SPAN rows at a time in tiles of TILE_X; V is stored lane by lane,
+   position t at [t % 16][t / 16], so that products of one lane read memory in order. */
 #include "kernels/attn.h"
 
 #include "kernels/levels.h"
-#include "kernels/x86/math.h"
-#include "kernels/x86/tile.h"
+#include "kernels/x86/attn_few.h"
 
 enum { SPAN = 4 * TILE_X, BLOCKS = MT_SEGMENT / MT_LANES };
 enum { WIDE = 4, NARROW = VREGS }; /* registers of a row of V processed at once */
+enum { FEW_TIMES = 2 };            /* how often K and V are read in place, from the cache but the first time */
 
 typedef struct work {
     float *k; /* [MT_SEGMENT][head_stride] */
@@ -36,7 +36,7 @@ size_t MT_LEVEL(attn_scratch_bytes)(size_t rows, size_t head_stride)
 MT_INLINE void widen(float *y, const uint8_t *x, size_t n, bool bf16)
 {
     for (size_t i = 0; i < n; i += VL)
-        vf_store(y + i, bf16 ? vf_from_bits(vi_sll(vi_load_u16(x + 2 * i), 16)) : vf_load(x + 4 * i));
+        vf_store(y + i, mt_kv_load(x + i * (bf16 ? 2 : 4), bf16));
 }
 
 /* Sets positions from u.end to the next multiple of MT_LANES to zero. */
@@ -63,12 +63,6 @@ MT_INLINE void gather_v(const work *w, const mt_attn *a, size_t seg, mt_attn_ran
                 memset(to, 0, stride * sizeof(*to));
         }
     }
-}
-
-static void prefetch(const uint8_t *p, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i += 64)
-        _mm_prefetch((const char *)(p + i), _MM_HINT_T1);
 }
 
 /* Rows of a tile where n rows are divided evenly. */
@@ -98,7 +92,7 @@ static void products(const work *w, const mt_attn *a, size_t seg, mt_attn_range 
 {
     for (size_t t = u.begin / TILE_W * TILE_W; t < u.end; t += TILE_W) {
         if (fetch)
-            prefetch(mt_attn_at(a, a->v_offset, seg, t, element), TILE_W * a->head_stride * element);
+            mt_few_fetch(mt_attn_at(a, a->v_offset, seg, t, element), TILE_W * a->head_stride * element, false);
         products_at(w, a->head_stride, t, n);
     }
 }
@@ -242,9 +236,48 @@ MT_INLINE void span(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, 
     }
 }
 
+static void products_few(const work *w, const mt_attn *a, size_t seg, mt_attn_range u, size_t n, bool bf16)
+{
+#define CASE(count) \
+    case count: mt_few_products(w->p, w->q, a, seg, u, count, bf16); break;
+    switch (n) {
+        MT_TILE_EACH(CASE)
+    }
+#undef CASE
+}
+
+/* n rows from r on, at most TILE_X */
+MT_INLINE void attend_few(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, const work *w, size_t r, size_t n,
+                          bool bf16)
+{
+    const size_t stride = a->head_stride, element = bf16 ? 2 : 4;
+    const mt_attn_range all = mt_attn_seen_by(a, seg, 0, a->rows);
+    const uint8_t *v[BLOCKS];
+    mt_attn_range blocks[TILE_X];
+    widen(w->q, (const uint8_t *)a->q + r * stride * element, n * stride, bf16);
+    products_few(w, a, seg, mt_attn_seen_by(a, seg, r, r + n), n, bf16);
+    for (size_t t = all.begin / MT_LANES * MT_LANES; t < all.end; t += MT_LANES)
+        v[t / MT_LANES] = mt_attn_at(a, a->v_offset, seg, t, element);
+    for (size_t c = 0; c < n; c++) {
+        const mt_attn_range seen = mt_attn_seen(a, seg, r + c);
+        part[r + c] = softmax_row(w->p + c * MT_SEGMENT, a, seen, bf16);
+        blocks[c] = blocks_of(seen);
+    }
+    for (size_t c = 0, end; c < n; c = end) {
+        for (end = c + 1; end < n && blocks[end].begin == blocks[c].begin && blocks[end].end == blocks[c].end;)
+            end++;
+        mt_few_weigh(o + (r + c) * stride, w->p + c * MT_SEGMENT, v, stride, blocks[c], all.end, end - c, bf16);
+    }
+}
+
 MT_INLINE void attend(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch, bool bf16)
 {
     const work w = carve(scratch, a->head_stride);
+    if (a->rows <= FEW_TIMES * TILE_X) {
+        for (size_t r = 0, step = even(a->rows); r < a->rows; r += step)
+            attend_few(o, part, a, seg, &w, r, a->rows - r < step ? a->rows - r : step, bf16);
+        return;
+    }
     gather_k(&w, a, seg, mt_attn_seen_by(a, seg, 0, a->rows), bf16);
     for (size_t r = 0; r < a->rows; r += SPAN)
         span(o, part, a, seg, &w, r, a->rows - r < SPAN ? a->rows - r : SPAN, bf16);
