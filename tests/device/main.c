@@ -516,6 +516,8 @@ int main(int argc, char **argv)
     if (fault)
         return check_fault(name) ? 0 : 1;
     h.quick = h.quick || getenv("MOTET_TEST_QUICK");
+    if (getenv("MOTET_TEST_FULL"))
+        h.trials *= 4;
     h.wanted = argv + i;
     h.wanted_count = argc - i;
     const bool named = all_named();

@@ -17,7 +17,7 @@ CHECK_GROUPS(DECLARE_CHECK)
 CHECK_BENCHES(DECLARE_BENCH)
 
 typedef struct options {
-    bool bench;
+    bool bench, quick;
     const char *filter, *level;
     uint64_t seed;
     size_t threads;
@@ -25,7 +25,7 @@ typedef struct options {
 
 static int usage(FILE *out)
 {
-    fprintf(out, "usage: checkkernels [--bench] [--filter NAME] [--level NAME] [--seed N] [--threads N]\n");
+    fprintf(out, "usage: checkkernels [--bench] [--quick] [--filter NAME] [--level NAME] [--seed N] [--threads N]\n");
     return out == stdout ? 0 : 2;
 }
 
@@ -33,8 +33,8 @@ static bool parse(options *o, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         const char *name = argv[i];
-        if (strcmp(name, "--bench") == 0) {
-            o->bench = true;
+        if (strcmp(name, "--bench") == 0 || strcmp(name, "--quick") == 0) {
+            *(name[2] == 'b' ? &o->bench : &o->quick) = true;
             continue;
         }
         if (++i == argc)
@@ -65,7 +65,7 @@ static int run_checks(const options *o)
 {
     unsigned has = mt_cpu_detect(), mask = 0;
     mt_kernels table[LEVELS];
-    check c = {.ref = &table[0], .filter = o->filter};
+    check c = {.ref = &table[0], .filter = o->filter, .quick = o->quick && !getenv("MOTET_TEST_FULL")};
     for (size_t i = 0; i < LEVELS; i++) {
         if ((level_bits[i] & has) != level_bits[i])
             continue;

@@ -33,6 +33,7 @@ typedef struct check {
     const mt_kernels *lower; /* the level below; NULL when k is portable */
     const char *level;
     const char *filter; /* part of a kernel's name, or NULL */
+    bool quick;         /* each kind of case once */
     const char *kernel; /* being checked */
     uint64_t rng;
     unsigned cases, case_failures; /* of this kernel */

@@ -144,6 +144,7 @@ def options_of(description, folder):
     parser.add_argument("--motet", default=str(HERE.parents[1] / "build" / "motet"), help="the program")
     parser.add_argument("--dir", type=Path, default=HERE / folder, help="folder of checkpoint folders")
     parser.add_argument("--precision", choices=["reference", "fast", "both"], default="both")
+    parser.add_argument("--turns", action="store_true", help="take every other folder, the rest in the other precision")
     parser.add_argument("--filter", default="", help="only folders whose name contains this")
     parser.add_argument("--jobs", type=int, default=1, help="checkpoints compared at a time")
     parser.add_argument("extra", nargs="*", help="options for motet, after --")
@@ -165,7 +166,7 @@ def compare_folders(options, folders, compare_one):
         return 1
     precisions = ["reference", "fast"] if options.precision == "both" else [options.precision]
     jobs = [(folder, precision) for folder in folders for precision in precisions]
-    if "MOTET_TEST_QUICK" in os.environ:  # sanitizers see every checkpoint, and both precisions, not all of both
+    if options.turns and "MOTET_TEST_FULL" not in os.environ:  # every checkpoint, and both precisions, not all of both
         turn = {folder: ("reference", "fast")[i % 2] for i, folder in enumerate(folders)}
         jobs = [(folder, precision) for folder, precision in jobs if turn[folder] == precision] or jobs
     failed = 0

@@ -66,7 +66,7 @@ static void check_answers(const char *dir)
 static void an_answer_does_not_depend_on_it(void **state)
 {
     (void)state;
-    for_each_fixture(check_answers);
+    for_each_kind(check_answers);
 }
 
 /* Plain answers go ahead nearly always: all but the first step and those behind an end. */

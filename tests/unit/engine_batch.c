@@ -142,7 +142,7 @@ static void check_company(const char *dir)
 static void an_answer_does_not_depend_on_company(void **state)
 {
     (void)state;
-    for_each_fixture(check_company);
+    for_each_kind(check_company);
     assert_true(preempted > 0);
 }
 

@@ -187,7 +187,7 @@ static void check_drafts(const char *dir)
 static void an_answer_does_not_depend_on_guesses(void **state)
 {
     (void)state;
-    for_each_fixture(check_drafts);
+    for_each_kind(check_drafts);
 }
 
 /* Right guesses save steps. */

@@ -335,8 +335,9 @@ static inline bool fixture_chosen(const char *name)
 /* Whether a fixture differs from another only in how its weights are written down: for what does not depend on that. */
 static inline bool fixture_is_rewritten(const char *dir)
 {
-    static const char *const ways[] = {"-mlx-2", "-mlx-3", "-mlx-5",  "-mlx-6",   "-mlx-8",
-                                       "-mxfp",  "nvfp4",  "-mixed-", "-resaved", "-sharded"};
+    static const char *const ways[] = {"-mlx-2", "-mlx-3",  "-mlx-5",        "-mlx-6",   "-mlx-8",    "-mxfp",
+                                       "nvfp4",  "-mixed-", "-resaved",      "-sharded", "-awq",      "-gptq-",
+                                       "-ct-",   "-bnb-",   "minimaxm2-fp8", "phi3-fp8", "qwen3-fp8", "deepseekv3-fp8"};
     for (size_t i = 0; !unit_quick() && i < MT_COUNT(ways); i++)
         if (strstr(dir, ways[i]))
             return true;
@@ -350,14 +351,30 @@ static inline bool fixture_is_quantised(const char *dir)
     return fixture_is_rewritten(dir) || (!unit_quick() && strstr(dir, "-mlx-"));
 }
 
+/* Whether another fixture has the same kinds of layers and of cached values: for what the engine does with sequences,
+   pages and states, whatever their numbers. `make test-full` takes all fixtures, and engine_exact always does. */
+static inline bool fixture_is_alike(const char *dir)
+{
+    static const char *const kinds[] = {"llama-bf16",     "qwen3-mlx-4bit-g32", "gemma3-bf16",     "gptoss-bf16",
+                                        "qwen3moe-bf16",  "gemma4-aside-bf16",  "deepseekv3-bf16", "lfm2-bf16",
+                                        "qwen3next-bf16", "phi3-long-bf16",     "qwen35-bf16",     "qwen35-mlx-4bit",
+                                        "qwen3vl-bf16",   "gemma3vl-bf16",      "lfm2vl-bf16"};
+    if (unit_full() || unit_quick())
+        return false;
+    for (size_t i = 0; i < MT_COUNT(kinds); i++)
+        if (strcmp(strrchr(dir, '/') + 1, kinds[i]) == 0)
+            return false;
+    return true;
+}
+
 /* Whether the tests' device can compute it: latent attention is not computed on GPUs. */
 static inline bool fixture_is_computed(const char *name)
 {
     return strncmp(unit_device(), "cuda", 4) != 0 || (!strstr(name, "deepseekv3") && !strstr(name, "glm47flash"));
 }
 
-/* Calls check with every folder of `where`, all of which are checkpoints that have recorded answers. */
-static inline void for_each_folder(const char *where, void (*check)(const char *dir))
+/* Calls check with the folders of `where` that are not left out, all of which are checkpoints with recorded answers. */
+static inline void for_each(const char *where, bool (*left_out)(const char *dir), void (*check)(const char *dir))
 {
     struct dirent *entry;
     size_t seen = 0;
@@ -368,6 +385,8 @@ static inline void for_each_folder(const char *where, void (*check)(const char *
         if (!fixture_chosen(entry->d_name) || !fixture_is_computed(entry->d_name))
             continue;
         snprintf(dir, sizeof(dir), "%s/%s", where, entry->d_name);
+        if (left_out && left_out(dir))
+            continue;
         check(dir);
         seen++;
     }
@@ -375,9 +394,20 @@ static inline void for_each_folder(const char *where, void (*check)(const char *
     assert_true(seen > 0);
 }
 
+static inline void for_each_folder(const char *where, void (*check)(const char *dir))
+{
+    for_each(where, NULL, check);
+}
+
 static inline void for_each_fixture(void (*check)(const char *dir))
 {
     for_each_folder(FIXTURES, check);
+}
+
+/* One fixture of each kind, or in full runs all of them. */
+static inline void for_each_kind(void (*check)(const char *dir))
+{
+    for_each(FIXTURES, fixture_is_alike, check);
 }
 
 #endif

@@ -56,7 +56,9 @@ static void check_folder(const char *dir, mt_precision precision, const size_t *
 {
     static answer alone[SEQUENCES], other[SEQUENCES];
     static const size_t few[] = {33, 1, 9};
-    const size_t chunks[] = {7, 64, 1, whole / 2}, threads[] = {2, 7}, ways = unit_races() ? 1 : MT_COUNT(chunks);
+    const size_t chunks[] = {7, 64, 1, whole / 2}, threads[] = {7, 2};
+    const bool all = unit_full() || (unit_quick() ? !unit_races() : !fixture_is_alike(dir));
+    const size_t ways = unit_races() ? 1 : all ? MT_COUNT(chunks) : 2;
     prompts p;
     char what[640];
     if (unit_races()) {
@@ -66,7 +68,7 @@ static void check_folder(const char *dir, mt_precision precision, const size_t *
     draw_prompts(&p, lengths, count, vocab);
     for (size_t i = 0; i < count; i++)
         run(dir, &(setting){precision, 1, whole}, &p, i, 1, &alone[i]);
-    for (size_t t = unit_races(); t < MT_COUNT(threads); t++) {
+    for (size_t t = 0; t < (all ? MT_COUNT(threads) : 1); t++) {
         run(dir, &(setting){precision, threads[t], whole}, &p, 0, 1, other);
         snprintf(what, sizeof(what), "%s, %zu threads", dir, threads[t]);
         expect_same(what, &alone[0], &other[0]);
@@ -97,7 +99,11 @@ static const size_t lengths[SEQUENCES] = {290, 1, 2, 3, 7, 8, 9, 31, 32, 33, 64,
 
 static void check_fast(const char *dir)
 {
-    check_folder(dir, MT_PRECISION_FAST, lengths, SEQUENCES, vocab_of(dir), 512);
+    static const size_t some[] = {290, 1, 7, 33, 128};
+    if (unit_full() || unit_quick() || !fixture_is_alike(dir))
+        check_folder(dir, MT_PRECISION_FAST, lengths, SEQUENCES, vocab_of(dir), 512);
+    else
+        check_folder(dir, MT_PRECISION_FAST, some, MT_COUNT(some), vocab_of(dir), 512);
 }
 
 /* Weights of every kind are the same fp32 numbers once they are unpacked: of those of MLX, one kind does. Steps are
@@ -105,7 +111,7 @@ static void check_fast(const char *dir)
 static void check_reference(const char *dir)
 {
     static const size_t some[] = {290, 1, 9, 33, 64, 257};
-    if (strstr(dir, "-mlx-") && !strstr(dir, "4bit"))
+    if (unit_full() || unit_quick() ? strstr(dir, "-mlx-") && !strstr(dir, "4bit") : fixture_is_quantised(dir))
         return;
     check_folder(dir, MT_PRECISION_REFERENCE, some, MT_COUNT(some), vocab_of(dir), 512);
 }

@@ -88,7 +88,7 @@ static void check_restart(const char *dir)
 static void the_same_bits_after_a_restart(void **state)
 {
     (void)state;
-    for_each_fixture(check_restart);
+    for_each_kind(check_restart);
 }
 
 /* What depends on other weights, another salt or a device with another fingerprint (R12) is not found. */

@@ -39,7 +39,7 @@ static void check_every_cut(const char *dir)
 static void the_same_bits_at_every_cut(void **state)
 {
     (void)state;
-    for_each_fixture(check_every_cut);
+    for_each_kind(check_every_cut);
 }
 
 static void check_second_sight(const char *dir)
@@ -68,7 +68,7 @@ static void check_second_sight(const char *dir)
 static void second_sight_computes_the_last_token_only(void **state)
 {
     (void)state;
-    for_each_fixture(check_second_sight);
+    for_each_kind(check_second_sight);
 }
 
 /* A request that is submitted after a reset finds nothing, and its answer is the same. */
@@ -101,7 +101,7 @@ static void check_reset(const char *dir)
 static void what_was_reset_is_computed_again(void **state)
 {
     (void)state;
-    for_each_fixture(check_reset);
+    for_each_kind(check_reset);
 }
 
 /* Each turn repeats all before it and adds a little: only that is computed. */

@@ -36,7 +36,7 @@ static void check_chunks(const char *dir)
 static void every_size_of_chunk_gives_the_same_bits(void **state)
 {
     (void)state;
-    for_each_fixture(check_chunks);
+    for_each_kind(check_chunks);
 }
 
 static void ask_with_cuts(driver *d, const uint32_t *prompt, const uint32_t *cuts, size_t count, answer *a)
@@ -90,7 +90,7 @@ static void check_checkpoints(const char *dir)
 static void every_checkpoint_gives_the_same_bits(void **state)
 {
     (void)state;
-    for_each_fixture(check_checkpoints);
+    for_each_kind(check_checkpoints);
 }
 
 #define FIXTURE FIXTURES "/qwen3next-mlx-4bit"

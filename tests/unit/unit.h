@@ -30,6 +30,12 @@ static inline bool unit_quick(void)
     return getenv("MOTET_TEST_QUICK") != NULL;
 }
 
+/* Whether to take all there is, and not each kind of case once: true in `make test-full`. */
+static inline bool unit_full(void)
+{
+    return getenv("MOTET_TEST_FULL") && !unit_quick();
+}
+
 /* Whether only who meets whom counts, not what comes of it: true under the thread sanitizer. What is computed alone, or
    once more by the same threads in another size, shows no other race. */
 static inline bool unit_races(void)
