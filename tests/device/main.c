@@ -518,6 +518,8 @@ int main(int argc, char **argv)
     h.quick = h.quick || getenv("MOTET_TEST_QUICK");
     if (getenv("MOTET_TEST_FULL"))
         h.trials *= 4;
+    else if (getenv("MOTET_TEST_QUICK"))
+        h.trials = (h.trials + 1) / 2;
     h.wanted = argv + i;
     h.wanted_count = argc - i;
     const bool named = all_named();
