@@ -26,7 +26,7 @@
 #define MT_LIMIT_HTTP_NAME 128              /* bytes of a client's name for a request */
 #define MT_LIMIT_HTTP_HOST 255              /* bytes of the name in a host header */
 #define MT_LIMIT_HTTP_PARAMS 4              /* of a path pattern */
-#define MT_LIMIT_HTTP_NEAREST 63            /* bytes of an unknown path for which a similar one is looked for */
+#define MT_LIMIT_HTTP_NEAREST 63            /* bytes of an unknown path that are compared with the known ones */
 #define MT_LIMIT_HTTP_SOCKET_MANY 64        /* messages of a WebSocket that are answered side by side */
 #define MT_LIMIT_HTTP_TURN 32               /* requests of one connection before others have their turn */
 #define MT_LIMIT_HTTP_ERROR_BYTES 65536     /* body of an error */

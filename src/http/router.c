@@ -223,9 +223,20 @@ static size_t most_slips(const char *pattern)
     return param ? (size_t)(param - pattern) / 4 + 1 + (end ? strlen(end) / 3 : 0) : SIZE_MAX;
 }
 
+/* Most slips of what follows the segments that both begin with, less than which are wanted: one in three letters. What
+   is equal makes no other word of the rest: "/v1/batches" is not near "/v1/cache". */
+static size_t slips_behind(const char *path, const char *filled)
+{
+    size_t equal = 0;
+
+    for (size_t i = 0; path[i] && path[i] == filled[i]; i++)
+        equal = path[i] == '/' ? i : equal;
+    return strlen(path + equal) / 3 + 1;
+}
+
 typedef enum nearness { VERBS, WHOLE, INNER } nearness;
 
-/* Looks among the routes, among those with a verb, or among their patterns without the first segment, such as "/v1". */
+/* WebSockets are not looked at: who asks for one knows its path. Looks among the routes, among those with a verb, or among their patterns without the first segment, such as "/v1". */
 static const mt_http_route *find_nearest(const mt_http_route *routes, size_t count, const char *path, nearness where)
 {
     const mt_http_route *best = NULL;
@@ -236,11 +247,11 @@ static const mt_http_route *find_nearest(const mt_http_route *routes, size_t cou
         const char *pattern = where == INNER ? strchr(routes[i].pattern + 1, '/') : routes[i].pattern;
         mt_nearest one;
 
-        if (!pattern || !pattern[1] || pattern[1] == '{' || (where == VERBS && !strchr(pattern, ':')) ||
-            !fill_params(pattern, path, filled, sizeof(filled)))
+        if ((routes[i].flags & MT_HTTP_SOCKET) || !pattern || !pattern[1] || pattern[1] == '{' ||
+            (where == VERBS && !strchr(pattern, ':')) || !fill_params(pattern, path, filled, sizeof(filled)))
             continue;
         mt_nearest_init(&one, path);
-        one.distance = MT_MIN(one.distance, MT_MIN(least, most_slips(pattern)));
+        one.distance = MT_MIN(MT_MIN(one.distance, slips_behind(path, filled)), MT_MIN(least, most_slips(pattern)));
         mt_nearest_offer(&one, filled);
         if (one.best) {
             best = &routes[i];
@@ -250,12 +261,24 @@ static const mt_http_route *find_nearest(const mt_http_route *routes, size_t cou
     return best;
 }
 
-const mt_http_route *mt_http_router_nearest(const mt_http_route *routes, size_t count, const char *path)
+/* Cuts a path that is longer than what is compared: in the middle of the name before its verb, else at its end. Names
+   are parameters, which are equal in what they are compared with. */
+static void shorten(const char *path, char out[MT_LIMIT_HTTP_NEAREST + 1])
+{
+    const size_t len = strlen(path), plain = verbless(path, len), verb = len - plain;
+    const size_t kept = len <= MT_LIMIT_HTTP_NEAREST   ? plain
+                        : verb < MT_LIMIT_HTTP_NEAREST ? MT_MIN(plain, MT_LIMIT_HTTP_NEAREST - verb)
+                                                       : 0;
+
+    snprintf(out, MT_LIMIT_HTTP_NEAREST + 1, "%.*s%s", (int)kept, path, kept ? path + plain : "");
+}
+
+const mt_http_route *mt_http_router_nearest(const mt_http_route *routes, size_t count, const char *whole)
 {
     const mt_http_route *best = NULL;
+    char path[MT_LIMIT_HTTP_NEAREST + 1];
 
-    if (strlen(path) > MT_LIMIT_HTTP_NEAREST)
-        return NULL;
+    shorten(whole, path);
     if (verbless(path, strlen(path)) < strlen(path))
         best = find_nearest(routes, count, path, VERBS);
     for (nearness where = WHOLE; !best && where <= INNER; where++)

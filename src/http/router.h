@@ -19,8 +19,8 @@ typedef struct mt_http_match {
 void mt_http_router_match(const mt_http_route *routes, size_t count, mt_http_method method, const char *path,
                           size_t len, mt_http_match *match);
 
-/* The route whose pattern is most similar to a decoded path that has none; NULL: none is similar, or the path is too
-   long to compare it. */
+/* The route whose pattern is most similar to a decoded path that has none; NULL: none is similar. Of a long path only
+   a part is compared. */
 const mt_http_route *mt_http_router_nearest(const mt_http_route *routes, size_t count, const char *path);
 
 /* Whether each pattern begins with '/', has at most MT_LIMIT_HTTP_PARAMS parameters, and {name*} only last. False:

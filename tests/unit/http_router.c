@@ -11,6 +11,7 @@ static const mt_http_route routes[] = {
     {.method = MT_HTTP_GET, .pattern = "/v1/models/{id*}"},
     {.method = MT_HTTP_GET, .pattern = "/v1/files/{id}"},
     {.method = MT_HTTP_DELETE, .pattern = "/v1/files/{id}"},
+    {.method = MT_HTTP_DELETE, .pattern = "/v1/cache"},
     {.method = MT_HTTP_GET, .pattern = "/a/{x}/b/{y}"},
     {.method = MT_HTTP_POST, .pattern = "/slash/"},
     {.method = MT_HTTP_POST, .pattern = "/g/{id*}:read"},
@@ -155,7 +156,7 @@ static const char *nearest(const char *path)
 
 static void the_nearest_path(void **state)
 {
-    char path[MT_LIMIT_HTTP_NEAREST + 2] = "/v1/modles/";
+    char path[4 * MT_LIMIT_HTTP_NEAREST] = "/v1/modles/";
 
     (void)state;
     assert_string_equal(nearest("/v1/model"), "/v1/models");
@@ -175,8 +176,14 @@ static void the_nearest_path(void **state)
     assert_string_equal(nearest(""), "none");
     memset(path + strlen(path), 'x', MT_LIMIT_HTTP_NEAREST - strlen(path));
     assert_string_equal(nearest(path), "/v1/models/{id*}");
-    path[MT_LIMIT_HTTP_NEAREST] = 'x'; /* longer than what is compared */
+    memset(path + strlen(path), 'x', 2 * MT_LIMIT_HTTP_NEAREST); /* longer than what is compared: a part is */
+    assert_string_equal(nearest(path), "/v1/models/{id*}");
+    memcpy(path, "/g/a/", 5);
+    strcat(path, ":raed");
+    assert_string_equal(nearest(path), "/g/{id*}:read");
+    memset(strchr(path, ':') + 1, 'y', MT_LIMIT_HTTP_NEAREST - 1); /* such a verb is compared with nothing */
     assert_string_equal(nearest(path), "none");
+    assert_string_equal(nearest("/v1/batches"), "none"); /* not "/v1/cache" */
 }
 
 static void tables_are_checked(void **state)
