@@ -75,6 +75,12 @@ static bool load(saved *s, const char *path, mt_error *err)
 
 /* ---- the way of computing ---- */
 
+/* Whether the CPU computes: it does so unless a GPU is named. */
+static bool on_cpu(const char *device)
+{
+    return !device || strcmp(device, "auto") == 0 || strcmp(device, "cpu") == 0;
+}
+
 /* Sets the options that a server needs to compute so. */
 static bool choose_way(mt_options *opt, const saved *s, mt_error *err)
 {
@@ -88,9 +94,11 @@ static bool choose_way(mt_options *opt, const saved *s, mt_error *err)
     opt->precision = way.precision;
     opt->kv_bits = way.kv_bits;
     opt->arithmetic = way.native ? MT_NUMERICS_NATIVE : MT_NUMERICS_PORTABLE;
+    if (way.level == MT_SM90 && on_cpu(opt->device))
+        opt->arithmetic = way.native ? MT_NUMERICS_SM90 : MT_NUMERICS_SM90_PORTABLE;
     if (way.level == 0) /* bf16 products in fp32, as every processor can */
         opt->cpu_mask &= ~(unsigned)(MT_CPU_BF16 | MT_CPU_AMX);
-    if (!opt->device)
+    if (on_cpu(opt->device))
         opt->device = "cpu";
     return true;
 }

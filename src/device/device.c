@@ -87,12 +87,23 @@ mt_device *mt_device_open(const mt_device_params *given, mt_error *err)
     static atomic_uint opened;
     mt_device_params params = *given;
     mt_error why = {0};
-    const bool any = !params.name || strcmp(params.name, "auto") == 0;
+    bool any = !params.name || strcmp(params.name, "auto") == 0;
     const mt_backend *backend = any ? NULL : find(params.name, &params.number);
     if (!any && !backend) {
         mt_fail(err, MT_E_UNSUPPORTED, "there is no device \"%.40s\" here; known are %s", params.name,
                 mt_device_names());
         return NULL;
+    }
+    if (params.numerics == MT_NUMERICS_SM90 || params.numerics == MT_NUMERICS_SM90_PORTABLE) {
+        if (!any && backend != &mt_backend_cpu) {
+            mt_fail(err, MT_E_UNSUPPORTED,
+                    "--arithmetic sm90 is what a CPU computes, to check a GPU's answers: give --device cpu, or for the "
+                    "same on the GPU --arithmetic native");
+            return NULL;
+        }
+        any = false;
+        backend = &mt_backend_cpu;
+        params.name = backend->name;
     }
     mt_host *own = params.shared ? NULL : mt_host_open(&params.host, &why), *host = own ? own : params.shared;
     mt_device *dev = !host ? NULL : any ? open_any(&params, host, &why) : backend->open(&params, host, &why);

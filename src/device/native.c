@@ -108,6 +108,14 @@ static int segment_exponent(const float *x, size_t n)
     return e;
 }
 
+int mt_native_pack_segment(mt_f16 *to, const float *x, size_t n)
+{
+    const int e = segment_exponent(x, n);
+    for (size_t i = 0; i < n; i++)
+        to[i] = f16_of(ldexp((double)x[i], -e));
+    return e;
+}
+
 void mt_native_pack(void *to, const float *x, size_t k)
 {
     mt_f16 *half = to;
@@ -115,9 +123,7 @@ void mt_native_pack(void *to, const float *x, size_t k)
     memset(half, 0, mt_native_padded(k) * sizeof(*half));
     for (size_t first = 0; first < mt_native_padded(k); first += MT_NATIVE_SEGMENT) {
         const size_t left = first < k ? k - first : 0, n = left < MT_NATIVE_SEGMENT ? left : MT_NATIVE_SEGMENT;
-        const int e = exponents[first / MT_NATIVE_SEGMENT] = segment_exponent(x + first, n);
-        for (size_t i = 0; i < n; i++)
-            half[first + i] = f16_of(ldexp((double)x[first + i], -e));
+        exponents[first / MT_NATIVE_SEGMENT] = mt_native_pack_segment(half + first, x + first, n);
     }
 }
 

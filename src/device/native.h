@@ -44,6 +44,8 @@ size_t mt_native_row_bytes(size_t k);
 
 /* Weights of a row as fp16: [mt_native_padded(k)], zeros beyond k. */
 void mt_native_weights(mt_f16 *to, const mt_mat *mat, size_t row, int power);
+/* Up to MT_NATIVE_SEGMENT activations that share a unit, whose exponent is returned. */
+int mt_native_pack_segment(mt_f16 *to, const float *x, size_t n);
 /* Activations of a row: [mt_native_padded(k)] of fp16, then the exponent of each segment's unit as int. */
 void mt_native_pack(void *to, const float *x, size_t k);
 /* The product of a packed row with such weights. */

@@ -13,7 +13,12 @@ typedef enum mt_precision {
 
 /* How products with quantised weights are computed in fast precision (docs/numerics.md): with the bits of every device
    that follows R3 and R4, or with those of tensor cores of sm_90. */
-typedef enum mt_numerics { MT_NUMERICS_PORTABLE, MT_NUMERICS_NATIVE } mt_numerics;
+typedef enum mt_numerics {
+    MT_NUMERICS_PORTABLE,
+    MT_NUMERICS_NATIVE,
+    MT_NUMERICS_SM90,         /* on a CPU: native, and where R5 leaves open how to add, as tensor cores of sm_90 do */
+    MT_NUMERICS_SM90_PORTABLE /* portable, and likewise */
+} mt_numerics;
 
 /* How cached keys and values are stored: in 16 bits (fp32 in reference precision), or as integers with a scale for each
    vector. */

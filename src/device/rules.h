@@ -31,6 +31,8 @@ typedef struct mt_kv_parts {
 } mt_kv_parts;
 mt_kv_parts mt_rules_kv_parts(const mt_kv_shape *shape);
 
+enum { MT_SM90 = 90 }; /* the level of R5 of a GPU of compute capability 9.0 */
+
 /* A way of computing (R12): what a fingerprint stands for. */
 typedef struct mt_way {
     unsigned version; /* of the rules: MT_NUMERICS_VERSION */

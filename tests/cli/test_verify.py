@@ -50,7 +50,8 @@ def changed(saved, *path):
 
 @test
 def an_answer_is_the_same_in_each_way_of_computing(motet, tiny):
-    for options in ([], ["--precision", "fast"], ["--precision", "fast", "--kv-bits", "8", "--cpu-mask", "portable"]):
+    for options in ([], ["--precision", "fast"], ["--precision", "fast", "--kv-bits", "8", "--cpu-mask", "portable"],
+                    ["--precision", "fast", "--arithmetic", "sm90"]):
         with served.Server(motet, tiny, *options) as server:
             for saved in ask(server, "/v1/chat/completions", CHAT), ask(server, "/v1/completions", PLAIN):
                 code, out, err = verify(motet, saved, tiny)

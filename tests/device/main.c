@@ -18,6 +18,7 @@ typedef struct harness {
     bool all;   /* go on where one has failed */
     bool quick; /* few trials, nothing large */
     bool latents;
+    bool sm90; /* the definition adds as tensor cores of sm_90, so that nothing may differ */
     mt_numerics numerics;
     const char *against; /* what it is held to: "cpu", but for who only wants to see what is launched */
     size_t trials;       /* 0: as many as a check has */
@@ -319,7 +320,8 @@ static bool try(harness *h, const device_check *c, uint64_t seed)
     memcpy(tested.unit, defined.unit, sizeof(tested.unit));
     go(c, &tested);
     for (size_t i = 0; ok && i < tested.units; i++)
-        if (!agree(&tested, defined.out + i * tested.each, tested.out + i * tested.each, tested.rule, &at))
+        if (!agree(&tested, defined.out + i * tested.each, tested.out + i * tested.each, h->sm90 ? BITS : tested.rule,
+                   &at))
             ok = report(c, &tested, "the definition", i, at, defined.out[i * tested.each + at],
                         tested.out[i * tested.each + at]);
     start(h, &some, h->tested, seed, &memory);
@@ -430,10 +432,15 @@ static bool check_device(harness *h, const char *name, size_t threads, mt_precis
 {
     mt_error err = {0};
     const bool native = h->numerics == MT_NUMERICS_NATIVE; /* the definition is slow */
-    const mt_device_params definition = {
-        .name = h->against, .precision = precision, .numerics = h->numerics, .host = {.threads = native ? threads : 1}};
-    const mt_device_params tested = {
-        .name = name, .precision = precision, .numerics = h->numerics, .host = {.threads = threads, .cpu_mask = ~0u}};
+    const mt_numerics sm90 = native ? MT_NUMERICS_SM90 : MT_NUMERICS_SM90_PORTABLE;
+    const mt_device_params definition = {.name = h->against,
+                                         .precision = precision,
+                                         .numerics = h->sm90 ? sm90 : h->numerics,
+                                         .host = {.threads = native || h->sm90 ? threads : 1}};
+    const mt_device_params tested = {.name = name,
+                                     .precision = precision,
+                                     .numerics = h->sm90 && strcmp(name, "cpu") == 0 ? sm90 : h->numerics,
+                                     .host = {.threads = threads, .cpu_mask = ~0u}};
     h->defined = mt_device_open(&definition, &err);
     h->tested = h->defined ? mt_device_open(&tested, &err) : NULL;
     if (!h->tested) {
@@ -443,6 +450,8 @@ static bool check_device(harness *h, const char *name, size_t threads, mt_precis
     }
     printf("%s, %s%s\n", mt_device_name(h->tested), precision == MT_PRECISION_FAST ? "fast" : "reference",
            native ? ", native" : "");
+    if (h->sm90)
+        printf("held to: %s\n", mt_device_name(h->defined));
     list_lacking(h->tested);
     h->latents = keeps_latents(h->tested);
     size_t number = 1;
@@ -494,6 +503,8 @@ int main(int argc, char **argv)
             name = argv[++i];
         else if (strcmp(argv[i], "--native") == 0)
             h.numerics = MT_NUMERICS_NATIVE;
+        else if (strcmp(argv[i], "--sm90") == 0)
+            h.sm90 = true;
         else if (value && strcmp(argv[i], "--against") == 0)
             h.against = argv[++i];
         else if (value && strcmp(argv[i], "--threads") == 0)
@@ -506,8 +517,8 @@ int main(int argc, char **argv)
         } else {
             fprintf(
                 stderr,
-                "usage: checkdevice [--device NAME] [--against NAME] [--native] [--threads N] [--trials N] [--seed N] "
-                "[--quick] [--all] [--fault] [--list] [--only N[-M]] [OPERATION ...]\n");
+                "usage: checkdevice [--device NAME] [--against NAME] [--native] [--sm90] [--threads N] [--trials N] "
+                "[--seed N] [--quick] [--all] [--fault] [--list] [--only N[-M]] [OPERATION ...]\n");
             return 2;
         }
     }

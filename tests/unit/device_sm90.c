@@ -4,11 +4,20 @@
 
 #include <math.h>
 
-#include "device/sm90.h"
+#include "device/sm90_lanes.h"
 
 enum { K = MT_SM90_K, ROUNDS = 200000, SEEN = 800 };
 
-enum kind { EVEN, WIDE, CANCELLING, SUBNORMAL, POWERS, OUTLIER, KINDS };
+enum kind {
+    EVEN,
+    WIDE,
+    CANCELLING,
+    SUBNORMAL,
+    POWERS,
+    OUTLIER,
+    KINDS,
+    ANY = KINDS /* bits, NaN and infinities, too */
+};
 
 /* One of the two operand formats: bits of its fraction, its exponents' bias, and its step. */
 typedef struct operands {
@@ -179,6 +188,55 @@ static void sums_are_those_of_a_card(void **state)
     assert_int_equal(seen, SEEN);
 }
 
+/* ---- columns side by side ---- */
+
+enum { LANES = MT_SM90_LANES };
+
+/* Operands of one row and of all columns; kinds of columns are mixed, so that most steps have one that takes long. */
+typedef struct columns {
+    uint16_t row[K], column[LANES][K];
+    float c[LANES];
+} columns;
+
+static void draw_columns(columns *d, const operands *o, enum kind kind, uint64_t *seed)
+{
+    uint16_t row[K];
+    for (size_t l = 0; l < LANES; l++)
+        d->c[l] = draw(o, kind == ANY ? EVEN : kind, seed, d->column[l], l ? row : d->row);
+    for (size_t i = 0; kind == ANY && i < K; i++)
+        d->column[next(seed) % LANES][i] = (uint16_t)next(seed);
+}
+
+static void equal_side_by_side(const operands *o, mt_sm90_type type)
+{
+    const int rounds = unit_quick() ? ROUNDS / 400 : ROUNDS / 40;
+    uint64_t seed = 3;
+    columns d;
+    for (enum kind kind = 0; kind <= ANY; kind++)
+        for (int i = 0; i < rounds; i++) {
+            float value[K][LANES], power[K][LANES], x[K], x_power[K], sum[LANES];
+            draw_columns(&d, o, kind, &seed);
+            bool finite = mt_sm90_widen(x, x_power, d.row, K, type);
+            for (size_t l = 0; l < LANES; l++)
+                for (size_t k = 0; k < K; k++)
+                    finite &= mt_sm90_widen(&value[k][l], &power[k][l], &d.column[l][k], 1, type);
+            memcpy(sum, d.c, sizeof(sum));
+            mt_sm90_step(sum, value[0], power[0], LANES, x, x_power, type, finite);
+            for (size_t l = 0; l < LANES; l++) {
+                const float want = o->dot(d.c[l], d.column[l], d.row);
+                if (bits_of(sum[l]) != bits_of(want))
+                    fail_msg("kind %d, round %d: %a, alone %a", (int)kind, i, (double)sum[l], (double)want);
+            }
+        }
+}
+
+static void columns_side_by_side_have_the_same_sums(void **state)
+{
+    (void)state;
+    equal_side_by_side(&f16, MT_SM90_F16);
+    equal_side_by_side(&bf16, MT_SM90_BF16);
+}
+
 /* ---- by hand ---- */
 
 enum { ONE = 0x3c00, TWO = 0x4000, LEAST = 0x0001, MOST = 0x7bff, INF = 0x7c00, QNAN = 0x7e00, MINUS = 0x8000 };
@@ -242,6 +300,7 @@ static void bf16_reaches_below_and_beyond_fp32(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(sums_are_those_of_a_card),
     cmocka_unit_test(sums_are_those_in_doubles),
+    cmocka_unit_test(columns_side_by_side_have_the_same_sums),
     cmocka_unit_test(cases_by_hand),
     cmocka_unit_test(bf16_reaches_below_and_beyond_fp32),
 };

@@ -26,6 +26,7 @@ typedef struct attention {
     size_t tile;      /* tokens of a tile */
     size_t most;      /* segments of the longest sequence */
     mt_attention how;
+    mt_cpu_sm90_form form; /* where tensor cores of sm_90 are computed */
 } attention;
 
 /* One tile of a span and a key/value head. */
@@ -204,6 +205,8 @@ static void segment(const attention *op, float *o, mt_attn_part *part, const til
         k->attn_q(o, part, &t->a, seg, scratch);
     else if (op->kv->shape.type == MT_KV_F32)
         k->attn_f32(o, part, &t->a, seg, scratch);
+    else if (op->form != MT_CPU_SM90_NONE)
+        mt_cpu_sm90_attend(op->form, o, part, &t->a, seg, scratch);
     else
         (op->kv->shape.latent ? k->attn_plain : k->attn_bf16)(o, part, &t->a, seg, scratch);
 }
@@ -326,6 +329,7 @@ void mt_cpu_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv
     assert(q->cols == op.heads * op.head_dim && y->cols == op.heads * op.value_dim && layer < kv->shape.layers &&
            op.heads <= kv->shape.query_heads && batch->rows <= dev->rows);
     op.how = how;
+    op.form = dev->sm90 ? mt_cpu_sm90_form_of(kv, op.group, &how) : MT_CPU_SM90_NONE;
     size_t tiles = 0, work = 0;
     for (size_t i = 0; i < batch->spans; i++) {
         const mt_span *s = &batch->span[i];
@@ -425,8 +429,10 @@ size_t mt_cpu_attention_scratch(const mt_device *dev)
 {
     const size_t stride = dev->needs.head_stride, accumulators = 2 * MT_CPU_ATTN_ROWS * stride * sizeof(float);
     const size_t widened = dev->needs.widened ? 2 * MT_SEGMENT * stride * sizeof(float) : 0;
-    return accumulators + mt_cpu_max(widened + dev->k.attn_scratch_bytes(MT_CPU_ATTN_ROWS, stride),
-                                     dev->k.attn_q_scratch_bytes(MT_CPU_ATTN_ROWS, stride));
+    const size_t sm90 = dev->sm90 && stride <= MT_CPU_SM90_STRIDE ? mt_cpu_sm90_attend_scratch(stride) : 0;
+    const size_t kernels = mt_cpu_max(widened + dev->k.attn_scratch_bytes(MT_CPU_ATTN_ROWS, stride),
+                                      dev->k.attn_q_scratch_bytes(MT_CPU_ATTN_ROWS, stride));
+    return accumulators + mt_cpu_max(kernels, sm90);
 }
 
 void mt_cpu_plan_attention(mt_device *dev)

@@ -119,6 +119,7 @@ struct mt_set {
 struct mt_device {
     mt_device_head head;
     mt_kernels k;
+    bool sm90; /* adds as tensor cores of sm_90 do where R5 leaves that open */
     char name[160];
     mt_set *sets;     /* all sets, the plan's included */
     uint64_t bytes;   /* of all sets */
@@ -203,6 +204,28 @@ void mt_cpu_glu(const mt_kernels *k, const mt_glu *glu, float *y, const float *g
 
 /* How many columns one work item has when m rows are multiplied with this weight. */
 size_t mt_cpu_columns(const mt_device *dev, const mt_weight *w, size_t m);
+
+#define MT_CPU_SM90_STRIDE 256 /* largest padded head that its kernels for tensor cores take */
+
+/* Tensor cores of sm_90: products (sm90_products.c), in whose working memory a row of the weight's width is packed, and
+   kernels of bf16 that are replaced by them; attention over pages in bf16 (sm90_attention.c), where the GPU has kernels
+   for tensor cores: MT_CPU_SM90_NONE where it computes by R6. */
+typedef enum mt_cpu_sm90_form {
+    MT_CPU_SM90_NONE,
+    MT_CPU_SM90_TILES, /* heads of 64, 128 and 256, capped scores, too */
+    MT_CPU_SM90_HEADS, /* heads that are padded to 64, 80, 96 or 128 */
+    MT_CPU_SM90_WIDE   /* to 256 */
+} mt_cpu_sm90_form;
+size_t mt_cpu_sm90_row_bytes(size_t k);
+size_t mt_cpu_sm90_scratch(size_t k);
+void mt_cpu_sm90_overlay(mt_kernels *k);
+void mt_cpu_native_pack(mt_rows *rows, const float *x, size_t ldx, size_t i0, size_t i1);
+void mt_cpu_native_matmul(float *y, size_t ldy, const mt_weight *w, size_t n0, size_t n1, const mt_rows *rows,
+                          uint8_t *scratch);
+mt_cpu_sm90_form mt_cpu_sm90_form_of(const mt_kv *kv, size_t group, const mt_attention *how);
+size_t mt_cpu_sm90_attend_scratch(size_t head_stride);
+void mt_cpu_sm90_attend(mt_cpu_sm90_form form, float *o, mt_attn_part *part, const mt_attn *a, size_t seg,
+                        uint8_t *scratch);
 
 /* Parts of mt_device_plan. matmul: scratch memory of a product. */
 size_t mt_cpu_heads_scratch(const mt_device *dev, size_t matmul);

@@ -13,7 +13,6 @@
 #include "base/alloc.h"
 #include "device/cpu/cpu.h"
 #include "device/limits.h"
-#include "device/native.h"
 #include "ranks/ranks.h"
 
 /* ---- the device ---- */
@@ -26,8 +25,10 @@ static mt_device *open_cpu(const mt_device_params *params, mt_host *host, mt_err
                 "give --device cpu to compute the same, slowly");
         return NULL;
     }
-    if (params->numerics == MT_NUMERICS_NATIVE && params->ranks) {
-        mt_fail(err, MT_E_UNSUPPORTED, "several ranks compute with --arithmetic portable only; leave native out");
+    const bool sm90 = params->numerics == MT_NUMERICS_SM90 || params->numerics == MT_NUMERICS_SM90_PORTABLE;
+    const bool native = params->numerics == MT_NUMERICS_NATIVE || params->numerics == MT_NUMERICS_SM90;
+    if ((native || sm90) && params->ranks) {
+        mt_fail(err, MT_E_UNSUPPORTED, "several ranks compute with --arithmetic portable only; leave the other out");
         return NULL;
     }
     mt_device *dev = mt_alloc(sizeof(*dev));
@@ -36,12 +37,15 @@ static mt_device *open_cpu(const mt_device_params *params, mt_host *host, mt_err
                                  .host = host,
                                  .precision = params->precision,
                                  .kv_bits = params->kv_bits,
-                                 .numerics = params->numerics,
+                                 .numerics = native ? MT_NUMERICS_NATIVE : MT_NUMERICS_PORTABLE,
                                  .ranks = params->ranks};
     dev->k = *mt_host_kernels(host);
-    snprintf(dev->name, sizeof(dev->name), "cpu (%s), %zu thread%s",
+    dev->sm90 = sm90;
+    if (sm90)
+        mt_cpu_sm90_overlay(&dev->k);
+    snprintf(dev->name, sizeof(dev->name), "cpu (%s), %zu thread%s%s",
              mt_cpu_names(dev->k.cpu, features, sizeof(features)), mt_host_threads(host),
-             mt_host_threads(host) == 1 ? "" : "s");
+             mt_host_threads(host) == 1 ? "" : "s", sm90 ? ", adding as sm_90" : "");
     if (params->ranks)
         snprintf(dev->name + strlen(dev->name), sizeof(dev->name) - strlen(dev->name), ", rank %zu of %zu",
                  mt_ranks_own(params->ranks), mt_ranks_count(params->ranks));
@@ -110,7 +114,7 @@ size_t mt_cpu_device_rows(const mt_device *dev)
 uint32_t mt_cpu_device_fingerprint(const mt_device *dev)
 {
     return mt_rules_fingerprint(&(mt_way){.version = MT_NUMERICS_VERSION,
-                                          .level = mt_kernels_r5_level(&dev->k),
+                                          .level = dev->sm90 ? MT_SM90 : mt_kernels_r5_level(&dev->k),
                                           .native = dev->head.numerics == MT_NUMERICS_NATIVE,
                                           .kv_bits = dev->head.kv_bits,
                                           .precision = dev->head.precision});
@@ -151,7 +155,7 @@ static size_t block_bytes(const mt_device *dev)
     size_t bytes = dev->k.b_rows_bytes(MT_CPU_ROW_BLOCK, dev->needs.k);
     for (size_t i = 0; i < MT_COUNT(groups); i++)
         bytes = mt_cpu_max(bytes, dev->k.q_rows_bytes(MT_CPU_ROW_BLOCK, mt_cpu_up(dev->needs.k, 128), groups[i]));
-    bytes = mt_cpu_max(bytes, MT_CPU_ROW_BLOCK * mt_native_row_bytes(dev->needs.k));
+    bytes = mt_cpu_max(bytes, MT_CPU_ROW_BLOCK * mt_cpu_sm90_row_bytes(dev->needs.k));
     return mt_cpu_up(bytes, 64);
 }
 
@@ -187,7 +191,7 @@ bool mt_cpu_device_plan(mt_device *dev, size_t rows, mt_error *err)
     dev->packed = mt_cpu_alloc(dev->plan, (rows + MT_CPU_ROW_BLOCK - 1) / MT_CPU_ROW_BLOCK * dev->packed_block);
     size_t scratch = mt_cpu_max(k->q_scratch_bytes(dev->needs.k), k->b_scratch_bytes(dev->needs.k));
     scratch = mt_cpu_max(scratch, k->f_scratch_bytes(dev->needs.k));
-    scratch = mt_cpu_max(scratch, mt_native_row_bytes(dev->needs.k));
+    scratch = mt_cpu_max(scratch, mt_cpu_sm90_scratch(dev->needs.k));
     scratch = mt_cpu_heads_scratch(dev, scratch);
     dev->scratch_bytes = mt_cpu_up(mt_cpu_max(scratch, mt_cpu_attention_scratch(dev)), 64);
     dev->scratch = mt_cpu_alloc(dev->plan, mt_host_threads(dev->head.host) * dev->scratch_bytes);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "device/cpu/cpu.h"
-#include "device/native.h"
 
 #define ROOM (192u << 10) /* bytes for packed rows of an item, where that is enough for a tile */
 
@@ -21,7 +20,7 @@ typedef struct heads {
 static size_t packed_bytes(const mt_device *dev, size_t rows, size_t k)
 {
     static const size_t groups[] = {16, 32, 64, 128};
-    size_t bytes = mt_cpu_max(dev->k.b_rows_bytes(rows, k), rows * mt_native_row_bytes(k));
+    size_t bytes = mt_cpu_max(dev->k.b_rows_bytes(rows, k), rows * mt_cpu_sm90_row_bytes(k));
     for (size_t i = 0; i < MT_COUNT(groups); i++)
         bytes = mt_cpu_max(bytes, dev->k.q_rows_bytes(rows, mt_cpu_up(k, 128), groups[i]));
     return mt_cpu_up(bytes, 64);

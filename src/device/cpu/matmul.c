@@ -2,7 +2,6 @@
 #include <assert.h>
 
 #include "device/cpu/cpu.h"
-#include "device/native.h"
 
 /* Most bytes of weights that an item reads. A kernel reads four streams of a quarter each, and the longer they are, the
    nearer prefetchers come to the memory's speed: 48 GB/s with items of 256 KB, 60 with 4 MB, where plain reading has
@@ -33,20 +32,8 @@ void mt_cpu_pack(const mt_device *dev, const mt_weight *w, mt_rows *rows, const 
         dev->k.q_pack(rows, x, ldx, index, i0, i1);
     else if (w->class == MT_CLASS_B)
         dev->k.b_pack(rows, x, ldx, index, i0, i1);
-    for (size_t i = i0; w->class == MT_CLASS_N && i < i1; i++)
-        mt_native_pack(rows->data + i * mt_native_row_bytes(rows->k), x + i * ldx, rows->k);
-}
-
-/* y = w x by the rule of `native`; scratch holds a row of the weight. */
-static void native_matmul(float *y, size_t ldy, const mt_weight *w, size_t n0, size_t n1, const mt_rows *rows,
-                          uint8_t *scratch)
-{
-    mt_f16 *weights = (mt_f16 *)(void *)scratch;
-    for (size_t n = n0; n < n1; n++) {
-        mt_native_weights(weights, &w->mat, n, w->power);
-        for (size_t i = 0; i < rows->m; i++)
-            y[i * ldy + n] = mt_native_dot(weights, rows->data + i * mt_native_row_bytes(rows->k), rows->k, w->power);
-    }
+    else if (w->class == MT_CLASS_N)
+        mt_cpu_native_pack(rows, x, ldx, i0, i1);
 }
 
 void mt_cpu_matmul(const mt_device *dev, const mt_weight *w, float *y, size_t ldy, size_t n0, size_t n1,
@@ -57,7 +44,7 @@ void mt_cpu_matmul(const mt_device *dev, const mt_weight *w, float *y, size_t ld
     else if (w->class == MT_CLASS_B)
         dev->k.b_matmul(y, ldy, &w->mat, n0, n1, rows, scratch);
     else if (w->class == MT_CLASS_N)
-        native_matmul(y, ldy, w, n0, n1, rows, scratch);
+        mt_cpu_native_matmul(y, ldy, w, n0, n1, rows, scratch);
     else
         dev->k.f_matmul(y, ldy, &w->mat, n0, n1, x, ldx, index, rows->m, scratch);
     if (w->bias)
