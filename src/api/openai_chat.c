@@ -384,8 +384,12 @@ static void whole(mt_answer *a, mt_buf *out)
         a->dialect->more(out, a);
     if (a->form.prompt_logprobs >= 0)
         mt_write_prompt_logprobs(out, a, &a->prompts[0].said);
+    else
+        mt_json_write(out, "'prompt_logprobs':null");
     if (a->form.return_token_ids)
         mt_write_ids(out, "prompt_token_ids", a->prompts[0].ids, a->prompts[0].count);
+    else
+        mt_json_write(out, "'prompt_token_ids':null");
     mt_json_write(out, "}");
 }
 

@@ -99,24 +99,21 @@ static void add_top(lists *l, uint32_t id, float logprob, mt_buf *out)
     mt_write_number(out, logprob);
 }
 
-/* The most likely tokens, and the chosen one, also where it is none of them. */
+/* The chosen token, and the most likely ones. */
 static void write_top(lists *l, const mt_said_list *list, const mt_said *s, mt_buf *out)
 {
-    bool listed = false;
-
     if (!s->has_logprob) {
         mt_json_write(out, "null");
         return;
     }
     mt_json_write(out, "{");
+    add_top(l, s->id, s->logprob, out);
     for (size_t i = 0; i < s->top_count; i++) {
         const mt_logprob *p = &list->top[s->top_begin + i];
 
-        add_top(l, p->id, p->logprob, out);
-        listed = listed || p->id == s->id;
+        if (p->id != s->id)
+            add_top(l, p->id, p->logprob, out);
     }
-    if (!listed)
-        add_top(l, s->id, s->logprob, out);
     mt_json_write(out, "}");
 }
 
@@ -222,10 +219,13 @@ static void whole(mt_answer *a, mt_buf *out)
         add_choice(out, a, c);
         if (a->form.prompt_logprobs >= 0)
             mt_write_prompt_logprobs(out, a, &a->prompts[c->prompt].said);
+        else
+            mt_json_write(out, "'prompt_logprobs':null");
         if (a->form.return_token_ids) {
             add_prompt_ids(out, a, c);
             mt_write_said_ids(out, &c->said);
-        }
+        } else
+            mt_json_write(out, "'prompt_token_ids':null");
         mt_json_write(out, "}");
     }
     mt_json_write(out, "]");

@@ -39,7 +39,8 @@ static bool check_id(const char *field, uint32_t id, size_t vocab, mt_error *err
 {
     if (id < vocab)
         return true;
-    mt_fail(err, MT_E_INVALID, "\"%s\" names token %u: give ids from 0 to %zu", field, id, vocab - 1);
+    mt_fail(err, MT_E_INVALID, "\"%s\" names token %u of a vocabulary of %zu: give ids from 0 to %zu", field, id, vocab,
+            vocab - 1);
     return mt_fail_about(err, field);
 }
 

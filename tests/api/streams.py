@@ -71,7 +71,9 @@ def completions(events):
 
 
 def completions_whole(answer):
-    return {"choices": answer["choices"]}
+    """What is not there about the prompt is null, and no stream has it."""
+    return {"choices": [{key: value for key, value in c.items() if value is not None or not key.startswith("prompt_")}
+                        for c in answer["choices"]]}
 
 
 def messages(events):

@@ -112,7 +112,7 @@ static void lists_are_bounded_and_their_ids_exist(void **state)
     refused(s, "\"logit_bias\" has 1025 entries: give at most 1024");
     s.bias = &beyond;
     s.bias_count = 1;
-    refused(s, "\"logit_bias\" names token 1000: give ids from 0 to 999");
+    refused(s, "\"logit_bias\" names token 1000 of a vocabulary of 1000: give ids from 0 to 999");
     s.bias = &strong;
     refused(s, "\"logit_bias\" is 100.5: give a number from -100 to 100");
     s = defaults();
@@ -123,7 +123,7 @@ static void lists_are_bounded_and_their_ids_exist(void **state)
     refused(s, "\"stop_token_ids\" has 257 entries: give at most 256");
     s.stop_ids = &outside;
     s.stop_count = 1;
-    refused(s, "\"stop_token_ids\" names token 1000: give ids from 0 to 999");
+    refused(s, "\"stop_token_ids\" names token 1000 of a vocabulary of 1000: give ids from 0 to 999");
 }
 
 static void what_the_penalties_need_is_told(void **state)

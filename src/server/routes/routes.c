@@ -361,6 +361,8 @@ const mt_dialect *mt_server_dialect(const char *path, const mt_http_request *req
     size_t most = 0;
 
     for (size_t i = 0; path && i < MT_COUNT(routes); i++) {
+        if (routes[i].flags & MT_SERVER_GREETED) /* not of what is asked by HTTP */
+            continue;
         const size_t count = alike(path, routes[i].pattern) + ends_alike(path, routes[i].pattern);
 
         if (count > most) {
