@@ -132,7 +132,4 @@ long mt_chat_post(const mt_chat_server *server, const char *path, const char *se
 void mt_chat_interruptible(bool on);
 bool mt_chat_interrupted(void);
 
-/* Whether text is HOST:PORT or [ADDRESS]:PORT, with or without a path, and no file of that name exists. */
-bool mt_chat_is_address(const char *text);
-
 #endif

@@ -20,20 +20,6 @@
 /* between two questions to a starting server whether it is ready */
 #define POLL_MS 100
 
-bool mt_chat_is_address(const char *text)
-{
-    const char *colon = *text == '[' ? strstr(text, "]:") : strchr(text, ':');
-    size_t digits;
-    struct stat st;
-
-    if (!colon || colon == text || stat(text, &st) == 0)
-        return false;
-    colon += *colon == ']';
-    digits = strspn(colon + 1, "0123456789");
-    return strcspn(text, "/") > (size_t)(colon - text) && digits > 0 && digits < 6 &&
-           (colon[1 + digits] == '\0' || colon[1 + digits] == '/');
-}
-
 /* Gets the name of the first model that the server lists. False: the server does not answer. */
 static bool ask_model(mt_chat_server *server, mt_error *err)
 {
@@ -150,7 +136,7 @@ bool mt_chat_server_open(mt_chat_server *server, const mt_options *opt, mt_error
 
     *server =
         (mt_chat_server){.key = opt->api_keys.count ? opt->api_keys.at[0] : NULL, .settings = mt_chat_settings(opt)};
-    if (opt->dir && !mt_is_url(opt->dir) && !mt_chat_is_address(opt->dir))
+    if (opt->dir && !mt_is_url(opt->dir) && !mt_is_address(opt->dir))
         return start(server, opt, opt->dir, err);
     if (mt_chat_server_reach(server, opt->dir ? opt->dir : MT_CHAT_USUAL_URL, err))
         return true;

@@ -13,6 +13,9 @@ static inline bool mt_is_url(const char *text)
     return strncasecmp(text, "http://", 7) == 0 || strncasecmp(text, "https://", 8) == 0;
 }
 
+/* Whether text is HOST:PORT or [ADDRESS]:PORT, with or without a path, and no file of that name exists. */
+bool mt_is_address(const char *text);
+
 int mt_cmd_chat(const mt_options *opt);
 int mt_cmd_info(const mt_options *opt); /* the commands info and show */
 int mt_cmd_serve(const mt_options *opt);

@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mapping.h"
-#include "cli/chat.h"
 #include "cli/cli.h"
 #include "hub/find.h"
 #include "ranks/ranks.h"
@@ -49,7 +48,7 @@ static bool find_model(mt_options *opt, char **folder, mt_error *err)
 {
     if (!opt->dir || opt->help || opt->command == MT_COMMAND_RENDER || opt->command == MT_COMMAND_VERIFY ||
         opt->command == MT_COMMAND_PULL || opt->command == MT_COMMAND_RM || opt->command == MT_COMMAND_PS ||
-        opt->command == MT_COMMAND_STOP || (opt->command == MT_COMMAND_CHAT && mt_chat_is_address(opt->dir)) ||
+        opt->command == MT_COMMAND_STOP || (opt->command == MT_COMMAND_CHAT && mt_is_address(opt->dir)) ||
         (opt->command == MT_COMMAND_BENCH && mt_bench_has_url(opt)))
         return true;
     *folder = mt_hub_find(opt->dir, opt->models_dir, getenv, err);
