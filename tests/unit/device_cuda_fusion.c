@@ -126,7 +126,7 @@ static void an_mlp_in_codes(void **state)
     mlp(&l, 1);
     END(&l, "norm in codes", "gate in codes", "add to codes");
     begin(&l, MT_FORMAT_AFFINE, MT_NUMERICS_PORTABLE);
-    mlp(&l, 40);
+    mlp(&l, 20);
     END(&l, "pack norm", "pack glu", "add to codes");
     begin(&l, MT_FORMAT_AFFINE, MT_NUMERICS_PORTABLE);
     mlp(&l, MOST);
@@ -155,6 +155,9 @@ static void an_mlp_in_native(void **state)
     begin(&l, MT_FORMAT_AFFINE, MT_NUMERICS_NATIVE);
     mlp(&l, 4);
     END(&l, "gate in native", "add to native", "spend native");
+    begin(&l, MT_FORMAT_AFFINE, MT_NUMERICS_NATIVE);
+    mlp(&l, 1);
+    END(&l, "norm in native", "gate in native", "add to native");
 }
 
 /* Heads of queries and keys, keys and values to their pages, attention. gated: queries stand beside their gates. */

@@ -229,7 +229,7 @@ void mt_cuda_send_aside(mt_device *dev, CUdeviceptr to, mt_sending *s, size_t at
 typedef struct mt_cuda_call {
     mt_cuda_kernel kernel;
     uint32_t grid[3], threads, shared;
-    uint32_t cluster;  /* blocks of a cluster; 0: there are none */
+    uint32_t cluster;  /* blocks of a cluster; 0 or 1: each is by itself */
     uint32_t at, size; /* offset and bytes of its parameter, in the list */
 } mt_cuda_call;
 
@@ -245,15 +245,15 @@ void mt_cuda_list(mt_device *dev, const mt_cuda_call *call, const void *paramete
                                  .size = sizeof(*(parameter))},                         \
                  parameter)
 
-/* The same on x blocks, of which each `cluster` neighbours read each other's shared memory. */
-#define mt_cuda_launch_cluster(dev, kernel_, x, cluster_, threads_, shared_, parameter) \
-    mt_cuda_list(dev,                                                                   \
-                 &(mt_cuda_call){.kernel = (kernel_),                                   \
-                                 .grid = {(uint32_t)(x), 1, 1},                         \
-                                 .threads = (uint32_t)(threads_),                       \
-                                 .shared = (uint32_t)(shared_),                         \
-                                 .cluster = (uint32_t)(cluster_),                       \
-                                 .size = sizeof(*(parameter))},                         \
+/* The same on x by y blocks, of which each `cluster` neighbours read each other's shared memory. */
+#define mt_cuda_launch_cluster(dev, kernel_, x, y, cluster_, threads_, shared_, parameter) \
+    mt_cuda_list(dev,                                                                      \
+                 &(mt_cuda_call){.kernel = (kernel_),                                      \
+                                 .grid = {(uint32_t)(x), (uint32_t)(y), 1},                \
+                                 .threads = (uint32_t)(threads_),                          \
+                                 .shared = (uint32_t)(shared_),                            \
+                                 .cluster = (uint32_t)(cluster_),                          \
+                                 .size = sizeof(*(parameter))},                            \
                  parameter)
 
 /* Of the kernels in the list that are not started: the parameter of the last, to be changed, where that kernel is
@@ -331,11 +331,14 @@ size_t mt_cuda_places(size_t pairs, size_t experts);
 /* y = gate and up combined as glu says. */
 void mt_cuda_run_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
 
-/* Packs rows of x for a weight of `native`; whether two such weights can be multiplied together; y = w x for rows that
+/* Packs rows of x for weights of `native`, of which the first `count` are multiplied together; whether two such weights can be multiplied together; y = w x for rows that
    are packed and weights that can. */
-void mt_cuda_native_pack(mt_device *dev, const mt_weight *w, mt_cuda_mat x, size_t m);
+void mt_cuda_native_pack(mt_device *dev, const mt_weight *const *w, size_t count, mt_cuda_mat x, size_t m);
 bool mt_cuda_native_alike(const mt_weight *a, const mt_weight *b);
 void mt_cuda_native_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m);
+/* The same for one row that is not packed; false: it does not fit. And with the norm of this row as part of it. */
+bool mt_cuda_native_row(mt_device *dev, const mt_cuda_products *p);
+bool mt_cuda_native_norm(mt_device *dev, const mt_cuda_rows *norm, const mt_cuda_native *product);
 /* Has the last of these products in the list, if it makes x of few rows, also add it to y; if it makes gate and up of
    few rows, also combine them; else false. */
 bool mt_cuda_native_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);

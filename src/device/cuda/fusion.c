@@ -229,6 +229,13 @@ static bool norm_in_codes(mt_device *dev, void *first, const mt_cuda_call *call,
     return replace(dev, call, &p);
 }
 
+static bool norm_in_native(mt_device *dev, void *first, const mt_cuda_call *call, const void *next)
+{
+    const mt_cuda_made norm = *(const mt_cuda_made *)first;
+    (void)call;
+    return !norm.pack.to.q && mt_cuda_native_norm(dev, &norm.rows, next);
+}
+
 /* ---- heads ---- */
 
 /* Queries that the last kernel separates from their gates are read where they stand, and the gates are copied. */
@@ -472,6 +479,7 @@ static bool spend_native(mt_device *dev, void *first, const mt_cuda_call *call, 
 #define READERS (F(CODES_MANY) | F(BF16_MANY) | F(NATIVE_FEW) | F(NATIVE_MANY))
 #define MADE (F(NORM_MANY) | F(LAYER_NORM) | F(ACT) | F(GLU_MANY) | F(NATIVE_MADE))
 #define CODES (F(CODES_ROW) | F(CODES_ROWS) | F(CODES_FEW))
+#define NATIVE (F(NATIVE_FEW) | F(NATIVE_ROW))
 #define PACKS (F(PACK_CODES) | F(PACK_MANY) | F(PACK_BF16))
 #define PAIR(name_, first_, next_, fuse_) {.name = (name_), .first = (first_), .next = (next_), .fuse = (fuse_)},
 #define SPENT(name_, first_, over_, fuse_) {.name = (name_), .first = (first_), .over = (over_), .fuse = (fuse_)},
@@ -481,13 +489,13 @@ const mt_cuda_fusion mt_cuda_fusions[] = {
     /*  name                   first kernel                          next kernel                   */
     PAIR("add to codes",         CODES,                                F(BINARY),                    add_to_codes)
     PAIR("add to bf16",          F(BF16_FEW),                          F(BINARY),                    add_to_bf16)
-    PAIR("add to native",        F(NATIVE_FEW),                        F(BINARY),                    add_to_native)
+    PAIR("add to native",        NATIVE,                               F(BINARY),                    add_to_native)
     PAIR("add to experts",       F(COMBINE),                           F(BINARY),                    add_to_experts)
     PAIR("add to row's experts", F(CHOSEN_DOWN),                       F(BINARY),                    add_to_row_experts)
     PAIR("add in norm",          F(BINARY),                            F(NORM_MANY) | F(LAYER_NORM), add_in_norm)
     PAIR("gate in codes",        F(CODES_ROW) | F(CODES_ROWS),         F(GLU),                       gate_in_codes)
     PAIR("gate in bf16",         F(BF16_FEW),                          F(GLU),                       gate_in_bf16)
-    PAIR("gate in native",       F(NATIVE_FEW),                        F(GLU),                       gate_in_native)
+    PAIR("gate in native",       NATIVE,                               F(GLU),                       gate_in_native)
     PAIR("pack many",            F(NORM_MANY) | F(GLU_MANY),           PACKS,                        pack_made)
     PAIR("pack as bf16",         F(NORM) | F(LAYER_NORM) | F(ACT),     F(PACK_BF16),                 pack_made)
     PAIR("pack norm",            F(NORM),                              F(PACK_CODES),                pack_norm)
@@ -495,6 +503,7 @@ const mt_cuda_fusion mt_cuda_fusions[] = {
     PAIR("pack in bf16",         F(BF16_FEW),                          F(PACK_BF16),                 pack_in_bf16)
     PAIR("pack in delta",        F(DELTA_NORMED),                      F(PACK_CODES) | F(PACK_MANY), pack_in_delta)
     PAIR("norm in codes",        F(NORM),                              F(CODES_ROW),                 norm_in_codes)
+    PAIR("norm in native",       F(NORM),                              F(NATIVE_ROW),                norm_in_native)
     PAIR("split in heads",       F(SPLIT_HEADS),                       F(HEADS),                     split_in_heads)
     PAIR("heads of both",        F(HEADS),                             F(HEADS),                     heads_of_both)
     PAIR("pages in heads",       F(HEADS),                             F(KV_WRITE),                  pages_in_heads)

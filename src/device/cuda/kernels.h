@@ -58,7 +58,7 @@
     X(experts_down_w4_g64_rows1_8, OTHER, EARLY) X(experts_down_w8_g64_rows1_8, OTHER, EARLY)
 
 /* The arithmetic `native` (native/native.c): products of few rows, native_few_<bits>_<groups of a step>_<most
-   rows>_<tiles>; then the others. */
+   rows>_<tiles>; of one row, native_row_<bits>_<groups of a step>_<tiles>; then the others. */
 #define MT_CUDA_NATIVE_FEW_KERNELS(X)                                                                                  \
     X(native_few_4_1_8_1, NATIVE_FEW, EARLY) X(native_few_4_1_8_2, NATIVE_FEW, EARLY)                                  \
     X(native_few_4_1_16_1, NATIVE_FEW, EARLY) X(native_few_4_1_16_2, NATIVE_FEW, EARLY)                                \
@@ -74,9 +74,17 @@
     X(native_few_8_2_32_2, NATIVE_FEW, EARLY) X(native_few_8_2_64_2, NATIVE_FEW, EARLY)                                \
     X(native_few_8_4_8_2, NATIVE_FEW, EARLY) X(native_few_8_4_16_2, NATIVE_FEW, EARLY)                                 \
     X(native_few_8_4_32_2, NATIVE_FEW, EARLY) X(native_few_8_4_64_2, NATIVE_FEW, EARLY)
+#define MT_CUDA_NATIVE_ROW_KERNELS(X)                                                                                  \
+    X(native_row_4_1_1, NATIVE_ROW, EARLY) X(native_row_4_1_2, NATIVE_ROW, EARLY)                                      \
+    X(native_row_4_2_1, NATIVE_ROW, EARLY) X(native_row_4_2_2, NATIVE_ROW, EARLY)                                      \
+    X(native_row_4_4_1, NATIVE_ROW, EARLY) X(native_row_4_4_2, NATIVE_ROW, EARLY)                                      \
+    X(native_row_8_1_1, NATIVE_ROW, EARLY) X(native_row_8_1_2, NATIVE_ROW, EARLY)                                      \
+    X(native_row_8_2_1, NATIVE_ROW, EARLY) X(native_row_8_2_2, NATIVE_ROW, EARLY)                                      \
+    X(native_row_8_4_1, NATIVE_ROW, EARLY) X(native_row_8_4_2, NATIVE_ROW, EARLY)
 #define MT_CUDA_NATIVE_KERNELS(X)                                                                                      \
     X(native_pack, OTHER, EARLY) X(native_norm, NATIVE_MADE, EARLY) X(native_glu, NATIVE_MADE, EARLY)                  \
     MT_CUDA_NATIVE_FEW_KERNELS(X)                                                                                      \
+    MT_CUDA_NATIVE_ROW_KERNELS(X)                                                                                      \
     X(native_decode_4_1, NATIVE_MANY, LATE) X(native_decode_4_2, NATIVE_MANY, LATE)                                    \
     X(native_decode_4_4, NATIVE_MANY, LATE) X(native_decode_8_1, NATIVE_MANY, LATE)                                    \
     X(native_decode_8_2, NATIVE_MANY, LATE) X(native_decode_8_4, NATIVE_MANY, LATE)                                    \
@@ -114,7 +122,7 @@
     F(OTHER) F(NORM) F(NORM_MANY) F(LAYER_NORM) F(ACT) F(GLU) F(GLU_MANY) F(BINARY) F(SPLIT_HEADS) F(PACK_CODES)       \
     F(PACK_MANY) F(PACK_BF16) F(PRODUCT_ANY) F(F32_FEW) F(F32_MANY) F(CODES_ROW) F(CODES_ROWS) F(CODES_FEW)            \
     F(CODES_MANY) F(BF16_FEW) F(BF16_MANY) F(ROUTE) F(COMBINE) F(CHOSEN_DOWN) F(NATIVE_MADE) F(NATIVE_FEW)             \
-    F(NATIVE_MANY) F(HEADS) F(KV_WRITE) F(ATTENTION_FEW) F(CONV_KEEP) F(GATES) F(DELTA_FEW) F(DELTA_NORMED)            \
+    F(NATIVE_ROW) F(NATIVE_MANY) F(HEADS) F(KV_WRITE) F(ATTENTION_FEW) F(CONV_KEEP) F(GATES) F(DELTA_FEW) F(DELTA_NORMED)            \
     F(GATED_NORM)
 /* clang-format on */
 

@@ -406,6 +406,19 @@ typedef struct mt_cuda_many {
 /* Threads: a warpgroup a tile, and a warp that copies, or a warpgroup where registers are handed over. */
 #define MT_CUDA_NATIVE_FEW_THREADS(rows, tiles) ((tiles)*128 + ((rows) <= MT_CUDA_NATIVE_WARP_ROWS ? 32 : 128))
 
+/* One row (native/native_row.cu). X(bits, groups, tiles): as above. A stage of its ring has a chunk of 256 of k of a
+   block's weights; beside the ring, bytes for the packed row of a group of k with the numbers of its units; blocks that
+   a multiprocessor has registers for. */
+#define MT_CUDA_NATIVE_ROW(X) \
+    X(4, 1, 1)                \
+    X(4, 1, 2)                \
+    X(4, 2, 1) X(4, 2, 2) X(4, 4, 1) X(4, 4, 2) X(8, 1, 1) X(8, 1, 2) X(8, 2, 1) X(8, 2, 2) X(8, 4, 1) X(8, 4, 2)
+#define MT_CUDA_NATIVE_ROW_THREADS(tiles) ((tiles)*128 + 32)
+#define MT_CUDA_NATIVE_ROW_STAGE(bits, groups, tiles) \
+    ((tiles)*MT_CUDA_NATIVE_CHUNK_STEPS * MT_CUDA_NATIVE_BYTES(bits, groups))
+#define MT_CUDA_NATIVE_ROW_OWN (MT_NATIVE_GROUP * 2 + 128)
+#define MT_CUDA_NATIVE_ROW_BLOCKS(tiles) ((tiles) == 1 ? 6 : 3)
+
 typedef struct mt_cuda_native {
     mt_cuda_weight w[MT_CUDA_TOGETHER];
     mt_cuda_mat y[MT_CUDA_TOGETHER];
@@ -417,6 +430,11 @@ typedef struct mt_cuda_native {
     mt_cuda_packed gated;                 /* gets the same, packed; q 0: nothing does */
     float glu_limit, glu_offset;
     uint32_t act, packed_only; /* packed_only: glu is not read */
+    /* Of one row (native/native_row.cu), which is not packed yet: */
+    mt_cuda_mat x, out;            /* out: gets the normed row; data 0: nothing does */
+    MT_CUDA_PTR(const float) norm; /* weights of the norm; 0: there is none */
+    float eps, offset;
+    uint32_t stages, nothing; /* of the ring */
 } mt_cuda_native;
 
 /* Many rows (native/native_prompt.cu), by weights that were decoded to fp16 before: [tiles of 128

@@ -65,10 +65,28 @@ static __device__ inline void barrier_arrive_at(uint64_t *b, unsigned block)
                  : "memory");
 }
 
-/* All threads of all of them. */
+/* All threads of all of them: a thread that arrives tells that it has come, and waits later until all have. */
+static __device__ inline void cluster_arrive(void)
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+
+static __device__ inline void cluster_wait(void)
+{
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
 static __device__ inline void cluster_meet(void)
 {
-    asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    cluster_arrive();
+    cluster_wait();
+}
+
+static __device__ inline unsigned cluster_size(void)
+{
+    unsigned blocks;
+    asm("mov.u32 %0,%%cluster_nctaid.x;" : "=r"(blocks));
+    return blocks;
 }
 
 static __device__ inline unsigned block_of_cluster(void)

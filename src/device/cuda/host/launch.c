@@ -108,7 +108,7 @@ static CUresult start(mt_device *dev, const mt_cuda_call *c, const uint8_t *para
     unsigned count = 0;
     if (dev->code >= 90 && dev->ways.early && waits(c->kernel))
         attributes[count++] = (CUlaunchAttribute){.id = MT_CU_LAUNCH_PROGRAMMATIC, .value.allowed = 1};
-    if (c->cluster)
+    if (c->cluster > 1)
         attributes[count++] = (CUlaunchAttribute){.id = MT_CU_LAUNCH_CLUSTER, .value.cluster = {c->cluster, 1, 1}};
     CUlaunchConfig config = {.grid = {c->grid[0], c->grid[1], c->grid[2]},
                              .block = {c->threads, 1, 1},

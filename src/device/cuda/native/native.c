@@ -30,6 +30,25 @@ static const few_kernel few_kernels[] = {
 #define FIRST_FEW MT_K_native_few_4_1_8_1
 #define LAST_FEW MT_K_native_few_8_4_64_2
 
+/* A kernel of native_row.cu. */
+typedef struct row_kernel {
+    mt_cuda_kernel kernel;
+    uint32_t bits, groups, tiles, stage, blocks;
+} row_kernel;
+
+static const row_kernel row_kernels[] = {
+#define ROW_KERNEL(bits, groups, tiles)             \
+    {MT_K_native_row_##bits##_##groups##_##tiles,   \
+     bits,                                          \
+     groups,                                        \
+     tiles,                                         \
+     MT_CUDA_NATIVE_ROW_STAGE(bits, groups, tiles), \
+     MT_CUDA_NATIVE_ROW_BLOCKS(tiles)},
+    MT_CUDA_NATIVE_ROW(ROW_KERNEL)
+#undef ROW_KERNEL
+};
+#define LAST_ROW MT_K_native_row_8_4_2 /* they follow those of few rows */
+
 /* Groups of k that tensor cores sum up. */
 static uint32_t groups_of(const mt_cuda_weight *w)
 {
@@ -49,12 +68,25 @@ bool mt_cuda_native_alike(const mt_weight *a, const mt_weight *b)
 
 /* ---- rows ---- */
 
-/* Rows of a tile of packed rows: the fewest that products of few rows take at once, or those of many. */
-static uint32_t tile_rows(size_t m)
+/* Tiles of 64 columns of weights that are multiplied together, times the groups of k. */
+static size_t blocks_of(const mt_weight *const *w, size_t count)
 {
+    size_t blocks = 0;
+    for (size_t i = 0; i < count; i++)
+        blocks += mt_cuda_up(w[i]->d.n, MT_CUDA_NATIVE_TILE) / MT_CUDA_NATIVE_TILE * groups_of(&w[i]->d);
+    return blocks;
+}
+
+/* Rows of a tile of packed rows: the fewest that products of few rows take at once, or those of many. Where weights are
+   so small that multiprocessors would be idle, few rows become several tiles. */
+static uint32_t tile_rows(const mt_device *dev, const mt_weight *const *w, size_t count, size_t m)
+{
+    const size_t blocks = blocks_of(w, count);
     uint32_t rows = 8;
     while (rows < m && rows < MT_CUDA_NATIVE_ROWS)
         rows *= 2;
+    while (m <= MT_CUDA_FEW_ROWS && rows > 8 && (m + rows / 2 - 1) / (rows / 2) * blocks <= (size_t)dev->processors)
+        rows /= 2;
     return rows;
 }
 
@@ -80,11 +112,11 @@ static bool pack_normed(mt_device *dev, const mt_cuda_pack *p)
     return true;
 }
 
-/* Where rows go that a product has gated, which reads packed rows itself. */
-static mt_cuda_packed beside(const mt_device *dev, mt_cuda_packed packed)
+/* Where m rows go that a product has gated, which reads packed rows itself. */
+static mt_cuda_packed beside(const mt_device *dev, mt_cuda_packed packed, size_t m)
 {
     packed.q = dev->packed_gated;
-    packed.turns = dev->packed_gated + (CUdeviceptr)packed.rows * packed.padded * sizeof(mt_f16);
+    packed.turns = dev->packed_gated + mt_cuda_up(m, packed.rows) * packed.padded * sizeof(mt_f16);
     return packed;
 }
 
@@ -95,7 +127,7 @@ static bool pack_gated(mt_device *dev, const mt_cuda_pack *p)
     if (!last || !last->gates || last->gated.q || last->glu.data != p->x.data || last->glu.cols != p->k ||
         last->m != p->m || p->k % MT_NATIVE_CHUNK || last->from.q == dev->packed_gated)
         return false;
-    last->gated = dev->packed = beside(dev, p->to);
+    last->gated = dev->packed = beside(dev, p->to, p->m);
     return true;
 }
 
@@ -113,14 +145,14 @@ static bool pack_attended(mt_device *dev, const mt_cuda_pack *p)
     return true;
 }
 
-void mt_cuda_native_pack(mt_device *dev, const mt_weight *w, mt_cuda_mat x, size_t m)
+void mt_cuda_native_pack(mt_device *dev, const mt_weight *const *w, size_t count, mt_cuda_mat x, size_t m)
 {
     dev->packed = dev->packed_any;
-    dev->packed.rows = tile_rows(m);
-    dev->packed.padded = (uint32_t)mt_native_padded(w->d.k);
-    const mt_cuda_pack p = {.x = x, .to = dev->packed, .m = (uint32_t)m, .k = w->d.k};
+    dev->packed.rows = tile_rows(dev, w, count, m);
+    dev->packed.padded = (uint32_t)mt_native_padded(w[0]->d.k);
+    const mt_cuda_pack p = {.x = x, .to = dev->packed, .m = (uint32_t)m, .k = w[0]->d.k};
     if (!pack_normed(dev, &p) && !pack_gated(dev, &p) && !pack_attended(dev, &p))
-        mt_cuda_launch(dev, MT_K_native_pack, groups_of(&w->d), m, 1, 32 * WARPS, 0, &p);
+        mt_cuda_launch(dev, MT_K_native_pack, groups_of(&w[0]->d), m, 1, 32 * WARPS, 0, &p);
 }
 
 void mt_cuda_native_spend(mt_device *dev, mt_cuda_mat x)
@@ -128,7 +160,9 @@ void mt_cuda_native_spend(mt_device *dev, mt_cuda_mat x)
     mt_cuda_kernel kernel;
     void *p;
     for (size_t back = 0; (p = mt_cuda_listed(dev, back, &kernel)) != NULL; back++) {
-        mt_cuda_native *few = kernel >= FIRST_FEW && kernel <= LAST_FEW ? p : NULL;
+        mt_cuda_native *few = kernel >= FIRST_FEW && kernel <= LAST_ROW ? p : NULL;
+        if (few && back == 0 && few->out.data == x.data)
+            few->out = (mt_cuda_mat){0};
         if (few && few->gated.q && few->glu.data == x.data)
             few->packed_only = true;
         for (uint32_t i = 0; few && few->gates && i < 2; i++)
@@ -160,21 +194,27 @@ static const few_kernel *find_few(const mt_cuda_weight *w, uint32_t rows, uint32
 /* 64 columns a block where all blocks run at once, else 128. */
 static const few_kernel *choose_few(const mt_device *dev, const mt_weight *const *w, size_t count, uint32_t rows)
 {
-    size_t blocks = 0;
-    for (size_t i = 0; i < count; i++)
-        blocks += mt_cuda_up(w[i]->d.n, MT_CUDA_NATIVE_TILE) / MT_CUDA_NATIVE_TILE * groups_of(&w[i]->d);
+    const size_t blocks = blocks_of(w, count);
     const few_kernel *one = find_few(&w[0]->d, rows, 1);
     return blocks <= one->blocks * (size_t)dev->processors ? one : find_few(&w[0]->d, rows, 2);
 }
 
-static void launch_few(mt_device *dev, const few_kernel *k, mt_cuda_native *p, size_t columns)
+/* Deals the columns out; returns the number of clusters. */
+static size_t deal_columns(mt_cuda_native *p, size_t columns)
 {
-    const size_t groups = groups_of(&p->w[0]), count = p->gates ? 1 : p->count;
+    const size_t count = p->gates ? 1 : p->count;
     for (size_t i = 0; i < count; i++)
         p->first[i + 1] = p->first[i] + (uint32_t)(mt_cuda_up(p->w[i].n, columns) / columns);
     for (size_t i = count; i < MT_CUDA_TOGETHER; i++)
         p->first[i + 1] = p->first[i];
-    mt_cuda_launch_cluster(dev, k->kernel, p->first[count] * groups, groups, k->threads, k->shared, p);
+    return p->first[count];
+}
+
+static void launch_few(mt_device *dev, const few_kernel *k, mt_cuda_native *p, size_t columns)
+{
+    const size_t groups = groups_of(&p->w[0]), clusters = deal_columns(p, columns);
+    const size_t row_tiles = (p->m + k->rows - 1) / k->rows;
+    mt_cuda_launch_cluster(dev, k->kernel, clusters * groups, row_tiles, groups, k->threads, k->shared, p);
 }
 
 static void multiply_few(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m)
@@ -230,11 +270,96 @@ void mt_cuda_native_launch(mt_device *dev, mt_tensor *const *y, const mt_weight 
         multiply_many(dev, y[i], w[i], m);
 }
 
+/* ---- products of one row ---- */
+
+static const row_kernel *find_row(const mt_cuda_weight *w, uint32_t tiles)
+{
+    const row_kernel *k = row_kernels;
+    while (k->bits != bits_of(w) || k->groups != w->groups || k->tiles != tiles)
+        k++;
+    return k;
+}
+
+/* Bytes of shared memory beside the ring: the row, packed, and before it is normed; sums that come to a block. */
+static size_t beside_ring(const mt_cuda_native *p, const row_kernel *k)
+{
+    const size_t sums = groups_of(&p->w[0]) * k->tiles * MT_CUDA_NATIVE_TILE * sizeof(float);
+    return MT_CUDA_NATIVE_ROW_OWN + (p->norm ? p->w[0].k * sizeof(float) : 0) + sums;
+}
+
+/* Deals the columns out to blocks of the kernel; returns the number of these. */
+static size_t row_blocks(mt_cuda_native *p, const row_kernel *k)
+{
+    return deal_columns(p, (p->gates ? 1 : k->tiles) * MT_CUDA_NATIVE_TILE) * groups_of(&p->w[0]);
+}
+
+/* Stages of a ring with which all blocks run at once, or as many as a multiprocessor has registers for; 0: not even
+   two. */
+static uint32_t row_stages(const mt_device *dev, mt_cuda_native *p, const row_kernel *k)
+{
+    enum { LEAST = 2, MOST = MT_NATIVE_GROUP / MT_NATIVE_CHUNK, STATIC = 256, RESERVED = 1024 };
+    const size_t all = (size_t)dev->processors, each = MT_MIN((row_blocks(p, k) + all - 1) / all, (size_t)k->blocks);
+    const size_t room = ((size_t)dev->shared + RESERVED) / each - RESERVED - STATIC, beside = beside_ring(p, k);
+    const size_t stages = room > beside ? (room - beside) / k->stage : 0;
+    return stages < LEAST ? 0 : (uint32_t)MT_MIN(stages, (size_t)MOST);
+}
+
+/* 64 columns a block where all blocks run at once, else 128; false where there is too little shared memory. */
+static bool launch_row(mt_device *dev, mt_cuda_native *p)
+{
+    const row_kernel *k = find_row(&p->w[0], 1);
+    p->stages = p->gates || row_blocks(p, k) > (size_t)dev->processors * k->blocks ? 0 : row_stages(dev, p, k);
+    if (!p->stages) {
+        k = find_row(&p->w[0], 2);
+        p->stages = row_stages(dev, p, k);
+    }
+    if (!p->stages)
+        return false;
+    mt_cuda_launch_cluster(dev, k->kernel, row_blocks(p, k), 1, groups_of(&p->w[0]),
+                           MT_CUDA_NATIVE_ROW_THREADS(k->tiles), beside_ring(p, k) + p->stages * k->stage, p);
+    return true;
+}
+
+bool mt_cuda_native_row(mt_device *dev, const mt_cuda_products *from)
+{
+    mt_cuda_native p = {.x = from->x, .m = 1, .count = (uint32_t)from->count};
+    p.from.padded = (uint32_t)mt_native_padded(from->w[0]->d.k);
+    for (size_t i = 0; i < from->count; i++) {
+        if (from->y[i]->m.data == from->x.data)
+            return false;
+        p.w[i] = from->w[i]->d;
+        p.y[i] = from->y[i]->m;
+    }
+    return launch_row(dev, &p);
+}
+
+bool mt_cuda_native_norm(mt_device *dev, const mt_cuda_rows *norm, const mt_cuda_native *product)
+{
+    mt_cuda_native p = *product;
+    if (p.norm || norm->y.data != p.x.data || norm->y.cols != p.w[0].k || norm->m != 1 ||
+        norm->y.data == norm->x.data || p.w[0].k % 16 || norm->x.data % 16 || norm->y.data % 16)
+        return false;
+    for (uint32_t i = 0; i < p.count; i++)
+        if (p.y[i].data == norm->x.data || p.y[i].data == norm->y.data)
+            return false;
+    p.x = norm->x;
+    p.out = norm->y;
+    p.norm = norm->w.data;
+    p.eps = norm->eps;
+    p.offset = norm->offset;
+    if (!row_stages(dev, &p, find_row(&p.w[0], 2)))
+        return false;
+    mt_cuda_drop(dev);
+    return launch_row(dev, &p);
+}
+
+/* ---- what becomes part of a product ---- */
+
 bool mt_cuda_native_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m)
 {
-    mt_cuda_native *p = mt_cuda_last(dev, FIRST_FEW, LAST_FEW);
-    if (!p || p->count != 1 || p->m != m || p->add.data || p->y[0].data != x.data || p->y[0].cols != x.cols ||
-        y.data == x.data || p->w[0].n != y.cols)
+    mt_cuda_native *p = mt_cuda_last(dev, FIRST_FEW, LAST_ROW);
+    if (!p || p->x.data == y.data || p->out.data == y.data || p->count != 1 || p->m != m || p->add.data ||
+        p->y[0].data != x.data || p->y[0].cols != x.cols || y.data == x.data || p->w[0].n != y.cols)
         return false;
     p->add = y;
     return true;
@@ -242,9 +367,10 @@ bool mt_cuda_native_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m)
 
 bool mt_cuda_native_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu)
 {
-    const mt_cuda_native *last = mt_cuda_last(dev, FIRST_FEW, LAST_FEW);
-    if (!last || last->gates || last->count != 2 || last->m != m || last->y[0].data != gate.data ||
-        last->y[1].data != up.data || last->w[0].n != last->w[1].n || last->w[0].n != y.cols || y.data == up.data)
+    const mt_cuda_native *last = mt_cuda_last(dev, FIRST_FEW, LAST_ROW);
+    if (!last || last->gates || last->x.data == y.data || last->out.data == y.data || last->count != 2 ||
+        last->m != m || last->y[0].data != gate.data || last->y[1].data != up.data || last->w[0].n != last->w[1].n ||
+        last->w[0].n != y.cols || y.data == up.data)
         return false;
     mt_cuda_native p = *last;
     p.gates = 1;
@@ -254,7 +380,11 @@ bool mt_cuda_native_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda
     p.glu_limit = glu->limit;
     p.glu_offset = glu->offset;
     p.act = glu->act;
+    if (p.x.data && !row_stages(dev, &p, find_row(&p.w[0], 2)))
+        return false;
     mt_cuda_drop(dev);
+    if (p.x.data)
+        return launch_row(dev, &p);
     launch_few(dev, find_few(&p.w[0], p.from.rows, 2), &p, MT_CUDA_NATIVE_TILE);
     return true;
 }

@@ -7,6 +7,9 @@
 
 #include "device/cuda/common/mma.cuh"
 
+/* Steps of a chunk of k, chunks of a group. */
+enum { CHUNK_STEPS = MT_CUDA_NATIVE_CHUNK_STEPS, GROUP_CHUNKS = MT_NATIVE_GROUP / MT_NATIVE_CHUNK };
+
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 
 /* ---- products ---- */
@@ -50,6 +53,67 @@ static __device__ inline uint8_t *swizzled_memory(void)
 {
     extern __shared__ uint8_t raw[];
     return raw + (1024 - shared_address(raw) % 1024) % 1024;
+}
+
+/* c (16 x 8) += a (16 x 16) b (16 x 8). */
+static __device__ inline void multiply_warp(float *c, const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/* ---- blocks of products of few rows ---- */
+
+/* What a block of a product of few rows multiplies. */
+typedef struct native_place {
+    uint32_t group, blocks;        /* its group, and how many there are: the blocks of the cluster */
+    uint32_t weight[2], column[2]; /* of its two tiles; of the second only where it is another weight's */
+    int count;                     /* chunks of k */
+} native_place;
+
+static __device__ inline native_place place_of_block(const mt_cuda_native &p, uint32_t columns)
+{
+    native_place at;
+    at.group = block_of_cluster();
+    at.blocks = cluster_size();
+    const uint32_t tile = blockIdx.x / at.blocks;
+    at.weight[0] = 0;
+    while (!p.gates && tile >= p.first[at.weight[0] + 1])
+        at.weight[0]++;
+    at.column[0] = (tile - p.first[at.weight[0]]) * (p.gates ? columns / 2 : columns);
+    at.weight[1] = p.gates ? 1 : at.weight[0];
+    at.column[1] = p.gates ? at.column[0] : at.column[0] + MT_CUDA_NATIVE_TILE;
+    at.count = min((int)(p.from.padded / MT_NATIVE_CHUNK - at.group * GROUP_CHUNKS), (int)GROUP_CHUNKS);
+    return at;
+}
+
+/* Four floats to the shared memory of a block of the cluster, whose barrier is told when they are there. `to` and
+   `come`: addresses in the own shared memory of what lies at the same places there. */
+static __device__ inline void send_four(uint32_t block, uint32_t to, uint32_t come, float4 x)
+{
+    asm volatile(
+        "{.reg .b32 at, told;\n"
+        "mapa.shared::cluster.u32 at,%0,%2;\n"
+        "mapa.shared::cluster.u32 told,%1,%2;\n"
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [at],{%3,%4,%5,%6},[told];}" ::"r"(to),
+        "r"(come), "r"(block), "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w)
+        : "memory");
+}
+
+/* Groups in their order; apart: floats from one to the next. */
+static __device__ inline float sum_groups(const float *sums, uint32_t blocks, uint32_t apart)
+{
+    float total = sums[0];
+    for (uint32_t b = 1; b < blocks; b++)
+        total += sums[b * apart];
+    return total;
+}
+
+static __device__ inline float finished(float total, const mt_cuda_weight &w, uint32_t n)
+{
+    total *= w.unit;
+    return w.bias && n < w.n ? total + w.bias[n] : total;
 }
 
 #endif

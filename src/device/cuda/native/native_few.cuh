@@ -1,8 +1,8 @@
 /* y = x W' for 1 to 64 rows in the arithmetic `native` (device/native.h), W in codes, for up to four weights that share
    the rows. native_few_*.cu compile it for weights of one kind each.
 
-   Tiles: a block has 64 TILES columns, all rows (ROWS: 8, 16, 32 or 64) and one group of 2,048 of k; the blocks of a
-   cluster have the groups of the same columns. Stages of 256 of k in a ring. Two blocks a multiprocessor, where shared
+   Tiles: a block has 64 TILES columns, a tile of rows (ROWS: 8, 16, 32 or 64; nearly always all of them) and one group
+   of 2,048 of k; the blocks of a cluster have the groups of the same columns. Stages of 256 of k in a ring. Two blocks a multiprocessor, where shared
    memory suffices. Warps: TILES times four warps multiply, 16 columns each: codes come from the ring, are decoded in
    registers and are the first operand of a product; rows are the second. Up to 16 rows are multiplied by each warp for
    itself (mma.sync, 12 % faster there), more by warpgroups (wgmma, 15 % faster for 32), with the same bits. One thread
@@ -27,29 +27,7 @@
 #include "device/cuda/native/native.cuh"
 #include "device/cuda/rows/activations.cuh"
 
-enum { CHUNK_STEPS = MT_CUDA_NATIVE_CHUNK_STEPS, GROUP_CHUNKS = MT_NATIVE_GROUP / MT_NATIVE_CHUNK };
-
 #if __CUDA_ARCH__ >= 900
-
-static __device__ inline uint32_t cluster_size(void)
-{
-    uint32_t blocks;
-    asm("mov.u32 %0,%%cluster_nctaid.x;" : "=r"(blocks));
-    return blocks;
-}
-
-/* Four floats to the shared memory of a block of the cluster, whose barrier is told when they are there. `to` and
-   `come`: addresses in the own shared memory of what lies at the same places there. */
-static __device__ inline void send_four(uint32_t block, uint32_t to, uint32_t come, float4 x)
-{
-    asm volatile(
-        "{.reg .b32 at, told;\n"
-        "mapa.shared::cluster.u32 at,%0,%2;\n"
-        "mapa.shared::cluster.u32 told,%1,%2;\n"
-        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [at],{%3,%4,%5,%6},[told];}" ::"r"(to),
-        "r"(come), "r"(block), "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w)
-        : "memory");
-}
 
 /* What a block does, and where the parts of its stages are. */
 template <int BITS, int GROUPS, int ROWS, int TILES, int DEPTH, int EACH> struct few_shape {
@@ -64,36 +42,13 @@ template <int BITS, int GROUPS, int ROWS, int TILES, int DEPTH, int EACH> struct
     static const int ALL = (START * (TILES + 1) - COPIER) / TILES / 8 * 8, MORE = ALL > 240 ? 240 : ALL;
 };
 
-/* What a block multiplies. */
-typedef struct few_place {
-    uint32_t group, blocks;        /* its group, and how many there are: the blocks of the cluster */
-    uint32_t weight[2], column[2]; /* of its two tiles; of the second only where it is another weight's */
-    int count;                     /* chunks of k */
-} few_place;
-
-static __device__ inline few_place place_of_block(const mt_cuda_native &p, uint32_t columns)
-{
-    few_place at;
-    at.group = block_of_cluster();
-    at.blocks = cluster_size();
-    const uint32_t tile = blockIdx.x / at.blocks;
-    at.weight[0] = 0;
-    while (!p.gates && tile >= p.first[at.weight[0] + 1])
-        at.weight[0]++;
-    at.column[0] = (tile - p.first[at.weight[0]]) * (p.gates ? columns / 2 : columns);
-    at.weight[1] = p.gates ? 1 : at.weight[0];
-    at.column[1] = p.gates ? at.column[0] : at.column[0] + MT_CUDA_NATIVE_TILE;
-    at.count = min((int)(p.from.padded / MT_NATIVE_CHUNK - at.group * GROUP_CHUNKS), (int)GROUP_CHUNKS);
-    return at;
-}
-
 /* Begins the copies of a block: weights of the first stages at once, rows once the kernel before has written them. */
 template <typename shape>
-static __device__ inline void copy_stages(const mt_cuda_native &p, const few_place &at, uint8_t *ring, uint64_t *full,
-                                          uint64_t *empty)
+static __device__ inline void copy_stages(const mt_cuda_native &p, const native_place &at, uint8_t *ring,
+                                          uint64_t *full, uint64_t *empty)
 {
     constexpr int TILES = shape::COLUMNS / MT_CUDA_NATIVE_TILE;
-    const uint64_t first = (uint64_t)at.group * GROUP_CHUNKS;
+    const uint64_t first = (uint64_t)blockIdx.y * (p.from.padded / MT_NATIVE_CHUNK) + at.group * GROUP_CHUNKS;
     const uint8_t *x = p.from.q + first * shape::ROWS_BYTES,
                   *units = (const uint8_t *)p.from.turns + first * shape::UNITS_BYTES;
     const uint8_t *w[2];
@@ -158,14 +113,6 @@ static __device__ inline void change_units(float (&part)[N], const uint32_t (&un
         const float b = __shfl_sync(0xffffffffu, ratio[j / 4], j % 4 * 8 + pair + 1);
         part[j * 4] *= a, part[j * 4 + 1] *= b, part[j * 4 + 2] *= a, part[j * 4 + 3] *= b;
     }
-}
-
-/* c (16 x 8) += a (16 x 16) b (16 x 8). */
-static __device__ inline void multiply_warp(float *c, const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 /* Adds the products of a chunk. `weights`: the warpgroup's, in shared memory as `rows`. before: numbers of the units of
@@ -288,8 +235,8 @@ template <typename shape, int N> static __device__ inline void put_parts(const f
 
 /* Sends each row to the block that has it, 16 bytes a thread. */
 template <typename shape>
-static __device__ inline void send_parts(const few_place &at, const float *sums, uint32_t to, uint32_t come, uint32_t m,
-                                         uint32_t each)
+static __device__ inline void send_parts(const native_place &at, const float *sums, uint32_t to, uint32_t come,
+                                         uint32_t m, uint32_t each)
 {
     constexpr uint32_t STRIDE = shape::COLUMNS + 4, FOURS = shape::COLUMNS / 4, THREADS_M = shape::COLUMNS * 2;
     for (uint32_t i = threadIdx.x; i < m * FOURS; i += THREADS_M) {
@@ -299,24 +246,9 @@ static __device__ inline void send_parts(const few_place &at, const float *sums,
     }
 }
 
-/* Groups in their order; apart: floats from one to the next. */
-static __device__ inline float sum_groups(const float *sums, uint32_t blocks, uint32_t apart)
-{
-    float total = sums[0];
-    for (uint32_t b = 1; b < blocks; b++)
-        total += sums[b * apart];
-    return total;
-}
-
-static __device__ inline float finished(float total, const mt_cuda_weight &w, uint32_t n)
-{
-    total *= w.unit;
-    return w.bias && n < w.n ? total + w.bias[n] : total;
-}
-
 /* y of the block's rows, 32 columns a warp at a time. */
 template <typename shape>
-static __device__ inline void store_sums(const mt_cuda_native &p, const few_place &at, const float *sums,
+static __device__ inline void store_sums(const mt_cuda_native &p, const native_place &at, const float *sums,
                                          uint32_t first, uint32_t rows)
 {
     constexpr uint32_t STRIDE = shape::COLUMNS + 4, STRIPS = shape::COLUMNS / 32, WARPS = shape::COLUMNS / 16;
@@ -334,7 +266,7 @@ static __device__ inline void store_sums(const mt_cuda_native &p, const few_plac
 
 /* Gate and up of the block's rows combined, a row a warp, two columns a lane. */
 template <typename shape>
-static __device__ inline void store_gated(const mt_cuda_native &p, const few_place &at, const float *sums,
+static __device__ inline void store_gated(const mt_cuda_native &p, const native_place &at, const float *sums,
                                           uint32_t first, uint32_t rows)
 {
     constexpr uint32_t STRIDE = shape::COLUMNS + 4, WARPS = shape::COLUMNS / 16;
@@ -384,8 +316,9 @@ static __device__ inline void multiply(const mt_cuda_native &p)
     __shared__ uint64_t full[STAGES], empty[STAGES], come;
     uint8_t *ring = swizzled_memory();
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, warpgroup = warp / 4;
-    const few_place at = place_of_block(p, shape::COLUMNS);
-    const uint32_t each = (p.m + at.blocks - 1) / at.blocks, own = rows_of_block(p.m, each, at.group);
+    const native_place at = place_of_block(p, shape::COLUMNS);
+    const uint32_t first = blockIdx.y * ROWS, m = min(p.m - first, (uint32_t)ROWS);
+    const uint32_t each = (m + at.blocks - 1) / at.blocks, own = rows_of_block(m, each, at.group);
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
             barrier_init(&full[i], 1);
@@ -426,7 +359,7 @@ static __device__ inline void multiply(const mt_cuda_native &p)
         barrier_wait(&full[i % STAGES], i / STAGES & 1);
 #pragma unroll
         for (int l = 0; l < LANES; l++) {
-            const bool there = lane + l * 32 < p.m;
+            const bool there = lane + l * 32 < m;
             now[l] = there ? ((const uint32_t *)units)[lane + l * 32] : 0;
             before[l] = i ? before[l] : now[l] & 255;
             same = same && now[l] == before[l] * 0x01010101u;
@@ -447,18 +380,20 @@ static __device__ inline void multiply(const mt_cuda_native &p)
     for (int l = 0; l < LANES; l++)
         unit[l] = __uint_as_float(unit_bits(before[l]));
     scale_parts(part, unit);
-    float *sums = (float *)ring, *came = sums + p.m * (shape::COLUMNS + 4);
+    float *sums = (float *)ring, *came = at.blocks > 1 ? sums + m * (shape::COLUMNS + 4) : sums;
     named_barrier(1, TILES * 128); /* all warps have read what came to the ring */
     put_parts<shape>(part, sums);
     cluster_meet();
-    send_parts<shape>(at, sums, shared_address(came), shared_address(&come), p.m, each);
-    if (own == 0)
-        return;
-    barrier_wait(&come, 0);
+    if (at.blocks > 1) {
+        send_parts<shape>(at, sums, shared_address(came), shared_address(&come), m, each);
+        if (own == 0)
+            return;
+        barrier_wait(&come, 0);
+    }
     if (p.gates)
-        store_gated<shape>(p, at, came, at.group * each, own);
+        store_gated<shape>(p, at, came, first + at.group * each, own);
     else
-        store_sums<shape>(p, at, came, at.group * each, own);
+        store_sums<shape>(p, at, came, first + at.group * each, own);
 }
 
 #else

@@ -39,6 +39,12 @@ static bool mt_cuda_list_native(mt_device *dev, mt_cuda_kernel kernel, const mt_
     return true;
 }
 
+static bool mt_cuda_list_native_row(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p)
+{
+    (void)kernel;
+    return mt_cuda_native_row(dev, p);
+}
+
 static bool mt_cuda_list_any(mt_device *dev, mt_cuda_kernel kernel, const mt_cuda_products *p)
 {
     (void)kernel;
@@ -61,6 +67,7 @@ static bool mt_cuda_list_any(mt_device *dev, mt_cuda_kernel kernel, const mt_cud
 /* clang-format off */
 static const product products[] = {
     /*  formats              group   scales rows       card kernel                        listed  rows are */
+    ROW(NATIVE,              0,     ANY,    1, 1,    90, COUNT,                    native_row, READS)
     ROW(NATIVE,              0,     ANY,    1, MANY, 90, COUNT,                        native, PACKED)
     ROW(F32,                 0,     ANY,    1, MANY,  0, COUNT,                        f32,    READS)
     ROW(F32,                 0,     ANY,    1, MANY,  0, matmul_f32_any,               any,    PACKED)
@@ -77,6 +84,7 @@ static const product products[] = {
     ROW(C8 | S8,             64,    WHOLE, 17, 32,   90, matmul_w8_g64_ring_rows17_32, few,    PACKED)
     ROW(C8 | S8,             64,    WHOLE, 33, 64,   90, matmul_w8_g64_ring_rows33_64, few,    PACKED)
     ROW(C4,                  USUAL, ANY,    1, 8,    90, matmul_w4_ring_rows1_8,       few,    PACKED)
+    ROW(C4,                  64,    PAIRS, 33, 64,   90, matmul_w4_g64_hopper_rows65,  many,   PACKED)
     ROW(C4,                  USUAL, ANY,    9, 16,   90, matmul_w4_ring_rows9_16,      few,    PACKED)
     ROW(C4,                  USUAL, ANY,   17, 32,   90, matmul_w4_ring_rows17_32,     few,    PACKED)
     ROW(C4,                  USUAL, ANY,   33, 64,   90, matmul_w4_ring_rows33_64,     few,    PACKED)
@@ -178,12 +186,12 @@ bool mt_cuda_same_rows(const mt_weight *a, const mt_weight *b)
            (a->class != MT_CLASS_Q || (a->d.group == b->d.group && (a->mat.bits == 8) == (b->mat.bits == 8)));
 }
 
-static void pack(mt_device *dev, const mt_weight *w, mt_cuda_mat x, size_t m)
+static void pack(mt_device *dev, const mt_cuda_products *p)
 {
-    if (w->class == MT_CLASS_N)
-        mt_cuda_native_pack(dev, w, x, m);
+    if (p->w[0]->class == MT_CLASS_N)
+        mt_cuda_native_pack(dev, p->w, p->count, p->x, p->m);
     else
-        mt_cuda_pack_rows(dev, w, x, 0, m);
+        mt_cuda_pack_rows(dev, p->w[0], p->x, 0, p->m);
 }
 
 /* Multiplies the first weights, as many as one kernel takes, and returns how many these are. packed: the last weight
@@ -199,7 +207,7 @@ static size_t multiply_some(mt_device *dev, mt_cuda_products p, const mt_weight 
         if (!fits(dev, row, w, p.m))
             continue;
         if (row->rows == PACKED && (!*packed || !mt_cuda_same_rows(w, *packed))) {
-            pack(dev, w, p.x, p.m);
+            pack(dev, &p);
             *packed = w;
         }
         if (row->list(dev, row->kernel, &p))
