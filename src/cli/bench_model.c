@@ -96,9 +96,9 @@ static void introduce(mt_model_bench *b)
     json_object_set_new(r->facts, "precision",
                         json_string(b->opt->precision == MT_PRECISION_FAST ? "fast" : "reference"));
     json_object_set_new(r->facts, "arithmetic",
-                        json_string(b->opt->arithmetic == MT_NUMERICS_SM90     ? "sm90"
-                                    : b->opt->arithmetic == MT_NUMERICS_NATIVE ? "native"
-                                                                               : "portable"));
+                        json_string(b->opt->arithmetic == MT_NUMERICS_SM90               ? "sm90"
+                                    : mt_device_numerics(b->o.dev) == MT_NUMERICS_NATIVE ? "native"
+                                                                                         : "portable"));
     json_object_set_new(r->facts, "peaks", json_string(peaks));
     json_object_set_new(r->facts, "bandwidth", json_real(p->bandwidth));
     json_object_set_new(r->facts, "int8", json_real(p->int8));

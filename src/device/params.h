@@ -12,12 +12,13 @@ typedef enum mt_precision {
 } mt_precision;
 
 /* How products with quantised weights are computed in fast precision (docs/numerics.md): with the bits of every device
-   that follows R3 and R4, or with those of tensor cores of sm_90. */
+   that follows R3 and R4, or with those of tensor cores of sm_90. A device has one of the first two. */
 typedef enum mt_numerics {
     MT_NUMERICS_PORTABLE,
     MT_NUMERICS_NATIVE,
     MT_NUMERICS_SM90,         /* on a CPU: native, and where R5 leaves open how to add, as tensor cores of sm_90 do */
-    MT_NUMERICS_SM90_PORTABLE /* portable, and likewise */
+    MT_NUMERICS_AUTO,         /* native where that is the device's own, in fast precision; else portable */
+    MT_NUMERICS_SM90_PORTABLE /* portable, and adding likewise */
 } mt_numerics;
 
 /* How cached keys and values are stored: in 16 bits (fp32 in reference precision), or as integers with a scale for each

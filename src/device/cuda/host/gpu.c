@@ -72,9 +72,14 @@ static bool find_kernels(mt_device *dev, mt_error *err)
                              mt_cuda_driver_text(&dev->cu, error));
 }
 
-/* Tensor cores of other cards add in other ways than the rule says. */
-static bool check_numerics(const mt_device *dev, mt_error *err)
+/* Tensor cores of other cards add in other ways than the rule of `native` says. */
+static bool choose_numerics(mt_device *dev, mt_error *err)
 {
+    if (dev->head.numerics == MT_NUMERICS_AUTO)
+        dev->head.numerics =
+            dev->code == 90 && dev->head.precision == MT_PRECISION_FAST ? MT_NUMERICS_NATIVE : MT_NUMERICS_PORTABLE;
+    if (dev->head.numerics == MT_NUMERICS_NATIVE)
+        snprintf(dev->name + strlen(dev->name), sizeof(dev->name) - strlen(dev->name), ", arithmetic native");
     return dev->head.numerics != MT_NUMERICS_NATIVE || dev->code == 90 ||
            mt_fail(
                err, MT_E_UNSUPPORTED,
@@ -152,7 +157,7 @@ bool mt_cuda_open_gpu(mt_device *dev, mt_error *err)
 {
     if (mt_cuda_ways_read(&dev->ways, getenv("MOTET_CUDA"), err) && mt_cuda_driver_open(&dev->cu, err) &&
         find_card(dev, err) && describe_card(dev, err) && enter(dev, err) && load_images(dev, err) &&
-        find_kernels(dev, err) && check_numerics(dev, err) && mt_cuda_launcher_open(dev, err) &&
+        find_kernels(dev, err) && choose_numerics(dev, err) && mt_cuda_launcher_open(dev, err) &&
         mt_cuda_aside_open(dev, err)) {
         dev->bytes = MT_CUDA_STAGING;
         dev->failed = false;
