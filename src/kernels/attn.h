@@ -33,6 +33,18 @@ static inline mt_attn_range mt_attn_seen_by(const mt_attn *a, size_t seg, size_t
     return u.begin < u.end ? u : (mt_attn_range){0, 0};
 }
 
+/* The blocks of MT_LANES positions in which the range has some. */
+static inline mt_attn_range mt_attn_blocks(mt_attn_range seen)
+{
+    return (mt_attn_range){seen.begin / MT_LANES, (seen.end + MT_LANES - 1) / MT_LANES};
+}
+
+/* What is in both; begin may be above end. */
+static inline mt_attn_range mt_attn_both(mt_attn_range a, mt_attn_range b)
+{
+    return (mt_attn_range){a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
+}
+
 /* Address of position t of the segment; offset: k_offset or v_offset; element: bytes of an element. In plain arrays the
    following positions are head_stride elements apart up to the end of the page, so at least up to the next multiple of
    MT_LANES. Where a level orders a block in its own way, t is a multiple of MT_LANES, and MT_LANES positions begin

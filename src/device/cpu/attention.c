@@ -24,6 +24,7 @@ typedef struct attention {
     size_t value_dim; /* of a head's result */
     size_t group;     /* query heads of a key/value head. Of latents, which all share, a tile has some of them */
     size_t tile;      /* tokens of a tile */
+    size_t tiles;     /* of all spans, for one key/value head */
     size_t most;      /* segments of the longest sequence */
     mt_attention how;
     mt_cpu_sm90_form form; /* where tensor cores of sm_90 are computed */
@@ -132,15 +133,15 @@ static void make_tile(const attention *op, const mt_span *span, size_t index, si
     t->seg1 = (seen + MT_SEGMENT - 1) / MT_SEGMENT;
 }
 
-/* The tile of a work item. Heads are innermost, so that consecutive items share page tables. */
+/* The tile of a work item. Those of a key/value head follow each other, so that tiles of a prompt, and sequences that share
+   pages, find keys and values of the tile before in the caches. */
 static void find_tile(const attention *op, size_t item, tile *t)
 {
-    const size_t kv_head = item % op->kv_heads;
-    size_t index = item / op->kv_heads;
+    size_t index = item % op->tiles;
     const mt_span *span = op->batch->span;
     while (index >= span_tiles(op, span))
         index -= span_tiles(op, span++);
-    make_tile(op, span, index, kv_head, t);
+    make_tile(op, span, index, item / op->tiles, t);
 }
 
 /* Reads a position of integers with latents: two vectors, the second right behind the first. */
@@ -315,7 +316,7 @@ static attention prepare(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv
     op.head_dim = kv->shape.head_dim;
     op.value_dim = kv->shape.latent ? kv->shape.latent : op.head_dim;
     op.group = op.heads / op.kv_heads;
-    op.tile = (op.group < 8 ? MT_CPU_ATTN_FULL : MT_CPU_ATTN_ROWS) / op.group;
+    op.tile = (op.group <= MT_CPU_ATTN_SOME ? MT_CPU_ATTN_FULL : MT_CPU_ATTN_ROWS) / op.group;
     if (op.tile > batch->rows)
         op.tile = batch->rows;
     op.most = most_segments(batch);
@@ -330,12 +331,13 @@ void mt_cpu_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv
            op.heads <= kv->shape.query_heads && batch->rows <= dev->rows);
     op.how = how;
     op.form = dev->sm90 ? mt_cpu_sm90_form_of(kv, op.group, &how) : MT_CPU_SM90_NONE;
-    size_t tiles = 0, work = 0;
+    size_t work = 0;
     for (size_t i = 0; i < batch->spans; i++) {
         const mt_span *s = &batch->span[i];
-        tiles += span_tiles(&op, s) * op.kv_heads;
+        op.tiles += span_tiles(&op, s);
         work += s->rows * (s->position + s->rows) * q->cols;
     }
+    const size_t tiles = op.tiles * op.kv_heads;
     mt_cpu_run(dev, query_row, &op, batch->rows, batch->rows * q->cols);
     const bool idle = tiles < 2 * mt_host_threads(dev->head.host) && op.most > 1;
     if (idle && tiles * op.most * op.tile * op.group <= PART_ROWS) {

@@ -11,8 +11,15 @@
 
 #define MT_CPU_ROW_BLOCK 128 /* rows that are packed together, so few that they stay in the second-level cache */
 #define MT_CPU_ATTN_ROWS 64  /* most query rows (tokens x heads of a group) of an attention tile */
-#define MT_CPU_ATTN_FULL 60  /* the same rounded down to a multiple of twelve, which kernels process at once */
-#define MT_CPU_INLINE 16384  /* work on fewer elements is not worth waking the pool's threads */
+/* FULL: as many as kernels process at once, for groups of at most SOME heads; larger groups have tiles of up to ROWS. */
+#if defined(__x86_64__)
+#define MT_CPU_ATTN_FULL 48
+#define MT_CPU_ATTN_SOME 24
+#else
+#define MT_CPU_ATTN_FULL 60 /* a multiple of twelve */
+#define MT_CPU_ATTN_SOME 7
+#endif
+#define MT_CPU_INLINE 16384 /* work on fewer elements is not worth waking the pool's threads */
 
 struct mt_tensor {
     size_t rows, cols, stride; /* stride: cols rounded up to MT_ROW_PAD; the padding stays zero */

@@ -1,9 +1,11 @@
-/* Attention (R8 of docs/numerics.md); reductions by R6. Few rows read K and V where they are (attn_few.h). For more, K and
-   V of the visible positions are widened to fp32, SPAN rows at a time in tiles of TILE_X; V is stored lane by lane,
-   position t at [t % 16][t / 16], so that products of one lane read memory in order. */
+/* Attention (R8 of docs/numerics.md); reductions by R6. Few rows read K and V where they are (attn_few.h). With AVX-512,
+   more are columns of registers (attn_columns.h), for which AVX2 has too few. There, K and V of the visible positions are
+   widened to fp32, SPAN rows at a time in tiles of TILE_X; V is stored lane by lane, position t at [t % 16][t / 16], so
+   that products of one lane read memory in order. */
 #include "kernels/attn.h"
 
 #include "kernels/levels.h"
+#include "kernels/x86/attn_columns.h"
 #include "kernels/x86/attn_few.h"
 
 enum { SPAN = 4 * TILE_X, BLOCKS = MT_SEGMENT / MT_LANES };
@@ -26,10 +28,16 @@ static work carve(uint8_t *scratch, size_t stride)
     return s;
 }
 
+static size_t tile_scratch(size_t head_stride)
+{
+    return ((2 * MT_SEGMENT + SPAN) * head_stride + SPAN * MT_SEGMENT) * sizeof(float);
+}
+
 size_t MT_LEVEL(attn_scratch_bytes)(size_t rows, size_t head_stride)
 {
     (void)rows;
-    return ((2 * MT_SEGMENT + SPAN) * head_stride + SPAN * MT_SEGMENT) * sizeof(float);
+    const size_t tile = tile_scratch(head_stride), columns = mt_columns_scratch(head_stride);
+    return tile > columns ? tile : columns;
 }
 
 /* n % 16 == 0 */
@@ -97,16 +105,11 @@ static void products(const work *w, const mt_attn *a, size_t seg, mt_attn_range 
     }
 }
 
-static mt_attn_range blocks_of(mt_attn_range seen)
-{
-    return (mt_attn_range){seen.begin / MT_LANES, (seen.end + MT_LANES - 1) / MT_LANES};
-}
-
 /* Replaces the products by s, for the blocks that the row sees; returns the largest visible one. */
 static float scores(float *p, const mt_attn *a, mt_attn_range seen)
 {
     const vf none = vf_set1(-INFINITY);
-    const mt_attn_range b = blocks_of(seen);
+    const mt_attn_range b = mt_attn_blocks(seen);
     vf top = none;
     for (size_t t = b.begin * MT_LANES; t < b.end * MT_LANES; t += VL) {
         vf s = vf_mul(vf_load(p + t), vf_set1(a->scale));
@@ -121,7 +124,7 @@ static float scores(float *p, const mt_attn *a, mt_attn_range seen)
 static mt_attn_part softmax_row(float *p, const mt_attn *a, mt_attn_range seen, bool round)
 {
     const float m = scores(p, a, seen);
-    const mt_attn_range b = blocks_of(seen);
+    const mt_attn_range b = mt_attn_blocks(seen);
     vlanes sum = vlanes_zero();
     for (size_t t = b.begin * MT_LANES; t < b.end * MT_LANES; t += MT_LANES) {
         MT_UNROLL
@@ -227,7 +230,7 @@ MT_INLINE void span(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, 
     for (size_t c = 0; c < n; c++) {
         mt_attn_range seen = mt_attn_seen(a, seg, r + c);
         part[r + c] = softmax_row(w->p + c * MT_SEGMENT, a, seen, bf16);
-        blocks[c] = blocks_of(seen);
+        blocks[c] = mt_attn_blocks(seen);
     }
     for (size_t c = 0, end; c < n; c = end) {
         for (end = c + 1; end < n && blocks[end].begin == blocks[c].begin && blocks[end].end == blocks[c].end;)
@@ -261,12 +264,30 @@ MT_INLINE void attend_few(float *o, mt_attn_part *part, const mt_attn *a, size_t
     for (size_t c = 0; c < n; c++) {
         const mt_attn_range seen = mt_attn_seen(a, seg, r + c);
         part[r + c] = softmax_row(w->p + c * MT_SEGMENT, a, seen, bf16);
-        blocks[c] = blocks_of(seen);
+        blocks[c] = mt_attn_blocks(seen);
     }
     for (size_t c = 0, end; c < n; c = end) {
         for (end = c + 1; end < n && blocks[end].begin == blocks[c].begin && blocks[end].end == blocks[c].end;)
             end++;
         mt_few_weigh(o + (r + c) * stride, w->p + c * MT_SEGMENT, v, stride, blocks[c], all.end, end - c, bf16);
+    }
+}
+
+MT_INLINE void attend_columns(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch, bool bf16)
+{
+    const size_t stride = a->head_stride, most = COLUMNS_MOST * VL;
+    const size_t end = mt_attn_seen_by(a, seg, 0, a->rows).end;
+    mt_columns w = mt_columns_carve(scratch, stride);
+    for (size_t r = 0, n; r < a->rows; r += n, o += n * stride, part += n) {
+        const uint8_t *q = (const uint8_t *)a->q + r * stride * (bf16 ? 2 : 4);
+        n = a->rows - r < most ? a->rows - r : most;
+        mt_columns_look(&w, a, seg, r, n);
+        if (n <= VL)
+            mt_columns_attend(o, part, &w, a, seg, q, end, n, 1, bf16);
+        else if (n <= 2 * VL)
+            mt_columns_attend(o, part, &w, a, seg, q, end, n, 2, bf16);
+        else
+            mt_columns_attend(o, part, &w, a, seg, q, end, n, 3, bf16);
     }
 }
 
@@ -276,6 +297,10 @@ MT_INLINE void attend(float *o, mt_attn_part *part, const mt_attn *a, size_t seg
     if (a->rows <= FEW_TIMES * TILE_X) {
         for (size_t r = 0, step = even(a->rows); r < a->rows; r += step)
             attend_few(o, part, a, seg, &w, r, a->rows - r < step ? a->rows - r : step, bf16);
+        return;
+    }
+    if (VL == MT_LANES) {
+        attend_columns(o, part, a, seg, scratch, bf16);
         return;
     }
     gather_k(&w, a, seg, mt_attn_seen_by(a, seg, 0, a->rows), bf16);

@@ -82,7 +82,7 @@ static void widen_values_at(const qwork *s, const mt_attn *a, size_t seg, size_t
 static mt_attn_part weights_row(float *p, const qwork *s, const mt_attn *a, float scale, mt_attn_range seen, float *top)
 {
     const vf none = vf_set1(-INFINITY), zero = vf_set1(0.0f);
-    const mt_attn_range b = blocks_of(seen);
+    const mt_attn_range b = mt_attn_blocks(seen);
     vf most = none, largest = zero;
     for (size_t t = b.begin * MT_LANES; t < b.end * MT_LANES; t += VL) {
         vf x = vf_mul(vf_mul(vf_load(p + t), vf_load(s->kd + t)), vf_set1(scale));
@@ -141,7 +141,7 @@ static void span_q(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, c
     }
     products(&s->w, a, seg, mt_attn_seen_by(a, seg, r, r + n), n, false, 0);
     for (size_t c = 0; c < n; c++) {
-        const mt_attn_range seen = mt_attn_seen(a, seg, r + c), blocks = blocks_of(seen);
+        const mt_attn_range seen = mt_attn_seen(a, seg, r + c), blocks = mt_attn_blocks(seen);
         float *p = s->w.p + c * MT_SEGMENT, *u = s->u + c * 2 * MT_SEGMENT, top;
         part[r + c] = weights_row(p, s, a, qd[c] * a->scale, seen, &top);
         round_weights(u, p, top, blocks);
@@ -153,7 +153,7 @@ static void span_q(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, c
 void MT_LEVEL(attn_q)(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch)
 {
     const qwork s = carve_q(scratch, a->head_stride);
-    const mt_attn_range all = mt_attn_seen_by(a, seg, 0, a->rows), b = blocks_of(all);
+    const mt_attn_range all = mt_attn_seen_by(a, seg, 0, a->rows), b = mt_attn_blocks(all);
     widen_keys(&s, a, seg, (mt_attn_range){b.begin * MT_LANES, b.end * MT_LANES});
     for (size_t t = b.begin * MT_LANES; t < b.end * MT_LANES; t += VL)
         widen_values_at(&s, a, seg, t);

@@ -41,6 +41,8 @@ MT_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 MT_INLINE vf vf_fnma(vf a, vf b, vf c) { return _mm256_fnmadd_ps(a, b, c); } /* c - a * b */
 MT_INLINE vf vf_fms(vf a, vf b, vf c) { return _mm256_fmsub_ps(a, b, c); } /* a * b - c */
 
+MT_INLINE vmask vm_or(vmask a, vmask b) { return _mm256_or_ps(a, b); }
+MT_INLINE bool vm_any(vmask m) { return _mm256_movemask_ps(m) != 0; }
 MT_INLINE vmask vf_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
 MT_INLINE vmask vf_eq(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
 MT_INLINE vmask vf_is_nan(vf a) { return _mm256_cmp_ps(a, a, _CMP_UNORD_Q); }
@@ -90,6 +92,13 @@ MT_INLINE vmask vi_within(size_t index, size_t first, size_t last)
     vi at = vi_add(vi_set1((int)index), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     vi below = _mm256_cmpgt_epi32(vi_set1((int)first), at);
     return _mm256_castsi256_ps(_mm256_andnot_si256(below, _mm256_cmpgt_epi32(vi_set1((int)last), at)));
+}
+
+/* first < hi and lo < last */
+MT_INLINE vmask vi_overlap(vi lo, vi hi, size_t first, size_t last)
+{
+    vi before = _mm256_cmpgt_epi32(vi_set1((int)last), lo);
+    return _mm256_castsi256_ps(_mm256_and_si256(before, _mm256_cmpgt_epi32(hi, vi_set1((int)first))));
 }
 
 /* The sum (largest) of all elements */

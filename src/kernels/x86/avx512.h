@@ -43,6 +43,8 @@ MT_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 MT_INLINE vf vf_fnma(vf a, vf b, vf c) { return _mm512_fnmadd_ps(a, b, c); } /* c - a * b */
 MT_INLINE vf vf_fms(vf a, vf b, vf c) { return _mm512_fmsub_ps(a, b, c); } /* a * b - c */
 
+MT_INLINE vmask vm_or(vmask a, vmask b) { return (vmask)(a | b); }
+MT_INLINE bool vm_any(vmask m) { return m != 0; }
 MT_INLINE vmask vf_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 MT_INLINE vmask vf_eq(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
 MT_INLINE vmask vf_is_nan(vf a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
@@ -101,6 +103,12 @@ MT_INLINE vmask vi_within(size_t index, size_t first, size_t last)
     vi at = vi_add(vi_set1((int)index), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
     vmask from = _mm512_cmpge_epi32_mask(at, vi_set1((int)first));
     return _mm512_mask_cmplt_epi32_mask(from, at, vi_set1((int)last));
+}
+
+/* first < hi and lo < last */
+MT_INLINE vmask vi_overlap(vi lo, vi hi, size_t first, size_t last)
+{
+    return _mm512_mask_cmplt_epi32_mask(_mm512_cmpgt_epi32_mask(hi, vi_set1((int)first)), lo, vi_set1((int)last));
 }
 
 /* n < VL elements, then the value of fill */
