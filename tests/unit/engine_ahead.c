@@ -2,6 +2,7 @@
 #include "engine_driver.h"
 
 #include "base/clock.h"
+#include "engine/inside.h"
 
 #define LEN 50
 #define TOKENS 40
@@ -277,6 +278,74 @@ static void another_engine_gets_its_turn(void **state)
     assert_int_equal(r.tokens, 5);
 }
 
+typedef struct lender {
+    driver d;
+    size_t lent; /* slots that are lent though no step is begun ahead */
+} lender;
+
+static void look_at_loans(void *ctx, bool begins)
+{
+    lender *l = ctx;
+    const mt_engine *e = l->d.engine;
+    driver_turn(&l->d, begins);
+    for (size_t i = 0; !begins && !e->ahead && i < e->running_count; i++)
+        l->lent += e->running[i]->seq.state.borrowed;
+}
+
+/* Two answers, and pages for less: where the younger needs one and none is left, the step that was begun for the older
+   one is taken back, and another is planned. younger: length of its prompt. */
+static void check_taken_back(const char *dir, size_t younger)
+{
+    enum { BOTH = 2 };
+    static answer alone[BOTH], got[BOTH];
+    const size_t len[BOTH] = {LEN, younger};
+    uint32_t prompt[BOTH][LEN];
+    draw random = {15};
+    lender l = {.lent = 0};
+    mt_stats stats;
+    for (int round = 0; round < 2; round++) {
+        answer *to = round ? got : alone;
+        driver_open(&l.d, dir, MT_PRECISION_FAST, 2);
+        l.d.params.ahead = round ? MT_AHEAD_ALWAYS : MT_AHEAD_NEVER;
+        l.d.params.speculate = MT_SPECULATE_OFF;
+        l.d.params.sequences = BOTH;
+        if (round)
+            l.d.params.cache = 5 * MT_PAGE_TOKENS;
+        l.d.params.turn = look_at_loans;
+        l.d.params.turn_ctx = &l;
+        driver_start(&l.d);
+        if (round)
+            driver_hold(&l.d);
+        for (size_t i = 0; i < BOTH; i++) {
+            if (!round)
+                draw_tokens(&random, prompt[i], LEN, l.d.o.spec.vocab);
+            mt_request *r = plain(&l.d, prompt[i], len[i], TOKENS, &to[i]);
+            r->priority = (int32_t)i; /* the shorter prompt would come first */
+            driver_send(&l.d, r);
+            if (!round)
+                driver_wait(&l.d, 0);
+        }
+        if (round)
+            driver_let_go(&l.d);
+        driver_wait(&l.d, 0);
+        driver_stats(&l.d, &stats);
+        assert_true(stats.states_held == 0 && l.lent == 0);
+        driver_close(&l.d);
+    }
+    assert_true(stats.ahead_steps > 0 && stats.preemptions > 0);
+    for (size_t i = 0; i < BOTH; i++)
+        expect_same("taken back", &alone[i], &got[i]);
+}
+
+static void a_step_that_is_taken_back_leaves_nothing(void **state)
+{
+    (void)state;
+    for (size_t len = LEN - 10; len < LEN; len += 3) {
+        check_taken_back(FIXTURE, len);
+        check_taken_back(RECURRENT, len);
+    }
+}
+
 /* Does something on the engine's thread when the step `at` has begun. */
 typedef struct meddler {
     driver d;
@@ -383,10 +452,15 @@ static void who_is_read_again_is_planned_again(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(an_answer_does_not_depend_on_it),     cmocka_unit_test(plain_answers_go_ahead),
-    cmocka_unit_test(a_row_behind_the_end_is_thrown_away), cmocka_unit_test(others_come_and_go),
-    cmocka_unit_test(another_engine_gets_its_turn),        cmocka_unit_test(a_newcomer_waits_for_one_step),
-    cmocka_unit_test(who_is_not_read_does_not_go_ahead),   cmocka_unit_test(who_is_read_again_is_planned_again),
+    cmocka_unit_test(an_answer_does_not_depend_on_it),
+    cmocka_unit_test(plain_answers_go_ahead),
+    cmocka_unit_test(a_step_that_is_taken_back_leaves_nothing),
+    cmocka_unit_test(a_row_behind_the_end_is_thrown_away),
+    cmocka_unit_test(others_come_and_go),
+    cmocka_unit_test(another_engine_gets_its_turn),
+    cmocka_unit_test(a_newcomer_waits_for_one_step),
+    cmocka_unit_test(who_is_not_read_does_not_go_ahead),
+    cmocka_unit_test(who_is_read_again_is_planned_again),
 };
 
 UNIT_MAIN(tests)

@@ -307,6 +307,39 @@ static void who_has_waited_long_comes_first(void **state)
     assert_true(x.answers[LARGE].begun_at < x.answers[SMALL + 2].begun_at);
 }
 
+/* ---- a seat for another client ---- */
+
+enum { LEADER, NEIGHBOUR, FOLLOWER };
+
+static void all_seats_are_one_clients(scene *x)
+{
+    if (x->steps == 1)
+        driver_send(&x->d, x->request[FOLLOWER]);
+    if (x->steps > 1 && x->steps < 6)
+        NOTICE(x, is_seated(x, LEADER) && is_seated(x, NEIGHBOUR) && x->d.engine->stats.yields == 0);
+}
+
+/* A client without a seat gets one when its request may begin; as long as that waits for pages which another is
+   computing, nobody makes way. */
+static void no_seat_is_left_to_who_may_not_begin(void **state)
+{
+    static scene x;
+    mt_stats stats;
+    (void)state;
+    scene_open(&x, FIXTURE, 2, 0, 32, all_seats_are_one_clients);
+    ask(&x, FOLLOWER, 200, 220, 2)->client.id = 1;
+    driver_hold(&x.d);
+    driver_send(&x.d, ask(&x, LEADER, 256, 256, 40));
+    driver_send(&x.d, ask(&x, NEIGHBOUR, 0, 10, 40));
+    driver_let_go(&x.d);
+    driver_wait(&x.d, 0);
+    driver_stats(&x.d, &stats);
+    assert_int_equal(stats.yields, 1);
+    scene_close(&x);
+    assert_int_equal(x.answers[FOLLOWER].cached, 192);
+    assert_true(x.answers[FOLLOWER].ended_at < x.answers[LEADER].ended_at);
+}
+
 /* ---- concurrent requests ---- */
 
 static void note_rows(scene *x)
@@ -357,6 +390,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_unread_answer_keeps_its_seat_for_a_while),
     cmocka_unit_test(where_nobody_waits_it_keeps_it_for_ever),
     cmocka_unit_test(who_has_waited_long_comes_first),
+    cmocka_unit_test(no_seat_is_left_to_who_may_not_begin),
     cmocka_unit_test(a_step_is_short_where_requests_meet),
 };
 
