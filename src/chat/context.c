@@ -318,7 +318,8 @@ static bool lacks(const json_t *object, const char *member)
     return !value || json_is_null(value);
 }
 
-/* A copy of a tool with the members that the template needs and the client has left out; a new reference. */
+/* A copy of a tool as the template reads it, with the members that it needs and the client has left out; a new
+   reference. */
 static json_t *complete_tool(const mt_chat_profile *profile, const json_t *tool)
 {
     json_t *made = json_copy((json_t *)(uintptr_t)tool), *function = json_object_get(made, "function"), *parameters;
@@ -338,7 +339,11 @@ static json_t *complete_tool(const mt_chat_profile *profile, const json_t *tool)
         json_object_set_new(parameters, "properties", json_object());
         json_object_set_new(function, "parameters", parameters);
     }
-    return made;
+    if (!profile->flat_tools || function == made)
+        return made;
+    json_incref(function);
+    json_decref(made);
+    return function;
 }
 
 static bool set_tools(maker *m, mt_tpl_dict *to)
@@ -348,7 +353,8 @@ static bool set_tools(maker *m, mt_tpl_dict *to)
     json_t *list;
     mt_tpl_value v;
 
-    if (!tools || !(profile->needs_description || profile->needs_parameters || profile->needs_properties))
+    if (!tools ||
+        !(profile->needs_description || profile->needs_parameters || profile->needs_properties || profile->flat_tools))
         return set_json(m, to, "tools", tools);
     list = json_array();
     for (size_t i = 0; i < json_array_size(tools); i++)

@@ -35,6 +35,7 @@ typedef struct mt_chat_profile {
     /* The template fails for a tool without its "description", its "parameters", or the "properties" of its parameters.
        Where the client has left such a member out, the template gets an empty one. */
     bool needs_description, needs_parameters, needs_properties;
+    bool flat_tools;       /* the template reads a tool's name from the tool itself, and not from its "function" */
     bool generation_after; /* the generation prompt follows all that the loop over messages writes */
     bool generation_none;  /* the template writes no generation prompt */
 } mt_chat_profile;

@@ -4,7 +4,7 @@
 #include "chat/probe.h"
 
 /* Whether a tool renders that lacks a member, or has null for it. holder: "function" or "parameters", which has the
-   member; NULL: the tool has all. */
+   member; NULL: the tool has all. profile->flat_tools says in which form the tool is given. */
 static bool renders_tool(const mt_probe *p, const char *holder, const char *member, bool null)
 {
     json_t *parameters = json_pack("{s:s, s:{s:{s:s, s:s}}, s:[s]}", "type", "object", "properties", MT_PROBE_GAMMA,
@@ -19,11 +19,12 @@ static bool renders_tool(const mt_probe *p, const char *holder, const char *memb
     json_object_del(object, member ? member : "");
     if (null)
         json_object_set_new(object, member, json_null());
-    with.tools = json_pack("[{s:s, s:o}]", "type", "function", "function", function);
+    with.tools = p->profile->flat_tools ? json_pack("[o]", function)
+                                        : json_pack("[{s:s, s:o}]", "type", "function", "function", function);
     text = mt_probe_render(&with, json_pack("[o]", mt_probe_message("user", MT_PROBE_BETA)), true, NULL);
     json_decref(with.tools);
     json_decref(parameters);
-    rendered = text != NULL;
+    rendered = text && (!p->profile->flat_tools || mt_probe_has(text, MT_PROBE_FUNCTION));
     mt_free(text);
     return rendered;
 }
@@ -35,8 +36,13 @@ static bool needs(const mt_probe *p, const char *holder, const char *member)
 
 void mt_probe_tools(mt_probe *p)
 {
-    if (!renders_tool(p, NULL, NULL, false))
-        return;
+    if (!renders_tool(p, NULL, NULL, false)) {
+        p->profile->flat_tools = true;
+        if (!renders_tool(p, NULL, NULL, false)) {
+            p->profile->flat_tools = false;
+            return;
+        }
+    }
     p->profile->needs_description = needs(p, "function", "description");
     p->profile->needs_parameters = needs(p, "function", "parameters");
     p->profile->needs_properties = needs(p, "parameters", "properties");
