@@ -1,5 +1,5 @@
-/* Tensor-core steps of sm_90 (sm90.h) for several columns at once, with the same bits, in a form of which compilers make
-   vectors.
+/* Tensor-core steps of sm_90 (sm90.h) for several columns at once, with the same bits, in a form of which compilers
+   make vectors.
 
    Operands are widened to fp32 beforehand, each with the power of two that its exponent stands for as it is stored. The
    top of a sum is then the largest product of such powers, an addend over its unit is one product, and converting that

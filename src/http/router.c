@@ -236,7 +236,8 @@ static size_t slips_behind(const char *path, const char *filled)
 
 typedef enum nearness { VERBS, WHOLE, INNER } nearness;
 
-/* WebSockets are not looked at: who asks for one knows its path. Looks among the routes, among those with a verb, or among their patterns without the first segment, such as "/v1". */
+/* Looks among the routes, among those with a verb, or among their patterns without the first segment, such as "/v1".
+   WebSockets are left out: a client that asks for one knows its path. */
 static const mt_http_route *find_nearest(const mt_http_route *routes, size_t count, const char *path, nearness where)
 {
     const mt_http_route *best = NULL;

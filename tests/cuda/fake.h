@@ -1,6 +1,7 @@
-/* A libcuda.so.1 of our own: the driver's calls that src/device/cuda/host/driver.h names, on a GPU that is this machine's
-   memory. It knows the rules of order and of lifetimes and ends the program with a sentence where one is broken; any
-   call can be made to fail. Kernels compute nothing but what the host cannot do without, and choices (effect.c).
+/* A libcuda.so.1 of our own: the driver's calls that src/device/cuda/host/driver.h names, on a GPU that is this
+   machine's memory. It knows the rules of order and of lifetimes and ends the program with a sentence where one is
+   broken; any call can be made to fail. Kernels compute nothing but what the host cannot do without, and choices
+   (effect.c).
 
    Work on a stream is done when somebody waits for it, as late as a real GPU may: what the host changes or reads too
    early is noticed. Memory is never given out twice, so that an old address is known as one. Memory, streams and

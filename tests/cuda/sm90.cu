@@ -2,7 +2,8 @@
 
    A block has a unit: 64 rows a, 8 rows b of 16 operands, and c of 64 x 8. Its four warps multiply their 16 rows with
    mma.sync m16n8k16, and all 64 together with wgmma m64n8k16, whose b lies in shared memory, swizzled by 128 bytes
-   (device/cuda/common/mma.cuh); what is not among its 16 columns there is zero and not read. Nothing here is for speed. */
+   (device/cuda/common/mma.cuh); what is not among its 16 columns there is zero and not read. Nothing here is for speed.
+   */
 #include <cstdint>
 
 struct unit {

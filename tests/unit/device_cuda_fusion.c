@@ -1,5 +1,5 @@
-/* Every fusion of the CUDA device is found where a model's operations stand side by side (src/device/cuda/fusion.c), on a
-   driver of our own (tests/cuda/fake.h), which computes nothing: that fused kernels give the same bits is what
+/* Every fusion of the CUDA device is found where a model's operations stand side by side (src/device/cuda/fusion.c), on
+   a driver of our own (tests/cuda/fake.h), which computes nothing: that fused kernels give the same bits is what
    checkdevice shows on a card. */
 #include <string.h>
 

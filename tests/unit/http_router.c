@@ -179,7 +179,7 @@ static void the_nearest_path(void **state)
     memset(path + strlen(path), 'x', 2 * MT_LIMIT_HTTP_NEAREST); /* longer than what is compared: a part is */
     assert_string_equal(nearest(path), "/v1/models/{id*}");
     memcpy(path, "/g/a/", 5);
-    strcat(path, ":raed");
+    memcpy(path + strlen(path), ":raed", 6);
     assert_string_equal(nearest(path), "/g/{id*}:read");
     memset(strchr(path, ':') + 1, 'y', MT_LIMIT_HTTP_NEAREST - 1); /* such a verb is compared with nothing */
     assert_string_equal(nearest(path), "none");

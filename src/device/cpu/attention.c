@@ -133,8 +133,8 @@ static void make_tile(const attention *op, const mt_span *span, size_t index, si
     t->seg1 = (seen + MT_SEGMENT - 1) / MT_SEGMENT;
 }
 
-/* The tile of a work item. Those of a key/value head follow each other, so that tiles of a prompt, and sequences that share
-   pages, find keys and values of the tile before in the caches. */
+/* The tile of a work item. Those of a key/value head follow each other, so that tiles of a prompt, and sequences that
+   share pages, find keys and values of the tile before in the caches. */
 static void find_tile(const attention *op, size_t item, tile *t)
 {
     size_t index = item % op->tiles;

@@ -331,8 +331,8 @@ size_t mt_cuda_places(size_t pairs, size_t experts);
 /* y = gate and up combined as glu says. */
 void mt_cuda_run_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
 
-/* Packs rows of x for weights of `native`, of which the first `count` are multiplied together; whether two such weights can be multiplied together; y = w x for rows that
-   are packed and weights that can. */
+/* Packs rows of x for weights of `native`, of which the first `count` are multiplied together; whether two such weights
+   can be multiplied together; y = w x for rows that are packed and weights that can. */
 void mt_cuda_native_pack(mt_device *dev, const mt_weight *const *w, size_t count, mt_cuda_mat x, size_t m);
 bool mt_cuda_native_alike(const mt_weight *a, const mt_weight *b);
 void mt_cuda_native_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m);

@@ -1,7 +1,7 @@
-/* Attention (R8 of docs/numerics.md) of many rows, as in prompts: a row has an element of a register, so that maxima, sums
-   and folds are made between registers, and only queries and results are transposed. Keys are widened to fp32 a block
-   of MT_LANES positions at a time, values MT_LANES channels at a time, which stay in the first-level cache; each of
-   their numbers is broadcast and multiplied with those of up to three registers of rows. */
+/* Attention (R8 of docs/numerics.md) of many rows, as in prompts: a row has an element of a register, so that maxima,
+   sums and folds are made between registers, and only queries and results are transposed. Keys are widened to fp32 a
+   block of MT_LANES positions at a time, values MT_LANES channels at a time, which stay in the first-level cache; each
+   of their numbers is broadcast and multiplied with those of up to three registers of rows. */
 #ifndef MT_KERNELS_X86_ATTN_COLUMNS_H
 #define MT_KERNELS_X86_ATTN_COLUMNS_H
 
@@ -89,8 +89,8 @@ MT_INLINE void mt_columns_run(vf *acc, const float *w, size_t apart, size_t step
     }
 }
 
-/* Products of ni positions from lane l0 of block b on; meanwhile the last 1/16 of `bytes` at next and at v are fetched for
-   each lane. */
+/* Products of ni positions from lane l0 of block b on; meanwhile the last 1/16 of `bytes` at next and at v are fetched
+   for each lane. */
 MT_INLINE void mt_columns_dot(const mt_columns *w, size_t stride, size_t b, size_t l0, size_t ni, size_t nc,
                               const uint8_t *next, const uint8_t *v, size_t bytes)
 {
@@ -112,8 +112,8 @@ MT_INLINE void mt_columns_dot(const mt_columns *w, size_t stride, size_t b, size
         vf_store(w->p + (((l0 + i / nc) * COLUMNS_BLOCKS + b) * nc + i % nc) * VL, acc[i]);
 }
 
-/* Raw products with all blocks. Positions from `end` on count as zeros. The keys of the next block, and the values of this
-   one, are fetched meanwhile. */
+/* Raw products with all blocks. Positions from `end` on count as zeros. The keys of the next block, and the values of
+   this one, are fetched meanwhile. */
 MT_INLINE void mt_columns_products(const mt_columns *w, const mt_attn *a, size_t seg, size_t end, size_t ni, size_t nc,
                                    bool bf16)
 {
@@ -189,9 +189,9 @@ MT_INLINE vf mt_columns_weights(const mt_columns *w, vf top, size_t c, size_t nc
     return sum;
 }
 
-/* o[d .. d+ni) = sum over positions of p v by R6, for channels i .. i+ni of those in w->block. The last addition turns -0
-   into +0, whatever invisible positions added. Unless `strict`, rows also add zeros times values of blocks of which they
-   see nothing, which is wrong where such a value is not finite: then false. */
+/* o[d .. d+ni) = sum over positions of p v by R6, for channels i .. i+ni of those in w->block. The last addition turns
+   -0 into +0, whatever invisible positions added. Unless `strict`, rows also add zeros times values of blocks of which
+   they see nothing, which is wrong where such a value is not finite: then false. */
 MT_INLINE bool mt_columns_weigh_at(const mt_columns *w, size_t d, size_t i0, size_t ni, size_t nc, bool strict)
 {
     const mt_attn_range alike = strict ? w->common : w->blocks;

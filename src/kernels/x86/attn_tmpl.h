@@ -1,7 +1,7 @@
-/* Attention (R8 of docs/numerics.md); reductions by R6. Few rows read K and V where they are (attn_few.h). With AVX-512,
-   more are columns of registers (attn_columns.h), for which AVX2 has too few. There, K and V of the visible positions are
-   widened to fp32, SPAN rows at a time in tiles of TILE_X; V is stored lane by lane, position t at [t % 16][t / 16], so
-   that products of one lane read memory in order. */
+/* Attention (R8 of docs/numerics.md); reductions by R6. Few rows read K and V where they are (attn_few.h). With
+   AVX-512, more are columns of registers (attn_columns.h), for which AVX2 has too few. There, K and V of the visible
+   positions are widened to fp32, SPAN rows at a time in tiles of TILE_X; V is stored lane by lane, position t at [t %
+   16][t / 16], so that products of one lane read memory in order. */
 #include "kernels/attn.h"
 
 #include "kernels/levels.h"

@@ -162,8 +162,9 @@ void mt_call_end(mt_call *call);
    taken: *why, and the refusal is counted. */
 bool mt_call_may_start(mt_server *server, const mt_http_request *request, mt_failure *why) MT_NODISCARD;
 
-/* Io thread: makes a call of a request and hands it to a lane, or answers with an error and returns NULL. Owns and frees
-   request. dialect may be NULL; task NULL: the engine answers. The call may be used until the io thread goes on. */
+/* Io thread: makes a call of a request and hands it to a lane, or answers with an error and returns NULL. Owns and
+   frees request. dialect may be NULL; task NULL: the engine answers. The call may be used until the io thread goes on.
+   */
 mt_call *mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task);
 
 /* Io thread: makes a call of the server itself, which has no client: its answer is computed and dropped. No deadline

@@ -2,15 +2,15 @@
    the rows. native_few_*.cu compile it for weights of one kind each.
 
    Tiles: a block has 64 TILES columns, a tile of rows (ROWS: 8, 16, 32 or 64; nearly always all of them) and one group
-   of 2,048 of k; the blocks of a cluster have the groups of the same columns. Stages of 256 of k in a ring. Two blocks a multiprocessor, where shared
-   memory suffices. Warps: TILES times four warps multiply, 16 columns each: codes come from the ring, are decoded in
-   registers and are the first operand of a product; rows are the second. Up to 16 rows are multiplied by each warp for
-   itself (mma.sync, 12 % faster there), more by warpgroups (wgmma, 15 % faster for 32), with the same bits. One thread
-   more begins all copies. Units: segments of a row nearly always have the same unit. Where one of a stage's has another
-   than the one before, sums are brought to it before they go on. End: rows are dealt out among the blocks of the
-   cluster. Each block sends its sums, times their units, to who has the row, 16 bytes a thread; that one adds them in
-   the order of the groups. Where the block has a tile of gate and one of up, it combines them, and packs what comes out
-   for the next product: its 64 columns are a segment.
+   of 2,048 of k; the blocks of a cluster have the groups of the same columns. Stages of 256 of k in a ring. Two blocks
+   a multiprocessor, where shared memory suffices. Warps: TILES times four warps multiply, 16 columns each: codes come
+   from the ring, are decoded in registers and are the first operand of a product; rows are the second. Up to 16 rows
+   are multiplied by each warp for itself (mma.sync, 12 % faster there), more by warpgroups (wgmma, 15 % faster for 32),
+   with the same bits. One thread more begins all copies. Units: segments of a row nearly always have the same unit.
+   Where one of a stage's has another than the one before, sums are brought to it before they go on. End: rows are dealt
+   out among the blocks of the cluster. Each block sends its sums, times their units, to who has the row, 16 bytes a
+   thread; that one adds them in the order of the groups. Where the block has a tile of gate and one of up, it combines
+   them, and packs what comes out for the next product: its 64 columns are a segment.
 
    Roofline, H200, 64 rows, the four products of a layer of an 8B model (193 million weights): 109 MB at 4.2 TB/s are 26
    us; 24.7 GFLOP at 790 TFLOP/s are 31 us; decoding takes about 12 instructions for 8 weights of a lane, 10 us of all

@@ -8,8 +8,8 @@
    End: each block sends its sums, times their unit, to the first of the cluster, which adds them in the order of the
    groups and stores.
 
-   Roofline, H200: a group is 128 products, one behind the other: 2.1 us. Beside that memory bounds it: the four products
-   of a layer of an 8B model read 109 MB, 26 us at 4.2 TB/s. */
+   Roofline, H200: a group is 128 products, one behind the other: 2.1 us. Beside that memory bounds it: the four
+   products of a layer of an 8B model read 109 MB, 26 us at 4.2 TB/s. */
 #include "device/cuda/common/ring.cuh"
 #include "device/cuda/native/native.cuh"
 #include "device/cuda/rows/activations.cuh"
