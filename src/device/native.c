@@ -8,7 +8,12 @@
 #include "kernels/convert.h"
 #include "kernels/unpack.h"
 
-enum { MOST_POWER = 127 }; /* that fp32 has; of larger scales products are infinite */
+enum {
+    MOST_POWER = 127, /* that fp32 has; of larger scales products are infinite */
+    DROPPED = 52 - 10 /* bits of a double's fraction that fp16 does not have */
+};
+
+#define SUBNORMALS 0x1p28 /* doubles from there to 2^29 are multiples of 2^-24 */
 
 bool mt_native_fits(const mt_mat *mat)
 {
@@ -22,13 +27,18 @@ bool mt_native_narrow(const mt_mat *mat)
 }
 
 /* Rounded to nearest even; what is too large is an infinity, NaN stays. */
-static mt_f16 f16_of(double v)
+static inline mt_f16 f16_of(double v)
 {
-    const double size = fabs(v);
+    const double size = fabs(v), subnormal = size + SUBNORMALS;
+    uint64_t bits, low;
+    memcpy(&bits, &size, sizeof(bits));
+    memcpy(&low, &subnormal, sizeof(low));
     if (isnan(v))
         return 0x7fff;
-    const int exponent = size < 0x1p-14 ? -14 : ilogb(size);
-    const double bits = size > 0x1p17 ? 0x7c00 : (exponent + 14) * 1024 + nearbyint(ldexp(size, 10 - exponent));
+    if (size < 0x1p-14)
+        bits = low & 0x7ff; /* a multiple of 2^-24, as `subnormal` is one */
+    else
+        bits = ((bits + ((1ull << (DROPPED - 1)) - 1) + (bits >> DROPPED & 1)) >> DROPPED) - ((1023 - 15) << 10);
     return (mt_f16)((signbit(v) ? 0x8000u : 0) | (bits < 0x7c00 ? (uint32_t)bits : 0x7c00u));
 }
 
@@ -82,15 +92,13 @@ void mt_native_weights(mt_f16 *to, const mt_mat *mat, size_t row, int power)
 {
     mt_unpacker u = mt_unpacker_of(mat, row);
     const int lift = mt_code_lift(mat);
-    double scale = 0, bias = 0;
     memset(to, 0, mt_native_padded(mat->k) * sizeof(*to));
-    for (size_t k = 0; k < mat->k; k++) {
-        if (k % mat->group == 0) {
-            const mt_native_pair pair = mt_native_pair_of(mat, row, k / mat->group, power);
-            scale = ldexp((double)mt_f32_from_f16(pair.scale), -MT_NATIVE_CODE_EXPONENT);
-            bias = (double)mt_f32_from_f16(pair.bias);
-        }
-        to[k] = f16_of((mt_unpack_next(&u, mat) + lift) * scale + bias);
+    for (size_t g = 0; g < mat->k / mat->group; g++) {
+        const mt_native_pair pair = mt_native_pair_of(mat, row, g, power);
+        const double scale = ldexp((double)mt_f32_from_f16(pair.scale), -MT_NATIVE_CODE_EXPONENT);
+        const double bias = (double)mt_f32_from_f16(pair.bias);
+        for (size_t i = 0; i < mat->group; i++)
+            *to++ = f16_of((mt_unpack_next(&u, mat) + lift) * scale + bias);
     }
 }
 

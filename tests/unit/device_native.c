@@ -155,6 +155,20 @@ static void products_are_near_the_truth(void **state)
         }
 }
 
+/* A number in fp16 is the nearest multiple of its last bit, the even one of two: subnormal numbers, and ties, too. */
+static void numbers_are_rounded_to_the_nearest(void **state)
+{
+    (void)state;
+    for (int e = -40; e <= 6; e++)
+        for (int i = 0; i < 4096; i++) {
+            const float pair[2] = {127, ldexpf(1 + (float)i / 4096, e) * (i % 3 ? 1 : -1)}; /* 127: the unit is 2^-8 */
+            mt_f16 half[2];
+            assert_int_equal(mt_native_pack_segment(half, pair, 2), -8);
+            const double wanted = ldexp((double)pair[1], 8), unit = ldexp(1, (e + 8 < -14 ? -14 : e + 8) - 10);
+            assert_true((double)mt_f32_from_f16(half[1]) == nearbyint(wanted / unit) * unit);
+        }
+}
+
 /* A segment's size is a power of two: products scale with it exactly, from one end of the range to the other, and
    segments of all sizes side by side neither overflow nor push each other aside. */
 static void powers_of_two_change_no_digit(void **state)
@@ -233,6 +247,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(small_scales_are_multiples),  cmocka_unit_test(lifted_codes_are_what_they_stand_for),
     cmocka_unit_test(products_are_near_the_truth), cmocka_unit_test(powers_of_two_change_no_digit),
     cmocka_unit_test(zeros_behind_change_nothing), cmocka_unit_test(what_is_not_finite_shows),
-    cmocka_unit_test(bits_are_what_they_were),
+    cmocka_unit_test(bits_are_what_they_were),     cmocka_unit_test(numbers_are_rounded_to_the_nearest),
 };
 UNIT_MAIN(tests)

@@ -182,8 +182,8 @@ static float (*multiply(room *at, const mt_weight *w, size_t j, size_t count, co
     const mt_mat *mat = &w->mat;
     const bool blocks = mat->format == MT_FORMAT_FP8 && mat->scale_rows != 1;
     const size_t padded = columns ? mt_native_padded(mat->k) : mat->k;
-    memset(at->sum, 0, sizeof(at->sum));
-    memset(at->total, 0, sizeof(at->total));
+    memset(at->sum, 0, m * sizeof(at->sum[0]));
+    memset(at->total, 0, m * sizeof(at->total[0]));
     for (size_t first = 0; first < padded; first += CHUNK) {
         float scale[LANES] = {0};
         fill(&at->panel, w, j, count, first, columns);
