@@ -326,7 +326,8 @@ static int uses_of(mt_disk *d, const file *f, const mt_record *r)
     return uses;
 }
 
-/* The least number of uses such that all records with so many uses are at most half of the file. */
+/* The least number of uses such that all records with so many uses are at most half of the file; USES_MOST where those
+   are more, too: then the first of them are moved. */
 static int least_uses(mt_disk *d, const file *f)
 {
     uint64_t bytes[USES_MOST + 1] = {0};
@@ -337,7 +338,7 @@ static int least_uses(mt_disk *d, const file *f)
             bytes[i] += r.bytes;
     }
     int least = 1;
-    while (least <= USES_MOST && bytes[least] > f->segment.end / 2)
+    while (least < USES_MOST && bytes[least] > f->segment.end / 2)
         least++;
     return least;
 }

@@ -214,6 +214,25 @@ static void the_most_read_half_is_moved(void **state)
     mt_disk_close(disk);
 }
 
+/* Where more than half of a file is read all the time, half of it is moved: each removal makes room. */
+static void half_a_file_is_moved_at_most(void **state)
+{
+    unsigned next = 100;
+    (void)state;
+    if (unit_races())
+        UNIT_SKIP("there is one thread");
+    mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
+    for (unsigned i = 0; i < 20; i++)
+        keep(disk, i);
+    for (unsigned i = 0; i < 20 * 3; i++)
+        assert_true(has(disk, i / 3));
+    go_round(disk, &next);
+    for (unsigned i = 0; i < 20; i++)
+        assert_int_equal(is_there(disk, i), i < 10);
+    assert_int_equal(mt_disk_look(disk).moved, 10);
+    mt_disk_close(disk);
+}
+
 static void the_index_has_a_bound(void **state)
 {
     mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, 50);
@@ -349,6 +368,34 @@ static void a_disk_with_room_again_is_written_again(void **state)
     mt_clock_set(0);
     disk = open_again(disk, MT_LIMIT_DISK_LEAST);
     assert_true(has(disk, 0) && has(disk, 5) && has(disk, 6) && !has(disk, 1) && mt_disk_look(disk).unusable == 0);
+    mt_disk_close(disk);
+}
+
+/* A disk that has room for a file's beginning and for no record is not filled with such files, however often it is
+   tried; the file that has records stays. */
+static void a_full_disk_is_not_filled_with_empty_files(void **state)
+{
+    const uint64_t hour = UINT64_C(3600000000000), begin = mt_clock_ns();
+    const struct rlimit little = {.rlim_cur = SIZE / 2, .rlim_max = RLIM_INFINITY};
+    struct rlimit was;
+    size_t files;
+    mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
+    (void)state;
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &was);
+    assert_true(keeps_at(disk, begin, 0));
+    const uint64_t bytes = mt_disk_look(disk).bytes;
+    setrlimit(RLIMIT_FSIZE, &little);
+    for (unsigned i = 1; i < 6; i++)
+        assert_false(keeps_at(disk, begin + i * hour, i));
+    setrlimit(RLIMIT_FSIZE, &was);
+    assert_int_equal(bytes_of_files(&files), bytes);
+    assert_int_equal(files, 1);
+    assert_int_equal(mt_disk_look(disk).bytes, bytes);
+    assert_true(has(disk, 0));
+    assert_true(keeps_at(disk, begin + 6 * hour, 6));
+    assert_true(has(disk, 0));
+    mt_clock_set(0);
     mt_disk_close(disk);
 }
 
@@ -582,6 +629,8 @@ static const struct CMUnitTest tests[] = {TEST(it_is_there_after_a_restart),
                                           TEST(files_stay_within_their_bound),
                                           TEST(a_record_is_moved_as_often_as_it_was_read),
                                           TEST(the_most_read_half_is_moved),
+                                          TEST(half_a_file_is_moved_at_most),
+                                          TEST(a_full_disk_is_not_filled_with_empty_files),
                                           TEST(the_index_has_a_bound),
                                           TEST(a_disk_that_cannot_be_read_is_given_up),
                                           TEST(one_process_has_it),
