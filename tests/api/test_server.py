@@ -37,6 +37,12 @@ def test(function):
     return function
 
 
+def meets(function):
+    """A test in which clients, or a client and what the server does by itself, meet: what the thread sanitizer runs."""
+    function.meets = True
+    return test(function)
+
+
 def start(*options, **settings):
     return served.Server(PROGRAM, FOLDER, *options, **settings)
 
@@ -107,7 +113,7 @@ def phases(server):
 # ---- first of all: never another's text, never a hang, never a crash
 
 
-@test
+@meets
 def every_client_gets_its_own_answer_alone_or_among_others():
     count = 24 if QUICK else 64
     with start("--max-sequences", "16") as server:
@@ -269,7 +275,7 @@ def an_answer_tells_how_long_it_took_where_it_is_asked():
         assert "timings" not in server.chat(max_tokens=1).json()
 
 
-@test
+@meets
 def a_client_that_leaves_cancels_in_preparation_in_prefill_and_in_decoding():
     with start("--batch-tokens", "4") as server:
         for i, wanted in enumerate((set(), {"preparing", "prefill", "decode"}, {"prefill", "decode"}, {"decode"}) * 2):
@@ -335,7 +341,7 @@ def an_answer_ends_where_the_context_does():
         assert answer["usage"]["completion_tokens"] == 8 and answer["choices"][0]["finish_reason"] == "length", answer
 
 
-@test
+@meets
 def a_request_is_cancelled_by_its_id():
     with start("--batch-tokens", "4") as server:
         connection = server.connect()
@@ -387,7 +393,7 @@ def more_than_are_listed_are_counted_as_what_they_are():
         server.wait_idle()
 
 
-@test
+@meets
 def a_slow_reader_pauses_only_itself_and_loses_nothing():
     body = dict(LONG_ANSWER, seed=3)
     with start("--max-sequences", "12") as server:  # it has all the places, and makes way
@@ -457,7 +463,7 @@ def calls_whose_members_are_null():
         assert server.post("/v1/chat/completions", {"messages": messages, "max_tokens": 1}).status == 200
 
 
-@test
+@meets
 def two_hundred_clients_stream_while_a_third_vanishes():
     rounds, clients, tokens = (1, 60, 12) if QUICK else (3, 200, 30)
     end = time.time() + (60 if LONG else 0)
@@ -513,7 +519,7 @@ def full_of_small_and_large(server):
             assert b"connection: close" in answer and b'"queue_full"' in answer, answer
 
 
-@test
+@meets
 def a_full_queue_is_a_429_with_retry_after():
     with start("--max-queue", "2", *OCCUPIED) as server:
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -539,7 +545,7 @@ def encoder(name):
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle", "vectors", name)
 
 
-@test
+@meets
 def more_texts_than_the_queue_holds_are_embedded_a_few_at_a_time():
     texts = [prompt(i) for i in range(100)]
     with start("--max-sequences", "2", "--max-queue", "3") as server:
@@ -577,7 +583,7 @@ def a_call_for_many_texts_is_let_in_or_refused_as_a_whole():
         assert eventually(lambda: told() >= computed) and told() == computed, (told(), computed)
 
 
-@test
+@meets
 def a_client_that_leaves_takes_its_texts_along():
     with start("--batch-tokens", "4", "--embedding-model", encoder("bert-mean-f32")) as server:
         for body in ({"input": [[7] * 1000] * 500}, {"input": [[7] * 300] * 2000, "model": "bert-mean-f32"}):
@@ -603,7 +609,7 @@ def a_call_for_embeddings_is_cancelled_by_its_id():
         server.wait_idle()
 
 
-@test
+@meets
 def streams_go_on_while_an_encoder_is_busy():
     """Turns are taken: neither waits for the other's end."""
     with start("--embedding-model", encoder("bert-mean-f32")) as server:
@@ -665,7 +671,7 @@ def a_stream_that_waits_is_told_that_it_does():
                 assert b"message_start" not in seen and b"choices" not in seen, seen
 
 
-@test
+@meets
 def responses_in_a_file_outlive_the_server():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "answers.db")
@@ -751,7 +757,7 @@ def wait_for(server, response):
     return seen[-1], [s["status"] for s in seen]
 
 
-@test
+@meets
 def a_response_in_the_background_is_there_later():
     body = {"input": "hello", "max_output_tokens": 40, "seed": 1, "metadata": {"a": "b"}}
     with start() as server:
@@ -796,7 +802,7 @@ def a_response_that_runs_lists_what_it_was_asked():
             assert items().json()["data"] == data, "it is kept now"
 
 
-@test
+@meets
 def a_response_in_the_background_waits_and_is_cancelled():
     with start(*OCCUPIED) as server, occupy(server):
         told = server.post("/v1/responses", {"input": "hello", "background": True}).json()
@@ -831,7 +837,7 @@ def a_response_in_the_background_ends_where_nobody_follows_it():
         assert server.post(followed + "/cancel", {}).json()["status"] == "cancelled"
 
 
-@test
+@meets
 def a_response_in_the_background_ends_with_the_server():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "answers.db")
@@ -845,7 +851,7 @@ def a_response_in_the_background_ends_with_the_server():
                 assert found.json()["status"] in ("completed", "incomplete", "cancelled"), found.body
 
 
-@test
+@meets
 def a_stream_in_the_background_goes_on_when_its_client_leaves():
     body = {"input": "hello", "background": True, "stream": True, "max_output_tokens": 900}
     with start() as server:
@@ -859,7 +865,7 @@ def a_stream_in_the_background_goes_on_when_its_client_leaves():
         assert found["status"] in ("completed", "incomplete"), found
 
 
-@test
+@meets
 def clients_come_back_to_a_stream_in_the_background():
     """One that has not begun is followed by two clients from its first event on, one of which leaves. What the other
     saw is what is streamed again, from any event on, once it has ended."""
@@ -968,7 +974,7 @@ def pages_of_named_origins_may_call():
         assert "access-control-allow-origin" not in got.headers
 
 
-@test
+@meets
 def metrics_add_up():
     with start() as server:
         for i in range(5):
@@ -988,7 +994,7 @@ def metrics_add_up():
         assert m["vllm:num_requests_running"] == m["vllm:num_requests_waiting"] == 0
 
 
-@test
+@meets
 def guesses_and_predictions_change_no_answer():
     def ask(server, **more):
         got = server.post("/v1/chat/completions", dict({"messages": [{"role": "user", "content": "go on " * 20}],
@@ -1075,7 +1081,7 @@ def it_listens_in_under_a_second():
         server.wait_ready()
 
 
-@test
+@meets
 def a_signal_lets_answers_end():
     with start("--drain-seconds", "600") as server, unread(server, LONG_ANSWER) as s:
         assert eventually(lambda: server.status()["running"] == 12)
@@ -1100,7 +1106,7 @@ def says_that_it_drains(server):
         assert got.headers["retry-after"] == "1" and got.headers["connection"] == "close", (path, got.headers)
 
 
-@test
+@meets
 def while_answers_end_new_requests_are_sent_elsewhere():
     with start("--drain-seconds", "600") as server, unread(server, LONG_ANSWER) as s:
         assert eventually(lambda: server.status()["running"] == 12)
@@ -1264,7 +1270,9 @@ def main():
     PROGRAM, LONG, QUICK = arguments.motet, arguments.long, "MOTET_TEST_QUICK" in os.environ
     with tempfile.TemporaryDirectory() as folder:
         FOLDER = fixture.write(os.path.join(folder, "tiny"))
-        served.run_tests("api_server", TESTS, arguments.names)
+        races = "MOTET_TEST_RACES" in os.environ
+        tests = [each for each in TESTS if not races or hasattr(each, "meets")]
+        served.run_tests("api_server", tests, arguments.names)
 
 
 main()

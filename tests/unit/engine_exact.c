@@ -99,7 +99,7 @@ static const size_t lengths[SEQUENCES] = {290, 1, 2, 3, 7, 8, 9, 31, 32, 33, 64,
 
 static void check_fast(const char *dir)
 {
-    static const size_t some[] = {290, 1, 7, 33, 128};
+    static const size_t some[] = {290, 1, 33};
     if (unit_full() || unit_quick() || !fixture_is_alike(dir))
         check_folder(dir, MT_PRECISION_FAST, lengths, SEQUENCES, vocab_of(dir), 512);
     else
