@@ -52,7 +52,8 @@ class Socket(websocket.WebSocket):
     def open(self, endpoint, **parameter):
         """The number of a new channel."""
         self.number += 1
-        self.send({"type": "channelCreate", "endpoint": endpoint, "channelId": self.number, "creationParameter": parameter})
+        self.send({"type": "channelCreate", "endpoint": endpoint, "channelId": self.number,
+                   "creationParameter": parameter})
         return self.number
 
     def predict(self, messages, settings=None, **more):
@@ -105,7 +106,8 @@ def an_answer_is_that_of_chat_completions():
 def settings_are_those_of_chat_completions():
     """Each beside the same field, and the last layer counts."""
     messages, prompt = [user("hello")], [{"role": "user", "content": "hello"}]
-    pairs = [({"topKSampling": 3, "seed": {"checked": True, "value": 7}, "temperature": 1}, {"top_k": 3, "seed": 7, "temperature": 1}),
+    pairs = [({"topKSampling": 3, "seed": {"checked": True, "value": 7}, "temperature": 1},
+              {"top_k": 3, "seed": 7, "temperature": 1}),
              ({"repeatPenalty": {"checked": True, "value": 2}}, {"repetition_penalty": 2}),
              ({"llama.presencePenalty": {"checked": True, "value": 2}}, {"presence_penalty": 2}),
              ({"minPSampling": {"checked": False, "value": 1}}, {}),
@@ -113,7 +115,8 @@ def settings_are_those_of_chat_completions():
              ({"llama.logitBias": [[5, "-inf"]]}, {"logit_bias": {"5": -100}}),
              ({"structured": {"type": "json", "jsonSchema": {"enum": ["yes"]}}},
               {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"enum": ["yes"]}}}}),
-             ({"structured": {"type": "gbnf", "gbnfGrammar": "root ::= \"a\" \"b\""}}, {"grammar": "root ::= \"a\" \"b\""}),
+             ({"structured": {"type": "gbnf", "gbnfGrammar": "root ::= \"a\" \"b\""}},
+              {"grammar": "root ::= \"a\" \"b\""}),
              ({"systemPrompt": "be"}, {"messages": [{"role": "system", "content": "be"}, *prompt]})]
     with start() as server, Socket(server) as ws:
         for settings, fields in pairs:
@@ -133,7 +136,8 @@ def settings_are_those_of_chat_completions():
 @test
 def a_prompt_without_a_template():
     plain = {"promptTemplate": {"type": "manual", "stopStrings": [], "manualPromptTemplate": {
-        "beforeSystem": "", "afterSystem": "", "beforeUser": "<", "afterUser": ">", "beforeAssistant": "A", "afterAssistant": ""}}}
+        "beforeSystem": "", "afterSystem": "", "beforeUser": "<", "afterUser": ">", "beforeAssistant": "A",
+        "afterAssistant": ""}}}
     loop = {"promptTemplate": {"type": "jinja", "stopStrings": [], "jinjaPromptTemplate": {
         "template": "{% for message in messages %}{{ message['content'] }}{% endfor %}"}}}
     with start() as server, Socket(server) as ws:
@@ -152,19 +156,18 @@ def what_is_not_known_is_told():
     with start() as server, Socket(server) as ws:
         packets = ws.packets(ws.predict([user("hello")], {**SETTINGS, "llama.cpuThreads": 3}))
         assert packets[0] == {"type": "communicationWarning", "warning": "not looked at: llama.cpuThreads"}, packets
-        for message, words in (({"role": "user", "content": [{"type": "file", "fileType": "text/plain", "identifier": "x"}]},
-                                "no picture"),
-                               (user({"type": "file", "fileType": "image", "identifier": "gone"}), "gone")):
-            error = ws.packets(ws.predict([message]))[-1]
-            assert error["type"] == "channelError" and error["error"]["title"], (error, words)
+        for part, words in (({"type": "file", "fileType": "text/plain", "identifier": "x"}, "no picture"),
+                            ({"type": "file", "fileType": "image", "identifier": "gone"}, "")):
+            error = ws.packets(ws.predict([user(part)]))[-1]
+            assert error["type"] == "channelError" and words in error["error"]["title"], error
         error = ws.packets(ws.open("predict", modelSpecifier={"type": "query", "query": {}}))[-1]
         assert "history" in error["error"]["title"], error
         error = ws.packets(ws.predict([user("hi")], {"temperature": "hot"}))[-1]
         assert "temperature" in error["error"]["title"], error
         assert "searchModels" in ws.said("searchModels")["error"]["title"]
         assert "streamLogs" in ws.packets(ws.open("streamLogs"))[-1]["error"]["title"]
-        error = ws.packets(ws.open("predict", modelSpecifier={"type": "instanceReference", "instanceReference": "other"},
-                                   history={"messages": [user("hi")]}))[-1]
+        specifier = {"type": "instanceReference", "instanceReference": "other"}
+        error = ws.packets(ws.open("predict", modelSpecifier=specifier, history={"messages": [user("hi")]}))[-1]
         assert "other" in error["error"]["title"], error
         assert ws.ask({"type": "keepAlive"}) == {"type": "keepAliveAck"}
         assert ws.ask({"type": "signalSubscribe", "endpoint": "x", "subscribeId": 3})["type"] == "signalError"
@@ -203,13 +206,14 @@ def tools_and_pictures():
         assert next(p for p in packets if p["type"] == "toolCallGenerationStart")["toolCallId"] == request["id"]
         messages += [{"role": "assistant", "content": [{"type": "text", "text": "Well."},
                                                        {"type": "toolCallRequest", "toolCallRequest": request}]},
-                     {"role": "tool", "content": [{"type": "toolCallResult", "content": "a dog", "toolCallId": request["id"]}]}]
+                     {"role": "tool", "content": [{"type": "toolCallResult", "content": "a dog",
+                                                   "toolCallId": request["id"]}]}]
         packets = ws.packets(ws.predict(messages, settings))
         assert text_of(packets) == "Seen.", packets
-        formatted = ws.call("applyPromptTemplate", specifier={"type": "query", "query": {}}, history={"messages": messages},
-                            predictionConfigStack=stack(settings), opts={})["formatted"]
+        formatted = ws.call("applyPromptTemplate", specifier={"type": "query", "query": {}}, opts={},
+                            history={"messages": messages}, predictionConfigStack=stack(settings))["formatted"]
         assert "a dog" in formatted and "look" in formatted, formatted
-        forced = ws.packets(ws.predict([user("replay:go now")], {"tools": {"type": "toolArray", "tools": [tool], "force": True}}))
+        forced = ws.packets(ws.predict([user("replay:go now")], {"tools": dict(settings["tools"], force=True)}))
         assert forced[-1]["type"] in ("success", "channelError"), forced
 
 
@@ -238,7 +242,8 @@ def answers_side_by_side_and_cancelled():
 
 @test
 def models_are_described():
-    with start() as server, Socket(server) as ws, Socket(server, "/system") as system, Socket(server, "/embedding") as other:
+    with (start() as server, Socket(server) as ws, Socket(server, "/system") as system,
+          Socket(server, "/embedding") as other):
         name = server.request("GET", "/v1/models").json()["data"][0]["id"]
         info = ws.call("getModelInfo", specifier={"type": "query", "query": {}}, throwIfNotFound=True)
         assert info["identifier"] == name and info["type"] == "llm" and info["contextLength"] > 0, info
@@ -253,9 +258,9 @@ def models_are_described():
         tokens = ws.call("tokenize", specifier=specifier, inputString="hello")["tokens"]
         assert tokens == server.post("/tokenize", {"content": "hello"}).json()["tokens"], tokens
         assert ws.call("countTokens", specifier=specifier, inputString="hello") == {"tokenCount": len(tokens)}
-        assert ws.call("getModelInfo", specifier={"type": "query", "query": {"identifier": "no"}}, throwIfNotFound=False) is None
-        assert "no" in ws.said("getModelInfo", specifier={"type": "query", "query": {"identifier": "no"}},
-                               throwIfNotFound=True)["error"]["title"]
+        unknown = {"type": "query", "query": {"identifier": "no"}}
+        assert ws.call("getModelInfo", specifier=unknown, throwIfNotFound=False) is None
+        assert "\"no\"" in ws.said("getModelInfo", specifier=unknown, throwIfNotFound=True)["error"]["title"]
         assert ws.packets(ws.open("getOrLoad", identifier="no"))[0]["type"] == "channelError"
         assert system.call("version")["version"] and system.call("notify", title="hi") is None
         assert server.request("GET", "/lmstudio-greeting").json() == {"lmstudio": True}

@@ -1,5 +1,5 @@
-// LM Studio's own SDK, which speaks its protocol over WebSockets: answers, a tool with a picture, two answers at once, one
-// that is cancelled, and what it asks of models.
+// LM Studio's own SDK, which speaks its protocol over WebSockets: answers, a tool with a picture, two answers at once,
+// and what it asks of models.
 
 import { assert, answer, base64, call, load, result, schema, task, url } from "./common.mjs";
 
