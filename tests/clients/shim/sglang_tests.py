@@ -22,8 +22,7 @@ def popen_launch_server(model, base_url, timeout=None, api_key=None, other_args=
     arguments = [str(a) for a in other_args or ()]
     folder = remote.folder(model)
     names = remote.values(arguments, "--served-model-name") or [model]
-    # SGLang answers to any name
-    options = [remote.place(folder), "--served-name", names[0], "--any-model"]
+    options = [remote.place(folder), "--served-name", names[0]]
     for theirs, ours in SAME.items():
         for value in remote.values(arguments, theirs)[:1]:
             options += [ours, value] if int(value) > 0 else []
