@@ -19,7 +19,7 @@ static int bits_of(const char *quantisation)
 
     while (*digit && !isdigit((unsigned char)*digit))
         digit++;
-    return *digit ? atoi(digit) : 0;
+    return (int)strtol(digit, NULL, 10);
 }
 
 void mt_lmstudio_model_write(mt_buf *out, const mt_lmstudio_model *m)
