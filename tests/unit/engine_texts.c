@@ -279,6 +279,33 @@ static void who_has_had_less_comes_first(void **state)
     alone_close(&a);
 }
 
+/* Of two clients who have had as much, each has half of the next job, whoever came first with all it has. */
+static void a_job_is_shared_by_those_who_wait(void **state)
+{
+    enum { EACH = 20 };
+    static sent_text texts[2 * EACH];
+    sent_text first;
+    size_t before = 0;
+    alone a;
+    (void)state;
+    alone_open(&a, VECTORS "bert-cls-bf16");
+    driver_start(&a.d);
+    driver_hold(&a.d); /* the first makes the engine wait with a job of its own, the others meet in the next one */
+    for (size_t i = 0; i <= 2 * EACH; i++) {
+        mt_request *r = text_request(&a.d, 1, MT_POOL_MEAN, 0, TEXT, i ? &texts[i - 1] : &first);
+        r->client.id = i ? 1 + (i > EACH) : 3;
+        text_send(&a.d, r);
+        if (i == 0)
+            wait_until_begun(&first);
+    }
+    driver_let_go(&a.d);
+    driver_wait(&a.d, 0);
+    for (size_t i = 0; i < EACH; i++)
+        before += texts[i].ended_at < texts[EACH].ended_at;
+    assert_true(before < 4);
+    alone_close(&a);
+}
+
 /* A copy whose embedding of one token is not finite. */
 static void break_token(size_t token)
 {
@@ -469,6 +496,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_does_not_fit_into_memory_is_refused),
     cmocka_unit_test(clients_share_what_a_job_takes),
     cmocka_unit_test(who_has_had_less_comes_first),
+    cmocka_unit_test(a_job_is_shared_by_those_who_wait),
     cmocka_unit_test_setup_teardown(numbers_that_are_not_finite_end_one_text, make_folder, remove_folder),
     cmocka_unit_test(texts_are_computed_beside_answers),
     cmocka_unit_test(slices_come_before_their_rows),
