@@ -11,8 +11,7 @@
 
 #define MT_CPU_ROW_BLOCK 128 /* rows that are packed together, so few that they stay in the second-level cache */
 #define MT_CPU_ATTN_ROWS 64  /* most query rows (tokens x heads of a group) of an attention tile */
-/* FULL: as many as kernels process at once, for groups of at most SOME heads; larger groups have tiles of up to ROWS.
- */
+/* FULL: as many as kernels process at once, for groups of at most SOME heads; larger groups have tiles of up to ROWS */
 #if defined(__x86_64__)
 #define MT_CPU_ATTN_FULL 48
 #define MT_CPU_ATTN_SOME 24

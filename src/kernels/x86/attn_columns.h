@@ -89,8 +89,7 @@ MT_INLINE void mt_columns_run(vf *acc, const float *w, size_t apart, size_t step
     }
 }
 
-/* Products of ni positions from lane l0 of block b on; meanwhile the last 1/16 of `bytes` at next and at v are fetched
-   for each lane. */
+/* Products of ni positions from lane l0 of block b on. With each lane, `bytes` bytes are fetched at next and at v. */
 MT_INLINE void mt_columns_dot(const mt_columns *w, size_t stride, size_t b, size_t l0, size_t ni, size_t nc,
                               const uint8_t *next, const uint8_t *v, size_t bytes)
 {
@@ -189,9 +188,9 @@ MT_INLINE vf mt_columns_weights(const mt_columns *w, vf top, size_t c, size_t nc
     return sum;
 }
 
-/* o[d .. d+ni) = sum over positions of p v by R6, for channels i .. i+ni of those in w->block. The last addition turns
-   -0 into +0, whatever invisible positions added. Unless `strict`, rows also add zeros times values of blocks of which
-   they see nothing, which is wrong where such a value is not finite: then false. */
+/* o[d .. d+ni) = sum over positions of p v by R6, for channels i .. i+ni of those in w->block. The last addition
+   turns -0 into +0, whatever invisible positions added. Unless `strict`, rows also add zeros times values of blocks of
+   which they see nothing, which is wrong where such a value is not finite: then false. */
 MT_INLINE bool mt_columns_weigh_at(const mt_columns *w, size_t d, size_t i0, size_t ni, size_t nc, bool strict)
 {
     const mt_attn_range alike = strict ? w->common : w->blocks;

@@ -1,5 +1,5 @@
-/* Folds the 16 lanes of R6 (docs/numerics.md) where a lane is an array of registers: 8, 4, 2, 1. Lanes come one by one
-   in an order in which a few arrays keep all sums that wait for others. */
+/* Folds the 16 lanes of R6 (docs/numerics.md) where a lane is an array of registers: 8, 4, 2, 1. Lanes come one by
+   one in an order in which a few arrays keep all sums that wait for others. */
 #ifndef MT_KERNELS_X86_ATTN_FOLD_H
 #define MT_KERNELS_X86_ATTN_FOLD_H
 

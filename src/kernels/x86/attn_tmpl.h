@@ -1,7 +1,7 @@
 /* Attention (R8 of docs/numerics.md); reductions by R6. Few rows read K and V where they are (attn_few.h). With
    AVX-512, more are columns of registers (attn_columns.h), for which AVX2 has too few. There, K and V of the visible
-   positions are widened to fp32, SPAN rows at a time in tiles of TILE_X; V is stored lane by lane, position t at [t %
-   16][t / 16], so that products of one lane read memory in order. */
+   positions are widened to fp32, SPAN rows at a time in tiles of TILE_X; V is stored lane by lane, position t at
+   [t % 16][t / 16], so that products of one lane read memory in order. */
 #include "kernels/attn.h"
 
 #include "kernels/levels.h"
@@ -318,9 +318,10 @@ void MT_LEVEL(attn_f32)(float *o, mt_attn_part *part, const mt_attn *a, size_t s
     attend(o, part, a, seg, scratch, false);
 }
 
+/* Blocks are plain arrays on this processor in any case. */
 void MT_LEVEL(attn_plain)(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch)
 {
-    attend(o, part, a, seg, scratch, true);
+    MT_LEVEL(attn_bf16)(o, part, a, seg, scratch);
 }
 
 void MT_LEVEL(attn_merge)(float *acc_o, mt_attn_part *acc, const float *o, const mt_attn_part *part, size_t n)
