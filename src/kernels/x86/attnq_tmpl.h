@@ -1,40 +1,32 @@
-/* Attention (R8 of docs/numerics.md) over keys and values in 8 or 4 bits (kvq.h), structured like attn_tmpl.h: integers
-   are widened to fp32, in which every sum below 2^24 is exact in any order. 16-bit weights are two rows of 8 bits,
-   whose sums are combined. */
+/* Attention (R8 of docs/numerics.md) over keys and values in 8 or 4 bits (kvq.h): integers are widened to 16 bits on
+   their way from the pages, and multiplied in pairs. All sums are exact, so their order is free. */
 #include "kernels/kvq.h"
 
-enum { HALF = SPAN / 2 }; /* rows processed at once */
+enum { Q_ROWS = VL / 4 }; /* rows processed at once */
+enum { Q_PART = VL / 4 }; /* positions, or channels, of a register, each with four sums of pairs */
+enum { Q_OCTETS = MT_SEGMENT / 8, Q_AHEAD = 2 };
 
 typedef struct qwork {
-    work w;         /* p holds products, then weights */
-    float *u;       /* [HALF][2][MT_SEGMENT]: weights as integers, upper and lower bytes */
-    float *o;       /* [HALF][2][head_stride] */
+    float *p;       /* [Q_ROWS][MT_SEGMENT]: products, then weights */
     float *kd, *vd; /* [MT_SEGMENT] */
+    int16_t *q;     /* [Q_ROWS][head_stride] */
+    int16_t *u;     /* [Q_ROWS][MT_SEGMENT]: weights as integers, less 2^15 */
 } qwork;
 
-static qwork carve_q(uint8_t *scratch, size_t stride)
+static qwork carve_q(uint8_t *scratch)
 {
-    qwork s = {.w = carve(scratch, stride)};
-    s.u = s.w.p + SPAN * MT_SEGMENT;
-    s.o = s.u + SPAN * MT_SEGMENT;
-    s.kd = s.o + SPAN * stride;
-    s.vd = s.kd + MT_SEGMENT;
-    return s;
+    qwork w = {.p = (float *)(void *)scratch};
+    w.kd = w.p + Q_ROWS * MT_SEGMENT;
+    w.vd = w.kd + MT_SEGMENT;
+    w.u = (int16_t *)(void *)(w.vd + MT_SEGMENT);
+    w.q = w.u + Q_ROWS * MT_SEGMENT;
+    return w;
 }
 
 size_t MT_LEVEL(attn_q_scratch_bytes)(size_t rows, size_t head_stride)
 {
-    const size_t more = SPAN * (MT_SEGMENT + head_stride) + 2 * MT_SEGMENT;
-    return MT_LEVEL(attn_scratch_bytes)(rows, head_stride) + more * sizeof(float);
-}
-
-/* VL integers, eight of them together; with 4 bits from the upper or the lower halves of bytes. */
-MT_INLINE vi load_integers(const uint8_t *at, size_t apart, unsigned bits, bool upper)
-{
-    __m128i bytes = vb_load_eights(at, apart);
-    if (bits == 4)
-        bytes = _mm_and_si128(upper ? bytes : _mm_slli_epi16(bytes, 4), _mm_set1_epi8((char)0xf0));
-    return vi_from_s8(bytes);
+    (void)rows;
+    return (Q_ROWS + 2) * MT_SEGMENT * sizeof(float) + Q_ROWS * (MT_SEGMENT + head_stride) * sizeof(int16_t);
 }
 
 /* The block that contains position t of the segment. */
@@ -43,49 +35,65 @@ static const uint8_t *block_at(const mt_attn *a, size_t offset, size_t seg, size
     return a->base + a->pages[(seg * MT_SEGMENT + t) / a->page_tokens] * a->page_stride + offset;
 }
 
-static void widen_keys(const qwork *s, const mt_attn *a, size_t seg, mt_attn_range all)
+/* The scales of VL positions */
+MT_INLINE void take_scales(float *d, const uint8_t *block, size_t slot)
 {
-    const size_t stride = a->head_stride, tokens = a->page_tokens;
-    for (size_t t = all.begin; t < all.end; t++) {
-        const size_t slot = (seg * MT_SEGMENT + t) % tokens;
-        const uint8_t *block = block_at(a, a->k_offset, seg, t);
-        for (size_t i = 0; i < stride; i += VL) {
-            const size_t c = a->bits == 8 ? i % 32 : i % 16;
-            const uint8_t *at = block + mt_kvq_key_at(tokens, stride, a->bits, slot, i / 32, c);
-            vf_store(s->w.k + t * stride + i, vi_to_f32(load_integers(at, 64, a->bits, i % 32 >= 16)));
-        }
-        s->kd[t] = mt_kvq_scale(block, slot);
-    }
+    vf_store(d, vf_from_bits(vi_sll(vi_load_u16(block + slot * sizeof(mt_bf16)), 16)));
 }
 
-/* VL positions from t on */
-static void widen_values_at(const qwork *s, const mt_attn *a, size_t seg, size_t t)
+/* The numbers of four registers, register i having numbers i * Q_PART .. (i + 1) * Q_PART, each in four parts. */
+MT_INLINE vi whole_sums(const vi m[4])
 {
-    const size_t stride = a->head_stride, tokens = a->page_tokens, slot = (seg * MT_SEGMENT + t) % tokens;
-    const uint8_t *block = block_at(a, a->v_offset, seg, t);
-    for (size_t i = 0; i < stride; i += VL) {
-        vi m[VL];
-        for (size_t j = 0; j < VL; j++) {
-            const size_t c = a->bits == 8 ? (i + j) % 32 : (i + j) % 16;
-            m[j] = load_integers(block + mt_kvq_value_at(tokens, a->bits, slot, i / 32, c), (size_t)32 * a->bits,
-                                 a->bits, (i + j) % 32 >= 16);
+    return vi_in_turn(vi_sum_blocks(m[0], m[1], m[2], m[3]));
+}
+
+/* Products of nr queries with the keys of the blocks b */
+MT_INLINE void products_q(const qwork *w, const mt_attn *a, size_t seg, mt_attn_range b, size_t nr, unsigned bits)
+{
+    const size_t stride = a->head_stride, tokens = a->page_tokens, octet = stride * bits, end = b.end * MT_LANES;
+    for (size_t t = b.begin * MT_LANES; t < end; t += VL) {
+        const size_t slot = (seg * MT_SEGMENT + t) % tokens,
+                     ahead = t + Q_AHEAD * MT_LANES < end ? t + Q_AHEAD * MT_LANES : t;
+        const uint8_t *block = block_at(a, a->k_offset, seg, t), *values = block_at(a, a->v_offset, seg, t);
+        const uint8_t *next = block_at(a, a->k_offset, seg, ahead);
+        vi acc[Q_ROWS][4];
+        take_scales(w->kd + t, block, slot);
+        take_scales(w->vd + t, values, slot);
+        mt_few_fetch(values + tokens * sizeof(mt_bf16) + slot / 8 * octet, VL / 8 * octet, false);
+        mt_few_fetch(next + mt_kvq_key_at(tokens, stride, bits, (seg * MT_SEGMENT + ahead) % tokens, 0, 0),
+                     VL / 8 * octet, true);
+        MT_UNROLL
+        for (size_t i = 0; i < nr * 4; i++)
+            acc[i / 4][i % 4] = vi_set1(0);
+        for (size_t i = 0; i < stride; i += 8) {
+            const size_t c = bits == 8 ? i % 32 : i % 16;
+            const uint8_t *at = block + mt_kvq_key_at(tokens, stride, bits, slot, i / 32, c);
+            vi k[4];
+            MT_UNROLL
+            for (size_t j = 0; j < 4; j++)
+                k[j] = vh_load_s8(at + j * Q_PART / 8 * octet + j * Q_PART % 8 * 8, bits == 4, i % 32 >= 16);
+            MT_UNROLL
+            for (size_t r = 0; r < nr; r++) {
+                const vi q = vb_table(w->q + r * stride + i);
+                MT_UNROLL
+                for (size_t j = 0; j < 4; j++)
+                    acc[r][j] = vi_add(acc[r][j], vh_madd(k[j], q));
+            }
         }
-        vi_transpose(m);
-        for (size_t j = 0; j < VL; j++)
-            vf_store(s->w.v + ((t + j) % MT_LANES * BLOCKS + (t + j) / MT_LANES) * stride + i, vi_to_f32(m[j]));
+        MT_UNROLL
+        for (size_t r = 0; r < nr; r++)
+            vf_store(w->p + r * MT_SEGMENT + t, vi_to_f32(whole_sums(acc[r])));
     }
-    for (size_t j = 0; j < VL; j++)
-        s->vd[t + j] = mt_kvq_scale(block, slot + j);
 }
 
 /* Turns the products of a row into weights where it sees; *top: the largest. */
-static mt_attn_part weights_row(float *p, const qwork *s, const mt_attn *a, float scale, mt_attn_range seen, float *top)
+static mt_attn_part weights_row(float *p, const qwork *w, const mt_attn *a, float scale, mt_attn_range seen, float *top)
 {
     const vf none = vf_set1(-INFINITY), zero = vf_set1(0.0f);
     const mt_attn_range b = mt_attn_blocks(seen);
     vf most = none, largest = zero;
     for (size_t t = b.begin * MT_LANES; t < b.end * MT_LANES; t += VL) {
-        vf x = vf_mul(vf_mul(vf_load(p + t), vf_load(s->kd + t)), vf_set1(scale));
+        vf x = vf_mul(vf_mul(vf_load(p + t), vf_load(w->kd + t)), vf_set1(scale));
         x = a->softcap != 0.0f ? vf_softcap(x, vf_set1(a->softcap)) : x;
         vf_store(p + t, x);
         most = vf_max1(most, vf_select(vi_within(t, seen.begin, seen.end), x, none));
@@ -97,7 +105,7 @@ static mt_attn_part weights_row(float *p, const qwork *s, const mt_attn *a, floa
             const size_t at = t + h * VL;
             const vmask see = vi_within(at, seen.begin, seen.end);
             vf e = vf_exp(vf_max1(vf_sub(vf_load(p + at), vf_set1(m)), vf_set1(MT_KVQ_EXP_MIN)));
-            const vf x = vf_select(see, vf_mul(e, vf_load(s->vd + at)), zero);
+            const vf x = vf_select(see, vf_mul(e, vf_load(w->vd + at)), zero);
             e = vf_select(see, e, zero);
             sum.v[h] = vf_add(sum.v[h], e);
             largest = vf_max1(largest, x);
@@ -107,56 +115,104 @@ static mt_attn_part weights_row(float *p, const qwork *s, const mt_attn *a, floa
     return (mt_attn_part){.m = m, .l = vlanes_fold(sum)};
 }
 
-/* Weights of a row as integers. */
-static void round_weights(float *u, const float *p, float top, mt_attn_range blocks)
+/* Weights of a row as integers, 0 beside its blocks; less 2^15. */
+static void round_weights(int16_t *u, const float *p, float top, mt_attn_range blocks, mt_attn_range all)
 {
     const float factor = MT_KVQ_WEIGHT_MAX / top;
     const vf by = vf_set1(factor <= FLT_MAX ? factor : 0.0f);
+    for (size_t t = all.begin * MT_LANES; t < all.end * MT_LANES; t++)
+        u[t] = INT16_MIN;
     for (size_t t = blocks.begin * MT_LANES; t < blocks.end * MT_LANES; t += VL) {
         const vf x = vf_mul(vf_load(p + t), by);
         const vi q = vf_rint(vf_select(vf_is_nan(x), vf_set1(0.0f), x));
-        vf_store(u + t, vi_to_f32(vi_srl(q, 8)));
-        vf_store(u + MT_SEGMENT + t, vi_to_f32(vi_and(q, vi_set1(255))));
+        vi_store_u16(u + t, vi_xor(q, vi_set1(0x8000)));
     }
 }
 
-static void join(float *y, const float *o, float unit, size_t stride)
+/* o[r] = unit[r] * (sum over the blocks b of u v), in wrapping sums whose result fits: u is 2^15 too small, for which
+   the sum of v makes up. */
+MT_INLINE void weigh_q(float *o, const float *unit, const qwork *w, const mt_attn *a, size_t seg, mt_attn_range b,
+                       size_t nr, unsigned bits)
 {
-    for (size_t i = 0; i < stride; i += VL) {
-        const vi upper = vf_rint(vf_load(o + i)), lower = vf_rint(vf_load(o + stride + i));
-        vf_store(y + i, vf_mul(vf_set1(unit), vi_to_f32(vi_add(vi_sll(upper, 8), lower))));
+    const size_t stride = a->head_stride, tokens = a->page_tokens, o0 = b.begin * 2, o1 = b.end * 2;
+    const uint8_t *v[Q_OCTETS];
+    for (size_t i = o0; i < o1; i++)
+        v[i] = block_at(a, a->v_offset, seg, i * 8) +
+               mt_kvq_value_at(tokens, bits, (seg * MT_SEGMENT + i * 8) % tokens, 0, 0);
+    for (size_t d = 0; d < stride; d += 4 * Q_PART) {
+        const size_t c = bits == 8 ? d % 32 : d % 16, offset = d / 32 * 4 * bits * tokens + c * 8;
+        vi acc[Q_ROWS][4], all[4];
+        MT_UNROLL
+        for (size_t j = 0; j < 4; j++)
+            all[j] = vi_set1(0);
+        MT_UNROLL
+        for (size_t i = 0; i < nr * 4; i++)
+            acc[i / 4][i % 4] = vi_set1(0);
+        for (size_t i = o0; i < o1; i++) {
+            vi x[4];
+            MT_UNROLL
+            for (size_t j = 0; j < 4; j++) {
+                x[j] = vh_load_s8(v[i] + offset + j * Q_PART * 8, bits == 4, d % 32 >= 16);
+                all[j] = vi_add(all[j], vh_madd(x[j], vh_set1(1)));
+            }
+            MT_UNROLL
+            for (size_t r = 0; r < nr; r++) {
+                const vi u = vb_table(w->u + r * MT_SEGMENT + i * 8);
+                MT_UNROLL
+                for (size_t j = 0; j < 4; j++)
+                    acc[r][j] = vi_add(acc[r][j], vh_madd(x[j], u));
+            }
+        }
+        MT_UNROLL
+        for (size_t r = 0; r < nr; r++) {
+            MT_UNROLL
+            for (size_t j = 0; j < 4; j++)
+                acc[r][j] = vi_add(acc[r][j], vi_sll(all[j], 15));
+            vf_store(o + r * stride + d, vf_mul(vf_set1(unit[r]), vi_to_f32(whole_sums(acc[r]))));
+        }
     }
 }
 
 /* Rows r .. r+n */
-static void span_q(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, const qwork *s, size_t r, size_t n)
+MT_INLINE void rows_q(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, const qwork *w, size_t r, size_t n,
+                      unsigned bits)
 {
     const size_t stride = a->head_stride;
-    float qd[HALF];
+    const mt_attn_range all = mt_attn_blocks(mt_attn_seen_by(a, seg, r, r + n));
+    float qd[Q_ROWS], unit[Q_ROWS];
     for (size_t c = 0; c < n; c++) {
         const uint8_t *q = (const uint8_t *)a->q + (r + c) * mt_kvq_query_bytes(stride);
-        for (size_t i = 0; i < stride; i += VL)
-            vf_store(s->w.q + c * stride + i, vi_to_f32(vi_load_s8(q + i)));
+        for (size_t i = 0; i < stride; i++)
+            w->q[c * stride + i] = (int8_t)q[i];
         memcpy(&qd[c], q + stride, sizeof(qd[c]));
     }
-    products(&s->w, a, seg, mt_attn_seen_by(a, seg, r, r + n), n, false, 0);
+    products_q(w, a, seg, all, n, bits);
     for (size_t c = 0; c < n; c++) {
-        const mt_attn_range seen = mt_attn_seen(a, seg, r + c), blocks = mt_attn_blocks(seen);
-        float *p = s->w.p + c * MT_SEGMENT, *u = s->u + c * 2 * MT_SEGMENT, top;
-        part[r + c] = weights_row(p, s, a, qd[c] * a->scale, seen, &top);
-        round_weights(u, p, top, blocks);
-        weigh_run(s->o, u, s->w.v, stride, blocks, 2);
-        join(o + (r + c) * stride, s->o, top / MT_KVQ_WEIGHT_MAX, stride);
+        const mt_attn_range seen = mt_attn_seen(a, seg, r + c);
+        float *p = w->p + c * MT_SEGMENT, top;
+        part[r + c] = weights_row(p, w, a, qd[c] * a->scale, seen, &top);
+        round_weights(w->u + c * MT_SEGMENT, p, top, mt_attn_blocks(seen), all);
+        unit[c] = top / MT_KVQ_WEIGHT_MAX;
     }
+    weigh_q(o + r * stride, unit, w, a, seg, all, n, bits);
+}
+
+MT_INLINE void attend_q(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, const qwork *w, unsigned bits)
+{
+    size_t r = 0;
+    for (; r + Q_ROWS <= a->rows; r += Q_ROWS)
+        rows_q(o, part, a, seg, w, r, Q_ROWS, bits);
+    for (; r + 2 <= a->rows; r += 2)
+        rows_q(o, part, a, seg, w, r, 2, bits);
+    for (; r < a->rows; r++)
+        rows_q(o, part, a, seg, w, r, 1, bits);
 }
 
 void MT_LEVEL(attn_q)(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch)
 {
-    const qwork s = carve_q(scratch, a->head_stride);
-    const mt_attn_range all = mt_attn_seen_by(a, seg, 0, a->rows), b = mt_attn_blocks(all);
-    widen_keys(&s, a, seg, (mt_attn_range){b.begin * MT_LANES, b.end * MT_LANES});
-    for (size_t t = b.begin * MT_LANES; t < b.end * MT_LANES; t += VL)
-        widen_values_at(&s, a, seg, t);
-    for (size_t r = 0; r < a->rows; r += HALF)
-        span_q(o, part, a, seg, &s, r, a->rows - r < HALF ? a->rows - r : HALF);
+    const qwork w = carve_q(scratch);
+    if (a->bits == 8)
+        attend_q(o, part, a, seg, &w, 8);
+    else
+        attend_q(o, part, a, seg, &w, 4);
 }

@@ -60,6 +60,7 @@ MT_INLINE vi vi_add(vi a, vi b) { return _mm256_add_epi32(a, b); }
 MT_INLINE vi vi_sub(vi a, vi b) { return _mm256_sub_epi32(a, b); }
 MT_INLINE vi vi_and(vi a, vi b) { return _mm256_and_si256(a, b); }
 MT_INLINE vi vi_or(vi a, vi b) { return _mm256_or_si256(a, b); }
+MT_INLINE vi vi_xor(vi a, vi b) { return _mm256_xor_si256(a, b); }
 MT_INLINE vi vi_max(vi a, vi b) { return _mm256_max_epi32(a, b); }
 #define vi_sll(v, n) _mm256_slli_epi32(v, n)
 #define vi_srl(v, n) _mm256_srli_epi32(v, n)
@@ -192,6 +193,27 @@ MT_INLINE void vi_transpose_quarters(vi m[4])
     m[1] = _mm256_unpackhi_epi64(a, c);
     m[2] = _mm256_unpacklo_epi64(b, d);
     m[3] = _mm256_unpackhi_epi64(b, d);
+}
+
+/* Element i of each block of four: the sum of the same block of m[i]. */
+MT_INLINE vi vi_sum_blocks(vi m0, vi m1, vi m2, vi m3)
+{
+    return _mm256_hadd_epi32(_mm256_hadd_epi32(m0, m1), _mm256_hadd_epi32(m2, m3));
+}
+
+/* Element j of block i becomes element 2 * j + i. */
+MT_INLINE vi vi_in_turn(vi v)
+{
+    return _mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+/* 2 * VL bytes (with `four`, their upper or lower halves, times 16) in 16 bits each */
+MT_INLINE vi vh_load_s8(const uint8_t *p, bool four, bool upper)
+{
+    __m128i b = _mm_loadu_si128((const void *)p);
+    if (four)
+        b = _mm_and_si128(upper ? b : _mm_slli_epi16(b, 4), _mm_set1_epi8((char)0xf0));
+    return _mm256_cvtepi8_epi16(b);
 }
 
 /* 16 bytes every `step` */

@@ -62,6 +62,7 @@ MT_INLINE vi vi_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
 MT_INLINE vi vi_sub(vi a, vi b) { return _mm512_sub_epi32(a, b); }
 MT_INLINE vi vi_and(vi a, vi b) { return _mm512_and_si512(a, b); }
 MT_INLINE vi vi_or(vi a, vi b) { return _mm512_or_si512(a, b); }
+MT_INLINE vi vi_xor(vi a, vi b) { return _mm512_xor_si512(a, b); }
 MT_INLINE vi vi_max(vi a, vi b) { return _mm512_max_epi32(a, b); }
 #define vi_sll(v, n) _mm512_slli_epi32(v, n)
 #define vi_srl(v, n) _mm512_srli_epi32(v, n)
@@ -193,6 +194,21 @@ MT_INLINE vi vi_sum_blocks(vi m0, vi m1, vi m2, vi m3)
     vi a = vi_add(_mm512_unpacklo_epi32(m0, m1), _mm512_unpackhi_epi32(m0, m1));
     vi b = vi_add(_mm512_unpacklo_epi32(m2, m3), _mm512_unpackhi_epi32(m2, m3));
     return vi_add(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+
+/* Element j of block i becomes element i of block j. */
+MT_INLINE vi vi_in_turn(vi v)
+{
+    return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), v);
+}
+
+/* 2 * VL bytes (with `four`, their upper or lower halves, times 16) in 16 bits each */
+MT_INLINE vi vh_load_s8(const uint8_t *p, bool four, bool upper)
+{
+    __m256i b = _mm256_loadu_si256((const void *)p);
+    if (four)
+        b = _mm256_and_si256(upper ? b : _mm256_slli_epi16(b, 4), _mm256_set1_epi8((char)0xf0));
+    return _mm512_cvtepi8_epi16(b);
 }
 
 /* Element i of each block of four: the sum of the first (last) two of the same block of m[i]. */
