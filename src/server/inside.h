@@ -80,8 +80,10 @@ typedef struct mt_socket {
     char *key;         /* the API key that its client has named in a message; owned; NULL: none */
 } mt_socket;
 
-/* Io thread: whether a request may go on; false: *refusal, in which status is 401 before. */
+/* Io thread: whether a request may go on; false: *refusal, in which status is 401 before. mt_server_admit_greeting: the
+   handshake of a WebSocket whose client sends its key later. See admit.c. */
 bool mt_server_admit(mt_server *server, mt_http_request *request, mt_http_refusal *refusal) MT_NODISCARD;
+bool mt_server_admit_greeting(mt_server *server, mt_http_request *request, mt_http_refusal *refusal) MT_NODISCARD;
 
 /* Answers with an error in the dialect's shape (NULL: OpenAI's), a 429 or 503 with a retry-after header; or with JSON.
    False: the client has left. */
