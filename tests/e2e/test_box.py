@@ -188,7 +188,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--motet", required=True)
     arguments = parser.parse_args()
-    talks = [Talk(i) for i in range(8 if "MOTET_TEST_QUICK" in os.environ else 32)]
+    talks = [Talk(i) for i in range(32 if "MOTET_TEST_FULL" in os.environ else 8)]
     with served.Server(arguments.motet, BOX, "--precision", "fast", "--context", "4096") as server:
         answers = [alone(server, talk) for talk in talks]
         with concurrent.futures.ThreadPoolExecutor(len(talks)) as pool:

@@ -339,7 +339,7 @@ static void open_for(bool sighted)
 static void most_of_what_is_known_is_found(void **state)
 {
     static const size_t lengths[] = {64, 256, 1024, 8192};
-    const size_t count = unit_quick() ? 2 : MT_COUNT(lengths);
+    const size_t count = unit_quick() ? 2 : unit_full() ? MT_COUNT(lengths) : 3;
     (void)state;
     printf("| case |");
     for (size_t l = 0; l < count; l++)
