@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Holds `--arithmetic sm90` on a CPU to what an NVIDIA GPU of compute capability 9.0 computes: hashes of the logits of
 tiny checkpoints, and saved answers, which `motet verify` must accept, and refuse with a digit changed. With --record
-the GPU is asked and sm90.json is written, as has to be done when the rules' version changes (docs/numerics.md); that takes
-about a minute and nothing but Python's standard library.
+the GPU is asked and sm90.json is written, as has to be done when the rules' version changes (docs/numerics.md); that
+takes about a minute and nothing but Python's standard library.
 
 usage: tests/oracle/sm90.py --motet PROGRAM [--file FILE] [--record]"""
 import argparse
@@ -23,8 +23,8 @@ import served  # noqa: E402
 
 # Those of the repository: dense, experts, hybrid; codes of 4 and 8 bits, bf16, FP8, mxfp8; windows, sinks, towers.
 STORED = ["checkpoints/qwen3-mlx-4bit-g32", "checkpoints/llama-mlx-4bit", "checkpoints/llama-bf16",
-          "checkpoints/qwen3-fp8", "checkpoints/qwen3-mlx-mxfp8", "checkpoints/qwen3moe-fused-bf16", "checkpoints/gptoss-mlx-mxfp4-q8",
-          "checkpoints/qwen3moe-ct-fp8", "sighted/qwen3vl-bf16", "sighted/qwen35-mlx-4bit", "sighted/gemma3vl-mlx-4bit"]
+          "checkpoints/qwen3-fp8", "checkpoints/qwen3-mlx-mxfp8", "checkpoints/qwen3moe-fused-bf16",
+          "checkpoints/gptoss-mlx-mxfp4-q8", "checkpoints/qwen3moe-ct-fp8", "sighted/qwen3vl-bf16", "sighted/qwen35-mlx-4bit", "sighted/gemma3vl-mlx-4bit"]
 # Those that are made here, with heads for which the GPU has kernels of their own; capped scores.
 MADE = {"heads-64": (64, False), "heads-72": (72, False), "heads-96": (96, False), "heads-128": (128, False),
         "heads-256": (256, False), "capped-64": (64, True), "capped-128": (128, True), "capped-256": (256, True)}
@@ -57,7 +57,8 @@ def make(folder, dim, capped):
     fixture.HEAD_DIM, fixture.LAYERS = dim, 1
     if capped:
         plain = fixture.tensors
-        norms = {"model.layers.0.{}_feedforward_layernorm.weight".format(when): (fixture.HIDDEN,) for when in ("pre", "post")}
+        name = "model.layers.0.{}_feedforward_layernorm.weight"
+        norms = {name.format(when): (fixture.HIDDEN,) for when in ("pre", "post")}
         fixture.tensors = lambda: {**plain(), **norms}
     fixture.write(folder)
     as_bf16(os.path.join(folder, "model.safetensors"))
