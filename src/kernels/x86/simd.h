@@ -10,8 +10,17 @@
 
 #include "kernels/kernels.h"
 
+/* clang's address sanitizer checks every access, and takes minutes for a file if all is in one function and unrolled. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MT_INLINE static inline __attribute__((unused))
+#define MT_UNROLL
+#endif
+#endif
+#if !defined(MT_INLINE)
 #define MT_INLINE static inline __attribute__((always_inline))
 #define MT_UNROLL _Pragma("GCC unroll 32")
+#endif
 
 #if defined(__AVX512F__)
 #include "kernels/x86/avx512.h"
