@@ -10,7 +10,7 @@
 
 #include "kernels/kernels.h"
 
-/* clang's address sanitizer checks every access, and takes minutes for a file if all is in one function and unrolled. */
+/* clang's address sanitizer checks every access, and takes minutes for a file if all is in one unrolled function. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define MT_INLINE static inline __attribute__((unused))
