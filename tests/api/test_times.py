@@ -142,7 +142,7 @@ def a_step_that_takes_too_long_is_named_with_its_batch():
     with start("--slow-step", "0.000001s") as server:
         assert server.post("/v1/completions", {"prompt": [0, 9, 8], "max_tokens": 2}).status == 200
         assert eventually(lambda: server.metrics()["motet_slow_steps_total"] > 0)
-        named = [line for line in server.log if "engine.slow_step" in line]
+        named = eventually(lambda: [line for line in server.log if "engine.slow_step" in line])
         assert re.search(r"a step took \S+ s: 3 rows of 1 answers: cmpl-\w+ 3 behind 0", named[0]), named
     with start("--slow-step", "never") as server:
         assert server.post("/v1/completions", {"prompt": [0, 9, 8], "max_tokens": 2}).status == 200
