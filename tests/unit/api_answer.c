@@ -68,9 +68,9 @@ static void nothing_is_written_before_a_whole_answer_is_whole(void **state)
         f.out.data, "{\"id\":\"id\",\"object\":\"text_completion\",\"created\":1,\"model\":\"m\","
                     "\"system_fingerprint\":\"fp_00000000\",\"choices\":["
                     "{\"index\":0,\"text\":\"a\",\"logprobs\":null,\"finish_reason\":\"stop\",\"stop_reason\":null,"
-                    "\"matched_stop\":null},"
+                    "\"matched_stop\":null,\"prompt_logprobs\":null,\"prompt_token_ids\":null},"
                     "{\"index\":1,\"text\":\"b\\\"\",\"logprobs\":null,\"finish_reason\":\"stop\",\"stop_reason\":null,"
-                    "\"matched_stop\":null}],"
+                    "\"matched_stop\":null,\"prompt_logprobs\":null,\"prompt_token_ids\":null}],"
                     "\"usage\":{\"prompt_tokens\":0,\"total_tokens\":4,\"completion_tokens\":4,"
                     "\"prompt_tokens_details\":{\"cached_tokens\":3}}}");
     tear_down(&f);
