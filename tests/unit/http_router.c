@@ -156,7 +156,7 @@ static const char *nearest(const char *path)
 
 static void the_nearest_path(void **state)
 {
-    char path[4 * MT_LIMIT_HTTP_NEAREST] = "/v1/modles/";
+    char path[5 * MT_LIMIT_HTTP_NEAREST] = "/v1/modles/";
 
     (void)state;
     assert_string_equal(nearest("/v1/model"), "/v1/models");
