@@ -317,7 +317,8 @@ const mt_dialect mt_lmstudio_embed = {.name = "lmstudio-embed",
                                       .whole = whole,
                                       .error = mt_lmstudio_error};
 
-/* Calls that are answered by a task: about models that write, and about those that make vectors. */
+/* Dialects of calls that a preparation thread answers without the engine, for example the list of loaded models: of the
+   namespace of text models, and of that of embedding models. */
 const mt_dialect mt_lmstudio_call = {
     .name = "lmstudio-call", .prefix = "call-", .model = mt_lmstudio_named, .error = mt_lmstudio_error};
 const mt_dialect mt_lmstudio_vectors = {.name = "lmstudio-call",

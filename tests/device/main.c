@@ -17,7 +17,7 @@ typedef struct harness {
     mt_device *defined, *tested;
     bool all;    /* go on where one has failed */
     bool quick;  /* few trials, nothing large */
-    bool itself; /* the device is its own definition: for who looks at what it launches, not at what comes of it */
+    bool itself; /* the device is compared with itself, to see which kernels it launches: results are not checked */
     bool latents;
     bool sm90; /* the definition adds as tensor cores of sm_90, so that nothing may differ */
     mt_numerics numerics;

@@ -279,7 +279,7 @@ static void who_has_had_less_comes_first(void **state)
     alone_close(&a);
 }
 
-/* Of two clients who have had as much, each has half of the next job, whoever came first with all it has. */
+/* Two clients that have used equal machine time get half of the next job each, though one sent all its texts first. */
 static void a_job_is_shared_by_those_who_wait(void **state)
 {
     enum { EACH = 20 };

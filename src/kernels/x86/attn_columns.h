@@ -24,7 +24,7 @@ typedef struct mt_columns {
     vi lo[COLUMNS_MOST], hi[COLUMNS_MOST]; /* which positions a row sees */
     mt_attn_range blocks;                  /* those of which some row sees a position */
     mt_attn_range common;                  /* those of which all rows see one */
-    mt_attn_range whole;                   /* those that all rows see from end to end */
+    mt_attn_range whole;                   /* positions that every row sees */
 } mt_columns;
 
 static inline size_t mt_columns_scratch(size_t head_stride)

@@ -169,7 +169,8 @@ static bool do_nothing(mt_server *server, const mt_http_request *request, mt_fai
     return true;
 }
 
-/* What there is, and how it is answered: by a dialect, by a task, or at once. */
+/* The calls and channels of each WebSocket, and what answers them: the engine through a dialect, a task on a
+   preparation thread, or a function on the io thread. */
 static const struct endpoint {
     const char *space, *name; /* of the WebSocket's path; of the call, or of the channel that is created */
     const mt_dialect *dialect;

@@ -204,7 +204,8 @@ static void serve(void *user, mt_http_server *http, mt_http_request *request)
                                                  .flags = MT_HTTP_QUERY_KEY                               \
     }
 
-/* LM Studio's SDKs: a WebSocket for each part of their API. The first message is small, and says who the client is. */
+/* WebSockets of LM Studio's SDKs, one for each part of their API. The first message holds the client's key; its size is
+   limited as that of a small body. */
 #define LMSTUDIO_SOCKET(path)                                                                \
     {                                                                                        \
         MT_HTTP_GET, path, .dialect = &mt_lmstudio_call, .handler = mt_lmstudio_message,     \

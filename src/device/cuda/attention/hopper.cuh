@@ -148,7 +148,7 @@ static __device__ inline void copy_all(const mt_cuda_attention &p, room_type &ro
 {
     const uint32_t known =
         MADE ? load_first(p) : 0; /* loaded while the item is found that says which of them are needed */
-    ring r = {0, 1};              /* a ring that nobody has used is empty */
+    ring r = {0, 1};              /* parity 1: all stages are empty at first */
     item it;
     for (uint32_t round = 0; round * gridDim.x < p.items; round++) {
         if (!find_item(p, item_of(p, round), it))

@@ -148,6 +148,32 @@ static __device__ inline float into_unit(uint32_t number)
     return __uint_as_float((254u << 23) - unit_bits(number));
 }
 
+/* Eight numbers of a segment in fp16, in its unit; eight neighbouring lanes have the segment. NaN and infinities stay
+   what they are in any unit. */
+typedef struct packed_eight {
+    uint4 halves;
+    uint32_t unit;
+} packed_eight;
+
+static __device__ inline packed_eight pack_segment(const float (&x)[8])
+{
+    packed_eight to;
+    __half2 *h = (__half2 *)&to.halves;
+    float most = 0;
+#pragma unroll
+    for (int j = 0; j < 8; j++)
+        most = fmaxf(most, fabsf(x[j]));
+#pragma unroll
+    for (int width = 4; width > 0; width /= 2)
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, width));
+    to.unit = unit_of(most);
+    const float factor = into_unit(to.unit);
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        h[j] = __floats2half2_rn(x[2 * j] * factor, x[2 * j + 1] * factor);
+    return to;
+}
+
 /* Where the numbers of the units of a chunk's four segments are, of row i. */
 static __device__ inline uint8_t *units_at(const mt_cuda_packed &p, uint32_t i, uint32_t chunk)
 {

@@ -9,27 +9,14 @@
 
 enum { EACH = 8, WARPS = MT_NATIVE_GROUP / MT_NATIVE_CHUNK };
 
-/* A warp's chunk of row i, x being what a lane has of it. NaN and infinities stay what they are in any unit. */
+/* A warp's chunk of row i, x being what a lane has of it. */
 static __device__ inline void put_chunk(const mt_cuda_packed &to, uint32_t i, uint32_t chunk, const float (&x)[EACH])
 {
     const uint32_t lane = threadIdx.x % 32, segment = lane / 8;
-    float most = 0;
-    uint4 all;
-    __half2 *h = (__half2 *)&all;
-#pragma unroll
-    for (int j = 0; j < EACH; j++)
-        most = fmaxf(most, fabsf(x[j]));
-#pragma unroll
-    for (int width = 4; width > 0; width /= 2)
-        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, width));
-    const uint32_t unit = unit_of(most);
-    const float factor = into_unit(unit);
-#pragma unroll
-    for (int j = 0; j < EACH / 2; j++)
-        h[j] = __floats2half2_rn(x[2 * j] * factor, x[2 * j + 1] * factor);
-    *(uint4 *)(segment_at(to, i, chunk * 4 + segment) + swizzled(i % to.rows, lane % 8)) = all;
+    const packed_eight own = pack_segment(x);
+    *(uint4 *)(segment_at(to, i, chunk * 4 + segment) + swizzled(i % to.rows, lane % 8)) = own.halves;
     if (lane % 8 == 0)
-        units_at(to, i, chunk)[segment] = (uint8_t)unit;
+        units_at(to, i, chunk)[segment] = (uint8_t)own.unit;
 }
 
 static __device__ inline void load_chunk(float (&x)[EACH], const float *row, uint32_t k, uint32_t end)

@@ -73,22 +73,12 @@ template <int THREADS_M> static __device__ inline float norm_row(const mt_cuda_n
 static __device__ inline void put_chunk(const packed_row &to, uint32_t chunk, const float (&x)[EACH])
 {
     const uint32_t lane = threadIdx.x % 32, segment = chunk * SEGMENTS + lane / 8;
-    float most = 0;
+    const packed_eight own = pack_segment(x);
 #pragma unroll
-    for (int j = 0; j < EACH; j++)
-        most = fmaxf(most, fabsf(x[j]));
-#pragma unroll
-    for (int width = 4; width > 0; width /= 2)
-        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, width));
-    const uint32_t unit = unit_of(most);
-    const float factor = into_unit(unit);
-#pragma unroll
-    for (int j = 0; j < EACH / 2; j++) {
-        const __half2 two = __floats2half2_rn(x[2 * j] * factor, x[2 * j + 1] * factor);
-        to.words[segment * 32 + j * 8 + lane % 8] = *(const uint32_t *)&two;
-    }
+    for (int j = 0; j < EACH / 2; j++)
+        to.words[segment * 32 + j * 8 + lane % 8] = ((const uint32_t *)&own.halves)[j];
     if (lane % 8 == 0)
-        to.units[segment] = (uint8_t)unit;
+        to.units[segment] = (uint8_t)own.unit;
 }
 
 /* Packs the block's group of the row; the warps take turns. */

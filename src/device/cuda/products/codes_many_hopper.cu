@@ -63,7 +63,7 @@ typedef struct broad_share {
 
 typedef struct broad_barriers {
     broad_share share;
-    broad_place places[BROAD_PLACES]; /* from the warpgroup that copies to those that store */
+    broad_place places[BROAD_PLACES]; /* of tiles: the copying warpgroup writes them, the storing ones read them */
     __align__(128) uint4 start[START_PIECES];
     uint64_t full[BROAD_STAGES];  /* a step is copied */
     uint64_t empty[BROAD_STAGES]; /* the stage, and what was unpacked of it, has been read */
