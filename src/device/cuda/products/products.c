@@ -84,6 +84,7 @@ static const product products[] = {
     ROW(C8 | S8,             64,    WHOLE, 17, 32,   90, matmul_w8_g64_ring_rows17_32, few,    PACKED)
     ROW(C8 | S8,             64,    WHOLE, 33, 64,   90, matmul_w8_g64_ring_rows33_64, few,    PACKED)
     ROW(C4,                  USUAL, ANY,    1, 8,    90, matmul_w4_ring_rows1_8,       few,    PACKED)
+    /* half of its 128 rows are idle, yet an 8B has 4,177 tokens/s with 64 answers, and 2,853 with the ring */
     ROW(C4,                  64,    PAIRS, 33, 64,   90, matmul_w4_g64_hopper_rows65,  many,   PACKED)
     ROW(C4,                  USUAL, ANY,    9, 16,   90, matmul_w4_ring_rows9_16,      few,    PACKED)
     ROW(C4,                  USUAL, ANY,   17, 32,   90, matmul_w4_ring_rows17_32,     few,    PACKED)
