@@ -76,7 +76,7 @@ def package():
 @stage
 def image():
     """Dockerfile's image, made without a registry: run, asked, stopped with a stream under way."""
-    return images.build_and_try(ARGUMENTS.folder)
+    return images.build_and_try(ARGUMENTS.folder, ARGUMENTS.ccache)
 
 
 def readme(r, place, user="root"):
@@ -129,20 +129,20 @@ def debian13():
         return "gcc: {}; clang: {}; make deb".format(*said)
 
 
-def tried(name, use, options, test, *packages):
-    """The last line of a test in a Debian that has the packages of tools/packages for it, with the program built there."""
+def tried(name, use, options, tests, *packages):
+    """The last lines of tests in a Debian that has the packages of tools/packages for them, with the program built there."""
     with root(name) as r:
         r.install("make", "python3", *ccache(), *packages)
         r.put_sources("/src/motet")
         r.run("tools/setup.sh build && tools/setup.sh {} && meson setup b -Dtests=false {} && ninja -C b --quiet motet".format(
             use, options), cwd="/src/motet")
-        return last(r.run("python3 {} --motet b/motet".format(test), cwd="/src/motet"))
+        return "; ".join(last(r.run("python3 {} --motet b/motet {}".format(*test), cwd="/src/motet")) for test in tests)
 
 
 @stage
 def ranks():
     """Open MPI on one machine: the tests of several ranks, none of which complains of a refused call."""
-    return tried("ranks", "ranks", "-Dmpi=enabled", "tests/api/test_ranks.py")
+    return tried("ranks", "ranks", "-Dmpi=enabled", [("tests/api/test_ranks.py", "")])
 
 
 @stage
@@ -171,20 +171,21 @@ def processors():
 @stage
 def balancers():
     """Rolling restarts behind HAProxy and nginx: nothing is lost."""
-    return tried("balancers", "routers", "", "tests/e2e/test_routers.py --restarts {} rolling_restarts_lose_nothing_behind_"
-                 "haproxy rolling_restarts_lose_nothing_behind_nginx".format(ARGUMENTS.restarts))
+    return tried("balancers", "routers", "", [("tests/e2e/test_routers.py", "--restarts {} {}".format(
+        ARGUMENTS.restarts, " ".join("rolling_restarts_lose_nothing_behind_" + name for name in ("haproxy", "nginx"))))])
 
 
 @stage
 def kubernetes():
     """The manifests' fields, and their command run, probed and ended."""
-    return tried("kubernetes", "build", "", "tests/e2e/test_kubernetes.py", "python3-yaml")
+    return tried("kubernetes", "build", "", [("tests/e2e/test_kubernetes.py", "")], "python3-yaml")
 
 
 @stage
 def installed():
-    """make install and make uninstall, the unit, completions of all shells, the alerts."""
-    return tried("services", "watch", "", "tests/package/test_package.py", "fish", "mandoc", "systemd", "zsh")
+    """make install and make uninstall, the unit, completions of all shells, the alerts; serve --check of what cannot start."""
+    return tried("services", "watch", "", [("tests/package/test_package.py", ""), ("tests/api/test_service.py", "")],
+                 "fish", "mandoc", "systemd", "zsh")
 
 
 def main():
