@@ -17,7 +17,7 @@ import roots
 
 PATIENCE = 240
 FROM = "docker.io/library/debian:12-slim"
-CUDA = "/usr/local/cuda"  # where debian/rules looks for nvcc, too
+CUDA = "/usr/local/cuda"  # where debian/rules looks for nvcc
 FATBIN = b"\x50\xed\x55\xba"  # how each image of kernels begins
 QUESTION = {"messages": [{"role": "user", "content": "Who are you?"}], "max_tokens": 32, "temperature": 0}
 LONG = {"prompt": "a", "max_tokens": 1500, "n": 4, "stream": True, "ignore_eos": True}
@@ -150,23 +150,18 @@ def try_image(root, config, models):
             container.outside.wait()
 
 
-def cuda():
-    """The folder of CUDA's compiler on this machine, or None."""
-    return os.path.realpath(CUDA) if os.access(CUDA + "/bin/nvcc", os.X_OK) else None
-
-
-def look_at_kernels(root):
+def look_at_kernels(root, cuda):
     """How many images of kernels for GPUs the program has: all there are, or none where there was no nvcc."""
     with open(root.path + "/usr/bin/motet", "rb") as f:
         there = f.read().count(FATBIN)
     sources = glob.glob(os.path.join(roots.TREE, "src/device/cuda/**/*.cu"), recursive=True)
-    expect(there == (len(sources) if cuda() else 0), "{} kernels' files of {} are in the package".format(there, len(sources)))
+    expect(there == (len(sources) if cuda else 0), "{} kernels' files of {} are in the package".format(there, len(sources)))
     return there
 
 
-def builder(store, cache):
+def builder(store, cache, cuda):
     """The options that give the first stage nvcc and a cache of compiled files, as far as they are there."""
-    options = ["--volume", cuda() + ":" + CUDA + ":ro"] if cuda() else []
+    options = ["--volume", cuda + ":" + CUDA + ":ro"] if cuda else []
     if not cache:
         return options
     made = store.run("from", "--pull-never", FROM)
@@ -178,8 +173,9 @@ def builder(store, cache):
     return [*options, "--volume", cache + ":/ccache", "--build-arg", "BUILD=localhost/builder"]
 
 
-def build_and_try(folder, cache):
-    """What became of it, as a line of the table."""
+def build_and_try(folder, cache, cuda):
+    """What became of it, as a line of the table. cuda: the folder of CUDA's toolkit, which need not be there."""
+    cuda = os.path.realpath(cuda) if os.access(cuda + "/bin/nvcc", os.X_OK) else None
     roots.need_root()
     roots.need("buildah")
     base = roots.base(folder, "bookworm")
@@ -190,11 +186,11 @@ def build_and_try(folder, cache):
         with roots.Root(folder, None, "context") as context:
             context.put_sources("/tree")
             store.run("build", "--pull-never", "--isolation", "chroot", "--format", "docker", "--tag", "motet",
-                      *builder(store, cache), context.path + "/tree")
+                      *builder(store, cache, cuda), context.path + "/tree")
         config = json.loads(store.run("inspect", "--type", "image", "motet", quiet=True))["Docker"]["config"]
         root = roots.Root(folder, None, "container", path=store.run("mount", store.run("from", "--pull-never", "motet")))
         events = try_image(root, config, os.path.join(roots.TREE, "models"))
         version = root.run("motet --version").splitlines()[0]
-        kernels = look_at_kernels(root)
+        kernels = look_at_kernels(root, cuda)
     return "{}: built, healthy, answered, stopped beside a stream of {} events; {} files of kernels for GPUs".format(
         version, events, kernels or "no")

@@ -2,7 +2,7 @@
 """Runs what is shipped as it is, in fresh Debians where that matters, and prints a table. Not part of `make test`: it takes
 root, debootstrap, Debian's mirror and half an hour. A stage whose means are missing is skipped and says so.
 
-usage: tests/shipped/run.py [--folder FOLDER] [--ccache FOLDER] [--restarts N] [STAGE ...]"""
+usage: tests/shipped/run.py [--folder FOLDER] [--ccache FOLDER] [--cuda FOLDER] [--restarts N] [STAGE ...]"""
 
 import argparse
 import glob
@@ -75,8 +75,8 @@ def package():
 
 @stage
 def image():
-    """Dockerfile's image, made without a registry: run, asked, stopped with a stream under way."""
-    return images.build_and_try(ARGUMENTS.folder, ARGUMENTS.ccache)
+    """Dockerfile's image, made without a registry: run, asked, stopped with a stream under way. It has kernels where nvcc is."""
+    return images.build_and_try(ARGUMENTS.folder, ARGUMENTS.ccache, ARGUMENTS.cuda)
 
 
 def readme(r, place, user="root"):
@@ -193,6 +193,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", default="/var/tmp/motet-shipped", help="where root file systems are made")
     parser.add_argument("--ccache", help="a cache of compiled files, which all users may write, for all root file systems")
+    parser.add_argument("--cuda", default=images.CUDA, help="the folder of CUDA's toolkit, for the image's kernels")
     parser.add_argument("--restarts", type=int, default=20)
     parser.add_argument("stages", nargs="*")
     ARGUMENTS = parser.parse_args()

@@ -2,7 +2,9 @@
 
 import {createRequire} from "node:module";
 import assert from "node:assert/strict";
+import {spawn} from "node:child_process";
 import fs from "node:fs";
+import os from "node:os";
 import path from "node:path";
 
 export const settings = JSON.parse(process.argv[2]);
@@ -106,6 +108,41 @@ export async function patiently(check, what = String(check)) {
 /** The same of one in the page that gives a promise. */
 export function eventually(tab, check, argument) {
     return patiently(() => tab.evaluate(check, argument), String(check));
+}
+
+/* A server of a test's own, at a port or at any: {port, url, kill}. It answers when this resolves. */
+async function serving(home, options = [], port = 0, models = [settings.model]) {
+    const words = ["serve", ...models, "--port", String(port), "--speculate", "off", "--threads", "1", ...options];
+    const child = spawn(settings.program, words, {
+        stdio: ["ignore", "ignore", "pipe"],
+        env: {...process.env, HOME: home, XDG_CONFIG_HOME: home, XDG_CACHE_HOME: home},
+    });
+    let said = "";
+    child.stderr.on("data", (piece) => {
+        said += piece;
+    });
+    const address = () => /server\.listening[^\n]*?http:\/\/[^ "\n]*:(\d+)/.exec(said)?.[1];
+    const ready = () => fetch(`http://127.0.0.1:${address()}/ready`).then((response) => response.ok, () => false);
+    await patiently(async () => {
+        assert.ok(child.exitCode === null && child.signalCode === null, `the server does not start: ${said}`);
+        return address() && ready();
+    }, "the server is ready");
+    return {port: Number(address()), url: `http://127.0.0.1:${address()}/`, kill: () => child.kill("SIGKILL")};
+}
+
+/** Runs work(serve) with serve(options, port, models), which starts servers that end with it. */
+export async function withServers(work) {
+    const home = fs.mkdtempSync(path.join(os.tmpdir(), "motet-home-"));
+    const all = [];
+    try {
+        await work(async (...how) => {
+            all.push(await serving(home, ...how));
+            return all.at(-1);
+        });
+    } finally {
+        for (const each of all) each.kill();
+        fs.rmSync(home, {recursive: true, force: true, maxRetries: 5});
+    }
 }
 
 // What people do on the chat page.

@@ -22,6 +22,7 @@ import {
     test,
     until,
     visit,
+    withServers,
 } from "./common.mjs";
 
 const {replay_url: REPLAY} = settings;
@@ -258,41 +259,6 @@ test("an upgrade, an import of 600, 300 MB of pictures and a browser that is kil
         fs.rmSync(folder, {recursive: true, force: true, maxRetries: 20, retryDelay: 100});
     }
 });
-
-/** A server of a test's own, at a port or at any: {port, url, kill}. It answers when this resolves. */
-async function serving(home, options = [], port = 0) {
-    const words = ["serve", settings.model, "--port", String(port), "--speculate", "off", "--threads", "1", ...options];
-    const child = spawn(settings.program, words, {
-        stdio: ["ignore", "ignore", "pipe"],
-        env: {...process.env, HOME: home, XDG_CONFIG_HOME: home, XDG_CACHE_HOME: home},
-    });
-    let said = "";
-    child.stderr.on("data", (piece) => {
-        said += piece;
-    });
-    const address = () => /server\.listening[^\n]*?http:\/\/[^ "\n]*:(\d+)/.exec(said)?.[1];
-    const ready = () => fetch(`http://127.0.0.1:${address()}/ready`).then((response) => response.ok, () => false);
-    await patiently(async () => {
-        assert.ok(child.exitCode === null && child.signalCode === null, `the server does not start: ${said}`);
-        return address() && ready();
-    }, "the server is ready");
-    return {port: Number(address()), url: `http://127.0.0.1:${address()}/`, kill: () => child.kill("SIGKILL")};
-}
-
-/** Runs work(serve) with serve(options, port), which starts servers that end with it. */
-async function withServers(work) {
-    const home = fs.mkdtempSync(path.join(os.tmpdir(), "motet-home-"));
-    const all = [];
-    try {
-        await work(async (...how) => {
-            all.push(await serving(home, ...how));
-            return all.at(-1);
-        });
-    } finally {
-        for (const each of all) each.kill();
-        fs.rmSync(home, {recursive: true, force: true, maxRetries: 5});
-    }
-}
 
 test("a server that is killed takes nothing that was said with it", () =>
     withServers(async (serve) => {

@@ -2,8 +2,24 @@
 // a search that leads to its hit, exports of other programs, tools of MCP servers, an application that is installed.
 
 import assert from "node:assert/strict";
+import {execFileSync} from "node:child_process";
 import http from "node:http";
-import {accessible, ask, lastText, main, press, set, settings, settled, shot, test, until, visit} from "./common.mjs";
+import {
+    accessible,
+    ask,
+    lastText,
+    main,
+    patiently,
+    press,
+    set,
+    settings,
+    settled,
+    shot,
+    test,
+    until,
+    visit,
+    withServers,
+} from "./common.mjs";
 
 const {replay_url: REPLAY, tools_port: PORT} = settings;
 const titles = async (tab) => (await tab.locator("#conversations a").allInnerTexts()).join("|");
@@ -66,6 +82,53 @@ test("models are shown with their state and what they can do", () =>
         await rows.nth(1).locator("button >> text=Use").click();
         assert.equal(await tab.inputValue("#model"), "two");
         assert.deepEqual(asked, [["/tokenize", "two"], ["/v1/models/unload", "one"]]);
+    }));
+
+test("a server's models are loaded, unloaded and followed", () =>
+    withServers(async (serve) => {
+        const models = ["--model", `one=${settings.model}`, "--model", `two=${settings.model}`];
+        const server = await serve(["--allow-pull", ...models], 0, []);
+        const states = async () => {
+            const {data} = await (await fetch(`${server.url}v1/models`)).json();
+            return data.map((each) => `${each.id} ${each.state}`).join(", ");
+        };
+        await visit(server.url, async (tab) => {
+            const options = () => tab.locator("#model option").allInnerTexts();
+            await until(tab, () => document.querySelector("#model").options.length === 2);
+            await tab.selectOption("#model", "one");
+            await ask(tab, "replay:plain");
+            await settled(tab, 2);
+            assert.equal(await lastText(tab), "This is a plain answer.");
+            assert.equal(await states(), "one ready, two unloaded");
+            await tab.click("#models");
+            const row = (name) => tab.locator(`.models li:has(b:text-is("${name}"))`);
+            await row("two").locator("button >> text=Load").click();
+            await row("two").locator("button >> text=Unload").waitFor();
+            assert.equal(await states(), "one ready, two ready");
+            assert.match(await row("two").innerText(), /loaded · /);
+            await row("one").locator("button >> text=Unload").click();
+            await row("one").locator("button >> text=Load").waitFor();
+            assert.equal(await states(), "one unloaded, two ready");
+            assert.match(await row("one").innerText(), /on disk · needs /);
+            // what others do is seen while the models are shown
+            await fetch(`${server.url}v1/models/unload`, {method: "POST", body: JSON.stringify({model: "two"})});
+            await row("two").locator("button >> text=Load").waitFor();
+            const copied = await fetch(`${server.url}api/copy`, {
+                method: "POST",
+                body: JSON.stringify({source: "one", destination: "three"}),
+            });
+            assert.equal(copied.status, 200, await copied.text());
+            await tab.locator(".models li >> text=three").waitFor();
+            await tab.click("dialog button >> text=Close");
+            assert.ok((await options()).some((name) => name.startsWith("three")));
+            // and when somebody goes to where models are chosen
+            const name = (await options()).find((each) => each.startsWith("three"));
+            const gone = await fetch(`${server.url}api/delete`, {method: "DELETE", body: JSON.stringify({model: name})});
+            assert.equal(gone.status, 200, await gone.text());
+            await tab.focus("#model");
+            await patiently(async () => (await options()).join() === "one,two", "the third model is gone");
+            assert.equal(await tab.inputValue("#model"), "one");
+        });
     }));
 
 test("settings are kept under a name", () =>
@@ -192,6 +255,81 @@ test("exports of ChatGPT, Open WebUI and llama.cpp are imported", () =>
         await until(tab, () => document.querySelector(".said")?.textContent === "Ahoy!");
         await ask(tab, "replay:plain");
         await settled(tab, 4);
+    }));
+
+/** An archive as others make it: [name, text] of each file, stored where it is told so, with sizes of 64 bits or without. */
+function zipped(files, {stored = false, large = false} = {}) {
+    const program = `
+import io, json, sys, zipfile
+files, stored, large = json.load(sys.stdin)
+out = io.BytesIO()
+with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED) as archive:
+    archive.comment = b"exported"
+    for name, text in files:
+        with archive.open(name, "w", force_zip64=large) as f:
+            f.write(text.encode())
+sys.stdout.buffer.write(out.getvalue())`;
+    return execFileSync("python3", ["-c", program], {input: JSON.stringify([files, stored, large])});
+}
+
+test("exports come in archives and in lines, too", () =>
+    visit(REPLAY, async (tab) => {
+        const give = (name, buffer) => tab.setInputFiles("#import-file", {name, mimeType: "application/octet-stream", buffer});
+        const chat = (title) => [{...structuredClone(CHATGPT[0]), title}];
+        const lines = (name) =>
+            [
+                {harness: "llama.app", type: "session", ...LLAMA.conv, name},
+                ...LLAMA.messages.map((message) => ({message, type: "message"})),
+            ]
+                .map((each) => JSON.stringify(each))
+                .join("\n");
+        const archives = [
+            [
+                zipped([
+                    ["chat.html", "<html>"],
+                    ["conversations-000.json", JSON.stringify(chat("Zero"))],
+                    ["conversations-001.json", JSON.stringify(chat("One"))],
+                    ["message_feedback.json", "[]"],
+                    ["shared_conversations.json", JSON.stringify([{id: "x", title: "y"}])],
+                    ["user.json", JSON.stringify({id: "user-x"})],
+                ]),
+                ["Zero", "One"],
+            ],
+            [zipped([["export/chat.json", JSON.stringify(OPENWEBUI)]], {large: true}), ["From Open WebUI"]],
+            [zipped([["a.jsonl", lines("Two")], ["b.jsonl", lines("Three")]], {stored: true}), ["Two", "Three"]],
+            [Buffer.from(`${lines("Four")}\n${lines("Five")}\n`), ["Four", "Five"]],
+        ];
+        const all = [];
+        for (const [buffer, wanted] of archives) {
+            await give("export", buffer);
+            all.push(...wanted);
+            await until(tab, (n) => document.querySelectorAll("#conversations a").length === n, all.length);
+        }
+        assert.deepEqual((await titles(tab)).split("|").sort(), all.sort());
+        await tab.click("#conversations a >> text=Five");
+        await until(tab, () => document.querySelector(".said")?.textContent === "Ahoy!");
+        await tab.click("#conversations a >> text=One");
+        await until(tab, () => document.querySelector(".said")?.textContent === "Another way");
+        const whole = zipped([["conversations.json", JSON.stringify(chat("Broken"))]]);
+        const flipped = Buffer.from(whole);
+        for (let i = 60; i < 80; i++) flipped[i] ^= 0x55;
+        const locked = Buffer.from(whole);
+        locked[whole.indexOf("PK\x01\x02") + 8] |= 1;
+        const faults = [
+            [whole.subarray(0, whole.length - 40), /archive is cut or damaged/],
+            [flipped, /conversations\.json in the archive is (?:cut or damaged|not JSON)/],
+            [locked, /conversations\.json in the archive has a password/],
+            [zipped([["user.json", "{}"]]), /no export of this page, ChatGPT, Open WebUI or llama\.cpp/],
+            [zipped([["conversations.json", "{"]]), /conversations\.json in the archive is not JSON/],
+        ];
+        for (const [buffer, sentence] of faults) {
+            await give("export.zip", buffer);
+            await patiently(
+                async () => sentence.test(await tab.locator("#notice").innerText()),
+                String(sentence),
+            );
+        }
+        assert.equal((await titles(tab)).split("|").length, all.length);
     }));
 
 test("a file whose messages go in a circle, or are of the end of time, does not stop the page", () =>

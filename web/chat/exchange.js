@@ -1,6 +1,8 @@
 // Conversations as a file: {"format": "motet.chat", "version": 1, "conversations": [{..., "messages": [...]}]}.
-// Pictures stand in it as data URLs.
+// Pictures stand in it as data URLs. Exports of other programs are taken, too, as they are or in the archives that these
+// programs pack them in.
 
+import {entries, textOf} from "./archive.js";
 import {foreign} from "./foreign.js";
 import {dataUrl} from "./media.js";
 import * as store from "./store.js";
@@ -132,19 +134,54 @@ function opened(messages) {
     return messages;
 }
 
-/** Adds the conversations of a file to those that are kept, beside what is there; says how many. */
-export async function imported(file) {
-    if (file.size > MOST) throw new Error("the file is larger than 500 MB");
+/* What JSON says, or a list of what its lines say. */
+function parsed(said) {
+    try {
+        return JSON.parse(said);
+    } catch {
+        return said
+            .split("\n")
+            .filter((line) => line.trim())
+            .map((line) => JSON.parse(line));
+    }
+}
+
+/* The conversations that a text has; null where it is no export that is known. */
+function conversationsIn(said, name) {
     let data = null;
     try {
-        data = JSON.parse(await file.text());
+        data = parsed(said);
     } catch {
-        throw new Error("the file is not JSON");
+        throw new Error(`${name} is not JSON`);
     }
-    const known = data?.format === FORMAT && Array.isArray(data.conversations);
-    const all = known ? data.conversations : foreign(data);
+    return data?.format === FORMAT && Array.isArray(data.conversations) ? data.conversations : foreign(data);
+}
+
+/* Of an archive: what its files have that are exports; others may lie beside them. {all, bytes} */
+async function unpacked(file) {
+    const found = (await entries(file)).filter((entry) => /\.jsonl?$/i.test(entry.name));
+    let left = MOST;
+    const all = [];
+    for (const entry of found) {
+        const said = await textOf(file, entry, left);
+        left -= said.length;
+        const known = conversationsIn(said, `${entry.name} in the archive`);
+        if (known) all.push(known);
+    }
+    return {all: all.length > 0 && all.flat(), bytes: MOST - left};
+}
+
+async function read(file) {
+    if ((await file.slice(0, 4).text()) === "PK\x03\x04") return unpacked(file);
+    if (file.size > MOST) throw new Error("the file is larger than 500 MB");
+    return {all: conversationsIn(await file.text(), "the file"), bytes: file.size};
+}
+
+/** Adds the conversations of a file to those that are kept, beside what is there; says how many. */
+export async function imported(file) {
+    const {all, bytes} = await read(file);
     if (!all) throw new Error("the file is no export of this page, ChatGPT, Open WebUI or llama.cpp");
-    await store.makeSure(file.size);
+    await store.makeSure(bytes);
     let added = 0;
     for (const each of all) {
         const messages = Array.isArray(each.messages) ? each.messages : [];

@@ -91,9 +91,20 @@ function fromLlama({conv, messages: told}) {
     return {title: conv.name, created: messages[0]?.created ?? updated, updated, leaf: nearest(String(conv.currNode)), messages};
 }
 
+/* llama.cpp's files of lines: one of a conversation, then one of each of its messages. */
+function sessions(lines) {
+    const all = [];
+    for (const {type, message: told, ...conv} of lines) {
+        if (type === "session") all.push({conv, messages: []});
+        else if (type === "message" && told) all.at(-1)?.messages.push(told);
+    }
+    return all;
+}
+
 /** The conversations of a file that another program has exported; null where it is of none that is known. */
 export function foreign(data) {
-    const all = Array.isArray(data) ? data : [data];
+    const told = Array.isArray(data) ? data : [data];
+    const all = told[0]?.type === "session" ? sessions(told.filter(Boolean)) : told;
     if (all.length === 0) return null;
     if (all.every((each) => each?.mapping)) return all.map(fromChatGpt);
     if (all.every((each) => each?.chat?.history)) return all.map(fromOpenWebUi);

@@ -11,25 +11,20 @@ import {startKeeping} from "./keeping.js";
 import {startNotices} from "./notices.js";
 import {startDrawers, toggleDrawer} from "./drawers.js";
 import {startPanel} from "./panel.js";
+import {followModels, readModels} from "./models.js";
 import {openPicker} from "./picker.js";
 import {on, session, start, tell} from "./session.js";
 import {beginNew, startSidebar} from "./sidebar.js";
 import {startTranscript} from "./transcript.js";
 import {explained, faultOf} from "./words.js";
 
-/* Encoders cannot be talked to. */
-function talks({capabilities = []}) {
-    return !["embedding", "rerank", "classify"].some((what) => capabilities.includes(what));
-}
-
 async function findModels() {
     for (let wait = 500; ; wait = Math.min(2 * wait, 8000)) {
         try {
-            const {data} = await callJson("v1/models");
-            session.all = data.filter(talks);
-            session.models = session.all.map((model) => model.id);
+            await readModels();
             session.limits = await callJson("web/limits").catch(() => null);
             tell("models");
+            followModels();
             return;
         } catch (error) {
             if (error instanceof Refusal && error.status < 500) {

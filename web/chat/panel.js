@@ -150,7 +150,9 @@ function showModels() {
         settings.model && !session.models.includes(settings.model)
             ? [settings.model, ...session.models]
             : session.models;
-    byId("model").replaceChildren(...names.map((name) => h("option", {value: name}, name)));
+    const shown = [...byId("model").options].map((option) => option.value);
+    if (names.join("\n") !== shown.join("\n"))
+        byId("model").replaceChildren(...names.map((name) => h("option", {value: name}, name)));
     byId("model").value = settings.model || session.models[0] || "";
     byId("model").disabled = names.length === 0;
 }

@@ -2,10 +2,12 @@
 
 import {callJson} from "../base/api.js";
 import {byId, h} from "../base/dom.js";
-import {change, model, session, tell} from "./session.js";
 import {sized} from "./media.js";
+import {readModels} from "./models.js";
+import {change, model, session} from "./session.js";
 import {explained, faultOf} from "./words.js";
 
+const OFTEN = 1000; // milliseconds between two looks at the models while they are shown
 const STATES = {unloaded: "on disk", loading: "being loaded", ready: "loaded", leaving: "being unloaded"};
 const ABILITIES = {vision: "sees", thinking: "thinks", tools: "calls tools"};
 
@@ -20,12 +22,6 @@ function about(each) {
     ]
         .filter(Boolean)
         .join(" · ");
-}
-
-async function refresh() {
-    const {data} = await callJson("v1/models");
-    session.all = data.filter((each) => session.models.includes(each.id));
-    tell("models");
 }
 
 /* All that a row shows. */
@@ -89,7 +85,7 @@ export async function openPicker() {
             ),
         );
     async function show() {
-        await refresh().catch(() => {});
+        await readModels().catch(() => {});
         // rows of models that are as they were stay, and so do their buttons, under a pointer or with the focus
         const before = new Map([...list.children].map((node) => [node.dataset.state, node]));
         const rows = session.all.map((each) => before.get(stateOf(each)) ?? row(each));
@@ -104,7 +100,11 @@ export async function openPicker() {
         note,
         h("div", {class: "row end"}, h("button", {type: "button", onclick: () => dialog.close()}, "Close")),
     );
-    dialog.addEventListener("close", () => dialog.remove());
+    const timer = setInterval(() => document.hidden || show(), OFTEN);
+    dialog.addEventListener("close", () => {
+        clearInterval(timer);
+        dialog.remove();
+    });
     document.body.append(dialog);
     await show();
     dialog.showModal();
