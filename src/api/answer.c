@@ -21,6 +21,7 @@ mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_as
                      .created = (int64_t)time(NULL),
                      .form = ask->form,
                      .logprobs = ask->sampling.logprobs,
+                     .listed = ask->sampling.logprob_count > 0,
                      .store = ask->store,
                      .recent = ask->recent,
                      .dimensions = (size_t)ask->dimensions,
@@ -266,7 +267,10 @@ void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *
         finish(a, c, event);
     if (a->open == 0)
         a->ended = (int64_t)time(NULL);
-    write_news(a, c, out);
+    /* With usage in every chunk, the last token's chunk is also the one that ends the choice, as in vLLM: else two chunks
+       would tell the same count */
+    if (!(event->ending && (a->form.continuous_usage || a->dialect->joins)))
+        write_news(a, c, out);
     if (a->open == 0)
         (a->form.stream ? a->dialect->end : a->dialect->whole)(a, out);
 }

@@ -89,6 +89,7 @@ struct mt_answer {
     size_t eos_count;
     mt_form form;     /* the ask's */
     int64_t logprobs; /* how many alternatives per token; -1: no logprobs */
+    bool listed;      /* the alternatives are tokens that the client has named (logprob_token_ids) */
     bool normalise;   /* vectors are scaled to length 1 */
     /* How many of the first choices are queries, where embeddings are compared for scores; 0: none */
     size_t queries;

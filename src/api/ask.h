@@ -110,6 +110,8 @@ typedef struct mt_ask {
     const uint32_t *before;
     size_t before_count;
     mt_chat chat;
+    mt_chat *further; /* more conversations, each a prompt of its own, with the tools and settings of `chat` */
+    size_t further_count;
     int64_t think_budget;    /* most tokens of thinking; -1: as many as the effort allows (mt_ask_budget) */
     const char *think_field; /* the field that says how much to think, for warnings; NULL: none does */
     bool forgets;            /* where the chat is too long, its oldest messages are left out */

@@ -52,19 +52,20 @@ typedef struct mt_dialect {
     const json_t *(*model)(const json_t *body);
     bool named;       /* a body must name its model, even where one is served alone */
     bool vectors;     /* embeddings or scores are wanted, not text */
+    bool joins;       /* the chunk of a choice's last token also ends the choice */
     bool repeats;     /* the end of a stream repeats what was streamed */
     bool lines;       /* each event of a stream is a line, for WebSockets, and not a server-sent event */
     const char *idle; /* bytes without meaning, sent on streams that are silent for long */
 } mt_dialect;
 
-extern const mt_dialect mt_cohere_embed, mt_sglang_generate;
+extern const mt_dialect mt_cohere_embed, mt_sglang_generate, mt_sglang_score, mt_vllm_score;
 
-extern const mt_dialect mt_openai_chat, mt_openai_completions, mt_openai_responses, mt_anthropic_messages,
-    mt_anthropic_count_tokens, mt_openai_embeddings, mt_pooling, mt_classify, mt_score, mt_rerank, mt_rerank_v1,
-    mt_rerank_v2, mt_responses_input_tokens, mt_responses_socket, mt_responses_compact, mt_ollama_chat,
-    mt_ollama_generate, mt_ollama_embed, mt_ollama_embeddings, mt_llama_completion, mt_llama_infill, mt_lmstudio_chat,
-    mt_lmstudio_completions, mt_lmstudio_predict, mt_lmstudio_template, mt_lmstudio_embed, mt_lmstudio_call,
-    mt_lmstudio_vectors, mt_gemini_generate, mt_gemini_stream, mt_gemini_list, mt_gemini_count, mt_gemini_embed,
-    mt_gemini_embed_batch;
+extern const mt_dialect mt_openai_chat, mt_openai_chat_batch, mt_openai_completions, mt_openai_responses,
+    mt_anthropic_messages, mt_anthropic_count_tokens, mt_openai_embeddings, mt_pooling, mt_classify, mt_score,
+    mt_rerank, mt_rerank_v1, mt_rerank_v2, mt_responses_input_tokens, mt_responses_socket, mt_responses_compact,
+    mt_ollama_chat, mt_ollama_generate, mt_ollama_embed, mt_ollama_embeddings, mt_llama_completion, mt_llama_infill,
+    mt_lmstudio_chat, mt_lmstudio_completions, mt_lmstudio_predict, mt_lmstudio_template, mt_lmstudio_embed,
+    mt_lmstudio_call, mt_lmstudio_vectors, mt_gemini_generate, mt_gemini_stream, mt_gemini_list, mt_gemini_count,
+    mt_gemini_embed, mt_gemini_embed_batch;
 
 #endif

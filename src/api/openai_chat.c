@@ -128,7 +128,7 @@ bool mt_body_fields(mt_ask *ask, const char *const *own, mt_failure *why)
 
 /* Notes members of messages, and of objects of settings, that nothing reads. Tools are shown to the model as they
    are. */
-static void note_inside(mt_ask *ask)
+static void note_inside(mt_ask *ask, const json_t *messages)
 {
     static const char *const members[] = {
         "annotations",  "cache_control", "content",   "function_call",     "id",   "name",
@@ -138,7 +138,7 @@ static void note_inside(mt_ask *ask)
     static const char *const media[] = {"detail",     "do_pan_and_scan", "fps",       "max_pixels",
                                         "min_pixels", "num_frames",      "video_fps", NULL};
 
-    mt_body_note(ask, "messages", json_object_get(ask->body, "messages"), members, mt_body_part_members);
+    mt_body_note(ask, "messages", messages, members, mt_body_part_members);
     mt_fields_note(ask, "mm_processor_kwargs.", json_object_get(ask->body, "mm_processor_kwargs"), NULL, 0,
                    (const char *const *const[3]){media});
 }
@@ -182,7 +182,55 @@ static bool read(mt_ask *ask, mt_failure *why)
         ask->parallel_calls = false;
     }
     keep_echo(ask);
-    note_inside(ask);
+    note_inside(ask, json_object_get(ask->body, "messages"));
+    return true;
+}
+
+/* Reads conversation number i of a batch, with the tools and settings of the whole body. */
+static bool read_conversation(mt_ask *ask, size_t i, json_t *messages, mt_chat *chat, mt_failure *why)
+{
+    json_t *body = json_copy((json_t *)(uintptr_t)ask->body); /* not const for jansson; nothing is changed */
+    mt_error err = {0};
+
+    json_object_set(body, "messages", messages);
+    mt_ask_own(ask, body);
+    if (!json_is_array(messages))
+        return mt_failure_value(why, "messages", "has %s at %zu: send a list of conversations, each a list of messages",
+                                mt_json_kind(messages), i);
+    if (!mt_chat_read(chat, ask->arena, body, &err))
+        return mt_failure_set(why, 400, "invalid_value", "messages", "conversation %zu: %s", i, err.text);
+    note_inside(ask, messages);
+    return true;
+}
+
+/* vLLM's batch: "messages" is a list of conversations, each of which gets its answers. */
+static bool read_batch(mt_ask *ask, mt_failure *why)
+{
+    const json_t *all = json_object_get(ask->body, "messages");
+    const size_t count = json_array_size(all);
+
+    if (count == 0)
+        return mt_failure_value(why, "messages", "is no list of conversations: send a list of lists of messages");
+    if (!mt_custom_read(ask, why) || !mt_body_fields(ask, NULL, why))
+        return false;
+    if (ask->form.stream)
+        return mt_failure_unsupported(why, "stream", "is not taken in a batch: leave it out");
+    if (ask->form.echo)
+        return mt_failure_unsupported(why, "echo", "is not taken in a batch: leave it out");
+    if (ask->form.prompt_logprobs >= 0)
+        return mt_failure_unsupported(why, "prompt_logprobs", "are not taken in a batch: leave them out");
+    if (count * (size_t)ask->n > MT_LIMIT_CHOICES)
+        return mt_failure_value(why, "messages",
+                                "has %zu conversations, which with n = %d are more than %d answers: send them in "
+                                "several requests",
+                                count, (int)ask->n, MT_LIMIT_CHOICES);
+    ask->further_count = count - 1;
+    ask->further = mt_arena_alloc(ask->arena, count * sizeof(*ask->further));
+    if (!ask->further)
+        return mt_failure_memory(why, "messages");
+    for (size_t i = 0; i < count; i++)
+        if (!read_conversation(ask, i, json_array_get(all, i), i == 0 ? &ask->chat : &ask->further[i - 1], why))
+            return false;
     return true;
 }
 
@@ -199,6 +247,8 @@ static void close_choice(mt_buf *out, const mt_answer *a, const mt_choice *c)
     mt_write_finish(out, a, c);
     if (a->form.return_token_ids)
         mt_write_said_ids(out, &c->said);
+    if (a->form.return_token_ids && a->prompt_count > 1)
+        mt_write_ids(out, "prompt_token_ids", a->prompts[c->prompt].ids, a->prompts[c->prompt].count);
     mt_json_write(out, "}");
 }
 
@@ -386,7 +436,7 @@ static void whole(mt_answer *a, mt_buf *out)
         mt_write_prompt_logprobs(out, a, &a->prompts[0].said);
     else
         mt_json_write(out, "'prompt_logprobs':null");
-    if (a->form.return_token_ids)
+    if (a->form.return_token_ids && a->prompt_count == 1)
         mt_write_ids(out, "prompt_token_ids", a->prompts[0].ids, a->prompts[0].count);
     else
         mt_json_write(out, "'prompt_token_ids':null");
@@ -398,4 +448,10 @@ static void whole(mt_answer *a, mt_buf *out)
     MT_OPENAI_DIALECT
 
 const mt_dialect mt_openai_chat = {.name = "chat", CHAT};
+const mt_dialect mt_openai_chat_batch = {.name = "chat-batch",
+                                         .prefix = "chatcmpl-",
+                                         .object = "chat.completion",
+                                         .read = read_batch,
+                                         .whole = whole,
+                                         .error = mt_failure_write};
 const mt_dialect mt_lmstudio_chat = {.name = "lmstudio-chat", .more = mt_lmstudio_more, CHAT};

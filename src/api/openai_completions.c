@@ -236,7 +236,8 @@ static void whole(mt_answer *a, mt_buf *out)
     mt_json_write(out, "}");
 }
 
-#define COMPLETIONS .prefix = "cmpl-", .object = "text_completion", .chunk_object = "text_completion", MT_OPENAI_DIALECT
+#define COMPLETIONS \
+    .prefix = "cmpl-", .object = "text_completion", .chunk_object = "text_completion", .joins = true, MT_OPENAI_DIALECT
 
 const mt_dialect mt_openai_completions = {.name = "completions", COMPLETIONS};
 const mt_dialect mt_lmstudio_completions = {.name = "lmstudio-completions", .more = mt_lmstudio_more, COMPLETIONS};

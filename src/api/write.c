@@ -77,12 +77,25 @@ static void open_logprob(mt_buf *out, const mt_answer *answer, uint32_t id, floa
     mt_json_write(out, "]");
 }
 
+static bool is_among(const mt_said_list *said, const mt_said *token)
+{
+    for (size_t i = 0; i < token->top_count; i++)
+        if (said->top[token->top_begin + i].id == token->id)
+            return true;
+    return false;
+}
+
+/* Beside tokens that the client has named stands the chosen one, as in vLLM. */
 void mt_write_logprobs(mt_buf *out, const mt_answer *answer, const mt_said_list *said, const mt_said *token)
 {
     mt_buf bytes = {.limit = MT_LIMIT_TOKEN_BYTES};
 
     open_logprob(out, answer, token->id, token->logprob, &bytes);
     mt_json_write(out, "'top_logprobs':[");
+    if (answer->listed && !is_among(said, token)) {
+        open_logprob(out, answer, token->id, token->logprob, &bytes);
+        mt_json_write(out, "}");
+    }
     for (size_t i = 0; i < token->top_count; i++) {
         const mt_logprob *p = &said->top[token->top_begin + i];
 

@@ -76,7 +76,8 @@ typedef struct mt_event {
     const float
         *vector; /* of DONE with MT_FINISH_STOP where the request pools: the vector, or the vectors; else NULL */
     size_t vector_len;
-    bool last; /* of DONE: no event of any choice follows, and the request is freed after this call */
+    bool ending; /* of TOKEN: the choice's DONE follows within the same step */
+    bool last;   /* of DONE: no event of any choice follows, and the request is freed after this call */
 } mt_event;
 
 struct mt_request {

@@ -120,6 +120,10 @@ bool mt_sequence_token(mt_sequence *s, const mt_sampled *sampled, mt_finish *fin
         s->stop_token = token;
     if (!ends || r->include_stop)
         s->stop_met = add_text(s, token);
+    const bool stops = ends || complete || s->stop_met >= 0;
+    s->repeated = r->repeat_limit && mt_repeat_add(&s->repeat, token, r->repeat_limit) &&
+                  s->generated >= r->sampling.min_tokens && !stops;
+    const bool ending = stops || s->repeated || mt_sequence_left(s) == 0;
     tell(s, &(mt_event){.kind = MT_EVENT_TOKEN,
                         .choice = s->choice,
                         .token = token,
@@ -128,12 +132,10 @@ bool mt_sequence_token(mt_sequence *s, const mt_sampled *sampled, mt_finish *fin
                         .top = sampled->top,
                         .top_count = sampled->top_count,
                         .text = s->text.data,
-                        .text_len = s->text.len});
-    const bool stops = ends || complete || s->stop_met >= 0;
-    s->repeated = r->repeat_limit && mt_repeat_add(&s->repeat, token, r->repeat_limit) &&
-                  s->generated >= r->sampling.min_tokens && !stops;
+                        .text_len = s->text.len,
+                        .ending = ending});
     *finish = stops ? MT_FINISH_STOP : MT_FINISH_LENGTH;
-    return stops || s->repeated || mt_sequence_left(s) == 0;
+    return ending;
 }
 
 /* Puts the text that was held back into s->text: the answer ends. */

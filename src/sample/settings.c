@@ -85,7 +85,8 @@ static bool check_logprob_ids(const mt_sample_settings *s, size_t vocab, mt_erro
 {
     for (size_t i = 0; i < s->logprob_count; i++)
         if (s->logprob_ids[i] >= vocab)
-            return mt_fail(err, MT_E_INVALID, "\"logprob_token_ids\" names token %u: send ids from 0 to %zu",
+            return mt_fail(err, MT_E_INVALID,
+                           "\"logprob_token_ids\": Token ID %u is out of vocabulary: send ids from 0 to %zu",
                            s->logprob_ids[i], vocab - 1) ||
                    mt_fail_about(err, "logprob_token_ids");
     return true;

@@ -31,7 +31,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "clients"))
 import replay  # pylint: disable=wrong-import-position
 
-ID = re.compile(r"\b(chatcmpl-|cmpl-|embd-|task-|rerank-|gemini-|score-|pool-|classify-|msg_|call_|resp_|rs_|fc_|ctc_|item_)[0-9a-v]{24}(?=$|[^0-9a-v])")
+ID = re.compile(r"\b(chatcmpl-|cmpl-|embd-|task-|rerank-|gemini-|score-|pool-|classify-|msg_|call_|resp_|rs_|fc_|ctc_|item_|generative-scoring-)[0-9a-v]{24}(?=$|[^0-9a-v])")
 TIME = re.compile(r"\b2\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 TIMES = ("prompt_ms", "prompt_per_second", "predicted_ms", "predicted_per_second", "cache_n", "prompt_n", "tokens_cached",
          "draft_n", "draft_n_accepted", "tokens_per_second", "time_to_first_token", "generation_time")

@@ -489,6 +489,31 @@ static bool begin_created(mt_call *call, mt_ask *ask, mt_failure *why)
     return mt_created_chat(call->created, ask, why);
 }
 
+/* Begins each conversation of the ask with what a created model begins with. */
+static bool begin_all(mt_call *call, mt_ask *ask, mt_failure *why)
+{
+    bool ok = begin_created(call, ask, why);
+
+    for (size_t i = 0; ok && i < ask->further_count; i++) {
+        const mt_chat first = ask->chat;
+
+        ask->chat = ask->further[i];
+        ok = mt_created_chat(call->created, ask, why);
+        ask->further[i] = ask->chat;
+        ask->chat = first;
+    }
+    return ok;
+}
+
+static bool has_media(const mt_ask *ask)
+{
+    bool has = mt_chat_has_media(&ask->chat) || mt_chat_has_documents(&ask->chat);
+
+    for (size_t i = 0; i < ask->further_count; i++)
+        has = has || mt_chat_has_media(&ask->further[i]) || mt_chat_has_documents(&ask->further[i]);
+    return has;
+}
+
 /* Reads what the body asks for into the preparation's ask. */
 static bool read_ask(mt_call *call, mt_preparation *p, mt_failure *why)
 {
@@ -500,7 +525,7 @@ static bool read_ask(mt_call *call, mt_preparation *p, mt_failure *why)
         return false;
     mt_prefix_name(ask->body, call->prefix);
     if ((call->created && !mt_created_settings(call->created, ask, why)) || !call->dialect->read(ask, why) ||
-        (call->created && ask->is_chat && !begin_created(call, ask, why)))
+        (call->created && ask->is_chat && !begin_all(call, ask, why)))
         return false;
     /* Who may not unload models does not decide how long they stay, either */
     mt_fleet_keep(call->waiter.member, mt_models_may(call->server, call->account, NULL) ? ask->keep_alive : NAN);
@@ -550,7 +575,7 @@ static bool prepare(mt_call *call, mt_preparation *p, mt_failure *why)
         call->dialect->nothing(call->dialect, &call->text, ask, served->name);
         return true;
     }
-    if (ask->is_chat && takes_long(call, ask->body, mt_chat_has_media(&ask->chat) || mt_chat_has_documents(&ask->chat)))
+    if (ask->is_chat && takes_long(call, ask->body, has_media(ask)))
         return false;
     if (!make_prompts(call, p, why))
         return false;

@@ -443,25 +443,33 @@ static bool put_before(const mt_served *served, const mt_ask *ask, mt_token_prom
     return true;
 }
 
-bool mt_tokens_make(mt_served *served, mt_ask *ask, mt_prep *prep, size_t most, mt_token_prompt **out, size_t *count,
-                    mt_failure *why)
+/* Makes the prompt of one of the ask's conversations, which is changed. */
+static bool make_conversation(mt_served *served, const mt_ask *ask, mt_chat *chat, mt_prep *prep, size_t most,
+                              mt_token_prompt *out, mt_failure *why)
 {
     mt_error err = {0};
 
-    *count = ask->is_chat ? 1 : ask->prompt_count;
+    if (!mt_documents_fill(chat, &served->media, prep, &err))
+        return mt_failure_from(why, &err, chat->field);
+    if (ask->forgets)
+        return make_shorter(served, ask, prep, most, out, why);
+    return make_chat(served, chat, ask->body, prep, most, out, ask->renders ? &out->text : NULL, why) &&
+           put_before(served, ask, out, why) && truncate(served, ask, out, why);
+}
+
+bool mt_tokens_make(mt_served *served, mt_ask *ask, mt_prep *prep, size_t most, mt_token_prompt **out, size_t *count,
+                    mt_failure *why)
+{
+    *count = ask->is_chat ? 1 + ask->further_count : ask->prompt_count;
     *out = mt_arena_alloc(ask->arena, *count * sizeof(**out));
     if (!*out)
         return mt_failure_memory(why, NULL);
     if (ask->truncate != MT_TRUNCATE_NONE)
         most = 0; /* a text that is too long is truncated, not refused */
-    if (ask->is_chat && !mt_documents_fill(&ask->chat, &served->media, prep, &err))
-        return mt_failure_from(why, &err, ask->chat.field);
-    if (ask->is_chat && ask->forgets)
-        return make_shorter(served, ask, prep, most, *out, why);
-    if (ask->is_chat)
-        return make_chat(served, &ask->chat, ask->body, prep, most, *out, ask->renders ? &(*out)->text : NULL, why) &&
-               put_before(served, ask, *out, why) && truncate(served, ask, *out, why);
-    for (size_t i = 0; i < *count; i++)
+    for (size_t i = 0; ask->is_chat && i < *count; i++)
+        if (!make_conversation(served, ask, i ? &ask->further[i - 1] : &ask->chat, prep, most, *out + i, why))
+            return false;
+    for (size_t i = 0; !ask->is_chat && i < *count; i++)
         if (!make_one(served, ask, &ask->prompts[i], prep->stop, most, *out + i, why) ||
             !truncate(served, ask, *out + i, why))
             return false;

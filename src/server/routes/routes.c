@@ -30,8 +30,27 @@ typedef struct entry {
     size_t body_bytes;        /* limit of the body; 0: the server's */
     unsigned flags;           /* MT_HTTP_... of http.h */
     bool page;                /* left out with --web off */
-    bool invoked;             /* instead of dialect, the one whose field the body has; SageMaker has one path for all */
+    /* Instead of dialect, the one whose field the body has; NULL: dialect, as where it has none of them */
+    const struct by_field *fields;
 } entry;
+
+/* A dialect, and the field of a body that shows it. A list ends with NULL. */
+struct by_field {
+    const char *field;
+    const mt_dialect *dialect;
+};
+
+/* SageMaker has one path for all. */
+static const struct by_field invoked[] = {{"messages", &mt_openai_chat},
+                                          {"prompt", &mt_openai_completions},
+                                          {"input", &mt_openai_embeddings},
+                                          {"queries", &mt_score},
+                                          {"text_1", &mt_score},
+                                          {"data_1", &mt_score},
+                                          {"query", &mt_rerank},
+                                          {NULL, NULL}};
+/* Encoders score texts, and models that write text score the tokens that may follow. */
+static const struct by_field scores[] = {{"label_token_ids", &mt_sglang_score}, {NULL, NULL}};
 
 #define NO_TYPE ""
 
@@ -115,18 +134,8 @@ static void get_root(void *user, mt_http_server *http, mt_http_request *request)
 
 /* The dialect whose field is the first of such in the body, or NULL. Only the beginning of a large body is read, since
    this is done on the io thread. */
-static const mt_dialect *invoked_dialect(const mt_http_request *request)
+static const mt_dialect *dialect_by_field(const struct by_field *known, const mt_http_request *request)
 {
-    static const struct {
-        const char *field;
-        const mt_dialect *dialect;
-    } known[] = {{"messages", &mt_openai_chat},
-                 {"prompt", &mt_openai_completions},
-                 {"input", &mt_openai_embeddings},
-                 {"queries", &mt_score},
-                 {"text_1", &mt_score},
-                 {"data_1", &mt_score},
-                 {"query", &mt_rerank}};
     const mt_dialect *found = NULL;
     mt_json_reader r;
 
@@ -135,7 +144,7 @@ static const mt_dialect *invoked_dialect(const mt_http_request *request)
     mt_json_reader_init(&r, request->body, MT_MIN(request->body_len, MT_LIMIT_SMALL_BODY));
     if (mt_json_next(&r) == MT_JSON_OBJECT_BEGIN)
         while (!found && mt_json_next(&r) == MT_JSON_KEY) {
-            for (size_t i = 0; i < MT_COUNT(known); i++)
+            for (size_t i = 0; known[i].field; i++)
                 if (r.len == strlen(known[i].field) && memcmp(r.str, known[i].field, r.len) == 0)
                     found = known[i].dialect;
             if (!found && !mt_json_skip(&r))
@@ -148,13 +157,13 @@ static const mt_dialect *invoked_dialect(const mt_http_request *request)
 /* Google's clients say in the query whether they want a stream of events. */
 static const mt_dialect *dialect_of(const entry *route, const mt_http_request *request)
 {
-    const mt_dialect *invoked = route->invoked ? invoked_dialect(request) : NULL;
+    const mt_dialect *found = route->fields ? dialect_by_field(route->fields, request) : NULL;
     char *alt = route->plain ? mt_http_request_query(request, "alt") : NULL;
     const bool events = alt && strcmp(alt, "sse") == 0;
 
     mt_free(alt);
-    if (invoked)
-        return invoked;
+    if (found)
+        return found;
     return route->plain && !events ? route->plain : route->dialect;
 }
 
@@ -215,8 +224,9 @@ static void serve(void *user, mt_http_server *http, mt_http_request *request)
 
 static const entry routes[] = {
     {MT_HTTP_POST, "/v1/chat/completions", .dialect = &mt_openai_chat},
-    {MT_HTTP_POST, "/chat/completions", .dialect = &mt_openai_chat},             /* as llama.cpp has it, too */
-    {MT_HTTP_POST, "/invocations", .dialect = &mt_openai_chat, .invoked = true}, /* as SageMaker calls a container */
+    {MT_HTTP_POST, "/v1/chat/completions/batch", .dialect = &mt_openai_chat_batch}, /* vLLM's */
+    {MT_HTTP_POST, "/chat/completions", .dialect = &mt_openai_chat},                /* as llama.cpp has it, too */
+    {MT_HTTP_POST, "/invocations", .dialect = &mt_openai_chat, .fields = invoked},  /* as SageMaker calls a container */
     {MT_HTTP_POST, "/v1/completions", .dialect = &mt_openai_completions},
     {MT_HTTP_POST, "/completion", .dialect = &mt_llama_completion},
     {MT_HTTP_POST, "/completions", .dialect = &mt_llama_completion},
@@ -225,8 +235,9 @@ static const entry routes[] = {
     {MT_HTTP_POST, "/v2/embed", .dialect = &mt_cohere_embed},
     {MT_HTTP_POST, "/pooling", .dialect = &mt_pooling},
     {MT_HTTP_POST, "/classify", .dialect = &mt_classify},
-    {MT_HTTP_POST, "/score", .dialect = &mt_score},
-    {MT_HTTP_POST, "/v1/score", .dialect = &mt_score},
+    {MT_HTTP_POST, "/score", .dialect = &mt_score, .fields = scores},
+    {MT_HTTP_POST, "/v1/score", .dialect = &mt_score, .fields = scores},
+    {MT_HTTP_POST, "/generative_scoring", .dialect = &mt_vllm_score} /* vLLM's */,
     {MT_HTTP_POST, "/rerank", .dialect = &mt_rerank},
     {MT_HTTP_POST, "/v1/rerank", .dialect = &mt_rerank_v1},
     {MT_HTTP_POST, "/v2/rerank", .dialect = &mt_rerank_v2},

@@ -1,7 +1,9 @@
 """A motet server for tests of other projects, which start theirs by the name of a model and by options of their own."""
 
 import atexit
+import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -14,7 +16,9 @@ ROOT = os.path.join(HERE, "..", "..", "..")
 sys.path.append(os.path.join(ROOT, "tests", "api"))
 import fixture  # pylint: disable=wrong-import-position
 
-BOX = os.path.join(ROOT, "models", "box")
+MADE = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
+BOX = os.path.join(MADE.name, "box")
+VOCABULARY = 8192  # tokens of the box as it is served: tests name tokens of models that have many
 VECTORS = os.path.join(ROOT, "tests", "oracle", "vectors")
 CLASSIFIER = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
 PATIENCE = 120  # seconds until a server is ready
@@ -22,6 +26,31 @@ PATIENCE = 120  # seconds until a server is ready
 ENCODERS = {"rerank": "xlmr-rerank-bf16", "ms-marco": "xlmr-rerank-bf16", "e5-": "bert-mean-f32",
             "bge-": "bert-mean-f32", "gte-": "bert-mean-f32", "jina-embed": "bert-mean-f32", "arctic": "bert-mean-f32"}
 
+
+def write_box():
+    """The model in the box, with tokens that have no text and are never likely behind its own."""
+    shutil.copytree(os.path.join(ROOT, "models", "box"), BOX)
+    with open(os.path.join(BOX, "config.json"), encoding="utf-8") as f:
+        config = json.load(f)
+    config["text_config"]["vocab_size"] = VOCABULARY
+    with open(os.path.join(BOX, "config.json"), "w", encoding="utf-8") as f:
+        json.dump(config, f)
+    with open(os.path.join(BOX, "model.safetensors"), "rb") as f:
+        header = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+        data = f.read()
+    for part in ("weight", "scales", "biases"):
+        tensor = header["language_model.model.embed_tokens." + part]
+        begin, end = tensor["data_offsets"]
+        old, rows = data[begin:end], tensor["shape"][0]
+        tensor["shape"][0] = VOCABULARY
+        tensor["data_offsets"] = [len(data), len(data) + len(old) // rows * VOCABULARY]
+        data += old + bytes(len(old) // rows * (VOCABULARY - rows))
+    text = json.dumps(header).encode()
+    with open(os.path.join(BOX, "model.safetensors"), "wb") as f:
+        f.write(len(text).to_bytes(8, "little") + text + data)
+
+
+write_box()
 THINKS = "{%- if enable_thinking is not defined -%}{%- set enable_thinking = true -%}{%- endif -%}\n"
 
 
