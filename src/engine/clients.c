@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdbool.h>
 
 #include "base/alloc.h"
 
@@ -76,7 +75,7 @@ int mt_client_record_compare(const mt_client_record *a, int more_a, const mt_cli
 {
     const int64_t x = ((int64_t)a->running + more_a) * b->client.share;
     const int64_t y = ((int64_t)b->running + more_b) * a->client.share;
-    return (x > y) - (x < y);
+    return a->client.last != b->client.last ? (a->client.last ? 1 : -1) : (x > y) - (x < y);
 }
 
 static bool comes_before(const mt_client_record *a, const mt_client_record *b)

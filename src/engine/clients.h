@@ -4,6 +4,7 @@
 #ifndef MT_ENGINE_CLIENTS_H
 #define MT_ENGINE_CLIENTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@
 typedef struct mt_client {
     uint64_t id;
     uint32_t share; /* weight among the other clients: with 2 a client gets twice as much as with 1; at least 1 */
+    bool last;      /* it has a seat only while no client that is not last wants it */
 } mt_client;
 
 /* The engine's record of a client. */
@@ -54,7 +56,7 @@ void mt_client_record_charge(mt_client_record *client_record, double seconds, ui
 double mt_clients_debt(const mt_clients *clients, const mt_client *client, uint64_t now);
 
 /* Compares the seats of two clients, divided by their shares, as if a had more_a and b more_b seats more (or fewer):
-   below 0: a has fewer. */
+   below 0: a has fewer. Who is last has more than anyone who is not. */
 int mt_client_record_compare(const mt_client_record *a, int more_a, const mt_client_record *b, int more_b);
 
 /* The client that gets the next free seat: of those with more eager sequences than places, the one with the fewest

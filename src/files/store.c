@@ -429,6 +429,53 @@ mt_files_part *mt_files_begin(mt_files *f, const char *owner, uint64_t size, mt_
     return NULL;
 }
 
+mt_files_part *mt_files_claim(mt_files *f, const char *owner, bool forced, mt_error *err)
+{
+    mt_files_part *p = mt_alloc(sizeof(*p));
+
+    *p = (mt_files_part){.files = f, .fd = -1};
+    if (enter(p, owner, 0, err) || forced)
+        return p;
+    mt_files_drop(p);
+    return NULL;
+}
+
+/* Counts bytes of a part before they are written. */
+static bool count_bytes(mt_files_part *p, uint64_t bytes, bool forced, mt_error *err)
+{
+    mt_files *f = p->files;
+    bool ok;
+
+    pthread_mutex_lock(&f->lock);
+    ok = may_have(f, p->owner, bytes, 0, err) || forced;
+    f->stats.refused += !ok;
+    if (ok) {
+        f->held += bytes;
+        p->owner->bytes += bytes;
+    }
+    pthread_mutex_unlock(&f->lock);
+    p->len += ok ? bytes : 0;
+    return ok;
+}
+
+bool mt_files_claim_more(mt_files_part *p, uint64_t bytes, bool forced, mt_error *err)
+{
+    return count_bytes(p, bytes, forced, err);
+}
+
+void mt_files_claim_less(mt_files_part *p, uint64_t bytes)
+{
+    pthread_mutex_lock(&p->files->lock);
+    let_go(p->files, p->owner, bytes, false);
+    pthread_mutex_unlock(&p->files->lock);
+    p->len -= bytes;
+}
+
+const char *mt_files_part_id(const mt_files_part *p)
+{
+    return p->id;
+}
+
 static bool write_all(int fd, const char *data, size_t len, uint64_t at, mt_error *err)
 {
     while (len > 0) {
@@ -447,24 +494,12 @@ static bool write_all(int fd, const char *data, size_t len, uint64_t at, mt_erro
 
 bool mt_files_add(mt_files_part *p, const void *data, size_t len, mt_error *err)
 {
-    mt_files *f = p->files;
-    bool ok;
-
     if (len > MT_LIMIT_FILE_BYTES - p->len)
         return mt_fail(err, MT_E_TOO_LARGE, "the file has more than %lu bytes: divide it", MT_LIMIT_FILE_BYTES);
-    pthread_mutex_lock(&f->lock);
-    ok = may_have(f, p->owner, len, 0, err);
-    f->stats.refused += !ok;
-    if (ok) {
-        f->held += len;
-        p->owner->bytes += len;
-    }
-    pthread_mutex_unlock(&f->lock);
-    if (!ok)
+    if (!count_bytes(p, len, false, err))
         return false;
-    p->len += len;
     EVP_DigestUpdate(p->hash, data, len);
-    return ((p->len - len) / CHECKED == p->len / CHECKED || has_space(f, CHECKED, err)) &&
+    return ((p->len - len) / CHECKED == p->len / CHECKED || has_space(p->files, CHECKED, err)) &&
            write_all(p->fd, data, len, HEAD + p->len - len, err);
 }
 

@@ -48,6 +48,14 @@ bool mt_files_add(mt_files_part *part, const void *data, size_t len, mt_error *e
 bool mt_files_end(mt_files_part *part, mt_files_about *about, mt_error *err) MT_NODISCARD;
 void mt_files_drop(mt_files_part *part); /* nothing of it is left; NULL is fine */
 
+/* Room in the store for what an owner has in a place of its own: counted as a file is, without one. forced: it is there
+   already, whatever the limits say. NULL: *err. End it with mt_files_drop. */
+mt_files_part *mt_files_claim(mt_files *files, const char *owner, bool forced, mt_error *err) MT_NODISCARD;
+bool mt_files_claim_more(mt_files_part *claim, uint64_t bytes, bool forced, mt_error *err) MT_NODISCARD;
+void mt_files_claim_less(mt_files_part *claim, uint64_t bytes);
+
+const char *mt_files_part_id(const mt_files_part *part); /* the id that its file will have */
+
 bool mt_files_find(mt_files *files, const char *owner, const char *id, mt_files_about *about);
 
 /* A descriptor from which the file's bytes are read, from its present position on; -1: *err, MT_E_NOT_FOUND where there

@@ -8,6 +8,7 @@
 #include "http/http.h"
 #include "http/proxies.h"
 #include "options/options.h"
+#include "server/batches/batches.h"
 #include "server/calls/call.h"
 #include "server/calls/deadline.h"
 #include "server/calls/guard.h"
@@ -43,6 +44,7 @@ struct mt_server {
     mt_created creations; /* models that clients have created of others */
     mt_uploads uploaded;  /* pictures that clients have sent, to refer to them */
     mt_files *files;      /* that clients keep here; NULL: they may not */
+    mt_batches *batches;  /* beside the files; NULL: there are none */
     mt_cards cards;       /* descriptions of models, for lists */
     int64_t created;      /* start of the server, seconds since 1970 */
 
@@ -178,6 +180,14 @@ extern mt_http_handler mt_blobs_put;
 
 /* Files that clients keep here and refer to: see files.c. */
 extern mt_http_handler mt_files_put, mt_files_list_get, mt_files_get, mt_files_content, mt_files_delete;
+
+/* Io thread: starts a task of a request without a body, for which the values of its query are the body. */
+void mt_files_start_task(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task);
+
+/* Batches: see routes/batches.c. */
+extern mt_task mt_task_batch_create, mt_task_batch_create_list, mt_task_batch_get, mt_task_batch_list,
+    mt_task_batch_cancel, mt_task_batch_delete;
+extern mt_http_handler mt_batches_get, mt_batches_listed, mt_batches_cancelled, mt_batches_deleted, mt_batches_content;
 
 /* The list of models: see models.c. mt_models_may: whether the account may unload models: where there are
    several, only admins; false: *why, which may be NULL. */

@@ -25,7 +25,16 @@
 /* files that clients keep here */
 #define MT_LIMIT_FILES_MOVING 32 /* that are uploaded, and that are fetched, at a time */
 #define MT_LIMIT_FILES_OWN 16    /* of them, by one client */
-#define MT_LIMIT_FILES_PAGE 1000 /* of a list of Anthropic's API */
+#define MT_LIMIT_FILES_PAGE 1000 /* of a list of Anthropic's API, of batches, too */
+
+/* batches */
+#define MT_LIMIT_BATCHES 1000              /* that are kept, those that are over included */
+#define MT_LIMIT_BATCH_LINES 100000        /* lines of one */
+#define MT_LIMIT_BATCH_NAME 512            /* bytes of a line's custom_id */
+#define MT_LIMIT_BATCH_ERRORS 20           /* faults of a file that are told */
+#define MT_LIMIT_BATCH_METADATA 16384      /* bytes of what a client notes with one */
+#define MT_LIMIT_BATCH_HEAD (256u << 10)   /* bytes of what is known of one, without its lines */
+#define MT_LIMIT_BATCH_SECONDS (7 * 86400) /* longest completion_window */
 
 #define MT_LIMIT_DOCUMENT_BYTES (4u << 20) /* of the texts of all documents of a request */
 

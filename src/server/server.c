@@ -203,6 +203,8 @@ static void signalled(evutil_socket_t number, short what, void *user)
         mt_log_warn("server.deadline", "no thread can be started that sees to the end: all others are waited for");
     mt_notify_send(&server->notify, "STOPPING=1\nSTATUS=answering what has begun");
     mt_dashboard_end(server);
+    if (server->batches)
+        mt_batches_drain(server->batches);
     mt_pulls_cancel(server);
     mt_transfer_cancel_all(server);
     mt_http_server_leave(server->http, number == SIGTERM ? (int)server->opt->drain_listen_seconds * SECOND : 0);
@@ -282,7 +284,8 @@ static void share_memory(mt_server *server)
 static bool get_ready(mt_server *server)
 {
     share_memory(server);
-    server->ready = start_lanes(server) && mt_dashboard_open(server);
+    server->ready = start_lanes(server) && mt_dashboard_open(server) &&
+                    (!server->batches || mt_batches_start(server->batches, server->body_most, &server->load_error));
     return server->ready;
 }
 
@@ -437,6 +440,23 @@ static bool check_warm(const mt_server *server, mt_error *err)
                    "\"--warm-prompts\" is of no use where keys share no cache: give --isolate off, or leave it out");
 }
 
+/* Batches, in a folder of the files'. */
+static bool open_batches(mt_server *server, int64_t keep, mt_error *err)
+{
+    const mt_options *opt = server->opt;
+    const mt_batches_settings settings = {.server = server,
+                                          .files = server->files,
+                                          .at_once = opt->batch_lines ? (size_t)opt->batch_lines
+                                                                      : MT_MAX((size_t)opt->max_sequences / 2, 1),
+                                          .keep = keep};
+    char folder[MT_LIMIT_PATH];
+
+    if (snprintf(folder, sizeof(folder), "%s/batches", opt->files_dir) >= (int)sizeof(folder))
+        return mt_fail(err, MT_E_INVALID, "the name of the folder \"%.200s\" is too long", opt->files_dir);
+    server->batches = mt_batches_open(folder, &settings, err);
+    return server->batches != NULL;
+}
+
 static bool open_files(mt_server *server, mt_error *err)
 {
     const double keep = server->opt->files_keep;
@@ -447,7 +467,7 @@ static bool open_files(mt_server *server, mt_error *err)
                                                            : (int64_t)keep};
 
     server->files = mt_files_open(server->opt->files_dir, limits, err);
-    return server->files != NULL;
+    return server->files && open_batches(server, limits.seconds, err);
 }
 
 static bool begin(mt_server *server, const mt_http_route *routes, size_t count, mt_error *err)
@@ -524,6 +544,7 @@ static void end(mt_server *server)
     server->timeouts_look = NULL;
     mt_dashboard_close(server);
     end_signals(server);
+    mt_batches_stop(server->batches);
     mt_fleet_stop(&server->fleet);
     mt_pulls_stop(server);
     mt_transfer_stop_all(server);
@@ -537,6 +558,7 @@ static void end(mt_server *server)
     mt_store_close(server->store);
     mt_created_close(&server->creations);
     mt_uploads_free(&server->uploaded);
+    mt_batches_close(server->batches);
     mt_files_close(server->files);
     mt_cards_free(&server->cards);
     mt_warm_free(&server->warm.list);

@@ -53,6 +53,24 @@ static void a_share_of_three_has_three_times_as_many(void **state)
     mt_clients_free(&c);
 }
 
+static void who_is_last_has_what_nobody_else_wants(void **state)
+{
+    mt_clients c;
+    (void)state;
+    mt_clients_init(&c, 100);
+    mt_client_record *many = enter(&c, 1, 1, 60, 3),
+                     *last = mt_clients_enter(&c, &(mt_client){.id = 2, .share = 9, .last = true}, 5, 0);
+    last->eager = 5;
+    give(&c, 3);
+    assert_int_equal(many->places, 3);
+    assert_int_equal(last->places, 0);
+    give(&c, 9);
+    assert_int_equal(last->places, 5);
+    assert_true(mt_client_record_compare(many, 1, last, -1) < 0); /* it yields a seat at once, and takes none */
+    assert_true(mt_client_record_compare(last, 1, many, -1) > 0);
+    mt_clients_free(&c);
+}
+
 static void of_equals_who_has_had_less_comes_first(void **state)
 {
     mt_clients c;
@@ -118,7 +136,7 @@ static size_t take_all(mt_places *p, const mt_client *client)
 
 static void one_client_leaves_places_to_others(void **state)
 {
-    const mt_client first = {1, 1}, second = {2, 1}, large = {3, 4};
+    const mt_client first = {.id = 1, .share = 1}, second = {.id = 2, .share = 1}, large = {.id = 3, .share = 4};
     mt_places p;
     mt_error err;
     (void)state;
@@ -148,8 +166,8 @@ static void the_last_place_is_for_who_has_none(void **state)
         mt_places p;
         mt_error err;
         mt_places_init(&p, most);
-        assert_int_equal(take_all(&p, &(mt_client){1, 1}), most);
-        assert_int_equal(mt_places_take(&p, &(mt_client){2, 1}, 1, 1, &err), 1);
+        assert_int_equal(take_all(&p, &(mt_client){.id = 1, .share = 1}), most);
+        assert_int_equal(mt_places_take(&p, &(mt_client){.id = 2, .share = 1}, 1, 1, &err), 1);
         mt_places_free(&p);
     }
 }
@@ -179,6 +197,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_fewest_seats_come_first),
     cmocka_unit_test(a_share_of_three_has_three_times_as_many),
     cmocka_unit_test(a_debt_is_divided_by_the_share),
+    cmocka_unit_test(who_is_last_has_what_nobody_else_wants),
     cmocka_unit_test(of_equals_who_has_had_less_comes_first),
     cmocka_unit_test(debts_outlive_requests),
     cmocka_unit_test(the_least_debt_is_forgotten),

@@ -20,8 +20,8 @@
       fleet, on no thread; its message is posted in the end even where the client has left.
    7. A call in the state MT_CALL_ALONE has no client any more: nothing is sent, and its dialect keeps the answer in
       the store. The engine's bounds hold for it as for others. Clients may come back to its stream: watch.c.
-   8. A call of the server itself (warm.c) has no client from the start: its handle names nothing, so what is sent is
-      dropped, and nothing but its end is told. */
+   8. A call of the server itself (a prompt to warm up with, a line of a batch) has no client from the start: its handle
+      names nothing, so what is sent is dropped, and nothing but its end is told, when its answer is still in `out`. */
 #include "server/calls/call.h"
 
 #include <stdio.h>
@@ -119,6 +119,8 @@ static const mt_http_follower follower = {.gone = gone, .paused = set_slow};
 
 void mt_call_fail(mt_call *call, const mt_failure *why)
 {
+    if (call->over)
+        call->failure = *why;
     call->server->refused_total += why->status == 429;
     mt_recent_fail(call->recent);
     mt_dashboard_fault(call->server, call->account, call->id, why->status, why->text);
@@ -468,14 +470,22 @@ mt_call *mt_call_start(mt_server *server, mt_http_request *request, const mt_dia
     return call;
 }
 
-void mt_call_start_own(mt_server *server, const mt_dialect *dialect, char *body, const mt_waiter *waiter,
-                       void (*over)(mt_call *call))
+void mt_call_start_own(mt_server *server, const mt_call_own *own)
 {
-    mt_http_request request = {.method = MT_HTTP_POST, .client = "", .body = body, .body_len = strlen(body)};
-    mt_call *call = new_call(server, &request, dialect, NULL);
+    mt_http_request request = {.method = MT_HTTP_POST,
+                               .client = "",
+                               .body = own->body,
+                               .body_len = own->body_len,
+                               .charged = own->charged,
+                               .who = own->account};
+    mt_call *call = new_call(server, &request, own->dialect, NULL);
 
-    call->waiter = *waiter;
-    call->over = over;
+    if (own->waiter)
+        call->waiter = *own->waiter;
+    call->over = own->over;
+    call->job = own->job;
+    call->client.id ^= MT_CLIENT_OWN;
+    call->client.last = true;
     atomic_store_explicit(&call->until, UINT64_MAX, memory_order_relaxed); /* no other thread has the call yet */
     begin(call);
 }

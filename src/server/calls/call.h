@@ -55,6 +55,7 @@ typedef struct mt_call_source {
 struct mt_call {
     mt_message prepared_message; /* posted to the io thread when preparation is over */
     void (*over)(mt_call *call); /* io thread, of a call of the server itself: before it is freed; else NULL */
+    void *job;                   /* what it is for, given to mt_call_start_own */
     mt_server *server;
     mt_waiter waiter; /* the call's reference to its model, or its wait for that to be loaded */
     /* That model; NULL before the call has its reference, which it gets before it is prepared */
@@ -167,10 +168,21 @@ bool mt_call_may_start(mt_server *server, const mt_http_request *request, mt_fai
    */
 mt_call *mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task);
 
-/* Io thread: makes a call of the server itself, which has no client: its answer is computed and dropped. No deadline
-   holds for it. Owns body, and the waiter's reference to the model. */
-void mt_call_start_own(mt_server *server, const mt_dialect *dialect, char *body, const mt_waiter *waiter,
-                       void (*over)(mt_call *call));
+/* What a call of the server itself is made of. */
+typedef struct mt_call_own {
+    const mt_dialect *dialect;
+    char *body; /* owned by the call */
+    size_t body_len;
+    const mt_waiter *waiter; /* has a reference to the model, which the call owns; NULL: the body names the model */
+    size_t charged;          /* bytes taken from the server's room for the body, which the call gives back */
+    mt_account *account;     /* for whom it is; NULL: the server needs no keys */
+    void (*over)(mt_call *call);
+    void *job;
+} mt_call_own;
+
+/* Io thread: makes a call of the server itself, which has no client. No deadline holds for it, and it comes after the
+   calls of all clients. When `over` is called, call->out has the answer; or call->failure says why there is none. */
+void mt_call_start_own(mt_server *server, const mt_call_own *own);
 
 /* Io thread: the call of that id that is not over and belongs to the account (NULL: to any); NULL: there is none. */
 mt_call *mt_call_find(const mt_server *server, const mt_account *account, const char *id);

@@ -20,6 +20,9 @@ mt_client mt_client_of(const mt_account *account, const mt_http_request *request
    but not earlier. */
 static int32_t priority_of(const mt_call *call, const mt_ask *ask)
 {
+    if (call->over) /* of the server itself */
+        return INT32_MAX;
+
     const int64_t own = call->server->keys.account_count > 1 && ask->priority < 0 ? 0 : ask->priority;
     const int64_t sum = own + (call->account ? call->account->priority : 0);
 

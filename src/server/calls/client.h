@@ -11,6 +11,9 @@
    not used for this: a client could make up many and get many shares. */
 mt_client mt_client_of(const mt_account *account, const mt_http_request *request);
 
+/* What tells the calls of the server for an account, or for nobody, from those that come from there. */
+#define MT_CLIENT_OWN UINT64_C(0x6d6f746574)
+
 /* A hash of the address that a request came from, which tells clients of one account apart. */
 uint64_t mt_client_address(const mt_http_request *request);
 

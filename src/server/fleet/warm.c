@@ -73,7 +73,11 @@ static void go_on(mt_server *server)
     if (w->next < w->list.count && !server->signals && mt_fleet_hold(w->member, &waiter)) {
         const mt_warm_prompt *prompt = &w->list.at[w->next++];
 
-        mt_call_start_own(server, prompt->dialect, mt_strdup(prompt->body), &waiter, over);
+        mt_call_start_own(server, &(mt_call_own){.dialect = prompt->dialect,
+                                                 .body = mt_strdup(prompt->body),
+                                                 .body_len = strlen(prompt->body),
+                                                 .waiter = &waiter,
+                                                 .over = over});
         return;
     }
     mt_log_info("warm.done", "%zu prompts for \"%s\" in %.1f s: %zu tokens, %zu of them cached before; %zu failed",

@@ -411,6 +411,23 @@ static void write_files(const writer *w, mt_files *files)
     counter(w, "motet_files_refused_total", s.refused, "Uploads for which there was no room.");
 }
 
+static void write_batches(const writer *w, mt_batches *batches)
+{
+    static const char *const results[MT_BULK_RESULTS] = {"answered", "errors", "expired", "cancelled"};
+    const mt_batches_stats s = batches ? mt_batches_look(batches) : (mt_batches_stats){0};
+
+    if (!batches)
+        return;
+    open_metric(w, "motet_batches", "gauge", "Batches that are kept here, by what they do.");
+    for (size_t i = 0; i < MT_BULK_STATES; i++)
+        labelled(w, "motet_batches", "state", mt_bulk_state_name((mt_bulk_state)i), s.states[i]);
+    gauge(w, "motet_batch_lines_running", (double)s.flying, "Lines of batches that are being answered.");
+    open_metric(w, "motet_batch_lines_total", "counter", "Lines of batches that have their results.");
+    for (size_t i = 0; i < MT_BULK_RESULTS; i++)
+        labelled(w, "motet_batch_lines_total", "result", results[i], s.lines[i]);
+    counter(w, "motet_batch_lines_again_total", s.again, "Lines that are answered again, since the server was busy.");
+}
+
 static void write_http(const writer *w, mt_server *server)
 {
     static const char name[] = "motet_http_responses_total", late[] = "motet_calls_timed_out_total";
@@ -463,6 +480,7 @@ static void write_http(const writer *w, mt_server *server)
     counter(w, "motet_uploads_evicted_total", uploads.evicted, "Those that made way for others.");
     counter(w, "motet_uploads_missed_total", uploads.missed, "Times that one was referred to that was not there.");
     write_files(w, server->files);
+    write_batches(w, server->batches);
     open_metric(w, late, "counter", "Calls whose time was over (timeout, --request-timeout), by what they were at.");
     for (size_t i = 0; i < MT_TIMEOUT_PHASES; i++)
         labelled(w, late, "phase", phases[i], server->timeouts[i]);

@@ -350,11 +350,9 @@ static bool list_files(mt_call *call, const json_t *body, mt_buf *out, mt_failur
     return true;
 }
 
-/* Starts a call with a task; the values of the query become its body. */
-static void start_task(mt_server *server, mt_http_request *request, mt_task *task)
+void mt_files_start_task(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)
 {
     static const char *const keys[] = {"after", "after_id", "before_id", "limit", "order", "page", "purpose"};
-    const mt_dialect *dialect = mt_server_dialect_spoken(request);
     mt_buf body = {.limit = 1u << 20};
     mt_failure why;
 
@@ -375,6 +373,12 @@ static void start_task(mt_server *server, mt_http_request *request, mt_task *tas
     mt_http_request_set_body(request, &body, &server->room, request->charged);
     request->coding = MT_HTTP_PLAIN;
     mt_call_start(server, request, dialect, task);
+}
+
+/* The same in the dialect that the request speaks. */
+static void start_task(mt_server *server, mt_http_request *request, mt_task *task)
+{
+    mt_files_start_task(server, request, mt_server_dialect_spoken(request), task);
 }
 
 void mt_files_list_get(void *user, mt_http_server *http, mt_http_request *request)
