@@ -25,7 +25,7 @@ DEB ?= build-deb
 # A value as one word of the shell, whatever it has in it.
 word_of = '$(subst ','\'',$(1))'
 
-.PHONY: all serve test test-full test-gpu test-shipped test-sdk test-clients test-grafana test-routers test-web test-corpus checkkernels bench docs format \
+.PHONY: all serve test test-full test-gpu test-vulkan test-shipped test-sdk test-clients test-grafana test-routers test-web test-corpus checkkernels bench docs format \
         lint asan asan-stores ubsan tsan fuzz fuzz-merge clean help setup develop test-schema mutants install uninstall deb test-deb soak kills overload \
         coverage valgrind faults
 
@@ -81,6 +81,10 @@ test: all ## build, run every test, say how many passed
 
 test-full: all ## the same with all cases of each kind, where `make test` takes each kind once: before a release
 	@MOTET_TEST_FULL=1 tests/run.py $(BUILD) $(TESTS)
+
+test-vulkan: all ## run all tests of the device for GPUs of any vendor, on a GPU or (tools/setup.sh vulkan) on the CPU
+	@tools/setup.sh vulkan
+	@python3 tests/device/vulkan.py --checkdevice $(BUILD)/checkdevice --motet $(BUILD)/motet --full
 
 test-gpu: all ## run the tests that compute on an NVIDIA GPU of this machine, and print one table
 	@tools/gpu_suite.py $(BUILD) $(TESTS)

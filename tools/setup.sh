@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs what tools/packages lists and this machine lacks. Says nothing when nothing is missing.
-# usage: tools/setup.sh build|develop|pages|watch|routers|ranks|deb|memory      (all include build)
+# usage: tools/setup.sh build|develop|pages|watch|routers|ranks|deb|memory|vulkan      (all include build)
 set -eu
 
-use=${1:?usage: tools/setup.sh build|develop|pages|watch|routers|ranks|deb|memory}
+use=${1:?usage: tools/setup.sh build|develop|pages|watch|routers|ranks|deb|memory|vulkan}
 list=$(dirname "$0")/packages
 
 case $(uname -s) in
@@ -15,7 +15,7 @@ missing=
 while read -r line_use debian brew probe; do
     case $line_use in
     '' | '#'*) continue ;;
-    develop | pages | watch | routers | ranks | deb | memory) [ "$use" = "$line_use" ] || continue ;;
+    develop | pages | watch | routers | ranks | deb | memory | vulkan) [ "$use" = "$line_use" ] || continue ;;
     esac
     name=$debian
     [ "$column" = 2 ] || name=$brew

@@ -14,6 +14,9 @@ typedef struct mt_fallback mt_fallback;
 
 typedef struct mt_backend {
     const char *name;
+    /* Features of processors (MT_CPU_, kernels/kernels.h) that its fallback does without, so that what the CPU computes
+       has the same bits on every host. */
+    unsigned without;
     /* Borrows the host. */
     mt_device *(*open)(const mt_device_params *params, mt_host *host, mt_error *err);
     void (*close)(mt_device *dev);
@@ -63,5 +66,6 @@ extern const mt_backend mt_backend_cpu;
 #if defined(MT_CUDA)
 extern const mt_backend mt_backend_cuda;
 #endif
+extern const mt_backend mt_backend_vulkan; /* without a name where motet is built without it */
 
 #endif

@@ -16,6 +16,7 @@ static const mt_backend *const backends[] = {
 #if defined(MT_CUDA)
     &mt_backend_cuda,
 #endif
+    &mt_backend_vulkan,
     &mt_backend_cpu,
 };
 
@@ -44,10 +45,12 @@ static const mt_backend *of_set(const mt_set *set)
 const char *mt_device_names(void)
 {
 #if defined(MT_CUDA)
-    return "auto, cpu, cuda, cuda:N";
+#define CUDA ", cuda, cuda:N"
 #else
-    return "auto, cpu";
+#define CUDA ""
 #endif
+    return mt_backend_vulkan.name ? "auto, cpu" CUDA ", vulkan, vulkan:N" : "auto, cpu" CUDA;
+#undef CUDA
 }
 
 /* The backend with that name, which may end with a number: "cuda:1"; NULL: none. */
@@ -58,7 +61,7 @@ static const mt_backend *find(const char *name, int *number)
     if (added && strcmp(added->name, name) == 0)
         return added;
     for (size_t i = 0; i < MT_COUNT(backends); i++) {
-        if (strlen(backends[i]->name) != len || memcmp(name, backends[i]->name, len) != 0)
+        if (!backends[i]->name || strlen(backends[i]->name) != len || memcmp(name, backends[i]->name, len) != 0)
             continue;
         *number = 0;
         if (!name[len])
@@ -75,8 +78,8 @@ static mt_device *open_any(const mt_device_params *params, mt_host *host, mt_err
 {
     mt_device *dev = NULL;
     for (size_t i = 0; i < MT_COUNT(backends) && !dev; i++) {
-        dev = backends[i]->open(params, host, err);
-        if (!dev && err->code != MT_E_NOT_FOUND)
+        dev = backends[i]->name ? backends[i]->open(params, host, err) : NULL;
+        if (!dev && backends[i]->name && err->code != MT_E_NOT_FOUND)
             mt_log_warn("device.unused", "no GPU is used: %s", err->text);
     }
     return dev;

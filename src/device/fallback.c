@@ -446,6 +446,8 @@ bool mt_fallback_begin(mt_device *dev, const mt_device_params *params, mt_error 
     mt_device *cpu = mt_backend_cpu.open(&host, head->host, err);
     if (!cpu)
         return false;
+    if (cpu->k.cpu & head->backend->without)
+        mt_kernels_init(&cpu->k, cpu->k.cpu & ~head->backend->without);
     mt_fallback *f = mt_alloc(sizeof(*f));
     *f = (mt_fallback){.table = *head->backend, .own = head->backend, .dev = dev, .cpu = cpu};
     /* these call the backend's own, too */

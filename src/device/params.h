@@ -26,7 +26,7 @@ typedef enum mt_numerics {
 typedef enum mt_kv_bits { MT_KV_BITS_16, MT_KV_BITS_8, MT_KV_BITS_4 } mt_kv_bits;
 
 typedef struct mt_device_params {
-    /* "cpu", "cuda", "cuda:1" for the second of several; NULL, "auto": a GPU that works here, else the CPU */
+    /* "cpu", "cuda", "cuda:1" for the second of several, "vulkan"; NULL, "auto": a GPU that works here, else the CPU */
     const char *name;
     int number; /* which of several; mt_device_open reads it from the name */
     mt_precision precision;

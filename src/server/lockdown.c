@@ -217,7 +217,7 @@ static bool has_gpu(const mt_options *opt)
 {
     static const char *const devices[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/nvhost-ctrl", "/dev/dxg"};
 
-    if (opt->device && strncmp(opt->device, "cuda", 4) == 0)
+    if (opt->device && (strncmp(opt->device, "cuda", 4) == 0 || strncmp(opt->device, "vulkan", 6) == 0))
         return true;
     for (size_t i = 0; i < MT_COUNT(devices); i++)
         if (access(devices[i], F_OK) == 0)
