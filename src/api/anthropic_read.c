@@ -342,6 +342,16 @@ static bool check_budget(const mt_ask *ask, mt_failure *why)
                           "allow more tokens");
 }
 
+/* OpenAI's clients may send -1 for as many as fit; Anthropic's API has no such value. */
+static bool check_max_tokens(const json_t *body, mt_failure *why)
+{
+    const json_t *most = mt_body_get(body, "max_tokens");
+
+    return !json_is_integer(most) || json_integer_value(most) >= 0 ||
+           mt_failure_set(why, 400, "invalid_value", "max_tokens",
+                          "max_tokens: it is %" JSON_INTEGER_FORMAT ": send 1 or more", json_integer_value(most));
+}
+
 /* Whether thinking is shown. What is called a summary by Anthropic is all of it here. */
 static bool read_display(mt_ask *ask, const json_t *display, mt_failure *why)
 {
@@ -483,7 +493,7 @@ static bool read_body(mt_ask *ask, mt_failure *why)
         return false;
     if (json_array_size(json_object_get(body, "mcp_servers")))
         mt_ask_ignore(ask, "mcp_servers");
-    return refuse_thread(body, why) && read_messages(ask, why) &&
+    return refuse_thread(body, why) && check_max_tokens(body, why) && read_messages(ask, why) &&
            read_prefill(ask, format_of(body) || mt_body_get(body, "response_format"), why) &&
            mt_anthropic_tools(ask, why) && mt_body_fields(ask, own, why) && read_tool_choice(ask, why) &&
            read_thinking(ask, why) && read_stops(ask, why) && read_output(ask, why) && mt_body_end(ask, why);

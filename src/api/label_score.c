@@ -164,7 +164,7 @@ static void write_sglang(mt_answer *a, mt_buf *out)
 
         mt_json_write(out, "[");
         for (size_t k = 0; k < count; k++)
-            mt_json_write(out, "%#.9g", p[k]);
+            mt_json_write(out, "%.9g", p[k]);
         mt_json_write(out, "]");
     }
     mt_json_write(out, "]");
@@ -180,7 +180,7 @@ static void write_vllm(mt_answer *a, mt_buf *out)
     mt_openai_head(out, a);
     mt_json_write(out, "'data':[");
     for (size_t i = 0; i < a->choice_count; i++)
-        mt_json_write(out, "{'index':%zu,'object':'score','score':%#.9g}", i,
+        mt_json_write(out, "{'index':%zu,'object':'score','score':%.9g}", i,
                       probabilities(a, &a->choices[i], p) ? p[0] : 0);
     mt_json_write(out, "]");
     write_usage(out, a, mt_answer_usage(a).tokens);

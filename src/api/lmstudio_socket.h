@@ -21,7 +21,7 @@ typedef struct mt_lmstudio_model {
 /* Appends an object that describes a model, and where it is loaded names it. */
 void mt_lmstudio_model_write(mt_buf *out, const mt_lmstudio_model *model);
 
-/* What a call has as its parameter, and a channel as what it is created with; an empty object where it has none. */
+/* What a call has as its parameter, and a channel as what it is created with; NULL: it has none. */
 const json_t *mt_lmstudio_parameter(const json_t *body);
 
 /* The name of the model that a message is about; NULL: it names none. The body's. */

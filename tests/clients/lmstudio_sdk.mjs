@@ -61,4 +61,14 @@ const model = await client.llm.model("any");
   assert.match((await client.system.getLMStudioVersion()).version, /^\d+\.\d+/);
   await assert.rejects(client.repository.searchModels({}), /there is no "searchModels"/);
 }
+
+{
+  const embedder = await client.embedding.model("any");
+  const { embedding } = await embedder.embed("hello");
+  const both = await embedder.embed(["hello", "Once upon a time"]);
+  assert.ok(embedding.length > 0 && Math.abs(Math.hypot(...embedding) - 1) < 1e-3);
+  assert.deepEqual(both[0].embedding, embedding);
+  assert.notDeepEqual(both[1].embedding, embedding);
+  assert.equal(await embedder.countTokens("hello"), (await embedder.tokenize("hello")).length);
+}
 await client[Symbol.asyncDispose]();

@@ -5,85 +5,14 @@
 #include <string.h>
 
 #include "api/json_body.h"
+#include "api/lmstudio_envelope.h"
 #include "api/lmstudio_socket.h"
 #include "base/alloc.h"
-#include "base/json_reader.h"
 #include "base/json_write.h"
 #include "server/inside.h"
 #include "server/limits.h"
 
-/* letters of a type or an endpoint that is known, and more; of a key, and of what comes before it */
-enum { WORD = 40, KEY = 256, GUEST = 16 };
-
-/* What is read of a message. */
-typedef struct envelope {
-    char type[WORD], endpoint[WORD], said[WORD]; /* said: the type of what is sent over a channel */
-    int64_t number;                              /* of the call or the channel; -1: none */
-    bool greets;
-    char passkey[KEY], client[KEY];
-} envelope;
-
-static void copy_word(mt_json_reader *r, char *out, size_t size)
-{
-    if (mt_json_next(r) == MT_JSON_STRING)
-        snprintf(out, size, "%.*s", (int)(r->len < size ? r->len : 0), r->str);
-}
-
-/* Reads "type" of an object. False: the reader is not behind a complete value. */
-static bool read_inside(mt_json_reader *r, char out[WORD])
-{
-    mt_json_event event = mt_json_next(r);
-
-    if (event != MT_JSON_OBJECT_BEGIN)
-        return event == MT_JSON_STRING || event == MT_JSON_NULL;
-    while ((event = mt_json_next(r)) == MT_JSON_KEY)
-        if (r->len == 4 && memcmp(r->str, "type", 4) == 0)
-            copy_word(r, out, WORD);
-        else if (!mt_json_skip(r))
-            return false;
-    return event == MT_JSON_OBJECT_END;
-}
-
-static bool is_key(const mt_json_reader *r, const char *key)
-{
-    return r->len == strlen(key) && memcmp(r->str, key, r->len) == 0;
-}
-
-/* Reads the value of a key that was read. False: no more can be read. */
-static bool read_member(mt_json_reader *r, envelope *e)
-{
-    if (is_key(r, "type"))
-        copy_word(r, e->type, sizeof(e->type));
-    else if (is_key(r, "endpoint"))
-        copy_word(r, e->endpoint, sizeof(e->endpoint));
-    else if (is_key(r, "clientPasskey"))
-        copy_word(r, e->passkey, sizeof(e->passkey));
-    else if (is_key(r, "clientIdentifier"))
-        copy_word(r, e->client, sizeof(e->client));
-    else if (is_key(r, "callId") || is_key(r, "channelId") || is_key(r, "subscribeId")) {
-        if (mt_json_next(r) == MT_JSON_NUMBER && r->is_int && r->integer >= 0)
-            e->number = r->integer;
-    } else if (is_key(r, "message"))
-        return read_inside(r, e->said);
-    else {
-        e->greets = e->greets || is_key(r, "authVersion");
-        return mt_json_skip(r);
-    }
-    return true;
-}
-
-/* Only the beginning of a large message is read: clients write what is wanted here first. */
-static envelope read_envelope(const mt_http_request *request)
-{
-    envelope e = {.number = -1};
-    mt_json_reader r;
-
-    mt_json_reader_init(&r, request->body, MT_MIN(request->body_len, MT_LIMIT_SMALL_BODY));
-    if (mt_json_next(&r) == MT_JSON_OBJECT_BEGIN)
-        while (mt_json_next(&r) == MT_JSON_KEY && read_member(&r, &e)) {}
-    mt_json_reader_free(&r);
-    return e;
-}
+enum { GUEST = 16 }; /* letters of what comes before a key */
 
 /* Sends lines and frees the request. */
 static void answer(mt_server *server, mt_http_request *request, const mt_buf *lines)
@@ -113,11 +42,11 @@ static bool is_good(mt_server *server, mt_http_request *request, const char *key
 }
 
 /* The key is the passkey alone, or both, as LM Studio's own keys have it. From here on messages may be large. */
-static void greet(mt_server *server, mt_http_request *request, const envelope *e)
+static void greet(mt_server *server, mt_http_request *request, const mt_lmstudio_envelope *e)
 {
     mt_socket *socket = request->socket;
     mt_http_refusal refusal = {.status = 401};
-    char both[2 * KEY + GUEST];
+    char both[2 * MT_LMSTUDIO_KEY + GUEST];
     mt_buf out = {.limit = 4 * (size_t)MT_LIMIT_ERROR_TEXT};
     const char *key = e->passkey;
 
@@ -213,7 +142,8 @@ static const struct endpoint *find_endpoint(const char *space, const char *name)
     return NULL;
 }
 
-static void answer_at_once(mt_server *server, mt_http_request *request, const struct endpoint *p, const envelope *e)
+static void answer_at_once(mt_server *server, mt_http_request *request, const struct endpoint *p,
+                           const mt_lmstudio_envelope *e)
 {
     mt_failure why;
     mt_buf out = {.limit = 1024};
@@ -231,7 +161,7 @@ static void answer_at_once(mt_server *server, mt_http_request *request, const st
 }
 
 /* Starts what a call or a new channel is for. */
-static void start(mt_server *server, mt_http_request *request, const envelope *e, bool channel)
+static void start(mt_server *server, mt_http_request *request, const mt_lmstudio_envelope *e, bool channel)
 {
     const struct endpoint *p = find_endpoint(request->route->pattern, e->endpoint);
     const mt_socket *socket = request->socket;
@@ -270,7 +200,8 @@ static void start(mt_server *server, mt_http_request *request, const envelope *e
 void mt_lmstudio_message(void *user, mt_http_server *http, mt_http_request *request)
 {
     mt_server *server = user;
-    const envelope e = read_envelope(request);
+    const mt_lmstudio_envelope e =
+        mt_lmstudio_envelope_read(request->body, MT_MIN(request->body_len, MT_LIMIT_SMALL_BODY));
     mt_buf out = {.limit = 1024};
 
     (void)http;

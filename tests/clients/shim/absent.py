@@ -74,9 +74,10 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         vars(module).update(self.given.get(module.__name__, {}))
 
 
-def install(packages, given):
-    """packages: names of top-level packages; those that can be imported stay what they are."""
+def install(own, packages, given):
+    """own: the suite's own package, which is absent even where its checkout has it; packages: names of other top-level
+    packages, of which those that can be imported stay what they are."""
     finder = Finder((), {})
-    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    missing = [own] + [name for name in packages if importlib.util.find_spec(name) is None]
     finder.packages, finder.given = frozenset(missing), given
     sys.meta_path.insert(0, finder)

@@ -66,4 +66,4 @@ GIVEN = {
     "sglang.srt.utils": {"kill_process_tree": kill_process_tree},
     "sglang.srt.utils.hf_transformers_utils": {"get_tokenizer": remote.get_tokenizer},
 }
-absent.install(("sglang", "torch", "datasets", "PIL"), GIVEN)
+absent.install("sglang", ("torch", "datasets", "PIL"), GIVEN)
