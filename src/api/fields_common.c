@@ -161,16 +161,39 @@ bool mt_read_truncation_side(mt_ask *ask, const char *name, const json_t *value,
     return true;
 }
 
-static bool read_bias_entry(mt_logit_bias *out, const char *name, const char *key, const json_t *value, mt_failure *why)
+/* Whether a key of "logit_bias" is a token id. */
+static bool read_key(const char *key, unsigned long *id)
 {
     char *end;
+
+    errno = 0;
+    *id = strtoul(key, &end, 10);
+    return *key >= '0' && *key <= '9' && !*end && !errno && *id < MT_LIMIT_VOCAB;
+}
+
+/* Refuses keys that are no token ids: names the first of them. */
+static bool check_keys(const char *name, json_t *object, mt_failure *why)
+{
+    enum { NAMED = 4 };
+    char keys[NAMED * 48] = "";
+    size_t count = 0, len = 0;
+    const char *key;
+    unsigned long id;
+    json_t *value;
+
+    json_object_foreach(object, key, value)
+        if (!read_key(key, &id) && count++ < NAMED)
+            len += (size_t)snprintf(keys + len, sizeof(keys) - len, "%s\"%.40s\"", len ? ", " : "", key);
+    return count == 0 || mt_failure_value(why, name, "has the %s %s%s: send token ids", count > 1 ? "keys" : "key",
+                                          keys, count > NAMED ? " and others" : "");
+}
+
+static bool read_bias_entry(mt_logit_bias *out, const char *name, const char *key, const json_t *value, mt_failure *why)
+{
     unsigned long id;
     char given[MT_JSON_SHOWN];
 
-    errno = 0;
-    id = strtoul(key, &end, 10);
-    if (*key < '0' || *key > '9' || *end || errno || id >= MT_LIMIT_VOCAB)
-        return mt_failure_value(why, name, "has the key \"%.40s\": send token ids", key);
+    read_key(key, &id);
     if (!json_is_number(value))
         return mt_failure_set(why, 400, "invalid_type", name, "the value of token %lu in \"%s\" is %s: send a number",
                               id, name, mt_json_kind(value));
@@ -196,6 +219,8 @@ bool mt_read_bias(mt_ask *ask, const char *name, const json_t *value, mt_failure
         return mt_failure_memory(why, name);
     /* not const for jansson's iterators; nothing is changed */
     json_t *object = (json_t *)(uintptr_t)value;
+    if (!check_keys(name, object, why))
+        return false;
     for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at))
         if (!read_bias_entry(bias++, name, json_object_iter_key(at), json_object_iter_value(at), why))
             return false;
