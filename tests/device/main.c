@@ -533,7 +533,7 @@ int main(int argc, char **argv)
     if (getenv("MOTET_TEST_FULL"))
         h.trials *= 4;
     else if (getenv("MOTET_TEST_QUICK"))
-        h.trials = (h.trials + 1) / 2;
+        h.trials = (h.trials + 3) / 4;
     h.wanted = argv + i;
     h.wanted_count = argc - i;
     const bool named = all_named();

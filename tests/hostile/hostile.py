@@ -791,7 +791,9 @@ def main():
         sys.exit(__doc__)
     motet, show = os.path.abspath(sys.argv[1]), "--show" in sys.argv
     failed, skipped = 0, 0
-    for name, start, words, spoil in CASES:
+    # Sanitizers see what readers of files do with a third of them; fuzzers of each reader have more.
+    cases = CASES[::3] if "MOTET_TEST_QUICK" in os.environ else CASES
+    for name, start, words, spoil in cases:
         closed = "permissions" in name and os.geteuid() == 0
         if closed and not may_be_nobody(motet):
             skipped += 1
@@ -803,7 +805,7 @@ def main():
         except Wrong as wrong:
             failed += 1
             print(f"{name}: {wrong}", flush=True)
-    print(f"hostile: {len(CASES) - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    print(f"hostile: {len(cases) - failed - skipped} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0
 
 

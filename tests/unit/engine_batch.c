@@ -33,7 +33,7 @@ static crowd all;
 
 static size_t neighbours(void)
 {
-    return unit_races() ? NEIGHBOURS / 4 : NEIGHBOURS;
+    return unit_quick() ? NEIGHBOURS / 4 : NEIGHBOURS;
 }
 
 static void draw_crowd(uint32_t vocab, uint64_t seed)

@@ -57,7 +57,7 @@ static void check_folder(const char *dir, mt_precision precision, const size_t *
     static answer alone[SEQUENCES], other[SEQUENCES];
     static const size_t few[] = {33, 1, 9};
     const size_t chunks[] = {7, 64, 1, whole / 2}, threads[] = {7, 2};
-    const bool all = unit_full() || (unit_quick() ? !unit_races() : !fixture_is_alike(dir));
+    const bool all = unit_full() || (!unit_quick() && !fixture_is_alike(dir));
     const size_t ways = unit_races() ? 1 : all ? MT_COUNT(chunks) : 2;
     prompts p;
     char what[640];
@@ -100,7 +100,7 @@ static const size_t lengths[SEQUENCES] = {290, 1, 2, 3, 7, 8, 9, 31, 32, 33, 64,
 static void check_fast(const char *dir)
 {
     static const size_t some[] = {290, 1, 33};
-    if (unit_full() || unit_quick() || !fixture_is_alike(dir))
+    if (unit_full() || (!unit_quick() && !fixture_is_alike(dir)))
         check_folder(dir, MT_PRECISION_FAST, lengths, SEQUENCES, vocab_of(dir), 512);
     else
         check_folder(dir, MT_PRECISION_FAST, some, MT_COUNT(some), vocab_of(dir), 512);

@@ -238,13 +238,14 @@ static void damage(draw *random, int bytes)
 
 static void check_damage(const char *dir)
 {
-    enum { LEN = 1300, ROUNDS = 8 }; /* with several states */
+    enum { LEN = 1300 }; /* with several states */
+    const int times = unit_quick() ? 2 : 8;
     static answer cold, warm;
     uint32_t prompt[LEN];
     draw random = {33};
     driver d;
     size_t cached = 0, broken = 0;
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < times; round++) {
         wipe();
         mt_disk *disk = open_kept(&d, dir, 1);
         if (round == 0)
@@ -457,13 +458,17 @@ static void a_slow_tier_takes_nobodys_seat(void **state)
 
 /* ---- what comes back is taken in the order in which it was asked for ---- */
 
-enum { ROUNDS = 500 };
+/* Where every lock is watched, fewer do: both sides wait by taking it. */
+static unsigned rounds(void)
+{
+    return unit_quick() ? 50 : 500;
+}
 
 /* Ends transfers as the thread for them does: one after the other, in order. */
 static void *end_in_order(void *arg)
 {
     mt_keep *k = arg;
-    for (unsigned round = 0; round < ROUNDS; round++)
+    for (unsigned round = 0; round < rounds(); round++)
         for (size_t i = 0; i < MT_KEEP_FETCHES;) {
             mt_keep_transfer *x = &k->transfer[MT_KEEP_STORES + i];
             pthread_mutex_lock(&k->lock);
@@ -485,7 +490,7 @@ static void two_that_end_together_are_taken_in_order(void **state)
     pthread_mutex_init(&k->lock, NULL);
     pthread_cond_init(&k->given, NULL);
     assert_int_equal(pthread_create(&thread, NULL, end_in_order, k), 0);
-    for (unsigned round = 0; round < ROUNDS; round++) {
+    for (unsigned round = 0; round < rounds(); round++) {
         const uint64_t first = k->order;
         for (size_t i = 0; i < MT_KEEP_FETCHES; i++)
             mt_keep_transfer_give(k, &k->transfer[MT_KEEP_STORES + i]);

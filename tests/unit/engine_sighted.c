@@ -37,7 +37,7 @@ static const size sizes[] = {{100, 72}, {150, 50}, {50, 150}, {5, 9}};
 static void check_ways(const char *dir, mt_precision precision)
 {
     static const size_t chunks[] = {7, 0, 1, 33};
-    const size_t ways = unit_races() ? 1 : MT_COUNT(chunks);
+    const size_t ways = unit_races() ? 1 : unit_quick() ? 2 : MT_COUNT(chunks);
     static answer alone[MT_COUNT(sizes)], other[MT_COUNT(sizes)], again[MT_COUNT(sizes)], text[MT_COUNT(sizes)];
     const uint32_t words[40] = {1, 2, 3};
     char what[640];
@@ -114,7 +114,7 @@ static void check_exact(const char *dir)
 static void crowd(const char *dir, const answer *alone, size_t positions, size_t features)
 {
     enum { REQUESTS = 200 };
-    const size_t requests = unit_races() ? REQUESTS / 4 : REQUESTS;
+    const size_t requests = unit_quick() ? REQUESTS / 4 : REQUESTS;
     static answer answers[REQUESTS];
     unsigned which[REQUESTS];
     draw random = {positions + features};
