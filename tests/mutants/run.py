@@ -6,6 +6,9 @@ usage: tests/mutants/run.py [NAME ...]
 Each NAME.patch beside this file is a bug. Its first line says in words what is broken, the line "tests: NAME NAME" which
 tests notice: names of `meson test`, "NAME:WORD" with WORD as the program's argument. All bugs are tried without names.
 
+Tests are run as sanitizers run them, with few cases of a kind; a bug that none of these notices is tried again with all
+that `make test` has.
+
 The copy lies in build-mutants and is kept: the next run compiles only what has changed. A test that fails without a bug
 proves nothing, so each is run on the sound tree first. A bug that does not apply or compile counts as a survivor."""
 
@@ -84,6 +87,7 @@ class Tests:
         files = {t["id"]: t["filename"] for t in introspect("targets")}
         self.by_name = {}
         self.took = {}  # seconds by word, on the sound tree
+        self.quick = True
         for test in introspect("tests"):
             test["files"] = [f for d in test["depends"] for f in files.get(d, [])]
             self.by_name[test["name"]] = test
@@ -103,7 +107,7 @@ class Tests:
         test = self.find(word)
         limit = LEAST + PATIENCE * self.took[word] if word in self.took else LONGEST
         env = dict(ENV, **test["env"])
-        if not word.startswith("api_"):  # which leave out what sanitizers cannot do, instead of doing less
+        if self.quick and not word.startswith("api_"):  # which leave out what sanitizers cannot do, instead of doing less
             env["MOTET_TEST_QUICK"] = "1"
         begin = time.monotonic()
         status, said = run(test["cmd"] + word.split(":")[1:], limit, cwd=test["workdir"] or BUILD, env=env)
@@ -144,6 +148,27 @@ class Mutant:
                 shutil.copyfile(os.path.join(ROOT, name), os.path.join(TREE, name))
 
 
+def try_all(mutants, tests, quick):
+    """Those that no test notices."""
+    tests.quick, tests.took = quick, {}
+    words = sorted({w for m in mutants for w in m.tests})
+    status, said = tests.build(words) if words else (0, "")
+    if status != 0:
+        sys.exit(said)
+    broken = [why for why in map(tests.fails, words) if why]
+    if broken:
+        sys.exit("without a bug: {}; mend that first".format(", ".join(broken)))
+    survivors = []
+    for m in mutants:
+        begin = time.monotonic()
+        noticed, remark = m.try_it(tests)
+        if not noticed:
+            survivors.append(m)
+        told = "ok" if noticed else "again" if quick else "SURVIVES"
+        print("{:8} {:28} {} ({}, {:.0f} s)".format(told, m.name, m.words, remark, time.monotonic() - begin), flush=True)
+    return survivors
+
+
 def main():
     names = sys.argv[1:]
     found = sorted(f for f in os.listdir(HERE) if f.endswith(".patch"))
@@ -155,21 +180,7 @@ def main():
     copy_tree()
     configure()
     tests = Tests()
-    words = sorted({w for m in mutants for w in m.tests})
-    status, said = tests.build(words)
-    if status != 0:
-        sys.exit(said)
-    broken = [why for why in map(tests.fails, words) if why]
-    if broken:
-        sys.exit("without a bug: {}; mend that first".format(", ".join(broken)))
-    survivors = []
-    for m in mutants:
-        begin = time.monotonic()
-        noticed, remark = m.try_it(tests)
-        if not noticed:
-            survivors.append(m.name)
-        print("{:8} {:28} {} ({}, {:.0f} s)".format("ok" if noticed else "SURVIVES", m.name, m.words, remark,
-                                                    time.monotonic() - begin), flush=True)
+    survivors = [m.name for m in try_all(try_all(mutants, tests, True), tests, False)]
     print("{} of {} bugs were noticed{}".format(len(mutants) - len(survivors), len(mutants),
                                                 ": not " + ", ".join(survivors) if survivors else ""))
     sys.exit(1 if survivors else 0)
