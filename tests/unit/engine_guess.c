@@ -7,6 +7,7 @@
 
 #include "../constraint/follow.h"
 #include "device/limits.h"
+#include "engine/inside.h"
 
 #define LEN 60
 #define TOKENS 48
@@ -305,10 +306,80 @@ static void the_text_takes_over_where_a_model_guesses_wrong(void **state)
     check_sources("gemma4-bf16");
 }
 
+/* ---- what guesses may cost ---- */
+
+#define SMALL FIXTURES "/qwen3-mlx-4bit-g32" /* one group of layers, and no states */
+
+/* Another sequence, which has all pages of the cache but those that the answer's next token needs. */
+typedef struct greedy {
+    driver d;
+    mt_seq others;
+    bool there;
+} greedy;
+
+/* On the engine's thread: a step has ended, and the next is not planned yet. */
+static void take_the_rest(void *ctx, bool begins)
+{
+    static const uint8_t salt[32] = {1};
+    greedy *g = ctx;
+    mt_engine *e = g->d.engine;
+    driver_turn(&g->d, begins);
+    if (begins)
+        return;
+    if (g->there)
+        mt_seq_free(&g->others);
+    g->there = e->running_count > 0 && mt_sequence_left(e->running[0]) > 1;
+    if (!g->there)
+        return;
+    const mt_seq *seq = &e->running[0]->seq;
+    const size_t rest = mt_tree_available(e->tree, 0) - mt_seq_wants(seq, seq->known);
+    mt_seq_init(&g->others, 1, mt_tree_total(e->tree, 0) * MT_PAGE_TOKENS);
+    mt_seq_attach(&g->others, e->tree, salt);
+    if (!mt_seq_grow(&g->others, rest * MT_PAGE_TOKENS))
+        abort();
+}
+
+/* Guesses behind the last page that an answer can have are not computed; they cost no other answer its seat, and this
+   one not its end. */
+static void guesses_cost_nobody_a_page(void **state)
+{
+    static const mt_logit_bias likely[] = {{5, 50}, {9, 50}};
+    static answer plain, guessed;
+    mt_stats stats;
+    (void)state;
+    draw_prompts();
+    for (int guesses = 0; guesses < 2; guesses++) {
+        static greedy g;
+        answer *to = guesses ? &guessed : &plain;
+        driver_open(&g.d, SMALL, MT_PRECISION_FAST, 1);
+        g.d.params.context = 512;
+        g.d.params.sequences = 2;
+        g.d.params.cache = 512;
+        g.d.params.ahead = MT_AHEAD_NEVER;
+        g.d.params.speculate = guesses ? MT_SPECULATE_NGRAM : MT_SPECULATE_OFF;
+        g.d.params.draft = MT_LIMIT_MEMO_ROWS;
+        g.d.params.draft_all = true;
+        g.d.params.turn = take_the_rest;
+        g.d.params.turn_ctx = &g;
+        driver_start(&g.d);
+        mt_request *r = driver_request(&g.d, now.prompt[0], LEN, ANSWER_TOKENS, to);
+        r->sampling.bias = likely; /* a text that repeats itself */
+        r->sampling.bias_count = MT_COUNT(likely);
+        driver_send(&g.d, r);
+        driver_wait(&g.d, 0);
+        driver_stats(&g.d, &stats);
+        driver_close(&g.d);
+        assert_int_equal(to->finish, MT_FINISH_LENGTH);
+    }
+    assert_true(stats.draft_accepted > ANSWER_TOKENS / 2);
+    expect_same(SMALL, &plain, &guessed);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_head_changes_no_answer, set_up, tear_down),
     cmocka_unit_test_setup_teardown(a_drafter_changes_no_answer, set_up, tear_down),
     cmocka_unit_test_setup_teardown(the_text_takes_over_where_a_model_guesses_wrong, set_up, tear_down),
+    cmocka_unit_test(guesses_cost_nobody_a_page),
 };
 
 UNIT_MAIN(tests)
