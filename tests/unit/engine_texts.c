@@ -466,6 +466,60 @@ static void slices_come_before_their_rows(void **state)
     mt_encoder_close(&encoder);
 }
 
+/* What stood in the queue of texts when a step had been begun ahead, on the engine's thread. */
+typedef struct onlooker {
+    driver d;
+    size_t ahead, unseen; /* steps begun ahead, and those of them while a text waited */
+} onlooker;
+
+static void look_on(void *ctx, bool begins)
+{
+    onlooker *x = ctx;
+    driver_turn(&x->d, begins);
+    if (!begins || !x->d.engine->step.ahead)
+        return;
+    x->ahead++;
+    x->unseen += x->d.engine->text_queues[0].waiting_count > 0;
+}
+
+/* Where a job has ended and texts wait for the next one, that is planned before anything else is begun. */
+static void no_step_is_begun_ahead_while_texts_wait(void **state)
+{
+    enum { MANY = 24, TOKENS = ANSWER_TOKENS };
+    static sent_text texts[MANY];
+    static onlooker x;
+    static answer a;
+    uint32_t prompt[20] = {1, 2, 3};
+    mt_encoder encoder;
+    (void)state;
+    encoder_open(&encoder, VECTORS "bert-cls-bf16");
+    driver_open(&x.d, FIXTURES "/llama-bf16", MT_PRECISION_FAST, 1);
+    x.d.params.encoders = (const mt_encoder *[]){&encoder};
+    x.d.params.encoder_count = 1;
+    x.d.params.context = 512;
+    x.d.params.ahead = MT_AHEAD_ALWAYS;
+    x.d.params.speculate = MT_SPECULATE_OFF;
+    x.d.params.turn = look_on;
+    x.d.params.turn_ctx = &x;
+    driver_start(&x.d);
+    driver_hold(&x.d);
+    for (uint32_t i = 0; i < MANY; i++)
+        text_send(&x.d, text_request(&x.d, 1, MT_POOL_MEAN, i, TEXT - i, &texts[i]));
+    mt_request *r = driver_request(&x.d, prompt, 20, TOKENS, &a);
+    r->sampling.logprobs = -1; /* the device may choose */
+    driver_send(&x.d, r);
+    driver_let_go(&x.d);
+    driver_wait(&x.d, 0);
+    r = driver_request(&x.d, prompt, 20, TOKENS, &a); /* nobody waits any more */
+    r->sampling.logprobs = -1;
+    driver_send(&x.d, r);
+    driver_wait(&x.d, 0);
+    assert_true(x.ahead > 0);
+    assert_int_equal(x.unseen, 0);
+    driver_close(&x.d);
+    mt_encoder_close(&encoder);
+}
+
 static void encoders_have_their_part_of_the_memory(void **state)
 {
     mt_stats stats[2];
@@ -500,6 +554,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(numbers_that_are_not_finite_end_one_text, make_folder, remove_folder),
     cmocka_unit_test(texts_are_computed_beside_answers),
     cmocka_unit_test(slices_come_before_their_rows),
+    cmocka_unit_test(no_step_is_begun_ahead_while_texts_wait),
     cmocka_unit_test(encoders_have_their_part_of_the_memory),
 };
 
