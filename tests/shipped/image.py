@@ -28,6 +28,7 @@ class Store:
 
     def __init__(self, folder, log):
         self.folder, self.log = folder, log
+        open(log, "w", encoding="utf-8").close()
         self.options = ["--root", folder, "--runroot", folder + "-run", "--storage-driver", "vfs"]
 
     def run(self, *words, quiet=False):

@@ -18,6 +18,7 @@ import roots
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = roots.TREE
 STAGES = []
+SHARED = {}  # root file systems of several stages
 ARGUMENTS = None
 SOURCES = "/src/a tree"  # a path with a space
 PROCESSORS = {"aarch64": True, "x86_64": True, "riscv64": False}  # whether it can be run here
@@ -129,20 +130,28 @@ def debian13():
         return "gcc: {}; clang: {}; make deb".format(*said)
 
 
-def tried(name, use, options, tests, *packages):
-    """The last lines of tests in a Debian that has the packages of tools/packages for them, with the program built there."""
-    with root(name) as r:
-        r.install("make", "python3", *ccache(), *packages)
-        r.put_sources("/src/motet")
-        r.run("tools/setup.sh build && tools/setup.sh {} && meson setup b -Dtests=false {} && ninja -C b --quiet motet".format(
-            use, options), cwd="/src/motet")
-        return "; ".join(last(r.run("python3 {} --motet b/motet {}".format(*test), cwd="/src/motet")) for test in tests)
+def tried(use, options, tests, *packages):
+    """The last lines of tests in a Debian that has the packages of tools/packages for them, with the program built there.
+    Stages of this kind share it; each set of options has a build of its own."""
+    if "tried" not in SHARED:
+        made = root("tried")
+        made.install("make", "python3", *ccache())
+        made.put_sources("/src/motet")
+        SHARED["tried"] = made
+    r = SHARED["tried"]
+    if packages:
+        r.install(*packages)
+    build = "build" + options.replace("=", "-")
+    r.run("tools/setup.sh {} && {{ test -e {} || meson setup {} -Dtests=false {}; }} && ninja -C {} --quiet motet".format(
+        use, build, build, options, build), cwd="/src/motet")
+    return "; ".join(last(r.run("python3 {} --motet {}/motet {}".format(test, build, names), cwd="/src/motet"))
+                     for test, names in tests)
 
 
 @stage
 def ranks():
     """Open MPI on one machine: the tests of several ranks, none of which complains of a refused call."""
-    return tried("ranks", "ranks", "-Dmpi=enabled", [("tests/api/test_ranks.py", "")])
+    return tried("ranks", "-Dmpi=enabled", [("tests/api/test_ranks.py", "")])
 
 
 @stage
@@ -171,20 +180,20 @@ def processors():
 @stage
 def balancers():
     """Rolling restarts behind HAProxy and nginx: nothing is lost."""
-    return tried("balancers", "routers", "", [("tests/e2e/test_routers.py", "--restarts {} {}".format(
+    return tried("routers", "", [("tests/e2e/test_routers.py", "--restarts {} {}".format(
         ARGUMENTS.restarts, " ".join("rolling_restarts_lose_nothing_behind_" + name for name in ("haproxy", "nginx"))))])
 
 
 @stage
 def kubernetes():
     """The manifests' fields, and their command run, probed and ended."""
-    return tried("kubernetes", "build", "", [("tests/e2e/test_kubernetes.py", "")], "python3-yaml")
+    return tried("build", "", [("tests/e2e/test_kubernetes.py", "")], "python3-yaml")
 
 
 @stage
 def installed():
     """make install and make uninstall, the unit, completions of all shells, the alerts; serve --check of what cannot start."""
-    return tried("services", "watch", "", [("tests/package/test_package.py", ""), ("tests/api/test_service.py", "")],
+    return tried("watch", "", [("tests/package/test_package.py", ""), ("tests/api/test_service.py", "")],
                  "fish", "mandoc", "systemd", "zsh")
 
 
@@ -213,6 +222,8 @@ def main():
             said = last(said)
         rows.append("{:12} {:8} {:6.0f} s  {}".format(function.__name__, result, time.time() - begin, said))
         print(rows[-1], flush=True)
+    for r in SHARED.values():
+        r.__exit__(None, None, None)
     print("\n".join(["", *rows]))
     sys.exit(1 if failed else 0)
 

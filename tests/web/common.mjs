@@ -196,6 +196,26 @@ export async function set(tab, values) {
     await tab.click("#hide-settings");
 }
 
+/** For the page: the next answer is a stream that the test writes. */
+export function streamed() {
+    const real = window.fetch;
+    const coder = new TextEncoder();
+    let number = 0;
+    window.fetch = (address, options) => {
+        if (address !== "v1/responses") return real(address, options);
+        const body = new ReadableStream({
+            start(controller) {
+                window.say = (type, more) => {
+                    const event = JSON.stringify({type, sequence_number: number++, output_index: 0, ...more});
+                    controller.enqueue(coder.encode(`event: ${type}\ndata: ${event}\n\n`));
+                    if (type === "response.completed") controller.close();
+                };
+            },
+        });
+        return Promise.resolve(new Response(body, {headers: {"content-type": "text/event-stream"}}));
+    };
+}
+
 /** Runs the tests of a program and ends it. */
 export async function main(name) {
     browser = await chromium.launch({

@@ -32,6 +32,7 @@ SKIP = 77
 PACKAGES = {"playwright-core": "1.65.0", "axe-core": "4.14.0"}
 # An answer without an end is for a page to follow, however slow that is: nothing is guessed ahead.
 UNHURRIED = ("--speculate", "off", "--threads", "1")
+MEASURES = ("frames",)  # run where they are named
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -89,7 +90,7 @@ def main():
         return
     programs = {os.path.basename(path)[:-4]: path for path in sorted(glob.glob(os.path.join(HERE, "*.mjs")))}
     programs.pop("common")
-    chosen = [name for name in programs if name in arguments.names] or list(programs)
+    chosen = [name for name in programs if name in arguments.names] or [name for name in programs if name not in MEASURES]
     tests = [name for name in arguments.names if name not in programs]
     failed = False
     with tempfile.TemporaryDirectory() as folder:

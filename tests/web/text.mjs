@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import {ask, main, settings, settled, test, until, visit} from "./common.mjs";
+import {accessible, ask, main, settings, settled, streamed, test, until, visit} from "./common.mjs";
 
 const {replay_url: REPLAY} = settings;
 
@@ -251,29 +251,9 @@ test("a block that grows costs what is new", () =>
         }
     }));
 
-/* For the page: the next answer is a stream that the test writes. */
-function takeOver() {
-    const real = window.fetch;
-    const coder = new TextEncoder();
-    let number = 0;
-    window.fetch = (address, options) => {
-        if (address !== "v1/responses") return real(address, options);
-        const body = new ReadableStream({
-            start(controller) {
-                window.say = (type, more) => {
-                    const event = JSON.stringify({type, sequence_number: number++, output_index: 0, ...more});
-                    controller.enqueue(coder.encode(`event: ${type}\ndata: ${event}\n\n`));
-                    if (type === "response.completed") controller.close();
-                };
-            },
-        });
-        return Promise.resolve(new Response(body, {headers: {"content-type": "text/event-stream"}}));
-    };
-}
-
 test("while a table of 50 KB is answered a frame makes what is new, at its beginning and at its end", () =>
     visit(REPLAY, async (tab) => {
-        await tab.evaluate(takeOver);
+        await tab.evaluate(streamed);
         await ask(tab, "a table");
         await until(tab, () => window.say);
         const found = await tab.evaluate(async () => {
@@ -321,6 +301,47 @@ test("while a table of 50 KB is answered a frame makes what is new, at its begin
             window.say("response.completed", {response});
         });
         await settled(tab, 2);
+    }));
+
+test("a long table has columns, and is laid out where it is seen", () =>
+    visit(REPLAY, async (tab) => {
+        const found = await tab.evaluate(async () => {
+            const folder = document.querySelector("script[type=module]").src.replace(/chat\/main\.js$/, "");
+            const {MarkdownView} = await import(`${folder}text/markdown.js`);
+            const head = "| name | what it is |\n|---|---|\n";
+            const rows = (n) => Array.from({length: n}, (_, i) => `| row ${i} | ${"some words ".repeat(1 + (i % 3))}|\n`).join("");
+            const element = document.createElement("div");
+            element.className = "prose";
+            document.querySelector("#messages").append(element);
+            const view = new MarkdownView(element);
+            const out = [];
+            for (const n of [100, 101, 350, 101, 100]) {
+                view.show(head + rows(n));
+                const fresh = document.createElement("div");
+                fresh.className = "prose";
+                new MarkdownView(fresh).show(head + rows(n));
+                const table = element.querySelector("table");
+                out.push([n, table.tBodies.length, table.className, fresh.isEqualNode(element), table.getAttribute("role")]);
+            }
+            view.show(head + rows(350));
+            element.querySelector("tbody").scrollIntoView();
+            await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+            const table = element.querySelector("table");
+            const left = (cell) => Math.round(cell.getBoundingClientRect().left);
+            const edges = [...table.rows].slice(0, 20).map((row) => [...row.cells].map(left).join(" "));
+            const skipped = !table.tBodies[3].rows[0].cells[0].checkVisibility({contentVisibilityAuto: true});
+            return {out, edges: new Set(edges).size, skipped};
+        });
+        assert.deepEqual(found.out, [
+            [100, 1, "", true, null],
+            [101, 2, "long", true, "table"],
+            [350, 4, "long", true, "table"],
+            [101, 2, "long", true, "table"],
+            [100, 1, "", true, null],
+        ]);
+        assert.equal(found.edges, 1, "the columns of all rows begin at the same places");
+        assert.ok(found.skipped, "what is far away is not laid out");
+        await accessible(tab, "a long table");
     }));
 
 test("everyday formulas are set whole", () =>

@@ -72,22 +72,69 @@ function row(tag, block, texts) {
     return h("tr", {}, made);
 }
 
+const CHUNK = 100; // rows
+const NARROW = 4; // characters of the narrowest column of a long table
+const BROAD = 48; // and of the broadest
+
+/* Of more than CHUNK rows, a browser would measure all for each that is added. So a long table has columns as wide as its
+   first rows need, and bodies of CHUNK rows, of which those in sight alone are laid out (message.css). */
+function columns(block) {
+    const rows = block.rows.slice(0, CHUNK).map((line) => cells(line));
+    return block.head
+        .map((text, i) => Math.max(text.length, ...rows.map((each) => each[i]?.length ?? 0)))
+        .map((length) => `${Math.min(Math.max(length, NARROW), BROAD) + 3}ch`)
+        .join(" ");
+}
+
+const ROLES = {TABLE: "table", THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TH: "columnheader", TD: "cell"};
+
+/* What it is stays said where a style sheet makes blocks and grids of it. */
+function named(node) {
+    for (const each of [node, ...node.querySelectorAll("thead, tbody, tr, th, td")])
+        each.setAttribute("role", ROLES[each.tagName]);
+    return node;
+}
+
 class TableView {
     constructor(block) {
-        this.rows = []; // as they are written
-        this.body = h("tbody", {});
         // wide ones are scrolled, with the keyboard as well
-        this.element = h(
-            "div",
-            {class: "wide", tabindex: "0", role: "region", "aria-label": "table"},
-            h("table", {dir: direction(block.head.join(" "))}, h("thead", {}, row("th", block, block.head)), this.body),
+        this.element = h("div", {class: "wide", tabindex: "0", role: "region", "aria-label": "table"});
+        this.begin(block);
+    }
+
+    begin(block) {
+        this.rows = []; // as they are written
+        this.long = false;
+        this.table = h(
+            "table",
+            {dir: direction(block.head.join(" "))},
+            h("thead", {}, row("th", block, block.head)),
+            h("tbody", {}),
         );
+        this.element.replaceChildren(this.table);
+    }
+
+    lengthen(block) {
+        this.long = true;
+        this.table.className = "long";
+        this.table.style.setProperty("--columns", columns(block));
+        named(this.table);
     }
 
     show(block) {
+        if (this.long && block.rows.length <= CHUNK) this.begin(block);
         const same = unchanged(this.rows, block.rows, (a, b) => a === b);
-        while (this.body.childElementCount > same) this.body.lastChild.remove();
-        this.body.append(...block.rows.slice(same).map((line) => row("td", block, cells(line))));
+        for (let count = this.rows.length; count > same; count--) {
+            const body = this.table.lastChild;
+            body.lastChild.remove();
+            if (!body.firstChild && count > CHUNK) body.remove();
+        }
+        for (let at = same; at < block.rows.length; at++) {
+            if (at === CHUNK && !this.long) this.lengthen(block);
+            const made = row("td", block, cells(block.rows[at]));
+            if (at > 0 && at % CHUNK === 0) this.table.append(named(h("tbody", {}, made)));
+            else this.table.lastChild.append(this.long ? named(made) : made);
+        }
         this.rows = block.rows;
     }
 }
