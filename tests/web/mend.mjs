@@ -61,6 +61,29 @@ function listen(tab) {
 const attached = (tab, count) =>
     until(tab, (n) => document.querySelectorAll("#attachments li").length === n, count);
 
+test("the server reads a document: its size is said, or why it cannot be read", () =>
+    visit(REPLAY, async (tab, visitor) => {
+        visitor.allowed.push(/status of 400/);
+        await drop(tab, [{name: "broken.pdf", type: "application/pdf", text: "%PDF-1.4\n%%EOF\n"}]);
+        await tab.locator("#notice >> text=/broken\\.pdf: .*PDF/").waitFor();
+        assert.doesNotMatch(await tab.locator("#notice").innerText(), /input\[/);
+        await attached(tab, 0);
+        await tab.locator("#notice button").first().click();
+        const read = {object: "response.input_tokens", input_tokens: 1234};
+        await visitor.context.route("**/v1/responses/input_tokens", (route) => route.fulfill({json: read}));
+        await drop(tab, [{name: "paper.pdf", type: "application/pdf", text: "%PDF-1.4\n%%EOF\n"}]);
+        await attached(tab, 1);
+        await tab.locator("#attachments >> text=1,234 tokens").waitFor();
+        await accessible(tab, "a document");
+        const sent = listen(tab);
+        await ask(tab, "replay:plain");
+        await patiently(() => sent.asked.length > 0, "the question is sent");
+        const [part] = JSON.parse(sent.asked[0]).input.at(-1).content;
+        const base64 = Buffer.from("%PDF-1.4\n%%EOF\n").toString("base64");
+        assert.deepEqual(part, {type: "input_file", filename: "paper.pdf", file_data: `data:application/pdf;base64,${base64}`});
+        await tab.locator("#messages >> text=paper.pdf").waitFor();
+    }));
+
 test("a picture travels once, and again where the server has lost it", () =>
     visit(REPLAY, async (tab, visitor) => {
         const sent = listen(tab);

@@ -1,9 +1,15 @@
 // From a path of messages to the body of a request to /v1/responses.
 
 import {toolsOf} from "./mcp.js";
+import {dataUrl} from "./media.js";
 import {saveMessage} from "./store.js";
 import {urlFor} from "./uploads.js";
 import {body as settingsBody} from "./settings.js";
+
+/** A document, for the server to read. */
+export async function documentOf({name, blob}) {
+    return {type: "input_file", filename: name, file_data: await dataUrl(blob)};
+}
 
 async function part(attachment, how) {
     if (attachment.kind === "text") {
@@ -11,6 +17,7 @@ async function part(attachment, how) {
         const marks = "`".repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map((run) => run[0].length + 1)));
         return {type: "input_text", text: `${attachment.name}:\n${marks}\n${text}\n${marks}`};
     }
+    if (attachment.kind === "file") return documentOf(attachment);
     const url = await urlFor(attachment, how);
     return attachment.kind === "video" ? {type: "input_video", video_url: url} : {type: "input_image", image_url: url};
 }

@@ -3,11 +3,13 @@
 
 import {callJson} from "../base/api.js";
 import {announce, byId} from "../base/dom.js";
+import {documentOf} from "./ask.js";
 import {attachment, filesOf, gallery} from "./media.js";
 import {change, model, on, path, running, send, session, stop, tell} from "./session.js";
 import {inForce} from "./settings.js";
 import {openSketch} from "./sketch.js";
 import * as store from "./store.js";
+import {explained, faultOf} from "./words.js";
 
 const NEW = "new"; // whose draft is that of a conversation that has no message yet
 const SAVE_MS = 300;
@@ -36,7 +38,7 @@ function showAttachments() {
 async function attach(files) {
     for (const file of files) {
         try {
-            const made = await attachment(file, session.limits && {...session.limits, pixels: model()?.max_picture_pixels});
+            const made = await readable(file, session.limits && {...session.limits, pixels: model()?.max_picture_pixels});
             attachments.push(made);
             announce(`${file.name || "A picture"} is attached`);
             if (made.kind === "text") count(made);
@@ -46,6 +48,21 @@ async function attach(files) {
     }
     showAttachments();
     keepDraft();
+}
+
+/* An attachment of a file. Whether the server can read a document it says itself, and how many tokens that is. */
+async function readable(file, limits) {
+    const made = await attachment(file, limits);
+    if (made.kind !== "file") return made;
+    try {
+        const input = [{type: "message", role: "user", content: [await documentOf(made)]}];
+        made.tokens = (await callJson("v1/responses/input_tokens", {body: {model: model()?.id, input}})).input_tokens;
+    } catch (error) {
+        const {details} = explained(faultOf(error), error.message);
+        if (error.status === 400 || error.status === 413) throw new Error(`${made.name}: ${details}`, {cause: error});
+        // else its bytes are shown
+    }
+    return made;
 }
 
 /* How many tokens a file has is known before it is sent. */

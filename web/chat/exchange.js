@@ -13,8 +13,8 @@ const MOST = 500 * 1024 * 1024;
 /* fetch may not read data: URLs here, so that base64 is read by hand. */
 function blobOf(url) {
     const found = /^data:([\w.+/-]+);base64,([A-Za-z0-9+/=]*)$/.exec(url);
-    if (!found || !/^(?:image\/|video\/|text\/plain$)/.test(found[1]))
-        throw new Error("an attachment is neither a picture nor a video nor text");
+    if (!found || !/^(?:image\/|video\/|text\/plain$|application\/pdf$)/.test(found[1]))
+        throw new Error("an attachment is neither a picture nor a video nor text nor PDF");
     return new Blob([Uint8Array.from(atob(found[2]), (c) => c.charCodeAt(0))], {type: found[1]});
 }
 
@@ -75,7 +75,7 @@ function messageFrom(message, ids, conversation) {
             role: "user",
             text: text(message.text),
             attachments: (message.attachments ?? []).map((each) => ({
-                kind: ["video", "text"].includes(each.kind) ? each.kind : "image",
+                kind: ["video", "text", "file"].includes(each.kind) ? each.kind : "image",
                 name: text(each.name, 100),
                 blob: blobOf(text(each.data)),
             })),

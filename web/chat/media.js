@@ -78,6 +78,10 @@ export function dataUrl(blob) {
     });
 }
 
+function isPdf(file) {
+    return file.type === "application/pdf" || (file.type === "" && /\.pdf$/i.test(file.name ?? ""));
+}
+
 function isText(file) {
     return !file.type.startsWith("image/") && (PROSE.test(file.type) || TEXTS.test(file.name ?? ""));
 }
@@ -100,13 +104,19 @@ export async function attachment(file, limits) {
         fits("pictures", blob);
         return {kind: "image", name, blob};
     }
+    if (isPdf(file)) {
+        // the server reads it, from within the request
+        const room = 0.74 * (limits?.body_bytes ?? Infinity) - 4096;
+        if (file.size > room) throw new Error(`${name}: the server takes documents of up to ${sized(room)}`);
+        return {kind: "file", name, blob: new Blob([file], {type: "application/pdf"})};
+    }
     if (isText(file)) {
         if (file.size > MOST_TEXT) throw new Error(`${name}: a file of text may have 4 MB`);
         const text = await file.text();
         if (text.includes("\0")) throw new Error(`${name}: this is no text`);
         return {kind: "text", name, blob: new Blob([text], {type: "text/plain"})};
     }
-    throw new Error(`${name}: only pictures, videos and files of text can be read`);
+    throw new Error(`${name}: only pictures, videos, PDF and files of text can be read`);
 }
 
 /** The files in what was pasted or dropped. */
@@ -115,7 +125,7 @@ export function filesOf(transfer) {
 }
 
 function preview(each) {
-    if (each.kind === "text")
+    if (each.kind === "text" || each.kind === "file")
         return h(
             "span",
             {class: "file"},
