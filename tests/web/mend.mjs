@@ -151,7 +151,7 @@ test("files of text go along, with their tokens; others are refused in words", (
         await tab.locator("#attachments >> text=/\\d+ tokens/").waitFor();
         await accessible(tab, "a file of text");
         await drop(tab, [{name: "a.zip", type: "application/zip", text: "PK\0"}]);
-        await tab.locator("#notice >> text=a.zip: only pictures, videos and files of text").waitFor();
+        await tab.locator("#notice >> text=a.zip: only pictures, videos, PDF and files of text").waitFor();
         await ask(tab, "replay:plain");
         await settled(tab, 2);
         assert.match(JSON.parse(sent.asked[0]).input[0].content[0].text, /^data\.csv:\n```\na,b\n1,2\n\n```$/);
