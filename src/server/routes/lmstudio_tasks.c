@@ -13,7 +13,8 @@
 #include "server/routes/listed.h"
 #include "weights/gguf_place.h"
 
-static void add_model(mt_buf *out, const mt_listed *m)
+/* On the socket of embedding models a model that writes text is one of these, too: it embeds. */
+static void add_model(mt_buf *out, const mt_call *call, const mt_listed *m)
 {
     const mt_card *card = m->card;
     const mt_lmstudio_model model = {
@@ -25,7 +26,7 @@ static void add_model(mt_buf *out, const mt_listed *m)
         .context = m->view.state == MT_MEMBER_READY ? (int64_t)m->view.context : 0,
         .longest = card->context ? card->context : (int64_t)m->view.context,
         .gguf = mt_gguf_named(card->dir) || mt_gguf_is_manifest(card->dir),
-        .encoder = m->view.facts.encoder,
+        .encoder = m->view.facts.encoder || call->dialect->vectors,
         .vision = m->view.facts.vision,
         .tools = m->view.facts.tools,
     };
@@ -54,7 +55,7 @@ bool mt_task_lmstudio_list(mt_call *call, const json_t *body, mt_buf *out, mt_fa
                   (long long)json_integer_value(json_object_get(body, "callId")));
     for (size_t i = 0; i < count; i++)
         if (!loaded || is_meant(call, &all[i]))
-            add_model(out, &all[i]);
+            add_model(out, call, &all[i]);
     mt_json_write(out, "]}");
     mt_free(all);
     return true;
@@ -92,17 +93,17 @@ bool mt_task_lmstudio_find(mt_call *call, const json_t *body, mt_buf *out, mt_fa
                   (long long)json_integer_value(json_object_get(body, "callId")));
     if (found) {
         mt_json_write(out, "'result':");
-        add_model(out, &m);
+        add_model(out, call, &m);
     }
     mt_json_write(out, "}");
     return true;
 }
 
-static void add_packet(mt_buf *out, const json_t *body, const char *type, const mt_listed *m)
+static void add_packet(mt_buf *out, const mt_call *call, const json_t *body, const char *type, const mt_listed *m)
 {
     mt_lmstudio_packet(out, body);
     mt_json_write(out, "'type':%s,'info':", type);
-    add_model(out, m);
+    add_model(out, call, m);
     mt_buf_puts(out, "}}\n");
 }
 
@@ -118,10 +119,10 @@ bool mt_task_lmstudio_load(mt_call *call, const json_t *body, mt_buf *out, mt_fa
     m.view.state = MT_MEMBER_READY;
     m.view.context = call->served->context;
     if (strcmp(mt_body_text(body, "endpoint"), "loadModel") == 0) {
-        add_packet(out, body, "resolved", &m);
-        add_packet(out, body, "success", &m);
+        add_packet(out, call, body, "resolved", &m);
+        add_packet(out, call, body, "success", &m);
     } else
-        add_packet(out, body, "alreadyLoaded", &m);
+        add_packet(out, call, body, "alreadyLoaded", &m);
     mt_lmstudio_close(out, body);
     return true;
 }
