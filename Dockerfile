@@ -20,7 +20,7 @@ COPY --from=build /out/motet_*.deb /tmp/
 RUN groupadd --system --gid 8000 motet \
     && useradd --system --uid 8000 --gid 8000 --home-dir /var/lib/motet --shell /usr/sbin/nologin motet \
     && apt-get update \
-    && apt-get install -y --no-install-recommends /tmp/motet_*.deb ca-certificates \
+    && apt-get install -y --no-install-recommends /tmp/motet_*.deb ca-certificates poppler-utils \
     && rm -rf /var/lib/apt/lists/* /tmp/motet_*.deb \
     && install -d -o motet -g motet -m 750 /var/lib/motet /var/cache/motet \
     && ln -sfn /var/cache/motet /var/lib/motet/.cache

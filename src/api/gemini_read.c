@@ -10,6 +10,7 @@
 #include "api/limits.h"
 #include "base/alloc.h"
 #include "base/json_tree.h"
+#include "chat/document.h"
 #include "media/source.h"
 
 /* The contents while they are read. */
@@ -167,7 +168,26 @@ static bool is_type(const char *type, const char *kind)
 
 static bool refuse_type(reader *r)
 {
-    return bad(r, "has another \"mimeType\" than those of pictures and videos: send one of image/ or video/");
+    return bad(r,
+               "has another \"mimeType\" than those of pictures, videos, PDFs and text: send one of image/, video/ or "
+               "text/, or application/pdf");
+}
+
+static bool is_document(const char *type)
+{
+    return is_type(type, "application/pdf") || is_type(type, "text/");
+}
+
+/* Adds a document that is read later. source: new. */
+static bool add_document(reader *r, mt_chat_message *to, json_t *source)
+{
+    char name[MT_FAILURE_PARAM];
+
+    mt_ask_own(r->ask, source);
+    if (to == &r->said)
+        end_text(r);
+    mt_chat_add_document(r->chat, to, source, mt_arena_printf(r->ask->arena, "%s", name_part(r, name)));
+    return true;
 }
 
 static bool add_inline(reader *r, mt_chat_message *to, const json_t *part, const json_t *data)
@@ -177,6 +197,10 @@ static bool add_inline(reader *r, mt_chat_message *to, const json_t *part, const
 
     if (!word || !json_is_string(bytes))
         return bad(r, "has \"inlineData\" without \"mimeType\" or \"data\": send both as strings");
+    if (is_document(word))
+        return add_document(r, to,
+                            json_pack("{s:s, s:{s:s, s:O, s:O}}", "type", "document", "source", "type", "base64",
+                                      "media_type", type, "data", bytes));
     if (!is_type(word, "image/") && !is_type(word, "video/"))
         return refuse_type(r);
     return add_medium(r, to, part, is_type(word, "video/"),
@@ -192,6 +216,9 @@ static bool add_file(reader *r, mt_chat_message *to, const json_t *part, const j
 
     if (!json_is_string(url))
         return bad(r, "has \"fileData\" without a \"fileUri\": send a URL that begins with data:, http: or https:");
+    if (is_document(type))
+        return add_document(r, to,
+                            json_pack("{s:s, s:{s:s, s:O}}", "type", "document", "source", "type", "url", "url", url));
     if (*type && !is_type(type, "image/") && !is_type(type, "video/"))
         return refuse_type(r);
     return add_medium(r, to, part, is_type(type, "video/"),

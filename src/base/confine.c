@@ -66,7 +66,7 @@ enum {
     READ = READ_FILE | READ_FOLDER,
     CHANGE =
         WRITE_FILE | REMOVE_FOLDER | REMOVE_FILE | MAKE_FOLDER | MAKE_FILE | MAKE_SOCKET | MAKE_LINK | MOVE | TRUNCATE,
-    OF_FILES = READ_FILE | WRITE_FILE | TRUNCATE,
+    OF_FILES = READ_FILE | WRITE_FILE | TRUNCATE | EXECUTE,
     ALL = READ | CHANGE | EXECUTE | MAKE_CHAR | MAKE_FIFO | MAKE_BLOCK
 };
 
@@ -87,7 +87,8 @@ typedef struct rule {
 /* Grants rights below a path. set: the rule set; handled: the rights that this kernel knows. */
 static void allow(int set, const mt_confine_path *p, uint64_t handled)
 {
-    rule r = {.rights = (READ | (p->write ? CHANGE : 0)) & handled, .folder = open(p->path, O_PATH | O_CLOEXEC)};
+    rule r = {.rights = (READ | (p->write ? CHANGE : 0) | (p->run ? EXECUTE : 0)) & handled,
+              .folder = open(p->path, O_PATH | O_CLOEXEC)};
     struct stat info;
 
     if (r.folder < 0)
@@ -195,6 +196,15 @@ static bool drop_capabilities(void)
     return syscall(__NR_capset, &head, own) == 0;
 }
 
+bool mt_confine_to_run(const mt_confine_path *paths, size_t count)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    const bool ok = confine_files(paths, count);
+
+    return syscall(__NR_capset, &head, none) == 0 && ok;
+}
+
 unsigned mt_confine(const mt_confine_path *paths, size_t count)
 {
     unsigned done = 0;
@@ -210,6 +220,13 @@ unsigned mt_confine(const mt_confine_path *paths, size_t count)
 }
 
 #else
+
+bool mt_confine_to_run(const mt_confine_path *paths, size_t count)
+{
+    (void)paths;
+    (void)count;
+    return false;
+}
 
 unsigned mt_confine(const mt_confine_path *paths, size_t count)
 {

@@ -17,6 +17,7 @@ enum {
 typedef struct mt_confine_path {
     const char *path; /* a folder with all below it, or a file; one that does not exist is ignored */
     bool write;       /* it may also be written, and files below it made and removed */
+    bool run;         /* programs below it may be run */
 } mt_confine_path;
 
 /* In a build with the address sanitizer: has it read what its reports need and the kernel will refuse from now on. Call
@@ -26,6 +27,10 @@ void mt_confine_prepare(void);
 /* Confines the calling thread and all that it starts later, for good. Returns what the kernel could do, as bits
    above. */
 unsigned mt_confine(const mt_confine_path *paths, size_t count);
+
+/* The files alone, for a process that then runs a program; and its capabilities are gone. The caller has made sure of
+   PR_SET_NO_NEW_PRIVS. False: the kernel cannot. */
+bool mt_confine_to_run(const mt_confine_path *paths, size_t count);
 
 bool mt_confine_has_files(void); /* whether it has given up files */
 

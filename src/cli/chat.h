@@ -127,6 +127,11 @@ long mt_chat_get(const mt_chat_server *server, const char *path, mt_buf *body);
 long mt_chat_send(const mt_chat_server *server, const char *path, const char *sent, mt_buf *body);
 long mt_chat_post(const mt_chat_server *server, const char *path, const char *sent, mt_buf *body);
 
+/* Uploads a file with a purpose; and writes the answer to a GET. Return the HTTP status; 0: no server answers. */
+long mt_chat_upload(const mt_chat_server *server, const char *path, const char *purpose, const char *file,
+                    mt_buf *body);
+long mt_chat_fetch(const mt_chat_server *server, const char *path, FILE *to);
+
 /* From mt_chat_interruptible(true) to mt_chat_interruptible(false), Ctrl-C does not end the program: it makes
    mt_chat_interrupted true and ends the request under way. */
 void mt_chat_interruptible(bool on);

@@ -28,6 +28,14 @@ int mt_cmd_verify(const mt_options *opt)
     return 2;
 }
 
+int mt_cmd_batch(const mt_options *opt)
+{
+    (void)opt;
+    fprintf(stderr, "motet: this motet was built without libcurl and cannot ask a server: start \"motet serve\" and "
+                    "send the file with another client\n");
+    return 1;
+}
+
 static int refuse_list(void)
 {
     fprintf(stderr, "motet: this motet was built without libcurl and cannot ask a server: GET /v1/models and POST "

@@ -127,6 +127,57 @@ static long exchange(const mt_chat_server *server, const char *path, const char 
     return r.status;
 }
 
+/* Headers of a request that is no JSON. */
+static struct curl_slist *bare_headers(const mt_chat_server *server)
+{
+    struct curl_slist *headers = curl_slist_append(NULL, "expect:");
+    char key[1024];
+
+    if (server->key && snprintf(key, sizeof(key), "authorization: Bearer %s", server->key) < (int)sizeof(key))
+        headers = curl_slist_append(headers, key);
+    return headers;
+}
+
+long mt_chat_upload(const mt_chat_server *server, const char *path, const char *purpose, const char *file, mt_buf *body)
+{
+    reader r = {0};
+    struct curl_slist *headers, *own = bare_headers(server);
+    CURL *curl = prepare(server, path, &r, &headers);
+    curl_mime *form = curl_mime_init(curl);
+    curl_mimepart *part = curl_mime_addpart(form);
+
+    mt_buf_init(&r.body, body->limit);
+    curl_mime_name(part, "purpose");
+    curl_mime_data(part, purpose, CURL_ZERO_TERMINATED);
+    part = curl_mime_addpart(form);
+    curl_mime_name(part, "file");
+    curl_mime_filedata(part, file);
+    curl_easy_setopt(curl, CURLOPT_MIMEPOST, form);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, own);
+    if (curl_easy_perform(curl) != CURLE_OK)
+        r.status = 0;
+    if (r.body.len)
+        mt_buf_add(body, r.body.data, r.body.len);
+    curl_mime_free(form);
+    curl_slist_free_all(own);
+    reader_free(&r, headers);
+    return r.status;
+}
+
+long mt_chat_fetch(const mt_chat_server *server, const char *path, FILE *to)
+{
+    reader r = {0};
+    struct curl_slist *headers;
+    CURL *curl = prepare(server, path, &r, &headers);
+
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, fwrite);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, to);
+    if (curl_easy_perform(curl) == CURLE_OK)
+        curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &r.status);
+    reader_free(&r, headers);
+    return r.status;
+}
+
 long mt_chat_send(const mt_chat_server *server, const char *path, const char *sent, mt_buf *body)
 {
     return exchange(server, path, sent, CONNECT_SECONDS, body);

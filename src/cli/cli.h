@@ -20,6 +20,7 @@ int mt_cmd_chat(const mt_options *opt);
 int mt_cmd_info(const mt_options *opt); /* the commands info and show */
 int mt_cmd_serve(const mt_options *opt);
 int mt_cmd_follow(const mt_options *opt); /* the processes of an MPI job other than rank 0 */
+int mt_cmd_batch(const mt_options *opt);
 int mt_cmd_ps(const mt_options *opt);
 int mt_cmd_stop(const mt_options *opt);
 int mt_cmd_run(const mt_options *opt);

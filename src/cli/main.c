@@ -25,6 +25,7 @@ static int dispatch(const mt_options *opt)
     case MT_COMMAND_SERVE: return mt_cmd_serve(opt);
     case MT_COMMAND_PS: return mt_cmd_ps(opt);
     case MT_COMMAND_STOP: return mt_cmd_stop(opt);
+    case MT_COMMAND_BATCH: return mt_cmd_batch(opt);
     case MT_COMMAND_RUN: return mt_cmd_run(opt);
     case MT_COMMAND_TOKENIZE: return mt_cmd_tokenize(opt);
     case MT_COMMAND_DETOKENIZE: return mt_cmd_detokenize(opt);
@@ -48,7 +49,8 @@ static bool find_model(mt_options *opt, char **folder, mt_error *err)
 {
     if (!opt->dir || opt->help || opt->command == MT_COMMAND_RENDER || opt->command == MT_COMMAND_VERIFY ||
         opt->command == MT_COMMAND_PULL || opt->command == MT_COMMAND_RM || opt->command == MT_COMMAND_PS ||
-        opt->command == MT_COMMAND_STOP || (opt->command == MT_COMMAND_CHAT && mt_is_address(opt->dir)) ||
+        opt->command == MT_COMMAND_STOP || opt->command == MT_COMMAND_BATCH ||
+        (opt->command == MT_COMMAND_CHAT && mt_is_address(opt->dir)) ||
         (opt->command == MT_COMMAND_BENCH && mt_bench_has_url(opt)))
         return true;
     *folder = mt_hub_find(opt->dir, opt->models_dir, getenv, err);

@@ -11,7 +11,7 @@ static const struct {
     size_t at, len;
     const char *sentence;
 } kinds[] = {
-    {"%PDF-", 0, 5, "the file is a PDF, which is not read here: send its text, or pictures of its pages"},
+    {"%PDF-", 0, 5, "the file is a PDF: send it as a document"},
     {"\x89PNG", 0, 4, "the file is a picture: send it as one, not as a document"},
     {"\xFF\xD8\xFF", 0, 3, "the file is a picture: send it as one, not as a document"},
     {"GIF8", 0, 4, "the file is a picture: send it as one, not as a document"},

@@ -1,4 +1,4 @@
-/* Decodes base64 text (source.h). */
+/* Decodes base64 text, and writes it (source.h). */
 
 #include "media/source.h"
 
@@ -80,4 +80,27 @@ bool mt_base64_decode(mt_buf *out, const char *text, size_t len, mt_error *err)
             return false;
     }
     return finish(out, &s, err);
+}
+
+bool mt_base64_add(mt_buf *out, const void *data, size_t len)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const uint8_t *p = data;
+    char part[4096];
+    size_t n = 0;
+
+    for (size_t i = 0; i < len; i += 3) {
+        const size_t have = len - i < 3 ? len - i : 3;
+        const uint32_t bits =
+            (uint32_t)p[i] << 16 | (have > 1 ? (uint32_t)p[i + 1] << 8 : 0) | (have > 2 ? p[i + 2] : 0);
+
+        for (size_t k = 0; k < 4; k++)
+            part[n++] = k <= have ? letters[bits >> (18 - 6 * k) & 63] : '=';
+        if (n == sizeof(part) || i + 3 >= len) {
+            if (!mt_buf_add(out, part, n))
+                return false;
+            n = 0;
+        }
+    }
+    return true;
 }

@@ -34,6 +34,11 @@ uint64_t mt_decode_process_crashed(void)
     return atomic_load(&crashed);
 }
 
+void mt_decode_count(bool crash)
+{
+    atomic_fetch_add(crash ? &crashed : &begun, 1);
+}
+
 struct mt_decode_client {
     const mt_media_limits *limits;
     const mt_media_watch *watch;

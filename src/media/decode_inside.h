@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "media/decode_process.h"
+#include "media/pdf.h"
 
 typedef enum mt_decode_kind {
     /* to the process */
@@ -38,18 +39,30 @@ typedef struct mt_decode_message {
     char text[MT_LIMIT_ERROR_TEXT];
 } mt_decode_message;
 
-/* The message that starts a process; it carries MT_DECODE_FILES open files. */
+/* The message that starts a process; it carries MT_DECODE_FILES open files, or MT_DECODE_MOST for a program. */
 typedef struct mt_decode_order {
-    /* most bytes it may have */
-    uint64_t memory;
+    uint64_t memory; /* most bytes it may have */
+    /* A program that is run instead (decode_program.c) */
+    mt_pdf_program program;
+    uint64_t output; /* most bytes that it may write */
+    uint32_t seconds, first, last, side;
 } mt_decode_order;
 
 enum {
     MT_DECODE_SOCKET, /* for further messages */
-    MT_DECODE_PAGE,   /* shared memory: an mt_decode_page */
+    MT_DECODE_PAGE,   /* shared memory: an mt_decode_page; of a program, what it reads */
     MT_DECODE_LEASH,  /* a pipe whose other end the server closes when the process must end */
-    MT_DECODE_FILES
+    MT_DECODE_FILES,
+    MT_DECODE_OUTPUT = MT_DECODE_FILES, /* what a program writes */
+    MT_DECODE_MOST
 };
+
+/* Runs a program as the order says, and tells what became of it: DONE with its exit status in `size` (as of waitpid)
+   and the beginning of what it wrote to standard error in `text`. See decode_program.c. */
+_Noreturn void mt_decode_run(const mt_decode_order *order, const int files[MT_DECODE_MOST]);
+
+/* Finds the programs, before the processes are forked. */
+void mt_decode_find_programs(void);
 
 typedef struct mt_decode_page {
     /* set by the server: stop decoding */

@@ -12,7 +12,7 @@
 
 typedef union ancillary {
     struct cmsghdr head; /* for alignment */
-    char bytes[CMSG_SPACE(MT_DECODE_FILES * sizeof(int))];
+    char bytes[CMSG_SPACE(MT_DECODE_MOST * sizeof(int))];
 } ancillary;
 
 uint64_t mt_decode_cpu_ns(void)

@@ -123,17 +123,30 @@ static _Noreturn void develop(const mt_decode_order *order, const int files[MT_D
     mt_decode_work(files[MT_DECODE_SOCKET], page);
 }
 
+/* A process that runs a program and waits for its end. The program has the rules of decode_program.c. */
+static _Noreturn void run_program(const mt_decode_order *order, const int files[MT_DECODE_MOST])
+{
+    char nothing;
+
+    if (!wear_leash(files[MT_DECODE_LEASH]) || read(files[MT_DECODE_LEASH], &nothing, 1) == 0)
+        _exit(1);
+    mt_decode_run(order, files);
+}
+
 /* A process that waits for the next request. Closes its end of the pipe `waiting` when one has come. */
 static _Noreturn void stand_ready(int socket, int waiting, uint64_t own)
 {
     mt_decode_order order;
-    int files[MT_DECODE_FILES];
+    int files[MT_DECODE_MOST];
     size_t count;
 
-    if (!mt_decode_receive(socket, &order, sizeof(order), files, MT_DECODE_FILES, &count) || count != MT_DECODE_FILES)
+    if (!mt_decode_receive(socket, &order, sizeof(order), files, MT_DECODE_MOST, &count) ||
+        count != (order.program ? MT_DECODE_MOST : MT_DECODE_FILES))
         _exit(0);
     close(waiting);
     close(socket); /* a decoder must not receive other requests */
+    if (order.program)
+        run_program(&order, files);
     develop(&order, files, own);
 }
 
@@ -224,6 +237,7 @@ bool mt_decode_process_open(void)
 
     if (house >= 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return house >= 0;
+    mt_decode_find_programs();
     watchman = fork();
     if (watchman == 0) {
         undress(ends[1]);

@@ -28,8 +28,15 @@
 #define MT_LIMIT_DECODE_IMAGE_MS 600000 /* for one picture by the clock, after which a process that sleeps is ended */
 /* Bytes of a decoding process beyond what it asked for: code, input, results */
 #define MT_LIMIT_DECODE_SLACK (512ul << 20)
-#define MT_LIMIT_MEDIA_URL 4096    /* bytes of a URL that is fetched */
-#define MT_LIMIT_MEDIA_REDIRECTS 5 /* followed */
+/* PDFs */
+#define MT_LIMIT_PDF_SECONDS 30            /* processor seconds of a program that reads one */
+#define MT_LIMIT_PDF_MS 60000              /* for it by the clock */
+#define MT_LIMIT_PDF_MEMORY (1ul << 30)    /* bytes of its address space */
+#define MT_LIMIT_PDF_TEXT (8u << 20)       /* bytes of text */
+#define MT_LIMIT_PDF_PICTURES (64ul << 20) /* bytes of pictures of pages */
+#define MT_LIMIT_PDF_SIDE 2048             /* pixels of the longer side of a page's picture */
+#define MT_LIMIT_MEDIA_URL 4096            /* bytes of a URL that is fetched */
+#define MT_LIMIT_MEDIA_REDIRECTS 5         /* followed */
 
 typedef struct mt_media_limits {
     size_t bytes;          /* of an encoded picture or video */

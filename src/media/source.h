@@ -14,6 +14,9 @@
 bool mt_media_load(mt_buf *bytes, const char *url, size_t len, const mt_media_limits *limits,
                    const mt_media_watch *watch, mt_error *err) MT_NODISCARD;
 
+/* Appends bytes as base64 text. False: it does not fit. */
+bool mt_base64_add(mt_buf *out, const void *data, size_t len);
+
 /* Appends the decoded bytes of base64 text. Whitespace between letters is ignored; padding may be missing. Any other
    character fails, and so does exceeding the buffer's limit. */
 bool mt_base64_decode(mt_buf *out, const char *text, size_t len, mt_error *err) MT_NODISCARD;

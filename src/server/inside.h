@@ -44,6 +44,7 @@ struct mt_server {
     mt_created creations; /* models that clients have created of others */
     mt_uploads uploaded;  /* pictures that clients have sent, to refer to them */
     mt_files *files;      /* that clients keep here; NULL: they may not */
+    mt_rendered rendered; /* of the PDFs of clients */
     mt_batches *batches;  /* beside the files; NULL: there are none */
     mt_cards cards;       /* descriptions of models, for lists */
     int64_t created;      /* start of the server, seconds since 1970 */

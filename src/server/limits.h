@@ -36,7 +36,9 @@
 #define MT_LIMIT_BATCH_HEAD (256u << 10)   /* bytes of what is known of one, without its lines */
 #define MT_LIMIT_BATCH_SECONDS (7 * 86400) /* longest completion_window */
 
-#define MT_LIMIT_DOCUMENT_BYTES (4u << 20) /* of the texts of all documents of a request */
+#define MT_LIMIT_DOCUMENT_BYTES (4u << 20)  /* of the texts of all documents of a request */
+#define MT_LIMIT_RENDERED_BYTES (64u << 20) /* of what is kept of PDFs that were read */
+#define MT_LIMIT_PDF_PAGES 10000            /* that a server may be told to read */
 
 /* constraints */
 #define MT_LIMIT_CONSTRAINTS 64             /* constraints that are kept after their last request */

@@ -356,6 +356,7 @@ static mt_http_server *listen_on(mt_server *server, const mt_http_route *routes,
                              .limits = mt_http_limits_default()};
 
     mt_uploads_init(&server->uploaded, &server->room);
+    mt_rendered_init(&server->rendered, &server->room);
     server->room.limit = MT_LIMIT_HTTP_BODIES_BYTES; /* until the models' memory is known */
     config.limits.connections = (size_t)opt->max_connections;
     config.limits.head_bytes = (size_t)opt->max_header;
@@ -558,6 +559,7 @@ static void end(mt_server *server)
     mt_store_close(server->store);
     mt_created_close(&server->creations);
     mt_uploads_free(&server->uploaded);
+    mt_rendered_free(&server->rendered);
     mt_batches_close(server->batches);
     mt_files_close(server->files);
     mt_cards_free(&server->cards);

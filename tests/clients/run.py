@@ -241,7 +241,8 @@ class Clients:
 
 
 LIBRARIES = ("openai", "openai-5", "openai-6", "anthropic", "anthropic-0", "ai", "ai-5", "ai-6", "mistral", "langchain",
-             "agents", "ollama", "langchain_ollama", "continue", "lmstudio", "lmstudio_sdk", "genai", "genai-2", "files")
+             "agents", "ollama", "langchain_ollama", "continue", "lmstudio", "lmstudio_sdk", "genai", "genai-2", "files",
+             "batches")
 AGENTS = ("claude", "codex", "opencode", "gemini")
 
 LIBRARIES += ("openrouter", "openrouter_ai", "mastra", "llamaindex", "strands", "genkit", "agentkit", "tanstack")

@@ -342,7 +342,10 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
                            .client = &call->client,
                            .account = call->account,
                            .uploads = &server->uploaded,
-                           .files = server->files};
+                           .files = server->files,
+                           .rendered = &server->rendered,
+                           .pdf_pages = server->opt->pdf_pages,
+                           .pdf_pictures = server->opt->pdf_pictures};
     call->body = request->body;
     call->body_len = request->body_len;
     call->bodiless = call->body_len == 0 &&

@@ -411,6 +411,16 @@ static void write_files(const writer *w, mt_files *files)
     counter(w, "motet_files_refused_total", s.refused, "Uploads for which there was no room.");
 }
 
+static void write_documents(const writer *w, mt_rendered *rendered)
+{
+    const mt_rendered_stats s = mt_rendered_look(rendered);
+
+    gauge(w, "motet_pdfs_kept_bytes", (double)s.bytes, "Bytes of what is kept of PDFs that were read.");
+    counter(w, "motet_pdfs_read_total", s.read, "PDFs that were read, or shown as pictures.");
+    counter(w, "motet_pdfs_reused_total", s.reused, "PDFs that were read before, and not again.");
+    counter(w, "motet_pdf_pages_total", s.pages, "Pages of PDFs that were read.");
+}
+
 static void write_batches(const writer *w, mt_batches *batches)
 {
     static const char *const results[MT_BULK_RESULTS] = {"answered", "errors", "expired", "cancelled"};
@@ -481,6 +491,7 @@ static void write_http(const writer *w, mt_server *server)
     counter(w, "motet_uploads_missed_total", uploads.missed, "Times that one was referred to that was not there.");
     write_files(w, server->files);
     write_batches(w, server->batches);
+    write_documents(w, &server->rendered);
     open_metric(w, late, "counter", "Calls whose time was over (timeout, --request-timeout), by what they were at.");
     for (size_t i = 0; i < MT_TIMEOUT_PHASES; i++)
         labelled(w, late, "phase", phases[i], server->timeouts[i]);

@@ -1,4 +1,5 @@
-/* Files that messages refer to: those that clients keep here, and documents, whose text becomes a part of the message.
+/* Files that messages refer to: those that clients keep here, and documents, whose text becomes a part of the message,
+   as do, of PDFs, pictures of their pages.
    Used by preparation threads of the lane for pictures, which may wait for the disk and the network. */
 #ifndef MT_SERVER_PREPARE_DOCUMENTS_H
 #define MT_SERVER_PREPARE_DOCUMENTS_H
@@ -6,8 +7,9 @@
 #include "server/prepare/pictures.h"
 
 /* Puts the texts of all documents into the parts that stand for them (mt_chat_add_document); parts that have their text
-   already stay as they are. False: *err. */
-bool mt_documents_fill(mt_chat *chat, const mt_media_limits *limits, const mt_prep *prep, mt_error *err) MT_NODISCARD;
+   already stay as they are. processor: of a model that sees; else NULL. False: *err. */
+bool mt_documents_fill(mt_chat *chat, const mt_media_limits *limits, const mt_processor *processor, mt_prep *prep,
+                       mt_error *err) MT_NODISCARD;
 
 /* The bytes of a file that the account keeps here, at most `most`; the watch is asked for memory. name: gets what it is
    called; may be NULL. False: *err. Free bytes with mt_buf_free in any case. */

@@ -11,6 +11,7 @@
 #include "media/limits.h"
 #include "models/processor.h"
 #include "server/prepare/picture_room.h"
+#include "server/prepare/rendered.h"
 #include "server/prepare/uploads.h"
 
 /* For whom a prompt is prepared, and what that costs. */
@@ -20,6 +21,10 @@ typedef struct mt_prep {
     const struct mt_account *account; /* whose uploads it may refer to; NULL: the server has no keys */
     mt_uploads *uploads;
     struct mt_files *files; /* that clients keep here; NULL: they may not */
+    mt_rendered *rendered;  /* what PDFs gave that were read before */
+    int64_t pdf_pages,
+        pdf_pictures; /* most pages of a request's PDFs, and of these, pages of which pictures are made */
+    char told[160];   /* what the client is to be told of its documents; "": nothing */
     /* Tells the lane that preparing will take long, as soon as that is known; NULL: there is no lane to tell */
     void (*takes_long)(void *lane);
     void *lane;

@@ -546,6 +546,8 @@ static bool make_prompts(mt_call *call, mt_preparation *p, mt_failure *why)
         return mt_failure_value(why, "prompt_logprobs", "are not streamed: send \"stream\" as false");
     if (!mt_tokens_make(served, ask, &call->prep, most, &p->prompts, &p->count, why))
         return false;
+    if (*call->prep.told)
+        mt_call_warn(call, "%s", call->prep.told);
     if (p->prompts[0].forgotten)
         mt_call_warn(call, "left out to make room: %zu messages", p->prompts[0].forgotten);
     return true;

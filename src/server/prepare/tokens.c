@@ -349,7 +349,8 @@ bool mt_tokens_request(mt_served *served, mt_arena *arena, const json_t *body, m
     mt_error err = {0};
     mt_chat chat;
 
-    return mt_chat_read(&chat, arena, body, &err) && mt_documents_fill(&chat, &served->media, prep, &err)
+    return mt_chat_read(&chat, arena, body, &err) &&
+                   mt_documents_fill(&chat, &served->media, served->opened.processor, prep, &err)
                ? make_chat(served, &chat, body, prep, mt_tokens_most(served), out, text, why)
                : mt_failure_from(why, &err, "messages");
 }
@@ -449,7 +450,7 @@ static bool make_conversation(mt_served *served, const mt_ask *ask, mt_chat *cha
 {
     mt_error err = {0};
 
-    if (!mt_documents_fill(chat, &served->media, prep, &err))
+    if (!mt_documents_fill(chat, &served->media, served->opened.processor, prep, &err))
         return mt_failure_from(why, &err, chat->field);
     if (ask->forgets)
         return make_shorter(served, ask, prep, most, out, why);
