@@ -1,10 +1,13 @@
 /* Attention over bf16 pages (R8) on Hopper for few rows, as answers have: at most 32 of a key head.
 
-   Items, stages and the copying warpgroup are those of bf16_many_hopper.cu, and so is every sum: 16 elements or
-   positions at a time, ascending; l has those of four threads. But here the tensor cores' rows are keys, then columns
-   of the head, and their columns are eight rows of queries, so that four warps share what few rows there are: for
-   scores and exp each has a quarter of a segment's keys, for results a quarter of the columns. p goes from one to the
-   other through shared memory. What a row gets does not depend on the rows beside it.
+   Items are those of bf16_many_hopper.cu, one warpgroup copies for the other as there, and every sum is the same: 16
+   elements or positions at a time, ascending; l has those of four threads. But here the tensor cores' rows are keys,
+   then columns of the head, and their columns are eight rows of queries, so that four warps share what few rows there
+   are: for scores and exp each has a quarter of a segment's keys, for results a quarter of the columns. p goes from one
+   to the other through shared memory. What a row gets does not depend on the rows beside it.
+
+   A stage is half a segment's keys or values. Halves of which no row sees anything have no stages: their p is 0, and
+   sums that begin with +0 stay what they are when 0 is added.
 
    Where heads are made here, too (attention_asked), all of a segment but this step's own keys and values is copied
    while the kernel before still runs and the heads are made; those go from the threads that make them to the stage, and
@@ -17,7 +20,7 @@
 
 enum { HALF = MT_SEGMENT / 2, COMPUTING = 128, EIGHTS = 4 }; /* EIGHTS: of rows */
 
-template <int HD> constexpr int RING = 6; /* stages: a segment has four */
+template <int HD> constexpr int RING = 6; /* stages: a segment has four, or two */
 
 template <int HD> struct few_room {
     static const int blocks = (HD + 63) / 64; /* of 64 columns */
@@ -60,6 +63,59 @@ template <typename type> static __device__ inline void put(type (&all)[EIGHTS], 
     for (uint32_t i = 0; i < EIGHTS; i++)
         if (i == which)
             all[i] = one;
+}
+
+/* Which halves of a segment some row may see something of: from lo to before hi, at least one. */
+static __device__ inline range halves_seen(const range &any, uint32_t seg)
+{
+    const uint32_t middle = seg * MT_SEGMENT + HALF;
+    range halves = {any.lo >= middle && any.hi > middle, any.hi > middle ? 2u : 1u};
+    return halves;
+}
+
+/* ---- copying ---- */
+
+/* Keys of a segment's halves, then their values. */
+template <int HD>
+static __device__ inline void copy_segment(const mt_cuda_attention &p, few_room<HD> &room, const item &it,
+                                           const range &halves, uint32_t seg, unsigned long long pages, ring &r)
+{
+    const uint32_t count = halves.hi - halves.lo;
+#pragma unroll 1
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        const uint32_t value = i >= count, half = halves.lo + i - value * count;
+        barrier_wait(&room.empty[r.stage], r.parity);
+        copy_stage<HD, HALF>(p, room.stage[r.stage], it, pages, seg * MT_SEGMENT, half * HALF,
+                             value * p.kv.heads + it.kv_head);
+        barrier_copied(&room.full[r.stage]);
+        step_ring<RING<HD>>(r);
+    }
+}
+
+/* As copy_all does. Where the block's other threads make this step's keys and values (MADE), they put these where zeros
+   come here. */
+template <int HD, bool MADE> static __device__ inline void copy_few(const mt_cuda_attention &p, few_room<HD> &room)
+{
+    const uint32_t known =
+        MADE ? load_first(p) : 0; /* loaded while the item is found that says which of them are needed */
+    ring r = {0, 1};              /* parity 1: all stages are empty at first */
+    item it;
+    for (uint32_t round = 0; round * gridDim.x < p.items; round++) {
+        if (!find_item(p, item_of(p, round), it))
+            continue;
+        const range any = it.seen.any;
+        if (MADE)
+            it.seen.any.hi = max(any.lo, min(any.hi, it.at.span.position));
+        unsigned long long next = find_pages<MADE>(p, it, it.seg0, known);
+        for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
+            const unsigned long long pages = next;
+            if (seg + 1 < it.seg1)
+                next = find_pages<MADE>(p, it, seg + 1, known);
+            if (!MADE && may_be_new(p, it, seg))
+                wait_for_last();
+            copy_segment<HD>(p, room, it, halves_seen(any, seg), seg, pages, r);
+        }
+    }
 }
 
 /* ---- a segment ---- */
@@ -230,10 +286,11 @@ static __device__ inline uint32_t key_of(uint32_t tile)
     return tile / 2 * HALF + threadIdx.x / 32 % 4 * 32 + tile % 2 * 16;
 }
 
-/* Scores of eight rows and this warp's 64 keys. MADE: put_made is to be called, by the first eight. */
+/* Scores of eight rows and this warp's keys of the halves that are seen, whose stages are next in the ring. MADE:
+   put_made is to be called, by the first eight. The last ones free the stages. */
 template <int HD, bool MADE>
-static __device__ inline void score_keys(float (&s)[4][4], few_room<HD> &room, const item &it, uint32_t first,
-                                         uint32_t eight, ring r)
+static __device__ inline void score_keys(float (&s)[4][4], few_room<HD> &room, const item &it, const range &halves,
+                                         uint32_t first, uint32_t eight, bool last, ring &r)
 {
     const uint32_t lane = threadIdx.x % 32;
     uint32_t q[HD / 16][2];
@@ -243,23 +300,27 @@ static __device__ inline void score_keys(float (&s)[4][4], few_room<HD> &room, c
         for (int h = 0; h < 2; h++)
             q[d][h] = *(const uint32_t *)&room.q[eight * 8 + lane / 4][d * 32 + h * 16 + lane % 4 * 4];
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
+    for (uint32_t half = 0; half < 2; half++) {
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            s[half * 2 + i / 4][i % 4] = 0;
+        if (half < halves.lo || half >= halves.hi)
+            continue; /* mask_keys masks them */
         barrier_wait(&room.full[r.stage], r.parity);
         if (MADE && eight == 0)
-            put_made(room, it, r.stage, first + (uint32_t)half * HALF, false);
+            put_made(room, it, r.stage, first + half * HALF, false);
         const uint32_t k = shared_address(room.stage[r.stage]) + (key_of(0) + lane % 16) * 128;
 #pragma unroll
         for (int d = 0; d < HD / 16; d++)
 #pragma unroll
             for (int i = 0; i < 2; i++) {
-                float(&to)[4] = s[half * 2 + i];
                 uint32_t a[4];
-                if (d == 0)
-                    to[0] = to[1] = to[2] = to[3] = 0;
                 load_rows_ordered(a, k + d / 4 * (HALF * 128) + i * (16 * 128) +
                                          ((d % 4 * 2 + lane / 16) ^ (lane % 8)) * 16);
-                mma_bf16_ordered(to, a, q[d][0], q[d][1]);
+                mma_bf16_ordered(s[half * 2 + i], a, q[d][0], q[d][1]);
             }
+        if (last)
+            barrier_arrive(&room.empty[r.stage]);
         step_ring<RING<HD>>(r);
     }
 }
@@ -324,20 +385,21 @@ static __device__ inline void weigh_keys(const float (&s)[4][4], few_room<HD> &r
     named_barrier(1, COMPUTING);
 }
 
-/* The results of this warp's columns; returns the sum of p of row lane / 4. */
+/* The results of this warp's columns; returns the sum of p of row lane / 4. Stages are those of score_keys. */
 template <int HD, bool MADE>
-static __device__ inline float weigh_values(few_result<HD> &y, few_room<HD> &room, const item &it, uint32_t first,
-                                            uint32_t eight, ring r)
+static __device__ inline float weigh_values(few_result<HD> &y, few_room<HD> &room, const item &it, const range &halves,
+                                            uint32_t first, uint32_t eight, bool last, ring &r)
 {
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
     float l[2] = {0, 0};
 #pragma unroll
     for (int t = 0; t < y.count; t++)
         y.o[t][0] = y.o[t][1] = y.o[t][2] = y.o[t][3] = 0;
-    for (int half = 0; half < 2; half++) {
+#pragma unroll 1
+    for (uint32_t half = halves.lo; half < halves.hi; half++) {
         barrier_wait(&room.full[r.stage], r.parity);
         if (MADE && eight == 0)
-            put_made(room, it, r.stage, first + (uint32_t)half * HALF, true);
+            put_made(room, it, r.stage, first + half * HALF, true);
         const uint32_t v = shared_address(room.stage[r.stage]) + (lane / 16 * 8 + lane % 8) * 128 +
                            ((warp * 2 + lane / 8 % 2) ^ (lane % 8)) * 16;
         const uint8_t *p = &room.p[lane / 4][half * (HALF * 2) + lane % 4 * 4];
@@ -358,6 +420,8 @@ static __device__ inline float weigh_values(few_result<HD> &y, few_room<HD> &roo
                 mma_bf16_ordered(y.o[t], a, b[0], b[1]);
             }
         }
+        if (last)
+            barrier_arrive(&room.empty[r.stage]);
         step_ring<RING<HD>>(r);
     }
     return quad_sum(l[0] + l[1]);
@@ -385,14 +449,11 @@ static __device__ inline void compute_eight(const mt_cuda_attention &p, few_room
                                             uint32_t seg, uint32_t eight, bool last, few_progress<HD> &so)
 {
     const uint32_t first = seg * MT_SEGMENT, group = p.heads / p.kv.heads, c = threadIdx.x % 4 * 2, row = eight * 8 + c;
+    const range halves = halves_seen(it.seen.any, seg);
     const float scale = p.scale;
     float s[4][4], most[2], m[2], used[2];
     few_result<HD> y;
-    score_keys<HD, MADE>(s, room, it, first, eight, r);
-    step_ring<RING<HD>>(r);
-    step_ring<RING<HD>>(r);
-    if (last)
-        release_two(room.empty, r.stage);
+    score_keys<HD, MADE>(s, room, it, halves, first, eight, last, r);
     if (first < it.seen.all.lo || first + MT_SEGMENT > it.seen.all.hi)
         mask_keys(s, p, it, row, first);
     find_most<HD>(most, s, room);
@@ -400,11 +461,7 @@ static __device__ inline void compute_eight(const mt_cuda_attention &p, few_room
     for (int e = 0; e < 2; e++)
         used[e] = scaled_most(most[e], scale, m[e]);
     weigh_keys<HD>(s, room, used, scale);
-    const float l = weigh_values<HD, MADE>(y, room, it, first, eight, r);
-    step_ring<RING<HD>>(r);
-    step_ring<RING<HD>>(r);
-    if (last)
-        release_two(room.empty, r.stage);
+    const float l = weigh_values<HD, MADE>(y, room, it, halves, first, eight, last, r);
 #pragma unroll
     for (int e = 0; e < 2; e++) {
         const float sum = __shfl_sync(0xffffffffu, l, (int)(c + e) * 4);
@@ -527,7 +584,8 @@ static __device__ inline void compute_few(const mt_cuda_attention &p, const mt_c
                 compute_eight<HD, MADE>(p, room, it, r, seg, i, i + 1 == eights, one);
                 put(so, i, one);
             }
-            for (int i = 0; i < 2 * MT_SEGMENT / HALF; i++)
+            const range halves = halves_seen(it.seen.any, seg);
+            for (uint32_t i = 0; i < 2 * (halves.hi - halves.lo); i++)
                 step_ring<RING<HD>>(r);
         }
 #pragma unroll 1
@@ -548,7 +606,7 @@ static __device__ inline void attend_few(const mt_cuda_attention &p, const mt_cu
                   "the host reserves so much");
     start_barriers<RING<HD>>(room, COMPUTING);
     if (threadIdx.x < PRODUCERS) {
-        copy_all<HD, HALF, RING<HD>, false, MADE>(p, room);
+        copy_few<HD, MADE>(p, room);
     } else {
         compute_few<HD, MADE>(p, made, room);
     }

@@ -49,13 +49,6 @@ static __device__ inline uint32_t item_of(const mt_cuda_attention &p, uint32_t r
 
 /* ---- the ring ---- */
 
-/* Frees the two stages before `next`, for the thread alone. */
-template <int STAGES> static __device__ inline void release_two(uint64_t (&empty)[STAGES], uint32_t next)
-{
-    barrier_arrive(&empty[next < 2 ? next + STAGES - 2 : next - 2]);
-    barrier_arrive(&empty[next < 1 ? next + STAGES - 1 : next - 1]);
-}
-
 /* The first thing of all; `users`: threads that free a stage. */
 template <int STAGES, typename room_type> static __device__ inline void start_barriers(room_type &room, unsigned users)
 {
@@ -138,32 +131,33 @@ static __device__ inline bool holds_new(const item &it)
     return it.seg0 < it.seg1 && min(it.seg1 * MT_SEGMENT, it.seen.any.hi) > it.at.span.position;
 }
 
+/* Whether kernels shortly before may have written some of a segment: where the step says what is seen, as in towers,
+   all of it. */
+static __device__ inline bool may_be_new(const mt_cuda_attention &p, const item &it, uint32_t seg)
+{
+    return p.step.seen || min((seg + 1) * MT_SEGMENT, it.seen.any.hi) > it.at.span.position;
+}
+
 /* Everything a block needs, in the order in which it does, N positions a stage: keys of a segment, then its values; or,
    TWICE, the keys of halves that are seen, then them once more, each followed by its values. What this step has not
    written is fetched while the kernel before still runs: pages of earlier positions were written before the step's
-   tables were copied, and that copy waits for all kernels. Where the block's other threads make this step's keys and
-   values (MADE), they put these there, and zeros come here. */
-template <int HD, int N, int STAGES, bool TWICE, bool MADE = false, typename room_type>
+   tables were copied, and that copy waits for all kernels. */
+template <int HD, int N, int STAGES, bool TWICE, typename room_type>
 static __device__ inline void copy_all(const mt_cuda_attention &p, room_type &room)
 {
-    const uint32_t known =
-        MADE ? load_first(p) : 0; /* loaded while the item is found that says which of them are needed */
-    ring r = {0, 1};              /* parity 1: all stages are empty at first */
+    ring r = {0, 1}; /* parity 1: all stages are empty at first */
     item it;
     for (uint32_t round = 0; round * gridDim.x < p.items; round++) {
         if (!find_item(p, item_of(p, round), it))
             continue;
-        if (MADE)
-            it.seen.any.hi = max(it.seen.any.lo, min(it.seen.any.hi, it.at.span.position));
-        unsigned long long next = find_pages<MADE>(p, it, it.seg0, known);
+        unsigned long long next = find_pages<false>(p, it, it.seg0, 0);
         for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
             const unsigned long long pages = next;
             const uint32_t keys = TWICE ? halves_of(it, seg) * (MT_SEGMENT / 2 / N) : MT_SEGMENT / N; /* stages */
             const uint32_t each = (TWICE ? 3 : 2) * keys;
             if (seg + 1 < it.seg1)
-                next = find_pages<MADE>(p, it, seg + 1, known);
-            /* where the step says what is seen, as in towers, kernels shortly before have written it */
-            if (!MADE && (p.step.seen || min((seg + 1) * MT_SEGMENT, it.seen.any.hi) > it.at.span.position))
+                next = find_pages<false>(p, it, seg + 1, 0);
+            if (may_be_new(p, it, seg))
                 wait_for_last();
             for (uint32_t part = 0; part < (it.apart ? 2 : 1) * each; part++) {
                 const uint32_t head = part >= each, at = part - head * each, later = at >= keys ? at - keys : 0;
