@@ -6,6 +6,10 @@
    are: for scores and exp each has a quarter of a segment's keys, for results a quarter of the columns. p goes from one
    to the other through shared memory. What a row gets does not depend on the rows beside it.
 
+   The copying warpgroup finds a block's items and hands them to the other in shared memory: the next one as soon as the
+   first segment of the present one is on its way. So its copies follow without a gap, and its queries are loaded before
+   the last segment of the present one is computed.
+
    A stage is half a segment's keys or values. Halves of which no row sees anything have no stages: their p is 0, and
    sums that begin with +0 stay what they are when 0 is added.
 
@@ -22,6 +26,10 @@ enum { HALF = MT_SEGMENT / 2, COMPUTING = 128, EIGHTS = 4 }; /* EIGHTS: of rows 
 
 template <int HD> constexpr int RING = 6; /* stages: a segment has four, or two */
 
+/* Items in shared memory: those that have stages, at most three, since each has two at least, and the one after them.
+   What was before them has been computed, so its place is free. */
+template <int HD> constexpr int ITEMS = RING<HD> / 2 + 1;
+
 template <int HD> struct few_room {
     static const int blocks = (HD + 63) / 64; /* of 64 columns */
     uint8_t stage[RING<HD>][blocks][HALF][128];
@@ -30,7 +38,8 @@ template <int HD> struct few_room {
     float most[COMPUTING / 32][8];
     float largest[2][COMPUTING / 32][(HD + 63) / 64][8]; /* of results, for eights by turns */
     uint8_t made[2][MT_CUDA_ROW_ROWS][HD * 2];           /* keys and values of this step, where they are made here */
-    uint64_t full[RING<HD>], empty[RING<HD>];
+    uint64_t full[RING<HD>], empty[RING<HD>], found[ITEMS<HD>];
+    item items[ITEMS<HD>];
 };
 
 /* Of eight rows a thread has two, and of them so many times four columns: 0 and 8 of sixteen, of one row after the
@@ -92,53 +101,93 @@ static __device__ inline void copy_segment(const mt_cuda_attention &p, few_room<
     }
 }
 
-/* As copy_all does. Where the block's other threads make this step's keys and values (MADE), they put these where zeros
-   come here. */
+/* The block's next item that has segments, from a round on, which becomes the one after it; false, and an item without
+   tokens: there is none. */
+static __device__ inline bool next_item(const mt_cuda_attention &p, uint32_t &round, item &it)
+{
+    while (round * gridDim.x < p.items)
+        if (find_item(p, item_of(p, round++), it) && it.seg0 < it.seg1)
+            return true;
+    it.at.tokens = 0;
+    return false;
+}
+
+/* As copy_all does, and finds all items. Where the block's other threads make this step's keys and values (MADE), they
+   put these where zeros come here. */
 template <int HD, bool MADE> static __device__ inline void copy_few(const mt_cuda_attention &p, few_room<HD> &room)
 {
-    const uint32_t known =
-        MADE ? load_first(p) : 0; /* loaded while the item is found that says which of them are needed */
-    ring r = {0, 1};              /* parity 1: all stages are empty at first */
-    item it;
-    for (uint32_t round = 0; round * gridDim.x < p.items; round++) {
-        if (!find_item(p, item_of(p, round), it))
-            continue;
-        const range any = it.seen.any;
+    /* loaded while the item is found that says which of them are needed */
+    const uint32_t known = MADE ? load_first(p) : 0;
+    ring r = {0, 1}, items = {0, 0}; /* parity 1: all stages are empty at first */
+    uint32_t round = 0;
+    range any; /* of the next item, what is seen */
+    /* Finds the next item; returns the pages of its first segment. */
+    const auto hand_over = [&](item &it) {
+        const bool there = next_item(p, round, it);
+        if (threadIdx.x == 0) {
+            room.items[items.stage] = it;
+            barrier_arrive(&room.found[items.stage]);
+        }
+        step_ring<ITEMS<HD>>(items);
+        any = it.seen.any;
         if (MADE)
             it.seen.any.hi = max(any.lo, min(any.hi, it.at.span.position));
-        unsigned long long next = find_pages<MADE>(p, it, it.seg0, known);
+        return there ? find_pages<MADE>(p, it, it.seg0, known) : 0ull;
+    };
+    item it, after;
+    unsigned long long next = hand_over(it); /* pages of the next segment */
+    while (it.at.tokens) {
+        const range seen = any;
+        unsigned long long then = 0;
         for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
             const unsigned long long pages = next;
             if (seg + 1 < it.seg1)
                 next = find_pages<MADE>(p, it, seg + 1, known);
             if (!MADE && may_be_new(p, it, seg))
                 wait_for_last();
-            copy_segment<HD>(p, room, it, halves_seen(any, seg), seg, pages, r);
+            copy_segment<HD>(p, room, it, halves_seen(seen, seg), seg, pages, r);
+            if (seg == it.seg0)
+                then = hand_over(after);
         }
+        it = after;
+        next = then;
     }
 }
 
 /* ---- a segment ---- */
 
-/* The queries as bf16; zeros where there are none. */
+/* Eight numbers of a query, one of HD / 8 pieces of a row; zeros where there is none. */
 template <int HD>
-static __device__ inline void load_queries(const mt_cuda_attention &p, few_room<HD> &room, const item &it)
+static __device__ inline void load_piece(float (&x)[8], const mt_cuda_attention &p, const item &it, uint32_t piece)
 {
-    const uint32_t group = p.heads / p.kv.heads, rows = it.at.tokens * group, hd = p.kv.head_dim;
-    named_barrier(1, COMPUTING); /* all are done with the last */
-#pragma unroll 1
-    for (uint32_t i = threadIdx.x - PRODUCERS; i < (rows + 7) / 8 * HD; i += COMPUTING) {
-        const uint32_t row = i / (HD / 8), d = i % (HD / 8) * 8;
-        uint32_t word[4] = {0, 0, 0, 0};
-        if (row < rows) {
-            const float *x =
-                row_of(p.x, it.at.span.row + it.at.token + row / group) + (it.kv_head * group + row % group) * hd + d;
+    const uint32_t group = p.heads / p.kv.heads, hd = p.kv.head_dim, row = piece / (HD / 8), d = piece % (HD / 8) * 8;
+    const bool there = row < it.at.tokens * group;
+    const float *from =
+        row_of(p.x, it.at.span.row + it.at.token + row / group) + (it.kv_head * group + row % group) * hd + d;
 #pragma unroll
-            for (uint32_t e = 0; e < 4; e++)
-                if (d + e * 2 < hd)
-                    word[e] = two_halves(x[e * 2], x[e * 2 + 1]);
-        }
-        *(uint4 *)&room.q[row][d * 2] = make_uint4(word[0], word[1], word[2], word[3]);
+    for (uint32_t e = 0; e < 8; e++)
+        x[e] = there && d + e / 2 * 2 < hd ? from[e] : 0;
+}
+
+template <int HD> static __device__ inline void put_piece(few_room<HD> &room, const float (&x)[8], uint32_t piece)
+{
+    *(uint4 *)&room.q[piece / (HD / 8)][piece % (HD / 8) * 16] =
+        make_uint4(two_halves(x[0], x[1]), two_halves(x[2], x[3]), two_halves(x[4], x[5]), two_halves(x[6], x[7]));
+}
+
+/* The queries as bf16; zeros where there are none. Of the first eight rows each thread has its piece already. */
+template <int HD>
+static __device__ inline void put_queries(const mt_cuda_attention &p, few_room<HD> &room, const item &it,
+                                          const float (&first)[8])
+{
+    const uint32_t rows = it.at.tokens * (p.heads / p.kv.heads), thread = threadIdx.x - PRODUCERS;
+    named_barrier(1, COMPUTING); /* all are done with the last */
+    put_piece<HD>(room, first, thread);
+#pragma unroll 1
+    for (uint32_t piece = thread + COMPUTING; piece < (rows + 7) / 8 * HD; piece += COMPUTING) {
+        float x[8];
+        load_piece<HD>(x, p, it, piece);
+        put_piece<HD>(room, x, piece);
     }
     named_barrier(1, COMPUTING);
 }
@@ -561,23 +610,30 @@ static __device__ inline void finish_eight(const mt_cuda_attention &p, few_room<
 template <int HD, bool MADE>
 static __device__ inline void compute_few(const mt_cuda_attention &p, const mt_cuda_asked *made, few_room<HD> &room)
 {
-    ring r = {0, 0};
-    item it;
-    for (uint32_t round = 0; round * gridDim.x < p.items; round++) {
-        if (!find_item(p, item_of(p, round), it))
-            continue;
+    ring r = {0, 0}, items = {0, 0};
+    float first[8]; /* of the next item's queries */
+    barrier_wait(&room.found[0], 0);
+    item it = room.items[0];
+    if (!MADE && it.at.tokens) {
+        wait_for_last();
+        load_piece<HD>(first, p, it, threadIdx.x - PRODUCERS);
+    }
+    while (it.at.tokens) {
         const uint32_t rows = it.at.tokens * (p.heads / p.kv.heads), eights = (rows + 7) / 8;
         few_progress<HD> so[EIGHTS];
+        step_ring<ITEMS<HD>>(items);
 #pragma unroll
         for (int i = 0; i < EIGHTS; i++)
             so[i] = {{{-INFINITY, 0}, {-INFINITY, 0}}, {}};
-        if constexpr (MADE) {
+        if constexpr (MADE)
             make_heads<HD>(*made, room, it);
-        } else {
-            wait_for_last();
-            load_queries<HD>(p, room, it);
-        }
+        else
+            put_queries<HD>(p, room, it, first);
         for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
+            if (!MADE && seg + 1 == it.seg1) {
+                barrier_wait(&room.found[items.stage], items.parity);
+                load_piece<HD>(first, p, room.items[items.stage], threadIdx.x - PRODUCERS);
+            }
 #pragma unroll 1
             for (uint32_t i = 0; i < eights; i++) {
                 few_progress<HD> one = pick(so, i);
@@ -589,11 +645,13 @@ static __device__ inline void compute_few(const mt_cuda_attention &p, const mt_c
                 step_ring<RING<HD>>(r);
         }
 #pragma unroll 1
-        for (uint32_t i = 0; !it.parts && it.seg0 < it.seg1 && i < eights; i++)
+        for (uint32_t i = 0; !it.parts && i < eights; i++)
             finish_eight<HD>(p, room, it, i, pick(so, i));
         if (it.parts && last_of_all<COMPUTING>(p, it))
             for (uint32_t row = (threadIdx.x - PRODUCERS) / 32; row < rows; row += COMPUTING / 32)
                 merge_row<HD, 16>(p, it, row);
+        barrier_wait(&room.found[items.stage], items.parity);
+        it = room.items[items.stage];
     }
 }
 
@@ -604,6 +662,9 @@ static __device__ inline void attend_few(const mt_cuda_attention &p, const mt_cu
     few_room<HD> &room = *(few_room<HD> *)(((uintptr_t)raw + 127) / 128 * 128);
     static_assert(sizeof(room) + 127 <= (HD == 64 ? 105 : 208) * 1024 + MT_CUDA_ATTEND_SMALL,
                   "the host reserves so much");
+    if (threadIdx.x == 0)
+        for (uint32_t i = 0; i < ITEMS<HD>; i++)
+            barrier_init(&room.found[i], 1);
     start_barriers<RING<HD>>(room, COMPUTING);
     if (threadIdx.x < PRODUCERS) {
         copy_few<HD, MADE>(p, room);
