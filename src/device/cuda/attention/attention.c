@@ -7,9 +7,13 @@
 #define THREADS 256
 #define SHARES 64 /* most shares of a tile's segments */
 #define WARPGROUP_ROWS 64
-/* Eight rows of another segment take a block about 1 us, and 2 where its copies are waited for; to leave parts, count
-   and merge takes 2.5. */
-#define ALONE 1
+/* How many further segments, times eights of rows, a block takes alone rather than that each of several blocks leaves
+   parts which one of them merges. Eight rows of another segment take a block about 1 us, half of one a little less,
+   and 2 where its copies are waited for; to leave parts, count and merge takes 2.5. So 2 pays where the copies of both
+   segments come before they are waited for: where the last one is half a segment. */
+#ifndef MT_ATTENTION_ALONE
+#define MT_ATTENTION_ALONE 1
+#endif
 
 void mt_cuda_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v)
 {
@@ -151,7 +155,7 @@ static void attend_hopper(mt_device *dev, const hopper *h, mt_cuda_attention p)
     const bool many = group > h->rows[0] || !few_rows(dev->batch, h->rows[0] / group);
     const uint32_t blocks = (uint32_t)dev->processors;
     cut(dev, &p, h->rows[many] / group, blocks, h->head_stride, !many);
-    p.alone = many || h->head_stride > 128 ? 0 : ALONE;
+    p.alone = many || h->head_stride > 128 ? 0 : MT_ATTENTION_ALONE;
     p.apart = many && h->rows[many] > WARPGROUP_ROWS && takes_apart(dev, &p);
     p.items -= p.apart ? p.kv.heads / 2 : 0;
     mt_cuda_launch(dev, h->kernel[many], p.items < blocks ? p.items : blocks, 1, 1, h->threads[many],
