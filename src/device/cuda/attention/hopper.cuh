@@ -346,22 +346,28 @@ static __device__ inline void store_row(float *to, const float (&o)[N / 2], int 
 
 /* ---- parts ---- */
 
+/* Adds 1; what there was. What the block's threads wrote before a barrier that this thread came from is there for the
+   threads of who adds later, after a barrier of theirs. */
+static __device__ inline uint32_t count_block(uint32_t *count)
+{
+    uint32_t before;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0,[%1],1;" : "=r"(before) : "l"(count) : "memory");
+    return before;
+}
+
 /* Whether all other blocks have left their parts. All computing threads; the barrier itself tells them what the one
    that counts has found. */
 template <int THREADS_C> static __device__ inline bool last_of_all(const mt_cuda_attention &p, const item &it)
 {
     uint32_t last = 0;
-    __threadfence();
     named_barrier(3, THREADS_C);
     if (threadIdx.x == PRODUCERS) {
         uint32_t *count = p.counts + it.at.index * p.kv.heads + it.kv_head;
-        last = atomicAdd(count, 1) == shares_of(p, it.at, it.seen) - 1;
+        last = count_block(count) == shares_of(p, it.at, it.seen) - 1;
         if (last)
             *count = 0;
     }
-    last = any_at_barrier(3, THREADS_C, last);
-    __threadfence();
-    return last;
+    return any_at_barrier(3, THREADS_C, last);
 }
 
 /* Four columns of row i, from `column` on, packed for `native`; sixteen lanes have a segment. For whole warps; there:
