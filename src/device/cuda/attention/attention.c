@@ -33,10 +33,11 @@ static uint32_t count_tiles(const mt_batch *b, uint32_t tile)
     return (uint32_t)tiles;
 }
 
+/* Whether each span is one tile. */
 static bool few_rows(const mt_batch *b, uint32_t tile)
 {
     for (size_t i = 0; i < b->spans; i++)
-        if (b->span[i].rows > tile)
+        if (b->span[i].rows == 0 || b->span[i].rows > tile)
             return false;
     return true;
 }

@@ -101,44 +101,64 @@ static __device__ inline void copy_segment(const mt_cuda_attention &p, few_room<
     }
 }
 
-/* The block's next item that has segments, from a round on, which becomes the one after it; false, and an item without
-   tokens: there is none. */
-static __device__ inline bool next_item(const mt_cuda_attention &p, uint32_t &round, item &it)
+/* As find_item does, but here each span is one tile (few_rows in attention.c). Each lane reads a span while it is
+   computed which one is the item's. */
+static __device__ inline bool find_few(const mt_cuda_attention &p, uint32_t number, item &it)
 {
-    while (round * gridDim.x < p.items)
-        if (find_item(p, item_of(p, round++), it) && it.seg0 < it.seg1)
-            return true;
-    it.at.tokens = 0;
-    return false;
+    const mt_cuda_span *own = &p.step.span[min(threadIdx.x % 32, p.step.spans - 1)];
+    uint32_t rows = own->rows, row = own->row, position = own->position, pages = own->pages[p.kv.group];
+    if (number >= p.items)
+        return false;
+    const uint32_t pairs = p.tile_count * p.kv.heads, share = number < pairs ? 0 : number / pairs;
+    const uint32_t rest = number - share * pairs, tile = rest / p.kv.heads;
+    const uint32_t index = p.step.seen && !p.causal ? tile : p.tile_count - 1 - tile;
+    if (index >= 32) {
+        own = &p.step.span[index];
+        rows = own->rows, row = own->row, position = own->position, pages = own->pages[p.kv.group];
+    }
+    it.apart = false;
+    it.kv_head = rest - tile * p.kv.heads;
+    it.at.index = index;
+    it.at.token = 0;
+    it.at.span.rows = it.at.tokens = __shfl_sync(0xffffffffu, rows, index % 32);
+    it.at.span.row = __shfl_sync(0xffffffffu, row, index % 32);
+    it.at.span.position = __shfl_sync(0xffffffffu, position, index % 32);
+    it.at.span.pages = __shfl_sync(0xffffffffu, pages, index % 32);
+    if (it.at.tokens == 1)
+        it.seen.any = it.seen.all = seen_by(p, it.at, 0);
+    else
+        it.seen = tile_seen(p, it.at);
+    return find_segments(p, it, share);
 }
 
-/* As copy_all does, and finds all items. Where the block's other threads make this step's keys and values (MADE), they
-   put these where zeros come here. */
-template <int HD, bool MADE> static __device__ inline void copy_few(const mt_cuda_attention &p, few_room<HD> &room)
+/* The block's next item that has segments, from a round on, which becomes the one after it. None is left: an item
+   without tokens. */
+static __device__ inline void next_item(const mt_cuda_attention &p, uint32_t &round, item &it)
 {
-    /* loaded while the item is found that says which of them are needed */
-    const uint32_t known = MADE ? load_first(p) : 0;
+    while (round * gridDim.x < p.items)
+        if (find_few(p, item_of(p, round++), it) && it.seg0 < it.seg1)
+            return;
+    it.at.tokens = 0;
+}
+
+/* As copy_all does, from the first item on, and finds all others. Where the block's other threads make this step's keys
+   and values (MADE), they put these where zeros come here. known: what load_first gave. */
+template <int HD, bool MADE>
+static __device__ inline void copy_few(const mt_cuda_attention &p, few_room<HD> &room, item it, uint32_t round,
+                                       uint32_t known)
+{
     ring r = {0, 1}, items = {0, 0}; /* parity 1: all stages are empty at first */
-    uint32_t round = 0;
-    range any; /* of the next item, what is seen */
-    /* Finds the next item; returns the pages of its first segment. */
-    const auto hand_over = [&](item &it) {
-        const bool there = next_item(p, round, it);
-        if (threadIdx.x == 0) {
-            room.items[items.stage] = it;
-            barrier_arrive(&room.found[items.stage]);
-        }
-        step_ring<ITEMS<HD>>(items);
-        any = it.seen.any;
+    item after;
+    range seen, seen_after;
+    unsigned long long next, next_after; /* pages of the next segment */
+    const auto begin = [&](item &one, range &any, unsigned long long &pages) {
+        any = one.seen.any;
         if (MADE)
-            it.seen.any.hi = max(any.lo, min(any.hi, it.at.span.position));
-        return there ? find_pages<MADE>(p, it, it.seg0, known) : 0ull;
+            one.seen.any.hi = max(any.lo, min(any.hi, one.at.span.position));
+        pages = one.at.tokens ? find_pages<MADE>(p, one, one.seg0, known) : 0;
     };
-    item it, after;
-    unsigned long long next = hand_over(it); /* pages of the next segment */
+    begin(it, seen, next);
     while (it.at.tokens) {
-        const range seen = any;
-        unsigned long long then = 0;
         for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
             const unsigned long long pages = next;
             if (seg + 1 < it.seg1)
@@ -146,11 +166,19 @@ template <int HD, bool MADE> static __device__ inline void copy_few(const mt_cud
             if (!MADE && may_be_new(p, it, seg))
                 wait_for_last();
             copy_segment<HD>(p, room, it, halves_seen(seen, seg), seg, pages, r);
-            if (seg == it.seg0)
-                then = hand_over(after);
+            if (seg > it.seg0)
+                continue;
+            next_item(p, round, after);
+            if (threadIdx.x == 0) {
+                room.items[items.stage] = after;
+                barrier_arrive(&room.found[items.stage]);
+            }
+            step_ring<ITEMS<HD>>(items);
+            begin(after, seen_after, next_after);
         }
         it = after;
-        next = then;
+        seen = seen_after;
+        next = next_after;
     }
 }
 
@@ -608,12 +636,11 @@ static __device__ inline void finish_eight(const mt_cuda_attention &p, few_room<
 
 /* MADE: the heads are made here, else there are queries as they are. */
 template <int HD, bool MADE>
-static __device__ inline void compute_few(const mt_cuda_attention &p, const mt_cuda_asked *made, few_room<HD> &room)
+static __device__ inline void compute_few(const mt_cuda_attention &p, const mt_cuda_asked *made, few_room<HD> &room,
+                                          item it)
 {
-    ring r = {0, 0}, items = {0, 0};
-    float first[8]; /* of the next item's queries */
-    barrier_wait(&room.found[0], 0);
-    item it = room.items[0];
+    ring r = {0, 0}, items = {0, 0}; /* items: where the next is handed over */
+    float first[8];                  /* of the next item's queries */
     if (!MADE && it.at.tokens) {
         wait_for_last();
         load_piece<HD>(first, p, it, threadIdx.x - PRODUCERS);
@@ -621,7 +648,6 @@ static __device__ inline void compute_few(const mt_cuda_attention &p, const mt_c
     while (it.at.tokens) {
         const uint32_t rows = it.at.tokens * (p.heads / p.kv.heads), eights = (rows + 7) / 8;
         few_progress<HD> so[EIGHTS];
-        step_ring<ITEMS<HD>>(items);
 #pragma unroll
         for (int i = 0; i < EIGHTS; i++)
             so[i] = {{{-INFINITY, 0}, {-INFINITY, 0}}, {}};
@@ -652,6 +678,7 @@ static __device__ inline void compute_few(const mt_cuda_attention &p, const mt_c
                 merge_row<HD, 16>(p, it, row);
         barrier_wait(&room.found[items.stage], items.parity);
         it = room.items[items.stage];
+        step_ring<ITEMS<HD>>(items);
     }
 }
 
@@ -662,14 +689,21 @@ static __device__ inline void attend_few(const mt_cuda_attention &p, const mt_cu
     few_room<HD> &room = *(few_room<HD> *)(((uintptr_t)raw + 127) / 128 * 128);
     static_assert(sizeof(room) + 127 <= (HD == 64 ? 105 : 208) * 1024 + MT_CUDA_ATTEND_SMALL,
                   "the host reserves so much");
+    start_next();
     if (threadIdx.x == 0)
         for (uint32_t i = 0; i < ITEMS<HD>; i++)
             barrier_init(&room.found[i], 1);
-    start_barriers<RING<HD>>(room, COMPUTING);
+    make_barriers<RING<HD>>(room, COMPUTING);
+    /* loaded while the item is found that says which of them are needed, and all of it while barriers are made */
+    const uint32_t known = MADE ? load_first(p) : 0;
+    uint32_t round = 0;
+    item it;
+    next_item(p, round, it);
+    __syncthreads();
     if (threadIdx.x < PRODUCERS) {
-        copy_few<HD, MADE>(p, room);
+        copy_few<HD, MADE>(p, room, it, round, known);
     } else {
-        compute_few<HD, MADE>(p, made, room);
+        compute_few<HD, MADE>(p, made, room, it);
     }
 }
 

@@ -18,6 +18,18 @@ typedef struct item {
     bool apart; /* its 64 rows are those of two key heads: each of two warpgroups has one */
 } item;
 
+/* The segments of an item whose tile is found, and what that sees: share number `share` of the tile's. False: nothing
+   to do. */
+static __device__ inline bool find_segments(const mt_cuda_attention &p, item &it, uint32_t share)
+{
+    const uint32_t shares = shares_of(p, it.at, it.seen), from = it.seen.any.lo / MT_SEGMENT;
+    const uint32_t n = segments_of(it.seen);
+    it.parts = shares > 1;
+    it.seg0 = from + n * share / shares;
+    it.seg1 = from + n * (share + 1) / shares;
+    return share < shares && it.at.tokens;
+}
+
 /* Items: shares, tiles, key heads; only few tiles have more than the first share. The tiles of a prompt from the last
    to the first, since that sees most; where rows see what the step says, as they come, since the last may have fewer
    rows. False: nothing to do. */
@@ -32,12 +44,7 @@ static __device__ inline bool find_item(const mt_cuda_attention &p, uint32_t num
     const uint32_t tile = it.apart ? p.tile_count - 1 : rest / p.kv.heads;
     it.at = find_tile(p, p.step.seen && !p.causal ? tile : p.tile_count - 1 - tile);
     it.seen = tile_seen(p, it.at);
-    const uint32_t shares = shares_of(p, it.at, it.seen), from = it.seen.any.lo / MT_SEGMENT;
-    const uint32_t n = segments_of(it.seen);
-    it.parts = shares > 1;
-    it.seg0 = from + n * share / shares;
-    it.seg1 = from + n * (share + 1) / shares;
-    return share < shares && it.at.tokens;
+    return find_segments(p, it, share);
 }
 
 /* The item of a block in a round: up and down by turns, so that blocks which are last in one round are first in the
@@ -49,13 +56,19 @@ static __device__ inline uint32_t item_of(const mt_cuda_attention &p, uint32_t r
 
 /* ---- the ring ---- */
 
-/* The first thing of all; `users`: threads that free a stage. */
-template <int STAGES, typename room_type> static __device__ inline void start_barriers(room_type &room, unsigned users)
+/* `users`: threads that free a stage. __syncthreads follows. */
+template <int STAGES, typename room_type> static __device__ inline void make_barriers(room_type &room, unsigned users)
 {
     if (threadIdx.x == 0) {
         init_ring(room.full, room.empty, STAGES, PRODUCERS, users);
         barriers_are_made();
     }
+}
+
+/* The first thing of all. */
+template <int STAGES, typename room_type> static __device__ inline void start_barriers(room_type &room, unsigned users)
+{
+    make_barriers<STAGES>(room, users);
     __syncthreads();
     start_next();
 }
