@@ -174,9 +174,13 @@ static __device__ inline whole merge_columns(const mt_cuda_attention &p, const f
         float4 o[AHEAD];
         const auto fetch_parts = [&](uint32_t first) {
 #pragma unroll
-            for (int i = 0; i < AHEAD; i++) {
+            for (int i = 0; i < AHEAD; i++)
                 o[i] = make_float4(0, 0, 0, 0); /* else registers are kept for them all the time */
-                if (base + first + i < n && column < width)
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++) {
+                if (base + first + i >= n)
+                    break; /* code is fetched more slowly than it is executed */
+                if (column < width)
                     o[i] = __ldcg((const float4 *)(parts + (base + first + i) * step + 4 + column));
             }
         };
@@ -199,6 +203,8 @@ static __device__ inline whole merge_columns(const mt_cuda_attention &p, const f
                 fetch_parts(first);
 #pragma unroll
             for (int i = 0; i < AHEAD; i++) {
+                if (base + first + i >= n)
+                    break;
                 const float o_old = __shfl_sync(0xffffffffu, old, first + i),
                             o_now = __shfl_sync(0xffffffffu, now, first + i);
                 const float o_l = __shfl_sync(0xffffffffu, l, first + i);

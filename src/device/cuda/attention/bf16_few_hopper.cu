@@ -241,11 +241,11 @@ static __device__ inline head_at find_head(const mt_cuda_attention &a, const ite
 /* What a thread reads for a head: its lane of R6. */
 template <int HD> struct head_in {
     static const uint32_t count = HD / 16;
-    float x[count], factor[count], cosine[count / 2], sine[count / 2];
-    uint64_t page; /* where keys and values go */
+    float x[count], w[count], cosine[count / 2], sine[count / 2];
+    uint32_t page; /* where keys and values go */
 };
 
-/* What no kernel of this step writes. */
+/* What no kernel of this step writes; only later is it used, so that wait_for_last does not wait for it as well. */
 template <int HD>
 static __device__ inline void load_fixed(head_in<HD> &in, const mt_cuda_asked &p, const item &it, const head_at &at)
 {
@@ -255,7 +255,7 @@ static __device__ inline void load_fixed(head_in<HD> &in, const mt_cuda_asked &p
     in.page = at.there && !at.query ? a.step.pages[it.at.span.pages + position / a.kv.page_tokens] : 0;
 #pragma unroll
     for (uint32_t i = 0; i < in.count; i++)
-        in.factor[i] = w ? p.heads.offset + w[threadIdx.x % 16 + i * 16] : 0;
+        in.w[i] = w ? w[threadIdx.x % 16 + i * 16] : 0;
 }
 
 template <int HD>
@@ -292,7 +292,7 @@ static __device__ inline void put_head(const head_in<HD> &in, const mt_cuda_atte
             *(uint16_t *)(to + (l + i * 16) * 2) = (uint16_t)two_halves(in.x[i], 0);
         return;
     }
-    uint16_t *to = (uint16_t *)(a.kv.data + in.page * a.kv.page_bytes +
+    uint16_t *to = (uint16_t *)(a.kv.data + (uint64_t)in.page * a.kv.page_bytes +
                                 ((a.layer * 2 + at.value) * (uint64_t)a.kv.heads + it.kv_head) * a.kv.block +
                                 (uint64_t)(position % a.kv.page_tokens) * HD * 2);
     const bool own = position >= it.seg0 * MT_SEGMENT && position < it.seg1 * MT_SEGMENT;
@@ -330,7 +330,11 @@ template <int HD> static __device__ inline void make_heads(const mt_cuda_asked &
             load_fixed(next, p, it, after);
             load_head(next, p, it, after);
         }
-        turn_head(in.x, !at.value && p.heads.w[!at.query].data, in.factor, p.heads.eps, !at.value && p.heads.table.data,
+        float factor[in.count];
+#pragma unroll
+        for (uint32_t i = 0; i < in.count; i++)
+            factor[i] = p.heads.offset + in.w[i];
+        turn_head(in.x, !at.value && p.heads.w[!at.query].data, factor, p.heads.eps, !at.value && p.heads.table.data,
                   in.cosine, in.sine);
         put_head(in, a, room, it, at);
         at = after;
