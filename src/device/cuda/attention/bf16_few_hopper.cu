@@ -150,8 +150,8 @@ static __device__ inline void copy_few(const mt_cuda_attention &p, few_room<HD> 
     ring r = {0, 1}, items = {0, 0}; /* parity 1: all stages are empty at first */
     item after;
     range seen, seen_after;
-    unsigned long long next, next_after; /* pages of the next segment */
-    const auto begin = [&](item &one, range &any, unsigned long long &pages) {
+    uint32_t next, next_after; /* pages of the next segment */
+    const auto begin = [&](item &one, range &any, uint32_t &pages) {
         any = one.seen.any;
         if (MADE)
             one.seen.any.hi = max(any.lo, min(any.hi, one.at.span.position));
@@ -160,7 +160,7 @@ static __device__ inline void copy_few(const mt_cuda_attention &p, few_room<HD> 
     begin(it, seen, next);
     while (it.at.tokens) {
         for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
-            const unsigned long long pages = next;
+            const unsigned long long pages = page_at(p, next);
             if (seg + 1 < it.seg1)
                 next = find_pages<MADE>(p, it, seg + 1, known);
             if (!MADE && may_be_new(p, it, seg))

@@ -80,18 +80,26 @@ static __device__ inline uint32_t load_first(const mt_cuda_attention &p)
     return p.step.pages[threadIdx.x % 32];
 }
 
-/* The layer's blocks in the pages of a segment, a page a lane: to look each up when it is copied would take longer than
-   to copy it. Any memory that is there where nothing is seen. FIRST: `known` is what load_first gave. */
+/* The numbers of a segment's pages, a page a lane: to look each up when it is copied would take longer than to copy it.
+   Any page that is there where nothing is seen. FIRST: `known` is what load_first gave. Nothing is computed here with
+   what is loaded, so that nothing waits for it before it is needed. */
 template <bool FIRST>
-static __device__ inline unsigned long long find_pages(const mt_cuda_attention &p, const item &it, uint32_t seg,
-                                                       uint32_t known)
+static __device__ inline uint32_t find_pages(const mt_cuda_attention &p, const item &it, uint32_t seg, uint32_t known)
 {
     const uint32_t tokens = p.kv.page_tokens, count = MT_SEGMENT / tokens, page = seg * count + threadIdx.x % 32;
     const bool there =
         threadIdx.x % 32 < count && page * tokens < it.seen.any.hi && (page + 1) * tokens > it.seen.any.lo;
-    const uint32_t index = it.at.span.pages + page, first = FIRST ? __shfl_sync(0xffffffffu, known, index % 32) : 0;
-    const uint64_t at = !there ? 0 : FIRST && index < MT_CUDA_PAGES_FIRST ? first : p.step.pages[index];
-    return (unsigned long long)(p.kv.data + at * p.kv.page_bytes + (uint64_t)p.layer * 2 * p.kv.heads * p.kv.block);
+    const uint32_t index = it.at.span.pages + page;
+    uint32_t number = FIRST ? __shfl_sync(0xffffffffu, known, index % 32) : 0;
+    if (there && (!FIRST || index >= MT_CUDA_PAGES_FIRST))
+        number = p.step.pages[index];
+    return number;
+}
+
+/* Where the layer's blocks of a page are. */
+static __device__ inline unsigned long long page_at(const mt_cuda_attention &p, uint32_t number)
+{
+    return (unsigned long long)(p.kv.data + number * p.kv.page_bytes + (uint64_t)p.layer * 2 * p.kv.heads * p.kv.block);
 }
 
 /* Positions [first, first + N) of a segment into a stage; zeros where the tile sees nothing. For whole warps. */
@@ -163,9 +171,9 @@ static __device__ inline void copy_all(const mt_cuda_attention &p, room_type &ro
     for (uint32_t round = 0; round * gridDim.x < p.items; round++) {
         if (!find_item(p, item_of(p, round), it))
             continue;
-        unsigned long long next = find_pages<false>(p, it, it.seg0, 0);
+        uint32_t next = find_pages<false>(p, it, it.seg0, 0);
         for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
-            const unsigned long long pages = next;
+            const unsigned long long pages = page_at(p, next);
             const uint32_t keys = TWICE ? halves_of(it, seg) * (MT_SEGMENT / 2 / N) : MT_SEGMENT / N; /* stages */
             const uint32_t each = (TWICE ? 3 : 2) * keys;
             if (seg + 1 < it.seg1)
