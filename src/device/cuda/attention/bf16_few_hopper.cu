@@ -241,37 +241,40 @@ static __device__ inline head_at find_head(const mt_cuda_attention &a, const ite
 /* What a thread reads for a head: its lane of R6. */
 template <int HD> struct head_in {
     static const uint32_t count = HD / 16;
+    const float *from, *table; /* table: NULL: it is not turned */
+    bool normed;
     float x[count], w[count], cosine[count / 2], sine[count / 2];
     uint32_t page; /* where keys and values go */
 };
 
-/* What no kernel of this step writes; only later is it used, so that wait_for_last does not wait for it as well. */
+/* What no kernel of this step writes, and where the rest is. Nothing is computed with what is loaded here, so that
+   wait_for_last does not wait for it as well; and addresses are there before it. */
 template <int HD>
 static __device__ inline void load_fixed(head_in<HD> &in, const mt_cuda_asked &p, const item &it, const head_at &at)
 {
     const mt_cuda_attention &a = p.attention;
-    const float *w = at.value ? NULL : p.heads.w[!at.query].data;
-    const uint32_t position = it.at.span.position + at.token;
+    const mt_cuda_heads &h = p.heads;
+    const uint32_t l = threadIdx.x % 16, row = it.at.span.row + at.token, position = it.at.span.position + at.token;
+    const float *q = row_of(h.x[0], row), *k = row_of(h.x[1], row), *v = row_of(h.v, row);
+    const float *wq = h.w[0].data, *wk = h.w[1].data, *w = at.value ? NULL : at.query ? wq : wk;
+    in.from = (at.query ? q : at.value ? v : k) + at.number * HD + l;
+    in.table = !at.value && h.table.data ? row_of(h.table, row) + l : NULL;
+    in.normed = w;
     in.page = at.there && !at.query ? a.step.pages[it.at.span.pages + position / a.kv.page_tokens] : 0;
 #pragma unroll
     for (uint32_t i = 0; i < in.count; i++)
-        in.w[i] = w ? w[threadIdx.x % 16 + i * 16] : 0;
+        in.w[i] = w ? w[l + i * 16] : 0;
 }
 
-template <int HD>
-static __device__ inline void load_head(head_in<HD> &in, const mt_cuda_asked &p, const item &it, const head_at &at)
+template <int HD> static __device__ inline void load_head(head_in<HD> &in, const head_at &at)
 {
-    const mt_cuda_heads &h = p.heads;
-    const uint32_t l = threadIdx.x % 16, row = it.at.span.row + at.token;
-    const float *x = row_of(at.query ? h.x[0] : at.value ? h.v : h.x[1], row) + at.number * HD + l;
-    const float *table = !at.value && h.table.data ? row_of(h.table, row) + l : NULL;
 #pragma unroll
     for (uint32_t i = 0; i < in.count; i++)
-        in.x[i] = at.there ? x[i * 16] : 0;
+        in.x[i] = at.there ? in.from[i * 16] : 0;
 #pragma unroll
     for (uint32_t i = 0; i < in.count / 2; i++) {
-        in.cosine[i] = table ? table[i * 16] : 0;
-        in.sine[i] = table ? table[i * 16 + HD / 2] : 0;
+        in.cosine[i] = in.table ? in.table[i * 16] : 0;
+        in.sine[i] = in.table ? in.table[i * 16 + HD / 2] : 0;
     }
 }
 
@@ -317,8 +320,9 @@ template <int HD> static __device__ inline void make_heads(const mt_cuda_asked &
     head_in<HD> in;
     load_fixed(in, p, it, at);
     wait_for_last();
-    load_head(in, p, it, at);
+    load_head(in, at);
     named_barrier(1, COMPUTING); /* all are done with the last */
+#pragma unroll 1
     for (uint32_t i = rows * CHUNKS + thread; i < (rows + 7) / 8 * 8 * CHUNKS; i += COMPUTING)
         *(uint4 *)&room.q[i / CHUNKS][i % CHUNKS * 16] = make_uint4(0, 0, 0, 0);
 #pragma unroll 1
@@ -328,14 +332,13 @@ template <int HD> static __device__ inline void make_heads(const mt_cuda_asked &
         if (first + AT_ONCE < all) {
             after = find_head(a, it, first + AT_ONCE + thread / 16, all);
             load_fixed(next, p, it, after);
-            load_head(next, p, it, after);
+            load_head(next, after);
         }
         float factor[in.count];
 #pragma unroll
         for (uint32_t i = 0; i < in.count; i++)
             factor[i] = p.heads.offset + in.w[i];
-        turn_head(in.x, !at.value && p.heads.w[!at.query].data, factor, p.heads.eps, !at.value && p.heads.table.data,
-                  in.cosine, in.sine);
+        turn_head(in.x, in.normed, factor, p.heads.eps, in.table, in.cosine, in.sine);
         put_head(in, a, room, it, at);
         at = after;
         in = next;
