@@ -373,20 +373,19 @@ typedef struct mt_cuda_many {
 #define MT_CUDA_NATIVE_BYTES(bits, groups) (MT_CUDA_NATIVE_CODES(bits) + (groups)*MT_CUDA_NATIVE_TILE * 4)
 #define MT_CUDA_NATIVE_CHUNK_STEPS (MT_NATIVE_CHUNK / MT_CUDA_NATIVE_STEP)
 
-/* Up to 64 rows (native/native_few.cuh). X(bits, groups, rows, tiles, stages, blocks): of a weight's codes; groups of a
-   step; rows of a tile of packed rows; tiles of a weight in a block; stages of its ring; blocks of a multiprocessor,
-   which its shared memory has room for. A stage has a chunk of 256 of k: the rows, the numbers of their units, and the
-   weights. */
+/* Up to 64 rows (native/native_few.cuh). X(bits, groups, rows, tiles, blocks): of a weight's codes; groups of a step;
+   rows of a tile of packed rows; tiles of a weight in a block; blocks that a multiprocessor has registers for. A stage
+   of the ring has a chunk of 256 of k: the rows, the numbers of their units, and the weights. */
 #define MT_CUDA_NATIVE_FEW_4_1(X) \
-    X(4, 1, 8, 1, 8, 2)           \
-    X(4, 1, 8, 2, 4, 2)           \
-    X(4, 1, 16, 1, 6, 2)          \
-    X(4, 1, 16, 2, 4, 2) X(4, 1, 32, 1, 4, 2) X(4, 1, 32, 2, 3, 2) X(4, 1, 64, 1, 2, 2) X(4, 1, 64, 2, 2, 2)
-#define MT_CUDA_NATIVE_FEW_4_2(X) X(4, 2, 8, 2, 4, 2) X(4, 2, 16, 2, 3, 2) X(4, 2, 32, 2, 3, 2) X(4, 2, 64, 2, 2, 2)
-#define MT_CUDA_NATIVE_FEW_4_4(X) X(4, 4, 8, 2, 3, 2) X(4, 4, 16, 2, 3, 2) X(4, 4, 32, 2, 2, 2) X(4, 4, 64, 2, 3, 1)
-#define MT_CUDA_NATIVE_FEW_8_1(X) X(8, 1, 8, 2, 2, 2) X(8, 1, 16, 2, 2, 2) X(8, 1, 32, 2, 2, 2) X(8, 1, 64, 2, 3, 1)
-#define MT_CUDA_NATIVE_FEW_8_2(X) X(8, 2, 8, 2, 2, 2) X(8, 2, 16, 2, 2, 2) X(8, 2, 32, 2, 2, 2) X(8, 2, 64, 2, 3, 1)
-#define MT_CUDA_NATIVE_FEW_8_4(X) X(8, 4, 8, 2, 2, 2) X(8, 4, 16, 2, 2, 2) X(8, 4, 32, 2, 3, 1) X(8, 4, 64, 2, 3, 1)
+    X(4, 1, 8, 1, 6)              \
+    X(4, 1, 8, 2, 3)              \
+    X(4, 1, 16, 1, 4)             \
+    X(4, 1, 16, 2, 2) X(4, 1, 32, 1, 2) X(4, 1, 32, 2, 2) X(4, 1, 64, 1, 2) X(4, 1, 64, 2, 2)
+#define MT_CUDA_NATIVE_FEW_4_2(X) X(4, 2, 8, 2, 3) X(4, 2, 16, 2, 2) X(4, 2, 32, 2, 2) X(4, 2, 64, 2, 2)
+#define MT_CUDA_NATIVE_FEW_4_4(X) X(4, 4, 8, 2, 3) X(4, 4, 16, 2, 2) X(4, 4, 32, 2, 2) X(4, 4, 64, 2, 1)
+#define MT_CUDA_NATIVE_FEW_8_1(X) X(8, 1, 8, 2, 2) X(8, 1, 16, 2, 2) X(8, 1, 32, 2, 2) X(8, 1, 64, 2, 1)
+#define MT_CUDA_NATIVE_FEW_8_2(X) X(8, 2, 8, 2, 2) X(8, 2, 16, 2, 2) X(8, 2, 32, 2, 2) X(8, 2, 64, 2, 1)
+#define MT_CUDA_NATIVE_FEW_8_4(X) X(8, 4, 8, 2, 2) X(8, 4, 16, 2, 2) X(8, 4, 32, 2, 1) X(8, 4, 64, 2, 1)
 #define MT_CUDA_NATIVE_FEW(X) \
     MT_CUDA_NATIVE_FEW_4_1(X) \
     MT_CUDA_NATIVE_FEW_4_2(X) \
@@ -401,8 +400,6 @@ typedef struct mt_cuda_many {
     ((MT_CUDA_NATIVE_FEW_WEIGHTS(rows) + (tiles)*MT_CUDA_NATIVE_CHUNK_STEPS * MT_CUDA_NATIVE_BYTES(bits, groups) + \
       MT_CUDA_NATIVE_FEW_ALIGN(rows) - 1) /                                                                        \
      MT_CUDA_NATIVE_FEW_ALIGN(rows) * MT_CUDA_NATIVE_FEW_ALIGN(rows))
-#define MT_CUDA_NATIVE_FEW_SHARED(bits, groups, rows, tiles, stages) \
-    ((stages)*MT_CUDA_NATIVE_FEW_STAGE(bits, groups, rows, tiles) + 1024)
 /* Threads: a warpgroup a tile, and a warp that copies, or a warpgroup where registers are handed over. */
 #define MT_CUDA_NATIVE_FEW_THREADS(rows, tiles) ((tiles)*128 + ((rows) <= MT_CUDA_NATIVE_WARP_ROWS ? 32 : 128))
 
@@ -434,7 +431,7 @@ typedef struct mt_cuda_native {
     mt_cuda_mat x, out;            /* out: gets the normed row; data 0: nothing does */
     MT_CUDA_PTR(const float) norm; /* weights of the norm; 0: there is none */
     float eps, offset;
-    uint32_t stages, nothing; /* of the ring */
+    uint32_t stages, nothing; /* of the ring, of few rows as well */
 } mt_cuda_native;
 
 /* Many rows (native/native_prompt.cu), by weights that were decoded to fp16 before: [tiles of 128

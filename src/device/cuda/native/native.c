@@ -10,20 +10,19 @@
 /* A kernel of native_few.cuh. */
 typedef struct few_kernel {
     mt_cuda_kernel kernel;
-    uint32_t bits, groups, rows, tiles, blocks, threads;
-    size_t shared;
+    uint32_t bits, groups, rows, tiles, blocks, threads, stage;
 } few_kernel;
 
 static const few_kernel few_kernels[] = {
-#define FEW_KERNEL(bits, groups, rows, tiles, stages, blocks) \
-    {MT_K_native_few_##bits##_##groups##_##rows##_##tiles,    \
-     bits,                                                    \
-     groups,                                                  \
-     rows,                                                    \
-     tiles,                                                   \
-     blocks,                                                  \
-     MT_CUDA_NATIVE_FEW_THREADS(rows, tiles),                 \
-     MT_CUDA_NATIVE_FEW_SHARED(bits, groups, rows, tiles, stages)},
+#define FEW_KERNEL(bits, groups, rows, tiles, blocks)      \
+    {MT_K_native_few_##bits##_##groups##_##rows##_##tiles, \
+     bits,                                                 \
+     groups,                                               \
+     rows,                                                 \
+     tiles,                                                \
+     blocks,                                               \
+     MT_CUDA_NATIVE_FEW_THREADS(rows, tiles),              \
+     MT_CUDA_NATIVE_FEW_STAGE(bits, groups, rows, tiles)},
     MT_CUDA_NATIVE_FEW(FEW_KERNEL)
 #undef FEW_KERNEL
 };
@@ -199,6 +198,17 @@ static const few_kernel *choose_few(const mt_device *dev, const mt_weight *const
     return blocks <= one->blocks * (size_t)dev->processors ? one : find_few(&w[0]->d, rows, 2);
 }
 
+/* Stages of a ring with which `blocks` blocks run at once, or as many of them as a multiprocessor has registers for
+   (most); 0: not even two. beside: bytes of shared memory that a block has beside its ring. */
+static uint32_t ring_stages(const mt_device *dev, size_t blocks, size_t most, size_t beside, size_t stage)
+{
+    enum { LEAST = 2, MOST = MT_NATIVE_GROUP / MT_NATIVE_CHUNK, STATIC = 256, RESERVED = 1024 };
+    const size_t all = (size_t)dev->processors, each = MT_MIN((blocks + all - 1) / all, most);
+    const size_t room = ((size_t)dev->shared + RESERVED) / each - RESERVED - STATIC;
+    const size_t stages = room > beside ? (room - beside) / stage : 0;
+    return stages < LEAST ? 0 : (uint32_t)MT_MIN(stages, (size_t)MOST);
+}
+
 /* Deals the columns out; returns the number of clusters. */
 static size_t deal_columns(mt_cuda_native *p, size_t columns)
 {
@@ -212,9 +222,13 @@ static size_t deal_columns(mt_cuda_native *p, size_t columns)
 
 static void launch_few(mt_device *dev, const few_kernel *k, mt_cuda_native *p, size_t columns)
 {
-    const size_t groups = groups_of(&p->w[0]), clusters = deal_columns(p, columns);
+    enum { ALIGNED = 1024 }; /* where the ring begins */
+    const size_t groups = groups_of(&p->w[0]), blocks = deal_columns(p, columns) * groups;
     const size_t row_tiles = (p->m + k->rows - 1) / k->rows;
-    mt_cuda_launch_cluster(dev, k->kernel, clusters * groups, row_tiles, groups, k->threads, k->shared, p);
+    p->stages = 0;
+    for (uint32_t most = k->blocks; most > 0 && !p->stages; most--) /* more than one only where its ring has room */
+        p->stages = ring_stages(dev, blocks * row_tiles, most, ALIGNED, k->stage);
+    mt_cuda_launch_cluster(dev, k->kernel, blocks, row_tiles, groups, k->threads, ALIGNED + p->stages * k->stage, p);
 }
 
 static void multiply_few(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m)
@@ -293,15 +307,9 @@ static size_t row_blocks(mt_cuda_native *p, const row_kernel *k)
     return deal_columns(p, (p->gates ? 1 : k->tiles) * MT_CUDA_NATIVE_TILE) * groups_of(&p->w[0]);
 }
 
-/* Stages of a ring with which all blocks run at once, or as many as a multiprocessor has registers for; 0: not even
-   two. */
 static uint32_t row_stages(const mt_device *dev, mt_cuda_native *p, const row_kernel *k)
 {
-    enum { LEAST = 2, MOST = MT_NATIVE_GROUP / MT_NATIVE_CHUNK, STATIC = 256, RESERVED = 1024 };
-    const size_t all = (size_t)dev->processors, each = MT_MIN((row_blocks(p, k) + all - 1) / all, (size_t)k->blocks);
-    const size_t room = ((size_t)dev->shared + RESERVED) / each - RESERVED - STATIC, beside = beside_ring(p, k);
-    const size_t stages = room > beside ? (room - beside) / k->stage : 0;
-    return stages < LEAST ? 0 : (uint32_t)MT_MIN(stages, (size_t)MOST);
+    return ring_stages(dev, row_blocks(p, k), k->blocks, beside_ring(p, k), k->stage);
 }
 
 /* 64 columns a block where all blocks run at once, else 128; false where there is too little shared memory. */

@@ -24,15 +24,16 @@
 #ifndef MT_DEVICE_CUDA_NATIVE_FEW_CUH
 #define MT_DEVICE_CUDA_NATIVE_FEW_CUH
 
+#include "device/cuda/common/ring.cuh"
 #include "device/cuda/native/native.cuh"
 #include "device/cuda/rows/activations.cuh"
 
 #if __CUDA_ARCH__ >= 900
 
 /* What a block does, and where the parts of its stages are. */
-template <int BITS, int GROUPS, int ROWS, int TILES, int DEPTH, int EACH> struct few_shape {
+template <int BITS, int GROUPS, int ROWS, int TILES, int EACH> struct few_shape {
     static const int STEP = MT_CUDA_NATIVE_BYTES(BITS, GROUPS), TILE = CHUNK_STEPS * STEP; /* bytes of weights */
-    static const int STAGES = DEPTH, STAGE = MT_CUDA_NATIVE_FEW_STAGE(BITS, GROUPS, ROWS, TILES);
+    static const int STAGE = MT_CUDA_NATIVE_FEW_STAGE(BITS, GROUPS, ROWS, TILES);
     static const int UNITS_AT = MT_CUDA_NATIVE_FEW_UNITS(ROWS), WEIGHTS_AT = MT_CUDA_NATIVE_FEW_WEIGHTS(ROWS);
     static const int ROWS_BYTES = ROWS * MT_NATIVE_CHUNK * 2, UNITS_BYTES = ROWS * 4;
     static const int COLUMNS = TILES * MT_CUDA_NATIVE_TILE, LANES = (ROWS + 31) / 32; /* rows that a lane looks at */
@@ -44,7 +45,7 @@ template <int BITS, int GROUPS, int ROWS, int TILES, int DEPTH, int EACH> struct
 
 /* Begins the copies of a block: weights of the first stages at once, rows once the kernel before has written them. */
 template <typename shape>
-static __device__ inline void copy_stages(const mt_cuda_native &p, const native_place &at, uint8_t *ring,
+static __device__ inline void copy_stages(const mt_cuda_native &p, const native_place &at, uint8_t *ring_at,
                                           uint64_t *full, uint64_t *empty)
 {
     constexpr int TILES = shape::COLUMNS / MT_CUDA_NATIVE_TILE;
@@ -54,25 +55,25 @@ static __device__ inline void copy_stages(const mt_cuda_native &p, const native_
     const uint8_t *w[2];
     for (int t = 0; t < TILES; t++)
         w[t] = native_step(p.w[at.weight[t]], at.column[t], at.group * MT_NATIVE_GROUP, shape::STEP);
-    const auto copy_weights = [&](int i) {
-        uint64_t *there = &full[i % shape::STAGES];
-        barrier_expect(there, shape::ROWS_BYTES + shape::UNITS_BYTES + TILES * shape::TILE);
+    const auto copy_weights = [&](int i, uint32_t stage) {
+        barrier_expect(&full[stage], shape::ROWS_BYTES + shape::UNITS_BYTES + TILES * shape::TILE);
         for (int t = 0; t < TILES; t++)
-            fetch(ring + i % shape::STAGES * shape::STAGE + shape::WEIGHTS_AT + t * shape::TILE,
-                  w[t] + (uint64_t)i * shape::TILE, shape::TILE, there);
+            fetch(ring_at + stage * shape::STAGE + shape::WEIGHTS_AT + t * shape::TILE,
+                  w[t] + (uint64_t)i * shape::TILE, shape::TILE, &full[stage]);
     };
-    for (int i = 0; i < shape::STAGES && i < at.count; i++)
-        copy_weights(i);
+    for (int i = 0; i < (int)p.stages && i < at.count; i++)
+        copy_weights(i, (uint32_t)i);
     wait_for_last();
+    ring to = {0, 1};
     for (int i = 0; i < at.count; i++) {
-        uint8_t *stage = ring + i % shape::STAGES * shape::STAGE;
-        if (i >= shape::STAGES) {
-            barrier_wait(&empty[i % shape::STAGES], (i / shape::STAGES - 1) & 1);
-            copy_weights(i);
+        uint8_t *stage = ring_at + to.stage * shape::STAGE;
+        if (i >= (int)p.stages) {
+            barrier_wait(&empty[to.stage], to.parity);
+            copy_weights(i, to.stage);
         }
-        fetch(stage, x + (uint64_t)i * shape::ROWS_BYTES, shape::ROWS_BYTES, &full[i % shape::STAGES]);
-        fetch(stage + shape::UNITS_AT, units + (uint64_t)i * shape::UNITS_BYTES, shape::UNITS_BYTES,
-              &full[i % shape::STAGES]);
+        fetch(stage, x + (uint64_t)i * shape::ROWS_BYTES, shape::ROWS_BYTES, &full[to.stage]);
+        fetch(stage + shape::UNITS_AT, units + (uint64_t)i * shape::UNITS_BYTES, shape::UNITS_BYTES, &full[to.stage]);
+        step_ring(to, p.stages);
     }
 }
 
@@ -246,31 +247,51 @@ static __device__ inline void send_parts(const native_place &at, const float *su
     }
 }
 
-/* y of the block's rows, 32 columns a warp at a time. */
+/* y of the block's rows, 32 columns a warp at a time. What sums are added to is read some strips ahead, first while the
+   other blocks' sums are on their way. */
 template <typename shape>
 static __device__ inline void store_sums(const mt_cuda_native &p, const native_place &at, const float *sums,
-                                         uint32_t first, uint32_t rows)
+                                         uint64_t *come, uint32_t first, uint32_t rows)
 {
     constexpr uint32_t STRIDE = shape::COLUMNS + 4, STRIPS = shape::COLUMNS / 32, WARPS = shape::COLUMNS / 16;
-    const uint32_t j = at.weight[0];
-    for (uint32_t i = threadIdx.x / 32; i < rows * STRIPS; i += WARPS) {
-        const uint32_t r = i / STRIPS, column = i % STRIPS * 32 + threadIdx.x % 32, n = at.column[0] + column;
-        if (n >= p.w[j].n)
-            continue;
-        const float y = finished(sum_groups(sums + r * STRIDE + column, at.blocks, rows * STRIDE), p.w[j], n);
-        row_of(p.y[j], first + r)[n] = y;
-        if (p.add.data)
-            row_of(p.add, first + r)[n] += y;
+    constexpr uint32_t AHEAD = shape::WARPS ? 4 : 8;
+    const uint32_t j = at.weight[0], lane = threadIdx.x % 32;
+    const bool adds = p.add.data;
+#pragma unroll 1
+    for (uint32_t base = threadIdx.x / 32; base < rows * STRIPS; base += WARPS * AHEAD) {
+        float old[AHEAD];
+#pragma unroll
+        for (uint32_t u = 0; u < AHEAD; u++) {
+            const uint32_t i = base + u * WARPS, n = at.column[0] + i % STRIPS * 32 + lane;
+            old[u] = 0;
+            if (adds && i < rows * STRIPS && n < p.w[j].n)
+                old[u] = row_of(p.add, first + i / STRIPS)[n];
+        }
+        if (at.blocks > 1)
+            barrier_wait(come, 0);
+#pragma unroll
+        for (uint32_t u = 0; u < AHEAD; u++) {
+            const uint32_t i = base + u * WARPS, r = i / STRIPS, column = i % STRIPS * 32 + lane;
+            const uint32_t n = at.column[0] + column;
+            if (i >= rows * STRIPS || n >= p.w[j].n)
+                continue;
+            const float y = finished(sum_groups(sums + r * STRIDE + column, at.blocks, rows * STRIDE), p.w[j], n);
+            row_of(p.y[j], first + r)[n] = y;
+            if (adds)
+                row_of(p.add, first + r)[n] = old[u] + y;
+        }
     }
 }
 
 /* Gate and up of the block's rows combined, a row a warp, two columns a lane. */
 template <typename shape>
 static __device__ inline void store_gated(const mt_cuda_native &p, const native_place &at, const float *sums,
-                                          uint32_t first, uint32_t rows)
+                                          uint64_t *come, uint32_t first, uint32_t rows)
 {
     constexpr uint32_t STRIDE = shape::COLUMNS + 4, WARPS = shape::COLUMNS / 16;
     const uint32_t lane = threadIdx.x % 32, n = at.column[0] + lane * 2, apart = rows * STRIDE;
+    if (at.blocks > 1)
+        barrier_wait(come, 0);
     for (uint32_t r = threadIdx.x / 32; r < rows; r += WARPS) {
         const uint32_t i = first + r;
         float gate[2], up[2];
@@ -308,22 +329,19 @@ static __device__ inline void store_gated(const mt_cuda_native &p, const native_
 
 /* ---- a block ---- */
 
-template <int BITS, int GROUPS, int ROWS, int TILES, int DEPTH, int EACH>
+template <int BITS, int GROUPS, int ROWS, int TILES, int EACH>
 static __device__ inline void multiply(const mt_cuda_native &p)
 {
-    typedef few_shape<BITS, GROUPS, ROWS, TILES, DEPTH, EACH> shape;
-    constexpr int STAGES = shape::STAGES, LANES = shape::LANES;
-    __shared__ uint64_t full[STAGES], empty[STAGES], come;
-    uint8_t *ring = swizzled_memory();
+    typedef few_shape<BITS, GROUPS, ROWS, TILES, EACH> shape;
+    constexpr int LANES = shape::LANES;
+    __shared__ uint64_t full[GROUP_CHUNKS], empty[GROUP_CHUNKS], come;
+    uint8_t *ring_at = swizzled_memory();
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, warpgroup = warp / 4;
     const native_place at = place_of_block(p, shape::COLUMNS);
     const uint32_t first = blockIdx.y * ROWS, m = min(p.m - first, (uint32_t)ROWS);
     const uint32_t each = (m + at.blocks - 1) / at.blocks, own = rows_of_block(m, each, at.group);
     if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; i++) {
-            barrier_init(&full[i], 1);
-            barrier_init(&empty[i], TILES * 128);
-        }
+        init_ring(full, empty, p.stages, 1, TILES * 128);
         barrier_init(&come, 1);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         barrier_expect(&come, own * at.blocks * shape::COLUMNS * 4);
@@ -334,7 +352,7 @@ static __device__ inline void multiply(const mt_cuda_native &p)
         if (!shape::WARPS)
             fewer_registers<shape::COPIER>();
         if (warp == TILES * 4 && lane == 0)
-            copy_stages<shape>(p, at, ring, full, empty);
+            copy_stages<shape>(p, at, ring_at, full, empty);
         __syncwarp();
         cluster_meet();
         return;
@@ -349,14 +367,15 @@ static __device__ inline void multiply(const mt_cuda_native &p)
 #pragma unroll
     for (int i = 0; i < LANES; i++)
         before[i] = 0;
+    ring from = {0, 0};
     wait_for_last();
 #pragma unroll 1
     for (int i = 0; i < at.count; i++) {
-        const uint8_t *stage = ring + i % STAGES * shape::STAGE, *units = stage + shape::UNITS_AT;
+        const uint8_t *stage = ring_at + from.stage * shape::STAGE, *units = stage + shape::UNITS_AT;
         const uint8_t *weights = stage + shape::WEIGHTS_AT + warpgroup * shape::TILE;
         uint32_t now[LANES];
         bool same = true;
-        barrier_wait(&full[i % STAGES], i / STAGES & 1);
+        barrier_wait(&full[from.stage], from.parity);
 #pragma unroll
         for (int l = 0; l < LANES; l++) {
             const bool there = lane + l * 32 < m;
@@ -373,14 +392,15 @@ static __device__ inline void multiply(const mt_cuda_native &p)
 #pragma unroll
         for (int l = 0; l < LANES; l++)
             before[l] = now[l] >> 24;
-        barrier_arrive(&empty[i % STAGES]);
+        barrier_arrive(&empty[from.stage]);
+        step_ring(from, p.stages);
     }
     float unit[LANES];
 #pragma unroll
     for (int l = 0; l < LANES; l++)
         unit[l] = __uint_as_float(unit_bits(before[l]));
     scale_parts(part, unit);
-    float *sums = (float *)ring, *came = at.blocks > 1 ? sums + m * (shape::COLUMNS + 4) : sums;
+    float *sums = (float *)ring_at, *came = at.blocks > 1 ? sums + m * (shape::COLUMNS + 4) : sums;
     named_barrier(1, TILES * 128); /* all warps have read what came to the ring */
     put_parts<shape>(part, sums);
     cluster_meet();
@@ -388,26 +408,25 @@ static __device__ inline void multiply(const mt_cuda_native &p)
         send_parts<shape>(at, sums, shared_address(came), shared_address(&come), m, each);
         if (own == 0)
             return;
-        barrier_wait(&come, 0);
     }
     if (p.gates)
-        store_gated<shape>(p, at, came, first + at.group * each, own);
+        store_gated<shape>(p, at, came, &come, first + at.group * each, own);
     else
-        store_sums<shape>(p, at, came, first + at.group * each, own);
+        store_sums<shape>(p, at, came, &come, first + at.group * each, own);
 }
 
 #else
-template <int BITS, int GROUPS, int ROWS, int TILES, int DEPTH, int EACH>
+template <int BITS, int GROUPS, int ROWS, int TILES, int EACH>
 static __device__ inline void multiply(const mt_cuda_native &)
 {
 }
 #endif
 
-#define MT_KERNEL_OF(bits, groups, rows, tiles, stages, blocks)                                       \
+#define MT_KERNEL_OF(bits, groups, rows, tiles, blocks)                                               \
     extern "C" __global__ void __launch_bounds__(MT_CUDA_NATIVE_FEW_THREADS(rows, tiles), blocks)     \
         mtk_native_few_##bits##_##groups##_##rows##_##tiles(const __grid_constant__ mt_cuda_native p) \
     {                                                                                                 \
-        multiply<bits, groups, rows, tiles, stages, blocks>(p);                                       \
+        multiply<bits, groups, rows, tiles, blocks>(p);                                               \
     }
 
 #endif

@@ -175,12 +175,15 @@ static __device__ inline float4 four_of(const float (&part)[4], float unit)
     return make_float4(own[0], own[1], own[2], own[3]);
 }
 
-/* By the first block of a cluster: what came of all groups, [group][columns]. */
+/* By the first block of a cluster: what comes of all groups, [group][columns]. */
 static __device__ inline void store_row(const mt_cuda_native &p, const native_place &at, const float *came,
-                                        uint32_t columns)
+                                        uint64_t *come, uint32_t columns)
 {
     const uint32_t c = threadIdx.x, t = c / MT_CUDA_NATIVE_TILE, j = t ? at.weight[1] : at.weight[0];
     const uint32_t n = (t ? at.column[1] : at.column[0]) + c % MT_CUDA_NATIVE_TILE;
+    const float old = p.add.data && n < p.w[j].n ? p.add.data[n] : 0; /* while sums are on their way */
+    if (at.blocks > 1)
+        barrier_wait(come, 0);
     if (p.gates) {
         const uint32_t up = c + MT_CUDA_NATIVE_TILE;
         if (t || n >= p.w[0].n)
@@ -200,7 +203,7 @@ static __device__ inline void store_row(const mt_cuda_native &p, const native_pl
     const float y = finished(sum_groups(came + c, at.blocks, columns), p.w[j], n);
     p.y[j].data[n] = y;
     if (p.add.data)
-        p.add.data[n] += y;
+        p.add.data[n] = old + y;
 }
 
 /* Shared memory: the packed row and the numbers of its units; the ring; the row before it is normed; sums that come. */
@@ -260,10 +263,9 @@ template <int BITS, int GROUPS, int TILES> static __device__ inline void multipl
             send_four(0, shared_address(came + place), shared_address(&come), own);
         if (at.group != 0)
             return;
-        barrier_wait(&come, 0);
     }
     if (threadIdx.x < COLUMNS)
-        store_row(p, at, came, COLUMNS);
+        store_row(p, at, came, &come, COLUMNS);
 }
 
 #else
