@@ -374,12 +374,12 @@ typedef struct mt_cuda_many {
 #define MT_CUDA_NATIVE_CHUNK_STEPS (MT_NATIVE_CHUNK / MT_CUDA_NATIVE_STEP)
 
 /* Up to 64 rows (native/native_few.cuh). X(bits, groups, rows, tiles, blocks): of a weight's codes; groups of a step;
-   rows of a tile of packed rows; tiles of a weight in a block; blocks that a multiprocessor has registers for. A stage
-   of the ring has a chunk of 256 of k: the rows, the numbers of their units, and the weights. */
+   rows of a tile of packed rows; tiles of a weight in a block; the most blocks of a multiprocessor. A stage of the ring
+   has a chunk of 256 of k: the rows, the numbers of their units, and the weights. */
 #define MT_CUDA_NATIVE_FEW_4_1(X) \
-    X(4, 1, 8, 1, 6)              \
+    X(4, 1, 8, 1, 1)              \
     X(4, 1, 8, 2, 3)              \
-    X(4, 1, 16, 1, 4)             \
+    X(4, 1, 16, 1, 2)             \
     X(4, 1, 16, 2, 2) X(4, 1, 32, 1, 2) X(4, 1, 32, 2, 2) X(4, 1, 64, 1, 2) X(4, 1, 64, 2, 2)
 #define MT_CUDA_NATIVE_FEW_4_2(X) X(4, 2, 8, 2, 3) X(4, 2, 16, 2, 2) X(4, 2, 32, 2, 2) X(4, 2, 64, 2, 2)
 #define MT_CUDA_NATIVE_FEW_4_4(X) X(4, 4, 8, 2, 3) X(4, 4, 16, 2, 2) X(4, 4, 32, 2, 2) X(4, 4, 64, 2, 1)

@@ -254,7 +254,7 @@ static __device__ inline void store_sums(const mt_cuda_native &p, const native_p
                                          uint64_t *come, uint32_t first, uint32_t rows)
 {
     constexpr uint32_t STRIDE = shape::COLUMNS + 4, STRIPS = shape::COLUMNS / 32, WARPS = shape::COLUMNS / 16;
-    constexpr uint32_t AHEAD = shape::WARPS ? 4 : 8;
+    constexpr uint32_t AHEAD = 2; /* more is more code, which is read from memory once a kernel */
     const uint32_t j = at.weight[0], lane = threadIdx.x % 32;
     const bool adds = p.add.data;
 #pragma unroll 1
