@@ -116,7 +116,7 @@ static const hopper *find_hopper(const mt_device *dev, const mt_cuda_attention *
 #define HEADS(hd)                                                                                                  \
     {                                                                                                              \
         hd, {MT_K_attention_few_##hd, MT_K_attention_many_##hd}, {32, WARPGROUP_ROWS * MT_CUDA_ATTEND_GROUPS(hd)}, \
-            {256, MT_CUDA_ATTEND_THREADS(hd)},                                                                     \
+            {384, MT_CUDA_ATTEND_THREADS(hd)},                                                                     \
         {                                                                                                          \
             (hd) == 64 ? 105 : 208, MT_CUDA_ATTEND_KIB(hd)                                                         \
         }                                                                                                          \

@@ -2,9 +2,9 @@
 
    Items are those of bf16_many_hopper.cu, one warpgroup copies for the other as there, and every sum is the same: 16
    elements or positions at a time, ascending; l has those of four threads. But here the tensor cores' rows are keys,
-   then columns of the head, and their columns are eight rows of queries, so that four warps share what few rows there
-   are: for scores and exp each has a quarter of a segment's keys, for results a quarter of the columns. p goes from one
-   to the other through shared memory. What a row gets does not depend on the rows beside it.
+   then columns of the head, and their columns are eight rows of queries, so that eight warps share what few rows there
+   are: for scores and exp each has an eighth of a segment's keys, for results sixteen columns. p goes from one to the
+   other through shared memory. What a row gets does not depend on the rows beside it.
 
    The copying warpgroup finds a block's items and hands them to the other in shared memory: the next one as soon as the
    first segment of the present one is on its way. So its copies follow without a gap, and its queries are loaded before
@@ -22,7 +22,7 @@
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #include "device/cuda/attention/hopper.cuh"
 
-enum { HALF = MT_SEGMENT / 2, COMPUTING = 128, EIGHTS = 4 }; /* EIGHTS: of rows */
+enum { HALF = MT_SEGMENT / 2, COMPUTING = 256, WARPS = COMPUTING / 32, EIGHTS = 4 }; /* EIGHTS: of rows */
 
 template <int HD> constexpr int RING = 6; /* stages: a segment has four, or two */
 
@@ -35,25 +35,30 @@ template <int HD> struct few_room {
     uint8_t stage[RING<HD>][blocks][HALF][128];
     uint8_t q[EIGHTS * 8][HD * 2 + 16]; /* rows apart by 16 bytes more: neighbours are in different banks */
     uint8_t p[8][MT_SEGMENT * 2 + 16];
-    float most[COMPUTING / 32][8];
-    float largest[2][COMPUTING / 32][(HD + 63) / 64][8]; /* of results, for eights by turns */
-    uint8_t made[2][MT_CUDA_ROW_ROWS][HD * 2];           /* keys and values of this step, where they are made here */
+    float most[WARPS][8];
+    float largest[2][WARPS][8];                /* of results, for eights by turns */
+    uint8_t made[2][MT_CUDA_ROW_ROWS][HD * 2]; /* keys and values of this step, where they are made here */
     uint64_t full[RING<HD>], empty[RING<HD>], found[ITEMS<HD>];
     item items[ITEMS<HD>];
 };
 
-/* Of eight rows a thread has two, and of them so many times four columns: 0 and 8 of sixteen, of one row after the
-   other. */
-template <int HD> struct few_result {
-    static const int count = (HD + 63) / 64;
-    float o[count][4];
-};
+/* Of eight rows a thread has two, and of its warp's sixteen columns two: 0 and 8 after lane / 4, of one row after the
+   other. Where a head has fewer than 128 columns, the last warps have none. */
+typedef struct few_result {
+    float o[4];
+} few_result;
 
 /* What it has of its rows over the segments of an item. */
-template <int HD> struct few_progress {
+typedef struct few_progress {
     whole w[2];
-    few_result<HD> acc;
-};
+    few_result acc;
+} few_progress;
+
+/* Which of the warps that compute this one is. */
+static __device__ inline uint32_t own_warp(void)
+{
+    return (threadIdx.x - PRODUCERS) / 32;
+}
 
 /* Number `which`, without a register that is addressed by another. */
 template <typename type> static __device__ inline type pick(const type (&all)[EIGHTS], uint32_t which)
@@ -352,28 +357,28 @@ template <int HD>
 static __device__ inline void put_made(few_room<HD> &room, const item &it, uint32_t stage, uint32_t first, bool value)
 {
     constexpr uint32_t CHUNKS = HD / 8;
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, chunk = lane % CHUNKS;
+    const uint32_t lane = threadIdx.x % 32, warp = own_warp(), chunk = lane % CHUNKS;
     if (first + HALF <= it.at.span.position)
         return;
     for (uint32_t i = lane / CHUNKS; i < it.at.tokens; i += 32 / CHUNKS) {
         const uint32_t position = it.at.span.position + i, key = position - first;
-        if (position >= first && key < HALF && position >= it.seen.any.lo && (value ? chunk % 8 : key / 16) / 2 == warp)
+        if (position >= first && key < HALF && position >= it.seen.any.lo && (value ? chunk / 2 : key / 16) == warp)
             *(uint4 *)&room.stage[stage][chunk / 8][key][(chunk % 8 ^ key % 8) * 16] =
                 *(const uint4 *)&room.made[value][i][chunk * 16];
     }
     __syncwarp();
 }
 
-/* Which key of a segment a thread's number `tile` of sixteen begins with: lane / 4 after it, and 8 more. */
-static __device__ inline uint32_t key_of(uint32_t tile)
+/* Which key of a segment a warp's sixteen of a half begin with; a thread has lane / 4 after it, and 8 more. */
+static __device__ inline uint32_t key_of(uint32_t half)
 {
-    return tile / 2 * HALF + threadIdx.x / 32 % 4 * 32 + tile % 2 * 16;
+    return half * HALF + own_warp() * 16;
 }
 
 /* Scores of eight rows and this warp's keys of the halves that are seen, whose stages are next in the ring. MADE:
    put_made is to be called, by the first eight. The last ones free the stages. */
 template <int HD, bool MADE>
-static __device__ inline void score_keys(float (&s)[4][4], few_room<HD> &room, const item &it, const range &halves,
+static __device__ inline void score_keys(float (&s)[2][4], few_room<HD> &room, const item &it, const range &halves,
                                          uint32_t first, uint32_t eight, bool last, ring &r)
 {
     const uint32_t lane = threadIdx.x % 32;
@@ -386,8 +391,8 @@ static __device__ inline void score_keys(float (&s)[4][4], few_room<HD> &room, c
 #pragma unroll
     for (uint32_t half = 0; half < 2; half++) {
 #pragma unroll
-        for (int i = 0; i < 8; i++)
-            s[half * 2 + i / 4][i % 4] = 0;
+        for (int i = 0; i < 4; i++)
+            s[half][i] = 0;
         if (half < halves.lo || half >= halves.hi)
             continue; /* mask_keys masks them */
         barrier_wait(&room.full[r.stage], r.parity);
@@ -395,14 +400,11 @@ static __device__ inline void score_keys(float (&s)[4][4], few_room<HD> &room, c
             put_made(room, it, r.stage, first + half * HALF, false);
         const uint32_t k = shared_address(room.stage[r.stage]) + (key_of(0) + lane % 16) * 128;
 #pragma unroll
-        for (int d = 0; d < HD / 16; d++)
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                uint32_t a[4];
-                load_rows_ordered(a, k + d / 4 * (HALF * 128) + i * (16 * 128) +
-                                         ((d % 4 * 2 + lane / 16) ^ (lane % 8)) * 16);
-                mma_bf16_ordered(s[half * 2 + i], a, q[d][0], q[d][1]);
-            }
+        for (int d = 0; d < HD / 16; d++) {
+            uint32_t a[4];
+            load_rows_ordered(a, k + d / 4 * (HALF * 128) + ((d % 4 * 2 + lane / 16) ^ (lane % 8)) * 16);
+            mma_bf16_ordered(s[half], a, q[d][0], q[d][1]);
+        }
         if (last)
             barrier_arrive(&room.empty[r.stage]);
         step_ring<RING<HD>>(r);
@@ -410,7 +412,7 @@ static __device__ inline void score_keys(float (&s)[4][4], few_room<HD> &room, c
 }
 
 /* Masks what is not seen. */
-static __device__ inline void mask_keys(float (&s)[4][4], const mt_cuda_attention &p, const item &it, uint32_t row,
+static __device__ inline void mask_keys(float (&s)[2][4], const mt_cuda_attention &p, const item &it, uint32_t row,
                                         uint32_t first)
 {
     const uint32_t lane = threadIdx.x % 32, group = p.heads / p.kv.heads;
@@ -420,7 +422,7 @@ static __device__ inline void mask_keys(float (&s)[4][4], const mt_cuda_attentio
         if (row + e < it.at.tokens * group)
             seen = seen_by(p, it.at, it.at.token + (row + e) / group);
 #pragma unroll
-        for (uint32_t i = 0; i < 8; i++) {
+        for (uint32_t i = 0; i < 4; i++) {
             const uint32_t at = first + key_of(i / 2) + lane / 4 + i % 2 * 8;
             float &x = s[i / 2][i % 2 * 2 + e];
             x = at >= seen.lo && at < seen.hi ? x : UNSEEN;
@@ -429,24 +431,24 @@ static __device__ inline void mask_keys(float (&s)[4][4], const mt_cuda_attentio
 }
 
 /* The largest of each row's over all warps. */
-template <int HD> static __device__ inline void find_most(float (&most)[2], const float (&s)[4][4], few_room<HD> &room)
+template <int HD> static __device__ inline void find_most(float (&most)[2], const float (&s)[2][4], few_room<HD> &room)
 {
     const uint32_t lane = threadIdx.x % 32;
 #pragma unroll
     for (int e = 0; e < 2; e++) {
         most[e] = -INFINITY;
 #pragma unroll
-        for (int i = 0; i < 8; i++)
+        for (int i = 0; i < 4; i++)
             most[e] = max_nan(most[e], s[i / 2][i % 2 * 2 + e]);
 #pragma unroll
         for (uint32_t d = 4; d < 32; d *= 2)
             most[e] = max_nan(most[e], __shfl_xor_sync(0xffffffffu, most[e], d));
         if (lane < 4)
-            room.most[threadIdx.x / 32 % 4][lane * 2 + e] = most[e];
+            room.most[own_warp()][lane * 2 + e] = most[e];
     }
     named_barrier(1, COMPUTING);
 #pragma unroll
-    for (int i = 0; i < COMPUTING / 32; i++)
+    for (int i = 0; i < WARPS; i++)
 #pragma unroll
         for (int e = 0; e < 2; e++)
             most[e] = max_nan(most[e], room.most[i][lane % 4 * 2 + e]);
@@ -454,38 +456,34 @@ template <int HD> static __device__ inline void find_most(float (&most)[2], cons
 
 /* p of this warp's keys, for all warps. */
 template <int HD>
-static __device__ inline void weigh_keys(const float (&s)[4][4], few_room<HD> &room, const float (&m)[2], float scale)
+static __device__ inline void weigh_keys(const float (&s)[2][4], few_room<HD> &room, const float (&m)[2], float scale)
 {
     const uint32_t lane = threadIdx.x % 32;
-    float x[16];
-    uint32_t both[2][4];
+    float x[8];
+    uint32_t all[1][4];
 #pragma unroll
-    for (int i = 0; i < 16; i++)
+    for (int i = 0; i < 8; i++)
         x[i] = fmaf(s[i / 4][i % 4], scale, -m[i % 2]);
-    weights_of(both, x);
-#pragma unroll
-    for (int half = 0; half < 2; half++)
-        store_columns(shared_address(&room.p[lane % 8][(key_of((uint32_t)half * 2) + lane / 8 * 8) * 2]), both[half]);
+    weights_of(all, x);
+    store_columns(shared_address(&room.p[lane % 8][(key_of(lane / 16) + lane / 8 % 2 * 8) * 2]), all[0]);
     named_barrier(1, COMPUTING);
 }
 
 /* The results of this warp's columns; returns the sum of p of row lane / 4. Stages are those of score_keys. */
 template <int HD, bool MADE>
-static __device__ inline float weigh_values(few_result<HD> &y, few_room<HD> &room, const item &it, const range &halves,
+static __device__ inline float weigh_values(few_result &y, few_room<HD> &room, const item &it, const range &halves,
                                             uint32_t first, uint32_t eight, bool last, ring &r)
 {
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+    const uint32_t lane = threadIdx.x % 32, warp = own_warp();
     float l[2] = {0, 0};
-#pragma unroll
-    for (int t = 0; t < y.count; t++)
-        y.o[t][0] = y.o[t][1] = y.o[t][2] = y.o[t][3] = 0;
+    y.o[0] = y.o[1] = y.o[2] = y.o[3] = 0;
 #pragma unroll 1
     for (uint32_t half = halves.lo; half < halves.hi; half++) {
         barrier_wait(&room.full[r.stage], r.parity);
         if (MADE && eight == 0)
             put_made(room, it, r.stage, first + half * HALF, true);
-        const uint32_t v = shared_address(room.stage[r.stage]) + (lane / 16 * 8 + lane % 8) * 128 +
-                           ((warp * 2 + lane / 8 % 2) ^ (lane % 8)) * 16;
+        const uint32_t v = shared_address(room.stage[r.stage]) + warp / 4 * (HALF * 128) +
+                           (lane / 16 * 8 + lane % 8) * 128 + ((warp % 4 * 2 + lane / 8 % 2) ^ (lane % 8)) * 16;
         const uint8_t *p = &room.p[lane / 4][half * (HALF * 2) + lane % 4 * 4];
 #pragma unroll
         for (int k = 0; k < HALF / 16; k++) {
@@ -495,14 +493,11 @@ static __device__ inline float weigh_values(few_result<HD> &y, few_room<HD> &roo
                 l[0] += mt_f32_from_bits(b[h] << 16);
                 l[1] += mt_f32_from_bits(b[h] & 0xffff0000u);
             }
-#pragma unroll
-            for (int t = 0; t < y.count; t++) {
-                uint32_t a[4];
-                if (HD % 64 && t * 4 + warp >= HD / 16)
-                    continue;
-                load_columns(a, v + t * (HALF * 128) + k * (16 * 128));
-                mma_bf16_ordered(y.o[t], a, b[0], b[1]);
-            }
+            if (HD < 128 && warp >= HD / 16)
+                continue;
+            uint32_t a[4];
+            load_columns(a, v + k * (16 * 128));
+            mma_bf16_ordered(y.o, a, b[0], b[1]);
         }
         if (last)
             barrier_arrive(&room.empty[r.stage]);
@@ -512,31 +507,27 @@ static __device__ inline float weigh_values(few_result<HD> &y, few_room<HD> &roo
 }
 
 /* Row e of a thread's two, n columns of it. */
-template <int HD>
-static __device__ inline void store_few(float *to, const few_result<HD> &y, int e, float factor, uint32_t n)
+static __device__ inline void store_few(float *to, const few_result &y, int e, float factor, uint32_t n)
 {
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
 #pragma unroll
-    for (int t = 0; t < y.count; t++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            const uint32_t d = (t * 4 + warp) * 16 + h * 8 + lane / 4;
-            if (d < n)
-                to[d] = factor * y.o[t][h * 2 + e];
-        }
+    for (int h = 0; h < 2; h++) {
+        const uint32_t d = own_warp() * 16 + h * 8 + threadIdx.x % 32 / 4;
+        if (d < n)
+            to[d] = factor * y.o[h * 2 + e];
+    }
 }
 
 /* Eight rows of a segment, whose keys are next in the ring, then its values: taken in, or left as parts. The last ones
    free the stages. */
 template <int HD, bool MADE>
 static __device__ inline void compute_eight(const mt_cuda_attention &p, few_room<HD> &room, const item &it, ring r,
-                                            uint32_t seg, uint32_t eight, bool last, few_progress<HD> &so)
+                                            uint32_t seg, uint32_t eight, bool last, few_progress &so)
 {
     const uint32_t first = seg * MT_SEGMENT, group = p.heads / p.kv.heads, c = threadIdx.x % 4 * 2, row = eight * 8 + c;
     const range halves = halves_seen(it.seen.any, seg);
     const float scale = p.scale;
-    float s[4][4], most[2], m[2], used[2];
-    few_result<HD> y;
+    float s[2][4], most[2], m[2], used[2];
+    few_result y;
     score_keys<HD, MADE>(s, room, it, halves, first, eight, last, r);
     if (first < it.seen.all.lo || first + MT_SEGMENT > it.seen.all.hi)
         mask_keys(s, p, it, row, first);
@@ -556,66 +547,59 @@ static __device__ inline void compute_eight(const mt_cuda_attention &p, few_room
             float *part = part_at(p, it.at, it.kv_head, seg, row, HD) + e * (HD + 4);
             if (threadIdx.x - PRODUCERS < 4)
                 *(float2 *)part = make_float2(m[e], sum);
-            store_few<HD>(part + 4, y, e, 1.0f, HD);
+            store_few(part + 4, y, e, 1.0f, HD);
         } else if (take_part(so.w[e], m[e], sum, old, now)) {
 #pragma unroll
-            for (int i = 0; i < y.count * 2; i++) {
-                float &acc = so.acc.o[i / 2][i % 2 * 2 + e];
-                acc = fmaf(acc, old, y.o[i / 2][i % 2 * 2 + e] * now);
-            }
+            for (int h = 0; h < 2; h++)
+                so.acc.o[h * 2 + e] = fmaf(so.acc.o[h * 2 + e], old, y.o[h * 2 + e] * now);
         }
     }
 }
 
-/* Results of eight rows packed for `native`: `factor` times y of each of a thread's two. A number of so[].o is a
-   segment, of which each warp has a quarter. All computing threads. */
+/* Results of eight rows packed for `native`: `factor` times y of each of a thread's two. Four warps have the columns of
+   a segment. All computing threads. */
 template <int HD>
 static __device__ inline void pack_eight(const mt_cuda_attention &p, few_room<HD> &room, const item &it, uint32_t eight,
-                                         const few_result<HD> &y, const float (&factor)[2])
+                                         const few_result &y, const float (&factor)[2])
 {
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, group = p.heads / p.kv.heads;
+    const uint32_t lane = threadIdx.x % 32, warp = own_warp(), group = p.heads / p.kv.heads;
     const uint32_t first = eight * 8 + lane % 4 * 2;
 #pragma unroll
-    for (int e = 0; e < 2; e++)
+    for (int e = 0; e < 2; e++) {
+        float most = fmaxf(fabsf(factor[e] * y.o[e]), fabsf(factor[e] * y.o[2 + e]));
 #pragma unroll
-        for (int t = 0; t < y.count; t++) {
-            float most = fmaxf(fabsf(factor[e] * y.o[t][e]), fabsf(factor[e] * y.o[t][2 + e]));
-#pragma unroll
-            for (uint32_t d = 4; d < 32; d *= 2)
-                most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, d));
-            if (lane < 4)
-                room.largest[eight % 2][warp][t][lane * 2 + e] = most;
-        }
+        for (uint32_t d = 4; d < 32; d *= 2)
+            most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, d));
+        if (lane < 4)
+            room.largest[eight % 2][warp][lane * 2 + e] = most;
+    }
     named_barrier(1, COMPUTING);
 #pragma unroll
     for (int e = 0; e < 2; e++) {
         const uint32_t row = first + e, i = it.at.span.row + it.at.token + row / group;
-        if (row >= it.at.tokens * group)
+        if (row >= it.at.tokens * group || warp >= HD / 16)
             continue;
+        const uint32_t segment = (it.kv_head * group + row % group) * (HD / MT_NATIVE_SEGMENT) + warp / 4;
+        float most = 0;
 #pragma unroll
-        for (int t = 0; t < y.count; t++) {
-            const uint32_t segment = (it.kv_head * group + row % group) * (HD / MT_NATIVE_SEGMENT) + t;
-            float most = 0;
+        for (int w = 0; w < 4; w++)
+            most = fmaxf(most, room.largest[eight % 2][warp / 4 * 4 + w][lane % 4 * 2 + e]);
+        const uint32_t unit = unit_of(most);
+        const float into = into_unit(unit);
+        uint8_t *to = segment_at(p.packed, i, segment);
 #pragma unroll
-            for (int w = 0; w < COMPUTING / 32; w++)
-                most = fmaxf(most, room.largest[eight % 2][w][t][lane % 4 * 2 + e]);
-            const uint32_t unit = unit_of(most);
-            const float into = into_unit(unit);
-            uint8_t *to = segment_at(p.packed, i, segment);
-#pragma unroll
-            for (int h = 0; h < 2; h++)
-                *(__half *)(to + swizzled(i % p.packed.rows, warp * 2 + h) + lane / 4 * 2) =
-                    __float2half_rn(factor[e] * y.o[t][h * 2 + e] * into);
-            if (warp == 0 && lane < 4)
-                units_at(p.packed, i, segment / 4)[segment % 4] = (uint8_t)unit;
-        }
+        for (int h = 0; h < 2; h++)
+            *(__half *)(to + swizzled(i % p.packed.rows, warp % 4 * 2 + h) + lane / 4 * 2) =
+                __float2half_rn(factor[e] * y.o[h * 2 + e] * into);
+        if (warp % 4 == 0 && lane < 4)
+            units_at(p.packed, i, segment / 4)[segment % 4] = (uint8_t)unit;
     }
 }
 
 /* Eight rows of an item are done. */
 template <int HD>
 static __device__ inline void finish_eight(const mt_cuda_attention &p, few_room<HD> &room, const item &it,
-                                           uint32_t eight, few_progress<HD> so)
+                                           uint32_t eight, few_progress so)
 {
     const uint32_t group = p.heads / p.kv.heads;
     float factor[2];
@@ -628,13 +612,11 @@ static __device__ inline void finish_eight(const mt_cuda_attention &p, few_room<
         const float old = take_sink(so.w[e], p.sinks, head);
         if (p.sinks)
 #pragma unroll
-            for (int i = 0; i < so.acc.count * 2; i++) {
-                float &acc = so.acc.o[i / 2][i % 2 * 2 + e];
-                acc = fmaf(acc, old, 0.0f);
-            }
+            for (int h = 0; h < 2; h++)
+                so.acc.o[h * 2 + e] = fmaf(so.acc.o[h * 2 + e], old, 0.0f);
         factor[e] = 1.0f / so.w[e].l;
         if (!p.packed_only)
-            store_few<HD>(row_of(p.y, it.at.span.row + it.at.token + row / group) + head * p.kv.head_dim, so.acc, e,
+            store_few(row_of(p.y, it.at.span.row + it.at.token + row / group) + head * p.kv.head_dim, so.acc, e,
                           factor[e], p.kv.head_dim);
     }
     if (HD % 64 == 0 && p.packed.q)
@@ -654,7 +636,7 @@ static __device__ inline void compute_few(const mt_cuda_attention &p, const mt_c
     }
     while (it.at.tokens) {
         const uint32_t rows = it.at.tokens * (p.heads / p.kv.heads), eights = (rows + 7) / 8;
-        few_progress<HD> so[EIGHTS];
+        few_progress so[EIGHTS];
 #pragma unroll
         for (int i = 0; i < EIGHTS; i++)
             so[i] = {{{-INFINITY, 0}, {-INFINITY, 0}}, {}};
@@ -669,7 +651,7 @@ static __device__ inline void compute_few(const mt_cuda_attention &p, const mt_c
             }
 #pragma unroll 1
             for (uint32_t i = 0; i < eights; i++) {
-                few_progress<HD> one = pick(so, i);
+                few_progress one = pick(so, i);
                 compute_eight<HD, MADE>(p, room, it, r, seg, i, i + 1 == eights, one);
                 put(so, i, one);
             }
@@ -681,7 +663,7 @@ static __device__ inline void compute_few(const mt_cuda_attention &p, const mt_c
         for (uint32_t i = 0; !it.parts && i < eights; i++)
             finish_eight<HD>(p, room, it, i, pick(so, i));
         if (it.parts && last_of_all<COMPUTING>(p, it))
-            for (uint32_t row = (threadIdx.x - PRODUCERS) / 32; row < rows; row += COMPUTING / 32)
+            for (uint32_t row = own_warp(); row < rows; row += WARPS)
                 merge_row<HD, 16>(p, it, row);
         barrier_wait(&room.found[items.stage], items.parity);
         it = room.items[items.stage];
@@ -715,12 +697,12 @@ static __device__ inline void attend_few(const mt_cuda_attention &p, const mt_cu
 }
 
 #define FEW(hd)                                                                                      \
-    extern "C" __global__ void __launch_bounds__(256, 1) mtk_attention_few_##hd(mt_cuda_attention p) \
+    extern "C" __global__ void __launch_bounds__(384, 1) mtk_attention_few_##hd(mt_cuda_attention p) \
     {                                                                                                \
         attend_few<hd, false>(p, NULL);                                                              \
     }
 #define ASKED(hd)                                                         \
-    extern "C" __global__ void __launch_bounds__(256, 1)                  \
+    extern "C" __global__ void __launch_bounds__(384, 1)                  \
         mtk_attention_asked_##hd(const __grid_constant__ mt_cuda_asked p) \
     {                                                                     \
         attend_few<hd, true>(p.attention, &p);                            \
