@@ -54,16 +54,18 @@ static float bias_of(const mt_mat *mat, size_t row, size_t group)
 
 int mt_native_power(const mt_mat *mat)
 {
+    float scale = 0, bias = 0; /* the largest finite ones */
     int power = 0;
     for (size_t n = 0; n < mat->n; n++)
         for (size_t g = 0; g < mat->k / mat->group; g++) {
-            const float scale = fabsf(scale_of(mat, n, g));
-            const float bias = fabsf(bias_of(mat, n, g));
-            while (isfinite(scale) && power < MOST_POWER && ldexpf(scale, MT_NATIVE_CODE_EXPONENT - power) > 65504)
-                power++;
-            while (isfinite(bias) && power < MOST_POWER && ldexpf(bias, -power) > 0x1p15f)
-                power++;
+            const float s = fabsf(scale_of(mat, n, g)), b = fabsf(bias_of(mat, n, g));
+            scale = isfinite(s) && s > scale ? s : scale;
+            bias = isfinite(b) && b > bias ? b : bias;
         }
+    while (power < MOST_POWER && ldexpf(scale, MT_NATIVE_CODE_EXPONENT - power) > 65504)
+        power++;
+    while (power < MOST_POWER && ldexpf(bias, -power) > 0x1p15f)
+        power++;
     return power;
 }
 

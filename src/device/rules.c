@@ -4,7 +4,7 @@
 #include "device/native.h"
 #include "kernels/kvq.h"
 
-mt_class mt_rules_class(mt_precision precision, const mt_mat *mat, bool exact)
+mt_class mt_rules_class(mt_precision precision, mt_numerics numerics, const mt_mat *mat, bool exact)
 {
     if (exact || precision == MT_PRECISION_REFERENCE)
         return MT_CLASS_F;
@@ -13,7 +13,7 @@ mt_class mt_rules_class(mt_precision precision, const mt_mat *mat, bool exact)
     case MT_FORMAT_MXFP4:
     case MT_FORMAT_NVFP4:
     case MT_FORMAT_SIGNED:
-    case MT_FORMAT_IQ4: return MT_CLASS_Q;
+    case MT_FORMAT_IQ4: return numerics == MT_NUMERICS_NATIVE && mt_native_fits(mat) ? MT_CLASS_N : MT_CLASS_Q;
     case MT_FORMAT_BF16:
     case MT_FORMAT_FP8:
     case MT_FORMAT_MXFP8: return MT_CLASS_B;
@@ -21,12 +21,6 @@ mt_class mt_rules_class(mt_precision precision, const mt_mat *mat, bool exact)
     case MT_FORMAT_F16: break;
     }
     return MT_CLASS_F;
-}
-
-mt_class mt_rules_class_dense(mt_precision precision, mt_numerics numerics, const mt_mat *mat, bool exact)
-{
-    const mt_class class = mt_rules_class(precision, mat, exact);
-    return class == MT_CLASS_Q && numerics == MT_NUMERICS_NATIVE && mt_native_fits(mat) ? MT_CLASS_N : class;
 }
 
 unsigned mt_rules_kv_bits(mt_kv_type type)

@@ -9,10 +9,7 @@
 typedef enum mt_class { MT_CLASS_Q, MT_CLASS_B, MT_CLASS_F, MT_CLASS_N } mt_class;
 
 /* exact: products are wanted in fp32. */
-mt_class mt_rules_class(mt_precision precision, const mt_mat *mat, bool exact);
-
-/* The same for a weight that is not an expert's, on a device with this arithmetic. */
-mt_class mt_rules_class_dense(mt_precision precision, mt_numerics numerics, const mt_mat *mat, bool exact);
+mt_class mt_rules_class(mt_precision precision, mt_numerics numerics, const mt_mat *mat, bool exact);
 
 /* Bits of an element of keys and values that are integers with scales; 0 for other types. */
 unsigned mt_rules_kv_bits(mt_kv_type type);

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 # Newer cards, also with each product in a kernel of its own, and in the arithmetic `native`; older cards.
-LOOKS = ((90, "", ()), (90, "row=0", ("row",)), (90, "", ("--native", "rows", "MLP")), (80, "", ()))
+LOOKS = ((90, "", ()), (90, "row=0", ("row",)), (90, "", ("--native", "rows", "MLP", "experts")), (80, "", ()))
 
 
 def look(program, code, ways, checks):

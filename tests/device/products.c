@@ -491,16 +491,17 @@ static void many_halves(run *r)
         }
 }
 
-/* Two experts of each kind of integers. */
+/* Two experts of each kind of integers; half of the time gate, up and down are of three kinds. */
 static void moe_integers(run *r)
 {
     const size_t count = 6; /* of the kinds: all bits and groups */
     const mt_experts *all[6];
     mt_tensor *x = unit_rows(r, 1, EACH_DEPTH), *router = mt_tensor_new(r->set, r->units, 2), *y[6];
+    const size_t apart = below(r, 2); /* from the kind of a part to the next one's */
     for (size_t c = 0; c < count; c++) {
         mt_mat mats[6];
         for (size_t i = 0; i < 6; i++)
-            mats[i] = matrix_of(r, integers[c], EACH_DEPTH, EACH_DEPTH);
+            mats[i] = matrix_of(r, integers[c + i / 2 * apart], EACH_DEPTH, EACH_DEPTH);
         all[c] = mt_experts_new(
             r->set,
             &(mt_experts_params){
@@ -705,9 +706,11 @@ static void moe_answers(run *r)
 {
     static const size_t widths[] = {128, 128, 256, 640}, counts[] = {2, 5, 9, 20};
     static const size_t kinds[] = {1, 1, 4, 4, 7}; /* groups of 64 */
-    const size_t experts = pick(r, counts, MT_COUNT(counts));
-    moe_of(r, experts, 1 + below(r, experts < 18 ? experts : 18), pick(r, widths, MT_COUNT(widths)),
-           128 * (1 + below(r, 2)), below(r, 4), &integers[in_turn(r, kinds, MT_COUNT(kinds))]);
+    const bool deep = below(r, 16) == 0;           /* these take long */
+    const size_t experts = deep ? 2 : pick(r, counts, MT_COUNT(counts));
+    const size_t hidden = deep ? 2304 : pick(r, widths, MT_COUNT(widths));
+    moe_of(r, experts, 1 + below(r, experts < 18 ? experts : 18), hidden, 128 * (1 + below(r, 2)), below(r, 4),
+           &integers[in_turn(r, kinds, MT_COUNT(kinds))]);
 }
 
 const device_check product_checks[] = {

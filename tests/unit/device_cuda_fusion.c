@@ -220,6 +220,9 @@ static void experts(void **state)
     begin(&l, MT_FORMAT_BF16, MT_NUMERICS_PORTABLE);
     route(&l, 4);
     END(&l, "route with router", "add to experts");
+    begin(&l, MT_FORMAT_BF16, MT_NUMERICS_NATIVE);
+    route(&l, 1);
+    END(&l, "route with router", "add to experts");
 }
 
 static void recurrent_layer(void **state)

@@ -226,7 +226,7 @@ typedef enum mt_cpu_sm90_form {
 size_t mt_cpu_sm90_row_bytes(size_t k);
 size_t mt_cpu_sm90_scratch(size_t k);
 void mt_cpu_sm90_overlay(mt_kernels *k);
-void mt_cpu_native_pack(mt_rows *rows, const float *x, size_t ldx, size_t i0, size_t i1);
+void mt_cpu_native_pack(mt_rows *rows, const float *x, size_t ldx, const uint32_t *index, size_t i0, size_t i1);
 void mt_cpu_native_matmul(float *y, size_t ldy, const mt_weight *w, size_t n0, size_t n1, const mt_rows *rows,
                           uint8_t *scratch);
 mt_cpu_sm90_form mt_cpu_sm90_form_of(const mt_kv *kv, size_t group, const mt_attention *how);

@@ -16,6 +16,8 @@ size_t mt_cpu_rows_bytes(const mt_device *dev, mt_class class, size_t m, size_t 
 {
     if (class == MT_CLASS_F)
         return 0;
+    if (class == MT_CLASS_N)
+        return m * mt_cpu_sm90_row_bytes(k);
     return class == MT_CLASS_Q ? dev->k.q_rows_bytes(m, k, group) : dev->k.b_rows_bytes(m, k);
 }
 
@@ -33,7 +35,7 @@ void mt_cpu_pack(const mt_device *dev, const mt_weight *w, mt_rows *rows, const 
     else if (w->class == MT_CLASS_B)
         dev->k.b_pack(rows, x, ldx, index, i0, i1);
     else if (w->class == MT_CLASS_N)
-        mt_cpu_native_pack(rows, x, ldx, i0, i1);
+        mt_cpu_native_pack(rows, x, ldx, index, i0, i1);
 }
 
 void mt_cpu_matmul(const mt_device *dev, const mt_weight *w, float *y, size_t ldy, size_t n0, size_t n1,

@@ -306,6 +306,8 @@ static size_t tile_bytes(const mt_device *dev)
     static const size_t groups[] = {16, 32, 64, 128};
     const size_t k = dev->needs.hidden > dev->needs.inner ? dev->needs.hidden : dev->needs.inner;
     size_t bytes = dev->k.b_rows_bytes(MT_ROW_TILE, k);
+    if (dev->head.numerics == MT_NUMERICS_NATIVE)
+        bytes = mt_cpu_max(bytes, mt_cpu_rows_bytes(dev, MT_CLASS_N, MT_ROW_TILE, k, 0));
     for (size_t i = 0; i < MT_COUNT(groups); i++) {
         const size_t q = dev->k.q_rows_bytes(MT_ROW_TILE, mt_cpu_up(k, 128), groups[i]);
         bytes = q > bytes ? q : bytes;

@@ -107,16 +107,17 @@ mt_weight *mt_cpu_weight_new(mt_set *set, const mt_mat *mat, const float *bias, 
 {
     mt_weight *w = mt_cpu_alloc(set, sizeof(*w));
     const mt_device_head *dev = &set->head.dev->head;
-    init_weight(set, w, mat, bias, mt_rules_class_dense(dev->precision, dev->numerics, mat, exact));
+    init_weight(set, w, mat, bias, mt_rules_class(dev->precision, dev->numerics, mat, exact));
     return w;
 }
 
 static mt_weight *copy_weights(mt_set *set, size_t count, const mt_mat *mats, const float *bias)
 {
     mt_weight *w = mt_cpu_alloc(set, count * sizeof(*w));
+    const mt_device_head *dev = &set->head.dev->head;
     for (size_t i = 0; i < count; i++)
         init_weight(set, &w[i], &mats[i], bias ? bias + i * mats[i].n : NULL,
-                    mt_rules_class(set->head.dev->head.precision, &mats[i], false));
+                    mt_rules_class(dev->precision, dev->numerics, &mats[i], false));
     return w;
 }
 

@@ -74,16 +74,21 @@ static void pack_row(const mt_rows *rows, size_t i, const float *x, mt_sm90_type
     }
 }
 
-void mt_cpu_native_pack(mt_rows *rows, const float *x, size_t ldx, size_t i0, size_t i1)
+static void pack_rows(mt_rows *rows, const float *x, size_t ldx, const uint32_t *index, size_t i0, size_t i1,
+                      mt_sm90_type type)
 {
     for (size_t i = i0; i < i1; i++)
-        pack_row(rows, i, x + i * ldx, MT_SM90_F16);
+        pack_row(rows, i, x + (index ? index[i] : i) * ldx, type);
+}
+
+void mt_cpu_native_pack(mt_rows *rows, const float *x, size_t ldx, const uint32_t *index, size_t i0, size_t i1)
+{
+    pack_rows(rows, x, ldx, index, i0, i1, MT_SM90_F16);
 }
 
 static void pack(mt_rows *rows, const float *x, size_t ldx, const uint32_t *index, size_t i0, size_t i1)
 {
-    for (size_t i = i0; i < i1; i++)
-        pack_row(rows, i, x + (index ? index[i] : i) * ldx, MT_SM90_BF16);
+    pack_rows(rows, x, ldx, index, i0, i1, MT_SM90_BF16);
 }
 
 /* ---- columns ---- */

@@ -6,7 +6,7 @@
 #include "device/backend.h"
 #include "device/cuda/host/driver.h"
 #include "device/cuda/kernels.h"
-#include "device/cuda/params.h"
+#include "device/cuda/native/sorted.h"
 #include "device/rules.h"
 #include "sample/chain.h"
 
@@ -343,6 +343,15 @@ bool mt_cuda_native_norm(mt_device *dev, const mt_cuda_rows *norm, const mt_cuda
    few rows, also combine them; else false. */
 bool mt_cuda_native_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
 bool mt_cuda_native_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
+/* For experts: rows of a share of so many sorted pairs, and rows that all shares have room for together, at most. Packs
+   rows of shares, of which there are `most` at most: by index, where given, of m rows of x. Products of these with
+   experts, as p says, and where they go if they are packed at once for products with w. */
+uint32_t mt_cuda_native_share(size_t pairs, size_t experts);
+size_t mt_cuda_native_places(size_t pairs, size_t experts);
+void mt_cuda_native_pack_shares(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdeviceptr index, size_t m,
+                                uint32_t rows, size_t most);
+void mt_cuda_native_experts(mt_device *dev, mt_cuda_native_few *few, size_t most);
+mt_cuda_packed mt_cuda_native_beside(const mt_device *dev, const mt_weight *w, uint32_t rows, size_t most);
 /* Only products that read x packed still read it: if the last kernel before these products makes x, it no longer stores
    it unpacked. */
 void mt_cuda_native_spend(mt_device *dev, mt_cuda_mat x);

@@ -165,20 +165,23 @@ static mt_cuda_mat plan_matrix(mt_device *dev, size_t rows, size_t cols)
                          .stride = stride};
 }
 
-/* Allocates packed rows: for all rows, and for sorted pairs with the widths of experts. */
-static void plan_packed(mt_device *dev, const mt_cuda_needs *needs, size_t rows, size_t places)
+/* Allocates packed rows: for all rows, and for sorted pairs with the widths of experts. tiled: of `native`, whose tiles
+   have rows of one expert each. */
+static void plan_packed(mt_device *dev, const mt_cuda_needs *needs, size_t rows, size_t places, size_t tiled)
 {
     const size_t inside = needs->hidden > needs->inner ? needs->hidden : needs->inner;
+    const size_t inner = mt_cuda_up(needs->inner, MT_NATIVE_CHUNK), wide = mt_cuda_up(inside, MT_NATIVE_CHUNK);
     const size_t plain = (rows + 8 + MT_CUDA_SLACK) * mt_cuda_up(needs->k, MT_NATIVE_CHUNK);
-    const size_t sorted = (places + MT_CUDA_SLACK) * mt_cuda_up(inside, MT_CUDA_STEP);
+    const size_t sorted = MT_MAX((places + MT_CUDA_SLACK) * mt_cuda_up(inside, MT_CUDA_STEP), tiled * wide);
     const size_t elements = plain > sorted ? plain : sorted, steps = elements / MT_CUDA_STEP;
-    const size_t few = rows < MT_CUDA_FEW_ROWS ? rows : MT_CUDA_FEW_ROWS;
+    const size_t few = mt_cuda_up(rows < MT_CUDA_FEW_ROWS ? rows : MT_CUDA_FEW_ROWS, 64);
+    const size_t gated = MT_MAX(few * mt_cuda_up(needs->k, MT_NATIVE_CHUNK), tiled * inner);
     dev->packed_any = (mt_cuda_packed){.q = mt_cuda_memory(dev->plan, elements * sizeof(uint16_t)),
                                        .turns = mt_cuda_memory(dev->plan, steps * 4 * sizeof(float)),
                                        .sums = mt_cuda_memory(dev->plan, steps * 8 * sizeof(float))};
     dev->packed = dev->packed_any;
     /* as codes with scales, as bf16, or for `native` whole tiles of rows with their units */
-    dev->packed_gated = mt_cuda_memory(dev->plan, mt_cuda_up(few, 64) * mt_cuda_up(needs->k, MT_NATIVE_CHUNK) * 5 / 2);
+    dev->packed_gated = mt_cuda_memory(dev->plan, gated * 5 / 2);
 }
 
 bool mt_cuda_device_plan(mt_device *dev, size_t rows, mt_error *err)
@@ -192,7 +195,8 @@ bool mt_cuda_device_plan(mt_device *dev, size_t rows, mt_error *err)
     const size_t pairs = rows * needs.top_k, places = mt_cuda_places(pairs, needs.experts);
     dev->plan = set_new(dev);
     dev->rows = rows;
-    plan_packed(dev, &needs, rows, places);
+    plan_packed(dev, &needs, rows, places,
+                dev->head.numerics == MT_NUMERICS_NATIVE ? mt_cuda_native_places(pairs, needs.experts) : 0);
     dev->parts = mt_cuda_memory(dev->plan, MT_CUDA_PARTS);
     dev->decoded_bytes = rows > MT_CUDA_FEW_ROWS ? MT_MIN(needs.decoded, MT_CUDA_NATIVE_SCRATCH) : 0;
     dev->decoded = dev->decoded_bytes ? mt_cuda_memory(dev->plan, dev->decoded_bytes) : 0;

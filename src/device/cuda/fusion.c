@@ -328,20 +328,24 @@ static const mt_cuda_rows *norm_of(mt_device *dev, size_t back, const mt_cuda_pa
                : NULL;
 }
 
+/* Rows for `native` are packed behind it, for each expert by itself. */
 static bool route_with_router(mt_device *dev, void *first, const mt_cuda_call *call, const void *next)
 {
     mt_cuda_kernel kernel;
+    const mt_cuda_native_packing *sorted = next;
     const mt_cuda_pack *pack = next;
-    (void)call, (void)mt_cuda_listed(dev, 0, &kernel);
-    const bool sorts = kernel == MT_K_route_and_sort;
+    (void)mt_cuda_listed(dev, 0, &kernel);
+    const bool sorts = kernel == MT_K_route_and_sort, native = call->kernel == MT_K_native_pack;
     const mt_cuda_route *route = sorts ? &((const mt_cuda_routed *)first)->route : first;
     const uint32_t m = route->m, rows = MT_MIN(m, MT_CUDA_ROUTER_ROWS);
     const mt_cuda_f32 *product = router_of(dev, 1, route, pack);
-    if (m > MT_CUDA_ROUTED || pack->index || pack->group != 64 || pack->m != m || !product)
+    if (m > MT_CUDA_ROUTED || pack->m != m || !product ||
+        (native ? !sorted->share.count : pack->index || pack->group != 64))
         return false;
     const mt_cuda_weight *w = &product->w[0];
-    mt_cuda_router p = {
-        .w = *w, .x = product->x, .route = *route, .arrived = dev->arrived, .bits = product->bits, .pack = *pack};
+    mt_cuda_router p = {.w = *w, .x = product->x, .route = *route, .arrived = dev->arrived, .bits = product->bits};
+    if (!native)
+        p.pack = *pack;
     if (sorts)
         p.sort = ((const mt_cuda_routed *)first)->sort;
     const mt_cuda_rows *norm = norm_of(dev, 2, pack);
@@ -361,6 +365,8 @@ static bool route_with_router(mt_device *dev, void *first, const mt_cuda_call *c
         mt_cuda_drop(dev);
     mt_cuda_launch(dev, MT_K_router, (p.w.n + MT_CUDA_ROUTER_COLUMNS - 1) / MT_CUDA_ROUTER_COLUMNS + 1,
                    (m + rows - 1) / rows, 1, rows * MT_CUDA_ROUTER_THREADS, shared, &p);
+    if (native)
+        mt_cuda_list(dev, call, sorted);
     return true;
 }
 
@@ -481,6 +487,7 @@ static bool spend_native(mt_device *dev, void *first, const mt_cuda_call *call, 
 #define CODES (F(CODES_ROW) | F(CODES_ROWS) | F(CODES_FEW))
 #define NATIVE (F(NATIVE_FEW) | F(NATIVE_ROW))
 #define PACKS (F(PACK_CODES) | F(PACK_MANY) | F(PACK_BF16))
+#define FOR_EXPERTS (F(PACK_CODES) | F(NATIVE_PACK))
 #define PAIR(name_, first_, next_, fuse_) {.name = (name_), .first = (first_), .next = (next_), .fuse = (fuse_)},
 #define SPENT(name_, first_, over_, fuse_) {.name = (name_), .first = (first_), .over = (over_), .fuse = (fuse_)},
 
@@ -507,7 +514,7 @@ const mt_cuda_fusion mt_cuda_fusions[] = {
     PAIR("split in heads",       F(SPLIT_HEADS),                       F(HEADS),                     split_in_heads)
     PAIR("heads of both",        F(HEADS),                             F(HEADS),                     heads_of_both)
     PAIR("pages in heads",       F(HEADS),                             F(KV_WRITE),                  pages_in_heads)
-    PAIR("route with router",    F(ROUTE),                             F(PACK_CODES),                route_with_router)
+    PAIR("route with router",    F(ROUTE),                             FOR_EXPERTS,                     route_with_router)
     PAIR("gates with conv",      F(CONV_KEEP),                         F(GATES),                     gates_with_conv)
     PAIR("norm in delta",        F(DELTA_FEW),                         F(GATED_NORM),                norm_in_delta)
     /*  name                   first kernel                          between                       */

@@ -82,7 +82,7 @@
     X(native_row_8_2_1, NATIVE_ROW, EARLY) X(native_row_8_2_2, NATIVE_ROW, EARLY)                                      \
     X(native_row_8_4_1, NATIVE_ROW, EARLY) X(native_row_8_4_2, NATIVE_ROW, EARLY)
 #define MT_CUDA_NATIVE_KERNELS(X)                                                                                      \
-    X(native_pack, OTHER, EARLY) X(native_norm, NATIVE_MADE, EARLY) X(native_glu, NATIVE_MADE, EARLY)                  \
+    X(native_pack, NATIVE_PACK, EARLY) X(native_norm, NATIVE_MADE, EARLY) X(native_glu, NATIVE_MADE, EARLY)            \
     MT_CUDA_NATIVE_FEW_KERNELS(X)                                                                                      \
     MT_CUDA_NATIVE_ROW_KERNELS(X)                                                                                      \
     X(native_decode_4_1, NATIVE_MANY, LATE) X(native_decode_4_2, NATIVE_MANY, LATE)                                    \
@@ -121,9 +121,9 @@
 #define MT_CUDA_FAMILIES(F)                                                                                            \
     F(OTHER) F(NORM) F(NORM_MANY) F(LAYER_NORM) F(ACT) F(GLU) F(GLU_MANY) F(BINARY) F(SPLIT_HEADS) F(PACK_CODES)       \
     F(PACK_MANY) F(PACK_BF16) F(PRODUCT_ANY) F(F32_FEW) F(F32_MANY) F(CODES_ROW) F(CODES_ROWS) F(CODES_FEW)            \
-    F(CODES_MANY) F(BF16_FEW) F(BF16_MANY) F(ROUTE) F(COMBINE) F(CHOSEN_DOWN) F(NATIVE_MADE) F(NATIVE_FEW)             \
-    F(NATIVE_ROW) F(NATIVE_MANY) F(HEADS) F(KV_WRITE) F(ATTENTION_FEW) F(CONV_KEEP) F(GATES) F(DELTA_FEW)              \
-    F(DELTA_NORMED) F(GATED_NORM)
+    F(CODES_MANY) F(BF16_FEW) F(BF16_MANY) F(ROUTE) F(COMBINE) F(CHOSEN_DOWN) F(NATIVE_PACK) F(NATIVE_MADE)            \
+    F(NATIVE_FEW) F(NATIVE_ROW) F(NATIVE_MANY) F(HEADS) F(KV_WRITE) F(ATTENTION_FEW) F(CONV_KEEP) F(GATES)             \
+    F(DELTA_FEW) F(DELTA_NORMED) F(GATED_NORM)
 /* clang-format on */
 
 typedef enum mt_cuda_kernel {

@@ -1,6 +1,6 @@
 /* Experts: pairs of a row and one of its experts are sorted by expert, so that a product reads each expert's weights
    once for many rows. With few rows per expert, shares of 8 go to kernels for few rows, else shares of 128 to those for
-   many. */
+   many. In the arithmetic `native` all go to kernels for few rows, in shares of 8 to 64. */
 #include "device/cuda/cuda.h"
 
 #define THREADS 128
@@ -22,9 +22,15 @@ typedef struct cut {
 static cut cut_of(const mt_experts *e, size_t pairs)
 {
     const size_t met = e->count < pairs ? e->count : pairs;
-    bool many = pairs > FEW * e->count && pairs > MT_CUDA_FEW_ROWS;
-    for (size_t i = 0; i < 3; i++)
-        many = many && mt_cuda_many_can(e->part[i]);
+    bool many = pairs > FEW * e->count && pairs > MT_CUDA_FEW_ROWS, native = true;
+    for (size_t i = 0; i < 3; i++) {
+        many = many && e->part[i]->class != MT_CLASS_N && mt_cuda_many_can(e->part[i]);
+        native = native && e->part[i]->class == MT_CLASS_N;
+    }
+    if (native) {
+        const uint32_t rows = mt_cuda_native_share(pairs, e->count);
+        return (cut){rows, (pairs + (rows - 1) * met) / rows};
+    }
     return many ? (cut){MT_CUDA_MANY, pairs / MT_CUDA_MANY + met} : (cut){8, mt_cuda_places(pairs, e->count) / 8};
 }
 
@@ -91,6 +97,23 @@ static void meet_few(mt_device *dev, const mt_experts *e, size_t part, size_t co
                    (w->n + 63) / 64, c.most, count, 128, 4 * MT_CUDA_SHARE_STAGES * stage, &p);
 }
 
+/* The same in `native`, of as many rows as a share has. */
+static void meet_native(mt_device *dev, const mt_experts *e, size_t part, mt_cuda_mat y, cut c)
+{
+    mt_cuda_native_few few = {.p = {.w = {e->part[part]->d}, .y = {y}, .from = dev->packed, .count = 1},
+                              .shares = {shares_of(dev, e, part)}};
+    mt_cuda_native_experts(dev, &few, c.most);
+}
+
+/* Packs rows of sorted pairs for a part of experts: by row, where given, of m rows of x. */
+static void pack(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdeviceptr row, size_t m, size_t places, cut c)
+{
+    if (w->class == MT_CLASS_N)
+        mt_cuda_native_pack_shares(dev, w, x, row, m, c.rows, c.most);
+    else
+        mt_cuda_pack_rows(dev, w, x, row, places);
+}
+
 /* y = each sorted row times its expert; row: the row of x of each; 0: x is sorted. */
 static void meet(mt_device *dev, const mt_experts *e, size_t part, mt_cuda_mat y, mt_cuda_mat x, CUdeviceptr row, cut c)
 {
@@ -98,6 +121,8 @@ static void meet(mt_device *dev, const mt_experts *e, size_t part, mt_cuda_mat y
     if (c.rows == MT_CUDA_MANY)
         mt_cuda_many_experts(dev, mt_cuda_product_kernel(dev, e->part[part], MT_CUDA_MANY), y, e->part[part], shares,
                              c.most);
+    else if (e->part[part]->class == MT_CLASS_N)
+        meet_native(dev, e, part, y, c);
     else if (known(e->part[part]))
         meet_few(dev, e, part, 1, &y, c);
     else
@@ -105,17 +130,17 @@ static void meet(mt_device *dev, const mt_experts *e, size_t part, mt_cuda_mat y
 }
 
 /* gate and up of rows of x, which are packed once where both need them alike. */
-static void meet_both(mt_device *dev, const mt_experts *e, mt_cuda_mat x, size_t places, cut c)
+static void meet_both(mt_device *dev, const mt_experts *e, mt_cuda_mat x, size_t m, size_t places, cut c)
 {
     const mt_weight *gate = e->part[0], *up = e->part[1];
-    mt_cuda_pack_rows(dev, gate, x, dev->row, places);
+    pack(dev, gate, x, dev->row, m, places, c);
     if (c.rows == 8 && known(gate) && known(up) && mt_cuda_same_rows(gate, up) && gate->d.kind == up->d.kind) {
         meet_few(dev, e, 0, 2, (const mt_cuda_mat[]){dev->gate, dev->up}, c);
         return;
     }
     meet(dev, e, 0, dev->gate, x, dev->row, c);
     if (!mt_cuda_same_rows(gate, up))
-        mt_cuda_pack_rows(dev, up, x, dev->row, places);
+        pack(dev, up, x, dev->row, m, places, c);
     meet(dev, e, 1, dev->up, x, dev->row, c);
 }
 
@@ -156,6 +181,38 @@ static bool meet_all(mt_device *dev, const mt_experts *e, const mt_cuda_route *h
     return true;
 }
 
+/* gate and up in `native`, combined, by one kernel, which packs them for down where it can; false where there is none
+   for both. */
+static bool gate_native(mt_device *dev, const mt_experts *e, mt_cuda_mat x, size_t m, size_t places, cut c)
+{
+    const mt_weight *gate = e->part[0], *up = e->part[1], *down = e->part[2];
+    mt_cuda_mat glu = dev->gate;
+    glu.cols = (uint32_t)e->inner;
+    if (!mt_cuda_native_alike(gate, up))
+        return false;
+    pack(dev, gate, x, dev->row, m, places, c);
+    mt_cuda_native_few few = {.p = {.w = {gate->d, up->d},
+                                    .from = dev->packed,
+                                    .count = 2,
+                                    .gates = 1,
+                                    .glu_limit = e->glu.limit,
+                                    .glu_offset = e->glu.offset,
+                                    .act = e->glu.act},
+                              .shares = {shares_of(dev, e, 0), shares_of(dev, e, 1)}};
+    const bool packs = down->class == MT_CLASS_N && e->inner % MT_NATIVE_CHUNK == 0;
+    if (packs)
+        few.p.gated = mt_cuda_native_beside(dev, down, c.rows, c.most);
+    else
+        few.p.glu = glu;
+    few.p.packed_only = packs;
+    mt_cuda_native_experts(dev, &few, c.most);
+    if (packs)
+        dev->packed = few.p.gated;
+    else
+        pack(dev, down, glu, 0, places, places, c);
+    return true;
+}
+
 void mt_cuda_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, mt_tensor *router, size_t m, const mt_experts *e)
 {
     const size_t pairs = m * e->top_k, places = mt_cuda_places(pairs, e->count);
@@ -179,12 +236,14 @@ void mt_cuda_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, mt_tensor 
     if (mt_cuda_row_experts(dev, &how, x->m, e))
         return;
     if (!meet_all(dev, e, &how, x->m, c)) {
-        route(dev, e, &how, c);
-        meet_both(dev, e, x->m, places, c);
         mt_cuda_mat gate = dev->gate;
         gate.cols = (uint32_t)e->inner;
-        mt_cuda_run_glu(dev, gate, gate, dev->up, places, &e->glu);
-        mt_cuda_pack_rows(dev, e->part[2], gate, 0, places);
+        route(dev, e, &how, c);
+        if (!gate_native(dev, e, x->m, m, places, c)) {
+            meet_both(dev, e, x->m, m, places, c);
+            mt_cuda_run_glu(dev, gate, gate, dev->up, places, &e->glu);
+            pack(dev, e->part[2], gate, 0, places, places, c);
+        }
         meet(dev, e, 2, dev->down, gate, 0, c);
     }
     mt_cuda_launch(dev, MT_K_combine, (y->m.cols + 4 * THREADS - 1) / (4 * THREADS), m, 1, THREADS, 0, &how);

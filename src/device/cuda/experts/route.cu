@@ -363,7 +363,7 @@ extern "C" __global__ void __launch_bounds__(MT_CUDA_ROUTER_ROWS *MT_CUDA_ROUTER
     take_row(p, i, row, &factor[own], packs && there);
     if (packs) {
         const uint32_t warp = threadIdx.x % MT_CUDA_ROUTER_THREADS / 32;
-        for (uint32_t first = warp * 32; first < k / 32; first += MT_CUDA_ROUTER_THREADS) {
+        for (uint32_t first = warp * 32; p.pack.to.q && first < k / 32; first += MT_CUDA_ROUTER_THREADS) {
             const uint32_t block = min(first + threadIdx.x % 32, k / 32 - 1);
             float x[32];
             load_apart(x, row, block);

@@ -342,7 +342,7 @@ mt_weight *mt_cuda_weight_new(mt_set *set, const mt_mat *mat, const float *bias,
 {
     mt_weight *w = mt_cuda_host(set, sizeof(*w));
     const mt_device_head *dev = &set->head.dev->head;
-    weight_init(set, w, mat, bias, mt_rules_class_dense(dev->precision, dev->numerics, mat, exact));
+    weight_init(set, w, mat, bias, mt_rules_class(dev->precision, dev->numerics, mat, exact));
     return w;
 }
 
@@ -367,6 +367,7 @@ mt_arithmetic mt_cuda_weight_arithmetic(const mt_device *dev, const mt_weight *w
 mt_experts *mt_cuda_experts_new(mt_set *set, const mt_experts_params *p)
 {
     mt_experts *e = mt_cuda_host(set, sizeof(*e));
+    const mt_device_head *dev = &set->head.dev->head;
     const mt_mat *mats[3] = {p->gate, p->up, p->down};
     const float *biases[3] = {p->gate_bias, p->up_bias, p->down_bias};
     *e = (mt_experts){.count = p->count,
@@ -382,7 +383,7 @@ mt_experts *mt_cuda_experts_new(mt_set *set, const mt_experts_params *p)
         e->device[i] = mt_cuda_memory(set, p->count * sizeof(mt_cuda_weight));
         for (size_t j = 0; j < p->count; j++) {
             weight_init(set, &e->part[i][j], &mats[i][j], biases[i] ? biases[i] + j * mats[i][j].n : NULL,
-                        mt_rules_class(set->head.dev->head.precision, &mats[i][j], false));
+                        mt_rules_class(dev->precision, dev->numerics, &mats[i][j], false));
             mt_cuda_send(set->head.dev, e->device[i] + j * sizeof(mt_cuda_weight), &e->part[i][j].d,
                          sizeof(mt_cuda_weight));
         }

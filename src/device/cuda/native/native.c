@@ -149,9 +149,9 @@ void mt_cuda_native_pack(mt_device *dev, const mt_weight *const *w, size_t count
     dev->packed = dev->packed_any;
     dev->packed.rows = tile_rows(dev, w, count, m);
     dev->packed.padded = (uint32_t)mt_native_padded(w[0]->d.k);
-    const mt_cuda_pack p = {.x = x, .to = dev->packed, .m = (uint32_t)m, .k = w[0]->d.k};
-    if (!pack_normed(dev, &p) && !pack_gated(dev, &p) && !pack_attended(dev, &p))
-        mt_cuda_launch(dev, MT_K_native_pack, groups_of(&w[0]->d), m, 1, 32 * WARPS, 0, &p);
+    const mt_cuda_native_packing all = {.p = {.x = x, .to = dev->packed, .m = (uint32_t)m, .k = w[0]->d.k}};
+    if (!pack_normed(dev, &all.p) && !pack_gated(dev, &all.p) && !pack_attended(dev, &all.p))
+        mt_cuda_launch(dev, MT_K_native_pack, m, groups_of(&w[0]->d), 1, 32 * WARPS, 0, &all);
 }
 
 void mt_cuda_native_spend(mt_device *dev, mt_cuda_mat x)
@@ -219,26 +219,27 @@ static size_t deal_columns(mt_cuda_native *p, size_t columns)
     return p->first[count];
 }
 
-static void launch_few(mt_device *dev, const few_kernel *k, mt_cuda_native *p, size_t columns)
+static void launch_few(mt_device *dev, const few_kernel *k, mt_cuda_native_few *few, size_t columns)
 {
     enum { ALIGNED = 1024 }; /* where the ring begins */
+    mt_cuda_native *p = &few->p;
     const size_t groups = groups_of(&p->w[0]), blocks = deal_columns(p, columns) * groups;
     const size_t row_tiles = (p->m + k->rows - 1) / k->rows;
     p->stages = 0;
     for (uint32_t most = k->blocks; most > 0 && !p->stages; most--) /* more than one only where its ring has room */
         p->stages = ring_stages(dev, blocks * row_tiles, most, ALIGNED, k->stage);
-    mt_cuda_launch_cluster(dev, k->kernel, blocks, row_tiles, groups, k->threads, ALIGNED + p->stages * k->stage, p);
+    mt_cuda_launch_cluster(dev, k->kernel, blocks, row_tiles, groups, k->threads, ALIGNED + p->stages * k->stage, few);
 }
 
 static void multiply_few(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m)
 {
     const few_kernel *k = choose_few(dev, w, count, dev->packed.rows);
-    mt_cuda_native p = {.from = dev->packed, .m = (uint32_t)m, .count = (uint32_t)count};
+    mt_cuda_native_few few = {.p = {.from = dev->packed, .m = (uint32_t)m, .count = (uint32_t)count}};
     for (size_t i = 0; i < count; i++) {
-        p.w[i] = w[i]->d;
-        p.y[i] = y[i]->m;
+        few.p.w[i] = w[i]->d;
+        few.p.y[i] = y[i]->m;
     }
-    launch_few(dev, k, &p, (size_t)k->tiles * MT_CUDA_NATIVE_TILE);
+    launch_few(dev, k, &few, (size_t)k->tiles * MT_CUDA_NATIVE_TILE);
 }
 
 static mt_cuda_kernel decoder_of(const mt_cuda_weight *w)
@@ -360,6 +361,50 @@ bool mt_cuda_native_norm(mt_device *dev, const mt_cuda_rows *norm, const mt_cuda
     return launch_row(dev, &p);
 }
 
+/* ---- rows sorted by expert ---- */
+
+size_t mt_cuda_native_places(size_t pairs, size_t experts)
+{
+    return pairs + (MT_CUDA_NATIVE_ROWS - 1) * MT_MIN(experts, pairs);
+}
+
+/* About half as many again as an expert has on average, so that few experts have two shares. */
+uint32_t mt_cuda_native_share(size_t pairs, size_t experts)
+{
+    uint32_t rows = 8;
+    while (rows < MT_CUDA_NATIVE_ROWS && 2 * rows * experts < 3 * pairs)
+        rows *= 2;
+    return rows;
+}
+
+void mt_cuda_native_pack_shares(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdeviceptr index, size_t m,
+                                uint32_t rows, size_t most)
+{
+    dev->packed = dev->packed_any;
+    dev->packed.rows = rows;
+    dev->packed.padded = (uint32_t)mt_native_padded(w->d.k);
+    const mt_cuda_native_packing p = {.p = {.x = x, .index = index, .to = dev->packed, .m = (uint32_t)m, .k = w->d.k},
+                                      .share = {.share = dev->share, .count = dev->share_count}};
+    mt_cuda_launch(dev, MT_K_native_pack, most * rows, groups_of(&w->d), 1, 32 * WARPS, 0, &p);
+}
+
+void mt_cuda_native_experts(mt_device *dev, mt_cuda_native_few *few, size_t most)
+{
+    mt_cuda_native *p = &few->p;
+    const mt_cuda_weight *w = &p->w[0];
+    const size_t tiles = mt_cuda_up(w->n, MT_CUDA_NATIVE_TILE) / MT_CUDA_NATIVE_TILE;
+    const few_kernel *k = find_few(w, p->from.rows, 1);
+    if (p->gates || tiles * groups_of(w) * most > k->blocks * (size_t)dev->processors)
+        k = find_few(w, p->from.rows, 2);
+    p->m = (uint32_t)most * k->rows;
+    launch_few(dev, k, few, (p->gates ? 1 : (size_t)k->tiles) * MT_CUDA_NATIVE_TILE);
+}
+
+mt_cuda_packed mt_cuda_native_beside(const mt_device *dev, const mt_weight *w, uint32_t rows, size_t most)
+{
+    return beside(dev, (mt_cuda_packed){.rows = rows, .padded = (uint32_t)mt_native_padded(w->d.k)}, most * rows);
+}
+
 /* ---- what becomes part of a product ---- */
 
 bool mt_cuda_native_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m)
@@ -392,6 +437,6 @@ bool mt_cuda_native_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda
     mt_cuda_drop(dev);
     if (p.x.data)
         return launch_row(dev, &p);
-    launch_few(dev, find_few(&p.w[0], p.from.rows, 2), &p, MT_CUDA_NATIVE_TILE);
+    launch_few(dev, find_few(&p.w[0], p.from.rows, 2), &(mt_cuda_native_few){.p = p}, MT_CUDA_NATIVE_TILE);
     return true;
 }

@@ -26,6 +26,7 @@
 
 #include "device/cuda/common/ring.cuh"
 #include "device/cuda/native/native.cuh"
+#include "device/cuda/native/sorted.h"
 #include "device/cuda/rows/activations.cuh"
 
 #if __CUDA_ARCH__ >= 900
@@ -43,18 +44,37 @@ template <int BITS, int GROUPS, int ROWS, int TILES, int EACH> struct few_shape 
     static const int ALL = (START * (TILES + 1) - COPIER) / TILES / 8 * 8, MORE = ALL > 240 ? 240 : ALL;
 };
 
+/* What a block multiplies; and which expert, where rows are sorted. */
+struct few_place : native_place {
+    uint32_t expert;
+};
+
+/* The weight of the block's tile t: where rows are sorted, the expert's. */
+static __device__ inline mt_cuda_weight weight_of(const mt_cuda_native_few &f, const few_place &at, int t)
+{
+    mt_cuda_weight w = f.p.w[at.weight[t]];
+    if (f.shares[0].experts) {
+        const mt_cuda_weight &own = f.shares[at.weight[t]].experts[at.expert];
+        w.w = own.w;
+        w.bias = own.bias;
+        w.unit = own.unit;
+    }
+    return w;
+}
+
 /* Begins the copies of a block: weights of the first stages at once, rows once the kernel before has written them. */
 template <typename shape>
-static __device__ inline void copy_stages(const mt_cuda_native &p, const native_place &at, uint8_t *ring_at,
+static __device__ inline void copy_stages(const mt_cuda_native_few &f, const few_place &at, uint8_t *ring_at,
                                           uint64_t *full, uint64_t *empty)
 {
+    const mt_cuda_native &p = f.p;
     constexpr int TILES = shape::COLUMNS / MT_CUDA_NATIVE_TILE;
     const uint64_t first = (uint64_t)blockIdx.y * (p.from.padded / MT_NATIVE_CHUNK) + at.group * GROUP_CHUNKS;
     const uint8_t *x = p.from.q + first * shape::ROWS_BYTES,
                   *units = (const uint8_t *)p.from.turns + first * shape::UNITS_BYTES;
     const uint8_t *w[2];
     for (int t = 0; t < TILES; t++)
-        w[t] = native_step(p.w[at.weight[t]], at.column[t], at.group * MT_NATIVE_GROUP, shape::STEP);
+        w[t] = native_step(weight_of(f, at, t), at.column[t], at.group * MT_NATIVE_GROUP, shape::STEP);
     const auto copy_weights = [&](int i, uint32_t stage) {
         barrier_expect(&full[stage], shape::ROWS_BYTES + shape::UNITS_BYTES + TILES * shape::TILE);
         for (int t = 0; t < TILES; t++)
@@ -250,12 +270,14 @@ static __device__ inline void send_parts(const native_place &at, const float *su
 /* y of the block's rows, 32 columns a warp at a time. What sums are added to is read some strips ahead, first while the
    other blocks' sums are on their way. */
 template <typename shape>
-static __device__ inline void store_sums(const mt_cuda_native &p, const native_place &at, const float *sums,
+static __device__ inline void store_sums(const mt_cuda_native_few &f, const few_place &at, const float *sums,
                                          uint64_t *come, uint32_t first, uint32_t rows)
 {
     constexpr uint32_t STRIDE = shape::COLUMNS + 4, STRIPS = shape::COLUMNS / 32, WARPS = shape::COLUMNS / 16;
     constexpr uint32_t AHEAD = 2; /* more is more code, which is read from memory once a kernel */
+    const mt_cuda_native &p = f.p;
     const uint32_t j = at.weight[0], lane = threadIdx.x % 32;
+    const mt_cuda_weight w = weight_of(f, at, 0);
     const bool adds = p.add.data;
 #pragma unroll 1
     for (uint32_t base = threadIdx.x / 32; base < rows * STRIPS; base += WARPS * AHEAD) {
@@ -264,7 +286,7 @@ static __device__ inline void store_sums(const mt_cuda_native &p, const native_p
         for (uint32_t u = 0; u < AHEAD; u++) {
             const uint32_t i = base + u * WARPS, n = at.column[0] + i % STRIPS * 32 + lane;
             old[u] = 0;
-            if (adds && i < rows * STRIPS && n < p.w[j].n)
+            if (adds && i < rows * STRIPS && n < w.n)
                 old[u] = row_of(p.add, first + i / STRIPS)[n];
         }
         if (at.blocks > 1)
@@ -273,9 +295,9 @@ static __device__ inline void store_sums(const mt_cuda_native &p, const native_p
         for (uint32_t u = 0; u < AHEAD; u++) {
             const uint32_t i = base + u * WARPS, r = i / STRIPS, column = i % STRIPS * 32 + lane;
             const uint32_t n = at.column[0] + column;
-            if (i >= rows * STRIPS || n >= p.w[j].n)
+            if (i >= rows * STRIPS || n >= w.n)
                 continue;
-            const float y = finished(sum_groups(sums + r * STRIDE + column, at.blocks, rows * STRIDE), p.w[j], n);
+            const float y = finished(sum_groups(sums + r * STRIDE + column, at.blocks, rows * STRIDE), w, n);
             row_of(p.y[j], first + r)[n] = y;
             if (adds)
                 row_of(p.add, first + r)[n] = old[u] + y;
@@ -283,13 +305,16 @@ static __device__ inline void store_sums(const mt_cuda_native &p, const native_p
     }
 }
 
-/* Gate and up of the block's rows combined, a row a warp, two columns a lane. */
+/* Gate and up of the block's rows combined, a row a warp, two columns a lane. packed: the first of these rows among
+   packed ones. */
 template <typename shape>
-static __device__ inline void store_gated(const mt_cuda_native &p, const native_place &at, const float *sums,
-                                          uint64_t *come, uint32_t first, uint32_t rows)
+static __device__ inline void store_gated(const mt_cuda_native_few &f, const few_place &at, const float *sums,
+                                          uint64_t *come, uint32_t first, uint32_t packed, uint32_t rows)
 {
     constexpr uint32_t STRIDE = shape::COLUMNS + 4, WARPS = shape::COLUMNS / 16;
     const uint32_t lane = threadIdx.x % 32, n = at.column[0] + lane * 2, apart = rows * STRIDE;
+    const mt_cuda_native &p = f.p;
+    const mt_cuda_weight w[2] = {weight_of(f, at, 0), weight_of(f, at, 1)};
     if (at.blocks > 1)
         barrier_wait(come, 0);
     for (uint32_t r = threadIdx.x / 32; r < rows; r += WARPS) {
@@ -298,8 +323,8 @@ static __device__ inline void store_gated(const mt_cuda_native &p, const native_
 #pragma unroll
         for (uint32_t e = 0; e < 2; e++) {
             const float *from = sums + r * STRIDE + lane * 2 + e;
-            gate[e] = finished(sum_groups(from, at.blocks, apart), p.w[0], n + e);
-            up[e] = finished(sum_groups(from + MT_CUDA_NATIVE_TILE, at.blocks, apart), p.w[1], n + e);
+            gate[e] = finished(sum_groups(from, at.blocks, apart), w[0], n + e);
+            up[e] = finished(sum_groups(from + MT_CUDA_NATIVE_TILE, at.blocks, apart), w[1], n + e);
             if (p.y[0].data && n + e < p.w[0].n)
                 row_of(p.y[0], i)[n + e] = gate[e];
             if (p.y[1].data && n + e < p.w[0].n)
@@ -320,25 +345,34 @@ static __device__ inline void store_gated(const mt_cuda_native &p, const native_
             most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, width));
         const uint32_t unit = unit_of(most), segment = at.column[0] / MT_NATIVE_SEGMENT;
         const float factor = into_unit(unit);
-        *(__half2 *)(segment_at(p.gated, i, segment) + swizzled(i % p.gated.rows, lane / 4) + lane % 4 * 4) =
+        const uint32_t to = packed + r;
+        *(__half2 *)(segment_at(p.gated, to, segment) + swizzled(to % p.gated.rows, lane / 4) + lane % 4 * 4) =
             __floats2half2_rn(gate[0] * factor, gate[1] * factor);
         if (lane == 0)
-            units_at(p.gated, i, segment / 4)[segment % 4] = (uint8_t)unit;
+            units_at(p.gated, to, segment / 4)[segment % 4] = (uint8_t)unit;
     }
 }
 
 /* ---- a block ---- */
 
 template <int BITS, int GROUPS, int ROWS, int TILES, int EACH>
-static __device__ inline void multiply(const mt_cuda_native &p)
+static __device__ inline void multiply(const mt_cuda_native_few &f)
 {
+    const mt_cuda_native &p = f.p;
     typedef few_shape<BITS, GROUPS, ROWS, TILES, EACH> shape;
     constexpr int LANES = shape::LANES;
     __shared__ uint64_t full[GROUP_CHUNKS], empty[GROUP_CHUNKS], come;
     uint8_t *ring_at = swizzled_memory();
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, warpgroup = warp / 4;
-    const native_place at = place_of_block(p, shape::COLUMNS);
-    const uint32_t first = blockIdx.y * ROWS, m = min(p.m - first, (uint32_t)ROWS);
+    const bool sorted = f.shares[0].experts;
+    mt_cuda_share share = {0, blockIdx.y * ROWS, min(p.m - blockIdx.y * ROWS, (uint32_t)ROWS)};
+    if (sorted) { /* shares are there: the kernel before has let this one start when those before it had ended */
+        if (blockIdx.y >= *f.shares[0].count)
+            return;
+        share = f.shares[0].share[blockIdx.y];
+    }
+    const few_place at = {place_of_block(p, shape::COLUMNS), share.expert};
+    const uint32_t m = share.rows;
     const uint32_t each = (m + at.blocks - 1) / at.blocks, own = rows_of_block(m, each, at.group);
     if (threadIdx.x == 0) {
         init_ring(full, empty, p.stages, 1, TILES * 128);
@@ -347,12 +381,13 @@ static __device__ inline void multiply(const mt_cuda_native &p)
         barrier_expect(&come, own * at.blocks * shape::COLUMNS * 4);
     }
     __syncthreads();
-    start_next();
+    if (!sorted)
+        start_next();
     if (warpgroup == TILES) { /* or the one warp of it */
         if (!shape::WARPS)
             fewer_registers<shape::COPIER>();
         if (warp == TILES * 4 && lane == 0)
-            copy_stages<shape>(p, at, ring_at, full, empty);
+            copy_stages<shape>(f, at, ring_at, full, empty);
         __syncwarp();
         cluster_meet();
         return;
@@ -369,6 +404,8 @@ static __device__ inline void multiply(const mt_cuda_native &p)
         before[i] = 0;
     ring from = {0, 0};
     wait_for_last();
+    if (sorted)
+        start_next();
 #pragma unroll 1
     for (int i = 0; i < at.count; i++) {
         const uint8_t *stage = ring_at + from.stage * shape::STAGE, *units = stage + shape::UNITS_AT;
@@ -409,24 +446,25 @@ static __device__ inline void multiply(const mt_cuda_native &p)
         if (own == 0)
             return;
     }
+    const uint32_t first = at.group * each;
     if (p.gates)
-        store_gated<shape>(p, at, came, &come, first + at.group * each, own);
+        store_gated<shape>(f, at, came, &come, share.row + first, blockIdx.y * ROWS + first, own);
     else
-        store_sums<shape>(p, at, came, &come, first + at.group * each, own);
+        store_sums<shape>(f, at, came, &come, share.row + first, own);
 }
 
 #else
 template <int BITS, int GROUPS, int ROWS, int TILES, int EACH>
-static __device__ inline void multiply(const mt_cuda_native &)
+static __device__ inline void multiply(const mt_cuda_native_few &)
 {
 }
 #endif
 
-#define MT_KERNEL_OF(bits, groups, rows, tiles, blocks)                                               \
-    extern "C" __global__ void __launch_bounds__(MT_CUDA_NATIVE_FEW_THREADS(rows, tiles), blocks)     \
-        mtk_native_few_##bits##_##groups##_##rows##_##tiles(const __grid_constant__ mt_cuda_native p) \
-    {                                                                                                 \
-        multiply<bits, groups, rows, tiles, blocks>(p);                                               \
+#define MT_KERNEL_OF(bits, groups, rows, tiles, blocks)                                                   \
+    extern "C" __global__ void __launch_bounds__(MT_CUDA_NATIVE_FEW_THREADS(rows, tiles), blocks)         \
+        mtk_native_few_##bits##_##groups##_##rows##_##tiles(const __grid_constant__ mt_cuda_native_few p) \
+    {                                                                                                     \
+        multiply<bits, groups, rows, tiles, blocks>(p);                                                   \
     }
 
 #endif

@@ -4,6 +4,7 @@
 
    A warp has a chunk of a row, eight numbers a lane: so eight lanes have a segment. */
 #include "device/cuda/native/native.cuh"
+#include "device/cuda/native/sorted.h"
 #include "device/cuda/rows/activations.cuh"
 #include "device/cuda/rows/pack.cuh"
 
@@ -25,15 +26,31 @@ static __device__ inline void load_chunk(float (&x)[EACH], const float *row, uin
     load_four(x + 4, row, k + 4, end);
 }
 
-/* Grid: parts of WARPS chunks of a row, rows. */
-extern "C" __global__ void __launch_bounds__(WARPS * 32) mtk_native_pack(const __grid_constant__ mt_cuda_pack p)
+/* Grid: rows, parts of WARPS chunks of a row. Of rows that are sorted by expert, the product behind reads the shares
+   before it waits: so it starts when they are there. */
+extern "C" __global__ void __launch_bounds__(WARPS * 32)
+    mtk_native_pack(const __grid_constant__ mt_cuda_native_packing all)
 {
-    const uint32_t i = blockIdx.y, chunk = blockIdx.x * WARPS + threadIdx.x / 32;
+    const mt_cuda_pack &p = all.p;
+    const mt_cuda_shares &shares = all.share;
+    const uint32_t i = blockIdx.x, chunk = blockIdx.y * WARPS + threadIdx.x / 32;
+    uint32_t from = i;
     float x[EACH];
-    follow_last();
+    if (!shares.count)
+        start_next();
+    wait_for_last();
+    if (shares.count) {
+        start_next();
+        if (i / p.to.rows >= *shares.count)
+            return;
+        const mt_cuda_share share = shares.share[i / p.to.rows];
+        if (i % p.to.rows >= share.rows)
+            return;
+        from = share.row + i % p.to.rows;
+    }
     if (chunk >= p.to.padded / MT_NATIVE_CHUNK)
         return;
-    load_chunk(x, row_of(p.x, i), chunk * MT_NATIVE_CHUNK + threadIdx.x % 32 * EACH, p.k);
+    load_chunk(x, row_of(p.x, p.index ? p.index[from] : from), chunk * MT_NATIVE_CHUNK + threadIdx.x % 32 * EACH, p.k);
     put_chunk(p.to, i, chunk, x);
 }
 
