@@ -471,6 +471,9 @@ bool mt_fallback_begin(mt_device *dev, const mt_device_params *params, mt_error 
     MT_DEVICE_CALLS(FILL)
     MT_DEVICE_OPERATIONS(FILL)
 #undef FILL
+#define ALL(result, name, parameters, arguments) f->all.name = others.name ? others.name : on_host_##name;
+    MT_DEVICE_OPERATIONS(ALL)
+#undef ALL
     assert(mt_fallback_unneeded(&f->table));
     head->fallback = f;
     head->backend = &f->table;
@@ -482,6 +485,11 @@ void mt_fallback_end(mt_fallback *f)
     if (f)
         mt_backend_cpu.close(f->cpu);
     mt_free(f);
+}
+
+const mt_backend *mt_fallback_host(const mt_device *dev)
+{
+    return &of(dev)->all;
 }
 
 const mt_backend *mt_fallback_backend(const mt_fallback *f)

@@ -55,6 +55,9 @@ bool mt_fallback_begin(mt_device *dev, const mt_device_params *params, mt_error 
 /* After the device was closed. NULL is fine. */
 void mt_fallback_end(mt_fallback *fallback);
 
+/* The fallback's functions alone: for a backend whose own does not take what it was given. */
+const mt_backend *mt_fallback_host(const mt_device *dev);
+
 /* The backend's own table. */
 const mt_backend *mt_fallback_backend(const mt_fallback *fallback);
 

@@ -30,6 +30,7 @@ typedef struct output {
 
 struct mt_fallback {
     mt_backend table; /* the device's: the backend's functions, and those below where it has none */
+    mt_backend all;   /* operations as if the backend had none */
     const mt_backend *own;
     mt_device *dev, *cpu;
     uint64_t bytes;

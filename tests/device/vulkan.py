@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The Vulkan device: every operation against the definition, bit for bit, with the validation layers where they are
-installed, and models' answers against those of the CPU.
+installed, and with --full models' answers against those of transformers.
 
     vulkan.py --checkdevice build/checkdevice --motet build/motet          a part, in seconds
     vulkan.py ... --full                                                   all of it
@@ -13,8 +13,8 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CHECKPOINTS = os.path.join(HERE, "..", "oracle", "checkpoints")
-SOME = ["llama-mlx-4bit", "qwen3-bf16"]
+COMPARE = os.path.join(HERE, "..", "oracle", "compare.py")
+SOME = ["op_add", "op_norm", "op_heads", "op_glu", "op_embed", "op_gather"]
 REPORTS = re.compile(r"Validation (Error|Warning)|UNASSIGNED|VUID-")
 
 passed, failed = 0, 0
@@ -45,12 +45,6 @@ def layers():
     return {"VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation"} if there else {}
 
 
-def hash_of(arguments, model, device, *more):
-    code, said = said_by([arguments.motet, "bench", model, "--device", device, *more])
-    found = re.search(r"\b[0-9a-f]{16}\b", said)
-    return found.group(0) if code == 0 and found else said
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkdevice", required=True)
@@ -69,14 +63,19 @@ def main():
         end(skipped=1)
     if not layers():
         print("the validation layers are not installed (vulkan-validationlayers)")
-    trials = [] if arguments.full else ["--quick", "--trials", "1"]
+    trials = [] if arguments.full else ["--quick", "--trials", "1", *SOME]
     code, said = said_by([arguments.checkdevice, *device, *trials], **layers())
     check("checkdevice", code == 0 and not REPORTS.search(said), said)
-    code, said = said_by([arguments.motet, "info", os.path.join(CHECKPOINTS, SOME[0]), "--device", "vulkan:99"])
+    if not arguments.full:
+        code, said = said_by([arguments.checkdevice, *device, "--trials", "1", "--only", "35"], **layers())
+        check("products", code == 0 and not REPORTS.search(said), said)
     code, said = said_by([arguments.checkdevice, "--device", "vulkan:99", "op_add"])
     check("a device that is not there", "there is no device vulkan:99" in said, said)
     code, said = said_by([arguments.checkdevice, *device, "--native", "op_add"])
     check("an arithmetic it has not", "--arithmetic native is for NVIDIA GPUs" in said, said)
+    if arguments.full:
+        code, said = said_by([sys.executable, COMPARE, "--motet", arguments.motet], MOTET_DEVICE=arguments.device)
+        check("answers of models", code == 0, said)
     nowhere = {"VK_DRIVER_FILES": "/dev/null", "VK_ICD_FILENAMES": "/dev/null"}
     code, said = said_by([arguments.checkdevice, *device, "op_add"], **nowhere)
     check("no driver", code != 0 and "there is no Vulkan driver here" in said, said)

@@ -33,7 +33,7 @@ if [ "$(basename "$program")" = checkdevice ]; then
     base=$(grep -L 'jansson.h\|json_tree.h' "$top"/src/base/*.c || true)
     # shellcheck disable=SC2086
     set -- "$top"/tests/device/*.c "$top"/tests/kernels/harness.c "$top"/tests/kernels/matrix.c $base \
-        "$top"/src/device/*.c "$top"/src/device/cpu/*.c "$top"/src/sample/*.c \
+        "$top"/src/device/*.c "$top"/src/device/cpu/*.c "$top"/src/device/vulkan/vulkan_absent.c "$top"/src/sample/*.c \
         "$top"/src/ranks/mpi_absent.c "$top"/src/ranks/started.c
 else
     set -- "$top"/tests/kernels/*.c

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "device/vulkan/vulkan.h"
+#include "device/vulkan/operations.h"
 #include "kernels/kernels.h"
 
 static mt_device *open_vulkan(const mt_device_params *params, mt_host *host, mt_error *err)
@@ -33,15 +33,27 @@ static mt_device *open_vulkan(const mt_device_params *params, mt_host *host, mt_
     return NULL;
 }
 
+static void let_go(mt_device *dev)
+{
+    if (dev->packed)
+        mt_vulkan_memory_free(dev, dev->packed);
+    if (dev->step)
+        mt_vulkan_memory_free(dev, dev->step);
+    mt_free(dev->step_host);
+    dev->packed = dev->step = NULL;
+    dev->step_host = NULL;
+    mt_vulkan_close_gpu(dev);
+}
+
 static void close_vulkan(mt_device *dev)
 {
-    mt_vulkan_close_gpu(dev);
+    let_go(dev);
     mt_free(dev);
 }
 
 static bool renew(mt_device *dev, mt_error *err)
 {
-    mt_vulkan_close_gpu(dev);
+    let_go(dev);
     return mt_vulkan_open_gpu(dev, err);
 }
 
@@ -67,4 +79,11 @@ const mt_backend mt_backend_vulkan = {.name = "vulkan",
                                       .memory_read = mt_vulkan_memory_read,
                                       .device_memory = mt_vulkan_device_memory,
                                       .device_well = device_well,
-                                      .device_wait = mt_vulkan_finish};
+                                      .device_wait = mt_vulkan_finish,
+                                      .device_plan = mt_vulkan_device_plan,
+                                      .step_begin = mt_vulkan_step_begin,
+                                      .weight_new = mt_vulkan_weight_new,
+#define FIELD(name) .name = mt_vulkan_##name,
+                                      MT_VULKAN_OPERATIONS(FIELD)
+#undef FIELD
+};

@@ -5,7 +5,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MT_VULKAN_EACH(X) X(add)
+#define MT_VULKAN_EACH(X) \
+    X(add)                \
+    X(attention)          \
+    X(copy)               \
+    X(embed)              \
+    X(finite)             \
+    X(glu)                \
+    X(kv_write)           \
+    X(matmul_codes)       \
+    X(matmul_floats)      \
+    X(norm)               \
+    X(pack)               \
+    X(rope)               \
+    X(scale)
 
 typedef enum mt_vulkan_shader {
 #define MT_VULKAN_NAME(name) MT_VULKAN_##name,

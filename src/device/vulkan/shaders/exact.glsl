@@ -145,9 +145,9 @@ float fma_(float a, float b, float c)
     return as_float(fma_bits(as_bits(a), as_bits(b), as_bits(c)));
 }
 
-#define SMALL_SUM 0x1p-100
 #define BITS_OF_SMALL_SUM 0x0d800000u     /* 2^-100 */
 #define BITS_OF_SMALL_PRODUCT 0x03800000u /* 2^-120 */
+#define BITS_OF_SMALL_ADDEND 0x1c800000u  /* 2^-70 */
 
 /* a + b. A sum of that size has no subnormal part that counts. */
 float add_(float a, float b)
