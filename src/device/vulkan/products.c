@@ -111,7 +111,7 @@ mt_weight *mt_vulkan_weight_new(mt_set *set, const mt_mat *mat, const float *bia
 {
     mt_device *dev = ((mt_set_head *)(void *)set)->dev;
     mt_weight *w = mt_plain_alloc(set, sizeof(*w));
-    w->class = mt_rules_class(dev->head.precision, mat, exact);
+    w->class = mt_rules_class(dev->head.precision, MT_NUMERICS_PORTABLE, mat, exact);
     w->kind = kind_of(mat, w->class);
     w->n = (uint32_t)mat->n;
     w->k = (uint32_t)mat->k;
