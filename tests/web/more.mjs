@@ -72,7 +72,7 @@ test("models are shown with their state and what they can do", () =>
         assert.match(await rows.nth(0).innerText(), /loaded · 3\.0 GB · 8,192 tokens · sees · calls tools/);
         assert.match(await rows.nth(1).innerText(), /on disk · needs 5\.0 GB · thinks/);
         assert.match(await rows.nth(2).innerText(), /too large for this server · needs 9000\.0 GB/);
-        assert.equal(await rows.nth(2).locator("button >> text=Load").count(), 0);
+        assert.equal(await rows.nth(2).locator('button >> text="Load"').count(), 0);
         assert.match(await rows.nth(3).innerText(), /loaded · adapter of one/);
         await accessible(tab, "models");
         await shot(tab, "models");
@@ -102,17 +102,17 @@ test("a server's models are loaded, unloaded and followed", () =>
             assert.equal(await states(), "one ready, two unloaded");
             await tab.click("#models");
             const row = (name) => tab.locator(`.models li:has(b:text-is("${name}"))`);
-            await row("two").locator("button >> text=Load").click();
+            await row("two").locator('button >> text="Load"').click();
             await row("two").locator("button >> text=Unload").waitFor();
             assert.equal(await states(), "one ready, two ready");
             assert.match(await row("two").innerText(), /loaded · /);
             await row("one").locator("button >> text=Unload").click();
-            await row("one").locator("button >> text=Load").waitFor();
+            await row("one").locator('button >> text="Load"').waitFor();
             assert.equal(await states(), "one unloaded, two ready");
             assert.match(await row("one").innerText(), /on disk · needs /);
             // what others do is seen while the models are shown
             await fetch(`${server.url}v1/models/unload`, {method: "POST", body: JSON.stringify({model: "two"})});
-            await row("two").locator("button >> text=Load").waitFor();
+            await row("two").locator('button >> text="Load"').waitFor();
             const copied = await fetch(`${server.url}api/copy`, {
                 method: "POST",
                 body: JSON.stringify({source: "one", destination: "three"}),
