@@ -24,6 +24,7 @@ import pdfs  # noqa: E402
 BOX = os.path.join(HERE, "..", "..", "models", "box")
 SUITE = served.Suite("api_pdf")
 QUICK = "MOTET_TEST_QUICK" in os.environ
+SLOW = {"bomb", "bomb-objects", "bomb-twice", "form-tower", "lines", "pages-million", "shading"}  # up to a minute each
 LARGE = "--large" in sys.argv
 if LARGE:
     sys.argv.remove("--large")
@@ -154,7 +155,7 @@ def a_model_that_sees():
 def hostile_ones():
     """Each is answered or refused with a sentence, in bounded time and memory, and others are answered meanwhile."""
     made = pdfs.hostile()
-    names = sorted(made)[:12] if QUICK else sorted(made)
+    names = sorted(made) if "MOTET_TEST_FULL" in os.environ else sorted(set(made) - SLOW)[::4 if QUICK else 1]
     slowest, stop = [0], threading.Event()
     with SUITE.start() as server:
         def ask():
