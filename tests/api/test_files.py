@@ -392,7 +392,7 @@ def documents_are_bounded():
     with started() as (server, _):
         one, half = keep(server, b"x" * (most + 1))["id"], keep(server, b"x" * (most // 2))["id"]
         answer = parts_of_chat(server, {"type": "file", "file": {"file_id": one}})
-        assert answer.status == 400 and "bytes of text" in answer.json()["error"]["message"], answer.body
+        assert answer.status == 413 and "bytes of text" in answer.json()["error"]["message"], answer.body
         body = {"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_id": half}}] * 2}]}
         answer = server.post("/v1/chat/completions", body)
         assert answer.status == 413 and str(most) in answer.json()["error"]["message"], answer.body

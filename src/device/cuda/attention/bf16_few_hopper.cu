@@ -617,7 +617,7 @@ static __device__ inline void finish_eight(const mt_cuda_attention &p, few_room<
         factor[e] = 1.0f / so.w[e].l;
         if (!p.packed_only)
             store_few(row_of(p.y, it.at.span.row + it.at.token + row / group) + head * p.kv.head_dim, so.acc, e,
-                          factor[e], p.kv.head_dim);
+                      factor[e], p.kv.head_dim);
     }
     if (HD % 64 == 0 && p.packed.q)
         pack_eight<HD>(p, room, it, eight, so.acc, factor);
